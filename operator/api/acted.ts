@@ -1,0 +1,17 @@
+/** Which fields of a spec are acted on: `true` for a whole subtree, an object for its fields (of each item, in a list). */
+export interface ActedFields {
+  [field: string]: true | ActedFields;
+}
+
+/** Paths of everything in `value` that `acted` does not name, in the order written; lists by index. */
+export function unacted(value: unknown, acted: ActedFields, path = ''): string[] {
+  if (Array.isArray(value)) return value.flatMap((item, index) => unacted(item, acted, `${path}[${index}]`));
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([field, inner]) => {
+    if (inner === undefined) return [];
+    const here = path === '' ? field : `${path}.${field}`;
+    const rule = acted[field];
+    if (rule === true) return [];
+    return rule === undefined ? [here] : unacted(inner, rule, here);
+  });
+}

@@ -1,0 +1,186 @@
+import { z } from 'zod';
+import { commonStatus, type KubeObject } from './meta.ts';
+import {
+  cidr,
+  count,
+  free,
+  intOrString,
+  type KindDefinition,
+  keyed,
+  LIMITS,
+  list,
+  map,
+  name,
+  PATTERNS,
+  rules,
+  text,
+} from './schema.ts';
+import { seedSelectorSchema } from './shoot.ts';
+
+const kubernetesVersion = z
+  .object({
+    version: name(64, 'The version, for example 1.36.3.', /^[0-9]+\.[0-9]+\.[0-9]+([-+.0-9A-Za-z]*)$/),
+    classification: z
+      .enum(['preview', 'supported', 'deprecated', 'unavailable', 'expired'])
+      .describe(
+        'How far it may be used. Only supported versions are chosen without being named; expired ones are refused for new clusters.',
+      )
+      .optional(),
+    expirationDate: z.string().meta({ format: 'date-time', description: 'When it expires.' }).optional(),
+    lifecycle: list(free('A stage.'), 16, 'Classifications to come.').optional(),
+  })
+  .describe('A Kubernetes version.');
+
+const machineType = z
+  .object({
+    name: name(63, "The provider's name of the machine type."),
+    cpu: intOrString('CPUs.'),
+    gpu: intOrString('GPUs.'),
+    memory: intOrString('Memory.'),
+    architecture: name(16, 'CPU architecture. Absent: amd64.').optional(),
+    usable: z.boolean().describe('false: not for new pools.').optional(),
+    storage: free('Storage that comes with the machine.').optional(),
+    capabilities: free('Capabilities of the machine.').optional(),
+    machineControllerManager: free('Timeouts of machine creation, drain and health.').optional(),
+    pods: count(1, 10000, 'Most pods on a node of this type. Absent: 110 (not a field of Gardener).').optional(),
+    price: z
+      .object({
+        hourly: text(32, 'Price of one hour, on demand, in the currency, as a decimal number.', /^[0-9]+(\.[0-9]+)?$/),
+        currency: name(3, 'ISO 4217 code.', /^[A-Z]{3}$/),
+        region: name(LIMITS.label, 'Region that the price is of.').optional(),
+      })
+      .describe('What it costs (not a field of Gardener).')
+      .optional(),
+  })
+  .describe('A machine type.');
+/** One machine type of a profile. */
+export type MachineType = z.output<typeof machineType>;
+
+const region = z
+  .object({
+    name: name(63, 'Name of the region.'),
+    zones: keyed(
+      z
+        .object({
+          name: name(63, 'Name of the zone.'),
+          unavailableMachineTypes: list(text(63, 'A machine type.'), 2048, 'Machine types that it lacks.').optional(),
+          unavailableVolumeTypes: list(text(63, 'A volume type.'), 256, 'Volume types that it lacks.').optional(),
+        })
+        .describe('A zone.'),
+      32,
+      'name',
+      'Zones of the region.',
+    ).optional(),
+    labels: map(64, 'Labels of the region.').optional(),
+    accessRestrictions: list(free('A restriction.'), 64, 'Restrictions that the region offers.').optional(),
+  })
+  .describe('A region.');
+/** One region of a profile. */
+export type Region = z.output<typeof region>;
+
+export const cloudProfileSpec = rules(
+  z.object({
+    type: name(LIMITS.label, 'Type of the provider: aws, gcp, azure, local, simulated, ...', PATTERNS.label),
+    provider: name(
+      LIMITS.label,
+      'The provider that makes the machines, when it is not the one of the type (not a field of Gardener). "simulated" is for trying a cloud without an account: control planes are real, machines are simulated, and mode Managed becomes Hosted, because there is no cloud to manage anything.',
+      PATTERNS.label,
+    ).optional(),
+    kubernetes: z
+      .object({
+        versions: keyed(kubernetesVersion, 256, 'version', 'Versions to choose from.').optional(),
+      })
+      .describe('Kubernetes versions.'),
+    machineTypes: keyed(machineType, 2048, 'name', 'Machine types to choose from.'),
+    machineImages: list(
+      z
+        .object({
+          name: name(63, 'Name of the image.'),
+          versions: list(free('A version.'), 256, 'Versions of the image.').optional(),
+          updateStrategy: text(16, 'patch, minor or major.').optional(),
+        })
+        .describe('A machine image.'),
+      64,
+      'Machine images to choose from.',
+    ).optional(),
+    regions: keyed(region, 256, 'name', 'Regions to choose from.'),
+    volumeTypes: list(free('A volume type.'), 256, 'Volume types to choose from.').optional(),
+    machineCapabilities: list(free('A capability.'), 64, 'Capabilities that machine types may have.').optional(),
+    seedSelector: seedSelectorSchema.optional(),
+    caBundle: text(65536, 'Certificates that all machines trust, PEM.').optional(),
+    bastion: free('Bastions.').optional(),
+    limits: z
+      .object({ maxNodesTotal: count(0, 100000, 'Most nodes that one cluster may have.').optional() })
+      .describe('Limits.')
+      .optional(),
+    controlPlane: free('Settings of control planes.').optional(),
+    providerConfig: free('What only the provider understands.').optional(),
+    defaults: z
+      .object({
+        mode: z.enum(['Hosted', 'Managed', 'SelfManaged']).describe('Who runs the control plane.').optional(),
+        region: name(LIMITS.label, 'Region.').optional(),
+        machineType: name(63, 'Machine type.').optional(),
+        pods: cidr('Range of pod addresses.').optional(),
+        services: cidr('Range of Service addresses.').optional(),
+      })
+      .describe('What clusters get that do not say (not a field of Gardener).')
+      .optional(),
+  }),
+  { rule: 'self.type == oldSelf.type', message: 'type cannot be changed after creation: make a new profile instead' },
+  {
+    rule: '!has(self.defaults) || !has(self.defaults.region) || self.regions.exists(r, r.name == self.defaults.region)',
+    message: 'defaults.region is none of the regions',
+  },
+  {
+    rule: '!has(self.defaults) || !has(self.defaults.machineType) || self.machineTypes.exists(m, m.name == self.defaults.machineType)',
+    message: 'defaults.machineType is none of the machineTypes',
+  },
+).describe('What there is to choose from.');
+/** What a CloudProfile offers. */
+export type CloudProfileSpec = z.output<typeof cloudProfileSpec>;
+
+export const cloudProfileStatus = z.object({ ...commonStatus }).describe('How the profile is.');
+/** What is known about a CloudProfile. */
+export type CloudProfileStatus = z.output<typeof cloudProfileStatus>;
+
+/** What a provider offers: versions, machine types, regions, and defaults for clusters that do not say. */
+export interface CloudProfile extends KubeObject {
+  kind: 'CloudProfile';
+  spec: CloudProfileSpec;
+  status?: CloudProfileStatus;
+}
+
+/** Name of the provider that makes the machines of clusters of this profile. */
+export const providerOf = (profile: CloudProfile): string => profile.spec.provider ?? profile.spec.type;
+
+export const cloudProfileDefinition: KindDefinition = {
+  kind: 'CloudProfile',
+  plural: 'cloudprofiles',
+  singular: 'cloudprofile',
+  shortNames: [],
+  scope: 'Cluster',
+  categories: ['coppice'],
+  description:
+    "What a provider offers: Kubernetes versions, machine types, regions, and defaults for clusters that do not say. Fields and their meanings are those of Gardener's core.gardener.cloud/v1beta1.",
+  spec: cloudProfileSpec,
+  status: cloudProfileStatus,
+  maxNameLength: LIMITS.label,
+  printerColumns: [
+    { name: 'Type', type: 'string', jsonPath: '.spec.type', description: 'Type of the provider.' },
+    {
+      name: 'Provider',
+      type: 'string',
+      jsonPath: '.spec.provider',
+      description: 'Provider that makes the machines, when it differs.',
+    },
+    { name: 'Mode', type: 'string', jsonPath: '.spec.defaults.mode', description: 'Default mode.' },
+    { name: 'Region', type: 'string', jsonPath: '.spec.defaults.region', description: 'Default region.' },
+    {
+      name: 'Ready',
+      type: 'string',
+      jsonPath: '.status.conditions[?(@.type=="Ready")].status',
+      description: 'Whether it can be used.',
+    },
+    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp', description: 'How long it is known.' },
+  ],
+};

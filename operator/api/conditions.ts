@@ -1,0 +1,32 @@
+import type { Condition } from './meta.ts';
+
+/** The condition of that type, if it was ever set. */
+export const findCondition = (conditions: readonly Condition[] | undefined, type: string): Condition | undefined =>
+  conditions?.find((condition) => condition.type === type);
+
+/** Whether the condition of that type is there and True. */
+export const isTrue = (conditions: readonly Condition[] | undefined, type: string): boolean =>
+  findCondition(conditions, type)?.status === 'True';
+
+/**
+ * The list with `condition` in it. lastTransitionTime moves only when status changes, so that writing the same statement
+ * again is no change at all. `now` is the time of the transition, if it is one.
+ */
+export function setCondition(
+  conditions: readonly Condition[] | undefined,
+  condition: Omit<Condition, 'lastTransitionTime'>,
+  now: Date,
+): Condition[] {
+  const before = findCondition(conditions, condition.type);
+  const lastTransitionTime = before && before.status === condition.status ? before.lastTransitionTime : rfc3339(now);
+  const next: Condition = { ...condition, lastTransitionTime };
+  if (!before) return [...(conditions ?? []), next];
+  return (conditions ?? []).map((old) => (old.type === condition.type ? next : old));
+}
+
+/** The list without the condition of that type. */
+export const removeCondition = (conditions: readonly Condition[] | undefined, type: string): Condition[] =>
+  (conditions ?? []).filter((condition) => condition.type !== type);
+
+/** A metav1.Time: whole seconds, UTC, as the API server itself writes them. */
+export const rfc3339 = (time: Date): string => `${time.toISOString().slice(0, 19)}Z`;

@@ -1,0 +1,99 @@
+/** What an error code means for whoever meets it. */
+export interface ErrorCodeInfo {
+  /** Whether trying again, with nothing changed by a person, can help. */
+  retryable: boolean;
+  /** What the person should do. */
+  advice: string;
+}
+
+/** Gardener's error codes (`core.gardener.cloud/v1beta1`), and for each whether to retry and what to do. */
+export const ERROR_CODES = {
+  ERR_INFRA_UNAUTHENTICATED: {
+    retryable: false,
+    advice: 'The cloud does not accept the credentials: renew them in the Secret that credentialsRef names.',
+  },
+  ERR_INFRA_UNAUTHORIZED: {
+    retryable: false,
+    advice: 'The credentials are known but may not do this: grant the missing permission to them.',
+  },
+  ERR_INFRA_QUOTA_EXCEEDED: {
+    retryable: false,
+    advice: 'A quota of the account is used up: raise it, free something, or ask for fewer or smaller nodes.',
+  },
+  ERR_INFRA_RATE_LIMITS_EXCEEDED: {
+    retryable: false,
+    advice: 'The cloud throttles the account: wait, or ask for a higher request rate; then set the operation "retry".',
+  },
+  ERR_INFRA_DEPENDENCIES: {
+    retryable: false,
+    advice: 'Something in the account stands in the way (a resource in use or missing): remove or repair it.',
+  },
+  ERR_RETRYABLE_INFRA_DEPENDENCIES: {
+    retryable: true,
+    advice: 'The infrastructure is not ready yet; it is tried again by itself.',
+  },
+  ERR_INFRA_RESOURCES_DEPLETED: {
+    retryable: true,
+    advice: 'The place has no such machines left: use another zone, region or machine type, or wait.',
+  },
+  ERR_CLEANUP_CLUSTER_RESOURCES: {
+    retryable: true,
+    advice: 'Objects in the cluster cannot be removed: look at their finalizers, webhooks and PodDisruptionBudgets.',
+  },
+  ERR_CONFIGURATION_PROBLEM: {
+    retryable: false,
+    advice: 'The object asks for something that cannot be: correct its spec.',
+  },
+  ERR_RETRYABLE_CONFIGURATION_PROBLEM: {
+    retryable: true,
+    advice:
+      'The configuration is not usable yet (something that it refers to is missing); it is tried again by itself.',
+  },
+  ERR_PROBLEMATIC_WEBHOOK: {
+    retryable: false,
+    advice: 'A webhook in the cluster blocks calls that the cluster needs: repair or remove it.',
+  },
+} as const satisfies Record<string, ErrorCodeInfo>;
+
+export type ErrorCode = keyof typeof ERROR_CODES;
+
+/** Whether an error with these codes is worth another try: one code that is not makes it hopeless. No code: yes. */
+export const isRetryable = (codes: readonly string[] | undefined): boolean =>
+  (codes ?? []).every((code) => (ERROR_CODES as Record<string, ErrorCodeInfo>)[code]?.retryable ?? true);
+
+/** An error that a person can act on. The message says what happened and to what; `advice` says what to do. */
+export class CoppiceError extends Error {
+  override readonly name = 'CoppiceError';
+  readonly code: ErrorCode;
+  readonly advice: string;
+  readonly retryable: boolean;
+
+  constructor(code: ErrorCode, message: string, options: { advice?: string; cause?: unknown } = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.code = code;
+    this.advice = options.advice ?? ERROR_CODES[code].advice;
+    this.retryable = ERROR_CODES[code].retryable;
+  }
+}
+
+/** The spec asks for something that cannot be; only a change of it helps. */
+export const configurationProblem = (message: string, advice?: string): CoppiceError =>
+  new CoppiceError('ERR_CONFIGURATION_PROBLEM', message, { advice });
+
+/** Something that the spec refers to is not there yet. */
+export const notYetConfigured = (message: string, advice?: string): CoppiceError =>
+  new CoppiceError('ERR_RETRYABLE_CONFIGURATION_PROBLEM', message, { advice });
+
+/** Something underneath is not ready yet. */
+export const dependencyNotReady = (message: string, cause?: unknown): CoppiceError =>
+  new CoppiceError('ERR_RETRYABLE_INFRA_DEPENDENCIES', message, { cause });
+
+/** Objects of the cluster cannot be removed. */
+export const cleanupProblem = (message: string, advice?: string): CoppiceError =>
+  new CoppiceError('ERR_CLEANUP_CLUSTER_RESOURCES', message, { advice });
+
+/** One line for status: what happened and, where it is known, what to do. */
+export const errorText = (error: unknown): string => {
+  if (error instanceof CoppiceError) return `${error.message}. ${error.advice}`;
+  return error instanceof Error ? error.message : String(error);
+};

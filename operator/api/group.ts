@@ -1,0 +1,55 @@
+/** The API group of every Coppice kind. */
+export const GROUP = 'multi-cluster.demo.io';
+/** The one served and stored version. */
+export const VERSION = 'v1';
+/** `apiVersion` of every Coppice object. */
+export const API_VERSION = `${GROUP}/${VERSION}`;
+/** The field manager of every server-side apply; also the User-Agent's first word. */
+export const FIELD_MANAGER = 'coppice';
+/** Held by the operator on an object until everything made for it is gone. */
+export const FINALIZER = `${GROUP}/coppice`;
+
+/** Label keys that Coppice sets. */
+export const LABELS = {
+  /** Name of the WorkerCluster an object was made for. */
+  workerCluster: `${GROUP}/worker-cluster`,
+  /** Name of the Shoot an object in a seed belongs to. */
+  shoot: `${GROUP}/shoot`,
+  /** Namespace (in the garden) of that Shoot. */
+  shootNamespace: `${GROUP}/shoot-namespace`,
+  /** Name of the worker pool; on machines, machine Deployments and the nodes themselves. */
+  pool: `${GROUP}/pool`,
+  /** What an object is for: see ROLES. */
+  role: `${GROUP}/role`,
+  /** Name of the seed that hosts a shoot. */
+  seed: `${GROUP}/seed`,
+  /** Cloud provider of a cluster, as in `spec.cloudProvider`. */
+  provider: `${GROUP}/provider`,
+  /** Cluster API's convention: the cluster a kubeconfig Secret belongs to. */
+  clusterName: 'cluster.x-k8s.io/cluster-name',
+  /** Kubernetes' own convention, always `coppice` on what the operator made. */
+  managedBy: 'app.kubernetes.io/managed-by',
+} as const;
+
+/** Values of the label `LABELS.role`. */
+export const ROLES = {
+  controlPlane: 'controlplane',
+  machine: 'machine',
+  system: 'system',
+} as const;
+
+/** Annotation keys that people or Coppice set. */
+export const ANNOTATIONS = {
+  /** `"true"`: the object cannot be deleted, whatever its kind. */
+  deletionProtection: `${GROUP}/deletion-protection`,
+  /** `"true"` on a node or machine: goes first when its pool is scaled in. */
+  scaleInFirst: `${GROUP}/scale-in-first`,
+  /** Hash of what a pod depends on, so that a change rolls it. */
+  checksum: `${GROUP}/checksum`,
+  /** One of Gardener's operations, for example `reconcile` or `retry`; removed when taken up. */
+  operation: 'gardener.cloud/operation',
+  /** `"true"` on a Shoot: the operator leaves it alone. */
+  ignore: 'shoot.gardener.cloud/ignore',
+  /** `"true"` on a Seed: no shoot on it is reconciled and none is placed there. */
+  emergencyStop: 'shoot.gardener.cloud/emergency-stop-reconciliations',
+} as const;

@@ -1,0 +1,26 @@
+import { cloudProfileDefinition } from './cloudprofile.ts';
+import type { KindDefinition } from './schema.ts';
+import { seedDefinition } from './seed.ts';
+import { shootDefinition } from './shoot.ts';
+import { workerClusterDefinition } from './workercluster.ts';
+
+/** Every kind of the API group. */
+export const KINDS: readonly KindDefinition[] = [
+  workerClusterDefinition,
+  shootDefinition,
+  seedDefinition,
+  cloudProfileDefinition,
+];
+
+export * from './cloudprofile.ts';
+export * from './conditions.ts';
+export * from './errors.ts';
+export * from './group.ts';
+export type * from './meta.ts';
+export * from './names.ts';
+export * from './pools.ts';
+export * from './quantity.ts';
+export type { KindDefinition, PrinterColumn, Rule } from './schema.ts';
+export * from './seed.ts';
+export * from './shoot.ts';
+export * from './workercluster.ts';

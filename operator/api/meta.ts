@@ -1,0 +1,138 @@
+import { z } from 'zod';
+import { count, describe, list, text } from './schema.ts';
+
+/** Points at the object that owns another one in the same namespace (or a cluster-wide owner). */
+export interface OwnerReference {
+  apiVersion: string;
+  kind: string;
+  name: string;
+  uid: string;
+  controller?: boolean;
+  blockOwnerDeletion?: boolean;
+}
+
+/** The part of metav1.ObjectMeta that we read or write. Times are RFC 3339. */
+export interface ObjectMeta {
+  name: string;
+  namespace?: string;
+  generateName?: string;
+  uid?: string;
+  resourceVersion?: string;
+  generation?: number;
+  creationTimestamp?: string;
+  deletionTimestamp?: string;
+  deletionGracePeriodSeconds?: number;
+  labels?: Record<string, string>;
+  annotations?: Record<string, string>;
+  finalizers?: string[];
+  ownerReferences?: OwnerReference[];
+  managedFields?: unknown[];
+}
+
+/** Any Kubernetes object as it travels over the wire. */
+export interface KubeObject {
+  apiVersion: string;
+  kind: string;
+  metadata: ObjectMeta;
+  [field: string]: any;
+}
+
+const time = (description: string) => z.string().meta({ format: 'date-time', description });
+
+export const conditionSchema = describe(
+  z.object({
+    type: text(316, 'What the condition is about, for example Ready.'),
+    status: z.enum(['True', 'False', 'Unknown']).describe('Whether the condition holds.'),
+    reason: text(1024, 'One word in CamelCase that says why, for programs.').optional(),
+    message: text(32768, 'The same for people: what is so, of what, and what to do about it.').optional(),
+    lastTransitionTime: time('When status last changed.'),
+    observedGeneration: count(0, undefined, 'The generation of the spec that this was said about.').optional(),
+    codes: list(
+      text(64, 'An error code.'),
+      32,
+      "Gardener's error codes, when the condition reports an error.",
+    ).optional(),
+  }),
+  'One statement about the object.',
+);
+/** metav1.Condition, plus Gardener's `codes`. */
+export type Condition = z.output<typeof conditionSchema>;
+
+export const lastOperationSchema = describe(
+  z.object({
+    type: z
+      .enum(['Create', 'Reconcile', 'Delete', 'Hibernate', 'Wake', 'Migrate'])
+      .describe('What is being done, or was done last.'),
+    state: z
+      .enum(['Processing', 'Succeeded', 'Error', 'Failed', 'Pending'])
+      .describe('How it stands. Error is tried again; Failed waits for a change of the spec or the operation "retry".'),
+    progress: count(0, 100, 'How much is done, in percent, weighted by how long its tasks usually take.'),
+    description: text(32768, 'What is going on right now.'),
+    lastUpdateTime: time('When this was last written.'),
+  }),
+  'The operation that runs, or the last one that ran.',
+);
+/** Where the current or last operation on an object stands. */
+export type LastOperation = z.output<typeof lastOperationSchema>;
+
+export const lastErrorSchema = describe(
+  z.object({
+    taskID: text(253, 'The task that failed; the error goes away when this task succeeds.').optional(),
+    description: text(32768, 'What happened, to what, and what to do about it.'),
+    codes: list(text(64, 'An error code.'), 32, "Gardener's error codes.").optional(),
+    lastUpdateTime: time('When it last happened.').optional(),
+  }),
+  'An error of the last operation.',
+);
+/** One error of the last operation; cleared by taskID. */
+export type LastError = z.output<typeof lastErrorSchema>;
+
+/** The status fields that every kind has. */
+export const commonStatus = {
+  conditions: list(conditionSchema, 64, 'What is so about this object; type Ready sums it up.')
+    .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] })
+    .optional(),
+  lastOperation: lastOperationSchema.optional(),
+  lastErrors: list(lastErrorSchema, 64, 'Errors of the last operation that are not yet overcome.').optional(),
+  observedGeneration: count(0, undefined, 'The generation of the spec that the operator last acted on.').optional(),
+};
+
+const amount = (description: string) => text(64, description).optional();
+const amounts = (description: string) =>
+  z
+    .object({
+      cpu: amount('CPU, for example "7500m".'),
+      memory: amount('Memory, for example "30Gi".'),
+      gpu: amount('Whole GPUs.'),
+      ipPool: amount('Pod addresses.'),
+    })
+    .describe(description);
+
+export const resourceSchema = z
+  .object({
+    total: amounts('What all nodes offer to pods.').optional(),
+    available: amounts('The part of total that no pod has requested.').optional(),
+    continuous: amounts('The largest piece that one pod could still get on one node.').optional(),
+  })
+  .describe('Compute resources of the cluster: all, free, and free in one piece.');
+/** `status.resource`: Kubernetes quantities as text. */
+export type ClusterResource = z.output<typeof resourceSchema>;
+
+export const nodeCountsSchema = z
+  .object({
+    desired: count(0, undefined, 'How many nodes there should be.'),
+    current: count(0, undefined, 'How many machines there are, ready or not.'),
+    ready: count(0, undefined, 'How many nodes are Ready.'),
+  })
+  .describe('Nodes of the cluster.');
+/** How many nodes are wanted, exist, and are Ready. */
+export type NodeCounts = z.output<typeof nodeCountsSchema>;
+
+export const replicaCountsSchema = z
+  .object({
+    desired: count(0, undefined, 'How many members the control plane should have.'),
+    ready: count(0, undefined, 'How many of them serve requests.'),
+  })
+  .describe('Members of the control plane.');
+/** How many members of something are wanted and ready. */
+export type ReplicaCounts = z.output<typeof replicaCountsSchema>;

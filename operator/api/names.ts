@@ -1,0 +1,75 @@
+import { createHash } from 'node:crypto';
+
+/** Longest name of a namespace, a Service or a label value. */
+export const MAX_NAME = 63;
+
+/** First 8 hex digits of the SHA-256 of `text`. */
+export const shortHash = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 8);
+
+/** `text` if it fits, otherwise its beginning and a hash of the whole, `max` characters at most. */
+export function fitted(text: string, max: number = MAX_NAME): string {
+  if (text.length <= max) return text;
+  return `${trimmed(text, max - 9)}-${shortHash(text)}`;
+}
+
+const trimmed = (text: string, max: number): string => text.slice(0, max).replace(/-+$/, '');
+
+/**
+ * The name of a shoot outside its own namespace: its namespace in the seed, its machines' prefix, its cloud tags.
+ * `shoot--<namespace>--<name>` where that is short and can be read back in one way only. Otherwise both parts are cut and a
+ * hash follows after a second `--`, which a plain one never has, so that no two shoots share one.
+ */
+export function technicalID(namespace: string, name: string): string {
+  const plain = `shoot--${namespace}--${name}`;
+  if (plain.length <= MAX_NAME && !namespace.includes('--') && !name.includes('--')) return plain;
+  const room = MAX_NAME - 'shoot--'.length - '--'.length - '--'.length - 8;
+  const shortNamespace = trimmed(namespace, Math.max(room - name.length, Math.floor(room / 2)));
+  const shortName = trimmed(name, room - shortNamespace.length);
+  return `shoot--${shortNamespace}--${shortName}--${shortHash(`${namespace}/${name}`)}`;
+}
+
+/** Secret in the garden with the kubeconfig of a cluster, under key KUBECONFIG_KEY (Cluster API's convention). */
+export const kubeconfigSecretName = (cluster: string): string => `${cluster}-kubeconfig`;
+export const KUBECONFIG_KEY = 'value';
+
+/** Workloads and Services of a hosted control plane, in the shoot's namespace in the seed. */
+export const COMPONENTS = {
+  etcd: 'etcd-main',
+  apiServer: 'kube-apiserver',
+  controllerManager: 'kube-controller-manager',
+  scheduler: 'kube-scheduler',
+} as const;
+
+/** etcd member (and its Service) number `ordinal`: also the pod of the StatefulSet. */
+export const etcdMemberName = (ordinal: number): string => `${COMPONENTS.etcd}-${ordinal}`;
+
+/** Certificate authorities of a shoot. */
+export const CAS = {
+  cluster: 'ca',
+  client: 'ca-client',
+  etcd: 'ca-etcd',
+  kubelet: 'ca-kubelet',
+  frontProxy: 'ca-front-proxy',
+} as const;
+
+/** Secret in the seed with the key pair of a certificate authority of the shoot. */
+export const caSecretName = (ca: keyof typeof CAS): string => CAS[ca];
+
+/** Secret in the seed with a certificate for `user`, for example `kube-apiserver` or `admin`. */
+export const certificateSecretName = (user: string): string => `${user}-tls`;
+
+/** Secret in the seed with a kubeconfig for `user`, for example `kube-scheduler`. */
+export const internalKubeconfigSecretName = (user: string): string => `kubeconfig-${user}`;
+
+/** Secret in the seed with the keys that sign service account tokens. */
+export const SERVICE_ACCOUNT_KEY_SECRET = 'service-account-key';
+
+/** Deployment in the seed whose pods are the machines of a local worker pool. */
+export const machineDeploymentName = (pool: string): string => `machines-${pool}`;
+
+/** Secret in the seed with what a new machine of the pool needs to join: bootstrap kubeconfig, kubelet configuration. */
+export const poolSecretName = (pool: string): string => `pool-${pool}`;
+
+/** Name of machine number `index` of a pool where the provider names its machines itself. */
+export const machineName = (technical: string, pool: string, index: number): string =>
+  fitted(`${technical}-${pool}-${index}`);

@@ -1,0 +1,58 @@
+import type { CloudProfile } from './cloudprofile.ts';
+import type { Taint, WorkerCluster } from './workercluster.ts';
+
+/** Name of the one pool of a cluster that lists none. */
+export const DEFAULT_POOL = 'default';
+
+/** A pool with everything settled but the machine type, which no profile may have (undefined then). */
+export interface NormalPool {
+  name: string;
+  /** Absent when neither pool, cluster nor profile names one. Whether the profile has it is not checked here. */
+  machineType: string | undefined;
+  /** How many nodes there should be now. */
+  count: number;
+  minimum: number;
+  /** Infinity where nothing limits it. */
+  maximum: number;
+  labels: Record<string, string>;
+  taints: Taint[];
+  zones: string[];
+}
+
+/**
+ * The pools of a cluster. Without `pools` there is one, of all nodes. With `pools`, each gets its minimum, and what
+ * `dataPlaneNodes` has left goes to the pools in the order written, each up to its maximum: growing never takes a node
+ * from a pool, and shrinking takes the last ones first.
+ */
+export function poolsOf(cluster: WorkerCluster, profile: CloudProfile): NormalPool[] {
+  const { spec } = cluster;
+  const zones = spec.zones ?? zonesOf(profile, spec.region ?? profile.spec.defaults?.region);
+  const machineType = spec.machineType ?? profile.spec.defaults?.machineType;
+  if (!spec.pools || spec.pools.length === 0) {
+    const count = spec.dataPlaneNodes ?? 0;
+    return [{ name: DEFAULT_POOL, machineType, count, minimum: count, maximum: count, labels: {}, taints: [], zones }];
+  }
+  const pools = spec.pools.map((pool): NormalPool => {
+    const minimum = pool.minimum ?? 0;
+    return {
+      name: pool.name,
+      machineType: pool.machineType ?? machineType,
+      count: minimum,
+      minimum,
+      maximum: pool.maximum ?? (spec.dataPlaneNodes === undefined ? minimum : Number.POSITIVE_INFINITY),
+      labels: pool.labels ?? {},
+      taints: pool.taints ?? [],
+      zones: pool.zones ?? zones,
+    };
+  });
+  if (spec.dataPlaneNodes === undefined) return pools;
+  let left = spec.dataPlaneNodes - pools.reduce((sum, pool) => sum + pool.minimum, 0);
+  return pools.map((pool) => {
+    const extra = Math.max(0, Math.min(left, pool.maximum - pool.minimum));
+    left -= extra;
+    return { ...pool, count: pool.minimum + extra };
+  });
+}
+
+const zonesOf = (profile: CloudProfile, region: string | undefined): string[] =>
+  (profile.spec.regions.find((known) => known.name === region)?.zones ?? []).map((zone) => zone.name);

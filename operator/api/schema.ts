@@ -1,0 +1,128 @@
+import { z } from 'zod';
+
+/** A CEL rule as a CRD carries it. */
+export interface Rule {
+  rule: string;
+  message?: string;
+  messageExpression?: string;
+  reason?: 'FieldValueInvalid' | 'FieldValueForbidden' | 'FieldValueRequired' | 'FieldValueDuplicate';
+  fieldPath?: string;
+}
+
+/** Adds the text that `kubectl explain` shows. */
+export const describe = <T extends z.ZodType>(schema: T, description: string): T =>
+  schema.meta({ ...schema.meta(), description });
+
+/** Adds CEL rules; repeated calls add up. */
+export function rules<T extends z.ZodType>(schema: T, ...added: Rule[]): T {
+  const meta = schema.meta() ?? {};
+  const before = (meta['x-kubernetes-validations'] as Rule[] | undefined) ?? [];
+  return schema.meta({ ...meta, 'x-kubernetes-validations': [...before, ...added] });
+}
+
+/** Text of at most `max` characters. Everything is bounded, or the API server refuses CEL rules over it as too costly. */
+export const text = (max: number, description: string, pattern?: RegExp) =>
+  (pattern ? z.string().max(max).regex(pattern) : z.string().max(max)).describe(description);
+
+/** Text that may not be empty. */
+export const name = (max: number, description: string, pattern?: RegExp) =>
+  (pattern ? z.string().min(1).max(max).regex(pattern) : z.string().min(1).max(max)).describe(description);
+
+/** A whole number; without `max` it is a 64-bit one. */
+export const count = (min: number, max: number | undefined, description: string) =>
+  (max === undefined ? z.int().min(min) : z.int().min(min).max(max)).describe(description);
+
+/** A list of at most `max` items. */
+export const list = <T extends z.ZodType>(item: T, max: number, description: string) =>
+  z.array(item).max(max).describe(description);
+
+/** A list that server-side apply merges by `key`, in which no key may occur twice. */
+export const keyed = <T extends z.ZodType>(item: T, max: number, key: string, description: string) =>
+  list(item, max, description).meta({
+    description,
+    'x-kubernetes-list-type': 'map',
+    'x-kubernetes-list-map-keys': [key],
+  });
+
+/** Text to text, as labels are. */
+export const map = (max: number, description: string) =>
+  z.record(z.string(), z.string().max(4096)).meta({ description, maxProperties: max });
+
+/** An object that is kept as it was written; we know nothing of its fields. */
+export const free = (description: string) =>
+  z.record(z.string(), z.unknown()).meta({ description, 'x-kubernetes-preserve-unknown-fields': true });
+
+/** A number or text: quantities ("500m", 2) and percentages ("25%", 1). */
+export const intOrString = (description: string) =>
+  z.union([z.int(), z.string().max(64)]).meta({ description, 'x-kubernetes-int-or-string': true });
+
+/** An address range. */
+export const cidr = (description: string) => z.string().max(64).meta({ format: 'cidr', description });
+
+/** Patterns must be understood by Go's RE2 as well: no look-ahead, no back references. */
+export const PATTERNS = {
+  /** RFC 1123 label. */
+  label: /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/,
+  /** Kubernetes version; the patch may be left out. */
+  version: /^[0-9]+\.[0-9]+(\.[0-9]+)?$/,
+  /** Go duration, for example 1h30m. */
+  duration: /^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$/,
+} as const;
+
+/** How many characters may a label's, a version's, a duration's text have. */
+export const LIMITS = { label: 63, name: 253, version: 32, duration: 32 } as const;
+
+const FIXED = 'after creation: make a new cluster instead';
+
+/** CEL: whether the (nested) field is there; parents that are missing count as a missing field. */
+const present = (object: string, path: readonly string[]): string =>
+  path.map((_, depth) => `has(${[object, ...path.slice(0, depth + 1)].join('.')})`).join(' && ');
+
+/** The rule that an optional field, given from the spec down, is never changed, added or removed. */
+export function fixedAtCreation(...path: string[]): Rule {
+  const [before, after] = [present('oldSelf', path), present('self', path)];
+  const field = path.join('.');
+  return {
+    rule: `(${before}) == (${after}) && (!(${after}) || self.${field} == oldSelf.${field})`,
+    message: `${field} cannot be changed, added or removed ${FIXED}`,
+  };
+}
+
+/** The rule that an optional field, given from the spec down, is never changed or removed once it has a value. */
+export function fixedOnceSet(...path: string[]): Rule {
+  const [before, after] = [present('oldSelf', path), present('self', path)];
+  const field = path.join('.');
+  return {
+    rule: `!(${before}) || ((${after}) && self.${field} == oldSelf.${field})`,
+    message: `${field} cannot be changed or removed ${FIXED}`,
+  };
+}
+
+/** A column of `kubectl get`. Priority 1 shows with `-o wide` only. */
+export interface PrinterColumn {
+  name: string;
+  type: 'string' | 'integer' | 'date' | 'boolean';
+  jsonPath: string;
+  description: string;
+  priority?: number;
+}
+
+/** Everything that the CRD of a kind is generated from. */
+export interface KindDefinition {
+  kind: string;
+  plural: string;
+  singular: string;
+  shortNames: string[];
+  scope: 'Namespaced' | 'Cluster';
+  categories: string[];
+  /** First paragraph of `kubectl explain` and of the reference page. */
+  description: string;
+  spec: z.ZodType;
+  status: z.ZodType;
+  /** Longest `metadata.name`; such names are also held to an RFC 1123 label. Absent: Kubernetes' own 253. */
+  maxNameLength?: number;
+  printerColumns: PrinterColumn[];
+  scale?: { specReplicasPath: string; statusReplicasPath: string; labelSelectorPath: string };
+  /** CEL rules over the whole object, where spec must be compared with status. */
+  rules?: Rule[];
+}

@@ -1,0 +1,177 @@
+import { z } from 'zod';
+import { commonStatus, type KubeObject } from './meta.ts';
+import {
+  cidr,
+  free,
+  intOrString,
+  type KindDefinition,
+  keyed,
+  LIMITS,
+  list,
+  name,
+  PATTERNS,
+  rules,
+  text,
+} from './schema.ts';
+
+const ranges = {
+  pods: cidr('Range of pod addresses.'),
+  services: cidr('Range of Service addresses.'),
+};
+
+export const seedSpec = rules(
+  z.object({
+    provider: z
+      .object({
+        type: name(LIMITS.label, 'Provider that the seed runs on.', PATTERNS.label),
+        region: name(LIMITS.label, 'Region that the seed runs in.'),
+        zones: list(name(63, 'A zone.'), 16, 'Zones that the nodes of the seed are in.').optional(),
+        providerConfig: free('What only the provider understands.').optional(),
+      })
+      .describe('Where the seed runs.'),
+    networks: z
+      .object({
+        nodes: cidr('Range of node addresses.').optional(),
+        ...ranges,
+        shootDefaults: z
+          .object({ pods: ranges.pods.optional(), services: ranges.services.optional() })
+          .describe('Ranges for shoots that name none.')
+          .optional(),
+        blockCIDRs: list(cidr('A range.'), 64, 'Ranges that control planes must not reach.').optional(),
+        ipFamilies: list(z.enum(['IPv4', 'IPv6']).describe('An IP family.'), 2, 'IP families.').optional(),
+      })
+      .describe('Address ranges of the seed; those of its shoots must not overlap with them.'),
+    settings: z
+      .object({
+        scheduling: z
+          .object({ visible: z.boolean().describe('Whether shoots are placed here.') })
+          .describe('Placement of shoots.')
+          .optional(),
+        excessCapacityReservation: free('Room that is kept free.').optional(),
+        loadBalancerServices: free('Settings of Services of type LoadBalancer.').optional(),
+        verticalPodAutoscaler: free('Vertical pod autoscaler.').optional(),
+        dependencyWatchdog: free('Dependency watchdog.').optional(),
+        topologyAwareRouting: free('Topology aware routing.').optional(),
+        zoneSelection: free('How zones are chosen.').optional(),
+        persistentVolumeClaimAutoscaler: free('Growing of volumes.').optional(),
+        shootDNS: free('Without effect; kept because older manifests have it.').optional(),
+        ownerChecks: free('Without effect; kept because older manifests have it.').optional(),
+      })
+      .describe('Settings of the seed.')
+      .optional(),
+    taints: keyed(
+      z
+        .object({ key: name(317, 'Key.'), value: text(63, 'Value.').optional() })
+        .describe('A taint; shoots that do not tolerate it are placed elsewhere.'),
+      64,
+      'key',
+      'Taints of the seed.',
+    ).optional(),
+    accessRestrictions: list(
+      z.object({ name: name(LIMITS.name, 'Name of the restriction.') }).describe('A restriction.'),
+      64,
+      'Restrictions that the seed offers.',
+    ).optional(),
+    backup: free('Where backups of etcd go.').optional(),
+    dns: free('DNS of the seed.').optional(),
+    ingress: free('Ingress of the seed.').optional(),
+    volume: free('Volumes in the seed.').optional(),
+    secretRef: free('Older form of kubeconfigRef.').optional(),
+    extensions: list(free('An extension.'), 256, 'Extensions of the seed.').optional(),
+    resources: list(free('A reference.'), 256, 'Objects that extensions refer to by name.').optional(),
+    kubeconfigRef: z
+      .object({
+        name: name(LIMITS.name, 'Name of the Secret; the kubeconfig is under key value, or else kubeconfig.'),
+        namespace: name(LIMITS.label, 'Namespace of the Secret.'),
+      })
+      .describe('Secret with a kubeconfig of the seed. Absent: the garden itself is the seed.')
+      .optional(),
+    exposure: z
+      .object({
+        type: z
+          .enum(['ClusterIP', 'NodePort', 'LoadBalancer'])
+          .describe(
+            'ClusterIP where machines can reach Services of the seed directly, otherwise NodePort or LoadBalancer.',
+          ),
+      })
+      .describe('How API servers of shoots are reached. Absent: ClusterIP.')
+      .optional(),
+    machineImage: name(
+      512,
+      'Image of machine pods, for provider local. Absent: made from the tools of the garden.',
+    ).optional(),
+  }),
+  {
+    rule: 'self.networks.pods == oldSelf.networks.pods && self.networks.services == oldSelf.networks.services',
+    message: 'networks.pods and networks.services cannot be changed after creation',
+  },
+  {
+    rule: 'self.provider.type == oldSelf.provider.type && self.provider.region == oldSelf.provider.region',
+    message: 'provider.type and provider.region cannot be changed after creation',
+  },
+).describe('What the seed is.');
+/** What a Seed says of itself. */
+export type SeedSpec = z.output<typeof seedSpec>;
+
+const quantities = (description: string) =>
+  z.record(z.string(), intOrString('An amount.')).meta({ description, maxProperties: 64 });
+
+export const seedStatus = z
+  .object({
+    ...commonStatus,
+    kubernetesVersion: text(64, 'Kubernetes version of the seed.').optional(),
+    capacity: quantities('What the seed has; "shoots" is the number of shoots.').optional(),
+    allocatable: quantities('What of it may be used; "shoots" is the number of shoots.').optional(),
+    gardener: free('Who last acted on it.').optional(),
+    clusterIdentity: text(256, 'Identity of the cluster.').optional(),
+    clientCertificateExpirationTimestamp: text(64, 'When the access to the seed ends.').optional(),
+  })
+  .describe('How the seed is.');
+/** What is known about a Seed. */
+export type SeedStatus = z.output<typeof seedStatus>;
+
+/** A cluster that hosts control planes of shoots. */
+export interface Seed extends KubeObject {
+  kind: 'Seed';
+  spec: SeedSpec;
+  status?: SeedStatus;
+}
+
+export const seedDefinition: KindDefinition = {
+  kind: 'Seed',
+  plural: 'seeds',
+  singular: 'seed',
+  shortNames: [],
+  scope: 'Cluster',
+  categories: ['coppice'],
+  description:
+    "A Kubernetes cluster that hosts control planes of shoots as pods. Fields and their meanings are those of Gardener's core.gardener.cloud/v1beta1.",
+  spec: seedSpec,
+  status: seedStatus,
+  maxNameLength: LIMITS.label,
+  printerColumns: [
+    { name: 'Provider', type: 'string', jsonPath: '.spec.provider.type', description: 'Where it runs.' },
+    { name: 'Region', type: 'string', jsonPath: '.spec.provider.region', description: 'Region.' },
+    { name: 'Version', type: 'string', jsonPath: '.status.kubernetesVersion', description: 'Kubernetes version.' },
+    {
+      name: 'Shoots',
+      type: 'string',
+      jsonPath: '.status.allocatable.shoots',
+      description: 'How many shoots it may host.',
+    },
+    {
+      name: 'Ready',
+      type: 'string',
+      jsonPath: '.status.conditions[?(@.type=="Ready")].status',
+      description: 'Whether it can host shoots.',
+    },
+    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp', description: 'How long it is known.' },
+    {
+      name: 'Message',
+      type: 'string',
+      jsonPath: '.status.conditions[?(@.type=="Ready")].message',
+      description: 'Why it is (not) ready.',
+      priority: 1,
+    },
+  ],
+};

@@ -1,0 +1,412 @@
+import { z } from 'zod';
+import { type ActedFields, unacted } from './acted.ts';
+import {
+  commonStatus,
+  conditionSchema,
+  type KubeObject,
+  nodeCountsSchema,
+  replicaCountsSchema,
+  resourceSchema,
+} from './meta.ts';
+import {
+  cidr,
+  count,
+  describe,
+  fixedOnceSet,
+  free,
+  intOrString,
+  type KindDefinition,
+  keyed,
+  LIMITS,
+  list,
+  map,
+  name,
+  PATTERNS,
+  rules,
+  text,
+} from './schema.ts';
+import { hibernationSchema, MAX_NODES, maintenanceSchema, taintSchema, versionSchema } from './workercluster.ts';
+
+/** Which seeds may be used: label selector and provider types; shared by Shoot and CloudProfile. */
+export const seedSelectorSchema = z
+  .object({
+    matchLabels: map(64, 'Labels that the seed must have.').optional(),
+    matchExpressions: list(
+      z
+        .object({
+          key: name(317, 'Label key.'),
+          operator: z.enum(['In', 'NotIn', 'Exists', 'DoesNotExist']).describe('How the value is compared.'),
+          values: list(text(63, 'A value.'), 64, 'Values for In and NotIn.').optional(),
+        })
+        .describe('One requirement.'),
+      32,
+      'Further requirements for the labels of the seed.',
+    ).optional(),
+    providerTypes: list(
+      name(63, 'A provider type.'),
+      32,
+      'Provider types that the seed may have; "*" is any. Absent: that of the cluster.',
+    ).optional(),
+  })
+  .describe('Which seeds may host the control plane.');
+/** Which seeds may host a control plane. */
+export type SeedSelector = z.output<typeof seedSelectorSchema>;
+
+const machine = describe(
+  z.object({
+    type: name(63, 'A machine type of the profile.'),
+    image: z
+      .object({
+        name: name(63, 'A machine image of the profile.'),
+        version: text(64, 'Version of the image. Absent: the newest.').optional(),
+        providerConfig: free('What only the provider understands.').optional(),
+      })
+      .describe('Operating system of the machines.')
+      .optional(),
+    architecture: text(16, 'CPU architecture, amd64 or arm64.').optional(),
+  }),
+  'What the machines are.',
+);
+
+const worker = rules(
+  z.object({
+    name: name(15, 'Name of the pool; part of the names of its machines.', PATTERNS.label),
+    machine,
+    minimum: count(0, MAX_NODES, 'Fewest machines of the pool.'),
+    maximum: count(0, MAX_NODES, 'Most machines of the pool.'),
+    maxSurge: intOrString('How many machines may be added while the pool is rolled.').default(1),
+    maxUnavailable: intOrString('How many machines may be missing while the pool is rolled.').default(0),
+    zones: list(name(63, 'A zone.'), 16, 'Zones that the machines are spread over.').optional(),
+    labels: map(64, 'Labels of the nodes.').optional(),
+    annotations: map(64, 'Annotations of the nodes.').optional(),
+    taints: list(taintSchema, 32, 'Taints of the nodes.').optional(),
+    caBundle: text(65536, 'Certificates that the machines trust, PEM.').optional(),
+    cri: free('Container runtime.').optional(),
+    kubernetes: z
+      .object({
+        version: name(
+          LIMITS.version,
+          'Version of the kubelet, when it differs from the control plane.',
+          PATTERNS.version,
+        ).optional(),
+        kubelet: free('Configuration of the kubelet.').optional(),
+      })
+      .describe('Kubernetes of this pool, where it differs.')
+      .optional(),
+    volume: free('Root volume.').optional(),
+    dataVolumes: list(free('A volume.'), 32, 'Further volumes.').optional(),
+    kubeletDataVolumeName: text(63, 'Data volume that the kubelet uses.').optional(),
+    providerConfig: free('What only the provider understands.').optional(),
+    systemComponents: free('Whether system components may run here.').optional(),
+    machineControllerManager: free('Timeouts of machine creation, drain and health.').optional(),
+    sysctls: map(64, 'Kernel parameters of the nodes.').optional(),
+    clusterAutoscaler: free('Autoscaling of this pool.').optional(),
+    priority: count(-2147483648, 2147483647, 'Priority of the pool for the autoscaler.').optional(),
+    updateStrategy: text(64, 'AutoRollingUpdate, AutoInPlaceUpdate or ManualInPlaceUpdate.').optional(),
+    controlPlane: free('Set where the control plane runs on these machines.').optional(),
+  }),
+  {
+    rule: 'self.minimum <= self.maximum',
+    messageExpression: "'pool ' + self.name + ': minimum is larger than maximum'",
+    message: 'minimum is larger than maximum',
+  },
+).describe('A pool of equal machines.');
+/** One worker pool of a Shoot. */
+export type Worker = z.output<typeof worker>;
+
+const kubernetes = z
+  .object({
+    version: versionSchema(
+      'Version, for example 1.36.3; a minor version alone means its newest supported patch. Cannot go back, nor skip a minor version.',
+    ).optional(),
+    kubeAPIServer: free('Configuration of the kube-apiserver.').optional(),
+    kubeControllerManager: free('Configuration of the kube-controller-manager.').optional(),
+    kubeScheduler: free('Configuration of the kube-scheduler.').optional(),
+    kubeProxy: free('Configuration of the kube-proxy.').optional(),
+    kubelet: free('Configuration of the kubelets.').optional(),
+    clusterAutoscaler: free('Configuration of the cluster autoscaler.').optional(),
+    verticalPodAutoscaler: free('Configuration of the vertical pod autoscaler.').optional(),
+    etcd: free('Configuration of etcd.').optional(),
+    enableStaticTokenKubeconfig: z
+      .boolean()
+      .describe('Without effect; kept because older manifests have it.')
+      .optional(),
+    allowPrivilegedContainers: z.boolean().describe('Without effect; kept because older manifests have it.').optional(),
+  })
+  .describe('Kubernetes version, and configuration of its parts.');
+
+const controlPlane = describe(
+  z.object({
+    highAvailability: z
+      .object({
+        failureTolerance: z
+          .object({ type: z.enum(['node', 'zone']).describe('What may fail without the control plane failing.') })
+          .describe('What may fail.'),
+      })
+      .describe('A control plane of three members instead of one.')
+      .optional(),
+    replicas: z
+      .union([z.literal(1), z.literal(3), z.literal(5)])
+      .describe('Members of the control plane, where highAvailability does not say enough (not a field of Gardener).')
+      .optional(),
+    zones: list(name(63, 'A zone of the seed.'), 16, 'Zones of the seed to use.').optional(),
+  }),
+  'How the control plane is run.',
+);
+
+export const shootSpec = rules(
+  z.object({
+    cloudProfile: z
+      .object({
+        kind: text(63, 'CloudProfile or NamespacedCloudProfile.').default('CloudProfile'),
+        name: name(LIMITS.name, 'Name of the profile.'),
+      })
+      .describe('The profile that says what there is to choose from.')
+      .optional(),
+    cloudProfileName: text(LIMITS.name, 'Older form of cloudProfile.name.').optional(),
+    region: name(LIMITS.label, 'Region of the profile. Cannot be changed.'),
+    seedName: name(LIMITS.name, 'The seed that hosts the control plane. Absent: one is chosen.').optional(),
+    seedSelector: seedSelectorSchema.optional(),
+    tolerations: list(
+      z
+        .object({ key: name(317, 'Key of the taint.'), value: text(63, 'Value of the taint. Absent: any.').optional() })
+        .describe('A taint of seeds that does not matter.'),
+      64,
+      'Taints of seeds that do not matter for this cluster.',
+    ).optional(),
+    purpose: z
+      .enum(['evaluation', 'testing', 'development', 'production', 'infrastructure'])
+      .describe('What the cluster is for.')
+      .optional(),
+    credentialsBindingName: text(LIMITS.name, 'CredentialsBinding with the credentials of the cloud.').optional(),
+    secretBindingName: text(LIMITS.name, 'SecretBinding with the credentials of the cloud.').optional(),
+    kubernetes: kubernetes.prefault({}),
+    networking: z
+      .object({
+        type: text(63, 'Kind of pod network.').optional(),
+        pods: cidr('Range of pod addresses. Cannot be changed once set.').optional(),
+        services: cidr('Range of Service addresses. Cannot be changed once set.').optional(),
+        nodes: cidr('Range of node addresses.').optional(),
+        ipFamilies: list(z.enum(['IPv4', 'IPv6']).describe('An IP family.'), 2, 'IP families.').optional(),
+        providerConfig: free('What only the network extension understands.').optional(),
+      })
+      .describe('Address ranges and kind of pod network.')
+      .optional(),
+    provider: z
+      .object({
+        type: name(LIMITS.label, 'Provider of the machines. Cannot be changed.', PATTERNS.label),
+        workers: keyed(worker, 50, 'name', 'Pools of machines. Absent: a control plane only.').optional(),
+        infrastructureConfig: free('What only the provider understands, for networks.').optional(),
+        controlPlaneConfig: free('What only the provider understands, for the control plane.').optional(),
+        workersSettings: free('Settings for all workers.').optional(),
+      })
+      .describe('Provider and machines.'),
+    controlPlane: controlPlane.optional(),
+    hibernation: hibernationSchema.optional(),
+    maintenance: maintenanceSchema.optional(),
+    dns: free('DNS of the cluster.').optional(),
+    addons: free('Addons.').optional(),
+    systemComponents: free('Settings of system components.').optional(),
+    resources: list(free('A reference.'), 256, 'Objects that extensions refer to by name.').optional(),
+    extensions: list(free('An extension.'), 256, 'Extensions of the cluster.').optional(),
+    monitoring: free('Monitoring of the cluster.').optional(),
+    exposureClassName: text(LIMITS.name, 'How the control plane is exposed.').optional(),
+    schedulerName: text(LIMITS.name, 'Who chooses the seed.').optional(),
+    accessRestrictions: list(
+      z
+        .object({ name: name(LIMITS.name, 'Name of the restriction.'), options: map(64, 'Options.').optional() })
+        .describe('A restriction.'),
+      64,
+      'Restrictions that the seed must offer.',
+    ).optional(),
+  }),
+  {
+    rule: 'self.region == oldSelf.region',
+    message: 'region cannot be changed after creation: make a new cluster instead',
+  },
+  {
+    rule: 'self.provider.type == oldSelf.provider.type',
+    message: 'provider.type cannot be changed after creation: make a new cluster instead',
+  },
+  fixedOnceSet('networking', 'pods'),
+  fixedOnceSet('networking', 'services'),
+  { rule: 'has(self.cloudProfile) || has(self.cloudProfileName)', message: 'name the cloudProfile' },
+  {
+    rule: '!has(self.cloudProfile) || !has(self.cloudProfileName) || self.cloudProfile.name == self.cloudProfileName',
+    message: 'cloudProfile.name and cloudProfileName differ',
+  },
+  {
+    rule: `(has(self.cloudProfile) ? self.cloudProfile.name : self.cloudProfileName) == (has(oldSelf.cloudProfile) ? oldSelf.cloudProfile.name : oldSelf.cloudProfileName)`,
+    message: 'cloudProfile cannot be changed after creation: make a new cluster instead',
+  },
+).describe('What the cluster should be.');
+/** What a Shoot asks for, with the API server's defaults filled in. */
+export type ShootSpec = z.output<typeof shootSpec>;
+
+export const shootStatus = z
+  .object({
+    ...commonStatus,
+    constraints: list(conditionSchema, 64, 'What hinders some operations.').optional(),
+    technicalID: text(63, 'Name of the cluster outside its namespace, and of its namespace in the seed.').optional(),
+    uid: text(64, 'Identity of the cluster.').optional(),
+    clusterIdentity: text(256, 'Identity of the cluster, unique over all gardens.').optional(),
+    seedName: text(LIMITS.name, 'The seed that hosts the control plane.').optional(),
+    hibernated: z.boolean().describe('Whether it sleeps.').optional(),
+    gardener: free('Who last acted on it.').optional(),
+    retryCycleStartTime: text(64, 'When the current series of tries began.').optional(),
+    advertisedAddresses: keyed(
+      z
+        .object({
+          name: text(LIMITS.name, 'What the address is for: internal or external.'),
+          url: text(2048, 'The URL.'),
+          application: text(LIMITS.name, 'What answers there.').optional(),
+        })
+        .describe('An address.'),
+      32,
+      'name',
+      'Where the cluster can be reached.',
+    ).optional(),
+    kubernetesVersion: text(64, 'Version that the control plane runs (not a field of Gardener).').optional(),
+    controlPlane: replicaCountsSchema.optional(),
+    nodes: nodeCountsSchema.optional(),
+    workers: keyed(
+      z
+        .object({
+          name: text(63, 'Name of the pool.'),
+          desired: count(0, undefined, 'How many nodes there should be.'),
+          current: count(0, undefined, 'How many machines there are.'),
+          ready: count(0, undefined, 'How many nodes are Ready.'),
+        })
+        .describe('A pool.'),
+      50,
+      'name',
+      'Nodes of each pool.',
+    ).optional(),
+    resource: resourceSchema.optional(),
+    networking: z
+      .object({
+        pods: list(text(64, 'A range.'), 8, 'Pod addresses.').optional(),
+        services: list(text(64, 'A range.'), 8, 'Service addresses.').optional(),
+        nodes: list(text(64, 'A range.'), 8, 'Node addresses.').optional(),
+        egressCIDRs: list(text(64, 'A range.'), 64, 'Addresses that traffic to outside comes from.').optional(),
+      })
+      .describe('Address ranges in use.')
+      .optional(),
+    credentials: free('State of the rotation of credentials.').optional(),
+    lastHibernationTriggerTime: text(64, 'When a schedule last changed hibernation.').optional(),
+    lastMaintenance: free('The last maintenance.').optional(),
+    migrationStartTime: text(64, 'When the move to another seed began.').optional(),
+  })
+  .describe('What the cluster is.');
+/** What is known about a Shoot. */
+export type ShootStatus = z.output<typeof shootStatus>;
+
+/** A cluster whose control plane is hosted in a seed. */
+export interface Shoot extends KubeObject {
+  kind: 'Shoot';
+  spec: ShootSpec;
+  status?: ShootStatus;
+}
+
+/** Name of the CloudProfile of a shoot, in either form. Admission has seen to it that there is one. */
+export const shootProfileName = (spec: ShootSpec): string => spec.cloudProfile?.name ?? spec.cloudProfileName ?? '';
+
+/** How many members the control plane of a shoot has: `replicas`, else 3 where highly available, else 1. */
+export const controlPlaneMembers = (spec: ShootSpec): 1 | 3 | 5 =>
+  spec.controlPlane?.replicas ?? (spec.controlPlane?.highAvailability ? 3 : 1);
+
+// What the operator acts on. The rest is kept, and reported in a condition.
+const ACTED: ActedFields = {
+  cloudProfile: true,
+  cloudProfileName: true,
+  region: true,
+  seedName: true,
+  seedSelector: true,
+  tolerations: true,
+  accessRestrictions: true,
+  kubernetes: { version: true },
+  networking: { pods: true, services: true },
+  provider: {
+    type: true,
+    workers: {
+      name: true,
+      machine: { type: true },
+      minimum: true,
+      maximum: true,
+      maxSurge: true,
+      maxUnavailable: true,
+      zones: true,
+      labels: true,
+      annotations: true,
+      taints: true,
+    },
+  },
+  controlPlane: { highAvailability: true, replicas: true },
+};
+
+/**
+ * Paths of what the spec of a Shoot says and the operator does not act on yet, for example `hibernation` or
+ * `provider.workers[0].volume`. A maximum above the minimum asks for an autoscaler, so it counts as one.
+ */
+export function unactedFields(spec: ShootSpec): string[] {
+  const autoscaled = (spec.provider.workers ?? []).flatMap((pool, index) =>
+    pool.maximum > pool.minimum ? [`provider.workers[${index}].maximum`] : [],
+  );
+  return [...unacted(spec, ACTED), ...autoscaled];
+}
+
+export const shootDefinition: KindDefinition = {
+  kind: 'Shoot',
+  plural: 'shoots',
+  singular: 'shoot',
+  shortNames: [],
+  scope: 'Namespaced',
+  categories: ['coppice'],
+  description:
+    "A cluster whose control plane runs as pods in a seed cluster. Fields and their meanings are those of Gardener's core.gardener.cloud/v1beta1; fields that Coppice does not act on are kept and named in a condition.",
+  spec: shootSpec,
+  status: shootStatus,
+  maxNameLength: LIMITS.label,
+  printerColumns: [
+    { name: 'CloudProfile', type: 'string', jsonPath: '.spec.cloudProfile.name', description: 'The profile.' },
+    { name: 'Provider', type: 'string', jsonPath: '.spec.provider.type', description: 'Provider of the machines.' },
+    { name: 'Region', type: 'string', jsonPath: '.spec.region', description: 'Region.' },
+    { name: 'Seed', type: 'string', jsonPath: '.status.seedName', description: 'Seed that hosts the control plane.' },
+    { name: 'Version', type: 'string', jsonPath: '.spec.kubernetes.version', description: 'Kubernetes version.' },
+    { name: 'Operation', type: 'string', jsonPath: '.status.lastOperation.type', description: 'Last operation.' },
+    { name: 'State', type: 'string', jsonPath: '.status.lastOperation.state', description: 'How it stands.' },
+    {
+      name: 'Progress',
+      type: 'integer',
+      jsonPath: '.status.lastOperation.progress',
+      description: 'How much of it is done, in percent.',
+    },
+    {
+      name: 'Ready',
+      type: 'string',
+      jsonPath: '.status.conditions[?(@.type=="Ready")].status',
+      description: 'Whether the cluster can be used.',
+    },
+    {
+      name: 'Age',
+      type: 'date',
+      jsonPath: '.metadata.creationTimestamp',
+      description: 'How long ago it was asked for.',
+    },
+    {
+      name: 'Technical-ID',
+      type: 'string',
+      jsonPath: '.status.technicalID',
+      description: 'Namespace in the seed.',
+      priority: 1,
+    },
+    {
+      name: 'Nodes',
+      type: 'integer',
+      jsonPath: '.status.nodes.ready',
+      description: 'Nodes that are Ready.',
+      priority: 1,
+    },
+    { name: 'Purpose', type: 'string', jsonPath: '.spec.purpose', description: 'What it is for.', priority: 1 },
+  ],
+};

@@ -1,0 +1,396 @@
+import { z } from 'zod';
+import { type ActedFields, unacted } from './acted.ts';
+import { commonStatus, type KubeObject, nodeCountsSchema, replicaCountsSchema, resourceSchema } from './meta.ts';
+import {
+  cidr,
+  count,
+  describe,
+  fixedAtCreation,
+  free,
+  type KindDefinition,
+  keyed,
+  LIMITS,
+  list,
+  map,
+  name,
+  PATTERNS,
+  rules,
+  text,
+} from './schema.ts';
+
+/** Most nodes that one cluster may have. */
+export const MAX_NODES = 5000;
+
+export const taintSchema = describe(
+  z.object({
+    key: name(317, 'The key of the taint.'),
+    value: text(63, 'The value of the taint.').optional(),
+    effect: z
+      .enum(['NoSchedule', 'PreferNoSchedule', 'NoExecute'])
+      .describe('What happens to pods that do not tolerate it.'),
+  }),
+  'A taint of the nodes.',
+);
+/** A taint as nodes carry it. */
+export type Taint = z.output<typeof taintSchema>;
+
+const pool = rules(
+  z.object({
+    name: name(15, 'Name of the pool; part of the names of its machines.', PATTERNS.label),
+    machineType: name(63, "A machine type of the profile. Absent: the cluster's.").optional(),
+    minimum: count(0, MAX_NODES, 'Fewest nodes of the pool. Absent: 0.').optional(),
+    maximum: count(
+      0,
+      MAX_NODES,
+      'Most nodes of the pool. Absent: no limit where dataPlaneNodes says how many there are, otherwise minimum.',
+    ).optional(),
+    spot: z.boolean().describe("Use the cloud's cheaper machines that it may take away at short notice.").optional(),
+    gpu: count(0, 64, 'GPUs that each node must have; picks a machine type when none is named.').optional(),
+    labels: map(64, 'Labels of the nodes.').optional(),
+    taints: list(taintSchema, 32, 'Taints of the nodes.').optional(),
+    zones: list(name(63, 'A zone.'), 16, "Zones that the nodes are spread over. Absent: the cluster's.").optional(),
+  }),
+  {
+    rule: '!has(self.minimum) || !has(self.maximum) || self.minimum <= self.maximum',
+    messageExpression: "'pool ' + self.name + ': minimum is larger than maximum'",
+    message: 'minimum is larger than maximum',
+  },
+).describe('A group of equal nodes.');
+
+const versionRule = {
+  rule: [
+    "int(self.split('.')[0]) == int(oldSelf.split('.')[0])",
+    "int(self.split('.')[1]) - int(oldSelf.split('.')[1]) in [0, 1]",
+    "(self.split('.')[1] != oldSelf.split('.')[1] || self.split('.').size() < 3 || oldSelf.split('.').size() < 3 || int(self.split('.')[2]) >= int(oldSelf.split('.')[2]))",
+  ].join(' && '),
+  messageExpression:
+    "'version cannot go from ' + oldSelf + ' to ' + self + ': no downgrade, and one minor version at a time'",
+  message: 'no downgrade, and one minor version at a time',
+};
+
+/** Kubernetes version of a cluster: no downgrade, one minor at a time. */
+export const versionSchema = (description: string) =>
+  rules(name(LIMITS.version, description, PATTERNS.version), versionRule);
+
+export const hibernationSchema = z
+  .object({
+    enabled: z.boolean().describe('Whether the cluster sleeps: no nodes, no control plane, data kept.').optional(),
+    schedules: list(
+      z
+        .object({
+          start: text(128, 'When it goes to sleep, as a cron expression.').optional(),
+          end: text(128, 'When it wakes up, as a cron expression.').optional(),
+          location: text(64, 'Time zone of both, for example Europe/Berlin. Absent: UTC.').optional(),
+        })
+        .describe('When the cluster sleeps.'),
+      32,
+      'When the cluster goes to sleep and wakes up by itself.',
+    ).optional(),
+  })
+  .describe('Sleep: at once, or by the clock.');
+
+export const maintenanceSchema = z
+  .object({
+    timeWindow: z
+      .object({
+        begin: name(11, 'Begin as HHMMSS+ZZZZ, for example 220000+0100.', /^[0-9]{6}[+-][0-9]{4}$/),
+        end: name(11, 'End as HHMMSS+ZZZZ, for example 230000+0100.', /^[0-9]{6}[+-][0-9]{4}$/),
+      })
+      .describe('When disruptive changes may be made, each day.')
+      .optional(),
+    autoUpdate: z
+      .object({
+        kubernetesVersion: z.boolean().describe('Take new patch versions of Kubernetes.').optional(),
+        machineImageVersion: z.boolean().describe('Take new versions of the machine image.').optional(),
+      })
+      .describe('What is updated by itself.')
+      .optional(),
+    confineSpecUpdateRollout: z.boolean().describe('Roll changes of the spec out only in the window.').optional(),
+    autoRotation: free('Credentials that are rotated by themselves.').optional(),
+  })
+  .describe('When and how the cluster is kept up to date.');
+
+const networking = describe(
+  z.object({
+    pods: cidr("Range of pod addresses. Absent: the profile's. Cannot be changed.").optional(),
+    services: cidr("Range of Service addresses. Absent: the profile's. Cannot be changed.").optional(),
+    nodes: cidr('Range of node addresses, where the provider makes the network.').optional(),
+  }),
+  'Address ranges of the cluster.',
+);
+
+const profileOf = (object: string) =>
+  `(has(${object}.cloudProfile) ? ${object}.cloudProfile : ${object}.cloudProvider)`;
+
+export const workerClusterSpec = rules(
+  z.object({
+    cloudProvider: name(
+      LIMITS.label,
+      'Where the cluster runs: aws, gcp, azure, local, or the type of any other CloudProfile. Cannot be changed.',
+      PATTERNS.label,
+    ),
+    controlPlaneNodes: z
+      .union([z.literal(1), z.literal(3), z.literal(5)])
+      .default(1)
+      .describe(
+        'How many members the control plane has: 1, 3 or 5 (etcd needs an odd number). Hosted: replicas of etcd and kube-apiserver in the seed. SelfManaged: machines. Managed: the cloud decides, and a condition says so.',
+      ),
+    dataPlaneNodes: count(
+      0,
+      MAX_NODES,
+      'How many nodes run workloads. With pools, how many they have together. kubectl scale and autoscalers write this field.',
+    ).optional(),
+    cloudProfile: name(
+      LIMITS.label,
+      'The CloudProfile to use. Absent: the one named as cloudProvider. Cannot be changed.',
+    ).optional(),
+    mode: z
+      .enum(['Hosted', 'Managed', 'SelfManaged'])
+      .describe(
+        "Who runs the control plane. Hosted: Coppice, as pods in a seed cluster. Managed: the cloud's own service (EKS, GKE, AKS). SelfManaged: machines of the cluster itself. Absent: the profile's default. Cannot be changed.",
+      )
+      .optional(),
+    region: name(LIMITS.label, "Region of the profile. Absent: the profile's default. Cannot be changed.").optional(),
+    zones: list(
+      name(63, 'A zone.'),
+      16,
+      'Zones that nodes are spread over. Absent: all zones of the region.',
+    ).optional(),
+    kubernetes: z
+      .object({
+        version: versionSchema(
+          'Version, for example 1.36.3; a minor version alone (1.36) means its newest supported patch. Absent: the newest supported. Cannot go back, nor skip a minor version.',
+        ).optional(),
+      })
+      .describe('The Kubernetes of the cluster.')
+      .optional(),
+    machineType: name(63, "Machine type of the nodes. Absent: the profile's default.").optional(),
+    pools: keyed(
+      pool,
+      50,
+      'name',
+      'Groups of nodes that differ. Nodes are given to pools in the order written: first each one its minimum, then each one up to its maximum.',
+    ).optional(),
+    networking: networking.optional(),
+    credentialsRef: z
+      .object({
+        name: name(LIMITS.name, 'Name of the Secret.'),
+        namespace: name(LIMITS.label, "Namespace of the Secret. Absent: the cluster's own.").optional(),
+      })
+      .describe("Secret with the cloud's credentials.")
+      .optional(),
+    hibernation: hibernationSchema.optional(),
+    maintenance: maintenanceSchema.optional(),
+    ttl: name(
+      LIMITS.duration,
+      'How long the cluster lives, for example 8h; then it is deleted.',
+      PATTERNS.duration,
+    ).optional(),
+    adopt: z
+      .object({
+        id: name(512, "The provider's name of the cluster, for example an ARN."),
+      })
+      .describe('Take over a cluster that exists already, instead of making one.')
+      .optional(),
+    deletionProtection: z.boolean().describe('Whether deleting this object is refused.').optional(),
+  }),
+  {
+    rule: 'self.cloudProvider == oldSelf.cloudProvider',
+    message: 'cloudProvider cannot be changed after creation: make a new cluster instead',
+  },
+  {
+    rule: `${profileOf('self')} == ${profileOf('oldSelf')}`,
+    message: 'cloudProfile cannot be changed after creation: make a new cluster instead',
+  },
+  fixedAtCreation('region'),
+  fixedAtCreation('mode'),
+  fixedAtCreation('networking', 'pods'),
+  fixedAtCreation('networking', 'services'),
+  {
+    rule: 'has(self.dataPlaneNodes) || has(self.pools) || has(self.adopt)',
+    message: 'say how many nodes: dataPlaneNodes, or pools with a minimum each',
+  },
+  {
+    rule: '!has(self.pools) || size(self.pools) == 0 || !has(self.dataPlaneNodes) || self.pools.map(p, has(p.minimum) ? p.minimum : 0).sum() <= self.dataPlaneNodes',
+    message: 'dataPlaneNodes is less than the minimums of the pools together',
+  },
+  {
+    rule: `!has(self.pools) || size(self.pools) == 0 || !has(self.dataPlaneNodes) || self.pools.exists(p, !has(p.maximum)) || self.pools.map(p, has(p.maximum) ? p.maximum : 0).sum() >= self.dataPlaneNodes`,
+    message: 'dataPlaneNodes is more than the maximums of the pools together',
+  },
+  {
+    rule: `!has(self.pools) || self.pools.map(p, has(p.minimum) ? p.minimum : 0).sum() <= ${MAX_NODES}`,
+    message: `a cluster has at most ${MAX_NODES} nodes`,
+  },
+).describe('What the cluster should be.');
+/** What a WorkerCluster asks for, with the API server's defaults filled in. */
+export type WorkerClusterSpec = z.output<typeof workerClusterSpec>;
+
+export const workerClusterStatus = z
+  .object({
+    ...commonStatus,
+    phase: text(64, 'One word for people: Pending, Creating, Ready, Updating, Deleting, Failed.').optional(),
+    mode: z.enum(['Hosted', 'Managed', 'SelfManaged']).describe('Who runs the control plane.').optional(),
+    provider: text(63, 'The provider that makes the nodes.').optional(),
+    simulated: z
+      .boolean()
+      .describe('True: the nodes are simulated. Nothing runs in a cloud, and nothing is paid for.')
+      .optional(),
+    region: text(63, 'Region that the cluster is in.').optional(),
+    kubernetesVersion: text(64, 'Version that the control plane runs.').optional(),
+    endpoint: text(2048, 'URL of the API server.').optional(),
+    shootRef: z
+      .object({
+        name: text(LIMITS.name, 'Name of the Shoot.'),
+        namespace: text(63, 'Namespace of the Shoot.').optional(),
+      })
+      .describe('The Shoot that was made for a hosted cluster.')
+      .optional(),
+    kubeconfigRef: z
+      .object({
+        name: text(LIMITS.name, 'Name of the Secret.'),
+        key: text(LIMITS.name, 'Key in the Secret.').optional(),
+      })
+      .describe('Secret with the kubeconfig of the cluster, in the same namespace.')
+      .optional(),
+    controlPlane: replicaCountsSchema.optional(),
+    nodes: nodeCountsSchema.optional(),
+    dataPlaneNodes: count(0, undefined, 'How many nodes there are; for the scale subresource.').optional(),
+    selector: text(4096, 'Label selector of the nodes; for the scale subresource.').optional(),
+    resource: resourceSchema.optional(),
+  })
+  .describe('What the cluster is.');
+/** What is known about a WorkerCluster. */
+export type WorkerClusterStatus = z.output<typeof workerClusterStatus>;
+
+/** "I need a cluster." */
+export interface WorkerCluster extends KubeObject {
+  kind: 'WorkerCluster';
+  spec: WorkerClusterSpec;
+  status?: WorkerClusterStatus;
+}
+
+/** Name of the CloudProfile that a cluster uses. */
+export const profileNameOf = (cluster: WorkerCluster): string =>
+  cluster.spec.cloudProfile ?? cluster.spec.cloudProvider;
+
+// What the operator acts on. The rest is kept, and reported in a condition.
+const ACTED: ActedFields = {
+  cloudProvider: true,
+  controlPlaneNodes: true,
+  dataPlaneNodes: true,
+  cloudProfile: true,
+  mode: true,
+  region: true,
+  zones: true,
+  kubernetes: { version: true },
+  machineType: true,
+  pools: { name: true, machineType: true, minimum: true, maximum: true, labels: true, taints: true, zones: true },
+  networking: { pods: true, services: true },
+  deletionProtection: true,
+};
+
+/** Paths of what the spec of a WorkerCluster says and the operator does not act on yet, for example `pools[0].spot`. */
+export const unactedClusterFields = (spec: WorkerClusterSpec): string[] => unacted(spec, ACTED);
+
+const oldVersion = 'oldSelf.status.kubernetesVersion';
+const newVersion = 'self.spec.kubernetes.version';
+
+export const workerClusterDefinition: KindDefinition = {
+  kind: 'WorkerCluster',
+  plural: 'workerclusters',
+  singular: 'workercluster',
+  shortNames: ['wc'],
+  scope: 'Namespaced',
+  categories: ['coppice'],
+  description:
+    'A Kubernetes cluster to run workloads on. Say where and how large; everything else is optional. The kubeconfig of the cluster is put into the Secret <name>-kubeconfig, key value.',
+  spec: workerClusterSpec,
+  status: workerClusterStatus,
+  maxNameLength: LIMITS.label,
+  printerColumns: [
+    { name: 'Provider', type: 'string', jsonPath: '.spec.cloudProvider', description: 'Where the cluster runs.' },
+    { name: 'Mode', type: 'string', jsonPath: '.status.mode', description: 'Who runs the control plane.' },
+    { name: 'Version', type: 'string', jsonPath: '.status.kubernetesVersion', description: 'Kubernetes version.' },
+    {
+      name: 'Control',
+      type: 'integer',
+      jsonPath: '.status.controlPlane.ready',
+      description: 'Members of the control plane that serve.',
+    },
+    { name: 'Nodes', type: 'integer', jsonPath: '.status.nodes.ready', description: 'Nodes that are Ready.' },
+    { name: 'Wanted', type: 'integer', jsonPath: '.status.nodes.desired', description: 'Nodes that there should be.' },
+    {
+      name: 'Ready',
+      type: 'string',
+      jsonPath: '.status.conditions[?(@.type=="Ready")].status',
+      description: 'Whether the cluster can be used.',
+    },
+    {
+      name: 'Simulated',
+      type: 'boolean',
+      jsonPath: '.status.simulated',
+      description: 'Whether the nodes are simulated.',
+    },
+    {
+      name: 'Age',
+      type: 'date',
+      jsonPath: '.metadata.creationTimestamp',
+      description: 'How long ago it was asked for.',
+    },
+    { name: 'Region', type: 'string', jsonPath: '.status.region', description: 'Region.', priority: 1 },
+    {
+      name: 'Operation',
+      type: 'string',
+      jsonPath: '.status.lastOperation.type',
+      description: 'Last operation.',
+      priority: 1,
+    },
+    {
+      name: 'State',
+      type: 'string',
+      jsonPath: '.status.lastOperation.state',
+      description: 'State of the last operation.',
+      priority: 1,
+    },
+    {
+      name: 'Endpoint',
+      type: 'string',
+      jsonPath: '.status.endpoint',
+      description: 'URL of the API server.',
+      priority: 1,
+    },
+    {
+      name: 'Message',
+      type: 'string',
+      jsonPath: '.status.conditions[?(@.type=="Ready")].message',
+      description: 'Why it is (not) ready.',
+      priority: 1,
+    },
+  ],
+  scale: {
+    specReplicasPath: '.spec.dataPlaneNodes',
+    statusReplicasPath: '.status.dataPlaneNodes',
+    labelSelectorPath: '.status.selector',
+  },
+  rules: [
+    {
+      // A version that was left to us, then written down, must not be older than what runs.
+      rule: [
+        'has(self.spec.kubernetes) && has(self.spec.kubernetes.version)',
+        '(!has(oldSelf.spec.kubernetes) || !has(oldSelf.spec.kubernetes.version))',
+        'has(oldSelf.status) && has(oldSelf.status.kubernetesVersion)',
+      ]
+        .join(' && ')
+        .concat(
+          ` ? (int(${newVersion}.split('.')[0]) == int(${oldVersion}.split('.')[0])`,
+          ` && int(${newVersion}.split('.')[1]) - int(${oldVersion}.split('.')[1]) in [0, 1]`,
+          ` && (${newVersion}.split('.').size() < 3 || ${oldVersion}.split('.').size() < 3 || ${newVersion}.split('.')[1] != ${oldVersion}.split('.')[1]`,
+          ` || int(${newVersion}.split('.')[2]) >= int(${oldVersion}.split('.')[2]))) : true`,
+        ),
+      messageExpression: `'the cluster runs ' + ${oldVersion} + ': no downgrade, and one minor version at a time'`,
+      message: 'no downgrade, and one minor version at a time',
+      fieldPath: '.spec.kubernetes.version',
+    },
+  ],
+};

@@ -1,0 +1,214 @@
+import type { CloudProfile } from '../api/cloudprofile.ts';
+import type { Condition, KubeObject, LastError, LastOperation } from '../api/meta.ts';
+import type { Seed } from '../api/seed.ts';
+import type { Shoot } from '../api/shoot.ts';
+import type { WorkerCluster } from '../api/workercluster.ts';
+import { ageOf } from './render/age.ts';
+import type { Cell } from './render/table.ts';
+import { cell, type Tone } from './render/text.ts';
+
+/** The status fields that every kind has, as far as a line about an object needs them. */
+interface CommonStatus {
+  conditions?: Condition[];
+  lastOperation?: LastOperation;
+  lastErrors?: LastError[];
+  phase?: string;
+  simulated?: boolean;
+}
+
+const statusOf = (object: KubeObject): CommonStatus => (object.status ?? {}) as CommonStatus;
+
+/** The condition of a type, if the object has it. */
+export function conditionOf(object: KubeObject, type: string): Condition | undefined {
+  return statusOf(object).conditions?.find((condition) => condition.type === type);
+}
+
+/** `True`, `False` or `Unknown`, from condition Ready. */
+export function readiness(object: KubeObject): Condition['status'] {
+  return conditionOf(object, 'Ready')?.status ?? 'Unknown';
+}
+
+/** Whether the object is Ready as its spec is now: a Ready from before the last change does not count. */
+export function isReady(object: KubeObject): boolean {
+  if (object.metadata.deletionTimestamp !== undefined || readiness(object) !== 'True') return false;
+  const seen = (object.status as { observedGeneration?: number } | undefined)?.observedGeneration;
+  return seen === undefined || seen >= (object.metadata.generation ?? 0);
+}
+
+/** Why the operator gave up on the object until a person changes something, or undefined. */
+export function failureOf(object: KubeObject): string | undefined {
+  const { lastOperation, lastErrors } = statusOf(object);
+  if (lastOperation?.state !== 'Failed') return undefined;
+  const observed = (object.status as { observedGeneration?: number }).observedGeneration;
+  if (observed !== undefined && observed < (object.metadata.generation ?? 0)) return undefined;
+  return cell(lastErrors?.map((error) => error.description).join('; ') || lastOperation.description || 'it failed');
+}
+
+/** Whether its nodes are only pretended. */
+export function isSimulated(object: KubeObject): boolean {
+  return statusOf(object).simulated === true || conditionOf(object, 'Simulated')?.status === 'True';
+}
+
+/** The warning that stands above everything about a simulated cluster. */
+export function simulatedWarning(cluster: WorkerCluster): string {
+  const nodes = cluster.status?.nodes?.desired ?? cluster.spec.dataPlaneNodes;
+  const what = nodes === undefined ? 'its nodes are' : `its ${count(nodes, 'node')} ${nodes === 1 ? 'is' : 'are'}`;
+  const detail = cell(conditionOf(cluster, 'Simulated')?.message);
+  const base = `SIMULATED: nothing of WorkerCluster ${cluster.metadata.name} exists at ${cluster.spec.cloudProvider}; ${what} pretended and run no workload.`;
+  return detail === '' ? base : `${base} ${detail}`;
+}
+
+export const count = (amount: number, noun: string): string => `${amount} ${noun}${amount === 1 ? '' : 's'}`;
+
+const DOING: Record<LastOperation['type'], string> = {
+  Create: 'Creating',
+  Reconcile: 'Updating',
+  Delete: 'Deleting',
+  Hibernate: 'Hibernating',
+  Wake: 'Waking',
+  Migrate: 'Migrating',
+};
+
+/** One or two words for the STATUS column, and how they are meant. */
+export function summary(object: KubeObject): { text: string; tone: Tone } {
+  const { lastOperation, lastErrors, phase } = statusOf(object);
+  const deleting = object.metadata.deletionTimestamp !== undefined;
+  const doing = deleting ? 'Deleting' : lastOperation === undefined ? undefined : DOING[lastOperation.type];
+  const state = lastOperation?.state;
+  if (state === 'Failed') return { text: lastErrors?.[0]?.codes?.[0] ?? 'Failed', tone: 'bad' };
+  if (state === 'Error') return { text: `${doing} (retrying)`, tone: 'bad' };
+  if (state === 'Processing' || state === 'Pending') return { text: `${doing} ${lastOperation!.progress}%`, tone: 'busy' };
+  if (deleting) return { text: 'Deleting', tone: 'busy' };
+  const ready = conditionOf(object, 'Ready');
+  if (phase) return { text: cell(phase), tone: ready?.status === 'True' ? 'good' : 'busy' };
+  if (ready === undefined) return { text: 'Pending', tone: 'busy' };
+  if (ready.status === 'True') return { text: 'Ready', tone: 'good' };
+  return { text: cell(ready.reason) || 'NotReady', tone: ready.status === 'False' ? 'bad' : 'busy' };
+}
+
+/** What is going on right now, as one line for people. */
+export function activity(object: KubeObject): string {
+  const { lastOperation, lastErrors } = statusOf(object);
+  if (lastOperation?.state === 'Error' || lastOperation?.state === 'Failed') {
+    const errors = lastErrors?.map((error) => error.description).join('; ');
+    return cell(errors || lastOperation.description);
+  }
+  const ready = conditionOf(object, 'Ready');
+  if (lastOperation?.state === 'Succeeded' && ready?.status !== 'True' && ready?.message) return cell(ready.message);
+  return cell(lastOperation?.description || ready?.message || 'waiting for the operator');
+}
+
+const READY_TONE: Record<Condition['status'], Tone> = { True: 'good', False: 'bad', Unknown: 'busy' };
+
+/** The cell of a READY column. */
+export function readyCell(status: Condition['status']): Cell {
+  return { text: status, tone: READY_TONE[status] };
+}
+
+export interface Columns {
+  header: string[];
+  row: (object: KubeObject, now: number) => (Cell | string)[];
+}
+
+/** The table of a kind. `wide` has all the columns; the namespace is the caller's to put in front. */
+export function columnsOf(kind: string, wide: boolean): Columns {
+  const columns = TABLES[kind] ?? GENERIC;
+  const shown = columns.filter((column) => wide || !column.wide);
+  return {
+    header: shown.map((column) => column.title),
+    row: (object, now) => shown.map((column) => column.value(object, now)),
+  };
+}
+
+interface Column {
+  title: string;
+  wide?: boolean;
+  value: (object: KubeObject, now: number) => Cell | string;
+}
+
+/** A column over objects of one kind; the table's key says which kind that is. */
+function column<T extends KubeObject>(
+  title: string,
+  value: (object: T, now: number) => Cell | string | undefined,
+  wide = false,
+): Column {
+  const plain = (found: Cell | string | undefined) => (typeof found === 'object' ? found : cell(found));
+  return { title, wide, value: (object, now) => plain(value(object as T, now)) };
+}
+
+const NAME = column('NAME', (object) => object.metadata.name);
+const READY = column('READY', (object) => readyCell(readiness(object)));
+const STATUS = column('STATUS', (object) => summary(object));
+const AGE = column('AGE', (object, now) => ageOf(object.metadata.creationTimestamp, now));
+const MESSAGE = column('MESSAGE', (object) => (isReady(object) ? '' : activity(object)), true);
+
+const ratio = (ready: number | undefined, desired: number | undefined): string | undefined =>
+  desired === undefined ? undefined : `${ready ?? 0}/${desired}`;
+
+const GENERIC: Column[] = [NAME, READY, STATUS, AGE];
+
+const TABLES: Record<string, Column[]> = {
+  WorkerCluster: [
+    NAME,
+    column<WorkerCluster>('PROVIDER', (cluster) =>
+      isSimulated(cluster)
+        ? { text: `${cell(cluster.spec.cloudProvider)} (SIMULATED)`, tone: 'loud' }
+        : cluster.spec.cloudProvider,
+    ),
+    column<WorkerCluster>('MODE', ({ spec, status }) => status?.mode ?? spec.mode),
+    column<WorkerCluster>('VERSION', ({ spec, status }) => status?.kubernetesVersion ?? spec.kubernetes?.version),
+    column<WorkerCluster>('CONTROL-PLANE', ({ spec, status }) =>
+      ratio(status?.controlPlane?.ready, status?.controlPlane?.desired ?? spec.controlPlaneNodes),
+    ),
+    column<WorkerCluster>('NODES', ({ spec, status }) =>
+      ratio(status?.nodes?.ready, status?.nodes?.desired ?? spec.dataPlaneNodes),
+    ),
+    READY,
+    STATUS,
+    AGE,
+    column<WorkerCluster>('REGION', ({ spec, status }) => status?.region ?? spec.region, true),
+    column<WorkerCluster>('ENDPOINT', ({ status }) => status?.endpoint, true),
+    column<WorkerCluster>('CPU', ({ status }) => status?.resource?.total?.cpu, true),
+    column<WorkerCluster>('MEMORY', ({ status }) => status?.resource?.total?.memory, true),
+    MESSAGE,
+  ],
+  Shoot: [
+    NAME,
+    column<Shoot>('PROFILE', ({ spec }) => spec.cloudProfile?.name ?? spec.cloudProfileName),
+    column<Shoot>('SEED', ({ spec, status }) => status?.seedName ?? spec.seedName),
+    column<Shoot>('VERSION', ({ spec }) => spec.kubernetes?.version),
+    column<Shoot>('CONTROL-PLANE', ({ status }) => ratio(status?.controlPlane?.ready, status?.controlPlane?.desired)),
+    column<Shoot>('NODES', ({ status }) => ratio(status?.nodes?.ready, status?.nodes?.desired)),
+    READY,
+    STATUS,
+    AGE,
+    column<Shoot>('REGION', ({ spec }) => spec.region, true),
+    column<Shoot>('NAMESPACE-IN-SEED', ({ status }) => status?.technicalID, true),
+    MESSAGE,
+  ],
+  Seed: [
+    NAME,
+    column<Seed>('PROVIDER', ({ spec }) => spec.provider?.type),
+    column<Seed>('REGION', ({ spec }) => spec.provider?.region),
+    column<Seed>('VERSION', ({ status }) => status?.kubernetesVersion),
+    READY,
+    STATUS,
+    AGE,
+    MESSAGE,
+  ],
+  CloudProfile: [
+    NAME,
+    column<CloudProfile>('TYPE', ({ spec }) => spec.type),
+    column<CloudProfile>('PROVIDER', ({ spec }) =>
+      spec.provider === 'simulated' && spec.type !== 'simulated'
+        ? { text: 'SIMULATED', tone: 'loud' }
+        : (spec.provider ?? spec.type),
+    ),
+    column<CloudProfile>('VERSIONS', ({ spec }) => String(spec.kubernetes?.versions?.length ?? 0)),
+    column<CloudProfile>('MACHINE-TYPES', ({ spec }) => String(spec.machineTypes?.length ?? 0)),
+    READY,
+    AGE,
+    column<CloudProfile>('REGIONS', ({ spec }) => spec.regions?.map((region) => region.name).join(','), true),
+    MESSAGE,
+  ],
+};

@@ -1,0 +1,214 @@
+import type { CommandSpec, OptionSpec } from './parse.ts';
+
+const MINUTE = 'DURATION';
+
+/** Options that every command takes. */
+export const GLOBAL_OPTIONS: readonly OptionSpec[] = [
+  { name: 'namespace', short: 'n', value: 'NAMESPACE', summary: 'the namespace (default: the context\'s, else "default")' },
+  { name: 'kubeconfig', value: 'FILE', summary: 'the API server to talk to (see below for the default)' },
+  { name: 'context', value: 'NAME', summary: 'the context of that kubeconfig' },
+  { name: 'timeout', value: MINUTE, type: 'duration', summary: 'give up after this long, e.g. 90s or 5m' },
+  { name: 'verbose', short: 'v', summary: 'say more' },
+];
+
+const DETACH: OptionSpec = { name: 'detach', short: 'd', summary: 'leave everything running and return' };
+const SEED_KUBECONFIG: OptionSpec = {
+  name: 'seed-kubeconfig',
+  value: 'FILE',
+  summary: 'use this Kubernetes (kind, k3d, a cloud\'s) as the seed instead of a local one',
+};
+const OUTPUT = (...choices: string[]): OptionSpec => ({
+  name: 'output',
+  short: 'o',
+  value: choices.join('|'),
+  choices,
+  summary: 'the form of the output',
+});
+const FILES: OptionSpec = {
+  name: 'filename',
+  short: 'f',
+  value: 'FILE',
+  repeatable: true,
+  summary: 'a file, a folder, or - for standard input; may be given more than once',
+};
+
+/** Every command, in the order that help shows them. The code of a command is loaded when it runs. */
+export const COMMANDS: readonly CommandSpec[] = [
+  {
+    name: 'start',
+    summary: 'bring up a garden and a first cluster, and show it live until it is Ready',
+    description:
+      'Sets up the tools, brings up the garden with its seed, applies examples/local.yaml and shows the cluster until it is ' +
+      'Ready. Then it stays until Ctrl-C, which stops the garden\'s processes and keeps its state.',
+    positionals: [],
+    options: [DETACH, SEED_KUBECONFIG, { ...FILES, summary: 'apply this instead of examples/local.yaml' }],
+    examples: ['coppice start', 'coppice start --detach'],
+    endsItself: true,
+    load: () => import('./commands/start.ts'),
+  },
+  {
+    name: 'up',
+    summary: 'bring up the garden (or pick up its state after a reboot)',
+    description:
+      'Brings up the garden and its seed, and stays until Ctrl-C, which stops its processes and keeps its state. ' +
+      'With --detach it returns as soon as the garden is up.',
+    positionals: [],
+    options: [DETACH, SEED_KUBECONFIG],
+    examples: ['coppice up --detach', 'coppice up --seed-kubeconfig ~/.kube/kind-seed'],
+    endsItself: true,
+    load: () => import('./commands/up.ts'),
+  },
+  {
+    name: 'down',
+    summary: 'take the garden away, with every cluster in it and its state',
+    positionals: [],
+    options: [],
+    endsItself: true,
+    load: () => import('./commands/down.ts'),
+  },
+  {
+    name: 'stop',
+    summary: 'stop the garden\'s processes and keep its state; "coppice up" goes on from there',
+    positionals: [],
+    options: [],
+    endsItself: true,
+    load: () => import('./commands/stop.ts'),
+  },
+  {
+    name: 'status',
+    summary: 'show how the garden, its seeds and its clusters are',
+    description: 'Exit code 0 when the garden runs and all its parts are healthy, else 1.',
+    positionals: [],
+    options: [OUTPUT('json', 'yaml')],
+    load: () => import('./commands/status.ts'),
+  },
+  {
+    name: 'get',
+    summary: 'list clusters and other objects',
+    description:
+      'KIND is workerclusters (the default), shoots, seeds, cloudprofiles or all. With -o json or yaml it prints a ' +
+      'Kubernetes List, or the object itself when a NAME is given.',
+    positionals: [
+      { name: 'KIND', complete: 'kind' },
+      { name: 'NAME', complete: 'name' },
+    ],
+    options: [
+      { name: 'all-namespaces', short: 'A', summary: 'in every namespace' },
+      { name: 'selector', short: 'l', value: 'SELECTOR', summary: 'only objects with these labels' },
+      OUTPUT('json', 'yaml', 'wide', 'name'),
+      { name: 'no-headers', summary: 'leave out the header of a table' },
+    ],
+    examples: ['coppice get', 'coppice get workerclusters -A -o json', 'coppice get seed local -o yaml'],
+    load: () => import('./commands/get.ts'),
+  },
+  {
+    name: 'describe',
+    summary: 'show one cluster as a tree: its parts, how each is, and why',
+    positionals: [
+      { name: 'KIND', complete: 'kind' },
+      { name: 'NAME', complete: 'name' },
+    ],
+    options: [
+      { name: 'show-conditions', summary: 'every condition, not only those that need attention' },
+      { name: 'no-grouping', summary: 'every machine on its own line' },
+      { name: 'all-namespaces', short: 'A', hidden: true, summary: 'not here' },
+    ],
+    examples: ['coppice describe demo', 'coppice describe shoot demo --show-conditions'],
+    load: () => import('./commands/describe.ts'),
+  },
+  {
+    name: 'apply',
+    summary: 'make or change objects as a manifest says',
+    positionals: [],
+    options: [FILES, { name: 'dry-run', summary: 'let the API server check it, and change nothing' }],
+    examples: ['coppice apply -f examples/demo-worker-cluster.yaml', 'coppice apply -f - < cluster.yaml'],
+    load: () => import('./commands/apply.ts'),
+  },
+  {
+    name: 'delete',
+    summary: 'delete a cluster with everything that belongs to it',
+    positionals: [{ name: 'NAME', required: true, repeatable: true, complete: 'name' }],
+    options: [
+      { name: 'wait', summary: 'return when it is gone' },
+      { name: 'ignore-not-found', summary: 'a cluster that does not exist is fine' },
+    ],
+    examples: ['coppice delete demo --wait --timeout 5m'],
+    endsItself: true,
+    load: () => import('./commands/delete.ts'),
+  },
+  {
+    name: 'scale',
+    summary: 'change the number of a cluster\'s nodes',
+    positionals: [{ name: 'NAME', required: true, complete: 'name' }],
+    options: [{ name: 'nodes', value: 'N', type: 'integer', summary: 'how many data plane nodes it shall have' }],
+    examples: ['coppice scale demo --nodes 5'],
+    load: () => import('./commands/scale.ts'),
+  },
+  {
+    name: 'kubeconfig',
+    summary: 'print the kubeconfig of a cluster or of the garden, or merge it into your own',
+    description:
+      'Prints to standard output. --merge adds a context to the first file of $KUBECONFIG (else ~/.kube/config) and ' +
+      'changes nothing else in it; --remove takes that context away again, also when the cluster is gone.',
+    positionals: [{ name: 'NAME', complete: 'name' }],
+    options: [
+      { name: 'garden', summary: 'the garden itself' },
+      { name: 'merge', summary: 'add a context to your own kubeconfig' },
+      { name: 'remove', summary: 'take that context out of your own kubeconfig' },
+    ],
+    examples: [
+      'coppice kubeconfig demo > demo.kubeconfig',
+      'coppice kubeconfig demo --merge && kubectl --context coppice/default/demo get nodes',
+      'coppice kubeconfig --garden',
+    ],
+    load: () => import('./commands/kubeconfig.ts'),
+  },
+  {
+    name: 'wait',
+    summary: 'wait until a cluster is Ready or Deleted, with a live progress line',
+    positionals: [{ name: 'NAME', required: true, complete: 'name' }],
+    options: [{ name: 'for', value: 'Ready|Deleted', choices: ['Ready', 'Deleted'], summary: 'what to wait for (default: Ready)' }],
+    examples: ['coppice wait demo --for Ready --timeout 5m'],
+    endsItself: true,
+    load: () => import('./commands/wait.ts'),
+  },
+  {
+    name: 'completion',
+    summary: 'print the completion script of a shell',
+    positionals: [{ name: 'SHELL', required: true, complete: ['bash', 'zsh', 'fish'] }],
+    options: [],
+    examples: ['source <(coppice completion bash)', 'coppice completion fish | source'],
+    load: () => import('./commands/completion.ts'),
+  },
+  {
+    name: 'version',
+    summary: 'print the version of coppice and of the API server it talks to',
+    positionals: [],
+    options: [{ name: 'client', summary: 'only of coppice' }, OUTPUT('json', 'yaml')],
+    load: () => import('./commands/version.ts'),
+  },
+  {
+    name: 'help',
+    summary: 'show help, also for one command',
+    positionals: [{ name: 'COMMAND', complete: 'command' }],
+    options: [],
+    load: () => import('./commands/help.ts'),
+  },
+  {
+    name: 'garden',
+    summary: 'run a part of the garden in this process',
+    positionals: [{ name: 'WHAT', required: true, complete: ['run'] }],
+    options: [],
+    hidden: true,
+    endsItself: true,
+    load: () => import('./commands/garden.ts'),
+  },
+  {
+    name: '__complete',
+    summary: 'answer the completion script of a shell',
+    positionals: [{ name: 'WORD', repeatable: true }],
+    options: [],
+    hidden: true,
+    load: () => import('./commands/complete.ts'),
+  },
+];

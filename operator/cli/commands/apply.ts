@@ -1,0 +1,130 @@
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { loadAll } from 'js-yaml';
+import type { KubeObject } from '../../api/meta.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { type Resource, resourceOf } from '../../kube/resources.ts';
+import { connect } from '../connect.ts';
+import type { Context } from '../context.ts';
+import { CliError, EXIT, explain, UsageError } from '../errors.ts';
+
+/** The field manager of what people change through the CLI; not the operator's, so that the two can be told apart. */
+export const CLI_FIELD_MANAGER = 'coppice-cli';
+
+/** `coppice apply -f FILE`. */
+export async function run(context: Context): Promise<number | undefined> {
+  const { options, positionals, terminal, signal } = context;
+  const files = options.list('filename');
+  if (files.length === 0) throw new UsageError('apply needs -f FILE', `for example: coppice apply -f ${positionals[0] ?? 'cluster.yaml'}`);
+  const objects = await readManifests(files);
+  const { client, namespace } = await connect(context);
+  const dryRun = options.flag('dry-run');
+  let worst: number = EXIT.ok;
+  for (const { object, source } of objects) {
+    try {
+      const { action } = await applyObject(client, object, namespace, { dryRun, signal });
+      terminal.print(`${object.kind} ${object.metadata.name} ${action}${dryRun ? ' (dry run)' : ''}.`);
+    } catch (error) {
+      signal.throwIfAborted();
+      const { message, exitCode } = explain(error);
+      terminal.note(`${terminal.notePaint('bad', 'error:')} ${source}: ${object.kind} ${object.metadata.name}: ${message}`);
+      worst = exitCode;
+    }
+  }
+  return worst;
+}
+
+export interface Manifest {
+  object: KubeObject;
+  /** Where it was read, for errors. */
+  source: string;
+}
+
+/** The objects of files, folders (*.yaml, *.yml, *.json) and `-`. Throws CliError that names the file. */
+export async function readManifests(files: readonly string[]): Promise<Manifest[]> {
+  const found: Manifest[] = [];
+  for (const file of files) {
+    for (const [source, text] of await readTexts(file)) found.push(...parseManifests(text, source));
+  }
+  if (found.length === 0) throw new CliError(`there is no object in ${files.join(', ')}`);
+  return found;
+}
+
+/** The objects of one YAML or JSON text; Lists are taken apart. */
+export function parseManifests(text: string, source: string): Manifest[] {
+  let documents: unknown[];
+  try {
+    documents = loadAll(text);
+  } catch (error) {
+    throw new CliError(`${source} is not valid YAML: ${(error as Error).message.split('\n')[0]}`);
+  }
+  return documents.flatMap((document, index) => {
+    if (document === null || document === undefined) return [];
+    const object = document as KubeObject;
+    const where = documents.length === 1 ? source : `${source}, document ${index + 1}`;
+    if (typeof object !== 'object' || !object.apiVersion || !object.kind) {
+      throw new CliError(`${where} is no Kubernetes object: it has no apiVersion and kind`);
+    }
+    const items = object.kind.endsWith('List') && Array.isArray(object.items) ? (object.items as KubeObject[]) : [object];
+    return items.map((item) => {
+      if (!item.metadata?.name) throw new CliError(`${where}: the ${item.kind} has no metadata.name`);
+      return { object: item, source: where };
+    });
+  });
+}
+
+/** Applies one object on the server's side; the namespace is filled in where the object names none. */
+export async function applyObject(
+  client: KubeClient,
+  object: KubeObject,
+  namespace: string,
+  { dryRun = false, signal }: { dryRun?: boolean; signal?: AbortSignal } = {},
+): Promise<{ applied: KubeObject; action: 'created' | 'changed' | 'unchanged' }> {
+  const resource = await resourceFor(client, object, signal);
+  const metadata = { ...object.metadata };
+  if (resource.namespaced) metadata.namespace ??= namespace;
+  // A name that the API server would refuse anyway must not change what the URL means.
+  const old = await client.getOrUndefined(resource, metadata.name, metadata.namespace, { signal });
+  const applied = await client.apply({ ...object, metadata }, { resource, fieldManager: CLI_FIELD_MANAGER, dryRun, signal });
+  const same = old !== undefined && old.metadata.resourceVersion === applied.metadata.resourceVersion;
+  const sameSpec = old !== undefined && old.metadata.generation !== undefined && old.metadata.generation === applied.metadata.generation;
+  return { applied, action: old === undefined ? 'created' : same || (sameSpec && dryRun) ? 'unchanged' : 'changed' };
+}
+
+async function resourceFor(client: KubeClient, object: KubeObject, signal: AbortSignal | undefined): Promise<Resource> {
+  try {
+    return resourceOf(object);
+  } catch {
+    // A kind of somebody else: the API server knows it, or nobody does.
+  }
+  const [group, version] = object.apiVersion.includes('/') ? object.apiVersion.split('/') : ['', object.apiVersion];
+  const path = group === '' ? `/api/${version}` : `/apis/${group}/${version}`;
+  type Discovered = { resources?: { name: string; kind: string; namespaced: boolean }[] };
+  const known = await client.request<Discovered>('GET', path, { signal }).catch((error: { status?: number }) => {
+    if (error.status === 404) return undefined;
+    throw error;
+  });
+  const match = known?.resources?.find(({ kind, name }) => kind === object.kind && !name.includes('/'));
+  if (match === undefined) {
+    throw new CliError(`this API server knows no kind ${object.kind} in ${object.apiVersion}`, { exitCode: EXIT.notFound });
+  }
+  return { group: group!, version: version!, plural: match.name, kind: match.kind, namespaced: match.namespaced };
+}
+
+async function readTexts(file: string): Promise<[string, string][]> {
+  if (file === '-') {
+    const chunks: Buffer[] = [];
+    for await (const chunk of process.stdin) chunks.push(chunk as Buffer);
+    return [['standard input', Buffer.concat(chunks).toString('utf8')]];
+  }
+  try {
+    if (!(await stat(file)).isDirectory()) return [[file, await readFile(file, 'utf8')]];
+    const names = (await readdir(file)).filter((name) => /\.(ya?ml|json)$/.test(name)).sort();
+    return await Promise.all(names.map(async (name): Promise<[string, string]> => [join(file, name), await readFile(join(file, name), 'utf8')]));
+  } catch (error) {
+    const missing = (error as NodeJS.ErrnoException).code === 'ENOENT';
+    throw new CliError(missing ? `there is no file ${file}` : `cannot read ${file}: ${(error as Error).message}`, {
+      exitCode: missing ? EXIT.notFound : EXIT.failed,
+    });
+  }
+}

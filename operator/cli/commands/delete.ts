@@ -1,0 +1,51 @@
+import type { WorkerCluster } from '../../api/workercluster.ts';
+import { connect } from '../connect.ts';
+import type { Context } from '../context.ts';
+import { CliError, EXIT, explain } from '../errors.ts';
+import { WORKER_CLUSTER } from '../kinds.ts';
+import { waitForCluster } from '../waiting.ts';
+import { notFound } from './get.ts';
+
+/** `coppice delete NAME... [--wait]`. */
+export async function run(context: Context): Promise<number | undefined> {
+  const { options, positionals, terminal, signal } = context;
+  const deadline = options.number('timeout');
+  const started = Date.now();
+  const connection = await connect(context);
+  const { client, namespace } = connection;
+  const { resource } = WORKER_CLUSTER;
+
+  const going: { name: string; uid: string | undefined }[] = [];
+  let worst: number = EXIT.ok;
+  for (const name of positionals) {
+    try {
+      const cluster = await client.getOrUndefined<WorkerCluster>(resource, name, namespace, { signal });
+      if (cluster === undefined) {
+        if (options.flag('ignore-not-found')) continue;
+        throw notFound(WORKER_CLUSTER, name, namespace);
+      }
+      // By uid: a cluster made again under this name in the meantime is not the one that was meant.
+      const { uid } = cluster.metadata;
+      await client.delete(resource, name, namespace, { ...(uid && { preconditions: { uid } }), signal });
+      going.push({ name, uid });
+      if (!options.flag('wait')) terminal.print(`WorkerCluster ${name} is being deleted.`);
+    } catch (error) {
+      signal.throwIfAborted();
+      // The other names still get their turn.
+      const { message, exitCode } = explain(error);
+      if (positionals.length === 1) throw error;
+      terminal.note(`${terminal.notePaint('bad', 'error:')} ${message}`);
+      worst = exitCode;
+    }
+  }
+
+  if (options.flag('wait')) {
+    for (const { name, uid } of going) {
+      const timeoutMs = deadline === undefined ? undefined : Math.max(1, deadline - (Date.now() - started));
+      await waitForCluster(connection, context, { name, uid, goal: 'Deleted', timeoutMs });
+      terminal.print(`WorkerCluster ${name} is deleted.`);
+    }
+  }
+  if (going.length === 0 && worst === EXIT.ok && !options.flag('ignore-not-found')) throw new CliError('nothing was deleted');
+  return worst;
+}

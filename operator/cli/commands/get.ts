@@ -1,0 +1,155 @@
+import type { KubeObject } from '../../api/meta.ts';
+import { columnsOf, isSimulated } from '../clusterview.ts';
+import { connect } from '../connect.ts';
+import type { Context } from '../context.ts';
+import { CliError, EXIT, UsageError } from '../errors.ts';
+import { CLI_API_VERSION, CLI_KINDS, type CliKind, kindOf, kindWords, WORKER_CLUSTER } from '../kinds.ts';
+import { printObject } from '../output.ts';
+import { renderTable, type TableOptions } from '../render/table.ts';
+import { didYouMean } from '../suggest.ts';
+
+/** `coppice get [KIND] [NAME]`. */
+export async function run(context: Context): Promise<number | undefined> {
+  const { options, terminal, signal } = context;
+  const { kinds, name } = target(context.positionals);
+  const format = options.text('output');
+  const everywhere = options.flag('all-namespaces');
+  if (name !== undefined && everywhere) throw new UsageError('a NAME and --all-namespaces do not go together');
+  if (name !== undefined && options.text('selector') !== undefined) {
+    throw new UsageError('a NAME and --selector do not go together');
+  }
+
+  const connection = await connect(context);
+  const { client, namespace } = connection;
+  if (name !== undefined) {
+    const kind = kinds[0]!;
+    const inNamespace = kind.resource.namespaced ? namespace : undefined;
+    const object = await client.getOrUndefined(kind.resource, name, inNamespace, { signal });
+    if (object === undefined) throw notFound(kind, name, inNamespace);
+    if (format === 'json' || format === 'yaml') await printObject(terminal, format, object);
+    else show([{ kind, objects: [object] }], context, false);
+    return undefined;
+  }
+
+  const groups = await Promise.all(
+    kinds.map(async (kind) => {
+      const list = await client.list(kind.resource, {
+        namespace: kind.resource.namespaced && !everywhere ? namespace : undefined,
+        labelSelector: options.text('selector'),
+        signal,
+      });
+      return { kind, objects: list.items };
+    }),
+  );
+  if (format === 'json' || format === 'yaml') {
+    await printObject(terminal, format, listOf(groups.flatMap((group) => group.objects)));
+    return undefined;
+  }
+  if (groups.every((group) => group.objects.length === 0)) {
+    const what = kinds.length === 1 ? kinds[0]!.resource.plural : 'objects';
+    const namespaced = kinds.some((kind) => kind.resource.namespaced);
+    terminal.note(`No ${what} found${everywhere || !namespaced ? '' : ` in namespace ${namespace}`}.`);
+    return undefined;
+  }
+  show(groups, context, everywhere);
+  return undefined;
+}
+
+/** A Kubernetes List. */
+export function listOf(items: KubeObject[]): object {
+  return { apiVersion: 'v1', kind: 'List', metadata: { resourceVersion: '' }, items };
+}
+
+/** The error for a name that is not there (exit code 3). */
+export function notFound(kind: CliKind, name: string, namespace: string | undefined): CliError {
+  const where = namespace === undefined ? '' : ` in namespace ${namespace}`;
+  return new CliError(`there is no ${kind.resource.kind} "${name}"${where}`, {
+    exitCode: EXIT.notFound,
+    advice: `"coppice get ${kind.resource.plural}${namespace === undefined ? '' : ' -A'}" lists what there is`,
+  });
+}
+
+function target(positionals: readonly string[]): { kinds: readonly CliKind[]; name?: string } {
+  let [word, name] = positionals;
+  if (word === undefined) return { kinds: [WORKER_CLUSTER] };
+  if (name === undefined && word.includes('/')) {
+    const slash = word.indexOf('/');
+    name = word.slice(slash + 1);
+    word = word.slice(0, slash);
+  }
+  if (word === 'all') {
+    if (name !== undefined) throw new UsageError('"get all" takes no NAME');
+    return { kinds: CLI_KINDS };
+  }
+  const kind = kindOf(word);
+  if (kind === undefined) {
+    const hint = didYouMean(word, [...kindWords(), 'all']) ?? `for a cluster of that name: coppice get workerclusters ${word}`;
+    throw new UsageError(`get does not know the kind "${word}"`, hint);
+  }
+  return name === undefined ? { kinds: [kind] } : { kinds: [kind], name };
+}
+
+interface Group {
+  kind: CliKind;
+  objects: KubeObject[];
+}
+
+function show(groups: readonly Group[], { options, terminal }: Context, everywhere: boolean): void {
+  const shown = groups.filter((group) => group.objects.length > 0);
+  if (options.text('output') === 'name') {
+    for (const { kind, objects } of shown) {
+      terminal.print(
+        ...objects.map((object) => `${kind.resource.kind.toLowerCase()}.${CLI_API_VERSION.split('/')[0]}/${object.metadata.name}`),
+      );
+    }
+    return;
+  }
+  shown.forEach((group, index) => {
+    const lines = tableOf(group.kind, group.objects, {
+      wide: options.text('output') === 'wide',
+      everywhere,
+      now: Date.now(),
+      prefix: groups.length > 1,
+      header: !options.flag('no-headers'),
+      ...(terminal.width === undefined ? {} : { width: terminal.width }),
+      paint: terminal.paint,
+    });
+    terminal.print(...(index > 0 ? [''] : []), ...lines);
+  });
+  const simulated = shown.flatMap((group) => group.objects).filter((object) => object.kind === 'WorkerCluster' && isSimulated(object));
+  if (simulated.length > 0) {
+    const names = simulated.map((object) => object.metadata.name).join(', ');
+    const text = `SIMULATED: ${names} ${simulated.length === 1 ? 'has' : 'have'} pretended nodes; nothing exists in a cloud.`;
+    terminal.note(terminal.notePaint('loud', text));
+  }
+}
+
+export interface ListOptions extends TableOptions {
+  wide: boolean;
+  everywhere: boolean;
+  /** Milliseconds since the epoch. */
+  now: number;
+  /** Names as `kind/name`, for several tables one under the other. */
+  prefix?: boolean;
+}
+
+/** The table of objects of one kind, sorted by namespace and name. */
+export function tableOf(kind: CliKind, objects: readonly KubeObject[], options: ListOptions): string[] {
+  const columns = columnsOf(kind.resource.kind, options.wide);
+  const withNamespace = options.everywhere && kind.resource.namespaced;
+  const key = (object: KubeObject) => [object.metadata.namespace ?? '', object.metadata.name] as const;
+  const sorted = [...objects].sort((a, b) => {
+    const [aNamespace, aName] = key(a);
+    const [bNamespace, bName] = key(b);
+    return compare(aNamespace, bNamespace) || compare(aName, bName);
+  });
+  const rows = sorted.map((object) => {
+    const [name, ...rest] = columns.row(object, options.now);
+    const shownName = options.prefix ? `${kind.resource.kind.toLowerCase()}/${object.metadata.name}` : name!;
+    return [...(withNamespace ? [object.metadata.namespace ?? ''] : []), shownName, ...rest];
+  });
+  return renderTable([...(withNamespace ? ['NAMESPACE'] : []), ...columns.header], rows, options);
+}
+
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+

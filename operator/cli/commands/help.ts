@@ -1,0 +1,99 @@
+import { COMMANDS, GLOBAL_OPTIONS } from '../commands.ts';
+import type { Context } from '../context.ts';
+import { EXIT_MEANINGS, UsageError } from '../errors.ts';
+import { type CommandSpec, type OptionSpec, usageLine } from '../parse.ts';
+import { padEnd, wrap } from '../render/text.ts';
+import { didYouMean } from '../suggest.ts';
+
+const TEXT_WIDTH = 100;
+
+/** `coppice help [COMMAND]`. */
+export async function run(context: Context): Promise<undefined> {
+  const [name] = context.positionals;
+  if (name === undefined) return showHelp(undefined, context);
+  const command = COMMANDS.find((spec) => spec.name === name);
+  if (command === undefined) {
+    const names = COMMANDS.filter((spec) => !spec.hidden).map((spec) => spec.name);
+    throw new UsageError(`there is no command "${name}"`, didYouMean(name, names) ?? 'see "coppice help"');
+  }
+  return showHelp(command, context);
+}
+
+/** Prints help for one command, or for all of them. */
+export function showHelp(command: CommandSpec | undefined, { terminal, program }: Context): undefined {
+  const width = Math.min(terminal.width ?? TEXT_WIDTH, TEXT_WIDTH);
+  terminal.print(...(command === undefined ? overview(program, width) : commandHelp(command, program, width)));
+}
+
+/** The lines of `coppice help`. */
+export function overview(program: string, width: number): string[] {
+  const commands = COMMANDS.filter((spec) => !spec.hidden);
+  return [
+    ...wrap('Coppice: a Kubernetes cluster as a Kubernetes resource.', width),
+    '',
+    `Usage: ${program} COMMAND [options]`,
+    '',
+    'Commands:',
+    ...definitions(
+      commands.map((spec) => [spec.name, spec.summary]),
+      width,
+    ),
+    '',
+    'Options of every command:',
+    ...optionLines(GLOBAL_OPTIONS, width),
+    '',
+    ...wrap(
+      'Without --kubeconfig it talks to the API server of $COPPICE_KUBECONFIG, else of the embedded garden, else of ' +
+        '$KUBECONFIG or ~/.kube/config.',
+      width,
+    ),
+    '',
+    'Exit codes:',
+    ...definitions(
+      EXIT_MEANINGS.map(([code, meaning]) => [String(code), meaning]),
+      width,
+    ),
+    '',
+    `"${program} help COMMAND" tells more about one command. It is also a kubectl plugin: kubectl coppice COMMAND.`,
+  ];
+}
+
+/** The lines of `coppice help COMMAND`. */
+export function commandHelp(command: CommandSpec, program: string, width: number): string[] {
+  const sentence = command.summary[0]!.toUpperCase() + command.summary.slice(1);
+  const options = command.options.filter((option) => !option.hidden);
+  return [
+    ...wrap(`${sentence}.`, width),
+    '',
+    `Usage: ${usageLine(command, program)}`,
+    ...(command.description === undefined ? [] : ['', ...wrap(command.description, width)]),
+    ...(options.length === 0 ? [] : ['', 'Options:', ...optionLines(options, width)]),
+    '',
+    'Options of every command:',
+    ...optionLines(GLOBAL_OPTIONS, width),
+    ...(command.examples === undefined ? [] : ['', 'Examples:', ...command.examples.map((example) => `  ${example}`)]),
+    '',
+    `Exit codes: ${EXIT_MEANINGS.map(([code, meaning]) => `${code} ${meaning}`).join('; ')}.`,
+  ].flatMap((line) => (line.startsWith('Exit codes:') ? wrap(line, width) : [line]));
+}
+
+function optionLines(options: readonly OptionSpec[], width: number): string[] {
+  return definitions(
+    options
+      .filter((option) => !option.hidden)
+      .map((option) => {
+        const short = option.short === undefined ? '    ' : `-${option.short}, `;
+        return [`${short}--${option.name}${option.value === undefined ? '' : ` ${option.value}`}`, option.summary];
+      }),
+    width,
+  );
+}
+
+function definitions(rows: string[][], width: number): string[] {
+  const left = Math.min(36, Math.max(...rows.map(([term]) => term!.length))) + 2;
+  return rows.flatMap(([term, meaning]) => {
+    const lines = wrap(meaning!, Math.max(20, width - left - 2));
+    const first = term!.length + 2 > left ? [`  ${term}`, `  ${' '.repeat(left)}${lines[0]}`] : [`  ${padEnd(term!, left)}${lines[0]}`];
+    return [...first, ...lines.slice(1).map((line) => `  ${' '.repeat(left)}${line}`)];
+  });
+}

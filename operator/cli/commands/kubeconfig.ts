@@ -1,0 +1,82 @@
+import { KUBECONFIG_KEY, kubeconfigSecretName } from '../../api/names.ts';
+import { SECRETS } from '../../kube/resources.ts';
+import { connect } from '../connect.ts';
+import type { Context } from '../context.ts';
+import { CliError, EXIT, UsageError } from '../errors.ts';
+import { gardenKubeconfigFile } from '../garden.ts';
+import { addContext, bundleOf, namespaceOf, parseKubeconfig, removeContext } from '../kubeconfig/config.ts';
+import { changeKubeconfig, fileToChange, personalKubeconfigs, readOptional } from '../kubeconfig/file.ts';
+import { WORKER_CLUSTER } from '../kinds.ts';
+import { notFound } from './get.ts';
+
+/** Name of our context in the person's kubeconfig. */
+export const contextName = (namespace: string, name: string): string => `coppice/${namespace}/${name}`;
+export const GARDEN_CONTEXT = 'coppice/garden';
+
+/** `coppice kubeconfig NAME | --garden [--merge | --remove]`. */
+export async function run(context: Context): Promise<undefined> {
+  const { options, positionals, terminal, env, signal } = context;
+  const [name] = positionals;
+  const garden = options.flag('garden');
+  if (garden === (name !== undefined)) throw new UsageError('kubeconfig needs the NAME of a cluster, or --garden');
+  if (options.flag('merge') && options.flag('remove')) throw new UsageError('--merge and --remove do not go together');
+
+  if (options.flag('remove')) {
+    // No API server is asked: the cluster, or the whole garden, may be gone already.
+    const ours = garden ? GARDEN_CONTEXT : contextName(await namespaceHere(context), name!);
+    const file = await fileToChange(personalKubeconfigs(env), ours);
+    const removed =
+      (await readOptional(file)) !== undefined &&
+      (await changeKubeconfig(file, (document) => removeContext(document, ours), signal));
+    if (!removed) throw new CliError(`there is no context "${ours}" in ${file}`, { exitCode: EXIT.notFound });
+    terminal.print(`Removed context "${ours}" from ${file}.`);
+    return;
+  }
+
+  const { text, ours } = garden ? await gardenKubeconfig(context) : await clusterKubeconfig(context, name!);
+  if (!options.flag('merge')) {
+    terminal.print(text.trimEnd());
+    return;
+  }
+  const bundle = bundleOf(parseKubeconfig(text, ours), ours);
+  const file = await fileToChange(personalKubeconfigs(env), ours);
+  const changed = await changeKubeconfig(file, (document) => addContext(document, bundle), signal);
+  terminal.print(
+    changed ? `Added context "${ours}" to ${file}.` : `Context "${ours}" is in ${file} already.`,
+    `Use it: kubectl --context ${ours} get ${garden ? 'workerclusters -A' : 'nodes'}`,
+  );
+}
+
+async function gardenKubeconfig({ env }: Context): Promise<{ text: string; ours: string }> {
+  const file = gardenKubeconfigFile(env);
+  const text = await readOptional(file);
+  if (text === undefined) {
+    throw new CliError('there is no garden here', { exitCode: EXIT.notFound, advice: 'run "coppice up"' });
+  }
+  return { text, ours: GARDEN_CONTEXT };
+}
+
+async function clusterKubeconfig(context: Context, name: string): Promise<{ text: string; ours: string }> {
+  const { client, namespace } = await connect(context);
+  const secretName = kubeconfigSecretName(name);
+  const { signal } = context;
+  const secret = await client.getOrUndefined(SECRETS, secretName, namespace, { signal });
+  const value = (secret?.data as Record<string, string> | undefined)?.[KUBECONFIG_KEY];
+  if (value !== undefined) {
+    return { text: Buffer.from(value, 'base64').toString('utf8'), ours: contextName(namespace, name) };
+  }
+  const cluster = await client.getOrUndefined(WORKER_CLUSTER.resource, name, namespace, { signal });
+  if (cluster === undefined) throw notFound(WORKER_CLUSTER, name, namespace);
+  throw new CliError(`WorkerCluster "${name}" has no kubeconfig yet`, {
+    exitCode: EXIT.notFound,
+    advice: `wait for it with "coppice wait ${name}"`,
+  });
+}
+
+async function namespaceHere({ options, env }: Context): Promise<string> {
+  const named = options.text('namespace');
+  if (named !== undefined) return named;
+  const file = options.text('kubeconfig') ?? env.COPPICE_KUBECONFIG ?? gardenKubeconfigFile(env);
+  const text = await readOptional(file);
+  return (text === undefined ? undefined : namespaceOf(parseKubeconfig(text, file), options.text('context'))) ?? 'default';
+}

@@ -1,0 +1,34 @@
+import { pathOf } from '../../kube/resources.ts';
+import { connect } from '../connect.ts';
+import type { Context } from '../context.ts';
+import { UsageError } from '../errors.ts';
+import { WORKER_CLUSTER } from '../kinds.ts';
+import { CLI_FIELD_MANAGER } from './apply.ts';
+import { notFound } from './get.ts';
+
+interface Scale {
+  spec?: { replicas?: number };
+}
+
+/** `coppice scale NAME --nodes N`, through the scale subresource as autoscalers do. */
+export async function run(context: Context): Promise<undefined> {
+  const { options, positionals, terminal, signal } = context;
+  const name = positionals[0]!;
+  const nodes = options.number('nodes');
+  if (nodes === undefined) throw new UsageError('scale needs --nodes N', `for example: coppice scale ${name} --nodes 3`);
+  if (nodes < 0) throw new UsageError(`a cluster cannot have ${nodes} nodes`, 'give a number from 0 up');
+
+  const { client, namespace } = await connect(context);
+  const { resource } = WORKER_CLUSTER;
+  const old = await client.getOrUndefined(resource, name, namespace, { signal });
+  if (old === undefined) throw notFound(WORKER_CLUSTER, name, namespace);
+  await client.request<Scale>('PATCH', pathOf(resource, namespace, name, 'scale'), {
+    query: { fieldManager: CLI_FIELD_MANAGER },
+    body: { spec: { replicas: nodes } },
+    contentType: 'application/merge-patch+json',
+    signal,
+  });
+  const before = old.spec?.dataPlaneNodes as number | undefined;
+  const change = before === undefined ? `${nodes}` : before === nodes ? `${nodes}, as before` : `${before} to ${nodes}`;
+  terminal.print(`WorkerCluster ${name}: nodes ${change}.`);
+}

@@ -1,0 +1,73 @@
+import { dirname } from 'node:path';
+import type { KubeClient } from '../kube/client.ts';
+import type { Context } from './context.ts';
+import { CliError, EXIT } from './errors.ts';
+import { gardenKubeconfigFile } from './garden.ts';
+import { personalKubeconfigs, readOptional } from './kubeconfig/file.ts';
+
+export interface Connection {
+  client: KubeClient;
+  /** From -n, else from the context, else `default`. */
+  namespace: string;
+  /** Which kubeconfig was taken, for messages. */
+  source: string;
+}
+
+interface Source {
+  files: string[];
+  what: string;
+  /** The person named it, so it must exist. */
+  named: boolean;
+}
+
+/** Where to look for a kubeconfig, best first. */
+export function kubeconfigSources(flag: string | undefined, env: Record<string, string | undefined>): Source[] {
+  if (flag !== undefined) return [{ files: [flag], what: flag, named: true }];
+  if (env.COPPICE_KUBECONFIG) {
+    return [{ files: [env.COPPICE_KUBECONFIG], what: '$COPPICE_KUBECONFIG', named: true }];
+  }
+  return [
+    { files: [gardenKubeconfigFile(env)], what: 'the embedded garden', named: false },
+    { files: personalKubeconfigs(env), what: env.KUBECONFIG ? '$KUBECONFIG' : '~/.kube/config', named: false },
+  ];
+}
+
+/** A client for the API server that the options and the environment mean. Connects to nothing yet. */
+export async function connect({ options, env }: Pick<Context, 'options' | 'env'>): Promise<Connection> {
+  for (const source of kubeconfigSources(options.text('kubeconfig'), env)) {
+    const found: { file: string; text: string }[] = [];
+    for (const file of source.files) {
+      const text = await readOptional(file);
+      if (text !== undefined) found.push({ file, text });
+    }
+    if (found.length > 0) return open(found, source.what, options.text('context'), options.text('namespace'));
+    if (source.named) {
+      throw new CliError(`there is no kubeconfig ${source.files[0]}`, {
+        exitCode: EXIT.notFound,
+        advice: 'name another with --kubeconfig',
+      });
+    }
+  }
+  throw new CliError('there is no garden here, and no kubeconfig', {
+    advice: 'run "coppice up", or name an API server with --kubeconfig',
+  });
+}
+
+async function open(
+  found: { file: string; text: string }[],
+  source: string,
+  context: string | undefined,
+  namespace: string | undefined,
+): Promise<Connection> {
+  const { combine, namespaceOf, parseKubeconfig, writeKubeconfig } = await import('./kubeconfig/config.ts');
+  const documents = found.map(({ file, text }) => ({ file, document: parseKubeconfig(text, file) }));
+  const document = combine(documents);
+  const { KubeClient } = await import('../kube/client.ts');
+  try {
+    const client = KubeClient.fromKubeconfig(writeKubeconfig(document), context, { userAgent: 'coppice-cli' });
+    return { client, namespace: namespace ?? namespaceOf(document, context) ?? 'default', source };
+  } catch (error) {
+    const where = found.length === 1 ? found[0]!.file : `${source} (${dirname(found[0]!.file)}, ...)`;
+    throw new CliError(`${where}: ${(error as Error).message}`, { cause: error });
+  }
+}

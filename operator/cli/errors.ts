@@ -1,0 +1,128 @@
+/** Exit codes that scripts may rely on; `coppice help` prints this table. */
+export const EXIT = { ok: 0, failed: 1, usage: 2, notFound: 3, timedOut: 4, interrupted: 130 } as const;
+
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
+
+export const EXIT_MEANINGS: readonly (readonly [ExitCode, string])[] = [
+  [EXIT.ok, 'it worked'],
+  [EXIT.failed, 'the operation failed'],
+  [EXIT.usage, 'the command line is wrong'],
+  [EXIT.notFound, 'what was named does not exist'],
+  [EXIT.timedOut, 'it did not happen within --timeout'],
+  [EXIT.interrupted, 'interrupted (Ctrl-C)'],
+];
+
+/** An error meant for the person at the terminal: what happened and to what; `advice` says what to do about it. */
+export class CliError extends Error {
+  readonly exitCode: ExitCode;
+  readonly advice: string | undefined;
+
+  constructor(message: string, options: { exitCode?: ExitCode; advice?: string; cause?: unknown } = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = 'CliError';
+    this.exitCode = options.exitCode ?? EXIT.failed;
+    this.advice = options.advice;
+  }
+}
+
+/** The command line itself is wrong (exit code 2). */
+export class UsageError extends CliError {
+  constructor(message: string, advice?: string) {
+    super(message, { exitCode: EXIT.usage, ...(advice === undefined ? {} : { advice }) });
+    this.name = 'UsageError';
+  }
+}
+
+/** The person pressed Ctrl-C, or the process was asked to end (exit code 130). */
+export class InterruptedError extends CliError {
+  constructor(message = 'interrupted') {
+    super(message, { exitCode: EXIT.interrupted });
+    this.name = 'InterruptedError';
+  }
+}
+
+interface Explained {
+  message: string;
+  exitCode: ExitCode;
+}
+
+// Errors of other rooms are known by shape, not by class, so that explaining one never loads the module it came from.
+interface ForeignError {
+  name?: string;
+  message?: string;
+  advice?: unknown;
+  status?: unknown;
+  statusCode?: unknown;
+  reason?: unknown;
+  code?: unknown;
+  cause?: unknown;
+}
+
+const UNREACHABLE_CODES = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOTFOUND',
+  'ETIMEDOUT',
+  'EAI_AGAIN',
+  'UND_ERR_CONNECT_TIMEOUT',
+  'UND_ERR_SOCKET',
+]);
+
+function causes(error: ForeignError): ForeignError[] {
+  const chain: ForeignError[] = [];
+  let current: unknown = error;
+  while (current !== null && typeof current === 'object' && chain.length < 8) {
+    chain.push(current as ForeignError);
+    current = (current as ForeignError).cause;
+  }
+  return chain;
+}
+
+/** The one line and the exit code for any thrown value. Never a stack trace. */
+export function explain(thrown: unknown): Explained {
+  if (thrown === null || typeof thrown !== 'object') return { message: oneLine(String(thrown)), exitCode: EXIT.failed };
+  const error = thrown as ForeignError;
+  const text = oneLine(error.message ?? String(thrown));
+  if (error instanceof CliError) return { message: withAdvice(text, error.advice), exitCode: error.exitCode };
+  if (error.name === 'AbortError') return { message: 'interrupted', exitCode: EXIT.interrupted };
+  if (error.name === 'TimeoutError' || error.name === 'WaitTimeoutError') {
+    return { message: text, exitCode: EXIT.timedOut };
+  }
+
+  if (error.name === 'KubeApiError' || (typeof error.status === 'number' && typeof error.reason === 'string')) {
+    const status = Number(error.status ?? error.statusCode);
+    if (status === 404) return { message: withAdvice(text, adviceForMissing(text)), exitCode: EXIT.notFound };
+    if (status === 401) {
+      const advice = 'the credentials of this kubeconfig are not accepted; choose another with --kubeconfig';
+      return { message: withAdvice(text, advice), exitCode: EXIT.failed };
+    }
+    return { message: withAdvice(text, error.advice), exitCode: EXIT.failed };
+  }
+
+  const unreachable =
+    error.name === 'KubeUnreachableError' ||
+    causes(error).some((cause) => typeof cause.code === 'string' && UNREACHABLE_CODES.has(cause.code));
+  if (unreachable) {
+    const advice = 'start the garden with "coppice up", or choose another API server with --kubeconfig';
+    return { message: withAdvice(text, error.advice ?? advice), exitCode: EXIT.failed };
+  }
+  return { message: withAdvice(text, error.advice), exitCode: EXIT.failed };
+}
+
+function adviceForMissing(text: string): string | undefined {
+  if (!/could not find the requested resource|page not found/i.test(text)) return undefined;
+  return 'this API server does not know that kind; are the definitions of Coppice installed ("coppice up" does that)?';
+}
+
+function withAdvice(message: string, advice: unknown): string {
+  if (typeof advice !== 'string' || advice === '' || message.includes(advice)) return message;
+  return `${message.replace(/[.;]$/, '')}; ${oneLine(advice)}`;
+}
+
+/** Text on one line: runs of white space and control characters become one space. */
+export function oneLine(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: a message from a server must not steer the terminal
+  return text.replace(/[\s\u0000-\u001f\u007f-\u009f]+/g, ' ').trim();
+}

@@ -1,0 +1,38 @@
+import { API_VERSION, GROUP } from '../api/group.ts';
+import { CLOUDPROFILES, type Resource, SEEDS, SHOOTS, WORKERCLUSTERS } from '../kube/resources.ts';
+
+/** A kind that the CLI names, with the words people use for it. */
+export interface CliKind {
+  resource: Resource;
+  aliases: readonly string[];
+}
+
+export const WORKER_CLUSTER: CliKind = {
+  resource: WORKERCLUSTERS,
+  aliases: ['workercluster', 'wc', 'cluster', 'clusters'],
+};
+export const SHOOT: CliKind = { resource: SHOOTS, aliases: ['shoot'] };
+export const SEED: CliKind = { resource: SEEDS, aliases: ['seed'] };
+export const CLOUD_PROFILE: CliKind = {
+  resource: CLOUDPROFILES,
+  aliases: ['cloudprofile', 'cprofile', 'cprofiles', 'profile', 'profiles'],
+};
+
+export const CLI_KINDS: readonly CliKind[] = [WORKER_CLUSTER, SHOOT, SEED, CLOUD_PROFILE];
+
+/** The kind that a word means: its name, plural, short name, or `plural.group`; upper or lower case. */
+export function kindOf(word: string): CliKind | undefined {
+  const name = word.toLowerCase().replace(`.${GROUP}`, '');
+  return CLI_KINDS.find(
+    ({ resource, aliases }) =>
+      resource.plural === name || resource.kind.toLowerCase() === name || aliases.includes(name),
+  );
+}
+
+/** Every word that names a kind, for suggestions. */
+export function kindWords(): string[] {
+  return CLI_KINDS.flatMap(({ resource, aliases }) => [resource.plural, ...aliases]);
+}
+
+/** `apiVersion` of these kinds. */
+export const CLI_API_VERSION = API_VERSION;

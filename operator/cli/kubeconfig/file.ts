@@ -1,0 +1,127 @@
+import { chmod, chown, mkdir, open, readFile, realpath, rename, stat, unlink } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { basename, delimiter, dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { CliError } from '../errors.ts';
+import { type KubeconfigDocument, parseKubeconfig } from './config.ts';
+import { spliceKubeconfig } from './splice.ts';
+
+const LOCK_WAIT_MS = 10_000;
+const LOCK_RETRY_MS = 50;
+
+/** The files that kubectl would read, first one first. */
+export function personalKubeconfigs(env: Record<string, string | undefined>): string[] {
+  const listed = (env.KUBECONFIG ?? '').split(delimiter).filter((file) => file !== '');
+  return listed.length > 0 ? [...new Set(listed)] : [join(env.HOME || homedir(), '.kube', 'config')];
+}
+
+/** The text of a file, or undefined when there is none. */
+export async function readOptional(file: string): Promise<string | undefined> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw new CliError(`cannot read ${file}: ${(error as Error).message}`, { cause: error });
+  }
+}
+
+/** Which file to change, as kubectl chooses: the one that has the context, else the first that exists, else the last. */
+export async function fileToChange(files: readonly string[], context: string): Promise<string> {
+  let firstExisting: string | undefined;
+  for (const file of files) {
+    const text = await readOptional(file);
+    if (text === undefined) continue;
+    firstExisting ??= file;
+    if (parseKubeconfig(text, file).contexts?.some((entry) => entry?.name === context)) return file;
+  }
+  return firstExisting ?? files[files.length - 1]!;
+}
+
+/**
+ * Changes a kubeconfig in one step: under the lock that kubectl also takes, through a new file that replaces the old
+ * one. Mode and owner stay as they were (a new file gets 0600); a link stays a link. `change` returning undefined means
+ * that nothing is to be written. Returns whether something was.
+ */
+export async function changeKubeconfig(
+  file: string,
+  change: (document: KubeconfigDocument) => KubeconfigDocument | undefined,
+  signal?: AbortSignal,
+): Promise<boolean> {
+  const target = await realpath(file).catch(() => file);
+  await mkdir(dirname(target), { recursive: true, mode: 0o700 });
+  const unlock = await lock(`${target}.lock`, signal);
+  try {
+    const text = (await readOptional(target)) ?? '';
+    const document = parseKubeconfig(text, file);
+    const changed = change(document);
+    if (changed === undefined) return false;
+    const result = spliceKubeconfig(text, document, changed);
+    if (result === text) return false;
+    await replace(target, result);
+    return true;
+  } finally {
+    await unlock();
+  }
+}
+
+async function replace(target: string, text: string): Promise<void> {
+  const old = await stat(target).catch(() => undefined);
+  const temporary = join(dirname(target), `.${basename(target)}.${process.pid}.tmp`);
+  try {
+    const handle = await open(temporary, 'wx', 0o600);
+    try {
+      await handle.writeFile(text);
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    if (old !== undefined) {
+      await chmod(temporary, old.mode & 0o7777);
+      // Only root can give a file back to its owner; for anyone else it is theirs already.
+      await chown(temporary, old.uid, old.gid).catch(() => {});
+    }
+    await rename(temporary, target);
+  } catch (error) {
+    await unlink(temporary).catch(() => {});
+    throw new CliError(`cannot write ${target}: ${(error as Error).message}`, { cause: error });
+  }
+}
+
+async function lock(file: string, signal?: AbortSignal): Promise<() => Promise<void>> {
+  const deadline = Date.now() + LOCK_WAIT_MS;
+  for (;;) {
+    signal?.throwIfAborted();
+    try {
+      const handle = await open(file, 'wx', 0o600);
+      await handle.writeFile(`${process.pid}\n`);
+      await handle.close();
+      return () => unlink(file).catch(() => {});
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') {
+        throw new CliError(`cannot lock ${file}: ${(error as Error).message}`, { cause: error });
+      }
+    }
+    if (await abandoned(file)) {
+      await unlink(file).catch(() => {});
+      continue;
+    }
+    if (Date.now() > deadline) {
+      throw new CliError(`${file} has been there for ${LOCK_WAIT_MS / 1000} s: another program is changing this kubeconfig`, {
+        advice: `try again, or remove that file when no such program runs`,
+      });
+    }
+    await sleep(LOCK_RETRY_MS, undefined, signal === undefined ? {} : { signal });
+  }
+}
+
+// kubectl leaves its lock empty: then nobody can tell whose it is, and it is respected.
+async function abandoned(file: string): Promise<boolean> {
+  const text = await readFile(file, 'utf8').catch(() => '');
+  if (!/^\d+\n$/.test(text)) return false;
+  try {
+    process.kill(Number(text), 0);
+    return false;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ESRCH';
+  }
+}

@@ -1,0 +1,95 @@
+import { coloured, type Paint, plain } from './render/text.ts';
+
+/** Where a command writes: results to standard output, progress and remarks to standard error. */
+export interface Terminal {
+  /** Writes lines of the result. */
+  print(...lines: string[]): void;
+  /** Writes a remark. */
+  note(...lines: string[]): void;
+  /** Columns for what goes to standard output; absent when that is not a terminal. */
+  readonly width: number | undefined;
+  readonly paint: Paint;
+  readonly notePaint: Paint;
+  /** A region of standard error that is redrawn in place; on anything but a terminal it prints changes as lines. */
+  live(): LiveRegion;
+}
+
+export interface LiveRegion {
+  /** Whether the region is redrawn (a terminal) or printed line by line. */
+  readonly animated: boolean;
+  readonly width: number;
+  /** Replaces the region. Without a terminal only lines not printed last time are printed. */
+  update(lines: readonly string[]): void;
+  /** Leaves the region as it is and goes on below it. */
+  finish(): void;
+}
+
+interface Output {
+  isTTY?: boolean;
+  columns?: number;
+  write(text: string): unknown;
+}
+
+export interface TerminalOptions {
+  out: Output;
+  err: Output;
+  env: Record<string, string | undefined>;
+}
+
+const DEFAULT_WIDTH = 80;
+
+/** A terminal over two streams. Colours only on a TTY, and not when NO_COLOR is set or TERM is `dumb`. */
+export function createTerminal({ out, err, env }: TerminalOptions): Terminal {
+  const dumb = env.TERM === 'dumb';
+  const colours = (stream: Output) => {
+    if (env.NO_COLOR) return false;
+    if (env.FORCE_COLOR && env.FORCE_COLOR !== '0') return true;
+    return stream.isTTY === true && !dumb;
+  };
+  return {
+    print: (...lines) => out.write(lines.map((line) => `${line}\n`).join('')),
+    note: (...lines) => err.write(lines.map((line) => `${line}\n`).join('')),
+    get width() {
+      return out.isTTY ? out.columns || DEFAULT_WIDTH : undefined;
+    },
+    paint: colours(out) ? coloured : plain,
+    notePaint: colours(err) ? coloured : plain,
+    live: () => (err.isTTY && !dumb ? redrawn(err) : printed(err)),
+  };
+}
+
+function redrawn(stream: Output): LiveRegion {
+  let drawn = 0;
+  let finished = false;
+  return {
+    animated: true,
+    get width() {
+      // The last column stays free: a terminal that wraps there would put the next redraw one line too low.
+      return (stream.columns || DEFAULT_WIDTH) - 1;
+    },
+    update(lines) {
+      if (finished) return;
+      const up = drawn > 0 ? `\u001b[${drawn}A` : '';
+      const body = lines.map((line) => `\u001b[2K${line}\n`).join('');
+      stream.write(`\u001b[?25l${up}\r${body}\u001b[0J`);
+      drawn = lines.length;
+    },
+    finish() {
+      if (!finished) stream.write('\u001b[?25h');
+      finished = true;
+    },
+  };
+}
+
+function printed(stream: Output): LiveRegion {
+  let last = new Set<string>();
+  return {
+    animated: false,
+    width: 400,
+    update(lines) {
+      for (const line of lines) if (!last.has(line)) stream.write(`${line}\n`);
+      last = new Set(lines);
+    },
+    finish() {},
+  };
+}

@@ -1,0 +1,183 @@
+import type { WorkerCluster } from '../api/workercluster.ts';
+import { activity, failureOf, isReady, isSimulated, simulatedWarning } from './clusterview.ts';
+import type { Connection } from './connect.ts';
+import type { Context } from './context.ts';
+import { CliError, EXIT, oneLine } from './errors.ts';
+import { follow, type Seen } from './follow.ts';
+import { notFound } from './commands/get.ts';
+import { WORKER_CLUSTER } from './kinds.ts';
+import { formatAge } from './render/age.ts';
+import { type Progress, progressLine } from './render/progress.ts';
+import { type Paint, plain, truncate } from './render/text.ts';
+import type { LiveRegion } from './terminal.ts';
+
+export type Goal = 'Ready' | 'Deleted';
+
+export interface WaitOptions {
+  name: string;
+  goal: Goal;
+  /** Milliseconds; absent: for ever. */
+  timeoutMs?: number | undefined;
+  /** Only the object with this uid: another one made later under its name counts as its deletion. */
+  uid?: string | undefined;
+  /** A cluster that is not there yet is waited for, not an error. */
+  mayAppear?: boolean;
+}
+
+const FRAME_MS = 120;
+
+export interface ClusterProgress {
+  name: string;
+  goal: Goal;
+  cluster: WorkerCluster | undefined;
+  trouble?: string | undefined;
+  elapsedMs: number;
+  state: NonNullable<Progress['state']>;
+}
+
+/** What is shown of one cluster on its way: a progress line, its counts, and what is wrong. */
+export function clusterLines(progress: ClusterProgress, width: number, paint: Paint = plain): string[] {
+  const { cluster, name, elapsedMs, state } = progress;
+  const lines = [progressLine({ label: `WorkerCluster ${name}`, ...where(progress), elapsedMs, state }, width, paint)];
+  if (cluster !== undefined && state !== 'done') {
+    const counts = countsOf(cluster);
+    if (counts !== '') lines.push(paint('dim', truncate(`  ${counts}`, width)));
+    for (const error of cluster.status?.lastErrors ?? []) {
+      const codes = error.codes?.length ? ` [${error.codes.join(', ')}]` : '';
+      lines.push(paint('bad', truncate(`  ✘ ${oneLine(error.description)}${codes}`, width)));
+    }
+  }
+  if (cluster !== undefined && isSimulated(cluster)) {
+    lines.push(paint('loud', truncate(`  ${simulatedWarning(cluster)}`, width)));
+  }
+  return lines;
+}
+
+/** The same as one line without a clock, for logs: printed again only when it says something new. */
+export function clusterLogLine(progress: ClusterProgress): string {
+  const { fraction, message } = where(progress);
+  const percent = fraction === undefined || progress.state === 'done' ? '' : ` ${Math.floor(fraction * 100)} %`;
+  const counts = progress.cluster === undefined || progress.state === 'done' ? '' : countsOf(progress.cluster);
+  return `WorkerCluster ${progress.name}:${percent} ${message}${counts === '' ? '' : ` (${counts})`}`;
+}
+
+function where({ cluster, goal, trouble, state, name }: ClusterProgress): Pick<Progress, 'fraction' | 'message'> {
+  if (state === 'done') return { message: goal === 'Ready' ? 'is Ready' : 'is gone' };
+  if (trouble !== undefined) return { message: `cannot see it: ${oneLine(trouble)}` };
+  if (cluster === undefined) return { message: `waiting for ${name} to appear` };
+  const operation = cluster.status?.lastOperation;
+  const current = (operation?.type === 'Delete') === (cluster.metadata.deletionTimestamp !== undefined);
+  if (operation === undefined || !current || operation.state === 'Succeeded') return { message: activity(cluster) };
+  return { fraction: operation.progress / 100, message: activity(cluster) };
+}
+
+function countsOf(cluster: WorkerCluster): string {
+  const { controlPlane, nodes } = cluster.status ?? {};
+  const parts: string[] = [];
+  if (controlPlane) parts.push(`control plane ${controlPlane.ready}/${controlPlane.desired}`);
+  if (nodes) parts.push(`nodes ${nodes.ready}/${nodes.desired}`);
+  return parts.join(', ');
+}
+
+/**
+ * Waits for a cluster with a live view; resolves with the cluster (undefined once it is deleted).
+ * Throws CliError: not found (3), timed out (4), failed for good or deleted meanwhile (1); the signal's reason when aborted.
+ */
+export async function waitForCluster(
+  { client, namespace }: Connection,
+  { terminal, signal }: Pick<Context, 'terminal' | 'signal'>,
+  options: WaitOptions,
+): Promise<WorkerCluster | undefined> {
+  const { name, goal, timeoutMs } = options;
+  const started = Date.now();
+  const region = terminal.live();
+  const stop = new AbortController();
+  const over = AbortSignal.any([signal, stop.signal]);
+  let seen: Seen<WorkerCluster> | undefined;
+  let lastLogged = '';
+  let existed = false;
+
+  const draw = (state: ClusterProgress['state']) => {
+    const progress: ClusterProgress = {
+      name,
+      goal,
+      cluster: seen?.object,
+      trouble: seen?.trouble,
+      elapsedMs: Date.now() - started,
+      state,
+    };
+    if (region.animated) {
+      region.update(clusterLines(progress, region.width, terminal.notePaint));
+      return;
+    }
+    const line = clusterLogLine(progress);
+    if (line !== lastLogged) logLine(region, line, progress.elapsedMs);
+    lastLogged = line;
+  };
+
+  const result = await new Promise<{ cluster: WorkerCluster | undefined }>((resolve, reject) => {
+    const timers: NodeJS.Timeout[] = [];
+    const settle = (act: () => void) => {
+      for (const timer of timers) clearTimeout(timer);
+      stop.abort(new Error('done'));
+      act();
+    };
+    const finish = (cluster: WorkerCluster | undefined) =>
+      settle(() => {
+        draw('done');
+        resolve({ cluster });
+      });
+    const fail = (error: unknown) =>
+      settle(() => {
+        if (seen !== undefined) draw('failed');
+        reject(error);
+      });
+
+    if (region.animated) timers.push(setInterval(() => seen && draw('busy'), FRAME_MS));
+    if (timeoutMs !== undefined) {
+      timers.push(setTimeout(() => fail(timedOut(options, namespace, seen, timeoutMs)), Math.min(timeoutMs, 2 ** 31 - 1)));
+    }
+    const onSight = (sight: Seen<WorkerCluster>) => {
+      if (stop.signal.aborted) return;
+      const object = sight.object;
+      const other = object !== undefined && options.uid !== undefined && object.metadata.uid !== options.uid;
+      seen = { ...sight, object: other ? undefined : object };
+      const cluster = seen.object;
+      if (sight.trouble !== undefined) return draw('busy');
+      if (goal === 'Deleted' && cluster === undefined) return finish(undefined);
+      if (goal === 'Ready') {
+        if (cluster === undefined && existed) return fail(new CliError(`WorkerCluster "${name}" was deleted meanwhile`));
+        if (cluster === undefined && !options.mayAppear) {
+          seen = undefined;
+          return fail(notFound(WORKER_CLUSTER, name, namespace));
+        }
+        if (cluster !== undefined && isReady(cluster)) return finish(cluster);
+        const failure = cluster === undefined ? undefined : failureOf(cluster);
+        if (failure !== undefined) {
+          return fail(new CliError(`WorkerCluster "${name}" failed: ${failure}`, { advice: `see "coppice describe ${name}"` }));
+        }
+      }
+      existed = cluster !== undefined;
+      draw('busy');
+    };
+    follow<WorkerCluster>(client, WORKER_CLUSTER.resource, { name, namespace }, onSight, over).catch((error) => {
+      if (!stop.signal.aborted) fail(signal.aborted ? signal.reason : error);
+    });
+  }).finally(() => region.finish());
+  return result.cluster;
+}
+
+function timedOut(options: WaitOptions, namespace: string, seen: Seen<WorkerCluster> | undefined, timeoutMs: number): CliError {
+  const { name, goal } = options;
+  const why = seen?.object === undefined ? (seen?.trouble ?? 'it is not there yet') : activity(seen.object);
+  const not = goal === 'Ready' ? 'is not Ready' : 'is not gone';
+  return new CliError(`WorkerCluster "${name}" in namespace ${namespace} ${not} after ${formatAge(timeoutMs)}: ${oneLine(why)}`, {
+    exitCode: EXIT.timedOut,
+    advice: `"coppice describe ${name}" shows why`,
+  });
+}
+
+/** Prints one line of progress with the time since the start, where nothing can be redrawn. */
+export function logLine(region: LiveRegion, line: string, elapsedMs: number): void {
+  region.update([`[${formatAge(elapsedMs).padStart(5)}] ${line}`]);
+}

@@ -1,0 +1,202 @@
+/**
+ * The task graph: tasks with dependencies, run with as much parallelism as the dependencies allow.
+ * A failing task blocks only what depends on it (after Gardener's pkg/utils/flow).
+ */
+
+/** One step. `run` must be idempotent: it is called again after every failure and every restart. */
+export interface Task {
+  readonly id: string;
+  /** What a person reads while it runs, e.g. "Waiting for etcd". */
+  readonly title: string;
+  readonly after?: readonly string[];
+  /** A skipped task counts as done for those that depend on it, and not at all for progress. */
+  readonly skip?: boolean;
+  /** Bound on one run, in milliseconds; the task's signal is aborted and the task fails with it. */
+  readonly timeoutMs?: number;
+  /** How long it is expected to take, in milliseconds, until it has been timed once. */
+  readonly expectedMs?: number;
+  run(signal: AbortSignal): Promise<void>;
+}
+
+export interface TaskFailure {
+  readonly taskID: string;
+  readonly error: unknown;
+}
+
+export interface Progress {
+  /** 0..100, weighted by how long the tasks took before. */
+  readonly percent: number;
+  readonly running: readonly string[];
+  readonly description: string;
+  /** Milliseconds left along the longest chain of unfinished tasks. */
+  readonly remainingMs: number;
+}
+
+export interface FlowResult {
+  readonly succeeded: readonly string[];
+  readonly failures: readonly TaskFailure[];
+  /** Never started because something they need failed, or because the flow was cancelled. */
+  readonly blocked: readonly string[];
+}
+
+/** The running means of how long each task took, shared by all flows of one operator. */
+export class TaskDurations {
+  readonly #mean = new Map<string, number>();
+
+  record(taskID: string, milliseconds: number): void {
+    const before = this.#mean.get(taskID);
+    this.#mean.set(taskID, before === undefined ? milliseconds : before * 0.7 + milliseconds * 0.3);
+  }
+
+  expected(task: Task): number {
+    return Math.max(1, this.#mean.get(task.id) ?? task.expectedMs ?? 50);
+  }
+}
+
+export class TaskTimeout extends Error {
+  override readonly name = 'TaskTimeout';
+  constructor(title: string, timeoutMs: number) {
+    super(`${title}: not done after ${Math.round(timeoutMs / 1000)} s`);
+  }
+}
+
+export interface RunOptions {
+  readonly signal?: AbortSignal;
+  readonly durations?: TaskDurations;
+  readonly now?: () => number;
+  /** Called when the set of running tasks changes; must not throw. */
+  readonly onProgress?: (progress: Progress) => void;
+  /** Called when a task ends well: its entry in lastErrors can go. */
+  readonly onSucceeded?: (taskID: string, milliseconds: number) => void;
+}
+
+/**
+ * A compiled graph.
+ * @throws Error at construction when an id is given twice or a dependency is not defined before its user,
+ *   which also makes cycles impossible.
+ */
+export class Flow {
+  readonly name: string;
+  readonly tasks: readonly Task[];
+
+  constructor(name: string, tasks: readonly Task[]) {
+    const known = new Set<string>();
+    for (const task of tasks) {
+      if (known.has(task.id)) throw new Error(`flow ${name}: task ${task.id} is defined twice`);
+      for (const need of task.after ?? []) {
+        if (!known.has(need))
+          throw new Error(`flow ${name}: task ${task.id} needs ${need}, which is not defined before it`);
+      }
+      known.add(task.id);
+    }
+    this.name = name;
+    this.tasks = tasks;
+  }
+
+  /** Runs until nothing more can run. Never rejects: failures are in the result. */
+  async run(options: RunOptions = {}): Promise<FlowResult> {
+    const now = options.now ?? Date.now;
+    const durations = options.durations ?? new TaskDurations();
+    const started = new Map<string, number>();
+    const done = new Set<string>();
+    const succeeded: string[] = [];
+    const failures: TaskFailure[] = [];
+    const inFlight = new Set<Promise<void>>();
+
+    const report = () => options.onProgress?.(progressOf(this.tasks, done, started, durations, now()));
+
+    const startReady = () => {
+      for (let changed = true; changed; ) {
+        changed = false;
+        for (const task of this.tasks) {
+          if (options.signal?.aborted || started.has(task.id) || done.has(task.id)) continue;
+          if (!(task.after ?? []).every((need) => done.has(need))) continue;
+          if (task.skip) {
+            done.add(task.id);
+            changed = true;
+            continue;
+          }
+          started.set(task.id, now());
+          const running = runTask(task, options.signal)
+            .then(() => {
+              const milliseconds = now() - started.get(task.id)!;
+              durations.record(task.id, milliseconds);
+              done.add(task.id);
+              succeeded.push(task.id);
+              options.onSucceeded?.(task.id, milliseconds);
+            })
+            .catch((error: unknown) => {
+              failures.push({ taskID: task.id, error });
+            })
+            .finally(() => {
+              inFlight.delete(running);
+            });
+          inFlight.add(running);
+        }
+      }
+    };
+
+    startReady();
+    report();
+    while (inFlight.size > 0) {
+      await Promise.race(inFlight);
+      startReady();
+      report();
+    }
+    const failed = new Set(failures.map((failure) => failure.taskID));
+    const blocked = this.tasks.filter((task) => !done.has(task.id) && !failed.has(task.id)).map((task) => task.id);
+    return { succeeded, failures, blocked };
+  }
+}
+
+async function runTask(task: Task, outer: AbortSignal | undefined): Promise<void> {
+  const signals: AbortSignal[] = outer ? [outer] : [];
+  if (task.timeoutMs === undefined) return task.run(outer ?? new AbortController().signal);
+  const deadline = new AbortController();
+  const timer = setTimeout(() => deadline.abort(new TaskTimeout(task.title, task.timeoutMs!)), task.timeoutMs);
+  try {
+    await task.run(AbortSignal.any([...signals, deadline.signal]));
+  } catch (error) {
+    // A task that was stopped by its deadline may report the abort in its own words; the deadline is the cause.
+    throw deadline.signal.aborted && !outer?.aborted ? deadline.signal.reason : error;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Pure: what to tell a person about a half-done flow. */
+export function progressOf(
+  tasks: readonly Task[],
+  done: ReadonlySet<string>,
+  started: ReadonlyMap<string, number>,
+  durations: TaskDurations,
+  now: number,
+): Progress {
+  let total = 0;
+  let finished = 0;
+  const finishAt = new Map<string, number>();
+  let remainingMs = 0;
+  const running: string[] = [];
+  const titles: string[] = [];
+  for (const task of tasks) {
+    const expected = durations.expected(task);
+    const since = started.get(task.id);
+    let left = expected;
+    if (task.skip || done.has(task.id)) left = 0;
+    else if (since !== undefined) {
+      running.push(task.id);
+      titles.push(task.title);
+      // A task that overruns is never shown as finished.
+      left = Math.max(expected * 0.05, expected - (now - since));
+    }
+    if (!task.skip) {
+      total += expected;
+      finished += expected - left;
+    }
+    const after = Math.max(0, ...(task.after ?? []).map((need) => finishAt.get(need) ?? 0));
+    finishAt.set(task.id, after + left);
+    remainingMs = Math.max(remainingMs, after + left);
+  }
+  const percent = total === 0 ? 100 : Math.floor((100 * finished) / total);
+  return { percent, running, description: titles.join(', '), remainingMs: Math.round(remainingMs) };
+}

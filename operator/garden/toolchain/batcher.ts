@@ -1,0 +1,64 @@
+/**
+ * Collects jobs that are better done together. Whoever may bring a job says so with `expect`, and then either
+ * submits one or dismisses; work begins when nobody is expected any more, at the latest `patienceMs` after the
+ * first job came. One batch at a time: `take` removes from the pending what the next one is, `run` does it.
+ */
+export class Batcher<Job> {
+  readonly #take: (pending: Job[]) => Job[];
+  readonly #run: (jobs: Job[]) => Promise<void>;
+  readonly #patienceMs: number;
+  readonly #pending: { job: Job; resolve: () => void; reject: (error: unknown) => void }[] = [];
+  #expected = 0;
+  #isRunning = false;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: { take: (pending: Job[]) => Job[]; run: (jobs: Job[]) => Promise<void>; patienceMs: number }) {
+    this.#take = options.take;
+    this.#run = options.run;
+    this.#patienceMs = options.patienceMs;
+  }
+
+  get pending(): Job[] {
+    return this.#pending.map(({ job }) => job);
+  }
+
+  expect(): void {
+    this.#expected++;
+  }
+
+  dismiss(): void {
+    this.#expected--;
+    this.#maybeStart();
+  }
+
+  /** Resolves when the batch with this job is done; rejects with the batch's error. */
+  submit(job: Job): Promise<void> {
+    this.#expected--;
+    return new Promise((resolve, reject) => {
+      this.#pending.push({ job, resolve, reject });
+      this.#timer ??= setTimeout(() => void this.#work(), this.#patienceMs);
+      this.#maybeStart();
+    });
+  }
+
+  #maybeStart(): void {
+    if (this.#expected <= 0 && this.#pending.length > 0) void this.#work();
+  }
+
+  async #work(): Promise<void> {
+    clearTimeout(this.#timer);
+    if (this.#isRunning) return;
+    this.#isRunning = true;
+    while (this.#pending.length > 0) {
+      const chosen = new Set(this.#take(this.pending));
+      const batch = this.#pending.filter(({ job }) => chosen.has(job));
+      for (const entry of batch) this.#pending.splice(this.#pending.indexOf(entry), 1);
+      await this.#run(batch.map(({ job }) => job)).then(
+        () => batch.forEach(({ resolve }) => resolve()),
+        (error: unknown) => batch.forEach(({ reject }) => reject(error)),
+      );
+    }
+    this.#isRunning = false;
+    this.#timer = undefined;
+  }
+}

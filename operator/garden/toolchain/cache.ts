@@ -1,0 +1,86 @@
+import { randomBytes } from 'node:crypto';
+import { access, chmod, constants, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { isAlive, ownIdentity } from './lock.ts';
+import { bundleOf, cacheFolder, type ToolName } from './tools.ts';
+
+type Environment = Record<string, string | undefined>;
+
+/** Where everything of Coppice's lies that is not a garden's state: $COPPICE_HOME or ~/.coppice. */
+export const coppiceHome = (env: Environment = process.env): string => env.COPPICE_HOME || join(homedir(), '.coppice');
+
+/** Where tools and images are kept: $COPPICE_TOOLS or `tools` in Coppice's home. */
+export const toolsDirectory = (env: Environment = process.env): string =>
+  env.COPPICE_TOOLS || join(coppiceHome(env), 'tools');
+
+/** Whether a file can be executed and is not empty. */
+export async function isExecutable(file: string): Promise<boolean> {
+  try {
+    const info = await stat(file);
+    if (!info.isFile() || info.size === 0) return false;
+    await access(file, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * The folder of tools: `<dir>/<tool>-<version>/<tool>`. Nothing in it is ever written in place: work is done in
+ * `<dir>/.work/<process>` and renamed, so a file that is there is whole, whoever else is at work.
+ */
+export class ToolCache {
+  readonly dir: string;
+  #swept: Promise<void> | undefined;
+
+  constructor(dir: string) {
+    this.dir = dir;
+  }
+
+  /** Where a tool lies, or would. */
+  file(name: ToolName): string {
+    return join(this.dir, cacheFolder(name), name);
+  }
+
+  /** A tool's file if it, and all that belongs in its folder, is there. */
+  async find(name: ToolName): Promise<string | undefined> {
+    const all = await Promise.all(bundleOf(name).map((other) => isExecutable(this.file(other))));
+    return all.every(Boolean) ? this.file(name) : undefined;
+  }
+
+  lockFile(name: string): string {
+    return join(this.dir, '.locks', `${name}.lock`);
+  }
+
+  /** A new folder for work in progress on the cache's own file system. Removed by the caller, or by a later process. */
+  async workFolder(): Promise<string> {
+    this.#swept ??= this.#sweep();
+    await this.#swept;
+    const { pid, started } = await ownIdentity();
+    const process = `${pid}-${encodeURIComponent(started)}`;
+    const folder = join(this.dir, '.work', process, randomBytes(4).toString('hex'));
+    await mkdir(folder, { recursive: true });
+    return folder;
+  }
+
+  /** Moves a finished executable into the cache. Safe against a crash of the machine and against doing it twice. */
+  async install(name: ToolName, from: string): Promise<string> {
+    await chmod(from, 0o755);
+    const handle = await open(from, 'r');
+    await handle.sync().finally(() => handle.close());
+    const to = this.file(name);
+    await mkdir(join(this.dir, cacheFolder(name)), { recursive: true });
+    await rename(from, to);
+    return to;
+  }
+
+  async #sweep(): Promise<void> {
+    const work = join(this.dir, '.work');
+    for (const entry of await readdir(work).catch(() => [])) {
+      const dash = entry.indexOf('-');
+      const identity = { pid: Number(entry.slice(0, dash)), started: decodeURIComponent(entry.slice(dash + 1)) };
+      if (!(await isAlive(identity))) await rm(join(work, entry), { recursive: true, force: true });
+    }
+  }
+}

@@ -1,0 +1,98 @@
+import { spawn } from 'node:child_process';
+import { constants as os, setPriority } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { isExecutable } from './cache.ts';
+import { GO_MODULES, TOOLS, type ToolName } from './tools.ts';
+
+/** Where Go's own installer puts it, which is often not on PATH. */
+const MORE_GO = ['/usr/local/go/bin/go', '/usr/lib/go/bin/go', '/snap/bin/go'];
+const KEPT_LINES = 12;
+
+/** The go command, or undefined. */
+export async function findGo(searchPath = process.env.PATH ?? ''): Promise<string | undefined> {
+  const candidates = [...searchPath.split(':').filter(Boolean).map((folder) => join(folder, 'go')), ...MORE_GO];
+  for (const candidate of candidates) if (await isExecutable(candidate)) return candidate;
+  return undefined;
+}
+
+const environment = (): NodeJS.ProcessEnv => ({
+  ...process.env,
+  CGO_ENABLED: '0',
+  GOOS: 'linux',
+  GOWORK: 'off',
+  // Replaces what a person may have set: nothing but the committed go.mod and go.sum decides what is built.
+  GOFLAGS: '-mod=readonly -buildvcs=false',
+});
+
+interface Run {
+  onLine?: (line: string) => void;
+  onErrorLine?: (line: string) => void;
+  signal?: AbortSignal;
+}
+
+/** Runs go in a module's folder. Rejects with the end of what it wrote to standard error. */
+function runGo(go: string, module: string, args: string[], { onLine, onErrorLine, signal }: Run): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(go, args, {
+      cwd: join(GO_MODULES, module),
+      env: environment(),
+      stdio: ['ignore', 'pipe', 'pipe'],
+      signal,
+    });
+    // A garden that already runs goes before builds that it does not wait for.
+    if (child.pid !== undefined) {
+      try {
+        setPriority(child.pid, os.priority.PRIORITY_BELOW_NORMAL);
+      } catch {}
+    }
+    const last: string[] = [];
+    createInterface({ input: child.stdout }).on('line', (line) => onLine?.(line));
+    createInterface({ input: child.stderr }).on('line', (line) => {
+      onErrorLine?.(line);
+      if (isPackage(line)) return;
+      last.push(line);
+      if (last.length > KEPT_LINES) last.shift();
+    });
+    child.on('error', reject);
+    child.on('close', (code, killedBy) => {
+      if (code === 0) resolve();
+      else reject(new Error(`go ${args[0]} ended with ${killedBy ?? code}: ${last.join(' | ') || 'it said nothing'}`));
+    });
+  });
+}
+
+/** Whether a line of `go build -v` names a package that was compiled. */
+export const isPackage = (line: string): boolean => /^[\w./~+-]+$/.test(line) && !line.startsWith('#');
+
+/** Import paths of everything that some tools of one module are made of. Downloads the modules that are missing. */
+export async function dependencies(go: string, names: ToolName[], signal?: AbortSignal): Promise<Set<string>> {
+  const found = new Set<string>();
+  const builds = names.map((name) => TOOLS[name].build!);
+  await runGo(go, builds[0]!.module, ['list', '-deps', ...builds.map((build) => build.package)], {
+    onLine: (line) => found.add(line),
+    signal,
+  });
+  return found;
+}
+
+/**
+ * Builds tools of one group into a folder, each under its tool's name.
+ * `onPackage` is called with every package that had to be compiled.
+ */
+export async function goBuild(
+  go: string,
+  names: ToolName[],
+  folder: string,
+  options: { onPackage?: (importPath: string) => void; signal?: AbortSignal },
+): Promise<void> {
+  const builds = names.map((name) => TOOLS[name].build!);
+  const { module, ldflags } = builds[0]!;
+  // With several packages go names each file by its package, which in groups is the tool's own name.
+  const output = names.length === 1 ? join(folder, names[0]!) : `${folder}/`;
+  const args = ['build', '-v', '-trimpath', '-ldflags', ldflags, '-o', output, ...builds.map((build) => build.package)];
+  await runGo(go, module, args, {
+    onErrorLine: (line) => isPackage(line) && options.onPackage?.(line),
+    signal: options.signal,
+  });
+}

@@ -1,0 +1,3 @@
+module coppice/toolchain/echo
+
+go 1.21

@@ -1,0 +1,3 @@
+module coppice/toolchain/pause
+
+go 1.21

@@ -1,0 +1,102 @@
+import { randomBytes } from 'node:crypto';
+import { link, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** A process, told apart from a later one of the same number. */
+export interface ProcessIdentity {
+  pid: number;
+  /** Boot and start time as the kernel gives them; empty where there is no /proc. */
+  started: string;
+}
+
+const startOf = async (pid: number): Promise<string | undefined> => {
+  try {
+    const stat = await readFile(`/proc/${pid}/stat`, 'latin1');
+    // The command's name stands in parentheses and may hold blanks; the start time is the 20th field after it.
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    const boot = (await readFile('/proc/sys/kernel/random/boot_id', 'latin1')).trim();
+    return fields[0] === 'Z' ? undefined : `${boot}/${fields[19]}`;
+  } catch {
+    return undefined;
+  }
+};
+
+/** This process. */
+export const ownIdentity = async (): Promise<ProcessIdentity> => ({
+  pid: process.pid,
+  started: (await startOf(process.pid)) ?? '',
+});
+
+/** Whether that very process still runs. */
+export async function isAlive(identity: ProcessIdentity): Promise<boolean> {
+  if (identity.started !== '') return (await startOf(identity.pid)) === identity.started;
+  try {
+    process.kill(identity.pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}
+
+const readOrUndefined = (file: string) => readFile(file, 'utf8').catch(() => undefined);
+
+const holderOf = (text: string): ProcessIdentity | undefined => {
+  try {
+    const { pid, started } = JSON.parse(text) as ProcessIdentity;
+    return Number.isInteger(pid) && typeof started === 'string' ? { pid, started } : undefined;
+  } catch {
+    return undefined;
+  }
+};
+
+/**
+ * Runs `work` while no other process that asks for `file` does. A dead holder's lock is taken over.
+ * Two processes that meet in the microseconds of a take-over could both go on, so what is done under the
+ * lock must be safe to do twice: here the lock saves work, and renames keep the cache whole.
+ * `onWait` is called once if another process holds it. Rejects when `signal` aborts the waiting.
+ */
+export async function withLock<T>(
+  file: string,
+  work: () => Promise<T>,
+  options: { onWait?: (holder: ProcessIdentity) => void; signal?: AbortSignal; pollMs?: number } = {},
+): Promise<T> {
+  await mkdir(dirname(file), { recursive: true });
+  const mine = JSON.stringify({ ...(await ownIdentity()), nonce: randomBytes(8).toString('hex') });
+  const draft = `${file}.${process.pid}.${randomBytes(4).toString('hex')}`;
+  await writeFile(draft, mine);
+  try {
+    for (let said = false; ; ) {
+      const taken = await link(draft, file).then(
+        () => true,
+        (error: NodeJS.ErrnoException) => {
+          if (error.code === 'EEXIST') return false;
+          throw error;
+        },
+      );
+      if (taken) break;
+      const text = await readOrUndefined(file);
+      if (text === undefined) continue;
+      const holder = holderOf(text);
+      if (holder && (await isAlive(holder))) {
+        if (!said) options.onWait?.(holder);
+        said = true;
+        await sleep(options.pollMs ?? 200, undefined, { signal: options.signal });
+        continue;
+      }
+      const aside = `${draft}.stale`;
+      await rename(file, aside).catch(() => {});
+      const moved = await readOrUndefined(aside);
+      // What was moved aside may be a living process's lock, made since we looked: give it back.
+      if (moved !== undefined && moved !== text) await link(aside, file).catch(() => {});
+      await rm(aside, { force: true });
+    }
+  } finally {
+    await rm(draft, { force: true });
+  }
+  try {
+    return await work();
+  } finally {
+    if ((await readOrUndefined(file)) === mine) await rm(file, { force: true });
+  }
+}

@@ -1,0 +1,81 @@
+import { lookup } from 'node:dns/promises';
+import { EnvHttpProxyAgent, fetch, type Response } from 'undici';
+
+const DNS_PATIENCE_MS = 900;
+const CONNECT_PATIENCE_MS = 3_000;
+const STALL_MS = 20_000;
+
+const usesProxy = (env = process.env) => Boolean(env.HTTPS_PROXY || env.https_proxy);
+
+/** Why a host cannot be reached. */
+export class OfflineError extends Error {
+  override readonly name = 'OfflineError';
+}
+
+type Resolve = (host: string) => Promise<unknown>;
+
+/**
+ * HTTP for release archives. A host that cannot be resolved or connected to is given up quickly, and asked no
+ * more in this run: on a machine without internet the whole toolchain loses less than a second to it.
+ */
+export class Network {
+  readonly #agent = new EnvHttpProxyAgent({
+    connect: { timeout: CONNECT_PATIENCE_MS },
+    headersTimeout: STALL_MS,
+    bodyTimeout: STALL_MS,
+  });
+  readonly #hosts = new Map<string, Promise<string | undefined>>();
+  readonly #resolve: Resolve;
+
+  /** `resolve` stands in for DNS in tests. */
+  constructor(resolve: Resolve = lookup) {
+    this.#resolve = resolve;
+  }
+
+  /** GET, redirects followed. Throws OfflineError when the host cannot be reached, Error when it does not answer 200. */
+  async get(url: string, signal?: AbortSignal): Promise<Response> {
+    const { host, hostname } = new URL(url);
+    let known = this.#hosts.get(host);
+    if (!known) {
+      known = usesProxy() ? Promise.resolve(undefined) : this.#unresolved(hostname);
+      this.#hosts.set(host, known);
+    }
+    const unreachable = await known;
+    if (unreachable) throw new OfflineError(unreachable);
+    let response: Response;
+    try {
+      response = await fetch(url, { dispatcher: this.#agent, signal, headers: { 'user-agent': 'coppice' } });
+    } catch (error) {
+      if (signal?.aborted) throw error;
+      const cause = (error as Error).cause;
+      const reason = `${host} cannot be reached (${cause instanceof Error ? cause.message : (error as Error).message})`;
+      this.#hosts.set(host, Promise.resolve(reason));
+      throw new OfflineError(reason);
+    }
+    if (response.status !== 200) {
+      await response.body?.cancel();
+      throw new Error(`${url} answers ${response.status}`);
+    }
+    return response;
+  }
+
+  async close(): Promise<void> {
+    await this.#agent.destroy();
+  }
+
+  async #unresolved(hostname: string): Promise<string | undefined> {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<string>((resolve) => {
+      timer = setTimeout(() => resolve(`${hostname} is not resolved within ${DNS_PATIENCE_MS} ms`), DNS_PATIENCE_MS);
+    });
+    const answer = this.#resolve(hostname).then(
+      () => undefined,
+      (error: NodeJS.ErrnoException) => `${hostname} cannot be resolved (${error.code ?? error.message})`,
+    );
+    try {
+      return await Promise.race([answer, late]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}

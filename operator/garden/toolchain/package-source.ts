@@ -1,0 +1,86 @@
+import { spawn } from 'node:child_process';
+import { access, readFile, rm, writeFile } from 'node:fs/promises';
+import { createInterface } from 'node:readline';
+import { isExecutable } from './cache.ts';
+
+const APT = '/usr/bin/apt-get';
+const POLICY = '/usr/sbin/policy-rc.d';
+const POLICY_MARK = '# made by coppice while it installs packages';
+const NO_SERVICES = `#!/bin/sh\n${POLICY_MARK}\nexit 101\n`;
+/** Another apt run (unattended upgrades) may hold dpkg's lock. */
+const LOCK_PATIENCE_SECONDS = 180;
+
+/** Why packages cannot be installed here, or undefined. */
+export async function whyNoPackages(): Promise<string | undefined> {
+  if (!(await isExecutable(APT))) return 'this distribution has no apt-get';
+  if (process.getuid?.() !== 0) return 'only root can install packages';
+  return undefined;
+}
+
+const exists = (file: string) =>
+  access(file).then(
+    () => true,
+    () => false,
+  );
+
+interface Run {
+  onLine?: (line: string) => void;
+  signal?: AbortSignal;
+}
+
+function run(command: string, args: string[], { onLine, signal }: Run): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, {
+      env: {
+        ...process.env,
+        DEBIAN_FRONTEND: 'noninteractive',
+        NEEDRESTART_SUSPEND: '1',
+        LC_ALL: 'C.UTF-8',
+      },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      signal,
+    });
+    const errors: string[] = [];
+    createInterface({ input: child.stdout }).on('line', (line) => onLine?.(line));
+    createInterface({ input: child.stderr }).on('line', (line) => {
+      if (line.startsWith('E:')) errors.push(line.slice(2).trim());
+    });
+    child.on('error', reject);
+    child.on('close', (code) =>
+      code === 0 ? resolve() : reject(new Error(`${args.at(0)} ${errors.join('; ') || `ended with ${code}`}`)),
+    );
+  });
+}
+
+/** Keeps maintainer scripts from starting services while `work` runs. A policy of the machine's own is left as it is. */
+async function withoutServices(work: () => Promise<void>): Promise<void> {
+  const present = await readFile(POLICY, 'utf8').catch(() => undefined);
+  const isOurs = present === undefined || present.includes(POLICY_MARK);
+  if (isOurs) await writeFile(POLICY, NO_SERVICES, { mode: 0o755 });
+  try {
+    await work();
+  } finally {
+    if (isOurs) await rm(POLICY, { force: true });
+  }
+}
+
+/**
+ * Installs distribution packages with one update and one install, asking nothing and starting nothing:
+ * a packaged containerd is for our own instances of it, so its service is also kept from the next boot.
+ * Throws with apt's own errors.
+ */
+export async function installPackages(packages: string[], options: Run): Promise<void> {
+  const common = ['-q', '-o', 'Dpkg::Use-Pty=0', '-o', `DPkg::Lock::Timeout=${LOCK_PATIENCE_SECONDS}`];
+  const hadContainerd = await exists('/lib/systemd/system/containerd.service');
+  // Stale lists still install what the mirror keeps; only the install decides.
+  const update = await run(APT, ['update', ...common], options).catch((error: Error) => error);
+  await withoutServices(() =>
+    run(APT, ['install', ...common, '--yes', '--no-install-recommends', '--no-upgrade', ...packages], options),
+  ).catch((error: Error) => {
+    throw update ? new Error(`${error.message} (${update.message})`) : error;
+  });
+  const isBooted = await exists('/run/systemd/system');
+  if (packages.includes('containerd') && !hadContainerd && isBooted) {
+    await run('systemctl', ['disable', '--now', 'containerd.service'], options);
+  }
+}

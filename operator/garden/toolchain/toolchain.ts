@@ -1,0 +1,445 @@
+import { readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { CoppiceError } from '../../api/errors.ts';
+import { type Log, silent } from '../../kube/log.ts';
+import { fetchArchive } from './archive-source.ts';
+import { Batcher } from './batcher.ts';
+import { ToolCache, toolsDirectory } from './cache.ts';
+import { dependencies, findGo, goBuild } from './go-source.ts';
+import { withLock } from './lock.ts';
+import { Network } from './network.ts';
+import { installPackages, whyNoPackages } from './package-source.ts';
+import { findOnPath, wanted } from './path-source.ts';
+import { estimateRemaining, learnedSpeed, type ProgressEvent, type Source, type Work } from './progress.ts';
+import { bundleOf, cacheFolder, TOOL_NAMES, TOOLS, type ToolName } from './tools.ts';
+
+/** How long builds and packages wait for tools that may still join them. */
+const GATHER_MS = 1_500;
+const TICK_MS = 1_000;
+/** The last part of a build is linking, which compiles nothing. */
+const COMPILING_SHARE = 0.95;
+/** A build that found more than this compiled already says nothing about the machine. */
+const TELLING_SHARE = 0.6;
+
+export interface ToolchainOptions {
+  /** Folder of the cache; default as `toolsDirectory()`. */
+  dir?: string;
+  log?: Log;
+  onProgress?: (event: ProgressEvent) => void;
+  /** Ends downloads, builds and installs that are under way. */
+  signal?: AbortSignal;
+  /** In place of the real sources, for tests. */
+  sources?: Partial<Sources>;
+}
+
+/** The outside world, as far as tools come from there. */
+export interface Sources {
+  findOnPath: typeof findOnPath;
+  fetchArchive: typeof fetchArchive;
+  findGo: typeof findGo;
+  dependencies: typeof dependencies;
+  goBuild: typeof goBuild;
+  whyNoPackages: typeof whyNoPackages;
+  installPackages: typeof installPackages;
+}
+
+const REAL_SOURCES: Sources = {
+  findOnPath,
+  fetchArchive,
+  findGo,
+  dependencies,
+  goBuild,
+  whyNoPackages,
+  installPackages,
+};
+
+interface RunningBuild {
+  names: ToolName[];
+  started: number;
+  fraction: number;
+}
+
+/** A source did not serve, for a reason that is said to the person. */
+class SourceFailed extends Error {}
+
+const reasonOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
+
+/**
+ * Gets pinned tools, each from the first source that has it: cache, PATH, official release, `go build`, distribution
+ * package. Only what is asked for is made. Any number of processes may use one cache at the same time.
+ */
+export class Toolchain {
+  readonly dir: string;
+  readonly #cache: ToolCache;
+  readonly #log: Log;
+  readonly #onProgress: (event: ProgressEvent) => void;
+  readonly #signal: AbortSignal | undefined;
+  readonly #sources: Sources;
+  readonly #network = new Network();
+  readonly #found = new Map<ToolName, string>();
+  readonly #underWay = new Map<ToolName, Promise<string>>();
+  readonly #archives = new Map<string, Promise<void>>();
+  readonly #dependencies = new Map<string, Promise<Set<string>>>();
+  readonly #compiled = new Map<string, Set<string>>();
+  readonly #builds: Batcher<ToolName>;
+  readonly #packages: Batcher<string>;
+  #running: RunningBuild | undefined;
+  #speed: number | undefined;
+  #isSpeedRead = false;
+
+  constructor(options: ToolchainOptions = {}) {
+    this.dir = options.dir ?? toolsDirectory();
+    this.#cache = new ToolCache(this.dir);
+    this.#log = options.log ?? silent;
+    this.#onProgress = options.onProgress ?? (() => {});
+    this.#signal = options.signal;
+    this.#sources = { ...REAL_SOURCES, ...options.sources };
+    this.#builds = new Batcher({
+      take: firstGroup,
+      run: (names) => this.#buildGroup(names),
+      patienceMs: GATHER_MS,
+    });
+    this.#packages = new Batcher({
+      take: (pending) => [...pending],
+      run: (packages) => this.#installPackages([...new Set(packages)]),
+      patienceMs: GATHER_MS,
+    });
+  }
+
+  /** The file of a tool that `ensure` has got. Throws when it has not. */
+  path(name: ToolName): string {
+    const file = this.#found.get(name);
+    if (!file) throw new Error(`ensure(['${name}']) must come before path('${name}')`);
+    return file;
+  }
+
+  /**
+   * Gets tools and resolves to their files. Calls may overlap; what they share is got once.
+   * Throws one CoppiceError that names every tool that could not be had, why, and what to install.
+   */
+  async ensure<Name extends ToolName>(names: readonly Name[]): Promise<Record<Name, string>> {
+    const unique = [...new Set(names)];
+    const settled = await Promise.allSettled(unique.map((name) => this.#get(name)));
+    const files = {} as Record<Name, string>;
+    const failed: { name: ToolName; error: unknown }[] = [];
+    for (const [i, outcome] of settled.entries()) {
+      if (outcome.status === 'fulfilled') files[unique[i]!] = outcome.value;
+      else failed.push({ name: unique[i]!, error: outcome.reason });
+    }
+    if (failed.length === 0) return files;
+    this.#signal?.throwIfAborted();
+    throw nothingLeft(failed);
+  }
+
+  /** Ends connections; nothing else is left open. */
+  async close(): Promise<void> {
+    await this.#network.close();
+  }
+
+  #get(name: ToolName): Promise<string> {
+    const known = this.#underWay.get(name);
+    if (known) return known;
+    const work = this.#obtain(name).then((file) => {
+      this.#found.set(name, file);
+      return file;
+    });
+    this.#underWay.set(name, work);
+    // A later call may find what was missing: the person has installed it meanwhile.
+    work.catch(() => this.#underWay.delete(name));
+    return work;
+  }
+
+  async #obtain(name: ToolName): Promise<string> {
+    const { archive, build, package: pkg } = TOOLS[name];
+    const reasons: string[] = [];
+    // Nothing comes between this and the first await: all tools of one ensure() are expected before any is dismissed.
+    if (build) this.#builds.expect();
+    if (pkg) this.#packages.expect();
+    let isBuildExpected = build !== undefined;
+    let isPackageExpected = pkg !== undefined;
+
+    const attempt = async (source: Source, get: () => Promise<string>): Promise<string | undefined> => {
+      try {
+        const file = await get();
+        this.#emit({ tool: name, phase: 'ready', source, detail: file });
+        return file;
+      } catch (error) {
+        this.#signal?.throwIfAborted();
+        const reason = reasonOf(error);
+        reasons.push(`${SOURCE_WORDS[source]}: ${reason}`);
+        this.#emit({ tool: name, phase: 'skipped', source, detail: reason });
+        const level = source === 'path' ? 'debug' : 'info';
+        this.#log[level]({ tool: name, source, reason }, 'source does not serve');
+        return undefined;
+      }
+    };
+
+    try {
+      const cached = await this.#cache.find(name);
+      if (cached) {
+        this.#emit({ tool: name, phase: 'ready', source: 'cache', detail: cached });
+        return cached;
+      }
+      const onPath = await attempt('path', () => this.#fromPath(name));
+      if (onPath) return onPath;
+      if (archive) {
+        const fetched = await attempt('archive', () => this.#fromArchive(name));
+        if (fetched) return fetched;
+      }
+      if (build) {
+        const built = await attempt('build', async () => {
+          const submitted = this.#builds.submit(name);
+          isBuildExpected = false;
+          await submitted;
+          return this.#cache.file(name);
+        });
+        if (built) return built;
+      }
+      if (pkg) {
+        const installed = await attempt('package', async () => {
+          const why = await this.#sources.whyNoPackages();
+          if (why) throw new SourceFailed(why);
+          const submitted = this.#packages.submit(pkg);
+          isPackageExpected = false;
+          this.#emit({ tool: name, phase: 'working', source: 'package', detail: pkg });
+          await submitted;
+          return this.#fromPath(name);
+        });
+        if (installed) return installed;
+      }
+    } finally {
+      if (isBuildExpected) this.#builds.dismiss();
+      if (isPackageExpected) this.#packages.dismiss();
+    }
+    throw new SourceFailed(reasons.join('; '));
+  }
+
+  async #fromPath(name: ToolName): Promise<string> {
+    const found = await this.#sources.findOnPath(name);
+    if ('file' in found) return found.file;
+    throw new SourceFailed(found.reason);
+  }
+
+  async #fromArchive(name: ToolName): Promise<string> {
+    const folder = cacheFolder(name);
+    let fetching = this.#archives.get(folder);
+    if (!fetching) {
+      fetching = this.#fetch(name);
+      this.#archives.set(folder, fetching);
+      fetching.catch(() => this.#archives.delete(folder));
+    }
+    await fetching;
+    return this.#cache.file(name);
+  }
+
+  async #fetch(name: ToolName): Promise<void> {
+    const lock = this.#cache.lockFile(`archive-${cacheFolder(name)}`);
+    const onWait = () => this.#emit({ tool: name, phase: 'waiting', source: 'archive', detail: 'another process' });
+    await withLock(
+      lock,
+      async () => {
+        if (await this.#cache.find(name)) return;
+        const workFolder = await this.#cache.workFolder();
+        const started = performance.now();
+        let told = 0;
+        const onFraction = (fraction: number) => {
+          const now = performance.now();
+          if (now - told < TICK_MS) return;
+          told = now;
+          const remainingSeconds = Math.round(((now - started) / 1000) * (1 / fraction - 1));
+          this.#emit({ tool: name, phase: 'working', source: 'archive', fraction, remainingSeconds });
+        };
+        try {
+          await this.#sources.fetchArchive(name, this.#cache, this.#network, {
+            onFraction,
+            workFolder,
+            signal: this.#signal,
+          });
+        } finally {
+          await rm(workFolder, { recursive: true, force: true });
+        }
+      },
+      { onWait, signal: this.#signal },
+    );
+  }
+
+  async #buildGroup(names: ToolName[]): Promise<void> {
+    const go = await this.#sources.findGo();
+    if (!go) throw new SourceFailed('Go is not installed');
+    const onWait = () => {
+      for (const tool of names) {
+        this.#emit({ tool, phase: 'waiting', source: 'build', detail: 'another process builds' });
+      }
+    };
+    await withLock(this.#cache.lockFile('build'), () => this.#buildMissing(go, names), {
+      onWait,
+      signal: this.#signal,
+    });
+  }
+
+  async #buildMissing(go: string, names: ToolName[]): Promise<void> {
+    const missing: ToolName[] = [];
+    for (const name of names) if (!(await this.#cache.find(name))) missing.push(name);
+    if (missing.length === 0) return;
+
+    const running: RunningBuild = { names: missing, started: performance.now(), fraction: 0 };
+    this.#running = running;
+    await this.#readSpeed();
+    const tick = setInterval(() => this.#emitBuilding('compiling'), TICK_MS);
+    const workFolder = await this.#cache.workFolder();
+    try {
+      this.#emitBuilding('fetching modules');
+      const wantedPackages = await this.#dependenciesOf(go, missing);
+      // The modules of later builds come over the network while this one keeps the processors busy.
+      void this.#fetchAhead(go);
+      const { module } = TOOLS[missing[0]!].build!;
+      const compiled = this.#compiled.get(module) ?? new Set<string>();
+      this.#compiled.set(module, compiled);
+      let left = [...wantedPackages].filter((pkg) => !compiled.has(pkg)).length;
+      const toCompile = Math.max(1, left);
+      const started = performance.now();
+      await this.#sources.goBuild(go, missing, workFolder, {
+        signal: this.#signal,
+        onPackage: (pkg) => {
+          if (compiled.has(pkg)) return;
+          compiled.add(pkg);
+          left--;
+          running.fraction = COMPILING_SHARE * (1 - left / toCompile);
+        },
+      });
+      const seconds = (performance.now() - started) / 1000;
+      for (const name of missing) await this.#cache.install(name, join(workFolder, name));
+      if (1 - left / toCompile > TELLING_SHARE) await this.#learn(missing, seconds);
+      this.#log.info({ tools: missing, seconds: Math.round(seconds), source: 'build' }, 'built');
+    } finally {
+      clearInterval(tick);
+      this.#running = undefined;
+      await rm(workFolder, { recursive: true, force: true });
+    }
+  }
+
+  #dependenciesOf(go: string, names: ToolName[]): Promise<Set<string>> {
+    const key = names.join(' ');
+    let known = this.#dependencies.get(key);
+    if (!known) {
+      known = this.#sources.dependencies(go, names, this.#signal);
+      this.#dependencies.set(key, known);
+      known.catch(() => this.#dependencies.delete(key));
+    }
+    return known;
+  }
+
+  async #fetchAhead(go: string): Promise<void> {
+    const pending = this.#builds.pending;
+    while (pending.length > 0 && !this.#signal?.aborted) {
+      const group = firstGroup(pending);
+      await this.#dependenciesOf(go, group).catch(() => {});
+      for (const name of group) pending.splice(pending.indexOf(name), 1);
+    }
+  }
+
+  async #installPackages(packages: string[]): Promise<void> {
+    const tools = TOOL_NAMES.filter((name) => packages.includes(TOOLS[name].package ?? ''));
+    const tell = (phase: 'working' | 'waiting', detail: string) => {
+      for (const tool of tools) if (this.#underWay.has(tool)) this.#emit({ tool, phase, source: 'package', detail });
+    };
+    await withLock(
+      this.#cache.lockFile('packages'),
+      () => {
+        this.#log.info({ packages }, 'installing distribution packages');
+        return this.#sources.installPackages(packages, {
+          onLine: (line) => {
+            const step = /^(?:Get:\d+ \S+ \S+ \S+|Unpacking|Setting up) (\S+)/.exec(line);
+            if (step) tell('working', line);
+          },
+          signal: this.#signal,
+        });
+      },
+      { onWait: () => tell('waiting', 'another process installs packages'), signal: this.#signal },
+    );
+  }
+
+  #emitBuilding(detail: string): void {
+    const running = this.#running;
+    if (!running) return;
+    const work: Work[] = [
+      {
+        weight: weightOf(running.names),
+        fraction: running.fraction,
+        elapsedSeconds: (performance.now() - running.started) / 1000,
+      },
+      ...this.#builds.pending.map((name) => ({ weight: TOOLS[name].build!.weight })),
+    ];
+    const remainingSeconds = estimateRemaining(work, this.#speed ?? 1);
+    for (const tool of running.names) {
+      const what = running.fraction >= COMPILING_SHARE ? 'linking' : detail;
+      const { fraction } = running;
+      this.#emit({ tool, phase: 'working', source: 'build', fraction, remainingSeconds, detail: what });
+    }
+  }
+
+  #emit(event: ProgressEvent): void {
+    this.#onProgress(event);
+  }
+
+  get #speedFile(): string {
+    return join(this.dir, 'speed.json');
+  }
+
+  async #readSpeed(): Promise<void> {
+    if (this.#isSpeedRead) return;
+    this.#isSpeedRead = true;
+    try {
+      const { secondsPerWeight } = JSON.parse(await readFile(this.#speedFile, 'utf8')) as { secondsPerWeight: unknown };
+      if (typeof secondsPerWeight === 'number' && secondsPerWeight > 0) this.#speed = secondsPerWeight;
+    } catch {
+      // First build here, or a file that is of no use: the table's weights stand.
+    }
+  }
+
+  async #learn(names: ToolName[], seconds: number): Promise<void> {
+    const weight = weightOf(names);
+    // A build of seconds is mostly the linker's start; it would shake the estimate for the long ones.
+    if (weight < 20) return;
+    this.#speed = learnedSpeed(this.#speed, weight, seconds);
+    const draft = `${this.#speedFile}.${process.pid}`;
+    await writeFile(draft, `${JSON.stringify({ secondsPerWeight: Number(this.#speed.toFixed(3)) })}\n`);
+    await rename(draft, this.#speedFile);
+  }
+}
+
+const SOURCE_WORDS: Record<Source, string> = {
+  cache: 'cache',
+  path: 'on PATH',
+  archive: 'release archive',
+  build: 'go build',
+  package: 'distribution package',
+};
+
+const weightOf = (names: readonly ToolName[]) => names.reduce((sum, name) => sum + TOOLS[name].build!.weight, 0);
+
+/** Of tools that wait to be built: the first in the table's order, and all that are built with it. */
+function firstGroup(pending: readonly ToolName[]): ToolName[] {
+  const ordered = TOOL_NAMES.filter((name) => pending.includes(name));
+  const group = TOOLS[ordered[0]!].build!.group;
+  return ordered.filter((name) => TOOLS[name].build!.group === group);
+}
+
+function nothingLeft(failed: { name: ToolName; error: unknown }[]): CoppiceError {
+  const what = failed.map(({ name, error }) => `${name} (${reasonOf(error)})`).join(', ');
+  const packages = new Set<string>();
+  const others: string[] = [];
+  let needsGo = false;
+  for (const { name } of failed) {
+    const { build, package: pkg } = TOOLS[name];
+    if (pkg) packages.add(pkg);
+    else {
+      needsGo ||= build !== undefined;
+      others.push(`${bundleOf(name).join(', ')} (${wanted(name)})`);
+    }
+  }
+  const advice: string[] = [];
+  if (packages.size > 0) advice.push(`Install the packages: apt-get install ${[...packages].join(' ')}.`);
+  if (needsGo) advice.push(`Install Go 1.26 or later so that it can be built, or put on PATH: ${others.join(', ')}.`);
+  return new CoppiceError('ERR_CONFIGURATION_PROBLEM', `No source has ${what}`, { advice: advice.join(' ') });
+}

@@ -1,0 +1,245 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** Go modules that tools are built from, one folder each with its go.mod. */
+export const GO_MODULES = fileURLToPath(new URL('./go', import.meta.url));
+
+/** How an archive's checksum is published. `list` is the usual output of sha256sum, of one file or of many. */
+export interface Checksum {
+  url: string;
+  format: 'list' | 'github-asset';
+}
+
+export interface Archive {
+  /** `{arch}` stands for amd64 or arm64, in every text here. */
+  url: string;
+  checksum: Checksum;
+  /** Path of the executable in the tar.gz; absent when the download is the executable itself. */
+  member?: string;
+}
+
+export interface GoBuild {
+  /** Folder under GO_MODULES. */
+  module: string;
+  package: string;
+  ldflags: string;
+  /** Tools of one group are linked by one call of `go build`, side by side. */
+  group: string;
+  /** Seconds on 2 quiet cores with the builds above it in the table done before; only their proportions matter much. */
+  weight: number;
+}
+
+export interface Tool {
+  /** What we pin: the release that is fetched or built. */
+  version: string;
+  /** What a file found on PATH must be: same minor and no older patch; no older than `oldest`; or just there. */
+  accepts: 'same-minor' | 'at-least' | 'any';
+  /** For `at-least`. */
+  oldest?: string;
+  /** Arguments that make it tell its version, and where in the answer that stands (first group). */
+  asks?: { args: string[]; pattern: RegExp };
+  /** Goes into images without a C library, so a dynamically linked one will not do. */
+  isStatic?: boolean;
+  /** Tools of one bundle lie in one folder, whatever their source: they find each other there. */
+  bundle?: string;
+  /** Where to look beside PATH. */
+  folders?: string[];
+  archive?: Archive;
+  build?: GoBuild;
+  /** Debian's package. */
+  package?: string;
+}
+
+const KUBERNETES = '1.36.3';
+const ETCD = '3.7.3';
+const KWOK = '0.8.0';
+const COREDNS = '1.15.0';
+/** The release archive is of the 1.x line because the garden's containerd configuration (version 2) is tested on it. */
+const CONTAINERD = '1.7.35';
+const RUNC = '1.5.2';
+const CNI_PLUGINS = '1.9.1';
+
+const [kubernetesMajor, kubernetesMinor] = KUBERNETES.split('.');
+const STRIP = '-s -w';
+const KUBERNETES_LDFLAGS = [
+  STRIP,
+  `-X k8s.io/component-base/version.gitVersion=v${KUBERNETES}`,
+  `-X k8s.io/component-base/version.gitMajor=${kubernetesMajor}`,
+  `-X k8s.io/component-base/version.gitMinor=${kubernetesMinor}`,
+  '-X k8s.io/component-base/version.gitTreeState=clean',
+  `-X k8s.io/client-go/pkg/version.gitVersion=v${KUBERNETES}`,
+].join(' ');
+
+const kubernetes = (name: string, group: string, weight: number, asks?: Tool['asks']): Tool => ({
+  version: KUBERNETES,
+  accepts: 'same-minor',
+  asks: asks ?? { args: ['--version'], pattern: /^Kubernetes v(\d+\.\d+\.\d+)/m },
+  isStatic: true,
+  archive: {
+    url: `https://dl.k8s.io/release/v${KUBERNETES}/bin/linux/{arch}/${name}`,
+    checksum: { url: `https://dl.k8s.io/release/v${KUBERNETES}/bin/linux/{arch}/${name}.sha256`, format: 'list' },
+  },
+  build: {
+    module: 'kubernetes',
+    package: `k8s.io/kubernetes/cmd/${name}`,
+    ldflags: KUBERNETES_LDFLAGS,
+    group,
+    weight,
+  },
+});
+
+const etcd = (name: string, pkg: string, asks: Tool['asks'], weight: number): Tool => {
+  const release = `https://github.com/etcd-io/etcd/releases/download/v${ETCD}`;
+  return {
+    version: ETCD,
+    accepts: 'same-minor',
+    asks,
+    isStatic: true,
+    archive: {
+      url: `${release}/etcd-v${ETCD}-linux-{arch}.tar.gz`,
+      checksum: { url: `${release}/SHA256SUMS`, format: 'list' },
+      member: `etcd-v${ETCD}-linux-{arch}/${name}`,
+    },
+    build: { module: 'etcd', package: pkg, ldflags: STRIP, group: name, weight },
+  };
+};
+
+const containerd = (name: string, asks?: Tool['asks']): Tool => {
+  const url = `https://github.com/containerd/containerd/releases/download/v${CONTAINERD}/containerd-static-${CONTAINERD}-linux-{arch}.tar.gz`;
+  return {
+    version: CONTAINERD,
+    accepts: asks ? 'at-least' : 'any',
+    oldest: '1.6',
+    asks,
+    bundle: 'containerd',
+    archive: { url, checksum: { url: `${url}.sha256sum`, format: 'list' }, member: `bin/${name}` },
+    package: 'containerd',
+  };
+};
+
+const cniPlugin = (name: string): Tool => {
+  const url = `https://github.com/containernetworking/plugins/releases/download/v${CNI_PLUGINS}/cni-plugins-linux-{arch}-v${CNI_PLUGINS}.tgz`;
+  return {
+    version: CNI_PLUGINS,
+    accepts: 'any',
+    bundle: 'cni-plugins',
+    folders: ['/opt/cni/bin', '/usr/lib/cni', '/usr/libexec/cni'],
+    archive: { url, checksum: { url: `${url}.sha256`, format: 'list' }, member: `./${name}` },
+    package: 'containernetworking-plugins',
+  };
+};
+
+/** Our own program: its version carries a digest of the source, so that a changed source is built again. */
+const own = (name: string, version: string): Tool => {
+  const digest = createHash('sha256').update(readFileSync(join(GO_MODULES, name, 'main.go'))).digest('hex');
+  return {
+    version: `${version}-${digest.slice(0, 8)}`,
+    accepts: 'any',
+    // Another program of the name on PATH is not ours.
+    folders: [],
+    isStatic: true,
+    build: { module: name, package: '.', ldflags: STRIP, group: name, weight: 1 },
+  };
+};
+
+const packaged = (name: string, pkg: string): Tool => ({ version: 'any', accepts: 'any', package: pkg });
+
+/** Every tool, in the order in which the first garden needs them: builds are done in this order. */
+const table = {
+  etcd: etcd('etcd', 'go.etcd.io/etcd/server/v3', { args: ['--version'], pattern: /^etcd Version: (\d+\.\d+\.\d+)/m }, 30),
+  'kube-apiserver': kubernetes('kube-apiserver', 'kube-apiserver', 210),
+  pause: own('pause', '3.10.1'),
+  'kube-controller-manager': kubernetes('kube-controller-manager', 'kubernetes', 55),
+  'kube-scheduler': kubernetes('kube-scheduler', 'kubernetes', 7),
+  kubelet: kubernetes('kubelet', 'kubernetes', 22),
+  'kube-proxy': kubernetes('kube-proxy', 'kubernetes', 9),
+  coredns: {
+    version: COREDNS,
+    accepts: 'same-minor',
+    asks: { args: ['--version'], pattern: /^CoreDNS-(\d+\.\d+\.\d+)/m },
+    isStatic: true,
+    archive: {
+      url: `https://github.com/coredns/coredns/releases/download/v${COREDNS}/coredns_${COREDNS}_linux_{arch}.tgz`,
+      checksum: {
+        url: `https://github.com/coredns/coredns/releases/download/v${COREDNS}/coredns_${COREDNS}_linux_{arch}.tgz.sha256`,
+        format: 'list',
+      },
+      member: 'coredns',
+    },
+    build: { module: 'coredns', package: 'github.com/coredns/coredns', ldflags: STRIP, group: 'coredns', weight: 120 },
+  },
+  kubectl: kubernetes('kubectl', 'kubectl', 25, {
+    args: ['version', '--client'],
+    pattern: /^Client Version: v(\d+\.\d+\.\d+)/m,
+  }),
+  kwok: {
+    version: KWOK,
+    accepts: 'same-minor',
+    asks: { args: ['--version'], pattern: /version v(\d+\.\d+\.\d+)/ },
+    isStatic: true,
+    archive: {
+      url: `https://github.com/kubernetes-sigs/kwok/releases/download/v${KWOK}/kwok-linux-{arch}`,
+      // The project publishes no checksum files; GitHub states the digest of what was uploaded.
+      checksum: {
+        url: `https://api.github.com/repos/kubernetes-sigs/kwok/releases/tags/v${KWOK}`,
+        format: 'github-asset',
+      },
+    },
+    build: {
+      module: 'kwok',
+      package: 'sigs.k8s.io/kwok/cmd/kwok',
+      ldflags: `${STRIP} -X sigs.k8s.io/kwok/pkg/consts.Version=${KWOK}`,
+      group: 'kwok',
+      weight: 70,
+    },
+  },
+  etcdctl: etcd('etcdctl', 'go.etcd.io/etcd/etcdctl/v3', { args: ['version'], pattern: /^etcdctl version: (\d+\.\d+\.\d+)/m }, 7),
+  echo: own('echo', '1'),
+  containerd: containerd('containerd', { args: ['--version'], pattern: / v?(\d+\.\d+\.\d+)/ }),
+  'containerd-shim-runc-v2': containerd('containerd-shim-runc-v2'),
+  ctr: containerd('ctr', { args: ['--version'], pattern: / v?(\d+\.\d+\.\d+)/ }),
+  runc: {
+    version: RUNC,
+    accepts: 'at-least',
+    oldest: '1.1',
+    asks: { args: ['--version'], pattern: /^runc version (\d+\.\d+\.\d+)/m },
+    archive: {
+      url: `https://github.com/opencontainers/runc/releases/download/v${RUNC}/runc.{arch}`,
+      checksum: {
+        url: `https://github.com/opencontainers/runc/releases/download/v${RUNC}/runc.sha256sum`,
+        format: 'list',
+      },
+    },
+    package: 'runc',
+  },
+  bridge: cniPlugin('bridge'),
+  'host-local': cniPlugin('host-local'),
+  ptp: cniPlugin('ptp'),
+  loopback: cniPlugin('loopback'),
+  portmap: cniPlugin('portmap'),
+  iptables: packaged('iptables', 'iptables'),
+  conntrack: packaged('conntrack', 'conntrack'),
+  ipset: packaged('ipset', 'ipset'),
+  ip: packaged('ip', 'iproute2'),
+  mount: packaged('mount', 'mount'),
+  umount: packaged('umount', 'mount'),
+  unshare: packaged('unshare', 'util-linux'),
+  nsenter: packaged('nsenter', 'util-linux'),
+} satisfies Record<string, Tool>;
+
+export type ToolName = keyof typeof table;
+
+export const TOOLS: Readonly<Record<ToolName, Tool>> = table;
+
+export const TOOL_NAMES = Object.keys(table) as ToolName[];
+
+/** Folder of the cache that holds a tool: `<tool or bundle>-<version>`. */
+export const cacheFolder = (name: ToolName): string => `${TOOLS[name].bundle ?? name}-${TOOLS[name].version}`;
+
+/** Everything that lies in one folder with this tool, itself included. */
+export const bundleOf = (name: ToolName): ToolName[] => {
+  const { bundle } = TOOLS[name];
+  return bundle === undefined ? [name] : TOOL_NAMES.filter((other) => TOOLS[other].bundle === bundle);
+};

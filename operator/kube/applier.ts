@@ -1,0 +1,92 @@
+import { createHash } from 'node:crypto';
+import { FIELD_MANAGER, GROUP } from '../api/group.ts';
+import type { KubeClient } from './client.ts';
+import { type KubeObject, keyOf, resourceOf } from './resources.ts';
+
+/** Holds the hash of what was applied: fields that a newer version of the manifest no longer names are noticed by it. */
+export const APPLIED_ANNOTATION = `${GROUP}/applied`;
+
+/** Reads the cached live object, if the caller has one cached. */
+export type Lookup = (object: KubeObject) => KubeObject | undefined;
+
+/**
+ * Server-side apply that writes only when the live object differs. An idle fleet costs no writes because of this: a no-op
+ * apply is still a request, an admission round and an audit line.
+ */
+export class Applier {
+  readonly #client: KubeClient;
+  readonly #lookup: Lookup;
+  /** What was written since the cache last spoke of the object: the cache is behind for as long. */
+  readonly #written = new Map<string, KubeObject>();
+
+  constructor(client: KubeClient, lookup: Lookup) {
+    this.#client = client;
+    this.#lookup = lookup;
+  }
+
+  /** @returns the live object, and whether it was written. */
+  async apply<T extends KubeObject>(desired: T, signal?: AbortSignal): Promise<{ object: T; changed: boolean }> {
+    const manifest = withHash(desired);
+    const key = cacheKey(desired);
+    const live = this.#newest(key, this.#lookup(desired));
+    if (live && isApplied(manifest, live)) return { object: live as T, changed: false };
+    const object = await this.#client.apply<T>(manifest, { force: true, fieldManager: FIELD_MANAGER, signal });
+    this.#written.set(key, object);
+    return { object, changed: true };
+  }
+
+  /** Call when the object is known to be gone, so that it is made again when it is wanted again. */
+  forget(object: { kind: string; metadata: { namespace?: string; name: string } }): void {
+    this.#written.delete(cacheKey(object));
+  }
+
+  #newest(key: string, cached: KubeObject | undefined): KubeObject | undefined {
+    const written = this.#written.get(key);
+    if (!written) return cached;
+    if (!cached) return written;
+    const behind = Number(cached.metadata.resourceVersion) < Number(written.metadata.resourceVersion);
+    if (behind && cached.metadata.uid === written.metadata.uid) return written;
+    this.#written.delete(key);
+    return cached;
+  }
+}
+
+const cacheKey = (object: { kind: string; metadata: { namespace?: string; name: string } }): string =>
+  `${object.kind}/${keyOf(object)}`;
+
+function withHash<T extends KubeObject>(desired: T): T {
+  const hash = createHash('sha256').update(JSON.stringify(desired)).digest('hex').slice(0, 16);
+  const annotations = { ...desired.metadata.annotations, [APPLIED_ANNOTATION]: hash };
+  return { ...desired, metadata: { ...desired.metadata, annotations } };
+}
+
+/** Whether the live object says everything that the manifest says. Fails towards writing. */
+export function isApplied(manifest: KubeObject, live: KubeObject): boolean {
+  resourceOf(manifest);
+  if (live.metadata.deletionTimestamp) return false;
+  return includes(live, stringDataAsData(manifest));
+}
+
+function stringDataAsData(manifest: KubeObject): KubeObject {
+  const { stringData, ...rest } = manifest;
+  if (manifest.kind !== 'Secret' || !stringData) return manifest;
+  const encoded = Object.entries(stringData as Record<string, string>).map(([name, text]) => [name, Buffer.from(text).toString('base64')]);
+  return { ...rest, data: { ...(manifest.data as object), ...Object.fromEntries(encoded) } } as KubeObject;
+}
+
+/** Whether `part` is contained in `whole`: all of its fields, lists item by item (the server adds defaults to items). */
+export function includes(whole: unknown, part: unknown): boolean {
+  if (part === undefined || part === null) return true;
+  if (Array.isArray(part)) {
+    if (!Array.isArray(whole)) return part.length === 0 && whole === undefined;
+    return whole.length === part.length && part.every((item, index) => includes(whole[index], item));
+  }
+  if (typeof part === 'object') {
+    if (whole === undefined || whole === null) return Object.keys(part).length === 0;
+    if (typeof whole !== 'object') return false;
+    return Object.entries(part).every(([name, value]) => includes((whole as Record<string, unknown>)[name], value));
+  }
+  // The server leaves empty values out of what it stores.
+  if (whole === undefined) return part === '' || part === false || part === 0;
+  return whole === part;
+}

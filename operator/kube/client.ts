@@ -1,0 +1,557 @@
+import { readFile } from 'node:fs/promises';
+import type { Dispatcher } from 'undici';
+import { FIELD_MANAGER } from '../api/group.ts';
+import { sleep } from './clock.ts';
+import { KubeApiError, KubeUnreachableError, type Status } from './errors.ts';
+import { type Connection, defaultKubeconfig, inClusterConnection, parseKubeconfig } from './kubeconfig.ts';
+import { type KubeObject, type Pod, pathOf, type Resource, resourceOf } from './resources.ts';
+import { type Liveness, newTransport, type Transport } from './transport.ts';
+
+export { isNotFound, isTransient, KubeApiError, KubeUnreachableError } from './errors.ts';
+export type { Connection } from './kubeconfig.ts';
+export type { KubeObject } from './resources.ts';
+
+export interface KubeClientOptions extends Connection {
+  userAgent?: string;
+  /** Called once for each request that got an answer or failed (status 0); for metrics and for tests that count. */
+  onRequest?: (request: RequestRecord) => void;
+  liveness?: Liveness;
+}
+
+export interface RequestRecord {
+  method: string;
+  path: string;
+  status: number;
+  durationMs: number;
+}
+
+type Query = Record<string, string | number | boolean | undefined>;
+
+export interface RequestOptions {
+  query?: Query;
+  /** Sent as JSON. */
+  body?: unknown;
+  /** Default application/json. */
+  contentType?: string;
+  signal?: AbortSignal | undefined;
+  /** For the answer's first byte and between its bytes; default 30 s. */
+  timeoutMs?: number;
+  /** How often to try again when the server says "later" (429 or 503 with Retry-After). Default 3. */
+  retries?: number;
+}
+
+export interface ListOptions {
+  /** Absent: all namespaces. */
+  namespace?: string | undefined;
+  labelSelector?: string | undefined;
+  fieldSelector?: string | undefined;
+}
+
+/** A list as the server sends it; apiVersion and kind are put into every item. */
+export interface KubeList<T> {
+  metadata: { resourceVersion: string; continue?: string; remainingItemCount?: number };
+  items: T[];
+}
+
+export interface WriteOptions {
+  /** Needed for kinds that operator/kube/resources.ts does not list. */
+  resource?: Resource;
+  subresource?: 'status' | 'scale' | 'approval' | 'ephemeralcontainers' | 'resize' | (string & {});
+  dryRun?: boolean;
+  signal?: AbortSignal | undefined;
+  /** What happens to fields that the schema does not know; default Strict: an error. */
+  fieldValidation?: 'Strict' | 'Warn' | 'Ignore';
+}
+
+export interface ApplyOptions extends WriteOptions {
+  /** Take over fields that another manager owns. Default true, as is right for a controller. */
+  force?: boolean;
+  fieldManager?: string;
+}
+
+export interface DeleteOptions {
+  gracePeriodSeconds?: number;
+  propagationPolicy?: 'Background' | 'Foreground' | 'Orphan';
+  preconditions?: { uid?: string; resourceVersion?: string };
+  dryRun?: boolean;
+  signal?: AbortSignal | undefined;
+}
+
+export interface WatchEvent<T extends KubeObject = KubeObject> {
+  type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK';
+  object: T;
+}
+
+export interface WatchOptions extends ListOptions {
+  /** Events after this one. */
+  resourceVersion?: string;
+  /** Begin with all objects, then a bookmark with annotation k8s.io/initial-events-end (WatchList). */
+  sendInitialEvents?: boolean;
+  /** The server ends the watch after this time. */
+  timeoutSeconds?: number;
+  signal?: AbortSignal | undefined;
+}
+
+export type Eviction = { outcome: 'evicted' | 'gone' } | { outcome: 'blocked'; message: string };
+
+const TOKEN_FILE_MS = 60_000;
+const APPLY = 'application/apply-patch+yaml';
+const MERGE_PATCH = 'application/merge-patch+json';
+
+/**
+ * One API server. All requests share two HTTP/2 connections, watches have their own. Objects travel as plain JSON:
+ * nothing that this code does not know is lost on the way.
+ * Every method throws KubeApiError when the server refuses, KubeUnreachableError when there is no usable answer, and
+ * the signal's reason when aborted.
+ */
+export class KubeClient {
+  readonly server: string;
+  /** Counted since the start: requests (watches too), writes (dry runs not), bytes of answers. */
+  readonly stats = { requests: 0, writes: 0, bytes: 0 };
+  readonly #origin: string;
+  readonly #prefix: string;
+  readonly #options: KubeClientOptions;
+  readonly #headers: Record<string, string | string[]>;
+  #transport: Transport | undefined;
+  #plugin: Promise<void> | undefined;
+  #token: { header: string; readAt: number } | undefined;
+  #closed = false;
+
+  constructor(options: KubeClientOptions) {
+    const url = new URL(options.server);
+    this.server = options.server;
+    this.#origin = url.origin;
+    this.#prefix = url.pathname.replace(/\/+$/, '');
+    this.#options = options;
+    this.#headers = { accept: 'application/json', 'user-agent': options.userAgent ?? FIELD_MANAGER };
+    const { impersonate } = options;
+    if (impersonate) {
+      this.#headers['impersonate-user'] = impersonate.user;
+      if (impersonate.groups?.length) this.#headers['impersonate-group'] = impersonate.groups;
+    }
+    if (options.token) this.#token = { header: `Bearer ${options.token}`, readAt: Number.POSITIVE_INFINITY };
+  }
+
+  /** Throws when the kubeconfig lacks something; connects to nothing yet. Its relative file names are not resolved. */
+  static fromKubeconfig(
+    yaml: string,
+    context?: string,
+    more: Omit<Partial<KubeClientOptions>, keyof Connection> = {},
+  ): KubeClient {
+    return new KubeClient({ ...parseKubeconfig(yaml, context ? { context } : {}), ...more });
+  }
+
+  /** The cluster this pod runs in, else the person's kubeconfig (KUBECONFIG, ~/.kube/config). */
+  static fromEnvironment(
+    context?: string,
+    more: Omit<Partial<KubeClientOptions>, keyof Connection> = {},
+  ): KubeClient {
+    const connection = (context ? undefined : inClusterConnection()) ?? defaultKubeconfig(context);
+    return new KubeClient({ ...connection, ...more });
+  }
+
+  /** Any request; the answer parsed when it is JSON, else as text. `path` is below the server's URL. */
+  async request<T = any>(method: string, path: string, options: RequestOptions = {}): Promise<T> {
+    const { query, body, contentType = 'application/json', signal, timeoutMs = 30_000, retries = 3 } = options;
+    const what = `${method} ${path}`;
+    const payload = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
+    const target = this.#prefix + path + queryString(query);
+    // A connection that the server just closed says nothing about the request; safe to send again where it is idempotent.
+    const repeatable = method === 'GET' || contentType === APPLY;
+    let fresh = false;
+
+    for (let attempt = 0; ; attempt++) {
+      const headers = { ...this.#headers };
+      if (payload) headers['content-type'] = contentType;
+      const authorization = await this.#authorization(what);
+      if (authorization) headers.authorization = authorization;
+      const started = performance.now();
+      let response: Dispatcher.ResponseData;
+      let text: string;
+      try {
+        response = await this.#connect().requests.request({
+          origin: this.#origin,
+          path: target,
+          method: method as Dispatcher.HttpMethod,
+          headers,
+          body: payload ?? null,
+          signal: signal ?? null,
+          headersTimeout: timeoutMs,
+          bodyTimeout: timeoutMs,
+        });
+        text = await response.body.text();
+      } catch (error) {
+        if (signal?.aborted) throw signal.reason;
+        this.#record(method, path, 0, started, query);
+        if (repeatable && attempt === 0 && isStaleConnection(error)) continue;
+        throw this.#unreachable(what, error);
+      }
+      this.stats.bytes += text.length;
+      this.#record(method, path, response.statusCode, started, query);
+      if (response.statusCode < 300) return parseBody(text, response) as T;
+
+      if (response.statusCode === 401 && !fresh && this.#forgetCredentials()) {
+        fresh = true;
+        continue;
+      }
+      const retryAfter = Number(response.headers['retry-after']) || undefined;
+      const later = response.statusCode === 429 || response.statusCode === 503;
+      if (later && retryAfter && attempt < retries) {
+        await sleep(retryAfter * 1000 * (0.75 + Math.random() / 2), signal);
+        if (signal?.aborted) throw signal.reason;
+        continue;
+      }
+      throw new KubeApiError(what, response.statusCode, parseBody(text, response) as Status | string, retryAfter);
+    }
+  }
+
+  async get<T extends KubeObject = KubeObject>(
+    resource: Resource,
+    name: string,
+    namespace?: string,
+    options: { subresource?: string; signal?: AbortSignal | undefined } = {},
+  ): Promise<T> {
+    return this.request('GET', pathOf(resource, namespace, name, options.subresource), { signal: options.signal });
+  }
+
+  /** undefined when there is none. */
+  async getOrUndefined<T extends KubeObject = KubeObject>(
+    resource: Resource,
+    name: string,
+    namespace?: string,
+    options: { signal?: AbortSignal | undefined } = {},
+  ): Promise<T | undefined> {
+    try {
+      return await this.get<T>(resource, name, namespace, options);
+    } catch (error) {
+      if (error instanceof KubeApiError && error.isNotFound) return undefined;
+      throw error;
+    }
+  }
+
+  /** All objects, asked for in pages of 500 of one consistent moment. */
+  async list<T extends KubeObject = KubeObject>(
+    resource: Resource,
+    options: ListOptions & { signal?: AbortSignal | undefined; pageSize?: number } = {},
+  ): Promise<KubeList<T>> {
+    const { namespace, labelSelector, fieldSelector, signal, pageSize = 500 } = options;
+    const path = pathOf(resource, namespace);
+    const items: T[] = [];
+    let token: string | undefined;
+    for (;;) {
+      let page: KubeList<T> & { apiVersion: string; kind: string };
+      try {
+        const query: Query = { labelSelector, fieldSelector, limit: pageSize || undefined, continue: token };
+        page = await this.request('GET', path, { query, signal });
+      } catch (error) {
+        // The moment the first page showed is compacted away: take everything at once instead.
+        if (token && error instanceof KubeApiError && error.isGone) {
+          return this.list<T>(resource, { ...options, pageSize: 0 });
+        }
+        throw error;
+      }
+      for (const item of page.items ?? []) {
+        item.apiVersion ??= page.apiVersion;
+        item.kind ??= page.kind.replace(/List$/, '');
+        items.push(item);
+      }
+      token = page.metadata.continue;
+      if (!token) return { metadata: page.metadata, items };
+    }
+  }
+
+  /** Makes the object; unknown fields are an error. */
+  async create<T extends KubeObject>(object: T, options: WriteOptions = {}): Promise<T> {
+    const resource = options.resource ?? resourceOf(object);
+    const { subresource } = options;
+    const path = pathOf(resource, object.metadata.namespace, subresource ? object.metadata.name : undefined, subresource);
+    return this.request('POST', path, {
+      query: { fieldManager: FIELD_MANAGER, ...writeQuery(options) },
+      body: object,
+      signal: options.signal,
+    });
+  }
+
+  /**
+   * Server-side apply: makes or changes the object so that it has these fields, and removes fields that an earlier
+   * apply of ours had and this one has not. Unknown fields are an error.
+   */
+  async apply<T extends KubeObject>(object: T, options: ApplyOptions = {}): Promise<T> {
+    const resource = options.resource ?? resourceOf(object);
+    const { force = true, fieldManager = FIELD_MANAGER, subresource } = options;
+    let body: KubeObject = object;
+    if (object.metadata.managedFields) {
+      const { managedFields: _, ...metadata } = object.metadata;
+      body = { ...object, metadata };
+    }
+    return this.request('PATCH', pathOf(resource, object.metadata.namespace, object.metadata.name, subresource), {
+      query: { fieldManager, force, ...writeQuery(options) },
+      body,
+      contentType: APPLY,
+      signal: options.signal,
+    });
+  }
+
+  /** JSON merge patch (RFC 7386): null removes a field, lists are replaced. */
+  async mergePatch<T extends KubeObject = KubeObject>(
+    resource: Resource,
+    name: string,
+    namespace: string | undefined,
+    patch: object,
+    options: WriteOptions = {},
+  ): Promise<T> {
+    return this.request('PATCH', pathOf(resource, namespace, name, options.subresource), {
+      query: { fieldManager: FIELD_MANAGER, ...writeQuery(options) },
+      body: patch,
+      contentType: MERGE_PATCH,
+      signal: options.signal,
+    });
+  }
+
+  /** Replaces the object; throws a conflict when metadata.resourceVersion is set and no longer current. */
+  async update<T extends KubeObject>(object: T, options: WriteOptions = {}): Promise<T> {
+    const resource = options.resource ?? resourceOf(object);
+    const path = pathOf(resource, object.metadata.namespace, object.metadata.name, options.subresource);
+    return this.request('PUT', path, {
+      query: { fieldManager: FIELD_MANAGER, ...writeQuery(options) },
+      body: object,
+      signal: options.signal,
+    });
+  }
+
+  /** False when it was gone already. True says the deletion began: finalizers may hold the object. */
+  async delete(resource: Resource, name: string, namespace?: string, options: DeleteOptions = {}): Promise<boolean> {
+    const { signal, dryRun, ...rest } = options;
+    try {
+      await this.request('DELETE', pathOf(resource, namespace, name), {
+        query: dryRun ? { dryRun: 'All' } : {},
+        body: deleteOptions(rest),
+        signal,
+      });
+      return true;
+    } catch (error) {
+      if (error instanceof KubeApiError && error.isNotFound) return false;
+      throw error;
+    }
+  }
+
+  /** Deletes what the selectors match in one namespace (or, for cluster-scoped kinds, everywhere). */
+  async deleteCollection(resource: Resource, options: ListOptions & DeleteOptions = {}): Promise<void> {
+    const { namespace, labelSelector, fieldSelector, signal, dryRun, ...rest } = options;
+    if (resource.namespaced && !namespace) throw new Error(`deleting ${resource.plural} needs a namespace`);
+    await this.request('DELETE', pathOf(resource, namespace), {
+      query: { labelSelector, fieldSelector, dryRun: dryRun ? 'All' : undefined },
+      body: deleteOptions(rest),
+      signal,
+    });
+  }
+
+  /** Asks for a pod to go in the way that respects PodDisruptionBudgets; does not wait for it to be gone. */
+  async evict(
+    pod: Pod | { metadata: { name: string; namespace?: string; uid?: string } },
+    options: Omit<DeleteOptions, 'propagationPolicy'> = {},
+  ): Promise<Eviction> {
+    const { name, namespace, uid } = pod.metadata;
+    const { signal, dryRun, preconditions = uid ? { uid } : undefined, gracePeriodSeconds } = options;
+    const body = {
+      apiVersion: 'policy/v1',
+      kind: 'Eviction',
+      metadata: { name, namespace },
+      deleteOptions: { gracePeriodSeconds, preconditions },
+    };
+    const path = `/api/v1/namespaces/${encodeURIComponent(namespace ?? '')}/pods/${encodeURIComponent(name)}/eviction`;
+    try {
+      await this.request('POST', path, { query: dryRun ? { dryRun: 'All' } : {}, body, signal, retries: 0 });
+      return { outcome: 'evicted' };
+    } catch (error) {
+      if (!(error instanceof KubeApiError)) throw error;
+      // A conflict is the uid precondition: another pod of this name took the place.
+      if (error.isNotFound || error.isConflict) return { outcome: 'gone' };
+      if (error.isTooManyRequests) {
+        const causes = error.details?.causes?.map((cause) => cause.message).filter(Boolean) ?? [];
+        return { outcome: 'blocked', message: causes.join('; ') || error.message };
+      }
+      throw error;
+    }
+  }
+
+  /**
+   * Streams changes to `onEvent`, which must not block or throw. Resolves when the server ends the stream (as it does
+   * after timeoutSeconds). Throws KubeApiError with isGone when the resource version is too old.
+   */
+  async watch<T extends KubeObject = KubeObject>(
+    resource: Resource,
+    options: WatchOptions,
+    onEvent: (event: WatchEvent<T>) => void,
+  ): Promise<void> {
+    const { namespace, labelSelector, fieldSelector, resourceVersion, sendInitialEvents, timeoutSeconds, signal } = options;
+    const path = pathOf(resource, namespace);
+    const what = `WATCH ${path}`;
+    const query: Query = {
+      watch: true,
+      allowWatchBookmarks: true,
+      labelSelector,
+      fieldSelector,
+      resourceVersion,
+      timeoutSeconds,
+      ...(sendInitialEvents ? { sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan' } : {}),
+    };
+    let response: Dispatcher.ResponseData | undefined;
+    const started = performance.now();
+    try {
+      const authorization = await this.#authorization(what);
+      response = await this.#connect().watches.request({
+        origin: this.#origin,
+        path: this.#prefix + path + queryString(query),
+        method: 'GET',
+        headers: authorization ? { ...this.#headers, authorization } : this.#headers,
+        signal: signal ?? null,
+        headersTimeout: 60_000,
+        bodyTimeout: 0,
+      });
+      this.#record('WATCH', path, response.statusCode, started);
+      if (response.statusCode >= 300) {
+        const text = await response.body.text();
+        if (response.statusCode === 401) this.#forgetCredentials();
+        const retryAfter = Number(response.headers['retry-after']) || undefined;
+        throw new KubeApiError(what, response.statusCode, parseBody(text, response) as Status | string, retryAfter);
+      }
+      await readLines(response.body, (line, bytes) => {
+        this.stats.bytes += bytes;
+        const event = JSON.parse(line) as WatchEvent<T> | { type: 'ERROR'; object: Status };
+        if (event.type === 'ERROR') throw new KubeApiError(what, event.object.code ?? 500, event.object);
+        onEvent(event);
+      });
+    } catch (error) {
+      response?.body.destroy();
+      if (signal?.aborted) throw signal.reason;
+      if (error instanceof KubeApiError) throw error;
+      if (!response) this.#record('WATCH', path, 0, started);
+      throw this.#unreachable(what, error);
+    }
+  }
+
+  async serverVersion(): Promise<{ major: string; minor: string; gitVersion: string }> {
+    return this.request('GET', '/version');
+  }
+
+  /** Whether the API server says it is ready to serve; never throws. */
+  async ready(options: { timeoutMs?: number; signal?: AbortSignal | undefined } = {}): Promise<boolean> {
+    const { timeoutMs = 2000, signal } = options;
+    try {
+      await this.request('GET', '/readyz', { timeoutMs, signal, retries: 0 });
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  /** Drops all connections; running requests and watches fail with KubeUnreachableError. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#transport?.close();
+  }
+
+  #connect(): Transport {
+    if (this.#closed) throw Object.assign(new Error('the client is closed'), { code: 'ECLOSED' });
+    this.#transport ??= newTransport(this.#options, this.#options.liveness);
+    return this.#transport;
+  }
+
+  async #authorization(what: string): Promise<string | undefined> {
+    const { credentials, tokenFile } = this.#options;
+    if (credentials) {
+      this.#plugin ??= this.#askPlugin(credentials);
+      try {
+        await this.#plugin;
+      } catch (error) {
+        this.#plugin = undefined;
+        throw new KubeUnreachableError(`${what}: credentials`, error);
+      }
+    } else if (tokenFile && Date.now() - (this.#token?.readAt ?? 0) > TOKEN_FILE_MS) {
+      const token = (await readFile(tokenFile, 'utf8')).trim();
+      this.#token = { header: `Bearer ${token}`, readAt: Date.now() };
+    }
+    return this.#token?.header;
+  }
+
+  async #askPlugin(credentials: NonNullable<Connection['credentials']>): Promise<void> {
+    const { token, cert, key } = await credentials();
+    this.#token = token ? { header: `Bearer ${token}`, readAt: Number.POSITIVE_INFINITY } : undefined;
+    if (cert && key) {
+      const old = this.#transport;
+      this.#transport = newTransport({ ...this.#options, cert, key }, this.#options.liveness);
+      await old?.close();
+    }
+  }
+
+  /** False when there are no other credentials to be had. */
+  #forgetCredentials(): boolean {
+    if (this.#options.credentials) {
+      this.#plugin = undefined;
+      return true;
+    }
+    if (this.#options.tokenFile) {
+      this.#token = undefined;
+      return true;
+    }
+    return false;
+  }
+
+  #unreachable(what: string, error: unknown): Error {
+    if (error instanceof TypeError || error instanceof KubeUnreachableError) return error;
+    return new KubeUnreachableError(`${what} at ${this.#origin}`, error);
+  }
+
+  #record(method: string, path: string, status: number, started: number, query?: Query): void {
+    this.stats.requests++;
+    if (method !== 'GET' && method !== 'WATCH' && !query?.dryRun) this.stats.writes++;
+    this.#options.onRequest?.({ method, path, status, durationMs: performance.now() - started });
+  }
+}
+
+function queryString(query: Query | undefined): string {
+  let text = '';
+  for (const name in query) {
+    const value = query[name];
+    if (value === undefined || value === '') continue;
+    text += `${text ? '&' : '?'}${name}=${encodeURIComponent(value)}`;
+  }
+  return text;
+}
+
+function writeQuery(options: WriteOptions): Query {
+  return { fieldValidation: options.fieldValidation ?? 'Strict', dryRun: options.dryRun ? 'All' : undefined };
+}
+
+function deleteOptions(options: Omit<DeleteOptions, 'signal' | 'dryRun'>): object | undefined {
+  if (Object.values(options).every((value) => value === undefined)) return undefined;
+  return { apiVersion: 'v1', kind: 'DeleteOptions', ...options };
+}
+
+function parseBody(text: string, response: Dispatcher.ResponseData): unknown {
+  if (!String(response.headers['content-type'] ?? '').startsWith('application/json')) return text;
+  return text === '' ? {} : JSON.parse(text);
+}
+
+function isStaleConnection(error: unknown): boolean {
+  const code = (error as { code?: string }).code ?? '';
+  return code === 'UND_ERR_SOCKET' || code === 'UND_ERR_INFO' || code === 'ECONNRESET' || code === 'EPIPE';
+}
+
+/** Calls `onLine` for each complete line; a rest without line end is a cut-off event and is dropped. */
+async function readLines(body: AsyncIterable<Buffer>, onLine: (line: string, bytes: number) => void): Promise<void> {
+  let rest: Buffer[] = [];
+  for await (const chunk of body) {
+    let from = 0;
+    for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, from)) {
+      const piece = chunk.subarray(from, end);
+      // Joined only here, so that an event of many chunks is copied once.
+      const line = rest.length > 0 ? Buffer.concat([...rest, piece]) : piece;
+      rest = [];
+      from = end + 1;
+      if (line.length > 0) onLine(line.toString('utf8'), line.length + 1);
+    }
+    if (from < chunk.length) rest.push(chunk.subarray(from));
+  }
+}

@@ -1,0 +1,108 @@
+import { KubeApiError } from './errors.ts';
+import { type Log, silent } from './log.ts';
+import type { Registry } from './metrics.ts';
+import type { WorkQueue, WorkQueueObserver } from './workqueue.ts';
+
+/** What a reconcile run wants next; nothing: to be called when something changes. */
+export interface ReconcileResult {
+  requeueAfterMs?: number | undefined;
+}
+
+export interface ControllerOptions<K extends string = string> {
+  name: string;
+  queue: WorkQueue<K>;
+  /** Makes the world match the object of this key. Throwing means: again after the key's back-off. */
+  reconcile(key: K, signal: AbortSignal): Promise<ReconcileResult | void>;
+  /** Keys worked on at the same time; default 4. */
+  concurrency?: number;
+  /** A run that takes longer is told so by its signal and counts as failed; default 10 minutes. */
+  timeoutMs?: number;
+  log?: Log;
+  metrics?: Registry;
+}
+
+export interface Controller {
+  /** Stops giving out work, aborts the signals of runs that last longer than `graceMs`, resolves when all have ended. */
+  stop(graceMs?: number): Promise<void>;
+}
+
+/** Starts the workers of one controller. */
+export function runController<K extends string>(options: ControllerOptions<K>): Controller {
+  const { name, queue, reconcile, concurrency = 4, timeoutMs = 600_000, log = silent, metrics } = options;
+  const stopping = new AbortController();
+  const total = metrics?.counter('coppice_reconcile_total', 'Reconcile runs by controller and result.');
+  const seconds = metrics?.histogram('coppice_reconcile_seconds', 'Length of reconcile runs.');
+  const depth = metrics?.gauge('coppice_queue_depth', 'Keys that wait for a worker.');
+  const busy = metrics?.gauge('coppice_queue_processing', 'Keys that are worked on.');
+  const delayed = metrics?.gauge('coppice_queue_delayed', 'Keys that come back later.');
+  const uncollect = metrics?.collect(() => {
+    depth?.set(queue.depth, { controller: name });
+    busy?.set(queue.processing, { controller: name });
+    delayed?.set(queue.delayed, { controller: name });
+  });
+
+  const runOne = async (key: K) => {
+    const started = performance.now();
+    const deadline = new AbortController();
+    const timer = setTimeout(() => {
+      deadline.abort(new Error(`reconcile of ${key} took longer than ${timeoutMs} ms`));
+    }, timeoutMs);
+    const signal = AbortSignal.any([stopping.signal, deadline.signal]);
+    let result = 'success';
+    try {
+      const next = await reconcile(key, signal);
+      queue.forget(key);
+      if (next?.requeueAfterMs !== undefined) {
+        result = 'requeue';
+        queue.addAfter(key, next.requeueAfterMs);
+      }
+    } catch (error) {
+      result = 'error';
+      if (stopping.signal.aborted) {
+        result = 'aborted';
+      } else if (error instanceof KubeApiError && error.isConflict) {
+        // Somebody wrote between our read and our write. The newer object is on its way to the cache.
+        result = 'conflict';
+        queue.retry(key);
+        log.debug({ controller: name, key, err: error }, 'conflict; trying again');
+      } else {
+        const retryInMs = Math.round(queue.retry(key));
+        log.warn({ controller: name, key, err: error, failures: queue.failures(key), retryInMs }, 'reconcile failed');
+      }
+    } finally {
+      clearTimeout(timer);
+      queue.done(key);
+      total?.inc({ controller: name, result });
+      seconds?.observe((performance.now() - started) / 1000, { controller: name });
+    }
+  };
+
+  const work = async () => {
+    for (let key = await queue.get(); key !== undefined; key = await queue.get()) await runOne(key);
+  };
+  const workers = Array.from({ length: concurrency }, work);
+
+  return {
+    async stop(graceMs = 5000) {
+      const ended = Promise.all([queue.shutdown(), ...workers]);
+      const timer = setTimeout(() => stopping.abort(new Error(`${name} is stopping`)), graceMs);
+      await ended;
+      clearTimeout(timer);
+      stopping.abort(new Error(`${name} has stopped`));
+      uncollect?.();
+    },
+  };
+}
+
+/** An observer for WorkQueueOptions that counts adds and retries and measures how long keys wait. */
+export function queueMetrics(registry: Registry, name: string): WorkQueueObserver {
+  const adds = registry.counter('coppice_queue_adds_total', 'Keys put in line.');
+  const retries = registry.counter('coppice_queue_retries_total', 'Keys put in line again after a failure.');
+  const waited = registry.histogram('coppice_queue_wait_seconds', 'Time a key waits for a worker.');
+  const labels = { controller: name };
+  return {
+    added: () => adds.inc(labels),
+    retried: () => retries.inc(labels),
+    taken: (_key, waitedMs) => waited.observe(waitedMs / 1000, labels),
+  };
+}

@@ -1,0 +1,96 @@
+/** What the API server says in the body of a refusal (metav1.Status). */
+export interface Status {
+  kind?: string;
+  status?: string;
+  message?: string;
+  reason?: string;
+  code?: number;
+  details?: {
+    name?: string;
+    kind?: string;
+    retryAfterSeconds?: number;
+    causes?: { reason?: string; message?: string; field?: string }[];
+  };
+}
+
+/** The API server answered, and the answer was no. */
+export class KubeApiError extends Error {
+  override readonly name = 'KubeApiError';
+  /** HTTP status. */
+  readonly status: number;
+  /** metav1.Status.reason, for example `AlreadyExists`; '' when the body was no Status. */
+  readonly reason: string;
+  readonly details: Status['details'];
+  readonly request: string;
+  /** What the server asked us to wait before another try, if it said so. */
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor(request: string, status: number, body: Status | string, retryAfterSeconds?: number) {
+    const known: Status = typeof body === 'string' ? {} : body;
+    const text = typeof body === 'string' ? body.trim().slice(0, 500) : body.message;
+    super(`${request}: ${status} ${known.reason ?? ''}${text ? `: ${text}` : ''}`.replace(/\s+:/g, ':'));
+    this.request = request;
+    this.status = status;
+    this.reason = known.reason ?? '';
+    this.details = known.details;
+    this.retryAfterSeconds = retryAfterSeconds ?? known.details?.retryAfterSeconds;
+  }
+
+  get isNotFound(): boolean {
+    return this.status === 404;
+  }
+  /** Somebody else wrote in between, or (apply) owns the field. Not "already exists", which is a 409 too. */
+  get isConflict(): boolean {
+    return this.status === 409 && this.reason !== 'AlreadyExists';
+  }
+  get isAlreadyExists(): boolean {
+    return this.status === 409 && this.reason === 'AlreadyExists';
+  }
+  /** Schema, CEL or admission policy said no: the same request will never pass. */
+  get isInvalid(): boolean {
+    return this.status === 422 || this.status === 400;
+  }
+  /** The resource version or continue token is too old: list again. */
+  get isGone(): boolean {
+    return this.status === 410;
+  }
+  get isForbidden(): boolean {
+    return this.status === 403;
+  }
+  get isUnauthorized(): boolean {
+    return this.status === 401;
+  }
+  get isTooManyRequests(): boolean {
+    return this.status === 429;
+  }
+  /** The namespace is being deleted: nothing can be made in it any more. */
+  get isNamespaceTerminating(): boolean {
+    return this.details?.causes?.some((cause) => cause.reason === 'NamespaceTerminating') ?? false;
+  }
+}
+
+/** No usable answer: refused, reset, timed out, bad certificate. Whether a write was carried out is not known. */
+export class KubeUnreachableError extends Error {
+  override readonly name = 'KubeUnreachableError';
+  /** Node's or undici's code, for example ECONNREFUSED. */
+  readonly code: string;
+
+  constructor(request: string, cause: unknown) {
+    const code = (cause as { code?: string } | undefined)?.code ?? '';
+    // With several addresses Node's message is empty and the reasons are inside.
+    const text = (cause instanceof Error && cause.message) || code || String(cause);
+    super(`${request}: ${text}`, { cause });
+    this.code = code;
+  }
+}
+
+/** True for a 404 of the API server; any other error is the caller's to throw on. */
+export function isNotFound(error: unknown): boolean {
+  return error instanceof KubeApiError && error.isNotFound;
+}
+
+/** True when trying again can help without anybody changing anything. */
+export function isTransient(error: unknown): boolean {
+  if (error instanceof KubeUnreachableError) return true;
+  return error instanceof KubeApiError && (error.status === 429 || error.status >= 500 || error.isConflict);
+}

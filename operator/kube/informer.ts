@@ -1,0 +1,279 @@
+import type { KubeClient, ListOptions } from './client.ts';
+import { type Log, silent } from './log.ts';
+import { reflect } from './reflector.ts';
+import { compareResourceVersions, type KubeObject, keyOf, type Resource } from './resources.ts';
+import { type ChangeEvent, type Indexes, Store } from './store.ts';
+
+export type { ChangeEvent } from './store.ts';
+
+export interface InformerOptions<T extends KubeObject> extends ListOptions {
+  /** Makes objects smaller before they are kept; may change what it gets and return it. */
+  transform?: (object: T) => T;
+  /** Index name -> values under which an object is found. */
+  indexes?: Indexes<T>;
+  log?: Log;
+  /** Longest wait between tries to reach the server; default 10 s. */
+  maxDelayMs?: number;
+}
+
+export interface WaitOptions {
+  timeoutMs: number;
+  signal?: AbortSignal | undefined;
+  /** For the error: "shoot garden/a to be Ready". A function is asked when the time is over. */
+  what: string | (() => string);
+}
+
+/** What was waited for did not come in time. */
+export class WaitTimeoutError extends Error {
+  override readonly name = 'WaitTimeoutError';
+}
+
+type Waiter = () => void;
+
+const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
+
+/**
+ * A cache of one kind that follows the server. Objects in it are shared: nobody may change them.
+ * Handlers are called in the order of changes and must only take notes (add a key to a queue).
+ */
+export class Informer<T extends KubeObject = KubeObject> {
+  readonly resource: Resource;
+  readonly #client: KubeClient;
+  readonly #options: InformerOptions<T>;
+  readonly #log: Log;
+  readonly #store: Store<T>;
+  readonly #handlers = new Set<(event: ChangeEvent<T>) => void>();
+  readonly #waiters = new Set<Waiter>();
+  #wakePending = false;
+  #stopping: AbortController | undefined;
+  #running: Promise<void> | undefined;
+  #resourceVersion: string | undefined;
+  #lastError: unknown;
+
+  constructor(client: KubeClient, resource: Resource, options: InformerOptions<T> = {}) {
+    this.#client = client;
+    this.resource = resource;
+    this.#options = options;
+    this.#log = options.log ?? silent;
+    this.#store = new Store(options.indexes);
+  }
+
+  /** Whether the cache has been complete at least once. */
+  get synced(): boolean {
+    return this.#resourceVersion !== undefined;
+  }
+
+  /** The newest resource version seen. */
+  get resourceVersion(): string | undefined {
+    return this.#resourceVersion;
+  }
+
+  /** Why the watch is broken at present; undefined when it is not. */
+  get lastError(): unknown {
+    return this.#lastError;
+  }
+
+  get size(): number {
+    return this.#store.size;
+  }
+
+  /** Begins to follow; does nothing when it does so already. */
+  start(): void {
+    if (this.#running) return;
+    const stopping = new AbortController();
+    this.#stopping = stopping;
+    const { namespace, labelSelector, fieldSelector, maxDelayMs } = this.#options;
+    const options = { namespace, labelSelector, fieldSelector, log: this.#log, ...(maxDelayMs ? { maxDelayMs } : {}) };
+    const target = {
+      replace: (objects: T[], version: string) => {
+        this.#lastError = undefined;
+        const trimmed = objects.map((object) => this.#trim(object));
+        const restored = compareResourceVersions(version, this.#resourceVersion) < 0;
+        const events = this.#store.replace(trimmed, version, restored);
+        this.#resourceVersion = version;
+        for (const event of events) this.#emit(event);
+        this.#wake();
+      },
+      event: (type: 'ADDED' | 'MODIFIED' | 'DELETED', object: T) => {
+        this.#lastError = undefined;
+        const trimmed = this.#trim(object);
+        this.#resourceVersion = object.metadata.resourceVersion ?? this.#resourceVersion;
+        const event = type === 'DELETED' ? this.#store.remove(trimmed) : this.#store.put(trimmed);
+        if (!event) return;
+        this.#emit(event);
+        this.#wake();
+      },
+      failed: (error: unknown) => {
+        this.#lastError = error;
+      },
+    };
+    this.#running = reflect<T>(this.#client, this.resource, options, target, stopping.signal);
+  }
+
+  /** The cache stays readable but grows old; waits in progress fail. */
+  async stop(): Promise<void> {
+    this.#stopping?.abort(new Error(`the informer of ${this.resource.plural} has stopped`));
+    for (const waiter of [...this.#waiters]) waiter();
+    await this.#running;
+    this.#running = undefined;
+  }
+
+  /** Resolves when the cache is complete; rejects when the signal aborts or the informer is stopped. */
+  whenSynced(signal?: AbortSignal): Promise<void> {
+    return this.#until(() => this.synced || undefined, signal).then(() => {});
+  }
+
+  /** By `namespace/name`, or `name` for a cluster-scoped kind. */
+  get(key: string): T | undefined {
+    return this.#store.get(key);
+  }
+
+  list(): T[] {
+    return this.#store.list();
+  }
+
+  byIndex(name: string, value: string): T[] {
+    return this.#store.byIndex(name, value);
+  }
+
+  indexValues(name: string): string[] {
+    return this.#store.indexValues(name);
+  }
+
+  /**
+   * Calls the handler for every object that is there now (as added) and for every change from now on.
+   * Returns how to end that.
+   */
+  onChange(handler: (event: ChangeEvent<T>) => void): () => void {
+    for (const object of this.#store.list()) this.#call(handler, { type: 'added', object });
+    this.#handlers.add(handler);
+    return () => this.#handlers.delete(handler);
+  }
+
+  /**
+   * Takes in the answer to a write of ours before the watch brings it, so that the next look at the cache sees it.
+   * What the watch has already gone past is ignored, so that a deleted object does not come back.
+   */
+  absorb(object: T): void {
+    const version = object.metadata.resourceVersion;
+    if (!this.synced || compareResourceVersions(version, this.#resourceVersion) <= 0) return;
+    // The answer to a write that removed the last finalizer: the object is gone.
+    if (object.metadata.deletionTimestamp && !object.metadata.finalizers?.length) return;
+    const { namespace, labelSelector, fieldSelector } = this.#options;
+    if (namespace && namespace !== object.metadata.namespace) return;
+    // Whether the selectors match it only the server can say.
+    if ((labelSelector || fieldSelector) && !this.#store.get(keyOf(object))) return;
+    const event = this.#store.put(this.#trim(structuredClone(object)));
+    if (!event) return;
+    this.#emit(event);
+    this.#wake();
+  }
+
+  /** See waitFor below, with this informer alone. */
+  waitFor<R>(predicate: () => R | undefined | false, options: WaitOptions): Promise<R> {
+    return waitFor([this], predicate, options);
+  }
+
+  /** Calls `run` after each change (many at once count as one) and when the informer stops. */
+  onAnyChange(run: () => void): () => void {
+    this.#waiters.add(run);
+    return () => this.#waiters.delete(run);
+  }
+
+  get stopped(): AbortSignal | undefined {
+    return this.#stopping?.signal;
+  }
+
+  async #until<R>(predicate: () => R | undefined | false, signal?: AbortSignal): Promise<R> {
+    return waitUntil([this], predicate, signal);
+  }
+
+  #trim(object: T): T {
+    object.apiVersion ??= this.resource.group ? `${this.resource.group}/${this.resource.version}` : this.resource.version;
+    object.kind ??= this.resource.kind;
+    delete object.metadata.managedFields;
+    if (object.metadata.annotations?.[LAST_APPLIED]) delete object.metadata.annotations[LAST_APPLIED];
+    return this.#options.transform ? this.#options.transform(object) : object;
+  }
+
+  #emit(event: ChangeEvent<T>): void {
+    for (const handler of this.#handlers) this.#call(handler, event);
+  }
+
+  #call(handler: (event: ChangeEvent<T>) => void, event: ChangeEvent<T>): void {
+    try {
+      handler(event);
+    } catch (error) {
+      this.#log.error({ resource: this.resource.plural, key: keyOf(event.object), err: error }, 'change handler failed');
+    }
+  }
+
+  #wake(): void {
+    if (this.#wakePending || this.#waiters.size === 0) return;
+    this.#wakePending = true;
+    // One look for all events that came in one piece of the stream.
+    queueMicrotask(() => {
+      this.#wakePending = false;
+      for (const waiter of [...this.#waiters]) waiter();
+    });
+  }
+}
+
+/**
+ * Resolves with the predicate's first value that is neither undefined nor false. It is asked when the informers are
+ * synced and again after each change in one of them. Rejects with WaitTimeoutError, the signal's reason, the predicate's
+ * own error, or when an informer is stopped.
+ */
+export async function waitFor<R>(
+  informers: readonly Informer<any>[],
+  predicate: () => R | undefined | false,
+  options: WaitOptions,
+): Promise<R> {
+  const { timeoutMs, signal, what } = options;
+  const deadline = new AbortController();
+  const timer = setTimeout(() => {
+    const text = typeof what === 'string' ? what : what();
+    const causes = informers.map((informer) => informer.lastError).filter((error) => error !== undefined);
+    const because = causes[0] instanceof Error ? ` (the API server cannot be followed: ${causes[0].message})` : '';
+    deadline.abort(new WaitTimeoutError(`waited ${Math.round(timeoutMs / 100) / 10} s for ${text}${because}`));
+  }, timeoutMs);
+  try {
+    const ready = () => (informers.every((informer) => informer.synced) ? predicate() : undefined);
+    const signals = signal ? [deadline.signal, signal] : [deadline.signal];
+    return await waitUntil(informers, ready, AbortSignal.any(signals));
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function waitUntil<R>(
+  informers: readonly Informer<any>[],
+  predicate: () => R | undefined | false,
+  signal?: AbortSignal,
+): Promise<R> {
+  return new Promise((resolve, reject) => {
+    const unsubscribe: (() => void)[] = [];
+    const finish = () => {
+      for (const run of unsubscribe) run();
+      signal?.removeEventListener('abort', look);
+    };
+    const look = () => {
+      try {
+        signal?.throwIfAborted();
+        const value = predicate();
+        if (value !== undefined && value !== false) {
+          finish();
+          resolve(value);
+          return;
+        }
+        for (const informer of informers) informer.stopped?.throwIfAborted();
+      } catch (error) {
+        finish();
+        reject(error);
+      }
+    };
+    signal?.addEventListener('abort', look);
+    for (const informer of informers) unsubscribe.push(informer.onAnyChange(look));
+    look();
+  });
+}

@@ -1,0 +1,142 @@
+import type { KubeClient, ListOptions, WatchEvent } from './client.ts';
+import { sleep } from './clock.ts';
+import { KubeApiError } from './errors.ts';
+import type { Log } from './log.ts';
+import { compareResourceVersions, type KubeObject, type Resource } from './resources.ts';
+
+export interface ReflectorTarget<T> {
+  /** The whole truth as of a resource version. */
+  replace(objects: T[], resourceVersion: string): void;
+  event(type: 'ADDED' | 'MODIFIED' | 'DELETED', object: T): void;
+  /** Called before the first wait after something went wrong. */
+  failed?(error: unknown): void;
+}
+
+export interface ReflectorOptions extends ListOptions {
+  log: Log;
+  /** First and longest wait after failures; default 100 ms and 10 s. */
+  baseDelayMs?: number;
+  maxDelayMs?: number;
+  /** How long the initial events of a WatchList may pause before the server counts as one that does not know them. */
+  initialEventsMs?: number;
+}
+
+const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
+/** A watch that lasted this long was a working one: the next failure starts from the shortest wait. */
+const HEALTHY_MS = 5000;
+
+/**
+ * Keeps `target` equal to what the server has, until the signal aborts: the initial state in one watch (WatchList) or,
+ * where the server has none, by pages; then changes, resumed where they broke off. Starts over only when the server has
+ * forgotten the place (410).
+ */
+export async function reflect<T extends KubeObject>(
+  client: KubeClient,
+  resource: Resource,
+  options: ReflectorOptions,
+  target: ReflectorTarget<T>,
+  signal: AbortSignal,
+): Promise<void> {
+  const { namespace, labelSelector, fieldSelector, log } = options;
+  const { baseDelayMs = 100, maxDelayMs = 10_000, initialEventsMs = 30_000 } = options;
+  const selection = { namespace, labelSelector, fieldSelector };
+  let watchList = true;
+  /** Where to resume; undefined: start over. */
+  let at: string | undefined;
+  let failures = 0;
+
+  while (!signal.aborted) {
+    const started = performance.now();
+    let events = 0;
+    let broken: unknown;
+    const ended = new AbortController();
+    let deadline: NodeJS.Timeout | undefined;
+    let initial: Map<string, T> | undefined;
+
+    const follow = (event: WatchEvent<T>) => {
+      const version = event.object.metadata.resourceVersion;
+      events++;
+      if (event.type !== 'BOOKMARK') {
+        target.event(event.type, event.object);
+      } else if (at !== undefined && compareResourceVersions(version, at) < 0) {
+        throw new KubeApiError('WATCH', 410, { message: `went back from ${at} to ${version}`, reason: 'Expired' });
+      }
+      at = version;
+    };
+    const start = (event: WatchEvent<T>) => {
+      if (!initial) return follow(event);
+      const { metadata } = event.object;
+      const key = `${metadata.namespace ?? ''}/${metadata.name}`;
+      if (event.type === 'DELETED') initial.delete(key);
+      else if (event.type !== 'BOOKMARK') initial.set(key, event.object);
+      else if (metadata.annotations?.[INITIAL_EVENTS_END] === 'true') {
+        at = metadata.resourceVersion ?? '0';
+        target.replace([...initial.values()], at);
+        initial = undefined;
+        extend(seconds * 1000);
+        return;
+      }
+      extend(initialEventsMs);
+    };
+    /** The local end of a watch: a server that forgets to end one is dead, or does not know what it was asked. */
+    const extend = (ms: number) => {
+      clearTimeout(deadline);
+      deadline = setTimeout(() => ended.abort(new Error('watch is overdue')), ms + 15_000);
+    };
+
+    // Spread, so that the watches of many informers do not end together.
+    const seconds = 300 + Math.floor(Math.random() * 300);
+    try {
+      if (at === undefined && !watchList) {
+        const list = await client.list<T>(resource, { ...selection, signal });
+        at = list.metadata.resourceVersion;
+        target.replace(list.items, at);
+      }
+      if (at === undefined) initial = new Map();
+      extend(initial ? initialEventsMs : seconds * 1000);
+      await client.watch<T>(
+        resource,
+        {
+          ...selection,
+          ...(initial ? { sendInitialEvents: true } : { resourceVersion: at ?? '' }),
+          timeoutSeconds: seconds,
+          signal: AbortSignal.any([signal, ended.signal]),
+        },
+        start,
+      );
+    } catch (error) {
+      if (signal.aborted) break;
+      broken = error;
+    } finally {
+      clearTimeout(deadline);
+    }
+
+    const lasted = performance.now() - started;
+    if (initial && (ended.signal.aborted || (broken instanceof KubeApiError && isUnknownRequest(broken)))) {
+      log.debug({ resource: resource.plural, err: broken }, 'the server has no WatchList; listing by pages');
+      watchList = false;
+      continue;
+    }
+    if (broken instanceof KubeApiError && broken.isGone) {
+      log.debug({ resource: resource.plural, resourceVersion: at }, 'the resource version is too old; starting over');
+      at = undefined;
+    }
+    if (events > 0 || lasted > HEALTHY_MS) failures = 0;
+    // The regular end of a watch; but a server that ends each at once must not be asked in a tight loop.
+    if (broken === undefined && lasted > 1000) continue;
+    if (broken !== undefined) {
+      const fields = { resource: resource.plural, err: broken, failures };
+      if (failures === 3) log.warn(fields, 'watch keeps failing; what is cached may be old');
+      else log.debug(fields, 'watch failed');
+      target.failed?.(broken);
+    }
+    const ceiling = Math.min(maxDelayMs, baseDelayMs * 2 ** failures++);
+    const asked = broken instanceof KubeApiError ? (broken.retryAfterSeconds ?? 0) * 1000 : 0;
+    await sleep(Math.max(asked, ceiling * (0.5 + Math.random() / 2)), signal);
+  }
+}
+
+/** How servers refuse a WatchList that they do not have, or have switched off. */
+function isUnknownRequest(error: KubeApiError): boolean {
+  return error.status === 400 || error.status === 405 || error.status === 415 || error.status === 422;
+}

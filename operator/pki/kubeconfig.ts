@@ -1,0 +1,43 @@
+import { dump } from 'js-yaml';
+
+/** What a kubeconfig with one cluster, one user and one context says. `ca`, `cert`, `key` are PEM. */
+export interface KubeconfigParameters {
+  server: string;
+  ca: string;
+  cert?: string;
+  key?: string;
+  token?: string;
+  /** Name of the cluster and of the context. */
+  name: string;
+  user: string;
+  namespace?: string;
+}
+
+/** A kubeconfig as YAML, with certificates and keys inline. */
+export function kubeconfig(parameters: KubeconfigParameters): string {
+  const { server, ca, cert, key, token, name, user, namespace } = parameters;
+  return dump(
+    {
+      apiVersion: 'v1',
+      kind: 'Config',
+      clusters: [{ name, cluster: { server, 'certificate-authority-data': base64(ca) } }],
+      users: [
+        {
+          name: user,
+          user: {
+            ...(cert && { 'client-certificate-data': base64(cert) }),
+            ...(key && { 'client-key-data': base64(key) }),
+            ...(token && { token }),
+          },
+        },
+      ],
+      contexts: [{ name, context: { cluster: name, user, ...(namespace && { namespace }) } }],
+      'current-context': name,
+    },
+    { lineWidth: -1 },
+  );
+}
+
+function base64(text: string): string {
+  return Buffer.from(text).toString('base64');
+}

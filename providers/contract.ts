@@ -1,0 +1,155 @@
+import type { CloudProfile } from '../operator/api/cloudprofile.ts';
+import type { ErrorCode } from '../operator/api/errors.ts';
+import type { KubeObject } from '../operator/api/meta.ts';
+import type { KubeClient } from '../operator/kube/client.ts';
+import type { Log } from '../operator/kube/log.ts';
+import type { Taint } from '../operator/kube/resources.ts';
+
+/** A group of equal machines, as the shoot asks for it. */
+export interface Pool {
+  /** At most 15 characters, a DNS label, unique in the shoot. */
+  name: string;
+  /** Name of a machine type of the profile. */
+  machineType: string;
+  /** How many machines there should be. */
+  count: number;
+  /** Labels of the nodes, besides those that the provider sets itself (see nodeLabels). */
+  labels: Record<string, string>;
+  taints: Taint[];
+  /** Zones that the machines are spread over; may be empty. */
+  zones: string[];
+}
+
+/** What a cluster asks for, as far as a provider has a say in it. */
+export interface Wanted {
+  region: string;
+  /** Full version without "v", for example "1.36.3". */
+  kubernetesVersion: string;
+  /** Address ranges in CIDR notation. */
+  networking: { pods: string; services: string; nodes?: string };
+  pools: Pool[];
+}
+
+/** Why something that was asked for cannot be had. */
+export interface Problem {
+  /** Path in what was asked for, for example `pools[1].machineType`. */
+  field: string;
+  /** What is wrong, of what, and what would be right. */
+  message: string;
+  code: ErrorCode;
+}
+
+export type MachinePhase = 'Pending' | 'Running' | 'Terminating' | 'Failed';
+
+/** A machine that exists, whether or not its node has joined. */
+export interface Machine {
+  /** Unique in the shoot; what removeMachines takes. */
+  name: string;
+  pool: string;
+  /** Name of the Node that the machine registers, known before it has joined. */
+  nodeName: string;
+  /** Address within the network of the machines. */
+  address?: string;
+  /** Pending: asked for, not yet up. Running: up. Terminating: on its way out. Failed: will not come up by itself. */
+  phase: MachinePhase;
+  /** Whether the machine itself is well; whether its node is, the Node says. */
+  ready: boolean;
+  /** RFC 3339. */
+  createdAt: string;
+}
+
+/**
+ * What a provider is told about the shoot it works for. Everything that names, addresses or authenticates something is
+ * made by the caller and stays the same between calls until it is renewed: a provider writes what it is given into
+ * objects, and equal input must mean no write.
+ */
+export interface ProviderContext {
+  /** The seed that hosts the control plane. */
+  seed: KubeClient;
+  /** The cluster itself, with administrator rights; absent while its API server does not serve. */
+  shoot?: KubeClient;
+  /** Namespace of the shoot in the seed. */
+  namespace: string;
+  shootName: string;
+  /** Namespace of the Shoot object in the garden. */
+  shootNamespace: string;
+  /** Unique in the garden, at most 63 characters: the prefix and the tag of everything made outside the seed. */
+  technicalID: string;
+  /** UID of the Shoot: tells a cluster from an earlier one of the same name. */
+  uid: string;
+  region: string;
+  /** Full version without "v", for example "1.36.3". */
+  kubernetesVersion: string;
+  /** `https://host:port`, as machines reach the API server. */
+  apiserverURL: string;
+  /** PEM: signs the API server's certificate. */
+  clusterCA: string;
+  /** PEM: signs the client certificate with which the API server calls kubelets. Absent: clusterCA does. */
+  kubeletClientCA?: string;
+  podCIDR: string;
+  serviceCIDR: string;
+  /** Address of the cluster's DNS Service. */
+  dnsIP: string;
+  clusterDomain: string;
+  /** `http://host:port` of a registry mirror (OCI distribution API) that machines ask first. */
+  imageMirror?: string;
+  /** `name:tag` of the image of machines that are containers, where the seed or the profile names one. */
+  machineImage?: string;
+  /** VXLAN network identifier (1 to 16777215), unique among the shoots of the seed. */
+  vni: number;
+  profile: CloudProfile;
+  /** A kubeconfig with which a new machine of the pool asks for its certificate (TLS bootstrap). */
+  bootstrapKubeconfig(pool: string): Promise<string>;
+  /** A kubeconfig for system:kube-proxy. */
+  kubeProxyKubeconfig(): Promise<string>;
+  /** A kubeconfig for a component that runs beside the control plane: certificate with this name and these groups. */
+  componentKubeconfig(user: string, groups: string[]): Promise<string>;
+  log: Log;
+}
+
+/**
+ * Makes machines for hosted control planes. Every method is idempotent and safe to repeat after a crash at any point;
+ * none keeps state outside the objects that it makes (which carry the shoot's labels or tags), and none waits for a
+ * machine: they say what should be and return, listMachines tells what is. Errors are CoppiceErrors with a Gardener code
+ * where the cause is known.
+ *
+ * A provider of a cloud will add optional members (infrastructure, managed clusters, backup buckets, DNS, prices); what
+ * is absent, the provider cannot do.
+ */
+export interface Provider {
+  /** As in `spec.cloudProvider` and `spec.provider.type`, unless a profile binds a type to another provider. */
+  name: string;
+  /** Whether nodes only look like nodes; said loudly in status and by the CLI. */
+  simulated: boolean;
+  /** Whether machines join by TLS bootstrap, so that ctx.bootstrapKubeconfig must be able to give a token. */
+  needsBootstrapToken: boolean;
+
+  /** What of this cannot be had, all of it at once; empty when all can. Pure: no request is made, nothing is thrown. */
+  validate(wanted: Wanted, profile: CloudProfile): Problem[];
+
+  /** Objects for the shoot's namespace in the seed that run beside the control plane; applied by the caller as it applies its own. */
+  controlPlaneExtras?(ctx: ProviderContext): Promise<KubeObject[]>;
+
+  /**
+   * Makes the pool be as described: makes missing machines, has new ones carry the description, rolls those whose image
+   * or configuration is outdated. Never takes machines away because there are more than `count`: that is
+   * removeMachines' task. Labels and taints of nodes that exist follow the description. Node objects of the pool whose machine is gone are
+   * deleted from the shoot.
+   */
+  reconcilePool(ctx: ProviderContext, pool: Pool): Promise<void>;
+
+  /** All machines of the shoot, in no particular order, those on their way out included. */
+  listMachines(ctx: ProviderContext): Promise<Machine[]>;
+
+  /**
+   * Takes exactly these machines of the pool away (the caller has drained them) and leaves `remaining`; no replacement
+   * is made for them. Names that are gone already are fine. To be called again until listMachines no longer has them.
+   */
+  removeMachines(ctx: ProviderContext, pool: string, names: readonly string[], remaining: number): Promise<void>;
+
+  /** Takes the pool away, machines and all; a pool that is not there is fine. Needs no working shoot. */
+  deletePool(ctx: ProviderContext, name: string): Promise<void>;
+
+  /** Takes away everything that was made for the shoot, in any half-built state. Needs no working shoot. */
+  deleteAll(ctx: ProviderContext): Promise<void>;
+}

@@ -1,0 +1,191 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createWriteStream } from 'node:fs';
+import { access, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { KubeClient, type KubeClientOptions } from '../../operator/kube/client.ts';
+import { createCA, issue, type KeyPair, newServiceAccountKey } from '../../operator/pki/certificates.ts';
+import { kubeconfig } from '../../operator/pki/kubeconfig.ts';
+
+export interface ApiserverOptions {
+  /** Directory with etcd and kube-apiserver; default COPPICE_TOOLS, then PATH. */
+  tools?: string;
+  /** More flags for kube-apiserver, for example `--feature-gates=WatchList=false`. */
+  flags?: string[];
+  onRequest?: KubeClientOptions['onRequest'];
+}
+
+export interface TestApiserver {
+  url: string;
+  /** PEM. */
+  ca: string;
+  /** Of a member of system:masters, with a client certificate. */
+  kubeconfig: string;
+  client: KubeClient;
+  /** Bearer token of the user `reader`, who may read nothing until RBAC says so. */
+  readerToken: string;
+  directory: string;
+  /** A client with options of its own, closed by stop(). */
+  connect(more?: Partial<KubeClientOptions>): KubeClient;
+  /** A client certificate of this user. */
+  certificate(user: string, groups?: string[]): Promise<KeyPair>;
+  /** kill -9 of kube-apiserver; etcd stays. */
+  kill(): Promise<void>;
+  /** Starts kube-apiserver again on the same port, after kill(). */
+  start(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+const READY_TIMEOUT_MS = 60_000;
+
+/** An etcd and a kube-apiserver of our own on free loopback ports, with RBAC; nothing of them is left after stop(). */
+export async function startApiserver(options: ApiserverOptions = {}): Promise<TestApiserver> {
+  const etcdBinary = await findTool('etcd', options.tools);
+  const apiserverBinary = await findTool('kube-apiserver', options.tools);
+  const directory = await mkdtemp(join(tmpdir(), 'coppice-apiserver-'));
+  const children = new Set<ChildProcess>();
+  const clients = new Set<KubeClient>();
+  const killAll = () => {
+    for (const child of children) child.kill('SIGKILL');
+  };
+  // A test run that ends without stop() must not leave servers behind.
+  process.once('exit', killAll);
+
+  const run = (name: string, binary: string, args: string[]): ChildProcess => {
+    const log = createWriteStream(join(directory, `${name}.log`), { flags: 'a' });
+    const child = spawn(binary, args, { stdio: ['ignore', 'pipe', 'pipe'], cwd: directory });
+    child.stdout.pipe(log, { end: false });
+    child.stderr.pipe(log, { end: false });
+    children.add(child);
+    child.once('exit', () => children.delete(child));
+    return child;
+  };
+  const end = async (child: ChildProcess | undefined, signal: NodeJS.Signals) => {
+    if (!child || child.exitCode !== null || child.signalCode !== null) return;
+    const exited = once(child, 'exit');
+    child.kill(signal);
+    await exited;
+  };
+
+  let apiserver: ChildProcess | undefined;
+  let etcd: ChildProcess | undefined;
+  const stop = async () => {
+    await Promise.all([...clients].map((client) => client.close()));
+    await end(apiserver, 'SIGKILL');
+    await end(etcd, 'SIGKILL');
+    process.off('exit', killAll);
+    await rm(directory, { recursive: true, force: true, maxRetries: 3 });
+  };
+
+  try {
+    const [etcdPort, peerPort, port] = await freePorts(3);
+    const url = `https://127.0.0.1:${port}`;
+    const etcdUrl = `http://127.0.0.1:${etcdPort}`;
+    etcd = run('etcd', etcdBinary, [
+      ...['--name=test', `--data-dir=${join(directory, 'etcd')}`, '--unsafe-no-fsync', '--log-level=warn'],
+      ...[`--listen-client-urls=${etcdUrl}`, `--advertise-client-urls=${etcdUrl}`],
+      ...[`--listen-peer-urls=http://127.0.0.1:${peerPort}`],
+      ...[`--initial-advertise-peer-urls=http://127.0.0.1:${peerPort}`],
+      `--initial-cluster=test=http://127.0.0.1:${peerPort}`,
+    ]);
+
+    const ca = await createCA({ commonName: 'coppice-test', days: 2 });
+    const certificate = (user: string, groups: string[] = []) =>
+      issue(ca, { commonName: user, organizations: groups, usages: ['client'], days: 1 });
+    const [serving, admin, account] = await Promise.all([
+      issue(ca, { commonName: 'apiserver', ipAddresses: ['127.0.0.1'], usages: ['server'], days: 1 }),
+      certificate('admin', ['system:masters']),
+      newServiceAccountKey(),
+    ]);
+    const readerToken = `reader-${Math.random().toString(36).slice(2)}`;
+    await mkdir(join(directory, 'pki'));
+    const file = async (name: string, text: string) => {
+      const path = join(directory, 'pki', name);
+      await writeFile(path, text, { mode: 0o600 });
+      return path;
+    };
+    const args = [
+      `--etcd-servers=${etcdUrl}`,
+      '--bind-address=127.0.0.1',
+      `--secure-port=${port}`,
+      `--tls-cert-file=${await file('server.crt', serving.cert)}`,
+      `--tls-private-key-file=${await file('server.key', serving.key)}`,
+      `--client-ca-file=${await file('ca.crt', ca.cert)}`,
+      `--token-auth-file=${await file('tokens.csv', `${readerToken},reader,reader-uid\n`)}`,
+      '--authorization-mode=RBAC',
+      '--service-account-issuer=https://kubernetes.default.svc',
+      `--service-account-key-file=${await file('sa.pub', account.public)}`,
+      `--service-account-signing-key-file=${await file('sa.key', account.private)}`,
+      '--service-cluster-ip-range=10.222.0.0/24',
+      '--endpoint-reconciler-type=none',
+      ...(options.flags ?? []),
+    ];
+
+    const start = async () => {
+      const child = run('kube-apiserver', apiserverBinary, args);
+      apiserver = child;
+      const deadline = Date.now() + READY_TIMEOUT_MS;
+      while (!(await client.ready({ timeoutMs: 1000 }))) {
+        if (child.exitCode !== null || Date.now() > deadline) {
+          const log = await readFile(join(directory, 'kube-apiserver.log'), 'utf8').catch(() => '');
+          throw new Error(`kube-apiserver did not become ready:\n${log.slice(-4000)}`);
+        }
+        await delay(50);
+      }
+    };
+    const connect = (more: Partial<KubeClientOptions> = {}) => {
+      const anonymous = more.token !== undefined || more.tokenFile !== undefined || more.credentials !== undefined;
+      const identity = anonymous ? {} : { cert: admin.cert, key: admin.key };
+      const made = new KubeClient({ server: url, ca: ca.cert, ...identity, ...more });
+      clients.add(made);
+      return made;
+    };
+    const client = connect(options.onRequest ? { onRequest: options.onRequest } : {});
+    await start();
+
+    return {
+      url,
+      ca: ca.cert,
+      client,
+      readerToken,
+      directory,
+      kubeconfig: kubeconfig({ server: url, ca: ca.cert, ...admin, name: 'test', user: 'admin' }),
+      connect,
+      certificate,
+      kill: () => end(apiserver, 'SIGKILL'),
+      start,
+      stop,
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+async function findTool(name: string, directory = process.env.COPPICE_TOOLS): Promise<string> {
+  const places = directory ? [directory] : (process.env.PATH ?? '').split(delimiter);
+  for (const place of places) {
+    const path = join(place, name);
+    const found = await access(path).then(
+      () => true,
+      () => false,
+    );
+    if (found) return path;
+  }
+  throw new Error(`no ${name} in ${directory ?? 'PATH'}: set COPPICE_TOOLS to the directory that has it`);
+}
+
+async function freePorts(count: number): Promise<number[]> {
+  // All are held open until all are known, or the system would hand out one twice.
+  const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'));
+  const ports: number[] = [];
+  for (const server of servers) {
+    if (!server.listening) await once(server, 'listening');
+    ports.push((server.address() as { port: number }).port);
+  }
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  return ports;
+}

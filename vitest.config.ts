@@ -1,0 +1,16 @@
+import { defineConfig } from 'vitest/config';
+
+const tier = (name: string, more: object = {}) => ({
+  test: { name, include: [`test/${name}/**/*.test.ts`], ...more },
+});
+
+export default defineConfig({
+  test: {
+    projects: [
+      tier('unit'),
+      tier('integration', { testTimeout: 60_000, hookTimeout: 120_000 }),
+      // One garden, two cores: the end-to-end files take turns.
+      tier('e2e', { testTimeout: 300_000, hookTimeout: 1_200_000, fileParallelism: false }),
+    ],
+  },
+});
