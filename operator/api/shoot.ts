@@ -146,7 +146,7 @@ const controlPlane = describe(
       .describe('A control plane of three members instead of one.')
       .optional(),
     replicas: z
-      .union([z.literal(1), z.literal(3), z.literal(5)])
+      .literal([1, 3, 5])
       .describe('Members of the control plane, where highAvailability does not say enough (not a field of Gardener).')
       .optional(),
     zones: list(name(63, 'A zone of the seed.'), 16, 'Zones of the seed to use.').optional(),
@@ -242,6 +242,8 @@ export const shootSpec = rules(
 ).describe('What the cluster should be.');
 /** What a Shoot asks for, with the API server's defaults filled in. */
 export type ShootSpec = z.output<typeof shootSpec>;
+/** The same as somebody writes it: what has a default may be left out. */
+export type ShootSpecInput = z.input<typeof shootSpec>;
 
 export const shootStatus = z
   .object({

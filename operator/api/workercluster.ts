@@ -130,7 +130,7 @@ export const workerClusterSpec = rules(
       PATTERNS.label,
     ),
     controlPlaneNodes: z
-      .union([z.literal(1), z.literal(3), z.literal(5)])
+      .literal([1, 3, 5])
       .default(1)
       .describe(
         'How many members the control plane has: 1, 3 or 5 (etcd needs an odd number). Hosted: replicas of etcd and kube-apiserver in the seed. SelfManaged: machines. Managed: the cloud decides, and a condition says so.',
@@ -225,6 +225,8 @@ export const workerClusterSpec = rules(
 ).describe('What the cluster should be.');
 /** What a WorkerCluster asks for, with the API server's defaults filled in. */
 export type WorkerClusterSpec = z.output<typeof workerClusterSpec>;
+/** The same as somebody writes it: what has a default may be left out. */
+export type WorkerClusterSpecInput = z.input<typeof workerClusterSpec>;
 
 export const workerClusterStatus = z
   .object({

@@ -77,7 +77,8 @@ export function summary(object: KubeObject): { text: string; tone: Tone } {
   const state = lastOperation?.state;
   if (state === 'Failed') return { text: lastErrors?.[0]?.codes?.[0] ?? 'Failed', tone: 'bad' };
   if (state === 'Error') return { text: `${doing} (retrying)`, tone: 'bad' };
-  if (state === 'Processing' || state === 'Pending') return { text: `${doing} ${lastOperation!.progress}%`, tone: 'busy' };
+  if (state === 'Processing' || state === 'Pending')
+    return { text: `${doing} ${lastOperation!.progress}%`, tone: 'busy' };
   if (deleting) return { text: 'Deleting', tone: 'busy' };
   const ready = conditionOf(object, 'Ready');
   if (phase) return { text: cell(phase), tone: ready?.status === 'True' ? 'good' : 'busy' };

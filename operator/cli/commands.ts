@@ -4,7 +4,12 @@ const MINUTE = 'DURATION';
 
 /** Options that every command takes. */
 export const GLOBAL_OPTIONS: readonly OptionSpec[] = [
-  { name: 'namespace', short: 'n', value: 'NAMESPACE', summary: 'the namespace (default: the context\'s, else "default")' },
+  {
+    name: 'namespace',
+    short: 'n',
+    value: 'NAMESPACE',
+    summary: 'the namespace (default: the context\'s, else "default")',
+  },
   { name: 'kubeconfig', value: 'FILE', summary: 'the API server to talk to (see below for the default)' },
   { name: 'context', value: 'NAME', summary: 'the context of that kubeconfig' },
   { name: 'timeout', value: MINUTE, type: 'duration', summary: 'give up after this long, e.g. 90s or 5m' },
@@ -15,7 +20,7 @@ const DETACH: OptionSpec = { name: 'detach', short: 'd', summary: 'leave everyth
 const SEED_KUBECONFIG: OptionSpec = {
   name: 'seed-kubeconfig',
   value: 'FILE',
-  summary: 'use this Kubernetes (kind, k3d, a cloud\'s) as the seed instead of a local one',
+  summary: "use this Kubernetes (kind, k3d, a cloud's) as the seed instead of a local one",
 };
 const OUTPUT = (...choices: string[]): OptionSpec => ({
   name: 'output',
@@ -39,7 +44,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     summary: 'bring up a garden and a first cluster, and show it live until it is Ready',
     description:
       'Sets up the tools, brings up the garden with its seed, applies examples/local.yaml and shows the cluster until it is ' +
-      'Ready. Then it stays until Ctrl-C, which stops the garden\'s processes and keeps its state.',
+      "Ready. Then it stays until Ctrl-C, which stops the garden's processes and keeps its state.",
     positionals: [],
     options: [DETACH, SEED_KUBECONFIG, { ...FILES, summary: 'apply this instead of examples/local.yaml' }],
     examples: ['coppice start', 'coppice start --detach'],
@@ -138,7 +143,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'scale',
-    summary: 'change the number of a cluster\'s nodes',
+    summary: "change the number of a cluster's nodes",
     positionals: [{ name: 'NAME', required: true, complete: 'name' }],
     options: [{ name: 'nodes', value: 'N', type: 'integer', summary: 'how many data plane nodes it shall have' }],
     examples: ['coppice scale demo --nodes 5'],
@@ -167,7 +172,14 @@ export const COMMANDS: readonly CommandSpec[] = [
     name: 'wait',
     summary: 'wait until a cluster is Ready or Deleted, with a live progress line',
     positionals: [{ name: 'NAME', required: true, complete: 'name' }],
-    options: [{ name: 'for', value: 'Ready|Deleted', choices: ['Ready', 'Deleted'], summary: 'what to wait for (default: Ready)' }],
+    options: [
+      {
+        name: 'for',
+        value: 'Ready|Deleted',
+        choices: ['Ready', 'Deleted'],
+        summary: 'what to wait for (default: Ready)',
+      },
+    ],
     examples: ['coppice wait demo --for Ready --timeout 5m'],
     endsItself: true,
     load: () => import('./commands/wait.ts'),

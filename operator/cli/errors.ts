@@ -54,6 +54,7 @@ interface ForeignError {
   status?: unknown;
   statusCode?: unknown;
   reason?: unknown;
+  request?: unknown;
   code?: unknown;
   cause?: unknown;
 }
@@ -84,21 +85,22 @@ function causes(error: ForeignError): ForeignError[] {
 export function explain(thrown: unknown): Explained {
   if (thrown === null || typeof thrown !== 'object') return { message: oneLine(String(thrown)), exitCode: EXIT.failed };
   const error = thrown as ForeignError;
-  const text = oneLine(error.message ?? String(thrown));
-  if (error instanceof CliError) return { message: withAdvice(text, error.advice), exitCode: error.exitCode };
+  const said = oneLine(error.message ?? String(thrown));
+  if (error instanceof CliError) return { message: withAdvice(said, error.advice), exitCode: error.exitCode };
   if (error.name === 'AbortError') return { message: 'interrupted', exitCode: EXIT.interrupted };
   if (error.name === 'TimeoutError' || error.name === 'WaitTimeoutError') {
-    return { message: text, exitCode: EXIT.timedOut };
+    return { message: said, exitCode: EXIT.timedOut };
   }
 
   if (error.name === 'KubeApiError' || (typeof error.status === 'number' && typeof error.reason === 'string')) {
     const status = Number(error.status ?? error.statusCode);
-    if (status === 404) return { message: withAdvice(text, adviceForMissing(text)), exitCode: EXIT.notFound };
+    const text = serverText(error);
+    if (status === 404) return { message: withAdvice(text, adviceFor(text)), exitCode: EXIT.notFound };
     if (status === 401) {
       const advice = 'the credentials of this kubeconfig are not accepted; choose another with --kubeconfig';
       return { message: withAdvice(text, advice), exitCode: EXIT.failed };
     }
-    return { message: withAdvice(text, error.advice), exitCode: EXIT.failed };
+    return { message: withAdvice(text, error.advice ?? adviceFor(text)), exitCode: EXIT.failed };
   }
 
   const unreachable =
@@ -106,12 +108,22 @@ export function explain(thrown: unknown): Explained {
     causes(error).some((cause) => typeof cause.code === 'string' && UNREACHABLE_CODES.has(cause.code));
   if (unreachable) {
     const advice = 'start the garden with "coppice up", or choose another API server with --kubeconfig';
-    return { message: withAdvice(text, error.advice ?? advice), exitCode: EXIT.failed };
+    return { message: withAdvice(said, error.advice ?? advice), exitCode: EXIT.failed };
   }
-  return { message: withAdvice(text, error.advice), exitCode: EXIT.failed };
+  return { message: withAdvice(said, error.advice), exitCode: EXIT.failed };
 }
 
-function adviceForMissing(text: string): string | undefined {
+// The request line and the status are for logs; what the server says names the object and the reason already.
+function serverText(error: ForeignError): string {
+  const text = oneLine(error.message ?? '');
+  if (typeof error.request !== 'string' || !text.startsWith(`${error.request}: `)) return text;
+  const rest = text.slice(error.request.length + 2).replace(/^\d+( \w*)?: /, '');
+  return /^\d+/.test(rest) ? `the API server refuses ${error.request} (${rest.trim()})` : rest;
+}
+
+function adviceFor(text: string): string | undefined {
+  if (/field not declared in schema|unknown field/.test(text))
+    return 'look the name up with "kubectl explain KIND.spec"';
   if (!/could not find the requested resource|page not found/i.test(text)) return undefined;
   return 'this API server does not know that kind; are the definitions of Coppice installed ("coppice up" does that)?';
 }

@@ -1,6 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { KubeObject } from '../api/meta.ts';
 import { KubeApiError, type KubeClient } from '../kube/client.ts';
+import { silent } from '../kube/log.ts';
+import { reflect } from '../kube/reflector.ts';
 import type { Resource } from '../kube/resources.ts';
 
 export interface Seen<T extends KubeObject> {
@@ -10,45 +11,43 @@ export interface Seen<T extends KubeObject> {
   trouble?: string;
 }
 
-const RETRY_MS = 1000;
-const WATCH_SECONDS = 240;
+const LONGEST_RETRY_MS = 2000;
 
 /**
  * Calls `onSight` with one object as it is now and at each change, through restarts of the API server, until the signal
- * is aborted; throws its reason then. Throws what the API server refuses for good (credentials, unknown kind).
+ * is aborted. Throws what the API server refuses for good (credentials, unknown kind).
  */
 export async function follow<T extends KubeObject>(
   client: KubeClient,
   resource: Resource,
-  target: { name: string; namespace?: string | undefined },
+  { name, namespace }: { name: string; namespace?: string | undefined },
   onSight: (seen: Seen<T>) => void,
   signal: AbortSignal,
-): Promise<never> {
-  const selection = { namespace: target.namespace, fieldSelector: `metadata.name=${target.name}` };
+): Promise<void> {
+  const hopeless = new AbortController();
   let last: T | undefined;
-  for (;;) {
-    try {
-      const list = await client.list<T>(resource, { ...selection, signal });
-      last = list.items[0];
-      onSight({ object: last });
-      await client.watch<T>(
-        resource,
-        { ...selection, resourceVersion: list.metadata.resourceVersion, timeoutSeconds: WATCH_SECONDS, signal },
-        ({ type, object }) => {
-          if (type === 'BOOKMARK') return;
-          last = type === 'DELETED' ? undefined : object;
-          onSight({ object: last });
-        },
-      );
-    } catch (error) {
-      signal.throwIfAborted();
-      if (error instanceof KubeApiError && [401, 403, 404].includes(error.status)) throw error;
-      if (!(error instanceof KubeApiError && error.isGone)) {
-        onSight({ object: last, trouble: error instanceof Error ? error.message : String(error) });
-      }
-    }
-    signal.throwIfAborted();
-    await sleep(RETRY_MS, undefined, { signal }).catch(() => {});
-    signal.throwIfAborted();
-  }
+  let refusal: unknown;
+  const look = (object: T | undefined) => {
+    last = object;
+    onSight({ object });
+  };
+  await reflect<T>(
+    client,
+    resource,
+    { namespace, fieldSelector: `metadata.name=${name}`, log: silent, maxDelayMs: LONGEST_RETRY_MS },
+    {
+      replace: (objects) => look(objects[0]),
+      event: (type, object) => look(type === 'DELETED' ? undefined : object),
+      failed: (error) => {
+        if (error instanceof KubeApiError && [401, 403, 404].includes(error.status)) {
+          refusal = error;
+          hopeless.abort();
+        } else {
+          onSight({ object: last, trouble: error instanceof Error ? error.message : String(error) });
+        }
+      },
+    },
+    AbortSignal.any([signal, hopeless.signal]),
+  );
+  if (refusal !== undefined) throw refusal;
 }

@@ -32,7 +32,8 @@ async function dispatch(
   signal: AbortSignal,
 ): Promise<number> {
   const { command } = parsed;
-  const program = env.COPPICE_PROGRAM || (basename(process.argv[1] ?? '') === 'kubectl-coppice' ? 'kubectl coppice' : 'coppice');
+  const program =
+    env.COPPICE_PROGRAM || (basename(process.argv[1] ?? '') === 'kubectl-coppice' ? 'kubectl coppice' : 'coppice');
   const context: Context = {
     options: new Options(parsed.options),
     positionals: parsed.positionals,
@@ -78,11 +79,8 @@ async function start(): Promise<void> {
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? EXIT.ok : EXIT.failed));
   }
-  process.on('exit', () => {
-    if (process.stderr.isTTY) process.stderr.write('\u001b[?25h');
-  });
-
   const terminal = createTerminal({ out: process.stdout, err: process.stderr, env: process.env });
+  process.on('exit', () => terminal.restore());
   process.exitCode = await main(process.argv.slice(2), terminal, process.env, interrupt.signal);
   // Open connections must not hold the process; what was written is flushed first.
   await Promise.all([process.stdout, process.stderr].map((stream) => new Promise((done) => stream.write('', done))));

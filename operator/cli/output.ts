@@ -8,7 +8,7 @@ export async function printObject(terminal: Terminal, format: 'json' | 'yaml', v
     return;
   }
   const { dump } = await import('js-yaml');
-  terminal.print(dump(shown, { lineWidth: -1, noRefs: true }).trimEnd());
+  terminal.print(dump(shown, { lineWidth: -1, noRefs: true, seqNoIndent: true }).trimEnd());
 }
 
 function withoutManagedFields(value: object): object {

@@ -12,6 +12,8 @@ export interface Terminal {
   readonly notePaint: Paint;
   /** A region of standard error that is redrawn in place; on anything but a terminal it prints changes as lines. */
   live(): LiveRegion;
+  /** Gives the cursor back if a live region hid it; for the way out. */
+  restore(): void;
 }
 
 export interface LiveRegion {
@@ -37,6 +39,7 @@ export interface TerminalOptions {
 }
 
 const DEFAULT_WIDTH = 80;
+const SHOW_CURSOR = '\u001b[?25h';
 
 /** A terminal over two streams. Colours only on a TTY, and not when NO_COLOR is set or TERM is `dumb`. */
 export function createTerminal({ out, err, env }: TerminalOptions): Terminal {
@@ -46,6 +49,7 @@ export function createTerminal({ out, err, env }: TerminalOptions): Terminal {
     if (env.FORCE_COLOR && env.FORCE_COLOR !== '0') return true;
     return stream.isTTY === true && !dumb;
   };
+  const cursor = { hidden: false };
   return {
     print: (...lines) => out.write(lines.map((line) => `${line}\n`).join('')),
     note: (...lines) => err.write(lines.map((line) => `${line}\n`).join('')),
@@ -54,11 +58,15 @@ export function createTerminal({ out, err, env }: TerminalOptions): Terminal {
     },
     paint: colours(out) ? coloured : plain,
     notePaint: colours(err) ? coloured : plain,
-    live: () => (err.isTTY && !dumb ? redrawn(err) : printed(err)),
+    live: () => (err.isTTY && !dumb ? redrawn(err, cursor) : printed(err)),
+    restore: () => {
+      if (cursor.hidden) err.write(SHOW_CURSOR);
+      cursor.hidden = false;
+    },
   };
 }
 
-function redrawn(stream: Output): LiveRegion {
+function redrawn(stream: Output, cursor: { hidden: boolean }): LiveRegion {
   let drawn = 0;
   let finished = false;
   return {
@@ -71,11 +79,13 @@ function redrawn(stream: Output): LiveRegion {
       if (finished) return;
       const up = drawn > 0 ? `\u001b[${drawn}A` : '';
       const body = lines.map((line) => `\u001b[2K${line}\n`).join('');
+      cursor.hidden = true;
       stream.write(`\u001b[?25l${up}\r${body}\u001b[0J`);
       drawn = lines.length;
     },
     finish() {
-      if (!finished) stream.write('\u001b[?25h');
+      if (!finished && cursor.hidden) stream.write(SHOW_CURSOR);
+      cursor.hidden = false;
       finished = true;
     },
   };

@@ -1,10 +1,10 @@
 import type { WorkerCluster } from '../api/workercluster.ts';
 import { activity, failureOf, isReady, isSimulated, simulatedWarning } from './clusterview.ts';
+import { notFound } from './commands/get.ts';
 import type { Connection } from './connect.ts';
 import type { Context } from './context.ts';
 import { CliError, EXIT, oneLine } from './errors.ts';
 import { follow, type Seen } from './follow.ts';
-import { notFound } from './commands/get.ts';
 import { WORKER_CLUSTER } from './kinds.ts';
 import { formatAge } from './render/age.ts';
 import { type Progress, progressLine } from './render/progress.ts';
@@ -135,7 +135,9 @@ export async function waitForCluster(
 
     if (region.animated) timers.push(setInterval(() => seen && draw('busy'), FRAME_MS));
     if (timeoutMs !== undefined) {
-      timers.push(setTimeout(() => fail(timedOut(options, namespace, seen, timeoutMs)), Math.min(timeoutMs, 2 ** 31 - 1)));
+      timers.push(
+        setTimeout(() => fail(timedOut(options, namespace, seen, timeoutMs)), Math.min(timeoutMs, 2 ** 31 - 1)),
+      );
     }
     const onSight = (sight: Seen<WorkerCluster>) => {
       if (stop.signal.aborted) return;
@@ -146,7 +148,8 @@ export async function waitForCluster(
       if (sight.trouble !== undefined) return draw('busy');
       if (goal === 'Deleted' && cluster === undefined) return finish(undefined);
       if (goal === 'Ready') {
-        if (cluster === undefined && existed) return fail(new CliError(`WorkerCluster "${name}" was deleted meanwhile`));
+        if (cluster === undefined && existed)
+          return fail(new CliError(`WorkerCluster "${name}" was deleted meanwhile`));
         if (cluster === undefined && !options.mayAppear) {
           seen = undefined;
           return fail(notFound(WORKER_CLUSTER, name, namespace));
@@ -154,7 +157,9 @@ export async function waitForCluster(
         if (cluster !== undefined && isReady(cluster)) return finish(cluster);
         const failure = cluster === undefined ? undefined : failureOf(cluster);
         if (failure !== undefined) {
-          return fail(new CliError(`WorkerCluster "${name}" failed: ${failure}`, { advice: `see "coppice describe ${name}"` }));
+          return fail(
+            new CliError(`WorkerCluster "${name}" failed: ${failure}`, { advice: `see "coppice describe ${name}"` }),
+          );
         }
       }
       existed = cluster !== undefined;
@@ -167,14 +172,22 @@ export async function waitForCluster(
   return result.cluster;
 }
 
-function timedOut(options: WaitOptions, namespace: string, seen: Seen<WorkerCluster> | undefined, timeoutMs: number): CliError {
+function timedOut(
+  options: WaitOptions,
+  namespace: string,
+  seen: Seen<WorkerCluster> | undefined,
+  timeoutMs: number,
+): CliError {
   const { name, goal } = options;
   const why = seen?.object === undefined ? (seen?.trouble ?? 'it is not there yet') : activity(seen.object);
   const not = goal === 'Ready' ? 'is not Ready' : 'is not gone';
-  return new CliError(`WorkerCluster "${name}" in namespace ${namespace} ${not} after ${formatAge(timeoutMs)}: ${oneLine(why)}`, {
-    exitCode: EXIT.timedOut,
-    advice: `"coppice describe ${name}" shows why`,
-  });
+  return new CliError(
+    `WorkerCluster "${name}" in namespace ${namespace} ${not} after ${formatAge(timeoutMs)}: ${oneLine(why)}`,
+    {
+      exitCode: EXIT.timedOut,
+      advice: `"coppice describe ${name}" shows why`,
+    },
+  );
 }
 
 /** Prints one line of progress with the time since the start, where nothing can be redrawn. */

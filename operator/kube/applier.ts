@@ -70,7 +70,10 @@ export function isApplied(manifest: KubeObject, live: KubeObject): boolean {
 function stringDataAsData(manifest: KubeObject): KubeObject {
   const { stringData, ...rest } = manifest;
   if (manifest.kind !== 'Secret' || !stringData) return manifest;
-  const encoded = Object.entries(stringData as Record<string, string>).map(([name, text]) => [name, Buffer.from(text).toString('base64')]);
+  const encoded = Object.entries(stringData as Record<string, string>).map(([name, text]) => [
+    name,
+    Buffer.from(text).toString('base64'),
+  ]);
   return { ...rest, data: { ...(manifest.data as object), ...Object.fromEntries(encoded) } } as KubeObject;
 }
 

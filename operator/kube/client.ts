@@ -3,7 +3,13 @@ import type { Dispatcher } from 'undici';
 import { FIELD_MANAGER } from '../api/group.ts';
 import { sleep } from './clock.ts';
 import { KubeApiError, KubeUnreachableError, type Status } from './errors.ts';
-import { type Connection, defaultKubeconfig, inClusterConnection, parseKubeconfig } from './kubeconfig.ts';
+import {
+  type Connection,
+  type Credentials,
+  defaultKubeconfig,
+  inClusterConnection,
+  parseKubeconfig,
+} from './kubeconfig.ts';
 import { type KubeObject, type Pod, pathOf, type Resource, resourceOf } from './resources.ts';
 import { type Liveness, newTransport, type Transport } from './transport.ts';
 
@@ -142,10 +148,7 @@ export class KubeClient {
   }
 
   /** The cluster this pod runs in, else the person's kubeconfig (KUBECONFIG, ~/.kube/config). */
-  static fromEnvironment(
-    context?: string,
-    more: Omit<Partial<KubeClientOptions>, keyof Connection> = {},
-  ): KubeClient {
+  static fromEnvironment(context?: string, more: Omit<Partial<KubeClientOptions>, keyof Connection> = {}): KubeClient {
     const connection = (context ? undefined : inClusterConnection()) ?? defaultKubeconfig(context);
     return new KubeClient({ ...connection, ...more });
   }
@@ -264,7 +267,12 @@ export class KubeClient {
   async create<T extends KubeObject>(object: T, options: WriteOptions = {}): Promise<T> {
     const resource = options.resource ?? resourceOf(object);
     const { subresource } = options;
-    const path = pathOf(resource, object.metadata.namespace, subresource ? object.metadata.name : undefined, subresource);
+    const path = pathOf(
+      resource,
+      object.metadata.namespace,
+      subresource ? object.metadata.name : undefined,
+      subresource,
+    );
     return this.request('POST', path, {
       query: { fieldManager: FIELD_MANAGER, ...writeQuery(options) },
       body: object,
@@ -384,7 +392,8 @@ export class KubeClient {
     options: WatchOptions,
     onEvent: (event: WatchEvent<T>) => void,
   ): Promise<void> {
-    const { namespace, labelSelector, fieldSelector, resourceVersion, sendInitialEvents, timeoutSeconds, signal } = options;
+    const { namespace, labelSelector, fieldSelector, resourceVersion, sendInitialEvents, timeoutSeconds, signal } =
+      options;
     const path = pathOf(resource, namespace);
     const what = `WATCH ${path}`;
     const query: Query = {
@@ -454,8 +463,15 @@ export class KubeClient {
 
   #connect(): Transport {
     if (this.#closed) throw Object.assign(new Error('the client is closed'), { code: 'ECLOSED' });
-    this.#transport ??= newTransport(this.#options, this.#options.liveness);
+    this.#transport ??= this.#newTransport({});
     return this.#transport;
+  }
+
+  #newTransport(identity: Credentials): Transport {
+    const { ca, cert, key, serverName, insecureSkipTlsVerify, liveness, impersonate } = this.#options;
+    // undici joins the values of a repeated header on HTTP/2, and "a, b" is one group.
+    const allowH2 = (impersonate?.groups?.length ?? 0) < 2;
+    return newTransport({ ca, cert, key, serverName, insecureSkipTlsVerify, liveness, allowH2, ...identity });
   }
 
   async #authorization(what: string): Promise<string | undefined> {
@@ -480,7 +496,7 @@ export class KubeClient {
     this.#token = token ? { header: `Bearer ${token}`, readAt: Number.POSITIVE_INFINITY } : undefined;
     if (cert && key) {
       const old = this.#transport;
-      this.#transport = newTransport({ ...this.#options, cert, key }, this.#options.liveness);
+      this.#transport = this.#newTransport({ cert, key });
       await old?.close();
     }
   }

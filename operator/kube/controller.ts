@@ -12,6 +12,7 @@ export interface ControllerOptions<K extends string = string> {
   name: string;
   queue: WorkQueue<K>;
   /** Makes the world match the object of this key. Throwing means: again after the key's back-off. */
+  // biome-ignore lint/suspicious/noConfusingVoidType: most reconcilers return nothing
   reconcile(key: K, signal: AbortSignal): Promise<ReconcileResult | void>;
   /** Keys worked on at the same time; default 4. */
   concurrency?: number;

@@ -189,7 +189,9 @@ export class Informer<T extends KubeObject = KubeObject> {
   }
 
   #trim(object: T): T {
-    object.apiVersion ??= this.resource.group ? `${this.resource.group}/${this.resource.version}` : this.resource.version;
+    object.apiVersion ??= this.resource.group
+      ? `${this.resource.group}/${this.resource.version}`
+      : this.resource.version;
     object.kind ??= this.resource.kind;
     delete object.metadata.managedFields;
     if (object.metadata.annotations?.[LAST_APPLIED]) delete object.metadata.annotations[LAST_APPLIED];
@@ -204,7 +206,10 @@ export class Informer<T extends KubeObject = KubeObject> {
     try {
       handler(event);
     } catch (error) {
-      this.#log.error({ resource: this.resource.plural, key: keyOf(event.object), err: error }, 'change handler failed');
+      this.#log.error(
+        { resource: this.resource.plural, key: keyOf(event.object), err: error },
+        'change handler failed',
+      );
     }
   }
 

@@ -70,10 +70,7 @@ function find<T>(entries: unknown, field: string, name: string): NamedEntry<T> |
  * @param directory what relative file names in it are relative to; default the working directory
  */
 export function parseKubeconfig(yaml: string, options: { context?: string; directory?: string } = {}): Connection {
-  const config = load(yaml) as Record<string, unknown> | null | undefined;
-  if (typeof config !== 'object' || config === null || !('clusters' in config)) {
-    throw new Error('not a kubeconfig: it has no clusters');
-  }
+  const config = parseYaml(yaml);
   const contextName = options.context ?? (config['current-context'] as string | undefined);
   if (!contextName) throw new Error('the kubeconfig has no current-context: name one');
   const context = find<Context>(config.contexts, 'context', contextName);
@@ -104,6 +101,19 @@ export function parseKubeconfig(yaml: string, options: { context?: string; direc
   if (user?.as) connection.impersonate = { user: user.as, groups: user['as-groups'] };
   if (user?.exec || user?.['auth-provider']) connection.credentials = pluginCredentials(yaml, contextName);
   return connection;
+}
+
+function parseYaml(yaml: string): Record<string, unknown> {
+  let config: unknown;
+  try {
+    config = load(yaml);
+  } catch (error) {
+    throw new Error(`not a kubeconfig: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+  }
+  if (typeof config !== 'object' || config === null || !('clusters' in config)) {
+    throw new Error('not a kubeconfig: it has no clusters');
+  }
+  return config as Record<string, unknown>;
 }
 
 /** Reads KUBECONFIG's first file, or ~/.kube/config. */

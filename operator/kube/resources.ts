@@ -38,7 +38,13 @@ export const JOBS = define('batch', 'v1', 'Job', 'jobs', true);
 export const PDBS = define('policy', 'v1', 'PodDisruptionBudget', 'poddisruptionbudgets', true);
 export const LEASES = define('coordination.k8s.io', 'v1', 'Lease', 'leases', true);
 export const ENDPOINTSLICES = define('discovery.k8s.io', 'v1', 'EndpointSlice', 'endpointslices', true);
-export const CSRS = define('certificates.k8s.io', 'v1', 'CertificateSigningRequest', 'certificatesigningrequests', false);
+export const CSRS = define(
+  'certificates.k8s.io',
+  'v1',
+  'CertificateSigningRequest',
+  'certificatesigningrequests',
+  false,
+);
 export const NETWORKPOLICIES = define('networking.k8s.io', 'v1', 'NetworkPolicy', 'networkpolicies', true);
 export const STORAGECLASSES = define('storage.k8s.io', 'v1', 'StorageClass', 'storageclasses', false);
 export const PRIORITYCLASSES = define('scheduling.k8s.io', 'v1', 'PriorityClass', 'priorityclasses', false);
@@ -49,7 +55,13 @@ export const ROLEBINDINGS = define(RBAC, 'v1', 'RoleBinding', 'rolebindings', tr
 export const CLUSTERROLES = define(RBAC, 'v1', 'ClusterRole', 'clusterroles', false);
 export const CLUSTERROLEBINDINGS = define(RBAC, 'v1', 'ClusterRoleBinding', 'clusterrolebindings', false);
 
-export const CRDS = define('apiextensions.k8s.io', 'v1', 'CustomResourceDefinition', 'customresourcedefinitions', false);
+export const CRDS = define(
+  'apiextensions.k8s.io',
+  'v1',
+  'CustomResourceDefinition',
+  'customresourcedefinitions',
+  false,
+);
 export const APISERVICES = define('apiregistration.k8s.io', 'v1', 'APIService', 'apiservices', false);
 
 const ADMISSION = 'admissionregistration.k8s.io';
@@ -303,7 +315,11 @@ export interface PersistentVolumeClaim extends KubeObject {
 }
 
 export interface PersistentVolume extends KubeObject {
-  spec: { storageClassName?: string; claimRef?: { namespace: string; name: string; uid?: string }; [field: string]: any };
+  spec: {
+    storageClassName?: string;
+    claimRef?: { namespace: string; name: string; uid?: string };
+    [field: string]: any;
+  };
   status?: { phase?: string; [field: string]: any };
 }
 
@@ -314,5 +330,7 @@ export interface PodDisruptionBudget extends KubeObject {
 
 /** True when the built-in condition of this type has status True. */
 export function conditionIsTrue(object: { status?: { conditions?: BuiltinCondition[] } }, type: string): boolean {
-  return object.status?.conditions?.some((condition) => condition.type === type && condition.status === 'True') ?? false;
+  return (
+    object.status?.conditions?.some((condition) => condition.type === type && condition.status === 'True') ?? false
+  );
 }

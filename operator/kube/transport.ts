@@ -13,6 +13,12 @@ export interface TlsMaterial {
   insecureSkipTlsVerify?: boolean | undefined;
 }
 
+export interface TransportOptions extends TlsMaterial {
+  liveness?: Liveness | undefined;
+  /** Default true. */
+  allowH2?: boolean | undefined;
+}
+
 export interface Transport {
   /** For requests that end by themselves. */
   requests: Dispatcher;
@@ -36,7 +42,8 @@ export interface Liveness {
 }
 
 /** Opens no connection yet. */
-export function newTransport(tls: TlsMaterial, liveness: Liveness = { pingMs: PING_MS, silenceMs: SILENCE_MS }): Transport {
+export function newTransport(options: TransportOptions): Transport {
+  const { liveness = { pingMs: PING_MS, silenceMs: SILENCE_MS }, allowH2 = true, ...tls } = options;
   const watched = new Map<Socket, { bytes: number; since: number }>();
   let timer: NodeJS.Timeout | undefined;
 
@@ -62,8 +69,8 @@ export function newTransport(tls: TlsMaterial, liveness: Liveness = { pingMs: PI
     secureContext: createSecureContext({ ca: tls.ca, cert: tls.cert, key: tls.key }),
     rejectUnauthorized: !tls.insecureSkipTlsVerify,
     ...(tls.serverName ? { servername: tls.serverName } : {}),
-    allowH2: true,
-    preferH2: true,
+    allowH2,
+    preferH2: allowH2,
     timeout: 10_000,
   } as buildConnector.BuildOptions);
 
@@ -85,7 +92,7 @@ export function newTransport(tls: TlsMaterial, liveness: Liveness = { pingMs: PI
     });
   };
 
-  const common = { connect: tracked, allowH2: true, keepAliveTimeout: 60_000, keepAliveMaxTimeout: 60_000 };
+  const common = { connect: tracked, allowH2, keepAliveTimeout: 60_000, keepAliveMaxTimeout: 60_000 };
   const h2 = { pingInterval: liveness.pingMs, connectionWindowSize: 4 << 20 };
   const requests = new Agent({ ...common, connections: 2, h2Options: { ...h2, maxConcurrentStreams: 100 } });
   const watches = new Agent({ ...common, bodyTimeout: 0, h2Options: { ...h2, maxConcurrentStreams: 100 } });

@@ -107,7 +107,10 @@ export class WorkQueue<K extends string = string> {
   /** Puts the key in line after `ms`. Of several delays of one key the shortest counts. */
   addAfter(key: K, ms: number): void {
     if (this.#stopped) return;
-    if (!(ms > 0)) return this.add(key);
+    if (!(ms > 0)) {
+      this.add(key);
+      return;
+    }
     const due = this.#clock.now() + ms;
     const known = this.#delayed.get(key);
     if (known && known.due <= due) return;

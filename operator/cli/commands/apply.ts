@@ -15,7 +15,8 @@ export const CLI_FIELD_MANAGER = 'coppice-cli';
 export async function run(context: Context): Promise<number | undefined> {
   const { options, positionals, terminal, signal } = context;
   const files = options.list('filename');
-  if (files.length === 0) throw new UsageError('apply needs -f FILE', `for example: coppice apply -f ${positionals[0] ?? 'cluster.yaml'}`);
+  if (files.length === 0)
+    throw new UsageError('apply needs -f FILE', `for example: coppice apply -f ${positionals[0] ?? 'cluster.yaml'}`);
   const objects = await readManifests(files);
   const { client, namespace } = await connect(context);
   const dryRun = options.flag('dry-run');
@@ -27,7 +28,9 @@ export async function run(context: Context): Promise<number | undefined> {
     } catch (error) {
       signal.throwIfAborted();
       const { message, exitCode } = explain(error);
-      terminal.note(`${terminal.notePaint('bad', 'error:')} ${source}: ${object.kind} ${object.metadata.name}: ${message}`);
+      terminal.note(
+        `${terminal.notePaint('bad', 'error:')} ${source}: ${object.kind} ${object.metadata.name}: ${message}`,
+      );
       worst = exitCode;
     }
   }
@@ -65,7 +68,8 @@ export function parseManifests(text: string, source: string): Manifest[] {
     if (typeof object !== 'object' || !object.apiVersion || !object.kind) {
       throw new CliError(`${where} is no Kubernetes object: it has no apiVersion and kind`);
     }
-    const items = object.kind.endsWith('List') && Array.isArray(object.items) ? (object.items as KubeObject[]) : [object];
+    const items =
+      object.kind.endsWith('List') && Array.isArray(object.items) ? (object.items as KubeObject[]) : [object];
     return items.map((item) => {
       if (!item.metadata?.name) throw new CliError(`${where}: the ${item.kind} has no metadata.name`);
       return { object: item, source: where };
@@ -85,9 +89,15 @@ export async function applyObject(
   if (resource.namespaced) metadata.namespace ??= namespace;
   // A name that the API server would refuse anyway must not change what the URL means.
   const old = await client.getOrUndefined(resource, metadata.name, metadata.namespace, { signal });
-  const applied = await client.apply({ ...object, metadata }, { resource, fieldManager: CLI_FIELD_MANAGER, dryRun, signal });
+  const applied = await client.apply(
+    { ...object, metadata },
+    { resource, fieldManager: CLI_FIELD_MANAGER, dryRun, signal },
+  );
   const same = old !== undefined && old.metadata.resourceVersion === applied.metadata.resourceVersion;
-  const sameSpec = old !== undefined && old.metadata.generation !== undefined && old.metadata.generation === applied.metadata.generation;
+  const sameSpec =
+    old !== undefined &&
+    old.metadata.generation !== undefined &&
+    old.metadata.generation === applied.metadata.generation;
   return { applied, action: old === undefined ? 'created' : same || (sameSpec && dryRun) ? 'unchanged' : 'changed' };
 }
 
@@ -106,7 +116,9 @@ async function resourceFor(client: KubeClient, object: KubeObject, signal: Abort
   });
   const match = known?.resources?.find(({ kind, name }) => kind === object.kind && !name.includes('/'));
   if (match === undefined) {
-    throw new CliError(`this API server knows no kind ${object.kind} in ${object.apiVersion}`, { exitCode: EXIT.notFound });
+    throw new CliError(`this API server knows no kind ${object.kind} in ${object.apiVersion}`, {
+      exitCode: EXIT.notFound,
+    });
   }
   return { group: group!, version: version!, plural: match.name, kind: match.kind, namespaced: match.namespaced };
 }
@@ -120,7 +132,11 @@ async function readTexts(file: string): Promise<[string, string][]> {
   try {
     if (!(await stat(file)).isDirectory()) return [[file, await readFile(file, 'utf8')]];
     const names = (await readdir(file)).filter((name) => /\.(ya?ml|json)$/.test(name)).sort();
-    return await Promise.all(names.map(async (name): Promise<[string, string]> => [join(file, name), await readFile(join(file, name), 'utf8')]));
+    return await Promise.all(
+      names.map(
+        async (name): Promise<[string, string]> => [join(file, name), await readFile(join(file, name), 'utf8')],
+      ),
+    );
   } catch (error) {
     const missing = (error as NodeJS.ErrnoException).code === 'ENOENT';
     throw new CliError(missing ? `there is no file ${file}` : `cannot read ${file}: ${(error as Error).message}`, {

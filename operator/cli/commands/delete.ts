@@ -46,6 +46,7 @@ export async function run(context: Context): Promise<number | undefined> {
       terminal.print(`WorkerCluster ${name} is deleted.`);
     }
   }
-  if (going.length === 0 && worst === EXIT.ok && !options.flag('ignore-not-found')) throw new CliError('nothing was deleted');
+  if (going.length === 0 && worst === EXIT.ok && !options.flag('ignore-not-found'))
+    throw new CliError('nothing was deleted');
   return worst;
 }

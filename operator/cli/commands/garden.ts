@@ -4,7 +4,8 @@ import { loadDaemon } from '../garden.ts';
 
 /** `coppice garden run`: the process that supervises the garden; started by `up`, not by people. */
 export async function run({ positionals }: Context): Promise<undefined> {
-  if (positionals[0] !== 'run') throw new UsageError(`garden does not know "${positionals[0]}"`, 'it is "coppice garden run"');
+  if (positionals[0] !== 'run')
+    throw new UsageError(`garden does not know "${positionals[0]}"`, 'it is "coppice garden run"');
   const { runDaemon } = await loadDaemon();
   await runDaemon();
 }

@@ -83,7 +83,8 @@ function target(positionals: readonly string[]): { kinds: readonly CliKind[]; na
   }
   const kind = kindOf(word);
   if (kind === undefined) {
-    const hint = didYouMean(word, [...kindWords(), 'all']) ?? `for a cluster of that name: coppice get workerclusters ${word}`;
+    const hint =
+      didYouMean(word, [...kindWords(), 'all']) ?? `for a cluster of that name: coppice get workerclusters ${word}`;
     throw new UsageError(`get does not know the kind "${word}"`, hint);
   }
   return name === undefined ? { kinds: [kind] } : { kinds: [kind], name };
@@ -99,7 +100,9 @@ function show(groups: readonly Group[], { options, terminal }: Context, everywhe
   if (options.text('output') === 'name') {
     for (const { kind, objects } of shown) {
       terminal.print(
-        ...objects.map((object) => `${kind.resource.kind.toLowerCase()}.${CLI_API_VERSION.split('/')[0]}/${object.metadata.name}`),
+        ...objects.map(
+          (object) => `${kind.resource.kind.toLowerCase()}.${CLI_API_VERSION.split('/')[0]}/${object.metadata.name}`,
+        ),
       );
     }
     return;
@@ -116,7 +119,9 @@ function show(groups: readonly Group[], { options, terminal }: Context, everywhe
     });
     terminal.print(...(index > 0 ? [''] : []), ...lines);
   });
-  const simulated = shown.flatMap((group) => group.objects).filter((object) => object.kind === 'WorkerCluster' && isSimulated(object));
+  const simulated = shown
+    .flatMap((group) => group.objects)
+    .filter((object) => object.kind === 'WorkerCluster' && isSimulated(object));
   if (simulated.length > 0) {
     const names = simulated.map((object) => object.metadata.name).join(', ');
     const text = `SIMULATED: ${names} ${simulated.length === 1 ? 'has' : 'have'} pretended nodes; nothing exists in a cloud.`;
@@ -152,4 +157,3 @@ export function tableOf(kind: CliKind, objects: readonly KubeObject[], options: 
 }
 
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
-

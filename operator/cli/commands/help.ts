@@ -93,7 +93,10 @@ function definitions(rows: string[][], width: number): string[] {
   const left = Math.min(36, Math.max(...rows.map(([term]) => term!.length))) + 2;
   return rows.flatMap(([term, meaning]) => {
     const lines = wrap(meaning!, Math.max(20, width - left - 2));
-    const first = term!.length + 2 > left ? [`  ${term}`, `  ${' '.repeat(left)}${lines[0]}`] : [`  ${padEnd(term!, left)}${lines[0]}`];
+    const first =
+      term!.length + 2 > left
+        ? [`  ${term}`, `  ${' '.repeat(left)}${lines[0]}`]
+        : [`  ${padEnd(term!, left)}${lines[0]}`];
     return [...first, ...lines.slice(1).map((line) => `  ${' '.repeat(left)}${line}`)];
   });
 }

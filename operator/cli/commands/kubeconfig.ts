@@ -4,9 +4,9 @@ import { connect } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { CliError, EXIT, UsageError } from '../errors.ts';
 import { gardenKubeconfigFile } from '../garden.ts';
+import { WORKER_CLUSTER } from '../kinds.ts';
 import { addContext, bundleOf, namespaceOf, parseKubeconfig, removeContext } from '../kubeconfig/config.ts';
 import { changeKubeconfig, fileToChange, personalKubeconfigs, readOptional } from '../kubeconfig/file.ts';
-import { WORKER_CLUSTER } from '../kinds.ts';
 import { notFound } from './get.ts';
 
 /** Name of our context in the person's kubeconfig. */
@@ -78,5 +78,7 @@ async function namespaceHere({ options, env }: Context): Promise<string> {
   if (named !== undefined) return named;
   const file = options.text('kubeconfig') ?? env.COPPICE_KUBECONFIG ?? gardenKubeconfigFile(env);
   const text = await readOptional(file);
-  return (text === undefined ? undefined : namespaceOf(parseKubeconfig(text, file), options.text('context'))) ?? 'default';
+  return (
+    (text === undefined ? undefined : namespaceOf(parseKubeconfig(text, file), options.text('context'))) ?? 'default'
+  );
 }

@@ -27,7 +27,9 @@ export function parseKubeconfig(text: string, source: string): KubeconfigDocumen
     value = text.trim() === '' ? {} : load(text);
   } catch (error) {
     const reason = error instanceof Error ? error.message.split('\n')[0] : String(error);
-    throw new CliError(`kubeconfig ${source} is not valid YAML: ${reason}`, { advice: 'repair it or choose another file' });
+    throw new CliError(`kubeconfig ${source} is not valid YAML: ${reason}`, {
+      advice: 'repair it or choose another file',
+    });
   }
   const document = (value ?? {}) as KubeconfigDocument;
   const wellFormed =
@@ -120,7 +122,10 @@ export function namespaceOf(document: KubeconfigDocument, context?: string): str
 }
 
 // File names in a kubeconfig are relative to the folder it lies in.
-const PATHS = { clusters: ['cluster', 'certificate-authority'], users: ['user', 'client-certificate', 'client-key', 'tokenFile'] };
+const PATHS = {
+  clusters: ['cluster', 'certificate-authority'],
+  users: ['user', 'client-certificate', 'client-key', 'tokenFile'],
+};
 
 function absolutePaths(document: KubeconfigDocument, folder: string): KubeconfigDocument {
   const result: KubeconfigDocument = { ...document };

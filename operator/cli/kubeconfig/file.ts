@@ -106,9 +106,12 @@ async function lock(file: string, signal?: AbortSignal): Promise<() => Promise<v
       continue;
     }
     if (Date.now() > deadline) {
-      throw new CliError(`${file} has been there for ${LOCK_WAIT_MS / 1000} s: another program is changing this kubeconfig`, {
-        advice: `try again, or remove that file when no such program runs`,
-      });
+      throw new CliError(
+        `${file} has been there for ${LOCK_WAIT_MS / 1000} s: another program is changing this kubeconfig`,
+        {
+          advice: `try again, or remove that file when no such program runs`,
+        },
+      );
     }
     await sleep(LOCK_RETRY_MS, undefined, signal === undefined ? {} : { signal });
   }

@@ -1,4 +1,4 @@
-import { displayWidth, type Paint, padEnd, plain, type Tone, truncate } from './text.ts';
+import { displayWidth, type Paint, padEnd, plain, type Tone, truncate, wrap } from './text.ts';
 
 export interface Cell {
   text: string;
@@ -12,51 +12,107 @@ export interface TableOptions {
   header?: boolean;
 }
 
-const GAP = 3;
-const SMALLEST_COLUMN = 8;
+export interface Row {
+  cells: readonly (Cell | string)[];
+  /** What stands in the first column of the lines that a wrapped last cell takes; only with `wrapLast`. */
+  below?: string;
+}
+
+const GAPS = [3, 2];
+const SMALLEST = 8;
+const SMALLEST_WRAPPED = 24;
+
+/** What people copy, and the word SIMULATED, is never cut. */
+const WHOLE = new Set(['NAME', 'NAMESPACE', 'PROVIDER']);
 
 /**
- * Rows under a header, in aligned columns. When the terminal is too narrow the widest columns give way first;
- * the first column (the name) gives way last.
+ * Rows under a header, in aligned columns. On a terminal too narrow for them the gaps give way first, then the last
+ * column if it is free text, then the widest others; names never do.
  */
 export function renderTable(
   header: readonly string[],
   rows: readonly (readonly (Cell | string)[])[],
   options: TableOptions = {},
 ): string[] {
-  const paint = options.paint ?? plain;
-  const cells = rows.map((row) => row.map((value) => (typeof value === 'string' ? { text: value } : value)));
-  const all: readonly (readonly Cell[])[] = options.header === false ? cells : [header.map((text) => ({ text })), ...cells];
-  const widths = header.map((_, column) => Math.max(0, ...all.map((row) => displayWidth(row[column]?.text ?? ''))));
-  if (options.width !== undefined) squeeze(widths, options.width, header);
+  return render(
+    header,
+    rows.map((cells) => ({ cells })),
+    options,
+    false,
+  );
+}
 
-  return all.map((row, index) => {
-    const isHeader = options.header !== false && index === 0;
-    const last = row.findLastIndex((value) => value.text !== '');
-    return row
-      .slice(0, last + 1)
-      .map((value, column) => {
-        const text = truncate(value.text, widths[column]!);
-        const shown = paint(isHeader ? 'dim' : value.tone, text);
-        return column === last ? shown : padEnd(shown, widths[column]! + GAP);
-      })
-      .join('');
+/** The same, with a last column of free text that is wrapped, not cut. */
+export function renderWrapped(header: readonly string[], rows: readonly Row[], options: TableOptions = {}): string[] {
+  return render(header, rows, options, true);
+}
+
+function render(header: readonly string[], rows: readonly Row[], options: TableOptions, wrapLast: boolean): string[] {
+  const body = rows.map(({ cells, below }) => ({ cells: cells.map(asCell), below: below ?? '' }));
+  const head = { cells: header.map((text): Cell => ({ text, tone: 'dim' })), below: '' };
+  const all = options.header === false ? body : [head, ...body];
+  const widths = header.map((_, column) =>
+    Math.max(0, ...all.map(({ cells }) => displayWidth(cells[column]?.text ?? ''))),
+  );
+  const gap = squeeze(widths, options.width, header, wrapLast);
+  const paint = options.paint ?? plain;
+  return all.flatMap(({ cells, below }) => {
+    const lastText = cells[header.length - 1]?.text ?? '';
+    const lines = wrapLast && lastText !== '' ? wrap(lastText, widths[header.length - 1]!) : [lastText];
+    return lines.map((text, line) => {
+      const shown =
+        line === 0
+          ? cells.map((value, column) => (column === header.length - 1 ? { ...value, text } : value))
+          : [{ text: below }, ...header.slice(2).map(() => ({ text: '' })), { text }];
+      return drawLine(shown, widths, gap, paint, wrapLast);
+    });
   });
 }
 
-function squeeze(widths: number[], available: number, header: readonly string[]): void {
-  const room = available - GAP * (widths.length - 1);
-  const smallest = widths.map((width, column) => Math.min(width, Math.max(SMALLEST_COLUMN, displayWidth(header[column]!))));
-  let excess = widths.reduce((sum, width) => sum + width, 0) - room;
-  while (excess > 0) {
+function drawLine(
+  cells: readonly Cell[],
+  widths: readonly number[],
+  gap: number,
+  paint: Paint,
+  wrapLast: boolean,
+): string {
+  const last = cells.findLastIndex((value) => value.text !== '');
+  return cells
+    .slice(0, last + 1)
+    .map(({ text, tone }, column) => {
+      const whole = wrapLast && column === widths.length - 1;
+      const shown = paint(tone, whole ? text : truncate(text, widths[column]!));
+      return column === last ? shown : padEnd(shown, widths[column]! + gap);
+    })
+    .join('')
+    .trimEnd();
+}
+
+/** Makes `widths` fit and returns the gap between columns. */
+function squeeze(widths: number[], width: number | undefined, header: readonly string[], wrapLast: boolean): number {
+  const last = widths.length - 1;
+  const taken = (gap: number) => widths.reduce((sum, column) => sum + column, 0) + gap * last;
+  const gap = GAPS.find((candidate) => width === undefined || taken(candidate) <= width) ?? GAPS[GAPS.length - 1]!;
+  if (width === undefined) return gap;
+
+  const smallest = widths.map((column, index) => {
+    if (WHOLE.has(header[index]!)) return column;
+    const least = wrapLast && index === last ? SMALLEST_WRAPPED : SMALLEST;
+    return Math.min(column, Math.max(least, displayWidth(header[index]!)));
+  });
+  const cut = (column: number) => {
+    widths[column] = Math.max(smallest[column]!, widths[column]! - Math.max(0, taken(gap) - width));
+  };
+  cut(last);
+  while (taken(gap) > width) {
     let widest = -1;
     for (let column = 0; column < widths.length; column++) {
-      if (widths[column]! <= smallest[column]!) continue;
-      const better = widest === -1 || widths[column]! > widths[widest]! || (widest === 0 && column > 0);
-      if (better && !(column === 0 && widest > 0)) widest = column;
+      if (widths[column]! > smallest[column]! && (widest === -1 || widths[column]! > widths[widest]!)) widest = column;
     }
-    if (widest === -1) return;
+    if (widest === -1) break;
     widths[widest]!--;
-    excess--;
   }
+  return gap;
 }
+
+const asCell = (value: Cell | string): Cell => (typeof value === 'string' ? { text: value } : value);

@@ -8,14 +8,14 @@ import {
   CONFIGMAPS,
   DEPLOYMENTS,
   type Deployment,
-  keyOf,
   type KubeObject,
+  keyOf,
   NAMESPACES,
-  type Pod,
   PODS,
-  type Secret,
+  type Pod,
   SECRETS,
   SERVICES,
+  type Secret,
   type Service,
   STATEFULSETS,
   type StatefulSet,
@@ -49,7 +49,11 @@ export class SeedAccess {
     this.name = name;
     this.client = client;
     // Only what belongs to a shoot: a seed may run much else.
-    const options = { labelSelector: LABELS.shoot, indexes: { [BY_SHOOT]: (o: KubeObject) => [shootOf(o) ?? ''] }, log };
+    const options = {
+      labelSelector: LABELS.shoot,
+      indexes: { [BY_SHOOT]: (o: KubeObject) => [shootOf(o) ?? ''] },
+      log,
+    };
     this.pods = new Informer<Pod>(client, PODS, options);
     this.deployments = new Informer<Deployment>(client, DEPLOYMENTS, options);
     this.statefulSets = new Informer<StatefulSet>(client, STATEFULSETS, options);

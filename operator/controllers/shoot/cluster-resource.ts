@@ -1,6 +1,6 @@
 import type { ClusterResource } from '../../api/meta.ts';
 import { formatBytes, formatCpu, parseBytes, parseCount, parseCpu } from '../../api/quantity.ts';
-import { conditionIsTrue, type ContainerResources, type Node, type Pod } from '../../kube/resources.ts';
+import { type ContainerResources, conditionIsTrue, type Node, type Pod } from '../../kube/resources.ts';
 
 /** Amounts of one node or one cluster: millicores, bytes, whole GPUs, pod addresses. */
 interface Amounts {
@@ -40,7 +40,8 @@ export function clusterResource(nodes: readonly Node[], pods: readonly Pod[]): C
     add(free, requestedOn.get(node.metadata.name) ?? zero(), -1);
     add(available, free, 1);
     if (!takesPods(node)) continue;
-    for (const key of ['cpu', 'memory', 'gpu', 'ipPool'] as const) continuous[key] = Math.max(continuous[key], free[key]);
+    for (const key of ['cpu', 'memory', 'gpu', 'ipPool'] as const)
+      continuous[key] = Math.max(continuous[key], free[key]);
   }
   return { total: written(total), available: written(available), continuous: written(continuous) };
 }

@@ -7,10 +7,10 @@ import {
   CSRS,
   type KubeObject,
   keyOf,
-  type Node,
   NODES,
-  type Pod,
+  type Node,
   PODS,
+  type Pod,
   resourceOf,
 } from '../../kube/resources.ts';
 
@@ -18,7 +18,8 @@ const BY_NODE = 'node';
 
 /** What of a pod is ever looked at: a cluster may have thousands, and each is held in memory here. */
 function slimPod(pod: Pod): Pod {
-  const { name, namespace, uid, resourceVersion, labels, annotations, ownerReferences, deletionTimestamp } = pod.metadata;
+  const { name, namespace, uid, resourceVersion, labels, annotations, ownerReferences, deletionTimestamp } =
+    pod.metadata;
   const { nodeName, hostNetwork, overhead, resources, containers, initContainers } = pod.spec;
   const mirror = annotations?.['kubernetes.io/config.mirror'];
   return {
@@ -48,7 +49,10 @@ function slimPod(pod: Pod): Pod {
         })),
       }),
     },
-    status: { ...(pod.status?.phase && { phase: pod.status.phase }), conditions: (pod.status?.conditions ?? []).filter((c) => c.type === 'Ready') },
+    status: {
+      ...(pod.status?.phase && { phase: pod.status.phase }),
+      conditions: (pod.status?.conditions ?? []).filter((c) => c.type === 'Ready'),
+    },
   };
 }
 
@@ -58,12 +62,14 @@ export class ShootConnection {
   readonly nodes: Informer<Node>;
   readonly pods: Informer<Pod>;
   readonly csrs: Informer<CertificateSigningRequest>;
-  /** The kubeconfig it was made from: another one means another connection. */
-  readonly kubeconfig: string;
+  readonly server: string;
+  /** When the operator's certificate should be replaced by a fresh one. */
+  readonly renewAt: Date;
 
-  constructor(client: KubeClient, kubeconfig: string, log: Log, onChange: (object: KubeObject) => void) {
+  constructor(client: KubeClient, server: string, renewAt: Date, log: Log, onChange: (object: KubeObject) => void) {
     this.client = client;
-    this.kubeconfig = kubeconfig;
+    this.server = server;
+    this.renewAt = renewAt;
     this.nodes = new Informer<Node>(client, NODES, { log });
     this.pods = new Informer<Pod>(client, PODS, {
       transform: slimPod,
@@ -97,8 +103,12 @@ export class ShootConnection {
     for (const object of objects) await applier.apply(object, signal);
   }
 
+  async deleteNode(name: string): Promise<void> {
+    await this.client.delete(NODES, name);
+  }
+
   async stop(): Promise<void> {
-    for (const informer of [this.nodes, this.pods, this.csrs]) informer.stop();
+    await Promise.all([this.nodes, this.pods, this.csrs].map((informer) => informer.stop()));
     await this.client.close();
   }
 }

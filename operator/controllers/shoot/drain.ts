@@ -1,5 +1,5 @@
 import type { KubeClient } from '../../kube/client.ts';
-import { keyOf, type Node, NODES, type Pod } from '../../kube/resources.ts';
+import { keyOf, NODES, type Node, type Pod } from '../../kube/resources.ts';
 import { DRAINING_ANNOTATION, movable } from './scale-in.ts';
 
 export interface DrainWorld {
@@ -44,7 +44,9 @@ export async function drain(world: DrainWorld, node: string, deadline: Date, sig
     const staying = world.podsOn(node).filter(movable);
     if (staying.length === 0) return;
     if (world.now() >= deadline) {
-      world.report(`Node ${node}: the drain deadline ${deadline.toISOString()} has passed; these pods go with it: ${names(staying)}`);
+      world.report(
+        `Node ${node}: the drain deadline ${deadline.toISOString()} has passed; these pods go with it: ${names(staying)}`,
+      );
       return;
     }
     const refused: Pod[] = [];
@@ -58,7 +60,11 @@ export async function drain(world: DrainWorld, node: string, deadline: Date, sig
         ? `Draining node ${node} until ${deadline.toISOString()}: a PodDisruptionBudget holds ${names(refused)}`
         : `Draining node ${node} until ${deadline.toISOString()}: waiting for ${names(staying)} to end`,
     );
-    await world.podsChanged(node, refused.length > 0 ? EVICTION_RETRY_MS : Math.max(100, +deadline - +world.now()), signal);
+    await world.podsChanged(
+      node,
+      refused.length > 0 ? EVICTION_RETRY_MS : Math.max(100, +deadline - +world.now()),
+      signal,
+    );
   }
   signal.throwIfAborted();
 }

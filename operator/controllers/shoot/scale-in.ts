@@ -1,6 +1,6 @@
+import type { Machine } from '../../../providers/contract.ts';
 import { ANNOTATIONS } from '../../api/group.ts';
 import { conditionIsTrue, type Node, type Pod } from '../../kube/resources.ts';
-import type { Machine } from '../../../providers/contract.ts';
 
 /** What scaling one pool in comes to. */
 export interface PoolScaleIn {

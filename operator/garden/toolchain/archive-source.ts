@@ -86,7 +86,9 @@ export async function fetchArchive(
   }
   const names = bundleOf(name);
   const members = names.map((other) => archiveFor(other).member!);
-  await promisify(execFile)('tar', ['-xzf', download, '-C', options.workFolder, ...members], { signal: options.signal });
+  await promisify(execFile)('tar', ['-xzf', download, '-C', options.workFolder, ...members], {
+    signal: options.signal,
+  });
   for (const [i, other] of names.entries()) await cache.install(other, join(options.workFolder, members[i]!));
 }
 

@@ -50,12 +50,16 @@ export class Batcher<Job> {
     if (this.#isRunning) return;
     this.#isRunning = true;
     while (this.#pending.length > 0) {
-      const chosen = new Set(this.#take(this.pending));
-      const batch = this.#pending.filter(({ job }) => chosen.has(job));
+      const jobs = this.#take(this.pending);
+      const batch = this.#pending.filter(({ job }) => jobs.includes(job));
       for (const entry of batch) this.#pending.splice(this.#pending.indexOf(entry), 1);
-      await this.#run(batch.map(({ job }) => job)).then(
-        () => batch.forEach(({ resolve }) => resolve()),
-        (error: unknown) => batch.forEach(({ reject }) => reject(error)),
+      await this.#run(jobs).then(
+        () => {
+          for (const { resolve } of batch) resolve();
+        },
+        (error: unknown) => {
+          for (const { reject } of batch) reject(error);
+        },
       );
     }
     this.#isRunning = false;

@@ -32,7 +32,6 @@ export async function isExecutable(file: string): Promise<boolean> {
  */
 export class ToolCache {
   readonly dir: string;
-  #swept: Promise<void> | undefined;
 
   constructor(dir: string) {
     this.dir = dir;
@@ -53,10 +52,9 @@ export class ToolCache {
     return join(this.dir, '.locks', `${name}.lock`);
   }
 
-  /** A new folder for work in progress on the cache's own file system. Removed by the caller, or by a later process. */
+  /** A new folder for work in progress on the cache's own file system. Removed by the caller, or after its death by whoever asks next. */
   async workFolder(): Promise<string> {
-    this.#swept ??= this.#sweep();
-    await this.#swept;
+    await this.#sweep();
     const { pid, started } = await ownIdentity();
     const process = `${pid}-${encodeURIComponent(started)}`;
     const folder = join(this.dir, '.work', process, randomBytes(4).toString('hex'));

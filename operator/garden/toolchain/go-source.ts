@@ -11,7 +11,13 @@ const KEPT_LINES = 12;
 
 /** The go command, or undefined. */
 export async function findGo(searchPath = process.env.PATH ?? ''): Promise<string | undefined> {
-  const candidates = [...searchPath.split(':').filter(Boolean).map((folder) => join(folder, 'go')), ...MORE_GO];
+  const candidates = [
+    ...searchPath
+      .split(':')
+      .filter(Boolean)
+      .map((folder) => join(folder, 'go')),
+    ...MORE_GO,
+  ];
   for (const candidate of candidates) if (await isExecutable(candidate)) return candidate;
   return undefined;
 }
@@ -19,7 +25,6 @@ export async function findGo(searchPath = process.env.PATH ?? ''): Promise<strin
 const environment = (): NodeJS.ProcessEnv => ({
   ...process.env,
   CGO_ENABLED: '0',
-  GOOS: 'linux',
   GOWORK: 'off',
   // Replaces what a person may have set: nothing but the committed go.mod and go.sum decides what is built.
   GOFLAGS: '-mod=readonly -buildvcs=false',

@@ -7,6 +7,9 @@ import { isFitting } from './version.ts';
 
 /** Folders that a root's tools are in, and that a person's PATH often lacks. */
 const MORE_FOLDERS = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'];
+/** The reason when there is no file of the name anywhere. */
+export const NOT_INSTALLED = 'not installed';
+
 const PATIENCE_MS = 5_000;
 
 /** Everything that a program writes when asked for its version; empty when it cannot be run. */
@@ -29,7 +32,10 @@ export async function findOnPath(
   searchPath = process.env.PATH ?? '',
 ): Promise<{ file: string } | { reason: string }> {
   const tool = TOOLS[name];
-  const folders = tool.folders ?? [...searchPath.split(':').filter((folder) => folder.startsWith('/')), ...MORE_FOLDERS];
+  const folders = tool.folders ?? [
+    ...searchPath.split(':').filter((folder) => folder.startsWith('/')),
+    ...MORE_FOLDERS,
+  ];
   const reasons: string[] = [];
   for (const folder of new Set(folders)) {
     const file = join(folder, name);
@@ -52,7 +58,7 @@ export async function findOnPath(
     }
     return { file };
   }
-  return { reason: reasons.join('; ') || 'not installed' };
+  return { reason: reasons.join('; ') || NOT_INSTALLED };
 }
 
 async function companionsMissing(name: ToolName, folder: string): Promise<ToolName[]> {

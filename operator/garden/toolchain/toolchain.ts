@@ -9,7 +9,7 @@ import { dependencies, findGo, goBuild } from './go-source.ts';
 import { withLock } from './lock.ts';
 import { Network } from './network.ts';
 import { installPackages, whyNoPackages } from './package-source.ts';
-import { findOnPath, wanted } from './path-source.ts';
+import { findOnPath, NOT_INSTALLED, wanted } from './path-source.ts';
 import { estimateRemaining, learnedSpeed, type ProgressEvent, type Source, type Work } from './progress.ts';
 import { bundleOf, cacheFolder, TOOL_NAMES, TOOLS, type ToolName } from './tools.ts';
 
@@ -167,7 +167,7 @@ export class Toolchain {
         this.#signal?.throwIfAborted();
         const reason = reasonOf(error);
         reasons.push(`${SOURCE_WORDS[source]}: ${reason}`);
-        this.#emit({ tool: name, phase: 'skipped', source, detail: reason });
+        if (reason !== NOT_INSTALLED) this.#emit({ tool: name, phase: 'skipped', source, detail: reason });
         const level = source === 'path' ? 'debug' : 'info';
         this.#log[level]({ tool: name, source, reason }, 'source does not serve');
         return undefined;

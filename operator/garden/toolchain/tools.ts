@@ -133,7 +133,9 @@ const cniPlugin = (name: string): Tool => {
 
 /** Our own program: its version carries a digest of the source, so that a changed source is built again. */
 const own = (name: string, version: string): Tool => {
-  const digest = createHash('sha256').update(readFileSync(join(GO_MODULES, name, 'main.go'))).digest('hex');
+  const digest = createHash('sha256')
+    .update(readFileSync(join(GO_MODULES, name, 'main.go')))
+    .digest('hex');
   return {
     version: `${version}-${digest.slice(0, 8)}`,
     accepts: 'any',
@@ -144,11 +146,16 @@ const own = (name: string, version: string): Tool => {
   };
 };
 
-const packaged = (name: string, pkg: string): Tool => ({ version: 'any', accepts: 'any', package: pkg });
+const packaged = (pkg: string): Tool => ({ version: 'any', accepts: 'any', package: pkg });
 
 /** Every tool, in the order in which the first garden needs them: builds are done in this order. */
 const table = {
-  etcd: etcd('etcd', 'go.etcd.io/etcd/server/v3', { args: ['--version'], pattern: /^etcd Version: (\d+\.\d+\.\d+)/m }, 30),
+  etcd: etcd(
+    'etcd',
+    'go.etcd.io/etcd/server/v3',
+    { args: ['--version'], pattern: /^etcd Version: (\d+\.\d+\.\d+)/m },
+    30,
+  ),
   'kube-apiserver': kubernetes('kube-apiserver', 'kube-apiserver', 210),
   pause: own('pause', '3.10.1'),
   'kube-controller-manager': kubernetes('kube-controller-manager', 'kubernetes', 55),
@@ -195,7 +202,12 @@ const table = {
       weight: 70,
     },
   },
-  etcdctl: etcd('etcdctl', 'go.etcd.io/etcd/etcdctl/v3', { args: ['version'], pattern: /^etcdctl version: (\d+\.\d+\.\d+)/m }, 7),
+  etcdctl: etcd(
+    'etcdctl',
+    'go.etcd.io/etcd/etcdctl/v3',
+    { args: ['version'], pattern: /^etcdctl version: (\d+\.\d+\.\d+)/m },
+    7,
+  ),
   echo: own('echo', '1'),
   containerd: containerd('containerd', { args: ['--version'], pattern: / v?(\d+\.\d+\.\d+)/ }),
   'containerd-shim-runc-v2': containerd('containerd-shim-runc-v2'),
@@ -219,14 +231,14 @@ const table = {
   ptp: cniPlugin('ptp'),
   loopback: cniPlugin('loopback'),
   portmap: cniPlugin('portmap'),
-  iptables: packaged('iptables', 'iptables'),
-  conntrack: packaged('conntrack', 'conntrack'),
-  ipset: packaged('ipset', 'ipset'),
-  ip: packaged('ip', 'iproute2'),
-  mount: packaged('mount', 'mount'),
-  umount: packaged('umount', 'mount'),
-  unshare: packaged('unshare', 'util-linux'),
-  nsenter: packaged('nsenter', 'util-linux'),
+  iptables: packaged('iptables'),
+  conntrack: packaged('conntrack'),
+  ipset: packaged('ipset'),
+  ip: packaged('iproute2'),
+  mount: packaged('mount'),
+  umount: packaged('mount'),
+  unshare: packaged('util-linux'),
+  nsenter: packaged('util-linux'),
 } satisfies Record<string, Tool>;
 
 export type ToolName = keyof typeof table;

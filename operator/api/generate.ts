@@ -1,0 +1,51 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { dump } from 'js-yaml';
+import { crd } from './crd.ts';
+import { KINDS } from './index.ts';
+import { clusterRole, deletionProtection, gardenRules, seedRules } from './install.ts';
+import { referencePage } from './reference.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const NOTICE = '# Generated from operator/api by `npm run generate`. Do not edit.\n';
+
+const yaml = (...objects: unknown[]): string =>
+  NOTICE + objects.map((object) => dump(object, { lineWidth: 120, noRefs: true })).join('---\n');
+
+/** Every generated file: path from the root of the repository -> its text. */
+export function generatedFiles(): Map<string, string> {
+  const files = new Map<string, string>();
+  for (const kind of KINDS) {
+    const definition = crd(kind);
+    files.set(`charts/coppice/crds/${kind.plural}.yaml`, yaml(definition));
+    files.set(`docs/reference/${kind.plural}.md`, referencePage(kind, definition));
+  }
+  files.set('charts/coppice/templates/deletion-protection.yaml', yaml(...deletionProtection()));
+  files.set(
+    'charts/coppice/templates/clusterroles.yaml',
+    yaml(clusterRole('coppice-operator', gardenRules()), clusterRole('coppice-seed', seedRules())),
+  );
+  return files;
+}
+
+/** Paths of generated files that are missing or differ from what the schemas say now. */
+export async function staleFiles(root: string = ROOT): Promise<string[]> {
+  const stale: string[] = [];
+  for (const [path, text] of generatedFiles()) {
+    const there = await readFile(join(root, path), 'utf8').catch(() => undefined);
+    if (there !== text) stale.push(path);
+  }
+  return stale;
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const stale = await staleFiles();
+  const files = generatedFiles();
+  for (const path of stale) {
+    await mkdir(dirname(join(ROOT, path)), { recursive: true });
+    await writeFile(join(ROOT, path), files.get(path)!);
+    console.log(`wrote ${path}`);
+  }
+  console.log(`${files.size} generated files, ${stale.length} changed`);
+}

@@ -1,0 +1,156 @@
+import { crds } from './crd.ts';
+import { ANNOTATIONS, GROUP, VERSION } from './group.ts';
+import type { KubeObject } from './meta.ts';
+
+/** The user (and the name of the ClusterRole) that the operator of an embedded garden has. */
+export const OPERATOR_USER = 'coppice:operator';
+
+interface PolicyRule {
+  apiGroups: string[];
+  resources: string[];
+  verbs: string[];
+  resourceNames?: string[];
+}
+
+const READ = ['get', 'list', 'watch'];
+const WRITE = ['create', 'update', 'patch', 'delete'];
+const RBAC = 'rbac.authorization.k8s.io/v1';
+
+/** What the operator may do in the garden. */
+export function gardenRules(): PolicyRule[] {
+  return [
+    {
+      apiGroups: [GROUP],
+      resources: ['workerclusters', 'seeds', 'cloudprofiles'],
+      verbs: [...READ, 'update', 'patch'],
+    },
+    // Shoots are made for WorkerClusters, and go with them.
+    { apiGroups: [GROUP], resources: ['shoots'], verbs: [...READ, ...WRITE] },
+    {
+      apiGroups: [GROUP],
+      resources: ['workerclusters', 'shoots', 'seeds', 'cloudprofiles'].flatMap((kind) => [
+        `${kind}/status`,
+        `${kind}/finalizers`,
+      ]),
+      verbs: ['get', 'update', 'patch'],
+    },
+    { apiGroups: [''], resources: ['secrets'], verbs: [...READ, ...WRITE] },
+    { apiGroups: ['', 'events.k8s.io'], resources: ['events'], verbs: ['create', 'patch', 'update'] },
+    { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: [...READ, ...WRITE] },
+  ];
+}
+
+/** What the operator may do in a seed: everything there is to a hosted control plane and its machines, and no more. */
+export function seedRules(): PolicyRule[] {
+  return [
+    { apiGroups: [''], resources: ['namespaces'], verbs: [...READ, ...WRITE] },
+    {
+      apiGroups: [''],
+      resources: ['secrets', 'configmaps', 'services', 'persistentvolumeclaims', 'serviceaccounts'],
+      verbs: [...READ, ...WRITE, 'deletecollection'],
+    },
+    { apiGroups: [''], resources: ['pods'], verbs: [...READ, ...WRITE, 'deletecollection'] },
+    { apiGroups: [''], resources: ['pods/status'], verbs: ['get', 'patch'] },
+    { apiGroups: [''], resources: ['pods/eviction'], verbs: ['create'] },
+    { apiGroups: [''], resources: ['pods/log'], verbs: ['get'] },
+    { apiGroups: [''], resources: ['nodes', 'persistentvolumes'], verbs: READ },
+    { apiGroups: [''], resources: ['events'], verbs: [...READ, 'create', 'patch', 'update'] },
+    {
+      apiGroups: ['apps'],
+      resources: ['deployments', 'statefulsets'],
+      verbs: [...READ, ...WRITE, 'deletecollection'],
+    },
+    { apiGroups: ['apps'], resources: ['deployments/scale', 'statefulsets/scale'], verbs: ['get', 'update', 'patch'] },
+    { apiGroups: ['apps'], resources: ['replicasets', 'controllerrevisions'], verbs: READ },
+    { apiGroups: ['policy'], resources: ['poddisruptionbudgets'], verbs: [...READ, ...WRITE] },
+    { apiGroups: ['networking.k8s.io'], resources: ['networkpolicies'], verbs: [...READ, ...WRITE] },
+    { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: [...READ, ...WRITE] },
+    { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: [...READ, ...WRITE] },
+  ];
+}
+
+/** A ClusterRole. */
+export const clusterRole = (name: string, rules: PolicyRule[]): KubeObject => ({
+  apiVersion: RBAC,
+  kind: 'ClusterRole',
+  metadata: { name },
+  rules,
+});
+
+const bindToUser = (name: string, user: string): KubeObject => ({
+  apiVersion: RBAC,
+  kind: 'ClusterRoleBinding',
+  metadata: { name },
+  roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
+  subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: user }],
+});
+
+const POLICY = `deletion-protection.${GROUP}`;
+
+/** Refuses to delete what is protected. No webhook server is needed for that. */
+export function deletionProtection(): KubeObject[] {
+  const annotation = `'${ANNOTATIONS.deletionProtection}'`;
+  return [
+    {
+      apiVersion: 'admissionregistration.k8s.io/v1',
+      kind: 'ValidatingAdmissionPolicy',
+      metadata: { name: POLICY },
+      spec: {
+        failurePolicy: 'Fail',
+        matchConstraints: {
+          resourceRules: [
+            { apiGroups: [GROUP], apiVersions: [VERSION], operations: ['DELETE'], resources: ['*'], scope: '*' },
+          ],
+        },
+        variables: [
+          {
+            name: 'bySpec',
+            expression:
+              'has(oldObject.spec) && has(oldObject.spec.deletionProtection) && oldObject.spec.deletionProtection == true',
+          },
+          {
+            name: 'byAnnotation',
+            expression: `has(oldObject.metadata.annotations) && ${annotation} in oldObject.metadata.annotations && oldObject.metadata.annotations[${annotation}] == 'true'`,
+          },
+        ],
+        validations: [
+          {
+            expression: '!variables.bySpec',
+            messageExpression:
+              "oldObject.kind + ' ' + oldObject.metadata.name + ' is protected from deletion: set spec.deletionProtection to false first'",
+            message: 'protected from deletion: set spec.deletionProtection to false first',
+            reason: 'Forbidden',
+          },
+          {
+            expression: '!variables.byAnnotation',
+            messageExpression: `oldObject.kind + ' ' + oldObject.metadata.name + ' is protected from deletion: remove the annotation ${ANNOTATIONS.deletionProtection} first'`,
+            message: `protected from deletion: remove the annotation ${ANNOTATIONS.deletionProtection} first`,
+            reason: 'Forbidden',
+          },
+        ],
+      },
+    },
+    {
+      apiVersion: 'admissionregistration.k8s.io/v1',
+      kind: 'ValidatingAdmissionPolicyBinding',
+      metadata: { name: POLICY },
+      spec: { policyName: POLICY, validationActions: ['Deny'] },
+    },
+  ];
+}
+
+/**
+ * Everything that an API server needs to be an embedded garden, in the order to apply it: CRDs, deletion protection, and
+ * the rights of the operator (user OPERATOR_USER) in the garden and, because it is its own seed, in the seed.
+ */
+export function installManifests(): KubeObject[] {
+  const seedRole = `${OPERATOR_USER}:seed`;
+  return [
+    ...crds(),
+    ...deletionProtection(),
+    clusterRole(OPERATOR_USER, gardenRules()),
+    bindToUser(OPERATOR_USER, OPERATOR_USER),
+    clusterRole(seedRole, seedRules()),
+    bindToUser(seedRole, OPERATOR_USER),
+  ];
+}

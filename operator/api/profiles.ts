@@ -1,0 +1,21 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { load } from 'js-yaml';
+import type { CloudProfile } from './cloudprofile.ts';
+
+const DIRECTORY = fileURLToPath(new URL('../../profiles', import.meta.url));
+
+/** The CloudProfiles that come with Coppice (`profiles/*.yaml`), by name. Throws when a file cannot be read. */
+export async function profileManifests(directory: string = DIRECTORY): Promise<CloudProfile[]> {
+  const files = (await readdir(directory)).filter((file) => file.endsWith('.yaml')).sort();
+  return Promise.all(files.map(async (file) => load(await readFile(`${directory}/${file}`, 'utf8')) as CloudProfile));
+}
+
+/**
+ * The profile bound to the simulated provider: what an embedded garden does with a cloud's profile while there are no
+ * credentials for that cloud.
+ */
+export const simulated = (profile: CloudProfile): CloudProfile => ({
+  ...profile,
+  spec: { ...profile.spec, provider: 'simulated' },
+});

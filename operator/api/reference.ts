@@ -1,0 +1,67 @@
+import type { Schema } from './crd.ts';
+import { API_VERSION } from './group.ts';
+import type { KubeObject } from './meta.ts';
+import type { KindDefinition, Rule } from './schema.ts';
+
+const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ');
+
+function typeOf(schema: Schema): string {
+  if (schema['x-kubernetes-int-or-string']) return 'integer or string';
+  if (schema['x-kubernetes-preserve-unknown-fields']) return 'any object';
+  if (schema.enum) return schema.enum.map((value) => `\`${String(value)}\``).join(', ');
+  if (schema.items) return `list of ${typeOf(schema.items)}`;
+  if (typeof schema.additionalProperties === 'object') return `map to ${typeOf(schema.additionalProperties)}`;
+  const limits = [
+    schema.minimum !== undefined && schema.minimum !== 0 ? `from ${schema.minimum}` : '',
+    schema.maximum !== undefined ? `up to ${schema.maximum}` : '',
+  ].filter(Boolean);
+  const type = schema.format && !schema.format.startsWith('int') ? schema.format : (schema.type ?? 'any');
+  return [type, ...limits].join(' ');
+}
+
+function rows(schema: Schema, path: string): string[] {
+  const required = new Set(schema.required);
+  return Object.entries(schema.properties ?? {}).flatMap(([field, inner]) => {
+    const here = `${path}.${field}`;
+    const notes = [
+      inner.description ?? '',
+      required.has(field) ? '**Required.**' : '',
+      inner.default !== undefined && typeof inner.default !== 'object'
+        ? `Default: \`${JSON.stringify(inner.default)}\`.`
+        : '',
+    ].filter(Boolean);
+    const row = `| \`${here}\` | ${cell(typeOf(inner))} | ${cell(notes.join(' '))} |`;
+    return [row, ...rows(inner, here), ...(inner.items ? rows(inner.items, `${here}[]`) : [])];
+  });
+}
+
+function messages(schema: Schema): string[] {
+  const own = ((schema['x-kubernetes-validations'] as Rule[] | undefined) ?? []).map(
+    (rule) => rule.message ?? rule.rule,
+  );
+  const inner = [...Object.values(schema.properties ?? {}), ...(schema.items ? [schema.items] : [])];
+  return [...own, ...inner.flatMap(messages)];
+}
+
+const table = (schema: Schema, path: string): string =>
+  ['| field | type | meaning |', '|---|---|---|', ...rows(schema, path)].join('\n');
+
+/** The reference page (Markdown) of a kind, from its CRD. */
+export function referencePage(kind: KindDefinition, crd: KubeObject): string {
+  const schema = crd.spec.versions[0].schema.openAPIV3Schema as Schema;
+  const rules = [...new Set(messages(schema))];
+  return [
+    `<!-- Generated from operator/api by \`npm run generate\`. Do not edit. -->`,
+    `# ${kind.kind}`,
+    `\`apiVersion: ${API_VERSION}\`, \`kind: ${kind.kind}\`, ${kind.scope === 'Namespaced' ? 'in a namespace' : 'cluster-wide'}; \`kubectl get ${[kind.plural, ...kind.shortNames].join('`, `')}\`.`,
+    kind.description,
+    '## spec',
+    table(schema.properties!.spec!, 'spec'),
+    ...(rules.length > 0 ? ['## Refused at apply time', rules.map((message) => `- ${message}`).join('\n')] : []),
+    '## status',
+    table(schema.properties!.status!, 'status'),
+    '',
+  ]
+    .join('\n\n')
+    .replace(/\n+$/, '\n');
+}

@@ -1,0 +1,41 @@
+import { NAMESPACES } from '../../kube/resources.ts';
+import { COMMANDS, GLOBAL_OPTIONS } from '../commands.ts';
+import { completionsFor } from '../completion.ts';
+import { connect } from '../connect.ts';
+import { type Context, Options } from '../context.ts';
+import { parse } from '../parse.ts';
+
+/** Longer than this and the person has typed it themselves. */
+const PATIENCE_MS = 1500;
+
+/** `coppice __complete -- WORD...`: what could stand in place of the last word, one a line. Never fails. */
+export async function run(context: Context): Promise<undefined> {
+  const { positionals, terminal } = context;
+  const wanted = completionsFor(positionals, COMMANDS, GLOBAL_OPTIONS);
+  if (wanted.what === 'files') {
+    terminal.print(':files');
+    return;
+  }
+  const words = 'words' in wanted ? [...wanted.words] : [];
+  if (wanted.what !== 'words') {
+    try {
+      const options = optionsTyped(positionals);
+      const { client, namespace } = await connect({ options, env: context.env });
+      const resource = wanted.what === 'namespaces' ? NAMESPACES : wanted.kind.resource;
+      const signal = AbortSignal.any([context.signal, AbortSignal.timeout(PATIENCE_MS)]);
+      const list = await client.list(resource, { namespace: resource.namespaced ? namespace : undefined, signal });
+      words.push(...list.items.map((object) => object.metadata.name));
+    } catch {
+      // Completion that complains is worse than none.
+    }
+  }
+  if (words.length > 0) terminal.print(...words);
+}
+
+function optionsTyped(words: readonly string[]): Options {
+  try {
+    return new Options(parse(words.slice(0, -1), COMMANDS, GLOBAL_OPTIONS).options);
+  } catch {
+    return new Options({});
+  }
+}

@@ -1,0 +1,103 @@
+import type { WorkerCluster } from '../../api/workercluster.ts';
+import { type Connection, connect } from '../connect.ts';
+import { type Context, Options } from '../context.ts';
+import { stopGarden, untilInterrupted, withGarden } from '../foreground.ts';
+import { openGarden } from '../garden.ts';
+import { howToCallCoppice, howToCallKubectl, personsFolder, projectFile, quote, shownPath } from '../invocation.ts';
+import { WORKER_CLUSTER } from '../kinds.ts';
+import { waitForCluster } from '../waiting.ts';
+import { applyObject, readManifests } from './apply.ts';
+import { tableOf } from './get.ts';
+import { contextName } from './kubeconfig.ts';
+
+/** `coppice start`, which is what `npm start` runs. */
+export async function run(context: Context): Promise<undefined> {
+  const { options, terminal, signal, env } = context;
+  const files = options.list('filename');
+  const manifests = await readManifests(files.length > 0 ? files : [projectFile('examples', 'local.yaml')]);
+  const garden = await openGarden(env, options.text('seed-kubeconfig'));
+
+  await withGarden(garden, context, async () => {
+    // The garden's own API server, whatever kubeconfig the person has set for other commands.
+    const connection = await connect({
+      options: new Options(namespaceOnly(options)),
+      env: { ...env, COPPICE_KUBECONFIG: '' },
+    });
+    const clusters: WorkerCluster[] = [];
+    for (const { object } of manifests) {
+      const { applied, action } = await applyObject(connection.client, object, connection.namespace, { signal });
+      terminal.note(`${object.kind} ${object.metadata.name} ${action}.`);
+      if (applied.kind === WORKER_CLUSTER.resource.kind) clusters.push(applied as WorkerCluster);
+    }
+    const ready: WorkerCluster[] = [];
+    for (const { metadata } of clusters) {
+      const here: Connection = { ...connection, namespace: metadata.namespace ?? connection.namespace };
+      const timeoutMs = options.number('timeout');
+      const cluster = await waitForCluster(here, context, {
+        name: metadata.name,
+        goal: 'Ready',
+        mayAppear: true,
+        timeoutMs,
+      });
+      if (cluster !== undefined) ready.push(cluster);
+    }
+    const table = { wide: false, everywhere: false, now: Date.now(), paint: terminal.paint };
+    if (ready.length > 0) {
+      const width = terminal.width === undefined ? {} : { width: terminal.width };
+      terminal.print('', ...tableOf(WORKER_CLUSTER, ready, { ...table, ...width }));
+      terminal.print(
+        '',
+        ...nextSteps({
+          cluster: ready[0]!,
+          coppice: howToCallCoppice(env),
+          kubectl: await howToCallKubectl(env),
+          example: quote(shownPath(projectFile('examples', 'demo-worker-cluster.yaml'), personsFolder(env))),
+        }),
+      );
+    }
+    await connection.client.close();
+  });
+
+  if (options.flag('detach')) {
+    terminal.note('', `The garden goes on in the background. "${howToCallCoppice(env)} down" takes all of it away.`);
+    return;
+  }
+  terminal.note('', 'Ctrl-C stops the garden and keeps its state.');
+  await untilInterrupted(signal);
+  await stopGarden(garden, context);
+}
+
+export interface NextSteps {
+  cluster: WorkerCluster;
+  /** How to call the two programs so that a line works as printed. */
+  coppice: string;
+  kubectl: string;
+  /** The path of the second example. */
+  example: string;
+}
+
+/** What to do once a cluster is Ready. Every line works as printed, in the order they stand. */
+export function nextSteps({ cluster, coppice, kubectl, example }: NextSteps): string[] {
+  const { name, namespace = 'default' } = cluster.metadata;
+  const where = namespace === 'default' ? '' : ` -n ${namespace}`;
+  const nodes = (cluster.spec.dataPlaneNodes ?? cluster.status?.nodes?.desired ?? 0) + 1;
+  const context = contextName(namespace, name);
+  const steps: [string, string][] = [
+    [`${coppice} kubeconfig ${name}${where} --merge`, 'add it to your kubeconfig'],
+    [`${kubectl} --context ${context} get nodes`, 'its nodes'],
+    [`${kubectl} --context ${context} get pods -A`, 'what runs on it'],
+    [`${coppice} describe ${name}${where}`, 'its parts, and how each is'],
+    [`${coppice} scale ${name}${where} --nodes ${nodes}`, 'one node more'],
+    [`${coppice} apply -f ${example}`, 'a cluster of 3 + 20 nodes at a simulated cloud'],
+    [`${coppice} kubeconfig --garden --merge`, 'the garden itself, for kubectl'],
+    [`${kubectl} --context coppice/garden get workerclusters -A`, 'clusters are objects like any other'],
+    [`${coppice} delete ${name}${where} --wait`, 'and it is gone'],
+  ];
+  const width = Math.max(...steps.map(([command]) => command.length));
+  return ['What to do next:', ...steps.map(([command, why]) => `  ${command.padEnd(width)}  # ${why}`)];
+}
+
+function namespaceOnly(options: Options): Record<string, string> {
+  const namespace = options.text('namespace');
+  return namespace === undefined ? {} : { namespace };
+}

@@ -1,0 +1,87 @@
+import type { KubeObject } from '../../api/meta.ts';
+import { isReady } from '../clusterview.ts';
+import { connect } from '../connect.ts';
+import type { Context } from '../context.ts';
+import { EXIT, explain } from '../errors.ts';
+import { type GardenReport, openGarden } from '../garden.ts';
+import { SEED, WORKER_CLUSTER } from '../kinds.ts';
+import { printObject } from '../output.ts';
+import { type Cell, renderTable } from '../render/table.ts';
+import { cell } from '../render/text.ts';
+import { tableOf } from './get.ts';
+
+const PEEK_MS = 5000;
+
+/** `coppice status`: exit code 0 when the garden runs and its parts are healthy. */
+export async function run(context: Context): Promise<number> {
+  const { options, terminal, env, signal, program } = context;
+  const garden = await openGarden(env);
+  const report = await garden.status();
+  const healthy = report.running && (report.components ?? []).every((component) => isHealthy(component.state));
+
+  let seeds: KubeObject[] = [];
+  let clusters: KubeObject[] = [];
+  let trouble = '';
+  if (report.running) {
+    try {
+      const { client } = await connect(context);
+      const peek = AbortSignal.any([signal, AbortSignal.timeout(PEEK_MS)]);
+      const lists = [SEED, WORKER_CLUSTER].map(({ resource }) => client.list(resource, { signal: peek }));
+      [seeds, clusters] = (await Promise.all(lists)).map((list) => list.items) as [KubeObject[], KubeObject[]];
+    } catch (error) {
+      signal.throwIfAborted();
+      trouble = explain(error).message;
+    }
+  }
+  const ok = healthy && trouble === '' && seeds.every(isReady);
+
+  const format = options.text('output');
+  if (format === 'json' || format === 'yaml') {
+    const brief = (objects: KubeObject[]) =>
+      objects.map((object) => ({
+        name: object.metadata.name,
+        ...(object.metadata.namespace && { namespace: object.metadata.namespace }),
+        ready: isReady(object),
+      }));
+    await printObject(terminal, format, {
+      ...report,
+      healthy: ok,
+      seeds: brief(seeds),
+      workerClusters: brief(clusters),
+      trouble,
+    });
+    return ok ? EXIT.ok : EXIT.failed;
+  }
+
+  const table = {
+    wide: false,
+    everywhere: true,
+    now: Date.now(),
+    paint: terminal.paint,
+    ...(terminal.width === undefined ? {} : { width: terminal.width }),
+  };
+  terminal.print(report.running ? 'The garden is up.' : `The garden is not running; "${program} up" starts it.`);
+  const components = componentRows(report);
+  if (components.length > 0)
+    terminal.print('', ...renderTable(['PART', 'STATE', 'PID', 'RESTARTS', 'MESSAGE'], components, table));
+  if (seeds.length > 0) terminal.print('', ...tableOf(SEED, seeds, table));
+  if (clusters.length > 0) terminal.print('', ...tableOf(WORKER_CLUSTER, clusters, table));
+  else if (report.running && trouble === '') terminal.print('', 'There is no cluster yet.');
+  if (trouble !== '') terminal.note(`${terminal.notePaint('bad', 'error:')} ${trouble}`);
+  return ok ? EXIT.ok : EXIT.failed;
+}
+
+/** Whether a part of the garden is as it should be. */
+export function isHealthy(state: string): boolean {
+  return /^(running|ready|healthy|up)$/i.test(state);
+}
+
+function componentRows(report: GardenReport): (Cell | string)[][] {
+  return (report.components ?? []).map(({ name, state, pid, restarts, message }) => [
+    name,
+    { text: cell(state), tone: isHealthy(state) ? 'good' : 'bad' },
+    cell(pid),
+    cell(restarts ?? 0),
+    cell(message),
+  ]);
+}

@@ -1,0 +1,101 @@
+import { oneLine } from './errors.ts';
+import type { GardenProgress } from './garden.ts';
+import { type Progress, progressLine } from './render/progress.ts';
+import { type Paint, plain } from './render/text.ts';
+import type { Terminal } from './terminal.ts';
+import { logLine } from './waiting.ts';
+
+interface Stage {
+  key: string;
+  event: GardenProgress;
+  startedMs: number;
+  endedMs?: number;
+}
+
+/**
+ * The stages of bringing up a garden as lines: one a stage, one a tool. A stage counts as done when a later one has
+ * begun or its fraction is 1; tools are built while stages go on, so they end by their fraction only.
+ */
+export class GardenStages {
+  readonly #stages: Stage[] = [];
+
+  /** Takes an event in; `nowMs` is the time since the start. Returns the log line when it says something new. */
+  record(event: GardenProgress, nowMs: number): string | undefined {
+    const key = event.tool === undefined ? event.stage : `${event.stage}/${event.tool}`;
+    let stage = this.#stages.find((candidate) => candidate.key === key);
+    const before = stage?.event;
+    if (stage === undefined) {
+      if (event.tool === undefined) this.#closeStages(nowMs);
+      stage = { key, event, startedMs: nowMs };
+      this.#stages.push(stage);
+    }
+    stage.event = event;
+    if (event.fraction !== undefined && event.fraction >= 1) stage.endedMs ??= nowMs;
+    else delete stage.endedMs;
+    const news = before === undefined || before.message !== event.message;
+    return news ? logText(event) : undefined;
+  }
+
+  finish(nowMs: number): void {
+    for (const stage of this.#stages) stage.endedMs ??= nowMs;
+  }
+
+  /** `failed` marks what was still going on. */
+  lines(nowMs: number, width: number, paint: Paint = plain, failed = false): string[] {
+    return this.#stages.map(({ event, startedMs, endedMs }) => {
+      const state: Progress['state'] = endedMs !== undefined ? 'done' : failed ? 'failed' : 'busy';
+      return progressLine(
+        {
+          label: event.tool ?? event.stage,
+          message: oneLine(event.message),
+          elapsedMs: (endedMs ?? nowMs) - startedMs,
+          state,
+          ...(event.fraction === undefined ? {} : { fraction: event.fraction }),
+          ...(event.remainingSeconds === undefined ? {} : { remainingSeconds: event.remainingSeconds }),
+        },
+        width,
+        paint,
+      );
+    });
+  }
+
+  #closeStages(nowMs: number): void {
+    for (const stage of this.#stages) if (stage.event.tool === undefined) stage.endedMs ??= nowMs;
+  }
+}
+
+function logText({ stage, tool, message }: GardenProgress): string {
+  return `${tool === undefined ? stage : `${stage} ${tool}`}: ${oneLine(message)}`;
+}
+
+const FRAME_MS = 120;
+
+/** Runs work that reports progress, and shows it: redrawn on a terminal, line by line elsewhere. */
+export async function showProgress<T>(
+  terminal: Terminal,
+  work: (onProgress: (event: GardenProgress) => void) => Promise<T>,
+): Promise<T> {
+  const region = terminal.live();
+  const stages = new GardenStages();
+  const started = Date.now();
+  const elapsed = () => Date.now() - started;
+  const draw = (failed = false) => {
+    if (region.animated) region.update(stages.lines(elapsed(), region.width, terminal.notePaint, failed));
+  };
+  const timer = region.animated ? setInterval(draw, FRAME_MS) : undefined;
+  try {
+    const result = await work((event) => {
+      const line = stages.record(event, elapsed());
+      if (!region.animated && line !== undefined) logLine(region, line, elapsed());
+    });
+    stages.finish(elapsed());
+    draw();
+    return result;
+  } catch (error) {
+    draw(true);
+    throw error;
+  } finally {
+    clearInterval(timer);
+    region.finish();
+  }
+}

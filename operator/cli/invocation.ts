@@ -1,0 +1,62 @@
+import { accessSync, constants, realpathSync } from 'node:fs';
+import { delimiter, isAbsolute, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { ToolCache, toolsDirectory } from '../garden/toolchain/cache.ts';
+
+type Env = Record<string, string | undefined>;
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+
+/** A file of the project. */
+export const projectFile = (...parts: string[]): string => join(ROOT, ...parts);
+
+/** Where the person stands: npm changes the working directory and tells where it was called. */
+export const personsFolder = (env: Env): string => env.INIT_CWD || process.cwd();
+
+/** A path as the person would type it: relative when that is shorter. */
+export function shownPath(path: string, from: string): string {
+  const short = relative(from, path);
+  if (short === '') return '.';
+  return short.length < path.length && !isAbsolute(short) && !short.startsWith('../../..') ? short : path;
+}
+
+/** How to call coppice so that it works as printed: by its name where the PATH has it, else by its path. */
+export function howToCallCoppice(env: Env): string {
+  const wrapper = projectFile('bin', 'coppice');
+  const found = inPersonsPath('coppice', env);
+  if (found !== undefined && sameFile(found, wrapper)) return 'coppice';
+  const short = shownPath(wrapper, personsFolder(env));
+  return quote(short.includes('/') ? short : `./${short}`);
+}
+
+/** How to call kubectl: by its name where the PATH has one, else the one that Coppice brought along. */
+export async function howToCallKubectl(env: Env): Promise<string> {
+  if (inPersonsPath('kubectl', env) !== undefined) return 'kubectl';
+  const own = await new ToolCache(toolsDirectory(env)).find('kubectl');
+  return own === undefined ? 'kubectl' : quote(own);
+}
+
+function inPersonsPath(name: string, env: Env): string | undefined {
+  for (const folder of (env.PATH ?? '').split(delimiter)) {
+    // npm puts these in front for the commands it runs; the person's shell does not have them.
+    if (folder === '' || /node_modules\/(\.bin|npm|@npmcli)/.test(folder)) continue;
+    try {
+      const file = join(folder, name);
+      accessSync(file, constants.X_OK);
+      return file;
+    } catch {}
+  }
+  return undefined;
+}
+
+function sameFile(a: string, b: string): boolean {
+  try {
+    return realpathSync(a) === realpathSync(b);
+  } catch {
+    return false;
+  }
+}
+
+/** Safe to paste into a shell. */
+export const quote = (text: string): string =>
+  /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;

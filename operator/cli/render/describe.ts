@@ -1,0 +1,207 @@
+import type { Condition, KubeObject } from '../../api/meta.ts';
+import type { Shoot } from '../../api/shoot.ts';
+import type { WorkerCluster } from '../../api/workercluster.ts';
+import { activity, conditionOf, isReady, isSimulated, readiness, summary } from '../clusterview.ts';
+import { ageOf } from './age.ts';
+import type { Cell } from './table.ts';
+import { cell } from './text.ts';
+import type { TreeNode } from './tree.ts';
+
+/** One workload of a hosted control plane. */
+export interface ControlPlanePart {
+  /** `StatefulSet/etcd-main` */
+  name: string;
+  desired: number;
+  ready: number;
+  /** What is wrong with it, when something is. */
+  problem?: string;
+  since?: string;
+}
+
+/** One machine of a pool, and the node that it became. */
+export interface MachinePicture {
+  name: string;
+  pool: string;
+  ready: Condition['status'];
+  reason: string;
+  message: string;
+  since?: string | undefined;
+}
+
+/** Everything that `describe` shows, gathered. */
+export interface ClusterPicture {
+  cluster?: WorkerCluster | undefined;
+  shoot?: Shoot | undefined;
+  controlPlane: ControlPlanePart[];
+  machines: MachinePicture[];
+  /** What could not be seen, and why. */
+  gaps: string[];
+}
+
+export interface DescribeOptions {
+  /** Milliseconds since the epoch. */
+  now: number;
+  allConditions?: boolean;
+  grouping?: boolean;
+}
+
+export const TREE_HEADER = ['NAME', 'REPLICAS', 'READY', 'REASON', 'SINCE', 'MESSAGE'];
+
+/** Conditions for which True is the bad news. */
+const NEGATIVE =
+  /^(Simulated|Deleting|Paused|Degraded|.*(Problem|Pressure|Error|Failed|Ignored|NotActedOn|Unacted|Drift).*)$/;
+const GROUP_FROM = 4;
+const NAMES_SHOWN = 3;
+
+/** The tree of a cluster: WorkerCluster, Shoot, control plane, pools, machines. */
+export function describeTree(picture: ClusterPicture, options: DescribeOptions): TreeNode {
+  const { cluster, shoot } = picture;
+  const shootNode = shoot && objectNode(shoot, seedOf(shoot), partsOf(picture, options), options);
+  if (cluster === undefined) return shootNode ?? { cells: ['nothing'] };
+  return objectNode(cluster, undefined, shootNode ? [shootNode] : partsOf(picture, options), options);
+}
+
+/** The tree of an object of any kind: itself and its conditions. */
+export function objectTree(object: KubeObject, options: DescribeOptions): TreeNode {
+  return objectNode(object, undefined, [], options);
+}
+
+const seedOf = (shoot: Shoot): string | undefined => shoot.status?.seedName ?? shoot.spec.seedName;
+
+function objectNode(
+  object: KubeObject,
+  seed: string | undefined,
+  children: TreeNode[],
+  options: DescribeOptions,
+): TreeNode {
+  const ready = conditionOf(object, 'Ready');
+  const name: Cell = { text: `${object.kind}/${object.metadata.name}${seed ? ` (seed ${seed})` : ''}`, tone: 'strong' };
+  return {
+    cells: [
+      name,
+      '',
+      readyMark(readiness(object)),
+      cell(ready?.reason) || summary(object).text,
+      ageOf(ready?.lastTransitionTime ?? object.metadata.creationTimestamp, options.now),
+      isReady(object) ? '' : activity(object),
+    ],
+    children: [...conditionNodes(object, options), ...children],
+  };
+}
+
+function conditionNodes(object: KubeObject, { now, allConditions }: DescribeOptions): TreeNode[] {
+  const conditions = ((object.status as { conditions?: Condition[] } | undefined)?.conditions ?? []).filter(
+    ({ type }) => type !== 'Ready',
+  );
+  return conditions.flatMap((condition) => {
+    const { type, status, reason, message, lastTransitionTime } = condition;
+    const simulated = type === 'Simulated' && status === 'True';
+    const good = NEGATIVE.test(type) ? status === 'False' : status === 'True';
+    if (good && !allConditions) return [];
+    const tone = simulated ? 'loud' : good ? 'good' : status === 'Unknown' ? 'busy' : 'bad';
+    const label: Cell = { text: simulated ? 'SIMULATED' : type, tone };
+    const cells = [
+      label,
+      '',
+      { text: status, tone } as Cell,
+      cell(reason),
+      ageOf(lastTransitionTime, now),
+      cell(message),
+    ];
+    return [{ cells }];
+  });
+}
+
+function partsOf(picture: ClusterPicture, options: DescribeOptions): TreeNode[] {
+  const nodes: TreeNode[] = [];
+  const { controlPlane, machines } = picture;
+  if (controlPlane.length > 0) {
+    nodes.push({
+      cells: ['ControlPlane', '', readyMark(allReady(controlPlane.map((part) => part.ready >= part.desired)))],
+      children: controlPlane.map((part) => ({
+        cells: [
+          part.name,
+          `${part.ready}/${part.desired}`,
+          readyMark(part.ready >= part.desired ? 'True' : 'False'),
+          '',
+          part.since === undefined ? '' : ageOf(part.since, options.now),
+          cell(part.problem),
+        ],
+      })),
+    });
+  }
+  const pools = poolNodes(picture, options);
+  if (pools.length > 0) {
+    const good = machines.filter((machine) => machine.ready === 'True').length;
+    const pooled = [...wantedOf(picture).values()].reduce((sum, wanted) => sum + wanted, 0);
+    const counted = picture.cluster?.status?.nodes?.desired ?? picture.shoot?.status?.nodes?.desired;
+    const desired = counted ?? Math.max(pooled, machines.length);
+    const state = readyMark(good >= desired ? 'True' : 'False');
+    nodes.push({ cells: ['Workers', `${good}/${desired}`, state], children: pools });
+  }
+  for (const gap of picture.gaps) {
+    nodes.push({ cells: [{ text: 'not seen', tone: 'busy' }, '', readyMark('Unknown'), '', '', cell(gap)] });
+  }
+  return nodes;
+}
+
+/** How many machines each pool should have. */
+function wantedOf({ shoot }: ClusterPicture): Map<string, number> {
+  const wanted = new Map((shoot?.spec.provider?.workers ?? []).map((worker) => [worker.name, worker.minimum]));
+  for (const worker of shoot?.status?.workers ?? []) wanted.set(worker.name, worker.desired);
+  return wanted;
+}
+
+function poolNodes(picture: ClusterPicture, options: DescribeOptions): TreeNode[] {
+  const { machines } = picture;
+  const wanted = wantedOf(picture);
+  const names = [...new Set([...wanted.keys(), ...machines.map((machine) => machine.pool)])];
+  return names.map((name) => {
+    const own = machines.filter((machine) => machine.pool === name).sort((a, b) => compareNames(a.name, b.name));
+    const good = own.filter((machine) => machine.ready === 'True').length;
+    const desired = wanted.get(name) ?? own.length;
+    const state = readyMark(good >= desired ? 'True' : 'False');
+    const waiting = desired > own.length ? `${desired - own.length} not made yet` : '';
+    return {
+      cells: [`Pool/${name}`, `${good}/${desired}`, state, '', '', waiting],
+      children: machineNodes(own, options),
+    };
+  });
+}
+
+function machineNodes(machines: MachinePicture[], options: DescribeOptions): TreeNode[] {
+  const groups = new Map<string, MachinePicture[]>();
+  for (const machine of machines) {
+    const key = JSON.stringify([machine.ready, machine.reason, machine.message.replaceAll(machine.name, '')]);
+    groups.set(key, [...(groups.get(key) ?? []), machine]);
+  }
+  return [...groups.values()].flatMap((group): TreeNode[] => {
+    if (options.grouping === false || group.length < GROUP_FROM) {
+      return group.map((machine) => machineNode(`Machine/${machine.name}`, machine, machine.message, options));
+    }
+    const names = group.slice(0, NAMES_SHOWN).map((machine) => machine.name);
+    const oldest = group.reduce((a, b) => ((a.since ?? '~') < (b.since ?? '~') ? a : b));
+    const text = [group[0]!.message, `see ${names.join(', ')}, ...`].filter((part) => part !== '').join('; ');
+    return [machineNode(`${group.length} Machines...`, oldest, text, options)];
+  });
+}
+
+function machineNode(name: string, machine: MachinePicture, message: string, { now }: DescribeOptions): TreeNode {
+  const since = machine.since === undefined ? '' : ageOf(machine.since, now);
+  return { cells: [name, '', readyMark(machine.ready), cell(machine.reason), since, cell(message)] };
+}
+
+function readyMark(status: Condition['status']): Cell {
+  return { text: status, tone: status === 'True' ? 'good' : status === 'False' ? 'bad' : 'busy' };
+}
+
+const allReady = (parts: boolean[]): Condition['status'] => (parts.every(Boolean) ? 'True' : 'False');
+
+/** machine-2 before machine-10. */
+function compareNames(a: string, b: string): number {
+  return a.localeCompare(b, 'en', { numeric: true });
+}
+
+/** Whether the loud warning belongs above the tree. */
+export const picturesSimulated = ({ cluster }: ClusterPicture): boolean =>
+  cluster !== undefined && isSimulated(cluster);

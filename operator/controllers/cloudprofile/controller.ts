@@ -1,0 +1,96 @@
+import type { Provider } from '../../../providers/contract.ts';
+import type { CloudProfile, CloudProfileStatus } from '../../api/cloudprofile.ts';
+import { FINALIZER } from '../../api/group.ts';
+import { type Shoot, shootProfileName } from '../../api/shoot.ts';
+import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import type { Informer } from '../../kube/informer.ts';
+import { CLOUDPROFILES, keyOf } from '../../kube/resources.ts';
+import { say, withConditions } from '../conditions.ts';
+import { writeStatus } from '../status-writer.ts';
+
+export interface CloudProfileWorld {
+  readonly garden: KubeClient;
+  readonly profiles: Informer<CloudProfile>;
+  readonly clusters: Informer<WorkerCluster>;
+  readonly shoots: Informer<Shoot>;
+  now(): Date;
+  provider(profile: CloudProfile): Provider | undefined;
+}
+
+/** Who uses a profile, as `Kind namespace/name`; a WorkerCluster's Shoot is not named beside it. */
+export function usersOf(profile: string, clusters: readonly WorkerCluster[], shoots: readonly Shoot[]): string[] {
+  const byCluster = clusters.filter((cluster) => profileNameOf(cluster) === profile);
+  const keys = new Set(byCluster.map(keyOf));
+  return [
+    ...byCluster.map((cluster) => `WorkerCluster ${keyOf(cluster)}`),
+    ...shoots
+      .filter((shoot) => shootProfileName(shoot.spec) === profile && !keys.has(keyOf(shoot)))
+      .map((shoot) => `Shoot ${keyOf(shoot)}`),
+  ].sort();
+}
+
+/** Keeps a profile from going while clusters use it, and says in its status whether it can be used. */
+export async function reconcileCloudProfile(
+  world: CloudProfileWorld,
+  name: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const profile = world.profiles.get(name);
+  if (!profile) return;
+  const users = usersOf(name, world.clusters.list(), world.shoots.list());
+  const held = profile.metadata.finalizers?.includes(FINALIZER) ?? false;
+  const patch = async (finalizers: string[]) => {
+    const metadata = { finalizers, resourceVersion: profile.metadata.resourceVersion };
+    const written = await world.garden.mergePatch<CloudProfile>(
+      CLOUDPROFILES,
+      name,
+      undefined,
+      { metadata },
+      { signal },
+    );
+    world.profiles.absorb(written);
+  };
+  const others = (profile.metadata.finalizers ?? []).filter((finalizer) => finalizer !== FINALIZER);
+  if (profile.metadata.deletionTimestamp) {
+    if (users.length === 0) {
+      if (held) await patch(others);
+      return;
+    }
+  } else if (users.length > 0 && !held) {
+    await patch([...others, FINALIZER]);
+  } else if (users.length === 0 && held) {
+    await patch(others);
+  }
+  const provider = world.provider(profile);
+  const shown = users.length > 5 ? `${users.slice(0, 5).join(', ')} and ${users.length - 5} more` : users.join(', ');
+  const status: CloudProfileStatus = {
+    conditions: withConditions(
+      profile.status?.conditions,
+      [
+        provider
+          ? say(
+              'Ready',
+              true,
+              'Usable',
+              provider.simulated
+                ? `SIMULATED: clusters of this profile get nodes that only look like nodes (provider ${provider.name})`
+                : `provider ${provider.name} makes the machines`,
+            )
+          : say(
+              'Ready',
+              false,
+              'NoProvider',
+              `this operator has no provider "${profile.spec.provider ?? profile.spec.type}"`,
+              ['ERR_CONFIGURATION_PROBLEM'],
+            ),
+        profile.metadata.deletionTimestamp
+          ? say('Deleting', true, 'InUse', `deletion waits for what uses the profile: ${shown}`)
+          : undefined,
+      ],
+      world.now(),
+    ),
+    observedGeneration: profile.metadata.generation,
+  };
+  await writeStatus(world.garden, world.profiles, profile, status, signal);
+}

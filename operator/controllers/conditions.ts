@@ -1,0 +1,32 @@
+import { setCondition } from '../api/conditions.ts';
+import type { Condition } from '../api/meta.ts';
+
+/** Sets several conditions in order; `undefined` entries are left out. */
+export function withConditions(
+  before: readonly Condition[] | undefined,
+  next: readonly (Omit<Condition, 'lastTransitionTime'> | undefined)[],
+  now: Date,
+): Condition[] {
+  let list: Condition[] = [];
+  for (const condition of next) {
+    if (!condition) continue;
+    const old = before?.find((other) => other.type === condition.type);
+    list = [...list, ...setCondition(old ? [old] : [], condition, now)];
+  }
+  return list;
+}
+
+/** A condition in one call. */
+export const say = (
+  type: string,
+  status: boolean | 'Unknown',
+  reason: string,
+  message: string,
+  codes?: string[],
+): Omit<Condition, 'lastTransitionTime'> => ({
+  type,
+  status: status === 'Unknown' ? 'Unknown' : status ? 'True' : 'False',
+  reason,
+  message,
+  ...(codes?.length && { codes }),
+});

@@ -1,0 +1,142 @@
+import type { Pool, ProviderContext } from '../../../providers/contract.ts';
+import type { CloudProfile } from '../../api/cloudprofile.ts';
+import { LABELS } from '../../api/group.ts';
+import { technicalID } from '../../api/names.ts';
+import type { Seed } from '../../api/seed.ts';
+import { controlPlaneMembers, type Shoot } from '../../api/shoot.ts';
+import { conditionIsTrue } from '../../kube/resources.ts';
+import { issue, issuedBy, needsRenewal } from '../../pki/certificates.ts';
+import { bootstrapTokenSecret, newBootstrapToken, tokenText } from '../../shoot/bootstrap-token.ts';
+import { pkiSecret } from '../../shoot/control-plane.ts';
+import { bootstrapKubeconfig, clientKubeconfig, kubeProxyKubeconfig } from '../../shoot/kubeconfigs.ts';
+import { keyPair } from '../../shoot/pki.ts';
+import { apiServerURL, CLUSTER_DOMAIN, type ControlPlane, dnsServiceAddress } from '../../shoot/values.ts';
+import { needsToken, TOKEN_LIFE_MS, TOKENS_SECRET, tokenOf, tokensSecret } from './bootstrap-tokens.ts';
+import type { Operation } from './operation.ts';
+
+/** On a Seed: URL of the image mirror that its machines ask first. */
+export const IMAGE_MIRROR_ANNOTATION = 'multi-cluster.demo.io/image-mirror';
+/** On a Seed: storage class of etcd's volumes. Absent: the seed's default class. */
+export const STORAGE_CLASS_ANNOTATION = 'multi-cluster.demo.io/storage-class';
+
+const DEFAULT_RANGES = { pods: '100.96.0.0/11', services: '100.64.0.0/13' };
+
+/** The worker pools of a shoot, as providers take them. */
+export const poolsOfShoot = (shoot: Shoot): Pool[] =>
+  (shoot.spec.provider.workers ?? []).map((worker) => ({
+    name: worker.name,
+    machineType: worker.machine.type,
+    count: worker.minimum,
+    labels: { ...worker.labels, [LABELS.pool]: worker.name, [LABELS.workerCluster]: shoot.metadata.name },
+    taints: worker.taints ?? [],
+    zones: worker.zones ?? [],
+  }));
+
+/** What the manifests of the control plane are made from, before addresses and etcd's size are known. */
+export function controlPlaneValues(
+  shoot: Shoot,
+  profile: CloudProfile | undefined,
+  seed: Seed,
+  version: string,
+): ControlPlane {
+  const { name, namespace = '' } = shoot.metadata;
+  const members = controlPlaneMembers(shoot.spec);
+  const storageClassName = seed.metadata.annotations?.[STORAGE_CLASS_ANNOTATION];
+  return {
+    shoot: { name, namespace },
+    namespace: technicalID(namespace, name),
+    version,
+    replicas: members,
+    networks: {
+      pods: shoot.spec.networking?.pods ?? profile?.spec.defaults?.pods ?? DEFAULT_RANGES.pods,
+      services: shoot.spec.networking?.services ?? profile?.spec.defaults?.services ?? DEFAULT_RANGES.services,
+    },
+    addresses: { apiServer: '', etcd: [] },
+    etcd: {
+      replicas: members,
+      initialised: false,
+      endpoints: Array.from({ length: members }, (_, ordinal) => ordinal),
+      ...(storageClassName && { storageClassName }),
+    },
+    ...(seed.spec.exposure && { exposure: seed.spec.exposure.type }),
+  };
+}
+
+/** What the provider is told. Without certificates (a shoot that is only half made) it is enough to take things away. */
+export function providerContext(op: Operation, profile: CloudProfile, seedObject: Seed): ProviderContext {
+  const { seed, shoot, state, values, vni, world } = op;
+  const { name, namespace = '', uid = '' } = shoot.metadata;
+  const hasKeys = Object.keys(op.pki).length > 0;
+  const mirror = seedObject.metadata.annotations?.[IMAGE_MIRROR_ANNOTATION];
+  return {
+    seed: seed.client,
+    ...(state.connection && { shoot: state.connection.client }),
+    namespace: values.namespace,
+    shootName: name,
+    shootNamespace: namespace,
+    technicalID: values.namespace,
+    uid,
+    region: shoot.spec.region,
+    kubernetesVersion: values.version,
+    apiserverURL: values.addresses.apiServer ? apiServerURL(values) : '',
+    clusterCA: hasKeys ? keyPair(op.pki, 'ca').cert : '',
+    podCIDR: values.networks.pods,
+    serviceCIDR: values.networks.services,
+    dnsIP: dnsServiceAddress(values.networks.services),
+    clusterDomain: CLUSTER_DOMAIN,
+    ...(mirror && { imageMirror: mirror }),
+    ...(seedObject.spec.machineImage && { machineImage: seedObject.spec.machineImage }),
+    vni,
+    profile,
+    bootstrapKubeconfig: async (pool) => bootstrapKubeconfig(values, op.pki, await bootstrapToken(op, pool)),
+    kubeProxyKubeconfig: async () => kubeProxyKubeconfig(values, op.pki),
+    componentKubeconfig: async (user, groups) => componentKubeconfig(op, user, groups),
+    log: world.log,
+  };
+}
+
+/** The pool's token: the one it has, or a new one while machines have yet to join. */
+async function bootstrapToken(op: Operation, pool: string): Promise<string> {
+  const { seed, state, values, world } = op;
+  const key = `${values.namespace}/${TOKENS_SECRET}`;
+  const existing = seed.secrets.get(key);
+  const token = tokenOf(existing, pool);
+  const wanted = op.pools.find((candidate) => candidate.name === pool)?.count ?? 0;
+  const nodes = state.connection?.nodes.list() ?? [];
+  const joined = nodes.filter(
+    (node) => node.metadata.labels?.[LABELS.pool] === pool && conditionIsTrue(node, 'Ready'),
+  ).length;
+  if (token && !needsToken(token, wanted, joined, world.now())) return token.text;
+  const made = newBootstrapToken();
+  const expires = new Date(+world.now() + TOKEN_LIFE_MS);
+  // First the cluster accepts it, then machines are told: the other way round a quick machine would be refused.
+  await state.connection?.client.create(bootstrapTokenSecret(made, pool, expires));
+  const secret = tokensSecret(
+    values,
+    existing,
+    op.pools.map(({ name }) => name),
+    new Map([[pool, { text: tokenText(made), expires }]]),
+  );
+  seed.secrets.absorb((await seed.applier.apply(secret)).object);
+  return tokenText(made);
+}
+
+/** Kept among the shoot's keys, so that equal calls give equal answers also after a restart. */
+async function componentKubeconfig(op: Operation, user: string, groups: string[]): Promise<string> {
+  const id = `component-${user}`;
+  const now = op.world.now();
+  const known = op.pki[`${id}.crt`];
+  const sound = known && issuedBy(known, keyPair(op.pki, 'ca').cert) && !needsRenewal(known, now);
+  if (!sound) {
+    const pair = await issue(keyPair(op.pki, 'ca'), {
+      commonName: user,
+      organizations: groups,
+      usages: ['client'],
+      days: 365,
+      now,
+    });
+    op.pki = { ...op.pki, [`${id}.crt`]: pair.cert, [`${id}.key`]: pair.key };
+    op.seed.secrets.absorb((await op.seed.applier.apply(pkiSecret(op.values, op.pki))).object);
+  }
+  return clientKubeconfig(op.values, op.pki, keyPair(op.pki, id), user);
+}

@@ -1,0 +1,409 @@
+import { rfc3339 } from '../../api/conditions.ts';
+import { CoppiceError, configurationProblem, errorText, isRetryable, notYetConfigured } from '../../api/errors.ts';
+import { ANNOTATIONS, FINALIZER } from '../../api/group.ts';
+import type { LastError, LastOperation } from '../../api/meta.ts';
+import { COMPONENTS, technicalID } from '../../api/names.ts';
+import type { Seed } from '../../api/seed.ts';
+import { type Shoot, type ShootStatus, shootProfileName } from '../../api/shoot.ts';
+import { Flow, type FlowResult, type Progress, type Task } from '../../flow/graph.ts';
+import { SHOOTS } from '../../kube/resources.ts';
+import { placeShoot } from '../../placement/place.ts';
+import { PKI_SECRET } from '../../shoot/pki.ts';
+import { apiServerURL } from '../../shoot/values.ts';
+import { say, withConditions } from '../conditions.ts';
+import { operation, writeStatus } from '../status-writer.ts';
+import { resolveVersion, upgradeProblem } from '../versions.ts';
+import { controlPlaneValues, poolsOfShoot, providerContext } from './context.ts';
+import { deletionTasks } from './deletion.ts';
+import { decoded, type Operation, reconcileTasks } from './operation.ts';
+import { decideServingCertificates } from './serving-certificates.ts';
+import { newShootState, type ShootState } from './state.ts';
+import { shootStatus } from './status.ts';
+import { allocateVNI } from './vni.ts';
+import type { ShootWorld } from './world.ts';
+
+/** Progress is for people: more often than this nobody reads it, and each one is a write. */
+const PROGRESS_INTERVAL_MS = 3_000;
+/** Whatever happens, certificates are looked at this often. */
+const LONGEST_SLEEP_MS = 12 * 3600_000;
+
+/** Makes shoots real: one reconcile runs the task graph of one shoot, and a change of its spec starts it anew. */
+export class ShootController {
+  readonly #world: ShootWorld;
+  readonly #states = new Map<string, ShootState>();
+  readonly #vnis = new Map<string, number>();
+
+  constructor(world: ShootWorld) {
+    this.#world = world;
+  }
+
+  /** To be called on every change of a Shoot, before its key is queued: a running operation for an older spec is stopped. */
+  shootChanged(key: string, shoot: Shoot): void {
+    const state = this.#states.get(key);
+    if (state?.abort && state.target !== targetOf(shoot)) state.abort.abort(new Error('the shoot was changed'));
+  }
+
+  async reconcile(key: string, shutdown: AbortSignal): Promise<{ requeueAfterMs?: number } | undefined> {
+    const shoot = this.#world.shoots.get(key);
+    if (!shoot) {
+      await this.#forget(key);
+      return undefined;
+    }
+    if (shoot.metadata.annotations?.[ANNOTATIONS.ignore] === 'true') return undefined;
+    const state = this.#stateOf(key);
+    state.abort = new AbortController();
+    state.target = targetOf(shoot);
+    const signal = AbortSignal.any([shutdown, state.abort.signal]);
+    try {
+      return await this.#run(key, shoot, state, signal);
+    } catch (error) {
+      // Stopped because the spec changed: its new form is in the queue already.
+      if (state.abort.signal.aborted) return undefined;
+      if (shutdown.aborted) throw error;
+      return await this.#failed(shoot, state, [{ taskID: 'prepare', error }]);
+    } finally {
+      state.abort = undefined;
+    }
+  }
+
+  /** Decides on kubelets' certificate requests, independently of a running operation. */
+  async certificates(key: string): Promise<void> {
+    const shoot = this.#world.shoots.get(key);
+    const state = this.#states.get(key);
+    if (!shoot || !state?.connection || !state.listMachines) return;
+    await decideServingCertificates(state.connection, await state.listMachines(), this.#world.log, this.#world.now());
+  }
+
+  async stop(): Promise<void> {
+    for (const key of [...this.#states.keys()]) await this.#forget(key);
+  }
+
+  async #run(key: string, shoot: Shoot, state: ShootState, signal: AbortSignal) {
+    const world = this.#world;
+    const deleting = shoot.metadata.deletionTimestamp !== undefined;
+    if (deleting && !shoot.metadata.finalizers?.includes(FINALIZER)) return undefined;
+    if (!deleting && !shoot.metadata.finalizers?.includes(FINALIZER)) {
+      const finalizers = [...(shoot.metadata.finalizers ?? []), FINALIZER];
+      const { name, namespace, resourceVersion } = shoot.metadata;
+      world.shoots.absorb(
+        await world.garden.mergePatch<Shoot>(
+          SHOOTS,
+          name,
+          namespace,
+          { metadata: { finalizers, resourceVersion } },
+          { signal },
+        ),
+      );
+    }
+    const placed = await this.#place(key, shoot, deleting);
+    if (!placed) return this.#nothingWasMade(shoot, state, signal);
+    const op = await this.#operation(shoot, state, placed, signal);
+    if (deleting) return this.#delete(op, signal);
+    return this.#reconcile(op, signal);
+  }
+
+  /** The seed of a shoot: the one it has, or the best one. undefined: deleted before it ever had one. */
+  async #place(key: string, shoot: Shoot, deleting: boolean) {
+    const world = this.#world;
+    const name = shoot.status?.seedName ?? shoot.spec.seedName;
+    if (name) {
+      const seed = world.seeds.get(name);
+      if (!seed) throw notYetConfigured(`Seed ${name}, which hosts the control plane, does not exist`);
+      return seed;
+    }
+    if (deleting) return undefined;
+    const profile = world.profiles.get(shootProfileName(shoot.spec));
+    if (!profile) throw configurationProblem(`there is no CloudProfile "${shootProfileName(shoot.spec)}"`);
+    const shootsPerSeed = new Map<string, number>();
+    for (const other of world.shoots.list()) {
+      const seed = other.status?.seedName;
+      if (seed) shootsPerSeed.set(seed, (shootsPerSeed.get(seed) ?? 0) + 1);
+    }
+    const result = placeShoot({ shoot, profile, seeds: world.seeds.list(), shootsPerSeed });
+    if (result.seed === undefined) throw notYetConfigured(`no seed can host ${key}: ${result.reasons.join('; ')}`);
+    const chosen = world.seeds.get(result.seed);
+    if (!chosen) throw notYetConfigured(`Seed ${result.seed} has just gone`);
+    world.record(shoot, 'Normal', 'Scheduled', `placed on seed ${result.seed}: ${result.why}`);
+    return chosen;
+  }
+
+  async #operation(shoot: Shoot, state: ShootState, seedObject: Seed, signal: AbortSignal): Promise<Operation> {
+    const world = this.#world;
+    const profile = world.profiles.get(shootProfileName(shoot.spec));
+    const deleting = shoot.metadata.deletionTimestamp !== undefined;
+    if (!profile) throw notYetConfigured(`CloudProfile "${shootProfileName(shoot.spec)}" does not exist`);
+    const provider = world.provider(profile);
+    if (!provider)
+      throw configurationProblem(`this operator has no provider "${profile.spec.provider ?? profile.spec.type}"`);
+    const seed = await world.registry.open(seedObject, signal);
+    const running = shoot.status?.kubernetesVersion;
+    const wanted = shoot.spec.kubernetes.version;
+    const version = deleting
+      ? (running ?? wanted ?? '')
+      : wanted === undefined && running
+        ? running
+        : resolveVersion(wanted, profile, world.now());
+    if (version === undefined)
+      throw configurationProblem(`CloudProfile "${profile.metadata.name}" offers no Kubernetes ${wanted}`);
+    const why = running && !deleting ? upgradeProblem(running, version) : undefined;
+    if (why) throw configurationProblem(why);
+    const { name, namespace = '' } = shoot.metadata;
+    const id = technicalID(namespace, name);
+    const vni = allocateVNI(id, seed.namespaces.list(), this.#vnis);
+    this.#vnis.set(id, vni);
+    const op: Operation = {
+      world,
+      shoot,
+      state,
+      seed,
+      provider,
+      pools: poolsOfShoot(shoot),
+      vni,
+      values: controlPlaneValues(shoot, profile, seedObject, version),
+      pki: decoded(seed.secrets.get(`${id}/${PKI_SECRET}`)?.data),
+      context: () => providerContext(op, profile, seedObject),
+      notice: () =>
+        void this.#writeStatus(op).catch((error) => world.log.warn({ err: error, shoot: name }, 'status not written')),
+    };
+    state.listMachines = () => provider.listMachines(op.context());
+    if (!deleting) {
+      const problems = provider.validate(
+        {
+          region: shoot.spec.region,
+          kubernetesVersion: version,
+          networking: { pods: op.values.networks.pods, services: op.values.networks.services },
+          pools: [...op.pools],
+        },
+        profile,
+      );
+      if (problems.length > 0)
+        throw new CoppiceError(problems[0]!.code, problems.map((p) => `${p.field}: ${p.message}`).join('; '));
+    }
+    return op;
+  }
+
+  async #reconcile(op: Operation, signal: AbortSignal) {
+    const { shoot, state, world } = op;
+    const last = shoot.status?.lastOperation;
+    const upToDate = shoot.status?.observedGeneration === shoot.metadata.generation && last?.state === 'Succeeded';
+    const type = !last || (last.type === 'Create' && last.state !== 'Succeeded') ? 'Create' : 'Reconcile';
+    // A look that finds all in order is no operation: it leaves no trace, or an idle fleet would write.
+    state.operation = upToDate
+      ? last
+      : operation(last, { type, state: 'Processing', progress: 0, description: 'starting' }, world.now());
+    const result = await this.#flow(op, `${type} ${shoot.metadata.name}`, reconcileTasks(op), type, signal, !upToDate);
+    if (signal.aborted) throw signal.reason;
+    if (result.failures.length > 0) return this.#failed(shoot, state, result.failures, op);
+    if (!upToDate) {
+      state.operation = operation(
+        state.operation,
+        {
+          type,
+          state: 'Succeeded',
+          progress: 100,
+          description: type === 'Create' ? 'the cluster was made' : 'the cluster is as it should be',
+        },
+        world.now(),
+      );
+    }
+    state.errors.clear();
+    state.settledGeneration = shoot.metadata.generation;
+    await this.#writeStatus(op, signal);
+    if (!upToDate)
+      world.record(shoot, 'Normal', type === 'Create' ? 'Created' : 'Reconciled', state.operation?.description ?? '');
+    const renewal = state.nextRenewal ? +state.nextRenewal - +world.now() : LONGEST_SLEEP_MS;
+    return { requeueAfterMs: Math.max(1000, Math.min(renewal, LONGEST_SLEEP_MS)) };
+  }
+
+  async #delete(op: Operation, signal: AbortSignal) {
+    const { shoot, state, world } = op;
+    state.operation = operation(
+      shoot.status?.lastOperation,
+      { type: 'Delete', state: 'Processing', progress: 0, description: 'starting' },
+      world.now(),
+    );
+    const result = await this.#flow(op, `Delete ${shoot.metadata.name}`, deletionTasks(op), 'Delete', signal, true);
+    if (signal.aborted) throw signal.reason;
+    if (result.failures.length > 0) return this.#failed(shoot, state, result.failures, op);
+    this.#vnis.delete(op.values.namespace);
+    return this.#release(shoot, signal);
+  }
+
+  async #flow(
+    op: Operation,
+    name: string,
+    tasks: Task[],
+    type: LastOperation['type'],
+    signal: AbortSignal,
+    visible: boolean,
+  ): Promise<FlowResult> {
+    const { state, world } = op;
+    let written = 0;
+    const onProgress = (progress: Progress) => {
+      if (!visible) return;
+      const seconds = Math.ceil(progress.remainingMs / 1000);
+      const description =
+        progress.description === '' ? 'finishing' : `${progress.description} (about ${seconds} s left)`;
+      state.operation = operation(
+        state.operation,
+        { type, state: 'Processing', progress: Math.min(99, progress.percent), description },
+        world.now(),
+      );
+      if (+world.now() - written < PROGRESS_INTERVAL_MS) return;
+      written = +world.now();
+      op.notice();
+    };
+    return new Flow(name, tasks).run({
+      signal,
+      durations: world.durations,
+      onProgress,
+      onSucceeded: (taskID) => state.errors.delete(taskID),
+    });
+  }
+
+  /** Puts errors into the status; throws when it is worth trying again, so that the queue backs off. */
+  async #failed(
+    shoot: Shoot,
+    state: ShootState,
+    failures: readonly { taskID: string; error: unknown }[],
+    op?: Operation,
+  ): Promise<undefined> {
+    const world = this.#world;
+    const now = world.now();
+    for (const { taskID, error } of failures) {
+      const before = state.errors.get(taskID);
+      const description = errorText(error);
+      const codes = error instanceof CoppiceError ? [error.code] : [];
+      const same = before?.description === description;
+      state.errors.set(taskID, same ? before : { taskID, description, codes, lastUpdateTime: rfc3339(now) });
+      if (!same)
+        world.record(
+          shoot,
+          'Warning',
+          shoot.metadata.deletionTimestamp ? 'DeleteFailed' : 'ReconcileFailed',
+          description,
+        );
+      world.log.warn(
+        { shoot: `${shoot.metadata.namespace}/${shoot.metadata.name}`, task: taskID, err: error },
+        'task failed',
+      );
+    }
+    const errors = [...state.errors.values()];
+    const retry = errors.every((error) => isRetryable(error.codes));
+    const type = shoot.metadata.deletionTimestamp ? 'Delete' : (state.operation?.type ?? 'Create');
+    const description = errors.map((error) => error.description).join('; ');
+    state.operation = operation(
+      state.operation,
+      { type, state: retry ? 'Error' : 'Failed', progress: state.operation?.progress ?? 0, description },
+      now,
+    );
+    if (op) await this.#writeStatus(op);
+    else await this.#writeBareStatus(shoot, state, errors, now);
+    if (retry) throw failures[0]!.error;
+    return undefined;
+  }
+
+  /** The status while there is not even a place for the shoot. */
+  async #writeBareStatus(shoot: Shoot, state: ShootState, errors: readonly LastError[], now: Date): Promise<void> {
+    const description = errors.map((error) => error.description).join('; ');
+    const codes = errors.flatMap((error) => error.codes ?? []);
+    const deleting = shoot.metadata.deletionTimestamp !== undefined;
+    const conditions = withConditions(
+      shoot.status?.conditions,
+      [
+        say('Ready', false, deleting ? 'Deleting' : 'OperationFailed', description, codes),
+        deleting ? say('Deleting', true, 'WaitingFor', description, codes) : undefined,
+      ],
+      now,
+    );
+    const status: ShootStatus = {
+      ...shoot.status,
+      conditions,
+      ...(state.operation && { lastOperation: state.operation }),
+      lastErrors: [...errors],
+      observedGeneration: shoot.metadata.generation,
+    };
+    await writeStatus(this.#world.garden, this.#world.shoots, shoot, status);
+  }
+
+  async #nothingWasMade(shoot: Shoot, _state: ShootState, signal: AbortSignal): Promise<undefined> {
+    return this.#release(shoot, signal);
+  }
+
+  async #release(shoot: Shoot, signal: AbortSignal): Promise<undefined> {
+    const { name, namespace } = shoot.metadata;
+    const finalizers = (shoot.metadata.finalizers ?? []).filter((finalizer) => finalizer !== FINALIZER);
+    await this.#world.garden.mergePatch(SHOOTS, name, namespace, { metadata: { finalizers } }, { signal });
+    await this.#forget(`${namespace}/${name}`);
+    return undefined;
+  }
+
+  async #writeStatus(op: Operation, signal?: AbortSignal): Promise<void> {
+    const { seed, state, world, values } = op;
+    const shoot = world.shoots.get(`${op.shoot.metadata.namespace}/${op.shoot.metadata.name}`) ?? op.shoot;
+    if (shoot.metadata.uid !== op.shoot.metadata.uid) return;
+    const ns = values.namespace;
+    const connection = state.connection;
+    const now = world.now();
+    const status = shootStatus(
+      {
+        shoot,
+        profile: undefined,
+        technicalID: ns,
+        seedName: seed.name,
+        version: values.version,
+        endpoint: values.addresses.apiServer ? apiServerURL(values) : undefined,
+        pools: op.pools,
+        etcd: seed.statefulSets.get(`${ns}/${COMPONENTS.etcd}`),
+        apiServer: seed.deployments.get(`${ns}/${COMPONENTS.apiServer}`),
+        controllerManager: seed.deployments.get(`${ns}/${COMPONENTS.controllerManager}`),
+        scheduler: seed.deployments.get(`${ns}/${COMPONENTS.scheduler}`),
+        usable: state.usable,
+        inside: connection && {
+          nodes: connection.nodes.list(),
+          pods: connection.pods.list(),
+          machines: await op.provider.listMachines(op.context()),
+        },
+        operation: state.operation,
+        errors: [...state.errors.values()],
+        draining: [...state.draining.values()],
+        observedGeneration: state.settledGeneration ?? shoot.status?.observedGeneration,
+      },
+      now,
+    );
+    if (shoot.metadata.deletionTimestamp) {
+      const waiting =
+        state.errors.size > 0
+          ? [...state.errors.values()].map((error) => error.description).join('; ')
+          : (state.operation?.description ?? 'starting');
+      status.conditions = withConditions(
+        shoot.status?.conditions,
+        [
+          say('Ready', false, 'Deleting', 'the cluster is being deleted'),
+          say('Deleting', true, state.errors.size > 0 ? 'Stuck' : 'InProgress', waiting),
+        ],
+        now,
+      );
+    }
+    await writeStatus(world.garden, world.shoots, shoot, status, signal);
+  }
+
+  #stateOf(key: string): ShootState {
+    let state = this.#states.get(key);
+    if (!state) {
+      state = newShootState();
+      this.#states.set(key, state);
+    }
+    return state;
+  }
+
+  async #forget(key: string): Promise<void> {
+    const state = this.#states.get(key);
+    this.#states.delete(key);
+    await state?.connection?.stop();
+  }
+}
+
+/** What an operation is for: another generation, or deletion, makes a running one obsolete. */
+const targetOf = (shoot: Shoot): string =>
+  `${shoot.metadata.uid}/${shoot.metadata.generation}/${shoot.metadata.deletionTimestamp ? 'delete' : 'keep'}`;

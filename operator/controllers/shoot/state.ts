@@ -1,0 +1,43 @@
+import type { Machine } from '../../../providers/contract.ts';
+import type { LastError, LastOperation } from '../../api/meta.ts';
+import type { ShootConnection } from './connection.ts';
+
+/** What the operator remembers of one shoot between reconciles. All of it can be lost: it is only ever a shortcut. */
+export interface ShootState {
+  /** Aborted when the spec changes or the shoot is deleted while an operation runs. */
+  abort: AbortController | undefined;
+  /** generation and deletion mark that the running operation was started for. */
+  target: string | undefined;
+  connection: ShootConnection | undefined;
+  /** Whether the admin's kubeconfig works. */
+  usable: { ok: boolean; message: string } | undefined;
+  /** The kubeconfig that this was seen of. */
+  usableFor: string | undefined;
+  operation: LastOperation | undefined;
+  errors: Map<string, LastError>;
+  draining: Map<string, string>;
+  /** Fingerprint of what was last applied inside of the shoot. */
+  systemApplied: string | undefined;
+  nextRenewal: Date | undefined;
+  /** Size at which etcd's members were last seen to be as wanted. */
+  etcdSettled: number | undefined;
+  /** The generation whose operation has succeeded. */
+  settledGeneration: number | undefined;
+  listMachines: (() => Promise<Machine[]>) | undefined;
+}
+
+export const newShootState = (): ShootState => ({
+  abort: undefined,
+  target: undefined,
+  connection: undefined,
+  usable: undefined,
+  usableFor: undefined,
+  operation: undefined,
+  errors: new Map(),
+  draining: new Map(),
+  systemApplied: undefined,
+  nextRenewal: undefined,
+  etcdSettled: undefined,
+  settledGeneration: undefined,
+  listMachines: undefined,
+});

@@ -1,0 +1,29 @@
+import type { Provider } from '../../../providers/contract.ts';
+import type { CloudProfile } from '../../api/cloudprofile.ts';
+import type { Seed } from '../../api/seed.ts';
+import type { Shoot } from '../../api/shoot.ts';
+import type { TaskDurations } from '../../flow/graph.ts';
+import type { Applier } from '../../kube/applier.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import type { Informer } from '../../kube/informer.ts';
+import type { Log } from '../../kube/log.ts';
+import type { KubeObject } from '../../kube/resources.ts';
+import type { SeedRegistry } from '../seed/seed-access.ts';
+
+/** What the controller of shoots works with: injected, so that tests choose it. */
+export interface ShootWorld {
+  readonly garden: KubeClient;
+  /** Writes to the garden that skip no-ops. */
+  readonly gardenApplier: Applier;
+  readonly shoots: Informer<Shoot>;
+  readonly seeds: Informer<Seed>;
+  readonly profiles: Informer<CloudProfile>;
+  readonly registry: SeedRegistry;
+  readonly durations: TaskDurations;
+  readonly log: Log;
+  now(): Date;
+  provider(profile: CloudProfile): Provider | undefined;
+  record(object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string): void;
+  /** Called for every change of a node, pod or certificate request inside of a shoot. */
+  insideChanged(shoot: Shoot, object: KubeObject): void;
+}

@@ -1,0 +1,46 @@
+import { isDeepStrictEqual } from 'node:util';
+import { rfc3339 } from '../api/conditions.ts';
+import { FIELD_MANAGER } from '../api/group.ts';
+import type { KubeObject, LastOperation } from '../api/meta.ts';
+import type { KubeClient } from '../kube/client.ts';
+import type { Informer } from '../kube/informer.ts';
+import { keyOf } from '../kube/resources.ts';
+
+/**
+ * Writes the status of an object as a whole, and only when it says something new.
+ * @returns whether it was written.
+ */
+export async function writeStatus<T extends KubeObject>(
+  client: KubeClient,
+  cache: Informer<T>,
+  object: T,
+  status: object,
+  signal?: AbortSignal,
+): Promise<boolean> {
+  const newest = cache.get(keyOf(object)) ?? object;
+  const wanted = JSON.parse(JSON.stringify(status)) as Record<string, unknown>;
+  // An empty list is stored, an absent one is not: both say the same, so neither is a reason to write.
+  if (isDeepStrictEqual(withoutEmpty(newest.status ?? {}), withoutEmpty(wanted))) return false;
+  const { apiVersion, kind } = object;
+  const { name, namespace, uid } = object.metadata;
+  const written = await client.apply<T>(
+    // The uid keeps a late write from landing on a new object of the same name.
+    { apiVersion, kind, metadata: { name, namespace, uid }, status: wanted } as unknown as T,
+    { subresource: 'status', fieldManager: FIELD_MANAGER, signal },
+  );
+  cache.absorb(written);
+  return true;
+}
+
+const withoutEmpty = (status: object): object =>
+  Object.fromEntries(Object.entries(status).filter(([, value]) => !(Array.isArray(value) && value.length === 0)));
+
+/** The operation with its time moved only when it says something new. */
+export function operation(
+  before: LastOperation | undefined,
+  next: Omit<LastOperation, 'lastUpdateTime'>,
+  now: Date,
+): LastOperation {
+  const { lastUpdateTime, ...rest } = before ?? { lastUpdateTime: '' };
+  return isDeepStrictEqual(rest, next) ? before! : { ...next, lastUpdateTime: rfc3339(now) };
+}

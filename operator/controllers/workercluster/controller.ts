@@ -1,0 +1,79 @@
+import type { Provider } from '../../../providers/contract.ts';
+import type { CloudProfile } from '../../api/cloudprofile.ts';
+import { FINALIZER } from '../../api/group.ts';
+import type { Shoot } from '../../api/shoot.ts';
+import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
+import type { Applier } from '../../kube/applier.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import type { Informer } from '../../kube/informer.ts';
+import { type KubeObject, SHOOTS, WORKERCLUSTERS } from '../../kube/resources.ts';
+import { writeStatus } from '../status-writer.ts';
+import { planWorkerCluster } from './plan.ts';
+
+/** What the controller of worker clusters works with. */
+export interface WorkerClusterWorld {
+  readonly garden: KubeClient;
+  readonly gardenApplier: Applier;
+  readonly clusters: Informer<WorkerCluster>;
+  readonly shoots: Informer<Shoot>;
+  readonly profiles: Informer<CloudProfile>;
+  now(): Date;
+  provider(profile: CloudProfile): Provider | undefined;
+  record(object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string): void;
+}
+
+/** Observe, plan, act for one WorkerCluster. */
+export async function reconcileWorkerCluster(
+  world: WorkerClusterWorld,
+  key: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const cluster = world.clusters.get(key);
+  if (!cluster) return;
+  const profile = world.profiles.get(profileNameOf(cluster));
+  const shoot = ownShoot(world, cluster);
+  const plan = planWorkerCluster(
+    {
+      cluster,
+      profile,
+      profileNames: world.profiles.list().map((known) => known.metadata.name),
+      provider: profile && world.provider(profile),
+      shoot,
+    },
+    world.now(),
+  );
+  const { name, namespace } = cluster.metadata;
+
+  if (plan.finalizer === 'add') {
+    const finalizers = [...(cluster.metadata.finalizers ?? []), FINALIZER];
+    const metadata = { finalizers, resourceVersion: cluster.metadata.resourceVersion };
+    world.clusters.absorb(
+      await world.garden.mergePatch<WorkerCluster>(WORKERCLUSTERS, name, namespace, { metadata }, { signal }),
+    );
+  }
+  if (plan.shoot) {
+    const { object, changed } = await world.gardenApplier.apply(plan.shoot, signal);
+    if (changed) world.shoots.absorb(object);
+    if (changed && !shoot) world.record(cluster, 'Normal', 'ShootMade', `made Shoot ${namespace}/${name}`);
+  }
+  if (plan.deleteShoot) await world.garden.delete(SHOOTS, name, namespace, { propagationPolicy: 'Background', signal });
+  if (plan.finalizer === 'remove') {
+    const finalizers = (cluster.metadata.finalizers ?? []).filter((finalizer) => finalizer !== FINALIZER);
+    await world.garden.mergePatch(WORKERCLUSTERS, name, namespace, { metadata: { finalizers } }, { signal });
+    return;
+  }
+  const refused = plan.status.conditions?.find(
+    (condition) => condition.type === 'SpecAccepted' && condition.status === 'False',
+  );
+  const known = cluster.status?.conditions?.find((condition) => condition.type === 'SpecAccepted');
+  if (refused && refused.message !== known?.message)
+    world.record(cluster, 'Warning', 'ConfigurationProblem', refused.message ?? '');
+  await writeStatus(world.garden, world.clusters, cluster, plan.status, signal);
+}
+
+/** The Shoot of this cluster; one of the same name that somebody made by hand is not. */
+function ownShoot(world: WorkerClusterWorld, cluster: WorkerCluster): Shoot | undefined {
+  const shoot = world.shoots.get(`${cluster.metadata.namespace}/${cluster.metadata.name}`);
+  const owned = shoot?.metadata.ownerReferences?.some((owner) => owner.uid === cluster.metadata.uid);
+  return owned ? shoot : undefined;
+}

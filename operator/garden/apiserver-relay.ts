@@ -1,0 +1,49 @@
+import { connect, type Server, type Socket } from 'node:net';
+import { listenInNamespace } from './listeners.ts';
+
+export interface Relay {
+  close(): void;
+}
+
+/**
+ * Makes a port of the host's 127.0.0.1 reachable in a namespace, at the same port of each of `addresses`. The API
+ * server listens on the host's loopback only; TLS goes through untouched.
+ */
+export async function relayIntoNamespace(
+  namespaceFile: string,
+  addresses: readonly string[],
+  port: number,
+): Promise<Relay> {
+  const sockets = new Set<Socket>();
+  const servers: Server[] = [];
+  const close = () => {
+    for (const server of servers) server.close();
+    for (const socket of sockets) socket.destroy();
+  };
+  const opened = await Promise.allSettled(addresses.map((address) => listenInNamespace(namespaceFile, address, port)));
+  for (const one of opened) if (one.status === 'fulfilled') servers.push(one.value);
+  const failed = opened.find((one) => one.status === 'rejected');
+  if (failed) {
+    close();
+    throw failed.reason;
+  }
+  for (const server of servers) {
+    server.on('connection', (near: Socket) => {
+      const far = connect({ host: '127.0.0.1', port });
+      for (const [socket, other] of [
+        [near, far],
+        [far, near],
+      ] as const) {
+        sockets.add(socket);
+        socket.setNoDelay(true);
+        socket.on('error', () => other.destroy());
+        socket.on('close', () => {
+          sockets.delete(socket);
+          other.destroySoon();
+        });
+      }
+      near.pipe(far).pipe(near);
+    });
+  }
+  return { close };
+}

@@ -1,0 +1,63 @@
+import { readdir, rm, rmdir } from 'node:fs/promises';
+import { basename, dirname } from 'node:path';
+import { Cgroups, readLayout } from './cgroups.ts';
+import { isMissing, readJson } from './files.ts';
+import { removeFolders, tearDownMounts } from './mounts.ts';
+import {
+  gardenNamespaces,
+  networkNames,
+  removeEmptyNamespaceFolder,
+  restoreHostSettings,
+  tearDownNetwork,
+} from './network.ts';
+import { endGroup, type ProcessRecord } from './processes.ts';
+import type { GardenState, StateDirectory } from './state.ts';
+
+/** Ends processes that a daemon has started and not ended itself, known by their pid files. */
+export async function endLeftOvers(directory: StateDirectory): Promise<void> {
+  const folder = dirname(directory.pidFile('any'));
+  const names = await readdir(folder).catch(() => [] as string[]);
+  await Promise.all(
+    names
+      .filter((name) => name.endsWith('.json'))
+      .map(async (name) => {
+        const file = directory.pidFile(basename(name, '.json'));
+        const record = await readJson<ProcessRecord>(file);
+        if (record) await endGroup(record, 2_000);
+        await rm(file, { force: true });
+      }),
+  );
+}
+
+/** Whether this process can have made anything outside of the state directory. */
+const isRootOnLinux = (): boolean => process.platform === 'linux' && process.getuid?.() === 0;
+
+/**
+ * Ends everything in the garden's cgroup and removes its cgroups, mounts and network. The state directory stays.
+ * Afterwards all is as after a reboot of the machine. Throws when something does not go.
+ */
+export async function takeDownSeed(directory: StateDirectory, options: { except?: number[] } = {}): Promise<void> {
+  if (!isRootOnLinux()) return;
+  const layout = await readLayout();
+  const cgroups = layout && new Cgroups(layout, `coppice-${directory.id}`);
+  await cgroups?.killAll(options.except ?? []);
+  await tearDownMounts(directory.path('ns'));
+  await tearDownNetwork(networkNames(directory.id));
+  await cgroups?.remove();
+}
+
+/** Removes what a garden leaves on the machine besides its state directory, then that. */
+export async function removeEverything(directory: StateDirectory, state: GardenState | undefined): Promise<void> {
+  await takeDownSeed(directory);
+  if (isRootOnLinux()) {
+    await removeFolders(state?.madeFolders ?? []);
+    const isLast = (await gardenNamespaces().catch(() => [])).length === 0;
+    // Another garden that runs may need the limits as much.
+    if (isLast && state?.hostSettings) await restoreHostSettings(state.hostSettings);
+    if (isLast) await removeEmptyNamespaceFolder().catch(() => {});
+  }
+  await rm(directory.root, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
+  await rmdir(directory.home).catch((error) => {
+    if (!isMissing(error) && error.code !== 'ENOTEMPTY') throw error;
+  });
+}

@@ -1,0 +1,37 @@
+import { spawn } from 'node:child_process';
+
+/** A command that ended badly. */
+export class CommandError extends Error {
+  override readonly name = 'CommandError';
+  readonly stderr: string;
+
+  constructor(command: readonly string[], stderr: string, how: string) {
+    const said = stderr.trim().split('\n').slice(-3).join('; ');
+    super(`${command.join(' ')}: ${said || how}`);
+    this.stderr = stderr;
+  }
+}
+
+/** Runs a command to its end and resolves to its standard output. Throws CommandError when it fails or is not there. */
+export function run(command: readonly string[], options: { input?: string; timeoutMs?: number } = {}): Promise<string> {
+  const [file = '', ...args] = command;
+  return new Promise((resolve, reject) => {
+    const child = spawn(file, args, { stdio: ['pipe', 'pipe', 'pipe'], timeout: options.timeoutMs ?? 60_000 });
+    let stdout = '';
+    let stderr = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      stdout += text;
+    });
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      stderr += text;
+    });
+    child.on('error', (error) => reject(new CommandError(command, '', error.message)));
+    child.on('close', (code, signal) => {
+      if (code === 0) resolve(stdout);
+      else reject(new CommandError(command, stderr, signal ? `ended by ${signal}` : `exit code ${code}`));
+    });
+    // A command that does not read its input may be gone before it is written.
+    child.stdin.on('error', () => {});
+    child.stdin.end(options.input ?? '');
+  });
+}

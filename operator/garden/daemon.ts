@@ -1,0 +1,489 @@
+import { existsSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { pino } from 'pino';
+import { KubeClient } from '../kube/client.ts';
+import { NODES, type Node } from '../kube/resources.ts';
+import { type Relay, relayIntoNamespace } from './apiserver-relay.ts';
+import { noNodesMessage, whyNoNodes } from './capabilities.ts';
+import { ensureCertificates, NODE_NAME } from './certificates.ts';
+import { Cgroups, readLayout } from './cgroups.ts';
+import { endLeftOvers, takeDownSeed } from './cleanup.ts';
+import { apiserver, controllerManager, etcd, scheduler } from './control-plane.ts';
+import { readText } from './files.ts';
+import { imagesDirectory } from './images/build.ts';
+import { IMAGES, toolImage } from './images/catalog.ts';
+import { mirrorHosts } from './images/mirror.ts';
+import { boundLogs } from './logs.ts';
+import { applyManifests, foreignSeed, localSeed, networksOf } from './manifests.ts';
+import { makeFolders, SEED_PATHS, setUpMounts } from './mounts.ts';
+import {
+  loadModules,
+  namespaceFile,
+  networkExists,
+  networkNames,
+  occupiedRanges,
+  raiseHostSettings,
+  setUpNetwork,
+} from './network.ts';
+import { containerd, enterSeed, kubelet, kubeProxy, NODE_TOOLS, type NodeContext, writeNodeConfig } from './node.ts';
+import { chooseRanges, conflicts } from './ranges.ts';
+import { buildMachineImage, ImageImporter, SEED_IMAGES } from './seed-images.ts';
+import { choosePorts, type GardenState, isPortFree, StateDirectory } from './state.ts';
+import { type GardenProgress, StatusFile } from './status.ts';
+import { type ProcessSpec, Supervisor } from './supervisor.ts';
+import { ownIdentity, withLock } from './toolchain/lock.ts';
+import type { ProgressEvent } from './toolchain/progress.ts';
+import { Toolchain } from './toolchain/toolchain.ts';
+import { LocalVolumes } from './volumes.ts';
+
+const OPERATOR = fileURLToPath(new URL('../main.ts', import.meta.url));
+const MIRROR = fileURLToPath(new URL('./images/mirror-main.ts', import.meta.url));
+const MIRROR_PORT = 5000;
+const HOUSEKEEPING_MS = 15_000;
+const RENEWAL_MS = 24 * 3600 * 1000;
+const NODE_PATIENCE_MS = 60_000;
+/** What must be there before anything of the seed can be made. */
+const HOST_TOOLS = ['ip', 'mount', 'umount', 'unshare', 'nsenter'] as const;
+
+/** Folders outside the state directory that libraries have fixed in their code; the seed sees its own ones there. */
+const FIXED_FOLDERS = ['/var/lib/cni'];
+
+/** Order in which processes end: those that need others first. Pods end between the second and the third line. */
+const STOP_ORDER = [
+  ['operator', 'kubelet', 'kube-proxy'],
+  ['kube-controller-manager', 'kube-scheduler', 'image-mirror'],
+  ['containerd'],
+  ['kube-apiserver'],
+  ['etcd'],
+];
+
+/** Where the kubeconfig of a foreign seed is kept. */
+export const seedKubeconfigFile = (directory: StateDirectory): string => directory.path('seed-kubeconfig.yaml');
+
+/** cgroup, under the root of each hierarchy. */
+export const cgroupName = (id: string): string => `coppice-${id}`;
+
+/**
+ * The long-running process of an embedded garden: brings everything up, keeps it up, ends it on SIGTERM. Resolves when it
+ * has ended; returns at once when another process does it already. The state directory is that of $COPPICE_HOME.
+ */
+export async function runDaemon(home?: string): Promise<void> {
+  const directory = new StateDirectory(home);
+  await directory.make();
+  const taken = new AbortController();
+  try {
+    await withLock(directory.daemonLock, () => new Daemon(directory).run(), {
+      onWait: () => taken.abort(),
+      signal: taken.signal,
+    });
+  } catch (error) {
+    if (!taken.signal.aborted) throw error;
+  }
+}
+
+class Daemon {
+  readonly #directory: StateDirectory;
+  readonly #log = pino({ name: 'garden' });
+  readonly #stopping = new AbortController();
+  readonly #supervisor: Supervisor;
+  readonly #toolchain: Toolchain;
+  readonly #startedAt = performance.now();
+  #status!: StatusFile;
+  #state!: GardenState;
+  #client: KubeClient | undefined;
+  #relay: Relay | undefined;
+  #volumes: LocalVolumes | undefined;
+  #cgroups: Cgroups | undefined;
+
+  constructor(directory: StateDirectory) {
+    this.#directory = directory;
+    this.#supervisor = new Supervisor({ directory, log: this.#log, onChange: () => this.#status?.touch() });
+    this.#toolchain = new Toolchain({
+      log: this.#log,
+      signal: this.#stopping.signal,
+      onProgress: (event) => this.#toolProgress(event),
+    });
+  }
+
+  async run(): Promise<void> {
+    this.#status = new StatusFile(this.#directory.statusFile, await ownIdentity(), () => this.#supervisor.status());
+    const stop = () => this.#stopping.abort(new Error('asked to stop'));
+    process.on('SIGTERM', stop);
+    process.on('SIGINT', stop);
+    process.on('SIGHUP', () => {});
+    const timers = [
+      setInterval(() => void boundLogs(this.#directory.path('log')).catch(() => {}), HOUSEKEEPING_MS),
+      setInterval(() => void this.#renew(), RENEWAL_MS),
+    ];
+    let failure: unknown;
+    try {
+      await this.#orStop(this.#bringUp());
+      this.#status.set({ phase: 'ready', readyAfterMs: this.#elapsedMs() });
+      this.#log.info({ afterMs: this.#elapsedMs() }, 'garden is up');
+      await this.#orStop(new Promise(() => {}));
+    } catch (error) {
+      if (!this.#stopping.signal.aborted) failure = error;
+    }
+    if (failure) this.#log.error({ error: String(failure) }, 'garden cannot be brought up');
+    for (const timer of timers) clearInterval(timer);
+    this.#stopping.abort();
+    this.#status.set({ phase: 'stopping' });
+    await this.#shutDown();
+    const message = failure instanceof Error ? failure.message : String(failure);
+    this.#status.set(failure ? { phase: 'failed', error: message } : { phase: 'stopped' });
+    await this.#status.flush();
+    process.exitCode = failure ? 1 : 0;
+    // Whatever a half-done start has left open must not keep a stopped garden's process.
+    setTimeout(() => process.exit(), 500).unref();
+  }
+
+  #elapsedMs(): number {
+    return Math.round(performance.now() - this.#startedAt);
+  }
+
+  /** The work's result, or the reason of the stop if that comes first. */
+  #orStop<T>(work: Promise<T>): Promise<T> {
+    const { signal } = this.#stopping;
+    const stopped = new Promise<never>((_, reject) => {
+      if (signal.aborted) reject(signal.reason);
+      signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+    });
+    return Promise.race([work, stopped]);
+  }
+
+  #say(stage: string, message: string, more: Partial<GardenProgress> = {}): void {
+    this.#log.info({ stage, ...more }, message);
+    this.#status.progress({ stage, message, ...more });
+  }
+
+  #toolProgress({ tool, phase, source, fraction, remainingSeconds, detail }: ProgressEvent): void {
+    if (phase === 'ready' && source === 'cache') return;
+    const message = detail ?? `${phase} (${source})`;
+    this.#status.progress({
+      stage: 'tools',
+      tool,
+      message:
+        phase === 'ready' ? `ready, from ${source}` : phase === 'skipped' ? `not from ${source}: ${message}` : message,
+      ...(phase === 'ready' ? { fraction: 1 } : fraction !== undefined && { fraction }),
+      ...(remainingSeconds !== undefined && { remainingSeconds }),
+    });
+  }
+
+  async #bringUp(): Promise<void> {
+    const tools = this.#toolchain;
+    this.#say('garden', 'preparing');
+    const first = tools.ensure(['etcd', 'kube-apiserver']);
+    const controllers = tools.ensure(['kube-controller-manager', 'kube-scheduler']);
+    // Awaited later, where a failure is of interest: until then it is nobody's unhandled rejection.
+    for (const early of [first, controllers]) early.catch(() => {});
+
+    const foreign = await readText(seedKubeconfigFile(this.#directory));
+    const why = foreign ? undefined : await this.#whyNoSeed();
+    const isLocal = !foreign && why === undefined;
+    if (why !== undefined) {
+      this.#status.set({ notice: noNodesMessage(why) });
+      this.#say('seed', noNodesMessage(why), { fraction: 1 });
+    }
+    this.#state = await this.#prepareState(isLocal ? 'local' : foreign ? 'kubeconfig' : 'none');
+    if (isLocal) await this.#prepareSeed();
+    await this.#certify();
+
+    const { ports } = this.#state;
+    const files = await first;
+    this.#say('control plane', 'starting etcd and the API server');
+    await this.#supervisor.start(etcd(this.#directory, this.#state, files.etcd));
+    const served = apiserver(this.#directory, this.#state, files['kube-apiserver']).then((spec) =>
+      this.#supervisor.start(spec),
+    );
+    const seed = isLocal ? this.#startSeed(served) : Promise.resolve();
+    seed.catch(() => {});
+    await served;
+    this.#status.set({ apiserverAfterMs: this.#elapsedMs() });
+    this.#say('control plane', `serving at https://127.0.0.1:${ports.apiserver}`, { fraction: 1 });
+
+    const admin = (await readText(this.#directory.kubeconfigFile('admin')))!;
+    this.#client = KubeClient.fromKubeconfig(admin, undefined, { userAgent: 'coppice-garden' });
+    const manifests = this.#applyManifests(foreign);
+    const others = controllers.then(({ 'kube-controller-manager': kcm, 'kube-scheduler': kubeScheduler }) =>
+      Promise.all([
+        this.#supervisor.start(controllerManager(this.#directory, this.#state, kcm)),
+        this.#supervisor.start(scheduler(this.#directory, kubeScheduler)),
+      ]),
+    );
+    await Promise.all([manifests.then(() => this.#startOperator(isLocal)), others, seed]);
+  }
+
+  async #whyNoSeed(): Promise<string | undefined> {
+    if (process.platform === 'linux' && process.getuid?.() === 0) await this.#toolchain.ensure(HOST_TOOLS);
+    return whyNoNodes();
+  }
+
+  /** Remembers what was chosen before; a port that somebody else has taken meanwhile is the one thing chosen anew. */
+  async #prepareState(seed: GardenState['seed']): Promise<GardenState> {
+    const directory = this.#directory;
+    const names = networkNames(directory.id);
+    const before = await directory.read();
+    const occupied = seed === 'local' ? await occupiedRanges(names.link) : [];
+    if (before) {
+      const clash = seed === 'local' ? conflicts(before.ranges, occupied) : [];
+      if (clash.length > 0) {
+        this.#say('seed', `the seed's address ranges overlap with ${clash.join(', ')}, which this machine uses now`);
+      }
+      const state = { ...before, seed, ports: await this.#freePorts(before) };
+      await directory.write(state);
+      return state;
+    }
+    const ranges = chooseRanges(directory.id, occupied);
+    if (!ranges)
+      throw new Error('no free address range in 10.160.0.0/11 for the seed: routes of this machine use all of it');
+    const state: GardenState = {
+      version: 1,
+      id: directory.id,
+      createdAt: new Date().toISOString(),
+      ports: await choosePorts(directory.id),
+      ranges,
+      seed,
+    };
+    await directory.write(state);
+    return state;
+  }
+
+  async #freePorts({ id, ports }: GardenState): Promise<GardenState['ports']> {
+    const running = await Promise.all(
+      ['etcd', 'kube-apiserver'].map(async (name) => (await readText(this.#directory.pidFile(name))) !== undefined),
+    );
+    // Left-over processes of ours hold them: they are taken over or ended when it is their turn.
+    if (running.some(Boolean)) return ports;
+    const free = await Promise.all(Object.values(ports).map((port) => isPortFree(port)));
+    if (free.every(Boolean)) return ports;
+    this.#say('garden', 'another program has taken a port of the garden: choosing other ports');
+    return choosePorts(id);
+  }
+
+  /** Namespaces, cgroups, limits: all that the seed's processes start in. */
+  async #prepareSeed(): Promise<void> {
+    const directory = this.#directory;
+    const { ranges } = this.#state;
+    const names = networkNames(directory.id);
+    const layout = await readLayout();
+    this.#cgroups = new Cgroups(layout!, cgroupName(directory.id));
+    // Half of a seed cannot be joined to a new network: what is left of it goes.
+    if (!(await networkExists(names))) await takeDownSeed(directory, { except: [process.pid] });
+    await this.#cgroups.create();
+    this.#supervisor.procsFile = this.#cgroups.procsFile;
+    await loadModules();
+    const [, madeFolders, hostSettings] = await Promise.all([
+      setUpNetwork(names, ranges),
+      makeFolders(FIXED_FOLDERS),
+      raiseHostSettings(this.#state.hostSettings),
+    ]);
+    this.#state = {
+      ...this.#state,
+      hostSettings,
+      madeFolders: [...new Set([...(this.#state.madeFolders ?? []), ...madeFolders])],
+    };
+    await directory.write(this.#state);
+    const sources: Record<string, string> = {
+      [SEED_PATHS.containerd]: directory.path('seed', 'containerd'),
+      [SEED_PATHS.kubelet]: directory.path('seed', 'kubelet'),
+      [SEED_PATHS.config]: directory.path('seed', 'config'),
+      '/var/log': directory.path('seed', 'log'),
+      '/var/lib/cni': directory.path('seed', 'cni'),
+    };
+    for (const source of Object.values(sources)) await mkdir(source, { recursive: true, mode: 0o700 });
+    await setUpMounts({ folder: directory.path('ns'), binds: sources });
+  }
+
+  #certify(): Promise<Set<string>> {
+    const { ranges, ports } = this.#state;
+    return ensureCertificates(this.#directory, { ranges, apiserverPort: ports.apiserver, now: new Date() });
+  }
+
+  async #renew(): Promise<void> {
+    try {
+      const changed = await this.#certify();
+      if (changed.size === 0) return;
+      const restarted = await this.#supervisor.refresh();
+      this.#log.info({ changed: [...changed], restarted }, 'certificates renewed');
+    } catch (error) {
+      this.#log.error({ error: String(error) }, 'certificates cannot be renewed, tried again tomorrow');
+    }
+  }
+
+  get #mirrorUrl(): string {
+    return `http://${this.#state.ranges.nodeAddress}:${MIRROR_PORT}`;
+  }
+
+  /** The seed's node, from containerd to Ready. The kubelet waits for `served`, everything before does not. */
+  async #startSeed(served: Promise<void>): Promise<void> {
+    const directory = this.#directory;
+    const { ranges, ports } = this.#state;
+    const names = networkNames(directory.id);
+    this.#say('seed', 'getting tools');
+    const [files, pause] = await Promise.all([
+      this.#toolchain.ensure([...NODE_TOOLS, 'kubelet', 'kube-proxy']),
+      toolImage('pause', this.#toolchain),
+    ]);
+    const context: NodeContext = {
+      directory,
+      state: this.#state,
+      names,
+      cgroup: cgroupName(directory.id),
+      files,
+      pauseImage: IMAGES.pause.ref,
+      registryHosts: mirrorHosts(this.#mirrorUrl),
+    };
+    await writeNodeConfig(context);
+    this.#say('seed', 'starting containerd, kubelet and kube-proxy');
+    [this.#relay] = await Promise.all([
+      relayIntoNamespace(namespaceFile(names), ['127.0.0.1', ranges.nodeAddress], ports.apiserver),
+      this.#supervisor.start(containerd(context)),
+      this.#supervisor.start(this.#imageMirror(names)),
+    ]);
+    const importer = new ImageImporter({
+      enter: enterSeed(directory, names),
+      ctr: files.ctr,
+      memory: directory.path('seed', 'images.json'),
+    });
+    await Promise.all([importer.import(pause), served]);
+    await Promise.all([this.#supervisor.start(kubelet(context)), this.#supervisor.start(kubeProxy(context))]);
+    await this.#whenNodeReady();
+    this.#volumes = new LocalVolumes(this.#client!, directory.path('seed', 'volumes'), this.#log);
+    this.#volumes.start();
+    this.#say('seed', `node ${NODE_NAME} is Ready`, { fraction: 1 });
+    void this.#fillImages(importer);
+  }
+
+  #imageMirror(names: ReturnType<typeof networkNames>): ProcessSpec {
+    const { nodeAddress } = this.#state.ranges;
+    return {
+      name: 'image-mirror',
+      command: [
+        'nsenter',
+        `--net=${namespaceFile(names)}`,
+        process.execPath,
+        MIRROR,
+        '--listen',
+        `${nodeAddress}:${MIRROR_PORT}`,
+        '--dir',
+        imagesDirectory(this.#toolchain.dir),
+      ],
+      env: childEnvironment(),
+    };
+  }
+
+  async #whenNodeReady(): Promise<void> {
+    const deadline = Date.now() + NODE_PATIENCE_MS;
+    const { signal } = this.#stopping;
+    // A node that was Ready before a crash still says so: only a status of this kubelet's counts.
+    const since = Date.now() - 1_000;
+    while (!signal.aborted) {
+      const node = await this.#client?.getOrUndefined<Node>(NODES, NODE_NAME).catch(() => undefined);
+      const ready = node?.status?.conditions?.find(({ type }) => type === 'Ready');
+      const heartbeat = Date.parse((ready as { lastHeartbeatTime?: string })?.lastHeartbeatTime ?? '');
+      if (ready?.status === 'True' && heartbeat + 1_000 > since) return;
+      if (Date.now() > deadline) {
+        const status = this.#supervisor.status().find(({ name }) => name === 'kubelet');
+        throw new Error(
+          `the seed's node is not Ready: ${status?.lastExit ?? ready?.message ?? 'it has not registered'}`,
+        );
+      }
+      await sleep(60, undefined, { signal }).catch(() => {});
+    }
+  }
+
+  /** Images that pods will want. Until one is here, containerd gets it from the mirror, if that has it. */
+  async #fillImages(importer: ImageImporter): Promise<void> {
+    for (const make of [
+      ...SEED_IMAGES.map((name) => () => toolImage(name, this.#toolchain)),
+      () => buildMachineImage(this.#toolchain),
+    ]) {
+      if (this.#stopping.signal.aborted) return;
+      try {
+        await importer.import(await make());
+      } catch (error) {
+        if (!this.#stopping.signal.aborted) this.#say('images', `an image is missing: ${(error as Error).message}`);
+      }
+    }
+    this.#say('images', 'all images are in the seed', { fraction: 1 });
+  }
+
+  async #applyManifests(foreign: string | undefined): Promise<void> {
+    this.#say('garden', 'applying CRDs, profiles and the seed');
+    const { seed, ranges } = this.#state;
+    let objects = seed === 'local' ? [localSeed(ranges, this.#mirrorUrl)] : [];
+    if (foreign) {
+      const client = KubeClient.fromKubeconfig(foreign);
+      try {
+        objects = foreignSeed(foreign, await networksOf(client));
+      } catch (error) {
+        throw new Error(`the seed of --seed-kubeconfig does not answer: ${(error as Error).message}`);
+      } finally {
+        await client.close();
+      }
+    }
+    await applyManifests(this.#client!, objects, this.#stopping.signal);
+    this.#say('garden', 'CRDs, profiles and the seed are applied', { fraction: 1 });
+  }
+
+  async #startOperator(isLocal: boolean): Promise<void> {
+    if (!existsSync(OPERATOR)) {
+      this.#say('operator', `${OPERATOR} is missing: the garden runs without its operator`, { fraction: 1 });
+      return;
+    }
+    await this.#supervisor.start({
+      name: 'operator',
+      command: [process.execPath, OPERATOR],
+      env: {
+        ...childEnvironment(),
+        COPPICE_HOME: this.#directory.home,
+        COPPICE_GARDEN_KUBECONFIG: this.#directory.kubeconfigFile('operator'),
+        ...(isLocal && { COPPICE_IMAGE_MIRROR: this.#mirrorUrl }),
+      },
+      inputs: [this.#directory.kubeconfigFile('operator')],
+      graceMs: 10_000,
+    });
+    this.#say('operator', 'running', { fraction: 1 });
+  }
+
+  async #shutDown(): Promise<void> {
+    this.#relay?.close();
+    await this.#volumes?.stop().catch(() => {});
+    for (const [i, names] of STOP_ORDER.entries()) {
+      await Promise.all(names.map((name) => this.#supervisor.stop(name)));
+      if (i === 1) await this.#endPods();
+    }
+    await this.#client?.close().catch(() => {});
+    await endLeftOvers(this.#directory);
+  }
+
+  /** Pods and their shims; the garden's own processes go in their order. */
+  async #endPods(): Promise<void> {
+    const own = this.#supervisor.status().flatMap(({ pid }) => (pid ? [pid] : []));
+    await this.#cgroups?.killAll([process.pid, ...own]).catch((error) => this.#log.error(String(error)));
+  }
+}
+
+/** What our own programs may see of this process's environment. */
+function childEnvironment(): Record<string, string> {
+  const passed = [
+    'PATH',
+    'HOME',
+    'LANG',
+    'TZ',
+    'COPPICE_HOME',
+    'COPPICE_TOOLS',
+    'COPPICE_LOG_LEVEL',
+    'NODE_EXTRA_CA_CERTS',
+    'HTTPS_PROXY',
+    'HTTP_PROXY',
+    'NO_PROXY',
+  ];
+  return Object.fromEntries(
+    passed.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]])),
+  );
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) await runDaemon();

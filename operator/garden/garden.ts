@@ -1,0 +1,206 @@
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import type { User } from './certificates.ts';
+import { endLeftOvers, removeEverything, takeDownSeed } from './cleanup.ts';
+import { isApiserverReady } from './control-plane.ts';
+import { seedKubeconfigFile } from './daemon.ts';
+import { readText, writeIfChanged } from './files.ts';
+import { lastError } from './logs.ts';
+import { endGroup, startDetached } from './processes.ts';
+import type { Ranges } from './ranges.ts';
+import { StateDirectory } from './state.ts';
+import { type GardenProgress, readStatus } from './status.ts';
+import type { ProcessState } from './supervisor.ts';
+
+export type { GardenProgress } from './status.ts';
+
+const DAEMON = fileURLToPath(new URL('./daemon.ts', import.meta.url));
+const POLL_MS = 60;
+const STOP_PATIENCE_MS = 45_000;
+/** What the daemon gets of the caller's environment: nothing that concerns only the caller's terminal or session. */
+const PASSED =
+  /^(PATH|HOME|LANG|TZ|USER|GO.*|(HTTPS?|NO|ALL)_PROXY|(https?|no|all)_proxy|COPPICE_.*|NODE_EXTRA_CA_CERTS|SSL_CERT_.*|DEBIAN_FRONTEND)$/;
+
+export interface GardenInfo {
+  id: string;
+  /** e.g. `https://127.0.0.1:21000`. */
+  server: string;
+  /** File with the administrator's kubeconfig. */
+  kubeconfigFile: string;
+  seed: 'local' | 'kubeconfig' | 'none';
+  ranges: Ranges;
+  /** Of the daemon's start, which may lie back. */
+  apiserverAfterMs?: number;
+  readyAfterMs?: number;
+  /** Why there is no seed and what to do, for example. */
+  notice?: string;
+}
+
+export interface ComponentStatus {
+  name: string;
+  state: ProcessState;
+  pid?: number;
+  restarts: number;
+  /** Why it ended last, if it did. */
+  message?: string;
+}
+
+export interface GardenStatus {
+  /** Whether the daemon runs. */
+  running: boolean;
+  phase: 'absent' | 'starting' | 'ready' | 'stopping' | 'stopped' | 'failed';
+  error?: string;
+  notice?: string;
+  components: ComponentStatus[];
+  apiserver?: { server: string; ready: boolean };
+  seed?: { kind: 'local' | 'kubeconfig' | 'none'; ranges: Ranges };
+}
+
+interface Options {
+  onProgress?: (event: GardenProgress) => void;
+}
+
+/** An embedded garden, with or without its processes running. */
+export class Garden {
+  readonly directory: StateDirectory;
+  readonly #seedKubeconfig: string | undefined;
+
+  private constructor(home: string | undefined, seedKubeconfig: string | undefined) {
+    this.directory = new StateDirectory(home);
+    this.#seedKubeconfig = seedKubeconfig;
+  }
+
+  /** `home` defaults to $COPPICE_HOME or ~/.coppice; `seedKubeconfig` is the file of a cluster to use as the seed. */
+  static open(options: { home?: string; seedKubeconfig?: string } = {}): Garden {
+    return new Garden(options.home, options.seedKubeconfig && resolve(options.seedKubeconfig));
+  }
+
+  /**
+   * Brings the garden up and resolves when all of it serves. Does nothing more when it runs; goes on from its state
+   * otherwise, whatever has died. Throws with the reason when it cannot be; an aborted `signal` ends only the waiting.
+   */
+  async up(options: Options & { signal?: AbortSignal } = {}): Promise<GardenInfo> {
+    const { onProgress, signal } = options;
+    const { directory } = this;
+    await directory.make();
+    if (this.#seedKubeconfig) {
+      const changed = await writeIfChanged(seedKubeconfigFile(directory), await readFile(this.#seedKubeconfig, 'utf8'));
+      if (changed) await this.stop();
+    }
+    const before = await readStatus(directory.statusFile);
+    const isUp = before?.isAlive && (before.phase === 'ready' || before.phase === 'starting');
+    if (!isUp) {
+      if (before?.isAlive) await endGroup(before.daemon, STOP_PATIENCE_MS);
+      this.#startDaemon();
+    }
+    let seen = isUp && before.phase === 'ready' ? Number.POSITIVE_INFINITY : 0;
+    const logFile = directory.logFile('daemon');
+    const startedAt = Date.now();
+    for (;;) {
+      signal?.throwIfAborted();
+      const status = await readStatus(directory.statusFile);
+      // Until the new daemon has written, the file is its predecessor's.
+      const isOld = !isUp && status?.startedAt === before?.startedAt && status?.daemon.pid === before?.daemon.pid;
+      if (status && !isOld) {
+        const { sequence, events } = status.progress;
+        for (const event of events.slice(Math.max(0, seen - sequence))) onProgress?.(event);
+        seen = Math.max(seen, sequence + events.length);
+        if (status.phase === 'ready') return this.#info(status);
+        if (status.phase === 'failed') throw new Error(status.error ?? `the garden has failed: see ${logFile}`);
+        if (!status.isAlive) throw new Error(`the garden's daemon has ended: ${await lastError(logFile)} (${logFile})`);
+        if (status.phase !== 'starting') throw new Error('the garden is being stopped');
+      } else if (Date.now() - startedAt > 20_000) {
+        throw new Error(`the garden's daemon does not start: ${await lastError(logFile)} (${logFile})`);
+      }
+      await sleep(POLL_MS, undefined, { signal }).catch(() => {});
+    }
+  }
+
+  #startDaemon(): void {
+    const env = Object.fromEntries(
+      Object.entries(process.env).filter(
+        (entry): entry is [string, string] => PASSED.test(entry[0]) && entry[1] !== undefined,
+      ),
+    );
+    const child = startDetached(
+      { command: [process.execPath, DAEMON], env: { ...env, COPPICE_HOME: this.directory.home } },
+      { logFile: this.directory.logFile('daemon') },
+    );
+    child.unref();
+  }
+
+  async #info(status: { apiserverAfterMs?: number; readyAfterMs?: number; notice?: string }): Promise<GardenInfo> {
+    const state = await this.directory.read();
+    if (!state) throw new Error(`${this.directory.stateFile} has disappeared`);
+    const { apiserverAfterMs, readyAfterMs, notice } = status;
+    return {
+      id: state.id,
+      server: `https://127.0.0.1:${state.ports.apiserver}`,
+      kubeconfigFile: this.directory.kubeconfigFile('admin'),
+      seed: state.seed,
+      ranges: state.ranges,
+      ...(apiserverAfterMs !== undefined && { apiserverAfterMs }),
+      ...(readyAfterMs !== undefined && { readyAfterMs }),
+      ...(notice && { notice }),
+    };
+  }
+
+  /** How it is now. Never throws because something is down. */
+  async status(): Promise<GardenStatus> {
+    const { directory } = this;
+    const [status, state, ca] = await Promise.all([
+      readStatus(directory.statusFile),
+      directory.read(),
+      readText(directory.pki('ca.crt')),
+    ]);
+    const running = status?.isAlive ?? false;
+    const ready = state && ca ? await isApiserverReady(state.ports.apiserver, ca) : false;
+    const phase = !status || !state ? 'absent' : running || status.phase === 'failed' ? status.phase : 'stopped';
+    return {
+      running,
+      phase,
+      ...(status?.error && { error: status.error }),
+      ...(status?.notice && { notice: status.notice }),
+      components: (running ? (status?.processes ?? []) : []).map(({ lastExit, ...process }) => ({
+        ...process,
+        ...(lastExit && { message: lastExit }),
+      })),
+      ...(state && {
+        apiserver: { server: `https://127.0.0.1:${state.ports.apiserver}`, ready },
+        seed: { kind: state.seed, ranges: state.ranges },
+      }),
+    };
+  }
+
+  /** Ends every process, pods' included; the state stays for the next `up`. */
+  async stop(options: Options = {}): Promise<void> {
+    const { directory } = this;
+    const status = await readStatus(directory.statusFile);
+    if (status?.isAlive) {
+      options.onProgress?.({ stage: 'garden', message: 'stopping' });
+      await endGroup(status.daemon, STOP_PATIENCE_MS);
+    }
+    await endLeftOvers(directory);
+    await takeDownSeed(directory);
+    options.onProgress?.({ stage: 'garden', message: 'stopped', fraction: 1 });
+  }
+
+  /** Takes everything away: processes, mounts, network, cgroups, state. */
+  async down(options: Options = {}): Promise<void> {
+    const { directory } = this;
+    const state = await directory.read().catch(() => undefined);
+    await this.stop({ onProgress: (event) => options.onProgress?.({ ...event, fraction: undefined }) });
+    options.onProgress?.({ stage: 'garden', message: 'removing the state' });
+    await removeEverything(directory, state);
+    options.onProgress?.({ stage: 'garden', message: 'gone', fraction: 1 });
+  }
+
+  /** A user's kubeconfig as YAML. Throws when the garden has never been up. */
+  async kubeconfig(user: User = 'admin'): Promise<string> {
+    const text = await readText(this.directory.kubeconfigFile(user));
+    if (text === undefined) throw new Error('there is no garden here: bring it up with "coppice up"');
+    return text;
+  }
+}

@@ -1,0 +1,61 @@
+import type { Toolchain } from '../toolchain/toolchain.ts';
+import { TOOLS, type ToolName } from '../toolchain/tools.ts';
+import { buildImage } from './build.ts';
+
+interface CatalogEntry {
+  ref: string;
+  tool: ToolName;
+  /** Where upstream's image has the executable: manifests name it. */
+  path: string;
+  env?: Record<string, string>;
+}
+
+const component = (tool: ToolName, tag: string): CatalogEntry => ({
+  ref: `registry.k8s.io/${tool}:${tag}`,
+  tool,
+  path: `/usr/local/bin/${tool}`,
+});
+
+const kubernetes = (tool: ToolName) => component(tool, `v${TOOLS[tool].version}`);
+
+const ownVersion = (tool: ToolName) => TOOLS[tool].version.split('-')[0]!;
+
+const catalog = {
+  etcd: component('etcd', `${TOOLS.etcd.version}-0`),
+  'kube-apiserver': kubernetes('kube-apiserver'),
+  'kube-controller-manager': kubernetes('kube-controller-manager'),
+  'kube-scheduler': kubernetes('kube-scheduler'),
+  'kube-proxy': kubernetes('kube-proxy'),
+  coredns: { ref: `registry.k8s.io/coredns/coredns:v${TOOLS.coredns.version}`, tool: 'coredns', path: '/coredns' },
+  kwok: { ref: `registry.k8s.io/kwok/kwok:v${TOOLS.kwok.version}`, tool: 'kwok', path: '/usr/local/bin/kwok' },
+  // One in every pod: two threads less and no heap growth are worth having.
+  pause: {
+    ref: `registry.k8s.io/pause:${ownVersion('pause')}`,
+    tool: 'pause',
+    path: '/pause',
+    env: { GOMAXPROCS: '1', GOGC: '20' },
+  },
+  echo: { ref: `coppice.test/echo:${ownVersion('echo')}`, tool: 'echo', path: '/usr/local/bin/echo' },
+} satisfies Record<string, CatalogEntry>;
+
+export type ImageName = keyof typeof catalog;
+
+/** Images that we make of tools, under the names that their projects publish them by. */
+export const IMAGES: Readonly<Record<ImageName, CatalogEntry>> = catalog;
+
+/** Gets the tool and makes its image. Resolves to the tar, for `ctr images import`. Throws what the toolchain throws. */
+export async function toolImage(name: ImageName, toolchain: Toolchain): Promise<string> {
+  const { ref, tool, path, env } = IMAGES[name];
+  const files = await toolchain.ensure([tool]);
+  return buildImage(
+    {
+      ref,
+      files: [{ path, from: files[tool] }],
+      directories: [{ path: '/tmp', mode: 0o1777 }],
+      entrypoint: [path],
+      env,
+      labels: { 'org.opencontainers.image.source': 'coppice' },
+    },
+    { toolsDir: toolchain.dir },
+  );
+}

@@ -1,0 +1,51 @@
+/** Size of a tar's header and the unit that contents are padded to, in bytes. */
+export const BLOCK = 512;
+
+export interface TarEntry {
+  /** Without a leading slash; a folder's ends with one. At most 100 bytes. */
+  name: string;
+  type: 'file' | 'directory' | 'symlink';
+  mode: number;
+  size?: number;
+  /** Of a symlink. */
+  target?: string;
+}
+
+const TYPE_FLAGS = { file: '0', symlink: '2', directory: '5' } as const;
+const NAME_BYTES = 100;
+
+const octal = (value: number, width: number) => `${value.toString(8).padStart(width - 1, '0')}\0`;
+
+/** The ustar header of an entry, owned by root and of no date, so that equal contents make equal archives. */
+export function tarHeader(entry: TarEntry): Buffer {
+  for (const text of [entry.name, entry.target ?? '']) {
+    if (Buffer.byteLength(text) > NAME_BYTES) throw new Error(`${text} is longer than tar's ${NAME_BYTES} bytes`);
+  }
+  const header = Buffer.alloc(BLOCK);
+  header.write(entry.name, 0);
+  header.write(octal(entry.mode, 8), 100);
+  header.write(octal(0, 8), 108);
+  header.write(octal(0, 8), 116);
+  header.write(octal(entry.size ?? 0, 12), 124);
+  header.write(octal(0, 12), 136);
+  header.write('        ', 148);
+  header.write(TYPE_FLAGS[entry.type], 156);
+  header.write(entry.target ?? '', 157);
+  header.write('ustar\x0000', 257);
+  const sum = header.reduce((total, byte) => total + byte, 0);
+  header.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148);
+  return header;
+}
+
+/** Bytes of zero that follow a content of this size. */
+export const padding = (size: number): number => (BLOCK - (size % BLOCK)) % BLOCK;
+
+/** What an archive ends with. */
+export const TAR_END = Buffer.alloc(2 * BLOCK);
+
+/** Name and size that a header states; undefined at the archive's end. */
+export function readTarHeader(header: Buffer): { name: string; size: number } | undefined {
+  if (header.length < BLOCK || header[0] === 0) return undefined;
+  const text = (from: number, to: number) => header.toString('utf8', from, to).replace(/\0.*$/s, '');
+  return { name: text(0, NAME_BYTES), size: Number.parseInt(text(124, 136).trim() || '0', 8) };
+}

@@ -1,0 +1,42 @@
+import { copyFile, open, readdir, stat, truncate } from 'node:fs/promises';
+import { join } from 'node:path';
+
+const MAX_BYTES = 16 * 1024 * 1024;
+
+/**
+ * Keeps each log in a folder, and one older one, below `maxBytes`. The file is emptied in place, since the process that
+ * appends to it keeps it open; a line written in that moment may be lost.
+ */
+export async function boundLogs(folder: string, maxBytes = MAX_BYTES): Promise<void> {
+  for (const name of await readdir(folder).catch(() => [])) {
+    if (!name.endsWith('.log')) continue;
+    const file = join(folder, name);
+    const size = (await stat(file).catch(() => undefined))?.size ?? 0;
+    if (size <= maxBytes) continue;
+    await copyFile(file, `${file}.1`);
+    await truncate(file);
+  }
+}
+
+/** The last lines of a log, to be shown with an error. */
+export async function lastLines(file: string, count: number): Promise<string[]> {
+  const handle = await open(file, 'r').catch(() => undefined);
+  if (!handle) return [];
+  try {
+    const { size } = await handle.stat();
+    const length = Math.min(size, 16_384);
+    const { buffer } = await handle.read(Buffer.alloc(length), 0, length, size - length);
+    return buffer.toString('utf8').trimEnd().split('\n').slice(-count);
+  } finally {
+    await handle.close();
+  }
+}
+
+/** The end of a log that says why a process died: its last line that looks like an error, or its last line. */
+export async function lastError(file: string): Promise<string> {
+  const lines = await lastLines(file, 40);
+  const telling = lines.findLast((line) =>
+    /^[EF]\d{4} |level=(error|fatal)|"level":"(error|fatal)"|^Error|panic/.test(line),
+  );
+  return (telling ?? lines.at(-1) ?? '').trim().slice(0, 400);
+}

@@ -1,0 +1,125 @@
+import { mkdir, readFile, rm, rmdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { run } from './command.ts';
+import { isMissing } from './files.ts';
+
+/**
+ * The seed's view of the file system: a mount namespace kept by a file, so that no mount of containerd or kubelet shows
+ * on the host, and all of them are gone with the namespace. It also gives the seed its own /run and short paths (the
+ * path of a socket may have 108 characters, wherever the state directory lies).
+ */
+export interface SeedMounts {
+  /** Folder that holds the namespace's file. */
+  folder: string;
+  /** Folders of the host by the path where the seed sees them. Each must be below /run, or be there on the host. */
+  binds: Record<string, string>;
+}
+
+/** Paths as the seed sees them. */
+export const SEED_PATHS = {
+  containerd: '/run/coppice/containerd',
+  kubelet: '/run/coppice/kubelet',
+  config: '/run/coppice/config',
+  /** Addresses that pods hold; forgotten with the namespace, as the pods' interfaces are. */
+  addresses: '/run/coppice/addresses',
+  socket: '/run/containerd/containerd.sock',
+} as const;
+
+/**
+ * What every kubelet insists on in the kernel's settings. They are the whole machine's, so the seed's kubelet is shown
+ * small files in their place and finds all as it wants it.
+ */
+const KUBELET_SETTINGS: Record<string, string> = {
+  'vm/overcommit_memory': '1',
+  'vm/panic_on_oom': '0',
+  'kernel/panic': '10',
+  'kernel/panic_on_oops': '1',
+  'kernel/keys/root_maxkeys': '1000000',
+  'kernel/keys/root_maxbytes': '25000000',
+};
+
+export const mountNamespaceFile = (folder: string): string => join(folder, 'mnt');
+
+const isMountPoint = async (path: string): Promise<boolean> =>
+  (await readFile('/proc/self/mountinfo', 'utf8')).split('\n').some((line) => line.split(' ')[4] === escapePath(path));
+
+/** As the kernel writes paths in mountinfo. */
+const escapePath = (path: string): string =>
+  path.replace(/[ \t\n\\]/g, (c) => `\\${c.charCodeAt(0).toString(8).padStart(3, '0')}`);
+
+/** Makes the mount namespace unless it is there. Resolves to whether it is new. */
+export async function setUpMounts(mounts: SeedMounts): Promise<boolean> {
+  const file = mountNamespaceFile(mounts.folder);
+  if (await isMountPoint(file)) return false;
+  await tearDownMounts(mounts.folder);
+  await mkdir(mounts.folder, { recursive: true, mode: 0o700 });
+  // A namespace's file can only be mounted where the mount is not passed on to others.
+  await run(['mount', '--bind', mounts.folder, mounts.folder]);
+  await run(['mount', '--make-private', mounts.folder]);
+  await writeFile(file, '');
+  // The host's later mounts are seen inside, nothing passes the other way.
+  await run(['unshare', `--mount=${file}`, '--propagation', 'slave', 'true']);
+  const room = join(mounts.folder, 'run');
+  await mkdir(room, { recursive: true });
+  try {
+    await run(['nsenter', `--mount=${file}`, '--wd=/', '/bin/sh', '-eu', '-s'], {
+      input: mountScript(mounts.binds, room),
+    });
+  } catch (error) {
+    await tearDownMounts(mounts.folder);
+    throw error;
+  }
+  return true;
+}
+
+const quote = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
+
+/** The shell script that furnishes the namespace. `room` is an empty folder to build the new /run in. */
+export function mountScript(binds: Record<string, string>, room: string): string {
+  const entries = Object.entries(binds);
+  const below = entries.filter(([path]) => path.startsWith('/run/'));
+  const others = entries.filter(([path]) => !path.startsWith('/run/'));
+  return [
+    ...others.map(([path, source]) => `mount --bind ${quote(source)} ${quote(path)}`),
+    // Sources may lie below the old /run, so they are bound before the new one hides it.
+    `mount -t tmpfs -o mode=0755,nosuid,nodev coppice-run ${quote(room)}`,
+    ...below.flatMap(([path, source]) => {
+      const target = quote(join(room, path.slice('/run'.length)));
+      return [`mkdir -p ${target}`, `mount --bind ${quote(source)} ${target}`];
+    }),
+    `mount --move ${quote(room)} /run`,
+    `mkdir -p ${SEED_PATHS.config} ${SEED_PATHS.addresses} /run/lock /run/coppice/settings`,
+    ...Object.entries(KUBELET_SETTINGS).flatMap(([name, value]) => {
+      const fake = `/run/coppice/settings/${name.replaceAll('/', '.')}`;
+      return [`if [ -e /proc/sys/${name} ]; then echo ${value} >${fake}; mount --bind ${fake} /proc/sys/${name}; fi`];
+    }),
+    // Mounts of one container must reach others that ask for it, within the seed. A shared mount cannot be moved: last.
+    'mount --make-rshared /',
+  ].join('\n');
+}
+
+/** Lets go of the mount namespace: its mounts are gone once no process is in it. */
+export async function tearDownMounts(folder: string): Promise<void> {
+  for (const path of [mountNamespaceFile(folder), folder]) {
+    for (let i = 0; i < 5 && (await isMountPoint(path)); i++) await run(['umount', '--lazy', path]);
+  }
+  await rm(mountNamespaceFile(folder), { force: true });
+}
+
+/** Makes folders that a program insists on. Resolves to those that were not there. */
+export async function makeFolders(folders: readonly string[]): Promise<string[]> {
+  const made: string[] = [];
+  for (const folder of folders) {
+    if ((await mkdir(folder, { recursive: true })) !== undefined) made.push(folder);
+  }
+  return made;
+}
+
+/** Removes folders again that are still empty. */
+export async function removeFolders(folders: readonly string[]): Promise<void> {
+  for (const folder of folders) {
+    await rmdir(folder).catch((error) => {
+      if (!isMissing(error) && !['ENOTEMPTY', 'EBUSY'].includes(error.code)) throw error;
+    });
+  }
+}

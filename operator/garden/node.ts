@@ -1,0 +1,274 @@
+import { delimiter, dirname } from 'node:path';
+import { NODE_NAME } from './certificates.ts';
+import { run } from './command.ts';
+import { readText, writeIfChanged } from './files.ts';
+import { mountNamespaceFile, SEED_PATHS } from './mounts.ts';
+import { type NetworkNames, namespaceFile, POD_BRIDGE } from './network.ts';
+import type { GardenState, StateDirectory } from './state.ts';
+import type { ProcessSpec } from './supervisor.ts';
+
+/** The tools that a seed's node is made of. */
+export const NODE_TOOLS = [
+  'containerd',
+  'containerd-shim-runc-v2',
+  'ctr',
+  'runc',
+  'bridge',
+  'host-local',
+  'loopback',
+  'portmap',
+  'iptables',
+  'conntrack',
+  'mount',
+] as const;
+type NodeTool = (typeof NODE_TOOLS)[number] | 'kubelet' | 'kube-proxy';
+
+export interface NodeContext {
+  directory: StateDirectory;
+  state: GardenState;
+  names: NetworkNames;
+  /** cgroup of the garden, under which pods get theirs. */
+  cgroup: string;
+  files: Record<NodeTool, string>;
+  pauseImage: string;
+  /** `hosts.toml` for every registry, if the garden serves images itself. */
+  registryHosts?: string;
+}
+
+/** The words before a command that is to run in the seed's namespaces. */
+export const enterSeed = (directory: StateDirectory, names: NetworkNames): string[] => [
+  'nsenter',
+  `--net=${namespaceFile(names)}`,
+  `--mount=${mountNamespaceFile(directory.path('ns'))}`,
+  '--wd=/',
+];
+
+/** A configuration file as the host sees it; the seed sees the folder as SEED_PATHS.config. */
+const configFile = (directory: StateDirectory, ...parts: string[]): string =>
+  directory.path('seed', 'config', ...parts);
+
+const SYSTEM_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+
+/** containerd finds runc and its shim, kubelet and kube-proxy find mount and iptables, by PATH. */
+const environment = ({ files }: NodeContext): Record<string, string> => ({
+  PATH: [...new Set([...Object.values(files).map((file) => dirname(file)), ...SYSTEM_PATH.split(delimiter)])].join(
+    delimiter,
+  ),
+  HOME: '/root',
+  LANG: 'C.UTF-8',
+});
+
+const CAP_SYS_RESOURCE = 24n;
+
+/** Whether this process may make a process less likely to be killed when memory runs out. */
+export async function canLowerOomScore(): Promise<boolean> {
+  const effective = /^CapEff:\s*([0-9a-f]+)/m.exec((await readText('/proc/self/status')) ?? '')?.[1];
+  return effective !== undefined && ((BigInt(`0x${effective}`) >> CAP_SYS_RESOURCE) & 1n) === 1n;
+}
+
+/** containerd's configuration (version 2, understood by 1.6, 1.7 and 2.x). Paths are those that the seed sees. */
+export function containerdConfig(options: {
+  pauseImage: string;
+  pluginFolder: string;
+  restrictOomScore: boolean;
+}): string {
+  const cri = 'plugins."io.containerd.grpc.v1.cri"';
+  return `version = 2
+root = "${SEED_PATHS.containerd}"
+state = "/run/containerd"
+oom_score = 0
+disabled_plugins = [
+  "io.containerd.internal.v1.opt",
+  "io.containerd.snapshotter.v1.aufs",
+  "io.containerd.snapshotter.v1.btrfs",
+  "io.containerd.snapshotter.v1.devmapper",
+  "io.containerd.snapshotter.v1.zfs",
+]
+
+[grpc]
+  address = "${SEED_PATHS.socket}"
+
+[${cri}]
+  sandbox_image = "${options.pauseImage}"
+  restrict_oom_score_adj = ${options.restrictOomScore}
+  netns_mounts_under_state_dir = true
+  max_concurrent_downloads = 8
+  [${cri}.containerd]
+    snapshotter = "overlayfs"
+    default_runtime_name = "runc"
+    [${cri}.containerd.runtimes.runc]
+      runtime_type = "io.containerd.runc.v2"
+      [${cri}.containerd.runtimes.runc.options]
+        SystemdCgroup = false
+  [${cri}.cni]
+    bin_dir = "${options.pluginFolder}"
+    conf_dir = "${SEED_PATHS.config}/cni"
+  [${cri}.registry]
+    config_path = "${SEED_PATHS.config}/registry"
+`;
+}
+
+/** The seed's pod network: one bridge, so that pods (machines among them) share a layer 2. */
+export const cniConfig = (pods: string): object => ({
+  cniVersion: '0.4.0',
+  name: 'coppice',
+  plugins: [
+    {
+      type: 'bridge',
+      bridge: POD_BRIDGE,
+      isDefaultGateway: true,
+      hairpinMode: true,
+      ipMasq: false,
+      ipam: { type: 'host-local', dataDir: SEED_PATHS.addresses, ranges: [[{ subnet: pods }]] },
+    },
+    { type: 'portmap', capabilities: { portMappings: true } },
+  ],
+});
+
+export function kubeletConfig(options: {
+  nodeAddress: string;
+  cgroup: string;
+  pki: (name: string) => string;
+  resolvConf: string;
+}): object {
+  return {
+    apiVersion: 'kubelet.config.k8s.io/v1beta1',
+    kind: 'KubeletConfiguration',
+    address: options.nodeAddress,
+    healthzPort: 0,
+    authentication: {
+      anonymous: { enabled: false },
+      webhook: { enabled: true },
+      x509: { clientCAFile: options.pki('ca.crt') },
+    },
+    authorization: { mode: 'Webhook' },
+    tlsCertFile: options.pki('kubelet-server.crt'),
+    tlsPrivateKeyFile: options.pki('kubelet-server.key'),
+    containerRuntimeEndpoint: `unix://${SEED_PATHS.socket}`,
+    cgroupDriver: 'cgroupfs',
+    cgroupRoot: `/${options.cgroup}`,
+    failCgroupV1: false,
+    failSwapOn: false,
+    oomScoreAdj: 0,
+    resolvConf: options.resolvConf,
+    maxPods: 250,
+    podPidsLimit: -1,
+    serializeImagePulls: false,
+    maxParallelImagePulls: 4,
+    registryPullQPS: 0,
+    kubeAPIQPS: 200,
+    kubeAPIBurst: 400,
+    eventRecordQPS: 100,
+    eventBurst: 200,
+    nodeStatusUpdateFrequency: '10s',
+    containerLogMaxSize: '10Mi',
+    containerLogMaxFiles: 2,
+    podLogsDir: '/var/log/pods',
+    volumePluginDir: `${SEED_PATHS.kubelet}/volume-plugins`,
+    // A laptop's disk is often nearly full, and images cannot be had again without a registry.
+    evictionHard: {
+      'memory.available': '50Mi',
+      'nodefs.available': '1%',
+      'nodefs.inodesFree': '1%',
+      'imagefs.available': '1%',
+    },
+    imageGCHighThresholdPercent: 100,
+    imageGCLowThresholdPercent: 99,
+    enforceNodeAllocatable: [],
+  };
+}
+
+export const kubeProxyConfig = (options: { pods: string; kubeconfig: string }): object => ({
+  apiVersion: 'kubeproxy.config.k8s.io/v1alpha1',
+  kind: 'KubeProxyConfiguration',
+  mode: 'iptables',
+  hostnameOverride: NODE_NAME,
+  clusterCIDR: options.pods,
+  detectLocalMode: 'ClusterCIDR',
+  healthzBindAddress: '127.0.0.1:10256',
+  metricsBindAddress: '127.0.0.1:10249',
+  clientConnection: { kubeconfig: options.kubeconfig, qps: 100, burst: 200 },
+  iptables: { minSyncPeriod: '20ms', syncPeriod: '30s' },
+  // Zero leaves the machine's table of connections as it is.
+  conntrack: { maxPerCore: 0, min: 0, tcpEstablishedTimeout: '0s', tcpCloseWaitTimeout: '0s' },
+});
+
+/** Writes the node's configuration files. Changed ones need the process that reads them started again. */
+export async function writeNodeConfig(context: NodeContext): Promise<void> {
+  const { directory, state, files, cgroup } = context;
+  const seed = (...parts: string[]) => configFile(directory, ...parts);
+  const restrictOomScore = !(await canLowerOomScore());
+  const json = (value: object) => JSON.stringify(value, undefined, 2);
+  await writeIfChanged(
+    seed('containerd.toml'),
+    containerdConfig({ pauseImage: context.pauseImage, pluginFolder: dirname(files.bridge), restrictOomScore }),
+  );
+  await writeIfChanged(seed('cni', '10-coppice.conflist'), json(cniConfig(state.ranges.pods)));
+  await writeIfChanged(seed('registry', '_default', 'hosts.toml'), context.registryHosts ?? '');
+  // Nobody answers there, and says so at once: without it, or with the host's, every look-up waits for seconds.
+  await writeIfChanged(seed('resolv.conf'), 'nameserver 127.0.0.1\noptions timeout:1 attempts:1\n', 0o644);
+  await writeIfChanged(
+    seed('kubelet.json'),
+    json(
+      kubeletConfig({
+        nodeAddress: state.ranges.nodeAddress,
+        cgroup,
+        pki: (name) => directory.pki(name),
+        resolvConf: `${SEED_PATHS.config}/resolv.conf`,
+      }),
+    ),
+  );
+  await writeIfChanged(
+    seed('kube-proxy.json'),
+    json(kubeProxyConfig({ pods: state.ranges.pods, kubeconfig: directory.kubeconfigFile('kube-proxy') })),
+  );
+}
+
+export function containerd(context: NodeContext): ProcessSpec {
+  const { directory, names, files } = context;
+  const enter = enterSeed(directory, names);
+  return {
+    name: 'containerd',
+    command: [...enter, files.containerd, '--config', `${SEED_PATHS.config}/containerd.toml`, '--log-level', 'warn'],
+    env: environment(context),
+    inputs: [configFile(directory, 'containerd.toml')],
+    ready: () =>
+      run([...enter, files.ctr, '--address', SEED_PATHS.socket, 'version'], { timeoutMs: 5_000 }).then(
+        () => true,
+        () => false,
+      ),
+  };
+}
+
+export function kubelet(context: NodeContext): ProcessSpec {
+  const { directory, state, names, files } = context;
+  return {
+    name: 'kubelet',
+    command: [
+      ...enterSeed(directory, names),
+      files.kubelet,
+      `--config=${SEED_PATHS.config}/kubelet.json`,
+      `--kubeconfig=${directory.kubeconfigFile('kubelet')}`,
+      `--root-dir=${SEED_PATHS.kubelet}`,
+      `--cert-dir=${SEED_PATHS.kubelet}/pki`,
+      `--hostname-override=${NODE_NAME}`,
+      `--node-ip=${state.ranges.nodeAddress}`,
+    ],
+    env: environment(context),
+    inputs: [
+      configFile(directory, 'kubelet.json'),
+      directory.kubeconfigFile('kubelet'),
+      ...['kubelet-server.crt', 'ca.crt'].map((name) => directory.pki(name)),
+    ],
+  };
+}
+
+export function kubeProxy(context: NodeContext): ProcessSpec {
+  const { directory, names, files } = context;
+  return {
+    name: 'kube-proxy',
+    command: [...enterSeed(directory, names), files['kube-proxy'], `--config=${SEED_PATHS.config}/kube-proxy.json`],
+    env: environment(context),
+    inputs: [configFile(directory, 'kube-proxy.json'), directory.kubeconfigFile('kube-proxy')],
+  };
+}

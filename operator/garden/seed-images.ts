@@ -1,0 +1,63 @@
+import { basename, dirname } from 'node:path';
+import { type MachineTools, machineImage, machineImageFiles } from '../../providers/local/machine-image.ts';
+import { run } from './command.ts';
+import { readJson, writeAtomic } from './files.ts';
+import { buildImage } from './images/build.ts';
+import { type ImageName, toolImage } from './images/catalog.ts';
+import { SEED_PATHS } from './mounts.ts';
+import type { Toolchain } from './toolchain/toolchain.ts';
+import { TOOLS } from './toolchain/tools.ts';
+
+/** Images of what runs in the seed, in the order in which a first cluster needs them. */
+export const SEED_IMAGES: ImageName[] = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'kwok'];
+
+const CNI_PLUGINS = ['bridge', 'host-local', 'loopback', 'portmap', 'ptp'] as const;
+const RUNTIME = ['containerd', 'containerd-shim-runc-v2', 'ctr', 'runc'] as const;
+
+/** Makes the image of this version's machines. Resolves to its tar. */
+export async function buildMachineImage(toolchain: Toolchain): Promise<string> {
+  const [files, pause] = await Promise.all([
+    toolchain.ensure(['kubelet', 'kube-proxy', ...RUNTIME, ...CNI_PLUGINS]),
+    toolImage('pause', toolchain),
+  ]);
+  const tools: MachineTools = {
+    kubelet: files.kubelet,
+    kubeProxy: files['kube-proxy'],
+    runtime: RUNTIME.map((name) => files[name]),
+    cni: dirname(files.bridge),
+    cniPlugins: [...CNI_PLUGINS],
+    images: [pause],
+  };
+  return buildImage(
+    {
+      ref: machineImage(TOOLS.kubelet.version),
+      files: machineImageFiles(tools).map(({ source, path, mode }) => ({ from: source, path, mode })),
+      entrypoint: ['/opt/coppice/bin/kubelet'],
+    },
+    { toolsDir: toolchain.dir },
+  );
+}
+
+/** Imports images into the seed's containerd, and remembers which: a tar is named by its digest, so each once. */
+export class ImageImporter {
+  readonly #enter: readonly string[];
+  readonly #ctr: string;
+  readonly #memory: string;
+  #imported: Record<string, true> | undefined;
+
+  constructor(options: { enter: readonly string[]; ctr: string; memory: string }) {
+    this.#enter = options.enter;
+    this.#ctr = options.ctr;
+    this.#memory = options.memory;
+  }
+
+  async import(tar: string): Promise<void> {
+    this.#imported ??= (await readJson<Record<string, true>>(this.#memory)) ?? {};
+    const name = basename(tar);
+    if (this.#imported[name]) return;
+    const ctr = [...this.#enter, this.#ctr, '--address', SEED_PATHS.socket, '--namespace', 'k8s.io'];
+    await run([...ctr, 'images', 'import', tar], { timeoutMs: 300_000 });
+    this.#imported[name] = true;
+    await writeAtomic(this.#memory, JSON.stringify(this.#imported));
+  }
+}

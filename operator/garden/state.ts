@@ -1,0 +1,124 @@
+import { createHash } from 'node:crypto';
+import { mkdir } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join, resolve } from 'node:path';
+import { readText, writeAtomic } from './files.ts';
+import type { Ranges } from './ranges.ts';
+import { coppiceHome } from './toolchain/cache.ts';
+
+/** Ports on 127.0.0.1 of the host. */
+export interface Ports {
+  apiserver: number;
+  etcd: number;
+  etcdPeer: number;
+}
+
+/** What a garden remembers from one `up` to the next. */
+export interface GardenState {
+  version: 1;
+  id: string;
+  createdAt: string;
+  ports: Ports;
+  ranges: Ranges;
+  /** `local`: control planes run on this machine; `kubeconfig`: on another Kubernetes; `none`: there is no seed. */
+  seed: 'local' | 'kubeconfig' | 'none';
+  /** Settings of the host that were changed for this garden, with what they were. */
+  hostSettings?: Record<string, { was: string; set: string }>;
+  /** Folders outside the state directory that were made because a program insists on them. */
+  madeFolders?: string[];
+}
+
+const PORTS_FROM = 21_000;
+const PORTS_COUNT = 9_000;
+
+/** Where everything of one garden lies. Every folder is private to the user. */
+export class StateDirectory {
+  readonly home: string;
+  readonly root: string;
+  /** Tells this garden's interfaces, namespaces and cgroups from those of others on the machine. */
+  readonly id: string;
+
+  constructor(home: string = coppiceHome()) {
+    this.home = resolve(home);
+    this.root = join(this.home, 'garden');
+    this.id = createHash('sha256').update(this.root).digest('hex').slice(0, 6);
+  }
+
+  path(...parts: string[]): string {
+    return join(this.root, ...parts);
+  }
+
+  get stateFile(): string {
+    return this.path('garden.json');
+  }
+  get statusFile(): string {
+    return this.path('run', 'status.json');
+  }
+  get daemonLock(): string {
+    return this.path('run', 'daemon.lock');
+  }
+  kubeconfigFile(user: string): string {
+    return this.path('kubeconfig', `${user}.yaml`);
+  }
+  /** A certificate or key. */
+  pki(name: string): string {
+    return this.path('pki', name);
+  }
+  logFile(name: string): string {
+    return this.path('log', `${name}.log`);
+  }
+  pidFile(name: string): string {
+    return this.path('run', 'pids', `${name}.json`);
+  }
+  /** A configuration file made at each up. */
+  config(name: string): string {
+    return this.path('run', name);
+  }
+
+  async make(): Promise<void> {
+    for (const folder of ['', 'pki', 'kubeconfig', 'log', 'run', 'run/pids', 'etcd', 'ns']) {
+      await mkdir(this.path(folder), { recursive: true, mode: 0o700 });
+    }
+  }
+
+  /** Undefined when there is no garden here. Throws when its file cannot be understood: it is never overwritten then. */
+  async read(): Promise<GardenState | undefined> {
+    const text = await readText(this.stateFile);
+    if (text === undefined) return undefined;
+    try {
+      const state = JSON.parse(text) as GardenState;
+      if (state.version === 1) return state;
+    } catch {}
+    throw new Error(
+      `${this.stateFile} was not written by this version of Coppice: use the one that wrote it, or remove the folder`,
+    );
+  }
+
+  async write(state: GardenState): Promise<void> {
+    await writeAtomic(this.stateFile, `${JSON.stringify(state, undefined, 2)}\n`);
+  }
+}
+
+/** Whether a port of 127.0.0.1 can be listened on now. */
+export const isPortFree = (port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', () => resolve(false));
+    server.listen({ port, host: '127.0.0.1', exclusive: true }, () => server.close(() => resolve(true)));
+  });
+
+/**
+ * Free ports below the kernel's ephemeral range, where no outgoing connection can take them between choice and use.
+ * `id` decides where the search begins, so that gardens seldom ask for the same.
+ */
+export async function choosePorts(id: string, isFree = isPortFree): Promise<Ports> {
+  const start = Number.parseInt(id, 16) % PORTS_COUNT;
+  const found: number[] = [];
+  for (let i = 0; i < PORTS_COUNT && found.length < 3; i++) {
+    const port = PORTS_FROM + ((start + i) % PORTS_COUNT);
+    if (await isFree(port)) found.push(port);
+  }
+  const [apiserver, etcd, etcdPeer] = found;
+  if (!apiserver || !etcd || !etcdPeer) throw new Error('no three free ports between 21000 and 30000 on 127.0.0.1');
+  return { apiserver, etcd, etcdPeer };
+}

@@ -1,0 +1,92 @@
+import { readJson, writeAtomic } from './files.ts';
+import type { ProcessStatus } from './supervisor.ts';
+import { isAlive, type ProcessIdentity } from './toolchain/lock.ts';
+
+/** What is going on, for people: the latest of each stage (and tool) counts. */
+export interface GardenProgress {
+  stage: string;
+  message: string;
+  tool?: string;
+  /** 0 to 1. */
+  fraction?: number;
+  remainingSeconds?: number;
+}
+
+/** `starting` until all is up. `failed`: the daemon has ended, `error` says why. */
+export type Phase = 'starting' | 'ready' | 'stopping' | 'stopped' | 'failed';
+
+/** What the daemon tells the CLI, through a file. */
+export interface DaemonStatus {
+  daemon: ProcessIdentity;
+  phase: Phase;
+  error?: string;
+  startedAt: string;
+  /** Milliseconds from the start until the API server served, and until all was up. */
+  apiserverAfterMs?: number;
+  readyAfterMs?: number;
+  /** A line for the person that stays true while the garden runs: no local seed, for example. */
+  notice?: string;
+  processes: ProcessStatus[];
+  /** Newest last; `sequence` is the number of the first. */
+  progress: { sequence: number; events: GardenProgress[] };
+}
+
+const KEPT_EVENTS = 300;
+const WRITE_PAUSE_MS = 40;
+
+/** Writes the daemon's status, soon after each change. */
+export class StatusFile {
+  readonly #file: string;
+  readonly #status: DaemonStatus;
+  readonly #processes: () => ProcessStatus[];
+  #timer: NodeJS.Timeout | undefined;
+  #writing: Promise<void> = Promise.resolve();
+
+  constructor(file: string, daemon: ProcessIdentity, processes: () => ProcessStatus[]) {
+    this.#file = file;
+    this.#processes = processes;
+    this.#status = {
+      daemon,
+      phase: 'starting',
+      startedAt: new Date().toISOString(),
+      processes: [],
+      progress: { sequence: 0, events: [] },
+    };
+  }
+
+  set(change: Partial<Omit<DaemonStatus, 'daemon' | 'processes' | 'progress'>>): void {
+    Object.assign(this.#status, change);
+    this.touch();
+  }
+
+  progress(event: GardenProgress): void {
+    const { progress } = this.#status;
+    progress.events.push(event);
+    while (progress.events.length > KEPT_EVENTS) {
+      progress.events.shift();
+      progress.sequence++;
+    }
+    this.touch();
+  }
+
+  /** Something that the status shows has changed. */
+  touch(): void {
+    this.#timer ??= setTimeout(() => this.flush(), WRITE_PAUSE_MS);
+  }
+
+  /** Resolves when the file says what is known now. */
+  flush(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#status.processes = this.#processes();
+    const text = JSON.stringify(this.#status);
+    this.#writing = this.#writing.then(() => writeAtomic(this.#file, text, 0o600, false)).catch(() => {});
+    return this.#writing;
+  }
+}
+
+/** The status of the daemon, and whether it lives. Undefined when none was ever started. */
+export async function readStatus(file: string): Promise<(DaemonStatus & { isAlive: boolean }) | undefined> {
+  const status = await readJson<DaemonStatus>(file);
+  return status && { ...status, isAlive: await isAlive(status.daemon) };
+}

@@ -1,0 +1,265 @@
+import { mkdir, rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Log } from '../kube/log.ts';
+import { readJson, writeAtomic } from './files.ts';
+import { lastError } from './logs.ts';
+import {
+  type Command,
+  digestOf,
+  endGroup,
+  identityOf,
+  type ProcessRecord,
+  startDetached,
+  whenGone,
+} from './processes.ts';
+import type { StateDirectory } from './state.ts';
+import { isAlive } from './toolchain/lock.ts';
+
+export interface ProcessSpec extends Command {
+  name: string;
+  /** Whether it serves. Called again and again until it says so. Absent: it does as soon as it runs. */
+  ready?: () => Promise<boolean>;
+  /** Default 60 s. */
+  readyTimeoutMs?: number;
+  /** From the request to end to the kill. Default 5 s. */
+  graceMs?: number;
+}
+
+export type ProcessState = 'starting' | 'running' | 'waiting' | 'stopped';
+
+export interface ProcessStatus {
+  name: string;
+  /** Absent while it does not run. */
+  pid?: number;
+  /** `waiting`: it died and will be started again after a while. */
+  state: ProcessState;
+  restarts: number;
+  /** Why it ended last. */
+  lastExit?: string;
+}
+
+const FIRST_WAIT_MS = 100;
+const LONGEST_WAIT_MS = 10_000;
+/** One that ran that long begins with the shortest wait again. */
+const STEADY_MS = 30_000;
+/** Ends in a row after which waiting for readiness is given up, though not the starting again. */
+const HOPELESS = 5;
+const READY_POLL_MS = 40;
+/** A process that an earlier daemon started is nobody's child here: its end is seen by looking. */
+const ADOPTED_POLL_MS = 300;
+
+/** How long to wait before start number `failures` + 1 in a row. */
+export const backOff = (failures: number): number =>
+  failures <= 0 ? 0 : Math.min(FIRST_WAIT_MS * 3 ** (failures - 1), LONGEST_WAIT_MS);
+
+interface SupervisorOptions {
+  directory: StateDirectory;
+  log: Log;
+  /** The cgroup that processes start in. */
+  procsFile?: string | undefined;
+  onChange?: () => void;
+}
+
+/** Keeps processes running: starts them, waits until they serve, starts them again when they die. */
+export class Supervisor {
+  readonly #options: SupervisorOptions;
+  readonly #processes = new Map<string, Supervised>();
+
+  constructor(options: SupervisorOptions) {
+    this.#options = options;
+  }
+
+  set procsFile(file: string | undefined) {
+    this.#options.procsFile = file;
+  }
+
+  /**
+   * Starts a process, or takes over the one that a dead daemon left running with the same command, and resolves when
+   * it is ready. Throws when it is not in time, with the end of its log; it is kept up all the same.
+   */
+  async start(spec: ProcessSpec): Promise<void> {
+    await this.#processes.get(spec.name)?.stop();
+    const supervised = new Supervised(spec, this.#options);
+    this.#processes.set(spec.name, supervised);
+    await supervised.start();
+  }
+
+  /** Ends a process and starts it again, for a changed file that it reads only once. */
+  async restart(name: string): Promise<void> {
+    const found = this.#processes.get(name);
+    if (found) await this.start(found.spec);
+  }
+
+  /** Starts those again whose input files have changed. Resolves to their names. */
+  async refresh(): Promise<string[]> {
+    const stale: string[] = [];
+    for (const [name, one] of this.#processes) if (await one.isStale()) stale.push(name);
+    for (const name of stale) await this.restart(name);
+    return stale;
+  }
+
+  async stop(name: string): Promise<void> {
+    await this.#processes.get(name)?.stop();
+  }
+
+  has(name: string): boolean {
+    return this.#processes.has(name);
+  }
+
+  status(): ProcessStatus[] {
+    return [...this.#processes.values()].map((one) => one.status());
+  }
+}
+
+class Supervised {
+  readonly spec: ProcessSpec;
+  readonly #options: SupervisorOptions;
+  readonly #stopping = new AbortController();
+  #record: ProcessRecord | undefined;
+  #state: ProcessState = 'stopped';
+  #restarts = 0;
+  #lastExit: string | undefined;
+  #loop: Promise<void> | undefined;
+
+  constructor(spec: ProcessSpec, options: SupervisorOptions) {
+    this.spec = spec;
+    this.#options = options;
+  }
+
+  status(): ProcessStatus {
+    const { name } = this.spec;
+    const pid = this.#state === 'waiting' ? undefined : this.#record?.pid;
+    return {
+      name,
+      state: this.#state,
+      restarts: this.#restarts,
+      ...(pid && { pid }),
+      ...(this.#lastExit && { lastExit: this.#lastExit }),
+    };
+  }
+
+  async start(): Promise<void> {
+    const left = await this.#leftOver();
+    this.#loop = this.#keepUp(left);
+    // Errors of the loop itself (a full disk, say) must not end the daemon that keeps the others up.
+    this.#loop.catch((error) =>
+      this.#options.log.error({ process: this.spec.name, error: String(error) }, 'supervision failed'),
+    );
+    await this.#whenReady();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    if (this.#record) await endGroup(this.#record, this.spec.graceMs ?? 5_000);
+    await this.#loop?.catch(() => {});
+    await rm(this.#pidFile, { force: true });
+    this.#record = undefined;
+    this.#enter('stopped');
+  }
+
+  /** Whether it runs on files that say something else by now. */
+  async isStale(): Promise<boolean> {
+    return (
+      this.#state === 'running' && this.#record !== undefined && this.#record.digest !== (await digestOf(this.spec))
+    );
+  }
+
+  get #pidFile(): string {
+    return this.#options.directory.pidFile(this.spec.name);
+  }
+
+  #enter(state: ProcessState): void {
+    this.#state = state;
+    this.#options.onChange?.();
+  }
+
+  /** What an earlier daemon started: taken over when it is what we want, ended when not. */
+  async #leftOver(): Promise<ProcessRecord | undefined> {
+    const record = await readJson<ProcessRecord>(this.#pidFile);
+    if (!record || !(await isAlive(record))) return undefined;
+    if (record.digest === (await digestOf(this.spec))) {
+      this.#options.log.info({ process: this.spec.name, pid: record.pid }, 'taken over as it runs');
+      return record;
+    }
+    await endGroup(record, this.spec.graceMs ?? 5_000);
+    return undefined;
+  }
+
+  async #keepUp(adopted: ProcessRecord | undefined): Promise<void> {
+    const { signal } = this.#stopping;
+    const { log, directory } = this.#options;
+    const { name } = this.spec;
+    let failures = 0;
+    let leftOver = adopted;
+    while (!signal.aborted) {
+      const startedAt = Date.now();
+      let how: string;
+      if (leftOver) {
+        this.#record = leftOver;
+        this.#enter('running');
+        how = await this.#watch(leftOver);
+        leftOver = undefined;
+      } else {
+        this.#enter('starting');
+        if (this.#restarts > 0) this.#whenReady().catch((error) => log.warn({ process: name }, String(error.message)));
+        how = await this.#runOnce();
+      }
+      if (signal.aborted) return;
+      failures = Date.now() - startedAt > STEADY_MS ? 1 : failures + 1;
+      this.#restarts++;
+      const waitMs = backOff(failures);
+      const said = await lastError(directory.logFile(name));
+      this.#lastExit = said ? `${how}: ${said}` : how;
+      log.warn({ process: name, how, said, waitMs, restarts: this.#restarts }, 'process ended, it is started again');
+      this.#enter('waiting');
+      await sleep(waitMs, undefined, { signal }).catch(() => {});
+    }
+  }
+
+  async #runOnce(): Promise<string> {
+    const { directory, procsFile } = this.#options;
+    const logFile = directory.logFile(this.spec.name);
+    await mkdir(dirname(logFile), { recursive: true, mode: 0o700 });
+    const digest = await digestOf(this.spec);
+    const child = startDetached(this.spec, { logFile, procsFile });
+    const ended = new Promise<string>((resolve) => {
+      child.once('error', (error) => resolve(error.message));
+      child.once('exit', (code, signal) => resolve(signal ? `ended by ${signal}` : `exit code ${code}`));
+    });
+    const identity = child.pid === undefined ? undefined : await identityOf(child.pid);
+    if (identity) {
+      this.#record = { ...identity, digest };
+      await writeAtomic(this.#pidFile, JSON.stringify(this.#record), 0o600, false);
+      // Asked to stop between the start and here: nobody else knows of it yet.
+      if (this.#stopping.signal.aborted) await endGroup(identity, this.spec.graceMs ?? 5_000);
+      else this.#options.onChange?.();
+    }
+    return ended;
+  }
+
+  async #watch(record: ProcessRecord): Promise<string> {
+    const { signal } = this.#stopping;
+    while (await isAlive(record)) {
+      await sleep(ADOPTED_POLL_MS, undefined, { signal }).catch(() => {});
+      if (signal.aborted) await whenGone(record, (this.spec.graceMs ?? 5_000) + 5_000);
+    }
+    return 'ended';
+  }
+
+  async #whenReady(): Promise<void> {
+    const { ready, readyTimeoutMs = 60_000, name } = this.spec;
+    const { signal } = this.#stopping;
+    const deadline = Date.now() + readyTimeoutMs;
+    const before = this.#restarts;
+    while (ready && !(await ready().catch(() => false))) {
+      if (signal.aborted) return;
+      if (Date.now() > deadline || this.#restarts - before >= HOPELESS) {
+        const why = this.#lastExit ?? (await lastError(this.#options.directory.logFile(name)));
+        throw new Error(`${name} does not become ready: ${why}`);
+      }
+      await sleep(READY_POLL_MS, undefined, { signal }).catch(() => {});
+    }
+    if (!signal.aborted) this.#enter('running');
+  }
+}

@@ -1,0 +1,202 @@
+import type { KubeClient } from './client.ts';
+import { type Clock, sleep, systemClock } from './clock.ts';
+import { KubeApiError } from './errors.ts';
+import { type Log, silent } from './log.ts';
+import { LEASES, type Lease } from './resources.ts';
+
+export interface LeaderElectorOptions {
+  client: KubeClient;
+  namespace: string;
+  /** Name of the Lease. */
+  name: string;
+  /**
+   * Different for every process that runs at the same time. A process that comes back under the identity it had before
+   * (possible where something else makes sure that there is one only) leads again at once, even after a kill -9.
+   */
+  identity: string;
+  /** Others wait this long after the last renewal they saw; default 15 s. */
+  leaseDurationMs?: number;
+  /** Leading ends when no renewal succeeded for this long; must be shorter than the lease. Default 10 s. */
+  renewDeadlineMs?: number;
+  /** Time between renewals, and between looks at somebody else's lease; default 4 s. */
+  retryPeriodMs?: number;
+  /** Leading has begun; the signal aborts when it ends. A rejection ends leading and the run. */
+  onStarted(signal: AbortSignal): Promise<void> | void;
+  /** Leading has ended against our will. */
+  onLost?(): void;
+  /** Another identity leads now. */
+  onNewLeader?(identity: string): void;
+  log?: Log;
+  clock?: Clock;
+  /** For the times in the Lease; default the wall clock. Nobody compares them with their own clock. */
+  now?: () => Date;
+}
+
+/** Leadership by a Lease: at most one process leads, provided clocks run at about the same speed. */
+export class LeaderElector {
+  readonly #options: LeaderElectorOptions;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #leaseMs: number;
+  readonly #renewMs: number;
+  readonly #retryMs: number;
+  #lease: Lease | undefined;
+  /** When we saw the lease change last, by our own clock. */
+  #observedAt = 0;
+  #leading = false;
+
+  constructor(options: LeaderElectorOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#log = options.log ?? silent;
+    this.#leaseMs = options.leaseDurationMs ?? 15_000;
+    this.#renewMs = options.renewDeadlineMs ?? 10_000;
+    this.#retryMs = options.retryPeriodMs ?? 4_000;
+    if (this.#renewMs >= this.#leaseMs || this.#retryMs >= this.#renewMs) {
+      throw new Error('leader election needs retryPeriod < renewDeadline < leaseDuration');
+    }
+  }
+
+  get leading(): boolean {
+    return this.#leading;
+  }
+
+  /** Identity in the lease as last seen; undefined when nobody holds it. */
+  get leader(): string | undefined {
+    return this.#lease?.spec?.holderIdentity || undefined;
+  }
+
+  /**
+   * Waits for leadership, leads, and resolves when leadership is lost or the signal aborts (then the lease is given
+   * back, so that a successor need not wait for it to run out). Rejects with what onStarted rejects with.
+   */
+  async run(signal: AbortSignal): Promise<void> {
+    if (!(await this.#acquire(signal))) return;
+    this.#leading = true;
+    this.#log.info({ lease: this.#options.name, identity: this.#options.identity }, 'leading');
+    const leading = new AbortController();
+    const failed = Promise.withResolvers<never>();
+    const work = (async () => this.#options.onStarted(leading.signal))();
+    work.catch(failed.reject);
+    try {
+      await Promise.race([this.#renew(signal), failed.promise]);
+    } finally {
+      this.#leading = false;
+      leading.abort(new Error('no longer leading'));
+      // Before the lease is free our work must have ended, or two would work at the same time.
+      await work.catch(() => {});
+      if (signal.aborted) await this.#release();
+      else this.#options.onLost?.();
+    }
+  }
+
+  async #acquire(signal: AbortSignal): Promise<boolean> {
+    while (!signal.aborted) {
+      if (await this.#attempt(signal)) return true;
+      await sleep(this.#retryMs * (0.8 + Math.random() * 0.4), signal, this.#clock);
+    }
+    return false;
+  }
+
+  /** Returns when a renewal has failed for too long or the signal aborts. */
+  async #renew(signal: AbortSignal): Promise<void> {
+    let renewedAt = this.#clock.now();
+    while (!signal.aborted) {
+      await sleep(this.#retryMs, signal, this.#clock);
+      if (signal.aborted) return;
+      const asked = this.#clock.now();
+      const left = renewedAt + this.#renewMs - asked;
+      const limit = new AbortController();
+      const cancel = this.#clock.after(Math.max(1, left), () => limit.abort(new Error('renewal took too long')));
+      const renewed = left > 0 && (await this.#attempt(AbortSignal.any([signal, limit.signal])));
+      cancel();
+      if (renewed) {
+        renewedAt = asked;
+        continue;
+      }
+      const other = this.leader;
+      if (other && other !== this.#options.identity) {
+        this.#log.warn({ lease: this.#options.name, leader: other }, 'leadership was taken over');
+        return;
+      }
+      if (this.#clock.now() - renewedAt >= this.#renewMs) {
+        this.#log.warn({ lease: this.#options.name }, 'leadership lost: the lease could not be renewed in time');
+        return;
+      }
+    }
+  }
+
+  /** One try to get or keep the lease. */
+  async #attempt(signal: AbortSignal): Promise<boolean> {
+    const { client, namespace, name, identity } = this.#options;
+    try {
+      // Leading, the lease in hand is the newest one, unless the write says otherwise: one request instead of two.
+      if (!this.#leading) this.#see(await client.getOrUndefined<Lease>(LEASES, name, namespace, { signal }));
+      const held = this.#lease?.spec?.holderIdentity;
+      const runsOutAt = this.#observedAt + (this.#lease?.spec?.leaseDurationSeconds ?? 0) * 1000;
+      if (held && held !== identity && this.#clock.now() < runsOutAt) return false;
+
+      const time = this.#now();
+      const spec = this.#lease?.spec;
+      const next: Lease = {
+        apiVersion: 'coordination.k8s.io/v1',
+        kind: 'Lease',
+        metadata: this.#lease?.metadata ?? { name, namespace },
+        spec: {
+          ...spec,
+          holderIdentity: identity,
+          leaseDurationSeconds: Math.ceil(this.#leaseMs / 1000),
+          acquireTime: held === identity ? (spec?.acquireTime ?? time) : time,
+          renewTime: time,
+          leaseTransitions: (spec?.leaseTransitions ?? 0) + (held === identity || !this.#lease ? 0 : 1),
+        },
+      };
+      this.#see(this.#lease ? await client.update(next, { signal }) : await client.create(next, { signal }));
+      return true;
+    } catch (error) {
+      if (error instanceof KubeApiError && error.status === 409) {
+        // Somebody else was quicker (or a write of ours got through whose answer did not): look again.
+        this.#see(await client.getOrUndefined<Lease>(LEASES, name, namespace, { signal }).catch(() => this.#lease));
+        if (this.#leading && this.leader === identity) return this.#attemptAgain(signal);
+        return false;
+      }
+      if (!signal.aborted) this.#log.warn({ err: error, lease: name }, 'lease could not be written');
+      return false;
+    }
+  }
+
+  async #attemptAgain(signal: AbortSignal): Promise<boolean> {
+    const { client } = this.#options;
+    const lease = this.#lease!;
+    try {
+      this.#see(await client.update({ ...lease, spec: { ...lease.spec, renewTime: this.#now() } }, { signal }));
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  async #release(): Promise<void> {
+    const lease = this.#lease;
+    if (lease?.spec?.holderIdentity !== this.#options.identity) return;
+    const spec = { ...lease.spec, holderIdentity: '', leaseDurationSeconds: 1, renewTime: this.#now() };
+    try {
+      await this.#options.client.update({ ...lease, spec }, { signal: AbortSignal.timeout(2000) });
+    } catch (error) {
+      this.#log.debug({ err: error, lease: this.#options.name }, 'lease could not be given back; it will run out');
+    }
+  }
+
+  #see(lease: Lease | undefined): void {
+    if (lease?.metadata.resourceVersion !== this.#lease?.metadata.resourceVersion) this.#observedAt = this.#clock.now();
+    const before = this.leader;
+    this.#lease = lease;
+    if (lease) delete lease.metadata.managedFields;
+    if (this.leader && this.leader !== before) this.#options.onNewLeader?.(this.leader);
+  }
+
+  #now(): string {
+    // metav1.MicroTime insists on six digits.
+    return (this.#options.now?.() ?? new Date()).toISOString().replace('Z', '000Z');
+  }
+}

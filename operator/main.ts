@@ -1,0 +1,82 @@
+import { readFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { pino } from 'pino';
+import { providerNamed, providerNames } from '../providers/index.ts';
+import { type CloudProfile, providerOf } from './api/cloudprofile.ts';
+import { KubeClient } from './kube/client.ts';
+import { serveHealth } from './kube/health.ts';
+import { LeaderElector } from './kube/leader.ts';
+import { processMetrics, Registry } from './kube/metrics.ts';
+import { type Operator, startOperator } from './operator.ts';
+
+/**
+ * The operator's process. Environment: COPPICE_GARDEN_KUBECONFIG (file; absent: in-cluster or the person's own),
+ * COPPICE_SIMULATE_CLOUDS=true (clouds without a provider of this build are simulated), COPPICE_HEALTH_PORT (default any),
+ * COPPICE_IDENTITY (of the leader Lease), COPPICE_NAMESPACE (of the Lease), COPPICE_LOG_LEVEL.
+ */
+async function main(): Promise<void> {
+  const env = process.env;
+  const log = pino({
+    level: env.COPPICE_LOG_LEVEL ?? 'info',
+    base: {},
+    timestamp: pino.stdTimeFunctions.isoTime,
+    // Whatever is logged with an object, keys and tokens in it are not.
+    redact: { paths: ['*.data', '*.stringData', '*.token', '*.key', '*.kubeconfig'], remove: true },
+    serializers: {
+      err: (error: unknown) => (error instanceof Error ? `${error.name}: ${error.message}` : String(error)),
+    },
+  });
+  const stopping = new AbortController();
+  for (const name of ['SIGINT', 'SIGTERM'] as const)
+    process.once(name, () => stopping.abort(new Error(`received ${name}`)));
+
+  const registry = new Registry();
+  processMetrics(registry);
+  const requests = registry.counter('coppice_api_requests_total', 'Requests to the garden by method and answer.');
+  const file = env.COPPICE_GARDEN_KUBECONFIG;
+  const more = {
+    onRequest: ({ method, status }: { method: string; status: number }) =>
+      requests.inc({ method, code: String(status) }),
+  };
+  const garden = file
+    ? KubeClient.fromKubeconfig(readFileSync(file, 'utf8'), undefined, more)
+    : KubeClient.fromEnvironment(undefined, more);
+  const simulate = env.COPPICE_SIMULATE_CLOUDS === 'true';
+  const provider = (profile: CloudProfile) => {
+    const name = providerOf(profile);
+    if (providerNames().includes(name)) return providerNamed(name);
+    return simulate && profile.spec.provider === undefined ? providerNamed('simulated') : undefined;
+  };
+
+  let operator: Operator | undefined;
+  const health = await serveHealth({
+    port: Number(env.COPPICE_HEALTH_PORT ?? 0),
+    registry,
+    checks: { caches: () => operator === undefined || operator.ready() || 'a watch on the garden is broken' },
+  });
+  log.info({ health: health.url }, 'health and metrics are served');
+
+  const elector = new LeaderElector({
+    client: garden,
+    namespace: env.COPPICE_NAMESPACE ?? 'kube-system',
+    name: 'coppice-operator',
+    identity: env.COPPICE_IDENTITY ?? `${hostname()}-${process.pid}`,
+    log,
+    onStarted: async (signal) => {
+      operator = await startOperator({ garden, log, metrics: registry, provider }, signal);
+      await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+      await operator.stop();
+      operator = undefined;
+    },
+    // Another replica acts now: the quickest way to stop acting is to end; whoever supervises us starts us anew.
+    onLost: () => process.exit(3),
+  });
+  await elector.run(stopping.signal);
+  await garden.close();
+  await health.close();
+}
+
+await main().catch((error: unknown) => {
+  process.stderr.write(`coppice operator: ${error instanceof Error ? error.message : String(error)}\n`);
+  process.exit(1);
+});

@@ -1,0 +1,196 @@
+import type { Provider } from '../providers/contract.ts';
+import type { CloudProfile } from './api/cloudprofile.ts';
+import { LABELS } from './api/group.ts';
+import type { Seed } from './api/seed.ts';
+import { type Shoot, shootProfileName } from './api/shoot.ts';
+import { profileNameOf, type WorkerCluster } from './api/workercluster.ts';
+import { reconcileCloudProfile } from './controllers/cloudprofile/controller.ts';
+import { reconcileSeed } from './controllers/seed/controller.ts';
+import { SeedRegistry } from './controllers/seed/seed-access.ts';
+import { ShootController } from './controllers/shoot/controller.ts';
+import type { ShootWorld } from './controllers/shoot/world.ts';
+import { reconcileWorkerCluster } from './controllers/workercluster/controller.ts';
+import { TaskDurations } from './flow/graph.ts';
+import { Applier } from './kube/applier.ts';
+import type { KubeClient } from './kube/client.ts';
+import { type Controller, queueMetrics, runController } from './kube/controller.ts';
+import { EventRecorder } from './kube/events.ts';
+import { Informer } from './kube/informer.ts';
+import type { Log } from './kube/log.ts';
+import type { Registry } from './kube/metrics.ts';
+import {
+  CLOUDPROFILES,
+  type KubeObject,
+  keyOf,
+  SECRETS,
+  SEEDS,
+  type Secret,
+  SHOOTS,
+  WORKERCLUSTERS,
+} from './kube/resources.ts';
+import { WorkQueue } from './kube/workqueue.ts';
+
+export interface OperatorOptions {
+  readonly garden: KubeClient;
+  readonly log: Log;
+  readonly metrics: Registry;
+  /** The provider that makes the machines of a profile; undefined when this operator has none. */
+  provider(profile: CloudProfile): Provider | undefined;
+  readonly now?: () => Date;
+}
+
+export interface Operator {
+  /** Whether all caches are complete. */
+  ready(): boolean;
+  stop(): Promise<void>;
+}
+
+/** An operation may wait for nodes or for a drain; the work itself is short, so many may be under way. */
+const SHOOTS_AT_ONCE = 256;
+const OPERATION_LIMIT_MS = 60 * 60_000;
+/** Pods of a cluster come and go all the time: its status follows at this pace. */
+const INSIDE_CHANGES_MS = 500;
+
+/** Wires the controllers to one garden and starts them. Resolves when they run. */
+export async function startOperator(options: OperatorOptions, signal: AbortSignal): Promise<Operator> {
+  const { garden, log, metrics, provider, now = () => new Date() } = options;
+  const recorder = new EventRecorder({ client: garden, component: 'coppice', log });
+  const record: ShootWorld['record'] = (object, type, reason, message) =>
+    recorder.record(object, type, reason, message);
+
+  const queues = {
+    clusters: new WorkQueue({ observer: queueMetrics(metrics, 'workercluster') }),
+    shoots: new WorkQueue({ observer: queueMetrics(metrics, 'shoot') }),
+    certificates: new WorkQueue({ observer: queueMetrics(metrics, 'certificates') }),
+    seeds: new WorkQueue({ observer: queueMetrics(metrics, 'seed'), maxDelayMs: 15_000 }),
+    profiles: new WorkQueue({ observer: queueMetrics(metrics, 'cloudprofile') }),
+  };
+
+  const clusters = new Informer<WorkerCluster>(garden, WORKERCLUSTERS, { log });
+  const shoots = new Informer<Shoot>(garden, SHOOTS, { log });
+  const seeds = new Informer<Seed>(garden, SEEDS, { log });
+  const profiles = new Informer<CloudProfile>(garden, CLOUDPROFILES, { log });
+  const kubeconfigs = new Informer<Secret>(garden, SECRETS, {
+    log,
+    labelSelector: `${LABELS.clusterName},${LABELS.managedBy}=coppice`,
+  });
+  const caches: Informer<any>[] = [clusters, shoots, seeds, profiles, kubeconfigs];
+  const gardenApplier = new Applier(garden, (object) => {
+    const key = keyOf(object);
+    if (object.kind === 'Shoot') return shoots.get(key);
+    return object.kind === 'Secret' ? kubeconfigs.get(key) : undefined;
+  });
+
+  const registry = new SeedRegistry(garden, log, (shootKey, object) => {
+    queues.shoots.add(shootKey);
+    if (object.kind === 'Pod') queues.certificates.add(shootKey);
+  });
+  const shootController = new ShootController({
+    garden,
+    gardenApplier,
+    shoots,
+    seeds,
+    profiles,
+    registry,
+    durations: new TaskDurations(),
+    log,
+    now,
+    provider,
+    record,
+    insideChanged: (shoot, object) => {
+      const key = keyOf(shoot);
+      if (object.kind === 'CertificateSigningRequest') queues.certificates.add(key);
+      else queues.shoots.addAfter(key, INSIDE_CHANGES_MS);
+    },
+  });
+
+  const usersOfProfile = (name: string) => {
+    for (const cluster of clusters.list()) if (profileNameOf(cluster) === name) queues.clusters.add(keyOf(cluster));
+    for (const shoot of shoots.list()) if (shootProfileName(shoot.spec) === name) queues.shoots.add(keyOf(shoot));
+  };
+  const onEach = <T extends KubeObject>(cache: Informer<T>, handle: (object: T, key: string) => void) =>
+    cache.onChange((event) => handle(event.object, keyOf(event.object)));
+  onEach(clusters, (cluster, key) => {
+    queues.clusters.add(key);
+    queues.profiles.add(profileNameOf(cluster));
+  });
+  onEach(shoots, (shoot, key) => {
+    shootController.shootChanged(key, shoot);
+    queues.shoots.add(key);
+    queues.clusters.add(key);
+    queues.profiles.add(shootProfileName(shoot.spec));
+  });
+  onEach(kubeconfigs, (_secret, key) => queues.shoots.add(key.replace(/-kubeconfig$/, '')));
+  onEach(profiles, (profile, key) => {
+    queues.profiles.add(key);
+    usersOfProfile(profile.metadata.name);
+  });
+  onEach(seeds, (seed, key) => {
+    queues.seeds.add(key);
+    for (const shoot of shoots.list()) {
+      if (!shoot.status?.seedName || shoot.status.seedName === seed.metadata.name) queues.shoots.add(keyOf(shoot));
+    }
+  });
+  for (const cache of caches) cache.start();
+  await Promise.all(caches.map((cache) => cache.whenSynced(signal)));
+
+  const world = { garden, gardenApplier, clusters, shoots, seeds, profiles, registry, now, provider, record };
+  const controllers: Controller[] = [
+    runController({
+      name: 'cloudprofile',
+      queue: queues.profiles,
+      concurrency: 4,
+      log,
+      metrics,
+      reconcile: (key, stop) => reconcileCloudProfile(world, key, stop),
+    }),
+    runController({
+      name: 'seed',
+      queue: queues.seeds,
+      concurrency: 8,
+      log,
+      metrics,
+      reconcile: (key, stop) => reconcileSeed(world, key, stop),
+    }),
+    runController({
+      name: 'workercluster',
+      queue: queues.clusters,
+      concurrency: 32,
+      log,
+      metrics,
+      reconcile: (key, stop) => reconcileWorkerCluster(world, key, stop),
+    }),
+    runController({
+      name: 'shoot',
+      queue: queues.shoots,
+      concurrency: SHOOTS_AT_ONCE,
+      timeoutMs: OPERATION_LIMIT_MS,
+      log,
+      metrics,
+      reconcile: (key, stop) => shootController.reconcile(key, stop),
+    }),
+    runController({
+      name: 'certificates',
+      queue: queues.certificates,
+      concurrency: 8,
+      log,
+      metrics,
+      reconcile: (key) => shootController.certificates(key),
+    }),
+  ];
+  log.info(
+    { clusters: clusters.size, shoots: shoots.size, seeds: seeds.size, profiles: profiles.size },
+    'the operator runs',
+  );
+
+  return {
+    ready: () => caches.every((cache) => cache.synced && cache.lastError === undefined),
+    async stop() {
+      await Promise.all(controllers.map((controller) => controller.stop(1000)));
+      await shootController.stop();
+      await registry.closeAll();
+      await Promise.all(caches.map((cache) => cache.stop()));
+      log.info({}, 'the operator has stopped');
+    },
+  };
+}

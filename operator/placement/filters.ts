@@ -1,0 +1,156 @@
+import type { CloudProfile } from '../api/cloudprofile.ts';
+import { isTrue } from '../api/conditions.ts';
+import { ANNOTATIONS } from '../api/group.ts';
+import { parseCount } from '../api/quantity.ts';
+import type { Seed } from '../api/seed.ts';
+import type { Shoot } from '../api/shoot.ts';
+import { overlap } from './ranges.ts';
+import { hasProviderType, matchesLabels } from './selectors.ts';
+
+/** What placement decides from; nothing else is looked at. */
+export interface PlacementInput {
+  shoot: Shoot;
+  profile: CloudProfile;
+  seeds: readonly Seed[];
+  /** How many shoots each seed hosts already, by name; this one, if it is placed already, not counted. */
+  shootsPerSeed: Readonly<Record<string, number>> | ReadonlyMap<string, number>;
+}
+
+/** Keeps seeds that may host the shoot. */
+export interface Filter {
+  name: string;
+  /** Why the seed cannot host the shoot, as the end of "<seed> ..."; undefined if it can. */
+  against(seed: Seed, input: PlacementInput): string | undefined;
+}
+
+/** Number of shoots that a seed hosts already. */
+export const shootsOn = (seed: Seed, { shootsPerSeed }: PlacementInput): number =>
+  (shootsPerSeed instanceof Map
+    ? shootsPerSeed.get(seed.metadata.name)
+    : (shootsPerSeed as Readonly<Record<string, number>>)[seed.metadata.name]) ?? 0;
+
+/** How many shoots a seed may host; Infinity where it does not say. */
+export function shootLimit(seed: Seed): number {
+  const limit = seed.status?.allocatable?.shoots;
+  return limit === undefined ? Number.POSITIVE_INFINITY : parseCount(limit);
+}
+
+/** In the order in which they are tried: the cheap and the final ones first, so that the reason given is the plainest. */
+export const FILTERS: readonly Filter[] = [
+  {
+    name: 'seedName',
+    against: ({ metadata }, { shoot }) =>
+      shoot.spec.seedName !== undefined && shoot.spec.seedName !== metadata.name
+        ? `is not the seed that spec.seedName names (${shoot.spec.seedName})`
+        : undefined,
+  },
+  {
+    name: 'deletion',
+    against: ({ metadata }) => (metadata.deletionTimestamp ? 'is being deleted' : undefined),
+  },
+  {
+    name: 'visible',
+    against: ({ spec }, { shoot }) =>
+      spec.settings?.scheduling?.visible === false && shoot.spec.seedName === undefined
+        ? 'takes no shoots unless they name it (settings.scheduling.visible is false)'
+        : undefined,
+  },
+  {
+    name: 'emergencyStop',
+    against: ({ metadata }) =>
+      metadata.annotations?.[ANNOTATIONS.emergencyStop] === 'true' ? 'is stopped by its annotation' : undefined,
+  },
+  {
+    name: 'ready',
+    against: ({ status }) => (isTrue(status?.conditions, 'Ready') ? undefined : 'is not Ready'),
+  },
+  {
+    name: 'profileSelector',
+    against: (seed, { profile }) => {
+      const selector = profile.spec.seedSelector;
+      return selector && !matchesLabels(seed.metadata.labels ?? {}, selector)
+        ? `has not the labels that CloudProfile ${profile.metadata.name} asks for`
+        : undefined;
+    },
+  },
+  {
+    name: 'shootSelector',
+    against: (seed, { shoot }) => {
+      const selector = shoot.spec.seedSelector;
+      return selector && !matchesLabels(seed.metadata.labels ?? {}, selector)
+        ? 'has not the labels that spec.seedSelector asks for'
+        : undefined;
+    },
+  },
+  {
+    name: 'provider',
+    against: (seed, { shoot, profile }) => {
+      const said = [profile.spec.seedSelector?.providerTypes, shoot.spec.seedSelector?.providerTypes].filter(
+        (types) => types !== undefined,
+      );
+      const allowed = said.length > 0 ? said : [[shoot.spec.provider.type]];
+      return allowed.every((types) => hasProviderType(seed, types))
+        ? undefined
+        : `runs on provider ${seed.spec.provider.type}`;
+    },
+  },
+  {
+    name: 'zones',
+    against: ({ spec }, { shoot }) => {
+      const zones = spec.provider.zones?.length ?? 0;
+      const tolerance = shoot.spec.controlPlane?.highAvailability?.failureTolerance.type;
+      return tolerance === 'zone' && zones < 3
+        ? `has ${zones} zones, and tolerating the failure of a zone takes 3`
+        : undefined;
+    },
+  },
+  {
+    name: 'accessRestrictions',
+    against: ({ spec }, { shoot }) => {
+      const offered = new Set((spec.accessRestrictions ?? []).map((restriction) => restriction.name));
+      const missing = (shoot.spec.accessRestrictions ?? []).filter(({ name }) => !offered.has(name));
+      return missing.length > 0
+        ? `does not offer the access restriction ${missing.map(({ name }) => name).join(', ')}`
+        : undefined;
+    },
+  },
+  {
+    name: 'taints',
+    against: ({ spec }, { shoot }) => {
+      const tolerated = (key: string, value: string | undefined) =>
+        (shoot.spec.tolerations ?? []).some(
+          (toleration) => toleration.key === key && (toleration.value === undefined || toleration.value === value),
+        );
+      const taint = (spec.taints ?? []).find(({ key, value }) => !tolerated(key, value));
+      return taint ? `has the taint ${taint.key}, which the shoot does not tolerate` : undefined;
+    },
+  },
+  {
+    name: 'networks',
+    against: ({ spec }, { shoot, profile }) => {
+      const { pods, services, nodes } = shoot.spec.networking ?? {};
+      const ours = {
+        pods: pods ?? spec.networks.shootDefaults?.pods ?? profile.spec.defaults?.pods,
+        services: services ?? spec.networks.shootDefaults?.services ?? profile.spec.defaults?.services,
+        nodes,
+      };
+      const theirs = { pods: spec.networks.pods, services: spec.networks.services, nodes: spec.networks.nodes };
+      for (const [mine, range] of Object.entries(ours)) {
+        for (const [its, other] of Object.entries(theirs)) {
+          // Machines that are pods of the seed have addresses of the seed.
+          if (range === undefined || other === undefined || mine === 'nodes') continue;
+          if (overlap(range, other))
+            return `has the ${its} range ${other}, which overlaps with the shoot's ${mine} (${range})`;
+        }
+      }
+      return undefined;
+    },
+  },
+  {
+    name: 'capacity',
+    against: (seed, input) => {
+      const [limit, hosted] = [shootLimit(seed), shootsOn(seed, input)];
+      return hosted >= limit ? `hosts ${hosted} of ${limit} shoots` : undefined;
+    },
+  },
+];

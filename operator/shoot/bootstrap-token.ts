@@ -1,0 +1,43 @@
+import { randomBytes } from 'node:crypto';
+import type { KubeObject } from '../api/meta.ts';
+
+/** What a machine shows to get its first certificate. */
+export interface BootstrapToken {
+  /** 6 characters, public. */
+  id: string;
+  /** 16 characters. */
+  secret: string;
+}
+
+/** Group of machines that have no certificate yet. */
+export const BOOTSTRAPPERS_GROUP = 'system:bootstrappers:coppice';
+
+/** A new random token. */
+export const newBootstrapToken = (): BootstrapToken => ({ id: randomText(6), secret: randomText(16) });
+
+/** The token as it goes into a kubeconfig. */
+export const tokenText = (token: BootstrapToken): string => `${token.id}.${token.secret}`;
+
+/** The Secret that makes a shoot's API server accept the token until `expiration`; then the token cleaner removes it. */
+export function bootstrapTokenSecret(token: BootstrapToken, pool: string, expiration: Date): KubeObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: `bootstrap-token-${token.id}`, namespace: 'kube-system' },
+    type: 'bootstrap.kubernetes.io/token',
+    stringData: {
+      'token-id': token.id,
+      'token-secret': token.secret,
+      description: `Lets machines of pool ${pool} join.`,
+      expiration: expiration.toISOString().replace(/\.\d+Z$/, 'Z'),
+      'usage-bootstrap-authentication': 'true',
+      'auth-extra-groups': BOOTSTRAPPERS_GROUP,
+    },
+  };
+}
+
+const ALPHABET = 'abcdefghijklmnopqrstuvwxyz012345';
+
+// 32 letters, so that five bits of each byte choose evenly.
+const randomText = (length: number): string =>
+  Array.from(randomBytes(length), (byte) => ALPHABET[byte % ALPHABET.length]).join('');

@@ -1,0 +1,179 @@
+import { Agent } from 'undici';
+import type { EtcdMember } from './etcd-membership.ts';
+
+/** Certificate of a client of the shoot's etcd, and the authority of its members; all PEM. */
+export interface EtcdCredentials {
+  ca: string;
+  cert: string;
+  key: string;
+}
+
+/** etcd refused a request, or none of its members answered (status 0). */
+export class EtcdError extends Error {
+  override readonly name = 'EtcdError';
+  readonly status: number;
+
+  constructor(message: string, status: number, options?: ErrorOptions) {
+    super(message, options);
+    this.status = status;
+  }
+}
+
+interface ListedMember {
+  ID: string;
+  name?: string;
+  peerURLs?: string[];
+  clientURLs?: string[];
+  isLearner?: boolean;
+}
+
+interface MemberStatus {
+  header: { member_id: string };
+  leader?: string;
+  raftIndex?: string;
+  raftAppliedIndex?: string;
+  isLearner?: boolean;
+  dbSize?: string;
+  version?: string;
+  errors?: string[];
+}
+
+const TIMEOUT_MS = 3000;
+// etcd itself refuses to promote a learner that is further behind.
+const CAUGHT_UP_SHARE = 0.9;
+
+/** Membership calls to the etcd of one shoot, over its JSON gateway. `endpoints` are client URLs; any of them may be down. */
+export class EtcdClient {
+  readonly #endpoints: string[];
+  readonly #agent: Agent;
+
+  constructor(endpoints: string[], credentials: EtcdCredentials) {
+    this.#endpoints = endpoints;
+    const { ca, cert, key } = credentials;
+    this.#agent = new Agent({ connect: { ca, cert, key, timeout: TIMEOUT_MS }, connections: 1 });
+  }
+
+  /** All members with their health; undefined when none answers or there is no majority. */
+  async observe(): Promise<EtcdMember[] | undefined> {
+    let listed: ListedMember[];
+    try {
+      listed = await this.memberList();
+    } catch (error) {
+      if (error instanceof EtcdError) return undefined;
+      throw error;
+    }
+    const statuses = await Promise.all(listed.map((member) => this.#statusOf(member)));
+    const leaderID = statuses.find((status) => status?.leader && status.leader !== '0')?.leader;
+    const leaderIndex = Number(statuses[listed.findIndex((member) => member.ID === leaderID)]?.raftIndex ?? Number.NaN);
+    return listed.map((member, index) => {
+      const status = statuses[index];
+      return {
+        id: member.ID,
+        name: member.name ?? '',
+        learner: member.isLearner ?? false,
+        healthy: status !== undefined && (status.errors ?? []).length === 0,
+        leader: member.ID === leaderID,
+        caughtUp: Number(status?.raftAppliedIndex ?? Number.NaN) >= leaderIndex * CAUGHT_UP_SHARE,
+        peerURLs: member.peerURLs ?? [],
+      };
+    });
+  }
+
+  /** All members as the majority knows them. Throws EtcdError. */
+  async memberList(): Promise<ListedMember[]> {
+    const answer = await this.#call<{ members?: ListedMember[] }>('/v3/cluster/member/list', { linearizable: true });
+    return answer.members ?? [];
+  }
+
+  /** Adds a member that does not vote yet. Throws EtcdError. */
+  async addLearner(peerURL: string): Promise<void> {
+    await this.#call('/v3/cluster/member/add', { peerURLs: [peerURL], isLearner: true });
+  }
+
+  /** Makes a learner a voter. Throws EtcdError, also when the learner has not caught up. */
+  async promote(id: string): Promise<void> {
+    await this.#call('/v3/cluster/member/promote', { ID: id });
+  }
+
+  /** Removes a member. One that is not there (any more) is no error. Throws EtcdError. */
+  async remove(id: string): Promise<void> {
+    try {
+      await this.#call('/v3/cluster/member/remove', { ID: id });
+    } catch (error) {
+      if (error instanceof EtcdError && error.status === 404) return;
+      throw error;
+    }
+  }
+
+  /** Hands leadership over; only the leader itself does that, so it is asked at its own URL. Throws EtcdError. */
+  async transferLeadership(from: string, to: string): Promise<void> {
+    const leader = (await this.memberList()).find((member) => member.ID === from);
+    const url = leader?.clientURLs?.[0];
+    if (!url) throw new EtcdError(`etcd member ${from} is not known, or has not told its address`, 0);
+    await this.#post(url, '/v3/maintenance/transfer-leadership', { targetID: to });
+  }
+
+  /** Closes all connections. */
+  async close(): Promise<void> {
+    await this.#agent.destroy();
+  }
+
+  async #statusOf(member: ListedMember): Promise<MemberStatus | undefined> {
+    const url = member.clientURLs?.[0];
+    if (!url) return undefined;
+    try {
+      return await this.#post<MemberStatus>(url, '/v3/maintenance/status', {});
+    } catch (error) {
+      if (error instanceof EtcdError) return undefined;
+      throw error;
+    }
+  }
+
+  /** Asks the endpoints in turn until one answers. */
+  async #call<T>(path: string, body: unknown): Promise<T> {
+    let failure: EtcdError | undefined;
+    for (const endpoint of this.#endpoints) {
+      try {
+        return await this.#post<T>(endpoint, path, body);
+      } catch (error) {
+        // What etcd has decided, every member would decide; only silence and "unavailable" are worth another try.
+        if (!(error instanceof EtcdError) || (error.status !== 0 && error.status < 500)) throw error;
+        // The refusal of one that runs says more than the silence of one that does not.
+        if (!failure || error.status !== 0) failure = error;
+      }
+    }
+    throw failure ?? new EtcdError('there is no etcd endpoint to ask', 0);
+  }
+
+  async #post<T>(endpoint: string, path: string, body: unknown): Promise<T> {
+    try {
+      const response = await this.#agent.request({
+        origin: endpoint,
+        path,
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+        headersTimeout: TIMEOUT_MS,
+        bodyTimeout: TIMEOUT_MS,
+      });
+      const text = await response.body.text();
+      if (response.statusCode !== 200) {
+        throw new EtcdError(`etcd at ${endpoint} refused ${path}: ${messageOf(text)}`, response.statusCode);
+      }
+      return JSON.parse(text) as T;
+    } catch (error) {
+      if (error instanceof EtcdError) throw error;
+      const reason = error instanceof Error ? error.message : String(error);
+      throw new EtcdError(`etcd at ${endpoint} does not answer: ${reason}`, 0, { cause: error });
+    }
+  }
+}
+
+function messageOf(text: string): string {
+  try {
+    const parsed = JSON.parse(text) as { message?: string; error?: string };
+    return parsed.message ?? parsed.error ?? text;
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,176 @@
+/** A member as etcd itself lists it. */
+export interface EtcdMember {
+  /** Decimal text, because it does not fit a number. */
+  id: string;
+  /** Empty until the member has started for the first time. */
+  name: string;
+  learner: boolean;
+  /** Answers, and reports no error. */
+  healthy: boolean;
+  /** Leads the cluster. */
+  leader: boolean;
+  /** A learner that has nearly everything that the leader has. */
+  caughtUp: boolean;
+  peerURLs: string[];
+}
+
+/** What planEtcd decides from. */
+export interface EtcdObservation {
+  /** Members wanted: 1, 3 or 5. */
+  desired: number;
+  /** `spec.replicas` of the StatefulSet; 0 when there is none yet. */
+  replicas: number;
+  /** Whether the members are recorded to have formed their cluster. */
+  initialised: boolean;
+  /** Peer URL of every member that has a Service, by ordinal; at least `desired` and `replicas` of them. */
+  peerURLs: string[];
+  /** Undefined while no member answers. */
+  members?: EtcdMember[];
+  /** Ordinals whose volume exists. */
+  volumes: number[];
+  /** Ordinals that running API servers talk to; a member is only removed once none does. */
+  inUse: number[];
+}
+
+/** One safe step. Members are named by the ordinal of their pod. */
+export type EtcdAction =
+  | { type: 'scale'; replicas: number }
+  | { type: 'mark-initialised' }
+  | { type: 'add-learner'; ordinal: number; peerURL: string }
+  | { type: 'promote'; ordinal: number; id: string }
+  | { type: 'transfer-leadership'; from: string; to: string }
+  | { type: 'remove-member'; ordinal: number; id: string }
+  | { type: 'delete-volume'; ordinal: number };
+
+/** The next step, or what is waited for, or neither: then all is as wanted. */
+export interface EtcdPlan {
+  action?: EtcdAction;
+  /** For people: why there is nothing to do yet. */
+  waitFor?: string;
+  /** Only a person can go on from here. */
+  blocked?: boolean;
+  /** Ordinals that API servers should talk to. */
+  endpoints: number[];
+}
+
+interface Located extends EtcdMember {
+  ordinal: number;
+}
+
+/**
+ * The next single step from the members there are to the members wanted. Keeps no memory: after a crash at any point it
+ * goes on from what it sees. A new member first learns as a non-voter, so that the cluster can lose it at any time; a member
+ * that goes leaves the cluster before its pod and its data do.
+ */
+export function planEtcd(observed: EtcdObservation): EtcdPlan {
+  const { desired, replicas, initialised, peerURLs } = observed;
+  if (!initialised && replicas === 0) {
+    return { action: { type: 'scale', replicas: desired }, endpoints: range(desired) };
+  }
+  // Hibernated, or lost: the members keep their data and form the same cluster again.
+  if (replicas === 0) return { action: { type: 'scale', replicas: desired }, endpoints: range(desired) };
+  if (!observed.members) return { waitFor: 'etcd does not answer yet', endpoints: range(Math.min(desired, replicas)) };
+
+  const members = observed.members
+    .map((member) => ({ ...member, ordinal: peerURLs.findIndex((url) => member.peerURLs.includes(url)) }))
+    .sort((a, b) => a.ordinal - b.ordinal);
+  const stranger = members.find((member) => member.ordinal < 0);
+  if (stranger) {
+    const endpoints = members.filter((member) => member.ordinal >= 0 && !member.learner).map(({ ordinal }) => ordinal);
+    return blocked(`member ${stranger.name || stranger.id} at ${stranger.peerURLs.join(', ')} is not ours`, endpoints);
+  }
+  const voters = members.filter((member) => !member.learner);
+  const staying = voters.filter((member) => member.ordinal < desired).map((member) => member.ordinal);
+  const endpoints = staying.length > 0 ? staying : voters.map((member) => member.ordinal);
+  const step = nextStep(observed, members, voters);
+  return { ...step, endpoints };
+}
+
+function nextStep(observed: EtcdObservation, members: Located[], voters: Located[]): Omit<EtcdPlan, 'endpoints'> {
+  const { desired, initialised, replicas } = observed;
+  if (!initialised) {
+    const starting = voters.find((member) => !member.healthy || !member.name);
+    return starting
+      ? { waitFor: `etcd member ${starting.ordinal} is starting` }
+      : { action: { type: 'mark-initialised' } };
+  }
+  const surplus = members.filter((member) => member.ordinal >= desired);
+  if (surplus.length > 0) return shrink(observed, members, voters, surplus);
+  if (members.length < desired || members.some((member) => member.learner)) return grow(observed, members, voters);
+  if (replicas > desired) return { action: { type: 'scale', replicas: desired } };
+  if (replicas < desired) return { action: { type: 'scale', replicas: replicas + 1 } };
+  const leftover = observed.volumes.filter((ordinal) => ordinal >= desired).sort(descending)[0];
+  if (leftover !== undefined) return { action: { type: 'delete-volume', ordinal: leftover } };
+  const ill = members.find((member) => !member.healthy);
+  return ill ? { waitFor: `etcd member ${ill.ordinal} does not answer` } : {};
+}
+
+function grow(observed: EtcdObservation, members: Located[], voters: Located[]): Omit<EtcdPlan, 'endpoints'> {
+  const { replicas, peerURLs, volumes } = observed;
+  const learner = members.find((member) => member.learner);
+  if (learner) {
+    const { ordinal, id } = learner;
+    if (replicas <= ordinal) return { action: { type: 'scale', replicas: ordinal + 1 } };
+    if (!learner.name || !learner.healthy) return { waitFor: `etcd member ${ordinal} is starting as a learner` };
+    if (!learner.caughtUp) return { waitFor: `etcd member ${ordinal} is still copying the data` };
+    return { action: { type: 'promote', ordinal, id } };
+  }
+  // While one voter is away, one more of them could cost the majority.
+  const ill = voters.find((member) => !member.healthy);
+  if (ill) return { waitFor: `etcd member ${ill.ordinal} must answer before another one joins` };
+
+  const ordinal = range(peerURLs.length).find((candidate) => members.every((member) => member.ordinal !== candidate))!;
+  if (replicas > ordinal) {
+    const above = members.find((member) => member.ordinal > ordinal);
+    if (above) {
+      return blocked(`etcd member ${ordinal} has left the cluster while member ${above.ordinal} is still in it`);
+    }
+    // A pod of a member that has left: gone first, with its data, or it would come back as who it was.
+    return { action: { type: 'scale', replicas: ordinal } };
+  }
+  if (volumes.includes(ordinal)) return { action: { type: 'delete-volume', ordinal } };
+  return { action: { type: 'add-learner', ordinal, peerURL: peerURLs[ordinal]! } };
+}
+
+function shrink(
+  observed: EtcdObservation,
+  members: Located[],
+  voters: Located[],
+  surplus: Located[],
+): Omit<EtcdPlan, 'endpoints'> {
+  const learner = surplus.find((member) => member.learner);
+  if (learner) return remove(learner);
+  const last = surplus.at(-1)!;
+  if (voters.every((member) => member.ordinal >= observed.desired)) {
+    return blocked('none of the etcd members that should stay is in the cluster');
+  }
+  if (observed.inUse.some((ordinal) => ordinal >= observed.desired)) {
+    return { waitFor: `API servers still talk to etcd member ${last.ordinal}` };
+  }
+  const leader = voters.find((member) => member.leader);
+  if (!leader) return { waitFor: 'etcd is electing a leader' };
+  if (leader.ordinal >= observed.desired) {
+    const heir = voters.find((member) => member.ordinal < observed.desired && member.healthy);
+    if (!heir) return { waitFor: 'no etcd member that stays is fit to lead' };
+    return { action: { type: 'transfer-leadership', from: leader.id, to: heir.id } };
+  }
+  const healthyAfter = members.filter((member) => !member.learner && member.healthy && member !== last).length;
+  const majorityAfter = Math.floor((voters.length - 1) / 2) + 1;
+  if (healthyAfter < majorityAfter) {
+    return { waitFor: `without etcd member ${last.ordinal} too few of the others would answer` };
+  }
+  return remove(last);
+}
+
+const remove = ({ ordinal, id }: Located): Omit<EtcdPlan, 'endpoints'> => ({
+  action: { type: 'remove-member', ordinal, id },
+});
+
+function blocked(waitFor: string): Omit<EtcdPlan, 'endpoints'>;
+function blocked(waitFor: string, endpoints: number[]): EtcdPlan;
+function blocked(waitFor: string, endpoints?: number[]): Partial<EtcdPlan> {
+  return { waitFor, blocked: true, ...(endpoints && { endpoints }) };
+}
+
+const range = (length: number): number[] => Array.from({ length }, (_, index) => index);
+const descending = (a: number, b: number): number => b - a;

@@ -1,0 +1,143 @@
+import type { KubeObject } from '../api/meta.ts';
+import { COMPONENTS, etcdMemberName } from '../api/names.ts';
+import { keyPair, type PKIData } from './pki.ts';
+import { checksum, componentSecret, disruptionBudget, httpProbe, podTemplate, selectorLabels } from './pod.ts';
+import {
+  type ControlPlane,
+  controlPlaneLabels,
+  ETCD_CLIENT_PORT,
+  ETCD_PEER_PORT,
+  etcdClientURL,
+  etcdPeerURL,
+} from './values.ts';
+import { ETCD_IMAGE } from './versions.ts';
+
+/** Claim template of the StatefulSet; the claim of member N is `data-etcd-main-N`. */
+export const etcdClaimName = (ordinal: number): string => `data-${etcdMemberName(ordinal)}`;
+
+const CONFIG = '/etc/etcd';
+const DATA = '/var/lib/etcd';
+const METRICS_PORT = 2381;
+const QUOTA_BYTES = 2 * 1024 ** 3;
+const SLOW_APPLY_NS = 500_000_000;
+
+/** The etcd of a shoot: one Secret with certificates and a configuration for each member, and a StatefulSet. */
+export function etcd(values: ControlPlane, pki: PKIData): KubeObject[] {
+  const objects = [etcdSecret(values, pki), etcdStatefulSet(values, pki)];
+  if (values.etcd.replicas > 1) objects.push(disruptionBudget(values, COMPONENTS.etcd));
+  return objects;
+}
+
+/** Certificates, and `etcd-main-N.yaml` for every member that has an address. */
+export function etcdSecret(values: ControlPlane, pki: PKIData): KubeObject {
+  const { cert, key } = keyPair(pki, 'etcd');
+  const configs = values.addresses.etcd.map((_, ordinal) => [
+    `${etcdMemberName(ordinal)}.yaml`,
+    JSON.stringify(etcdConfig(values, ordinal), null, 1),
+  ]);
+  return componentSecret(values, COMPONENTS.etcd, {
+    'ca.crt': keyPair(pki, 'ca-etcd').cert,
+    'tls.crt': cert,
+    'tls.key': key,
+    ...Object.fromEntries(configs),
+  });
+}
+
+/**
+ * The configuration file of member `ordinal`. Only a member without data reads whom to start with or to join: at first all
+ * together make a cluster, later each joins the members before it and those that run.
+ */
+export function etcdConfig(values: ControlPlane, ordinal: number): Record<string, unknown> {
+  const { initialised, replicas } = values.etcd;
+  const members = initialised ? Math.max(ordinal + 1, replicas) : replicas;
+  const initialCluster = Array.from(
+    { length: Math.min(members, values.addresses.etcd.length) },
+    (_, member) => `${etcdMemberName(member)}=${etcdPeerURL(values, member)}`,
+  );
+  const tls = {
+    'cert-file': `${CONFIG}/tls.crt`,
+    'key-file': `${CONFIG}/tls.key`,
+    'trusted-ca-file': `${CONFIG}/ca.crt`,
+    'client-cert-auth': true,
+  };
+  return {
+    name: etcdMemberName(ordinal),
+    'data-dir': `${DATA}/data`,
+    'listen-client-urls': `https://0.0.0.0:${ETCD_CLIENT_PORT}`,
+    'listen-peer-urls': `https://0.0.0.0:${ETCD_PEER_PORT}`,
+    'listen-metrics-urls': `http://0.0.0.0:${METRICS_PORT}`,
+    'advertise-client-urls': etcdClientURL(values, ordinal),
+    'initial-advertise-peer-urls': etcdPeerURL(values, ordinal),
+    'initial-cluster': initialCluster.join(','),
+    'initial-cluster-state': initialised ? 'existing' : 'new',
+    'initial-cluster-token': values.namespace,
+    'client-transport-security': tls,
+    // API servers hold certificates of the same authority, and must not be able to pose as a member.
+    'peer-transport-security': { ...tls, 'allowed-cn': ['etcd'] },
+    'quota-backend-bytes': QUOTA_BYTES,
+    // The API server compacts every 5 minutes; this catches what it leaves when it is away.
+    'auto-compaction-mode': 'periodic',
+    'auto-compaction-retention': '30m',
+    // Far fewer log entries held in memory than the default of 10,000; a member that lags more gets a snapshot.
+    'snapshot-count': 5000,
+    'snapshot-catchup-entries': 1000,
+    'warning-apply-duration': SLOW_APPLY_NS,
+    'log-level': 'warn',
+  };
+}
+
+function etcdStatefulSet(values: ControlPlane, pki: PKIData): KubeObject {
+  const { storageClassName, storageSize = '2Gi', replicas } = values.etcd;
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'StatefulSet',
+    metadata: { name: COMPONENTS.etcd, namespace: values.namespace, labels: controlPlaneLabels(values) },
+    spec: {
+      replicas: values.hibernated ? 0 : replicas,
+      serviceName: COMPONENTS.etcd,
+      podManagementPolicy: 'Parallel',
+      revisionHistoryLimit: 1,
+      updateStrategy: { type: 'RollingUpdate' },
+      selector: { matchLabels: selectorLabels(COMPONENTS.etcd) },
+      template: podTemplate(values, {
+        name: COMPONENTS.etcd,
+        image: ETCD_IMAGE,
+        args: [`--config-file=${CONFIG}/$(POD_NAME).yaml`],
+        env: [
+          { name: 'POD_NAME', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } },
+          { name: 'GOGC', value: '50' },
+        ],
+        ports: [
+          { name: 'client', containerPort: ETCD_CLIENT_PORT },
+          { name: 'peer', containerPort: ETCD_PEER_PORT },
+          { name: 'metrics', containerPort: METRICS_PORT },
+        ],
+        requests: { cpu: '20m', memory: '50Mi' },
+        probes: {
+          // /livez, because a learner never answers the linearizable read of /readyz.
+          startupProbe: httpProbe('/livez', 'metrics', { period: 1, failures: 600 }),
+          readinessProbe: httpProbe('/readyz', 'metrics', { period: 5, failures: 3 }),
+          livenessProbe: httpProbe('/livez', 'metrics', { period: 10, failures: 6 }),
+        },
+        mountPath: CONFIG,
+        mounts: [{ name: 'data', mountPath: DATA }],
+        // Of the authority alone: etcd reads its own certificate and key afresh for each connection.
+        checksum: checksum({ 'ca.crt': keyPair(pki, 'ca-etcd').cert }),
+        gracePeriodSeconds: 5,
+        spread: replicas > 1,
+      }),
+      volumeClaimTemplates: [
+        {
+          apiVersion: 'v1',
+          kind: 'PersistentVolumeClaim',
+          metadata: { name: 'data', labels: controlPlaneLabels(values) },
+          spec: {
+            accessModes: ['ReadWriteOnce'],
+            ...(storageClassName && { storageClassName }),
+            resources: { requests: { storage: storageSize } },
+          },
+        },
+      ],
+    },
+  };
+}

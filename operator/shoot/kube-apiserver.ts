@@ -1,0 +1,116 @@
+import type { KubeObject } from '../api/meta.ts';
+import { COMPONENTS } from '../api/names.ts';
+import { keyPair, type PKIData } from './pki.ts';
+import { checksum, componentSecret, deployment, disruptionBudget, httpProbe } from './pod.ts';
+import { API_SERVER_PORT, CLUSTER_DOMAIN, type ControlPlane, etcdClientURL } from './values.ts';
+import { kubernetesImage } from './versions.ts';
+
+const CONFIG = '/etc/kubernetes';
+
+/** The API server: one Secret with all its files, a Deployment, and a disruption budget when there are several. */
+export function kubeAPIServer(values: ControlPlane, pki: PKIData): KubeObject[] {
+  const files = apiServerFiles(pki);
+  const objects = [
+    componentSecret(values, COMPONENTS.apiServer, files),
+    deployment(
+      values,
+      {
+        name: COMPONENTS.apiServer,
+        image: kubernetesImage('kube-apiserver', values.version),
+        args: apiServerArguments(values),
+        env: [{ name: 'GOGC', value: '50' }],
+        ports: [{ name: 'https', containerPort: API_SERVER_PORT }],
+        requests: { cpu: '50m', memory: '230Mi' },
+        probes: {
+          startupProbe: httpProbe('/readyz', 'https', { scheme: 'HTTPS', period: 1, failures: 300 }),
+          readinessProbe: httpProbe('/readyz', 'https', { scheme: 'HTTPS', period: 5, failures: 2 }),
+          livenessProbe: httpProbe('/livez?exclude=etcd', 'https', { scheme: 'HTTPS', period: 10, failures: 6 }),
+        },
+        mountPath: CONFIG,
+        checksum: checksum(files),
+        gracePeriodSeconds: 10,
+        spread: values.replicas > 1,
+      },
+      {
+        replicas: values.replicas,
+        strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
+      },
+    ),
+  ];
+  if (values.replicas > 1) objects.push(disruptionBudget(values, COMPONENTS.apiServer));
+  return objects;
+}
+
+/** The command line of the API server. */
+export function apiServerArguments(values: ControlPlane, directory = CONFIG): string[] {
+  const file = (name: string) => `${directory}/${name}`;
+  return [
+    `--secure-port=${API_SERVER_PORT}`,
+    `--advertise-address=${values.addresses.apiServer}`,
+    `--tls-cert-file=${file('tls.crt')}`,
+    `--tls-private-key-file=${file('tls.key')}`,
+    '--tls-min-version=VersionTLS12',
+    `--etcd-servers=${values.etcd.endpoints.map((ordinal) => etcdClientURL(values, ordinal)).join(',')}`,
+    `--etcd-cafile=${file('etcd-ca.crt')}`,
+    `--etcd-certfile=${file('etcd-client.crt')}`,
+    `--etcd-keyfile=${file('etcd-client.key')}`,
+    `--service-cluster-ip-range=${values.networks.services}`,
+    // All replicas share one address, which systemComponents publishes. The API server's own reconciler would take it away
+    // whenever one of them stops.
+    '--endpoint-reconciler-type=none',
+    `--authentication-config=${file('authentication.json')}`,
+    `--client-ca-file=${file('ca.crt')}`,
+    '--enable-bootstrap-token-auth=true',
+    '--authorization-mode=Node,RBAC',
+    '--enable-admission-plugins=NodeRestriction',
+    '--allow-privileged=true',
+    `--service-account-issuer=https://kubernetes.default.svc.${CLUSTER_DOMAIN}`,
+    `--service-account-key-file=${file('sa.pub')}`,
+    `--service-account-signing-key-file=${file('sa.key')}`,
+    `--kubelet-client-certificate=${file('kubelet-client.crt')}`,
+    `--kubelet-client-key=${file('kubelet-client.key')}`,
+    `--kubelet-certificate-authority=${file('ca.crt')}`,
+    '--kubelet-preferred-address-types=InternalIP,Hostname',
+    `--requestheader-client-ca-file=${file('front-proxy-ca.crt')}`,
+    '--requestheader-allowed-names=front-proxy-client',
+    '--requestheader-username-headers=X-Remote-User',
+    '--requestheader-group-headers=X-Remote-Group',
+    '--requestheader-extra-headers-prefix=X-Remote-Extra-',
+    `--proxy-client-cert-file=${file('front-proxy-client.crt')}`,
+    `--proxy-client-key-file=${file('front-proxy-client.key')}`,
+    '--profiling=false',
+    // Both only feed metrics, by counting every key again and again.
+    '--etcd-count-metric-poll-period=0',
+    '--etcd-db-metric-poll-interval=0',
+  ];
+}
+
+/** The files that apiServerArguments names. */
+export function apiServerFiles(pki: PKIData): Record<string, string> {
+  const serving = keyPair(pki, 'kube-apiserver');
+  const etcd = keyPair(pki, 'etcd-client');
+  const kubelet = keyPair(pki, 'kubelet-client');
+  const frontProxy = keyPair(pki, 'front-proxy-client');
+  return {
+    'ca.crt': keyPair(pki, 'ca').cert,
+    'tls.crt': serving.cert,
+    'tls.key': serving.key,
+    'etcd-ca.crt': keyPair(pki, 'ca-etcd').cert,
+    'etcd-client.crt': etcd.cert,
+    'etcd-client.key': etcd.key,
+    'kubelet-client.crt': kubelet.cert,
+    'kubelet-client.key': kubelet.key,
+    'front-proxy-ca.crt': keyPair(pki, 'ca-front-proxy').cert,
+    'front-proxy-client.crt': frontProxy.cert,
+    'front-proxy-client.key': frontProxy.key,
+    'sa.pub': pki['sa.pub']!,
+    'sa.key': pki['sa.key']!,
+    'authentication.json': JSON.stringify(AUTHENTICATION),
+  };
+}
+
+const AUTHENTICATION = {
+  apiVersion: 'apiserver.config.k8s.io/v1',
+  kind: 'AuthenticationConfiguration',
+  anonymous: { enabled: true, conditions: [{ path: '/livez' }, { path: '/readyz' }, { path: '/healthz' }] },
+};

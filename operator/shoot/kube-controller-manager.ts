@@ -1,0 +1,107 @@
+import type { KubeObject } from '../api/meta.ts';
+import { COMPONENTS } from '../api/names.ts';
+import { parseCIDR } from './cidr.ts';
+import { clientKubeconfig } from './kubeconfigs.ts';
+import { keyPair, type PKIData } from './pki.ts';
+import { checksum, componentSecret, deployment, httpProbe } from './pod.ts';
+import type { ControlPlane } from './values.ts';
+import { kubernetesImage } from './versions.ts';
+
+const CONFIG = '/etc/kubernetes';
+const PORT = 10257;
+
+/** Those that act for a cloud provider, of which a hosted cluster has none, and migrations between storage versions. */
+const DISABLED_CONTROLLERS = [
+  'cloud-node-lifecycle-controller',
+  'node-route-controller',
+  'service-lb-controller',
+  'storage-version-migrator-controller',
+  'storageversion-garbage-collector-controller',
+  'legacy-serviceaccount-token-cleaner-controller',
+];
+
+/** The controller manager: a Secret and a Deployment. */
+export function kubeControllerManager(values: ControlPlane, pki: PKIData): KubeObject[] {
+  const files = controllerManagerFiles(values, pki);
+  return [
+    componentSecret(values, COMPONENTS.controllerManager, files),
+    deployment(
+      values,
+      {
+        name: COMPONENTS.controllerManager,
+        image: kubernetesImage('kube-controller-manager', values.version),
+        args: controllerManagerArguments(values),
+        env: [{ name: 'GOGC', value: '50' }],
+        ports: [{ name: 'https', containerPort: PORT }],
+        requests: { cpu: '20m', memory: '70Mi' },
+        probes: {
+          startupProbe: httpProbe('/healthz', 'https', { scheme: 'HTTPS', period: 1, failures: 300 }),
+          readinessProbe: httpProbe('/healthz', 'https', { scheme: 'HTTPS', period: 10, failures: 3 }),
+          livenessProbe: httpProbe('/healthz', 'https', { scheme: 'HTTPS', period: 10, failures: 6 }),
+        },
+        mountPath: CONFIG,
+        checksum: checksum(files),
+        gracePeriodSeconds: 5,
+        spread: replicasOf(values) > 1,
+      },
+      // Recreate: without leader election two must never run side by side, not even while the number changes.
+      { replicas: replicasOf(values), strategy: { type: 'Recreate' } },
+    ),
+  ];
+}
+
+/** The command line of the controller manager. */
+export function controllerManagerArguments(values: ControlPlane, directory = CONFIG): string[] {
+  const file = (name: string) => `${directory}/${name}`;
+  return [
+    `--secure-port=${PORT}`,
+    `--tls-cert-file=${file('tls.crt')}`,
+    `--tls-private-key-file=${file('tls.key')}`,
+    `--kubeconfig=${file('kubeconfig')}`,
+    `--authentication-kubeconfig=${file('kubeconfig')}`,
+    `--authorization-kubeconfig=${file('kubeconfig')}`,
+    // It may start before the API server has made the role that allows the lookup, and would exit.
+    '--authentication-tolerate-lookup-failure=true',
+    `--leader-elect=${replicasOf(values) > 1}`,
+    `--controllers=*,token-cleaner-controller,${DISABLED_CONTROLLERS.map((name) => `-${name}`).join(',')}`,
+    '--use-service-account-credentials=true',
+    `--service-account-private-key-file=${file('sa.key')}`,
+    `--root-ca-file=${file('ca.crt')}`,
+    `--cluster-signing-cert-file=${file('ca.crt')}`,
+    `--cluster-signing-key-file=${file('ca.key')}`,
+    '--allocate-node-cidrs=true',
+    `--cluster-cidr=${values.networks.pods}`,
+    `--service-cluster-ip-range=${values.networks.services}`,
+    `--node-cidr-mask-size=${nodeMaskSize(values.networks.pods)}`,
+    `--cluster-name=${values.shoot.name}`,
+    '--profiling=false',
+  ];
+}
+
+/** The files that controllerManagerArguments names. */
+export function controllerManagerFiles(values: ControlPlane, pki: PKIData): Record<string, string> {
+  const serving = keyPair(pki, 'kube-controller-manager-serving');
+  const ca = keyPair(pki, 'ca');
+  return {
+    kubeconfig: clientKubeconfig(
+      values,
+      pki,
+      keyPair(pki, 'kube-controller-manager'),
+      'system:kube-controller-manager',
+    ),
+    'tls.crt': serving.cert,
+    'tls.key': serving.key,
+    'ca.crt': ca.cert,
+    'ca.key': ca.key,
+    'sa.key': pki['sa.key']!,
+  };
+}
+
+/** Prefix length of each node's pod range: /24 (or /64), or half of the pod range where that is smaller. */
+export function nodeMaskSize(pods: string): number {
+  const range = parseCIDR(pods);
+  return Math.max(range.family === 4 ? 24 : 64, range.prefix + 1);
+}
+
+// A second one takes over within seconds; a third would add nothing but memory.
+const replicasOf = (values: ControlPlane): number => Math.min(values.replicas, 2);

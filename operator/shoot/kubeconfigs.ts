@@ -1,0 +1,37 @@
+import type { KeyPair } from '../pki/certificates.ts';
+import { kubeconfig } from '../pki/kubeconfig.ts';
+import { keyPair, type PKIData } from './pki.ts';
+import { apiServerURL, type ControlPlane } from './values.ts';
+
+type KubeconfigValues = Pick<ControlPlane, 'shoot' | 'addresses'>;
+
+/** The kubeconfig that people get: group `coppice:admins`, for 90 days, renewed after 72. `server` as they reach it. */
+export const adminKubeconfig = (values: KubeconfigValues, pki: PKIData, server = apiServerURL(values)): string =>
+  clientKubeconfig(values, pki, keyPair(pki, 'admin'), 'admin', server);
+
+/** The operator's own, with a certificate of issueOperatorCertificate. */
+export const operatorKubeconfig = (values: KubeconfigValues, pki: PKIData, certificate: KeyPair): string =>
+  clientKubeconfig(values, pki, certificate, 'coppice-operator');
+
+/** For kube-proxy on the machines. */
+export const kubeProxyKubeconfig = (values: KubeconfigValues, pki: PKIData): string =>
+  clientKubeconfig(values, pki, keyPair(pki, 'kube-proxy'), 'kube-proxy');
+
+/** For a kubelet that has no certificate yet; `token` of a bootstrap token Secret. */
+export const bootstrapKubeconfig = (values: KubeconfigValues, pki: PKIData, token: string): string =>
+  kubeconfig({
+    server: apiServerURL(values),
+    ca: keyPair(pki, 'ca').cert,
+    token,
+    name: values.shoot.name,
+    user: 'kubelet-bootstrap',
+  });
+
+/** A kubeconfig for a client certificate of the shoot. */
+export const clientKubeconfig = (
+  values: KubeconfigValues,
+  pki: PKIData,
+  { cert, key }: KeyPair,
+  user: string,
+  server = apiServerURL(values),
+): string => kubeconfig({ server, ca: keyPair(pki, 'ca').cert, cert, key, name: values.shoot.name, user });

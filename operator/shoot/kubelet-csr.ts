@@ -1,0 +1,91 @@
+import '../pki/reflect.ts';
+
+import { isIP } from 'node:net';
+import * as x509 from '@peculiar/x509';
+
+/** The part of a CertificateSigningRequest that is judged. */
+export interface ServingCSR {
+  spec: { signerName: string; username?: string; groups?: string[]; usages?: string[]; request: string };
+}
+
+/** A machine as the provider knows it. */
+export interface KnownMachine {
+  nodeName: string;
+  addresses: string[];
+}
+
+/**
+ * `approve`; `deny` what no honest kubelet sends; `wait` when the machine, or its address, is not known yet;
+ * `ignore` when the request is not one for a kubelet's serving certificate.
+ */
+export type CSRDecision = { decision: 'approve' | 'ignore' } | { decision: 'deny' | 'wait'; reason: string };
+
+const SIGNER = 'kubernetes.io/kubelet-serving';
+const NODE_PREFIX = 'system:node:';
+const NODES_GROUP = 'system:nodes';
+const REQUIRED_USAGES = ['digital signature', 'server auth'];
+const ALLOWED_USAGES = new Set([...REQUIRED_USAGES, 'key encipherment']);
+
+/** Judges a kubelet's request for a serving certificate: the node itself asks, for the name and addresses of its machine. */
+export function approveServingCSR(csr: ServingCSR, machines: readonly KnownMachine[]): CSRDecision {
+  const { signerName, username = '', groups = [], usages = [], request } = csr.spec;
+  if (signerName !== SIGNER) return { decision: 'ignore' };
+  if (!username.startsWith(NODE_PREFIX) || !groups.includes(NODES_GROUP)) return deny(`${username} is not a node`);
+  if (
+    !REQUIRED_USAGES.every((usage) => usages.includes(usage)) ||
+    !usages.every((usage) => ALLOWED_USAGES.has(usage))
+  ) {
+    return deny(`usages ${usages.join(', ')} are not those of a serving certificate`);
+  }
+  const parsed = parseRequest(request);
+  if (!parsed) return deny('the request is not a PKCS#10 certificate request');
+  if (parsed.commonName !== username) return deny(`${username} asks for a certificate of ${parsed.commonName}`);
+  if (parsed.organizations.length !== 1 || parsed.organizations[0] !== NODES_GROUP) {
+    return deny(`organization must be ${NODES_GROUP} alone`);
+  }
+  if (parsed.others.length > 0) return deny(`alternative names of type ${parsed.others.join(', ')} are not allowed`);
+  if (parsed.dnsNames.length + parsed.ipAddresses.length === 0) return deny('the request has no alternative name');
+
+  const nodeName = username.slice(NODE_PREFIX.length);
+  const foreign = parsed.dnsNames.find((name) => name !== nodeName);
+  if (foreign !== undefined) return deny(`${nodeName} asks for the name ${foreign}`);
+  const machine = machines.find((candidate) => candidate.nodeName === nodeName);
+  if (!machine) return { decision: 'wait', reason: `no machine named ${nodeName} is known` };
+  if (machine.addresses.length === 0) return { decision: 'wait', reason: `${nodeName} has no known address yet` };
+  const known = new Set(machine.addresses.map(canonical));
+  const stray = parsed.ipAddresses.find((address) => !known.has(canonical(address)));
+  if (stray !== undefined) return deny(`${nodeName} asks for the address ${stray}, which is not its own`);
+  return { decision: 'approve' };
+}
+
+interface ParsedRequest {
+  commonName: string | undefined;
+  organizations: string[];
+  dnsNames: string[];
+  ipAddresses: string[];
+  others: string[];
+}
+
+function parseRequest(request: string): ParsedRequest | undefined {
+  try {
+    const csr = new x509.Pkcs10CertificateRequest(Buffer.from(request, 'base64').toString());
+    const extension = csr.extensions.find((item) => item instanceof x509.SubjectAlternativeNameExtension);
+    const names = extension?.names.items ?? [];
+    const commonNames = csr.subjectName.getField('CN');
+    return {
+      commonName: commonNames.length === 1 ? commonNames[0] : undefined,
+      organizations: csr.subjectName.getField('O'),
+      dnsNames: names.filter((name) => name.type === 'dns').map((name) => name.value),
+      ipAddresses: names.filter((name) => name.type === 'ip').map((name) => name.value),
+      others: names.map((name) => name.type).filter((type) => type !== 'dns' && type !== 'ip'),
+    };
+  } catch {
+    return undefined;
+  }
+}
+
+function canonical(address: string): string {
+  return isIP(address) === 6 ? new URL(`http://[${address}]`).hostname : address;
+}
+
+const deny = (reason: string): CSRDecision => ({ decision: 'deny', reason });

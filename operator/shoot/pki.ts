@@ -1,0 +1,232 @@
+import {
+  type CertificateRequest,
+  createCA,
+  isPair,
+  issue,
+  issuedBy,
+  type KeyPair,
+  matches,
+  needsRenewal,
+  newServiceAccountKey,
+  renewalTime,
+  renewCA,
+} from '../pki/certificates.ts';
+import { CLUSTER_DOMAIN, type ControlPlane, kubernetesServiceAddress } from './values.ts';
+
+/** Secret in the seed that holds every key and certificate of a shoot; all others are made from it. */
+export const PKI_SECRET = 'pki';
+/** Members of this group administer the cluster; bound to `cluster-admin` by systemComponents. */
+export const ADMIN_GROUP = 'coppice:admins';
+
+/** Files of the Secret: `<id>.crt` and `<id>.key` for each certificate, `sa.pub` and `sa.key`. */
+export type PKIData = Record<string, string>;
+
+/** What the certificates depend on. */
+export interface PKIParameters {
+  apiServerAddress: string;
+  /** By ordinal. */
+  etcdAddresses: string[];
+  services: string;
+  /** Further names or addresses under which people reach the API server. */
+  extraNames?: { dnsNames?: string[]; ipAddresses?: string[] };
+}
+
+/** Why a certificate is made (again). */
+export type IssueReason = 'missing' | 'damaged' | 'expiring' | 'changed' | 'authority';
+
+/** What to make, authorities first, and when to look again. */
+export interface PKIPlan {
+  issue: { id: string; reason: IssueReason }[];
+  /** The earliest renewal among what stays as it is; undefined when nothing stays. */
+  nextRenewal?: Date;
+}
+
+type Authority = 'ca' | 'ca-etcd' | 'ca-front-proxy';
+const AUTHORITIES: Authority[] = ['ca', 'ca-etcd', 'ca-front-proxy'];
+const SERVICE_ACCOUNT = 'sa';
+
+const CA_DAYS = 3650;
+const LEAF_DAYS = 365;
+const ADMIN_DAYS = 90;
+
+interface Leaf {
+  ca: Authority;
+  days: number;
+  request: CertificateRequest;
+}
+
+/** The parameters that follow from the values of a control plane. */
+export const pkiParameters = (
+  values: Pick<ControlPlane, 'addresses' | 'networks'>,
+  extraNames?: PKIParameters['extraNames'],
+): PKIParameters => ({
+  apiServerAddress: values.addresses.apiServer,
+  etcdAddresses: values.addresses.etcd,
+  services: values.networks.services,
+  extraNames,
+});
+
+/** Which of a shoot's certificates must be made or renewed. A renewed authority keeps its key, so nothing else follows. */
+export function planShootPKI(existing: PKIData, parameters: PKIParameters, now: Date): PKIPlan {
+  const plan: PKIPlan = { issue: [] };
+  const keep = (cert: string) => {
+    const time = renewalTime(cert);
+    if (!plan.nextRenewal || time < plan.nextRenewal) plan.nextRenewal = time;
+  };
+  const replaced = new Set<Authority>();
+  for (const id of AUTHORITIES) {
+    const reason = reasonToIssue(pairOf(existing, id), now);
+    if (reason) plan.issue.push({ id, reason });
+    else keep(existing[`${id}.crt`]!);
+    if (reason && reason !== 'expiring') replaced.add(id);
+  }
+  for (const [id, leaf] of Object.entries(leaves(parameters))) {
+    const pair = pairOf(existing, id);
+    let reason = reasonToIssue(pair, now);
+    if (!reason && replaced.has(leaf.ca)) reason = 'authority';
+    if (!reason && !issuedBy(pair.cert!, existing[`${leaf.ca}.crt`]!)) reason = 'authority';
+    if (!reason && !matches(pair.cert!, leaf.request)) reason = 'changed';
+    if (reason) plan.issue.push({ id, reason });
+    else keep(pair.cert!);
+  }
+  if (!existing[`${SERVICE_ACCOUNT}.key`] || !existing[`${SERVICE_ACCOUNT}.pub`]) {
+    plan.issue.push({ id: SERVICE_ACCOUNT, reason: 'missing' });
+  }
+  return plan;
+}
+
+/** Carries a plan out: everything that exists, with what the plan names made anew. */
+export async function issueShootPKI(
+  existing: PKIData,
+  plan: PKIPlan,
+  parameters: PKIParameters,
+  now: Date,
+): Promise<PKIData> {
+  const data = { ...existing };
+  const put = (id: string, pair: KeyPair) => {
+    data[`${id}.crt`] = pair.cert;
+    data[`${id}.key`] = pair.key;
+  };
+  const reasons = new Map(plan.issue.map((item) => [item.id, item.reason]));
+  await Promise.all(
+    AUTHORITIES.filter((id) => reasons.has(id)).map(async (id) => {
+      const old = pairOf(existing, id);
+      const renew = reasons.get(id) === 'expiring' && isPair(old);
+      put(
+        id,
+        renew ? await renewCA(old, { days: CA_DAYS, now }) : await createCA({ commonName: id, days: CA_DAYS, now }),
+      );
+    }),
+  );
+  const due = Object.entries(leaves(parameters)).filter(([id]) => reasons.has(id));
+  await Promise.all(
+    due.map(async ([id, leaf]) => {
+      const ca = { cert: data[`${leaf.ca}.crt`]!, key: data[`${leaf.ca}.key`]! };
+      put(id, await issue(ca, { ...leaf.request, days: leaf.days, now }));
+    }),
+  );
+  if (reasons.has(SERVICE_ACCOUNT)) {
+    const keys = await newServiceAccountKey();
+    data[`${SERVICE_ACCOUNT}.key`] = keys.private;
+    data[`${SERVICE_ACCOUNT}.pub`] = keys.public;
+  }
+  return data;
+}
+
+/** Certificate and key `id` of the shoot. Throws when the plan was not carried out before. */
+export function keyPair(data: PKIData, id: string): KeyPair {
+  const pair = pairOf(data, id);
+  if (!pair.cert || !pair.key) throw new Error(`the shoot's Secret ${PKI_SECRET} has no certificate ${id}`);
+  return { cert: pair.cert, key: pair.key };
+}
+
+/** A short-lived certificate with which the operator itself reaches the shoot; kept in memory, never stored. */
+export const issueOperatorCertificate = (data: PKIData, now: Date, days = 1): Promise<KeyPair> =>
+  issue(keyPair(data, 'ca'), {
+    commonName: 'coppice:operator',
+    organizations: ['system:masters'],
+    usages: ['client'],
+    days,
+    now,
+  });
+
+/** A short-lived certificate with which the operator itself reaches the shoot's etcd. */
+export const issueEtcdOperatorCertificate = (data: PKIData, now: Date, days = 1): Promise<KeyPair> =>
+  issue(keyPair(data, 'ca-etcd'), { commonName: 'coppice:operator', usages: ['client'], days, now });
+
+function leaves(parameters: PKIParameters): Record<string, Leaf> {
+  const { apiServerAddress, etcdAddresses, services, extraNames } = parameters;
+  const client = (commonName: string, organizations: string[] = [], days = LEAF_DAYS): Leaf => ({
+    ca: 'ca',
+    days,
+    request: { commonName, organizations, usages: ['client'] },
+  });
+  // Without a certificate of their own they would make themselves one at each start, with RSA keys that cost CPU.
+  const serving = (commonName: string): Leaf => ({
+    ca: 'ca',
+    days: LEAF_DAYS,
+    request: { commonName, dnsNames: [commonName, 'localhost'], ipAddresses: ['127.0.0.1'], usages: ['server'] },
+  });
+  return {
+    // One certificate for both of a member's roles; 'client' is for peers and for the member's own JSON gateway.
+    etcd: {
+      ca: 'ca-etcd',
+      days: LEAF_DAYS,
+      request: {
+        commonName: 'etcd',
+        dnsNames: ['localhost'],
+        ipAddresses: ['127.0.0.1', ...etcdAddresses],
+        usages: ['server', 'client'],
+      },
+    },
+    'etcd-client': {
+      ca: 'ca-etcd',
+      days: LEAF_DAYS,
+      request: { commonName: 'kube-apiserver', usages: ['client'] },
+    },
+    'kube-apiserver': {
+      ca: 'ca',
+      days: LEAF_DAYS,
+      request: {
+        commonName: 'kube-apiserver',
+        dnsNames: [
+          'kubernetes',
+          'kubernetes.default',
+          'kubernetes.default.svc',
+          `kubernetes.default.svc.${CLUSTER_DOMAIN}`,
+          'localhost',
+          ...(extraNames?.dnsNames ?? []),
+        ],
+        ipAddresses: [
+          apiServerAddress,
+          kubernetesServiceAddress(services),
+          '127.0.0.1',
+          ...(extraNames?.ipAddresses ?? []),
+        ],
+        usages: ['server'],
+      },
+    },
+    'kubelet-client': client('kube-apiserver-kubelet-client', ['system:masters']),
+    'front-proxy-client': {
+      ca: 'ca-front-proxy',
+      days: LEAF_DAYS,
+      request: { commonName: 'front-proxy-client', usages: ['client'] },
+    },
+    'kube-controller-manager': client('system:kube-controller-manager'),
+    'kube-controller-manager-serving': serving('kube-controller-manager'),
+    'kube-scheduler': client('system:kube-scheduler'),
+    'kube-scheduler-serving': serving('kube-scheduler'),
+    'kube-proxy': client('system:kube-proxy'),
+    admin: client('coppice:admin', [ADMIN_GROUP], ADMIN_DAYS),
+  };
+}
+
+function reasonToIssue(pair: Partial<KeyPair>, now: Date): IssueReason | undefined {
+  if (!pair.cert || !pair.key) return 'missing';
+  if (!isPair(pair)) return 'damaged';
+  return needsRenewal(pair.cert, now) ? 'expiring' : undefined;
+}
+
+function pairOf(data: PKIData, id: string): Partial<KeyPair> {
+  return { cert: data[`${id}.crt`], key: data[`${id}.key`] };
+}

@@ -1,0 +1,195 @@
+import { ANNOTATIONS } from '../api/group.ts';
+import type { KubeObject } from '../api/meta.ts';
+import { BOOTSTRAPPERS_GROUP } from './bootstrap-token.ts';
+import { ADMIN_GROUP } from './pki.ts';
+import { checksum, httpProbe } from './pod.ts';
+import { API_SERVER_PORT, CLUSTER_DOMAIN, type ControlPlane, dnsServiceAddress } from './values.ts';
+import { COREDNS_IMAGE } from './versions.ts';
+
+const DNS = 'coredns';
+const DNS_PORT = 1053;
+
+/** What makes the admin's kubeconfig work; nothing may be called Ready before it is there. */
+export const adminAccess = (): KubeObject[] => [clusterRoleBinding('coppice:admins', 'cluster-admin', ADMIN_GROUP)];
+
+/** What lets machines join by a bootstrap token, and renew their certificates themselves. */
+export function machineAccess(): KubeObject[] {
+  const certificates = 'system:certificates.k8s.io:certificatesigningrequests';
+  return [
+    clusterRoleBinding('coppice:node-bootstrapper', 'system:node-bootstrapper', BOOTSTRAPPERS_GROUP),
+    clusterRoleBinding('coppice:approve-node-client', `${certificates}:nodeclient`, BOOTSTRAPPERS_GROUP),
+    clusterRoleBinding('coppice:renew-node-client', `${certificates}:selfnodeclient`, 'system:nodes'),
+  ];
+}
+
+/**
+ * Where the Service `kubernetes` leads: to the API server's address in the seed. The controller manager mirrors it into an
+ * EndpointSlice.
+ */
+export function kubernetesEndpoints(values: Pick<ControlPlane, 'addresses'>): KubeObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'Endpoints',
+    metadata: { name: 'kubernetes', namespace: 'default' },
+    subsets: [
+      {
+        addresses: [{ ip: values.addresses.apiServer }],
+        ports: [{ name: 'https', port: API_SERVER_PORT, protocol: 'TCP' }],
+      },
+    ],
+  };
+}
+
+/** The cluster's DNS server. `replicas` 1 for clusters of one node, otherwise 2. */
+export function coreDNS(values: Pick<ControlPlane, 'networks'>, replicas: number): KubeObject[] {
+  const metadata = { name: DNS, namespace: 'kube-system', labels: { 'k8s-app': 'kube-dns' } };
+  const selector = { 'k8s-app': 'kube-dns' };
+  return [
+    { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: DNS, namespace: 'kube-system' } },
+    {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRole',
+      metadata: { name: 'system:coredns' },
+      rules: [
+        { apiGroups: [''], resources: ['services', 'namespaces', 'pods'], verbs: ['list', 'watch'] },
+        { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: ['list', 'watch'] },
+      ],
+    },
+    {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRoleBinding',
+      metadata: { name: 'system:coredns' },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'system:coredns' },
+      subjects: [{ kind: 'ServiceAccount', name: DNS, namespace: 'kube-system' }],
+    },
+    { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { Corefile: COREFILE } },
+    {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { ...metadata, name: 'kube-dns' },
+      spec: {
+        clusterIP: dnsServiceAddress(values.networks.services),
+        selector,
+        ports: [
+          { name: 'dns', port: 53, targetPort: 'dns', protocol: 'UDP' },
+          { name: 'dns-tcp', port: 53, targetPort: 'dns-tcp', protocol: 'TCP' },
+          { name: 'metrics', port: 9153, targetPort: 9153, protocol: 'TCP' },
+        ],
+      },
+    },
+    coreDNSDeployment(metadata, selector, replicas),
+  ];
+}
+
+/** Everything that a new shoot gets, in the order in which it should be applied. */
+export const systemComponents = (
+  values: Pick<ControlPlane, 'addresses' | 'networks'>,
+  dnsReplicas: number,
+): KubeObject[] => [...adminAccess(), ...machineAccess(), kubernetesEndpoints(values), ...coreDNS(values, dnsReplicas)];
+
+const COREFILE = `.:${DNS_PORT} {
+  errors
+  health :8080
+  ready :8181
+  kubernetes ${CLUSTER_DOMAIN} in-addr.arpa ip6.arpa {
+    pods insecure
+    fallthrough in-addr.arpa ip6.arpa
+    ttl 30
+  }
+  prometheus :9153
+  forward . /etc/resolv.conf {
+    max_concurrent 1000
+  }
+  cache 30
+  loadbalance
+}
+`;
+
+function coreDNSDeployment(
+  metadata: KubeObject['metadata'],
+  selector: Record<string, string>,
+  replicas: number,
+): KubeObject {
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata,
+    spec: {
+      replicas,
+      revisionHistoryLimit: 1,
+      strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
+      selector: { matchLabels: selector },
+      template: {
+        metadata: {
+          labels: selector,
+          annotations: { [ANNOTATIONS.checksum]: checksum({ Corefile: COREFILE }) },
+        },
+        spec: {
+          serviceAccountName: DNS,
+          priorityClassName: 'system-cluster-critical',
+          dnsPolicy: 'Default',
+          enableServiceLinks: false,
+          terminationGracePeriodSeconds: 5,
+          tolerations: [{ key: 'CriticalAddonsOnly', operator: 'Exists' }],
+          securityContext: {
+            runAsNonRoot: true,
+            runAsUser: 65532,
+            runAsGroup: 65532,
+            seccompProfile: { type: 'RuntimeDefault' },
+          },
+          ...(replicas > 1 && {
+            affinity: {
+              podAntiAffinity: {
+                preferredDuringSchedulingIgnoredDuringExecution: [
+                  {
+                    weight: 100,
+                    podAffinityTerm: {
+                      topologyKey: 'kubernetes.io/hostname',
+                      labelSelector: { matchLabels: selector },
+                    },
+                  },
+                ],
+              },
+            },
+          }),
+          containers: [
+            {
+              name: DNS,
+              image: COREDNS_IMAGE,
+              imagePullPolicy: 'IfNotPresent',
+              args: ['-conf', '/etc/coredns/Corefile'],
+              resources: { requests: { cpu: '20m', memory: '40Mi' }, limits: { memory: '170Mi' } },
+              // Above 1024, so that it needs no capability; the Service leads port 53 here.
+              ports: [
+                { name: 'dns', containerPort: DNS_PORT, protocol: 'UDP' },
+                { name: 'dns-tcp', containerPort: DNS_PORT, protocol: 'TCP' },
+                { name: 'metrics', containerPort: 9153, protocol: 'TCP' },
+                { name: 'health', containerPort: 8080, protocol: 'TCP' },
+                { name: 'ready', containerPort: 8181, protocol: 'TCP' },
+              ],
+              readinessProbe: httpProbe('/ready', 'ready', { period: 2, failures: 3 }),
+              livenessProbe: httpProbe('/health', 'health', { period: 10, failures: 6 }),
+              securityContext: {
+                allowPrivilegeEscalation: false,
+                readOnlyRootFilesystem: true,
+                capabilities: { drop: ['ALL'] },
+              },
+              volumeMounts: [{ name: 'config', mountPath: '/etc/coredns', readOnly: true }],
+            },
+          ],
+          volumes: [{ name: 'config', configMap: { name: DNS } }],
+        },
+      },
+    },
+  };
+}
+
+function clusterRoleBinding(name: string, role: string, group: string): KubeObject {
+  return {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'ClusterRoleBinding',
+    metadata: { name },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: role },
+    subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'Group', name: group }],
+  };
+}

@@ -1,0 +1,75 @@
+import { LABELS, ROLES } from '../api/group.ts';
+import { nthAddress } from './cidr.ts';
+
+/** Everything that the manifests of one hosted control plane are made from. */
+export interface ControlPlane {
+  /** Name and namespace of the Shoot in the garden. */
+  shoot: { name: string; namespace: string };
+  /** Namespace in the seed. */
+  namespace: string;
+  /** Kubernetes version without `v`, for example `1.36.3`. */
+  version: string;
+  /** Members of the control plane: kube-apiserver replicas, and etcd members once they have joined. */
+  replicas: number;
+  /** No pods but all state kept. */
+  hibernated?: boolean;
+  networks: { pods: string; services: string };
+  /** ClusterIPs in the seed: of kube-apiserver, and of each etcd member by its ordinal. */
+  addresses: { apiServer: string; etcd: string[] };
+  etcd: {
+    /** Size of the StatefulSet, which planEtcd decides. */
+    replicas: number;
+    /** Whether the members have formed their cluster; from then on a new member joins instead of starting another. */
+    initialised: boolean;
+    /** Ordinals of the members that API servers talk to, which planEtcd decides. */
+    endpoints: number[];
+    storageClassName?: string;
+    /** Kubernetes quantity; default 2Gi. */
+    storageSize?: string;
+  };
+  /** How the API server is reached from outside of the seed; default ClusterIP. */
+  exposure?: 'ClusterIP' | 'NodePort' | 'LoadBalancer';
+}
+
+/** The port of every hosted API server. */
+export const API_SERVER_PORT = 6443;
+export const ETCD_CLIENT_PORT = 2379;
+export const ETCD_PEER_PORT = 2380;
+export const CLUSTER_DOMAIN = 'cluster.local';
+
+/** Address of the Service `kubernetes` in the shoot. */
+export const kubernetesServiceAddress = (services: string): string => nthAddress(services, 1);
+/** Address of the DNS Service in the shoot, as kubelets are told. */
+export const dnsServiceAddress = (services: string): string => nthAddress(services, 10);
+
+/** URL of the hosted API server as the seed and its machines reach it. */
+export const apiServerURL = (values: Pick<ControlPlane, 'addresses'>): string =>
+  `https://${bracketed(values.addresses.apiServer)}:${API_SERVER_PORT}`;
+
+/** URL at which etcd member `ordinal` serves clients. */
+export const etcdClientURL = (values: Pick<ControlPlane, 'addresses'>, ordinal: number): string =>
+  `https://${bracketed(etcdAddress(values, ordinal))}:${ETCD_CLIENT_PORT}`;
+
+/** URL at which etcd member `ordinal` serves its peers; identifies the member before it has a name. */
+export const etcdPeerURL = (values: Pick<ControlPlane, 'addresses'>, ordinal: number): string =>
+  `https://${bracketed(etcdAddress(values, ordinal))}:${ETCD_PEER_PORT}`;
+
+/** Labels of every object of the control plane in the seed. */
+export function controlPlaneLabels(values: Pick<ControlPlane, 'shoot'>): Record<string, string> {
+  return {
+    [LABELS.managedBy]: 'coppice',
+    [LABELS.shoot]: values.shoot.name,
+    [LABELS.shootNamespace]: values.shoot.namespace,
+    [LABELS.role]: ROLES.controlPlane,
+  };
+}
+
+function etcdAddress(values: Pick<ControlPlane, 'addresses'>, ordinal: number): string {
+  const address = values.addresses.etcd[ordinal];
+  if (!address) throw new RangeError(`etcd member ${ordinal} has no Service address yet`);
+  return address;
+}
+
+function bracketed(address: string): string {
+  return address.includes(':') ? `[${address}]` : address;
+}

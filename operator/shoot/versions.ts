@@ -1,0 +1,11 @@
+/** Version of etcd in new control planes. */
+export const ETCD_VERSION = '3.7.3';
+/** Version of CoreDNS in new clusters. */
+export const COREDNS_VERSION = '1.15.0';
+
+/** Image of a Kubernetes control plane component at a version such as `1.36.3`. */
+export const kubernetesImage = (component: string, version: string): string =>
+  `registry.k8s.io/${component}:v${version}`;
+
+export const ETCD_IMAGE = `registry.k8s.io/etcd:v${ETCD_VERSION}`;
+export const COREDNS_IMAGE = `registry.k8s.io/coredns/coredns:v${COREDNS_VERSION}`;

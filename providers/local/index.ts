@@ -1,0 +1,177 @@
+import { LABELS, ROLES } from '../../operator/api/group.ts';
+import { machineDeploymentName, poolSecretName } from '../../operator/api/names.ts';
+import { KubeApiError } from '../../operator/kube/errors.ts';
+import {
+  conditionIsTrue,
+  DEPLOYMENTS,
+  type Deployment,
+  NODES,
+  PODS,
+  type Pod,
+  SECRETS,
+} from '../../operator/kube/resources.ts';
+import { applyIfChanged } from '../apply.ts';
+import type { Machine, MachinePhase, Provider, ProviderContext } from '../contract.ts';
+import { followPool, type Marks, nodeLabels, nodesOf } from '../nodes.ts';
+import { profileProblems } from '../validate.ts';
+import { machineFiles } from './machine-files.ts';
+import { MARKS_ANNOTATION, poolDeployment, poolSecret } from './machine-pod.ts';
+
+/** Machines are privileged pods of a Deployment per pool, in the shoot's namespace in the seed. */
+export const local: Provider = {
+  name: 'local',
+  simulated: false,
+  needsBootstrapToken: true,
+
+  validate(wanted, profile) {
+    const problems = profileProblems(wanted, profile);
+    wanted.pools.forEach((pool, index) => {
+      const type = profile.spec.machineTypes.find((known) => known.name === pool.machineType);
+      if (!type?.gpu || String(type.gpu) === '0') return;
+      problems.push({
+        field: `pools[${index}].machineType`,
+        message: `local machines have no GPU, and machine type ${pool.machineType} asks for ${type.gpu}`,
+        code: 'ERR_CONFIGURATION_PROBLEM',
+      });
+    });
+    return problems;
+  },
+
+  async reconcilePool(ctx, pool) {
+    // Nodes before pods: the node of a machine that comes up in between must not look like a left-over.
+    const nodes = ctx.shoot ? await nodesOf(ctx.shoot, pool.name) : [];
+    const pods = await podsOf(ctx, pool.name);
+    const name = machineDeploymentName(pool.name);
+    const live = await ctx.seed.getOrUndefined<Deployment>(DEPLOYMENTS, name, ctx.namespace);
+    const files = machineFiles(ctx, pool);
+    const [bootstrap, kubeProxy] = await Promise.all([ctx.bootstrapKubeconfig(pool.name), ctx.kubeProxyKubeconfig()]);
+    await applyIfChanged(ctx.seed, poolSecret(ctx, pool, files, { bootstrap, kubeProxy }));
+
+    const marks: Marks = { labels: nodeLabels(ctx, pool), taints: pool.taints };
+    if (ctx.shoot) {
+      const names = new Set(pods.map((pod) => pod.metadata.name));
+      for (const node of nodes.filter((left) => !names.has(left.metadata.name))) {
+        ctx.log.info({ node: node.metadata.name, pool: pool.name }, 'node of a machine that is gone is removed');
+        await ctx.shoot.delete(NODES, node.metadata.name, undefined, { preconditions: { uid: node.metadata.uid } });
+      }
+      await followPool(
+        ctx.shoot,
+        nodes.filter((node) => names.has(node.metadata.name)),
+        marks,
+        marksOf(live) ?? marks,
+      );
+    }
+    const told = ctx.shoot || !live ? marks : (marksOf(live) ?? marks);
+    const replicas = Math.max(pool.count, Math.min(live?.spec.replicas ?? 0, pods.filter(isAlive).length));
+    await applyIfChanged(ctx.seed, poolDeployment(ctx, pool, files, replicas, told));
+  },
+
+  async listMachines(ctx) {
+    return (await podsOf(ctx)).map(machineOf);
+  },
+
+  async removeMachines(ctx, pool, names, remaining) {
+    const name = machineDeploymentName(pool);
+    const going = new Set(names);
+    const alive = (await podsOf(ctx, pool)).filter(isAlive);
+    const victims = alive.filter((pod) => going.has(pod.metadata.name));
+    const deployment = await ctx.seed.getOrUndefined<Deployment>(DEPLOYMENTS, name, ctx.namespace);
+    if (!deployment) return;
+    const { status } = deployment;
+    const settled =
+      deployment.spec.replicas === remaining &&
+      status?.observedGeneration === deployment.metadata.generation &&
+      (status?.replicas ?? 0) <= remaining;
+    if (settled) {
+      // The Deployment took others, which were not running yet, in their place: it replaces these with new ones.
+      for (const pod of victims) await ctx.seed.delete(PODS, pod.metadata.name, ctx.namespace);
+      return;
+    }
+    for (const pod of victims) {
+      if (pod.metadata.annotations?.[DELETION_COST] === FIRST) continue;
+      await ignoreGone(
+        ctx.seed.mergePatch(PODS, pod.metadata.name, ctx.namespace, {
+          metadata: { annotations: { [DELETION_COST]: FIRST } },
+        }),
+      );
+    }
+    if (deployment.spec.replicas !== remaining) {
+      await ctx.seed.mergePatch(DEPLOYMENTS, name, ctx.namespace, { spec: { replicas: remaining } });
+    }
+  },
+
+  async deletePool(ctx, name) {
+    const options = { propagationPolicy: 'Background' } as const;
+    await ctx.seed.delete(DEPLOYMENTS, machineDeploymentName(name), ctx.namespace, options);
+    await ctx.seed.delete(SECRETS, poolSecretName(name), ctx.namespace);
+    if (!ctx.shoot) return;
+    for (const node of await nodesOf(ctx.shoot, name)) await ctx.shoot.delete(NODES, node.metadata.name);
+  },
+
+  async deleteAll(ctx) {
+    const selection = { namespace: ctx.namespace, labelSelector: machineSelector(ctx) };
+    await ctx.seed.deleteCollection(DEPLOYMENTS, { ...selection, propagationPolicy: 'Background' });
+    await ctx.seed.deleteCollection(SECRETS, selection);
+  },
+};
+
+/** The ReplicaSet controller takes pods with the lowest cost first. */
+const DELETION_COST = 'controller.kubernetes.io/pod-deletion-cost';
+const FIRST = '-1000';
+
+const machineSelector = (ctx: ProviderContext, pool?: string): string => {
+  const selector = `${LABELS.shoot}=${ctx.shootName},${LABELS.role}=${ROLES.machine}`;
+  return pool === undefined ? selector : `${selector},${LABELS.pool}=${pool}`;
+};
+
+async function podsOf(ctx: ProviderContext, pool?: string): Promise<Pod[]> {
+  return (await ctx.seed.list<Pod>(PODS, { namespace: ctx.namespace, labelSelector: machineSelector(ctx, pool) }))
+    .items;
+}
+
+const isAlive = (pod: Pod): boolean =>
+  !pod.metadata.deletionTimestamp && pod.status?.phase !== 'Failed' && pod.status?.phase !== 'Succeeded';
+
+function marksOf(deployment: Deployment | undefined): Marks | undefined {
+  const text = deployment?.metadata.annotations?.[MARKS_ANNOTATION];
+  return text ? (JSON.parse(text) as Marks) : undefined;
+}
+
+/** What a machine pod says of its machine. */
+export function machineOf(pod: Pod): Machine {
+  const machine: Machine = {
+    name: pod.metadata.name,
+    pool: pod.metadata.labels?.[LABELS.pool] ?? '',
+    nodeName: pod.metadata.name,
+    phase: phaseOf(pod),
+    ready: !pod.metadata.deletionTimestamp && conditionIsTrue(pod, 'Ready'),
+    createdAt: pod.metadata.creationTimestamp ?? '',
+  };
+  return pod.status?.podIP ? { ...machine, address: pod.status.podIP } : machine;
+}
+
+/** Reasons for which a container waits that do not go away by waiting. */
+const HOPELESS = [
+  'CrashLoopBackOff',
+  'ErrImageNeverPull',
+  'ErrImagePull',
+  'ImagePullBackOff',
+  'InvalidImageName',
+  'CreateContainerConfigError',
+];
+
+function phaseOf(pod: Pod): MachinePhase {
+  if (pod.metadata.deletionTimestamp) return 'Terminating';
+  const { phase, containerStatuses } = pod.status ?? {};
+  if (phase === 'Failed' || phase === 'Succeeded') return 'Failed';
+  if (containerStatuses?.some(({ state }) => HOPELESS.includes(state?.waiting?.reason ?? ''))) return 'Failed';
+  return phase === 'Running' ? 'Running' : 'Pending';
+}
+
+async function ignoreGone(request: Promise<unknown>): Promise<void> {
+  try {
+    await request;
+  } catch (error) {
+    if (!(error instanceof KubeApiError && error.isNotFound)) throw error;
+  }
+}

@@ -1,0 +1,230 @@
+import { readFileSync } from 'node:fs';
+import { dump } from 'js-yaml';
+import { configurationProblem } from '../../operator/api/errors.ts';
+import { shortHash } from '../../operator/api/names.ts';
+import type { Pool, ProviderContext } from '../contract.ts';
+import { type Capacity, capacityOf } from '../machine-types.ts';
+import { nodeLabels } from '../nodes.ts';
+
+/** What the files of a machine are made from. */
+export type MachineContext = Pick<
+  ProviderContext,
+  | 'apiserverURL'
+  | 'clusterCA'
+  | 'clusterDomain'
+  | 'dnsIP'
+  | 'imageMirror'
+  | 'kubeletClientCA'
+  | 'kubernetesVersion'
+  | 'podCIDR'
+  | 'profile'
+  | 'region'
+  | 'vni'
+>;
+
+/** Where the pool's Secret is mounted in a machine. */
+export const CONFIG_FOLDER = '/etc/coppice';
+const PAUSE_IMAGE = 'registry.k8s.io/pause:3.10.1';
+
+const ENTRY = readFileSync(new URL('./machine.sh', import.meta.url), 'utf8');
+
+/** What a pool's Secret holds. */
+export interface MachineFiles {
+  /** By path below CONFIG_FOLDER. The kubeconfigs of kubelet and kube-proxy are not among them. */
+  files: Record<string, string>;
+  /**
+   * Changes when machines that exist must be replaced. Labels, taints, certificates and the entry script are not in it:
+   * nodes that exist are told of the first two in another way, and of the others every new machine has the newest.
+   */
+  fingerprint: string;
+}
+
+/** The configuration of a pool's machines. Pure. */
+export function machineFiles(ctx: MachineContext, pool: Pool): MachineFiles {
+  const capacity = capacityOf(ctx.profile, pool.machineType);
+  const kubelet = kubeletConfiguration(ctx, capacity);
+  const lasting: Record<string, string> = {
+    'kube-proxy.yaml': yaml(kubeProxyConfiguration(ctx)),
+    'containerd.toml': containerdConfiguration(),
+    'cni.json': cniTemplate(),
+    ...(ctx.imageMirror && { 'certs.d/_default/hosts.toml': mirrorConfiguration(ctx.imageMirror) }),
+    'machine.env': environment({
+      CPU_CORES: String(cores(capacity)),
+      MEMORY_KIB: String(Math.floor(capacity.bytes / 1024)),
+      POD_CIDR: ctx.podCIDR,
+      VNI: String(ctx.vni),
+      ZONES: pool.zones.join(' '),
+    }),
+  };
+  return {
+    files: {
+      ...lasting,
+      'machine.sh': ENTRY,
+      'pool.env': environment({ NODE_LABELS: selfLabels(nodeLabels(ctx, pool)) }),
+      'kubelet.yaml': yaml({ ...kubelet, ...(pool.taints.length > 0 && { registerWithTaints: pool.taints }) }),
+      'kube-proxy-pod.yaml': yaml(kubeProxyPod(ctx)),
+      'kubelet-client-ca.crt': ctx.kubeletClientCA ?? ctx.clusterCA,
+    },
+    fingerprint: shortHash(JSON.stringify([ctx.apiserverURL, kubelet, lasting])),
+  };
+}
+
+/** A fraction of a core cannot be had: the machine has the next whole number, and kubelet keeps the difference to itself. */
+const cores = (capacity: Capacity): number => Math.max(1, Math.ceil(capacity.millicores / 1000));
+
+/**
+ * Capacity comes from the files that the entry script puts in the place of /proc/meminfo and /sys/devices/system/cpu, so
+ * Capacity and Allocatable are the machine type's on a host that is larger or smaller.
+ */
+function kubeletConfiguration(ctx: MachineContext, capacity: Capacity): object {
+  const reserved = cores(capacity) * 1000 - capacity.millicores;
+  return {
+    apiVersion: 'kubelet.config.k8s.io/v1beta1',
+    kind: 'KubeletConfiguration',
+    address: '0.0.0.0',
+    authentication: {
+      anonymous: { enabled: false },
+      webhook: { enabled: true },
+      x509: { clientCAFile: `${CONFIG_FOLDER}/kubelet-client-ca.crt` },
+    },
+    authorization: { mode: 'Webhook' },
+    cgroupDriver: 'cgroupfs',
+    clusterDNS: [ctx.dnsIP],
+    clusterDomain: ctx.clusterDomain,
+    containerRuntimeEndpoint: 'unix:///run/containerd/containerd.sock',
+    // The disk is the host's and other machines fill it too: throwing pods or images out here would not help.
+    evictionHard: { 'imagefs.available': '0%', 'nodefs.available': '0%', 'nodefs.inodesFree': '0%' },
+    imageGCHighThresholdPercent: 100,
+    failCgroupV1: false,
+    failSwapOn: false,
+    healthzPort: 0,
+    maxPods: capacity.pods,
+    oomScoreAdj: 0,
+    rotateCertificates: true,
+    serverTLSBootstrap: true,
+    serializeImagePulls: false,
+    staticPodPath: '/etc/kubernetes/manifests',
+    ...(reserved > 0 && { systemReserved: { cpu: `${reserved}m` } }),
+  };
+}
+
+function kubeProxyConfiguration(ctx: MachineContext): object {
+  return {
+    apiVersion: 'kubeproxy.config.k8s.io/v1alpha1',
+    kind: 'KubeProxyConfiguration',
+    bindAddress: '0.0.0.0',
+    clientConnection: { kubeconfig: `${CONFIG_FOLDER}/kube-proxy.kubeconfig` },
+    clusterCIDR: ctx.podCIDR,
+    // These are the host's and not to be changed from a container.
+    conntrack: { maxPerCore: 0, min: 0, tcpEstablishedTimeout: '0s', tcpCloseWaitTimeout: '0s' },
+    iptables: { minSyncPeriod: '100ms', syncPeriod: '10m' },
+    mode: 'iptables',
+  };
+}
+
+function containerdConfiguration(): string {
+  return `version = 2
+root = "/var/lib/containerd"
+state = "/run/containerd"
+oom_score = 0
+disabled_plugins = [
+  "io.containerd.internal.v1.opt", "io.containerd.internal.v1.tracing", "io.containerd.tracing.processor.v1.otlp",
+  "io.containerd.snapshotter.v1.aufs", "io.containerd.snapshotter.v1.blockfile", "io.containerd.snapshotter.v1.btrfs",
+  "io.containerd.snapshotter.v1.devmapper", "io.containerd.snapshotter.v1.native", "io.containerd.snapshotter.v1.zfs",
+]
+[grpc]
+  address = "/run/containerd/containerd.sock"
+[plugins."io.containerd.grpc.v1.cri"]
+  sandbox_image = "${PAUSE_IMAGE}"
+  restrict_oom_score_adj = true
+  netns_mounts_under_state_dir = true
+  [plugins."io.containerd.grpc.v1.cri".containerd]
+    snapshotter = "overlayfs"
+    default_runtime_name = "runc"
+    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+      runtime_type = "io.containerd.runc.v2"
+      [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+        SystemdCgroup = false
+  [plugins."io.containerd.grpc.v1.cri".cni]
+    bin_dir = "/opt/cni/bin"
+    conf_dir = "/etc/cni/net.d"
+    conf_template = "/run/machine/cni.json"
+  [plugins."io.containerd.grpc.v1.cri".registry]
+    config_path = "${CONFIG_FOLDER}/certs.d"
+`;
+}
+
+/** The entry script fills in the MTU; containerd the node's pod range, once kubelet knows it: until then the node is NotReady. */
+function cniTemplate(): string {
+  return `{
+  "cniVersion": "1.0.0",
+  "name": "pods",
+  "plugins": [
+    {
+      "type": "ptp",
+      "ipMasq": false,
+      "mtu": @MTU@,
+      "ipam": {
+        "type": "host-local",
+        "dataDir": "/run/machine/pod-addresses",
+        "ranges": [{{range $i, $range := .PodCIDRRanges}}{{if $i}}, {{end}}[{"subnet": "{{$range}}"}]{{end}}],
+        "routes": [{"dst": "0.0.0.0/0"}]
+      }
+    },
+    {"type": "portmap", "capabilities": {"portMappings": true}}
+  ]
+}
+`;
+}
+
+/** The mirror is asked first; what it lacks comes from the image's own registry. */
+function mirrorConfiguration(mirror: string): string {
+  return `[host.${JSON.stringify(mirror)}]\n  capabilities = ["pull", "resolve"]\n`;
+}
+
+/** For images that bring no kube-proxy of their own (kindest/node): the same process as a static pod. Untested. */
+function kubeProxyPod(ctx: MachineContext): object {
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'kube-proxy', namespace: 'kube-system' },
+    spec: {
+      hostNetwork: true,
+      priorityClassName: 'system-node-critical',
+      containers: [
+        {
+          name: 'kube-proxy',
+          image: `registry.k8s.io/kube-proxy:v${ctx.kubernetesVersion}`,
+          command: ['kube-proxy', `--config=${CONFIG_FOLDER}/kube-proxy.yaml`, '--hostname-override=$(NODE_NAME)'],
+          env: [{ name: 'NODE_NAME', valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } }],
+          securityContext: { privileged: true },
+          volumeMounts: [{ name: 'config', mountPath: CONFIG_FOLDER, readOnly: true }],
+        },
+      ],
+      volumes: [{ name: 'config', hostPath: { path: CONFIG_FOLDER } }],
+    },
+  };
+}
+
+/** Labels in Kubernetes' own domains that a kubelet may give itself; others there must be set from outside. */
+const SELF_LABELS = /^((kubelet|node)\.kubernetes\.io\/|topology\.kubernetes\.io\/(zone|region)$)/;
+const KUBERNETES_DOMAIN = /^([^/]*\.)?(kubernetes|k8s)\.io\//;
+
+function selfLabels(labels: Record<string, string>): string {
+  return Object.entries(labels)
+    .filter(([key]) => !KUBERNETES_DOMAIN.test(key) || SELF_LABELS.test(key))
+    .map(([key, value]) => `${key}=${value}`)
+    .sort()
+    .join(',');
+}
+
+function environment(variables: Record<string, string>): string {
+  return Object.entries(variables)
+    .map(([name, value]) => {
+      if (/[\n\0]/.test(value)) throw configurationProblem(`${name} of a machine has a line break in it`);
+      return `${name}='${value.replaceAll("'", "'\\''")}'\n`;
+    })
+    .join('');
+}
+
+const yaml = (value: object): string => dump(value, { lineWidth: -1, noRefs: true });

@@ -1,0 +1,146 @@
+import { ANNOTATIONS, FIELD_MANAGER, LABELS, ROLES } from '../../operator/api/group.ts';
+import type { KubeObject } from '../../operator/api/meta.ts';
+import { machineDeploymentName, poolSecretName } from '../../operator/api/names.ts';
+import { formatBytes } from '../../operator/api/quantity.ts';
+import type { Pool, ProviderContext } from '../contract.ts';
+import { capacityOf } from '../machine-types.ts';
+import type { Marks } from '../nodes.ts';
+import { CONFIG_FOLDER, type MachineContext, type MachineFiles } from './machine-files.ts';
+import { machineImage } from './machine-image.ts';
+
+/** What the objects of a pool in the seed are made from. */
+export type PodContext = MachineContext &
+  Pick<ProviderContext, 'machineImage' | 'namespace' | 'shootName' | 'shootNamespace'>;
+
+/** Annotation of a pool's Deployment: the labels and taints that its nodes were last told of. */
+export const MARKS_ANNOTATION = 'multi-cluster.demo.io/node-marks';
+
+/** Seconds that a machine has to stop before it is killed; its entry script needs about one. */
+const GRACE_SECONDS = 5;
+
+/** Labels of everything that belongs to the pool's machines. */
+export const poolLabels = (
+  ctx: Pick<PodContext, 'shootName' | 'shootNamespace'>,
+  pool: string,
+): Record<string, string> => ({
+  [LABELS.shoot]: ctx.shootName,
+  [LABELS.shootNamespace]: ctx.shootNamespace,
+  [LABELS.pool]: pool,
+  [LABELS.role]: ROLES.machine,
+  [LABELS.managedBy]: FIELD_MANAGER,
+});
+
+/** The pool's Secret: all files of its machines. */
+export function poolSecret(
+  ctx: PodContext,
+  pool: Pool,
+  { files }: MachineFiles,
+  kubeconfigs: { bootstrap: string; kubeProxy: string },
+): KubeObject {
+  const all = {
+    ...files,
+    'bootstrap.kubeconfig': kubeconfigs.bootstrap,
+    'kube-proxy.kubeconfig': kubeconfigs.kubeProxy,
+  };
+  return {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: poolSecretName(pool.name), namespace: ctx.namespace, labels: poolLabels(ctx, pool.name) },
+    type: 'Opaque',
+    data: Object.fromEntries(
+      Object.entries(all).map(([path, text]) => [keyOfPath(path), Buffer.from(text).toString('base64')]),
+    ),
+  };
+}
+
+/** Keys of a Secret may not have a slash. */
+const keyOfPath = (path: string): string => path.split('/').at(-1)!;
+
+/** The pool's Deployment; each of its pods is a machine and has the name of its node. */
+export function poolDeployment(
+  ctx: PodContext,
+  pool: Pool,
+  { files, fingerprint }: MachineFiles,
+  replicas: number,
+  marks: Marks,
+): KubeObject {
+  const labels = poolLabels(ctx, pool.name);
+  const selector = { [LABELS.shoot]: ctx.shootName, [LABELS.pool]: pool.name, [LABELS.role]: ROLES.machine };
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: {
+      name: machineDeploymentName(pool.name),
+      namespace: ctx.namespace,
+      labels,
+      annotations: { [MARKS_ANNOTATION]: JSON.stringify(marks) },
+    },
+    spec: {
+      replicas,
+      revisionHistoryLimit: 1,
+      // So long after its start a new machine's node is Ready, and the next may be replaced.
+      minReadySeconds: 10,
+      selector: { matchLabels: selector },
+      strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
+      template: {
+        metadata: { labels, annotations: { [ANNOTATIONS.checksum]: fingerprint } },
+        spec: machineSpec(ctx, pool, Object.keys(files)),
+      },
+    },
+  };
+}
+
+function machineSpec(ctx: PodContext, pool: Pool, paths: string[]): object {
+  const { bytes } = capacityOf(ctx.profile, pool.machineType);
+  const folders = ctx.machineImage ? ['/lib/modules'] : HOST_FOLDERS;
+  const files = [...paths, 'bootstrap.kubeconfig', 'kube-proxy.kubeconfig'].sort();
+  return {
+    automountServiceAccountToken: false,
+    // There need not be a DNS in the seed, and a machine asks the mirror and the API server by address.
+    dnsPolicy: 'Default',
+    enableServiceLinks: false,
+    terminationGracePeriodSeconds: GRACE_SECONDS,
+    containers: [
+      {
+        name: 'machine',
+        // TODO(kindest/node): as machineImage on a foreign seed it brings containerd, runc, CNI plugins and kubelet of
+        // its own; the same entry script replaces its systemd. Written with care, untested. Its pod network needs
+        // machines that share a layer 2, which kind's own pod network does not give.
+        image: ctx.machineImage ?? machineImage(ctx.kubernetesVersion),
+        imagePullPolicy: 'IfNotPresent',
+        command: ['bash', `${CONFIG_FOLDER}/machine.sh`],
+        // Little is requested, so that a small seed carries many machines. No CPU limit: under cgroup v1 a pod in the
+        // machine could then have no limit that is higher, as it can on a real machine. Memory is bounded by the type.
+        resources: {
+          requests: { cpu: '20m', memory: '64Mi' },
+          limits: { memory: formatBytes(bytes) },
+        },
+        securityContext: { privileged: true },
+        volumeMounts: [
+          { name: 'config', mountPath: CONFIG_FOLDER, readOnly: true },
+          { name: 'var', mountPath: '/var' },
+          { name: 'run', mountPath: '/run' },
+          ...folders.map((path) => ({ name: volumeName(path), mountPath: path, readOnly: true })),
+        ],
+      },
+    ],
+    volumes: [
+      {
+        name: 'config',
+        secret: {
+          secretName: poolSecretName(pool.name),
+          defaultMode: 0o400,
+          items: files.map((path) => ({ key: keyOfPath(path), path })),
+        },
+      },
+      { name: 'var', emptyDir: {} },
+      { name: 'run', emptyDir: { medium: 'Memory' } },
+      ...folders.map((path) => ({ name: volumeName(path), hostPath: { path } })),
+    ],
+  };
+}
+
+/** Of the seed node, for the scratch image: its programs, their libraries, and the certificates of public registries. */
+const HOST_FOLDERS = ['/usr', '/bin', '/sbin', '/lib', '/lib64', '/etc/alternatives', '/etc/ssl'];
+
+const volumeName = (path: string): string => `host${path.replaceAll('/', '-')}`;

@@ -1,0 +1,63 @@
+import { LABELS } from '../operator/api/group.ts';
+import type { KubeClient } from '../operator/kube/client.ts';
+import { NODES, type Node, type Taint } from '../operator/kube/resources.ts';
+import type { Pool, ProviderContext } from './contract.ts';
+
+export const ZONE_LABEL = 'topology.kubernetes.io/zone';
+export const REGION_LABEL = 'topology.kubernetes.io/region';
+export const INSTANCE_TYPE_LABEL = 'node.kubernetes.io/instance-type';
+
+/** Labels that every node of the pool has, apart from its zone; what the provider says wins over what the pool says. */
+export function nodeLabels(ctx: Pick<ProviderContext, 'region'>, pool: Pool): Record<string, string> {
+  return {
+    ...pool.labels,
+    [INSTANCE_TYPE_LABEL]: pool.machineType,
+    [REGION_LABEL]: ctx.region,
+    [LABELS.pool]: pool.name,
+  };
+}
+
+/** Nodes of the pool, or of all pools. */
+export async function nodesOf(shoot: KubeClient, pool?: string): Promise<Node[]> {
+  const labelSelector = pool === undefined ? LABELS.pool : `${LABELS.pool}=${pool}`;
+  return (await shoot.list<Node>(NODES, { labelSelector })).items;
+}
+
+/** What a pool says about its nodes. */
+export interface Marks {
+  labels: Record<string, string>;
+  taints: Taint[];
+}
+
+const sameTaint = (a: Taint, b: Taint): boolean => a.key === b.key && a.effect === b.effect;
+const equalTaint = (a: Taint, b: Taint): boolean => sameTaint(a, b) && (a.value ?? '') === (b.value ?? '');
+
+/**
+ * The merge patch that makes a node carry what its pool says, undefined when it does. Labels and taints that `before` said and `wanted` no longer says go;
+ * all others (of kubelet, of the node controller, of people) stay.
+ */
+export function marksPatch(node: Node, wanted: Marks, before: Marks): object | undefined {
+  const labels: Record<string, string | null> = {};
+  for (const [key, value] of Object.entries(wanted.labels)) {
+    if (node.metadata.labels?.[key] !== value) labels[key] = value;
+  }
+  for (const key of Object.keys(before.labels)) {
+    if (!(key in wanted.labels) && node.metadata.labels?.[key] !== undefined) labels[key] = null;
+  }
+  const live = node.spec.taints ?? [];
+  const kept = live.filter((taint) => ![...wanted.taints, ...before.taints].some((ours) => sameTaint(ours, taint)));
+  const taints = [...kept, ...wanted.taints];
+  const same = taints.length === live.length && taints.every((taint) => live.some((other) => equalTaint(taint, other)));
+  if (same && Object.keys(labels).length === 0) return undefined;
+  // The list of taints is replaced as a whole: the resource version makes sure that nobody else changed it meanwhile.
+  const { resourceVersion } = node.metadata;
+  return { metadata: { resourceVersion, labels }, ...(!same && { spec: { taints } }) };
+}
+
+/** Makes these nodes carry what their pool says; see marksPatch. */
+export async function followPool(shoot: KubeClient, nodes: Node[], wanted: Marks, before: Marks): Promise<void> {
+  for (const node of nodes) {
+    const patch = marksPatch(node, wanted, before);
+    if (patch) await shoot.mergePatch(NODES, node.metadata.name, undefined, patch);
+  }
+}

@@ -1,0 +1,540 @@
+import { execFile } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { dump, load } from 'js-yaml';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { API_VERSION, type KubeObject } from '../../../operator/api/index.ts';
+import { installManifests, OPERATOR_USER } from '../../../operator/api/install.ts';
+import { profileManifests } from '../../../operator/api/profiles.ts';
+import { KubeApiError } from '../../../operator/kube/client.ts';
+import { SHOOTS, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
+import { startApiserver, type TestApiserver } from '../../kit/apiserver.ts';
+
+const run = promisify(execFile);
+
+let garden: TestApiserver;
+let kubectl: (...args: string[]) => Promise<string>;
+
+beforeAll(async () => {
+  garden = await startApiserver();
+  for (const manifest of installManifests()) await garden.client.apply(manifest);
+  await eventually(() => garden.client.list(SHOOTS));
+  const file = join(garden.directory, 'kubeconfig');
+  await writeFile(file, garden.kubeconfig);
+  const binary = process.env.COPPICE_TOOLS ? join(process.env.COPPICE_TOOLS, 'kubectl') : 'kubectl';
+  kubectl = async (...args) => (await run(binary, ['--kubeconfig', file, ...args])).stdout;
+});
+afterAll(() => garden?.stop());
+
+/** The first answer that is no error: the API server serves a new CRD, and heeds a new policy, a moment after it was made. */
+async function eventually<T>(ask: () => Promise<T>, timeoutMs = 20_000): Promise<T> {
+  const deadline = Date.now() + timeoutMs;
+  for (;;) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (Date.now() > deadline) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  }
+}
+
+const object = (kind: string, name: string, spec: object, more: object = {}): KubeObject => ({
+  apiVersion: API_VERSION,
+  kind,
+  metadata: { name, ...(kind === 'Seed' || kind === 'CloudProfile' ? {} : { namespace: 'default' }), ...more },
+  spec,
+});
+const cluster = (spec: object, name = 'a'): KubeObject => object('WorkerCluster', name, spec);
+
+async function refusal(action: () => Promise<unknown>): Promise<string> {
+  try {
+    await action();
+  } catch (error) {
+    if (error instanceof KubeApiError) return error.message;
+    throw error;
+  }
+  return '';
+}
+const dryCreate = (manifest: KubeObject) => garden.client.create(manifest, { dryRun: true });
+
+describe('WorkerCluster', () => {
+  const minimal = { cloudProvider: 'aws', dataPlaneNodes: 1 };
+
+  test.each<[string, object]>([
+    ['the first example of the README', { cloudProvider: 'aws', controlPlaneNodes: 3, dataPlaneNodes: 20 }],
+    ['no nodes at all', { cloudProvider: 'local', dataPlaneNodes: 0 }],
+    ['five members', { ...minimal, controlPlaneNodes: 5 }],
+    ['5000 nodes', { ...minimal, dataPlaneNodes: 5000 }],
+    ['a minor version', { ...minimal, kubernetes: { version: '1.36' } }],
+    [
+      'pools that fix the number',
+      {
+        cloudProvider: 'aws',
+        pools: [
+          { name: 'a', minimum: 2 },
+          { name: 'b', minimum: 1, maximum: 4 },
+        ],
+      },
+    ],
+    [
+      'pools and a number between',
+      {
+        ...minimal,
+        dataPlaneNodes: 5,
+        pools: [
+          { name: 'a', minimum: 2, maximum: 3 },
+          { name: 'b', maximum: 4 },
+        ],
+      },
+    ],
+    ['a pool without a limit', { ...minimal, dataPlaneNodes: 500, pools: [{ name: 'a', minimum: 2 }] }],
+    [
+      'everything',
+      {
+        cloudProvider: 'aws',
+        cloudProfile: 'aws-private',
+        controlPlaneNodes: 3,
+        dataPlaneNodes: 4,
+        mode: 'Hosted',
+        region: 'eu-central-1',
+        zones: ['eu-central-1a'],
+        kubernetes: { version: '1.36.3' },
+        machineType: 'm5.large',
+        pools: [
+          {
+            name: 'gpu',
+            machineType: 'p4d.24xlarge',
+            minimum: 4,
+            maximum: 4,
+            spot: true,
+            gpu: 8,
+            labels: { a: 'b' },
+            taints: [{ key: 'gpu', effect: 'NoSchedule' }],
+            zones: ['eu-central-1a'],
+          },
+        ],
+        networking: { pods: '10.1.0.0/16', services: '10.2.0.0/16', nodes: '10.3.0.0/16' },
+        credentialsRef: { name: 'aws' },
+        hibernation: {
+          enabled: false,
+          schedules: [{ start: '0 20 * * *', end: '0 6 * * *', location: 'Europe/Berlin' }],
+        },
+        maintenance: {
+          timeWindow: { begin: '220000+0100', end: '230000+0100' },
+          autoUpdate: { kubernetesVersion: true },
+        },
+        ttl: '1h30m',
+        deletionProtection: true,
+      },
+    ],
+  ])('takes %s', async (_, spec) => {
+    expect(await refusal(() => dryCreate(cluster(spec)))).toBe('');
+  });
+
+  test.each<[string, object, RegExp]>([
+    ['no provider', { dataPlaneNodes: 1 }, /spec\.cloudProvider: Required/],
+    ['an empty provider', { cloudProvider: '', dataPlaneNodes: 1 }, /spec\.cloudProvider/],
+    [
+      'an even number of members',
+      { ...minimal, controlPlaneNodes: 2 },
+      /controlPlaneNodes: Unsupported value: 2: supported values: "1", "3", "5"/,
+    ],
+    ['a negative number of members', { ...minimal, controlPlaneNodes: -1 }, /controlPlaneNodes/],
+    ['seven members', { ...minimal, controlPlaneNodes: 7 }, /controlPlaneNodes/],
+    ['a negative number of nodes', { ...minimal, dataPlaneNodes: -1 }, /dataPlaneNodes.*greater than or equal to 0/],
+    ['an absurd number of nodes', { ...minimal, dataPlaneNodes: 5001 }, /dataPlaneNodes.*less than or equal to 5000/],
+    ['text for a number', { ...minimal, dataPlaneNodes: '3' }, /must be of type integer/],
+    ['no number of nodes at all', { cloudProvider: 'aws' }, /say how many nodes/],
+    ['a misspelt field', { ...minimal, dataplanenodes: 3 }, /unknown field "spec\.dataplanenodes"/],
+    [
+      'a misspelt field in a pool',
+      { ...minimal, pools: [{ name: 'a', minumum: 3 }] },
+      /unknown field "spec\.pools\[0\]\.minumum"/,
+    ],
+    [
+      'two pools of one name',
+      { cloudProvider: 'aws', pools: [{ name: 'a' }, { name: 'a' }] },
+      /spec\.pools\[1\]: Duplicate value/,
+    ],
+    [
+      'a pool name of 16',
+      { cloudProvider: 'aws', pools: [{ name: 'a23456789b123456' }] },
+      /pools\[0\]\.name: Too long/,
+    ],
+    [
+      'a pool that is more than it may be',
+      { cloudProvider: 'aws', pools: [{ name: 'x', minimum: 3, maximum: 2 }] },
+      /pool x: minimum is larger than maximum/,
+    ],
+    [
+      'pools larger than the number',
+      {
+        ...minimal,
+        dataPlaneNodes: 2,
+        pools: [
+          { name: 'a', minimum: 2 },
+          { name: 'b', minimum: 1 },
+        ],
+      },
+      /less than the minimums/,
+    ],
+    [
+      'pools smaller than the number',
+      {
+        ...minimal,
+        dataPlaneNodes: 9,
+        pools: [
+          { name: 'a', maximum: 2 },
+          { name: 'b', maximum: 1 },
+        ],
+      },
+      /more than the maximums/,
+    ],
+    [
+      'pools that are too large together',
+      {
+        cloudProvider: 'aws',
+        pools: [
+          { name: 'a', minimum: 5000 },
+          { name: 'b', minimum: 1 },
+        ],
+      },
+      /at most 5000/,
+    ],
+    ['a version that is none', { ...minimal, kubernetes: { version: 'latest' } }, /kubernetes\.version/],
+    ['a mode that is none', { ...minimal, mode: 'hosted' }, /mode: Unsupported value: "hosted"/],
+    ['a range that is none', { ...minimal, networking: { pods: '10.0.0.0' } }, /networking\.pods/],
+    ['a life that is none', { ...minimal, ttl: '8 hours' }, /spec\.ttl/],
+  ])('refuses %s', async (_, spec, message) => {
+    expect(await refusal(() => dryCreate(cluster(spec)))).toMatch(message);
+  });
+
+  test('takes a name of 63 characters, and not of 64 or with a dot', async () => {
+    expect(await refusal(() => dryCreate(cluster(minimal, 'n'.repeat(63))))).toBe('');
+    expect(await refusal(() => dryCreate(cluster(minimal, 'n'.repeat(64))))).toMatch(/metadata\.name/);
+    expect(await refusal(() => dryCreate(cluster(minimal, 'a.b')))).toMatch(/metadata\.name/);
+  });
+
+  test('has one member unless more are asked for', async () => {
+    expect((await dryCreate(cluster(minimal))).spec).toEqual({ ...minimal, controlPlaneNodes: 1 });
+  });
+
+  const before = {
+    ...minimal,
+    kubernetes: { version: '1.35.4' },
+    region: 'eu-central-1',
+    networking: { pods: '10.1.0.0/16' },
+  };
+  test.each<[string, object, object, RegExp | '']>([
+    ['scaling', before, { dataPlaneNodes: 9, controlPlaneNodes: 3 }, ''],
+    ['the next patch', before, { kubernetes: { version: '1.35.5' } }, ''],
+    ['the next minor', before, { kubernetes: { version: '1.36.0' } }, ''],
+    ['leaving the patch to us', before, { kubernetes: { version: '1.35' } }, ''],
+    ['leaving the version to us', before, { kubernetes: null }, ''],
+    ['a downgrade', before, { kubernetes: { version: '1.35.3' } }, /from 1\.35\.4 to 1\.35\.3: no downgrade/],
+    ['an older minor', before, { kubernetes: { version: '1.34.9' } }, /no downgrade/],
+    ['a skipped minor', before, { kubernetes: { version: '1.37.0' } }, /one minor version at a time/],
+    ['another major', before, { kubernetes: { version: '2.35.4' } }, /no downgrade, and one minor/],
+    ['another provider', before, { cloudProvider: 'gcp' }, /cloudProvider cannot be changed/],
+    ['another profile', before, { cloudProfile: 'other' }, /cloudProfile cannot be changed/],
+    ['the same profile by name', before, { cloudProfile: 'aws' }, ''],
+    ['another region', before, { region: 'eu-west-1' }, /region cannot be changed/],
+    ['no region', before, { region: null }, /region cannot be changed, added or removed/],
+    ['a mode', before, { mode: 'Hosted' }, /mode cannot be changed, added/],
+    ['another pod range', before, { networking: { pods: '10.9.0.0/16' } }, /networking\.pods cannot be changed/],
+    ['no pod range', before, { networking: null }, /networking\.pods cannot be changed/],
+    [
+      'a service range',
+      before,
+      { networking: { services: '10.9.0.0/16' } },
+      /networking\.services cannot be changed, added/,
+    ],
+    ['another machine type', before, { machineType: 'm5.xlarge' }, ''],
+  ])('%s', async (what, spec, patch, message) => {
+    const name = what.replaceAll(' ', '-');
+    await garden.client.create(cluster(spec, name));
+    const answer = await refusal(() => garden.client.mergePatch(WORKERCLUSTERS, name, 'default', { spec: patch }));
+    if (message === '') expect(answer).toBe('');
+    else expect(answer).toMatch(message);
+  });
+
+  test('a version written down later is no older than the one that runs', async () => {
+    await garden.client.create(cluster(minimal, 'running'));
+    const status = { kubernetesVersion: '1.36.3' };
+    await garden.client.mergePatch(WORKERCLUSTERS, 'running', 'default', { status }, { subresource: 'status' });
+    const set = (version: string) =>
+      refusal(() =>
+        garden.client.mergePatch(
+          WORKERCLUSTERS,
+          'running',
+          'default',
+          { spec: { kubernetes: { version } } },
+          { dryRun: true },
+        ),
+      );
+    expect(await set('1.35.4')).toMatch(/the cluster runs 1\.36\.3: no downgrade/);
+    expect(await set('1.36.2')).toMatch(/no downgrade/);
+    expect(await set('1.38.0')).toMatch(/one minor version at a time/);
+    expect(await set('1.36')).toBe('');
+    expect(await set('1.37.0')).toBe('');
+  });
+
+  test('kubectl scale sets dataPlaneNodes, and status answers for it', async () => {
+    await garden.client.create(cluster(minimal, 'scaled'));
+    await kubectl('scale', 'wc/scaled', '--replicas=7');
+    const status = { dataPlaneNodes: 4, selector: 'multi-cluster.demo.io/pool' };
+    await garden.client.mergePatch(WORKERCLUSTERS, 'scaled', 'default', { status }, { subresource: 'status' });
+    const scale = await garden.client.get(WORKERCLUSTERS, 'scaled', 'default', { subresource: 'scale' });
+    expect([scale.spec.replicas, scale.status.replicas, scale.status.selector]).toEqual([
+      7,
+      4,
+      'multi-cluster.demo.io/pool',
+    ]);
+    expect(await refusal(() => kubectlRefusal('scale', 'wc/scaled', '--replicas=6000'))).toMatch(
+      /less than or equal to 5000/,
+    );
+  });
+
+  async function kubectlRefusal(...args: string[]): Promise<void> {
+    try {
+      await kubectl(...args);
+    } catch (error) {
+      throw new KubeApiError('kubectl', 422, (error as { stderr: string }).stderr);
+    }
+  }
+
+  test('status is written through its own door only', async () => {
+    await garden.client.create(cluster(minimal, 'doors'));
+    await garden.client.mergePatch(WORKERCLUSTERS, 'doors', 'default', { status: { phase: 'Ready' } });
+    expect((await garden.client.get(WORKERCLUSTERS, 'doors', 'default')).status).toBeUndefined();
+    await garden.client.mergePatch(
+      WORKERCLUSTERS,
+      'doors',
+      'default',
+      { spec: { dataPlaneNodes: 9 }, status: { phase: 'Ready' } },
+      { subresource: 'status' },
+    );
+    const after = await garden.client.get(WORKERCLUSTERS, 'doors', 'default');
+    expect([after.spec.dataPlaneNodes, after.status.phase]).toEqual([1, 'Ready']);
+  });
+});
+
+describe('deletion protection', () => {
+  test('by spec, on WorkerClusters', async () => {
+    await garden.client.create(cluster({ cloudProvider: 'aws', dataPlaneNodes: 1, deletionProtection: true }, 'kept'));
+    const remove = () => garden.client.delete(WORKERCLUSTERS, 'kept', 'default');
+    await eventually(async () => {
+      const said = await refusal(() => garden.client.delete(WORKERCLUSTERS, 'kept', 'default', { dryRun: true }));
+      if (!said) throw new Error('not refused yet');
+    });
+    expect(await refusal(remove)).toMatch(
+      /WorkerCluster kept is protected from deletion: set spec\.deletionProtection to false first/,
+    );
+    await garden.client.mergePatch(WORKERCLUSTERS, 'kept', 'default', { spec: { deletionProtection: false } });
+    expect(await refusal(remove)).toBe('');
+  });
+
+  test('by annotation, on every kind', async () => {
+    const annotations = { 'multi-cluster.demo.io/deletion-protection': 'true' };
+    await garden.client.create(object('Shoot', 'kept', shoot(), { annotations }));
+    const remove = () => garden.client.delete(SHOOTS, 'kept', 'default');
+    expect(await refusal(remove)).toMatch(/Shoot kept is protected from deletion: remove the annotation/);
+    await garden.client.mergePatch(SHOOTS, 'kept', 'default', { metadata: { annotations: null } });
+    expect(await refusal(remove)).toBe('');
+  });
+});
+
+const shoot = (more: object = {}) => ({
+  cloudProfile: { name: 'local' },
+  region: 'local',
+  provider: { type: 'local', workers: [{ name: 'a', machine: { type: 'local' }, minimum: 1, maximum: 2 }] },
+  ...more,
+});
+
+describe('Shoot', () => {
+  test("takes a manifest of Gardener's shape and keeps what we do not act on", async () => {
+    const spec = load(GARDENER_SHOOT) as Record<string, any>;
+    const made = await dryCreate(object('Shoot', 'gardener', spec));
+    expect(made.spec).toMatchObject(spec);
+    expect(made.spec.cloudProfile.kind).toBe('CloudProfile');
+    expect(made.spec.provider.workers[0]).toMatchObject({ maxSurge: 1, maxUnavailable: 0 });
+  });
+
+  test.each<[string, object, RegExp]>([
+    ['a misspelt field', shoot({ hibernate: {} }), /unknown field "spec\.hibernate"/],
+    ['no region', { ...shoot(), region: undefined }, /spec\.region: Required/],
+    ['no profile', { ...shoot(), cloudProfile: undefined }, /name the cloudProfile/],
+    ['two profiles', shoot({ cloudProfileName: 'other' }), /cloudProfileName differ/],
+    [
+      'a pool turned round',
+      shoot({ provider: { type: 'a', workers: [{ name: 'w', machine: { type: 'm' }, minimum: 2, maximum: 1 }] } }),
+      /pool w: minimum is larger/,
+    ],
+    [
+      'a tolerance that is none',
+      shoot({ controlPlane: { highAvailability: { failureTolerance: { type: 'planet' } } } }),
+      /failureTolerance\.type/,
+    ],
+  ])('refuses %s', async (_, spec, message) => {
+    expect(await refusal(() => dryCreate(object('Shoot', 'bad', spec)))).toMatch(message);
+  });
+
+  test.each<[string, object, RegExp | '']>([
+    ['members', { controlPlane: { highAvailability: { failureTolerance: { type: 'node' } } } }, ''],
+    ['seed', { seedName: 'local' }, ''],
+    ['ranges', { networking: { pods: '10.1.0.0/16' } }, ''],
+    ['other-ranges', { networking: { services: '10.3.0.0/16' } }, /networking\.services cannot be changed or removed/],
+    ['other-region', { region: 'mars' }, /region cannot be changed/],
+    ['other-provider', { provider: { type: 'aws' } }, /provider\.type cannot be changed/],
+    ['other-profile', { cloudProfile: { name: 'aws' } }, /cloudProfile cannot be changed/],
+    ['older', { kubernetes: { version: '1.35.4' } }, /no downgrade/],
+  ])('changing %s', async (name, patch, message) => {
+    const spec = shoot({ kubernetes: { version: '1.36.3' }, networking: { services: '10.2.0.0/16' } });
+    await garden.client.create(object('Shoot', name, spec));
+    const answer = await refusal(() =>
+      garden.client.mergePatch(SHOOTS, name, 'default', { spec: patch }, { dryRun: true }),
+    );
+    if (message === '') expect(answer).toBe('');
+    else expect(answer).toMatch(message);
+  });
+});
+
+describe('Seed and CloudProfile', () => {
+  test('take our own profiles and a seed', async () => {
+    const profiles = await profileManifests();
+    expect(profiles.map((profile) => profile.metadata.name).sort()).toEqual([
+      'aws',
+      'azure',
+      'gcp',
+      'local',
+      'simulated',
+    ]);
+    for (const profile of profiles) expect(await refusal(() => garden.client.apply(profile))).toBe('');
+    expect(await refusal(() => dryCreate(object('Seed', 'local', SEED)))).toBe('');
+  });
+
+  test.each<[string, object, RegExp]>([
+    ['a default region that is none', { defaults: { region: 'mars' } }, /defaults\.region is none of the regions/],
+    ['a default machine type that is none', { defaults: { machineType: 'huge' } }, /defaults\.machineType is none/],
+    [
+      'a price that is none',
+      { machineTypes: [{ name: 'a', cpu: 1, gpu: 0, memory: '1Gi', price: { hourly: 'much', currency: 'EUR' } }] },
+      /price\.hourly/,
+    ],
+    ['a misspelt field', { machineTypse: [] }, /unknown field/],
+  ])('a profile refuses %s', async (_, more, message) => {
+    const spec = { type: 'x', kubernetes: {}, machineTypes: [], regions: [{ name: 'r' }], ...more };
+    expect(await refusal(() => dryCreate(object('CloudProfile', 'x', spec)))).toMatch(message);
+  });
+
+  test('a seed keeps its ranges', async () => {
+    await garden.client.create(object('Seed', 'fixed', SEED));
+    const networks = { pods: '10.9.0.0/16' };
+    const answer = await refusal(() =>
+      garden.client.apply(object('Seed', 'fixed', { ...SEED, networks: { ...SEED.networks, ...networks } })),
+    );
+    expect(answer).toMatch(/networks\.pods and networks\.services cannot be changed/);
+  });
+});
+
+describe('people', () => {
+  test('kubectl apply refuses unknown fields', async () => {
+    const file = join(garden.directory, 'typo.yaml');
+    await writeFile(file, dump(cluster({ cloudProvider: 'aws', dataPlaneNodes: 1, regoin: 'x' }, 'typo')));
+    await expect(kubectl('apply', '-f', file)).rejects.toThrow(/unknown field "spec\.regoin"/);
+  });
+
+  test('kubectl explain reads well', async () => {
+    const text = await kubectl('explain', 'workercluster.spec');
+    expect(text).toContain('What the cluster should be.');
+    expect(text).toContain('How many nodes run workloads');
+    expect(text).toMatch(/cloudProvider\s+<string> -required-/);
+    expect(text).not.toContain('<no description>');
+    for (const kind of ['workercluster', 'shoot', 'seed', 'cloudprofile']) {
+      const whole = await kubectl('explain', kind, '--recursive');
+      expect(whole).toContain('FIELDS:');
+    }
+  });
+
+  test('kubectl get shows columns; short names and the category work', async () => {
+    await garden.client.create(cluster({ cloudProvider: 'aws', dataPlaneNodes: 1 }, 'shown'));
+    expect(await kubectl('get', 'wc', 'shown')).toMatch(
+      /NAME +PROVIDER +MODE +VERSION +CONTROL +NODES +WANTED +READY +SIMULATED +AGE/,
+    );
+    expect(await kubectl('get', 'coppice', '-A', '-o', 'name')).toContain('workercluster.multi-cluster.demo.io/shown');
+  });
+
+  test('the operator may do its work and no more', async () => {
+    const may = async (verb: string, resource: string, ...more: string[]) =>
+      (
+        await kubectl('auth', 'can-i', verb, resource, '--as', OPERATOR_USER, ...more).catch((error) => error.stdout)
+      ).trim();
+    expect(await may('create', 'shoots.multi-cluster.demo.io')).toBe('yes');
+    expect(await may('patch', 'workerclusters.multi-cluster.demo.io', '--subresource=status')).toBe('yes');
+    expect(await may('create', 'statefulsets.apps')).toBe('yes');
+    expect(await may('delete', 'workerclusters.multi-cluster.demo.io')).toBe('no');
+    expect(await may('create', 'clusterroles.rbac.authorization.k8s.io')).toBe('no');
+    expect(await may('delete', 'customresourcedefinitions.apiextensions.k8s.io')).toBe('no');
+    expect(await may('create', 'pods', '--subresource=exec')).toBe('no');
+    expect(await may('delete', 'nodes')).toBe('no');
+  });
+});
+
+const SEED = {
+  provider: { type: 'local', region: 'local', zones: ['local'] },
+  networks: { pods: '10.1.0.0/16', services: '10.2.0.0/16' },
+  settings: { scheduling: { visible: true }, excessCapacityReservation: { enabled: false } },
+  ingress: { domain: 'ingress.example.org', controller: { kind: 'nginx' } },
+  dns: { provider: { type: 'x', secretRef: { name: 'a', namespace: 'b' } } },
+};
+
+// Made up for this test from Gardener's field names; one of each kind of field.
+const GARDENER_SHOOT = `
+purpose: evaluation
+cloudProfile: {name: aws}
+credentialsBindingName: my-account
+region: eu-central-1
+seedSelector: {matchLabels: {tier: gold}, providerTypes: ['*']}
+tolerations: [{key: dedicated}]
+provider:
+  type: aws
+  infrastructureConfig:
+    apiVersion: aws.provider.extensions.gardener.cloud/v1alpha1
+    kind: InfrastructureConfig
+    networks: {vpc: {cidr: 10.250.0.0/16}, zones: [{name: eu-central-1a, workers: 10.250.0.0/19}]}
+  controlPlaneConfig: {apiVersion: aws.provider.extensions.gardener.cloud/v1alpha1, kind: ControlPlaneConfig}
+  workersSettings: {sshAccess: {enabled: false}}
+  workers:
+    - name: worker-x
+      minimum: 2
+      maximum: 4
+      machine: {type: m5.large, image: {name: gardenlinux, version: 1443.3.0}, architecture: amd64}
+      volume: {type: gp3, size: 50Gi, encrypted: true}
+      cri: {name: containerd, containerRuntimes: [{type: gvisor}]}
+      zones: [eu-central-1a]
+      sysctls: {net.core.somaxconn: "1024"}
+      machineControllerManager: {machineDrainTimeout: 2h}
+      kubernetes: {kubelet: {maxPods: 200}}
+      updateStrategy: AutoRollingUpdate
+kubernetes:
+  version: "1.36"
+  kubeAPIServer: {featureGates: {SomeGate: true}, auditConfig: {auditPolicy: {configMapRef: {name: policy}}}}
+  kubeControllerManager: {nodeCIDRMaskSize: 24}
+  kubelet: {serializeImagePulls: false}
+  verticalPodAutoscaler: {enabled: true}
+networking: {type: calico, pods: 100.96.0.0/11, nodes: 10.250.0.0/16, services: 100.64.0.0/13, ipFamilies: [IPv4]}
+controlPlane: {highAvailability: {failureTolerance: {type: zone}}}
+maintenance:
+  timeWindow: {begin: 220000+0100, end: 230000+0100}
+  autoUpdate: {kubernetesVersion: true, machineImageVersion: true}
+hibernation: {enabled: false, schedules: [{start: "0 20 * * *", location: Europe/Berlin}]}
+dns: {domain: shoot.example.org, providers: [{type: aws-route53, secretName: dns, primary: true}]}
+addons: {nginxIngress: {enabled: true}}
+systemComponents: {coreDNS: {autoscaling: {mode: horizontal}}}
+resources: [{name: secret, resourceRef: {apiVersion: v1, kind: Secret, name: s}}]
+extensions: [{type: foobar, providerConfig: {a: 1}}]
+monitoring: {alerting: {emailReceivers: [someone@example.org]}}
+accessRestrictions: [{name: eu-access-only, options: {support.gardener.cloud/eu-access-for-cluster-addons: "true"}}]
+`;

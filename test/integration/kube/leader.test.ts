@@ -1,0 +1,147 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { EventRecorder } from '../../../operator/kube/events.ts';
+import { LeaderElector, type LeaderElectorOptions } from '../../../operator/kube/leader.ts';
+import { EVENTS, LEASES, type Lease, NAMESPACES } from '../../../operator/kube/resources.ts';
+import { startApiserver, type TestApiserver } from '../../kit/apiserver.ts';
+import { startFlakyProxy } from '../../kit/flaky-proxy.ts';
+
+let api: TestApiserver;
+beforeAll(async () => {
+  api = await startApiserver();
+});
+afterAll(() => api?.stop());
+
+const QUICK = { leaseDurationMs: 2000, renewDeadlineMs: 1200, retryPeriodMs: 200 };
+
+function candidate(name: string, identity: string, more: Partial<LeaderElectorOptions> = {}) {
+  const history: string[] = [];
+  const stop = new AbortController();
+  const elector = new LeaderElector({
+    client: api.client,
+    namespace: 'default',
+    name,
+    identity,
+    ...QUICK,
+    onStarted: async (signal) => {
+      history.push('started');
+      await new Promise((resolve) => signal.addEventListener('abort', resolve));
+      history.push('ended');
+    },
+    onLost: () => history.push('lost'),
+    ...more,
+  });
+  return { elector, history, stop, run: elector.run(stop.signal) };
+}
+
+async function until(condition: () => boolean, timeoutMs = 6000): Promise<number> {
+  const started = performance.now();
+  while (!condition()) {
+    if (performance.now() - started > timeoutMs) throw new Error('waited in vain');
+    await delay(20);
+  }
+  return performance.now() - started;
+}
+
+describe('LeaderElector', () => {
+  it('lets one lead, and the next at once when that one stops', async () => {
+    const a = candidate('one', 'a');
+    await until(() => a.elector.leading);
+    const b = candidate('one', 'b');
+    await delay(600);
+    expect(b.elector.leading).toBe(false);
+    expect(b.elector.leader).toBe('a');
+    a.stop.abort();
+    await a.run;
+    expect(a.history).toEqual(['started', 'ended']);
+    expect(await until(() => b.elector.leading)).toBeLessThan(1000);
+    const { spec } = await api.client.get<Lease>(LEASES, 'one', 'default');
+    expect(spec).toMatchObject({ holderIdentity: 'b', leaseDurationSeconds: 2 });
+    expect(spec?.renewTime).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
+    b.stop.abort();
+    await b.run;
+    expect((await api.client.get<Lease>(LEASES, 'one', 'default')).spec?.holderIdentity).toBe('');
+  });
+
+  it('waits for the lease of one who died to run out, unless it is the same identity that returns', async () => {
+    const proxy = await startFlakyProxy(api.url);
+    const a = candidate('dead', 'a', { client: api.connect({ server: proxy.url }) });
+    await until(() => a.elector.leading);
+    await proxy.cut();
+    const b = candidate('dead', 'b');
+    const again = candidate('dead', 'a');
+    await until(() => again.elector.leading, 500);
+    expect(b.elector.leading).toBe(false);
+    await a.run;
+    expect(a.history).toEqual(['started', 'ended', 'lost']);
+    for (const { stop, run } of [again, b]) {
+      stop.abort();
+      await run;
+    }
+    await proxy.close();
+  });
+
+  it('stops leading before others may begin when it cannot renew', async () => {
+    const proxy = await startFlakyProxy(api.url);
+    const a = candidate('cut', 'a', { client: api.connect({ server: proxy.url }) });
+    await until(() => a.elector.leading);
+    const b = candidate('cut', 'b');
+    await delay(300);
+    // Frozen is worse than refused: requests hang.
+    proxy.freeze();
+    let both = false;
+    const watch = setInterval(() => {
+      both ||= a.elector.leading && b.elector.leading;
+    }, 5);
+    const took = await until(() => b.elector.leading);
+    clearInterval(watch);
+    expect(both).toBe(false);
+    expect(a.history).toEqual(['started', 'ended', 'lost']);
+    expect(took).toBeGreaterThan(1000);
+    await a.run;
+    b.stop.abort();
+    await b.run;
+    await proxy.close();
+  });
+
+  it('survives somebody writing to the lease', async () => {
+    const a = candidate('touched', 'a');
+    await until(() => a.elector.leading);
+    await api.client.mergePatch(LEASES, 'touched', 'default', { metadata: { labels: { touched: 'yes' } } });
+    await delay(1500);
+    expect(a.elector.leading).toBe(true);
+    expect(a.history).toEqual(['started']);
+    a.stop.abort();
+    await a.run;
+  });
+
+  it('ends with the error of the work', async () => {
+    const a = candidate('broken', 'a', {
+      onStarted: async () => {
+        throw new Error('cannot start');
+      },
+    });
+    await expect(a.run).rejects.toThrow('cannot start');
+  });
+
+  it('of ten at the same moment one wins', async () => {
+    const all = Array.from({ length: 10 }, (_, index) => candidate('many', `id-${index}`));
+    await delay(1000);
+    expect(all.filter(({ elector }) => elector.leading)).toHaveLength(1);
+    for (const { stop } of all) stop.abort();
+    await Promise.all(all.map(({ run }) => run));
+  });
+});
+
+it('events are accepted by the API server, for namespaced and for cluster-wide objects', async () => {
+  const recorder = new EventRecorder({ client: api.client, component: 'coppice', log: undefined as never });
+  const namespace = await api.client.get(NAMESPACES, 'default');
+  recorder.record(namespace, 'Normal', 'Seen', 'a namespace was seen');
+  recorder.record({ ...namespace, metadata: { ...namespace.metadata, namespace: 'default' } }, 'Warning', 'Odd', 'odd');
+  await recorder.flush();
+  const { items } = await api.client.list(EVENTS, { namespace: 'default', fieldSelector: 'source=coppice' });
+  expect(items.map((event) => `${event.type} ${event.reason} ${event.count}`).sort()).toEqual([
+    'Normal Seen 1',
+    'Warning Odd 1',
+  ]);
+});

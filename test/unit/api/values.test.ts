@@ -1,0 +1,152 @@
+import { describe, expect, test } from 'vitest';
+import {
+  CoppiceError,
+  configurationProblem,
+  ERROR_CODES,
+  errorText,
+  fitted,
+  formatBytes,
+  formatCpu,
+  isRetryable,
+  parseBytes,
+  parseCpu,
+  setCondition,
+  technicalID,
+} from '../../../operator/api/index.ts';
+
+describe('quantities', () => {
+  test.each<[string | number, number]>([
+    ['2', 2000],
+    [2, 2000],
+    [0.5, 500],
+    ['250m', 250],
+    ['0.1', 100],
+    ['.5', 500],
+    ['1.5', 1500],
+    ['1e3', 1_000_000],
+    ['1k', 1_000_000],
+    ['100u', 1],
+    ['1n', 1],
+    ['0', 0],
+    ['-1', -1000],
+    ['3920m', 3920],
+  ])('%s CPU is %i millicores', (text, millicores) => expect(parseCpu(text)).toBe(millicores));
+
+  test.each<[string | number, number]>([
+    ['1Ki', 1024],
+    ['128974848', 128974848],
+    ['129e6', 129_000_000],
+    ['129M', 129_000_000],
+    ['123Mi', 128974848],
+    ['1.5Gi', 1610612736],
+    ['0.5', 1],
+    ['128974848000m', 128974848],
+    ['4Ti', 4398046511104],
+  ])('%s of memory is %i bytes', (text, bytes) => expect(parseBytes(text)).toBe(bytes));
+
+  test.each(['', 'm', 'abc', '1.2.3', '1 Gi', '1gi', '1mi', '--1', 'Infinity', 'NaN'])('%j is none', (text) => {
+    expect(() => parseCpu(text)).toThrow(/no Kubernetes quantity/);
+  });
+  test('too large is an error, not a wrong number', () => expect(() => parseBytes('9Ei')).toThrow(/too large/));
+
+  test.each<[number, string]>([
+    [7500, '7500m'],
+    [8000, '8'],
+    [0, '0'],
+    [1, '1m'],
+  ])('%i millicores are written %s', (millicores, text) => {
+    expect(formatCpu(millicores)).toBe(text);
+    expect(parseCpu(text)).toBe(millicores);
+  });
+  test.each<[number, string]>([
+    [8 * 2 ** 30, '8Gi'],
+    [12345 * 1024, '12345Ki'],
+    [1536 * 2 ** 20, '1536Mi'],
+    [7, '7'],
+    [0, '0'],
+    [2 ** 40, '1Ti'],
+  ])('%i bytes are written %s', (bytes, text) => {
+    expect(formatBytes(bytes)).toBe(text);
+    expect(parseBytes(text)).toBe(bytes);
+  });
+});
+
+describe('technicalID', () => {
+  test.each([
+    ['default', 'demo', 'shoot--default--demo'],
+    ['garden-dev', 'a', 'shoot--garden-dev--a'],
+  ])('of %s/%s is %s', (namespace, name, expected) => expect(technicalID(namespace, name)).toBe(expected));
+
+  const long = 'n'.repeat(63);
+  const pairs: [string, string][] = [
+    ['a', 'b--c'],
+    ['a--b', 'c'],
+    ['a', 'b'],
+    ['a-b', 'c'],
+    ['a', 'b-c'],
+    [long, 'a'],
+    [long, 'b'],
+    ['a', long],
+    [`${'n'.repeat(62)}m`, 'a'],
+    [long, long],
+    ['default', `${'x'.repeat(40)}-a`],
+    ['default', `${'x'.repeat(40)}-b`],
+    ['default', 'y'.repeat(47)],
+    ['default', 'y'.repeat(48)],
+  ];
+  test('is a namespace name and different for different shoots', () => {
+    const ids = pairs.map(([namespace, name]) => technicalID(namespace, name));
+    for (const id of ids) expect(id).toMatch(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])$/);
+    expect(new Set(ids).size).toBe(pairs.length);
+  });
+  test('one that looks like a cut one is still its own', () => {
+    const cut = technicalID('default', 'x'.repeat(63));
+    const [, namespace = '', ...rest] = cut.split('--');
+    expect(technicalID(namespace, rest.join('--'))).not.toBe(cut);
+  });
+});
+
+test('fitted keeps what fits and hashes what does not', () => {
+  expect(fitted('a'.repeat(63))).toBe('a'.repeat(63));
+  expect(fitted('a'.repeat(64))).toHaveLength(63);
+  expect(fitted('a'.repeat(64))).not.toBe(fitted('a'.repeat(65)));
+});
+
+describe('conditions', () => {
+  const first = new Date('2026-01-01T00:00:00.500Z');
+  const later = new Date('2026-01-01T01:00:00Z');
+  const ready = { type: 'Ready', status: 'True', reason: 'Up', message: '' } as const;
+
+  test('the time moves with the status only', () => {
+    const made = setCondition(undefined, ready, first);
+    expect(made).toEqual([{ ...ready, lastTransitionTime: '2026-01-01T00:00:00Z' }]);
+    expect(setCondition(made, ready, later)).toEqual(made);
+    expect(setCondition(made, { ...ready, reason: 'Still' }, later)[0]?.lastTransitionTime).toBe(
+      '2026-01-01T00:00:00Z',
+    );
+    expect(setCondition(made, { ...ready, status: 'False' }, later)[0]?.lastTransitionTime).toBe(
+      '2026-01-01T01:00:00Z',
+    );
+  });
+  test('the others stay where they are', () => {
+    const two = setCondition(setCondition([], ready, first), { ...ready, type: 'Other' }, first);
+    expect(setCondition(two, { ...ready, status: 'False' }, later).map(({ type }) => type)).toEqual(['Ready', 'Other']);
+  });
+});
+
+describe('errors', () => {
+  test('every code says what to do', () => {
+    for (const { advice } of Object.values(ERROR_CODES)) expect(advice.length).toBeGreaterThan(20);
+  });
+  test('one hopeless code makes all of it hopeless', () => {
+    expect(isRetryable([])).toBe(true);
+    expect(isRetryable(['ERR_RETRYABLE_INFRA_DEPENDENCIES'])).toBe(true);
+    expect(isRetryable(['ERR_RETRYABLE_INFRA_DEPENDENCIES', 'ERR_INFRA_QUOTA_EXCEEDED'])).toBe(false);
+  });
+  test('carry code, advice and cause', () => {
+    const error = configurationProblem('machine type x is not in profile aws', 'choose one of a, b');
+    expect(error).toBeInstanceOf(CoppiceError);
+    expect(error).toMatchObject({ code: 'ERR_CONFIGURATION_PROBLEM', retryable: false, advice: 'choose one of a, b' });
+    expect(errorText(error)).toBe('machine type x is not in profile aws. choose one of a, b');
+  });
+});

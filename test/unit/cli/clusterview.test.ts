@@ -1,0 +1,145 @@
+import { describe, expect, it } from 'vitest';
+import { activity, failureOf, isReady, simulatedWarning, summary } from '../../../operator/cli/clusterview.ts';
+import { listOf, tableOf } from '../../../operator/cli/commands/get.ts';
+import { nextSteps } from '../../../operator/cli/commands/start.ts';
+import { WORKER_CLUSTER } from '../../../operator/cli/kinds.ts';
+import { clusterLines, clusterLogLine } from '../../../operator/cli/waiting.ts';
+import { AGO, cluster, condition, NOW, operation, READY } from './objects.ts';
+
+const creating = cluster(
+  'new',
+  {},
+  {
+    phase: 'Creating',
+    mode: 'Hosted',
+    controlPlane: { desired: 1, ready: 0 },
+    nodes: { desired: 2, current: 0, ready: 0 },
+    lastOperation: operation('Processing', 62, 'Waiting for kube-apiserver'),
+    conditions: [condition('Ready', 'False', 'Creating', 'not yet')],
+  },
+);
+const simulated = cluster(
+  'demo-worker-cluster',
+  { cloudProvider: 'aws', controlPlaneNodes: 3, dataPlaneNodes: 20 },
+  { ...READY, simulated: true, controlPlane: { desired: 3, ready: 3 }, nodes: { desired: 20, current: 20, ready: 20 } },
+  { namespace: 'team' },
+);
+const failed = cluster(
+  'bad',
+  { cloudProvider: 'nowhere' },
+  {
+    observedGeneration: 1,
+    lastOperation: operation('Failed', 0, 'Validating'),
+    lastErrors: [{ description: 'there is no CloudProfile\n"nowhere"', codes: ['ERR_CONFIGURATION_PROBLEM'] }],
+    conditions: [condition('Ready', 'False', 'ConfigurationProblem')],
+  },
+);
+const untouched = cluster('untouched', {}, undefined);
+const deleting = cluster('going', {}, READY, { deletionTimestamp: AGO });
+
+describe('the table of WorkerClusters', () => {
+  const options = { wide: false, everywhere: true, now: NOW };
+  it('is as people know it from kubectl', () => {
+    expect(
+      tableOf(WORKER_CLUSTER, [simulated, creating, failed, untouched, deleting, cluster('demo', {}, READY)], options),
+    ).toMatchInlineSnapshot(`
+      [
+        "NAMESPACE   NAME                  PROVIDER          MODE     VERSION   CONTROL-PLANE   NODES   READY     STATUS                      AGE",
+        "default     bad                   nowhere                              0/1             0/2     False     ERR_CONFIGURATION_PROBLEM   2m",
+        "default     demo                  local             Hosted   1.36.3    1/1             2/2     True      Ready                       2m",
+        "default     going                 local             Hosted   1.36.3    1/1             2/2     True      Deleting                    2m",
+        "default     new                   local             Hosted             0/1             0/2     False     Creating 62%                2m",
+        "default     untouched             local                                0/1             0/2     Unknown   Pending                     2m",
+        "team        demo-worker-cluster   aws (SIMULATED)   Hosted   1.36.3    3/3             20/20   True      Ready                       2m",
+      ]
+    `);
+  });
+
+  it('has more to say with -o wide', () => {
+    expect(
+      tableOf(WORKER_CLUSTER, [cluster('demo', {}, READY), creating], { ...options, everywhere: false, wide: true }),
+    ).toMatchInlineSnapshot(`
+      [
+        "NAME   PROVIDER   MODE     VERSION   CONTROL-PLANE   NODES   READY   STATUS         AGE   REGION   ENDPOINT                CPU   MEMORY   MESSAGE",
+        "demo   local      Hosted   1.36.3    1/1             2/2     True    Ready          2m    here     https://10.0.0.1:6443   4     8Gi",
+        "new    local      Hosted             0/1             0/2     False   Creating 62%   2m                                                    Waiting for kube-apiserver",
+      ]
+    `);
+  });
+
+  it('prints a Kubernetes List', () => {
+    expect(listOf([])).toEqual({ apiVersion: 'v1', kind: 'List', metadata: { resourceVersion: '' }, items: [] });
+  });
+});
+
+describe('what is said of a cluster', () => {
+  it('is not Ready before the operator has seen the last change', () => {
+    expect(isReady(cluster('demo', {}, READY))).toBe(true);
+    expect(isReady(cluster('demo', {}, READY, { generation: 2 }))).toBe(false);
+    expect(isReady(deleting)).toBe(false);
+  });
+
+  it('failed only as long as its spec is the one that failed', () => {
+    expect(failureOf(failed)).toBe('there is no CloudProfile "nowhere"');
+    expect(failureOf(cluster('bad', {}, failed.status, { generation: 2 }))).toBeUndefined();
+    expect(failureOf(creating)).toBeUndefined();
+  });
+
+  it('names what is going on', () => {
+    expect(activity(creating)).toBe('Waiting for kube-apiserver');
+    expect(activity(failed)).toBe('there is no CloudProfile "nowhere"');
+    expect(activity(untouched)).toBe('waiting for the operator');
+    expect(summary(cluster('x', {}, { lastOperation: operation('Error', 10, 'x') })).text).toBe('Creating (retrying)');
+  });
+
+  it('is loud about simulation', () => {
+    expect(simulatedWarning(simulated)).toBe(
+      'SIMULATED: nothing of WorkerCluster demo-worker-cluster exists at aws; its 20 nodes are pretended and run no workload.',
+    );
+  });
+});
+
+describe('the live view', () => {
+  const progress = { name: 'new', goal: 'Ready' as const, elapsedMs: 7000, state: 'busy' as const };
+  it('shows progress, counts and errors', () => {
+    const withError = cluster(
+      'new',
+      {},
+      { ...creating.status, lastErrors: [{ description: 'image missing', codes: ['ERR_X'] }] },
+    );
+    expect(clusterLines({ ...progress, cluster: withError }, 100)).toEqual([
+      '⠸ WorkerCluster new ━━━━━━━━━━──────  62 % Waiting for kube-apiserver (0:07)',
+      '  control plane 0/1, nodes 0/2',
+      '  ✘ image missing [ERR_X]',
+    ]);
+  });
+
+  it('keeps the warning about simulation to the end', () => {
+    const lines = clusterLines({ ...progress, name: 'demo-worker-cluster', cluster: simulated, state: 'done' }, 200);
+    expect(lines[0]).toBe('✔ WorkerCluster demo-worker-cluster is Ready (0:07)');
+    expect(lines[1]).toContain('SIMULATED');
+  });
+
+  it('has a line for logs', () => {
+    expect(clusterLogLine({ ...progress, cluster: creating })).toBe(
+      'WorkerCluster new: 62 % Waiting for kube-apiserver (control plane 0/1, nodes 0/2)',
+    );
+    expect(clusterLogLine({ ...progress, cluster: creating, trouble: 'connect ECONNREFUSED' })).toContain(
+      'cannot see it',
+    );
+  });
+});
+
+describe('what start says at the end', () => {
+  it('is lines that work as printed', () => {
+    const steps = nextSteps({
+      cluster: cluster('demo', {}, READY),
+      coppice: 'bin/coppice',
+      kubectl: 'kubectl',
+      example: 'examples/x.yaml',
+    });
+    expect(steps[1]).toMatch(/^ {2}bin\/coppice kubeconfig demo --merge +# /);
+    expect(steps[2]).toMatch(/^ {2}kubectl --context coppice\/default\/demo get nodes +# /);
+    expect(steps.join('\n')).toContain('bin/coppice scale demo --nodes 3');
+  });
+});

@@ -1,0 +1,117 @@
+import { describe, expect, it } from 'vitest';
+import { machinesOf } from '../../../operator/cli/commands/describe.ts';
+import {
+  type ClusterPicture,
+  describeTree,
+  type MachinePicture,
+  TREE_HEADER,
+} from '../../../operator/cli/render/describe.ts';
+import { renderTree } from '../../../operator/cli/render/tree.ts';
+import { AGO, cluster, condition, NOW, READY, shoot } from './objects.ts';
+
+const machine = (name: string, more: Partial<MachinePicture> = {}): MachinePicture => ({
+  name,
+  pool: 'worker',
+  ready: 'True',
+  reason: 'NodeReady',
+  message: '',
+  since: AGO,
+  ...more,
+});
+const part = (name: string, ready = 1, desired = 1) => ({ name, ready, desired, since: AGO });
+const draw = (picture: ClusterPicture, more: object = {}) =>
+  renderTree(TREE_HEADER, describeTree(picture, { now: NOW, ...more }));
+
+describe('describe', () => {
+  it('shows a healthy cluster from top to bottom', () => {
+    const picture: ClusterPicture = {
+      cluster: cluster('demo', {}, READY),
+      shoot: shoot('demo', 2),
+      controlPlane: [part('StatefulSet/etcd-main'), part('Deployment/kube-apiserver')],
+      machines: [machine('machines-worker-10'), machine('machines-worker-2')],
+      gaps: [],
+    };
+    expect(draw(picture)).toMatchInlineSnapshot(`
+      [
+        "NAME                              REPLICAS   READY   REASON          SINCE   MESSAGE",
+        "WorkerCluster/demo                           True    ClusterUsable   2m",
+        "└─Shoot/demo (seed local)                    True    Created         2m",
+        "  ├─ControlPlane                             True",
+        "  │ ├─StatefulSet/etcd-main       1/1        True                    2m",
+        "  │ └─Deployment/kube-apiserver   1/1        True                    2m",
+        "  └─Workers                       2/2        True",
+        "    └─Pool/worker                 2/2        True",
+        "      ├─Machine/machines-worker-2            True    NodeReady       2m",
+        "      └─Machine/machines-worker-10           True    NodeReady       2m",
+      ]
+    `);
+  });
+
+  it('groups equal machines, shows bad conditions and what it could not see', () => {
+    const many = Array.from({ length: 5 }, (_, index) => machine(`m-${index}`));
+    const picture: ClusterPicture = {
+      cluster: cluster(
+        'demo',
+        {},
+        {
+          ...READY,
+          nodes: { desired: 7, current: 6, ready: 5 },
+          conditions: [
+            condition('Ready', 'True', 'ClusterUsable'),
+            condition('Simulated', 'True', 'NoCredentials', 'nothing is real'),
+            condition('NodesReady', 'False', 'Missing', 'one node is late'),
+            condition('Fine', 'True', 'AllGood'),
+          ],
+        },
+      ),
+      shoot: shoot('demo', 7),
+      controlPlane: [],
+      machines: [...many, machine('m-9', { ready: 'False', reason: 'Pending', message: 'no room' })],
+      gaps: ['seed local: no answer in 3 s'],
+    };
+    expect(draw(picture)).toMatchInlineSnapshot(`
+      [
+        "NAME                        REPLICAS   READY     REASON          SINCE   MESSAGE",
+        "WorkerCluster/demo                     True      ClusterUsable   2m",
+        "├─SIMULATED                            True      NoCredentials   2m      nothing is real",
+        "├─NodesReady                           False     Missing         2m      one node is late",
+        "└─Shoot/demo (seed local)              True      Created         2m",
+        "  ├─Workers                 5/7        False",
+        "  │ └─Pool/worker           5/7        False                             1 not made yet",
+        "  │   ├─5 Machines...                  True      NodeReady       2m      see m-0, m-1, m-2, ...",
+        "  │   └─Machine/m-9                    False     Pending         2m      no room",
+        "  └─not seen                           Unknown                           seed local: no answer in 3 s",
+      ]
+    `);
+    const all = draw(picture, { allConditions: true, grouping: false });
+    expect(all.filter((line) => line.includes('Machine/'))).toHaveLength(6);
+    expect(all.some((line) => line.includes('Fine'))).toBe(true);
+  });
+});
+
+describe('machines', () => {
+  const pool = { 'multi-cluster.demo.io/pool': 'worker' };
+  it('are pods, their nodes, and nodes without pods', () => {
+    const pod = (name: string, status: object) => ({
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name, labels: pool },
+      status,
+    });
+    const node = (name: string, status: string, labels = {}) => ({
+      apiVersion: 'v1',
+      kind: 'Node',
+      metadata: { name, labels },
+      status: { conditions: [{ type: 'Ready', status, reason: 'KubeletNotReady', message: 'no network' }] },
+    });
+    const found = machinesOf(
+      [pod('a', { phase: 'Running' }), pod('b', { phase: 'Pending' })],
+      [node('a', 'False'), node('sim-1', 'True', pool)],
+    );
+    expect(found.map(({ name, pool: of, ready, reason, message }) => [name, of, ready, reason, message])).toEqual([
+      ['a', 'worker', 'False', 'KubeletNotReady', 'no network'],
+      ['b', 'worker', 'False', 'Pending', 'the machine has not joined as a node yet'],
+      ['sim-1', 'worker', 'True', 'NodeReady', ''],
+    ]);
+  });
+});

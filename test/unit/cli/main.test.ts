@@ -1,0 +1,215 @@
+import { describe, expect, it } from 'vitest';
+import { parseManifests } from '../../../operator/cli/commands/apply.ts';
+import { COMMANDS, GLOBAL_OPTIONS } from '../../../operator/cli/commands.ts';
+import { completionsFor } from '../../../operator/cli/completion.ts';
+import { kubeconfigSources } from '../../../operator/cli/connect.ts';
+import { CliError, EXIT, explain, InterruptedError } from '../../../operator/cli/errors.ts';
+import { GardenStages } from '../../../operator/cli/gardenview.ts';
+import { quote, shownPath } from '../../../operator/cli/invocation.ts';
+import { kindOf } from '../../../operator/cli/kinds.ts';
+import { main } from '../../../operator/cli/main.ts';
+import { createTerminal } from '../../../operator/cli/terminal.ts';
+import { KubeApiError, KubeUnreachableError } from '../../../operator/kube/errors.ts';
+
+async function cli(line: string, env: Record<string, string> = {}, tty = false) {
+  let out = '';
+  let err = '';
+  const stream = (write: (text: string) => void) => ({ isTTY: tty, columns: 80, write });
+  const terminal = createTerminal({
+    out: stream((text) => {
+      out += text;
+    }),
+    err: stream((text) => {
+      err += text;
+    }),
+    env,
+  });
+  const code = await main(line.split(' ').filter(Boolean), terminal, env, new AbortController().signal);
+  return { out, err, code };
+}
+
+describe('coppice', () => {
+  it('shows help without a command', async () => {
+    const { out, err, code } = await cli('');
+    expect([code, err]).toEqual([0, '']);
+    for (const command of COMMANDS) expect(out.includes(`  ${command.name} `)).toBe(!command.hidden);
+    expect(out).toContain('130  interrupted');
+  });
+
+  it('has help for each command, within the terminal', async () => {
+    for (const command of COMMANDS.filter((spec) => !spec.hidden)) {
+      const { out, code } = await cli(`help ${command.name}`, {}, true);
+      expect(code).toBe(0);
+      expect(out).toContain(`Usage: coppice ${command.name}`);
+      expect((await cli(`${command.name} --help`, {}, true)).out).toBe(out);
+      for (const line of out.split('\n').filter((text) => !text.startsWith('  coppice')))
+        expect(line.length).toBeLessThanOrEqual(80);
+    }
+  });
+
+  it.each([
+    ['gte', 2, 'error: unknown command "gte"; did you mean "get"?\n'],
+    ['get shots', 2, 'error: get does not know the kind "shots"; did you mean "shoots"?\n'],
+    ['get all demo', 2, 'error: "get all" takes no NAME\n'],
+    ['scale demo', 2, 'error: scale needs --nodes N; for example: coppice scale demo --nodes 3\n'],
+    ['scale demo --nodes -1', 2, 'error: a cluster cannot have -1 nodes; give a number from 0 up\n'],
+    ['kubeconfig', 2, 'error: kubeconfig needs the NAME of a cluster, or --garden\n'],
+    ['completion tcsh', 2, 'error: there is no completion for "tcsh"; choose bash, zsh or fish\n'],
+    [
+      'get --kubeconfig /no/such/file',
+      3,
+      'error: there is no kubeconfig /no/such/file; name another with --kubeconfig\n',
+    ],
+    ['apply -f /no/such/file', 3, 'error: there is no file /no/such/file\n'],
+    ['describe', 2, 'error: describe needs a NAME; usage: coppice describe [KIND] NAME\n'],
+  ])('"%s" ends with %i', async (line, code, err) => {
+    expect(await cli(line, { HOME: '/nonexistent', COPPICE_HOME: '/nonexistent' })).toEqual({ out: '', err, code });
+  });
+
+  it('says what to do where there is nothing', async () => {
+    const { err, code } = await cli('get', { HOME: '/nonexistent', COPPICE_HOME: '/nonexistent' });
+    expect([code, err]).toEqual([
+      1,
+      'error: there is no garden here, and no kubeconfig; run "coppice up", or name an API server with --kubeconfig\n',
+    ]);
+  });
+
+  it('colours on a terminal only, and not against NO_COLOR', async () => {
+    expect((await cli('gte', {}, true)).err).toContain('\u001b[31m');
+    expect((await cli('gte', { NO_COLOR: '1' }, true)).err).not.toContain('\u001b');
+    expect((await cli('gte', { TERM: 'dumb' }, true)).err).not.toContain('\u001b');
+  });
+
+  it.each(['bash', 'zsh', 'fish'])('has a completion script for %s', async (shell) => {
+    expect((await cli(`completion ${shell}`)).out).toContain('coppice __complete');
+  });
+});
+
+describe('errors', () => {
+  const status = (code: number, reason: string, message: string) =>
+    new KubeApiError('GET /x', code, { reason, message });
+  it.each([
+    [new CliError('a\nb', { advice: 'do c' }), 'a b; do c', EXIT.failed],
+    [new InterruptedError(), 'interrupted', EXIT.interrupted],
+    [new DOMException('This operation was aborted', 'AbortError'), 'interrupted', EXIT.interrupted],
+    [status(404, 'NotFound', 'workerclusters "x" not found'), 'workerclusters "x" not found', EXIT.notFound],
+    [status(422, 'Invalid', 'spec.x: wrong'), 'spec.x: wrong', EXIT.failed],
+    [status(403, 'Forbidden', 'you may not'), 'you may not', EXIT.failed],
+    ['text', 'text', EXIT.failed],
+    [undefined, 'undefined', EXIT.failed],
+  ])('explains %s', (error, message, exitCode) => {
+    expect(explain(error)).toEqual({ message, exitCode });
+  });
+
+  it('says what to do when nobody answers or the kind is not known', () => {
+    const refused = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
+    expect(explain(new KubeUnreachableError('GET /x', refused)).message).toContain('coppice up');
+    expect(explain(new TypeError('fetch failed', { cause: refused })).message).toContain('coppice up');
+    expect(explain(new KubeApiError('GET /x', 404, '404 page not found')).message).toContain('definitions of Coppice');
+  });
+});
+
+describe('kinds', () => {
+  it.each(['wc', 'workerclusters', 'WorkerCluster', 'workerclusters.multi-cluster.demo.io'])(
+    '%s is WorkerCluster',
+    (word) => {
+      expect(kindOf(word)?.resource.kind).toBe('WorkerCluster');
+    },
+  );
+});
+
+describe('kubeconfig choice', () => {
+  const files = (flag: string | undefined, env: Record<string, string>) =>
+    kubeconfigSources(flag, env).flatMap((source) => source.files);
+  it('is the option, then COPPICE_KUBECONFIG, then the garden, then KUBECONFIG', () => {
+    const env = { COPPICE_KUBECONFIG: '/c', COPPICE_HOME: '/h', KUBECONFIG: '/k' };
+    expect(files('/flag', env)).toEqual(['/flag']);
+    expect(files(undefined, env)).toEqual(['/c']);
+    const [garden, personal] = files(undefined, { ...env, COPPICE_KUBECONFIG: '' });
+    expect(garden).toMatch(/^\/h\/.*admin/);
+    expect(personal).toBe('/k');
+  });
+});
+
+describe('completion', () => {
+  const complete = (line: string) => {
+    const wanted = completionsFor(line.split(' '), COMMANDS, GLOBAL_OPTIONS);
+    return wanted.what === 'names'
+      ? `names of ${wanted.kind.resource.plural}`
+      : wanted.what === 'words'
+        ? wanted.words
+        : wanted.what;
+  };
+  it.each([
+    ['get -o ', ['json', 'yaml', 'wide', 'name']],
+    ['get wc ', 'names of workerclusters'],
+    ['get seeds ', 'names of seeds'],
+    ['describe ', 'names of workerclusters'],
+    ['delete a b ', 'names of workerclusters'],
+    ['-n ', 'namespaces'],
+    ['apply -f ', 'files'],
+    ['completion ', ['bash', 'zsh', 'fish']],
+    ['wait demo --for ', ['Ready', 'Deleted']],
+    ['scale demo ', []],
+  ])('after "%s"', (line, expected) => {
+    expect(complete(line)).toEqual(expected);
+  });
+
+  it('offers commands first, and options of the command', () => {
+    expect(complete('')).toContain('describe');
+    expect(complete('')).not.toContain('garden');
+    expect(complete('get --')).toEqual(expect.arrayContaining(['--all-namespaces', '--kubeconfig', '--help']));
+  });
+});
+
+describe('manifests', () => {
+  it('are documents, and Lists are taken apart', () => {
+    const text =
+      'apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: A, metadata: {name: a}}]\n---\n---\napiVersion: v1\nkind: B\nmetadata: {name: b}\n';
+    expect(parseManifests(text, 'f').map(({ object, source }) => [object.kind, source])).toEqual([
+      ['A', 'f, document 1'],
+      ['B', 'f, document 3'],
+    ]);
+  });
+
+  it.each([
+    ['kind: A', 'f is no Kubernetes object'],
+    ['apiVersion: v1\nkind: A', 'the A has no metadata.name'],
+    ['a: [', 'f is not valid YAML'],
+  ])('refuses %j', (text, message) => {
+    expect(() => parseManifests(text, 'f')).toThrow(message);
+  });
+});
+
+describe('the stages of a garden', () => {
+  it('end when the next begins; tools end by their fraction', () => {
+    const stages = new GardenStages();
+    expect(stages.record({ stage: 'tools', message: 'etcd' }, 0)).toBe('tools: etcd');
+    expect(
+      stages.record(
+        { stage: 'tools', tool: 'kubelet', message: 'building', fraction: 0.5, remainingSeconds: 61 },
+        1000,
+      ),
+    ).toBe('tools kubelet: building');
+    expect(
+      stages.record({ stage: 'tools', tool: 'kubelet', message: 'building', fraction: 0.6 }, 2000),
+    ).toBeUndefined();
+    stages.record({ stage: 'apiserver', message: 'starting' }, 5000);
+    expect(stages.lines(6000, 100)).toEqual([
+      '✔ tools etcd (0:05)',
+      expect.stringContaining('kubelet ━━━━━━━━━━──────  60 % building'),
+      expect.stringContaining('apiserver starting (0:01)'),
+    ]);
+    stages.finish(7000);
+    expect(stages.lines(9000, 100).every((line) => line.startsWith('✔'))).toBe(true);
+  });
+});
+
+describe('commands as printed', () => {
+  it('are short where that is possible, and quoted where needed', () => {
+    expect(shownPath('/a/b/bin/coppice', '/a/b')).toBe('bin/coppice');
+    expect(shownPath('/a/b', '/x/y/z/long')).toBe('/a/b');
+    expect(quote('/a b/c')).toBe("'/a b/c'");
+    expect(quote('bin/coppice')).toBe('bin/coppice');
+  });
+});

@@ -1,0 +1,77 @@
+import { createHash } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { buildImage, imagesDirectory } from '../../../operator/garden/images/build.ts';
+import { type Mirror, mirrorHosts, startMirror } from '../../../operator/garden/images/mirror.ts';
+
+let dir: string;
+let mirror: Mirror;
+const image = (ref: string, content: string) =>
+  buildImage({ ref, files: [{ path: '/file', content }], entrypoint: ['/file'] }, { toolsDir: dir });
+
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'coppice-mirror-'));
+  await image('registry.k8s.io/coredns/coredns:v1', 'one');
+  mirror = await startMirror({ dir: imagesDirectory(dir), host: '127.0.0.1', port: 0 });
+});
+afterAll(async () => {
+  await mirror.close();
+  await rm(dir, { recursive: true, force: true });
+});
+
+const ask = (path: string, method = 'GET') => fetch(`${mirror.url}/v2/${path}`, { method });
+const digestOf = (data: ArrayBuffer) => `sha256:${createHash('sha256').update(Buffer.from(data)).digest('hex')}`;
+
+test('an image can be pulled as containerd does', async () => {
+  expect((await ask('')).status).toBe(200);
+  const head = await ask('coredns/coredns/manifests/v1?ns=registry.k8s.io', 'HEAD');
+  expect(head.status).toBe(200);
+  const digest = head.headers.get('docker-content-digest')!;
+  const response = await ask(`coredns/coredns/manifests/${digest}?ns=registry.k8s.io`);
+  expect(response.headers.get('content-type')).toBe('application/vnd.oci.image.manifest.v1+json');
+  expect(response.headers.get('content-length')).toBe(head.headers.get('content-length'));
+  const bytes = await response.arrayBuffer();
+  expect(digestOf(bytes)).toBe(digest);
+  const manifest = JSON.parse(String(Buffer.from(bytes)));
+  for (const { digest: blob, size } of [manifest.config, ...manifest.layers]) {
+    const content = await (await ask(`coredns/coredns/blobs/${blob}`)).arrayBuffer();
+    expect(content.byteLength).toBe(size);
+    expect(digestOf(content)).toBe(blob);
+    expect((await ask(`coredns/coredns/blobs/${blob}`, 'HEAD')).headers.get('content-length')).toBe(String(size));
+  }
+});
+
+test.each([
+  ['another registry', 'coredns/coredns/manifests/v1?ns=docker.io', 404, 'MANIFEST_UNKNOWN'],
+  ['another tag', 'coredns/coredns/manifests/v2?ns=registry.k8s.io', 404, 'MANIFEST_UNKNOWN'],
+  ['an unknown blob', `coredns/coredns/blobs/sha256:${'0'.repeat(64)}`, 404, 'BLOB_UNKNOWN'],
+  ['no digest', 'coredns/coredns/blobs/..%2f..%2fetc', 404, 'NAME_UNKNOWN'],
+  ['the catalog', '_catalog', 404, 'NAME_UNKNOWN'],
+])('has not: %s', async (_, path, status, code) => {
+  const response = await ask(path);
+  expect(response.status).toBe(status);
+  expect(await response.json()).toMatchObject({ errors: [{ code }] });
+});
+
+test('takes no writes', async () => {
+  expect((await ask('coredns/coredns/blobs/uploads/', 'POST')).status).toBe(405);
+});
+
+test('notices new images, and the newest of a name wins', async () => {
+  expect((await ask('late/manifests/v1')).status).toBe(404);
+  await writeFile(join(imagesDirectory(dir), 'not-a-layout.tar'), 'x'.repeat(2000));
+  await image('registry.k8s.io/late:v1', 'first');
+  const first = (await ask('late/manifests/v1')).headers.get('docker-content-digest');
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  await image('registry.k8s.io/late:v1', 'second');
+  const second = (await ask('late/manifests/v1')).headers.get('docker-content-digest');
+  expect(first).toMatch(/^sha256:/);
+  expect(second).toMatch(/^sha256:/);
+  expect(second).not.toBe(first);
+});
+
+test('hosts.toml names the mirror', () => {
+  expect(mirrorHosts('http://10.0.0.1:5000')).toContain('[host."http://10.0.0.1:5000"]');
+});

@@ -1,0 +1,274 @@
+import { describe, expect, it } from 'vitest';
+import {
+  type EtcdAction,
+  type EtcdMember,
+  type EtcdObservation,
+  planEtcd,
+} from '../../../operator/shoot/etcd-membership.ts';
+
+const url = (ordinal: number) => `https://10.0.0.${ordinal}:2380`;
+const URLS = [0, 1, 2, 3, 4].map(url);
+
+const member = (ordinal: number, change: Partial<EtcdMember> = {}): EtcdMember => ({
+  id: `id${ordinal}`,
+  name: `etcd-main-${ordinal}`,
+  learner: false,
+  healthy: true,
+  leader: ordinal === 0,
+  caughtUp: true,
+  peerURLs: [url(ordinal)],
+  ...change,
+});
+
+const observed = (change: Partial<EtcdObservation> = {}): EtcdObservation => ({
+  desired: 1,
+  replicas: 1,
+  initialised: true,
+  peerURLs: URLS.slice(0, 3),
+  members: [member(0)],
+  volumes: [0],
+  inUse: [0],
+  ...change,
+});
+
+describe('planEtcd', () => {
+  const three = [member(0), member(1), member(2)];
+  const learner = member(1, { learner: true });
+  it.each<[string, Partial<EtcdObservation>, string]>([
+    ['nothing there yet', { replicas: 0, initialised: false, members: undefined, desired: 3 }, 'scale 3'],
+    ['waking up', { replicas: 0, members: undefined, desired: 3 }, 'scale 3'],
+    ['starting', { initialised: false, members: undefined }, 'wait: etcd does not answer yet'],
+    [
+      'some of the first have not started',
+      { initialised: false, members: [member(0), member(1, { healthy: false })] },
+      'wait: etcd member 1 is starting',
+    ],
+    ['the first have formed a cluster', { initialised: false }, 'mark-initialised'],
+    ['as wanted', {}, 'done'],
+    ['three as wanted', { desired: 3, replicas: 3, members: three, volumes: [0, 1, 2] }, 'done'],
+    [
+      'one of three is ill',
+      { desired: 3, replicas: 3, members: [member(0), member(1, { healthy: false }), member(2)] },
+      'wait: etcd member 1 does not answer',
+    ],
+    ['growing', { desired: 3 }, `add-learner 1`],
+    ['growing with old data about', { desired: 3, volumes: [0, 1] }, 'delete-volume 1'],
+    [
+      'growing while ill',
+      { desired: 3, members: [member(0, { healthy: false })] },
+      'wait: etcd member 0 must answer before another one joins',
+    ],
+    [
+      'a learner without a pod',
+      { desired: 3, members: [member(0), member(1, { learner: true, name: '', healthy: false })] },
+      'scale 2',
+    ],
+    [
+      'a learner that starts',
+      { desired: 3, replicas: 2, members: [member(0), member(1, { learner: true, name: '', healthy: false })] },
+      'wait: etcd member 1 is starting as a learner',
+    ],
+    [
+      'a learner that lags',
+      { desired: 3, replicas: 2, members: [member(0), { ...learner, caughtUp: false }] },
+      'wait: etcd member 1 is still copying the data',
+    ],
+    ['a learner that is ready', { desired: 3, replicas: 2, members: [member(0), learner] }, 'promote 1'],
+    ['a pod whose member has left', { desired: 3, replicas: 2, volumes: [0, 1] }, 'scale 1'],
+    [
+      'a gap',
+      { desired: 3, replicas: 3, members: [member(0), member(2)] },
+      'blocked: etcd member 1 has left the cluster while member 2 is still in it',
+    ],
+    [
+      'shrinking while in use',
+      { replicas: 3, members: three, inUse: [0, 1, 2] },
+      'wait: API servers still talk to etcd member 2',
+    ],
+    [
+      'shrinking under a leader that goes',
+      { replicas: 3, members: [member(0, { leader: false }), member(1, { leader: true }), member(2)] },
+      'transfer-leadership id1 id0',
+    ],
+    [
+      'shrinking without a leader',
+      { replicas: 3, members: three.map((item) => ({ ...item, leader: false })) },
+      'wait: etcd is electing a leader',
+    ],
+    ['shrinking', { replicas: 3, members: three }, 'remove-member 2'],
+    ['shrinking on', { replicas: 3, members: three.slice(0, 2) }, 'remove-member 1'],
+    [
+      'shrinking with one ill that goes',
+      { replicas: 3, members: [member(0), member(1), member(2, { healthy: false })] },
+      'remove-member 2',
+    ],
+    [
+      'shrinking would lose the majority',
+      { replicas: 3, members: [member(0), member(1, { healthy: false }), member(2)] },
+      'wait: without etcd member 2 too few of the others would answer',
+    ],
+    ['shrinking with a learner half added', { replicas: 1, members: [member(0), learner] }, 'remove-member 1'],
+    ['members gone, pods not', { replicas: 3 }, 'scale 1'],
+    ['pods gone, volumes not', { volumes: [0, 1, 2] }, 'delete-volume 2'],
+    [
+      'a stranger',
+      { members: [member(0), member(1, { peerURLs: ['https://elsewhere:2380'] })] },
+      'blocked: member etcd-main-1 at https://elsewhere:2380 is not ours',
+    ],
+  ])('%s', (_, change, expected) => expect(line(planEtcd(observed(change)))).toBe(expected));
+
+  it('tells API servers to use voters that stay', () => {
+    expect(planEtcd(observed({ desired: 3, replicas: 2, members: [member(0), learner] })).endpoints).toEqual([0]);
+    expect(planEtcd(observed({ replicas: 3, members: three, inUse: [0, 1, 2] })).endpoints).toEqual([0]);
+    expect(planEtcd(observed({ desired: 3, replicas: 3, members: three })).endpoints).toEqual([0, 1, 2]);
+  });
+});
+
+const UP = ['add-learner 1', 'scale 2', 'promote 1', 'add-learner 2', 'scale 3', 'promote 2'];
+const DOWN = [
+  'transfer-leadership id2 id0',
+  'remove-member 2',
+  'remove-member 1',
+  'scale 1',
+  'delete-volume 2',
+  'delete-volume 1',
+];
+
+describe('whole changes, step by step', () => {
+  it('goes from nothing to one, to three, to one', () => {
+    const world = new World();
+    expect(world.converge(1)).toEqual(['scale 1', 'mark-initialised']);
+    expect(world.converge(3)).toEqual(UP);
+    world.lead(2);
+    expect(world.converge(1)).toEqual(DOWN);
+    expect(world.converge(3)).toEqual(UP);
+  });
+
+  it('starts three at once', () => {
+    const world = new World();
+    expect(world.converge(3)).toEqual(['scale 3', 'mark-initialised']);
+  });
+
+  it('ends right when the wish changes after any step', () => {
+    for (let up = 0; up <= UP.length; up++) {
+      for (let down = 0; down <= DOWN.length; down++) {
+        const world = new World();
+        world.converge(1);
+        world.converge(3, up);
+        world.converge(1, down);
+        world.converge(3);
+        expect(world.summary(), `${up} steps up, ${down} down, up again`).toBe('members 0,1,2 pods 3 volumes 0,1,2');
+        world.converge(1);
+        expect(world.summary(), `${up} steps up, ${down} down, up, down`).toBe('members 0 pods 1 volumes 0');
+      }
+    }
+  });
+});
+
+/** An etcd that does what it is told, and checks that no step could lose data. */
+class World {
+  replicas = 0;
+  initialised = false;
+  members: EtcdMember[] = [];
+  volumes = new Set<number>();
+  inUse = [0];
+  /** Ordinals whose volume holds the data of a member that was removed. */
+  stale = new Set<number>();
+
+  converge(desired: number, maximum = 50): string[] {
+    const steps: string[] = [];
+    for (let rounds = 0; rounds < 100; rounds++) {
+      const plan = planEtcd({
+        desired,
+        replicas: this.replicas,
+        initialised: this.initialised,
+        peerURLs: URLS.slice(0, Math.max(desired, this.replicas, 3)),
+        members: this.replicas === 0 ? undefined : this.members.map((item) => ({ ...item })),
+        volumes: [...this.volumes],
+        inUse: this.inUse,
+      });
+      this.inUse = plan.endpoints;
+      expect(plan.blocked).toBeUndefined();
+      if (!plan.action) {
+        if (plan.waitFor) continue;
+        return steps;
+      }
+      if (steps.length === maximum) return steps;
+      steps.push(line(plan));
+      this.act(plan.action);
+    }
+    throw new Error(`does not settle: ${steps.join(', ')}`);
+  }
+
+  lead(ordinal: number): void {
+    for (const item of this.members) item.leader = item.id === `id${ordinal}`;
+  }
+
+  summary(): string {
+    const ordinals = this.members.map((item) => item.id.slice(2)).sort();
+    return `members ${ordinals.join(',')} pods ${this.replicas} volumes ${[...this.volumes].sort().join(',')}`;
+  }
+
+  act(action: EtcdAction): void {
+    switch (action.type) {
+      case 'scale':
+        this.scale(action.replicas);
+        break;
+      case 'mark-initialised':
+        this.initialised = true;
+        break;
+      case 'add-learner':
+        expect(this.members.some((item) => item.learner)).toBe(false);
+        expect(this.volumes.has(action.ordinal)).toBe(false);
+        this.members.push(member(action.ordinal, { learner: true, name: '', healthy: false, leader: false }));
+        break;
+      case 'promote':
+        this.members.find((item) => item.id === action.id)!.learner = false;
+        break;
+      case 'transfer-leadership':
+        this.lead(Number(action.to.slice(2)));
+        break;
+      case 'remove-member':
+        this.members = this.members.filter((item) => item.id !== action.id);
+        if (this.volumes.has(action.ordinal)) this.stale.add(action.ordinal);
+        expect(this.members.some((item) => item.leader)).toBe(true);
+        break;
+      case 'delete-volume':
+        expect(this.replicas).toBeLessThanOrEqual(action.ordinal);
+        expect(this.members.some((item) => item.id === `id${action.ordinal}`)).toBe(false);
+        this.volumes.delete(action.ordinal);
+        this.stale.delete(action.ordinal);
+        break;
+    }
+  }
+
+  private scale(replicas: number): void {
+    if (!this.initialised) this.members = URLS.slice(0, replicas).map((_, ordinal) => member(ordinal));
+    for (const item of this.members) {
+      const ordinal = Number(item.id.slice(2));
+      expect(this.initialised && ordinal < replicas && this.stale.has(ordinal), 'starts on old data').toBe(false);
+      item.healthy = ordinal < replicas;
+      if (item.healthy) item.name = `etcd-main-${ordinal}`;
+      expect(item.learner || item.healthy, 'a voter loses its pod').toBe(true);
+    }
+    for (let ordinal = 0; ordinal < replicas; ordinal++) this.volumes.add(ordinal);
+    this.replicas = replicas;
+  }
+}
+
+function line(plan: ReturnType<typeof planEtcd>): string {
+  const { action, waitFor, blocked } = plan;
+  if (blocked) return `blocked: ${waitFor}`;
+  if (waitFor) return `wait: ${waitFor}`;
+  if (!action) return 'done';
+  switch (action.type) {
+    case 'scale':
+      return `scale ${action.replicas}`;
+    case 'mark-initialised':
+      return action.type;
+    case 'transfer-leadership':
+      return `transfer-leadership ${action.from} ${action.to}`;
+    default:
+      return `${action.type} ${action.ordinal}`;
+  }
+}

@@ -1,0 +1,169 @@
+import { load } from 'js-yaml';
+import { describe, expect, it } from 'vitest';
+import type { KubeObject } from '../../../operator/api/meta.ts';
+import { bootstrapTokenSecret, newBootstrapToken, tokenText } from '../../../operator/shoot/bootstrap-token.ts';
+import { controlPlaneObjects, pkiSecret } from '../../../operator/shoot/control-plane.ts';
+import { etcdConfig } from '../../../operator/shoot/etcd.ts';
+import { nodeMaskSize } from '../../../operator/shoot/kube-controller-manager.ts';
+import { adminKubeconfig } from '../../../operator/shoot/kubeconfigs.ts';
+import { namespace } from '../../../operator/shoot/namespace.ts';
+import { type UsableClient, usable } from '../../../operator/shoot/readiness.ts';
+import { services } from '../../../operator/shoot/services.ts';
+import { systemComponents } from '../../../operator/shoot/system-components.ts';
+import { controlPlane, NOW, pkiOf } from './values.ts';
+
+const one = controlPlane();
+const three = controlPlane(3);
+const pki = await pkiOf(one);
+const pkiOfThree = await pkiOf(three);
+const named = (objects: KubeObject[], kind: string, name: string) =>
+  objects.find((object) => object.kind === kind && object.metadata.name === name)!;
+const podOf = (object: KubeObject) => object.spec.template.spec;
+
+describe('a control plane of one', () => {
+  const objects = controlPlaneObjects(one, pki);
+
+  it('is made of few objects', () => {
+    expect(objects.map((object) => `${object.kind} ${object.metadata.name}`)).toEqual([
+      'Secret etcd-main',
+      'StatefulSet etcd-main',
+      'Secret kube-apiserver',
+      'Deployment kube-apiserver',
+      'Secret kube-controller-manager',
+      'Deployment kube-controller-manager',
+      'Secret kube-scheduler',
+      'Deployment kube-scheduler',
+    ]);
+    const all = [namespace(one), ...services(one, 1), pkiSecret(one, pki), ...objects, ...systemComponents(one, 1)];
+    expect(all.length).toBeLessThan(25);
+  });
+
+  it('runs every pod as nobody, without privilege or a token', () => {
+    for (const object of objects.filter((item) => item.kind !== 'Secret')) {
+      const pod = podOf(object);
+      expect(pod.automountServiceAccountToken).toBe(false);
+      expect(pod.securityContext).toMatchObject({
+        runAsNonRoot: true,
+        runAsUser: 65532,
+        seccompProfile: { type: 'RuntimeDefault' },
+      });
+      expect(pod.containers[0].securityContext).toEqual({
+        allowPrivilegeEscalation: false,
+        readOnlyRootFilesystem: true,
+        capabilities: { drop: ['ALL'] },
+      });
+      expect(pod.containers[0].startupProbe.periodSeconds).toBe(1);
+      expect(pod.terminationGracePeriodSeconds).toBeLessThanOrEqual(10);
+    }
+  });
+
+  it('has no leader elections, and answers before the kubelet has looked', () => {
+    for (const name of ['kube-controller-manager', 'kube-scheduler']) {
+      expect(podOf(named(objects, 'Deployment', name)).containers[0].args).toContain('--leader-elect=false');
+    }
+    expect(services(one, 1)[0]!.spec.publishNotReadyAddresses).toBe(true);
+  });
+
+  it('is the same every time', () => expect(controlPlaneObjects(one, pki)).toEqual(objects));
+
+  it('rolls what mounts a changed certificate, and nothing else', async () => {
+    const renewed = { ...pki, 'kube-scheduler.crt': pki['admin.crt']!, 'etcd.crt': pki['etcd-client.crt']! };
+    const rolled = controlPlaneObjects(one, renewed)
+      .filter((object, index) => {
+        const template = JSON.stringify(object.spec?.template);
+        return template !== JSON.stringify(objects[index]!.spec?.template);
+      })
+      .map((object) => object.metadata.name);
+    expect(rolled).toEqual(['kube-scheduler']);
+  });
+
+  it('has no pods while it hibernates', () => {
+    const asleep = controlPlaneObjects({ ...one, hibernated: true }, pki);
+    expect(asleep.filter((object) => object.spec?.replicas > 0)).toEqual([]);
+  });
+});
+
+describe('a control plane of three', () => {
+  const objects = controlPlaneObjects(three, pkiOfThree);
+
+  it('spreads, elects leaders, and limits disruption', () => {
+    expect(named(objects, 'StatefulSet', 'etcd-main').spec.replicas).toBe(3);
+    expect(named(objects, 'StatefulSet', 'etcd-main').spec.podManagementPolicy).toBe('Parallel');
+    expect(named(objects, 'Deployment', 'kube-apiserver').spec.replicas).toBe(3);
+    expect(named(objects, 'Deployment', 'kube-scheduler').spec.replicas).toBe(2);
+    expect(podOf(named(objects, 'Deployment', 'kube-scheduler')).containers[0].args).toContain('--leader-elect=true');
+    expect(objects.filter((object) => object.kind === 'PodDisruptionBudget')).toHaveLength(2);
+    expect(podOf(named(objects, 'StatefulSet', 'etcd-main')).affinity.podAntiAffinity).toBeDefined();
+    expect(services(three, 3)[0]!.spec.publishNotReadyAddresses).toBe(false);
+  });
+
+  it('lets API servers use all members', () => {
+    const { args } = podOf(named(objects, 'Deployment', 'kube-apiserver')).containers[0];
+    expect(args).toContain('--etcd-servers=https://10.1.0.20:2379,https://10.1.0.21:2379,https://10.1.0.22:2379');
+  });
+});
+
+describe('etcdConfig', () => {
+  const cluster = (replicas: number, initialised: boolean, ordinal: number) => {
+    const config = etcdConfig({ ...three, etcd: { ...three.etcd, replicas, initialised } }, ordinal);
+    const names = String(config['initial-cluster'])
+      .split(',')
+      .map((entry) => entry.split('=')[0]!.at(-1));
+    return `${config['initial-cluster-state']} ${names.join('')}`;
+  };
+  it.each([
+    [1, false, 0, 'new 0'],
+    [3, false, 2, 'new 012'],
+    [1, true, 1, 'existing 01'],
+    [2, true, 1, 'existing 01'],
+    [2, true, 2, 'existing 012'],
+    [3, true, 1, 'existing 012'],
+  ])('%i replicas, initialised %s, member %i: %s', (replicas, initialised, ordinal, expected) => {
+    expect(cluster(replicas, initialised, ordinal)).toBe(expected);
+  });
+  it('keeps fsync on', () => expect(etcdConfig(one, 0)).not.toHaveProperty('unsafe-no-fsync'));
+});
+
+describe('what goes into the shoot', () => {
+  it('puts DNS at the tenth address and the API server behind "kubernetes"', () => {
+    const objects = systemComponents(one, 2);
+    expect(named(objects, 'Service', 'kube-dns').spec.clusterIP).toBe('100.96.0.10');
+    expect(named(objects, 'Endpoints', 'kubernetes').subsets[0].addresses).toEqual([{ ip: '10.1.0.10' }]);
+    expect(named(objects, 'Deployment', 'coredns').spec.replicas).toBe(2);
+    expect(named(objects, 'ClusterRoleBinding', 'coppice:admins').subjects[0].name).toBe('coppice:admins');
+  });
+
+  it('makes bootstrap tokens of the form that Kubernetes wants', () => {
+    const token = newBootstrapToken();
+    expect(tokenText(token)).toMatch(/^[a-z0-9]{6}\.[a-z0-9]{16}$/);
+    const secret = bootstrapTokenSecret(token, 'worker', NOW);
+    expect(secret.metadata.name).toBe(`bootstrap-token-${token.id}`);
+    expect(secret.stringData).toMatchObject({ expiration: '2026-01-01T00:00:00Z' });
+  });
+});
+
+it('gives people a kubeconfig for the address of the API server', () => {
+  const parsed = load(adminKubeconfig(one, pki)) as Record<string, any>;
+  expect(parsed.clusters[0].cluster.server).toBe('https://10.1.0.10:6443');
+  expect(parsed['current-context']).toBe('demo');
+});
+
+it.each([
+  ['100.64.0.0/16', 24],
+  ['10.0.0.0/24', 25],
+  ['fd00::/48', 64],
+])('nodes of %s get a /%i', (pods, expected) => expect(nodeMaskSize(pods)).toBe(expected));
+
+describe('usable', () => {
+  const client = (ready: boolean, refusal?: string): UsableClient => ({
+    ready: async () => ready,
+    request: async () => {
+      if (refusal) throw new Error(refusal);
+      return {};
+    },
+  });
+  it('is what answers and obeys', async () => expect(await usable(client(true))).toEqual({ usable: true }));
+  it('is not what is not ready', async () => expect((await usable(client(false))).usable).toBe(false));
+  it('is not what refuses', async () =>
+    expect(await usable(client(true, 'forbidden'))).toEqual({ usable: false, reason: 'forbidden' }));
+});

@@ -1,0 +1,89 @@
+import { describe, expect, it } from 'vitest';
+import { createCA, issuedBy, matches } from '../../../operator/pki/certificates.ts';
+import { issueShootPKI, type PKIData, pkiParameters, planShootPKI } from '../../../operator/shoot/pki.ts';
+import { controlPlane, NOW, pkiOf } from './values.ts';
+
+const parameters = pkiParameters(controlPlane());
+const pki = await pkiOf(controlPlane());
+const later = (days: number) => new Date(NOW.getTime() + days * 24 * 3600 * 1000);
+const planned = (existing: PKIData, now = NOW, changed = parameters) =>
+  planShootPKI(existing, changed, now).issue.map(({ id, reason }) => `${id} ${reason}`);
+
+describe('planShootPKI', () => {
+  it('asks for everything when there is nothing', () => {
+    const plan = planShootPKI({}, parameters, NOW);
+    expect(plan.nextRenewal).toBeUndefined();
+    expect(plan.issue.every(({ reason }) => reason === 'missing')).toBe(true);
+    expect(plan.issue.slice(0, 3).map(({ id }) => id)).toEqual(['ca', 'ca-etcd', 'ca-front-proxy']);
+    expect(Object.keys(pki)).toHaveLength(plan.issue.length * 2);
+  });
+
+  it('asks for nothing when all is there, and says when to look again', () => {
+    const plan = planShootPKI(pki, parameters, NOW);
+    expect(plan.issue).toEqual([]);
+    expect(plan.nextRenewal!.getTime()).toBeGreaterThan(later(71).getTime());
+    expect(plan.nextRenewal!.getTime()).toBeLessThan(later(73).getTime());
+  });
+
+  it.each([
+    ['a lost key', { 'kube-proxy.key': '' }, ['kube-proxy missing']],
+    ['a key of another', { 'kube-proxy.key': pki['admin.key']! }, ['kube-proxy damaged']],
+    ['nonsense', { 'kube-proxy.crt': 'x' }, ['kube-proxy damaged']],
+    ['a lost service account key', { 'sa.key': '' }, ['sa missing']],
+    ['a lost authority', { 'ca-etcd.key': '' }, ['ca-etcd missing', 'etcd authority', 'etcd-client authority']],
+  ])('%s', (_, change, expected) => expect(planned({ ...pki, ...change })).toEqual(expected));
+
+  it('follows addresses: more etcd members, another API server address', () => {
+    expect(planned(pki, NOW, pkiParameters(controlPlane(3)))).toEqual(['etcd changed']);
+    expect(planned(pki, NOW, { ...parameters, apiServerAddress: '10.1.0.99' })).toEqual(['kube-apiserver changed']);
+  });
+
+  it('renews the admin after 72 days, other leaves after 292, authorities 30 days before their end', () => {
+    expect(planned(pki, later(71))).toEqual([]);
+    expect(planned(pki, later(73))).toEqual(['admin expiring']);
+    expect(planned(pki, later(293))).not.toContain('ca expiring');
+    expect(planned(pki, later(293)).every((line) => line.endsWith('expiring'))).toBe(true);
+    expect(planned(pki, later(3621))).toContain('ca expiring');
+  });
+
+  it('notices a leaf of another authority', async () => {
+    const other = await createCA({ commonName: 'ca-front-proxy', days: 3650, now: NOW });
+    const swapped = { ...pki, 'ca-front-proxy.crt': other.cert, 'ca-front-proxy.key': other.key };
+    expect(planned(swapped)).toEqual(['front-proxy-client authority']);
+  });
+});
+
+describe('issueShootPKI', () => {
+  it('makes what was planned and keeps the rest', async () => {
+    const grown = pkiParameters(controlPlane(3));
+    const data = await issueShootPKI(pki, planShootPKI(pki, grown, NOW), grown, NOW);
+    expect(planShootPKI(data, grown, NOW).issue).toEqual([]);
+    const changed = Object.keys(data).filter((key) => data[key] !== pki[key]);
+    expect(changed.sort()).toEqual(['etcd.crt', 'etcd.key']);
+  });
+
+  it('renews an authority without disturbing what it signed', async () => {
+    const plan = { issue: [{ id: 'ca', reason: 'expiring' as const }] };
+    const data = await issueShootPKI(pki, plan, parameters, later(3621));
+    expect(data['ca.key']).toBe(pki['ca.key']);
+    expect(data['ca.crt']).not.toBe(pki['ca.crt']);
+    expect(issuedBy(data['admin.crt']!, data['ca.crt']!)).toBe(true);
+  });
+
+  it('gives the API server every name it is called by', () => {
+    expect(
+      matches(pki['kube-apiserver.crt']!, {
+        commonName: 'kube-apiserver',
+        dnsNames: [
+          'kubernetes',
+          'kubernetes.default',
+          'kubernetes.default.svc',
+          'kubernetes.default.svc.cluster.local',
+          'localhost',
+        ],
+        ipAddresses: ['10.1.0.10', '100.96.0.1', '127.0.0.1'],
+        usages: ['server'],
+      }),
+    ).toBe(true);
+  });
+});

@@ -1,0 +1,36 @@
+import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { findOnPath } from '../../../operator/garden/toolchain/path-source.ts';
+
+let dir: string;
+const script = async (folder: string, name: string, text: string) => {
+  await mkdir(join(dir, folder), { recursive: true });
+  await writeFile(join(dir, folder, name), `#!/bin/sh\necho '${text}'\n`);
+  await chmod(join(dir, folder, name), 0o755);
+};
+
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'coppice-path-'));
+  await script('old', 'runc', 'runc version 1.0.3');
+  await script('new', 'runc', 'runc version 9.1.3');
+  await script('wrapper', 'etcd', 'etcd Version: 3.7.3');
+  await script('alone', 'containerd', 'containerd x v9.0.1');
+});
+afterAll(() => rm(dir, { recursive: true, force: true }));
+
+test('passes over what is too old', async () => {
+  expect(await findOnPath('runc', `${dir}/old:${dir}/new`)).toEqual({ file: `${dir}/new/runc` });
+});
+
+test('says why a file does not do', async () => {
+  expect(await findOnPath('etcd', `${dir}/wrapper`)).toMatchObject({ reason: expect.stringMatching(/C library/) });
+  const found = await findOnPath('containerd', `${dir}/alone`);
+  if ('reason' in found) expect(found.reason).toMatch(/lies without containerd-shim-runc-v2, ctr/);
+  else expect(found.file).not.toContain(dir);
+});
+
+test('does not take relative folders of PATH, nor other programs for ours', async () => {
+  expect(await findOnPath('echo', '/bin:/usr/bin')).toEqual({ reason: 'not installed' });
+});

@@ -1,0 +1,44 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { bundleOf, cacheFolder, GO_MODULES, TOOL_NAMES, TOOLS } from '../../../operator/garden/toolchain/tools.ts';
+
+test('every tool has a source beside cache and PATH', () => {
+  for (const name of TOOL_NAMES) {
+    const { archive, build, package: pkg } = TOOLS[name];
+    expect(archive ?? build ?? pkg, name).toBeDefined();
+  }
+});
+
+test('versions in the table are those of the committed modules', () => {
+  const modules = [
+    ['kube-apiserver', 'k8s.io/kubernetes v'],
+    ['etcd', 'go.etcd.io/etcd/server/v3 v'],
+    ['kwok', 'sigs.k8s.io/kwok v'],
+    ['coredns', 'github.com/coredns/coredns v'],
+  ] as const;
+  for (const [name, line] of modules) {
+    const goMod = readFileSync(join(GO_MODULES, TOOLS[name].build!.module, 'go.mod'), 'utf8');
+    expect(goMod, name).toContain(line + TOOLS[name].version);
+  }
+});
+
+test('tools of one group are of one module, with the same flags, and named as their packages', () => {
+  for (const name of TOOL_NAMES) {
+    const { build } = TOOLS[name];
+    if (!build) continue;
+    expect(existsSync(join(GO_MODULES, build.module, 'go.mod')), name).toBe(true);
+    const group = TOOL_NAMES.filter((other) => TOOLS[other].build?.group === build.group);
+    for (const other of group) {
+      expect(TOOLS[other].build).toMatchObject({ module: build.module, ldflags: build.ldflags });
+      if (group.length > 1) expect(TOOLS[other].build!.package.split('/').at(-1)).toBe(other);
+    }
+  }
+});
+
+test('a bundle lies in one folder', () => {
+  expect(bundleOf('ptp')).toEqual(['bridge', 'host-local', 'ptp', 'loopback', 'portmap']);
+  expect(new Set(bundleOf('containerd').map(cacheFolder)).size).toBe(1);
+  expect(bundleOf('etcd')).toEqual(['etcd']);
+  expect(cacheFolder('etcd')).toBe(`etcd-${TOOLS.etcd.version}`);
+});
