@@ -3,7 +3,9 @@ import { API_VERSION } from './group.ts';
 import type { KubeObject } from './meta.ts';
 import type { KindDefinition, Rule } from './schema.ts';
 
-const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ');
+// Markdown takes <name> for a tag.
+const prose = (text: string): string => text.replaceAll('<', '&lt;');
+const cell = (text: string): string => prose(text).replaceAll('|', '\\|').replaceAll('\n', ' ');
 
 function typeOf(schema: Schema): string {
   if (schema['x-kubernetes-int-or-string']) return 'integer or string';
@@ -54,7 +56,7 @@ export function referencePage(kind: KindDefinition, crd: KubeObject): string {
     `<!-- Generated from operator/api by \`npm run generate\`. Do not edit. -->`,
     `# ${kind.kind}`,
     `\`apiVersion: ${API_VERSION}\`, \`kind: ${kind.kind}\`, ${kind.scope === 'Namespaced' ? 'in a namespace' : 'cluster-wide'}; \`kubectl get ${[kind.plural, ...kind.shortNames].join('`, `')}\`.`,
-    kind.description,
+    prose(kind.description),
     '## spec',
     table(schema.properties!.spec!, 'spec'),
     ...(rules.length > 0 ? ['## Refused at apply time', rules.map((message) => `- ${message}`).join('\n')] : []),

@@ -53,6 +53,15 @@ export async function connect({ options, env }: Pick<Context, 'options' | 'env'>
   });
 }
 
+/** A client for the embedded garden itself, whatever kubeconfig other commands would take. */
+export async function connectGarden({ options, env }: Pick<Context, 'options' | 'env'>): Promise<Connection> {
+  const file = gardenKubeconfigFile(env);
+  const text = await readOptional(file);
+  if (text === undefined)
+    throw new CliError('there is no garden here', { exitCode: EXIT.notFound, advice: 'run "coppice up"' });
+  return open([{ file, text }], 'the embedded garden', undefined, options.text('namespace'));
+}
+
 async function open(
   found: { file: string; text: string }[],
   source: string,

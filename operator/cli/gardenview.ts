@@ -1,5 +1,5 @@
+import type { GardenProgress } from '../garden/status.ts';
 import { oneLine } from './errors.ts';
-import type { GardenProgress } from './garden.ts';
 import { type Progress, progressLine } from './render/progress.ts';
 import { type Paint, plain } from './render/text.ts';
 import type { Terminal } from './terminal.ts';

@@ -28,6 +28,8 @@ export function layoutFrom(mountinfo: string): CgroupLayout | undefined {
     const type = after?.split(' ')[0];
     if (type === 'cgroup') v1.push(point);
     if (type === 'cgroup2' && point === ROOT) v2 = point;
+    // Beside version 1 it controls nothing, but container runtimes make their groups there as well.
+    else if (type === 'cgroup2') v1.push(point);
   }
   if (v2) return { version: 2, hierarchies: [v2], tracker: v2 };
   const tracker = TRACKERS.map((name) =>
@@ -43,6 +45,9 @@ export function layoutFrom(mountinfo: string): CgroupLayout | undefined {
 
 export const readLayout = async (): Promise<CgroupLayout | undefined> =>
   layoutFrom(await readFile('/proc/self/mountinfo', 'utf8').catch(() => ''));
+
+/** A garden's cgroup, under the root of each hierarchy. */
+export const cgroupName = (id: string): string => `coppice-${id}`;
 
 /** The cgroups of one garden: `<name>/system` holds its own processes, everything else in `<name>` is the kubelet's. */
 export class Cgroups {

@@ -1,17 +1,12 @@
 import { readdir, rm, rmdir } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
-import { Cgroups, readLayout } from './cgroups.ts';
+import { Cgroups, cgroupName, readLayout } from './cgroups.ts';
 import { isMissing, readJson } from './files.ts';
-import { removeFolders, tearDownMounts } from './mounts.ts';
-import {
-  gardenNamespaces,
-  networkNames,
-  removeEmptyNamespaceFolder,
-  restoreHostSettings,
-  tearDownNetwork,
-} from './network.ts';
+import { restoreHostLimits } from './host-limits.ts';
+import { FIXED_FOLDERS, removeFolders, tearDownMounts } from './mounts.ts';
+import { gardenNamespaces, networkNames, removeEmptyNamespaceFolder, tearDownNetwork } from './network.ts';
 import { endGroup, type ProcessRecord } from './processes.ts';
-import type { GardenState, StateDirectory } from './state.ts';
+import type { StateDirectory } from './state.ts';
 
 /** Ends processes that a daemon has started and not ended itself, known by their pid files. */
 export async function endLeftOvers(directory: StateDirectory): Promise<void> {
@@ -39,7 +34,7 @@ const isRootOnLinux = (): boolean => process.platform === 'linux' && process.get
 export async function takeDownSeed(directory: StateDirectory, options: { except?: number[] } = {}): Promise<void> {
   if (!isRootOnLinux()) return;
   const layout = await readLayout();
-  const cgroups = layout && new Cgroups(layout, `coppice-${directory.id}`);
+  const cgroups = layout && new Cgroups(layout, cgroupName(directory.id));
   await cgroups?.killAll(options.except ?? []);
   await tearDownMounts(directory.path('ns'));
   await tearDownNetwork(networkNames(directory.id));
@@ -47,14 +42,15 @@ export async function takeDownSeed(directory: StateDirectory, options: { except?
 }
 
 /** Removes what a garden leaves on the machine besides its state directory, then that. */
-export async function removeEverything(directory: StateDirectory, state: GardenState | undefined): Promise<void> {
+export async function removeEverything(directory: StateDirectory): Promise<void> {
   await takeDownSeed(directory);
   if (isRootOnLinux()) {
-    await removeFolders(state?.madeFolders ?? []);
     const isLast = (await gardenNamespaces().catch(() => [])).length === 0;
-    // Another garden that runs may need the limits as much.
-    if (isLast && state?.hostSettings) await restoreHostSettings(state.hostSettings);
-    if (isLast) await removeEmptyNamespaceFolder().catch(() => {});
+    if (isLast) {
+      await removeFolders(FIXED_FOLDERS);
+      await restoreHostLimits();
+      await removeEmptyNamespaceFolder().catch(() => {});
+    }
   }
   await rm(directory.root, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
   await rmdir(directory.home).catch((error) => {

@@ -4,6 +4,8 @@ import { spawn } from 'node:child_process';
 export class CommandError extends Error {
   override readonly name = 'CommandError';
   readonly stderr: string;
+  /** Whether the command was not found at all. */
+  isNotInstalled = false;
 
   constructor(command: readonly string[], stderr: string, how: string) {
     const said = stderr.trim().split('\n').slice(-3).join('; ');
@@ -25,7 +27,11 @@ export function run(command: readonly string[], options: { input?: string; timeo
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
       stderr += text;
     });
-    child.on('error', (error) => reject(new CommandError(command, '', error.message)));
+    child.on('error', (error: NodeJS.ErrnoException) => {
+      const failure = new CommandError(command, '', error.message);
+      failure.isNotInstalled = error.code === 'ENOENT';
+      reject(failure);
+    });
     child.on('close', (code, signal) => {
       if (code === 0) resolve(stdout);
       else reject(new CommandError(command, stderr, signal ? `ended by ${signal}` : `exit code ${code}`));

@@ -8,25 +8,18 @@ import { NODES, type Node } from '../kube/resources.ts';
 import { type Relay, relayIntoNamespace } from './apiserver-relay.ts';
 import { noNodesMessage, whyNoNodes } from './capabilities.ts';
 import { ensureCertificates, NODE_NAME } from './certificates.ts';
-import { Cgroups, readLayout } from './cgroups.ts';
+import { Cgroups, cgroupName, readLayout } from './cgroups.ts';
 import { endLeftOvers, takeDownSeed } from './cleanup.ts';
 import { apiserver, controllerManager, etcd, scheduler } from './control-plane.ts';
 import { readText } from './files.ts';
+import { raiseHostLimits } from './host-limits.ts';
 import { imagesDirectory } from './images/build.ts';
 import { IMAGES, toolImage } from './images/catalog.ts';
 import { mirrorHosts } from './images/mirror.ts';
 import { boundLogs } from './logs.ts';
 import { applyManifests, foreignSeed, localSeed, networksOf } from './manifests.ts';
-import { makeFolders, SEED_PATHS, setUpMounts } from './mounts.ts';
-import {
-  loadModules,
-  namespaceFile,
-  networkExists,
-  networkNames,
-  occupiedRanges,
-  raiseHostSettings,
-  setUpNetwork,
-} from './network.ts';
+import { FIXED_FOLDERS, makeFolders, SEED_PATHS, setUpMounts } from './mounts.ts';
+import { loadModules, namespaceFile, networkExists, networkNames, occupiedRanges, setUpNetwork } from './network.ts';
 import { containerd, enterSeed, kubelet, kubeProxy, NODE_TOOLS, type NodeContext, writeNodeConfig } from './node.ts';
 import { chooseRanges, conflicts } from './ranges.ts';
 import { buildMachineImage, ImageImporter, SEED_IMAGES } from './seed-images.ts';
@@ -47,9 +40,6 @@ const NODE_PATIENCE_MS = 60_000;
 /** What must be there before anything of the seed can be made. */
 const HOST_TOOLS = ['ip', 'mount', 'umount', 'unshare', 'nsenter'] as const;
 
-/** Folders outside the state directory that libraries have fixed in their code; the seed sees its own ones there. */
-const FIXED_FOLDERS = ['/var/lib/cni'];
-
 /** Order in which processes end: those that need others first. Pods end between the second and the third line. */
 const STOP_ORDER = [
   ['operator', 'kubelet', 'kube-proxy'],
@@ -58,12 +48,6 @@ const STOP_ORDER = [
   ['kube-apiserver'],
   ['etcd'],
 ];
-
-/** Where the kubeconfig of a foreign seed is kept. */
-export const seedKubeconfigFile = (directory: StateDirectory): string => directory.path('seed-kubeconfig.yaml');
-
-/** cgroup, under the root of each hierarchy. */
-export const cgroupName = (id: string): string => `coppice-${id}`;
 
 /**
  * The long-running process of an embedded garden: brings everything up, keeps it up, ends it on SIGTERM. Resolves when it
@@ -179,7 +163,7 @@ class Daemon {
     // Awaited later, where a failure is of interest: until then it is nobody's unhandled rejection.
     for (const early of [first, controllers]) early.catch(() => {});
 
-    const foreign = await readText(seedKubeconfigFile(this.#directory));
+    const foreign = await readText(this.#directory.seedKubeconfig);
     const why = foreign ? undefined : await this.#whyNoSeed();
     const isLocal = !foreign && why === undefined;
     if (why !== undefined) {
@@ -274,17 +258,7 @@ class Daemon {
     await this.#cgroups.create();
     this.#supervisor.procsFile = this.#cgroups.procsFile;
     await loadModules();
-    const [, madeFolders, hostSettings] = await Promise.all([
-      setUpNetwork(names, ranges),
-      makeFolders(FIXED_FOLDERS),
-      raiseHostSettings(this.#state.hostSettings),
-    ]);
-    this.#state = {
-      ...this.#state,
-      hostSettings,
-      madeFolders: [...new Set([...(this.#state.madeFolders ?? []), ...madeFolders])],
-    };
-    await directory.write(this.#state);
+    await Promise.all([setUpNetwork(names, ranges), makeFolders(FIXED_FOLDERS), raiseHostLimits()]);
     const sources: Record<string, string> = {
       [SEED_PATHS.containerd]: directory.path('seed', 'containerd'),
       [SEED_PATHS.kubelet]: directory.path('seed', 'kubelet'),
@@ -317,7 +291,7 @@ class Daemon {
   }
 
   /** The seed's node, from containerd to Ready. The kubelet waits for `served`, everything before does not. */
-  async #startSeed(served: Promise<void>): Promise<void> {
+  async #startSeed(served: Promise<unknown>): Promise<void> {
     const directory = this.#directory;
     const { ranges, ports } = this.#state;
     const names = networkNames(directory.id);
@@ -348,8 +322,13 @@ class Daemon {
       memory: directory.path('seed', 'images.json'),
     });
     await Promise.all([importer.import(pause), served]);
-    await Promise.all([this.#supervisor.start(kubelet(context)), this.#supervisor.start(kubeProxy(context))]);
-    await this.#whenNodeReady();
+    // A node that was Ready before a crash still says so: only the status of a kubelet that runs counts.
+    const since = Date.now();
+    const [isSame] = await Promise.all([
+      this.#supervisor.start(kubelet(context)),
+      this.#supervisor.start(kubeProxy(context)),
+    ]);
+    await this.#whenNodeReady(isSame ? 0 : since);
     this.#volumes = new LocalVolumes(this.#client!, directory.path('seed', 'volumes'), this.#log);
     this.#volumes.start();
     this.#say('seed', `node ${NODE_NAME} is Ready`, { fraction: 1 });
@@ -374,11 +353,10 @@ class Daemon {
     };
   }
 
-  async #whenNodeReady(): Promise<void> {
+  /** Resolves when the node is Ready by a status not older than `since`. */
+  async #whenNodeReady(since: number): Promise<void> {
     const deadline = Date.now() + NODE_PATIENCE_MS;
     const { signal } = this.#stopping;
-    // A node that was Ready before a crash still says so: only a status of this kubelet's counts.
-    const since = Date.now() - 1_000;
     while (!signal.aborted) {
       const node = await this.#client?.getOrUndefined<Node>(NODES, NODE_NAME).catch(() => undefined);
       const ready = node?.status?.conditions?.find(({ type }) => type === 'Ready');
@@ -440,6 +418,10 @@ class Daemon {
         ...childEnvironment(),
         COPPICE_HOME: this.#directory.home,
         COPPICE_GARDEN_KUBECONFIG: this.#directory.kubeconfigFile('operator'),
+        // A laptop has no cloud accounts: profiles of clouds are bound to the simulated provider, which says so.
+        COPPICE_SIMULATE_CLOUDS: 'true',
+        // The supervisor sees to it that there is only one, so it need not wait for its own old lease after a crash.
+        COPPICE_IDENTITY: `garden-${this.#state.id}`,
         ...(isLocal && { COPPICE_IMAGE_MIRROR: this.#mirrorUrl }),
       },
       inputs: [this.#directory.kubeconfigFile('operator')],

@@ -5,7 +5,6 @@ import { fileURLToPath } from 'node:url';
 import type { User } from './certificates.ts';
 import { endLeftOvers, removeEverything, takeDownSeed } from './cleanup.ts';
 import { isApiserverReady } from './control-plane.ts';
-import { seedKubeconfigFile } from './daemon.ts';
 import { readText, writeIfChanged } from './files.ts';
 import { lastError } from './logs.ts';
 import { endGroup, startDetached } from './processes.ts';
@@ -86,7 +85,7 @@ export class Garden {
     const { directory } = this;
     await directory.make();
     if (this.#seedKubeconfig) {
-      const changed = await writeIfChanged(seedKubeconfigFile(directory), await readFile(this.#seedKubeconfig, 'utf8'));
+      const changed = await writeIfChanged(directory.seedKubeconfig, await readFile(this.#seedKubeconfig, 'utf8'));
       if (changed) await this.stop();
     }
     const before = await readStatus(directory.statusFile);
@@ -190,10 +189,9 @@ export class Garden {
   /** Takes everything away: processes, mounts, network, cgroups, state. */
   async down(options: Options = {}): Promise<void> {
     const { directory } = this;
-    const state = await directory.read().catch(() => undefined);
     await this.stop({ onProgress: (event) => options.onProgress?.({ ...event, fraction: undefined }) });
     options.onProgress?.({ stage: 'garden', message: 'removing the state' });
-    await removeEverything(directory, state);
+    await removeEverything(directory);
     options.onProgress?.({ stage: 'garden', message: 'gone', fraction: 1 });
   }
 

@@ -1,4 +1,4 @@
-import { mkdir, readFile, rm, rmdir, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, rmdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { run } from './command.ts';
 import { isMissing } from './files.ts';
@@ -38,6 +38,9 @@ const KUBELET_SETTINGS: Record<string, string> = {
   'kernel/keys/root_maxbytes': '25000000',
 };
 
+/** Folders outside the state directory that libraries have fixed in their code; the seed sees its own ones there. */
+export const FIXED_FOLDERS = ['/var/lib/cni'] as const;
+
 export const mountNamespaceFile = (folder: string): string => join(folder, 'mnt');
 
 const isMountPoint = async (path: string): Promise<boolean> =>
@@ -54,8 +57,8 @@ export async function setUpMounts(mounts: SeedMounts): Promise<boolean> {
   await tearDownMounts(mounts.folder);
   await mkdir(mounts.folder, { recursive: true, mode: 0o700 });
   // A namespace's file can only be mounted where the mount is not passed on to others.
-  await run(['mount', '--bind', mounts.folder, mounts.folder]);
-  await run(['mount', '--make-private', mounts.folder]);
+  await run(['mount', '-n', '--bind', mounts.folder, mounts.folder]);
+  await run(['mount', '-n', '--make-private', mounts.folder]);
   await writeFile(file, '');
   // The host's later mounts are seen inside, nothing passes the other way.
   await run(['unshare', `--mount=${file}`, '--propagation', 'slave', 'true']);
@@ -80,46 +83,53 @@ export function mountScript(binds: Record<string, string>, room: string): string
   const below = entries.filter(([path]) => path.startsWith('/run/'));
   const others = entries.filter(([path]) => !path.startsWith('/run/'));
   return [
-    ...others.map(([path, source]) => `mount --bind ${quote(source)} ${quote(path)}`),
+    ...others.map(([path, source]) => `mount -n --bind ${quote(source)} ${quote(path)}`),
     // Sources may lie below the old /run, so they are bound before the new one hides it.
-    `mount -t tmpfs -o mode=0755,nosuid,nodev coppice-run ${quote(room)}`,
+    `mount -n -t tmpfs -o mode=0755,nosuid,nodev coppice-run ${quote(room)}`,
     ...below.flatMap(([path, source]) => {
       const target = quote(join(room, path.slice('/run'.length)));
-      return [`mkdir -p ${target}`, `mount --bind ${quote(source)} ${target}`];
+      return [`mkdir -p ${target}`, `mount -n --bind ${quote(source)} ${target}`];
     }),
-    `mount --move ${quote(room)} /run`,
+    `mount -n --move ${quote(room)} /run`,
     `mkdir -p ${SEED_PATHS.config} ${SEED_PATHS.addresses} /run/lock /run/coppice/settings`,
     ...Object.entries(KUBELET_SETTINGS).flatMap(([name, value]) => {
       const fake = `/run/coppice/settings/${name.replaceAll('/', '.')}`;
-      return [`if [ -e /proc/sys/${name} ]; then echo ${value} >${fake}; mount --bind ${fake} /proc/sys/${name}; fi`];
+      return [
+        `if [ -e /proc/sys/${name} ]; then echo ${value} >${fake}; mount -n --bind ${fake} /proc/sys/${name}; fi`,
+      ];
     }),
     // Mounts of one container must reach others that ask for it, within the seed. A shared mount cannot be moved: last.
-    'mount --make-rshared /',
+    'mount -n --make-rshared /',
   ].join('\n');
 }
 
 /** Lets go of the mount namespace: its mounts are gone once no process is in it. */
 export async function tearDownMounts(folder: string): Promise<void> {
   for (const path of [mountNamespaceFile(folder), folder]) {
-    for (let i = 0; i < 5 && (await isMountPoint(path)); i++) await run(['umount', '--lazy', path]);
+    for (let i = 0; i < 5 && (await isMountPoint(path)); i++) await run(['umount', '-n', '--lazy', path]);
   }
   await rm(mountNamespaceFile(folder), { force: true });
 }
 
-/** Makes folders that a program insists on. Resolves to those that were not there. */
-export async function makeFolders(folders: readonly string[]): Promise<string[]> {
-  const made: string[] = [];
+const MARKER = '.made-by-coppice';
+
+/** Makes folders that a program insists on, marked as ours unless they were there. */
+export async function makeFolders(folders: readonly string[]): Promise<void> {
   for (const folder of folders) {
-    if ((await mkdir(folder, { recursive: true })) !== undefined) made.push(folder);
+    const isNew = (await mkdir(folder, { recursive: true })) !== undefined;
+    if (isNew) await writeFile(join(folder, MARKER), '');
   }
-  return made;
 }
 
-/** Removes folders again that are still empty. */
+/** Removes folders that are marked as ours and hold nothing else. No other garden may run: it would lose its mounts there. */
 export async function removeFolders(folders: readonly string[]): Promise<void> {
   for (const folder of folders) {
-    await rmdir(folder).catch((error) => {
-      if (!isMissing(error) && !['ENOTEMPTY', 'EBUSY'].includes(error.code)) throw error;
+    const entries = await readdir(folder).catch((error) => {
+      if (isMissing(error)) return [];
+      throw error;
     });
+    if (entries.length !== 1 || entries[0] !== MARKER) continue;
+    await rm(join(folder, MARKER));
+    await rmdir(folder);
   }
 }

@@ -1,6 +1,5 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { CommandError, run } from './command.ts';
-import { isMissing, readText } from './files.ts';
 import type { Ranges } from './ranges.ts';
 
 /** Names of what a garden makes in the host's network. */
@@ -118,7 +117,9 @@ export async function tearDownNetwork(names: NetworkNames): Promise<void> {
 const ABSENT = /Cannot find device|No such file or directory/;
 
 function ignoreAbsent(error: unknown): void {
-  if (!(error instanceof CommandError && ABSENT.test(error.stderr))) throw error;
+  // Without the command `ip` nothing of the kind was ever made.
+  const isAbsent = error instanceof CommandError && (error.isNotInstalled || ABSENT.test(error.stderr));
+  if (!isAbsent) throw error;
 }
 
 /**
@@ -133,41 +134,6 @@ export async function loadModules(): Promise<void> {
   for (const name of wanted) await run(['modprobe', '-q', name]).catch(() => {});
 }
 
-/** Limits of the host that a seed full of machines outgrows: every kubelet and containerd watches files. */
-const HOST_MINIMUM: Record<string, number> = {
-  '/proc/sys/fs/inotify/max_user_instances': 8192,
-  '/proc/sys/fs/inotify/max_user_watches': 524_288,
-};
-
-export type HostSettings = Record<string, { was: string; set: string }>;
-
-/** Raises limits of the host that are too low. Resolves to what was changed, to be put back by `restoreHostSettings`. */
-export async function raiseHostSettings(before: HostSettings = {}): Promise<HostSettings> {
-  const changed: HostSettings = { ...before };
-  for (const [file, minimum] of Object.entries(HOST_MINIMUM)) {
-    const was = (await readText(file))?.trim();
-    if (was === undefined || Number(was) >= minimum) continue;
-    try {
-      await writeFile(file, String(minimum));
-      changed[file] = { was: changed[file]?.was ?? was, set: String(minimum) };
-    } catch {
-      // A read-only /proc/sys: fewer machines fit then, but some do.
-    }
-  }
-  return changed;
-}
-
-/** Puts limits back that nobody has changed since. */
-export async function restoreHostSettings(settings: HostSettings): Promise<void> {
-  for (const [file, { was, set }] of Object.entries(settings)) {
-    try {
-      if ((await readText(file))?.trim() === set) await writeFile(file, was);
-    } catch (error) {
-      if (!isMissing(error)) throw error;
-    }
-  }
-}
-
 /** Gardens' network namespaces on this machine. */
 export async function gardenNamespaces(): Promise<string[]> {
   const text = await run(['ip', 'netns', 'list']);
@@ -177,7 +143,7 @@ export async function gardenNamespaces(): Promise<string[]> {
     .filter((name) => name.startsWith('coppice-'));
 }
 
-/** `ip netns` keeps a mount of /run/netns on itself for ever. Removes it when nothing is in there and it was not there before us. */
+/** `ip netns` keeps a mount of /run/netns on itself for ever. Removes it when there is no namespace at all. */
 export async function removeEmptyNamespaceFolder(): Promise<void> {
   if ((await run(['ip', 'netns', 'list'])).trim() !== '') return;
   await run(['umount', '/run/netns']).catch(() => {});

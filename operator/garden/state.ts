@@ -22,10 +22,6 @@ export interface GardenState {
   ranges: Ranges;
   /** `local`: control planes run on this machine; `kubeconfig`: on another Kubernetes; `none`: there is no seed. */
   seed: 'local' | 'kubeconfig' | 'none';
-  /** Settings of the host that were changed for this garden, with what they were. */
-  hostSettings?: Record<string, { was: string; set: string }>;
-  /** Folders outside the state directory that were made because a program insists on them. */
-  madeFolders?: string[];
 }
 
 const PORTS_FROM = 21_000;
@@ -53,6 +49,10 @@ export class StateDirectory {
   }
   get statusFile(): string {
     return this.path('run', 'status.json');
+  }
+  /** The kubeconfig of another cluster that is the seed. */
+  get seedKubeconfig(): string {
+    return this.path('seed-kubeconfig.yaml');
   }
   get daemonLock(): string {
     return this.path('run', 'daemon.lock');

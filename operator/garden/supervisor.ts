@@ -77,12 +77,13 @@ export class Supervisor {
   /**
    * Starts a process, or takes over the one that a dead daemon left running with the same command, and resolves when
    * it is ready. Throws when it is not in time, with the end of its log; it is kept up all the same.
+   * Resolves to whether it ran already.
    */
-  async start(spec: ProcessSpec): Promise<void> {
+  async start(spec: ProcessSpec): Promise<boolean> {
     await this.#processes.get(spec.name)?.stop();
     const supervised = new Supervised(spec, this.#options);
     this.#processes.set(spec.name, supervised);
-    await supervised.start();
+    return supervised.start();
   }
 
   /** Ends a process and starts it again, for a changed file that it reads only once. */
@@ -139,7 +140,7 @@ class Supervised {
     };
   }
 
-  async start(): Promise<void> {
+  async start(): Promise<boolean> {
     const left = await this.#leftOver();
     this.#loop = this.#keepUp(left);
     // Errors of the loop itself (a full disk, say) must not end the daemon that keeps the others up.
@@ -147,6 +148,7 @@ class Supervised {
       this.#options.log.error({ process: this.spec.name, error: String(error) }, 'supervision failed'),
     );
     await this.#whenReady();
+    return left !== undefined;
   }
 
   async stop(): Promise<void> {

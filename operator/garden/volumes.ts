@@ -42,7 +42,7 @@ export function volumeFor(claim: PersistentVolumeClaim, folder: string): Persist
       accessModes: claim.spec.accessModes ?? ['ReadWriteOnce'],
       capacity: { storage: claim.spec.resources?.requests?.storage ?? '1Gi' },
       persistentVolumeReclaimPolicy: 'Delete',
-      claimRef: { apiVersion: 'v1', kind: 'PersistentVolumeClaim', namespace, name, uid },
+      claimRef: { namespace, name, uid },
       hostPath: { path, type: 'Directory' },
     },
   };

@@ -29,7 +29,7 @@ export interface Controller {
 
 /** Starts the workers of one controller. */
 export function runController<K extends string>(options: ControllerOptions<K>): Controller {
-  const { name, queue, reconcile, concurrency = 4, timeoutMs = 600_000, log = silent, metrics } = options;
+  const { name, queue, concurrency = 4, timeoutMs = 600_000, log = silent, metrics } = options;
   const stopping = new AbortController();
   const total = metrics?.counter('coppice_reconcile_total', 'Reconcile runs by controller and result.');
   const seconds = metrics?.histogram('coppice_reconcile_seconds', 'Length of reconcile runs.');
@@ -51,7 +51,7 @@ export function runController<K extends string>(options: ControllerOptions<K>): 
     const signal = AbortSignal.any([stopping.signal, deadline.signal]);
     let result = 'success';
     try {
-      const next = await reconcile(key, signal);
+      const next = await options.reconcile(key, signal);
       queue.forget(key);
       if (next?.requeueAfterMs !== undefined) {
         result = 'requeue';

@@ -2,6 +2,7 @@ import type { KubeClient, ListOptions } from './client.ts';
 import { type Log, silent } from './log.ts';
 import { reflect } from './reflector.ts';
 import { compareResourceVersions, type KubeObject, keyOf, type Resource } from './resources.ts';
+import { matchesSelector } from './selector.ts';
 import { type ChangeEvent, type Indexes, Store } from './store.ts';
 
 export type { ChangeEvent } from './store.ts';
@@ -113,7 +114,7 @@ export class Informer<T extends KubeObject = KubeObject> {
   /** The cache stays readable but grows old; waits in progress fail. */
   async stop(): Promise<void> {
     this.#stopping?.abort(new Error(`the informer of ${this.resource.plural} has stopped`));
-    for (const waiter of [...this.#waiters]) waiter();
+    for (const waiter of this.#waiters) waiter();
     await this.#running;
     this.#running = undefined;
   }
@@ -161,8 +162,11 @@ export class Informer<T extends KubeObject = KubeObject> {
     if (object.metadata.deletionTimestamp && !object.metadata.finalizers?.length) return;
     const { namespace, labelSelector, fieldSelector } = this.#options;
     if (namespace && namespace !== object.metadata.namespace) return;
-    // Whether the selectors match it only the server can say.
-    if ((labelSelector || fieldSelector) && !this.#store.get(keyOf(object))) return;
+    if (!this.#store.get(keyOf(object))) {
+      // Whether field selectors match only the server can say.
+      if (fieldSelector) return;
+      if (labelSelector && !matchesSelector(labelSelector, object.metadata.labels)) return;
+    }
     const event = this.#store.put(this.#trim(structuredClone(object)));
     if (!event) return;
     this.#emit(event);
@@ -219,7 +223,7 @@ export class Informer<T extends KubeObject = KubeObject> {
     // One look for all events that came in one piece of the stream.
     queueMicrotask(() => {
       this.#wakePending = false;
-      for (const waiter of [...this.#waiters]) waiter();
+      for (const waiter of this.#waiters) waiter();
     });
   }
 }

@@ -141,13 +141,13 @@ function pluginCredentials(yaml: string, context: string): () => Promise<Credent
     const config = new KubeConfig();
     config.loadFromString(yaml);
     config.setCurrentContext(context);
-    const options: { headers?: Record<string, string>; cert?: unknown; key?: unknown } = {};
+    const options: { headers?: Record<string, string>; cert?: string | Buffer; key?: string | Buffer } = {};
     await config.applyToHTTPSOptions(options as Parameters<typeof config.applyToHTTPSOptions>[0]);
     const header = options.headers?.Authorization;
     return {
       token: header?.replace(/^Bearer /, ''),
-      cert: options.cert ? String(options.cert) : undefined,
-      key: options.key ? String(options.key) : undefined,
+      cert: options.cert?.toString(),
+      key: options.key?.toString(),
     };
   };
 }

@@ -12,8 +12,13 @@ export interface Resource {
   namespaced: boolean;
 }
 
+/** Every resource of this file by `apiVersion/kind`. */
+const BY_TYPE = new Map<string, Resource>();
+
 function define(group: string, version: string, kind: string, plural: string, namespaced: boolean): Resource {
-  return Object.freeze({ group, version, plural, kind, namespaced });
+  const resource = Object.freeze({ group, version, plural, kind, namespaced });
+  BY_TYPE.set(`${apiVersionOf(resource)}/${kind}`, resource);
+  return resource;
 }
 
 export const NAMESPACES = define('', 'v1', 'Namespace', 'namespaces', false);
@@ -84,16 +89,6 @@ export const WORKERCLUSTERS = define(GROUP, VERSION, 'WorkerCluster', 'workerclu
 export const SHOOTS = define(GROUP, VERSION, 'Shoot', 'shoots', true);
 export const SEEDS = define(GROUP, VERSION, 'Seed', 'seeds', false);
 export const CLOUDPROFILES = define(GROUP, VERSION, 'CloudProfile', 'cloudprofiles', false);
-
-const ALL: readonly Resource[] = [
-  ...[NAMESPACES, NODES, PODS, SECRETS, CONFIGMAPS, SERVICES, ENDPOINTS, EVENTS, PVCS, PVS, SERVICEACCOUNTS],
-  ...[RESOURCEQUOTAS, LIMITRANGES, DEPLOYMENTS, STATEFULSETS, DAEMONSETS, REPLICASETS, JOBS, PDBS, LEASES],
-  ...[ENDPOINTSLICES, CSRS, NETWORKPOLICIES, STORAGECLASSES, PRIORITYCLASSES, ROLES, ROLEBINDINGS, CLUSTERROLES],
-  ...[CLUSTERROLEBINDINGS, CRDS, APISERVICES, ADMISSIONPOLICIES, ADMISSIONPOLICYBINDINGS],
-  ...[WORKERCLUSTERS, SHOOTS, SEEDS, CLOUDPROFILES],
-];
-
-const BY_TYPE = new Map(ALL.map((resource) => [`${apiVersionOf(resource)}/${resource.kind}`, resource]));
 
 /** `v1` or `group/version`, as it stands in an object's apiVersion. */
 export function apiVersionOf(resource: Resource): string {

@@ -1,9 +1,29 @@
-import './reflect.ts';
-
-import { createPrivateKey, generateKeyPair, type webcrypto, X509Certificate } from 'node:crypto';
+import {
+  createHash,
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPair,
+  type KeyObject,
+  randomBytes,
+  sign,
+  X509Certificate,
+} from 'node:crypto';
 import { isIP } from 'node:net';
 import { promisify } from 'node:util';
-import * as x509 from '@peculiar/x509';
+import {
+  bitString,
+  children,
+  content,
+  element,
+  integer,
+  octetString,
+  oid,
+  sequence,
+  set,
+  time,
+  utf8,
+  yes,
+} from './der.ts';
 
 /** A certificate and its private key, both PEM; the key is PKCS#8, EC P-256. */
 export interface KeyPair {
@@ -26,63 +46,64 @@ const BACKDATE_MS = 5 * 60 * 1000;
 const CA_RENEWAL_MS = 30 * DAY_MS;
 const LEAF_RENEWAL_SHARE = 0.8;
 
-const KEY_ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256' };
-const SIGNING_ALGORITHM = { name: 'ECDSA', hash: 'SHA-256' };
-const USAGE_OIDS = { server: x509.ExtendedKeyUsage.serverAuth, client: x509.ExtendedKeyUsage.clientAuth } as const;
+const OID = {
+  ecdsaWithSHA256: '1.2.840.10045.4.3.2',
+  commonName: '2.5.4.3',
+  organization: '2.5.4.10',
+  subjectKeyIdentifier: '2.5.29.14',
+  keyUsage: '2.5.29.15',
+  subjectAlternativeName: '2.5.29.17',
+  basicConstraints: '2.5.29.19',
+  authorityKeyIdentifier: '2.5.29.35',
+  extendedKeyUsage: '2.5.29.37',
+};
+const USAGE_OIDS = { server: '1.3.6.1.5.5.7.3.1', client: '1.3.6.1.5.5.7.3.2' };
 
 const generateKeyPairAsync = promisify(generateKeyPair);
 
 /** A new self-signed certificate authority, valid for `days` from `now`. */
 export async function createCA(request: { commonName: string; days: number; now?: Date }): Promise<KeyPair> {
-  return selfSign(await newKey(), request.commonName, request.days, request.now ?? new Date());
+  const { privateKey } = await newKey();
+  return selfSign(privateKey, distinguishedName(request.commonName, []), request.days, request.now ?? new Date());
 }
 
 /**
  * The same authority (key and name) with a new validity of `days` from `now`, so that everything it signed stays valid.
  */
 export async function renewCA(ca: KeyPair, request: { days: number; now?: Date }): Promise<KeyPair> {
-  const commonName = new x509.X509Certificate(ca.cert).subjectName.getField('CN')[0] ?? '';
-  return selfSign(ca.key, commonName, request.days, request.now ?? new Date());
+  return selfSign(createPrivateKey(ca.key), subjectOf(ca.cert), request.days, request.now ?? new Date());
 }
 
 /** A new key with a certificate signed by `ca`, valid for `days` from `now` but never longer than the CA itself. */
 export async function issue(ca: KeyPair, request: CertificateRequest & { days: number; now?: Date }): Promise<KeyPair> {
   const now = request.now ?? new Date();
-  const issuer = new x509.X509Certificate(ca.cert);
-  const key = await newKey();
-  const keys = await importKey(key);
-  const names = [
-    ...(request.dnsNames ?? []).map((value) => ({ type: 'dns' as const, value })),
-    ...(request.ipAddresses ?? []).map((value) => ({ type: 'ip' as const, value })),
+  const authorityKey = createPrivateKey(ca.key);
+  const { privateKey, publicKey } = await newKey();
+  const extensions = [
+    extension(OID.basicConstraints, sequence(), true),
+    // digitalSignature alone: encipherment of keys is for RSA.
+    extension(OID.keyUsage, bitString(Buffer.from([0x80]), 7), true),
+    extension(OID.extendedKeyUsage, sequence(...request.usages.map((usage) => oid(USAGE_OIDS[usage])))),
+    extension(OID.authorityKeyIdentifier, sequence(element(0x80, keyIdentifier(createPublicKey(authorityKey))))),
   ];
-  const extensions: x509.Extension[] = [
-    new x509.BasicConstraintsExtension(false, undefined, true),
-    new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
-    new x509.ExtendedKeyUsageExtension(request.usages.map((usage) => USAGE_OIDS[usage])),
-    await x509.AuthorityKeyIdentifierExtension.create(issuer),
-  ];
-  if (names.length > 0) extensions.push(new x509.SubjectAlternativeNameExtension(names));
-  const certificate = await x509.X509CertificateGenerator.create({
-    serialNumber: newSerial(),
-    subject: subjectName(request),
-    issuer: issuer.subjectName.toJSON(),
+  const names = alternativeNames(request);
+  if (names.length > 0) extensions.push(extension(OID.subjectAlternativeName, sequence(...names)));
+  const end = Math.min(now.getTime() + request.days * DAY_MS, expiry(ca.cert).getTime());
+  const cert = signed(authorityKey, {
+    issuer: subjectOf(ca.cert),
+    subject: distinguishedName(request.commonName, request.organizations ?? []),
     notBefore: new Date(now.getTime() - BACKDATE_MS),
-    notAfter: new Date(Math.min(now.getTime() + request.days * DAY_MS, issuer.notAfter.getTime())),
+    notAfter: new Date(end),
+    publicKey,
     extensions,
-    publicKey: keys.publicKey,
-    signingKey: (await importKey(ca.key)).privateKey,
-    signingAlgorithm: SIGNING_ALGORITHM,
   });
-  return { cert: pem(certificate), key };
+  return { cert, key: pkcs8(privateKey) };
 }
 
 /** A key pair (PEM, EC P-256) for signing and checking service account tokens (ES256). */
 export async function newServiceAccountKey(): Promise<{ private: string; public: string }> {
-  const { privateKey, publicKey } = await generateKeyPairAsync('ec', { namedCurve: 'P-256' });
-  return {
-    private: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
-    public: publicKey.export({ type: 'spki', format: 'pem' }).toString(),
-  };
+  const { privateKey, publicKey } = await newKey();
+  return { private: pkcs8(privateKey), public: publicKey.export({ type: 'spki', format: 'pem' }).toString() };
 }
 
 /** When the certificate ends. Throws when `cert` is not a PEM certificate. */
@@ -107,29 +128,25 @@ export function renewalTime(cert: string): Date {
 export function matches(cert: string, request: CertificateRequest): boolean {
   const parsed = parse(cert);
   if (!parsed) return false;
-  const found = parsed.getExtension(x509.SubjectAlternativeNameExtension)?.names.items ?? [];
-  const usages = parsed.getExtension(x509.ExtendedKeyUsageExtension)?.usages ?? [];
+  const wanted = [
+    ...(request.dnsNames ?? []).map((name) => `DNS:${name}`),
+    ...(request.ipAddresses ?? []).map((address) => `IP Address:${canonicalIP(address)}`),
+  ];
+  const found = (parsed.subjectAltName?.split(', ') ?? []).map((name) =>
+    name.startsWith('IP Address:') ? `IP Address:${canonicalIP(name.slice('IP Address:'.length))}` : name,
+  );
+  const subject = [`CN=${request.commonName}`, ...(request.organizations ?? []).map((name) => `O=${name}`)];
+  const usages: string[] = request.usages.map((usage) => USAGE_OIDS[usage]);
   return (
-    sameSet(parsed.subjectName.getField('CN'), [request.commonName]) &&
-    sameSet(parsed.subjectName.getField('O'), request.organizations ?? []) &&
-    sameSet(ofType(found, 'dns'), request.dnsNames ?? []) &&
-    sameSet(ofType(found, 'ip').map(canonicalIP), (request.ipAddresses ?? []).map(canonicalIP)) &&
-    sameSet(
-      usages.map(String),
-      request.usages.map((usage) => USAGE_OIDS[usage]),
-    )
+    sameSet(parsed.subject.split('\n'), subject) && sameSet(found, wanted) && sameSet(parsed.keyUsage ?? [], usages)
   );
 }
 
 /** Whether `ca` signed the certificate. False for what is not a certificate. */
 export function issuedBy(cert: string, ca: string): boolean {
-  try {
-    const issuer = new X509Certificate(ca);
-    const parsed = new X509Certificate(cert);
-    return parsed.checkIssued(issuer) && parsed.verify(issuer.publicKey);
-  } catch {
-    return false;
-  }
+  const parsed = parse(cert);
+  const issuer = parse(ca);
+  return parsed !== undefined && issuer !== undefined && parsed.checkIssued(issuer) && parsed.verify(issuer.publicKey);
 }
 
 /** Whether certificate and key belong together. False for what is neither. */
@@ -142,71 +159,108 @@ export function isPair(pair: Partial<KeyPair>): pair is KeyPair {
   }
 }
 
-async function selfSign(key: string, commonName: string, days: number, now: Date): Promise<KeyPair> {
-  const keys = await importKey(key);
-  const certificate = await x509.X509CertificateGenerator.createSelfSigned({
-    serialNumber: newSerial(),
-    name: [{ CN: [commonName] }],
+function selfSign(privateKey: KeyObject, name: Buffer, days: number, now: Date): KeyPair {
+  const publicKey = createPublicKey(privateKey);
+  const cert = signed(privateKey, {
+    issuer: name,
+    subject: name,
     notBefore: new Date(now.getTime() - BACKDATE_MS),
     notAfter: new Date(now.getTime() + days * DAY_MS),
+    publicKey,
     extensions: [
-      new x509.BasicConstraintsExtension(true, undefined, true),
-      new x509.KeyUsagesExtension(
-        x509.KeyUsageFlags.digitalSignature | x509.KeyUsageFlags.keyCertSign | x509.KeyUsageFlags.cRLSign,
-        true,
-      ),
-      await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
+      extension(OID.basicConstraints, sequence(yes()), true),
+      // digitalSignature, keyCertSign, cRLSign
+      extension(OID.keyUsage, bitString(Buffer.from([0x86]), 1), true),
+      extension(OID.subjectKeyIdentifier, octetString(keyIdentifier(publicKey))),
     ],
-    keys,
-    signingAlgorithm: SIGNING_ALGORITHM,
   });
-  return { cert: pem(certificate), key };
+  return { cert, key: pkcs8(privateKey) };
 }
 
-async function newKey(): Promise<string> {
-  const { privateKey } = await generateKeyPairAsync('ec', { namedCurve: 'P-256' });
-  return privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
+interface Content {
+  issuer: Buffer;
+  subject: Buffer;
+  notBefore: Date;
+  notAfter: Date;
+  publicKey: KeyObject;
+  extensions: Buffer[];
 }
 
-async function importKey(key: string): Promise<webcrypto.CryptoKeyPair> {
-  const privateKey = createPrivateKey(key);
-  const pkcs8 = privateKey.export({ type: 'pkcs8', format: 'der' });
-  const imported = await crypto.subtle.importKey('pkcs8', pkcs8, KEY_ALGORITHM, true, ['sign']);
-  const { kty, crv, x, y } = privateKey.export({ format: 'jwk' });
-  const jwk = { kty, crv, x, y } as webcrypto.JsonWebKey;
-  const publicKey = await crypto.subtle.importKey('jwk', jwk, KEY_ALGORITHM, true, ['verify']);
-  return { privateKey: imported, publicKey };
+function signed(key: KeyObject, { issuer, subject, notBefore, notAfter, publicKey, extensions }: Content): string {
+  const algorithm = sequence(oid(OID.ecdsaWithSHA256));
+  const body = sequence(
+    element(0xa0, integer(Buffer.from([2]))),
+    integer(newSerial()),
+    algorithm,
+    issuer,
+    sequence(time(notBefore), time(notAfter)),
+    subject,
+    publicKey.export({ type: 'spki', format: 'der' }),
+    element(0xa3, sequence(...extensions)),
+  );
+  const certificate = sequence(body, algorithm, bitString(sign('sha256', body, key)));
+  const lines = certificate.toString('base64').match(/.{1,64}/g)!;
+  return `-----BEGIN CERTIFICATE-----\n${lines.join('\n')}\n-----END CERTIFICATE-----\n`;
 }
 
-// Go's parser insists on positive serials of at most 20 octets.
-function newSerial(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
-  bytes[0] = (bytes[0]! & 0x7f) | 0x40;
-  return Buffer.from(bytes).toString('hex');
+function extension(id: string, value: Buffer, critical = false): Buffer {
+  return sequence(oid(id), ...(critical ? [yes()] : []), octetString(value));
 }
 
-function subjectName(request: CertificateRequest): x509.JsonName {
-  return [...(request.organizations ?? []).map((name) => ({ O: [name] })), { CN: [request.commonName] }];
+function distinguishedName(commonName: string, organizations: string[]): Buffer {
+  const part = (id: string, text: string) => set(sequence(oid(id), utf8(text)));
+  return sequence(...organizations.map((name) => part(OID.organization, name)), part(OID.commonName, commonName));
 }
 
-function pem(certificate: x509.X509Certificate): string {
-  return certificate.toString('pem').trim() + '\n';
+function alternativeNames(request: CertificateRequest): Buffer[] {
+  return [
+    ...(request.dnsNames ?? []).map((name) => element(0x82, Buffer.from(name, 'ascii'))),
+    ...(request.ipAddresses ?? []).map((address) => element(0x87, addressBytes(address))),
+  ];
 }
 
-function parse(cert: string): x509.X509Certificate | undefined {
+// The very bytes, because verifiers compare the issuer's name with it byte for byte.
+function subjectOf(cert: string): Buffer {
+  const [body] = children(new X509Certificate(cert).raw);
+  return children(body!)[5]!;
+}
+
+// SHA-1 of the public key's bits, as RFC 5280 suggests; it only tells authorities apart.
+function keyIdentifier(publicKey: KeyObject): Buffer {
+  const [, bits] = children(publicKey.export({ type: 'spki', format: 'der' }));
+  return createHash('sha1').update(content(bits!).subarray(1)).digest();
+}
+
+const newKey = () => generateKeyPairAsync('ec', { namedCurve: 'P-256' });
+const pkcs8 = (key: KeyObject): string => key.export({ type: 'pkcs8', format: 'pem' }).toString();
+
+// Positive, of equal length for all, and without a leading zero byte.
+function newSerial(): Buffer {
+  const bytes = randomBytes(16);
+  bytes[0] = (bytes[0]! & 0x3f) | 0x40;
+  return bytes;
+}
+
+function parse(cert: string): X509Certificate | undefined {
   try {
-    return new x509.X509Certificate(cert);
+    return new X509Certificate(cert);
   } catch {
     return undefined;
   }
 }
 
-function ofType(names: readonly x509.GeneralName[], type: 'dns' | 'ip'): string[] {
-  return names.filter((name) => name.type === type).map((name) => name.value);
-}
-
 function canonicalIP(address: string): string {
   return isIP(address) === 6 ? new URL(`http://[${address}]`).hostname.slice(1, -1) : address;
+}
+
+function addressBytes(address: string): Buffer {
+  if (isIP(address) === 4) return Buffer.from(address.split('.').map(Number));
+  if (isIP(address) !== 6) throw new RangeError(`"${address}" is not an IP address`);
+  const [head = '', tail] = canonicalIP(address).split('::');
+  const left = head === '' ? [] : head.split(':');
+  const right = !tail ? [] : tail.split(':');
+  const groups = [...left, ...Array<string>(8 - left.length - right.length).fill('0'), ...right];
+  return Buffer.from(groups.map((group) => group.padStart(4, '0')).join(''), 'hex');
 }
 
 function sameSet(left: string[], right: string[]): boolean {

@@ -102,6 +102,7 @@ function etcdStatefulSet(values: ControlPlane, pki: PKIData): KubeObject {
       template: podTemplate(values, {
         name: COMPONENTS.etcd,
         image: ETCD_IMAGE,
+        executable: 'etcd',
         args: [`--config-file=${CONFIG}/$(POD_NAME).yaml`],
         env: [
           { name: 'POD_NAME', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } },

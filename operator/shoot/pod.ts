@@ -7,6 +7,8 @@ import { type ControlPlane, controlPlaneLabels } from './values.ts';
 export interface Component {
   name: string;
   image: string;
+  /** Name of the executable, where it is not the component's. */
+  executable?: string;
   args: string[];
   env?: { name: string; value?: string; valueFrom?: unknown }[];
   ports: { name: string; containerPort: number }[];
@@ -40,6 +42,8 @@ export function podTemplate(values: ControlPlane, component: Component): unknown
     spec: {
       automountServiceAccountToken: false,
       enableServiceLinks: false,
+      // A seed may have no DNS of its own, and nothing here looks up a name.
+      dnsPolicy: 'Default',
       terminationGracePeriodSeconds: component.gracePeriodSeconds,
       securityContext: {
         runAsNonRoot: true,
@@ -55,6 +59,8 @@ export function podTemplate(values: ControlPlane, component: Component): unknown
           name: component.name,
           image: component.image,
           imagePullPolicy: 'IfNotPresent',
+          // Upstream's images have other entry points, or none: the executable is where they all keep it.
+          command: [`/usr/local/bin/${component.executable ?? component.name}`],
           args: component.args,
           ...(component.env && { env: component.env }),
           ports: component.ports,

@@ -7,5 +7,5 @@ export const COREDNS_VERSION = '1.15.0';
 export const kubernetesImage = (component: string, version: string): string =>
   `registry.k8s.io/${component}:v${version}`;
 
-export const ETCD_IMAGE = `registry.k8s.io/etcd:v${ETCD_VERSION}`;
+export const ETCD_IMAGE = `registry.k8s.io/etcd:${ETCD_VERSION}-0`;
 export const COREDNS_IMAGE = `registry.k8s.io/coredns/coredns:v${COREDNS_VERSION}`;

@@ -16,6 +16,7 @@ export type MachineContext = Pick<
   | 'imageMirror'
   | 'kubeletClientCA'
   | 'kubernetesVersion'
+  | 'machineImage'
   | 'podCIDR'
   | 'profile'
   | 'region'
@@ -62,7 +63,7 @@ export function machineFiles(ctx: MachineContext, pool: Pool): MachineFiles {
       'machine.sh': ENTRY,
       'pool.env': environment({ NODE_LABELS: selfLabels(nodeLabels(ctx, pool)) }),
       'kubelet.yaml': yaml({ ...kubelet, ...(pool.taints.length > 0 && { registerWithTaints: pool.taints }) }),
-      'kube-proxy-pod.yaml': yaml(kubeProxyPod(ctx)),
+      ...(ctx.machineImage && { 'kube-proxy-pod.yaml': yaml(kubeProxyPod(ctx)) }),
       'kubelet-client-ca.crt': ctx.kubeletClientCA ?? ctx.clusterCA,
     },
     fingerprint: shortHash(JSON.stringify([ctx.apiserverURL, kubelet, lasting])),
@@ -103,7 +104,7 @@ function kubeletConfiguration(ctx: MachineContext, capacity: Capacity): object {
     rotateCertificates: true,
     serverTLSBootstrap: true,
     serializeImagePulls: false,
-    staticPodPath: '/etc/kubernetes/manifests',
+    ...(ctx.machineImage && { staticPodPath: '/etc/kubernetes/manifests' }),
     ...(reserved > 0 && { systemReserved: { cpu: `${reserved}m` } }),
   };
 }

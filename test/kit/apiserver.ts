@@ -86,12 +86,17 @@ export async function startApiserver(options: ApiserverOptions = {}): Promise<Te
     const [etcdPort, peerPort, port] = await freePorts(3);
     const url = `https://127.0.0.1:${port}`;
     const etcdUrl = `http://127.0.0.1:${etcdPort}`;
+    const peerUrl = `http://127.0.0.1:${peerPort}`;
     etcd = run('etcd', etcdBinary, [
-      ...['--name=test', `--data-dir=${join(directory, 'etcd')}`, '--unsafe-no-fsync', '--log-level=warn'],
-      ...[`--listen-client-urls=${etcdUrl}`, `--advertise-client-urls=${etcdUrl}`],
-      ...[`--listen-peer-urls=http://127.0.0.1:${peerPort}`],
-      ...[`--initial-advertise-peer-urls=http://127.0.0.1:${peerPort}`],
-      `--initial-cluster=test=http://127.0.0.1:${peerPort}`,
+      '--name=test',
+      `--data-dir=${join(directory, 'etcd')}`,
+      '--unsafe-no-fsync',
+      '--log-level=warn',
+      `--listen-client-urls=${etcdUrl}`,
+      `--advertise-client-urls=${etcdUrl}`,
+      `--listen-peer-urls=${peerUrl}`,
+      `--initial-advertise-peer-urls=${peerUrl}`,
+      `--initial-cluster=test=${peerUrl}`,
     ]);
 
     const ca = await createCA({ commonName: 'coppice-test', days: 2 });

@@ -1,11 +1,10 @@
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors.ts';
-import { loadDaemon } from '../garden.ts';
 
 /** `coppice garden run`: the process that supervises the garden; started by `up`, not by people. */
 export async function run({ positionals }: Context): Promise<undefined> {
   if (positionals[0] !== 'run')
     throw new UsageError(`garden does not know "${positionals[0]}"`, 'it is "coppice garden run"');
-  const { runDaemon } = await loadDaemon();
+  const { runDaemon } = await import('../../garden/daemon.ts');
   await runDaemon();
 }

@@ -1,6 +1,9 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { KubeObject } from '../../api/meta.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
-import { type Connection, connect } from '../connect.ts';
-import { type Context, Options } from '../context.ts';
+import { KubeApiError } from '../../kube/errors.ts';
+import { type Connection, connectGarden } from '../connect.ts';
+import type { Context } from '../context.ts';
 import { stopGarden, untilInterrupted, withGarden } from '../foreground.ts';
 import { openGarden } from '../garden.ts';
 import { howToCallCoppice, howToCallKubectl, personsFolder, projectFile, quote, shownPath } from '../invocation.ts';
@@ -10,6 +13,9 @@ import { applyObject, readManifests } from './apply.ts';
 import { tableOf } from './get.ts';
 import { contextName } from './kubeconfig.ts';
 
+const KINDS_PATIENCE_MS = 60_000;
+const KINDS_RETRY_MS = 250;
+
 /** `coppice start`, which is what `npm start` runs. */
 export async function run(context: Context): Promise<undefined> {
   const { options, terminal, signal, env } = context;
@@ -18,14 +24,10 @@ export async function run(context: Context): Promise<undefined> {
   const garden = await openGarden(env, options.text('seed-kubeconfig'));
 
   await withGarden(garden, context, async () => {
-    // The garden's own API server, whatever kubeconfig the person has set for other commands.
-    const connection = await connect({
-      options: new Options(namespaceOnly(options)),
-      env: { ...env, COPPICE_KUBECONFIG: '' },
-    });
+    const connection = await connectGarden(context);
     const clusters: WorkerCluster[] = [];
     for (const { object } of manifests) {
-      const { applied, action } = await applyObject(connection.client, object, connection.namespace, { signal });
+      const { applied, action } = await applyWhenKnown(connection, object, signal);
       terminal.note(`${object.kind} ${object.metadata.name} ${action}.`);
       if (applied.kind === WORKER_CLUSTER.resource.kind) clusters.push(applied as WorkerCluster);
     }
@@ -67,6 +69,20 @@ export async function run(context: Context): Promise<undefined> {
   await stopGarden(garden, context);
 }
 
+/** Right after its first start the operator may not have installed the kinds yet. */
+async function applyWhenKnown({ client, namespace }: Connection, object: KubeObject, signal: AbortSignal) {
+  const deadline = Date.now() + KINDS_PATIENCE_MS;
+  for (;;) {
+    try {
+      return await applyObject(client, object, namespace, { signal });
+    } catch (error) {
+      const unknown = error instanceof KubeApiError && error.isNotFound;
+      if (!unknown || Date.now() > deadline) throw error;
+      await sleep(KINDS_RETRY_MS, undefined, { signal });
+    }
+  }
+}
+
 export interface NextSteps {
   cluster: WorkerCluster;
   /** How to call the two programs so that a line works as printed. */
@@ -95,9 +111,4 @@ export function nextSteps({ cluster, coppice, kubectl, example }: NextSteps): st
   ];
   const width = Math.max(...steps.map(([command]) => command.length));
   return ['What to do next:', ...steps.map(([command, why]) => `  ${command.padEnd(width)}  # ${why}`)];
-}
-
-function namespaceOnly(options: Options): Record<string, string> {
-  const namespace = options.text('namespace');
-  return namespace === undefined ? {} : { namespace };
 }

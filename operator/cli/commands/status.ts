@@ -1,9 +1,10 @@
 import type { KubeObject } from '../../api/meta.ts';
+import type { ComponentStatus, GardenStatus } from '../../garden/garden.ts';
 import { isReady } from '../clusterview.ts';
-import { connect } from '../connect.ts';
+import { connectGarden } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { EXIT, explain } from '../errors.ts';
-import { type GardenReport, openGarden } from '../garden.ts';
+import { openGarden } from '../garden.ts';
 import { SEED, WORKER_CLUSTER } from '../kinds.ts';
 import { printObject } from '../output.ts';
 import { type Cell, renderTable } from '../render/table.ts';
@@ -17,14 +18,17 @@ export async function run(context: Context): Promise<number> {
   const { options, terminal, env, signal, program } = context;
   const garden = await openGarden(env);
   const report = await garden.status();
-  const healthy = report.running && (report.components ?? []).every((component) => isHealthy(component.state));
+  const healthy =
+    report.phase === 'ready' &&
+    report.apiserver?.ready === true &&
+    report.components.every((part) => isHealthy(part.state));
 
   let seeds: KubeObject[] = [];
   let clusters: KubeObject[] = [];
   let trouble = '';
-  if (report.running) {
+  if (report.apiserver?.ready) {
     try {
-      const { client } = await connect(context);
+      const { client } = await connectGarden(context);
       const peek = AbortSignal.any([signal, AbortSignal.timeout(PEEK_MS)]);
       const lists = [SEED, WORKER_CLUSTER].map(({ resource }) => client.list(resource, { signal: peek }));
       [seeds, clusters] = (await Promise.all(lists)).map((list) => list.items) as [KubeObject[], KubeObject[]];
@@ -60,28 +64,40 @@ export async function run(context: Context): Promise<number> {
     paint: terminal.paint,
     ...(terminal.width === undefined ? {} : { width: terminal.width }),
   };
-  terminal.print(report.running ? 'The garden is up.' : `The garden is not running; "${program} up" starts it.`);
+  terminal.print(...headline(report, program));
   const components = componentRows(report);
   if (components.length > 0)
     terminal.print('', ...renderTable(['PART', 'STATE', 'PID', 'RESTARTS', 'MESSAGE'], components, table));
   if (seeds.length > 0) terminal.print('', ...tableOf(SEED, seeds, table));
   if (clusters.length > 0) terminal.print('', ...tableOf(WORKER_CLUSTER, clusters, table));
-  else if (report.running && trouble === '') terminal.print('', 'There is no cluster yet.');
+  else if (report.apiserver?.ready && trouble === '') terminal.print('', 'There is no cluster yet.');
   if (trouble !== '') terminal.note(`${terminal.notePaint('bad', 'error:')} ${trouble}`);
   return ok ? EXIT.ok : EXIT.failed;
 }
 
 /** Whether a part of the garden is as it should be. */
-export function isHealthy(state: string): boolean {
-  return /^(running|ready|healthy|up)$/i.test(state);
+export function isHealthy(state: ComponentStatus['state']): boolean {
+  return state === 'running';
 }
 
-function componentRows(report: GardenReport): (Cell | string)[][] {
-  return (report.components ?? []).map(({ name, state, pid, restarts, message }) => [
+function headline({ phase, error, notice, apiserver }: GardenStatus, program: string): string[] {
+  const says: Record<GardenStatus['phase'], string> = {
+    absent: `There is no garden here; "${program} up" makes one.`,
+    starting: 'The garden is starting.',
+    ready: `The garden is up at ${apiserver?.server}.`,
+    stopping: 'The garden is being stopped.',
+    stopped: `The garden is stopped; "${program} up" goes on from its state.`,
+    failed: `The garden has failed: ${cell(error)}`,
+  };
+  return [says[phase], ...(notice ? [cell(notice)] : [])];
+}
+
+function componentRows(report: GardenStatus): (Cell | string)[][] {
+  return report.components.map(({ name, state, pid, restarts, message }) => [
     name,
     { text: cell(state), tone: isHealthy(state) ? 'good' : 'bad' },
     cell(pid),
-    cell(restarts ?? 0),
+    cell(restarts),
     cell(message),
   ]);
 }

@@ -7,7 +7,7 @@ import { type KubeconfigDocument, parseKubeconfig } from './config.ts';
 import { spliceKubeconfig } from './splice.ts';
 
 const LOCK_WAIT_MS = 10_000;
-const LOCK_RETRY_MS = 50;
+const LOCK_RETRY_MS = 20;
 
 /** The files that kubectl would read, first one first. */
 export function personalKubeconfigs(env: Record<string, string | undefined>): string[] {

@@ -58,7 +58,24 @@ export function describeTree(picture: ClusterPicture, options: DescribeOptions):
   const { cluster, shoot } = picture;
   const shootNode = shoot && objectNode(shoot, seedOf(shoot), partsOf(picture, options), options);
   if (cluster === undefined) return shootNode ?? { cells: ['nothing'] };
-  return objectNode(cluster, undefined, shootNode ? [shootNode] : partsOf(picture, options), options);
+  return objectNode(
+    withoutRepeated(cluster, shoot),
+    undefined,
+    shootNode ? [shootNode] : partsOf(picture, options),
+    options,
+  );
+}
+
+/** The cluster without the conditions that its shoot has word for word: they stand where they come from. */
+function withoutRepeated(cluster: WorkerCluster, shoot: Shoot | undefined): WorkerCluster {
+  const conditions = cluster.status?.conditions;
+  if (shoot === undefined || conditions === undefined) return cluster;
+  const own = conditions.filter((condition) => {
+    const theirs = conditionOf(shoot, condition.type);
+    const repeated = theirs?.status === condition.status && theirs.message === condition.message;
+    return condition.type === 'Ready' || condition.type === 'Simulated' || !repeated;
+  });
+  return { ...cluster, status: { ...cluster.status, conditions: own } };
 }
 
 /** The tree of an object of any kind: itself and its conditions. */

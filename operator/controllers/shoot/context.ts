@@ -14,8 +14,6 @@ import { apiServerURL, CLUSTER_DOMAIN, type ControlPlane, dnsServiceAddress } fr
 import { needsToken, TOKEN_LIFE_MS, TOKENS_SECRET, tokenOf, tokensSecret } from './bootstrap-tokens.ts';
 import type { Operation } from './operation.ts';
 
-/** On a Seed: URL of the image mirror that its machines ask first. */
-export const IMAGE_MIRROR_ANNOTATION = 'multi-cluster.demo.io/image-mirror';
 /** On a Seed: storage class of etcd's volumes. Absent: the seed's default class. */
 export const STORAGE_CLASS_ANNOTATION = 'multi-cluster.demo.io/storage-class';
 
@@ -67,7 +65,7 @@ export function providerContext(op: Operation, profile: CloudProfile, seedObject
   const { seed, shoot, state, values, vni, world } = op;
   const { name, namespace = '', uid = '' } = shoot.metadata;
   const hasKeys = Object.keys(op.pki).length > 0;
-  const mirror = seedObject.metadata.annotations?.[IMAGE_MIRROR_ANNOTATION];
+  const mirror = (seedObject.spec.provider.providerConfig as { imageMirror?: string } | undefined)?.imageMirror;
   return {
     seed: seed.client,
     ...(state.connection && { shoot: state.connection.client }),

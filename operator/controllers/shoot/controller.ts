@@ -238,7 +238,13 @@ export class ShootController {
     visible: boolean,
   ): Promise<FlowResult> {
     const { state, world } = op;
-    let written = 0;
+    let written = +world.now() - PROGRESS_INTERVAL_MS;
+    let pending: NodeJS.Timeout | undefined;
+    const tell = () => {
+      pending = undefined;
+      written = +world.now();
+      op.notice();
+    };
     const onProgress = (progress: Progress) => {
       if (!visible) return;
       const seconds = Math.ceil(progress.remainingMs / 1000);
@@ -249,16 +255,19 @@ export class ShootController {
         { type, state: 'Processing', progress: Math.min(99, progress.percent), description },
         world.now(),
       );
-      if (+world.now() - written < PROGRESS_INTERVAL_MS) return;
-      written = +world.now();
-      op.notice();
+      // Told at the end of the interval, not dropped: what follows may be a long wait, under the title of something long over.
+      pending ??= setTimeout(tell, Math.max(0, written + PROGRESS_INTERVAL_MS - +world.now()));
     };
-    return new Flow(name, tasks).run({
-      signal,
-      durations: world.durations,
-      onProgress,
-      onSucceeded: (taskID) => state.errors.delete(taskID),
-    });
+    try {
+      return await new Flow(name, tasks).run({
+        signal,
+        durations: world.durations,
+        onProgress,
+        onSucceeded: (taskID) => state.errors.delete(taskID),
+      });
+    } finally {
+      clearTimeout(pending);
+    }
   }
 
   /** Puts errors into the status; throws when it is worth trying again, so that the queue backs off. */

@@ -196,11 +196,14 @@ describe('absorb', () => {
     informer.absorb(written);
     expect(informer.get(`${namespace}/a`)?.data?.v).toBe('2');
     expect(written.metadata.managedFields).toBeDefined();
+    informer.absorb(await api.client.create({ ...configMap(namespace, 'x'), metadata: { namespace, name: 'x' } }));
     await api.client.delete(CONFIGMAPS, 'a', namespace);
     await informer.waitFor(() => !informer.get(`${namespace}/a`), { timeoutMs: 5000, what: 'a to go' });
     informer.absorb(written);
+    informer.absorb(await api.client.create(configMap(namespace, 'b')));
+    expect(informer.get(`${namespace}/b`)).toBeDefined();
     expect(informer.get(`${namespace}/a`)).toBeUndefined();
-    expect(events).toEqual(['added a=1', 'updated a=2', 'deleted a=2']);
+    expect(events).toEqual(['added a=1', 'updated a=2', 'deleted a=2', 'added b']);
   });
 });
 

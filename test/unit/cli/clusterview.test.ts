@@ -108,7 +108,7 @@ describe('the live view', () => {
       { ...creating.status, lastErrors: [{ description: 'image missing', codes: ['ERR_X'] }] },
     );
     expect(clusterLines({ ...progress, cluster: withError }, 100)).toEqual([
-      '⠸ WorkerCluster new ━━━━━━━━━━──────  62 % Waiting for kube-apiserver (0:07)',
+      '⠇ WorkerCluster new ━━━━━━━━━━──────  62 % Waiting for kube-apiserver (0:07)',
       '  control plane 0/1, nodes 0/2',
       '  ✘ image missing [ERR_X]',
     ]);

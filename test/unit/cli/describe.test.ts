@@ -33,16 +33,16 @@ describe('describe', () => {
     };
     expect(draw(picture)).toMatchInlineSnapshot(`
       [
-        "NAME                              REPLICAS   READY   REASON          SINCE   MESSAGE",
-        "WorkerCluster/demo                           True    ClusterUsable   2m",
-        "└─Shoot/demo (seed local)                    True    Created         2m",
-        "  ├─ControlPlane                             True",
-        "  │ ├─StatefulSet/etcd-main       1/1        True                    2m",
-        "  │ └─Deployment/kube-apiserver   1/1        True                    2m",
-        "  └─Workers                       2/2        True",
-        "    └─Pool/worker                 2/2        True",
-        "      ├─Machine/machines-worker-2            True    NodeReady       2m",
-        "      └─Machine/machines-worker-10           True    NodeReady       2m",
+        "NAME                                 REPLICAS   READY   REASON          SINCE   MESSAGE",
+        "WorkerCluster/demo                              True    ClusterUsable   2m",
+        "└─Shoot/demo (seed local)                       True    Created         2m",
+        "  ├─ControlPlane                                True",
+        "  │ ├─StatefulSet/etcd-main          1/1        True                    2m",
+        "  │ └─Deployment/kube-apiserver      1/1        True                    2m",
+        "  └─Workers                          2/2        True",
+        "    └─Pool/worker                    2/2        True",
+        "      ├─Machine/machines-worker-2               True    NodeReady       2m",
+        "      └─Machine/machines-worker-10              True    NodeReady       2m",
       ]
     `);
   });

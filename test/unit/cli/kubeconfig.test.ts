@@ -159,7 +159,7 @@ describe('the file', () => {
 
   it('loses nothing when many write at once', async () => {
     const file = join(folder, 'config');
-    const names = Array.from({ length: 12 }, (_, index) => `c${index}`);
+    const names = Array.from({ length: 6 }, (_, index) => `c${index}`);
     await Promise.all(
       names.map((name) =>
         changeKubeconfig(file, (document) => addContext(document, bundleOf(parseKubeconfig(CLUSTER, ''), name))),

@@ -147,7 +147,7 @@ describe('progress line', () => {
 
   it('shows bar, message and time left', () => {
     expect(progressLine({ ...base, fraction: 0.5, remainingSeconds: 61 }, 200)).toBe(
-      '⠴ kube-apiserver ━━━━━━━━────────  50 % compiling k8s.io/kubernetes/cmd/kube-apiserver (1:02, about 61 s left)',
+      '⠦ kube-apiserver ━━━━━━━━────────  50 % compiling k8s.io/kubernetes/cmd/kube-apiserver (1:02, about 61 s left)',
     );
   });
 

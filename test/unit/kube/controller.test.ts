@@ -104,7 +104,10 @@ describe('runController', () => {
       concurrency: 2,
       async reconcile(key, signal) {
         seen.push(key);
-        if (key === 'n/quick') return void (await delay(10));
+        if (key === 'n/quick') {
+          await delay(10);
+          return;
+        }
         await new Promise((resolve) => signal.addEventListener('abort', resolve));
         signal.throwIfAborted();
       },
