@@ -7,10 +7,15 @@ const tier = (name: string, more: object = {}) => ({
 export default defineConfig({
   test: {
     projects: [
-      tier('unit'),
+      tier('unit', { testTimeout: 30_000 }),
       tier('integration', { testTimeout: 60_000, hookTimeout: 120_000 }),
       // One garden, two cores: the end-to-end files take turns.
-      tier('e2e', { testTimeout: 300_000, hookTimeout: 1_200_000, fileParallelism: false }),
+      tier('e2e', {
+        globalSetup: 'test/kit/garden-setup.ts',
+        testTimeout: 600_000,
+        hookTimeout: 600_000,
+        fileParallelism: false,
+      }),
     ],
   },
 });

@@ -11,7 +11,7 @@ import { ShootController } from './controllers/shoot/controller.ts';
 import type { ShootWorld } from './controllers/shoot/world.ts';
 import { reconcileWorkerCluster } from './controllers/workercluster/controller.ts';
 import { TaskDurations } from './flow/graph.ts';
-import { Applier } from './kube/applier.ts';
+import { Applier, knownBy } from './kube/applier.ts';
 import type { KubeClient } from './kube/client.ts';
 import { type Controller, queueMetrics, runController } from './kube/controller.ts';
 import { EventRecorder } from './kube/events.ts';
@@ -75,11 +75,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
     labelSelector: `${LABELS.clusterName},${LABELS.managedBy}=coppice`,
   });
   const caches: Informer<any>[] = [clusters, shoots, seeds, profiles, kubeconfigs];
-  const gardenApplier = new Applier(garden, (object) => {
-    const key = keyOf(object);
-    if (object.kind === 'Shoot') return shoots.get(key);
-    return object.kind === 'Secret' ? kubeconfigs.get(key) : undefined;
-  });
+  const gardenApplier = new Applier(garden, (object) => knownBy(object.kind === 'Shoot' ? shoots : kubeconfigs, object));
 
   const registry = new SeedRegistry(garden, log, (shootKey, object) => {
     queues.shoots.add(shootKey);

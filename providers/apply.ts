@@ -7,6 +7,6 @@ import { resourceOf } from '../operator/kube/resources.ts';
 export async function applyIfChanged(client: KubeClient, manifest: KubeObject): Promise<boolean> {
   const { name, namespace } = manifest.metadata;
   const live = await client.getOrUndefined(resourceOf(manifest), name, namespace);
-  const { changed } = await new Applier(client, () => live).apply(manifest);
+  const { changed } = await new Applier(client, () => ({ live })).apply(manifest);
   return changed;
 }

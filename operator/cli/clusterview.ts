@@ -200,8 +200,8 @@ const TABLES: Record<string, Column[]> = {
   CloudProfile: [
     NAME,
     column<CloudProfile>('TYPE', ({ spec }) => spec.type),
-    column<CloudProfile>('PROVIDER', ({ spec }) =>
-      spec.provider === 'simulated' && spec.type !== 'simulated'
+    column<CloudProfile>('PROVIDER', ({ spec, ...profile }) =>
+      isSimulated(profile as KubeObject) || (spec.provider === 'simulated' && spec.type !== 'simulated')
         ? { text: 'SIMULATED', tone: 'loud' }
         : (spec.provider ?? spec.type),
     ),

@@ -85,7 +85,7 @@ function causes(error: ForeignError): ForeignError[] {
 export function explain(thrown: unknown): Explained {
   if (thrown === null || typeof thrown !== 'object') return { message: oneLine(String(thrown)), exitCode: EXIT.failed };
   const error = thrown as ForeignError;
-  const said = oneLine(error.message ?? String(thrown));
+  const said = oneLine(error.message ?? error.name ?? 'unknown error');
   if (error instanceof CliError) return { message: withAdvice(said, error.advice), exitCode: error.exitCode };
   if (error.name === 'AbortError') return { message: 'interrupted', exitCode: EXIT.interrupted };
   if (error.name === 'TimeoutError' || error.name === 'WaitTimeoutError') {
@@ -135,6 +135,6 @@ function withAdvice(message: string, advice: unknown): string {
 
 /** Text on one line: runs of white space and control characters become one space. */
 export function oneLine(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: a message from a server must not steer the terminal
-  return text.replace(/[\s\u0000-\u001f\u007f-\u009f]+/g, ' ').trim();
+  // A message from a server must not steer the terminal.
+  return text.replace(/[\s\p{Cc}]+/gu, ' ').trim();
 }

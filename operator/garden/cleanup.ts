@@ -8,17 +8,32 @@ import { gardenNamespaces, networkNames, removeEmptyNamespaceFolder, tearDownNet
 import { endGroup, type ProcessRecord } from './processes.ts';
 import type { StateDirectory } from './state.ts';
 
-/** Ends processes that a daemon has started and not ended itself, known by their pid files. */
+const GRACE_MS = 2_000;
+const DAEMON_GRACE_MS = 30_000;
+
+/** A daemon is recorded by who starts it, before it can say anything itself. */
+export const daemonRecord = (directory: StateDirectory, pid: number): string => directory.pidFile(`daemon-${pid}`);
+
+/** Ends processes that were started here and not ended, known by their pid files: daemons first, who would start the others again. */
 export async function endLeftOvers(directory: StateDirectory): Promise<void> {
-  const folder = dirname(directory.pidFile('any'));
-  const names = await readdir(folder).catch(() => [] as string[]);
+  await endRecorded(directory, (name) => name.startsWith('daemon-'), DAEMON_GRACE_MS);
+  await endRecorded(directory, (name) => !name.startsWith('daemon-'), GRACE_MS);
+}
+
+async function endRecorded(
+  directory: StateDirectory,
+  isMeant: (name: string) => boolean,
+  graceMs: number,
+): Promise<void> {
+  const names = await readdir(dirname(directory.pidFile('any'))).catch(() => [] as string[]);
   await Promise.all(
     names
-      .filter((name) => name.endsWith('.json'))
+      .filter((name) => name.endsWith('.json') && isMeant(name))
       .map(async (name) => {
         const file = directory.pidFile(basename(name, '.json'));
         const record = await readJson<ProcessRecord>(file);
-        if (record) await endGroup(record, 2_000);
+        if (record?.pid === process.pid) return;
+        if (record) await endGroup(record, graceMs);
         await rm(file, { force: true });
       }),
   );

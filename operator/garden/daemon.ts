@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { mkdir } from 'node:fs/promises';
+import { mkdir, rm } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
@@ -9,7 +9,7 @@ import { type Relay, relayIntoNamespace } from './apiserver-relay.ts';
 import { noNodesMessage, whyNoNodes } from './capabilities.ts';
 import { ensureCertificates, NODE_NAME } from './certificates.ts';
 import { Cgroups, cgroupName, readLayout } from './cgroups.ts';
-import { endLeftOvers, takeDownSeed } from './cleanup.ts';
+import { daemonRecord, endLeftOvers, takeDownSeed } from './cleanup.ts';
 import { apiserver, controllerManager, etcd, scheduler } from './control-plane.ts';
 import { readText } from './files.ts';
 import { raiseHostLimits } from './host-limits.ts';
@@ -64,6 +64,8 @@ export async function runDaemon(home?: string): Promise<void> {
     });
   } catch (error) {
     if (!taken.signal.aborted) throw error;
+  } finally {
+    await rm(daemonRecord(directory, process.pid), { force: true });
   }
 }
 

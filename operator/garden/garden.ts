@@ -3,11 +3,11 @@ import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { User } from './certificates.ts';
-import { endLeftOvers, removeEverything, takeDownSeed } from './cleanup.ts';
+import { daemonRecord, endLeftOvers, removeEverything, takeDownSeed } from './cleanup.ts';
 import { isApiserverReady } from './control-plane.ts';
-import { readText, writeIfChanged } from './files.ts';
+import { readText, writeAtomic, writeIfChanged } from './files.ts';
 import { lastError } from './logs.ts';
-import { endGroup, startDetached } from './processes.ts';
+import { endGroup, identityOf, startDetached } from './processes.ts';
 import type { Ranges } from './ranges.ts';
 import { StateDirectory } from './state.ts';
 import { type GardenProgress, readStatus } from './status.ts';
@@ -92,7 +92,7 @@ export class Garden {
     const isUp = before?.isAlive && (before.phase === 'ready' || before.phase === 'starting');
     if (!isUp) {
       if (before?.isAlive) await endGroup(before.daemon, STOP_PATIENCE_MS);
-      this.#startDaemon();
+      await this.#startDaemon();
     }
     let seen = isUp && before.phase === 'ready' ? Number.POSITIVE_INFINITY : 0;
     const logFile = directory.logFile('daemon');
@@ -117,7 +117,7 @@ export class Garden {
     }
   }
 
-  #startDaemon(): void {
+  async #startDaemon(): Promise<void> {
     const env = Object.fromEntries(
       Object.entries(process.env).filter(
         (entry): entry is [string, string] => PASSED.test(entry[0]) && entry[1] !== undefined,
@@ -127,7 +127,10 @@ export class Garden {
       { command: [process.execPath, DAEMON], env: { ...env, COPPICE_HOME: this.directory.home } },
       { logFile: this.directory.logFile('daemon') },
     );
+    child.on('error', () => {});
     child.unref();
+    const identity = child.pid === undefined ? undefined : await identityOf(child.pid);
+    if (identity) await writeAtomic(daemonRecord(this.directory, identity.pid), JSON.stringify(identity), 0o600, false);
   }
 
   async #info(status: { apiserverAfterMs?: number; readyAfterMs?: number; notice?: string }): Promise<GardenInfo> {

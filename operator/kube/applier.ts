@@ -1,13 +1,25 @@
 import { createHash } from 'node:crypto';
 import { FIELD_MANAGER, GROUP } from '../api/group.ts';
 import type { KubeClient } from './client.ts';
-import { type KubeObject, keyOf, resourceOf } from './resources.ts';
+import type { Informer } from './informer.ts';
+import { compareResourceVersions, type KubeObject, keyOf } from './resources.ts';
 
 /** Holds the hash of what was applied: fields that a newer version of the manifest no longer names are noticed by it. */
 export const APPLIED_ANNOTATION = `${GROUP}/applied`;
 
-/** Reads the cached live object, if the caller has one cached. */
-export type Lookup = (object: KubeObject) => KubeObject | undefined;
+/** What the caller knows of an object without asking: the object, and how far its knowledge goes. */
+export interface Known {
+  readonly live: KubeObject | undefined;
+  /** Resource version up to which the cache has followed; undefined: no cache, `live` was read just now. */
+  readonly seen?: string | undefined;
+}
+export type Lookup = (object: KubeObject) => Known;
+
+/** What an informer knows of an object. */
+export const knownBy = (cache: Informer<any> | undefined, object: KubeObject): Known => ({
+  live: cache?.get(keyOf(object)),
+  seen: cache?.resourceVersion,
+});
 
 /**
  * Server-side apply that writes only when the live object differs. An idle fleet costs no writes because of this: a no-op
@@ -35,19 +47,15 @@ export class Applier {
     return { object, changed: true };
   }
 
-  /** Call when the object is known to be gone, so that it is made again when it is wanted again. */
-  forget(object: { kind: string; metadata: { namespace?: string; name: string } }): void {
-    this.#written.delete(cacheKey(object));
-  }
-
-  #newest(key: string, cached: KubeObject | undefined): KubeObject | undefined {
+  #newest(key: string, { live, seen }: Known): KubeObject | undefined {
     const written = this.#written.get(key);
-    if (!written) return cached;
-    if (!cached) return written;
-    const behind = Number(cached.metadata.resourceVersion) < Number(written.metadata.resourceVersion);
-    if (behind && cached.metadata.uid === written.metadata.uid) return written;
-    this.#written.delete(key);
-    return cached;
+    if (!written) return live;
+    // The cache has gone past our write: what it says, also that there is nothing, is newer.
+    if (seen === undefined || compareResourceVersions(seen, written.metadata.resourceVersion) >= 0) {
+      this.#written.delete(key);
+      return live;
+    }
+    return written;
   }
 }
 
@@ -62,7 +70,6 @@ function withHash<T extends KubeObject>(desired: T): T {
 
 /** Whether the live object says everything that the manifest says. Fails towards writing. */
 export function isApplied(manifest: KubeObject, live: KubeObject): boolean {
-  resourceOf(manifest);
   if (live.metadata.deletionTimestamp) return false;
   return includes(live, stringDataAsData(manifest));
 }

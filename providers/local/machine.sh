@@ -8,6 +8,9 @@ CONFIG=/etc/coppice
 . $CONFIG/machine.env
 . $CONFIG/pool.env
 
+# Waits without a process of its own.
+exec {never}<> <(:)
+nap() { read -rt "$1" -u "$never"; }
 say() { echo "machine: $*"; }
 
 # Cgroup and mount namespaces of its own: kubelet must take the container's cgroup for the root of all cgroups.
@@ -104,7 +107,7 @@ run_containerd() { exec containerd --config $CONFIG/containerd.toml --log-level 
 
 run_images() {
   local tar
-  while [ ! -S /run/containerd/containerd.sock ]; do sleep 0.05; done
+  until [ -S /run/containerd/containerd.sock ]; do nap 0.05; done
   for tar in /opt/coppice/images/*.tar; do
     [ -e "$tar" ] && ctr -n k8s.io images import "$tar" >/dev/null
   done
@@ -112,8 +115,8 @@ run_images() {
 }
 
 run_kubelet() {
-  # A new machine asks for its certificate meanwhile; one that has it would ask for a container runtime at once.
-  [ ! -e /var/lib/kubelet/kubeconfig ] || while [ ! -S /run/containerd/containerd.sock ]; do sleep 0.05; done
+  # It gives up at once when there is no container runtime.
+  until [ -S /run/containerd/containerd.sock ]; do nap 0.05; done
   GOGC=50 exec kubelet --config=$CONFIG/kubelet.yaml --kubeconfig=/var/lib/kubelet/kubeconfig \
     --bootstrap-kubeconfig=$CONFIG/bootstrap.kubeconfig --cert-dir=/var/lib/kubelet/pki \
     --hostname-override="$NODE_NAME" --node-ip="$NODE_IP" --node-labels="$NODE_LABELS${ZONE:+,topology.kubernetes.io/zone=$ZONE}"
@@ -132,12 +135,12 @@ stop() {
   done 2>/dev/null
   for tries in 1 2 3 4 5 6; do
     kill -0 "${kubelet_pid:-0}" 2>/dev/null || break
-    sleep 0.05
+    nap 0.05
   done
   kill -TERM -1 2>/dev/null
   for tries in 1 2 3 4 5 6 7 8; do
     kill -0 -1 2>/dev/null || exit 0
-    sleep 0.1
+    nap 0.1
   done
   kill -KILL -1 2>/dev/null
   exit 0

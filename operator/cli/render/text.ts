@@ -4,8 +4,8 @@ import { oneLine } from '../errors.ts';
 const WIDE =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\u33ff\u3400-\u4dbf\u4e00-\u9fff\ua000-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]/u;
 const ZERO = /[\p{Mn}\p{Me}\p{Cf}]/u;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: this is what a colour sequence looks like
-const COLOUR = /\u001b\[[0-9;]*m/g;
+// Escape is the control character that begins a colour sequence.
+const COLOUR = /\p{Cc}\[[0-9;]*m/gu;
 
 /** Columns that the text takes on a terminal; colour sequences take none. */
 export function displayWidth(text: string): number {
@@ -57,7 +57,7 @@ export function wrap(text: string, width: number): string[] {
 }
 
 /** What came from a server, made fit for one cell: one line, no control characters. */
-export function cell(value: unknown): string {
+export function cell(value: string | number | boolean | null | undefined): string {
   if (value === undefined || value === null) return '';
   return oneLine(String(value));
 }

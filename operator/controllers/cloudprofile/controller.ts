@@ -69,14 +69,7 @@ export async function reconcileCloudProfile(
       profile.status?.conditions,
       [
         provider
-          ? say(
-              'Ready',
-              true,
-              'Usable',
-              provider.simulated
-                ? `SIMULATED: clusters of this profile get nodes that only look like nodes (provider ${provider.name})`
-                : `provider ${provider.name} makes the machines`,
-            )
+          ? say('Ready', true, 'Usable', `provider ${provider.name} makes the machines`)
           : say(
               'Ready',
               false,
@@ -84,6 +77,14 @@ export async function reconcileCloudProfile(
               `this operator has no provider "${profile.spec.provider ?? profile.spec.type}"`,
               ['ERR_CONFIGURATION_PROBLEM'],
             ),
+        provider?.simulated
+          ? say(
+              'Simulated',
+              true,
+              'NoCloudCredentials',
+              'SIMULATED: clusters of this profile get real control planes and nodes that only look like nodes',
+            )
+          : undefined,
         profile.metadata.deletionTimestamp
           ? say('Deleting', true, 'InUse', `deletion waits for what uses the profile: ${shown}`)
           : undefined,

@@ -1,6 +1,6 @@
 import { LABELS } from '../../api/group.ts';
 import type { Seed } from '../../api/seed.ts';
-import { Applier } from '../../kube/applier.ts';
+import { Applier, knownBy } from '../../kube/applier.ts';
 import { KubeClient } from '../../kube/client.ts';
 import { Informer } from '../../kube/informer.ts';
 import type { Log } from '../../kube/log.ts';
@@ -9,7 +9,6 @@ import {
   DEPLOYMENTS,
   type Deployment,
   type KubeObject,
-  keyOf,
   NAMESPACES,
   PODS,
   type Pod,
@@ -70,7 +69,7 @@ export class SeedAccess {
       ['ConfigMap', this.configMaps],
       ['Namespace', this.namespaces],
     ]);
-    this.applier = new Applier(client, (object) => this.#byKind.get(object.kind)?.get(keyOf(object)));
+    this.applier = new Applier(client, (object) => knownBy(this.#byKind.get(object.kind), object));
     for (const informer of this.#byKind.values()) {
       informer.onChange((event) => {
         const shoot = shootOf(event.object);

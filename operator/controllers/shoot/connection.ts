@@ -99,7 +99,7 @@ export class ShootConnection {
         if (found) live.set(`${object.kind}/${keyOf(object)}`, found);
       }),
     );
-    const applier = new Applier(this.client, (object) => live.get(`${object.kind}/${keyOf(object)}`));
+    const applier = new Applier(this.client, (object) => ({ live: live.get(`${object.kind}/${keyOf(object)}`) }));
     for (const object of objects) await applier.apply(object, signal);
   }
 

@@ -43,7 +43,6 @@ export function deletionTasks(op: Operation): Task[] {
       run: async (signal) => {
         const secret = kubeconfigSecretName(name);
         await world.garden.delete(SECRETS, secret, namespace, { signal });
-        world.gardenApplier.forget({ kind: 'Secret', metadata: { name: secret, ...(namespace && { namespace }) } });
       },
     },
     {

@@ -175,7 +175,7 @@ const table = {
       },
       member: 'coredns',
     },
-    build: { module: 'coredns', package: 'github.com/coredns/coredns', ldflags: STRIP, group: 'coredns', weight: 120 },
+    build: { module: 'coredns', package: '.', ldflags: STRIP, group: 'coredns', weight: 75 },
   },
   kubectl: kubernetes('kubectl', 'kubectl', 25, {
     args: ['version', '--client'],

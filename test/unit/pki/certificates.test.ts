@@ -48,6 +48,14 @@ describe('issue', () => {
     expect(expiry(leaf.cert)).toEqual(at(100));
   });
 
+  it('writes times beyond 2049, and long lists of names', async () => {
+    const far = await createCA({ commonName: 'far', days: 3650, now: new Date('2049-06-01T00:00:00Z') });
+    expect(expiry(far.cert).toISOString()).toBe('2059-05-30T00:00:00.000Z');
+    const dnsNames = Array.from({ length: 3000 }, (_, index) => `name-${index}.example`);
+    const long = await issue(ca, { commonName: 'long', dnsNames, usages: ['server'], days: 1, now: NOW });
+    expect(matches(long.cert, { commonName: 'long', dnsNames, usages: ['server'] })).toBe(true);
+  });
+
   it('gives every certificate its own positive serial', async () => {
     const again = await issue(ca, { ...request, days: 100, now: NOW });
     expect(new X509Certificate(again.cert).serialNumber).not.toBe(new X509Certificate(leaf.cert).serialNumber);

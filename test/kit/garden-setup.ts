@@ -1,0 +1,108 @@
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestProject } from 'vitest/node';
+import { whyNoNodes } from '../../operator/garden/capabilities.ts';
+import { toolImage } from '../../operator/garden/images/catalog.ts';
+import { StateDirectory } from '../../operator/garden/state.ts';
+import { toolsDirectory } from '../../operator/garden/toolchain/cache.ts';
+import { isAlive, ownIdentity, type ProcessIdentity } from '../../operator/garden/toolchain/lock.ts';
+import type { ProgressEvent } from '../../operator/garden/toolchain/progress.ts';
+import { Toolchain } from '../../operator/garden/toolchain/toolchain.ts';
+import { leftOvers } from './left-overs.ts';
+import { type CommandResult, runCoppice } from './run.ts';
+
+declare module 'vitest' {
+  export interface ProvidedContext {
+    /** Why there is no garden, and no end-to-end test runs; undefined when there is one. */
+    noGarden: string | undefined;
+    /** COPPICE_HOME of the garden that all end-to-end tests share. */
+    home: string;
+    /** COPPICE_TOOLS of it. */
+    tools: string;
+    /** File with the administrator's kubeconfig of the garden. */
+    kubeconfig: string;
+    /** Path of kubectl. */
+    kubectl: string;
+  }
+}
+
+const PREFIX = 'coppice-e2e-';
+const OWNER = 'owner.json';
+/** A machine that must compile Kubernetes first needs most of it. */
+const UP_TIMEOUT_MS = 20 * 60_000;
+
+/**
+ * vitest's globalSetup of the project `e2e`: brings one garden up in a state directory of its own, and afterwards takes it
+ * down and fails when anything of it is left on the machine.
+ */
+export default async function setUp(project: TestProject): Promise<(() => Promise<void>) | undefined> {
+  const why = await whyNoNodes();
+  project.provide('noGarden', why);
+  if (why !== undefined) {
+    console.warn(`e2e: skipped: ${why}`);
+    return undefined;
+  }
+  const tools = toolsDirectory();
+  await sweep(tools);
+  const home = await mkdtemp(join(tmpdir(), PREFIX));
+  await writeFile(join(home, OWNER), JSON.stringify(await ownIdentity()));
+  const began = performance.now();
+  const say = (text: string) =>
+    process.stderr.write(`e2e: ${Math.round((performance.now() - began) / 1000)} s: ${text}\n`);
+  const takeDown = async () => {
+    const down = await runCoppice(['down'], { home, tools, timeoutMs: 5 * 60_000 });
+    const left = await leftOvers(new StateDirectory(home));
+    if (down.code === 0) await rm(home, { recursive: true, force: true });
+    if (down.code !== 0) throw new Error(`coppice down failed:\n${output(down)}`);
+    if (left.length > 0) throw new Error(`coppice down has left behind:\n${left.join('\n')}`);
+    say('the garden is down, and nothing of it is left');
+  };
+
+  try {
+    say(`bringing up a garden in ${home} with the tools of ${tools}`);
+    const up = await runCoppice(['up', '--detach'], { home, tools, timeoutMs: UP_TIMEOUT_MS, onStderr: say });
+    if (up.code !== 0) throw new Error(`coppice up failed:\n${output(up)}`);
+    say('the garden is up');
+    // Machines pull these from the garden's mirror, which serves whatever lies in the folder of images.
+    const toolchain = new Toolchain({ dir: tools, onProgress: narrate(say) });
+    const { kubectl } = await toolchain.ensure(['kubectl']);
+    await toolImage('echo', toolchain);
+    project.provide('home', home);
+    project.provide('tools', tools);
+    project.provide('kubectl', kubectl);
+    project.provide('kubeconfig', new StateDirectory(home).kubeconfigFile('admin'));
+  } catch (error) {
+    await takeDown().catch((second: Error) => say(second.message));
+    throw error;
+  }
+  return takeDown;
+}
+
+const output = ({ stdout, stderr }: CommandResult): string => `${stdout}${stderr}`.slice(-4000);
+
+/** One line for each step of each tool, not one for each percent. */
+function narrate(say: (text: string) => void): (event: ProgressEvent) => void {
+  const told = new Set<string>();
+  return ({ tool, phase, source, remainingSeconds, detail }) => {
+    if (source === 'cache') return;
+    const minute = remainingSeconds === undefined ? '' : `, about ${Math.ceil(remainingSeconds / 60)} min left`;
+    const line = `${tool}: ${phase} (${source})${phase === 'skipped' ? `: ${detail}` : minute}`;
+    if (told.has(line)) return;
+    told.add(line);
+    say(line);
+  };
+}
+
+/** Takes down gardens of test runs that were killed before they could do it themselves. */
+async function sweep(tools: string): Promise<void> {
+  for (const name of await readdir(tmpdir())) {
+    if (!name.startsWith(PREFIX)) continue;
+    const home = join(tmpdir(), name);
+    const text = await readFile(join(home, OWNER), 'utf8').catch(() => undefined);
+    if (text === undefined || (await isAlive(JSON.parse(text) as ProcessIdentity))) continue;
+    process.stderr.write(`e2e: taking down ${home}, which a test run that was killed has left\n`);
+    const { code } = await runCoppice(['down'], { home, tools, timeoutMs: 5 * 60_000 });
+    if (code === 0) await rm(home, { recursive: true, force: true });
+  }
+}

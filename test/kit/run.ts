@@ -1,0 +1,68 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+
+const COPPICE = fileURLToPath(new URL('../../bin/coppice', import.meta.url));
+
+export interface CommandResult {
+  /** Exit code; -1 when a signal ended it. */
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+export interface RunOptions {
+  env?: NodeJS.ProcessEnv;
+  input?: string;
+  /** Default 2 minutes. */
+  timeoutMs?: number;
+  /** Gets each line of standard error as it comes. */
+  onStderr?: (line: string) => void;
+}
+
+/** Runs a command to its end. Never rejects because of its exit code; a command that cannot be started rejects. */
+export async function runCommand(
+  file: string,
+  args: readonly string[],
+  options: RunOptions = {},
+): Promise<CommandResult> {
+  const child = startCommand(file, args, options);
+  let stdout = '';
+  let stderr = '';
+  let line = '';
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text;
+  });
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text;
+    const lines = (line + text).split('\n');
+    line = lines.pop() ?? '';
+    for (const whole of lines) options.onStderr?.(whole);
+  });
+  const timer = setTimeout(() => child.kill('SIGKILL'), options.timeoutMs ?? 120_000);
+  try {
+    const [code] = (await once(child, 'close')) as [number | null];
+    return { code: code ?? -1, stdout, stderr };
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Starts a command that goes on; the caller ends it. */
+export function startCommand(file: string, args: readonly string[], options: RunOptions = {}): ChildProcess {
+  const child = spawn(file, [...args], { stdio: ['pipe', 'pipe', 'pipe'], env: options.env ?? process.env });
+  // A command that does not read its input may be gone before it is written.
+  child.stdin.on('error', () => {});
+  child.stdin.end(options.input ?? '');
+  return child;
+}
+
+/** bin/coppice on a state directory, with nothing of the caller's own clusters in its environment. */
+export function runCoppice(
+  args: readonly string[],
+  { home, tools, ...options }: RunOptions & { home: string; tools: string },
+): Promise<CommandResult> {
+  const { KUBECONFIG: _, COPPICE_KUBECONFIG: __, ...own } = process.env;
+  const env = { ...own, NO_COLOR: '1', COPPICE_HOME: home, COPPICE_TOOLS: tools, ...options.env };
+  return runCommand(COPPICE, args, { ...options, env });
+}

@@ -1,0 +1,66 @@
+import { describe, expect, it } from 'vitest';
+import { ANNOTATIONS } from '../../../operator/api/group.ts';
+import { DRAINING_ANNOTATION, nodesToUncordon, planScaleIn } from '../../../operator/controllers/shoot/scale-in.ts';
+import type { Node, Pod } from '../../../operator/kube/resources.ts';
+import type { Machine } from '../../../providers/contract.ts';
+
+const machine = (name: string, more: Partial<Machine> = {}): Machine => ({
+  name,
+  pool: 'default',
+  nodeName: name,
+  phase: 'Running',
+  ready: true,
+  createdAt: '2026-01-01T00:00:00Z',
+  ...more,
+});
+const node = (name: string, annotations: Record<string, string> = {}, ready = 'True'): Node => ({
+  apiVersion: 'v1',
+  kind: 'Node',
+  metadata: { name, annotations },
+  spec: {},
+  status: { conditions: [{ type: 'Ready', status: ready }] },
+});
+const pod = (owner = 'ReplicaSet'): Pod =>
+  ({
+    metadata: { name: 'p', ownerReferences: [{ kind: owner, controller: true }] },
+    spec: { containers: [] },
+    status: { phase: 'Running' },
+  }) as unknown as Pod;
+
+const victims = (count: number, machines: Machine[], nodes: Node[], pods: Record<string, Pod[]> = {}) =>
+  planScaleIn(
+    [{ name: 'default', count }],
+    machines,
+    new Map(nodes.map((n) => [n.metadata.name, n])),
+    new Map(Object.entries(pods)),
+  )
+    .flatMap((plan) => plan.victims)
+    .map((victim) => victim.name);
+
+describe('planScaleIn', () => {
+  it('does nothing while there are not too many', () => {
+    expect(victims(2, [machine('a'), machine('b')], [node('a'), node('b')])).toEqual([]);
+  });
+  it('takes the emptiest first; pods of DaemonSets do not count', () => {
+    const machines = [machine('a'), machine('b'), machine('c')];
+    const nodes = [node('a'), node('b'), node('c')];
+    const pods = { a: [pod(), pod()], b: [pod('DaemonSet'), pod('DaemonSet'), pod('DaemonSet')], c: [pod()] };
+    expect(victims(1, machines, nodes, pods)).toEqual(['b', 'c']);
+  });
+  it('takes before these what serves nobody, and then what a person marked', () => {
+    const machines = [machine('empty'), machine('marked'), machine('ill'), machine('unborn')];
+    const nodes = [node('empty'), node('marked', { [ANNOTATIONS.scaleInFirst]: 'true' }), node('ill', {}, 'False')];
+    expect(victims(1, machines, nodes, { marked: [pod()], ill: [pod()] })).toEqual(['unborn', 'ill', 'marked']);
+  });
+  it('goes on with a node that it began to drain', () => {
+    const nodes = [node('a'), node('b', { [DRAINING_ANNOTATION]: '2026-01-01T00:00:00Z' })];
+    expect(victims(1, [machine('a'), machine('b')], nodes, { b: [pod()] })).toEqual(['b']);
+  });
+  it('counts machines on their way out as gone', () => {
+    expect(victims(1, [machine('a'), machine('b', { phase: 'Terminating' })], [node('a'), node('b')])).toEqual([]);
+  });
+  it('lets nodes that may stay after all take pods again', () => {
+    const nodes = [node('a', { [DRAINING_ANNOTATION]: 'x' }), node('b', { [DRAINING_ANNOTATION]: 'x' }), node('c')];
+    expect(nodesToUncordon(nodes, [machine('b')]).map((n) => n.metadata.name)).toEqual(['a']);
+  });
+});

@@ -1,0 +1,170 @@
+import { describe, expect, it } from 'vitest';
+import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
+import { findCondition } from '../../../operator/api/conditions.ts';
+import { API_VERSION, FINALIZER } from '../../../operator/api/group.ts';
+import type { Shoot } from '../../../operator/api/shoot.ts';
+import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
+import { planWorkerCluster } from '../../../operator/controllers/workercluster/plan.ts';
+import { providerNamed } from '../../../providers/index.ts';
+
+const NOW = new Date('2026-11-21T00:00:00Z');
+
+const profile: CloudProfile = {
+  apiVersion: API_VERSION,
+  kind: 'CloudProfile',
+  metadata: { name: 'aws' },
+  spec: {
+    type: 'aws',
+    kubernetes: {
+      versions: [
+        { version: '1.35.4', classification: 'deprecated' },
+        { version: '1.36.1', classification: 'supported' },
+        { version: '1.36.3', classification: 'supported' },
+        { version: '1.37.0', classification: 'preview' },
+        { version: '1.34.0', classification: 'deprecated', expirationDate: '2026-01-01T00:00:00Z' },
+      ],
+    },
+    machineTypes: [{ name: 'm5.large', cpu: 2, gpu: 0, memory: '8Gi' }],
+    regions: [{ name: 'eu-central-1', zones: [{ name: 'eu-central-1a' }] }],
+    defaults: { mode: 'Managed', region: 'eu-central-1', machineType: 'm5.large' },
+    limits: { maxNodesTotal: 100 },
+  },
+};
+
+const cluster = (spec: object = {}, more: object = {}): WorkerCluster =>
+  ({
+    apiVersion: API_VERSION,
+    kind: 'WorkerCluster',
+    metadata: { name: 'demo', namespace: 'default', uid: 'u', generation: 1, finalizers: [FINALIZER] },
+    spec: { cloudProvider: 'aws', controlPlaneNodes: 3, dataPlaneNodes: 20, ...spec },
+    ...more,
+  }) as WorkerCluster;
+
+const plan = (wc: WorkerCluster, shoot?: Shoot, withProfile: CloudProfile | undefined = profile) =>
+  planWorkerCluster(
+    { cluster: wc, profile: withProfile, profileNames: ['aws', 'local'], provider: providerNamed('simulated'), shoot },
+    NOW,
+  );
+
+const shootOf = (wc: WorkerCluster, status: object = {}): Shoot => {
+  const { shoot } = plan(wc);
+  return { ...shoot!, metadata: { ...shoot!.metadata, generation: 1 }, status } as Shoot;
+};
+
+describe('planWorkerCluster', () => {
+  it('turns the first example into a Shoot with everything filled in from the profile', () => {
+    const { shoot } = plan(cluster());
+    expect(shoot?.spec).toMatchObject({
+      cloudProfile: { name: 'aws' },
+      region: 'eu-central-1',
+      kubernetes: { version: '1.36.3' },
+      controlPlane: { replicas: 3 },
+      provider: {
+        type: 'aws',
+        workers: [{ name: 'default', machine: { type: 'm5.large' }, minimum: 20, maximum: 20 }],
+      },
+    });
+    expect(shoot?.metadata.finalizers).toEqual([FINALIZER]);
+  });
+
+  it('says loudly that a cluster is simulated, and hosts what a cloud would manage', () => {
+    const { status } = plan(cluster());
+    expect(status).toMatchObject({ mode: 'Hosted', provider: 'simulated', simulated: true });
+    expect(findCondition(status.conditions, 'Simulated')?.message).toMatch(/^SIMULATED/);
+  });
+
+  const refused: [string, object, string, string][] = [
+    ['a region the profile lacks', { region: 'mars-1' }, 'region', 'has no region "mars-1"'],
+    ['a zone the region lacks', { zones: ['eu-central-1z'] }, 'zones', 'has no zone'],
+    ['an unknown version', { kubernetes: { version: '1.99.0' } }, 'kubernetes.version', 'offers no Kubernetes 1.99.0'],
+    ['an expired version', { kubernetes: { version: '1.34' } }, 'kubernetes.version', 'offers no Kubernetes 1.34'],
+    ['an unknown machine type', { machineType: 'm99.huge' }, 'machineType', 'has no machine type "m99.huge"'],
+    ['five hosted members', { controlPlaneNodes: 5 }, 'controlPlaneNodes', '1 or 3 members'],
+    ['more nodes than allowed', { dataPlaneNodes: 101 }, 'dataPlaneNodes', 'at most 100'],
+    ['a mode nobody offers', { mode: 'SelfManaged' }, 'mode', 'not available yet'],
+  ];
+  it.each(refused)('refuses %s, and makes nothing', (_what, spec, field, words) => {
+    const { shoot, status } = plan(cluster(spec));
+    expect(shoot).toBeUndefined();
+    expect(status.phase).toBe('Failed');
+    const condition = findCondition(status.conditions, 'Ready');
+    expect(condition).toMatchObject({ status: 'False', reason: 'ConfigurationProblem' });
+    expect(condition?.message).toContain(`spec.${field}`);
+    expect(condition?.message).toContain(words);
+    expect(status.lastErrors?.[0]?.codes?.[0]).toMatch(/^ERR_/);
+  });
+
+  it('names the profiles there are when one is missing', () => {
+    const missing = planWorkerCluster(
+      {
+        cluster: cluster({ cloudProvider: 'moon' }),
+        profile: undefined,
+        profileNames: ['aws', 'local'],
+        provider: undefined,
+        shoot: undefined,
+      },
+      NOW,
+    );
+    expect(findCondition(missing.status.conditions, 'SpecAccepted')?.message).toContain(
+      'there is no CloudProfile "moon" (there are: aws, local)',
+    );
+  });
+
+  it('keeps a running cluster as it is when a change cannot be had', () => {
+    const wc = cluster();
+    const shoot = shootOf(wc, { kubernetesVersion: '1.36.3' });
+    const changed = plan(cluster({ machineType: 'm99.huge' }), shoot);
+    expect(changed.shoot).toBeUndefined();
+    expect(changed.deleteShoot).toBeUndefined();
+    expect(findCondition(changed.status.conditions, 'SpecAccepted')?.message).toContain('The cluster stays as it was');
+  });
+
+  it('stays at the version that runs until another is asked for', () => {
+    const running = shootOf(cluster(), { kubernetesVersion: '1.36.1' });
+    expect(plan(cluster(), running).shoot?.spec.kubernetes.version).toBe('1.36.1');
+    expect(plan(cluster({ kubernetes: { version: '1.36' } }), running).shoot?.spec.kubernetes.version).toBe('1.36.3');
+    const back = plan(cluster({ kubernetes: { version: '1.35.4' } }), running);
+    expect(findCondition(back.status.conditions, 'SpecAccepted')?.message).toContain('older than 1.36.1');
+  });
+
+  it('is Ready only when the Shoot is, for this very spec', () => {
+    const wc = cluster();
+    const ready = [
+      { type: 'Ready', status: 'True', reason: 'x', message: '', lastTransitionTime: '2026-01-01T00:00:00Z' },
+    ];
+    expect(
+      findCondition(plan(wc, shootOf(wc, { conditions: ready, observedGeneration: 1 })).status.conditions, 'Ready')
+        ?.status,
+    ).toBe('True');
+    expect(
+      findCondition(plan(wc, shootOf(wc, { conditions: ready, observedGeneration: 0 })).status.conditions, 'Ready')
+        ?.status,
+    ).toBe('False');
+  });
+
+  it('says the same twice in the same words, so that nothing is written', () => {
+    const wc = cluster();
+    const first = plan(wc).status;
+    const again = planWorkerCluster(
+      {
+        cluster: { ...wc, status: first },
+        profile,
+        profileNames: ['aws', 'local'],
+        provider: providerNamed('simulated'),
+        shoot: undefined,
+      },
+      new Date(+NOW + 60_000),
+    ).status;
+    expect(again).toEqual(first);
+  });
+
+  it('takes the Shoot down before it lets go, and says what it waits for', () => {
+    const wc = cluster();
+    const dying = { ...wc, metadata: { ...wc.metadata, deletionTimestamp: '2026-11-21T00:00:00Z' } };
+    const first = plan(dying, shootOf(wc));
+    expect(first).toMatchObject({ deleteShoot: true });
+    expect(first.finalizer).toBeUndefined();
+    expect(findCondition(first.status.conditions, 'Deleting')?.message).toContain('waiting for Shoot default/demo');
+    expect(plan(dying)).toMatchObject({ finalizer: 'remove' });
+  });
+});

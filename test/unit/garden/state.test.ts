@@ -1,0 +1,63 @@
+import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { readJson, readText, writeAtomic, writeIfChanged } from '../../../operator/garden/files.ts';
+import { chooseRanges } from '../../../operator/garden/ranges.ts';
+import { choosePorts, type GardenState, StateDirectory } from '../../../operator/garden/state.ts';
+
+let home: string;
+beforeEach(async () => {
+  home = await mkdtemp(join(tmpdir(), 'coppice-state-'));
+});
+afterEach(() => rm(home, { recursive: true, force: true }));
+
+const mode = async (file: string) => (await stat(file)).mode & 0o777;
+
+it('remembers, for its user only', async () => {
+  const directory = new StateDirectory(home);
+  await directory.make();
+  expect(await directory.read()).toBeUndefined();
+  const state: GardenState = {
+    version: 1,
+    id: directory.id,
+    createdAt: '2026-01-01T00:00:00Z',
+    ports: { apiserver: 1, etcd: 2, etcdPeer: 3 },
+    ranges: chooseRanges(directory.id, [])!,
+    seed: 'local',
+  };
+  await directory.write(state);
+  expect(await new StateDirectory(home).read()).toEqual(state);
+  expect(await mode(directory.root)).toBe(0o700);
+  expect(await mode(directory.stateFile)).toBe(0o600);
+});
+
+it('tells gardens apart by their folder', () => {
+  expect(new StateDirectory('/a').id).not.toBe(new StateDirectory('/b').id);
+  expect(new StateDirectory('/a').id).toMatch(/^[0-9a-f]{6}$/);
+});
+
+it('does not overwrite a state that it cannot read', async () => {
+  const directory = new StateDirectory(home);
+  await directory.make();
+  await writeFile(directory.stateFile, '{"version":2}');
+  await expect(directory.read()).rejects.toThrow(/not written by this version/);
+});
+
+it('writes whole files and leaves no draft', async () => {
+  const file = join(home, 'a', 'b.json');
+  await Promise.all([1, 2, 3].map((n) => writeAtomic(file, JSON.stringify({ n }))));
+  expect(await readdir(join(home, 'a'))).toEqual(['b.json']);
+  expect(await readJson(file)).toHaveProperty('n');
+  expect(await writeIfChanged(file, 'x')).toBe(true);
+  expect(await writeIfChanged(file, 'x')).toBe(false);
+  expect(await readJson(file)).toBeUndefined();
+  expect(await readText(join(file, 'below-a-file'))).toBeUndefined();
+});
+
+it('chooses three different free ports, starting where the id says', async () => {
+  const taken = new Set([21_000 + 0xabc, 21_000 + 0xabc + 2]);
+  const ports = await choosePorts('000abc', async (port) => !taken.has(port));
+  expect(ports).toEqual({ apiserver: 21_000 + 0xabc + 1, etcd: 21_000 + 0xabc + 3, etcdPeer: 21_000 + 0xabc + 4 });
+  await expect(choosePorts('000abc', async () => false)).rejects.toThrow(/no three free ports/);
+});

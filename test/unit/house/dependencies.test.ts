@@ -1,0 +1,76 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+
+const root = fileURLToPath(new URL('../../..', import.meta.url));
+
+/** What each room may import of ours, besides itself. Dependencies point one way: docs/architecture.md. */
+const MAY_IMPORT: Record<string, string[]> = {
+  'operator/api': [],
+  'operator/flow': [],
+  'operator/pki': [],
+  'operator/kube': ['operator/api'],
+  'operator/shoot': ['operator/api', 'operator/pki', 'operator/kube'],
+  'operator/placement': ['operator/api'],
+  providers: ['operator/api', 'operator/kube', 'operator/pki'],
+  'operator/controllers': [
+    'operator/api',
+    'operator/flow',
+    'operator/kube',
+    'operator/pki',
+    'operator/shoot',
+    'operator/placement',
+    'providers',
+  ],
+  // The garden builds the machine image of the local provider and installs what the API declares.
+  'operator/garden': ['operator/api', 'operator/kube', 'operator/pki', 'providers'],
+  'operator/cli': ['operator/api', 'operator/kube', 'operator/garden', 'operator/pki'],
+};
+/** The two files that wire everything together. */
+const WIRING = ['operator/main.ts', 'operator/operator.ts'];
+
+const files = ['operator', 'providers'].flatMap((folder) =>
+  readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => join(folder, name)),
+);
+
+const roomOf = (file: string): string | undefined =>
+  Object.keys(MAY_IMPORT).find((room) => file === room || file.startsWith(`${room}/`));
+
+const importsOf = (file: string): string[] =>
+  [...readFileSync(join(root, file), 'utf8').matchAll(/(?:from|import)\s*\(?\s*'(\.[^']+)'/g)].map((match) =>
+    relative(root, resolve(root, dirname(file), match[1]!)),
+  );
+
+describe('the house', () => {
+  it('has a room for every file', () => {
+    expect(files.filter((file) => !roomOf(file) && !WIRING.includes(file))).toEqual([]);
+  });
+
+  it('lets dependencies point one way', () => {
+    const wrong = files
+      .filter((file) => !WIRING.includes(file))
+      .flatMap((file) => {
+        const room = roomOf(file)!;
+        return importsOf(file)
+          .filter((target) => roomOf(target) !== room && !MAY_IMPORT[room]!.includes(roomOf(target) ?? target))
+          .map((target) => `${file} imports ${target}`);
+      });
+    expect(wrong).toEqual([]);
+  });
+
+  it('lets controllers know providers only by their contract', () => {
+    const named = files
+      .filter((file) => file.startsWith('operator/controllers/'))
+      .flatMap((file) =>
+        importsOf(file).filter((target) => target.startsWith('providers/') && target !== 'providers/contract.ts'),
+      );
+    expect(named).toEqual([]);
+  });
+
+  it('has no utils.ts', () => {
+    expect(files.filter((file) => /(^|\/)(utils?|helpers?|misc|common)\.ts$/.test(file))).toEqual([]);
+  });
+});

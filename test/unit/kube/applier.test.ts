@@ -1,0 +1,73 @@
+import { describe, expect, it } from 'vitest';
+import { APPLIED_ANNOTATION, Applier, includes, type Known } from '../../../operator/kube/applier.ts';
+import type { KubeClient } from '../../../operator/kube/client.ts';
+import type { KubeObject } from '../../../operator/kube/resources.ts';
+
+const manifest: KubeObject = {
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { name: 'a', namespace: 'n' },
+  data: { key: 'value' },
+};
+
+function world(known: () => Known) {
+  const writes: KubeObject[] = [];
+  const client = {
+    apply: async (object: KubeObject) => {
+      writes.push(object);
+      return { ...object, metadata: { ...object.metadata, resourceVersion: String(10 + writes.length) } };
+    },
+  } as unknown as KubeClient;
+  return { writes, applier: new Applier(client, known) };
+}
+
+describe('Applier', () => {
+  it('writes once, and not again while the cache is behind', async () => {
+    const { writes, applier } = world(() => ({ live: undefined, seen: '5' }));
+    expect((await applier.apply(manifest)).changed).toBe(true);
+    expect((await applier.apply(manifest)).changed).toBe(false);
+    expect(writes).toHaveLength(1);
+  });
+
+  it('makes again what somebody deleted', async () => {
+    let seen = '5';
+    const { writes, applier } = world(() => ({ live: undefined, seen }));
+    await applier.apply(manifest);
+    seen = '20';
+    await applier.apply(manifest);
+    expect(writes).toHaveLength(2);
+  });
+
+  it('mends what somebody changed, and leaves alone what the server added', async () => {
+    let live: KubeObject | undefined;
+    const { writes, applier } = world(() => ({ live }));
+    live = (await applier.apply(manifest)).object;
+    live = { ...live, metadata: { ...live.metadata, labels: { added: 'by others' } }, immutable: false };
+    expect((await applier.apply(manifest)).changed).toBe(false);
+    live = { ...live, data: { key: 'other' } };
+    expect((await applier.apply(manifest)).changed).toBe(true);
+    expect(writes).toHaveLength(2);
+  });
+
+  it('notices by its mark that the manifest no longer has a field', async () => {
+    const { applier } = world(() => ({
+      live: {
+        ...manifest,
+        metadata: { ...manifest.metadata, annotations: { [APPLIED_ANNOTATION]: 'of an older manifest' } },
+      },
+    }));
+    expect((await applier.apply(manifest)).changed).toBe(true);
+  });
+});
+
+describe('includes', () => {
+  it.each([
+    [{ a: 1, b: 2 }, { a: 1 }, true],
+    [{ a: [{ x: 1, y: 2 }] }, { a: [{ x: 1 }] }, true],
+    [{ a: [1, 2] }, { a: [1] }, false],
+    [{}, { a: '', b: false, c: [], d: {} }, true],
+    [{ a: 1 }, { a: '1' }, false],
+  ])('%j includes %j: %s', (whole, part, expected) => {
+    expect(includes(whole, part)).toBe(expected);
+  });
+});
