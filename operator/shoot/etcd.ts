@@ -73,7 +73,8 @@ export function etcdConfig(values: ControlPlane, ordinal: number): Record<string
     'initial-cluster-token': values.namespace,
     'client-transport-security': tls,
     // API servers hold certificates of the same authority, and must not be able to pose as a member.
-    'peer-transport-security': { ...tls, 'allowed-cn': ['etcd'] },
+    // Peers call from their pods' addresses, which change; the common name under an authority of their own is their proof.
+    'peer-transport-security': { ...tls, 'allowed-cn': ['etcd'], 'skip-client-san-verification': true },
     'quota-backend-bytes': QUOTA_BYTES,
     // The API server compacts every 5 minutes; this catches what it leaves when it is away.
     'auto-compaction-mode': 'periodic',

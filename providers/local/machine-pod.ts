@@ -9,8 +9,7 @@ import { CONFIG_FOLDER, type MachineContext, type MachineFiles } from './machine
 import { machineImage } from './machine-image.ts';
 
 /** What the objects of a pool in the seed are made from. */
-export type PodContext = MachineContext &
-  Pick<ProviderContext, 'namespace' | 'shootName' | 'shootNamespace'>;
+export type PodContext = MachineContext & Pick<ProviderContext, 'namespace' | 'shootName' | 'shootNamespace'>;
 
 /** Annotation of a pool's Deployment: the labels and taints that its nodes were last told of. */
 export const MARKS_ANNOTATION = 'multi-cluster.demo.io/node-marks';

@@ -1,15 +1,200 @@
+import { writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { beforeAll, expect, it } from 'vitest';
-import { clusterClient, coppice, deleteCluster, e2e, makeCluster, type Name, ok, untilReady } from '../kit/garden.ts';
+import { isTrue } from '../../operator/api/conditions.ts';
+import { LABELS } from '../../operator/api/group.ts';
+import { kubeconfigSecretName } from '../../operator/api/names.ts';
+import { parseBytes, parseCpu } from '../../operator/api/quantity.ts';
+import type { KubeClient } from '../../operator/kube/client.ts';
+import {
+  type CertificateSigningRequest,
+  CSRS,
+  NODES,
+  type Node,
+  type Pod,
+  SECRETS,
+  type Secret,
+} from '../../operator/kube/resources.ts';
+import { resourceFromDescription } from '../kit/described-nodes.ts';
+import {
+  clusterClient,
+  coppice,
+  e2e,
+  gardenClient,
+  kubeconfigFile,
+  kubectl,
+  makeCluster,
+  type Name,
+  ok,
+  seedPods,
+  startKubectl,
+  until,
+  untilReady,
+} from '../kit/garden.ts';
+import { echoService, run } from '../kit/workload.ts';
 
-e2e('a local cluster', () => {
+e2e('a local cluster with two nodes', () => {
   let cluster: Name;
+  let client: KubeClient;
+  let kubeconfig: string;
+  let pods: Pod[];
+  const exec = (pod: Pod, ...command: string[]) =>
+    kubectl(['exec', pod.metadata.name, '--', '/usr/local/bin/echo', ...command], { kubeconfig });
+  /** The lines `key=value` that the echo server answers with. */
+  const answer = (text: string) =>
+    Object.fromEntries(
+      text
+        .trim()
+        .split('\n')
+        .map((line) => line.split('=') as [string, string]),
+    );
+
   beforeAll(async () => {
     cluster = await makeCluster({ dataPlaneNodes: 2 });
-    await untilReady(cluster);
+    // The first event that says so counts: not a moment later, and without a second try.
+    for (const type of ['APIServerAvailable', 'Ready']) {
+      await until(cluster, (found) => isTrue(found?.status?.conditions, type), `to have the condition ${type}`);
+      client = await clusterClient(cluster);
+      const body = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: `made-when-${type.toLowerCase()}` } };
+      await client.request('POST', '/api/v1/namespaces', { body, retries: 0 });
+    }
+    kubeconfig = await kubeconfigFile(cluster);
+    await client.apply(echoService('echo'));
+    pods = await run(client, { name: 'echo', replicas: 2, spread: true });
   });
-  it('is described', async () => {
-    console.log(ok(await coppice(['describe', cluster.name])));
-    expect(await (await clusterClient(cluster)).ready()).toBe(true);
-    await deleteCluster(cluster);
+
+  it('is Ready with all its parts', async () => {
+    const found = await untilReady(cluster);
+    expect(found.status).toMatchObject({
+      phase: 'Ready',
+      mode: 'Hosted',
+      provider: 'local',
+      simulated: false,
+      controlPlane: { desired: 1, ready: 1 },
+      nodes: { desired: 2, current: 2, ready: 2 },
+      lastOperation: { state: 'Succeeded', progress: 100 },
+      lastErrors: [],
+    });
+    for (const type of ['APIServerAvailable', 'ControlPlaneHealthy', 'EveryNodeReady', 'SystemComponentsHealthy']) {
+      expect(found.status?.conditions).toContainEqual(expect.objectContaining({ type, status: 'True' }));
+    }
+    const inSeed = await seedPods(cluster);
+    expect(inSeed.filter((pod) => pod.metadata.name.startsWith('machines-'))).toHaveLength(2);
+  });
+
+  it('has its kubeconfig in a Secret as Cluster API has it', async () => {
+    const secret = await gardenClient().get<Secret>(SECRETS, kubeconfigSecretName(cluster.name), cluster.namespace);
+    expect(secret.type).toBe('cluster.x-k8s.io/secret');
+    expect(secret.metadata.labels).toMatchObject({ [LABELS.clusterName]: cluster.name });
+    expect(Object.keys(secret.data ?? {})).toEqual(['value']);
+  });
+
+  it('can be used with kubectl by what "coppice kubeconfig" prints', async () => {
+    const file = join(tmpdir(), `${cluster.name}.kubeconfig`);
+    await writeFile(file, ok(await coppice(['kubeconfig', cluster.name])), { mode: 0o600 });
+    const nodes = ok(await kubectl(['get', 'nodes', '--no-headers'], { kubeconfig: file }))
+      .trim()
+      .split('\n');
+    expect(nodes).toHaveLength(2);
+    for (const line of nodes) expect(line).toMatch(/ Ready .* v1\.\d+\.\d+/);
+    const tree = ok(await coppice(['describe', cluster.name]));
+    expect(tree).toContain(`WorkerCluster/${cluster.name}`);
+    expect(tree).toMatch(/Pool\/default +2\/2 +True/);
+  });
+
+  it('lets a pod reach a pod on another node, under its own address', async () => {
+    const [one, other] = pods as [Pod, Pod];
+    expect(one.spec.nodeName).not.toBe(other.spec.nodeName);
+    for (const [from, to] of [
+      [one, other],
+      [other, one],
+    ] as const) {
+      const said = answer(ok(await exec(from, 'get', `http://${to.status?.podIP}:8080/`)));
+      expect(said.hostname).toBe(to.metadata.name);
+      expect(said.client).toMatch(new RegExp(`^${from.status?.podIP}:`));
+    }
+  });
+
+  it('lets pods reach a Service by its name, on both nodes', async () => {
+    for (const from of pods) {
+      const answered = new Set<string>();
+      // kube-proxy chooses by chance: 20 times the same of two is one in half a million.
+      for (let i = 0; i < 20 && answered.size < 2; i++) {
+        const host = i % 2 === 0 ? 'echo' : 'echo.default.svc.cluster.local';
+        answered.add(answer(ok(await exec(from, 'get', `http://${host}/`))).hostname ?? '');
+      }
+      expect([...answered].sort()).toEqual(pods.map((pod) => pod.metadata.name).sort());
+    }
+  });
+
+  it('lets pods reach the API server by the Service kubernetes', async () => {
+    for (const from of pods) {
+      expect(ok(await exec(from, 'get', 'https://kubernetes.default.svc/readyz'))).toBe('ok');
+    }
+  });
+
+  it('is told at once that a name does not exist', async () => {
+    const missing = await exec(pods[0]!, 'resolve', 'no-such-service.default.svc.cluster.local');
+    expect(missing.code).toBe(1);
+    expect(missing.stderr).toContain('no such host');
+  });
+
+  it('shows logs', async () => {
+    for (const pod of pods) {
+      expect(ok(await kubectl(['logs', pod.metadata.name], { kubeconfig }))).toContain(`as ${pod.metadata.name}`);
+    }
+  });
+
+  it('forwards ports', async () => {
+    const forward = startKubectl(['port-forward', 'service/echo', ':80'], { kubeconfig });
+    const port = await new Promise<string>((resolve, reject) => {
+      let text = '';
+      forward.stdout?.on('data', (data: Buffer) => {
+        text += data.toString();
+        const found = /127\.0\.0\.1:(\d+)/.exec(text)?.[1];
+        if (found) resolve(found);
+      });
+      forward.once('exit', (code) => reject(new Error(`port-forward ended with ${code}: ${text}`)));
+    });
+    const response = await fetch(`http://127.0.0.1:${port}/hello`);
+    const said = answer(await response.text());
+    expect(said.path).toBe('/hello');
+    expect(pods.map((pod) => pod.metadata.name)).toContain(said.hostname);
+    forward.kill();
+  });
+
+  it('gives kubelets serving certificates by request', async () => {
+    const { items } = await client.list<CertificateSigningRequest>(CSRS);
+    const serving = items.filter((request) => request.spec.signerName === 'kubernetes.io/kubelet-serving');
+    const nodes = await client.list<Node>(NODES);
+    for (const { metadata } of nodes.items) {
+      const own = serving.filter((request) => request.spec.username === `system:node:${metadata.name}`);
+      expect(own.length).toBeGreaterThan(0);
+      expect(own.every((request) => request.status?.certificate)).toBe(true);
+      // Through the API server, which checks the certificate.
+      expect(await client.request('GET', `/api/v1/nodes/${metadata.name}/proxy/healthz`)).toBe('ok');
+    }
+  });
+
+  it('says what it has, and what of it is free, to the millicore', async () => {
+    const matches = async (when: string) => {
+      const expected = resourceFromDescription(ok(await kubectl(['describe', 'nodes'], { kubeconfig })));
+      await until(
+        cluster,
+        (found) => isDeepStrictEqual(found?.status?.resource, expected),
+        `to have the resources ${JSON.stringify(expected)} ${when}`,
+      );
+      return expected;
+    };
+    const before = await matches('before');
+    const pod = { name: 'hungry', requests: { cpu: '333m', memory: '77Mi' } };
+    await run(client, pod);
+    const during = await matches('while a pod runs');
+    expect(parseCpu(before.available.cpu) - parseCpu(during.available.cpu)).toBe(333);
+    expect(parseBytes(before.available.memory) - parseBytes(during.available.memory)).toBe(77 * 2 ** 20);
+    ok(await kubectl(['delete', 'deployment', 'hungry', '--cascade=foreground', '--wait'], { kubeconfig }));
+    expect(await matches('after it has gone')).toEqual(before);
   });
 });

@@ -34,7 +34,8 @@ const UP_TIMEOUT_MS = 20 * 60_000;
 
 /**
  * vitest's globalSetup of the project `e2e`: brings one garden up in a state directory of its own, and afterwards takes it
- * down and fails when anything of it is left on the machine.
+ * down and fails when anything of it is left on the machine. While tests are being written, COPPICE_E2E_HOME names a state
+ * directory whose garden is used, brought up when it is not, and left running.
  */
 export default async function setUp(project: TestProject): Promise<(() => Promise<void>) | undefined> {
   const why = await whyNoNodes();
@@ -45,8 +46,9 @@ export default async function setUp(project: TestProject): Promise<(() => Promis
   }
   const tools = toolsDirectory();
   await sweep(tools);
-  const home = await mkdtemp(join(tmpdir(), PREFIX));
-  await writeFile(join(home, OWNER), JSON.stringify(await ownIdentity()));
+  const kept = process.env.COPPICE_E2E_HOME;
+  const home = kept ?? (await mkdtemp(join(tmpdir(), PREFIX)));
+  if (!kept) await writeFile(join(home, OWNER), JSON.stringify(await ownIdentity()));
   const began = performance.now();
   const say = (text: string) =>
     process.stderr.write(`e2e: ${Math.round((performance.now() - began) / 1000)} s: ${text}\n`);
@@ -73,10 +75,10 @@ export default async function setUp(project: TestProject): Promise<(() => Promis
     project.provide('kubectl', kubectl);
     project.provide('kubeconfig', new StateDirectory(home).kubeconfigFile('admin'));
   } catch (error) {
-    await takeDown().catch((second: Error) => say(second.message));
+    if (!kept) await takeDown().catch((second: Error) => say(second.message));
     throw error;
   }
-  return takeDown;
+  return kept ? undefined : takeDown;
 }
 
 const output = ({ stdout, stderr }: CommandResult): string => `${stdout}${stderr}`.slice(-4000);

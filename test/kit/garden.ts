@@ -59,11 +59,12 @@ let folder: string | undefined;
 
 afterAll(async () => {
   for (const child of children) child.kill('SIGKILL');
-  // Clusters that a test has forgotten, or could not delete because it failed, must not burden the files that follow.
-  await Promise.all([...created.values()].map((cluster) => deleteCluster(cluster, { wait: false }).catch(() => {})));
+  // The files that follow start from an empty garden.
+  const deleted = await Promise.allSettled([...created.values()].map((cluster) => deleteCluster(cluster)));
   await Promise.all([...informers.values()].map(({ informer }) => informer.stop()));
   await Promise.all([...clients.values()].map((client) => client.close()));
   if (folder) await rm(folder, { recursive: true, force: true });
+  for (const result of deleted) if (result.status === 'rejected') throw result.reason;
 });
 
 /** `coppice ARGS` on the shared garden. */

@@ -29,6 +29,8 @@ export function shootOf(object: KubeObject): string | undefined {
 }
 
 const BY_SHOOT = 'shoot';
+/** A seed that has not shown what it holds by then counts as unreachable, and is tried again. */
+const SYNC_TIMEOUT_MS = 60_000;
 
 /** One seed as the controllers see it: a client, caches of what belongs to shoots there, and writes that skip no-ops. */
 export class SeedAccess {
@@ -94,13 +96,14 @@ export class SeedAccess {
   }
 
   async stop(): Promise<void> {
-    for (const informer of this.#byKind.values()) informer.stop();
+    await Promise.all([...this.#byKind.values()].map((informer) => informer.stop()));
   }
 }
 
 /** The seeds that are reachable, made from Seed objects; a Seed without kubeconfigRef is the garden itself. */
 export class SeedRegistry {
   readonly #seeds = new Map<string, { access: SeedAccess; credentials: string }>();
+  readonly #opening = new Map<string, Promise<SeedAccess>>();
   readonly #garden: KubeClient;
   readonly #log: Log;
   readonly #onChange: (shootKey: string, object: KubeObject) => void;
@@ -117,16 +120,27 @@ export class SeedRegistry {
     const credentials = await this.#credentials(seed);
     const known = this.#seeds.get(name);
     if (known?.credentials === credentials) return known.access;
+    // Many shoots ask at once after a start: one of them opens the seed for all.
+    let opening = this.#opening.get(name);
+    if (!opening) {
+      opening = this.#open(name, credentials, signal).finally(() => this.#opening.delete(name));
+      this.#opening.set(name, opening);
+    }
+    return opening;
+  }
+
+  async #open(name: string, credentials: string, signal: AbortSignal): Promise<SeedAccess> {
     await this.close(name);
     const client = credentials === '' ? this.#garden : KubeClient.fromKubeconfig(credentials);
     const access = new SeedAccess(name, client, this.#log, this.#onChange);
-    this.#seeds.set(name, { access, credentials });
     try {
-      await access.start(AbortSignal.any([signal, AbortSignal.timeout(15_000)]));
+      await access.start(AbortSignal.any([signal, AbortSignal.timeout(SYNC_TIMEOUT_MS)]));
     } catch (error) {
-      await this.close(name);
+      await access.stop();
+      if (credentials !== '') await client.close();
       throw error;
     }
+    this.#seeds.set(name, { access, credentials });
     return access;
   }
 

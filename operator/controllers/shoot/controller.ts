@@ -24,6 +24,8 @@ import type { ShootWorld } from './world.ts';
 
 /** Progress is for people: more often than this nobody reads it, and each one is a write. */
 const PROGRESS_INTERVAL_MS = 3_000;
+/** What comes before the task graph, among the errors of its tasks. */
+const PREPARE = 'prepare';
 /** Whatever happens, certificates are looked at this often. */
 const LONGEST_SLEEP_MS = 12 * 3600_000;
 
@@ -59,8 +61,7 @@ export class ShootController {
     } catch (error) {
       // Stopped because the spec changed: its new form is in the queue already.
       if (state.abort.signal.aborted) return undefined;
-      if (shutdown.aborted) throw error;
-      return await this.#failed(shoot, state, [{ taskID: 'prepare', error }]);
+      throw error;
     } finally {
       state.abort = undefined;
     }
@@ -95,9 +96,16 @@ export class ShootController {
         ),
       );
     }
-    const placed = await this.#place(key, shoot, deleting);
-    if (!placed) return this.#nothingWasMade(shoot, state, signal);
-    const op = await this.#operation(shoot, state, placed, signal);
+    let op: Operation;
+    try {
+      const placed = await this.#place(key, shoot, deleting);
+      if (!placed) return await this.#nothingWasMade(shoot, state, signal);
+      op = await this.#operation(shoot, state, placed, signal);
+    } catch (error) {
+      if (signal.aborted) throw error;
+      return this.#failed(shoot, state, [{ taskID: PREPARE, error }]);
+    }
+    state.errors.delete(PREPARE);
     if (deleting) return this.#delete(op, signal);
     return this.#reconcile(op, signal);
   }

@@ -397,6 +397,9 @@ async function scaleIn(op: Operation, signal: AbortSignal): Promise<void> {
   ];
   const plans = planScaleIn(wanted, machines, nodes, pods);
   const victims = plans.flatMap((plan) => plan.victims);
+  // What an earlier, broken off scale-in said of nodes that may stay is no longer true.
+  const leaving = new Set(victims.map((machine) => machine.nodeName));
+  for (const node of state.draining.keys()) if (!leaving.has(node)) state.draining.delete(node);
   for (const node of nodesToUncordon([...nodes.values()], victims)) await uncordon(connection.client, node);
   // All of a pool's victims are drained together; none is removed before all are empty, since the pool shrinks by a number.
   await Promise.all(

@@ -39,6 +39,7 @@ export async function reconcileWorkerCluster(
       profileNames: world.profiles.list().map((known) => known.metadata.name),
       provider: profile && world.provider(profile),
       shoot,
+      foreignShoot: shoot === undefined && world.shoots.get(key) !== undefined,
     },
     world.now(),
   );

@@ -25,6 +25,8 @@ export interface WorkerClusterView {
   readonly profileNames: readonly string[];
   readonly provider: Provider | undefined;
   readonly shoot: Shoot | undefined;
+  /** A Shoot of the same name that is not ours. */
+  readonly foreignShoot?: boolean;
 }
 
 /** What is to be done; absent means: nothing. */
@@ -88,6 +90,15 @@ export function resolve(view: WorkerClusterView, now: Date): Resolved {
     };
   }
   const problems: Problem[] = [];
+  if (view.foreignShoot) {
+    const { namespace, name: own } = cluster.metadata;
+    problems.push(
+      problem(
+        'metadata.name',
+        `there is a Shoot ${namespace}/${own} already that was not made for this cluster; delete it or take another name`,
+      ),
+    );
+  }
   if (profile.spec.type !== spec.cloudProvider && name !== spec.cloudProvider) {
     problems.push(
       problem(
@@ -240,7 +251,7 @@ function shootFor(cluster: WorkerCluster, spec: ShootSpec): Shoot {
 }
 
 /** What a Shoot says that is true of the WorkerCluster as well, word for word. */
-const MIRRORED = ['APIServerAvailable', 'ControlPlaneHealthy', 'EveryNodeReady', 'SystemComponentsHealthy'];
+const MIRRORED = ['APIServerAvailable', 'ControlPlaneHealthy', 'EveryNodeReady', 'SystemComponentsHealthy', 'Draining'];
 
 function statusOf(view: WorkerClusterView, resolved: Resolved, now: Date): WorkerClusterStatus {
   const { cluster, provider, shoot } = view;
@@ -250,7 +261,9 @@ function statusOf(view: WorkerClusterView, resolved: Resolved, now: Date): Worke
   const simulated = provider?.simulated === true;
   const unacted = unactedClusterFields(cluster.spec);
   const codes = [...new Set(problems.map((p) => p.code))];
-  const why = problems.map((p) => `spec.${p.field}: ${p.message}`).join('; ');
+  const why = problems
+    .map((p) => `${p.field.startsWith('metadata.') ? '' : 'spec.'}${p.field}: ${p.message}`)
+    .join('; ');
   const current = shoot !== undefined && ofShoot?.observedGeneration === shoot.metadata.generation;
   const shootReady = isTrue(ofShoot?.conditions, 'Ready') && current;
   const ready = shootReady && (problems.length === 0 || before?.observedGeneration !== undefined);

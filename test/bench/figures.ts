@@ -1,0 +1,140 @@
+import { type Bar, isMet, type Summary, summarize } from './statistics.ts';
+
+export type Unit = 's' | 'CPU-s' | 'writes' | 'writes/min' | 'cores' | 'MiB';
+
+interface Definition {
+  section: string;
+  title: string;
+  unit: Unit;
+  /** What the design wants of it. */
+  bar?: Bar;
+  /** What others need. */
+  others?: string;
+}
+
+const GARDEN = 'Garden up, tools cached';
+const ONE = 'One hosted control plane (dataPlaneNodes 0)';
+const FIVE = 'Five at once';
+const NODES = 'A whole cluster';
+const IDLE = 'Idle';
+
+/** Everything that is measured, in the order of the report. */
+export const FIGURES = {
+  'garden.api': { section: GARDEN, title: 'command to API served', unit: 's' },
+  'garden.node': { section: GARDEN, title: "command to the seed's node Ready", unit: 's' },
+  'garden.operator': { section: GARDEN, title: 'command to operator at work (Seed Ready)', unit: 's' },
+  'garden.up': {
+    section: GARDEN,
+    title: '`coppice up --detach` returns',
+    unit: 's',
+    bar: { median: 15 },
+    others: 'Gardener local 6-10 min',
+  },
+  'garden.down': { section: GARDEN, title: '`coppice down` returns', unit: 's' },
+
+  'one.usable': {
+    section: ONE,
+    title: 'apply to usable',
+    unit: 's',
+    bar: { median: 5.5, maximum: 10 },
+    others: 'Kamaji 14.0 (8.4 with 1 s probes), k0smotron 22',
+  },
+  'one.ready': { section: ONE, title: 'apply to Ready', unit: 's', others: 'Kamaji 12.4 (7.1)' },
+  'one.lead': { section: ONE, title: 'Ready said after usable (negative: a lie)', unit: 's', others: 'Kamaji -1.6' },
+  'one.cpu.usable': { section: ONE, title: 'CPU until usable', unit: 'CPU-s' },
+  'one.cpu.ready': { section: ONE, title: 'CPU until Ready', unit: 'CPU-s', bar: { median: 8 }, others: 'Kamaji 11' },
+  'one.writes': { section: ONE, title: "operator's writes to garden and seed", unit: 'writes', bar: { maximum: 29 }, others: 'Kamaji 66' },
+  'one.writes.inside': { section: ONE, title: "operator's writes inside the cluster", unit: 'writes' },
+  'one.writes.all': { section: ONE, title: 'all writes at the garden, kubelet and controllers too', unit: 'writes' },
+  'one.delete': { section: ONE, title: 'delete to all gone', unit: 's', bar: { median: 2 }, others: 'Kamaji 2.4' },
+  'one.delete.object': { section: ONE, title: 'delete to object gone', unit: 's' },
+  'one.delete.namespace': { section: ONE, title: 'delete to seed namespace gone', unit: 's' },
+  'one.delete.processes': { section: ONE, title: 'delete to processes gone', unit: 's' },
+
+  'five.usable': { section: FIVE, title: 'apply to all usable', unit: 's', bar: { median: 20 }, others: 'Kamaji 37-47' },
+  'five.first': { section: FIVE, title: 'apply to the first usable', unit: 's' },
+  'five.ready': { section: FIVE, title: 'apply to all Ready', unit: 's' },
+  'five.lead': { section: FIVE, title: 'Ready said after usable, each (negative: a lie)', unit: 's' },
+  'five.cpu.usable': { section: FIVE, title: 'CPU until all usable, per cluster', unit: 'CPU-s' },
+  'five.cpu.ready': { section: FIVE, title: 'CPU until all Ready, per cluster', unit: 'CPU-s', bar: { median: 8 }, others: 'Kamaji 16-18' },
+  'five.writes': {
+    section: FIVE,
+    title: "operator's writes to garden and seed, per cluster",
+    unit: 'writes',
+    bar: { maximum: 29 },
+    others: 'Kamaji 104-241',
+  },
+  'five.writes.inside': { section: FIVE, title: "operator's writes inside each cluster", unit: 'writes' },
+  'five.writes.all': { section: FIVE, title: 'all writes at the garden, per cluster', unit: 'writes' },
+  'five.delete': { section: FIVE, title: 'delete to all gone', unit: 's', bar: { median: 5 }, others: 'Kamaji 34-57' },
+  'five.delete.object': { section: FIVE, title: 'delete to objects gone', unit: 's' },
+  'five.delete.namespace': { section: FIVE, title: 'delete to seed namespaces gone', unit: 's' },
+  'five.delete.processes': { section: FIVE, title: 'delete to processes gone', unit: 's' },
+
+  'nodes.usable': { section: NODES, title: 'apply to usable (dataPlaneNodes 1)', unit: 's' },
+  'nodes.node': { section: NODES, title: 'apply to first node Ready', unit: 's', bar: { median: 10 }, others: 'Gardener minutes' },
+  'nodes.pod': { section: NODES, title: 'apply to first pod running', unit: 's' },
+  'nodes.ready': { section: NODES, title: 'apply to Ready (with cluster DNS)', unit: 's' },
+  'nodes.cpu.ready': { section: NODES, title: 'CPU until Ready', unit: 'CPU-s' },
+  'nodes.writes': { section: NODES, title: "operator's writes to garden and seed", unit: 'writes' },
+  'nodes.writes.inside': { section: NODES, title: "operator's writes inside the cluster", unit: 'writes' },
+  'scale.nodes': { section: NODES, title: 'scale 1 to 10: all 10 Ready', unit: 's' },
+  'scale.cpu': { section: NODES, title: 'CPU of the nine new nodes', unit: 'CPU-s' },
+  'scale.delete': { section: NODES, title: 'delete to all gone, 10 nodes', unit: 's' },
+  'nodes.delete': { section: NODES, title: 'delete to all gone, 1 node', unit: 's' },
+
+  'idle.1.writes': { section: IDLE, title: "operator's writes, 1 cluster, without its Lease", unit: 'writes/min', bar: { maximum: 0 } },
+  'idle.1.leases': { section: IDLE, title: "renewals of the operator's Lease, 1 cluster", unit: 'writes/min' },
+  'idle.1.all': { section: IDLE, title: 'all writes at the garden, 1 cluster', unit: 'writes/min' },
+  'idle.1.cpu': { section: IDLE, title: 'CPU of the whole garden, 1 cluster', unit: 'cores' },
+  'idle.5.writes': { section: IDLE, title: "operator's writes, 5 clusters, without its Lease", unit: 'writes/min', bar: { maximum: 0 } },
+  'idle.5.leases': { section: IDLE, title: "renewals of the operator's Lease, 5 clusters", unit: 'writes/min' },
+  'idle.5.all': { section: IDLE, title: 'all writes at the garden, 5 clusters', unit: 'writes/min' },
+  'idle.5.cpu': { section: IDLE, title: 'CPU of the whole garden, 5 clusters', unit: 'cores' },
+  'idle.5.cpu.operator': { section: IDLE, title: 'CPU of the operator, 5 clusters', unit: 'cores' },
+  'idle.memory': {
+    section: IDLE,
+    title: 'RSS of an idle control plane, own etcd and sandboxes included',
+    unit: 'MiB',
+    bar: { median: 300 },
+    others: 'Kamaji 446 + shared etcd 70',
+  },
+  'idle.memory.anonymous': { section: IDLE, title: 'anonymous part of it', unit: 'MiB' },
+  'nodes.machine': { section: IDLE, title: 'RSS of a machine (its node agents and system pods)', unit: 'MiB' },
+  'nodes.machine.anonymous': { section: IDLE, title: 'anonymous part of it', unit: 'MiB' },
+} satisfies Record<string, Definition>;
+
+export type FigureId = keyof typeof FIGURES;
+
+/** A figure as it is reported. */
+export interface Figure extends Definition {
+  id: FigureId;
+  values: readonly number[];
+  summary: Summary;
+  met?: boolean;
+}
+
+/** Measured values by figure. */
+export class Figures {
+  readonly #values = new Map<FigureId, number[]>();
+
+  /** A value that could not be measured (undefined) is left out. */
+  add(id: FigureId, value: number | undefined): void {
+    if (value === undefined || !Number.isFinite(value)) return;
+    const values = this.#values.get(id) ?? [];
+    values.push(value);
+    this.#values.set(id, values);
+  }
+
+  /** Those with values, in the order of FIGURES. */
+  report(): Figure[] {
+    return (Object.keys(FIGURES) as FigureId[]).flatMap((id) => {
+      const values = this.#values.get(id) ?? [];
+      const summary = summarize(values);
+      if (!summary) return [];
+      const definition: Definition = FIGURES[id];
+      const met = isMet(summary, definition.bar);
+      return [{ id, ...definition, values, summary, ...(met !== undefined && { met }) }];
+    });
+  }
+}

@@ -1,0 +1,64 @@
+/** What is run; each one measures several figures. */
+export const SCENARIOS = ['garden', 'one', 'five', 'nodes', 'scale', 'idle'] as const;
+export type Scenario = (typeof SCENARIOS)[number];
+
+/** Words for --only, with what they run. */
+export const TOPICS: Readonly<Record<string, readonly Scenario[]>> = {
+  garden: ['garden'],
+  one: ['one'],
+  five: ['five'],
+  'control-plane': ['one', 'five'],
+  delete: ['one', 'five'],
+  cpu: ['one', 'five', 'idle'],
+  writes: ['one', 'five', 'idle'],
+  nodes: ['nodes'],
+  timeline: ['nodes'],
+  scale: ['scale'],
+  idle: ['idle'],
+  memory: ['idle', 'nodes'],
+};
+
+export interface Options {
+  /** How often each scenario is run. */
+  runs: number;
+  scenarios: ReadonlySet<Scenario>;
+  help: boolean;
+}
+
+export const USAGE = `npm run bench -- [--runs N] [--only TOPIC,...]
+
+  --runs N   how often each measurement is made (default 10)
+  --only     ${Object.keys(TOPICS).join(', ')} (default: all)
+
+Makes a garden of its own in a temporary folder, measures, and takes it down. Needs root and the tools in the cache (those
+that are missing are made first). Writes test-results/bench.json and test-results/bench.md.
+`;
+
+/** Throws an error that says what is wrong with the arguments. */
+export function parseOptions(args: readonly string[]): Options {
+  let runs = 10;
+  let scenarios = new Set<Scenario>(SCENARIOS);
+  let help = false;
+  for (let i = 0; i < args.length; i++) {
+    const [, name = args[i]!, inline] = /^(--[a-z]+)=(.*)$/.exec(args[i]!) ?? [];
+    const value = () => {
+      const found = inline ?? args[++i];
+      if (found === undefined || found === '') throw new Error(`${name} needs a value`);
+      return found;
+    };
+    if (name === '--help' || name === '-h') help = true;
+    else if (name === '--runs') {
+      const text = value();
+      runs = Number(text);
+      if (!Number.isInteger(runs) || runs < 1 || runs > 1000) throw new Error(`--runs is a number from 1 to 1000, not ${text}`);
+    } else if (name === '--only') scenarios = new Set(value().split(',').flatMap(scenariosOf));
+    else throw new Error(`unknown argument ${args[i]}`);
+  }
+  return { runs, scenarios, help };
+}
+
+function scenariosOf(topic: string): readonly Scenario[] {
+  const found = Object.hasOwn(TOPICS, topic) ? TOPICS[topic] : undefined;
+  if (!found) throw new Error(`--only knows ${Object.keys(TOPICS).join(', ')}, but not ${topic}`);
+  return found;
+}

@@ -1,0 +1,119 @@
+import type { KubeClient } from '../../operator/kube/client.ts';
+import {
+  conditionIsTrue,
+  type Deployment,
+  type KubeObject,
+  NODES,
+  type Node,
+  PODS,
+  type Pod,
+} from '../../operator/kube/resources.ts';
+import { follow, PATIENCE_MS } from './garden.ts';
+
+/** The test image; machines pull it from the garden's mirror. */
+const IMAGE = 'coppice.test/echo:1';
+const HOSTNAME = 'kubernetes.io/hostname';
+
+export interface Workload {
+  name: string;
+  replicas?: number;
+  /** Name of the node that the pods run on. */
+  node?: string;
+  /** At most one pod on a node. */
+  spread?: boolean;
+  requests?: Record<string, string>;
+}
+
+/** A Deployment of the echo server on port 8080; its pods have the label `app`. */
+export function echo({ name, replicas = 1, node, spread, requests }: Workload): Deployment {
+  const labels = { app: name };
+  const antiAffinity = { labelSelector: { matchLabels: labels }, topologyKey: HOSTNAME };
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name, namespace: 'default' },
+    spec: {
+      replicas,
+      selector: { matchLabels: labels },
+      template: {
+        metadata: { labels },
+        spec: {
+          terminationGracePeriodSeconds: 2,
+          ...(node && { nodeSelector: { [HOSTNAME]: node } }),
+          ...(spread && {
+            affinity: { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [antiAffinity] } },
+          }),
+          containers: [
+            {
+              name: 'echo',
+              image: IMAGE,
+              ports: [{ containerPort: 8080 }],
+              // Makes `echo get https://kubernetes.default.svc/...` trust the cluster's own authority.
+              env: [{ name: 'SSL_CERT_FILE', value: '/var/run/secrets/kubernetes.io/serviceaccount/ca.crt' }],
+              readinessProbe: { httpGet: { path: '/', port: 8080 }, periodSeconds: 1 },
+              ...(requests && { resources: { requests } }),
+            },
+          ],
+        },
+      },
+    },
+  };
+}
+
+/** A Service of that name on port 80 for the pods of `echo`. */
+export const echoService = (name: string): KubeObject => ({
+  apiVersion: 'v1',
+  kind: 'Service',
+  metadata: { name, namespace: 'default' },
+  spec: { selector: { app: name }, ports: [{ port: 80, targetPort: 8080 }] },
+});
+
+/** Applies the Deployment and waits until all its pods are Ready. */
+export async function run(client: KubeClient, workload: Workload): Promise<Pod[]> {
+  await client.apply(echo(workload), { fieldManager: 'coppice-e2e' });
+  return untilPods(client, workload.name, (pods) => pods.length === (workload.replicas ?? 1), 'to be Ready');
+}
+
+/** Waits until the predicate holds of the Ready pods with this label `app`. */
+export async function untilPods(
+  client: KubeClient,
+  app: string,
+  predicate: (ready: Pod[]) => boolean,
+  what: string,
+): Promise<Pod[]> {
+  const pods = await follow<Pod>(client, PODS);
+  const all = () => pods.list().filter((pod) => pod.metadata.labels?.app === app);
+  return pods.waitFor(
+    () => {
+      const ready = all().filter((pod) => conditionIsTrue(pod, 'Ready') && !pod.metadata.deletionTimestamp);
+      return predicate(ready) && ready;
+    },
+    {
+      timeoutMs: PATIENCE_MS,
+      what: () => `pods ${app} ${what}; they are ${JSON.stringify(all().map((pod) => pod.status))}`,
+    },
+  );
+}
+
+/** Waits until the predicate holds of the nodes. */
+export async function untilNodes(
+  client: KubeClient,
+  predicate: (nodes: Node[]) => boolean,
+  what: string,
+): Promise<Node[]> {
+  const nodes = await follow<Node>(client, NODES);
+  return nodes.waitFor(
+    () => {
+      const all = nodes.list();
+      return predicate(all) && all;
+    },
+    {
+      timeoutMs: PATIENCE_MS,
+      what: () =>
+        `nodes ${what}; they are ${nodes
+          .list()
+          .map((node) => node.metadata.name)
+          .join(', ')}`,
+    },
+  );
+}

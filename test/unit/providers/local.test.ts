@@ -1,0 +1,222 @@
+import { load } from 'js-yaml';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { LABELS, ROLES } from '../../../operator/api/group.ts';
+import type { Deployment, Node, Pod, Secret } from '../../../operator/kube/resources.ts';
+import { local, machineOf } from '../../../providers/local/index.ts';
+import { machineFiles } from '../../../providers/local/machine-files.ts';
+import { machineImageFiles } from '../../../providers/local/machine-image.ts';
+import { poolDeployment } from '../../../providers/local/machine-pod.ts';
+import { context, FakeCluster, pool } from './fixtures.ts';
+
+const DEPLOYMENT = 'Deployment/shoot--team--one/machines-workers';
+const SECRET = 'Secret/shoot--team--one/pool-workers';
+
+const machinePod = (name: string, changes: { deleting?: boolean; phase?: string; pool?: string } = {}): Pod => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: {
+    name,
+    namespace: 'shoot--team--one',
+    labels: { [LABELS.shoot]: 'one', [LABELS.role]: ROLES.machine, [LABELS.pool]: changes.pool ?? 'workers' },
+    ...(changes.deleting && { deletionTimestamp: '2026-01-01T00:00:00Z' }),
+  },
+  spec: { containers: [] },
+  status: { phase: changes.phase ?? 'Running', podIP: '10.2.0.7', conditions: [{ type: 'Ready', status: 'True' }] },
+});
+
+const node = (name: string, labels: Record<string, string> = {}): Node => ({
+  apiVersion: 'v1',
+  kind: 'Node',
+  metadata: { name, labels: { [LABELS.pool]: 'workers', ...labels } },
+  spec: {},
+});
+
+describe('files of a machine', () => {
+  const { files } = machineFiles(context(), pool({ labels: { 'node-role.kubernetes.io/x': '', team: "o'hara" } }));
+
+  it.each([
+    'containerd.toml',
+    'cni.json',
+    'kubelet.yaml',
+    'kube-proxy.yaml',
+    'machine.env',
+    'pool.env',
+    'certs.d/_default/hosts.toml',
+  ])('%s is as recorded', async (path) => {
+    await expect(files[path]).toMatchFileSnapshot(`golden/local/${path.split('/').at(-1)}`);
+  });
+
+  it('keeps what a type has less than whole cores from pods', () => {
+    const { files: odd } = machineFiles(context(), pool({ machineType: 'odd' }));
+    expect(odd['machine.env']).toContain("CPU_CORES='2'");
+    expect(odd['machine.env']).toContain("MEMORY_KIB='1048576'");
+    expect(load(odd['kubelet.yaml']!)).toMatchObject({ systemReserved: { cpu: '500m' }, maxPods: 20 });
+  });
+
+  it('leaves labels that a kubelet may not give itself to the operator', () => {
+    expect(files['pool.env']).not.toContain('node-role');
+    expect(files['pool.env']).toContain("team=o'\\''hara");
+  });
+
+  it('rolls machines for a change of version, type or network only', () => {
+    const print = (ctx = {}, changes = {}) => machineFiles(context(ctx), pool(changes)).fingerprint;
+    const before = print();
+    expect(print({}, { labels: { a: 'b' }, taints: [{ key: 'a', effect: 'NoSchedule' }], count: 9 })).toBe(before);
+    expect(print({ clusterCA: 'NEW\n', kubeletClientCA: 'NEW\n' })).toBe(before);
+    expect(print({}, { machineType: 'odd' })).not.toBe(before);
+    expect(print({ vni: 5 })).not.toBe(before);
+  });
+});
+
+describe('pod of a machine', () => {
+  const deployment = (ctx = context()) =>
+    poolDeployment(
+      ctx,
+      pool(),
+      { files: { 'machine.sh': '', 'certs.d/_default/hosts.toml': '' }, fingerprint: 'F' },
+      2,
+      {
+        labels: {},
+        taints: [],
+      },
+    );
+
+  it('is as recorded', async () => {
+    await expect(`${JSON.stringify(deployment(), null, 2)}\n`).toMatchFileSnapshot('golden/local/deployment.json');
+  });
+
+  it('sees nothing of the host but its modules when the image is a whole one', () => {
+    const { spec } = deployment(context({ machineImage: 'kindest/node:v1.36.1' })).spec.template;
+    expect(spec.containers[0].image).toBe('kindest/node:v1.36.1');
+    const folders = spec.volumes.flatMap((volume: any) => volume.hostPath?.path ?? []);
+    expect(folders).toEqual(['/lib/modules']);
+  });
+});
+
+describe('image of a machine', () => {
+  it('holds what the host does not have in /usr', () => {
+    const files = machineImageFiles({
+      kubelet: '/cache/kubelet-1.36.3/kubelet',
+      kubeProxy: '/cache/kube-proxy-1.36.3/kube-proxy',
+      runtime: ['/usr/bin/containerd', '/usr/local/bin/ctr', '/cache/runc/runc'],
+      cni: '/usr/lib/cni',
+      cniPlugins: ['ptp'],
+      images: ['/cache/images/pause.tar'],
+    });
+    expect(files.map((file) => file.path)).toEqual([
+      '/opt/coppice/bin/kubelet',
+      '/opt/coppice/bin/kube-proxy',
+      '/opt/coppice/bin/ctr',
+      '/opt/coppice/bin/runc',
+      '/opt/coppice/images/pause.tar',
+    ]);
+  });
+});
+
+describe('local provider', () => {
+  let seed: FakeCluster;
+  let shoot: FakeCluster;
+  const ctx = () => context({ seed: seed.client, shoot: shoot.client });
+  const deployment = () => seed.get<Deployment>(DEPLOYMENT);
+
+  beforeEach(() => {
+    seed = new FakeCluster();
+    shoot = new FakeCluster();
+  });
+
+  it('makes a Secret and a Deployment, and then nothing', async () => {
+    await local.reconcilePool(ctx(), pool());
+    expect(seed.writes).toEqual(['apply Secret pool-workers', 'apply Deployment machines-workers']);
+    expect(deployment().spec.replicas).toBe(2);
+    const secret = seed.get<Secret>(SECRET);
+    expect(Buffer.from(secret.data!['bootstrap.kubeconfig']!, 'base64').toString()).toBe('bootstrap of workers');
+    await local.reconcilePool(ctx(), pool());
+    expect(seed.writes).toHaveLength(2);
+    expect(shoot.writes).toEqual([]);
+  });
+
+  it('grows, and leaves shrinking to removeMachines', async () => {
+    await local.reconcilePool(ctx(), pool({ count: 3 }));
+    for (const name of ['a', 'b', 'c']) seed.put(machinePod(name));
+    await local.reconcilePool(ctx(), pool({ count: 5 }));
+    expect(deployment().spec.replicas).toBe(5);
+    await local.reconcilePool(ctx(), pool({ count: 1 }));
+    expect(deployment().spec.replicas).toBe(3);
+  });
+
+  it('takes exactly the named machines', async () => {
+    await local.reconcilePool(ctx(), pool({ count: 3 }));
+    for (const name of ['a', 'b', 'c']) seed.put(machinePod(name));
+    await local.removeMachines(ctx(), 'workers', ['b'], 2);
+    const costs = ['a', 'b', 'c'].map((name) => seed.get(`Pod/shoot--team--one/${name}`).metadata.annotations);
+    expect(costs).toEqual([undefined, { 'controller.kubernetes.io/pod-deletion-cost': '-1000' }, undefined]);
+    expect(deployment().spec.replicas).toBe(2);
+
+    // The ReplicaSet took another one, that was not running: the named one goes all the same.
+    seed.put({ ...deployment(), status: { observedGeneration: deployment().metadata.generation, replicas: 2 } });
+    seed.objects.delete('Pod/shoot--team--one/c');
+    await local.removeMachines(ctx(), 'workers', ['b'], 2);
+    expect(seed.names('Pod')).toEqual(['a']);
+    seed.writes = [];
+    await local.removeMachines(ctx(), 'workers', ['b'], 2);
+    expect(seed.writes).toEqual([]);
+  });
+
+  it('removes nodes whose machine is gone, and tells the others of new labels and taints', async () => {
+    await local.reconcilePool(ctx(), pool({ labels: { old: 'x' } }));
+    seed.put(machinePod('a'));
+    const labels = { 'node.kubernetes.io/instance-type': 'm', 'topology.kubernetes.io/region': 'north' };
+    shoot.put(node('a', { ...labels, old: 'x', own: 'y' }));
+    shoot.put(node('gone'));
+    await local.reconcilePool(ctx(), pool({ labels: { team: 't' }, taints: [{ key: 'k', effect: 'NoSchedule' }] }));
+    expect(shoot.names('Node')).toEqual(['a']);
+    expect(shoot.get('Node/a').metadata.labels).toEqual({ [LABELS.pool]: 'workers', ...labels, own: 'y', team: 't' });
+    expect(shoot.get<Node>('Node/a').spec.taints).toEqual([{ key: 'k', effect: 'NoSchedule' }]);
+    await local.reconcilePool(ctx(), pool());
+    expect(shoot.get<Node>('Node/a').spec.taints).toEqual([]);
+    expect(shoot.get('Node/a').metadata.labels).not.toHaveProperty('team');
+  });
+
+  it('remembers labels for nodes while the cluster cannot be reached', async () => {
+    await local.reconcilePool(ctx(), pool({ labels: { team: 't' } }));
+    seed.put(machinePod('a'));
+    shoot.put(node('a', { team: 't' }));
+    await local.reconcilePool(context({ seed: seed.client }), pool());
+    await local.reconcilePool(ctx(), pool());
+    expect(shoot.get('Node/a').metadata.labels).not.toHaveProperty('team');
+  });
+
+  it('deletes a pool and everything', async () => {
+    await local.reconcilePool(ctx(), pool());
+    await local.reconcilePool(ctx(), pool({ name: 'more' }));
+    await local.deletePool(ctx(), 'more');
+    expect(seed.names('Deployment')).toEqual(['machines-workers']);
+    await local.deleteAll(context({ seed: seed.client }));
+    expect([...seed.objects.keys()]).toEqual([]);
+    await local.deletePool(ctx(), 'workers');
+  });
+
+  it.each([
+    [machinePod('a'), 'Running', true],
+    [machinePod('a', { deleting: true }), 'Terminating', false],
+    [machinePod('a', { phase: 'Failed' }), 'Failed', true],
+    [machinePod('a', { phase: 'Pending' }), 'Pending', true],
+  ] as const)('reads the phase of a machine %#', (pod, phase, ready) => {
+    expect(machineOf(pod)).toMatchObject({
+      name: 'a',
+      nodeName: 'a',
+      pool: 'workers',
+      address: '10.2.0.7',
+      phase,
+      ready,
+    });
+  });
+
+  it('calls a machine that cannot start failed', () => {
+    const pod = machinePod('a', { phase: 'Pending' });
+    pod.status!.containerStatuses = [
+      { name: 'machine', ready: false, restartCount: 0, state: { waiting: { reason: 'ImagePullBackOff' } } },
+    ];
+    expect(machineOf(pod).phase).toBe('Failed');
+  });
+});
