@@ -1,0 +1,39 @@
+import { KubeClient } from '../../kube/client.ts';
+import { sleep } from '../../kube/clock.ts';
+import { operatorKubeconfig } from '../../shoot/kubeconfigs.ts';
+import { issueOperatorCertificate } from '../../shoot/pki.ts';
+import { apiServerURL } from '../../shoot/values.ts';
+import { ShootConnection } from './connection.ts';
+import type { Operation } from './operation.ts';
+
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+/** Opens the line to the shoot's API server once it serves. */
+export async function connect(op: Operation, signal: AbortSignal): Promise<void> {
+  const { state, world } = op;
+  const server = apiServerURL(op.values);
+  if (state.connection && state.connection.server === server && world.now() < state.connection.renewAt) {
+    if (await state.connection.client.ready({ timeoutMs: 5 * SECOND })) return;
+  }
+  await state.connection?.stop();
+  state.connection = undefined;
+  state.usable = undefined;
+  state.systemApplied = undefined;
+  const certificate = await issueOperatorCertificate(op.pki, world.now());
+  const client = KubeClient.fromKubeconfig(operatorKubeconfig(op.values, op.pki, certificate));
+  try {
+    while (!(await client.ready({ timeoutMs: 2 * SECOND, signal }).catch(() => false))) {
+      signal.throwIfAborted();
+      await sleep(100, signal);
+    }
+    const renewAt = new Date(+world.now() + 12 * 60 * MINUTE);
+    const connection = new ShootConnection(client, server, renewAt, world.log, (object) =>
+      world.insideChanged(op.shoot, object),
+    );
+    await connection.start(signal);
+    state.connection = connection;
+  } catch (error) {
+    await client.close();
+    throw error;
+  }
+}

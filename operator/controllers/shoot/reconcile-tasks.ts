@@ -1,0 +1,318 @@
+import { createHash } from 'node:crypto';
+import { API_VERSION, LABELS } from '../../api/group.ts';
+import { COMPONENTS, etcdMemberName, KUBECONFIG_KEY, kubeconfigSecretName } from '../../api/names.ts';
+import type { Task } from '../../flow/graph.ts';
+import { KubeClient } from '../../kube/client.ts';
+import { sleep } from '../../kube/clock.ts';
+import { waitFor } from '../../kube/informer.ts';
+import { conditionIsTrue, type KubeObject, type Service } from '../../kube/resources.ts';
+import { pkiSecret } from '../../shoot/control-plane.ts';
+import { etcd } from '../../shoot/etcd.ts';
+import { kubeAPIServer } from '../../shoot/kube-apiserver.ts';
+import { kubeControllerManager } from '../../shoot/kube-controller-manager.ts';
+import { kubeScheduler } from '../../shoot/kube-scheduler.ts';
+import { adminKubeconfig } from '../../shoot/kubeconfigs.ts';
+import { namespace } from '../../shoot/namespace.ts';
+import { issueShootPKI, PKI_SECRET, pkiParameters, planShootPKI } from '../../shoot/pki.ts';
+import { usable } from '../../shoot/readiness.ts';
+import { services } from '../../shoot/services.ts';
+import { adminAccess, coreDNS, kubernetesEndpoints, machineAccess } from '../../shoot/system-components.ts';
+import type { ControlPlane } from '../../shoot/values.ts';
+import { connect } from './connect.ts';
+import { reconcileEtcdMembers } from './etcd-members.ts';
+import { scaleIn } from './machine-removal.ts';
+import { decoded, type Operation } from './operation.ts';
+import { VNI_ANNOTATION } from './vni.ts';
+
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+/** The task graph for create and reconcile. Every task does nothing where nothing is to be done. */
+export function reconcileTasks(op: Operation): Task[] {
+  const { seed, values, provider, world, state } = op;
+  const ns = values.namespace;
+  const apply = async (objects: readonly KubeObject[], signal: AbortSignal) => {
+    await Promise.all(objects.map((object) => seed.applier.apply(object, signal)));
+  };
+  const inside = () => {
+    if (!state.connection) throw new Error('there is no connection to the API server of the shoot');
+    return state.connection;
+  };
+  const wantsNodes = op.pools.some((pool) => pool.count > 0);
+
+  return [
+    {
+      id: 'namespace',
+      title: 'Making the namespace in the seed',
+      expectedMs: 30,
+      run: async (signal) => {
+        const object = namespace(values);
+        object.metadata.annotations = { ...object.metadata.annotations, [VNI_ANNOTATION]: String(op.vni) };
+        await seed.applier.apply(object, signal);
+      },
+    },
+    {
+      id: 'services',
+      title: 'Reserving addresses',
+      after: ['namespace'],
+      expectedMs: 60,
+      run: async (signal) => {
+        // Addresses of members that may be needed only while shrinking stay until the members have gone.
+        const members = Math.max(values.replicas, etcdServices(op));
+        const made = await Promise.all(services(values, members).map((object) => seed.applier.apply(object, signal)));
+        const [apiServer, ...etcdMembers] = made.map(({ object }) => (object as Service).spec.clusterIP ?? '');
+        op.values = { ...op.values, addresses: { apiServer: apiServer ?? '', etcd: etcdMembers } };
+      },
+    },
+    {
+      id: 'certificates',
+      title: 'Issuing certificates',
+      after: ['services'],
+      expectedMs: 100,
+      run: async (signal) => {
+        const now = world.now();
+        const parameters = pkiParameters(op.values);
+        const existing = decoded(seed.secrets.get(`${ns}/${PKI_SECRET}`)?.data);
+        const plan = planShootPKI(existing, parameters, now);
+        op.pki = plan.issue.length > 0 ? await issueShootPKI(existing, plan, parameters, now) : existing;
+        // Keys first to safety: a crash between here and the components must not make a second authority.
+        if (plan.issue.length > 0)
+          seed.secrets.absorb((await seed.applier.apply(pkiSecret(op.values, op.pki), signal)).object);
+        state.nextRenewal = plan.nextRenewal;
+      },
+    },
+    {
+      id: 'etcd',
+      title: 'Starting etcd',
+      after: ['certificates'],
+      expectedMs: 50,
+      timeoutMs: 10 * MINUTE,
+      run: async (signal) => {
+        op.values = { ...op.values, etcd: { ...op.values.etcd, ...observedEtcd(op) } };
+        await apply(etcd(op.values, op.pki), signal);
+      },
+    },
+    {
+      id: 'api-server',
+      title: 'Starting the API server',
+      after: ['etcd'],
+      expectedMs: 50,
+      run: (signal) => apply(kubeAPIServer(op.values, op.pki), signal),
+    },
+    {
+      id: 'api-server-serves',
+      title: 'Waiting for the API server',
+      after: ['api-server'],
+      expectedMs: 4500,
+      timeoutMs: 5 * MINUTE,
+      run: (signal) => connect(op, signal),
+    },
+    {
+      id: 'controller-manager',
+      title: 'Starting the controller manager',
+      // After the API server: before, it would only compete with it for the CPU and fail to connect.
+      after: ['api-server-serves'],
+      expectedMs: 50,
+      run: (signal) => apply(kubeControllerManager(op.values, op.pki), signal),
+    },
+    {
+      id: 'scheduler',
+      title: 'Starting the scheduler',
+      after: ['api-server-serves'],
+      expectedMs: 50,
+      run: (signal) => apply(kubeScheduler(op.values, op.pki), signal),
+    },
+    {
+      id: 'access',
+      title: 'Granting access',
+      after: ['api-server-serves'],
+      expectedMs: 100,
+      timeoutMs: 2 * MINUTE,
+      run: async (signal) => {
+        const admin = adminKubeconfig(op.values, op.pki);
+        if (state.usable?.ok && state.usableFor === admin) return;
+        await inside().applyAll(adminAccess(), signal);
+        const client = KubeClient.fromKubeconfig(admin);
+        try {
+          for (;;) {
+            const verdict = await usable(client);
+            if (verdict.usable) break;
+            signal.throwIfAborted();
+            await sleep(50, signal);
+          }
+        } finally {
+          await client.close();
+        }
+        state.usable = { ok: true, message: "the API server answers, and the admin's kubeconfig can write" };
+        state.usableFor = admin;
+      },
+    },
+    {
+      id: 'kubeconfig',
+      title: 'Storing the kubeconfig',
+      after: ['access'],
+      expectedMs: 30,
+      run: async (signal) => {
+        await world.gardenApplier.apply(kubeconfigSecret(op), signal);
+        op.notice();
+      },
+    },
+    {
+      id: 'etcd-members',
+      title: 'Bringing etcd to its size',
+      after: ['api-server-serves'],
+      expectedMs: 50,
+      timeoutMs: 10 * MINUTE,
+      run: (signal) => reconcileEtcdMembers(op, signal),
+    },
+    {
+      id: 'system-components',
+      title: 'Applying system components',
+      after: ['access'],
+      expectedMs: 300,
+      run: async (signal) => {
+        const dns =
+          Math.min(
+            2,
+            op.pools.reduce((sum, pool) => sum + pool.count, 0),
+          ) || 1;
+        const objects = [...machineAccess(), kubernetesEndpoints(op.values), ...coreDNS(op.values, dns)];
+        const print = createHash('sha256').update(JSON.stringify(objects)).digest('hex');
+        if (state.systemApplied === print) return;
+        await inside().applyAll(objects, signal);
+        state.systemApplied = print;
+      },
+    },
+    {
+      id: 'provider-components',
+      title: 'Starting what the provider needs',
+      after: ['api-server-serves'],
+      skip: !provider.controlPlaneExtras,
+      expectedMs: 50,
+      run: async (signal) => apply((await provider.controlPlaneExtras?.(op.context())) ?? [], signal),
+    },
+    {
+      id: 'machines',
+      title: 'Making machines',
+      after: ['access', ...(provider.needsBootstrapToken ? ['system-components'] : [])],
+      expectedMs: 200,
+      run: async (signal) => {
+        const context = op.context();
+        for (const pool of op.pools) {
+          await provider.reconcilePool(context, pool);
+          signal.throwIfAborted();
+        }
+        op.notice();
+      },
+    },
+    {
+      id: 'scale-in',
+      title: 'Taking machines away',
+      after: ['machines'],
+      expectedMs: 20,
+      run: (signal) => scaleIn(op, signal),
+    },
+    {
+      id: 'nodes-ready',
+      title: 'Waiting for nodes',
+      after: ['machines', 'controller-manager', 'provider-components'],
+      skip: !wantsNodes,
+      expectedMs: 4000,
+      timeoutMs: 10 * MINUTE,
+      run: async (signal) => {
+        const { nodes } = inside();
+        const wanted = new Map(op.pools.map((pool) => [pool.name, pool.count]));
+        const missing = () =>
+          [...wanted].filter(
+            ([pool, count]) =>
+              nodes
+                .list()
+                .filter((node) => node.metadata.labels?.[LABELS.pool] === pool && conditionIsTrue(node, 'Ready'))
+                .length < count,
+          );
+        await waitFor([nodes], () => missing().length === 0, {
+          timeoutMs: 10 * MINUTE,
+          signal,
+          what: () =>
+            `the nodes of pool ${missing()
+              .map(([pool]) => pool)
+              .join(', ')} to be Ready`,
+        });
+      },
+    },
+    {
+      id: 'system-ready',
+      title: 'Waiting for cluster DNS',
+      after: ['nodes-ready', 'scheduler', 'system-components'],
+      skip: !wantsNodes,
+      expectedMs: 2500,
+      timeoutMs: 5 * MINUTE,
+      run: async (signal) => {
+        const { pods } = inside();
+        const serves = () =>
+          pods.list().some((pod) => pod.metadata.labels?.['k8s-app'] === 'kube-dns' && conditionIsTrue(pod, 'Ready'));
+        await waitFor([pods], serves, { timeoutMs: 5 * MINUTE, signal, what: 'cluster DNS to be Ready' });
+      },
+    },
+    {
+      id: 'control-plane-ready',
+      title: 'Waiting for the control plane',
+      after: ['controller-manager', 'scheduler', 'etcd-members'],
+      expectedMs: 2500,
+      timeoutMs: 5 * MINUTE,
+      run: async (signal) => {
+        const wanting = () => [
+          ...[COMPONENTS.apiServer, COMPONENTS.controllerManager, COMPONENTS.scheduler].filter((name) => {
+            const found = seed.deployments.get(`${ns}/${name}`);
+            return !found || (found.status?.readyReplicas ?? 0) < (found.spec.replicas ?? 1);
+          }),
+          ...((seed.statefulSets.get(`${ns}/${COMPONENTS.etcd}`)?.status?.readyReplicas ?? 0) < op.values.etcd.replicas
+            ? [COMPONENTS.etcd]
+            : []),
+        ];
+        await waitFor([seed.deployments, seed.statefulSets], () => wanting().length === 0, {
+          timeoutMs: 5 * MINUTE,
+          signal,
+          what: () => `${wanting().join(', ')} to be ready`,
+        });
+      },
+    },
+  ];
+}
+
+/** How many member Services there are: those of members that are still to leave count. */
+function etcdServices(op: Operation): number {
+  let count = 0;
+  while (op.seed.services.get(`${op.values.namespace}/${etcdMemberName(count)}`)) count++;
+  return count;
+}
+
+/** The size of etcd as it is now; reconcileEtcdMembers changes it, one member at a time. */
+function observedEtcd(op: Operation): Partial<ControlPlane['etcd']> {
+  const ns = op.values.namespace;
+  const found = op.seed.statefulSets.get(`${ns}/${COMPONENTS.etcd}`);
+  // All members of a new etcd start together; one that exists keeps its size until its members have agreed.
+  const replicas = found?.spec.replicas ?? op.values.replicas;
+  // Recorded where it matters: in what a member that starts without data is told.
+  const config = decoded(op.seed.secrets.get(`${ns}/${COMPONENTS.etcd}`)?.data)[`${etcdMemberName(0)}.yaml`] ?? '{}';
+  const initialised = (JSON.parse(config) as Record<string, unknown>)['initial-cluster-state'] === 'existing';
+  const endpoints = Array.from({ length: Math.min(replicas, op.values.replicas) }, (_, ordinal) => ordinal);
+  return { replicas, initialised, endpoints };
+}
+
+function kubeconfigSecret(op: Operation): KubeObject {
+  const { name, namespace: ns, uid } = op.shoot.metadata;
+  return {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: {
+      name: kubeconfigSecretName(name),
+      namespace: ns,
+      labels: { [LABELS.clusterName]: name, [LABELS.managedBy]: 'coppice' },
+      ownerReferences: [
+        { apiVersion: API_VERSION, kind: 'Shoot', name, uid: uid!, controller: true, blockOwnerDeletion: false },
+      ],
+    },
+    type: 'cluster.x-k8s.io/secret',
+    data: { [KUBECONFIG_KEY]: Buffer.from(adminKubeconfig(op.values, op.pki)).toString('base64') },
+  };
+}
