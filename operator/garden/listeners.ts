@@ -34,12 +34,17 @@ export function listenInNamespace(namespaceFile: string, host: string, port: num
   });
 }
 
+/** A hand-over takes milliseconds. */
+const HANDOVER_MS = 10_000;
+
 /** The process in the namespace. It goes when its parent has the socket, or is gone. */
 function serveAsChild(host: string, port: number): void {
   const server = createServer({ pauseOnConnect: true });
   server.on('error', (error) => process.send?.({ error: error.message } satisfies Failed));
   server.listen({ host, port, exclusive: true }, () => process.send?.({ opened: true } satisfies Opened, server));
   process.on('disconnect', () => process.exit(0));
+  // A parent that is killed in the middle of the hand-over does not always end the channel: two such were found, a garden later.
+  setTimeout(() => process.exit(1), HANDOVER_MS);
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url) && process.send) {

@@ -47,7 +47,7 @@ export function machineFiles(ctx: MachineContext, pool: Pool): MachineFiles {
   const lasting: Record<string, string> = {
     'kube-proxy.yaml': yaml(kubeProxyConfiguration(ctx)),
     'containerd.toml': containerdConfiguration(),
-    'cni.json': cniTemplate(),
+    'cni.template': cniTemplate(),
     ...(ctx.imageMirror && { 'certs.d/_default/hosts.toml': mirrorConfiguration(ctx.imageMirror) }),
     'machine.env': environment({
       CPU_CORES: String(cores(capacity)),
@@ -149,7 +149,7 @@ disabled_plugins = [
   [plugins."io.containerd.grpc.v1.cri".cni]
     bin_dir = "/opt/cni/bin"
     conf_dir = "/etc/cni/net.d"
-    conf_template = "/run/machine/cni.json"
+    conf_template = "/run/machine/cni.template"
   [plugins."io.containerd.grpc.v1.cri".registry]
     config_path = "${CONFIG_FOLDER}/certs.d"
 `;

@@ -67,7 +67,7 @@ pod_network() {
   echo 1 >/proc/sys/net/ipv4/ip_forward
   mtu=$(($(cat /sys/class/net/eth0/mtu) - 50))
   IFS=. read -r a b c d <<<"$NODE_IP"
-  sed "s/@MTU@/$mtu/" $CONFIG/cni.json >/run/machine/cni.json
+  sed "s/@MTU@/$mtu/" $CONFIG/cni.template >/run/machine/cni.template
   ip link del pods 2>/dev/null
   # Our own traffic to pods on other machines gets a source address inside this network, or answers would come back around
   # it and be dropped as unknown connections on the way. Unique because machines share a /16 at most.

@@ -50,7 +50,8 @@ export function parseOptions(args: readonly string[]): Options {
     else if (name === '--runs') {
       const text = value();
       runs = Number(text);
-      if (!Number.isInteger(runs) || runs < 1 || runs > 1000) throw new Error(`--runs is a number from 1 to 1000, not ${text}`);
+      if (!Number.isInteger(runs) || runs < 1 || runs > 1000)
+        throw new Error(`--runs is a number from 1 to 1000, not ${text}`);
     } else if (name === '--only') scenarios = new Set(value().split(',').flatMap(scenariosOf));
     else throw new Error(`unknown argument ${args[i]}`);
   }

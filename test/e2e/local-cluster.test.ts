@@ -1,6 +1,3 @@
-import { writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { beforeAll, expect, it } from 'vitest';
 import { isTrue } from '../../operator/api/conditions.ts';
@@ -30,6 +27,7 @@ import {
   ok,
   seedPods,
   startKubectl,
+  temporaryFile,
   until,
   untilReady,
 } from '../kit/garden.ts';
@@ -92,8 +90,7 @@ e2e('a local cluster with two nodes', () => {
   });
 
   it('can be used with kubectl by what "coppice kubeconfig" prints', async () => {
-    const file = join(tmpdir(), `${cluster.name}.kubeconfig`);
-    await writeFile(file, ok(await coppice(['kubeconfig', cluster.name])), { mode: 0o600 });
+    const file = await temporaryFile('printed.yaml', ok(await coppice(['kubeconfig', cluster.name])));
     const nodes = ok(await kubectl(['get', 'nodes', '--no-headers'], { kubeconfig: file }))
       .trim()
       .split('\n');

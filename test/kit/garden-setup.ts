@@ -1,14 +1,12 @@
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rm } from 'node:fs/promises';
 import type { TestProject } from 'vitest/node';
 import { whyNoNodes } from '../../operator/garden/capabilities.ts';
 import { toolImage } from '../../operator/garden/images/catalog.ts';
 import { StateDirectory } from '../../operator/garden/state.ts';
 import { toolsDirectory } from '../../operator/garden/toolchain/cache.ts';
-import { isAlive, ownIdentity, type ProcessIdentity } from '../../operator/garden/toolchain/lock.ts';
 import type { ProgressEvent } from '../../operator/garden/toolchain/progress.ts';
 import { Toolchain } from '../../operator/garden/toolchain/toolchain.ts';
+import { makeHome, sweepHomes } from './home.ts';
 import { leftOvers } from './left-overs.ts';
 import { type CommandResult, runCoppice } from './run.ts';
 
@@ -27,8 +25,6 @@ declare module 'vitest' {
   }
 }
 
-const PREFIX = 'coppice-e2e-';
-const OWNER = 'owner.json';
 /** A machine that must compile Kubernetes first needs most of it. */
 const UP_TIMEOUT_MS = 20 * 60_000;
 
@@ -45,10 +41,9 @@ export default async function setUp(project: TestProject): Promise<(() => Promis
     return undefined;
   }
   const tools = toolsDirectory();
-  await sweep(tools);
+  await sweepHomes(tools);
   const kept = process.env.COPPICE_E2E_HOME;
-  const home = kept ?? (await mkdtemp(join(tmpdir(), PREFIX)));
-  if (!kept) await writeFile(join(home, OWNER), JSON.stringify(await ownIdentity()));
+  const home = kept ?? (await makeHome());
   const began = performance.now();
   const say = (text: string) =>
     process.stderr.write(`e2e: ${Math.round((performance.now() - began) / 1000)} s: ${text}\n`);
@@ -94,17 +89,4 @@ function narrate(say: (text: string) => void): (event: ProgressEvent) => void {
     told.add(line);
     say(line);
   };
-}
-
-/** Takes down gardens of test runs that were killed before they could do it themselves. */
-async function sweep(tools: string): Promise<void> {
-  for (const name of await readdir(tmpdir())) {
-    if (!name.startsWith(PREFIX)) continue;
-    const home = join(tmpdir(), name);
-    const text = await readFile(join(home, OWNER), 'utf8').catch(() => undefined);
-    if (text === undefined || (await isAlive(JSON.parse(text) as ProcessIdentity))) continue;
-    process.stderr.write(`e2e: taking down ${home}, which a test run that was killed has left\n`);
-    const { code } = await runCoppice(['down'], { home, tools, timeoutMs: 5 * 60_000 });
-    if (code === 0) await rm(home, { recursive: true, force: true });
-  }
 }

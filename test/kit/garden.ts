@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { afterAll, describe, inject } from 'vitest';
 import { isTrue } from '../../operator/api/conditions.ts';
 import { API_VERSION } from '../../operator/api/group.ts';
+import type { ObjectMeta } from '../../operator/api/meta.ts';
 import { KUBECONFIG_KEY, kubeconfigSecretName, technicalID } from '../../operator/api/names.ts';
 import type { Shoot } from '../../operator/api/shoot.ts';
 import type { WorkerCluster } from '../../operator/api/workercluster.ts';
@@ -184,21 +185,42 @@ export async function until<R>(
 }
 
 /** Waits until the cluster is Ready for the spec that it has now. Rejects at once when its operation has failed for good. */
-export function untilReady(cluster: Name, timeoutMs?: number): Promise<WorkerCluster> {
+export async function untilReady(cluster: Name, timeoutMs?: number): Promise<WorkerCluster> {
+  // The cache may not have seen yet what was just written.
+  const { metadata } = await gardenClient().get<WorkerCluster>(WORKERCLUSTERS, cluster.name, cluster.namespace);
   return until(
     cluster,
     (found) => {
-      const status = found?.status;
+      if (!isFor(metadata, found)) return undefined;
+      const { status } = found;
       if (status?.phase === 'Failed' || status?.lastOperation?.state === 'Failed') {
         throw new Error(`${cluster.name} has failed: ${JSON.stringify(status, undefined, 1)}`);
       }
-      const isCurrent = status?.observedGeneration === found?.metadata.generation;
-      return isCurrent && isTrue(status?.conditions, 'Ready') && found;
+      return isTrue(status?.conditions, 'Ready') && found;
     },
     'to be Ready',
     timeoutMs,
   );
 }
+
+/** untilReady for a Shoot that somebody made by hand. */
+export async function untilShootReady(shoot: Name): Promise<Shoot> {
+  const { metadata } = await gardenClient().get<Shoot>(SHOOTS, shoot.name, shoot.namespace);
+  return untilShoot(
+    shoot,
+    (found) => isFor(metadata, found) && isTrue(found.status?.conditions, 'Ready') && found,
+    'to be Ready',
+  );
+}
+
+/** Whether the status is one of that object, and of the spec that it had then or later. */
+const isFor = <T extends WorkerCluster | Shoot>(
+  { uid, generation = 0 }: ObjectMeta,
+  found: T | undefined,
+): found is T =>
+  found?.metadata.uid === uid &&
+  (found?.metadata.generation ?? 0) >= generation &&
+  found?.status?.observedGeneration === found?.metadata.generation;
 
 /** Waits, on events, until the predicate holds of the cluster's Shoot (undefined when it does not exist). */
 export async function untilShoot<R>(
@@ -222,10 +244,14 @@ export async function kubeconfigOf({ name, namespace }: Name): Promise<string> {
 }
 
 /** The same in a file that is removed after the file's tests. */
-export async function kubeconfigFile(cluster: Name): Promise<string> {
-  folder ??= await mkdtemp(join(tmpdir(), 'coppice-kubeconfig-'));
-  const file = join(folder, `${cluster.namespace}-${cluster.name}.yaml`);
-  await writeFile(file, await kubeconfigOf(cluster), { mode: 0o600 });
+export const kubeconfigFile = async (cluster: Name): Promise<string> =>
+  temporaryFile(`${cluster.namespace}-${cluster.name}.yaml`, await kubeconfigOf(cluster));
+
+/** A file that is removed after the file's tests. */
+export async function temporaryFile(name: string, text: string): Promise<string> {
+  folder ??= await mkdtemp(join(tmpdir(), 'coppice-e2e-files-'));
+  const file = join(folder, name);
+  await writeFile(file, text, { mode: 0o600 });
   return file;
 }
 

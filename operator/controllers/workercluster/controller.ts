@@ -8,7 +8,7 @@ import type { KubeClient } from '../../kube/client.ts';
 import type { Informer } from '../../kube/informer.ts';
 import { type KubeObject, SHOOTS, WORKERCLUSTERS } from '../../kube/resources.ts';
 import { writeStatus } from '../status-writer.ts';
-import { planWorkerCluster } from './plan.ts';
+import { planWorkerCluster, type WorkerClusterView } from './plan.ts';
 
 /** What the controller of worker clusters works with. */
 export interface WorkerClusterWorld {
@@ -32,17 +32,16 @@ export async function reconcileWorkerCluster(
   if (!cluster) return;
   const profile = world.profiles.get(profileNameOf(cluster));
   const shoot = ownShoot(world, cluster);
-  const plan = planWorkerCluster(
-    {
-      cluster,
-      profile,
-      profileNames: world.profiles.list().map((known) => known.metadata.name),
-      provider: profile && world.provider(profile),
-      shoot,
-      foreignShoot: shoot === undefined && world.shoots.get(key) !== undefined,
-    },
-    world.now(),
-  );
+  const view: WorkerClusterView = {
+    cluster,
+    profile,
+    profileNames: world.profiles.list().map((known) => known.metadata.name),
+    provider: profile && world.provider(profile),
+    shoot,
+    foreignShoot: shoot === undefined && world.shoots.get(key) !== undefined,
+  };
+  const plan = planWorkerCluster(view, world.now());
+  let { status } = plan;
   const { name, namespace } = cluster.metadata;
 
   if (plan.finalizer === 'add') {
@@ -54,7 +53,11 @@ export async function reconcileWorkerCluster(
   }
   if (plan.shoot) {
     const { object, changed } = await world.gardenApplier.apply(plan.shoot, signal);
-    if (changed) world.shoots.absorb(object);
+    if (changed) {
+      world.shoots.absorb(object);
+      // Whether all is Ready was said of the Shoot as it was: of what is asked for now it is not true yet.
+      ({ status } = planWorkerCluster({ ...view, shoot: object }, world.now()));
+    }
     if (changed && !shoot) world.record(cluster, 'Normal', 'ShootMade', `made Shoot ${namespace}/${name}`);
   }
   if (plan.deleteShoot) await world.garden.delete(SHOOTS, name, namespace, { propagationPolicy: 'Background', signal });
@@ -63,13 +66,13 @@ export async function reconcileWorkerCluster(
     await world.garden.mergePatch(WORKERCLUSTERS, name, namespace, { metadata: { finalizers } }, { signal });
     return;
   }
-  const refused = plan.status.conditions?.find(
+  const refused = status.conditions?.find(
     (condition) => condition.type === 'SpecAccepted' && condition.status === 'False',
   );
   const known = cluster.status?.conditions?.find((condition) => condition.type === 'SpecAccepted');
   if (refused && refused.message !== known?.message)
     world.record(cluster, 'Warning', 'ConfigurationProblem', refused.message ?? '');
-  await writeStatus(world.garden, world.clusters, cluster, plan.status, signal);
+  await writeStatus(world.garden, world.clusters, cluster, status, signal);
 }
 
 /** The Shoot of this cluster; one of the same name that somebody made by hand is not. */

@@ -1,4 +1,4 @@
-import { load } from 'js-yaml';
+import { dump, load } from 'js-yaml';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { LABELS, ROLES } from '../../../operator/api/group.ts';
 import type { Deployment, Node, Pod, Secret } from '../../../operator/kube/resources.ts';
@@ -36,7 +36,7 @@ describe('files of a machine', () => {
 
   it.each([
     'containerd.toml',
-    'cni.json',
+    'cni.template',
     'kubelet.yaml',
     'kube-proxy.yaml',
     'machine.env',
@@ -82,7 +82,9 @@ describe('pod of a machine', () => {
     );
 
   it('is as recorded', async () => {
-    await expect(`${JSON.stringify(deployment(), null, 2)}\n`).toMatchFileSnapshot('golden/local/deployment.json');
+    await expect(dump(deployment(), { lineWidth: -1, noRefs: true })).toMatchFileSnapshot(
+      'golden/local/deployment.yaml',
+    );
   });
 
   it('sees nothing of the host but its modules when the image is a whole one', () => {

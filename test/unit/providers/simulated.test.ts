@@ -1,4 +1,4 @@
-import { loadAll } from 'js-yaml';
+import { dump, loadAll } from 'js-yaml';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Node } from '../../../operator/kube/resources.ts';
 import { simulated, simulatedNode } from '../../../providers/simulated/index.ts';
@@ -16,7 +16,7 @@ describe('simulated provider', () => {
   it('makes nodes as recorded', async () => {
     const taints = [{ key: 'gpu', value: 'yes', effect: 'NoSchedule' }];
     const node = simulatedNode(context(), pool({ machineType: 'gpu', taints, labels: { team: 't' } }), 3);
-    await expect(`${JSON.stringify(node, null, 2)}\n`).toMatchFileSnapshot('golden/simulated/node.json');
+    await expect(dump(node, { lineWidth: -1, noRefs: true })).toMatchFileSnapshot('golden/simulated/node.yaml');
   });
 
   it('configures kwok as recorded', async () => {
@@ -24,7 +24,9 @@ describe('simulated provider', () => {
     expect(loadAll(text)).toHaveLength(6);
     await expect(text).toMatchFileSnapshot('golden/simulated/kwok.yaml');
     const [, deployment] = kwokObjects(context(), 'KUBECONFIG');
-    await expect(`${JSON.stringify(deployment, null, 2)}\n`).toMatchFileSnapshot('golden/simulated/deployment.json');
+    await expect(dump(deployment, { lineWidth: -1, noRefs: true })).toMatchFileSnapshot(
+      'golden/simulated/deployment.yaml',
+    );
   });
 
   it('makes what is missing, by the lowest free numbers, and then nothing', async () => {

@@ -1,0 +1,153 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { loadavg } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import { whyNoNodes } from '../../operator/garden/capabilities.ts';
+import { type ImageName, toolImage } from '../../operator/garden/images/catalog.ts';
+import { NODE_TOOLS } from '../../operator/garden/node.ts';
+import { buildMachineImage, SEED_IMAGES } from '../../operator/garden/seed-images.ts';
+import { toolsDirectory } from '../../operator/garden/toolchain/cache.ts';
+import { Toolchain } from '../../operator/garden/toolchain/toolchain.ts';
+import { BenchGarden, secondsSince } from './garden.ts';
+import { cpuTimes, describeMachine } from './machine.ts';
+import { type Options, parseOptions, USAGE } from './options.ts';
+import { type Report, renderMarkdown, renderText } from './report.ts';
+import { Bench } from './scenarios.ts';
+
+const RESULTS = fileURLToPath(new URL('../../test-results', import.meta.url));
+const IMAGES: ImageName[] = [...SEED_IMAGES, 'pause', 'coredns', 'echo'];
+
+const began = performance.now();
+const say = (text: string) => process.stderr.write(`bench: ${secondsSince(began).toFixed(0).padStart(4)} s: ${text}\n`);
+
+/** Makes what a garden would have to make first. Resolves to the path of containerd. */
+async function fillCache(tools: string): Promise<string> {
+  const told = new Set<string>();
+  const toolchain = new Toolchain({
+    dir: tools,
+    onProgress: ({ tool, phase, source }) => {
+      const line = `${tool}: ${phase} (${source})`;
+      if (source !== 'cache' && !told.has(line)) say(line);
+      told.add(line);
+    },
+  });
+  const { containerd } = await toolchain.ensure([...NODE_TOOLS, 'etcd', 'kube-apiserver', 'kubelet', 'kube-proxy']);
+  for (const name of IMAGES) await toolImage(name, toolchain);
+  await buildMachineImage(toolchain);
+  return containerd;
+}
+
+/** Runs everything that is asked for, and writes down what there is after each part: an interruption costs only the rest. */
+async function measure({ runs, scenarios }: Options, signal: AbortSignal): Promise<Report> {
+  const tools = toolsDirectory();
+  const machine = await describeMachine(await fillCache(tools));
+  if (machine.loadBefore > machine.cores / 4) {
+    say(`the machine is busy (load ${machine.loadBefore.toFixed(2)}): the figures will say little`);
+  }
+  const bench = new Bench(signal);
+  const failures: string[] = [];
+  const start = { at: performance.now(), time: new Date(), cpu: await cpuTimes() };
+  const report = async (): Promise<Report> => {
+    const cpu = await cpuTimes();
+    const percent = (what: 'busy' | 'stolen') =>
+      (100 * (cpu[what] - start.cpu[what])) / Math.max(1, cpu.total - start.cpu.total);
+    return {
+      began: start.time.toISOString(),
+      seconds: secondsSince(start.at),
+      runs,
+      machine,
+      busyPercent: percent('busy'),
+      stolenPercent: percent('stolen'),
+      figures: bench.figures.report(),
+      parts: bench.parts(),
+      timeline: bench.timeline(),
+      failures,
+    };
+  };
+
+  let garden: BenchGarden | undefined;
+  const takeDown = async () => {
+    const seconds = await garden?.down();
+    garden = undefined;
+    if (scenarios.has('garden')) bench.figures.add('garden.down', seconds);
+  };
+  /** One run; what it leaves behind when it fails must not burden the next. */
+  const attempt = async (what: string, run: () => Promise<void>) => {
+    signal.throwIfAborted();
+    const from = performance.now();
+    try {
+      await run();
+      say(`${what}: ${secondsSince(from).toFixed(1)} s`);
+    } catch (error) {
+      signal.throwIfAborted();
+      failures.push(`${what}: ${(error as Error).message.slice(0, 500)}`);
+      say(failures.at(-1)!);
+      await garden?.sweep();
+    }
+  };
+  const times = (count: number) => Array.from({ length: count }, (_, i) => i + 1);
+
+  try {
+    for (const run of times(scenarios.has('garden') ? runs : 1)) {
+      signal.throwIfAborted();
+      await takeDown();
+      const made = await BenchGarden.up(tools, signal);
+      garden = made.garden;
+      say(`garden ${run}: up in ${made.times.up.toFixed(1)} s`);
+      if (!scenarios.has('garden')) continue;
+      for (const name of ['api', 'node', 'operator', 'up'] as const)
+        bench.figures.add(`garden.${name}`, made.times[name]);
+    }
+    if ([...scenarios].some((scenario) => scenario !== 'garden')) {
+      await garden!.settle(signal);
+      bench.use(garden!);
+      say('the seed has all images');
+    }
+    for (const run of scenarios.has('one') ? times(runs) : []) {
+      await attempt(`one control plane, run ${run}`, () => bench.controlPlanes(1));
+    }
+    await write(await report());
+    for (const run of scenarios.has('nodes') || scenarios.has('scale') ? times(runs) : []) {
+      const options = { scale: scenarios.has('scale'), isFirst: run === 1 };
+      await attempt(`nodes, run ${run}`, () => bench.nodes(options));
+    }
+    await write(await report());
+    for (const run of scenarios.has('five') ? times(runs) : []) {
+      await attempt(`five control planes, run ${run}`, () => bench.controlPlanes(5));
+    }
+    await write(await report());
+    if (scenarios.has('idle')) await attempt('idle', () => bench.idle(Math.max(2, runs)));
+  } finally {
+    say('taking the garden down');
+    await takeDown();
+    await write(await report());
+  }
+  return report();
+}
+
+async function write(report: Report): Promise<void> {
+  await mkdir(RESULTS, { recursive: true });
+  await writeFile(`${RESULTS}/bench.json`, `${JSON.stringify(report, undefined, 2)}\n`);
+  await writeFile(`${RESULTS}/bench.md`, renderMarkdown(report));
+}
+
+async function main(): Promise<number> {
+  const options = parseOptions(process.argv.slice(2));
+  if (options.help) {
+    process.stdout.write(USAGE);
+    return 0;
+  }
+  const why = await whyNoNodes();
+  if (why !== undefined) throw new Error(`no garden with a local seed can be made here: ${why}`);
+  const stopping = new AbortController();
+  for (const name of ['SIGINT', 'SIGTERM'] as const)
+    process.on(name, () => stopping.abort(new Error(`received ${name}`)));
+  const report = await measure(options, stopping.signal);
+  process.stdout.write(renderText(report));
+  say(`written to test-results/bench.json and test-results/bench.md; load is ${loadavg()[0]!.toFixed(2)} now`);
+  return report.failures.length > 0 ? 1 : 0;
+}
+
+process.exitCode = await main().catch((error: unknown) => {
+  process.stderr.write(`bench: ${error instanceof Error ? error.message : String(error)}\n`);
+  return 1;
+});

@@ -1,0 +1,273 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { LABELS } from '../../operator/api/group.ts';
+import { COMPONENTS } from '../../operator/api/names.ts';
+import { BenchCluster, type Gone } from './cluster.ts';
+import { type FigureId, Figures } from './figures.ts';
+import { type BenchGarden, componentOf } from './garden.ts';
+import { cpuBetween, type Memory, memoryOf, type Process } from './processes.ts';
+import type { PartsTable } from './report.ts';
+import { type Marks, timeline } from './timeline.ts';
+
+/** Late status writes and probes of a cluster that has just become Ready belong to its making. */
+const SETTLE_MS = 1500;
+const IDLE_SETTLE_MS = 10_000;
+const IDLE_SLICE_MS = 6000;
+const FIVE = 5;
+
+type Columns = Record<string, number[]>;
+
+/** Values by part and column. */
+class Parts {
+  readonly #rows = new Map<string, Columns>();
+
+  add(part: string, column: string, value: number): void {
+    const columns = this.#rows.get(part) ?? {};
+    this.#rows.set(part, columns);
+    columns[column] ??= [];
+    columns[column].push(value);
+  }
+
+  /** Parts with the largest medians of the first column first. */
+  table(title: string, unit: PartsTable['unit']): PartsTable[] {
+    const rows = [...this.#rows].map(([part, columns]) => ({ part, columns }));
+    const largest = ({ columns }: (typeof rows)[number]) => Math.max(...Object.values(columns).flat());
+    return rows.length === 0 ? [] : [{ title, unit, rows: rows.sort((a, b) => largest(b) - largest(a)) }];
+  }
+}
+
+/** Runs what is measured on a garden, and keeps what came of it. */
+export class Bench {
+  readonly figures = new Figures();
+  readonly #cpu = new Parts();
+  readonly #idleCpu = new Parts();
+  readonly #memory = new Parts();
+  readonly #gardenMemory = new Parts();
+  readonly #marks: Marks[] = [];
+  readonly #signal: AbortSignal;
+  #garden!: BenchGarden;
+
+  constructor(signal: AbortSignal) {
+    this.#signal = signal;
+  }
+
+  use(garden: BenchGarden): void {
+    this.#garden = garden;
+  }
+
+  parts(): PartsTable[] {
+    return [
+      ...this.#cpu.table('CPU of one cluster until Ready, by part', 'CPU-s'),
+      ...this.#idleCpu.table('CPU of an idle garden, by part', 'cores'),
+      ...this.#memory.table('Memory of an idle control plane and of a machine, by part', 'MiB'),
+      ...this.#gardenMemory.table('Memory of the garden itself, with five idle clusters', 'MiB'),
+    ];
+  }
+
+  timeline() {
+    return timeline(this.#marks);
+  }
+
+  /** Makes control planes, all at once, until they are Ready, and deletes them. */
+  async controlPlanes(count: number): Promise<void> {
+    const group = count === 1 ? 'one' : 'five';
+    const figure = (name: string, value: number | undefined) => this.figures.add(`${group}.${name}` as FigureId, value);
+    const clusters = Array.from({ length: count }, () => this.#cluster());
+    const writes = await this.#garden.writes();
+    const before = this.#garden.processes();
+
+    const made = clusters.map((cluster) => cluster.create(0));
+    const ready = Promise.all(clusters.map((cluster) => cluster.ready()));
+    // A failure of its own is told when it is awaited; until then it is nobody's unhandled rejection.
+    ready.catch(() => {});
+    await Promise.all(made);
+    await Promise.all(clusters.map((cluster) => cluster.usable()));
+    const whenUsable = this.#garden.processes();
+    await ready;
+    const whenReady = this.#garden.processes();
+
+    const posted = Math.min(...clusters.map((cluster) => cluster.time('posted')!));
+    const seconds = (milestone: 'usable' | 'ready') =>
+      clusters.map((cluster) => (cluster.time(milestone)! - posted) / 1000);
+    figure('usable', Math.max(...seconds('usable')));
+    figure('ready', Math.max(...seconds('ready')));
+    if (count > 1) figure('first', Math.min(...seconds('usable')));
+    for (const cluster of clusters) figure('lead', cluster.at('ready')! - cluster.at('usable')!);
+    figure('cpu.usable', total(this.#cpuBetween(before, whenUsable)) / count);
+    figure('cpu.ready', this.#keepCpu(count === 1 ? 'one' : 'each of five', before, whenReady, count));
+
+    await sleep(SETTLE_MS, undefined, { signal: this.#signal });
+    const after = await this.#garden.writes();
+    figure('writes', (after.operator - after.leases - writes.operator + writes.leases) / count);
+    figure('writes.all', (after.all - writes.all) / count);
+    for (const cluster of clusters) figure('writes.inside', await cluster.writesInside());
+
+    const gone = await Promise.all(clusters.map((cluster) => cluster.delete()));
+    const last = (what: keyof Gone) => Math.max(...gone.map((times) => times[what]));
+    figure('delete', Math.max(last('object'), last('namespace'), last('processes')));
+    for (const what of ['object', 'namespace', 'processes'] as const) figure(`delete.${what}`, last(what));
+  }
+
+  /** A cluster with a node and a pod on it, then with ten nodes. */
+  async nodes({ scale, isFirst }: { scale: boolean; isFirst: boolean }): Promise<void> {
+    const { figures } = this;
+    const cluster = this.#cluster();
+    const writes = await this.#garden.writes();
+    const before = this.#garden.processes();
+    const readyz = cluster.create(1).then(() => cluster.watchReadyz());
+    readyz.catch(() => {});
+    const ready = cluster.ready();
+    ready.catch(() => {});
+    await cluster.usable();
+    await cluster.firstPod();
+    await ready;
+    await readyz;
+    const whenReady = this.#garden.processes();
+    const marks = cluster.marks();
+    this.#marks.push(marks);
+    figures.add('nodes.usable', marks.usable);
+    figures.add('nodes.node', marks['node.ready']);
+    figures.add('nodes.pod', marks['pod.running']);
+    figures.add('nodes.ready', marks.ready);
+    figures.add('nodes.cpu.ready', this.#keepCpu('with one node', before, whenReady, 1));
+
+    await sleep(SETTLE_MS, undefined, { signal: this.#signal });
+    const after = await this.#garden.writes();
+    figures.add('nodes.writes', after.operator - after.leases - writes.operator + writes.leases);
+    figures.add('nodes.writes.inside', await cluster.writesInside());
+    if (scale) {
+      const start = this.#garden.processes();
+      figures.add('scale.nodes', await cluster.scale(10));
+      figures.add('scale.cpu', total(this.#cpuBetween(start, this.#garden.processes())));
+    }
+    if (isFirst) this.#keepMachines(cluster);
+    const gone = await cluster.delete();
+    figures.add(scale ? 'scale.delete' : 'nodes.delete', Math.max(...Object.values(gone)));
+  }
+
+  /** What a garden does and needs with one and with five control planes of which nobody wants anything. */
+  async idle(slices: number): Promise<void> {
+    const clusters: BenchCluster[] = [];
+    for (const count of [1, FIVE] as const) {
+      const added = Array.from({ length: count - clusters.length }, () => this.#cluster());
+      clusters.push(...added);
+      await Promise.all(
+        added.map(async (cluster) => {
+          await cluster.create(0);
+          await Promise.all([cluster.usable(), cluster.ready()]);
+        }),
+      );
+      await sleep(IDLE_SETTLE_MS, undefined, { signal: this.#signal });
+      await this.#watchIdle(count, slices);
+      if (count === FIVE) for (const cluster of clusters) this.#keepControlPlane(cluster);
+    }
+    this.#keepGarden();
+    await Promise.all(clusters.map((cluster) => cluster.delete()));
+  }
+
+  async #watchIdle(count: 1 | 5, slices: number): Promise<void> {
+    const figure = (name: string, value: number) => this.figures.add(`idle.${count}.${name}` as FigureId, value);
+    const start = performance.now();
+    const writes = await this.#garden.writes();
+    const first = this.#garden.processes();
+    let before = first;
+    let at = performance.now();
+    for (let i = 0; i < slices; i++) {
+      await sleep(IDLE_SLICE_MS, undefined, { signal: this.#signal });
+      const now = this.#garden.processes();
+      const seconds = (performance.now() - at) / 1000;
+      at = performance.now();
+      const parts = this.#cpuBetween(before, now);
+      figure('cpu', total(parts) / seconds);
+      if (count === FIVE) figure('cpu.operator', (parts.get('garden: operator') ?? 0) / seconds);
+      for (const [part, used] of parts)
+        this.#idleCpu.add(part, `${count} clusters`.replace('1 clusters', '1 cluster'), used / seconds);
+      before = now;
+    }
+    const after = await this.#garden.writes();
+    const minutes = (performance.now() - start) / 60_000;
+    const leases = after.leases - writes.leases;
+    figure('writes', (after.operator - writes.operator - leases) / minutes);
+    figure('leases', leases / minutes);
+    figure('all', (after.all - writes.all) / minutes);
+  }
+
+  #cluster(): BenchCluster {
+    return new BenchCluster(this.#garden, this.#signal);
+  }
+
+  #cpuBetween(before: readonly Process[], after: readonly Process[]): Map<string, number> {
+    const parts = this.#partOf();
+    return cpuBetween(before, after, parts);
+  }
+
+  #keepCpu(column: string, before: readonly Process[], after: readonly Process[], count: number): number {
+    const parts = this.#cpuBetween(before, after);
+    for (const [part, used] of parts) this.#cpu.add(part, column, used / count);
+    return total(parts) / count;
+  }
+
+  /** Names the part of the garden or of a cluster that a process is of. */
+  #partOf(): (process: Process) => string {
+    const components = new Map(this.#garden.pods.list().map((pod) => [pod.metadata.uid, componentOf(pod)]));
+    return (process) => {
+      if (process.isSandbox) return "pods' sandboxes (shim and pause)";
+      if (process.pod) return `pod: ${components.get(process.pod) ?? 'other'}`;
+      return `garden: ${process.component ?? 'other'}`;
+    };
+  }
+
+  #keepControlPlane(cluster: BenchCluster): void {
+    const partOf = this.#partOf();
+    const parts = memoryBy(cluster.processes(), (process) =>
+      process.isSandbox ? `sandboxes of the ${Object.keys(COMPONENTS).length} pods (shim and pause)` : partOf(process),
+    );
+    for (const [part, { rss, anonymous }] of parts) {
+      this.#memory.add(part, 'RSS', rss);
+      this.#memory.add(part, 'anonymous', anonymous);
+    }
+    const all = [...parts.values()];
+    this.figures.add('idle.memory', sum(all.map(({ rss }) => rss)));
+    this.figures.add('idle.memory.anonymous', sum(all.map(({ anonymous }) => anonymous)));
+  }
+
+  /** Each machine of a cluster; the parts are named by their processes. */
+  #keepMachines(cluster: BenchCluster): void {
+    const pods = this.#garden.pods.list().filter((pod) => pod.metadata.labels?.[LABELS.role] === 'machine');
+    const processes = cluster.processes();
+    for (const pod of pods) {
+      const own = processes.filter((process) => process.pod === pod.metadata.uid && !process.isSandbox);
+      if (own.length === 0) continue;
+      const parts = memoryBy(own, (process) => `machine: ${process.name}`);
+      for (const [part, { rss, anonymous }] of parts) {
+        this.#memory.add(part, 'RSS', rss);
+        this.#memory.add(part, 'anonymous', anonymous);
+      }
+      const all = [...parts.values()];
+      this.figures.add('nodes.machine', sum(all.map(({ rss }) => rss)));
+      this.figures.add('nodes.machine.anonymous', sum(all.map(({ anonymous }) => anonymous)));
+    }
+  }
+
+  #keepGarden(): void {
+    const own = this.#garden.processes().filter((process) => !process.pod);
+    for (const [part, { rss, anonymous }] of memoryBy(own, ({ component }) => component ?? 'other')) {
+      this.#gardenMemory.add(part, 'RSS', rss);
+      this.#gardenMemory.add(part, 'anonymous', anonymous);
+    }
+  }
+}
+
+const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
+
+const total = (parts: ReadonlyMap<string, number>): number => sum([...parts.values()]);
+
+function memoryBy(processes: readonly Process[], partOf: (process: Process) => string): Map<string, Memory> {
+  const parts = new Map<string, Memory>();
+  for (const process of processes) {
+    const { rss, anonymous } = memoryOf(process.pid);
+    const part = partOf(process);
+    const before = parts.get(part) ?? { rss: 0, anonymous: 0 };
+    parts.set(part, { rss: before.rss + rss, anonymous: before.anonymous + anonymous });
+  }
+  return parts;
+}

@@ -1,0 +1,120 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { beforeAll, expect, it } from 'vitest';
+import { COMPONENTS } from '../../operator/api/names.ts';
+import type { KubeClient } from '../../operator/kube/client.ts';
+import { CONFIGMAPS, type ConfigMap, PVCS, SERVICES } from '../../operator/kube/resources.ts';
+import {
+  changeCluster,
+  clusterClient,
+  e2e,
+  gardenClient,
+  makeCluster,
+  type Name,
+  seedNamespace,
+  seedPods,
+  untilReady,
+} from '../kit/garden.ts';
+
+/** Writes without pause, one request after another, and remembers what the API server has confirmed. */
+class Writer {
+  readonly acknowledged: string[] = [];
+  refused = 0;
+  /** Value of the ConfigMap `counter` that was confirmed last. */
+  counter = 0;
+  readonly #client: KubeClient;
+  readonly #stopping = new AbortController();
+  #running: Promise<void> | undefined;
+
+  constructor(client: KubeClient) {
+    this.#client = client;
+  }
+
+  start(): void {
+    this.#running = this.#run();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const path = '/api/v1/namespaces/default/configmaps';
+    // One try each: a second one would hide whether the first was carried out.
+    const options = { retries: 0, timeoutMs: 10_000 };
+    for (let i = 1; !this.#stopping.signal.aborted; i++) {
+      const name = `key-${i}`;
+      const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, labels: { writer: 'yes' } } };
+      try {
+        await this.#client.request('POST', path, { body, ...options });
+        this.acknowledged.push(name);
+        const counter = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'counter' }, data: { value: `${i}` } };
+        await this.#client.request('PATCH', `${path}/counter`, {
+          body: counter,
+          contentType: 'application/apply-patch+yaml',
+          query: { fieldManager: 'writer', force: true },
+          ...options,
+        });
+        this.counter = i;
+      } catch {
+        this.refused++;
+      }
+      await sleep(10);
+    }
+  }
+}
+
+e2e('the number of control plane nodes', () => {
+  let cluster: Name;
+  let client: KubeClient;
+  let writer: Writer;
+  const namesInSeed = async (prefix: string) =>
+    (await seedPods(cluster))
+      .map((pod) => pod.metadata.name)
+      .filter((name) => name.startsWith(prefix))
+      .sort();
+
+  beforeAll(async () => {
+    cluster = await makeCluster();
+    await untilReady(cluster);
+    client = await clusterClient(cluster);
+    writer = new Writer(client);
+    writer.start();
+    return () => writer.stop();
+  });
+
+  it('grows from 1 to 3 while somebody writes', async () => {
+    await changeCluster(cluster, { controlPlaneNodes: 3 });
+    const found = await untilReady(cluster);
+    expect(found.status?.controlPlane).toEqual({ desired: 3, ready: 3 });
+    expect(await namesInSeed(COMPONENTS.etcd)).toEqual(['etcd-main-0', 'etcd-main-1', 'etcd-main-2']);
+    expect(await namesInSeed(COMPONENTS.apiServer)).toHaveLength(3);
+  });
+
+  it('shrinks from 3 to 1 while somebody writes', async () => {
+    const before = writer.acknowledged.length;
+    await changeCluster(cluster, { controlPlaneNodes: 1 });
+    const found = await untilReady(cluster);
+    expect(found.status?.controlPlane).toEqual({ desired: 1, ready: 1 });
+    expect(await namesInSeed(COMPONENTS.etcd)).toEqual(['etcd-main-0']);
+    const { items } = await gardenClient().list(PVCS, { namespace: seedNamespace(cluster) });
+    expect(items.map((claim) => claim.metadata.name)).toEqual(['data-etcd-main-0']);
+    expect(writer.acknowledged.length).toBeGreaterThan(before);
+  });
+
+  it('loses no key that was confirmed', async () => {
+    await writer.stop();
+    const { items } = await client.list<ConfigMap>(CONFIGMAPS, { namespace: 'default', labelSelector: 'writer=yes' });
+    const there = new Set(items.map((item) => item.metadata.name));
+    console.log(`${writer.acknowledged.length} writes confirmed, ${writer.refused} not`);
+    expect(writer.acknowledged.filter((name) => !there.has(name))).toEqual([]);
+    const counter = await client.get<ConfigMap>(CONFIGMAPS, 'counter', 'default');
+    expect(Number(counter.data?.value)).toBeGreaterThanOrEqual(writer.counter);
+  });
+
+  it('leaves the addresses of one member', async () => {
+    const { items } = await gardenClient().list(SERVICES, { namespace: seedNamespace(cluster) });
+    const members = items.map((service) => service.metadata.name).filter((name) => name.startsWith(COMPONENTS.etcd));
+    expect(members.filter((name) => /-\d+$/.test(name))).toEqual(['etcd-main-0']);
+  });
+});
