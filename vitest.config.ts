@@ -1,16 +1,18 @@
 import { defineConfig } from 'vitest/config';
 
-const tier = (name: string, more: object = {}) => ({
-  test: { name, include: [`test/${name}/**/*.test.ts`], ...more },
+const tier = (name: string, order: number, more: object) => ({
+  // Tiers take turns: they share two cores, and a cheap failure should be seen first.
+  test: { name, include: [`test/${name}/**/*.test.ts`], sequence: { groupOrder: order }, ...more },
 });
 
 export default defineConfig({
   test: {
+    reporters: ['default', './test/kit/summary-reporter.ts'],
     projects: [
-      tier('unit', { testTimeout: 30_000 }),
-      tier('integration', { testTimeout: 60_000, hookTimeout: 120_000 }),
-      // One garden, two cores: the end-to-end files take turns.
-      tier('e2e', {
+      tier('unit', 1, { testTimeout: 30_000 }),
+      tier('integration', 2, { globalSetup: 'test/kit/tools.ts', testTimeout: 60_000, hookTimeout: 120_000 }),
+      // One garden: the end-to-end files take turns as well.
+      tier('e2e', 3, {
         globalSetup: 'test/kit/garden-setup.ts',
         testTimeout: 600_000,
         hookTimeout: 600_000,

@@ -1,3 +1,4 @@
+import { get } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { findCondition } from '../../operator/api/conditions.ts';
 import { API_VERSION, LABELS } from '../../operator/api/group.ts';
@@ -26,6 +27,7 @@ import type { Marks, Milestone } from './timeline.ts';
 
 const NAMESPACE = 'default';
 const RETRY_MS = 20;
+const READYZ_MS = 50;
 const POD_IMAGE = 'coppice.test/echo:1';
 
 /** Names of control plane components in milestones. */
@@ -48,6 +50,8 @@ export interface Gone {
   object: number;
   namespace: number;
   processes: number;
+  /** Of `processes`, the last of each component. */
+  parts: ReadonlyMap<string, number>;
 }
 
 let counter = 0;
@@ -181,7 +185,13 @@ export class BenchCluster {
   /** Deletes it; resolves when the object, its namespace in the seed and all its processes have gone. */
   async delete(): Promise<Gone> {
     const { client, clusters, namespaces } = this.#garden;
-    const pids = this.processes().map((process) => process.pid);
+    const pods = this.#pods();
+    const parts = new Map(
+      this.processes().map(({ pid, pod, isSandbox }) => {
+        const component = componentOf(pods.get(pod ?? '')!) ?? 'other';
+        return [pid, isSandbox ? `${component}: shim and pause` : component];
+      }),
+    );
     await this.close();
     const start = performance.now();
     const gone = (informer: Informer<any>, key: string) =>
@@ -190,12 +200,12 @@ export class BenchCluster {
         what: `${informer.resource.kind} ${key} to be gone`,
       });
     await client.delete(WORKERCLUSTERS, this.name, NAMESPACE);
-    const [object, namespace, processes] = await Promise.all([
+    const [object, namespace, ended] = await Promise.all([
       gone(clusters, this.#key).then(() => secondsSince(start)),
       gone(namespaces, this.#seedNamespace).then(() => secondsSince(start)),
-      this.#ended(pids).then(() => secondsSince(start)),
+      this.#ended(parts, start),
     ]);
-    return { object, namespace, processes };
+    return { object, namespace, processes: Math.max(0, ...ended.values()), parts: ended };
   }
 
   /** Stops watching; the cluster stays. */
@@ -242,15 +252,9 @@ export class BenchCluster {
       const service = await this.#garden.client.get<Service>(SERVICES, COMPONENTS.apiServer, this.#seedNamespace);
       address = service.spec.clusterIP ?? '';
     });
-    const url = `https://${address}:${API_SERVER_PORT}`;
-    const client = new KubeClient({ server: url, insecureSkipTlsVerify: true, userAgent: 'coppice-bench' });
-    try {
-      while (!this.#times.has('usable') && !this.#signal.aborted) {
-        if (await client.ready({ timeoutMs: 1000, signal: this.#signal })) return this.#mark('apiserver.readyz');
-        await sleep(50);
-      }
-    } finally {
-      await client.close();
+    while (!this.#times.has('usable') && !this.#signal.aborted) {
+      if (await saysReady(address)) return this.#mark('apiserver.readyz');
+      await sleep(READYZ_MS);
     }
   }
 
@@ -368,12 +372,30 @@ export class BenchCluster {
     }
   }
 
-  async #ended(pids: readonly number[]): Promise<void> {
+  /** Seconds after `start` when the last process of each part (by pid) has ended. */
+  async #ended(parts: ReadonlyMap<number, string>, start: number): Promise<Map<string, number>> {
     const deadline = Date.now() + PATIENCE_MS;
-    for (let left = [...pids]; ; left = left.filter(exists)) {
-      if (left.length === 0) return;
+    const ended = new Map<string, number>();
+    let left = [...parts.keys()];
+    for (; left.length > 0; await sleep(RETRY_MS, undefined, { signal: this.#signal })) {
       if (Date.now() > deadline) throw new Error(`processes ${left.join(', ')} of ${this.name} do not end`);
-      await sleep(RETRY_MS, undefined, { signal: this.#signal });
+      left = left.filter((pid) => {
+        if (exists(pid)) return true;
+        ended.set(parts.get(pid)!, secondsSince(start));
+        return false;
+      });
     }
+    return ended;
   }
 }
+
+/** Each time over a connection of its own: one that was tried before the address led anywhere would hang for long. */
+const saysReady = (host: string): Promise<boolean> =>
+  new Promise((resolve) => {
+    const options = { host, port: API_SERVER_PORT, path: '/readyz', agent: false, rejectUnauthorized: false };
+    const request = get({ ...options, signal: AbortSignal.timeout(500) }, (response) => {
+      response.resume();
+      resolve(response.statusCode === 200);
+    });
+    request.on('error', () => resolve(false));
+  });

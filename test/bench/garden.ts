@@ -69,6 +69,7 @@ export class BenchGarden {
   readonly statefulSets: Informer;
   readonly kubeconfigs: Informer<Secret>;
   readonly #leases: Informer;
+  readonly #informers: readonly Informer<any>[];
   readonly #tools: string;
   #leaseWrites = 0;
   #metricsUrl = '';
@@ -87,6 +88,8 @@ export class BenchGarden {
     this.statefulSets = new Informer(client, STATEFULSETS, ofShoots);
     this.kubeconfigs = new Informer<Secret>(client, SECRETS, { labelSelector: LABELS.clusterName });
     this.#leases = new Informer(client, LEASES, { namespace: 'kube-system' });
+    const { clusters, shoots, namespaces, pods, deployments, statefulSets, kubeconfigs } = this;
+    this.#informers = [clusters, shoots, namespaces, pods, deployments, statefulSets, kubeconfigs, this.#leases];
   }
 
   /** Brings a new garden up. Rejects with what `coppice up` says when that fails; what there is of it is taken down then. */
@@ -130,18 +133,8 @@ export class BenchGarden {
 
   /** Follows everything, and resolves when the seed has all images: until then they are being imported. */
   async settle(signal: AbortSignal): Promise<void> {
-    const all = [
-      this.clusters,
-      this.shoots,
-      this.namespaces,
-      this.pods,
-      this.deployments,
-      this.statefulSets,
-      this.kubeconfigs,
-      this.#leases,
-    ];
-    for (const informer of all) informer.start();
-    await Promise.all(all.map((informer) => informer.whenSynced(signal)));
+    for (const informer of this.#informers) informer.start();
+    await Promise.all(this.#informers.map((informer) => informer.whenSynced(signal)));
     this.#leases.onChange(({ type, object }) => {
       const { namespace, name } = object.metadata;
       if (type === 'updated' && `${namespace}/${name}` === OPERATOR_LEASE) this.#leaseWrites++;
@@ -183,6 +176,7 @@ export class BenchGarden {
 
   /** `coppice down`. Resolves to its seconds. Rejects when it fails or leaves something behind. */
   async down(): Promise<number> {
+    await Promise.all(this.#informers.map((informer) => informer.stop()));
     await this.client.close();
     return takeDown(this.directory, this.#tools);
   }

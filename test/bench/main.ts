@@ -26,7 +26,7 @@ async function fillCache(tools: string): Promise<string> {
     dir: tools,
     onProgress: ({ tool, phase, source }) => {
       const line = `${tool}: ${phase} (${source})`;
-      if (source !== 'cache' && !told.has(line)) say(line);
+      if (phase !== 'ready' && source !== 'cache' && !told.has(line)) say(line);
       told.add(line);
     },
   });
@@ -81,6 +81,7 @@ async function measure({ runs, scenarios }: Options, signal: AbortSignal): Promi
       signal.throwIfAborted();
       failures.push(`${what}: ${(error as Error).message.slice(0, 500)}`);
       say(failures.at(-1)!);
+      await bench.abandon();
       await garden?.sweep();
     }
   };
@@ -118,7 +119,8 @@ async function measure({ runs, scenarios }: Options, signal: AbortSignal): Promi
     if (scenarios.has('idle')) await attempt('idle', () => bench.idle(Math.max(2, runs)));
   } finally {
     say('taking the garden down');
-    await takeDown();
+    await bench.abandon();
+    await takeDown().catch((error: Error) => failures.push(error.message));
     await write(await report());
   }
   return report();

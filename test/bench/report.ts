@@ -34,11 +34,10 @@ export function format(value: number, unit: Unit): string {
   return Number(shown) === 0 ? shown.replace('-', '') : shown;
 }
 
-export function formatBar(bar: Bar | undefined, unit: Unit): string {
+export function formatBar(bar: Bar | undefined): string {
   if (!bar) return '';
-  const number = (value: number) => (unit === 'cores' ? String(value) : String(value));
   const { median, maximum } = bar;
-  return [median !== undefined && `median ${number(median)}`, maximum !== undefined && `max ${number(maximum)}`]
+  return [median !== undefined && `median ${median}`, maximum !== undefined && `max ${maximum}`]
     .filter(Boolean)
     .join(', ');
 }
@@ -50,7 +49,7 @@ const HEAD = ['', 'unit', 'n', 'minimum', 'median', 'maximum', 'bar', '', 'other
 function cells({ title, unit, summary, bar, met, others }: Figure): string[] {
   const { count, minimum, median, maximum } = summary;
   const numbers = [minimum, median, maximum].map((value) => format(value, unit));
-  return [title, unit, String(count), ...numbers, formatBar(bar, unit), verdict(met), others ?? ''];
+  return [title, unit, String(count), ...numbers, formatBar(bar), verdict(met), others ?? ''];
 }
 
 /** Columns as wide as they must be; numbers to the right. */

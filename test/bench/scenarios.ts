@@ -10,8 +10,8 @@ import { type Marks, timeline } from './timeline.ts';
 
 /** Late status writes and probes of a cluster that has just become Ready belong to its making. */
 const SETTLE_MS = 1500;
-const IDLE_SETTLE_MS = 10_000;
-const IDLE_SLICE_MS = 6000;
+const IDLE_SETTLE_MS = 6000;
+const IDLE_SLICE_MS = 5000;
 const FIVE = 5;
 
 type Columns = Record<string, number[]>;
@@ -40,10 +40,13 @@ export class Bench {
   readonly figures = new Figures();
   readonly #cpu = new Parts();
   readonly #idleCpu = new Parts();
+  readonly #gone = new Parts();
   readonly #memory = new Parts();
   readonly #gardenMemory = new Parts();
   readonly #marks: Marks[] = [];
   readonly #signal: AbortSignal;
+  /** Made since the last failure; most are closed. */
+  readonly #clusters: BenchCluster[] = [];
   #garden!: BenchGarden;
 
   constructor(signal: AbortSignal) {
@@ -57,6 +60,7 @@ export class Bench {
   parts(): PartsTable[] {
     return [
       ...this.#cpu.table('CPU of one cluster until Ready, by part', 'CPU-s'),
+      ...this.#gone.table('Gone after the DELETE, by part', 's'),
       ...this.#idleCpu.table('CPU of an idle garden, by part', 'cores'),
       ...this.#memory.table('Memory of an idle control plane and of a machine, by part', 'MiB'),
       ...this.#gardenMemory.table('Memory of the garden itself, with five idle clusters', 'MiB'),
@@ -102,7 +106,8 @@ export class Bench {
     for (const cluster of clusters) figure('writes.inside', await cluster.writesInside());
 
     const gone = await Promise.all(clusters.map((cluster) => cluster.delete()));
-    const last = (what: keyof Gone) => Math.max(...gone.map((times) => times[what]));
+    this.#keepGone(count === 1 ? 'one' : 'five', gone);
+    const last = (what: 'object' | 'namespace' | 'processes') => Math.max(...gone.map((times) => times[what]));
     figure('delete', Math.max(last('object'), last('namespace'), last('processes')));
     for (const what of ['object', 'namespace', 'processes'] as const) figure(`delete.${what}`, last(what));
   }
@@ -141,7 +146,8 @@ export class Bench {
     }
     if (isFirst) this.#keepMachines(cluster);
     const gone = await cluster.delete();
-    figures.add(scale ? 'scale.delete' : 'nodes.delete', Math.max(...Object.values(gone)));
+    this.#keepGone(scale ? 'with 10 nodes' : 'with one node', [gone]);
+    figures.add(scale ? 'scale.delete' : 'nodes.delete', Math.max(gone.object, gone.namespace, gone.processes));
   }
 
   /** What a garden does and needs with one and with five control planes of which nobody wants anything. */
@@ -191,8 +197,15 @@ export class Bench {
     figure('all', (after.all - writes.all) / minutes);
   }
 
+  /** Stops following the clusters of a run that has failed. */
+  async abandon(): Promise<void> {
+    await Promise.all(this.#clusters.splice(0).map((cluster) => cluster.close().catch(() => {})));
+  }
+
   #cluster(): BenchCluster {
-    return new BenchCluster(this.#garden, this.#signal);
+    const cluster = new BenchCluster(this.#garden, this.#signal);
+    this.#clusters.push(cluster);
+    return cluster;
   }
 
   #cpuBetween(before: readonly Process[], after: readonly Process[]): Map<string, number> {
@@ -214,6 +227,18 @@ export class Bench {
       if (process.pod) return `pod: ${components.get(process.pod) ?? 'other'}`;
       return `garden: ${process.component ?? 'other'}`;
     };
+  }
+
+  /** When the last of each part of the deleted clusters was gone. */
+  #keepGone(column: string, gone: readonly Gone[]): void {
+    const latest = new Map<string, number>();
+    for (const times of gone) {
+      const { parts, object, namespace } = times;
+      for (const [part, seconds] of [...parts, ['seed namespace', namespace], ['object', object]] as const) {
+        latest.set(part, Math.max(latest.get(part) ?? 0, seconds));
+      }
+    }
+    for (const [part, seconds] of latest) this.#gone.add(part, column, seconds);
   }
 
   #keepControlPlane(cluster: BenchCluster): void {

@@ -1,18 +1,17 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
-import { access, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { KubeClient, type KubeClientOptions } from '../../operator/kube/client.ts';
 import { createCA, issue, type KeyPair, newServiceAccountKey } from '../../operator/pki/certificates.ts';
 import { kubeconfig } from '../../operator/pki/kubeconfig.ts';
+import { testTools } from './tools.ts';
 
 export interface ApiserverOptions {
-  /** Directory with etcd and kube-apiserver; default COPPICE_TOOLS, then PATH. */
-  tools?: string;
   /** More flags for kube-apiserver, for example `--feature-gates=WatchList=false`. */
   flags?: string[];
   onRequest?: KubeClientOptions['onRequest'];
@@ -45,8 +44,7 @@ const READY_TIMEOUT_MS = 60_000;
 
 /** An etcd and a kube-apiserver of our own on free loopback ports, with RBAC; nothing of them is left after stop(). */
 export async function startApiserver(options: ApiserverOptions = {}): Promise<TestApiserver> {
-  const etcdBinary = await findTool('etcd', options.tools);
-  const apiserverBinary = await findTool('kube-apiserver', options.tools);
+  const { etcd: etcdBinary, 'kube-apiserver': apiserverBinary } = await testTools('etcd', 'kube-apiserver');
   const directory = await mkdtemp(join(tmpdir(), 'coppice-apiserver-'));
   const children = new Set<ChildProcess>();
   const clients = new Set<KubeClient>();
@@ -179,19 +177,6 @@ export async function startApiserver(options: ApiserverOptions = {}): Promise<Te
     await stop();
     throw error;
   }
-}
-
-async function findTool(name: string, directory = process.env.COPPICE_TOOLS): Promise<string> {
-  const places = directory ? [directory] : (process.env.PATH ?? '').split(delimiter);
-  for (const place of places) {
-    const path = join(place, name);
-    const found = await access(path).then(
-      () => true,
-      () => false,
-    );
-    if (found) return path;
-  }
-  throw new Error(`no ${name} in ${directory ?? 'PATH'}: set COPPICE_TOOLS to the directory that has it`);
 }
 
 async function freePorts(count: number): Promise<number[]> {

@@ -10,6 +10,7 @@ import { profileManifests } from '../../../operator/api/profiles.ts';
 import { KubeApiError } from '../../../operator/kube/client.ts';
 import { SHOOTS, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
 import { startApiserver, type TestApiserver } from '../../kit/apiserver.ts';
+import { testTools } from '../../kit/tools.ts';
 
 const run = promisify(execFile);
 
@@ -22,7 +23,7 @@ beforeAll(async () => {
   await eventually(() => garden.client.list(SHOOTS));
   const file = join(garden.directory, 'kubeconfig');
   await writeFile(file, garden.kubeconfig);
-  const binary = process.env.COPPICE_TOOLS ? join(process.env.COPPICE_TOOLS, 'kubectl') : 'kubectl';
+  const { kubectl: binary } = await testTools('kubectl');
   kubectl = async (...args) => (await run(binary, ['--kubeconfig', file, ...args])).stdout;
 });
 afterAll(() => garden?.stop());

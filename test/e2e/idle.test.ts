@@ -1,0 +1,108 @@
+import { readFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { beforeAll, expect, it } from 'vitest';
+import { StateDirectory } from '../../operator/garden/state.ts';
+import type { KubeClient } from '../../operator/kube/client.ts';
+import { NODES, PODS } from '../../operator/kube/resources.ts';
+import {
+  clusterClient,
+  coppice,
+  e2e,
+  follow,
+  garden,
+  gardenClient,
+  makeCluster,
+  type Name,
+  ok,
+  untilReady,
+} from '../kit/garden.ts';
+import { difference, operatorMetrics, sumOf, writes, writesOfOperator } from '../kit/metrics.ts';
+
+const IDLE_MS = 60_000;
+/** What follows a change on its own: events, slices, conditions. */
+const SETTLING_MS = 15_000;
+
+e2e('an idle garden with a Ready cluster', () => {
+  let cluster: Name;
+  let inside: KubeClient;
+
+  beforeAll(async () => {
+    cluster = await makeCluster({ dataPlaneNodes: 1 });
+    await untilReady(cluster);
+    inside = await clusterClient(cluster);
+    await quiet(inside);
+    await quiet(gardenClient());
+  });
+
+  it('writes nothing but Leases and the status of nodes', async () => {
+    const [before, insideBefore] = await Promise.all([writes(gardenClient()), writes(inside)]);
+    const own = await writesOfOperator(garden.home);
+    await sleep(IDLE_MS);
+    const [after, insideAfter] = await Promise.all([writes(gardenClient()), writes(inside)]);
+    expect(beyondHeartbeats(difference(before, after))).toEqual({});
+    expect(beyondHeartbeats(difference(insideBefore, insideAfter))).toEqual({});
+    // Renewals of the operator's own Lease, every few seconds; all writes that it counted itself are among those.
+    const ownAfter = await writesOfOperator(garden.home);
+    const leases = Object.entries(difference(before, after)).filter(([what]) => what.endsWith('leases'));
+    expect(ownAfter - own).toBeLessThanOrEqual(sumOf(leases));
+    expect(ownAfter - own).toBeGreaterThan(0);
+  });
+
+  it('is left as it is by an operator that starts anew', async () => {
+    const before = await writes(gardenClient());
+    const insideBefore = await writes(inside);
+    const { operator } = await parts();
+    process.kill(operator!.pid!, 'SIGKILL');
+    await restarted(operator!.pid!);
+    // Its own words for it: every key was looked at, and none is waiting or worked on.
+    await settled();
+    await sleep(SETTLING_MS);
+    expect(beyondHeartbeats(difference(before, await writes(gardenClient())))).toEqual({});
+    expect(beyondHeartbeats(difference(insideBefore, await writes(inside)))).toEqual({});
+    expect(await writesOfOperator(garden.home, 'POST')).toBe(0);
+  });
+
+  const parts = async () => {
+    const { components } = JSON.parse(ok(await coppice(['status', '-o', 'json'])));
+    return Object.fromEntries(
+      (components as { name: string; pid?: number; state: string }[]).map((part) => [part.name, part]),
+    );
+  };
+
+  async function restarted(old: number): Promise<void> {
+    const log = new StateDirectory(garden.home).logFile('operator');
+    for (;;) {
+      const text = await readFile(log, 'utf8');
+      const { operator } = await parts();
+      const last = text.slice(text.lastIndexOf('health and metrics are served'));
+      if (operator?.pid && operator.pid !== old && last.includes('the operator runs')) return;
+      await sleep(300);
+    }
+  }
+
+  async function settled(): Promise<void> {
+    for (;;) {
+      const metrics = await operatorMetrics(garden.home);
+      const runs = metrics.filter(
+        ({ name, labels }) => name === 'coppice_reconcile_total' && labels.controller === 'shoot',
+      );
+      const busy = metrics.filter(({ name }) => /^coppice_queue_(depth|processing)$/.test(name));
+      if (runs.length > 0 && busy.every(({ value }) => value === 0)) return;
+      await sleep(300);
+    }
+  }
+});
+
+/** Without what may be written at any time: renewals of Leases, and heartbeats of kubelets in the status of their nodes. */
+const beyondHeartbeats = (counts: Record<string, number>): Record<string, number> =>
+  Object.fromEntries(Object.entries(counts).filter(([what]) => !/ (leases|nodes\/status)$/.test(what)));
+
+/** Resolves when nodes and pods have not changed for a while, heartbeats aside. */
+async function quiet(client: KubeClient): Promise<void> {
+  const [pods, nodes] = await Promise.all([follow(client, PODS), follow(client, NODES)]);
+  for (;;) {
+    const seen = [pods.resourceVersion, nodes.size];
+    await sleep(SETTLING_MS);
+    if (seen[0] === pods.resourceVersion && seen[1] === nodes.size) return;
+  }
+}

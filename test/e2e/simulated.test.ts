@@ -1,0 +1,134 @@
+import { beforeAll, expect, it } from 'vitest';
+import { findCondition } from '../../operator/api/conditions.ts';
+import { COMPONENTS } from '../../operator/api/names.ts';
+import { profileManifests } from '../../operator/api/profiles.ts';
+import type { WorkerCluster } from '../../operator/api/workercluster.ts';
+import type { KubeClient } from '../../operator/kube/client.ts';
+import { NODES, type Node, PODS, type Pod, WORKERCLUSTERS } from '../../operator/kube/resources.ts';
+import {
+  changeCluster,
+  clusterClient,
+  coppice,
+  deleteCluster,
+  e2e,
+  follow,
+  gardenClient,
+  kubeconfigFile,
+  kubectl,
+  type Name,
+  ok,
+  seedPods,
+  untilReady,
+} from '../kit/garden.ts';
+
+e2e("the seeds' own manifest, at a simulated cloud", () => {
+  const cluster: Name = { name: 'demo-worker-cluster', namespace: 'default' };
+  let client: KubeClient;
+
+  beforeAll(async () => {
+    ok(await coppice(['apply', '-f', 'examples/demo-worker-cluster.yaml']));
+    await untilReady(cluster);
+    client = await clusterClient(cluster);
+    return () => deleteCluster(cluster);
+  });
+
+  const nodes = async () => (await client.list<Node>(NODES)).items;
+  const isReady = (node: Node) => findCondition(node.status?.conditions as [], 'Ready')?.status === 'True';
+
+  it('is applied as it was written', async () => {
+    const found = await gardenClient().get<WorkerCluster>(WORKERCLUSTERS, cluster.name, cluster.namespace);
+    expect(found.spec).toEqual({ cloudProvider: 'aws', controlPlaneNodes: 3, dataPlaneNodes: 20 });
+    expect(found.status).toMatchObject({
+      controlPlane: { desired: 3, ready: 3 },
+      nodes: { desired: 20, current: 20, ready: 20 },
+      lastErrors: [],
+    });
+  });
+
+  it('has a real control plane of three etcd members and three API servers', async () => {
+    const pods = await seedPods(cluster);
+    const ready = (app: string) =>
+      pods.filter(
+        (pod) =>
+          pod.metadata.labels?.app === app &&
+          pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True'),
+      );
+    expect(ready(COMPONENTS.etcd)).toHaveLength(3);
+    expect(ready(COMPONENTS.apiServer)).toHaveLength(3);
+    const health = await client.request<string>('GET', '/readyz/etcd');
+    expect(String(health)).toContain('ok');
+  });
+
+  it("has 20 nodes with their machine type's capacity, over all zones", async () => {
+    const profile = (await profileManifests()).find(({ metadata }) => metadata.name === 'aws')!;
+    const defaults = profile.spec.defaults!;
+    const { machineType, region } = defaults;
+    const { cpu, memory } = profile.spec.machineTypes.find(({ name }) => name === machineType)!;
+    const all = await nodes();
+    expect(all).toHaveLength(20);
+    for (const node of all) {
+      expect(isReady(node)).toBe(true);
+      expect(node.status?.capacity).toMatchObject({ cpu, memory });
+      expect(node.metadata.labels).toMatchObject({
+        'node.kubernetes.io/instance-type': machineType,
+        'topology.kubernetes.io/region': region,
+      });
+    }
+    const zones = new Set(all.map((node) => node.metadata.labels?.['topology.kubernetes.io/zone']));
+    expect([...zones].sort()).toEqual(
+      profile.spec.regions
+        .find(({ name }) => name === region)
+        ?.zones.map(({ name }) => name)
+        .sort(),
+    );
+  });
+
+  it('says loudly that it is simulated, in status and on the command line', async () => {
+    const { status } = await gardenClient().get<WorkerCluster>(WORKERCLUSTERS, cluster.name, cluster.namespace);
+    expect(status).toMatchObject({ simulated: true, provider: 'simulated' });
+    expect(findCondition(status?.conditions, 'Simulated')).toMatchObject({
+      status: 'True',
+      message: expect.stringContaining('SIMULATED'),
+    });
+    const table = await coppice(['get']);
+    expect(ok(table)).toMatch(/aws \(SIMULATED\)/);
+    expect(table.stderr).toContain('SIMULATED');
+    expect(ok(await coppice(['describe', cluster.name]))).toContain('SIMULATED');
+    expect(ok(await kubectl(['get', 'workerclusters', cluster.name]))).toMatch(/SIMULATED.*\n.* true /);
+  });
+
+  it('takes pods, which seem to run', async () => {
+    const kubeconfig = await kubeconfigFile(cluster);
+    ok(await kubectl(['create', 'deployment', 'web', '--image=example.org/web:1', '--replicas=40'], { kubeconfig }));
+    const pods = await follow<Pod>(client, PODS, { namespace: 'default' });
+    const running = await pods.waitFor(
+      () => {
+        const found = pods.list().filter((pod) => pod.status?.phase === 'Running');
+        return found.length === 40 && found;
+      },
+      { timeoutMs: 120_000, what: '40 pods to run' },
+    );
+    expect(new Set(running.map((pod) => pod.spec.nodeName)).size).toBeGreaterThan(10);
+  });
+
+  it('is scaled in and out', async () => {
+    await changeCluster(cluster, { dataPlaneNodes: 5 });
+    const small = await untilReady(cluster);
+    expect(small.status?.nodes).toEqual({ desired: 5, current: 5, ready: 5 });
+    expect(await nodes()).toHaveLength(5);
+    // The pods of the nodes that went were drained onto those that stay.
+    const pods = await follow<Pod>(client, PODS, { namespace: 'default' });
+    const staying = new Set((await nodes()).map((node) => node.metadata.name));
+    await pods.waitFor(
+      () => {
+        const found = pods.list().filter((pod) => pod.status?.phase === 'Running' && !pod.metadata.deletionTimestamp);
+        return found.length === 40 && found.every((pod) => staying.has(pod.spec.nodeName ?? ''));
+      },
+      { timeoutMs: 120_000, what: '40 pods to run on the nodes that stay' },
+    );
+    await changeCluster(cluster, { dataPlaneNodes: 30 });
+    const large = await untilReady(cluster);
+    expect(large.status?.nodes).toEqual({ desired: 30, current: 30, ready: 30 });
+    expect((await nodes()).filter(isReady)).toHaveLength(30);
+  });
+});

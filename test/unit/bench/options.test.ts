@@ -1,0 +1,25 @@
+import { describe, expect, it } from 'vitest';
+import { parseOptions, SCENARIOS } from '../../bench/options.ts';
+
+describe('parseOptions', () => {
+  it('measures everything ten times by default', () => {
+    expect(parseOptions([])).toEqual({ runs: 10, scenarios: new Set(SCENARIOS), help: false });
+  });
+  it('takes values after a space and after =', () => {
+    expect(parseOptions(['--runs', '3', '--only=garden']).scenarios).toEqual(new Set(['garden']));
+    expect(parseOptions(['--runs=3']).runs).toBe(3);
+  });
+  it('puts topics together', () => {
+    expect(parseOptions(['--only', 'control-plane,scale']).scenarios).toEqual(new Set(['one', 'five', 'scale']));
+  });
+  it.each([
+    [['--runs', '0'], /number from 1/],
+    [['--runs', 'many'], /not many/],
+    [['--runs'], /needs a value/],
+    [['--only', 'constructor'], /but not constructor/],
+    [['--fast'], /unknown argument --fast/],
+    [['one'], /unknown argument one/],
+  ])('refuses %o', (args, message) => {
+    expect(() => parseOptions(args)).toThrow(message);
+  });
+});

@@ -1,0 +1,51 @@
+import { describe, expect, it } from 'vitest';
+import { cpuBetween, type Process, parseStat, podOf } from '../../bench/processes.ts';
+
+const UID = '149d8024-f42c-48a4-b74b-6527b54c88ea';
+const CONTAINER = '042977cfc32363abddd67afe1f5c096c610f9ba9be32e3aab6d8911b8f5cbb5e';
+
+describe('parseStat', () => {
+  it('understands names with blanks and parentheses', () => {
+    const numbers = [7, 1, 1, 0, -1, 0, 0, 0, 0, 0, 150, 50, 20, 30, 20, 0, 4, 0, 12345];
+    expect(parseStat(`42 (a (b) c) S ${numbers.join(' ')} 0 0`)).toEqual({
+      pid: 42,
+      name: 'a (b) c',
+      parent: 7,
+      cpuSeconds: 2.5,
+      startedAt: 123.45,
+    });
+  });
+});
+
+describe('podOf', () => {
+  it.each([
+    [`/kubepods/burstable/pod${UID}/${CONTAINER}`, { uid: UID, container: CONTAINER }],
+    [`/kubepods/pod${UID}`, { uid: UID, container: undefined }],
+    // What runs in a machine belongs to the machine.
+    [
+      `/kubepods/pod${UID}/${CONTAINER}/kubepods/pod${UID.replace('1', '2')}/${CONTAINER}`,
+      { uid: UID, container: CONTAINER },
+    ],
+    ['/system', undefined],
+  ])('%s', (path, pod) => {
+    expect(podOf(path)).toEqual(pod);
+  });
+});
+
+describe('cpuBetween', () => {
+  const of = (pid: number, startedAt: number, cpuSeconds: number, component: string): Process => ({
+    pid,
+    name: component,
+    parent: 1,
+    cpuSeconds,
+    startedAt,
+    isSandbox: false,
+    component,
+  });
+  it('counts what was used in between, all of new processes, nothing of ended ones', () => {
+    const before = [of(1, 10, 5, 'etcd'), of(2, 10, 9, 'etcd'), of(3, 10, 7, 'kubelet')];
+    const after = [of(1, 10, 6, 'etcd'), of(2, 50, 1, 'kubelet'), of(4, 60, 2, 'etcd')];
+    const parts = cpuBetween(before, after, ({ component }) => component ?? '');
+    expect(Object.fromEntries(parts)).toEqual({ etcd: 3, kubelet: 1 });
+  });
+});
