@@ -35,7 +35,7 @@ export interface OperatorOptions {
   readonly log: Log;
   readonly metrics: Registry;
   /** The provider that makes the machines of a profile; undefined when this operator has none. */
-  provider(profile: CloudProfile): Provider | undefined;
+  readonly provider: (profile: CloudProfile) => Provider | undefined;
   readonly now?: () => Date;
 }
 
@@ -75,7 +75,9 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
     labelSelector: `${LABELS.clusterName},${LABELS.managedBy}=coppice`,
   });
   const caches: Informer<any>[] = [clusters, shoots, seeds, profiles, kubeconfigs];
-  const gardenApplier = new Applier(garden, (object) => knownBy(object.kind === 'Shoot' ? shoots : kubeconfigs, object));
+  const gardenApplier = new Applier(garden, (object) =>
+    knownBy(object.kind === 'Shoot' ? shoots : kubeconfigs, object),
+  );
 
   const registry = new SeedRegistry(garden, log, (shootKey, object) => {
     queues.shoots.add(shootKey);

@@ -71,7 +71,7 @@ export class StatusFile {
 
   /** Something that the status shows has changed. */
   touch(): void {
-    this.#timer ??= setTimeout(() => this.flush(), WRITE_PAUSE_MS);
+    this.#timer ??= setTimeout(() => void this.flush(), WRITE_PAUSE_MS);
   }
 
   /** Resolves when the file says what is known now. */

@@ -24,7 +24,6 @@ import {
   gardenClient,
   makeCluster,
   type Name,
-  ok,
   uniqueName,
   until,
   untilReady,

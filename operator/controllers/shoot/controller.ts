@@ -6,6 +6,7 @@ import { COMPONENTS, technicalID } from '../../api/names.ts';
 import type { Seed } from '../../api/seed.ts';
 import { type Shoot, type ShootStatus, shootProfileName } from '../../api/shoot.ts';
 import { Flow, type FlowResult, type Progress, type Task } from '../../flow/graph.ts';
+import { isNotFound } from '../../kube/errors.ts';
 import { SHOOTS } from '../../kube/resources.ts';
 import { placeShoot } from '../../placement/place.ts';
 import { PKI_SECRET } from '../../shoot/pki.ts';
@@ -351,7 +352,12 @@ export class ShootController {
   async #release(shoot: Shoot, signal: AbortSignal): Promise<undefined> {
     const { name, namespace } = shoot.metadata;
     const finalizers = (shoot.metadata.finalizers ?? []).filter((finalizer) => finalizer !== FINALIZER);
-    await this.#world.garden.mergePatch(SHOOTS, name, namespace, { metadata: { finalizers } }, { signal });
+    try {
+      await this.#world.garden.mergePatch(SHOOTS, name, namespace, { metadata: { finalizers } }, { signal });
+    } catch (error) {
+      // The cache had not heard yet that it has gone.
+      if (!isNotFound(error)) throw error;
+    }
     await this.#forget(`${namespace}/${name}`);
     return undefined;
   }

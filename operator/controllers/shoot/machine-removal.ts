@@ -72,7 +72,7 @@ async function drainMachine(
   await drain(
     {
       client: connection.client,
-      now: world.now,
+      now: () => world.now(),
       podsOn: (name) => connection.podsOn(name),
       podsChanged: async (_name, timeoutMs, waitSignal) => {
         const changed = new AbortController();

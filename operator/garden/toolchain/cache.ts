@@ -66,7 +66,11 @@ export class ToolCache {
   async install(name: ToolName, from: string): Promise<string> {
     await chmod(from, 0o755);
     const handle = await open(from, 'r');
-    await handle.sync().finally(() => handle.close());
+    try {
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
     const to = this.file(name);
     await mkdir(join(this.dir, cacheFolder(name)), { recursive: true });
     await rename(from, to);

@@ -1,0 +1,177 @@
+import { readdir } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { beforeAll, expect, it } from 'vitest';
+import { findCondition, isTrue } from '../../operator/api/conditions.ts';
+import { kubeconfigSecretName } from '../../operator/api/names.ts';
+import { Cgroups, cgroupName, readLayout } from '../../operator/garden/cgroups.ts';
+import { run } from '../../operator/garden/command.ts';
+import { networkNames } from '../../operator/garden/network.ts';
+import { StateDirectory } from '../../operator/garden/state.ts';
+import {
+  NAMESPACES,
+  NODES,
+  PDBS,
+  type PersistentVolume,
+  PVS,
+  SECRETS,
+  SHOOTS,
+  WORKERCLUSTERS,
+} from '../../operator/kube/resources.ts';
+import {
+  changeCluster,
+  clusterClient,
+  coppice,
+  deleteCluster,
+  e2e,
+  garden,
+  gardenClient,
+  kubeconfigOf,
+  makeCluster,
+  type Name,
+  ok,
+  PATIENCE_MS,
+  seedNamespace,
+  uniqueName,
+  until,
+  untilReady,
+  untilShoot,
+} from '../kit/garden.ts';
+import { run as runPods } from '../kit/workload.ts';
+
+/** What there is on this machine because of clusters, by where it is. */
+interface Traces {
+  volumes: string[];
+  pods: string[];
+  links: number;
+  processes: number;
+}
+
+async function traces(): Promise<Traces> {
+  const directory = new StateDirectory(garden.home);
+  const { namespace } = networkNames(directory.id);
+  const list = (folder: string) => readdir(folder).catch(() => [] as string[]);
+  const [volumes, pods, links, layout] = await Promise.all([
+    list(directory.path('seed', 'volumes')),
+    list(directory.path('seed', 'kubelet', 'pods')),
+    run(['ip', '-n', namespace, '-o', 'link', 'show']),
+    readLayout(),
+  ]);
+  const processes = await new Cgroups(layout!, cgroupName(directory.id)).processes();
+  return { volumes, pods, links: links.trim().split('\n').length, processes: processes.length };
+}
+
+/** Nothing in the garden or in the seed bears the cluster's name any more. */
+async function expectGone(cluster: Name): Promise<void> {
+  const client = gardenClient();
+  const { name, namespace } = cluster;
+  expect(await client.getOrUndefined(WORKERCLUSTERS, name, namespace)).toBeUndefined();
+  expect(await client.getOrUndefined(SHOOTS, name, namespace)).toBeUndefined();
+  expect(await client.getOrUndefined(SECRETS, kubeconfigSecretName(name), namespace)).toBeUndefined();
+  expect(await client.getOrUndefined(NAMESPACES, seedNamespace(cluster))).toBeUndefined();
+  const { items } = await client.list<PersistentVolume>(PVS);
+  expect(items.filter((volume) => volume.spec.claimRef?.namespace === seedNamespace(cluster))).toEqual([]);
+}
+
+e2e('deletion', () => {
+  let clean: Traces;
+  // The kubelet tidies up after a pod has gone from the API.
+  const expectClean = () =>
+    expect
+      .poll(
+        async () => {
+          const { processes, ...found } = await traces();
+          return { ...found, extraProcesses: Math.max(0, processes - clean.processes) };
+        },
+        { timeout: PATIENCE_MS, interval: 500 },
+      )
+      .toEqual({ volumes: clean.volumes, pods: clean.pods, links: clean.links, extraProcesses: 0 });
+
+  beforeAll(async () => {
+    clean = await traces();
+  });
+
+  it('takes a whole cluster away, and the name can be used again at once', async () => {
+    const cluster = await makeCluster({ dataPlaneNodes: 1 });
+    const before = await untilReady(cluster);
+    const oldKubeconfig = await kubeconfigOf(cluster);
+    const full = await traces();
+    expect(full.volumes.length).toBeGreaterThan(clean.volumes.length);
+    expect(full.links).toBeGreaterThan(clean.links);
+
+    ok(await coppice(['delete', cluster.name, '--wait']));
+    await expectGone(cluster);
+    const again = await makeCluster({}, cluster);
+    const found = await untilReady(again);
+    expect(found.metadata.uid).not.toBe(before.metadata.uid);
+    expect(await kubeconfigOf(again)).not.toBe(oldKubeconfig);
+    const client = await clusterClient(again);
+    // A new cluster, not the old one's data.
+    expect((await client.list(NODES)).items).toEqual([]);
+    await deleteCluster(again);
+    await expectGone(again);
+    await expectClean();
+  });
+
+  it('works from every half-built state', async () => {
+    const delays = [0, 300, 1000, 3000, 6000];
+    await Promise.all(
+      delays.map(async (delay) => {
+        const cluster = await makeCluster({ dataPlaneNodes: 1 }, { name: uniqueName(`half-${delay}`) });
+        await sleep(delay);
+        await deleteCluster(cluster);
+        await expectGone(cluster);
+      }),
+    );
+    await expectClean();
+  });
+
+  it('says that it goes on, and does not wait for a scale-out, a new control plane member or a drain', async () => {
+    const [outgrowing, draining] = await Promise.all([
+      makeCluster({ dataPlaneNodes: 1 }),
+      makeCluster({ dataPlaneNodes: 1 }),
+    ]);
+    await Promise.all([untilReady(outgrowing), untilReady(draining)]);
+
+    const client = await clusterClient(draining);
+    const guard = { name: 'guarded', namespace: 'default' };
+    await client.create({
+      apiVersion: 'policy/v1',
+      kind: 'PodDisruptionBudget',
+      metadata: guard,
+      spec: { maxUnavailable: 0, selector: { matchLabels: { app: 'guarded' } } },
+    });
+    await runPods(client, { name: 'guarded' });
+    await changeCluster(draining, { dataPlaneNodes: 0 });
+    await until(draining, (found) => isTrue(found?.status?.conditions, 'Draining'), 'to drain');
+    expect(await client.getOrUndefined(PDBS, guard.name, guard.namespace)).toBeDefined();
+
+    await changeCluster(outgrowing, { dataPlaneNodes: 3, controlPlaneNodes: 3 });
+    await untilShoot(outgrowing, (found) => found?.status?.lastOperation?.state === 'Processing', 'to grow');
+
+    const said = until(
+      draining,
+      (found) => {
+        const deleting = findCondition(found?.status?.conditions, 'Deleting');
+        return deleting?.status === 'True' && deleting;
+      },
+      'to say that it is being deleted',
+    );
+    await Promise.all([deleteCluster(outgrowing), deleteCluster(draining)]);
+    expect((await said).message).toBeTruthy();
+    await Promise.all([expectGone(outgrowing), expectGone(draining)]);
+    await expectClean();
+  });
+
+  it('gives a name free at once: delete and make again without a pause', async () => {
+    const cluster = await makeCluster();
+    for (let round = 0; round < 2; round++) {
+      await untilShoot(cluster, (found) => found, 'to be there');
+      await deleteCluster(cluster);
+      await makeCluster({}, cluster);
+    }
+    await untilReady(cluster);
+    await deleteCluster(cluster);
+    await expectGone(cluster);
+    await expectClean();
+  });
+});

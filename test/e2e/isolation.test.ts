@@ -1,0 +1,96 @@
+import { beforeAll, expect, it } from 'vitest';
+import { NAMESPACES, NODES, type Node, type Pod } from '../../operator/kube/resources.ts';
+import {
+  clusterClient,
+  coppice,
+  deleteCluster,
+  e2e,
+  gardenClient,
+  kubeconfigFile,
+  kubectl,
+  makeCluster,
+  type Name,
+  ok,
+  seedNamespace,
+  uniqueName,
+  untilReady,
+} from '../kit/garden.ts';
+import { run } from '../kit/workload.ts';
+
+e2e('clusters side by side', () => {
+  const name = uniqueName('twin');
+  const namespaces = [uniqueName('one'), uniqueName('two')] as const;
+  let twins: [Name, Name];
+  let long: Name;
+
+  beforeAll(async () => {
+    const [one, two] = namespaces;
+    const longest = uniqueName('a-cluster-with-the-longest-name').padEnd(63, 'x');
+    [twins, long] = await Promise.all([
+      Promise.all([
+        makeCluster({ dataPlaneNodes: 2 }, { name, namespace: one }),
+        makeCluster({ dataPlaneNodes: 1 }, { name, namespace: two }),
+      ]),
+      makeCluster({ dataPlaneNodes: 1 }, { name: longest, namespace: uniqueName('long').padEnd(63, 'y') }),
+    ]);
+    await Promise.all([...twins, long].map((cluster) => untilReady(cluster)));
+    return async () => {
+      await Promise.all([...twins, long].map((cluster) => deleteCluster(cluster)));
+      for (const { namespace } of [...twins, long]) await gardenClient().delete(NAMESPACES, namespace);
+    };
+  });
+
+  it('may have the same name in two namespaces', async () => {
+    expect(seedNamespace(twins[0])).not.toBe(seedNamespace(twins[1]));
+    const printed = await Promise.all(
+      twins.map(async ({ namespace }) => ok(await coppice(['kubeconfig', name, '-n', namespace]))),
+    );
+    expect(printed[0]).not.toBe(printed[1]);
+    const uids = await Promise.all(
+      twins.map(async (twin) => (await (await clusterClient(twin)).get(NAMESPACES, 'kube-system')).metadata.uid),
+    );
+    expect(uids[0]).not.toBe(uids[1]);
+  });
+
+  it('may have names of 63 characters, of namespaces of 63 characters', async () => {
+    expect(long.name).toHaveLength(63);
+    expect(long.namespace).toHaveLength(63);
+    const { items } = await (await clusterClient(long)).list<Node>(NODES);
+    expect(items).toHaveLength(1);
+    expect(ok(await coppice(['describe', long.name, '-n', long.namespace]))).toContain(long.name);
+  });
+
+  it('do not meet, though their pods have addresses of the same range', async () => {
+    const [big, small] = await Promise.all(twins.map((twin) => clusterClient(twin)));
+    const ranges = async (client: typeof big) =>
+      (await client!.list<Node>(NODES)).items.map((node) => node.spec.podCIDR).sort();
+    const [bigRanges, smallRanges] = await Promise.all([ranges(big), ranges(small)]);
+    expect(bigRanges).toEqual(expect.arrayContaining(smallRanges));
+
+    const [spread, alone] = await Promise.all([
+      run(big!, { name: 'echo', replicas: 2, spread: true }),
+      run(small!, { name: 'alone' }),
+    ]);
+    const files = await Promise.all(twins.map((twin) => kubeconfigFile(twin)));
+    const get = (file: string | undefined, from: Pod | undefined, address: string | undefined) =>
+      kubectl(['exec', from!.metadata.name, '--', '/usr/local/bin/echo', 'get', `http://${address}:8080/`], {
+        kubeconfig: file!,
+      });
+    // A pod on the machine that only the big cluster has, at an address that nothing in the small one has.
+    const outside = spread.find((pod) => !smallRanges.some((range) => inRange(pod.status?.podIP, range)));
+    expect(outside).toBeDefined();
+    const stranger = await get(files[1], alone[0], outside?.status?.podIP);
+    expect(stranger.code).not.toBe(0);
+    expect(stranger.stdout).not.toContain('hostname=');
+    // From within its own cluster it answers, so the silence above was not its own.
+    const other = spread.find((pod) => pod !== outside);
+    expect(ok(await get(files[0], other, outside?.status?.podIP))).toContain(`hostname=${outside?.metadata.name}`);
+    // An address that both clusters may have belongs to one's own pods.
+    const own = await get(files[1], alone[0], alone[0]?.status?.podIP);
+    expect(ok(own)).toContain(`hostname=${alone[0]?.metadata.name}`);
+  });
+});
+
+/** Whether an address lies in a /24. */
+const inRange = (address: string | undefined, range: string | undefined): boolean =>
+  address?.split('.').slice(0, 3).join('.') === range?.split('.').slice(0, 3).join('.');
