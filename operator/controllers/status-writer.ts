@@ -41,6 +41,6 @@ export function operation(
   next: Omit<LastOperation, 'lastUpdateTime'>,
   now: Date,
 ): LastOperation {
-  const { lastUpdateTime, ...rest } = before ?? { lastUpdateTime: '' };
+  const { lastUpdateTime: _, ...rest } = before ?? { lastUpdateTime: '' };
   return isDeepStrictEqual(rest, next) ? before! : { ...next, lastUpdateTime: rfc3339(now) };
 }
