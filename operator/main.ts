@@ -12,6 +12,7 @@ import { type Operator, startOperator } from './operator.ts';
 /**
  * The operator's process. Environment: COPPICE_GARDEN_KUBECONFIG (file; absent: in-cluster or the person's own),
  * COPPICE_SIMULATE_CLOUDS=true (clouds without a provider of this build are simulated), COPPICE_HEALTH_PORT (default any),
+ * COPPICE_HEALTH_HOST (default loopback),
  * COPPICE_IDENTITY (of the leader Lease), COPPICE_NAMESPACE (of the Lease), COPPICE_LOG_LEVEL.
  */
 async function main(): Promise<void> {
@@ -51,6 +52,7 @@ async function main(): Promise<void> {
   let operator: Operator | undefined;
   const health = await serveHealth({
     port: Number(env.COPPICE_HEALTH_PORT ?? 0),
+    host: env.COPPICE_HEALTH_HOST ?? '127.0.0.1',
     registry,
     checks: { caches: () => operator === undefined || operator.ready() || 'a watch on the garden is broken' },
   });

@@ -106,16 +106,20 @@ e2e('scripts that use the command line', () => {
 
   it('"kubeconfig NAME --merge" adds a context to the own file, and --remove takes exactly that away', async () => {
     const file = join(folder, 'own.yaml');
-    const own = [
-      '# mine',
-      'apiVersion: v1',
-      'kind: Config',
-      'current-context: work',
-      'clusters: [{name: work, cluster: {server: "https://work.example.org"}}]',
-      'contexts: [{name: work, context: {cluster: work, user: me}}]',
-      'users: [{name: me, user: {token: secret}}]',
-      '',
-    ].join('\n');
+    const own = `# mine
+apiVersion: v1
+kind: Config
+current-context: work
+clusters:
+- name: work # at work
+  cluster: {server: "https://work.example.org"}
+contexts:
+- name: work
+  context: {cluster: work, user: me}
+users:
+- name: me
+  user: {token: secret}
+`;
     await writeFile(file, own, { mode: 0o600 });
     const env = { KUBECONFIG: file };
     const named = ['kubeconfig', cluster.name, '-n', cluster.namespace];
@@ -127,12 +131,7 @@ e2e('scripts that use the command line', () => {
     expect(ok(await kubectl(['config', 'current-context'], { kubeconfig: file })).trim()).toBe('work');
     ok(await kubectl(['--context', context, 'get', 'namespaces'], { kubeconfig: file }));
     expect(ok(await coppice([...named, '--remove'], { env }))).toContain(`Removed context "${context}"`);
-    const view = async (path: string) =>
-      JSON.parse(ok(await kubectl(['config', 'view', '--raw', '-o', 'json'], { kubeconfig: path })));
-    const before = join(folder, 'before.yaml');
-    await writeFile(before, own);
-    expect(await view(file)).toEqual(await view(before));
-    expect(await readFile(file, 'utf8')).toContain('# mine');
+    expect(await readFile(file, 'utf8')).toBe(own);
     expectError(await coppice([...named, '--remove'], { env }), 3, /no context/);
   });
 

@@ -32,9 +32,15 @@ export async function run(context: Context): Promise<undefined> {
   if (words.length > 0) terminal.print(...words);
 }
 
+// What is being completed is not there yet, so nothing can be required.
+const UNFINISHED = COMMANDS.map((command) => ({
+  ...command,
+  positionals: command.positionals.map((positional) => ({ ...positional, required: false })),
+}));
+
 function optionsTyped(words: readonly string[]): Options {
   try {
-    return new Options(parse(words.slice(0, -1), COMMANDS, GLOBAL_OPTIONS).options);
+    return new Options(parse(words.slice(0, -1), UNFINISHED, GLOBAL_OPTIONS).options);
   } catch {
     return new Options({});
   }
