@@ -35,12 +35,14 @@ export function isReady(object: KubeObject): boolean {
   return seen === undefined || seen >= (object.metadata.generation ?? 0);
 }
 
-/** Why the operator gave up on the object until a person changes something, or undefined. */
+/** Why the operator gave up on the object, or refuses what it asks for, until a person changes something; or undefined. */
 export function failureOf(object: KubeObject): string | undefined {
   const { lastOperation, lastErrors } = statusOf(object);
-  if (lastOperation?.state !== 'Failed') return undefined;
-  const observed = (object.status as { observedGeneration?: number }).observedGeneration;
+  const observed = (object.status as { observedGeneration?: number } | undefined)?.observedGeneration;
   if (observed !== undefined && observed < (object.metadata.generation ?? 0)) return undefined;
+  const accepted = conditionOf(object, 'SpecAccepted');
+  if (accepted?.status === 'False') return cell(accepted.message ?? 'its spec is refused');
+  if (lastOperation?.state !== 'Failed') return undefined;
   return cell(lastErrors?.map((error) => error.description).join('; ') || lastOperation.description || 'it failed');
 }
 

@@ -134,12 +134,13 @@ export const FIGURES = {
   'idle.5.cpu.operator': { section: IDLE, title: 'CPU of the operator, 5 clusters', unit: 'cores' },
   'idle.memory': {
     section: IDLE,
-    title: 'RSS of an idle control plane, own etcd and sandboxes included',
+    title: 'RSS of an idle control plane: API server, controller manager, scheduler, own etcd',
     unit: 'MiB',
     bar: { median: 300 },
     others: 'Kamaji 446 + shared etcd 70',
   },
   'idle.memory.anonymous': { section: IDLE, title: 'anonymous part of it', unit: 'MiB' },
+  'idle.memory.sandboxes': { section: IDLE, title: 'RSS of the shims and pauses of its four pods', unit: 'MiB' },
   'nodes.machine': { section: IDLE, title: 'RSS of a machine (its node agents and system pods)', unit: 'MiB' },
   'nodes.machine.anonymous': { section: IDLE, title: 'anonymous part of it', unit: 'MiB' },
 } satisfies Record<string, Definition>;

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LABELS } from '../../operator/api/group.ts';
-import { COMPONENTS } from '../../operator/api/names.ts';
 import { BenchCluster, type Gone } from './cluster.ts';
 import { type FigureId, Figures } from './figures.ts';
 import { type BenchGarden, componentOf } from './garden.ts';
@@ -243,8 +242,10 @@ export class Bench {
 
   #keepControlPlane(cluster: BenchCluster): void {
     const partOf = this.#partOf();
-    const parts = memoryBy(cluster.processes(), (process) =>
-      process.isSandbox ? `sandboxes of the ${Object.keys(COMPONENTS).length} pods (shim and pause)` : partOf(process),
+    const processes = cluster.processes();
+    const parts = memoryBy(
+      processes.filter(({ isSandbox }) => !isSandbox),
+      partOf,
     );
     for (const [part, { rss, anonymous }] of parts) {
       this.#memory.add(part, 'RSS', rss);
@@ -253,6 +254,10 @@ export class Bench {
     const all = [...parts.values()];
     this.figures.add('idle.memory', sum(all.map(({ rss }) => rss)));
     this.figures.add('idle.memory.anonymous', sum(all.map(({ anonymous }) => anonymous)));
+    const sandboxes = processes.filter(({ isSandbox }) => isSandbox).map(({ pid }) => memoryOf(pid));
+    this.figures.add('idle.memory.sandboxes', sum(sandboxes.map(({ rss }) => rss)));
+    this.#memory.add('sandboxes of its pods (shim and pause)', 'RSS', sum(sandboxes.map(({ rss }) => rss)));
+    this.#memory.add('sandboxes of its pods (shim and pause)', 'anonymous', sum(sandboxes.map((own) => own.anonymous)));
   }
 
   /** Each machine of a cluster; the parts are named by their processes. */

@@ -86,7 +86,7 @@ e2e('bad input', () => {
       ],
       [
         'an unknown machine type of a pool',
-        { cloudProvider: 'simulated', pools: [{ name: 'a', minimum: 1, machineType: 'huge' }] },
+        { ...sound, dataPlaneNodes: 1, pools: [{ name: 'a', minimum: 1, machineType: 'huge' }] },
         /pools\[0\]\.machineType.*huge/,
       ],
       ['an unknown version', { ...sound, kubernetes: { version: '1.30.1' } }, /offers no Kubernetes 1\.30\.1.*1\.36/],

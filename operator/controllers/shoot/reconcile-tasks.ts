@@ -5,7 +5,7 @@ import type { Task } from '../../flow/graph.ts';
 import { KubeClient } from '../../kube/client.ts';
 import { sleep } from '../../kube/clock.ts';
 import { waitFor } from '../../kube/informer.ts';
-import { conditionIsTrue, type KubeObject, type Service } from '../../kube/resources.ts';
+import { conditionIsTrue, type Deployment, type KubeObject, type Service } from '../../kube/resources.ts';
 import { pkiSecret } from '../../shoot/control-plane.ts';
 import { etcd } from '../../shoot/etcd.ts';
 import { kubeAPIServer } from '../../shoot/kube-apiserver.ts';
@@ -261,10 +261,9 @@ export function reconcileTasks(op: Operation): Task[] {
       timeoutMs: 5 * MINUTE,
       run: async (signal) => {
         const wanting = () => [
-          ...[COMPONENTS.apiServer, COMPONENTS.controllerManager, COMPONENTS.scheduler].filter((name) => {
-            const found = seed.deployments.get(`${ns}/${name}`);
-            return !found || (found.status?.readyReplicas ?? 0) < (found.spec.replicas ?? 1);
-          }),
+          ...[COMPONENTS.apiServer, COMPONENTS.controllerManager, COMPONENTS.scheduler].filter(
+            (name) => !isRolledOut(seed.deployments.get(`${ns}/${name}`)),
+          ),
           ...((seed.statefulSets.get(`${ns}/${COMPONENTS.etcd}`)?.status?.readyReplicas ?? 0) < op.values.etcd.replicas
             ? [COMPONENTS.etcd]
             : []),
@@ -277,6 +276,19 @@ export function reconcileTasks(op: Operation): Task[] {
       },
     },
   ];
+}
+
+/** Whether all of its pods are Ready and as it says now: those of an earlier form may serve with what is no longer true. */
+function isRolledOut(deployment: Deployment | undefined): boolean {
+  if (!deployment) return false;
+  const { metadata, spec, status } = deployment;
+  const wanted = spec.replicas ?? 1;
+  return (
+    (status?.observedGeneration ?? 0) >= (metadata.generation ?? 0) &&
+    (status?.updatedReplicas ?? 0) >= wanted &&
+    (status?.readyReplicas ?? 0) >= wanted &&
+    (status?.replicas ?? 0) <= wanted
+  );
 }
 
 /** How many member Services there are: those of members that are still to leave count. */

@@ -85,6 +85,15 @@ describe('what is said of a cluster', () => {
     expect(failureOf(creating)).toBeUndefined();
   });
 
+  it('failed when its spec is refused, whether or not anything was ever tried', () => {
+    const message = 'spec.region: there is no region "moon"';
+    const lastTransitionTime = '2026-11-21T00:00:00Z';
+    const conditions = [{ type: 'SpecAccepted', status: 'False' as const, message, lastTransitionTime }];
+    const refused = { observedGeneration: 1, conditions };
+    expect(failureOf(cluster('bad', {}, refused))).toBe(message);
+    expect(failureOf(cluster('bad', {}, refused, { generation: 2 }))).toBeUndefined();
+  });
+
   it('names what is going on', () => {
     expect(activity(creating)).toBe('Waiting for kube-apiserver');
     expect(activity(failed)).toBe('there is no CloudProfile "nowhere"');
