@@ -14,7 +14,7 @@ import { apiserver, controllerManager, etcd, scheduler } from './control-plane.t
 import { readText } from './files.ts';
 import { raiseHostLimits } from './host-limits.ts';
 import { imagesDirectory } from './images/build.ts';
-import { IMAGES, toolImage } from './images/catalog.ts';
+import { IMAGES, type ImageName, toolImage } from './images/catalog.ts';
 import { mirrorHosts } from './images/mirror.ts';
 import { boundLogs } from './logs.ts';
 import { applyManifests, foreignSeed, localSeed, networksOf } from './manifests.ts';
@@ -376,13 +376,19 @@ class Daemon {
 
   /** Images that pods will want. Until one is here, containerd gets it from the mirror, if that has it. */
   async #fillImages(importer: ImageImporter): Promise<void> {
-    for (const make of [
-      ...SEED_IMAGES.map((name) => () => toolImage(name, this.#toolchain)),
-      () => buildMachineImage(this.#toolchain),
+    const tool = (name: ImageName) => () => toolImage(name, this.#toolchain);
+    for (const { make, here } of [
+      ...SEED_IMAGES.map((name) => ({ make: tool(name), here: true })),
+      { make: () => buildMachineImage(this.#toolchain), here: true },
+      // Wanted by machines, which ask the mirror for it.
+      { make: tool('coredns'), here: false },
+      // Last, because only simulated nodes need it and it takes minutes where it must be built.
+      { make: tool('kwok'), here: true },
     ]) {
       if (this.#stopping.signal.aborted) return;
       try {
-        await importer.import(await make());
+        const tar = await make();
+        if (here) await importer.import(tar);
       } catch (error) {
         if (!this.#stopping.signal.aborted) this.#say('images', `an image is missing: ${(error as Error).message}`);
       }

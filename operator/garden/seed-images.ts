@@ -8,8 +8,8 @@ import { SEED_PATHS } from './mounts.ts';
 import type { Toolchain } from './toolchain/toolchain.ts';
 import { TOOLS } from './toolchain/tools.ts';
 
-/** Images of what runs in the seed, in the order in which a first cluster needs them. */
-export const SEED_IMAGES: ImageName[] = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'kwok'];
+/** Images of what every control plane in the seed runs, in the order in which a first cluster needs them. */
+export const SEED_IMAGES: ImageName[] = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'];
 
 const CNI_PLUGINS = ['bridge', 'host-local', 'loopback', 'portmap', 'ptp'] as const;
 const RUNTIME = ['containerd', 'containerd-shim-runc-v2', 'ctr', 'runc'] as const;

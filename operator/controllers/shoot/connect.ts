@@ -1,5 +1,7 @@
+import { COMPONENTS } from '../../api/names.ts';
 import { KubeClient } from '../../kube/client.ts';
 import { sleep } from '../../kube/clock.ts';
+import { waitFor } from '../../kube/informer.ts';
 import { operatorKubeconfig } from '../../shoot/kubeconfigs.ts';
 import { issueOperatorCertificate } from '../../shoot/pki.ts';
 import { apiServerURL } from '../../shoot/values.ts';
@@ -22,6 +24,13 @@ export async function connect(op: Operation, signal: AbortSignal): Promise<void>
   const certificate = await issueOperatorCertificate(op.pki, world.now());
   const client = KubeClient.fromKubeconfig(operatorKubeconfig(op.values, op.pki, certificate));
   try {
+    // Not before somebody can answer: a packet to a Service that the seed does not know yet is lost, and is sent again only
+    // after a second, then two, then four.
+    await waitFor([op.seed.pods], () => apiServerRuns(op), {
+      timeoutMs: 4 * MINUTE,
+      signal,
+      what: `a pod of ${COMPONENTS.apiServer} to run`,
+    });
     while (!(await client.ready({ timeoutMs: 2 * SECOND, signal }).catch(() => false))) {
       signal.throwIfAborted();
       await sleep(100, signal);
@@ -37,3 +46,10 @@ export async function connect(op: Operation, signal: AbortSignal): Promise<void>
     throw error;
   }
 }
+
+const apiServerRuns = ({ seed, values }: Operation): boolean =>
+  seed
+    .podsOf(`${values.shoot.namespace}/${values.shoot.name}`)
+    .some(
+      (pod) => pod.metadata.labels?.app === COMPONENTS.apiServer && pod.status?.containerStatuses?.[0]?.state?.running,
+    );

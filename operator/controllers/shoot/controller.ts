@@ -25,7 +25,7 @@ import { allocateVNI } from './vni.ts';
 import type { ShootWorld } from './world.ts';
 
 /** Progress is for people: more often than this nobody reads it, and each one is a write. */
-const PROGRESS_INTERVAL_MS = 3_000;
+const PROGRESS_INTERVAL_MS = 5_000;
 /** What comes before the task graph, among the errors of its tasks. */
 const PREPARE = 'prepare';
 /** Whatever happens, certificates are looked at this often. */

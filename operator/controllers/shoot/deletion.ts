@@ -7,7 +7,9 @@ import {
   NAMESPACES,
   type PersistentVolume,
   PODS,
+  PVCS,
   PVS,
+  REPLICASETS,
   SECRETS,
   STATEFULSETS,
 } from '../../kube/resources.ts';
@@ -58,12 +60,13 @@ export function deletionTasks(op: Operation): Task[] {
       after: ['disconnect'],
       expectedMs: 200,
       run: async (signal) => {
-        // Owners first, or they make their pods anew; pods by themselves, since a namespace gives them their full grace.
+        // Owners first, from the top down, or they make anew what they own.
         const options = { namespace: ns, propagationPolicy: 'Background', signal } as const;
         await Promise.all([
           seed.client.deleteCollection(DEPLOYMENTS, options),
           seed.client.deleteCollection(STATEFULSETS, options),
         ]);
+        await seed.client.deleteCollection(REPLICASETS, options);
       },
     },
     {
@@ -74,8 +77,9 @@ export function deletionTasks(op: Operation): Task[] {
       timeoutMs: 120_000,
       run: async (signal) => {
         const left = () => seed.pods.list().filter((pod) => pod.metadata.namespace === ns);
-        await seed.client.delete(NAMESPACES, ns, undefined, { signal });
+        // Before their namespace: its controller gives pods their full grace, and looks again only after as long.
         await seed.client.deleteCollection(PODS, { namespace: ns, gracePeriodSeconds: GRACE_SECONDS, signal });
+        await seed.client.deleteCollection(PVCS, { namespace: ns, signal });
         await waitFor([seed.pods], () => left().length === 0, {
           timeoutMs: 110_000,
           signal,
@@ -94,6 +98,7 @@ export function deletionTasks(op: Operation): Task[] {
       timeoutMs: 120_000,
       run: async (signal) => {
         const found = () => seed.namespaces.get(ns);
+        await seed.client.delete(NAMESPACES, ns, undefined, { signal });
         await waitFor([seed.namespaces], () => !found(), {
           timeoutMs: 110_000,
           signal,

@@ -201,7 +201,6 @@ export function reconcileTasks(op: Operation): Task[] {
           await provider.reconcilePool(context, pool);
           signal.throwIfAborted();
         }
-        op.notice();
       },
     },
     {
