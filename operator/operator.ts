@@ -9,6 +9,7 @@ import { reconcileSeed } from './controllers/seed/controller.ts';
 import { SeedRegistry } from './controllers/seed/seed-access.ts';
 import { ShootController } from './controllers/shoot/controller.ts';
 import type { ShootWorld } from './controllers/shoot/world.ts';
+import { onlyStatusChanged } from './controllers/status-writer.ts';
 import { reconcileWorkerCluster } from './controllers/workercluster/controller.ts';
 import { TaskDurations } from './flow/graph.ts';
 import { Applier, knownBy } from './kube/applier.ts';
@@ -112,11 +113,15 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
     queues.clusters.add(key);
     queues.profiles.add(profileNameOf(cluster));
   });
-  onEach(shoots, (shoot, key) => {
-    shootController.shootChanged(key, shoot);
-    queues.shoots.add(key);
+  shoots.onChange((event) => {
+    const shoot = event.object;
+    const key = keyOf(shoot);
     queues.clusters.add(key);
     queues.profiles.add(shootProfileName(shoot.spec));
+    // An operation that fails says so in the status: taken for news, that would undo the queue's back-off.
+    if (onlyStatusChanged(event)) return;
+    shootController.shootChanged(key, shoot);
+    queues.shoots.add(key);
   });
   onEach(kubeconfigs, (_secret, key) => queues.shoots.add(key.replace(/-kubeconfig$/, '')));
   onEach(profiles, (profile, key) => {

@@ -5,6 +5,7 @@ import type { KubeObject, LastOperation } from '../api/meta.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { Informer } from '../kube/informer.ts';
 import { keyOf } from '../kube/resources.ts';
+import type { ChangeEvent } from '../kube/store.ts';
 
 /**
  * Writes the status of an object as a whole, and only when it says something new.
@@ -31,6 +32,16 @@ export async function writeStatus<T extends KubeObject>(
   cache.absorb(written);
   return true;
 }
+
+/** Whether a change is one that a controller makes itself by writing the status: never a reason to work on the object again. */
+export function onlyStatusChanged<T extends KubeObject>(event: ChangeEvent<T>): boolean {
+  return event.type === 'updated' && isDeepStrictEqual(withoutStatus(event.old), withoutStatus(event.object));
+}
+
+const withoutStatus = ({ status: _, metadata: { resourceVersion: __, ...metadata }, ...rest }: KubeObject): object => ({
+  ...rest,
+  metadata,
+});
 
 const withoutEmpty = (status: object): object =>
   Object.fromEntries(Object.entries(status).filter(([, value]) => !(Array.isArray(value) && value.length === 0)));

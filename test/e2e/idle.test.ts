@@ -43,8 +43,9 @@ e2e('an idle garden with a Ready cluster', () => {
     const insideBefore = await writes(inside);
     const pid = await operatorPid();
     expect(pid).toBeGreaterThan(1);
+    const log = await said();
     process.kill(pid!, 'SIGKILL');
-    await restarted(pid!);
+    await restarted(log);
     // Its own words for it: every key was looked at, and none is waiting or worked on.
     await settled();
     await sleep(SETTLING_MS);
@@ -56,14 +57,11 @@ e2e('an idle garden with a Ready cluster', () => {
   const operatorPid = async (): Promise<number | undefined> =>
     (await readStatus(directory.statusFile))?.processes.find(({ name }) => name === 'operator')?.pid;
 
-  async function restarted(old: number): Promise<void> {
-    for (;;) {
-      const text = await readFile(directory.logFile('operator'), 'utf8');
-      const last = text.slice(text.lastIndexOf('health and metrics are served'));
-      const pid = await operatorPid();
-      if (pid && pid !== old && last.includes('the operator runs')) return;
-      await sleep(300);
-    }
+  const said = () => readFile(directory.logFile('operator'), 'utf8');
+
+  /** Resolves when an operator runs that has begun to talk after `before`. */
+  async function restarted(before: string): Promise<void> {
+    while (!(await said()).slice(before.length).includes('the operator runs')) await sleep(300);
   }
 
   async function settled(): Promise<void> {
