@@ -56,7 +56,7 @@ const clients = new Map<string, KubeClient>();
 const informers = new Map<string, { client: KubeClient; informer: Informer }>();
 const children = new Set<ChildProcess>();
 const created = new Map<string, Name>();
-let folder: string | undefined;
+let folder: Promise<string> | undefined;
 
 afterAll(async () => {
   for (const child of children) child.kill('SIGKILL');
@@ -64,7 +64,7 @@ afterAll(async () => {
   const deleted = await Promise.allSettled([...created.values()].map((cluster) => deleteCluster(cluster)));
   await Promise.all([...informers.values()].map(({ informer }) => informer.stop()));
   await Promise.all([...clients.values()].map((client) => client.close()));
-  if (folder) await rm(folder, { recursive: true, force: true });
+  if (folder) await rm(await folder, { recursive: true, force: true });
   for (const result of deleted) if (result.status === 'rejected') throw result.reason;
 });
 
@@ -249,8 +249,9 @@ export const kubeconfigFile = async (cluster: Name): Promise<string> =>
 
 /** A file that is removed after the file's tests. */
 export async function temporaryFile(name: string, text: string): Promise<string> {
-  folder ??= await mkdtemp(join(tmpdir(), 'coppice-e2e-files-'));
-  const file = join(folder, name);
+  // The promise, not its value: two calls at once must not make two folders.
+  folder ??= mkdtemp(join(tmpdir(), 'coppice-e2e-files-'));
+  const file = join(await folder, name);
   await writeFile(file, text, { mode: 0o600 });
   return file;
 }

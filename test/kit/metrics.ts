@@ -20,7 +20,7 @@ export function samples(text: string): Sample[] {
 }
 
 const WRITES = new Set(['POST', 'PUT', 'PATCH', 'APPLY', 'DELETE', 'DELETECOLLECTION', 'CREATE', 'UPDATE']);
-/** They are sent to be answered, and store nothing. */
+/** They are sent to be answered, and store nothing, just as dry runs do. */
 const REVIEWS = /reviews$/;
 
 /** How many writes an API server has carried out or refused since it started, by `VERB resource[/subresource]`. */
@@ -28,8 +28,8 @@ export async function writes(client: KubeClient): Promise<Record<string, number>
   const text = await client.request<string>('GET', '/metrics');
   const counts: Record<string, number> = {};
   for (const { name, labels, value } of samples(text)) {
-    const { verb = '', resource = '', subresource } = labels;
-    if (name !== 'apiserver_request_total' || !WRITES.has(verb) || REVIEWS.test(resource)) continue;
+    const { verb = '', resource = '', subresource, dry_run: dryRun } = labels;
+    if (name !== 'apiserver_request_total' || !WRITES.has(verb) || REVIEWS.test(resource) || dryRun) continue;
     const what = `${verb} ${resource}${subresource ? `/${subresource}` : ''}`;
     counts[what] = (counts[what] ?? 0) + value;
   }

@@ -16,22 +16,28 @@ export interface DrainWorld {
 /** How often an eviction that a PodDisruptionBudget refused is asked for again. */
 const EVICTION_RETRY_MS = 2_000;
 
+/** After the time in the annotation: a person had cordoned the node before us, so it stays so. */
+const BEFORE_US = ' cordoned-before';
+
 /** No new pods there; the annotation keeps when draining began, so that a restarted operator does not begin the deadline anew. */
 export async function cordon(client: KubeClient, node: Node, now: Date): Promise<Date> {
-  const since = node.metadata.annotations?.[DRAINING_ANNOTATION];
+  const mark = node.metadata.annotations?.[DRAINING_ANNOTATION];
+  const since = mark?.replace(BEFORE_US, '');
   if (since && node.spec.unschedulable) return new Date(since);
   const started = since ?? now.toISOString();
+  const suffix = node.spec.unschedulable || mark?.endsWith(BEFORE_US) ? BEFORE_US : '';
   await client.mergePatch(NODES, node.metadata.name, undefined, {
-    metadata: { annotations: { [DRAINING_ANNOTATION]: started } },
+    metadata: { annotations: { [DRAINING_ANNOTATION]: `${started}${suffix}` } },
     spec: { unschedulable: true },
   });
   return new Date(started);
 }
 
 export async function uncordon(client: KubeClient, node: Node): Promise<void> {
+  const before = node.metadata.annotations?.[DRAINING_ANNOTATION]?.endsWith(BEFORE_US);
   await client.mergePatch(NODES, node.metadata.name, undefined, {
     metadata: { annotations: { [DRAINING_ANNOTATION]: null } },
-    spec: { unschedulable: null },
+    ...(!before && { spec: { unschedulable: null } }),
   });
 }
 

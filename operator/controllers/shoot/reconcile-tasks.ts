@@ -56,7 +56,7 @@ export function reconcileTasks(op: Operation): Task[] {
       after: ['namespace'],
       expectedMs: 60,
       run: async (signal) => {
-        // Addresses of members that may be needed only while shrinking stay until the members have gone.
+        // An address once given stays, also when its member has left: taking it away would mean new certificates and a restart.
         const members = Math.max(values.replicas, etcdServices(op));
         const made = await Promise.all(services(values, members).map((object) => seed.applier.apply(object, signal)));
         const [apiServer, ...etcdMembers] = made.map(({ object }) => (object as Service).spec.clusterIP ?? '');
@@ -290,7 +290,7 @@ function isRolledOut(deployment: Deployment | undefined): boolean {
   );
 }
 
-/** How many member Services there are: those of members that are still to leave count. */
+/** How many member Services there are. */
 function etcdServices(op: Operation): number {
   let count = 0;
   while (op.seed.services.get(`${op.values.namespace}/${etcdMemberName(count)}`)) count++;

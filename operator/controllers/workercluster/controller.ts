@@ -29,7 +29,16 @@ export async function reconcileWorkerCluster(
   signal: AbortSignal,
 ): Promise<void> {
   const cluster = world.clusters.get(key);
-  if (!cluster) return;
+  if (!cluster) {
+    // A delete that came in the same moment as the finalizer can win: what was made for the cluster must not outlive it.
+    const orphan = world.shoots.get(key);
+    const owner = orphan?.metadata.ownerReferences?.find((reference) => reference.kind === 'WorkerCluster');
+    if (orphan && owner && !orphan.metadata.deletionTimestamp) {
+      const { name, namespace, uid } = orphan.metadata;
+      await world.garden.delete(SHOOTS, name, namespace, { preconditions: { uid }, signal });
+    }
+    return;
+  }
   const profile = world.profiles.get(profileNameOf(cluster));
   const shoot = ownShoot(world, cluster);
   const view: WorkerClusterView = {
