@@ -38,10 +38,11 @@ export function onlyStatusChanged<T extends KubeObject>(event: ChangeEvent<T>): 
   return event.type === 'updated' && isDeepStrictEqual(withoutStatus(event.old), withoutStatus(event.object));
 }
 
-const withoutStatus = ({ status: _, metadata: { resourceVersion: __, ...metadata }, ...rest }: KubeObject): object => ({
-  ...rest,
-  metadata,
-});
+function withoutStatus(object: KubeObject): object {
+  const { status: _, metadata, ...rest } = object;
+  const { resourceVersion: __, ...meta } = metadata;
+  return { ...rest, metadata: meta };
+}
 
 const withoutEmpty = (status: object): object =>
   Object.fromEntries(Object.entries(status).filter(([, value]) => !(Array.isArray(value) && value.length === 0)));
