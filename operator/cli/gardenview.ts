@@ -10,7 +10,12 @@ interface Stage {
   event: GardenProgress;
   startedMs: number;
   endedMs?: number;
+  /** When a log last had a line about it. */
+  saidMs: number;
 }
+
+/** A build takes minutes: a log says this often how far it is. */
+const SAY_AGAIN_MS = 20_000;
 
 /**
  * The stages of bringing up a garden as lines: one a stage, one a tool. A stage counts as done when a later one has
@@ -26,14 +31,17 @@ export class GardenStages {
     const before = stage?.event;
     if (stage === undefined) {
       if (event.tool === undefined) this.#closeStages(nowMs);
-      stage = { key, event, startedMs: nowMs };
+      stage = { key, event, startedMs: nowMs, saidMs: nowMs };
       this.#stages.push(stage);
     }
     stage.event = event;
     if (event.fraction !== undefined && event.fraction >= 1) stage.endedMs ??= nowMs;
     else delete stage.endedMs;
     const news = before === undefined || before.message !== event.message;
-    return news ? logText(event) : undefined;
+    const far = event.fraction !== undefined && event.fraction < 1 && nowMs - stage.saidMs >= SAY_AGAIN_MS;
+    if (!news && !far) return undefined;
+    stage.saidMs = nowMs;
+    return logText(event);
   }
 
   finish(nowMs: number): void {
@@ -64,8 +72,10 @@ export class GardenStages {
   }
 }
 
-function logText({ stage, tool, message }: GardenProgress): string {
-  return `${tool === undefined ? stage : `${stage} ${tool}`}: ${oneLine(message)}`;
+function logText({ stage, tool, message, fraction, remainingSeconds }: GardenProgress): string {
+  const far = fraction !== undefined && fraction > 0 && fraction < 1 ? `, ${Math.floor(fraction * 100)} %` : '';
+  const left = far !== '' && remainingSeconds !== undefined ? `, about ${Math.ceil(remainingSeconds)} s left` : '';
+  return `${tool === undefined ? stage : `${stage} ${tool}`}: ${oneLine(message)}${far}${left}`;
 }
 
 const FRAME_MS = 120;

@@ -190,18 +190,21 @@ describe('the stages of a garden', () => {
         { stage: 'tools', tool: 'kubelet', message: 'building', fraction: 0.5, remainingSeconds: 61 },
         1000,
       ),
-    ).toBe('tools kubelet: building');
+    ).toBe('tools kubelet: building, 50 %, about 61 s left');
     expect(
       stages.record({ stage: 'tools', tool: 'kubelet', message: 'building', fraction: 0.6 }, 2000),
     ).toBeUndefined();
-    stages.record({ stage: 'apiserver', message: 'starting' }, 5000);
-    expect(stages.lines(6000, 100)).toEqual([
-      '✔ tools etcd (0:05)',
+    // A log of a build that takes minutes goes on saying how far it is.
+    const later = { stage: 'tools', tool: 'kubelet', message: 'building', fraction: 0.6, remainingSeconds: 40 };
+    expect(stages.record(later, 22_000)).toBe('tools kubelet: building, 60 %, about 40 s left');
+    stages.record({ stage: 'apiserver', message: 'starting' }, 25_000);
+    expect(stages.lines(26_000, 100)).toEqual([
+      '✔ tools etcd (0:25)',
       expect.stringContaining('kubelet ━━━━━━━━━━──────  60 % building'),
       expect.stringContaining('apiserver starting (0:01)'),
     ]);
-    stages.finish(7000);
-    expect(stages.lines(9000, 100).every((line) => line.startsWith('✔'))).toBe(true);
+    stages.finish(27_000);
+    expect(stages.lines(29_000, 100).every((line) => line.startsWith('✔'))).toBe(true);
   });
 });
 
