@@ -34,6 +34,8 @@ import { LocalVolumes } from './volumes.ts';
 const OPERATOR = fileURLToPath(new URL('../main.ts', import.meta.url));
 const MIRROR = fileURLToPath(new URL('./images/mirror-main.ts', import.meta.url));
 const MIRROR_PORT = 5000;
+/** Made after the garden is up, so that pods may ask for them before they are there. */
+const EXPECTED_IMAGES: ImageName[] = [...SEED_IMAGES, 'coredns', 'kwok'];
 const HOUSEKEEPING_MS = 15_000;
 const RENEWAL_MS = 24 * 3600 * 1000;
 const NODE_PATIENCE_MS = 60_000;
@@ -350,6 +352,8 @@ class Daemon {
         `${nodeAddress}:${MIRROR_PORT}`,
         '--dir',
         imagesDirectory(this.#toolchain.dir),
+        '--expect',
+        EXPECTED_IMAGES.map((name) => IMAGES[name].ref.replace(/^[^/]+\//, '')).join(','),
       ],
       env: childEnvironment(),
     };

@@ -2,6 +2,7 @@ import { createReadStream } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { pipeline } from 'node:stream/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Log, silent } from '../../kube/log.ts';
 import { type Blob, ImageStore, type Manifest } from './store.ts';
 
@@ -19,11 +20,18 @@ const DIGEST = /^sha256:[0-9a-f]{64}$/;
  * Serves a folder of image layouts by the OCI distribution API, read-only, over plain HTTP.
  * containerd asks a mirror with `?ns=<registry>`; then only that registry's images are meant.
  */
-export async function startMirror(options: { dir: string; host: string; port: number; log?: Log }): Promise<Mirror> {
+export async function startMirror(options: {
+  dir: string;
+  host: string;
+  port: number;
+  /** `name:tag` of images that are still to be made: who asks for one is kept waiting until it is there. */
+  expected?: readonly string[];
+  log?: Log;
+}): Promise<Mirror> {
   const store = new ImageStore(options.dir);
   const log = options.log ?? silent;
   const server = createServer((request, response) => {
-    answer(store, request, response).catch((error: Error) => {
+    answer(store, request, response, options.expected ?? []).catch((error: Error) => {
       log.warn({ url: request.url, error: error.message }, 'mirror request failed');
       if (response.headersSent) response.destroy();
       else refuse(response, 500, 'UNKNOWN', 'the image cannot be read');
@@ -44,7 +52,12 @@ export async function startMirror(options: { dir: string; host: string; port: nu
   };
 }
 
-async function answer(store: ImageStore, request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function answer(
+  store: ImageStore,
+  request: IncomingMessage,
+  response: ServerResponse,
+  expected: readonly string[],
+): Promise<void> {
   const { pathname, searchParams } = new URL(request.url ?? '/', 'http://mirror');
   response.setHeader('docker-distribution-api-version', 'registry/2.0');
   if (request.method !== 'GET' && request.method !== 'HEAD') {
@@ -66,11 +79,35 @@ async function answer(store: ImageStore, request: IncomingMessage, response: Ser
   }
   const found = isDigest
     ? await store.blob(reference)
-    : await store.manifest(searchParams.get('ns') ?? undefined, name, reference);
+    : await awaited(
+        () => store.manifest(searchParams.get('ns') ?? undefined, name, reference),
+        expected.includes(`${name}:${reference}`),
+        request,
+      );
   if (!found || !isManifest(found)) {
     return refuse(response, 404, 'MANIFEST_UNKNOWN', `${name}:${reference} is not here`);
   }
   return send(request, response, found, found.mediaType, found.digest);
+}
+
+const PATIENCE_MS = 15 * 60_000;
+const LOOK_MS = 500;
+
+/**
+ * What `find` finds; for an image that is being made, what it finds once it is there. A kubelet that is told "not here" asks
+ * again only after a back-off that grows to five minutes.
+ */
+async function awaited<T>(
+  find: () => Promise<T | undefined>,
+  isExpected: boolean,
+  request: IncomingMessage,
+): Promise<T | undefined> {
+  const deadline = Date.now() + PATIENCE_MS;
+  for (;;) {
+    const found = await find();
+    if (found !== undefined || !isExpected || request.socket.destroyed || Date.now() > deadline) return found;
+    await sleep(LOOK_MS);
+  }
 }
 
 const isManifest = (blob: Blob): blob is Manifest => 'mediaType' in blob;

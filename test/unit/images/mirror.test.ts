@@ -14,7 +14,7 @@ const image = (ref: string, content: string) =>
 beforeAll(async () => {
   dir = await mkdtemp(join(tmpdir(), 'coppice-mirror-'));
   await image('registry.k8s.io/coredns/coredns:v1', 'one');
-  mirror = await startMirror({ dir: imagesDirectory(dir), host: '127.0.0.1', port: 0 });
+  mirror = await startMirror({ dir: imagesDirectory(dir), host: '127.0.0.1', port: 0, expected: ['kwok/kwok:v1'] });
 });
 afterAll(async () => {
   await mirror.close();
@@ -74,4 +74,10 @@ test('notices new images, and the newest of a name wins', async () => {
 
 test('hosts.toml names the mirror', () => {
   expect(mirrorHosts('http://10.0.0.1:5000')).toContain('[host."http://10.0.0.1:5000"]');
+});
+
+test('who asks for an image that is still being made waits for it', async () => {
+  const asked = ask('kwok/kwok/manifests/v1?ns=registry.k8s.io');
+  await image('registry.k8s.io/kwok/kwok:v1', 'two');
+  expect((await asked).status).toBe(200);
 });
