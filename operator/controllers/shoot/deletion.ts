@@ -60,8 +60,9 @@ export function deletionTasks(op: Operation): Task[] {
       after: ['disconnect'],
       expectedMs: 200,
       run: async (signal) => {
-        // Owners first, from the top down, or they make anew what they own.
-        const options = { namespace: ns, propagationPolicy: 'Background', signal } as const;
+        // Owners first, from the top down, or they make anew what they own. Their pods are left to the next task: the garbage
+        // collector would give each its full grace, and a kubelet that has begun to wait does not hurry up.
+        const options = { namespace: ns, propagationPolicy: 'Orphan', signal } as const;
         await Promise.all([
           seed.client.deleteCollection(DEPLOYMENTS, options),
           seed.client.deleteCollection(STATEFULSETS, options),
