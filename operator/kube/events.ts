@@ -25,6 +25,8 @@ interface Series {
   name: string;
   namespace: string;
   count: number;
+  /** RFC 3339: when it last happened, which is before the write that tells of it. */
+  lastTimestamp: string;
   /** Clock time of the last write. */
   writtenAt: number;
   /** A repetition that waits for its minute. */
@@ -68,6 +70,7 @@ export class EventRecorder {
     const known = this.#series.get(id);
     if (known && now - known.writtenAt < REMEMBER_MS) {
       known.count++;
+      known.lastTimestamp = this.#now();
       this.#series.delete(id);
       this.#series.set(id, known);
       if (known.pending) return;
@@ -84,7 +87,16 @@ export class EventRecorder {
     const namespace = object.metadata.namespace || 'default';
     // Unique over restarts without random: time and a serial number, as client-go does with time alone.
     const name = `${(object.metadata.name ?? 'unknown').slice(0, 200)}.${now.toString(16)}${(this.#serial++).toString(16)}`;
-    const series: Series = { name, namespace, count: 1, writtenAt: now, pending: false, exists: false };
+    const lastTimestamp = this.#now();
+    const series: Series = {
+      name,
+      namespace,
+      count: 1,
+      lastTimestamp,
+      writtenAt: now,
+      pending: false,
+      exists: false,
+    };
     this.#series.set(id, series);
     for (const oldest of this.#series.keys()) {
       if (this.#series.size <= MAX_SERIES) break;
@@ -104,7 +116,7 @@ export class EventRecorder {
     if (this.#series.get(id) !== series) return;
     const write = async () => {
       if (!series.exists) return this.#create(series, object, type, reason, message);
-      const patch = { count: series.count, lastTimestamp: this.#now() };
+      const patch = { count: series.count, lastTimestamp: series.lastTimestamp };
       try {
         await this.#options.client.mergePatch(EVENTS, series.name, series.namespace, patch);
       } catch (error) {
@@ -119,7 +131,6 @@ export class EventRecorder {
   async #create(series: Series, object: Regarding, type: string, reason: string, message: string): Promise<void> {
     const { component, host } = this.#options;
     const { name, namespace, uid } = object.metadata;
-    const time = this.#now();
     await this.#options.client.create({
       apiVersion: 'v1',
       kind: 'Event',
@@ -129,8 +140,8 @@ export class EventRecorder {
       reason,
       message,
       count: series.count,
-      firstTimestamp: time,
-      lastTimestamp: time,
+      firstTimestamp: series.lastTimestamp,
+      lastTimestamp: series.lastTimestamp,
       source: { component, ...(host ? { host } : {}) },
       reportingComponent: component,
       reportingInstance: host ?? '',
