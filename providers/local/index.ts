@@ -43,6 +43,7 @@ export const local: Provider = {
     const pods = await podsOf(ctx, pool.name);
     const name = machineDeploymentName(pool.name);
     const live = await ctx.seed.getOrUndefined<Deployment>(DEPLOYMENTS, name, ctx.namespace);
+    if (pool.count === 0 && !live && nodes.length === 0) return;
     const files = machineFiles(ctx, pool);
     const [bootstrap, kubeProxy] = await Promise.all([ctx.bootstrapKubeconfig(pool.name), ctx.kubeProxyKubeconfig()]);
     await applyIfChanged(ctx.seed, poolSecret(ctx, pool, files, { bootstrap, kubeProxy }));

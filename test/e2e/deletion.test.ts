@@ -2,18 +2,23 @@ import { readdir } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, it, vi } from 'vitest';
 import { findCondition, isTrue } from '../../operator/api/conditions.ts';
+import { LABELS } from '../../operator/api/group.ts';
 import { kubeconfigSecretName } from '../../operator/api/names.ts';
 import { Cgroups, cgroupName, readLayout } from '../../operator/garden/cgroups.ts';
 import { run } from '../../operator/garden/command.ts';
 import { networkNames } from '../../operator/garden/network.ts';
 import { StateDirectory } from '../../operator/garden/state.ts';
 import {
+  CONFIGMAPS,
   NAMESPACES,
   NODES,
   PDBS,
   type PersistentVolume,
+  PODS,
+  PVCS,
   PVS,
   SECRETS,
+  SERVICES,
   SHOOTS,
   WORKERCLUSTERS,
 } from '../../operator/kube/resources.ts';
@@ -60,14 +65,19 @@ async function traces(): Promise<Traces> {
   return { volumes, pods, links: links.trim().split('\n').length, processes: processes.length };
 }
 
-/** Nothing in the garden or in the seed bears the cluster's name any more. */
+/** Nothing in the garden or in the seed bears the cluster's name any more, but for a namespace that Kubernetes is about to remove. */
 async function expectGone(cluster: Name): Promise<void> {
   const client = gardenClient();
   const { name, namespace } = cluster;
   expect(await client.getOrUndefined(WORKERCLUSTERS, name, namespace)).toBeUndefined();
   expect(await client.getOrUndefined(SHOOTS, name, namespace)).toBeUndefined();
   expect(await client.getOrUndefined(SECRETS, kubeconfigSecretName(name), namespace)).toBeUndefined();
-  expect(await client.getOrUndefined(NAMESPACES, seedNamespace(cluster))).toBeUndefined();
+  const space = await client.getOrUndefined(NAMESPACES, seedNamespace(cluster));
+  expect(space === undefined || space.metadata.deletionTimestamp !== undefined).toBe(true);
+  for (const resource of [PODS, SECRETS, SERVICES, CONFIGMAPS, PVCS]) {
+    const { items } = await client.list(resource, { namespace: seedNamespace(cluster), labelSelector: LABELS.shoot });
+    expect(items).toEqual([]);
+  }
   const { items } = await client.list<PersistentVolume>(PVS);
   expect(items.filter((volume) => volume.spec.claimRef?.namespace === seedNamespace(cluster))).toEqual([]);
 }
@@ -80,11 +90,13 @@ e2e('deletion', () => {
       .poll(
         async () => {
           const { processes, ...found } = await traces();
-          return { ...found, extraProcesses: Math.max(0, processes - clean.processes) };
+          const spaces = (await gardenClient().list(NAMESPACES, { labelSelector: LABELS.shoot })).items;
+          const closing = spaces.filter((space) => space.metadata.deletionTimestamp).length;
+          return { ...found, closing, extraProcesses: Math.max(0, processes - clean.processes) };
         },
         { timeout: PATIENCE_MS, interval: 500 },
       )
-      .toEqual({ volumes: clean.volumes, pods: clean.pods, links: clean.links, extraProcesses: 0 });
+      .toEqual({ volumes: clean.volumes, pods: clean.pods, links: clean.links, closing: 0, extraProcesses: 0 });
 
   beforeAll(async () => {
     clean = await traces();

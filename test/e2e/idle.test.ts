@@ -4,7 +4,7 @@ import { beforeAll, expect, it } from 'vitest';
 import { StateDirectory } from '../../operator/garden/state.ts';
 import { readStatus } from '../../operator/garden/status.ts';
 import type { KubeClient } from '../../operator/kube/client.ts';
-import { EVENTS, NODES, PODS } from '../../operator/kube/resources.ts';
+import { EVENTS, NAMESPACES, NODES, PODS } from '../../operator/kube/resources.ts';
 import { clusterClient, e2e, follow, garden, gardenClient, makeCluster, type Name, untilReady } from '../kit/garden.ts';
 import { difference, operatorMetrics, sumOf, writes, writesOfOperator } from '../kit/metrics.ts';
 
@@ -99,12 +99,12 @@ async function eventsSince(client: KubeClient, since: number): Promise<string[]>
     .filter((line) => line !== 'kubelet: Unhealthy');
 }
 
-/** Resolves when nodes and pods have not changed for a while, heartbeats aside. */
+/** Resolves when nodes, pods and namespaces have not changed for a while, heartbeats aside. */
 async function quiet(client: KubeClient): Promise<void> {
-  const [pods, nodes] = await Promise.all([follow(client, PODS), follow(client, NODES)]);
+  const [pods, nodes, namespaces] = await Promise.all([PODS, NODES, NAMESPACES].map((what) => follow(client, what)));
   for (;;) {
-    const seen = [pods.resourceVersion, nodes.size];
+    const seen = [pods!.resourceVersion, nodes!.size, namespaces!.size];
     await sleep(SETTLING_MS);
-    if (seen[0] === pods.resourceVersion && seen[1] === nodes.size) return;
+    if (seen[0] === pods!.resourceVersion && seen[1] === nodes!.size && seen[2] === namespaces!.size) return;
   }
 }

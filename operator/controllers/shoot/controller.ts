@@ -101,7 +101,7 @@ export class ShootController {
     let op: Operation;
     try {
       const placed = await this.#place(key, shoot, deleting);
-      if (!placed) return await this.#nothingWasMade(shoot, state, signal);
+      if (!placed) return await this.#release(shoot, signal);
       op = await this.#operation(shoot, state, placed, signal);
     } catch (error) {
       if (signal.aborted) throw error;
@@ -172,8 +172,13 @@ export class ShootController {
       values: controlPlaneValues(shoot, profile, seedObject, version),
       pki: decoded(seed.secrets.get(`${id}/${PKI_SECRET}`)?.data),
       context: () => providerContext(op, profile, seedObject),
-      notice: () =>
-        void this.#writeStatus(op).catch((error) => world.log.warn({ err: error, shoot: name }, 'status not written')),
+      notice: () => {
+        state.toldAt = world.now();
+        this.#writeStatus(op).catch((error) => {
+          // A cluster that has just gone has no status.
+          if (!isNotFound(error)) world.log.warn({ err: error, shoot: name }, 'status not written');
+        });
+      },
     };
     state.listMachines = () => provider.listMachines(op.context());
     if (!deleting) {
@@ -248,11 +253,16 @@ export class ShootController {
     visible: boolean,
   ): Promise<FlowResult> {
     const { state, world } = op;
-    let written = +world.now() - PROGRESS_INTERVAL_MS;
+    state.toldAt = undefined;
     let pending: NodeJS.Timeout | undefined;
+    const waiting = () => (state.toldAt ? Math.max(0, +state.toldAt + PROGRESS_INTERVAL_MS - +world.now()) : 0);
     const tell = () => {
+      // Something else was told in the meantime, and the progress with it.
+      if (waiting() > 0) {
+        pending = setTimeout(tell, waiting());
+        return;
+      }
       pending = undefined;
-      written = +world.now();
       op.notice();
     };
     const onProgress = (progress: Progress) => {
@@ -266,7 +276,7 @@ export class ShootController {
         world.now(),
       );
       // Told at the end of the interval, not dropped: what follows may be a long wait, under the title of something long over.
-      pending ??= setTimeout(tell, Math.max(0, written + PROGRESS_INTERVAL_MS - +world.now()));
+      pending ??= setTimeout(tell, waiting());
     };
     try {
       return await new Flow(name, tasks).run({
@@ -343,10 +353,6 @@ export class ShootController {
       observedGeneration: shoot.metadata.generation,
     };
     await writeStatus(this.#world.garden, this.#world.shoots, shoot, status);
-  }
-
-  async #nothingWasMade(shoot: Shoot, _state: ShootState, signal: AbortSignal): Promise<undefined> {
-    return this.#release(shoot, signal);
   }
 
   async #release(shoot: Shoot, signal: AbortSignal): Promise<undefined> {

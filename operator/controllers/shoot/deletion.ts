@@ -1,20 +1,25 @@
+import { LABELS } from '../../api/group.ts';
 import { kubeconfigSecretName } from '../../api/names.ts';
 import type { Task } from '../../flow/graph.ts';
 import { sleep } from '../../kube/clock.ts';
 import { waitFor } from '../../kube/informer.ts';
 import {
+  CONFIGMAPS,
   DEPLOYMENTS,
+  type KubeObject,
   NAMESPACES,
   type PersistentVolume,
   PODS,
   PVCS,
   PVS,
-  REPLICASETS,
   SECRETS,
+  SERVICES,
   STATEFULSETS,
 } from '../../kube/resources.ts';
 import type { Operation } from './operation.ts';
 
+/** What a control plane is made of in the seed, besides pods. */
+const OBJECTS = [DEPLOYMENTS, STATEFULSETS, SERVICES, SECRETS, CONFIGMAPS, PVCS];
 /** Nothing of what ends here is needed again, so nobody gets longer than this to say goodbye. */
 const GRACE_SECONDS = 1;
 
@@ -48,39 +53,57 @@ export function deletionTasks(op: Operation): Task[] {
       },
     },
     {
-      id: 'machines',
-      title: 'Removing machines',
+      id: 'namespace',
+      title: 'Closing the namespace in the seed',
       after: ['disconnect'],
-      expectedMs: 100,
-      run: async () => provider.deleteAll(op.context()),
-    },
-    {
-      id: 'workloads',
-      title: 'Stopping the control plane',
-      after: ['disconnect'],
-      expectedMs: 200,
+      expectedMs: 20,
+      // From here on nothing can be made in it: what ends stays ended. Kubernetes looks into a namespace only 5 s after its deletion
+      // (namespaceDeletionGracePeriod), too late for whoever waits; so what is ours is taken away below, and the empty
+      // namespace goes by itself.
       run: async (signal) => {
-        // Owners first, from the top down, or they make anew what they own. Their pods are left to the next task: the garbage
-        // collector would give each its full grace, and a kubelet that has begun to wait does not hurry up.
-        const options = { namespace: ns, propagationPolicy: 'Orphan', signal } as const;
-        await Promise.all([
-          seed.client.deleteCollection(DEPLOYMENTS, options),
-          seed.client.deleteCollection(STATEFULSETS, options),
-        ]);
-        await seed.client.deleteCollection(REPLICASETS, options);
+        await seed.client.delete(NAMESPACES, ns, undefined, { signal });
+        // Whoever makes the cluster anew looks into the cache, and must find that this namespace is not to be had.
+        await waitFor([seed.namespaces], () => isClosed(seed.namespaces.get(ns)), {
+          timeoutMs: 30_000,
+          signal,
+          what: `the deletion of namespace ${ns} in seed ${seed.name} to be known`,
+        });
       },
     },
     {
       id: 'pods',
       title: 'Ending pods',
-      after: ['machines', 'workloads'],
+      after: ['namespace'],
+      expectedMs: 20,
+      // Before their owners: the garbage collector would give each its full grace, and a kubelet that has begun to wait does not
+      // hurry up.
+      run: (signal) => seed.client.deleteCollection(PODS, { namespace: ns, gracePeriodSeconds: GRACE_SECONDS, signal }),
+    },
+    {
+      id: 'machines',
+      title: 'Removing machines',
+      after: ['pods'],
+      expectedMs: 50,
+      run: async () => provider.deleteAll(op.context()),
+    },
+    {
+      id: 'objects',
+      title: 'Removing the control plane',
+      after: ['machines'],
+      expectedMs: 50,
+      run: async (signal) => {
+        const options = { namespace: ns, labelSelector: LABELS.shoot, signal };
+        await Promise.all(OBJECTS.map((resource) => seed.client.deleteCollection(resource, options)));
+      },
+    },
+    {
+      id: 'processes',
+      title: 'Waiting for pods to end',
+      after: ['pods'],
       expectedMs: 1500,
       timeoutMs: 120_000,
       run: async (signal) => {
         const left = () => seed.pods.list().filter((pod) => pod.metadata.namespace === ns);
-        // Before their namespace: its controller gives pods their full grace, and looks again only after as long.
-        await seed.client.deleteCollection(PODS, { namespace: ns, gracePeriodSeconds: GRACE_SECONDS, signal });
-        await seed.client.deleteCollection(PVCS, { namespace: ns, signal });
         await waitFor([seed.pods], () => left().length === 0, {
           timeoutMs: 110_000,
           signal,
@@ -92,31 +115,9 @@ export function deletionTasks(op: Operation): Task[] {
       },
     },
     {
-      id: 'namespace',
-      title: 'Removing the namespace in the seed',
-      after: ['pods'],
-      expectedMs: 1000,
-      timeoutMs: 120_000,
-      run: async (signal) => {
-        const found = () => seed.namespaces.get(ns);
-        await seed.client.delete(NAMESPACES, ns, undefined, { signal });
-        await waitFor([seed.namespaces], () => !found(), {
-          timeoutMs: 110_000,
-          signal,
-          what: () => {
-            const reasons = (found()?.status?.conditions ?? []) as { status: string; message?: string }[];
-            const why = reasons
-              .filter((condition) => condition.status === 'True' && condition.message)
-              .map((condition) => condition.message);
-            return `namespace ${ns} of seed ${seed.name} to be gone${why.length > 0 ? ` (${why.join('; ')})` : ''}`;
-          },
-        });
-      },
-    },
-    {
       id: 'volumes',
       title: 'Removing volumes',
-      after: ['pods'],
+      after: ['objects', 'processes'],
       expectedMs: 300,
       timeoutMs: 120_000,
       run: async (signal) => {
@@ -128,9 +129,30 @@ export function deletionTasks(op: Operation): Task[] {
           );
           if (left.length === 0) return;
           signal.throwIfAborted();
-          await sleep(200, signal);
+          await sleep(100, signal);
         }
       },
     },
   ];
+}
+
+const isClosed = (namespace: KubeObject | undefined): boolean =>
+  namespace?.metadata.deletionTimestamp !== undefined || namespace === undefined;
+
+/**
+ * Waits until the namespace of an earlier cluster of the same name has gone: Kubernetes takes at least 5 s for an empty one.
+ * Rejects with what still holds it.
+ */
+export async function earlierNamespaceGone({ seed, values }: Operation, signal: AbortSignal): Promise<void> {
+  const found = () => seed.namespaces.get(values.namespace);
+  await waitFor([seed.namespaces], () => !found()?.metadata.deletionTimestamp, {
+    timeoutMs: 110_000,
+    signal,
+    what: () => {
+      const reasons = (found()?.status?.conditions ?? []) as { status: string; message?: string }[];
+      const why = reasons.filter(({ status, message }) => status === 'True' && message).map(({ message }) => message);
+      const because = why.length > 0 ? ` (${why.join('; ')})` : '';
+      return `namespace ${values.namespace} of an earlier cluster in seed ${seed.name} to be gone${because}`;
+    },
+  });
 }

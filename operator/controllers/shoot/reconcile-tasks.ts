@@ -19,6 +19,7 @@ import { services } from '../../shoot/services.ts';
 import { adminAccess, coreDNS, kubernetesEndpoints, machineAccess } from '../../shoot/system-components.ts';
 import type { ControlPlane } from '../../shoot/values.ts';
 import { connect } from './connect.ts';
+import { earlierNamespaceGone } from './deletion.ts';
 import { reconcileEtcdMembers } from './etcd-members.ts';
 import { scaleIn } from './machine-removal.ts';
 import { decoded, type Operation } from './operation.ts';
@@ -44,7 +45,9 @@ export function reconcileTasks(op: Operation): Task[] {
       id: 'namespace',
       title: 'Making the namespace in the seed',
       expectedMs: 30,
+      timeoutMs: 2 * MINUTE,
       run: async (signal) => {
+        await earlierNamespaceGone(op, signal);
         const object = namespace(values);
         object.metadata.annotations = { ...object.metadata.annotations, [VNI_ANNOTATION]: String(op.vni) };
         await seed.applier.apply(object, signal);
@@ -175,7 +178,11 @@ export function reconcileTasks(op: Operation): Task[] {
             2,
             op.pools.reduce((sum, pool) => sum + pool.count, 0),
           ) || 1;
-        const objects = [...machineAccess(), kubernetesEndpoints(op.values), ...coreDNS(op.values, dns)];
+        // Without nodes nothing of the rest could run or would be asked.
+        const objects = [
+          kubernetesEndpoints(op.values),
+          ...(wantsNodes ? [...machineAccess(), ...coreDNS(op.values, dns)] : []),
+        ];
         const print = createHash('sha256').update(JSON.stringify(objects)).digest('hex');
         if (state.systemApplied === print) return;
         await inside().applyAll(objects, signal);

@@ -14,6 +14,8 @@ export interface ShootState {
   /** The kubeconfig that this was seen of. */
   usableFor: string | undefined;
   operation: LastOperation | undefined;
+  /** When the status was last written because of it. */
+  toldAt: Date | undefined;
   errors: Map<string, LastError>;
   draining: Map<string, string>;
   /** Fingerprint of what was last applied inside of the shoot. */
@@ -33,6 +35,7 @@ export const newShootState = (): ShootState => ({
   usable: undefined,
   usableFor: undefined,
   operation: undefined,
+  toldAt: undefined,
   errors: new Map(),
   draining: new Map(),
   systemApplied: undefined,

@@ -27,7 +27,7 @@ export async function reconcileWorkerCluster(
   world: WorkerClusterWorld,
   key: string,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<{ requeueAfterMs: number } | undefined> {
   const cluster = world.clusters.get(key);
   if (!cluster) {
     // A delete that came in the same moment as the finalizer can win: what was made for the cluster must not outlive it.
@@ -37,7 +37,7 @@ export async function reconcileWorkerCluster(
       const { name, namespace, uid } = orphan.metadata;
       await world.garden.delete(SHOOTS, name, namespace, { preconditions: { uid }, signal });
     }
-    return;
+    return undefined;
   }
   const profile = world.profiles.get(profileNameOf(cluster));
   const shoot = ownShoot(world, cluster);
@@ -73,7 +73,7 @@ export async function reconcileWorkerCluster(
   if (plan.finalizer === 'remove') {
     const finalizers = (cluster.metadata.finalizers ?? []).filter((finalizer) => finalizer !== FINALIZER);
     await world.garden.mergePatch(WORKERCLUSTERS, name, namespace, { metadata: { finalizers } }, { signal });
-    return;
+    return undefined;
   }
   const refused = status.conditions?.find(
     (condition) => condition.type === 'SpecAccepted' && condition.status === 'False',
@@ -81,8 +81,19 @@ export async function reconcileWorkerCluster(
   const known = cluster.status?.conditions?.find((condition) => condition.type === 'SpecAccepted');
   if (refused && refused.message !== known?.message)
     world.record(cluster, 'Warning', 'ConfigurationProblem', refused.message ?? '');
+  const made = world.shoots.get(key);
+  if (!refused && !cluster.status && made && isUntouched(made, world.now())) return { requeueAfterMs: FIRST_WORD_MS };
   await writeStatus(world.garden, world.clusters, cluster, status, signal);
+  return undefined;
 }
+
+/** Its Shoot says more in a moment: told before that, every new cluster would cost a write that nobody has time to read. */
+const FIRST_WORD_MS = 500;
+
+const isUntouched = (shoot: Shoot, now: Date): boolean =>
+  !shoot.status && +now - Date.parse(shoot.metadata.creationTimestamp ?? '') < 2 * FIRST_WORD_MS + WHOLE_SECOND_MS;
+/** Kubernetes' timestamps are cut to whole seconds. */
+const WHOLE_SECOND_MS = 1000;
 
 /** The Shoot of this cluster; one of the same name that somebody made by hand is not. */
 function ownShoot(world: WorkerClusterWorld, cluster: WorkerCluster): Shoot | undefined {

@@ -98,7 +98,9 @@ export async function goBuild(
   // With several packages go names each file by its package, which in groups is the tool's own name.
   const output = names.length === 1 ? join(folder, names[0]!) : `${folder}/`;
   const packages = builds.map((build) => build.package);
-  const args = ['build', '-v', '-trimpath', NO_DEBUG_INFORMATION, '-ldflags', ldflags, '-o', output, ...packages];
+  // Without -trimpath: with it go keeps a package apart for each version that somebody asked for, also where a `replace` gives
+  // all the same one, and would compile half of Kubernetes' libraries again for CoreDNS.
+  const args = ['build', '-v', NO_DEBUG_INFORMATION, '-ldflags', ldflags, '-o', output, ...packages];
   await runGo(go, module, args, {
     onErrorLine: (line) => isPackage(line) && options.onPackage?.(line),
     signal: options.signal,

@@ -10,6 +10,8 @@ const seed = { apiVersion: 'g/v1', kind: 'Seed', metadata: { name: 's', uid: 'u2
 
 function setUp() {
   const clock = new FakeClock();
+  const start = clock.now();
+  const patches: object[] = [];
   const writes: string[] = [];
   const created: KubeObject[] = [];
   const warnings: string[] = [];
@@ -23,6 +25,7 @@ function setUp() {
     },
     mergePatch: async (_resource: unknown, _name: string, _namespace: string, patch: { count: number }) => {
       if (fail) throw fail;
+      patches.push(patch);
       writes.push(`patch ${patch.count}`);
       return patch;
     },
@@ -32,16 +35,27 @@ function setUp() {
     client: client as unknown as KubeClient,
     component: 'coppice',
     clock,
-    now: () => new Date(Date.UTC(2026, 0, 1)),
+    now: () => new Date(Date.UTC(2026, 0, 1) + clock.now() - start),
     log,
   });
   const setFailure = (error: Error | undefined) => {
     fail = error;
   };
-  return { clock, writes, created, warnings, recorder, setFailure };
+  return { clock, patches, writes, created, warnings, recorder, setFailure };
 }
 
 describe('EventRecorder', () => {
+  it('says of a repetition when it happened, not when it was written', async () => {
+    const { recorder, clock, patches } = setUp();
+    recorder.record(cluster, 'Normal', 'Reconciled', 'all is well');
+    await recorder.flush();
+    clock.advance(5_000);
+    recorder.record(cluster, 'Normal', 'Reconciled', 'all is well');
+    clock.advance(60_000);
+    await recorder.flush();
+    expect(patches).toEqual([{ count: 2, lastTimestamp: '2026-01-01T00:00:05Z' }]);
+  });
+
   it('writes what kubectl describe shows', async () => {
     const { recorder, created } = setUp();
     recorder.record(cluster, 'Warning', 'QuotaExceeded', 'no more machines');

@@ -23,6 +23,18 @@ test('versions in the table are those of the committed modules', () => {
   }
 });
 
+test('libraries that Kubernetes has too are at its version, so that they are compiled once', () => {
+  const ours = versionsIn('kubernetes');
+  for (const module of ['coredns', 'kwok']) {
+    const shared = [...versionsIn(module)].filter(([name]) => ours.has(name) && !name.startsWith('go.etcd.io/etcd/'));
+    expect(shared.length, module).toBeGreaterThan(50);
+    expect(
+      shared.filter(([name, version]) => ours.get(name) !== version),
+      module,
+    ).toEqual([]);
+  }
+});
+
 test('tools of one group are of one module, with the same flags, and named as their packages', () => {
   for (const name of TOOL_NAMES) {
     const { build } = TOOLS[name];
@@ -42,3 +54,11 @@ test('a bundle lies in one folder', () => {
   expect(bundleOf('etcd')).toEqual(['etcd']);
   expect(cacheFolder('etcd')).toBe(`etcd-${TOOLS.etcd.version}`);
 });
+
+/** Versions that a committed module builds with: required, and then replaced. */
+function versionsIn(module: string): Map<string, string> {
+  const goMod = readFileSync(join(GO_MODULES, module, 'go.mod'), 'utf8');
+  const required = goMod.matchAll(/^\s+(\S+) (v\S+)/gm);
+  const replaced = goMod.matchAll(/^\s+(\S+) => \1 (v\S+)/gm);
+  return new Map([...required, ...replaced].map((match) => [match[1]!, match[2]!]));
+}
