@@ -43,27 +43,6 @@ export const COMPONENTS = {
 /** etcd member (and its Service) number `ordinal`: also the pod of the StatefulSet. */
 export const etcdMemberName = (ordinal: number): string => `${COMPONENTS.etcd}-${ordinal}`;
 
-/** Certificate authorities of a shoot. */
-export const CAS = {
-  cluster: 'ca',
-  client: 'ca-client',
-  etcd: 'ca-etcd',
-  kubelet: 'ca-kubelet',
-  frontProxy: 'ca-front-proxy',
-} as const;
-
-/** Secret in the seed with the key pair of a certificate authority of the shoot. */
-export const caSecretName = (ca: keyof typeof CAS): string => CAS[ca];
-
-/** Secret in the seed with a certificate for `user`, for example `kube-apiserver` or `admin`. */
-export const certificateSecretName = (user: string): string => `${user}-tls`;
-
-/** Secret in the seed with a kubeconfig for `user`, for example `kube-scheduler`. */
-export const internalKubeconfigSecretName = (user: string): string => `kubeconfig-${user}`;
-
-/** Secret in the seed with the keys that sign service account tokens. */
-export const SERVICE_ACCOUNT_KEY_SECRET = 'service-account-key';
-
 /** Deployment in the seed whose pods are the machines of a local worker pool. */
 export const machineDeploymentName = (pool: string): string => `machines-${pool}`;
 

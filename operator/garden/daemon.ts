@@ -21,12 +21,13 @@ import { applyManifests, foreignSeed, localSeed, networksOf } from './manifests.
 import { FIXED_FOLDERS, makeFolders, SEED_PATHS, setUpMounts } from './mounts.ts';
 import { loadModules, namespaceFile, networkExists, networkNames, occupiedRanges, setUpNetwork } from './network.ts';
 import { containerd, enterSeed, kubelet, kubeProxy, NODE_TOOLS, type NodeContext, writeNodeConfig } from './node.ts';
+import { ownIdentity } from './process-identity.ts';
 import { chooseRanges, conflicts } from './ranges.ts';
 import { buildMachineImage, ImageImporter, SEED_IMAGES } from './seed-images.ts';
 import { choosePorts, type GardenState, isPortFree, StateDirectory } from './state.ts';
 import { type GardenProgress, StatusFile } from './status.ts';
 import { type ProcessSpec, Supervisor } from './supervisor.ts';
-import { ownIdentity, withLock } from './toolchain/lock.ts';
+import { withLock } from './toolchain/lock.ts';
 import type { ProgressEvent } from './toolchain/progress.ts';
 import { Toolchain } from './toolchain/toolchain.ts';
 import { LocalVolumes } from './volumes.ts';
@@ -434,7 +435,6 @@ class Daemon {
         COPPICE_SIMULATE_CLOUDS: 'true',
         // The supervisor sees to it that there is only one, so it need not wait for its own old lease after a crash.
         COPPICE_IDENTITY: `garden-${this.#state.id}`,
-        ...(isLocal && { COPPICE_IMAGE_MIRROR: this.#mirrorUrl }),
       },
       inputs: [this.#directory.kubeconfigFile('operator')],
       graceMs: 10_000,

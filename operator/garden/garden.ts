@@ -7,7 +7,8 @@ import { daemonRecord, endLeftOvers, removeEverything, takeDownSeed } from './cl
 import { isApiserverReady } from './control-plane.ts';
 import { readText, writeAtomic, writeIfChanged } from './files.ts';
 import { lastError } from './logs.ts';
-import { endGroup, identityOf, startDetached } from './processes.ts';
+import { identityOf } from './process-identity.ts';
+import { endGroup, startDetached } from './processes.ts';
 import type { Ranges } from './ranges.ts';
 import { StateDirectory } from './state.ts';
 import { type GardenProgress, readStatus } from './status.ts';

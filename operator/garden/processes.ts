@@ -1,10 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { closeSync, openSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readText } from './files.ts';
-import { isAlive, type ProcessIdentity } from './toolchain/lock.ts';
+import { isAlive, type ProcessIdentity } from './process-identity.ts';
 
 /** What is kept on disk of a started process. */
 export interface ProcessRecord extends ProcessIdentity {
@@ -18,31 +17,6 @@ export interface Command {
   env?: Record<string, string>;
   /** Files that the process reads only when it starts: it is another process when they say something else. */
   inputs?: readonly string[];
-}
-
-/** The identity of a running process; undefined when there is none of that number. */
-export async function identityOf(pid: number): Promise<ProcessIdentity | undefined> {
-  try {
-    const [stat, boot] = await Promise.all([
-      readFile(`/proc/${pid}/stat`, 'latin1'),
-      readFile('/proc/sys/kernel/random/boot_id', 'latin1'),
-    ]);
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    return fields[0] === 'Z' ? undefined : { pid, started: `${boot.trim()}/${fields[19]}` };
-  } catch {
-    return isAliveWithoutProc(pid) ? { pid, started: '' } : undefined;
-  }
-}
-
-/** Where there is no /proc the number has to do. */
-function isAliveWithoutProc(pid: number): boolean {
-  if (process.platform === 'linux') return false;
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /** Equal for two commands that make no difference. */

@@ -1,6 +1,6 @@
 import { readJson, writeAtomic } from './files.ts';
+import { isAlive, type ProcessIdentity } from './process-identity.ts';
 import type { ProcessStatus } from './supervisor.ts';
-import { isAlive, type ProcessIdentity } from './toolchain/lock.ts';
 
 /** What is going on, for people: the latest of each stage (and tool) counts. */
 export interface GardenProgress {

@@ -4,17 +4,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '../kube/log.ts';
 import { readJson, writeAtomic } from './files.ts';
 import { lastError } from './logs.ts';
-import {
-  type Command,
-  digestOf,
-  endGroup,
-  identityOf,
-  type ProcessRecord,
-  startDetached,
-  whenGone,
-} from './processes.ts';
+import { identityOf, isAlive } from './process-identity.ts';
+import { type Command, digestOf, endGroup, type ProcessRecord, startDetached, whenGone } from './processes.ts';
 import type { StateDirectory } from './state.ts';
-import { isAlive } from './toolchain/lock.ts';
 
 export interface ProcessSpec extends Command {
   name: string;

@@ -3,9 +3,8 @@ import { COMPONENTS } from '../api/names.ts';
 import { parseCIDR } from './cidr.ts';
 import { clientKubeconfig } from './kubeconfigs.ts';
 import { keyPair, type PKIData } from './pki.ts';
-import { checksum, componentSecret, deployment, httpProbe } from './pod.ts';
+import { singleton, singletonReplicas } from './singleton.ts';
 import type { ControlPlane } from './values.ts';
-import { kubernetesImage } from './versions.ts';
 
 const CONFIG = '/etc/kubernetes';
 const PORT = 10257;
@@ -21,34 +20,17 @@ const DISABLED_CONTROLLERS = [
 ];
 
 /** The controller manager: a Secret and a Deployment. */
-export function kubeControllerManager(values: ControlPlane, pki: PKIData): KubeObject[] {
-  const files = controllerManagerFiles(values, pki);
-  return [
-    componentSecret(values, COMPONENTS.controllerManager, files),
-    deployment(
-      values,
-      {
-        name: COMPONENTS.controllerManager,
-        image: kubernetesImage('kube-controller-manager', values.version),
-        args: controllerManagerArguments(values),
-        env: [{ name: 'GOGC', value: '50' }],
-        ports: [{ name: 'https', containerPort: PORT }],
-        requests: { cpu: '20m', memory: '70Mi' },
-        probes: {
-          startupProbe: httpProbe('/healthz', 'https', { scheme: 'HTTPS', period: 1, failures: 300 }),
-          readinessProbe: httpProbe('/healthz', 'https', { scheme: 'HTTPS', period: 10, failures: 3 }),
-          livenessProbe: httpProbe('/healthz', 'https', { scheme: 'HTTPS', period: 10, failures: 6 }),
-        },
-        mountPath: CONFIG,
-        checksum: checksum(files),
-        gracePeriodSeconds: 5,
-        spread: replicasOf(values) > 1,
-      },
-      // Recreate: without leader election two must never run side by side, not even while the number changes.
-      { replicas: replicasOf(values), strategy: { type: 'Recreate' } },
-    ),
-  ];
-}
+export const kubeControllerManager = (values: ControlPlane, pki: PKIData): KubeObject[] =>
+  singleton(values, {
+    name: COMPONENTS.controllerManager,
+    args: controllerManagerArguments(values),
+    files: controllerManagerFiles(values, pki),
+    mountPath: CONFIG,
+    port: PORT,
+    ready: '/healthz',
+    live: '/healthz',
+    requests: { cpu: '20m', memory: '70Mi' },
+  });
 
 /** The command line of the controller manager. */
 export function controllerManagerArguments(values: ControlPlane, directory = CONFIG): string[] {
@@ -62,7 +44,7 @@ export function controllerManagerArguments(values: ControlPlane, directory = CON
     `--authorization-kubeconfig=${file('kubeconfig')}`,
     // It may start before the API server has made the role that allows the lookup, and would exit.
     '--authentication-tolerate-lookup-failure=true',
-    `--leader-elect=${replicasOf(values) > 1}`,
+    `--leader-elect=${singletonReplicas(values) > 1}`,
     `--controllers=*,token-cleaner-controller,${DISABLED_CONTROLLERS.map((name) => `-${name}`).join(',')}`,
     '--use-service-account-credentials=true',
     `--service-account-private-key-file=${file('sa.key')}`,
@@ -102,6 +84,3 @@ export function nodeMaskSize(pods: string): number {
   const range = parseCIDR(pods);
   return Math.max(range.family === 4 ? 24 : 64, range.prefix + 1);
 }
-
-// A second one takes over within seconds; a third would add nothing but memory.
-const replicasOf = (values: ControlPlane): number => Math.min(values.replicas, 2);

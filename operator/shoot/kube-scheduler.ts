@@ -2,42 +2,24 @@ import type { KubeObject } from '../api/meta.ts';
 import { COMPONENTS } from '../api/names.ts';
 import { clientKubeconfig } from './kubeconfigs.ts';
 import { keyPair, type PKIData } from './pki.ts';
-import { checksum, componentSecret, deployment, httpProbe } from './pod.ts';
+import { singleton, singletonReplicas } from './singleton.ts';
 import type { ControlPlane } from './values.ts';
-import { kubernetesImage } from './versions.ts';
 
 const CONFIG = '/etc/kubernetes';
 const PORT = 10259;
 
 /** The scheduler: a Secret and a Deployment. */
-export function kubeScheduler(values: ControlPlane, pki: PKIData): KubeObject[] {
-  const files = schedulerFiles(values, pki);
-  return [
-    componentSecret(values, COMPONENTS.scheduler, files),
-    deployment(
-      values,
-      {
-        name: COMPONENTS.scheduler,
-        image: kubernetesImage('kube-scheduler', values.version),
-        args: schedulerArguments(values),
-        env: [{ name: 'GOGC', value: '50' }],
-        ports: [{ name: 'https', containerPort: PORT }],
-        requests: { cpu: '10m', memory: '50Mi' },
-        probes: {
-          startupProbe: httpProbe('/readyz', 'https', { scheme: 'HTTPS', period: 1, failures: 300 }),
-          readinessProbe: httpProbe('/readyz', 'https', { scheme: 'HTTPS', period: 10, failures: 3 }),
-          livenessProbe: httpProbe('/livez', 'https', { scheme: 'HTTPS', period: 10, failures: 6 }),
-        },
-        mountPath: CONFIG,
-        checksum: checksum(files),
-        gracePeriodSeconds: 5,
-        spread: replicasOf(values) > 1,
-      },
-      // Recreate: without leader election two must never run side by side, not even while the number changes.
-      { replicas: replicasOf(values), strategy: { type: 'Recreate' } },
-    ),
-  ];
-}
+export const kubeScheduler = (values: ControlPlane, pki: PKIData): KubeObject[] =>
+  singleton(values, {
+    name: COMPONENTS.scheduler,
+    args: schedulerArguments(values),
+    files: schedulerFiles(values, pki),
+    mountPath: CONFIG,
+    port: PORT,
+    ready: '/readyz',
+    live: '/livez',
+    requests: { cpu: '10m', memory: '50Mi' },
+  });
 
 /** The command line of the scheduler. */
 export function schedulerArguments(values: ControlPlane, directory = CONFIG): string[] {
@@ -49,7 +31,7 @@ export function schedulerArguments(values: ControlPlane, directory = CONFIG): st
     `--kubeconfig=${file('kubeconfig')}`,
     `--authentication-kubeconfig=${file('kubeconfig')}`,
     `--authorization-kubeconfig=${file('kubeconfig')}`,
-    `--leader-elect=${replicasOf(values) > 1}`,
+    `--leader-elect=${singletonReplicas(values) > 1}`,
     '--profiling=false',
   ];
 }
@@ -63,5 +45,3 @@ export function schedulerFiles(values: ControlPlane, pki: PKIData): Record<strin
     'tls.key': serving.key,
   };
 }
-
-const replicasOf = (values: ControlPlane): number => Math.min(values.replicas, 2);

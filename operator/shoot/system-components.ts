@@ -81,12 +81,6 @@ export function coreDNS(values: Pick<ControlPlane, 'networks'>, replicas: number
   ];
 }
 
-/** Everything that a new shoot gets, in the order in which it should be applied. */
-export const systemComponents = (
-  values: Pick<ControlPlane, 'addresses' | 'networks'>,
-  dnsReplicas: number,
-): KubeObject[] => [...adminAccess(), ...machineAccess(), kubernetesEndpoints(values), ...coreDNS(values, dnsReplicas)];
-
 const COREFILE = `.:${DNS_PORT} {
   errors
   health :8080

@@ -42,7 +42,7 @@ export default async function setUp(project: TestProject): Promise<(() => Promis
   }
   const tools = toolsDirectory();
   await sweepHomes(tools);
-  const kept = process.env.COPPICE_E2E_HOME;
+  const kept = process.env.COPPICE_E2E_HOME || undefined;
   const home = kept ?? (await makeHome());
   const began = performance.now();
   const say = (text: string) =>

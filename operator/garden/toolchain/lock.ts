@@ -2,42 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { link, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-
-/** A process, told apart from a later one of the same number. */
-export interface ProcessIdentity {
-  pid: number;
-  /** Boot and start time as the kernel gives them; empty where there is no /proc. */
-  started: string;
-}
-
-const startOf = async (pid: number): Promise<string | undefined> => {
-  try {
-    const stat = await readFile(`/proc/${pid}/stat`, 'latin1');
-    // The command's name stands in parentheses and may hold blanks; the start time is the 20th field after it.
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    const boot = (await readFile('/proc/sys/kernel/random/boot_id', 'latin1')).trim();
-    return fields[0] === 'Z' ? undefined : `${boot}/${fields[19]}`;
-  } catch {
-    return undefined;
-  }
-};
-
-/** This process. */
-export const ownIdentity = async (): Promise<ProcessIdentity> => ({
-  pid: process.pid,
-  started: (await startOf(process.pid)) ?? '',
-});
-
-/** Whether that very process still runs. */
-export async function isAlive(identity: ProcessIdentity): Promise<boolean> {
-  if (identity.started !== '') return (await startOf(identity.pid)) === identity.started;
-  try {
-    process.kill(identity.pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
-  }
-}
+import { isAlive, ownIdentity, type ProcessIdentity } from '../process-identity.ts';
 
 const readOrUndefined = (file: string) => readFile(file, 'utf8').catch(() => undefined);
 

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { writeAtomic } from '../../../operator/garden/files.ts';
 import { boundLogs, lastError } from '../../../operator/garden/logs.ts';
-import { endGroup, identityOf, type ProcessRecord } from '../../../operator/garden/processes.ts';
+import { identityOf, isAlive } from '../../../operator/garden/process-identity.ts';
+import { endGroup, type ProcessRecord } from '../../../operator/garden/processes.ts';
 import { StateDirectory } from '../../../operator/garden/state.ts';
 import { backOff, Supervisor } from '../../../operator/garden/supervisor.ts';
-import { isAlive } from '../../../operator/garden/toolchain/lock.ts';
 import { silent } from '../../../operator/kube/log.ts';
 
 let home: string;

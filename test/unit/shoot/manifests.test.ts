@@ -2,15 +2,14 @@ import { load } from 'js-yaml';
 import { describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../../operator/api/meta.ts';
 import { bootstrapTokenSecret, newBootstrapToken, tokenText } from '../../../operator/shoot/bootstrap-token.ts';
-import { controlPlaneObjects, pkiSecret } from '../../../operator/shoot/control-plane.ts';
 import { etcdConfig } from '../../../operator/shoot/etcd.ts';
 import { nodeMaskSize } from '../../../operator/shoot/kube-controller-manager.ts';
 import { adminKubeconfig } from '../../../operator/shoot/kubeconfigs.ts';
 import { namespace } from '../../../operator/shoot/namespace.ts';
+import { pkiSecret } from '../../../operator/shoot/pki-secret.ts';
 import { type UsableClient, usable } from '../../../operator/shoot/readiness.ts';
 import { services } from '../../../operator/shoot/services.ts';
-import { systemComponents } from '../../../operator/shoot/system-components.ts';
-import { controlPlane, NOW, pkiOf } from './values.ts';
+import { controlPlane, controlPlaneObjects, NOW, pkiOf, systemComponents } from './values.ts';
 
 const one = controlPlane();
 const three = controlPlane(3);

@@ -1,4 +1,10 @@
+import type { KubeObject } from '../../../operator/api/meta.ts';
+import { etcd } from '../../../operator/shoot/etcd.ts';
+import { kubeAPIServer } from '../../../operator/shoot/kube-apiserver.ts';
+import { kubeControllerManager } from '../../../operator/shoot/kube-controller-manager.ts';
+import { kubeScheduler } from '../../../operator/shoot/kube-scheduler.ts';
 import { issueShootPKI, type PKIData, pkiParameters, planShootPKI } from '../../../operator/shoot/pki.ts';
+import { adminAccess, coreDNS, kubernetesEndpoints, machineAccess } from '../../../operator/shoot/system-components.ts';
 import type { ControlPlane } from '../../../operator/shoot/values.ts';
 
 export const NOW = new Date('2026-01-01T00:00:00Z');
@@ -22,3 +28,19 @@ export async function pkiOf(values: ControlPlane): Promise<PKIData> {
   const parameters = pkiParameters(values);
   return issueShootPKI({}, planShootPKI({}, parameters, NOW), parameters, NOW);
 }
+
+/** All objects of the control plane in the seed but the namespace, the Services and the Secret with the keys. */
+export const controlPlaneObjects = (values: ControlPlane, keys: PKIData): KubeObject[] => [
+  ...etcd(values, keys),
+  ...kubeAPIServer(values, keys),
+  ...kubeControllerManager(values, keys),
+  ...kubeScheduler(values, keys),
+];
+
+/** What a new shoot with nodes gets. */
+export const systemComponents = (values: ControlPlane, dnsReplicas: number): KubeObject[] => [
+  ...adminAccess(),
+  ...machineAccess(),
+  kubernetesEndpoints(values),
+  ...coreDNS(values, dnsReplicas),
+];

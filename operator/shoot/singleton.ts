@@ -1,0 +1,54 @@
+import type { KubeObject } from '../api/meta.ts';
+import { checksum, componentSecret, deployment, httpProbe } from './pod.ts';
+import type { ControlPlane } from './values.ts';
+import { kubernetesImage } from './versions.ts';
+
+/** A client of the API server of which one works at a time: the controller manager, the scheduler. */
+export interface Singleton {
+  name: 'kube-controller-manager' | 'kube-scheduler';
+  args: string[];
+  files: Record<string, string>;
+  /** Where the files are mounted. */
+  mountPath: string;
+  port: number;
+  /** Paths of the health endpoints. */
+  ready: string;
+  live: string;
+  requests: { cpu: string; memory: string };
+}
+
+/** A second one takes over within seconds; a third would add nothing but memory. */
+export const singletonReplicas = (values: ControlPlane): number => Math.min(values.replicas, 2);
+
+/** Its Secret and its Deployment. */
+export function singleton(values: ControlPlane, component: Singleton): KubeObject[] {
+  const { name, args, files, mountPath, port, ready, live, requests } = component;
+  const replicas = singletonReplicas(values);
+  const probe = (path: string, period: number, failures: number) =>
+    httpProbe(path, 'https', { scheme: 'HTTPS', period, failures });
+  return [
+    componentSecret(values, name, files),
+    deployment(
+      values,
+      {
+        name,
+        image: kubernetesImage(name, values.version),
+        args,
+        env: [{ name: 'GOGC', value: '50' }],
+        ports: [{ name: 'https', containerPort: port }],
+        requests,
+        probes: {
+          startupProbe: probe(ready, 1, 300),
+          readinessProbe: probe(ready, 10, 3),
+          livenessProbe: probe(live, 10, 6),
+        },
+        mountPath,
+        checksum: checksum(files),
+        gracePeriodSeconds: 5,
+        spread: replicas > 1,
+      },
+      // Recreate: without leader election two must never run side by side, not even while the number changes.
+      { replicas, strategy: { type: 'Recreate' } },
+    ),
+  ];
+}
