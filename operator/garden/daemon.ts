@@ -201,7 +201,7 @@ class Daemon {
         this.#supervisor.start(scheduler(this.#directory, kubeScheduler)),
       ]),
     );
-    await Promise.all([manifests.then(() => this.#startOperator(isLocal)), others, seed]);
+    await Promise.all([manifests.then(() => this.#startOperator()), others, seed]);
   }
 
   async #whyNoSeed(): Promise<string | undefined> {
@@ -419,7 +419,7 @@ class Daemon {
     this.#say('garden', 'CRDs, profiles and the seed are applied', { fraction: 1 });
   }
 
-  async #startOperator(isLocal: boolean): Promise<void> {
+  async #startOperator(): Promise<void> {
     if (!existsSync(OPERATOR)) {
       this.#say('operator', `${OPERATOR} is missing: the garden runs without its operator`, { fraction: 1 });
       return;
