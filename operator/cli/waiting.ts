@@ -154,8 +154,9 @@ export async function waitForCluster(
           seen = undefined;
           return fail(notFound(WORKER_CLUSTER, name, namespace));
         }
-        if (cluster !== undefined && isReady(cluster)) return finish(cluster);
+        // First: a cluster whose change was refused stays Ready as it was, and a script must not take that for success.
         const failure = cluster === undefined ? undefined : failureOf(cluster);
+        if (cluster !== undefined && failure === undefined && isReady(cluster)) return finish(cluster);
         if (failure !== undefined) {
           return fail(
             new CliError(`WorkerCluster "${name}" failed: ${failure}`, { advice: `see "coppice describe ${name}"` }),

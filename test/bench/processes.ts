@@ -129,13 +129,15 @@ export function cpuBetween(
 export interface Memory {
   rss: number;
   anonymous: number;
+  /** Proportional: pages that n processes share count 1/n in each. */
+  share: number;
 }
 
 /** The memory of a process; nothing when it has ended. */
 export function memoryOf(pid: number): Memory {
   const text = readOrUndefined(`/proc/${pid}/smaps_rollup`) ?? '';
   const mebibytes = (field: string) => Number(new RegExp(`^${field}:\\s+(\\d+) kB`, 'm').exec(text)?.[1] ?? 0) / 1024;
-  return { rss: mebibytes('Rss'), anonymous: mebibytes('Anonymous') };
+  return { rss: mebibytes('Rss'), anonymous: mebibytes('Anonymous'), share: mebibytes('Pss') };
 }
 
 /** Milliseconds to add to a process's start (in milliseconds after the boot) to get performance.now() of that moment. */

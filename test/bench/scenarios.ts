@@ -107,7 +107,7 @@ export class Bench {
     const gone = await Promise.all(clusters.map((cluster) => cluster.delete()));
     this.#keepGone(count === 1 ? 'one' : 'five', gone);
     const last = (what: 'object' | 'namespace' | 'processes') => Math.max(...gone.map((times) => times[what]));
-    figure('delete', Math.max(last('object'), last('namespace'), last('processes')));
+    figure('delete', Math.max(last('object'), last('processes')));
     for (const what of ['object', 'namespace', 'processes'] as const) figure(`delete.${what}`, last(what));
   }
 
@@ -146,7 +146,7 @@ export class Bench {
     if (isFirst) this.#keepMachines(cluster);
     const gone = await cluster.delete();
     this.#keepGone(scale ? 'with 10 nodes' : 'with one node', [gone]);
-    figures.add(scale ? 'scale.delete' : 'nodes.delete', Math.max(gone.object, gone.namespace, gone.processes));
+    figures.add(scale ? 'scale.delete' : 'nodes.delete', Math.max(gone.object, gone.processes));
   }
 
   /** What a garden does and needs with one and with five control planes of which nobody wants anything. */
@@ -253,6 +253,7 @@ export class Bench {
     }
     const all = [...parts.values()];
     this.figures.add('idle.memory', sum(all.map(({ rss }) => rss)));
+    this.figures.add('idle.memory.share', sum(all.map(({ share }) => share)));
     this.figures.add('idle.memory.anonymous', sum(all.map(({ anonymous }) => anonymous)));
     const sandboxes = processes.filter(({ isSandbox }) => isSandbox).map(({ pid }) => memoryOf(pid));
     this.figures.add('idle.memory.sandboxes', sum(sandboxes.map(({ rss }) => rss)));
@@ -294,10 +295,11 @@ const total = (parts: ReadonlyMap<string, number>): number => sum([...parts.valu
 function memoryBy(processes: readonly Process[], partOf: (process: Process) => string): Map<string, Memory> {
   const parts = new Map<string, Memory>();
   for (const process of processes) {
-    const { rss, anonymous } = memoryOf(process.pid);
+    const { rss, anonymous, share } = memoryOf(process.pid);
     const part = partOf(process);
-    const before = parts.get(part) ?? { rss: 0, anonymous: 0 };
-    parts.set(part, { rss: before.rss + rss, anonymous: before.anonymous + anonymous });
+    const before = parts.get(part) ?? { rss: 0, anonymous: 0, share: 0 };
+    const after = { rss: before.rss + rss, anonymous: before.anonymous + anonymous, share: before.share + share };
+    parts.set(part, after);
   }
   return parts;
 }
