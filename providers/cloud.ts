@@ -109,12 +109,25 @@ export interface CloudProgress {
   total?: number;
 }
 
+/** Where the state of an owner's stacks is kept, and how the secrets in it are encrypted. */
+export interface StateBackend {
+  /** file://, s3://, gs:// or azblob://, as Pulumi takes it (PULUMI_BACKEND_URL). */
+  url: string;
+  /** A key management service as Pulumi names it, for example awskms://alias/coppice. Absent: the passphrase. */
+  secretsProvider?: string;
+  /** Never logged. */
+  passphrase?: string;
+  /** Environment by which the engine authenticates at the backend, for example AWS_ACCESS_KEY_ID. Never logged. */
+  env: Readonly<Record<string, string>>;
+}
+
 /** What a call to a cloud works for, and with. */
 export interface CloudContext {
   owner: Owner;
   account: CloudAccount;
   region: string;
   profile: CloudProfile;
+  state: StateBackend;
   log: Log;
   signal: AbortSignal;
   now(): Date;
@@ -157,6 +170,11 @@ export interface TaggedResource {
  * crash at any point. Errors are CoppiceErrors with a Gardener code where the cause is known.
  */
 export interface ManagedClusters {
+  /**
+   * Of programs and SDKs: a cluster that was applied by another version is applied again. Change it when a program declares
+   * something else for equal inputs.
+   */
+  readonly version: string;
   /** What of this cannot be had, all of it at once. Pure. */
   validate(cluster: ManagedCluster, profile: CloudProfile): import('./contract.ts').Problem[];
   /** Asks the cloud who the credentials are and what they may do. Makes nothing. */
