@@ -161,6 +161,8 @@ export interface TaggedResource {
   type: string;
   region: string;
   owner: Partial<Owner>;
+  /** Machine type of a machine, where the cloud tells: gives its price. */
+  machineType?: string;
   /** RFC 3339, where the cloud tells. */
   createdAt?: string;
 }
