@@ -19,6 +19,8 @@ export interface Pool {
   taints: Taint[];
   /** Zones that the machines are spread over; may be empty. */
   zones: string[];
+  /** Whether the machines may be the cloud's cheaper ones that it takes away at short notice. Absent: no. */
+  spot?: boolean;
 }
 
 /** What a cluster asks for, as far as a provider has a say in it. */
