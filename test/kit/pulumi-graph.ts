@@ -14,6 +14,7 @@ export interface Declared {
 
 /** What a program declares and gives back. */
 export interface Graph {
+  /** By type and name. */
   resources: Declared[];
   outputs: Record<string, any>;
   /** The one resource of this type and name; throws when there is none. */
@@ -52,6 +53,7 @@ export async function graphOf<Inputs>(program: Program<Inputs>, inputs: Inputs, 
     'coppice',
     'test',
   );
+  let failure: { error: unknown } | undefined;
   const outputs = await pulumi.runtime.runInPulumiStack(async () => {
     pulumi.runtime.registerStackTransformation(({ type, name, opts }) => {
       const { ignoreChanges, deleteBeforeReplace, protect, dependsOn } = opts as pulumi.CustomResourceOptions;
@@ -63,8 +65,19 @@ export async function graphOf<Inputs>(program: Program<Inputs>, inputs: Inputs, 
       });
       return undefined;
     });
-    return await program(inputs);
+    // Thrown through Pulumi, the error would also be an unhandled rejection.
+    try {
+      return await program(inputs);
+    } catch (error) {
+      failure = { error };
+      return {};
+    }
   });
+  // The program's outputs may be there before its last resources are: these would land in the next test's graph.
+  await pulumi.runtime.disconnect();
+  if (failure) throw failure.error;
+  // Resources are declared in one order and registered in any.
+  resources.sort((a, b) => `${a.type} ${a.name}`.localeCompare(`${b.type} ${b.name}`));
   return {
     resources,
     outputs: outputs as Record<string, any>,

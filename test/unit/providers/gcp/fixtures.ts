@@ -1,0 +1,66 @@
+import type { CloudPool, ManagedClusterInputs, NetworkInputs, Owner } from '../../../../providers/cloud.ts';
+import type { Answers } from '../../../kit/pulumi-graph.ts';
+
+export const owner: Owner = {
+  technicalID: 'shoot--shop--one',
+  uid: '2f6c1f0e-8f0a-4b57-9d3e-0d6a5b7c9e11',
+  name: 'one',
+  namespace: 'shop',
+};
+
+/** The labels of everything that is the owner's. */
+export const labels = {
+  'coppice-technical-id': 'shoot--shop--one',
+  'coppice-uid': '2f6c1f0e-8f0a-4b57-9d3e-0d6a5b7c9e11',
+  'coppice-cluster': 'one',
+  'coppice-namespace': 'shop',
+};
+
+const cidrs = { nodes: '10.0.0.0/20', pods: '10.4.0.0/14', services: '10.8.0.0/20' };
+const zones = ['europe-west3-a', 'europe-west3-b', 'europe-west3-c'];
+
+export const networkInputs: NetworkInputs = { owner, region: 'europe-west3', zones, cidrs };
+
+export const pool = (changes: Partial<CloudPool> = {}): CloudPool => ({
+  name: 'workers',
+  machineType: 'e2-standard-4',
+  minimum: 0,
+  maximum: 10,
+  desired: 5,
+  spot: false,
+  gpu: 0,
+  architecture: 'amd64',
+  labels: {},
+  taints: [],
+  zones: [],
+  ...changes,
+});
+
+export const clusterInputs = (changes: Partial<ManagedClusterInputs> = {}): ManagedClusterInputs => ({
+  owner,
+  region: 'europe-west3',
+  zones,
+  kubernetesVersion: '1.36',
+  cidrs,
+  network: {
+    network: 'projects/p/global/networks/n',
+    subnets: [{ id: 'projects/p/regions/europe-west3/subnetworks/n-nodes' }],
+    extra: { podsRange: 'pods', servicesRange: 'services' },
+  },
+  pools: [pool()],
+  authorizedNetworks: [],
+  ...changes,
+});
+
+/** What Google would answer: outputs that are not inputs. */
+export const answers: Answers = {
+  call: (token) => (token === 'gcp:organizations/getProject:getProject' ? { projectId: 'demo', number: '1234' } : {}),
+  outputs: ({ type, inputs }) => {
+    if (type === 'gcp:serviceaccount/account:Account') {
+      return { email: `${inputs.accountId}@demo.iam.gserviceaccount.com` };
+    }
+    if (type !== 'gcp:container/cluster:Cluster') return {};
+    const clusterCaCertificate = Buffer.from('CERTIFICATE').toString('base64');
+    return { endpoint: '203.0.113.7', masterVersion: '1.36.3-gke.1000', masterAuth: { clusterCaCertificate } };
+  },
+};
