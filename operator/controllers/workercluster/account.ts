@@ -1,50 +1,57 @@
 import type { Problem } from '../../../providers/contract.ts';
-import type { CloudProfile } from '../../api/cloudprofile.ts';
 import type { ClusterSize } from '../../api/cost.ts';
 import type { Quota } from '../../api/quota.ts';
-import type { Shoot } from '../../api/shoot.ts';
-import type { WorkerCluster, WorkerClusterStatus } from '../../api/workercluster.ts';
+import type { WorkerClusterStatus } from '../../api/workercluster.ts';
 import { accrue } from '../../cost/accrual.ts';
 import { admit, type Claimant } from '../../cost/admission.ts';
 import { priceOf } from '../../cost/price.ts';
-import { askedSize, runningSize, settledSize } from '../../cost/size.ts';
+import { askedSize, nodesSize, runningSize, settledSize } from '../../cost/size.ts';
+import type { WorkerClusterView } from './view.ts';
 
-/** What is known of a cluster's share of its project. */
-export interface AccountView {
-  readonly cluster: WorkerCluster;
-  readonly profile: CloudProfile | undefined;
-  readonly shoot: Shoot | undefined;
+/** A cluster's share of what its project (its namespace) may have. */
+export interface ProjectShare {
   /** All quotas of the namespace. */
-  readonly quotas?: readonly Quota[];
+  readonly quotas: readonly Quota[];
   /** All other clusters of the namespace. */
-  readonly others?: readonly Claimant[];
-  /** What the cluster was granted before and has not given back. */
-  readonly held?: ClusterSize | undefined;
-  /** The machines that there are, where no Shoot counts them. */
-  readonly running?: ClusterSize | undefined;
+  readonly others: readonly Claimant[];
+  /** What this cluster was granted before and has not given back. */
+  readonly held: ClusterSize | undefined;
 }
 
-/** Why quotas do not let the cluster be as large as it asks; empty: they do. */
-export function quotaProblems(view: AccountView): Problem[] {
-  const { cluster, profile, held, quotas = [], others = [] } = view;
-  if (!profile) return [];
+/** Why the quotas of its project do not let the cluster be as large as it asks; empty: they do. */
+export function quotaProblems({ cluster, profile, project }: WorkerClusterView): Problem[] {
+  if (!profile || !project) return [];
   const { name, namespace, creationTimestamp = '' } = cluster.metadata;
-  const asked = askedSize(cluster, profile);
-  const claimant = { key: `${namespace}/${name}`, createdAt: creationTimestamp, profile, held, asked };
+  const claimant: Claimant = {
+    key: `${namespace}/${name}`,
+    createdAt: creationTimestamp,
+    profile,
+    held: project.held,
+    asked: askedSize(cluster, profile),
+  };
   const field = cluster.spec.dataPlaneNodes === undefined ? 'pools' : 'dataPlaneNodes';
-  return admit(claimant, others, quotas).map(({ code, message }) => ({ field, code, message }));
+  return admit(claimant, project.others, project.quotas).map(({ code, message }) => ({ field, code, message }));
 }
 
 /** What status says of the cluster's size and cost. `granted`: it may be as large as it asks. */
 export function accountStatus(
-  view: AccountView,
+  view: WorkerClusterView,
   granted: boolean,
   now: Date,
 ): Pick<WorkerClusterStatus, 'admitted' | 'cost'> {
-  const { cluster, profile, shoot, held } = view;
-  const running = shoot ? runningSize(shoot, held) : view.running;
+  const { cluster, profile } = view;
+  const held = view.project?.held ?? cluster.status?.admitted;
+  const running = seenSize(view, held);
   const admitted = granted && profile ? settledSize(askedSize(cluster, profile), held, running) : held;
   const before = cluster.status?.cost;
   const cost = running && profile ? accrue(before, now, priceOf(running, profile)) : before;
   return { ...(admitted && { admitted }), ...(cost && { cost }) };
+}
+
+/** The machines that were seen; undefined while nobody can see them. */
+function seenSize({ cluster, shoot, managed }: WorkerClusterView, held: ClusterSize | undefined) {
+  if (shoot) return runningSize(shoot, held);
+  if (managed?.inside) return nodesSize(managed.inside.nodes, held);
+  // The cloud takes its fee from the first moment on, not only from when nodes can be seen.
+  return managed?.outputs && !cluster.status?.cost && held ? { ...held, pools: [] } : undefined;
 }

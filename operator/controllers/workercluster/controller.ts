@@ -1,22 +1,25 @@
 import type { Provider } from '../../../providers/contract.ts';
 import type { CloudProfile } from '../../api/cloudprofile.ts';
 import { FINALIZER } from '../../api/group.ts';
+import type { Quota } from '../../api/quota.ts';
 import type { Shoot } from '../../api/shoot.ts';
-import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
+import { profileNameOf, type WorkerCluster, type WorkerClusterStatus } from '../../api/workercluster.ts';
+import { isLarger } from '../../cost/size.ts';
 import type { Applier } from '../../kube/applier.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { Informer } from '../../kube/informer.ts';
 import { type KubeObject, SHOOTS, WORKERCLUSTERS } from '../../kube/resources.ts';
+import { BY_NAMESPACE, type ClaimantWorld, claimantsIn, heldBy } from '../quota/claimants.ts';
 import { writeStatus } from '../status-writer.ts';
+import type { ProjectShare } from './account.ts';
 import { planWorkerCluster, type WorkerClusterView } from './plan.ts';
 
 /** What the controller of worker clusters works with. */
-export interface WorkerClusterWorld {
+export interface WorkerClusterWorld extends ClaimantWorld {
   readonly garden: KubeClient;
   readonly gardenApplier: Applier;
-  readonly clusters: Informer<WorkerCluster>;
-  readonly shoots: Informer<Shoot>;
-  readonly profiles: Informer<CloudProfile>;
+  /** With index BY_NAMESPACE. */
+  readonly quotas: Informer<Quota>;
   now(): Date;
   provider(profile: CloudProfile): Provider | undefined;
   record(object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string): void;
@@ -48,8 +51,11 @@ export async function reconcileWorkerCluster(
     provider: profile && world.provider(profile),
     shoot,
     foreignShoot: shoot === undefined && world.shoots.get(key) !== undefined,
+    project: projectShare(world, cluster),
   };
   const plan = planWorkerCluster(view, world.now());
+  // In the same breath as the decision: from here on everybody else sees what was granted.
+  const granted = grant(world, view, plan.status);
   let { status } = plan;
   const { name, namespace } = cluster.metadata;
 
@@ -60,6 +66,9 @@ export async function reconcileWorkerCluster(
       await world.garden.mergePatch<WorkerCluster>(WORKERCLUSTERS, name, namespace, { metadata }, { signal }),
     );
   }
+  // Written down before anything is made, so that an operator that starts anew counts it as well.
+  if (granted)
+    await writeStatus(world.garden, world.clusters, cluster, { ...cluster.status, admitted: granted }, signal);
   if (plan.shoot) {
     const { object, changed } = await world.gardenApplier.apply(plan.shoot, signal);
     if (changed) {
@@ -73,6 +82,7 @@ export async function reconcileWorkerCluster(
   if (plan.finalizer === 'remove') {
     const finalizers = (cluster.metadata.finalizers ?? []).filter((finalizer) => finalizer !== FINALIZER);
     await world.garden.mergePatch(WORKERCLUSTERS, name, namespace, { metadata: { finalizers } }, { signal });
+    world.granted.delete(cluster.metadata.uid ?? '');
     return;
   }
   const refused = status.conditions?.find(
@@ -80,8 +90,25 @@ export async function reconcileWorkerCluster(
   );
   const known = cluster.status?.conditions?.find((condition) => condition.type === 'SpecAccepted');
   if (refused && refused.message !== known?.message)
-    world.record(cluster, 'Warning', 'ConfigurationProblem', refused.message ?? '');
+    world.record(cluster, 'Warning', refused.reason ?? 'ConfigurationProblem', refused.message ?? '');
   await writeStatus(world.garden, world.clusters, cluster, status, signal);
+  world.granted.delete(cluster.metadata.uid ?? '');
+}
+
+/** Without quotas nobody else is looked at: most projects have none. */
+function projectShare(world: WorkerClusterWorld, cluster: WorkerCluster): ProjectShare {
+  const { namespace = '', name } = cluster.metadata;
+  const quotas = world.quotas.byIndex(BY_NAMESPACE, namespace);
+  const all = quotas.length > 0 ? claimantsIn(world, namespace) : [];
+  const held = heldBy(world, cluster);
+  return { quotas, held, others: all.filter(({ key }) => key !== `${namespace}/${name}`) };
+}
+
+/** Notes what the plan grants; returns it when a quota counts it and it is more than is written down. */
+function grant(world: WorkerClusterWorld, { cluster, project }: WorkerClusterView, { admitted }: WorkerClusterStatus) {
+  if (!admitted) return undefined;
+  world.granted.set(cluster.metadata.uid ?? '', admitted);
+  return project && project.quotas.length > 0 && isLarger(admitted, cluster.status?.admitted) ? admitted : undefined;
 }
 
 /** The Shoot of this cluster; one of the same name that somebody made by hand is not. */

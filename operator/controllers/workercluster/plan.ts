@@ -1,10 +1,11 @@
 import type { ManagedCluster } from '../../../providers/cloud.ts';
-import type { Problem } from '../../../providers/contract.ts';
 import { FINALIZER, LABELS } from '../../api/group.ts';
 import { KUBECONFIG_KEY, kubeconfigSecretName } from '../../api/names.ts';
 import type { Shoot } from '../../api/shoot.ts';
 import { unactedClusterFields, type WorkerCluster, type WorkerClusterStatus } from '../../api/workercluster.ts';
 import { say, withConditions } from '../conditions.ts';
+import { OVER_QUOTA } from '../quota/claimants.ts';
+import { accountStatus, quotaProblems } from './account.ts';
 import { hosted } from './hosted.ts';
 import { isAutoscaled, managed } from './managed.ts';
 import { resolve, runningMode } from './resolve.ts';
@@ -50,7 +51,7 @@ export function planWorkerCluster(view: WorkerClusterView, now: Date): WorkerClu
   if (cluster.metadata.deletionTimestamp) return planDeletion(view, now);
   const resolved = resolve(view, now);
   const strategy = STRATEGIES[resolved.mode ?? 'Hosted'];
-  const asked = ask(view, resolved, strategy);
+  const asked = withinQuotas(view, ask(view, resolved, strategy));
   const observed = strategy.observe(view);
   const held = cluster.metadata.finalizers?.includes(FINALIZER);
   const accepted = asked.problems.length === 0;
@@ -59,8 +60,14 @@ export function planWorkerCluster(view: WorkerClusterView, now: Date): WorkerClu
     // A wrong change of the spec is refused as a whole; the cluster stays as it is.
     ...(accepted && asked.shoot && { shoot: asked.shoot }),
     ...(resolved.mode === 'Managed' && { managed: { desired: accepted ? asked.managed : undefined } }),
-    status: statusOf(view, resolved, asked.problems, observed, now),
+    status: statusOf(view, resolved, asked, observed, now),
   };
+}
+
+/** Judged last: what cannot be had anyway takes nobody's place. */
+function withinQuotas(view: WorkerClusterView, asked: Asked): Asked {
+  const problems = asked.problems.length === 0 ? quotaProblems(view) : [];
+  return problems.length > 0 ? { problems, overQuota: true } : asked;
 }
 
 function ask(view: WorkerClusterView, resolved: Resolved, strategy: ModeStrategy): Asked {
@@ -76,7 +83,7 @@ function ask(view: WorkerClusterView, resolved: Resolved, strategy: ModeStrategy
 function statusOf(
   view: WorkerClusterView,
   { mode, region }: Resolved,
-  problems: readonly Problem[],
+  { problems, overQuota = false }: Asked,
   observed: Observed,
   now: Date,
 ): WorkerClusterStatus {
@@ -89,6 +96,7 @@ function statusOf(
     .map((p) => `${p.field.startsWith('metadata.') ? '' : 'spec.'}${p.field}: ${p.message}`)
     .join('; ');
   const refused = problems.length > 0;
+  const reason = overQuota ? OVER_QUOTA : 'ConfigurationProblem';
   const { exists } = observed;
   const ready = observed.ready.status === 'True' && (!refused || before?.observedGeneration !== undefined);
 
@@ -96,16 +104,10 @@ function statusOf(
     before?.conditions,
     [
       refused && !exists
-        ? say('Ready', false, 'ConfigurationProblem', why, codes)
+        ? say('Ready', false, reason, why, codes)
         : { ...observed.ready, status: ready ? 'True' : 'False' },
       refused
-        ? say(
-            'SpecAccepted',
-            false,
-            'ConfigurationProblem',
-            exists ? `${why}. The cluster stays as it was` : why,
-            codes,
-          )
+        ? say('SpecAccepted', false, reason, exists ? `${why}. The cluster stays as it was` : why, codes)
         : say(
             'SpecAccepted',
             true,
@@ -127,12 +129,13 @@ function statusOf(
   );
   return {
     conditions,
-    phase: phaseOf(before?.phase, { refused, ready, exists }),
+    phase: phaseOf(before?.phase, { refused, waiting: overQuota, ready, exists }),
     ...(mode && { mode }),
     ...(provider && { provider: provider.name }),
     simulated,
     ...(region && { region }),
     ...observed.status,
+    ...accountStatus(view, !refused, now),
     ...(observed.usable || before?.kubeconfigRef
       ? { kubeconfigRef: { name: kubeconfigSecretName(cluster.metadata.name), key: KUBECONFIG_KEY } }
       : {}),
@@ -145,8 +148,11 @@ function statusOf(
   };
 }
 
-function phaseOf(before: string | undefined, is: { refused: boolean; ready: boolean; exists: boolean }): string {
-  if (is.refused && !is.exists) return 'Failed';
+function phaseOf(
+  before: string | undefined,
+  is: { refused: boolean; waiting: boolean; ready: boolean; exists: boolean },
+): string {
+  if (is.refused && !is.exists) return is.waiting ? 'Pending' : 'Failed';
   if (is.ready) return 'Ready';
   if (before === 'Ready' || before === 'Updating') return 'Updating';
   return is.exists ? 'Creating' : 'Pending';
@@ -176,6 +182,7 @@ function planDeletion(view: WorkerClusterView, now: Date): WorkerClusterPlan {
     ...(mode === 'Managed' && { managed: { desired: undefined } }),
     status: {
       ...status,
+      ...accountStatus(view, false, now),
       phase: 'Deleting',
       ...(lastOperation && { lastOperation }),
       lastErrors: [...strategy.observe(view).errors],

@@ -7,6 +7,7 @@ import type { NormalPool } from '../../api/pools.ts';
 import type { Shoot } from '../../api/shoot.ts';
 import type { WorkerCluster, WorkerClusterStatus } from '../../api/workercluster.ts';
 import type { ManagedFacts } from '../managed/facts.ts';
+import type { ProjectShare } from './account.ts';
 
 export type Mode = NonNullable<WorkerCluster['spec']['mode']>;
 
@@ -23,6 +24,8 @@ export interface WorkerClusterView {
   readonly foreignShoot?: boolean;
   /** What was seen of it in the cloud; absent: nothing was ever asked of one. */
   readonly managed?: ManagedFacts | undefined;
+  /** What its project may have, and who shares it; absent: nothing limits it. */
+  readonly project?: ProjectShare;
 }
 
 /** What a cluster asks for with everything filled in that was left to the profile; absent is what cannot be told. */
@@ -53,6 +56,8 @@ export interface Settled {
 /** What a mode makes of a cluster. With problems nothing is to be made. */
 export interface Asked {
   readonly problems: readonly Problem[];
+  /** Only quotas stand against it: it is looked at again when they let it. */
+  readonly overQuota?: boolean;
   readonly shoot?: Shoot;
   readonly managed?: ManagedCluster;
 }
