@@ -1,0 +1,99 @@
+import type { AgentPoolArgs } from '@pulumi/azure-native/containerservice/agentPool.js';
+import { LABELS } from '../../operator/api/group.ts';
+import type { Taint } from '../../operator/kube/resources.ts';
+import type { CloudPool, ManagedClusterInputs } from '../cloud.ts';
+import { DEFAULT_PODS } from '../machine-types.ts';
+import { POOL_TAG, tagsOf } from '../tags.ts';
+import { agentPoolName, SYSTEM_POOL } from './names.ts';
+
+/** What an agent pool is, apart from its name and its cluster; plain values. */
+export type AgentPoolPlan = Omit<AgentPoolArgs, 'resourceGroupName' | 'resourceName' | 'agentPoolName'>;
+
+type Cluster = Pick<ManagedClusterInputs, 'owner' | 'zones' | 'kubernetesVersion' | 'network'>;
+
+/**
+ * AKS puts this label and taint on every spot pool, wanted or not (azure-aks-docs spot-node-pool.md). Left out, each refresh would
+ * find them as drift, and taking them away is refused.
+ */
+export const SPOT_MARK = { key: 'kubernetes.azure.com/scalesetpriority', value: 'spot' } as const;
+
+/** AKS takes a taint as text; without a `=` it is "invalid taint spec", also where there is no value (hashicorp/terraform-provider-azurerm pull 32269). */
+export const taintText = ({ key, value, effect }: Taint): string => `${key}=${value ?? ''}:${effect}`;
+
+const onEveryPool = ({ kubernetesVersion, network }: Cluster): AgentPoolPlan => ({
+  type: 'VirtualMachineScaleSets',
+  osType: 'Linux',
+  osSKU: 'Ubuntu',
+  // Not left to AKS, which takes an ephemeral disk where the size fits into the machine's cache and another kind where not.
+  osDiskType: 'Managed',
+  enableNodePublicIP: false,
+  vnetSubnetID: network.subnets[0]!.id,
+  maxPods: DEFAULT_PODS,
+  orchestratorVersion: kubernetesVersion,
+  upgradeSettings: { maxSurge: '33%' },
+});
+
+const spread = (zones: readonly string[]) => (zones.length > 0 ? { availabilityZones: [...zones] } : {});
+
+/** How many nodes; `count` is then only the first number where an autoscaler is at work, but AKS wants one. */
+function size({ minimum, maximum, desired }: CloudPool): AgentPoolPlan {
+  if (desired !== undefined) return { count: desired, enableAutoScaling: false };
+  return { count: minimum, enableAutoScaling: true, minCount: minimum, maxCount: maximum };
+}
+
+/** Whether an autoscaler decides how many nodes the pool has. */
+export const isAutoscaled = ({ desired }: CloudPool): boolean => desired === undefined;
+
+/** The agent pool that stands for a pool of ours. arm64 needs no word: it is what the VM size is. */
+export function agentPoolOf(pool: CloudPool, cluster: Cluster): AgentPoolPlan {
+  return {
+    ...onEveryPool(cluster),
+    mode: 'User',
+    vmSize: pool.machineType,
+    ...size(pool),
+    ...spread(pool.zones.length > 0 ? pool.zones : cluster.zones),
+    ...(pool.diskGiB !== undefined && { osDiskSizeGB: pool.diskGiB }),
+    ...(pool.gpu > 0 && { gpuProfile: { driver: 'Install' } }),
+    // -1: never more than the price on demand.
+    ...(pool.spot && { scaleSetPriority: 'Spot', scaleSetEvictionPolicy: 'Delete', spotMaxPrice: -1 }),
+    nodeLabels: { ...pool.labels, ...(pool.spot && { [SPOT_MARK.key]: SPOT_MARK.value }), [LABELS.pool]: pool.name },
+    nodeTaints: [...pool.taints, ...(pool.spot ? [{ ...SPOT_MARK, effect: 'NoSchedule' }] : [])].map(taintText),
+    tags: { ...tagsOf(cluster.owner), [POOL_TAG]: pool.name },
+  };
+}
+
+/** What AKS cannot change in an agent pool that exists (azure-aks-docs: use-nvidia-gpu.md, spot-node-pool.md, concepts-storage.md). */
+const FIXED = [
+  'vmSize',
+  'availabilityZones',
+  'osDiskSizeGB',
+  'osDiskType',
+  'maxPods',
+  'scaleSetPriority',
+  'gpuProfile',
+  'vnetSubnetID',
+] as const satisfies readonly (keyof AgentPoolPlan)[];
+
+/** AKS' name of the agent pool that stands for a pool of ours; see names.ts. */
+export const agentPoolNameOf = (pool: CloudPool, plan: AgentPoolPlan): string =>
+  agentPoolName(
+    pool.name,
+    FIXED.map((property) => plan[property] ?? null),
+  );
+
+/**
+ * The pool of what AKS itself runs in a cluster (CoreDNS, metrics-server, konnectivity): the smallest that
+ * azure-aks-docs use-system-pools.md lets be one, two nodes of 4 CPUs that are not of B series, and closed to all else, so
+ * that every pool of people may be spot, arm64, or have no node at all.
+ */
+export const systemPool = (cluster: Cluster): AgentPoolPlan & { name: string } => ({
+  ...onEveryPool(cluster),
+  name: SYSTEM_POOL,
+  mode: 'System',
+  vmSize: 'Standard_D4s_v5',
+  count: 2,
+  enableAutoScaling: false,
+  ...spread(cluster.zones),
+  nodeTaints: ['CriticalAddonsOnly=true:NoSchedule'],
+  tags: { ...tagsOf(cluster.owner), [POOL_TAG]: SYSTEM_POOL },
+});
