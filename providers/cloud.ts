@@ -11,6 +11,8 @@ export interface Owner {
   /** Name and namespace of the WorkerCluster in the garden. */
   name: string;
   namespace: string;
+  /** UID of the garden's namespace kube-system: what belongs to another garden in the same account is no orphan of ours. */
+  garden?: string;
 }
 
 /** A cloud account as a runner uses it. */

@@ -6,6 +6,7 @@ export const OWNER_TAGS = {
   uid: 'coppice-uid',
   name: 'coppice-cluster',
   namespace: 'coppice-namespace',
+  garden: 'coppice-garden',
 } as const satisfies Record<keyof Owner, string>;
 
 /** Tag by which cost is told apart by pool; on machines, besides OWNER_TAGS. */
@@ -13,7 +14,12 @@ export const POOL_TAG = 'coppice-pool';
 
 /** The tags of everything that is made for the owner. */
 export const tagsOf = (owner: Owner): Record<string, string> =>
-  Object.fromEntries(Object.entries(OWNER_TAGS).map(([field, key]) => [key, owner[field as keyof Owner]]));
+  Object.fromEntries(
+    Object.entries(OWNER_TAGS).flatMap(([field, key]) => {
+      const value = owner[field as keyof Owner];
+      return value === undefined ? [] : [[key, value]];
+    }),
+  );
 
 /** Whose a resource with these tags is; undefined when none of them is ours. */
 export function ownerOf(tags: Readonly<Record<string, string | undefined>>): Partial<Owner> | undefined {

@@ -36,6 +36,8 @@ export function gardenRules(): PolicyRule[] {
       verbs: ['get', 'update', 'patch'],
     },
     { apiGroups: [''], resources: ['secrets'], verbs: [...READ, ...WRITE] },
+    // Its UID is the garden's own: part of the tags in clouds.
+    { apiGroups: [''], resources: ['namespaces'], resourceNames: ['kube-system'], verbs: ['get'] },
     { apiGroups: ['', 'events.k8s.io'], resources: ['events'], verbs: ['create', 'patch', 'update'] },
     { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: [...READ, ...WRITE] },
   ];

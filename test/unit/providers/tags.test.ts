@@ -13,6 +13,8 @@ describe('tags', () => {
       'coppice-namespace': 'shop',
     });
     expect(ownerOf({ ...tagsOf(owner), theirs: 'x' })).toEqual(owner);
+    const ofGarden = { ...owner, garden: '9d1e' };
+    expect(ownerOf(tagsOf(ofGarden))).toEqual(ofGarden);
   });
 
   it('tell as much as is left of them, and nothing of what is not ours', () => {
