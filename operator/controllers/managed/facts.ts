@@ -15,6 +15,8 @@ export interface ManagedWish {
 
 /** What is seen of a managed cluster; a copy that nobody changes. */
 export interface ManagedFacts {
+  /** False after a start of the operator, until it has looked: what the status says holds on. */
+  readonly seen: boolean;
   /** Whether anything was made in the cloud, or may have been. */
   readonly exists: boolean;
   /** Nothing of it is left in the cloud, or ever was. */

@@ -1,10 +1,9 @@
 import { findCondition, isTrue } from '../../api/conditions.ts';
 import { API_VERSION, FINALIZER, LABELS } from '../../api/group.ts';
-import type { Condition } from '../../api/meta.ts';
 import type { Shoot, ShootSpec } from '../../api/shoot.ts';
 import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
 import { say } from '../conditions.ts';
-import { type ModeStrategy, problem, type Said, type Settled, type WorkerClusterView } from './view.ts';
+import { type ModeStrategy, problem, type Settled, type WorkerClusterView, withoutTime } from './view.ts';
 
 /** What a Shoot says that is true of the WorkerCluster as well, word for word. */
 const MIRRORED = ['APIServerAvailable', 'ControlPlaneHealthy', 'EveryNodeReady', 'SystemComponentsHealthy', 'Draining'];
@@ -115,12 +114,6 @@ function shootFor(cluster: WorkerCluster, spec: ShootSpec): Shoot {
     spec,
   };
 }
-
-const withoutTime = (condition: Condition | undefined): Said | undefined => {
-  if (!condition) return undefined;
-  const { lastTransitionTime: _, observedGeneration: __, ...rest } = condition;
-  return rest;
-};
 
 function readyMessage({ shoot }: WorkerClusterView, ready: boolean): string {
   if (ready) return 'the control plane serves, all nodes are Ready';

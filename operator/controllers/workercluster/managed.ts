@@ -1,15 +1,26 @@
 import type { CloudPool, ManagedCluster } from '../../../providers/cloud.ts';
 import type { Problem } from '../../../providers/contract.ts';
+import { findCondition } from '../../api/conditions.ts';
 import { poolsOf } from '../../api/pools.ts';
 import { parseCount } from '../../api/quantity.ts';
+import type { WorkerClusterStatus } from '../../api/workercluster.ts';
 import { conditionIsTrue } from '../../kube/resources.ts';
 import { say } from '../conditions.ts';
 import type { ManagedFacts } from '../managed/facts.ts';
 import { clusterResource } from '../shoot/cluster-resource.ts';
-import { type ModeStrategy, problem, type Said, type Settled, type WorkerClusterView } from './view.ts';
+import {
+  type ModeStrategy,
+  type Observed,
+  problem,
+  type Said,
+  type Settled,
+  type WorkerClusterView,
+  withoutTime,
+} from './view.ts';
 
 /** Names of node groups are made of it, and clouds have short ones. */
 const LONGEST_POOL_NAME = 12;
+const CONDITIONS = ['InfrastructureReady', 'APIServerAvailable', 'EveryNodeReady', 'CredentialsValid', 'Drifted'];
 /** Of what drifted, so many are named. */
 const DRIFT_SHOWN = 10;
 
@@ -41,35 +52,27 @@ export const managed: ModeStrategy = {
 
   observe(view) {
     const facts = view.managed;
-    const conditions = facts ? [...said(view, facts)] : [];
-    const wrong = conditions.find((condition) => condition.status !== 'True');
-    const nodes = facts?.inside?.nodes ?? [];
-    const nodesReady = nodes.filter((node) => conditionIsTrue(node, 'Ready')).length;
+    if (!facts?.seen) return asBefore(view);
+    const essential = [infrastructure(facts), apiServer(facts), everyNode(view, facts)];
+    const wrong = essential.find((condition) => condition.status !== 'True');
     return {
-      exists: facts?.exists ?? false,
+      exists: facts.exists,
       ready: wrong
         ? { ...wrong, type: 'Ready', status: 'False' }
-        : facts
-          ? say('Ready', true, 'ClusterReady', 'the control plane serves, all nodes are Ready')
-          : say('Ready', false, 'Pending', 'waiting for its turn'),
-      conditions: facts ? [...conditions, drifted(facts)] : [],
-      errors: facts?.errors ?? [],
-      usable: facts?.access !== undefined,
+        : say('Ready', true, 'ClusterReady', 'the control plane serves, all nodes are Ready'),
+      // Not essential: what runs goes on running without credentials, and drifted.
+      conditions: [...essential, facts.credentials, drifted(facts)],
+      errors: facts.errors,
+      usable: facts.access !== undefined,
       status: {
-        ...(facts?.outputs && {
+        ...(facts.outputs && {
           kubernetesVersion: plainVersion(facts.outputs.version),
           endpoint: facts.outputs.endpoint,
           // However many members the cloud runs: one address, which answers or does not.
           controlPlane: { desired: 1, ready: facts.access?.ok ? 1 : 0 },
         }),
-        ...(facts?.inside
-          ? {
-              nodes: { desired: wantedNodes(view, nodes.length).most, current: nodes.length, ready: nodesReady },
-              dataPlaneNodes: nodes.length,
-              resource: clusterResource(facts.inside.nodes, facts.inside.pods),
-            }
-          : lastSeen(view)),
-        ...(facts?.operation && { lastOperation: facts.operation }),
+        ...nodesStatus(view, facts),
+        ...(facts.operation && { lastOperation: facts.operation }),
       },
     };
   },
@@ -117,28 +120,46 @@ function managedCluster(authorizedNetworks: readonly string[], settled: Settled)
   };
 }
 
-function* said(view: WorkerClusterView, facts: ManagedFacts): Iterable<Said> {
-  if (facts.credentials) yield facts.credentials;
-  yield infrastructure(facts);
-  yield facts.access
-    ? say(
-        'APIServerAvailable',
-        facts.access.ok,
-        facts.access.ok ? 'AdminCanList' : 'NotReachable',
-        facts.access.message,
-      )
-    : say('APIServerAvailable', false, 'Starting', 'there is no API server yet');
-  yield everyNode(view, facts);
+/** The operator has just started: what it said before is as good as anything until it has looked. */
+function asBefore({ cluster: { status, metadata } }: WorkerClusterView): Observed {
+  const begun = status?.conditions?.some((condition) => condition.type === 'InfrastructureReady') ?? false;
+  const before = (type: string) => withoutTime(findCondition(status?.conditions, type));
+  const current = status?.observedGeneration === metadata.generation;
+  const ready = before('Ready');
+  return {
+    exists: begun,
+    ready:
+      begun && ready && (current || ready.status === 'False')
+        ? ready
+        : say('Ready', false, 'Pending', 'waiting for its turn'),
+    conditions: CONDITIONS.map(before),
+    errors: (status?.lastErrors ?? []).filter((error) => !error.taskID?.startsWith('spec.')),
+    usable: false,
+    status: {
+      ...(status?.kubernetesVersion && { kubernetesVersion: status.kubernetesVersion }),
+      ...(status?.endpoint && { endpoint: status.endpoint }),
+      ...(status?.controlPlane && { controlPlane: status.controlPlane }),
+      ...(status?.lastOperation && { lastOperation: status.lastOperation }),
+      ...lastSeen(status),
+    },
+  };
 }
 
-function infrastructure({ settled, errors, operation, outputs }: ManagedFacts): Said {
-  const codes = [...new Set(errors.flatMap((error) => error.codes ?? []))];
+function infrastructure({ exists, settled, errors, operation, outputs }: ManagedFacts): Said {
   if (settled) return say('InfrastructureReady', true, 'Applied', 'the cloud was made to be as described');
-  if (errors.length > 0)
-    return say('InfrastructureReady', false, 'Failed', errors.map((error) => error.description).join('; '), codes);
+  const codes = [...new Set(errors.flatMap((error) => error.codes ?? []))];
+  const failed = errors.length > 0 ? errors.map((error) => error.description).join('; ') : undefined;
+  // Until something may be there: by this the operator knows after a loss of its records that there is nothing to take away.
+  if (!exists) return say('InfrastructureReady', false, 'Pending', failed ?? 'waiting for its turn', codes);
+  if (failed) return say('InfrastructureReady', false, 'Failed', failed, codes);
   const doing = outputs ? 'Updating' : 'Creating';
   return say('InfrastructureReady', false, doing, operation?.description ?? 'waiting for its turn');
 }
+
+const apiServer = ({ access }: ManagedFacts): Said =>
+  access
+    ? say('APIServerAvailable', access.ok, access.ok ? 'AdminCanList' : 'NotReachable', access.message)
+    : say('APIServerAvailable', false, 'Starting', 'there is no API server yet');
 
 function everyNode(view: WorkerClusterView, { inside, access }: ManagedFacts): Said {
   if (!inside)
@@ -186,8 +207,19 @@ function drifted({ drift }: ManagedFacts): Said | undefined {
   );
 }
 
+function nodesStatus(view: WorkerClusterView, { inside }: ManagedFacts): Partial<WorkerClusterStatus> {
+  if (!inside) return lastSeen(view.cluster.status);
+  const current = inside.nodes.length;
+  const ready = inside.nodes.filter((node) => conditionIsTrue(node, 'Ready')).length;
+  return {
+    nodes: { desired: wantedNodes(view, current).most, current, ready },
+    dataPlaneNodes: current,
+    resource: clusterResource(inside.nodes, inside.pods),
+  };
+}
+
 /** Nodes as they were when they were last seen: a line that is down is no loss of nodes. */
-const lastSeen = ({ cluster: { status } }: WorkerClusterView) => ({
+const lastSeen = (status: WorkerClusterStatus | undefined): Partial<WorkerClusterStatus> => ({
   ...(status?.nodes && { nodes: status.nodes }),
   ...(status?.dataPlaneNodes !== undefined && { dataPlaneNodes: status.dataPlaneNodes }),
   ...(status?.resource && { resource: status.resource }),

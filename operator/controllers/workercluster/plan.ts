@@ -17,6 +17,7 @@ import {
   problem,
   type Resolved,
   type WorkerClusterView,
+  withoutTime,
 } from './view.ts';
 
 export type { WorkerClusterView } from './view.ts';
@@ -166,6 +167,8 @@ const controlPlaneNote = (cluster: WorkerCluster) =>
     `the cloud runs the control plane; controlPlaneNodes: ${cluster.spec.controlPlaneNodes} has no effect`,
   );
 
+const KEPT = ['Simulated', 'InfrastructureReady'];
+
 function planDeletion(view: WorkerClusterView, now: Date): WorkerClusterPlan {
   const { cluster } = view;
   const status = { ...cluster.status, observedGeneration: cluster.metadata.generation };
@@ -176,7 +179,8 @@ function planDeletion(view: WorkerClusterView, now: Date): WorkerClusterPlan {
   const leaving = strategy.leave(view);
   if (leaving.gone) return { ...(held ? { finalizer: 'remove' } : {}), status };
   const { lastOperation } = strategy.observe(view).status;
-  const simulated = cluster.status?.conditions?.find((condition) => condition.type === 'Simulated');
+  // That something was begun in the cloud stays said until it is gone: see wasBegun.
+  const kept = (cluster.status?.conditions ?? []).filter(({ type }) => KEPT.includes(type)).map(withoutTime);
   return {
     ...(leaving.deleteShoot && { deleteShoot: true }),
     ...(mode === 'Managed' && { managed: { desired: undefined } }),
@@ -188,7 +192,7 @@ function planDeletion(view: WorkerClusterView, now: Date): WorkerClusterPlan {
       lastErrors: [...strategy.observe(view).errors],
       conditions: withConditions(
         cluster.status?.conditions,
-        [say('Ready', false, 'Deleting', 'the cluster is being deleted'), leaving.waiting, simulated],
+        [say('Ready', false, 'Deleting', 'the cluster is being deleted'), leaving.waiting, ...kept],
         now,
       ),
     },

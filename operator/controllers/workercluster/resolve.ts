@@ -2,6 +2,7 @@ import type { Problem } from '../../../providers/contract.ts';
 import type { CloudProfile } from '../../api/cloudprofile.ts';
 import { poolsOf } from '../../api/pools.ts';
 import { profileNameOf } from '../../api/workercluster.ts';
+import { wasBegun } from '../managed/wish.ts';
 import { resolveVersion, upgradeProblem } from '../versions.ts';
 import { type Mode, problem, type Resolved, type WorkerClusterView } from './view.ts';
 
@@ -50,8 +51,8 @@ function defined(given: { pods?: string; services?: string; nodes?: string } | u
 }
 
 /** The mode that things were made in, which nothing changes any more. */
-export const runningMode = (view: WorkerClusterView): Mode | undefined =>
-  view.shoot ? 'Hosted' : view.managed?.exists ? 'Managed' : undefined;
+export const runningMode = ({ shoot, managed, cluster }: WorkerClusterView): Mode | undefined =>
+  shoot ? 'Hosted' : managed?.exists || (!managed && wasBegun(cluster)) ? 'Managed' : undefined;
 
 function resolveMode({ cluster, provider, ...view }: WorkerClusterView, profile: CloudProfile): Mode {
   const running = runningMode({ cluster, provider, ...view });
@@ -126,7 +127,8 @@ function resolvePlace({ cluster: { spec } }: WorkerClusterView, profile: CloudPr
 
 function resolveKubernetes(view: WorkerClusterView, profile: CloudProfile, now: Date) {
   const wanted = view.cluster.spec.kubernetes?.version;
-  const running = view.shoot?.status?.kubernetesVersion ?? view.managed?.version;
+  const known = view.managed?.version ?? (runningMode(view) && view.cluster.status?.kubernetesVersion);
+  const running = view.shoot?.status?.kubernetesVersion ?? known;
   // Without a wish the cluster stays at what it runs: a new entry in a profile must not upgrade everybody.
   const version = wanted === undefined && running ? running : resolveVersion(wanted, profile, now);
   if (!version) {

@@ -100,3 +100,10 @@ export const problem = (field: string, message: string, code: ErrorCode = 'ERR_C
   message,
   code,
 });
+
+/** A condition as it is said again, without when it was said first. */
+export const withoutTime = (condition: Condition | undefined): Said | undefined => {
+  if (!condition) return undefined;
+  const { lastTransitionTime: _, observedGeneration: __, ...rest } = condition;
+  return rest;
+};
