@@ -23,7 +23,8 @@ export const accruedUntil = (cost: ClusterCost, now: Date): Micros => accruedPar
  * @param before what status says; absent: the cluster has cost nothing yet. In another currency it cannot be added: the sum starts anew
  */
 export function accrue(before: ClusterCost | undefined, now: Date, price: HourlyPrice): ClusterCost | undefined {
-  const { currency } = price;
+  // A profile that has lost its prices takes nothing back either.
+  const currency = price.currency ?? before?.currency;
   const unpriced = price.unpriced.length > 0 ? { unpriced: [...price.unpriced].slice(0, 64) } : {};
   if (currency === undefined) return price.unpriced.length > 0 ? unpriced : undefined;
   if (!before && price.hourly === 0n && price.unpriced.length === 0) return undefined;

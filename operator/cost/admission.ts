@@ -2,17 +2,7 @@ import type { CloudProfile } from '../api/cloudprofile.ts';
 import type { ClusterSize } from '../api/cost.ts';
 import type { ErrorCode } from '../api/errors.ts';
 import { isForProject, METRICS, type Metric, type Quota } from '../api/quota.ts';
-import {
-  type Amounts,
-  addUsage,
-  formatAmount,
-  growth,
-  NOTHING,
-  parseAmount,
-  plus,
-  type Usage,
-  usageOf,
-} from './usage.ts';
+import { type Amounts, formatAmount, growth, NOTHING, parseAmount, plus, type Usage, usageOf } from './usage.ts';
 
 /** A cluster that quotas of its namespace are shared with. */
 export interface Claimant {
@@ -37,15 +27,24 @@ export interface Refusal {
 }
 
 /** The limits of a quota that are acted on. */
-export const limitsOf = (quota: Quota): { metric: Metric; limit: bigint }[] =>
+export const limitsOf = (quota: Quota): Limit[] =>
   METRICS.flatMap((metric) => {
     const limit = quota.spec.metrics[metric];
     return limit === undefined ? [] : [{ metric, limit: parseAmount(metric, limit as string | number) }];
   });
 
-/** What all of them hold together, in the currency of a quota. */
-export const usageTogether = (claimants: readonly Claimant[], currency: string): Usage =>
-  claimants.map(({ key, held, profile }) => usageOf(key, held, profile, currency)).reduce(addUsage, NOTHING);
+/** What all of them hold together, money in the currency of a quota. `unknown`: what is not in it, and whose it is. */
+export function usageTogether(claimants: readonly Claimant[], currency: string): Pick<Usage, 'amounts' | 'unknown'> {
+  let { amounts } = NOTHING;
+  const unknown: string[] = [];
+  for (const { key, held, profile } of claimants) {
+    if (!held) continue;
+    const usage = usageOf(held, profile, currency);
+    amounts = plus(amounts, usage.amounts);
+    for (const line of usage.unknown) unknown.push(`${key}: ${line}`);
+  }
+  return { amounts, unknown };
+}
 
 /** First come, first served. */
 const byAge = (a: Claimant, b: Claimant): number =>
@@ -64,50 +63,66 @@ export function admit(claimant: Claimant, others: readonly Claimant[], quotas: r
   const enforced = quotas.filter(isForProject);
   if (enforced.length === 0 || !claimant.asked) return [];
   const accounts = enforced.map((quota): Account => {
-    const used = usageTogether([claimant, ...others], quota.spec.currency).amounts;
-    return { quota, used, promised: NOTHING.amounts };
+    const { amounts } = usageTogether([claimant, ...others], quota.spec.currency);
+    return { quota, limits: limitsOf(quota), used: amounts, promised: NOTHING.amounts };
   });
   const earlier = others.filter((other) => other.asked && byAge(other, claimant) < 0).sort(byAge);
   for (const other of earlier) {
-    if (accounts.some((account) => refusals(account, other).length > 0)) continue;
-    for (const account of accounts) account.promised = plus(account.promised, growthOf(other, account.quota).more);
+    const changes = accounts.map((account) => changeOf(other, account));
+    if (changes.some(({ exceeded, unpriced }) => unpriced || exceeded.length > 0)) continue;
+    accounts.forEach((account, index) => {
+      account.promised = plus(account.promised, changes[index]!.more);
+    });
   }
-  return accounts.flatMap((account) => refusals(account, claimant));
+  return accounts.flatMap((account) => refusals(account, changeOf(claimant, account)));
+}
+
+interface Limit {
+  readonly metric: Metric;
+  readonly limit: bigint;
 }
 
 interface Account {
   readonly quota: Quota;
+  readonly limits: readonly Limit[];
   readonly used: Amounts;
   /** To older clusters that wait and fit. */
   promised: Amounts;
 }
 
-function growthOf({ key, held, asked, profile }: Claimant, { spec }: Quota) {
-  const before = usageOf(key, held, profile, spec.currency);
-  const after = asked ? usageOf(key, asked, profile, spec.currency) : before;
-  return { before, after, more: growth(before.amounts, after.amounts) };
+/** What a cluster's wish means for one quota. */
+interface Change {
+  readonly more: Amounts;
+  readonly exceeded: readonly Limit[];
+  /** What has no price could cost anything: no limit of money lets it grow. */
+  readonly unpriced: { readonly metric: Metric; readonly what: readonly string[] } | undefined;
 }
 
-function refusals({ quota, used, promised }: Account, claimant: Claimant): Refusal[] {
+function changeOf({ held, asked, profile }: Claimant, { quota, limits, used, promised }: Account): Change {
+  const { currency } = quota.spec;
+  const before = usageOf(held, profile, currency);
+  const after = asked ? usageOf(asked, profile, currency) : before;
+  const more = growth(before.amounts, after.amounts);
+  const exceeded = limits.filter(
+    ({ metric, limit }) => more[metric] > 0n && used[metric] + promised[metric] + more[metric] > limit,
+  );
+  const money = after.unpriced > before.unpriced ? limits.find(({ metric }) => metric.startsWith('cost.')) : undefined;
+  return { more, exceeded, unpriced: money && { metric: money.metric, what: after.unknown } };
+}
+
+function refusals({ quota, used, promised }: Account, { more, exceeded, unpriced }: Change): Refusal[] {
   const { name } = quota.metadata;
-  const { before, after, more } = growthOf(claimant, quota);
-  const limits = limitsOf(quota);
-  const exceeded = limits.flatMap(({ metric, limit }): Refusal[] => {
+  const { currency } = quota.spec;
+  const refused = exceeded.map(({ metric, limit }): Refusal => {
+    const show = (amount: bigint) =>
+      `${formatAmount(metric, amount)}${metric.startsWith('cost.') ? ` ${currency}` : ''}`;
     const taken = used[metric] + promised[metric];
-    if (more[metric] === 0n || taken + more[metric] <= limit) return [];
-    const show = (amount: bigint) => formatAmount(metric, amount) + unit(metric, quota);
     const kept = promised[metric] > 0n ? ` (${show(promised[metric])} of it promised to clusters that are older)` : '';
     const left = limit > taken ? limit - taken : 0n;
     const message = `quota "${name}" allows ${metric} ${show(limit)}: ${show(taken)} used${kept}, ${show(more[metric])} more asked for, ${show(left)} left; ask for less, free something or have the quota raised, then it goes on by itself`;
-    return [{ quota: name, code: 'ERR_INFRA_QUOTA_EXCEEDED', message }];
+    return { quota: name, code: 'ERR_INFRA_QUOTA_EXCEEDED', message };
   });
-  // What has no price could cost anything: a limit of money would be none.
-  const money = limits.find(({ metric }) => metric.startsWith('cost.'));
-  if (money && after.unpriced > before.unpriced) {
-    const message = `quota "${name}" limits ${money.metric}, and not all that is asked for has a price in ${quota.spec.currency} (${after.unknown.join('; ')}); ask for what has one, or have the price added to the CloudProfile`;
-    return [...exceeded, { quota: name, code: 'ERR_CONFIGURATION_PROBLEM', message }];
-  }
-  return exceeded;
+  if (!unpriced) return refused;
+  const message = `quota "${name}" limits ${unpriced.metric}, and not all that is asked for has a price in ${currency} (${unpriced.what.join('; ')}); ask for what has one, or have the price added to the CloudProfile`;
+  return [...refused, { quota: name, code: 'ERR_CONFIGURATION_PROBLEM', message }];
 }
-
-const unit = (metric: Metric, quota: Quota): string => (metric.startsWith('cost.') ? ` ${quota.spec.currency}` : '');

@@ -8,7 +8,7 @@ import { priceOf } from './price.ts';
 /** Whole numbers of the smallest unit: millicores of cpu, bytes of memory, millionths of money, otherwise pieces. */
 export type Amounts = Readonly<Record<Metric, bigint>>;
 
-/** What a cluster, or several, use of what quotas limit. */
+/** What a cluster uses of what quotas limit. */
 export interface Usage {
   readonly amounts: Amounts;
   /** One line for each part whose price in the currency, or whose size, is not known: the amounts are without it. */
@@ -45,17 +45,13 @@ export function formatAmount(metric: Metric, amount: bigint): string {
 
 export const plus = (a: Amounts, b: Amounts): Amounts => combine(a, b, (x, y) => x + y);
 
-export const addUsage = (a: Usage, b: Usage): Usage => ({
-  amounts: plus(a.amounts, b.amounts),
-  unknown: [...a.unknown, ...b.unknown],
-  unpriced: a.unpriced + b.unpriced,
-});
-
 /** By how much `to` is more than `from`; what is less counts as no change. */
 export const growth = (from: Amounts, to: Amounts): Amounts => combine(from, to, (x, y) => (y > x ? y - x : 0n));
 
 function combine(a: Amounts, b: Amounts, how: (x: bigint, y: bigint) => bigint): Amounts {
-  return Object.fromEntries(METRICS.map((metric) => [metric, how(a[metric], b[metric])])) as Record<Metric, bigint>;
+  const sum = { ...a };
+  for (const metric of METRICS) sum[metric] = how(a[metric], b[metric]);
+  return sum;
 }
 
 /** Undefined for a type that was taken out of the profile, or written so that nobody can read it: that must stop no other cluster. */
@@ -69,22 +65,30 @@ function machineAmounts(type: MachineType | undefined): Pick<Amounts, 'cpu' | 'm
   }
 }
 
-/** What one cluster of this size uses; no size: nothing. `name` leads the lines of what is not known. */
-export function usageOf(
-  name: string,
-  size: ClusterSize | undefined,
-  profile: CloudProfile | undefined,
-  currency: string,
-): Usage {
+// A decision looks at every cluster of its namespace, and of nearly all of them nothing has changed since the last one.
+const remembered = new WeakMap<ClusterSize, { profile: CloudProfile | undefined; byCurrency: Map<string, Usage> }>();
+
+/** What one cluster of this size uses; no size: nothing. Sizes and profiles are never changed in place. */
+export function usageOf(size: ClusterSize | undefined, profile: CloudProfile | undefined, currency: string): Usage {
   if (!size) return NOTHING;
+  let known = remembered.get(size);
+  if (known?.profile !== profile || !known) {
+    known = { profile, byCurrency: new Map() };
+    remembered.set(size, known);
+  }
+  const usage = known.byCurrency.get(currency) ?? computeUsage(size, profile, currency);
+  known.byCurrency.set(currency, usage);
+  return usage;
+}
+
+function computeUsage(size: ClusterSize, profile: CloudProfile | undefined, currency: string): Usage {
   const amounts = { ...NOTHING.amounts, clusters: 1n };
   const unknown: string[] = [];
   for (const pool of size.pools) {
     const count = BigInt(pool.count);
     amounts.nodes += count;
     const machine = machineAmounts(profile?.spec.machineTypes.find((known) => known.name === pool.machineType));
-    if (!machine)
-      unknown.push(`${name}: pool ${pool.name}: its CloudProfile does not say how large ${pool.machineType} is`);
+    if (!machine) unknown.push(`pool ${pool.name}: its CloudProfile does not say how large ${pool.machineType} is`);
     amounts.cpu += count * (machine?.cpu ?? 0n);
     amounts.memory += count * (machine?.memory ?? 0n);
     amounts.gpu += count * (machine?.gpu ?? 0n);
@@ -92,12 +96,12 @@ export function usageOf(
   if (!profile) return { amounts, unknown, unpriced: Number(amounts.nodes) };
   const price = priceOf(size, profile);
   const foreign = price.currency !== currency && (price.hourly ?? 0n) > 0n;
-  if (foreign) unknown.push(`${name}: its prices are in ${price.currency}, not in ${currency}`);
+  if (foreign) unknown.push(`its prices are in ${price.currency}, not in ${currency}`);
   amounts['cost.hourly'] = foreign ? 0n : (price.hourly ?? 0n);
   amounts['cost.monthly'] = amounts['cost.hourly'] * BigInt(HOURS_PER_MONTH);
   return {
     amounts,
-    unknown: [...unknown, ...price.unpriced.map((line) => `${name}: ${line}`)],
+    unknown: [...unknown, ...price.unpriced],
     unpriced: foreign ? Number(amounts.nodes) + 1 : price.unpricedCount,
   };
 }

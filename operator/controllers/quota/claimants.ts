@@ -53,6 +53,17 @@ function isWaiting({ metadata, status }: WorkerCluster): boolean {
   return !accepted || status?.observedGeneration !== metadata.generation || accepted.reason === OVER_QUOTA;
 }
 
+// Objects of a cache are never changed in place: while they are the same, so is what is asked for.
+const remembered = new WeakMap<WorkerCluster, { profile: CloudProfile; size: ClusterSize }>();
+
+function asks(cluster: WorkerCluster, profile: CloudProfile): ClusterSize {
+  const known = remembered.get(cluster);
+  if (known?.profile === profile) return known.size;
+  const size = askedSize(cluster, profile);
+  remembered.set(cluster, { profile, size });
+  return size;
+}
+
 /** Everybody in the namespace who has a share of its quotas: WorkerClusters, and Shoots that somebody made by hand. */
 export function claimantsIn(world: ClaimantWorld, namespace: string): Claimant[] {
   const clusters = world.clusters.byIndex(BY_NAMESPACE, namespace).map((cluster): Claimant => {
@@ -62,7 +73,7 @@ export function claimantsIn(world: ClaimantWorld, namespace: string): Claimant[]
       createdAt: cluster.metadata.creationTimestamp ?? '',
       profile,
       held: heldBy(world, cluster),
-      asked: profile && isWaiting(cluster) ? askedSize(cluster, profile) : undefined,
+      asked: profile && isWaiting(cluster) ? asks(cluster, profile) : undefined,
     };
   });
   const byHand = world.shoots
