@@ -15,9 +15,16 @@ export function labelsOf(owner: Owner, more: Readonly<Record<string, string>> = 
 export const ownerOfLabels = (labels: Readonly<Record<string, string>>): Partial<Owner> | undefined =>
   ownerOf(Object.fromEntries(Object.entries(labels).map(([key, value]) => [key, value.replaceAll('_', '.')])));
 
-/** What stands in the description of what takes no labels (networks, routers, service accounts): at most 256 bytes there. */
-export const descriptionOf = ({ technicalID, uid }: Owner): string =>
-  `Made by Coppice: ${OWNER_TAGS.technicalID}=${technicalID} ${OWNER_TAGS.uid}=${uid}`;
+/** How the description of what takes no labels begins (networks, routers, service accounts). */
+export const DESCRIPTION = 'Made by Coppice:';
+/** What of the owner has room there: 256 bytes at a service account. */
+const DESCRIBED = ['technicalID', 'uid', 'garden'] as const;
+
+export const descriptionOf = (owner: Owner): string =>
+  [
+    DESCRIPTION,
+    ...DESCRIBED.flatMap((field) => (owner[field] === undefined ? [] : [`${OWNER_TAGS[field]}=${owner[field]}`])),
+  ].join(' ');
 
 /** Whose something with this description is. */
 export const ownerOfDescription = (description: string): Partial<Owner> | undefined =>

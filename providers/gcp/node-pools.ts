@@ -61,7 +61,8 @@ function planOf(pool: CloudPool, zones: string[], size: NodePoolPlan['size'], ke
   ];
   return {
     key,
-    name: `${key}-${shortHash(JSON.stringify(fixed))}`,
+    // A DNS label may begin with a digit, a name at Google may not.
+    name: `${/^[a-z]/.test(key) ? '' : 'p-'}${key}-${shortHash(JSON.stringify(fixed))}`,
     pool,
     zones,
     size,

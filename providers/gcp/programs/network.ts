@@ -2,10 +2,7 @@ import { Network, Router, RouterNat, Subnetwork } from '@pulumi/gcp/compute/inde
 import type { NetworkInputs } from '../../cloud.ts';
 import type { ProgramOutputs } from '../../pulumi/program.ts';
 import { descriptionOf } from '../labels.ts';
-import { computeName } from '../names.ts';
-
-/** Names of the subnet's secondary ranges; the layers on the network refer to them. */
-const RANGES = { pods: 'pods', services: 'services' } as const;
+import { computeName, SECONDARY_RANGES } from '../names.ts';
 
 /**
  * A network of its own with one regional subnet for all zones. Nodes have no address of the internet: they reach it by Cloud NAT, and
@@ -13,25 +10,35 @@ const RANGES = { pods: 'pods', services: 'services' } as const;
  */
 export function network({ owner, region, cidrs }: NetworkInputs): ProgramOutputs {
   const description = descriptionOf(owner);
-  const vpc = new Network('network', {
-    name: computeName(owner),
-    description,
-    // Auto mode would take 10.128.0.0/9 for subnets in every region.
-    autoCreateSubnetworks: false,
-    routingMode: 'REGIONAL',
-  });
-  const subnet = new Subnetwork('nodes', {
-    name: computeName(owner, 'nodes'),
-    description,
-    network: vpc.id,
-    region,
-    ipCidrRange: cidrs.nodes,
-    privateIpGoogleAccess: true,
-    secondaryIpRanges: [
-      { rangeName: RANGES.pods, ipCidrRange: cidrs.pods },
-      { rangeName: RANGES.services, ipCidrRange: cidrs.services },
-    ],
-  });
+  // Google cannot change it later: a word more in it must not replace the network under a running cluster.
+  const options = { ignoreChanges: ['description'] };
+  const vpc = new Network(
+    'network',
+    {
+      name: computeName(owner),
+      description,
+      // Auto mode would take 10.128.0.0/9 for subnets in every region.
+      autoCreateSubnetworks: false,
+      routingMode: 'REGIONAL',
+    },
+    options,
+  );
+  const subnet = new Subnetwork(
+    'nodes',
+    {
+      name: computeName(owner, 'nodes'),
+      description,
+      network: vpc.id,
+      region,
+      ipCidrRange: cidrs.nodes,
+      privateIpGoogleAccess: true,
+      secondaryIpRanges: [
+        { rangeName: SECONDARY_RANGES.podsRange, ipCidrRange: cidrs.pods },
+        { rangeName: SECONDARY_RANGES.servicesRange, ipCidrRange: cidrs.services },
+      ],
+    },
+    options,
+  );
   const router = new Router('router', { name: computeName(owner, 'router'), description, network: vpc.id, region });
   new RouterNat('nat', {
     name: computeName(owner, 'nat'),
@@ -49,6 +56,6 @@ export function network({ owner, region, cidrs }: NetworkInputs): ProgramOutputs
   return {
     network: vpc.id,
     subnets: [{ id: subnet.id }],
-    extra: { podsRange: RANGES.pods, servicesRange: RANGES.services },
+    extra: SECONDARY_RANGES,
   };
 }

@@ -1,4 +1,13 @@
-import type { CloudPool, ManagedClusterInputs, NetworkInputs, Owner } from '../../../../providers/cloud.ts';
+import { generateKeyPairSync } from 'node:crypto';
+import type { CloudProfile } from '../../../../operator/api/cloudprofile.ts';
+import { silent } from '../../../../operator/kube/log.ts';
+import type {
+  CloudContext,
+  CloudPool,
+  ManagedClusterInputs,
+  NetworkInputs,
+  Owner,
+} from '../../../../providers/cloud.ts';
 import type { Answers } from '../../../kit/pulumi-graph.ts';
 
 export const owner: Owner = {
@@ -64,3 +73,55 @@ export const answers: Answers = {
     return { endpoint: '203.0.113.7', masterVersion: '1.36.3-gke.1000', masterAuth: { clusterCaCertificate } };
   },
 };
+
+const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+
+export { publicKey };
+export const pem = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
+
+/** A key file as Google gives it. */
+export const keyFile = (changes: Record<string, unknown> = {}): string =>
+  JSON.stringify({
+    type: 'service_account',
+    project_id: 'demo-project',
+    private_key_id: 'k1',
+    private_key: pem,
+    client_email: 'coppice@demo-project.iam.gserviceaccount.com',
+    client_id: '1',
+    token_uri: 'https://oauth2.googleapis.com/token',
+    ...changes,
+  });
+
+export const profile = {
+  apiVersion: 'multi-cluster.demo.io/v1',
+  kind: 'CloudProfile',
+  metadata: { name: 'gcp' },
+  spec: {
+    type: 'gcp',
+    regions: [{ name: 'europe-west3', zones: zones.map((name) => ({ name })) }],
+    machineTypes: [
+      { name: 'e2-standard-4', cpu: '4', gpu: '0', memory: '16Gi' },
+      { name: 'c4a-standard-4', cpu: '4', gpu: '0', memory: '16Gi', architecture: 'arm64' },
+      { name: 'g2-standard-4', cpu: '4', gpu: '1', memory: '16Gi' },
+      { name: 'n1-standard-4', cpu: '4', gpu: '1', memory: '15Gi' },
+    ],
+  },
+} as unknown as CloudProfile;
+
+export const now = new Date('2026-11-21T12:00:00.000Z');
+
+export const context = (changes: Partial<CloudContext> = {}): CloudContext => ({
+  owner,
+  account: { id: 'demo-project', credentials: { 'serviceaccount.json': keyFile() } },
+  region: 'europe-west3',
+  profile,
+  state: { url: 'file:///tmp/state', passphrase: 'x', env: {} },
+  log: silent,
+  signal: new AbortController().signal,
+  now: () => now,
+  ...changes,
+});
+
+/** The context of an account with this key file. */
+export const withKey = (changes: Record<string, unknown>): CloudContext =>
+  context({ account: { id: 'demo-project', credentials: { 'serviceaccount.json': keyFile(changes) } } });

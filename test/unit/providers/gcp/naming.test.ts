@@ -1,13 +1,7 @@
 import { Network } from '@pulumi/gcp/compute/index.js';
 import { describe, expect, it } from 'vitest';
 import { descriptionOf, labelsOf, ownerOfDescription, ownerOfLabels } from '../../../../providers/gcp/labels.ts';
-import {
-  clusterName,
-  computeName,
-  keyRingName,
-  MAX_LENGTH,
-  serviceAccountName,
-} from '../../../../providers/gcp/names.ts';
+import { clusterName, computeName, keyRingName, LONGEST, serviceAccountName } from '../../../../providers/gcp/names.ts';
 import { named } from '../../../../providers/gcp/programs/naming.ts';
 import { graphOf } from '../../../kit/pulumi-graph.ts';
 import { labels, owner } from './fixtures.ts';
@@ -26,11 +20,11 @@ describe('names', () => {
 
   it('fit into what Google takes, whatever the technical ID', () => {
     const kinds: [make: (of: typeof owner) => string, max: number][] = [
-      [(of) => computeName(of), MAX_LENGTH.compute],
-      [(of) => computeName(of, 'router'), MAX_LENGTH.compute],
-      [clusterName, MAX_LENGTH.cluster],
-      [serviceAccountName, MAX_LENGTH.serviceAccount],
-      [keyRingName, MAX_LENGTH.keyRing],
+      [(of) => computeName(of), LONGEST.compute],
+      [(of) => computeName(of, 'router'), LONGEST.compute],
+      [clusterName, LONGEST.cluster],
+      [serviceAccountName, LONGEST.serviceAccount],
+      [keyRingName, LONGEST.keyRing],
     ];
     for (const [make, max] of kinds) {
       for (const of of [owner, long, digits]) {
@@ -64,9 +58,10 @@ describe('labels', () => {
   });
 
   it('stand in the description of what takes none, within 256 bytes', () => {
-    const description = descriptionOf(long);
+    const description = descriptionOf({ ...long, garden: owner.uid });
     expect(description.length).toBeLessThanOrEqual(256);
-    expect(ownerOfDescription(description)).toEqual({ technicalID: long.technicalID, uid: long.uid });
+    const { technicalID, uid } = long;
+    expect(ownerOfDescription(description)).toEqual({ technicalID, uid, garden: owner.uid });
     expect(ownerOfDescription('Default network for the project')).toBeUndefined();
   });
 });

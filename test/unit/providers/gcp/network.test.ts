@@ -48,6 +48,12 @@ describe('the network of a cluster', () => {
     }
   });
 
+  it('is not replaced for a word in its description', async () => {
+    const graph = await declared();
+    expect(graph.one('gcp:compute/network:Network').options.ignoreChanges).toContain('description');
+    expect(graph.one('gcp:compute/subnetwork:Subnetwork').options.ignoreChanges).toContain('description');
+  });
+
   it('gives the layers on it what they need', async () => {
     const { outputs } = await declared();
     expect(outputs).toEqual({

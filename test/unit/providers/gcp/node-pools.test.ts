@@ -38,6 +38,10 @@ describe('GKE node pools', () => {
     for (const { name } of plans) expect(name).toMatch(/^[a-z][a-z0-9-]{0,38}[a-z0-9]$/);
   });
 
+  it('have names that begin with a letter, whatever the pool is called', () => {
+    expect(nodePoolsOf([pool({ name: '9to5' })], ['r-a'])[0]!.name).toMatch(/^p-9to5-a-[0-9a-f]{8}$/);
+  });
+
   it('ask for no accelerator that the machine type does not name', () => {
     expect(nodePoolsOf([pool({ gpu: 1, machineType: 'n1-standard-4' })], ['r-a'])[0]).not.toHaveProperty('accelerator');
     expect(nodePoolsOf([pool({ gpu: 1, machineType: 'g2-standard-4' })], ['r-a'])[0]).toMatchObject({
