@@ -9,7 +9,7 @@ export type Metric = (typeof METRICS)[number];
 /** Hours of the month that `cost.monthly` is projected over: a year's 8760 by twelve. */
 export const HOURS_PER_MONTH = 730;
 
-const amounts = (item: z.ZodType, description: string) =>
+const amounts = <T extends z.ZodType>(item: T, description: string) =>
   z.record(z.string(), item).meta({ description, maxProperties: 64 });
 
 const metrics = rules(

@@ -30,7 +30,7 @@ export interface Refusal {
 export const limitsOf = (quota: Quota): Limit[] =>
   METRICS.flatMap((metric) => {
     const limit = quota.spec.metrics[metric];
-    return limit === undefined ? [] : [{ metric, limit: parseAmount(metric, limit as string | number) }];
+    return limit === undefined ? [] : [{ metric, limit: parseAmount(metric, limit) }];
   });
 
 /** What all of them hold together, money in the currency of a quota. `unknown`: what is not in it, and whose it is. */
