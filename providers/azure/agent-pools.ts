@@ -35,22 +35,26 @@ const onEveryPool = ({ kubernetesVersion, network }: Cluster): AgentPoolPlan => 
 
 const spread = (zones: readonly string[]) => (zones.length > 0 ? { availabilityZones: [...zones] } : {});
 
-/** How many nodes; `count` is then only the first number where an autoscaler is at work, but AKS wants one. */
-function size({ minimum, maximum, desired }: CloudPool): AgentPoolPlan {
-  if (desired !== undefined) return { count: desired, enableAutoScaling: false };
-  return { count: minimum, enableAutoScaling: true, minCount: minimum, maxCount: maximum };
-}
-
 /** Whether an autoscaler decides how many nodes the pool has. */
 export const isAutoscaled = ({ desired }: CloudPool): boolean => desired === undefined;
 
-/** The agent pool that stands for a pool of ours. arm64 needs no word: it is what the VM size is. */
-export function agentPoolOf(pool: CloudPool, cluster: Cluster): AgentPoolPlan {
+/**
+ * How many nodes. AKS wants a `count` of an autoscaled pool too, between minimum and maximum, and would go there: so it is the
+ * number that there is now, as far as it may be.
+ */
+function size({ minimum, maximum, desired }: CloudPool, now = minimum): AgentPoolPlan {
+  if (desired !== undefined) return { count: desired, enableAutoScaling: false };
+  const count = Math.min(Math.max(now, minimum), maximum);
+  return { count, enableAutoScaling: true, minCount: minimum, maxCount: maximum };
+}
+
+/** The agent pool that stands for a pool of ours, which has `now` nodes if it exists. arm64 needs no word: the VM size says it. */
+export function agentPoolOf(pool: CloudPool, cluster: Cluster, now?: number): AgentPoolPlan {
   return {
     ...onEveryPool(cluster),
     mode: 'User',
     vmSize: pool.machineType,
-    ...size(pool),
+    ...size(pool, now),
     ...spread(pool.zones.length > 0 ? pool.zones : cluster.zones),
     ...(pool.diskGiB !== undefined && { osDiskSizeGB: pool.diskGiB }),
     ...(pool.gpu > 0 && { gpuProfile: { driver: 'Install' } }),

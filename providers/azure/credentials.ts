@@ -49,14 +49,14 @@ export function credentialsOf({ credentials }: CloudAccount): Credentials {
 const trimmed = (credentials: Readonly<Record<string, string>>): Record<string, string | undefined> =>
   Object.fromEntries(Object.entries(credentials).map(([key, value]) => [key, value.trim()]));
 
-/** What the plugin azure-native reads (pulumi-azure-native provider/pkg/provider/auth_azidentity.go). */
-export function pluginEnvironment({ clientID, tenantID, subscriptionID, proof }: Credentials): Record<string, string> {
-  return {
-    ARM_CLIENT_ID: clientID,
-    ARM_TENANT_ID: tenantID,
-    ARM_SUBSCRIPTION_ID: subscriptionID,
-    ...('secret' in proof
-      ? { ARM_CLIENT_SECRET: proof.secret }
-      : { ARM_USE_OIDC: 'true', ARM_OIDC_TOKEN: proof.assertion }),
-  };
-}
+/** What the plugin azure-native proves itself with (pulumi-azure-native provider/pkg/provider/auth_azidentity.go). */
+export const pluginCredentials = ({ proof }: Credentials): Record<string, string> =>
+  'secret' in proof ? { ARM_CLIENT_SECRET: proof.secret } : { ARM_OIDC_TOKEN: proof.assertion };
+
+/** What else it reads; no secrets, and not to be cut out of messages, which are full of these ids. */
+export const pluginSettings = (credentials: Credentials): Record<string, string> => ({
+  ARM_CLIENT_ID: credentials.clientID,
+  ARM_TENANT_ID: credentials.tenantID,
+  ARM_SUBSCRIPTION_ID: credentials.subscriptionID,
+  ...('assertion' in credentials.proof && { ARM_USE_OIDC: 'true' }),
+});

@@ -33,7 +33,7 @@ async function adminKubeconfig(
   const answer = await call<{ kubeconfigs?: { value: string }[] }>({
     method: 'POST',
     url: `${endpoints.management}${id}/listClusterAdminCredential?api-version=${AKS_API}`,
-    headers: { authorization: `Bearer ${token}` },
+    token,
     what: `no administrator's kubeconfig of ${name}`,
     signal: ctx.signal,
   });
@@ -46,7 +46,8 @@ const decoded = (base64: string): string => Buffer.from(base64, 'base64').toStri
 
 /** The certificate authority, PEM, of a kubeconfig as AKS gives one: YAML in base64. */
 export function certificateAuthorityOf(encoded: string): string {
-  const config = load(decoded(encoded)) as
+  const text = decoded(encoded);
+  const config = (text ? load(text) : undefined) as
     | { clusters?: { cluster?: { 'certificate-authority-data'?: string } }[] }
     | undefined;
   const data = config?.clusters?.[0]?.cluster?.['certificate-authority-data'];

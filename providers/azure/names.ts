@@ -36,6 +36,9 @@ export const publicIPAddressName = (owner: Owner): string =>
   fitted(`${owner.technicalID}-nat`, LONGEST.publicIPAddress);
 export const identityName = (owner: Owner): string => fitted(`${owner.technicalID}-aks`, LONGEST.userAssignedIdentity);
 export const managedClusterName = (owner: Owner): string => fitted(owner.technicalID, LONGEST.managedCluster);
+/** Azure's id of the cluster. */
+export const managedClusterID = (subscription: string, owner: Owner): string =>
+  `/subscriptions/${subscription}/resourceGroups/${resourceGroupName(owner)}/providers/Microsoft.ContainerService/managedClusters/${managedClusterName(owner)}`;
 export const dnsPrefix = (owner: Owner): string => fitted(owner.technicalID, LONGEST.dnsPrefix);
 export const scaleSetName = (owner: Owner, pool: string): string =>
   fitted(`${owner.technicalID}-${pool}`, LONGEST.virtualMachineScaleSet);

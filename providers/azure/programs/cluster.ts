@@ -1,10 +1,11 @@
-import { getClientConfigOutput } from '@pulumi/azure-native/authorization/getClientConfig.js';
+import { getClientConfig } from '@pulumi/azure-native/authorization/getClientConfig.js';
 import { RoleAssignment } from '@pulumi/azure-native/authorization/roleAssignment.js';
 import { AgentPool } from '@pulumi/azure-native/containerservice/agentPool.js';
+import { type GetAgentPoolArgs, getAgentPool } from '@pulumi/azure-native/containerservice/getAgentPool.js';
 import { listManagedClusterUserCredentialsOutput } from '@pulumi/azure-native/containerservice/listManagedClusterUserCredentials.js';
 import { ManagedCluster } from '@pulumi/azure-native/containerservice/managedCluster.js';
 import { UserAssignedIdentity } from '@pulumi/azure-native/managedidentity/userAssignedIdentity.js';
-import { type Input, interpolate } from '@pulumi/pulumi';
+import { type Input, interpolate, type Resource } from '@pulumi/pulumi';
 import type { CloudPool, ManagedClusterInputs, Owner } from '../../cloud.ts';
 import type { ProgramOutputs } from '../../pulumi/program.ts';
 import { tagsOf } from '../../tags.ts';
@@ -14,6 +15,7 @@ import { certificateAuthorityOf } from '../kubeconfig.ts';
 import {
   dnsPrefix,
   identityName,
+  managedClusterID,
   managedClusterName,
   nodeResourceGroupName,
   resourceGroupName,
@@ -39,12 +41,18 @@ const ROLES = {
  * somebody registers a feature on the subscription, encryption of Secrets by Azure's keys is a preview
  * (azure-aks-docs kms-data-encryption.md), and a key vault of ours would outlive the cluster, being deleted softly.
  */
-export function cluster(inputs: ManagedClusterInputs): ProgramOutputs {
+export async function cluster(inputs: ManagedClusterInputs): Promise<ProgramOutputs> {
   const { owner, region, kubernetesVersion, cidrs, pools } = inputs;
   const group = resourceGroupName(owner);
   const common = { resourceGroupName: group, location: region, tags: tagsOf(owner) };
-  const us = getClientConfigOutput();
-  const grant = (purpose: string, role: string, scope: Input<string>, principalId: Input<string>) =>
+  const us = await getClientConfig();
+  const grant = (
+    purpose: string,
+    role: string,
+    scope: string,
+    principalId: Input<string>,
+    dependsOn: Resource[] = [],
+  ) =>
     new RoleAssignment(
       purpose,
       {
@@ -53,10 +61,10 @@ export function cluster(inputs: ManagedClusterInputs): ProgramOutputs {
         principalId,
         // Said, so that Azure does not look for an identity that its directory may not show yet.
         principalType: 'ServicePrincipal',
-        roleDefinitionId: interpolate`/subscriptions/${us.subscriptionId}/providers/Microsoft.Authorization/roleDefinitions/${role}`,
+        roleDefinitionId: `/subscriptions/${us.subscriptionId}/providers/Microsoft.Authorization/roleDefinitions/${role}`,
       },
       // An assignment cannot be changed, and its name is taken until it is gone.
-      { deleteBeforeReplace: true },
+      { dependsOn, deleteBeforeReplace: true },
     );
   const identity = new UserAssignedIdentity('identity', { ...common, resourceName: identityName(owner) });
   const subnet = inputs.network.subnets[0]!.id;
@@ -96,8 +104,8 @@ export function cluster(inputs: ManagedClusterInputs): ProgramOutputs {
     },
     { dependsOn: joinsSubnet },
   );
-  grant('administrator', ROLES.aksRbacClusterAdmin, aks.id, us.objectId);
-  for (const pool of pools) agentPool(pool, inputs, owner, aks);
+  grant('administrator', ROLES.aksRbacClusterAdmin, managedClusterID(us.subscriptionId, owner), us.objectId, [aks]);
+  for (const pool of pools) await agentPool(pool, inputs, owner, aks);
 
   const { kubeconfigs } = listManagedClusterUserCredentialsOutput({ resourceGroupName: group, resourceName: aks.name });
   return {
@@ -116,16 +124,21 @@ function authorizedRanges({ authorizedNetworks, network }: ManagedClusterInputs)
   return egress === undefined ? authorizedNetworks : [...authorizedNetworks, `${egress}/32`];
 }
 
-function agentPool(pool: CloudPool, inputs: ManagedClusterInputs, owner: Owner, aks: ManagedCluster): void {
-  const plan = agentPoolOf(pool, inputs);
+async function agentPool(
+  pool: CloudPool,
+  inputs: ManagedClusterInputs,
+  owner: Owner,
+  aks: ManagedCluster,
+): Promise<void> {
+  const id = {
+    resourceGroupName: resourceGroupName(owner),
+    resourceName: managedClusterName(owner),
+    agentPoolName: agentPoolNameOf(pool, agentPoolOf(pool, inputs)),
+  };
+  const now = isAutoscaled(pool) ? await countOf(id) : undefined;
   new AgentPool(
     `pool-${pool.name}`,
-    {
-      ...plan,
-      resourceGroupName: resourceGroupName(owner),
-      resourceName: managedClusterName(owner),
-      agentPoolName: agentPoolNameOf(pool, plan),
-    },
+    { ...agentPoolOf(pool, inputs, now), ...id },
     {
       dependsOn: aks,
       // Goes with the cluster: deleting it first would only take time.
@@ -133,7 +146,17 @@ function agentPool(pool: CloudPool, inputs: ManagedClusterInputs, owner: Owner, 
       // Under another name the new one can be there before the old one goes; the plugin by itself deletes first.
       replaceOnChanges: ['agentPoolName'],
       deleteBeforeReplace: false,
-      ...(isAutoscaled(pool) && { ignoreChanges: ['count'] }),
     },
   );
+}
+
+/** How many nodes the agent pool has now; undefined when it does not exist. */
+async function countOf(id: GetAgentPoolArgs): Promise<number | undefined> {
+  try {
+    return (await getAgentPool(id)).count;
+  } catch (error) {
+    // Any other refusal must not pass for "none": the pool would shrink to its minimum.
+    if (/\b404\b|NotFound/.test(String(error))) return undefined;
+    throw error;
+  }
 }

@@ -2,6 +2,9 @@ import { type ResourceTransformation, runtime } from '@pulumi/pulumi';
 import type { Program } from '../../pulumi/program.ts';
 import { OWNER_TAGS } from '../../tags.ts';
 
+/** Tags of every owner; a garden that does not know its own UID says none. */
+const { garden: _, ...REQUIRED_TAGS } = OWNER_TAGS;
+
 /** Azure's types: the property with the physical name, and whether the type takes tags. */
 const RULES: Readonly<Record<string, { name: string; tags: boolean }>> = {
   'azure-native:resources:ResourceGroup': { name: 'resourceGroupName', tags: true },
@@ -25,7 +28,7 @@ export const requireNameAndTags: ResourceTransformation = ({ type, name, props }
   if (typeof props[rule.name] !== 'string')
     throw new Error(`${type} ${name} has no ${rule.name}: every resource needs a fixed one`);
   if (!rule.tags) return undefined;
-  const missing = Object.values(OWNER_TAGS).filter((tag) => typeof props.tags?.[tag] !== 'string');
+  const missing = Object.values(REQUIRED_TAGS).filter((tag) => typeof props.tags?.[tag] !== 'string');
   if (missing.length > 0) throw new Error(`${type} ${name} lacks the tags ${missing.join(', ')}`);
   return undefined;
 };

@@ -32,6 +32,8 @@ describe('an agent pool', () => {
       minCount: 2,
       maxCount: 9,
     });
+    expect(agentPoolOf(autoscaled({ minimum: 2, maximum: 9 }), cluster, 0).count).toBe(2);
+    expect(agentPoolOf(pool({ desired: 0, minimum: 2 }), cluster, 7).count).toBe(0);
   });
 
   it('has a disk of the size that was asked for, otherwise of AKS’ choice', () => {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { programs } from '../../../../providers/azure/programs.ts';
-import type { ManagedClusterInputs } from '../../../../providers/cloud.ts';
+import type { CloudPool, ManagedClusterInputs } from '../../../../providers/cloud.ts';
 import { graphOf } from '../../../kit/pulumi-graph.ts';
-import { answers, autoscaled, clusterInputs, pool, subnet, subscription, tags } from './fixtures.ts';
+import { answers, autoscaled, clusterInputs, pool, refusal, subnet, subscription, tags } from './fixtures.ts';
 
 const CLUSTER = 'azure-native:containerservice:ManagedCluster';
 const AGENT_POOL = 'azure-native:containerservice:AgentPool';
@@ -82,8 +82,9 @@ describe('an AKS cluster', () => {
   it('makes Coppice its administrator, of this cluster and of no other', async () => {
     const grants = (await declared()).all(GRANT).filter((grant) => grant.inputs.principalId === 'us');
     expect(grants).toHaveLength(1);
-    expect(grants[0]!.inputs).toMatchObject({ scope: '<cluster.id>', roleDefinitionId: role(AKS_RBAC_CLUSTER_ADMIN) });
-    expect(grants[0]!.options.deleteBeforeReplace).toBe(true);
+    const scope = `/subscriptions/${subscription}/resourceGroups/shoot--shop--one/providers/Microsoft.ContainerService/managedClusters/shoot--shop--one`;
+    expect(grants[0]!.inputs).toMatchObject({ scope, roleDefinitionId: role(AKS_RBAC_CLUSTER_ADMIN) });
+    expect(grants[0]!.options).toMatchObject({ deleteBeforeReplace: true, dependsOn: ['cluster'] });
   });
 
   it('is open to the networks that were named and to its own nodes, to all when none was named', async () => {
@@ -126,7 +127,30 @@ describe('an AKS cluster', () => {
       expect(options.dependsOn).toContain('cluster');
       expect(options.deleteBeforeReplace).toBe(false);
     }
-    expect(pools.map(({ options }) => options.ignoreChanges)).toEqual([['count'], undefined]);
+  });
+
+  it('leaves the size of an autoscaled pool to the autoscaler', async () => {
+    const grown = autoscaled({ name: 'grown', minimum: 2, maximum: 9 });
+    const countOf = async (changed: CloudPool) => (await declared({ pools: [changed] })).one(AGENT_POOL).inputs.count;
+    expect(await countOf(grown)).toBe(7);
+    expect(await countOf({ ...grown, maximum: 5 })).toBe(5);
+    expect(await countOf({ ...grown, minimum: 8 })).toBe(8);
+    expect(await countOf({ ...grown, name: 'new' })).toBe(2);
+  });
+
+  it('shrinks no pool because Azure would not say how large it is', async () => {
+    const call = (token: string) => {
+      if (token.endsWith('getAgentPool')) throw refusal('RESPONSE 429: too many requests');
+      return answers.call!(token, {});
+    };
+    const asked = graphOf(programs.cluster!, clusterInputs({ pools: [autoscaled()] }), { ...answers, call });
+    await expect(asked).rejects.toThrow('429');
+  });
+
+  it('can be declared without ranges and pools, to be taken away', async () => {
+    const cidrs = { nodes: '', pods: '', services: '' };
+    const graph = await declared({ pools: [], cidrs, zones: [], kubernetesVersion: '' });
+    expect(graph.one(CLUSTER).inputs.resourceName).toBe('shoot--shop--one');
   });
 
   it('says on everything that takes tags whose it is', async () => {

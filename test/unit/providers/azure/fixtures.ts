@@ -6,6 +6,7 @@ export const owner: Owner = {
   uid: '2f6c1f0e-8f0a-4b57-9d3e-0d6a5b7c9e11',
   name: 'one',
   namespace: 'shop',
+  garden: 'ffffffff-8f0a-4b57-9d3e-0d6a5b7c9e11',
 };
 
 /** The tags of everything that is the owner's. */
@@ -14,6 +15,7 @@ export const tags = {
   'coppice-uid': '2f6c1f0e-8f0a-4b57-9d3e-0d6a5b7c9e11',
   'coppice-cluster': 'one',
   'coppice-namespace': 'shop',
+  'coppice-garden': 'ffffffff-8f0a-4b57-9d3e-0d6a5b7c9e11',
 };
 
 export const subscription = '11111111-2222-4333-8444-555555555555';
@@ -65,9 +67,16 @@ export const clusterInputs = (changes: Partial<ManagedClusterInputs> = {}): Mana
 const encoded = (text: string): string => Buffer.from(text).toString('base64');
 const userKubeconfig = `clusters: [{name: c, cluster: {server: "https://x", certificate-authority-data: ${encoded('CERTIFICATE')}}}]`;
 
+/** An error as the engine tells a program of a look-up that failed. */
+export const refusal = (details: string): Error => Object.assign(new Error(details), { details });
+
 /** What Azure would answer: outputs that are not inputs. */
 export const answers: Answers = {
-  call: (token) => {
+  call: (token, inputs) => {
+    if (token === 'azure-native:containerservice:getAgentPool') {
+      if (!inputs.agentPoolName.startsWith('grown')) throw refusal('RESPONSE 404: 404 Not Found');
+      return { count: 7 };
+    }
     if (token === 'azure-native:authorization:getClientConfig') {
       return { objectId: 'us', clientId: client, subscriptionId: subscription, tenantId: tenant };
     }
