@@ -62,8 +62,9 @@ export function managedLayers(runner: StackRunner, cloud: LayeredCloud): Layered
 
     async apply(ctx, cluster) {
       const layers = await open(ctx, cluster);
-      const { outputs: network } = await runner.apply(layers.network);
-      const { outputs } = await runner.apply(layers.cluster(network as unknown as NetworkOutputs));
+      const { refresh = false } = ctx;
+      const { outputs: network } = await runner.apply({ ...layers.network, refresh });
+      const { outputs } = await runner.apply({ ...layers.cluster(network as unknown as NetworkOutputs), refresh });
       return outputs as unknown as ManagedClusterOutputs;
     },
 
