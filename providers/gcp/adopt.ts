@@ -43,11 +43,19 @@ const routers = regional('routers');
 const clusterPath = ({ project, region, owner }: Place) =>
   `projects/${project}/locations/${region}/clusters/${clusterName(owner)}`;
 
+const global = (kind: string): Lookup => ({
+  api: compute,
+  path: ({ project, name }) => `projects/${project}/global/${kind}/${name}`,
+  owner: described,
+});
+
 const LOOKUPS: Readonly<Record<string, Lookup>> = {
-  'gcp:compute/network:Network': {
-    api: compute,
-    path: ({ project, name }) => `projects/${project}/global/networks/${name}`,
-    owner: described,
+  'gcp:compute/network:Network': global('networks'),
+  'gcp:compute/firewall:Firewall': global('firewalls'),
+  'gcp:compute/instanceTemplate:InstanceTemplate': global('instanceTemplates'),
+  'gcp:compute/regionInstanceGroupManager:RegionInstanceGroupManager': {
+    ...regional('instanceGroupManagers'),
+    id: ({ name }) => name,
   },
   'gcp:compute/subnetwork:Subnetwork': regional('subnetworks'),
   'gcp:compute/router:Router': routers,

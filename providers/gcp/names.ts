@@ -19,6 +19,10 @@ export function computeName(owner: Owner, part?: string): string {
   return `${fitted(base(owner), LONGEST.compute - part.length - 1)}-${part}`;
 }
 
+/** Of this, Google makes names of machines: it appends `-` and four characters (RegionInstanceGroupManagerArgs.baseInstanceName). */
+export const instanceBaseName = (owner: Owner, pool: string): string =>
+  `${fitted(base(owner), LONGEST.compute - '-xxxx'.length - pool.length - 1)}-${pool}`;
+
 export const clusterName = (owner: Owner): string => fitted(base(owner), LONGEST.cluster);
 
 /** What outlives its deletion at Google has the owner's UID in its name: a later cluster of the same name gets its own. */

@@ -5,7 +5,7 @@ import { clusterName, computeName, keyRingName, serviceAccountName } from '../..
 import { programs } from '../../../../providers/gcp/programs.ts';
 import { graphOf } from '../../../kit/pulumi-graph.ts';
 import { FakeGoogle } from './fake-google.ts';
-import { answers, clusterInputs, context, networkInputs, owner } from './fixtures.ts';
+import { answers, clusterInputs, context, machinesInputs, networkInputs, owner } from './fixtures.ts';
 
 const theirs = { ...owner, uid: '00000000-0000-4000-8000-000000000000' };
 const never = new AbortController().signal;
@@ -51,6 +51,27 @@ const cases: [
     `/compute/v1/${REGION}/routers/shoot--shop--one-router`,
     (of) => ({ description: descriptionOf(of), nats: [{ name: computeName(owner, 'nat') }] }),
     `${REGION}/routers/shoot--shop--one-router/shoot--shop--one-nat`,
+  ],
+  [
+    'gcp:compute/firewall:Firewall',
+    { name: computeName(owner, 'kubelets') },
+    '/compute/v1/projects/demo-project/global/firewalls/shoot--shop--one-kubelets',
+    (of) => ({ description: descriptionOf(of) }),
+    'projects/demo-project/global/firewalls/shoot--shop--one-kubelets',
+  ],
+  [
+    'gcp:compute/instanceTemplate:InstanceTemplate',
+    { name: 'shoot--shop--one-workers-12345678' },
+    '/compute/v1/projects/demo-project/global/instanceTemplates/shoot--shop--one-workers-12345678',
+    (of) => ({ description: descriptionOf(of) }),
+    'projects/demo-project/global/instanceTemplates/shoot--shop--one-workers-12345678',
+  ],
+  [
+    'gcp:compute/regionInstanceGroupManager:RegionInstanceGroupManager',
+    { name: computeName(owner, 'workers') },
+    `/compute/v1/${REGION}/instanceGroupManagers/shoot--shop--one-workers`,
+    (of) => ({ description: descriptionOf(of) }),
+    'shoot--shop--one-workers',
   ],
   [
     'gcp:kms/cryptoKey:CryptoKey',
@@ -128,6 +149,7 @@ describe('what the owner already has', () => {
     const graphs = [
       await graphOf(programs.network!, networkInputs),
       await graphOf(programs.cluster!, clusterInputs(), answers),
+      await graphOf(programs.machines!, machinesInputs({ kubeletClients: ['198.51.100.0/24'] }), answers),
     ];
     const declared = new Set(graphs.flatMap(({ resources }) => resources.map(({ type }) => type)));
     const known = new Set([...cases.map(([type]) => type), 'gcp:kms/keyRing:KeyRing']);

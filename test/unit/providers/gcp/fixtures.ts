@@ -8,6 +8,7 @@ import type {
   NetworkInputs,
   Owner,
 } from '../../../../providers/cloud.ts';
+import type { MachinePool, MachinesInputs } from '../../../../providers/gcp/machines.ts';
 import type { Answers } from '../../../kit/pulumi-graph.ts';
 
 export const owner: Owner = {
@@ -61,12 +62,32 @@ export const clusterInputs = (changes: Partial<ManagedClusterInputs> = {}): Mana
   ...changes,
 });
 
+export const machinePool = (changes: Partial<MachinePool> = {}): MachinePool => ({
+  ...pool(),
+  image: 'projects/debian-cloud/global/images/family/debian-13',
+  userData: '#cloud-config\n',
+  ...changes,
+});
+
+export const machinesInputs = (changes: Partial<MachinesInputs> = {}): MachinesInputs => ({
+  owner,
+  region: 'europe-west3',
+  zones,
+  network: clusterInputs().network,
+  pools: [machinePool()],
+  kubeletClients: [],
+  ...changes,
+});
+
 /** What Google would answer: outputs that are not inputs. */
 export const answers: Answers = {
   call: (token) => (token === 'gcp:organizations/getProject:getProject' ? { projectId: 'demo', number: '1234' } : {}),
   outputs: ({ type, inputs }) => {
     if (type === 'gcp:serviceaccount/account:Account') {
       return { email: `${inputs.accountId}@demo.iam.gserviceaccount.com` };
+    }
+    if (type === 'gcp:compute/instanceTemplate:InstanceTemplate') {
+      return { selfLinkUnique: `global/instanceTemplates/${inputs.name}?uniqueId=7` };
     }
     if (type !== 'gcp:container/cluster:Cluster') return {};
     const clusterCaCertificate = Buffer.from('CERTIFICATE').toString('base64');
