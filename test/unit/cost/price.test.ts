@@ -1,5 +1,6 @@
 import { describe, expect, it, test } from 'vitest';
 import type { ClusterSize } from '../../../operator/api/cost.ts';
+import { profileManifests } from '../../../operator/api/profiles.ts';
 import { formatMoney, parseMoney, roundMoney } from '../../../operator/cost/money.ts';
 import { priceOf } from '../../../operator/cost/price.ts';
 import { profile, size } from './objects.ts';
@@ -80,4 +81,31 @@ describe('priceOf', () => {
     const bare = { ...profile(), spec: { ...spec, machineTypes: spec.machineTypes.slice(3) } };
     expect(priceOf(size('here', 'Hosted', 'free*2'), bare)).toMatchObject({ hourly: undefined, currency: undefined });
   });
+});
+
+describe('the profiles that come with Coppice', async () => {
+  const clouds = (await profileManifests()).filter(({ metadata }) => ['aws', 'azure', 'gcp'].includes(metadata.name));
+  test.each(clouds.map((each) => [each.metadata.name, each] as const))(
+    '%s prices what clusters get by default',
+    (_, each) => {
+      const { defaults } = each.spec;
+      const price = priceOf(size(defaults!.region!, 'Hosted', `${defaults!.machineType}*1`), each);
+      expect(price).toMatchObject({ currency: 'USD', unpriced: [] });
+      expect(price.hourly).toBeGreaterThan(0n);
+    },
+  );
+
+  test.each(clouds.map((each) => [each.metadata.name, each] as const))(
+    '%s prices no region twice, nor one it lacks',
+    (_, each) => {
+      const regions = each.spec.regions.map(({ name }) => name);
+      for (const { name, price } of each.spec.machineTypes) {
+        const named = [price?.region ?? '', ...(price?.regions ?? []).map((region) => region.name)];
+        expect(new Set(named).size, name).toBe(named.length);
+        for (const region of named.slice(1)) expect(regions, name).toContain(region);
+        for (const at of [price!, ...(price?.regions ?? [])].filter(({ spot }) => spot))
+          expect(parseMoney(at.spot!), name).toBeLessThan(parseMoney(at.hourly));
+      }
+    },
+  );
 });
