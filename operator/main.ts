@@ -3,6 +3,7 @@ import { hostname } from 'node:os';
 import { pino } from 'pino';
 import { providerNamed, providerNames } from '../providers/index.ts';
 import { type CloudProfile, providerOf } from './api/cloudprofile.ts';
+import { dataDirectory } from './garden/pulumi-engine.ts';
 import { KubeClient } from './kube/client.ts';
 import { serveHealth } from './kube/health.ts';
 import { LeaderElector } from './kube/leader.ts';
@@ -11,7 +12,8 @@ import { type Operator, startOperator } from './operator.ts';
 
 /**
  * The operator's process. Environment: COPPICE_GARDEN_KUBECONFIG (file; absent: in-cluster or the person's own),
- * COPPICE_SIMULATE_CLOUDS=true (clouds without a provider of this build are simulated), COPPICE_HEALTH_PORT (default any),
+ * COPPICE_SIMULATE_CLOUDS=true (clouds are simulated for clusters that name no credentials), COPPICE_PULUMI (path of Pulumi's
+ * engine; absent: found or made when it is needed), COPPICE_DATA (directory that outlives the process), COPPICE_HEALTH_PORT (default any),
  * COPPICE_HEALTH_HOST (default loopback),
  * COPPICE_IDENTITY (of the leader Lease), COPPICE_NAMESPACE (of the Lease), COPPICE_LOG_LEVEL.
  */
@@ -43,10 +45,14 @@ async function main(): Promise<void> {
     ? KubeClient.fromKubeconfig(readFileSync(file, 'utf8'), undefined, more)
     : KubeClient.fromEnvironment(undefined, more);
   const simulate = env.COPPICE_SIMULATE_CLOUDS === 'true';
-  const provider = (profile: CloudProfile) => {
+  const namespace = env.COPPICE_NAMESPACE ?? 'kube-system';
+  const provider = (profile: CloudProfile, withAccount = false) => {
     const name = providerOf(profile);
-    if (providerNames().includes(name)) return providerNamed(name);
-    return simulate && profile.spec.provider === undefined ? providerNamed('simulated') : undefined;
+    const known = providerNames().includes(name) ? providerNamed(name) : undefined;
+    const needsAccount = known === undefined || known.managed !== undefined;
+    if (simulate && profile.spec.provider === undefined && needsAccount && !(known && withAccount))
+      return providerNamed('simulated');
+    return known;
   };
 
   let operator: Operator | undefined;
@@ -60,12 +66,15 @@ async function main(): Promise<void> {
 
   const elector = new LeaderElector({
     client: garden,
-    namespace: env.COPPICE_NAMESPACE ?? 'kube-system',
+    namespace,
     name: 'coppice-operator',
     identity: env.COPPICE_IDENTITY ?? `${hostname()}-${process.pid}`,
     log,
     onStarted: async (signal) => {
-      operator = await startOperator({ garden, log, metrics: registry, provider }, signal);
+      operator = await startOperator(
+        { garden, log, metrics: registry, provider, state: { namespace, directory: dataDirectory(env) } },
+        signal,
+      );
       await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
       await operator.stop();
       operator = undefined;

@@ -7,6 +7,7 @@ import type { Seed } from './api/seed.ts';
 import { type Shoot, shootProfileName } from './api/shoot.ts';
 import { profileNameOf, type WorkerCluster } from './api/workercluster.ts';
 import { reconcileCloudProfile } from './controllers/cloudprofile/controller.ts';
+import { type CloudsOptions, wireClouds } from './controllers/managed/wiring.ts';
 import { byNamespace } from './controllers/quota/claimants.ts';
 import { reconcileQuota } from './controllers/quota/controller.ts';
 import { concernsOthers, type QuotaNews, sharesChanged, wakeRefused } from './controllers/quota/news.ts';
@@ -41,8 +42,10 @@ export interface OperatorOptions {
   readonly garden: KubeClient;
   readonly log: Log;
   readonly metrics: Registry;
-  /** The provider that makes the machines of a profile; undefined when this operator has none. */
-  readonly provider: (profile: CloudProfile) => Provider | undefined;
+  /** The provider of a profile for somebody with or without an account there; undefined when this operator has none. */
+  readonly provider: (profile: CloudProfile, withAccount?: boolean) => Provider | undefined;
+  /** Where the state of clouds is kept that have no backend of their own. */
+  readonly state: CloudsOptions['state'];
   readonly now?: () => Date;
 }
 
@@ -60,7 +63,7 @@ const INSIDE_CHANGES_MS = 500;
 
 /** Wires the controllers to one garden and starts them. Resolves when they run. */
 export async function startOperator(options: OperatorOptions, signal: AbortSignal): Promise<Operator> {
-  const { garden, log, metrics, provider, now = () => new Date() } = options;
+  const { garden, log, metrics, provider, state, now = () => new Date() } = options;
   const recorder = new EventRecorder({ client: garden, component: 'coppice', log });
   const record: ShootWorld['record'] = (object, type, reason, message) =>
     recorder.record(object, type, reason, message);
@@ -83,7 +86,23 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
     log,
     labelSelector: `${LABELS.clusterName},${LABELS.managedBy}=coppice`,
   });
-  const caches: Informer<any>[] = [clusters, shoots, seeds, profiles, quotas, kubeconfigs];
+  const clouds = await wireClouds(
+    {
+      garden,
+      log,
+      metrics,
+      clusters,
+      profiles,
+      kubeconfigs,
+      clusterQueue: queues.clusters,
+      state,
+      now,
+      provider,
+      record,
+    },
+    signal,
+  );
+  const caches: Informer<any>[] = [clusters, shoots, seeds, profiles, quotas, kubeconfigs, ...clouds.caches];
   const gardenApplier = new Applier(garden, (object) =>
     knownBy(object.kind === 'Shoot' ? shoots : kubeconfigs, object),
   );
@@ -171,11 +190,13 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
     quotas,
     granted,
     registry,
+    managed: clouds.managed,
     now,
     provider,
     record,
   };
   const controllers: Controller[] = [
+    ...clouds.start(),
     runController({
       name: 'cloudprofile',
       queue: queues.profiles,
@@ -235,7 +256,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
     ready: () => caches.every((cache) => cache.synced && cache.lastError === undefined),
     async stop() {
       await Promise.all(controllers.map((controller) => controller.stop(1000)));
-      await shootController.stop();
+      await Promise.all([shootController.stop(), clouds.managed.stop()]);
       await registry.closeAll();
       await Promise.all(caches.map((cache) => cache.stop()));
       log.info({}, 'the operator has stopped');

@@ -121,6 +121,18 @@ export interface StateBackend {
   passphrase?: string;
   /** Environment by which the engine authenticates at the backend, for example AWS_ACCESS_KEY_ID. Never logged. */
   env: Readonly<Record<string, string>>;
+  /** Absent: there are no copies, and a state that the backend loses is rebuilt from the cloud alone. */
+  copies?: StateCopies;
+}
+
+/** Keeps a copy of every stack's state, in case the backend loses it. Copies are small (1 KB) and secrets in them encrypted. */
+export interface StateCopies {
+  /** After every run, failed ones too. `stack` is `<technicalID>.<layer>`. */
+  save(stack: string, copy: Buffer): Promise<void>;
+  /** The last copy. Asked for when the backend does not have the stack. */
+  load(stack: string): Promise<Buffer | undefined>;
+  /** The stack is gone, and nothing of it is left. */
+  remove(stack: string): Promise<void>;
 }
 
 /** What a call to a cloud works for, and with. */
@@ -133,6 +145,8 @@ export interface CloudContext {
   log: Log;
   signal: AbortSignal;
   now(): Date;
+  /** For apply: look at the cloud first, and so mend what others changed there. */
+  refresh?: boolean;
   onProgress?(progress: CloudProgress): void;
 }
 

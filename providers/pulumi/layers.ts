@@ -29,15 +29,15 @@ type Layered = Pick<ManagedClusters, 'preview' | 'apply' | 'drift' | 'destroy'>;
 /** A managed cluster as two stacks, `network` and, on it, `cluster`. */
 export function managedLayers(runner: StackRunner, cloud: LayeredCloud): Layered {
   const open = async (ctx: CloudContext, cluster: ManagedCluster) => {
-    const credentials = await cloud.credentials(ctx);
-    const request = (layer: Layer, inputs: NetworkInputs | ManagedClusterInputs): StackRequest => ({
+    const request = async (layer: Layer, inputs: NetworkInputs | ManagedClusterInputs): Promise<StackRequest> => ({
       stack: { technicalID: ctx.owner.technicalID, layer },
       account: ctx.account.id,
       region: ctx.region,
       program: { provider: cloud.provider, layer },
       inputs,
       backend: ctx.state,
-      credentials,
+      // For each layer anew: a session may end while the one before is being made.
+      credentials: await cloud.credentials(ctx),
       settings: cloud.settings(ctx),
       signal: ctx.signal,
       adopt: cloud.adopt(ctx),
@@ -46,7 +46,7 @@ export function managedLayers(runner: StackRunner, cloud: LayeredCloud): Layered
     });
     const { region, zones, cidrs } = cluster;
     return {
-      network: request('network', { owner: ctx.owner, region, zones, cidrs }),
+      network: await request('network', { owner: ctx.owner, region, zones, cidrs }),
       cluster: (network: NetworkOutputs) => request('cluster', { ...cluster, owner: ctx.owner, network }),
     };
   };
@@ -57,7 +57,7 @@ export function managedLayers(runner: StackRunner, cloud: LayeredCloud): Layered
       const layers = await open(ctx, cluster);
       const below = await runner.preview(layers.network);
       const network = (await madeNetwork(layers.network)) ?? cloud.unmadeNetwork(cluster.zones);
-      return [...below, ...(await runner.preview(layers.cluster(network)))];
+      return [...below, ...(await runner.preview(await layers.cluster(network)))];
     },
 
     async apply(ctx, cluster) {
@@ -72,13 +72,13 @@ export function managedLayers(runner: StackRunner, cloud: LayeredCloud): Layered
       const layers = await open(ctx, cluster);
       const network = await madeNetwork(layers.network);
       if (!network) return [];
-      return [...(await runner.drift(layers.network)), ...(await runner.drift(layers.cluster(network)))];
+      return [...(await runner.drift(layers.network)), ...(await runner.drift(await layers.cluster(network)))];
     },
 
     async destroy(ctx, cluster) {
       const layers = await open(ctx, cluster);
       const network = (await madeNetwork(layers.network)) ?? cloud.unmadeNetwork(cluster.zones);
-      await runner.destroy(layers.cluster(network));
+      await runner.destroy(await layers.cluster(network));
       await runner.destroy(layers.network);
     },
   };

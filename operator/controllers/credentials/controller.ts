@@ -1,7 +1,7 @@
 import type { CloudContext, ManagedClusters } from '../../../providers/cloud.ts';
 import type { CloudProfile } from '../../api/cloudprofile.ts';
 import type { CredentialsBinding, CredentialsBindingStatus } from '../../api/credentialsbinding.ts';
-import { CoppiceError, configurationProblem, errorText, isRetryable } from '../../api/errors.ts';
+import { CoppiceError, configurationProblem, errorText, isRetryable, notYetConfigured } from '../../api/errors.ts';
 import { FINALIZER, LABELS, ROLES } from '../../api/group.ts';
 import { fitted } from '../../api/names.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
@@ -34,6 +34,7 @@ export async function reconcileCredentials(
 ): Promise<void> {
   const clusters = world.clusters.list().filter((cluster) => cluster.metadata.namespace === namespace);
   const bindings = world.bindings.list().filter((binding) => binding.metadata.namespace === namespace);
+  let failure: unknown;
   const named = usedNames(clusters, new Set(bindings.map((binding) => binding.metadata.name)));
   for (const secret of world.credentials.list()) {
     const { name, namespace: its } = secret.metadata;
@@ -43,8 +44,9 @@ export async function reconcileCredentials(
   for (const name of named.secrets) {
     const secret = await credentialsSecret(world, { namespace, secret: name }, signal);
     if (secret) await hold(world, SECRETS, world.credentials, secret, true, signal);
+    // Nothing tells of one that is made later: it bears no mark yet.
+    else failure = notYetConfigured(`there is no Secret ${namespace}/${name} with credentials`);
   }
-  let failure: unknown;
   for (const binding of bindings) {
     const used = named.bindings.has(binding.metadata.name);
     await hold(world, CREDENTIALSBINDINGS, world.bindings, binding, used, signal);

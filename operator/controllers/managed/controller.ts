@@ -50,9 +50,15 @@ export class ManagedController {
     this.#world.enqueue(key);
   }
 
-  /** What is known of a cluster; undefined: nothing was ever begun. */
-  facts(key: string): ManagedFacts | undefined {
-    return factsOf(this.#states.get(key), this.#world.records.get(key));
+  /** What is known of the cluster with this UID; undefined: nothing was ever begun. */
+  facts(key: string, uid: string | undefined): ManagedFacts | undefined {
+    const state = this.#states.get(key);
+    const record = this.#world.records.get(key);
+    return factsOf(
+      state?.wish.cluster.metadata.uid === uid ? state : undefined,
+      // That of an earlier cluster of the name, deleted by force, says nothing about this one.
+      record?.owner.uid === uid ? record : undefined,
+    );
   }
 
   /** Forgets a cluster that is no more. @returns whether things of it may be left in the cloud. */
@@ -190,7 +196,6 @@ export class ManagedController {
 
   #record(key: string, cluster: WorkerCluster): ManagedRecord | undefined {
     const record = this.#world.records.get(key);
-    // That of an earlier cluster of the name, deleted by force, says nothing about this one.
     return record?.owner.uid === cluster.metadata.uid ? record : undefined;
   }
 

@@ -9,8 +9,7 @@ import { wasBegun, wishHash } from './wish.ts';
 const OF_CREDENTIALS = ['ERR_INFRA_UNAUTHENTICATED', 'ERR_INFRA_UNAUTHORIZED'];
 
 /** What is known of a cluster: what is remembered, else what was written down. Pure. */
-export function factsOf(state: ManagedState | undefined, record: ManagedRecord | undefined): ManagedFacts | undefined {
-  const own = !state || record?.owner.uid === state.wish.cluster.metadata.uid ? record : undefined;
+export function factsOf(state: ManagedState | undefined, own: ManagedRecord | undefined): ManagedFacts | undefined {
   if (!state && !own) return undefined;
   const errors = [...(state?.failures.values() ?? [])].map((failure) => failure.error);
   return {

@@ -53,7 +53,9 @@ async function apply(op: Operation): Promise<void> {
   };
   // Whoever comes after a crash must know that there may be something.
   await world.records.save(record, op.signal);
-  const ctx = await contextOf({ ...op, record });
+  const mend = state.forced || wish.cluster.spec.drift?.policy === 'Mend';
+  const refresh = before?.applied !== undefined && mend;
+  const ctx = { ...(await contextOf({ ...op, record })), refresh };
   if (before?.applied) {
     record.planned = await clouds.preview(ctx, cluster);
     world.record(wish.cluster, 'Normal', 'Planned', changesText(record.planned));
@@ -66,8 +68,8 @@ async function apply(op: Operation): Promise<void> {
     ...record,
     applied: wishHash(wish)!,
     outputs,
-    drift: [],
-    lookedAt: rfc3339(world.now()),
+    // Without a look at the cloud, what others changed there is still as it was.
+    ...(refresh || !before?.lookedAt ? { drift: [], lookedAt: rfc3339(world.now()) } : {}),
   });
 }
 

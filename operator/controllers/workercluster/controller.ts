@@ -9,6 +9,7 @@ import type { Applier } from '../../kube/applier.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { Informer } from '../../kube/informer.ts';
 import { type KubeObject, SHOOTS, WORKERCLUSTERS } from '../../kube/resources.ts';
+import type { ManagedController } from '../managed/controller.ts';
 import { BY_NAMESPACE, type ClaimantWorld, claimantsIn, heldBy } from '../quota/claimants.ts';
 import { writeStatus } from '../status-writer.ts';
 import type { ProjectShare } from './account.ts';
@@ -20,8 +21,11 @@ export interface WorkerClusterWorld extends ClaimantWorld {
   readonly gardenApplier: Applier;
   /** With index BY_NAMESPACE. */
   readonly quotas: Informer<Quota>;
+  /** Absent: this operator manages no clouds. */
+  readonly managed?: Pick<ManagedController, 'facts' | 'want'> | undefined;
   now(): Date;
-  provider(profile: CloudProfile): Provider | undefined;
+  /** `withAccount`: for somebody who has credentials of the cloud. */
+  provider(profile: CloudProfile, withAccount: boolean): Provider | undefined;
   record(object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string): void;
 }
 
@@ -44,12 +48,15 @@ export async function reconcileWorkerCluster(
   }
   const profile = world.profiles.get(profileNameOf(cluster));
   const shoot = ownShoot(world, cluster);
+  const managed = world.managed?.facts(key, cluster.metadata.uid);
+  const provider = profile && world.provider(profile, hasAccount(cluster, shoot));
   const view: WorkerClusterView = {
     cluster,
     profile,
     profileNames: world.profiles.list().map((known) => known.metadata.name),
-    provider: profile && world.provider(profile),
+    provider,
     shoot,
+    managed,
     foreignShoot: shoot === undefined && world.shoots.get(key) !== undefined,
     project: projectShare(world, cluster),
   };
@@ -78,6 +85,10 @@ export async function reconcileWorkerCluster(
     }
     if (changed && !shoot) world.record(cluster, 'Normal', 'ShootMade', `made Shoot ${namespace}/${name}`);
   }
+  if (plan.managed) {
+    const wish = { cluster: world.clusters.get(key) ?? cluster, profile, clouds: provider?.managed };
+    world.managed?.want(key, { ...wish, desired: plan.managed.desired });
+  }
   if (plan.deleteShoot) await world.garden.delete(SHOOTS, name, namespace, { propagationPolicy: 'Background', signal });
   if (plan.finalizer === 'remove') {
     const finalizers = (cluster.metadata.finalizers ?? []).filter((finalizer) => finalizer !== FINALIZER);
@@ -93,6 +104,15 @@ export async function reconcileWorkerCluster(
     world.record(cluster, 'Warning', refused.reason ?? 'ConfigurationProblem', refused.message ?? '');
   await writeStatus(world.garden, world.clusters, cluster, status, signal);
   world.granted.delete(cluster.metadata.uid ?? '');
+}
+
+/**
+ * Whether a cluster has to do with a real account. What was made without one stays so: credentials that are named later move
+ * no simulated cluster into a cloud.
+ */
+function hasAccount({ spec, status }: WorkerCluster, shoot: Shoot | undefined): boolean {
+  if (shoot && status?.simulated !== undefined) return !status.simulated;
+  return status?.mode === 'Managed' || spec.credentialsRef !== undefined;
 }
 
 /** Without quotas nobody else is looked at: most projects have none. */
