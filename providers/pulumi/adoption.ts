@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { dependencyNotReady } from '../../operator/api/errors.ts';
 import { addFound, missingFrom, type PlannedResource, pendingCreates, settlePending, wantedOf } from './settlement.ts';
 import type { StackSession } from './stack-session.ts';
-import { pendingOf, resourcesOf, type StackState, unpackState } from './stack-state.ts';
+import { pendingOf, resourcesOf, type StackState } from './stack-state.ts';
 
 /** Look-ups at one time: they count against the account's request rate too. */
 const LOOK_UPS = 4;
@@ -24,17 +24,16 @@ export async function openState(session: StackSession): Promise<StackState> {
   return settled;
 }
 
-/** Makes a stack that the backend does not have, from the caller's copy of its state if there is one. */
+/** Makes a stack that the backend does not have, from the copy of its state if there is one. */
 async function restore(session: StackSession): Promise<StackState> {
   await session.create();
-  const copy = await session.request.loadState?.();
+  const copy = await session.readCopy();
   if (!copy) return (await session.readState())!;
-  const state = await unpackState(copy);
   session.log.warn(
     { stack: session.stackName },
     'the state backend does not have the stack; its state comes from a copy',
   );
-  await session.writeState(state);
+  await session.writeState(copy);
   // The copy may be older than what the cloud has. Pending operations are settled after this.
   await session.run('refresh');
   return (await session.readState())!;

@@ -45,9 +45,10 @@ export function oneLine(text: string): string {
     .map((line) => line.replace(/^\* /, '').replace(/^error: /i, ''))
     // Terraform's providers under Pulumi's say where in their source they speak, and of which version they are.
     .map((line) => line.replace(/^\S+\.go:\d+: \S+: /, '').replace(/: provider=\S+$/, ''));
-  const line = [...new Set(lines)].join(' ').replaceAll(/\s+/g, ' ').replace(/[.:]$/, '');
-  return line.length <= LONGEST ? line : `${line.slice(0, LONGEST - 1)}…`;
+  return [...new Set(lines)].join(' ').replaceAll(/\s+/g, ' ').replace(/[.:]$/, '');
 }
+
+const shortened = (line: string): string => (line.length <= LONGEST ? line : `${line.slice(0, LONGEST - 1)}…`);
 
 /** What was said that tells something, each once. */
 export function telling(said: readonly Diagnostic[], redact: (text: string) => string): Diagnostic[] {
@@ -78,7 +79,7 @@ export function failureOf(what: string, said: readonly Diagnostic[], classify?: 
   const first = classified.find(({ code }) => code !== undefined) ?? classified[0];
   if (!first) return new Error(`${what} failed, and the engine did not say why`);
   const more = classified.length > 1 ? ` (and ${classified.length - 1} more)` : '';
-  const message = `${what} failed: ${first.text}${more}`;
+  const message = `${what} failed: ${shortened(first.text)}${more}`;
   return first.code
     ? new CoppiceError(first.code, message, first.advice ? { advice: first.advice } : {})
     : new Error(message);

@@ -24,6 +24,13 @@ export async function preview(session: StackSession, refresh: boolean): Promise<
   }
 }
 
+/** What the program gave back when it was last applied; undefined when it never was. */
+export async function outputs(session: StackSession): Promise<Record<string, unknown> | undefined> {
+  const state = (await session.readState()) ?? ((await session.readCopy()) ? await openState(session) : undefined);
+  // A program that never came to its end has left none.
+  return state && Object.keys(outputsOf(state)).length > 0 ? plainOutputs(session, state) : undefined;
+}
+
 /** Makes the cloud be as the program says. Before anything is created, it is looked for: a lost answer must not become a second copy. */
 export async function apply(session: StackSession, { refresh }: Pick<ApplyRequest, 'refresh'>): Promise<ApplyResult> {
   try {

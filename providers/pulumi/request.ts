@@ -50,10 +50,6 @@ export interface StackRequest {
   adopt: Adopt;
   classify?: Classify;
   onProgress?: (progress: CloudProgress) => void;
-  /** A copy of the stack's state after every run that may have changed it, failed ones too: gzip of JSON, secrets in it encrypted. */
-  onState?: (copy: Buffer) => Promise<void> | void;
-  /** The last copy, asked for when the backend does not have the stack. */
-  loadState?: () => Promise<Buffer | undefined>;
 }
 
 export interface ApplyRequest extends StackRequest {

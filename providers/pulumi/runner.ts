@@ -7,12 +7,13 @@ import type { Change } from '../cloud.ts';
 import { engineEnvironment, secretsOf, workerEnvironment } from './environment.ts';
 import { FairQueue } from './fair-queue.ts';
 import { pruneHistory } from './history.ts';
-import { apply, destroy, preview } from './operations.ts';
+import { apply, destroy, outputs, preview } from './operations.ts';
 import type { ProgramRef } from './program.ts';
 import { prepareHome, prepareWorkDir, stackNameOf } from './project.ts';
 import { redactor } from './redaction.ts';
 import type { ApplyRequest, ApplyResult, StackRequest } from './request.ts';
 import { claimStack } from './stack-claim.ts';
+import type { StackRunner } from './stack-runner.ts';
 import { StackSession } from './stack-session.ts';
 import { WorkerPool } from './worker-pool.ts';
 
@@ -53,7 +54,7 @@ type Operation<Result> = (session: StackSession) => Promise<Result>;
  * and regions. Every operation can be repeated after a crash at any point without anything being made twice. Errors are one
  * line without secrets: CoppiceErrors with a Gardener code where the cause is known.
  */
-export class PulumiRunner {
+export class PulumiRunner implements StackRunner {
   readonly #options: RunnerOptions;
   readonly #now: () => number;
   readonly #queue: FairQueue;
@@ -97,7 +98,12 @@ export class PulumiRunner {
     return this.#operate('apply', request, (session) => apply(session, request));
   }
 
-  /** Takes away everything that the stack has or should have had, and the stack. Its copy is the caller's to remove. */
+  /** What the program gave back when it was last applied; undefined when it never was. */
+  outputs(request: StackRequest): Promise<Record<string, unknown> | undefined> {
+    return this.#operate('outputs', request, outputs);
+  }
+
+  /** Takes away everything that the stack has or should have had, the stack, and the copy of its state. */
   async destroy(request: StackRequest): Promise<void> {
     await this.#operate('destroy', request, async (session) => {
       await destroy(session);
@@ -134,7 +140,8 @@ export class PulumiRunner {
     const fields = { stack, operation: name, account: request.account, region: request.region };
     try {
       const result = await this.#inWorker(request, operation);
-      this.#options.log.info({ ...fields, ms: Math.round(this.#now() - started) }, 'operation on a stack is done');
+      const level = name === 'outputs' ? 'debug' : 'info';
+      this.#options.log[level]({ ...fields, ms: Math.round(this.#now() - started) }, 'operation on a stack is done');
       return result;
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);

@@ -7,7 +7,7 @@ import { forgetEngines, isDeadEngine } from './engine-records.ts';
 import { firstLivingHolder, holdersIn, lockedBy } from './locks.ts';
 import type { StackRequest } from './request.ts';
 import { newRecord, note, progressOf, type RunEvent, type RunRecord } from './run-events.ts';
-import { packState, type StackState } from './stack-state.ts';
+import { packState, type StackState, unpackState } from './stack-state.ts';
 import { TaskFailure, type WorkerProcess } from './worker-process.ts';
 import type { RunCommand, StackPlace, Task } from './worker-protocol.ts';
 
@@ -93,6 +93,7 @@ export class StackSession {
   /** Takes the stack away, which must be empty. */
   async remove(): Promise<void> {
     await this.#manage('removing', { do: 'remove' });
+    await this.request.backend.copies?.remove(this.stackName);
   }
 
   /** Outputs of the program, secret ones in the clear. */
@@ -100,16 +101,22 @@ export class StackSession {
     return (await this.#manage('reading the outputs of', { do: 'outputs' })) as Record<string, unknown>;
   }
 
-  /** Reads the state, also when the request is being given up, and hands the caller a copy. */
+  /** Reads the state, also when the request is being given up, and keeps a copy. */
   async readAndKeepState(): Promise<StackState> {
     const state = (await this.#do({ do: 'export' }, { evenIfAborted: true })) as StackState;
     await this.keep(state);
     return state;
   }
 
-  /** Hands the caller a copy of the state. */
+  /** Keeps a copy of the state. */
   async keep(state: StackState): Promise<void> {
-    await this.request.onState?.(await packState(state));
+    await this.request.backend.copies?.save(this.stackName, await packState(state));
+  }
+
+  /** The last copy of the state, if any is kept. */
+  async readCopy(): Promise<StackState | undefined> {
+    const copy = await this.request.backend.copies?.load(this.stackName);
+    return copy && unpackState(copy);
   }
 
   /** Runs the program. `total` is how many resources there are, where that is known. Rejects with a RunFailure. */
