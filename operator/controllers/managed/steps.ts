@@ -53,6 +53,7 @@ async function apply(op: Operation): Promise<void> {
   };
   // Whoever comes after a crash must know that there may be something.
   await world.records.save(record, op.signal);
+  world.changed(op.key);
   const mend = state.forced || wish.cluster.spec.drift?.policy === 'Mend';
   const refresh = before?.applied !== undefined && mend;
   const ctx = { ...(await contextOf({ ...op, record })), refresh };
