@@ -64,7 +64,10 @@ export function managedLayers(runner: StackRunner, cloud: LayeredCloud): Layered
       const layers = await open(ctx, cluster);
       const { refresh = false } = ctx;
       const { outputs: network } = await runner.apply({ ...layers.network, refresh });
-      const { outputs } = await runner.apply({ ...layers.cluster(network as unknown as NetworkOutputs), refresh });
+      const { outputs } = await runner.apply({
+        ...(await layers.cluster(network as unknown as NetworkOutputs)),
+        refresh,
+      });
       return outputs as unknown as ManagedClusterOutputs;
     },
 
