@@ -42,6 +42,16 @@ const FINDINGS: Readonly<Record<string, Finding>> = {
     api: '2024-05-01',
     tags: own,
   },
+  'azure-native:network:NetworkSecurityGroup': {
+    path: `${IN_GROUP}/providers/Microsoft.Network/networkSecurityGroups/{networkSecurityGroupName}`,
+    api: '2024-05-01',
+    tags: own,
+  },
+  'azure-native:compute:VirtualMachineScaleSet': {
+    path: `${IN_GROUP}/providers/Microsoft.Compute/virtualMachineScaleSets/{vmScaleSetName}`,
+    api: '2024-11-01',
+    tags: own,
+  },
   'azure-native:managedidentity:UserAssignedIdentity': {
     path: `${IN_GROUP}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{resourceName}`,
     api: '2023-01-31',

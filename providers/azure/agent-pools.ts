@@ -33,20 +33,28 @@ const onEveryPool = ({ kubernetesVersion, network }: Cluster): AgentPoolPlan => 
   upgradeSettings: { maxSurge: '33%' },
 });
 
-const spread = (zones: readonly string[]) => (zones.length > 0 ? { availabilityZones: [...zones] } : {});
+/** The zones of a pool, those of the cluster when it names none; nothing where the region has none. */
+export const zonesOf = (pool: Pick<CloudPool, 'zones'>, zones: readonly string[]): string[] =>
+  pool.zones.length > 0 ? pool.zones : [...zones];
+
+const spread = (zones: string[]) => (zones.length > 0 ? { availabilityZones: zones } : {});
 
 /** Whether an autoscaler decides how many nodes the pool has. */
 export const isAutoscaled = ({ desired }: CloudPool): boolean => desired === undefined;
 
 /**
- * How many nodes. AKS wants a `count` of an autoscaled pool too, between minimum and maximum, and would go there: so it is the
- * number that there is now, as far as it may be.
+ * How many nodes to declare. Azure wants a number of an autoscaled pool too, between minimum and maximum, and goes there: so it is
+ * the number that there is now, as far as it may be.
  */
-function size({ minimum, maximum, desired }: CloudPool, now = minimum): AgentPoolPlan {
-  if (desired !== undefined) return { count: desired, enableAutoScaling: false };
-  const count = Math.min(Math.max(now, minimum), maximum);
-  return { count, enableAutoScaling: true, minCount: minimum, maxCount: maximum };
-}
+export const countOf = ({ minimum, maximum, desired }: CloudPool, now = minimum): number =>
+  desired ?? Math.min(Math.max(now, minimum), maximum);
+
+const size = (pool: CloudPool, now: number | undefined): AgentPoolPlan => ({
+  count: countOf(pool, now),
+  ...(isAutoscaled(pool)
+    ? { enableAutoScaling: true, minCount: pool.minimum, maxCount: pool.maximum }
+    : { enableAutoScaling: false }),
+});
 
 /** The agent pool that stands for a pool of ours, which has `now` nodes if it exists. arm64 needs no word: the VM size says it. */
 export function agentPoolOf(pool: CloudPool, cluster: Cluster, now?: number): AgentPoolPlan {
@@ -55,7 +63,7 @@ export function agentPoolOf(pool: CloudPool, cluster: Cluster, now?: number): Ag
     mode: 'User',
     vmSize: pool.machineType,
     ...size(pool, now),
-    ...spread(pool.zones.length > 0 ? pool.zones : cluster.zones),
+    ...spread(zonesOf(pool, cluster.zones)),
     ...(pool.diskGiB !== undefined && { osDiskSizeGB: pool.diskGiB }),
     ...(pool.gpu > 0 && { gpuProfile: { driver: 'Install' } }),
     // -1: never more than the price on demand.
@@ -97,7 +105,7 @@ export const systemPool = (cluster: Cluster): AgentPoolPlan & { name: string } =
   vmSize: 'Standard_D4s_v5',
   count: 2,
   enableAutoScaling: false,
-  ...spread(cluster.zones),
+  ...spread([...cluster.zones]),
   nodeTaints: ['CriticalAddonsOnly=true:NoSchedule'],
   tags: { ...tagsOf(cluster.owner), [POOL_TAG]: SYSTEM_POOL },
 });

@@ -17,6 +17,7 @@ export const LONGEST = {
   managedCluster: 63,
   dnsPrefix: 54,
   agentPool: 12,
+  securityGroup: 80,
   virtualMachineScaleSet: 64,
 } as const;
 
@@ -40,6 +41,8 @@ export const managedClusterName = (owner: Owner): string => fitted(owner.technic
 export const managedClusterID = (subscription: string, owner: Owner): string =>
   `/subscriptions/${subscription}/resourceGroups/${resourceGroupName(owner)}/providers/Microsoft.ContainerService/managedClusters/${managedClusterName(owner)}`;
 export const dnsPrefix = (owner: Owner): string => fitted(owner.technicalID, LONGEST.dnsPrefix);
+export const securityGroupName = (owner: Owner): string =>
+  fitted(`${owner.technicalID}-machines`, LONGEST.securityGroup);
 export const scaleSetName = (owner: Owner, pool: string): string =>
   fitted(`${owner.technicalID}-${pool}`, LONGEST.virtualMachineScaleSet);
 

@@ -1,7 +1,7 @@
 import { getClientConfig } from '@pulumi/azure-native/authorization/getClientConfig.js';
 import { RoleAssignment } from '@pulumi/azure-native/authorization/roleAssignment.js';
 import { AgentPool } from '@pulumi/azure-native/containerservice/agentPool.js';
-import { type GetAgentPoolArgs, getAgentPool } from '@pulumi/azure-native/containerservice/getAgentPool.js';
+import { getAgentPool } from '@pulumi/azure-native/containerservice/getAgentPool.js';
 import { listManagedClusterUserCredentialsOutput } from '@pulumi/azure-native/containerservice/listManagedClusterUserCredentials.js';
 import { ManagedCluster } from '@pulumi/azure-native/containerservice/managedCluster.js';
 import { UserAssignedIdentity } from '@pulumi/azure-native/managedidentity/userAssignedIdentity.js';
@@ -21,6 +21,7 @@ import {
   resourceGroupName,
   roleAssignmentName,
 } from '../names.ts';
+import { found } from './look-ups.ts';
 
 /** Built-in roles: MicrosoftDocs/azure-docs articles/role-based-access-control/built-in-roles.md. */
 const ROLES = {
@@ -135,10 +136,10 @@ async function agentPool(
     resourceName: managedClusterName(owner),
     agentPoolName: agentPoolNameOf(pool, agentPoolOf(pool, inputs)),
   };
-  const now = isAutoscaled(pool) ? await countOf(id) : undefined;
+  const now = isAutoscaled(pool) ? await found(getAgentPool(id)) : undefined;
   new AgentPool(
     `pool-${pool.name}`,
-    { ...agentPoolOf(pool, inputs, now), ...id },
+    { ...agentPoolOf(pool, inputs, now?.count), ...id },
     {
       dependsOn: aks,
       // Goes with the cluster: deleting it first would only take time.
@@ -148,15 +149,4 @@ async function agentPool(
       deleteBeforeReplace: false,
     },
   );
-}
-
-/** How many nodes the agent pool has now; undefined when it does not exist. */
-async function countOf(id: GetAgentPoolArgs): Promise<number | undefined> {
-  try {
-    return (await getAgentPool(id)).count;
-  } catch (error) {
-    // Any other refusal must not pass for "none": the pool would shrink to its minimum.
-    if (/\b404\b|NotFound/.test(String(error))) return undefined;
-    throw error;
-  }
 }

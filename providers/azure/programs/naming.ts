@@ -11,6 +11,8 @@ const RULES: Readonly<Record<string, { name: string; tags: boolean }>> = {
   'azure-native:network:PublicIPAddress': { name: 'publicIpAddressName', tags: true },
   'azure-native:network:NatGateway': { name: 'natGatewayName', tags: true },
   'azure-native:network:VirtualNetwork': { name: 'virtualNetworkName', tags: true },
+  'azure-native:network:NetworkSecurityGroup': { name: 'networkSecurityGroupName', tags: true },
+  'azure-native:compute:VirtualMachineScaleSet': { name: 'vmScaleSetName', tags: true },
   'azure-native:managedidentity:UserAssignedIdentity': { name: 'resourceName', tags: true },
   'azure-native:authorization:RoleAssignment': { name: 'roleAssignmentName', tags: false },
   'azure-native:containerservice:ManagedCluster': { name: 'resourceName', tags: true },

@@ -3,7 +3,7 @@ import { adoptAt, resourceID } from '../../../../providers/azure/adopt.ts';
 import { programs } from '../../../../providers/azure/programs.ts';
 import { graphOf } from '../../../kit/pulumi-graph.ts';
 import { type Answer, context, FakeAzure } from './fake-azure.ts';
-import { answers, clusterInputs, networkInputs, subscription, tags } from './fixtures.ts';
+import { answers, clusterInputs, machinesInputs, networkInputs, subscription, tags } from './fixtures.ts';
 
 const group = `/subscriptions/${subscription}/resourceGroups/shoot--shop--one`;
 const wanted = (type: string, inputs: Record<string, unknown>) => ({ urn: 'urn', type, name: 'x', inputs });
@@ -60,6 +60,7 @@ describe('a resource that state does not know', () => {
     const graphs = [
       await graphOf(programs.network!, networkInputs, answers),
       await graphOf(programs.cluster!, clusterInputs(), answers),
+      await graphOf(programs.machines!, machinesInputs(), answers),
     ];
     for (const resource of graphs.flatMap((graph) => graph.resources)) {
       const id = resourceID(resource, subscription);

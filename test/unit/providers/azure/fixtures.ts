@@ -1,3 +1,4 @@
+import type { MachinePool, MachinesInputs } from '../../../../providers/azure/machines.ts';
 import type { CloudPool, ManagedClusterInputs, NetworkInputs, Owner } from '../../../../providers/cloud.ts';
 import type { Answers } from '../../../kit/pulumi-graph.ts';
 
@@ -64,6 +65,24 @@ export const clusterInputs = (changes: Partial<ManagedClusterInputs> = {}): Mana
   ...changes,
 });
 
+export const machinePool = (changes: Partial<MachinePool> = {}): MachinePool => ({
+  ...pool(),
+  image: 'Debian:debian-12:12-gen2:latest',
+  userData: '#cloud-config',
+  sshPublicKey: 'ssh-ed25519 AAAA',
+  ...changes,
+});
+
+export const machinesInputs = (changes: Partial<MachinesInputs> = {}): MachinesInputs => ({
+  owner,
+  region,
+  zones,
+  network: clusterInputs().network,
+  pools: [machinePool()],
+  kubeletClients: [],
+  ...changes,
+});
+
 const encoded = (text: string): string => Buffer.from(text).toString('base64');
 const userKubeconfig = `clusters: [{name: c, cluster: {server: "https://x", certificate-authority-data: ${encoded('CERTIFICATE')}}}]`;
 
@@ -79,6 +98,10 @@ export const answers: Answers = {
     }
     if (token === 'azure-native:authorization:getClientConfig') {
       return { objectId: 'us', clientId: client, subscriptionId: subscription, tenantId: tenant };
+    }
+    if (token === 'azure-native:compute:getVirtualMachineScaleSet') {
+      if (!inputs.vmScaleSetName.endsWith('-grown')) throw refusal('RESPONSE 404: 404 Not Found');
+      return { sku: { capacity: 7 } };
     }
     if (token === 'azure-native:containerservice:listManagedClusterUserCredentials') {
       return { kubeconfigs: [{ name: 'clusterUser', value: encoded(userKubeconfig) }] };
@@ -97,6 +120,8 @@ export const answers: Answers = {
           fqdn: `${inputs.dnsPrefix}-x.hcp.${inputs.location}.azmk8s.io`,
           currentKubernetesVersion: '1.36.3',
         };
+      case 'azure-native:compute:VirtualMachineScaleSet':
+        return { name: inputs.vmScaleSetName };
       default:
         return {};
     }

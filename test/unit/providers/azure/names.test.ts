@@ -14,6 +14,7 @@ const makers: [what: string, of: (owner: Owner) => string, longest: number][] = 
   ['identity', names.identityName, 128],
   ['cluster', names.managedClusterName, 63],
   ['DNS prefix', names.dnsPrefix, 54],
+  ['security group', names.securityGroupName, 80],
   ['scale set', (of) => names.scaleSetName(of, 'workers'), 64],
 ];
 
