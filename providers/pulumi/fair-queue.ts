@@ -77,8 +77,8 @@ export class FairQueue {
         },
       };
       signal.addEventListener('abort', leave, { once: true });
-      // A group that comes anew goes behind those that wait already.
-      if (!this.#servedAt.has(ticket.group)) this.#servedAt.set(ticket.group, this.#served);
+      // A group that comes anew goes behind those that wait already, but before the one that was served last.
+      if (!this.#servedAt.has(ticket.group)) this.#servedAt.set(ticket.group, this.#served - 0.5);
       this.#waiting.push(entry);
       this.#admit();
     });
