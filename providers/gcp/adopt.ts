@@ -16,7 +16,10 @@ interface Place {
   name: string;
 }
 
-/** How a type of resource is looked up, and what Pulumi's import takes for it. Sources: "Import" of each type in @pulumi/gcp. */
+/**
+ * How a type of resource is looked up, and what Pulumi's import takes for it. Sources: "Import" of each type in @pulumi/gcp; for node pools
+ * and instance groups the importers of hashicorp/terraform-provider-google, which take their paths as well.
+ */
 interface Lookup<Answer = any> {
   /** Its path, which is also its import id, unless `id` is given. */
   path(place: Place): string;
@@ -53,10 +56,7 @@ const LOOKUPS: Readonly<Record<string, Lookup>> = {
   'gcp:compute/network:Network': global('networks'),
   'gcp:compute/firewall:Firewall': global('firewalls'),
   'gcp:compute/instanceTemplate:InstanceTemplate': global('instanceTemplates'),
-  'gcp:compute/regionInstanceGroupManager:RegionInstanceGroupManager': {
-    ...regional('instanceGroupManagers'),
-    id: ({ name }) => name,
-  },
+  'gcp:compute/regionInstanceGroupManager:RegionInstanceGroupManager': regional('instanceGroupManagers'),
   'gcp:compute/subnetwork:Subnetwork': regional('subnetworks'),
   'gcp:compute/router:Router': routers,
   // A part of its router.
@@ -91,7 +91,6 @@ const LOOKUPS: Readonly<Record<string, Lookup>> = {
   'gcp:container/nodePool:NodePool': {
     api: container,
     path: (place) => `${clusterPath(place)}/nodePools/${place.name}`,
-    id: ({ project, region, owner, name }) => `${project}/${region}/${clusterName(owner)}/${name}`,
     owner: ({ config }) => labelled(config?.resourceLabels),
   },
 };

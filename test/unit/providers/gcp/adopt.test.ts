@@ -71,7 +71,7 @@ const cases: [
     { name: computeName(owner, 'workers') },
     `/compute/v1/${REGION}/instanceGroupManagers/shoot--shop--one-workers`,
     (of) => ({ description: descriptionOf(of) }),
-    'shoot--shop--one-workers',
+    `${REGION}/instanceGroupManagers/shoot--shop--one-workers`,
   ],
   [
     'gcp:kms/cryptoKey:CryptoKey',
@@ -99,7 +99,7 @@ const cases: [
     { name: 'workers-a-12345678' },
     `/v1/${cluster}/nodePools/workers-a-12345678`,
     (of) => ({ config: { resourceLabels: labelsOf(of) } }),
-    `demo-project/europe-west3/${clusterName(owner)}/workers-a-12345678`,
+    `${cluster}/nodePools/workers-a-12345678`,
   ],
 ];
 

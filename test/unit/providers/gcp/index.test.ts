@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import type { Change } from '../../../../providers/cloud.ts';
 import { gcp, VERSION } from '../../../../providers/gcp/index.ts';
 import type { StackRequest } from '../../../../providers/pulumi/request.ts';
 import type { StackRunner } from '../../../../providers/pulumi/stack-runner.ts';
@@ -10,7 +11,7 @@ const { owner: _, network, ...cluster } = clusterInputs();
 const made = { name: 'one', endpoint: 'https://203.0.113.7', certificateAuthority: 'PEM', version: '1.36.3' };
 
 /** Keeps what it is asked; every stack is as the programs would leave it. */
-function recording() {
+function recording(drift: Change[] = []) {
   const requests: StackRequest[] = [];
   const outputs = ({ stack }: StackRequest) => ({ ...(stack.layer === 'network' ? network : made) });
   const kept =
@@ -22,7 +23,7 @@ function recording() {
   const runner: StackRunner = {
     preview: kept(() => []),
     apply: kept((request) => ({ outputs: outputs(request), changes: [] })),
-    drift: kept(() => []),
+    drift: kept(({ stack }) => (stack.layer === 'cluster' ? drift : [])),
     destroy: kept(() => {}),
     outputs: async (request) => outputs(request),
   };
@@ -77,6 +78,21 @@ describe('GKE', () => {
     expect(requests[0]!.classify!({ text: "googleapi: Error 403: Quota 'CPUS' exceeded., quotaExceeded" })).toBe(
       'ERR_INFRA_QUOTA_EXCEEDED',
     );
+  });
+
+  it('calls drift what somebody changed, not what Google does by itself', async () => {
+    const change = (resource: string, ...properties: string[]) => ({ operation: 'update', resource, properties });
+    const { runner } = recording([
+      change('gcp:container/cluster:Cluster cluster', 'masterVersion', 'resourceLabels'),
+      change('gcp:container/nodePool:NodePool workers-a', 'managedInstanceGroupUrls'),
+      change('gcp:container/nodePool:NodePool workers-b', 'nodeCount'),
+      { operation: 'delete', resource: 'gcp:kms/cryptoKey:CryptoKey secrets' },
+    ]);
+    expect(await gcp(runner).drift(context(), cluster)).toEqual([
+      change('gcp:container/cluster:Cluster cluster', 'resourceLabels'),
+      change('gcp:container/nodePool:NodePool workers-b', 'nodeCount'),
+      { operation: 'delete', resource: 'gcp:kms/cryptoKey:CryptoKey secrets' },
+    ]);
   });
 
   it('says the version of the SDK that its programs are made with', () => {

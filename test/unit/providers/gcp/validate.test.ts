@@ -1,4 +1,7 @@
+import { readFileSync } from 'node:fs';
+import { load } from 'js-yaml';
 import { describe, expect, it } from 'vitest';
+import type { CloudProfile } from '../../../../operator/api/cloudprofile.ts';
 import type { ManagedCluster } from '../../../../providers/cloud.ts';
 import { validateCluster } from '../../../../providers/gcp/validate.ts';
 import { clusterInputs, pool, profile } from './fixtures.ts';
@@ -35,6 +38,22 @@ const cases: [what: string, changes: Partial<ManagedCluster>, fields: string[]][
   ['no end of nodes', { pools: [unlimited] }, ['pools[0].maximum']],
   ['two pools of a name', pools({ desired: 1 }, { desired: 1 }), ['pools']],
 ];
+
+describe('the profile', () => {
+  it('has defaults that GKE takes', () => {
+    const shipped = load(readFileSync('profiles/gcp.yaml', 'utf8')) as CloudProfile;
+    const { region, machineType, pods, services } = shipped.spec.defaults!;
+    const zones = shipped.spec.regions.find(({ name }) => name === region)!.zones!.map(({ name }) => name);
+    const byDefault = {
+      ...cluster,
+      region: region!,
+      zones,
+      cidrs: { nodes: '10.250.0.0/16', pods: pods!, services: services! },
+      pools: [pool({ machineType: machineType!, desired: 20, maximum: 20 })],
+    };
+    expect(validateCluster(byDefault, shipped)).toEqual([]);
+  });
+});
 
 describe('validate', () => {
   it.each(cases)('%s', (_what, changes, fields) => {
