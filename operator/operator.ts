@@ -10,7 +10,7 @@ import { reconcileCloudProfile } from './controllers/cloudprofile/controller.ts'
 import { type CloudsOptions, wireClouds } from './controllers/managed/wiring.ts';
 import { byNamespace } from './controllers/quota/claimants.ts';
 import { reconcileQuota } from './controllers/quota/controller.ts';
-import { concernsOthers, type QuotaNews, sharesChanged, wakeRefused } from './controllers/quota/news.ts';
+import { concernsOthers, quotaChanged, sharesChanged } from './controllers/quota/news.ts';
 import { reconcileSeed } from './controllers/seed/controller.ts';
 import { SeedRegistry } from './controllers/seed/seed-access.ts';
 import { ShootController } from './controllers/shoot/controller.ts';
@@ -131,12 +131,11 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
   });
 
   const granted = new Map<string, ClusterSize>();
-  const quotaNews: QuotaNews = { quotas, clusters, quotaQueue: queues.quotas, clusterQueue: queues.clusters };
   const usersOfProfile = (name: string) => {
     const users = clusters.list().filter((cluster) => profileNameOf(cluster) === name);
     for (const cluster of users) queues.clusters.add(keyOf(cluster));
     for (const namespace of new Set(users.map(({ metadata }) => metadata.namespace!)))
-      sharesChanged(quotaNews, namespace);
+      sharesChanged(quotas, queues.quotas, namespace);
     for (const shoot of shoots.list()) if (shootProfileName(shoot.spec) === name) queues.shoots.add(keyOf(shoot));
   };
   const onEach = <T extends KubeObject>(cache: Informer<T>, handle: (object: T, key: string) => void) =>
@@ -148,12 +147,12 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
   clusters.onChange((event) => {
     const { uid = '', namespace = '' } = event.object.metadata;
     if (event.type === 'deleted') granted.delete(uid);
-    if (concernsOthers(event)) sharesChanged(quotaNews, namespace);
+    if (concernsOthers(event)) sharesChanged(quotas, queues.quotas, namespace);
   });
   quotas.onChange((event) => {
     if (onlyStatusChanged(event)) return;
     queues.quotas.add(keyOf(event.object));
-    wakeRefused(clusters, queues.clusters, event.object.metadata.namespace ?? '');
+    quotaChanged(clusters, queues.clusters, event.object.metadata.namespace ?? '');
   });
   shoots.onChange((event) => {
     const shoot = event.object;
@@ -162,7 +161,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
     queues.profiles.add(shootProfileName(shoot.spec));
     // An operation that fails says so in the status: taken for news, that would undo the queue's back-off.
     if (onlyStatusChanged(event)) return;
-    if (!shoot.metadata.ownerReferences?.length) sharesChanged(quotaNews, shoot.metadata.namespace ?? '');
+    if (!shoot.metadata.ownerReferences?.length) sharesChanged(quotas, queues.quotas, shoot.metadata.namespace ?? '');
     shootController.shootChanged(key, shoot);
     queues.shoots.add(key);
   });
@@ -189,6 +188,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
     profiles,
     quotas,
     granted,
+    judge: (key: string) => queues.clusters.add(key),
     registry,
     managed: clouds.managed,
     now,

@@ -60,21 +60,36 @@ const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
  * @param quotas all quotas of the namespace
  */
 export function admit(claimant: Claimant, others: readonly Claimant[], quotas: readonly Quota[]): Refusal[] {
-  const enforced = quotas.filter(isForProject);
-  if (enforced.length === 0 || !claimant.asked) return [];
-  const accounts = enforced.map((quota): Account => {
-    const { amounts } = usageTogether([claimant, ...others], quota.spec.currency);
+  if (!claimant.asked) return [];
+  const accounts = accountsOf([claimant, ...others], quotas);
+  serve(
+    others.filter((other) => byAge(other, claimant) < 0),
+    accounts,
+  );
+  return accounts.flatMap((account) => refusals(account, changeOf(claimant, account)));
+}
+
+/** Those of a namespace who ask and fit, in the order in which they are served. */
+export const nextInLine = (claimants: readonly Claimant[], quotas: readonly Quota[]): Claimant[] =>
+  serve(claimants, accountsOf(claimants, quotas));
+
+const accountsOf = (claimants: readonly Claimant[], quotas: readonly Quota[]): Account[] =>
+  quotas.filter(isForProject).map((quota) => {
+    const { amounts } = usageTogether(claimants, quota.spec.currency);
     return { quota, limits: limitsOf(quota), used: amounts, promised: NOTHING.amounts };
   });
-  const earlier = others.filter((other) => other.asked && byAge(other, claimant) < 0).sort(byAge);
-  for (const other of earlier) {
-    const changes = accounts.map((account) => changeOf(other, account));
-    if (changes.some(({ exceeded, unpriced }) => unpriced || exceeded.length > 0)) continue;
+
+/** Promises each who asks and fits what it asks, the oldest first. */
+function serve(claimants: readonly Claimant[], accounts: readonly Account[]): Claimant[] {
+  const inTurn = claimants.filter(({ asked }) => asked).sort(byAge);
+  return inTurn.filter((claimant) => {
+    const changes = accounts.map((account) => changeOf(claimant, account));
+    if (changes.some(({ exceeded, unpriced }) => unpriced || exceeded.length > 0)) return false;
     accounts.forEach((account, index) => {
       account.promised = plus(account.promised, changes[index]!.more);
     });
-  }
-  return accounts.flatMap((account) => refusals(account, changeOf(claimant, account)));
+    return true;
+  });
 }
 
 interface Limit {

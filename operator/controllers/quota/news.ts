@@ -8,8 +8,8 @@ import type { ChangeEvent } from '../../kube/store.ts';
 import type { WorkQueue } from '../../kube/workqueue.ts';
 import { BY_NAMESPACE, isRefused } from './claimants.ts';
 
-/** Many clusters are granted something in a burst: a quota's status follows at this pace. */
-const STATUS_PACE_MS = 200;
+/** Many clusters are granted something, or go, in a burst: quotas follow at this pace. */
+const PACE_MS = 200;
 
 /** Whether the change of a cluster can let another one pass, or changes what a quota shows as used. */
 export function concernsOthers(event: ChangeEvent<WorkerCluster>): boolean {
@@ -24,22 +24,12 @@ export function concernsOthers(event: ChangeEvent<WorkerCluster>): boolean {
   );
 }
 
-export interface QuotaNews {
-  readonly quotas: Informer<Quota>;
-  readonly clusters: Informer<WorkerCluster>;
-  readonly quotaQueue: WorkQueue;
-  readonly clusterQueue: WorkQueue;
+/** The shares of a namespace have changed: its quotas are looked at, and who waits for them. */
+export function sharesChanged(quotas: Informer<Quota>, queue: WorkQueue, namespace: string): void {
+  for (const quota of quotas.byIndex(BY_NAMESPACE, namespace)) queue.addAfter(keyOf(quota), PACE_MS);
 }
 
-/** The shares of a namespace have changed: its quotas show it, and clusters that were refused are looked at again. */
-export function sharesChanged({ quotas, clusters, quotaQueue, clusterQueue }: QuotaNews, namespace: string): void {
-  const concerned = quotas.byIndex(BY_NAMESPACE, namespace);
-  if (concerned.length === 0) return;
-  for (const quota of concerned) quotaQueue.addAfter(keyOf(quota), STATUS_PACE_MS);
-  wakeRefused(clusters, clusterQueue, namespace);
-}
-
-/** Clusters of the namespace that were refused are looked at again: by event, so nobody has to ask every few seconds. */
-export function wakeRefused(clusters: Informer<WorkerCluster>, queue: WorkQueue, namespace: string): void {
+/** A quota was changed or taken away: whoever it refused is to be told what it says now. */
+export function quotaChanged(clusters: Informer<WorkerCluster>, queue: WorkQueue, namespace: string): void {
   for (const cluster of clusters.byIndex(BY_NAMESPACE, namespace)) if (isRefused(cluster)) queue.add(keyOf(cluster));
 }
