@@ -28,10 +28,8 @@ export function costSentence(cost: ClusterCost, now: number): string {
           `about ${roundMoney(parseMoney(hourly) * BigInt(HOURS_PER_MONTH), 2)} ${currency} a month`,
         ];
   const soFar = accruedText(cost, now);
+  const known = [...figures, ...(soFar ? [`${soFar} so far`] : [])];
   const unpriced = cost.unpriced ?? [];
-  return [
-    ...figures,
-    ...(soFar ? [`${soFar} so far`] : []),
-    ...(unpriced.length > 0 ? [`not in it: ${unpriced.join('; ')}`] : []),
-  ].join(', ');
+  if (unpriced.length === 0) return known.join(', ');
+  return [...known, `${known.length > 0 ? 'not in it' : 'not known'}: ${unpriced.join('; ')}`].join(', ');
 }

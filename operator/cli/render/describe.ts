@@ -80,7 +80,7 @@ function costNodes(cluster: WorkerCluster, { now }: DescribeOptions): TreeNode[]
         '',
         '',
         '',
-        cell(isSimulated(cluster) ? `nothing is paid; it would be ${sentence}` : sentence),
+        cell(isSimulated(cluster) ? `nothing is paid; at the prices of the profile: ${sentence}` : sentence),
       ],
     },
   ];

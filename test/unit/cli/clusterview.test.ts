@@ -94,7 +94,7 @@ describe('what a cluster costs', () => {
   it('is said to be more than that where a price is missing, and not guessed where all are', () => {
     const unpriced = ['pool gpu: no price'];
     expect(texts({ ...COST, unpriced })[0]).toBe('1.1520+ USD');
-    expect(texts({ unpriced })).toEqual(['?', undefined, 'not in it: pool gpu: no price']);
+    expect(texts({ unpriced })).toEqual(['?', undefined, 'not known: pool gpu: no price']);
     expect(texts(undefined)).toEqual([undefined, undefined, undefined]);
   });
 });

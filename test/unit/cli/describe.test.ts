@@ -57,7 +57,7 @@ describe('describe', () => {
         gaps: [],
       })[2];
     expect(costs({})).toMatch(/─Cost +1\.1520 USD an hour, about 840\.96 USD a month, 35\.16 USD so far$/);
-    expect(costs({ simulated: true })).toContain('nothing is paid; it would be 1.1520 USD an hour');
+    expect(costs({ simulated: true })).toContain('nothing is paid; at the prices of the profile: 1.1520 USD an hour');
   });
 
   it('shows a quota metric by metric', () => {
