@@ -1,14 +1,18 @@
 import { readFileSync } from 'node:fs';
-import { hostname } from 'node:os';
+import { hostname, tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { pino } from 'pino';
-import { providerNamed, providerNames } from '../providers/index.ts';
-import { type CloudProfile, providerOf } from './api/cloudprofile.ts';
-import { dataDirectory } from './garden/pulumi-engine.ts';
+import { openProviders, providerFor } from '../providers/index.ts';
+import type { CloudProfile } from './api/cloudprofile.ts';
+import { dataDirectory, pulumiEngine } from './garden/pulumi-engine.ts';
 import { KubeClient } from './kube/client.ts';
 import { serveHealth } from './kube/health.ts';
 import { LeaderElector } from './kube/leader.ts';
 import { processMetrics, Registry } from './kube/metrics.ts';
 import { type Operator, startOperator } from './operator.ts';
+
+/** What a program is in the middle of gets this long when the operator ends; what it leaves is settled by the next one. */
+const CLOSING_MS = 5_000;
 
 /**
  * The operator's process. Environment: COPPICE_GARDEN_KUBECONFIG (file; absent: in-cluster or the person's own),
@@ -46,14 +50,14 @@ async function main(): Promise<void> {
     : KubeClient.fromEnvironment(undefined, more);
   const simulate = env.COPPICE_SIMULATE_CLOUDS === 'true';
   const namespace = env.COPPICE_NAMESPACE ?? 'kube-system';
-  const provider = (profile: CloudProfile, withAccount = false) => {
-    const name = providerOf(profile);
-    const known = providerNames().includes(name) ? providerNamed(name) : undefined;
-    const needsAccount = known === undefined || known.managed !== undefined;
-    if (simulate && profile.spec.provider === undefined && needsAccount && !(known && withAccount))
-      return providerNamed('simulated');
-    return known;
-  };
+  const data = dataDirectory(env);
+  const providers = openProviders({
+    engine: pulumiEngine(env, log),
+    home: join(data ?? tmpdir(), 'pulumi-home'),
+    log,
+  });
+  const provider = (profile: CloudProfile, withAccount = false) =>
+    providerFor(profile, providers, { simulate, withAccount });
 
   let operator: Operator | undefined;
   const health = await serveHealth({
@@ -72,11 +76,12 @@ async function main(): Promise<void> {
     log,
     onStarted: async (signal) => {
       operator = await startOperator(
-        { garden, log, metrics: registry, provider, state: { namespace, directory: dataDirectory(env) } },
+        { garden, log, metrics: registry, provider, state: { namespace, directory: data } },
         signal,
       );
       await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
       await operator.stop();
+      await providers.close(CLOSING_MS);
       operator = undefined;
     },
     // Another replica acts now: the quickest way to stop acting is to end; whoever supervises us starts us anew.
