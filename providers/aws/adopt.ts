@@ -214,15 +214,23 @@ async function isLivingKey(aws: Connection, id: string): Promise<boolean> {
 
 const GONE = /NotFound|^NoSuchEntity$/;
 
+/** A session lasts an hour; a run asks for some dozens of resources, and may have waited for its turn. */
+const REUSE_MS = 30 * 60_000;
+
 /** Looks for resources of the owner that state does not know; see Adopt. */
-export const adoptFrom =
-  (aws: Omit<Connection, 'signal'>, owner: Owner): Adopt =>
-  async (wanted, signal) => {
+export function adoptFrom(connect: () => Promise<Omit<Connection, 'signal'>>, owner: Owner, now: () => Date): Adopt {
+  let opened: { at: number; connection: ReturnType<typeof connect> } | undefined;
+  return async (wanted, signal) => {
+    const find = FINDERS[wanted.type];
+    if (!find) return undefined;
+    const at = now().getTime();
+    if (!opened || at - opened.at > REUSE_MS) opened = { at, connection: connect() };
     try {
-      const id = await FINDERS[wanted.type]?.({ ...aws, signal }, owner, wanted);
+      const id = await find({ ...(await opened.connection), signal }, owner, wanted);
       return id === undefined ? undefined : { id };
     } catch (error) {
       if (GONE.test(awsCodeOf(error) ?? '')) return undefined;
       throw error;
     }
   };
+}

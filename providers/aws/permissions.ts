@@ -1,5 +1,5 @@
 import type { Owner } from '../cloud.ts';
-import { OWNER_TAGS, tagsOf } from '../tags.ts';
+import { tagsOf } from '../tags.ts';
 import { awsCodeOf, type Connection, query } from './api.ts';
 import { clusterName, physicalName } from './names.ts';
 import { itemsAt, textAt } from './xml.ts';
@@ -147,7 +147,6 @@ async function denied(
 
 /** What our requests carry, by which policies often decide: the region and the owner's tags. */
 function requestContext(region: string, owner: Owner): Record<string, string> {
-  const tags = tagsOf(owner);
-  const request = Object.values(OWNER_TAGS).map((key) => [`aws:RequestTag/${key}`, tags[key]!]);
+  const request = Object.entries(tagsOf(owner)).map(([key, value]) => [`aws:RequestTag/${key}`, value]);
   return { 'aws:RequestedRegion': region, ...Object.fromEntries(request) };
 }

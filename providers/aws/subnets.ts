@@ -1,7 +1,7 @@
 import { configurationProblem } from '../../operator/api/errors.ts';
-import { formatRange, parseRange, partOf, type Range } from './ranges.ts';
+import { parseRange, type Range } from '../validate.ts';
 
-/** Address ranges of one zone. */
+/** Address ranges of one zone, CIDR. */
 export interface ZoneRanges {
   zone: string;
   /** Nodes, internal load balancers and the control plane's interfaces. */
@@ -11,20 +11,53 @@ export interface ZoneRanges {
   pods: string;
 }
 
-/** Zones a to h: as many as a range is cut into, whether they are used or not. */
+/** Last letters of zones: as many as a range is cut into, whether they are used or not. */
 export const ZONE_LETTERS = 'abcdefgh';
-const BITS = 3;
 
-/** A VPC takes ranges from /16 to /28. Source: Amazon VPC user guide, "VPC CIDR blocks". */
-export const LARGEST_VPC_RANGE = 16;
-export const SMALLEST_SUBNET = 28;
-/** So that a zone's halves are still subnets: 2^3 zones, two halves each. */
-export const SMALLEST_NODES_RANGE = SMALLEST_SUBNET - BITS - 1;
-export const SMALLEST_PODS_RANGE = SMALLEST_SUBNET - BITS;
+/** Lengths of prefixes that a VPC and its subnets may have. Source: Amazon VPC user guide, "VPC CIDR blocks", "Subnet CIDR blocks". */
+const LARGEST = 16;
+const SMALLEST = 28;
+const BITS_OF_ZONES = 3;
+/** From and to which length a range of nodes can be cut: by zone, then in two. */
+export const NODES_BITS = { from: LARGEST, to: SMALLEST - BITS_OF_ZONES - 1 };
+/** Of a larger range of pods the first part is used. */
+export const PODS_BITS = { from: 0, to: SMALLEST - BITS_OF_ZONES };
 
-/** The part of the pods' range that the VPC can take: all of it, or its first /16. */
-export function vpcPodsRange(pods: Range): Range {
-  return pods.bits < LARGEST_VPC_RANGE ? { first: pods.first, bits: LARGEST_VPC_RANGE } : pods;
+export const bitsOf = ({ first, last }: Range): number => 32 - Math.log2(last - first + 1);
+
+interface Block {
+  first: number;
+  bits: number;
+}
+
+const cidrOf = ({ first, bits }: Block): string =>
+  `${[24, 16, 8, 0].map((shift) => Math.floor(first / 2 ** shift) % 256).join('.')}/${bits}`;
+
+/** Part number `index` of a range cut into 2^`by` equal ones. */
+const part = ({ first, bits }: Block, by: number, index: number): Block => ({
+  first: first + index * 2 ** (32 - bits - by),
+  bits: bits + by,
+});
+
+const blockOf = (range: Range): Block => ({ first: range.first, bits: bitsOf(range) });
+
+/** A range as AWS writes it: from its first address. */
+export const canonical = (range: Range): string => cidrOf(blockOf(range));
+
+const FITS = { nodes: NODES_BITS, pods: PODS_BITS };
+
+function read(what: keyof typeof FITS, text: string): Block {
+  const range = parseRange(text);
+  const { from, to } = FITS[what];
+  if (range && bitsOf(range) >= from && bitsOf(range) <= to && canonical(range) === text) return blockOf(range);
+  const advice = `Choose one from /${from} to /${to}.`;
+  throw configurationProblem(`"${text}" is no range for ${what} at AWS`, advice);
+}
+
+/** The part of the pods' range that the VPC takes: all of it, or its first /16. */
+export function vpcPodsRange(pods: string): string {
+  const { first, bits } = read('pods', pods);
+  return cidrOf({ first, bits: Math.max(bits, LARGEST) });
 }
 
 /**
@@ -32,30 +65,18 @@ export function vpcPodsRange(pods: Range): Range {
  * subnets of another, which would mean new nodes everywhere. Throws a configuration problem on what cannot be cut.
  */
 export function zoneRanges(cidrs: { nodes: string; pods: string }, zones: readonly string[]): ZoneRanges[] {
-  const nodes = parseRange(cidrs.nodes);
-  const pods = parseRange(cidrs.pods);
-  if (!nodes || nodes.bits < LARGEST_VPC_RANGE || nodes.bits > SMALLEST_NODES_RANGE) {
-    throw configurationProblem(
-      `${cidrs.nodes} is no range for nodes at AWS`,
-      `Choose one from /${LARGEST_VPC_RANGE} to /${SMALLEST_NODES_RANGE}.`,
-    );
-  }
-  if (!pods || pods.bits > SMALLEST_PODS_RANGE) {
-    throw configurationProblem(
-      `${cidrs.pods} is no range for pods at AWS`,
-      `Choose one not smaller than /${SMALLEST_PODS_RANGE}.`,
-    );
-  }
+  const nodes = read('nodes', cidrs.nodes);
+  const pods = read('pods', vpcPodsRange(cidrs.pods));
   return [...zones].sort().map((zone) => {
     const index = ZONE_LETTERS.indexOf(zone.at(-1) ?? '?');
     if (index < 0)
       throw configurationProblem(`${zone} is no availability zone`, 'Their names end in a letter, a to h.');
-    const slot = partOf(nodes, BITS, index);
+    const slot = part(nodes, BITS_OF_ZONES, index);
     return {
       zone,
-      private: formatRange(partOf(slot, 1, 0)),
-      public: formatRange(partOf(slot, 1, 1)),
-      pods: formatRange(partOf(vpcPodsRange(pods), BITS, index)),
+      private: cidrOf(part(slot, 1, 0)),
+      public: cidrOf(part(slot, 1, 1)),
+      pods: cidrOf(part(pods, BITS_OF_ZONES, index)),
     };
   });
 }

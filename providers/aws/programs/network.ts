@@ -3,11 +3,13 @@ import { getAvailabilityZones } from '@pulumi/aws/getAvailabilityZones.js';
 import * as pulumi from '@pulumi/pulumi';
 import type { NetworkInputs } from '../../cloud.ts';
 import { clusterName } from '../names.ts';
-import { formatRange, parseRange } from '../ranges.ts';
 import { vpcPodsRange, type ZoneRanges, zoneRanges } from '../subnets.ts';
 import { followHouseRules } from './house-rules.ts';
 
 const ANYWHERE = '0.0.0.0/0';
+
+/** Nobody knows the ranges any more of a cluster whose description is lost, and what it has must still be found, by its tags. */
+const ANY_RANGES = { nodes: '10.0.0.0/16', pods: '100.64.0.0/16' };
 
 /**
  * NAT gateways of one cluster at most: each takes an Elastic IP address, of which an account has 5 a region unless it asked
@@ -27,7 +29,8 @@ const WITHOUT_EKS: Readonly<Record<string, string>> = {
 
 /** Layer `network`: a VPC with a private, a public and a pod subnet per zone, and a way out for the private ones. */
 export async function network(inputs: NetworkInputs) {
-  const { owner, region, cidrs } = inputs;
+  const { owner, region } = inputs;
+  const cidrs = inputs.cidrs.nodes ? inputs.cidrs : ANY_RANGES;
   followHouseRules(owner);
   const zones = zoneRanges(cidrs, await zonesOfEKS(inputs));
   const vpc = new ec2.Vpc('vpc', { cidrBlock: cidrs.nodes, enableDnsHostnames: true, enableDnsSupport: true });
@@ -35,7 +38,7 @@ export async function network(inputs: NetworkInputs) {
   new ec2.DefaultSecurityGroup('default', { vpcId: vpc.id });
   const pods = new ec2.VpcIpv4CidrBlockAssociation('pods', {
     vpcId: vpc.id,
-    cidrBlock: formatRange(vpcPodsRange(parseRange(cidrs.pods)!)),
+    cidrBlock: vpcPodsRange(cidrs.pods),
   });
   const { table: publicTable, wayOut } = publicRoutes(vpc);
   const nats: ec2.NatGateway[] = [];

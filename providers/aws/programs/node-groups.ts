@@ -21,12 +21,14 @@ const ROOT_DEVICE = '/dev/xvda';
 /** How many nodes there are to begin with. */
 export const startSize = (pool: CloudPool): number => pool.desired ?? pool.minimum;
 
-const scaling = (pool: CloudPool) => ({
-  minSize: pool.minimum,
+function scaling(pool: CloudPool) {
+  const start = startSize(pool);
+  // A maximum without limit is no number any more when it comes here: JSON has none for it.
+  const most = Number.isFinite(pool.maximum) ? pool.maximum : start;
   // EKS takes no group that could never have a node (Capacity: min 1).
-  maxSize: Math.max(1, pool.maximum),
-  desiredSize: Math.min(Math.max(startSize(pool), pool.minimum), Math.max(1, pool.maximum)),
-});
+  const maxSize = Math.max(1, most, pool.minimum);
+  return { minSize: pool.minimum, maxSize, desiredSize: Math.min(Math.max(start, pool.minimum), maxSize) };
+}
 
 /** Declares a managed node group with its launch template. `after`: what nodes need to become ready. */
 export function nodeGroup(
