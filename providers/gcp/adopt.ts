@@ -17,8 +17,8 @@ interface Place {
 }
 
 /**
- * How a type of resource is looked up, and what Pulumi's import takes for it. Sources: "Import" of each type in @pulumi/gcp; for node pools
- * and instance groups the importers of hashicorp/terraform-provider-google, which take their paths as well.
+ * How a type of resource is looked up, and what Pulumi's import takes for it. Sources: "Import" of each type in @pulumi/gcp; for instance
+ * groups the importer of hashicorp/terraform-provider-google, which takes their path as well.
  */
 interface Lookup<Answer = any> {
   /** Its path, which is also its import id, unless `id` is given. */
@@ -63,7 +63,7 @@ const LOOKUPS: Readonly<Record<string, Lookup>> = {
   'gcp:compute/routerNat:RouterNat': {
     api: compute,
     path: (place) => routers.path({ ...place, name: computeName(place.owner, 'router') }),
-    id: (place) => `${routers.path({ ...place, name: computeName(place.owner, 'router') })}/${place.name}`,
+    id: ({ project, region, owner, name }) => `${project}/${region}/${computeName(owner, 'router')}/${name}`,
     owner: (router: { nats?: { name: string }[]; description?: string }, { name }) =>
       router.nats?.some((nat) => nat.name === name) ? described(router) : undefined,
   },
@@ -91,6 +91,7 @@ const LOOKUPS: Readonly<Record<string, Lookup>> = {
   'gcp:container/nodePool:NodePool': {
     api: container,
     path: (place) => `${clusterPath(place)}/nodePools/${place.name}`,
+    id: ({ project, region, owner, name }) => `${project}/${region}/${clusterName(owner)}/${name}`,
     owner: ({ config }) => labelled(config?.resourceLabels),
   },
 };

@@ -50,7 +50,7 @@ const cases: [
     { name: computeName(owner, 'nat') },
     `/compute/v1/${REGION}/routers/shoot--shop--one-router`,
     (of) => ({ description: descriptionOf(of), nats: [{ name: computeName(owner, 'nat') }] }),
-    `${REGION}/routers/shoot--shop--one-router/shoot--shop--one-nat`,
+    'demo-project/europe-west3/shoot--shop--one-router/shoot--shop--one-nat',
   ],
   [
     'gcp:compute/firewall:Firewall',
@@ -99,7 +99,7 @@ const cases: [
     { name: 'workers-a-12345678' },
     `/v1/${cluster}/nodePools/workers-a-12345678`,
     (of) => ({ config: { resourceLabels: labelsOf(of) } }),
-    `${cluster}/nodePools/workers-a-12345678`,
+    `demo-project/europe-west3/${clusterName(owner)}/workers-a-12345678`,
   ],
 ];
 
