@@ -1,17 +1,23 @@
 import { readFileSync } from 'node:fs';
-import { hostname } from 'node:os';
+import { hostname, tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { pino } from 'pino';
-import { providerNamed, providerNames } from '../providers/index.ts';
-import { type CloudProfile, providerOf } from './api/cloudprofile.ts';
+import { openProviders, providerFor } from '../providers/index.ts';
+import type { CloudProfile } from './api/cloudprofile.ts';
+import { dataDirectory, pulumiEngine } from './garden/pulumi-engine.ts';
 import { KubeClient } from './kube/client.ts';
 import { serveHealth } from './kube/health.ts';
 import { LeaderElector } from './kube/leader.ts';
 import { processMetrics, Registry } from './kube/metrics.ts';
 import { type Operator, startOperator } from './operator.ts';
 
+/** What a program is in the middle of gets this long when the operator ends; what it leaves is settled by the next one. */
+const CLOSING_MS = 5_000;
+
 /**
  * The operator's process. Environment: COPPICE_GARDEN_KUBECONFIG (file; absent: in-cluster or the person's own),
- * COPPICE_SIMULATE_CLOUDS=true (clouds without a provider of this build are simulated), COPPICE_HEALTH_PORT (default any),
+ * COPPICE_SIMULATE_CLOUDS=true (clouds are simulated for clusters that name no credentials), COPPICE_PULUMI (path of Pulumi's
+ * engine; absent: found or made when it is needed), COPPICE_DATA (directory that outlives the process), COPPICE_HEALTH_PORT (default any),
  * COPPICE_HEALTH_HOST (default loopback),
  * COPPICE_IDENTITY (of the leader Lease), COPPICE_NAMESPACE (of the Lease), COPPICE_LOG_LEVEL.
  */
@@ -43,11 +49,15 @@ async function main(): Promise<void> {
     ? KubeClient.fromKubeconfig(readFileSync(file, 'utf8'), undefined, more)
     : KubeClient.fromEnvironment(undefined, more);
   const simulate = env.COPPICE_SIMULATE_CLOUDS === 'true';
-  const provider = (profile: CloudProfile) => {
-    const name = providerOf(profile);
-    if (providerNames().includes(name)) return providerNamed(name);
-    return simulate && profile.spec.provider === undefined ? providerNamed('simulated') : undefined;
-  };
+  const namespace = env.COPPICE_NAMESPACE ?? 'kube-system';
+  const data = dataDirectory(env);
+  const providers = openProviders({
+    engine: pulumiEngine(env, log),
+    home: join(data ?? tmpdir(), 'pulumi-home'),
+    log,
+  });
+  const provider = (profile: CloudProfile, withAccount = false) =>
+    providerFor(profile, providers, { simulate, withAccount });
 
   let operator: Operator | undefined;
   const health = await serveHealth({
@@ -60,14 +70,18 @@ async function main(): Promise<void> {
 
   const elector = new LeaderElector({
     client: garden,
-    namespace: env.COPPICE_NAMESPACE ?? 'kube-system',
+    namespace,
     name: 'coppice-operator',
     identity: env.COPPICE_IDENTITY ?? `${hostname()}-${process.pid}`,
     log,
     onStarted: async (signal) => {
-      operator = await startOperator({ garden, log, metrics: registry, provider }, signal);
+      operator = await startOperator(
+        { garden, log, metrics: registry, provider, state: { namespace, directory: data } },
+        signal,
+      );
       await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
       await operator.stop();
+      await providers.close(CLOSING_MS);
       operator = undefined;
     },
     // Another replica acts now: the quickest way to stop acting is to end; whoever supervises us starts us anew.

@@ -1,10 +1,16 @@
 import type { Provider } from '../providers/contract.ts';
 import type { CloudProfile } from './api/cloudprofile.ts';
+import type { ClusterSize } from './api/cost.ts';
 import { LABELS } from './api/group.ts';
+import type { Quota } from './api/quota.ts';
 import type { Seed } from './api/seed.ts';
 import { type Shoot, shootProfileName } from './api/shoot.ts';
 import { profileNameOf, type WorkerCluster } from './api/workercluster.ts';
 import { reconcileCloudProfile } from './controllers/cloudprofile/controller.ts';
+import { type CloudsOptions, wireClouds } from './controllers/managed/wiring.ts';
+import { byNamespace } from './controllers/quota/claimants.ts';
+import { reconcileQuota } from './controllers/quota/controller.ts';
+import { concernsOthers, quotaChanged, sharesChanged } from './controllers/quota/news.ts';
 import { reconcileSeed } from './controllers/seed/controller.ts';
 import { SeedRegistry } from './controllers/seed/seed-access.ts';
 import { ShootController } from './controllers/shoot/controller.ts';
@@ -23,6 +29,7 @@ import {
   CLOUDPROFILES,
   type KubeObject,
   keyOf,
+  QUOTAS,
   SECRETS,
   SEEDS,
   type Secret,
@@ -35,8 +42,10 @@ export interface OperatorOptions {
   readonly garden: KubeClient;
   readonly log: Log;
   readonly metrics: Registry;
-  /** The provider that makes the machines of a profile; undefined when this operator has none. */
-  readonly provider: (profile: CloudProfile) => Provider | undefined;
+  /** The provider of a profile for somebody with or without an account there; undefined when this operator has none. */
+  readonly provider: (profile: CloudProfile, withAccount?: boolean) => Provider | undefined;
+  /** Where the state of clouds is kept that have no backend of their own. */
+  readonly state: CloudsOptions['state'];
   readonly now?: () => Date;
 }
 
@@ -54,7 +63,7 @@ const INSIDE_CHANGES_MS = 500;
 
 /** Wires the controllers to one garden and starts them. Resolves when they run. */
 export async function startOperator(options: OperatorOptions, signal: AbortSignal): Promise<Operator> {
-  const { garden, log, metrics, provider, now = () => new Date() } = options;
+  const { garden, log, metrics, provider, state, now = () => new Date() } = options;
   const recorder = new EventRecorder({ client: garden, component: 'coppice', log });
   const record: ShootWorld['record'] = (object, type, reason, message) =>
     recorder.record(object, type, reason, message);
@@ -65,17 +74,35 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
     certificates: new WorkQueue({ observer: queueMetrics(metrics, 'certificates') }),
     seeds: new WorkQueue({ observer: queueMetrics(metrics, 'seed'), maxDelayMs: 15_000 }),
     profiles: new WorkQueue({ observer: queueMetrics(metrics, 'cloudprofile') }),
+    quotas: new WorkQueue({ observer: queueMetrics(metrics, 'quota') }),
   };
 
-  const clusters = new Informer<WorkerCluster>(garden, WORKERCLUSTERS, { log });
-  const shoots = new Informer<Shoot>(garden, SHOOTS, { log });
+  const clusters = new Informer<WorkerCluster>(garden, WORKERCLUSTERS, { log, indexes: byNamespace });
+  const shoots = new Informer<Shoot>(garden, SHOOTS, { log, indexes: byNamespace });
   const seeds = new Informer<Seed>(garden, SEEDS, { log });
   const profiles = new Informer<CloudProfile>(garden, CLOUDPROFILES, { log });
+  const quotas = new Informer<Quota>(garden, QUOTAS, { log, indexes: byNamespace });
   const kubeconfigs = new Informer<Secret>(garden, SECRETS, {
     log,
     labelSelector: `${LABELS.clusterName},${LABELS.managedBy}=coppice`,
   });
-  const caches: Informer<any>[] = [clusters, shoots, seeds, profiles, kubeconfigs];
+  const clouds = await wireClouds(
+    {
+      garden,
+      log,
+      metrics,
+      clusters,
+      profiles,
+      kubeconfigs,
+      clusterQueue: queues.clusters,
+      state,
+      now,
+      provider,
+      record,
+    },
+    signal,
+  );
+  const caches: Informer<any>[] = [clusters, shoots, seeds, profiles, quotas, kubeconfigs, ...clouds.caches];
   const gardenApplier = new Applier(garden, (object) =>
     knownBy(object.kind === 'Shoot' ? shoots : kubeconfigs, object),
   );
@@ -103,8 +130,12 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
     },
   });
 
+  const granted = new Map<string, ClusterSize>();
   const usersOfProfile = (name: string) => {
-    for (const cluster of clusters.list()) if (profileNameOf(cluster) === name) queues.clusters.add(keyOf(cluster));
+    const users = clusters.list().filter((cluster) => profileNameOf(cluster) === name);
+    for (const cluster of users) queues.clusters.add(keyOf(cluster));
+    for (const namespace of new Set(users.map(({ metadata }) => metadata.namespace!)))
+      sharesChanged(quotas, queues.quotas, namespace);
     for (const shoot of shoots.list()) if (shootProfileName(shoot.spec) === name) queues.shoots.add(keyOf(shoot));
   };
   const onEach = <T extends KubeObject>(cache: Informer<T>, handle: (object: T, key: string) => void) =>
@@ -113,6 +144,16 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
     queues.clusters.add(key);
     queues.profiles.add(profileNameOf(cluster));
   });
+  clusters.onChange((event) => {
+    const { uid = '', namespace = '' } = event.object.metadata;
+    if (event.type === 'deleted') granted.delete(uid);
+    if (concernsOthers(event)) sharesChanged(quotas, queues.quotas, namespace);
+  });
+  quotas.onChange((event) => {
+    if (onlyStatusChanged(event)) return;
+    queues.quotas.add(keyOf(event.object));
+    quotaChanged(clusters, queues.clusters, event.object.metadata.namespace ?? '');
+  });
   shoots.onChange((event) => {
     const shoot = event.object;
     const key = keyOf(shoot);
@@ -120,6 +161,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
     queues.profiles.add(shootProfileName(shoot.spec));
     // An operation that fails says so in the status: taken for news, that would undo the queue's back-off.
     if (onlyStatusChanged(event)) return;
+    if (!shoot.metadata.ownerReferences?.length) sharesChanged(quotas, queues.quotas, shoot.metadata.namespace ?? '');
     shootController.shootChanged(key, shoot);
     queues.shoots.add(key);
   });
@@ -137,8 +179,24 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
   for (const cache of caches) cache.start();
   await Promise.all(caches.map((cache) => cache.whenSynced(signal)));
 
-  const world = { garden, gardenApplier, clusters, shoots, seeds, profiles, registry, now, provider, record };
+  const world = {
+    garden,
+    gardenApplier,
+    clusters,
+    shoots,
+    seeds,
+    profiles,
+    quotas,
+    granted,
+    judge: (key: string) => queues.clusters.add(key),
+    registry,
+    managed: clouds.managed,
+    now,
+    provider,
+    record,
+  };
   const controllers: Controller[] = [
+    ...clouds.start(),
     runController({
       name: 'cloudprofile',
       queue: queues.profiles,
@@ -146,6 +204,14 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
       log,
       metrics,
       reconcile: (key, stop) => reconcileCloudProfile(world, key, stop),
+    }),
+    runController({
+      name: 'quota',
+      queue: queues.quotas,
+      concurrency: 2,
+      log,
+      metrics,
+      reconcile: (key, stop) => reconcileQuota(world, key, stop),
     }),
     runController({
       name: 'seed',
@@ -190,7 +256,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
     ready: () => caches.every((cache) => cache.synced && cache.lastError === undefined),
     async stop() {
       await Promise.all(controllers.map((controller) => controller.stop(1000)));
-      await shootController.stop();
+      await Promise.all([shootController.stop(), clouds.managed.stop()]);
       await registry.closeAll();
       await Promise.all(caches.map((cache) => cache.stop()));
       log.info({}, 'the operator has stopped');

@@ -4,6 +4,7 @@ import type { KubeObject } from '../operator/api/meta.ts';
 import type { KubeClient } from '../operator/kube/client.ts';
 import type { Log } from '../operator/kube/log.ts';
 import type { Taint } from '../operator/kube/resources.ts';
+import type { ManagedClusters } from './cloud.ts';
 
 /** A group of equal machines, as the shoot asks for it. */
 export interface Pool {
@@ -18,6 +19,8 @@ export interface Pool {
   taints: Taint[];
   /** Zones that the machines are spread over; may be empty. */
   zones: string[];
+  /** Whether the machines may be the cloud's cheaper ones that it takes away at short notice. Absent: no. */
+  spot?: boolean;
 }
 
 /** What a cluster asks for, as far as a provider has a say in it. */
@@ -113,8 +116,8 @@ export interface ProviderContext {
  * machine: they say what should be and return, listMachines tells what is. Errors are CoppiceErrors with a Gardener code
  * where the cause is known.
  *
- * A provider of a cloud will add optional members (infrastructure, managed clusters, backup buckets, DNS, prices); what
- * is absent, the provider cannot do.
+ * Optional members (managed clusters; later backup buckets, DNS) are what not every provider can do: what is absent, it cannot.
+ * A cloud that makes no machines for hosted control planes yet is described by managedOnly (managed-only.ts).
  */
 export interface Provider {
   /** As in `spec.cloudProvider` and `spec.provider.type`, unless a profile binds a type to another provider. */
@@ -123,6 +126,9 @@ export interface Provider {
   simulated: boolean;
   /** Whether machines join by TLS bootstrap, so that ctx.bootstrapKubeconfig must be able to give a token. */
   needsBootstrapToken: boolean;
+
+  /** The cloud's managed service, for mode Managed. */
+  readonly managed?: ManagedClusters;
 
   /** What of this cannot be had, all of it at once; empty when all can. Pure: no request is made, nothing is thrown. */
   validate(wanted: Wanted, profile: CloudProfile): Problem[];

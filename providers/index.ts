@@ -1,6 +1,13 @@
+import { type CloudProfile, providerOf } from '../operator/api/cloudprofile.ts';
 import { configurationProblem } from '../operator/api/errors.ts';
+import { aws } from './aws/index.ts';
+import { azure } from './azure/index.ts';
 import type { Provider } from './contract.ts';
+import { gcp } from './gcp/index.ts';
 import { local } from './local/index.ts';
+import { managedOnly } from './managed-only.ts';
+import { PulumiRunner, type RunnerOptions } from './pulumi/runner.ts';
+import type { StackRunner } from './pulumi/stack-runner.ts';
 import { simulated } from './simulated/index.ts';
 
 export type {
@@ -13,14 +20,61 @@ export type {
   Wanted,
 } from './contract.ts';
 
+/** Providers that need nothing from outside. */
 const PROVIDERS: ReadonlyMap<string, Provider> = new Map(
   [local, simulated].map((provider) => [provider.name, provider]),
 );
 
-/** Names of all providers of this build. */
+/** All providers of this build. */
+export interface Providers {
+  named(name: string): Provider | undefined;
+  /** Ends what programs are under way; see PulumiRunner.close. */
+  close(graceMs?: number): Promise<void>;
+}
+
+/** All providers of this build; those of clouds run their programs as the options say, once one is asked for. */
+export function openProviders(options: RunnerOptions): Providers {
+  let runner: PulumiRunner | undefined;
+  const open = (): PulumiRunner => {
+    runner ??= new PulumiRunner(options);
+    return runner;
+  };
+  // Who has no cloud gets no folders and no worker for it.
+  const lazily: StackRunner = {
+    preview: (request) => open().preview(request),
+    apply: (request) => open().apply(request),
+    drift: (request) => open().drift(request),
+    destroy: (request) => open().destroy(request),
+    outputs: (request) => open().outputs(request),
+  };
+  const clouds = { aws: aws(lazily), gcp: gcp(lazily), azure: azure(lazily) };
+  const all = new Map(PROVIDERS);
+  for (const [name, managed] of Object.entries(clouds)) all.set(name, managedOnly(name, managed));
+  return {
+    named: (name) => all.get(name),
+    close: async (graceMs) => runner?.close(graceMs),
+  };
+}
+
+/**
+ * The provider of a profile for somebody with or without an account of the cloud; undefined when this build has none.
+ * @param simulate clouds are simulated for who has no account there, unless the profile names its provider
+ */
+export function providerFor(
+  profile: CloudProfile,
+  providers: Pick<Providers, 'named'>,
+  { simulate, withAccount }: { simulate: boolean; withAccount: boolean },
+): Provider | undefined {
+  const known = providers.named(providerOf(profile));
+  if (!simulate || profile.spec.provider !== undefined) return known;
+  const isCloud = known === undefined || known.managed !== undefined;
+  return isCloud && !(known && withAccount) ? providers.named('simulated') : known;
+}
+
+/** Names of the providers that need no account. */
 export const providerNames = (): string[] => [...PROVIDERS.keys()];
 
-/** The provider of this name; throws a configuration problem when there is none. */
+/** The provider of this name that needs no account; throws a configuration problem when there is none. */
 export function providerNamed(name: string): Provider {
   const provider = PROVIDERS.get(name);
   if (provider) return provider;

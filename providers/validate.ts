@@ -66,13 +66,15 @@ function networkProblems({ networking, pools }: Wanted): Problem[] {
   return problems;
 }
 
-interface Range {
+/** First and last address of a range, as numbers. */
+export interface Range {
   text: string;
   first: number;
   last: number;
 }
 
-function parseRange(text: string): Range | undefined {
+/** An IPv4 range in CIDR notation; undefined when the text is none. */
+export function parseRange(text: string): Range | undefined {
   const match = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})\/(\d{1,2})$/.exec(text);
   if (!match) return undefined;
   const [a, b, c, d, bits] = match.slice(1).map(Number) as [number, number, number, number, number];

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { DECIMAL } from './cost.ts';
 import { commonStatus, type KubeObject } from './meta.ts';
 import {
   cidr,
@@ -31,6 +32,10 @@ const kubernetesVersion = z
   })
   .describe('A Kubernetes version.');
 
+const decimal = (description: string) => text(32, description, DECIMAL);
+const currency = name(3, 'ISO 4217 code.', /^[A-Z]{3}$/);
+const spotPrice = decimal('Price of one hour as a spot machine. Absent: not known.');
+
 const machineType = z
   .object({
     name: name(63, "The provider's name of the machine type."),
@@ -45,9 +50,25 @@ const machineType = z
     pods: count(1, 10000, 'Most pods on a node of this type. Absent: 110 (not a field of Gardener).').optional(),
     price: z
       .object({
-        hourly: text(32, 'Price of one hour, on demand, in the currency, as a decimal number.', /^[0-9]+(\.[0-9]+)?$/),
-        currency: name(3, 'ISO 4217 code.', /^[A-Z]{3}$/),
-        region: name(LIMITS.label, 'Region that the price is of.').optional(),
+        hourly: decimal('Price of one hour, on demand, in the currency, as a decimal number.'),
+        spot: spotPrice.optional(),
+        currency,
+        region: name(
+          LIMITS.label,
+          'Region that hourly and spot are of. Absent: every region but those below.',
+        ).optional(),
+        regions: keyed(
+          z
+            .object({
+              name: name(63, 'Name of the region.'),
+              hourly: decimal('Price of one hour there, on demand.'),
+              spot: spotPrice.optional(),
+            })
+            .describe('The price in one region.'),
+          256,
+          'name',
+          'Prices in other regions. A region that is not named has no price: none is guessed.',
+        ).optional(),
       })
       .describe('What it costs (not a field of Gardener).')
       .optional(),
@@ -114,7 +135,47 @@ export const cloudProfileSpec = rules(
       .describe('Limits.')
       .optional(),
     controlPlane: free('Settings of control planes.').optional(),
+    controlPlaneFee: z
+      .object({ hourly: decimal('Price of one hour of one control plane.'), currency })
+      .describe(
+        'What the cloud takes for a control plane that it manages (not a field of Gardener). Absent: not known.',
+      )
+      .optional(),
     providerConfig: free('What only the provider understands.').optional(),
+    stateBackend: z
+      .object({
+        url: text(
+          2048,
+          'Where the state of what is made in the cloud is kept: file:///directory, s3://bucket, gs://bucket or azblob://container, with the query that Pulumi takes.',
+          /^(file|s3|gs|azblob):\/\/.+$/,
+        ),
+        secretsProvider: text(
+          2048,
+          'Key management service that encrypts secrets of the state, as Pulumi names it: awskms://, gcpkms://, azurekeyvault:// or hashivault://. Absent: a passphrase.',
+          /^(awskms|gcpkms|azurekeyvault|hashivault):\/\/.+$/,
+        ).optional(),
+        secretRef: z
+          .object({
+            name: name(LIMITS.name, 'Name of the Secret.'),
+            namespace: name(LIMITS.label, 'Namespace of the Secret.'),
+          })
+          .describe(
+            'Secret whose keys become environment of the engine, for example AWS_ACCESS_KEY_ID; key passphrase is the passphrase. Absent: a passphrase is made once and kept in a Secret beside the operator.',
+          )
+          .optional(),
+      })
+      .describe("Where Pulumi keeps its state (not a field of Gardener). Absent: a directory of the operator's own.")
+      .optional(),
+    drift: z
+      .object({
+        interval: name(
+          LIMITS.duration,
+          'How often a cluster is compared with what was made for it, for example 6h (the default). The moment is spread by a tenth.',
+          PATTERNS.duration,
+        ).optional(),
+      })
+      .describe('When the cloud is looked at for changes of others, in mode Managed (not a field of Gardener).')
+      .optional(),
     defaults: z
       .object({
         mode: z.enum(['Hosted', 'Managed', 'SelfManaged']).describe('Who runs the control plane.').optional(),

@@ -108,20 +108,32 @@ const metadata = (kind: KindDefinition): Schema =>
         properties: { name: { type: 'string', maxLength: kind.maxNameLength, pattern: PATTERNS.label.source } },
       };
 
+/** What people write: a spec, or the fields of a kind without one. */
+function fieldsOf(kind: KindDefinition): Schema {
+  if (kind.fields) return structural(kind.fields);
+  if (!kind.spec) throw new SchemaError(`${kind.kind}: has neither spec nor fields`);
+  return {
+    properties: { spec: structural(kind.spec, 'spec') },
+    required: ['spec'],
+    'x-kubernetes-validations': kind.rules,
+  };
+}
+
 /** The CustomResourceDefinition of one kind. */
 export function crd(kind: KindDefinition): KubeObject {
+  const { properties, required, 'x-kubernetes-validations': rules } = fieldsOf(kind);
   const schema: Schema = {
     description: kind.description,
     type: 'object',
-    required: ['spec'],
+    ...(required && { required }),
     properties: {
       apiVersion: { type: 'string', description: `${GROUP}/${VERSION}` },
       kind: { type: 'string', description: kind.kind },
       metadata: metadata(kind),
-      spec: structural(kind.spec, 'spec'),
+      ...properties,
       status: structural(kind.status, 'status'),
     },
-    ...(kind.rules ? { 'x-kubernetes-validations': kind.rules } : {}),
+    ...(rules ? { 'x-kubernetes-validations': rules } : {}),
   };
   return {
     apiVersion: 'apiextensions.k8s.io/v1',

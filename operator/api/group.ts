@@ -36,6 +36,10 @@ export const ROLES = {
   controlPlane: 'controlplane',
   machine: 'machine',
   system: 'system',
+  /** Secret with what the operator remembers of a managed cluster. */
+  cloudRecord: 'cloud-record',
+  /** Secret with credentials of a cloud that something uses. */
+  credentials: 'credentials',
 } as const;
 
 /** Annotation keys that people or Coppice set. */
@@ -44,6 +48,10 @@ export const ANNOTATIONS = {
   deletionProtection: `${GROUP}/deletion-protection`,
   /** `"true"` on a node or machine: goes first when its pool is scaled in. */
   scaleInFirst: `${GROUP}/scale-in-first`,
+  /** RFC 3339: when the credentials in a kubeconfig Secret end. */
+  expiresAt: `${GROUP}/expires-at`,
+  /** RFC 3339: when the operator replaces them. */
+  renewAt: `${GROUP}/renew-at`,
   /** Hash of what a pod depends on, so that a change rolls it. */
   checksum: `${GROUP}/checksum`,
   /** One of Gardener's operations, for example `reconcile` or `retry`; removed when taken up. */

@@ -1,4 +1,6 @@
 import { cloudProfileDefinition } from './cloudprofile.ts';
+import { credentialsBindingDefinition } from './credentialsbinding.ts';
+import { quotaDefinition } from './quota.ts';
 import type { KindDefinition } from './schema.ts';
 import { seedDefinition } from './seed.ts';
 import { shootDefinition } from './shoot.ts';
@@ -10,16 +12,21 @@ export const KINDS: readonly KindDefinition[] = [
   shootDefinition,
   seedDefinition,
   cloudProfileDefinition,
+  credentialsBindingDefinition,
+  quotaDefinition,
 ];
 
 export * from './cloudprofile.ts';
 export * from './conditions.ts';
+export * from './cost.ts';
+export * from './credentialsbinding.ts';
 export * from './errors.ts';
 export * from './group.ts';
 export type * from './meta.ts';
 export * from './names.ts';
 export * from './pools.ts';
 export * from './quantity.ts';
+export * from './quota.ts';
 export type { KindDefinition, PrinterColumn, Rule } from './schema.ts';
 export * from './seed.ts';
 export * from './shoot.ts';

@@ -21,20 +21,23 @@ export function gardenRules(): PolicyRule[] {
   return [
     {
       apiGroups: [GROUP],
-      resources: ['workerclusters', 'seeds', 'cloudprofiles'],
+      resources: ['workerclusters', 'seeds', 'cloudprofiles', 'credentialsbindings'],
       verbs: [...READ, 'update', 'patch'],
     },
+    // It keeps to quotas, so it must not be able to raise them.
+    { apiGroups: [GROUP], resources: ['quotas'], verbs: READ },
     // Shoots are made for WorkerClusters, and go with them.
     { apiGroups: [GROUP], resources: ['shoots'], verbs: [...READ, ...WRITE] },
     {
       apiGroups: [GROUP],
-      resources: ['workerclusters', 'shoots', 'seeds', 'cloudprofiles'].flatMap((kind) => [
-        `${kind}/status`,
-        `${kind}/finalizers`,
-      ]),
+      resources: ['workerclusters', 'shoots', 'seeds', 'cloudprofiles', 'credentialsbindings', 'quotas'].flatMap(
+        (kind) => [`${kind}/status`, `${kind}/finalizers`],
+      ),
       verbs: ['get', 'update', 'patch'],
     },
     { apiGroups: [''], resources: ['secrets'], verbs: [...READ, ...WRITE] },
+    // Its UID is the garden's own: part of the tags in clouds.
+    { apiGroups: [''], resources: ['namespaces'], resourceNames: ['kube-system'], verbs: ['get'] },
     { apiGroups: ['', 'events.k8s.io'], resources: ['events'], verbs: ['create', 'patch', 'update'] },
     { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: [...READ, ...WRITE] },
   ];
@@ -140,6 +143,58 @@ export function deletionProtection(): KubeObject[] {
   ];
 }
 
+const TENANTS = `own-credentials.${GROUP}`;
+
+/**
+ * Refuses references to credentials of another namespace. The operator follows none either; this says so at once, where
+ * the CRD's own rules cannot: they do not see the object's namespace.
+ */
+export function ownCredentials(): KubeObject[] {
+  return [
+    {
+      apiVersion: 'admissionregistration.k8s.io/v1',
+      kind: 'ValidatingAdmissionPolicy',
+      metadata: { name: TENANTS },
+      spec: {
+        failurePolicy: 'Fail',
+        matchConstraints: {
+          resourceRules: [
+            {
+              apiGroups: [GROUP],
+              apiVersions: [VERSION],
+              operations: ['CREATE', 'UPDATE'],
+              resources: ['workerclusters', 'credentialsbindings'],
+            },
+          ],
+        },
+        variables: [
+          {
+            name: 'ref',
+            expression: `object.kind == 'WorkerCluster' ? (has(object.spec.credentialsRef) ? object.spec.credentialsRef : null) : object.credentialsRef`,
+          },
+        ],
+        validations: [
+          {
+            // An object that is on its way out must not be held by a rule that came after it.
+            expression:
+              'has(object.metadata.deletionTimestamp) || variables.ref == null || !has(variables.ref.namespace) || variables.ref.namespace == object.metadata.namespace',
+            messageExpression:
+              "'credentialsRef names ' + variables.ref.namespace + '/' + variables.ref.name + ', but credentials are used in their own namespace only: put them into namespace ' + object.metadata.namespace",
+            message: 'credentials are used in their own namespace only',
+            reason: 'Forbidden',
+          },
+        ],
+      },
+    },
+    {
+      apiVersion: 'admissionregistration.k8s.io/v1',
+      kind: 'ValidatingAdmissionPolicyBinding',
+      metadata: { name: TENANTS },
+      spec: { policyName: TENANTS, validationActions: ['Deny'] },
+    },
+  ];
+}
+
 /**
  * Everything that an API server needs to be an embedded garden, in the order to apply it: CRDs, deletion protection, and
  * the rights of the operator (user OPERATOR_USER) in the garden and, because it is its own seed, in the seed.
@@ -149,6 +204,7 @@ export function installManifests(): KubeObject[] {
   return [
     ...crds(),
     ...deletionProtection(),
+    ...ownCredentials(),
     clusterRole(OPERATOR_USER, gardenRules()),
     bindToUser(OPERATOR_USER, OPERATOR_USER),
     clusterRole(seedRole, seedRules()),

@@ -17,6 +17,8 @@ export interface NormalPool {
   labels: Record<string, string>;
   taints: Taint[];
   zones: string[];
+  /** Whether spot machines are asked for. */
+  spot: boolean;
 }
 
 /**
@@ -30,7 +32,19 @@ export function poolsOf(cluster: WorkerCluster, profile: CloudProfile): NormalPo
   const machineType = spec.machineType ?? profile.spec.defaults?.machineType;
   if (!spec.pools || spec.pools.length === 0) {
     const count = spec.dataPlaneNodes ?? 0;
-    return [{ name: DEFAULT_POOL, machineType, count, minimum: count, maximum: count, labels: {}, taints: [], zones }];
+    return [
+      {
+        name: DEFAULT_POOL,
+        machineType,
+        count,
+        minimum: count,
+        maximum: count,
+        labels: {},
+        taints: [],
+        zones,
+        spot: false,
+      },
+    ];
   }
   const pools = spec.pools.map((pool): NormalPool => {
     const minimum = pool.minimum ?? 0;
@@ -43,6 +57,7 @@ export function poolsOf(cluster: WorkerCluster, profile: CloudProfile): NormalPo
       labels: pool.labels ?? {},
       taints: pool.taints ?? [],
       zones: pool.zones ?? zones,
+      spot: pool.spot ?? false,
     };
   });
   if (spec.dataPlaneNodes === undefined) return pools;

@@ -22,8 +22,8 @@ const QUANTITY = /^([+-]?)([0-9]*)(?:\.([0-9]*))?(?:([numkMGTPE]|[KMGTPE]i)|[eE]
 /** Rounds away from zero, as Kubernetes does: a request is never made smaller than it was written. */
 const divideUp = (value: bigint, by: bigint): bigint => (value + by - 1n) / by;
 
-/** Value times `scale`, exact, rounded up. */
-function scaled(quantity: string | number, scale: bigint): bigint {
+/** Value times `scale`, exact, rounded up: 1000n gives thousandths. Throws RangeError when it is no quantity. */
+export function scaled(quantity: string | number, scale: bigint): bigint {
   const written = String(quantity).trim();
   const match = QUANTITY.exec(written);
   const [, sign = '', whole = '', fraction = '', suffix = '', exponent] = match ?? [];

@@ -24,7 +24,7 @@ function typeOf(schema: Schema): string {
 function rows(schema: Schema, path: string): string[] {
   const required = new Set(schema.required);
   return Object.entries(schema.properties ?? {}).flatMap(([field, inner]) => {
-    const here = `${path}.${field}`;
+    const here = path === '' ? field : `${path}.${field}`;
     const notes = [
       inner.description ?? '',
       required.has(field) ? '**Required.**' : '',
@@ -48,6 +48,12 @@ function messages(schema: Schema): string[] {
 const table = (schema: Schema, path: string): string =>
   ['| field | type | meaning |', '|---|---|---|', ...rows(schema, path)].join('\n');
 
+function writtenFields(kind: KindDefinition, schema: Schema): string[] {
+  if (kind.spec) return ['## spec', table(schema.properties!.spec!, 'spec')];
+  const { apiVersion: _, kind: __, metadata: ___, status: ____, ...properties } = schema.properties!;
+  return ['## fields', table({ properties, required: schema.required }, '')];
+}
+
 /** The reference page (Markdown) of a kind, from its CRD. */
 export function referencePage(kind: KindDefinition, crd: KubeObject): string {
   const schema = crd.spec.versions[0].schema.openAPIV3Schema as Schema;
@@ -57,8 +63,7 @@ export function referencePage(kind: KindDefinition, crd: KubeObject): string {
     `# ${kind.kind}`,
     `\`apiVersion: ${API_VERSION}\`, \`kind: ${kind.kind}\`, ${kind.scope === 'Namespaced' ? 'in a namespace' : 'cluster-wide'}; \`kubectl get ${[kind.plural, ...kind.shortNames].join('`, `')}\`.`,
     prose(kind.description),
-    '## spec',
-    table(schema.properties!.spec!, 'spec'),
+    ...writtenFields(kind, schema),
     ...(rules.length > 0 ? ['## Refused at apply time', rules.map((message) => `- ${message}`).join('\n')] : []),
     '## status',
     table(schema.properties!.status!, 'status'),

@@ -117,7 +117,10 @@ export interface KindDefinition {
   categories: string[];
   /** First paragraph of `kubectl explain` and of the reference page. */
   description: string;
-  spec: z.ZodType;
+  /** Absent where Gardener's kind has none. */
+  spec?: z.ZodType;
+  /** Fields beside metadata, of a kind without a spec. */
+  fields?: z.ZodType;
   status: z.ZodType;
   /** Longest `metadata.name`; such names are also held to an RFC 1123 label. Absent: Kubernetes' own 253. */
   maxNameLength?: number;

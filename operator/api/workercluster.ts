@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { type ActedFields, unacted } from './acted.ts';
+import { clusterSizeSchema, costSchema } from './cost.ts';
 import { commonStatus, type KubeObject, nodeCountsSchema, replicaCountsSchema, resourceSchema } from './meta.ts';
 import {
   cidr,
@@ -115,6 +116,11 @@ const networking = describe(
     pods: cidr("Range of pod addresses. Absent: the profile's. Cannot be changed.").optional(),
     services: cidr("Range of Service addresses. Absent: the profile's. Cannot be changed.").optional(),
     nodes: cidr('Range of node addresses, where the provider makes the network.').optional(),
+    authorizedNetworks: list(
+      cidr('A range.'),
+      100,
+      'Who may reach the API server over the internet, where the cloud manages it. Absent: everybody who can authenticate.',
+    ).optional(),
   }),
   'Address ranges of the cluster.',
 );
@@ -174,10 +180,30 @@ export const workerClusterSpec = rules(
     networking: networking.optional(),
     credentialsRef: z
       .object({
-        name: name(LIMITS.name, 'Name of the Secret.'),
-        namespace: name(LIMITS.label, "Namespace of the Secret. Absent: the cluster's own.").optional(),
+        kind: z
+          .enum(['CredentialsBinding', 'Secret'])
+          .describe(
+            'Kind of what is named. Absent: the CredentialsBinding of that name if there is one, else the Secret.',
+          )
+          .optional(),
+        name: name(LIMITS.name, 'Name of the CredentialsBinding or Secret.'),
+        namespace: name(
+          LIMITS.label,
+          "Its namespace. Only the cluster's own: nobody uses the credentials of others.",
+        ).optional(),
       })
-      .describe("Secret with the cloud's credentials.")
+      .describe("The cloud's credentials.")
+      .optional(),
+    drift: z
+      .object({
+        policy: z
+          .enum(['Report', 'Mend'])
+          .describe(
+            'What happens when something in the cloud was changed by others: Report says so in condition Drifted, Mend changes it back as well. Absent: Report.',
+          )
+          .optional(),
+      })
+      .describe('What was changed behind our back, in mode Managed.')
       .optional(),
     hibernation: hibernationSchema.optional(),
     maintenance: maintenanceSchema.optional(),
@@ -260,6 +286,10 @@ export const workerClusterStatus = z
     dataPlaneNodes: count(0, undefined, 'How many nodes there are; for the scale subresource.').optional(),
     selector: text(4096, 'Label selector of the nodes; for the scale subresource.').optional(),
     resource: resourceSchema.optional(),
+    cost: costSchema.optional(),
+    admitted: clusterSizeSchema
+      .describe('What the cluster was granted and has not given back: what quotas count it with.')
+      .optional(),
   })
   .describe('What the cluster is.');
 /** What is known about a WorkerCluster. */
@@ -292,8 +322,17 @@ const ACTED: ActedFields = {
   deletionProtection: true,
 };
 
+const ACTED_MANAGED: ActedFields = {
+  ...ACTED,
+  pools: { ...(ACTED.pools as ActedFields), spot: true },
+  networking: true,
+  credentialsRef: true,
+  drift: true,
+};
+
 /** Paths of what the spec of a WorkerCluster says and the operator does not act on yet, for example `pools[0].spot`. */
-export const unactedClusterFields = (spec: WorkerClusterSpec): string[] => unacted(spec, ACTED);
+export const unactedClusterFields = (spec: WorkerClusterSpec, mode: WorkerClusterSpec['mode'] = 'Hosted'): string[] =>
+  unacted(spec, mode === 'Managed' ? ACTED_MANAGED : ACTED);
 
 const oldVersion = 'oldSelf.status.kubernetesVersion';
 const newVersion = 'self.spec.kubernetes.version';
@@ -341,6 +380,20 @@ export const workerClusterDefinition: KindDefinition = {
       description: 'How long ago it was asked for.',
     },
     { name: 'Region', type: 'string', jsonPath: '.status.region', description: 'Region.', priority: 1 },
+    {
+      name: 'Hourly',
+      type: 'string',
+      jsonPath: '.status.cost.hourly',
+      description: 'What it costs in an hour now.',
+      priority: 1,
+    },
+    {
+      name: 'Currency',
+      type: 'string',
+      jsonPath: '.status.cost.currency',
+      description: 'Currency of the cost.',
+      priority: 1,
+    },
     {
       name: 'Operation',
       type: 'string',

@@ -1,9 +1,11 @@
 import type { CloudProfile } from '../api/cloudprofile.ts';
 import type { Condition, KubeObject, LastError, LastOperation } from '../api/meta.ts';
+import type { Metric, Quota } from '../api/quota.ts';
 import type { Seed } from '../api/seed.ts';
 import type { Shoot } from '../api/shoot.ts';
 import type { WorkerCluster } from '../api/workercluster.ts';
 import { ageOf } from './render/age.ts';
+import { accruedText, hourlyText } from './render/cost.ts';
 import type { Cell } from './render/table.ts';
 import { cell, type Tone } from './render/text.ts';
 
@@ -148,6 +150,19 @@ const MESSAGE = column('MESSAGE', (object) => (isReady(object) ? '' : activity(o
 const ratio = (ready: number | undefined, desired: number | undefined): string | undefined =>
   desired === undefined ? undefined : `${ready ?? 0}/${desired}`;
 
+/** Used and allowed of one metric; empty where it is not limited. */
+function limit(title: string, metric: Metric): Column {
+  return column<Quota>(title, ({ spec, status }) => {
+    const allowed = spec.metrics[metric];
+    if (allowed === undefined) return undefined;
+    return { text: `${cell(status?.used?.[metric] ?? '?')}/${cell(String(allowed))}` };
+  });
+}
+
+/** The first thing that is not as it should be. */
+const shownProblem = (object: KubeObject): string =>
+  cell(statusOf(object).conditions?.find((condition) => condition.status === 'False')?.message);
+
 const GENERIC: Column[] = [NAME, READY, STATUS, AGE];
 
 const TABLES: Record<string, Column[]> = {
@@ -173,6 +188,8 @@ const TABLES: Record<string, Column[]> = {
     column<WorkerCluster>('ENDPOINT', ({ status }) => status?.endpoint, true),
     column<WorkerCluster>('CPU', ({ status }) => status?.resource?.total?.cpu, true),
     column<WorkerCluster>('MEMORY', ({ status }) => status?.resource?.total?.memory, true),
+    column<WorkerCluster>('COST/H', ({ status }) => hourlyText(status?.cost), true),
+    column<WorkerCluster>('ACCRUED', ({ status }, now) => accruedText(status?.cost, now), true),
     MESSAGE,
   ],
   Shoot: [
@@ -213,5 +230,19 @@ const TABLES: Record<string, Column[]> = {
     AGE,
     column<CloudProfile>('REGIONS', ({ spec }) => spec.regions?.map((region) => region.name).join(','), true),
     MESSAGE,
+  ],
+  Quota: [
+    NAME,
+    limit('CLUSTERS', 'clusters'),
+    limit('NODES', 'nodes'),
+    limit('CPU', 'cpu'),
+    limit('MEMORY', 'memory'),
+    limit('GPU', 'gpu'),
+    limit('COST/H', 'cost.hourly'),
+    limit('COST/MONTH', 'cost.monthly'),
+    READY,
+    AGE,
+    column<Quota>('CURRENCY', ({ spec }) => spec.currency, true),
+    column<Quota>('MESSAGE', (quota) => shownProblem(quota), true),
   ],
 };

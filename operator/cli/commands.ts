@@ -91,7 +91,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     name: 'get',
     summary: 'list clusters and other objects',
     description:
-      'KIND is workerclusters (the default), shoots, seeds, cloudprofiles or all. With -o json or yaml it prints a ' +
+      'KIND is workerclusters (the default), shoots, seeds, cloudprofiles, quotas or all. With -o json or yaml it prints a ' +
       'Kubernetes List, or the object itself when a NAME is given.',
     positionals: [
       { name: 'KIND', complete: 'kind' },

@@ -89,6 +89,8 @@ export const WORKERCLUSTERS = define(GROUP, VERSION, 'WorkerCluster', 'workerclu
 export const SHOOTS = define(GROUP, VERSION, 'Shoot', 'shoots', true);
 export const SEEDS = define(GROUP, VERSION, 'Seed', 'seeds', false);
 export const CLOUDPROFILES = define(GROUP, VERSION, 'CloudProfile', 'cloudprofiles', false);
+export const CREDENTIALSBINDINGS = define(GROUP, VERSION, 'CredentialsBinding', 'credentialsbindings', true);
+export const QUOTAS = define(GROUP, VERSION, 'Quota', 'quotas', true);
 
 /** `v1` or `group/version`, as it stands in an object's apiVersion. */
 export function apiVersionOf(resource: Resource): string {

@@ -1,144 +1,116 @@
-import { LABELS } from '../../operator/api/group.ts';
+import { CoppiceError } from '../../operator/api/errors.ts';
 import { machineName } from '../../operator/api/names.ts';
-import { formatBytes, formatCpu } from '../../operator/api/quantity.ts';
 import { KubeApiError } from '../../operator/kube/errors.ts';
-import { conditionIsTrue, NODES, type Node, PODS, type Pod } from '../../operator/kube/resources.ts';
-import type { Machine, Pool, Provider, ProviderContext } from '../contract.ts';
+import { NODES, type Node, PODS, type Pod } from '../../operator/kube/resources.ts';
+import type { Pool, Problem, Provider, ProviderContext } from '../contract.ts';
 import { capacityOf } from '../machine-types.ts';
-import { followPool, type Marks, nodeLabels, nodesOf, ZONE_LABEL } from '../nodes.ts';
+import { nodesOf } from '../nodes.ts';
 import { profileProblems } from '../validate.ts';
-import { KWOK_ANNOTATION, kwokObjects } from './kwok.ts';
+import { Accounts } from './accounts.ts';
+import { added, NO_USAGE } from './cloud-model.ts';
+import { growPool } from './growth.ts';
+import { kwokObjects } from './kwok.ts';
+import { followMarks, isLost, machineOf, simulatedNode } from './node.ts';
+import { simulationProblem } from './settings.ts';
 
 /**
  * Nodes that only look like nodes, on a real control plane: takes any profile. A machine is its Node object; kwok, beside
- * the control plane, plays the kubelets.
+ * the control plane, plays the kubelets. How the cloud behaves, the profile says (settings.ts): without a word it gives everything
+ * at once. @param now milliseconds since the epoch.
  */
-export const simulated: Provider = {
-  name: 'simulated',
-  simulated: true,
-  needsBootstrapToken: false,
-
-  validate: profileProblems,
-
-  async controlPlaneExtras(ctx) {
-    // Its namespace holds the cluster's CA as well, so fewer rights would protect nothing.
-    return kwokObjects(ctx, await ctx.componentKubeconfig('kwok', ['system:masters']));
-  },
-
-  async reconcilePool(ctx, pool) {
-    if (!ctx.shoot) return;
-    const nodes = await nodesOf(ctx.shoot, pool.name);
-    const alive = nodes.filter((node) => !node.metadata.deletionTimestamp);
-    const missing = pool.count - alive.length;
-    if (missing > 0) {
-      const taken = new Set(nodes.map((node) => node.metadata.name));
-      for (let index = 0, made = 0; made < missing; index++) {
-        if (taken.has(machineName(ctx.technicalID, pool.name, index))) continue;
-        await makeNode(ctx, simulatedNode(ctx, pool, index));
-        made++;
-      }
-    }
-    const wanted = marksOf(ctx, pool);
-    for (const node of alive) {
-      const before = JSON.parse(node.metadata.annotations?.[MARKS_ANNOTATION] ?? 'null') as Marks | null;
-      await followPool(ctx.shoot, [node], wanted, before ?? wanted);
-      if (before && JSON.stringify(before) !== JSON.stringify(wanted)) {
-        const annotations = { [MARKS_ANNOTATION]: JSON.stringify(wanted) };
-        await ctx.shoot.mergePatch(NODES, node.metadata.name, undefined, { metadata: { annotations } });
-      }
-      await becomeType(ctx, pool, node);
-    }
-  },
-
-  async listMachines(ctx) {
-    return ctx.shoot ? (await nodesOf(ctx.shoot)).map(machineOf) : [];
-  },
-
-  async removeMachines(ctx, _pool, names) {
-    if (!ctx.shoot) return;
-    for (const name of names) await removeNode(ctx, name);
-  },
-
-  async deletePool(ctx, name) {
-    if (!ctx.shoot) return;
-    for (const node of await nodesOf(ctx.shoot, name)) await removeNode(ctx, node.metadata.name);
-  },
-
-  // There is nothing outside the cluster itself: its nodes go with its control plane.
-  async deleteAll() {},
-};
-
-const MARKS_ANNOTATION = 'multi-cluster.demo.io/node-marks';
-/** Resource under which pods ask for GPUs. */
-const GPU = 'nvidia.com/gpu';
-
-const marksOf = (ctx: Pick<ProviderContext, 'region'>, pool: Pool): Marks => ({
-  labels: nodeLabels(ctx, pool),
-  taints: pool.taints,
-});
-
-/** Node number `index` of a pool; the same at every call. */
-export function simulatedNode(
-  ctx: Pick<ProviderContext, 'kubernetesVersion' | 'profile' | 'region' | 'technicalID'>,
-  pool: Pool,
-  index: number,
-): Node {
-  const name = machineName(ctx.technicalID, pool.name, index);
-  const marks = marksOf(ctx, pool);
-  const zone = pool.zones[index % pool.zones.length];
-  const architecture = architectureOf(ctx, pool);
+export function simulatedProvider(now: () => number): Provider {
+  const accounts = new Accounts();
   return {
-    apiVersion: 'v1',
-    kind: 'Node',
-    metadata: {
-      name,
-      labels: {
-        ...marks.labels,
-        ...(zone && { [ZONE_LABEL]: zone }),
-        'kubernetes.io/arch': architecture,
-        'kubernetes.io/hostname': name,
-        'kubernetes.io/os': 'linux',
-        type: 'kwok',
-      },
-      annotations: { ...KWOK_ANNOTATION, [MARKS_ANNOTATION]: JSON.stringify(marks) },
+    name: 'simulated',
+    simulated: true,
+    needsBootstrapToken: false,
+
+    validate(wanted, profile) {
+      const message = simulationProblem(profile);
+      const problem: Problem = { field: 'cloudProfile', message, code: 'ERR_CONFIGURATION_PROBLEM' };
+      return [...profileProblems(wanted, profile), ...(message ? [problem] : [])];
     },
-    spec: {
-      providerID: `simulated:///${zone ?? ctx.region}/${name}`,
-      ...(pool.taints.length > 0 && { taints: pool.taints }),
+
+    async controlPlaneExtras(ctx) {
+      // Its namespace holds the cluster's CA as well, so fewer rights would protect nothing.
+      return kwokObjects(ctx, await ctx.componentKubeconfig('kwok', ['system:masters']));
     },
-    status: statusOf(ctx, pool, name),
+
+    async reconcilePool(ctx, pool) {
+      if (!ctx.shoot) return;
+      const time = now();
+      const nodes = await nodesOf(ctx.shoot, pool.name);
+      const lost = nodes.filter((node) => isLost(node, time));
+      for (const node of lost) await removeNode(ctx, node.metadata.name);
+      const alive = nodes.filter((node) => !node.metadata.deletionTimestamp && !lost.includes(node));
+      const refusal = await makeMissing(ctx, pool, nodes, alive.length, accounts, time);
+      for (const node of alive) await followMarks(ctx, pool, node);
+      // Last: what the cloud does give is made and kept in order, whatever it refuses.
+      if (refusal) throw refusal;
+    },
+
+    async listMachines(ctx) {
+      return ctx.shoot ? (await nodesOf(ctx.shoot)).map((node) => machineOf(node, now())) : [];
+    },
+
+    async removeMachines(ctx, _pool, names) {
+      if (!ctx.shoot) return;
+      for (const name of names) await removeNode(ctx, name);
+    },
+
+    async deletePool(ctx, name) {
+      accounts.has(ctx, name, NO_USAGE);
+      if (!ctx.shoot) return;
+      for (const node of await nodesOf(ctx.shoot, name)) await removeNode(ctx, node.metadata.name);
+    },
+
+    // There is nothing outside the cluster itself: its nodes go with its control plane.
+    async deleteAll(ctx) {
+      accounts.forget(ctx);
+    },
   };
 }
 
-const architectureOf = (ctx: Pick<ProviderContext, 'profile'>, pool: Pool): string =>
-  ctx.profile.spec.machineTypes.find((type) => type.name === pool.machineType)?.architecture ?? 'amd64';
+/** The simulated provider on the wall clock. */
+export const simulated: Provider = simulatedProvider(Date.now);
 
-function statusOf(ctx: Pick<ProviderContext, 'kubernetesVersion' | 'profile'>, pool: Pool, name: string) {
+/** Makes the nodes that the cloud gives. @returns why it gives no more. */
+async function makeMissing(
+  ctx: ProviderContext,
+  pool: Pool,
+  nodes: readonly Node[],
+  alive: number,
+  accounts: Accounts,
+  time: number,
+): Promise<CoppiceError | undefined> {
   const capacity = capacityOf(ctx.profile, pool.machineType);
-  const resources: Record<string, string> = {
-    cpu: formatCpu(capacity.millicores),
-    memory: formatBytes(capacity.bytes),
-    pods: String(capacity.pods),
-    ...(capacity.gpus > 0 && { [GPU]: String(capacity.gpus) }),
-  };
-  const version = `v${ctx.kubernetesVersion}`;
-  return {
-    addresses: [{ type: 'Hostname', address: name }],
-    capacity: resources,
-    allocatable: resources,
-    nodeInfo: {
-      architecture: architectureOf(ctx, pool),
-      bootID: '',
-      containerRuntimeVersion: 'simulated://',
-      kernelVersion: 'simulated',
-      kubeProxyVersion: version,
-      kubeletVersion: version,
-      machineID: '',
-      operatingSystem: 'linux',
-      osImage: 'simulated',
-      systemUUID: '',
+  accounts.has(ctx, pool.name, added(NO_USAGE, capacity, alive));
+  const missing = pool.count - alive;
+  if (missing <= 0) return undefined;
+  const taken = new Set(nodes.map((node) => node.metadata.name));
+  const grown = growPool(
+    {
+      profile: ctx.profile,
+      region: ctx.region,
+      cluster: `${ctx.shootNamespace}/${ctx.shootName}`,
+      pool,
+      missing,
+      isTaken: (index) => taken.has(machineName(ctx.technicalID, pool.name, index)),
+      sequence: accounts.sequence(ctx),
+      account: accounts.account(ctx),
     },
-  };
+    time,
+  );
+  // Before the first wait: other clusters' requests must meet these.
+  accounts.asked(ctx, grown.sequence, grown.account.bucket);
+  accounts.has(ctx, pool.name, added(NO_USAGE, capacity, alive + grown.machines.length));
+  for (const machine of grown.machines) await makeNode(ctx, simulatedNode(ctx, pool, machine, time));
+  const { refusal, short } = grown;
+  if (!refusal) return undefined;
+  return new CoppiceError(
+    refusal.code,
+    `pool ${pool.name} lacks ${short} of ${pool.count} machines: ${refusal.message}`,
+  );
 }
 
 async function makeNode(ctx: ProviderContext, node: Node): Promise<void> {
@@ -149,17 +121,6 @@ async function makeNode(ctx: ProviderContext, node: Node): Promise<void> {
   }
 }
 
-/** A node of another machine type or version becomes one of this: a simulated roll-out takes no time. */
-async function becomeType(ctx: ProviderContext, pool: Pool, node: Node): Promise<void> {
-  const { capacity, allocatable, nodeInfo } = statusOf(ctx, pool, node.metadata.name);
-  const same =
-    node.status?.nodeInfo?.kubeletVersion === nodeInfo.kubeletVersion &&
-    Object.entries(capacity).every(([name, quantity]) => node.status?.capacity?.[name] === quantity);
-  if (same) return;
-  const status = { capacity, allocatable, nodeInfo };
-  await ctx.shoot!.mergePatch(NODES, node.metadata.name, undefined, { status }, { subresource: 'status' });
-}
-
 /** Pods of a node that is gone would stay for 40 s, until the controller manager is sure. */
 async function removeNode(ctx: ProviderContext, name: string): Promise<void> {
   const shoot = ctx.shoot!;
@@ -168,16 +129,4 @@ async function removeNode(ctx: ProviderContext, name: string): Promise<void> {
   for (const pod of pods.items) {
     await shoot.delete(PODS, pod.metadata.name, pod.metadata.namespace, { gracePeriodSeconds: 0 });
   }
-}
-
-function machineOf(node: Node): Machine {
-  const { name, labels, creationTimestamp, deletionTimestamp } = node.metadata;
-  return {
-    name,
-    pool: labels?.[LABELS.pool] ?? '',
-    nodeName: name,
-    phase: deletionTimestamp ? 'Terminating' : 'Running',
-    ready: !deletionTimestamp && conditionIsTrue(node, 'Ready'),
-    createdAt: creationTimestamp ?? '',
-  };
 }

@@ -6,6 +6,8 @@ import type { ProviderContext } from '../contract.ts';
 
 /** kwok plays the kubelets of all nodes that have this annotation. */
 export const KWOK_ANNOTATION = { 'kwok.x-k8s.io/node': 'simulated' };
+/** RFC 3339, on a Node: when its machine is up. kwok leaves the node alone until then, so the wait survives a crash of ours. */
+export const READY_AT_ANNOTATION = 'multi-cluster.demo.io/simulated-ready-at';
 /** Deployment and Secret beside the control plane. */
 export const KWOK = 'kwok';
 const VERSION = '0.8.0';
@@ -146,6 +148,8 @@ export function kwokConfiguration(podCIDR: string): string {
     },
     stage('node-ready', 'Node', {
       selector: { matchExpressions: [ALIVE, expression(READY, 'NotIn', 'True')] },
+      // A time that is past, or no annotation at all, is no delay.
+      delay: { durationFrom: { jq: { expression: `.metadata.annotations["${READY_AT_ANNOTATION}"]` } } },
       next: { statusTemplate: NODE_READY },
     }),
     stage('node-heartbeat', 'Node', {

@@ -1,8 +1,10 @@
 import type { Condition, KubeObject } from '../../api/meta.ts';
+import { METRICS, type Quota } from '../../api/quota.ts';
 import type { Shoot } from '../../api/shoot.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import { activity, conditionOf, isReady, isSimulated, readiness, summary } from '../clusterview.ts';
 import { ageOf } from './age.ts';
+import { costSentence } from './cost.ts';
 import type { Cell } from './table.ts';
 import { cell } from './text.ts';
 import type { TreeNode } from './tree.ts';
@@ -61,9 +63,27 @@ export function describeTree(picture: ClusterPicture, options: DescribeOptions):
   return objectNode(
     withoutRepeated(cluster, shoot),
     undefined,
-    shootNode ? [shootNode] : partsOf(picture, options),
+    [...costNodes(cluster, options), ...(shootNode ? [shootNode] : partsOf(picture, options))],
     options,
   );
+}
+
+function costNodes(cluster: WorkerCluster, { now }: DescribeOptions): TreeNode[] {
+  const cost = cluster.status?.cost;
+  if (!cost) return [];
+  const sentence = costSentence(cost, now);
+  return [
+    {
+      cells: [
+        'Cost',
+        '',
+        '',
+        '',
+        '',
+        cell(isSimulated(cluster) ? `nothing is paid; at the prices of the profile: ${sentence}` : sentence),
+      ],
+    },
+  ];
 }
 
 /** The cluster without the conditions that its shoot has word for word: they stand where they come from. */
@@ -80,8 +100,15 @@ function withoutRepeated(cluster: WorkerCluster, shoot: Shoot | undefined): Work
 
 /** The tree of an object of any kind: itself and its conditions. */
 export function objectTree(object: KubeObject, options: DescribeOptions): TreeNode {
-  return objectNode(object, undefined, [], options);
+  return objectNode(object, undefined, object.kind === 'Quota' ? limitNodes(object as Quota) : [], options);
 }
+
+/** What is used of what a quota allows, a metric a line. */
+const limitNodes = ({ spec, status }: Quota): TreeNode[] =>
+  METRICS.filter((metric) => spec.metrics[metric] !== undefined).map((metric) => {
+    const currency = metric.startsWith('cost.') ? ` ${spec.currency}` : '';
+    return { cells: [metric, cell(`${status?.used?.[metric] ?? '?'}/${spec.metrics[metric]}${currency}`)] };
+  });
 
 const seedOf = (shoot: Shoot): string | undefined => shoot.status?.seedName ?? shoot.spec.seedName;
 

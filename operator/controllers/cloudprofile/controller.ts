@@ -15,7 +15,7 @@ export interface CloudProfileWorld {
   readonly clusters: Informer<WorkerCluster>;
   readonly shoots: Informer<Shoot>;
   now(): Date;
-  provider(profile: CloudProfile): Provider | undefined;
+  provider(profile: CloudProfile, withAccount?: boolean): Provider | undefined;
 }
 
 /** Who uses a profile, as `Kind namespace/name`; a WorkerCluster's Shoot is not named beside it. */
@@ -82,7 +82,7 @@ export async function reconcileCloudProfile(
               'Simulated',
               true,
               'NoCloudCredentials',
-              'SIMULATED: clusters of this profile get real control planes and nodes that only look like nodes',
+              'SIMULATED: clusters of this profile that name no credentials get real control planes and nodes that only look like nodes',
             )
           : undefined,
         profile.metadata.deletionTimestamp

@@ -1,24 +1,31 @@
 import type { Provider } from '../../../providers/contract.ts';
 import type { CloudProfile } from '../../api/cloudprofile.ts';
 import { FINALIZER } from '../../api/group.ts';
+import type { Quota } from '../../api/quota.ts';
 import type { Shoot } from '../../api/shoot.ts';
-import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
+import { profileNameOf, type WorkerCluster, type WorkerClusterStatus } from '../../api/workercluster.ts';
+import { isLarger } from '../../cost/size.ts';
 import type { Applier } from '../../kube/applier.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { Informer } from '../../kube/informer.ts';
 import { type KubeObject, SHOOTS, WORKERCLUSTERS } from '../../kube/resources.ts';
+import type { ManagedController } from '../managed/controller.ts';
+import { BY_NAMESPACE, type ClaimantWorld, claimantsIn, heldBy } from '../quota/claimants.ts';
 import { writeStatus } from '../status-writer.ts';
+import type { ProjectShare } from './account.ts';
 import { planWorkerCluster, type WorkerClusterView } from './plan.ts';
 
 /** What the controller of worker clusters works with. */
-export interface WorkerClusterWorld {
+export interface WorkerClusterWorld extends ClaimantWorld {
   readonly garden: KubeClient;
   readonly gardenApplier: Applier;
-  readonly clusters: Informer<WorkerCluster>;
-  readonly shoots: Informer<Shoot>;
-  readonly profiles: Informer<CloudProfile>;
+  /** With index BY_NAMESPACE. */
+  readonly quotas: Informer<Quota>;
+  /** Absent: this operator manages no clouds. */
+  readonly managed?: Pick<ManagedController, 'facts' | 'want'> | undefined;
   now(): Date;
-  provider(profile: CloudProfile): Provider | undefined;
+  /** `withAccount`: for somebody who has credentials of the cloud. */
+  provider(profile: CloudProfile, withAccount: boolean): Provider | undefined;
   record(object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string): void;
 }
 
@@ -41,15 +48,21 @@ export async function reconcileWorkerCluster(
   }
   const profile = world.profiles.get(profileNameOf(cluster));
   const shoot = ownShoot(world, cluster);
+  const managed = world.managed?.facts(key, cluster.metadata.uid);
+  const provider = profile && world.provider(profile, hasAccount(cluster, shoot));
   const view: WorkerClusterView = {
     cluster,
     profile,
     profileNames: world.profiles.list().map((known) => known.metadata.name),
-    provider: profile && world.provider(profile),
+    provider,
     shoot,
+    managed,
     foreignShoot: shoot === undefined && world.shoots.get(key) !== undefined,
+    project: projectShare(world, cluster),
   };
   const plan = planWorkerCluster(view, world.now());
+  // In the same breath as the decision: from here on everybody else sees what was granted.
+  const granted = grant(world, view, plan.status);
   let { status } = plan;
   const { name, namespace } = cluster.metadata;
 
@@ -60,6 +73,9 @@ export async function reconcileWorkerCluster(
       await world.garden.mergePatch<WorkerCluster>(WORKERCLUSTERS, name, namespace, { metadata }, { signal }),
     );
   }
+  // Written down before anything is made, so that an operator that starts anew counts it as well.
+  if (granted)
+    await writeStatus(world.garden, world.clusters, cluster, { ...cluster.status, admitted: granted }, signal);
   if (plan.shoot) {
     const { object, changed } = await world.gardenApplier.apply(plan.shoot, signal);
     if (changed) {
@@ -69,10 +85,15 @@ export async function reconcileWorkerCluster(
     }
     if (changed && !shoot) world.record(cluster, 'Normal', 'ShootMade', `made Shoot ${namespace}/${name}`);
   }
+  if (plan.managed) {
+    const wish = { cluster: world.clusters.get(key) ?? cluster, profile, clouds: provider?.managed };
+    world.managed?.want(key, { ...wish, desired: plan.managed.desired });
+  }
   if (plan.deleteShoot) await world.garden.delete(SHOOTS, name, namespace, { propagationPolicy: 'Background', signal });
   if (plan.finalizer === 'remove') {
     const finalizers = (cluster.metadata.finalizers ?? []).filter((finalizer) => finalizer !== FINALIZER);
     await world.garden.mergePatch(WORKERCLUSTERS, name, namespace, { metadata: { finalizers } }, { signal });
+    world.granted.delete(cluster.metadata.uid ?? '');
     return undefined;
   }
   const refused = status.conditions?.find(
@@ -80,11 +101,37 @@ export async function reconcileWorkerCluster(
   );
   const known = cluster.status?.conditions?.find((condition) => condition.type === 'SpecAccepted');
   if (refused && refused.message !== known?.message)
-    world.record(cluster, 'Warning', 'ConfigurationProblem', refused.message ?? '');
+    world.record(cluster, 'Warning', refused.reason ?? 'ConfigurationProblem', refused.message ?? '');
   const made = world.shoots.get(key);
   if (!refused && !cluster.status && made && isUntouched(made, world.now())) return { requeueAfterMs: FIRST_WORD_MS };
   await writeStatus(world.garden, world.clusters, cluster, status, signal);
+  world.granted.delete(cluster.metadata.uid ?? '');
   return undefined;
+}
+
+/**
+ * Whether a cluster has to do with a real account. What was made without one stays so: credentials that are named later move
+ * no simulated cluster into a cloud.
+ */
+export function hasAccount({ spec, status }: WorkerCluster, shoot: Shoot | undefined): boolean {
+  if (shoot && status?.simulated !== undefined) return !status.simulated;
+  return status?.mode === 'Managed' || spec.credentialsRef !== undefined;
+}
+
+/** Without quotas nobody else is looked at: most projects have none. */
+function projectShare(world: WorkerClusterWorld, cluster: WorkerCluster): ProjectShare {
+  const { namespace = '', name } = cluster.metadata;
+  const quotas = world.quotas.byIndex(BY_NAMESPACE, namespace);
+  const all = quotas.length > 0 ? claimantsIn(world, namespace) : [];
+  const held = heldBy(world, cluster);
+  return { quotas, held, others: all.filter(({ key }) => key !== `${namespace}/${name}`) };
+}
+
+/** Notes what the plan grants; returns it when a quota counts it and it is more than is written down. */
+function grant(world: WorkerClusterWorld, { cluster, project }: WorkerClusterView, { admitted }: WorkerClusterStatus) {
+  if (!admitted) return undefined;
+  world.granted.set(cluster.metadata.uid ?? '', admitted);
+  return project && project.quotas.length > 0 && isLarger(admitted, cluster.status?.admitted) ? admitted : undefined;
 }
 
 /** Its Shoot says more in a moment: told before that, every new cluster would cost a write that nobody has time to read. */

@@ -19,7 +19,7 @@ export function archiveFor(name: ToolName, nodeArch: string = process.arch, plat
   const arch = ARCHITECTURES[nodeArch];
   if (!archive) throw new Error(`${name} has no release archive`);
   if (!arch || platform !== 'linux') throw new Error(`there is no release archive for ${platform} on ${nodeArch}`);
-  const fill = (text: string) => text.replaceAll('{arch}', arch);
+  const fill = (text: string) => text.replaceAll('{arch}', arch).replaceAll('{node-arch}', nodeArch);
   return {
     url: fill(archive.url),
     checksum: { ...archive.checksum, url: fill(archive.checksum.url) },

@@ -13,7 +13,7 @@ export interface Checksum {
 }
 
 export interface Archive {
-  /** `{arch}` stands for amd64 or arm64, in every text here. */
+  /** `{arch}` stands for amd64 or arm64, `{node-arch}` for x64 or arm64, in every text here. */
   url: string;
   checksum: Checksum;
   /** Path of the executable in the tar.gz; absent when the download is the executable itself. */
@@ -60,6 +60,8 @@ const COREDNS = '1.15.0';
 const CONTAINERD = '1.7.35';
 const RUNC = '1.5.2';
 const CNI_PLUGINS = '1.9.1';
+/** The newest of pkg/v3 that the module proxy serves; it drives newer SDKs (theirs asks for 3.2 or later). */
+const PULUMI = '3.256.0';
 
 const [kubernetesMajor, kubernetesMinor] = KUBERNETES.split('.');
 const STRIP = '-s -w';
@@ -209,6 +211,27 @@ const table = {
     7,
   ),
   echo: own('echo', '1'),
+  pulumi: {
+    version: PULUMI,
+    accepts: 'at-least',
+    oldest: PULUMI,
+    asks: { args: ['version'], pattern: /^v(\d+\.\d+\.\d+)/m },
+    archive: {
+      url: `https://github.com/pulumi/pulumi/releases/download/v${PULUMI}/pulumi-v${PULUMI}-linux-{node-arch}.tar.gz`,
+      checksum: {
+        url: `https://github.com/pulumi/pulumi/releases/download/v${PULUMI}/pulumi-${PULUMI}-checksums.txt`,
+        format: 'list',
+      },
+      member: 'pulumi/pulumi',
+    },
+    build: {
+      module: 'pulumi',
+      package: 'github.com/pulumi/pulumi/pkg/v3/cmd/pulumi',
+      ldflags: `${STRIP} -X github.com/pulumi/pulumi/sdk/v3/go/common/version.Version=v${PULUMI}`,
+      group: 'pulumi',
+      weight: 240,
+    },
+  },
   containerd: containerd('containerd', { args: ['--version'], pattern: / v?(\d+\.\d+\.\d+)/ }),
   'containerd-shim-runc-v2': containerd('containerd-shim-runc-v2'),
   ctr: containerd('ctr', { args: ['--version'], pattern: / v?(\d+\.\d+\.\d+)/ }),

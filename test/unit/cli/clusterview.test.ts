@@ -1,10 +1,12 @@
 import { describe, expect, it } from 'vitest';
+import type { ClusterCost } from '../../../operator/api/cost.ts';
 import { activity, failureOf, isReady, simulatedWarning, summary } from '../../../operator/cli/clusterview.ts';
 import { listOf, tableOf } from '../../../operator/cli/commands/get.ts';
 import { nextSteps } from '../../../operator/cli/commands/start.ts';
-import { WORKER_CLUSTER } from '../../../operator/cli/kinds.ts';
+import { kindOf, QUOTA, WORKER_CLUSTER } from '../../../operator/cli/kinds.ts';
+import { accruedText, costSentence, hourlyText } from '../../../operator/cli/render/cost.ts';
 import { clusterLines, clusterLogLine } from '../../../operator/cli/waiting.ts';
-import { AGO, cluster, condition, NOW, operation, READY } from './objects.ts';
+import { AGO, COST, cluster, condition, NOW, operation, quota, READY } from './objects.ts';
 
 const creating = cluster(
   'new',
@@ -57,18 +59,63 @@ describe('the table of WorkerClusters', () => {
 
   it('has more to say with -o wide', () => {
     expect(
-      tableOf(WORKER_CLUSTER, [cluster('demo', {}, READY), creating], { ...options, everywhere: false, wide: true }),
+      tableOf(WORKER_CLUSTER, [cluster('demo', {}, { ...READY, cost: COST }), creating], {
+        ...options,
+        everywhere: false,
+        wide: true,
+      }),
     ).toMatchInlineSnapshot(`
       [
-        "NAME   PROVIDER   MODE     VERSION   CONTROL-PLANE   NODES   READY   STATUS         AGE   REGION   ENDPOINT                CPU   MEMORY   MESSAGE",
-        "demo   local      Hosted   1.36.3    1/1             2/2     True    Ready          2m    here     https://10.0.0.1:6443   4     8Gi",
-        "new    local      Hosted             0/1             0/2     False   Creating 62%   2m                                                    Waiting for kube-apiserver",
+        "NAME   PROVIDER   MODE     VERSION   CONTROL-PLANE   NODES   READY   STATUS         AGE   REGION   ENDPOINT                CPU   MEMORY   COST/H       ACCRUED     MESSAGE",
+        "demo   local      Hosted   1.36.3    1/1             2/2     True    Ready          2m    here     https://10.0.0.1:6443   4     8Gi      1.1520 USD   35.16 USD",
+        "new    local      Hosted             0/1             0/2     False   Creating 62%   2m                                                                             Waiting for kube-apiserver",
       ]
     `);
   });
 
   it('prints a Kubernetes List', () => {
     expect(listOf([])).toEqual({ apiVersion: 'v1', kind: 'List', metadata: { resourceVersion: '' }, items: [] });
+  });
+});
+
+describe('what a cluster costs', () => {
+  const texts = (cost: ClusterCost | undefined) => [
+    hourlyText(cost),
+    accruedText(cost, NOW),
+    cost && costSentence(cost, NOW),
+  ];
+  it('accrues until now, though nothing was written since', () => {
+    expect(texts(COST)).toEqual([
+      '1.1520 USD',
+      '35.16 USD',
+      '1.1520 USD an hour, about 840.96 USD a month, 35.16 USD so far',
+    ]);
+  });
+  it('is said to be more than that where a price is missing, and not guessed where all are', () => {
+    const unpriced = ['pool gpu: no price'];
+    expect(texts({ ...COST, unpriced })[0]).toBe('1.1520+ USD');
+    expect(texts({ unpriced })).toEqual(['?', undefined, 'not known: pool gpu: no price']);
+    expect(texts(undefined)).toEqual([undefined, undefined, undefined]);
+  });
+});
+
+describe('the table of quotas', () => {
+  const status = {
+    used: { nodes: '8', 'cost.hourly': '1.152' },
+    conditions: [condition('Ready', 'True', 'Enforced'), condition('WithinLimits', 'False', 'AboveLimit', 'nodes 8/7')],
+  };
+  it('shows what is used of what is limited', () => {
+    expect(kindOf('quotas')).toBe(QUOTA);
+    const lists = [quota({ nodes: 7, 'cost.hourly': '60' }, status)];
+    expect(tableOf(QUOTA, lists, { wide: true, everywhere: false, now: NOW })).toMatchInlineSnapshot(`
+      [
+        "NAME   CLUSTERS   NODES   CPU   MEMORY   GPU   COST/H     COST/MONTH   READY   AGE   CURRENCY   MESSAGE",
+        "team              8/7                          1.152/60                True    2m    USD        nodes 8/7",
+      ]
+    `);
+    expect(tableOf(QUOTA, [quota({ clusters: 2 })], { wide: false, everywhere: false, now: NOW })[1]).toMatch(
+      /^team +\?\/2 /,
+    );
   });
 });
 

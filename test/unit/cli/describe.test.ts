@@ -4,10 +4,11 @@ import {
   type ClusterPicture,
   describeTree,
   type MachinePicture,
+  objectTree,
   TREE_HEADER,
 } from '../../../operator/cli/render/describe.ts';
 import { renderTree } from '../../../operator/cli/render/tree.ts';
-import { AGO, cluster, condition, NOW, READY, shoot } from './objects.ts';
+import { AGO, COST, cluster, condition, NOW, quota, READY, shoot } from './objects.ts';
 
 const machine = (name: string, more: Partial<MachinePicture> = {}): MachinePicture => ({
   name,
@@ -45,6 +46,26 @@ describe('describe', () => {
         "      └─Machine/machines-worker-10              True    NodeReady       2m",
       ]
     `);
+  });
+
+  it('says what the cluster costs, and that nothing is paid for a simulated one', () => {
+    const costs = (status: object) =>
+      draw({
+        cluster: cluster('demo', {}, { ...READY, cost: COST, ...status }),
+        controlPlane: [],
+        machines: [],
+        gaps: [],
+      })[2];
+    expect(costs({})).toMatch(/─Cost +1\.1520 USD an hour, about 840\.96 USD a month, 35\.16 USD so far$/);
+    expect(costs({ simulated: true })).toContain('nothing is paid; at the prices of the profile: 1.1520 USD an hour');
+  });
+
+  it('shows a quota metric by metric', () => {
+    const lines = renderTree(
+      TREE_HEADER,
+      objectTree(quota({ nodes: 7, 'cost.hourly': '60' }, { used: { nodes: '8' } }), { now: NOW }),
+    );
+    expect(lines.slice(2)).toEqual(['├─nodes         8/7', '└─cost.hourly   ?/60 USD']);
   });
 
   it('groups equal machines, shows bad conditions and what it could not see', () => {

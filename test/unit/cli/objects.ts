@@ -1,3 +1,4 @@
+import type { Quota } from '../../../operator/api/quota.ts';
 import type { Shoot } from '../../../operator/api/shoot.ts';
 import type { WorkerCluster, WorkerClusterSpec, WorkerClusterStatus } from '../../../operator/api/workercluster.ts';
 
@@ -51,6 +52,21 @@ export const READY: WorkerClusterStatus = {
   lastOperation: operation('Succeeded', 100, 'Created'),
   conditions: [condition('Ready', 'True', 'ClusterUsable')],
 };
+
+export const COST: WorkerClusterStatus['cost'] = {
+  hourly: '1.152',
+  accrued: '34.01',
+  currency: 'USD',
+  asOf: '2026-11-21T11:00:00Z',
+};
+
+export const quota = (metrics: Quota['spec']['metrics'], status?: Quota['status']): Quota => ({
+  apiVersion: 'multi-cluster.demo.io/v1',
+  kind: 'Quota',
+  metadata: { name: 'team', namespace: 'default', creationTimestamp: AGO, generation: 1 },
+  spec: { metrics, currency: 'USD' },
+  ...(status === undefined ? {} : { status }),
+});
 
 export const shoot = (name: string, workers: number): Shoot =>
   ({

@@ -4,8 +4,11 @@ import { findCondition } from '../../../operator/api/conditions.ts';
 import { API_VERSION, FINALIZER } from '../../../operator/api/group.ts';
 import type { Shoot } from '../../../operator/api/shoot.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
+import { hasAccount } from '../../../operator/controllers/workercluster/controller.ts';
 import { planWorkerCluster } from '../../../operator/controllers/workercluster/plan.ts';
 import { providerNamed } from '../../../providers/index.ts';
+import { managedOnly } from '../../../providers/managed-only.ts';
+import { MemoryCloud } from '../../kit/memory-cloud.ts';
 
 const NOW = new Date('2026-11-21T00:00:00Z');
 
@@ -166,5 +169,70 @@ describe('planWorkerCluster', () => {
     expect(first.finalizer).toBeUndefined();
     expect(findCondition(first.status.conditions, 'Deleting')?.message).toContain('waiting for Shoot default/demo');
     expect(plan(dying)).toMatchObject({ finalizer: 'remove' });
+  });
+});
+
+describe('modes', () => {
+  const managed = managedOnly('aws', new MemoryCloud().managed());
+  const view = { profile, profileNames: ['aws'], provider: managed, shoot: undefined };
+  const withCredentials = cluster({ credentialsRef: { name: 'cloud' } });
+
+  it('Managed hands what the spec asks for to the cloud, in the terms of the profile', () => {
+    const pools = [
+      { name: 'fixed', minimum: 2 },
+      { name: 'free', minimum: 1, maximum: 5, spot: true, labels: { a: 'b' } },
+    ];
+    const asked = cluster({ credentialsRef: { name: 'cloud' }, dataPlaneNodes: undefined, pools });
+    const { managed: wish, shoot, status } = planWorkerCluster({ ...view, cluster: asked }, NOW);
+    expect(shoot).toBeUndefined();
+    expect(wish?.desired).toMatchObject({
+      region: 'eu-central-1',
+      zones: ['eu-central-1a'],
+      kubernetesVersion: '1.36.3',
+      cidrs: { nodes: '10.250.0.0/16', pods: '100.96.0.0/11', services: '100.64.0.0/13' },
+      pools: [
+        { name: 'fixed', minimum: 2, maximum: 2, desired: 2, spot: false, architecture: 'amd64', gpu: 0 },
+        { name: 'free', minimum: 1, maximum: 5, spot: true, labels: { a: 'b' } },
+      ],
+    });
+    // Between its minimum and maximum an autoscaler decides.
+    expect(wish?.desired?.pools[1]).not.toHaveProperty('desired');
+    expect(status).toMatchObject({ mode: 'Managed', provider: 'aws', simulated: false, phase: 'Pending' });
+  });
+
+  it('a number of nodes is the number of nodes, whatever room pools have', () => {
+    const pools = [{ name: 'free', minimum: 1, maximum: 5 }];
+    const asked = cluster({ credentialsRef: { name: 'cloud' }, dataPlaneNodes: 3, pools });
+    const { managed: wish } = planWorkerCluster({ ...view, cluster: asked }, NOW);
+    expect(wish?.desired?.pools).toMatchObject([{ minimum: 1, maximum: 5, desired: 3 }]);
+  });
+
+  it('Hosted cannot be had where a cloud makes no machines for it', () => {
+    const { status } = planWorkerCluster({ ...view, cluster: cluster({ mode: 'Hosted' }) }, NOW);
+    expect(findCondition(status.conditions, 'SpecAccepted')?.message).toContain('use mode Managed');
+  });
+
+  it('what runs hosted is not moved into a cloud when the default of its profile, or its provider, changes', () => {
+    const simulated = cluster();
+    const shoot = shootOf(simulated, { kubernetesVersion: '1.36.3' });
+    const { managed: wish, status } = planWorkerCluster({ ...view, cluster: withCredentials, shoot }, NOW);
+    expect(wish).toBeUndefined();
+    expect(status.mode).toBe('Hosted');
+  });
+
+  it.each<[string, object, boolean, boolean]>([
+    ['names credentials', { spec: { credentialsRef: { name: 'x' } } }, false, true],
+    ['names none', {}, false, false],
+    [
+      'is simulated and then names some',
+      { spec: { credentialsRef: { name: 'x' } }, status: { simulated: true } },
+      true,
+      false,
+    ],
+    ['runs in a cloud and then names none', { status: { mode: 'Managed' } }, false, true],
+  ])('a cluster that %s', (_what, more, hasShoot, expected) => {
+    const wc = cluster();
+    const changed = { ...wc, ...more, spec: { ...wc.spec, ...(more as { spec?: object }).spec } } as WorkerCluster;
+    expect(hasAccount(changed, hasShoot ? shootOf(wc) : undefined)).toBe(expected);
   });
 });

@@ -1,9 +1,10 @@
 import { dump, loadAll } from 'js-yaml';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Node } from '../../../operator/kube/resources.ts';
-import { simulated, simulatedNode } from '../../../providers/simulated/index.ts';
-import { kwokConfiguration, kwokObjects } from '../../../providers/simulated/kwok.ts';
-import { context, FakeCluster, pool } from './fixtures.ts';
+import { simulated, simulatedProvider } from '../../../providers/simulated/index.ts';
+import { kwokConfiguration, kwokObjects, READY_AT_ANNOTATION } from '../../../providers/simulated/kwok.ts';
+import { simulatedNode } from '../../../providers/simulated/node.ts';
+import { context, FakeCluster, pool, profile, wanted } from './fixtures.ts';
 
 describe('simulated provider', () => {
   let shoot: FakeCluster;
@@ -15,7 +16,8 @@ describe('simulated provider', () => {
 
   it('makes nodes as recorded', async () => {
     const taints = [{ key: 'gpu', value: 'yes', effect: 'NoSchedule' }];
-    const node = simulatedNode(context(), pool({ machineType: 'gpu', taints, labels: { team: 't' } }), 3);
+    const given = { index: 3, zone: 'north-b', readyAfterMs: 0 };
+    const node = simulatedNode(context(), pool({ machineType: 'gpu', taints, labels: { team: 't' } }), given, 0);
     await expect(dump(node, { lineWidth: -1, noRefs: true })).toMatchFileSnapshot('golden/simulated/node.yaml');
   });
 
@@ -79,6 +81,76 @@ describe('simulated provider', () => {
     shoot.writes = [];
     await simulated.reconcilePool(ctx(), later);
     expect(shoot.writes).toEqual([]);
+  });
+
+  describe('of a cloud that is not perfect', () => {
+    let time: number;
+    const behaving = (simulation: object) => {
+      const imperfect = { ...profile, spec: { ...profile.spec, providerConfig: { simulation } } };
+      return context({ shoot: shoot.client, profile: imperfect });
+    };
+    const provider = simulatedProvider(() => time);
+    const nodes = () => [...shoot.objects.values()] as Node[];
+
+    beforeEach(() => {
+      time = Date.parse('2026-11-21T00:00:00Z');
+    });
+
+    it('says when a machine will be up, and that it is pending until then', async () => {
+      const ctx = behaving({ machines: { creation: { p50: '45s' } } });
+      await provider.reconcilePool(ctx, pool({ count: 1 }));
+      expect(nodes()[0]!.metadata.annotations?.[READY_AT_ANNOTATION]).toBe('2026-11-21T00:00:45.000Z');
+      expect(await provider.listMachines(ctx)).toMatchObject([{ phase: 'Pending', ready: false }]);
+      time += 45_000;
+      expect(await provider.listMachines(ctx)).toMatchObject([{ phase: 'Running' }]);
+    });
+
+    it('refuses what is sold out, with its code, and keeps what is there in order', async () => {
+      const ctx = behaving({ capacity: { depleted: [{ machineType: 'gpu' }] } });
+      await provider.reconcilePool(ctx, pool({ count: 1 }));
+      const more = pool({ count: 3, machineType: 'gpu', labels: { team: 't' } });
+      await expect(provider.reconcilePool(ctx, more)).rejects.toMatchObject({
+        code: 'ERR_INFRA_RESOURCES_DEPLETED',
+        message: 'pool workers lacks 2 of 3 machines: no gpu left in north-b, north-a',
+      });
+      expect(nodes()[0]!.metadata.labels).toMatchObject({ team: 't' });
+    });
+
+    it('holds all clusters of the profile to one quota', async () => {
+      const ctx = behaving({ quota: { nodes: 3 } });
+      const other = { ...ctx, technicalID: 'shoot--team--two', shoot: new FakeCluster().client };
+      await provider.reconcilePool(other, pool({ count: 2 }));
+      await expect(provider.reconcilePool(ctx, pool({ count: 2 }))).rejects.toMatchObject({
+        code: 'ERR_INFRA_QUOTA_EXCEEDED',
+        message: expect.stringContaining('lacks 1 of 2 machines: 3 of 3 nodes are in use in north'),
+      });
+      expect(nodes()).toHaveLength(1);
+      await provider.deleteAll(other);
+      await provider.reconcilePool(ctx, pool({ count: 2 }));
+      expect(nodes()).toHaveLength(2);
+    });
+
+    it('takes spot machines away, and makes others in their place', async () => {
+      const ctx = behaving({ spot: { interruptionsPerHour: 1 } });
+      await provider.reconcilePool(ctx, pool({ count: 2, spot: true }));
+      const before = nodes().map((node) => node.metadata.uid);
+      shoot.writes = [];
+      await provider.reconcilePool(ctx, pool({ count: 2, spot: true }));
+      expect(shoot.writes).toEqual([]);
+      time += 100 * 3_600_000;
+      await provider.reconcilePool(ctx, pool({ count: 2, spot: true }));
+      expect(nodes()).toHaveLength(2);
+      for (const node of nodes()) expect(before).not.toContain(node.metadata.uid);
+    });
+
+    it('refuses settings that it does not know', () => {
+      const [problem] = provider.validate(wanted(), behaving({ latency: '5s' }).profile);
+      expect(problem).toEqual({
+        field: 'cloudProfile',
+        code: 'ERR_CONFIGURATION_PROBLEM',
+        message: 'CloudProfile test: spec.providerConfig.simulation has no field latency',
+      });
+    });
   });
 
   it('does nothing without a cluster', async () => {

@@ -32,6 +32,7 @@ describe('publishedDigest', () => {
 test('archives are of the machine, or there is none', () => {
   expect(archiveFor('kubelet', 'arm64', 'linux').url).toMatch(/linux\/arm64\/kubelet$/);
   expect(archiveFor('etcd', 'x64', 'linux').member).toMatch(/linux-amd64\/etcd$/);
+  expect(archiveFor('pulumi', 'x64', 'linux').url).toMatch(/-linux-x64\.tar\.gz$/);
   expect(() => archiveFor('kubelet', 's390x', 'linux')).toThrow(/no release archive/);
   expect(() => archiveFor('kubelet', 'arm64', 'darwin')).toThrow(/no release archive/);
   expect(() => archiveFor('iptables', 'x64', 'linux')).toThrow(/no release archive/);

@@ -16,6 +16,7 @@ test('versions in the table are those of the committed modules', () => {
     ['etcd', 'go.etcd.io/etcd/server/v3 v'],
     ['kwok', 'sigs.k8s.io/kwok v'],
     ['coredns', 'github.com/coredns/coredns v'],
+    ['pulumi', 'github.com/pulumi/pulumi/pkg/v3 v'],
   ] as const;
   for (const [name, line] of modules) {
     const goMod = readFileSync(join(GO_MODULES, TOOLS[name].build!.module, 'go.mod'), 'utf8');

@@ -1,0 +1,121 @@
+import { z } from 'zod';
+import { commonStatus, type KubeObject } from './meta.ts';
+import { count, intOrString, type KindDefinition, LIMITS, name, rules, text } from './schema.ts';
+
+/** What a Quota can limit. `cpu`, `memory` and `gpu` are Gardener's metrics, the others are ours. */
+export const METRICS = ['clusters', 'nodes', 'cpu', 'memory', 'gpu', 'cost.hourly', 'cost.monthly'] as const;
+export type Metric = (typeof METRICS)[number];
+
+/** Hours of the month that `cost.monthly` is projected over: a year's 8760 by twelve. */
+export const HOURS_PER_MONTH = 730;
+
+/** Ours and Gardener's, and some to spare: with many more, the API server finds the rule over them too costly. */
+const MOST_METRICS = 12;
+
+const amounts = <T extends z.ZodType>(item: T, description: string) =>
+  z.record(z.string(), item).meta({ description, maxProperties: MOST_METRICS });
+
+const metrics = rules(
+  amounts(
+    intOrString('A quantity.'),
+    `The most that all clusters of the project may have together: ${METRICS.join(', ')}. Machines of the nodes count (not what pods request), those of hosted control planes do not. cost.monthly is ${HOURS_PER_MONTH} times cost.hourly. Others, such as Gardener's storage.standard, are kept and named in a condition.`,
+  ),
+  {
+    rule: 'self.all(m, type(self[m]) == int ? self[m] >= 0 : (isQuantity(self[m]) && quantity(self[m]).compareTo(quantity("0")) >= 0))',
+    message: 'a metric is a Kubernetes quantity that is not negative, for example 20, 500m or 64Gi',
+  },
+);
+
+export const quotaSpec = rules(
+  z.object({
+    scope: z
+      .object({
+        apiVersion: text(
+          253,
+          'API version of what the quota is for; Gardener writes core.gardener.cloud/v1beta1.',
+        ).optional(),
+        kind: name(63, 'Project: all clusters of the namespace together. Others are kept and named in a condition.'),
+        name: text(LIMITS.name, 'Name.').optional(),
+        namespace: text(LIMITS.label, 'Namespace.').optional(),
+      })
+      .describe('What the quota is for. Absent: the project, which is the namespace of the quota. Cannot be changed.')
+      .optional(),
+    metrics,
+    clusterLifetimeDays: count(1, 36500, 'After how many days a cluster is deleted.').optional(),
+    currency: name(
+      3,
+      'ISO 4217 code of the currency of cost.hourly and cost.monthly (not a field of Gardener).',
+      /^[A-Z]{3}$/,
+    ).default('USD'),
+  }),
+  {
+    rule: 'has(self.scope) == has(oldSelf.scope) && (!has(self.scope) || self.scope == oldSelf.scope)',
+    message: 'scope cannot be changed after creation: make a new quota instead',
+  },
+).describe('What the clusters of a project may have together.');
+/** The limits of a Quota. */
+export type QuotaSpec = z.output<typeof quotaSpec>;
+
+export const quotaStatus = z
+  .object({
+    ...commonStatus,
+    used: amounts(
+      text(64, 'A quantity.'),
+      'What clusters were granted and have not given back, for each metric that is limited and acted on. It counts from the moment of the decision, before anything is made, until the machines are gone.',
+    ).optional(),
+    summary: text(1024, 'Used and allowed in one line, for example "clusters 2/5, nodes 8/10".').optional(),
+  })
+  .describe('How much of the quota is used.');
+/** What is known about a Quota. */
+export type QuotaStatus = z.output<typeof quotaStatus>;
+
+/** What the clusters of a project (a namespace) may have together. */
+export interface Quota extends KubeObject {
+  kind: 'Quota';
+  spec: QuotaSpec;
+  status?: QuotaStatus;
+}
+
+/** Whether the quota is for the project, the only scope that is acted on. */
+export const isForProject = (quota: Quota): boolean => (quota.spec.scope?.kind ?? 'Project') === 'Project';
+
+/** Paths of what the quota says and the operator does not act on. */
+export function unactedQuotaFields({ spec }: Quota): string[] {
+  const metrics = Object.keys(spec.metrics).filter((metric) => !(METRICS as readonly string[]).includes(metric));
+  return [
+    ...metrics.sort().map((metric) => `metrics["${metric}"]`),
+    ...(spec.clusterLifetimeDays === undefined ? [] : ['clusterLifetimeDays']),
+  ];
+}
+
+export const quotaDefinition: KindDefinition = {
+  kind: 'Quota',
+  plural: 'quotas',
+  singular: 'quota',
+  shortNames: [],
+  scope: 'Namespaced',
+  categories: ['coppice'],
+  description:
+    "What the clusters of a project may have together; a project is a namespace, and every quota in it holds. A cluster that does not fit is refused as a whole, a running one stays as it was; both are looked at again when something is freed or a quota is raised, first come first served. Fields and their meanings are those of Gardener's core.gardener.cloud/v1beta1. Whoever may change quotas decides: the roles edit and admin of Kubernetes do not include it.",
+  spec: quotaSpec,
+  status: quotaStatus,
+  maxNameLength: LIMITS.label,
+  printerColumns: [
+    { name: 'Used', type: 'string', jsonPath: '.status.summary', description: 'Used and allowed.' },
+    {
+      name: 'Ready',
+      type: 'string',
+      jsonPath: '.status.conditions[?(@.type=="Ready")].status',
+      description: 'Whether the quota is enforced.',
+    },
+    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp', description: 'How long it is there.' },
+    { name: 'Currency', type: 'string', jsonPath: '.spec.currency', description: 'Currency of the cost.', priority: 1 },
+    {
+      name: 'Message',
+      type: 'string',
+      jsonPath: '.status.conditions[?(@.type=="WithinLimits")].message',
+      description: 'What is above its limit.',
+      priority: 1,
+    },
+  ],
+};

@@ -1,0 +1,105 @@
+import type { CloudKubeconfig } from '../../../providers/cloud.ts';
+import { rfc3339 } from '../../api/conditions.ts';
+import { dependencyNotReady, errorText } from '../../api/errors.ts';
+import { KubeApiError } from '../../kube/errors.ts';
+import { parseKubeconfig } from '../../kube/kubeconfig.ts';
+import { cloudsOf, contextOf, type Operation } from './operation.ts';
+import type { ClusterLine, StoredKubeconfig } from './world.ts';
+
+/** An API server that answers is not asked again for this long: the watches notice earlier when it goes away. */
+const LOOK_AGAIN_MS = 5 * 60_000;
+/** The part of its life after which a token is replaced: as the kubelet does with projected tokens. */
+const RENEW_AFTER = 0.8;
+const CONNECT_MS = 60_000;
+
+/** When a kubeconfig made now is to be replaced; undefined: never. */
+export function renewalOf({ expiresAt }: CloudKubeconfig, now: Date): Date | undefined {
+  return expiresAt === undefined ? undefined : new Date(+now + (Date.parse(expiresAt) - +now) * RENEW_AFTER);
+}
+
+/** What is to be done about a stored kubeconfig. Pure. `cannot` be used: it has ended, or leads elsewhere. */
+export function judge(stored: StoredKubeconfig | undefined, endpoint: string, now: Date): 'good' | 'due' | 'cannot' {
+  if (!stored || serverOf(stored.kubeconfig) !== endpoint.replace(/\/+$/, '')) return 'cannot';
+  if (stored.expiresAt !== undefined && Date.parse(stored.expiresAt) <= +now) return 'cannot';
+  return stored.renewAt !== undefined && Date.parse(stored.renewAt) <= +now ? 'due' : 'good';
+}
+
+function serverOf(kubeconfig: string): string | undefined {
+  try {
+    return parseKubeconfig(kubeconfig).server.replace(/\/+$/, '');
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Keeps a kubeconfig that works in the cluster's Secret, and a line to the API server open. The cloud's own token is only
+ * for first contact, and for when the operator slept longer than ours lived (docs/decisions/0004).
+ */
+export async function openAccess(op: Operation): Promise<void> {
+  const { world, state, signal } = op;
+  try {
+    const stored = await freshKubeconfig(op);
+    state.line ??= await connect(op, stored.kubeconfig);
+    if (!(await state.line.ready(signal))) throw dependencyNotReady(`${op.record!.outputs!.endpoint} does not answer`);
+    state.access = { ok: true, message: 'the kubeconfig works' };
+    const renewAt = stored.renewAt === undefined ? Number.POSITIVE_INFINITY : Date.parse(stored.renewAt);
+    state.accessDueAt = new Date(Math.min(+world.now() + LOOK_AGAIN_MS, renewAt));
+  } catch (error) {
+    if (!signal.aborted) state.access = { ok: false, message: errorText(error) };
+    throw error;
+  }
+}
+
+async function freshKubeconfig(op: Operation): Promise<StoredKubeconfig> {
+  const { world, key, state, wish, record, signal } = op;
+  const outputs = record!.outputs!;
+  const stored = world.kubeconfigs.get(key);
+  // What failed twice, though it has not ended, may have been taken from us: we begin anew while we can.
+  const distrusted = (state.failures.get('access')?.count ?? 0) >= 2 && !(op.credentials instanceof Error);
+  const verdict = distrusted ? 'cannot' : judge(stored, outputs.endpoint, world.now());
+  if (verdict === 'good') return stored!;
+  let next: CloudKubeconfig | undefined;
+  if (verdict === 'due') {
+    state.line ??= await connect(op, stored!.kubeconfig);
+    next = await own(state.line, signal);
+  }
+  if (!next) {
+    const first = await cloudsOf(op).clouds.kubeconfig(await contextOf(op), outputs);
+    if (verdict === 'cannot') await hangUp(op);
+    state.line?.use(first.kubeconfig);
+    state.line ??= await connect(op, first.kubeconfig);
+    next = (await own(state.line, signal)) ?? first;
+  }
+  const renewAt = renewalOf(next, world.now());
+  const kept: StoredKubeconfig = { ...next, ...(renewAt && { renewAt: rfc3339(renewAt) }) };
+  await world.kubeconfigs.save(wish.cluster, kept, signal);
+  state.line?.use(kept.kubeconfig);
+  return kept;
+}
+
+/** A kubeconfig of our own identity; undefined where who we are now may not make one, or is nobody any more. */
+async function own(line: ClusterLine, signal: AbortSignal): Promise<CloudKubeconfig | undefined> {
+  try {
+    return await line.ownKubeconfig(signal);
+  } catch (error) {
+    if (error instanceof KubeApiError && (error.isUnauthorized || error.isForbidden)) return undefined;
+    throw error;
+  }
+}
+
+async function connect({ world, key, signal }: Operation, kubeconfig: string): Promise<ClusterLine> {
+  const deadline = AbortSignal.any([signal, AbortSignal.timeout(CONNECT_MS)]);
+  try {
+    return await world.connect(kubeconfig, () => world.changed(key, 'inside'), deadline);
+  } catch (error) {
+    if (signal.aborted) throw error;
+    throw dependencyNotReady(`no line to the API server: ${errorText(error)}`, error);
+  }
+}
+
+async function hangUp({ state }: Operation): Promise<void> {
+  const line = state.line;
+  state.line = undefined;
+  await line?.close();
+}

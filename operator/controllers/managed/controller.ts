@@ -1,0 +1,288 @@
+import type { CloudProgress } from '../../../providers/cloud.ts';
+import { parseDuration } from '../../api/duration.ts';
+import { errorText } from '../../api/errors.ts';
+import { ANNOTATIONS, FINALIZER } from '../../api/group.ts';
+import type { LastOperation } from '../../api/meta.ts';
+import type { WorkerCluster } from '../../api/workercluster.ts';
+import type { Credentials } from '../credentials/resolve.ts';
+import { operation } from '../status-writer.ts';
+import { attempt, decide, type Situation, type StepName } from './decide.ts';
+import type { ManagedFacts, ManagedWish } from './facts.ts';
+import { factsOf } from './facts-of.ts';
+import type { Operation } from './operation.ts';
+import type { ManagedRecord } from './record.ts';
+import { failureOf, type ManagedState, newState } from './state.ts';
+import { STEPS } from './steps.ts';
+import { wasBegun, wishHash, wishSignature } from './wish.ts';
+import type { ManagedWorld } from './world.ts';
+
+/** Progress is for people: more often than this nobody reads it, and each one is a write. */
+const PROGRESS_INTERVAL_MS = 5_000;
+const LOOK_EVERY_MS = 6 * 3600_000;
+/** Steps whose outcome is that of the whole operation; the others say only what they found. */
+const OPERATIONS: readonly StepName[] = ['check', 'apply', 'destroy'];
+
+/** Makes managed clusters real: one step of one cluster at a time, minutes long, in a queue of its own. */
+export class ManagedController {
+  readonly #world: ManagedWorld;
+  readonly #states = new Map<string, ManagedState>();
+
+  constructor(world: ManagedWorld) {
+    this.#world = world;
+  }
+
+  /** Hands a wish over; an operation that runs for another one is stopped. The same wish again is no news. */
+  want(key: string, wish: ManagedWish): void {
+    const known = this.#states.get(key);
+    if (!known || known.wish.cluster.metadata.uid !== wish.cluster.metadata.uid) {
+      void known?.line?.close();
+      known?.running?.abort.abort(new Error('another cluster has taken the name'));
+      this.#states.set(key, newState(wish));
+      this.#world.enqueue(key);
+      return;
+    }
+    const signature = wishSignature(wish);
+    known.wish = wish;
+    if (signature === known.signature) return;
+    known.signature = signature;
+    if (known.running && isObsolete(known.running, wish))
+      known.running.abort.abort(new Error('the cluster was changed'));
+    this.#world.enqueue(key);
+  }
+
+  /** What is known of the cluster with this UID; undefined: nothing was ever begun. */
+  facts(key: string, uid: string | undefined): ManagedFacts | undefined {
+    const state = this.#states.get(key);
+    const record = this.#world.records.get(key);
+    return factsOf(
+      state?.wish.cluster.metadata.uid === uid ? state : undefined,
+      // That of an earlier cluster of the name, deleted by force, says nothing about this one.
+      record?.owner.uid === uid ? record : undefined,
+    );
+  }
+
+  /** Forgets a cluster that is no more. @returns whether things of it may be left in the cloud. */
+  async forget(key: string): Promise<boolean> {
+    const state = this.#states.get(key);
+    this.#states.delete(key);
+    state?.running?.abort.abort(new Error('the cluster is no more'));
+    await state?.line?.close();
+    return this.#world.records.get(key) !== undefined;
+  }
+
+  async stop(): Promise<void> {
+    const lines = [...this.#states.values()].map((state) => state.line);
+    this.#states.clear();
+    await Promise.all(lines.map((line) => line?.close()));
+  }
+
+  /** Takes one step after the other until there is none to take. */
+  async reconcile(key: string, shutdown: AbortSignal): Promise<{ requeueAfterMs?: number } | undefined> {
+    for (;;) {
+      const state = this.#states.get(key);
+      if (!state) return undefined;
+      shutdown.throwIfAborted();
+      const { wish } = state;
+      const { metadata } = wish.cluster;
+      // Finalizer first: without it a deletion would leave behind what is made now.
+      if (!metadata.finalizers?.includes(FINALIZER)) return undefined;
+      await this.#takeUp(state, shutdown);
+      const record = this.#record(key, wish.cluster);
+      const credentials = await this.#credentials(wish, shutdown);
+      const now = this.#world.now();
+      const situation = situationOf(state, record, credentials);
+      settleFailures(state, situation);
+      const step = decide(situation, now);
+      if (step.do === 'wait') {
+        this.#seen(key, state);
+        return step.until ? { requeueAfterMs: Math.max(1000, +step.until - +now) } : undefined;
+      }
+      if (step.do === 'release') {
+        state.gone = true;
+        this.#seen(key, state);
+        return undefined;
+      }
+      await this.#perform(step.do, situation, { key, state, wish, record, credentials }, shutdown);
+    }
+  }
+
+  async #perform(
+    step: StepName,
+    situation: Situation,
+    on: Pick<Operation, 'key' | 'state' | 'wish' | 'record' | 'credentials'>,
+    shutdown: AbortSignal,
+  ): Promise<void> {
+    const { key, state, wish } = on;
+    const world = this.#world;
+    const abort = new AbortController();
+    const signal = AbortSignal.any([shutdown, abort.signal]);
+    state.running = { step, wish: situation.wish, abort };
+    const type = operationType(situation);
+    const visible = step === 'apply' || step === 'destroy';
+    const pace = pacer(world.clock, () => world.changed(key));
+    if (visible) {
+      this.#say(state, { type, state: 'Processing', progress: 0, description: 'starting' });
+      this.#seen(key, state);
+    }
+    const progress = (told: CloudProgress) => {
+      if (!visible || signal.aborted) return;
+      this.#say(state, { type, state: 'Processing', progress: percent(told), description: told.description });
+      pace.soon();
+    };
+    try {
+      await STEPS[step]({ world, ...on, signal, progress });
+      state.failures.delete(step);
+      if (visible) {
+        const description = type === 'Delete' ? 'the cluster is gone' : 'the cloud is as described';
+        this.#say(state, { type, state: 'Succeeded', progress: 100, description });
+        world.record(wish.cluster, 'Normal', type === 'Create' ? 'Created' : `${type}d`, description);
+      }
+    } catch (error) {
+      shutdown.throwIfAborted();
+      // Stopped because something else is wanted now: that is the next turn of the loop.
+      if (!abort.signal.aborted) this.#failed(step, situation, on, type, error);
+    } finally {
+      pace.stop();
+      state.running = undefined;
+      world.changed(key);
+    }
+  }
+
+  #failed(
+    step: StepName,
+    situation: Situation,
+    { key, state, wish }: Pick<Operation, 'key' | 'state' | 'wish'>,
+    type: LastOperation['type'],
+    error: unknown,
+  ): void {
+    const world = this.#world;
+    const before = state.failures.get(step);
+    const failure = failureOf(step, attempt(step, situation), error, before, world.now(), world.random());
+    state.failures.set(step, failure);
+    const { description } = failure.error;
+    world.log.warn({ cluster: key, step, err: error, retryAt: failure.retryAt }, 'step failed');
+    if (before?.error.description !== description)
+      world.record(wish.cluster, 'Warning', situation.deleting ? 'DeleteFailed' : 'ReconcileFailed', description);
+    if (!OPERATIONS.includes(step)) return;
+    const progress = state.operation?.type === type ? state.operation.progress : 0;
+    this.#say(state, {
+      type,
+      state: failure.retryAt ? 'Error' : 'Failed',
+      progress: Math.min(99, progress),
+      description,
+    });
+  }
+
+  #say(state: ManagedState, next: Omit<LastOperation, 'lastUpdateTime'>): void {
+    state.operation = operation(state.operation, next, this.#world.now());
+  }
+
+  #seen(key: string, state: ManagedState): void {
+    const news = !state.seen || state.gone;
+    state.seen = true;
+    if (news || state.running) this.#world.changed(key);
+  }
+
+  /** Somebody asked for an operation by annotation: what failed is tried again, and "reconcile" runs without a change. */
+  async #takeUp(state: ManagedState, signal: AbortSignal): Promise<void> {
+    const { annotations, resourceVersion } = state.wish.cluster.metadata;
+    const asked = annotations?.[ANNOTATIONS.operation];
+    if ((asked !== 'retry' && asked !== 'reconcile') || state.takenUp === resourceVersion) return;
+    state.takenUp = resourceVersion;
+    state.failures.clear();
+    state.forced ||= asked === 'reconcile';
+    await this.#world.takeUp(state.wish.cluster, signal);
+  }
+
+  #record(key: string, cluster: WorkerCluster): ManagedRecord | undefined {
+    const record = this.#world.records.get(key);
+    return record?.owner.uid === cluster.metadata.uid ? record : undefined;
+  }
+
+  async #credentials({ cluster, profile }: ManagedWish, signal: AbortSignal): Promise<Credentials | Error> {
+    if (!profile) return new Error('without its CloudProfile nobody knows which credentials');
+    try {
+      return await this.#world.credentials(cluster, profile, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      return error instanceof Error ? error : new Error(errorText(error));
+    }
+  }
+}
+
+/** Whether a running step is for something that nobody wants any more. */
+function isObsolete({ step, wish }: NonNullable<ManagedState['running']>, now: ManagedWish): boolean {
+  if (now.cluster.metadata.deletionTimestamp) return step !== 'destroy';
+  const hash = wishHash(now);
+  // A spec that cannot be had leaves what is there as it was: what was begun is brought to its end.
+  return (step === 'apply' || step === 'look') && hash !== undefined && hash !== wish;
+}
+
+function situationOf(
+  state: ManagedState,
+  record: ManagedRecord | undefined,
+  credentials: Credentials | Error,
+): Situation {
+  const { wish } = state;
+  const { cluster, profile } = wish;
+  const every = parseDuration(profile?.spec.drift?.interval ?? '') ?? LOOK_EVERY_MS;
+  return {
+    deleting: cluster.metadata.deletionTimestamp !== undefined,
+    wish: wishHash(wish),
+    exists: !state.gone && (record !== undefined || wasBegun(cluster)),
+    applied: record?.applied,
+    reachable: record?.outputs !== undefined,
+    credentials: credentials instanceof Error ? undefined : credentials.version,
+    accepted: state.accepted?.credentials,
+    forced: state.forced,
+    drift: {
+      lookedAt: record?.lookedAt === undefined ? undefined : new Date(record.lookedAt),
+      everyMs: spread(every, cluster.metadata.uid ?? ''),
+      found: (record?.drift?.length ?? 0) > 0,
+      mend: cluster.spec.drift?.policy === 'Mend',
+    },
+    access: { open: state.line !== undefined, dueAt: state.accessDueAt },
+    failures: state.failures,
+  };
+}
+
+/** The interval, a tenth shorter or longer: always the same for one cluster, so that a fleet made at once does not look at once. */
+export function spread(everyMs: number, uid: string): number {
+  let sum = 0;
+  for (const character of uid) sum = (sum * 31 + character.charCodeAt(0)) >>> 0;
+  return Math.round(everyMs * (0.9 + (0.2 * (sum % 1000)) / 1000));
+}
+
+/** Errors of what has no more need to be done are over. */
+function settleFailures(state: ManagedState, { wish, applied, accepted, credentials }: Situation): void {
+  if (wish !== undefined && applied === wish && !state.forced) state.failures.delete('apply');
+  if (credentials !== undefined && accepted === credentials) state.failures.delete('check');
+}
+
+function operationType({ deleting, applied }: Situation): LastOperation['type'] {
+  if (deleting) return 'Delete';
+  return applied === undefined ? 'Create' : 'Reconcile';
+}
+
+/** Of an operation whose end is not in sight, each further resource is worth less. */
+const percent = ({ done, total }: CloudProgress): number =>
+  Math.min(99, Math.floor((100 * done) / (total ?? done + 10)));
+
+/** Calls `run` at once, then at most once per interval; what comes in between is told at its end, not dropped. */
+function pacer(clock: ManagedWorld['clock'], run: () => void): { soon(): void; stop(): void } {
+  let last = clock.now();
+  let cancel: (() => void) | undefined;
+  return {
+    soon() {
+      cancel ??= clock.after(Math.max(0, last + PROGRESS_INTERVAL_MS - clock.now()), () => {
+        cancel = undefined;
+        last = clock.now();
+        run();
+      });
+    },
+    stop() {
+      cancel?.();
+      cancel = undefined;
+    },
+  };
+}

@@ -1,0 +1,97 @@
+/** What is done to a managed cluster, one at a time. */
+export type StepName = 'check' | 'apply' | 'access' | 'look' | 'destroy';
+
+/** A step that failed. */
+export interface Failure {
+  /** What it was tried with (see attempt): with anything else it is worth a try at once. */
+  readonly of: string;
+  /** How often in a row. */
+  readonly count: number;
+  /** Absent: trying the same again is hopeless. */
+  readonly retryAt: Date | undefined;
+}
+
+/** All that the next step rests on. */
+export interface Situation {
+  readonly deleting: boolean;
+  /** Hash of what is wished; absent: what is asked for cannot be had, and what there is stays. */
+  readonly wish: string | undefined;
+  /** Whether anything was, or may have been, made. */
+  readonly exists: boolean;
+  /** Hash of the wish that the cloud was last made to be like. */
+  readonly applied: string | undefined;
+  /** Whether the cloud has told where the API server is. */
+  readonly reachable: boolean;
+  /** Which credentials there are; absent: none that can be read. */
+  readonly credentials: string | undefined;
+  /** Which credentials the cloud has last accepted, for the right account. */
+  readonly accepted: string | undefined;
+  /** Somebody asked for a run although nothing changed. */
+  readonly forced: boolean;
+  readonly drift: {
+    /** When it was last looked. */
+    readonly lookedAt: Date | undefined;
+    readonly everyMs: number;
+    readonly found: boolean;
+    readonly mend: boolean;
+  };
+  readonly access: {
+    /** Whether there is a line to the API server. */
+    readonly open: boolean;
+    /** When the kubeconfig should be renewed, or the line looked at; absent: at once. */
+    readonly dueAt: Date | undefined;
+  };
+  readonly failures: ReadonlyMap<StepName, Failure>;
+}
+
+export type Step =
+  | { readonly do: StepName }
+  /** Nothing is left, or ever was. */
+  | { readonly do: 'release' }
+  /** Absent `until`: until something changes. */
+  | { readonly do: 'wait'; readonly until?: Date };
+
+/** What a step is tried with: failing with it says nothing about trying with something else. */
+export function attempt(step: StepName, { wish, applied, credentials }: Situation): string {
+  if (step === 'check' || step === 'destroy') return `${credentials}`;
+  return step === 'apply' ? `${wish}/${credentials}` : `${applied}/${credentials}`;
+}
+
+/**
+ * The next step. Pure. A step that failed waits for its time while others that do not build on it go on: a cloud that refuses
+ * a larger pool is no reason to let a kubeconfig expire.
+ */
+export function decide(situation: Situation, now: Date): Step {
+  const { deleting, wish, exists, credentials, accepted, applied, access, drift } = situation;
+  if (deleting && !exists) return { do: 'release' };
+  const accepting = credentials !== undefined && accepted === credentials;
+  const due: { step: StepName; at: Date | undefined }[] = [];
+  if (deleting) {
+    // Never unchecked: to credentials of another account everything looks gone already.
+    due.push({ step: accepting ? 'destroy' : 'check', at: now });
+  } else {
+    if (wish !== undefined && !accepting) due.push({ step: 'check', at: now });
+    const changed = applied !== wish || situation.forced || (drift.found && drift.mend);
+    if (wish !== undefined && accepting && changed) due.push({ step: 'apply', at: now });
+    if (situation.reachable) due.push({ step: 'access', at: access.open ? access.dueAt : now });
+    if (wish !== undefined && accepting && applied === wish) {
+      const looked = drift.lookedAt ?? now;
+      due.push({ step: 'look', at: new Date(+looked + drift.everyMs) });
+    }
+  }
+  const times = due.map(({ step, at }) => ({ step, at: later(at ?? now, heldUntil(step, situation)) }));
+  const next = times.find(({ at }) => at !== 'never' && at <= now);
+  if (next) return { do: next.step };
+  const dates = times.flatMap(({ at }) => (at === 'never' ? [] : [+at]));
+  return { do: 'wait', ...(dates.length > 0 && { until: new Date(Math.min(...dates)) }) };
+}
+
+/** Until when a failure holds a step up. */
+function heldUntil(step: StepName, situation: Situation): Date | 'never' | undefined {
+  const failure = situation.failures.get(step);
+  if (!failure || failure.of !== attempt(step, situation)) return undefined;
+  return failure.retryAt ?? 'never';
+}
+
+const later = (at: Date, held: Date | 'never' | undefined): Date | 'never' =>
+  held === 'never' || (held !== undefined && held > at) ? held : at;

@@ -1,0 +1,52 @@
+import type { Condition, LastError } from '../../api/meta.ts';
+import { say } from '../conditions.ts';
+import type { ManagedFacts } from './facts.ts';
+import type { ManagedRecord } from './record.ts';
+import type { ManagedState } from './state.ts';
+import { wasBegun, wishHash } from './wish.ts';
+
+/** Codes that are about the credentials, whichever step met them. */
+const OF_CREDENTIALS = ['ERR_INFRA_UNAUTHENTICATED', 'ERR_INFRA_UNAUTHORIZED'];
+
+/** What is known of a cluster: what is remembered, else what was written down. Pure. */
+export function factsOf(state: ManagedState | undefined, own: ManagedRecord | undefined): ManagedFacts | undefined {
+  if (!state && !own) return undefined;
+  const errors = [...(state?.failures.values() ?? [])].map((failure) => failure.error);
+  return {
+    seen: state?.seen ?? false,
+    exists: !state?.gone && (own !== undefined || (state !== undefined && wasBegun(state.wish.cluster))),
+    gone: state?.gone ?? false,
+    // A spec that cannot be had changes nothing about what there is.
+    settled: state !== undefined && own?.applied !== undefined && own.applied === (wishHash(state.wish) ?? own.applied),
+    operation: state?.operation,
+    errors,
+    credentials: state && credentialsCondition(state, errors),
+    version: own?.cluster.kubernetesVersion,
+    outputs: own?.outputs,
+    access: state?.access,
+    inside: state?.line && { nodes: state.line.nodes, pods: state.line.pods },
+    drift: own?.lookedAt === undefined ? undefined : (own.drift ?? []),
+  };
+}
+
+function credentialsCondition(
+  state: ManagedState,
+  errors: readonly LastError[],
+): Omit<Condition, 'lastTransitionTime'> | undefined {
+  const refused = errors.find(
+    (error) => error.taskID === 'check' || error.codes?.some((code) => OF_CREDENTIALS.includes(code)),
+  );
+  if (refused) {
+    // That the cloud could not be asked says nothing about them.
+    const known = refused.codes?.some((code) => !code.startsWith('ERR_RETRYABLE_INFRA'));
+    return say(
+      'CredentialsValid',
+      known ? false : 'Unknown',
+      known ? 'Refused' : 'NotChecked',
+      refused.description,
+      refused.codes,
+    );
+  }
+  if (!state.accepted) return undefined;
+  return say('CredentialsValid', true, 'Accepted', `the cloud accepts them, for account ${state.accepted.account}`);
+}

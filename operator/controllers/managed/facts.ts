@@ -1,0 +1,39 @@
+import type { Change, ManagedCluster, ManagedClusterOutputs, ManagedClusters } from '../../../providers/cloud.ts';
+import type { CloudProfile } from '../../api/cloudprofile.ts';
+import type { Condition, LastError, LastOperation } from '../../api/meta.ts';
+import type { WorkerCluster } from '../../api/workercluster.ts';
+import type { Node, Pod } from '../../kube/resources.ts';
+
+/** What the controller of managed clusters is asked for: the outcome of a plan, handed over whole. */
+export interface ManagedWish {
+  readonly cluster: WorkerCluster;
+  readonly profile: CloudProfile | undefined;
+  readonly clouds: ManagedClusters | undefined;
+  /** Absent: the spec asks for what cannot be had, and what there is stays as it was. */
+  readonly desired: ManagedCluster | undefined;
+}
+
+/** What is seen of a managed cluster; a copy that nobody changes. */
+export interface ManagedFacts {
+  /** False after a start of the operator, until it has looked: what the status says holds on. */
+  readonly seen: boolean;
+  /** Whether anything was made in the cloud, or may have been. */
+  readonly exists: boolean;
+  /** Nothing of it is left in the cloud, or ever was. */
+  readonly gone: boolean;
+  /** Whether the cloud was last made to be as is wished now. */
+  readonly settled: boolean;
+  readonly operation: LastOperation | undefined;
+  readonly errors: readonly LastError[];
+  /** Condition CredentialsValid, once there is something to say. */
+  readonly credentials: Omit<Condition, 'lastTransitionTime'> | undefined;
+  /** Version that was asked of the cloud last. */
+  readonly version: string | undefined;
+  readonly outputs: ManagedClusterOutputs | undefined;
+  /** Whether the kubeconfig was seen to work; absent: there is none yet. */
+  readonly access: { readonly ok: boolean; readonly message: string } | undefined;
+  /** Absent while there is no line to the API server: then nothing is known about nodes. */
+  readonly inside: { readonly nodes: readonly Node[]; readonly pods: readonly Pod[] } | undefined;
+  /** What others changed in the cloud; absent: not looked yet. */
+  readonly drift: readonly Change[] | undefined;
+}

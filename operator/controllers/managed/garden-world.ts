@@ -1,0 +1,156 @@
+import type { CloudProfile } from '../../api/cloudprofile.ts';
+import type { CredentialsBinding } from '../../api/credentialsbinding.ts';
+import { ANNOTATIONS, API_VERSION, LABELS } from '../../api/group.ts';
+import { KUBECONFIG_KEY, kubeconfigSecretName } from '../../api/names.ts';
+import type { WorkerCluster } from '../../api/workercluster.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { systemClock } from '../../kube/clock.ts';
+import type { Informer } from '../../kube/informer.ts';
+import type { Log } from '../../kube/log.ts';
+import { SECRETS, type Secret, WORKERCLUSTERS } from '../../kube/resources.ts';
+import type { AccountChecks } from '../credentials/account-checks.ts';
+import { type CredentialsUse, credentialsIn, credentialsOf } from '../credentials/resolve.ts';
+import { connectCluster } from './line.ts';
+import { recordOf, recordSecret, recordSecretName } from './record.ts';
+import { type StateOptions, stateBackend } from './state-backend.ts';
+import type { ManagedWorld, StoredKubeconfig } from './world.ts';
+
+/** What of the garden the controller of managed clusters sees and writes. */
+export interface GardenSide {
+  readonly garden: KubeClient;
+  /** UID of the namespace kube-system. */
+  readonly gardenID: string;
+  readonly log: Log;
+  readonly clusters: Informer<WorkerCluster>;
+  readonly bindings: Informer<CredentialsBinding>;
+  /** Secrets with credentials that are marked as used. */
+  readonly credentials: Informer<Secret>;
+  /** Secrets with kubeconfigs of clusters. */
+  readonly kubeconfigs: Informer<Secret>;
+  /** Secrets with records. */
+  readonly records: Informer<Secret>;
+  readonly checks: AccountChecks;
+  readonly state: StateOptions;
+  now(): Date;
+}
+
+/** A cache that has not heard of a deletion by then is broken, and says so itself. */
+const HEARD_MS = 10_000;
+
+/** The world of the controller, as far as it is the garden. */
+export function gardenWorld(
+  side: GardenSide,
+  notify: Pick<ManagedWorld, 'enqueue' | 'changed' | 'record'>,
+): ManagedWorld {
+  const { garden, log, records, kubeconfigs } = side;
+  const at = (key: string, name: (cluster: string) => string) => {
+    const [namespace = '', cluster = ''] = key.split('/');
+    return { namespace, name: name(cluster), key: `${namespace}/${name(cluster)}` };
+  };
+  const remove = async (cache: Informer<Secret>, where: ReturnType<typeof at>, signal?: AbortSignal) => {
+    await garden.delete(SECRETS, where.name, where.namespace, { signal });
+    await cache.waitFor(() => !cache.get(where.key)?.metadata.uid, {
+      timeoutMs: HEARD_MS,
+      signal,
+      what: `Secret ${where.key} to be gone`,
+    });
+  };
+  return {
+    garden: side.gardenID,
+    log,
+    clock: systemClock,
+    now: side.now,
+    random: Math.random,
+    async credentials(cluster, profile, signal) {
+      const use = credentialsOf(cluster, profile.spec.type, (namespace, name) =>
+        side.bindings.get(`${namespace}/${name}`),
+      );
+      return credentialsIn(await credentialsSecret(side, use, signal), use);
+    },
+    checkAccount: (wish, ctx, version) => side.checks.check(wish.clouds!, ctx, version),
+    stateBackend: (profile: CloudProfile, signal) => stateBackend(side.state, profile, signal),
+    records: {
+      get: (key) => recordOf(records.get(at(key, recordSecretName).key)),
+      async save(record, signal) {
+        const secret = recordSecret(record);
+        const known = records.get(`${record.owner.namespace}/${secret.metadata.name}`);
+        if (known?.data?.record === secret.data?.record) return;
+        records.absorb(await garden.apply(secret, { signal }));
+      },
+      remove: (key, signal) => remove(records, at(key, recordSecretName), signal),
+    },
+    kubeconfigs: {
+      get: (key) => storedKubeconfig(kubeconfigs.get(at(key, kubeconfigSecretName).key)),
+      async save(cluster, kubeconfig, signal) {
+        kubeconfigs.absorb(await garden.apply(kubeconfigSecret(cluster, kubeconfig), { signal }));
+      },
+      remove: (key, signal) => remove(kubeconfigs, at(key, kubeconfigSecretName), signal),
+    },
+    connect: (kubeconfig, changed, signal) => connectCluster(kubeconfig, log, changed, signal),
+    async takeUp({ metadata: { name, namespace } }, signal) {
+      const annotations = { [ANNOTATIONS.operation]: null };
+      side.clusters.absorb(
+        await garden.mergePatch<WorkerCluster>(
+          WORKERCLUSTERS,
+          name,
+          namespace,
+          { metadata: { annotations } },
+          { signal },
+        ),
+      );
+    },
+    ...notify,
+  };
+}
+
+/** The Secret with credentials: from the cache once it is marked as used, until then from the API server. */
+export async function credentialsSecret(
+  { garden, credentials }: Pick<GardenSide, 'garden' | 'credentials'>,
+  { namespace, secret }: CredentialsUse,
+  signal?: AbortSignal,
+): Promise<Secret | undefined> {
+  return (
+    credentials.get(`${namespace}/${secret}`) ??
+    (await garden.getOrUndefined<Secret>(SECRETS, secret, namespace, { signal }))
+  );
+}
+
+function kubeconfigSecret(cluster: WorkerCluster, stored: StoredKubeconfig): Secret {
+  const { name, namespace, uid } = cluster.metadata;
+  return {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: {
+      name: kubeconfigSecretName(name),
+      ...(namespace && { namespace }),
+      labels: { [LABELS.clusterName]: name, [LABELS.managedBy]: 'coppice' },
+      annotations: {
+        ...(stored.expiresAt && { [ANNOTATIONS.expiresAt]: stored.expiresAt }),
+        ...(stored.renewAt && { [ANNOTATIONS.renewAt]: stored.renewAt }),
+      },
+      ownerReferences: [
+        {
+          apiVersion: API_VERSION,
+          kind: 'WorkerCluster',
+          name,
+          uid: uid!,
+          controller: true,
+          blockOwnerDeletion: false,
+        },
+      ],
+    },
+    type: 'cluster.x-k8s.io/secret',
+    data: { [KUBECONFIG_KEY]: Buffer.from(stored.kubeconfig).toString('base64') },
+  };
+}
+
+function storedKubeconfig(secret: Secret | undefined): StoredKubeconfig | undefined {
+  const text = secret?.data?.[KUBECONFIG_KEY];
+  if (!text) return undefined;
+  const { [ANNOTATIONS.expiresAt]: expiresAt, [ANNOTATIONS.renewAt]: renewAt } = secret.metadata.annotations ?? {};
+  return {
+    kubeconfig: Buffer.from(text, 'base64').toString(),
+    ...(expiresAt && { expiresAt }),
+    ...(renewAt && { renewAt }),
+  };
+}

@@ -1,0 +1,76 @@
+import type { CloudContext, ManagedClusters } from '../../../providers/cloud.ts';
+import type { CloudProfile } from '../../api/cloudprofile.ts';
+import type { KubeObject } from '../../kube/resources.ts';
+import type { Credentials, CredentialsUse } from '../credentials/resolve.ts';
+import { type Orphan, orphans } from './orphans.ts';
+import { type ManagedRecord, recordSecretName } from './record.ts';
+import type { ManagedWorld } from './world.ts';
+
+export interface LeftOverWorld
+  extends Pick<ManagedWorld, 'garden' | 'log' | 'now' | 'records' | 'stateBackend' | 'record'> {
+  profile(name: string): CloudProfile | undefined;
+  clouds(profile: CloudProfile): ManagedClusters | undefined;
+  credentialsIn(use: CredentialsUse, signal: AbortSignal): Promise<Credentials>;
+}
+
+/** How often what was left behind is looked for again. */
+const AGAIN_MS = 6 * 3600_000;
+const SHOWN = 10;
+
+/**
+ * A cluster was deleted by force (its finalizer was taken off): says what is left of it in the cloud, and goes on saying so
+ * until nothing is. It removes nothing: nobody said that it may.
+ * @param record what is remembered of the cluster, which is no more
+ */
+export async function reportLeftOver(
+  world: LeftOverWorld,
+  key: string,
+  record: ManagedRecord,
+  signal: AbortSignal,
+): Promise<{ requeueAfterMs: number } | undefined> {
+  const left = await leftOf(world, record, signal);
+  const what = `WorkerCluster ${key} was deleted by force`;
+  if (left?.length === 0) {
+    await world.records.remove(key, signal);
+    world.log.info({ cluster: key }, `${what}: nothing is left in the cloud`);
+    return undefined;
+  }
+  const message = left
+    ? `${what}: ${left.length} resources are left in account ${record.account}: ${named(left)}. "coppice sweep" lists them, "coppice sweep --yes" removes them`
+    : `${what}: what is left in account ${record.account} cannot be listed here; look there for tag coppice-uid=${record.owner.uid}`;
+  world.log.warn({ cluster: key, left: left?.length }, message);
+  world.record(regarding(record), 'Warning', 'LeftBehind', message);
+  return { requeueAfterMs: AGAIN_MS };
+}
+
+/** undefined: the provider cannot tell. */
+async function leftOf(world: LeftOverWorld, record: ManagedRecord, signal: AbortSignal): Promise<Orphan[] | undefined> {
+  const profile = world.profile(record.profile);
+  const clouds = profile && world.clouds(profile);
+  if (!profile || !clouds?.tagged) return undefined;
+  const credentials = await world.credentialsIn(record.credentials, signal);
+  const ctx: Omit<CloudContext, 'owner'> = {
+    account: { id: record.account, credentials: credentials.values },
+    region: record.cluster.region,
+    profile,
+    state: await world.stateBackend(profile, signal),
+    log: world.log,
+    signal,
+    now: () => world.now(),
+  };
+  const tagged = await clouds.tagged(ctx);
+  return orphans(tagged, [], world.garden, world.now(), profile).filter(({ owner }) => owner.uid === record.owner.uid);
+}
+
+const named = (left: readonly Orphan[]): string =>
+  left
+    .slice(0, SHOWN)
+    .map(({ type, id }) => `${type} ${id}`)
+    .join(', ') + (left.length > SHOWN ? ` and ${left.length - SHOWN} more` : '');
+
+/** The cluster itself is gone: its record stands for it. */
+const regarding = ({ owner }: ManagedRecord): KubeObject => ({
+  apiVersion: 'v1',
+  kind: 'Secret',
+  metadata: { name: recordSecretName(owner.name), namespace: owner.namespace },
+});

@@ -1,0 +1,60 @@
+import type { CloudContext, CloudProgress, ManagedClusters } from '../../../providers/cloud.ts';
+import type { CloudProfile } from '../../api/cloudprofile.ts';
+import { configurationProblem, notYetConfigured } from '../../api/errors.ts';
+import type { Credentials } from '../credentials/resolve.ts';
+import type { ManagedWish } from './facts.ts';
+import type { ManagedRecord } from './record.ts';
+import type { ManagedState } from './state.ts';
+import { ownerOf, unknownCluster } from './wish.ts';
+import type { ManagedWorld } from './world.ts';
+
+/** One step, with all that it works on. */
+export interface Operation {
+  readonly world: ManagedWorld;
+  readonly key: string;
+  readonly state: ManagedState;
+  /** As it was when the step was begun. */
+  readonly wish: ManagedWish;
+  readonly record: ManagedRecord | undefined;
+  /** Or why there are none. */
+  readonly credentials: Credentials | Error;
+  readonly signal: AbortSignal;
+  /** Says how far the operation is. */
+  progress(progress: CloudProgress): void;
+}
+
+/** The clouds and the profile of a wish; throws when they are gone. */
+export function cloudsOf({ wish: { clouds, profile, cluster } }: Pick<Operation, 'wish'>): {
+  clouds: ManagedClusters;
+  profile: CloudProfile;
+} {
+  if (!profile)
+    throw notYetConfigured(
+      `the CloudProfile of WorkerCluster ${cluster.metadata.name} does not exist`,
+      'Bring it back: without it nothing can be changed in the cloud, nor taken away.',
+    );
+  if (!clouds) throw configurationProblem(`CloudProfile ${profile.metadata.name} has no managed service`);
+  return { clouds, profile };
+}
+
+/** What every call to the cloud is told. */
+export async function contextOf(op: Operation): Promise<CloudContext> {
+  const { world, wish, record, state, credentials, signal } = op;
+  if (credentials instanceof Error) throw credentials;
+  const { profile } = cloudsOf(op);
+  const { use } = credentials;
+  return {
+    owner: record?.owner ?? ownerOf(wish.cluster, world.garden),
+    account: {
+      id: state.accepted?.account ?? record?.account ?? `${use.namespace}/${use.secret}`,
+      credentials: credentials.values,
+    },
+    region: (record?.cluster ?? wish.desired ?? unknownCluster(wish)).region,
+    profile,
+    state: await world.stateBackend(profile, signal),
+    log: world.log,
+    signal,
+    now: () => world.now(),
+    onProgress: (progress) => op.progress(progress),
+  };
+}

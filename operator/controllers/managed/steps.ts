@@ -1,0 +1,108 @@
+import type { Change } from '../../../providers/cloud.ts';
+import { rfc3339 } from '../../api/conditions.ts';
+import { CoppiceError, configurationProblem } from '../../api/errors.ts';
+import { keyOf } from '../../kube/resources.ts';
+import { openAccess } from './access.ts';
+import type { StepName } from './decide.ts';
+import { cloudsOf, contextOf, type Operation } from './operation.ts';
+import type { ManagedRecord } from './record.ts';
+import { ownerOf, unknownCluster, wishHash } from './wish.ts';
+
+/** Carries steps out. Each begins by looking, so that it can be repeated after a crash at any point. */
+export const STEPS: Readonly<Record<StepName, (op: Operation) => Promise<void>>> = {
+  check,
+  apply,
+  access: openAccess,
+  look,
+  destroy,
+};
+
+/** Who the credentials are, before anything is made with them. */
+async function check(op: Operation): Promise<void> {
+  const { world, wish, record, state, credentials } = op;
+  if (credentials instanceof Error) throw credentials;
+  const account = await world.checkAccount(wish, await contextOf(op), credentials.version);
+  const { namespace, secret } = credentials.use;
+  if (account.missing.length > 0) {
+    throw new CoppiceError(
+      'ERR_INFRA_UNAUTHORIZED',
+      `the credentials in Secret ${namespace}/${secret} (account ${account.id}) lack ${account.missing.join(', ')}`,
+    );
+  }
+  if (record && record.account !== account.id) {
+    throw configurationProblem(
+      `the credentials in Secret ${namespace}/${secret} are of account ${account.id}, but the cluster is in ${record.account}`,
+      'Put credentials of that account there, or make a new cluster.',
+    );
+  }
+  state.accepted = { credentials: credentials.version, account: account.id };
+}
+
+async function apply(op: Operation): Promise<void> {
+  const { world, wish, record: before, state, credentials } = op;
+  const { clouds, profile } = cloudsOf(op);
+  if (credentials instanceof Error) throw credentials;
+  const cluster = wish.desired!;
+  const record: ManagedRecord = {
+    ...before,
+    owner: before?.owner ?? ownerOf(wish.cluster, world.garden),
+    profile: profile.metadata.name,
+    account: state.accepted!.account,
+    credentials: credentials.use,
+    cluster,
+  };
+  // Whoever comes after a crash must know that there may be something.
+  await world.records.save(record, op.signal);
+  world.changed(op.key);
+  const mend = state.forced || wish.cluster.spec.drift?.policy === 'Mend';
+  const refresh = before?.applied !== undefined && mend;
+  const ctx = { ...(await contextOf({ ...op, record })), refresh };
+  if (before?.applied) {
+    record.planned = await clouds.preview(ctx, cluster);
+    world.record(wish.cluster, 'Normal', 'Planned', changesText(record.planned));
+    await world.records.save(record, op.signal);
+  }
+  const outputs = await clouds.apply(ctx, cluster);
+  state.forced = false;
+  // Not to be cut short: what was made must be known.
+  await world.records.save({
+    ...record,
+    applied: wishHash(wish)!,
+    outputs,
+    // Without a look at the cloud, what others changed there is still as it was.
+    ...(refresh || !before?.lookedAt ? { drift: [], lookedAt: rfc3339(world.now()) } : {}),
+  });
+}
+
+/** What was changed by others since. */
+async function look(op: Operation): Promise<void> {
+  const { world, wish, record } = op;
+  const { clouds } = cloudsOf(op);
+  const drift = await clouds.drift(await contextOf(op), record!.cluster);
+  if (drift.length > 0 && JSON.stringify(drift) !== JSON.stringify(record!.drift))
+    world.record(wish.cluster, 'Warning', 'Drifted', `changed by others; to mend it: ${changesText(drift)}`);
+  await world.records.save({ ...record!, drift, lookedAt: rfc3339(world.now()) });
+}
+
+async function destroy(op: Operation): Promise<void> {
+  const { world, key, wish, record, state } = op;
+  const { clouds } = cloudsOf(op);
+  const line = state.line;
+  state.line = undefined;
+  state.access = undefined;
+  await line?.close();
+  await world.kubeconfigs.remove(key, op.signal);
+  await clouds.destroy(await contextOf(op), record?.cluster ?? unknownCluster(wish));
+  await world.records.remove(keyOf(wish.cluster));
+  state.gone = true;
+}
+
+const SHOWN = 8;
+
+/** Changes in one line. */
+export function changesText(changes: readonly Change[]): string {
+  if (changes.length === 0) return 'nothing is to be changed';
+  const named = changes.slice(0, SHOWN).map(({ operation, resource }) => `${operation} ${resource}`);
+  const more = changes.length > SHOWN ? ` and ${changes.length - SHOWN} more` : '';
+  return `${named.join('; ')}${more}`;
+}

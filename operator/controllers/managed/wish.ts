@@ -1,0 +1,72 @@
+import { createHash } from 'node:crypto';
+import type { ManagedCluster, Owner } from '../../../providers/cloud.ts';
+import { findCondition } from '../../api/conditions.ts';
+import { ANNOTATIONS } from '../../api/group.ts';
+import { technicalID } from '../../api/names.ts';
+import type { WorkerCluster } from '../../api/workercluster.ts';
+import type { ManagedWish } from './facts.ts';
+
+/** Text that is equal for equal values, whatever the order of their fields. */
+function canonical(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(canonical);
+  if (typeof value !== 'object' || value === null) return value;
+  const entries = Object.entries(value).filter(([, inner]) => inner !== undefined);
+  return Object.fromEntries(
+    entries.sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, inner]) => [key, canonical(inner)]),
+  );
+}
+
+const hash = (value: unknown): string =>
+  createHash('sha256')
+    .update(JSON.stringify(canonical(value)))
+    .digest('hex')
+    .slice(0, 16);
+
+/** What a run of the programs depends on: equal hashes need no run. undefined: nothing is wished. */
+export const wishHash = ({ desired, clouds, cluster }: ManagedWish): string | undefined =>
+  desired && hash({ desired, version: clouds?.version, uid: cluster.metadata.uid });
+
+/** Changes whenever the controller may have to do something else. */
+export const wishSignature = (wish: ManagedWish): string => {
+  const { metadata, spec } = wish.cluster;
+  return hash({
+    wish: wishHash(wish),
+    uid: metadata.uid,
+    deleting: metadata.deletionTimestamp !== undefined,
+    held: metadata.finalizers,
+    credentials: spec.credentialsRef,
+    drift: spec.drift,
+    operation: metadata.annotations?.[ANNOTATIONS.operation],
+    profile: wish.profile?.spec,
+  });
+};
+
+/** Whom everything in the cloud belongs to. */
+export function ownerOf({ metadata: { name, namespace = '', uid = '' } }: WorkerCluster, garden: string): Owner {
+  return { technicalID: technicalID(namespace, name), uid, name, namespace, garden };
+}
+
+/** Whether the status says that something was begun in the cloud: for when the record is lost. */
+export function wasBegun({ status }: WorkerCluster): boolean {
+  const infrastructure = findCondition(status?.conditions, 'InfrastructureReady');
+  return infrastructure !== undefined && infrastructure.reason !== 'Pending';
+}
+
+/** Enough of a cluster to take it away when nobody knows any more how it was described. */
+export function unknownCluster({ cluster, profile }: Pick<ManagedWish, 'cluster' | 'profile'>): ManagedCluster {
+  const region = cluster.status?.region ?? cluster.spec.region ?? profile?.spec.defaults?.region ?? '';
+  return clusterIn(
+    region,
+    (profile?.spec.regions.find((known) => known.name === region)?.zones ?? []).map((z) => z.name),
+  );
+}
+
+/** A cluster without anything in it. */
+export const clusterIn = (region: string, zones: string[]): ManagedCluster => ({
+  region,
+  zones,
+  kubernetesVersion: '',
+  cidrs: { nodes: '', pods: '', services: '' },
+  pools: [],
+  authorizedNetworks: [],
+});

@@ -1,0 +1,66 @@
+import type { AccountCheck, CloudContext, CloudKubeconfig, StateBackend } from '../../../providers/cloud.ts';
+import type { CloudProfile } from '../../api/cloudprofile.ts';
+import type { WorkerCluster } from '../../api/workercluster.ts';
+import type { Clock } from '../../kube/clock.ts';
+import type { Log } from '../../kube/log.ts';
+import type { KubeObject, Node, Pod } from '../../kube/resources.ts';
+import type { Credentials } from '../credentials/resolve.ts';
+import type { ManagedWish } from './facts.ts';
+import type { ManagedRecord } from './record.ts';
+
+/** A kubeconfig as it is stored for people, with when it ends and when it is replaced. */
+export interface StoredKubeconfig extends CloudKubeconfig {
+  /** RFC 3339. Absent: never. */
+  renewAt?: string;
+}
+
+/** An open line to the API server of a managed cluster: nodes and pods are watched, never polled. */
+export interface ClusterLine {
+  readonly nodes: readonly Node[];
+  readonly pods: readonly Pod[];
+  /** Whether the API server answers somebody who may do everything. */
+  ready(signal: AbortSignal): Promise<boolean>;
+  /** A kubeconfig of a ServiceAccount of ours in the cluster; undefined where the cloud's identity may not make one. */
+  ownKubeconfig(signal: AbortSignal): Promise<CloudKubeconfig | undefined>;
+  /** Who we are, from the next request that asks. */
+  use(kubeconfig: string): void;
+  close(): Promise<void>;
+}
+
+/** What the controller of managed clusters works with: injected, so that tests choose it. */
+export interface ManagedWorld {
+  /** What tells this garden from others: see Owner. */
+  readonly garden: string;
+  readonly log: Log;
+  readonly clock: Clock;
+  now(): Date;
+  /** In [0, 1). */
+  random(): number;
+
+  /** Throws CoppiceErrors when there are none that can be used. */
+  credentials(cluster: WorkerCluster, profile: CloudProfile, signal: AbortSignal): Promise<Credentials>;
+  /** Asks the cloud who the credentials are; equal questions of many clusters are asked once. */
+  checkAccount(wish: ManagedWish, ctx: CloudContext, version: string): Promise<AccountCheck>;
+  stateBackend(profile: CloudProfile, signal: AbortSignal): Promise<StateBackend>;
+
+  readonly records: {
+    get(key: string): ManagedRecord | undefined;
+    save(record: ManagedRecord, signal?: AbortSignal): Promise<void>;
+    remove(key: string, signal?: AbortSignal): Promise<void>;
+  };
+  readonly kubeconfigs: {
+    get(key: string): StoredKubeconfig | undefined;
+    save(cluster: WorkerCluster, kubeconfig: StoredKubeconfig, signal?: AbortSignal): Promise<void>;
+    remove(key: string, signal?: AbortSignal): Promise<void>;
+  };
+  /** Opens a line; `changed` is called for each change of a node or pod. Rejects when the API server does not answer. */
+  connect(kubeconfig: string, changed: () => void, signal: AbortSignal): Promise<ClusterLine>;
+
+  /** Says that a key should be worked on. */
+  enqueue(key: string): void;
+  /** Says that the facts about a cluster are others. `inside`: only what is in the cluster, which changes all the time. */
+  changed(key: string, inside?: 'inside'): void;
+  /** Takes the annotation off a cluster by which somebody asked for an operation. */
+  takeUp(cluster: WorkerCluster, signal: AbortSignal): Promise<void>;
+  record(object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string): void;
+}

@@ -1,0 +1,92 @@
+import type { CloudProfile } from '../../api/cloudprofile.ts';
+import { findCondition } from '../../api/conditions.ts';
+import type { ClusterSize } from '../../api/cost.ts';
+import { type Shoot, shootProfileName } from '../../api/shoot.ts';
+import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
+import type { Claimant } from '../../cost/admission.ts';
+import { askedSize, shootSize } from '../../cost/size.ts';
+import type { Informer } from '../../kube/informer.ts';
+import { keyOf } from '../../kube/resources.ts';
+
+/** Index of namespaced caches: objects by their namespace. */
+export const BY_NAMESPACE = 'namespace';
+export const byNamespace = {
+  [BY_NAMESPACE]: ({ metadata }: { metadata: { namespace?: string } }) => [metadata.namespace ?? ''],
+};
+
+/** What shares are counted from. */
+export interface ClaimantWorld {
+  /** With index BY_NAMESPACE. */
+  readonly clusters: Informer<WorkerCluster>;
+  /** With index BY_NAMESPACE. */
+  readonly shoots: Informer<Shoot>;
+  readonly profiles: Informer<CloudProfile>;
+  /**
+   * Uid of a WorkerCluster -> what was granted to it in this process and is perhaps not yet in its status: two decisions
+   * in the same moment must not both be given the last piece.
+   */
+  readonly granted: Map<string, ClusterSize>;
+}
+
+/** The reason of condition SpecAccepted of a cluster that waits for its quota. */
+export const OVER_QUOTA = 'QuotaExceeded';
+
+/** Whether the spec as it is now was refused. */
+export const isRefused = ({ status }: WorkerCluster): boolean =>
+  findCondition(status?.conditions, 'SpecAccepted')?.status === 'False';
+
+/** What the cluster was granted and has not given back. One from before this was recorded has what its Shoot says. */
+export function heldBy(world: ClaimantWorld, cluster: WorkerCluster): ClusterSize | undefined {
+  const recorded = world.granted.get(cluster.metadata.uid ?? '') ?? cluster.status?.admitted;
+  if (recorded) return recorded;
+  const shoot = world.shoots.get(keyOf(cluster));
+  return shoot && ownerUid(shoot) === cluster.metadata.uid ? shootSize(shoot) : undefined;
+}
+
+const ownerUid = (shoot: Shoot): string | undefined =>
+  shoot.metadata.ownerReferences?.find((owner) => owner.kind === 'WorkerCluster')?.uid;
+
+/** Whether the cluster asks for something that was not yet judged, or that only a quota stands against. */
+function isWaiting({ metadata, status }: WorkerCluster): boolean {
+  if (metadata.deletionTimestamp) return false;
+  const accepted = findCondition(status?.conditions, 'SpecAccepted');
+  return !accepted || status?.observedGeneration !== metadata.generation || accepted.reason === OVER_QUOTA;
+}
+
+// Objects of a cache are never changed in place: while they are the same, so is what is asked for.
+const remembered = new WeakMap<WorkerCluster, { profile: CloudProfile; size: ClusterSize }>();
+
+function asks(cluster: WorkerCluster, profile: CloudProfile): ClusterSize {
+  const known = remembered.get(cluster);
+  if (known?.profile === profile) return known.size;
+  const size = askedSize(cluster, profile);
+  remembered.set(cluster, { profile, size });
+  return size;
+}
+
+/** Everybody in the namespace who has a share of its quotas: WorkerClusters, and Shoots that somebody made by hand. */
+export function claimantsIn(world: ClaimantWorld, namespace: string): Claimant[] {
+  const clusters = world.clusters.byIndex(BY_NAMESPACE, namespace).map((cluster): Claimant => {
+    const profile = world.profiles.get(profileNameOf(cluster));
+    return {
+      key: keyOf(cluster),
+      createdAt: cluster.metadata.creationTimestamp ?? '',
+      profile,
+      held: heldBy(world, cluster),
+      asked: profile && isWaiting(cluster) ? asks(cluster, profile) : undefined,
+    };
+  });
+  const byHand = world.shoots
+    .byIndex(BY_NAMESPACE, namespace)
+    .filter((shoot) => ownerUid(shoot) === undefined)
+    .map(
+      (shoot): Claimant => ({
+        key: `Shoot ${keyOf(shoot)}`,
+        createdAt: shoot.metadata.creationTimestamp ?? '',
+        profile: world.profiles.get(shootProfileName(shoot.spec) ?? ''),
+        held: shootSize(shoot),
+        asked: undefined,
+      }),
+    );
+  return [...clusters, ...byHand];
+}

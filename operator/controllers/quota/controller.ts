@@ -1,0 +1,30 @@
+import type { Quota } from '../../api/quota.ts';
+import { nextInLine } from '../../cost/admission.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import type { Informer } from '../../kube/informer.ts';
+import { writeStatus } from '../status-writer.ts';
+import { BY_NAMESPACE, type ClaimantWorld, claimantsIn } from './claimants.ts';
+import { quotaStatus } from './status.ts';
+
+export interface QuotaWorld extends ClaimantWorld {
+  readonly garden: KubeClient;
+  /** With index BY_NAMESPACE. */
+  readonly quotas: Informer<Quota>;
+  now(): Date;
+  /** Has the WorkerCluster of this key judged again. */
+  judge(key: string): void;
+}
+
+/**
+ * Says in the status of a quota how much of it is used, and has clusters judged again that wait and now fit. Those that
+ * still do not fit are left alone: a thousand that wait must not be written each time when one goes.
+ */
+export async function reconcileQuota(world: QuotaWorld, key: string, signal: AbortSignal): Promise<void> {
+  const quota = world.quotas.get(key);
+  if (!quota || quota.metadata.deletionTimestamp) return;
+  const { namespace = '' } = quota.metadata;
+  const claimants = claimantsIn(world, namespace);
+  const quotas = world.quotas.byIndex(BY_NAMESPACE, namespace);
+  for (const { key: cluster } of nextInLine(claimants, quotas)) world.judge(cluster);
+  await writeStatus(world.garden, world.quotas, quota, quotaStatus(quota, claimants, world.now()), signal);
+}

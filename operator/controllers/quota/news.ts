@@ -1,0 +1,35 @@
+import { isDeepStrictEqual } from 'node:util';
+import { findCondition } from '../../api/conditions.ts';
+import type { Quota } from '../../api/quota.ts';
+import type { WorkerCluster } from '../../api/workercluster.ts';
+import type { Informer } from '../../kube/informer.ts';
+import { keyOf } from '../../kube/resources.ts';
+import type { ChangeEvent } from '../../kube/store.ts';
+import type { WorkQueue } from '../../kube/workqueue.ts';
+import { BY_NAMESPACE, isRefused } from './claimants.ts';
+
+/** Many clusters are granted something, or go, in a burst: quotas follow at this pace. */
+const PACE_MS = 200;
+
+/** Whether the change of a cluster can let another one pass, or changes what a quota shows as used. */
+export function concernsOthers(event: ChangeEvent<WorkerCluster>): boolean {
+  if (event.type !== 'updated') return event.type === 'deleted';
+  const { old, object } = event;
+  const accepted = (cluster: WorkerCluster) => findCondition(cluster.status?.conditions, 'SpecAccepted');
+  return (
+    old.metadata.generation !== object.metadata.generation ||
+    old.metadata.deletionTimestamp !== object.metadata.deletionTimestamp ||
+    accepted(old)?.reason !== accepted(object)?.reason ||
+    !isDeepStrictEqual(old.status?.admitted, object.status?.admitted)
+  );
+}
+
+/** The shares of a namespace have changed: its quotas are looked at, and who waits for them. */
+export function sharesChanged(quotas: Informer<Quota>, queue: WorkQueue, namespace: string): void {
+  for (const quota of quotas.byIndex(BY_NAMESPACE, namespace)) queue.addAfter(keyOf(quota), PACE_MS);
+}
+
+/** A quota was changed or taken away: whoever it refused is to be told what it says now. */
+export function quotaChanged(clusters: Informer<WorkerCluster>, queue: WorkQueue, namespace: string): void {
+  for (const cluster of clusters.byIndex(BY_NAMESPACE, namespace)) if (isRefused(cluster)) queue.add(keyOf(cluster));
+}

@@ -1,0 +1,122 @@
+import { findCondition, isTrue } from '../../api/conditions.ts';
+import { API_VERSION, FINALIZER, LABELS } from '../../api/group.ts';
+import type { Shoot, ShootSpec } from '../../api/shoot.ts';
+import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
+import { say } from '../conditions.ts';
+import { type ModeStrategy, problem, type Settled, type WorkerClusterView, withoutTime } from './view.ts';
+
+/** What a Shoot says that is true of the WorkerCluster as well, word for word. */
+const MIRRORED = ['APIServerAvailable', 'ControlPlaneHealthy', 'EveryNodeReady', 'SystemComponentsHealthy', 'Draining'];
+
+/** Coppice runs the control plane as pods in a seed: an owned Shoot. */
+export const hosted: ModeStrategy = {
+  limits({ cluster }) {
+    const members = cluster.spec.controlPlaneNodes;
+    return members > 3
+      ? [problem('controlPlaneNodes', `a hosted control plane has 1 or 3 members, not ${members}`)]
+      : [];
+  },
+
+  ask({ cluster }, settled) {
+    const { profile, provider, region, version, ranges } = settled;
+    const { pods, services } = ranges;
+    const pools = [...settled.pools];
+    const problems = provider.validate(
+      { region, kubernetesVersion: version, networking: { pods, services }, pools },
+      profile,
+    );
+    return { problems, shoot: shootFor(cluster, shootSpec(cluster, settled)) };
+  },
+
+  observe(view) {
+    const { cluster, shoot } = view;
+    const ofShoot = shoot?.status;
+    const current = shoot !== undefined && ofShoot?.observedGeneration === shoot.metadata.generation;
+    const ready = isTrue(ofShoot?.conditions, 'Ready') && current;
+    const reason = ready ? 'ClusterReady' : (findCondition(ofShoot?.conditions, 'Ready')?.reason ?? 'Creating');
+    const nodes = ofShoot?.nodes;
+    const endpoint = ofShoot?.advertisedAddresses?.[0];
+    return {
+      exists: shoot !== undefined,
+      ready: say('Ready', ready, reason, readyMessage(view, ready)),
+      conditions: MIRRORED.map((type) => withoutTime(findCondition(ofShoot?.conditions, type))),
+      errors: ofShoot?.lastErrors ?? [],
+      usable: isTrue(ofShoot?.conditions, 'APIServerAvailable'),
+      status: {
+        ...(ofShoot?.kubernetesVersion && { kubernetesVersion: ofShoot.kubernetesVersion }),
+        ...(endpoint && { endpoint: endpoint.url }),
+        ...(shoot && { shootRef: { name: cluster.metadata.name, namespace: shoot.metadata.namespace } }),
+        ...(ofShoot?.controlPlane && { controlPlane: ofShoot.controlPlane }),
+        ...(nodes && { nodes, dataPlaneNodes: nodes.current }),
+        ...(ofShoot?.resource && { resource: ofShoot.resource }),
+        ...(ofShoot?.lastOperation && { lastOperation: ofShoot.lastOperation }),
+      },
+    };
+  },
+
+  leave({ shoot }) {
+    if (!shoot) return { gone: true, waiting: say('Deleting', true, 'Gone', 'nothing is left') };
+    const said = findCondition(shoot.status?.conditions, 'Deleting');
+    const message =
+      said?.message ?? `waiting for Shoot ${shoot.metadata.namespace}/${shoot.metadata.name} to be taken down`;
+    return {
+      gone: false,
+      waiting: say('Deleting', true, said?.reason ?? 'WaitingForShoot', message, said?.codes),
+      ...(shoot.metadata.deletionTimestamp ? {} : { deleteShoot: true }),
+    };
+  },
+};
+
+function shootSpec({ spec, ...cluster }: WorkerCluster, settled: Settled): ShootSpec {
+  const { profile, region, version, pools, ranges } = settled;
+  return {
+    cloudProfile: { kind: 'CloudProfile', name: profileNameOf({ spec, ...cluster }) },
+    region,
+    kubernetes: { version },
+    networking: { pods: ranges.pods, services: ranges.services },
+    ...(spec.controlPlaneNodes > 1 && {
+      controlPlane: { highAvailability: { failureTolerance: { type: 'node' } }, replicas: spec.controlPlaneNodes },
+    }),
+    provider: {
+      type: profile.spec.type,
+      workers: pools.map((pool) => ({
+        name: pool.name,
+        machine: { type: pool.machineType },
+        minimum: pool.count,
+        maximum: pool.count,
+        maxSurge: 1,
+        maxUnavailable: 0,
+        ...(pool.zones.length > 0 && { zones: pool.zones }),
+        ...(Object.keys(pool.labels).length > 0 && { labels: pool.labels }),
+        ...(pool.taints.length > 0 && { taints: pool.taints }),
+      })),
+    },
+    ...(spec.hibernation && { hibernation: spec.hibernation }),
+    ...(spec.maintenance && { maintenance: spec.maintenance }),
+  };
+}
+
+function shootFor(cluster: WorkerCluster, spec: ShootSpec): Shoot {
+  const { name, namespace, uid } = cluster.metadata;
+  return {
+    apiVersion: API_VERSION,
+    kind: 'Shoot',
+    metadata: {
+      name,
+      namespace,
+      // The finalizer comes with the object: it saves a write, and there is no moment without it.
+      finalizers: [FINALIZER],
+      labels: { [LABELS.workerCluster]: name, [LABELS.provider]: cluster.spec.cloudProvider },
+      ownerReferences: [
+        { apiVersion: API_VERSION, kind: 'WorkerCluster', name, uid: uid!, controller: true, blockOwnerDeletion: true },
+      ],
+    },
+    spec,
+  };
+}
+
+function readyMessage({ shoot }: WorkerClusterView, ready: boolean): string {
+  if (ready) return 'the control plane serves, all nodes are Ready';
+  if (!shoot) return 'the Shoot is being made';
+  return findCondition(shoot.status?.conditions, 'Ready')?.message ?? 'waiting for the Shoot to be taken up';
+}

@@ -1,0 +1,172 @@
+import type { Problem } from '../../../providers/contract.ts';
+import type { CloudProfile } from '../../api/cloudprofile.ts';
+import { poolsOf } from '../../api/pools.ts';
+import { profileNameOf } from '../../api/workercluster.ts';
+import { wasBegun } from '../managed/wish.ts';
+import { resolveVersion, upgradeProblem } from '../versions.ts';
+import { type Mode, problem, type Resolved, type WorkerClusterView } from './view.ts';
+
+/** Ranges where neither cluster nor profile names one. `nodes` is Gardener's own in its examples. */
+const DEFAULT_RANGES = { pods: '100.96.0.0/11', services: '100.64.0.0/13', nodes: '10.250.0.0/16' };
+
+const among = (names: readonly string[]): string =>
+  names.length > 12 ? `${names.slice(0, 12).join(', ')}, ...` : names.join(', ');
+
+/** Fills in what was left to the profile and finds everything that cannot be had in any mode. */
+export function resolve(view: WorkerClusterView, now: Date): Resolved {
+  const { cluster, profile } = view;
+  const { spec } = cluster;
+  const ranges = { ...DEFAULT_RANGES, ...defined(profile?.spec.defaults), ...defined(spec.networking) };
+  if (!profile) {
+    const field = spec.cloudProfile ? 'cloudProfile' : 'cloudProvider';
+    const message = `there is no CloudProfile "${profileNameOf(cluster)}" (there are: ${among(view.profileNames)}); use one of these, or make the profile`;
+    const problems = [problem(field, message)];
+    const mode = runningMode(view) ?? spec.mode;
+    return { mode, region: spec.region, zones: [], version: undefined, pools: [], ranges, problems };
+  }
+  const place = resolvePlace(view, profile);
+  const kubernetes = resolveKubernetes(view, profile, now);
+  const pools = poolsOf(cluster, profile);
+  const problems = [
+    ...identityProblems(view, profile),
+    ...place.problems,
+    ...kubernetes.problems,
+    ...poolProblems(view, profile),
+  ];
+  return {
+    mode: resolveMode(view, profile),
+    region: place.region,
+    zones: spec.zones ?? place.zones,
+    version: kubernetes.version,
+    pools,
+    ranges,
+    problems,
+  };
+}
+
+/** Of the ranges, those that are given; another object's fields are left out. */
+function defined(given: { pods?: string; services?: string; nodes?: string } | undefined) {
+  const entries = Object.keys(DEFAULT_RANGES).map((key) => [key, given?.[key as keyof typeof DEFAULT_RANGES]]);
+  return Object.fromEntries(entries.filter(([, value]) => value !== undefined)) as Partial<typeof DEFAULT_RANGES>;
+}
+
+/** The mode that things were made in, which nothing changes any more. */
+export const runningMode = ({ shoot, managed, cluster }: WorkerClusterView): Mode | undefined =>
+  shoot ? 'Hosted' : managed?.exists || (!managed && wasBegun(cluster)) ? 'Managed' : undefined;
+
+function resolveMode({ cluster, provider, ...view }: WorkerClusterView, profile: CloudProfile): Mode {
+  const running = runningMode({ cluster, provider, ...view });
+  if (running) return running;
+  // Nobody manages a control plane where the cloud is simulated: it is hosted in the seed instead, and status says so.
+  const asked = cluster.spec.mode ?? profile.spec.defaults?.mode ?? 'Hosted';
+  return asked === 'Managed' && provider?.simulated ? 'Hosted' : asked;
+}
+
+function identityProblems(view: WorkerClusterView, profile: CloudProfile): Problem[] {
+  const { cluster, provider } = view;
+  const { spec } = cluster;
+  const { namespace, name: own } = cluster.metadata;
+  const name = profile.metadata.name;
+  const problems: Problem[] = [];
+  if (view.foreignShoot) {
+    problems.push(
+      problem(
+        'metadata.name',
+        `there is a Shoot ${namespace}/${own} already that was not made for this cluster; delete it or take another name`,
+      ),
+    );
+  }
+  if (profile.spec.type !== spec.cloudProvider && name !== spec.cloudProvider) {
+    problems.push(
+      problem(
+        'cloudProfile',
+        `CloudProfile "${name}" is of type ${profile.spec.type}, but cloudProvider is ${spec.cloudProvider}`,
+      ),
+    );
+  }
+  if (!provider) {
+    problems.push(
+      problem(
+        'cloudProvider',
+        `this operator has no provider "${profile.spec.provider ?? profile.spec.type}", which CloudProfile "${name}" asks for`,
+      ),
+    );
+  }
+  const credentials = spec.credentialsRef;
+  if (credentials?.namespace !== undefined && credentials.namespace !== namespace) {
+    problems.push(
+      problem(
+        'credentialsRef.namespace',
+        `credentials are used in their own namespace only: put ${credentials.name} into namespace ${namespace}`,
+      ),
+    );
+  }
+  return problems;
+}
+
+function resolvePlace({ cluster: { spec } }: WorkerClusterView, profile: CloudProfile) {
+  const name = profile.metadata.name;
+  const problems: Problem[] = [];
+  const region = spec.region ?? profile.spec.defaults?.region ?? profile.spec.regions[0]?.name;
+  const known = profile.spec.regions.find((candidate) => candidate.name === region);
+  if (!known) {
+    problems.push(
+      problem(
+        'region',
+        `CloudProfile "${name}" has no region "${region}" (it has: ${among(profile.spec.regions.map((r) => r.name))})`,
+      ),
+    );
+  }
+  const zones = (known?.zones ?? []).map((zone) => zone.name);
+  for (const zone of spec.zones ?? []) {
+    if (known && !zones.includes(zone))
+      problems.push(problem('zones', `region ${region} has no zone "${zone}" (it has: ${among(zones)})`));
+  }
+  return { region, zones, problems };
+}
+
+function resolveKubernetes(view: WorkerClusterView, profile: CloudProfile, now: Date) {
+  const wanted = view.cluster.spec.kubernetes?.version;
+  const known = view.managed?.version ?? (runningMode(view) && view.cluster.status?.kubernetesVersion);
+  const running = view.shoot?.status?.kubernetesVersion ?? known;
+  // Without a wish the cluster stays at what it runs: a new entry in a profile must not upgrade everybody.
+  const version = wanted === undefined && running ? running : resolveVersion(wanted, profile, now);
+  if (!version) {
+    const offered = (profile.spec.kubernetes.versions ?? []).map((offer) => offer.version);
+    const message = `CloudProfile "${profile.metadata.name}" offers no Kubernetes ${wanted ?? ''} (it offers: ${among(offered)})`;
+    return { version, problems: [problem('kubernetes.version', message)] };
+  }
+  const why = running ? upgradeProblem(running, version) : undefined;
+  return { version, problems: why ? [problem('kubernetes.version', why)] : [] };
+}
+
+function poolProblems({ cluster }: WorkerClusterView, profile: CloudProfile): Problem[] {
+  const name = profile.metadata.name;
+  const problems: Problem[] = [];
+  const pools = poolsOf(cluster, profile);
+  const types = profile.spec.machineTypes.map((type) => type.name);
+  pools.forEach((pool, index) => {
+    const field = cluster.spec.pools?.[index]?.machineType ? `pools[${index}].machineType` : 'machineType';
+    if (!pool.machineType)
+      problems.push(
+        problem(field, `name a machine type: CloudProfile "${name}" has no default (it has: ${among(types)})`),
+      );
+    else if (!types.includes(pool.machineType)) {
+      problems.push(
+        problem(field, `CloudProfile "${name}" has no machine type "${pool.machineType}" (it has: ${among(types)})`),
+      );
+    }
+  });
+  const nodes = pools.reduce((sum, pool) => sum + pool.count, 0);
+  const most = profile.spec.limits?.maxNodesTotal;
+  if (most !== undefined && nodes > most) {
+    problems.push(
+      problem(
+        'dataPlaneNodes',
+        `CloudProfile "${name}" allows at most ${most} nodes in a cluster, not ${nodes}`,
+        'ERR_INFRA_QUOTA_EXCEEDED',
+      ),
+    );
+  }
+  return problems;
+}

@@ -1,0 +1,109 @@
+import type { ManagedCluster } from '../../../providers/cloud.ts';
+import type { Problem, Provider } from '../../../providers/contract.ts';
+import type { CloudProfile } from '../../api/cloudprofile.ts';
+import type { ErrorCode } from '../../api/errors.ts';
+import type { Condition, LastError } from '../../api/meta.ts';
+import type { NormalPool } from '../../api/pools.ts';
+import type { Shoot } from '../../api/shoot.ts';
+import type { WorkerCluster, WorkerClusterStatus } from '../../api/workercluster.ts';
+import type { ManagedFacts } from '../managed/facts.ts';
+import type { ProjectShare } from './account.ts';
+
+export type Mode = NonNullable<WorkerCluster['spec']['mode']>;
+
+/** All that a decision about a WorkerCluster rests on. */
+export interface WorkerClusterView {
+  readonly cluster: WorkerCluster;
+  /** The profile that it names, if there is one. */
+  readonly profile: CloudProfile | undefined;
+  /** Names of all profiles, for the error. */
+  readonly profileNames: readonly string[];
+  readonly provider: Provider | undefined;
+  readonly shoot: Shoot | undefined;
+  /** A Shoot of the same name that is not ours. */
+  readonly foreignShoot?: boolean;
+  /** What was seen of it in the cloud; absent: nothing was ever asked of one. */
+  readonly managed?: ManagedFacts | undefined;
+  /** What its project may have, and who shares it; absent: nothing limits it. */
+  readonly project?: ProjectShare;
+}
+
+/** What a cluster asks for with everything filled in that was left to the profile; absent is what cannot be told. */
+export interface Resolved {
+  readonly mode: Mode | undefined;
+  readonly region: string | undefined;
+  readonly zones: readonly string[];
+  readonly version: string | undefined;
+  readonly pools: readonly NormalPool[];
+  readonly ranges: { pods: string; services: string; nodes: string };
+  /** What cannot be had whatever the mode. */
+  readonly problems: readonly Problem[];
+}
+
+/** The same once there are no problems. */
+export interface Settled {
+  readonly profile: CloudProfile;
+  readonly provider: Provider;
+  readonly region: string;
+  readonly zones: readonly string[];
+  readonly version: string;
+  readonly pools: readonly (NormalPool & { machineType: string })[];
+  readonly ranges: Resolved['ranges'];
+  /** Whether the number of nodes is left to an autoscaler. */
+  readonly autoscaled: boolean;
+}
+
+/** What a mode makes of a cluster. With problems nothing is to be made. */
+export interface Asked {
+  readonly problems: readonly Problem[];
+  /** Only quotas stand against it: it is looked at again when they let it. */
+  readonly overQuota?: boolean;
+  readonly shoot?: Shoot;
+  readonly managed?: ManagedCluster;
+}
+
+export type Said = Omit<Condition, 'lastTransitionTime'>;
+
+/** What a mode sees of a cluster. */
+export interface Observed {
+  /** Whether anything was made. */
+  readonly exists: boolean;
+  /** Condition Ready for what is asked now. */
+  readonly ready: Said;
+  readonly conditions: readonly (Said | undefined)[];
+  readonly errors: readonly LastError[];
+  readonly status: Partial<WorkerClusterStatus>;
+  /** Whether there is a kubeconfig that works. */
+  readonly usable: boolean;
+}
+
+/** What deletion still has to do. */
+export interface Leaving {
+  /** Nothing is left of the cluster. */
+  readonly gone: boolean;
+  /** Condition Deleting: what it waits for. */
+  readonly waiting: Said;
+  readonly deleteShoot?: boolean;
+}
+
+/** Who runs the control plane, and all that follows from it. Pure. */
+export interface ModeStrategy {
+  /** What of the spec cannot be had in this mode, beyond what no mode can have. */
+  limits(view: WorkerClusterView): Problem[];
+  ask(view: WorkerClusterView, settled: Settled): Asked;
+  observe(view: WorkerClusterView): Observed;
+  leave(view: WorkerClusterView): Leaving;
+}
+
+export const problem = (field: string, message: string, code: ErrorCode = 'ERR_CONFIGURATION_PROBLEM'): Problem => ({
+  field,
+  message,
+  code,
+});
+
+/** A condition as it is said again, without when it was said first. */
+export const withoutTime = (condition: Condition | undefined): Said | undefined => {
+  if (!condition) return undefined;
+  const { lastTransitionTime: _, observedGeneration: __, ...rest } = condition;
+  return rest;
+};

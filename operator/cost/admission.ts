@@ -1,0 +1,143 @@
+import type { CloudProfile } from '../api/cloudprofile.ts';
+import type { ClusterSize } from '../api/cost.ts';
+import type { ErrorCode } from '../api/errors.ts';
+import { isForProject, METRICS, type Metric, type Quota } from '../api/quota.ts';
+import { type Amounts, formatAmount, growth, NOTHING, parseAmount, plus, type Usage, usageOf } from './usage.ts';
+
+/** A cluster that quotas of its namespace are shared with. */
+export interface Claimant {
+  /** `namespace/name`: decides between clusters that were made in the same second. */
+  readonly key: string;
+  /** RFC 3339. */
+  readonly createdAt: string;
+  readonly profile: CloudProfile | undefined;
+  /** What it was granted and has not given back. */
+  readonly held: ClusterSize | undefined;
+  /** What it asks for; absent: no more than it holds. */
+  readonly asked: ClusterSize | undefined;
+}
+
+/** Why a quota does not let a cluster be as large as it asks. */
+export interface Refusal {
+  /** Name of the quota. */
+  readonly quota: string;
+  readonly code: ErrorCode;
+  /** What is allowed, used, asked and left, and what to do. */
+  readonly message: string;
+}
+
+/** The limits of a quota that are acted on. */
+export const limitsOf = (quota: Quota): Limit[] =>
+  METRICS.flatMap((metric) => {
+    const limit = quota.spec.metrics[metric];
+    return limit === undefined ? [] : [{ metric, limit: parseAmount(metric, limit) }];
+  });
+
+/** What all of them hold together, money in the currency of a quota. `unknown`: what is not in it, and whose it is. */
+export function usageTogether(claimants: readonly Claimant[], currency: string): Pick<Usage, 'amounts' | 'unknown'> {
+  let { amounts } = NOTHING;
+  const unknown: string[] = [];
+  for (const { key, held, profile } of claimants) {
+    if (!held) continue;
+    const usage = usageOf(held, profile, currency);
+    amounts = plus(amounts, usage.amounts);
+    for (const line of usage.unknown) unknown.push(`${key}: ${line}`);
+  }
+  return { amounts, unknown };
+}
+
+/** First come, first served. */
+const byAge = (a: Claimant, b: Claimant): number =>
+  a.createdAt === b.createdAt ? compare(a.key, b.key) : compare(a.createdAt, b.createdAt);
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+
+/**
+ * Why the cluster may not be as large as it asks; empty: it may, and holds it from this moment on. Only growth is judged: a
+ * cluster above a lowered quota stays as it is, and may shrink. What clusters hold counts, whether or not it is there yet,
+ * and before it what is about to be granted to older clusters that wait and fit: so the order in which clusters are
+ * looked at does not matter, and a large one that does not fit keeps nobody waiting behind it.
+ * @param others all other clusters of the namespace
+ * @param quotas all quotas of the namespace
+ */
+export function admit(claimant: Claimant, others: readonly Claimant[], quotas: readonly Quota[]): Refusal[] {
+  if (!claimant.asked) return [];
+  const accounts = accountsOf([claimant, ...others], quotas);
+  serve(
+    others.filter((other) => byAge(other, claimant) < 0),
+    accounts,
+  );
+  return accounts.flatMap((account) => refusals(account, changeOf(claimant, account)));
+}
+
+/** Those of a namespace who ask and fit, in the order in which they are served. */
+export const nextInLine = (claimants: readonly Claimant[], quotas: readonly Quota[]): Claimant[] =>
+  serve(claimants, accountsOf(claimants, quotas));
+
+const accountsOf = (claimants: readonly Claimant[], quotas: readonly Quota[]): Account[] =>
+  quotas.filter(isForProject).map((quota) => {
+    const { amounts } = usageTogether(claimants, quota.spec.currency);
+    return { quota, limits: limitsOf(quota), used: amounts, promised: NOTHING.amounts };
+  });
+
+/** Promises each who asks and fits what it asks, the oldest first. */
+function serve(claimants: readonly Claimant[], accounts: readonly Account[]): Claimant[] {
+  const inTurn = claimants.filter(({ asked }) => asked).sort(byAge);
+  return inTurn.filter((claimant) => {
+    const changes = accounts.map((account) => changeOf(claimant, account));
+    if (changes.some(({ exceeded, unpriced }) => unpriced || exceeded.length > 0)) return false;
+    accounts.forEach((account, index) => {
+      account.promised = plus(account.promised, changes[index]!.more);
+    });
+    return true;
+  });
+}
+
+interface Limit {
+  readonly metric: Metric;
+  readonly limit: bigint;
+}
+
+interface Account {
+  readonly quota: Quota;
+  readonly limits: readonly Limit[];
+  readonly used: Amounts;
+  /** To older clusters that wait and fit. */
+  promised: Amounts;
+}
+
+/** What a cluster's wish means for one quota. */
+interface Change {
+  readonly more: Amounts;
+  readonly exceeded: readonly Limit[];
+  /** What has no price could cost anything: no limit of money lets it grow. */
+  readonly unpriced: { readonly metric: Metric; readonly what: readonly string[] } | undefined;
+}
+
+function changeOf({ held, asked, profile }: Claimant, { quota, limits, used, promised }: Account): Change {
+  const { currency } = quota.spec;
+  const before = usageOf(held, profile, currency);
+  const after = asked ? usageOf(asked, profile, currency) : before;
+  const more = growth(before.amounts, after.amounts);
+  const exceeded = limits.filter(
+    ({ metric, limit }) => more[metric] > 0n && used[metric] + promised[metric] + more[metric] > limit,
+  );
+  const money = after.unpriced > before.unpriced ? limits.find(({ metric }) => metric.startsWith('cost.')) : undefined;
+  return { more, exceeded, unpriced: money && { metric: money.metric, what: after.unknown } };
+}
+
+function refusals({ quota, used, promised }: Account, { more, exceeded, unpriced }: Change): Refusal[] {
+  const { name } = quota.metadata;
+  const { currency } = quota.spec;
+  const refused = exceeded.map(({ metric, limit }): Refusal => {
+    const show = (amount: bigint) =>
+      `${formatAmount(metric, amount)}${metric.startsWith('cost.') ? ` ${currency}` : ''}`;
+    const taken = used[metric] + promised[metric];
+    const kept = promised[metric] > 0n ? ` (${show(promised[metric])} of it promised to clusters that are older)` : '';
+    const left = limit > taken ? limit - taken : 0n;
+    const message = `quota "${name}" allows ${metric} ${show(limit)}: ${show(taken)} used${kept}, ${show(more[metric])} more asked for, ${show(left)} left; ask for less, free something or have the quota raised, then it goes on by itself`;
+    return { quota: name, code: 'ERR_INFRA_QUOTA_EXCEEDED', message };
+  });
+  if (!unpriced) return refused;
+  const message = `quota "${name}" limits ${unpriced.metric}, and not all that is asked for has a price in ${currency} (${unpriced.what.join('; ')}); ask for what has one, or have the price added to the CloudProfile`;
+  return [...refused, { quota: name, code: 'ERR_CONFIGURATION_PROBLEM', message }];
+}

@@ -1,0 +1,236 @@
+import type { Owner } from '../cloud.ts';
+import type { Adopt, WantedResource } from '../pulumi/request.ts';
+import { OWNER_TAGS } from '../tags.ts';
+import { awsCodeOf, type Connection, get, json, query } from './api.ts';
+import { clusterName, nameTag } from './names.ts';
+import { type Element, itemsAt, textAt } from './xml.ts';
+
+/** Finds the id, as Pulumi imports it, of a resource of the owner. Ids: the "Import" sections in @pulumi/aws 7.48. */
+type Find = (aws: Connection, owner: Owner, wanted: WantedResource) => Promise<string | undefined>;
+
+type Tags = Record<string, string | undefined>;
+
+const isOf = (owner: Owner, tags: Tags): boolean =>
+  tags[OWNER_TAGS.technicalID] === owner.technicalID && tags[OWNER_TAGS.uid] === owner.uid;
+
+/** Tags as lists of EC2 (key, value) and of IAM and Auto Scaling (Key, Value). */
+const tagsIn = (element: Element | undefined, list: string): Tags =>
+  Object.fromEntries(
+    itemsAt(element, list).map((tag) => [
+      textAt(tag, 'key') || textAt(tag, 'Key'),
+      textAt(tag, 'value') || textAt(tag, 'Value'),
+    ]),
+  );
+
+const input = ({ inputs }: WantedResource, name: string): string => String(inputs[name] ?? '');
+
+/** Resources of EC2 that have only an id: by the owner's tags and the tag Name. States, where AWS shows what is gone for a while. */
+const byTags =
+  (action: string, set: string, id: string, states?: { filter: string; values: string[] }): Find =>
+  async (aws, owner, { name }) => {
+    const [first] = (await itemsByTags(aws, owner, name, action, set, states)).map((item) => textAt(item, id)).sort();
+    return first || undefined;
+  };
+
+async function itemsByTags(
+  aws: Connection,
+  owner: Owner,
+  name: string,
+  action: string,
+  set: string,
+  states?: { filter: string; values: string[] },
+): Promise<Element[]> {
+  const filters = [
+    [`tag:${OWNER_TAGS.technicalID}`, owner.technicalID],
+    [`tag:${OWNER_TAGS.uid}`, owner.uid],
+    ['tag:Name', nameTag(owner, name)],
+    ...(states ? [[states.filter, ...states.values]] : []),
+  ] as const;
+  const parameters = filters.flatMap(([key, ...values], index) => [
+    [`Filter.${index + 1}.Name`, key!],
+    ...values.map((value, at) => [`Filter.${index + 1}.Value.${at + 1}`, value]),
+  ]);
+  return itemsAt(await query(aws, 'ec2', action, Object.fromEntries(parameters)), set);
+}
+
+const routeTables = (aws: Connection, owner: Owner, name: string) =>
+  itemsByTags(aws, owner, name, 'DescribeRouteTables', 'routeTableSet');
+
+/** Resources of EKS, whose answer has them under `kind` with their tags. */
+const inEKS =
+  (
+    kind: string,
+    action: string,
+    path: (wanted: WantedResource) => string,
+    id: (cluster: string, wanted: WantedResource) => string,
+  ): Find =>
+  async (aws, owner, wanted) => {
+    const cluster = clusterName(owner);
+    const url = `/clusters/${encodeURIComponent(cluster)}${path(wanted)}`;
+    const answer = await get<Record<string, { tags?: Tags }>>(aws, 'eks', action, url);
+    return isOf(owner, answer[kind]?.tags ?? {}) ? id(cluster, wanted) : undefined;
+  };
+
+const inIAM =
+  (kind: 'Role' | 'InstanceProfile'): Find =>
+  async (aws, owner, wanted) => {
+    const name = input(wanted, 'name');
+    const answer = await query(aws, 'iam', `Get${kind}`, { [`${kind}Name`]: name });
+    const { [`Get${kind}Result`]: result } = answer as Record<string, Element>;
+    return isOf(owner, tagsIn((result as Record<string, Element>)?.[kind], 'Tags')) ? name : undefined;
+  };
+
+const encoded = (wanted: WantedResource, name: string): string => encodeURIComponent(input(wanted, name));
+const ALIVE = { filter: 'state', values: ['pending', 'available'] };
+
+const FINDERS: Readonly<Record<string, Find>> = {
+  'aws:ec2/vpc:Vpc': byTags('DescribeVpcs', 'vpcSet', 'vpcId'),
+  'aws:ec2/subnet:Subnet': byTags('DescribeSubnets', 'subnetSet', 'subnetId'),
+  'aws:ec2/internetGateway:InternetGateway': byTags(
+    'DescribeInternetGateways',
+    'internetGatewaySet',
+    'internetGatewayId',
+  ),
+  'aws:ec2/eip:Eip': byTags('DescribeAddresses', 'addressesSet', 'allocationId'),
+  'aws:ec2/natGateway:NatGateway': byTags('DescribeNatGateways', 'natGatewaySet', 'natGatewayId', ALIVE),
+  'aws:ec2/routeTable:RouteTable': byTags('DescribeRouteTables', 'routeTableSet', 'routeTableId'),
+  'aws:ec2/vpcEndpoint:VpcEndpoint': byTags('DescribeVpcEndpoints', 'vpcEndpointSet', 'vpcEndpointId', {
+    filter: 'vpc-endpoint-state',
+    values: ['pending', 'available'],
+  }),
+  'aws:ec2/securityGroup:SecurityGroup': byTags('DescribeSecurityGroups', 'securityGroupInfo', 'groupId'),
+  'aws:ec2/launchTemplate:LaunchTemplate': byTags('DescribeLaunchTemplates', 'launchTemplates', 'launchTemplateId'),
+
+  'aws:ec2/vpcIpv4CidrBlockAssociation:VpcIpv4CidrBlockAssociation': async (aws, owner, wanted) => {
+    const vpcs = await itemsByTags(aws, owner, 'vpc', 'DescribeVpcs', 'vpcSet');
+    const associations = vpcs.flatMap((vpc) => itemsAt(vpc, 'cidrBlockAssociationSet'));
+    const ours = associations.find((association) => textAt(association, 'cidrBlock') === input(wanted, 'cidrBlock'));
+    return textAt(ours, 'associationId') || undefined;
+  },
+  // A route table and its one route of ours have the same logical name.
+  'aws:ec2/route:Route': async (aws, owner, wanted) => {
+    const destination = input(wanted, 'destinationCidrBlock');
+    const tables = await routeTables(aws, owner, wanted.name);
+    const table = tables.find((known) =>
+      itemsAt(known, 'routeSet').some((route) => textAt(route, 'destinationCidrBlock') === destination),
+    );
+    return table && `${textAt(table, 'routeTableId')}_${destination}`;
+  },
+  // So have a subnet and its association.
+  'aws:ec2/routeTableAssociation:RouteTableAssociation': async (aws, owner, { name }) => {
+    const subnets = await itemsByTags(aws, owner, name, 'DescribeSubnets', 'subnetSet');
+    const [subnet] = subnets.map((known) => textAt(known, 'subnetId')).sort();
+    if (!subnet) return undefined;
+    const filter = { 'Filter.1.Name': 'association.subnet-id', 'Filter.1.Value.1': subnet };
+    const [table] = itemsAt(await query(aws, 'ec2', 'DescribeRouteTables', filter), 'routeTableSet');
+    return table && `${subnet}/${textAt(table, 'routeTableId')}`;
+  },
+
+  'aws:iam/role:Role': inIAM('Role'),
+  'aws:iam/instanceProfile:InstanceProfile': inIAM('InstanceProfile'),
+
+  'aws:kms/key:Key': async (aws, owner, { name }) => {
+    const { ResourceTagMappingList: found = [] } = await json<{ ResourceTagMappingList?: { ResourceARN: string }[] }>(
+      aws,
+      'tagging',
+      'ResourceGroupsTaggingAPI_20170126.GetResources',
+      {
+        ResourceTypeFilters: ['kms:key'],
+        TagFilters: [
+          { Key: OWNER_TAGS.technicalID, Values: [owner.technicalID] },
+          { Key: OWNER_TAGS.uid, Values: [owner.uid] },
+          { Key: 'Name', Values: [nameTag(owner, name)] },
+        ],
+      },
+    );
+    for (const { ResourceARN } of found) if (await isLivingKey(aws, ResourceARN)) return ResourceARN.split('/').at(-1);
+    return undefined;
+  },
+  'aws:kms/alias:Alias': async (aws, owner, wanted) => {
+    const alias = input(wanted, 'name');
+    const { KeyMetadata } = await json<KeyDescription>(aws, 'kms', 'TrentService.DescribeKey', { KeyId: alias });
+    const { Tags } = await json<{ Tags: { TagKey: string; TagValue: string }[] }>(
+      aws,
+      'kms',
+      'TrentService.ListResourceTags',
+      { KeyId: KeyMetadata.KeyId },
+    );
+    const tags = Object.fromEntries(Tags.map(({ TagKey, TagValue }) => [TagKey, TagValue]));
+    return isOf(owner, tags) ? alias : undefined;
+  },
+
+  'aws:eks/cluster:Cluster': inEKS(
+    'cluster',
+    'DescribeCluster',
+    () => '',
+    (cluster) => cluster,
+  ),
+  'aws:eks/nodeGroup:NodeGroup': inEKS(
+    'nodegroup',
+    'DescribeNodegroup',
+    (wanted) => `/node-groups/${encoded(wanted, 'nodeGroupName')}`,
+    (cluster, wanted) => `${cluster}:${input(wanted, 'nodeGroupName')}`,
+  ),
+  'aws:eks/addon:Addon': inEKS(
+    'addon',
+    'DescribeAddon',
+    (wanted) => `/addons/${encoded(wanted, 'addonName')}`,
+    (cluster, wanted) => `${cluster}:${input(wanted, 'addonName')}`,
+  ),
+  'aws:eks/accessEntry:AccessEntry': inEKS(
+    'accessEntry',
+    'DescribeAccessEntry',
+    (wanted) => `/access-entries/${encoded(wanted, 'principalArn')}`,
+    (cluster, wanted) => `${cluster}:${input(wanted, 'principalArn')}`,
+  ),
+
+  'aws:autoscaling/group:Group': async (aws, owner, wanted) => {
+    const name = input(wanted, 'name');
+    const parameters = { 'AutoScalingGroupNames.member.1': name };
+    const answer = await query(aws, 'autoscaling', 'DescribeAutoScalingGroups', parameters);
+    const [group] = itemsAt(answer, 'DescribeAutoScalingGroupsResult', 'AutoScalingGroups');
+    return isOf(owner, tagsIn(group, 'Tags')) ? name : undefined;
+  },
+};
+
+/**
+ * Making these again makes no second one, it changes nothing: AttachRolePolicy and AssociateAccessPolicy are idempotent, and a
+ * VPC's default security group is never made at all.
+ */
+export const IDEMPOTENT = [
+  'aws:iam/rolePolicyAttachment:RolePolicyAttachment',
+  'aws:eks/accessPolicyAssociation:AccessPolicyAssociation',
+  'aws:ec2/defaultSecurityGroup:DefaultSecurityGroup',
+];
+
+interface KeyDescription {
+  KeyMetadata: { KeyId: string; KeyState: string };
+}
+
+async function isLivingKey(aws: Connection, id: string): Promise<boolean> {
+  const { KeyMetadata } = await json<KeyDescription>(aws, 'kms', 'TrentService.DescribeKey', { KeyId: id });
+  return KeyMetadata.KeyState !== 'PendingDeletion';
+}
+
+const GONE = /NotFound|^NoSuchEntity$/;
+
+/** A session lasts an hour; a run asks for some dozens of resources, and may have waited for its turn. */
+const REUSE_MS = 30 * 60_000;
+
+/** Looks for resources of the owner that state does not know; see Adopt. */
+export function adoptFrom(connect: () => Promise<Omit<Connection, 'signal'>>, owner: Owner, now: () => Date): Adopt {
+  let opened: { at: number; connection: ReturnType<typeof connect> } | undefined;
+  return async (wanted, signal) => {
+    const find = FINDERS[wanted.type];
+    if (!find) return undefined;
+    const at = now().getTime();
+    if (!opened || at - opened.at > REUSE_MS) opened = { at, connection: connect() };
+    try {
+      const id = await find({ ...(await opened.connection), signal }, owner, wanted);
+      return id === undefined ? undefined : { id };
+    } catch (error) {
+      if (GONE.test(awsCodeOf(error) ?? '')) return undefined;
+      throw error;
+    }
+  };
+}

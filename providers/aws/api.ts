@@ -1,0 +1,153 @@
+import { fetch } from 'undici';
+import { CoppiceError, dependencyNotReady, type ErrorCode } from '../../operator/api/errors.ts';
+import { classify } from './errors.ts';
+import { partitionOf } from './partitions.ts';
+import { type AccessKey, signed } from './sigv4.ts';
+import { type Element, parseXML, textAt } from './xml.ts';
+
+/** How AWS is asked. */
+export interface Connection {
+  region: string;
+  /** Absent: the request is not signed, which only STS allows, for tokens of others. */
+  key?: AccessKey;
+  /** Base URL of a service; absent: AWS' own. Tests give a server on loopback. */
+  endpoint?: (service: string, region: string) => string;
+  now(): Date;
+  signal: AbortSignal;
+}
+
+/** The services that are asked, with the region that signs for IAM. */
+export type Service = 'sts' | 'iam' | 'ec2' | 'eks' | 'kms' | 'autoscaling' | 'tagging';
+
+/** Versions of the query APIs (apiVersion in botocore 1.43.11's service models). */
+const VERSIONS: Partial<Record<Service, string>> = {
+  sts: '2011-06-15',
+  iam: '2010-05-08',
+  ec2: '2016-11-15',
+  autoscaling: '2011-01-01',
+};
+
+/** Long enough for a page of tags from a busy region, short enough not to hold up a reconcile. */
+const TIMEOUT_MS = 20_000;
+
+interface Ask {
+  service: Service;
+  /** As permissions are named, for example sts:GetCallerIdentity. */
+  action: string;
+  method: 'GET' | 'POST';
+  path: string;
+  headers: Record<string, string>;
+  body: string;
+}
+
+/** Asks a query API (sts, iam, ec2, autoscaling). Resolves to the answer's root element. Rejects with a CoppiceError, see awsCodeOf. */
+export async function query(
+  aws: Connection,
+  service: 'sts' | 'iam' | 'ec2' | 'autoscaling',
+  action: string,
+  parameters: Record<string, string> = {},
+): Promise<Element> {
+  const body = new URLSearchParams({ Action: action, Version: VERSIONS[service]!, ...parameters }).toString();
+  const headers = { 'content-type': 'application/x-www-form-urlencoded; charset=utf-8' };
+  const text = await ask(aws, { service, action: `${service}:${action}`, method: 'POST', path: '/', headers, body });
+  const answer = parseXML(text)[`${action}Response`];
+  if (answer === undefined || Array.isArray(answer)) throw noAnswer(`${service}:${action}`);
+  return answer;
+}
+
+/** Asks a JSON API (tagging, kms). `target`: for example ResourceGroupsTaggingAPI_20170126.GetResources. */
+export async function json<Answer>(
+  aws: Connection,
+  service: 'tagging' | 'kms',
+  target: string,
+  input: object,
+): Promise<Answer> {
+  const headers = { 'content-type': 'application/x-amz-json-1.1', 'x-amz-target': target };
+  const action = `${service === 'tagging' ? 'tag' : service}:${target.split('.').at(-1)}`;
+  const text = await ask(aws, { service, action, method: 'POST', path: '/', headers, body: JSON.stringify(input) });
+  return parsed<Answer>(text, action);
+}
+
+/** Reads from a REST API (eks). */
+export async function get<Answer>(aws: Connection, service: 'eks', action: string, path: string): Promise<Answer> {
+  const text = await ask(aws, { service, action: `${service}:${action}`, method: 'GET', path, headers: {}, body: '' });
+  return parsed<Answer>(text, `${service}:${action}`);
+}
+
+function parsed<Answer>(text: string, action: string): Answer {
+  try {
+    return JSON.parse(text) as Answer;
+  } catch {
+    throw noAnswer(action);
+  }
+}
+
+const noAnswer = (action: string): CoppiceError =>
+  dependencyNotReady(`what answered ${action} is not AWS: is there a proxy in between?`);
+
+/** AWS' own code of an error of this file, for example NoSuchEntity; undefined for other errors. */
+export const awsCodeOf = (error: unknown): string | undefined =>
+  error instanceof CoppiceError ? (error.cause as { awsCode?: string } | undefined)?.awsCode : undefined;
+
+async function ask(aws: Connection, { service, action, method, path, headers, body }: Ask): Promise<string> {
+  const partition = partitionOf(aws.region);
+  const region = service === 'iam' ? partition.iam.region : aws.region;
+  const host = service === 'iam' ? partition.iam.host : `${service}.${region}.${partition.dnsSuffix}`;
+  const url = new URL(path, aws.endpoint?.(service, region) ?? `https://${host}`);
+  const request = { method, url, headers, body };
+  const sent = aws.key ? signed(request, aws.key, { service, region, now: aws.now() }) : headers;
+  const { host: _, ...rest } = sent as Record<string, string>;
+  const signal = AbortSignal.any([aws.signal, AbortSignal.timeout(TIMEOUT_MS)]);
+  let status: number;
+  let text: string;
+  let type: string | null;
+  try {
+    const answer = await fetch(url, { method, headers: rest, signal, ...(body && { body }) });
+    [status, type, text] = [answer.status, answer.headers.get('x-amzn-errortype'), await answer.text()];
+  } catch (error) {
+    if (aws.signal.aborted) throw aws.signal.reason;
+    const cause = (error as { cause?: { code?: string } }).cause?.code ?? (error as Error).name;
+    throw dependencyNotReady(`AWS cannot be reached for ${action} at ${url.host}: ${cause}`, error);
+  }
+  if (status < 300) return text;
+  throw refusal(action, status, codeAndMessage(text, type));
+}
+
+/** Error code and message, in the forms of query, EC2, JSON and REST APIs. */
+function codeAndMessage(text: string, type: string | null): { awsCode: string; message: string } {
+  const xml = parseXML(text);
+  const error = [
+    ['ErrorResponse', 'Error'],
+    ['Response', 'Errors', 'Error'],
+  ].find((path) => textAt(xml, ...path, 'Code'));
+  if (error) return { awsCode: textAt(xml, ...error, 'Code'), message: textAt(xml, ...error, 'Message') };
+  let body: { __type?: string; code?: string; message?: string; Message?: string } = {};
+  try {
+    body = JSON.parse(text);
+  } catch {
+    // Neither: the status has to tell.
+  }
+  // `com.amazonaws.tagging#ThrottledException`, `ResourceNotFoundException:http://...`
+  const name = (type ?? body.__type ?? body.code ?? '').split(':')[0]!.split('#').at(-1)!;
+  return { awsCode: name, message: body.message ?? body.Message ?? '' };
+}
+
+const BY_STATUS: Readonly<Record<number, ErrorCode>> = {
+  401: 'ERR_INFRA_UNAUTHENTICATED',
+  403: 'ERR_INFRA_UNAUTHORIZED',
+  429: 'ERR_INFRA_RATE_LIMITS_EXCEEDED',
+};
+
+function refusal(
+  action: string,
+  status: number,
+  { awsCode, message }: { awsCode: string; message: string },
+): CoppiceError {
+  const said = [awsCode || `HTTP ${status}`, message.split('\n')[0]!.slice(0, 300)].filter(Boolean).join(': ');
+  const code = classify(`api error ${awsCode}`) ?? BY_STATUS[status];
+  const cause = { awsCode, status };
+  if (code) return new CoppiceError(code, `AWS refuses ${action}: ${said}`, { cause });
+  return status >= 500
+    ? new CoppiceError('ERR_RETRYABLE_INFRA_DEPENDENCIES', `AWS failed at ${action}: ${said}`, { cause })
+    : new CoppiceError('ERR_INFRA_DEPENDENCIES', `AWS refuses ${action}: ${said}`, { cause });
+}

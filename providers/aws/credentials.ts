@@ -1,0 +1,69 @@
+import { CoppiceError } from '../../operator/api/errors.ts';
+import type { CloudAccount } from '../cloud.ts';
+import type { AccessKey } from './sigv4.ts';
+
+/** Who asks, and how it is proven. */
+export interface Credentials {
+  /** Absent with workload identity, where `token` proves it. */
+  key?: AccessKey;
+  /** A role to be taken for everything. */
+  role?: string;
+  /** A token of an identity provider that the role trusts. */
+  token?: string;
+}
+
+const ROLE = /^arn:[a-z-]+:iam::\d{12}:role\/[\w+=,.@/-]+$/;
+
+/** Not the first few characters of one pasted wrongly, nor two lines: they become parts of a header. */
+const ACCESS_KEY_ID = /^\w{16,128}$/;
+
+const unusable = (message: string, advice: string): CoppiceError =>
+  new CoppiceError('ERR_INFRA_UNAUTHENTICATED', message, { advice });
+
+/**
+ * The keys of the Secret, named as Gardener names them: accessKeyID and secretAccessKey (provider-aws pkg/aws/types.go), with
+ * sessionToken for temporary ones; or roleARN and token with workload identity. roleARN beside an access key: the role is assumed.
+ * Throws ERR_INFRA_UNAUTHENTICATED when one is missing or malformed.
+ */
+export function credentialsOf({ credentials }: CloudAccount): Credentials {
+  const { accessKeyID, secretAccessKey, sessionToken, roleARN, token } = trimmed(credentials);
+  if (roleARN && !ROLE.test(roleARN)) {
+    throw unusable('roleARN of the AWS credentials is no ARN of a role', 'Correct roleARN in the Secret.');
+  }
+  if (roleARN && token && !accessKeyID) return { role: roleARN, token };
+  const missing = Object.entries({ accessKeyID, secretAccessKey }).filter(([, value]) => !value);
+  if (!accessKeyID || !secretAccessKey) {
+    throw unusable(
+      `the AWS credentials lack ${missing.map(([name]) => name).join(' and ')}`,
+      'The Secret needs the keys accessKeyID and secretAccessKey, or roleARN and token with workload identity.',
+    );
+  }
+  if (!ACCESS_KEY_ID.test(accessKeyID)) {
+    throw unusable('accessKeyID of the AWS credentials is no access key id', 'Correct accessKeyID in the Secret.');
+  }
+  const key = { accessKeyID, secretAccessKey, ...(sessionToken && { sessionToken }) };
+  return { key, ...(roleARN && { role: roleARN }) };
+}
+
+/** Secrets are often made from files that end with a new line. */
+const trimmed = (credentials: Readonly<Record<string, string>>): Record<string, string | undefined> =>
+  Object.fromEntries(Object.entries(credentials).map(([name, value]) => [name, value.trim()]));
+
+/** Environment by which the plugin aws authenticates. Source: AWS SDKs and tools reference guide, "Access keys". */
+export const pluginEnvironment = ({
+  accessKeyID,
+  secretAccessKey,
+  sessionToken,
+}: AccessKey): Record<string, string> => ({
+  AWS_ACCESS_KEY_ID: accessKeyID,
+  AWS_SECRET_ACCESS_KEY: secretAccessKey,
+  ...(sessionToken && { AWS_SESSION_TOKEN: sessionToken }),
+});
+
+/** Further environment of the plugin: the region, and that it looks for no other credentials on this machine. */
+export const pluginSettings = (region: string): Record<string, string> => ({
+  AWS_REGION: region,
+  AWS_EC2_METADATA_DISABLED: 'true',
+  AWS_CONFIG_FILE: '/dev/null',
+  AWS_SHARED_CREDENTIALS_FILE: '/dev/null',
+});

@@ -1,0 +1,189 @@
+import type { ErrorCode } from '../../operator/api/errors.ts';
+
+/**
+ * What AWS' error codes mean, most telling first: a text may carry several (a node group is ResourceInUse because of an
+ * InsufficientInstanceCapacity), and the first row that has one of them decides. A pattern stands for codes of which EC2 has dozens
+ * alike.
+ *
+ * Sources, looked up 2026-11:
+ * - common: "Common Errors" of the AWS API references (the same list in each service's)
+ * - ec2: docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html
+ * - service: exceptions and issue codes in the service models of botocore 1.43.11 (sts, iam, eks, autoscaling, kms,
+ *   resourcegroupstaggingapi); eks: enums ErrorCode, NodegroupIssueCode, AddonIssueCode, ClusterIssueCode
+ * - retries: botocore 1.43.11 retries/standard.py, throttled and transient codes
+ * - karpenter: aws/karpenter-provider-aws pkg/errors/errors.go, codes of capacity that cannot be had
+ * - gardener: gardener-extension-provider-aws pkg/apis/aws/helper/error_codes.go, for which side a code belongs to
+ */
+const KNOWN: readonly (readonly [code: ErrorCode, source: string, codes: readonly (string | RegExp)[]])[] = [
+  [
+    'ERR_INFRA_UNAUTHENTICATED',
+    'common',
+    [
+      'ExpiredToken',
+      'ExpiredTokenException',
+      'IncompleteSignature',
+      'InvalidAccessKeyId',
+      'InvalidClientTokenId',
+      'InvalidSignatureException',
+      'MissingAuthenticationToken',
+      'MissingAuthenticationTokenException',
+      'RequestExpired',
+      'SignatureDoesNotMatch',
+      'UnrecognizedClientException',
+    ],
+  ],
+  ['ERR_INFRA_UNAUTHENTICATED', 'ec2', ['AuthFailure', 'InvalidSecurity.RequestHasExpired']],
+  ['ERR_INFRA_UNAUTHENTICATED', 'service', ['IDPRejectedClaim', 'InvalidIdentityToken']],
+  ['ERR_INFRA_DEPENDENCIES', 'ec2', ['Blocked', 'OptInRequired', 'PendingVerification']],
+  [
+    'ERR_INFRA_DEPENDENCIES',
+    'service',
+    ['RegionDisabledException', 'StsRegionalEndpointDisabled', 'Ec2ServiceNotSubscribed'],
+  ],
+  ['ERR_INFRA_UNAUTHORIZED', 'common', ['AccessDenied', 'AccessDeniedException', 'NotAuthorized']],
+  ['ERR_INFRA_UNAUTHORIZED', 'ec2', ['OperationNotPermitted', 'UnauthorizedOperation']],
+  ['ERR_INFRA_UNAUTHORIZED', 'service', ['SessionDurationEscalationException', 'AddonPermissionFailure']],
+  [
+    'ERR_INFRA_RATE_LIMITS_EXCEEDED',
+    'retries',
+    [
+      'BandwidthLimitExceeded',
+      'EC2ThrottledException',
+      'PriorRequestNotComplete',
+      'RequestLimitExceeded',
+      'RequestThrottled',
+      'RequestThrottledException',
+      'SlowDown',
+      'Throttling',
+      'ThrottledException',
+      'ThrottlingException',
+      'TooManyRequestsException',
+    ],
+  ],
+  ['ERR_INFRA_RATE_LIMITS_EXCEEDED', 'ec2', ['SnapshotCreationPerVolumeRateExceeded']],
+  ['ERR_INFRA_QUOTA_EXCEEDED', 'ec2', [/LimitExceeded(Exception|Fault)?$/]],
+  ['ERR_INFRA_QUOTA_EXCEEDED', 'ec2', ['MaxSpotFleetRequestCountExceeded', 'MaxSpotInstanceCountExceeded']],
+  ['ERR_INFRA_QUOTA_EXCEEDED', 'ec2', ['ResourceCountExceeded', 'ReservedInstancesCountExceeded', 'VolumeIOPSLimit']],
+  ['ERR_INFRA_QUOTA_EXCEEDED', 'service', ['EniLimitReached', 'ServiceQuotaExceededException']],
+  [
+    'ERR_INFRA_RESOURCES_DEPLETED',
+    'ec2',
+    [
+      'InsufficientAddressCapacity',
+      'InsufficientCapacity',
+      'InsufficientCapacityOnHost',
+      'InsufficientHostCapacity',
+      'InsufficientInstanceCapacity',
+      'InsufficientReservedInstanceCapacity',
+      'InsufficientReservedInstancesCapacity',
+      'InsufficientVolumeCapacity',
+      'ReservationCapacityExceeded',
+    ],
+  ],
+  ['ERR_INFRA_RESOURCES_DEPLETED', 'karpenter', ['UnfulfillableCapacity']],
+  ['ERR_CLEANUP_CLUSTER_RESOURCES', 'service', ['PodEvictionFailure']],
+  [
+    'ERR_INFRA_DEPENDENCIES',
+    'ec2',
+    ['DependencyViolation', 'InsufficientFreeAddressesInSubnet', 'Gateway.NotAttached'],
+  ],
+  ['ERR_INFRA_DEPENDENCIES', 'ec2', ['RouteAlreadyExists', 'Resource.AlreadyAssociated', 'Resource.AlreadyAssigned']],
+  ['ERR_INFRA_DEPENDENCIES', 'ec2', ['CustomerKeyHasBeenRevoked', 'InvalidKMSKey.InvalidState', 'VolumeInUse']],
+  [
+    'ERR_INFRA_DEPENDENCIES',
+    'service',
+    [
+      'AdmissionRequestDenied',
+      'AlreadyExists',
+      'AlreadyExistsException',
+      'ConfigurationConflict',
+      'DeleteConflict',
+      'DisabledException',
+      'EntityAlreadyExists',
+      'InsufficientFreeAddresses',
+      'IpNotAvailable',
+      'KMSInvalidStateException',
+      'KmsGrantRevoked',
+      'KmsKeyDisabled',
+      'KmsKeyMarkedForDeletion',
+      'NoSuchEntity',
+      'ResourceInUse',
+      'ResourceInUseException',
+      'UnmodifiableEntity',
+    ],
+  ],
+  ['ERR_INFRA_DEPENDENCIES', 'ec2', [/(InUse|\.Duplicate|NotFound(Exception)?|AlreadyExists(Exception)?)$/]],
+  [
+    'ERR_RETRYABLE_INFRA_DEPENDENCIES',
+    'ec2',
+    ['ConcurrentTagAccess', 'IncorrectInstanceState', 'IncorrectState', 'InternalError', 'Unavailable'],
+  ],
+  [
+    'ERR_RETRYABLE_INFRA_DEPENDENCIES',
+    'common',
+    ['InternalFailure', 'ServiceUnavailable', 'ServiceUnavailableException'],
+  ],
+  ['ERR_RETRYABLE_INFRA_DEPENDENCIES', 'retries', ['RequestTimeout', 'RequestTimeoutException']],
+  [
+    'ERR_RETRYABLE_INFRA_DEPENDENCIES',
+    'service',
+    [
+      'ClusterUnreachable',
+      'ConcurrentModification',
+      'ConcurrentModificationException',
+      'DependencyTimeoutException',
+      'EntityTemporarilyUnmodifiable',
+      'IDPCommunicationError',
+      'InternalServiceException',
+      'InvalidStateException',
+      'KMSInternalException',
+      'KeyUnavailableException',
+      'ResourceContention',
+      'ResourcePropagationDelayException',
+      'ScalingActivityInProgress',
+      'ServerException',
+      'ServiceFailure',
+    ],
+  ],
+  ['ERR_CONFIGURATION_PROBLEM', 'ec2', ['MissingParameter', 'UnknownParameter', 'Unsupported', 'UnsupportedOperation']],
+  [
+    'ERR_CONFIGURATION_PROBLEM',
+    'ec2',
+    ['VolumeTypeNotAvailableInZone', 'VpcCidrConflict', 'CidrConflict', 'ZonesMismatched'],
+  ],
+  ['ERR_CONFIGURATION_PROBLEM', 'common', ['ValidationError', 'ValidationException']],
+  [
+    'ERR_CONFIGURATION_PROBLEM',
+    'service',
+    [
+      'AutoScalingGroupInvalidConfiguration',
+      'BadRequestException',
+      'Ec2SubnetInvalidConfiguration',
+      'MalformedPolicyDocument',
+      'UnsupportedAddonModification',
+      'UnsupportedAvailabilityZoneException',
+      'UnsupportedVersion',
+    ],
+  ],
+  ['ERR_CONFIGURATION_PROBLEM', 'ec2', [/^Invalid[A-Z]/]],
+  // These only wrap what happened: they count when nothing else is said.
+  ['ERR_INFRA_DEPENDENCIES', 'service', ['AsgInstanceLaunchFailures', 'NodeCreationFailure']],
+];
+
+/** A code of several words, as no prose has it: `InsufficientInstanceCapacity`, `InvalidGroup.NotFound`. */
+const COMPOUND = /(?<![\w./-])(?:Client\.|Server\.)?([A-Z][a-z0-9]*(?:[A-Z][A-Za-z0-9]*|\.[A-Z][A-Za-z]*)+)(?![\w/])/g;
+/** Any code, where only a code can stand: `Throttling: ...`, `Unsupported - ...`, `api error Blocked`, `<Code>Throttling</Code>`. */
+const PLACED = /(?:api error |<Code>)([A-Z][\w.]*)|(?<![\w./-])(?:Client\.|Server\.)?([A-Z][\w.]*)(?=: | - )/g;
+
+/**
+ * The Gardener code of what AWS, its Terraform provider or Pulumi said, by the error codes in the text and never by its prose.
+ * undefined: there is none that is known.
+ */
+export function classify(text: string): ErrorCode | undefined {
+  const found = [COMPOUND, PLACED].flatMap((form) =>
+    [...text.matchAll(form)].map((match) => match[1] ?? match[2] ?? ''),
+  );
+  const fits = (code: string | RegExp) =>
+    found.some((token) => (code instanceof RegExp ? code.test(token) : code === token));
+  return KNOWN.find(([, , codes]) => codes.some(fits))?.[0];
+}

@@ -1,0 +1,152 @@
+import type { Owner } from '../cloud.ts';
+import { tagsOf } from '../tags.ts';
+import { awsCodeOf, type Connection, query } from './api.ts';
+import { clusterName, physicalName } from './names.ts';
+import { itemsAt, textAt } from './xml.ts';
+
+const NETWORK = [
+  'ec2:AllocateAddress',
+  'ec2:AssociateRouteTable',
+  'ec2:AssociateVpcCidrBlock',
+  'ec2:AttachInternetGateway',
+  'ec2:CreateInternetGateway',
+  'ec2:CreateLaunchTemplate',
+  'ec2:CreateLaunchTemplateVersion',
+  'ec2:CreateNatGateway',
+  'ec2:CreateRoute',
+  'ec2:CreateRouteTable',
+  'ec2:CreateSubnet',
+  'ec2:CreateTags',
+  'ec2:CreateVpc',
+  'ec2:CreateVpcEndpoint',
+  'ec2:DeleteInternetGateway',
+  'ec2:DeleteLaunchTemplate',
+  'ec2:DeleteNatGateway',
+  'ec2:DeleteRoute',
+  'ec2:DeleteRouteTable',
+  'ec2:DeleteSubnet',
+  'ec2:DeleteVpc',
+  'ec2:DeleteVpcEndpoints',
+  'ec2:DescribeAddresses',
+  'ec2:DescribeAvailabilityZones',
+  'ec2:DescribeInternetGateways',
+  'ec2:DescribeLaunchTemplateVersions',
+  'ec2:DescribeLaunchTemplates',
+  'ec2:DescribeNatGateways',
+  'ec2:DescribeRouteTables',
+  'ec2:DescribeSecurityGroups',
+  'ec2:DescribeSubnets',
+  'ec2:DescribeVpcAttribute',
+  'ec2:DescribeVpcEndpoints',
+  'ec2:DescribeVpcs',
+  'ec2:DetachInternetGateway',
+  'ec2:DisassociateRouteTable',
+  'ec2:DisassociateVpcCidrBlock',
+  'ec2:ModifyLaunchTemplate',
+  'ec2:ModifyVpcAttribute',
+  'ec2:ReleaseAddress',
+  'ec2:RevokeSecurityGroupEgress',
+  'ec2:RevokeSecurityGroupIngress',
+  'ec2:RunInstances',
+];
+const KEYS = [
+  'kms:CreateAlias',
+  'kms:CreateGrant',
+  'kms:CreateKey',
+  'kms:DeleteAlias',
+  'kms:DescribeKey',
+  'kms:EnableKeyRotation',
+  'kms:ListResourceTags',
+  'kms:ScheduleKeyDeletion',
+  'kms:TagResource',
+];
+const CLUSTER = [
+  'eks:CreateAccessEntry',
+  'eks:CreateAddon',
+  'eks:CreateCluster',
+  'eks:CreateNodegroup',
+  'eks:DeleteCluster',
+  'eks:DescribeCluster',
+  'eks:TagResource',
+  'eks:UpdateClusterConfig',
+  'eks:UpdateClusterVersion',
+];
+const ROLES = [
+  'iam:AttachRolePolicy',
+  'iam:CreateRole',
+  'iam:DeleteRole',
+  'iam:DetachRolePolicy',
+  'iam:GetRole',
+  'iam:ListAttachedRolePolicies',
+  'iam:ListRolePolicies',
+  'iam:PassRole',
+  'iam:TagRole',
+];
+
+/** What the programs do and to what, so that a policy for our names only counts as well as one for everything. */
+const needed = (owner: Owner, arn: (service: string, region: string, resource: string) => string, region: string) => [
+  { actions: [...NETWORK, ...KEYS, 'tag:GetResources'], resource: '*' },
+  { actions: CLUSTER, resource: arn('eks', region, `cluster/${clusterName(owner)}`) },
+  { actions: ROLES, resource: arn('iam', '', `role/${physicalName('aws:iam/role:Role', owner, 'cluster')}`) },
+];
+
+/** Why AWS does not simulate: who asks may not, or has no policies of its own. Then it shows when something is made. */
+const CANNOT_TELL = ['AccessDenied', 'AccessDeniedException', 'NoSuchEntity', 'InvalidInput', 'ValidationError'];
+
+/**
+ * Permissions that the programs need and the identity lacks, by IAM's own simulation (iam:SimulatePrincipalPolicy). Empty when
+ * there is none, or it cannot be told: IAM does not simulate root, federated users, and those who may not ask.
+ */
+export async function missingPermissions(aws: Connection, identity: string, owner: Owner): Promise<string[]> {
+  const source = policySource(identity);
+  if (!source) return [];
+  const [, partition, , , account] = source.split(':');
+  const arn = (service: string, region: string, resource: string) =>
+    `arn:${partition}:${service}:${region}:${account}:${resource}`;
+  try {
+    const groups = needed(owner, arn, aws.region).map((group) => denied(aws, source, owner, group));
+    return (await Promise.all(groups)).flat().sort();
+  } catch (error) {
+    if (CANNOT_TELL.includes(awsCodeOf(error) ?? '')) return [];
+    throw error;
+  }
+}
+
+/** Whose policies decide: the user's, or the role's of a session. */
+function policySource(identity: string): string | undefined {
+  if (/:user\//.test(identity)) return identity;
+  const session = /^arn:([\w-]+):sts::(\d+):assumed-role\/([^/]+)\//.exec(identity);
+  return session ? `arn:${session[1]}:iam::${session[2]}:role/${session[3]}` : undefined;
+}
+
+async function denied(
+  aws: Connection,
+  source: string,
+  owner: Owner,
+  { actions, resource }: { actions: string[]; resource: string },
+): Promise<string[]> {
+  const parameters: Record<string, string> = {
+    PolicySourceArn: source,
+    'ResourceArns.member.1': resource,
+    MaxItems: '1000',
+  };
+  actions.forEach((action, index) => {
+    parameters[`ActionNames.member.${index + 1}`] = action;
+  });
+  Object.entries(requestContext(aws.region, owner)).forEach(([name, value], index) => {
+    const entry = `ContextEntries.member.${index + 1}`;
+    parameters[`${entry}.ContextKeyName`] = name;
+    parameters[`${entry}.ContextKeyType`] = 'string';
+    parameters[`${entry}.ContextKeyValues.member.1`] = value;
+  });
+  const answer = await query(aws, 'iam', 'SimulatePrincipalPolicy', parameters);
+  return itemsAt(answer, 'SimulatePrincipalPolicyResult', 'EvaluationResults')
+    .filter((result) => textAt(result, 'EvalDecision') !== 'allowed')
+    .map((result) => textAt(result, 'EvalActionName'));
+}
+
+/** What our requests carry, by which policies often decide: the region and the owner's tags. */
+function requestContext(region: string, owner: Owner): Record<string, string> {
+  const request = Object.entries(tagsOf(owner)).map(([key, value]) => [`aws:RequestTag/${key}`, value]);
+  return { 'aws:RequestedRegion': region, ...Object.fromEntries(request) };
+}

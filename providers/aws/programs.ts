@@ -1,0 +1,7 @@
+import type { Programs } from '../pulumi/program.ts';
+import { cluster } from './programs/cluster.ts';
+import { machines } from './programs/machines.ts';
+import { network } from './programs/network.ts';
+
+/** Programs of this provider; loaded by Pulumi workers only. */
+export const programs: Programs = { network, cluster, machines };

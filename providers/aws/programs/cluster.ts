@@ -1,0 +1,101 @@
+import * as eks from '@pulumi/aws/eks/index.js';
+import { getCallerIdentity } from '@pulumi/aws/getCallerIdentity.js';
+import * as iam from '@pulumi/aws/iam/index.js';
+import * as kms from '@pulumi/aws/kms/index.js';
+import type { ManagedClusterInputs, Owner } from '../../cloud.ts';
+import { clusterName, physicalName } from '../names.ts';
+import { type Partition, partitionOf } from '../partitions.ts';
+import { addonsBeforeNodes, addonsOnNodes, declareAddon, hasRoomForAddons } from './addons.ts';
+import { followHouseRules } from './house-rules.ts';
+import { minorOf, nodeGroup } from './node-groups.ts';
+import { declareRole } from './roles.ts';
+
+/** Layer `cluster`: EKS with its roles, key, access, add-ons and a managed node group per pool. */
+export async function cluster(inputs: ManagedClusterInputs) {
+  const { owner, region, pools } = inputs;
+  followHouseRules(owner);
+  const partition = partitionOf(region);
+  const version = minorOf(inputs.kubernetesVersion);
+  const key = secretsKey(owner);
+  const control = controlPlane(inputs, declareRole('cluster', owner, partition), key);
+  await letCallerAdminister(control, partition);
+
+  const cni = declareRole('cni', owner, partition);
+  const before: eks.Addon[] = [];
+  for (const addon of addonsBeforeNodes(owner, cni)) before.push(await declareAddon(addon, control.name, version, []));
+  const node = declareRole('node', owner, partition);
+  const groups = pools.map((pool) => nodeGroup(inputs, pool, control, node, before));
+  if (hasRoomForAddons(pools)) {
+    const csi = declareRole('csi', owner, partition);
+    for (const addon of addonsOnNodes(owner, csi)) await declareAddon(addon, control.name, version, groups);
+  }
+  return {
+    name: control.name,
+    endpoint: control.endpoint,
+    certificateAuthority: control.certificateAuthority.apply(({ data }) => Buffer.from(data, 'base64').toString()),
+    version: control.version,
+    extra: {
+      arn: control.arn,
+      /** Issuer of service account tokens, for identity providers outside. */
+      issuer: control.identities.apply((identities) => identities[0]?.oidcs?.[0]?.issuer ?? ''),
+      securityGroup: control.vpcConfig.apply(({ clusterSecurityGroupId }) => clusterSecurityGroupId),
+      nodeRole: node.role.arn,
+    },
+  };
+}
+
+/** The key that Secrets are encrypted with, besides the disk's. */
+function secretsKey(owner: Owner): kms.Key {
+  const key = new kms.Key('secrets', {
+    description: `Coppice: Secrets of ${owner.technicalID}`,
+    enableKeyRotation: true,
+    // The shortest that KMS allows (ScheduleKeyDeletion, PendingWindowInDays).
+    deletionWindowInDays: 7,
+  });
+  new kms.Alias('secrets', { name: physicalName('aws:kms/alias:Alias', owner, 'secrets'), targetKeyId: key.id });
+  return key;
+}
+
+function controlPlane(inputs: ManagedClusterInputs, { role, ready }: ReturnType<typeof declareRole>, key: kms.Key) {
+  const { owner, network, cidrs, authorizedNetworks, kubernetesVersion } = inputs;
+  return new eks.Cluster(
+    'cluster',
+    {
+      name: clusterName(owner),
+      version: minorOf(kubernetesVersion),
+      roleArn: role.arn,
+      vpcConfig: {
+        subnetIds: network.subnets.map(({ id }) => id),
+        endpointPrivateAccess: true,
+        endpointPublicAccess: true,
+        publicAccessCidrs: authorizedNetworks.length > 0 ? authorizedNetworks : ['0.0.0.0/0'],
+      },
+      accessConfig: { authenticationMode: 'API', bootstrapClusterCreatorAdminPermissions: false },
+      kubernetesNetworkConfig: { ipFamily: 'ipv4', serviceIpv4Cidr: cidrs.services },
+      encryptionConfig: { provider: { keyArn: key.arn }, resources: ['secrets'] },
+      bootstrapSelfManagedAddons: false,
+    },
+    {
+      dependsOn: ready,
+      // Only asked for when a cluster is created, and not told by EKS afterwards: on an adopted one a difference would
+      // replace it (hashicorp/terraform-provider-aws, internal/service/eks/cluster.go: ForceNew).
+      ignoreChanges: ['accessConfig.bootstrapClusterCreatorAdminPermissions', 'bootstrapSelfManagedAddons'],
+    },
+  );
+}
+
+/**
+ * Makes whom the credentials belong to an administrator, by an entry that follows them: EKS' own way binds the one who made
+ * the cluster for good, and after a change of credentials nobody could get in.
+ */
+async function letCallerAdminister(control: eks.Cluster, partition: Partition): Promise<void> {
+  const caller = await getCallerIdentity({});
+  const { issuerArn } = await iam.getSessionContext({ arn: caller.arn });
+  const entry = new eks.AccessEntry('administrator', { clusterName: control.name, principalArn: issuerArn });
+  new eks.AccessPolicyAssociation('administrator', {
+    clusterName: control.name,
+    principalArn: entry.principalArn,
+    policyArn: `arn:${partition.id}:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy`,
+    accessScope: { type: 'cluster' },
+  });
+}

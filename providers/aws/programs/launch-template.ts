@@ -1,0 +1,34 @@
+import * as ec2 from '@pulumi/aws/ec2/index.js';
+import type { CloudPool, Owner } from '../../cloud.ts';
+import { POOL_TAG } from '../../tags.ts';
+import { physicalName } from '../names.ts';
+
+/**
+ * The launch template of a pool. Metadata by session tokens only (IMDSv2) and one hop away: a pod, one hop further, cannot
+ * take the node's role. The root volume is encrypted. Tags reach instances, volumes and interfaces by the house rules.
+ */
+export function launchTemplate(
+  owner: Owner,
+  pool: CloudPool,
+  rootDevice: string,
+  more: ec2.LaunchTemplateArgs = {},
+): ec2.LaunchTemplate {
+  return new ec2.LaunchTemplate(`pool-${pool.name}`, {
+    name: physicalName('aws:ec2/launchTemplate:LaunchTemplate', owner, pool.name),
+    updateDefaultVersion: true,
+    metadataOptions: { httpEndpoint: 'enabled', httpTokens: 'required', httpPutResponseHopLimit: 1 },
+    blockDeviceMappings: [
+      {
+        deviceName: rootDevice,
+        ebs: {
+          encrypted: 'true',
+          deleteOnTermination: 'true',
+          volumeType: 'gp3',
+          ...(pool.diskGiB !== undefined && { volumeSize: pool.diskGiB }),
+        },
+      },
+    ],
+    tags: { [POOL_TAG]: pool.name },
+    ...more,
+  });
+}

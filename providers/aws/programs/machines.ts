@@ -1,0 +1,96 @@
+import * as autoscaling from '@pulumi/aws/autoscaling/index.js';
+import * as ec2 from '@pulumi/aws/ec2/index.js';
+import * as iam from '@pulumi/aws/iam/index.js';
+import type { Output } from '@pulumi/pulumi';
+import { POOL_TAG } from '../../tags.ts';
+import type { MachinePool, MachinesInputs } from '../machines.ts';
+import { physicalName } from '../names.ts';
+import { partitionOf } from '../partitions.ts';
+import { followHouseRules } from './house-rules.ts';
+import { launchTemplate } from './launch-template.ts';
+import { declareRole } from './roles.ts';
+
+const KUBELET_PORT = 10250;
+
+/** Layer `machines`: an Auto Scaling group per pool, for clusters whose control plane is not AWS'. */
+export function machines(inputs: MachinesInputs) {
+  const { owner, region, pools } = inputs;
+  followHouseRules(owner);
+  const { role, ready } = declareRole('machine', owner, partitionOf(region));
+  const profile = new iam.InstanceProfile(
+    'machine',
+    { name: physicalName('aws:iam/instanceProfile:InstanceProfile', owner, 'machine'), role: role.name },
+    { dependsOn: ready },
+  );
+  const wall = securityGroup(inputs);
+  const groups = pools.map((pool) => [pool.name, group(inputs, pool, template(inputs, pool, profile, wall))] as const);
+  return {
+    securityGroup: wall.id,
+    groups: Object.fromEntries(groups.map(([pool, made]) => [pool, made.name])),
+  };
+}
+
+function securityGroup({ owner, network, kubeletClients }: MachinesInputs): ec2.SecurityGroup {
+  const among = { protocol: '-1', fromPort: 0, toPort: 0, self: true, description: 'machines of the cluster' };
+  const kubelet = {
+    protocol: 'tcp',
+    fromPort: KUBELET_PORT,
+    toPort: KUBELET_PORT,
+    cidrBlocks: kubeletClients,
+    description: 'API server to kubelets',
+  };
+  return new ec2.SecurityGroup('machines', {
+    name: physicalName('aws:ec2/securityGroup:SecurityGroup', owner, 'machines'),
+    description: `Coppice: machines of ${owner.technicalID}`,
+    vpcId: network.network,
+    ingress: kubeletClients.length > 0 ? [among, kubelet] : [among],
+    egress: [{ protocol: '-1', fromPort: 0, toPort: 0, cidrBlocks: ['0.0.0.0/0'], description: 'anywhere' }],
+  });
+}
+
+const template = (
+  { owner }: MachinesInputs,
+  pool: MachinePool,
+  profile: iam.InstanceProfile,
+  wall: ec2.SecurityGroup,
+): ec2.LaunchTemplate =>
+  launchTemplate(owner, pool, pool.rootDevice, {
+    imageId: pool.image,
+    instanceType: pool.machineType,
+    iamInstanceProfile: { arn: profile.arn },
+    vpcSecurityGroupIds: [wall.id],
+    userData: Buffer.from(pool.userData).toString('base64'),
+  });
+
+function group({ owner, network }: MachinesInputs, pool: MachinePool, made: ec2.LaunchTemplate): autoscaling.Group {
+  const subnets = network.subnets.filter(({ zone }) => pool.zones.length === 0 || pool.zones.includes(zone ?? ''));
+  const version = made.latestVersion.apply(String);
+  return new autoscaling.Group(
+    `pool-${pool.name}`,
+    {
+      name: physicalName('aws:autoscaling/group:Group', owner, pool.name),
+      minSize: pool.minimum,
+      maxSize: pool.maximum,
+      desiredCapacity: pool.desired ?? pool.minimum,
+      vpcZoneIdentifiers: subnets.map(({ id }) => id),
+      ...(pool.spot
+        ? { mixedInstancesPolicy: spotOnly(made.id, version), capacityRebalance: true }
+        : { launchTemplate: { id: made.id, version } }),
+      // It would take machines from a zone that has more, nodes and pods on them: who drains decides which go.
+      suspendedProcesses: ['AZRebalance'],
+      // Whether machines come up is told by the machines, pool by pool, not by one failed run for all.
+      waitForCapacityTimeout: '0',
+      tags: [{ key: POOL_TAG, value: pool.name, propagateAtLaunch: false }],
+    },
+    pool.desired === undefined ? { ignoreChanges: ['desiredCapacity'] } : {},
+  );
+}
+
+const spotOnly = (launchTemplateId: ec2.LaunchTemplate['id'], version: Output<string>) => ({
+  instancesDistribution: {
+    onDemandBaseCapacity: 0,
+    onDemandPercentageAboveBaseCapacity: 0,
+    spotAllocationStrategy: 'price-capacity-optimized',
+  },
+  launchTemplate: { launchTemplateSpecification: { launchTemplateId, version } },
+});

@@ -1,0 +1,122 @@
+import * as ec2 from '@pulumi/aws/ec2/index.js';
+import { getAvailabilityZones } from '@pulumi/aws/getAvailabilityZones.js';
+import * as pulumi from '@pulumi/pulumi';
+import type { NetworkInputs } from '../../cloud.ts';
+import { clusterName } from '../names.ts';
+import { vpcPodsRange, type ZoneRanges, zoneRanges } from '../subnets.ts';
+import { followHouseRules } from './house-rules.ts';
+
+const ANYWHERE = '0.0.0.0/0';
+
+/** Nobody knows the ranges any more of a cluster whose description is lost, and what it has must still be found, by its tags. */
+const ANY_RANGES = { nodes: '10.0.0.0/16', pods: '100.64.0.0/16' };
+
+/**
+ * NAT gateways of one cluster at most: each takes an Elastic IP address, of which an account has 5 a region unless it asked
+ * for more (Amazon VPC user guide, "Amazon VPC quotas"). Zones beyond share them.
+ */
+export const MOST_NAT_GATEWAYS = 3;
+
+/**
+ * Zones in which EKS puts no control plane, by id, because accounts see them under different names. Source: EKS user guide,
+ * "View Amazon EKS networking requirements for VPC and subnets", subnet requirements for clusters.
+ */
+const WITHOUT_EKS: Readonly<Record<string, string>> = {
+  'us-east-1': 'use1-az3',
+  'us-west-1': 'usw1-az2',
+  'ca-central-1': 'cac1-az3',
+};
+
+/** Layer `network`: a VPC with a private, a public and a pod subnet per zone, and a way out for the private ones. */
+export async function network(inputs: NetworkInputs) {
+  const { owner, region } = inputs;
+  const cidrs = inputs.cidrs.nodes ? inputs.cidrs : ANY_RANGES;
+  followHouseRules(owner);
+  const zones = zoneRanges(cidrs, await zonesOfEKS(inputs));
+  const vpc = new ec2.Vpc('vpc', { cidrBlock: cidrs.nodes, enableDnsHostnames: true, enableDnsSupport: true });
+  // Without rules: whatever is put into it by mistake reaches nothing.
+  new ec2.DefaultSecurityGroup('default', { vpcId: vpc.id });
+  const pods = new ec2.VpcIpv4CidrBlockAssociation('pods', {
+    vpcId: vpc.id,
+    cidrBlock: vpcPodsRange(cidrs.pods),
+  });
+  const { table: publicTable, wayOut } = publicRoutes(vpc);
+  const nats: ec2.NatGateway[] = [];
+  const tables: ec2.RouteTable[] = [];
+  const subnets = zones.map((ranges, index) => {
+    const tags = { [`kubernetes.io/cluster/${clusterName(owner)}`]: 'shared' };
+    const publicSubnet = subnet('public', vpc, ranges, { ...tags, 'kubernetes.io/role/elb': '1' });
+    associate('public', ranges.zone, publicSubnet, publicTable);
+    if (index < MOST_NAT_GATEWAYS) nats.push(natGateway(ranges.zone, publicSubnet, wayOut));
+    const table = new ec2.RouteTable(`private-${ranges.zone}`, { vpcId: vpc.id });
+    tables.push(table);
+    new ec2.Route(`private-${ranges.zone}`, {
+      routeTableId: table.id,
+      destinationCidrBlock: ANYWHERE,
+      natGatewayId: (nats[index] ?? nats[index % nats.length])!.id,
+    });
+    const privateSubnet = subnet('private', vpc, ranges, { ...tags, 'kubernetes.io/role/internal-elb': '1' });
+    associate('private', ranges.zone, privateSubnet, table);
+    // The VPC CNI finds this tag and takes pods' addresses from here (amazon-vpc-cni-k8s since 1.18, ENABLE_SUBNET_DISCOVERY).
+    const podSubnet = subnet('pods', vpc, ranges, { ...tags, 'kubernetes.io/role/cni': '1' }, [pods]);
+    associate('pods', ranges.zone, podSubnet, table);
+    return { id: privateSubnet.id, zone: ranges.zone };
+  });
+  // Layers of images lie in S3: past the NAT gateways they would be paid for by the gigabyte.
+  new ec2.VpcEndpoint('s3', {
+    vpcId: vpc.id,
+    vpcEndpointType: 'Gateway',
+    serviceName: `com.amazonaws.${region}.s3`,
+    routeTableIds: tables.map((table) => table.id),
+  });
+  return {
+    network: vpc.id,
+    subnets,
+    extra: { egress: pulumi.all(nats.map((nat) => nat.publicIp)).apply((addresses) => addresses.join(',')) },
+  };
+}
+
+async function zonesOfEKS({ region, zones }: NetworkInputs): Promise<string[]> {
+  const without = WITHOUT_EKS[region];
+  if (!without) return zones;
+  const { names } = await getAvailabilityZones({ excludeZoneIds: [without] });
+  const usable = zones.filter((zone) => names.includes(zone));
+  if (usable.length < 2) {
+    // EKS' own code and words for it: found by classify like any other.
+    throw new Error(
+      `UnsupportedAvailabilityZoneException: of ${zones.join(', ')} EKS can use ${usable.join(', ') || 'none'}, and needs two; ` +
+        `this account has ${names.join(', ')}`,
+    );
+  }
+  return usable;
+}
+
+function publicRoutes(vpc: ec2.Vpc) {
+  const gateway = new ec2.InternetGateway('internet', { vpcId: vpc.id });
+  const table = new ec2.RouteTable('public', { vpcId: vpc.id });
+  const route = { routeTableId: table.id, destinationCidrBlock: ANYWHERE, gatewayId: gateway.id };
+  return { table, wayOut: new ec2.Route('public', route) };
+}
+
+type Kind = Exclude<keyof ZoneRanges, 'zone'>;
+
+function subnet(
+  kind: Kind,
+  vpc: ec2.Vpc,
+  ranges: ZoneRanges,
+  tags: Record<string, string>,
+  after: pulumi.Resource[] = [],
+) {
+  const { zone } = ranges;
+  const args = { vpcId: vpc.id, availabilityZone: zone, cidrBlock: ranges[kind], mapPublicIpOnLaunch: false, tags };
+  return new ec2.Subnet(`${kind}-${zone}`, args, { dependsOn: after });
+}
+
+const associate = (kind: Kind, zone: string, subnet: ec2.Subnet, table: ec2.RouteTable) =>
+  new ec2.RouteTableAssociation(`${kind}-${zone}`, { subnetId: subnet.id, routeTableId: table.id });
+
+function natGateway(zone: string, subnet: ec2.Subnet, wayOut: ec2.Route): ec2.NatGateway {
+  const address = new ec2.Eip(`nat-${zone}`, { domain: 'vpc' });
+  // After it when it comes, before it when it goes: an internet gateway in use cannot be detached.
+  return new ec2.NatGateway(`nat-${zone}`, { subnetId: subnet.id, allocationId: address.id }, { dependsOn: [wayOut] });
+}

@@ -1,0 +1,123 @@
+import type { TaggedResource } from '../cloud.ts';
+import { OWNER_TAGS, ownerOf } from '../tags.ts';
+import { awsCodeOf, type Connection, json, query } from './api.ts';
+import { type Element, itemsAt, textAt } from './xml.ts';
+
+/** Every resource of ours bears this tag. */
+const MARK = OWNER_TAGS.technicalID;
+
+interface Page {
+  PaginationToken?: string;
+  ResourceTagMappingList?: { ResourceARN: string; Tags: { Key: string; Value: string }[] }[];
+}
+
+/**
+ * What bears our tags in the region, of whatever owner. Source of the list: Resource Groups Tagging API. IAM roles are not in
+ * it, as they belong to no region; they cost nothing, and making one again fails on its name.
+ */
+export async function taggedResources(aws: Connection): Promise<TaggedResource[]> {
+  const found: TaggedResource[] = [];
+  let token = '';
+  do {
+    const page = await json<Page>(aws, 'tagging', 'ResourceGroupsTaggingAPI_20170126.GetResources', {
+      TagFilters: [{ Key: MARK }],
+      ResourcesPerPage: 100,
+      ...(token && { PaginationToken: token }),
+    });
+    for (const { ResourceARN: id, Tags } of page.ResourceTagMappingList ?? []) {
+      const owner = ownerOf(Object.fromEntries(Tags.map(({ Key, Value }) => [Key, Value])));
+      if (owner) found.push({ id, type: typeOf(id), region: aws.region, owner });
+    }
+    token = page.PaginationToken ?? '';
+  } while (token);
+  return await withoutGone(aws, found);
+}
+
+/** `arn:aws:ec2:eu-central-1:1:natgateway/nat-1` is of type `ec2:natgateway`. */
+export function typeOf(arn: string): string {
+  const [, , service, , , ...rest] = arn.split(':');
+  return `${service}:${rest.join(':').split(/[/:]/)[0]}`;
+}
+
+const lastOf = (arn: string): string => arn.slice(arn.lastIndexOf('/') + 1);
+
+/** What of a list is still there, by the last part of its ARN, and what is known of it. */
+type Living = Map<string, { machineType?: string; createdAt?: string }>;
+
+/**
+ * AWS shows these for some time after they are gone: an hour after a machine or a NAT gateway, for the whole waiting time of a
+ * key. Counted as left over, they would be swept again and again.
+ */
+const LINGERING: Readonly<Record<string, (aws: Connection, arns: string[]) => Promise<Living>>> = {
+  'ec2:instance': (aws) =>
+    described(aws, 'DescribeInstances', 'instance-state-name', ['pending', 'running', 'stopping', 'stopped']),
+  'ec2:natgateway': (aws) => described(aws, 'DescribeNatGateways', 'state', ['pending', 'available', 'failed']),
+  'kms:key': livingKeys,
+};
+
+async function withoutGone(aws: Connection, found: TaggedResource[]): Promise<TaggedResource[]> {
+  const living = new Map<string, Living>();
+  for (const [type, look] of Object.entries(LINGERING)) {
+    const arns = found.filter((resource) => resource.type === type).map(({ id }) => id);
+    if (arns.length > 0) living.set(type, await look(aws, arns));
+  }
+  return found.flatMap((resource) => {
+    const known = living.get(resource.type);
+    if (!known) return [resource];
+    const details = known.get(lastOf(resource.id));
+    return details ? [{ ...resource, ...details }] : [];
+  });
+}
+
+async function described(
+  aws: Connection,
+  action: 'DescribeInstances' | 'DescribeNatGateways',
+  filter: string,
+  values: string[],
+): Promise<Living> {
+  const living: Living = new Map();
+  let token = '';
+  do {
+    const answer = await query(aws, 'ec2', action, {
+      'Filter.1.Name': 'tag-key',
+      'Filter.1.Value.1': MARK,
+      'Filter.2.Name': filter,
+      ...Object.fromEntries(values.map((value, index) => [`Filter.2.Value.${index + 1}`, value])),
+      ...(token && { NextToken: token }),
+    });
+    for (const item of itemsOf(answer)) {
+      const machineType = textAt(item, 'instanceType');
+      const createdAt = textAt(item, 'launchTime') || textAt(item, 'createTime');
+      living.set(textAt(item, 'instanceId') || textAt(item, 'natGatewayId'), {
+        ...(machineType && { machineType }),
+        ...(createdAt && { createdAt }),
+      });
+    }
+    token = textAt(answer, 'nextToken');
+  } while (token);
+  return living;
+}
+
+const itemsOf = (answer: Element): Element[] => [
+  ...itemsAt(answer, 'reservationSet').flatMap((reservation) => itemsAt(reservation, 'instancesSet')),
+  ...itemsAt(answer, 'natGatewaySet'),
+];
+
+interface KeyDescription {
+  KeyMetadata: { KeyState: string; CreationDate?: number };
+}
+
+async function livingKeys(aws: Connection, arns: string[]): Promise<Living> {
+  const living: Living = new Map();
+  for (const arn of arns) {
+    try {
+      const { KeyMetadata } = await json<KeyDescription>(aws, 'kms', 'TrentService.DescribeKey', { KeyId: arn });
+      if (KeyMetadata.KeyState === 'PendingDeletion') continue;
+      const { CreationDate: seconds } = KeyMetadata;
+      living.set(lastOf(arn), seconds ? { createdAt: new Date(seconds * 1000).toISOString() } : {});
+    } catch (error) {
+      if (awsCodeOf(error) !== 'NotFoundException') throw error;
+    }
+  }
+  return living;
+}

@@ -1,0 +1,172 @@
+import type { CloudProfile, MachineType } from '../../operator/api/cloudprofile.ts';
+import { parseCount } from '../../operator/api/quantity.ts';
+import type { CloudPool, ManagedCluster } from '../cloud.ts';
+import type { Problem } from '../contract.ts';
+import { parseRange, profileProblems, type Range } from '../validate.ts';
+import { bitsOf, canonical, NODES_BITS, PODS_BITS, ZONE_LETTERS } from './subnets.ts';
+
+/** Ranges of which EKS takes Services, and how large these may be. Source: KubernetesNetworkConfigRequest.serviceIpv4Cidr in botocore 1.43.11. */
+const PRIVATE_RANGES = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16'];
+const SERVICES_BITS = { from: 12, to: 24 };
+/** Ranges that can reach a public endpoint, a quota that cannot be raised. Source: AWS general reference, "Amazon EKS endpoints and quotas". */
+const MOST_AUTHORIZED = 40;
+/** Longest of CloudPool.name: part of names that AWS limits. */
+const LONGEST_POOL_NAME = 12;
+/** Longest keys and values of labels and taints (labelKey, labelValue, taintKey, taintValue in botocore 1.43.11). */
+const LONGEST_LABEL = 63;
+/** "Label cannot contain reserved prefixes", aws/containers-roadmap issue 1451. */
+const RESERVED_LABELS = ['kubernetes.io/', 'k8s.io/', 'eks.amazonaws.com/'];
+/** GiB of EKS' images: a disk cannot be smaller (CreateNodegroupRequest.diskSize in botocore 1.43.11). */
+const SMALLEST_DISK = 20;
+/** Addresses of a subnet that AWS keeps. Source: Amazon VPC user guide, "Subnet CIDR blocks". */
+const AWS_ADDRESSES = 5;
+
+const problem = (field: string, message: string): Problem => ({ field, message, code: 'ERR_CONFIGURATION_PROBLEM' });
+
+/** What of this EKS cannot give, or the profile does not offer; see ManagedClusters.validate. */
+export function validateCluster(cluster: ManagedCluster, profile: CloudProfile): Problem[] {
+  const { region, kubernetesVersion, cidrs, pools } = cluster;
+  // Pods of EKS take addresses one by one: nodes do not use up their range as they do where each gets a /24.
+  const uncounted = pools.map((pool) => ({ ...pool, count: 0 }));
+  return [
+    ...profileProblems({ region, kubernetesVersion, networking: cidrs, pools: uncounted }, profile),
+    ...versionProblems(kubernetesVersion, profile),
+    ...zoneProblems(cluster, profile),
+    ...rangeProblems(cluster),
+    ...authorizedProblems(cluster.authorizedNetworks),
+    ...pools.flatMap((pool, index) => poolProblems(pool, cluster, `pools[${index}]`, profile)),
+  ];
+}
+
+function versionProblems(wanted: string, profile: CloudProfile): Problem[] {
+  const offered = (profile.spec.kubernetes.versions ?? []).map(({ version }) => version);
+  if (offered.some((version) => version === wanted || version.startsWith(`${wanted}.`))) return [];
+  return [
+    problem(
+      'kubernetes.version',
+      `profile ${profile.metadata.name} has no version ${wanted}: it has ${offered.join(', ')}`,
+    ),
+  ];
+}
+
+function zoneProblems({ region, zones }: ManagedCluster, profile: CloudProfile): Problem[] {
+  const known = profile.spec.regions.find((one) => one.name === region)?.zones?.map((zone) => zone.name);
+  if (!known) return [];
+  const problems = zones
+    .filter((zone) => !known.includes(zone))
+    .map((zone) => problem('zones', `region ${region} has no zone ${zone}: it has ${known.join(', ')}`));
+  if (new Set(zones).size < 2) {
+    const given = zones.length === 0 ? 'none is named' : `${zones[0]} is only one`;
+    problems.push(problem('zones', `EKS needs two zones or more, ${given}: region ${region} has ${known.join(', ')}`));
+  }
+  const local = zones.find(
+    (zone) => !(zone.startsWith(region) && ZONE_LETTERS.includes(zone.slice(region.length) || '?')),
+  );
+  if (local && known.includes(local)) {
+    problems.push(
+      problem('zones', `${local} is no availability zone of ${region}: their names are ${region}a to ${region}h`),
+    );
+  }
+  return problems;
+}
+
+const within = (outer: Range, inner: Range): boolean => outer.first <= inner.first && inner.last <= outer.last;
+const privateOf = (range: Range): string | undefined =>
+  PRIVATE_RANGES.find((known) => within(parseRange(known)!, range));
+
+function rangeProblems({ cidrs, zones, pools }: ManagedCluster): Problem[] {
+  const problems: Problem[] = [];
+  const limits = { nodes: NODES_BITS, pods: PODS_BITS, services: SERVICES_BITS };
+  const ranges: Partial<Record<keyof typeof limits, Range>> = {};
+  for (const [name, { from, to }] of Object.entries(limits) as [keyof typeof limits, typeof NODES_BITS][]) {
+    const range = parseRange(cidrs[name]);
+    if (!range) continue;
+    ranges[name] = range;
+    if (canonical(range) !== cidrs[name])
+      problems.push(
+        problem(`networking.${name}`, `${cidrs[name]} does not begin the range: write ${canonical(range)}`),
+      );
+    if (bitsOf(range) >= from && bitsOf(range) <= to) continue;
+    problems.push(
+      problem(`networking.${name}`, `${cidrs[name]} does not fit AWS: choose a range from /${from} to /${to}`),
+    );
+  }
+  const { nodes, pods, services } = ranges;
+  if (services && !privateOf(services)) {
+    const message = `EKS takes Services from ${PRIVATE_RANGES.join(', ')} only, ${cidrs.services} lies outside`;
+    problems.push(problem('networking.services', message));
+  }
+  // A VPC takes no second range from another private block (Amazon VPC user guide, "IPv4 CIDR block association restrictions").
+  const [first, second] = [nodes && privateOf(nodes), pods && privateOf(pods)];
+  if (first && second && first !== second) {
+    const message = `pods ${cidrs.pods} lie in ${second} and nodes ${cidrs.nodes} in ${first}, which one VPC cannot have both`;
+    problems.push(problem('networking.pods', `${message}: choose pods from 100.64.0.0/10`));
+  }
+  const room = nodes ? zones.length * (2 ** (32 - bitsOf(nodes) - 4) - AWS_ADDRESSES) : Number.POSITIVE_INFINITY;
+  const most = pools.reduce((sum, pool) => sum + mostOf(pool), 0);
+  if (nodes && bitsOf(nodes) <= NODES_BITS.to && zones.length > 0 && most > room) {
+    const message = `${cidrs.nodes} has addresses for ${room} nodes in ${zones.length} zones, ${most} are wanted`;
+    problems.push(problem('networking.nodes', message));
+  }
+  return problems;
+}
+
+/** How many nodes a pool may come to have, as far as that is limited. */
+const mostOf = ({ desired, maximum }: CloudPool): number =>
+  Math.max(desired ?? 0, Number.isFinite(maximum) ? maximum : 0);
+
+function authorizedProblems(networks: readonly string[]): Problem[] {
+  const problems = networks.flatMap((network, index) =>
+    parseRange(network)
+      ? []
+      : [problem(`authorizedNetworks[${index}]`, `${network} is no IPv4 range such as 198.51.100.0/24`)],
+  );
+  if (networks.length > MOST_AUTHORIZED) {
+    const message = `${networks.length} networks are more than the ${MOST_AUTHORIZED} that EKS takes`;
+    problems.push(problem('authorizedNetworks', message));
+  }
+  return problems;
+}
+
+function poolProblems(pool: CloudPool, { zones }: ManagedCluster, field: string, profile: CloudProfile): Problem[] {
+  const problems: Problem[] = [];
+  const say = (part: string, message: string) => problems.push(problem(`${field}.${part}`, message));
+  const { name, minimum, maximum, desired } = pool;
+  if (!/^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/.test(name) || name.length > LONGEST_POOL_NAME)
+    say('name', `${name} must be a DNS label of at most ${LONGEST_POOL_NAME} characters`);
+  if (minimum > maximum) say('minimum', `minimum ${minimum} is more than maximum ${maximum}`);
+  if (desired === undefined && !Number.isFinite(maximum))
+    say('maximum', 'an autoscaled pool needs a maximum: what it may cost has no limit otherwise');
+  for (const zone of pool.zones.filter((one) => !zones.includes(one)))
+    say('zones', `${zone} is none of the cluster's zones ${zones.join(', ')}`);
+  if (pool.diskGiB !== undefined && pool.diskGiB < SMALLEST_DISK)
+    say('diskGiB', `a disk of ${pool.diskGiB} GiB is smaller than the ${SMALLEST_DISK} that EKS' images need`);
+  const type = profile.spec.machineTypes.find((known) => known.name === pool.machineType);
+  return [...problems, ...labelProblems(pool, field), ...(type ? typeProblems(pool, type, field) : [])];
+}
+
+function labelProblems(pool: CloudPool, field: string): Problem[] {
+  const problems: Problem[] = [];
+  for (const [key, value] of Object.entries(pool.labels)) {
+    const prefix = RESERVED_LABELS.find((reserved) => key.includes(reserved));
+    if (prefix) problems.push(problem(`${field}.labels`, `EKS keeps labels ${prefix}* for itself: take ${key} away`));
+    if (key.length > LONGEST_LABEL || value.length > LONGEST_LABEL)
+      problems.push(problem(`${field}.labels`, `EKS takes no label longer than ${LONGEST_LABEL} characters: ${key}`));
+  }
+  for (const { key } of pool.taints.filter((taint) => taint.key.length > LONGEST_LABEL))
+    problems.push(problem(`${field}.taints`, `EKS takes no key longer than ${LONGEST_LABEL} characters: ${key}`));
+  return problems;
+}
+
+function typeProblems(pool: CloudPool, type: MachineType, field: string): Problem[] {
+  const problems: Problem[] = [];
+  const architecture = type.architecture ?? 'amd64';
+  if (pool.architecture !== architecture) {
+    const message = `machine type ${type.name} is ${architecture}, not ${pool.architecture}`;
+    problems.push(problem(`${field}.architecture`, message));
+  }
+  const gpus = parseCount(type.gpu ?? 0);
+  if (pool.gpu > gpus)
+    problems.push(problem(`${field}.gpu`, `machine type ${type.name} has ${gpus} GPUs, ${pool.gpu} are wanted`));
+  return problems;
+}

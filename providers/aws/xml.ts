@@ -1,0 +1,64 @@
+/** An element of AWS' XML: its text, or its children by name, a list where a name occurs more than once. Attributes are left out. */
+export type Element = string | { [name: string]: Element | Element[] };
+
+const TOKEN = /<(\/?)([\w.:-]+)(?:\s[^>]*?)?(\/?)>|([^<]+)/g;
+const ENTITIES: Readonly<Record<string, string>> = { lt: '<', gt: '>', quot: '"', apos: "'", amp: '&' };
+
+const unescaped = (text: string): string =>
+  text.replace(/&(?:#(\d+)|#x([0-9a-f]+)|(\w+));/gi, (whole, decimal, hex, name) => {
+    if (name) return ENTITIES[name] ?? whole;
+    return String.fromCodePoint(decimal ? Number(decimal) : Number.parseInt(hex, 16));
+  });
+
+/**
+ * Reads answers of AWS' query APIs. Not for other XML: no CDATA, comments or doctypes. What is no well-formed answer gives {}:
+ * a proxy's page of HTML must not look like one.
+ */
+export function parseXML(text: string): Record<string, Element | Element[]> {
+  const root: Record<string, Element | Element[]> = {};
+  const open: { name: string; children: Record<string, Element | Element[]>; text: string }[] = [
+    { name: '', children: root, text: '' },
+  ];
+  for (const [, closing, name, empty, words] of text.replace(/<\?[^>]*\?>/g, '').matchAll(TOKEN)) {
+    const top = open.at(-1)!;
+    if (name === undefined) {
+      top.text += words;
+    } else if (closing) {
+      if (open.length === 1 || top.name !== name) return {};
+      open.pop();
+      const isLeaf = Object.keys(top.children).length === 0;
+      add(open.at(-1)!.children, name, isLeaf ? unescaped(top.text).trim() : top.children);
+    } else if (empty) {
+      add(top.children, name, '');
+    } else {
+      open.push({ name, children: {}, text: '' });
+    }
+  }
+  return open.length === 1 ? root : {};
+}
+
+function add(children: Record<string, Element | Element[]>, name: string, child: Element): void {
+  const before = children[name];
+  children[name] = before === undefined ? child : [before, child].flat();
+}
+
+/** The element at a path of names; undefined when there is none, the first where there are several. */
+export function at(element: Element | Element[] | undefined, ...path: string[]): Element | undefined {
+  const one = Array.isArray(element) ? element[0] : element;
+  const [name, ...rest] = path;
+  if (name === undefined || one === undefined) return one;
+  return typeof one === 'string' ? undefined : at(one[name], ...rest);
+}
+
+/** Text at a path; '' when there is none. */
+export function textAt(element: Element | Element[] | undefined, ...path: string[]): string {
+  const found = at(element, ...path);
+  return typeof found === 'string' ? found : '';
+}
+
+/** Items of a list at a path: AWS wraps them in elements `item` (EC2) or `member` (others). */
+export function itemsAt(element: Element | Element[] | undefined, ...path: string[]): Element[] {
+  const list = at(element, ...path);
+  if (list === undefined || typeof list === 'string') return [];
+  return [list.item ?? list.member ?? []].flat();
+}

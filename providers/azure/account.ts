@@ -1,0 +1,101 @@
+import { CoppiceError } from '../../operator/api/errors.ts';
+import type { AccountCheck, CloudContext } from '../cloud.ts';
+import { call, type Endpoints } from './arm.ts';
+import { credentialsOf } from './credentials.ts';
+import { entraToken, managementScope } from './token.ts';
+
+/** What the programs do to Azure, as operations of Azure's resource providers. */
+const NEEDED = [
+  'Microsoft.Resources/subscriptions/resourceGroups/read',
+  'Microsoft.Resources/subscriptions/resourceGroups/write',
+  'Microsoft.Resources/subscriptions/resourceGroups/delete',
+  'Microsoft.Network/publicIPAddresses/read',
+  'Microsoft.Network/publicIPAddresses/write',
+  'Microsoft.Network/publicIPAddresses/delete',
+  'Microsoft.Network/publicIPAddresses/join/action',
+  'Microsoft.Network/natGateways/read',
+  'Microsoft.Network/natGateways/write',
+  'Microsoft.Network/natGateways/delete',
+  'Microsoft.Network/natGateways/join/action',
+  'Microsoft.Network/virtualNetworks/read',
+  'Microsoft.Network/virtualNetworks/write',
+  'Microsoft.Network/virtualNetworks/delete',
+  'Microsoft.Network/virtualNetworks/subnets/join/action',
+  'Microsoft.ManagedIdentity/userAssignedIdentities/read',
+  'Microsoft.ManagedIdentity/userAssignedIdentities/write',
+  'Microsoft.ManagedIdentity/userAssignedIdentities/delete',
+  'Microsoft.ManagedIdentity/userAssignedIdentities/assign/action',
+  'Microsoft.Authorization/roleAssignments/read',
+  'Microsoft.Authorization/roleAssignments/write',
+  'Microsoft.Authorization/roleAssignments/delete',
+  'Microsoft.ContainerService/managedClusters/read',
+  'Microsoft.ContainerService/managedClusters/write',
+  'Microsoft.ContainerService/managedClusters/delete',
+  'Microsoft.ContainerService/managedClusters/listClusterUserCredential/action',
+  'Microsoft.ContainerService/managedClusters/agentPools/read',
+  'Microsoft.ContainerService/managedClusters/agentPools/write',
+  'Microsoft.ContainerService/managedClusters/agentPools/delete',
+] as const;
+
+/** What one role allows: patterns of operations, and which of these it does not. */
+export interface Permission {
+  actions?: string[];
+  notActions?: string[];
+}
+
+/** Whether the pattern, in which `*` stands for anything, slashes too, covers the operation; case means nothing. */
+function covers(pattern: string, operation: string): boolean {
+  const parts = pattern.split('*').map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));
+  return new RegExp(`^${parts.join('.*')}$`, 'i').test(operation);
+}
+
+/** Which of the operations no role allows. What one role takes back, another may still give. */
+export const missingOf = (needed: readonly string[], permissions: readonly Permission[]): string[] =>
+  needed.filter(
+    (operation) =>
+      !permissions.some(
+        ({ actions = [], notActions = [] }) =>
+          actions.some((pattern) => covers(pattern, operation)) &&
+          !notActions.some((pattern) => covers(pattern, operation)),
+      ),
+  );
+
+/**
+ * Whether the credentials are somebody's, the subscription is alive, and the roles on it allow what the programs do. Roles may have
+ * conditions, and policies may refuse what roles allow: these show only when something is made.
+ *
+ * API versions: Subscriptions - Get 2022-12-01; Permissions 2022-04-01, for a subscription as in MicrosoftDocs/azure-docs
+ * articles/azure-resource-manager/resource-manager-api-authentication.md.
+ */
+export async function checkAccount(ctx: CloudContext, endpoints: Endpoints): Promise<AccountCheck> {
+  const { subscriptionID } = credentialsOf(ctx.account);
+  const { token } = await entraToken(ctx, endpoints, managementScope(endpoints));
+  const subscription = `${endpoints.management}/subscriptions/${subscriptionID}`;
+  const get = <T>(url: string) =>
+    call<T>({
+      url,
+      token,
+      what: `subscription ${subscriptionID} cannot be used`,
+      signal: ctx.signal,
+    });
+
+  const about = await get<{ state?: string }>(`${subscription}?api-version=2022-12-01`);
+  // PastDue and Warned ones still work; Disabled and Deleted ones let nothing be made.
+  if (about?.state === 'Disabled' || about?.state === 'Deleted') {
+    throw new CoppiceError('ERR_INFRA_DEPENDENCIES', `subscription ${subscriptionID} is ${about.state.toLowerCase()}`, {
+      advice: 'Enable it again, or use another one.',
+    });
+  }
+  const permissions: Permission[] = [];
+  let next: string | undefined = `${subscription}/providers/Microsoft.Authorization/permissions?api-version=2022-04-01`;
+  while (next) {
+    const page: { value?: Permission[]; nextLink?: string } | undefined = await get(next);
+    permissions.push(...(page?.value ?? []));
+    next = sameHost(page?.nextLink, endpoints);
+  }
+  return { id: subscriptionID, missing: missingOf(NEEDED, permissions) };
+}
+
+/** The link if it leads where the token belongs. */
+const sameHost = (link: string | undefined, { management }: Endpoints): string | undefined =>
+  link?.startsWith(`${management}/`) ? link : undefined;

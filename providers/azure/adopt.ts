@@ -1,0 +1,113 @@
+import type { CloudContext } from '../cloud.ts';
+import type { Adopt, WantedResource } from '../pulumi/request.ts';
+import { ownerOf } from '../tags.ts';
+import { call, type Endpoints } from './arm.ts';
+import { credentialsOf } from './credentials.ts';
+import { entraToken, managementScope } from './token.ts';
+
+type Inputs = WantedResource['inputs'];
+
+/** How a resource of a type is found: Azure's ids are paths of names, and all of our names are fixed. */
+interface Finding {
+  /** Path of the id, with the names of inputs in braces. */
+  path: string;
+  /** API version: that of @pulumi/azure-native 3.28. */
+  api: string;
+  /** Where it says whose it is. A role assignment takes no tags, but its name is made of its owner. */
+  tags: (body: Body) => Record<string, string> | undefined | 'in its name';
+}
+
+interface Body {
+  tags?: Record<string, string>;
+  properties?: { tags?: Record<string, string> };
+}
+
+const IN_GROUP = '/subscriptions/{subscription}/resourceGroups/{resourceGroupName}';
+const own = ({ tags }: Body) => tags;
+
+const FINDINGS: Readonly<Record<string, Finding>> = {
+  'azure-native:resources:ResourceGroup': { path: IN_GROUP, api: '2024-03-01', tags: own },
+  'azure-native:network:PublicIPAddress': {
+    path: `${IN_GROUP}/providers/Microsoft.Network/publicIPAddresses/{publicIpAddressName}`,
+    api: '2024-05-01',
+    tags: own,
+  },
+  'azure-native:network:NatGateway': {
+    path: `${IN_GROUP}/providers/Microsoft.Network/natGateways/{natGatewayName}`,
+    api: '2024-05-01',
+    tags: own,
+  },
+  'azure-native:network:VirtualNetwork': {
+    path: `${IN_GROUP}/providers/Microsoft.Network/virtualNetworks/{virtualNetworkName}`,
+    api: '2024-05-01',
+    tags: own,
+  },
+  'azure-native:network:NetworkSecurityGroup': {
+    path: `${IN_GROUP}/providers/Microsoft.Network/networkSecurityGroups/{networkSecurityGroupName}`,
+    api: '2024-05-01',
+    tags: own,
+  },
+  'azure-native:compute:VirtualMachineScaleSet': {
+    path: `${IN_GROUP}/providers/Microsoft.Compute/virtualMachineScaleSets/{vmScaleSetName}`,
+    api: '2024-11-01',
+    tags: own,
+  },
+  'azure-native:managedidentity:UserAssignedIdentity': {
+    path: `${IN_GROUP}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{resourceName}`,
+    api: '2023-01-31',
+    tags: own,
+  },
+  'azure-native:authorization:RoleAssignment': {
+    path: '{scope}/providers/Microsoft.Authorization/roleAssignments/{roleAssignmentName}',
+    api: '2022-04-01',
+    tags: () => 'in its name',
+  },
+  'azure-native:containerservice:ManagedCluster': {
+    path: `${IN_GROUP}/providers/Microsoft.ContainerService/managedClusters/{resourceName}`,
+    api: '2025-09-01',
+    tags: own,
+  },
+  'azure-native:containerservice:AgentPool': {
+    path: `${IN_GROUP}/providers/Microsoft.ContainerService/managedClusters/{resourceName}/agentPools/{agentPoolName}`,
+    api: '2025-09-01',
+    tags: ({ properties }) => properties?.tags,
+  },
+};
+
+/** Azure's id of what a program declares; undefined when a part of it is not known yet. */
+export function resourceID(
+  { type, inputs }: Pick<WantedResource, 'type' | 'inputs'>,
+  subscription: string,
+): string | undefined {
+  const names: Inputs = { ...inputs, subscription };
+  let known = true;
+  const id = FINDINGS[type]?.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
+    if (typeof names[name] !== 'string') known = false;
+    return String(names[name]);
+  });
+  return known ? id : undefined;
+}
+
+/** See Adopt: by the id that the names make, if what is there says that it is the owner's. */
+export function adoptAt(endpoints: Endpoints, ctx: CloudContext): Adopt {
+  return async (resource, signal) => {
+    const { subscriptionID } = credentialsOf(ctx.account);
+    const id = resourceID(resource, subscriptionID);
+    const finding = FINDINGS[resource.type];
+    if (id === undefined || !finding) return undefined;
+    const { token } = await entraToken({ ...ctx, signal }, endpoints, managementScope(endpoints));
+    const body = await call<Body>(
+      {
+        url: `${endpoints.management}${id}?api-version=${finding.api}`,
+        token,
+        what: `${resource.type} ${resource.name} cannot be looked for`,
+        signal,
+      },
+      { absent: true },
+    );
+    if (!body) return undefined;
+    const tags = finding.tags(body);
+    if (tags === 'in its name') return { id };
+    return ownerOf(tags ?? {})?.uid === ctx.owner.uid ? { id } : undefined;
+  };
+}

@@ -1,0 +1,23 @@
+import type { Change, ManagedCluster } from '../cloud.ts';
+import { isAutoscaled } from './agent-pools.ts';
+
+/**
+ * What Azure itself changes all the time. Agent pools are resources of their own, and every one of them also shows in a list of
+ * the cluster.
+ */
+const ITS_OWN: Readonly<Record<string, readonly string[]>> = {
+  'azure-native:containerservice:ManagedCluster': ['agentPoolProfiles', 'eTag', 'provisioningState'],
+  'azure-native:containerservice:AgentPool': ['eTag', 'nodeImageVersion', 'provisioningState'],
+};
+
+/** The changes that somebody made: without Azure's own, and without the sizes of pools that the autoscaler decides. */
+export function driftOf(changes: readonly Change[], { pools }: Pick<ManagedCluster, 'pools'>): Change[] {
+  const autoscaled = new Set(pools.filter(isAutoscaled).map(({ name }) => `pool-${name}`));
+  return changes.flatMap((change) => {
+    const [type = '', name = ''] = change.resource.split(' ');
+    const expected = [...(ITS_OWN[type] ?? []), ...(autoscaled.has(name) ? ['count'] : [])];
+    if (!change.properties) return [change];
+    const properties = change.properties.filter((property) => !expected.includes(property.split(/[.[]/)[0]!));
+    return properties.length > 0 ? [{ ...change, properties }] : [];
+  });
+}

@@ -1,0 +1,152 @@
+import { getClientConfig } from '@pulumi/azure-native/authorization/getClientConfig.js';
+import { RoleAssignment } from '@pulumi/azure-native/authorization/roleAssignment.js';
+import { AgentPool } from '@pulumi/azure-native/containerservice/agentPool.js';
+import { getAgentPool } from '@pulumi/azure-native/containerservice/getAgentPool.js';
+import { listManagedClusterUserCredentialsOutput } from '@pulumi/azure-native/containerservice/listManagedClusterUserCredentials.js';
+import { ManagedCluster } from '@pulumi/azure-native/containerservice/managedCluster.js';
+import { UserAssignedIdentity } from '@pulumi/azure-native/managedidentity/userAssignedIdentity.js';
+import { type Input, interpolate, type Resource } from '@pulumi/pulumi';
+import type { CloudPool, ManagedClusterInputs, Owner } from '../../cloud.ts';
+import type { ProgramOutputs } from '../../pulumi/program.ts';
+import { tagsOf } from '../../tags.ts';
+import { dnsServiceIP } from '../address-ranges.ts';
+import { agentPoolNameOf, agentPoolOf, isAutoscaled, systemPool } from '../agent-pools.ts';
+import { certificateAuthorityOf } from '../kubeconfig.ts';
+import {
+  dnsPrefix,
+  identityName,
+  managedClusterID,
+  managedClusterName,
+  nodeResourceGroupName,
+  resourceGroupName,
+  roleAssignmentName,
+} from '../names.ts';
+import { found } from './look-ups.ts';
+
+/** Built-in roles: MicrosoftDocs/azure-docs articles/role-based-access-control/built-in-roles.md. */
+const ROLES = {
+  networkContributor: '4d97b98b-1d4f-4787-a291-c67834d212e7',
+  aksRbacClusterAdmin: 'b1ff04bb-8a4e-4dc4-8eb5-8693973ce19b',
+} as const;
+
+/**
+ * An AKS cluster in the network's resource group: pods by CNI overlay and Cilium, a small system pool, and an agent pool for each of
+ * our pools.
+ *
+ * Who may do what. The cluster is an identity of its own whose only role is on the nodes' subnet. People and Coppice are known to
+ * the API server by Entra ID alone: local accounts are off, because their client certificates are good for years, cannot be
+ * revoked one by one, and leave no trace of who used them. That asks for nothing that the credentials do not need anyway: they
+ * must be allowed to assign roles for the identity, and so assign themselves the role of an administrator, on this cluster.
+ *
+ * Encryption is Azure's own, always on, for disks and for etcd. More is not asked for: encryption at the host is refused until
+ * somebody registers a feature on the subscription, encryption of Secrets by Azure's keys is a preview
+ * (azure-aks-docs kms-data-encryption.md), and a key vault of ours would outlive the cluster, being deleted softly.
+ */
+export async function cluster(inputs: ManagedClusterInputs): Promise<ProgramOutputs> {
+  const { owner, region, kubernetesVersion, cidrs, pools } = inputs;
+  const group = resourceGroupName(owner);
+  const common = { resourceGroupName: group, location: region, tags: tagsOf(owner) };
+  const us = await getClientConfig();
+  const grant = (
+    purpose: string,
+    role: string,
+    scope: string,
+    principalId: Input<string>,
+    dependsOn: Resource[] = [],
+  ) =>
+    new RoleAssignment(
+      purpose,
+      {
+        roleAssignmentName: roleAssignmentName(owner, purpose),
+        scope,
+        principalId,
+        // Said, so that Azure does not look for an identity that its directory may not show yet.
+        principalType: 'ServicePrincipal',
+        roleDefinitionId: `/subscriptions/${us.subscriptionId}/providers/Microsoft.Authorization/roleDefinitions/${role}`,
+      },
+      // An assignment cannot be changed, and its name is taken until it is gone.
+      { dependsOn, deleteBeforeReplace: true },
+    );
+  const identity = new UserAssignedIdentity('identity', { ...common, resourceName: identityName(owner) });
+  const subnet = inputs.network.subnets[0]!.id;
+  const joinsSubnet = grant('subnet', ROLES.networkContributor, subnet, identity.principalId);
+
+  const aks = new ManagedCluster(
+    'cluster',
+    {
+      ...common,
+      resourceName: managedClusterName(owner),
+      nodeResourceGroup: nodeResourceGroupName(owner),
+      dnsPrefix: dnsPrefix(owner),
+      kubernetesVersion,
+      sku: { name: 'Base', tier: 'Standard' },
+      identity: { type: 'UserAssigned', userAssignedIdentities: [identity.id] },
+      enableRBAC: true,
+      aadProfile: { managed: true, enableAzureRBAC: true },
+      disableLocalAccounts: true,
+      oidcIssuerProfile: { enabled: true },
+      securityProfile: { workloadIdentity: { enabled: true } },
+      apiServerAccessProfile: { authorizedIPRanges: authorizedRanges(inputs) },
+      // Versions change when we say so; Ubuntu itself still installs security fixes, without restarting nodes.
+      autoUpgradeProfile: { upgradeChannel: 'none', nodeOSUpgradeChannel: 'Unmanaged' },
+      networkProfile: {
+        networkPlugin: 'azure',
+        networkPluginMode: 'overlay',
+        networkDataplane: 'cilium',
+        networkPolicy: 'cilium',
+        podCidr: cidrs.pods,
+        serviceCidr: cidrs.services,
+        dnsServiceIP: dnsServiceIP(cidrs.services),
+        outboundType: 'userAssignedNATGateway',
+        loadBalancerSku: 'standard',
+      },
+      // Others have resources of their own; AKS leaves alone what is not named here (pulumi-azure-native issues 1686, 4264).
+      agentPoolProfiles: [systemPool(inputs)],
+    },
+    { dependsOn: joinsSubnet },
+  );
+  grant('administrator', ROLES.aksRbacClusterAdmin, managedClusterID(us.subscriptionId, owner), us.objectId, [aks]);
+  for (const pool of pools) await agentPool(pool, inputs, owner, aks);
+
+  const { kubeconfigs } = listManagedClusterUserCredentialsOutput({ resourceGroupName: group, resourceName: aks.name });
+  return {
+    name: aks.name,
+    endpoint: interpolate`https://${aks.fqdn}`,
+    certificateAuthority: kubeconfigs.apply(([first]) => certificateAuthorityOf(first?.value ?? '')),
+    version: aks.currentKubernetesVersion,
+    extra: { id: aks.id, localAccounts: aks.disableLocalAccounts.apply((disabled) => String(!disabled)) },
+  };
+}
+
+/** Everybody, or those named and the nodes themselves: their requests come from the gateway, which AKS does not let in by itself. */
+function authorizedRanges({ authorizedNetworks, network }: ManagedClusterInputs): string[] {
+  const egress = network.extra?.egressAddress;
+  if (authorizedNetworks.length === 0) return [];
+  return egress === undefined ? authorizedNetworks : [...authorizedNetworks, `${egress}/32`];
+}
+
+async function agentPool(
+  pool: CloudPool,
+  inputs: ManagedClusterInputs,
+  owner: Owner,
+  aks: ManagedCluster,
+): Promise<void> {
+  const id = {
+    resourceGroupName: resourceGroupName(owner),
+    resourceName: managedClusterName(owner),
+    agentPoolName: agentPoolNameOf(pool, agentPoolOf(pool, inputs)),
+  };
+  const now = isAutoscaled(pool) ? await found(getAgentPool(id)) : undefined;
+  new AgentPool(
+    `pool-${pool.name}`,
+    { ...agentPoolOf(pool, inputs, now?.count), ...id },
+    {
+      dependsOn: aks,
+      // Goes with the cluster: deleting it first would only take time.
+      deletedWith: aks,
+      // Under another name the new one can be there before the old one goes; the plugin by itself deletes first.
+      replaceOnChanges: ['agentPoolName'],
+      deleteBeforeReplace: false,
+    },
+  );
+}

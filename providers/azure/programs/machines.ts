@@ -1,0 +1,116 @@
+import { getVirtualMachineScaleSet } from '@pulumi/azure-native/compute/getVirtualMachineScaleSet.js';
+import {
+  VirtualMachineScaleSet,
+  type VirtualMachineScaleSetArgs,
+} from '@pulumi/azure-native/compute/virtualMachineScaleSet.js';
+import { NetworkSecurityGroup } from '@pulumi/azure-native/network/networkSecurityGroup.js';
+import type { Output } from '@pulumi/pulumi';
+import type { ProgramOutputs } from '../../pulumi/program.ts';
+import { POOL_TAG, tagsOf } from '../../tags.ts';
+import { countOf, isAutoscaled, zonesOf } from '../agent-pools.ts';
+import { imageReferenceOf, type MachinePool, type MachinesInputs } from '../machines.ts';
+import { resourceGroupName, scaleSetName, securityGroupName } from '../names.ts';
+import { found } from './look-ups.ts';
+
+const KUBELET_PORT = '10250';
+
+/** A scale set (orchestration Flexible) per pool, for clusters whose control plane is not Azure's; in the network's resource group. */
+export async function machines(inputs: MachinesInputs): Promise<ProgramOutputs> {
+  const wall = securityGroup(inputs);
+  const groups: Record<string, Output<string>> = {};
+  for (const pool of inputs.pools) groups[pool.name] = (await scaleSet(inputs, pool, wall.id)).name;
+  return { securityGroup: wall.id, groups };
+}
+
+/** By Azure's own rules machines of a network reach each other, and nobody else reaches them; kubelets may be opened. */
+function securityGroup({ owner, region, kubeletClients }: MachinesInputs): NetworkSecurityGroup {
+  const kubelet = {
+    name: 'kubelets',
+    description: 'API server to kubelets',
+    priority: 100,
+    direction: 'Inbound',
+    access: 'Allow',
+    protocol: 'Tcp',
+    sourceAddressPrefixes: kubeletClients,
+    sourcePortRange: '*',
+    destinationAddressPrefix: '*',
+    destinationPortRange: KUBELET_PORT,
+  };
+  return new NetworkSecurityGroup('machines', {
+    resourceGroupName: resourceGroupName(owner),
+    networkSecurityGroupName: securityGroupName(owner),
+    location: region,
+    tags: tagsOf(owner),
+    securityRules: kubeletClients.length > 0 ? [kubelet] : [],
+  });
+}
+
+async function scaleSet(
+  inputs: MachinesInputs,
+  pool: MachinePool,
+  wall: Output<string>,
+): Promise<VirtualMachineScaleSet> {
+  const { owner, region, zones } = inputs;
+  const id = { resourceGroupName: resourceGroupName(owner), vmScaleSetName: scaleSetName(owner, pool.name) };
+  // What is declared replaces what is there, the number too.
+  const now = isAutoscaled(pool) ? await found(getVirtualMachineScaleSet(id)) : undefined;
+  return new VirtualMachineScaleSet(`pool-${pool.name}`, {
+    ...id,
+    location: region,
+    tags: { ...tagsOf(owner), [POOL_TAG]: pool.name },
+    orchestrationMode: 'Flexible',
+    // As many hosts as there are; the only value for machines in zones.
+    platformFaultDomainCount: 1,
+    singlePlacementGroup: false,
+    sku: { name: pool.machineType, tier: 'Standard', capacity: countOf(pool, now?.sku?.capacity) },
+    zones: zonesOf(pool, zones),
+    virtualMachineProfile: profileOf(inputs, pool, wall),
+  });
+}
+
+/** How every machine of the pool is made. It has no identity: to Azure it may do nothing. */
+function profileOf(
+  { network }: MachinesInputs,
+  pool: MachinePool,
+  wall: Output<string>,
+): NonNullable<VirtualMachineScaleSetArgs['virtualMachineProfile']> {
+  const adminUsername = 'coppice';
+  return {
+    // -1: never more than the price on demand. An evicted machine goes: a stopped one would keep its disk, and be paid for.
+    ...(pool.spot && { priority: 'Spot', evictionPolicy: 'Delete', billingProfile: { maxPrice: -1 } }),
+    osProfile: {
+      computerNamePrefix: `${pool.name}-`,
+      adminUsername,
+      customData: Buffer.from(pool.userData).toString('base64'),
+      linuxConfiguration: {
+        disablePasswordAuthentication: true,
+        ssh: { publicKeys: [{ path: `/home/${adminUsername}/.ssh/authorized_keys`, keyData: pool.sshPublicKey }] },
+      },
+    },
+    storageProfile: {
+      imageReference: imageReferenceOf(pool.image),
+      osDisk: {
+        createOption: 'FromImage',
+        deleteOption: 'Delete',
+        managedDisk: { storageAccountType: 'StandardSSD_LRS' },
+        ...(pool.diskGiB !== undefined && { diskSizeGB: pool.diskGiB }),
+      },
+    },
+    networkProfile: {
+      // Needed with Flexible, which makes interfaces of its own: they go with their machine.
+      networkApiVersion: '2020-11-01',
+      networkInterfaceConfigurations: [
+        {
+          name: 'nodes',
+          primary: true,
+          deleteOption: 'Delete',
+          // Pods send from addresses that are not the machine's.
+          enableIPForwarding: true,
+          networkSecurityGroup: { id: wall },
+          // Without publicIPAddressConfiguration there is no address of the internet.
+          ipConfigurations: [{ name: 'nodes', primary: true, subnet: { id: network.subnets[0]!.id } }],
+        },
+      ],
+    },
+  };
+}

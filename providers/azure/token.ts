@@ -1,0 +1,52 @@
+import { dependencyNotReady } from '../../operator/api/errors.ts';
+import type { CloudContext } from '../cloud.ts';
+import { call, type Endpoints } from './arm.ts';
+import { type Credentials, credentialsOf } from './credentials.ts';
+
+/** A bearer token of Entra ID. */
+export interface Token {
+  token: string;
+  /** RFC 3339. */
+  expiresAt: string;
+}
+
+/**
+ * AKS' own application, whose tokens every AKS API server takes; the same in all of Azure's clouds
+ * (azure-aks-docs articles/aks/kubelogin-authentication.md).
+ */
+export const AKS_SCOPE = '6dae42f8-4368-4678-94ff-3960e28e3630/.default';
+
+/** Azure Resource Manager. */
+export const managementScope = ({ management }: Endpoints): string => `${management}/.default`;
+
+type Context = Pick<CloudContext, 'account' | 'signal' | 'now'>;
+
+/**
+ * A token for the scope by client credentials: OAuth 2.0 with the application's secret, or with a token of somebody whom it
+ * trusts (learn.microsoft.com/entra/identity-platform/v2-oauth2-client-creds-grant-flow). Throws ERR_INFRA_UNAUTHENTICATED when
+ * Entra ID does not take them.
+ */
+export async function entraToken(ctx: Context, endpoints: Endpoints, scope: string): Promise<Token> {
+  const credentials = credentialsOf(ctx.account);
+  const asked = ctx.now().getTime();
+  const answer = await call<{ access_token?: string; expires_in?: number }>({
+    method: 'POST',
+    url: `${endpoints.login}/${credentials.tenantID}/oauth2/v2.0/token`,
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    body: new URLSearchParams({ grant_type: 'client_credentials', scope, ...proofOf(credentials) }).toString(),
+    what: `Entra ID gives no token to client ${credentials.clientID}`,
+    signal: ctx.signal,
+  });
+  const { access_token: token, expires_in: seconds } = answer ?? {};
+  if (!token || !seconds) throw dependencyNotReady('Entra ID answered without a token');
+  return { token, expiresAt: new Date(asked + seconds * 1000).toISOString() };
+}
+
+function proofOf({ clientID, proof }: Credentials): Record<string, string> {
+  if ('secret' in proof) return { client_id: clientID, client_secret: proof.secret };
+  return {
+    client_id: clientID,
+    client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+    client_assertion: proof.assertion,
+  };
+}

@@ -1,0 +1,212 @@
+import type { CloudProfile } from '../operator/api/cloudprofile.ts';
+import type { Log } from '../operator/kube/log.ts';
+import type { Taint } from '../operator/kube/resources.ts';
+
+/** Whom a cloud resource belongs to: becomes tags (labels at GCP) on everything, by which state is rebuilt and orphans are found. */
+export interface Owner {
+  /** Unique in the garden, at most 63 characters, a DNS label: physical names are made of it. */
+  technicalID: string;
+  /** UID of the WorkerCluster: tells a cluster from an earlier one of the same name. */
+  uid: string;
+  /** Name and namespace of the WorkerCluster in the garden. */
+  name: string;
+  namespace: string;
+  /** UID of the garden's namespace kube-system: what belongs to another garden in the same account is no orphan of ours. */
+  garden?: string;
+}
+
+/** A cloud account as a runner uses it. */
+export interface CloudAccount {
+  /** What limits of the cloud count against (account, project or subscription id), as far as it is known; otherwise the name of the credentials. */
+  id: string;
+  /** Keys of the credentials' Secret, decoded. Never logged, never in a status. */
+  credentials: Readonly<Record<string, string>>;
+}
+
+/** A group of equal machines of a managed or self-managed cluster. */
+export interface CloudPool {
+  /** At most 12 characters, a DNS label, unique in the cluster. */
+  name: string;
+  /** Name of a machine type of the profile. */
+  machineType: string;
+  minimum: number;
+  maximum: number;
+  /** How many there should be now; absent while an autoscaler decides between minimum and maximum. */
+  desired?: number;
+  spot: boolean;
+  /** GPUs of one machine; 0 for none. */
+  gpu: number;
+  architecture: 'amd64' | 'arm64';
+  labels: Record<string, string>;
+  taints: Taint[];
+  /** Empty: all zones of the cluster. */
+  zones: string[];
+  /** GiB of the root disk. Absent: the provider's default. */
+  diskGiB?: number;
+}
+
+/** Inputs of a provider's program for the layer `network`. */
+export interface NetworkInputs {
+  owner: Owner;
+  region: string;
+  /** At least two where the cloud has so many. */
+  zones: string[];
+  /** Ranges in CIDR notation. `pods` is used by clouds whose pods take addresses of the network. */
+  cidrs: { nodes: string; pods: string; services: string };
+}
+
+/** Outputs of a provider's program for the layer `network`, and inputs of the layers on it. Ids are the cloud's own. */
+export interface NetworkOutputs {
+  network: string;
+  /** Private subnets, one a zone; one for all zones at clouds whose subnets are regional (zone is then absent). */
+  subnets: { id: string; zone?: string }[];
+  /** What only this provider's other layers understand. */
+  extra?: Record<string, string>;
+}
+
+/** Inputs of a provider's program for the layer `cluster`: EKS, GKE or AKS. */
+export interface ManagedClusterInputs {
+  owner: Owner;
+  region: string;
+  zones: string[];
+  /** Minor or full version, as the cloud takes it. */
+  kubernetesVersion: string;
+  cidrs: { nodes: string; pods: string; services: string };
+  network: NetworkOutputs;
+  pools: CloudPool[];
+  /** Who may reach the API server over the internet, CIDR; empty: everybody who can authenticate. */
+  authorizedNetworks: string[];
+}
+
+/** Outputs of a provider's program for the layer `cluster`. */
+export interface ManagedClusterOutputs {
+  /** The cloud's name of the cluster. */
+  name: string;
+  /** https://host[:port] */
+  endpoint: string;
+  /** PEM. */
+  certificateAuthority: string;
+  /** What the cloud says it runs, without "v". */
+  version: string;
+  /** What only the provider's kubeconfig() understands, for example the resource group. */
+  extra?: Record<string, string>;
+}
+
+/** One change that a run would make or has made. */
+export interface Change {
+  /** As Pulumi names it: create, update, delete, replace, ... Unchanged resources are left out. */
+  operation: string;
+  /** Type and logical name, for example `aws:eks/cluster:Cluster cluster`. */
+  resource: string;
+  /** Names of the properties that differ, for updates and replacements. */
+  properties?: string[];
+}
+
+/** How far a run is; safe to show (no secrets). */
+export interface CloudProgress {
+  /** For example "creating aws:eks/cluster:Cluster cluster". */
+  description: string;
+  /** Resources done, and how many there are in all as far as that is known. */
+  done: number;
+  total?: number;
+}
+
+/** Where the state of an owner's stacks is kept, and how the secrets in it are encrypted. */
+export interface StateBackend {
+  /** file://, s3://, gs:// or azblob://, as Pulumi takes it (PULUMI_BACKEND_URL). */
+  url: string;
+  /** A key management service as Pulumi names it, for example awskms://alias/coppice. Absent: the passphrase. */
+  secretsProvider?: string;
+  /** Never logged. */
+  passphrase?: string;
+  /** Environment by which the engine authenticates at the backend, for example AWS_ACCESS_KEY_ID. Never logged. */
+  env: Readonly<Record<string, string>>;
+  /** Absent: there are no copies, and a state that the backend loses is rebuilt from the cloud alone. */
+  copies?: StateCopies;
+}
+
+/** Keeps a copy of every stack's state, in case the backend loses it. Copies are small (1 KB) and secrets in them encrypted. */
+export interface StateCopies {
+  /** After every run, failed ones too. `stack` is `<technicalID>.<layer>`. */
+  save(stack: string, copy: Buffer): Promise<void>;
+  /** The last copy. Asked for when the backend does not have the stack. */
+  load(stack: string): Promise<Buffer | undefined>;
+  /** The stack is gone, and nothing of it is left. */
+  remove(stack: string): Promise<void>;
+}
+
+/** What a call to a cloud works for, and with. */
+export interface CloudContext {
+  owner: Owner;
+  account: CloudAccount;
+  region: string;
+  profile: CloudProfile;
+  state: StateBackend;
+  log: Log;
+  signal: AbortSignal;
+  now(): Date;
+  /** For apply: look at the cloud first, and so mend what others changed there. */
+  refresh?: boolean;
+  onProgress?(progress: CloudProgress): void;
+}
+
+/** A managed cluster as it is wanted. */
+export type ManagedCluster = Omit<ManagedClusterInputs, 'network' | 'owner'>;
+
+/** A kubeconfig that works without a cloud's command line tool, until it expires. */
+export interface CloudKubeconfig {
+  /** YAML or JSON text with a bearer token or a client certificate in it. */
+  kubeconfig: string;
+  /** RFC 3339. Absent: it does not expire by itself. */
+  expiresAt?: string;
+}
+
+/** Credentials as they were found; see ManagedClusters.checkAccount. */
+export interface AccountCheck {
+  /** Account, project or subscription that the credentials are of. */
+  id: string;
+  /** Permissions that are needed and missing, in the cloud's own names; empty when all are there or it cannot be told without trying. */
+  missing: string[];
+}
+
+/** Something in the cloud that bears our tags. */
+export interface TaggedResource {
+  /** The cloud's id of it (ARN, self link, resource id). */
+  id: string;
+  /** The cloud's type, for example `eks:cluster`. */
+  type: string;
+  region: string;
+  owner: Partial<Owner>;
+  /** Machine type of a machine, where the cloud tells: gives its price. */
+  machineType?: string;
+  /** RFC 3339, where the cloud tells. */
+  createdAt?: string;
+}
+
+/**
+ * A cloud's managed service (EKS, GKE, AKS) with the network under it. Every method is idempotent and safe to repeat after a
+ * crash at any point. Errors are CoppiceErrors with a Gardener code where the cause is known.
+ */
+export interface ManagedClusters {
+  /**
+   * Of programs and SDKs: a cluster that was applied by another version is applied again. Change it when a program declares
+   * something else for equal inputs.
+   */
+  readonly version: string;
+  /** What of this cannot be had, all of it at once. Pure. */
+  validate(cluster: ManagedCluster, profile: CloudProfile): import('./contract.ts').Problem[];
+  /** Asks the cloud who the credentials are and what they may do. Makes nothing. */
+  checkAccount(ctx: CloudContext): Promise<AccountCheck>;
+  /** What apply would change. Makes nothing. */
+  preview(ctx: CloudContext, cluster: ManagedCluster): Promise<Change[]>;
+  /** Makes network and cluster be as described; adopts what bears our tags already. Takes minutes. */
+  apply(ctx: CloudContext, cluster: ManagedCluster): Promise<ManagedClusterOutputs>;
+  /** What differs in the cloud from what was last applied; mends nothing. */
+  drift(ctx: CloudContext, cluster: ManagedCluster): Promise<Change[]>;
+  /** Takes away everything that was made for the owner, in any half-built state; what is gone is fine. */
+  destroy(ctx: CloudContext, cluster: ManagedCluster): Promise<void>;
+  /** Mints access with the account's credentials; makes nothing in the cloud. */
+  kubeconfig(ctx: CloudContext, outputs: ManagedClusterOutputs): Promise<CloudKubeconfig>;
+  /** Everything in the region that bears our tags, of whatever owner. */
+  tagged?(ctx: Omit<CloudContext, 'owner'>): Promise<TaggedResource[]>;
+}

@@ -1,0 +1,120 @@
+import type { CloudContext, Owner } from '../cloud.ts';
+import type { Adopt, WantedResource } from '../pulumi/request.ts';
+import { credentialsOf } from './credentials.ts';
+import { call, type Endpoints } from './google-api.ts';
+import { ownerOfDescription, ownerOfLabels } from './labels.ts';
+import { clusterName, computeName, keyRingName } from './names.ts';
+import { accessToken, type Token } from './token.ts';
+
+/** Where something would be. */
+interface Place {
+  endpoints: Endpoints;
+  project: string;
+  region: string;
+  owner: Owner;
+  /** Google's name of it. */
+  name: string;
+}
+
+/**
+ * How a type of resource is looked up, and what Pulumi's import takes for it. Sources: "Import" of each type in @pulumi/gcp; for instance
+ * groups the importer of hashicorp/terraform-provider-google, which takes their path as well.
+ */
+interface Lookup<Answer = any> {
+  /** Its path, which is also its import id, unless `id` is given. */
+  path(place: Place): string;
+  /** Where its API is. */
+  api(endpoints: Endpoints): string;
+  id?(place: Place): string;
+  /** Whose it says to be; true where the name alone can only be the owner's. */
+  owner(answer: Answer, place: Place): Partial<Owner> | boolean | undefined;
+}
+
+const compute = ({ compute: host }: Endpoints) => `${host}/compute/v1`;
+const container = ({ container: host }: Endpoints) => `${host}/v1`;
+const kms = ({ kms: host }: Endpoints) => `${host}/v1`;
+
+const described = ({ description = '' }: { description?: string }) => ownerOfDescription(description);
+const labelled = (labels: Record<string, string> | undefined) => ownerOfLabels(labels ?? {});
+
+const regional = (kind: string): Lookup => ({
+  api: compute,
+  path: ({ project, region, name }) => `projects/${project}/regions/${region}/${kind}/${name}`,
+  owner: described,
+});
+const routers = regional('routers');
+const clusterPath = ({ project, region, owner }: Place) =>
+  `projects/${project}/locations/${region}/clusters/${clusterName(owner)}`;
+
+const global = (kind: string): Lookup => ({
+  api: compute,
+  path: ({ project, name }) => `projects/${project}/global/${kind}/${name}`,
+  owner: described,
+});
+
+const LOOKUPS: Readonly<Record<string, Lookup>> = {
+  'gcp:compute/network:Network': global('networks'),
+  'gcp:compute/firewall:Firewall': global('firewalls'),
+  'gcp:compute/instanceTemplate:InstanceTemplate': global('instanceTemplates'),
+  'gcp:compute/regionInstanceGroupManager:RegionInstanceGroupManager': regional('instanceGroupManagers'),
+  'gcp:compute/subnetwork:Subnetwork': regional('subnetworks'),
+  'gcp:compute/router:Router': routers,
+  // A part of its router.
+  'gcp:compute/routerNat:RouterNat': {
+    api: compute,
+    path: (place) => routers.path({ ...place, name: computeName(place.owner, 'router') }),
+    id: ({ project, region, owner, name }) => `${project}/${region}/${computeName(owner, 'router')}/${name}`,
+    owner: (router: { nats?: { name: string }[]; description?: string }, { name }) =>
+      router.nats?.some((nat) => nat.name === name) ? described(router) : undefined,
+  },
+  'gcp:kms/keyRing:KeyRing': {
+    api: kms,
+    path: ({ project, region, name }) => `projects/${project}/locations/${region}/keyRings/${name}`,
+    owner: (_, { name, owner }) => name === keyRingName(owner),
+  },
+  'gcp:kms/cryptoKey:CryptoKey': {
+    api: kms,
+    path: ({ project, region, owner, name }) =>
+      `projects/${project}/locations/${region}/keyRings/${keyRingName(owner)}/cryptoKeys/${name}`,
+    owner: ({ labels }) => labelled(labels),
+  },
+  'gcp:serviceaccount/account:Account': {
+    api: ({ iam }) => `${iam}/v1`,
+    path: ({ project, name }) => `projects/${project}/serviceAccounts/${name}@${project}.iam.gserviceaccount.com`,
+    owner: described,
+  },
+  'gcp:container/cluster:Cluster': {
+    api: container,
+    path: clusterPath,
+    owner: ({ resourceLabels }) => labelled(resourceLabels),
+  },
+  'gcp:container/nodePool:NodePool': {
+    api: container,
+    path: (place) => `${clusterPath(place)}/nodePools/${place.name}`,
+    id: ({ project, region, owner, name }) => `${project}/${region}/${clusterName(owner)}/${name}`,
+    owner: ({ config }) => labelled(config?.resourceLabels),
+  },
+};
+
+const isOwner = (said: Partial<Owner> | boolean | undefined, owner: Owner): boolean =>
+  typeof said === 'object' ? said.uid === owner.uid : said === true;
+
+/** Finds what the owner already has at Google; see Adopt. What is granted twice is granted once: grants are not looked up. */
+export function adoptAt(endpoints: Endpoints, ctx: CloudContext): Adopt {
+  const { project } = credentialsOf(ctx.account, ctx.profile);
+  let token: Promise<Token> | undefined;
+  return async ({ type, inputs }: WantedResource, signal) => {
+    const lookup = LOOKUPS[type];
+    const name = inputs.name ?? inputs.accountId;
+    if (!lookup || typeof name !== 'string') return undefined;
+    const place: Place = { endpoints, project, region: ctx.region, owner: ctx.owner, name };
+    const path = lookup.path(place);
+    token ??= accessToken({ ...ctx, signal }, endpoints);
+    const answer = await call<object>(
+      { url: `${lookup.api(endpoints)}/${path}`, token: (await token).token, what: `${path} cannot be read`, signal },
+      { absent: true },
+    );
+    if (!answer || !isOwner(lookup.owner(answer, place), ctx.owner)) return undefined;
+    return { id: lookup.id?.(place) ?? path };
+  };
+}

@@ -1,0 +1,49 @@
+import type { ManagedClusters } from '../cloud.ts';
+import { managedLayers } from '../pulumi/layers.ts';
+import type { StackRunner } from '../pulumi/stack-runner.ts';
+import { checkAccount } from './account.ts';
+import { adoptAt } from './adopt.ts';
+import { credentialsOf, pluginCredentials } from './credentials.ts';
+import { driftOf } from './drift.ts';
+import { classify } from './errors.ts';
+import { type Endpoints, GOOGLE } from './google-api.ts';
+import { gkeKubeconfig } from './kubeconfig.ts';
+import { SECONDARY_RANGES } from './names.ts';
+import { taggedResources } from './tagged.ts';
+import { accessToken } from './token.ts';
+import { validateCluster } from './validate.ts';
+
+/** Of @pulumi/gcp, and of what the programs make of it; see ManagedClusters.version. */
+export const VERSION = 'gcp 9.37.0, programs 1';
+
+/** GKE, with the network under it. */
+export function gcp(runner: StackRunner, endpoints: Endpoints = GOOGLE): ManagedClusters {
+  const layers = managedLayers(runner, {
+    provider: 'gcp',
+    async credentials(ctx) {
+      const credentials = credentialsOf(ctx.account, ctx.profile);
+      if (credentials.proof !== 'machine') return pluginCredentials(credentials);
+      return pluginCredentials(credentials, (await accessToken(ctx, endpoints)).token);
+    },
+    settings: (ctx) => ({
+      GOOGLE_PROJECT: credentialsOf(ctx.account, ctx.profile).project,
+      GOOGLE_REGION: ctx.region,
+    }),
+    adopt: (ctx) => adoptAt(endpoints, ctx),
+    classify: ({ text }) => classify(text),
+    unmadeNetwork: () => ({
+      network: 'projects/unmade/global/networks/unmade',
+      subnets: [{ id: 'projects/unmade/regions/unmade/subnetworks/unmade' }],
+      extra: SECONDARY_RANGES,
+    }),
+  });
+  return {
+    version: VERSION,
+    validate: validateCluster,
+    checkAccount: (ctx) => checkAccount(ctx, endpoints),
+    kubeconfig: (ctx, outputs) => gkeKubeconfig(ctx, endpoints, outputs),
+    tagged: (ctx) => taggedResources(ctx, endpoints),
+    ...layers,
+    drift: async (ctx, cluster) => driftOf(await layers.drift(ctx, cluster)),
+  };
+}

@@ -1,0 +1,35 @@
+import { fitted, shortHash } from '../../operator/api/names.ts';
+import type { Owner } from '../cloud.ts';
+
+/**
+ * Longest names, in characters. Sources: @pulumi/gcp (NetworkArgs.name, AccountArgs.accountId), google.container.v1 Cluster.name and
+ * NodePool.name, google.cloud.kms.v1 (CreateKeyRing: [a-zA-Z0-9_-]{1,63}).
+ */
+export const LONGEST = { compute: 63, cluster: 40, nodePool: 40, serviceAccount: 30, keyRing: 63 } as const;
+
+/** Names of the subnet's secondary ranges; the layers on the network refer to them. */
+export const SECONDARY_RANGES = { podsRange: 'pods', servicesRange: 'services' } as const;
+
+/** Google's names begin with a letter; a technical ID may begin with a digit. */
+const base = ({ technicalID }: Owner): string => (/^[a-z]/.test(technicalID) ? technicalID : `c-${technicalID}`);
+
+/** Name of a network, router, template, ... of the owner, `<technical ID>-<part>`. */
+export function computeName(owner: Owner, part?: string): string {
+  if (part === undefined) return fitted(base(owner), LONGEST.compute);
+  return `${fitted(base(owner), LONGEST.compute - part.length - 1)}-${part}`;
+}
+
+/** Of this, Google makes names of machines: it appends `-` and four characters (RegionInstanceGroupManagerArgs.baseInstanceName). */
+export const instanceBaseName = (owner: Owner, pool: string): string =>
+  `${fitted(base(owner), LONGEST.compute - '-xxxx'.length - pool.length - 1)}-${pool}`;
+
+export const clusterName = (owner: Owner): string => fitted(base(owner), LONGEST.cluster);
+
+/** What outlives its deletion at Google has the owner's UID in its name: a later cluster of the same name gets its own. */
+const ofThisOwner = (owner: Owner, max: number): string => `${fitted(base(owner), max - 9)}-${shortHash(owner.uid)}`;
+
+/** Key rings are never deleted, and an empty one costs nothing (google_kms_key_ring). */
+export const keyRingName = (owner: Owner): string => ofThisOwner(owner, LONGEST.keyRing);
+
+/** A role that was granted to a deleted account does not count for a new one of the same name (IAM: "deleted:serviceAccount:"). */
+export const serviceAccountName = (owner: Owner): string => ofThisOwner(owner, LONGEST.serviceAccount);

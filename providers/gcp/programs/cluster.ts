@@ -1,0 +1,178 @@
+import { Cluster, NodePool } from '@pulumi/gcp/container/index.js';
+import { CryptoKey, CryptoKeyIAMMember, KeyRing } from '@pulumi/gcp/kms/index.js';
+import { getProjectOutput } from '@pulumi/gcp/organizations/index.js';
+import { IAMMember } from '@pulumi/gcp/projects/index.js';
+import { Account } from '@pulumi/gcp/serviceaccount/index.js';
+import { interpolate, type Output } from '@pulumi/pulumi';
+import type { ManagedClusterInputs, Owner } from '../../cloud.ts';
+import type { ProgramOutputs } from '../../pulumi/program.ts';
+import { POOL_TAG } from '../../tags.ts';
+import { descriptionOf, labelsOf } from '../labels.ts';
+import { clusterName, keyRingName, serviceAccountName } from '../names.ts';
+import { type NodePoolPlan, nodePoolsOf } from '../node-pools.ts';
+
+/**
+ * A regional, VPC-native GKE cluster with private nodes, and its node pools. Hardened as "Harden your cluster's security"
+ * (cloud.google.com/kubernetes-engine/docs/how-to/hardening-your-cluster) says.
+ */
+export function cluster(inputs: ManagedClusterInputs): ProgramOutputs {
+  const { owner, region, zones, kubernetesVersion, authorizedNetworks } = inputs;
+  const project = getProjectOutput({});
+  const projectID = project.apply(({ projectId }) => projectId!);
+  const nodes = nodeIdentity(owner, projectID);
+  const secrets = secretsKey(owner, region, project.number);
+  const gke = new Cluster(
+    'cluster',
+    {
+      name: clusterName(owner),
+      location: region,
+      nodeLocations: zones,
+      resourceLabels: labelsOf(owner),
+      // A person's protection is our own object's: this one would only make a destroy fail half-way.
+      deletionProtection: false,
+      // Outside of channels, GKE upgrades nodes when we say so; see NodePool.version.
+      releaseChannel: { channel: 'UNSPECIFIED' },
+      minMasterVersion: kubernetesVersion,
+      ...network(inputs),
+      ...(authorizedNetworks.length > 0 && {
+        masterAuthorizedNetworksConfig: {
+          cidrBlocks: authorizedNetworks.map((cidrBlock) => ({ cidrBlock })),
+          gcpPublicCidrsAccessEnabled: false,
+        },
+      }),
+      databaseEncryption: { state: 'ENCRYPTED', keyName: secrets.key.id },
+      workloadIdentityConfig: { workloadPool: interpolate`${projectID}.svc.id.goog` },
+      enableShieldedNodes: true,
+      // Health endpoints stay open; every other request needs somebody's credentials.
+      anonymousAuthenticationConfig: { mode: 'LIMITED' },
+      masterAuth: { clientCertificateConfig: { issueClientCertificate: false } },
+      costManagementConfig: { enabled: true },
+      // GKE makes no cluster without nodes; these go as soon as it is there, and must fit into the smallest quota until then.
+      removeDefaultNodePool: true,
+      initialNodeCount: 1,
+      nodeConfig: { ...hardened(nodes.email, true), machineType: 'e2-medium', diskSizeGb: 20, diskType: 'pd-standard' },
+      // What a node pool is, its own resource says: read through the cluster, it looks like a change that replaces everything.
+      skipNodePoolRefresh: true,
+    },
+    { ignoreChanges: ['nodeConfig'], dependsOn: [...nodes.grants, secrets.grant] },
+  );
+  for (const plan of nodePoolsOf(inputs.pools, zones)) nodePool(plan, owner, gke, nodes.email);
+  return {
+    name: gke.name,
+    endpoint: interpolate`https://${gke.endpoint}`,
+    certificateAuthority: gke.masterAuth.apply(({ clusterCaCertificate }) =>
+      Buffer.from(clusterCaCertificate, 'base64').toString(),
+    ),
+    version: gke.masterVersion,
+    extra: { project: projectID, location: region },
+  };
+}
+
+const network = ({ network: outputs }: ManagedClusterInputs) => ({
+  network: outputs.network,
+  subnetwork: outputs.subnets[0]!.id,
+  networkingMode: 'VPC_NATIVE',
+  datapathProvider: 'ADVANCED_DATAPATH',
+  ipAllocationPolicy: {
+    clusterSecondaryRangeName: outputs.extra!.podsRange!,
+    servicesSecondaryRangeName: outputs.extra!.servicesRange!,
+  },
+  privateClusterConfig: { enablePrivateNodes: true, enablePrivateEndpoint: false },
+});
+
+/**
+ * What nodes are to Google: an account with the one role that GKE asks for
+ * (cloud.google.com/kubernetes-engine/docs/how-to/service-accounts), instead of the project's default account, an editor.
+ */
+function nodeIdentity(owner: Owner, project: Output<string>) {
+  const account = new Account('nodes', {
+    accountId: serviceAccountName(owner),
+    displayName: owner.technicalID,
+    description: descriptionOf(owner),
+  });
+  const grants = ['roles/container.defaultNodeServiceAccount'].map(
+    (role) =>
+      new IAMMember(`nodes ${role}`, {
+        project,
+        role,
+        member: interpolate`serviceAccount:${account.email}`,
+      }),
+  );
+  return { email: account.email, grants };
+}
+
+/**
+ * The key by which GKE encrypts Secrets before it stores them, and leave for GKE's own account to use it
+ * (cloud.google.com/kubernetes-engine/docs/how-to/encrypting-secrets).
+ */
+function secretsKey(owner: Owner, region: string, projectNumber: Output<string>) {
+  const ring = new KeyRing('keys', { name: keyRingName(owner), location: region });
+  const key = new CryptoKey('secrets', {
+    name: 'secrets',
+    keyRing: ring.id,
+    purpose: 'ENCRYPT_DECRYPT',
+    rotationPeriod: `${90 * 24 * 60 * 60}s`,
+    labels: labelsOf(owner),
+  });
+  const grant = new CryptoKeyIAMMember('secrets-gke', {
+    cryptoKeyId: key.id,
+    role: 'roles/cloudkms.cryptoKeyEncrypterDecrypter',
+    member: interpolate`serviceAccount:service-${projectNumber}@container-engine-robot.iam.gserviceaccount.com`,
+  });
+  return { key, grant };
+}
+
+/** How every node is configured. Secure boot refuses kernel modules that are not signed, and GPUs need a driver. */
+const hardened = (serviceAccount: Output<string>, secureBoot: boolean) => ({
+  serviceAccount,
+  // What a node may do, its account's role says; scopes are the older way to say it.
+  oauthScopes: ['https://www.googleapis.com/auth/cloud-platform'],
+  shieldedInstanceConfig: { enableSecureBoot: secureBoot, enableIntegrityMonitoring: true },
+  workloadMetadataConfig: { mode: 'GKE_METADATA' },
+  metadata: { 'disable-legacy-endpoints': 'true' },
+  kubeletConfig: { insecureKubeletReadonlyPortEnabled: 'FALSE' },
+});
+
+function nodePool(plan: NodePoolPlan, owner: Owner, gke: Cluster, serviceAccount: Output<string>): NodePool {
+  const { pool, size, accelerator } = plan;
+  return new NodePool(
+    plan.key,
+    {
+      name: plan.name,
+      cluster: gke.name,
+      location: gke.location,
+      nodeLocations: plan.zones,
+      ...sizeArgs(size),
+      // Nodes follow the control plane in the same run, after it.
+      version: gke.masterVersion,
+      management: { autoRepair: true, autoUpgrade: false },
+      upgradeSettings: { strategy: 'SURGE', maxSurge: 1, maxUnavailable: 0 },
+      networkConfig: { enablePrivateNodes: true },
+      nodeConfig: {
+        ...hardened(serviceAccount, !accelerator),
+        machineType: pool.machineType,
+        spot: pool.spot,
+        ...(pool.diskGiB !== undefined && { diskSizeGb: pool.diskGiB }),
+        labels: plan.labels,
+        taints: plan.taints,
+        resourceLabels: labelsOf(owner, { [POOL_TAG]: pool.name }),
+        ...(accelerator && {
+          guestAccelerators: [{ ...accelerator, gpuDriverInstallationConfig: { gpuDriverVersion: 'DEFAULT' } }],
+        }),
+      },
+    },
+    // The first size is only that: a later minimum must not replace the node pool.
+    { ignoreChanges: ['initialNodeCount'] },
+  );
+}
+
+function sizeArgs(size: NodePoolPlan['size']) {
+  if ('nodes' in size) return { nodeCount: size.nodes };
+  const { minimum, maximum, locationPolicy } = size.autoscale;
+  return {
+    autoscaling: { totalMinNodeCount: minimum, totalMaxNodeCount: maximum, locationPolicy },
+    initialNodeCount: 0,
+    // How many there are is the autoscaler's affair, and no drift.
+    ignoreNodeCountChanges: true,
+  };
+}

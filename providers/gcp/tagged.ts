@@ -1,0 +1,72 @@
+import type { CloudContext, TaggedResource } from '../cloud.ts';
+import { OWNER_TAGS } from '../tags.ts';
+import { credentialsOf } from './credentials.ts';
+import { call, type Endpoints } from './google-api.ts';
+import { DESCRIPTION, ownerOfDescription, ownerOfLabels } from './labels.ts';
+import { accessToken } from './token.ts';
+
+/** ResourceSearchResult of google.cloud.asset.v1, as far as it is used. */
+interface Found {
+  name: string;
+  assetType: string;
+  location?: string;
+  labels?: Record<string, string>;
+  description?: string;
+  createTime?: string;
+  additionalAttributes?: { machineType?: unknown };
+}
+
+/** Results of one page: as many as there can be. */
+const PAGE = 500;
+
+/** Google never deletes these, and they cost nothing when their versions are destroyed: they would be orphans for ever. */
+const ENDLESS = ['cloudkms.googleapis.com/CryptoKey'];
+
+/** Has our label or, where there are none, our description; what only looks so is dropped below. */
+const QUERY = `labels.${OWNER_TAGS.uid}:* OR description:"${DESCRIPTION}"`;
+
+/**
+ * Everything of ours that Cloud Asset Inventory knows in the region, its zones, or nowhere in particular (`global`: networks, service
+ * accounts); the same thing may come with several regions. A change may take minutes to be seen.
+ */
+export async function taggedResources(
+  ctx: Omit<CloudContext, 'owner'>,
+  endpoints: Endpoints,
+): Promise<TaggedResource[]> {
+  const { project } = credentialsOf(ctx.account, ctx.profile);
+  const { token } = await accessToken(ctx, endpoints);
+  const found: Found[] = [];
+  for (let page: string | undefined = ''; page !== undefined; ) {
+    const query = new URLSearchParams({ query: QUERY, pageSize: String(PAGE), ...(page && { pageToken: page }) });
+    const answer: { results?: Found[]; nextPageToken?: string } | undefined = await call({
+      url: `${endpoints.cloudAsset}/v1/projects/${project}:searchAllResources?${query}`,
+      token,
+      what: `resources of project ${project} cannot be listed`,
+      signal: ctx.signal,
+    });
+    found.push(...(answer?.results ?? []));
+    page = answer?.nextPageToken || undefined;
+  }
+  return found.flatMap((one) => taggedResource(one, ctx.region));
+}
+
+const isGlobal = (location = 'global'): boolean => location === 'global';
+const isIn = (region: string, location?: string): boolean =>
+  isGlobal(location) || location === region || location!.startsWith(`${region}-`);
+
+function taggedResource({ name, assetType, location, createTime, ...found }: Found, region: string): TaggedResource[] {
+  if (!isIn(region, location) || ENDLESS.includes(assetType)) return [];
+  const owner = ownerOfLabels(found.labels ?? {}) ?? ownerOfDescription(found.description ?? '');
+  if (!owner) return [];
+  const machineType = found.additionalAttributes?.machineType;
+  return [
+    {
+      id: name,
+      type: assetType,
+      region: isGlobal(location) ? 'global' : region,
+      owner,
+      ...(typeof machineType === 'string' && { machineType: machineType.split('/').at(-1)! }),
+      ...(createTime !== undefined && { createdAt: createTime }),
+    },
+  ];
+}

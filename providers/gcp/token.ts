@@ -1,0 +1,98 @@
+import { createPrivateKey, type KeyObject, sign } from 'node:crypto';
+import { CoppiceError, dependencyNotReady } from '../../operator/api/errors.ts';
+import type { CloudContext } from '../cloud.ts';
+import { credentialsOf, KEY_FILE, type ServiceAccountKey } from './credentials.ts';
+import { call, type Endpoints } from './google-api.ts';
+
+/** An OAuth 2.0 access token of Google. */
+export interface Token {
+  token: string;
+  /** RFC 3339. */
+  expiresAt: string;
+}
+
+type Context = Pick<CloudContext, 'account' | 'profile' | 'signal' | 'now'>;
+
+/** All of Google Cloud: what the account may do there, IAM says. */
+const SCOPE = 'https://www.googleapis.com/auth/cloud-platform';
+/** Longest life of an assertion, seconds. */
+const LIFE = 3600;
+/** Google refuses an assertion from the future, seconds. */
+const SKEW = 10;
+
+/** A token, good for about an hour, by the account's credentials. Throws ERR_INFRA_UNAUTHENTICATED when Google does not take them. */
+export async function accessToken(ctx: Context, endpoints: Endpoints): Promise<Token> {
+  const { proof } = credentialsOf(ctx.account, ctx.profile);
+  return proof === 'machine' ? machineToken(ctx, endpoints) : keyToken(ctx, endpoints, proof);
+}
+
+interface Answer {
+  access_token?: string;
+  expires_in?: number;
+}
+
+/** By an assertion that the account's key signs (RFC 7523; developers.google.com/identity/protocols/oauth2/service-account). */
+async function keyToken(ctx: Context, endpoints: Endpoints, key: ServiceAccountKey): Promise<Token> {
+  const asked = ctx.now();
+  const answer = await call<Answer>({
+    method: 'POST',
+    url: `${endpoints.oauth}/token`,
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    body: new URLSearchParams({
+      grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer',
+      assertion: assertion(key, asked),
+    }).toString(),
+    what: `Google gives no token to ${key.email}`,
+    signal: ctx.signal,
+  });
+  return tokenOf(answer, asked);
+}
+
+/** Of the machine's own account (cloud.google.com/compute/docs/access/authenticate-workloads). */
+async function machineToken(ctx: Context, endpoints: Endpoints): Promise<Token> {
+  const asked = ctx.now();
+  const answer = await call<Answer>({
+    url: `${endpoints.metadata}/computeMetadata/v1/instance/service-accounts/default/token`,
+    headers: { 'metadata-flavor': 'Google' },
+    what: "no token of the machine's own service account",
+    signal: ctx.signal,
+  });
+  return tokenOf(answer, asked);
+}
+
+function tokenOf(answer: Answer | undefined, asked: Date): Token {
+  const { access_token: token, expires_in: seconds } = answer ?? {};
+  if (!token || !seconds) throw dependencyNotReady('Google answered without a token');
+  return { token, expiresAt: new Date(asked.getTime() + seconds * 1000).toISOString() };
+}
+
+/** The JSON Web Token by which the account asks for an access token, signed with RS256. */
+export function assertion({ email, privateKey, keyID }: ServiceAccountKey, now: Date): string {
+  const seconds = Math.floor(now.getTime() / 1000) - SKEW;
+  const header = { alg: 'RS256', typ: 'JWT', ...(keyID !== undefined && { kid: keyID }) };
+  const claims = {
+    iss: email,
+    scope: SCOPE,
+    aud: 'https://oauth2.googleapis.com/token',
+    iat: seconds,
+    exp: seconds + LIFE,
+  };
+  const signed = [header, claims].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.');
+  return `${signed}.${sign('RSA-SHA256', Buffer.from(signed), readKey(privateKey)).toString('base64url')}`;
+}
+
+function readKey(pem: string): KeyObject {
+  try {
+    const key = createPrivateKey(pem);
+    if (key.asymmetricKeyType === 'rsa') return key;
+  } catch {
+    // Said below: what Node says of it may quote the key.
+  }
+  throw new CoppiceError(
+    'ERR_INFRA_UNAUTHENTICATED',
+    `private_key in ${KEY_FILE} of the GCP credentials is no RSA key`,
+    {
+      advice: 'Put the key file into the Secret as it was downloaded, line breaks and all.',
+    },
+  );
+}

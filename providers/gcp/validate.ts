@@ -1,0 +1,82 @@
+import type { CloudProfile } from '../../operator/api/cloudprofile.ts';
+import { parseCount } from '../../operator/api/quantity.ts';
+import type { CloudPool, ManagedCluster } from '../cloud.ts';
+import type { Problem } from '../contract.ts';
+import { parseRange, profileProblems } from '../validate.ts';
+import { acceleratorOf } from './accelerators.ts';
+
+/** GKE takes no larger range of Services ("Services CIDR range is smaller than minimum (14 < 16)", rancher/rancher issue 32207). */
+const WIDEST_SERVICES = 16;
+/** Google keeps four addresses of a subnet (cloud.google.com/vpc/docs/subnets), and the API server takes one. */
+const TAKEN_ADDRESSES = 5;
+
+const problem = (field: string, message: string): Problem => ({ field, message, code: 'ERR_CONFIGURATION_PROBLEM' });
+
+/** What of this GKE cannot give, or the profile does not offer; see ManagedClusters.validate. */
+export function validateCluster(cluster: ManagedCluster, profile: CloudProfile): Problem[] {
+  const { region, kubernetesVersion, cidrs, pools } = cluster;
+  const wanted = pools.map((pool) => ({ ...pool, count: mostOf(pool) }));
+  return [
+    ...profileProblems({ region, kubernetesVersion, networking: cidrs, pools: wanted }, profile),
+    ...zoneProblems(cluster, profile),
+    ...rangeProblems(cluster),
+    ...pools.flatMap((pool, index) => poolProblems(pool, `pools[${index}]`, profile)),
+  ];
+}
+
+/** How many nodes a pool may come to have, as far as that is limited. */
+const mostOf = ({ desired, maximum }: CloudPool): number =>
+  Math.max(desired ?? 0, Number.isFinite(maximum) ? maximum : 0);
+
+function zoneProblems({ region, zones }: ManagedCluster, profile: CloudProfile): Problem[] {
+  const known = profile.spec.regions.find((one) => one.name === region)?.zones?.map((zone) => zone.name);
+  if (!known) return [];
+  if (zones.length === 0) return [problem('zones', `a cluster in ${region} needs a zone for its nodes: name one`)];
+  return zones
+    .filter((zone) => !known.includes(zone))
+    .map((zone) => problem('zones', `region ${region} has no zone ${zone}: it has ${known.join(', ')}`));
+}
+
+function rangeProblems({ cidrs, pools, authorizedNetworks }: ManagedCluster): Problem[] {
+  const problems: Problem[] = [];
+  const services = parseRange(cidrs.services);
+  if (services && bitsOf(services) < WIDEST_SERVICES) {
+    const range = `${cidrs.services} is too large for Services at GKE`;
+    problems.push(problem('networking.services', `${range}: /${WIDEST_SERVICES} at most`));
+  }
+  const nodes = parseRange(cidrs.nodes);
+  const most = nodes ? nodes.last - nodes.first + 1 - TAKEN_ADDRESSES : Number.POSITIVE_INFINITY;
+  const count = pools.reduce((sum, pool) => sum + mostOf(pool), 0);
+  if (count > most) {
+    problems.push(problem('networking.nodes', `${cidrs.nodes} has addresses for ${most} nodes, ${count} are wanted`));
+  }
+  for (const [index, network] of authorizedNetworks.entries()) {
+    if (parseRange(network)) continue;
+    problems.push(problem(`authorizedNetworks[${index}]`, `${network} is no IPv4 range such as 198.51.100.0/24`));
+  }
+  return problems;
+}
+
+const bitsOf = ({ first, last }: { first: number; last: number }): number => 32 - Math.log2(last - first + 1);
+
+function poolProblems(pool: CloudPool, field: string, profile: CloudProfile): Problem[] {
+  const problems: Problem[] = [];
+  const say = (part: string, message: string) => problems.push(problem(`${field}.${part}`, message));
+  const { minimum, maximum, desired } = pool;
+  if (minimum > maximum) say('minimum', `minimum ${minimum} is more than maximum ${maximum}`);
+  if (desired === undefined && !Number.isFinite(maximum)) {
+    say('maximum', 'an autoscaled pool needs a maximum: what it may cost has no limit otherwise');
+  }
+  const type = profile.spec.machineTypes.find((known) => known.name === pool.machineType);
+  if (!type) return problems;
+  const architecture = type.architecture ?? 'amd64';
+  if (pool.architecture !== architecture) {
+    say('architecture', `machine type ${type.name} is ${architecture}, not ${pool.architecture}`);
+  }
+  const gpus = parseCount(type.gpu ?? 0);
+  if (pool.gpu > gpus) say('gpu', `machine type ${type.name} has ${gpus} GPUs, ${pool.gpu} are wanted`);
+  else if (pool.gpu > 0 && acceleratorOf(type.name) === undefined) {
+    say('gpu', `which GPU machines of type ${type.name} have is not known: choose a type such as g2-standard-4`);
+  }
+  return problems;
+}

@@ -1,0 +1,79 @@
+import { request } from 'undici';
+import { CoppiceError, dependencyNotReady, type ErrorCode } from '../operator/api/errors.ts';
+
+/** One answer must come within this time, milliseconds. */
+const TIMEOUT = 30_000;
+
+/** A request to an API of a cloud. */
+export interface Call {
+  method?: 'GET' | 'POST';
+  url: string;
+  /** Bearer token. */
+  token?: string;
+  headers?: Record<string, string>;
+  body?: string;
+  /** What fails if this does, for the message: "Entra ID gives no token to client x". */
+  what: string;
+  signal: AbortSignal;
+}
+
+/** The JSON that an endpoint answers; undefined for 404 where `absent` allows it. Throws CoppiceErrors by what the cloud says. */
+export type JsonApi = <T>(call: Call, options?: { absent?: boolean }) => Promise<T | undefined>;
+
+/** Calls APIs whose refusals `classify` understands: bodies, or `HTTP 403` where a body says nothing. */
+export const jsonApi =
+  (classify: (text: string) => ErrorCode | undefined): JsonApi =>
+  async <T>(call: Call, options: { absent?: boolean } = {}) => {
+    const { status, text } = await answerTo(call);
+    if (status === 404 && options.absent) return undefined;
+    if (status >= 300) {
+      const code = classify(text) ?? classify(`HTTP ${status}`) ?? 'ERR_RETRYABLE_INFRA_DEPENDENCIES';
+      throw new CoppiceError(code, `${call.what}: ${said(text) ?? `HTTP ${status}`}`);
+    }
+    try {
+      return JSON.parse(text) as T;
+    } catch {
+      throw dependencyNotReady(`${call.what}: ${hostOf(call)} answered ${status} with something that is no JSON`);
+    }
+  };
+
+const hostOf = ({ url }: Call): string => new URL(url).host;
+
+async function answerTo(call: Call): Promise<{ status: number; text: string }> {
+  const { method = 'GET', url, token, headers, body, signal } = call;
+  try {
+    const response = await request(url, {
+      method,
+      headers: { ...headers, ...(token !== undefined && { authorization: `Bearer ${token}` }) },
+      ...(body !== undefined && { body }),
+      signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT)]),
+    });
+    return { status: response.statusCode, text: await response.body.text() };
+  } catch (error) {
+    signal.throwIfAborted();
+    throw dependencyNotReady(`${call.what}: ${hostOf(call)} cannot be reached`, error);
+  }
+}
+
+/** Longest part of an answer in an error, characters. */
+const MOST = 300;
+
+/** What a cloud says of its refusal, on one line: code and message of an API's error, `error_description` of OAuth's. */
+function said(text: string): string | undefined {
+  try {
+    const { error, error_description: description } = JSON.parse(text) as {
+      error?: string | { code?: unknown; message?: string };
+      error_description?: string;
+    };
+    const code = typeof error === 'object' && typeof error.code === 'string' ? `${error.code}: ` : '';
+    const sentence = typeof error === 'object' ? `${code}${error.message ?? ''}` : (description ?? error);
+    // After its first line Microsoft only gives numbers by which it finds the request again.
+    const line = sentence
+      ?.split(/[\r\n]|Trace ID:/)[0]
+      ?.replaceAll(/\s+/g, ' ')
+      .trim();
+    return line?.replace(/[.:]$/, '').slice(0, MOST) || undefined;
+  } catch {
+    return undefined;
+  }
+}

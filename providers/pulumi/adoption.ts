@@ -1,0 +1,91 @@
+import { randomUUID } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
+import { dependencyNotReady } from '../../operator/api/errors.ts';
+import { addFound, missingFrom, type PlannedResource, pendingCreates, settlePending, wantedOf } from './settlement.ts';
+import type { StackSession } from './stack-session.ts';
+import { pendingOf, resourcesOf, type StackState } from './stack-state.ts';
+
+/** Look-ups at one time: they count against the account's request rate too. */
+const LOOK_UPS = 4;
+
+/**
+ * The stack's state, made fit to be built upon: the stack exists, a lost state is back from its copy as far as there is one,
+ * and what a killed run had begun is either a resource of the stack or did not happen.
+ */
+export async function openState(session: StackSession): Promise<StackState> {
+  const state = (await session.readState()) ?? (await restore(session));
+  if (pendingOf(state).length === 0) return state;
+  const found = await lookUp(session, pendingCreates(state));
+  const settled = await rewrite(session, state, settlePending(state, found));
+  session.log.warn(
+    { stack: session.stackName, pending: pendingOf(state).length, found: [...found.keys()] },
+    'an earlier run was killed; what it had begun is settled',
+  );
+  return settled;
+}
+
+/** Makes a stack that the backend does not have, from the copy of its state if there is one. */
+async function restore(session: StackSession): Promise<StackState> {
+  await session.create();
+  const copy = await session.readCopy();
+  if (!copy) return (await session.readState())!;
+  session.log.warn(
+    { stack: session.stackName },
+    'the state backend does not have the stack; its state comes from a copy',
+  );
+  await session.writeState(copy);
+  // The copy may be older than what the cloud has. Pending operations are settled after this.
+  await session.run('refresh');
+  return (await session.readState())!;
+}
+
+/**
+ * Of what a run wanted to create: takes into the state what exists already, made by a run whose answer or state was lost.
+ * Resolves to the new state, or undefined when nothing was found.
+ */
+export async function adopt(
+  session: StackSession,
+  state: StackState,
+  planned: readonly PlannedResource[],
+): Promise<StackState | undefined> {
+  const found = await lookUp(session, missingFrom(state, planned));
+  if (found.size === 0) return undefined;
+  const adopted = await rewrite(session, state, addFound(state, planned, found, randomUUID));
+  session.log.warn(
+    { stack: session.stackName, found: [...found.keys()] },
+    'resources exist that the state did not know; they are adopted',
+  );
+  return adopted;
+}
+
+async function rewrite(
+  session: StackSession,
+  base: StackState,
+  next: { state: StackState; suspects: string[] },
+): Promise<StackState> {
+  // Writing locks the stack, but deciding what to write did not: a run of another operator may have ended since.
+  if (!isDeepStrictEqual(await session.readState(), base)) {
+    throw dependencyNotReady(`the state of stack ${session.stackName} was changed by another run meanwhile`);
+  }
+  await session.writeState(next.state);
+  const there = new Set(resourcesOf(next.state).map(({ urn }) => urn));
+  const targets = next.suspects.filter((urn) => there.has(urn));
+  if (targets.length > 0) await session.run('refresh', { targets });
+  return (await session.readState())!;
+}
+
+async function lookUp(session: StackSession, resources: readonly PlannedResource[]): Promise<Map<string, string>> {
+  const { adopt: look, signal, onProgress } = session.request;
+  const found = new Map<string, string>();
+  const left = [...resources];
+  if (left.length > 0) onProgress?.({ description: 'looking for what exists already', done: 0 });
+  const worker = async () => {
+    for (let next = left.shift(); next; next = left.shift()) {
+      signal.throwIfAborted();
+      const there = await look(wantedOf(next), signal);
+      if (there) found.set(next.urn, there.id);
+    }
+  };
+  await Promise.all(Array.from({ length: LOOK_UPS }, worker));
+  return found;
+}

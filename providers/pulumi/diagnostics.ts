@@ -1,0 +1,92 @@
+import { CoppiceError, type ErrorCode } from '../../operator/api/errors.ts';
+import type { Classify, Diagnostic } from './request.ts';
+
+/** Longer texts say the same again, or quote a whole answer of the cloud. */
+const LONGEST = 400;
+
+/** Said by the engine of a run as a whole, after what went wrong was said. */
+const EMPTY_PHRASES =
+  /^(preview|update|refresh|destroy) (failed|canceled)$|^one or more errors occurred|^resource monitor shut down|^an unhandled error occurred: program exited/i;
+
+interface KnownProblem {
+  says: RegExp;
+  code: ErrorCode;
+  advice?: string;
+}
+
+/** What the engine itself fails with, whatever the cloud. */
+const ENGINE_PROBLEMS: KnownProblem[] = [
+  {
+    says: /no \w+ plugin '|could not (?:find|download|install) plugin|failed to (?:load|install|download) plugin|automatic (?:plugin )?(?:acquisition|installation)/i,
+    code: 'ERR_RETRYABLE_CONFIGURATION_PROBLEM',
+    advice:
+      'The provider plugin is not installed: let the operator reach get.pulumi.com and github.com, or unpack the release of that version into plugins/resource-<name>-v<version> in its Pulumi home.',
+  },
+  {
+    says: /incorrect passphrase|passphrase must be set/i,
+    code: 'ERR_CONFIGURATION_PROBLEM',
+    advice: "Give the state backend the passphrase that the stack's state was encrypted with.",
+  },
+  {
+    says: /unable to open bucket|blob \(key .*\) \(code=|read .*\.pulumi.*: (?:permission denied|input\/output error)|could not (?:list|read) bucket/i,
+    code: 'ERR_RETRYABLE_INFRA_DEPENDENCIES',
+    advice: 'The state backend does not answer: check its URL and credentials; it is tried again by itself.',
+  },
+];
+
+/** Pure: one line of what was said: no colours, no source positions, no stack, no repetitions. */
+export function oneLine(text: string): string {
+  const lines = text
+    .replaceAll(/<\{%.*?%\}>/g, '')
+    .split('\n')
+    // A stack ends what is of interest.
+    .map((line) => line.trim())
+    .filter((line) => line !== '' && !/^at .+(:\d+|\))$/.test(line) && !/^\d+ errors? occurred:$/.test(line))
+    .map((line) => line.replace(/^\* /, '').replace(/^error: /i, ''))
+    // Terraform's providers under Pulumi's say where in their source they speak, and of which version they are.
+    .map((line) => line.replace(/^\S+\.go:\d+: \S+: /, '').replace(/: provider=\S+$/, ''));
+  return [...new Set(lines)].join(' ').replaceAll(/\s+/g, ' ').replace(/[.:]$/, '');
+}
+
+const shortened = (line: string): string => (line.length <= LONGEST ? line : `${line.slice(0, LONGEST - 1)}…`);
+
+/** What was said that tells something, each once. */
+export function telling(said: readonly Diagnostic[], redact: (text: string) => string): Diagnostic[] {
+  const seen = new Set<string>();
+  return said
+    .map((diagnostic) => ({ ...diagnostic, text: oneLine(redact(diagnostic.text)) }))
+    .filter(({ text }) => {
+      if (text === '' || EMPTY_PHRASES.test(text) || seen.has(text)) return false;
+      seen.add(text);
+      return true;
+    });
+}
+
+/** Pure: errors among the lines that the engine wrote, for failures of which there was no event. */
+export function errorsIn(output: string): Diagnostic[] {
+  const lines = output.split('\n').map((line) => line.trim());
+  const errors = lines.filter((line) => /^error: /i.test(line));
+  const last = lines.filter((line) => line !== '').at(-1);
+  return (errors.length > 0 ? errors : last ? [last] : []).map((text) => ({ text }));
+}
+
+/**
+ * The error of a failed run: what was said first, and how much more there is. With a code where the provider's classifier
+ * or the engine's own table knows the cause; a plain Error otherwise.
+ */
+export function failureOf(what: string, said: readonly Diagnostic[], classify?: Classify): Error {
+  const classified = said.map((diagnostic) => ({ ...diagnostic, ...judge(diagnostic, classify) }));
+  const first = classified.find(({ code }) => code !== undefined) ?? classified[0];
+  if (!first) return new Error(`${what} failed, and the engine did not say why`);
+  const more = classified.length > 1 ? ` (and ${classified.length - 1} more)` : '';
+  const message = `${what} failed: ${shortened(first.text)}${more}`;
+  return first.code
+    ? new CoppiceError(first.code, message, first.advice ? { advice: first.advice } : {})
+    : new Error(message);
+}
+
+function judge(diagnostic: Diagnostic, classify: Classify | undefined): { code?: ErrorCode; advice?: string } {
+  const code = classify?.(diagnostic);
+  if (code) return { code };
+  return ENGINE_PROBLEMS.find(({ says }) => says.test(diagnostic.text)) ?? {};
+}

@@ -1,0 +1,88 @@
+import type {
+  CloudContext,
+  ManagedCluster,
+  ManagedClusterInputs,
+  ManagedClusterOutputs,
+  ManagedClusters,
+  NetworkInputs,
+  NetworkOutputs,
+} from '../cloud.ts';
+import type { Layer, ProgramRef } from './program.ts';
+import type { Adopt, Classify, StackRequest } from './request.ts';
+import type { StackRunner } from './stack-runner.ts';
+
+/** What the layers of a managed cluster need to know of a cloud. */
+export interface LayeredCloud {
+  provider: ProgramRef['provider'];
+  /** Environment by which plugins authenticate; may ask the cloud for a session. */
+  credentials(ctx: CloudContext): Promise<Record<string, string>>;
+  /** Further environment of plugins that is no secret. */
+  settings(ctx: CloudContext): Record<string, string>;
+  adopt(ctx: CloudContext): Adopt;
+  classify: Classify;
+  /** Stands for the network in previews while there is none: in the form of real ids, so that the plugin's checks pass. */
+  unmadeNetwork(zones: readonly string[]): NetworkOutputs;
+}
+
+type Layered = Pick<ManagedClusters, 'preview' | 'apply' | 'drift' | 'destroy'>;
+
+/** A managed cluster as two stacks, `network` and, on it, `cluster`. */
+export function managedLayers(runner: StackRunner, cloud: LayeredCloud): Layered {
+  const open = async (ctx: CloudContext, cluster: ManagedCluster) => {
+    const request = async (layer: Layer, inputs: NetworkInputs | ManagedClusterInputs): Promise<StackRequest> => ({
+      stack: { technicalID: ctx.owner.technicalID, layer },
+      account: ctx.account.id,
+      region: ctx.region,
+      program: { provider: cloud.provider, layer },
+      inputs,
+      backend: ctx.state,
+      // For each layer anew: a session may end while the one before is being made.
+      credentials: await cloud.credentials(ctx),
+      settings: cloud.settings(ctx),
+      signal: ctx.signal,
+      adopt: cloud.adopt(ctx),
+      classify: cloud.classify,
+      ...(ctx.onProgress && { onProgress: ctx.onProgress }),
+    });
+    const { region, zones, cidrs } = cluster;
+    return {
+      network: await request('network', { owner: ctx.owner, region, zones, cidrs }),
+      cluster: (network: NetworkOutputs) => request('cluster', { ...cluster, owner: ctx.owner, network }),
+    };
+  };
+  const madeNetwork = async (network: StackRequest) => (await runner.outputs(network)) as NetworkOutputs | undefined;
+
+  return {
+    async preview(ctx, cluster) {
+      const layers = await open(ctx, cluster);
+      const below = await runner.preview(layers.network);
+      const network = (await madeNetwork(layers.network)) ?? cloud.unmadeNetwork(cluster.zones);
+      return [...below, ...(await runner.preview(await layers.cluster(network)))];
+    },
+
+    async apply(ctx, cluster) {
+      const layers = await open(ctx, cluster);
+      const { refresh = false } = ctx;
+      const { outputs: network } = await runner.apply({ ...layers.network, refresh });
+      const { outputs } = await runner.apply({
+        ...(await layers.cluster(network as unknown as NetworkOutputs)),
+        refresh,
+      });
+      return outputs as unknown as ManagedClusterOutputs;
+    },
+
+    async drift(ctx, cluster) {
+      const layers = await open(ctx, cluster);
+      const network = await madeNetwork(layers.network);
+      if (!network) return [];
+      return [...(await runner.drift(layers.network)), ...(await runner.drift(await layers.cluster(network)))];
+    },
+
+    async destroy(ctx, cluster) {
+      const layers = await open(ctx, cluster);
+      const network = (await madeNetwork(layers.network)) ?? cloud.unmadeNetwork(cluster.zones);
+      await runner.destroy(await layers.cluster(network));
+      await runner.destroy(layers.network);
+    },
+  };
+}

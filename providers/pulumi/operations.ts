@@ -1,0 +1,124 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Change } from '../cloud.ts';
+import { adopt, openState } from './adoption.ts';
+import type { ApplyRequest, ApplyResult } from './request.ts';
+import type { RunRecord } from './run-events.ts';
+import { RunFailure, type StackSession } from './stack-session.ts';
+import { hasSecret, isInCloud, outputsOf, resourcesOf, type StackState } from './stack-state.ts';
+
+/** What of an operation's errors its caller sees. */
+const unwrapped = (error: unknown): unknown => (error instanceof RunFailure ? error.failure : error);
+
+const changesOf = (record: RunRecord): Change[] => [...record.changes.values()];
+
+const cloudResources = (state: StackState): number => resourcesOf(state).filter(isInCloud).length;
+
+/** What a run would change. Makes nothing, mends nothing; with `refresh`, what differs in the cloud counts as well. */
+export async function preview(session: StackSession, refresh: boolean): Promise<Change[]> {
+  try {
+    // An empty stack is all that a preview leaves behind where there was none.
+    if (!(await session.readState())) await session.create();
+    return changesOf(await session.run('preview', { refresh }));
+  } catch (error) {
+    throw unwrapped(error);
+  }
+}
+
+/** What the program gave back when it was last applied; undefined when it never was. */
+export async function outputs(session: StackSession): Promise<Record<string, unknown> | undefined> {
+  const state = (await session.readState()) ?? ((await session.readCopy()) ? await openState(session) : undefined);
+  // A program that never came to its end has left none.
+  return state && Object.keys(outputsOf(state)).length > 0 ? plainOutputs(session, state) : undefined;
+}
+
+/** Makes the cloud be as the program says. Before anything is created, it is looked for: a lost answer must not become a second copy. */
+export async function apply(session: StackSession, { refresh }: Pick<ApplyRequest, 'refresh'>): Promise<ApplyResult> {
+  try {
+    const state = await openState(session);
+    const plan = await session.run('preview', { refresh });
+    const adopted = await adopt(session, state, plan.planned);
+    if (!adopted && isUpToDate(plan, state)) {
+      await session.keep(state);
+      return { outputs: await plainOutputs(session, state), changes: [] };
+    }
+    const record = await upAdopting(session, { refresh, total: plan.done.size });
+    const after = await session.readAndKeepState();
+    return { outputs: await plainOutputs(session, after), changes: changesOf(record) };
+  } catch (error) {
+    throw unwrapped(error);
+  }
+}
+
+/** Whether running the program would change neither the cloud nor its outputs. */
+const isUpToDate = (plan: RunRecord, state: StackState): boolean =>
+  !plan.isChanging && isDeepStrictEqual(plan.outputs, outputsOf(state));
+
+/** A failed create may have succeeded all the same (its answer lost), or may fail because an earlier one did: adopts these, once. */
+async function upAdopting(
+  session: StackSession,
+  options: { refresh?: boolean | undefined; total: number },
+): Promise<RunRecord> {
+  try {
+    return await session.run('up', options);
+  } catch (error) {
+    const state = await keepWhatWasMade(session);
+    if (!(error instanceof RunFailure) || !state) throw error;
+    const failed = error.record.failed.map(({ resource }) => resource);
+    if (!(await adopt(session, state, failed))) throw error;
+  }
+  try {
+    return await session.run('up', options);
+  } catch (error) {
+    await keepWhatWasMade(session);
+    throw error;
+  }
+}
+
+/** Takes away everything that the stack has or should have had, and the stack. */
+export async function destroy(session: StackSession): Promise<void> {
+  try {
+    const state = await openState(session);
+    const known = await adoptForDestruction(session, state);
+    if (cloudResources(known) > 0) {
+      try {
+        await session.run('destroy', { total: cloudResources(known) });
+      } catch (error) {
+        await keepWhatWasMade(session);
+        throw error;
+      }
+    }
+    await session.remove();
+  } catch (error) {
+    throw unwrapped(error);
+  }
+}
+
+async function adoptForDestruction(session: StackSession, state: StackState): Promise<StackState> {
+  let plan: RunRecord;
+  try {
+    plan = await session.run('preview');
+  } catch (error) {
+    // A program whose inputs are no longer to be had must not keep what state knows of from going.
+    if (!(error instanceof RunFailure) || cloudResources(state) === 0) throw error;
+    session.log.warn(
+      { stack: session.stackName, reason: error.message },
+      'destroying without looking for unknown resources',
+    );
+    return state;
+  }
+  return (await adopt(session, state, plan.planned)) ?? state;
+}
+
+/** Outputs, secret ones in the clear: these the engine has to decrypt. */
+const plainOutputs = async (session: StackSession, state: StackState): Promise<Record<string, unknown>> =>
+  hasSecret(outputsOf(state)) ? session.readOutputs() : outputsOf(state);
+
+/** A copy of whatever was made so far; its failure must not hide why the run failed. */
+async function keepWhatWasMade(session: StackSession): Promise<StackState | undefined> {
+  if (session.isSuspect) return undefined;
+  try {
+    return await session.readAndKeepState();
+  } catch {
+    return undefined;
+  }
+}

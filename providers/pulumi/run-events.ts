@@ -1,0 +1,159 @@
+import type { EngineEvent, StepEventMetadata } from '@pulumi/pulumi/automation/index.js';
+import type { Change, CloudProgress } from '../cloud.ts';
+import type { PlannedResource } from './settlement.ts';
+import { isInCloud, nameOf, STACK_TYPE } from './stack-state.ts';
+
+/** What of the engine's events leaves a worker. */
+export type RunEvent =
+  | { kind: 'started' | 'done' | 'failed'; step: Step }
+  /** Outputs of the program, with marks in place of what is secret or not known yet. */
+  | { kind: 'outputs'; outputs: Record<string, unknown> }
+  | { kind: 'error'; text: string; urn?: string };
+
+/** One step of a run on one resource. */
+export interface Step {
+  /** As the engine names it: create, update, same, refresh, create-replacement, ... */
+  operation: string;
+  resource: PlannedResource;
+  /** Properties that differ. */
+  properties: string[];
+}
+
+/** What is known of a run so far. */
+export interface RunRecord {
+  /** By URN: a replacement is several steps on one. */
+  changes: Map<string, Change>;
+  underWay: Map<string, Step>;
+  /** URNs of the cloud's resources that the run is through with, unchanged ones too. */
+  done: Set<string>;
+  planned: PlannedResource[];
+  failed: Step[];
+  errors: { text: string; urn?: string }[];
+  outputs: Record<string, unknown>;
+  /** Whether anything at all differs, resources that exist in state only included. */
+  isChanging: boolean;
+}
+
+export const newRecord = (): RunRecord => ({
+  changes: new Map(),
+  underWay: new Map(),
+  done: new Set(),
+  planned: [],
+  failed: [],
+  errors: [],
+  outputs: {},
+  isChanging: false,
+});
+
+const REPLACING = new Set(['replace', 'create-replacement', 'delete-replaced', 'import-replacement']);
+const CHANGING = new Set(['create', 'update', 'delete', 'import']);
+/** Steps that change neither the cloud nor state, whatever they find. */
+const IDLE = new Set(['same', 'refresh', 'read']);
+const CREATING = new Set(['create', 'create-replacement']);
+
+const DOING: Record<string, string> = {
+  create: 'creating',
+  update: 'updating',
+  delete: 'deleting',
+  replace: 'replacing',
+  'create-replacement': 'replacing',
+  'delete-replaced': 'deleting the old',
+  import: 'adopting',
+  refresh: 'looking at',
+};
+
+/** Pure: what is of interest in an event of the engine. */
+export function runEventOf(event: EngineEvent): RunEvent | undefined {
+  if (event.resourcePreEvent) return { kind: 'started', step: stepOf(event.resourcePreEvent.metadata) };
+  if (event.resOutputsEvent) {
+    const { metadata } = event.resOutputsEvent;
+    if (metadata.type === STACK_TYPE) return { kind: 'outputs', outputs: metadata.new?.outputs ?? {} };
+    return { kind: 'done', step: stepOf(metadata) };
+  }
+  if (event.resOpFailedEvent) return { kind: 'failed', step: stepOf(event.resOpFailedEvent.metadata) };
+  // Below errors there are debug lines, with every value of every resource in them.
+  if (event.diagnosticEvent?.severity === 'error') {
+    const { message, urn } = event.diagnosticEvent;
+    return { kind: 'error', text: message, ...(urn && { urn }) };
+  }
+  return undefined;
+}
+
+function stepOf({ op, urn, type, new: after, old, diffs, detailedDiff }: StepEventMetadata): Step {
+  const state = after ?? old;
+  const creates = CREATING.has(op);
+  return {
+    operation: op,
+    resource: {
+      urn,
+      type,
+      // Left out where it is false.
+      custom: state?.custom ?? false,
+      ...(state?.parent && { parent: state.parent }),
+      ...(state?.provider && { provider: state.provider }),
+      ...(creates && state?.inputs && { inputs: state.inputs }),
+    },
+    properties: [...new Set([...(diffs ?? []), ...Object.keys(detailedDiff ?? {})])].map(
+      (path) => path.split(/[.[]/)[0]!,
+    ),
+  };
+}
+
+/** Adds an event to what is known of a run. */
+export function note(record: RunRecord, event: RunEvent): void {
+  if (event.kind === 'error') {
+    record.errors.push({ text: event.text, ...(event.urn && { urn: event.urn }) });
+    return;
+  }
+  if (event.kind === 'outputs') {
+    record.outputs = event.outputs;
+    return;
+  }
+  const { step } = event;
+  const { urn } = step.resource;
+  record.isChanging ||= !IDLE.has(step.operation);
+  if (event.kind === 'started') {
+    record.underWay.set(urn, step);
+    if (CREATING.has(step.operation)) record.planned.push(step.resource);
+    return;
+  }
+  record.underWay.delete(urn);
+  if (event.kind === 'failed') {
+    record.failed.push(step);
+    return;
+  }
+  if (isInCloud(step.resource) && step.operation !== 'refresh') record.done.add(urn);
+  noteChange(record.changes, step);
+}
+
+function noteChange(changes: Map<string, Change>, { operation, resource, properties }: Step): void {
+  if (!isInCloud(resource)) return;
+  const isReplacing = REPLACING.has(operation);
+  if (!isReplacing && !CHANGING.has(operation)) return;
+  const before = changes.get(resource.urn);
+  const all = [...new Set([...(before?.properties ?? []), ...properties])];
+  changes.set(resource.urn, {
+    operation: isReplacing ? 'replace' : operation,
+    resource: label(resource),
+    ...(all.length > 0 && { properties: all }),
+  });
+}
+
+/** Type and logical name. */
+export const label = ({ type, urn }: { type: string; urn: string }): string => `${type} ${nameOf(urn)}`;
+
+/** Pure: how far a run is. `total` is how many resources there are in all, as far as that is known. */
+export function progressOf(record: RunRecord, total: number | undefined): CloudProgress | undefined {
+  const doing = [...record.underWay.values()].filter(
+    ({ operation, resource }) => DOING[operation] !== undefined && isInCloud(resource),
+  );
+  const [first, ...others] = doing;
+  if (!first) return undefined;
+  const more = others.length > 0 ? ` and ${others.length} more` : '';
+  const done = record.done.size;
+  return {
+    description: `${DOING[first.operation]} ${label(first.resource)}${more}`,
+    done,
+    ...(total !== undefined && total > 0 && { total: Math.max(total, done + doing.length) }),
+  };
+}

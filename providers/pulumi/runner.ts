@@ -1,0 +1,206 @@
+import { rmSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Log } from '../../operator/kube/log.ts';
+import type { Change } from '../cloud.ts';
+import { engineEnvironment, secretsOf, workerEnvironment } from './environment.ts';
+import { FairQueue } from './fair-queue.ts';
+import { pruneHistory } from './history.ts';
+import { apply, destroy, outputs, preview } from './operations.ts';
+import type { ProgramRef } from './program.ts';
+import { prepareHome, prepareWorkDir, stackNameOf } from './project.ts';
+import { redactor } from './redaction.ts';
+import type { ApplyRequest, ApplyResult, StackRequest } from './request.ts';
+import { claimStack } from './stack-claim.ts';
+import type { StackRunner } from './stack-runner.ts';
+import { StackSession } from './stack-session.ts';
+import { WorkerPool } from './worker-pool.ts';
+
+const MEBIBYTE = 1024 * 1024;
+
+export interface RunnerOptions {
+  /** Path of the pulumi executable; asked for when it is first needed. */
+  engine: () => Promise<string>;
+  /** Folder of our own for plugins, working directories and records; must outlive the process for locks to be recognised. */
+  home: string;
+  log: Log;
+  /** Milliseconds. */
+  now?: () => number;
+  /** Operations at one time on one account in one region. Default 2. */
+  maxPerAccountAndRegion?: number;
+  /** Operations at one time in all: each takes 0.35 GB, with the clouds' own plugins up to 1 GB. Default 2. */
+  maxWorkers?: number;
+  /** A worker is replaced after so many tasks (default 100), beyond so much memory (default 400 MiB), or without work for so long (default 1 min). */
+  worker?: { maxTasks?: number; maxRss?: number; idleMs?: number };
+  /** How long a cancelled operation may go on with what it is in the middle of. Default 20 min, longer than any cloud takes for one call. */
+  graceMs?: number;
+  /** Whether the engine may fetch provider plugins. Default true. */
+  acquirePlugins?: boolean;
+  /** Folders with provider plugins, by name of the provider (aws, gcp, azure-native), in place of Pulumi's own. */
+  plugins?: Readonly<Record<string, string>>;
+  /** Files that export programs, in place of `providers/<provider>/programs.ts`. */
+  programs?: Partial<Record<ProgramRef['provider'], string>>;
+  /** Whether a machine or pod of that name is gone for good, so that locks from there can be broken. Default: it is not known of any. */
+  isGoneHost?: (host: string) => boolean;
+  /** This machine's or pod's name, as the engine sees it. */
+  host?: string;
+}
+
+type Operation<Result> = (session: StackSession) => Promise<Result>;
+
+/**
+ * Runs Pulumi programs in workers apart from this process: one operation at a time on a stack, bounded and in turns over accounts
+ * and regions. Every operation can be repeated after a crash at any point without anything being made twice. Errors are one
+ * line without secrets: CoppiceErrors with a Gardener code where the cause is known.
+ */
+export class PulumiRunner implements StackRunner {
+  readonly #options: RunnerOptions;
+  readonly #now: () => number;
+  readonly #queue: FairQueue;
+  readonly #pool: WorkerPool;
+  readonly #closing = new AbortController();
+  readonly #underWay = new Set<Promise<unknown>>();
+
+  constructor(options: RunnerOptions) {
+    this.#options = options;
+    this.#now = options.now ?? (() => performance.now());
+    const { home, log, maxPerAccountAndRegion = 2, maxWorkers = 2, worker = {} } = options;
+    this.#queue = new FairQueue({ total: maxWorkers, perGroup: maxPerAccountAndRegion });
+    prepareHome(home);
+    this.#pool = new WorkerPool({
+      environment: { ...workerEnvironment(home), NODE_COMPILE_CACHE: join(home, 'compile-cache') },
+      cwd: home,
+      log,
+      maxTasks: worker.maxTasks ?? 100,
+      maxRss: worker.maxRss ?? 400 * MEBIBYTE,
+      idleMs: worker.idleMs ?? 60_000,
+    });
+  }
+
+  /** Numbers of the worker processes that there are. */
+  get workers(): number[] {
+    return this.#pool.pids;
+  }
+
+  /** What apply would change. Makes nothing in the cloud. */
+  preview(request: StackRequest): Promise<Change[]> {
+    return this.#operate('preview', request, (session) => preview(session, false));
+  }
+
+  /** What apply with `refresh` would change, for a program with the inputs that it was last applied with: what differs in the cloud. */
+  drift(request: StackRequest): Promise<Change[]> {
+    return this.#operate('drift', request, (session) => preview(session, true));
+  }
+
+  /** Makes the cloud be as the program says. Writes nothing, not even state, when it is. */
+  apply(request: ApplyRequest): Promise<ApplyResult> {
+    return this.#operate('apply', request, (session) => apply(session, request));
+  }
+
+  /** What the program gave back when it was last applied; undefined when it never was. */
+  outputs(request: StackRequest): Promise<Record<string, unknown> | undefined> {
+    return this.#operate('outputs', request, outputs);
+  }
+
+  /** Takes away everything that the stack has or should have had, the stack, and the copy of its state. */
+  async destroy(request: StackRequest): Promise<void> {
+    await this.#operate('destroy', request, async (session) => {
+      await destroy(session);
+      rmSync(join(this.#options.home, 'stacks', session.stackName), { recursive: true, force: true });
+    });
+  }
+
+  /** Ends everything: what is under way gets `graceMs` for what it is in the middle of, then is killed. */
+  async close(graceMs = this.#graceMs): Promise<void> {
+    this.#closing.abort(new Error('the runner is being closed'));
+    const killer = setTimeout(() => void this.#pool.close(0), graceMs);
+    await Promise.allSettled(this.#underWay);
+    clearTimeout(killer);
+    await this.#pool.close(5_000);
+  }
+
+  get #graceMs(): number {
+    return this.#options.graceMs ?? 20 * 60_000;
+  }
+
+  #operate<Result>(name: string, request: StackRequest, operation: Operation<Result>): Promise<Result> {
+    const signal = AbortSignal.any([request.signal, this.#closing.signal]);
+    const work = this.#inTurn(name, { ...request, signal }, operation);
+    this.#underWay.add(work);
+    work.catch(() => {}).finally(() => this.#underWay.delete(work));
+    return work;
+  }
+
+  async #inTurn<Result>(name: string, request: StackRequest, operation: Operation<Result>): Promise<Result> {
+    const stack = stackNameOf(request.stack);
+    const ticket = { group: `${request.account}/${request.region}`, exclusive: stack };
+    const release = await this.#queue.acquire(ticket, request.signal);
+    const started = this.#now();
+    const fields = { stack, operation: name, account: request.account, region: request.region };
+    try {
+      const result = await this.#inWorker(request, operation);
+      const level = name === 'outputs' ? 'debug' : 'info';
+      this.#options.log[level]({ ...fields, ms: Math.round(this.#now() - started) }, 'operation on a stack is done');
+      return result;
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      this.#options.log.warn(
+        { ...fields, ms: Math.round(this.#now() - started), reason },
+        'operation on a stack failed',
+      );
+      throw error;
+    } finally {
+      release();
+    }
+  }
+
+  async #inWorker<Result>(request: StackRequest, operation: Operation<Result>): Promise<Result> {
+    const {
+      home,
+      log,
+      plugins = {},
+      acquirePlugins = true,
+      host = hostname(),
+      isGoneHost = () => false,
+    } = this.#options;
+    const stackName = stackNameOf(request.stack);
+    const { provider } = request.program;
+    const engine = await this.#options.engine();
+    const environment = engineEnvironment(request, { home, engine, acquirePlugins });
+    const workDir = prepareWorkDir(home, stackName, plugins);
+    const giveBack = claimStack(workDir, stackName);
+    try {
+      const worker = await this.#pool.acquire(provider);
+      const session = new StackSession({
+        worker,
+        place: {
+          engine,
+          workDir,
+          stackName,
+          environment,
+          plugins,
+          ...(request.backend.secretsProvider && { secretsProvider: request.backend.secretsProvider }),
+        },
+        request,
+        programs: this.#options.programs?.[provider] ?? programsOf(provider),
+        redact: redactor(secretsOf(request)),
+        log,
+        graceMs: this.#graceMs,
+        host,
+        isGoneHost,
+      });
+      try {
+        return await operation(session);
+      } finally {
+        this.#pool.release(worker, provider, session.isSuspect);
+        await pruneHistory(request.backend.url, stackName);
+      }
+    } finally {
+      giveBack();
+    }
+  }
+}
+
+const programsOf = (provider: ProgramRef['provider']): string =>
+  fileURLToPath(new URL(`../${provider}/programs.ts`, import.meta.url));

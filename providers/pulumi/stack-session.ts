@@ -1,0 +1,220 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Log } from '../../operator/kube/log.ts';
+import type { CloudProgress } from '../cloud.ts';
+import { errorsIn, failureOf, telling } from './diagnostics.ts';
+import { forgetEngines, isDeadEngine } from './engine-records.ts';
+import { firstLivingHolder, holdersIn, lockedBy } from './locks.ts';
+import type { StackRequest } from './request.ts';
+import { newRecord, note, progressOf, type RunEvent, type RunRecord } from './run-events.ts';
+import { packState, type StackState, unpackState } from './stack-state.ts';
+import { TaskFailure, type WorkerProcess } from './worker-process.ts';
+import type { RunCommand, StackPlace, Task } from './worker-protocol.ts';
+
+export interface SessionOptions {
+  worker: WorkerProcess;
+  place: StackPlace;
+  request: StackRequest;
+  /** File that exports the programs of the request's provider. */
+  programs: string;
+  redact: (text: string) => string;
+  log: Log;
+  /** How long a graceful end may take, ms. */
+  graceMs: number;
+  /** This machine's name, and whether one of another name is gone for good. */
+  host: string;
+  isGoneHost: (host: string) => boolean;
+}
+
+/** A run that failed, with what it had told before. */
+export class RunFailure extends Error {
+  readonly record: RunRecord;
+  /** For the caller of the operation. */
+  readonly failure: Error;
+
+  constructor(record: RunRecord, failure: Error) {
+    super(failure.message);
+    this.record = record;
+    this.failure = failure;
+  }
+}
+
+const NOUN: Record<RunCommand, string> = {
+  up: 'the update of',
+  preview: 'the preview of',
+  refresh: 'the refresh of',
+  destroy: 'the destruction of',
+};
+
+/** Whether an engine that has done it has had the stack's lock. */
+const takesLock = (task: Task): boolean =>
+  task.do === 'init' ||
+  task.do === 'import' ||
+  task.do === 'remove' ||
+  (task.do === 'run' && task.command !== 'preview');
+
+/**
+ * One stack, held by one worker: what can be done to it. Errors are one line, redacted, with a code where the cause is known;
+ * the signal's reason when that has ended it.
+ */
+export class StackSession {
+  readonly request: StackRequest;
+  readonly stackName: string;
+  readonly log: Log;
+  readonly #options: SessionOptions;
+  /** Whether an engine or the worker was killed: what that left goes away with the worker. */
+  isSuspect = false;
+
+  constructor(options: SessionOptions) {
+    this.#options = options;
+    this.request = options.request;
+    this.stackName = options.place.stackName;
+    this.log = options.log;
+  }
+
+  /** The state as the backend has it; undefined when it has no such stack. */
+  async readState(): Promise<StackState | undefined> {
+    return (await this.#manage('reading the state of', { do: 'export' })) as StackState | undefined;
+  }
+
+  async writeState(state: StackState): Promise<void> {
+    await this.#manage('writing the state of', { do: 'import', state });
+  }
+
+  /** Makes the stack in the backend, empty. */
+  async create(): Promise<void> {
+    // Settings of an earlier stack of the name: they have a salt that this one's state would not be encrypted with.
+    for (const ending of ['yaml', 'json']) {
+      rmSync(join(this.#options.place.workDir, `Pulumi.${this.stackName}.${ending}`), { force: true });
+    }
+    await this.#manage('making', { do: 'init' });
+  }
+
+  /** Takes the stack away, which must be empty. */
+  async remove(): Promise<void> {
+    await this.#manage('removing', { do: 'remove' });
+    await this.request.backend.copies?.remove(this.stackName);
+  }
+
+  /** Outputs of the program, secret ones in the clear. */
+  async readOutputs(): Promise<Record<string, unknown>> {
+    return (await this.#manage('reading the outputs of', { do: 'outputs' })) as Record<string, unknown>;
+  }
+
+  /** Reads the state, also when the request is being given up, and keeps a copy. */
+  async readAndKeepState(): Promise<StackState> {
+    const state = (await this.#do({ do: 'export' }, { evenIfAborted: true })) as StackState;
+    await this.keep(state);
+    return state;
+  }
+
+  /** Keeps a copy of the state. */
+  async keep(state: StackState): Promise<void> {
+    await this.request.backend.copies?.save(this.stackName, await packState(state));
+  }
+
+  /** The last copy of the state, if any is kept. */
+  async readCopy(): Promise<StackState | undefined> {
+    const copy = await this.request.backend.copies?.load(this.stackName);
+    return copy && unpackState(copy);
+  }
+
+  /** Runs the program. `total` is how many resources there are, where that is known. Rejects with a RunFailure. */
+  async run(
+    command: RunCommand,
+    { refresh, targets, total }: { refresh?: boolean | undefined; targets?: string[]; total?: number } = {},
+  ): Promise<RunRecord> {
+    const { program, inputs, classify, onProgress } = this.request;
+    const record = newRecord();
+    let last = '';
+    const tell = (progress: CloudProgress | undefined) => {
+      if (!progress || progress.description === last) return;
+      last = progress.description;
+      onProgress?.(progress);
+    };
+    const isPlan = command === 'preview';
+    if (isPlan) tell({ description: `looking for what ${refresh ? 'differs' : 'is to be changed'}`, done: 0 });
+    const onEvent = (event: RunEvent) => {
+      note(record, event);
+      // A plan's steps are not done: telling them would look like a run.
+      if (!isPlan) tell(progressOf(record, total));
+    };
+    const task: Task = {
+      do: 'run',
+      command,
+      program,
+      programs: this.#options.programs,
+      inputs,
+      ...(refresh && { refresh }),
+      ...(targets && { targets }),
+    };
+    try {
+      await this.#breakingDeadLocks(task, onEvent);
+      return record;
+    } catch (error) {
+      if (!(error instanceof TaskFailure)) throw error;
+      const said = record.errors.length > 0 ? record.errors : errorsIn(error.output);
+      const what = `${NOUN[command]} ${this.stackName}`;
+      throw new RunFailure(record, failureOf(what, telling(said, this.#options.redact), classify));
+    }
+  }
+
+  async #manage(doing: string, task: Task): Promise<unknown> {
+    try {
+      return await this.#breakingDeadLocks(task);
+    } catch (error) {
+      if (!(error instanceof TaskFailure)) throw error;
+      throw failureOf(`${doing} ${this.stackName}`, telling(errorsIn(error.output), this.#options.redact));
+    }
+  }
+
+  async #breakingDeadLocks(task: Task, onEvent?: (event: RunEvent) => void): Promise<unknown> {
+    try {
+      return await this.#do(task, { onEvent });
+    } catch (error) {
+      if (!isLocked(error)) throw error;
+      await this.#breakLocks(error);
+    }
+    try {
+      return await this.#do(task, { onEvent });
+    } catch (error) {
+      throw isLocked(error) ? lockedBy(this.stackName, holdersIn(error.output)[0]) : error;
+    }
+  }
+
+  async #breakLocks({ output }: TaskFailure): Promise<void> {
+    const { place, host, isGoneHost } = this.#options;
+    const holders = holdersIn(output);
+    const living = firstLivingHolder(holders, {
+      host,
+      isGoneHost,
+      isDeadEngine: (pid) => isDeadEngine(place.workDir, pid),
+    });
+    if (living || holders.length === 0) throw lockedBy(this.stackName, living);
+    this.log.warn({ stack: this.stackName, holders }, 'the lock of a dead engine is broken');
+    await this.#do({ do: 'unlock' });
+  }
+
+  async #do(
+    task: Task,
+    options: { onEvent?: ((event: RunEvent) => void) | undefined; evenIfAborted?: boolean } = {},
+  ): Promise<unknown> {
+    const { worker, place, graceMs } = this.#options;
+    const { signal } = this.request;
+    try {
+      const value = await worker.run(place, task, {
+        graceMs,
+        ...(options.onEvent && { onEvent: options.onEvent }),
+        ...(!options.evenIfAborted && { signal }),
+      });
+      if (takesLock(task)) forgetEngines(place.workDir);
+      return value;
+    } catch (error) {
+      if (error instanceof TaskFailure && error.kind === 'killed') this.isSuspect = true;
+      if (!options.evenIfAborted) signal.throwIfAborted();
+      throw error;
+    }
+  }
+}
+
+const isLocked = (error: unknown): error is TaskFailure => error instanceof TaskFailure && error.kind === 'locked';

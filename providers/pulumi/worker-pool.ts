@@ -1,0 +1,92 @@
+import type { Log } from '../../operator/kube/log.ts';
+import { WorkerProcess } from './worker-process.ts';
+
+export interface PoolOptions {
+  environment: Record<string, string>;
+  /** Where workers are at home. */
+  cwd: string;
+  log: Log;
+  /** A worker that did so many tasks is ended: programs leak a little with every run (0.8 MB were measured). */
+  maxTasks: number;
+  /** Likewise one whose resident memory is beyond this, bytes. */
+  maxRss: number;
+  /** How long one is kept without work, ms. */
+  idleMs: number;
+}
+
+interface Idle {
+  worker: WorkerProcess;
+  /** What it did last. */
+  affinity: string;
+  timer: NodeJS.Timeout;
+}
+
+/** Keeps workers for the next task, and ends those that are used up, idle or suspect. How many there are, its user decides. */
+export class WorkerPool {
+  readonly #options: PoolOptions;
+  readonly #idle: Idle[] = [];
+  readonly #all = new Set<WorkerProcess>();
+  #isClosed = false;
+
+  constructor(options: PoolOptions) {
+    this.#options = options;
+  }
+
+  /** Numbers of the processes that there are. */
+  get pids(): number[] {
+    return [...this.#all].filter(({ isAlive }) => isAlive).map(({ pid }) => pid);
+  }
+
+  /** A worker for one user. Prefers one with the same affinity: it has the SDK of that cloud loaded. */
+  async acquire(affinity: string): Promise<WorkerProcess> {
+    while (this.#idle.length > 0) {
+      const same = this.#idle.findIndex((idle) => idle.affinity === affinity);
+      const [idle] = this.#idle.splice(Math.max(same, 0), 1);
+      clearTimeout(idle!.timer);
+      if (idle!.worker.isAlive) return idle!.worker;
+      this.#all.delete(idle!.worker);
+    }
+    const worker = await WorkerProcess.start(this.#options.environment, this.#options.cwd);
+    this.#all.add(worker);
+    if (this.#isClosed) worker.kill();
+    return worker;
+  }
+
+  /** Takes a worker back. `isSuspect`: something about it died or was killed, so that nothing of it is to live on. */
+  release(worker: WorkerProcess, affinity: string, isSuspect: boolean): void {
+    const { maxTasks, maxRss, idleMs, log } = this.#options;
+    if (isSuspect) worker.kill();
+    const isUsedUp = worker.tasks >= maxTasks || worker.rss > maxRss;
+    if (!worker.isAlive || isSuspect || isUsedUp || this.#isClosed) {
+      if (isUsedUp) log.debug({ pid: worker.pid, tasks: worker.tasks, rss: worker.rss }, 'worker is used up');
+      this.#retire(worker);
+      return;
+    }
+    const timer = setTimeout(() => {
+      this.#idle.splice(this.#idle.indexOf(idle), 1);
+      this.#retire(worker);
+    }, idleMs);
+    timer.unref();
+    const idle: Idle = { worker, affinity, timer };
+    this.#idle.push(idle);
+  }
+
+  /** Ends idle workers; those in use end when they are released. Kills what is left after `graceMs`. */
+  async close(graceMs: number): Promise<void> {
+    this.#isClosed = true;
+    for (const { worker, timer } of this.#idle.splice(0)) {
+      clearTimeout(timer);
+      this.#retire(worker);
+    }
+    const timer = setTimeout(() => {
+      for (const worker of this.#all) worker.kill();
+    }, graceMs);
+    await Promise.all([...this.#all].map((worker) => worker.gone));
+    clearTimeout(timer);
+  }
+
+  #retire(worker: WorkerProcess): void {
+    worker.end();
+    void worker.gone.then(() => this.#all.delete(worker));
+  }
+}

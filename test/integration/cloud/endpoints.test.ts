@@ -1,0 +1,78 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Plugin } from '../../kit/cloud/client.ts';
+import { awsGround, azureGround, cloudForFile, gcpGround, T } from './scenery.ts';
+
+const fake = cloudForFile();
+let aws: Plugin;
+let gcp: Plugin;
+let azure: Plugin;
+
+const CA = '-----BEGIN CERTIFICATE-----\nof a real one\n-----END CERTIFICATE-----\n';
+const REAL = { endpoint: 'https://127.0.0.1:6443', certificateAuthority: CA };
+const decoded = (base64: string) => Buffer.from(base64, 'base64').toString();
+
+beforeAll(async () => {
+  [aws, gcp, azure] = await Promise.all([fake.plugin('aws'), fake.plugin('gcp'), fake.plugin('azure-native')]);
+});
+
+describe('a real API server behind a managed cluster', () => {
+  it('is what EKS gives', async () => {
+    const ground = await awsGround(aws, 'real', 60);
+    fake.cloud.setEndpoint('real', REAL);
+    const { outputs } = await aws.create(T.cluster, 'cluster', ground.cluster);
+    expect(outputs.endpoint).toBe('https://127.0.0.1:6443');
+    expect(decoded(outputs.certificateAuthority.data)).toBe(CA);
+  });
+
+  it('is what GKE gives, without a scheme as always', async () => {
+    const ground = await gcpGround(gcp, 'real-gke');
+    await gcp.create(T.gke, 'cluster', ground.cluster);
+    fake.cloud.setEndpoint('real-gke', REAL);
+    const found = await gcp.read(T.gke, fake.cloud.resource(T.gke, 'real-gke').id);
+    expect(found?.outputs.endpoint).toBe('127.0.0.1:6443');
+    expect(decoded(found?.outputs.masterAuth.clusterCaCertificate)).toBe(CA);
+  });
+
+  it('is what AKS gives, with an administrator where local accounts are on', async () => {
+    const ground = await azureGround(azure, 'real-aks');
+    fake.cloud.setEndpoint('real-aks', { ...REAL, token: 'a-real-token' });
+    const { outputs } = await azure.create(T.aks, 'cluster', ground.cluster);
+    expect(outputs.fqdn).toBe('127.0.0.1:6443');
+    const { kubeconfigs } = await azure.invoke('azure-native:containerservice:listManagedClusterAdminCredentials', {
+      resourceGroupName: 'real-aks',
+      resourceName: 'real-aks',
+    });
+    const kubeconfig = JSON.parse(decoded(kubeconfigs[0].value));
+    expect(kubeconfig.clusters[0].cluster.server).toBe('https://127.0.0.1:6443');
+    expect(kubeconfig.users[0].user).toEqual({ token: 'a-real-token' });
+  });
+});
+
+describe('a hook that makes API servers', () => {
+  const asked: string[] = [];
+  const server = createServer((request, response) => {
+    let text = '';
+    request.on('data', (chunk) => {
+      text += chunk;
+    });
+    request.on('end', () => {
+      asked.push(`${request.method} ${JSON.parse(text).name}`);
+      response.end(JSON.stringify(REAL));
+    });
+  });
+  beforeAll(async () => {
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    fake.cloud.setEndpointHook(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+  });
+  afterAll(() => server.close());
+
+  it('is asked for every new cluster, and told when it is gone', async () => {
+    const ground = await awsGround(aws, 'hooked', 61);
+    const { outputs } = await aws.create(T.cluster, 'cluster', ground.cluster);
+    expect(outputs.endpoint).toBe('https://127.0.0.1:6443');
+    await aws.delete(T.cluster, 'hooked');
+    expect(asked).toEqual(['POST hooked', 'DELETE hooked']);
+  });
+});

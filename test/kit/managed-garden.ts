@@ -1,0 +1,273 @@
+import type { CloudProfile } from '../../operator/api/cloudprofile.ts';
+import { findCondition } from '../../operator/api/conditions.ts';
+import type { CredentialsBinding } from '../../operator/api/credentialsbinding.ts';
+import { API_VERSION, FINALIZER } from '../../operator/api/group.ts';
+import { type WorkerCluster, workerClusterSpec } from '../../operator/api/workercluster.ts';
+import { AccountChecks } from '../../operator/controllers/credentials/account-checks.ts';
+import { credentialsIn, credentialsOf } from '../../operator/controllers/credentials/resolve.ts';
+import { ManagedController } from '../../operator/controllers/managed/controller.ts';
+import { type ManagedRecord, recordOf, recordSecret } from '../../operator/controllers/managed/record.ts';
+import type { ClusterLine, ManagedWorld, StoredKubeconfig } from '../../operator/controllers/managed/world.ts';
+import { planWorkerCluster } from '../../operator/controllers/workercluster/plan.ts';
+import { type Controller, runController } from '../../operator/kube/controller.ts';
+import { parseKubeconfig } from '../../operator/kube/kubeconfig.ts';
+import { silent } from '../../operator/kube/log.ts';
+import { keyOf, type Node, type Secret } from '../../operator/kube/resources.ts';
+import { WorkQueue } from '../../operator/kube/workqueue.ts';
+import { kubeconfig } from '../../operator/pki/kubeconfig.ts';
+import { managedOnly } from '../../providers/managed-only.ts';
+import { FakeClock } from '../unit/kube/fake-clock.ts';
+import type { MemoryCloud } from './memory-cloud.ts';
+
+const EPOCH = Date.parse('2026-11-21T00:00:00Z');
+
+export const memoryProfile: CloudProfile = {
+  apiVersion: API_VERSION,
+  kind: 'CloudProfile',
+  metadata: { name: 'memory', uid: 'p', resourceVersion: '1' },
+  spec: {
+    type: 'memory',
+    kubernetes: {
+      versions: [
+        { version: '1.35.4', classification: 'supported' },
+        { version: '1.36.3', classification: 'supported' },
+      ],
+    },
+    machineTypes: [{ name: 'm', cpu: 2, gpu: 0, memory: '8Gi' }],
+    regions: [{ name: 'here', zones: [{ name: 'here-a' }, { name: 'here-b' }] }],
+    defaults: { mode: 'Managed', region: 'here', machineType: 'm' },
+  },
+};
+
+/** What outlives an operator: the objects of a garden, without an API server. */
+export class ManagedGarden {
+  readonly clock = new FakeClock();
+  readonly clusters = new Map<string, WorkerCluster>();
+  readonly records = new Map<string, Secret>();
+  readonly kubeconfigs = new Map<string, StoredKubeconfig>();
+  readonly secrets = new Map<string, Secret>();
+  readonly bindings = new Map<string, CredentialsBinding>();
+  /** Nodes of every managed cluster. */
+  nodes: Node[] = [];
+  /** Bearer tokens that managed clusters take; others are nobody. */
+  readonly tokens = new Set(['cloud-token']);
+  tokensMade = 0;
+  /** Whether identities may make a ServiceAccount in the cluster. */
+  ownAccounts = true;
+  readonly events: string[] = [];
+  /** Every status that differed from the one before, as an operator would have written it. */
+  statusWrites = 0;
+  #serial = 0;
+  #version = 0;
+
+  constructor() {
+    this.credentials('cloud', { accessKey: 'key-1' });
+  }
+
+  now(): Date {
+    return new Date(EPOCH + this.clock.now());
+  }
+
+  credentials(name: string, values: Record<string, string>, namespace = 'shop'): void {
+    const data = Object.fromEntries(Object.entries(values).map(([k, v]) => [k, Buffer.from(v).toString('base64')]));
+    const secret: Secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace }, data };
+    this.secrets.set(`${namespace}/${name}`, secret);
+  }
+
+  /** Applies a cluster; its spec is as somebody would write it. */
+  apply(name: string, spec: object = {}, namespace = 'shop'): string {
+    const key = `${namespace}/${name}`;
+    const old = this.clusters.get(key);
+    const whole = { cloudProvider: 'memory', dataPlaneNodes: 2, credentialsRef: { name: 'cloud' }, ...spec };
+    this.clusters.set(key, {
+      apiVersion: API_VERSION,
+      kind: 'WorkerCluster',
+      ...(old?.status && { status: old.status }),
+      spec: workerClusterSpec.parse(whole),
+      metadata: {
+        ...(old?.metadata ?? { name, namespace, uid: `uid-${++this.#serial}` }),
+        generation: (old?.metadata.generation ?? 0) + 1,
+        resourceVersion: String(++this.#version),
+      },
+    });
+    return key;
+  }
+
+  annotate(key: string, annotations: Record<string, string>): void {
+    this.change(key, (metadata) => ({ ...metadata, annotations }));
+  }
+
+  delete(key: string): void {
+    this.change(key, (metadata) => ({ ...metadata, deletionTimestamp: this.now().toISOString() }));
+  }
+
+  change(key: string, change: (metadata: WorkerCluster['metadata']) => WorkerCluster['metadata']): void {
+    const cluster = this.clusters.get(key)!;
+    const metadata = { ...change(cluster.metadata), resourceVersion: String(++this.#version) };
+    this.clusters.set(key, { ...cluster, metadata });
+  }
+
+  record(key: string): ManagedRecord | undefined {
+    return recordOf(this.records.get(key));
+  }
+
+  condition(key: string, type: string) {
+    return findCondition(this.clusters.get(key)?.status?.conditions, type);
+  }
+}
+
+/** An operator of managed clusters over a garden without an API server, and a cloud in memory. */
+export class ManagedOperator {
+  readonly controller: ManagedController;
+  readonly garden: ManagedGarden;
+  readonly #provider: ReturnType<typeof managedOnly>;
+  readonly #queue: WorkQueue;
+  readonly #runner: Controller;
+  #killed = false;
+
+  constructor(garden: ManagedGarden, cloud: MemoryCloud, name = 'one', version = '1') {
+    this.garden = garden;
+    this.#provider = managedOnly('memory', cloud.managed(name, version));
+    this.#queue = new WorkQueue({ clock: garden.clock });
+    this.controller = new ManagedController(this.#world());
+    this.#runner = runController({
+      name: 'managed',
+      queue: this.#queue,
+      concurrency: 16,
+      reconcile: (key, stop) => this.controller.reconcile(key, stop),
+    });
+    for (const key of garden.clusters.keys()) this.look(key);
+  }
+
+  /** What the controller of WorkerClusters does when a cluster or the facts about it have changed. */
+  look(key: string): void {
+    if (this.#killed) return;
+    const { garden } = this;
+    const cluster = garden.clusters.get(key);
+    if (!cluster) {
+      void this.controller.forget(key);
+      return;
+    }
+    const view = {
+      cluster,
+      profile: memoryProfile,
+      profileNames: ['memory'],
+      provider: this.#provider,
+      shoot: undefined,
+      managed: this.controller.facts(key, cluster.metadata.uid),
+    };
+    const plan = planWorkerCluster(view, garden.now());
+    if (plan.finalizer === 'remove') {
+      garden.clusters.delete(key);
+      return;
+    }
+    if (plan.finalizer === 'add') garden.change(key, (metadata) => ({ ...metadata, finalizers: [FINALIZER] }));
+    const { metadata, ...rest } = garden.clusters.get(key)!;
+    if (JSON.stringify(rest.status) !== JSON.stringify(plan.status)) garden.statusWrites++;
+    const newest = { ...rest, metadata, status: plan.status } as WorkerCluster;
+    garden.clusters.set(key, newest);
+    if (!plan.managed) return;
+    const wish = { cluster: newest, profile: memoryProfile, clouds: this.#provider.managed };
+    this.controller.want(key, { ...wish, desired: plan.managed.desired });
+  }
+
+  /** Somebody changed a Secret or binding. */
+  credentialsChanged(): void {
+    for (const key of this.garden.clusters.keys()) this.#queue.add(key);
+  }
+
+  /** kill -9: nothing of what it was doing goes on. Tell the cloud as well. */
+  kill(): void {
+    this.#killed = true;
+  }
+
+  async stop(): Promise<void> {
+    // What hangs in a killed one hangs for ever.
+    if (this.#killed) return;
+    await this.#runner.stop(0);
+    await this.controller.stop();
+  }
+
+  #world(): ManagedWorld {
+    const { garden } = this;
+    const alive = async <T>(act: () => T): Promise<T> => {
+      if (this.#killed) await new Promise(() => {});
+      return act();
+    };
+    const checks = new AccountChecks();
+    return {
+      garden: 'garden-uid',
+      log: silent,
+      clock: garden.clock,
+      now: () => garden.now(),
+      random: () => 0.5,
+      credentials: (cluster, profile) =>
+        alive(() => {
+          const use = credentialsOf(cluster, profile.spec.type, (ns, name) => garden.bindings.get(`${ns}/${name}`));
+          return credentialsIn(garden.secrets.get(`${use.namespace}/${use.secret}`), use);
+        }),
+      checkAccount: (wish, ctx, version) => checks.check(wish.clouds!, ctx, version),
+      stateBackend: async () => ({ url: 'file:///state', passphrase: 'p', env: {} }),
+      records: {
+        get: (key) => garden.record(key),
+        save: (record) =>
+          alive(() => void garden.records.set(`${record.owner.namespace}/${record.owner.name}`, recordSecret(record))),
+        remove: (key) => alive(() => void garden.records.delete(key)),
+      },
+      kubeconfigs: {
+        get: (key) => garden.kubeconfigs.get(key),
+        save: (cluster, stored) => alive(() => void garden.kubeconfigs.set(keyOf(cluster), stored)),
+        remove: (key) => alive(() => void garden.kubeconfigs.delete(key)),
+      },
+      connect: (text) => alive(() => line(garden, text)),
+      enqueue: (key) => this.#queue.add(key),
+      changed: (key) => this.look(key),
+      takeUp: (cluster) =>
+        alive(() => {
+          garden.change(keyOf(cluster), ({ annotations: _, ...metadata }) => metadata);
+          this.look(keyOf(cluster));
+        }),
+      record: (_object, type, reason, message) => void garden.events.push(`${type} ${reason}: ${message}`),
+    };
+  }
+}
+
+/** A line to a managed cluster that knows its own tokens. */
+function line(garden: ManagedGarden, text: string): ClusterLine {
+  let current = parseKubeconfig(text);
+  const known = () => garden.tokens.has(current.token ?? '');
+  if (!known()) throw new Error('401 Unauthorized');
+  return {
+    get nodes() {
+      return garden.nodes;
+    },
+    pods: [],
+    ready: async () => known(),
+    async ownKubeconfig() {
+      if (!known() || !garden.ownAccounts) return undefined;
+      const token = `own-token-${garden.tokensMade++}`;
+      garden.tokens.add(token);
+      const { server, ca } = current;
+      return {
+        kubeconfig: kubeconfig({ server, ca: ca ?? '', token, name: 'cluster', user: 'coppice-admin' }),
+        expiresAt: new Date(+garden.now() + 24 * 3600_000).toISOString(),
+      };
+    },
+    use: (next) => {
+      current = parseKubeconfig(next);
+    },
+    close: async () => {},
+  };
+}
+
+/** A Node that is Ready. */
+export const readyNode = (name: string): Node => ({
+  apiVersion: 'v1',
+  kind: 'Node',
+  metadata: { name },
+  spec: {},
+  status: {
+    conditions: [{ type: 'Ready', status: 'True' }],
+    allocatable: { cpu: '2', memory: '8Gi' },
+  },
+});

@@ -1,0 +1,102 @@
+import { describe, expect, it } from 'vitest';
+import { type CredentialsBinding, credentialsBindingFields } from '../../../operator/api/credentialsbinding.ts';
+import { API_VERSION } from '../../../operator/api/group.ts';
+import { type WorkerCluster, workerClusterSpec } from '../../../operator/api/workercluster.ts';
+import { usedNames } from '../../../operator/controllers/credentials/controller.ts';
+import { credentialsIn, credentialsOf } from '../../../operator/controllers/credentials/resolve.ts';
+
+const cluster = (credentialsRef: object | undefined, namespace = 'shop'): WorkerCluster => ({
+  apiVersion: API_VERSION,
+  kind: 'WorkerCluster',
+  metadata: { name: 'one', namespace },
+  spec: workerClusterSpec.parse({ cloudProvider: 'aws', dataPlaneNodes: 1, credentialsRef }),
+});
+const binding = (name: string, fields: object = {}): CredentialsBinding => ({
+  apiVersion: API_VERSION,
+  kind: 'CredentialsBinding',
+  metadata: { name, namespace: 'shop' },
+  ...credentialsBindingFields.parse({
+    provider: { type: 'aws' },
+    credentialsRef: { kind: 'Secret', name: 'keys' },
+    ...fields,
+  }),
+});
+const BINDINGS = new Map([
+  ['shop/bound', binding('bound')],
+  ['shop/gcp', binding('gcp', { provider: { type: 'gcp' } })],
+  ['shop/foreign', binding('foreign', { credentialsRef: { name: 'keys', namespace: 'bank' } })],
+  ['shop/own', binding('own', { credentialsRef: { name: 'keys', namespace: 'shop' } })],
+  ['shop/identity', binding('identity', { credentialsRef: { kind: 'WorkloadIdentity', name: 'me' } })],
+]);
+const find = (wc: WorkerCluster) => credentialsOf(wc, 'aws', (namespace, name) => BINDINGS.get(`${namespace}/${name}`));
+
+describe('credentialsRef', () => {
+  it.each<[string, object, object]>([
+    ['names a Secret', { name: 'keys' }, { namespace: 'shop', secret: 'keys' }],
+    ['names a binding', { name: 'bound' }, { namespace: 'shop', secret: 'keys', binding: 'bound' }],
+    [
+      'names a Secret where a binding has the name too',
+      { kind: 'Secret', name: 'bound' },
+      { namespace: 'shop', secret: 'bound' },
+    ],
+    [
+      'names its own namespace',
+      { name: 'own', namespace: 'shop' },
+      { namespace: 'shop', secret: 'keys', binding: 'own' },
+    ],
+  ])('%s', (_what, ref, use) => {
+    expect(find(cluster(ref))).toEqual(use);
+  });
+
+  it.each<[string, object | undefined, string]>([
+    ['nothing', undefined, 'names no credentials'],
+    ['another namespace', { name: 'keys', namespace: 'bank' }, 'own namespace only'],
+    ['a binding that leads to another namespace', { name: 'foreign' }, 'own namespace only'],
+    ['a binding of another provider', { name: 'gcp' }, 'is for provider gcp, not aws'],
+    ['a workload identity', { name: 'identity' }, 'not available yet'],
+    ['a binding that is not there', { kind: 'CredentialsBinding', name: 'nobody' }, 'there is no CredentialsBinding'],
+  ])('may not name %s', (_what, ref, words) => {
+    expect(() => find(cluster(ref))).toThrow(words);
+  });
+
+  it("never leads to another tenant's binding of the same name", () => {
+    expect(find(cluster({ name: 'bound' }, 'bank'))).toEqual({ namespace: 'bank', secret: 'bound' });
+  });
+});
+
+describe('credentials', () => {
+  const use = { namespace: 'shop', secret: 'keys' };
+  const secret = (values: Record<string, string>) => ({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'keys', namespace: 'shop' },
+    data: Object.fromEntries(Object.entries(values).map(([k, v]) => [k, Buffer.from(v).toString('base64')])),
+  });
+
+  it('have a version that changes with their values only', () => {
+    const one = credentialsIn(secret({ a: '1', b: '2' }), use);
+    expect(one.values).toEqual({ a: '1', b: '2' });
+    expect(credentialsIn(secret({ b: '2', a: '1' }), use).version).toBe(one.version);
+    expect(credentialsIn(secret({ a: '1', b: '3' }), use).version).not.toBe(one.version);
+  });
+
+  it.each([
+    ['that are not there', undefined, 'there is no Secret shop/keys'],
+    ['that are empty', secret({}), 'Secret shop/keys is empty'],
+  ])('%s are waited for', (_what, given, words) => {
+    expect(() => credentialsIn(given, use)).toThrow(words);
+  });
+});
+
+it('what clusters use is held: the binding, or else the Secret', () => {
+  const used = usedNames(
+    [
+      cluster({ name: 'bound' }),
+      cluster({ name: 'keys' }),
+      cluster({ name: 'x', namespace: 'bank' }),
+      cluster(undefined),
+    ],
+    new Set(['bound', 'gcp']),
+  );
+  expect([[...used.bindings], [...used.secrets]]).toEqual([['bound'], ['keys']]);
+});

@@ -1,0 +1,409 @@
+import { describe, expect, it, test } from 'vitest';
+import { findCondition } from '../../../operator/api/conditions.ts';
+import type { ClusterSize } from '../../../operator/api/cost.ts';
+import { API_VERSION } from '../../../operator/api/group.ts';
+import type { Quota } from '../../../operator/api/quota.ts';
+import type { Shoot } from '../../../operator/api/shoot.ts';
+import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
+import { claimantsIn } from '../../../operator/controllers/quota/claimants.ts';
+import { type QuotaWorld, reconcileQuota } from '../../../operator/controllers/quota/controller.ts';
+import { concernsOthers, quotaChanged, sharesChanged } from '../../../operator/controllers/quota/news.ts';
+import { quotaStatus } from '../../../operator/controllers/quota/status.ts';
+import { onlyStatusChanged } from '../../../operator/controllers/status-writer.ts';
+import {
+  reconcileWorkerCluster,
+  type WorkerClusterWorld,
+} from '../../../operator/controllers/workercluster/controller.ts';
+import { usageTogether } from '../../../operator/cost/admission.ts';
+import { type KubeObject, keyOf } from '../../../operator/kube/resources.ts';
+import type { ChangeEvent } from '../../../operator/kube/store.ts';
+import type { WorkQueue } from '../../../operator/kube/workqueue.ts';
+import type { Provider } from '../../../providers/contract.ts';
+import { pick, seeded } from '../../kit/seeded.ts';
+import { profile, quota, size } from '../cost/objects.ts';
+
+const NOW = new Date('2026-11-21T12:00:00Z');
+const NEVER = new AbortController().signal;
+
+/** A cache that is its own server: what is written is seen at once, as `absorb` makes it. */
+class FakeCache<T extends KubeObject> {
+  readonly objects = new Map<string, T>();
+  readonly handlers: ((event: ChangeEvent<T>) => void)[] = [];
+  get = (key: string): T | undefined => this.objects.get(key);
+  list = (): T[] => [...this.objects.values()];
+  byIndex = (_index: string, namespace: string): T[] => this.list().filter((o) => o.metadata.namespace === namespace);
+  absorb = (): void => {};
+  put(object: T): void {
+    const old = this.objects.get(keyOf(object));
+    this.objects.set(keyOf(object), object);
+    const event: ChangeEvent<T> = old ? { type: 'updated', old, object } : { type: 'added', object };
+    for (const handle of this.handlers) handle(event);
+  }
+  remove(key: string): void {
+    const object = this.objects.get(key);
+    this.objects.delete(key);
+    if (object) for (const handle of this.handlers) handle({ type: 'deleted', object });
+  }
+}
+
+class Killed extends Error {}
+
+/** A project with its operator: writes take a moment, in which others go on, and may be the last thing a process does. */
+class Project {
+  readonly clusters = new FakeCache<WorkerCluster>();
+  readonly shoots = new FakeCache<Shoot>();
+  readonly profiles = new FakeCache<ReturnType<typeof profile>>();
+  readonly quotas = new FakeCache<Quota>();
+  readonly queue = new Set<string>();
+  readonly quotaQueue = new Set<string>();
+  /** What clusters could use of it, so: what exists. */
+  readonly made: string[] = [];
+  granted = new Map<string, ClusterSize>();
+  killed: () => boolean = () => false;
+  #uid = 0;
+
+  constructor() {
+    this.profiles.put(profile());
+    this.clusters.handlers.push((event) => {
+      if (event.type !== 'deleted') this.queue.add(keyOf(event.object));
+      else this.granted.delete(event.object.metadata.uid!);
+      if (concernsOthers(event)) sharesChanged(this.quotas as never, this.#queueOf(this.quotaQueue), 'shop');
+    });
+    this.quotas.handlers.push((event) => {
+      if (onlyStatusChanged(event)) return;
+      this.quotaQueue.add(keyOf(event.object));
+      quotaChanged(this.clusters as never, this.#queueOf(this.queue), 'shop');
+    });
+  }
+
+  #queueOf(keys: Set<string>): WorkQueue {
+    return { add: (key: string) => keys.add(key), addAfter: (key: string) => keys.add(key) } as unknown as WorkQueue;
+  }
+
+  get world(): WorkerClusterWorld & QuotaWorld {
+    const write = async <T>(make: () => T): Promise<T> => {
+      await Promise.resolve();
+      if (this.killed()) throw new Killed('killed before the write');
+      const made = make();
+      await Promise.resolve();
+      if (this.killed()) throw new Killed('killed after the write');
+      return made;
+    };
+    const change = (key: string, more: (cluster: WorkerCluster) => Partial<WorkerCluster>) => {
+      const cluster = this.clusters.get(key);
+      if (cluster) this.clusters.put({ ...cluster, ...more(cluster) } as WorkerCluster);
+      return cluster;
+    };
+    return {
+      clusters: this.clusters,
+      shoots: this.shoots,
+      profiles: this.profiles,
+      quotas: this.quotas,
+      granted: this.granted,
+      now: () => NOW,
+      provider: () => ({ name: 'fake', simulated: false, validate: () => [] }) as unknown as Provider,
+      record: () => {},
+      judge: (key: string) => this.queue.add(key),
+      garden: {
+        apply: (object: WorkerCluster | Quota) =>
+          write(() => {
+            if (object.kind === 'WorkerCluster') return change(keyOf(object), () => ({ status: object.status! }));
+            const known = this.quotas.get(keyOf(object));
+            if (known) this.quotas.put({ ...known, status: object.status! });
+            return known;
+          }),
+        mergePatch: (_resource: unknown, name: string, namespace: string, patch: { metadata: object }) =>
+          write(() =>
+            change(`${namespace}/${name}`, ({ metadata }) => ({ metadata: { ...metadata, ...patch.metadata } })),
+          ),
+        delete: () => write(() => true),
+      },
+      gardenApplier: {
+        apply: (shoot: Shoot) =>
+          write(() => {
+            const changed = JSON.stringify(this.shoots.get(keyOf(shoot))?.spec) !== JSON.stringify(shoot.spec);
+            if (changed) this.shoots.put(shoot);
+            return { object: shoot, changed };
+          }),
+      },
+    } as unknown as WorkerClusterWorld & QuotaWorld;
+  }
+
+  ask(name: string, dataPlaneNodes: number, second = 0): void {
+    const before = this.clusters.get(`shop/${name}`);
+    this.clusters.put({
+      apiVersion: API_VERSION,
+      kind: 'WorkerCluster',
+      metadata: before
+        ? { ...before.metadata, generation: before.metadata.generation! + 1 }
+        : {
+            name,
+            namespace: 'shop',
+            uid: `u${this.#uid++}`,
+            generation: 1,
+            creationTimestamp: `2026-11-21T00:00:${String(second).padStart(2, '0')}Z`,
+          },
+      spec: { cloudProvider: 'cloud', controlPlaneNodes: 1, dataPlaneNodes },
+      ...(before?.status && { status: before.status }),
+    } as WorkerCluster);
+  }
+
+  remove(name: string): void {
+    this.shoots.remove(`shop/${name}`);
+    this.clusters.remove(`shop/${name}`);
+    this.queue.delete(`shop/${name}`);
+  }
+
+  /** Works on everything in the queue, all at the same time, until there is nothing to do. */
+  async settle(): Promise<void> {
+    for (let round = 0; this.queue.size + this.quotaQueue.size > 0; round++) {
+      if (round > 200) throw new Error(`does not come to rest: ${[...this.queue].join(', ')}`);
+      const [keys, quotaKeys] = [[...this.queue], [...this.quotaQueue]];
+      this.queue.clear();
+      this.quotaQueue.clear();
+      await Promise.all([
+        ...keys.map((key) =>
+          reconcileWorkerCluster(this.world, key, NEVER).catch((error: unknown) => {
+            if (!(error instanceof Killed)) throw error;
+            this.queue.add(key);
+          }),
+        ),
+        ...quotaKeys.map((key) => reconcileQuota(this.world, key, NEVER)),
+      ]);
+    }
+  }
+
+  accepted = (name: string): string | undefined =>
+    findCondition(this.clusters.get(`shop/${name}`)?.status?.conditions, 'SpecAccepted')?.reason;
+  nodesMade = (): number =>
+    this.shoots
+      .list()
+      .flatMap(({ spec }) => spec.provider.workers ?? [])
+      .reduce((sum, { minimum }) => sum + minimum, 0);
+  get used() {
+    return usageTogether(claimantsIn(this.world, 'shop'), 'USD').amounts;
+  }
+}
+
+const project = async (metrics: Quota['spec']['metrics'], ...asked: [string, number][]): Promise<Project> => {
+  const made = new Project();
+  made.quotas.put(quota(metrics));
+  for (const [index, [name, nodes]] of asked.entries()) made.ask(name, nodes, index);
+  await made.settle();
+  return made;
+};
+
+describe('a project with a quota', () => {
+  it('refuses as a whole what does not fit, and makes nothing of it', async () => {
+    const shop = await project({ nodes: 4 }, ['a', 5]);
+    const { status } = shop.clusters.get('shop/a')!;
+    expect(shop.shoots.list()).toEqual([]);
+    expect(status).toMatchObject({ phase: 'Pending', lastErrors: [{ codes: ['ERR_INFRA_QUOTA_EXCEEDED'] }] });
+    expect(status).not.toHaveProperty('admitted');
+    expect(findCondition(status?.conditions, 'SpecAccepted')).toMatchObject({
+      status: 'False',
+      reason: 'QuotaExceeded',
+      codes: ['ERR_INFRA_QUOTA_EXCEEDED'],
+      message: expect.stringContaining(
+        'spec.dataPlaneNodes: quota "team" allows nodes 4: 0 used, 5 more asked for, 4 left',
+      ),
+    });
+  });
+
+  it('gives the last piece to one of two that ask in the same moment, and to the older', async () => {
+    const shop = new Project();
+    shop.quotas.put(quota({ nodes: 4 }));
+    shop.ask('younger', 4, 2);
+    shop.ask('older', 4, 1);
+    await shop.settle();
+    expect([shop.accepted('older'), shop.accepted('younger')]).toEqual(['Accepted', 'QuotaExceeded']);
+    expect(shop.nodesMade()).toBe(4);
+  });
+
+  it('counts what was granted a moment ago and is not written down yet', async () => {
+    const shop = await project({ nodes: 4 }, ['older', 1]);
+    shop.ask('younger', 3, 1);
+    const underWay = reconcileWorkerCluster(shop.world, 'shop/younger', NEVER);
+    shop.ask('older', 4);
+    await Promise.all([underWay, shop.settle()]);
+    expect([shop.accepted('older'), shop.accepted('younger')]).toEqual(['QuotaExceeded', 'Accepted']);
+    expect(shop.nodesMade()).toBe(4);
+  });
+
+  it('leaves a running cluster as it was when it may not grow', async () => {
+    const shop = await project({ nodes: 4 }, ['a', 3]);
+    shop.ask('a', 9);
+    await shop.settle();
+    expect(shop.nodesMade()).toBe(3);
+    const accepted = findCondition(shop.clusters.get('shop/a')?.status?.conditions, 'SpecAccepted');
+    expect(accepted?.message).toContain('6 more asked for, 1 left');
+    expect(accepted?.message).toContain('The cluster stays as it was');
+  });
+
+  test.each<[string, (shop: Project) => void]>([
+    ['the quota is raised', (shop) => shop.quotas.put(quota({ nodes: 10 }))],
+    ['the quota is taken away', (shop) => shop.quotas.remove('shop/team')],
+    ['a cluster goes', (shop) => shop.remove('a')],
+    ['less is asked for', (shop) => shop.ask('b', 1)],
+  ])('a cluster that waits is looked at again when %s', async (_what, happen) => {
+    const shop = await project({ nodes: 4 }, ['a', 3], ['b', 3]);
+    expect(shop.accepted('b')).toBe('QuotaExceeded');
+    happen(shop);
+    await shop.settle();
+    expect(shop.accepted('b')).toBe('Accepted');
+  });
+
+  it('gives room only when machines are gone, and then by itself', async () => {
+    const shop = await project({ nodes: 4 }, ['a', 4], ['b', 2]);
+    const count = (current: number) => {
+      const shoot = shop.shoots.get('shop/a')!;
+      const workers = [{ name: 'default', desired: 0, current, ready: current }];
+      shop.shoots.put({ ...shoot, status: { nodes: { desired: 0, current, ready: current }, workers } } as Shoot);
+      shop.queue.add('shop/a');
+    };
+    count(4);
+    shop.ask('a', 2);
+    await shop.settle();
+    expect([shop.nodesMade(), shop.accepted('b')]).toEqual([2, 'QuotaExceeded']);
+    count(2);
+    await shop.settle();
+    expect(shop.accepted('b')).toBe('Accepted');
+  });
+
+  it('waits for nobody whose spec cannot be had anyway', async () => {
+    const shop = new Project();
+    shop.quotas.put(quota({ nodes: 4 }));
+    shop.ask('older', 4, 1);
+    const older = shop.clusters.get('shop/older')!;
+    shop.clusters.put({ ...older, spec: { ...older.spec, region: 'nowhere' } });
+    shop.ask('younger', 4, 2);
+    await shop.settle();
+    expect([shop.accepted('older'), shop.accepted('younger')]).toEqual(['ConfigurationProblem', 'Accepted']);
+  });
+
+  it('counts a Shoot that somebody made by hand', async () => {
+    const shop = new Project();
+    shop.quotas.put(quota({ nodes: 4 }));
+    shop.shoots.put({
+      apiVersion: API_VERSION,
+      kind: 'Shoot',
+      metadata: { name: 'by-hand', namespace: 'shop' },
+      spec: {
+        region: 'here',
+        cloudProfile: { name: 'cloud' },
+        provider: { workers: [{ name: 'w', machine: { type: 'small' }, minimum: 3, maximum: 3 }] },
+      },
+    } as unknown as Shoot);
+    shop.ask('a', 2);
+    await shop.settle();
+    expect(shop.accepted('a')).toBe('QuotaExceeded');
+  });
+
+  it('writes down what it grants before it makes anything', async () => {
+    const shop = new Project();
+    shop.quotas.put(quota({ nodes: 4 }));
+    let recorded: unknown;
+    shop.shoots.handlers.push(() => {
+      recorded ??= shop.clusters.get('shop/a')?.status?.admitted?.pools;
+    });
+    shop.ask('a', 3);
+    await shop.settle();
+    expect(recorded).toEqual([{ name: 'default', machineType: 'small', count: 3 }]);
+  });
+
+  it('leaves those alone who still do not fit: a thousand that wait are not written when one goes', async () => {
+    const shop = await project({ nodes: 4 }, ['a', 3], ['b', 2], ['c', 4], ['d', 5]);
+    const [c, d] = [shop.clusters.get('shop/c'), shop.clusters.get('shop/d')];
+    shop.remove('a');
+    await shop.settle();
+    expect(['b', 'c', 'd'].map(shop.accepted)).toEqual(['Accepted', 'QuotaExceeded', 'QuotaExceeded']);
+    expect([shop.clusters.get('shop/c'), shop.clusters.get('shop/d')]).toEqual([c, d]);
+    expect(shop.quotas.get('shop/team')?.status?.summary).toBe('nodes 2/4');
+  });
+
+  it('comes to rest: nothing is written when nothing changed', async () => {
+    const shop = await project({ nodes: 4 }, ['a', 3], ['b', 3]);
+    const before = shop.clusters.list();
+    const quotaBefore = shop.quotas.list();
+    shop.quotaQueue.add('shop/team');
+    for (const { metadata } of before) shop.queue.add(`shop/${metadata.name}`);
+    await shop.settle();
+    expect(shop.clusters.list().every((cluster, index) => cluster === before[index])).toBe(true);
+    expect(shop.quotas.list()[0]).toBe(quotaBefore[0]);
+  });
+
+  it('is never exceeded, whatever is asked, at the same time, with an operator that is killed at any moment', async () => {
+    for (let seed = 1; seed <= 25; seed++) {
+      const random = seeded(seed);
+      const limit = 6 + Math.floor(random() * 10);
+      const shop = new Project();
+      shop.quotas.put(quota({ nodes: limit }));
+      const names = ['a', 'b', 'c', 'd', 'e', 'f'];
+      for (let step = 0; step < 25; step++) {
+        for (const name of names.filter(() => random() < 0.5)) {
+          if (random() < 0.2) shop.remove(name);
+          else shop.ask(name, Math.floor(random() * 8), Math.floor(random() * 3));
+        }
+        // The process dies in the middle of its writes; the next one knows only what was written.
+        shop.killed = () => random() < 0.15;
+        const underWay = [...shop.queue].map((key) => reconcileWorkerCluster(shop.world, key, NEVER).catch(() => {}));
+        shop.ask(pick(random, names), Math.floor(random() * 8));
+        await Promise.all([
+          ...underWay,
+          ...[...shop.queue].map((key) => reconcileWorkerCluster(shop.world, key, NEVER).catch(() => {})),
+        ]);
+        const dead = pick(random, [true, false]);
+        shop.killed = () => false;
+        if (dead) {
+          shop.granted = new Map();
+          for (const cluster of shop.clusters.list()) shop.queue.add(keyOf(cluster));
+        }
+        if (shop.nodesMade() > limit) expect.fail(`seed ${seed}, step ${step}: ${shop.nodesMade()} of ${limit} made`);
+        await shop.settle();
+        if (shop.nodesMade() > limit || shop.used.nodes > limit)
+          expect.fail(`seed ${seed}, step ${step}: ${shop.nodesMade()} made, ${shop.used.nodes} used of ${limit}`);
+      }
+    }
+  });
+});
+
+describe('status of a quota', () => {
+  const claimant = (name: string, held: ClusterSize) => ({
+    key: `shop/${name}`,
+    createdAt: '2026-11-21T00:00:00Z',
+    profile: profile(),
+    held,
+    asked: undefined,
+  });
+  const two = [claimant('a', size('here', 'Managed', 'small*3')), claimant('b', size('here', 'Hosted', 'gpu*1'))];
+
+  it('says what is used of what is limited', () => {
+    const status = quotaStatus(quota({ nodes: 10, memory: '64Gi', 'cost.hourly': '2' }), two, NOW);
+    expect(status.used).toEqual({ nodes: '4', memory: '40Gi', 'cost.hourly': '1.400001' });
+    expect(status.summary).toBe('nodes 4/10, memory 40Gi/64Gi, cost.hourly 1.400001/2 USD');
+    expect(findCondition(status.conditions, 'WithinLimits')?.status).toBe('True');
+  });
+
+  it('says what is above a limit that was lowered', () => {
+    const status = quotaStatus(quota({ nodes: 3, clusters: 2 }), two, NOW);
+    expect(findCondition(status.conditions, 'WithinLimits')?.message).toContain('above the limit: nodes 4/3;');
+  });
+
+  it('says what it does not act on, and what it cannot count', () => {
+    const gardener = quota({ cpu: '200', 'storage.standard': '8000Gi' }, { clusterLifetimeDays: 14 });
+    expect(findCondition(quotaStatus(gardener, [], NOW).conditions, 'AllFieldsActedOn')?.message).toBe(
+      'kept but not acted on: metrics["storage.standard"], clusterLifetimeDays',
+    );
+    const unknown = quotaStatus(quota({ 'cost.hourly': 1 }), [claimant('c', size('here', 'Hosted', 'free*1'))], NOW);
+    expect(findCondition(unknown.conditions, 'EverythingCounted')?.message).toContain('shop/c: pool p0');
+    const secret = quotaStatus(quota({ nodes: 1 }, { scope: { kind: 'Secret' } }), two, NOW);
+    expect(findCondition(secret.conditions, 'Ready')).toMatchObject({ status: 'False', reason: 'ScopeNotActedOn' });
+    expect(secret).not.toHaveProperty('used');
+  });
+
+  it('says the same twice in the same words, so that nothing is written', () => {
+    const first = quota({ nodes: 3, 'cost.hourly': 1 });
+    const status = quotaStatus(first, two, NOW);
+    expect(quotaStatus({ ...first, status }, two, new Date(+NOW + 60_000))).toEqual(status);
+  });
+});

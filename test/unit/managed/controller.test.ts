@@ -1,0 +1,592 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { CoppiceError } from '../../../operator/api/errors.ts';
+import { ManagedGarden, ManagedOperator, readyNode } from '../../kit/managed-garden.ts';
+import { MemoryCloud } from '../../kit/memory-cloud.ts';
+
+const HOUR = 3600_000;
+const ALL = ['network', 'cluster', 'pool default'];
+
+let garden: ManagedGarden;
+let cloud: MemoryCloud;
+let operators: ManagedOperator[];
+
+beforeEach(() => {
+  garden = new ManagedGarden();
+  cloud = new MemoryCloud();
+  operators = [];
+  garden.nodes = [readyNode('a'), readyNode('b')];
+});
+afterEach(() => Promise.all(operators.map((operator) => operator.stop())));
+
+function start(name = 'one', version = '1'): ManagedOperator {
+  const operator = new ManagedOperator(garden, cloud, name, version);
+  operators.push(operator);
+  return operator;
+}
+
+async function until(what: () => unknown, words: string): Promise<void> {
+  for (let turn = 0; turn < 1000; turn++) {
+    if (what()) return;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  throw new Error(`not in time: ${words}`);
+}
+
+const status = (key: string) => garden.clusters.get(key)?.status;
+const isReady = (key: string) => garden.condition(key, 'Ready')?.status === 'True';
+const ready = (key: string) =>
+  until(() => isReady(key), `${key} to be Ready: ${garden.condition(key, 'Ready')?.message}`);
+const operation = (key: string) => status(key)?.lastOperation;
+const idle = async () => {
+  for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve));
+};
+
+async function made(operator: ManagedOperator, spec: object = {}): Promise<string> {
+  const key = garden.apply('one', spec);
+  operator.look(key);
+  await ready(key);
+  return key;
+}
+
+describe('a managed cluster', () => {
+  it('is made, and Ready only when it can be used', async () => {
+    const operator = start();
+    const pause = cloud.pause('cluster');
+    const key = garden.apply('one');
+    operator.look(key);
+    await pause.reached;
+    expect(operation(key)).toMatchObject({ type: 'Create', state: 'Processing' });
+    expect(garden.condition(key, 'InfrastructureReady')).toMatchObject({ status: 'False', reason: 'Creating' });
+    expect(isReady(key)).toBe(false);
+    pause.resume();
+    await ready(key);
+    expect(cloud.names()).toEqual(ALL.map((part) => part));
+    expect(operation(key)).toMatchObject({ type: 'Create', state: 'Succeeded', progress: 100 });
+    expect(status(key)).toMatchObject({
+      mode: 'Managed',
+      endpoint: cloud.endpoint,
+      kubernetesVersion: '1.36.3',
+      nodes: { desired: 2, current: 2, ready: 2 },
+      kubeconfigRef: { name: 'one-kubeconfig', key: 'value' },
+      resource: { total: { cpu: '4' } },
+    });
+    expect(garden.condition(key, 'CredentialsValid')).toMatchObject({ status: 'True' });
+    expect(garden.condition(key, 'ControlPlaneNodesApplied')).toMatchObject({ reason: 'ManagedByCloud' });
+  });
+
+  it('is asked for once: an idle fleet runs nothing and writes nothing', async () => {
+    const operator = start();
+    const key = await made(operator);
+    const [calls, writes] = [cloud.calls.length, garden.statusWrites];
+    garden.clock.advance(HOUR);
+    await idle();
+    operator.look(key);
+    await idle();
+    expect(cloud.calls.slice(calls)).toEqual([]);
+    expect(garden.statusWrites).toBe(writes);
+  });
+
+  it('tells progress at most each five seconds, and the last of it', async () => {
+    const operator = start();
+    const pauses = ['network', 'cluster', 'pool default'].map((part) => cloud.pause(part));
+    const key = garden.apply('one');
+    operator.look(key);
+    await pauses[0]!.reached;
+    const before = garden.statusWrites;
+    pauses[0]!.resume();
+    await pauses[1]!.reached;
+    pauses[1]!.resume();
+    await pauses[2]!.reached;
+    expect(garden.statusWrites).toBe(before);
+    garden.clock.advance(5000);
+    expect(garden.statusWrites).toBe(before + 1);
+    expect(operation(key)).toMatchObject({ description: 'creating pool default', progress: 66 });
+    pauses[2]!.resume();
+    await ready(key);
+  });
+
+  it('is not begun before its finalizer, nor anything made before it is written down', async () => {
+    const operator = start();
+    const pause = cloud.pause('network');
+    const key = garden.apply('one');
+    operator.look(key);
+    await pause.reached;
+    expect(garden.clusters.get(key)?.metadata.finalizers).toHaveLength(1);
+    expect(garden.record(key)).toMatchObject({ account: 'account-1', owner: { uid: 'uid-1', garden: 'garden-uid' } });
+    pause.resume();
+    await ready(key);
+  });
+
+  it('is made anew by nobody when its operator dies in the middle', async () => {
+    const first = start('one');
+    const pause = cloud.pause('pool default');
+    const key = garden.apply('one');
+    first.look(key);
+    await pause.reached;
+    first.kill();
+    cloud.kill('one');
+    start('two');
+    await ready(key);
+    expect(cloud.names()).toEqual(ALL);
+    expect([...cloud.made.values()].map(({ id }) => id)).toEqual(['network-1', 'cluster-2', 'pool default-3']);
+  });
+
+  it('is not run again by an operator that starts anew, nor does it seem to fail meanwhile', async () => {
+    const first = start('one');
+    const key = await made(first);
+    await first.stop();
+    const before = cloud.calls.length;
+    const states: (string | undefined)[] = [];
+    const second = start('two');
+    for (let turn = 0; turn < 50; turn++) {
+      states.push(garden.condition(key, 'Ready')?.status);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    second.look(key);
+    expect(new Set(states)).toEqual(new Set(['True']));
+    expect(cloud.calls.slice(before)).toEqual(['checkAccount']);
+  });
+
+  it('is run again when the programs have another version', async () => {
+    const first = start('one', '1');
+    const key = await made(first);
+    await first.stop();
+    start('two', '2');
+    const count = () => cloud.calls.filter((call) => call === 'apply').length;
+    await until(() => count() === 2, 'a second run');
+    await ready(key);
+  });
+
+  it('is made once by two operators at a time: one waits for the other', async () => {
+    const first = start('one');
+    const pause = cloud.pause('cluster');
+    const key = garden.apply('one');
+    first.look(key);
+    await pause.reached;
+    const second = start('two');
+    await until(() => garden.events.some((event) => event.includes('locked by one')), 'the second to be refused');
+    pause.resume();
+    await until(() => garden.record(key)?.applied, 'the first to be done');
+    garden.clock.advance(HOUR / 60);
+    second.look(key);
+    await ready(key);
+    expect(cloud.names()).toEqual(ALL);
+  });
+});
+
+describe('a changed cluster', () => {
+  it('is changed, with a preview kept of what will be', async () => {
+    const operator = start();
+    const key = await made(operator);
+    garden.apply('one', {
+      pools: [
+        { name: 'default', minimum: 1 },
+        { name: 'more', minimum: 1 },
+      ],
+    });
+    operator.look(key);
+    await until(() => cloud.names().includes('pool more'), 'the new pool');
+    expect(garden.record(key)?.planned).toContainEqual({ operation: 'create', resource: 'memory:pool more' });
+    expect(garden.events.find((event) => event.includes('Planned'))).toContain('create memory:pool more');
+    await ready(key);
+    expect(operation(key)).toMatchObject({ type: 'Reconcile', state: 'Succeeded' });
+  });
+
+  it('drops what it was in the middle of, and becomes what is wanted now', async () => {
+    const operator = start();
+    const pause = cloud.pause('cluster');
+    const key = garden.apply('one');
+    operator.look(key);
+    await pause.reached;
+    garden.apply('one', { dataPlaneNodes: 1 });
+    garden.nodes = [readyNode('a')];
+    operator.look(key);
+    await ready(key);
+    expect(garden.record(key)?.cluster.pools[0]?.desired).toBe(1);
+    expect(cloud.names()).toEqual(ALL);
+    expect(status(key)?.lastErrors).toEqual([]);
+  });
+
+  it('goes on with what it was in the middle of when what is asked for now cannot be had', async () => {
+    const operator = start();
+    const pause = cloud.pause('cluster');
+    const key = garden.apply('one');
+    operator.look(key);
+    await pause.reached;
+    garden.apply('one', { region: 'nowhere' });
+    operator.look(key);
+    pause.resume();
+    await until(() => garden.record(key)?.applied, 'the first wish');
+    await until(() => garden.condition(key, 'InfrastructureReady')?.status === 'True', 'status');
+    expect(garden.condition(key, 'SpecAccepted')).toMatchObject({
+      status: 'False',
+      codes: ['ERR_CONFIGURATION_PROBLEM'],
+    });
+    expect(garden.condition(key, 'SpecAccepted')?.message).toContain('The cluster stays as it was');
+  });
+
+  it('stays at the version that it has until another is asked for', async () => {
+    const operator = start();
+    const key = await made(operator, { kubernetes: { version: '1.35' } });
+    garden.apply('one', {});
+    operator.look(key);
+    await idle();
+    expect(garden.record(key)?.cluster.kubernetesVersion).toBe('1.35.4');
+  });
+});
+
+describe('what cannot be had', () => {
+  it.each<[string, object, string]>([
+    ['a cluster without credentials', { credentialsRef: undefined }, 'needs credentials'],
+    [
+      'credentials of another namespace',
+      { credentialsRef: { name: 'cloud', namespace: 'bank' } },
+      'own namespace only',
+    ],
+    [
+      'a pool with a long name',
+      { pools: [{ name: 'thirteen-long', minimum: 1 }], dataPlaneNodes: undefined },
+      'longer than 12',
+    ],
+    ['a region the profile lacks', { region: 'mars' }, 'no region "mars"'],
+  ])('%s is refused, and nothing is made', async (_what, spec, words) => {
+    const operator = start();
+    const key = garden.apply('one', spec);
+    operator.look(key);
+    await idle();
+    expect(garden.condition(key, 'SpecAccepted')).toMatchObject({
+      status: 'False',
+      codes: ['ERR_CONFIGURATION_PROBLEM'],
+    });
+    expect(garden.condition(key, 'SpecAccepted')?.message).toContain(words);
+    expect(cloud.calls).toEqual([]);
+    garden.delete(key);
+    operator.look(key);
+    await until(() => !garden.clusters.has(key), 'it to go');
+  });
+
+  it('a quota ends in its code, is not tried again by itself, and is by whoever asks', async () => {
+    cloud.quota = 1;
+    const operator = start();
+    const key = garden.apply('one');
+    operator.look(key);
+    await until(() => operation(key)?.state === 'Failed', 'the failure');
+    expect(garden.condition(key, 'Ready')).toMatchObject({ status: 'False', codes: ['ERR_INFRA_QUOTA_EXCEEDED'] });
+    expect(status(key)?.lastErrors).toMatchObject([{ taskID: 'apply', codes: ['ERR_INFRA_QUOTA_EXCEEDED'] }]);
+    const tries = cloud.calls.length;
+    garden.clock.advance(24 * HOUR);
+    await idle();
+    expect(cloud.calls.filter((call) => call === 'apply')).toHaveLength(1);
+    expect(cloud.calls.length - tries).toBe(0);
+    cloud.quota = 10;
+    garden.annotate(key, { 'gardener.cloud/operation': 'retry' });
+    operator.look(key);
+    await ready(key);
+    expect(garden.clusters.get(key)?.metadata.annotations).toBeUndefined();
+    expect(cloud.names()).toEqual(ALL);
+    expect(status(key)?.lastErrors).toEqual([]);
+  });
+
+  it('machines that are sold out are asked for again, later and later', async () => {
+    cloud.fail('pool default', new CoppiceError('ERR_INFRA_RESOURCES_DEPLETED', 'no m left in here-a'), 2);
+    const operator = start();
+    const key = garden.apply('one');
+    operator.look(key);
+    await until(() => operation(key)?.state === 'Error', 'the failure');
+    const tries = () => cloud.calls.filter((call) => call === 'apply').length;
+    garden.clock.advance(30_000);
+    await idle();
+    expect(tries()).toBe(1);
+    garden.clock.advance(40_000);
+    await until(() => tries() === 2, 'the second try');
+    await idle();
+    garden.clock.advance(60_000);
+    await idle();
+    expect(tries()).toBe(2);
+    garden.clock.advance(60_000);
+    await ready(key);
+    expect(tries()).toBe(3);
+  });
+});
+
+describe('credentials', () => {
+  const unknown = { status: 'False', codes: ['ERR_INFRA_UNAUTHENTICATED'] };
+
+  it('that the cloud does not know end in a condition before anything is made', async () => {
+    garden.credentials('cloud', { accessKey: 'wrong' });
+    const operator = start();
+    const key = garden.apply('one');
+    operator.look(key);
+    await until(() => operation(key)?.state === 'Failed', 'the failure');
+    expect(garden.condition(key, 'CredentialsValid')).toMatchObject(unknown);
+    expect(cloud.calls).toEqual(['checkAccount']);
+    expect(garden.record(key)).toBeUndefined();
+    // It was never made: with credentials like these it can still be taken away.
+    garden.delete(key);
+    operator.look(key);
+    await until(() => !garden.clusters.has(key), 'it to go');
+  });
+
+  it('that may not do all of it are told which permissions are missing', async () => {
+    cloud.missing = ['eks:CreateCluster', 'ec2:CreateVpc'];
+    const operator = start();
+    const key = garden.apply('one');
+    operator.look(key);
+    await until(() => operation(key)?.state === 'Failed', 'the failure');
+    expect(garden.condition(key, 'CredentialsValid')).toMatchObject({
+      status: 'False',
+      codes: ['ERR_INFRA_UNAUTHORIZED'],
+    });
+    expect(garden.condition(key, 'CredentialsValid')?.message).toContain('eks:CreateCluster, ec2:CreateVpc');
+    expect(cloud.made.size).toBe(0);
+  });
+
+  it('revoked in the middle: it goes on with new ones, and nothing is made twice', async () => {
+    const operator = start();
+    const pause = cloud.pause('pool default');
+    const key = garden.apply('one');
+    operator.look(key);
+    await pause.reached;
+    cloud.accounts.clear();
+    cloud.accounts.set('key-2', 'account-1');
+    pause.resume();
+    await until(() => operation(key)?.state === 'Failed', 'the failure');
+    expect(garden.condition(key, 'CredentialsValid')).toMatchObject(unknown);
+    garden.credentials('cloud', { accessKey: 'key-2' });
+    operator.credentialsChanged();
+    await ready(key);
+    expect([...cloud.made.values()].map(({ id }) => id)).toEqual(['network-1', 'cluster-2', 'pool default-3']);
+    expect(garden.condition(key, 'CredentialsValid')?.status).toBe('True');
+  });
+
+  it('are rotated without a run', async () => {
+    const operator = start();
+    const key = await made(operator);
+    cloud.accounts.set('key-2', 'account-1');
+    garden.credentials('cloud', { accessKey: 'key-2' });
+    const before = cloud.calls.length;
+    operator.credentialsChanged();
+    await idle();
+    expect(cloud.calls.slice(before)).toEqual(['checkAccount']);
+    expect(isReady(key)).toBe(true);
+  });
+
+  it('of another account are refused: no second cluster is made there, and none is believed to be gone', async () => {
+    const operator = start();
+    const key = await made(operator);
+    cloud.accounts.set('key-b', 'account-2');
+    garden.credentials('cloud', { accessKey: 'key-b' });
+    operator.credentialsChanged();
+    await until(() => garden.condition(key, 'CredentialsValid')?.status === 'False', 'the refusal');
+    expect(garden.condition(key, 'CredentialsValid')?.message).toContain('account-2, but the cluster is in account-1');
+    garden.delete(key);
+    operator.look(key);
+    await idle();
+    expect(garden.clusters.has(key)).toBe(true);
+    expect(cloud.names('account-1')).toEqual(ALL);
+    expect(cloud.names('account-2')).toEqual([]);
+  });
+
+  it('are never shown', async () => {
+    garden.credentials('cloud', { accessKey: 'wrong-and-secret' });
+    const operator = start();
+    const key = garden.apply('one');
+    operator.look(key);
+    await until(() => operation(key)?.state === 'Failed', 'the failure');
+    expect(JSON.stringify([status(key), garden.events, [...garden.records.values()]])).not.toContain(
+      'wrong-and-secret',
+    );
+  });
+
+  it('of one Secret are asked about once for many clusters', async () => {
+    const operator = start();
+    const keys = ['a', 'b', 'c'].map((name) => garden.apply(name));
+    for (const key of keys) operator.look(key);
+    for (const key of keys) await ready(key);
+    expect(cloud.calls.filter((call) => call === 'checkAccount')).toHaveLength(1);
+  });
+});
+
+describe('drift', () => {
+  const look = async (everyHours = 7) => {
+    garden.clock.advance(everyHours * HOUR);
+    await idle();
+  };
+
+  it('is looked for on schedule, said with its differences, and left alone', async () => {
+    const operator = start();
+    const key = await made(operator);
+    expect(garden.condition(key, 'Drifted')).toMatchObject({ status: 'False' });
+    cloud.tamper('pool default');
+    await look(5);
+    expect(cloud.calls).not.toContain('drift');
+    await look(2);
+    expect(garden.condition(key, 'Drifted')).toMatchObject({ status: 'True' });
+    expect(garden.condition(key, 'Drifted')?.message).toContain('update memory:pool default (spec)');
+    expect(isReady(key)).toBe(true);
+    expect(cloud.calls.filter((call) => call === 'apply')).toHaveLength(1);
+    await look();
+    expect(cloud.calls.filter((call) => call === 'drift')).toHaveLength(2);
+    expect(garden.events.filter((event) => event.includes('Drifted'))).toHaveLength(1);
+  });
+
+  it('is mended where the policy says so', async () => {
+    const operator = start();
+    const key = await made(operator, { drift: { policy: 'Mend' } });
+    cloud.tamper('pool default');
+    await look();
+    expect(cloud.calls.filter((call) => call === 'apply')).toHaveLength(2);
+    expect(garden.condition(key, 'Drifted')).toMatchObject({ status: 'False' });
+    expect([...cloud.made.values()].some(({ spec }) => spec.includes('by hand'))).toBe(false);
+  });
+
+  it('is mended once for whoever asks', async () => {
+    const operator = start();
+    const key = await made(operator);
+    cloud.tamper('cluster');
+    await look();
+    garden.annotate(key, { 'gardener.cloud/operation': 'reconcile' });
+    operator.look(key);
+    await until(() => garden.condition(key, 'Drifted')?.status === 'False', 'the mending');
+    expect(cloud.calls.filter((call) => call === 'apply')).toHaveLength(2);
+  });
+
+  it('that cannot be looked for says so, and takes nothing from the cluster', async () => {
+    cloud.fail('drift', new Error('the state backend does not answer'));
+    const operator = start();
+    const key = await made(operator);
+    await look();
+    expect(status(key)?.lastErrors).toMatchObject([{ taskID: 'look' }]);
+    expect(operation(key)?.state).toBe('Succeeded');
+    expect(isReady(key)).toBe(true);
+  });
+});
+
+describe('deletion', () => {
+  it('takes everything away and lets go', async () => {
+    const operator = start();
+    const key = await made(operator);
+    const pause = cloud.pause('delete cluster');
+    garden.delete(key);
+    operator.look(key);
+    await pause.reached;
+    garden.clock.advance(5000);
+    expect(garden.condition(key, 'Deleting')?.message).toContain('deleting cluster');
+    expect(garden.kubeconfigs.size).toBe(0);
+    pause.resume();
+    await until(() => !garden.clusters.has(key), 'it to go');
+    expect(cloud.made.size).toBe(0);
+    expect(garden.records.size).toBe(0);
+  });
+
+  it('comes in the middle of making', async () => {
+    const operator = start();
+    const pause = cloud.pause('pool default');
+    const key = garden.apply('one');
+    operator.look(key);
+    await pause.reached;
+    garden.delete(key);
+    operator.look(key);
+    await until(() => !garden.clusters.has(key), 'it to go');
+    expect(cloud.made.size).toBe(0);
+  });
+
+  it('says what it waits for, and goes on when that is there', async () => {
+    const operator = start();
+    const key = await made(operator);
+    cloud.accounts.clear();
+    garden.delete(key);
+    operator.look(key);
+    await until(() => garden.condition(key, 'Deleting')?.reason === 'Stuck', 'it to be stuck');
+    expect(garden.condition(key, 'Deleting')).toMatchObject({ codes: ['ERR_INFRA_UNAUTHENTICATED'] });
+    cloud.accounts.set('key-2', 'account-1');
+    garden.credentials('cloud', { accessKey: 'key-2' });
+    operator.credentialsChanged();
+    await until(() => !garden.clusters.has(key), 'it to go');
+    expect(cloud.made.size).toBe(0);
+  });
+
+  it('is finished by the operator that comes after, even if the record is lost', async () => {
+    const first = start('one');
+    const key = await made(first);
+    const pause = cloud.pause('delete cluster');
+    garden.delete(key);
+    first.look(key);
+    await pause.reached;
+    first.kill();
+    cloud.kill('one');
+    // As when somebody deletes the namespace: Secrets go first.
+    garden.records.clear();
+    start('two');
+    await until(() => !garden.clusters.has(key), 'it to go');
+    expect(cloud.made.size).toBe(0);
+  });
+});
+
+describe('access', () => {
+  const token = () => /token: (\S+)/.exec(garden.kubeconfigs.get('shop/one')?.kubeconfig ?? '')?.[1];
+
+  it('is by an identity of our own after first contact, renewed before it ends without asking the cloud', async () => {
+    const operator = start();
+    await made(operator);
+    const first = token();
+    expect(first).toMatch(/^own-token/);
+    const asked = () => cloud.calls.filter((call) => call === 'kubeconfig').length;
+    garden.clock.advance(18 * HOUR);
+    await idle();
+    expect(token()).toBe(first);
+    garden.clock.advance(2 * HOUR);
+    await until(() => token() !== first, 'the renewal');
+    expect(token()).toMatch(/^own-token/);
+    expect(asked()).toBe(1);
+  });
+
+  it('is by the tokens of the cloud where no identity of our own can be made', async () => {
+    garden.ownAccounts = false;
+    const operator = start();
+    await made(operator);
+    expect(token()).toBe('cloud-token');
+    cloud.token = 'next-token';
+    garden.tokens.add('next-token');
+    garden.clock.advance(11 * 60_000);
+    await idle();
+    expect(token()).toBe('cloud-token');
+    garden.clock.advance(2 * 60_000);
+    await until(() => token() === 'next-token', 'the renewal');
+  });
+
+  it('comes back after an outage that was longer than the token lived', async () => {
+    const first = start('one');
+    const key = await made(first);
+    await first.stop();
+    garden.tokens.delete(token()!);
+    garden.clock.advance(48 * HOUR);
+    start('two');
+    const old = token();
+    await until(() => token() !== old, 'a new token');
+    await ready(key);
+  });
+
+  it('is made anew when what we had was taken from us', async () => {
+    const operator = start();
+    const key = await made(operator);
+    const old = token()!;
+    garden.tokens.delete(old);
+    for (let minute = 0; minute < 10; minute++) {
+      garden.clock.advance(60_000);
+      await idle();
+    }
+    expect(token()).not.toBe(old);
+    expect(isReady(key)).toBe(true);
+    expect(cloud.calls.filter((call) => call === 'apply')).toHaveLength(1);
+  });
+
+  it('that is lost makes the cluster not Ready, whatever the cloud says', async () => {
+    const operator = start();
+    const key = await made(operator);
+    garden.tokens.clear();
+    garden.clock.advance(6 * 60_000);
+    await until(() => !isReady(key), 'it to be noticed');
+    expect(garden.condition(key, 'APIServerAvailable')).toMatchObject({ status: 'False', reason: 'NotReachable' });
+  });
+});

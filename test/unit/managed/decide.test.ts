@@ -1,0 +1,149 @@
+import { describe, expect, it } from 'vitest';
+import { ERROR_CODES, type ErrorCode } from '../../../operator/api/errors.ts';
+import { backoff } from '../../../operator/controllers/managed/backoff.ts';
+import { spread } from '../../../operator/controllers/managed/controller.ts';
+import {
+  attempt,
+  decide,
+  type Failure,
+  type Situation,
+  type Step,
+  type StepName,
+} from '../../../operator/controllers/managed/decide.ts';
+
+const NOW = new Date('2026-11-21T12:00:00Z');
+const after = (minutes: number) => new Date(+NOW + minutes * 60_000);
+const HOUR_MS = 3600_000;
+
+/** Made, and all in order. */
+const settled: Situation = {
+  deleting: false,
+  wish: 'w1',
+  exists: true,
+  applied: 'w1',
+  reachable: true,
+  credentials: 'c1',
+  accepted: 'c1',
+  forced: false,
+  drift: { lookedAt: after(-60), everyMs: 6 * HOUR_MS, found: false, mend: false },
+  access: { open: true, dueAt: after(5) },
+  failures: new Map(),
+};
+const fresh: Partial<Situation> = {
+  exists: false,
+  applied: undefined,
+  reachable: false,
+  accepted: undefined,
+  drift: { ...settled.drift, lookedAt: undefined },
+  access: { open: false, dueAt: undefined },
+};
+
+function failing(step: StepName, retryAt: Date | undefined, by: Partial<Situation> = {}): Partial<Situation> {
+  const situation = { ...settled, ...by };
+  const failure: Failure = { of: attempt(step, situation), count: 1, retryAt };
+  return { ...by, failures: new Map([[step, failure]]) };
+}
+
+const wait = (until?: Date): Step => ({ do: 'wait', ...(until && { until }) });
+
+describe('what is next for a managed cluster', () => {
+  it.each<[string, Partial<Situation>, Step]>([
+    ['all in order: access is looked at when it is due', {}, wait(after(5))],
+    ['new: who the credentials are comes first', fresh, { do: 'check' }],
+    ['new, credentials accepted', { ...fresh, accepted: 'c1' }, { do: 'apply' }],
+    ['new, without credentials: the check says why', { ...fresh, credentials: undefined }, { do: 'check' }],
+    ['new, but it cannot be had', { ...fresh, wish: undefined }, wait()],
+    ['a changed spec', { wish: 'w2' }, { do: 'apply' }],
+    ['a changed spec with changed credentials', { wish: 'w2', credentials: 'c2' }, { do: 'check' }],
+    ['rotated credentials', { credentials: 'c2' }, { do: 'check' }],
+    ['a spec that cannot be had leaves what there is, and its access, alone', { wish: undefined }, wait(after(5))],
+    ['asked for although nothing changed', { forced: true }, { do: 'apply' }],
+    ['no line yet', { access: { open: false, dueAt: undefined } }, { do: 'access' }],
+    ['access due', { access: { open: true, dueAt: after(0) } }, { do: 'access' }],
+    ['time to look for drift', { drift: { ...settled.drift, lookedAt: after(-361) } }, { do: 'look' }],
+    ['never looked', { drift: { ...settled.drift, lookedAt: undefined, everyMs: 0 } }, { do: 'look' }],
+    ['drift, to be reported', { drift: { ...settled.drift, found: true } }, wait(after(5))],
+    ['drift, to be mended', { drift: { ...settled.drift, found: true, mend: true } }, { do: 'apply' }],
+    ['deleting what was never made', { ...fresh, deleting: true }, { do: 'release' }],
+    ['deleting', { deleting: true }, { do: 'destroy' }],
+    ['deleting, credentials not yet checked', { deleting: true, accepted: undefined }, { do: 'check' }],
+    ['deleting, although the spec cannot be had', { deleting: true, wish: undefined }, { do: 'destroy' }],
+  ])('%s', (_what, changes, step) => {
+    expect(decide({ ...settled, ...changes }, NOW)).toEqual(step);
+  });
+
+  it.each<[string, Partial<Situation>, Step]>([
+    ['a failed run waits, access goes on', failing('apply', after(3), { wish: 'w2' }), wait(after(3))],
+    ['a hopeless run waits for a change only', failing('apply', undefined, { wish: 'w2' }), wait(after(5))],
+    ['its time has come', failing('apply', after(0), { wish: 'w2' }), { do: 'apply' }],
+    [
+      'another spec is worth a try at once',
+      { ...failing('apply', undefined, { wish: 'w2' }), wish: 'w3' },
+      { do: 'apply' },
+    ],
+    [
+      'so are other credentials',
+      { ...failing('apply', undefined, { wish: 'w2' }), credentials: 'c2', accepted: 'c2' },
+      { do: 'apply' },
+    ],
+    [
+      'refused credentials do not end access',
+      { ...failing('check', undefined, { accepted: undefined }), access: { open: true, dueAt: after(0) } },
+      { do: 'access' },
+    ],
+    ['a failed destroy waits', failing('destroy', after(2), { deleting: true }), wait(after(2))],
+    ['a hopeless destroy waits for a change', failing('destroy', undefined, { deleting: true }), wait()],
+    [
+      'a failed look waits',
+      failing('look', after(1), { drift: { ...settled.drift, lookedAt: after(-400) } }),
+      wait(after(1)),
+    ],
+  ])('after a failure: %s', (_what, changes, step) => {
+    expect(decide({ ...settled, ...changes }, NOW)).toEqual(step);
+  });
+
+  it('never makes or destroys anything with credentials that were not accepted', () => {
+    const flags = [true, false];
+    for (const deleting of flags)
+      for (const exists of flags)
+        for (const forced of flags)
+          for (const mend of flags)
+            for (const wish of ['w1', 'w2', undefined])
+              for (const accepted of [undefined, 'c0']) {
+                const drift = { ...settled.drift, found: true, mend };
+                const step = decide({ ...settled, deleting, exists, forced, wish, accepted, drift }, NOW);
+                expect(['apply', 'destroy', 'look']).not.toContain(step.do);
+              }
+  });
+});
+
+describe('back-off', () => {
+  it.each<[ErrorCode | undefined, number[]]>([
+    [undefined, [10, 20, 40, 600]],
+    ['ERR_RETRYABLE_INFRA_DEPENDENCIES', [10, 20, 40, 600]],
+    ['ERR_INFRA_RESOURCES_DEPLETED', [60, 120, 240, 1800]],
+    ['ERR_INFRA_RATE_LIMITS_EXCEEDED', [300, 600, 1200, 3600]],
+  ])('%s', (code, seconds) => {
+    const failures = [1, 2, 3, 20];
+    expect(failures.map((count) => backoff(code, count, 0.5)! / 1000)).toEqual(seconds);
+  });
+
+  it('gives up where only a change helps', () => {
+    for (const code of Object.keys(ERROR_CODES) as ErrorCode[]) {
+      const hopeless = !ERROR_CODES[code].retryable && code !== 'ERR_INFRA_RATE_LIMITS_EXCEEDED';
+      expect([code, backoff(code, 1, 0) === undefined]).toEqual([code, hopeless]);
+    }
+  });
+
+  it('brings back apart what failed together', () => {
+    expect(backoff(undefined, 1, 0)).toBe(7500);
+    expect(backoff(undefined, 1, 0.999)).toBeGreaterThan(12_000);
+  });
+});
+
+it('a fleet does not look for drift in one moment', () => {
+  const moments = Array.from({ length: 200 }, (_, n) => spread(6 * HOUR_MS, `00000000-0000-4000-8000-${n}`));
+  expect(Math.min(...moments)).toBeGreaterThanOrEqual(5.4 * HOUR_MS);
+  expect(Math.max(...moments)).toBeLessThanOrEqual(6.6 * HOUR_MS);
+  expect(new Set(moments).size).toBeGreaterThan(100);
+});

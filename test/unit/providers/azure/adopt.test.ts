@@ -1,0 +1,71 @@
+import { describe, expect, it } from 'vitest';
+import { adoptAt, resourceID } from '../../../../providers/azure/adopt.ts';
+import { programs } from '../../../../providers/azure/programs.ts';
+import { graphOf } from '../../../kit/pulumi-graph.ts';
+import { type Answer, context, FakeAzure } from './fake-azure.ts';
+import { answers, clusterInputs, machinesInputs, networkInputs, subscription, tags } from './fixtures.ts';
+
+const group = `/subscriptions/${subscription}/resourceGroups/shoot--shop--one`;
+const wanted = (type: string, inputs: Record<string, unknown>) => ({ urn: 'urn', type, name: 'x', inputs });
+const CLUSTER = wanted('azure-native:containerservice:ManagedCluster', {
+  resourceGroupName: 'shoot--shop--one',
+  resourceName: 'shoot--shop--one',
+});
+const POOL = wanted('azure-native:containerservice:AgentPool', { ...CLUSTER.inputs, agentPoolName: 'workers12345' });
+const GRANT = wanted('azure-native:authorization:RoleAssignment', { scope: group, roleAssignmentName: 'uuid' });
+const clusterID = `${group}/providers/Microsoft.ContainerService/managedClusters/shoot--shop--one`;
+
+async function adopted(resource: typeof CLUSTER, answer: Answer | undefined) {
+  await using azure = await FakeAzure.start(() => answer);
+  const found = await adoptAt(azure.endpoints, context())(resource, new AbortController().signal);
+  return { found, paths: azure.asked.slice(1).map(({ path }) => path) };
+}
+
+describe('a resource that state does not know', () => {
+  it('is adopted when it bears the tags of the owner', async () => {
+    const { found, paths } = await adopted(CLUSTER, { body: { tags } });
+    expect(found).toEqual({ id: clusterID });
+    expect(paths).toEqual([`${clusterID}?api-version=2025-09-01`]);
+  });
+
+  it('is left to whom it belongs, and not missed when it is not there', async () => {
+    expect((await adopted(CLUSTER, { body: { tags: { ...tags, 'coppice-uid': 'earlier' } } })).found).toBeUndefined();
+    expect((await adopted(CLUSTER, { body: {} })).found).toBeUndefined();
+    expect((await adopted(CLUSTER, undefined)).found).toBeUndefined();
+  });
+
+  it('says whose it is where its type says so: pools within, role assignments by their name', async () => {
+    expect((await adopted(POOL, { body: { properties: { tags } } })).found).toEqual({
+      id: `${clusterID}/agentPools/workers12345`,
+    });
+    expect((await adopted(POOL, { body: { tags } })).found).toBeUndefined();
+    expect((await adopted(GRANT, { body: {} })).found).toEqual({
+      id: `${group}/providers/Microsoft.Authorization/roleAssignments/uuid`,
+    });
+  });
+
+  it('is not looked for while its name is not known, nor when its type is not', async () => {
+    const nameless = wanted(CLUSTER.type, { resourceGroupName: 'shoot--shop--one' });
+    expect(await adopted(nameless, { body: { tags } })).toEqual({ found: undefined, paths: [] });
+    expect(await adopted(wanted('azure-native:x:Y', {}), { body: { tags } })).toEqual({ found: undefined, paths: [] });
+  });
+
+  it('is an error when Azure does not say', async () => {
+    await expect(adopted(CLUSTER, { status: 503, body: '' })).rejects.toMatchObject({
+      code: 'ERR_RETRYABLE_INFRA_DEPENDENCIES',
+    });
+  });
+
+  it('can be of every type that the programs declare, by names that are known beforehand', async () => {
+    const graphs = [
+      await graphOf(programs.network!, networkInputs, answers),
+      await graphOf(programs.cluster!, clusterInputs(), answers),
+      await graphOf(programs.machines!, machinesInputs(), answers),
+    ];
+    for (const resource of graphs.flatMap((graph) => graph.resources)) {
+      const id = resourceID(resource, subscription);
+      expect(id, resource.type).toMatch(new RegExp(`^/subscriptions/${subscription}/resourceGroups/`));
+      expect(id, resource.type).not.toContain('<');
+    }
+  });
+});

@@ -1,0 +1,105 @@
+import { describe, expect, it } from 'vitest';
+import { driftOf } from '../../../../providers/azure/drift.ts';
+import { azure } from '../../../../providers/azure/index.ts';
+import type { Change, ManagedCluster, NetworkOutputs } from '../../../../providers/cloud.ts';
+import type { StackRequest } from '../../../../providers/pulumi/request.ts';
+import type { StackRunner } from '../../../../providers/pulumi/stack-runner.ts';
+import { context } from './fake-azure.ts';
+import { autoscaled, client, clusterInputs, pool, subscription, tenant } from './fixtures.ts';
+
+const { owner: _owner, network, ...cluster } = clusterInputs();
+
+/** Remembers what it was asked to run. */
+function recorder(changes: Change[] = []) {
+  const requests: StackRequest[] = [];
+  const runner: StackRunner = {
+    async preview(request) {
+      requests.push(request);
+      return changes;
+    },
+    async apply(request) {
+      requests.push(request);
+      return { outputs: { ...network }, changes: [] };
+    },
+    async drift(request) {
+      requests.push(request);
+      return changes;
+    },
+    async destroy(request) {
+      requests.push(request);
+    },
+    outputs: async () => ({ ...network }),
+  };
+  return { runner, requests };
+}
+
+describe('AKS', () => {
+  it('is two stacks, of which the upper one is told what the lower one made', async () => {
+    const { runner, requests } = recorder();
+    await azure(runner).apply(context(), cluster);
+    expect(requests.map(({ program }) => program)).toEqual([
+      { provider: 'azure', layer: 'network' },
+      { provider: 'azure', layer: 'cluster' },
+    ]);
+    expect((requests[1]!.inputs as { network: NetworkOutputs }).network).toEqual(network);
+  });
+
+  it('shows the plugin who asks, and keeps only the proof from being seen', async () => {
+    const { runner, requests } = recorder();
+    await azure(runner).preview(context(), cluster);
+    for (const { credentials, settings } of requests) {
+      expect(credentials).toEqual({ ARM_CLIENT_SECRET: 'hush' });
+      expect(settings).toEqual({
+        ARM_CLIENT_ID: client,
+        ARM_TENANT_ID: tenant,
+        ARM_SUBSCRIPTION_ID: subscription,
+      });
+    }
+  });
+
+  it('finds the code in what Azure said', async () => {
+    const { runner, requests } = recorder();
+    await azure(runner).apply(context(), cluster);
+    expect(requests[0]!.classify!({ text: 'Code="SkuNotAvailable"' })).toBe('ERR_INFRA_RESOURCES_DEPLETED');
+  });
+
+  it('runs nothing with credentials that cannot be right', async () => {
+    const { runner, requests } = recorder();
+    await expect(azure(runner).apply(context({}), cluster)).rejects.toMatchObject({
+      code: 'ERR_INFRA_UNAUTHENTICATED',
+    });
+    expect(requests).toEqual([]);
+  });
+});
+
+describe('drift', () => {
+  const AKS = 'azure-native:containerservice:ManagedCluster cluster';
+  const update = (resource: string, ...properties: string[]): Change => ({ operation: 'update', resource, properties });
+  const of = (change: Change, changed: Partial<ManagedCluster> = {}) => driftOf([change], { ...cluster, ...changed });
+
+  const WORKERS = 'azure-native:containerservice:AgentPool pool-workers';
+
+  it('is what somebody changed', () => {
+    const tags = update('azure-native:network:VirtualNetwork network', 'tags');
+    expect(of(tags)).toEqual([tags]);
+    expect(of(update(WORKERS, 'count'))).toEqual([update(WORKERS, 'count')]);
+    expect(of({ operation: 'delete', resource: WORKERS })).toEqual([{ operation: 'delete', resource: WORKERS }]);
+  });
+
+  it('is not what Azure changes by itself', () => {
+    expect(of(update(AKS, 'agentPoolProfiles[1]', 'eTag'))).toEqual([]);
+    expect(of(update(AKS, 'agentPoolProfiles', 'disableLocalAccounts'))).toEqual([update(AKS, 'disableLocalAccounts')]);
+    expect(of(update(WORKERS, 'nodeImageVersion'))).toEqual([]);
+  });
+
+  it('is looked for in both stacks', async () => {
+    const tags = update('azure-native:network:VirtualNetwork network', 'tags');
+    const { runner } = recorder([tags, update(AKS, 'eTag')]);
+    expect(await azure(runner).drift(context(), cluster)).toEqual([tags, tags]);
+  });
+
+  it('is not what the autoscaler decides', () => {
+    expect(of(update(WORKERS, 'count'), { pools: [autoscaled()] })).toEqual([]);
+    expect(of(update(WORKERS, 'count'), { pools: [pool(), autoscaled({ name: 'other' })] })).toHaveLength(1);
+  });
+});

@@ -1,0 +1,49 @@
+import { load } from 'js-yaml';
+import { describe, expect, it } from 'vitest';
+import { aksKubeconfig, certificateAuthorityOf } from '../../../../providers/azure/kubeconfig.ts';
+import type { ManagedClusterOutputs } from '../../../../providers/cloud.ts';
+import { context, FakeAzure, TOKEN } from './fake-azure.ts';
+import { subscription } from './fixtures.ts';
+
+const id = `/subscriptions/${subscription}/resourceGroups/g/providers/Microsoft.ContainerService/managedClusters/c`;
+const outputs = (localAccounts: string): ManagedClusterOutputs => ({
+  name: 'c',
+  endpoint: 'https://c.azmk8s.io',
+  certificateAuthority: 'CERTIFICATE',
+  version: '1.36.3',
+  extra: { id, localAccounts },
+});
+const encoded = (text: string) => Buffer.from(text).toString('base64');
+
+describe('a kubeconfig for AKS', () => {
+  it('bears a token of Entra ID, and expires with it', async () => {
+    await using azure = await FakeAzure.start(() => undefined);
+    const { kubeconfig, expiresAt } = await aksKubeconfig(context(), azure.endpoints, outputs('false'));
+    expect(load(kubeconfig)).toMatchObject({
+      clusters: [{ cluster: { server: 'https://c.azmk8s.io', 'certificate-authority-data': encoded('CERTIFICATE') } }],
+      users: [{ user: { token: TOKEN } }],
+    });
+    expect(expiresAt).toBe('2026-11-20T10:59:59.000Z');
+    expect(azure.asked.map(({ path }) => path)).toEqual([expect.stringMatching(/oauth2\/v2\.0\/token$/)]);
+  });
+
+  it('is the administrator’s where a cluster that was adopted still has local accounts', async () => {
+    await using azure = await FakeAzure.start(() => ({
+      body: { kubeconfigs: [{ name: 'a', value: encoded('ADMIN') }] },
+    }));
+    expect(await aksKubeconfig(context(), azure.endpoints, outputs('true'))).toEqual({ kubeconfig: 'ADMIN' });
+    expect(azure.asked[1]).toMatchObject({
+      method: 'POST',
+      path: `${id}/listClusterAdminCredential?api-version=2025-09-01`,
+      authorization: `Bearer ${TOKEN}`,
+    });
+  });
+
+  it('is an error where AKS gives none', async () => {
+    await using azure = await FakeAzure.start(() => ({ body: { kubeconfigs: [] } }));
+    await expect(aksKubeconfig(context(), azure.endpoints, outputs('true'))).rejects.toMatchObject({
+      code: 'ERR_RETRYABLE_INFRA_DEPENDENCIES',
+    });
+    expect(() => certificateAuthorityOf('')).toThrow('no certificate authority');
+  });
+});

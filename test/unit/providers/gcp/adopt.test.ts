@@ -1,0 +1,158 @@
+import { describe, expect, it } from 'vitest';
+import { adoptAt } from '../../../../providers/gcp/adopt.ts';
+import { descriptionOf, labelsOf } from '../../../../providers/gcp/labels.ts';
+import { clusterName, computeName, keyRingName, serviceAccountName } from '../../../../providers/gcp/names.ts';
+import { programs } from '../../../../providers/gcp/programs.ts';
+import { graphOf } from '../../../kit/pulumi-graph.ts';
+import { FakeGoogle } from './fake-google.ts';
+import { answers, clusterInputs, context, machinesInputs, networkInputs, owner } from './fixtures.ts';
+
+const theirs = { ...owner, uid: '00000000-0000-4000-8000-000000000000' };
+const never = new AbortController().signal;
+
+const REGION = 'projects/demo-project/regions/europe-west3';
+const LOCATION = 'projects/demo-project/locations/europe-west3';
+const ring = `${LOCATION}/keyRings/${keyRingName(owner)}`;
+const cluster = `${LOCATION}/clusters/${clusterName(owner)}`;
+const account = `projects/demo-project/serviceAccounts/${serviceAccountName(owner)}@demo-project.iam.gserviceaccount.com`;
+
+/** By type: the path at which Google has it, what it says, given whose it is, and the id that Pulumi imports. */
+const cases: [
+  type: string,
+  inputs: Record<string, unknown>,
+  path: string,
+  body: (of: typeof owner) => object,
+  id: string,
+][] = [
+  [
+    'gcp:compute/network:Network',
+    { name: computeName(owner) },
+    '/compute/v1/projects/demo-project/global/networks/shoot--shop--one',
+    (of) => ({ description: descriptionOf(of) }),
+    'projects/demo-project/global/networks/shoot--shop--one',
+  ],
+  [
+    'gcp:compute/subnetwork:Subnetwork',
+    { name: computeName(owner, 'nodes') },
+    `/compute/v1/${REGION}/subnetworks/shoot--shop--one-nodes`,
+    (of) => ({ description: descriptionOf(of) }),
+    `${REGION}/subnetworks/shoot--shop--one-nodes`,
+  ],
+  [
+    'gcp:compute/router:Router',
+    { name: computeName(owner, 'router') },
+    `/compute/v1/${REGION}/routers/shoot--shop--one-router`,
+    (of) => ({ description: descriptionOf(of) }),
+    `${REGION}/routers/shoot--shop--one-router`,
+  ],
+  [
+    'gcp:compute/routerNat:RouterNat',
+    { name: computeName(owner, 'nat') },
+    `/compute/v1/${REGION}/routers/shoot--shop--one-router`,
+    (of) => ({ description: descriptionOf(of), nats: [{ name: computeName(owner, 'nat') }] }),
+    'demo-project/europe-west3/shoot--shop--one-router/shoot--shop--one-nat',
+  ],
+  [
+    'gcp:compute/firewall:Firewall',
+    { name: computeName(owner, 'kubelets') },
+    '/compute/v1/projects/demo-project/global/firewalls/shoot--shop--one-kubelets',
+    (of) => ({ description: descriptionOf(of) }),
+    'projects/demo-project/global/firewalls/shoot--shop--one-kubelets',
+  ],
+  [
+    'gcp:compute/instanceTemplate:InstanceTemplate',
+    { name: 'shoot--shop--one-workers-12345678' },
+    '/compute/v1/projects/demo-project/global/instanceTemplates/shoot--shop--one-workers-12345678',
+    (of) => ({ description: descriptionOf(of) }),
+    'projects/demo-project/global/instanceTemplates/shoot--shop--one-workers-12345678',
+  ],
+  [
+    'gcp:compute/regionInstanceGroupManager:RegionInstanceGroupManager',
+    { name: computeName(owner, 'workers') },
+    `/compute/v1/${REGION}/instanceGroupManagers/shoot--shop--one-workers`,
+    (of) => ({ description: descriptionOf(of) }),
+    `${REGION}/instanceGroupManagers/shoot--shop--one-workers`,
+  ],
+  [
+    'gcp:kms/cryptoKey:CryptoKey',
+    { name: 'secrets' },
+    `/v1/${ring}/cryptoKeys/secrets`,
+    (of) => ({ labels: labelsOf(of) }),
+    `${ring}/cryptoKeys/secrets`,
+  ],
+  [
+    'gcp:serviceaccount/account:Account',
+    { accountId: serviceAccountName(owner) },
+    `/v1/${account}`,
+    (of) => ({ description: descriptionOf(of) }),
+    account,
+  ],
+  [
+    'gcp:container/cluster:Cluster',
+    { name: clusterName(owner) },
+    `/v1/${cluster}`,
+    (of) => ({ resourceLabels: labelsOf(of) }),
+    cluster,
+  ],
+  [
+    'gcp:container/nodePool:NodePool',
+    { name: 'workers-a-12345678' },
+    `/v1/${cluster}/nodePools/workers-a-12345678`,
+    (of) => ({ config: { resourceLabels: labelsOf(of) } }),
+    `demo-project/europe-west3/${clusterName(owner)}/workers-a-12345678`,
+  ],
+];
+
+const adoptOne = async (type: string, inputs: Record<string, unknown>, at: string, body: object) => {
+  await using google = await FakeGoogle.start(({ path }) => (path === at ? { body } : undefined));
+  return await adoptAt(google.endpoints, context())({ urn: 'urn', type, name: 'logical', inputs }, never);
+};
+
+describe('what the owner already has', () => {
+  it.each(cases)('is found: %s', async (type, inputs, path, body, id) => {
+    expect(await adoptOne(type, inputs, path, body(owner))).toEqual({ id });
+  });
+
+  it.each(cases)('is not what only has the name: %s', async (type, inputs, path, body) => {
+    expect(await adoptOne(type, inputs, path, body(theirs))).toBeUndefined();
+    expect(await adoptOne(type, inputs, path, {})).toBeUndefined();
+  });
+
+  it.each(cases)('is nothing where there is nothing: %s', async (type, inputs) => {
+    expect(await adoptOne(type, inputs, '/elsewhere', {})).toBeUndefined();
+  });
+
+  it('is a key ring by its name, which only this owner has', async () => {
+    const type = 'gcp:kms/keyRing:KeyRing';
+    expect(await adoptOne(type, { name: keyRingName(owner) }, `/v1/${ring}`, {})).toEqual({ id: ring });
+    const other = `${LOCATION}/keyRings/${keyRingName(theirs)}`;
+    expect(await adoptOne(type, { name: keyRingName(theirs) }, `/v1/${other}`, {})).toBeUndefined();
+  });
+
+  it('is not told when Google does not tell: nothing is made a second time for that', async () => {
+    await using google = await FakeGoogle.start(({ path }) =>
+      path === '/token' ? undefined : { status: 503, body: 'down' },
+    );
+    const [type, inputs] = cases[0]!;
+    const asked = adoptAt(google.endpoints, context())({ urn: 'urn', type, name: 'network', inputs }, never);
+    await expect(asked).rejects.toMatchObject({ code: 'ERR_RETRYABLE_INFRA_DEPENDENCIES' });
+  });
+
+  it('takes one token for a whole run', async () => {
+    await using google = await FakeGoogle.start();
+    const adopt = adoptAt(google.endpoints, context());
+    for (const [type, inputs] of cases) await adopt({ urn: 'urn', type, name: 'logical', inputs }, never);
+    expect(google.asked.filter(({ path }) => path === '/token')).toHaveLength(1);
+  });
+
+  it('can be looked up for every type that the programs declare, grants apart', async () => {
+    const graphs = [
+      await graphOf(programs.network!, networkInputs),
+      await graphOf(programs.cluster!, clusterInputs(), answers),
+      await graphOf(programs.machines!, machinesInputs({ kubeletClients: ['198.51.100.0/24'] }), answers),
+    ];
+    const declared = new Set(graphs.flatMap(({ resources }) => resources.map(({ type }) => type)));
+    const known = new Set([...cases.map(([type]) => type), 'gcp:kms/keyRing:KeyRing']);
+    expect([...declared].filter((type) => !known.has(type) && !type.endsWith('IAMMember'))).toEqual([]);
+  });
+});

@@ -1,0 +1,134 @@
+import { describe, expect, it } from 'vitest';
+import type { MachinePool, MachinesInputs } from '../../../../providers/gcp/machines.ts';
+import { programs } from '../../../../providers/gcp/programs.ts';
+import { graphOf } from '../../../kit/pulumi-graph.ts';
+import { answers, labels, machinePool, machinesInputs, owner } from './fixtures.ts';
+
+const TEMPLATE = 'gcp:compute/instanceTemplate:InstanceTemplate';
+const GROUP = 'gcp:compute/regionInstanceGroupManager:RegionInstanceGroupManager';
+const FIREWALL = 'gcp:compute/firewall:Firewall';
+
+const { zones, network } = machinesInputs();
+const declared = (changes: Partial<MachinesInputs> = {}) =>
+  graphOf(programs.machines!, machinesInputs(changes), answers);
+const ofPool = (changes: Partial<MachinePool>) => declared({ pools: [machinePool(changes)] });
+
+describe('machines', () => {
+  it('are a regional group per pool, in its zones or those of the cluster, as many as are wanted', async () => {
+    const graph = await declared({
+      pools: [machinePool(), machinePool({ name: 'b', zones: [zones[1]!], desired: 2 })],
+    });
+    expect(
+      graph.all(GROUP).map(({ inputs: group }) => [group.name, group.distributionPolicyZones, group.targetSize]),
+    ).toEqual([
+      ['shoot--shop--one-b', [zones[1]], 2],
+      ['shoot--shop--one-workers', zones, 5],
+    ]);
+    expect(graph.outputs.groups).toEqual({ workers: 'shoot--shop--one-workers', b: 'shoot--shop--one-b' });
+  });
+
+  it('are made by the template of the pool, this very one', async () => {
+    const graph = await declared();
+    const { name } = graph.one(TEMPLATE).inputs;
+    expect(graph.one(GROUP).inputs.versions).toEqual([
+      { instanceTemplate: `global/instanceTemplates/${name}?uniqueId=7` },
+    ]);
+  });
+
+  it('are left alone by Google when their description changes: who drains decides', async () => {
+    const { inputs: group } = (await declared()).one(GROUP);
+    expect(group.updatePolicy).toEqual({
+      type: 'OPPORTUNISTIC',
+      minimalAction: 'REPLACE',
+      instanceRedistributionType: 'NONE',
+    });
+  });
+
+  it('are counted by the autoscaler where it decides', async () => {
+    const autoscaled = machinePool({ minimum: 1 });
+    delete autoscaled.desired;
+    const { inputs: group, options } = (await declared({ pools: [autoscaled] })).one(GROUP);
+    expect(group.targetSize).toBe(1);
+    expect(options.ignoreChanges).toContain('targetSize');
+    expect((await declared()).one(GROUP).options.ignoreChanges).not.toContain('targetSize');
+  });
+
+  it('have no address of the internet, a shielded boot, and no keys of the project', async () => {
+    const { inputs: template } = (await declared()).one(TEMPLATE);
+    expect(template.networkInterfaces).toEqual([{ subnetwork: network.subnets[0]!.id }]);
+    expect(template).toMatchObject({
+      shieldedInstanceConfig: { enableSecureBoot: true, enableVtpm: true, enableIntegrityMonitoring: true },
+      metadata: { 'user-data': '#cloud-config\n', 'block-project-ssh-keys': 'true' },
+      scheduling: { automaticRestart: true, onHostMaintenance: 'MIGRATE' },
+    });
+  });
+
+  it('may do nothing at Google, and let in nobody but each other', async () => {
+    const graph = await declared();
+    const { email } = graph.one(TEMPLATE).inputs.serviceAccount;
+    expect(graph.all('gcp:projects/iAMMember:IAMMember')).toEqual([]);
+    expect(graph.one(FIREWALL).inputs).toMatchObject({
+      sourceServiceAccounts: [email],
+      targetServiceAccounts: [email],
+      allows: [{ protocol: 'all' }],
+    });
+  });
+
+  it('let API servers reach their kubelets where these must call', async () => {
+    const graph = await declared({ kubeletClients: ['198.51.100.0/24'] });
+    expect(graph.one(FIREWALL, 'kubelets').inputs).toMatchObject({
+      sourceRanges: ['198.51.100.0/24'],
+      allows: [{ protocol: 'tcp', ports: ['10250'] }],
+    });
+  });
+
+  it('may be spot: taken away without leaving a disk behind', async () => {
+    const graph = await ofPool({ spot: true });
+    expect(graph.one(TEMPLATE).inputs.scheduling).toEqual({
+      provisioningModel: 'SPOT',
+      preemptible: true,
+      automaticRestart: false,
+      onHostMaintenance: 'TERMINATE',
+      instanceTerminationAction: 'DELETE',
+    });
+    expect(graph.one(GROUP).inputs.distributionPolicyTargetShape).toBe('ANY');
+  });
+
+  it('may have GPUs, which come with their type', async () => {
+    const { inputs: template } = (await ofPool({ machineType: 'g2-standard-4', gpu: 1 })).one(TEMPLATE);
+    expect(template).toMatchObject({
+      machineType: 'g2-standard-4',
+      scheduling: { onHostMaintenance: 'TERMINATE' },
+      shieldedInstanceConfig: { enableSecureBoot: false },
+    });
+  });
+
+  it('have the disk and the image of the pool', async () => {
+    const { inputs: template } = (await ofPool({ diskGiB: 80 })).one(TEMPLATE);
+    expect(template.disks).toEqual([
+      {
+        boot: true,
+        autoDelete: true,
+        sourceImage: 'projects/debian-cloud/global/images/family/debian-13',
+        diskSizeGb: 80,
+        labels: { ...labels, 'coppice-pool': 'workers' },
+      },
+    ]);
+    expect((await declared()).one(TEMPLATE).inputs.disks[0]).not.toHaveProperty('diskSizeGb');
+  });
+
+  it('get a new template under a new name when anything of it changes, and only then', async () => {
+    const nameOf = async (changes: Partial<MachinePool>) => (await ofPool(changes)).one(TEMPLATE).inputs.name;
+    const name = await nameOf({});
+    expect(name).toMatch(/^shoot--shop--one-workers-[0-9a-f]{8}$/);
+    expect(await nameOf({ desired: 9, labels: { a: 'b' } })).toBe(name);
+    expect(await nameOf({ userData: '#cloud-config\n# 2\n' })).not.toBe(name);
+    expect(await nameOf({ machineType: 'e2-standard-8' })).not.toBe(name);
+  });
+
+  it('bear our labels, or our description where Google takes none', async () => {
+    const graph = await declared({ kubeletClients: ['198.51.100.0/24'] });
+    expect(graph.one(TEMPLATE).inputs.labels).toEqual({ ...labels, 'coppice-pool': 'workers' });
+    for (const { type, inputs: made } of graph.resources) expect(made.description, type).toContain(owner.uid);
+  });
+});

@@ -1,0 +1,51 @@
+import { describe, expect, it } from 'vitest';
+import { nodePoolsOf, spread } from '../../../../providers/gcp/node-pools.ts';
+import { pool } from './fixtures.ts';
+
+const zones = ['r-a', 'r-b', 'r-c'];
+
+describe('nodes over zones', () => {
+  it('add up to what was asked for, no zone more than one ahead, and growing by one touches one zone', () => {
+    for (let places = 1; places <= 4; places++) {
+      for (let count = 0; count <= 20; count++) {
+        const shares = spread(count, places);
+        expect(shares.reduce((sum, share) => sum + share, 0)).toBe(count);
+        expect(Math.max(...shares) - Math.min(...shares)).toBeLessThanOrEqual(1);
+        const grown = spread(count + 1, places);
+        expect(grown.filter((share, index) => share !== shares[index])).toHaveLength(1);
+      }
+    }
+  });
+});
+
+describe('GKE node pools', () => {
+  it('are in the zones of the pool, in those of the cluster when it names none', () => {
+    expect(nodePoolsOf([pool({ zones: ['r-b'] })], zones).map((plan) => plan.zones)).toEqual([['r-b']]);
+    expect(nodePoolsOf([pool()], zones).map((plan) => plan.zones)).toEqual([['r-a'], ['r-b'], ['r-c']]);
+  });
+
+  it('stay when a pool is scaled to nothing, so that waking up is a resize', () => {
+    const plans = nodePoolsOf([pool({ desired: 0 })], zones);
+    expect(plans.map((plan) => plan.size)).toEqual([{ nodes: 0 }, { nodes: 0 }, { nodes: 0 }]);
+    expect(plans.map((plan) => plan.name)).toEqual(nodePoolsOf([pool({ desired: 7 })], zones).map((plan) => plan.name));
+  });
+
+  it('have names of their own, also where names of pools and zones join to the same text', () => {
+    const autoscaled = { ...pool({ name: 'web-a' }) };
+    delete autoscaled.desired;
+    const plans = nodePoolsOf([pool({ name: 'web', zones: ['r-a'] }), autoscaled], zones);
+    expect(new Set(plans.map((plan) => plan.name)).size).toBe(2);
+    for (const { name } of plans) expect(name).toMatch(/^[a-z][a-z0-9-]{0,38}[a-z0-9]$/);
+  });
+
+  it('have names that begin with a letter, whatever the pool is called', () => {
+    expect(nodePoolsOf([pool({ name: '9to5' })], ['r-a'])[0]!.name).toMatch(/^p-9to5-a-[0-9a-f]{8}$/);
+  });
+
+  it('ask for no accelerator that the machine type does not name', () => {
+    expect(nodePoolsOf([pool({ gpu: 1, machineType: 'n1-standard-4' })], ['r-a'])[0]).not.toHaveProperty('accelerator');
+    expect(nodePoolsOf([pool({ gpu: 1, machineType: 'g2-standard-4' })], ['r-a'])[0]).toMatchObject({
+      accelerator: { type: 'nvidia-l4', count: 1 },
+    });
+  });
+});

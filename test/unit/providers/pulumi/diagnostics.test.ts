@@ -1,0 +1,86 @@
+import { describe, expect, it } from 'vitest';
+import { CoppiceError } from '../../../../operator/api/errors.ts';
+import { errorsIn, failureOf, oneLine, telling } from '../../../../providers/pulumi/diagnostics.ts';
+
+const asIs = (text: string) => text;
+
+describe('oneLine', () => {
+  it.each([
+    ['plain', 'no such role\n', 'no such role'],
+    [
+      'a Terraform provider’s, as Pulumi prints it',
+      '1 error occurred:\n\t* creating EKS Cluster (c1): ResourceLimitExceeded: 100\n\n',
+      'creating EKS Cluster (c1): ResourceLimitExceeded: 100',
+    ],
+    [
+      'one that says where in its source it speaks',
+      'sdk-v2/provider2.go:566: sdk.helper_schema: deleting IAM Role: DeleteConflict: provider=aws@7.48.0',
+      'deleting IAM Role: DeleteConflict',
+    ],
+    ['colours', '<{%fg 1%}>error: <{%reset%}>wrong', 'wrong'],
+    [
+      'a stack of Node’s',
+      'Error: no\n    at program (/work/programs.ts:3:9)\n    at async Stack.run (file:///x/stack.js:76:39)',
+      'no',
+    ],
+    ['the same again', 'no\nno\n', 'no'],
+  ])('%s', (_, text, expected) => {
+    expect(oneLine(text)).toBe(expected);
+  });
+});
+
+describe('telling', () => {
+  it('drops what only says that something else was said', () => {
+    const said = ['update failed', 'no such role', 'One or more errors occurred', 'no such role'].map((text) => ({
+      text,
+    }));
+    expect(telling(said, asIs)).toEqual([{ text: 'no such role' }]);
+  });
+  it('cuts secrets out before anything else is done to the text', () => {
+    expect(telling([{ text: 'key\n* abc' }], (text) => text.replace('key\n* abc', '[secret]'))).toEqual([
+      { text: '[secret]' },
+    ]);
+  });
+});
+
+it('finds errors in what the engine wrote, or takes its last line', () => {
+  expect(errorsIn('Updating\nerror: a\n  error: b\n')).toEqual([{ text: 'error: a' }, { text: 'error: b' }]);
+  expect(errorsIn('first\nspawn ENOENT\n')).toEqual([{ text: 'spawn ENOENT' }]);
+  expect(errorsIn('')).toEqual([]);
+});
+
+describe('failureOf', () => {
+  const quota = ({ text }: { text: string }) =>
+    text.includes('Limit') ? ('ERR_INFRA_QUOTA_EXCEEDED' as const) : undefined;
+
+  it('puts the cause that is known first, with its code, and says how much more there is', () => {
+    const error = failureOf('the update of a', [{ text: 'context canceled' }, { text: 'LimitExceeded' }], quota);
+    expect(error).toMatchObject({ code: 'ERR_INFRA_QUOTA_EXCEEDED' });
+    expect(error.message).toBe('the update of a failed: LimitExceeded (and 1 more)');
+  });
+  it('classifies the whole text, and shows its beginning', () => {
+    const error = failureOf('the update of a', [{ text: `${'x'.repeat(1_000)} LimitExceeded` }], quota);
+    expect(error).toMatchObject({ code: 'ERR_INFRA_QUOTA_EXCEEDED' });
+    expect(error.message.length).toBeLessThan(450);
+  });
+  it('gives no code where nothing is known', () => {
+    const error = failureOf('the update of a', [{ text: 'something' }], quota);
+    expect(error).not.toBeInstanceOf(CoppiceError);
+    expect(error.message).toBe('the update of a failed: something');
+  });
+  it.each([
+    [
+      "no resource plugin 'pulumi-resource-aws' found in the workspace at version v7.48.0",
+      'ERR_RETRYABLE_CONFIGURATION_PROBLEM',
+      /plugins\/resource-/,
+    ],
+    ['getting secrets manager: incorrect passphrase', 'ERR_CONFIGURATION_PROBLEM', /passphrase/],
+    ['unable to open bucket s3://state: dial tcp: i/o timeout', 'ERR_RETRYABLE_INFRA_DEPENDENCIES', /state backend/],
+  ])('knows what the engine itself fails with: %s', (text, code, advice) => {
+    const error = failureOf('reading', [{ text }]);
+    expect(error).toMatchObject({ code, advice: expect.stringMatching(advice) });
+  });
+  it('has something to say even of silence', () => {
+    expect(failureOf('the update of a', []).message).toMatch(/did not say why/);
+  });
+});

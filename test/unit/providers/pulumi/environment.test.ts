@@ -1,0 +1,75 @@
+import { describe, expect, it } from 'vitest';
+import { engineEnvironment, secretsOf, workerEnvironment } from '../../../../providers/pulumi/environment.ts';
+
+const place = { home: '/home/pulumi', engine: '/tools/pulumi-3/pulumi', acquirePlugins: false };
+const operators = {
+  HOME: '/root',
+  AWS_SECRET_ACCESS_KEY: 'the operator’s',
+  KUBECONFIG: '/k',
+  HTTPS_PROXY: 'http://proxy',
+  PATH: '/x',
+};
+const backend = { url: 'file:///state', passphrase: 'phrase', env: {} };
+
+describe('the environment of an engine', () => {
+  const environment = engineEnvironment(
+    { backend, credentials: { AWS_ACCESS_KEY_ID: 'a' }, settings: { AWS_REGION: 'eu-central-1' } },
+    place,
+    operators,
+  );
+
+  it('has what it was given, and of the operator’s own only how to reach a cloud', () => {
+    expect(environment).toMatchObject({
+      AWS_ACCESS_KEY_ID: 'a',
+      AWS_REGION: 'eu-central-1',
+      HTTPS_PROXY: 'http://proxy',
+    });
+    for (const name of ['AWS_SECRET_ACCESS_KEY', 'KUBECONFIG']) expect(environment).not.toHaveProperty(name);
+    expect(environment.HOME).toBe('/home/pulumi');
+    expect(environment.PATH).not.toContain('/x');
+  });
+  it('is quiet, and does not fall back to the machine’s own role', () => {
+    expect(environment).toMatchObject({
+      PULUMI_SKIP_UPDATE_CHECK: 'true',
+      PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION: 'true',
+      AWS_EC2_METADATA_DISABLED: 'true',
+    });
+  });
+  it('lets settings decide otherwise', () => {
+    const other = engineEnvironment(
+      { backend, credentials: {}, settings: { AWS_EC2_METADATA_DISABLED: 'false' } },
+      place,
+      {},
+    );
+    expect(other.AWS_EC2_METADATA_DISABLED).toBe('false');
+  });
+});
+
+it('never starts a worker with anybody’s credentials', () => {
+  expect(Object.keys(workerEnvironment('/home/pulumi', operators)).sort()).toEqual(['HOME', 'HTTPS_PROXY', 'PATH']);
+});
+
+it('refuses a backend that would use the account’s name, or the other way round', () => {
+  const env = { AWS_ACCESS_KEY_ID: 'of the backend' };
+  const ask = (mine: string) =>
+    engineEnvironment({ backend: { ...backend, env }, credentials: { AWS_ACCESS_KEY_ID: mine } }, place, {});
+  expect(() => ask('of the account')).toThrow(/both set AWS_ACCESS_KEY_ID/);
+  expect(ask('of the backend').AWS_ACCESS_KEY_ID).toBe('of the backend');
+});
+
+it('refuses to keep secrets in the clear', () => {
+  const bare = { url: 'file:///state', env: {} };
+  expect(() => engineEnvironment({ backend: bare, credentials: {} }, place, {})).toThrow(/passphrase/);
+  expect(
+    engineEnvironment({ backend: { ...bare, secretsProvider: 'awskms://k' }, credentials: {} }, place, {}),
+  ).toBeDefined();
+});
+
+it('knows what must never be seen', () => {
+  const url = 'postgres://user:in%20url@db/state';
+  const secrets = secretsOf({
+    backend: { url, passphrase: 'phrase', env: { TOKEN: 'token' } },
+    credentials: { KEY: 'key' },
+  });
+  expect(secrets.filter(Boolean).sort()).toEqual(['in url', 'key', 'phrase', 'token']);
+});

@@ -1,0 +1,95 @@
+import { describe, expect, it } from 'vitest';
+import { FairQueue, nextTicket } from '../../../../providers/pulumi/fair-queue.ts';
+
+const ticket = (text: string) => {
+  const [group = '', exclusive = ''] = text.split(':');
+  return { group, exclusive };
+};
+const tickets = (text: string) => (text === '' ? [] : text.split(' ').map(ticket));
+const limits = { total: 3, perGroup: 2 };
+
+describe('nextTicket', () => {
+  it.each([
+    ['nobody waits', '', '', {}, -1],
+    ['all places are taken', 'a:4', 'a:1 b:2 c:3', {}, -1],
+    ['first come, first served', 'a:1 a:2', '', {}, 0],
+    ['the group has its share', 'a:3 b:4', 'a:1 a:2', {}, 1],
+    ['the group has its share, and nobody else waits', 'a:3', 'a:1 a:2', {}, -1],
+    ['somebody works on the stack', 'a:1 a:2', 'a:1', {}, 1],
+    ['only the stack that is worked on is waited for', 'a:1', 'a:1', {}, -1],
+    ['fewest places first', 'a:2 b:3', 'a:1', {}, 1],
+    ['among equals, longest not served', 'a:1 b:2 c:3', '', { a: 5, b: 3, c: 4 }, 1],
+  ])('%s', (_, waiting, holding, servedAt, expected) => {
+    expect(nextTicket(tickets(waiting), tickets(holding), limits, new Map(Object.entries(servedAt)))).toBe(expected);
+  });
+});
+
+describe('FairQueue', () => {
+  /** Lets each of the tickets in, one place in all, and tells in which order. */
+  async function order(asked: string[]): Promise<string[]> {
+    const queue = new FairQueue({ total: 1, perGroup: 1 });
+    const served: string[] = [];
+    const { signal } = new AbortController();
+    await Promise.all(
+      asked.map(async (text) => {
+        const release = await queue.acquire(ticket(text), signal);
+        served.push(text);
+        release();
+      }),
+    );
+    return served;
+  }
+
+  it('takes turns between accounts, however many of one wait', async () => {
+    expect(await order(['a:1', 'a:2', 'a:3', 'a:4', 'b:5', 'b:6'])).toEqual(['a:1', 'b:5', 'a:2', 'b:6', 'a:3', 'a:4']);
+  });
+
+  it('puts an account that comes anew behind those that wait', async () => {
+    const queue = new FairQueue({ total: 1, perGroup: 1 });
+    const { signal } = new AbortController();
+    const served: string[] = [];
+    const first = await queue.acquire(ticket('a:1'), signal);
+    const ask = (text: string) =>
+      queue.acquire(ticket(text), signal).then((release) => {
+        served.push(text);
+        return release;
+      });
+    const b = ask('b:2');
+    const c = ask('c:3');
+    first();
+    (await b)();
+    const again = ask('b:4');
+    (await c)();
+    await again;
+    expect(served).toEqual(['b:2', 'c:3', 'b:4']);
+  });
+
+  it('lets go of who gives up waiting', async () => {
+    const queue = new FairQueue({ total: 1, perGroup: 1 });
+    const { signal } = new AbortController();
+    const first = await queue.acquire(ticket('a:1'), signal);
+    const impatient = new AbortController();
+    const second = queue.acquire(ticket('a:2'), impatient.signal);
+    const third = queue.acquire(ticket('a:3'), signal);
+    impatient.abort(new Error('given up'));
+    await expect(second).rejects.toThrow('given up');
+    first();
+    await third;
+    expect(queue.waiting).toBe(0);
+  });
+
+  it('takes a place back only once', async () => {
+    const queue = new FairQueue({ total: 1, perGroup: 1 });
+    const { signal } = new AbortController();
+    const first = await queue.acquire(ticket('a:1'), signal);
+    first();
+    await queue.acquire(ticket('a:2'), signal);
+    first();
+    let isIn = false;
+    void queue.acquire(ticket('b:3'), signal).then(() => {
+      isIn = true;
+    });
+    await new Promise(setImmediate);
+    expect(isIn).toBe(false);
+  });
+});

@@ -1,0 +1,50 @@
+import { describe, expect, it } from 'vitest';
+import {
+  hasSecret,
+  nameOf,
+  outputsOf,
+  packState,
+  type StackState,
+  unpackState,
+} from '../../../../providers/pulumi/stack-state.ts';
+
+const secret = { '4dabf18193072939515e22adb298388d': '1b47061264138c4ac30d75fd1eb44270', ciphertext: 'x' };
+const state: StackState = {
+  version: 3,
+  deployment: {
+    secrets_providers: { type: 'passphrase', state: { salt: 's' } },
+    resources: [
+      { urn: 'u', type: 'pulumi:pulumi:Stack', custom: false, outputs: { endpoint: 'https://a', token: secret } },
+      {
+        urn: 'v',
+        type: 'aws:ec2/vpc:Vpc',
+        custom: true,
+        id: 'vpc-1',
+        sourcePosition: 'project:///x',
+        stackTrace: [{}],
+      },
+    ],
+  },
+};
+
+describe('a copy of a state', () => {
+  it('has everything that the state needs, and not where programs declared it', async () => {
+    const copy = await unpackState(await packState(state));
+    expect(copy.deployment?.resources?.[1]).toEqual({ urn: 'v', type: 'aws:ec2/vpc:Vpc', custom: true, id: 'vpc-1' });
+    expect(copy.deployment?.secrets_providers).toEqual(state.deployment?.secrets_providers);
+    expect(outputsOf(copy)).toEqual(outputsOf(state));
+  });
+  it('is equal for equal states, so that it need not be written again', async () => {
+    expect((await packState(state)).equals(await packState(structuredClone(state)))).toBe(true);
+  });
+});
+
+it('tells secrets from other values', () => {
+  expect(hasSecret(outputsOf(state))).toBe(true);
+  expect(hasSecret([{ deep: [secret] }])).toBe(true);
+  expect(hasSecret({ endpoint: 'https://a', list: [1, null, 'x'] })).toBe(false);
+});
+
+it('reads the logical name from an URN, colons in it included', () => {
+  expect(nameOf('urn:pulumi:s::coppice::a:b/c:C$d:e/f:F::my::name')).toBe('my::name');
+});
