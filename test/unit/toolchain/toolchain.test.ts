@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { CoppiceError } from '../../../operator/api/errors.ts';
 import type { ProgressEvent } from '../../../operator/garden/toolchain/progress.ts';
 import { type Sources, Toolchain } from '../../../operator/garden/toolchain/toolchain.ts';
-import { cacheFolder, type ToolName } from '../../../operator/garden/toolchain/tools.ts';
+import { cacheFolder, TOOLS, type ToolName } from '../../../operator/garden/toolchain/tools.ts';
 
 let dir: string;
 beforeEach(async () => {
@@ -90,7 +90,7 @@ describe('Toolchain', () => {
     expect(events.at(-1)).toEqual({ tool: 'runc', phase: 'ready', source: 'package', detail: '/usr/bin/runc' });
     await toolchain.ensure(['etcd']);
     const building = events.find((event) => event.source === 'build' && event.phase === 'working');
-    expect(building).toMatchObject({ tool: 'etcd', fraction: 0, remainingSeconds: 30 });
+    expect(building).toMatchObject({ tool: 'etcd', fraction: 0, remainingSeconds: TOOLS.etcd.build?.weight });
   });
 
   test('what is left without a source is one error that says what to install', async () => {
