@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ERROR_CODES, type ErrorCode } from '../../../operator/api/errors.ts';
 import { backoff } from '../../../operator/controllers/managed/backoff.ts';
-import { spread } from '../../../operator/controllers/managed/controller.ts';
 import {
   attempt,
   decide,
@@ -10,6 +9,7 @@ import {
   type Step,
   type StepName,
 } from '../../../operator/controllers/managed/decide.ts';
+import { spread } from '../../../operator/controllers/managed/situation.ts';
 
 const NOW = new Date('2026-11-21T12:00:00Z');
 const after = (minutes: number) => new Date(+NOW + minutes * 60_000);
