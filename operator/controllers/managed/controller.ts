@@ -9,8 +9,8 @@ import { attempt, decide, type Situation, type StepName } from './decide.ts';
 import type { ManagedFacts, ManagedWish } from './facts.ts';
 import { factsOf } from './facts-of.ts';
 import type { Operation } from './operation.ts';
-import type { ManagedRecord } from './record.ts';
 import { pacer } from './pacer.ts';
+import type { ManagedRecord } from './record.ts';
 import { operationType, settleFailures, situationOf } from './situation.ts';
 import { failureOf, type ManagedState, newState } from './state.ts';
 import { STEPS } from './steps.ts';
@@ -71,9 +71,9 @@ export class ManagedController {
   }
 
   async stop(): Promise<void> {
-    const lines = [...this.#states.values()].map((state) => state.line);
+    const lines = [...this.#states.values()].flatMap((state) => state.line ?? []);
     this.#states.clear();
-    await Promise.all(lines.map((line) => line?.close()));
+    await Promise.all(lines.map((line) => line.close()));
   }
 
   /** Takes one step after the other until there is none to take. */
@@ -93,7 +93,7 @@ export class ManagedController {
       if (state.signature !== signature || this.#states.get(key) !== state) continue;
       const now = this.#world.now();
       const situation = situationOf(state, record, credentials);
-      settleFailures(state, situation);
+      if (settleFailures(state, situation)) this.#world.changed(key);
       const step = decide(situation, now);
       if (step.do === 'wait') {
         this.#seen(key, state);

@@ -45,10 +45,12 @@ export function spread(everyMs: number, uid: string): number {
   return Math.round(everyMs * (0.9 + (0.2 * (sum % 1000)) / 1000));
 }
 
-/** Errors of what has no more need to be done are over. */
-export function settleFailures(state: ManagedState, { wish, applied, accepted, credentials }: Situation): void {
+/** Errors of what has no more need to be done are over. @returns whether there were any. */
+export function settleFailures(state: ManagedState, { wish, applied, accepted, credentials }: Situation): boolean {
+  const before = state.failures.size;
   if (wish !== undefined && applied === wish && !state.forced) state.failures.delete('apply');
   if (credentials !== undefined && accepted === credentials) state.failures.delete('check');
+  return state.failures.size < before;
 }
 
 /** What is done to the cluster, in the terms of its status. */
@@ -56,4 +58,3 @@ export function operationType({ deleting, applied }: Situation): LastOperation['
   if (deleting) return 'Delete';
   return applied === undefined ? 'Create' : 'Reconcile';
 }
-

@@ -68,7 +68,7 @@ async function gardenIdentity(garden: KubeClient, signal: AbortSignal): Promise<
 
 /** Makes the controllers of managed clusters and of credentials, and has changes lead to the right keys. */
 export async function wireClouds(options: CloudsOptions, signal: AbortSignal): Promise<Clouds> {
-  const { garden, log, metrics, clusters, profiles, kubeconfigs, clusterQueue, record, now } = options;
+  const { garden, log, metrics, clusters, profiles, kubeconfigs, clusterQueue, record } = options;
   const managedQueue = new WorkQueue({ observer: queueMetrics(metrics, 'managed') });
   const credentialsQueue = new WorkQueue({ observer: queueMetrics(metrics, 'credentials') });
   const bindings = new Informer<CredentialsBinding>(garden, CREDENTIALSBINDINGS, { log });
@@ -85,7 +85,7 @@ export async function wireClouds(options: CloudsOptions, signal: AbortSignal): P
     records,
     checks: new AccountChecks(),
     state: { garden, ...options.state },
-    now,
+    now: () => options.now(),
   };
   const world = gardenWorld(side, {
     enqueue: (key) => managedQueue.add(key),

@@ -1,7 +1,7 @@
 import type { CloudPool, ManagedCluster } from '../../../providers/cloud.ts';
 import type { Problem } from '../../../providers/contract.ts';
-import { LABELS } from '../../api/group.ts';
 import { findCondition } from '../../api/conditions.ts';
+import { LABELS } from '../../api/group.ts';
 import { poolsOf } from '../../api/pools.ts';
 import { parseCount } from '../../api/quantity.ts';
 import type { WorkerClusterStatus } from '../../api/workercluster.ts';
