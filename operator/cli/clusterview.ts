@@ -1,4 +1,5 @@
 import type { CloudProfile } from '../api/cloudprofile.ts';
+import type { CredentialsBinding } from '../api/credentialsbinding.ts';
 import type { Condition, KubeObject, LastError, LastOperation } from '../api/meta.ts';
 import type { Metric, Quota } from '../api/quota.ts';
 import type { Seed } from '../api/seed.ts';
@@ -213,6 +214,15 @@ const TABLES: Record<string, Column[]> = {
     column<Seed>('VERSION', ({ status }) => status?.kubernetesVersion),
     READY,
     STATUS,
+    AGE,
+    MESSAGE,
+  ],
+  CredentialsBinding: [
+    NAME,
+    column<CredentialsBinding>('PROVIDER', ({ provider }) => provider?.type),
+    column<CredentialsBinding>('SECRET', ({ credentialsRef }) => credentialsRef?.name),
+    column<CredentialsBinding>('ACCOUNT', ({ status }) => status?.account),
+    READY,
     AGE,
     MESSAGE,
   ],

@@ -67,7 +67,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     name: 'down',
     summary: 'take the garden away, with every cluster in it and its state',
     positionals: [],
-    options: [],
+    options: [{ name: 'leave-clouds', summary: 'even if clusters are left in a cloud that nobody else knows of' }],
     endsItself: true,
     load: () => import('./commands/down.ts'),
   },
@@ -91,7 +91,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     name: 'get',
     summary: 'list clusters and other objects',
     description:
-      'KIND is workerclusters (the default), shoots, seeds, cloudprofiles, quotas or all. With -o json or yaml it prints a ' +
+      'KIND is workerclusters (the default), shoots, seeds, cloudprofiles, credentialsbindings, quotas or all. With -o json or yaml it prints a ' +
       'Kubernetes List, or the object itself when a NAME is given.',
     positionals: [
       { name: 'KIND', complete: 'kind' },
@@ -148,6 +148,56 @@ export const COMMANDS: readonly CommandSpec[] = [
     options: [{ name: 'nodes', value: 'N', type: 'integer', summary: 'how many data plane nodes it shall have' }],
     examples: ['coppice scale demo --nodes 5'],
     load: () => import('./commands/scale.ts'),
+  },
+  {
+    name: 'rehearse',
+    summary: 'play a demand trace against a simulated cloud: what would be made, when, and for how much',
+    description:
+      "Runs the WorkerClusters of manifests through the operator's own deciders on a clock of its own, with machines from a " +
+      'simulated cloud (latency, faults and quotas: spec.providerConfig.simulation of the CloudProfile). No garden is needed and ' +
+      'nothing is made. The trace is CSV (time,cluster,event,dataPlaneNodes,pool,minimum,maximum) or JSON lines; ' +
+      'docs/guides/rehearse.md tells all. The same seed gives the same result.',
+    positionals: [],
+    options: [
+      { ...FILES, summary: 'manifests: WorkerClusters, and CloudProfiles and Quotas if yours differ' },
+      { name: 'trace', value: 'FILE', summary: 'the demand: what each cluster is asked to be, and when' },
+      {
+        name: 'simulation',
+        value: 'FILE',
+        summary: 'how the clouds behave: YAML, by CloudProfile, in place of their spec.providerConfig.simulation',
+      },
+      { name: 'until', value: 'TIME', summary: 'when to end, as a duration or a date (default: with the trace)' },
+      { name: 'seed', value: 'N', type: 'integer', summary: 'another run by the same rules' },
+      { name: 'speed', value: 'N', summary: 'how much faster than real time (default: no real time passes)' },
+      {
+        name: 'timeline',
+        value: 'N',
+        type: 'integer',
+        summary: 'how many lines of the timeline to show (default: 200)',
+      },
+      OUTPUT('table', 'json', 'yaml'),
+    ],
+    examples: [
+      'coppice rehearse -f clusters.yaml --trace demand.csv --simulation simulation.yaml',
+      'coppice rehearse -f clusters.yaml --trace demand.jsonl --until 7d --seed 3 -o json',
+    ],
+    load: () => import('./commands/rehearse.ts'),
+  },
+  {
+    name: 'sweep',
+    summary: 'list what is left in clouds that belongs to no cluster any more, and remove it on request',
+    description:
+      'Looks in every account whose credentials a CredentialsBinding, a cluster, or a cluster that was deleted by force ' +
+      'names, for what bears the tags of this garden but belongs to no WorkerCluster. Needs the right to read those Secrets.',
+    positionals: [],
+    options: [
+      { name: 'provider', value: 'NAME', summary: 'only this CloudProfile, or profiles of this type' },
+      { name: 'region', value: 'REGION', summary: 'only this region (default: all of the profile)' },
+      { name: 'yes', short: 'y', summary: 'remove what is found' },
+      OUTPUT('json', 'yaml'),
+    ],
+    examples: ['coppice sweep', 'coppice sweep --provider aws --region eu-central-1 --yes'],
+    load: () => import('./commands/sweep.ts'),
   },
   {
     name: 'kubeconfig',

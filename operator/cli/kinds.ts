@@ -1,5 +1,13 @@
 import { API_VERSION, GROUP } from '../api/group.ts';
-import { CLOUDPROFILES, QUOTAS, type Resource, SEEDS, SHOOTS, WORKERCLUSTERS } from '../kube/resources.ts';
+import {
+  CLOUDPROFILES,
+  CREDENTIALSBINDINGS,
+  QUOTAS,
+  type Resource,
+  SEEDS,
+  SHOOTS,
+  WORKERCLUSTERS,
+} from '../kube/resources.ts';
 
 /** A kind that the CLI names, with the words people use for it. */
 export interface CliKind {
@@ -17,9 +25,13 @@ export const CLOUD_PROFILE: CliKind = {
   resource: CLOUDPROFILES,
   aliases: ['cloudprofile', 'cprofile', 'cprofiles', 'profile', 'profiles'],
 };
+export const CREDENTIALS_BINDING: CliKind = {
+  resource: CREDENTIALSBINDINGS,
+  aliases: ['credentialsbinding', 'cb', 'binding', 'bindings'],
+};
 export const QUOTA: CliKind = { resource: QUOTAS, aliases: ['quota'] };
 
-export const CLI_KINDS: readonly CliKind[] = [WORKER_CLUSTER, SHOOT, SEED, CLOUD_PROFILE, QUOTA];
+export const CLI_KINDS: readonly CliKind[] = [WORKER_CLUSTER, SHOOT, SEED, CLOUD_PROFILE, CREDENTIALS_BINDING, QUOTA];
 
 /** The kind that a word means: its name, plural, short name, or `plural.group`; upper or lower case. */
 export function kindOf(word: string): CliKind | undefined {

@@ -469,6 +469,8 @@ function childEnvironment(): Record<string, string> {
     'TZ',
     'COPPICE_HOME',
     'COPPICE_TOOLS',
+    'COPPICE_PULUMI',
+    'COPPICE_DATA',
     'COPPICE_LOG_LEVEL',
     'NODE_EXTRA_CA_CERTS',
     'HTTPS_PROXY',

@@ -30,7 +30,12 @@ export function aws(runner: StackRunner, endpoint?: Connection['endpoint']): Man
       provider: 'aws',
       credentials: async (ctx) => pluginEnvironment((await connect(ctx)).key),
       settings: ({ region }) => pluginSettings(region),
-      adopt: (ctx) => adoptFrom(() => connect(ctx), ctx.owner, ctx.now),
+      adopt: (ctx) =>
+        adoptFrom(
+          () => connect(ctx),
+          ctx.owner,
+          () => ctx.now(),
+        ),
       classify: ({ text }) => classify(text),
       unmadeNetwork: (zones) => ({
         network: 'vpc-00000000000000000',

@@ -85,7 +85,7 @@ const ROLES = [
 
 /** What the programs do and to what, so that a policy for our names only counts as well as one for everything. */
 const needed = (owner: Owner, arn: (service: string, region: string, resource: string) => string, region: string) => [
-  { actions: [...NETWORK, ...KEYS, 'tag:GetResources'], resource: '*' },
+  { actions: [...NETWORK, ...KEYS, 'eks:DescribeAddonVersions', 'tag:GetResources'], resource: '*' },
   { actions: CLUSTER, resource: arn('eks', region, `cluster/${clusterName(owner)}`) },
   { actions: ROLES, resource: arn('iam', '', `role/${physicalName('aws:iam/role:Role', owner, 'cluster')}`) },
 ];

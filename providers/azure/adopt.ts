@@ -3,7 +3,7 @@ import type { Adopt, WantedResource } from '../pulumi/request.ts';
 import { ownerOf } from '../tags.ts';
 import { call, type Endpoints } from './arm.ts';
 import { credentialsOf } from './credentials.ts';
-import { entraToken, managementScope } from './token.ts';
+import { entraToken, managementScope, type Token } from './token.ts';
 
 type Inputs = WantedResource['inputs'];
 
@@ -90,12 +90,15 @@ export function resourceID(
 
 /** See Adopt: by the id that the names make, if what is there says that it is the owner's. */
 export function adoptAt(endpoints: Endpoints, ctx: CloudContext): Adopt {
+  // All at once and minutes apart at most: one token serves them.
+  let asked: Promise<Token> | undefined;
   return async (resource, signal) => {
     const { subscriptionID } = credentialsOf(ctx.account);
     const id = resourceID(resource, subscriptionID);
     const finding = FINDINGS[resource.type];
     if (id === undefined || !finding) return undefined;
-    const { token } = await entraToken({ ...ctx, signal }, endpoints, managementScope(endpoints));
+    asked ??= entraToken(ctx, endpoints, managementScope(endpoints));
+    const { token } = await asked;
     const body = await call<Body>(
       {
         url: `${endpoints.management}${id}?api-version=${finding.api}`,

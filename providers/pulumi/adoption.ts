@@ -8,12 +8,26 @@ import { pendingOf, resourcesOf, type StackState } from './stack-state.ts';
 /** Look-ups at one time: they count against the account's request rate too. */
 const LOOK_UPS = 4;
 
-/**
- * The stack's state, made fit to be built upon: the stack exists, a lost state is back from its copy as far as there is one,
- * and what a killed run had begun is either a resource of the stack or did not happen.
- */
+/** The stack's state. Makes the stack where the backend does not have it, with the state that there is a copy of. */
+export async function ensureState(session: StackSession): Promise<StackState> {
+  let state = await session.readState();
+  if (!state) {
+    await session.create();
+    state = (await session.readState())!;
+  }
+  if (resourcesOf(state).length > 0 || pendingOf(state).length > 0) return state;
+  const copy = await session.readCopy();
+  if (!copy) return state;
+  await session.writeState(copy);
+  session.log.warn({ stack: session.stackName }, 'the state backend has lost a state; it comes from its copy');
+  // The copy may be older than what the cloud has.
+  await session.run('refresh');
+  return (await session.readState())!;
+}
+
+/** The stack's state, fit to be built upon: what a killed run had begun is either a resource of the stack or did not happen. */
 export async function openState(session: StackSession): Promise<StackState> {
-  const state = (await session.readState()) ?? (await restore(session));
+  const state = await ensureState(session);
   if (pendingOf(state).length === 0) return state;
   const found = await lookUp(session, pendingCreates(state));
   const settled = await rewrite(session, state, settlePending(state, found));
@@ -22,21 +36,6 @@ export async function openState(session: StackSession): Promise<StackState> {
     'an earlier run was killed; what it had begun is settled',
   );
   return settled;
-}
-
-/** Makes a stack that the backend does not have, from the copy of its state if there is one. */
-async function restore(session: StackSession): Promise<StackState> {
-  await session.create();
-  const copy = await session.readCopy();
-  if (!copy) return (await session.readState())!;
-  session.log.warn(
-    { stack: session.stackName },
-    'the state backend does not have the stack; its state comes from a copy',
-  );
-  await session.writeState(copy);
-  // The copy may be older than what the cloud has. Pending operations are settled after this.
-  await session.run('refresh');
-  return (await session.readState())!;
 }
 
 /**

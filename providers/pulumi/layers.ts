@@ -26,6 +26,20 @@ export interface LayeredCloud {
 
 type Layered = Pick<ManagedClusters, 'preview' | 'apply' | 'drift' | 'destroy'>;
 
+/** Of the time that a managed cluster takes, about so many percent are for the network under it. */
+const NETWORK_SHARE = 20;
+
+/** Tells how far one layer is as a part of the whole, in percent. */
+function share({ onProgress }: CloudContext, from: number, to: number): Pick<StackRequest, 'onProgress'> {
+  if (!onProgress) return {};
+  return {
+    onProgress: ({ description, done, total }) => {
+      const part = Math.min(1, done / Math.max(1, total ?? done + 10));
+      onProgress({ description, done: Math.round(from + (to - from) * part), total: 100 });
+    },
+  };
+}
+
 /** A managed cluster as two stacks, `network` and, on it, `cluster`. */
 export function managedLayers(runner: StackRunner, cloud: LayeredCloud): Layered {
   const open = async (ctx: CloudContext, cluster: ManagedCluster) => {
@@ -63,9 +77,11 @@ export function managedLayers(runner: StackRunner, cloud: LayeredCloud): Layered
     async apply(ctx, cluster) {
       const layers = await open(ctx, cluster);
       const { refresh = false } = ctx;
-      const { outputs: network } = await runner.apply({ ...layers.network, refresh });
+      const below = { ...layers.network, ...share(ctx, 0, NETWORK_SHARE), refresh };
+      const { outputs: network } = await runner.apply(below);
       const { outputs } = await runner.apply({
         ...(await layers.cluster(network as unknown as NetworkOutputs)),
+        ...share(ctx, NETWORK_SHARE, 100),
         refresh,
       });
       return outputs as unknown as ManagedClusterOutputs;
@@ -81,8 +97,9 @@ export function managedLayers(runner: StackRunner, cloud: LayeredCloud): Layered
     async destroy(ctx, cluster) {
       const layers = await open(ctx, cluster);
       const network = (await madeNetwork(layers.network)) ?? cloud.unmadeNetwork(cluster.zones);
-      await runner.destroy(await layers.cluster(network));
-      await runner.destroy(layers.network);
+      const above = 100 - NETWORK_SHARE;
+      await runner.destroy({ ...(await layers.cluster(network)), ...share(ctx, 0, above) });
+      await runner.destroy({ ...layers.network, ...share(ctx, above, 100) });
     },
   };
 }

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Change } from '../cloud.ts';
-import { adopt, openState } from './adoption.ts';
+import { adopt, ensureState, openState } from './adoption.ts';
 import type { ApplyRequest, ApplyResult } from './request.ts';
 import type { RunRecord } from './run-events.ts';
 import { RunFailure, type StackSession } from './stack-session.ts';
@@ -16,8 +16,8 @@ const cloudResources = (state: StackState): number => resourcesOf(state).filter(
 /** What a run would change. Makes nothing, mends nothing; with `refresh`, what differs in the cloud counts as well. */
 export async function preview(session: StackSession, refresh: boolean): Promise<Change[]> {
   try {
-    // An empty stack is all that a preview leaves behind where there was none.
-    if (!(await session.readState())) await session.create();
+    // An empty stack is all that this leaves behind where there was none.
+    await ensureState(session);
     return changesOf(await session.run('preview', { refresh }));
   } catch (error) {
     throw unwrapped(error);
@@ -26,7 +26,9 @@ export async function preview(session: StackSession, refresh: boolean): Promise<
 
 /** What the program gave back when it was last applied; undefined when it never was. */
 export async function outputs(session: StackSession): Promise<Record<string, unknown> | undefined> {
-  const state = (await session.readState()) ?? ((await session.readCopy()) ? await openState(session) : undefined);
+  const there = await session.readState();
+  const isLost = (!there || resourcesOf(there).length === 0) && (await session.readCopy()) !== undefined;
+  const state = isLost ? await ensureState(session) : there;
   // A program that never came to its end has left none.
   return state && Object.keys(outputsOf(state)).length > 0 ? plainOutputs(session, state) : undefined;
 }

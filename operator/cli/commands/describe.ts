@@ -24,6 +24,7 @@ import { renderTree } from '../render/tree.ts';
 import { didYouMean } from '../suggest.ts';
 import { notFound } from './get.ts';
 
+const API_SERVER = "the cluster's own API server";
 /** A part that cannot be reached must not hold up what can be seen. */
 const PEEK_MS = 3000;
 
@@ -79,7 +80,11 @@ async function gather(
   if (object.kind === 'WorkerCluster') {
     picture.cluster = object as WorkerCluster;
     const ref = picture.cluster.status?.shootRef;
-    if (ref === undefined) return picture;
+    if (ref === undefined) {
+      if (picture.cluster.status?.kubeconfigRef)
+        await gatherNodes(connection, picture, object.metadata.name, namespace, signal);
+      return picture;
+    }
     picture.shoot = await client.getOrUndefined<Shoot>(SHOOT.resource, ref.name, ref.namespace ?? namespace, {
       signal,
     });
@@ -101,10 +106,23 @@ async function gather(
       if (seed !== client) await seed.close();
       return list.items;
     }),
-    noting(picture, `the cluster's own API server`, signal, () => nodesOf(client, shoot, shootNamespace, peek)),
+    noting(picture, API_SERVER, signal, () => nodesOf(client, shoot.metadata.name, shootNamespace, peek)),
   ]);
   picture.machines = machinesOf(pods ?? [], nodes ?? []);
   return picture;
+}
+
+/** Of a cluster that a cloud manages nothing can be seen but its nodes. */
+async function gatherNodes(
+  { client }: Connection,
+  picture: ClusterPicture,
+  cluster: string,
+  namespace: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const peek = AbortSignal.any([signal, AbortSignal.timeout(PEEK_MS)]);
+  const nodes = await noting(picture, API_SERVER, signal, () => nodesOf(client, cluster, namespace, peek));
+  picture.machines = machinesOf([], nodes ?? []);
 }
 
 async function noting<T>(
@@ -149,11 +167,11 @@ async function secretClient(
 
 async function nodesOf(
   client: KubeClient,
-  shoot: Shoot,
+  cluster: string,
   namespace: string,
   signal: AbortSignal,
 ): Promise<KubeObject[]> {
-  const own = await secretClient(client, kubeconfigSecretName(shoot.metadata.name), namespace, signal);
+  const own = await secretClient(client, kubeconfigSecretName(cluster), namespace, signal);
   if (own === undefined) return [];
   try {
     return (await own.list(NODES, { signal })).items;

@@ -1,10 +1,39 @@
+import type { WorkerCluster } from '../../api/workercluster.ts';
+import { wasBegun } from '../../controllers/managed/wish.ts';
+import { keyOf, WORKERCLUSTERS } from '../../kube/resources.ts';
+import { connectGarden } from '../connect.ts';
 import type { Context } from '../context.ts';
+import { CliError } from '../errors.ts';
 import { openGarden } from '../garden.ts';
 import { showProgress } from '../gardenview.ts';
 
-/** `coppice down`. */
-export async function run({ terminal, env }: Context): Promise<undefined> {
+/** A garden that has not answered by then is taken for one that does not run. */
+const PATIENCE_MS = 3_000;
+
+/** `coppice down [--leave-clouds]`. */
+export async function run(context: Context): Promise<undefined> {
+  const { options, terminal, env, program } = context;
+  const left = options.flag('leave-clouds') ? [] : await clustersInClouds(context);
+  if (left.length > 0) {
+    throw new CliError(`${left.join(', ')} would be left in the cloud, where they cost money`, {
+      advice: `delete them first ("${program} delete NAME --wait"), or say --leave-clouds`,
+    });
+  }
   const garden = await openGarden(env);
   await showProgress(terminal, (onProgress) => garden.down({ onProgress }));
   terminal.print('The garden is gone: its processes, clusters, networks and state.');
+}
+
+/** What only this garden knows of, and nobody would take away after it. */
+async function clustersInClouds(context: Context): Promise<string[]> {
+  try {
+    const { client } = await connectGarden(context);
+    const signal = AbortSignal.any([context.signal, AbortSignal.timeout(PATIENCE_MS)]);
+    const { items } = await client.list<WorkerCluster>(WORKERCLUSTERS, { signal });
+    await client.close();
+    return items.filter((cluster) => cluster.status?.mode === 'Managed' && wasBegun(cluster)).map(keyOf);
+  } catch {
+    context.signal.throwIfAborted();
+    return [];
+  }
 }

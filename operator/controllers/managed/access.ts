@@ -34,7 +34,7 @@ function serverOf(kubeconfig: string): string | undefined {
 
 /**
  * Keeps a kubeconfig that works in the cluster's Secret, and a line to the API server open. The cloud's own token is only
- * for first contact, and for when the operator slept longer than ours lived (docs/decisions/0004).
+ * for first contact, and for when the operator slept longer than ours lived (docs/decisions/0006).
  */
 export async function openAccess(op: Operation): Promise<void> {
   const { world, state, signal } = op;

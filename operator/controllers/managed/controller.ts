@@ -1,5 +1,4 @@
 import type { CloudProgress } from '../../../providers/cloud.ts';
-import { parseDuration } from '../../api/duration.ts';
 import { errorText } from '../../api/errors.ts';
 import { ANNOTATIONS, FINALIZER } from '../../api/group.ts';
 import type { LastOperation } from '../../api/meta.ts';
@@ -10,15 +9,16 @@ import { attempt, decide, type Situation, type StepName } from './decide.ts';
 import type { ManagedFacts, ManagedWish } from './facts.ts';
 import { factsOf } from './facts-of.ts';
 import type { Operation } from './operation.ts';
+import { pacer } from './pacer.ts';
 import type { ManagedRecord } from './record.ts';
+import { operationType, settleFailures, situationOf } from './situation.ts';
 import { failureOf, type ManagedState, newState } from './state.ts';
 import { STEPS } from './steps.ts';
-import { wasBegun, wishHash, wishSignature } from './wish.ts';
+import { wishHash, wishSignature } from './wish.ts';
 import type { ManagedWorld } from './world.ts';
 
 /** Progress is for people: more often than this nobody reads it, and each one is a write. */
 const PROGRESS_INTERVAL_MS = 5_000;
-const LOOK_EVERY_MS = 6 * 3600_000;
 /** Steps whose outcome is that of the whole operation; the others say only what they found. */
 const OPERATIONS: readonly StepName[] = ['check', 'apply', 'destroy'];
 
@@ -71,9 +71,9 @@ export class ManagedController {
   }
 
   async stop(): Promise<void> {
-    const lines = [...this.#states.values()].map((state) => state.line);
+    const lines = [...this.#states.values()].flatMap((state) => state.line ?? []);
     this.#states.clear();
-    await Promise.all(lines.map((line) => line?.close()));
+    await Promise.all(lines.map((line) => line.close()));
   }
 
   /** Takes one step after the other until there is none to take. */
@@ -82,16 +82,18 @@ export class ManagedController {
       const state = this.#states.get(key);
       if (!state) return undefined;
       shutdown.throwIfAborted();
-      const { wish } = state;
+      const { wish, signature } = state;
       const { metadata } = wish.cluster;
       // Finalizer first: without it a deletion would leave behind what is made now.
       if (!metadata.finalizers?.includes(FINALIZER)) return undefined;
       await this.#takeUp(state, shutdown);
       const record = this.#record(key, wish.cluster);
       const credentials = await this.#credentials(wish, shutdown);
+      // Something else was wished meanwhile: nothing runs yet that could be stopped, so nothing must be begun.
+      if (state.signature !== signature || this.#states.get(key) !== state) continue;
       const now = this.#world.now();
       const situation = situationOf(state, record, credentials);
-      settleFailures(state, situation);
+      if (settleFailures(state, situation)) this.#world.changed(key);
       const step = decide(situation, now);
       if (step.do === 'wait') {
         this.#seen(key, state);
@@ -119,7 +121,7 @@ export class ManagedController {
     state.running = { step, wish: situation.wish, abort };
     const type = operationType(situation);
     const visible = step === 'apply' || step === 'destroy';
-    const pace = pacer(world.clock, () => world.changed(key));
+    const pace = pacer(world.clock, PROGRESS_INTERVAL_MS, () => world.changed(key));
     if (visible) {
       this.#say(state, { type, state: 'Processing', progress: 0, description: 'starting' });
       this.#seen(key, state);
@@ -163,7 +165,8 @@ export class ManagedController {
     world.log.warn({ cluster: key, step, err: error, retryAt: failure.retryAt }, 'step failed');
     if (before?.error.description !== description)
       world.record(wish.cluster, 'Warning', situation.deleting ? 'DeleteFailed' : 'ReconcileFailed', description);
-    if (!OPERATIONS.includes(step)) return;
+    const pending = situation.deleting || situation.applied !== situation.wish;
+    if (!OPERATIONS.includes(step) || (step === 'check' && !pending)) return;
     const progress = state.operation?.type === type ? state.operation.progress : 0;
     this.#say(state, {
       type,
@@ -218,71 +221,6 @@ function isObsolete({ step, wish }: NonNullable<ManagedState['running']>, now: M
   return (step === 'apply' || step === 'look') && hash !== undefined && hash !== wish;
 }
 
-function situationOf(
-  state: ManagedState,
-  record: ManagedRecord | undefined,
-  credentials: Credentials | Error,
-): Situation {
-  const { wish } = state;
-  const { cluster, profile } = wish;
-  const every = parseDuration(profile?.spec.drift?.interval ?? '') ?? LOOK_EVERY_MS;
-  return {
-    deleting: cluster.metadata.deletionTimestamp !== undefined,
-    wish: wishHash(wish),
-    exists: !state.gone && (record !== undefined || wasBegun(cluster)),
-    applied: record?.applied,
-    reachable: record?.outputs !== undefined,
-    credentials: credentials instanceof Error ? undefined : credentials.version,
-    accepted: state.accepted?.credentials,
-    forced: state.forced,
-    drift: {
-      lookedAt: record?.lookedAt === undefined ? undefined : new Date(record.lookedAt),
-      everyMs: spread(every, cluster.metadata.uid ?? ''),
-      found: (record?.drift?.length ?? 0) > 0,
-      mend: cluster.spec.drift?.policy === 'Mend',
-    },
-    access: { open: state.line !== undefined, dueAt: state.accessDueAt },
-    failures: state.failures,
-  };
-}
-
-/** The interval, a tenth shorter or longer: always the same for one cluster, so that a fleet made at once does not look at once. */
-export function spread(everyMs: number, uid: string): number {
-  let sum = 0;
-  for (const character of uid) sum = (sum * 31 + character.charCodeAt(0)) >>> 0;
-  return Math.round(everyMs * (0.9 + (0.2 * (sum % 1000)) / 1000));
-}
-
-/** Errors of what has no more need to be done are over. */
-function settleFailures(state: ManagedState, { wish, applied, accepted, credentials }: Situation): void {
-  if (wish !== undefined && applied === wish && !state.forced) state.failures.delete('apply');
-  if (credentials !== undefined && accepted === credentials) state.failures.delete('check');
-}
-
-function operationType({ deleting, applied }: Situation): LastOperation['type'] {
-  if (deleting) return 'Delete';
-  return applied === undefined ? 'Create' : 'Reconcile';
-}
-
 /** Of an operation whose end is not in sight, each further resource is worth less. */
 const percent = ({ done, total }: CloudProgress): number =>
-  Math.min(99, Math.floor((100 * done) / (total ?? done + 10)));
-
-/** Calls `run` at once, then at most once per interval; what comes in between is told at its end, not dropped. */
-function pacer(clock: ManagedWorld['clock'], run: () => void): { soon(): void; stop(): void } {
-  let last = clock.now();
-  let cancel: (() => void) | undefined;
-  return {
-    soon() {
-      cancel ??= clock.after(Math.max(0, last + PROGRESS_INTERVAL_MS - clock.now()), () => {
-        cancel = undefined;
-        last = clock.now();
-        run();
-      });
-    },
-    stop() {
-      cancel?.();
-      cancel = undefined;
-    },
-  };
-}
+  Math.min(99, Math.floor((100 * done) / Math.max(1, total ?? done + 10)));

@@ -59,7 +59,7 @@ export function gardenWorld(
     garden: side.gardenID,
     log,
     clock: systemClock,
-    now: side.now,
+    now: () => side.now(),
     random: Math.random,
     async credentials(cluster, profile, signal) {
       const use = credentialsOf(cluster, profile.spec.type, (namespace, name) =>

@@ -1,5 +1,6 @@
 import type { CloudContext, ManagedClusters } from '../../../providers/cloud.ts';
 import type { CloudProfile } from '../../api/cloudprofile.ts';
+import { errorText } from '../../api/errors.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 import type { Credentials, CredentialsUse } from '../credentials/resolve.ts';
 import { type Orphan, orphans } from './orphans.ts';
@@ -16,6 +17,8 @@ export interface LeftOverWorld
 /** How often what was left behind is looked for again. */
 const AGAIN_MS = 6 * 3600_000;
 const SHOWN = 10;
+/** As providers/tags.ts has it. */
+const OWNER_TAG = 'coppice-uid';
 
 /**
  * A cluster was deleted by force (its finalizer was taken off): says what is left of it in the cloud, and goes on saying so
@@ -28,8 +31,15 @@ export async function reportLeftOver(
   record: ManagedRecord,
   signal: AbortSignal,
 ): Promise<{ requeueAfterMs: number } | undefined> {
-  const left = await leftOf(world, record, signal);
   const what = `WorkerCluster ${key} was deleted by force`;
+  let left: Orphan[] | undefined;
+  let why = 'the provider cannot list it';
+  try {
+    left = await leftOf(world, record, signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    why = errorText(error);
+  }
   if (left?.length === 0) {
     await world.records.remove(key, signal);
     world.log.info({ cluster: key }, `${what}: nothing is left in the cloud`);
@@ -37,7 +47,7 @@ export async function reportLeftOver(
   }
   const message = left
     ? `${what}: ${left.length} resources are left in account ${record.account}: ${named(left)}. "coppice sweep" lists them, "coppice sweep --yes" removes them`
-    : `${what}: what is left in account ${record.account} cannot be listed here; look there for tag coppice-uid=${record.owner.uid}`;
+    : `${what}: what is left in account ${record.account} bears tag ${OWNER_TAG}=${record.owner.uid}, but cannot be shown here: ${why}`;
   world.log.warn({ cluster: key, left: left?.length }, message);
   world.record(regarding(record), 'Warning', 'LeftBehind', message);
   return { requeueAfterMs: AGAIN_MS };

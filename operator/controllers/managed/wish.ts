@@ -1,10 +1,14 @@
 import { createHash } from 'node:crypto';
 import type { ManagedCluster, Owner } from '../../../providers/cloud.ts';
+import type { CloudProfile } from '../../api/cloudprofile.ts';
 import { findCondition } from '../../api/conditions.ts';
 import { ANNOTATIONS } from '../../api/group.ts';
 import { technicalID } from '../../api/names.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import type { ManagedWish } from './facts.ts';
+
+/** Ranges where neither cluster nor profile names one. `nodes` is what Gardener's examples have. */
+export const DEFAULT_RANGES = { pods: '100.96.0.0/11', services: '100.64.0.0/13', nodes: '10.250.0.0/16' };
 
 /** Text that is equal for equal values, whatever the order of their fields. */
 function canonical(value: unknown): unknown {
@@ -53,20 +57,19 @@ export function wasBegun({ status }: WorkerCluster): boolean {
 }
 
 /** Enough of a cluster to take it away when nobody knows any more how it was described. */
-export function unknownCluster({ cluster, profile }: Pick<ManagedWish, 'cluster' | 'profile'>): ManagedCluster {
-  const region = cluster.status?.region ?? cluster.spec.region ?? profile?.spec.defaults?.region ?? '';
-  return clusterIn(
-    region,
-    (profile?.spec.regions.find((known) => known.name === region)?.zones ?? []).map((z) => z.name),
-  );
-}
+export const unknownCluster = ({ cluster, profile }: Pick<ManagedWish, 'cluster' | 'profile'>): ManagedCluster =>
+  clusterIn(cluster.status?.region ?? cluster.spec.region ?? profile?.spec.defaults?.region ?? '', profile);
 
-/** A cluster without anything in it. */
-export const clusterIn = (region: string, zones: string[]): ManagedCluster => ({
-  region,
-  zones,
-  kubernetesVersion: '',
-  cidrs: { nodes: '', pods: '', services: '' },
-  pools: [],
-  authorizedNetworks: [],
-});
+/** A cluster as the profile's defaults have it, without pools: what was made in its place is found by name and tags. */
+export function clusterIn(region: string, profile: CloudProfile | undefined): ManagedCluster {
+  const { pods, services } = profile?.spec.defaults ?? {};
+  const known = profile?.spec.regions.find((candidate) => candidate.name === region);
+  return {
+    region,
+    zones: (known?.zones ?? []).map((zone) => zone.name),
+    kubernetesVersion: profile?.spec.kubernetes.versions?.[0]?.version ?? '',
+    cidrs: { ...DEFAULT_RANGES, ...(pods && { pods }), ...(services && { services }) },
+    pools: [],
+    authorizedNetworks: [],
+  };
+}

@@ -1,6 +1,7 @@
 import type { CloudPool, ManagedCluster } from '../../../providers/cloud.ts';
 import type { Problem } from '../../../providers/contract.ts';
 import { findCondition } from '../../api/conditions.ts';
+import { LABELS } from '../../api/group.ts';
 import { poolsOf } from '../../api/pools.ts';
 import { parseCount } from '../../api/quantity.ts';
 import type { WorkerClusterStatus } from '../../api/workercluster.ts';
@@ -105,7 +106,8 @@ function managedCluster(authorizedNetworks: readonly string[], settled: Settled)
       spot: pool.spot,
       gpu: parseCount(type?.gpu ?? 0),
       architecture: type?.architecture === 'arm64' ? 'arm64' : 'amd64',
-      labels: pool.labels,
+      // By it everybody tells pools apart, whatever a cloud calls its node groups.
+      labels: { ...pool.labels, [LABELS.pool]: pool.name },
       taints: pool.taints,
       zones: pool.zones,
     };

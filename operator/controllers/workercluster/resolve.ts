@@ -2,12 +2,9 @@ import type { Problem } from '../../../providers/contract.ts';
 import type { CloudProfile } from '../../api/cloudprofile.ts';
 import { poolsOf } from '../../api/pools.ts';
 import { profileNameOf } from '../../api/workercluster.ts';
-import { wasBegun } from '../managed/wish.ts';
+import { DEFAULT_RANGES, wasBegun } from '../managed/wish.ts';
 import { resolveVersion, upgradeProblem } from '../versions.ts';
 import { type Mode, problem, type Resolved, type WorkerClusterView } from './view.ts';
-
-/** Ranges where neither cluster nor profile names one. `nodes` is Gardener's own in its examples. */
-const DEFAULT_RANGES = { pods: '100.96.0.0/11', services: '100.64.0.0/13', nodes: '10.250.0.0/16' };
 
 const among = (names: readonly string[]): string =>
   names.length > 12 ? `${names.slice(0, 12).join(', ')}, ...` : names.join(', ');

@@ -25,9 +25,21 @@ const MAY_IMPORT: Record<string, string[]> = {
     'operator/cost',
     'providers',
   ],
+  // Plays the operator's deciders against the simulated cloud, without a network.
+  'operator/rehearsal': ['operator/api', 'operator/kube', 'operator/cost', 'operator/controllers', 'providers'],
   // The garden builds the machine image of the local provider and installs what the API declares.
   'operator/garden': ['operator/api', 'operator/kube', 'operator/pki', 'providers'],
-  'operator/cli': ['operator/api', 'operator/cost', 'operator/kube', 'operator/garden', 'operator/pki'],
+  'operator/cli': [
+    'operator/api',
+    'operator/cost',
+    'operator/kube',
+    'operator/garden',
+    'operator/pki',
+    'operator/rehearsal',
+    // The sweep looks where the operator would.
+    'operator/controllers',
+    'providers',
+  ],
 };
 /** The two files that wire everything together. */
 const WIRING = ['operator/main.ts', 'operator/operator.ts'];

@@ -3,7 +3,7 @@ import { judge, renewalOf } from '../../../operator/controllers/managed/access.t
 import { kubeconfig } from '../../../operator/pki/kubeconfig.ts';
 
 const NOW = new Date('2026-11-21T12:00:00Z');
-const after = (minutes: number) => new Date(+NOW + minutes * 60_000).toISOString();
+const inMinutes = (minutes: number) => new Date(+NOW + minutes * 60_000).toISOString();
 const ENDPOINT = 'https://one.cloud.invalid';
 const text = kubeconfig({ server: ENDPOINT, ca: 'x', token: 't', name: 'one', user: 'u' });
 
@@ -11,9 +11,9 @@ describe('a stored kubeconfig', () => {
   it.each([
     ['is missing', undefined, 'cannot'],
     ['does not end', { kubeconfig: text }, 'good'],
-    ['is young', { kubeconfig: text, expiresAt: after(60), renewAt: after(40) }, 'good'],
-    ['is old', { kubeconfig: text, expiresAt: after(10), renewAt: after(-1) }, 'due'],
-    ['has ended', { kubeconfig: text, expiresAt: after(0), renewAt: after(-20) }, 'cannot'],
+    ['is young', { kubeconfig: text, expiresAt: inMinutes(60), renewAt: inMinutes(40) }, 'good'],
+    ['is old', { kubeconfig: text, expiresAt: inMinutes(10), renewAt: inMinutes(-1) }, 'due'],
+    ['has ended', { kubeconfig: text, expiresAt: inMinutes(0), renewAt: inMinutes(-20) }, 'cannot'],
     ['leads elsewhere', { kubeconfig: text.replace('one.cloud', 'two.cloud') }, 'cannot'],
     ['is none', { kubeconfig: 'hello' }, 'cannot'],
   ] as const)('that %s', (_what, stored, verdict) => {
@@ -21,7 +21,7 @@ describe('a stored kubeconfig', () => {
   });
 
   it('is renewed with a fifth of its life left', () => {
-    expect(renewalOf({ kubeconfig: text, expiresAt: after(15) }, NOW)?.toISOString()).toBe(after(12));
+    expect(renewalOf({ kubeconfig: text, expiresAt: inMinutes(15) }, NOW)?.toISOString()).toBe(inMinutes(12));
     expect(renewalOf({ kubeconfig: text }, NOW)).toBeUndefined();
   });
 });

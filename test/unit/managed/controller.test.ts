@@ -371,6 +371,20 @@ describe('credentials', () => {
     expect(isReady(key)).toBe(true);
   });
 
+  it('that turn bad leave what runs as it is: no operation is said to have failed', async () => {
+    const operator = start();
+    const key = await made(operator);
+    garden.credentials('cloud', { accessKey: 'wrong' });
+    operator.credentialsChanged();
+    await until(() => garden.condition(key, 'CredentialsValid')?.status === 'False', 'the refusal');
+    expect(isReady(key)).toBe(true);
+    expect(operation(key)).toMatchObject({ type: 'Create', state: 'Succeeded' });
+    garden.credentials('cloud', { accessKey: 'key-1' });
+    operator.credentialsChanged();
+    await until(() => garden.condition(key, 'CredentialsValid')?.status === 'True', 'the mending');
+    expect(status(key)?.lastErrors).toEqual([]);
+  });
+
   it('of another account are refused: no second cluster is made there, and none is believed to be gone', async () => {
     const operator = start();
     const key = await made(operator);

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ERROR_CODES, type ErrorCode } from '../../../operator/api/errors.ts';
 import { backoff } from '../../../operator/controllers/managed/backoff.ts';
-import { spread } from '../../../operator/controllers/managed/controller.ts';
 import {
   attempt,
   decide,
@@ -10,9 +9,10 @@ import {
   type Step,
   type StepName,
 } from '../../../operator/controllers/managed/decide.ts';
+import { spread } from '../../../operator/controllers/managed/situation.ts';
 
 const NOW = new Date('2026-11-21T12:00:00Z');
-const after = (minutes: number) => new Date(+NOW + minutes * 60_000);
+const inMinutes = (minutes: number) => new Date(+NOW + minutes * 60_000);
 const HOUR_MS = 3600_000;
 
 /** Made, and all in order. */
@@ -25,8 +25,8 @@ const settled: Situation = {
   credentials: 'c1',
   accepted: 'c1',
   forced: false,
-  drift: { lookedAt: after(-60), everyMs: 6 * HOUR_MS, found: false, mend: false },
-  access: { open: true, dueAt: after(5) },
+  drift: { lookedAt: inMinutes(-60), everyMs: 6 * HOUR_MS, found: false, mend: false },
+  access: { open: true, dueAt: inMinutes(5) },
   failures: new Map(),
 };
 const fresh: Partial<Situation> = {
@@ -48,7 +48,7 @@ const wait = (until?: Date): Step => ({ do: 'wait', ...(until && { until }) });
 
 describe('what is next for a managed cluster', () => {
   it.each<[string, Partial<Situation>, Step]>([
-    ['all in order: access is looked at when it is due', {}, wait(after(5))],
+    ['all in order: access is looked at when it is due', {}, wait(inMinutes(5))],
     ['new: who the credentials are comes first', fresh, { do: 'check' }],
     ['new, credentials accepted', { ...fresh, accepted: 'c1' }, { do: 'apply' }],
     ['new, without credentials: the check says why', { ...fresh, credentials: undefined }, { do: 'check' }],
@@ -56,13 +56,13 @@ describe('what is next for a managed cluster', () => {
     ['a changed spec', { wish: 'w2' }, { do: 'apply' }],
     ['a changed spec with changed credentials', { wish: 'w2', credentials: 'c2' }, { do: 'check' }],
     ['rotated credentials', { credentials: 'c2' }, { do: 'check' }],
-    ['a spec that cannot be had leaves what there is, and its access, alone', { wish: undefined }, wait(after(5))],
+    ['a spec that cannot be had leaves what there is, and its access, alone', { wish: undefined }, wait(inMinutes(5))],
     ['asked for although nothing changed', { forced: true }, { do: 'apply' }],
     ['no line yet', { access: { open: false, dueAt: undefined } }, { do: 'access' }],
-    ['access due', { access: { open: true, dueAt: after(0) } }, { do: 'access' }],
-    ['time to look for drift', { drift: { ...settled.drift, lookedAt: after(-361) } }, { do: 'look' }],
+    ['access due', { access: { open: true, dueAt: inMinutes(0) } }, { do: 'access' }],
+    ['time to look for drift', { drift: { ...settled.drift, lookedAt: inMinutes(-361) } }, { do: 'look' }],
     ['never looked', { drift: { ...settled.drift, lookedAt: undefined, everyMs: 0 } }, { do: 'look' }],
-    ['drift, to be reported', { drift: { ...settled.drift, found: true } }, wait(after(5))],
+    ['drift, to be reported', { drift: { ...settled.drift, found: true } }, wait(inMinutes(5))],
     ['drift, to be mended', { drift: { ...settled.drift, found: true, mend: true } }, { do: 'apply' }],
     ['deleting what was never made', { ...fresh, deleting: true }, { do: 'release' }],
     ['deleting', { deleting: true }, { do: 'destroy' }],
@@ -73,9 +73,9 @@ describe('what is next for a managed cluster', () => {
   });
 
   it.each<[string, Partial<Situation>, Step]>([
-    ['a failed run waits, access goes on', failing('apply', after(3), { wish: 'w2' }), wait(after(3))],
-    ['a hopeless run waits for a change only', failing('apply', undefined, { wish: 'w2' }), wait(after(5))],
-    ['its time has come', failing('apply', after(0), { wish: 'w2' }), { do: 'apply' }],
+    ['a failed run waits, access goes on', failing('apply', inMinutes(3), { wish: 'w2' }), wait(inMinutes(3))],
+    ['a hopeless run waits for a change only', failing('apply', undefined, { wish: 'w2' }), wait(inMinutes(5))],
+    ['its time has come', failing('apply', inMinutes(0), { wish: 'w2' }), { do: 'apply' }],
     [
       'another spec is worth a try at once',
       { ...failing('apply', undefined, { wish: 'w2' }), wish: 'w3' },
@@ -88,15 +88,15 @@ describe('what is next for a managed cluster', () => {
     ],
     [
       'refused credentials do not end access',
-      { ...failing('check', undefined, { accepted: undefined }), access: { open: true, dueAt: after(0) } },
+      { ...failing('check', undefined, { accepted: undefined }), access: { open: true, dueAt: inMinutes(0) } },
       { do: 'access' },
     ],
-    ['a failed destroy waits', failing('destroy', after(2), { deleting: true }), wait(after(2))],
+    ['a failed destroy waits', failing('destroy', inMinutes(2), { deleting: true }), wait(inMinutes(2))],
     ['a hopeless destroy waits for a change', failing('destroy', undefined, { deleting: true }), wait()],
     [
       'a failed look waits',
-      failing('look', after(1), { drift: { ...settled.drift, lookedAt: after(-400) } }),
-      wait(after(1)),
+      failing('look', inMinutes(1), { drift: { ...settled.drift, lookedAt: inMinutes(-400) } }),
+      wait(inMinutes(1)),
     ],
   ])('after a failure: %s', (_what, changes, step) => {
     expect(decide({ ...settled, ...changes }, NOW)).toEqual(step);

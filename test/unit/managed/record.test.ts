@@ -12,7 +12,7 @@ const record: ManagedRecord = {
   profile: 'aws',
   account: '1',
   credentials: { namespace: 'shop', secret: 'cloud' },
-  cluster: clusterIn('here', ['here-a']),
+  cluster: clusterIn('here', undefined),
 };
 
 it('a record is written and read back, and belongs to its cluster', () => {

@@ -34,6 +34,13 @@ describe('a signed request', () => {
     expect(signatureOf(signed({ method, url: new URL(path, HOST), headers, body }, key, scope))).toBe(signature);
   });
 
+  it('signs a path as it is sent, encoded once more (computed with botocore 1.43.11)', () => {
+    const url = new URL('/-._~0123456789abc%20d', HOST);
+    expect(signatureOf(signed({ method: 'GET', url, headers: {}, body: '' }, key, scope))).toBe(
+      '973e60ecddbe2975f4b17ca6608362e3d13ac16545a4ad64be3a8f4a683deb57',
+    );
+  });
+
   it('says what was signed', () => {
     const headers = signed({ method: 'GET', url: new URL(HOST), headers: {}, body: '' }, key, scope);
     expect(headers.authorization).toContain(

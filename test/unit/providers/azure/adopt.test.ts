@@ -50,6 +50,14 @@ describe('a resource that state does not know', () => {
     expect(await adopted(wanted('azure-native:x:Y', {}), { body: { tags } })).toEqual({ found: undefined, paths: [] });
   });
 
+  it('is looked for with one token for all', async () => {
+    await using azure = await FakeAzure.start(() => ({ body: { tags } }));
+    const adopt = adoptAt(azure.endpoints, context());
+    await Promise.all([CLUSTER, POOL, GRANT].map((resource) => adopt(resource, new AbortController().signal)));
+    expect(azure.asked.filter(({ method }) => method === 'POST')).toHaveLength(1);
+    expect(azure.asked.filter(({ method }) => method === 'GET')).toHaveLength(3);
+  });
+
   it('is an error when Azure does not say', async () => {
     await expect(adopted(CLUSTER, { status: 503, body: '' })).rejects.toMatchObject({
       code: 'ERR_RETRYABLE_INFRA_DEPENDENCIES',

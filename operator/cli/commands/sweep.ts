@@ -1,0 +1,235 @@
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openProviders, type Providers } from '../../../providers/index.ts';
+import { type CloudProfile, providerOf } from '../../api/cloudprofile.ts';
+import type { CredentialsBinding } from '../../api/credentialsbinding.ts';
+import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
+import {
+  type CredentialsUse,
+  credentialsIn,
+  credentialsOf,
+  secretOfBinding,
+} from '../../controllers/credentials/resolve.ts';
+import { type ManagedRecord, RECORD_SELECTOR, recordOf, recordSecretName } from '../../controllers/managed/record.ts';
+import { stateBackend } from '../../controllers/managed/state-backend.ts';
+import {
+  type FoundOrphan,
+  findOrphans,
+  removeOrphans,
+  type SweepAccount,
+  type SweepWorld,
+} from '../../controllers/managed/sweep.ts';
+import { dataDirectory, pulumiEngine } from '../../garden/pulumi-engine.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { silent } from '../../kube/log.ts';
+import {
+  CLOUDPROFILES,
+  CREDENTIALSBINDINGS,
+  NAMESPACES,
+  SECRETS,
+  type Secret,
+  WORKERCLUSTERS,
+} from '../../kube/resources.ts';
+import { connect } from '../connect.ts';
+import type { Context } from '../context.ts';
+import { CliError, EXIT } from '../errors.ts';
+import { printObject } from '../output.ts';
+import { formatAge } from '../render/age.ts';
+import { renderTable } from '../render/table.ts';
+
+/** What of the garden says where to look. */
+interface Picture {
+  profiles: CloudProfile[];
+  bindings: CredentialsBinding[];
+  clusters: WorkerCluster[];
+  records: ManagedRecord[];
+}
+
+/** `coppice sweep [--provider P] [--region R] [--yes]`. */
+export async function run(context: Context): Promise<number | undefined> {
+  const { options, terminal, signal, env } = context;
+  const { client } = await connect(context);
+  const picture = await look(client, signal);
+  const data = dataDirectory(env);
+  const home = join(data ?? tmpdir(), 'pulumi-home');
+  const providers = openProviders({ engine: pulumiEngine(env, silent), home, log: silent });
+  try {
+    const world: SweepWorld = {
+      garden: (await client.get(NAMESPACES, 'kube-system', undefined, { signal })).metadata.uid ?? '',
+      log: silent,
+      now: () => new Date(),
+      stateBackend: (profile, stop) =>
+        stateBackend(
+          { garden: client, namespace: env.COPPICE_NAMESPACE ?? 'kube-system', directory: data },
+          profile,
+          stop,
+        ),
+      owners: async (stop) => (await client.list(WORKERCLUSTERS, { signal: stop })).items.map(ownerOf),
+      described: ({ uid }) => picture.records.find(({ owner }) => owner.uid === uid)?.cluster,
+    };
+    const wanted = { provider: options.text('provider'), region: options.text('region') };
+    const accounts = await accountsOf(client, picture, providers, wanted, signal);
+    if (accounts.length === 0) {
+      throw new CliError('no cluster and no CredentialsBinding names credentials of a cloud to look with', {
+        exitCode: EXIT.notFound,
+        advice: 'make a CredentialsBinding for the account, in any namespace',
+      });
+    }
+    const { found, gaps } = await findOrphans(world, accounts, signal);
+    if (!options.flag('yes')) {
+      await show(context, found);
+      for (const gap of gaps) note(context, `not looked at: ${gap}`);
+      if (found.length > 0) terminal.note('Nothing was removed: "coppice sweep --yes" does that.');
+      return gaps.length > 0 ? EXIT.failed : EXIT.ok;
+    }
+    const failures = await removeOrphans(world, found, signal, ({ namespace, name }) =>
+      terminal.note(`Removing what ${namespace}/${name} left behind ...`),
+    );
+    const after = await findOrphans(world, accounts, signal);
+    await forget(client, picture, after.found, found, signal);
+    await show(context, after.found);
+    for (const line of [...gaps, ...after.gaps]) note(context, `not looked at: ${line}`);
+    for (const line of failures) note(context, `not removed: ${line}`);
+    terminal.note(`${found.length - after.found.length} of ${found.length} resources were removed.`);
+    return after.found.length + gaps.length + failures.length > 0 ? EXIT.failed : EXIT.ok;
+  } finally {
+    await providers.close();
+  }
+}
+
+const ownerOf = ({
+  metadata: { uid = '', name, namespace = '' },
+}: {
+  metadata: { uid?: string; name: string; namespace?: string };
+}) => ({
+  uid,
+  name,
+  namespace,
+});
+
+const note = ({ terminal }: Context, text: string): void =>
+  terminal.note(`${terminal.notePaint('bad', 'error:')} ${text}`);
+
+async function look(client: KubeClient, signal: AbortSignal): Promise<Picture> {
+  const [profiles, bindings, clusters, secrets] = await Promise.all([
+    client.list<CloudProfile>(CLOUDPROFILES, { signal }),
+    client.list<CredentialsBinding>(CREDENTIALSBINDINGS, { signal }),
+    client.list<WorkerCluster>(WORKERCLUSTERS, { signal }),
+    client.list<Secret>(SECRETS, { labelSelector: RECORD_SELECTOR, signal }),
+  ]);
+  return {
+    profiles: profiles.items,
+    bindings: bindings.items,
+    clusters: clusters.items,
+    records: secrets.items.flatMap((secret) => recordOf(secret) ?? []),
+  };
+}
+
+/** Which Secrets lead to which clouds: by bindings, by clusters, and by what is remembered of clusters that are no more. */
+function usesOf({
+  profiles,
+  bindings,
+  clusters,
+  records,
+}: Picture): Map<string, { profile: CloudProfile; use: CredentialsUse }> {
+  const uses = new Map<string, { profile: CloudProfile; use: CredentialsUse }>();
+  const add = (profile: CloudProfile | undefined, find: () => CredentialsUse) => {
+    if (!profile) return;
+    try {
+      const use = find();
+      uses.set(`${profile.metadata.name}/${use.namespace}/${use.secret}`, { profile, use });
+    } catch {
+      // What leads nowhere says so in its own status.
+    }
+  };
+  const named = (name: string) => profiles.find((profile) => profile.metadata.name === name);
+  const binding = (namespace: string, name: string) =>
+    bindings.find(({ metadata }) => metadata.namespace === namespace && metadata.name === name);
+  for (const each of bindings) {
+    for (const profile of profiles.filter(({ spec }) => spec.type === each.provider.type))
+      add(profile, () => secretOfBinding(each));
+  }
+  for (const cluster of clusters) {
+    const profile = named(profileNameOf(cluster));
+    if (cluster.spec.credentialsRef && profile) add(profile, () => credentialsOf(cluster, profile.spec.type, binding));
+  }
+  for (const record of records) add(named(record.profile), () => record.credentials);
+  return uses;
+}
+
+async function accountsOf(
+  client: KubeClient,
+  picture: Picture,
+  providers: Providers,
+  wanted: { provider: string | undefined; region: string | undefined },
+  signal: AbortSignal,
+): Promise<SweepAccount[]> {
+  const accounts: SweepAccount[] = [];
+  for (const { profile, use } of usesOf(picture).values()) {
+    const clouds = providers.named(providerOf(profile))?.managed;
+    if (!clouds?.tagged) continue;
+    if (
+      wanted.provider !== undefined &&
+      wanted.provider !== profile.spec.type &&
+      wanted.provider !== profile.metadata.name
+    )
+      continue;
+    const secret = await client.getOrUndefined<Secret>(SECRETS, use.secret, use.namespace, { signal });
+    if (!secret) continue;
+    const regions = profile.spec.regions.map(({ name }) => name);
+    accounts.push({
+      profile,
+      clouds,
+      credentials: credentialsIn(secret, use),
+      regions: wanted.region === undefined ? regions : [wanted.region],
+    });
+  }
+  return accounts;
+}
+
+/** What is remembered of a cluster of which nothing is left any more goes too. */
+async function forget(
+  client: KubeClient,
+  { records, clusters }: Picture,
+  left: readonly FoundOrphan[],
+  found: readonly FoundOrphan[],
+  signal: AbortSignal,
+): Promise<void> {
+  const swept = new Set(found.map(({ owner }) => owner.uid));
+  for (const { uid } of left.map(({ owner }) => owner)) swept.delete(uid);
+  for (const { owner } of records) {
+    if (!swept.has(owner.uid) || clusters.some(({ metadata }) => metadata.uid === owner.uid)) continue;
+    await client.delete(SECRETS, recordSecretName(owner.name), owner.namespace, { signal });
+  }
+}
+
+async function show({ options, terminal }: Context, found: readonly FoundOrphan[]): Promise<void> {
+  const format = options.text('output');
+  if (format === 'json' || format === 'yaml') {
+    await printObject(terminal, format, { orphans: found.map(plain) });
+    return;
+  }
+  if (found.length === 0) {
+    terminal.note('No orphans: everything that bears our tags belongs to a cluster.');
+    return;
+  }
+  const rows = found.map(({ by, region, type, id, owner, ageMs, price }) => [
+    by.profile.metadata.name,
+    region,
+    type,
+    id,
+    `${owner.namespace ?? '?'}/${owner.name ?? owner.technicalID ?? '?'}`,
+    ageMs === undefined ? '<unknown>' : formatAge(ageMs),
+    price ? `${price.hourly} ${price.currency}/h` : '<unknown>',
+  ]);
+  const width = terminal.width === undefined ? {} : { width: terminal.width };
+  const header = ['PROVIDER', 'REGION', 'TYPE', 'ID', 'OWNER', 'AGE', 'PRICE'];
+  terminal.print(...renderTable(header, rows, { ...width, paint: terminal.paint }));
+}
+
+/** An orphan for programs: without the credentials that found it. */
+const plain = ({ by, ageMs, ...orphan }: FoundOrphan) => ({
+  provider: by.profile.metadata.name,
+  ...orphan,
+  ...(ageMs !== undefined && { ageSeconds: Math.round(ageMs / 1000) }),
+});

@@ -1,0 +1,60 @@
+import { parseDuration } from '../../api/duration.ts';
+import type { LastOperation } from '../../api/meta.ts';
+import type { Credentials } from '../credentials/resolve.ts';
+import type { Situation } from './decide.ts';
+import type { ManagedRecord } from './record.ts';
+import type { ManagedState } from './state.ts';
+import { wasBegun, wishHash } from './wish.ts';
+
+/** How often drift is looked for where the profile does not say. */
+const LOOK_EVERY_MS = 6 * 3600_000;
+
+/** What the next step rests on, from what is wished, remembered and written down. */
+export function situationOf(
+  state: ManagedState,
+  record: ManagedRecord | undefined,
+  credentials: Credentials | Error,
+): Situation {
+  const { wish } = state;
+  const { cluster, profile } = wish;
+  const every = parseDuration(profile?.spec.drift?.interval ?? '') ?? LOOK_EVERY_MS;
+  return {
+    deleting: cluster.metadata.deletionTimestamp !== undefined,
+    wish: wishHash(wish),
+    exists: !state.gone && (record !== undefined || wasBegun(cluster)),
+    applied: record?.applied,
+    reachable: record?.outputs !== undefined,
+    credentials: credentials instanceof Error ? undefined : credentials.version,
+    accepted: state.accepted?.credentials,
+    forced: state.forced,
+    drift: {
+      lookedAt: record?.lookedAt === undefined ? undefined : new Date(record.lookedAt),
+      everyMs: spread(every, cluster.metadata.uid ?? ''),
+      found: (record?.drift?.length ?? 0) > 0,
+      mend: cluster.spec.drift?.policy === 'Mend',
+    },
+    access: { open: state.line !== undefined, dueAt: state.accessDueAt },
+    failures: state.failures,
+  };
+}
+
+/** The interval, a tenth shorter or longer: always the same for one cluster, so that a fleet made at once does not look at once. */
+export function spread(everyMs: number, uid: string): number {
+  let sum = 0;
+  for (const character of uid) sum = (sum * 31 + character.charCodeAt(0)) >>> 0;
+  return Math.round(everyMs * (0.9 + (0.2 * (sum % 1000)) / 1000));
+}
+
+/** Errors of what has no more need to be done are over. @returns whether there were any. */
+export function settleFailures(state: ManagedState, { wish, applied, accepted, credentials }: Situation): boolean {
+  const before = state.failures.size;
+  if (wish !== undefined && applied === wish && !state.forced) state.failures.delete('apply');
+  if (credentials !== undefined && accepted === credentials) state.failures.delete('check');
+  return state.failures.size < before;
+}
+
+/** What is done to the cluster, in the terms of its status. */
+export function operationType({ deleting, applied }: Situation): LastOperation['type'] {
+  if (deleting) return 'Delete';
+  return applied === undefined ? 'Create' : 'Reconcile';
+}

@@ -1,0 +1,128 @@
+import type {
+  CloudContext,
+  ManagedCluster,
+  ManagedClusters,
+  Owner,
+  StateBackend,
+  TaggedResource,
+} from '../../../providers/cloud.ts';
+import type { CloudProfile } from '../../api/cloudprofile.ts';
+import { errorText } from '../../api/errors.ts';
+import type { Log } from '../../kube/log.ts';
+import type { Credentials } from '../credentials/resolve.ts';
+import { type KnownOwner, type Orphan, orphanedOwners, orphans } from './orphans.ts';
+import { clusterIn } from './wish.ts';
+
+/** What a sweep works with. */
+export interface SweepWorld {
+  /** UID of the garden's namespace kube-system. */
+  readonly garden: string;
+  readonly log: Log;
+  now(): Date;
+  stateBackend(profile: CloudProfile, signal: AbortSignal): Promise<StateBackend>;
+  /** All clusters that there are when it is asked. */
+  owners(signal: AbortSignal): Promise<KnownOwner[]>;
+  /** How a cluster that is no more was described, where that is remembered. */
+  described(owner: Owner): ManagedCluster | undefined;
+}
+
+/** Credentials to look with, and where. */
+export interface SweepAccount {
+  readonly profile: CloudProfile;
+  readonly clouds: ManagedClusters;
+  readonly credentials: Credentials;
+  readonly regions: readonly string[];
+}
+
+/** An orphan, and by whose credentials it was found. */
+export interface FoundOrphan extends Orphan {
+  readonly by: SweepAccount;
+}
+
+/** What a sweep found; `gaps`: one line for each place that could not be looked at. */
+export interface Sweep {
+  readonly found: readonly FoundOrphan[];
+  readonly gaps: readonly string[];
+}
+
+/** Lists what bears our tags but belongs to no cluster. Changes nothing. */
+export async function findOrphans(
+  world: SweepWorld,
+  accounts: readonly SweepAccount[],
+  signal: AbortSignal,
+): Promise<Sweep> {
+  const gaps: string[] = [];
+  const seen: { by: SweepAccount; tagged: TaggedResource[] }[] = [];
+  for (const by of accounts) {
+    for (const region of by.regions) {
+      try {
+        seen.push({ by, tagged: (await by.clouds.tagged?.(await context(world, by, region, signal))) ?? [] });
+      } catch (error) {
+        signal.throwIfAborted();
+        const { namespace, secret } = by.credentials.use;
+        gaps.push(`${by.profile.metadata.name} ${region} with Secret ${namespace}/${secret}: ${errorText(error)}`);
+      }
+    }
+  }
+  // After what is in the clouds, so that what was made meanwhile finds its owner.
+  const known = await world.owners(signal);
+  const found = new Map<string, FoundOrphan>();
+  for (const { by, tagged } of seen) {
+    for (const orphan of orphans(tagged, known, world.garden, world.now(), by.profile)) {
+      // Two Secrets may lead to one account.
+      const key = `${by.profile.spec.type}/${orphan.region}/${orphan.id}`;
+      if (!found.has(key)) found.set(key, { ...orphan, by });
+    }
+  }
+  return { found: [...found.values()], gaps };
+}
+
+/**
+ * Takes away what was found, owner by owner. An owner that has come back since is left alone.
+ * @returns one line for each that could not be taken away
+ */
+export async function removeOrphans(
+  world: SweepWorld,
+  found: readonly FoundOrphan[],
+  signal: AbortSignal,
+  told: (owner: Owner) => void = () => {},
+): Promise<string[]> {
+  const failures: string[] = [];
+  const places = Map.groupBy(found, ({ by, region }) => `${keyOf(by)}/${region}`);
+  for (const orphaned of places.values()) {
+    const { by, region } = orphaned[0]!;
+    for (const owner of orphanedOwners(orphaned)) {
+      const known = await world.owners(signal);
+      if (known.some(({ namespace, name }) => namespace === owner.namespace && name === owner.name)) continue;
+      told(owner);
+      try {
+        const ctx = { ...(await context(world, by, region, signal)), owner: { ...owner, garden: world.garden } };
+        await by.clouds.destroy(ctx, world.described(owner) ?? clusterIn(region, by.profile));
+      } catch (error) {
+        signal.throwIfAborted();
+        failures.push(`what ${owner.namespace}/${owner.name} left in ${region}: ${errorText(error)}`);
+      }
+    }
+  }
+  return failures;
+}
+
+const keyOf = ({ profile, credentials: { use } }: SweepAccount): string =>
+  `${profile.metadata.name}/${use.namespace}/${use.secret}`;
+
+async function context(
+  world: SweepWorld,
+  { profile, credentials }: SweepAccount,
+  region: string,
+  signal: AbortSignal,
+): Promise<Omit<CloudContext, 'owner'>> {
+  return {
+    account: { id: `${credentials.use.namespace}/${credentials.use.secret}`, credentials: credentials.values },
+    region,
+    profile,
+    state: await world.stateBackend(profile, signal),
+    log: world.log,
+    signal,
+    now: () => world.now(),
+  };
+}

@@ -1,0 +1,160 @@
+import type { Provider } from '../../../providers/contract.ts';
+import type { CloudProfile } from '../../api/cloudprofile.ts';
+import type { CredentialsBinding } from '../../api/credentialsbinding.ts';
+import type { WorkerCluster } from '../../api/workercluster.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { sleep } from '../../kube/clock.ts';
+import { type Controller, queueMetrics, runController } from '../../kube/controller.ts';
+import { type ChangeEvent, Informer } from '../../kube/informer.ts';
+import type { Log } from '../../kube/log.ts';
+import type { Registry } from '../../kube/metrics.ts';
+import { CREDENTIALSBINDINGS, keyOf, NAMESPACES, SECRETS, type Secret } from '../../kube/resources.ts';
+import { WorkQueue } from '../../kube/workqueue.ts';
+import { AccountChecks } from '../credentials/account-checks.ts';
+import { CREDENTIALS_SELECTOR, type CredentialsWorld, reconcileCredentials } from '../credentials/controller.ts';
+import { credentialsIn } from '../credentials/resolve.ts';
+import { onlyStatusChanged } from '../status-writer.ts';
+import { ManagedController } from './controller.ts';
+import { credentialsSecret, gardenWorld } from './garden-world.ts';
+import { reportLeftOver } from './left-over.ts';
+import { clusterOfRecord, RECORD_SELECTOR, recordOf } from './record.ts';
+import type { StateOptions } from './state-backend.ts';
+import type { ManagedWorld } from './world.ts';
+
+/** What the controllers of clouds share with the others. */
+export interface CloudsOptions {
+  readonly garden: KubeClient;
+  readonly log: Log;
+  readonly metrics: Registry;
+  readonly clusters: Informer<WorkerCluster>;
+  readonly profiles: Informer<CloudProfile>;
+  readonly kubeconfigs: Informer<Secret>;
+  /** Where facts about clusters are made into status. */
+  readonly clusterQueue: WorkQueue;
+  readonly state: Omit<StateOptions, 'garden'>;
+  now(): Date;
+  provider(profile: CloudProfile, withAccount: boolean): Provider | undefined;
+  readonly record: ManagedWorld['record'];
+}
+
+/** The controllers of clouds, wired: caches to start, then controllers. */
+export interface Clouds {
+  readonly caches: readonly Informer<any>[];
+  readonly managed: ManagedController;
+  /** To be called when all caches are complete. */
+  start(): Controller[];
+}
+
+/** Operations take minutes and wait for the cloud all the time; how many run at once is bounded where they run, by account. */
+const CLUSTERS_AT_ONCE = 256;
+const OPERATION_LIMIT_MS = 3 * 3600_000;
+/** Pods of a cluster come and go all the time: its status follows at this pace. */
+const INSIDE_CHANGES_MS = 500;
+const IDENTITY_PATIENCE_MS = 10_000;
+
+/** What tells this garden from others: the UID of its namespace kube-system, which lives as long as it does. */
+async function gardenIdentity(garden: KubeClient, signal: AbortSignal): Promise<string> {
+  const deadline = Date.now() + IDENTITY_PATIENCE_MS;
+  for (;;) {
+    const namespace = await garden.getOrUndefined(NAMESPACES, 'kube-system', undefined, { signal });
+    if (namespace?.metadata.uid) return namespace.metadata.uid;
+    // A new API server makes it a moment after it begins to serve.
+    if (Date.now() > deadline)
+      throw new Error('the garden has no namespace kube-system, by which clouds tell it from others');
+    await sleep(200, signal);
+    signal.throwIfAborted();
+  }
+}
+
+/** Makes the controllers of managed clusters and of credentials, and has changes lead to the right keys. */
+export async function wireClouds(options: CloudsOptions, signal: AbortSignal): Promise<Clouds> {
+  const { garden, log, metrics, clusters, profiles, kubeconfigs, clusterQueue, record } = options;
+  const managedQueue = new WorkQueue({ observer: queueMetrics(metrics, 'managed') });
+  const credentialsQueue = new WorkQueue({ observer: queueMetrics(metrics, 'credentials') });
+  const bindings = new Informer<CredentialsBinding>(garden, CREDENTIALSBINDINGS, { log });
+  const credentials = new Informer<Secret>(garden, SECRETS, { log, labelSelector: CREDENTIALS_SELECTOR });
+  const records = new Informer<Secret>(garden, SECRETS, { log, labelSelector: RECORD_SELECTOR });
+  const side = {
+    garden,
+    gardenID: await gardenIdentity(garden, signal),
+    log,
+    clusters,
+    bindings,
+    credentials,
+    kubeconfigs,
+    records,
+    checks: new AccountChecks(),
+    state: { garden, ...options.state },
+    now: () => options.now(),
+  };
+  const world = gardenWorld(side, {
+    enqueue: (key) => managedQueue.add(key),
+    changed: (key, inside) => (inside ? clusterQueue.addAfter(key, INSIDE_CHANGES_MS) : clusterQueue.add(key)),
+    record,
+  });
+  const managed = new ManagedController(world);
+  const clouds = (profile: CloudProfile) => options.provider(profile, true)?.managed;
+  const credentialsWorld: CredentialsWorld = { ...side, profiles, clouds };
+  const leftOverWorld = {
+    ...world,
+    profile: (name: string) => profiles.get(name),
+    clouds,
+    credentialsIn: async (use: Parameters<typeof credentialsSecret>[1], stop: AbortSignal) =>
+      credentialsIn(await credentialsSecret(side, use, stop), use),
+  };
+
+  const usersIn = (namespace: string | undefined) => {
+    credentialsQueue.add(namespace ?? '');
+    for (const cluster of clusters.list()) {
+      if (cluster.metadata.namespace === namespace && cluster.spec.credentialsRef) managedQueue.add(keyOf(cluster));
+    }
+  };
+  const clusterChanged = async (event: ChangeEvent<WorkerCluster>) => {
+    const key = keyOf(event.object);
+    if (onlyStatusChanged(event)) return;
+    if (event.object.spec.credentialsRef || event.old?.spec.credentialsRef)
+      credentialsQueue.add(event.object.metadata.namespace ?? '');
+    if (event.type === 'deleted' && (await managed.forget(key))) managedQueue.add(key);
+  };
+  const follow = () => {
+    clusters.onChange((event) => {
+      clusterChanged(event).catch((error: unknown) => log.warn({ err: error }, 'a line to a cluster did not close'));
+    });
+    bindings.onChange((event) => {
+      if (!onlyStatusChanged(event)) usersIn(event.object.metadata.namespace);
+    });
+    credentials.onChange((event) => usersIn(event.object.metadata.namespace));
+    // Of clusters that were deleted by force while no operator ran, only the record tells.
+    for (const secret of records.list()) if (recordOf(secret)) managedQueue.add(clusterOfRecord(secret));
+  };
+
+  return {
+    caches: [bindings, credentials, records],
+    managed,
+    start() {
+      follow();
+      return [
+        runController({
+          name: 'managed',
+          queue: managedQueue,
+          concurrency: CLUSTERS_AT_ONCE,
+          timeoutMs: OPERATION_LIMIT_MS,
+          log,
+          metrics,
+          async reconcile(key, stop) {
+            const left = clusters.get(key) ? undefined : world.records.get(key);
+            return left ? reportLeftOver(leftOverWorld, key, left, stop) : managed.reconcile(key, stop);
+          },
+        }),
+        runController({
+          name: 'credentials',
+          queue: credentialsQueue,
+          concurrency: 8,
+          log,
+          metrics,
+          reconcile: (namespace, stop) => reconcileCredentials(credentialsWorld, namespace, stop),
+        }),
+      ];
+    },
+  };
+}

@@ -1,0 +1,145 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { PATIENCE_MS, sceneForFile, until } from './stacks.ts';
+
+const scene = sceneForFile();
+const WHOLE = ['blue', 'cluster', 'network', 'role', 'subnet-a', 'subnet-b'];
+
+const slowly = (ms: number) => scene.cloud.faults.set({ latencyMs: { 'aws:eks:Cluster': { create: ms } } });
+const isMaking = (name: string) => until(() => scene.parts(name).includes('cluster'));
+
+describe('two at once on one stack', { timeout: PATIENCE_MS }, () => {
+  it('of one runner wait for each other', async () => {
+    const runner = scene.runner();
+    const both = await Promise.all([
+      runner.apply(scene.request('shared')),
+      runner.apply(scene.request('shared', { pools: { blue: 2 } })),
+    ]);
+    expect(both.map(({ changes }) => changes.length)).toEqual([6, 1]);
+    expect(scene.parts('shared')).toEqual(WHOLE);
+    await runner.destroy(scene.request('shared'));
+  });
+
+  it.each(['home', 'home-of-another'])('of two runners do not meet: %s', async (home) => {
+    const name = `contended-${home}`;
+    slowly(2_000);
+    const first = scene.runner().apply(scene.request(name));
+    await isMaking(name);
+    await expect(scene.runner({ home }).apply(scene.request(name))).rejects.toMatchObject({
+      code: 'ERR_RETRYABLE_INFRA_DEPENDENCIES',
+      message: expect.stringMatching(/process \d+/),
+    });
+    await first;
+    scene.cloud.faults.clear();
+    const second = scene.runner({ home });
+    expect((await second.apply(scene.request(name))).changes).toEqual([]);
+    expect(scene.parts(name)).toEqual(WHOLE);
+    await second.destroy(scene.request(name));
+    expect(scene.parts(name)).toEqual([]);
+  });
+});
+
+describe('cancelling', { timeout: PATIENCE_MS }, () => {
+  it('ends an operation gracefully: what was made is in the state, and no lock is left', async () => {
+    const runner = scene.runner();
+    slowly(60_000);
+    const { signal, ...cancelling } = cancellable();
+    const running = runner.apply(scene.request('cancelled', {}, { signal }));
+    running.catch(() => {});
+    await isMaking('cancelled');
+    cancelling.abort();
+    await expect(running).rejects.toThrow('not wanted any more');
+    scene.cloud.faults.clear();
+    expect(scene.lines.filter(({ message }) => /dead engine/.test(message))).toEqual([]);
+    await runner.destroy(scene.request('cancelled'));
+    expect(scene.parts('cancelled')).toEqual([]);
+  });
+
+  it('kills what does not come to an end, and the next one puts it right', async () => {
+    const runner = scene.runner({ graceMs: 300 });
+    slowly(60_000);
+    const { signal, ...cancelling } = cancellable();
+    const running = runner.apply(scene.request('stuck', {}, { signal }));
+    running.catch(() => {});
+    await isMaking('stuck');
+    const engine = engineOf('stuck');
+    process.kill(engine, 'SIGSTOP');
+    cancelling.abort();
+    await expect(running).rejects.toThrow('not wanted any more');
+    await until(async () => (await scene.cloud.processes()).length === 0);
+    expect(() => process.kill(engine, 0)).toThrow();
+    scene.cloud.faults.clear();
+    await runner.apply(scene.request('stuck'));
+    expect(scene.parts('stuck')).toEqual(WHOLE);
+    await runner.destroy(scene.request('stuck'));
+    expect(scene.parts('stuck')).toEqual([]);
+  });
+
+  it('ends who still waits at once', async () => {
+    const runner = scene.runner({ maxWorkers: 1 });
+    slowly(2_000);
+    const first = runner.apply(scene.request('ahead'));
+    await isMaking('ahead');
+    const { signal, ...cancelling } = cancellable();
+    const second = runner.apply(scene.request('behind', {}, { signal }));
+    cancelling.abort();
+    await expect(second).rejects.toThrow('not wanted any more');
+    await first;
+    scene.cloud.faults.clear();
+    await runner.destroy(scene.request('ahead'));
+    expect(scene.parts('behind')).toEqual([]);
+  });
+
+  it('is what closing the runner does to everything', async () => {
+    const runner = scene.runner();
+    slowly(60_000);
+    const running = runner.apply(scene.request('closed'));
+    running.catch(() => {});
+    await isMaking('closed');
+    const workers = runner.workers;
+    await runner.close();
+    await expect(running).rejects.toThrow(/being closed/);
+    expect(runner.workers).toEqual([]);
+    for (const pid of workers) expect(() => process.kill(pid, 0)).toThrow();
+    expect(await scene.cloud.processes()).toEqual([]);
+    scene.cloud.faults.clear();
+    await scene.runner().destroy(scene.request('closed'));
+  });
+});
+
+describe('workers', { timeout: PATIENCE_MS }, () => {
+  it('are no more than allowed, kept while there is work, and ended without it', async () => {
+    const runner = scene.runner({ maxWorkers: 2, worker: { idleMs: 500 } });
+    const most = { workers: 0 };
+    const names = ['one', 'two', 'three', 'four'];
+    const counting = setInterval(() => {
+      most.workers = Math.max(most.workers, runner.workers.length);
+    }, 10);
+    await Promise.all(names.map((name) => runner.preview(scene.request(name))));
+    clearInterval(counting);
+    expect(most.workers).toBe(2);
+    await until(() => runner.workers.length === 0);
+  });
+
+  it.each([
+    ['so many tasks', { maxTasks: 1 }],
+    ['so much memory', { maxRss: 1 }],
+  ])('are replaced after %s', async (_, worker) => {
+    const runner = scene.runner({ maxWorkers: 1, worker });
+    await runner.preview(scene.request('worn'));
+    const before = new Set(runner.workers);
+    await runner.preview(scene.request('worn'));
+    await until(() => runner.workers.every((pid) => !before.has(pid)));
+  });
+});
+
+const cancellable = () => {
+  const controller = new AbortController();
+  return { signal: controller.signal, abort: () => controller.abort(new Error('not wanted any more')) };
+};
+
+const engineOf = (name: string): number => {
+  const file = join(scene.homeOf(), 'stacks', `${name}.cluster`, 'engines.jsonl');
+  return (JSON.parse(readFileSync(file, 'utf8').trim().split('\n').at(-1)!) as { pid: number }).pid;
+};

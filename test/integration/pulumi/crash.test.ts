@@ -1,0 +1,200 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { processesOfSession } from '../../../providers/pulumi/processes.ts';
+import type { StackRequest } from '../../../providers/pulumi/request.ts';
+import type { Failure } from '../../kit/cloud/index.ts';
+import type { OperatorOrder } from './operator.ts';
+import { copiesInMemory, PATIENCE_MS, sceneForFile, until } from './stacks.ts';
+
+const scene = sceneForFile();
+const WHOLE = ['blue', 'cluster', 'network', 'role', 'subnet-a', 'subnet-b'];
+
+const lockFolder = (name: string) =>
+  join(scene.stateDirectory, '.pulumi', 'locks', 'organization', 'coppice', `${name}.cluster`);
+const locks = (name: string) => {
+  try {
+    return readdirSync(lockFolder(name)).filter((file) => file.endsWith('.json'));
+  } catch {
+    return [];
+  }
+};
+const loseState = () => rmSync(join(scene.stateDirectory, '.pulumi'), { recursive: true, force: true });
+
+/** Destroys and looks for left-overs: nothing was made that the state did not know of. */
+async function expectNothingLeft(name: string, request = scene.request(name)) {
+  await scene.runner().destroy(request);
+  expect(scene.parts(name)).toEqual([]);
+  expect(locks(name)).toEqual([]);
+}
+
+describe('after a crash nothing is made twice', { timeout: PATIENCE_MS }, () => {
+  const strike = (type: string, how: Failure['how'], when: Failure['when'] = 'after'): Failure => ({
+    operation: 'create',
+    type,
+    how,
+    when,
+  });
+
+  it.each<[string, Failure]>([
+    ['the engine is killed when a cluster was made', strike('aws:eks:Cluster', 'engine')],
+    ['the engine is killed when something without a name was made', strike('aws:ec2:Vpc', 'engine')],
+    ['the engine is killed before the cloud has heard', strike('aws:eks:Cluster', 'engine', 'before')],
+  ])('%s', async (_, failure) => {
+    const name = `killed-${failure.when}-${failure.type.split(':').at(-1)!.toLowerCase()}`;
+    scene.cloud.faults.set({ failures: [failure] });
+    const runner = scene.runner();
+    await expect(runner.apply(scene.request(name))).rejects.toThrow(/engine was ended by SIGKILL/);
+    scene.cloud.faults.clear();
+    expect(locks(name)).toHaveLength(1);
+    // What the engine left behind is gone with its worker.
+    await until(async () => (await scene.cloud.processes()).length === 0);
+    await runner.close();
+
+    const { changes } = await scene.runner().apply(scene.request(name));
+    expect(scene.parts(name)).toEqual(WHOLE);
+    expect(locks(name)).toEqual([]);
+    const made = failure.when === 'after' ? failure.type.split(':').at(-1)!.toLowerCase() : 'nothing';
+    expect(changes.filter(({ operation }) => operation === 'create').map(({ resource }) => resource)).not.toContain(
+      made,
+    );
+    await expectNothingLeft(name);
+  });
+
+  it.each<[string, Failure]>([
+    ['the answer to a creation is an error, though it was done', strike('aws:ec2:Vpc', 'error')],
+    ['the plugin dies before it can tell', strike('aws:ec2:Vpc', 'lost')],
+    ['something was made, but not as asked for', strike('aws:eks:NodeGroup', 'partial')],
+  ])('%s', async (_, failure) => {
+    const name = `answer-${failure.how}`;
+    scene.cloud.faults.set({ failures: [failure] });
+    const runner = scene.runner();
+    await runner.apply(scene.request(name)).catch(() => {});
+    scene.cloud.faults.clear();
+    await runner.apply(scene.request(name));
+    expect(scene.parts(name)).toEqual(WHOLE);
+    await expectNothingLeft(name);
+  });
+
+  it.each(['the operator', 'the operator and its workers'])('%s is killed', async (who) => {
+    const name = who === 'the operator' ? 'orphaned' : 'all-killed';
+    scene.cloud.faults.set({ latencyMs: { 'aws:eks:Cluster': { create: 3_000 } } });
+    const { signal: _signal, adopt: _adopt, classify: _classify, ...request } = scene.request(name);
+    const operator = fork(fileURLToPath(new URL('./operator.ts', import.meta.url)), { execArgv: [] });
+    const home = scene.homeOf(name);
+    const order: OperatorOrder = { engine: scene.engine, home, plugins: scene.cloud.pluginFolders.aws, request };
+    operator.send(order);
+    await until(() => scene.parts(name).includes('cluster'));
+    const worker = await until(() => workerOf(home, name));
+    operator.kill('SIGKILL');
+    if (who !== 'the operator') for (const pid of processesOfSession(worker)) process.kill(pid, 'SIGKILL');
+    await once(operator, 'exit');
+
+    const next = scene.runner({ home: name });
+    // An engine that comes to its end gracefully has the stack until then.
+    const result = await until(() =>
+      next.apply(scene.request(name)).catch((error: { code?: string }) => {
+        if (error.code !== 'ERR_RETRYABLE_INFRA_DEPENDENCIES') throw error;
+        return undefined;
+      }),
+    );
+    scene.cloud.faults.clear();
+    expect(result.outputs.endpoint).toMatch(/^https:/);
+    expect(scene.parts(name)).toEqual(WHOLE);
+    await until(() => processesOfSession(worker).length === 0);
+    await next.destroy(scene.request(name));
+    expect(scene.parts(name)).toEqual([]);
+  });
+});
+
+/** Number of the worker whose engine works on the stack: the leader of that engine's session. */
+function workerOf(home: string, name: string): number | undefined {
+  const line = readFileSync(join(home, 'stacks', `${name}.cluster`, 'engines.jsonl'), 'utf8')
+    .trim()
+    .split('\n')
+    .at(-1)!;
+  const { pid } = JSON.parse(line) as { pid: number };
+  const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+  return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[3]);
+}
+
+describe('a state that is lost', { timeout: PATIENCE_MS }, () => {
+  it('is rebuilt from the cloud', async () => {
+    const runner = scene.runner();
+    const { outputs } = await runner.apply(scene.request('lost'));
+    loseState();
+    const again = await runner.apply(scene.request('lost'));
+    expect(again).toEqual({ outputs, changes: [] });
+    expect(scene.parts('lost')).toEqual(WHOLE);
+    await runner.apply(scene.request('lost', { pools: { blue: 2 } }));
+    loseState();
+    await expectNothingLeft('lost', scene.request('lost', { pools: { blue: 2 } }));
+  });
+
+  it('comes back from its copy, and what is newer than that from the cloud', async () => {
+    const runner = scene.runner();
+    const copies = copiesInMemory();
+    const request = (pools: Record<string, number>): StackRequest => {
+      const plain = scene.request('copied', { pools, token: 'a secret in the state' });
+      return { ...plain, backend: { ...plain.backend, copies } };
+    };
+    await runner.apply(request({ blue: 1 }));
+    const old = new Map(copies.kept);
+    await runner.apply(request({ blue: 1, green: 1 }));
+    for (const [stack, copy] of old) copies.kept.set(stack, copy);
+    loseState();
+    // Also the settings that say how secrets are encrypted.
+    rmSync(join(scene.homeOf(), 'stacks'), { recursive: true });
+
+    expect((await runner.outputs(request({})))?.token).toBe('a secret in the state');
+    await runner.apply(request({ blue: 1, green: 1 }));
+    expect(scene.parts('copied')).toEqual([...WHOLE, 'green'].sort());
+    await expectNothingLeft('copied', request({ blue: 1, green: 1 }));
+  });
+
+  it('is not the working directory, which may be lost', async () => {
+    const inputs = { token: 'a secret in the state' };
+    const { outputs } = await scene.runner().apply(scene.request('homeless', inputs));
+    const elsewhere = scene.runner({ home: 'another-home' });
+    expect(await elsewhere.apply(scene.request('homeless', inputs))).toEqual({ outputs, changes: [] });
+    await elsewhere.destroy(scene.request('homeless', inputs));
+    expect(scene.parts('homeless')).toEqual([]);
+  });
+});
+
+describe('a lock', { timeout: PATIENCE_MS }, () => {
+  const lockBy = (name: string, host: string) => {
+    mkdirSync(lockFolder(name), { recursive: true });
+    const holder = { pid: 1, username: 'ann', hostname: host, timestamp: '2026-01-01T00:00:00Z' };
+    writeFileSync(join(lockFolder(name), 'theirs.json'), JSON.stringify(holder));
+  };
+
+  it.each([
+    ['of another machine', 'laptop-of-ann'],
+    ['of this machine, by a process that is not ours', hostname()],
+  ])('%s is left alone, and its holder is named', async (_, host) => {
+    const name = host === 'laptop-of-ann' ? 'theirs' : 'neighbours';
+    const runner = scene.runner();
+    await runner.preview(scene.request(name));
+    lockBy(name, host);
+    await expect(runner.apply(scene.request(name))).rejects.toMatchObject({
+      code: 'ERR_RETRYABLE_INFRA_DEPENDENCIES',
+      message: expect.stringContaining(`by process 1 of ann on ${host}`),
+    });
+    expect(locks(name)).toEqual(['theirs.json']);
+    expect(scene.parts(name)).toEqual([]);
+  });
+
+  it('of a pod that is gone for good is broken', async () => {
+    const runner = scene.runner({ isGoneHost: (host) => host === 'operator-7f9c' });
+    await runner.preview(scene.request('left'));
+    lockBy('left', 'operator-7f9c');
+    await runner.apply(scene.request('left'));
+    expect(scene.parts('left')).toEqual(WHOLE);
+    await expectNothingLeft('left');
+  });
+});

@@ -1,0 +1,194 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import { CoppiceError } from '../../../operator/api/errors.ts';
+import { copiesInMemory, listening, PATIENCE_MS, sceneForFile } from './stacks.ts';
+
+const scene = sceneForFile();
+const WHOLE = ['blue', 'cluster', 'network', 'role', 'subnet-a', 'subnet-b'];
+
+describe('a cluster', { timeout: PATIENCE_MS }, () => {
+  it('is created, left alone, scaled and destroyed, with nothing left over', async () => {
+    const runner = scene.runner();
+    const { told, onProgress } = listening();
+
+    const planned = await runner.preview(scene.request('life'));
+    expect(planned.map(({ operation }) => operation)).toEqual(Array(6).fill('create'));
+    expect(scene.parts('life')).toEqual([]);
+    expect(await runner.outputs(scene.request('life'))).toBeUndefined();
+
+    const made = await runner.apply(scene.request('life', {}, { onProgress }));
+    expect(scene.parts('life')).toEqual(WHOLE);
+    expect(made.changes).toHaveLength(6);
+    expect(made.outputs.endpoint).toMatch(/^https:\/\/.*eks\.amazonaws\.com$/);
+    expect(told.map(({ description }) => description)).toContain('creating aws:eks/cluster:Cluster cluster');
+    expect(told.at(-1)).toMatchObject({ done: 5, total: 6 });
+
+    const before = scene.cloud.requests().length;
+    const again = await runner.apply(scene.request('life'));
+    expect(again).toEqual({ outputs: made.outputs, changes: [] });
+    expect(await runner.outputs(scene.request('life'))).toEqual(made.outputs);
+    const asked = scene.cloud.requests().slice(before);
+    expect(asked.filter(({ operation }) => operation !== 'read')).toEqual([]);
+
+    const scaled = { pools: { blue: 3, green: 1 } };
+    const changes = [
+      { operation: 'update', resource: 'aws:eks/nodeGroup:NodeGroup blue', properties: ['scalingConfig'] },
+      { operation: 'create', resource: 'aws:eks/nodeGroup:NodeGroup green' },
+    ];
+    expect(await runner.preview(scene.request('life', scaled))).toEqual(expect.arrayContaining(changes));
+    expect((await runner.apply(scene.request('life', scaled))).changes).toEqual(expect.arrayContaining(changes));
+    expect(scene.parts('life')).toEqual([...WHOLE, 'green'].sort());
+
+    await runner.destroy(scene.request('life', scaled));
+    expect(scene.parts('life')).toEqual([]);
+    expect(readdirSync(join(scene.homeOf(), 'stacks'))).not.toContain('life.cluster');
+    // Again, of a stack that is not there.
+    await runner.destroy(scene.request('life', scaled));
+  });
+
+  it('is mended only when that is asked for', async () => {
+    const runner = scene.runner();
+    const { cloud } = scene;
+    await runner.apply(scene.request('drifting'));
+    expect(await runner.drift(scene.request('drifting'))).toEqual([]);
+
+    await cloud.edit('aws:eks:Cluster', 'drifting', (inputs) => {
+      inputs.tags = { ...inputs.tags, by: 'hand' };
+    });
+    await cloud.remove('aws:eks:NodeGroup', 'blue');
+    const drift = [
+      expect.objectContaining({ operation: 'update', resource: 'aws:eks/cluster:Cluster cluster' }),
+      { operation: 'create', resource: 'aws:eks/nodeGroup:NodeGroup blue' },
+    ];
+    expect(await runner.drift(scene.request('drifting'))).toEqual(expect.arrayContaining(drift));
+    expect((await runner.apply(scene.request('drifting'))).changes).toEqual([]);
+    expect(scene.parts('drifting')).not.toContain('blue');
+
+    const { changes } = await runner.apply({ ...scene.request('drifting'), refresh: true });
+    expect(changes).toEqual(expect.arrayContaining(drift));
+    expect(cloud.tags(cloud.resource('aws:eks:Cluster', 'drifting'))).not.toHaveProperty('by');
+    expect(scene.parts('drifting')).toEqual(WHOLE);
+    await runner.destroy(scene.request('drifting'));
+  });
+});
+
+describe('an operation that fails', { timeout: PATIENCE_MS }, () => {
+  it('says why in one line with a code, keeps what was made, and goes on from there', async () => {
+    const runner = scene.runner();
+    const copies = copiesInMemory();
+    const request = scene.request('limited');
+    const backend = { ...request.backend, copies };
+    scene.cloud.faults.set({ quotas: { 'aws:eks:Cluster': 0 } });
+    const error = await runner.apply({ ...request, backend }).catch((reason: unknown) => reason);
+    scene.cloud.faults.clear();
+    expect(error).toBeInstanceOf(CoppiceError);
+    expect(error).toMatchObject({ code: 'ERR_INFRA_QUOTA_EXCEEDED' });
+    expect((error as Error).message).toMatch(
+      /^the update of limited\.cluster failed: creating EKS Cluster \(limited\): [^\n]+$/,
+    );
+    expect(scene.parts('limited')).toEqual(['network', 'role', 'subnet-a', 'subnet-b']);
+    expect(copies.kept.has('limited.cluster')).toBe(true);
+
+    await runner.apply({ ...request, backend });
+    expect(scene.parts('limited')).toEqual(WHOLE);
+    await runner.destroy({ ...request, backend });
+    expect(copies.kept.size).toBe(0);
+  });
+
+  it('goes on after throttling', async () => {
+    const runner = scene.runner();
+    scene.cloud.faults.set({ throttle: { perSecond: 1 } });
+    await expect(runner.apply(scene.request('throttled'))).rejects.toMatchObject({
+      code: 'ERR_INFRA_RATE_LIMITS_EXCEEDED',
+    });
+    scene.cloud.faults.clear();
+    await runner.apply(scene.request('throttled'));
+    expect(scene.parts('throttled')).toEqual(WHOLE);
+    await runner.destroy(scene.request('throttled'));
+    expect(scene.parts('throttled')).toEqual([]);
+  });
+
+  it.each<[string, object, object, object, RegExp]>([
+    ['the program', { fail: 'no such type\n    at it (x.ts:1:1)' }, {}, {}, /failed: .*no such type$/],
+    ['the worker', { crash: true }, {}, {}, /the worker was ended by SIG/],
+    ['the passphrase', {}, { passphrase: 'another' }, { code: 'ERR_CONFIGURATION_PROBLEM' }, /incorrect passphrase/],
+    ['the state backend', {}, { url: 'file:///proc/no/directory' }, {}, /no such file or directory|unable to open/],
+  ])('because of %s ends alone', async (_, inputs, backend, code, message) => {
+    const runner = scene.runner();
+    await runner.preview(scene.request('steady'));
+    const request = scene.request('steady', inputs);
+    const wrong = { ...request, backend: { ...request.backend, ...backend } };
+    const [failed, well] = await Promise.allSettled([runner.preview(wrong), runner.preview(scene.request('beside'))]);
+    expect(well.status).toBe('fulfilled');
+    expect(failed).toMatchObject({ status: 'rejected', reason: code });
+    const { reason } = failed as PromiseRejectedResult;
+    expect(reason.message).toMatch(message);
+    expect(reason.message).not.toMatch(/\n|\bat \w+ \(/);
+    expect(await runner.preview(scene.request('steady'))).toHaveLength(6);
+  });
+
+  it('because the plugin is missing says what to do', async () => {
+    const runner = scene.runner({ plugins: {} });
+    await expect(runner.preview(scene.request('no-plugin'))).rejects.toMatchObject({
+      code: 'ERR_RETRYABLE_CONFIGURATION_PROBLEM',
+      advice: expect.stringMatching(/plugins\/resource-<name>-v<version>/),
+    });
+  });
+});
+
+describe('secrets', { timeout: PATIENCE_MS }, () => {
+  it('come out as outputs, and nowhere else', async () => {
+    const runner = scene.runner();
+    const { told, onProgress } = listening();
+    const copies = copiesInMemory();
+    const token = 'a-very-secret-token';
+    const request = scene.request('secretive', { token }, { onProgress });
+    const backend = { ...request.backend, copies };
+    const { outputs } = await runner.apply({ ...request, backend });
+    expect(outputs.token).toBe(token);
+    expect((await runner.apply({ ...request, backend })).outputs.token).toBe(token);
+
+    const { credentials } = request;
+    const wrong = { ...credentials, AWS_SECRET_ACCESS_KEY: 'wrong-but-secret-too' };
+    scene.cloud.faults.set({
+      failures: [
+        {
+          operation: 'update',
+          type: 'aws:eks:Cluster',
+          when: 'before',
+          how: 'error',
+          message: `no: ${credentials.AWS_SECRET_ACCESS_KEY}`,
+        },
+      ],
+    });
+    const upgrade = scene.request('secretive', { token, version: '1.36' });
+    const failures = await Promise.all([
+      runner.apply(upgrade).catch((error: Error) => error.message),
+      runner.apply({ ...request, credentials: wrong }).catch((error: Error) => error.message),
+    ]);
+    expect(failures[0]).toMatch(/no: \[secret\]/);
+
+    const seen = JSON.stringify([
+      failures,
+      told,
+      scene.lines,
+      gunzipSync(copies.kept.get('secretive.cluster')!).toString(),
+    ]);
+    const home = scene.homeOf();
+    const written = readdirSync(home, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile() && !entry.parentPath.includes('compile-cache'))
+      .map((entry) => readFileSync(join(entry.parentPath, entry.name), 'utf8'))
+      .join('\n');
+    for (const secret of [
+      ...Object.values(credentials),
+      wrong.AWS_SECRET_ACCESS_KEY,
+      token,
+      request.backend.passphrase!,
+    ]) {
+      expect(seen).not.toContain(secret);
+      expect(written).not.toContain(secret);
+    }
+  });
+});

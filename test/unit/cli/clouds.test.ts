@@ -1,0 +1,101 @@
+import { once } from 'node:events';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { gardenKubeconfigFile } from '../../../operator/cli/garden.ts';
+import { main } from '../../../operator/cli/main.ts';
+import { createTerminal } from '../../../operator/cli/terminal.ts';
+import { kubeconfig } from '../../../operator/pki/kubeconfig.ts';
+
+/** What a garden's API server answers, by the last word of the path of a list. */
+let lists: Record<string, object[]>;
+let server: Server;
+let home: string;
+
+beforeEach(async () => {
+  lists = {};
+  server = createServer((request, response) => {
+    const path = (request.url ?? '').split('?')[0]!;
+    response.setHeader('content-type', 'application/json');
+    if (path.endsWith('/namespaces/kube-system')) {
+      response.end(JSON.stringify({ metadata: { name: 'kube-system', uid: 'g1' } }));
+      return;
+    }
+    const items = lists[path.split('/').at(-1)!] ?? [];
+    response.end(JSON.stringify({ apiVersion: 'v1', kind: 'List', metadata: { resourceVersion: '1' }, items }));
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  home = await mkdtemp(join(tmpdir(), 'coppice-cli-'));
+  const file = gardenKubeconfigFile({ COPPICE_HOME: home });
+  await mkdir(dirname(file), { recursive: true });
+  const { port } = server.address() as AddressInfo;
+  await writeFile(
+    file,
+    kubeconfig({ server: `http://127.0.0.1:${port}`, ca: '', token: 't', name: 'garden', user: 'admin' }),
+  );
+});
+afterEach(async () => {
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+  await rm(home, { recursive: true, force: true });
+});
+
+async function cli(line: string) {
+  const out: string[] = [];
+  const err: string[] = [];
+  const terminal = createTerminal({
+    out: { write: (text) => void out.push(text) },
+    err: { write: (text) => void err.push(text) },
+    env: {},
+  });
+  const code = await main(line.split(' '), terminal, { COPPICE_HOME: home, HOME: home }, new AbortController().signal);
+  return { out: out.join(''), err: err.join(''), code };
+}
+
+const cluster = (name: string, mode: string, reason: string) => ({
+  metadata: { name, namespace: 'shop', uid: name },
+  spec: { cloudProvider: 'aws' },
+  status: { mode, conditions: [{ type: 'InfrastructureReady', status: 'False', reason, lastTransitionTime: '' }] },
+});
+
+describe('coppice down', () => {
+  it('does not leave clusters in a cloud that nobody else knows of', async () => {
+    lists.workerclusters = [
+      cluster('made', 'Managed', 'Applied'),
+      cluster('half-made', 'Managed', 'Creating'),
+      cluster('never-made', 'Managed', 'Pending'),
+      cluster('here', 'Hosted', 'Applied'),
+    ];
+    const { err, code } = await cli('down');
+    expect(code).toBe(1);
+    expect(err).toBe(
+      'error: shop/made, shop/half-made would be left in the cloud, where they cost money; delete them first ("coppice delete NAME --wait"), or say --leave-clouds\n',
+    );
+  });
+});
+
+describe('coppice sweep', () => {
+  it('says that it has nothing to look with', async () => {
+    const { err, code } = await cli('sweep');
+    expect(code).toBe(3);
+    expect(err).toContain('no cluster and no CredentialsBinding names credentials');
+  });
+
+  it('looks with no credentials of profiles that it was not asked for', async () => {
+    const regions = [{ name: 'here' }];
+    lists.cloudprofiles = [
+      { metadata: { name: 'aws' }, spec: { type: 'aws', kubernetes: {}, machineTypes: [], regions } },
+    ];
+    lists.credentialsbindings = [
+      {
+        metadata: { name: 'b', namespace: 'shop' },
+        provider: { type: 'aws' },
+        credentialsRef: { kind: 'Secret', name: 'keys' },
+      },
+    ];
+    expect((await cli('sweep --provider gcp')).err).toContain('no cluster and no CredentialsBinding');
+  });
+});

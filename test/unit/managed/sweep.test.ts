@@ -1,0 +1,100 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { KnownOwner } from '../../../operator/controllers/managed/orphans.ts';
+import {
+  findOrphans,
+  removeOrphans,
+  type SweepAccount,
+  type SweepWorld,
+} from '../../../operator/controllers/managed/sweep.ts';
+import { clusterIn } from '../../../operator/controllers/managed/wish.ts';
+import { silent } from '../../../operator/kube/log.ts';
+import type { CloudContext, Owner } from '../../../providers/cloud.ts';
+import { memoryProfile } from '../../kit/managed-garden.ts';
+import { MemoryCloud } from '../../kit/memory-cloud.ts';
+
+const signal = new AbortController().signal;
+const owner = (name: string, garden = 'g1'): Owner => ({
+  technicalID: `shoot--shop--${name}`,
+  uid: `u-${name}`,
+  name,
+  namespace: 'shop',
+  garden,
+});
+
+let cloud: MemoryCloud;
+let known: KnownOwner[];
+const world: SweepWorld = {
+  garden: 'g1',
+  log: silent,
+  now: () => new Date('2026-11-21T12:00:00Z'),
+  stateBackend: async () => ({ url: 'file:///state', env: {} }),
+  owners: async () => known,
+  described: () => undefined,
+};
+const account = (secret: string, accessKey: string, regions = ['here']): SweepAccount => ({
+  profile: memoryProfile,
+  clouds: cloud.managed('sweep'),
+  credentials: { use: { namespace: 'shop', secret }, values: { accessKey }, version: '1' },
+  regions,
+});
+
+async function make(of: Owner): Promise<void> {
+  const ctx: CloudContext = {
+    owner: of,
+    account: { id: 'account-1', credentials: { accessKey: 'key-1' } },
+    region: 'here',
+    profile: memoryProfile,
+    state: { url: 'file:///state', env: {} },
+    log: silent,
+    signal,
+    now: () => new Date('2026-11-21T11:00:00Z'),
+  };
+  await cloud.managed('sweep').apply(ctx, clusterIn('here', memoryProfile));
+}
+
+beforeEach(async () => {
+  cloud = new MemoryCloud();
+  known = [owner('kept')];
+  for (const of of [owner('kept'), owner('lost'), owner('theirs', 'g2')]) await make(of);
+});
+
+describe('a sweep', () => {
+  it('lists what belongs to no cluster of this garden, once, with its age', async () => {
+    const { found, gaps } = await findOrphans(world, [account('a', 'key-1'), account('b', 'key-1')], signal);
+    expect(found.map(({ id, owner: { name }, ageMs }) => [id, name, ageMs])).toEqual([
+      ['cluster-4', 'lost', 3600_000],
+      ['network-3', 'lost', 3600_000],
+    ]);
+    expect(gaps).toEqual([]);
+    expect(cloud.made.size).toBe(6);
+  });
+
+  it('says where it could not look, and looks everywhere else', async () => {
+    const { found, gaps } = await findOrphans(world, [account('bad', 'revoked'), account('a', 'key-1')], signal);
+    expect(found).toHaveLength(2);
+    expect(gaps).toHaveLength(1);
+    expect(gaps[0]).toContain('memory here with Secret shop/bad: the cloud does not know the access key');
+  });
+
+  it('removes exactly that', async () => {
+    const accounts = [account('a', 'key-1')];
+    const { found } = await findOrphans(world, accounts, signal);
+    expect(await removeOrphans(world, found, signal)).toEqual([]);
+    expect([...cloud.made.values()].map((resource) => resource.owner.name).sort()).toEqual(
+      ['kept', 'kept', 'theirs', 'theirs'].sort(),
+    );
+  });
+
+  it('leaves alone what has found its cluster again meanwhile', async () => {
+    const { found } = await findOrphans(world, [account('a', 'key-1')], signal);
+    known = [...known, { ...owner('lost'), uid: 'another' }];
+    await removeOrphans(world, found, signal);
+    expect(cloud.made.size).toBe(6);
+  });
+
+  it('says what it could not remove', async () => {
+    const { found } = await findOrphans(world, [account('a', 'key-1')], signal);
+    cloud.fail('delete cluster', new Error('the cluster is in use'));
+    expect(await removeOrphans(world, found, signal)).toEqual(['what shop/lost left in here: the cluster is in use']);
+  });
+});

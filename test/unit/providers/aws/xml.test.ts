@@ -1,0 +1,24 @@
+import { describe, expect, it } from 'vitest';
+import { itemsAt, parseXML, textAt } from '../../../../providers/aws/xml.ts';
+
+describe("AWS' XML", () => {
+  it('is text, elements and lists, whatever they are called', () => {
+    const answer = parseXML(
+      `<?xml version="1.0" encoding="UTF-8"?>
+       <R xmlns="http://ec2.amazonaws.com/doc/"><set><item><id>a</id></item><item><id>b</id></item></set><none/>
+       <members><member>x</member></members><text>  a &lt;&amp;&#62;&#x41;&quot;  </text></R>`,
+    ).R;
+    expect(itemsAt(answer, 'set').map((item) => textAt(item, 'id'))).toEqual(['a', 'b']);
+    expect(itemsAt(answer, 'members')).toEqual(['x']);
+    expect(itemsAt(answer, 'none')).toEqual([]);
+    expect(textAt(answer, 'text')).toBe('a <&>A"');
+    expect(textAt(answer, 'not', 'there')).toBe('');
+  });
+
+  it.each(['<html><body>Log in<br></body></html>', '', 'upstream timed out', '<R><a></R>', '</R>', '<R>'])(
+    'is not what a proxy says: %j',
+    (text) => {
+      expect(parseXML(text)).toEqual({});
+    },
+  );
+});
