@@ -1,5 +1,6 @@
 import { CoppiceError, type ErrorCode } from '../../operator/api/errors.ts';
 import type { Classify, Diagnostic } from './request.ts';
+import type { Failed } from './worker-protocol.ts';
 
 /** Longer texts say the same again, or quote a whole answer of the cloud. */
 const LONGEST = 400;
@@ -42,7 +43,7 @@ export function oneLine(text: string): string {
     // A stack ends what is of interest.
     .map((line) => line.trim())
     .filter((line) => line !== '' && !/^at .+(:\d+|\))$/.test(line) && !/^\d+ errors? occurred:$/.test(line))
-    .map((line) => line.replace(/^\* /, '').replace(/^error: /i, ''))
+    .map((line) => line.replace(/^\* /, '').replace(/^(?:error: |Unhandled exception: (?:Error: )?)/i, ''))
     // Terraform's providers under Pulumi's say where in their source they speak, and of which version they are.
     .map((line) => line.replace(/^\S+\.go:\d+: \S+: /, '').replace(/: provider=\S+$/, ''));
   return [...new Set(lines)].join(' ').replaceAll(/\s+/g, ' ').replace(/[.:]$/, '');
@@ -62,8 +63,10 @@ export function telling(said: readonly Diagnostic[], redact: (text: string) => s
     });
 }
 
-/** Pure: errors among the lines that the engine wrote, for failures of which there was no event. */
-export function errorsIn(output: string): Diagnostic[] {
+/** Pure: what a failure was, of which there was no event: errors among the lines that the engine wrote. */
+export function errorsIn({ kind, output }: Pick<Failed, 'kind' | 'output'>): Diagnostic[] {
+  // Our own words, then what the process wrote in its agony.
+  if (kind !== 'engine') return [{ text: output.split('\n')[0]! }];
   const lines = output.split('\n').map((line) => line.trim());
   const errors = lines.filter((line) => /^error: /i.test(line));
   const last = lines.filter((line) => line !== '').at(-1);

@@ -153,7 +153,7 @@ export class StackSession {
       return record;
     } catch (error) {
       if (!(error instanceof TaskFailure)) throw error;
-      const said = record.errors.length > 0 ? record.errors : errorsIn(error.output);
+      const said = record.errors.length > 0 ? record.errors : errorsIn(error);
       const what = `${NOUN[command]} ${this.stackName}`;
       throw new RunFailure(record, failureOf(what, telling(said, this.#options.redact), classify));
     }
@@ -164,7 +164,7 @@ export class StackSession {
       return await this.#breakingDeadLocks(task);
     } catch (error) {
       if (!(error instanceof TaskFailure)) throw error;
-      throw failureOf(`${doing} ${this.stackName}`, telling(errorsIn(error.output), this.#options.redact));
+      throw failureOf(`${doing} ${this.stackName}`, telling(errorsIn(error), this.#options.redact));
     }
   }
 

@@ -124,7 +124,7 @@ export class WorkerProcess {
       });
       this.#send({ id, place, task });
       const answer = await Promise.race([answered, this.#gone]);
-      if (typeof answer === 'string') throw new TaskFailure('killed', `the worker ${answer}: ${this.#said}`);
+      if (typeof answer === 'string') throw new TaskFailure('killed', `the worker ${answer}\n${this.#said}`);
       this.#rss = answer.rss;
       if (!answer.ok) throw new TaskFailure(answer.kind, answer.output);
       return answer.value;

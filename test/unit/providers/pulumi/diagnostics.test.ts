@@ -23,6 +23,7 @@ describe('oneLine', () => {
       'Error: no\n    at program (/work/programs.ts:3:9)\n    at async Stack.run (file:///x/stack.js:76:39)',
       'no',
     ],
+    ['an error of a program, as the SDK reports it', 'Unhandled exception: Error: no\n    at it (x.ts:1:1)', 'no'],
     ['the same again', 'no\nno\n', 'no'],
   ])('%s', (_, text, expected) => {
     expect(oneLine(text)).toBe(expected);
@@ -43,10 +44,18 @@ describe('telling', () => {
   });
 });
 
-it('finds errors in what the engine wrote, or takes its last line', () => {
-  expect(errorsIn('Updating\nerror: a\n  error: b\n')).toEqual([{ text: 'error: a' }, { text: 'error: b' }]);
-  expect(errorsIn('first\nspawn ENOENT\n')).toEqual([{ text: 'spawn ENOENT' }]);
-  expect(errorsIn('')).toEqual([]);
+it.each([
+  ['errors among the lines of the engine', 'engine', 'Updating\nerror: a\n  error: b\n', ['error: a', 'error: b']],
+  ['the last line of an engine that names none', 'engine', 'first\nspawn ENOENT\n', ['spawn ENOENT']],
+  ['nothing of an engine that was silent', 'engine', '', []],
+  [
+    'what we say of a process that died, not its last words',
+    'killed',
+    'ended by SIGABRT\n4: at x\n',
+    ['ended by SIGABRT'],
+  ],
+] as const)('takes %s', (_, kind, output, expected) => {
+  expect(errorsIn({ kind, output })).toEqual(expected.map((text) => ({ text })));
 });
 
 describe('failureOf', () => {
