@@ -11,6 +11,17 @@ export interface WorkQueueOptions {
   observer?: WorkQueueObserver;
 }
 
+const BASE_DELAY_MS = 100;
+const MAX_DELAY_MS = 60_000;
+
+/** How long a key waits after so many failures before this one, in ms. @param random in [0, 1). */
+export function backoffMs(failures: number, random: number, base = BASE_DELAY_MS, max = MAX_DELAY_MS): number {
+  // 2 ** 1024 is Infinity, and min() takes care of that.
+  const full = Math.min(max, base * 2 ** failures);
+  // Never below half: the point of backing off stays, keys that failed together come back apart.
+  return full * (0.5 + random / 2);
+}
+
 /** Told what happens; see queueMetrics in controller.ts. */
 export interface WorkQueueObserver {
   added?(key: string): void;
@@ -63,8 +74,8 @@ export class WorkQueue<K extends string = string> {
   constructor(options: WorkQueueOptions = {}) {
     this.#clock = options.clock ?? systemClock;
     this.#random = options.random ?? Math.random;
-    this.#base = options.baseDelayMs ?? 100;
-    this.#max = options.maxDelayMs ?? 60_000;
+    this.#base = options.baseDelayMs ?? BASE_DELAY_MS;
+    this.#max = options.maxDelayMs ?? MAX_DELAY_MS;
     this.#observer = options.observer ?? {};
   }
 
@@ -125,10 +136,7 @@ export class WorkQueue<K extends string = string> {
   retry(key: K): number {
     const failures = this.#failures.get(key) ?? 0;
     this.#failures.set(key, failures + 1);
-    // 2 ** 1024 is Infinity, and min() takes care of that.
-    const full = Math.min(this.#max, this.#base * 2 ** failures);
-    // Never below half: the point of backing off stays, keys that failed together come back apart.
-    const delay = full * (0.5 + this.#random() / 2);
+    const delay = backoffMs(failures, this.#random(), this.#base, this.#max);
     this.#observer.retried?.(key, failures + 1, delay);
     this.addAfter(key, delay);
     return delay;

@@ -124,6 +124,7 @@ export function isDepleted(
   );
   if (named) return true;
   const rate = spot ? (capacity.spotDepletionRate ?? capacity.depletionRate) : capacity.depletionRate;
+  if (rate === 0) return false;
   const window = Math.floor(now / capacity.window);
   return draw(seed, spot ? 'spot-capacity' : 'capacity', region, zone, machineType, window) < rate;
 }

@@ -37,13 +37,13 @@ export interface Grown {
  * falls to. Pure: the simulated provider and rehearsals make the same of the same. Throws when the profile has no such machine type.
  */
 export function growPool(growth: Growth, now: number): Grown {
-  const { profile, region, cluster, pool, missing, isTaken } = growth;
+  const { profile, region, cluster, pool, missing } = growth;
   const simulation = simulationOf(profile);
   const capacity = capacityOf(profile, pool.machineType);
   const grown: Grown = { machines: [], short: missing, sequence: growth.sequence, account: growth.account };
   let asked = 0;
   for (let index = 0; asked < missing; index++) {
-    if (isTaken(index)) continue;
+    if (growth.isTaken(index)) continue;
     asked++;
     const first = pool.zones.length > 0 ? index % pool.zones.length : 0;
     const zones = [...pool.zones.slice(first), ...pool.zones.slice(0, first)];

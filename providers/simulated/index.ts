@@ -2,7 +2,7 @@ import { CoppiceError } from '../../operator/api/errors.ts';
 import { machineName } from '../../operator/api/names.ts';
 import { KubeApiError } from '../../operator/kube/errors.ts';
 import { NODES, type Node, PODS, type Pod } from '../../operator/kube/resources.ts';
-import type { Pool, Problem, Provider, ProviderContext } from '../contract.ts';
+import type { Pool, Provider, ProviderContext } from '../contract.ts';
 import { capacityOf } from '../machine-types.ts';
 import { nodesOf } from '../nodes.ts';
 import { profileProblems } from '../validate.ts';
@@ -26,9 +26,10 @@ export function simulatedProvider(now: () => number): Provider {
     needsBootstrapToken: false,
 
     validate(wanted, profile) {
+      const problems = profileProblems(wanted, profile);
       const message = simulationProblem(profile);
-      const problem: Problem = { field: 'cloudProfile', message, code: 'ERR_CONFIGURATION_PROBLEM' };
-      return [...profileProblems(wanted, profile), ...(message ? [problem] : [])];
+      if (message === undefined) return problems;
+      return [...problems, { field: 'cloudProfile', message, code: 'ERR_CONFIGURATION_PROBLEM' }];
     },
 
     async controlPlaneExtras(ctx) {

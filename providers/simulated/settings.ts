@@ -92,22 +92,29 @@ function described(issue: z.core.$ZodIssue): string {
   return `${path}: ${what}`;
 }
 
-/** What the profile says about the simulation; an empty text where all is well. Pure. */
-export function simulationProblem(profile: CloudProfile): string {
+/** By profile: deciders ask again and again about the same one. */
+const known = new WeakMap<CloudProfile, { simulation: Simulation } | { problem: string }>();
+
+function read(profile: CloudProfile): { simulation: Simulation } | { problem: string } {
+  const before = known.get(profile);
+  if (before) return before;
   const result = simulationSchema.safeParse(profile.spec.providerConfig?.simulation ?? {});
-  if (result.success) return '';
-  return `CloudProfile ${profile.metadata.name}: ${result.error.issues.map(described).join('; ')}`;
+  const found = result.success
+    ? { simulation: result.data }
+    : { problem: `CloudProfile ${profile.metadata.name}: ${result.error.issues.map(described).join('; ')}` };
+  known.set(profile, found);
+  return found;
 }
 
-const cache = new WeakMap<CloudProfile, Simulation>();
+/** What is wrong with the profile's simulation; undefined when nothing is. Pure. */
+export function simulationProblem(profile: CloudProfile): string | undefined {
+  const found = read(profile);
+  return 'problem' in found ? found.problem : undefined;
+}
 
 /** The settings of the profile's simulation; without any, a cloud that gives everything at once. Throws a configuration problem. */
 export function simulationOf(profile: CloudProfile): Simulation {
-  const known = cache.get(profile);
-  if (known) return known;
-  const problem = simulationProblem(profile);
-  if (problem) throw configurationProblem(problem, 'Correct the profile; docs/guides/rehearse.md lists the fields.');
-  const simulation = simulationSchema.parse(profile.spec.providerConfig?.simulation ?? {});
-  cache.set(profile, simulation);
-  return simulation;
+  const found = read(profile);
+  if ('simulation' in found) return found.simulation;
+  throw configurationProblem(found.problem, 'Correct the profile; docs/guides/rehearse.md lists the fields.');
 }

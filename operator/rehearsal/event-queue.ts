@@ -1,0 +1,83 @@
+/** Something that happens at a moment of the virtual clock. */
+export interface Event {
+  /** Milliseconds. */
+  readonly at: number;
+  /** Whether it has not become pointless meanwhile (its machine is gone, its cluster deleted). */
+  isLive(): boolean;
+  run(): void;
+}
+
+interface Entry {
+  readonly event: Event;
+  readonly order: number;
+}
+
+/** Below this nobody needs to tidy up. */
+const SMALLEST_SWEEP = 1024;
+
+/** Events by time; of the same time in the order in which they were added. A binary heap. */
+export class EventQueue {
+  #heap: Entry[] = [];
+  #order = 0;
+  #sweepAt = SMALLEST_SWEEP;
+
+  get size(): number {
+    return this.#heap.length;
+  }
+
+  /** When the next event is; undefined: there is none. */
+  get nextAt(): number | undefined {
+    return this.#heap[0]?.event.at;
+  }
+
+  add(event: Event): void {
+    if (this.#heap.length >= this.#sweepAt) this.#sweep();
+    this.#heap.push({ event, order: this.#order++ });
+    this.#up(this.#heap.length - 1);
+  }
+
+  take(): Event | undefined {
+    const first = this.#heap[0];
+    const last = this.#heap.pop();
+    if (first && last && this.#heap.length > 0) {
+      this.#heap[0] = last;
+      this.#down(0);
+    }
+    return first?.event;
+  }
+
+  /** Without it a long rehearsal would keep an event for every machine that ever was. */
+  #sweep(): void {
+    this.#heap = this.#heap.filter(({ event }) => event.isLive()).sort((a, b) => (before(a, b) ? -1 : 1));
+    this.#sweepAt = Math.max(SMALLEST_SWEEP, 2 * this.#heap.length);
+  }
+
+  #up(index: number): void {
+    const entry = this.#heap[index]!;
+    let at = index;
+    while (at > 0) {
+      const parent = (at - 1) >> 1;
+      if (!before(entry, this.#heap[parent]!)) break;
+      this.#heap[at] = this.#heap[parent]!;
+      at = parent;
+    }
+    this.#heap[at] = entry;
+  }
+
+  #down(index: number): void {
+    const entry = this.#heap[index]!;
+    let at = index;
+    for (;;) {
+      let child = 2 * at + 1;
+      if (child >= this.#heap.length) break;
+      if (child + 1 < this.#heap.length && before(this.#heap[child + 1]!, this.#heap[child]!)) child++;
+      if (!before(this.#heap[child]!, entry)) break;
+      this.#heap[at] = this.#heap[child]!;
+      at = child;
+    }
+    this.#heap[at] = entry;
+  }
+}
+
+const before = (a: Entry, b: Entry): boolean =>
+  a.event.at < b.event.at || (a.event.at === b.event.at && a.order < b.order);

@@ -1,0 +1,219 @@
+import type { Machine, Pool } from '../../providers/contract.ts';
+import { type Capacity, capacityOf } from '../../providers/machine-types.ts';
+import { added, type GivenMachine, type Refusal } from '../../providers/simulated/cloud-model.ts';
+import { growPool } from '../../providers/simulated/growth.ts';
+import { draw } from '../../providers/simulated/random.ts';
+import { simulationOf } from '../../providers/simulated/settings.ts';
+import { isRetryable } from '../api/errors.ts';
+import { machineName } from '../api/names.ts';
+import { planScaleIn } from '../controllers/shoot/scale-in.ts';
+import type { Node } from '../kube/resources.ts';
+import { backoffMs } from '../kube/workqueue.ts';
+import {
+  type ClusterState,
+  cloudOf,
+  count,
+  dateOf,
+  noteRefusal,
+  type PoolState,
+  type SimulatedMachine,
+  tell,
+  usageIn,
+  type World,
+} from './state.ts';
+import { nodesChanged } from './waits.ts';
+
+/**
+ * A node's news wake the operator, also after an error that it does not retry by itself; a kubelet reports at least this
+ * often (its nodeStatusReportFrequency, by default 5 minutes).
+ */
+const NODE_NEWS_MS = 5 * 60_000;
+
+const NO_PODS: ReadonlyMap<string, never[]> = new Map();
+
+/**
+ * Makes the machines be as the Shoot asks, in the order of the Shoot's task graph: pools one after the other, and nothing is
+ * taken away while something cannot be made.
+ * @returns whether there are more or fewer machines than before
+ */
+export function reconcileMachines(world: World, cluster: ClusterState): boolean {
+  if (!cluster.serves || !cluster.shoot) return false;
+  let changed = false;
+  for (const pool of cluster.wanted) {
+    const state = cluster.pools.get(pool.name)!;
+    if (state.taken.size >= pool.count) continue;
+    const before = state.taken.size;
+    const refusal = grow(world, cluster, pool, state);
+    changed ||= state.taken.size > before;
+    if (refusal) {
+      failed(
+        world,
+        cluster,
+        refusal,
+        `pool ${pool.name} lacks ${pool.count - state.taken.size} of ${pool.count} machines`,
+      );
+      return changed;
+    }
+  }
+  cluster.failures = 0;
+  cluster.retryAt = undefined;
+  cluster.machineRefusal = undefined;
+  return scaleIn(world, cluster) || changed;
+}
+
+function grow(world: World, cluster: ClusterState, pool: Pool, state: PoolState): Refusal | undefined {
+  const profile = cluster.profile!;
+  const { region } = cluster.shoot!.spec;
+  const cloud = cloudOf(world, profile);
+  const capacity = capacityOf(profile, pool.machineType);
+  const grown = growPool(
+    {
+      profile,
+      region,
+      cluster: cluster.key,
+      pool,
+      missing: pool.count - state.taken.size,
+      isTaken: (index) => state.taken.has(index),
+      sequence: cluster.sequence,
+      account: { usage: usageIn(world, profile, region), ...(cloud.bucket && { bucket: cloud.bucket }) },
+    },
+    world.now,
+  );
+  cluster.sequence = grown.sequence;
+  cloud.usage.set(region, grown.account.usage);
+  if (grown.account.bucket) cloud.bucket = grown.account.bucket;
+  if (grown.machines.length > 0) {
+    const before = state.taken.size;
+    for (const given of grown.machines) addMachine(world, cluster, state, given, capacity);
+    const what = `${grown.machines.length} x ${pool.spot ? 'spot ' : ''}${pool.machineType}`;
+    tell(world, cluster, 'asked', `pool ${pool.name}: ${what} (${before} -> ${state.taken.size})`);
+  }
+  return grown.refusal;
+}
+
+function addMachine(
+  world: World,
+  cluster: ClusterState,
+  pool: PoolState,
+  given: GivenMachine & { index: number },
+  capacity: Capacity,
+): void {
+  const { index, readyAfterMs, lostAfterMs } = given;
+  const name = machineName(cluster.technicalID, pool.name, index);
+  const machine: Machine = {
+    name,
+    pool: pool.name,
+    nodeName: name,
+    phase: 'Pending',
+    ready: false,
+    createdAt: dateOf(world).toISOString(),
+  };
+  const made: SimulatedMachine = { machine, index, capacity, ready: false, gone: false };
+  cluster.machines.set(name, made);
+  pool.taken.add(index);
+  meter(world, cluster, pool, 1);
+  const isLive = () => !made.gone;
+  world.events.add({ at: world.now + readyAfterMs, isLive, run: () => nodeReady(world, cluster, pool, made) });
+  if (lostAfterMs !== undefined) {
+    world.events.add({ at: world.now + lostAfterMs, isLive, run: () => machineLost(world, cluster, pool, made) });
+  }
+}
+
+function nodeReady(world: World, cluster: ClusterState, pool: PoolState, made: SimulatedMachine): void {
+  made.ready = true;
+  Object.assign(made.machine, { phase: 'Running', ready: true });
+  cluster.nodes.set(made.machine.nodeName, readyNode(made.machine.nodeName));
+  pool.ready++;
+  nodesChanged(pool.line, missing(pool), world.now, cluster.waits);
+  world.toReconcile.add(cluster);
+  if ([...cluster.pools.values()].every((other) => other.line.waiting === 0)) {
+    tell(world, cluster, 'ready', `all ${cluster.nodes.size} nodes are Ready`);
+  }
+}
+
+function machineLost(world: World, cluster: ClusterState, pool: PoolState, made: SimulatedMachine): void {
+  removeMachines(world, cluster, [made]);
+  tell(world, cluster, 'interrupted', `pool ${pool.name}: the cloud took spot machine ${made.machine.name} away`);
+  world.toReconcile.add(cluster);
+}
+
+/** Nodes are as empty as they come: a rehearsal has no pods. */
+function scaleIn(world: World, cluster: ClusterState): boolean {
+  const surplus = [...cluster.pools.values()].filter((pool) => pool.taken.size > pool.wanted);
+  if (surplus.length === 0) return false;
+  const pools = surplus.map((pool) => ({ name: pool.name, count: pool.wanted }));
+  const machines = [...cluster.machines.values()].map(({ machine }) => machine);
+  for (const { pool, victims, remaining } of planScaleIn(pools, machines, cluster.nodes, NO_PODS)) {
+    const before = cluster.pools.get(pool)!.taken.size;
+    removeMachines(
+      world,
+      cluster,
+      victims.map(({ name }) => cluster.machines.get(name)!),
+    );
+    tell(
+      world,
+      cluster,
+      'scaled-in',
+      `pool ${pool}: ${victims.length} machines taken away (${before} -> ${remaining})`,
+    );
+  }
+  return true;
+}
+
+export function removeMachines(world: World, cluster: ClusterState, gone: readonly SimulatedMachine[]): void {
+  for (const made of gone) {
+    const { name, nodeName } = made.machine;
+    const pool = cluster.pools.get(made.machine.pool)!;
+    made.gone = true;
+    cluster.machines.delete(name);
+    cluster.nodes.delete(nodeName);
+    pool.taken.delete(made.index);
+    if (made.ready) pool.ready--;
+    meter(world, cluster, pool, -1);
+    nodesChanged(pool.line, missing(pool), world.now, cluster.waits);
+    const profile = cluster.profile!;
+    const { region } = cluster.shoot!.spec;
+    const usage = added(usageIn(world, profile, region), made.capacity, -1);
+    cloudOf(world, profile).usage.set(region, usage);
+  }
+}
+
+const missing = ({ wanted, ready }: PoolState): number => Math.max(0, wanted - ready);
+
+function meter(world: World, cluster: ClusterState, pool: PoolState, change: 1 | -1): void {
+  count(pool.meter, change, world.now);
+  count(world.machines, change, world.now);
+  cluster.peak = Math.max(cluster.peak, cluster.machines.size);
+  world.peak = Math.max(world.peak, world.machines.count);
+}
+
+const readyNode = (name: string): Node => ({
+  apiVersion: 'v1',
+  kind: 'Node',
+  metadata: { name },
+  spec: {},
+  status: { conditions: [{ type: 'Ready', status: 'True' }] },
+});
+
+/** Tells what was refused, and comes back to it when the operator would. */
+function failed(world: World, cluster: ClusterState, { code, message }: Refusal, what: string): void {
+  noteRefusal(world, cluster, code, `${what}: ${message}`);
+  const told = `${message} (${code})`;
+  if (told !== cluster.machineRefusal) tell(world, cluster, 'refused', `${what}: ${told}`);
+  cluster.machineRefusal = told;
+  const { seed } = simulationOf(cluster.profile!);
+  const jitter = draw(seed, 'back-off', cluster.key, cluster.sequence);
+  const backoff = Math.max(1, Math.round(backoffMs(cluster.failures, jitter)));
+  cluster.failures++;
+  const delay = isRetryable([code]) ? backoff : cluster.machines.size > 0 ? NODE_NEWS_MS : undefined;
+  if (delay === undefined) return;
+  const at = world.now + delay;
+  // Of several delays the shortest counts, as in the operator's queue.
+  if (cluster.retryAt !== undefined && cluster.retryAt > world.now && cluster.retryAt <= at) return;
+  cluster.retryAt = at;
+  world.events.add({
+    at,
+    isLive: () => cluster.retryAt === at && cluster.shoot !== undefined,
+    run: () => world.toReconcile.add(cluster),
+  });
+}

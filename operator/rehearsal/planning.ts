@@ -1,0 +1,166 @@
+import { controlPlaneCreation } from '../../providers/simulated/cloud-model.ts';
+import { simulated } from '../../providers/simulated/index.ts';
+import { simulationOf } from '../../providers/simulated/settings.ts';
+import { findCondition } from '../api/conditions.ts';
+import type { ErrorCode } from '../api/errors.ts';
+import { FINALIZER } from '../api/group.ts';
+import type { LastError } from '../api/meta.ts';
+import { poolsOf } from '../api/pools.ts';
+import { controlPlaneMembers, type Shoot, type ShootStatus } from '../api/shoot.ts';
+import { OVER_QUOTA } from '../controllers/quota/claimants.ts';
+import { poolsOfShoot } from '../controllers/shoot/context.ts';
+import type { ProjectShare } from '../controllers/workercluster/account.ts';
+import { planWorkerCluster, type WorkerClusterView } from '../controllers/workercluster/plan.ts';
+import type { Claimant } from '../cost/admission.ts';
+import { askedSize } from '../cost/size.ts';
+import { removeMachines } from './machines.ts';
+import { type ClusterState, count, dateOf, newPool, noteRefusal, tell, type World } from './state.ts';
+import { demandChanged } from './waits.ts';
+
+/** Has the operator's own decider look at the cluster, and does what it says. */
+export function planCluster(world: World, cluster: ClusterState): void {
+  const { object } = cluster;
+  if (!object) return;
+  const plan = planWorkerCluster(viewOf(world, cluster), dateOf(world));
+  const finalizers = plan.finalizer === 'add' ? [FINALIZER] : object.metadata.finalizers;
+  cluster.object = {
+    ...object,
+    metadata: { ...object.metadata, ...(finalizers && { finalizers }) },
+    status: plan.status,
+  };
+  if (!object.metadata.deletionTimestamp) tellRefusal(world, cluster, plan.status.lastErrors ?? []);
+  if (plan.shoot) followShoot(world, cluster, plan.shoot);
+  if (plan.deleteShoot) {
+    takeAway(world, cluster);
+    // With nothing left, the decider lets go of the object.
+    world.toPlan.add(cluster);
+  }
+  // An object that no finalizer holds goes at once, as from the API server.
+  if (object.metadata.deletionTimestamp && (plan.finalizer === 'remove' || !finalizers?.length)) {
+    cluster.object = undefined;
+    tell(world, cluster, 'deleted', 'the cluster is gone');
+  }
+}
+
+/** To be called when a cluster has more or fewer machines than before: quotas of its project are counted anew. */
+export function sizeChanged(world: World, cluster: ClusterState): void {
+  if (quotasOf(world, cluster).length === 0) return;
+  world.toPlan.add(cluster);
+  for (const other of neighbours(world, cluster)) if (waitsForQuota(other)) world.toPlan.add(other);
+}
+
+const quotasOf = ({ scenario }: World, { manifest }: ClusterState) =>
+  scenario.quotas.filter((quota) => quota.metadata.namespace === manifest.metadata.namespace);
+
+const neighbours = (world: World, cluster: ClusterState): ClusterState[] =>
+  [...world.clusters.values()].filter(
+    (other) =>
+      other !== cluster && other.object && other.manifest.metadata.namespace === cluster.manifest.metadata.namespace,
+  );
+
+const waitsForQuota = ({ object }: ClusterState): boolean =>
+  findCondition(object?.status?.conditions, 'SpecAccepted')?.reason === OVER_QUOTA;
+
+function viewOf(world: World, cluster: ClusterState): WorkerClusterView {
+  const { object, profile, shoot } = cluster;
+  return {
+    cluster: object!,
+    profile,
+    profileNames: [...world.scenario.profiles.keys()],
+    provider: profile && simulated,
+    shoot: shoot && { ...shoot, status: shootStatus(cluster) },
+    project: projectShare(world, cluster),
+  };
+}
+
+function projectShare(world: World, cluster: ClusterState): ProjectShare {
+  const quotas = quotasOf(world, cluster);
+  const held = cluster.object?.status?.admitted;
+  // Without quotas nobody else is looked at, as in the operator.
+  const others = quotas.length > 0 ? neighbours(world, cluster).map((other) => claimant(world, other)) : [];
+  return { quotas, held, others };
+}
+
+function claimant(world: World, cluster: ClusterState): Claimant {
+  const { key, object, profile } = cluster;
+  const waiting = world.toPlan.has(cluster) || waitsForQuota(cluster);
+  return {
+    key,
+    createdAt: object?.metadata.creationTimestamp ?? '',
+    profile,
+    held: object?.status?.admitted,
+    asked: profile && object && waiting ? askedSize(object, profile) : undefined,
+  };
+}
+
+/** What the Shoot's controller would say of it, as far as deciders read it. */
+function shootStatus({ shoot, serves, pools, machines, nodes }: ClusterState): ShootStatus {
+  const workers = [...pools.values()];
+  return {
+    ...(serves && shoot?.spec.kubernetes.version && { kubernetesVersion: shoot.spec.kubernetes.version }),
+    nodes: {
+      desired: workers.reduce((sum, pool) => sum + pool.wanted, 0),
+      current: machines.size,
+      ready: nodes.size,
+    },
+    workers: workers.map(({ name, wanted, taken, ready }) => ({ name, desired: wanted, current: taken.size, ready })),
+  };
+}
+
+function tellRefusal(world: World, cluster: ClusterState, errors: readonly LastError[]): void {
+  const ofSpec = errors.filter(({ taskID }) => taskID?.startsWith('spec.'));
+  const message = ofSpec.map(({ taskID, description }) => `${taskID}: ${description}`).join('; ');
+  if (message === cluster.specRefusal) return;
+  cluster.specRefusal = message || undefined;
+  if (message === '') return;
+  const code = (ofSpec[0]!.codes?.[0] ?? 'ERR_CONFIGURATION_PROBLEM') as ErrorCode;
+  noteRefusal(world, cluster, code, message);
+  tell(world, cluster, 'refused', `${message} (${code})`);
+}
+
+function followShoot(world: World, cluster: ClusterState, shoot: Shoot): void {
+  const isNew = cluster.shoot === undefined;
+  cluster.shoot = shoot;
+  const spot = new Map(poolsOf(cluster.object!, cluster.profile!).map((pool) => [pool.name, pool.spot]));
+  cluster.wanted = poolsOfShoot(shoot).map((pool) => ({ ...pool, spot: spot.get(pool.name) ?? false }));
+  for (const pool of cluster.wanted) {
+    const state = cluster.pools.get(pool.name) ?? newPool(pool.name);
+    cluster.pools.set(pool.name, state);
+    Object.assign(state, { machineType: pool.machineType, spot: pool.spot, wanted: pool.count });
+    demandChanged(state.line, Math.max(0, state.wanted - state.ready), world.now);
+  }
+  if (isNew) startControlPlane(world, cluster, shoot);
+  else world.toReconcile.add(cluster);
+}
+
+function startControlPlane(world: World, cluster: ClusterState, { spec }: Shoot): void {
+  const { incarnation, key, wanted } = cluster;
+  const members = controlPlaneMembers(spec);
+  const nodes = wanted.reduce((sum, pool) => sum + pool.count, 0);
+  const version = `Kubernetes ${spec.kubernetes.version}`;
+  tell(world, cluster, 'created', `${spec.region}, ${version}, control plane of ${members}, wants ${nodes} nodes`);
+  count(cluster.controlPlane, 1, world.now);
+  world.events.add({
+    at: world.now + controlPlaneCreation(simulationOf(cluster.profile!), key, incarnation),
+    isLive: () => cluster.incarnation === incarnation && cluster.shoot !== undefined,
+    run: () => {
+      cluster.serves = true;
+      tell(world, cluster, 'serves', 'the control plane serves');
+      world.toReconcile.add(cluster);
+    },
+  });
+}
+
+/** A deleted cluster's machines and control plane; the simulated cloud takes no time for it. */
+function takeAway(world: World, cluster: ClusterState): void {
+  for (const pool of cluster.pools.values()) {
+    pool.wanted = 0;
+    demandChanged(pool.line, 0, world.now);
+  }
+  removeMachines(world, cluster, [...cluster.machines.values()]);
+  count(cluster.controlPlane, -1, world.now);
+  Object.assign(cluster, { shoot: undefined, serves: false, wanted: [], failures: 0 });
+  cluster.retryAt = undefined;
+  cluster.machineRefusal = undefined;
+  sizeChanged(world, cluster);
+}

@@ -1,0 +1,131 @@
+import type { z } from 'zod';
+import { simulationOf } from '../../providers/simulated/settings.ts';
+import { type CloudProfile, cloudProfileSpec } from '../api/cloudprofile.ts';
+import { configurationProblem } from '../api/errors.ts';
+import { API_VERSION } from '../api/group.ts';
+import type { KubeObject } from '../api/meta.ts';
+import { simulated } from '../api/profiles.ts';
+import { type Quota, quotaSpec } from '../api/quota.ts';
+import { profileNameOf, type WorkerCluster, workerClusterSpec } from '../api/workercluster.ts';
+import { keyOf } from '../kube/resources.ts';
+import { demandProblem } from './admission.ts';
+
+/** What is rehearsed. */
+export interface Scenario {
+  /** By namespace/name, as they were written; defaults filled in. */
+  clusters: ReadonlyMap<string, WorkerCluster>;
+  /** By name, bound to the simulated provider. */
+  profiles: ReadonlyMap<string, CloudProfile>;
+  quotas: readonly Quota[];
+  /** Objects that a rehearsal does not act on, for example "Seed local". */
+  ignored: readonly string[];
+}
+
+/** An object, and where it was read. */
+export interface Manifest {
+  object: KubeObject;
+  source: string;
+}
+
+const SCHEMAS: Readonly<Record<string, z.ZodType>> = {
+  WorkerCluster: workerClusterSpec,
+  CloudProfile: cloudProfileSpec,
+  Quota: quotaSpec,
+};
+
+export interface ScenarioOptions {
+  /** Of objects that name none. */
+  namespace: string;
+  /** Instead of the seeds of all profiles. */
+  seed?: number | undefined;
+  /** By profile: in place of its spec.providerConfig.simulation. */
+  simulations?: Readonly<Record<string, unknown>> | undefined;
+}
+
+/**
+ * What these manifests are to a rehearsal, checked as the API server would check them. Profiles among them take the place of
+ * `shipped` ones of the same name. Throws a configuration problem.
+ */
+export function scenarioOf(
+  manifests: readonly Manifest[],
+  shipped: readonly CloudProfile[],
+  options: ScenarioOptions,
+): Scenario {
+  const clusters = new Map<string, WorkerCluster>();
+  const profiles = new Map(shipped.map((profile) => [profile.metadata.name, profile]));
+  const quotas: Quota[] = [];
+  const ignored: string[] = [];
+  const seen = new Set<string>();
+  for (const { object, source } of manifests) {
+    const { kind, metadata } = object;
+    if (object.apiVersion !== API_VERSION || !SCHEMAS[kind]) {
+      ignored.push(`${kind} ${metadata.name}`);
+      continue;
+    }
+    const namespaced =
+      kind === 'CloudProfile' ? metadata : { ...metadata, namespace: metadata.namespace ?? options.namespace };
+    const checked = { ...object, metadata: namespaced, spec: checkedSpec(object, source) };
+    const key = keyOf(checked);
+    if (seen.has(`${kind} ${key}`))
+      throw configurationProblem(`${source}: there are two ${kind}s ${key}`, 'Remove one.');
+    seen.add(`${kind} ${key}`);
+    if (kind === 'CloudProfile') profiles.set(key, checked as unknown as CloudProfile);
+    else if (kind === 'Quota') quotas.push(checked as unknown as Quota);
+    else clusters.set(key, admitted(checked as unknown as WorkerCluster, source));
+  }
+  if (clusters.size === 0) {
+    throw configurationProblem('the manifests have no WorkerCluster', 'Name those that the trace is about with -f.');
+  }
+  const stranger = Object.keys(options.simulations ?? {}).find((name) => !profiles.has(name));
+  if (stranger !== undefined) {
+    const known = [...profiles.keys()].join(', ');
+    throw configurationProblem(`there is no CloudProfile "${stranger}" to simulate`, `There are ${known}.`);
+  }
+  const bound = new Map([...profiles].map(([name, profile]) => [name, behaving(simulated(profile), options)]));
+  // Found now rather than at the first machine.
+  for (const cluster of clusters.values()) {
+    const profile = bound.get(profileNameOf(cluster));
+    if (profile) simulationOf(profile);
+  }
+  return { clusters, profiles: bound, quotas, ignored };
+}
+
+function checkedSpec({ kind, metadata, spec }: KubeObject, source: string): unknown {
+  const where = `${source}: ${kind} ${metadata.name}`;
+  const result = SCHEMAS[kind]!.safeParse(spec);
+  if (!result.success) {
+    const { path, message } = result.error.issues[0]!;
+    throw configurationProblem(`${where}: ${['spec', ...path].join('.')}: ${message}`, 'Correct the manifest.');
+  }
+  const unknown = unknownField(spec, result.data, 'spec');
+  if (unknown) throw configurationProblem(`${where}: ${unknown} is no field`, 'Look it up in docs/reference.');
+  return result.data;
+}
+
+/** Schemas leave out what they do not know. */
+function unknownField(written: unknown, known: unknown, path: string): string | undefined {
+  if (typeof written !== 'object' || written === null) return undefined;
+  for (const [key, value] of Object.entries(written)) {
+    const here = Array.isArray(written) ? `${path}[${key}]` : `${path}.${key}`;
+    const counterpart = (known as Record<string, unknown>)[key];
+    if (value !== undefined && counterpart === undefined) return here;
+    const inner = unknownField(value, counterpart, here);
+    if (inner) return inner;
+  }
+  return undefined;
+}
+
+function admitted(cluster: WorkerCluster, source: string): WorkerCluster {
+  const problem = demandProblem(cluster.spec);
+  if (problem)
+    throw configurationProblem(`${source}: WorkerCluster ${cluster.metadata.name}: ${problem}`, 'Correct it.');
+  return cluster;
+}
+
+function behaving(profile: CloudProfile, { seed, simulations }: ScenarioOptions): CloudProfile {
+  const { providerConfig } = profile.spec;
+  const given = simulations?.[profile.metadata.name] ?? providerConfig?.simulation;
+  const simulation = seed === undefined ? given : { ...(given as object | undefined), seed };
+  if (simulation === undefined) return profile;
+  return { ...profile, spec: { ...profile.spec, providerConfig: { ...providerConfig, simulation } } };
+}

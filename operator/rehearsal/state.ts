@@ -1,0 +1,209 @@
+import type { Machine, Pool } from '../../providers/contract.ts';
+import type { Capacity } from '../../providers/machine-types.ts';
+import { type Bucket, NO_USAGE, type Usage } from '../../providers/simulated/cloud-model.ts';
+import type { CloudProfile } from '../api/cloudprofile.ts';
+import type { ErrorCode } from '../api/errors.ts';
+import { technicalID } from '../api/names.ts';
+import type { Shoot } from '../api/shoot.ts';
+import { profileNameOf, type WorkerCluster } from '../api/workercluster.ts';
+import type { Node } from '../kube/resources.ts';
+import { EventQueue } from './event-queue.ts';
+import type { Scenario } from './scenario.ts';
+import { emptyHistogram, emptyLine, type WaitHistogram, type WaitingLine } from './waits.ts';
+
+/** What a line of the timeline is about. */
+export type EntryKind = 'created' | 'serves' | 'asked' | 'ready' | 'refused' | 'interrupted' | 'scaled-in' | 'deleted';
+
+/** One line of the timeline. */
+export interface Entry {
+  /** Milliseconds on the virtual clock. */
+  at: number;
+  /** namespace/name. */
+  cluster: string;
+  kind: EntryKind;
+  message: string;
+  /** Machines and Ready nodes of the cluster from this moment on. */
+  machines: number;
+  ready: number;
+}
+
+/** Adds up how long how many of something were there. */
+export interface Meter {
+  count: number;
+  since: number;
+  /** Until `since`. */
+  ms: number;
+}
+
+export const newMeter = (): Meter => ({ count: 0, since: 0, ms: 0 });
+
+/** Count times milliseconds until now. */
+export const metered = ({ count, since, ms }: Meter, now: number): number => ms + count * (now - since);
+
+export function count(meter: Meter, change: number, now: number): void {
+  meter.ms = metered(meter, now);
+  meter.since = now;
+  meter.count += change;
+}
+
+export interface SimulatedMachine {
+  readonly machine: Machine;
+  readonly index: number;
+  readonly capacity: Capacity;
+  ready: boolean;
+  gone: boolean;
+}
+
+export interface PoolState {
+  readonly name: string;
+  machineType: string;
+  spot: boolean;
+  wanted: number;
+  ready: number;
+  /** Numbers of its machines. */
+  readonly taken: Set<number>;
+  readonly line: WaitingLine;
+  readonly meter: Meter;
+}
+
+/** Refusals with one error code. */
+export interface Refused {
+  code: ErrorCode;
+  /** The first one's. */
+  message: string;
+  times: number;
+  first: number;
+  last: number;
+}
+
+export interface ClusterState {
+  /** namespace/name. */
+  readonly key: string;
+  readonly technicalID: string;
+  readonly manifest: WorkerCluster;
+  readonly profile: CloudProfile | undefined;
+  /** How often it was created: tells a cluster from an earlier one of the same name. */
+  incarnation: number;
+  /** Absent: it does not exist. */
+  object?: WorkerCluster | undefined;
+  shoot?: Shoot | undefined;
+  /** Whether its control plane serves. */
+  serves: boolean;
+  /** As the Shoot asks for them. */
+  wanted: readonly Pool[];
+  readonly pools: Map<string, PoolState>;
+  readonly machines: Map<string, SimulatedMachine>;
+  /** Ready nodes by name. */
+  readonly nodes: Map<string, Node>;
+  /** Machines that were asked for on its behalf. */
+  sequence: number;
+  /** Failed tries since the last one that went well. */
+  failures: number;
+  retryAt?: number | undefined;
+  /** What was refused last and not granted since, so that it is told once. */
+  specRefusal?: string | undefined;
+  machineRefusal?: string | undefined;
+  readonly refused: Map<ErrorCode, Refused>;
+  readonly waits: WaitHistogram;
+  readonly controlPlane: Meter;
+  peak: number;
+}
+
+/** Everything that changes in a rehearsal. */
+export interface World {
+  readonly scenario: Scenario;
+  /** Virtual clock, milliseconds. */
+  now: number;
+  /** What is added to the virtual clock to make a date of it. */
+  readonly epoch: number;
+  readonly events: EventQueue;
+  readonly clusters: ReadonlyMap<string, ClusterState>;
+  /** By profile; usage by region. */
+  readonly clouds: Map<string, { bucket?: Bucket; usage: Map<string, Usage> }>;
+  /** To be decided on anew, and to have their machines looked at. */
+  readonly toPlan: Set<ClusterState>;
+  readonly toReconcile: Set<ClusterState>;
+  readonly machines: Meter;
+  peak: number;
+  readonly tell: (entry: Entry) => void;
+}
+
+export function newWorld(scenario: Scenario, start: number, epoch: number, tell: (entry: Entry) => void): World {
+  const clusters = new Map(
+    [...scenario.clusters].map(([key, manifest]) => [key, newCluster(key, manifest, scenario)] as const),
+  );
+  return {
+    scenario,
+    now: start,
+    epoch,
+    events: new EventQueue(),
+    clusters,
+    clouds: new Map(),
+    toPlan: new Set(),
+    toReconcile: new Set(),
+    machines: newMeter(),
+    peak: 0,
+    tell,
+  };
+}
+
+const newCluster = (key: string, manifest: WorkerCluster, { profiles }: Scenario): ClusterState => ({
+  key,
+  technicalID: technicalID(manifest.metadata.namespace ?? '', manifest.metadata.name),
+  manifest,
+  profile: profiles.get(profileNameOf(manifest)),
+  incarnation: 0,
+  serves: false,
+  wanted: [],
+  pools: new Map(),
+  machines: new Map(),
+  nodes: new Map(),
+  sequence: 0,
+  failures: 0,
+  refused: new Map(),
+  waits: emptyHistogram(),
+  controlPlane: newMeter(),
+  peak: 0,
+});
+
+export const newPool = (name: string): PoolState => ({
+  name,
+  machineType: '',
+  spot: false,
+  wanted: 0,
+  ready: 0,
+  taken: new Set(),
+  line: emptyLine(),
+  meter: newMeter(),
+});
+
+export const dateOf = (world: World): Date => new Date(world.epoch + world.now);
+
+/** What the cloud of a profile has given out in a region, and its line of requests. */
+export function cloudOf(world: World, profile: CloudProfile) {
+  const { name } = profile.metadata;
+  let cloud = world.clouds.get(name);
+  if (!cloud) {
+    cloud = { usage: new Map() };
+    world.clouds.set(name, cloud);
+  }
+  return cloud;
+}
+
+export const usageIn = (world: World, profile: CloudProfile, region: string): Usage =>
+  cloudOf(world, profile).usage.get(region) ?? NO_USAGE;
+
+export function tell(world: World, cluster: ClusterState, kind: EntryKind, message: string): void {
+  const machines = cluster.machines.size;
+  world.tell({ at: world.now, cluster: cluster.key, kind, message, machines, ready: cluster.nodes.size });
+}
+
+export function noteRefusal(world: World, { refused }: ClusterState, code: ErrorCode, message: string): void {
+  const known = refused.get(code);
+  if (known) {
+    known.times++;
+    known.last = world.now;
+  } else {
+    refused.set(code, { code, message, times: 1, first: world.now, last: world.now });
+  }
+}

@@ -1,0 +1,118 @@
+import { describe, expect, it } from 'vitest';
+import { main } from '../../../operator/cli/main.ts';
+import { createTerminal } from '../../../operator/cli/terminal.ts';
+import { file } from '../rehearsal/fixtures.ts';
+
+async function coppice(args: readonly string[], signal = new AbortController().signal) {
+  const [out, err]: [string[], string[]] = [[], []];
+  const terminal = createTerminal({
+    out: { write: (text: string) => out.push(text) },
+    err: { write: (text: string) => err.push(text) },
+    env: {},
+  });
+  const code = await main(['rehearse', ...args], terminal, {}, signal);
+  return { out: out.join(''), err: err.join(''), code };
+}
+
+const EXAMPLE = [
+  ...['-f', 'examples/rehearsal/clusters.yaml', '--trace', 'examples/rehearsal/demand.csv'],
+  ...['--simulation', 'examples/rehearsal/simulation.yaml'],
+];
+
+const manifest = () =>
+  file(
+    'one.yaml',
+    'apiVersion: multi-cluster.demo.io/v1\nkind: WorkerCluster\nmetadata: {name: one}\nspec: {cloudProvider: local, dataPlaneNodes: 2}\n',
+  );
+const trace = (rows = '1h,one,3\n') => file('demand.csv', `time,cluster,dataPlaneNodes\n${rows}`);
+
+describe('coppice rehearse', () => {
+  it('plays the example: a timeline, a table, what was refused, and that nothing is real', async () => {
+    const { out, err, code } = await coppice(EXAMPLE);
+    expect(code).toBe(0);
+    expect(out).toMatch(/^TIME +CLUSTER +READY +WHAT\n00:00:00 +shop +0\/0 +us-east-1, Kubernetes/);
+    expect(out).toMatch(/\nCLUSTER +NODE HOURS +PEAK +SERVED +WAIT P50 +WAIT MAX +UNSERVED +COST\nshop +\d/);
+    expect(out).toMatch(/\ntotal +\d+\.\d\d +\d+/);
+    expect(out).toContain('ERR_INFRA_QUOTA_EXCEEDED');
+    expect(err).toBe('SIMULATED: nothing was made, nothing is paid for.\n');
+    expect((await coppice(EXAMPLE)).out).toBe(out);
+    expect((await coppice([...EXAMPLE, '--seed', '4'])).out).not.toBe(out);
+  });
+
+  it('gives all of it to programs', async () => {
+    const { out } = await coppice([
+      '-f',
+      manifest(),
+      '--trace',
+      trace('1h,one,3\n3h,one,3\n'),
+      '-o',
+      'json',
+      '--timeline',
+      '2',
+    ]);
+    const document = JSON.parse(out);
+    expect(document).toMatchObject({
+      seconds: 10_800,
+      clusters: [{ namespace: 'default', name: 'one', cloudProfile: 'local', nodeHours: 8, peakNodes: 3, refused: [] }],
+      total: { nodeHours: 8, demand: { served: 3, waitP50Seconds: 0 } },
+      timelineOmitted: 4,
+    });
+    expect(document.timeline).toHaveLength(2);
+    expect(document.timeline[1]).toMatchObject({ second: 0, cluster: 'default/one', kind: 'serves', machines: 0 });
+    const yaml = await coppice(['-f', manifest(), '--trace', trace('1h,one,3\n3h,one,3\n'), '-o', 'yaml']);
+    expect(yaml.out).toContain('nodeHours: 8\n');
+  });
+
+  it('says dates where the trace has them, and ends where it is told', async () => {
+    const dated = trace('2026-11-10T20:00:00Z,one,3\n');
+    const { out } = await coppice(['-f', manifest(), '--trace', dated, '--until', '2026-11-10T22:00:00Z']);
+    expect(out).toContain('2026-11-10T20:00:00Z   one');
+    expect(out).toMatch(/\none +6\.00 /);
+    const { err } = await coppice(['-f', manifest(), '--trace', dated]);
+    expect(err).toContain('No time passed: the trace has one moment. --until 1h looks further.\n');
+  });
+
+  it('takes the real time that --speed asks for, and stops when asked to', async () => {
+    const began = performance.now();
+    expect((await coppice(['-f', manifest(), '--trace', trace('1h,one,3\n'), '--speed', '18000'])).code).toBe(0);
+    expect(performance.now() - began).toBeGreaterThanOrEqual(195);
+    const interrupt = new AbortController();
+    const run = coppice(['-f', manifest(), '--trace', trace('1h,one,3\n'), '--speed', '1'], interrupt.signal);
+    interrupt.abort(new DOMException('stopped', 'AbortError'));
+    expect((await run).code).toBe(130);
+  });
+
+  const args = (rows: string, ...more: string[]) => ['-f', manifest(), '--trace', trace(rows), ...more];
+  it.each([
+    [() => [], 2, 'rehearse needs -f FILE with WorkerClusters; for example: '],
+    [() => ['-f', 'a.yaml'], 2, 'rehearse needs --trace FILE; for example: '],
+    [() => ['-f', 'a.yaml', '--trace', '-'], 2, 'a trace is read twice, so it cannot be standard input'],
+    [() => ['-f', manifest(), '--trace', '/no/such/file'], 3, 'there is no file /no/such/file'],
+    [() => ['-f', manifest(), '--trace', '/'], 1, 'cannot read /: '],
+    [() => args('0,one,3', '--speed', '0'), 2, '--speed needs a number above 0, but got "0"'],
+    [() => args('0,one,3', '--until', 'later'), 2, '--until needs a duration or a date, but got "later"'],
+    [() => args('0,one,3', '--until', '2026-11-10T20:00:00Z'), 2, 'is a date, and the trace has none'],
+    [() => args('0,one,3', '--seed', '-1'), 2, '--seed cannot be negative'],
+    [() => args('0,one,3', '--simulation', '/no/such/file'), 3, 'there is no file /no/such/file'],
+    [() => args('0,one,3', '--simulation', file('s.yaml', '[]')), 1, 's.yaml does not say how clouds behave'],
+    [() => args('0,one,3', '--simulation', file('s.yaml', '{')), 1, 'cannot read '],
+    [
+      () => args('0,one,3', '--simulation', file('s.yaml', 'mars: {}')),
+      1,
+      'there is no CloudProfile "mars" to simulate',
+    ],
+    [
+      () => args('0,one,3', '--simulation', file('s.yaml', 'local: {fast: true}')),
+      1,
+      'CloudProfile local: spec.providerConfig.simulation has no field fast',
+    ],
+    [() => args('0,two,3'), 1, 'demand.csv:2: the manifests have no cluster "two" (they have: default/one)'],
+    [() => args('9,one,3\n8,one,3'), 1, 'demand.csv:3: time goes backwards'],
+    [() => args('0,one,-3'), 1, 'demand.csv:2: dataPlaneNodes: Too small'],
+  ])('%#: a mistake is one line', async (line, code, message) => {
+    const { out, err, code: got } = await coppice(line());
+    expect([out, got]).toEqual(['', code]);
+    expect(err).toContain(message);
+    expect(err.trim().split('\n')).toHaveLength(1);
+  });
+});
