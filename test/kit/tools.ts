@@ -23,5 +23,5 @@ export async function testTools<N extends ToolName>(...names: N[]): Promise<Reco
 
 /** vitest's globalSetup of the project `integration`: before any test's time runs. */
 export default async function setUp(): Promise<void> {
-  await testTools('etcd', 'kube-apiserver', 'kubectl');
+  await testTools('etcd', 'kube-apiserver', 'kubectl', 'pulumi');
 }
