@@ -147,7 +147,7 @@ export interface CloudContext {
   now(): Date;
   /** For apply: look at the cloud first, and so mend what others changed there. */
   refresh?: boolean;
-  onProgress?(progress: CloudProgress): void;
+  onProgress?: (progress: CloudProgress) => void;
 }
 
 /** A managed cluster as it is wanted. */

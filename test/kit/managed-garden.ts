@@ -224,7 +224,7 @@ export class ManagedOperator {
       changed: (key) => this.look(key),
       takeUp: (cluster) =>
         alive(() => {
-          garden.change(keyOf(cluster), ({ annotations: _, ...metadata }) => metadata);
+          garden.annotate(keyOf(cluster), {});
           this.look(keyOf(cluster));
         }),
       record: (_object, type, reason, message) => void garden.events.push(`${type} ${reason}: ${message}`),
