@@ -224,7 +224,11 @@ export class ManagedOperator {
       changed: (key) => this.look(key),
       takeUp: (cluster) =>
         alive(() => {
-          garden.annotate(keyOf(cluster), {});
+          garden.change(keyOf(cluster), (metadata) => {
+            const rest = { ...metadata };
+            delete rest.annotations;
+            return rest;
+          });
           this.look(keyOf(cluster));
         }),
       record: (_object, type, reason, message) => void garden.events.push(`${type} ${reason}: ${message}`),
