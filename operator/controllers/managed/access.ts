@@ -8,6 +8,8 @@ import type { ClusterLine, StoredKubeconfig } from './world.ts';
 
 /** An API server that answers is not asked again for this long: the watches notice earlier when it goes away. */
 const LOOK_AGAIN_MS = 5 * 60_000;
+/** However short a token's life, or wrong a clock, a cloud is not asked for one more often. */
+const SHORTEST_MS = 30_000;
 /** The part of its life after which a token is replaced: as the kubelet does with projected tokens. */
 const RENEW_AFTER = 0.8;
 const CONNECT_MS = 60_000;
@@ -43,8 +45,9 @@ export async function openAccess(op: Operation): Promise<void> {
     state.line ??= await connect(op, stored.kubeconfig);
     if (!(await state.line.ready(signal))) throw dependencyNotReady(`${op.record!.outputs!.endpoint} does not answer`);
     state.access = { ok: true, message: 'the kubeconfig works' };
+    const now = +world.now();
     const renewAt = stored.renewAt === undefined ? Number.POSITIVE_INFINITY : Date.parse(stored.renewAt);
-    state.accessDueAt = new Date(Math.min(+world.now() + LOOK_AGAIN_MS, renewAt));
+    state.accessDueAt = new Date(Math.min(now + LOOK_AGAIN_MS, Math.max(now + SHORTEST_MS, renewAt)));
   } catch (error) {
     if (!signal.aborted) state.access = { ok: false, message: errorText(error) };
     throw error;

@@ -19,6 +19,8 @@ import type { ManagedWorld } from './world.ts';
 
 /** Progress is for people: more often than this nobody reads it, and each one is a write. */
 const PROGRESS_INTERVAL_MS = 5_000;
+const MOST_TURNS = 12;
+const CALM_MS = 10_000;
 /** Steps whose outcome is that of the whole operation; the others say only what they found. */
 const OPERATIONS: readonly StepName[] = ['check', 'apply', 'destroy'];
 
@@ -78,7 +80,9 @@ export class ManagedController {
 
   /** Takes one step after the other until there is none to take. */
   async reconcile(key: string, shutdown: AbortSignal): Promise<{ requeueAfterMs?: number } | undefined> {
-    for (;;) {
+    for (let turn = 0; ; turn++) {
+      // A step that succeeds and is due again at once must not become a storm of requests to the cloud.
+      if (turn > MOST_TURNS) return { requeueAfterMs: CALM_MS };
       const state = this.#states.get(key);
       if (!state) return undefined;
       shutdown.throwIfAborted();

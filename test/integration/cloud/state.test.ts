@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type Plugin, startPlugin } from '../../kit/cloud/client.ts';
+import { UNKNOWN } from '../../kit/cloud/property-values.ts';
 import { awsGround, cloudForFile, configurationFor, gcpGround, REGIONS, T } from './scenery.ts';
 
 const fake = cloudForFile();
@@ -120,9 +121,23 @@ describe('what Pulumi plans', () => {
   it('makes nothing in a preview', async () => {
     const requests = fake.cloud.requests().length;
     const { id, outputs } = await aws.create(T.role, 'role', { name: 'preview' }, { preview: true });
-    expect({ id, outputs }).toEqual({ id: '', outputs: { name: 'preview' } });
+    expect({ id, outputs }).toMatchObject({ id: '', outputs: { name: 'preview', arn: UNKNOWN } });
     expect(fake.cloud.resources({ name: 'preview' })).toEqual([]);
     expect(fake.cloud.requests()).toHaveLength(requests);
+  });
+
+  it('knows in a preview what it will be told only later, within what is known too', async () => {
+    const masterAuth = { clientCertificateConfig: { issueClientCertificate: false } };
+    const cluster = { name: 'preview', location: REGIONS.gcp, masterAuth };
+    const { outputs } = await gcp.create(T.gke, 'cluster', cluster, { preview: true });
+    expect(outputs).toMatchObject({ endpoint: UNKNOWN, masterAuth: { ...masterAuth, clusterCaCertificate: UNKNOWN } });
+    const known = { endpoint: '34.1.2.3', masterAuth: { ...masterAuth, clusterCaCertificate: 'known' } };
+    const after = { ...cluster, minMasterVersion: '1.37' };
+    expect(await gcp.update(T.gke, 'id', { ...cluster, ...known }, after, { preview: true })).toEqual({
+      ...known,
+      ...after,
+      masterAuth: known.masterAuth,
+    });
   });
 });
 

@@ -134,6 +134,8 @@ describe('credentials', () => {
       return (await condition(CREDENTIALSBINDINGS, 'early', 'Ready'))?.status === 'True';
     });
     expect((await get(CREDENTIALSBINDINGS, 'early'))?.status.account).toBe('account-1');
+    const other = { ...binding('early', 'later'), provider: { type: 'aws' } };
+    await expect(garden.client.apply(other)).rejects.toThrow('provider.type cannot be changed');
   });
 
   test("are refused at apply time when they are another tenant's", async () => {

@@ -43,7 +43,13 @@ export interface Plugin {
   ): Promise<{ id: string; outputs: Properties; marked: Properties }>;
   /** Undefined when there is none. */
   read(token: string, id: string): Promise<{ id: string; outputs: Properties; inputs: Properties } | undefined>;
-  update(token: string, id: string, before: Properties, after: Properties): Promise<Properties>;
+  update(
+    token: string,
+    id: string,
+    before: Properties,
+    after: Properties,
+    options?: { preview?: boolean },
+  ): Promise<Properties>;
   delete(token: string, id: string, properties?: Properties): Promise<void>;
   invoke(token: string, args: Properties): Promise<Properties>;
   cancel(): Promise<void>;
@@ -140,11 +146,12 @@ export async function startPlugin(
       if (response.getId() === '') return undefined;
       return { id: response.getId(), outputs: plain(response.getProperties()), inputs: plain(response.getInputs()) };
     },
-    async update(token, id, before, after) {
+    async update(token, id, before, after, { preview = false } = {}) {
       const request = about(new messages.UpdateRequest(), token);
       request.setId(id);
       request.setOlds(toStruct(before));
       request.setNews(toStruct(after));
+      request.setPreview(preview);
       const response = await ask<InstanceType<typeof messages.UpdateResponse>>('update', request);
       return plain(response.getProperties());
     },

@@ -1,4 +1,5 @@
 import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import type { Server } from 'node:http';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -22,6 +23,10 @@ import {
 } from './model.ts';
 import { openScene } from './scene.ts';
 import { openStore, type RequestRecord } from './store.ts';
+import { awsWeb } from './web/aws.ts';
+import { azureWeb } from './web/azure.ts';
+import { googleWeb } from './web/google.ts';
+import { startWeb } from './web/server.ts';
 
 export type { Failure, Faults } from './faults.ts';
 export type { Account, CloudName, CloudResource, Endpoint } from './model.ts';
@@ -38,6 +43,17 @@ export interface ResourceFilter {
   account?: string;
   /** Tags (labels) that it must bear. */
   tags?: Readonly<Record<string, string>>;
+}
+
+/** Where the clouds' own APIs are. */
+export interface WebEndpoints {
+  /** For any service and region: a signature says which. */
+  aws: (service: string, region: string) => string;
+  gcp: Record<
+    'oauth' | 'metadata' | 'resourceManager' | 'cloudAsset' | 'compute' | 'container' | 'kms' | 'iam',
+    string
+  >;
+  azure: { login: string; management: string };
 }
 
 /** Three clouds in a directory: Pulumi plugins that stand in for aws, gcp and azure-native, and what a test does to them. */
@@ -74,6 +90,11 @@ export interface FakeCloud {
   setEndpointHook(url: string | undefined): void;
   /** Everything that was asked of it, in order. */
   requests(filter?: { operation?: RequestRecord['operation']; type?: string; name?: string }): RequestRecord[];
+  /**
+   * The clouds' own APIs on loopback, as far as Coppice asks them, on the same resources: base URLs, in the forms in which our
+   * providers take them. Started at the first call.
+   */
+  web(): Promise<WebEndpoints>;
   /** Process ids of plugins that still run. */
   processes(): Promise<number[]>;
   /** Ends the plugins' processes and takes the directory away. */
@@ -136,6 +157,24 @@ export async function fakeCloud(options: { dir?: string } = {}): Promise<FakeClo
   };
   const set = (faults: Faults) => writeFaults(store, withShortTypes(faults));
 
+  const servers: Server[] = [];
+  let endpoints: Promise<WebEndpoints> | undefined;
+  async function startWebs(): Promise<WebEndpoints> {
+    const [amazon, google, microsoft] = await Promise.all(
+      [awsWeb, googleWeb, azureWeb].map(async (web) => {
+        const { url, server } = await startWeb(web, store);
+        servers.push(server);
+        return url;
+      }),
+    );
+    const apis = ['oauth', 'metadata', 'resourceManager', 'cloudAsset', 'compute', 'container', 'kms', 'iam'];
+    return {
+      aws: () => amazon!,
+      gcp: Object.fromEntries(apis.map((api) => [api, google!])) as WebEndpoints['gcp'],
+      azure: { login: `${microsoft}/login`, management: microsoft! },
+    };
+  }
+
   return {
     dir,
     pluginFolders,
@@ -185,7 +224,12 @@ export async function fakeCloud(options: { dir?: string } = {}): Promise<FakeClo
         .filter((one) => type === undefined || one.type === shortType(type))
         .filter((one) => name === undefined || one.name === name),
     processes: async () => (await processes()).map(({ pid }) => pid),
+    web: () => (endpoints ??= startWebs()),
     async close() {
+      for (const server of servers) {
+        server.closeAllConnections();
+        await new Promise((resolve) => server.close(resolve));
+      }
       for (const one of await processes()) process.kill(one.pid, 'SIGKILL');
       while ((await processes()).length > 0) await sleep(10);
       await rm(dir, { recursive: true, force: true });

@@ -10,6 +10,7 @@ import { difference, named, type PropertyChange } from './check-and-diff.ts';
 import { CloudError } from './gate.ts';
 import type { CloudModel, Properties, Settings } from './model.ts';
 import { type Operations, PartialFailure, typeOf } from './operations.ts';
+import { plannedCreate, plannedUpdate } from './preview.ts';
 import { marked, plain, toStruct, UNKNOWN } from './property-values.ts';
 import type { Store } from './store.ts';
 
@@ -160,7 +161,7 @@ export function createServer({ model, store, operations, version, configure, can
       const inputs = plain(request.getProperties());
       const response = new messages.CreateResponse();
       if (request.getPreview()) {
-        response.setProperties(toStruct(inputs));
+        response.setProperties(toStruct(plannedCreate(model, typeOf(model, token), inputs), secretsOf(token)));
         return response;
       }
       const { id, outputs } = await operations.create(token, nameOfURN(request.getUrn()), inputs);
@@ -183,7 +184,7 @@ export function createServer({ model, store, operations, version, configure, can
       const [olds, news] = [plain(request.getOlds()), plain(request.getNews())];
       const response = new messages.UpdateResponse();
       const outputs = request.getPreview()
-        ? { ...olds, ...news }
+        ? plannedUpdate(olds, news)
         : (await operations.update(token, request.getId(), olds, news)).outputs;
       response.setProperties(toStruct(outputs, secretsOf(token)));
       return response;

@@ -569,6 +569,15 @@ describe('access', () => {
     await until(() => token() === 'next-token', 'the renewal');
   });
 
+  it('by tokens that have ended when they come is no storm of requests', async () => {
+    garden.ownAccounts = false;
+    cloud.tokenMs = -1000;
+    const operator = start();
+    await made(operator);
+    await idle();
+    expect(cloud.calls.filter((call) => call === 'kubeconfig')).toHaveLength(1);
+  });
+
   it('comes back after an outage that was longer than the token lived', async () => {
     const first = start('one');
     const key = await made(first);

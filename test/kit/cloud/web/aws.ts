@@ -1,0 +1,153 @@
+import { signed } from '../../../../providers/aws/sigv4.ts';
+import { aws as model } from '../aws/model.ts';
+import type { Account, CloudResource, Properties, Scene } from '../model.ts';
+import { answerXML, describeEC2, taggedAnswer, withTagList } from './aws-answers.ts';
+import { type Asked, fieldsOf, Refused, type Said, type Web } from './server.ts';
+
+/** What a signature says: whose key, when, where and for which service. */
+function signatureOf({ headers }: Asked) {
+  const match = /Credential=([^/]+)\/(\d+)\/([^/]+)\/([^/]+)\/aws4_request, SignedHeaders=([^,]+)/.exec(
+    headers.authorization ?? '',
+  );
+  const stamp = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/.exec(String(headers['x-amz-date'] ?? ''));
+  if (!match || !stamp) return undefined;
+  const [, key = '', , region = '', service = '', names = ''] = match;
+  const [, year, month, day, hour, minute, second] = stamp;
+  const now = new Date(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`);
+  return { key, region, service, names: names.split(';'), now };
+}
+
+/** Whether the account's secret makes this signature. */
+function isSignedBy(asked: Asked, account: Account): boolean {
+  const signature = signatureOf(asked);
+  if (!signature || signature.key !== account.key) return false;
+  const { names, service, region, now } = signature;
+  const own = ['host', 'x-amz-date'];
+  const headers = Object.fromEntries(
+    names.filter((name) => !own.includes(name)).map((name) => [name, String(asked.headers[name] ?? '')]),
+  );
+  const key = { accessKeyID: account.key, secretAccessKey: account.secret };
+  const again = signed({ ...asked, headers }, key, { service, region, now });
+  return again.authorization === asked.headers.authorization;
+}
+
+const found = (scene: Scene, type: string, handle: string, code: string): CloudResource => {
+  const resource = scene.find(type, handle);
+  if (!resource) throw new Refused(404, code, `${handle} does not exist`);
+  return resource;
+};
+
+/** IAM, STS and Auto Scaling. */
+function query(action: string, fields: Record<string, string>, scene: Scene, denied: readonly string[]): Properties {
+  const { caller } = scene;
+  if (action === 'GetCallerIdentity') {
+    return { Account: caller.account, Arn: caller.principal, UserId: 'AIDAFAKEFAKEFAKEFAKE1' };
+  }
+  if (action === 'SimulatePrincipalPolicy') {
+    const actions = Object.entries(fields).flatMap(([key, value]) =>
+      key.startsWith('ActionNames.member.') ? [value] : [],
+    );
+    const EvaluationResults = actions.map((one) => ({
+      EvalActionName: one,
+      EvalDecision: denied.includes(one) ? 'implicitDeny' : 'allowed',
+    }));
+    return { IsTruncated: 'false', EvaluationResults };
+  }
+  if (action === 'GetRole') {
+    const role = found(scene, 'aws:iam:Role', fields.RoleName!, 'NoSuchEntity');
+    return { Role: withTagList(role, { RoleName: role.name, Arn: scene.outputs(role).arn }) };
+  }
+  if (action === 'GetInstanceProfile') {
+    const profile = found(scene, 'aws:iam:InstanceProfile', fields.InstanceProfileName!, 'NoSuchEntity');
+    return { InstanceProfile: withTagList(profile, { InstanceProfileName: profile.name }) };
+  }
+  if (action === 'DescribeAutoScalingGroups') {
+    const group = scene.find('aws:autoscaling:Group', fields['AutoScalingGroupNames.member.1']);
+    return { AutoScalingGroups: group ? [withTagList(group, { AutoScalingGroupName: group.name })] : [] };
+  }
+  throw new Refused(400, 'InvalidAction', `the fake AWS does not know ${action}: add it to web/aws.ts`);
+}
+
+/** What EKS has under a path: its type, its key in the answer, and its id from the parts of the path. */
+const EKS: readonly [path: RegExp, type: string, key: string, id: (...parts: string[]) => string][] = [
+  [/^\/clusters\/([^/]+)$/, 'aws:eks:Cluster', 'cluster', (cluster) => cluster],
+  [/^\/clusters\/([^/]+)\/node-groups\/([^/]+)$/, 'aws:eks:NodeGroup', 'nodegroup', (...parts) => parts.join(':')],
+  [/^\/clusters\/([^/]+)\/addons\/([^/]+)$/, 'aws:eks:Addon', 'addon', (...parts) => parts.join(':')],
+  [/^\/clusters\/([^/]+)\/access-entries\/(.+)$/, 'aws:eks:AccessEntry', 'accessEntry', (...parts) => parts.join(':')],
+];
+
+function eks({ url }: Asked, scene: Scene): Properties {
+  for (const [path, type, key, id] of EKS) {
+    const parts = path.exec(url.pathname)?.slice(1).map(decodeURIComponent);
+    if (!parts) continue;
+    const resource = found(scene, type, id(...parts), 'ResourceNotFoundException');
+    return { [key]: { ...scene.outputs(resource), tags: model.tags(resource) } };
+  }
+  throw new Refused(404, 'NotFoundException', `the fake AWS does not know ${url.pathname}: add it to web/aws.ts`);
+}
+
+function kms(action: string, { KeyId }: Properties, scene: Scene): Properties {
+  const alias = String(KeyId).startsWith('alias/') ? scene.find('aws:kms:Alias', KeyId) : undefined;
+  const key = found(
+    scene,
+    'aws:kms:Key',
+    String(alias?.inputs.targetKeyId ?? KeyId)
+      .split('/')
+      .at(-1)!,
+    'NotFoundException',
+  );
+  if (action === 'ListResourceTags') {
+    return { Tags: Object.entries(model.tags(key)).map(([TagKey, TagValue]) => ({ TagKey, TagValue })) };
+  }
+  return { KeyMetadata: { KeyId: key.id, KeyState: 'Enabled', CreationDate: key.createdAt / 1000 } };
+}
+
+const targetOf = ({ headers }: Asked): string =>
+  String(headers['x-amz-target'] ?? '')
+    .split('.')
+    .at(-1)!;
+
+/** AWS' APIs, as far as Coppice asks them. Signatures are checked; a role is given to whoever brings a token. */
+export const awsWeb: Web = {
+  model,
+  open(asked, accounts): Said | undefined {
+    const fields = fieldsOf(asked);
+    if (fields.Action !== 'AssumeRoleWithWebIdentity') return undefined;
+    const account = accounts.find(({ id }) => fields.RoleArn?.includes(`:${id}:`));
+    if (!account)
+      return refusal(new Refused(403, 'AccessDenied', 'Not authorized to perform sts:AssumeRoleWithWebIdentity'));
+    const Credentials = { AccessKeyId: account.key, SecretAccessKey: account.secret, SessionToken: 'session' };
+    return { body: answerXML(fields.Action, { AssumeRoleWithWebIdentityResult: { Credentials } }, 'member') };
+  },
+  caller: (asked, accounts) => accounts.find((account) => isSignedBy(asked, account)),
+  about(asked) {
+    const { region = '', service = '' } = signatureOf(asked) ?? {};
+    const action = fieldsOf(asked).Action ?? (targetOf(asked) || asked.url.pathname);
+    return { region, action: `${service === 'tagging' ? 'tag' : service}:${action}` };
+  },
+  answer(asked, scene, denied) {
+    const { service } = signatureOf(asked)!;
+    if (service === 'eks') return { body: eks(asked, scene) };
+    if (service === 'kms') return { body: kms(targetOf(asked), JSON.parse(asked.body), scene) };
+    if (service === 'tagging') return { body: taggedAnswer(JSON.parse(asked.body), scene) };
+    const fields = fieldsOf(asked);
+    const action = fields.Action!;
+    const described = service === 'ec2' ? describeEC2(action, fields, scene) : undefined;
+    if (described) return { body: answerXML(action, described, 'item') };
+    return { body: answerXML(action, { [`${action}Result`]: query(action, fields, scene, denied) }, 'member') };
+  },
+  refusals: {
+    unknown: () => new Refused(403, 'InvalidClientTokenId', 'The security token included in the request is invalid.'),
+    throttled: () => new Refused(400, 'Throttling', 'Rate exceeded'),
+    denied: (action) => new Refused(403, 'AccessDenied', `not authorized to perform: ${action}`),
+    closed: () => new Refused(401, 'AuthFailure', 'AWS was not able to validate the provided access credentials'),
+  },
+  refusal: (refused) => refusal(refused),
+};
+
+/** In the form of the query APIs, with the header by which the others name their errors. */
+const refusal = ({ status, code, message }: Refused): Said => ({
+  status,
+  body: `<ErrorResponse><Error><Code>${code}</Code><Message>${message}</Message></Error></ErrorResponse>`,
+  headers: { 'content-type': 'text/xml', 'x-amzn-errortype': code },
+});

@@ -1,0 +1,82 @@
+import { kindOf } from '../azure/kinds.ts';
+import { azure as model } from '../azure/model.ts';
+import type { CloudResource, Scene } from '../model.ts';
+import { fieldsOf, Refused, type Said, type Web } from './server.ts';
+
+/** A token names the client that it was given to. */
+const PREFIX = 'entra.';
+
+const described = (resource: CloudResource, scene: Scene) => {
+  const { id: _, name: __, type: ___, location: ____, tags: _____, ...properties } = scene.outputs(resource);
+  return {
+    id: resource.id,
+    name: resource.name,
+    type: kindOf(resource.type).resourceType,
+    location: resource.region,
+    tags: model.tags(resource),
+    properties: { ...properties, tags: model.tags(resource) },
+  };
+};
+
+const found = (path: string, scene: Scene): CloudResource => {
+  const resource = scene.all().find((one) => model.isCalled(one, path));
+  if (!resource) throw new Refused(404, 'ResourceNotFound', `The Resource '${path}' was not found.`);
+  return resource;
+};
+
+/** Entra ID and Azure Resource Manager, as far as Coppice asks them. */
+export const azureWeb: Web = {
+  model,
+  open(asked, accounts): Said | undefined {
+    if (!asked.url.pathname.endsWith('/oauth2/v2.0/token')) return undefined;
+    const { client_id: key, client_secret: secret, client_assertion: assertion } = fieldsOf(asked);
+    const account = accounts.find((one) => one.key === key && (assertion !== undefined || one.secret === secret));
+    if (account) return { body: { token_type: 'Bearer', expires_in: 3599, access_token: `${PREFIX}${account.key}` } };
+    const description = `AADSTS7000215: Invalid client secret provided. Ensure the secret being sent in the request is the client secret value, not the client secret ID, for a secret added to app '${key}'.`;
+    return { status: 401, body: { error: 'invalid_client', error_description: description } };
+  },
+  caller: ({ headers }, accounts) => accounts.find(({ key }) => headers.authorization === `Bearer ${PREFIX}${key}`),
+  about: ({ method, url }) => ({
+    region: '',
+    action: `${method} ${url.pathname.replaceAll(/\/(?:subscriptions|resourceGroups)\/[^/]+/gi, '')}`,
+  }),
+  answer({ method, url, body }, scene, denied) {
+    const path = decodeURIComponent(url.pathname);
+    const subscription = `/subscriptions/${scene.caller.account}`;
+    if (path === subscription)
+      return { body: { id: subscription, subscriptionId: scene.caller.account, state: 'Enabled' } };
+    if (path === `${subscription}/providers/Microsoft.Authorization/permissions`) {
+      return { body: { value: [{ actions: ['*'], notActions: denied }] } };
+    }
+    if (path === '/providers/Microsoft.ResourceGraph/resources') {
+      const { subscriptions } = JSON.parse(body) as { subscriptions: string[] };
+      const rows = subscriptions.includes(scene.caller.account) ? scene.all() : [];
+      const data = rows
+        .filter((one) => Object.keys(model.tags(one)).length > 0)
+        .map((one) => described(one, scene))
+        .map(({ id, type, location, tags }) => ({ id, type: type.toLowerCase(), location, tags }));
+      return { body: { totalRecords: data.length, count: data.length, data } };
+    }
+    const action = /^(.*)\/(listCluster(?:Admin|User)Credential)$/.exec(path);
+    if (method === 'POST' && action) {
+      const cluster = found(action[1]!, scene);
+      const name = action[2] === 'listClusterAdminCredential' ? 'Admin' : 'User';
+      const lookup = model.lookups[`azure-native:containerservice:listManagedCluster${name}Credentials`]!;
+      return { body: lookup({ ...cluster.inputs }, scene) };
+    }
+    return { body: described(found(path, scene), scene) };
+  },
+  refusals: {
+    unknown: () => new Refused(401, 'InvalidAuthenticationToken', 'The access token is invalid.'),
+    throttled: () =>
+      new Refused(
+        429,
+        'ResourceRequestsThrottled',
+        'Number of requests exceeded the limit. Please try again after a while.',
+      ),
+    denied: (action) =>
+      new Refused(403, 'AuthorizationFailed', `The client does not have authorization to perform action '${action}'.`),
+    closed: () => new Refused(403, 'RequestDisallowedByAzure', 'The resource was disallowed by Azure.'),
+  },
+  refusal: ({ status, code, message }) => ({ status, body: { error: { code, message } } }),
+};

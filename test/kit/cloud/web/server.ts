@@ -1,0 +1,112 @@
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { readFaults, takeRequest } from '../faults.ts';
+import type { Account, CloudModel, Scene } from '../model.ts';
+import { openScene } from '../scene.ts';
+import type { Store } from '../store.ts';
+
+/** A request to one of the clouds' own APIs. */
+export interface Asked {
+  method: string;
+  url: URL;
+  headers: IncomingHttpHeaders;
+  body: string;
+}
+
+export interface Said {
+  status?: number;
+  /** Text, or what becomes JSON. */
+  body: unknown;
+  headers?: Record<string, string>;
+}
+
+/** The cloud says no: status, and code and message in its own words. */
+export class Refused extends Error {
+  override readonly name = 'Refused';
+  readonly status: number;
+  readonly code: string;
+
+  constructor(status: number, code: string, message: string) {
+    super(message);
+    this.status = status;
+    this.code = code;
+  }
+}
+
+/** How one cloud's APIs answer. */
+export interface Web {
+  model: CloudModel;
+  /** Whom the request is from, and about what; undefined: nobody that the cloud knows. */
+  caller(asked: Asked, accounts: readonly Account[]): Account | undefined;
+  /** Region that the request is about, and the permission that it needs, in the cloud's name. */
+  about(asked: Asked): { region: string; action: string };
+  /** Requests that need no credentials (those for tokens); undefined: it is none of these. */
+  open(asked: Asked, accounts: readonly Account[]): Said | undefined;
+  answer(asked: Asked, scene: Scene, denied: readonly string[]): Said;
+  /** What is refused for reasons that every request has. */
+  refusals: Record<'unknown' | 'throttled' | 'denied' | 'closed', (action: string) => Refused>;
+  refusal(refused: Refused): Said;
+}
+
+async function textOf(request: IncomingMessage): Promise<string> {
+  let text = '';
+  for await (const chunk of request) text += chunk;
+  return text;
+}
+
+async function decide(web: Web, store: Store, asked: Asked): Promise<Said> {
+  const { model, refusals } = web;
+  const faults = readFaults(store);
+  const usable = store.accounts().filter((one) => one.cloud === model.name && !faults.revoked?.includes(one.key));
+  const given = web.open(asked, usable);
+  if (given) return given;
+  const account = web.caller(asked, usable);
+  const { region, action } = web.about(asked);
+  const done = store.logRequest({
+    cloud: model.name,
+    account: account?.id ?? '',
+    operation: 'invoke',
+    type: action,
+    name: asked.url.pathname,
+    region,
+  });
+  try {
+    if (!account) throw refusals.unknown(action);
+    const limit = faults.throttle;
+    if (limit && !(await takeRequest(store, account.id, limit.perSecond, Date.now()))) throw refusals.throttled(action);
+    if (faults.closedRegions?.includes(region)) throw refusals.closed(action);
+    if (faults.denied?.includes(action)) throw refusals.denied(action);
+    const caller = { account: account.id, principal: account.principal, region, defaultTags: {} };
+    const said = web.answer(asked, openScene(model, store, caller, region, Date.now()), faults.denied ?? []);
+    done('ok');
+    return said;
+  } catch (error) {
+    done((error as Error).message);
+    if (error instanceof Refused) return web.refusal(error);
+    throw error;
+  }
+}
+
+/** Serves one cloud's APIs on loopback. */
+export async function startWeb(web: Web, store: Store): Promise<{ url: string; server: Server }> {
+  const server = createServer((request, response) => {
+    void (async () => {
+      const url = new URL(request.url ?? '/', `http://${request.headers.host}`);
+      const asked = { method: request.method ?? 'GET', url, headers: request.headers, body: await textOf(request) };
+      const {
+        status = 200,
+        body,
+        headers,
+      } = await decide(web, store, asked).catch(
+        (error: Error): Said => ({ status: 500, body: `the fake cloud broke: ${error.stack}` }),
+      );
+      response.writeHead(status, { 'content-type': 'application/json', ...headers });
+      response.end(typeof body === 'string' ? body : JSON.stringify(body));
+    })();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, server };
+}
+
+/** The form fields of a body. */
+export const fieldsOf = ({ body }: Asked): Record<string, string> => Object.fromEntries(new URLSearchParams(body));
