@@ -1,6 +1,7 @@
 import type { CloudProfile } from '../operator/api/cloudprofile.ts';
 import type { Log } from '../operator/kube/log.ts';
 import type { Taint } from '../operator/kube/resources.ts';
+import type { Problem } from './problem.ts';
 
 /** Whom a cloud resource belongs to: becomes tags (labels at GCP) on everything, by which state is rebuilt and orphans are found. */
 export interface Owner {
@@ -194,7 +195,7 @@ export interface ManagedClusters {
    */
   readonly version: string;
   /** What of this cannot be had, all of it at once. Pure. */
-  validate(cluster: ManagedCluster, profile: CloudProfile): import('./contract.ts').Problem[];
+  validate(cluster: ManagedCluster, profile: CloudProfile): Problem[];
   /** Asks the cloud who the credentials are and what they may do. Makes nothing. */
   checkAccount(ctx: CloudContext): Promise<AccountCheck>;
   /** What apply would change. Makes nothing. */

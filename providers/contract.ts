@@ -1,10 +1,12 @@
 import type { CloudProfile } from '../operator/api/cloudprofile.ts';
-import type { ErrorCode } from '../operator/api/errors.ts';
 import type { KubeObject } from '../operator/api/meta.ts';
 import type { KubeClient } from '../operator/kube/client.ts';
 import type { Log } from '../operator/kube/log.ts';
 import type { Taint } from '../operator/kube/resources.ts';
 import type { ManagedClusters } from './cloud.ts';
+import type { Problem } from './problem.ts';
+
+export type { Problem };
 
 /** A group of equal machines, as the shoot asks for it. */
 export interface Pool {
@@ -31,15 +33,6 @@ export interface Wanted {
   /** Address ranges in CIDR notation. */
   networking: { pods: string; services: string; nodes?: string };
   pools: Pool[];
-}
-
-/** Why something that was asked for cannot be had. */
-export interface Problem {
-  /** Path in what was asked for, for example `pools[1].machineType`. */
-  field: string;
-  /** What is wrong, of what, and what would be right. */
-  message: string;
-  code: ErrorCode;
 }
 
 export type MachinePhase = 'Pending' | 'Running' | 'Terminating' | 'Failed';
