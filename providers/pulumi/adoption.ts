@@ -7,13 +7,15 @@ import { pendingOf, resourcesOf, type StackState } from './stack-state.ts';
 
 /** Look-ups at one time: they count against the account's request rate too. */
 const LOOK_UPS = 4;
+/** A stack that was made just now. */
+const EMPTY: StackState = { version: 3, deployment: null };
 
 /** The stack's state. Makes the stack where the backend does not have it, with the state that there is a copy of. */
 export async function ensureState(session: StackSession): Promise<StackState> {
   let state = await session.readState();
   if (!state) {
     await session.create();
-    state = (await session.readState())!;
+    state = EMPTY;
   }
   if (resourcesOf(state).length > 0 || pendingOf(state).length > 0) return state;
   const copy = await session.readCopy();
@@ -30,7 +32,7 @@ export async function openState(session: StackSession): Promise<StackState> {
   const state = await ensureState(session);
   if (pendingOf(state).length === 0) return state;
   const found = await lookUp(session, pendingCreates(state));
-  const settled = await rewrite(session, state, settlePending(state, found));
+  const settled = await rewrite(session, state, (now) => settlePending(now, found));
   session.log.warn(
     { stack: session.stackName, pending: pendingOf(state).length, found: [...found.keys()] },
     'an earlier run was killed; what it had begun is settled',
@@ -49,7 +51,7 @@ export async function adopt(
 ): Promise<StackState | undefined> {
   const found = await lookUp(session, missingFrom(state, planned));
   if (found.size === 0) return undefined;
-  const adopted = await rewrite(session, state, addFound(state, planned, found, randomUUID));
+  const adopted = await rewrite(session, state, (now) => addFound(now, planned, found, randomUUID));
   session.log.warn(
     { stack: session.stackName, found: [...found.keys()] },
     'resources exist that the state did not know; they are adopted',
@@ -60,15 +62,17 @@ export async function adopt(
 async function rewrite(
   session: StackSession,
   base: StackState,
-  next: { state: StackState; suspects: string[] },
+  change: (state: StackState) => { state: StackState; suspects: string[] },
 ): Promise<StackState> {
+  const now = (await session.readState()) ?? EMPTY;
   // Writing locks the stack, but deciding what to write did not: a run of another operator may have ended since.
-  if (!isDeepStrictEqual(await session.readState(), base)) {
+  if (!isDeepStrictEqual([resourcesOf(now), pendingOf(now)], [resourcesOf(base), pendingOf(base)])) {
     throw dependencyNotReady(`the state of stack ${session.stackName} was changed by another run meanwhile`);
   }
-  await session.writeState(next.state);
-  const there = new Set(resourcesOf(next.state).map(({ urn }) => urn));
-  const targets = next.suspects.filter((urn) => there.has(urn));
+  const { state, suspects } = change(now);
+  await session.writeState(state);
+  const there = new Set(resourcesOf(state).map(({ urn }) => urn));
+  const targets = suspects.filter((urn) => there.has(urn));
   if (targets.length > 0) await session.run('refresh', { targets });
   return (await session.readState())!;
 }

@@ -6,17 +6,18 @@ import { fieldsOf, Refused, type Said, type Web } from './server.ts';
 /** A token names the client that it was given to. */
 const PREFIX = 'entra.';
 
-const described = (resource: CloudResource, scene: Scene) => {
-  const { id: _, name: __, type: ___, location: ____, tags: _____, ...properties } = scene.outputs(resource);
-  return {
-    id: resource.id,
-    name: resource.name,
-    type: kindOf(resource.type).resourceType,
-    location: resource.region,
-    tags: model.tags(resource),
-    properties: { ...properties, tags: model.tags(resource) },
-  };
-};
+/** What Azure Resource Manager shows beside `properties`; azure-native has it all in one. */
+const ENVELOPE = ['id', 'name', 'type', 'location'];
+
+const described = (resource: CloudResource, scene: Scene) => ({
+  id: resource.id,
+  name: resource.name,
+  type: kindOf(resource.type).resourceType,
+  location: resource.region,
+  tags: model.tags(resource),
+  // Agent pools have their tags in here.
+  properties: Object.fromEntries(Object.entries(scene.outputs(resource)).filter(([key]) => !ENVELOPE.includes(key))),
+});
 
 const found = (path: string, scene: Scene): CloudResource => {
   const resource = scene.all().find((one) => model.isCalled(one, path));
