@@ -27,7 +27,10 @@ export interface Failure {
 export interface Faults {
   /** Milliseconds that an operation takes, by type or `*`. */
   latencyMs?: Record<string, number | Partial<Record<Operation, number>>>;
-  /** Requests per second and account; `retryForMs` is how long the provider tries by itself, as real ones do. Default 0. */
+  /**
+   * Requests per second and account: 0.1 is one in ten seconds. `retryForMs` is how long the provider tries by itself,
+   * as real ones do. Default 0.
+   */
   throttle?: { perSecond: number; retryForMs?: number };
   /** How many of a type an account may have (in a region, for what is regional). */
   quotas?: Record<string, number>;
@@ -101,9 +104,10 @@ export async function nextFailure(
 
 /** Takes one request from the account's allowance of the second; false when it is used up. */
 export async function takeRequest(store: Store, account: string, perSecond: number, now: number): Promise<boolean> {
+  const windowMs = 1000 * Math.max(1, 1 / perSecond);
   return store.transaction(() => {
     const file = ['throttle', `${account.replaceAll(/[^\w.-]/g, '_')}.json`] as const;
-    const recent = (store.readJSON<number[]>(...file) ?? []).filter((at) => at > now - 1000);
+    const recent = (store.readJSON<number[]>(...file) ?? []).filter((at) => at > now - windowMs);
     if (recent.length >= perSecond) return false;
     store.writeJSON([...recent, now], ...file);
     return true;

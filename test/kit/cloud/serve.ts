@@ -68,8 +68,8 @@ export async function serve([cloud, dir]: string[]): Promise<void> {
   // Pulumi reads the port from the first line.
   process.stdout.write(`${port}\n`);
 
-  // The engine ends its plugins when it is done with them; an interrupt is for it alone.
-  process.on('SIGINT', () => {});
+  // The engine interrupts its plugins when it is done with them, and kills after five seconds who has not ended.
+  process.once('SIGINT', () => server.tryShutdown(() => process.exit(0)));
   let orphanedAt: number | undefined;
   const parent = process.ppid;
   setInterval(() => {
