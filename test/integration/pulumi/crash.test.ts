@@ -188,6 +188,7 @@ describe('a lock', { timeout: PATIENCE_MS }, () => {
 
   it('of a pod that is gone for good is broken', async () => {
     const runner = scene.runner({ isGoneHost: (host) => host === 'operator-7f9c' });
+    await runner.preview(scene.request('left'));
     lockBy('left', 'operator-7f9c');
     await runner.apply(scene.request('left'));
     expect(scene.parts('left')).toEqual(WHOLE);
