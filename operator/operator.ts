@@ -7,6 +7,7 @@ import type { Seed } from './api/seed.ts';
 import { type Shoot, shootProfileName } from './api/shoot.ts';
 import { profileNameOf, type WorkerCluster } from './api/workercluster.ts';
 import { reconcileCloudProfile } from './controllers/cloudprofile/controller.ts';
+import { gardenIdentity } from './controllers/garden-identity.ts';
 import { type CloudsOptions, wireClouds } from './controllers/managed/wiring.ts';
 import { byNamespace } from './controllers/quota/claimants.ts';
 import { reconcileQuota } from './controllers/quota/controller.ts';
@@ -86,9 +87,11 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
     log,
     labelSelector: `${LABELS.clusterName},${LABELS.managedBy}=coppice`,
   });
+  const gardenID = await gardenIdentity(garden, signal);
   const clouds = await wireClouds(
     {
       garden,
+      gardenID,
       log,
       metrics,
       clusters,
@@ -113,6 +116,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
   });
   const shootController = new ShootController({
     garden,
+    gardenID,
     gardenApplier,
     shoots,
     seeds,

@@ -36,7 +36,7 @@ export function gardenRules(): PolicyRule[] {
       verbs: ['get', 'update', 'patch'],
     },
     { apiGroups: [''], resources: ['secrets'], verbs: [...READ, ...WRITE] },
-    // Its UID is the garden's own: part of the tags in clouds.
+    // Its UID is the garden's own: part of the tags in clouds, and on namespaces in seeds.
     { apiGroups: [''], resources: ['namespaces'], resourceNames: ['kube-system'], verbs: ['get'] },
     { apiGroups: ['', 'events.k8s.io'], resources: ['events'], verbs: ['create', 'patch', 'update'] },
     { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: [...READ, ...WRITE] },
@@ -56,6 +56,8 @@ export function seedRules(): PolicyRule[] {
     { apiGroups: [''], resources: ['pods/status'], verbs: ['get', 'patch'] },
     { apiGroups: [''], resources: ['pods/eviction'], verbs: ['create'] },
     { apiGroups: [''], resources: ['pods/log'], verbs: ['get'] },
+    // The way to etcd in a seed whose Services have no way from here; over WebSockets it is a get, since 1.35 also a create.
+    { apiGroups: [''], resources: ['pods/portforward'], verbs: ['get', 'create'] },
     { apiGroups: [''], resources: ['nodes', 'persistentvolumes'], verbs: READ },
     { apiGroups: [''], resources: ['events'], verbs: [...READ, 'create', 'patch', 'update'] },
     {

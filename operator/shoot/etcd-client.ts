@@ -1,4 +1,7 @@
-import { Agent } from 'undici';
+import { once } from 'node:events';
+import type { Duplex } from 'node:stream';
+import { connect as connectTLS } from 'node:tls';
+import { Agent, type buildConnector } from 'undici';
 import type { EtcdMember } from './etcd-membership.ts';
 
 /** Certificate of a client of the shoot's etcd, and the authority of its members; all PEM. */
@@ -7,6 +10,9 @@ export interface EtcdCredentials {
   cert: string;
   key: string;
 }
+
+/** Opens a stream of bytes to where a member listens, in place of a plain connection. */
+export type Dial = (host: string, port: number) => Promise<Duplex>;
 
 /** etcd refused a request, or none of its members answered (status 0). */
 export class EtcdError extends Error {
@@ -47,10 +53,11 @@ export class EtcdClient {
   readonly #endpoints: string[];
   readonly #agent: Agent;
 
-  constructor(endpoints: string[], credentials: EtcdCredentials) {
+  constructor(endpoints: string[], credentials: EtcdCredentials, dial?: Dial) {
     this.#endpoints = endpoints;
     const { ca, cert, key } = credentials;
-    this.#agent = new Agent({ connect: { ca, cert, key, timeout: TIMEOUT_MS }, connections: 1 });
+    const connect = dial ? through(dial, { ca, cert, key }) : { ca, cert, key, timeout: TIMEOUT_MS };
+    this.#agent = new Agent({ connect, connections: 1 });
   }
 
   /** All members with their health; undefined when none answers or there is no majority. */
@@ -167,6 +174,27 @@ export class EtcdClient {
       throw new EtcdError(`etcd at ${endpoint} does not answer: ${reason}`, 0, { cause: error });
     }
   }
+}
+
+/** TLS over what `dial` opens. */
+function through(dial: Dial, credentials: EtcdCredentials): buildConnector.connector {
+  const open = async (host: string, port: number) => {
+    const stream = await dial(host, port);
+    const socket = connectTLS({ ...credentials, socket: stream, host });
+    try {
+      await once(socket, 'secureConnect', { signal: AbortSignal.timeout(TIMEOUT_MS) });
+      return socket;
+    } catch (error) {
+      stream.destroy();
+      throw error;
+    }
+  };
+  return ({ hostname, port }, callback) => {
+    open(hostname, Number(port)).then(
+      (socket) => callback(null, socket),
+      (error) => callback(error, null),
+    );
+  };
 }
 
 function messageOf(text: string): string {

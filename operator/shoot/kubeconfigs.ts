@@ -1,17 +1,17 @@
 import type { KeyPair } from '../pki/certificates.ts';
 import { kubeconfig } from '../pki/kubeconfig.ts';
 import { keyPair, type PKIData } from './pki.ts';
-import { apiServerURL, type ControlPlane } from './values.ts';
+import { apiServerURL, type ControlPlane, endpointURL } from './values.ts';
 
-type KubeconfigValues = Pick<ControlPlane, 'shoot' | 'addresses'>;
+type KubeconfigValues = Pick<ControlPlane, 'shoot' | 'addresses' | 'endpoint'>;
 
-/** The kubeconfig that people get: group `coppice:admins`, for 90 days, renewed after 72. `server` as they reach it. */
-export const adminKubeconfig = (values: KubeconfigValues, pki: PKIData, server = apiServerURL(values)): string =>
-  clientKubeconfig(values, pki, keyPair(pki, 'admin'), 'admin', server);
+/** The kubeconfig that people get: group `coppice:admins`, for 90 days, renewed after 72. */
+export const adminKubeconfig = (values: KubeconfigValues, pki: PKIData): string =>
+  clientKubeconfig(values, pki, keyPair(pki, 'admin'), 'admin', endpointURL(values));
 
 /** The operator's own, with a certificate of issueOperatorCertificate. */
 export const operatorKubeconfig = (values: KubeconfigValues, pki: PKIData, certificate: KeyPair): string =>
-  clientKubeconfig(values, pki, certificate, 'coppice-operator');
+  clientKubeconfig(values, pki, certificate, 'coppice-operator', endpointURL(values));
 
 /** For kube-proxy on the machines. */
 export const kubeProxyKubeconfig = (values: KubeconfigValues, pki: PKIData): string =>

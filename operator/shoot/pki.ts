@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import {
   type CertificateRequest,
   createCA,
@@ -27,8 +28,8 @@ export interface PKIParameters {
   /** By ordinal. */
   etcdAddresses: string[];
   services: string;
-  /** Further names or addresses under which people reach the API server. */
-  extraNames?: { dnsNames?: string[]; ipAddresses?: string[] };
+  /** Name or address under which the API server is reached from outside of the seed. */
+  endpointHost?: string | undefined;
 }
 
 /** Why a certificate is made (again). */
@@ -56,14 +57,11 @@ interface Leaf {
 }
 
 /** The parameters that follow from the values of a control plane. */
-export const pkiParameters = (
-  values: Pick<ControlPlane, 'addresses' | 'networks'>,
-  extraNames?: PKIParameters['extraNames'],
-): PKIParameters => ({
+export const pkiParameters = (values: Pick<ControlPlane, 'addresses' | 'networks' | 'endpoint'>): PKIParameters => ({
   apiServerAddress: values.addresses.apiServer,
   etcdAddresses: values.addresses.etcd,
   services: values.networks.services,
-  extraNames,
+  endpointHost: values.endpoint?.host,
 });
 
 /** Which of a shoot's certificates must be made or renewed. A renewed authority keeps its key, so nothing else follows. */
@@ -155,7 +153,8 @@ export const issueEtcdOperatorCertificate = (data: PKIData, now: Date, days = 1)
   issue(keyPair(data, 'ca-etcd'), { commonName: 'coppice:operator', usages: ['client'], days, now });
 
 function leaves(parameters: PKIParameters): Record<string, Leaf> {
-  const { apiServerAddress, etcdAddresses, services, extraNames } = parameters;
+  const { apiServerAddress, etcdAddresses, services, endpointHost = '' } = parameters;
+  const isAddress = isIP(endpointHost) !== 0;
   const client = (commonName: string, organizations: string[] = [], days = LEAF_DAYS): Leaf => ({
     ca: 'ca',
     days,
@@ -195,13 +194,13 @@ function leaves(parameters: PKIParameters): Record<string, Leaf> {
           'kubernetes.default.svc',
           `kubernetes.default.svc.${CLUSTER_DOMAIN}`,
           'localhost',
-          ...(extraNames?.dnsNames ?? []),
+          ...(endpointHost && !isAddress ? [endpointHost] : []),
         ],
         ipAddresses: [
           apiServerAddress,
           kubernetesServiceAddress(services),
           '127.0.0.1',
-          ...(extraNames?.ipAddresses ?? []),
+          ...(isAddress ? [endpointHost] : []),
         ],
         usages: ['server'],
       },

@@ -1,5 +1,6 @@
 import { LABELS, ROLES } from '../api/group.ts';
 import { nthAddress } from './cidr.ts';
+import type { Endpoint } from './exposure.ts';
 
 /** Everything that the manifests of one hosted control plane are made from. */
 export interface ControlPlane {
@@ -29,6 +30,8 @@ export interface ControlPlane {
   };
   /** How the API server is reached from outside of the seed; default ClusterIP. */
   exposure?: 'ClusterIP' | 'NodePort' | 'LoadBalancer';
+  /** Where that is; absent while it is not known, and where its ClusterIP is reached directly. */
+  endpoint?: Endpoint;
 }
 
 /** The port of every hosted API server. */
@@ -45,6 +48,10 @@ export const dnsServiceAddress = (services: string): string => nthAddress(servic
 /** URL of the hosted API server as the seed and its machines reach it. */
 export const apiServerURL = (values: Pick<ControlPlane, 'addresses'>): string =>
   `https://${bracketed(values.addresses.apiServer)}:${API_SERVER_PORT}`;
+
+/** URL of the hosted API server for whoever is outside of the seed: people, and an operator that is elsewhere. */
+export const endpointURL = (values: Pick<ControlPlane, 'addresses' | 'endpoint'>): string =>
+  values.endpoint ? `https://${bracketed(values.endpoint.host)}:${values.endpoint.port}` : apiServerURL(values);
 
 /** URL at which etcd member `ordinal` serves clients. */
 export const etcdClientURL = (values: Pick<ControlPlane, 'addresses'>, ordinal: number): string =>

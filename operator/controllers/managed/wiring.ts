@@ -3,12 +3,11 @@ import type { CloudProfile } from '../../api/cloudprofile.ts';
 import type { CredentialsBinding } from '../../api/credentialsbinding.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { sleep } from '../../kube/clock.ts';
 import { type Controller, queueMetrics, runController } from '../../kube/controller.ts';
 import { type ChangeEvent, Informer } from '../../kube/informer.ts';
 import type { Log } from '../../kube/log.ts';
 import type { Registry } from '../../kube/metrics.ts';
-import { CREDENTIALSBINDINGS, keyOf, NAMESPACES, SECRETS, type Secret } from '../../kube/resources.ts';
+import { CREDENTIALSBINDINGS, keyOf, SECRETS, type Secret } from '../../kube/resources.ts';
 import { WorkQueue } from '../../kube/workqueue.ts';
 import { AccountChecks } from '../credentials/account-checks.ts';
 import { CREDENTIALS_SELECTOR, type CredentialsWorld, reconcileCredentials } from '../credentials/controller.ts';
@@ -24,6 +23,7 @@ import type { ManagedWorld } from './world.ts';
 /** What the controllers of clouds share with the others. */
 export interface CloudsOptions {
   readonly garden: KubeClient;
+  readonly gardenID: string;
   readonly log: Log;
   readonly metrics: Registry;
   readonly clusters: Informer<WorkerCluster>;
@@ -50,25 +50,10 @@ const CLUSTERS_AT_ONCE = 256;
 const OPERATION_LIMIT_MS = 3 * 3600_000;
 /** Pods of a cluster come and go all the time: its status follows at this pace. */
 const INSIDE_CHANGES_MS = 500;
-const IDENTITY_PATIENCE_MS = 10_000;
-
-/** What tells this garden from others: the UID of its namespace kube-system, which lives as long as it does. */
-async function gardenIdentity(garden: KubeClient, signal: AbortSignal): Promise<string> {
-  const deadline = Date.now() + IDENTITY_PATIENCE_MS;
-  for (;;) {
-    const namespace = await garden.getOrUndefined(NAMESPACES, 'kube-system', undefined, { signal });
-    if (namespace?.metadata.uid) return namespace.metadata.uid;
-    // A new API server makes it a moment after it begins to serve.
-    if (Date.now() > deadline)
-      throw new Error('the garden has no namespace kube-system, by which clouds tell it from others');
-    await sleep(200, signal);
-    signal.throwIfAborted();
-  }
-}
 
 /** Makes the controllers of managed clusters and of credentials, and has changes lead to the right keys. */
 export async function wireClouds(options: CloudsOptions, signal: AbortSignal): Promise<Clouds> {
-  const { garden, log, metrics, clusters, profiles, kubeconfigs, clusterQueue, record } = options;
+  const { garden, gardenID, log, metrics, clusters, profiles, kubeconfigs, clusterQueue, record } = options;
   const managedQueue = new WorkQueue({ observer: queueMetrics(metrics, 'managed') });
   const credentialsQueue = new WorkQueue({ observer: queueMetrics(metrics, 'credentials') });
   const bindings = new Informer<CredentialsBinding>(garden, CREDENTIALSBINDINGS, { log });
@@ -76,7 +61,7 @@ export async function wireClouds(options: CloudsOptions, signal: AbortSignal): P
   const records = new Informer<Secret>(garden, SECRETS, { log, labelSelector: RECORD_SELECTOR });
   const side = {
     garden,
-    gardenID: await gardenIdentity(garden, signal),
+    gardenID,
     log,
     clusters,
     bindings,

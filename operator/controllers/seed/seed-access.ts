@@ -4,6 +4,7 @@ import { Applier, knownBy } from '../../kube/applier.ts';
 import { KubeClient } from '../../kube/client.ts';
 import { Informer } from '../../kube/informer.ts';
 import type { Log } from '../../kube/log.ts';
+import { type PodDialer, podDialer } from '../../kube/pod-tunnel.ts';
 import {
   CONFIGMAPS,
   DEPLOYMENTS,
@@ -44,11 +45,18 @@ export class SeedAccess {
   readonly secrets: Informer<Secret>;
   readonly configMaps: Informer<KubeObject>;
   readonly namespaces: Informer<KubeObject>;
+  /** The way to pods of a seed that is another cluster. */
+  readonly dialPod: PodDialer | undefined;
   readonly #byKind: ReadonlyMap<string, Informer<any>>;
 
-  constructor(name: string, client: KubeClient, log: Log, onChange: (shootKey: string, object: KubeObject) => void) {
+  constructor(
+    { name, client, dialPod }: { name: string; client: KubeClient; dialPod?: PodDialer | undefined },
+    log: Log,
+    onChange: (shootKey: string, object: KubeObject) => void,
+  ) {
     this.name = name;
     this.client = client;
+    this.dialPod = dialPod;
     // Only what belongs to a shoot: a seed may run much else.
     const options = {
       labelSelector: LABELS.shoot,
@@ -132,7 +140,8 @@ export class SeedRegistry {
   async #open(name: string, credentials: string, signal: AbortSignal): Promise<SeedAccess> {
     await this.close(name);
     const client = credentials === '' ? this.#garden : KubeClient.fromKubeconfig(credentials);
-    const access = new SeedAccess(name, client, this.#log, this.#onChange);
+    const dialPod = credentials === '' ? undefined : podDialer(credentials);
+    const access = new SeedAccess({ name, client, dialPod }, this.#log, this.#onChange);
     try {
       await access.start(AbortSignal.any([signal, AbortSignal.timeout(SYNC_TIMEOUT_MS)]));
     } catch (error) {

@@ -4,7 +4,7 @@ import { sleep } from '../../kube/clock.ts';
 import { waitFor } from '../../kube/informer.ts';
 import { operatorKubeconfig } from '../../shoot/kubeconfigs.ts';
 import { issueOperatorCertificate } from '../../shoot/pki.ts';
-import { apiServerURL } from '../../shoot/values.ts';
+import { endpointURL } from '../../shoot/values.ts';
 import { ShootConnection } from './connection.ts';
 import type { Operation } from './operation.ts';
 
@@ -13,7 +13,7 @@ const MINUTE = 60 * SECOND;
 /** Opens the line to the shoot's API server once it serves. */
 export async function connect(op: Operation, signal: AbortSignal): Promise<void> {
   const { state, world } = op;
-  const server = apiServerURL(op.values);
+  const server = endpointURL(op.values);
   if (state.connection && state.connection.server === server && world.now() < state.connection.renewAt) {
     if (await state.connection.client.ready({ timeoutMs: 5 * SECOND })) return;
   }

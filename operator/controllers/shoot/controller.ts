@@ -10,13 +10,14 @@ import { isNotFound } from '../../kube/errors.ts';
 import { SHOOTS } from '../../kube/resources.ts';
 import { placeShoot } from '../../placement/place.ts';
 import { PKI_SECRET } from '../../shoot/pki.ts';
-import { apiServerURL } from '../../shoot/values.ts';
+import { endpointURL } from '../../shoot/values.ts';
 import { say, withConditions } from '../conditions.ts';
 import { operation, writeStatus } from '../status-writer.ts';
 import { resolveVersion, upgradeProblem } from '../versions.ts';
 import { controlPlaneValues, poolsOfShoot, providerContext } from './context.ts';
 import { deletionTasks } from './deletion.ts';
 import { decoded, type Operation } from './operation.ts';
+import { otherOwner } from './ownership.ts';
 import { reconcileTasks } from './reconcile-tasks.ts';
 import { decideServingCertificates } from './serving-certificates.ts';
 import { newShootState, type ShootState } from './state.ts';
@@ -103,6 +104,13 @@ export class ShootController {
       const placed = await this.#place(key, shoot, deleting);
       if (!placed) return await this.#release(shoot, signal);
       op = await this.#operation(shoot, state, placed, signal);
+      const owner = otherOwner(op.seed.namespaces.get(op.values.namespace), world.gardenID);
+      if (owner && deleting) return await this.#release(shoot, signal);
+      if (owner) {
+        throw configurationProblem(
+          `namespace ${op.values.namespace} of seed ${op.seed.name} belongs to the garden ${owner}: take another name here`,
+        );
+      }
     } catch (error) {
       if (signal.aborted) throw error;
       return this.#failed(shoot, state, [{ taskID: PREPARE, error }]);
@@ -382,7 +390,7 @@ export class ShootController {
         technicalID: ns,
         seedName: seed.name,
         version: values.version,
-        endpoint: values.addresses.apiServer ? apiServerURL(values) : undefined,
+        endpoint: values.addresses.apiServer ? endpointURL(values) : undefined,
         pools: op.pools,
         etcd: seed.statefulSets.get(`${ns}/${COMPONENTS.etcd}`),
         apiServer: seed.deployments.get(`${ns}/${COMPONENTS.apiServer}`),

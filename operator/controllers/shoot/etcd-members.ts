@@ -1,9 +1,9 @@
-import { COMPONENTS } from '../../api/names.ts';
+import { COMPONENTS, etcdMemberName } from '../../api/names.ts';
 import { sleep } from '../../kube/clock.ts';
 import { waitFor } from '../../kube/informer.ts';
 import { PVCS } from '../../kube/resources.ts';
 import { etcd, etcdClaimName } from '../../shoot/etcd.ts';
-import { EtcdClient } from '../../shoot/etcd-client.ts';
+import { type Dial, EtcdClient } from '../../shoot/etcd-client.ts';
 import { type EtcdAction, type EtcdObservation, planEtcd } from '../../shoot/etcd-membership.ts';
 import { kubeAPIServer } from '../../shoot/kube-apiserver.ts';
 import { issueEtcdOperatorCertificate, keyPair } from '../../shoot/pki.ts';
@@ -21,7 +21,7 @@ export async function reconcileEtcdMembers(op: Operation, signal: AbortSignal): 
   if (state.etcdSettled === desired) return;
   const certificate = await issueEtcdOperatorCertificate(op.pki, op.world.now());
   const urls = values.addresses.etcd.map((_, ordinal) => etcdClientURL(op.values, ordinal));
-  const client = new EtcdClient(urls, { ca: keyPair(op.pki, 'ca-etcd').cert, ...certificate });
+  const client = new EtcdClient(urls, { ca: keyPair(op.pki, 'ca-etcd').cert, ...certificate }, dialMember(op));
   try {
     for (;;) {
       signal.throwIfAborted();
@@ -41,6 +41,13 @@ export async function reconcileEtcdMembers(op: Operation, signal: AbortSignal): 
   } finally {
     await client.close();
   }
+}
+
+/** The way to a member's address, where that leads nowhere from here. */
+function dialMember({ seed, values }: Operation): Dial | undefined {
+  const { dialPod } = seed;
+  if (!dialPod || (values.exposure ?? 'ClusterIP') === 'ClusterIP') return undefined;
+  return (host, port) => dialPod(values.namespace, etcdMemberName(values.addresses.etcd.indexOf(host)), port);
 }
 
 async function observe(op: Operation, client: EtcdClient, signal: AbortSignal): Promise<EtcdObservation> {

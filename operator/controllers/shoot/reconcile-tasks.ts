@@ -21,8 +21,10 @@ import type { ControlPlane } from '../../shoot/values.ts';
 import { connect } from './connect.ts';
 import { earlierNamespaceGone } from './deletion.ts';
 import { reconcileEtcdMembers } from './etcd-members.ts';
+import { expose } from './expose.ts';
 import { scaleIn } from './machine-removal.ts';
 import { decoded, type Operation } from './operation.ts';
+import { GARDEN_ANNOTATION } from './ownership.ts';
 import { VNI_ANNOTATION } from './vni.ts';
 
 const SECOND = 1000;
@@ -49,7 +51,11 @@ export function reconcileTasks(op: Operation): Task[] {
       run: async (signal) => {
         await earlierNamespaceGone(op, signal);
         const object = namespace(values);
-        object.metadata.annotations = { ...object.metadata.annotations, [VNI_ANNOTATION]: String(op.vni) };
+        object.metadata.annotations = {
+          ...object.metadata.annotations,
+          [VNI_ANNOTATION]: String(op.vni),
+          [GARDEN_ANNOTATION]: world.gardenID,
+        };
         await seed.applier.apply(object, signal);
       },
     },
@@ -58,12 +64,18 @@ export function reconcileTasks(op: Operation): Task[] {
       title: 'Reserving addresses',
       after: ['namespace'],
       expectedMs: 60,
+      timeoutMs: 6 * MINUTE,
       run: async (signal) => {
         // An address once given stays, also when its member has left: taking it away would mean new certificates and a restart.
         const members = Math.max(values.replicas, etcdServices(op));
         const made = await Promise.all(services(values, members).map((object) => seed.applier.apply(object, signal)));
         const [apiServer, ...etcdMembers] = made.map(({ object }) => (object as Service).spec.clusterIP ?? '');
-        op.values = { ...op.values, addresses: { apiServer: apiServer ?? '', etcd: etcdMembers } };
+        const endpoint = await expose(op, made[0]!.object as Service, signal);
+        op.values = {
+          ...op.values,
+          addresses: { apiServer: apiServer ?? '', etcd: etcdMembers },
+          ...(endpoint && { endpoint }),
+        };
       },
     },
     {

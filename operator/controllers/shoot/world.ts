@@ -13,6 +13,8 @@ import type { SeedRegistry } from '../seed/seed-access.ts';
 /** What the controller of shoots works with: injected, so that tests choose it. */
 export interface ShootWorld {
   readonly garden: KubeClient;
+  /** See gardenIdentity. */
+  readonly gardenID: string;
   /** Writes to the garden that skip no-ops. */
   readonly gardenApplier: Applier;
   readonly shoots: Informer<Shoot>;
