@@ -88,23 +88,20 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
     labelSelector: `${LABELS.clusterName},${LABELS.managedBy}=coppice`,
   });
   const gardenID = await gardenIdentity(garden, signal);
-  const clouds = await wireClouds(
-    {
-      garden,
-      gardenID,
-      log,
-      metrics,
-      clusters,
-      profiles,
-      kubeconfigs,
-      clusterQueue: queues.clusters,
-      state,
-      now,
-      provider,
-      record,
-    },
-    signal,
-  );
+  const clouds = wireClouds({
+    garden,
+    gardenID,
+    log,
+    metrics,
+    clusters,
+    profiles,
+    kubeconfigs,
+    clusterQueue: queues.clusters,
+    state,
+    now,
+    provider,
+    record,
+  });
   const caches: Informer<any>[] = [clusters, shoots, seeds, profiles, quotas, kubeconfigs, ...clouds.caches];
   const gardenApplier = new Applier(garden, (object) =>
     knownBy(object.kind === 'Shoot' ? shoots : kubeconfigs, object),

@@ -52,7 +52,7 @@ const OPERATION_LIMIT_MS = 3 * 3600_000;
 const INSIDE_CHANGES_MS = 500;
 
 /** Makes the controllers of managed clusters and of credentials, and has changes lead to the right keys. */
-export async function wireClouds(options: CloudsOptions, signal: AbortSignal): Promise<Clouds> {
+export function wireClouds(options: CloudsOptions): Clouds {
   const { garden, gardenID, log, metrics, clusters, profiles, kubeconfigs, clusterQueue, record } = options;
   const managedQueue = new WorkQueue({ observer: queueMetrics(metrics, 'managed') });
   const credentialsQueue = new WorkQueue({ observer: queueMetrics(metrics, 'credentials') });
