@@ -37,6 +37,7 @@ import {
   SHOOTS,
   WORKERCLUSTERS,
 } from './kube/resources.ts';
+import type { ChangeEvent } from './kube/store.ts';
 import { WorkQueue } from './kube/workqueue.ts';
 
 export interface OperatorOptions {
@@ -61,6 +62,9 @@ const SHOOTS_AT_ONCE = 256;
 const OPERATION_LIMIT_MS = 60 * 60_000;
 /** Pods of a cluster come and go all the time: its status follows at this pace. */
 const INSIDE_CHANGES_MS = 500;
+
+/** A look at who uses a profile is a look at all clusters: a thousand that come at once are worth a few, not a thousand. */
+const PROFILE_USERS_MS = 100;
 
 /** Wires the controllers to one garden and starts them. Resolves when they run. */
 export async function startOperator(options: OperatorOptions, signal: AbortSignal): Promise<Operator> {
@@ -139,14 +143,16 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
       sharesChanged(quotas, queues.quotas, namespace);
     for (const shoot of shoots.list()) if (shootProfileName(shoot.spec) === name) queues.shoots.add(keyOf(shoot));
   };
+  /** Whoever is there uses the same profile for ever: only who comes and goes is news for it. */
+  const profileUsed = (event: ChangeEvent<KubeObject>, profile: string) => {
+    if (event.type !== 'updated') queues.profiles.addAfter(profile, PROFILE_USERS_MS);
+  };
   const onEach = <T extends KubeObject>(cache: Informer<T>, handle: (object: T, key: string) => void) =>
     cache.onChange((event) => handle(event.object, keyOf(event.object)));
-  onEach(clusters, (cluster, key) => {
-    queues.clusters.add(key);
-    queues.profiles.add(profileNameOf(cluster));
-  });
   clusters.onChange((event) => {
     const { uid = '', namespace = '' } = event.object.metadata;
+    queues.clusters.add(keyOf(event.object));
+    profileUsed(event, profileNameOf(event.object));
     if (event.type === 'deleted') granted.delete(uid);
     if (concernsOthers(event)) sharesChanged(quotas, queues.quotas, namespace);
   });
@@ -159,7 +165,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
     const shoot = event.object;
     const key = keyOf(shoot);
     queues.clusters.add(key);
-    queues.profiles.add(shootProfileName(shoot.spec));
+    profileUsed(event, shootProfileName(shoot.spec));
     // An operation that fails says so in the status: taken for news, that would undo the queue's back-off.
     if (onlyStatusChanged(event)) return;
     if (!shoot.metadata.ownerReferences?.length) sharesChanged(quotas, queues.quotas, shoot.metadata.namespace ?? '');

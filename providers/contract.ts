@@ -2,7 +2,7 @@ import type { CloudProfile } from '../operator/api/cloudprofile.ts';
 import type { KubeObject } from '../operator/api/meta.ts';
 import type { KubeClient } from '../operator/kube/client.ts';
 import type { Log } from '../operator/kube/log.ts';
-import type { Taint } from '../operator/kube/resources.ts';
+import type { Node, Taint } from '../operator/kube/resources.ts';
 import type { ManagedClusters } from './cloud.ts';
 import type { Problem } from './problem.ts';
 
@@ -103,6 +103,42 @@ export interface ProviderContext {
   log: Log;
 }
 
+/** What is on record of a cluster at a moment. */
+export interface Recorded {
+  /** Machines of the control plane: ready once it would serve. */
+  controlPlane: Machine[];
+  machines: Machine[];
+  /** The Node objects that the machines would have registered, without pod ranges. */
+  nodes: Node[];
+  /** When this will be different although nothing is done: a machine becomes ready, or is lost. Absent: never. */
+  changesAt?: Date;
+}
+
+/**
+ * Clusters that exist on record only: nothing runs, and one object in the shoot's namespace says what machines there are. It is read
+ * and applied by the caller as it reads and applies its own.
+ */
+export interface RecordedClusters {
+  /** Whether clusters of the profile are of this kind. Pure. */
+  includes(profile: CloudProfile): boolean;
+
+  /** Name of the ConfigMap. */
+  readonly recordName: string;
+
+  /**
+   * The record once missing machines are asked for and those too many are gone; equal input gives an equal record.
+   * `refusal`: why machines are missing still.
+   */
+  update(
+    ctx: ProviderContext,
+    wanted: { members: number; pools: readonly Pool[] },
+    record: KubeObject | undefined,
+  ): { record: KubeObject; refusal?: Error };
+
+  /** What a record says now. Pure but for the clock. */
+  read(ctx: ProviderContext, pools: readonly Pool[], record: KubeObject | undefined): Recorded;
+}
+
 /**
  * Makes machines for hosted control planes. Every method is idempotent and safe to repeat after a crash at any point;
  * none keeps state outside the objects that it makes (which carry the shoot's labels or tags), and none waits for a
@@ -122,6 +158,9 @@ export interface Provider {
 
   /** The cloud's managed service, for mode Managed. */
   readonly managed?: ManagedClusters;
+
+  /** Clusters without control planes, for scale tests. */
+  readonly recorded?: RecordedClusters;
 
   /** What of this cannot be had, all of it at once; empty when all can. Pure: no request is made, nothing is thrown. */
   validate(wanted: Wanted, profile: CloudProfile): Problem[];

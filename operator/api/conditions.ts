@@ -1,5 +1,8 @@
 import type { Condition } from './meta.ts';
 
+/** Condition of a cluster that is on record only: nothing answers behind its kubeconfig. */
+export const NO_CONTROL_PLANE = 'NoControlPlane';
+
 /** The condition of that type, if it was ever set. */
 export const findCondition = (conditions: readonly Condition[] | undefined, type: string): Condition | undefined =>
   conditions?.find((condition) => condition.type === type);

@@ -32,6 +32,9 @@ export function technicalID(namespace: string, name: string): string {
 export const kubeconfigSecretName = (cluster: string): string => `${cluster}-kubeconfig`;
 export const KUBECONFIG_KEY = 'value';
 
+/** Ends the host of API servers that do not exist: nobody can ever own a name under `.invalid` (RFC 2606). */
+export const NO_API_SERVER = 'no-api-server.invalid';
+
 /** Workloads and Services of a hosted control plane, in the shoot's namespace in the seed. */
 export const COMPONENTS = {
   etcd: 'etcd-main',

@@ -1,4 +1,5 @@
 import type { CloudProfile } from '../api/cloudprofile.ts';
+import { NO_CONTROL_PLANE } from '../api/conditions.ts';
 import type { CredentialsBinding } from '../api/credentialsbinding.ts';
 import type { Condition, KubeObject, LastError, LastOperation } from '../api/meta.ts';
 import type { Metric, Quota } from '../api/quota.ts';
@@ -53,6 +54,10 @@ export function failureOf(object: KubeObject): string | undefined {
 export function isSimulated(object: KubeObject): boolean {
   return statusOf(object).simulated === true || conditionOf(object, 'Simulated')?.status === 'True';
 }
+
+/** Whether there is not even a control plane: nothing answers behind its kubeconfig. */
+export const lacksControlPlane = (object: KubeObject): boolean =>
+  conditionOf(object, NO_CONTROL_PLANE)?.status === 'True';
 
 /** The warning that stands above everything about a simulated cluster. */
 export function simulatedWarning(cluster: WorkerCluster): string {
@@ -171,7 +176,10 @@ const TABLES: Record<string, Column[]> = {
     NAME,
     column<WorkerCluster>('PROVIDER', (cluster) =>
       isSimulated(cluster)
-        ? { text: `${cell(cluster.spec.cloudProvider)} (SIMULATED)`, tone: 'loud' }
+        ? {
+            text: `${cell(cluster.spec.cloudProvider)} (SIMULATED${lacksControlPlane(cluster) ? ', NO CONTROL PLANE' : ''})`,
+            tone: 'loud',
+          }
         : cluster.spec.cloudProvider,
     ),
     column<WorkerCluster>('MODE', ({ spec, status }) => status?.mode ?? spec.mode),

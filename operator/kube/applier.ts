@@ -36,6 +36,11 @@ export class Applier {
     this.#lookup = lookup;
   }
 
+  /** How many answers to writes are kept. */
+  get kept(): number {
+    return this.#written.size;
+  }
+
   /** @returns the live object, and whether it was written. */
   async apply<T extends KubeObject>(desired: T, signal?: AbortSignal): Promise<{ object: T; changed: boolean }> {
     const manifest = withHash(desired);
@@ -44,20 +49,35 @@ export class Applier {
     if (live && isApplied(manifest, live)) return { object: live as T, changed: false };
     const object = await this.#client.apply<T>(manifest, { force: true, fieldManager: FIELD_MANAGER, signal });
     this.#written.set(key, object);
+    if (this.#written.size > MANY_WRITTEN) this.#forgetSeen();
     return { object, changed: true };
+  }
+
+  /** Most objects are applied once and never again: without this the answers to all writes would be kept for ever. */
+  #forgetSeen(): void {
+    for (const [key, written] of this.#written) {
+      const { seen } = this.#lookup(written);
+      if (isSeen(written, seen)) this.#written.delete(key);
+    }
   }
 
   #newest(key: string, { live, seen }: Known): KubeObject | undefined {
     const written = this.#written.get(key);
     if (!written) return live;
     // The cache has gone past our write: what it says, also that there is nothing, is newer.
-    if (seen === undefined || compareResourceVersions(seen, written.metadata.resourceVersion) >= 0) {
+    if (isSeen(written, seen)) {
       this.#written.delete(key);
       return live;
     }
     return written;
   }
 }
+
+/** So many answers to writes are kept without a look at whether they are still of use. */
+const MANY_WRITTEN = 64;
+
+const isSeen = (written: KubeObject, seen: string | undefined): boolean =>
+  seen === undefined || compareResourceVersions(seen, written.metadata.resourceVersion) >= 0;
 
 const cacheKey = (object: { kind: string; metadata: { namespace?: string; name: string } }): string =>
   `${object.kind}/${keyOf(object)}`;

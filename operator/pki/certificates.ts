@@ -108,7 +108,7 @@ export async function newServiceAccountKey(): Promise<{ private: string; public:
 
 /** When the certificate ends. Throws when `cert` is not a PEM certificate. */
 export function expiry(cert: string): Date {
-  return new X509Certificate(cert).validToDate;
+  return read(cert).validToDate;
 }
 
 /** A leaf at 80 % of its life, a CA in its last 30 days. Throws when `cert` is not a PEM certificate. */
@@ -118,7 +118,7 @@ export function needsRenewal(cert: string, now: Date): boolean {
 
 /** The instant from which `needsRenewal` is true. Throws when `cert` is not a PEM certificate. */
 export function renewalTime(cert: string): Date {
-  const parsed = new X509Certificate(cert);
+  const parsed = read(cert);
   const start = parsed.validFromDate.getTime();
   const end = parsed.validToDate.getTime();
   return new Date(parsed.ca ? end - CA_RENEWAL_MS : start + (end - start) * LEAF_RENEWAL_SHARE);
@@ -153,7 +153,7 @@ export function issuedBy(cert: string, ca: string): boolean {
 export function isPair(pair: Partial<KeyPair>): pair is KeyPair {
   if (!pair.cert || !pair.key) return false;
   try {
-    return new X509Certificate(pair.cert).checkPrivateKey(createPrivateKey(pair.key));
+    return read(pair.cert).checkPrivateKey(createPrivateKey(pair.key));
   } catch {
     return false;
   }
@@ -221,7 +221,7 @@ function alternativeNames(request: CertificateRequest): Buffer[] {
 
 // The very bytes, because verifiers compare the issuer's name with it byte for byte.
 function subjectOf(cert: string): Buffer {
-  const [body] = children(new X509Certificate(cert).raw);
+  const [body] = children(read(cert).raw);
   return children(body!)[5]!;
 }
 
@@ -241,9 +241,30 @@ function newSerial(): Buffer {
   return bytes;
 }
 
+/** By PEM text; more than one cluster has, so that a look at it parses each once. */
+const recent = new Map<string, X509Certificate>();
+const RECENT = 64;
+
+/**
+ * Parses a PEM certificate; throws when it is none. One look asks each certificate half a dozen questions, and parsing took most
+ * of the time of a thousand looks after a restart.
+ */
+function read(cert: string): X509Certificate {
+  let parsed = recent.get(cert);
+  if (!parsed) {
+    parsed = new X509Certificate(cert);
+    recent.set(cert, parsed);
+    for (const oldest of recent.keys()) {
+      if (recent.size <= RECENT) break;
+      recent.delete(oldest);
+    }
+  }
+  return parsed;
+}
+
 function parse(cert: string): X509Certificate | undefined {
   try {
-    return new X509Certificate(cert);
+    return read(cert);
   } catch {
     return undefined;
   }

@@ -11,6 +11,7 @@ import { added, NO_USAGE } from './cloud-model.ts';
 import { growPool } from './growth.ts';
 import { kwokObjects } from './kwok.ts';
 import { followMarks, isLost, machineOf, simulatedNode } from './node.ts';
+import { recordedClusters } from './recorded.ts';
 import { simulationProblem } from './settings.ts';
 
 /**
@@ -24,6 +25,7 @@ export function simulatedProvider(now: () => number): Provider {
     name: 'simulated',
     simulated: true,
     needsBootstrapToken: false,
+    recorded: recordedClusters(accounts, now),
 
     validate(wanted, profile) {
       const problems = profileProblems(wanted, profile);

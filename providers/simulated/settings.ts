@@ -34,8 +34,10 @@ const simulationSchema = z.strictObject({
     .prefault({}),
   controlPlane: z
     .strictObject({
-      /** From asking for a cluster to an API server that serves. For rehearsals: in a garden the control plane is real. */
+      /** From asking for a cluster to an API server that serves. For rehearsals and where `run` is false: else it is real. */
       creation: spread.default({ p50: 0 }),
+      /** false: none is run at all, and nothing answers behind the kubeconfig. For scale tests: docs/guides/scale-tests.md. */
+      run: z.boolean().default(true),
     })
     .prefault({}),
   capacity: z

@@ -1,8 +1,9 @@
+import type { ScaleFigureId } from './scale-figures.ts';
 import { type Bar, isMet, type Summary, summarize } from './statistics.ts';
 
 export type Unit = 's' | 'CPU-s' | 'writes' | 'writes/min' | 'cores' | 'MiB';
 
-interface Definition {
+export interface Definition {
   section: string;
   title: string;
   unit: Unit;
@@ -128,9 +129,9 @@ export const FIGURES = {
   'nodes.cpu.ready': { section: NODES, title: 'CPU until Ready', unit: 'CPU-s' },
   'nodes.writes': { section: NODES, title: "operator's writes to garden and seed", unit: 'writes' },
   'nodes.writes.inside': { section: NODES, title: "operator's writes inside the cluster", unit: 'writes' },
-  'scale.nodes': { section: NODES, title: 'scale 1 to 10: all 10 Ready', unit: 's' },
-  'scale.cpu': { section: NODES, title: 'CPU of the nine new nodes', unit: 'CPU-s' },
-  'scale.delete': { section: NODES, title: 'delete to all gone, 10 nodes', unit: 's' },
+  'grow.nodes': { section: NODES, title: 'scale 1 to 10: all 10 Ready', unit: 's' },
+  'grow.cpu': { section: NODES, title: 'CPU of the nine new nodes', unit: 'CPU-s' },
+  'grow.delete': { section: NODES, title: 'delete to all gone, 10 nodes', unit: 's' },
   'nodes.delete': { section: NODES, title: 'delete to all gone, 1 node', unit: 's' },
 
   'idle.1.writes': {
@@ -170,7 +171,7 @@ export const FIGURES = {
   'nodes.machine.anonymous': { section: IDLE, title: 'anonymous part of it', unit: 'MiB' },
 } satisfies Record<string, Definition>;
 
-export type FigureId = keyof typeof FIGURES;
+export type FigureId = keyof typeof FIGURES | ScaleFigureId;
 
 /** A figure as it is reported. */
 export interface Figure extends Definition {
@@ -183,6 +184,12 @@ export interface Figure extends Definition {
 /** Measured values by figure. */
 export class Figures {
   readonly #values = new Map<FigureId, number[]>();
+  readonly #definitions: ReadonlyMap<FigureId, Definition>;
+
+  /** @param more definitions of figures that depend on what is asked for; they come last. */
+  constructor(more: ReadonlyMap<FigureId, Definition> = new Map()) {
+    this.#definitions = new Map([...(Object.entries(FIGURES) as [FigureId, Definition][]), ...more]);
+  }
 
   /** A value that could not be measured (undefined) is left out. */
   add(id: FigureId, value: number | undefined): void {
@@ -192,13 +199,12 @@ export class Figures {
     this.#values.set(id, values);
   }
 
-  /** Those with values, in the order of FIGURES. */
+  /** Those with values, in the order of their definitions. */
   report(): Figure[] {
-    return (Object.keys(FIGURES) as FigureId[]).flatMap((id) => {
+    return [...this.#definitions].flatMap(([id, definition]) => {
       const values = this.#values.get(id) ?? [];
       const summary = summarize(values);
       if (!summary) return [];
-      const definition: Definition = FIGURES[id];
       const met = isMet(summary, definition.bar);
       return [{ id, ...definition, values, summary, ...(met !== undefined && { met }) }];
     });

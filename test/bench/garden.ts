@@ -35,6 +35,9 @@ import { isWrite, sumOf } from './prometheus.ts';
 
 /** For anything that a garden or a cluster is waited for: a limit for a busy machine, not a promise. */
 export const PATIENCE_MS = 5 * 60_000;
+/** For a thousand clusters at once. */
+export const LONG_PATIENCE_MS = 20 * 60_000;
+const METRICS_MS = 50;
 const OPERATOR_LEASE = 'kube-system/coppice-operator';
 
 /** Seconds from the start of the command. */
@@ -73,7 +76,7 @@ export class BenchGarden {
   readonly #tools: string;
   #leaseWrites = 0;
   #metricsUrl = '';
-  #processes: GardenProcesses | undefined;
+  #processes: (GardenProcesses & { components: Map<number, string> }) | undefined;
 
   private constructor(directory: StateDirectory, tools: string, client: KubeClient) {
     this.directory = directory;
@@ -151,10 +154,52 @@ export class BenchGarden {
       cgroup: join(layout.tracker, cgroupName(this.directory.id)),
       components: new Map([[daemon.pid, 'daemon'], ...processes.map(({ pid, name }) => [pid ?? 0, name] as const)]),
     };
-    const log = await readFile(this.directory.logFile('operator'), 'utf8');
-    const url = [...log.matchAll(/"health":"([^"]+)"/g)].at(-1)?.[1];
-    if (!url) throw new Error("the operator's log does not say where its metrics are");
-    this.#metricsUrl = `${url}/metrics`;
+    await this.#findMetrics('');
+  }
+
+  /** Resolves when an operator has said in its log, after `before`, where its metrics are. */
+  async #findMetrics(before: string): Promise<void> {
+    const deadline = Date.now() + PATIENCE_MS;
+    for (;;) {
+      const log = (await readFile(this.directory.logFile('operator'), 'utf8')).slice(before.length);
+      const url = [...log.matchAll(/"health":"([^"]+)"/g)].at(-1)?.[1];
+      this.#metricsUrl = `${url}/metrics`;
+      if (url) return;
+      if (Date.now() > deadline) throw new Error("the operator's log does not say where its metrics are");
+      await sleep(METRICS_MS);
+    }
+  }
+
+  /**
+   * kill -9 of the operator. Resolves when the one after it has looked at `count` shoots at least and nothing waits or is worked on.
+   * @returns seconds from the kill; the operator's counters begin anew.
+   */
+  async killOperator(count: number): Promise<number> {
+    const find = async () =>
+      (await readStatus(this.directory.statusFile))?.processes.find(({ name }) => name === 'operator')?.pid;
+    const before = await readFile(this.directory.logFile('operator'), 'utf8');
+    const old = await find();
+    if (old === undefined) throw new Error('the operator does not run');
+    const start = performance.now();
+    process.kill(old, 'SIGKILL');
+    await this.#findMetrics(before);
+    const deadline = Date.now() + LONG_PATIENCE_MS;
+    for (;;) {
+      // Until it serves there is nobody to ask.
+      const text = await fetch(this.#metricsUrl).then(
+        (response) => response.text(),
+        () => '',
+      );
+      const looks = sumOf(text, 'coppice_reconcile_total', ({ controller }) => controller === 'shoot');
+      const left = sumOf(text, 'coppice_queue_depth') + sumOf(text, 'coppice_queue_processing');
+      if (looks >= count && left === 0) break;
+      if (Date.now() > deadline) throw new Error('the operator does not settle after kill -9');
+      await sleep(METRICS_MS);
+    }
+    const seconds = secondsSince(start);
+    const pid = await find();
+    if (pid !== undefined) this.#processes!.components.set(pid, 'operator');
+    return seconds;
   }
 
   /** All processes of the garden, now. */

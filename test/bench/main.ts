@@ -37,13 +37,13 @@ async function fillCache(tools: string): Promise<string> {
 }
 
 /** Runs everything that is asked for, and writes down what there is after each part: an interruption costs only the rest. */
-async function measure({ runs, scenarios }: Options, signal: AbortSignal): Promise<Report> {
+async function measure({ runs, scenarios, clusters }: Options, signal: AbortSignal): Promise<Report> {
   const tools = toolsDirectory();
   const machine = await describeMachine(await fillCache(tools));
   if (machine.loadBefore > machine.cores / 4) {
     say(`the machine is busy (load ${machine.loadBefore.toFixed(2)}): the figures will say little`);
   }
-  const bench = new Bench(signal);
+  const bench = new Bench(signal, scenarios.has('scale') ? clusters : []);
   const failures: string[] = [];
   const start = { at: performance.now(), time: new Date(), cpu: await cpuTimes() };
   const report = async (): Promise<Report> => {
@@ -107,8 +107,8 @@ async function measure({ runs, scenarios }: Options, signal: AbortSignal): Promi
       await attempt(`one control plane, run ${run}`, () => bench.controlPlanes(1));
     }
     await write(await report());
-    for (const run of scenarios.has('nodes') || scenarios.has('scale') ? times(runs) : []) {
-      const options = { scale: scenarios.has('scale'), isFirst: run === 1 };
+    for (const run of scenarios.has('nodes') || scenarios.has('grow') ? times(runs) : []) {
+      const options = { scale: scenarios.has('grow'), isFirst: run === 1 };
       await attempt(`nodes, run ${run}`, () => bench.nodes(options));
     }
     await write(await report());
@@ -116,6 +116,10 @@ async function measure({ runs, scenarios }: Options, signal: AbortSignal): Promi
       await attempt(`five control planes, run ${run}`, () => bench.controlPlanes(5));
     }
     await write(await report());
+    for (const count of scenarios.has('scale') ? clusters : []) {
+      await attempt(`${count} clusters without control planes`, () => bench.scale(count));
+      await write(await report());
+    }
     if (scenarios.has('idle')) await attempt('idle', () => bench.idle(Math.max(2, runs)));
   } finally {
     say('taking the garden down');

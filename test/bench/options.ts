@@ -1,5 +1,5 @@
 /** What is run; each one measures several figures. */
-export const SCENARIOS = ['garden', 'one', 'five', 'nodes', 'scale', 'idle'] as const;
+export const SCENARIOS = ['garden', 'one', 'five', 'nodes', 'grow', 'scale', 'idle'] as const;
 export type Scenario = (typeof SCENARIOS)[number];
 
 /** Words for --only, with what they run. */
@@ -13,6 +13,7 @@ export const TOPICS: Readonly<Record<string, readonly Scenario[]>> = {
   writes: ['one', 'five', 'idle'],
   nodes: ['nodes'],
   timeline: ['nodes'],
+  grow: ['grow'],
   scale: ['scale'],
   idle: ['idle'],
   memory: ['idle', 'nodes'],
@@ -22,13 +23,16 @@ export interface Options {
   /** How often each scenario is run. */
   runs: number;
   scenarios: ReadonlySet<Scenario>;
+  /** How many clusters without control planes are made at once in scenario scale, one size after the other. */
+  clusters: readonly number[];
   help: boolean;
 }
 
-export const USAGE = `npm run bench -- [--runs N] [--only TOPIC,...]
+export const USAGE = `npm run bench -- [--runs N] [--only TOPIC,...] [--clusters N,...]
 
   --runs N   how often each measurement is made (default 10)
   --only     ${Object.keys(TOPICS).join(', ')} (default: all)
+  --clusters sizes of topic scale, each run once (default 100)
 
 Makes a garden of its own in a temporary folder, measures, and takes it down. Needs root and the tools in the cache (those
 that are missing are made first). Writes test-results/bench.json and test-results/bench.md.
@@ -38,6 +42,7 @@ that are missing are made first). Writes test-results/bench.json and test-result
 export function parseOptions(args: readonly string[]): Options {
   let runs = 10;
   let scenarios = new Set<Scenario>(SCENARIOS);
+  let clusters: readonly number[] = [100];
   let help = false;
   for (let i = 0; i < args.length; i++) {
     const [, name = args[i]!, inline] = /^(--[a-z]+)=(.*)$/.exec(args[i]!) ?? [];
@@ -52,10 +57,18 @@ export function parseOptions(args: readonly string[]): Options {
       runs = Number(text);
       if (!Number.isInteger(runs) || runs < 1 || runs > 1000)
         throw new Error(`--runs is a number from 1 to 1000, not ${text}`);
-    } else if (name === '--only') scenarios = new Set(value().split(',').flatMap(scenariosOf));
+    } else if (name === '--clusters') clusters = value().split(',').map(clustersOf);
+    else if (name === '--only') scenarios = new Set(value().split(',').flatMap(scenariosOf));
     else throw new Error(`unknown argument ${args[i]}`);
   }
-  return { runs, scenarios, help };
+  return { runs, scenarios, clusters, help };
+}
+
+function clustersOf(text: string): number {
+  const count = Number(text);
+  if (!Number.isInteger(count) || count < 1 || count > 10_000)
+    throw new Error(`--clusters takes numbers from 1 to 10000, not ${text}`);
+  return count;
 }
 
 function scenariosOf(topic: string): readonly Scenario[] {

@@ -5,6 +5,8 @@ import { type FigureId, Figures } from './figures.ts';
 import { type BenchGarden, componentOf } from './garden.ts';
 import { cpuBetween, type Memory, memoryOf, type Process } from './processes.ts';
 import type { PartsTable } from './report.ts';
+import { measureScale } from './scale.ts';
+import { type ScaleFigure, scaleFigures } from './scale-figures.ts';
 import { type Marks, timeline } from './timeline.ts';
 
 /** Late status writes and probes of a cluster that has just become Ready belong to its making. */
@@ -36,20 +38,24 @@ class Parts {
 
 /** Runs what is measured on a garden, and keeps what came of it. */
 export class Bench {
-  readonly figures = new Figures();
+  readonly figures: Figures;
   readonly #cpu = new Parts();
   readonly #idleCpu = new Parts();
   readonly #gone = new Parts();
   readonly #memory = new Parts();
   readonly #gardenMemory = new Parts();
+  readonly #scaleCpu = new Parts();
+  readonly #scaleMemory = new Parts();
   readonly #marks: Marks[] = [];
   readonly #signal: AbortSignal;
   /** Made since the last failure; most are closed. */
   readonly #clusters: BenchCluster[] = [];
   #garden!: BenchGarden;
 
-  constructor(signal: AbortSignal) {
+  /** @param scaleSizes sizes of the scale test. */
+  constructor(signal: AbortSignal, scaleSizes: readonly number[] = []) {
     this.#signal = signal;
+    this.figures = new Figures(new Map(scaleSizes.flatMap(scaleFigures)));
   }
 
   use(garden: BenchGarden): void {
@@ -61,6 +67,11 @@ export class Bench {
       ...this.#cpu.table('CPU of one cluster until Ready, by part', 'CPU-s'),
       ...this.#gone.table('Gone after the DELETE, by part', 's'),
       ...this.#idleCpu.table('CPU of an idle garden, by part', 'cores'),
+      ...this.#scaleCpu.table('CPU of each of many clusters without control planes, by part', 'CPU-s'),
+      ...this.#scaleMemory.table(
+        'Memory of the garden with many clusters without control planes (PSS), by part',
+        'MiB',
+      ),
       ...this.#memory.table('Memory of an idle control plane and of a machine, by part', 'MiB'),
       ...this.#gardenMemory.table('Memory of the garden itself, with five idle clusters', 'MiB'),
     ];
@@ -140,13 +151,13 @@ export class Bench {
     figures.add('nodes.writes.inside', await cluster.writesInside());
     if (scale) {
       const start = this.#garden.processes();
-      figures.add('scale.nodes', await cluster.scale(10));
-      figures.add('scale.cpu', total(this.#cpuBetween(start, this.#garden.processes())));
+      figures.add('grow.nodes', await cluster.scale(10));
+      figures.add('grow.cpu', total(this.#cpuBetween(start, this.#garden.processes())));
     }
     if (isFirst) this.#keepMachines(cluster);
     const gone = await cluster.delete();
     this.#keepGone(scale ? 'with 10 nodes' : 'with one node', [gone]);
-    figures.add(scale ? 'scale.delete' : 'nodes.delete', Math.max(gone.object, gone.processes));
+    figures.add(scale ? 'grow.delete' : 'nodes.delete', Math.max(gone.object, gone.processes));
   }
 
   /** What a garden does and needs with one and with five control planes of which nobody wants anything. */
@@ -167,6 +178,21 @@ export class Bench {
     }
     this.#keepGarden();
     await Promise.all(clusters.map((cluster) => cluster.delete()));
+  }
+
+  /** Clusters without control planes, all at once: made, left alone, taken over by a new operator, deleted. */
+  async scale(count: number): Promise<void> {
+    const figure = (name: ScaleFigure, value: number | undefined) => this.figures.add(`scale.${count}.${name}`, value);
+    const keepParts = (what: string, parts: ReadonlyMap<string, number>) => {
+      for (const [part, used] of parts) this.#scaleCpu.add(part, `${count} ${what}`, used / count);
+    };
+    const looked = await measureScale(this.#garden, count, this.#signal, (before, after) =>
+      this.#cpuBetween(before, after),
+    );
+    for (const [name, value] of looked.figures) figure(name, value);
+    keepParts('made', looked.cpu.create);
+    keepParts('deleted', looked.cpu.delete);
+    for (const [part, mebibytes] of looked.memory) this.#scaleMemory.add(part, `${count} clusters`, mebibytes);
   }
 
   async #watchIdle(count: 1 | 5, slices: number): Promise<void> {

@@ -6,7 +6,7 @@ import type { Shoot } from '../../api/shoot.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import { KubeClient } from '../../kube/client.ts';
 import { DEPLOYMENTS, NODES, PODS, SECRETS, STATEFULSETS } from '../../kube/resources.ts';
-import { simulatedWarning } from '../clusterview.ts';
+import { lacksControlPlane, simulatedWarning } from '../clusterview.ts';
 import { type Connection, connect } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { explain, UsageError } from '../errors.ts';
@@ -92,7 +92,8 @@ async function gather(
     picture.shoot = object as Shoot;
   }
   const { shoot } = picture;
-  if (shoot === undefined) return picture;
+  // On record only: there is nothing else to look at, and nobody to ask.
+  if (shoot === undefined || lacksControlPlane(shoot)) return picture;
 
   const peek = AbortSignal.any([signal, AbortSignal.timeout(PEEK_MS)]);
   const shootNamespace = shoot.metadata.namespace ?? namespace;

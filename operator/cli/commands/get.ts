@@ -1,5 +1,5 @@
 import type { KubeObject } from '../../api/meta.ts';
-import { columnsOf, isSimulated } from '../clusterview.ts';
+import { columnsOf, isSimulated, lacksControlPlane } from '../clusterview.ts';
 import { connect } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { CliError, EXIT, UsageError } from '../errors.ts';
@@ -126,6 +126,11 @@ function show(groups: readonly Group[], { options, terminal }: Context, everywhe
     const names = simulated.map((object) => object.metadata.name).join(', ');
     const text = `SIMULATED: ${names} ${simulated.length === 1 ? 'has' : 'have'} pretended nodes; nothing exists in a cloud.`;
     terminal.note(terminal.notePaint('loud', text));
+    const empty = simulated.filter(lacksControlPlane).map((object) => object.metadata.name);
+    if (empty.length > 0) {
+      const none = `NO CONTROL PLANE: nothing answers behind the kubeconfig of ${empty.join(', ')}.`;
+      terminal.note(terminal.notePaint('loud', none));
+    }
   }
 }
 

@@ -1,4 +1,4 @@
-import { KUBECONFIG_KEY, kubeconfigSecretName } from '../../api/names.ts';
+import { KUBECONFIG_KEY, kubeconfigSecretName, NO_API_SERVER } from '../../api/names.ts';
 import { SECRETS } from '../../kube/resources.ts';
 import { connect } from '../connect.ts';
 import type { Context } from '../context.ts';
@@ -34,6 +34,10 @@ export async function run(context: Context): Promise<undefined> {
   }
 
   const { text, ours } = garden ? await gardenKubeconfig(context) : await clusterKubeconfig(context, name!);
+  if (text.includes(NO_API_SERVER)) {
+    const none = `NO CONTROL PLANE: nothing answers behind the kubeconfig of ${name}; the cluster is on record only, for scale tests.`;
+    terminal.note(terminal.notePaint('loud', none));
+  }
   if (!options.flag('merge')) {
     terminal.print(text.trimEnd());
     return;

@@ -1,8 +1,9 @@
+import { NO_CONTROL_PLANE } from '../../api/conditions.ts';
 import type { Condition, KubeObject } from '../../api/meta.ts';
 import { METRICS, type Quota } from '../../api/quota.ts';
 import type { Shoot } from '../../api/shoot.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
-import { activity, conditionOf, isReady, isSimulated, readiness, summary } from '../clusterview.ts';
+import { activity, conditionOf, isReady, isSimulated, lacksControlPlane, readiness, summary } from '../clusterview.ts';
 import { ageOf } from './age.ts';
 import { costSentence } from './cost.ts';
 import type { Cell } from './table.ts';
@@ -51,7 +52,12 @@ export const TREE_HEADER = ['NAME', 'REPLICAS', 'READY', 'REASON', 'SINCE', 'MES
 
 /** Conditions for which True is the bad news. */
 const NEGATIVE =
-  /^(Simulated|Deleting|Paused|Degraded|.*(Problem|Pressure|Error|Failed|Ignored|NotActedOn|Unacted|Drift).*)$/;
+  /^(Simulated|NoControlPlane|Deleting|Paused|Degraded|.*(Problem|Pressure|Error|Failed|Ignored|NotActedOn|Unacted|Drift).*)$/;
+/** Conditions that must not be missed, with how they are shown. */
+const LOUD: ReadonlyMap<string, string> = new Map([
+  ['Simulated', 'SIMULATED'],
+  [NO_CONTROL_PLANE, 'NO CONTROL PLANE'],
+]);
 const GROUP_FROM = 4;
 const NAMES_SHOWN = 3;
 
@@ -93,7 +99,7 @@ function withoutRepeated(cluster: WorkerCluster, shoot: Shoot | undefined): Work
   const own = conditions.filter((condition) => {
     const theirs = conditionOf(shoot, condition.type);
     const repeated = theirs?.status === condition.status && theirs.message === condition.message;
-    return condition.type === 'Ready' || condition.type === 'Simulated' || !repeated;
+    return condition.type === 'Ready' || LOUD.has(condition.type) || !repeated;
   });
   return { ...cluster, status: { ...cluster.status, conditions: own } };
 }
@@ -139,11 +145,11 @@ function conditionNodes(object: KubeObject, { now, allConditions }: DescribeOpti
   );
   return conditions.flatMap((condition) => {
     const { type, status, reason, message, lastTransitionTime } = condition;
-    const simulated = type === 'Simulated' && status === 'True';
+    const isLoud = LOUD.has(type) && status === 'True';
     const good = NEGATIVE.test(type) ? status === 'False' : status === 'True';
     if (good && !allConditions) return [];
-    const tone = simulated ? 'loud' : good ? 'good' : status === 'Unknown' ? 'busy' : 'bad';
-    const label: Cell = { text: simulated ? 'SIMULATED' : type, tone };
+    const tone = isLoud ? 'loud' : good ? 'good' : status === 'Unknown' ? 'busy' : 'bad';
+    const label: Cell = { text: isLoud ? LOUD.get(type)! : type, tone };
     const cells = [
       label,
       '',
@@ -158,7 +164,8 @@ function conditionNodes(object: KubeObject, { now, allConditions }: DescribeOpti
 
 function partsOf(picture: ClusterPicture, options: DescribeOptions): TreeNode[] {
   const nodes: TreeNode[] = [];
-  const { controlPlane, machines } = picture;
+  const { controlPlane, machines, shoot } = picture;
+  if (shoot && lacksControlPlane(shoot)) return poolsOnRecord(shoot);
   if (controlPlane.length > 0) {
     nodes.push({
       cells: ['ControlPlane', '', readyMark(allReady(controlPlane.map((part) => part.ready >= part.desired)))],
@@ -188,6 +195,12 @@ function partsOf(picture: ClusterPicture, options: DescribeOptions): TreeNode[] 
   }
   return nodes;
 }
+
+/** Of a cluster that is on record only its status is all there is. */
+const poolsOnRecord = ({ status }: Shoot): TreeNode[] =>
+  (status?.workers ?? []).map(({ name, ready, desired }) => ({
+    cells: [`Pool/${name} (on record)`, `${ready}/${desired}`, readyMark(ready >= desired ? 'True' : 'False')],
+  }));
 
 /** How many machines each pool should have. */
 function wantedOf({ shoot }: ClusterPicture): Map<string, number> {

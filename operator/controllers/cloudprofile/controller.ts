@@ -82,7 +82,9 @@ export async function reconcileCloudProfile(
               'Simulated',
               true,
               'NoCloudCredentials',
-              'SIMULATED: clusters of this profile that name no credentials get real control planes and nodes that only look like nodes',
+              provider.recorded?.includes(profile)
+                ? 'SIMULATED: clusters of this profile get NO control planes and no nodes: they are on record only, for scale tests'
+                : 'SIMULATED: clusters of this profile that name no credentials get real control planes and nodes that only look like nodes',
             )
           : undefined,
         profile.metadata.deletionTimestamp

@@ -2,7 +2,7 @@ import { rfc3339 } from '../../api/conditions.ts';
 import { CoppiceError, configurationProblem, errorText, isRetryable, notYetConfigured } from '../../api/errors.ts';
 import { ANNOTATIONS, FINALIZER } from '../../api/group.ts';
 import type { LastError, LastOperation } from '../../api/meta.ts';
-import { COMPONENTS, technicalID } from '../../api/names.ts';
+import { technicalID } from '../../api/names.ts';
 import type { Seed } from '../../api/seed.ts';
 import { type Shoot, type ShootStatus, shootProfileName } from '../../api/shoot.ts';
 import { Flow, type FlowResult, type Progress, type Task } from '../../flow/graph.ts';
@@ -10,18 +10,15 @@ import { isNotFound } from '../../kube/errors.ts';
 import { SHOOTS } from '../../kube/resources.ts';
 import { placeShoot } from '../../placement/place.ts';
 import { PKI_SECRET } from '../../shoot/pki.ts';
-import { endpointURL } from '../../shoot/values.ts';
 import { say, withConditions } from '../conditions.ts';
 import { operation, writeStatus } from '../status-writer.ts';
 import { resolveVersion, upgradeProblem } from '../versions.ts';
 import { controlPlaneValues, poolsOfShoot, providerContext } from './context.ts';
-import { deletionTasks } from './deletion.ts';
 import { decoded, type Operation } from './operation.ts';
 import { otherOwner } from './ownership.ts';
-import { reconcileTasks } from './reconcile-tasks.ts';
 import { decideServingCertificates } from './serving-certificates.ts';
 import { newShootState, type ShootState } from './state.ts';
-import { shootStatus } from './status.ts';
+import { strategyOf } from './strategy.ts';
 import { allocateVNI } from './vni.ts';
 import type { ShootWorld } from './world.ts';
 
@@ -167,7 +164,7 @@ export class ShootController {
     if (why) throw configurationProblem(why);
     const { name, namespace = '' } = shoot.metadata;
     const id = technicalID(namespace, name);
-    const vni = allocateVNI(id, seed.namespaces.list(), this.#vnis);
+    const vni = allocateVNI(id, seed.namespaces, this.#vnis);
     this.#vnis.set(id, vni);
     const op: Operation = {
       world,
@@ -175,6 +172,7 @@ export class ShootController {
       state,
       seed,
       provider,
+      recorded: provider.recorded?.includes(profile) ? provider.recorded : undefined,
       pools: poolsOfShoot(shoot),
       vni,
       values: controlPlaneValues(shoot, profile, seedObject, version),
@@ -214,7 +212,14 @@ export class ShootController {
     state.operation = upToDate
       ? last
       : operation(last, { type, state: 'Processing', progress: 0, description: 'starting' }, world.now());
-    const result = await this.#flow(op, `${type} ${shoot.metadata.name}`, reconcileTasks(op), type, signal, !upToDate);
+    const result = await this.#flow(
+      op,
+      `${type} ${shoot.metadata.name}`,
+      strategyOf(op).reconcileTasks(op),
+      type,
+      signal,
+      !upToDate,
+    );
     if (signal.aborted) throw signal.reason;
     if (result.failures.length > 0) return this.#failed(shoot, state, result.failures, op);
     if (!upToDate) {
@@ -234,8 +239,8 @@ export class ShootController {
     await this.#writeStatus(op, signal);
     if (!upToDate)
       world.record(shoot, 'Normal', type === 'Create' ? 'Created' : 'Reconciled', state.operation?.description ?? '');
-    const renewal = state.nextRenewal ? +state.nextRenewal - +world.now() : LONGEST_SLEEP_MS;
-    return { requeueAfterMs: Math.max(1000, Math.min(renewal, LONGEST_SLEEP_MS)) };
+    const sleeps = [state.nextRenewal, state.recordChangesAt].flatMap((at) => (at ? [+at - +world.now()] : []));
+    return { requeueAfterMs: Math.max(1000, Math.min(LONGEST_SLEEP_MS, ...sleeps)) };
   }
 
   async #delete(op: Operation, signal: AbortSignal) {
@@ -245,7 +250,14 @@ export class ShootController {
       { type: 'Delete', state: 'Processing', progress: 0, description: 'starting' },
       world.now(),
     );
-    const result = await this.#flow(op, `Delete ${shoot.metadata.name}`, deletionTasks(op), 'Delete', signal, true);
+    const result = await this.#flow(
+      op,
+      `Delete ${shoot.metadata.name}`,
+      strategyOf(op).deletionTasks(op),
+      'Delete',
+      signal,
+      true,
+    );
     if (signal.aborted) throw signal.reason;
     if (result.failures.length > 0) return this.#failed(shoot, state, result.failures, op);
     this.#vnis.delete(op.values.namespace);
@@ -377,38 +389,11 @@ export class ShootController {
   }
 
   async #writeStatus(op: Operation, signal?: AbortSignal): Promise<void> {
-    const { seed, state, world, values } = op;
+    const { state, world } = op;
     const shoot = world.shoots.get(`${op.shoot.metadata.namespace}/${op.shoot.metadata.name}`) ?? op.shoot;
     if (shoot.metadata.uid !== op.shoot.metadata.uid) return;
-    const ns = values.namespace;
-    const connection = state.connection;
     const now = world.now();
-    const status = shootStatus(
-      {
-        shoot,
-        profile: undefined,
-        technicalID: ns,
-        seedName: seed.name,
-        version: values.version,
-        endpoint: values.addresses.apiServer ? endpointURL(values) : undefined,
-        pools: op.pools,
-        etcd: seed.statefulSets.get(`${ns}/${COMPONENTS.etcd}`),
-        apiServer: seed.deployments.get(`${ns}/${COMPONENTS.apiServer}`),
-        controllerManager: seed.deployments.get(`${ns}/${COMPONENTS.controllerManager}`),
-        scheduler: seed.deployments.get(`${ns}/${COMPONENTS.scheduler}`),
-        usable: state.usable,
-        inside: connection && {
-          nodes: connection.nodes.list(),
-          pods: connection.pods.list(),
-          machines: await op.provider.listMachines(op.context()),
-        },
-        operation: state.operation,
-        errors: [...state.errors.values()],
-        draining: [...state.draining.values()],
-        observedGeneration: state.settledGeneration ?? shoot.status?.observedGeneration,
-      },
-      now,
-    );
+    const status = await strategyOf(op).status(op, shoot, now);
     if (shoot.metadata.deletionTimestamp) {
       const waiting =
         state.errors.size > 0

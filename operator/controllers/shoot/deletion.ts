@@ -28,9 +28,8 @@ const GRACE_SECONDS = 1;
  * cluster holds anything outside of the seed (design section 3).
  */
 export function deletionTasks(op: Operation): Task[] {
-  const { seed, shoot, state, values, world, provider } = op;
+  const { seed, state, values, provider } = op;
   const ns = values.namespace;
-  const { name, namespace } = shoot.metadata;
   return [
     {
       id: 'disconnect',
@@ -47,28 +46,14 @@ export function deletionTasks(op: Operation): Task[] {
       id: 'kubeconfig',
       title: 'Removing the kubeconfig',
       expectedMs: 20,
-      run: async (signal) => {
-        const secret = kubeconfigSecretName(name);
-        await world.garden.delete(SECRETS, secret, namespace, { signal });
-      },
+      run: (signal) => removeKubeconfig(op, signal),
     },
     {
       id: 'namespace',
       title: 'Closing the namespace in the seed',
       after: ['disconnect'],
       expectedMs: 20,
-      // From here on nothing can be made in it: what ends stays ended. Kubernetes looks into a namespace only 5 s after its deletion
-      // (namespaceDeletionGracePeriod), too late for whoever waits; so what is ours is taken away below, and the empty
-      // namespace goes by itself.
-      run: async (signal) => {
-        await seed.client.delete(NAMESPACES, ns, undefined, { signal });
-        // Whoever makes the cluster anew looks into the cache, and must find that this namespace is not to be had.
-        await waitFor([seed.namespaces], () => isClosed(seed.namespaces.get(ns)), {
-          timeoutMs: 30_000,
-          signal,
-          what: `the deletion of namespace ${ns} in seed ${seed.name} to be known`,
-        });
-      },
+      run: (signal) => closeNamespace(op, signal),
     },
     {
       id: 'pods',
@@ -134,6 +119,28 @@ export function deletionTasks(op: Operation): Task[] {
       },
     },
   ];
+}
+
+/** Takes the kubeconfig away that people got. */
+export async function removeKubeconfig({ shoot, world }: Operation, signal: AbortSignal): Promise<void> {
+  const { name, namespace } = shoot.metadata;
+  await world.garden.delete(SECRETS, kubeconfigSecretName(name), namespace, { signal });
+}
+
+/**
+ * From here on nothing can be made in it: what ends stays ended. Kubernetes looks into a namespace only 5 s after its deletion
+ * (namespaceDeletionGracePeriod), too late for whoever waits for processes; so those are ended one by one, and the empty namespace
+ * goes by itself.
+ */
+export async function closeNamespace({ seed, values }: Operation, signal: AbortSignal): Promise<void> {
+  const ns = values.namespace;
+  await seed.client.delete(NAMESPACES, ns, undefined, { signal });
+  // Whoever makes the cluster anew looks into the cache, and must find that this namespace is not to be had.
+  await waitFor([seed.namespaces], () => isClosed(seed.namespaces.get(ns)), {
+    timeoutMs: 30_000,
+    signal,
+    what: `the deletion of namespace ${ns} in seed ${seed.name} to be known`,
+  });
 }
 
 const isClosed = (namespace: KubeObject | undefined): boolean =>

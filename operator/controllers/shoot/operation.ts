@@ -1,4 +1,4 @@
-import type { Pool, Provider, ProviderContext } from '../../../providers/contract.ts';
+import type { Pool, Provider, ProviderContext, RecordedClusters } from '../../../providers/contract.ts';
 import type { Shoot } from '../../api/shoot.ts';
 import type { PKIData } from '../../shoot/pki.ts';
 import type { ControlPlane } from '../../shoot/values.ts';
@@ -13,6 +13,8 @@ export interface Operation {
   readonly state: ShootState;
   readonly seed: SeedAccess;
   readonly provider: Provider;
+  /** Present: the profile says that no control planes are run. */
+  readonly recorded: RecordedClusters | undefined;
   readonly pools: readonly Pool[];
   readonly vni: number;
   /** Grows while the graph runs: addresses come with the Services, the size of etcd with its members. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { API_VERSION, LABELS } from '../../api/group.ts';
-import { COMPONENTS, etcdMemberName, KUBECONFIG_KEY, kubeconfigSecretName } from '../../api/names.ts';
+import { LABELS } from '../../api/group.ts';
+import { COMPONENTS, etcdMemberName } from '../../api/names.ts';
 import type { Task } from '../../flow/graph.ts';
 import { KubeClient } from '../../kube/client.ts';
 import { sleep } from '../../kube/clock.ts';
@@ -11,27 +11,23 @@ import { kubeAPIServer } from '../../shoot/kube-apiserver.ts';
 import { kubeControllerManager } from '../../shoot/kube-controller-manager.ts';
 import { kubeScheduler } from '../../shoot/kube-scheduler.ts';
 import { adminKubeconfig } from '../../shoot/kubeconfigs.ts';
-import { namespace } from '../../shoot/namespace.ts';
-import { issueShootPKI, PKI_SECRET, pkiParameters, planShootPKI } from '../../shoot/pki.ts';
-import { pkiSecret } from '../../shoot/pki-secret.ts';
+import { pkiParameters } from '../../shoot/pki.ts';
 import { usable } from '../../shoot/readiness.ts';
 import { services } from '../../shoot/services.ts';
 import { adminAccess, coreDNS, kubernetesEndpoints, machineAccess } from '../../shoot/system-components.ts';
 import type { ControlPlane } from '../../shoot/values.ts';
 import { connect } from './connect.ts';
-import { earlierNamespaceGone } from './deletion.ts';
 import { reconcileEtcdMembers } from './etcd-members.ts';
 import { expose } from './expose.ts';
 import { scaleIn } from './machine-removal.ts';
 import { decoded, type Operation } from './operation.ts';
-import { GARDEN_ANNOTATION } from './ownership.ts';
-import { VNI_ANNOTATION } from './vni.ts';
+import { issueCertificates, makeNamespace, storeKubeconfig } from './shared-steps.ts';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 /** The task graph for create and reconcile. Every task does nothing where nothing is to be done. */
 export function reconcileTasks(op: Operation): Task[] {
-  const { seed, values, provider, world, state } = op;
+  const { seed, values, provider, state } = op;
   const ns = values.namespace;
   const apply = async (objects: readonly KubeObject[], signal: AbortSignal) => {
     await Promise.all(objects.map((object) => seed.applier.apply(object, signal)));
@@ -48,16 +44,7 @@ export function reconcileTasks(op: Operation): Task[] {
       title: 'Making the namespace in the seed',
       expectedMs: 30,
       timeoutMs: 2 * MINUTE,
-      run: async (signal) => {
-        await earlierNamespaceGone(op, signal);
-        const object = namespace(values);
-        object.metadata.annotations = {
-          ...object.metadata.annotations,
-          [VNI_ANNOTATION]: String(op.vni),
-          [GARDEN_ANNOTATION]: world.gardenID,
-        };
-        await seed.applier.apply(object, signal);
-      },
+      run: (signal) => makeNamespace(op, signal),
     },
     {
       id: 'services',
@@ -83,17 +70,7 @@ export function reconcileTasks(op: Operation): Task[] {
       title: 'Issuing certificates',
       after: ['services'],
       expectedMs: 100,
-      run: async (signal) => {
-        const now = world.now();
-        const parameters = pkiParameters(op.values);
-        const existing = decoded(seed.secrets.get(`${ns}/${PKI_SECRET}`)?.data);
-        const plan = planShootPKI(existing, parameters, now);
-        op.pki = plan.issue.length > 0 ? await issueShootPKI(existing, plan, parameters, now) : existing;
-        // Keys first to safety: a crash between here and the components must not make a second authority.
-        if (plan.issue.length > 0)
-          seed.secrets.absorb((await seed.applier.apply(pkiSecret(op.values, op.pki), signal)).object);
-        state.nextRenewal = plan.nextRenewal;
-      },
+      run: (signal) => issueCertificates(op, pkiParameters(op.values), signal),
     },
     {
       id: 'etcd',
@@ -167,7 +144,7 @@ export function reconcileTasks(op: Operation): Task[] {
       after: ['access'],
       expectedMs: 30,
       run: async (signal) => {
-        await world.gardenApplier.apply(kubeconfigSecret(op), signal);
+        await storeKubeconfig(op, adminKubeconfig(op.values, op.pki), signal);
         op.notice();
       },
     },
@@ -327,22 +304,4 @@ function observedEtcd(op: Operation): Partial<ControlPlane['etcd']> {
   const initialised = (JSON.parse(config) as Record<string, unknown>)['initial-cluster-state'] === 'existing';
   const endpoints = Array.from({ length: Math.min(replicas, op.values.replicas) }, (_, ordinal) => ordinal);
   return { replicas, initialised, endpoints };
-}
-
-function kubeconfigSecret(op: Operation): KubeObject {
-  const { name, namespace: ns, uid } = op.shoot.metadata;
-  return {
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: {
-      name: kubeconfigSecretName(name),
-      namespace: ns,
-      labels: { [LABELS.clusterName]: name, [LABELS.managedBy]: 'coppice' },
-      ownerReferences: [
-        { apiVersion: API_VERSION, kind: 'Shoot', name, uid: uid!, controller: true, blockOwnerDeletion: false },
-      ],
-    },
-    type: 'cluster.x-k8s.io/secret',
-    data: { [KUBECONFIG_KEY]: Buffer.from(adminKubeconfig(op.values, op.pki)).toString('base64') },
-  };
 }

@@ -21,6 +21,10 @@ export interface ShootState {
   /** Fingerprint of what was last applied inside of the shoot. */
   systemApplied: string | undefined;
   nextRenewal: Date | undefined;
+  /** The keys (version of their Secret, and what they depend on) that need nothing until nextRenewal. */
+  soundKeys: string | undefined;
+  /** When what is on record changes by itself. */
+  recordChangesAt: Date | undefined;
   /** Size at which etcd's members were last seen to be as wanted. */
   etcdSettled: number | undefined;
   /** The generation whose operation has succeeded. */
@@ -40,6 +44,8 @@ export const newShootState = (): ShootState => ({
   draining: new Map(),
   systemApplied: undefined,
   nextRenewal: undefined,
+  soundKeys: undefined,
+  recordChangesAt: undefined,
   etcdSettled: undefined,
   settledGeneration: undefined,
   listMachines: undefined,

@@ -1,21 +1,28 @@
 import type { Machine, Pool } from '../../../providers/contract.ts';
-import type { CloudProfile } from '../../api/cloudprofile.ts';
 import type { LastError, LastOperation } from '../../api/meta.ts';
 import { COMPONENTS } from '../../api/names.ts';
 import { controlPlaneMembers, type Shoot, type ShootStatus, unactedFields } from '../../api/shoot.ts';
 import { conditionIsTrue, type Deployment, type Node, type Pod, type StatefulSet } from '../../kube/resources.ts';
+import { endpointURL } from '../../shoot/values.ts';
 import { say, withConditions } from '../conditions.ts';
 import { clusterResource } from './cluster-resource.ts';
+import type { Operation } from './operation.ts';
 
-/** What is seen of a shoot, for its status. */
-export interface ShootFacts {
+/** What is known of every shoot, whatever stands behind it. */
+export interface CommonFacts {
   readonly shoot: Shoot;
-  readonly profile: CloudProfile | undefined;
   readonly technicalID: string;
   readonly seedName: string | undefined;
   readonly version: string | undefined;
   readonly endpoint: string | undefined;
   readonly pools: readonly Pool[];
+  readonly operation: LastOperation | undefined;
+  readonly errors: readonly LastError[];
+  readonly observedGeneration: number | undefined;
+}
+
+/** What is seen of a shoot with a hosted control plane, for its status. */
+export interface ShootFacts extends CommonFacts {
   readonly etcd: StatefulSet | undefined;
   readonly apiServer: Deployment | undefined;
   readonly controllerManager: Deployment | undefined;
@@ -24,20 +31,52 @@ export interface ShootFacts {
   readonly usable: { ok: boolean; message: string } | undefined;
   /** Absent while there is no line to the API server: then nothing is known about nodes. */
   readonly inside: { nodes: readonly Node[]; pods: readonly Pod[]; machines: readonly Machine[] } | undefined;
-  readonly operation: LastOperation | undefined;
-  readonly errors: readonly LastError[];
   /** One line for each drain that goes on. */
   readonly draining: readonly string[];
-  readonly observedGeneration: number | undefined;
 }
 
-/** status of a Shoot, pure. */
+/** What an operation knows of its shoot; `shoot` as it is now. */
+export const commonFacts = (op: Operation, shoot: Shoot, endpoint: string | undefined): CommonFacts => ({
+  shoot,
+  technicalID: op.values.namespace,
+  seedName: op.seed.name,
+  version: op.values.version,
+  endpoint,
+  pools: op.pools,
+  operation: op.state.operation,
+  errors: [...op.state.errors.values()],
+  observedGeneration: op.state.settledGeneration ?? shoot.status?.observedGeneration,
+});
+
+/** status of a Shoot with a hosted control plane, as the caches show it. */
+export async function hostedStatus(op: Operation, shoot: Shoot, now: Date): Promise<ShootStatus> {
+  const { seed, state, values } = op;
+  const ns = values.namespace;
+  const { connection } = state;
+  const facts: ShootFacts = {
+    ...commonFacts(op, shoot, values.addresses.apiServer ? endpointURL(values) : undefined),
+    etcd: seed.statefulSets.get(`${ns}/${COMPONENTS.etcd}`),
+    apiServer: seed.deployments.get(`${ns}/${COMPONENTS.apiServer}`),
+    controllerManager: seed.deployments.get(`${ns}/${COMPONENTS.controllerManager}`),
+    scheduler: seed.deployments.get(`${ns}/${COMPONENTS.scheduler}`),
+    usable: state.usable,
+    inside: connection && {
+      nodes: connection.nodes.list(),
+      pods: connection.pods.list(),
+      machines: await op.provider.listMachines(op.context()),
+    },
+    draining: [...state.draining.values()],
+  };
+  return shootStatus(facts, now);
+}
+
+/** status of a Shoot with a hosted control plane, pure. */
 export function shootStatus(facts: ShootFacts, now: Date): ShootStatus {
   const { shoot, inside, pools } = facts;
   const before = shoot.status;
   const members = controlPlaneMembers(shoot.spec);
   const ready = Math.min(facts.etcd?.status?.readyReplicas ?? 0, facts.apiServer?.status?.readyReplicas ?? 0);
-  const desired = pools.reduce((sum, pool) => sum + pool.count, 0);
+  const desired = desiredNodes(pools);
   const readyNodes = inside?.nodes.filter((node) => conditionIsTrue(node, 'Ready')) ?? [];
   const machines = inside?.machines.filter((machine) => machine.phase !== 'Terminating') ?? [];
   const readyMachines = machines.filter((machine) =>
@@ -73,7 +112,6 @@ export function shootStatus(facts: ShootFacts, now: Date): ShootStatus {
         );
   const everyNode = nodesCondition(facts, desired, machines.length, readyMachines.length);
   const system = systemCondition(facts, desired);
-  const unacted = unactedFields(shoot.spec);
   const errors = facts.errors.length > 0;
   const all = [apiServer, controlPlane, everyNode, system];
   const wrong = all.find((condition) => condition.status !== 'True');
@@ -85,13 +123,37 @@ export function shootStatus(facts: ShootFacts, now: Date): ShootStatus {
       ? say('Ready', false, 'OperationFailed', facts.errors.map((error) => error.description).join('; '), codes)
       : say('Ready', false, wrong?.reason ?? 'Reconciling', wrong?.message ?? 'the change is being carried out');
 
+  const conditions = [
+    readyCondition,
+    ...all,
+    facts.draining.length > 0 ? say('Draining', true, 'ScaleIn', facts.draining.join('; ')) : undefined,
+  ];
+  const seen = { controlPlane: { desired: members, ready }, machines, readyMachines };
+  const resource = inside ? clusterResource(inside.nodes, inside.pods) : before?.resource;
+  return statusOf(facts, { ...seen, ...(resource && { resource }) }, conditions, now);
+}
+
+/** What every shoot's status has, whatever stands behind it. */
+export function statusOf(
+  facts: CommonFacts,
+  seen: {
+    controlPlane: NonNullable<ShootStatus['controlPlane']>;
+    machines: readonly Machine[];
+    readyMachines: readonly Machine[];
+    resource?: NonNullable<ShootStatus['resource']>;
+  },
+  conditions: Parameters<typeof withConditions>[1],
+  now: Date,
+): ShootStatus {
+  const { shoot, pools } = facts;
+  const { controlPlane, machines, readyMachines, resource } = seen;
+  const unacted = unactedFields(shoot.spec);
+  const inPool = (name: string, list: readonly Machine[]) => list.filter(({ pool }) => pool === name).length;
   return {
     conditions: withConditions(
-      before?.conditions,
+      shoot.status?.conditions,
       [
-        readyCondition,
-        ...all,
-        facts.draining.length > 0 ? say('Draining', true, 'ScaleIn', facts.draining.join('; ')) : undefined,
+        ...conditions,
         unacted.length > 0
           ? say('AllFieldsActedOn', false, 'KeptOnly', `kept but not acted on yet: ${unacted.join(', ')}`)
           : undefined,
@@ -105,24 +167,31 @@ export function shootStatus(facts: ShootFacts, now: Date): ShootStatus {
     ...(facts.endpoint && {
       advertisedAddresses: [{ name: 'internal', url: facts.endpoint, application: 'kube-apiserver' }],
     }),
-    controlPlane: { desired: members, ready },
-    nodes: { desired, current: machines.length, ready: readyMachines.length },
-    workers: pools.map((pool) => ({
-      name: pool.name,
-      desired: pool.count,
-      current: machines.filter((machine) => machine.pool === pool.name).length,
-      ready: readyMachines.filter((machine) => machine.pool === pool.name).length,
+    controlPlane,
+    nodes: { desired: desiredNodes(pools), current: machines.length, ready: readyMachines.length },
+    workers: pools.map(({ name, count }) => ({
+      name,
+      desired: count,
+      current: inPool(name, machines),
+      ready: inPool(name, readyMachines),
     })),
-    ...(inside
-      ? { resource: clusterResource(inside.nodes, inside.pods) }
-      : before?.resource && { resource: before.resource }),
+    ...(resource && { resource }),
     ...(facts.operation && { lastOperation: facts.operation }),
     lastErrors: [...facts.errors],
     ...(facts.observedGeneration !== undefined && { observedGeneration: facts.observedGeneration }),
   };
 }
 
-function nodesCondition(facts: ShootFacts, desired: number, current: number, ready: number) {
+/** How many nodes are asked for. */
+export const desiredNodes = (pools: readonly Pool[]): number => pools.reduce((sum, pool) => sum + pool.count, 0);
+
+/** Condition EveryNodeReady. */
+export function nodesCondition(
+  facts: Pick<ShootFacts, 'usable'> & { inside: unknown },
+  desired: number,
+  current: number,
+  ready: number,
+) {
   if (!facts.inside) {
     // Without a line to the API server the last word stands, as Unknown: a seed's hiccup is no failure of nodes.
     return desired === 0

@@ -6,22 +6,22 @@ import type { KubeObject } from '../../api/meta.ts';
 export const VNI_ANNOTATION = `${GROUP}/vni`;
 const LARGEST = 2 ** 24 - 1;
 
-/** The identifier of a namespace: the one it has, or the first free one from a start that depends on its name. */
+/** The identifier that the namespace bears; undefined when it bears none. */
+const vniOf = (namespace: KubeObject | undefined): number | undefined =>
+  Number(namespace?.metadata.annotations?.[VNI_ANNOTATION]) || undefined;
+
+/**
+ * The identifier of a namespace: the one it has, or the first free one from a start that depends on its name.
+ * All namespaces are looked through only for a cluster that has none yet.
+ */
 export function allocateVNI(
   technicalID: string,
-  namespaces: readonly KubeObject[],
+  namespaces: { get(name: string): KubeObject | undefined; list(): readonly KubeObject[] },
   reserved: ReadonlyMap<string, number>,
 ): number {
-  const taken = new Set<number>();
-  for (const namespace of namespaces) {
-    const vni = Number(namespace.metadata.annotations?.[VNI_ANNOTATION]);
-    if (!vni) continue;
-    if (namespace.metadata.name === technicalID) return vni;
-    taken.add(vni);
-  }
-  const own = reserved.get(technicalID);
+  const own = vniOf(namespaces.get(technicalID)) ?? reserved.get(technicalID);
   if (own !== undefined) return own;
-  for (const vni of reserved.values()) taken.add(vni);
+  const taken = new Set<number | undefined>([...namespaces.list().map(vniOf), ...reserved.values()]);
   let vni = 1 + (createHash('sha256').update(technicalID).digest().readUInt32BE(0) % LARGEST);
   while (taken.has(vni)) vni = (vni % LARGEST) + 1;
   return vni;

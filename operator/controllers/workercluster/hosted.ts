@@ -1,4 +1,4 @@
-import { findCondition, isTrue } from '../../api/conditions.ts';
+import { findCondition, isTrue, NO_CONTROL_PLANE } from '../../api/conditions.ts';
 import { API_VERSION, FINALIZER, LABELS } from '../../api/group.ts';
 import type { Shoot, ShootSpec } from '../../api/shoot.ts';
 import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
@@ -6,7 +6,14 @@ import { say } from '../conditions.ts';
 import { type ModeStrategy, problem, type Settled, type WorkerClusterView, withoutTime } from './view.ts';
 
 /** What a Shoot says that is true of the WorkerCluster as well, word for word. */
-const MIRRORED = ['APIServerAvailable', 'ControlPlaneHealthy', 'EveryNodeReady', 'SystemComponentsHealthy', 'Draining'];
+const MIRRORED = [
+  NO_CONTROL_PLANE,
+  'APIServerAvailable',
+  'ControlPlaneHealthy',
+  'EveryNodeReady',
+  'SystemComponentsHealthy',
+  'Draining',
+];
 
 /** Coppice runs the control plane as pods in a seed: an owned Shoot. */
 export const hosted: ModeStrategy = {
@@ -33,15 +40,15 @@ export const hosted: ModeStrategy = {
     const ofShoot = shoot?.status;
     const current = shoot !== undefined && ofShoot?.observedGeneration === shoot.metadata.generation;
     const ready = isTrue(ofShoot?.conditions, 'Ready') && current;
-    const reason = ready ? 'ClusterReady' : (findCondition(ofShoot?.conditions, 'Ready')?.reason ?? 'Creating');
+    const reason = findCondition(ofShoot?.conditions, 'Ready')?.reason ?? 'Creating';
     const nodes = ofShoot?.nodes;
     const endpoint = ofShoot?.advertisedAddresses?.[0];
     return {
       exists: shoot !== undefined,
-      ready: say('Ready', ready, reason, readyMessage(view, ready)),
+      ready: say('Ready', ready, reason, readyMessage(view)),
       conditions: MIRRORED.map((type) => withoutTime(findCondition(ofShoot?.conditions, type))),
       errors: ofShoot?.lastErrors ?? [],
-      usable: isTrue(ofShoot?.conditions, 'APIServerAvailable'),
+      usable: ['APIServerAvailable', NO_CONTROL_PLANE].some((type) => isTrue(ofShoot?.conditions, type)),
       status: {
         ...(ofShoot?.kubernetesVersion && { kubernetesVersion: ofShoot.kubernetesVersion }),
         ...(endpoint && { endpoint: endpoint.url }),
@@ -115,8 +122,7 @@ function shootFor(cluster: WorkerCluster, spec: ShootSpec): Shoot {
   };
 }
 
-function readyMessage({ shoot }: WorkerClusterView, ready: boolean): string {
-  if (ready) return 'the control plane serves, all nodes are Ready';
+function readyMessage({ shoot }: WorkerClusterView): string {
   if (!shoot) return 'the Shoot is being made';
   return findCondition(shoot.status?.conditions, 'Ready')?.message ?? 'waiting for the Shoot to be taken up';
 }

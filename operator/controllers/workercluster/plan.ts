@@ -1,4 +1,6 @@
 import type { ManagedCluster } from '../../../providers/cloud.ts';
+import type { Provider } from '../../../providers/contract.ts';
+import type { CloudProfile } from '../../api/cloudprofile.ts';
 import { FINALIZER, LABELS } from '../../api/group.ts';
 import { KUBECONFIG_KEY, kubeconfigSecretName } from '../../api/names.ts';
 import type { Shoot } from '../../api/shoot.ts';
@@ -116,14 +118,7 @@ function statusOf(
             unacted.length > 0 ? `accepted; kept but not acted on yet: ${unacted.join(', ')}` : 'the spec can be had',
           ),
       ...observed.conditions,
-      simulated
-        ? say(
-            'Simulated',
-            true,
-            'NoCloudCredentials',
-            `SIMULATED: the control plane is real, the nodes are not. CloudProfile ${view.profile?.metadata.name} is bound to provider ${provider.name}; nothing runs in a cloud and nothing is paid for`,
-          )
-        : undefined,
+      simulated ? simulatedNote(provider, view.profile) : undefined,
       mode === 'Managed' && !refused ? controlPlaneNote(cluster) : undefined,
     ],
     now,
@@ -157,6 +152,19 @@ function phaseOf(
   if (is.ready) return 'Ready';
   if (before === 'Ready' || before === 'Updating') return 'Updating';
   return is.exists ? 'Creating' : 'Pending';
+}
+
+function simulatedNote(provider: Provider, profile: CloudProfile | undefined) {
+  const isRecorded = profile !== undefined && provider.recorded?.includes(profile);
+  const what = isRecorded
+    ? 'there is NO control plane and there are no nodes'
+    : 'the control plane is real, the nodes are not';
+  return say(
+    'Simulated',
+    true,
+    'NoCloudCredentials',
+    `SIMULATED: ${what}. CloudProfile ${profile?.metadata.name} is bound to provider ${provider.name}; nothing runs in a cloud and nothing is paid for`,
+  );
 }
 
 const controlPlaneNote = (cluster: WorkerCluster) =>

@@ -73,7 +73,7 @@ export interface Observed {
   readonly conditions: readonly (Said | undefined)[];
   readonly errors: readonly LastError[];
   readonly status: Partial<WorkerClusterStatus>;
-  /** Whether there is a kubeconfig that works. */
+  /** Whether there is a kubeconfig, and it works as far as anything of the cluster does. */
   readonly usable: boolean;
 }
 

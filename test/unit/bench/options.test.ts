@@ -3,16 +3,22 @@ import { parseOptions, SCENARIOS } from '../../bench/options.ts';
 
 describe('parseOptions', () => {
   it('measures everything ten times by default', () => {
-    expect(parseOptions([])).toEqual({ runs: 10, scenarios: new Set(SCENARIOS), help: false });
+    expect(parseOptions([])).toEqual({ runs: 10, scenarios: new Set(SCENARIOS), clusters: [100], help: false });
   });
   it('takes values after a space and after =', () => {
     expect(parseOptions(['--runs', '3', '--only=garden']).scenarios).toEqual(new Set(['garden']));
     expect(parseOptions(['--runs=3']).runs).toBe(3);
   });
   it('puts topics together', () => {
-    expect(parseOptions(['--only', 'control-plane,scale']).scenarios).toEqual(new Set(['one', 'five', 'scale']));
+    expect(parseOptions(['--only', 'control-plane,grow']).scenarios).toEqual(new Set(['one', 'five', 'grow']));
+  });
+  it('takes sizes of the scale test', () => {
+    const options = parseOptions(['--only', 'scale', '--clusters', '100,500,1000']);
+    expect(options).toMatchObject({ scenarios: new Set(['scale']), clusters: [100, 500, 1000] });
   });
   it.each([
+    [['--clusters', '100,many'], /not many/],
+    [['--clusters', '0'], /from 1 to 10000/],
     [['--runs', '0'], /number from 1/],
     [['--runs', 'many'], /not many/],
     [['--runs'], /needs a value/],

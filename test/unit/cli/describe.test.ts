@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { Shoot } from '../../../operator/api/shoot.ts';
 import { machinesOf } from '../../../operator/cli/commands/describe.ts';
 import {
   type ClusterPicture,
@@ -46,6 +47,22 @@ describe('describe', () => {
         "      └─Machine/machines-worker-10              True    NodeReady       2m",
       ]
     `);
+  });
+
+  it('shows of a cluster on record what is on record, loudly', () => {
+    const none = condition('NoControlPlane', 'True', 'NotRun', 'NO CONTROL PLANE: nothing answers');
+    const onRecord = { ...READY, conditions: [condition('Ready', 'True', 'OnRecordOnly'), none] };
+    const { status } = shoot('demo', 2);
+    const workers = [{ name: 'worker', desired: 2, current: 2, ready: 2 }];
+    const lines = draw({
+      cluster: cluster('demo', {}, onRecord),
+      shoot: { ...shoot('demo', 2), status: { ...status, conditions: onRecord.conditions, workers } } as Shoot,
+      controlPlane: [],
+      machines: [],
+      gaps: [],
+    });
+    expect(lines.filter((line) => /─NO CONTROL PLANE +True +NotRun .*nothing answers$/.test(line))).toHaveLength(2);
+    expect(lines.at(-1)).toMatch(/─Pool\/worker \(on record\) +2\/2 +True$/);
   });
 
   it('says what the cluster costs, and that nothing is paid for a simulated one', () => {

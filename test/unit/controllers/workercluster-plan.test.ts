@@ -76,6 +76,35 @@ describe('planWorkerCluster', () => {
     expect(findCondition(status.conditions, 'Simulated')?.message).toMatch(/^SIMULATED/);
   });
 
+  it('says louder still that there is not even a control plane, but has a kubeconfig to show', () => {
+    const paper = {
+      ...profile,
+      spec: { ...profile.spec, providerConfig: { simulation: { controlPlane: { run: false } } } },
+    };
+    const none = {
+      type: 'NoControlPlane',
+      status: 'True',
+      reason: 'NotRun',
+      message: 'NO CONTROL PLANE',
+      lastTransitionTime: '',
+    };
+    const conditions = [
+      { ...none, type: 'Ready', reason: 'OnRecordOnly' },
+      none,
+      { ...none, type: 'APIServerAvailable', status: 'False' },
+    ];
+    const shoot = shootOf(cluster(), { observedGeneration: 1, conditions });
+    const { status } = plan(cluster(), shoot, paper);
+    expect(findCondition(status.conditions, 'Simulated')?.message).toContain('NO control plane');
+    expect(findCondition(status.conditions, 'NoControlPlane')).toMatchObject({ status: 'True' });
+    expect(findCondition(status.conditions, 'Ready')).toMatchObject({
+      status: 'True',
+      reason: 'OnRecordOnly',
+      message: 'NO CONTROL PLANE',
+    });
+    expect(status.kubeconfigRef).toEqual({ name: 'demo-kubeconfig', key: 'value' });
+  });
+
   const refused: [string, object, string, string][] = [
     ['a region the profile lacks', { region: 'mars-1' }, 'region', 'has no region "mars-1"'],
     ['a zone the region lacks', { zones: ['eu-central-1z'] }, 'zones', 'has no zone'],

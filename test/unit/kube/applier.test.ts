@@ -38,6 +38,19 @@ describe('Applier', () => {
     expect(writes).toHaveLength(2);
   });
 
+  it('does not keep the answers to a thousand writes that the cache has long seen', async () => {
+    let seen = '5';
+    const { writes, applier } = world(() => ({ live: undefined, seen }));
+    for (let i = 0; i < 1000; i++) {
+      await applier.apply({ ...manifest, metadata: { ...manifest.metadata, name: `a${i}` } });
+      // The cache is ten writes behind.
+      seen = String(writes.length);
+    }
+    expect(applier.kept).toBeLessThan(100);
+    const last = { ...manifest, metadata: { ...manifest.metadata, name: 'a999' } };
+    expect((await applier.apply(last)).changed).toBe(false);
+  });
+
   it('mends what somebody changed, and leaves alone what the server added', async () => {
     let live: KubeObject | undefined;
     const { writes, applier } = world(() => ({ live }));

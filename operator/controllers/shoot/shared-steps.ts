@@ -1,0 +1,70 @@
+import { API_VERSION, LABELS } from '../../api/group.ts';
+import { KUBECONFIG_KEY, kubeconfigSecretName } from '../../api/names.ts';
+import type { KubeObject } from '../../kube/resources.ts';
+import { namespace } from '../../shoot/namespace.ts';
+import { issueShootPKI, PKI_SECRET, type PKIParameters, planShootPKI } from '../../shoot/pki.ts';
+import { pkiSecret } from '../../shoot/pki-secret.ts';
+import { earlierNamespaceGone } from './deletion.ts';
+import { decoded, type Operation } from './operation.ts';
+import { GARDEN_ANNOTATION } from './ownership.ts';
+import { VNI_ANNOTATION } from './vni.ts';
+
+/** The shoot's namespace in the seed. */
+export async function makeNamespace(op: Operation, signal: AbortSignal): Promise<void> {
+  await earlierNamespaceGone(op, signal);
+  const object = namespace(op.values);
+  object.metadata.annotations = {
+    ...object.metadata.annotations,
+    [VNI_ANNOTATION]: String(op.vni),
+    [GARDEN_ANNOTATION]: op.world.gardenID,
+  };
+  await op.seed.applier.apply(object, signal);
+}
+
+/** All keys and certificates: those that are missing, wrong or old are made. */
+export async function issueCertificates(op: Operation, parameters: PKIParameters, signal: AbortSignal): Promise<void> {
+  const { seed, state, world } = op;
+  const now = world.now();
+  const stored = seed.secrets.get(`${op.values.namespace}/${PKI_SECRET}`);
+  const printOf = ({ metadata }: KubeObject) =>
+    `${metadata.uid}/${metadata.resourceVersion}/${JSON.stringify(parameters)}`;
+  const existing = decoded(stored?.data);
+  // Verifying a dozen signatures is most of what a look at a cluster costs, at which nothing is to be done.
+  if (stored && state.soundKeys === printOf(stored) && state.nextRenewal && now < state.nextRenewal) {
+    op.pki = existing;
+    return;
+  }
+  const plan = planShootPKI(existing, parameters, now);
+  state.nextRenewal = plan.nextRenewal;
+  if (plan.issue.length === 0) {
+    op.pki = existing;
+    state.soundKeys = stored && printOf(stored);
+    return;
+  }
+  op.pki = await issueShootPKI(existing, plan, parameters, now);
+  // Keys first to safety: a crash between here and the components must not make a second authority.
+  const { object } = await seed.applier.apply(pkiSecret(op.values, op.pki), signal);
+  seed.secrets.absorb(object);
+  // Only what was made is new: when that is to be looked at again is found out at the next look.
+  state.soundKeys = undefined;
+}
+
+/** The Secret in the project that holds the admin's kubeconfig. */
+export async function storeKubeconfig(op: Operation, kubeconfig: string, signal: AbortSignal): Promise<void> {
+  const { name, namespace: project, uid } = op.shoot.metadata;
+  const secret: KubeObject = {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: {
+      name: kubeconfigSecretName(name),
+      namespace: project,
+      labels: { [LABELS.clusterName]: name, [LABELS.managedBy]: 'coppice' },
+      ownerReferences: [
+        { apiVersion: API_VERSION, kind: 'Shoot', name, uid: uid!, controller: true, blockOwnerDeletion: false },
+      ],
+    },
+    type: 'cluster.x-k8s.io/secret',
+    data: { [KUBECONFIG_KEY]: Buffer.from(kubeconfig).toString('base64') },
+  };
+  await op.world.gardenApplier.apply(secret, signal);
+}

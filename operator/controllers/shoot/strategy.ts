@@ -1,0 +1,39 @@
+import { COMPONENTS } from '../../api/names.ts';
+import type { Shoot, ShootStatus } from '../../api/shoot.ts';
+import type { Task } from '../../flow/graph.ts';
+import { keyOf } from '../../kube/resources.ts';
+import { deletionTasks } from './deletion.ts';
+import type { Operation } from './operation.ts';
+import { reconcileTasks } from './reconcile-tasks.ts';
+import { recordedStatus } from './recorded-status.ts';
+import { recordedDeletionTasks, recordedTasks } from './recorded-tasks.ts';
+import { hostedStatus } from './status.ts';
+
+/** What stands behind a shoot, and all that follows from it. */
+export interface ShootStrategy {
+  reconcileTasks(op: Operation): Task[];
+  deletionTasks(op: Operation): Task[];
+  /** `shoot`: as it is now, perhaps newer than the operation. */
+  status(op: Operation, shoot: Shoot, now: Date): Promise<ShootStatus>;
+}
+
+/** A control plane of pods in the seed. */
+const hosted: ShootStrategy = { reconcileTasks, deletionTasks, status: hostedStatus };
+/** Nothing: the cluster is on record only. */
+const recorded: ShootStrategy = {
+  reconcileTasks: recordedTasks,
+  deletionTasks: recordedDeletionTasks,
+  status: recordedStatus,
+};
+
+/** A profile that says something else by now takes no control plane out of our sight: its pods would run for ever. */
+export const strategyOf = (op: Operation): ShootStrategy => (op.recorded && !hasControlPlane(op) ? recorded : hosted);
+
+function hasControlPlane({ seed, shoot, values }: Operation): boolean {
+  const inSeed = (component: string) => `${values.namespace}/${component}`;
+  return (
+    seed.statefulSets.get(inSeed(COMPONENTS.etcd)) !== undefined ||
+    seed.deployments.get(inSeed(COMPONENTS.apiServer)) !== undefined ||
+    seed.podsOf(keyOf(shoot)).length > 0
+  );
+}

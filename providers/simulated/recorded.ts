@@ -1,0 +1,159 @@
+import { CoppiceError } from '../../operator/api/errors.ts';
+import { machineName } from '../../operator/api/names.ts';
+import type { Node } from '../../operator/kube/resources.ts';
+import type { Machine, Pool, ProviderContext, Recorded, RecordedClusters } from '../contract.ts';
+import { capacityOf } from '../machine-types.ts';
+import type { Accounts } from './accounts.ts';
+import { added, controlPlaneCreation, NO_USAGE } from './cloud-model.ts';
+import { growPool } from './growth.ts';
+import { simulatedNode } from './node.ts';
+import { MACHINES_RECORD, machinesOnRecord, type RecordedMachine, recordOf } from './record.ts';
+import { simulationOf, simulationProblem } from './settings.ts';
+
+type Machines = Map<string, RecordedMachine>;
+
+/** Clusters without control planes: `simulation.controlPlane.run: false`. @param now milliseconds since the epoch. */
+export function recordedClusters(accounts: Accounts, now: () => number): RecordedClusters {
+  return {
+    recordName: MACHINES_RECORD,
+
+    includes: (profile) => simulationProblem(profile) === undefined && !simulationOf(profile).controlPlane.run,
+
+    update(ctx, { members, pools }, record) {
+      const time = now();
+      const before = machinesOnRecord(record);
+      const after: Machines = new Map();
+      for (let number = 0; number < members; number++) {
+        const name = controlPlaneMachine(number);
+        after.set(name, before.get(name) ?? newMember(ctx, number, time));
+      }
+      const refusals: Error[] = [];
+      for (const pool of pools) {
+        const own = [...before].filter(([, machine]) => machine.pool === pool.name && !isLost(machine, time));
+        const kept = new Map(own.sort(([, a], [, b]) => firstToStay(a, b, time)).slice(0, pool.count));
+        const refusal = grow(ctx, pool, kept, accounts, time);
+        if (refusal) refusals.push(refusal);
+        for (const [name, machine] of kept) after.set(name, machine);
+      }
+      for (const pool of droppedPools(before, pools)) accounts.has(ctx, pool, NO_USAGE);
+      return { record: recordOf(ctx, after), ...(refusals[0] && { refusal: refusals[0] }) };
+    },
+
+    read: (ctx, pools, record) => readRecord(ctx, pools, machinesOnRecord(record), now()),
+  };
+}
+
+/** A dot is in no name of a pool's machines. */
+const controlPlaneMachine = (number: number): string => `control-plane.${number}`;
+
+const isLost = ({ lostAt }: RecordedMachine, time: number): boolean =>
+  lostAt !== undefined && Date.parse(lostAt) <= time;
+const isUp = ({ readyAt }: RecordedMachine, time: number): boolean => Date.parse(readyAt) <= time;
+
+/** As with real machines, those that are not up go before the others, then the youngest. */
+const firstToStay = (a: RecordedMachine, b: RecordedMachine, time: number): number =>
+  Number(isUp(b, time)) - Number(isUp(a, time)) ||
+  Date.parse(a.createdAt) - Date.parse(b.createdAt) ||
+  a.number - b.number;
+
+const droppedPools = (machines: Machines, pools: readonly Pool[]): Set<string> =>
+  new Set(
+    [...machines.values()].flatMap(({ pool }) =>
+      pool !== undefined && !pools.some(({ name }) => name === pool) ? [pool] : [],
+    ),
+  );
+
+function newMember(ctx: ProviderContext, number: number, time: number): RecordedMachine {
+  const takes = controlPlaneCreation(simulationOf(ctx.profile), clusterOf(ctx), number);
+  return { number, createdAt: rfc3339(time), readyAt: rfc3339(time + takes) };
+}
+
+/** Adds the machines that the cloud gives to `kept`. @returns why it gives no more. */
+function grow(
+  ctx: ProviderContext,
+  pool: Pool,
+  kept: Machines,
+  accounts: Accounts,
+  time: number,
+): CoppiceError | undefined {
+  const capacity = capacityOf(ctx.profile, pool.machineType);
+  const missing = pool.count - kept.size;
+  accounts.has(ctx, pool.name, added(NO_USAGE, capacity, kept.size));
+  if (missing <= 0) return undefined;
+  const nameOf = (index: number) => machineName(ctx.technicalID, pool.name, index);
+  const grown = growPool(
+    {
+      profile: ctx.profile,
+      region: ctx.region,
+      cluster: clusterOf(ctx),
+      pool,
+      missing,
+      isTaken: (index) => kept.has(nameOf(index)),
+      sequence: accounts.sequence(ctx),
+      account: accounts.account(ctx),
+    },
+    time,
+  );
+  for (const { index, zone, readyAfterMs, lostAfterMs } of grown.machines) {
+    kept.set(nameOf(index), {
+      pool: pool.name,
+      number: index,
+      ...(zone !== undefined && { zone }),
+      createdAt: rfc3339(time),
+      readyAt: rfc3339(time + readyAfterMs),
+      ...(lostAfterMs !== undefined && { lostAt: rfc3339(time + lostAfterMs) }),
+    });
+  }
+  accounts.asked(ctx, grown.sequence, grown.account.bucket);
+  accounts.has(ctx, pool.name, added(NO_USAGE, capacity, kept.size));
+  const { refusal, short } = grown;
+  if (!refusal) return undefined;
+  return new CoppiceError(
+    refusal.code,
+    `pool ${pool.name} lacks ${short} of ${pool.count} machines: ${refusal.message}`,
+  );
+}
+
+function readRecord(ctx: ProviderContext, pools: readonly Pool[], machines: Machines, time: number): Recorded {
+  const seen: Recorded = { controlPlane: [], machines: [], nodes: [] };
+  let next = Number.POSITIVE_INFINITY;
+  for (const [name, machine] of machines) {
+    for (const change of [machine.readyAt, machine.lostAt]) {
+      const at = Date.parse(change ?? '');
+      if (at > time) next = Math.min(next, at);
+    }
+    const shown = machineOf(name, machine, time);
+    if (machine.pool === undefined) {
+      seen.controlPlane.push(shown);
+      continue;
+    }
+    seen.machines.push(shown);
+    const pool = pools.find((candidate) => candidate.name === machine.pool);
+    if (pool && !isLost(machine, time)) seen.nodes.push(nodeOf(ctx, pool, machine, shown.ready));
+  }
+  return Number.isFinite(next) ? { ...seen, changesAt: new Date(next) } : seen;
+}
+
+function machineOf(name: string, machine: RecordedMachine, time: number): Machine {
+  const ready = isUp(machine, time) && !isLost(machine, time);
+  return {
+    name,
+    pool: machine.pool ?? '',
+    nodeName: name,
+    phase: isLost(machine, time) ? 'Terminating' : ready ? 'Running' : 'Pending',
+    ready,
+    createdAt: machine.createdAt,
+  };
+}
+
+function nodeOf(ctx: ProviderContext, pool: Pool, machine: RecordedMachine, ready: boolean): Node {
+  const { number: index, zone } = machine;
+  const node = simulatedNode(ctx, pool, { index, ...(zone !== undefined && { zone }), readyAfterMs: 0 }, 0);
+  return {
+    ...node,
+    status: { ...node.status, conditions: [{ type: 'Ready', status: ready ? 'True' : 'False' }] },
+  } as Node;
+}
+
+const clusterOf = ({ shootNamespace, shootName }: ProviderContext): string => `${shootNamespace}/${shootName}`;
+const rfc3339 = (time: number): string => new Date(time).toISOString();

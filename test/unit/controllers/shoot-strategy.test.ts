@@ -1,0 +1,61 @@
+import { describe, expect, it } from 'vitest';
+import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
+import { strategyOf } from '../../../operator/controllers/shoot/strategy.ts';
+import { Flow } from '../../../operator/flow/graph.ts';
+import type { RecordedClusters } from '../../../providers/contract.ts';
+import { pool } from '../providers/fixtures.ts';
+import { controlPlane } from '../shoot/values.ts';
+
+/** An operation on a shoot of which the seed has these objects. */
+function operation(
+  isRecorded: boolean,
+  inSeed: { etcd?: boolean; apiServer?: boolean; pods?: number } = {},
+): Operation {
+  const has = (wanted: string, is = false) => ({
+    get: (key: string) => (is && key === `shoot--shop--demo/${wanted}` ? {} : undefined),
+  });
+  return {
+    recorded: isRecorded ? ({} as RecordedClusters) : undefined,
+    values: controlPlane(),
+    pools: [pool()],
+    provider: {},
+    shoot: { metadata: { name: 'demo', namespace: 'shop' } },
+    seed: {
+      statefulSets: has('etcd-main', inSeed.etcd),
+      deployments: has('kube-apiserver', inSeed.apiServer),
+      podsOf: (key: string) => (key === 'shop/demo' ? Array(inSeed.pods ?? 0).fill({}) : []),
+    },
+  } as unknown as Operation;
+}
+const ids = (op: Operation) =>
+  strategyOf(op)
+    .reconcileTasks(op)
+    .map(({ id }) => id);
+const deletionIds = (op: Operation) =>
+  strategyOf(op)
+    .deletionTasks(op)
+    .map(({ id }) => id);
+
+describe('what stands behind a shoot', () => {
+  it('is a control plane, or a record of machines where the profile says so', () => {
+    expect(ids(operation(false))).toContain('api-server');
+    expect(ids(operation(true))).toEqual(['namespace', 'certificates', 'kubeconfig', 'record', 'machines-ready']);
+  });
+
+  it.each([
+    ['etcd', { etcd: true }],
+    ['the API server', { apiServer: true }],
+    ['a pod on its way out', { pods: 1 }],
+  ])('stays a control plane as long as there is %s, whatever the profile says by now', (_what, inSeed) => {
+    expect(ids(operation(true, inSeed))).toContain('api-server');
+    // Its processes are waited for, or a cluster would be gone that still runs.
+    expect(deletionIds(operation(true, inSeed))).toContain('processes');
+  });
+
+  it('asks for a graph that can be run', () => {
+    for (const op of [operation(true), operation(false)]) {
+      expect(() => new Flow('make', strategyOf(op).reconcileTasks(op))).not.toThrow();
+      expect(() => new Flow('delete', strategyOf(op).deletionTasks(op))).not.toThrow();
+    }
+  });
+});
