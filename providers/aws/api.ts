@@ -10,8 +10,8 @@ export interface Connection {
   region: string;
   /** Absent: the request is not signed, which only STS allows, for tokens of others. */
   key?: AccessKey;
-  /** Base URL of a service; absent: AWS' own. Tests give a server on loopback. */
-  endpoint?: (service: string, region: string) => string;
+  /** Base URL of a service; absent or undefined: AWS' own. */
+  endpoint?: (service: Service, region: string) => string | undefined;
   now(): Date;
   signal: AbortSignal;
 }

@@ -5,6 +5,7 @@ import { checkAccount } from './account.ts';
 import { adoptFrom } from './adopt.ts';
 import type { Connection } from './api.ts';
 import { credentialsOf, pluginEnvironment, pluginSettings } from './credentials.ts';
+import { endpointOf, pluginEndpoints } from './endpoints.ts';
 import { classify } from './errors.ts';
 import { openSession } from './session.ts';
 import { taggedResources } from './tagged.ts';
@@ -14,10 +15,12 @@ import { validateCluster } from './validate.ts';
 /** Of @pulumi/aws, and of what the programs make of it; see ManagedClusters.version. */
 export const VERSION = 'aws 7.48.0, programs 1';
 
-/** EKS, with the network under it. `endpoint`: see Connection. */
+/** EKS, with the network under it. `endpoint`: see Connection; what a profile says comes first. */
 export function aws(runner: StackRunner, endpoint?: Connection['endpoint']): ManagedClusters {
-  const connect = async ({ account, region, now, signal }: Omit<CloudContext, 'owner'>) => {
-    const connection = { region, now, signal, ...(endpoint && { endpoint }) };
+  const connect = async ({ account, profile, region, now, signal }: Omit<CloudContext, 'owner'>) => {
+    const named = endpointOf(profile);
+    const at: Connection['endpoint'] = (service, where) => named?.(service, where) ?? endpoint?.(service, where);
+    const connection = { region, now, signal, endpoint: at };
     return { ...connection, key: await openSession(credentialsOf(account), connection) };
   };
   return {
@@ -29,7 +32,7 @@ export function aws(runner: StackRunner, endpoint?: Connection['endpoint']): Man
     ...managedLayers(runner, {
       provider: 'aws',
       credentials: async (ctx) => pluginEnvironment((await connect(ctx)).key),
-      settings: ({ region }) => pluginSettings(region),
+      settings: ({ region, profile }) => ({ ...pluginSettings(region), ...pluginEndpoints(profile) }),
       adopt: (ctx) =>
         adoptFrom(
           () => connect(ctx),

@@ -1,10 +1,11 @@
-import type { ManagedClusters } from '../cloud.ts';
+import type { CloudContext, ManagedClusters } from '../cloud.ts';
 import { managedLayers } from '../pulumi/layers.ts';
 import type { StackRunner } from '../pulumi/stack-runner.ts';
 import { checkAccount } from './account.ts';
 import { adoptAt } from './adopt.ts';
 import { credentialsOf, pluginCredentials } from './credentials.ts';
 import { driftOf } from './drift.ts';
+import { endpointsAt, pluginEndpoints } from './endpoints.ts';
 import { classify } from './errors.ts';
 import { type Endpoints, GOOGLE } from './google-api.ts';
 import { gkeKubeconfig } from './kubeconfig.ts';
@@ -16,20 +17,22 @@ import { validateCluster } from './validate.ts';
 /** Of @pulumi/gcp, and of what the programs make of it; see ManagedClusters.version. */
 export const VERSION = 'gcp 9.37.0, programs 1';
 
-/** GKE, with the network under it. */
+/** GKE, with the network under it. `endpoints`: where Google is, as far as a profile does not say it. */
 export function gcp(runner: StackRunner, endpoints: Endpoints = GOOGLE): ManagedClusters {
+  const at = ({ profile }: Pick<CloudContext, 'profile'>) => endpointsAt(profile, endpoints);
   const layers = managedLayers(runner, {
     provider: 'gcp',
     async credentials(ctx) {
       const credentials = credentialsOf(ctx.account, ctx.profile);
       if (credentials.proof !== 'machine') return pluginCredentials(credentials);
-      return pluginCredentials(credentials, (await accessToken(ctx, endpoints)).token);
+      return pluginCredentials(credentials, (await accessToken(ctx, at(ctx))).token);
     },
     settings: (ctx) => ({
       GOOGLE_PROJECT: credentialsOf(ctx.account, ctx.profile).project,
       GOOGLE_REGION: ctx.region,
+      ...pluginEndpoints(ctx.profile),
     }),
-    adopt: (ctx) => adoptAt(endpoints, ctx),
+    adopt: (ctx) => adoptAt(at(ctx), ctx),
     classify: ({ text }) => classify(text),
     unmadeNetwork: () => ({
       network: 'projects/unmade/global/networks/unmade',
@@ -40,9 +43,9 @@ export function gcp(runner: StackRunner, endpoints: Endpoints = GOOGLE): Managed
   return {
     version: VERSION,
     validate: validateCluster,
-    checkAccount: (ctx) => checkAccount(ctx, endpoints),
-    kubeconfig: (ctx, outputs) => gkeKubeconfig(ctx, endpoints, outputs),
-    tagged: (ctx) => taggedResources(ctx, endpoints),
+    checkAccount: (ctx) => checkAccount(ctx, at(ctx)),
+    kubeconfig: (ctx, outputs) => gkeKubeconfig(ctx, at(ctx), outputs),
+    tagged: (ctx) => taggedResources(ctx, at(ctx)),
     ...layers,
     drift: async (ctx, cluster) => driftOf(await layers.drift(ctx, cluster)),
   };

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Log } from '../../operator/kube/log.ts';
 import type { Change } from '../cloud.ts';
+import { type Engine, engineUnless } from './engine.ts';
 import { engineEnvironment, secretsOf, workerEnvironment } from './environment.ts';
 import { FairQueue } from './fair-queue.ts';
 import { pruneHistory } from './history.ts';
@@ -20,8 +21,8 @@ import { WorkerPool } from './worker-pool.ts';
 const MEBIBYTE = 1024 * 1024;
 
 export interface RunnerOptions {
-  /** Path of the pulumi executable; asked for when it is first needed. */
-  engine: () => Promise<string>;
+  /** Asked for when it is first needed. */
+  engine: Engine;
   /** Folder of our own for plugins, working directories and records; must outlive the process for locks to be recognised. */
   home: string;
   log: Log;
@@ -166,7 +167,9 @@ export class PulumiRunner implements StackRunner {
     } = this.#options;
     const stackName = stackNameOf(request.stack);
     const { provider } = request.program;
-    const engine = await this.#options.engine();
+    const engine = await engineUnless(request.signal, this.#options.engine, (description) =>
+      request.onProgress?.({ description, done: 0 }),
+    );
     const environment = engineEnvironment(request, { home, engine, acquirePlugins });
     const workDir = prepareWorkDir(home, stackName, plugins);
     const giveBack = claimStack(workDir, stackName);

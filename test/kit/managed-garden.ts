@@ -1,7 +1,7 @@
 import type { CloudProfile } from '../../operator/api/cloudprofile.ts';
 import { findCondition } from '../../operator/api/conditions.ts';
 import type { CredentialsBinding } from '../../operator/api/credentialsbinding.ts';
-import { API_VERSION, FINALIZER } from '../../operator/api/group.ts';
+import { API_VERSION, FINALIZER, LABELS } from '../../operator/api/group.ts';
 import { type WorkerCluster, workerClusterSpec } from '../../operator/api/workercluster.ts';
 import { AccountChecks } from '../../operator/controllers/credentials/account-checks.ts';
 import { credentialsIn, credentialsOf } from '../../operator/controllers/credentials/resolve.ts';
@@ -264,11 +264,11 @@ function line(garden: ManagedGarden, text: string): ClusterLine {
   };
 }
 
-/** A Node that is Ready. */
-export const readyNode = (name: string): Node => ({
+/** A Node that is Ready; without labels it is one that the cloud has for itself. */
+export const readyNode = (name: string, labels: Record<string, string> = { [LABELS.pool]: 'default' }): Node => ({
   apiVersion: 'v1',
   kind: 'Node',
-  metadata: { name },
+  metadata: { name, labels },
   spec: {},
   status: {
     conditions: [{ type: 'Ready', status: 'True' }],

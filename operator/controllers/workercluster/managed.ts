@@ -5,7 +5,7 @@ import { LABELS } from '../../api/group.ts';
 import { poolsOf } from '../../api/pools.ts';
 import { parseCount } from '../../api/quantity.ts';
 import type { WorkerClusterStatus } from '../../api/workercluster.ts';
-import { conditionIsTrue } from '../../kube/resources.ts';
+import { conditionIsTrue, type Node } from '../../kube/resources.ts';
 import { say } from '../conditions.ts';
 import type { ManagedFacts } from '../managed/facts.ts';
 import { clusterResource } from '../shoot/cluster-resource.ts';
@@ -166,8 +166,7 @@ const apiServer = ({ access }: ManagedFacts): Said =>
 function everyNode(view: WorkerClusterView, { inside, access }: ManagedFacts): Said {
   if (!inside)
     return say('EveryNodeReady', access ? 'Unknown' : false, 'NotObserved', 'to be seen once the API server answers');
-  const current = inside.nodes.length;
-  const ready = inside.nodes.filter((node) => conditionIsTrue(node, 'Ready')).length;
+  const { current, ready } = countNodes(inside.nodes);
   const { least, most } = wantedNodes(view, current);
   if (most === 0 && current === 0) return say('EveryNodeReady', true, 'NoNodes', 'no nodes are asked for');
   if (current < least) return say('EveryNodeReady', false, 'ScalingOut', `${ready} of ${least} nodes are Ready`);
@@ -176,6 +175,12 @@ function everyNode(view: WorkerClusterView, { inside, access }: ManagedFacts): S
   return ready === current
     ? say('EveryNodeReady', true, 'AllReady', `all ${current} nodes are Ready`)
     : say('EveryNodeReady', false, 'NotReady', `${ready} of ${current} nodes are Ready`);
+}
+
+/** The nodes of our pools. AKS has some of its own, which nobody asked for and which would count as too many for ever. */
+function countNodes(nodes: readonly Node[]): { current: number; ready: number } {
+  const ours = nodes.filter(({ metadata }) => metadata.labels?.[LABELS.pool] !== undefined);
+  return { current: ours.length, ready: ours.filter((node) => conditionIsTrue(node, 'Ready')).length };
 }
 
 /** How many nodes there may be: one number, or what the autoscaler is free to choose from. `most` is clamped to what it chose. */
@@ -211,8 +216,7 @@ function drifted({ drift }: ManagedFacts): Said | undefined {
 
 function nodesStatus(view: WorkerClusterView, { inside }: ManagedFacts): Partial<WorkerClusterStatus> {
   if (!inside) return lastSeen(view.cluster.status);
-  const current = inside.nodes.length;
-  const ready = inside.nodes.filter((node) => conditionIsTrue(node, 'Ready')).length;
+  const { current, ready } = countNodes(inside.nodes);
   return {
     nodes: { desired: wantedNodes(view, current).most, current, ready },
     dataPlaneNodes: current,

@@ -2,6 +2,7 @@ import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { LABELS } from '../../../operator/api/group.ts';
 import { API_VERSION, type KubeObject } from '../../../operator/api/index.ts';
 import { installManifests } from '../../../operator/api/install.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
@@ -111,7 +112,7 @@ const isGone = async (resource: Resource, name: string) => (await get(resource, 
 const node = (name: string): KubeObject => ({
   apiVersion: 'v1',
   kind: 'Node',
-  metadata: { name },
+  metadata: { name, labels: { [LABELS.pool]: 'default' } },
   status: {
     conditions: [{ type: 'Ready', status: 'True' }],
     allocatable: { cpu: '2', memory: '4Gi', pods: '10' },

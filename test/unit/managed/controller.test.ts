@@ -207,6 +207,15 @@ describe('a changed cluster', () => {
     expect(status(key)?.lastErrors).toEqual([]);
   });
 
+  it('counts the nodes of its pools, not those that the cloud has for itself', async () => {
+    const operator = start();
+    garden.nodes = [readyNode('a'), readyNode('b'), readyNode('system-a', {}), readyNode('system-b', {})];
+    const key = garden.apply('one', { dataPlaneNodes: 2 });
+    operator.look(key);
+    await ready(key);
+    expect(status(key)?.nodes).toEqual({ desired: 2, current: 2, ready: 2 });
+  });
+
   it('goes on with what it was in the middle of when what is asked for now cannot be had', async () => {
     const operator = start();
     const pause = cloud.pause('cluster');
