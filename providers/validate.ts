@@ -39,6 +39,21 @@ export function profileProblems(wanted: Wanted, profile: CloudProfile): Problem[
   return [...problems, ...networkProblems(wanted)];
 }
 
+/** Zones of a cluster that its region does not have; nothing where the profile does not say which it has. */
+export function zoneProblems({ region, zones }: { region: string; zones: string[] }, profile: CloudProfile): Problem[] {
+  const known = profile.spec.regions.find((one) => one.name === region)?.zones?.map((zone) => zone.name);
+  if (!known) return [];
+  return zones
+    .filter((zone) => !known.includes(zone))
+    .map((zone) => problem('zones', `region ${region} has no zone ${zone}: ${listed(known)}`));
+}
+
+/** What is wrong with the name of a pool, of which names in a cloud are made. `field` is the pool's. */
+export function poolNameProblems(name: string, longest: number, field: string): Problem[] {
+  if (/^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/.test(name) && name.length <= longest) return [];
+  return [problem(`${field}.name`, `${name} must be a DNS label of at most ${longest} characters`)];
+}
+
 function networkProblems({ networking, pools }: Wanted): Problem[] {
   const problems: Problem[] = [];
   const ranges: { field: string; range: Range }[] = [];

@@ -2,7 +2,7 @@ import type { CloudProfile, MachineType } from '../../operator/api/cloudprofile.
 import { parseCount } from '../../operator/api/quantity.ts';
 import type { CloudPool, ManagedCluster } from '../cloud.ts';
 import type { Problem } from '../contract.ts';
-import { parseRange, profileProblems, type Range } from '../validate.ts';
+import { parseRange, poolNameProblems, profileProblems, type Range, zoneProblems } from '../validate.ts';
 import { bitsOf, canonical, NODES_BITS, PODS_BITS, ZONE_LETTERS } from './subnets.ts';
 
 /** Ranges of which EKS takes Services, and how large these may be. Source: KubernetesNetworkConfigRequest.serviceIpv4Cidr in botocore 1.43.11. */
@@ -30,31 +30,18 @@ export function validateCluster(cluster: ManagedCluster, profile: CloudProfile):
   const uncounted = pools.map((pool) => ({ ...pool, count: 0 }));
   return [
     ...profileProblems({ region, kubernetesVersion, networking: cidrs, pools: uncounted }, profile),
-    ...versionProblems(kubernetesVersion, profile),
     ...zoneProblems(cluster, profile),
+    ...zoneSetProblems(cluster, profile),
     ...rangeProblems(cluster),
     ...authorizedProblems(cluster.authorizedNetworks),
     ...pools.flatMap((pool, index) => poolProblems(pool, cluster, `pools[${index}]`, profile)),
   ];
 }
 
-function versionProblems(wanted: string, profile: CloudProfile): Problem[] {
-  const offered = (profile.spec.kubernetes.versions ?? []).map(({ version }) => version);
-  if (offered.some((version) => version === wanted || version.startsWith(`${wanted}.`))) return [];
-  return [
-    problem(
-      'kubernetes.version',
-      `profile ${profile.metadata.name} has no version ${wanted}: it has ${offered.join(', ')}`,
-    ),
-  ];
-}
-
-function zoneProblems({ region, zones }: ManagedCluster, profile: CloudProfile): Problem[] {
+function zoneSetProblems({ region, zones }: ManagedCluster, profile: CloudProfile): Problem[] {
   const known = profile.spec.regions.find((one) => one.name === region)?.zones?.map((zone) => zone.name);
   if (!known) return [];
-  const problems = zones
-    .filter((zone) => !known.includes(zone))
-    .map((zone) => problem('zones', `region ${region} has no zone ${zone}: it has ${known.join(', ')}`));
+  const problems: Problem[] = [];
   if (new Set(zones).size < 2) {
     const given = zones.length === 0 ? 'none is named' : `${zones[0]} is only one`;
     problems.push(problem('zones', `EKS needs two zones or more, ${given}: region ${region} has ${known.join(', ')}`));
@@ -129,11 +116,9 @@ function authorizedProblems(networks: readonly string[]): Problem[] {
 }
 
 function poolProblems(pool: CloudPool, { zones }: ManagedCluster, field: string, profile: CloudProfile): Problem[] {
-  const problems: Problem[] = [];
-  const say = (part: string, message: string) => problems.push(problem(`${field}.${part}`, message));
   const { name, minimum, maximum, desired } = pool;
-  if (!/^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/.test(name) || name.length > LONGEST_POOL_NAME)
-    say('name', `${name} must be a DNS label of at most ${LONGEST_POOL_NAME} characters`);
+  const problems = poolNameProblems(name, LONGEST_POOL_NAME, field);
+  const say = (part: string, message: string) => problems.push(problem(`${field}.${part}`, message));
   if (minimum > maximum) say('minimum', `minimum ${minimum} is more than maximum ${maximum}`);
   if (desired === undefined && !Number.isFinite(maximum))
     say('maximum', 'an autoscaled pool needs a maximum: what it may cost has no limit otherwise');

@@ -2,7 +2,7 @@ import type { CloudProfile, MachineType } from '../../operator/api/cloudprofile.
 import { parseCount } from '../../operator/api/quantity.ts';
 import type { CloudPool, ManagedCluster } from '../cloud.ts';
 import type { Problem } from '../contract.ts';
-import { parseRange, profileProblems, type Range } from '../validate.ts';
+import { parseRange, poolNameProblems, profileProblems, type Range, zoneProblems } from '../validate.ts';
 import { LONGEST } from './names.ts';
 
 /** Ranges that no AKS cluster may use (azure-aks-docs articles/aks/concepts-network-cni-overview.md). */
@@ -33,6 +33,7 @@ export function validateCluster(cluster: ManagedCluster, profile: CloudProfile):
   };
   return [
     ...profileProblems(wanted, profile),
+    ...zoneProblems(cluster, profile),
     ...pools.flatMap((pool, index) => poolProblems(pool, `pools[${index}]`, profile)),
     ...rangeProblems(cluster),
     ...authorizedProblems(cluster.authorizedNetworks),
@@ -43,10 +44,8 @@ const mostOf = ({ desired, maximum }: CloudPool): number => Math.max(desired ?? 
 
 function poolProblems(pool: CloudPool, field: string, profile: CloudProfile): Problem[] {
   const { minimum, maximum, desired } = pool;
-  const problems: Problem[] = [];
+  const problems = poolNameProblems(pool.name, LONGEST.agentPool, field);
   const say = (part: string, message: string) => problems.push(problem(`${field}.${part}`, message));
-  if (!/^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/.test(pool.name) || pool.name.length > LONGEST.agentPool)
-    say('name', `${pool.name} must be a DNS label of at most ${LONGEST.agentPool} characters`);
   if (minimum > maximum) say('minimum', `minimum ${minimum} is more than maximum ${maximum}`);
   if (maximum > MOST_NODES) say('maximum', `${maximum} nodes are more than the ${MOST_NODES} of one pool at AKS`);
   if (desired === undefined && maximum < 1) say('maximum', 'an autoscaled pool at AKS needs a maximum of 1 or more');

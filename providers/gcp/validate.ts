@@ -2,13 +2,15 @@ import type { CloudProfile } from '../../operator/api/cloudprofile.ts';
 import { parseCount } from '../../operator/api/quantity.ts';
 import type { CloudPool, ManagedCluster } from '../cloud.ts';
 import type { Problem } from '../contract.ts';
-import { parseRange, profileProblems } from '../validate.ts';
+import { parseRange, poolNameProblems, profileProblems, zoneProblems } from '../validate.ts';
 import { acceleratorOf } from './accelerators.ts';
 
 /** GKE takes no larger range of Services ("Services CIDR range is smaller than minimum (14 < 16)", rancher/rancher issue 32207). */
 const WIDEST_SERVICES = 16;
 /** Google keeps four addresses of a subnet (cloud.google.com/vpc/docs/subnets), and the API server takes one. */
 const TAKEN_ADDRESSES = 5;
+/** Longest of CloudPool.name: part of names that Google limits. */
+const LONGEST_POOL_NAME = 12;
 
 const problem = (field: string, message: string): Problem => ({ field, message, code: 'ERR_CONFIGURATION_PROBLEM' });
 
@@ -18,6 +20,9 @@ export function validateCluster(cluster: ManagedCluster, profile: CloudProfile):
   const wanted = pools.map((pool) => ({ ...pool, count: mostOf(pool) }));
   return [
     ...profileProblems({ region, kubernetesVersion, networking: cidrs, pools: wanted }, profile),
+    ...(cluster.zones.length === 0
+      ? [problem('zones', `a cluster in ${region} needs a zone for its nodes: name one`)]
+      : []),
     ...zoneProblems(cluster, profile),
     ...rangeProblems(cluster),
     ...pools.flatMap((pool, index) => poolProblems(pool, `pools[${index}]`, profile)),
@@ -27,15 +32,6 @@ export function validateCluster(cluster: ManagedCluster, profile: CloudProfile):
 /** How many nodes a pool may come to have, as far as that is limited. */
 const mostOf = ({ desired, maximum }: CloudPool): number =>
   Math.max(desired ?? 0, Number.isFinite(maximum) ? maximum : 0);
-
-function zoneProblems({ region, zones }: ManagedCluster, profile: CloudProfile): Problem[] {
-  const known = profile.spec.regions.find((one) => one.name === region)?.zones?.map((zone) => zone.name);
-  if (!known) return [];
-  if (zones.length === 0) return [problem('zones', `a cluster in ${region} needs a zone for its nodes: name one`)];
-  return zones
-    .filter((zone) => !known.includes(zone))
-    .map((zone) => problem('zones', `region ${region} has no zone ${zone}: it has ${known.join(', ')}`));
-}
 
 function rangeProblems({ cidrs, pools, authorizedNetworks }: ManagedCluster): Problem[] {
   const problems: Problem[] = [];
@@ -60,7 +56,7 @@ function rangeProblems({ cidrs, pools, authorizedNetworks }: ManagedCluster): Pr
 const bitsOf = ({ first, last }: { first: number; last: number }): number => 32 - Math.log2(last - first + 1);
 
 function poolProblems(pool: CloudPool, field: string, profile: CloudProfile): Problem[] {
-  const problems: Problem[] = [];
+  const problems = poolNameProblems(pool.name, LONGEST_POOL_NAME, field);
   const say = (part: string, message: string) => problems.push(problem(`${field}.${part}`, message));
   const { minimum, maximum, desired } = pool;
   if (minimum > maximum) say('minimum', `minimum ${minimum} is more than maximum ${maximum}`);

@@ -36,7 +36,6 @@ const cases: [what: string, changes: Partial<ManagedCluster>, fields: string[]][
   ['arm machines', pools({ machineType: 'm7g.large', architecture: 'arm64' }), []],
   ['a pool without nodes', pools({ minimum: 0, maximum: 0, desired: 0 }), []],
   ['as many as wanted, of which somebody else says how many', { pools: [{ ...unlimited, desired: 3 }] }, []],
-  ['an unknown version', { kubernetesVersion: '1.20.1' }, ['kubernetes.version']],
   ['an unknown region', { region: 'mars-1' }, ['region']],
   ['an unknown machine type', pools({ machineType: 'x1' }), ['pools[0].machineType']],
   ['zones of elsewhere', { zones: ['eu-central-1a', 'eu-central-1b', 'us-west-2a'] }, ['zones']],

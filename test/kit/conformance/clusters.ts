@@ -1,0 +1,271 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { technicalID } from '../../../operator/api/names.ts';
+import { parseKubeconfig } from '../../../operator/kube/kubeconfig.ts';
+import { silent } from '../../../operator/kube/log.ts';
+import type {
+  CloudAccount,
+  CloudContext,
+  CloudPool,
+  CloudProgress,
+  ManagedCluster,
+  ManagedClusterOutputs,
+  Owner,
+} from '../../../providers/cloud.ts';
+import type { CloudScene } from './cloud-scene.ts';
+import { expectNoSecrets, expectOneLine, expectRefused, frozen } from './problems.ts';
+
+const GARDEN = '2b7c5a90-64d4-4a1c-9d3f-0f3f1f6d7a11';
+const owner = (namespace: string, name: string, uid: string): Owner => ({
+  technicalID: technicalID(namespace, name),
+  uid,
+  name,
+  namespace,
+  garden: GARDEN,
+});
+/** Equal names in two projects, one of which is as long as it may be: so is all that is made of its name. */
+const BLUE = owner('shop', 'blue', '6d0b7c1e-0c53-4d0b-8a4f-0d9d60a5a001');
+const OTHER_BLUE = owner('n'.repeat(63), 'blue', '6d0b7c1e-0c53-4d0b-8a4f-0d9d60a5a002');
+const LONGEST_POOL = 'a23456789012';
+
+/** How long an engine may take for one assertion, on two cores that others use as well. */
+const PATIENCE = { timeout: 15 * 60_000 };
+
+/**
+ * What ManagedClusters promises, of any cloud that `open` sets up: one life of two clusters, told in order, as each run of an
+ * engine takes seconds. A test that fails may make those after it fail.
+ * @param machineType one that the scene's profile has, amd64 and without GPUs
+ */
+export function keepsClusters(name: string, machineType: string, open: () => Promise<CloudScene>): void {
+  describe(`${name} keeps managed clusters`, PATIENCE, () => {
+    let scene: CloudScene;
+    let account: CloudAccount;
+    const told: CloudProgress[] = [];
+
+    beforeAll(async () => {
+      scene = await open();
+      account = scene.account();
+    }, PATIENCE.timeout);
+    afterAll(() => scene?.close());
+
+    const contextOf = async (of: Owner, more: Partial<CloudContext> = {}): Promise<CloudContext> => ({
+      owner: frozen(of),
+      account,
+      region: scene.region,
+      profile: scene.profile,
+      state: await scene.state(),
+      log: silent,
+      signal: new AbortController().signal,
+      now: () => new Date(),
+      onProgress: (progress) => told.push(progress),
+      ...more,
+    });
+
+    const pool = (change: Partial<CloudPool> = {}): CloudPool => ({
+      name: 'workers',
+      machineType,
+      minimum: 0,
+      maximum: 3,
+      desired: 1,
+      spot: false,
+      gpu: 0,
+      architecture: 'amd64',
+      labels: { team: 'shop' },
+      taints: [],
+      zones: [],
+      ...change,
+    });
+    const cheap = () =>
+      pool({
+        name: LONGEST_POOL,
+        spot: true,
+        labels: { purpose: 'l'.repeat(63) },
+        taints: [
+          { key: 'batch', value: 'only', effect: 'NoSchedule' },
+          { key: 'empty', effect: 'PreferNoSchedule' },
+        ],
+        zones: [scene.zones[1]],
+      });
+    const cluster = (...pools: CloudPool[]): ManagedCluster =>
+      frozen({
+        region: scene.region,
+        zones: [...scene.zones],
+        kubernetesVersion: scene.kubernetesVersion,
+        cidrs: { nodes: '10.0.0.0/16', pods: '10.64.0.0/14', services: '10.128.0.0/20' },
+        pools,
+        authorizedNetworks: [],
+      });
+    const first = () => cluster(pool(), cheap());
+    const grown = () => cluster(pool({ desired: 2 }), cheap());
+
+    const exists = () => scene.resources(account);
+    const taggedOf = async (of: Owner) =>
+      ((await scene.managed.tagged?.(await contextOf(of))) ?? []).filter((one) => one.owner.uid === of.uid);
+    /** Runs something that must leave the cloud as it is. */
+    async function changingNothing<T>(run: () => Promise<T>): Promise<T> {
+      const before = { writes: scene.writes(), resources: exists() };
+      const result = await run();
+      expect({ writes: scene.writes(), resources: exists() }).toEqual(before);
+      return result;
+    }
+    let outputs: ManagedClusterOutputs;
+    let ofBlue: string[];
+
+    it('fits what it is asked for to what its own validation lets pass', () => {
+      expect(scene.managed.validate(first(), scene.profile)).toEqual([]);
+      expect(scene.managed.version).not.toBe('');
+    });
+
+    it('tells whose the credentials are, and makes nothing', async () => {
+      const found = await changingNothing(async () => scene.managed.checkAccount(await contextOf(BLUE)));
+      expect(found).toEqual({ id: account.id, missing: [] });
+    });
+
+    it('plans without making anything: all that is missing', async () => {
+      const changes = await changingNothing(async () => scene.managed.preview(await contextOf(BLUE), first()));
+      expect(new Set(changes.map(({ operation }) => operation))).toEqual(new Set(['create']));
+      for (const { resource } of changes) expectOneLine(resource);
+      expect(exists()).toEqual([]);
+    });
+
+    it('makes nothing for who has given up already', async () => {
+      const signal = AbortSignal.abort(new Error('given up'));
+      const apply = scene.managed.apply(await contextOf(BLUE, { signal }), first());
+      await expect(apply).rejects.toThrow();
+      expect(exists()).toEqual([]);
+    });
+
+    it('makes a cluster, and tells how to reach it', async () => {
+      outputs = await scene.managed.apply(await contextOf(BLUE), first());
+      ofBlue = exists();
+      expect(outputs.endpoint).toMatch(/^https:\/\/[^/]+$/);
+      expect(outputs.certificateAuthority).toContain('-----BEGIN CERTIFICATE-----');
+      expect(outputs.version).toContain(scene.kubernetesVersion.split('.').slice(0, 2).join('.'));
+      expect(outputs.name.length).toBeGreaterThan(0);
+    });
+
+    it('lets labels, taints, zones and spot of a pool reach its nodes', () => {
+      expect(scene.pool(BLUE, pool())).toMatchObject({
+        machineTypes: [machineType],
+        nodes: 1,
+        spot: false,
+        labels: { team: 'shop' },
+        taints: [],
+        zones: scene.zones,
+      });
+      expect(scene.pool(BLUE, cheap())).toMatchObject({
+        nodes: 1,
+        spot: true,
+        labels: cheap().labels,
+        taints: expect.arrayContaining(cheap().taints),
+        zones: [scene.zones[1]],
+      });
+    });
+
+    it('lists what it made by its tags, with the whole owner', async () => {
+      const tagged = await taggedOf(BLUE);
+      expect(tagged.length).toBeGreaterThan(1);
+      const whole = tagged.find(({ owner: found }) => found.technicalID && found.namespace && found.garden);
+      expect(whole?.owner).toEqual(BLUE);
+      for (const { owner: found } of tagged) expect(BLUE).toMatchObject(found);
+    });
+
+    it('does nothing when all is as it should be', async () => {
+      const again = await changingNothing(async () => scene.managed.apply(await contextOf(BLUE), first()));
+      expect(again).toEqual(outputs);
+    });
+
+    it('gives a kubeconfig that needs no other program, and makes nothing for it', async () => {
+      const { kubeconfig, expiresAt } = await changingNothing(async () =>
+        scene.managed.kubeconfig(await contextOf(BLUE), outputs),
+      );
+      expect(parseKubeconfig(kubeconfig).server.replace(/\/$/, '')).toBe(outputs.endpoint);
+      expect(kubeconfig).not.toMatch(/\bexec\b|auth-provider/);
+      if (expiresAt !== undefined) expect(Date.parse(expiresAt)).toBeGreaterThan(Date.now());
+    });
+
+    it('plans a change: what differs, and nothing else', async () => {
+      const changes = await changingNothing(async () => scene.managed.preview(await contextOf(BLUE), grown()));
+      expect(changes).not.toEqual([]);
+      expect(changes.filter(({ operation }) => operation === 'delete' || operation === 'replace')).toEqual([]);
+      for (const { resource } of changes) expect(resource.toLowerCase()).toMatch(/pool|group/);
+    });
+
+    it('never touches a cluster of the same name in another project', async () => {
+      const giveUp = new AbortController();
+      const onProgress = (progress: CloudProgress) => {
+        told.push(progress);
+        if (progress.description.startsWith('creating')) giveUp.abort(new Error('the cluster was changed'));
+      };
+      const cut = scene.managed.apply(await contextOf(OTHER_BLUE, { onProgress, signal: giveUp.signal }), first());
+      await expect(cut, 'an apply that is cancelled in the middle').rejects.toThrow();
+      await scene.managed.apply(await contextOf(OTHER_BLUE), first());
+      const others = exists().filter((id) => !ofBlue.includes(id));
+      expect(exists()).toEqual(expect.arrayContaining(ofBlue));
+      expect(others.length, 'as many as of the one that was made in one go').toBe(ofBlue.length);
+      expect(scene.pool(OTHER_BLUE, cheap())).toMatchObject({ nodes: 1, labels: cheap().labels });
+      expect(scene.pool(BLUE, cheap())).toMatchObject({ nodes: 1 });
+    });
+
+    it('sees what others took away, and mends it only when asked', async () => {
+      await scene.damage(BLUE, cheap());
+      expect(await changingNothing(async () => scene.managed.drift(await contextOf(BLUE), first()))).not.toEqual([]);
+      expect(scene.pool(BLUE, cheap())).toBeUndefined();
+      // Mends and scales in one go.
+      await scene.managed.apply(await contextOf(BLUE, { refresh: true }), grown());
+      expect(scene.pool(BLUE, cheap())).toMatchObject({ nodes: 1, spot: true });
+      expect(scene.pool(BLUE, pool())).toMatchObject({ nodes: 2 });
+      expect(exists()).toHaveLength(2 * ofBlue.length);
+    });
+
+    it('says why the cloud refuses, with its code, and without secrets', async () => {
+      const more = cluster(pool({ desired: 2 }), cheap(), pool({ name: 'more', desired: 3 }));
+      for (const trouble of scene.troubles) {
+        trouble.begin(account);
+        try {
+          const secrets = scene.secrets(account);
+          if (trouble.everything)
+            await expectRefused(scene.managed.checkAccount(await contextOf(BLUE)), trouble.code, secrets);
+          else await expectRefused(scene.managed.apply(await contextOf(BLUE), more), trouble.code, secrets);
+        } catch (error) {
+          throw new Error(`${trouble.what}: ${error instanceof Error ? error.message : error}`, { cause: error });
+        } finally {
+          scene.heal();
+        }
+      }
+    });
+
+    it('finds again what it made when its state is lost, scales in, and makes nothing twice', async () => {
+      await scene.loseState();
+      await scene.managed.apply(await contextOf(BLUE), first());
+      expect(exists()).toHaveLength(2 * ofBlue.length);
+      expect(scene.pool(BLUE, pool())).toMatchObject({ nodes: 1 });
+      expect(scene.pool(BLUE, pool({ name: 'more' })), 'what was refused before').toBeUndefined();
+    });
+
+    it('takes away one cluster, wholly, and no other', async () => {
+      await scene.managed.destroy(await contextOf(BLUE), first());
+      expect(exists()).toHaveLength(ofBlue.length);
+      expect(await taggedOf(BLUE)).toEqual([]);
+      expect((await taggedOf(OTHER_BLUE)).length).toBeGreaterThan(1);
+      await changingNothing(async () => scene.managed.destroy(await contextOf(BLUE), first()));
+    });
+
+    it('takes away what nobody remembers, and leaves nothing', async () => {
+      await scene.loseState();
+      await scene.managed.destroy(await contextOf(OTHER_BLUE), first());
+      expect(exists()).toEqual([]);
+      expect(await scene.managed.tagged?.(await contextOf(BLUE))).toEqual([]);
+    });
+
+    it('told how far it was, in lines that anybody may read', () => {
+      expect(told.length).toBeGreaterThan(0);
+      const secrets = scene.secrets(account);
+      for (const { description, done, total } of told) {
+        expectOneLine(description);
+        expectNoSecrets(description, secrets);
+        expect(done).toBeGreaterThanOrEqual(0);
+        if (total !== undefined) expect(done).toBeLessThanOrEqual(total);
+      }
+    });
+  });
+}
