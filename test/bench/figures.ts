@@ -1,6 +1,6 @@
 import { type Bar, isMet, type Summary, summarize } from './statistics.ts';
 
-export type Unit = 's' | 'CPU-s' | 'writes' | 'writes/min' | 'cores' | 'MiB';
+export type Unit = 's' | 'CPU-s' | 'writes' | 'writes/min' | 'cores' | 'MiB' | 'stacks' | 'starts' | 'µs';
 
 interface Definition {
   section: string;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseOptions, SCENARIOS } from '../../bench/options.ts';
+import { needsGarden, parseOptions, SCENARIOS } from '../../bench/options.ts';
 
 describe('parseOptions', () => {
   it('measures everything ten times by default', () => {
@@ -11,6 +11,10 @@ describe('parseOptions', () => {
   });
   it('puts topics together', () => {
     expect(parseOptions(['--only', 'control-plane,scale']).scenarios).toEqual(new Set(['one', 'five', 'scale']));
+  });
+  it('needs no garden for clouds and decisions', () => {
+    expect(needsGarden(parseOptions(['--only', 'clouds']).scenarios)).toBe(false);
+    expect(needsGarden(parseOptions(['--only', 'clouds,idle']).scenarios)).toBe(true);
   });
   it.each([
     [['--runs', '0'], /number from 1/],
