@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Change } from '../cloud.ts';
 import { adopt, ensureState, openState } from './adoption.ts';
+import type { RecentPlans } from './recent-plans.ts';
 import type { ApplyRequest, ApplyResult } from './request.ts';
 import type { RunRecord } from './run-events.ts';
 import { RunFailure, type StackSession } from './stack-session.ts';
@@ -13,12 +14,24 @@ const changesOf = (record: RunRecord): Change[] => [...record.changes.values()];
 
 const cloudResources = (state: StackState): number => resourcesOf(state).filter(isInCloud).length;
 
-/** What a run would change. Makes nothing, mends nothing; with `refresh`, what differs in the cloud counts as well. */
-export async function preview(session: StackSession, refresh: boolean): Promise<Change[]> {
+/** What a run would change. Makes nothing, mends nothing. */
+export async function preview(session: StackSession, plans: RecentPlans): Promise<Change[]> {
   try {
     // An empty stack is all that this leaves behind where there was none.
+    const state = await ensureState(session);
+    const plan = await session.run('preview');
+    plans.keep(session.request, state, plan);
+    return changesOf(plan);
+  } catch (error) {
+    throw unwrapped(error);
+  }
+}
+
+/** Like preview, but what differs in the cloud counts as well. */
+export async function drift(session: StackSession): Promise<Change[]> {
+  try {
     await ensureState(session);
-    return changesOf(await session.run('preview', { refresh }));
+    return changesOf(await session.run('preview', { refresh: true }));
   } catch (error) {
     throw unwrapped(error);
   }
@@ -34,10 +47,15 @@ export async function outputs(session: StackSession): Promise<Record<string, unk
 }
 
 /** Makes the cloud be as the program says. Before anything is created, it is looked for: a lost answer must not become a second copy. */
-export async function apply(session: StackSession, { refresh }: Pick<ApplyRequest, 'refresh'>): Promise<ApplyResult> {
+export async function apply(
+  session: StackSession,
+  { refresh }: Pick<ApplyRequest, 'refresh'>,
+  plans: RecentPlans,
+): Promise<ApplyResult> {
   try {
     const state = await openState(session);
-    const plan = await session.run('preview', { refresh });
+    const shown = refresh ? undefined : plans.take(session.request, state);
+    const plan = shown ?? (await session.run('preview', { refresh }));
     const adopted = await adopt(session, state, plan.planned);
     if (!adopted && isUpToDate(plan, state)) {
       await session.keep(state);

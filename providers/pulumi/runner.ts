@@ -8,9 +8,10 @@ import { type Engine, engineUnless } from './engine.ts';
 import { engineEnvironment, secretsOf, workerEnvironment } from './environment.ts';
 import { FairQueue } from './fair-queue.ts';
 import { pruneHistory } from './history.ts';
-import { apply, destroy, outputs, preview } from './operations.ts';
+import { apply, destroy, drift, outputs, preview } from './operations.ts';
 import type { ProgramRef } from './program.ts';
 import { prepareHome, prepareWorkDir, stackNameOf } from './project.ts';
+import { RecentPlans } from './recent-plans.ts';
 import { redactor } from './redaction.ts';
 import type { ApplyRequest, ApplyResult, StackRequest } from './request.ts';
 import { claimStack } from './stack-claim.ts';
@@ -58,6 +59,7 @@ type Operation<Result> = (session: StackSession) => Promise<Result>;
 export class PulumiRunner implements StackRunner {
   readonly #options: RunnerOptions;
   readonly #now: () => number;
+  readonly #plans: RecentPlans;
   readonly #queue: FairQueue;
   readonly #pool: WorkerPool;
   readonly #closing = new AbortController();
@@ -66,6 +68,7 @@ export class PulumiRunner implements StackRunner {
   constructor(options: RunnerOptions) {
     this.#options = options;
     this.#now = options.now ?? (() => performance.now());
+    this.#plans = new RecentPlans(this.#now);
     const { home, log, maxPerAccountAndRegion = 2, maxWorkers = 2, worker = {} } = options;
     this.#queue = new FairQueue({ total: maxWorkers, perGroup: maxPerAccountAndRegion });
     prepareHome(home);
@@ -86,17 +89,17 @@ export class PulumiRunner implements StackRunner {
 
   /** What apply would change. Makes nothing in the cloud. */
   preview(request: StackRequest): Promise<Change[]> {
-    return this.#operate('preview', request, (session) => preview(session, false));
+    return this.#operate('preview', request, (session) => preview(session, this.#plans));
   }
 
   /** What apply with `refresh` would change, for a program with the inputs that it was last applied with: what differs in the cloud. */
   drift(request: StackRequest): Promise<Change[]> {
-    return this.#operate('drift', request, (session) => preview(session, true));
+    return this.#operate('drift', request, drift);
   }
 
   /** Makes the cloud be as the program says. Writes nothing, not even state, when it is. */
   apply(request: ApplyRequest): Promise<ApplyResult> {
-    return this.#operate('apply', request, (session) => apply(session, request));
+    return this.#operate('apply', request, (session) => apply(session, request, this.#plans));
   }
 
   /** What the program gave back when it was last applied; undefined when it never was. */

@@ -1,7 +1,7 @@
 import type { ScaleFigureId } from './scale-figures.ts';
 import { type Bar, isMet, type Summary, summarize } from './statistics.ts';
 
-export type Unit = 's' | 'CPU-s' | 'writes' | 'writes/min' | 'cores' | 'MiB';
+export type Unit = 's' | 'CPU-s' | 'writes' | 'writes/min' | 'cores' | 'MiB' | 'stacks' | 'starts' | 'µs';
 
 export interface Definition {
   section: string;

@@ -30,14 +30,15 @@ export interface Machine {
   loadBefore: number;
 }
 
-export async function describeMachine(containerd: string): Promise<Machine> {
+/** @param containerd its path; absent: none is needed */
+export async function describeMachine(containerd: string | undefined): Promise<Machine> {
   const [os, info, layout, fileSystem, fsyncMs, containerdVersion, coppice] = await Promise.all([
     text('/etc/os-release'),
     text('/proc/cpuinfo'),
     readLayout(),
     fileSystemOf(tmpdir()),
     fsyncTime(),
-    output(containerd, ['--version']),
+    containerd ? output(containerd, ['--version']) : '',
     commit(),
   ]);
   return {
@@ -53,7 +54,7 @@ export async function describeMachine(containerd: string): Promise<Machine> {
     node: process.version,
     kubernetes: TOOLS['kube-apiserver'].version,
     etcd: TOOLS.etcd.version,
-    containerd: /\bv?(\d+\.\d+\.\d+\S*)/.exec(containerdVersion)?.[1] ?? 'unknown',
+    containerd: /\bv?(\d+\.\d+\.\d+\S*)/.exec(containerdVersion)?.[1] ?? 'not used',
     coppice,
     loadBefore: loadavg()[0] ?? 0,
   };

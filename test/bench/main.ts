@@ -7,9 +7,10 @@ import { NODE_TOOLS } from '../../operator/garden/node.ts';
 import { buildMachineImage, SEED_IMAGES } from '../../operator/garden/seed-images.ts';
 import { toolsDirectory } from '../../operator/garden/toolchain/cache.ts';
 import { Toolchain } from '../../operator/garden/toolchain/toolchain.ts';
+import { CloudBench } from './clouds.ts';
 import { BenchGarden, secondsSince } from './garden.ts';
 import { cpuTimes, describeMachine } from './machine.ts';
-import { type Options, parseOptions, USAGE } from './options.ts';
+import { needsGarden, type Options, parseOptions, USAGE } from './options.ts';
 import { type Report, renderMarkdown, renderText } from './report.ts';
 import { Bench } from './scenarios.ts';
 
@@ -19,8 +20,11 @@ const IMAGES: ImageName[] = [...SEED_IMAGES, 'pause', 'coredns', 'kwok', 'echo']
 const began = performance.now();
 const say = (text: string) => process.stderr.write(`bench: ${secondsSince(began).toFixed(0).padStart(4)} s: ${text}\n`);
 
-/** Makes what a garden would have to make first. Resolves to the path of containerd. */
-async function fillCache(tools: string): Promise<string> {
+/** Each of these runs takes minutes, and what it tells hardly varies. */
+const MOST_CLOUD_RUNS = 3;
+
+/** Makes what is needed and would have to be made first. Resolves to paths. */
+async function fillCache(tools: string, options: Options): Promise<{ containerd?: string; pulumi?: string }> {
   const told = new Set<string>();
   const toolchain = new Toolchain({
     dir: tools,
@@ -30,20 +34,28 @@ async function fillCache(tools: string): Promise<string> {
       told.add(line);
     },
   });
-  const { containerd } = await toolchain.ensure([...NODE_TOOLS, 'etcd', 'kube-apiserver', 'kubelet', 'kube-proxy']);
-  for (const name of IMAGES) await toolImage(name, toolchain);
-  await buildMachineImage(toolchain);
-  return containerd;
+  const paths: { containerd?: string; pulumi?: string } = {};
+  if (needsGarden(options.scenarios)) {
+    const made = await toolchain.ensure([...NODE_TOOLS, 'etcd', 'kube-apiserver', 'kubelet', 'kube-proxy']);
+    paths.containerd = made.containerd;
+    for (const name of IMAGES) await toolImage(name, toolchain);
+    await buildMachineImage(toolchain);
+  }
+  if (options.scenarios.has('clouds')) paths.pulumi = (await toolchain.ensure(['pulumi'])).pulumi;
+  return paths;
 }
 
 /** Runs everything that is asked for, and writes down what there is after each part: an interruption costs only the rest. */
-async function measure({ runs, scenarios, clusters }: Options, signal: AbortSignal): Promise<Report> {
+async function measure(options: Options, signal: AbortSignal): Promise<Report> {
+  const { runs, scenarios, clusters } = options;
   const tools = toolsDirectory();
-  const machine = await describeMachine(await fillCache(tools));
+  const { containerd, pulumi = '' } = await fillCache(tools, options);
+  const machine = await describeMachine(containerd);
   if (machine.loadBefore > machine.cores / 4) {
     say(`the machine is busy (load ${machine.loadBefore.toFixed(2)}): the figures will say little`);
   }
   const bench = new Bench(signal, scenarios.has('scale') ? clusters : []);
+  const clouds = new CloudBench(pulumi, signal);
   const failures: string[] = [];
   const start = { at: performance.now(), time: new Date(), cpu: await cpuTimes() };
   const report = async (): Promise<Report> => {
@@ -58,7 +70,7 @@ async function measure({ runs, scenarios, clusters }: Options, signal: AbortSign
       busyPercent: percent('busy'),
       stolenPercent: percent('stolen'),
       figures: bench.figures.report(),
-      parts: bench.parts(),
+      parts: [...bench.parts(), ...clouds.tables()],
       timeline: bench.timeline(),
       failures,
     };
@@ -87,7 +99,7 @@ async function measure({ runs, scenarios, clusters }: Options, signal: AbortSign
   };
   const times = (count: number) => Array.from({ length: count }, (_, i) => i + 1);
 
-  try {
+  const inGarden = async () => {
     for (const run of times(scenarios.has('garden') ? runs : 1)) {
       signal.throwIfAborted();
       await takeDown();
@@ -98,7 +110,7 @@ async function measure({ runs, scenarios, clusters }: Options, signal: AbortSign
       for (const name of ['api', 'node', 'operator', 'up'] as const)
         bench.figures.add(`garden.${name}`, made.times[name]);
     }
-    if ([...scenarios].some((scenario) => scenario !== 'garden')) {
+    if ([...scenarios].some((scenario) => scenario !== 'garden' && needsGarden(new Set([scenario])))) {
       await garden!.settle(signal);
       bench.use(garden!);
       say('the seed has all images');
@@ -121,8 +133,19 @@ async function measure({ runs, scenarios, clusters }: Options, signal: AbortSign
       await write(await report());
     }
     if (scenarios.has('idle')) await attempt('idle', () => bench.idle(Math.max(2, runs)));
+  };
+
+  try {
+    if (scenarios.has('decisions')) await attempt('decisions', async () => clouds.decisions());
+    for (const run of scenarios.has('clouds') ? times(Math.min(runs, MOST_CLOUD_RUNS)) : []) {
+      await attempt(`start of workers, run ${run}`, () => clouds.loads());
+      await attempt(`a managed cluster of each cloud, run ${run}`, () => clouds.lives());
+      await attempt(`clusters at the same time, run ${run}`, () => clouds.together());
+      await write(await report());
+    }
+    if (needsGarden(scenarios)) await inGarden();
   } finally {
-    say('taking the garden down');
+    if (garden) say('taking the garden down');
     await bench.abandon();
     await takeDown().catch((error: Error) => failures.push(error.message));
     await write(await report());
@@ -142,7 +165,7 @@ async function main(): Promise<number> {
     process.stdout.write(USAGE);
     return 0;
   }
-  const why = await whyNoNodes();
+  const why = needsGarden(options.scenarios) ? await whyNoNodes() : undefined;
   if (why !== undefined) throw new Error(`no garden with a local seed can be made here: ${why}`);
   const stopping = new AbortController();
   for (const name of ['SIGINT', 'SIGTERM'] as const)

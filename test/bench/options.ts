@@ -1,6 +1,10 @@
-/** What is run; each one measures several figures. */
-export const SCENARIOS = ['garden', 'one', 'five', 'nodes', 'grow', 'scale', 'idle'] as const;
+/** What is run; each one measures several figures. The last two need no garden. */
+export const SCENARIOS = ['garden', 'one', 'five', 'nodes', 'grow', 'scale', 'idle', 'clouds', 'decisions'] as const;
 export type Scenario = (typeof SCENARIOS)[number];
+const WITHOUT_GARDEN: readonly Scenario[] = ['clouds', 'decisions'];
+
+export const needsGarden = (scenarios: ReadonlySet<Scenario>): boolean =>
+  [...scenarios].some((scenario) => !WITHOUT_GARDEN.includes(scenario));
 
 /** Words for --only, with what they run. */
 export const TOPICS: Readonly<Record<string, readonly Scenario[]>> = {
@@ -17,6 +21,8 @@ export const TOPICS: Readonly<Record<string, readonly Scenario[]>> = {
   scale: ['scale'],
   idle: ['idle'],
   memory: ['idle', 'nodes'],
+  clouds: ['clouds', 'decisions'],
+  decisions: ['decisions'],
 };
 
 export interface Options {
@@ -35,7 +41,7 @@ export const USAGE = `npm run bench -- [--runs N] [--only TOPIC,...] [--clusters
   --clusters sizes of topic scale, each run once (default 100)
 
 Makes a garden of its own in a temporary folder, measures, and takes it down. Needs root and the tools in the cache (those
-that are missing are made first). Writes test-results/bench.json and test-results/bench.md.
+that are missing are made first). Clouds are the test kit's, without a garden and without root. Writes test-results/bench.json and test-results/bench.md.
 `;
 
 /** Throws an error that says what is wrong with the arguments. */

@@ -3,6 +3,7 @@ import { LABELS } from '../../operator/api/group.ts';
 import { BenchCluster, type Gone } from './cluster.ts';
 import { type FigureId, Figures } from './figures.ts';
 import { type BenchGarden, componentOf } from './garden.ts';
+import { Parts } from './parts.ts';
 import { cpuBetween, type Memory, memoryOf, type Process } from './processes.ts';
 import type { PartsTable } from './report.ts';
 import { measureScale } from './scale.ts';
@@ -14,27 +15,6 @@ const SETTLE_MS = 1500;
 const IDLE_SETTLE_MS = 6000;
 const IDLE_SLICE_MS = 5000;
 const FIVE = 5;
-
-type Columns = Record<string, number[]>;
-
-/** Values by part and column. */
-class Parts {
-  readonly #rows = new Map<string, Columns>();
-
-  add(part: string, column: string, value: number): void {
-    const columns = this.#rows.get(part) ?? {};
-    this.#rows.set(part, columns);
-    columns[column] ??= [];
-    columns[column].push(value);
-  }
-
-  /** Parts with the largest medians of the first column first. */
-  table(title: string, unit: PartsTable['unit']): PartsTable[] {
-    const rows = [...this.#rows].map(([part, columns]) => ({ part, columns }));
-    const largest = ({ columns }: (typeof rows)[number]) => Math.max(...Object.values(columns).flat());
-    return rows.length === 0 ? [] : [{ title, unit, rows: rows.sort((a, b) => largest(b) - largest(a)) }];
-  }
-}
 
 /** Runs what is measured on a garden, and keeps what came of it. */
 export class Bench {

@@ -38,7 +38,13 @@ describe('a cluster', { timeout: PATIENCE_MS }, () => {
       { operation: 'create', resource: 'aws:eks/nodeGroup:NodeGroup green' },
     ];
     expect(await runner.preview(scene.request('life', scaled))).toEqual(expect.arrayContaining(changes));
-    expect((await runner.apply(scene.request('life', scaled))).changes).toEqual(expect.arrayContaining(changes));
+    const scaling = listening();
+    const request = scene.request('life', scaled, { onProgress: scaling.onProgress });
+    expect((await runner.apply(request)).changes).toEqual(expect.arrayContaining(changes));
+    expect(
+      scaling.told.map(({ description }) => description),
+      'of what was shown a moment ago',
+    ).not.toContain('looking for what is to be changed');
     expect(scene.parts('life')).toEqual([...WHOLE, 'green'].sort());
 
     await runner.destroy(scene.request('life', scaled));

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseOptions, SCENARIOS } from '../../bench/options.ts';
+import { needsGarden, parseOptions, SCENARIOS } from '../../bench/options.ts';
 
 describe('parseOptions', () => {
   it('measures everything ten times by default', () => {
@@ -15,6 +15,10 @@ describe('parseOptions', () => {
   it('takes sizes of the scale test', () => {
     const options = parseOptions(['--only', 'scale', '--clusters', '100,500,1000']);
     expect(options).toMatchObject({ scenarios: new Set(['scale']), clusters: [100, 500, 1000] });
+  });
+  it('needs no garden for clouds and decisions', () => {
+    expect(needsGarden(parseOptions(['--only', 'clouds']).scenarios)).toBe(false);
+    expect(needsGarden(parseOptions(['--only', 'clouds,idle']).scenarios)).toBe(true);
   });
   it.each([
     [['--clusters', '100,many'], /not many/],
