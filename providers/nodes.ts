@@ -1,3 +1,4 @@
+import { configurationProblem } from '../operator/api/errors.ts';
 import { LABELS } from '../operator/api/group.ts';
 import type { KubeClient } from '../operator/kube/client.ts';
 import { NODES, type Node, type Taint } from '../operator/kube/resources.ts';
@@ -15,6 +16,29 @@ export function nodeLabels(ctx: Pick<ProviderContext, 'region'>, pool: Pool): Re
     [REGION_LABEL]: ctx.region,
     [LABELS.pool]: pool.name,
   };
+}
+
+/** Labels in Kubernetes' own domains that a kubelet may give itself; others there must be set from outside. */
+const SELF_LABELS = /^((kubelet|node)\.kubernetes\.io\/|topology\.kubernetes\.io\/(zone|region)$)/;
+const KUBERNETES_DOMAIN = /^([^/]*\.)?(kubernetes|k8s)\.io\//;
+
+/** The labels that a kubelet may give itself, as its flag --node-labels takes them. */
+export function selfLabels(labels: Record<string, string>): string {
+  return Object.entries(labels)
+    .filter(([key]) => !KUBERNETES_DOMAIN.test(key) || SELF_LABELS.test(key))
+    .map(([key, value]) => `${key}=${value}`)
+    .sort()
+    .join(',');
+}
+
+/** A file that a shell reads as variables. Throws a configuration problem on a value with a line break. */
+export function environmentFile(variables: Record<string, string>): string {
+  return Object.entries(variables)
+    .map(([name, value]) => {
+      if (/[\n\0]/.test(value)) throw configurationProblem(`${name} of a machine has a line break in it`);
+      return `${name}='${value.replaceAll("'", "'\\''")}'\n`;
+    })
+    .join('');
 }
 
 /** Nodes of the pool, or of all pools. */

@@ -1,10 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { dump } from 'js-yaml';
-import { configurationProblem } from '../../operator/api/errors.ts';
 import { shortHash } from '../../operator/api/names.ts';
 import type { Pool, ProviderContext } from '../contract.ts';
 import { type Capacity, capacityOf } from '../machine-types.ts';
-import { nodeLabels } from '../nodes.ts';
+import { environmentFile, nodeLabels, selfLabels } from '../nodes.ts';
 
 /** What the files of a machine are made from. */
 export type MachineContext = Pick<
@@ -49,7 +48,7 @@ export function machineFiles(ctx: MachineContext, pool: Pool): MachineFiles {
     'containerd.toml': containerdConfiguration(),
     'cni.template': cniTemplate(),
     ...(ctx.imageMirror && { 'certs.d/_default/hosts.toml': mirrorConfiguration(ctx.imageMirror) }),
-    'machine.env': environment({
+    'machine.env': environmentFile({
       CPU_CORES: String(cores(capacity)),
       MEMORY_KIB: String(Math.floor(capacity.bytes / 1024)),
       POD_CIDR: ctx.podCIDR,
@@ -61,7 +60,7 @@ export function machineFiles(ctx: MachineContext, pool: Pool): MachineFiles {
     files: {
       ...lasting,
       'machine.sh': ENTRY,
-      'pool.env': environment({ NODE_LABELS: selfLabels(nodeLabels(ctx, pool)) }),
+      'pool.env': environmentFile({ NODE_LABELS: selfLabels(nodeLabels(ctx, pool)) }),
       'kubelet.yaml': yaml({ ...kubelet, ...(pool.taints.length > 0 && { registerWithTaints: pool.taints }) }),
       ...(ctx.machineImage && { 'kube-proxy-pod.yaml': yaml(kubeProxyPod(ctx)) }),
       'kubelet-client-ca.crt': ctx.kubeletClientCA ?? ctx.clusterCA,
@@ -205,27 +204,6 @@ function kubeProxyPod(ctx: MachineContext): object {
       volumes: [{ name: 'config', hostPath: { path: CONFIG_FOLDER } }],
     },
   };
-}
-
-/** Labels in Kubernetes' own domains that a kubelet may give itself; others there must be set from outside. */
-const SELF_LABELS = /^((kubelet|node)\.kubernetes\.io\/|topology\.kubernetes\.io\/(zone|region)$)/;
-const KUBERNETES_DOMAIN = /^([^/]*\.)?(kubernetes|k8s)\.io\//;
-
-function selfLabels(labels: Record<string, string>): string {
-  return Object.entries(labels)
-    .filter(([key]) => !KUBERNETES_DOMAIN.test(key) || SELF_LABELS.test(key))
-    .map(([key, value]) => `${key}=${value}`)
-    .sort()
-    .join(',');
-}
-
-function environment(variables: Record<string, string>): string {
-  return Object.entries(variables)
-    .map(([name, value]) => {
-      if (/[\n\0]/.test(value)) throw configurationProblem(`${name} of a machine has a line break in it`);
-      return `${name}='${value.replaceAll("'", "'\\''")}'\n`;
-    })
-    .join('');
 }
 
 const yaml = (value: object): string => dump(value, { lineWidth: -1, noRefs: true });

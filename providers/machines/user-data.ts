@@ -1,0 +1,210 @@
+import { readFileSync } from 'node:fs';
+import { dump } from 'js-yaml';
+import { configurationProblem } from '../../operator/api/errors.ts';
+import type { Pool, ProviderContext } from '../contract.ts';
+import { capacityOf } from '../machine-types.ts';
+import { environmentFile, nodeLabels, selfLabels } from '../nodes.ts';
+import { PAUSE_IMAGE, RELEASES } from './software.ts';
+
+/** What a machine of a cloud is told about its cluster. */
+export type JoinContext = Pick<
+  ProviderContext,
+  | 'apiserverURL'
+  | 'clusterCA'
+  | 'clusterDomain'
+  | 'dnsIP'
+  | 'kubeletClientCA'
+  | 'kubernetesVersion'
+  | 'podCIDR'
+  | 'profile'
+  | 'region'
+>;
+
+/**
+ * Longest user data, bytes before base64: EC2's limit, the lowest ("User data is limited to 16 KB, in raw form", Amazon EC2 user
+ * guide, instancedata-add-user-data). Azure takes 65535 (VirtualMachineScaleSetOSProfileArgs.customData in @pulumi/azure-native),
+ * Google 256 KB for one value (cloud.google.com/compute/docs/metadata/setting-custom-metadata).
+ */
+export const LONGEST_USER_DATA = 16 * 1024;
+
+const HOME = '/etc/coppice';
+const KUBELET_CLIENT_CA = `${HOME}/kubelet-client-ca.crt`;
+const script = (name: string): string => {
+  const [first, ...rest] = readFileSync(new URL(`./${name}`, import.meta.url), 'utf8').split('\n');
+  // What they say to people would be a tenth of all that there is room for.
+  return [first, ...rest.filter((line) => !/^\s*#/.test(line))].join('\n');
+};
+const INSTALL = script('install.sh');
+const POD_NETWORK = script('pod_network.py');
+
+/**
+ * What cloud-init gets on a stock Ubuntu 24.04, equal for all clouds: software, configuration, and a token for joining that is
+ * worth nothing once it has expired. Pure. Throws a configuration problem where it is longer than a cloud takes.
+ * @param bootstrapKubeconfig of the pool; its token goes into a file that only root reads
+ */
+export function userData(ctx: JoinContext, pool: Pool, bootstrapKubeconfig: string): string {
+  const files: Record<string, string> = {
+    [`${HOME}/ca.crt`]: ctx.clusterCA,
+    ...(ctx.kubeletClientCA !== undefined && { [KUBELET_CLIENT_CA]: ctx.kubeletClientCA }),
+    [`${HOME}/machine.env`]: environmentFile({
+      ...RELEASES,
+      KUBERNETES: ctx.kubernetesVersion,
+      API_SERVER: ctx.apiserverURL,
+      POD_CIDR: ctx.podCIDR,
+      NODE_LABELS: selfLabels(nodeLabels(ctx, pool)),
+    }),
+    [`${HOME}/kubelet.yaml`]: yaml(kubeletConfiguration(ctx, pool)),
+    [`${HOME}/kube-proxy.yaml`]: yaml(kubeProxyConfiguration(ctx)),
+    [`${HOME}/cni.template`]: CNI_TEMPLATE,
+    '/etc/containerd/config.toml': CONTAINERD_CONFIGURATION,
+    '/etc/modules-load.d/coppice.conf': 'overlay\nbr_netfilter\nvxlan\n',
+    '/etc/sysctl.d/90-coppice.conf': SYSCTLS,
+    ...Object.fromEntries(
+      Object.entries(UNITS).map(([name, lines]) => [`/etc/systemd/system/${name}.service`, unit(lines)]),
+    ),
+  };
+  const write_files = [
+    ...Object.entries(files).map(([path, content]) => file(path, content, '0644')),
+    // The folder is made with it, and must be closed before there is something to read in it.
+    file(`${HOME}/secret/bootstrap.kubeconfig`, bootstrapKubeconfig, '0600'),
+    file(`${HOME}/install.sh`, INSTALL, '0755'),
+    file(`${HOME}/pod_network.py`, POD_NETWORK, '0755'),
+  ];
+  const bootcmd = [['install', '-d', '-m', '700', `${HOME}/secret`]];
+  const text = `#cloud-config\n${yaml({ bootcmd, write_files, runcmd: [[`${HOME}/install.sh`]] })}`;
+  const bytes = Buffer.byteLength(text);
+  if (bytes <= LONGEST_USER_DATA) return text;
+  throw configurationProblem(
+    `what machines of pool ${pool.name} are told is ${bytes} bytes long, and clouds take ${LONGEST_USER_DATA}`,
+    'Give the pool fewer labels or taints: others can be set on its nodes.',
+  );
+}
+
+const file = (path: string, content: string, permissions: string) => ({ path, permissions, content });
+// Every line of a file is indented by as much as this says, and there is room for few such bytes.
+const yaml = (value: object): string => dump(value, { lineWidth: -1, noRefs: true, indent: 2, seqNoIndent: true });
+
+function kubeletConfiguration(ctx: JoinContext, pool: Pool): object {
+  return {
+    apiVersion: 'kubelet.config.k8s.io/v1beta1',
+    kind: 'KubeletConfiguration',
+    authentication: {
+      anonymous: { enabled: false },
+      webhook: { enabled: true },
+      x509: { clientCAFile: ctx.kubeletClientCA === undefined ? `${HOME}/ca.crt` : KUBELET_CLIENT_CA },
+    },
+    authorization: { mode: 'Webhook' },
+    cgroupDriver: 'systemd',
+    clusterDNS: [ctx.dnsIP],
+    clusterDomain: ctx.clusterDomain,
+    containerRuntimeEndpoint: 'unix:///run/containerd/containerd.sock',
+    maxPods: capacityOf(ctx.profile, pool.machineType).pods,
+    // Ubuntu's own file names a resolver on loopback, which in a pod is the pod.
+    resolvConf: '/run/systemd/resolve/resolv.conf',
+    rotateCertificates: true,
+    serverTLSBootstrap: true,
+    serializeImagePulls: false,
+    shutdownGracePeriod: '30s',
+    shutdownGracePeriodCriticalPods: '10s',
+    // For the system, containerd and the kubelet itself: pods that take all memory would take the node with them.
+    systemReserved: { cpu: '100m', memory: '300Mi' },
+    ...(pool.taints.length > 0 && { registerWithTaints: pool.taints }),
+  };
+}
+
+const kubeProxyConfiguration = (ctx: JoinContext): object => ({
+  apiVersion: 'kubeproxy.config.k8s.io/v1alpha1',
+  kind: 'KubeProxyConfiguration',
+  clientConnection: { kubeconfig: '/var/lib/kubelet/kubeconfig' },
+  clusterCIDR: ctx.podCIDR,
+  mode: 'iptables',
+});
+
+const CONTAINERD_CONFIGURATION = `version = 2
+[plugins."io.containerd.grpc.v1.cri"]
+  sandbox_image = "${PAUSE_IMAGE}"
+  [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+    runtime_type = "io.containerd.runc.v2"
+    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+      SystemdCgroup = true
+  [plugins."io.containerd.grpc.v1.cri".cni]
+    bin_dir = "/opt/cni/bin"
+    conf_dir = "/etc/cni/net.d"
+    conf_template = "${HOME}/cni.conf"
+  [plugins."io.containerd.grpc.v1.cri".registry]
+    config_path = "/etc/containerd/certs.d"
+`;
+
+/** install.sh fills in the MTU; containerd the node's pod range, once kubelet knows it: until then the node is NotReady. */
+const CNI_TEMPLATE = `${JSON.stringify({
+  cniVersion: '1.0.0',
+  name: 'pods',
+  plugins: [
+    {
+      type: 'ptp',
+      ipMasq: false,
+      mtu: '@MTU@',
+      ipam: { type: 'host-local', ranges: '@RANGES@', routes: [{ dst: '0.0.0.0/0' }] },
+    },
+    { type: 'portmap', capabilities: { portMappings: true } },
+  ],
+})
+  .replace('"@MTU@"', '@MTU@')
+  .replace('"@RANGES@"', '[{{range $i, $range := .PodCIDRRanges}}{{if $i}}, {{end}}[{"subnet": "{{$range}}"}]{{end}}]')}
+`;
+
+/** What Kubernetes' own set-up guide asks for (kubernetes.io/docs/setup/production-environment/container-runtimes), and what kubelet would set. */
+const SYSCTLS = `net.ipv4.ip_forward = 1
+net.bridge.bridge-nf-call-iptables = 1
+net.ipv4.conf.all.rp_filter = 0
+net.ipv4.conf.default.rp_filter = 0
+vm.overcommit_memory = 1
+kernel.panic = 10
+kernel.panic_on_oops = 1
+fs.inotify.max_user_instances = 8192
+`;
+
+/** Bodies of [Service]. */
+const UNITS = {
+  containerd: [
+    'Type=notify',
+    'ExecStart=/usr/local/bin/containerd --log-level warn',
+    'Delegate=yes',
+    'KillMode=process',
+    'LimitNOFILE=1048576',
+    'TasksMax=infinity',
+    'OOMScoreAdjust=-999',
+  ],
+  kubelet: [
+    'EnvironmentFile=/etc/coppice/machine.env',
+    'EnvironmentFile=/etc/coppice/node.env',
+    `ExecStart=/usr/local/bin/kubelet --config=${HOME}/kubelet.yaml --kubeconfig=/var/lib/kubelet/kubeconfig --bootstrap-kubeconfig=${HOME}/secret/bootstrap.kubeconfig --hostname-override=\${NODE_NAME} --node-ip=\${NODE_IP} --node-labels=\${NODE_LABELS}`,
+  ],
+  // It is what the kubelet is to the API server, so neither of these starts before the machine has joined.
+  'kube-proxy': [
+    'EnvironmentFile=/etc/coppice/node.env',
+    'ExecStartPre=/usr/bin/test -s /var/lib/kubelet/kubeconfig',
+    `ExecStart=/usr/local/bin/kube-proxy --config=${HOME}/kube-proxy.yaml --hostname-override=\${NODE_NAME}`,
+  ],
+  'pod-network': [
+    'EnvironmentFile=/etc/coppice/machine.env',
+    'EnvironmentFile=/etc/coppice/node.env',
+    'ExecStartPre=/usr/bin/test -s /var/lib/kubelet/kubeconfig',
+    `ExecStart=/usr/bin/python3 ${HOME}/pod_network.py`,
+  ],
+};
+
+const unit = (service: readonly string[]): string =>
+  [
+    '[Unit]',
+    'Wants=network-online.target',
+    'After=network-online.target containerd.service',
+    'StartLimitIntervalSec=0',
+    '[Service]',
+    ...service,
+    'Restart=always',
+    'RestartSec=2',
+    '[Install]',
+    'WantedBy=multi-user.target',
+    '',
+  ].join('\n');
