@@ -4,7 +4,7 @@ import { parseCIDR } from './cidr.ts';
 import { clientKubeconfig } from './kubeconfigs.ts';
 import { keyPair, type PKIData } from './pki.ts';
 import { singleton, singletonReplicas } from './singleton.ts';
-import type { ControlPlane } from './values.ts';
+import { type ControlPlane, innerAPIServerURL } from './values.ts';
 
 const CONFIG = '/etc/kubernetes';
 const PORT = 10257;
@@ -70,6 +70,7 @@ export function controllerManagerFiles(values: ControlPlane, pki: PKIData): Reco
       pki,
       keyPair(pki, 'kube-controller-manager'),
       'system:kube-controller-manager',
+      innerAPIServerURL(values),
     ),
     'tls.crt': serving.cert,
     'tls.key': serving.key,

@@ -3,7 +3,7 @@ import { COMPONENTS } from '../api/names.ts';
 import { clientKubeconfig } from './kubeconfigs.ts';
 import { keyPair, type PKIData } from './pki.ts';
 import { singleton, singletonReplicas } from './singleton.ts';
-import type { ControlPlane } from './values.ts';
+import { type ControlPlane, innerAPIServerURL } from './values.ts';
 
 const CONFIG = '/etc/kubernetes';
 const PORT = 10259;
@@ -40,7 +40,13 @@ export function schedulerArguments(values: ControlPlane, directory = CONFIG): st
 export function schedulerFiles(values: ControlPlane, pki: PKIData): Record<string, string> {
   const serving = keyPair(pki, 'kube-scheduler-serving');
   return {
-    kubeconfig: clientKubeconfig(values, pki, keyPair(pki, 'kube-scheduler'), 'system:kube-scheduler'),
+    kubeconfig: clientKubeconfig(
+      values,
+      pki,
+      keyPair(pki, 'kube-scheduler'),
+      'system:kube-scheduler',
+      innerAPIServerURL(values),
+    ),
     'tls.crt': serving.cert,
     'tls.key': serving.key,
   };

@@ -63,7 +63,9 @@ export const pkiParameters = (
   apiServerAddress: values.addresses.apiServer,
   etcdAddresses: values.addresses.etcd,
   services: values.networks.services,
-  extraNames,
+  extraNames: values.addresses.external
+    ? { ...extraNames, ipAddresses: [...(extraNames?.ipAddresses ?? []), values.addresses.external] }
+    : extraNames,
 });
 
 /** Which of a shoot's certificates must be made or renewed. A renewed authority keeps its key, so nothing else follows. */

@@ -23,7 +23,7 @@ export function machineAccess(): KubeObject[] {
 }
 
 /**
- * Where the Service `kubernetes` leads: to the API server's address in the seed. The controller manager mirrors it into an
+ * Where the Service `kubernetes` leads: to the API server's address, the one that machines reach. The controller manager mirrors it into an
  * EndpointSlice.
  */
 export function kubernetesEndpoints(values: Pick<ControlPlane, 'addresses'>): KubeObject {
@@ -33,7 +33,7 @@ export function kubernetesEndpoints(values: Pick<ControlPlane, 'addresses'>): Ku
     metadata: { name: 'kubernetes', namespace: 'default' },
     subsets: [
       {
-        addresses: [{ ip: values.addresses.apiServer }],
+        addresses: [{ ip: values.addresses.external ?? values.addresses.apiServer }],
         ports: [{ name: 'https', port: API_SERVER_PORT, protocol: 'TCP' }],
       },
     ],

@@ -15,7 +15,12 @@ export interface ControlPlane {
   hibernated?: boolean;
   networks: { pods: string; services: string };
   /** ClusterIPs in the seed: of kube-apiserver, and of each etcd member by its ordinal. */
-  addresses: { apiServer: string; etcd: string[] };
+  addresses: {
+    apiServer: string;
+    etcd: string[];
+    /** Of the load balancer before kube-apiserver, where machines are outside of the seed: everybody but the seed comes that way. */
+    external?: string;
+  };
   etcd: {
     /** Size of the StatefulSet, which planEtcd decides. */
     replicas: number;
@@ -42,9 +47,13 @@ export const kubernetesServiceAddress = (services: string): string => nthAddress
 /** Address of the DNS Service in the shoot, as kubelets are told. */
 export const dnsServiceAddress = (services: string): string => nthAddress(services, 10);
 
-/** URL of the hosted API server as the seed and its machines reach it. */
-export const apiServerURL = (values: Pick<ControlPlane, 'addresses'>): string =>
-  `https://${bracketed(values.addresses.apiServer)}:${API_SERVER_PORT}`;
+/** URL of the hosted API server as machines and people reach it. */
+export const apiServerURL = ({ addresses }: Pick<ControlPlane, 'addresses'>): string =>
+  `https://${bracketed(addresses.external ?? addresses.apiServer)}:${API_SERVER_PORT}`;
+
+/** The same as the rest of the control plane reaches it, within the seed. */
+export const innerAPIServerURL = ({ addresses }: Pick<ControlPlane, 'addresses'>): string =>
+  `https://${bracketed(addresses.apiServer)}:${API_SERVER_PORT}`;
 
 /** URL at which etcd member `ordinal` serves clients. */
 export const etcdClientURL = (values: Pick<ControlPlane, 'addresses'>, ordinal: number): string =>

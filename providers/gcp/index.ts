@@ -1,5 +1,7 @@
 import type { ManagedClusters } from '../cloud.ts';
-import { managedLayers } from '../pulumi/layers.ts';
+import type { Provider } from '../contract.ts';
+import { machineProvider } from '../machines/provider.ts';
+import { type LayeredCloud, managedLayers } from '../pulumi/layers.ts';
 import type { StackRunner } from '../pulumi/stack-runner.ts';
 import { checkAccount } from './account.ts';
 import { adoptAt } from './adopt.ts';
@@ -8,6 +10,7 @@ import { driftOf } from './drift.ts';
 import { classify } from './errors.ts';
 import { type Endpoints, GOOGLE } from './google-api.ts';
 import { gkeKubeconfig } from './kubeconfig.ts';
+import { gcpMachines } from './machines.ts';
 import { SECONDARY_RANGES } from './names.ts';
 import { taggedResources } from './tagged.ts';
 import { accessToken } from './token.ts';
@@ -16,27 +19,29 @@ import { validateCluster } from './validate.ts';
 /** Of @pulumi/gcp, and of what the programs make of it; see ManagedClusters.version. */
 export const VERSION = 'gcp 9.37.0, programs 1';
 
+const layersAt = (endpoints: Endpoints): LayeredCloud => ({
+  provider: 'gcp',
+  async credentials(ctx) {
+    const credentials = credentialsOf(ctx.account, ctx.profile);
+    if (credentials.proof !== 'machine') return pluginCredentials(credentials);
+    return pluginCredentials(credentials, (await accessToken(ctx, endpoints)).token);
+  },
+  settings: (ctx) => ({
+    GOOGLE_PROJECT: credentialsOf(ctx.account, ctx.profile).project,
+    GOOGLE_REGION: ctx.region,
+  }),
+  adopt: (ctx) => adoptAt(endpoints, ctx),
+  classify: ({ text }) => classify(text),
+  unmadeNetwork: () => ({
+    network: 'projects/unmade/global/networks/unmade',
+    subnets: [{ id: 'projects/unmade/regions/unmade/subnetworks/unmade' }],
+    extra: SECONDARY_RANGES,
+  }),
+});
+
 /** GKE, with the network under it. */
 export function gcp(runner: StackRunner, endpoints: Endpoints = GOOGLE): ManagedClusters {
-  const layers = managedLayers(runner, {
-    provider: 'gcp',
-    async credentials(ctx) {
-      const credentials = credentialsOf(ctx.account, ctx.profile);
-      if (credentials.proof !== 'machine') return pluginCredentials(credentials);
-      return pluginCredentials(credentials, (await accessToken(ctx, endpoints)).token);
-    },
-    settings: (ctx) => ({
-      GOOGLE_PROJECT: credentialsOf(ctx.account, ctx.profile).project,
-      GOOGLE_REGION: ctx.region,
-    }),
-    adopt: (ctx) => adoptAt(endpoints, ctx),
-    classify: ({ text }) => classify(text),
-    unmadeNetwork: () => ({
-      network: 'projects/unmade/global/networks/unmade',
-      subnets: [{ id: 'projects/unmade/regions/unmade/subnetworks/unmade' }],
-      extra: SECONDARY_RANGES,
-    }),
-  });
+  const layers = managedLayers(runner, layersAt(endpoints));
   return {
     version: VERSION,
     validate: validateCluster,
@@ -47,3 +52,7 @@ export function gcp(runner: StackRunner, endpoints: Endpoints = GOOGLE): Managed
     drift: async (ctx, cluster) => driftOf(await layers.drift(ctx, cluster)),
   };
 }
+
+/** GKE, and machines for control planes that are not Google's. */
+export const gcpProvider = (runner: StackRunner, endpoints: Endpoints = GOOGLE): Provider =>
+  machineProvider('gcp', gcp(runner, endpoints), gcpMachines(layersAt(endpoints), endpoints), runner);

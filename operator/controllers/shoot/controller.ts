@@ -16,6 +16,7 @@ import { operation, writeStatus } from '../status-writer.ts';
 import { resolveVersion, upgradeProblem } from '../versions.ts';
 import { controlPlaneValues, poolsOfShoot, providerContext } from './context.ts';
 import { deletionTasks } from './deletion.ts';
+import { unreachable } from './exposure.ts';
 import { decoded, type Operation } from './operation.ts';
 import { reconcileTasks } from './reconcile-tasks.ts';
 import { decideServingCertificates } from './serving-certificates.ts';
@@ -28,6 +29,8 @@ import type { ShootWorld } from './world.ts';
 const PROGRESS_INTERVAL_MS = 5_000;
 /** What comes before the task graph, among the errors of its tasks. */
 const PREPARE = 'prepare';
+/** As long as a provider may take to know of a new machine. */
+const MACHINE_KNOWN_MS = 10_000;
 /** Whatever happens, certificates are looked at this often. */
 const LONGEST_SLEEP_MS = 12 * 3600_000;
 
@@ -70,11 +73,19 @@ export class ShootController {
   }
 
   /** Decides on kubelets' certificate requests, independently of a running operation. */
-  async certificates(key: string): Promise<void> {
+  async certificates(key: string): Promise<{ requeueAfterMs?: number } | undefined> {
     const shoot = this.#world.shoots.get(key);
     const state = this.#states.get(key);
-    if (!shoot || !state?.connection || !state.listMachines) return;
-    await decideServingCertificates(state.connection, await state.listMachines(), this.#world.log, this.#world.now());
+    if (!shoot || !state?.connection || !state.listMachines) return undefined;
+    const { log } = this.#world;
+    const waiting = await decideServingCertificates(
+      state.connection,
+      await state.listMachines(),
+      log,
+      this.#world.now(),
+    );
+    // A cloud is not asked for its machines at every turn: the next time it is, the machine may be known.
+    return waiting ? { requeueAfterMs: MACHINE_KNOWN_MS } : undefined;
   }
 
   async stop(): Promise<void> {
@@ -129,7 +140,8 @@ export class ShootController {
       const seed = other.status?.seedName;
       if (seed) shootsPerSeed.set(seed, (shootsPerSeed.get(seed) ?? 0) + 1);
     }
-    const result = placeShoot({ shoot, profile, seeds: world.seeds.list(), shootsPerSeed });
+    const outside = world.provider(profile, world.namesAccount(shoot))?.inCloud === true;
+    const result = placeShoot({ shoot, profile, seeds: world.seeds.list(), shootsPerSeed, outside });
     if (result.seed === undefined) throw notYetConfigured(`no seed can host ${key}: ${result.reasons.join('; ')}`);
     const chosen = world.seeds.get(result.seed);
     if (!chosen) throw notYetConfigured(`Seed ${result.seed} has just gone`);
@@ -142,9 +154,11 @@ export class ShootController {
     const profile = world.profiles.get(shootProfileName(shoot.spec));
     const deleting = shoot.metadata.deletionTimestamp !== undefined;
     if (!profile) throw notYetConfigured(`CloudProfile "${shootProfileName(shoot.spec)}" does not exist`);
-    const provider = world.provider(profile);
+    const provider = world.provider(profile, world.namesAccount(shoot));
     if (!provider)
       throw configurationProblem(`this operator has no provider "${profile.spec.provider ?? profile.spec.type}"`);
+    const barred = provider.inCloud && !deleting ? unreachable(seedObject) : undefined;
+    if (barred) throw barred;
     const seed = await world.registry.open(seedObject, signal);
     const running = shoot.status?.kubernetesVersion;
     const wanted = shoot.spec.kubernetes.version;
@@ -169,6 +183,7 @@ export class ShootController {
       provider,
       pools: poolsOfShoot(shoot),
       vni,
+      signal,
       values: controlPlaneValues(shoot, profile, seedObject, version),
       pki: decoded(seed.secrets.get(`${id}/${PKI_SECRET}`)?.data),
       context: () => providerContext(op, profile, seedObject),
@@ -186,7 +201,11 @@ export class ShootController {
         {
           region: shoot.spec.region,
           kubernetesVersion: version,
-          networking: { pods: op.values.networks.pods, services: op.values.networks.services },
+          networking: {
+            pods: op.values.networks.pods,
+            services: op.values.networks.services,
+            ...(provider.inCloud && shoot.spec.networking?.nodes && { nodes: shoot.spec.networking.nodes }),
+          },
           pools: [...op.pools],
         },
         profile,
@@ -384,6 +403,7 @@ export class ShootController {
         version: values.version,
         endpoint: values.addresses.apiServer ? apiServerURL(values) : undefined,
         pools: op.pools,
+        inCloud: op.provider.inCloud,
         etcd: seed.statefulSets.get(`${ns}/${COMPONENTS.etcd}`),
         apiServer: seed.deployments.get(`${ns}/${COMPONENTS.apiServer}`),
         controllerManager: seed.deployments.get(`${ns}/${COMPONENTS.controllerManager}`),

@@ -15,6 +15,8 @@ export interface Operation {
   readonly provider: Provider;
   readonly pools: readonly Pool[];
   readonly vni: number;
+  /** Aborted when the operation is no longer wanted. */
+  readonly signal: AbortSignal;
   /** Grows while the graph runs: addresses come with the Services, the size of etcd with its members. */
   values: ControlPlane;
   pki: PKIData;

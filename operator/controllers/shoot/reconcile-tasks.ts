@@ -21,6 +21,7 @@ import type { ControlPlane } from '../../shoot/values.ts';
 import { connect } from './connect.ts';
 import { earlierNamespaceGone } from './deletion.ts';
 import { reconcileEtcdMembers } from './etcd-members.ts';
+import { externalAddress } from './exposure.ts';
 import { scaleIn } from './machine-removal.ts';
 import { decoded, type Operation } from './operation.ts';
 import { VNI_ANNOTATION } from './vni.ts';
@@ -58,12 +59,15 @@ export function reconcileTasks(op: Operation): Task[] {
       title: 'Reserving addresses',
       after: ['namespace'],
       expectedMs: 60,
+      timeoutMs: 12 * MINUTE,
       run: async (signal) => {
         // An address once given stays, also when its member has left: taking it away would mean new certificates and a restart.
         const members = Math.max(values.replicas, etcdServices(op));
         const made = await Promise.all(services(values, members).map((object) => seed.applier.apply(object, signal)));
         const [apiServer, ...etcdMembers] = made.map(({ object }) => (object as Service).spec.clusterIP ?? '');
-        op.values = { ...op.values, addresses: { apiServer: apiServer ?? '', etcd: etcdMembers } };
+        const addresses = { apiServer: apiServer ?? '', etcd: etcdMembers };
+        const external = provider.inCloud ? { external: await externalAddress(op, signal) } : {};
+        op.values = { ...op.values, addresses: { ...addresses, ...external } };
       },
     },
     {
@@ -181,7 +185,9 @@ export function reconcileTasks(op: Operation): Task[] {
         // Without nodes nothing of the rest could run or would be asked.
         const objects = [
           kubernetesEndpoints(op.values),
-          ...(wantsNodes ? [...machineAccess(), ...coreDNS(op.values, dns)] : []),
+          ...(wantsNodes
+            ? [...machineAccess(), ...(provider.systemComponents?.() ?? []), ...coreDNS(op.values, dns)]
+            : []),
         ];
         const print = createHash('sha256').update(JSON.stringify(objects)).digest('hex');
         if (state.systemApplied === print) return;
@@ -202,8 +208,11 @@ export function reconcileTasks(op: Operation): Task[] {
       title: 'Making machines',
       after: ['access', ...(provider.needsBootstrapToken ? ['system-components'] : [])],
       expectedMs: 200,
+      // A cloud's network takes minutes, and several clusters of an account take turns.
+      timeoutMs: 45 * MINUTE,
       run: async (signal) => {
         const context = op.context();
+        if (provider.reconcilePools) return provider.reconcilePools(context, op.pools);
         for (const pool of op.pools) {
           await provider.reconcilePool(context, pool);
           signal.throwIfAborted();

@@ -16,6 +16,8 @@ export interface ShootFacts {
   readonly version: string | undefined;
   readonly endpoint: string | undefined;
   readonly pools: readonly Pool[];
+  /** Whether its machines are in an account of a cloud. */
+  readonly inCloud?: boolean | undefined;
   readonly etcd: StatefulSet | undefined;
   readonly apiServer: Deployment | undefined;
   readonly controllerManager: Deployment | undefined;
@@ -73,7 +75,7 @@ export function shootStatus(facts: ShootFacts, now: Date): ShootStatus {
         );
   const everyNode = nodesCondition(facts, desired, machines.length, readyMachines.length);
   const system = systemCondition(facts, desired);
-  const unacted = unactedFields(shoot.spec);
+  const unacted = unactedFields(shoot.spec, facts.inCloud);
   const errors = facts.errors.length > 0;
   const all = [apiServer, controlPlane, everyNode, system];
   const wrong = all.find((condition) => condition.status !== 'True');
