@@ -127,6 +127,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
     log,
     now,
     provider,
+    ...clouds.accounts,
     record,
     insideChanged: (shoot, object) => {
       const key = keyOf(shoot);

@@ -79,6 +79,42 @@ export interface ManagedClusterInputs {
   authorizedNetworks: string[];
 }
 
+/** A group of machines that join a cluster whose control plane is not the cloud's. */
+export interface MachinePool extends CloudPool {
+  /**
+   * As the cloud names it. AWS: `ami-...`, in the region. GCP: self link of an image or its family. Azure: id of an image
+   * (`/subscriptions/.../images/x`), of one of a community gallery (`/CommunityGalleries/...`), or `publisher:offer:sku:version`.
+   */
+  image: string;
+  /** AWS: device name of the image's root volume, for example /dev/sda1: another would become a second volume. */
+  rootDevice?: string;
+  /**
+   * What cloud-init gets, as text; 16 KiB at most. Holds no lasting secret: whoever may describe the machines in the cloud can
+   * read it.
+   */
+  userData: string;
+}
+
+/** Inputs of a provider's program for the layer `machines`. */
+export interface MachinesInputs {
+  owner: Owner;
+  region: string;
+  /** Of the cluster: for pools that name none. */
+  zones: string[];
+  network: NetworkOutputs;
+  pools: MachinePool[];
+  /** From where the API server calls kubelets (TCP 10250), CIDR. Empty: machines dial out, nothing is let in. */
+  kubeletClients: string[];
+}
+
+/** Outputs of a provider's program for the layer `machines`. */
+export interface MachinesOutputs {
+  /** The cloud's name of the group of machines, by name of the pool. */
+  groups: Record<string, string>;
+  /** What only the provider understands, for example the firewall. */
+  extra?: Record<string, string>;
+}
+
 /** Outputs of a provider's program for the layer `cluster`. */
 export interface ManagedClusterOutputs {
   /** The cloud's name of the cluster. */

@@ -3,7 +3,7 @@ import type { KubeObject } from '../operator/api/meta.ts';
 import type { KubeClient } from '../operator/kube/client.ts';
 import type { Log } from '../operator/kube/log.ts';
 import type { Node, Taint } from '../operator/kube/resources.ts';
-import type { ManagedClusters } from './cloud.ts';
+import type { CloudContext, ManagedClusters } from './cloud.ts';
 import type { Problem } from './problem.ts';
 
 export type { Problem };
@@ -84,6 +84,8 @@ export interface ProviderContext {
   kubeletClientCA?: string;
   podCIDR: string;
   serviceCIDR: string;
+  /** Range of the machines' own addresses, for a provider that makes a network for them. */
+  nodeCIDR?: string;
   /** Address of the cluster's DNS Service. */
   dnsIP: string;
   clusterDomain: string;
@@ -100,6 +102,8 @@ export interface ProviderContext {
   kubeProxyKubeconfig(): Promise<string>;
   /** A kubeconfig for a component that runs beside the control plane: certificate with this name and these groups. */
   componentKubeconfig(user: string, groups: string[]): Promise<string>;
+  /** The tenant's account, for a provider whose machines are in one. Rejects with CoppiceErrors where there is none to be used. */
+  cloud?(): Promise<CloudContext>;
   log: Log;
 }
 
@@ -146,7 +150,6 @@ export interface RecordedClusters {
  * where the cause is known.
  *
  * Optional members (managed clusters; later backup buckets, DNS) are what not every provider can do: what is absent, it cannot.
- * A cloud that makes no machines for hosted control planes yet is described by managedOnly (managed-only.ts).
  */
 export interface Provider {
   /** As in `spec.cloudProvider` and `spec.provider.type`, unless a profile binds a type to another provider. */
@@ -155,6 +158,12 @@ export interface Provider {
   simulated: boolean;
   /** Whether machines join by TLS bootstrap, so that ctx.bootstrapKubeconfig must be able to give a token. */
   needsBootstrapToken: boolean;
+
+  /**
+   * Whether machines are in an account of the tenant, outside of the seed: it takes credentials, and a seed whose API servers can
+   * be reached from there. Absent: no.
+   */
+  inCloud?: boolean;
 
   /** The cloud's managed service, for mode Managed. */
   readonly managed?: ManagedClusters;
@@ -167,6 +176,12 @@ export interface Provider {
 
   /** Objects for the shoot's namespace in the seed that run beside the control plane; applied by the caller as it applies its own. */
   controlPlaneExtras?(ctx: ProviderContext): Promise<KubeObject[]>;
+
+  /** Objects for the cluster itself, which its machines need; applied by the caller as it applies its own. */
+  systemComponents?(): KubeObject[];
+
+  /** reconcilePool for all pools in one go, for a provider with which each go is expensive. A pool that is left out stays until deletePool. */
+  reconcilePools?(ctx: ProviderContext, pools: readonly Pool[]): Promise<void>;
 
   /**
    * Makes the pool be as described: makes missing machines, has new ones carry the description, rolls those whose image

@@ -1,11 +1,10 @@
 import { type CloudProfile, providerOf } from '../operator/api/cloudprofile.ts';
 import { configurationProblem } from '../operator/api/errors.ts';
-import { aws } from './aws/index.ts';
-import { azure } from './azure/index.ts';
+import { awsProvider } from './aws/index.ts';
+import { azureProvider } from './azure/index.ts';
 import type { Provider } from './contract.ts';
-import { gcp } from './gcp/index.ts';
+import { gcpProvider } from './gcp/index.ts';
 import { local } from './local/index.ts';
-import { managedOnly } from './managed-only.ts';
 import { PulumiRunner, type RunnerOptions } from './pulumi/runner.ts';
 import type { StackRunner } from './pulumi/stack-runner.ts';
 import { simulated } from './simulated/index.ts';
@@ -47,9 +46,11 @@ export function openProviders(options: RunnerOptions): Providers {
     destroy: (request) => open().destroy(request),
     outputs: (request) => open().outputs(request),
   };
-  const clouds = { aws: aws(lazily), gcp: gcp(lazily), azure: azure(lazily) };
   const all = new Map(PROVIDERS);
-  for (const [name, managed] of Object.entries(clouds)) all.set(name, managedOnly(name, managed));
+  for (const open of [awsProvider, gcpProvider, azureProvider]) {
+    const provider = open(lazily);
+    all.set(provider.name, provider);
+  }
   return {
     named: (name) => all.get(name),
     close: async (graceMs) => runner?.close(graceMs),

@@ -346,15 +346,27 @@ const ACTED: ActedFields = {
   controlPlane: { highAvailability: true, replicas: true },
 };
 
+/** And, where its machines are in an account of a cloud, on these. */
+const ACTED_IN_CLOUD: ActedFields = {
+  ...ACTED,
+  credentialsBindingName: true,
+  networking: { pods: true, services: true, nodes: true },
+  provider: {
+    type: true,
+    workers: { ...((ACTED.provider as ActedFields).workers as ActedFields), providerConfig: { spot: true } },
+  },
+};
+
 /**
  * Paths of what the spec of a Shoot says and the operator does not act on yet, for example `hibernation` or
  * `provider.workers[0].volume`. A maximum above the minimum asks for an autoscaler, so it counts as one.
+ * @param inCloud its machines are in an account of a cloud
  */
-export function unactedFields(spec: ShootSpec): string[] {
+export function unactedFields(spec: ShootSpec, inCloud = false): string[] {
   const autoscaled = (spec.provider.workers ?? []).flatMap((pool, index) =>
     pool.maximum > pool.minimum ? [`provider.workers[${index}].maximum`] : [],
   );
-  return [...unacted(spec, ACTED), ...autoscaled];
+  return [...unacted(spec, inCloud ? ACTED_IN_CLOUD : ACTED), ...autoscaled];
 }
 
 export const shootDefinition: KindDefinition = {

@@ -322,17 +322,24 @@ const ACTED: ActedFields = {
   deletionProtection: true,
 };
 
-const ACTED_MANAGED: ActedFields = {
+const ACTED_IN_CLOUD: ActedFields = {
   ...ACTED,
   pools: { ...(ACTED.pools as ActedFields), spot: true },
-  networking: true,
+  networking: { pods: true, services: true, nodes: true },
   credentialsRef: true,
-  drift: true,
 };
 
-/** Paths of what the spec of a WorkerCluster says and the operator does not act on yet, for example `pools[0].spot`. */
-export const unactedClusterFields = (spec: WorkerClusterSpec, mode: WorkerClusterSpec['mode'] = 'Hosted'): string[] =>
-  unacted(spec, mode === 'Managed' ? ACTED_MANAGED : ACTED);
+const ACTED_MANAGED: ActedFields = { ...ACTED_IN_CLOUD, networking: true, drift: true };
+
+/**
+ * Paths of what the spec of a WorkerCluster says and the operator does not act on yet, for example `pools[0].spot`.
+ * @param inCloud its machines are in an account of a cloud
+ */
+export const unactedClusterFields = (
+  spec: WorkerClusterSpec,
+  mode: WorkerClusterSpec['mode'] = 'Hosted',
+  inCloud = false,
+): string[] => unacted(spec, mode === 'Managed' ? ACTED_MANAGED : inCloud ? ACTED_IN_CLOUD : ACTED);
 
 const oldVersion = 'oldSelf.status.kubernetesVersion';
 const newVersion = 'self.spec.kubernetes.version';

@@ -14,6 +14,8 @@ export interface PlacementInput {
   seeds: readonly Seed[];
   /** How many shoots each seed hosts already, by name; this one, if it is placed already, not counted. */
   shootsPerSeed: Readonly<Record<string, number>> | ReadonlyMap<string, number>;
+  /** Whether machines are outside of the seed, and must reach the API server from there. Absent: no. */
+  outside?: boolean;
 }
 
 /** Keeps seeds that may host the shoot. */
@@ -145,6 +147,13 @@ export const FILTERS: readonly Filter[] = [
       }
       return undefined;
     },
+  },
+  {
+    name: 'exposure',
+    against: ({ spec }, { outside }) =>
+      outside && spec.exposure?.type !== 'LoadBalancer'
+        ? `exposes API servers by ${spec.exposure?.type ?? 'ClusterIP'} only, where machines in a cloud cannot reach them (spec.exposure.type LoadBalancer is needed)`
+        : undefined,
   },
   {
     name: 'capacity',

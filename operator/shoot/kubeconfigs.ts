@@ -1,9 +1,9 @@
 import type { KeyPair } from '../pki/certificates.ts';
 import { kubeconfig } from '../pki/kubeconfig.ts';
 import { keyPair, type PKIData } from './pki.ts';
-import { apiServerURL, type ControlPlane, endpointURL } from './values.ts';
+import { apiServerURL, type ControlPlane, endpointURL, machinesURL } from './values.ts';
 
-type KubeconfigValues = Pick<ControlPlane, 'shoot' | 'addresses' | 'endpoint'>;
+type KubeconfigValues = Pick<ControlPlane, 'shoot' | 'addresses' | 'endpoint' | 'machinesOutside'>;
 
 /** The kubeconfig that people get: group `coppice:admins`, for 90 days, renewed after 72. */
 export const adminKubeconfig = (values: KubeconfigValues, pki: PKIData): string =>
@@ -15,19 +15,19 @@ export const operatorKubeconfig = (values: KubeconfigValues, pki: PKIData, certi
 
 /** For kube-proxy on the machines. */
 export const kubeProxyKubeconfig = (values: KubeconfigValues, pki: PKIData): string =>
-  clientKubeconfig(values, pki, keyPair(pki, 'kube-proxy'), 'kube-proxy');
+  clientKubeconfig(values, pki, keyPair(pki, 'kube-proxy'), 'kube-proxy', machinesURL(values));
 
 /** For a kubelet that has no certificate yet; `token` of a bootstrap token Secret. */
 export const bootstrapKubeconfig = (values: KubeconfigValues, pki: PKIData, token: string): string =>
   kubeconfig({
-    server: apiServerURL(values),
+    server: machinesURL(values),
     ca: keyPair(pki, 'ca').cert,
     token,
     name: values.shoot.name,
     user: 'kubelet-bootstrap',
   });
 
-/** A kubeconfig for a client certificate of the shoot. */
+/** A kubeconfig for a client certificate of the shoot; `server` for whoever is not in the seed. */
 export const clientKubeconfig = (
   values: KubeconfigValues,
   pki: PKIData,

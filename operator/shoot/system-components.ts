@@ -23,18 +23,22 @@ export function machineAccess(): KubeObject[] {
 }
 
 /**
- * Where the Service `kubernetes` leads: to the API server's address in the seed. The controller manager mirrors it into an
- * EndpointSlice.
+ * Where the Service `kubernetes` leads: to the API server as machines reach it, by address. The controller
+ * manager mirrors it into an EndpointSlice.
  */
-export function kubernetesEndpoints(values: Pick<ControlPlane, 'addresses'>): KubeObject {
+export function kubernetesEndpoints(
+  values: Pick<ControlPlane, 'addresses' | 'endpoint' | 'machinesOutside'>,
+): KubeObject {
+  const outside = values.machinesOutside ? values.endpoint : undefined;
+  const { host, port } = outside ?? { host: values.addresses.apiServer, port: API_SERVER_PORT };
   return {
     apiVersion: 'v1',
     kind: 'Endpoints',
     metadata: { name: 'kubernetes', namespace: 'default' },
     subsets: [
       {
-        addresses: [{ ip: values.addresses.apiServer }],
-        ports: [{ name: 'https', port: API_SERVER_PORT, protocol: 'TCP' }],
+        addresses: [{ ip: host }],
+        ports: [{ name: 'https', port, protocol: 'TCP' }],
       },
     ],
   };

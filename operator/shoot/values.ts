@@ -32,6 +32,8 @@ export interface ControlPlane {
   exposure?: 'ClusterIP' | 'NodePort' | 'LoadBalancer';
   /** Where that is; absent while it is not known, and where its ClusterIP is reached directly. */
   endpoint?: Endpoint;
+  /** Machines are outside of the seed, and come by the endpoint as people do. */
+  machinesOutside?: boolean;
 }
 
 /** The port of every hosted API server. */
@@ -45,13 +47,17 @@ export const kubernetesServiceAddress = (services: string): string => nthAddress
 /** Address of the DNS Service in the shoot, as kubelets are told. */
 export const dnsServiceAddress = (services: string): string => nthAddress(services, 10);
 
-/** URL of the hosted API server as the seed and its machines reach it. */
-export const apiServerURL = (values: Pick<ControlPlane, 'addresses'>): string =>
-  `https://${bracketed(values.addresses.apiServer)}:${API_SERVER_PORT}`;
+/** URL of the hosted API server within the seed. */
+export const apiServerURL = ({ addresses }: Pick<ControlPlane, 'addresses'>): string =>
+  `https://${bracketed(addresses.apiServer)}:${API_SERVER_PORT}`;
 
 /** URL of the hosted API server for whoever is outside of the seed: people, and an operator that is elsewhere. */
 export const endpointURL = (values: Pick<ControlPlane, 'addresses' | 'endpoint'>): string =>
   values.endpoint ? `https://${bracketed(values.endpoint.host)}:${values.endpoint.port}` : apiServerURL(values);
+
+/** URL of the hosted API server for the cluster's machines. */
+export const machinesURL = (values: Pick<ControlPlane, 'addresses' | 'endpoint' | 'machinesOutside'>): string =>
+  values.machinesOutside ? endpointURL(values) : apiServerURL(values);
 
 /** URL at which etcd member `ordinal` serves clients. */
 export const etcdClientURL = (values: Pick<ControlPlane, 'addresses'>, ordinal: number): string =>

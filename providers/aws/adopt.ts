@@ -14,7 +14,8 @@ const isOf = (owner: Owner, tags: Tags): boolean =>
   tags[OWNER_TAGS.technicalID] === owner.technicalID && tags[OWNER_TAGS.uid] === owner.uid;
 
 /** Tags as lists of EC2 (key, value) and of IAM and Auto Scaling (Key, Value). */
-const tagsIn = (element: Element | undefined, list: string): Tags =>
+/** Tags of an element, listed in its child `list`. */
+export const tagsIn = (element: Element | undefined, list: string): Tags =>
   Object.fromEntries(
     itemsAt(element, list).map((tag) => [
       textAt(tag, 'key') || textAt(tag, 'Key'),

@@ -1,5 +1,7 @@
 import type { CloudContext, ManagedClusters } from '../cloud.ts';
-import { managedLayers } from '../pulumi/layers.ts';
+import type { Provider } from '../contract.ts';
+import { machineProvider } from '../machines/provider.ts';
+import { type LayeredCloud, managedLayers } from '../pulumi/layers.ts';
 import type { StackRunner } from '../pulumi/stack-runner.ts';
 import { checkAccount } from './account.ts';
 import { adoptFrom } from './adopt.ts';
@@ -7,6 +9,7 @@ import type { Connection } from './api.ts';
 import { credentialsOf, pluginEnvironment, pluginSettings } from './credentials.ts';
 import { endpointOf, pluginEndpoints } from './endpoints.ts';
 import { classify } from './errors.ts';
+import { awsMachines } from './machines.ts';
 import { openSession } from './session.ts';
 import { taggedResources } from './tagged.ts';
 import { eksKubeconfig } from './token.ts';
@@ -15,35 +18,48 @@ import { validateCluster } from './validate.ts';
 /** Of @pulumi/aws, and of what the programs make of it; see ManagedClusters.version. */
 export const VERSION = 'aws 7.48.0, programs 1';
 
-/** EKS, with the network under it. `endpoint`: see Connection; what a profile says comes first. */
-export function aws(runner: StackRunner, endpoint?: Connection['endpoint']): ManagedClusters {
+/** `endpoint`: see Connection; what a profile says comes first. */
+function openCloud(endpoint: Connection['endpoint'] | undefined) {
   const connect = async ({ account, profile, region, now, signal }: Omit<CloudContext, 'owner'>) => {
     const named = endpointOf(profile);
     const at: Connection['endpoint'] = (service, where) => named?.(service, where) ?? endpoint?.(service, where);
     const connection = { region, now, signal, endpoint: at };
     return { ...connection, key: await openSession(credentialsOf(account), connection) };
   };
+  const layers: LayeredCloud = {
+    provider: 'aws',
+    credentials: async (ctx) => pluginEnvironment((await connect(ctx)).key),
+    settings: ({ region, profile }) => ({ ...pluginSettings(region), ...pluginEndpoints(profile) }),
+    adopt: (ctx) =>
+      adoptFrom(
+        () => connect(ctx),
+        ctx.owner,
+        () => ctx.now(),
+      ),
+    classify: ({ text }) => classify(text),
+    unmadeNetwork: (zones) => ({
+      network: 'vpc-00000000000000000',
+      subnets: zones.map((zone, index) => ({ id: `subnet-0000000000000000${index}`, zone })),
+    }),
+  };
+  return { connect, layers };
+}
+
+/** EKS, with the network under it. `endpoint`: see Connection. */
+export function aws(runner: StackRunner, endpoint?: Connection['endpoint']): ManagedClusters {
+  const { connect, layers } = openCloud(endpoint);
   return {
     version: VERSION,
     validate: validateCluster,
     checkAccount: async (ctx) => checkAccount(await connect(ctx), ctx.owner),
     kubeconfig: async (ctx, outputs) => eksKubeconfig(outputs, ctx.region, (await connect(ctx)).key, ctx.now()),
     tagged: async (ctx) => taggedResources(await connect(ctx)),
-    ...managedLayers(runner, {
-      provider: 'aws',
-      credentials: async (ctx) => pluginEnvironment((await connect(ctx)).key),
-      settings: ({ region, profile }) => ({ ...pluginSettings(region), ...pluginEndpoints(profile) }),
-      adopt: (ctx) =>
-        adoptFrom(
-          () => connect(ctx),
-          ctx.owner,
-          () => ctx.now(),
-        ),
-      classify: ({ text }) => classify(text),
-      unmadeNetwork: (zones) => ({
-        network: 'vpc-00000000000000000',
-        subnets: zones.map((zone, index) => ({ id: `subnet-0000000000000000${index}`, zone })),
-      }),
-    }),
+    ...managedLayers(runner, layers),
   };
+}
+
+/** EKS, and machines for control planes that are not AWS'. */
+export function awsProvider(runner: StackRunner, endpoint?: Connection['endpoint']): Provider {
+  const { connect, layers } = openCloud(endpoint);
+  return machineProvider('aws', aws(runner, endpoint), awsMachines(layers, connect), runner);
 }

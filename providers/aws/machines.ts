@@ -1,31 +1,126 @@
-import type { CloudPool, NetworkOutputs, Owner } from '../cloud.ts';
+import { configurationProblem } from '../../operator/api/errors.ts';
+import type { CloudContext, Owner } from '../cloud.ts';
+import type { MachinePhase, Problem, Wanted } from '../contract.ts';
+import type { CloudMachine, MachineCloud, MachineImage } from '../machines/machine-cloud.ts';
+import type { LayeredCloud } from '../pulumi/layers.ts';
+import { OWNER_TAGS, POOL_TAG } from '../tags.ts';
+import { parseRange } from '../validate.ts';
+import { tagsIn } from './adopt.ts';
+import { type Connection, query } from './api.ts';
+import { physicalName } from './names.ts';
+import { bitsOf, NODES_BITS } from './subnets.ts';
+import { itemsAt, textAt } from './xml.ts';
 
-/** A group of machines that join a cluster which is not AWS'. */
-export interface MachinePool extends CloudPool {
-  /** Id of the machine image (ami-...), in the region. */
-  image: string;
-  /** Device name of the image's root volume, for example /dev/xvda: another would become a second volume. */
-  rootDevice: string;
-  /** What cloud-init gets, as text; 16 KiB at most. Holds no lasting secret: whoever may describe the template can read it. */
-  userData: string;
+type Connect = (ctx: CloudContext) => Promise<Connection>;
+
+/**
+ * Canonical, who publishes Ubuntu: account and names as documentation.ubuntu.com/aws, "Find Ubuntu images on AWS", has them (the
+ * same in Terraform's and Packer's examples all over GitHub).
+ */
+const CANONICAL = '099720109477';
+const imageName = (architecture: string): string =>
+  `ubuntu/images/hvm-ssd-gp3/ubuntu-noble-24.04-${architecture}-server-*`;
+
+/** EC2 Auto Scaling groups. Actions and their fields: service models of botocore 1.43.11 (ec2, autoscaling). */
+export function awsMachines(layers: LayeredCloud, connect: Connect): MachineCloud {
+  return {
+    layers,
+    problems,
+    image: async (ctx, architecture) => newestImage(await connect(ctx), architecture),
+    machines: async (ctx, pools) => listed(await connect(ctx), ctx.owner, pools),
+    async remove(ctx, _pool, machines) {
+      const aws = await connect(ctx);
+      // One at a time is all that there is; each makes its group smaller by one.
+      for (const { name } of machines) {
+        await query(aws, 'autoscaling', 'TerminateInstanceInAutoScalingGroup', {
+          InstanceId: name,
+          ShouldDecrementDesiredCapacity: 'true',
+        });
+      }
+    },
+    failure: async (ctx, pool) => lastFailure(await connect(ctx), groupName(ctx.owner, pool)),
+  };
 }
 
-/** Inputs of the layer `machines`. */
-export interface MachinesInputs {
-  owner: Owner;
-  region: string;
-  network: NetworkOutputs;
-  pools: MachinePool[];
-  /** From where the API server calls kubelets (TCP 10250), CIDR. Empty: machines dial out, nothing is let in. */
-  kubeletClients: string[];
+const groupName = (owner: Owner, pool: string): string => physicalName('aws:autoscaling/group:Group', owner, pool);
+
+function problems({ networking: { nodes } }: Wanted): Problem[] {
+  const range = nodes === undefined ? undefined : parseRange(nodes);
+  if (!range || (bitsOf(range) >= NODES_BITS.from && bitsOf(range) <= NODES_BITS.to)) return [];
+  const message = `${nodes} does not fit AWS: choose a range from /${NODES_BITS.from} to /${NODES_BITS.to}`;
+  return [{ field: 'networking.nodes', message, code: 'ERR_CONFIGURATION_PROBLEM' }];
 }
 
-/** Outputs of the layer `machines`. */
-export interface MachinesOutputs {
-  securityGroup: string;
-  /** Name of the Auto Scaling group by name of the pool. */
-  groups: Record<string, string>;
+async function newestImage(aws: Connection, architecture: string): Promise<MachineImage> {
+  const name = imageName(architecture);
+  const answer = await query(aws, 'ec2', 'DescribeImages', {
+    'Owner.1': CANONICAL,
+    'Filter.1.Name': 'name',
+    'Filter.1.Value.1': name,
+    'Filter.2.Name': 'state',
+    'Filter.2.Value.1': 'available',
+  });
+  const images = itemsAt(answer, 'imagesSet').map((image) => ({
+    image: textAt(image, 'imageId'),
+    rootDevice: textAt(image, 'rootDeviceName'),
+    made: textAt(image, 'creationDate'),
+  }));
+  const newest = images.sort((a, b) => (a.made < b.made ? 1 : -1))[0];
+  if (!newest) throw configurationProblem(`there is no image ${name} of Canonical's in ${aws.region}`);
+  return { image: newest.image, rootDevice: newest.rootDevice };
 }
 
-/** Longest user data, in bytes before base64. Source: Amazon EC2 user guide, "Run commands at launch with instance user data". */
-export const LONGEST_USER_DATA = 16 * 1024;
+/** InstanceStateName of EC2. A stopped instance is replaced by its group, which takes it for unhealthy. */
+const PHASES: Readonly<Record<string, MachinePhase>> = {
+  pending: 'Pending',
+  running: 'Running',
+  'shutting-down': 'Terminating',
+  stopping: 'Terminating',
+  stopped: 'Terminating',
+};
+
+async function listed(aws: Connection, owner: Owner, pools: readonly string[]): Promise<CloudMachine[]> {
+  const found: CloudMachine[] = [];
+  for (let page: string | undefined = ''; page !== undefined; ) {
+    const answer = await query(aws, 'ec2', 'DescribeInstances', {
+      'Filter.1.Name': `tag:${OWNER_TAGS.uid}`,
+      'Filter.1.Value.1': owner.uid,
+      'Filter.2.Name': 'tag-key',
+      'Filter.2.Value.1': POOL_TAG,
+      'Filter.3.Name': 'instance-state-name',
+      ...Object.fromEntries(Object.keys(PHASES).map((state, index) => [`Filter.3.Value.${index + 1}`, state])),
+      MaxResults: '1000',
+      ...(page && { NextToken: page }),
+    });
+    const instances = itemsAt(answer, 'reservationSet').flatMap((one) => itemsAt(one, 'instancesSet'));
+    for (const instance of instances) {
+      const pool = tagsIn(instance, 'tagSet')[POOL_TAG];
+      if (pool === undefined || !pools.includes(pool)) continue;
+      const name = textAt(instance, 'instanceId');
+      const address = textAt(instance, 'privateIpAddress');
+      found.push({
+        name,
+        pool,
+        // install.sh calls the node so: names of hosts are made of addresses at AWS, which come again.
+        nodeName: name,
+        phase: PHASES[textAt(instance, 'instanceState', 'name')] ?? 'Failed',
+        createdAt: textAt(instance, 'launchTime'),
+        zone: textAt(instance, 'placement', 'availabilityZone'),
+        ...(address && { address }),
+      });
+    }
+    page = textAt(answer, 'nextToken') || undefined;
+  }
+  return found;
+}
+
+/** What the newest activity of the group says, where it failed. */
+async function lastFailure(aws: Connection, group: string): Promise<string | undefined> {
+  const answer = await query(aws, 'autoscaling', 'DescribeScalingActivities', {
+    AutoScalingGroupName: group,
+    MaxRecords: '1',
+  });
+  const [newest] = itemsAt(answer, 'DescribeScalingActivitiesResult', 'Activities');
+  const isFailed = ['Failed', 'Cancelled'].includes(textAt(newest, 'StatusCode'));
+  return isFailed ? textAt(newest, 'StatusMessage').split('\n')[0]!.slice(0, 300) : undefined;
+}

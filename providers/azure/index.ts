@@ -1,5 +1,7 @@
 import type { CloudContext, ManagedClusters } from '../cloud.ts';
-import { managedLayers } from '../pulumi/layers.ts';
+import type { Provider } from '../contract.ts';
+import { machineProvider } from '../machines/provider.ts';
+import { type LayeredCloud, managedLayers } from '../pulumi/layers.ts';
 import type { StackRunner } from '../pulumi/stack-runner.ts';
 import { checkAccount } from './account.ts';
 import { adoptAt } from './adopt.ts';
@@ -9,6 +11,7 @@ import { driftOf } from './drift.ts';
 import { endpointsAt, pluginEndpoints } from './endpoints.ts';
 import { classify } from './errors.ts';
 import { aksKubeconfig } from './kubeconfig.ts';
+import { azureMachines } from './machines.ts';
 import { NODES_SUBNET } from './names.ts';
 import { taggedResources } from './tagged.ts';
 import { validateCluster } from './validate.ts';
@@ -19,24 +22,32 @@ export const VERSION = 'azure-native 3.28.0, programs 1';
 const UNMADE =
   '/subscriptions/00000000-0000-4000-8000-000000000000/resourceGroups/unmade/providers/Microsoft.Network/virtualNetworks/unmade';
 
-/** AKS, with the network under it. `endpoints`: where Azure is, as far as a profile does not say it. */
+/** `endpoints`: where Azure is, as far as a profile does not say it. */
+const at = (endpoints: Endpoints, { profile }: Pick<CloudContext, 'profile'>) => endpointsAt(profile, endpoints);
+
+const layersAt = (endpoints: Endpoints): LayeredCloud => ({
+  provider: 'azure',
+  credentials: async (ctx) => pluginCredentials(credentialsOf(ctx.account)),
+  settings: (ctx) => ({ ...pluginSettings(credentialsOf(ctx.account)), ...pluginEndpoints(ctx.profile) }),
+  adopt: (ctx) => adoptAt(at(endpoints, ctx), ctx),
+  classify: ({ text }) => classify(text),
+  unmadeNetwork: () => ({ network: UNMADE, subnets: [{ id: `${UNMADE}/subnets/${NODES_SUBNET}` }] }),
+});
+
+/** AKS, with the network under it. */
 export function azure(runner: StackRunner, endpoints: Endpoints = PUBLIC_CLOUD): ManagedClusters {
-  const at = ({ profile }: Pick<CloudContext, 'profile'>) => endpointsAt(profile, endpoints);
-  const layers = managedLayers(runner, {
-    provider: 'azure',
-    credentials: async (ctx) => pluginCredentials(credentialsOf(ctx.account)),
-    settings: (ctx) => ({ ...pluginSettings(credentialsOf(ctx.account)), ...pluginEndpoints(ctx.profile) }),
-    adopt: (ctx) => adoptAt(at(ctx), ctx),
-    classify: ({ text }) => classify(text),
-    unmadeNetwork: () => ({ network: UNMADE, subnets: [{ id: `${UNMADE}/subnets/${NODES_SUBNET}` }] }),
-  });
+  const layers = managedLayers(runner, layersAt(endpoints));
   return {
     version: VERSION,
     validate: validateCluster,
-    checkAccount: (ctx) => checkAccount(ctx, at(ctx)),
-    kubeconfig: (ctx, outputs) => aksKubeconfig(ctx, at(ctx), outputs),
-    tagged: (ctx) => taggedResources(ctx, at(ctx)),
+    checkAccount: (ctx) => checkAccount(ctx, at(endpoints, ctx)),
+    kubeconfig: (ctx, outputs) => aksKubeconfig(ctx, at(endpoints, ctx), outputs),
+    tagged: (ctx) => taggedResources(ctx, at(endpoints, ctx)),
     ...layers,
     drift: async (ctx, cluster) => driftOf(await layers.drift(ctx, cluster), cluster),
   };
 }
+
+/** AKS, and machines for control planes that are not Azure's. */
+export const azureProvider = (runner: StackRunner, endpoints: Endpoints = PUBLIC_CLOUD): Provider =>
+  machineProvider('azure', azure(runner, endpoints), azureMachines(layersAt(endpoints), endpoints), runner);

@@ -1,5 +1,7 @@
 import type { CloudContext, ManagedClusters } from '../cloud.ts';
-import { managedLayers } from '../pulumi/layers.ts';
+import type { Provider } from '../contract.ts';
+import { machineProvider } from '../machines/provider.ts';
+import { type LayeredCloud, managedLayers } from '../pulumi/layers.ts';
 import type { StackRunner } from '../pulumi/stack-runner.ts';
 import { checkAccount } from './account.ts';
 import { adoptAt } from './adopt.ts';
@@ -9,6 +11,7 @@ import { endpointsAt, pluginEndpoints } from './endpoints.ts';
 import { classify } from './errors.ts';
 import { type Endpoints, GOOGLE } from './google-api.ts';
 import { gkeKubeconfig } from './kubeconfig.ts';
+import { gcpMachines } from './machines.ts';
 import { SECONDARY_RANGES } from './names.ts';
 import { taggedResources } from './tagged.ts';
 import { accessToken } from './token.ts';
@@ -17,36 +20,44 @@ import { validateCluster } from './validate.ts';
 /** Of @pulumi/gcp, and of what the programs make of it; see ManagedClusters.version. */
 export const VERSION = 'gcp 9.37.0, programs 1';
 
-/** GKE, with the network under it. `endpoints`: where Google is, as far as a profile does not say it. */
+/** `endpoints`: where Google is, as far as a profile does not say it. */
+const at = (endpoints: Endpoints, { profile }: Pick<CloudContext, 'profile'>) => endpointsAt(profile, endpoints);
+
+const layersAt = (endpoints: Endpoints): LayeredCloud => ({
+  provider: 'gcp',
+  async credentials(ctx) {
+    const credentials = credentialsOf(ctx.account, ctx.profile);
+    if (credentials.proof !== 'machine') return pluginCredentials(credentials);
+    return pluginCredentials(credentials, (await accessToken(ctx, at(endpoints, ctx))).token);
+  },
+  settings: (ctx) => ({
+    GOOGLE_PROJECT: credentialsOf(ctx.account, ctx.profile).project,
+    GOOGLE_REGION: ctx.region,
+    ...pluginEndpoints(ctx.profile),
+  }),
+  adopt: (ctx) => adoptAt(at(endpoints, ctx), ctx),
+  classify: ({ text }) => classify(text),
+  unmadeNetwork: () => ({
+    network: 'projects/unmade/global/networks/unmade',
+    subnets: [{ id: 'projects/unmade/regions/unmade/subnetworks/unmade' }],
+    extra: SECONDARY_RANGES,
+  }),
+});
+
+/** GKE, with the network under it. */
 export function gcp(runner: StackRunner, endpoints: Endpoints = GOOGLE): ManagedClusters {
-  const at = ({ profile }: Pick<CloudContext, 'profile'>) => endpointsAt(profile, endpoints);
-  const layers = managedLayers(runner, {
-    provider: 'gcp',
-    async credentials(ctx) {
-      const credentials = credentialsOf(ctx.account, ctx.profile);
-      if (credentials.proof !== 'machine') return pluginCredentials(credentials);
-      return pluginCredentials(credentials, (await accessToken(ctx, at(ctx))).token);
-    },
-    settings: (ctx) => ({
-      GOOGLE_PROJECT: credentialsOf(ctx.account, ctx.profile).project,
-      GOOGLE_REGION: ctx.region,
-      ...pluginEndpoints(ctx.profile),
-    }),
-    adopt: (ctx) => adoptAt(at(ctx), ctx),
-    classify: ({ text }) => classify(text),
-    unmadeNetwork: () => ({
-      network: 'projects/unmade/global/networks/unmade',
-      subnets: [{ id: 'projects/unmade/regions/unmade/subnetworks/unmade' }],
-      extra: SECONDARY_RANGES,
-    }),
-  });
+  const layers = managedLayers(runner, layersAt(endpoints));
   return {
     version: VERSION,
     validate: validateCluster,
-    checkAccount: (ctx) => checkAccount(ctx, at(ctx)),
-    kubeconfig: (ctx, outputs) => gkeKubeconfig(ctx, at(ctx), outputs),
-    tagged: (ctx) => taggedResources(ctx, at(ctx)),
+    checkAccount: (ctx) => checkAccount(ctx, at(endpoints, ctx)),
+    kubeconfig: (ctx, outputs) => gkeKubeconfig(ctx, at(endpoints, ctx), outputs),
+    tagged: (ctx) => taggedResources(ctx, at(endpoints, ctx)),
     ...layers,
     drift: async (ctx, cluster) => driftOf(await layers.drift(ctx, cluster)),
   };
 }
+
+/** GKE, and machines for control planes that are not Google's. */
+export const gcpProvider = (runner: StackRunner, endpoints: Endpoints = GOOGLE): Provider =>
+  machineProvider('gcp', gcp(runner, endpoints), gcpMachines(layersAt(endpoints), endpoints), runner);

@@ -1,29 +1,113 @@
-import type { CloudPool, NetworkOutputs, Owner } from '../cloud.ts';
+import type { CloudContext } from '../cloud.ts';
+import type { MachinePhase } from '../contract.ts';
+import type { CloudMachine, MachineCloud } from '../machines/machine-cloud.ts';
+import type { LayeredCloud } from '../pulumi/layers.ts';
+import { OWNER_TAGS, POOL_TAG } from '../tags.ts';
+import { credentialsOf } from './credentials.ts';
+import { call, type Endpoints } from './google-api.ts';
+import { computeName } from './names.ts';
+import { accessToken } from './token.ts';
 
-/** A group of machines that join a cluster which is not Google's. */
-export interface MachinePool extends CloudPool {
-  /** Self link of the machine image or its family, for the pool's architecture. */
-  image: string;
-  /** What cloud-init gets, as text. Holds no lasting secret: whoever may read the template, and every pod that reaches the metadata server, can read it. */
-  userData: string;
+/**
+ * Families of Canonical's images ("Find Ubuntu images on Google Cloud", documentation.ubuntu.com/gcp; the same in the examples of
+ * googleapis/google-cloud-go). A group takes the newest of a family whenever it makes a machine.
+ */
+const imageOf = (architecture: string): string =>
+  `projects/ubuntu-os-cloud/global/images/family/ubuntu-2404-lts-${architecture}`;
+
+/** Instance of google.cloud.compute.v1, as far as it is used. */
+interface Instance {
+  name: string;
+  zone: string;
+  status: string;
+  creationTimestamp: string;
+  labels?: Record<string, string>;
+  networkInterfaces?: { networkIP?: string }[];
 }
 
-/** Inputs of the layer `machines`. */
-export interface MachinesInputs {
-  owner: Owner;
-  region: string;
-  /** Of the cluster: for pools that name none. */
-  zones: string[];
-  network: NetworkOutputs;
-  pools: MachinePool[];
-  /** From where the API server calls kubelets (TCP 10250), CIDR. Empty: machines dial out, nothing is let in. */
-  kubeletClients: string[];
+/** Instance.status; a machine that was stopped or suspended does not come back by itself. */
+const PHASES: Readonly<Record<string, MachinePhase>> = {
+  PROVISIONING: 'Pending',
+  STAGING: 'Pending',
+  RUNNING: 'Running',
+  REPAIRING: 'Running',
+  STOPPING: 'Terminating',
+};
+
+/** Regional managed instance groups. Methods and fields: discovery document of compute v1 (googleapis/google-api-go-client). */
+export function gcpMachines(layers: LayeredCloud, endpoints: Endpoints): MachineCloud {
+  const project = (ctx: CloudContext) =>
+    `${endpoints.compute}/compute/v1/projects/${credentialsOf(ctx.account, ctx.profile).project}`;
+  const group = (ctx: CloudContext, pool: string) =>
+    `${project(ctx)}/regions/${ctx.region}/instanceGroupManagers/${computeName(ctx.owner, pool)}`;
+  const ask = async <T>(ctx: CloudContext, url: string, what: string, body?: object): Promise<T | undefined> => {
+    const { token } = await accessToken(ctx, endpoints);
+    const sent = body && { method: 'POST' as const, body: JSON.stringify(body) };
+    const headers = { 'content-type': 'application/json' };
+    return call<T>({ url, token, what, signal: ctx.signal, ...(sent && { ...sent, headers }) });
+  };
+
+  return {
+    layers,
+    problems: () => [],
+    image: async (_ctx, architecture) => ({ image: imageOf(architecture) }),
+
+    async machines(ctx, pools) {
+      const found: CloudMachine[] = [];
+      for (let page: string | undefined = ''; page !== undefined; ) {
+        const parameters = new URLSearchParams({
+          filter: `labels.${OWNER_TAGS.uid}=${ctx.owner.uid}`,
+          ...(page && { pageToken: page }),
+        });
+        const url = `${project(ctx)}/aggregated/instances?${parameters}`;
+        const what = `machines of ${ctx.owner.technicalID} cannot be listed`;
+        const answer: { items?: Record<string, { instances?: Instance[] }>; nextPageToken?: string } | undefined =
+          await ask(ctx, url, what);
+        const instances = Object.values(answer?.items ?? {}).flatMap((place) => place.instances ?? []);
+        found.push(...instances.flatMap((instance) => machineOf(instance, ctx.region, pools)));
+        page = answer?.nextPageToken || undefined;
+      }
+      return found;
+    },
+
+    // "This method reduces the targetSize of the managed instance group by the number of instances that you delete."
+    async remove(ctx, pool, machines) {
+      const instances = machines.map(({ zone, name }) => `zones/${zone}/instances/${name}`);
+      await ask(ctx, `${group(ctx, pool)}/deleteInstances`, `machines of pool ${pool} cannot be ended`, { instances });
+    },
+
+    async failure(ctx, pool) {
+      const answer = await ask<{ items?: { error?: { code?: string; message?: string }; timestamp?: string }[] }>(
+        ctx,
+        `${group(ctx, pool)}/listErrors?maxResults=1`,
+        `errors of pool ${pool} cannot be listed`,
+      );
+      const [newest] = answer?.items ?? [];
+      // Errors stay listed for an hour after they are over.
+      const age = ctx.now().getTime() - Date.parse(newest?.timestamp ?? '');
+      return newest?.error && age < RECENT_MS
+        ? `${newest.error.code}: ${newest.error.message?.split('\n')[0]?.slice(0, 300)}`
+        : undefined;
+    },
+  };
 }
 
-/** Outputs of the layer `machines`. */
-export interface MachinesOutputs {
-  /** Address of the service account that the machines are. */
-  serviceAccount: string;
-  /** Name of the regional managed instance group by name of the pool. */
-  groups: Record<string, string>;
+const RECENT_MS = 10 * 60_000;
+
+function machineOf(instance: Instance, region: string, pools: readonly string[]): CloudMachine[] {
+  const pool = instance.labels?.[POOL_TAG];
+  const zone = instance.zone.split('/').at(-1)!;
+  if (pool === undefined || !pools.includes(pool) || !zone.startsWith(`${region}-`)) return [];
+  const address = instance.networkInterfaces?.[0]?.networkIP;
+  return [
+    {
+      name: instance.name,
+      pool,
+      nodeName: instance.name,
+      phase: PHASES[instance.status] ?? 'Failed',
+      createdAt: instance.creationTimestamp,
+      zone,
+      ...(address !== undefined && { address }),
+    },
+  ];
 }

@@ -33,7 +33,7 @@ def rule(table, chain, *match):
 
 
 def prepare():
-    if not os.path.exists(f'/sys/class/net/{DEVICE}'):
+    if subprocess.run(['ip', 'link', 'show', DEVICE], capture_output=True).returncode:
         run('ip', 'link', 'add', DEVICE, 'address', mac(env['NODE_IP']), 'mtu', env['MTU'], 'type', 'vxlan',
             'id', '1', 'dstport', '4789', 'local', env['NODE_IP'], 'dev', env['LINK'], 'nolearning')
     run('ip', 'link', 'set', DEVICE, 'up')

@@ -1,5 +1,7 @@
 import type {
   CloudContext,
+  MachinesInputs,
+  MachinesOutputs,
   ManagedCluster,
   ManagedClusterInputs,
   ManagedClusterOutputs,
@@ -11,7 +13,7 @@ import type { Layer, ProgramRef } from './program.ts';
 import type { Adopt, Classify, StackRequest } from './request.ts';
 import type { StackRunner } from './stack-runner.ts';
 
-/** What the layers of a managed cluster need to know of a cloud. */
+/** What the layers of a cluster need to know of a cloud. */
 export interface LayeredCloud {
   provider: ProgramRef['provider'];
   /** Environment by which plugins authenticate; may ask the cloud for a session. */
@@ -40,28 +42,37 @@ function share({ onProgress }: CloudContext, from: number, to: number): Pick<Sta
   };
 }
 
+async function requestFor(
+  cloud: LayeredCloud,
+  ctx: CloudContext,
+  layer: Layer,
+  inputs: NetworkInputs | ManagedClusterInputs | MachinesInputs,
+): Promise<StackRequest> {
+  return {
+    stack: { technicalID: ctx.owner.technicalID, layer },
+    account: ctx.account.id,
+    region: ctx.region,
+    program: { provider: cloud.provider, layer },
+    inputs,
+    backend: ctx.state,
+    // For each layer anew: a session may end while the one before is being made.
+    credentials: await cloud.credentials(ctx),
+    settings: cloud.settings(ctx),
+    signal: ctx.signal,
+    adopt: cloud.adopt(ctx),
+    classify: cloud.classify,
+    ...(ctx.onProgress && { onProgress: ctx.onProgress }),
+  };
+}
+
 /** A managed cluster as two stacks, `network` and, on it, `cluster`. */
 export function managedLayers(runner: StackRunner, cloud: LayeredCloud): Layered {
   const open = async (ctx: CloudContext, cluster: ManagedCluster) => {
-    const request = async (layer: Layer, inputs: NetworkInputs | ManagedClusterInputs): Promise<StackRequest> => ({
-      stack: { technicalID: ctx.owner.technicalID, layer },
-      account: ctx.account.id,
-      region: ctx.region,
-      program: { provider: cloud.provider, layer },
-      inputs,
-      backend: ctx.state,
-      // For each layer anew: a session may end while the one before is being made.
-      credentials: await cloud.credentials(ctx),
-      settings: cloud.settings(ctx),
-      signal: ctx.signal,
-      adopt: cloud.adopt(ctx),
-      classify: cloud.classify,
-      ...(ctx.onProgress && { onProgress: ctx.onProgress }),
-    });
     const { region, zones, cidrs } = cluster;
     return {
-      network: await request('network', { owner: ctx.owner, region, zones, cidrs }),
-      cluster: (network: NetworkOutputs) => request('cluster', { ...cluster, owner: ctx.owner, network }),
+      network: await requestFor(cloud, ctx, 'network', { owner: ctx.owner, region, zones, cidrs }),
+      cluster: (network: NetworkOutputs) =>
+        requestFor(cloud, ctx, 'cluster', { ...cluster, owner: ctx.owner, network }),
     };
   };
   const madeNetwork = async (network: StackRequest) => (await runner.outputs(network)) as NetworkOutputs | undefined;
@@ -100,6 +111,45 @@ export function managedLayers(runner: StackRunner, cloud: LayeredCloud): Layered
       const above = 100 - NETWORK_SHARE;
       await runner.destroy({ ...(await layers.cluster(network)), ...share(ctx, 0, above) });
       await runner.destroy({ ...layers.network, ...share(ctx, above, 100) });
+    },
+  };
+}
+
+/** Machines as they are wanted, with what the network under them is made from. */
+export interface WantedMachines extends Omit<MachinesInputs, 'network' | 'owner'> {
+  cidrs: NetworkInputs['cidrs'];
+}
+
+/** Machines for a control plane of ours as two stacks, `network` and, on it, `machines`. */
+export interface MachineLayers {
+  /** @param isNetworkMade the network was made as it is wanted: groups grow and shrink all the time on one that stays */
+  apply(ctx: CloudContext, wanted: WantedMachines, isNetworkMade: boolean): Promise<MachinesOutputs>;
+  destroy(ctx: CloudContext, wanted: WantedMachines): Promise<void>;
+}
+
+export function machineLayers(runner: StackRunner, cloud: LayeredCloud): MachineLayers {
+  const network = (ctx: CloudContext, { region, zones, cidrs }: WantedMachines) =>
+    requestFor(cloud, ctx, 'network', { owner: ctx.owner, region, zones, cidrs });
+  const machines = (ctx: CloudContext, wanted: WantedMachines, made: NetworkOutputs) => {
+    const { region, zones, pools, kubeletClients } = wanted;
+    const inputs: MachinesInputs = { owner: ctx.owner, region, zones, network: made, pools, kubeletClients };
+    return requestFor(cloud, ctx, 'machines', inputs);
+  };
+  return {
+    async apply(ctx, wanted, isNetworkMade) {
+      const { refresh = false } = ctx;
+      const below = await network(ctx, wanted);
+      const made = isNetworkMade ? await runner.outputs(below) : undefined;
+      const outputs = made ?? (await runner.apply({ ...below, refresh })).outputs;
+      const above = await machines(ctx, wanted, outputs as unknown as NetworkOutputs);
+      return (await runner.apply({ ...above, refresh })).outputs as unknown as MachinesOutputs;
+    },
+
+    async destroy(ctx, wanted) {
+      const below = await network(ctx, wanted);
+      const made = (await runner.outputs(below)) as NetworkOutputs | undefined;
+      await runner.destroy(await machines(ctx, wanted, made ?? cloud.unmadeNetwork(wanted.zones)));
+      await runner.destroy(below);
     },
   };
 }

@@ -15,8 +15,8 @@ import { silent } from '../../operator/kube/log.ts';
 import { keyOf, type Node, type Secret } from '../../operator/kube/resources.ts';
 import { WorkQueue } from '../../operator/kube/workqueue.ts';
 import { kubeconfig } from '../../operator/pki/kubeconfig.ts';
-import { managedOnly } from '../../providers/managed-only.ts';
 import { FakeClock } from '../unit/kube/fake-clock.ts';
+import { managedOnly } from './managed-only.ts';
 import type { MemoryCloud } from './memory-cloud.ts';
 
 const EPOCH = Date.parse('2026-11-21T00:00:00Z');

@@ -28,6 +28,7 @@ import {
   NAMESPACES,
   SECRETS,
   type Secret,
+  SHOOTS,
   WORKERCLUSTERS,
 } from '../../kube/resources.ts';
 import { connect } from '../connect.ts';
@@ -64,7 +65,10 @@ export async function run(context: Context): Promise<number | undefined> {
           profile,
           stop,
         ),
-      owners: async (stop) => (await client.list(WORKERCLUSTERS, { signal: stop })).items.map(ownerOf),
+      owners: async (stop) => {
+        const kinds = await Promise.all([WORKERCLUSTERS, SHOOTS].map((kind) => client.list(kind, { signal: stop })));
+        return kinds.flatMap(({ items }) => items.map(ownerOf));
+      },
       described: ({ uid }) => picture.records.find(({ owner }) => owner.uid === uid)?.cluster,
     };
     const wanted = { provider: options.text('provider'), region: options.text('region') };

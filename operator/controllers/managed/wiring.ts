@@ -12,6 +12,8 @@ import { WorkQueue } from '../../kube/workqueue.ts';
 import { AccountChecks } from '../credentials/account-checks.ts';
 import { CREDENTIALS_SELECTOR, type CredentialsWorld, reconcileCredentials } from '../credentials/controller.ts';
 import { credentialsIn } from '../credentials/resolve.ts';
+import { accountOfShoot, namesAccount } from '../shoot/account.ts';
+import type { ShootWorld } from '../shoot/world.ts';
 import { onlyStatusChanged } from '../status-writer.ts';
 import { ManagedController } from './controller.ts';
 import { credentialsSecret, gardenWorld } from './garden-world.ts';
@@ -41,6 +43,8 @@ export interface CloudsOptions {
 export interface Clouds {
   readonly caches: readonly Informer<any>[];
   readonly managed: ManagedController;
+  /** What the controller of shoots asks about accounts. */
+  readonly accounts: Pick<ShootWorld, 'namesAccount' | 'account'>;
   /** To be called when all caches are complete. */
   start(): Controller[];
 }
@@ -116,6 +120,10 @@ export function wireClouds(options: CloudsOptions): Clouds {
   return {
     caches: [bindings, credentials, records],
     managed,
+    accounts: {
+      namesAccount: (shoot) => namesAccount(shoot, clusters),
+      account: (shoot, profile, stop) => accountOfShoot(side, shoot, profile, stop),
+    },
     start() {
       follow();
       return [

@@ -10,7 +10,7 @@ import { bootstrapTokenSecret, newBootstrapToken, tokenText } from '../../shoot/
 import { bootstrapKubeconfig, clientKubeconfig, kubeProxyKubeconfig } from '../../shoot/kubeconfigs.ts';
 import { keyPair } from '../../shoot/pki.ts';
 import { pkiSecret } from '../../shoot/pki-secret.ts';
-import { apiServerURL, CLUSTER_DOMAIN, type ControlPlane, dnsServiceAddress } from '../../shoot/values.ts';
+import { CLUSTER_DOMAIN, type ControlPlane, dnsServiceAddress, machinesURL } from '../../shoot/values.ts';
 import { needsToken, TOKEN_LIFE_MS, TOKENS_SECRET, tokenOf, tokensSecret } from './bootstrap-tokens.ts';
 import type { Operation } from './operation.ts';
 
@@ -28,6 +28,7 @@ export const poolsOfShoot = (shoot: Shoot): Pool[] =>
     labels: { ...worker.labels, [LABELS.pool]: worker.name, [LABELS.workerCluster]: shoot.metadata.name },
     taints: worker.taints ?? [],
     zones: worker.zones ?? [],
+    ...((worker.providerConfig as { spot?: boolean } | undefined)?.spot === true && { spot: true }),
   }));
 
 /** What the manifests of the control plane are made from, before addresses and etcd's size are known. */
@@ -76,10 +77,11 @@ export function providerContext(op: Operation, profile: CloudProfile, seedObject
     uid,
     region: shoot.spec.region,
     kubernetesVersion: values.version,
-    apiserverURL: values.addresses.apiServer ? apiServerURL(values) : '',
+    apiserverURL: values.addresses.apiServer ? machinesURL(values) : '',
     clusterCA: hasKeys ? keyPair(op.pki, 'ca').cert : '',
     podCIDR: values.networks.pods,
     serviceCIDR: values.networks.services,
+    ...(shoot.spec.networking?.nodes && { nodeCIDR: shoot.spec.networking.nodes }),
     dnsIP: dnsServiceAddress(values.networks.services),
     clusterDomain: CLUSTER_DOMAIN,
     ...(mirror && { imageMirror: mirror }),
@@ -89,6 +91,7 @@ export function providerContext(op: Operation, profile: CloudProfile, seedObject
     bootstrapKubeconfig: async (pool) => bootstrapKubeconfig(values, op.pki, await bootstrapToken(op, pool)),
     kubeProxyKubeconfig: async () => kubeProxyKubeconfig(values, op.pki),
     componentKubeconfig: async (user, groups) => componentKubeconfig(op, user, groups),
+    ...(op.provider.inCloud && { cloud: () => world.account(shoot, profile, op.signal) }),
     log: world.log,
   };
 }

@@ -14,6 +14,7 @@ import { say, withConditions } from '../conditions.ts';
 import { operation, writeStatus } from '../status-writer.ts';
 import { resolveVersion, upgradeProblem } from '../versions.ts';
 import { controlPlaneValues, poolsOfShoot, providerContext } from './context.ts';
+import { unreachable } from './expose.ts';
 import { decoded, type Operation } from './operation.ts';
 import { otherOwner } from './ownership.ts';
 import { decideServingCertificates } from './serving-certificates.ts';
@@ -26,6 +27,8 @@ import type { ShootWorld } from './world.ts';
 const PROGRESS_INTERVAL_MS = 5_000;
 /** What comes before the task graph, among the errors of its tasks. */
 const PREPARE = 'prepare';
+/** As long as a provider may take to know of a new machine. */
+const MACHINE_KNOWN_MS = 10_000;
 /** Whatever happens, certificates are looked at this often. */
 const LONGEST_SLEEP_MS = 12 * 3600_000;
 
@@ -68,11 +71,19 @@ export class ShootController {
   }
 
   /** Decides on kubelets' certificate requests, independently of a running operation. */
-  async certificates(key: string): Promise<void> {
+  async certificates(key: string): Promise<{ requeueAfterMs?: number } | undefined> {
     const shoot = this.#world.shoots.get(key);
     const state = this.#states.get(key);
-    if (!shoot || !state?.connection || !state.listMachines) return;
-    await decideServingCertificates(state.connection, await state.listMachines(), this.#world.log, this.#world.now());
+    if (!shoot || !state?.connection || !state.listMachines) return undefined;
+    const { log } = this.#world;
+    const waiting = await decideServingCertificates(
+      state.connection,
+      await state.listMachines(),
+      log,
+      this.#world.now(),
+    );
+    // A cloud is not asked for its machines at every turn: the next time it is, the machine may be known.
+    return waiting ? { requeueAfterMs: MACHINE_KNOWN_MS } : undefined;
   }
 
   async stop(): Promise<void> {
@@ -134,7 +145,8 @@ export class ShootController {
       const seed = other.status?.seedName;
       if (seed) shootsPerSeed.set(seed, (shootsPerSeed.get(seed) ?? 0) + 1);
     }
-    const result = placeShoot({ shoot, profile, seeds: world.seeds.list(), shootsPerSeed });
+    const outside = world.provider(profile, world.namesAccount(shoot))?.inCloud === true;
+    const result = placeShoot({ shoot, profile, seeds: world.seeds.list(), shootsPerSeed, outside });
     if (result.seed === undefined) throw notYetConfigured(`no seed can host ${key}: ${result.reasons.join('; ')}`);
     const chosen = world.seeds.get(result.seed);
     if (!chosen) throw notYetConfigured(`Seed ${result.seed} has just gone`);
@@ -147,9 +159,11 @@ export class ShootController {
     const profile = world.profiles.get(shootProfileName(shoot.spec));
     const deleting = shoot.metadata.deletionTimestamp !== undefined;
     if (!profile) throw notYetConfigured(`CloudProfile "${shootProfileName(shoot.spec)}" does not exist`);
-    const provider = world.provider(profile);
+    const provider = world.provider(profile, world.namesAccount(shoot));
     if (!provider)
       throw configurationProblem(`this operator has no provider "${profile.spec.provider ?? profile.spec.type}"`);
+    const barred = provider.inCloud && !deleting ? unreachable(seedObject) : undefined;
+    if (barred) throw barred;
     const seed = await world.registry.open(seedObject, signal);
     const running = shoot.status?.kubernetesVersion;
     const wanted = shoot.spec.kubernetes.version;
@@ -175,7 +189,11 @@ export class ShootController {
       recorded: provider.recorded?.includes(profile) ? provider.recorded : undefined,
       pools: poolsOfShoot(shoot),
       vni,
-      values: controlPlaneValues(shoot, profile, seedObject, version),
+      signal,
+      values: {
+        ...controlPlaneValues(shoot, profile, seedObject, version),
+        ...(provider.inCloud && { machinesOutside: true }),
+      },
       pki: decoded(seed.secrets.get(`${id}/${PKI_SECRET}`)?.data),
       context: () => providerContext(op, profile, seedObject),
       notice: () => {
@@ -192,7 +210,11 @@ export class ShootController {
         {
           region: shoot.spec.region,
           kubernetesVersion: version,
-          networking: { pods: op.values.networks.pods, services: op.values.networks.services },
+          networking: {
+            pods: op.values.networks.pods,
+            services: op.values.networks.services,
+            ...(provider.inCloud && shoot.spec.networking?.nodes && { nodes: shoot.spec.networking.nodes }),
+          },
           pools: [...op.pools],
         },
         profile,

@@ -1,10 +1,23 @@
+import { isIP } from 'node:net';
+import { type CoppiceError, configurationProblem, notYetConfigured } from '../../api/errors.ts';
+import type { Seed } from '../../api/seed.ts';
 import { waitFor } from '../../kube/informer.ts';
 import { NODES, type Node, type Service } from '../../kube/resources.ts';
 import { type Endpoint, endpointOf } from '../../shoot/exposure.ts';
 import type { Operation } from './operation.ts';
 
-/** How long a cloud may take for a load balancer, in milliseconds. */
-const PATIENCE_MS = 5 * 60_000;
+/** A cloud's load balancer takes some minutes. */
+const PATIENCE_MS = 10 * 60_000;
+
+/** Why machines in a cloud could not reach API servers in this seed; undefined: they can. */
+export function unreachable({ metadata, spec }: Seed): CoppiceError | undefined {
+  const type = spec.exposure?.type ?? 'ClusterIP';
+  if (type === 'LoadBalancer') return undefined;
+  return configurationProblem(
+    `seed ${metadata.name} exposes API servers by ${type} only, where machines in a cloud cannot reach them`,
+    'Use a seed with spec.exposure.type LoadBalancer, whose load balancers have addresses that the cloud can reach.',
+  );
+}
 
 /** The endpoint of the shoot's API server outside of the seed; waits for a load balancer. Undefined: Services are reached as they are. */
 export async function expose(op: Operation, made: Service, signal: AbortSignal): Promise<Endpoint | undefined> {
@@ -12,15 +25,20 @@ export async function expose(op: Operation, made: Service, signal: AbortSignal):
   if (values.exposure === undefined || values.exposure === 'ClusterIP') return undefined;
   const nodes = values.exposure === 'NodePort' ? (await seed.client.list<Node>(NODES, { signal })).items : [];
   const key = `${values.namespace}/${made.metadata.name}`;
-  const endpoint = () => endpointOf(seed.services.get(key) ?? made, nodes);
-  const known = endpoint();
-  if (known) return known;
-  if (values.exposure === 'NodePort')
-    throw new Error(`seed ${seed.name} has no Ready node with an address to expose on`);
-  await waitFor([seed.services], () => endpoint() !== undefined, {
+  const look = () => endpointOf(seed.services.get(key) ?? made, nodes);
+  if (values.exposure === 'NodePort' && !look())
+    throw notYetConfigured(`seed ${seed.name} has no Ready node with an address to expose on`);
+  await waitFor([seed.services], () => look() !== undefined, {
     timeoutMs: PATIENCE_MS,
     signal,
-    what: `Service ${key} of seed ${seed.name} to get the address of a load balancer`,
+    what: `the load balancer of Service ${key} in seed ${seed.name} to have an address`,
   });
-  return endpoint();
+  const endpoint = look()!;
+  // The cluster's own Service `kubernetes` leads there, and Services lead to addresses.
+  if (values.machinesOutside && isIP(endpoint.host) === 0)
+    throw notYetConfigured(
+      `the load balancer of Service ${key} in seed ${seed.name} has the name ${endpoint.host} and no address`,
+      'Use a seed whose load balancers have addresses.',
+    );
+  return endpoint;
 }

@@ -17,6 +17,8 @@ export interface Operation {
   readonly recorded: RecordedClusters | undefined;
   readonly pools: readonly Pool[];
   readonly vni: number;
+  /** Aborted when the operation is no longer wanted. */
+  readonly signal: AbortSignal;
   /** Grows while the graph runs: addresses come with the Services, the size of etcd with its members. */
   values: ControlPlane;
   pki: PKIData;

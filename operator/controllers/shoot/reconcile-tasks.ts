@@ -51,7 +51,7 @@ export function reconcileTasks(op: Operation): Task[] {
       title: 'Reserving addresses',
       after: ['namespace'],
       expectedMs: 60,
-      timeoutMs: 6 * MINUTE,
+      timeoutMs: 12 * MINUTE,
       run: async (signal) => {
         // An address once given stays, also when its member has left: taking it away would mean new certificates and a restart.
         const members = Math.max(values.replicas, etcdServices(op));
@@ -170,7 +170,9 @@ export function reconcileTasks(op: Operation): Task[] {
         // Without nodes nothing of the rest could run or would be asked.
         const objects = [
           kubernetesEndpoints(op.values),
-          ...(wantsNodes ? [...machineAccess(), ...coreDNS(op.values, dns)] : []),
+          ...(wantsNodes
+            ? [...machineAccess(), ...(provider.systemComponents?.() ?? []), ...coreDNS(op.values, dns)]
+            : []),
         ];
         const print = createHash('sha256').update(JSON.stringify(objects)).digest('hex');
         if (state.systemApplied === print) return;
@@ -191,8 +193,11 @@ export function reconcileTasks(op: Operation): Task[] {
       title: 'Making machines',
       after: ['access', ...(provider.needsBootstrapToken ? ['system-components'] : [])],
       expectedMs: 200,
+      // A cloud's network takes minutes, and several clusters of an account take turns.
+      timeoutMs: 45 * MINUTE,
       run: async (signal) => {
         const context = op.context();
+        if (provider.reconcilePools) return provider.reconcilePools(context, op.pools);
         for (const pool of op.pools) {
           await provider.reconcilePool(context, pool);
           signal.throwIfAborted();

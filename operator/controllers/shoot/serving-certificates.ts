@@ -4,19 +4,24 @@ import { type CertificateSigningRequest, CSRS } from '../../kube/resources.ts';
 import { approveServingCSR } from '../../shoot/kubelet-csr.ts';
 import type { ShootConnection } from './connection.ts';
 
-/** Approves or denies the kubelets' requests for serving certificates; without one `kubectl logs` and `exec` do not work. */
+/**
+ * Approves or denies the kubelets' requests for serving certificates; without one `kubectl logs` and `exec` do not work.
+ * @returns whether one has to wait until its machine is known
+ */
 export async function decideServingCertificates(
   connection: ShootConnection,
   machines: readonly Machine[],
   log: Log,
   now: Date,
-): Promise<void> {
+): Promise<boolean> {
+  let waiting = false;
   const known = machines.map(({ nodeName, address }) => ({ nodeName, addresses: address ? [address] : [] }));
   for (const csr of connection.csrs.list()) {
     if (csr.status?.certificate || csr.status?.conditions?.length) continue;
     const verdict = approveServingCSR(csr, known);
     if (verdict.decision === 'ignore') continue;
     if (verdict.decision === 'wait') {
+      waiting = true;
       log.debug({ csr: csr.metadata.name, reason: verdict.reason }, 'a serving certificate request has to wait');
       continue;
     }
@@ -43,4 +48,5 @@ export async function decideServingCertificates(
       );
     connection.csrs.absorb(await connection.client.update(answered, { subresource: 'approval', resource: CSRS }));
   }
+  return waiting;
 }

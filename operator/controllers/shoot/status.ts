@@ -16,6 +16,8 @@ export interface CommonFacts {
   readonly version: string | undefined;
   readonly endpoint: string | undefined;
   readonly pools: readonly Pool[];
+  /** Whether its machines are in an account of a cloud. */
+  readonly inCloud?: boolean | undefined;
   readonly operation: LastOperation | undefined;
   readonly errors: readonly LastError[];
   readonly observedGeneration: number | undefined;

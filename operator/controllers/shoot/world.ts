@@ -1,3 +1,4 @@
+import type { CloudContext } from '../../../providers/cloud.ts';
 import type { Provider } from '../../../providers/contract.ts';
 import type { CloudProfile } from '../../api/cloudprofile.ts';
 import type { Seed } from '../../api/seed.ts';
@@ -24,7 +25,12 @@ export interface ShootWorld {
   readonly durations: TaskDurations;
   readonly log: Log;
   now(): Date;
-  provider(profile: CloudProfile): Provider | undefined;
+  /** @param withAccount somebody has credentials there: clouds are not simulated then */
+  provider(profile: CloudProfile, withAccount?: boolean): Provider | undefined;
+  /** Whether the shoot, or the WorkerCluster that it was made for, names credentials of a cloud. */
+  namesAccount(shoot: Shoot): boolean;
+  /** The account of the tenant that the shoot's machines are in. Rejects with CoppiceErrors. */
+  account(shoot: Shoot, profile: CloudProfile, signal: AbortSignal): Promise<CloudContext>;
   record(object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string): void;
   /** Called for every change of a node, pod or certificate request inside of a shoot. */
   insideChanged(shoot: Shoot, object: KubeObject): void;

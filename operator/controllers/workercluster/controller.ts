@@ -13,6 +13,7 @@ import type { ManagedController } from '../managed/controller.ts';
 import { BY_NAMESPACE, type ClaimantWorld, claimantsIn, heldBy } from '../quota/claimants.ts';
 import { writeStatus } from '../status-writer.ts';
 import type { ProjectShare } from './account.ts';
+import { hasAccount } from './has-account.ts';
 import { planWorkerCluster, type WorkerClusterView } from './plan.ts';
 
 /** What the controller of worker clusters works with. */
@@ -107,15 +108,6 @@ export async function reconcileWorkerCluster(
   await writeStatus(world.garden, world.clusters, cluster, status, signal);
   world.granted.delete(cluster.metadata.uid ?? '');
   return undefined;
-}
-
-/**
- * Whether a cluster has to do with a real account. What was made without one stays so: credentials that are named later move
- * no simulated cluster into a cloud.
- */
-export function hasAccount({ spec, status }: WorkerCluster, shoot: Shoot | undefined): boolean {
-  if (shoot && status?.simulated !== undefined) return !status.simulated;
-  return status?.mode === 'Managed' || spec.credentialsRef !== undefined;
 }
 
 /** Without quotas nobody else is looked at: most projects have none. */

@@ -17,19 +17,23 @@ const MIRRORED = [
 
 /** Coppice runs the control plane as pods in a seed: an owned Shoot. */
 export const hosted: ModeStrategy = {
-  limits({ cluster }) {
+  limits({ cluster, provider }) {
     const members = cluster.spec.controlPlaneNodes;
-    return members > 3
-      ? [problem('controlPlaneNodes', `a hosted control plane has 1 or 3 members, not ${members}`)]
-      : [];
+    const problems =
+      members > 3 ? [problem('controlPlaneNodes', `a hosted control plane has 1 or 3 members, not ${members}`)] : [];
+    if (provider?.inCloud && !cluster.spec.credentialsRef) {
+      const message = `machines of provider ${provider.name} are made in an account of yours: name its credentials`;
+      problems.push(problem('credentialsRef', message));
+    }
+    return problems;
   },
 
   ask({ cluster }, settled) {
     const { profile, provider, region, version, ranges } = settled;
-    const { pods, services } = ranges;
+    const { pods, services, nodes } = ranges;
     const pools = [...settled.pools];
     const problems = provider.validate(
-      { region, kubernetesVersion: version, networking: { pods, services }, pools },
+      { region, kubernetesVersion: version, networking: { pods, services, ...(provider.inCloud && { nodes }) }, pools },
       profile,
     );
     return { problems, shoot: shootFor(cluster, shootSpec(cluster, settled)) };
@@ -75,12 +79,12 @@ export const hosted: ModeStrategy = {
 };
 
 function shootSpec({ spec, ...cluster }: WorkerCluster, settled: Settled): ShootSpec {
-  const { profile, region, version, pools, ranges } = settled;
+  const { profile, provider, region, version, pools, ranges } = settled;
   return {
     cloudProfile: { kind: 'CloudProfile', name: profileNameOf({ spec, ...cluster }) },
     region,
     kubernetes: { version },
-    networking: { pods: ranges.pods, services: ranges.services },
+    networking: { pods: ranges.pods, services: ranges.services, ...(provider.inCloud && { nodes: ranges.nodes }) },
     ...(spec.controlPlaneNodes > 1 && {
       controlPlane: { highAvailability: { failureTolerance: { type: 'node' } }, replicas: spec.controlPlaneNodes },
     }),
@@ -96,6 +100,7 @@ function shootSpec({ spec, ...cluster }: WorkerCluster, settled: Settled): Shoot
         ...(pool.zones.length > 0 && { zones: pool.zones }),
         ...(Object.keys(pool.labels).length > 0 && { labels: pool.labels }),
         ...(pool.taints.length > 0 && { taints: pool.taints }),
+        ...(provider.inCloud && pool.spot && { providerConfig: { spot: true } }),
       })),
     },
     ...(spec.hibernation && { hibernation: spec.hibernation }),

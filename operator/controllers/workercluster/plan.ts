@@ -93,7 +93,7 @@ function statusOf(
   const { cluster, provider } = view;
   const before = cluster.status;
   const simulated = provider?.simulated === true;
-  const unacted = unactedClusterFields(cluster.spec, mode);
+  const unacted = unactedClusterFields(cluster.spec, mode, provider?.inCloud);
   const codes = [...new Set(problems.map((p) => p.code))];
   const why = problems
     .map((p) => `${p.field.startsWith('metadata.') ? '' : 'spec.'}${p.field}: ${p.message}`)

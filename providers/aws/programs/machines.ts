@@ -2,8 +2,8 @@ import * as autoscaling from '@pulumi/aws/autoscaling/index.js';
 import * as ec2 from '@pulumi/aws/ec2/index.js';
 import * as iam from '@pulumi/aws/iam/index.js';
 import type { Output } from '@pulumi/pulumi';
+import type { MachinePool, MachinesInputs } from '../../cloud.ts';
 import { POOL_TAG } from '../../tags.ts';
-import type { MachinePool, MachinesInputs } from '../machines.ts';
 import { physicalName } from '../names.ts';
 import { partitionOf } from '../partitions.ts';
 import { followHouseRules } from './house-rules.ts';
@@ -11,6 +11,8 @@ import { launchTemplate } from './launch-template.ts';
 import { declareRole } from './roles.ts';
 
 const KUBELET_PORT = 10250;
+/** Of Ubuntu's images at AWS. */
+const ROOT_DEVICE = '/dev/sda1';
 
 /** Layer `machines`: an Auto Scaling group per pool, for clusters whose control plane is not AWS'. */
 export function machines(inputs: MachinesInputs) {
@@ -25,7 +27,7 @@ export function machines(inputs: MachinesInputs) {
   const wall = securityGroup(inputs);
   const groups = pools.map((pool) => [pool.name, group(inputs, pool, template(inputs, pool, profile, wall))] as const);
   return {
-    securityGroup: wall.id,
+    extra: { securityGroup: wall.id },
     groups: Object.fromEntries(groups.map(([pool, made]) => [pool, made.name])),
   };
 }
@@ -54,7 +56,7 @@ const template = (
   profile: iam.InstanceProfile,
   wall: ec2.SecurityGroup,
 ): ec2.LaunchTemplate =>
-  launchTemplate(owner, pool, pool.rootDevice, {
+  launchTemplate(owner, pool, pool.rootDevice ?? ROOT_DEVICE, {
     imageId: pool.image,
     instanceType: pool.machineType,
     iamInstanceProfile: { arn: profile.arn },

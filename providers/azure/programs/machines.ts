@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { getVirtualMachineScaleSet } from '@pulumi/azure-native/compute/getVirtualMachineScaleSet.js';
 import {
   VirtualMachineScaleSet,
@@ -5,21 +6,37 @@ import {
 } from '@pulumi/azure-native/compute/virtualMachineScaleSet.js';
 import { NetworkSecurityGroup } from '@pulumi/azure-native/network/networkSecurityGroup.js';
 import type { Output } from '@pulumi/pulumi';
+import type { MachinePool, MachinesInputs, Owner } from '../../cloud.ts';
 import type { ProgramOutputs } from '../../pulumi/program.ts';
 import { POOL_TAG, tagsOf } from '../../tags.ts';
 import { countOf, isAutoscaled, zonesOf } from '../agent-pools.ts';
-import { imageReferenceOf, type MachinePool, type MachinesInputs } from '../machines.ts';
+import { imageReferenceOf } from '../machine-image.ts';
 import { resourceGroupName, scaleSetName, securityGroupName } from '../names.ts';
 import { found } from './look-ups.ts';
 
 const KUBELET_PORT = '10250';
+
+/**
+ * Azure makes no machine without a password or a key. This one nobody has the private half of: it was never derived from one. The
+ * same for an owner for ever, because a scale set does not let it be changed.
+ */
+function keyOfNobody({ uid }: Owner): string {
+  const field = (bytes: Buffer) => {
+    const length = Buffer.alloc(4);
+    length.writeUInt32BE(bytes.length);
+    return Buffer.concat([length, bytes]);
+  };
+  const type = 'ssh-ed25519';
+  const point = createHash('sha256').update(`a key of nobody for ${uid}`).digest();
+  return `${type} ${Buffer.concat([field(Buffer.from(type)), field(point)]).toString('base64')}`;
+}
 
 /** A scale set (orchestration Flexible) per pool, for clusters whose control plane is not Azure's; in the network's resource group. */
 export async function machines(inputs: MachinesInputs): Promise<ProgramOutputs> {
   const wall = securityGroup(inputs);
   const groups: Record<string, Output<string>> = {};
   for (const pool of inputs.pools) groups[pool.name] = (await scaleSet(inputs, pool, wall.id)).name;
-  return { securityGroup: wall.id, groups };
+  return { extra: { securityGroup: wall.id }, groups };
 }
 
 /** By Azure's own rules machines of a network reach each other, and nobody else reaches them; kubelets may be opened. */
@@ -70,7 +87,7 @@ async function scaleSet(
 
 /** How every machine of the pool is made. It has no identity: to Azure it may do nothing. */
 function profileOf(
-  { network }: MachinesInputs,
+  { owner, network }: MachinesInputs,
   pool: MachinePool,
   wall: Output<string>,
 ): NonNullable<VirtualMachineScaleSetArgs['virtualMachineProfile']> {
@@ -84,7 +101,7 @@ function profileOf(
       customData: Buffer.from(pool.userData).toString('base64'),
       linuxConfiguration: {
         disablePasswordAuthentication: true,
-        ssh: { publicKeys: [{ path: `/home/${adminUsername}/.ssh/authorized_keys`, keyData: pool.sshPublicKey }] },
+        ssh: { publicKeys: [{ path: `/home/${adminUsername}/.ssh/authorized_keys`, keyData: keyOfNobody(owner) }] },
       },
     },
     storageProfile: {

@@ -2,10 +2,10 @@ import { Firewall, InstanceTemplate, RegionInstanceGroupManager } from '@pulumi/
 import { Account } from '@pulumi/gcp/serviceaccount/index.js';
 import type { Output } from '@pulumi/pulumi';
 import { shortHash } from '../../../operator/api/names.ts';
+import type { MachinePool, MachinesInputs } from '../../cloud.ts';
 import type { ProgramOutputs } from '../../pulumi/program.ts';
 import { POOL_TAG } from '../../tags.ts';
 import { descriptionOf, labelsOf } from '../labels.ts';
-import type { MachinePool, MachinesInputs } from '../machines.ts';
 import { computeName, instanceBaseName, serviceAccountName } from '../names.ts';
 
 const KUBELET_PORT = '10250';
@@ -22,7 +22,7 @@ export function machines(inputs: MachinesInputs): ProgramOutputs {
   walls(inputs, account.email);
   const groups = pools.map((pool) => [pool.name, group(inputs, pool, template(inputs, pool, account.email))] as const);
   return {
-    serviceAccount: account.email,
+    extra: { serviceAccount: account.email },
     groups: Object.fromEntries(groups.map(([pool, made]) => [pool, made.name])),
   };
 }

@@ -20,9 +20,9 @@ import {
   WORKERCLUSTERS,
 } from '../../../operator/kube/resources.ts';
 import { type Operator, startOperator } from '../../../operator/operator.ts';
-import { managedOnly } from '../../../providers/managed-only.ts';
 import { startApiserver, type TestApiserver } from '../../kit/apiserver.ts';
 import { memoryProfile } from '../../kit/managed-garden.ts';
+import { managedOnly } from '../../kit/managed-only.ts';
 import { MemoryCloud } from '../../kit/memory-cloud.ts';
 
 // One API server is the garden and, by another identity, every managed cluster: the way to nodes is the real one.

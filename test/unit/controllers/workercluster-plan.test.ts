@@ -4,10 +4,10 @@ import { findCondition } from '../../../operator/api/conditions.ts';
 import { API_VERSION, FINALIZER } from '../../../operator/api/group.ts';
 import type { Shoot } from '../../../operator/api/shoot.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
-import { hasAccount } from '../../../operator/controllers/workercluster/controller.ts';
+import { hasAccount } from '../../../operator/controllers/workercluster/has-account.ts';
 import { planWorkerCluster } from '../../../operator/controllers/workercluster/plan.ts';
 import { providerNamed } from '../../../providers/index.ts';
-import { managedOnly } from '../../../providers/managed-only.ts';
+import { managedOnly } from '../../kit/managed-only.ts';
 import { MemoryCloud } from '../../kit/memory-cloud.ts';
 
 const NOW = new Date('2026-11-21T00:00:00Z');
@@ -239,6 +239,20 @@ describe('modes', () => {
   it('Hosted cannot be had where a cloud makes no machines for it', () => {
     const { status } = planWorkerCluster({ ...view, cluster: cluster({ mode: 'Hosted' }) }, NOW);
     expect(findCondition(status.conditions, 'SpecAccepted')?.message).toContain('use mode Managed');
+  });
+
+  it('Hosted makes a Shoot whose machines are in the account that the cluster names', () => {
+    const inCloud = { ...managed, inCloud: true, validate: () => [] };
+    const asked = { mode: 'Hosted', dataPlaneNodes: 2, pools: [{ name: 'a', minimum: 2, spot: true }] };
+    const planned = (spec: object) => planWorkerCluster({ ...view, provider: inCloud, cluster: cluster(spec) }, NOW);
+    const without = findCondition(planned(asked).status.conditions, 'SpecAccepted');
+    expect(without?.message).toContain('spec.credentialsRef: machines of provider aws are made in an account of yours');
+    const { shoot, status } = planned({ ...asked, credentialsRef: { name: 'cloud' } });
+    expect(shoot?.spec).toMatchObject({
+      networking: { nodes: '10.250.0.0/16' },
+      provider: { workers: [{ name: 'a', minimum: 2, providerConfig: { spot: true } }] },
+    });
+    expect(findCondition(status.conditions, 'SpecAccepted')?.message).toBe('the spec can be had');
   });
 
   it('what runs hosted is not moved into a cloud when the default of its profile, or its provider, changes', () => {

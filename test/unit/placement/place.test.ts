@@ -63,6 +63,12 @@ describe('a seed is dropped', () => {
       '1 of 1 by deletion: x is being deleted',
     ],
     [
+      'whose API servers machines in a cloud cannot reach',
+      seed('x', { spec: { exposure: { type: 'ClusterIP' } } }),
+      { outside: true },
+      '1 of 1 by exposure: x exposes API servers by ClusterIP only, where machines in a cloud cannot reach them (spec.exposure.type LoadBalancer is needed)',
+    ],
+    [
       'that is not visible',
       seed('x', { spec: { settings: { scheduling: { visible: false } } } }),
       {},

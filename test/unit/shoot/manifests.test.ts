@@ -1,10 +1,11 @@
+import { X509Certificate } from 'node:crypto';
 import { load } from 'js-yaml';
 import { describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../../operator/api/meta.ts';
 import { bootstrapTokenSecret, newBootstrapToken, tokenText } from '../../../operator/shoot/bootstrap-token.ts';
 import { etcdConfig } from '../../../operator/shoot/etcd.ts';
 import { nodeMaskSize } from '../../../operator/shoot/kube-controller-manager.ts';
-import { adminKubeconfig } from '../../../operator/shoot/kubeconfigs.ts';
+import { adminKubeconfig, bootstrapKubeconfig } from '../../../operator/shoot/kubeconfigs.ts';
 import { namespace } from '../../../operator/shoot/namespace.ts';
 import { pkiSecret } from '../../../operator/shoot/pki-secret.ts';
 import { type UsableClient, usable } from '../../../operator/shoot/readiness.ts';
@@ -145,6 +146,29 @@ it('gives people a kubeconfig for the address of the API server', () => {
   const parsed = load(adminKubeconfig(one, pki)) as Record<string, any>;
   expect(parsed.clusters[0].cluster.server).toBe('https://10.1.0.10:6443');
   expect(parsed['current-context']).toBe('demo');
+});
+
+describe('a control plane whose machines are outside of the seed', () => {
+  const outside = { ...one, endpoint: { host: '203.0.113.10', port: 6443 }, machinesOutside: true };
+  const server = (text: string) => (load(text) as Record<string, any>).clusters[0].cluster.server;
+
+  it('is reached at its load balancer, by a name that its certificate has', async () => {
+    const keys = await pkiOf(outside);
+    expect(server(adminKubeconfig(outside, keys))).toBe('https://203.0.113.10:6443');
+    expect(server(bootstrapKubeconfig(outside, keys, 'a.b'))).toBe('https://203.0.113.10:6443');
+    expect(named(systemComponents(outside, 1), 'Endpoints', 'kubernetes').subsets[0].addresses).toEqual([
+      { ip: '203.0.113.10' },
+    ]);
+    expect(new X509Certificate(keys['kube-apiserver.crt']!).checkIP('203.0.113.10')).toBe('203.0.113.10');
+  });
+
+  it('is reached within the seed by what runs there', async () => {
+    const parts = controlPlaneObjects(outside, await pkiOf(outside));
+    for (const name of ['kube-controller-manager', 'kube-scheduler']) {
+      const { data } = named(parts, 'Secret', name);
+      expect(server(Buffer.from(data.kubeconfig, 'base64').toString())).toBe('https://10.1.0.10:6443');
+    }
+  });
 });
 
 it.each([

@@ -31,6 +31,8 @@ function proofOf(text: string): Record<string, string> {
 const significant = (id: string): string[] => {
   const parts = id
     .replace(/^https:\/\/[^/]+\/(?:compute\/)?v1\//, '')
+    // A template's unique self link.
+    .replace(/\?uniqueId=\d+$/, '')
     .split('/')
     .filter((part) => part !== 'global');
   return parts[0] === 'projects' ? parts.filter((_, index) => index % 2 === 1) : parts;

@@ -2,6 +2,7 @@ import { signed } from '../../../../providers/aws/sigv4.ts';
 import { aws as model } from '../aws/model.ts';
 import type { Account, CloudResource, Properties, Scene } from '../model.ts';
 import { answerXML, describeEC2, taggedAnswer, withTagList } from './aws-answers.ts';
+import { describeMachines, scaleGroups } from './aws-machines.ts';
 import { type Asked, fieldsOf, Refused, type Said, type Web } from './server.ts';
 
 /** What a signature says: whose key, when, where and for which service. */
@@ -125,16 +126,20 @@ export const awsWeb: Web = {
     const action = fieldsOf(asked).Action ?? (targetOf(asked) || asked.url.pathname);
     return { region, action: `${service === 'tagging' ? 'tag' : service}:${action}` };
   },
-  answer(asked, scene, denied) {
+  answer(asked, scene, denied, store) {
     const { service } = signatureOf(asked)!;
     if (service === 'eks') return { body: eks(asked, scene) };
     if (service === 'kms') return { body: kms(targetOf(asked), JSON.parse(asked.body), scene) };
     if (service === 'tagging') return { body: taggedAnswer(JSON.parse(asked.body), scene) };
     const fields = fieldsOf(asked);
     const action = fields.Action!;
-    const described = service === 'ec2' ? describeEC2(action, fields, scene) : undefined;
+    const described =
+      service === 'ec2'
+        ? (describeMachines(action, fields, scene, store) ?? describeEC2(action, fields, scene))
+        : undefined;
     if (described) return { body: answerXML(action, described, 'item') };
-    return { body: answerXML(action, { [`${action}Result`]: query(action, fields, scene, denied) }, 'member') };
+    const result = scaleGroups(action, fields, scene, store) ?? query(action, fields, scene, denied);
+    return { body: answerXML(action, { [`${action}Result`]: result }, 'member') };
   },
   refusals: {
     unknown: () => new Refused(403, 'InvalidClientTokenId', 'The security token included in the request is invalid.'),

@@ -1,6 +1,7 @@
 import { kindOf } from '../azure/kinds.ts';
 import { azure as model } from '../azure/model.ts';
 import type { CloudResource, Scene } from '../model.ts';
+import { computeMachines } from './azure-machines.ts';
 import { fieldsOf, Refused, type Said, type Web } from './server.ts';
 
 /** A token names the client that it was given to. */
@@ -41,8 +42,10 @@ export const azureWeb: Web = {
     region: '',
     action: `${method} ${url.pathname.replaceAll(/\/(?:subscriptions|resourceGroups)\/[^/]+/gi, '')}`,
   }),
-  answer({ method, url, body }, scene, denied) {
+  answer({ method, url, body }, scene, denied, store) {
     const path = decodeURIComponent(url.pathname);
+    const machines = computeMachines({ method, path, body }, scene, store);
+    if (machines) return machines;
     const subscription = `/subscriptions/${scene.caller.account}`;
     if (path === subscription)
       return { body: { id: subscription, subscriptionId: scene.caller.account, state: 'Enabled' } };

@@ -1,6 +1,7 @@
 import { kindOf } from '../gcp/kinds.ts';
 import { gcp as model } from '../gcp/model.ts';
 import type { CloudResource, Properties, Scene } from '../model.ts';
+import { computeMachines } from './google-machines.ts';
 import { fieldsOf, Refused, type Said, type Web } from './server.ts';
 
 /** A token names the key that it was given for; the plugins take it too. */
@@ -54,7 +55,7 @@ export const googleWeb: Web = {
     region: /\/(?:regions|locations)\/([^/]+)/.exec(url.pathname)?.[1] ?? '',
     action: `${method} ${url.pathname.replace(/projects\/[^/:]+/, 'projects')}`,
   }),
-  answer({ url, body }, scene, denied) {
+  answer({ url, body }, scene, denied, store) {
     const { account } = scene.caller;
     const path = decodeURIComponent(url.pathname).replace(/^\/(?:compute\/)?v1\//, '');
     if (path === `projects/${account}:testIamPermissions`) {
@@ -72,6 +73,8 @@ export const googleWeb: Web = {
       }));
       return { body: { results } };
     }
+    const machines = computeMachines(path, url.searchParams, body, scene, store);
+    if (machines) return { body: machines };
     const resource = scene.all().find((one) => pathOf(one, account) === path);
     if (!resource) throw new Refused(404, 'notFound', `The resource '${path}' was not found`);
     return { body: described(resource, scene) };

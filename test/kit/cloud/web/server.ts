@@ -42,7 +42,7 @@ export interface Web {
   about(asked: Asked): { region: string; action: string };
   /** Requests that need no credentials (those for tokens); undefined: it is none of these. */
   open(asked: Asked, accounts: readonly Account[]): Said | undefined;
-  answer(asked: Asked, scene: Scene, denied: readonly string[]): Said;
+  answer(asked: Asked, scene: Scene, denied: readonly string[], store: Store): Said;
   /** What is refused for reasons that every request has. */
   refusals: Record<'unknown' | 'throttled' | 'denied' | 'closed', (action: string) => Refused>;
   refusal(refused: Refused): Said;
@@ -77,7 +77,9 @@ async function decide(web: Web, store: Store, asked: Asked): Promise<Said> {
     if (faults.closedRegions?.includes(region)) throw refusals.closed(action);
     if (faults.denied?.includes(action)) throw refusals.denied(action);
     const caller = { account: account.id, principal: account.principal, region, defaultTags: {} };
-    const said = web.answer(asked, openScene(model, store, caller, region, Date.now()), faults.denied ?? []);
+    const said = await store.transaction(() =>
+      web.answer(asked, openScene(model, store, caller, region, Date.now()), faults.denied ?? [], store),
+    );
     done('ok');
     return said;
   } catch (error) {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { MachinePool, MachinesInputs } from '../../../../providers/aws/machines.ts';
 import { machines } from '../../../../providers/aws/programs/machines.ts';
+import type { MachinePool, MachinesInputs } from '../../../../providers/cloud.ts';
 import { answers, cloudPool, clusterInputs, graphOf, owner, untagged } from './fixtures.ts';
 
 const GROUP = 'aws:autoscaling/group:Group';
@@ -14,7 +14,8 @@ const machinePool = (changes: Partial<MachinePool> = {}): MachinePool => ({
 });
 
 const made = (changes: Partial<MachinesInputs> = {}) => {
-  const inputs = { owner, region: 'eu-central-1', network: clusterInputs().network, kubeletClients: [] };
+  const { zones, network } = clusterInputs();
+  const inputs = { owner, region: 'eu-central-1', zones, network, kubeletClients: [] };
   return graphOf(machines, { ...inputs, pools: [machinePool()], ...changes }, answers);
 };
 
@@ -93,7 +94,7 @@ describe('machines of hosted and self-managed clusters', () => {
     const graph = await made({ pools: [machinePool(), machinePool({ name: 'gpu' })] });
     expect(untagged(graph)).toEqual([]);
     expect(graph.outputs).toEqual({
-      securityGroup: '<machines.id>',
+      extra: { securityGroup: '<machines.id>' },
       groups: { default: 'shoot--shop--one-default', gpu: 'shoot--shop--one-gpu' },
     });
   });

@@ -1,5 +1,11 @@
-import type { MachinePool, MachinesInputs } from '../../../../providers/azure/machines.ts';
-import type { CloudPool, ManagedClusterInputs, NetworkInputs, Owner } from '../../../../providers/cloud.ts';
+import type {
+  CloudPool,
+  MachinePool,
+  MachinesInputs,
+  ManagedClusterInputs,
+  NetworkInputs,
+  Owner,
+} from '../../../../providers/cloud.ts';
 import type { Answers } from '../../../kit/pulumi-graph.ts';
 
 export const owner: Owner = {
@@ -69,7 +75,6 @@ export const machinePool = (changes: Partial<MachinePool> = {}): MachinePool => 
   ...pool(),
   image: 'Debian:debian-12:12-gen2:latest',
   userData: '#cloud-config',
-  sshPublicKey: 'ssh-ed25519 AAAA',
   ...changes,
 });
 

@@ -4,11 +4,12 @@ import { silent } from '../../../../operator/kube/log.ts';
 import type {
   CloudContext,
   CloudPool,
+  MachinePool,
+  MachinesInputs,
   ManagedClusterInputs,
   NetworkInputs,
   Owner,
 } from '../../../../providers/cloud.ts';
-import type { MachinePool, MachinesInputs } from '../../../../providers/gcp/machines.ts';
 import type { Answers } from '../../../kit/pulumi-graph.ts';
 
 export const owner: Owner = {

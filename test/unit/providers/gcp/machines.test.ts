@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { MachinePool, MachinesInputs } from '../../../../providers/gcp/machines.ts';
+import type { MachinePool, MachinesInputs } from '../../../../providers/cloud.ts';
 import { programs } from '../../../../providers/gcp/programs.ts';
 import { graphOf } from '../../../kit/pulumi-graph.ts';
 import { answers, labels, machinePool, machinesInputs, owner } from './fixtures.ts';

@@ -1,10 +1,10 @@
-import { configurationProblem } from '../operator/api/errors.ts';
-import type { ManagedClusters } from './cloud.ts';
-import type { Provider } from './contract.ts';
+import { configurationProblem } from '../../operator/api/errors.ts';
+import type { ManagedClusters } from '../../providers/cloud.ts';
+import type { Provider } from '../../providers/contract.ts';
 
 /** A provider of a cloud whose managed service can be had, but no machines for hosted control planes: asking for these is a problem of `mode`. */
 export function managedOnly(name: string, managed: ManagedClusters): Provider {
-  const message = `provider ${name} makes no machines for hosted control planes yet; use mode Managed`;
+  const message = `provider ${name} makes no machines for hosted control planes; use mode Managed`;
   const refuse = async (): Promise<never> => {
     throw configurationProblem(message);
   };

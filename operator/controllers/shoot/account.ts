@@ -1,0 +1,85 @@
+import type { CloudContext } from '../../../providers/cloud.ts';
+import type { CloudProfile } from '../../api/cloudprofile.ts';
+import type { CredentialsBinding } from '../../api/credentialsbinding.ts';
+import { configurationProblem, notYetConfigured } from '../../api/errors.ts';
+import { technicalID } from '../../api/names.ts';
+import type { Shoot } from '../../api/shoot.ts';
+import type { WorkerCluster } from '../../api/workercluster.ts';
+import { type CredentialsUse, credentialsIn, credentialsOf, secretOfBinding } from '../credentials/resolve.ts';
+import { credentialsSecret, type GardenSide } from '../managed/garden-world.ts';
+import { stateBackend } from '../managed/state-backend.ts';
+import { hasAccount } from '../workercluster/has-account.ts';
+
+/** The WorkerCluster that a shoot was made for; undefined for one that somebody wrote. */
+function clusterOf(shoot: Shoot, clusters: Pick<GardenSide['clusters'], 'get'>): WorkerCluster | undefined {
+  const { namespace, ownerReferences = [] } = shoot.metadata;
+  const owner = ownerReferences.find(({ kind }) => kind === 'WorkerCluster');
+  const cluster = owner && clusters.get(`${namespace}/${owner.name}`);
+  return cluster?.metadata.uid === owner?.uid ? cluster : undefined;
+}
+
+/** Whether a shoot has to do with a real account: as its WorkerCluster has, or because it names a CredentialsBinding itself. */
+export function namesAccount(shoot: Shoot, clusters: Pick<GardenSide['clusters'], 'get'>): boolean {
+  const cluster = clusterOf(shoot, clusters);
+  return cluster ? hasAccount(cluster, shoot) : shoot.spec.credentialsBindingName !== undefined;
+}
+
+/**
+ * Which credentials the machines of a shoot are made with: those that its WorkerCluster names, or the CredentialsBinding that it
+ * names itself; always of its own namespace. Throws CoppiceErrors.
+ */
+export function credentialsOfShoot(
+  shoot: Shoot,
+  providerType: string,
+  clusters: Pick<GardenSide['clusters'], 'get'>,
+  bindings: (namespace: string, name: string) => CredentialsBinding | undefined,
+): CredentialsUse {
+  const cluster = clusterOf(shoot, clusters);
+  if (cluster?.spec.credentialsRef) return credentialsOf(cluster, providerType, bindings);
+  const { name, namespace = '' } = shoot.metadata;
+  const named = shoot.spec.credentialsBindingName;
+  if (named === undefined) {
+    throw configurationProblem(
+      `Shoot ${namespace}/${name} names no credentials of the account that its machines are to be in`,
+      'Name a CredentialsBinding in spec.credentialsBindingName, or credentials in spec.credentialsRef of its WorkerCluster.',
+    );
+  }
+  const binding = bindings(namespace, named);
+  if (!binding)
+    throw notYetConfigured(`there is no CredentialsBinding ${namespace}/${named}`, 'Make it, or name another.');
+  if (binding.provider.type === providerType) return secretOfBinding(binding);
+  throw configurationProblem(
+    `CredentialsBinding ${namespace}/${named} is for provider ${binding.provider.type}, not ${providerType}`,
+    'Name a binding for the right provider.',
+  );
+}
+
+/** The account of the tenant that a shoot's machines are in, with all that a call to its cloud takes. Rejects with CoppiceErrors. */
+export async function accountOfShoot(
+  side: Omit<GardenSide, 'records' | 'kubeconfigs' | 'checks'>,
+  shoot: Shoot,
+  profile: CloudProfile,
+  signal: AbortSignal,
+): Promise<CloudContext> {
+  const use = credentialsOfShoot(shoot, profile.spec.type, side.clusters, (namespace, name) =>
+    side.bindings.get(`${namespace}/${name}`),
+  );
+  const credentials = credentialsIn(await credentialsSecret(side, use, signal), use);
+  const { name, namespace = '', uid = '' } = shoot.metadata;
+  return {
+    owner: {
+      technicalID: technicalID(namespace, name),
+      uid: clusterOf(shoot, side.clusters)?.metadata.uid ?? uid,
+      name,
+      namespace,
+      garden: side.gardenID,
+    },
+    account: { id: `${use.namespace}/${use.secret}`, credentials: credentials.values },
+    region: shoot.spec.region,
+    profile,
+    state: await stateBackend(side.state, profile, signal),
+    log: side.log,
+    signal,
+    now: () => side.now(),
+  };
+}

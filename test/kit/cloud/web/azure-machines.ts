@@ -1,0 +1,61 @@
+import { azure as model } from '../azure/model.ts';
+import { digits } from '../digits.ts';
+import { type Member, membersOf, removeMembers } from '../members.ts';
+import type { CloudResource, Scene } from '../model.ts';
+import type { Store } from '../store.ts';
+import type { Said } from './server.ts';
+
+const SET = 'azure-native:compute:VirtualMachineScaleSet';
+
+const suffix = ({ group, serial }: Member): string => digits(8, group.uid, String(serial));
+const nameOf = (member: Member): string => `${member.group.name}_${suffix(member)}`;
+const groupOf = (id: string): string => /\/resourceGroups\/([^/]+)/i.exec(id)?.[1]?.toLowerCase() ?? '';
+
+const members = (set: CloudResource, scene: Scene, store: Store): Member[] =>
+  membersOf(set, model.types.get(SET)!.machines!(set.inputs, scene)!, store, scene.now);
+
+/** What Compute and Network answer about machines of flexible scale sets; undefined for other paths. */
+export function computeMachines(
+  { method, path, body }: { method: string; path: string; body: string },
+  scene: Scene,
+  store: Store,
+): Said | undefined {
+  const sets = scene.all(SET).filter(({ id }) => groupOf(id) === groupOf(path));
+  const all = () => sets.flatMap((set) => members(set, scene, store));
+  const idOf = (member: Member) =>
+    member.group.id.replace(/virtualMachineScaleSets\/.*$/, `virtualMachines/${nameOf(member)}`);
+  if (path.endsWith('/Microsoft.Compute/virtualMachines')) {
+    const value = all().map((member) => ({
+      id: idOf(member),
+      name: nameOf(member),
+      zones: [member.zone],
+      properties: {
+        provisioningState: 'Succeeded',
+        timeCreated: new Date(member.at).toISOString(),
+        osProfile: {
+          computerName: `${member.group.inputs.virtualMachineProfile.osProfile.computerNamePrefix}${suffix(member)}`,
+        },
+        virtualMachineScaleSet: { id: member.group.id },
+      },
+    }));
+    return { body: { value } };
+  }
+  if (path.endsWith('/Microsoft.Network/networkInterfaces')) {
+    const value = all().map((member) => ({
+      properties: {
+        virtualMachine: { id: idOf(member) },
+        ipConfigurations: [{ properties: { privateIPAddress: member.address } }],
+      },
+    }));
+    return { body: { value } };
+  }
+  const id = method === 'POST' ? /^(.*\/virtualMachineScaleSets\/[^/]+)\/delete$/.exec(path)?.[1] : undefined;
+  const set = sets.find((one) => id !== undefined && model.isCalled(one, id));
+  if (!set) return undefined;
+  const named = (JSON.parse(body) as { instanceIds: string[] }).instanceIds;
+  const going = members(set, scene, store).filter((member) => named.includes(nameOf(member)));
+  removeMembers(set, going, store, (inputs, by) => {
+    inputs.sku = { ...inputs.sku, capacity: Number(inputs.sku.capacity) + by };
+  });
+  return { status: 202, body: '' };
+}

@@ -1,0 +1,67 @@
+import { describe, expect, it } from 'vitest';
+import type { CredentialsBinding } from '../../../operator/api/credentialsbinding.ts';
+import type { Seed } from '../../../operator/api/seed.ts';
+import type { Shoot } from '../../../operator/api/shoot.ts';
+import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
+import { credentialsOfShoot, namesAccount } from '../../../operator/controllers/shoot/account.ts';
+import { unreachable } from '../../../operator/controllers/shoot/expose.ts';
+
+const ownerReferences = [{ apiVersion: 'x', kind: 'WorkerCluster', name: 'one', uid: 'u' }];
+const shoot = (spec: object, metadata: object = {}) =>
+  ({ metadata: { name: 'one', namespace: 'shop', ...metadata }, spec }) as unknown as Shoot;
+const clusters = (more: object) => ({
+  get: () =>
+    ({ metadata: { name: 'one', namespace: 'shop', uid: 'u' }, spec: {}, ...more }) as unknown as WorkerCluster,
+});
+const none = { get: () => undefined };
+const bindings = (_namespace: string, name: string) =>
+  ['aws', 'gcp'].includes(name)
+    ? ({
+        metadata: { name, namespace: 'shop' },
+        provider: { type: name },
+        credentialsRef: { kind: 'Secret', name: `${name}-secret` },
+      } as unknown as CredentialsBinding)
+    : undefined;
+
+describe('the account of a shoot', () => {
+  it('is that of its WorkerCluster', () => {
+    const its = clusters({ spec: { credentialsRef: { name: 'keys' } } });
+    expect(credentialsOfShoot(shoot({}, { ownerReferences }), 'aws', its, bindings)).toEqual({
+      namespace: 'shop',
+      secret: 'keys',
+    });
+    expect(namesAccount(shoot({}, { ownerReferences }), its)).toBe(true);
+  });
+
+  it('is not that of another cluster of the same name, nor one that was named after its nodes were simulated', () => {
+    const spec = { credentialsRef: { name: 'keys' } };
+    const earlier = clusters({ spec, metadata: { name: 'one', namespace: 'shop', uid: 'other' } });
+    expect(namesAccount(shoot({}, { ownerReferences }), earlier)).toBe(false);
+    expect(namesAccount(shoot({}, { ownerReferences }), clusters({ spec, status: { simulated: true } }))).toBe(false);
+  });
+
+  it('is that of the binding which it names itself', () => {
+    const own = shoot({ credentialsBindingName: 'aws' });
+    expect(credentialsOfShoot(own, 'aws', none, bindings)).toMatchObject({ namespace: 'shop', secret: 'aws-secret' });
+    expect(namesAccount(own, none)).toBe(true);
+  });
+
+  it.each([
+    [{}, 'names no credentials'],
+    [{ credentialsBindingName: 'gcp' }, 'is for provider gcp, not aws'],
+    [{ credentialsBindingName: 'lost' }, 'there is no CredentialsBinding shop/lost'],
+  ])('cannot be told of %j', (spec, message) => {
+    expect(() => credentialsOfShoot(shoot(spec), 'aws', none, bindings)).toThrow(message);
+  });
+});
+
+it.each([
+  [undefined, 'seed s exposes API servers by ClusterIP only'],
+  ['NodePort', 'seed s exposes API servers by NodePort only'],
+  ['LoadBalancer', undefined],
+])('a seed that exposes API servers by %s', (type, message) => {
+  const seed = { metadata: { name: 's' }, spec: { ...(type && { exposure: { type } }) } } as unknown as Seed;
+  const why = unreachable(seed)?.message;
+  if (message === undefined) expect(why).toBeUndefined();
+  else expect(why).toContain(message);
+});
