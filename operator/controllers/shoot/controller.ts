@@ -33,6 +33,8 @@ export class ShootController {
   readonly #world: ShootWorld;
   readonly #states = new Map<string, ShootState>();
   readonly #vnis = new Map<string, number>();
+  /** uid, by key, of shoots that have gone but that the cache may still show: to take one away a second time is all in vain. */
+  readonly #released = new Map<string, string | undefined>();
 
   constructor(world: ShootWorld) {
     this.#world = world;
@@ -47,8 +49,13 @@ export class ShootController {
   async reconcile(key: string, shutdown: AbortSignal): Promise<{ requeueAfterMs?: number } | undefined> {
     const shoot = this.#world.shoots.get(key);
     if (!shoot) {
+      this.#released.delete(key);
       await this.#forget(key);
       return undefined;
+    }
+    if (this.#released.has(key)) {
+      if (this.#released.get(key) === shoot.metadata.uid) return undefined;
+      this.#released.delete(key);
     }
     if (shoot.metadata.annotations?.[ANNOTATIONS.ignore] === 'true') return undefined;
     const state = this.#stateOf(key);
@@ -376,7 +383,9 @@ export class ShootController {
       // The cache had not heard yet that it has gone.
       if (!isNotFound(error)) throw error;
     }
-    await this.#forget(`${namespace}/${name}`);
+    const key = `${namespace}/${name}`;
+    this.#released.set(key, shoot.metadata.uid);
+    await this.#forget(key);
     return undefined;
   }
 
