@@ -389,7 +389,18 @@ export class ShootController {
     return undefined;
   }
 
-  async #writeStatus(op: Operation, signal?: AbortSignal): Promise<void> {
+  /**
+   * Writes the status as it is when its turn comes. One after the other: progress that was sent just before the end could reach the
+   * server after it, and a cluster that is done would say for ever that it is being made.
+   */
+  #writeStatus(op: Operation, signal?: AbortSignal): Promise<void> {
+    const { state } = op;
+    const turn = state.statusWrite.then(() => this.#writeStatusNow(op, signal));
+    state.statusWrite = turn.catch(() => {});
+    return turn;
+  }
+
+  async #writeStatusNow(op: Operation, signal?: AbortSignal): Promise<void> {
     const { state, world } = op;
     const shoot = world.shoots.get(`${op.shoot.metadata.namespace}/${op.shoot.metadata.name}`) ?? op.shoot;
     if (shoot.metadata.uid !== op.shoot.metadata.uid) return;
