@@ -8,7 +8,15 @@ interface Cloud {
   bucket?: Bucket;
   /** By technicalID, then by pool. */
   clusters: Map<string, { region: string; pools: Map<string, Usage> }>;
+  /** By region: the sum, kept up, because with it a thousandth cluster costs no more than the first. */
+  usage: Map<string, Usage>;
 }
+
+const plus = (a: Usage, b: Usage, sign: 1 | -1): Usage => ({
+  nodes: a.nodes + sign * b.nodes,
+  millicores: a.millicores + sign * b.millicores,
+  gpus: a.gpus + sign * b.gpus,
+});
 
 /**
  * What the simulated clouds remember of their customers, a cloud a profile. In memory: after a restart each cluster tells anew
@@ -20,19 +28,8 @@ export class Accounts {
 
   /** The account as this cluster's next request meets it. */
   account({ profile, region }: Customer): Account {
-    const { bucket, clusters } = this.#cloud(profile);
-    const usage = [...clusters.values()]
-      .filter((cluster) => cluster.region === region)
-      .flatMap(({ pools }) => [...pools.values()])
-      .reduce(
-        (sum, pool) => ({
-          nodes: sum.nodes + pool.nodes,
-          millicores: sum.millicores + pool.millicores,
-          gpus: sum.gpus + pool.gpus,
-        }),
-        NO_USAGE,
-      );
-    return { usage, ...(bucket && { bucket }) };
+    const { bucket, usage } = this.#cloud(profile);
+    return { usage: usage.get(region) ?? NO_USAGE, ...(bucket && { bucket }) };
   }
 
   /** How many machines were asked for on behalf of the cluster. */
@@ -42,9 +39,11 @@ export class Accounts {
 
   /** Notes what a pool has now. */
   has({ profile, region, technicalID }: Customer, pool: string, usage: Usage): void {
-    const { clusters } = this.#cloud(profile);
-    const cluster = clusters.get(technicalID) ?? { region, pools: new Map<string, Usage>() };
-    clusters.set(technicalID, cluster);
+    const cloud = this.#cloud(profile);
+    const cluster = cloud.clusters.get(technicalID) ?? { region, pools: new Map<string, Usage>() };
+    cloud.clusters.set(technicalID, cluster);
+    const before = cloud.usage.get(cluster.region) ?? NO_USAGE;
+    cloud.usage.set(cluster.region, plus(plus(before, usage, 1), cluster.pools.get(pool) ?? NO_USAGE, -1));
     cluster.pools.set(pool, usage);
   }
 
@@ -56,7 +55,13 @@ export class Accounts {
 
   /** The cluster has gone. */
   forget({ profile, technicalID }: Customer): void {
-    this.#cloud(profile).clusters.delete(technicalID);
+    const cloud = this.#cloud(profile);
+    const cluster = cloud.clusters.get(technicalID);
+    if (cluster) {
+      const had = [...cluster.pools.values()].reduce((sum, pool) => plus(sum, pool, 1), NO_USAGE);
+      cloud.usage.set(cluster.region, plus(cloud.usage.get(cluster.region) ?? NO_USAGE, had, -1));
+      cloud.clusters.delete(technicalID);
+    }
     this.#sequences.delete(technicalID);
   }
 
@@ -64,7 +69,7 @@ export class Accounts {
     const key = `${providerOf(profile)}/${profile.metadata.name}`;
     let cloud = this.#clouds.get(key);
     if (!cloud) {
-      cloud = { clusters: new Map() };
+      cloud = { clusters: new Map(), usage: new Map() };
       this.#clouds.set(key, cloud);
     }
     return cloud;

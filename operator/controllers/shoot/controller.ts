@@ -37,6 +37,8 @@ export class ShootController {
   readonly #world: ShootWorld;
   readonly #states = new Map<string, ShootState>();
   readonly #vnis = new Map<string, number>();
+  /** uid, by key, of shoots that have gone but that the cache may still show: to take one away a second time is all in vain. */
+  readonly #released = new Map<string, string | undefined>();
 
   constructor(world: ShootWorld) {
     this.#world = world;
@@ -51,8 +53,13 @@ export class ShootController {
   async reconcile(key: string, shutdown: AbortSignal): Promise<{ requeueAfterMs?: number } | undefined> {
     const shoot = this.#world.shoots.get(key);
     if (!shoot) {
+      this.#released.delete(key);
       await this.#forget(key);
       return undefined;
+    }
+    if (this.#released.has(key)) {
+      if (this.#released.get(key) === shoot.metadata.uid) return undefined;
+      this.#released.delete(key);
     }
     if (shoot.metadata.annotations?.[ANNOTATIONS.ignore] === 'true') return undefined;
     const state = this.#stateOf(key);
@@ -406,11 +413,24 @@ export class ShootController {
       // The cache had not heard yet that it has gone.
       if (!isNotFound(error)) throw error;
     }
-    await this.#forget(`${namespace}/${name}`);
+    const key = `${namespace}/${name}`;
+    this.#released.set(key, shoot.metadata.uid);
+    await this.#forget(key);
     return undefined;
   }
 
-  async #writeStatus(op: Operation, signal?: AbortSignal): Promise<void> {
+  /**
+   * Writes the status as it is when its turn comes. One after the other: progress that was sent just before the end could reach the
+   * server after it, and a cluster that is done would say for ever that it is being made.
+   */
+  #writeStatus(op: Operation, signal?: AbortSignal): Promise<void> {
+    const { state } = op;
+    const turn = state.statusWrite.then(() => this.#writeStatusNow(op, signal));
+    state.statusWrite = turn.catch(() => {});
+    return turn;
+  }
+
+  async #writeStatusNow(op: Operation, signal?: AbortSignal): Promise<void> {
     const { state, world } = op;
     const shoot = world.shoots.get(`${op.shoot.metadata.namespace}/${op.shoot.metadata.name}`) ?? op.shoot;
     if (shoot.metadata.uid !== op.shoot.metadata.uid) return;

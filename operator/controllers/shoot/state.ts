@@ -16,6 +16,8 @@ export interface ShootState {
   operation: LastOperation | undefined;
   /** When the status was last written because of it. */
   toldAt: Date | undefined;
+  /** The status that is being written, or the last one. */
+  statusWrite: Promise<unknown>;
   errors: Map<string, LastError>;
   draining: Map<string, string>;
   /** Fingerprint of what was last applied inside of the shoot. */
@@ -40,6 +42,7 @@ export const newShootState = (): ShootState => ({
   usableFor: undefined,
   operation: undefined,
   toldAt: undefined,
+  statusWrite: Promise.resolve(),
   errors: new Map(),
   draining: new Map(),
   systemApplied: undefined,
