@@ -4,8 +4,10 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { openProviders, providerFor } from '../providers/index.ts';
 import type { CloudProfile } from './api/cloudprofile.ts';
+import { ANNOTATIONS } from './api/group.ts';
 import { dataDirectory, pulumiEngine } from './garden/pulumi-engine.ts';
 import { KubeClient } from './kube/client.ts';
+import { gonePods } from './kube/gone-pods.ts';
 import { serveHealth } from './kube/health.ts';
 import { LeaderElector } from './kube/leader.ts';
 import { processMetrics, Registry } from './kube/metrics.ts';
@@ -55,6 +57,10 @@ async function main(): Promise<void> {
     engine: pulumiEngine(env, log),
     home: join(data ?? tmpdir(), 'pulumi-home'),
     log,
+    // Where the identity is the host's name we are a pod. Anywhere else every engine of ours ran on this very machine.
+    ...(env.COPPICE_IDENTITY === hostname() && {
+      isGoneHost: gonePods({ client: garden, namespace, ours: () => elector.earlierLeaders, log }),
+    }),
   });
   const provider = (profile: CloudProfile, withAccount = false) =>
     providerFor(profile, providers, { simulate, withAccount });
@@ -68,10 +74,11 @@ async function main(): Promise<void> {
   });
   log.info({ health: health.url }, 'health and metrics are served');
 
-  const elector = new LeaderElector({
+  const elector: LeaderElector = new LeaderElector({
     client: garden,
     namespace,
     name: 'coppice-operator',
+    rememberIn: ANNOTATIONS.leaders,
     identity: env.COPPICE_IDENTITY ?? `${hostname()}-${process.pid}`,
     log,
     onStarted: async (signal) => {

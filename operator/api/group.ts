@@ -54,6 +54,8 @@ export const ANNOTATIONS = {
   renewAt: `${GROUP}/renew-at`,
   /** Hash of what a pod depends on, so that a change rolls it. */
   checksum: `${GROUP}/checksum`,
+  /** On the operator's Lease: the last who led, with commas between. */
+  leaders: `${GROUP}/leaders`,
   /** One of Gardener's operations, for example `reconcile` or `retry`; removed when taken up. */
   operation: 'gardener.cloud/operation',
   /** `"true"` on a Shoot: the operator leaves it alone. */

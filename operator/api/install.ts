@@ -38,6 +38,8 @@ export function gardenRules(): PolicyRule[] {
     { apiGroups: [''], resources: ['secrets'], verbs: [...READ, ...WRITE] },
     // Its UID is the garden's own: part of the tags in clouds, and on namespaces in seeds.
     { apiGroups: [''], resources: ['namespaces'], resourceNames: ['kube-system'], verbs: ['get'] },
+    // Whether one that led before is gone for good, so that what it has locked can be taken over.
+    { apiGroups: [''], resources: ['pods'], verbs: ['get'] },
     { apiGroups: ['', 'events.k8s.io'], resources: ['events'], verbs: ['create', 'patch', 'update'] },
     { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: [...READ, ...WRITE] },
   ];

@@ -28,9 +28,13 @@ export interface LeaderElectorOptions {
   onNewLeader?(identity: string): void;
   log?: Log;
   clock?: Clock;
+  /** Annotation of the Lease in which the last twenty who led are kept; absent: nobody is remembered. */
+  rememberIn?: string;
   /** For the times in the Lease; default the wall clock. Nobody compares them with their own clock. */
   now?: () => Date;
 }
+
+const REMEMBERED = 20;
 
 /** Leadership by a Lease: at most one process leads, provided clocks run at about the same speed. */
 export class LeaderElector {
@@ -55,6 +59,13 @@ export class LeaderElector {
     if (this.#renewMs >= this.#leaseMs || this.#retryMs >= this.#renewMs) {
       throw new Error('leader election needs retryPeriod < renewDeadline < leaseDuration');
     }
+  }
+
+  /** Identities of the last who led, as far as the Lease remembers them; this process may be among them. */
+  get earlierLeaders(): string[] {
+    const { rememberIn } = this.#options;
+    const text = rememberIn === undefined ? undefined : this.#lease?.metadata.annotations?.[rememberIn];
+    return text ? text.split(',') : [];
   }
 
   get leading(): boolean {
@@ -141,7 +152,7 @@ export class LeaderElector {
       const next: Lease = {
         apiVersion: 'coordination.k8s.io/v1',
         kind: 'Lease',
-        metadata: this.#lease?.metadata ?? { name, namespace },
+        metadata: this.#remembering(this.#lease?.metadata ?? { name, namespace }),
         spec: {
           ...spec,
           holderIdentity: identity,
@@ -163,6 +174,15 @@ export class LeaderElector {
       if (!signal.aborted) this.#log.warn({ err: error, lease: name }, 'lease could not be written');
       return false;
     }
+  }
+
+  /** With this process among those who led: noted when leading begins, because a process that is killed can note nothing. */
+  #remembering(metadata: Lease['metadata']): Lease['metadata'] {
+    const { rememberIn, identity } = this.#options;
+    const known = this.earlierLeaders;
+    if (rememberIn === undefined || known.includes(identity)) return metadata;
+    const leaders = [...known, identity].slice(-REMEMBERED).join(',');
+    return { ...metadata, annotations: { ...metadata.annotations, [rememberIn]: leaders } };
   }
 
   async #attemptAgain(signal: AbortSignal): Promise<boolean> {

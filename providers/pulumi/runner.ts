@@ -44,7 +44,7 @@ export interface RunnerOptions {
   /** Files that export programs, in place of `providers/<provider>/programs.ts`. */
   programs?: Partial<Record<ProgramRef['provider'], string>>;
   /** Whether a machine or pod of that name is gone for good, so that locks from there can be broken. Default: it is not known of any. */
-  isGoneHost?: (host: string) => boolean;
+  isGoneHost?: (host: string) => boolean | Promise<boolean>;
   /** This machine's or pod's name, as the engine sees it. */
   host?: string;
 }

@@ -23,7 +23,7 @@ export interface SessionOptions {
   graceMs: number;
   /** This machine's name, and whether one of another name is gone for good. */
   host: string;
-  isGoneHost: (host: string) => boolean;
+  isGoneHost: (host: string) => boolean | Promise<boolean>;
 }
 
 /** A run that failed, with what it had told before. */
@@ -185,9 +185,12 @@ export class StackSession {
   async #breakLocks({ output }: TaskFailure): Promise<void> {
     const { place, host, isGoneHost } = this.#options;
     const holders = holdersIn(output);
+    const gone = new Set<string>();
+    for (const other of new Set(holders.map((holder) => holder.host)))
+      if (other !== host && (await isGoneHost(other))) gone.add(other);
     const living = firstLivingHolder(holders, {
       host,
-      isGoneHost,
+      isGoneHost: (name) => gone.has(name),
       isDeadEngine: (pid) => isDeadEngine(place.workDir, pid),
     });
     if (living || holders.length === 0) throw lockedBy(this.stackName, living);

@@ -74,6 +74,7 @@ export class CloudBench {
 
   /** Clusters of one cloud that are created at the same time. */
   async together(cloud: CloudName = 'aws'): Promise<void> {
+    const perStack = { withoutPlugins: 0, all: 0 };
     for (const count of AT_ONCE) {
       await this.#withRig(count, async (rig) => {
         const { use, seconds } = await this.#watched(rig, () =>
@@ -87,8 +88,14 @@ export class CloudBench {
         this.#togetherSeconds.add('until all are created', column, seconds);
         this.#togetherMemory.add('workers and engines, PSS', column, use.peakShare.withoutPlugins);
         this.#togetherMemory.add("with the kit's plugins, PSS", column, use.peakShare.all);
-        if (count === AT_ONCE.at(-1)) this.#noteFit(use, count);
+        // The worst of them: of many stacks on few cores, not all are at their peak at the same moment.
+        for (const which of ['withoutPlugins', 'all'] as const)
+          perStack[which] = Math.max(perStack[which], use.peakShare[which] / count);
       });
+    }
+    for (const room of ROOMS_GIB) {
+      this.#fit.add('worker and engine', `${room} GiB`, Math.floor((room * 1024) / perStack.withoutPlugins));
+      this.#fit.add("with the kit's plugin", `${room} GiB`, Math.floor((room * 1024) / perStack.all));
     }
   }
 
@@ -127,12 +134,6 @@ export class CloudBench {
       this.#peak.add(`${title}, PSS`, cloud, peak[part].share);
       this.#peak.add(`${title}, anonymous`, cloud, peak[part].anonymous);
     }
-  }
-
-  #noteFit({ peakShare }: WorkerUse, count: number): void {
-    const perStack = { 'worker and engine': peakShare.withoutPlugins, "with the kit's plugin": peakShare.all };
-    for (const [what, share] of Object.entries(perStack))
-      for (const room of ROOMS_GIB) this.#fit.add(what, `${room} GiB`, Math.floor((room * 1024 * count) / share));
   }
 
   async #watched(rig: CloudRig, work: () => Promise<unknown>): Promise<{ use: WorkerUse; seconds: number }> {

@@ -140,6 +140,7 @@ async function measure(options: Options, signal: AbortSignal): Promise<Report> {
     for (const run of scenarios.has('clouds') ? times(Math.min(runs, MOST_CLOUD_RUNS)) : []) {
       await attempt(`start of workers, run ${run}`, () => clouds.loads());
       await attempt(`a managed cluster of each cloud, run ${run}`, () => clouds.lives());
+      await write(await report());
       await attempt(`clusters at the same time, run ${run}`, () => clouds.together());
       await write(await report());
     }

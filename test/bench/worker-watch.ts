@@ -1,5 +1,4 @@
-import { readFileSync } from 'node:fs';
-import { processesOfSession } from '../../providers/pulumi/processes.ts';
+import { readdirSync, readFileSync } from 'node:fs';
 import { type Memory, memoryOf } from './processes.ts';
 
 /** What works on a stack: our worker with its SDK, Pulumi's engine, and a provider plugin, which is the test kit's here. */
@@ -8,7 +7,7 @@ export type WorkerPart = (typeof WORKER_PARTS)[number];
 
 /** What workers and what they have started used while they were watched. */
 export interface WorkerUse {
-  /** CPU-seconds. The plugin's are those until it was last looked at, 30 ms before its end at most. */
+  /** CPU-seconds. The plugin's are those until it was last looked at, 50 ms before its end at most. */
   cpu: Record<WorkerPart, number>;
   /** Processes of the engine. */
   engines: number;
@@ -19,9 +18,9 @@ export interface WorkerUse {
 }
 
 const TICKS = 100;
-const CPU_EVERY_MS = 30;
+const CPU_EVERY_MS = 50;
 /** Looking at memory costs the kernel a walk over every page: more often, and the watch would be what is measured. */
-const MEMORY_EVERY = 5;
+const MEMORY_EVERY = 8;
 
 interface Seen {
   part: WorkerPart;
@@ -41,7 +40,7 @@ export function cpuOf(line: string): { name: string; own: number; children: numb
 const zero = (): Record<WorkerPart, number> => ({ worker: 0, engine: 0, plugin: 0 });
 const NO_MEMORY: Memory = { rss: 0, anonymous: 0, share: 0 };
 
-/** Watches the sessions of workers until it is stopped. */
+/** Watches workers and what they start until it is stopped. */
 export class WorkerWatch {
   readonly #workers: () => number[];
   readonly #first = new Map<number, Seen>();
@@ -80,7 +79,7 @@ export class WorkerWatch {
     const withMemory = this.#looks++ % MEMORY_EVERY === 0;
     const memory: Record<WorkerPart, Memory> = { worker: NO_MEMORY, engine: NO_MEMORY, plugin: NO_MEMORY };
     for (const leader of this.#workers()) {
-      for (const pid of processesOfSession(leader)) {
+      for (const pid of [leader, ...descendantsOf(leader)]) {
         const seen = lookAt(pid, pid === leader);
         if (!seen) continue;
         // Of a worker that was there before, only what it uses from now on.
@@ -94,6 +93,26 @@ export class WorkerWatch {
     const ours = memory.worker.share + memory.engine.share;
     this.#peakShare.all = Math.max(this.#peakShare.all, ours + memory.plugin.share);
     this.#peakShare.withoutPlugins = Math.max(this.#peakShare.withoutPlugins, ours);
+  }
+}
+
+/** Processes below one, without a look at all that there are: with eight workers, that would be most of what is measured. */
+function descendantsOf(pid: number): number[] {
+  const children = threadsOf(pid).flatMap((thread) => {
+    try {
+      return readFileSync(`/proc/${pid}/task/${thread}/children`, 'latin1').split(' ').filter(Boolean).map(Number);
+    } catch {
+      return [];
+    }
+  });
+  return children.flatMap((child) => [child, ...descendantsOf(child)]);
+}
+
+function threadsOf(pid: number): string[] {
+  try {
+    return readdirSync(`/proc/${pid}/task`);
+  } catch {
+    return [];
   }
 }
 

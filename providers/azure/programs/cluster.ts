@@ -5,7 +5,7 @@ import { getAgentPool } from '@pulumi/azure-native/containerservice/getAgentPool
 import { listManagedClusterUserCredentialsOutput } from '@pulumi/azure-native/containerservice/listManagedClusterUserCredentials.js';
 import { ManagedCluster } from '@pulumi/azure-native/containerservice/managedCluster.js';
 import { UserAssignedIdentity } from '@pulumi/azure-native/managedidentity/userAssignedIdentity.js';
-import { type Input, interpolate, type Resource } from '@pulumi/pulumi';
+import { type Input, interpolate, type Resource, unsecret } from '@pulumi/pulumi';
 import type { CloudPool, ManagedClusterInputs, Owner } from '../../cloud.ts';
 import type { ProgramOutputs } from '../../pulumi/program.ts';
 import { tagsOf } from '../../tags.ts';
@@ -112,7 +112,8 @@ export async function cluster(inputs: ManagedClusterInputs): Promise<ProgramOutp
   return {
     name: aks.name,
     endpoint: interpolate`https://${aks.fqdn}`,
-    certificateAuthority: kubeconfigs.apply(([first]) => certificateAuthorityOf(first?.value ?? '')),
+    // No secret, unlike the credentials beside it; see programs/cluster.ts of gcp.
+    certificateAuthority: unsecret(kubeconfigs).apply(([first]) => certificateAuthorityOf(first?.value ?? '')),
     version: aks.currentKubernetesVersion,
     extra: { id: aks.id, localAccounts: aks.disableLocalAccounts.apply((disabled) => String(!disabled)) },
   };

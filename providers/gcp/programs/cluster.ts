@@ -3,7 +3,7 @@ import { CryptoKey, CryptoKeyIAMMember, KeyRing } from '@pulumi/gcp/kms/index.js
 import { getProjectOutput } from '@pulumi/gcp/organizations/index.js';
 import { IAMMember } from '@pulumi/gcp/projects/index.js';
 import { Account } from '@pulumi/gcp/serviceaccount/index.js';
-import { interpolate, type Output } from '@pulumi/pulumi';
+import { interpolate, type Output, unsecret } from '@pulumi/pulumi';
 import type { ManagedClusterInputs, Owner } from '../../cloud.ts';
 import type { ProgramOutputs } from '../../pulumi/program.ts';
 import { POOL_TAG } from '../../tags.ts';
@@ -60,7 +60,9 @@ export function cluster(inputs: ManagedClusterInputs): ProgramOutputs {
   return {
     name: gke.name,
     endpoint: interpolate`https://${gke.endpoint}`,
-    certificateAuthority: gke.masterAuth.apply(({ clusterCaCertificate }) =>
+    // Secret like the keys beside it, though every kubeconfig shows it; of secret outputs it cannot be told whether they
+    // are as before, and each look at an unchanged cluster would be an update.
+    certificateAuthority: unsecret(gke.masterAuth).apply(({ clusterCaCertificate }) =>
       Buffer.from(clusterCaCertificate, 'base64').toString(),
     ),
     version: gke.masterVersion,

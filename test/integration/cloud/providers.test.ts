@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -115,6 +115,10 @@ describe.each(CLOUDS)(
       expect(made.version).toMatch(/^1\.35/);
       expect((await clusters.kubeconfig(ctx, made)).kubeconfig).toContain(made.endpoint);
       expect(await clusters.drift(ctx, wanted)).toEqual([]);
+      const updates = async () => (await readdir(join(state(), '.pulumi/history'), { recursive: true })).sort();
+      const before = await updates();
+      expect(await clusters.apply(ctx, wanted)).toEqual(made);
+      expect(await updates(), 'of what is as it should be').toEqual(before);
 
       const larger: ManagedCluster = {
         ...wanted,

@@ -44,6 +44,22 @@ async function until(condition: () => boolean, timeoutMs = 6000): Promise<number
 }
 
 describe('LeaderElector', () => {
+  it('remembers who led, those too that could not say goodbye', async () => {
+    const rememberIn = 'coppice.test/leaders';
+    const leaders = ['a', 'b', 'a'];
+    for (const identity of leaders) {
+      const one = candidate('remembering', identity, { rememberIn });
+      await until(() => one.elector.leading);
+      expect(one.elector.earlierLeaders).toContain(identity);
+      one.stop.abort();
+      await one.run;
+    }
+    const lease = await api.client.get<Lease>(LEASES, 'remembering', 'default');
+    expect(lease.metadata.annotations).toEqual({ [rememberIn]: 'a,b' });
+    // Given back, nobody is named as holder any more.
+    expect(lease.spec?.holderIdentity).toBe('');
+  });
+
   it('lets one lead, and the next at once when that one stops', async () => {
     const a = candidate('one', 'a');
     await until(() => a.elector.leading);

@@ -11,7 +11,7 @@ describe('cpuOf', () => {
 });
 
 describe('WorkerWatch', () => {
-  it('counts what a session uses while it is watched', async () => {
+  it('counts what a worker and its children use while they are watched', async () => {
     const burn = 'const end = process.cpuUsage().user + 300e3; while (process.cpuUsage().user < end);';
     const inner = `require("node:child_process").spawnSync(process.execPath, ["-e", ${JSON.stringify(burn)}])`;
     const child = spawn(process.execPath, ['-e', `process.once('message', () => { ${inner}; process.send(1); })`], {
