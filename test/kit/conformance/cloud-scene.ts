@@ -31,7 +31,8 @@ export interface CloudScene {
   region: string;
   /** Two of the region. */
   zones: [string, string];
-  kubernetesVersion: string;
+  /** Two minor versions that follow each other. */
+  versions: Record<'old' | 'new', string>;
   /** An account whose credentials the cloud takes; a further one of another number. */
   account(number?: number): CloudAccount;
   /** Values of the credentials that nobody may read anywhere. */
