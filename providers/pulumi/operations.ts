@@ -3,7 +3,6 @@ import type { Change } from '../cloud.ts';
 import { adopt, ensureState, openState } from './adoption.ts';
 import type { ApplyRequest, ApplyResult } from './request.ts';
 import type { RunRecord } from './run-events.ts';
-import type { PlannedResource } from './settlement.ts';
 import { RunFailure, type StackSession } from './stack-session.ts';
 import { hasSecret, isInCloud, outputsOf, resourcesOf, type StackState } from './stack-state.ts';
 
@@ -96,32 +95,20 @@ export async function destroy(session: StackSession): Promise<void> {
   }
 }
 
-/** What belongs to something (a grant on a key) can be looked for only once that is known itself; deeper than this no program goes. */
-const DEEPEST = 6;
-
 async function adoptForDestruction(session: StackSession, state: StackState): Promise<StackState> {
-  let known = state;
-  for (let depth = 0; depth < DEEPEST; depth++) {
-    const planned = await plannedForDestruction(session, known);
-    const adopted = await adopt(session, known, planned);
-    if (!adopted) break;
-    known = adopted;
-  }
-  return known;
-}
-
-async function plannedForDestruction(session: StackSession, known: StackState): Promise<PlannedResource[]> {
+  let plan: RunRecord;
   try {
-    return (await session.run('preview')).planned;
+    plan = await session.run('preview');
   } catch (error) {
     // A program whose inputs are no longer to be had must not keep what state knows of from going.
-    if (!(error instanceof RunFailure) || cloudResources(known) === 0) throw error;
+    if (!(error instanceof RunFailure) || cloudResources(state) === 0) throw error;
     session.log.warn(
       { stack: session.stackName, reason: error.message },
       'destroying without looking for unknown resources',
     );
-    return [];
+    return state;
   }
+  return (await adopt(session, state, plan.planned)) ?? state;
 }
 
 /** Outputs, secret ones in the clear: these the engine has to decrypt. */

@@ -41,6 +41,8 @@ export interface CloudScene {
   state(): Promise<StateBackend>;
   /** From then on nobody remembers anything but the cloud. */
   loseState(): Promise<void>;
+  /** Why nothing can be taken away wholly yet that nobody remembers; absent: it can. */
+  destroysFromStateOnly?: string;
   /** Ids of what exists in the account, whoever made it. */
   resources(account: CloudAccount): string[];
   /** How often somebody asked for something to be made, changed or taken away. */
