@@ -33,7 +33,7 @@ const KNOWN: readonly (readonly [code: ErrorCode, source: string, tokens: readon
     'arm',
     ['ResourceQuotaExceeded', 'DeploymentQuotaExceeded', 'PublicIPCountLimitReached', 'RegionDoesNotAllowProvisioning'],
   ],
-  ['ERR_INFRA_QUOTA_EXCEEDED', 'aks', ['QuotaExceeded']],
+  ['ERR_INFRA_QUOTA_EXCEEDED', 'aks', ['QuotaExceeded', 'InsufficientVCPUQuota']],
   ['ERR_INFRA_QUOTA_EXCEEDED', 'limits', ['ManagedClusterCountExceedsQuotaLimit']],
   ['ERR_INFRA_UNAUTHORIZED', 'arm', ['AuthorizationFailed', 'LinkedAuthorizationFailed', 'SubscriptionNotFound']],
   [
@@ -103,6 +103,8 @@ const RANKS: ReadonlyMap<string, number> = new Map(
 const TOKENS = [
   /\b[A-Z][A-Za-z]*[a-z][A-Z][A-Za-z]*\b/g,
   /\b[a-z]+_[a-z_]+\b/g,
+  // How AKS writes some of its codes.
+  /\bErrCode_([A-Za-z]+)/g,
   /\bcode"?\s*[:=]\s*"?([A-Za-z]+)/gi,
   /\(([A-Z][A-Za-z]+)\)/g,
 ];

@@ -31,7 +31,8 @@ export interface CloudScene {
   region: string;
   /** Two of the region. */
   zones: [string, string];
-  kubernetesVersion: string;
+  /** Two minor versions that follow each other. */
+  versions: Record<'old' | 'new', string>;
   /** An account whose credentials the cloud takes; a further one of another number. */
   account(number?: number): CloudAccount;
   /** Values of the credentials that nobody may read anywhere. */
@@ -40,6 +41,8 @@ export interface CloudScene {
   state(): Promise<StateBackend>;
   /** From then on nobody remembers anything but the cloud. */
   loseState(): Promise<void>;
+  /** Why nothing can be taken away wholly yet that nobody remembers; absent: it can. */
+  destroysFromStateOnly?: string;
   /** Ids of what exists in the account, whoever made it. */
   resources(account: CloudAccount): string[];
   /** How often somebody asked for something to be made, changed or taken away. */

@@ -46,6 +46,13 @@ const withRange = (change: Partial<ManagedCluster['cidrs']>) => (cluster: Manage
   cidrs: { ...cluster.cidrs, ...change },
 });
 
+/** The same, with the numbers of nodes left to an autoscaler. */
+function autoscaled(cluster: ManagedCluster): ManagedCluster {
+  const copy = structuredClone(cluster);
+  for (const pool of copy.pools) delete pool.desired;
+  return copy;
+}
+
 /** What no cloud can give. Fields are as WorkerCluster's status names them. */
 const NONSENSE: Nonsense<ManagedCluster>[] = [
   ['a region that the profile lacks', (one) => ({ ...one, region: 'mars-1' }), 'region', 'mars-1'],
@@ -58,10 +65,7 @@ const NONSENSE: Nonsense<ManagedCluster>[] = [
   ['a minimum above the maximum', withPool({ minimum: 9, maximum: 3 }), 'pools[0].minimum', '9'],
   [
     'an autoscaler without a limit',
-    ({ pools, ...one }) => ({
-      ...one,
-      pools: pools.map(({ desired: _, ...pool }) => ({ ...pool, maximum: Number.POSITIVE_INFINITY })),
-    }),
+    (one) => autoscaled(withPool({ maximum: Number.POSITIVE_INFINITY })(one)),
     'pools[0].maximum',
     '',
   ],
@@ -77,7 +81,7 @@ const NONSENSE: Nonsense<ManagedCluster>[] = [
   ],
   [
     'more nodes than addresses',
-    ({ ...one }) => withPool({ desired: 99, maximum: 99 })(withRange({ nodes: '10.250.0.0/27' })(one)),
+    (one) => withPool({ desired: 99, maximum: 99 })(withRange({ nodes: '10.250.0.0/27' })(one)),
     'networking.nodes',
     '10.250.0.0/27',
   ],

@@ -26,7 +26,7 @@ export async function memoryScene(): Promise<CloudScene> {
     profile: memoryProfile,
     region: 'here',
     zones: ['here-a', 'here-b'],
-    kubernetesVersion: '1.36.3',
+    versions: { old: '1.35.4', new: '1.36.3' },
     account,
     secrets: () => ['key-1'],
     state: async () => ({ url: 'file:///nowhere', env: {} }),
@@ -56,7 +56,7 @@ export async function memoryScene(): Promise<CloudScene> {
         everything: true,
         begin: () => cloud.accounts.clear(),
       },
-      { what: 'a quota', code: 'ERR_INFRA_QUOTA_EXCEEDED', begin: () => (cloud.quota = 3) },
+      { what: 'a quota', code: 'ERR_INFRA_QUOTA_EXCEEDED', begin: () => Object.assign(cloud, { quota: 3 }) },
       {
         what: 'machines are sold out',
         code: 'ERR_INFRA_RESOURCES_DEPLETED',

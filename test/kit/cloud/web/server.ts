@@ -106,6 +106,8 @@ export async function startWeb(web: Web, store: Store): Promise<{ url: string; s
       response.end(typeof body === 'string' ? body : JSON.stringify(body));
     })();
   });
+  // On a busy machine a request may meet the end of a connection that was idle for the usual 5 seconds.
+  server.keepAliveTimeout = 0;
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, server };
 }

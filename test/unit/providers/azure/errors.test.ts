@@ -32,6 +32,10 @@ const cases: [text: string, code: ErrorCode | undefined][] = [
   ['RESPONSE 403: 403 Forbidden', 'ERR_INFRA_UNAUTHORIZED'],
   // Quota
   [
+    'Status=400 Code="ErrCode_InsufficientVCPUQuota" Message="Insufficient vcpu quota requested 2, remaining 0."',
+    'ERR_INFRA_QUOTA_EXCEEDED',
+  ],
+  [
     'Code="OperationNotAllowed" Message="Operation could not be completed as it results in exceeding approved standardDSv5Family Cores quota."',
     'ERR_INFRA_QUOTA_EXCEEDED',
   ],

@@ -1,0 +1,205 @@
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { LABELS } from '../../../operator/api/group.ts';
+import { profileManifests } from '../../../operator/api/profiles.ts';
+import { silent } from '../../../operator/kube/log.ts';
+import type { Taint } from '../../../operator/kube/resources.ts';
+import { aws } from '../../../providers/aws/index.ts';
+import { azure } from '../../../providers/azure/index.ts';
+import type { CloudPool, ManagedClusters, Owner } from '../../../providers/cloud.ts';
+import { gcp } from '../../../providers/gcp/index.ts';
+import { PulumiRunner } from '../../../providers/pulumi/runner.ts';
+import { OWNER_TAGS } from '../../../providers/tags.ts';
+import { type CloudName, type CloudResource, type FakeCloud, fakeCloud, type WebEndpoints } from '../cloud/index.ts';
+import { testTools } from '../tools.ts';
+import type { CloudScene, SeenPool } from './cloud-scene.ts';
+
+/** What of a cloud the scene must know to see and to break pools. */
+interface Face {
+  cloud: CloudName;
+  open(runner: PulumiRunner, web: WebEndpoints): ManagedClusters;
+  /** Keys of the credentials that are secret. */
+  secret: string[];
+  cluster: string;
+  pool: string;
+  /** The cluster that a pool belongs to, by its name. */
+  clusterOf(pool: CloudResource['inputs']): string;
+  seen(pool: CloudResource['inputs'], cloud: FakeCloud): SeenPool;
+  destroysFromStateOnly?: string;
+}
+
+/** `NO_SCHEDULE` as Kubernetes writes it. */
+const effect = (text: string): string =>
+  text
+    .toLowerCase()
+    .split('_')
+    .map((word) => word[0]!.toUpperCase() + word.slice(1))
+    .join('');
+
+const taint = (key: string, value: string | undefined, how: string): Taint => ({
+  key,
+  ...(value && { value }),
+  effect: how as Taint['effect'],
+});
+
+const FACES: Record<'aws' | 'gcp' | 'azure', Face> = {
+  aws: {
+    cloud: 'aws',
+    open: (runner, web) => aws(runner, web.aws),
+    secret: ['secretAccessKey'],
+    cluster: 'aws:eks:Cluster',
+    pool: 'aws:eks:NodeGroup',
+    clusterOf: ({ clusterName }) => clusterName,
+    destroysFromStateOnly:
+      'policies of roles are not looked for (IDEMPOTENT in providers/aws/adopt.ts), and AWS deletes no role that has some',
+    seen: (group, cloud) => ({
+      machineTypes: group.instanceTypes,
+      nodes: group.scalingConfig.desiredSize,
+      spot: group.capacityType === 'SPOT',
+      labels: group.labels,
+      taints: (group.taints ?? []).map((one: Record<string, string>) =>
+        taint(one.key!, one.value, effect(one.effect!)),
+      ),
+      zones: group.subnetIds.map((id: string) => cloud.resource('aws:ec2:Subnet', id).inputs.availabilityZone),
+    }),
+  },
+  gcp: {
+    cloud: 'gcp',
+    open: (runner, web) => gcp(runner, web.gcp),
+    secret: ['serviceaccount.json'],
+    cluster: 'gcp:container:Cluster',
+    pool: 'gcp:container:NodePool',
+    clusterOf: ({ cluster }) => cluster,
+    destroysFromStateOnly: 'grants (IAMMember, CryptoKeyIAMMember) stay, though whom they are for is gone',
+    seen: ({ nodeConfig, nodeCount = 0, initialNodeCount = 0, nodeLocations }) => ({
+      machineTypes: [nodeConfig.machineType],
+      nodes: nodeCount || initialNodeCount,
+      spot: nodeConfig.spot === true,
+      labels: nodeConfig.labels,
+      taints: (nodeConfig.taints ?? []).map((one: Record<string, string>) =>
+        taint(one.key!, one.value, effect(one.effect!)),
+      ),
+      zones: nodeLocations,
+    }),
+  },
+  azure: {
+    cloud: 'azure-native',
+    open: (runner, web) => azure(runner, web.azure),
+    secret: ['clientSecret'],
+    cluster: 'azure-native:containerservice:ManagedCluster',
+    pool: 'azure-native:containerservice:AgentPool',
+    clusterOf: ({ resourceName }) => resourceName,
+    destroysFromStateOnly: 'the role assignment on the subnet stays, though whom it is for is gone',
+    seen: (pool) => ({
+      machineTypes: [pool.vmSize],
+      nodes: pool.count,
+      spot: pool.scaleSetPriority === 'Spot',
+      labels: pool.nodeLabels,
+      taints: (pool.nodeTaints ?? []).map((text: string) => {
+        const [, key, value, how] = /^(.+)=(.*):(\w+)$/.exec(text)!;
+        return taint(key!, value, how!);
+      }),
+      zones: pool.availabilityZones,
+    }),
+  },
+};
+
+/** What the cloud's own groups of one pool are together: GKE has one in each zone. */
+const together = (parts: SeenPool[]): SeenPool => ({
+  ...parts[0]!,
+  machineTypes: [...new Set(parts.flatMap(({ machineTypes }) => machineTypes))],
+  nodes: parts.reduce((sum, { nodes }) => sum + nodes, 0),
+  zones: [...new Set(parts.flatMap(({ zones }) => zones))].sort(),
+});
+
+/** The real provider, the real engine and the real SDKs, over a fake cloud with nothing in it. */
+export async function fakeCloudScene(name: keyof typeof FACES): Promise<CloudScene> {
+  const face = FACES[name];
+  const profile = (await profileManifests()).find(({ metadata }) => metadata.name === name)!;
+  const { pulumi } = await testTools('pulumi');
+  const cloud = await fakeCloud();
+  const dir = await mkdtemp(join(tmpdir(), 'coppice-conformance-'));
+  const runner = new PulumiRunner({
+    engine: async () => pulumi,
+    home: join(dir, 'home'),
+    log: silent,
+    acquirePlugins: false,
+    plugins: cloud.pluginFolders,
+  });
+  const region = profile.spec.defaults!.region!;
+  const zones = profile.spec.regions.find((one) => one.name === region)!.zones!.map((zone) => zone.name);
+  const { versions = [] } = profile.spec.kubernetes;
+  const state = join(dir, 'state');
+  await mkdir(state);
+
+  function groupsOf(owner: Owner, pool: CloudPool): CloudResource[] {
+    const clusters = cloud.resources({ type: face.cluster, tags: { [OWNER_TAGS.uid]: owner.uid } });
+    const names = clusters.map((one) => one.name);
+    return cloud.resources({ type: face.pool }).filter(({ inputs }) => {
+      const { labels } = face.seen(inputs, cloud);
+      return names.includes(face.clusterOf(inputs)) && labels[LABELS.pool] === pool.name;
+    });
+  }
+
+  return {
+    managed: face.open(runner, await cloud.web()),
+    profile,
+    region,
+    zones: [zones[0]!, zones[1]!],
+    versions: { old: versions[1]!.version, new: versions[0]!.version },
+    account: (number) => cloud.account(face.cloud, number),
+    secrets: ({ credentials }) => face.secret.map((key) => credentials[key]!),
+    state: async () => ({ url: pathToFileURL(state).href, passphrase: 'a phrase for tests', env: {} }),
+    async loseState() {
+      await rm(state, { recursive: true });
+      await mkdir(state);
+    },
+    ...(face.destroysFromStateOnly && { destroysFromStateOnly: face.destroysFromStateOnly }),
+    resources: ({ id }) => cloud.resources({ account: id }).map((one) => `${one.type} ${one.id}`),
+    writes: () => cloud.requests().filter(({ operation }) => ['create', 'update', 'delete'].includes(operation)).length,
+    pool(owner, pool) {
+      const groups = groupsOf(owner, pool);
+      return groups.length === 0 ? undefined : together(groups.map(({ inputs }) => face.seen(inputs, cloud)));
+    },
+    async damage(owner, pool) {
+      for (const { id } of groupsOf(owner, pool)) await cloud.remove(face.pool, id);
+    },
+    troubles: [
+      {
+        what: 'revoked credentials',
+        code: 'ERR_INFRA_UNAUTHENTICATED',
+        everything: true,
+        begin: () => cloud.faults.set({ revoked: [cloud.account(face.cloud).key] }),
+      },
+      {
+        what: 'too many requests',
+        code: 'ERR_INFRA_RATE_LIMITS_EXCEEDED',
+        everything: true,
+        begin: () => cloud.faults.set({ throttle: { perSecond: 0 } }),
+      },
+      {
+        what: 'credentials revoked before a change',
+        code: 'ERR_INFRA_UNAUTHENTICATED',
+        begin: () => cloud.faults.set({ revoked: [cloud.account(face.cloud).key] }),
+      },
+      {
+        what: 'a quota',
+        code: 'ERR_INFRA_QUOTA_EXCEEDED',
+        begin: () => cloud.faults.set({ quotas: { [face.pool]: cloud.resources({ type: face.pool }).length } }),
+      },
+      {
+        what: 'machines that are sold out',
+        code: 'ERR_INFRA_RESOURCES_DEPLETED',
+        begin: () => cloud.faults.set({ depleted: [{}] }),
+      },
+    ],
+    heal: () => cloud.faults.clear(),
+    async close() {
+      await runner.close(5_000);
+      await cloud.close();
+      await rm(dir, { recursive: true, force: true });
+    },
+  };
+}

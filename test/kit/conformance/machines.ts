@@ -1,0 +1,157 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Node, Taint } from '../../../operator/kube/resources.ts';
+import type { Machine, Pool, Provider, ProviderContext } from '../../../providers/contract.ts';
+import { capacityOf } from '../../../providers/machine-types.ts';
+
+/** Where a provider makes machines, as the conformance suite needs it. */
+export interface MachineScene {
+  /** Context of a cluster of its own; equal names in other namespaces are other clusters. */
+  context(namespace: string, name: string): ProviderContext;
+  /** A pool that its profile offers. */
+  pool(change?: Partial<Pool>): Pool;
+  /** Another machine type of the profile. */
+  otherType: string;
+  /** Nodes of the cluster. */
+  nodes(ctx: ProviderContext): Promise<Node[]>;
+  /** How often something was written in seed or cluster. */
+  writes(): number;
+  /** What of the cluster there is outside of itself, by name. */
+  leftIn(ctx: ProviderContext): Promise<string[]>;
+  /** Resolves when as many machines are up as were asked for, where that takes time. */
+  settled(ctx: ProviderContext): Promise<void>;
+  close(): Promise<void>;
+}
+
+const TAINTS: Taint[] = [{ key: 'batch', value: 'only', effect: 'NoSchedule' }];
+const alive = (machines: readonly Machine[]) => machines.filter(({ phase }) => phase !== 'Terminating');
+
+/** What Provider promises of machines, wherever `open` lets them be made: one life of a cluster, told in order. */
+export function keepsMachines(where: string, provider: Provider, open: () => Promise<MachineScene>): void {
+  describe(`${provider.name} keeps machines ${where}`, () => {
+    let scene: MachineScene;
+    let ctx: ProviderContext;
+    beforeAll(async () => {
+      scene = await open();
+      ctx = scene.context('shop', 'blue');
+    });
+    afterAll(() => scene?.close());
+
+    const names = async (of = ctx, pool = 'workers') =>
+      alive(await provider.listMachines(of))
+        .filter((machine) => machine.pool === pool)
+        .map(({ name }) => name)
+        .sort();
+    const reconcile = async (pool: Pool, of = ctx) => {
+      await provider.reconcilePool(of, pool);
+      await scene.settled(of);
+    };
+    async function changingNothing(run: () => Promise<unknown>): Promise<void> {
+      const before = scene.writes();
+      await run();
+      expect(scene.writes()).toBe(before);
+    }
+
+    it('has none to begin with, and takes away what is not there', async () => {
+      expect(await provider.listMachines(ctx)).toEqual([]);
+      await provider.deletePool(ctx, 'workers');
+      await provider.removeMachines(ctx, 'workers', ['never-was'], 0);
+      await provider.deleteAll(ctx);
+      expect(await provider.listMachines(ctx)).toEqual([]);
+    });
+
+    it('makes as many as are asked for, once', async () => {
+      await reconcile(scene.pool({ count: 2, labels: { team: 'shop' }, taints: TAINTS }));
+      const machines = await provider.listMachines(ctx);
+      expect(machines).toHaveLength(2);
+      for (const { pool, nodeName, phase, createdAt } of machines) {
+        expect({ pool, phase: ['Pending', 'Running'].includes(phase) }).toEqual({ pool: 'workers', phase: true });
+        expect(nodeName).not.toBe('');
+        expect(Date.parse(createdAt)).toBeGreaterThan(0);
+      }
+      await changingNothing(() => reconcile(scene.pool({ count: 2, labels: { team: 'shop' }, taints: TAINTS })));
+    });
+
+    it('lets labels, taints, zone, region, type and capacity reach the nodes', async () => {
+      const nodes = await scene.nodes(ctx);
+      expect(nodes.map(({ metadata }) => metadata.name).sort()).toEqual(
+        (await provider.listMachines(ctx)).map(({ nodeName }) => nodeName).sort(),
+      );
+      const { machineType, zones } = scene.pool();
+      const { pods, millicores } = capacityOf(ctx.profile, machineType);
+      for (const { metadata, spec, status } of nodes) {
+        expect(metadata.labels).toMatchObject({
+          team: 'shop',
+          'node.kubernetes.io/instance-type': machineType,
+          'topology.kubernetes.io/region': ctx.region,
+        });
+        expect(zones).toContain(metadata.labels?.['topology.kubernetes.io/zone']);
+        expect(spec.taints).toEqual(expect.arrayContaining(TAINTS));
+        expect(status?.capacity).toMatchObject({ cpu: String(millicores / 1000), pods: String(pods) });
+      }
+    });
+
+    it('has nodes that exist follow their pool', async () => {
+      await reconcile(scene.pool({ count: 2, labels: { tier: 'web' } }));
+      for (const { metadata, spec } of await scene.nodes(ctx)) {
+        expect(metadata.labels).toMatchObject({ tier: 'web' });
+        expect(metadata.labels).not.toHaveProperty('team');
+        expect(spec.taints ?? []).not.toEqual(expect.arrayContaining(TAINTS));
+      }
+    });
+
+    it('scales out, and never in by itself', async () => {
+      const before = await names();
+      await reconcile(scene.pool({ count: 4 }));
+      const after = await names();
+      expect(after).toHaveLength(4);
+      expect(after).toEqual(expect.arrayContaining(before));
+      await reconcile(scene.pool({ count: 1 }));
+      expect(await names()).toEqual(after);
+    });
+
+    it('takes away exactly the machines that are named, and puts none in their place', async () => {
+      const all = await names();
+      const going = [all[0]!, all[2]!];
+      for (let again = 0; again < 2; again++) {
+        await provider.removeMachines(ctx, 'workers', [...going, 'never-was'], 2);
+        await scene.settled(ctx);
+        expect(await names()).toEqual(all.filter((name) => !going.includes(name)));
+      }
+      await reconcile(scene.pool({ count: 2 }));
+      expect(await names()).toEqual(all.filter((name) => !going.includes(name)));
+    });
+
+    it('keeps pools, and clusters of one name in two projects, apart', async () => {
+      const other = scene.context('n'.repeat(63), 'blue');
+      const kept = await names();
+      await reconcile(scene.pool({ name: 'a23456789012345', machineType: scene.otherType, count: 1 }));
+      await reconcile(scene.pool({ count: 3 }), other);
+      expect(await names()).toEqual(kept);
+      expect(await names(ctx, 'a23456789012345')).toHaveLength(1);
+      const others = await names(other);
+      expect(others).toHaveLength(3);
+      expect(others.filter((name) => kept.includes(name))).toEqual([]);
+      for (const name of [...others, ...(await names(ctx, 'a23456789012345'))])
+        expect(name.length).toBeLessThanOrEqual(63);
+      await provider.deletePool(ctx, 'a23456789012345');
+      await provider.deletePool(ctx, 'a23456789012345');
+      expect(await names(ctx, 'a23456789012345')).toEqual([]);
+      expect(await names()).toEqual(kept);
+      expect(await names(other)).toEqual(others);
+      await provider.deletePool(other, 'workers');
+      await provider.deleteAll(other);
+      expect(await scene.leftIn(other)).toEqual([]);
+    });
+
+    it('says what it has when the cluster does not answer, and leaves nothing in the end', async () => {
+      const unreachable = { ...ctx };
+      delete unreachable.shoot;
+      await provider.listMachines(unreachable);
+      await provider.deletePool(ctx, 'workers');
+      await provider.deleteAll(unreachable);
+      await provider.deleteAll(unreachable);
+      expect(await provider.listMachines(ctx)).toEqual([]);
+      expect(await scene.leftIn(ctx)).toEqual([]);
+    });
+  });
+}
