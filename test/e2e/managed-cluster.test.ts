@@ -103,8 +103,8 @@ e2e('clusters of managed services, in clouds that hand out real control planes',
   afterAll(async () => {
     // What a test that failed has left goes with its cloud; the garden would not go down for its sake.
     for (const { metadata } of (await gardenClient().list(WORKERCLUSTERS, { namespace: NAMESPACE })).items) {
-      await gardenClient().mergePatch(WORKERCLUSTERS, metadata.name, NAMESPACE, { metadata: { finalizers: null } });
       await gardenClient().delete(WORKERCLUSTERS, metadata.name, NAMESPACE);
+      await gardenClient().mergePatch(WORKERCLUSTERS, metadata.name, NAMESPACE, { metadata: { finalizers: null } });
     }
     await gardenClient().delete(NAMESPACES, NAMESPACE);
     for (const undo of atEnd) await undo();
@@ -243,8 +243,9 @@ e2e('clusters of managed services, in clouds that hand out real control planes',
     });
 
     it('leaves what a deletion by force left behind to the sweep, and nothing after it', async () => {
-      await gardenClient().mergePatch(WORKERCLUSTERS, 'blue', NAMESPACE, { metadata: { finalizers: null } });
+      // In this order: of one that is not being deleted the operator takes hold again.
       await gardenClient().delete(WORKERCLUSTERS, 'blue', NAMESPACE);
+      await gardenClient().mergePatch(WORKERCLUSTERS, 'blue', NAMESPACE, { metadata: { finalizers: null } });
       const events = await follow<KubeObject & { reason: string; message: string }>(gardenClient(), EVENTS, {
         namespace: NAMESPACE,
       });
