@@ -46,7 +46,8 @@ export async function reportLeftOver(
     return undefined;
   }
   const message = left
-    ? `${what}: ${left.length} resources are left in account ${record.account}: ${named(left)}. "coppice sweep" lists them, "coppice sweep --yes" removes them`
+    ? // What to do comes first: an Event has room for a few ids only.
+      `${what}: ${left.length} resources are left in account ${record.account}; "coppice sweep" lists them, "coppice sweep --yes" removes them: ${named(left)}`
     : `${what}: what is left in account ${record.account} bears tag ${OWNER_TAG}=${record.owner.uid}, but cannot be shown here: ${why}`;
   world.log.warn({ cluster: key, left: left?.length }, message);
   world.record(regarding(record), 'Warning', 'LeftBehind', message);

@@ -1,8 +1,9 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { eksToken } from '../../../providers/aws/token.ts';
 import type { Plugin } from '../../kit/cloud/client.ts';
-import { awsGround, azureGround, cloudForFile, gcpGround, T } from './scenery.ts';
+import { awsGround, azureGround, cloudForFile, gcpGround, REGIONS, T } from './scenery.ts';
 
 const fake = cloudForFile();
 let aws: Plugin;
@@ -47,6 +48,33 @@ describe('a real API server behind a managed cluster', () => {
     const kubeconfig = JSON.parse(decoded(kubeconfigs[0].value));
     expect(kubeconfig.clusters[0].cluster.server).toBe('https://127.0.0.1:6443');
     expect(kubeconfig.users[0].user).toEqual({ token: 'a-real-token' });
+  });
+});
+
+describe('who may enter', () => {
+  it('is, at EKS, whom an entry of the cluster names, by a token for this cluster that is not too old', async () => {
+    const ground = await awsGround(aws, 'guarded', 62);
+    await aws.create(T.cluster, 'cluster', ground.cluster);
+    const { key, secret, principal } = fake.cloud.account('aws');
+    const lets = (name: string, at = new Date(), secretAccessKey = secret) => {
+      const { token } = eksToken(name, REGIONS.aws, { accessKeyID: key, secretAccessKey }, at);
+      return fake.cloud.isAdministrator(fake.cloud.resource(T.cluster, 'guarded'), token);
+    };
+    expect(lets('guarded')).toBe(false);
+    const entry = { clusterName: 'guarded', principalArn: principal };
+    await aws.create('aws:eks/accessEntry:AccessEntry', 'admin', entry);
+    await aws.create('aws:eks/accessPolicyAssociation:AccessPolicyAssociation', 'admin', {
+      ...entry,
+      policyArn: 'arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy',
+      accessScope: { type: 'cluster' },
+    });
+    expect(lets('guarded')).toBe(true);
+    expect(lets('other')).toBe(false);
+    expect(lets('guarded', new Date(Date.now() - 16 * 60_000))).toBe(false);
+    expect(lets('guarded', new Date(), 'a guess')).toBe(false);
+    fake.cloud.faults.set({ revoked: [key] });
+    expect(lets('guarded')).toBe(false);
+    fake.cloud.faults.clear();
   });
 });
 

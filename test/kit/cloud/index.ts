@@ -27,9 +27,11 @@ import { awsWeb } from './web/aws.ts';
 import { azureWeb } from './web/azure.ts';
 import { googleWeb } from './web/google.ts';
 import { startWeb } from './web/server.ts';
+import { holderOf } from './web/tokens.ts';
 
 export type { Failure, Faults } from './faults.ts';
 export type { Account, CloudName, CloudResource, Endpoint } from './model.ts';
+export { nodePoolsOf } from './node-pools.ts';
 export type { RequestRecord } from './store.ts';
 
 const MODELS: Record<CloudName, CloudModel> = { aws, gcp, 'azure-native': azure };
@@ -88,6 +90,8 @@ export interface FakeCloud {
   setEndpoint(cluster: string, endpoint: Endpoint): void;
   /** Lets every new managed cluster ask this URL for one; see setEndpointHook. Undefined: none any more. */
   setEndpointHook(url: string | undefined): void;
+  /** Whether the cloud would let the bearer of this token in at the managed cluster's API server, as an administrator. */
+  isAdministrator(cluster: CloudResource, token: string): boolean;
   /** Everything that was asked of it, in order. */
   requests(filter?: { operation?: RequestRecord['operation']; type?: string; name?: string }): RequestRecord[];
   /**
@@ -113,6 +117,9 @@ async function writePlugin(folder: string, name: CloudName, dir: string): Promis
 
 const versionOf = (name: CloudName): string =>
   createRequire(import.meta.url)(`@pulumi/${name}/package.json`).version as string;
+
+const lets = ({ clusterName, principalArn, policyArn }: Properties, cluster: string, principal: string): boolean =>
+  clusterName === cluster && principalArn === principal && policyArn.endsWith('/AmazonEKSClusterAdminPolicy');
 
 const shortTypes = <T>(values: Record<string, T>): Record<string, T> =>
   Object.fromEntries(Object.entries(values).map(([type, value]) => [shortType(type), value]));
@@ -217,6 +224,15 @@ export async function fakeCloud(options: { dir?: string } = {}): Promise<FakeClo
     },
     setEndpoint: (cluster, endpoint) => store.writeJSON(endpoint, 'endpoints', `${cluster}.json`),
     setEndpointHook: (url) => setEndpointHook(store, url),
+    isAdministrator(cluster, token) {
+      const { revoked = [] } = readFaults(store);
+      const usable = store.accounts().filter((one) => one.cloud === cluster.cloud && !revoked.includes(one.key));
+      const holder = holderOf(cluster.cloud, token, cluster.name, usable, Date.now());
+      if (holder?.id !== cluster.account) return false;
+      // IAM lets the owners of a project or subscription in; EKS only whom an entry of the cluster names.
+      const entries = resources({ type: 'aws:eks:AccessPolicyAssociation', account: cluster.account });
+      return cluster.cloud !== 'aws' || entries.some(({ inputs }) => lets(inputs, cluster.name, holder.principal));
+    },
     requests: ({ operation, type, name } = {}) =>
       store
         .requests()
