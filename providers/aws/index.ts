@@ -3,6 +3,7 @@ import { managedLayers } from '../pulumi/layers.ts';
 import type { StackRunner } from '../pulumi/stack-runner.ts';
 import { checkAccount } from './account.ts';
 import { adoptFrom } from './adopt.ts';
+import { lookAtAdopted, unseenCluster } from './adopted.ts';
 import type { Connection } from './api.ts';
 import { credentialsOf, pluginEnvironment, pluginSettings } from './credentials.ts';
 import { classify } from './errors.ts';
@@ -12,7 +13,7 @@ import { eksKubeconfig } from './token.ts';
 import { validateCluster } from './validate.ts';
 
 /** Of @pulumi/aws, and of what the programs make of it; see ManagedClusters.version. */
-export const VERSION = 'aws 7.48.0, programs 1';
+export const VERSION = 'aws 7.48.0, programs 2';
 
 /** EKS, with the network under it. `endpoint`: see Connection. */
 export function aws(runner: StackRunner, endpoint?: Connection['endpoint']): ManagedClusters {
@@ -22,6 +23,7 @@ export function aws(runner: StackRunner, endpoint?: Connection['endpoint']): Man
   };
   return {
     version: VERSION,
+    adopts: true,
     validate: validateCluster,
     checkAccount: async (ctx) => checkAccount(await connect(ctx), ctx.owner),
     kubeconfig: async (ctx, outputs) => eksKubeconfig(outputs, ctx.region, (await connect(ctx)).key, ctx.now()),
@@ -36,6 +38,14 @@ export function aws(runner: StackRunner, endpoint?: Connection['endpoint']): Man
           ctx.owner,
           () => ctx.now(),
         ),
+      adopted: {
+        look: async (ctx, cluster) => {
+          const connection = await connect(ctx);
+          const { id } = await checkAccount(connection, ctx.owner);
+          return lookAtAdopted(connection, ctx.owner, cluster, id);
+        },
+        unseen: unseenCluster,
+      },
       classify: ({ text }) => classify(text),
       unmadeNetwork: (zones) => ({
         network: 'vpc-00000000000000000',

@@ -7,6 +7,7 @@ import type {
   NetworkInputs,
   NetworkOutputs,
 } from '../cloud.ts';
+import { type AdoptingCloud, type AdoptingCluster, adoptedLayer } from './adopted-layer.ts';
 import type { Layer, ProgramRef } from './program.ts';
 import type { Adopt, Classify, StackRequest } from './request.ts';
 import type { StackRunner } from './stack-runner.ts';
@@ -19,6 +20,8 @@ export interface LayeredCloud {
   /** Further environment of plugins that is no secret. */
   settings(ctx: CloudContext): Record<string, string>;
   adopt(ctx: CloudContext): Adopt;
+  /** Absent: it takes no clusters over. */
+  adopted?: AdoptingCloud;
   classify: Classify;
   /** Stands for the network in previews while there is none: in the form of real ids, so that the plugin's checks pass. */
   unmadeNetwork(zones: readonly string[]): NetworkOutputs;
@@ -42,31 +45,33 @@ function share({ onProgress }: CloudContext, from: number, to: number): Pick<Sta
 
 /** A managed cluster as two stacks, `network` and, on it, `cluster`. */
 export function managedLayers(runner: StackRunner, cloud: LayeredCloud): Layered {
+  const request = async (ctx: CloudContext, layer: Layer, inputs: unknown): Promise<StackRequest> => ({
+    stack: { technicalID: ctx.owner.technicalID, layer },
+    account: ctx.account.id,
+    region: ctx.region,
+    program: { provider: cloud.provider, layer },
+    inputs,
+    backend: ctx.state,
+    // For each layer anew: a session may end while the one before is being made.
+    credentials: await cloud.credentials(ctx),
+    settings: cloud.settings(ctx),
+    signal: ctx.signal,
+    adopt: cloud.adopt(ctx),
+    classify: cloud.classify,
+    ...(ctx.onProgress && { onProgress: ctx.onProgress }),
+  });
   const open = async (ctx: CloudContext, cluster: ManagedCluster) => {
-    const request = async (layer: Layer, inputs: NetworkInputs | ManagedClusterInputs): Promise<StackRequest> => ({
-      stack: { technicalID: ctx.owner.technicalID, layer },
-      account: ctx.account.id,
-      region: ctx.region,
-      program: { provider: cloud.provider, layer },
-      inputs,
-      backend: ctx.state,
-      // For each layer anew: a session may end while the one before is being made.
-      credentials: await cloud.credentials(ctx),
-      settings: cloud.settings(ctx),
-      signal: ctx.signal,
-      adopt: cloud.adopt(ctx),
-      classify: cloud.classify,
-      ...(ctx.onProgress && { onProgress: ctx.onProgress }),
-    });
     const { region, zones, cidrs } = cluster;
+    const below: NetworkInputs = { owner: ctx.owner, region, zones, cidrs };
+    const above = (network: NetworkOutputs): ManagedClusterInputs => ({ ...cluster, owner: ctx.owner, network });
     return {
-      network: await request('network', { owner: ctx.owner, region, zones, cidrs }),
-      cluster: (network: NetworkOutputs) => request('cluster', { ...cluster, owner: ctx.owner, network }),
+      network: await request(ctx, 'network', below),
+      cluster: (network: NetworkOutputs) => request(ctx, 'cluster', above(network)),
     };
   };
   const madeNetwork = async (network: StackRequest) => (await runner.outputs(network)) as NetworkOutputs | undefined;
 
-  return {
+  const made: Layered = {
     async preview(ctx, cluster) {
       const layers = await open(ctx, cluster);
       const below = await runner.preview(layers.network);
@@ -102,4 +107,14 @@ export function managedLayers(runner: StackRunner, cloud: LayeredCloud): Layered
       await runner.destroy({ ...layers.network, ...share(ctx, above, 100) });
     },
   };
+  if (!cloud.adopted) return made;
+  const taken = adoptedLayer(runner, cloud.adopted, (ctx, inputs) => request(ctx, 'adopted', inputs));
+  return {
+    preview: (ctx, cluster) => (isAdopting(cluster) ? taken.preview(ctx, cluster) : made.preview(ctx, cluster)),
+    apply: (ctx, cluster) => (isAdopting(cluster) ? taken.apply(ctx, cluster) : made.apply(ctx, cluster)),
+    drift: (ctx, cluster) => (isAdopting(cluster) ? taken.drift(ctx, cluster) : made.drift(ctx, cluster)),
+    destroy: (ctx, cluster) => (isAdopting(cluster) ? taken.destroy(ctx, cluster) : made.destroy(ctx, cluster)),
+  };
 }
+
+const isAdopting = (cluster: ManagedCluster): cluster is AdoptingCluster => cluster.adopt !== undefined;

@@ -13,12 +13,14 @@ const changesOf = (record: RunRecord): Change[] => [...record.changes.values()];
 
 const cloudResources = (state: StackState): number => resourcesOf(state).filter(isInCloud).length;
 
-/** What a run would change. Makes nothing, mends nothing; with `refresh`, what differs in the cloud counts as well. */
+/** What a run would change. Makes and mends nothing in the cloud; with `refresh`, what differs there counts as well. */
 export async function preview(session: StackSession, refresh: boolean): Promise<Change[]> {
   try {
     // An empty stack is all that this leaves behind where there was none.
-    await ensureState(session);
-    return changesOf(await session.run('preview', { refresh }));
+    const state = await ensureState(session);
+    const plan = await session.run('preview', { refresh });
+    const adopted = session.request.adoptFirst && (await adopt(session, state, plan.planned));
+    return changesOf(adopted ? await session.run('preview', { refresh }) : plan);
   } catch (error) {
     throw unwrapped(error);
   }

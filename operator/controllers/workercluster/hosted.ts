@@ -12,9 +12,13 @@ const MIRRORED = ['APIServerAvailable', 'ControlPlaneHealthy', 'EveryNodeReady',
 export const hosted: ModeStrategy = {
   limits({ cluster }) {
     const members = cluster.spec.controlPlaneNodes;
-    return members > 3
-      ? [problem('controlPlaneNodes', `a hosted control plane has 1 or 3 members, not ${members}`)]
-      : [];
+    const problems = [];
+    if (members > 3)
+      problems.push(problem('controlPlaneNodes', `a hosted control plane has 1 or 3 members, not ${members}`));
+    // A second cluster beside the one that was meant would be worse than none.
+    if (cluster.spec.adopt)
+      problems.push(problem('adopt', 'only managed clusters can be taken over: use mode Managed, with credentialsRef'));
+    return problems;
   },
 
   ask({ cluster }, settled) {
