@@ -13,7 +13,7 @@ import { eksKubeconfig } from './token.ts';
 import { validateCluster } from './validate.ts';
 
 /** Of @pulumi/aws, and of what the programs make of it; see ManagedClusters.version. */
-export const VERSION = 'aws 7.48.0, programs 2';
+export const VERSION = 'aws 7.48.0, programs 1';
 
 /** EKS, with the network under it. `endpoint`: see Connection. */
 export function aws(runner: StackRunner, endpoint?: Connection['endpoint']): ManagedClusters {
