@@ -65,18 +65,30 @@ export interface NetworkOutputs {
   extra?: Record<string, string>;
 }
 
+/** A cluster that exists already and is taken over: never made, never replaced. */
+export interface Adoption {
+  /** The cloud's name of the cluster, or its full id. */
+  id: string;
+  /** What becomes of it in the end. Release: it stays, without what we made in it; Delete: it goes like one of ours. */
+  deletionPolicy: 'Release' | 'Delete';
+}
+
 /** Inputs of a provider's program for the layer `cluster`: EKS, GKE or AKS. */
 export interface ManagedClusterInputs {
   owner: Owner;
   region: string;
   zones: string[];
-  /** Minor or full version, as the cloud takes it. */
+  /** Minor or full version, as the cloud takes it. Empty: what the cluster that is taken over runs. */
   kubernetesVersion: string;
   cidrs: { nodes: string; pods: string; services: string };
   network: NetworkOutputs;
   pools: CloudPool[];
-  /** Who may reach the API server over the internet, CIDR; empty: everybody who can authenticate. */
+  /** Who may reach the API server over the internet, CIDR; empty: everybody who can authenticate (of one taken over: as it is). */
   authorizedNetworks: string[];
+  /** Absent: the cluster is made. Present: this one is taken over, and `pools` are ours beside those that it has. */
+  adopt?: Adoption;
+  /** True: pools have no nodes for a while, and what needs some stays declared. */
+  asleep?: boolean;
 }
 
 /** A group of machines that join a cluster whose control plane is not the cloud's. */
@@ -230,6 +242,8 @@ export interface ManagedClusters {
    * something else for equal inputs.
    */
   readonly version: string;
+  /** Whether it can take over clusters that exist (ManagedCluster.adopt). Absent: it cannot. */
+  readonly adopts?: boolean;
   /** What of this cannot be had, all of it at once. Pure. */
   validate(cluster: ManagedCluster, profile: CloudProfile): Problem[];
   /** Asks the cloud who the credentials are and what they may do. Makes nothing. */

@@ -27,3 +27,33 @@ export function ownerOf(tags: Readonly<Record<string, string | undefined>>): Par
   if (known.length === 0) return undefined;
   return Object.fromEntries(known.map(([field, key]) => [field, tags[key]]));
 }
+
+/**
+ * Tag keys by which a cluster that others made says that it was taken over. Not OWNER_TAGS: by those the sweep finds what may be
+ * removed, and what we did not make never may.
+ */
+export const ADOPTION_TAGS = {
+  /** UID of the WorkerCluster. */
+  uid: 'coppice-adopted-by',
+  /** Its namespace and name. */
+  name: 'coppice-adopted-as',
+  garden: 'coppice-adopted-in',
+  deletionPolicy: 'coppice-adopted-until',
+} as const;
+
+/** The tags of a cluster that the owner has taken over. */
+export const adoptionTags = (
+  { uid, namespace, name, garden }: Owner,
+  deletionPolicy: string,
+): Record<string, string> => ({
+  [ADOPTION_TAGS.uid]: uid,
+  [ADOPTION_TAGS.name]: `${namespace}/${name}`,
+  ...(garden !== undefined && { [ADOPTION_TAGS.garden]: garden }),
+  [ADOPTION_TAGS.deletionPolicy]: deletionPolicy,
+});
+
+/** Tags without those of an adoption. */
+export const withoutAdoption = (tags: Readonly<Record<string, string>>): Record<string, string> => {
+  const ours: readonly string[] = Object.values(ADOPTION_TAGS);
+  return Object.fromEntries(Object.entries(tags).filter(([key]) => !ours.includes(key)));
+};

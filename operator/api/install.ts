@@ -24,6 +24,8 @@ export function gardenRules(): PolicyRule[] {
       resources: ['workerclusters', 'seeds', 'cloudprofiles', 'credentialsbindings'],
       verbs: [...READ, 'update', 'patch'],
     },
+    // Those whose ttl is over.
+    { apiGroups: [GROUP], resources: ['workerclusters'], verbs: ['delete'] },
     // It keeps to quotas, so it must not be able to raise them.
     { apiGroups: [GROUP], resources: ['quotas'], verbs: READ },
     // Shoots are made for WorkerClusters, and go with them.

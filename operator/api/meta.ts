@@ -37,7 +37,8 @@ export interface KubeObject {
   [field: string]: any;
 }
 
-const time = (description: string) => z.string().meta({ format: 'date-time', description });
+/** A time as RFC 3339 text. */
+export const time = (description: string) => z.string().meta({ format: 'date-time', description });
 
 export const conditionSchema = describe(
   z.object({

@@ -1,4 +1,5 @@
 import type { CloudProfile } from './cloudprofile.ts';
+import { gpuMachineType, gpusOf } from './gpu.ts';
 import type { Taint, WorkerCluster } from './workercluster.ts';
 
 /** Name of the one pool of a cluster that lists none. */
@@ -19,6 +20,8 @@ export interface NormalPool {
   zones: string[];
   /** Whether spot machines are asked for. */
   spot: boolean;
+  /** GPUs that each node must have; 0: none are asked for. */
+  gpu: number;
 }
 
 /**
@@ -43,6 +46,7 @@ export function poolsOf(cluster: WorkerCluster, profile: CloudProfile): NormalPo
         taints: [],
         zones,
         spot: false,
+        gpu: 0,
       },
     ];
   }
@@ -50,7 +54,8 @@ export function poolsOf(cluster: WorkerCluster, profile: CloudProfile): NormalPo
     const minimum = pool.minimum ?? 0;
     return {
       name: pool.name,
-      machineType: pool.machineType ?? machineType,
+      machineType:
+        pool.machineType ?? withGPUs(cluster, profile, { ...pool, zones: pool.zones ?? zones }) ?? machineType,
       count: minimum,
       minimum,
       maximum: pool.maximum ?? (spec.dataPlaneNodes === undefined ? minimum : Number.POSITIVE_INFINITY),
@@ -58,6 +63,7 @@ export function poolsOf(cluster: WorkerCluster, profile: CloudProfile): NormalPo
       taints: pool.taints ?? [],
       zones: pool.zones ?? zones,
       spot: pool.spot ?? false,
+      gpu: pool.gpu ?? 0,
     };
   });
   if (spec.dataPlaneNodes === undefined) return pools;
@@ -67,6 +73,20 @@ export function poolsOf(cluster: WorkerCluster, profile: CloudProfile): NormalPo
     left -= extra;
     return { ...pool, count: pool.minimum + extra };
   });
+}
+
+/** The machine type of a pool that asks for GPUs: the cluster's or the default where it has them; undefined: none are asked for, or there are none. */
+function withGPUs(
+  { spec, status }: WorkerCluster,
+  profile: CloudProfile,
+  { name, gpu = 0, zones }: { name: string; gpu?: number | undefined; zones: string[] },
+): string | undefined {
+  if (gpu === 0) return undefined;
+  const usual = spec.machineType ?? profile.spec.defaults?.machineType;
+  if (gpusOf(profile.spec.machineTypes.find((type) => type.name === usual)) >= gpu) return usual;
+  const region = spec.region ?? profile.spec.defaults?.region;
+  const held = status?.admitted?.pools.find((pool) => pool.name === name)?.machineType;
+  return gpuMachineType(profile, { gpu, region, zones, held });
 }
 
 const zonesOf = (profile: CloudProfile, region: string | undefined): string[] =>

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type ActedFields, unacted } from './acted.ts';
 import { clusterSizeSchema, costSchema } from './cost.ts';
-import { commonStatus, type KubeObject, nodeCountsSchema, replicaCountsSchema, resourceSchema } from './meta.ts';
+import { commonStatus, type KubeObject, nodeCountsSchema, replicaCountsSchema, resourceSchema, time } from './meta.ts';
 import {
   cidr,
   count,
@@ -46,7 +46,11 @@ const pool = rules(
       'Most nodes of the pool. Absent: no limit where dataPlaneNodes says how many there are, otherwise minimum.',
     ).optional(),
     spot: z.boolean().describe("Use the cloud's cheaper machines that it may take away at short notice.").optional(),
-    gpu: count(0, 64, 'GPUs that each node must have; picks a machine type when none is named.').optional(),
+    gpu: count(
+      0,
+      64,
+      'GPUs that each node must have. When the pool names no machine type: the cheapest of the profile that has so many.',
+    ).optional(),
     labels: map(64, 'Labels of the nodes.').optional(),
     taints: list(taintSchema, 32, 'Taints of the nodes.').optional(),
     zones: list(name(63, 'A zone.'), 16, "Zones that the nodes are spread over. Absent: the cluster's.").optional(),
@@ -205,18 +209,30 @@ export const workerClusterSpec = rules(
       })
       .describe('What was changed behind our back, in mode Managed.')
       .optional(),
-    hibernation: hibernationSchema.optional(),
+    hibernation: hibernationSchema
+      .describe(
+        "Sleep: at once, or by the clock; what was said last holds, be it by a schedule or by a change of enabled. Mode Managed: pools have no nodes; the cloud's control plane stays, and costs what it costs.",
+      )
+      .optional(),
     maintenance: maintenanceSchema.optional(),
     ttl: name(
       LIMITS.duration,
-      'How long the cluster lives, for example 8h; then it is deleted.',
+      'How long the cluster lives from its creation, for example 8h; then it is deleted. Condition Expiring says so beforehand; a longer ttl, or none, prolongs it.',
       PATTERNS.duration,
     ).optional(),
     adopt: z
       .object({
-        id: name(512, "The provider's name of the cluster, for example an ARN."),
+        id: name(512, "The provider's name of the cluster, for example an ARN. Cannot be changed."),
+        deletionPolicy: z
+          .enum(['Release', 'Delete'])
+          .describe(
+            'What becomes of the cluster when this object is deleted. Release: it stays as it is, and only what was made in it for this object goes. Delete: it is deleted. Absent: Release.',
+          )
+          .optional(),
       })
-      .describe('Take over a cluster that exists already, instead of making one.')
+      .describe(
+        'Take over a cluster that exists already, instead of making one (mode Managed). It is never replaced: what others chose stays; pools are node groups of ours beside those that it has.',
+      )
       .optional(),
     deletionProtection: z.boolean().describe('Whether deleting this object is refused.').optional(),
   }),
@@ -230,6 +246,7 @@ export const workerClusterSpec = rules(
   },
   fixedAtCreation('region'),
   fixedAtCreation('mode'),
+  fixedAtCreation('adopt', 'id'),
   fixedAtCreation('networking', 'pods'),
   fixedAtCreation('networking', 'services'),
   {
@@ -287,6 +304,15 @@ export const workerClusterStatus = z
     selector: text(4096, 'Label selector of the nodes; for the scale subresource.').optional(),
     resource: resourceSchema.optional(),
     cost: costSchema.optional(),
+    expiresAt: time('When the cluster is deleted because its ttl is over.').optional(),
+    hibernation: z
+      .object({
+        asleep: z.boolean().describe('Whether the cluster is to sleep.'),
+        since: time('Since when: the last time of a schedule, or when somebody said so.'),
+        enabled: z.boolean().describe('spec.hibernation.enabled, as it was then.').optional(),
+      })
+      .describe('What schedules and spec.hibernation.enabled come to.')
+      .optional(),
     admitted: clusterSizeSchema
       .describe('What the cluster was granted and has not given back: what quotas count it with.')
       .optional(),
@@ -317,7 +343,17 @@ const ACTED: ActedFields = {
   zones: true,
   kubernetes: { version: true },
   machineType: true,
-  pools: { name: true, machineType: true, minimum: true, maximum: true, labels: true, taints: true, zones: true },
+  ttl: true,
+  pools: {
+    name: true,
+    machineType: true,
+    minimum: true,
+    maximum: true,
+    gpu: true,
+    labels: true,
+    taints: true,
+    zones: true,
+  },
   networking: { pods: true, services: true },
   deletionProtection: true,
 };
@@ -329,7 +365,7 @@ const ACTED_IN_CLOUD: ActedFields = {
   credentialsRef: true,
 };
 
-const ACTED_MANAGED: ActedFields = { ...ACTED_IN_CLOUD, networking: true, drift: true };
+const ACTED_MANAGED: ActedFields = { ...ACTED_IN_CLOUD, networking: true, drift: true, adopt: true, hibernation: true };
 
 /**
  * Paths of what the spec of a WorkerCluster says and the operator does not act on yet, for example `pools[0].spot`.

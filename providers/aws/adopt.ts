@@ -2,7 +2,7 @@ import type { Owner } from '../cloud.ts';
 import type { Adopt, WantedResource } from '../pulumi/request.ts';
 import { OWNER_TAGS } from '../tags.ts';
 import { awsCodeOf, type Connection, get, json, query } from './api.ts';
-import { clusterName, nameTag } from './names.ts';
+import { ADOPTED, clusterName, nameTag } from './names.ts';
 import { type Element, itemsAt, textAt } from './xml.ts';
 
 /** Finds the id, as Pulumi imports it, of a resource of the owner. Ids: the "Import" sections in @pulumi/aws 7.48. */
@@ -66,7 +66,8 @@ const inEKS =
     id: (cluster: string, wanted: WantedResource) => string,
   ): Find =>
   async (aws, owner, wanted) => {
-    const cluster = clusterName(owner);
+    // Of a cluster that was taken over, only the program knows the name.
+    const cluster = input(wanted, 'clusterName') || clusterName(owner);
     const url = `/clusters/${encodeURIComponent(cluster)}${path(wanted)}`;
     const answer = await get<Record<string, { tags?: Tags }>>(aws, 'eks', action, url);
     return isOf(owner, answer[kind]?.tags ?? {}) ? id(cluster, wanted) : undefined;
@@ -224,6 +225,8 @@ export function adoptFrom(connect: () => Promise<Omit<Connection, 'signal'>>, ow
   return async (wanted, signal) => {
     const find = FINDERS[wanted.type];
     if (!find) return undefined;
+    // Whether it is there and may be taken over was looked at before the program was run at all.
+    if (wanted.name === ADOPTED) return { id: input(wanted, 'name'), retain: true };
     const at = now().getTime();
     if (!opened || at - opened.at > REUSE_MS) opened = { at, connection: connect() };
     try {

@@ -5,6 +5,7 @@ import { type LayeredCloud, managedLayers } from '../pulumi/layers.ts';
 import type { StackRunner } from '../pulumi/stack-runner.ts';
 import { checkAccount } from './account.ts';
 import { adoptFrom } from './adopt.ts';
+import { lookAtAdopted, unseenCluster } from './adopted.ts';
 import type { Connection } from './api.ts';
 import { credentialsOf, pluginEnvironment, pluginSettings } from './credentials.ts';
 import { endpointOf, pluginEndpoints } from './endpoints.ts';
@@ -36,6 +37,14 @@ function openCloud(endpoint: Connection['endpoint'] | undefined) {
         ctx.owner,
         () => ctx.now(),
       ),
+    adopted: {
+      look: async (ctx, cluster) => {
+        const connection = await connect(ctx);
+        const { id } = await checkAccount(connection, ctx.owner);
+        return lookAtAdopted(connection, ctx.owner, cluster, id);
+      },
+      unseen: unseenCluster,
+    },
     classify: ({ text }) => classify(text),
     unmadeNetwork: (zones) => ({
       network: 'vpc-00000000000000000',
@@ -50,6 +59,7 @@ export function aws(runner: StackRunner, endpoint?: Connection['endpoint']): Man
   const { connect, layers } = openCloud(endpoint);
   return {
     version: VERSION,
+    adopts: true,
     validate: validateCluster,
     checkAccount: async (ctx) => checkAccount(await connect(ctx), ctx.owner),
     kubeconfig: async (ctx, outputs) => eksKubeconfig(outputs, ctx.region, (await connect(ctx)).key, ctx.now()),

@@ -113,7 +113,7 @@ export async function missingPermissions(aws: Connection, identity: string, owne
 }
 
 /** Whose policies decide: the user's, or the role's of a session. */
-function policySource(identity: string): string | undefined {
+export function policySource(identity: string): string | undefined {
   if (/:user\//.test(identity)) return identity;
   const session = /^arn:([\w-]+):sts::(\d+):assumed-role\/([^/]+)\//.exec(identity);
   return session ? `arn:${session[1]}:iam::${session[2]}:role/${session[3]}` : undefined;

@@ -1,8 +1,9 @@
 import type { CloudProfile, MachineType } from '../../operator/api/cloudprofile.ts';
 import { parseCount } from '../../operator/api/quantity.ts';
-import type { CloudPool, ManagedCluster } from '../cloud.ts';
+import type { Adoption, CloudPool, ManagedCluster } from '../cloud.ts';
 import type { Problem } from '../contract.ts';
 import { parseRange, poolNameProblems, profileProblems, type Range, zoneProblems } from '../validate.ts';
+import { adoptProblems } from './adopted.ts';
 import { bitsOf, canonical, NODES_BITS, PODS_BITS, ZONE_LETTERS } from './subnets.ts';
 
 /** Ranges of which EKS takes Services, and how large these may be. Source: KubernetesNetworkConfigRequest.serviceIpv4Cidr in botocore 1.43.11. */
@@ -25,6 +26,7 @@ const problem = (field: string, message: string): Problem => ({ field, message, 
 
 /** What of this EKS cannot give, or the profile does not offer; see ManagedClusters.validate. */
 export function validateCluster(cluster: ManagedCluster, profile: CloudProfile): Problem[] {
+  if (cluster.adopt) return validateAdoption(cluster, cluster.adopt, profile);
   const { region, kubernetesVersion, cidrs, pools } = cluster;
   // Pods of EKS take addresses one by one: nodes do not use up their range as they do where each gets a /24.
   const uncounted = pools.map((pool) => ({ ...pool, count: 0 }));
@@ -35,6 +37,15 @@ export function validateCluster(cluster: ManagedCluster, profile: CloudProfile):
     ...rangeProblems(cluster),
     ...authorizedProblems(cluster.authorizedNetworks),
     ...pools.flatMap((pool, index) => poolProblems(pool, cluster, `pools[${index}]`, profile)),
+  ];
+}
+
+/** Of a cluster that exists, only what we add to it, and which one it is. */
+function validateAdoption(cluster: ManagedCluster, adopt: Adoption, profile: CloudProfile): Problem[] {
+  return [
+    ...adoptProblems(adopt, cluster.region),
+    ...authorizedProblems(cluster.authorizedNetworks),
+    ...cluster.pools.flatMap((pool, index) => poolProblems(pool, cluster, `pools[${index}]`, profile)),
   ];
 }
 

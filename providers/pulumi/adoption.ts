@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { dependencyNotReady } from '../../operator/api/errors.ts';
+import type { FoundResource } from './request.ts';
 import { addFound, missingFrom, type PlannedResource, pendingCreates, settlePending, wantedOf } from './settlement.ts';
 import type { StackSession } from './stack-session.ts';
 import { pendingOf, resourcesOf, type StackState } from './stack-state.ts';
@@ -77,16 +78,19 @@ async function rewrite(
   return (await session.readState())!;
 }
 
-async function lookUp(session: StackSession, resources: readonly PlannedResource[]): Promise<Map<string, string>> {
+async function lookUp(
+  session: StackSession,
+  resources: readonly PlannedResource[],
+): Promise<Map<string, FoundResource>> {
   const { adopt: look, signal, onProgress } = session.request;
-  const found = new Map<string, string>();
+  const found = new Map<string, FoundResource>();
   const left = [...resources];
   if (left.length > 0) onProgress?.({ description: 'looking for what exists already', done: 0 });
   const worker = async () => {
     for (let next = left.shift(); next; next = left.shift()) {
       signal.throwIfAborted();
       const there = await look(wantedOf(next), signal);
-      if (there) found.set(next.urn, there.id);
+      if (there) found.set(next.urn, there);
     }
   };
   await Promise.all(Array.from({ length: LOOK_UPS }, worker));

@@ -9,6 +9,7 @@ import type {
   NetworkInputs,
   NetworkOutputs,
 } from '../cloud.ts';
+import { type AdoptingCloud, type AdoptingCluster, adoptedLayer } from './adopted-layer.ts';
 import type { Layer, ProgramRef } from './program.ts';
 import type { Adopt, Classify, StackRequest } from './request.ts';
 import type { StackRunner } from './stack-runner.ts';
@@ -21,6 +22,8 @@ export interface LayeredCloud {
   /** Further environment of plugins that is no secret. */
   settings(ctx: CloudContext): Record<string, string>;
   adopt(ctx: CloudContext): Adopt;
+  /** Absent: it takes no clusters over. */
+  adopted?: AdoptingCloud;
   classify: Classify;
   /** Stands for the network in previews while there is none: in the form of real ids, so that the plugin's checks pass. */
   unmadeNetwork(zones: readonly string[]): NetworkOutputs;
@@ -46,7 +49,7 @@ async function requestFor(
   cloud: LayeredCloud,
   ctx: CloudContext,
   layer: Layer,
-  inputs: NetworkInputs | ManagedClusterInputs | MachinesInputs,
+  inputs: NetworkInputs | ManagedClusterInputs | MachinesInputs | Record<string, unknown>,
 ): Promise<StackRequest> {
   return {
     stack: { technicalID: ctx.owner.technicalID, layer },
@@ -69,15 +72,16 @@ async function requestFor(
 export function managedLayers(runner: StackRunner, cloud: LayeredCloud): Layered {
   const open = async (ctx: CloudContext, cluster: ManagedCluster) => {
     const { region, zones, cidrs } = cluster;
+    const below: NetworkInputs = { owner: ctx.owner, region, zones, cidrs };
+    const above = (network: NetworkOutputs): ManagedClusterInputs => ({ ...cluster, owner: ctx.owner, network });
     return {
-      network: await requestFor(cloud, ctx, 'network', { owner: ctx.owner, region, zones, cidrs }),
-      cluster: (network: NetworkOutputs) =>
-        requestFor(cloud, ctx, 'cluster', { ...cluster, owner: ctx.owner, network }),
+      network: await requestFor(cloud, ctx, 'network', below),
+      cluster: (network: NetworkOutputs) => requestFor(cloud, ctx, 'cluster', above(network)),
     };
   };
   const madeNetwork = async (network: StackRequest) => (await runner.outputs(network)) as NetworkOutputs | undefined;
 
-  return {
+  const made: Layered = {
     async preview(ctx, cluster) {
       const layers = await open(ctx, cluster);
       const below = await runner.preview(layers.network);
@@ -113,7 +117,17 @@ export function managedLayers(runner: StackRunner, cloud: LayeredCloud): Layered
       await runner.destroy({ ...layers.network, ...share(ctx, above, 100) });
     },
   };
+  if (!cloud.adopted) return made;
+  const taken = adoptedLayer(runner, cloud.adopted, (ctx, inputs) => requestFor(cloud, ctx, 'adopted', inputs));
+  return {
+    preview: (ctx, cluster) => (isAdopting(cluster) ? taken.preview(ctx, cluster) : made.preview(ctx, cluster)),
+    apply: (ctx, cluster) => (isAdopting(cluster) ? taken.apply(ctx, cluster) : made.apply(ctx, cluster)),
+    drift: (ctx, cluster) => (isAdopting(cluster) ? taken.drift(ctx, cluster) : made.drift(ctx, cluster)),
+    destroy: (ctx, cluster) => (isAdopting(cluster) ? taken.destroy(ctx, cluster) : made.destroy(ctx, cluster)),
+  };
 }
+
+const isAdopting = (cluster: ManagedCluster): cluster is AdoptingCluster => cluster.adopt !== undefined;
 
 /** Machines as they are wanted, with what the network under them is made from. */
 export interface WantedMachines extends Omit<MachinesInputs, 'network' | 'owner'> {

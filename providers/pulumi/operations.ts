@@ -17,10 +17,8 @@ const cloudResources = (state: StackState): number => resourcesOf(state).filter(
 /** What a run would change. Makes nothing, mends nothing. */
 export async function preview(session: StackSession, plans: RecentPlans): Promise<Change[]> {
   try {
-    // An empty stack is all that this leaves behind where there was none.
-    const state = await ensureState(session);
-    const plan = await session.run('preview');
-    plans.keep(session.request, state, plan);
+    const { state, plan, isWhole } = await planned(session, {});
+    if (isWhole) plans.keep(session.request, state, plan);
     return changesOf(plan);
   } catch (error) {
     throw unwrapped(error);
@@ -30,11 +28,21 @@ export async function preview(session: StackSession, plans: RecentPlans): Promis
 /** Like preview, but what differs in the cloud counts as well. */
 export async function drift(session: StackSession): Promise<Change[]> {
   try {
-    await ensureState(session);
-    return changesOf(await session.run('preview', { refresh: true }));
+    return changesOf((await planned(session, { refresh: true })).plan);
   } catch (error) {
     throw unwrapped(error);
   }
+}
+
+/** The plan of a run; where a cluster is taken over, once the state knows it. `isWhole`: it rests on the state as it was found. */
+async function planned(session: StackSession, options: { refresh?: boolean }) {
+  // An empty stack is all that this leaves behind where there was none.
+  const state = await ensureState(session);
+  const plan = await session.run('preview', options);
+  const adopted = session.request.adoptFirst && (await adopt(session, state, plan.planned));
+  return adopted
+    ? { state, plan: await session.run('preview', options), isWhole: false }
+    : { state, plan, isWhole: true };
 }
 
 /** What the program gave back when it was last applied; undefined when it never was. */

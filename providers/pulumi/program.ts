@@ -7,8 +7,8 @@ export type ProgramOutputs = Record<string, unknown>;
  */
 export type Program<Inputs> = (inputs: Inputs) => Promise<ProgramOutputs> | ProgramOutputs;
 
-/** Layers of a cluster: a stack each. */
-export type Layer = 'network' | 'cluster' | 'machines';
+/** Layers of a cluster: a stack each. `adopted` stands for `network` and `cluster` where both exist already. */
+export type Layer = 'network' | 'cluster' | 'machines' | 'adopted';
 
 /** Names a program: the runner's workers load `providers/<provider>/programs.ts`, whose export `programs` has it under the layer. */
 export interface ProgramRef {

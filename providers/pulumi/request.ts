@@ -19,7 +19,14 @@ export interface WantedResource {
  * the id that Pulumi's import takes for the type, or to undefined when there is none. It must not give what bears other
  * owners' tags. Called before anything is created after a crash or on lost state: what it finds is never made a second time.
  */
-export type Adopt = (resource: WantedResource, signal: AbortSignal) => Promise<{ id: string } | undefined>;
+export type Adopt = (resource: WantedResource, signal: AbortSignal) => Promise<FoundResource | undefined>;
+
+/** A resource that exists. */
+export interface FoundResource {
+  id: string;
+  /** Others made it: taking its stack away leaves it, until the program has said otherwise. */
+  retain?: boolean;
+}
 
 /** What the engine or a provider plugin said of a failure: one line, without secrets. */
 export interface Diagnostic {
@@ -49,6 +56,8 @@ export interface StackRequest {
   signal: AbortSignal;
   adopt: Adopt;
   classify?: Classify;
+  /** For previews: what exists is taken into the state first, or it would be shown as to be created. */
+  adoptFirst?: boolean;
   onProgress?: (progress: CloudProgress) => void;
 }
 

@@ -1,4 +1,4 @@
-import type { WantedResource } from './request.ts';
+import type { FoundResource, WantedResource } from './request.ts';
 import {
   isInCloud,
   isProvider,
@@ -64,8 +64,8 @@ export function missingFrom(state: StackState, planned: readonly PlannedResource
   return planned.filter((resource) => isInCloud(resource) && !there.has(resource.urn));
 }
 
-/** Ids found for URNs. */
-export type Found = ReadonlyMap<string, string>;
+/** What was found for URNs. */
+export type Found = ReadonlyMap<string, FoundResource>;
 
 /**
  * Pure: the state after a crash, settled: pending creates that were found in the cloud are resources of the stack, all
@@ -75,7 +75,7 @@ export function settlePending(state: StackState, found: Found): { state: StackSt
   const resources = [...resourcesOf(state)];
   const suspects: string[] = [];
   for (const { type, resource } of pendingOf(state)) {
-    const id = type === 'creating' ? found.get(resource.urn) : undefined;
+    const id = type === 'creating' ? found.get(resource.urn)?.id : undefined;
     const at = resources.findIndex(({ urn, delete: isLeaving }) => urn === resource.urn && !isLeaving);
     if (id !== undefined && resources[at]?.id !== id) {
       // The successor of a replacement was made, its predecessor is still to go.
@@ -111,13 +111,14 @@ export function addFound(
     const providerURN = resource.provider?.slice(0, resource.provider.lastIndexOf('::'));
     if (providerURN) add(providerURN);
     const { type, custom, parent } = resource;
-    const id = isProvider(type) ? newID() : found.get(urn);
+    const id = isProvider(type) ? newID() : found.get(urn)?.id;
     resources.push({
       urn,
       custom,
       type,
       ...(id !== undefined && { id }),
       inputs: known(resource.inputs ?? {}) as Record<string, unknown>,
+      ...(found.get(urn)?.retain && { retainOnDelete: true }),
       ...(parent && { parent }),
       ...(providerURN && { provider: `${providerURN}::${find(providerURN)?.id ?? ''}` }),
       // Events do not tell what depends on what. On everything before it is enough to take things away in a safe order;

@@ -42,6 +42,10 @@ export class MemoryCloud {
   /** By account, owner and name: a second create of the same thing is a test that failed. */
   readonly made = new Map<string, Made>();
   readonly calls: string[] = [];
+  /** Whether it takes over clusters. */
+  adopts = false;
+  /** What it was last told to take away. */
+  lastDestroyed: ManagedCluster | undefined;
   /** Where kubeconfigs lead to, and how long their tokens live. */
   endpoint = 'https://cloud.invalid:443';
   tokenMs = 15 * 60_000;
@@ -86,6 +90,7 @@ export class MemoryCloud {
   managed(operator = 'one', version = '1'): ManagedClusters {
     return {
       version,
+      adopts: this.adopts,
       validate: (cluster) =>
         cluster.pools.length > 20
           ? [{ field: 'pools', message: 'this cloud has at most 20 node groups', code: 'ERR_CONFIGURATION_PROBLEM' }]
@@ -105,7 +110,10 @@ export class MemoryCloud {
           await this.#step('drift', operator, ctx);
           return this.#differences(ctx, cluster, 'made');
         }),
-      destroy: (ctx) => this.#locked('destroy', operator, ctx, () => this.#destroy(operator, ctx)),
+      destroy: (ctx, cluster) => {
+        this.lastDestroyed = cluster;
+        return this.#locked('destroy', operator, ctx, () => this.#destroy(operator, ctx));
+      },
       kubeconfig: async (ctx, outputs) => {
         this.calls.push('kubeconfig');
         await this.#step('kubeconfig', operator, ctx);

@@ -7,7 +7,10 @@ export interface Declared {
   name: string;
   inputs: Record<string, any>;
   /** Options that Pulumi keeps to itself. */
-  options: Pick<pulumi.CustomResourceOptions, 'ignoreChanges' | 'deleteBeforeReplace' | 'protect'> & {
+  options: Pick<
+    pulumi.CustomResourceOptions,
+    'ignoreChanges' | 'deleteBeforeReplace' | 'protect' | 'retainOnDelete'
+  > & {
     dependsOn: string[];
   };
 }
@@ -56,11 +59,13 @@ export async function graphOf<Inputs>(program: Program<Inputs>, inputs: Inputs, 
   let failure: { error: unknown } | undefined;
   const outputs = await pulumi.runtime.runInPulumiStack(async () => {
     pulumi.runtime.registerStackTransformation(({ type, name, opts }) => {
-      const { ignoreChanges, deleteBeforeReplace, protect, dependsOn } = opts as pulumi.CustomResourceOptions;
+      const { ignoreChanges, deleteBeforeReplace, protect, retainOnDelete, dependsOn } =
+        opts as pulumi.CustomResourceOptions;
       options.set(`${type} ${name}`, {
         ...(ignoreChanges && { ignoreChanges }),
         ...(deleteBeforeReplace !== undefined && { deleteBeforeReplace }),
         ...(protect !== undefined && { protect }),
+        ...(retainOnDelete !== undefined && { retainOnDelete }),
         dependsOn: [dependsOn ?? []].flat().map((other) => (other as unknown as { __name: string }).__name),
       });
       return undefined;

@@ -3,6 +3,7 @@ import { say } from '../conditions.ts';
 import type { ManagedFacts } from './facts.ts';
 import type { ManagedRecord } from './record.ts';
 import type { ManagedState } from './state.ts';
+import { changesText } from './steps.ts';
 import { wasBegun, wishHash } from './wish.ts';
 
 /** Codes that are about the credentials, whichever step met them. */
@@ -21,7 +22,9 @@ export function factsOf(state: ManagedState | undefined, own: ManagedRecord | un
     operation: state?.operation,
     errors,
     credentials: state && credentialsCondition(state, errors),
-    version: own?.cluster.kubernetesVersion,
+    // Empty: of a cluster that was taken over as it is.
+    version: own?.cluster.kubernetesVersion || undefined,
+    planned: own?.planned && changesText(own.planned),
     outputs: own?.outputs,
     access: state?.access,
     inside: state?.line && { nodes: state.line.nodes, pods: state.line.pods },

@@ -29,6 +29,8 @@ export interface ManagedFacts {
   readonly credentials: Omit<Condition, 'lastTransitionTime'> | undefined;
   /** Version that was asked of the cloud last. */
   readonly version: string | undefined;
+  /** What was said to be changed when it was last applied, in one line. */
+  readonly planned: string | undefined;
   readonly outputs: ManagedClusterOutputs | undefined;
   /** Whether the kubeconfig was seen to work; absent: there is none yet. */
   readonly access: { readonly ok: boolean; readonly message: string } | undefined;

@@ -6,7 +6,7 @@ import { openAccess } from './access.ts';
 import type { StepName } from './decide.ts';
 import { cloudsOf, contextOf, type Operation } from './operation.ts';
 import type { ManagedRecord } from './record.ts';
-import { ownerOf, unknownCluster, wishHash } from './wish.ts';
+import { adoptionOf, ownerOf, unknownCluster, wishHash } from './wish.ts';
 
 /** Carries steps out. Each begins by looking, so that it can be repeated after a crash at any point. */
 export const STEPS: Readonly<Record<StepName, (op: Operation) => Promise<void>>> = {
@@ -57,7 +57,8 @@ async function apply(op: Operation): Promise<void> {
   const mend = state.forced || wish.cluster.spec.drift?.policy === 'Mend';
   const refresh = before?.applied !== undefined && mend;
   const ctx = { ...(await contextOf({ ...op, record })), refresh };
-  if (before?.applied) {
+  // Before something of others is touched for the first time, too: it is told what that will be.
+  if (before?.applied || cluster.adopt) {
     record.planned = await clouds.preview(ctx, cluster);
     world.record(wish.cluster, 'Normal', 'Planned', changesText(record.planned));
     await world.records.save(record, op.signal);
@@ -92,7 +93,10 @@ async function destroy(op: Operation): Promise<void> {
   state.access = undefined;
   await line?.close();
   await world.kubeconfigs.remove(key, op.signal);
-  await clouds.destroy(await contextOf(op), record?.cluster ?? unknownCluster(wish));
+  const adopt = adoptionOf(wish.cluster.spec);
+  const known = record?.cluster ?? unknownCluster(wish);
+  // What becomes of a cluster that was taken over is what is said now, not what was said when it was last applied.
+  await clouds.destroy(await contextOf(op), adopt ? { ...known, adopt } : known);
   await world.records.remove(keyOf(wish.cluster));
   state.gone = true;
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { ManagedCluster, Owner } from '../../../providers/cloud.ts';
+import type { Adoption, ManagedCluster, Owner } from '../../../providers/cloud.ts';
 import type { CloudProfile } from '../../api/cloudprofile.ts';
 import { findCondition } from '../../api/conditions.ts';
 import { ANNOTATIONS } from '../../api/group.ts';
@@ -57,8 +57,15 @@ export function wasBegun({ status }: WorkerCluster): boolean {
 }
 
 /** Enough of a cluster to take it away when nobody knows any more how it was described. */
-export const unknownCluster = ({ cluster, profile }: Pick<ManagedWish, 'cluster' | 'profile'>): ManagedCluster =>
-  clusterIn(cluster.status?.region ?? cluster.spec.region ?? profile?.spec.defaults?.region ?? '', profile);
+export function unknownCluster({ cluster, profile }: Pick<ManagedWish, 'cluster' | 'profile'>): ManagedCluster {
+  const region = cluster.status?.region ?? cluster.spec.region ?? profile?.spec.defaults?.region ?? '';
+  const adopt = adoptionOf(cluster.spec);
+  return { ...clusterIn(region, profile), ...(adopt && { adopt }) };
+}
+
+/** The cluster that a spec takes over, with what becomes of it in the end. */
+export const adoptionOf = ({ adopt }: WorkerCluster['spec']): Adoption | undefined =>
+  adopt && { id: adopt.id, deletionPolicy: adopt.deletionPolicy ?? 'Release' };
 
 /** A cluster as the profile's defaults have it, without pools: what was made in its place is found by name and tags. */
 export function clusterIn(region: string, profile: CloudProfile | undefined): ManagedCluster {

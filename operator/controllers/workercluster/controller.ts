@@ -1,5 +1,6 @@
 import type { Provider } from '../../../providers/contract.ts';
 import type { CloudProfile } from '../../api/cloudprofile.ts';
+import { findCondition } from '../../api/conditions.ts';
 import { FINALIZER } from '../../api/group.ts';
 import type { Quota } from '../../api/quota.ts';
 import type { Shoot } from '../../api/shoot.ts';
@@ -107,7 +108,26 @@ export async function reconcileWorkerCluster(
   if (!refused && !cluster.status && made && isUntouched(made, world.now())) return { requeueAfterMs: FIRST_WORD_MS };
   await writeStatus(world.garden, world.clusters, cluster, status, signal);
   world.granted.delete(cluster.metadata.uid ?? '');
-  return undefined;
+  tellOfEnd(world, cluster, status);
+  if (plan.expire) {
+    const { uid } = cluster.metadata;
+    await world.garden.delete(WORKERCLUSTERS, name, namespace, { ...(uid && { preconditions: { uid } }), signal });
+  }
+  if (!plan.next) return undefined;
+  return { requeueAfterMs: Math.min(LONGEST_TIMER_MS, Math.max(0, +plan.next - +world.now()) + TIMER_SLACK_MS) };
+}
+
+/** Longest that a timer of Node's can wait. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+/** Timers may be early by a fraction of a millisecond: nothing would be due yet. */
+const TIMER_SLACK_MS = 1;
+
+/** An Event each time that something new is to be said about the cluster's end: somebody may want to prolong it. */
+function tellOfEnd(world: WorkerClusterWorld, cluster: WorkerCluster, status: WorkerClusterStatus): void {
+  const said = findCondition(status.conditions, 'Expiring');
+  const known = findCondition(cluster.status?.conditions, 'Expiring');
+  if (said && said.message !== known?.message)
+    world.record(cluster, 'Warning', said.reason ?? 'Expiring', said.message ?? '');
 }
 
 /** Without quotas nobody else is looked at: most projects have none. */

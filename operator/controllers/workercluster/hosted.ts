@@ -21,6 +21,9 @@ export const hosted: ModeStrategy = {
     const members = cluster.spec.controlPlaneNodes;
     const problems =
       members > 3 ? [problem('controlPlaneNodes', `a hosted control plane has 1 or 3 members, not ${members}`)] : [];
+    // A second cluster beside the one that was meant would be worse than none.
+    if (cluster.spec.adopt)
+      problems.push(problem('adopt', 'only managed clusters can be taken over: use mode Managed, with credentialsRef'));
     if (provider?.inCloud && !cluster.spec.credentialsRef) {
       const message = `machines of provider ${provider.name} are made in an account of yours: name its credentials`;
       problems.push(problem('credentialsRef', message));

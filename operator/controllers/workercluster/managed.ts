@@ -1,27 +1,27 @@
-import type { CloudPool, ManagedCluster } from '../../../providers/cloud.ts';
 import type { Problem } from '../../../providers/contract.ts';
 import { findCondition } from '../../api/conditions.ts';
 import { LABELS } from '../../api/group.ts';
 import { poolsOf } from '../../api/pools.ts';
-import { parseCount } from '../../api/quantity.ts';
-import type { WorkerClusterStatus } from '../../api/workercluster.ts';
+import type { WorkerClusterSpec, WorkerClusterStatus } from '../../api/workercluster.ts';
 import { conditionIsTrue, type Node } from '../../kube/resources.ts';
 import { say } from '../conditions.ts';
 import type { ManagedFacts } from '../managed/facts.ts';
+import { adoptionOf } from '../managed/wish.ts';
 import { clusterResource } from '../shoot/cluster-resource.ts';
-import {
-  type ModeStrategy,
-  type Observed,
-  problem,
-  type Said,
-  type Settled,
-  type WorkerClusterView,
-  withoutTime,
-} from './view.ts';
+import { managedCluster } from './managed-cluster.ts';
+import { type ModeStrategy, type Observed, problem, type Said, type WorkerClusterView, withoutTime } from './view.ts';
 
 /** Names of node groups are made of it, and clouds have short ones. */
 const LONGEST_POOL_NAME = 12;
-const CONDITIONS = ['InfrastructureReady', 'APIServerAvailable', 'EveryNodeReady', 'CredentialsValid', 'Drifted'];
+const CONDITIONS = [
+  'InfrastructureReady',
+  'APIServerAvailable',
+  'EveryNodeReady',
+  'CredentialsValid',
+  'Drifted',
+  'Adopted',
+  'Hibernated',
+];
 /** Of what drifted, so many are named. */
 const DRIFT_SHOWN = 10;
 
@@ -39,6 +39,8 @@ export const managed: ModeStrategy = {
         ),
       );
     }
+    if (cluster.spec.adopt && provider?.managed && !provider.managed.adopts)
+      problems.push(problem('adopt', `provider ${provider.name} cannot take over clusters yet`));
     for (const pool of profile ? poolsOf(cluster, profile) : []) {
       if (pool.name.length > LONGEST_POOL_NAME)
         problems.push(problem('pools', `the name of pool ${pool.name} is longer than ${LONGEST_POOL_NAME} characters`));
@@ -46,8 +48,8 @@ export const managed: ModeStrategy = {
     return problems;
   },
 
-  ask({ cluster }, settled) {
-    const desired = managedCluster(cluster.spec.networking?.authorizedNetworks ?? [], settled);
+  ask({ cluster, asleep }, settled) {
+    const desired = managedCluster(cluster.spec, settled, asleep);
     return { problems: settled.provider.managed!.validate(desired, settled.profile), managed: desired };
   },
 
@@ -62,7 +64,13 @@ export const managed: ModeStrategy = {
         ? { ...wrong, type: 'Ready', status: 'False' }
         : say('Ready', true, 'ClusterReady', 'the control plane serves, all nodes are Ready'),
       // Not essential: what runs goes on running without credentials, and drifted.
-      conditions: [...essential, facts.credentials, drifted(facts)],
+      conditions: [
+        ...essential,
+        facts.credentials,
+        drifted(facts),
+        adoptedNote(view.cluster.spec, facts),
+        hibernated(view),
+      ],
       errors: facts.errors,
       usable: facts.access !== undefined,
       status: {
@@ -88,39 +96,6 @@ export const managed: ModeStrategy = {
     return { gone: false, waiting: say('Deleting', true, stuck ? 'Stuck' : 'InProgress', message, codes) };
   },
 };
-
-/** A cluster as the cloud's programs take it. */
-function managedCluster(authorizedNetworks: readonly string[], settled: Settled): ManagedCluster {
-  const { region, zones, version, ranges, profile } = settled;
-  const pools = settled.pools.map((pool): CloudPool => {
-    const type = profile.spec.machineTypes.find((known) => known.name === pool.machineType);
-    const limited = Number.isFinite(pool.maximum);
-    // Where the spec says how many nodes there are, nobody else may; otherwise the cloud's autoscaler moves between the two.
-    const autoscaled = limited && pool.maximum > pool.minimum && settled.autoscaled;
-    return {
-      name: pool.name,
-      machineType: pool.machineType,
-      minimum: pool.minimum,
-      maximum: Math.max(limited ? pool.maximum : 0, pool.count),
-      ...(!autoscaled && { desired: pool.count }),
-      spot: pool.spot,
-      gpu: parseCount(type?.gpu ?? 0),
-      architecture: type?.architecture === 'arm64' ? 'arm64' : 'amd64',
-      // By it everybody tells pools apart, whatever a cloud calls its node groups.
-      labels: { ...pool.labels, [LABELS.pool]: pool.name },
-      taints: pool.taints,
-      zones: pool.zones,
-    };
-  });
-  return {
-    region,
-    zones: [...zones],
-    kubernetesVersion: version,
-    cidrs: { ...ranges },
-    pools,
-    authorizedNetworks: [...authorizedNetworks],
-  };
-}
 
 /** The operator has just started: what it said before is as good as anything until it has looked. */
 function asBefore({ cluster: { status, metadata } }: WorkerClusterView): Observed {
@@ -166,7 +141,7 @@ const apiServer = ({ access }: ManagedFacts): Said =>
 function everyNode(view: WorkerClusterView, { inside, access }: ManagedFacts): Said {
   if (!inside)
     return say('EveryNodeReady', access ? 'Unknown' : false, 'NotObserved', 'to be seen once the API server answers');
-  const { current, ready } = countNodes(inside.nodes);
+  const { current, ready } = countNodes(view, inside.nodes);
   const { least, most } = wantedNodes(view, current);
   if (most === 0 && current === 0) return say('EveryNodeReady', true, 'NoNodes', 'no nodes are asked for');
   if (current < least) return say('EveryNodeReady', false, 'ScalingOut', `${ready} of ${least} nodes are Ready`);
@@ -177,25 +152,65 @@ function everyNode(view: WorkerClusterView, { inside, access }: ManagedFacts): S
     : say('EveryNodeReady', false, 'NotReady', `${ready} of ${current} nodes are Ready`);
 }
 
-/** The nodes of our pools. AKS has some of its own, which nobody asked for and which would count as too many for ever. */
-function countNodes(nodes: readonly Node[]): { current: number; ready: number } {
-  const ours = nodes.filter(({ metadata }) => metadata.labels?.[LABELS.pool] !== undefined);
-  return { current: ours.length, ready: ours.filter((node) => conditionIsTrue(node, 'Ready')).length };
+/**
+ * The nodes that count. AKS has some of its own, which nobody asked for and which would be too many for ever; a cluster that was
+ * taken over had some, which its people know as theirs.
+ */
+function countNodes({ cluster }: WorkerClusterView, all: readonly Node[]): { current: number; ready: number } {
+  const isOurs = ({ metadata }: Node) => metadata.labels?.[LABELS.pool] !== undefined;
+  const nodes = cluster.spec.adopt ? all : all.filter(isOurs);
+  return { current: nodes.length, ready: nodes.filter((node) => conditionIsTrue(node, 'Ready')).length };
 }
 
 /** How many nodes there may be: one number, or what the autoscaler is free to choose from. `most` is clamped to what it chose. */
-function wantedNodes({ cluster, profile }: WorkerClusterView, current: number): { least: number; most: number } {
+function wantedNodes(view: WorkerClusterView, current: number): { least: number; most: number } {
+  const { cluster, profile } = view;
+  const foreign = foreignNodes(view);
+  if (view.asleep) return { least: foreign, most: foreign };
   if (!profile) return { least: current, most: current };
   const pools = poolsOf(cluster, profile);
   const sum = (of: (pool: (typeof pools)[number]) => number) => pools.reduce((total, pool) => total + of(pool), 0);
-  const count = sum((pool) => pool.count);
+  const count = sum((pool) => pool.count) + foreign;
   if (!isAutoscaled(cluster.spec)) return { least: count, most: count };
-  const most = sum((pool) => pool.maximum);
+  const most = sum((pool) => pool.maximum) + foreign;
   return { least: count, most: Math.min(most, Math.max(count, current)) };
 }
 
+/** Nodes that a cluster had when it was taken over, or that others add to it: how many there should be is not ours to say. */
+const foreignNodes = ({ cluster, managed: facts }: WorkerClusterView): number =>
+  cluster.spec.adopt
+    ? (facts?.inside?.nodes ?? []).filter(({ metadata }) => metadata.labels?.[LABELS.pool] === undefined).length
+    : 0;
+
 /** Whether the spec leaves the number of nodes to an autoscaler: it gives pools room, and no number. */
 export const isAutoscaled = (spec: WorkerClusterView['cluster']['spec']): boolean => spec.dataPlaneNodes === undefined;
+
+/** What is said of sleep, once the spec says anything about it. */
+function hibernated(view: WorkerClusterView): Said | undefined {
+  const { cluster, profile, managed: facts, asleep } = view;
+  if (!cluster.spec.hibernation) return undefined;
+  if (!asleep) return say('Hibernated', false, 'Awake', 'the nodes are as the spec says');
+  const fee = profile?.spec.controlPlaneFee;
+  const cost = fee ? `costs ${fee.hourly} ${fee.currency} an hour all the same` : 'costs what it costs all the same';
+  const left = (facts?.inside?.nodes.length ?? 0) - foreignNodes(view);
+  return left > 0
+    ? say('Hibernated', false, 'FallingAsleep', `${left} nodes are left`)
+    : say('Hibernated', true, 'NoNodes', `its pools have no nodes; the cloud's control plane goes on, and ${cost}`);
+}
+
+function adoptedNote(spec: WorkerClusterSpec, { outputs, planned }: ManagedFacts): Said | undefined {
+  const adopt = adoptionOf(spec);
+  if (!adopt) return undefined;
+  if (!outputs)
+    return say(
+      'Adopted',
+      false,
+      'Pending',
+      planned ? `to take over ${adopt.id}: ${planned}` : `${adopt.id} is looked at`,
+    );
+  const then = adopt.deletionPolicy === 'Delete' ? 'is deleted with this object' : 'stays when this object is deleted';
+  return say('Adopted', true, 'TakenOver', `${adopt.id} is taken over; it ${then}`);
+}
 
 function drifted({ drift }: ManagedFacts): Said | undefined {
   if (!drift) return undefined;
@@ -216,7 +231,7 @@ function drifted({ drift }: ManagedFacts): Said | undefined {
 
 function nodesStatus(view: WorkerClusterView, { inside }: ManagedFacts): Partial<WorkerClusterStatus> {
   if (!inside) return lastSeen(view.cluster.status);
-  const { current, ready } = countNodes(inside.nodes);
+  const { current, ready } = countNodes(view, inside.nodes);
   return {
     nodes: { desired: wantedNodes(view, current).most, current, ready },
     dataPlaneNodes: current,

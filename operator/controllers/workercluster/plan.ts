@@ -8,7 +8,9 @@ import { unactedClusterFields, type WorkerCluster, type WorkerClusterStatus } fr
 import { say, withConditions } from '../conditions.ts';
 import { OVER_QUOTA } from '../quota/claimants.ts';
 import { accountStatus, quotaProblems } from './account.ts';
+import { hibernationProblems, sleepOf } from './hibernation.ts';
 import { hosted } from './hosted.ts';
+import { type Lifetime, lifetimeOf } from './lifetime.ts';
 import { isAutoscaled, managed } from './managed.ts';
 import { resolve, runningMode } from './resolve.ts';
 import {
@@ -33,6 +35,10 @@ export interface WorkerClusterPlan {
   readonly deleteShoot?: boolean;
   /** What the cloud's managed service is asked for; `desired` absent: leave what there is as it is, or take it away. */
   readonly managed?: { readonly desired: ManagedCluster | undefined };
+  /** Its time is over: the object itself is deleted. */
+  readonly expire?: boolean;
+  /** When something of this changes by itself. */
+  readonly next?: Date;
   readonly status: WorkerClusterStatus;
 }
 
@@ -49,10 +55,15 @@ const nobody: ModeStrategy = {
 const STRATEGIES: Readonly<Record<Mode, ModeStrategy>> = { Hosted: hosted, Managed: managed, SelfManaged: nobody };
 
 /** Pure: no clock but `now`, no network. */
-export function planWorkerCluster(view: WorkerClusterView, now: Date): WorkerClusterPlan {
-  const { cluster } = view;
-  if (cluster.metadata.deletionTimestamp) return planDeletion(view, now);
-  const resolved = resolve(view, now);
+export function planWorkerCluster(seen: WorkerClusterView, now: Date): WorkerClusterPlan {
+  const { cluster } = seen;
+  if (cluster.metadata.deletionTimestamp) return planDeletion(seen, now);
+  const resolved = resolve(seen, now);
+  const life = lifetimeOf(cluster, now);
+  const sleep = sleepOf(cluster, now);
+  // What was never there cannot sleep: its add-ons need nodes to come up on.
+  const asleep = resolved.mode === 'Managed' && sleep.asleep && seen.managed?.outputs !== undefined;
+  const view: WorkerClusterView = { ...seen, asleep };
   const strategy = STRATEGIES[resolved.mode ?? 'Hosted'];
   const asked = withinQuotas(view, ask(view, resolved, strategy));
   const observed = strategy.observe(view);
@@ -63,9 +74,30 @@ export function planWorkerCluster(view: WorkerClusterView, now: Date): WorkerClu
     // A wrong change of the spec is refused as a whole; the cluster stays as it is.
     ...(accepted && asked.shoot && { shoot: asked.shoot }),
     ...(resolved.mode === 'Managed' && { managed: { desired: accepted ? asked.managed : undefined } }),
-    status: statusOf(view, resolved, asked, observed, now),
+    ...(life.isOver && { expire: true }),
+    ...earliest(life.next, resolved.mode === 'Managed' ? sleep.next : undefined),
+    status: {
+      ...withWarning(statusOf(view, resolved, asked, observed, now), life, cluster, now),
+      ...(resolved.mode === 'Managed' && sleep.status && { hibernation: sleep.status }),
+    },
   };
 }
+
+const earliest = (...times: (Date | undefined)[]): Pick<WorkerClusterPlan, 'next'> => {
+  const known = times.flatMap((time) => (time ? [+time] : []));
+  return known.length > 0 ? { next: new Date(Math.min(...known)) } : {};
+};
+
+const withWarning = (
+  status: WorkerClusterStatus,
+  { warning, expiresAt }: Lifetime,
+  { status: before }: WorkerCluster,
+  now: Date,
+): WorkerClusterStatus => ({
+  ...status,
+  conditions: [...(status.conditions ?? []), ...withConditions(before?.conditions, [warning], now)],
+  ...(expiresAt && { expiresAt }),
+});
 
 /** Judged last: what cannot be had anyway takes nobody's place. */
 function withinQuotas(view: WorkerClusterView, asked: Asked): Asked {
@@ -76,7 +108,9 @@ function withinQuotas(view: WorkerClusterView, asked: Asked): Asked {
 function ask(view: WorkerClusterView, resolved: Resolved, strategy: ModeStrategy): Asked {
   const { profile, provider, cluster } = view;
   const { region, zones, version, ranges } = resolved;
-  const problems = profile ? [...resolved.problems, ...strategy.limits(view)] : resolved.problems;
+  const problems = profile
+    ? [...resolved.problems, ...hibernationProblems(cluster), ...strategy.limits(view)]
+    : resolved.problems;
   if (problems.length > 0 || !profile || !provider || !region || !version) return { problems };
   const pools = resolved.pools.map((pool) => ({ ...pool, machineType: pool.machineType! }));
   const autoscaled = isAutoscaled(cluster.spec);

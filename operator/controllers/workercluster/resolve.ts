@@ -1,6 +1,7 @@
 import type { Problem } from '../../../providers/contract.ts';
 import type { CloudProfile } from '../../api/cloudprofile.ts';
-import { poolsOf } from '../../api/pools.ts';
+import { gpusOf } from '../../api/gpu.ts';
+import { type NormalPool, poolsOf } from '../../api/pools.ts';
 import { profileNameOf } from '../../api/workercluster.ts';
 import { DEFAULT_RANGES, wasBegun } from '../managed/wish.ts';
 import { resolveVersion, upgradeProblem } from '../versions.ts';
@@ -137,6 +138,24 @@ function resolveKubernetes(view: WorkerClusterView, profile: CloudProfile, now: 
   return { version, problems: why ? [problem('kubernetes.version', why)] : [] };
 }
 
+function gpuProblems(
+  { gpu, machineType, zones }: NormalPool,
+  index: number,
+  { spec }: WorkerClusterView['cluster'],
+  profile: CloudProfile,
+): Problem[] {
+  const has = gpusOf(profile.spec.machineTypes.find((type) => type.name === machineType));
+  if (has >= gpu) return [];
+  const field = `pools[${index}].gpu`;
+  if (spec.pools?.[index]?.machineType !== undefined)
+    return [problem(field, `machine type ${machineType} has ${has} GPUs, not ${gpu}: name another, or none`)];
+  const offered = profile.spec.machineTypes.filter((type) => gpusOf(type) > 0);
+  const known = offered.map((type) => `${type.name} with ${gpusOf(type)}`);
+  const where = zones.length > 0 ? ` in ${zones.join(', ')}` : '';
+  const message = `CloudProfile "${profile.metadata.name}" has no machine type with ${gpu} GPUs${where}`;
+  return [problem(field, `${message} (with GPUs it has: ${known.length > 0 ? among(known) : 'none'})`)];
+}
+
 function poolProblems({ cluster }: WorkerClusterView, profile: CloudProfile): Problem[] {
   const name = profile.metadata.name;
   const problems: Problem[] = [];
@@ -152,7 +171,7 @@ function poolProblems({ cluster }: WorkerClusterView, profile: CloudProfile): Pr
       problems.push(
         problem(field, `CloudProfile "${name}" has no machine type "${pool.machineType}" (it has: ${among(types)})`),
       );
-    }
+    } else problems.push(...gpuProblems(pool, index, cluster, profile));
   });
   const nodes = pools.reduce((sum, pool) => sum + pool.count, 0);
   const most = profile.spec.limits?.maxNodesTotal;

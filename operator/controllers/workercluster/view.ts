@@ -26,6 +26,8 @@ export interface WorkerClusterView {
   readonly managed?: ManagedFacts | undefined;
   /** What its project may have, and who shares it; absent: nothing limits it. */
   readonly project?: ProjectShare;
+  /** Whether its nodes are to be at zero for a while. */
+  readonly asleep?: boolean;
 }
 
 /** What a cluster asks for with everything filled in that was left to the profile; absent is what cannot be told. */

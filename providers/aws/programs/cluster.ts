@@ -2,6 +2,7 @@ import * as eks from '@pulumi/aws/eks/index.js';
 import { getCallerIdentity } from '@pulumi/aws/getCallerIdentity.js';
 import * as iam from '@pulumi/aws/iam/index.js';
 import * as kms from '@pulumi/aws/kms/index.js';
+import type { Input } from '@pulumi/pulumi';
 import type { ManagedClusterInputs, Owner } from '../../cloud.ts';
 import { clusterName, physicalName } from '../names.ts';
 import { type Partition, partitionOf } from '../partitions.ts';
@@ -25,24 +26,28 @@ export async function cluster(inputs: ManagedClusterInputs) {
   for (const addon of addonsBeforeNodes(owner, cni)) before.push(await declareAddon(addon, control.name, version, []));
   const node = declareRole('node', owner, partition);
   const groups = pools.map((pool) => nodeGroup(inputs, pool, control, node, before));
-  if (hasRoomForAddons(pools)) {
+  // A sleeping cluster keeps what it had: taken away, it would have to be made again by whoever wakes it.
+  if (inputs.asleep || hasRoomForAddons(pools)) {
     const csi = declareRole('csi', owner, partition);
     for (const addon of addonsOnNodes(owner, csi)) await declareAddon(addon, control.name, version, groups);
   }
-  return {
-    name: control.name,
-    endpoint: control.endpoint,
-    certificateAuthority: control.certificateAuthority.apply(({ data }) => Buffer.from(data, 'base64').toString()),
-    version: control.version,
-    extra: {
-      arn: control.arn,
-      /** Issuer of service account tokens, for identity providers outside. */
-      issuer: control.identities.apply((identities) => identities[0]?.oidcs?.[0]?.issuer ?? ''),
-      securityGroup: control.vpcConfig.apply(({ clusterSecurityGroupId }) => clusterSecurityGroupId),
-      nodeRole: node.role.arn,
-    },
-  };
+  return clusterOutputs(control, node.role.arn);
 }
+
+/** What is told of an EKS cluster; see ManagedClusterOutputs. */
+export const clusterOutputs = (control: eks.Cluster, nodeRole: Input<string>) => ({
+  name: control.name,
+  endpoint: control.endpoint,
+  certificateAuthority: control.certificateAuthority.apply(({ data }) => Buffer.from(data, 'base64').toString()),
+  version: control.version,
+  extra: {
+    arn: control.arn,
+    /** Issuer of service account tokens, for identity providers outside. */
+    issuer: control.identities.apply((identities) => identities[0]?.oidcs?.[0]?.issuer ?? ''),
+    securityGroup: control.vpcConfig.apply(({ clusterSecurityGroupId }) => clusterSecurityGroupId),
+    nodeRole,
+  },
+});
 
 /** The key that Secrets are encrypted with, besides the disk's. */
 function secretsKey(owner: Owner): kms.Key {
@@ -88,7 +93,7 @@ function controlPlane(inputs: ManagedClusterInputs, { role, ready }: ReturnType<
  * Makes whom the credentials belong to an administrator, by an entry that follows them: EKS' own way binds the one who made
  * the cluster for good, and after a change of credentials nobody could get in.
  */
-async function letCallerAdminister(control: eks.Cluster, partition: Partition): Promise<void> {
+export async function letCallerAdminister(control: eks.Cluster, partition: Partition): Promise<void> {
   const caller = await getCallerIdentity({});
   const { issuerArn } = await iam.getSessionContext({ arn: caller.arn });
   const entry = new eks.AccessEntry('administrator', { clusterName: control.name, principalArn: issuerArn });

@@ -1,6 +1,6 @@
 import { runtime } from '@pulumi/pulumi';
 import type { Owner } from '../../cloud.ts';
-import { NAMING } from '../names.ts';
+import { ADOPTED, NAMING } from '../names.ts';
 import { tagged } from '../tags.ts';
 
 /**
@@ -13,6 +13,8 @@ export function followHouseRules(owner: Owner): void {
     const naming = NAMING[type];
     if (!naming) throw new TypeError(`${type} ${name}: how it is named is not said in NAMING`);
     if (typeof naming === 'object') checkName(`${type} ${name}`, props[naming.property], naming.longest);
+    // What others made is not ours by its tags: the sweep would take it away.
+    if (name === ADOPTED) return undefined;
     return { props: tagged(type, name, owner, props), opts };
   });
 }

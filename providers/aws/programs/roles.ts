@@ -29,6 +29,12 @@ export const ROLES = {
     actions: ASSUME,
     policies: ['AmazonEKSWorkerNodePolicy', 'AmazonEC2ContainerRegistryPullOnly'],
   },
+  /** Nodes in a cluster that others made: whether its CNI has a role of its own is not known ("Amazon EKS node IAM role"). */
+  'adopted-node': {
+    principal: (partition) => partition.ec2Principal,
+    actions: ASSUME,
+    policies: ['AmazonEKSWorkerNodePolicy', 'AmazonEC2ContainerRegistryPullOnly', 'AmazonEKS_CNI_Policy'],
+  },
   cni: { principal: POD_IDENTITY, actions: ASSUME_TAGGED, policies: ['AmazonEKS_CNI_Policy'] },
   csi: { principal: POD_IDENTITY, actions: ASSUME_TAGGED, policies: ['service-role/AmazonEBSCSIDriverPolicy'] },
   /** A machine of a hosted or self-managed cluster: pulls images, and that is all. */

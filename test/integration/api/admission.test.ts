@@ -475,7 +475,11 @@ describe('people', () => {
     expect(await may('create', 'shoots.multi-cluster.demo.io')).toBe('yes');
     expect(await may('patch', 'workerclusters.multi-cluster.demo.io', '--subresource=status')).toBe('yes');
     expect(await may('create', 'statefulsets.apps')).toBe('yes');
-    expect(await may('delete', 'workerclusters.multi-cluster.demo.io')).toBe('no');
+    // Of what users write, only what they gave a ttl.
+    expect(await may('delete', 'workerclusters.multi-cluster.demo.io')).toBe('yes');
+    expect(await may('create', 'workerclusters.multi-cluster.demo.io')).toBe('no');
+    expect(await may('delete', 'cloudprofiles.multi-cluster.demo.io')).toBe('no');
+    expect(await may('delete', 'quotas.multi-cluster.demo.io')).toBe('no');
     expect(await may('create', 'clusterroles.rbac.authorization.k8s.io')).toBe('no');
     expect(await may('delete', 'customresourcedefinitions.apiextensions.k8s.io')).toBe('no');
     expect(await may('create', 'pods', '--subresource=exec')).toBe('no');

@@ -110,8 +110,14 @@ describe('poolsOf', () => {
 
 describe('what is not acted on', () => {
   test('in a WorkerCluster', () => {
-    const spec = cluster({ dataPlaneNodes: 1, ttl: '1h', pools: [{ name: 'a', spot: true }] }).spec;
-    expect(unactedClusterFields(spec)).toEqual(['pools[0].spot', 'ttl']);
+    const spec = cluster({
+      dataPlaneNodes: 1,
+      ttl: '1h',
+      hibernation: { enabled: true },
+      pools: [{ name: 'a', spot: true, gpu: 1 }],
+    }).spec;
+    expect(unactedClusterFields(spec).sort()).toEqual(['hibernation', 'pools[0].spot']);
+    expect(unactedClusterFields(spec, 'Managed')).toEqual([]);
     expect(unactedClusterFields(cluster({ controlPlaneNodes: 3, dataPlaneNodes: 20 }).spec)).toEqual([]);
   });
   test('in a Shoot', () => {

@@ -4,6 +4,7 @@ import { findCondition } from '../../../operator/api/conditions.ts';
 import { API_VERSION, FINALIZER } from '../../../operator/api/group.ts';
 import type { Shoot } from '../../../operator/api/shoot.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
+import type { ManagedFacts } from '../../../operator/controllers/managed/facts.ts';
 import { hasAccount } from '../../../operator/controllers/workercluster/has-account.ts';
 import { planWorkerCluster } from '../../../operator/controllers/workercluster/plan.ts';
 import { providerNamed } from '../../../providers/index.ts';
@@ -234,6 +235,139 @@ describe('modes', () => {
     const asked = cluster({ credentialsRef: { name: 'cloud' }, dataPlaneNodes: 3, pools });
     const { managed: wish } = planWorkerCluster({ ...view, cluster: asked }, NOW);
     expect(wish?.desired?.pools).toMatchObject([{ minimum: 1, maximum: 5, desired: 3 }]);
+  });
+
+  describe('adopt', () => {
+    const adopting = managedOnly('aws', { ...new MemoryCloud().managed(), adopts: true });
+    const adopt = { id: 'theirs' };
+    const asked = (spec: object, provider = adopting) => {
+      const wc = cluster({ credentialsRef: { name: 'cloud' }, dataPlaneNodes: undefined, adopt, ...spec });
+      return planWorkerCluster({ ...view, provider, cluster: wc }, NOW);
+    };
+
+    it('takes a cluster as it is: its version, no pools of ours, and it stays in the end', () => {
+      const { managed: wish, status } = asked({});
+      expect(wish?.desired).toMatchObject({
+        kubernetesVersion: '',
+        pools: [],
+        adopt: { id: 'theirs', deletionPolicy: 'Release' },
+      });
+      expect(findCondition(status.conditions, 'SpecAccepted')?.message).toBe('the spec can be had');
+    });
+
+    it('adds what is asked for', () => {
+      const more = {
+        dataPlaneNodes: 2,
+        kubernetes: { version: '1.36' },
+        adopt: { ...adopt, deletionPolicy: 'Delete' },
+      };
+      expect(asked(more).managed?.desired).toMatchObject({
+        kubernetesVersion: '1.36.3',
+        pools: [{ desired: 2 }],
+        adopt: { deletionPolicy: 'Delete' },
+      });
+    });
+
+    it.each([
+      ['by a provider that cannot', asked({}, managed), 'provider aws cannot take over clusters yet'],
+      ['in mode Hosted', asked({ mode: 'Hosted' }), 'only managed clusters can be taken over'],
+    ])('is refused %s: a second cluster would be made beside the one that was meant', (_, plan, expected) => {
+      expect(findCondition(plan.status.conditions, 'SpecAccepted')?.message).toContain(expected);
+      expect(plan.shoot ?? plan.managed?.desired).toBeUndefined();
+    });
+  });
+
+  describe('pools with GPUs', () => {
+    const types = [
+      ...profile.spec.machineTypes,
+      { name: 'g-1', cpu: '4', gpu: '1', memory: '16Gi' },
+      { name: 'g-4', cpu: '48', gpu: '4', memory: '192Gi' },
+    ];
+    const withGPUs = { ...profile, spec: { ...profile.spec, machineTypes: types } };
+    const asked = (pool: object, more = {}) => {
+      const wc = cluster({
+        credentialsRef: { name: 'cloud' },
+        dataPlaneNodes: undefined,
+        pools: [{ name: 'g', minimum: 1, ...pool }],
+        ...more,
+      });
+      return planWorkerCluster({ ...view, profile: withGPUs, cluster: wc }, NOW);
+    };
+
+    it('get a machine type that has them', () => {
+      const { managed: wish, status } = asked({ gpu: 2 });
+      expect(wish?.desired?.pools).toMatchObject([{ machineType: 'g-4', gpu: 4 }]);
+      expect(status.admitted?.pools).toMatchObject([{ machineType: 'g-4' }]);
+      expect(findCondition(status.conditions, 'SpecAccepted')?.message).toBe('the spec can be had');
+    });
+
+    it.each([
+      [
+        'no type has so many',
+        { gpu: 8 },
+        'has no machine type with 8 GPUs in eu-central-1a (with GPUs it has: g-1 with 1, g-4 with 4)',
+      ],
+      ['the named one has fewer', { gpu: 2, machineType: 'g-1' }, 'machine type g-1 has 1 GPUs, not 2'],
+    ])('are refused where %s', (_, pool, expected) => {
+      const { managed: wish, status } = asked(pool);
+      expect(wish?.desired).toBeUndefined();
+      const accepted = findCondition(status.conditions, 'SpecAccepted');
+      expect(accepted).toMatchObject({ status: 'False', codes: ['ERR_CONFIGURATION_PROBLEM'] });
+      expect(accepted?.message).toContain(`spec.pools[0].gpu: `);
+      expect(accepted?.message).toContain(expected);
+    });
+  });
+
+  describe('sleep', () => {
+    const fee = { hourly: '0.10', currency: 'USD' };
+    const priced = { ...profile, spec: { ...profile.spec, controlPlaneFee: fee } };
+    const facts: ManagedFacts = {
+      seen: true,
+      exists: true,
+      gone: false,
+      settled: true,
+      operation: undefined,
+      errors: [],
+      credentials: undefined,
+      version: '1.36.3',
+      planned: undefined,
+      outputs: { name: 'x', endpoint: 'https://x', certificateAuthority: '', version: '1.36' },
+      access: { ok: true, message: '' },
+      inside: { nodes: [], pods: [] },
+      drift: undefined,
+    };
+    const asked = (hibernation: object, changes: Partial<ManagedFacts> = {}) => {
+      const wc = cluster({ credentialsRef: { name: 'cloud' }, dataPlaneNodes: 3, hibernation });
+      return planWorkerCluster({ ...view, profile: priced, cluster: wc, managed: { ...facts, ...changes } }, NOW);
+    };
+    const said = (plan: ReturnType<typeof asked>, type: string) => findCondition(plan.status.conditions, type);
+
+    it('takes the nodes, and says that the control plane still costs', () => {
+      const plan = asked({ enabled: true });
+      expect(plan.managed?.desired).toMatchObject({ asleep: true, pools: [{ minimum: 0, desired: 0, maximum: 3 }] });
+      expect(plan.status.nodes).toMatchObject({ desired: 0 });
+      expect(plan.status.cost).toMatchObject({ hourly: '0.1' });
+      expect(said(plan, 'Hibernated')).toMatchObject({ status: 'True' });
+      expect(said(plan, 'Hibernated')?.message).toContain('costs 0.10 USD an hour all the same');
+      expect(said(plan, 'Ready')?.status).toBe('True');
+      expect(said(plan, 'SpecAccepted')?.message).toBe('the spec can be had');
+    });
+
+    it('ends with as many nodes as before', () => {
+      const plan = asked({ enabled: false });
+      expect(plan.managed?.desired?.pools).toMatchObject([{ desired: 3 }]);
+      expect(said(plan, 'Hibernated')).toMatchObject({ status: 'False', reason: 'Awake' });
+    });
+
+    it('comes after birth: add-ons need nodes to come up on', () => {
+      const plan = asked({ enabled: true }, { outputs: undefined, access: undefined, inside: undefined });
+      expect(plan.managed?.desired?.pools).toMatchObject([{ desired: 3 }]);
+    });
+
+    it('is looked at again when its schedule says, and no sooner', () => {
+      const plan = asked({ schedules: [{ start: '30 * * * *' }] });
+      expect(plan.next).toEqual(new Date(Math.floor(+NOW / 3600_000) * 3600_000 + 1800_000));
+    });
   });
 
   it('Hosted cannot be had where a cloud makes no machines for it', () => {

@@ -86,6 +86,48 @@ describe('a managed cluster', () => {
     expect(garden.statusWrites).toBe(writes);
   });
 
+  it('sleeps without nodes and wakes with as many as before', async () => {
+    const operator = start();
+    const key = await made(operator);
+    const pool = () => JSON.parse([...cloud.made.values()].find(({ type }) => type === 'pool default')!.spec);
+    const before = pool();
+    garden.apply('one', { hibernation: { enabled: true } });
+    operator.look(key);
+    await until(() => pool().desired === 0, 'the pool to be empty');
+    garden.nodes = [];
+    operator.look(key);
+    await until(() => garden.condition(key, 'Hibernated')?.status === 'True', 'the cluster to be asleep');
+    await ready(key);
+    expect(status(key)).toMatchObject({ hibernation: { asleep: true, enabled: true }, nodes: { desired: 0 } });
+    garden.apply('one', { hibernation: { enabled: false } });
+    operator.look(key);
+    await until(() => pool().desired === 2, 'the pool to be filled');
+    expect(pool()).toEqual(before);
+  });
+
+  it('that others made: what will be changed is told first, and what becomes of it is what is said in the end', async () => {
+    cloud.adopts = true;
+    const operator = start();
+    const key = await made(operator, { dataPlaneNodes: undefined, adopt: { id: 'theirs' } });
+    // Of nodes that others made, as many as there are is as many as there should be.
+    expect(status(key)?.nodes).toEqual({ desired: 2, current: 2, ready: 2 });
+    expect(cloud.calls.indexOf('preview')).toBeGreaterThan(-1);
+    expect(garden.events.findIndex((event) => event.includes('Planned'))).toBeLessThan(
+      garden.events.findIndex((event) => event.includes('Created')),
+    );
+    expect(garden.condition(key, 'Adopted')).toMatchObject({
+      status: 'True',
+      message: 'theirs is taken over; it stays when this object is deleted',
+    });
+    // Said, and deleted before it could be applied; even the record is lost.
+    garden.apply('one', { dataPlaneNodes: undefined, adopt: { id: 'theirs', deletionPolicy: 'Delete' } });
+    garden.records.delete(key);
+    garden.delete(key);
+    operator.look(key);
+    await until(() => garden.clusters.get(key) === undefined, 'the cluster to be gone');
+    expect(cloud.lastDestroyed?.adopt).toEqual({ id: 'theirs', deletionPolicy: 'Delete' });
+  });
+
   it('tells progress at most each five seconds, and the last of it', async () => {
     const operator = start();
     const pauses = ['network', 'cluster', 'pool default'].map((part) => cloud.pause(part));

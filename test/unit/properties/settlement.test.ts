@@ -84,8 +84,9 @@ function crashed(choose: Draw, planned: readonly PlannedResource[]) {
 }
 
 const idsOf = (state: StackState) => resourcesOf(state).flatMap((one) => (isInCloud(one) && one.id ? [one.id] : []));
+const found = (cloud: ReadonlyMap<string, string>) => new Map([...cloud].map(([key, id]) => [key, { id }]));
 const only = (cloud: ReadonlyMap<string, string>, resources: readonly { urn: string }[]) =>
-  new Map(resources.flatMap(({ urn: key }) => (cloud.has(key) ? [[key, cloud.get(key)!] as const] : [])));
+  new Map(resources.flatMap(({ urn: key }) => (cloud.has(key) ? [[key, { id: cloud.get(key)! }] as const] : [])));
 
 /** What the engine refuses to take as a state: the same twice, or something that comes before what it is in or made by. */
 function expectSound(state: StackState): void {
@@ -121,10 +122,10 @@ describe('a state after a crash', () => {
     const planned = program(choose);
     const { state, cloud } = crashed(choose, planned);
     const once = settlePending(state, only(cloud, pendingCreates(state)));
-    expect(settlePending(once.state, cloud)).toEqual({ state: once.state, suspects: [] });
+    expect(settlePending(once.state, found(cloud))).toEqual({ state: once.state, suspects: [] });
     const whole = addFound(once.state, planned, only(cloud, missingFrom(once.state, planned)), () => 'new').state;
     expect(missingFrom(whole, planned).filter((one) => cloud.has(one.urn))).toEqual([]);
-    expect(addFound(whole, planned, cloud, () => 'other')).toEqual({ state: whole, suspects: [] });
+    expect(addFound(whole, planned, found(cloud), () => 'other')).toEqual({ state: whole, suspects: [] });
   });
 
   holds('names as suspects only what it has, and all that was in doubt', (choose) => {

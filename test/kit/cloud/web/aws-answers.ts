@@ -44,7 +44,12 @@ const EC2: Readonly<Record<string, Shown>> = {
         .map(({ id, inputs }) => ({ associationId: id, cidrBlock: inputs.cidrBlock })),
     }),
   },
-  DescribeSubnets: { type: 'aws:ec2:Subnet', set: 'subnetSet', id: 'subnetId' },
+  DescribeSubnets: {
+    type: 'aws:ec2:Subnet',
+    set: 'subnetSet',
+    id: 'subnetId',
+    more: ({ inputs }) => ({ availabilityZone: inputs.availabilityZone }),
+  },
   DescribeInternetGateways: {
     type: 'aws:ec2:InternetGateway',
     set: 'internetGatewaySet',
@@ -89,6 +94,7 @@ function passes(resource: CloudResource, { name, values }: Filter, scene: Scene)
   const tags = model.tags(resource);
   if (name.startsWith('tag:')) return values.includes(tags[name.slice(4)] ?? '');
   if (name === 'tag-key') return values.some((key) => tags[key] !== undefined);
+  if (name === 'subnet-id') return values.includes(resource.id);
   if (name === 'association.subnet-id') {
     return associations(resource, scene).some(({ subnetId }) => values.includes(subnetId));
   }

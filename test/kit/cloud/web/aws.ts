@@ -82,7 +82,8 @@ function eks({ url }: Asked, scene: Scene): Properties {
     const parts = path.exec(url.pathname)?.slice(1).map(decodeURIComponent);
     if (!parts) continue;
     const resource = found(scene, type, id(...parts), 'ResourceNotFoundException');
-    return { [key]: { ...scene.outputs(resource), tags: model.tags(resource) } };
+    const { vpcConfig, ...outputs } = scene.outputs(resource);
+    return { [key]: { ...outputs, ...(vpcConfig && { resourcesVpcConfig: vpcConfig }), tags: model.tags(resource) } };
   }
   throw new Refused(404, 'NotFoundException', `the fake AWS does not know ${url.pathname}: add it to web/aws.ts`);
 }

@@ -54,6 +54,14 @@ describe('EKS cluster', () => {
     });
   });
 
+  it('keeps its add-ons while it sleeps: whoever wakes it would have to wait for them', async () => {
+    const addons = async (changes: Partial<ManagedClusterInputs>) =>
+      (await made(changes)).all(ADDON).map(({ name }) => name);
+    const pools = [cloudPool({ minimum: 0, desired: 0 })];
+    expect(await addons({ pools, asleep: true })).toEqual(await addons({}));
+    expect(await addons({ pools })).not.toContain('addon-coredns');
+  });
+
   it('can be reached from authorized networks only, when there are any', async () => {
     const { inputs } = (await made({ authorizedNetworks: ['192.0.2.0/24'] })).one(CLUSTER);
     expect(inputs.vpcConfig.publicAccessCidrs).toEqual(['192.0.2.0/24']);

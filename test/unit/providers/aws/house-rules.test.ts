@@ -71,5 +71,5 @@ describe('names', () => {
 });
 
 it('there is a program for each layer', () => {
-  expect(Object.keys(programs).sort()).toEqual(['cluster', 'machines', 'network']);
+  expect(Object.keys(programs).sort()).toEqual(['adopted', 'cluster', 'machines', 'network']);
 });

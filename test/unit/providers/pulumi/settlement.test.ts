@@ -69,7 +69,7 @@ describe('pending operations of a killed run', () => {
     ],
     ['a successor was not made', [resource('a')], [pending('creating', 'a')], { a: 'id-a' }, ['a=id-a'], ['a']],
   ])('%s', (_, resources, operations, found, expected, suspects) => {
-    const ids = new Map(Object.entries(found).map(([name, id]) => [resource(name).urn, id]));
+    const ids = new Map(Object.entries(found).map(([name, id]) => [resource(name).urn, { id }]));
     const settled = settlePending(stateOf(resources, operations), ids);
     expect(urnsOf(settled.state)).toEqual(expected);
     expect(settled.suspects).toEqual(suspects.map((name) => resource(name).urn));
@@ -98,7 +98,7 @@ describe('resources that exist and that state does not know', () => {
       inputs: { name, on: UNKNOWN, password: '[secret]' },
     })),
   ];
-  const find = (...names: string[]) => new Map(names.map((name) => [resource(name).urn, `found-${name}`]));
+  const find = (...names: string[]) => new Map(names.map((name) => [resource(name).urn, { id: `found-${name}` }]));
 
   it('are looked for only if they are the cloud’s and not in state', () => {
     expect(missingFrom(stateOf([ROOT, resource('network')]), planned).map((one) => wantedOf(one).name)).toEqual([
@@ -120,6 +120,19 @@ describe('resources that exist and that state does not know', () => {
     expect(pool).toMatchObject({ provider: `${PROVIDER.urn}::new-id`, parent: ROOT.urn, inputs: { name: 'pool' } });
     // So that a destruction that follows at once takes them away in the reverse order.
     expect(pool.dependencies).toEqual([resource('network').urn]);
+  });
+
+  it('stay in the cloud, whatever becomes of the stack, where others made them', () => {
+    const found = new Map([
+      [resource('network').urn, { id: 'n' }],
+      [resource('cluster').urn, { id: 'c', retain: true }],
+    ]);
+    const { state } = addFound(stateOf([]), planned, found, () => 'new-id');
+    const kept = state.deployment!.resources!.map(({ urn, retainOnDelete }) => [
+      urn.split('::').at(-1),
+      retainOnDelete,
+    ]);
+    expect(kept.filter(([, retained]) => retained)).toEqual([['cluster', true]]);
   });
 
   it('use the provider that state has', () => {

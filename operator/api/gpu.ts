@@ -1,0 +1,49 @@
+import type { CloudProfile, MachineType } from './cloudprofile.ts';
+import { parseCount } from './quantity.ts';
+
+/** How many GPUs a machine type has. */
+export const gpusOf = (type: Pick<MachineType, 'gpu'> | undefined): number => parseCount(type?.gpu ?? 0);
+
+/** What a pool without a machine type of its own asks for. */
+export interface GPUWish {
+  /** GPUs that each node must have; at least 1. */
+  gpu: number;
+  region: string | undefined;
+  /** Zones of the nodes; empty: any. */
+  zones: readonly string[];
+  /** The machine type that it was granted last. */
+  held?: string | undefined;
+}
+
+/**
+ * The machine type for a pool that says only how many GPUs: the cheapest that has so many and that some zone of the pool has,
+ * by the price of the region, otherwise by that of another one (to compare, not to count); what has no price comes last. Equal
+ * ones go by GPUs, then by name. The one that it was granted stays while it has as many GPUs as the cheapest: a new price list
+ * must not replace nodes that run. undefined: the profile has none. Pure.
+ */
+export function gpuMachineType(profile: CloudProfile, wish: GPUWish): string | undefined {
+  const fits = profile.spec.machineTypes
+    .filter((type) => type.usable !== false && gpusOf(type) >= wish.gpu && isThere(profile, type.name, wish))
+    .sort((a, b) => compare(rankOf(a, wish.region), rankOf(b, wish.region)) || (a.name < b.name ? -1 : 1));
+  const [cheapest] = fits;
+  const held = fits.find(({ name }) => name === wish.held);
+  return held && gpusOf(held) === gpusOf(cheapest) ? held.name : cheapest?.name;
+}
+
+function isThere({ spec }: CloudProfile, type: string, { region, zones }: GPUWish): boolean {
+  const known = spec.regions.find(({ name }) => name === region)?.zones ?? [];
+  const used = zones.length > 0 ? known.filter(({ name }) => zones.includes(name)) : known;
+  return used.length === 0 || used.some((zone) => !zone.unavailableMachineTypes?.includes(type));
+}
+
+/** What types are compared by, first things first. */
+function rankOf({ price, gpu }: MachineType, region: string | undefined): number[] {
+  const there = price?.regions?.find(({ name }) => name === region)?.hourly;
+  const isOfRegion = price !== undefined && (price.region === undefined || price.region === region);
+  const known = there ?? (isOfRegion ? price.hourly : undefined);
+  const [tier, hourly] = known !== undefined ? [0, known] : price ? [1, price.hourly] : [2, '0'];
+  return [tier, Number(hourly), parseCount(gpu)];
+}
+
+const compare = (a: readonly number[], b: readonly number[]): number =>
+  a.map((value, index) => value - b[index]!).find((difference) => difference !== 0) ?? 0;

@@ -1,0 +1,72 @@
+import type { Problem } from '../../../providers/contract.ts';
+import { rfc3339 } from '../../api/conditions.ts';
+import { type Cron, isTimeZone, lastTime, nextTime, parseCron } from '../../api/cron.ts';
+import type { WorkerCluster, WorkerClusterStatus } from '../../api/workercluster.ts';
+import { problem } from './view.ts';
+
+/** Whether a cluster is to sleep, and when that may change by itself. */
+export interface Sleep {
+  readonly asleep: boolean;
+  /** For status: by it the next decision knows what this one has seen. Absent: the spec says nothing about sleep. */
+  readonly status: WorkerClusterStatus['hibernation'];
+  /** The next time of its schedules. */
+  readonly next: Date | undefined;
+}
+
+type Schedule = NonNullable<NonNullable<WorkerCluster['spec']['hibernation']>['schedules']>[number];
+
+/**
+ * Whether the cluster is to sleep now: what was said last holds, be it by a schedule or by somebody who changed `enabled`. So
+ * who wakes a cluster by hand has it until its schedule next says otherwise, as in Gardener, whose controller writes `enabled`
+ * itself; here the spec stays the user's. Pure.
+ */
+export function sleepOf({ spec: { hibernation }, status, metadata }: WorkerCluster, now: Date): Sleep {
+  if (!hibernation) return { asleep: false, status: undefined, next: undefined };
+  const before = status?.hibernation;
+  const { enabled } = hibernation;
+  const isSaid = before === undefined || before.enabled !== enabled;
+  // Times that came before the cluster, or before the word of somebody, are past.
+  const since =
+    before === undefined ? new Date(metadata.creationTimestamp ?? now) : isSaid ? now : new Date(before.since);
+  const said = isSaid ? { asleep: enabled ?? false, since } : { asleep: before.asleep, since };
+  const times = (hibernation.schedules ?? []).flatMap((schedule) => [
+    ...timesOf(schedule, schedule.start, true, now),
+    ...timesOf(schedule, schedule.end, false, now),
+  ]);
+  const past = times.filter(({ last }) => last !== undefined && last > since);
+  // Of a start and an end at the same minute the end wins: a cluster that wakes for nothing is the lesser evil.
+  const latest = past.sort((a, b) => +a.last! - +b.last! || Number(b.asleep) - Number(a.asleep)).at(-1);
+  const { asleep, since: at } = latest ? { asleep: latest.asleep, since: latest.last! } : said;
+  const coming = times.flatMap(({ next }) => (next ? [+next] : []));
+  return {
+    asleep,
+    status: { asleep, since: rfc3339(at), ...(enabled !== undefined && { enabled }) },
+    next: coming.length > 0 ? new Date(Math.min(...coming)) : undefined,
+  };
+}
+
+function timesOf({ location = 'UTC' }: Schedule, text: string | undefined, asleep: boolean, now: Date) {
+  const cron: Cron | undefined = text === undefined ? undefined : parseCron(text);
+  if (!cron || !isTimeZone(location)) return [];
+  return [{ asleep, last: lastTime(cron, location, now), next: nextTime(cron, location, now) }];
+}
+
+/** What of the schedules cannot be understood. */
+export function hibernationProblems({ spec: { hibernation } }: WorkerCluster): Problem[] {
+  return (hibernation?.schedules ?? []).flatMap((schedule, index) => {
+    const field = `hibernation.schedules[${index}]`;
+    const wrong = (['start', 'end'] as const).filter((end) => {
+      const text = schedule[end];
+      return text !== undefined && parseCron(text) === undefined;
+    });
+    const { location = 'UTC' } = schedule;
+    return [
+      ...wrong.map((end) =>
+        problem(`${field}.${end}`, `"${schedule[end]}" is no cron expression of five fields such as "0 20 * * 1-5"`),
+      ),
+      ...(isTimeZone(location)
+        ? []
+        : [problem(`${field}.location`, `there is no time zone "${location}": write one such as Europe/Berlin`)]),
+    ];
+  });
+}

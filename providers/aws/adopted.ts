@@ -1,0 +1,164 @@
+import { configurationProblem } from '../../operator/api/errors.ts';
+import type { Adoption, NetworkOutputs, Owner } from '../cloud.ts';
+import type { Problem } from '../contract.ts';
+import type { AdoptingCluster, FoundCluster } from '../pulumi/adopted-layer.ts';
+import { ADOPTION_TAGS, OWNER_TAGS, withoutAdoption } from '../tags.ts';
+import { awsCodeOf, type Connection, get, query } from './api.ts';
+import { policySource } from './permissions.ts';
+import { type Element, itemsAt, textAt } from './xml.ts';
+
+/** What the program `adopted` is told of the cluster. */
+export interface AdoptedFacts {
+  name: string;
+  roleArn: string;
+  /** Minor version that it runs. */
+  version: string;
+  network: NetworkOutputs;
+  /** Its tags, without ours. */
+  tags: Record<string, string>;
+  /** Whether the caller is to be let in by an access entry of ours: not where others let it in, or EKS knows no entries. */
+  letIn: boolean;
+}
+
+/** As DescribeCluster has it, as far as it is looked at (shape Cluster in botocore 1.43.11's model of EKS). */
+interface Described {
+  name: string;
+  arn: string;
+  status: string;
+  version: string;
+  roleArn: string;
+  tags?: Record<string, string>;
+  accessConfig?: { authenticationMode?: string };
+  resourcesVpcConfig?: { subnetIds?: string[]; vpcId?: string };
+}
+
+const ARN = /^arn:[a-z-]+:eks:([a-z0-9-]+):(\d{12}):cluster\/([0-9A-Za-z][\w-]{0,99})$/;
+/** ClusterName in botocore 1.43.11's model of EKS. */
+const NAME = /^[0-9A-Za-z][\w-]{0,99}$/;
+
+/** Name, and where they are told region and account, of the EKS cluster that an id means; undefined when it can mean none. */
+export function clusterOfID(id: string): { name: string; region?: string; account?: string } | undefined {
+  const [, region, account, name] = ARN.exec(id) ?? [];
+  if (region && account && name) return { name, region, account };
+  return NAME.test(id) ? { name: id } : undefined;
+}
+
+/** What of an id cannot be right, whatever there is in the cloud. Pure. */
+export function adoptProblems({ id }: Adoption, region: string): Problem[] {
+  const meant = clusterOfID(id);
+  const say = (message: string): Problem[] => [{ field: 'adopt.id', message, code: 'ERR_CONFIGURATION_PROBLEM' }];
+  if (!meant) return say(`${id} is neither the name nor the ARN of an EKS cluster`);
+  if (meant.region !== undefined && meant.region !== region)
+    return say(`${id} is in region ${meant.region}, the cluster is to be in ${region}: set spec.region`);
+  return [];
+}
+
+/** Why the owner may not take over a cluster with these tags; undefined: it may. Pure. */
+export function ownedByOther(tags: Readonly<Record<string, string>>, owner: Owner): string | undefined {
+  const made = tags[OWNER_TAGS.uid] ?? tags[OWNER_TAGS.technicalID];
+  if (made !== undefined)
+    return `was made for WorkerCluster ${tags[OWNER_TAGS.namespace] ?? '?'}/${tags[OWNER_TAGS.name] ?? made}`;
+  const taken = tags[ADOPTION_TAGS.uid];
+  if (taken === undefined || taken === owner.uid) return undefined;
+  return `was taken over for WorkerCluster ${tags[ADOPTION_TAGS.name] ?? taken}`;
+}
+
+/** EKS upgrades by one minor version at a time, and never back. Pure. */
+export function versionProblem(running: string, wanted: string): string | undefined {
+  if (wanted === '') return undefined;
+  const steps = Number(wanted.split('.')[1]) - Number(running.split('.')[1]);
+  if (steps === 0 || steps === 1) return undefined;
+  return `it runs Kubernetes ${running}, and ${wanted} is ${steps < 0 ? 'older' : 'more than one minor version ahead'}`;
+}
+
+/** Looks at the EKS cluster that is to be taken over; see AdoptingCloud.look. `account`: of the credentials. */
+export async function lookAtAdopted(
+  aws: Connection,
+  owner: Owner,
+  { adopt, kubernetesVersion }: AdoptingCluster,
+  account: string,
+): Promise<FoundCluster> {
+  const { id } = adopt;
+  const meant = clusterOfID(id);
+  const refuse = (why: string, advice: string) =>
+    configurationProblem(`EKS cluster ${id} cannot be taken over: ${why}`, advice);
+  if (!meant) throw refuse('this is no name or ARN of one', 'Correct spec.adopt.id.');
+  if (meant.account !== undefined && meant.account !== account)
+    throw refuse(`the credentials are of account ${account}`, `Name credentials of account ${meant.account}.`);
+  const cluster = await describe(aws, meant.name);
+  if (!cluster)
+    throw refuse(`account ${account} has none of that name in ${aws.region}`, 'Correct spec.adopt.id, or spec.region.');
+  const { tags = {}, status, version } = cluster;
+  const other = ownedByOther(tags, owner);
+  if (other) throw refuse(`it ${other}`, 'Release it there first.');
+  if (status !== 'ACTIVE' && status !== 'UPDATING') throw refuse(`it is ${status}`, 'Take over a cluster that works.');
+  const wrong = versionProblem(version, kubernetesVersion);
+  if (wrong) throw refuse(wrong, 'Leave out spec.kubernetes.version to keep what it runs.');
+  const facts: AdoptedFacts = {
+    name: cluster.name,
+    roleArn: cluster.roleArn,
+    version,
+    network: await networkOf(aws, cluster),
+    tags: withoutAdoption(tags),
+    letIn: cluster.accessConfig?.authenticationMode !== 'CONFIG_MAP' && (await isLeftToUs(aws, owner, cluster.name)),
+  };
+  return { facts: { ...facts }, isTaken: tags[ADOPTION_TAGS.uid] === owner.uid };
+}
+
+/** Facts about a cluster that cannot be looked at: enough to take away what we made in it. */
+export const unseenCluster = ({ adopt }: AdoptingCluster): FoundCluster => {
+  const name = clusterOfID(adopt.id)?.name ?? adopt.id;
+  const network = { network: '', subnets: [] };
+  return { facts: { name, roleArn: '', version: '', network, tags: {}, letIn: false }, isTaken: false };
+};
+
+async function describe(aws: Connection, name: string): Promise<Described | undefined> {
+  try {
+    return (await get<{ cluster: Described }>(aws, 'eks', 'DescribeCluster', `/clusters/${name}`)).cluster;
+  } catch (error) {
+    if (awsCodeOf(error) === 'ResourceNotFoundException') return undefined;
+    throw error;
+  }
+}
+
+async function networkOf(aws: Connection, { resourcesVpcConfig: vpc }: Described): Promise<NetworkOutputs> {
+  const ids = [...(vpc?.subnetIds ?? [])].sort();
+  const filters = Object.fromEntries(ids.map((id, index) => [`Filter.1.Value.${index + 1}`, id]));
+  const answer = await query(aws, 'ec2', 'DescribeSubnets', { 'Filter.1.Name': 'subnet-id', ...filters });
+  const zones = new Map(
+    itemsAt(answer, 'subnetSet').map((subnet) => [textAt(subnet, 'subnetId'), textAt(subnet, 'availabilityZone')]),
+  );
+  return { network: vpc?.vpcId ?? '', subnets: ids.map((id) => ({ id, zone: zones.get(id) ?? '' })) };
+}
+
+/** Whether no access entry of others lets the caller in: theirs stay as they are. */
+async function isLeftToUs(aws: Connection, owner: Owner, cluster: string): Promise<boolean> {
+  const identity = textAt(await query(aws, 'sts', 'GetCallerIdentity'), 'GetCallerIdentityResult', 'Arn');
+  const principal = await withPath(aws, policySource(identity) ?? identity);
+  const path = `/clusters/${cluster}/access-entries/${encodeURIComponent(principal)}`;
+  try {
+    const { accessEntry } = await get<{ accessEntry: { tags?: Record<string, string> } }>(
+      aws,
+      'eks',
+      'DescribeAccessEntry',
+      path,
+    );
+    return accessEntry.tags?.[OWNER_TAGS.uid] === owner.uid;
+  } catch (error) {
+    if (awsCodeOf(error) === 'ResourceNotFoundException') return true;
+    throw error;
+  }
+}
+
+/** The ARN of a session's role has not its path, by which access entries know it. */
+async function withPath(aws: Connection, arn: string): Promise<string> {
+  const role = /:role\/([^/]+)$/.exec(arn)?.[1];
+  if (role === undefined) return arn;
+  try {
+    const { GetRoleResult } = (await query(aws, 'iam', 'GetRole', { RoleName: role })) as Record<string, Element>;
+    return textAt(GetRoleResult as Element, 'Role', 'Arn') || arn;
+  } catch {
+    // Who may not ask has a role without a path, or is told by EKS that an entry exists.
+    return arn;
+  }
+}

@@ -1,0 +1,89 @@
+import { expect, it } from 'vitest';
+import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
+import {
+  reconcileWorkerCluster,
+  type WorkerClusterWorld,
+} from '../../../operator/controllers/workercluster/controller.ts';
+
+const KEY = 'shop/brief';
+
+/** A garden that has one cluster, and what is done to it. */
+function gardenWith(spec: object) {
+  let cluster = {
+    apiVersion: 'multi-cluster.demo.io/v1',
+    kind: 'WorkerCluster',
+    metadata: {
+      name: 'brief',
+      namespace: 'shop',
+      uid: 'u-1',
+      generation: 1,
+      creationTimestamp: '2026-11-21T00:00:00Z',
+      finalizers: ['multi-cluster.demo.io/coppice'],
+    },
+    spec: { cloudProvider: 'aws', controlPlaneNodes: 1, dataPlaneNodes: 1, ...spec },
+  } as unknown as WorkerCluster;
+  const events: string[] = [];
+  const deleted: unknown[] = [];
+  let now = new Date('2026-11-21T00:00:00Z');
+  const none = { get: () => undefined, list: () => [], byIndex: () => [] };
+  const world = {
+    garden: {
+      apply: async ({ status }: WorkerCluster) => {
+        cluster = { ...cluster, status: status! };
+        return cluster;
+      },
+      delete: async (_: unknown, name: string, namespace: string, { preconditions }: { preconditions: object }) =>
+        deleted.push([name, namespace, preconditions]),
+    },
+    clusters: { ...none, get: () => cluster, absorb: () => {} },
+    profiles: none,
+    shoots: none,
+    quotas: none,
+    granted: new Map(),
+    now: () => now,
+    provider: () => undefined,
+    record: (_: unknown, type: string, reason: string) => events.push(`${type} ${reason}`),
+  } as unknown as WorkerClusterWorld;
+  return {
+    events,
+    deleted,
+    expiring: () => cluster.status?.conditions?.find(({ type }) => type === 'Expiring')?.reason,
+    status: () => cluster.status,
+    prolong: (ttl: string) => {
+      cluster = { ...cluster, spec: { ...cluster.spec, ttl } };
+    },
+    /** Lets time pass, to the moment that the controller asked for. @returns how long that was, in minutes. */
+    async next(): Promise<number | undefined> {
+      const asked = await reconcileWorkerCluster(world, KEY, new AbortController().signal);
+      if (asked) now = new Date(+now + asked.requeueAfterMs);
+      return asked && Math.round(asked.requeueAfterMs / 60_000);
+    },
+  };
+}
+
+it('a cluster with a ttl is looked at when it is time to warn, when it is over, and at no other time', async () => {
+  const garden = gardenWith({ ttl: '8h' });
+  expect(await garden.next()).toBe(7 * 60 + 12);
+  expect(garden.status()).toMatchObject({ expiresAt: '2026-11-21T08:00:00Z' });
+  expect(garden.expiring()).toBeUndefined();
+  expect(await garden.next()).toBe(48);
+  expect(garden.expiring()).toBe('EndIsNear');
+  expect(garden.deleted).toEqual([]);
+  expect(await garden.next()).toBeUndefined();
+  expect(garden.deleted).toEqual([['brief', 'shop', { uid: 'u-1' }]]);
+  expect(garden.events.filter((event) => /EndIsNear|Over/.test(event))).toEqual(['Warning EndIsNear', 'Warning Over']);
+});
+
+it('whoever prolongs it in time keeps it', async () => {
+  const garden = gardenWith({ ttl: '8h' });
+  await garden.next();
+  await garden.next();
+  garden.prolong('24h');
+  expect(await garden.next()).toBe(15 * 60);
+  expect(garden.expiring()).toBeUndefined();
+  expect(garden.deleted).toEqual([]);
+});
+
+it('without a ttl nothing is asked for', async () => {
+  expect(await gardenWith({}).next()).toBeUndefined();
+});
