@@ -1,4 +1,5 @@
 import type { CloudContext, ManagedClusters } from '../cloud.ts';
+import { poolOfResource } from '../pool-resource.ts';
 import { managedLayers } from '../pulumi/layers.ts';
 import type { StackRunner } from '../pulumi/stack-runner.ts';
 import { checkAccount } from './account.ts';
@@ -37,6 +38,8 @@ export function aws(runner: StackRunner, endpoint?: Connection['endpoint']): Man
           () => ctx.now(),
         ),
       classify: ({ text }) => classify(text),
+      // EKS tries all zones of a node group before it gives up, and never says which had nothing.
+      poolOf: poolOfResource,
       unmadeNetwork: (zones) => ({
         network: 'vpc-00000000000000000',
         subnets: zones.map((zone, index) => ({ id: `subnet-0000000000000000${index}`, zone })),

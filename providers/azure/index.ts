@@ -1,4 +1,5 @@
 import type { ManagedClusters } from '../cloud.ts';
+import { poolOfResource } from '../pool-resource.ts';
 import { managedLayers } from '../pulumi/layers.ts';
 import type { StackRunner } from '../pulumi/stack-runner.ts';
 import { checkAccount } from './account.ts';
@@ -26,6 +27,7 @@ export function azure(runner: StackRunner, endpoints: Endpoints = PUBLIC_CLOUD):
     settings: (ctx) => pluginSettings(credentialsOf(ctx.account)),
     adopt: (ctx) => adoptAt(endpoints, ctx),
     classify: ({ text }) => classify(text),
+    poolOf: poolOfResource,
     unmadeNetwork: () => ({ network: UNMADE, subnets: [{ id: `${UNMADE}/subnets/${NODES_SUBNET}` }] }),
   });
   return {

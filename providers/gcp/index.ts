@@ -9,6 +9,7 @@ import { classify } from './errors.ts';
 import { type Endpoints, GOOGLE } from './google-api.ts';
 import { gkeKubeconfig } from './kubeconfig.ts';
 import { SECONDARY_RANGES } from './names.ts';
+import { nodePoolsOf } from './node-pools.ts';
 import { taggedResources } from './tagged.ts';
 import { accessToken } from './token.ts';
 import { validateCluster } from './validate.ts';
@@ -31,6 +32,10 @@ export function gcp(runner: StackRunner, endpoints: Endpoints = GOOGLE): Managed
     }),
     adopt: (ctx) => adoptAt(endpoints, ctx),
     classify: ({ text }) => classify(text),
+    poolOf(resource, { pools, zones }) {
+      const plan = nodePoolsOf(pools, zones).find(({ key }) => key === resource);
+      return plan && { pool: plan.pool.name, zones: plan.zones };
+    },
     unmadeNetwork: () => ({
       network: 'projects/unmade/global/networks/unmade',
       subnets: [{ id: 'projects/unmade/regions/unmade/subnetworks/unmade' }],

@@ -1,3 +1,4 @@
+import type { Shortage } from '../../operator/api/errors.ts';
 import type {
   CloudContext,
   ManagedCluster,
@@ -10,6 +11,7 @@ import type {
 import type { Layer, ProgramRef } from './program.ts';
 import type { Adopt, Classify, StackRequest } from './request.ts';
 import type { StackRunner } from './stack-runner.ts';
+import { nameOf } from './stack-state.ts';
 
 /** What the layers of a managed cluster need to know of a cloud. */
 export interface LayeredCloud {
@@ -20,6 +22,8 @@ export interface LayeredCloud {
   settings(ctx: CloudContext): Record<string, string>;
   adopt(ctx: CloudContext): Adopt;
   classify: Classify;
+  /** The pool, and the zones where the cloud has one resource a zone, that the program's resource of this name is for. */
+  poolOf(resource: string, cluster: ManagedCluster): Shortage | undefined;
   /** Stands for the network in previews while there is none: in the form of real ids, so that the plugin's checks pass. */
   unmadeNetwork(zones: readonly string[]): NetworkOutputs;
 }
@@ -56,6 +60,7 @@ export function managedLayers(runner: StackRunner, cloud: LayeredCloud): Layered
       signal: ctx.signal,
       adopt: cloud.adopt(ctx),
       classify: cloud.classify,
+      shortOf: ({ urn }) => (urn === undefined ? undefined : cloud.poolOf(nameOf(urn), cluster)),
       ...(ctx.onProgress && { onProgress: ctx.onProgress }),
     });
     const { region, zones, cidrs } = cluster;

@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../../operator/api/errors.ts';
+import type { ErrorCode, Shortage } from '../../operator/api/errors.ts';
 import type { Change, CloudProgress, StateBackend } from '../cloud.ts';
 import type { Layer, ProgramRef } from './program.ts';
 
@@ -32,6 +32,9 @@ export interface Diagnostic {
 /** Finds the code of a cloud's error in what was said of it; undefined when it says nothing that is known. */
 export type Classify = (diagnostic: Diagnostic) => ErrorCode | undefined;
 
+/** Which of the cloud's pools a failure is about, by the resource that it was met with; undefined: none. */
+export type ShortOf = (diagnostic: Diagnostic) => Shortage | undefined;
+
 /** One operation on one stack. */
 export interface StackRequest {
   stack: { technicalID: string; layer: Layer };
@@ -49,6 +52,7 @@ export interface StackRequest {
   signal: AbortSignal;
   adopt: Adopt;
   classify?: Classify;
+  shortOf?: ShortOf;
   onProgress?: (progress: CloudProgress) => void;
 }
 

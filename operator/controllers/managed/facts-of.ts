@@ -23,6 +23,8 @@ export function factsOf(state: ManagedState | undefined, own: ManagedRecord | un
     credentials: state && credentialsCondition(state, errors),
     version: own?.cluster.kubernetesVersion,
     outputs: own?.outputs,
+    madeIn: own && { profile: own.profile, region: own.cluster.region },
+    pools: own?.cluster.pools,
     access: state?.access,
     inside: state?.line && { nodes: state.line.nodes, pods: state.line.pods },
     drift: own?.lookedAt === undefined ? undefined : (own.drift ?? []),

@@ -35,6 +35,7 @@ export interface CloudsOptions {
   now(): Date;
   provider(profile: CloudProfile, withAccount: boolean): Provider | undefined;
   readonly record: ManagedWorld['record'];
+  readonly depleted: ManagedWorld['depleted'];
 }
 
 /** The controllers of clouds, wired: caches to start, then controllers. */
@@ -68,7 +69,7 @@ async function gardenIdentity(garden: KubeClient, signal: AbortSignal): Promise<
 
 /** Makes the controllers of managed clusters and of credentials, and has changes lead to the right keys. */
 export async function wireClouds(options: CloudsOptions, signal: AbortSignal): Promise<Clouds> {
-  const { garden, log, metrics, clusters, profiles, kubeconfigs, clusterQueue, record } = options;
+  const { garden, log, metrics, clusters, profiles, kubeconfigs, clusterQueue, record, depleted } = options;
   const managedQueue = new WorkQueue({ observer: queueMetrics(metrics, 'managed') });
   const credentialsQueue = new WorkQueue({ observer: queueMetrics(metrics, 'credentials') });
   const bindings = new Informer<CredentialsBinding>(garden, CREDENTIALSBINDINGS, { log });
@@ -91,6 +92,7 @@ export async function wireClouds(options: CloudsOptions, signal: AbortSignal): P
     enqueue: (key) => managedQueue.add(key),
     changed: (key, inside) => (inside ? clusterQueue.addAfter(key, INSIDE_CHANGES_MS) : clusterQueue.add(key)),
     record,
+    depleted,
   });
   const managed = new ManagedController(world);
   const clouds = (profile: CloudProfile) => options.provider(profile, true)?.managed;

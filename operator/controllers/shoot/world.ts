@@ -1,5 +1,6 @@
 import type { Provider } from '../../../providers/contract.ts';
 import type { CloudProfile } from '../../api/cloudprofile.ts';
+import type { CoppiceError } from '../../api/errors.ts';
 import type { Seed } from '../../api/seed.ts';
 import type { Shoot } from '../../api/shoot.ts';
 import type { TaskDurations } from '../../flow/graph.ts';
@@ -24,6 +25,8 @@ export interface ShootWorld {
   now(): Date;
   provider(profile: CloudProfile): Provider | undefined;
   record(object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string): void;
+  /** Says that a place has no machines left for pools of a shoot. */
+  depleted(shoot: Shoot, error: CoppiceError): void;
   /** Called for every change of a node, pod or certificate request inside of a shoot. */
   insideChanged(shoot: Shoot, object: KubeObject): void;
 }

@@ -6,6 +6,7 @@ import { unactedClusterFields, type WorkerCluster, type WorkerClusterStatus } fr
 import { say, withConditions } from '../conditions.ts';
 import { OVER_QUOTA } from '../quota/claimants.ts';
 import { accountStatus, quotaProblems } from './account.ts';
+import { capacityOf } from './capacity.ts';
 import { hosted } from './hosted.ts';
 import { isAutoscaled, managed } from './managed.ts';
 import { resolve, runningMode } from './resolve.ts';
@@ -30,7 +31,15 @@ export interface WorkerClusterPlan {
   readonly shoot?: Shoot;
   readonly deleteShoot?: boolean;
   /** What the cloud's managed service is asked for; `desired` absent: leave what there is as it is, or take it away. */
-  readonly managed?: { readonly desired: ManagedCluster | undefined };
+  readonly managed?: {
+    readonly desired: ManagedCluster | undefined;
+    /** What is half made is to be taken away: the cluster goes to another place. */
+    readonly leave?: boolean;
+  };
+  /** When something that is sold out now is worth another look. */
+  readonly lookAgainAt?: Date;
+  /** Parts of pools that have all nodes that they were asked for, by name, and those that are no more. */
+  readonly filled?: readonly string[];
   readonly status: WorkerClusterStatus;
 }
 
@@ -52,22 +61,27 @@ export function planWorkerCluster(view: WorkerClusterView, now: Date): WorkerClu
   if (cluster.metadata.deletionTimestamp) return planDeletion(view, now);
   const resolved = resolve(view, now);
   const strategy = STRATEGIES[resolved.mode ?? 'Hosted'];
-  const asked = withinQuotas(view, ask(view, resolved, strategy));
+  const asked = withinQuotas(view, ask(view, resolved, strategy), resolved);
   const observed = strategy.observe(view);
   const held = cluster.metadata.finalizers?.includes(FINALIZER);
   const accepted = asked.problems.length === 0;
+  const { leave, lookAgainAt, filled, condition } = capacityOf(view, resolved, now);
   return {
     ...(held ? {} : { finalizer: 'add' }),
     // A wrong change of the spec is refused as a whole; the cluster stays as it is.
     ...(accepted && asked.shoot && { shoot: asked.shoot }),
-    ...(resolved.mode === 'Managed' && { managed: { desired: accepted ? asked.managed : undefined } }),
-    status: statusOf(view, resolved, asked, observed, now),
+    ...(resolved.mode === 'Managed' && {
+      managed: leave ? { desired: undefined, leave } : { desired: accepted ? asked.managed : undefined },
+    }),
+    ...(lookAgainAt && { lookAgainAt }),
+    filled,
+    status: statusOf(view, resolved, asked, { ...observed, conditions: [...observed.conditions, condition] }, now),
   };
 }
 
 /** Judged last: what cannot be had anyway takes nobody's place. */
-function withinQuotas(view: WorkerClusterView, asked: Asked): Asked {
-  const problems = asked.problems.length === 0 ? quotaProblems(view) : [];
+function withinQuotas(view: WorkerClusterView, asked: Asked, { pools }: Resolved): Asked {
+  const problems = asked.problems.length === 0 ? quotaProblems(view, pools) : [];
   return problems.length > 0 ? { problems, overQuota: true } : asked;
 }
 
@@ -83,7 +97,7 @@ function ask(view: WorkerClusterView, resolved: Resolved, strategy: ModeStrategy
 
 function statusOf(
   view: WorkerClusterView,
-  { mode, region }: Resolved,
+  { mode, region, pools }: Resolved,
   { problems, overQuota = false }: Asked,
   observed: Observed,
   now: Date,
@@ -136,7 +150,7 @@ function statusOf(
     simulated,
     ...(region && { region }),
     ...observed.status,
-    ...accountStatus(view, !refused, now),
+    ...accountStatus(view, !refused, now, pools),
     ...(observed.usable || before?.kubeconfigRef
       ? { kubeconfigRef: { name: kubeconfigSecretName(cluster.metadata.name), key: KUBECONFIG_KEY } }
       : {}),
