@@ -5,7 +5,7 @@ import { LABELS } from './api/group.ts';
 import type { Quota } from './api/quota.ts';
 import type { Seed } from './api/seed.ts';
 import { type Shoot, shootProfileName } from './api/shoot.ts';
-import { profileNameOf, type WorkerCluster } from './api/workercluster.ts';
+import type { WorkerCluster } from './api/workercluster.ts';
 import { DepletedOffers } from './capacity/depleted-offers.ts';
 import { profileNamesOf } from './capacity/places.ts';
 import { reconcileCloudProfile } from './controllers/cloudprofile/controller.ts';
@@ -151,7 +151,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
     cache.onChange((event) => handle(event.object, keyOf(event.object)));
   onEach(clusters, (cluster, key) => {
     queues.clusters.add(key);
-    queues.profiles.add(profileNameOf(cluster));
+    for (const profile of profileNamesOf(cluster)) queues.profiles.add(profile);
   });
   clusters.onChange((event) => {
     const { uid = '', namespace = '' } = event.object.metadata;
