@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { ErrorCode } from '../../../operator/api/errors.ts';
-import { eksForFile } from './eks.ts';
+import { eksForFile, REGION } from './eks.ts';
 
 /** Half a dozen engine runs on two busy cores. */
 const PATIENCE_MS = 10 * 60_000;
@@ -31,18 +31,13 @@ it('whatever goes wrong on its way ends in a condition with its code, and the cl
       .toMatch(/^(Error|Failed)$/);
   };
 
-  // Wrong keys, then a region that the account has not opened: AWS answers both alike.
   garden.credentials('cloud', { ...account.credentials, secretAccessKey: 'wrong' });
   operator.look(key);
   await ends('CredentialsValid', 'ERR_INFRA_UNAUTHENTICATED', 0);
-  cloud.faults.set({ closedRegions: ['eu-central-1'] });
+
+  garden.stateURL = 'file:///proc/no/directory';
   garden.credentials('cloud', { ...account.credentials });
   operator.credentialsChanged();
-  await ends('CredentialsValid', 'ERR_INFRA_UNAUTHENTICATED', 0);
-
-  cloud.faults.clear();
-  garden.stateURL = 'file:///proc/no/directory';
-  retry();
   await ends('InfrastructureReady', 'ERR_RETRYABLE_INFRA_DEPENDENCIES', 0);
 
   garden.stateURL = scene.stateURL;
@@ -50,7 +45,11 @@ it('whatever goes wrong on its way ends in a condition with its code, and the cl
   retry();
   await ends('InfrastructureReady', 'ERR_INFRA_QUOTA_EXCEEDED', 0);
 
-  cloud.faults.clear();
+  // AWS answers whoever has not opened a region as if the keys were wrong.
+  cloud.faults.set({ closedRegions: [REGION] });
+  retry();
+  await ends('CredentialsValid', 'ERR_INFRA_UNAUTHENTICATED', 0);
+
   cloud.faults.set({ throttle: { perSecond: 1 } });
   retry();
   await ends('InfrastructureReady', 'ERR_INFRA_RATE_LIMITS_EXCEEDED', count('aws:ec2:Vpc'));
