@@ -5,7 +5,9 @@ import { LABELS } from './api/group.ts';
 import type { Quota } from './api/quota.ts';
 import type { Seed } from './api/seed.ts';
 import { type Shoot, shootProfileName } from './api/shoot.ts';
-import { profileNameOf, type WorkerCluster } from './api/workercluster.ts';
+import type { WorkerCluster } from './api/workercluster.ts';
+import { DepletedOffers } from './capacity/depleted-offers.ts';
+import { profileNamesOf } from './capacity/places.ts';
 import { reconcileCloudProfile } from './controllers/cloudprofile/controller.ts';
 import { gardenIdentity } from './controllers/garden-identity.ts';
 import { type CloudsOptions, wireClouds } from './controllers/managed/wiring.ts';
@@ -18,6 +20,7 @@ import { ShootController } from './controllers/shoot/controller.ts';
 import type { ShootWorld } from './controllers/shoot/world.ts';
 import { onlyStatusChanged } from './controllers/status-writer.ts';
 import { reconcileWorkerCluster } from './controllers/workercluster/controller.ts';
+import { noteShortages, shootIsShort } from './controllers/workercluster/shortages.ts';
 import { TaskDurations } from './flow/graph.ts';
 import { Applier, knownBy } from './kube/applier.ts';
 import type { KubeClient } from './kube/client.ts';
@@ -73,6 +76,8 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
   const record: ShootWorld['record'] = (object, type, reason, message) =>
     recorder.record(object, type, reason, message);
 
+  const capacity = new DepletedOffers(now);
+
   const queues = {
     clusters: new WorkQueue({ observer: queueMetrics(metrics, 'workercluster') }),
     shoots: new WorkQueue({ observer: queueMetrics(metrics, 'shoot') }),
@@ -105,6 +110,9 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
     now,
     provider,
     record,
+    depleted: ({ cluster, profile, desired }, error) => {
+      if (profile) noteShortages(capacity, { record, cluster, profile, pools: desired?.pools ?? [] }, error);
+    },
   });
   const caches: Informer<any>[] = [clusters, shoots, seeds, profiles, quotas, kubeconfigs, ...clouds.caches];
   const gardenApplier = new Applier(garden, (object) =>
@@ -129,6 +137,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
     provider,
     ...clouds.accounts,
     record,
+    depleted: (shoot, error) => shootIsShort({ clusters, profiles, capacity, record }, shoot, error),
     insideChanged: (shoot, object) => {
       const key = keyOf(shoot);
       if (object.kind === 'CertificateSigningRequest') queues.certificates.add(key);
@@ -138,7 +147,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
 
   const granted = new Map<string, ClusterSize>();
   const usersOfProfile = (name: string) => {
-    const users = clusters.list().filter((cluster) => profileNameOf(cluster) === name);
+    const users = clusters.list().filter((cluster) => profileNamesOf(cluster).includes(name));
     for (const cluster of users) queues.clusters.add(keyOf(cluster));
     for (const namespace of new Set(users.map(({ metadata }) => metadata.namespace!)))
       sharesChanged(quotas, queues.quotas, namespace);
@@ -153,8 +162,9 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
   clusters.onChange((event) => {
     const { uid = '', namespace = '' } = event.object.metadata;
     queues.clusters.add(keyOf(event.object));
-    profileUsed(event, profileNameOf(event.object));
+    for (const profile of profileNamesOf(event.object)) profileUsed(event, profile);
     if (event.type === 'deleted') granted.delete(uid);
+    if (event.type === 'deleted') capacity.forget(uid);
     if (concernsOthers(event)) sharesChanged(quotas, queues.quotas, namespace);
   });
   quotas.onChange((event) => {
@@ -196,6 +206,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
     profiles,
     quotas,
     granted,
+    capacity,
     judge: (key: string) => queues.clusters.add(key),
     registry,
     managed: clouds.managed,

@@ -61,18 +61,33 @@ export type ErrorCode = keyof typeof ERROR_CODES;
 export const isRetryable = (codes: readonly string[] | undefined): boolean =>
   (codes ?? []).every((code) => (ERROR_CODES as Record<string, ErrorCodeInfo>)[code]?.retryable ?? true);
 
+/** A pool of machines for which a place had none left. */
+export interface Shortage {
+  /** Name of the pool as the provider was given it. */
+  readonly pool: string;
+  /** Zones that had none. Absent: all of the pool's, as far as the cloud tells. */
+  readonly zones?: readonly string[];
+}
+
 /** An error that a person can act on. The message says what happened and to what; `advice` says what to do. */
 export class CoppiceError extends Error {
   override readonly name = 'CoppiceError';
   readonly code: ErrorCode;
   readonly advice: string;
   readonly retryable: boolean;
+  /** With ERR_INFRA_RESOURCES_DEPLETED: what was lacking, as far as the cloud tells. */
+  readonly shortages: readonly Shortage[];
 
-  constructor(code: ErrorCode, message: string, options: { advice?: string; cause?: unknown } = {}) {
+  constructor(
+    code: ErrorCode,
+    message: string,
+    options: { advice?: string; cause?: unknown; shortages?: readonly Shortage[] } = {},
+  ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
     this.advice = options.advice ?? ERROR_CODES[code].advice;
     this.retryable = ERROR_CODES[code].retryable;
+    this.shortages = options.shortages ?? [];
   }
 }
 

@@ -19,6 +19,8 @@ export const LABELS = {
   shootNamespace: `${GROUP}/shoot-namespace`,
   /** Name of the worker pool; on machines, machine Deployments and the nodes themselves. */
   pool: `${GROUP}/pool`,
+  /** On nodes of a pool's second or later choice of machine type or zones: the pool as the spec names it. */
+  alternativeOf: `${GROUP}/alternative-of`,
   /** What an object is for: see ROLES. */
   role: `${GROUP}/role`,
   /** Name of the seed that hosts a shoot. */

@@ -10,6 +10,8 @@ export interface NormalPool {
   name: string;
   /** Absent when neither pool, cluster nor profile names one. Whether the profile has it is not checked here. */
   machineType: string | undefined;
+  /** Machine types to take instead where that one is sold out, the preferred one first. */
+  alternatives: string[];
   /** How many nodes there should be now. */
   count: number;
   minimum: number;
@@ -32,13 +34,15 @@ export interface NormalPool {
 export function poolsOf(cluster: WorkerCluster, profile: CloudProfile): NormalPool[] {
   const { spec } = cluster;
   const zones = spec.zones ?? zonesOf(profile, spec.region ?? profile.spec.defaults?.region);
-  const machineType = spec.machineType ?? profile.spec.defaults?.machineType;
+  const ofCluster = preference(spec);
+  const machineType = ofCluster[0] ?? profile.spec.defaults?.machineType;
   if (!spec.pools || spec.pools.length === 0) {
     const count = spec.dataPlaneNodes ?? 0;
     return [
       {
         name: DEFAULT_POOL,
         machineType,
+        alternatives: ofCluster.slice(1),
         count,
         minimum: count,
         maximum: count,
@@ -52,10 +56,13 @@ export function poolsOf(cluster: WorkerCluster, profile: CloudProfile): NormalPo
   }
   const pools = spec.pools.map((pool): NormalPool => {
     const minimum = pool.minimum ?? 0;
+    const own = preference(pool);
+    const withGPU = withGPUs(cluster, profile, { ...pool, zones: pool.zones ?? zones });
     return {
       name: pool.name,
-      machineType:
-        pool.machineType ?? withGPUs(cluster, profile, { ...pool, zones: pool.zones ?? zones }) ?? machineType,
+      machineType: own[0] ?? withGPU ?? machineType,
+      // The cluster's alternatives are to the cluster's machine type, not to one that a pool was given for its own needs.
+      alternatives: (own.length > 0 ? own : withGPU && withGPU !== machineType ? [] : ofCluster).slice(1),
       count: minimum,
       minimum,
       maximum: pool.maximum ?? (spec.dataPlaneNodes === undefined ? minimum : Number.POSITIVE_INFINITY),
@@ -88,6 +95,15 @@ function withGPUs(
   const held = status?.admitted?.pools.find((pool) => pool.name === name)?.machineType;
   return gpuMachineType(profile, { gpu, region, zones, held });
 }
+
+/** Machine types in order of preference, each once. */
+const preference = ({
+  machineType,
+  machineTypes = [],
+}: {
+  machineType?: string | undefined;
+  machineTypes?: string[] | undefined;
+}) => [...new Set([...(machineType === undefined ? [] : [machineType]), ...machineTypes])];
 
 const zonesOf = (profile: CloudProfile, region: string | undefined): string[] =>
   (profile.spec.regions.find((known) => known.name === region)?.zones ?? []).map((zone) => zone.name);

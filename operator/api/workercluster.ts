@@ -39,6 +39,11 @@ const pool = rules(
   z.object({
     name: name(15, 'Name of the pool; part of the names of its machines.', PATTERNS.label),
     machineType: name(63, "A machine type of the profile. Absent: the cluster's.").optional(),
+    machineTypes: list(
+      name(63, 'A machine type of the profile.'),
+      16,
+      "Machine types in order of preference, after machineType if that is named too. When one is sold out in all zones of the pool, new nodes are of the next; nodes that run stay what they are. Absent: the cluster's, for a pool that names no machine type itself.",
+    ).optional(),
     minimum: count(0, MAX_NODES, 'Fewest nodes of the pool. Absent: 0.').optional(),
     maximum: count(
       0,
@@ -129,6 +134,43 @@ const networking = describe(
   'Address ranges of the cluster.',
 );
 
+const fallback = describe(
+  z.object({
+    cloudProvider: name(
+      LIMITS.label,
+      "The cloud. Absent: the cluster's, in another region.",
+      PATTERNS.label,
+    ).optional(),
+    cloudProfile: name(LIMITS.label, 'The CloudProfile to use. Absent: the one named as cloudProvider.').optional(),
+    region: name(LIMITS.label, "Region of that profile. Absent: the profile's default.").optional(),
+    zones: list(
+      name(63, 'A zone.'),
+      16,
+      'Zones that nodes are spread over. Absent: all zones of the region.',
+    ).optional(),
+    machineTypes: list(
+      name(63, 'A machine type of that profile.'),
+      16,
+      "Machine types of all pools there, in order of preference. Absent: the profile's default, or, with the same profile, those of the pools.",
+    ).optional(),
+    credentialsRef: z
+      .object({
+        kind: z
+          .enum(['CredentialsBinding', 'Secret'])
+          .describe(
+            'Kind of what is named. Absent: the CredentialsBinding of that name if there is one, else the Secret.',
+          )
+          .optional(),
+        name: name(LIMITS.name, 'Name of the CredentialsBinding or Secret.'),
+      })
+      .describe("That cloud's credentials, in the namespace of the cluster. Absent: the cluster's own.")
+      .optional(),
+  }),
+  'Another place for the cluster.',
+);
+/** Another place for a cluster, as somebody writes it. */
+export type Fallback = z.output<typeof fallback>;
+
 const profileOf = (object: string) =>
   `(has(${object}.cloudProfile) ? ${object}.cloudProfile : ${object}.cloudProvider)`;
 
@@ -175,6 +217,16 @@ export const workerClusterSpec = rules(
       .describe('The Kubernetes of the cluster.')
       .optional(),
     machineType: name(63, "Machine type of the nodes. Absent: the profile's default.").optional(),
+    machineTypes: list(
+      name(63, 'A machine type of the profile.'),
+      16,
+      'Machine types in order of preference, after machineType if that is named too. When one is sold out in all zones, new nodes are of the next; nodes that run stay what they are, and the preferred one is asked for again when more nodes are needed.',
+    ).optional(),
+    fallback: list(
+      fallback,
+      8,
+      'Where the cluster is made instead, in order, when its own place and those before have none of the machine types left that it may have. Mode Managed only, and only until the cluster was made once: what is half made is taken away first, and a cluster that people may have put something into never moves. Condition CapacityAvailable says what was tried.',
+    ).optional(),
     pools: keyed(
       pool,
       50,
@@ -343,10 +395,12 @@ const ACTED: ActedFields = {
   zones: true,
   kubernetes: { version: true },
   machineType: true,
+  machineTypes: true,
   ttl: true,
   pools: {
     name: true,
     machineType: true,
+    machineTypes: true,
     minimum: true,
     maximum: true,
     gpu: true,
@@ -365,7 +419,14 @@ const ACTED_IN_CLOUD: ActedFields = {
   credentialsRef: true,
 };
 
-const ACTED_MANAGED: ActedFields = { ...ACTED_IN_CLOUD, networking: true, drift: true, adopt: true, hibernation: true };
+const ACTED_MANAGED: ActedFields = {
+  ...ACTED_IN_CLOUD,
+  networking: true,
+  drift: true,
+  adopt: true,
+  hibernation: true,
+  fallback: true,
+};
 
 /**
  * Paths of what the spec of a WorkerCluster says and the operator does not act on yet, for example `pools[0].spot`.

@@ -7,6 +7,7 @@ import { simulationOf } from '../../providers/simulated/settings.ts';
 import { isRetryable } from '../api/errors.ts';
 import { machineName } from '../api/names.ts';
 import { planScaleIn } from '../controllers/shoot/scale-in.ts';
+import { noteShortages } from '../controllers/workercluster/shortages.ts';
 import type { Node } from '../kube/resources.ts';
 import { backoffMs } from '../kube/workqueue.ts';
 import {
@@ -46,6 +47,7 @@ export function reconcileMachines(world: World, cluster: ClusterState): boolean 
     const refusal = grow(world, cluster, pool, state);
     changed ||= state.taken.size > before;
     if (refusal) {
+      if (refusal.code === 'ERR_INFRA_RESOURCES_DEPLETED') isShort(world, cluster, pool, refusal);
       failed(
         world,
         cluster,
@@ -59,6 +61,20 @@ export function reconcileMachines(world: World, cluster: ClusterState): boolean 
   cluster.retryAt = undefined;
   cluster.machineRefusal = undefined;
   return scaleIn(world, cluster) || changed;
+}
+
+/** The operator hears of it, and may have something else for the pool. */
+function isShort(
+  world: World,
+  cluster: ClusterState,
+  { name, machineType, zones, spot = false }: Pool,
+  refusal: Refusal,
+) {
+  const pools = [{ name, machineType, zones, spot }];
+  const told = { record: () => {}, cluster: cluster.object!, profile: cluster.profile!, pools };
+  const error = { shortages: [{ pool: name }], message: refusal.message };
+  // The same again is no news: to plan for it would be to ask again in the same moment, for ever.
+  if (noteShortages(world.capacity, told, error)) world.toPlan.add(cluster);
 }
 
 function grow(world: World, cluster: ClusterState, pool: Pool, state: PoolState): Refusal | undefined {

@@ -3,7 +3,7 @@ import { simulated } from '../../providers/simulated/index.ts';
 import { simulationOf } from '../../providers/simulated/settings.ts';
 import { findCondition } from '../api/conditions.ts';
 import type { ErrorCode } from '../api/errors.ts';
-import { FINALIZER } from '../api/group.ts';
+import { FINALIZER, LABELS } from '../api/group.ts';
 import type { LastError } from '../api/meta.ts';
 import { poolsOf } from '../api/pools.ts';
 import { controlPlaneMembers, type Shoot, type ShootStatus } from '../api/shoot.ts';
@@ -30,6 +30,8 @@ export function planCluster(world: World, cluster: ClusterState): void {
   };
   if (!object.metadata.deletionTimestamp) tellRefusal(world, cluster, plan.status.lastErrors ?? []);
   if (plan.shoot) followShoot(world, cluster, plan.shoot);
+  world.capacity.settle(object.metadata.uid ?? '', ({ part }) => plan.filled?.includes(part) ?? false);
+  if (plan.next) lookAgain(world, cluster, +plan.next - world.epoch);
   if (plan.deleteShoot) {
     takeAway(world, cluster);
     // With nothing left, the decider lets go of the object.
@@ -70,6 +72,7 @@ function viewOf(world: World, cluster: ClusterState): WorkerClusterView {
     provider: profile && simulated,
     shoot: shoot && { ...shoot, status: shootStatus(cluster) },
     project: projectShare(world, cluster),
+    capacity: world.capacity.known(object?.metadata.uid ?? ''),
   };
 }
 
@@ -107,6 +110,14 @@ function shootStatus({ shoot, serves, pools, machines, nodes }: ClusterState): S
   };
 }
 
+/** What is sold out now is worth another look then: nothing else tells of it. */
+function lookAgain(world: World, cluster: ClusterState, at: number): void {
+  if (cluster.lookAgainAt === at) return;
+  cluster.lookAgainAt = at;
+  const isLive = () => cluster.lookAgainAt === at && cluster.object !== undefined;
+  world.events.add({ at: Math.max(at, world.now + 1), isLive, run: () => void world.toPlan.add(cluster) });
+}
+
 function tellRefusal(world: World, cluster: ClusterState, errors: readonly LastError[]): void {
   const ofSpec = errors.filter(({ taskID }) => taskID?.startsWith('spec.'));
   const message = ofSpec.map(({ taskID, description }) => `${taskID}: ${description}`).join('; ');
@@ -122,7 +133,15 @@ function followShoot(world: World, cluster: ClusterState, shoot: Shoot): void {
   const isNew = cluster.shoot === undefined;
   cluster.shoot = shoot;
   const spot = new Map(poolsOf(cluster.object!, cluster.profile!).map((pool) => [pool.name, pool.spot]));
-  cluster.wanted = poolsOfShoot(shoot).map((pool) => ({ ...pool, spot: spot.get(pool.name) ?? false }));
+  cluster.wanted = poolsOfShoot(shoot).map((pool) => ({
+    ...pool,
+    spot: spot.get(pool.labels[LABELS.alternativeOf] ?? pool.name) ?? false,
+  }));
+  for (const state of cluster.pools.values()) {
+    if (cluster.wanted.some(({ name }) => name === state.name)) continue;
+    state.wanted = 0;
+    demandChanged(state.line, 0, world.now);
+  }
   for (const pool of cluster.wanted) {
     const state = cluster.pools.get(pool.name) ?? newPool(pool.name);
     cluster.pools.set(pool.name, state);

@@ -6,6 +6,7 @@ import type { ErrorCode } from '../api/errors.ts';
 import { technicalID } from '../api/names.ts';
 import type { Shoot } from '../api/shoot.ts';
 import { profileNameOf, type WorkerCluster } from '../api/workercluster.ts';
+import { DepletedOffers } from '../capacity/depleted-offers.ts';
 import type { Node } from '../kube/resources.ts';
 import { EventQueue } from './event-queue.ts';
 import type { Scenario } from './scenario.ts';
@@ -100,6 +101,8 @@ export interface ClusterState {
   /** Failed tries since the last one that went well. */
   failures: number;
   retryAt?: number | undefined;
+  /** When the operator looks again at what is sold out. */
+  lookAgainAt?: number | undefined;
   /** What was refused last and not granted since, so that it is told once. */
   specRefusal?: string | undefined;
   machineRefusal?: string | undefined;
@@ -124,6 +127,8 @@ export interface World {
   readonly toPlan: Set<ClusterState>;
   readonly toReconcile: Set<ClusterState>;
   readonly machines: Meter;
+  /** What the operator remembers of machines that were sold out. */
+  readonly capacity: DepletedOffers;
   peak: number;
   readonly tell: (entry: Entry) => void;
 }
@@ -132,7 +137,7 @@ export function newWorld(scenario: Scenario, start: number, epoch: number, tell:
   const clusters = new Map(
     [...scenario.clusters].map(([key, manifest]) => [key, newCluster(key, manifest, scenario)] as const),
   );
-  return {
+  const world: World = {
     scenario,
     now: start,
     epoch,
@@ -142,9 +147,11 @@ export function newWorld(scenario: Scenario, start: number, epoch: number, tell:
     toPlan: new Set(),
     toReconcile: new Set(),
     machines: newMeter(),
+    capacity: new DepletedOffers(() => dateOf(world)),
     peak: 0,
     tell,
   };
+  return world;
 }
 
 const newCluster = (key: string, manifest: WorkerCluster, { profiles }: Scenario): ClusterState => ({

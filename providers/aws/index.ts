@@ -1,6 +1,7 @@
 import type { CloudContext, ManagedClusters } from '../cloud.ts';
 import type { Provider } from '../contract.ts';
 import { machineProvider } from '../machines/provider.ts';
+import { poolOfResource } from '../pool-resource.ts';
 import { type LayeredCloud, managedLayers } from '../pulumi/layers.ts';
 import type { StackRunner } from '../pulumi/stack-runner.ts';
 import { checkAccount } from './account.ts';
@@ -46,6 +47,8 @@ function openCloud(endpoint: Connection['endpoint'] | undefined) {
       unseen: unseenCluster,
     },
     classify: ({ text }) => classify(text),
+    // EKS tries all zones of a node group before it gives up, and never says which had nothing.
+    poolOf: poolOfResource,
     unmadeNetwork: (zones) => ({
       network: 'vpc-00000000000000000',
       subnets: zones.map((zone, index) => ({ id: `subnet-0000000000000000${index}`, zone })),

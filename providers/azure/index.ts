@@ -1,6 +1,7 @@
 import type { CloudContext, ManagedClusters } from '../cloud.ts';
 import type { Provider } from '../contract.ts';
 import { machineProvider } from '../machines/provider.ts';
+import { poolOfResource } from '../pool-resource.ts';
 import { type LayeredCloud, managedLayers } from '../pulumi/layers.ts';
 import type { StackRunner } from '../pulumi/stack-runner.ts';
 import { checkAccount } from './account.ts';
@@ -31,6 +32,7 @@ const layersAt = (endpoints: Endpoints): LayeredCloud => ({
   settings: (ctx) => ({ ...pluginSettings(credentialsOf(ctx.account)), ...pluginEndpoints(ctx.profile) }),
   adopt: (ctx) => adoptAt(at(endpoints, ctx), ctx),
   classify: ({ text }) => classify(text),
+  poolOf: poolOfResource,
   unmadeNetwork: () => ({ network: UNMADE, subnets: [{ id: `${UNMADE}/subnets/${NODES_SUBNET}` }] }),
 });
 

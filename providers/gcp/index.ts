@@ -13,6 +13,7 @@ import { type Endpoints, GOOGLE } from './google-api.ts';
 import { gkeKubeconfig } from './kubeconfig.ts';
 import { gcpMachines } from './machines.ts';
 import { SECONDARY_RANGES } from './names.ts';
+import { nodePoolsOf } from './node-pools.ts';
 import { taggedResources } from './tagged.ts';
 import { accessToken } from './token.ts';
 import { validateCluster } from './validate.ts';
@@ -37,6 +38,10 @@ const layersAt = (endpoints: Endpoints): LayeredCloud => ({
   }),
   adopt: (ctx) => adoptAt(at(endpoints, ctx), ctx),
   classify: ({ text }) => classify(text),
+  poolOf(resource, { pools, zones }) {
+    const plan = nodePoolsOf(pools, zones).find(({ key }) => key === resource);
+    return plan && { pool: plan.pool.name, zones: plan.zones };
+  },
   unmadeNetwork: () => ({
     network: 'projects/unmade/global/networks/unmade',
     subnets: [{ id: 'projects/unmade/regions/unmade/subnetworks/unmade' }],

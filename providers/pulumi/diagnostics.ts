@@ -1,5 +1,5 @@
 import { CoppiceError, type ErrorCode } from '../../operator/api/errors.ts';
-import type { Classify, Diagnostic } from './request.ts';
+import type { Classify, Diagnostic, StackRequest } from './request.ts';
 import type { Failed } from './worker-protocol.ts';
 
 /** Longer texts say the same again, or quote a whole answer of the cloud. */
@@ -77,15 +77,21 @@ export function errorsIn({ kind, output }: Pick<Failed, 'kind' | 'output'>): Dia
  * The error of a failed run: what was said first, and how much more there is. With a code where the provider's classifier
  * or the engine's own table knows the cause; a plain Error otherwise.
  */
-export function failureOf(what: string, said: readonly Diagnostic[], classify?: Classify): Error {
+export function failureOf(
+  what: string,
+  said: readonly Diagnostic[],
+  { classify, shortOf }: Pick<StackRequest, 'classify' | 'shortOf'> = {},
+): Error {
   const classified = said.map((diagnostic) => ({ ...diagnostic, ...judge(diagnostic, classify) }));
   const first = classified.find(({ code }) => code !== undefined) ?? classified[0];
   if (!first) return new Error(`${what} failed, and the engine did not say why`);
   const more = classified.length > 1 ? ` (and ${classified.length - 1} more)` : '';
   const message = `${what} failed: ${shortened(first.text)}${more}`;
-  return first.code
-    ? new CoppiceError(first.code, message, first.advice ? { advice: first.advice } : {})
-    : new Error(message);
+  if (!first.code) return new Error(message);
+  // Pools are made side by side: several may have met with the same.
+  const depleted = classified.filter(({ code }) => code === 'ERR_INFRA_RESOURCES_DEPLETED' && code === first.code);
+  const shortages = depleted.flatMap((diagnostic) => shortOf?.(diagnostic) ?? []);
+  return new CoppiceError(first.code, message, { shortages, ...(first.advice && { advice: first.advice }) });
 }
 
 function judge(diagnostic: Diagnostic, classify: Classify | undefined): { code?: ErrorCode; advice?: string } {

@@ -1,3 +1,4 @@
+import type { Shortage } from '../../operator/api/errors.ts';
 import type {
   CloudContext,
   MachinesInputs,
@@ -13,6 +14,7 @@ import { type AdoptingCloud, type AdoptingCluster, adoptedLayer } from './adopte
 import type { Layer, ProgramRef } from './program.ts';
 import type { Adopt, Classify, StackRequest } from './request.ts';
 import type { StackRunner } from './stack-runner.ts';
+import { nameOf } from './stack-state.ts';
 
 /** What the layers of a cluster need to know of a cloud. */
 export interface LayeredCloud {
@@ -25,6 +27,8 @@ export interface LayeredCloud {
   /** Absent: it takes no clusters over. */
   adopted?: AdoptingCloud;
   classify: Classify;
+  /** The pool, and the zones where the cloud has one resource a zone, that the program's resource of this name is for. */
+  poolOf(resource: string, cluster: ManagedCluster): Shortage | undefined;
   /** Stands for the network in previews while there is none: in the form of real ids, so that the plugin's checks pass. */
   unmadeNetwork(zones: readonly string[]): NetworkOutputs;
 }
@@ -76,7 +80,10 @@ export function managedLayers(runner: StackRunner, cloud: LayeredCloud): Layered
     const above = (network: NetworkOutputs): ManagedClusterInputs => ({ ...cluster, owner: ctx.owner, network });
     return {
       network: await requestFor(cloud, ctx, 'network', below),
-      cluster: (network: NetworkOutputs) => requestFor(cloud, ctx, 'cluster', above(network)),
+      cluster: async (network: NetworkOutputs): Promise<StackRequest> => ({
+        ...(await requestFor(cloud, ctx, 'cluster', above(network))),
+        shortOf: ({ urn }) => (urn === undefined ? undefined : cloud.poolOf(nameOf(urn), cluster)),
+      }),
     };
   };
   const madeNetwork = async (network: StackRequest) => (await runner.outputs(network)) as NetworkOutputs | undefined;

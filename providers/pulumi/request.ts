@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../../operator/api/errors.ts';
+import type { ErrorCode, Shortage } from '../../operator/api/errors.ts';
 import type { Change, CloudProgress, StateBackend } from '../cloud.ts';
 import type { Layer, ProgramRef } from './program.ts';
 
@@ -39,6 +39,9 @@ export interface Diagnostic {
 /** Finds the code of a cloud's error in what was said of it; undefined when it says nothing that is known. */
 export type Classify = (diagnostic: Diagnostic) => ErrorCode | undefined;
 
+/** Which of the cloud's pools a failure is about, by the resource that it was met with; undefined: none. */
+export type ShortOf = (diagnostic: Diagnostic) => Shortage | undefined;
+
 /** One operation on one stack. */
 export interface StackRequest {
   stack: { technicalID: string; layer: Layer };
@@ -58,6 +61,7 @@ export interface StackRequest {
   classify?: Classify;
   /** For previews: what exists is taken into the state first, or it would be shown as to be created. */
   adoptFirst?: boolean;
+  shortOf?: ShortOf;
   onProgress?: (progress: CloudProgress) => void;
 }
 

@@ -124,7 +124,7 @@ export class StackSession {
     command: RunCommand,
     { refresh, targets, total }: { refresh?: boolean | undefined; targets?: string[]; total?: number } = {},
   ): Promise<RunRecord> {
-    const { program, inputs, classify, onProgress } = this.request;
+    const { program, inputs, onProgress } = this.request;
     const record = newRecord();
     let last = '';
     const tell = (progress: CloudProgress | undefined) => {
@@ -155,7 +155,7 @@ export class StackSession {
       if (!(error instanceof TaskFailure)) throw error;
       const said = record.errors.length > 0 ? record.errors : errorsIn(error);
       const what = `${NOUN[command]} ${this.stackName}`;
-      throw new RunFailure(record, failureOf(what, telling(said, this.#options.redact), classify));
+      throw new RunFailure(record, failureOf(what, telling(said, this.#options.redact), this.request));
     }
   }
 

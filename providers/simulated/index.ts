@@ -113,6 +113,7 @@ async function makeMissing(
   return new CoppiceError(
     refusal.code,
     `pool ${pool.name} lacks ${short} of ${pool.count} machines: ${refusal.message}`,
+    refusal.code === 'ERR_INFRA_RESOURCES_DEPLETED' ? { shortages: [{ pool: pool.name }] } : {},
   );
 }
 

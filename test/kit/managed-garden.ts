@@ -3,12 +3,16 @@ import { findCondition } from '../../operator/api/conditions.ts';
 import type { CredentialsBinding } from '../../operator/api/credentialsbinding.ts';
 import { API_VERSION, FINALIZER, LABELS } from '../../operator/api/group.ts';
 import { type WorkerCluster, workerClusterSpec } from '../../operator/api/workercluster.ts';
+import { DepletedOffers } from '../../operator/capacity/depleted-offers.ts';
+import { atPlace } from '../../operator/capacity/places.ts';
 import { AccountChecks } from '../../operator/controllers/credentials/account-checks.ts';
 import { credentialsIn, credentialsOf } from '../../operator/controllers/credentials/resolve.ts';
 import { ManagedController } from '../../operator/controllers/managed/controller.ts';
 import { type ManagedRecord, recordOf, recordSecret } from '../../operator/controllers/managed/record.ts';
 import type { ClusterLine, ManagedWorld, StoredKubeconfig } from '../../operator/controllers/managed/world.ts';
+import { placed } from '../../operator/controllers/workercluster/places.ts';
 import { planWorkerCluster } from '../../operator/controllers/workercluster/plan.ts';
+import { noteShortages } from '../../operator/controllers/workercluster/shortages.ts';
 import { type Controller, runController } from '../../operator/kube/controller.ts';
 import { parseKubeconfig } from '../../operator/kube/kubeconfig.ts';
 import { silent } from '../../operator/kube/log.ts';
@@ -33,11 +37,19 @@ export const memoryProfile: CloudProfile = {
         { version: '1.36.3', classification: 'supported' },
       ],
     },
-    machineTypes: [{ name: 'm', cpu: 2, gpu: 0, memory: '8Gi' }],
+    machineTypes: ['m', 'n', 'o'].map((name) => ({ name, cpu: 2, gpu: 0, memory: '8Gi' })),
     regions: [{ name: 'here', zones: [{ name: 'here-a' }, { name: 'here-b' }] }],
     defaults: { mode: 'Managed', region: 'here', machineType: 'm' },
   },
 };
+
+/** Another cloud, to which clusters may fall back. */
+const elsewhereProfile: CloudProfile = {
+  ...memoryProfile,
+  metadata: { name: 'elsewhere', uid: 'e', resourceVersion: '1' },
+  spec: { ...memoryProfile.spec, type: 'elsewhere' },
+};
+const PROFILES: Readonly<Record<string, CloudProfile>> = { memory: memoryProfile, elsewhere: elsewhereProfile };
 
 /** What outlives an operator: the objects of a garden, without an API server. */
 export class ManagedGarden {
@@ -47,6 +59,8 @@ export class ManagedGarden {
   readonly kubeconfigs = new Map<string, StoredKubeconfig>();
   readonly secrets = new Map<string, Secret>();
   readonly bindings = new Map<string, CredentialsBinding>();
+  /** Where real engines keep their state. */
+  stateURL = 'file:///state';
   /** Nodes of every managed cluster. */
   nodes: Node[] = [];
   /** Bearer tokens that managed clusters take; others are nobody. */
@@ -119,14 +133,26 @@ export class ManagedGarden {
 /** An operator of managed clusters over a garden without an API server, and a cloud in memory. */
 export class ManagedOperator {
   readonly controller: ManagedController;
+  /** What it remembers of machines that were sold out. */
+  readonly capacity: DepletedOffers;
   readonly garden: ManagedGarden;
   readonly #provider: ReturnType<typeof managedOnly>;
   readonly #queue: WorkQueue;
   readonly #runner: Controller;
+  readonly #profiles: Readonly<Record<string, CloudProfile>>;
   #killed = false;
+  readonly #looksAgain = new Map<string, number>();
 
-  constructor(garden: ManagedGarden, cloud: MemoryCloud, name = 'one', version = '1') {
+  constructor(
+    garden: ManagedGarden,
+    cloud: Pick<MemoryCloud, 'managed'>,
+    name = 'one',
+    version = '1',
+    profiles: Readonly<Record<string, CloudProfile>> = PROFILES,
+  ) {
+    this.#profiles = profiles;
     this.garden = garden;
+    this.capacity = new DepletedOffers(() => garden.now());
     this.#provider = managedOnly('memory', cloud.managed(name, version));
     this.#queue = new WorkQueue({ clock: garden.clock });
     this.controller = new ManagedController(this.#world());
@@ -143,18 +169,29 @@ export class ManagedOperator {
   look(key: string): void {
     if (this.#killed) return;
     const { garden } = this;
-    const cluster = garden.clusters.get(key);
-    if (!cluster) {
+    const written = garden.clusters.get(key);
+    if (!written) {
       void this.controller.forget(key);
       return;
     }
+    const { uid = '' } = written.metadata;
+    const managed = this.controller.facts(key, uid);
+    const { place, cluster, ...places } = placed(
+      written,
+      managed,
+      this.capacity,
+      ({ spec }) => this.#profiles[spec.cloudProvider],
+    );
+    const profile = this.#profiles[cluster.spec.cloudProvider];
     const view = {
       cluster,
-      profile: memoryProfile,
-      profileNames: ['memory'],
+      profile,
+      profileNames: Object.keys(this.#profiles),
       provider: this.#provider,
       shoot: undefined,
-      managed: this.controller.facts(key, cluster.metadata.uid),
+      managed,
+      capacity: this.capacity.known(uid),
+      ...places,
     };
     const plan = planWorkerCluster(view, garden.now());
     if (plan.finalizer === 'remove') {
@@ -166,9 +203,16 @@ export class ManagedOperator {
     if (JSON.stringify(rest.status) !== JSON.stringify(plan.status)) garden.statusWrites++;
     const newest = { ...rest, metadata, status: plan.status } as WorkerCluster;
     garden.clusters.set(key, newest);
+    this.capacity.settle(uid, ({ part }) => plan.filled?.includes(part) ?? false);
+    const { next: lookAgainAt } = plan;
+    if (lookAgainAt && +lookAgainAt !== this.#looksAgain.get(key)) {
+      this.#looksAgain.set(key, +lookAgainAt);
+      garden.clock.after(+lookAgainAt - +garden.now(), () => this.look(key));
+    }
     if (!plan.managed) return;
-    const wish = { cluster: newest, profile: memoryProfile, clouds: this.#provider.managed };
-    this.controller.want(key, { ...wish, desired: plan.managed.desired });
+    if (plan.managed.leave) this.capacity.left(uid, place);
+    const wish = { cluster: atPlace(newest, place), profile, clouds: this.#provider.managed };
+    this.controller.want(key, { ...wish, ...plan.managed });
   }
 
   /** Somebody changed a Secret or binding. */
@@ -195,6 +239,8 @@ export class ManagedOperator {
       return act();
     };
     const checks = new AccountChecks();
+    const record: ManagedWorld['record'] = (_object, type, reason, message) =>
+      void garden.events.push(`${type} ${reason}: ${message}`);
     return {
       garden: 'garden-uid',
       log: silent,
@@ -207,7 +253,7 @@ export class ManagedOperator {
           return credentialsIn(garden.secrets.get(`${use.namespace}/${use.secret}`), use);
         }),
       checkAccount: (wish, ctx, version) => checks.check(wish.clouds!, ctx, version),
-      stateBackend: async () => ({ url: 'file:///state', passphrase: 'p', env: {} }),
+      stateBackend: async () => ({ url: garden.stateURL, passphrase: 'p', env: {} }),
       records: {
         get: (key) => garden.record(key),
         save: (record) =>
@@ -222,6 +268,11 @@ export class ManagedOperator {
       connect: (text) => alive(() => line(garden, text)),
       enqueue: (key) => this.#queue.add(key),
       changed: (key) => this.look(key),
+      depleted: (wish, error) => {
+        const { cluster, desired, profile = memoryProfile } = wish;
+        const pools = desired?.pools ?? [];
+        noteShortages(this.capacity, { record, cluster, profile, pools }, error);
+      },
       takeUp: (cluster) =>
         alive(() => {
           garden.change(keyOf(cluster), (metadata) => {
@@ -231,7 +282,7 @@ export class ManagedOperator {
           });
           this.look(keyOf(cluster));
         }),
-      record: (_object, type, reason, message) => void garden.events.push(`${type} ${reason}: ${message}`),
+      record,
     };
   }
 }

@@ -3,6 +3,7 @@ import { kubeconfig } from '../../operator/pki/kubeconfig.ts';
 import type {
   Change,
   CloudContext,
+  CloudPool,
   ManagedCluster,
   ManagedClusterOutputs,
   ManagedClusters,
@@ -37,6 +38,8 @@ export class MemoryCloud {
   readonly accounts = new Map([['key-1', 'account-1']]);
   /** Permissions that the credentials lack. */
   missing: string[] = [];
+  /** Machines that are sold out; what is absent matches all. */
+  depleted: { profile?: string; machineType?: string; zone?: string }[] = [];
   /** Most nodes of an account. */
   quota = Number.POSITIVE_INFINITY;
   /** By account, owner and name: a second create of the same thing is a test that failed. */
@@ -172,6 +175,7 @@ export class MemoryCloud {
       ctx.onProgress?.({ description: `creating ${type}`, done, total: parts.length });
       await this.#step(type, operator, ctx);
       const there = this.made.get(`${prefix}${type}`);
+      this.#supply(ctx, type, spec, there?.spec);
       if (there) {
         // Adopted by its tags; what others changed is only seen by who looks.
         if (there.spec !== '"changed by hand"' || ctx.refresh) there.spec = spec;
@@ -202,6 +206,23 @@ export class MemoryCloud {
       certificateAuthority: this.certificateAuthority,
       version: cluster.kubernetesVersion,
     };
+  }
+
+  /** As clouds have it: a pool gets what there is in any of its zones, or is refused. */
+  #supply(ctx: CloudContext, type: string, spec: string, before: string | undefined): void {
+    if (!type.startsWith('pool ')) return;
+    const { name, machineType, zones, desired = 0 } = JSON.parse(spec) as CloudPool;
+    const had = before?.startsWith('{') ? ((JSON.parse(before) as CloudPool).desired ?? 0) : 0;
+    const isGone = (zone: string) =>
+      this.depleted.some(
+        (row) =>
+          (row.profile ?? ctx.profile.metadata.name) === ctx.profile.metadata.name &&
+          (row.machineType ?? machineType) === machineType &&
+          (row.zone ?? zone) === zone,
+      );
+    if (desired <= had || !zones.every(isGone)) return;
+    const message = `no ${machineType} left in ${zones.join(', ')}`;
+    throw new CoppiceError('ERR_INFRA_RESOURCES_DEPLETED', message, { shortages: [{ pool: name }] });
   }
 
   async #destroy(operator: string, ctx: CloudContext): Promise<void> {

@@ -2,7 +2,8 @@ import type { Provider } from '../../../providers/contract.ts';
 import type { CloudProfile, CloudProfileStatus } from '../../api/cloudprofile.ts';
 import { FINALIZER } from '../../api/group.ts';
 import { type Shoot, shootProfileName } from '../../api/shoot.ts';
-import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
+import type { WorkerCluster } from '../../api/workercluster.ts';
+import { profileNamesOf } from '../../capacity/places.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { Informer } from '../../kube/informer.ts';
 import { CLOUDPROFILES, keyOf } from '../../kube/resources.ts';
@@ -20,7 +21,7 @@ export interface CloudProfileWorld {
 
 /** Who uses a profile, as `Kind namespace/name`; a WorkerCluster's Shoot is not named beside it. */
 export function usersOf(profile: string, clusters: readonly WorkerCluster[], shoots: readonly Shoot[]): string[] {
-  const byCluster = clusters.filter((cluster) => profileNameOf(cluster) === profile);
+  const byCluster = clusters.filter((cluster) => profileNamesOf(cluster).includes(profile));
   const keys = new Set(byCluster.map(keyOf));
   return [
     ...byCluster.map((cluster) => `WorkerCluster ${keyOf(cluster)}`),

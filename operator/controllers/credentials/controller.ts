@@ -63,10 +63,12 @@ export function usedNames(
 ): { bindings: Set<string>; secrets: Set<string> } {
   const used = { bindings: new Set<string>(), secrets: new Set<string>() };
   for (const { spec, metadata } of clusters) {
-    const ref = spec.credentialsRef;
-    if (!ref || (ref.namespace !== undefined && ref.namespace !== metadata.namespace)) continue;
-    const isBinding = ref.kind === 'CredentialsBinding' || (ref.kind === undefined && bindings.has(ref.name));
-    (isBinding ? used.bindings : used.secrets).add(ref.name);
+    const elsewhere = (spec.fallback ?? []).flatMap((place) => place.credentialsRef ?? []);
+    for (const ref of [...(spec.credentialsRef ? [spec.credentialsRef] : []), ...elsewhere]) {
+      if ('namespace' in ref && ref.namespace !== undefined && ref.namespace !== metadata.namespace) continue;
+      const isBinding = ref.kind === 'CredentialsBinding' || (ref.kind === undefined && bindings.has(ref.name));
+      (isBinding ? used.bindings : used.secrets).add(ref.name);
+    }
   }
   return used;
 }
@@ -127,6 +129,7 @@ async function reconcileBinding(
         failure
           ? say('Ready', false, 'Refused', errorText(failure), codes)
           : say('Ready', true, 'Accepted', `the cloud accepts the credentials, for account ${account}`),
+        unactedQuotas(binding),
         binding.metadata.deletionTimestamp && used
           ? say('Deleting', true, 'InUse', 'deletion waits for clusters that use the binding')
           : undefined,
@@ -138,6 +141,17 @@ async function reconcileBinding(
   };
   await writeStatus(world.garden, world.bindings, binding, status, signal);
   return failure && isRetryable(codes) ? failure : undefined;
+}
+
+/** Quotas count by project here, whichever credentials its clusters use: see docs/decisions/0010. */
+export function unactedQuotas({
+  quotas = [],
+  metadata,
+}: Pick<CredentialsBinding, 'quotas' | 'metadata'>): ReturnType<typeof say> | undefined {
+  if (quotas.length === 0) return undefined;
+  const names = quotas.map(({ name, namespace = metadata.namespace }) => `${namespace}/${name}`).join(', ');
+  const what = `kept but not acted on: quotas (${names}); a Quota limits the project whose namespace it is in`;
+  return say('AllFieldsActedOn', false, 'KeptOnly', what);
 }
 
 /** Whose the credentials of a binding are, as the cloud says. Throws what is wrong with them. */

@@ -1,5 +1,5 @@
 import type { CloudProgress } from '../../../providers/cloud.ts';
-import { errorText } from '../../api/errors.ts';
+import { CoppiceError, errorText } from '../../api/errors.ts';
 import { ANNOTATIONS, FINALIZER } from '../../api/group.ts';
 import type { LastOperation } from '../../api/meta.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
@@ -36,7 +36,8 @@ export class ManagedController {
   /** Hands a wish over; an operation that runs for another one is stopped. The same wish again is no news. */
   want(key: string, wish: ManagedWish): void {
     const known = this.#states.get(key);
-    if (!known || known.wish.cluster.metadata.uid !== wish.cluster.metadata.uid) {
+    const isOver = known?.gone && !wish.leave && !wish.cluster.metadata.deletionTimestamp;
+    if (!known || isOver || known.wish.cluster.metadata.uid !== wish.cluster.metadata.uid) {
       void known?.line?.close();
       known?.running?.abort.abort(new Error('another cluster has taken the name'));
       this.#states.set(key, newState(wish));
@@ -166,6 +167,7 @@ export class ManagedController {
     const failure = failureOf(step, attempt(step, situation), error, before, world.now(), world.random());
     state.failures.set(step, failure);
     const { description } = failure.error;
+    if (error instanceof CoppiceError && error.code === 'ERR_INFRA_RESOURCES_DEPLETED') world.depleted(wish, error);
     world.log.warn({ cluster: key, step, err: error, retryAt: failure.retryAt }, 'step failed');
     if (before?.error.description !== description)
       world.record(wish.cluster, 'Warning', situation.deleting ? 'DeleteFailed' : 'ReconcileFailed', description);
@@ -219,7 +221,7 @@ export class ManagedController {
 
 /** Whether a running step is for something that nobody wants any more. */
 function isObsolete({ step, wish }: NonNullable<ManagedState['running']>, now: ManagedWish): boolean {
-  if (now.cluster.metadata.deletionTimestamp) return step !== 'destroy';
+  if (now.cluster.metadata.deletionTimestamp || now.leave) return step !== 'destroy';
   const hash = wishHash(now);
   // A spec that cannot be had leaves what is there as it was: what was begun is brought to its end.
   return (step === 'apply' || step === 'look') && hash !== undefined && hash !== wish;

@@ -26,6 +26,8 @@ export function factsOf(state: ManagedState | undefined, own: ManagedRecord | un
     version: own?.cluster.kubernetesVersion || undefined,
     planned: own?.planned && changesText(own.planned),
     outputs: own?.outputs,
+    madeIn: own && { profile: own.profile, region: own.cluster.region },
+    pools: own?.cluster.pools,
     access: state?.access,
     inside: state?.line && { nodes: state.line.nodes, pods: state.line.pods },
     drift: own?.lookedAt === undefined ? undefined : (own.drift ?? []),

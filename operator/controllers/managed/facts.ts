@@ -1,4 +1,10 @@
-import type { Change, ManagedCluster, ManagedClusterOutputs, ManagedClusters } from '../../../providers/cloud.ts';
+import type {
+  Change,
+  CloudPool,
+  ManagedCluster,
+  ManagedClusterOutputs,
+  ManagedClusters,
+} from '../../../providers/cloud.ts';
 import type { CloudProfile } from '../../api/cloudprofile.ts';
 import type { Condition, LastError, LastOperation } from '../../api/meta.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
@@ -11,6 +17,8 @@ export interface ManagedWish {
   readonly clouds: ManagedClusters | undefined;
   /** Absent: the spec asks for what cannot be had, and what there is stays as it was. */
   readonly desired: ManagedCluster | undefined;
+  /** The cluster goes elsewhere: what there is here is taken away, as if it were deleted. */
+  readonly leave?: boolean;
 }
 
 /** What is seen of a managed cluster; a copy that nobody changes. */
@@ -32,6 +40,10 @@ export interface ManagedFacts {
   /** What was said to be changed when it was last applied, in one line. */
   readonly planned: string | undefined;
   readonly outputs: ManagedClusterOutputs | undefined;
+  /** Profile and region that anything was, or may have been, made in. */
+  readonly madeIn: { readonly profile: string; readonly region: string } | undefined;
+  /** As the cloud was asked for them last. */
+  readonly pools: readonly CloudPool[] | undefined;
   /** Whether the kubeconfig was seen to work; absent: there is none yet. */
   readonly access: { readonly ok: boolean; readonly message: string } | undefined;
   /** Absent while there is no line to the API server: then nothing is known about nodes. */

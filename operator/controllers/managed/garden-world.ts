@@ -40,7 +40,7 @@ const HEARD_MS = 10_000;
 /** The world of the controller, as far as it is the garden. */
 export function gardenWorld(
   side: GardenSide,
-  notify: Pick<ManagedWorld, 'enqueue' | 'changed' | 'record'>,
+  notify: Pick<ManagedWorld, 'enqueue' | 'changed' | 'record' | 'depleted'>,
 ): ManagedWorld {
   const { garden, log, records, kubeconfigs } = side;
   const at = (key: string, name: (cluster: string) => string) => {

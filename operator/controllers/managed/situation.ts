@@ -19,7 +19,7 @@ export function situationOf(
   const { cluster, profile } = wish;
   const every = parseDuration(profile?.spec.drift?.interval ?? '') ?? LOOK_EVERY_MS;
   return {
-    deleting: cluster.metadata.deletionTimestamp !== undefined,
+    deleting: cluster.metadata.deletionTimestamp !== undefined || wish.leave === true,
     wish: wishHash(wish),
     exists: !state.gone && (record !== undefined || wasBegun(cluster)),
     applied: record?.applied,

@@ -37,6 +37,7 @@ export interface CloudsOptions {
   now(): Date;
   provider(profile: CloudProfile, withAccount: boolean): Provider | undefined;
   readonly record: ManagedWorld['record'];
+  readonly depleted: ManagedWorld['depleted'];
 }
 
 /** The controllers of clouds, wired: caches to start, then controllers. */
@@ -57,7 +58,7 @@ const INSIDE_CHANGES_MS = 500;
 
 /** Makes the controllers of managed clusters and of credentials, and has changes lead to the right keys. */
 export function wireClouds(options: CloudsOptions): Clouds {
-  const { garden, gardenID, log, metrics, clusters, profiles, kubeconfigs, clusterQueue, record } = options;
+  const { garden, gardenID, log, metrics, clusters, profiles, kubeconfigs, clusterQueue, record, depleted } = options;
   const managedQueue = new WorkQueue({ observer: queueMetrics(metrics, 'managed') });
   const credentialsQueue = new WorkQueue({ observer: queueMetrics(metrics, 'credentials') });
   const bindings = new Informer<CredentialsBinding>(garden, CREDENTIALSBINDINGS, { log });
@@ -80,6 +81,7 @@ export function wireClouds(options: CloudsOptions): Clouds {
     enqueue: (key) => managedQueue.add(key),
     changed: (key, inside) => (inside ? clusterQueue.addAfter(key, INSIDE_CHANGES_MS) : clusterQueue.add(key)),
     record,
+    depleted,
   });
   const managed = new ManagedController(world);
   const clouds = (profile: CloudProfile) => options.provider(profile, true)?.managed;

@@ -37,6 +37,8 @@ export const wishSignature = (wish: ManagedWish): string => {
     wish: wishHash(wish),
     uid: metadata.uid,
     deleting: metadata.deletionTimestamp !== undefined,
+    leave: wish.leave,
+    place: [spec.cloudProvider, spec.cloudProfile, spec.region],
     held: metadata.finalizers,
     credentials: spec.credentialsRef,
     drift: spec.drift,

@@ -1,5 +1,6 @@
 import type { AccountCheck, CloudContext, CloudKubeconfig, StateBackend } from '../../../providers/cloud.ts';
 import type { CloudProfile } from '../../api/cloudprofile.ts';
+import type { CoppiceError } from '../../api/errors.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import type { Clock } from '../../kube/clock.ts';
 import type { Log } from '../../kube/log.ts';
@@ -56,6 +57,8 @@ export interface ManagedWorld {
   /** Opens a line; `changed` is called for each change of a node or pod. Rejects when the API server does not answer. */
   connect(kubeconfig: string, changed: () => void, signal: AbortSignal): Promise<ClusterLine>;
 
+  /** Says that the cloud has no machines left for what was wished. */
+  depleted(wish: ManagedWish, error: CoppiceError): void;
   /** Says that a key should be worked on. */
   enqueue(key: string): void;
   /** Says that the facts about a cluster are others. `inside`: only what is in the cluster, which changes all the time. */

@@ -349,6 +349,7 @@ export class ShootController {
     const world = this.#world;
     const now = world.now();
     for (const { taskID, error } of failures) {
+      if (error instanceof CoppiceError && error.code === 'ERR_INFRA_RESOURCES_DEPLETED') world.depleted(shoot, error);
       const before = state.errors.get(taskID);
       const description = errorText(error);
       const codes = error instanceof CoppiceError ? [error.code] : [];

@@ -1,6 +1,7 @@
 import type { CloudContext } from '../../../providers/cloud.ts';
 import type { Provider } from '../../../providers/contract.ts';
 import type { CloudProfile } from '../../api/cloudprofile.ts';
+import type { CoppiceError } from '../../api/errors.ts';
 import type { Seed } from '../../api/seed.ts';
 import type { Shoot } from '../../api/shoot.ts';
 import type { TaskDurations } from '../../flow/graph.ts';
@@ -32,6 +33,8 @@ export interface ShootWorld {
   /** The account of the tenant that the shoot's machines are in. Rejects with CoppiceErrors. */
   account(shoot: Shoot, profile: CloudProfile, signal: AbortSignal): Promise<CloudContext>;
   record(object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string): void;
+  /** Says that a place has no machines left for pools of a shoot. */
+  depleted(shoot: Shoot, error: CoppiceError): void;
   /** Called for every change of a node, pod or certificate request inside of a shoot. */
   insideChanged(shoot: Shoot, object: KubeObject): void;
 }

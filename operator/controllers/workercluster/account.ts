@@ -1,5 +1,6 @@
 import type { Problem } from '../../../providers/contract.ts';
 import type { ClusterSize } from '../../api/cost.ts';
+import type { NormalPool } from '../../api/pools.ts';
 import type { Quota } from '../../api/quota.ts';
 import type { WorkerClusterStatus } from '../../api/workercluster.ts';
 import { accrue } from '../../cost/accrual.ts';
@@ -19,7 +20,10 @@ export interface ProjectShare {
 }
 
 /** Why the quotas of its project do not let the cluster be as large as it asks; empty: they do. */
-export function quotaProblems({ cluster, profile, project }: WorkerClusterView): Problem[] {
+export function quotaProblems(
+  { cluster, profile, project }: WorkerClusterView,
+  pools?: readonly NormalPool[],
+): Problem[] {
   if (!profile || !project) return [];
   const { name, namespace, creationTimestamp = '' } = cluster.metadata;
   const claimant: Claimant = {
@@ -27,7 +31,7 @@ export function quotaProblems({ cluster, profile, project }: WorkerClusterView):
     createdAt: creationTimestamp,
     profile,
     held: project.held,
-    asked: askedSize(cluster, profile),
+    asked: askedSize(cluster, profile, pools),
   };
   const field = cluster.spec.dataPlaneNodes === undefined ? 'pools' : 'dataPlaneNodes';
   return admit(claimant, project.others, project.quotas).map(({ code, message }) => ({ field, code, message }));
@@ -38,11 +42,12 @@ export function accountStatus(
   view: WorkerClusterView,
   granted: boolean,
   now: Date,
+  pools?: readonly NormalPool[],
 ): Pick<WorkerClusterStatus, 'admitted' | 'cost'> {
   const { cluster, profile } = view;
   const held = view.project?.held ?? cluster.status?.admitted;
   const running = seenSize(view, held);
-  const admitted = granted && profile ? settledSize(askedSize(cluster, profile), held, running) : held;
+  const admitted = granted && profile ? settledSize(askedSize(cluster, profile, pools), held, running) : held;
   const before = cluster.status?.cost;
   const cost = running && profile ? accrue(before, now, priceOf(running, profile)) : before;
   return { ...(admitted && { admitted }), ...(cost && { cost }) };

@@ -5,6 +5,8 @@ import { FINALIZER } from '../../api/group.ts';
 import type { Quota } from '../../api/quota.ts';
 import type { Shoot } from '../../api/shoot.ts';
 import { profileNameOf, type WorkerCluster, type WorkerClusterStatus } from '../../api/workercluster.ts';
+import type { DepletedOffers } from '../../capacity/depleted-offers.ts';
+import { atPlace } from '../../capacity/places.ts';
 import { isLarger } from '../../cost/size.ts';
 import type { Applier } from '../../kube/applier.ts';
 import type { KubeClient } from '../../kube/client.ts';
@@ -15,6 +17,7 @@ import { BY_NAMESPACE, type ClaimantWorld, claimantsIn, heldBy } from '../quota/
 import { writeStatus } from '../status-writer.ts';
 import type { ProjectShare } from './account.ts';
 import { hasAccount } from './has-account.ts';
+import { placed } from './places.ts';
 import { planWorkerCluster, type WorkerClusterView } from './plan.ts';
 
 /** What the controller of worker clusters works with. */
@@ -23,6 +26,7 @@ export interface WorkerClusterWorld extends ClaimantWorld {
   readonly gardenApplier: Applier;
   /** With index BY_NAMESPACE. */
   readonly quotas: Informer<Quota>;
+  readonly capacity: DepletedOffers;
   /** Absent: this operator manages no clouds. */
   readonly managed?: Pick<ManagedController, 'facts' | 'want'> | undefined;
   now(): Date;
@@ -37,8 +41,8 @@ export async function reconcileWorkerCluster(
   key: string,
   signal: AbortSignal,
 ): Promise<{ requeueAfterMs: number } | undefined> {
-  const cluster = world.clusters.get(key);
-  if (!cluster) {
+  const written = world.clusters.get(key);
+  if (!written) {
     // A delete that came in the same moment as the finalizer can win: what was made for the cluster must not outlive it.
     const orphan = world.shoots.get(key);
     const owner = orphan?.metadata.ownerReferences?.find((reference) => reference.kind === 'WorkerCluster');
@@ -48,9 +52,12 @@ export async function reconcileWorkerCluster(
     }
     return undefined;
   }
-  const profile = world.profiles.get(profileNameOf(cluster));
-  const shoot = ownShoot(world, cluster);
-  const managed = world.managed?.facts(key, cluster.metadata.uid);
+  const { uid = '' } = written.metadata;
+  const shoot = ownShoot(world, written);
+  const managed = world.managed?.facts(key, uid);
+  const profileOf = (one: WorkerCluster) => world.profiles.get(profileNameOf(one));
+  const { place, cluster, ...places } = placed(written, managed, world.capacity, profileOf);
+  const profile = profileOf(cluster);
   const provider = profile && world.provider(profile, hasAccount(cluster, shoot));
   const view: WorkerClusterView = {
     cluster,
@@ -61,6 +68,8 @@ export async function reconcileWorkerCluster(
     managed,
     foreignShoot: shoot === undefined && world.shoots.get(key) !== undefined,
     project: projectShare(world, cluster),
+    capacity: world.capacity.known(uid),
+    ...places,
   };
   const plan = planWorkerCluster(view, world.now());
   // In the same breath as the decision: from here on everybody else sees what was granted.
@@ -88,16 +97,19 @@ export async function reconcileWorkerCluster(
     if (changed && !shoot) world.record(cluster, 'Normal', 'ShootMade', `made Shoot ${namespace}/${name}`);
   }
   if (plan.managed) {
-    const wish = { cluster: world.clusters.get(key) ?? cluster, profile, clouds: provider?.managed };
-    world.managed?.want(key, { ...wish, desired: plan.managed.desired });
+    const newest = atPlace(world.clusters.get(key) ?? written, place);
+    if (plan.managed.leave) world.capacity.left(uid, place);
+    world.managed?.want(key, { cluster: newest, profile, clouds: provider?.managed, ...plan.managed });
   }
   if (plan.deleteShoot) await world.garden.delete(SHOOTS, name, namespace, { propagationPolicy: 'Background', signal });
   if (plan.finalizer === 'remove') {
     const finalizers = (cluster.metadata.finalizers ?? []).filter((finalizer) => finalizer !== FINALIZER);
     await world.garden.mergePatch(WORKERCLUSTERS, name, namespace, { metadata: { finalizers } }, { signal });
-    world.granted.delete(cluster.metadata.uid ?? '');
+    world.granted.delete(uid);
+    world.capacity.forget(uid);
     return undefined;
   }
+  world.capacity.settle(uid, ({ part }) => plan.filled?.includes(part) ?? false);
   const refused = status.conditions?.find(
     (condition) => condition.type === 'SpecAccepted' && condition.status === 'False',
   );
@@ -107,10 +119,9 @@ export async function reconcileWorkerCluster(
   const made = world.shoots.get(key);
   if (!refused && !cluster.status && made && isUntouched(made, world.now())) return { requeueAfterMs: FIRST_WORD_MS };
   await writeStatus(world.garden, world.clusters, cluster, status, signal);
-  world.granted.delete(cluster.metadata.uid ?? '');
+  world.granted.delete(uid);
   tellOfEnd(world, cluster, status);
   if (plan.expire) {
-    const { uid } = cluster.metadata;
     await world.garden.delete(WORKERCLUSTERS, name, namespace, { ...(uid && { preconditions: { uid } }), signal });
   }
   if (!plan.next) return undefined;

@@ -8,6 +8,7 @@ import { unactedClusterFields, type WorkerCluster, type WorkerClusterStatus } fr
 import { say, withConditions } from '../conditions.ts';
 import { OVER_QUOTA } from '../quota/claimants.ts';
 import { accountStatus, quotaProblems } from './account.ts';
+import { capacityOf } from './capacity.ts';
 import { hibernationProblems, sleepOf } from './hibernation.ts';
 import { hosted } from './hosted.ts';
 import { type Lifetime, lifetimeOf } from './lifetime.ts';
@@ -34,11 +35,17 @@ export interface WorkerClusterPlan {
   readonly shoot?: Shoot;
   readonly deleteShoot?: boolean;
   /** What the cloud's managed service is asked for; `desired` absent: leave what there is as it is, or take it away. */
-  readonly managed?: { readonly desired: ManagedCluster | undefined };
+  readonly managed?: {
+    readonly desired: ManagedCluster | undefined;
+    /** What is half made is to be taken away: the cluster goes to another place. */
+    readonly leave?: boolean;
+  };
   /** Its time is over: the object itself is deleted. */
   readonly expire?: boolean;
-  /** When something of this changes by itself. */
+  /** When something of this changes by itself, or what is sold out now is worth another look. */
   readonly next?: Date;
+  /** Parts of pools that have all nodes that they were asked for, by name, and those that are no more. */
+  readonly filled?: readonly string[];
   readonly status: WorkerClusterStatus;
 }
 
@@ -65,19 +72,24 @@ export function planWorkerCluster(seen: WorkerClusterView, now: Date): WorkerClu
   const asleep = resolved.mode === 'Managed' && sleep.asleep && seen.managed?.outputs !== undefined;
   const view: WorkerClusterView = { ...seen, asleep };
   const strategy = STRATEGIES[resolved.mode ?? 'Hosted'];
-  const asked = withinQuotas(view, ask(view, resolved, strategy));
+  const asked = withinQuotas(view, ask(view, resolved, strategy), resolved);
   const observed = strategy.observe(view);
   const held = cluster.metadata.finalizers?.includes(FINALIZER);
   const accepted = asked.problems.length === 0;
+  const { leave, lookAgainAt, filled, condition } = capacityOf(view, resolved, now);
+  const withCapacity = { ...observed, conditions: [...observed.conditions, condition] };
   return {
     ...(held ? {} : { finalizer: 'add' }),
     // A wrong change of the spec is refused as a whole; the cluster stays as it is.
     ...(accepted && asked.shoot && { shoot: asked.shoot }),
-    ...(resolved.mode === 'Managed' && { managed: { desired: accepted ? asked.managed : undefined } }),
+    ...(resolved.mode === 'Managed' && {
+      managed: leave ? { desired: undefined, leave } : { desired: accepted ? asked.managed : undefined },
+    }),
     ...(life.isOver && { expire: true }),
-    ...earliest(life.next, resolved.mode === 'Managed' ? sleep.next : undefined),
+    ...earliest(life.next, resolved.mode === 'Managed' ? sleep.next : undefined, lookAgainAt),
+    filled,
     status: {
-      ...withWarning(statusOf(view, resolved, asked, observed, now), life, cluster, now),
+      ...withWarning(statusOf(view, resolved, asked, withCapacity, now), life, cluster, now),
       ...(resolved.mode === 'Managed' && sleep.status && { hibernation: sleep.status }),
     },
   };
@@ -100,8 +112,8 @@ const withWarning = (
 });
 
 /** Judged last: what cannot be had anyway takes nobody's place. */
-function withinQuotas(view: WorkerClusterView, asked: Asked): Asked {
-  const problems = asked.problems.length === 0 ? quotaProblems(view) : [];
+function withinQuotas(view: WorkerClusterView, asked: Asked, { pools }: Resolved): Asked {
+  const problems = asked.problems.length === 0 ? quotaProblems(view, pools) : [];
   return problems.length > 0 ? { problems, overQuota: true } : asked;
 }
 
@@ -119,7 +131,7 @@ function ask(view: WorkerClusterView, resolved: Resolved, strategy: ModeStrategy
 
 function statusOf(
   view: WorkerClusterView,
-  { mode, region }: Resolved,
+  { mode, region, pools }: Resolved,
   { problems, overQuota = false }: Asked,
   observed: Observed,
   now: Date,
@@ -165,7 +177,7 @@ function statusOf(
     simulated,
     ...(region && { region }),
     ...observed.status,
-    ...accountStatus(view, !refused, now),
+    ...accountStatus(view, !refused, now, pools),
     ...(observed.usable || before?.kubeconfigRef
       ? { kubeconfigRef: { name: kubeconfigSecretName(cluster.metadata.name), key: KUBECONFIG_KEY } }
       : {}),

@@ -5,6 +5,7 @@ import { type NormalPool, poolsOf } from '../../api/pools.ts';
 import { profileNameOf } from '../../api/workercluster.ts';
 import { DEFAULT_RANGES, wasBegun } from '../managed/wish.ts';
 import { resolveVersion, upgradeProblem } from '../versions.ts';
+import { divided } from './capacity.ts';
 import { type Mode, problem, type Resolved, type WorkerClusterView } from './view.ts';
 
 const among = (names: readonly string[]): string =>
@@ -20,16 +21,17 @@ export function resolve(view: WorkerClusterView, now: Date): Resolved {
     const message = `there is no CloudProfile "${profileNameOf(cluster)}" (there are: ${among(view.profileNames)}); use one of these, or make the profile`;
     const problems = [problem(field, message)];
     const mode = runningMode(view) ?? spec.mode;
-    return { mode, region: spec.region, zones: [], version: undefined, pools: [], ranges, problems };
+    return { mode, region: spec.region, zones: [], version: undefined, pools: [], divided: [], ranges, problems };
   }
   const place = resolvePlace(view, profile);
   const kubernetes = resolveKubernetes(view, profile, now);
-  const pools = poolsOf(cluster, profile);
+  const { pools, divided: division } = divided(view, profile, place.region, now);
   const problems = [
     ...identityProblems(view, profile),
     ...place.problems,
     ...kubernetes.problems,
     ...poolProblems(view, profile),
+    ...fallbackProblems(view),
   ];
   return {
     mode: resolveMode(view, profile),
@@ -37,6 +39,7 @@ export function resolve(view: WorkerClusterView, now: Date): Resolved {
     zones: spec.zones ?? place.zones,
     version: kubernetes.version,
     pools,
+    divided: division,
     ranges,
     problems,
   };
@@ -102,7 +105,7 @@ function identityProblems(view: WorkerClusterView, profile: CloudProfile): Probl
   return problems;
 }
 
-function resolvePlace({ cluster: { spec } }: WorkerClusterView, profile: CloudProfile) {
+function resolvePlace({ cluster: { spec } }: Pick<WorkerClusterView, 'cluster'>, profile: CloudProfile) {
   const name = profile.metadata.name;
   const problems: Problem[] = [];
   const region = spec.region ?? profile.spec.defaults?.region ?? profile.spec.regions[0]?.name;
@@ -147,7 +150,8 @@ function gpuProblems(
   const has = gpusOf(profile.spec.machineTypes.find((type) => type.name === machineType));
   if (has >= gpu) return [];
   const field = `pools[${index}].gpu`;
-  if (spec.pools?.[index]?.machineType !== undefined)
+  const own = spec.pools?.[index];
+  if (own?.machineType !== undefined || own?.machineTypes !== undefined)
     return [problem(field, `machine type ${machineType} has ${has} GPUs, not ${gpu}: name another, or none`)];
   const offered = profile.spec.machineTypes.filter((type) => gpusOf(type) > 0);
   const known = offered.map((type) => `${type.name} with ${gpusOf(type)}`);
@@ -156,13 +160,38 @@ function gpuProblems(
   return [problem(field, `${message} (with GPUs it has: ${known.length > 0 ? among(known) : 'none'})`)];
 }
 
-function poolProblems({ cluster }: WorkerClusterView, profile: CloudProfile): Problem[] {
+/** Found at once, not when the first place is sold out and people are asleep. */
+function fallbackProblems({ cluster, fallbacks = [], profileNames }: WorkerClusterView): Problem[] {
+  return fallbacks.flatMap(({ cluster: there, profile }, index): Problem[] => {
+    const at = `fallback[${index}]`;
+    if (!profile) {
+      const field = cluster.spec.fallback?.[index]?.cloudProfile ? 'cloudProfile' : 'cloudProvider';
+      const message = `there is no CloudProfile "${profileNameOf(there)}" (there are: ${among(profileNames)})`;
+      return [problem(`${at}.${field}`, message)];
+    }
+    const problems = [
+      ...resolvePlace({ cluster: there }, profile).problems,
+      ...poolProblems({ cluster: there }, profile),
+    ];
+    return problems.map((found) => ({ ...found, field: `${at}.${found.field}` }));
+  });
+}
+
+function poolProblems({ cluster }: Pick<WorkerClusterView, 'cluster'>, profile: CloudProfile): Problem[] {
   const name = profile.metadata.name;
   const problems: Problem[] = [];
   const pools = poolsOf(cluster, profile);
   const types = profile.spec.machineTypes.map((type) => type.name);
   pools.forEach((pool, index) => {
-    const field = cluster.spec.pools?.[index]?.machineType ? `pools[${index}].machineType` : 'machineType';
+    const own = cluster.spec.pools?.[index];
+    const field = own?.machineType ? `pools[${index}].machineType` : 'machineType';
+    const list = own?.machineTypes ? `pools[${index}].machineTypes` : 'machineTypes';
+    for (const other of pool.alternatives) {
+      if (types.includes(other)) continue;
+      const message = `CloudProfile "${name}" has no machine type "${other}" (it has: ${among(types)})`;
+      if (!problems.some((known) => known.field === list && known.message === message))
+        problems.push(problem(list, message));
+    }
     if (!pool.machineType)
       problems.push(
         problem(field, `name a machine type: CloudProfile "${name}" has no default (it has: ${among(types)})`),

@@ -6,6 +6,8 @@ import type { Condition, LastError } from '../../api/meta.ts';
 import type { NormalPool } from '../../api/pools.ts';
 import type { Shoot } from '../../api/shoot.ts';
 import type { WorkerCluster, WorkerClusterStatus } from '../../api/workercluster.ts';
+import type { DividedPool } from '../../capacity/condition.ts';
+import type { KnownCapacity } from '../../capacity/offers.ts';
 import type { ManagedFacts } from '../managed/facts.ts';
 import type { ProjectShare } from './account.ts';
 
@@ -24,6 +26,17 @@ export interface WorkerClusterView {
   readonly foreignShoot?: boolean;
   /** What was seen of it in the cloud; absent: nothing was ever asked of one. */
   readonly managed?: ManagedFacts | undefined;
+  /** What is known of machines that are sold out. Absent: nothing is. */
+  readonly capacity?: KnownCapacity;
+  /** The other places that the spec allows, as the cluster would be written for them. */
+  readonly fallbacks?: readonly { readonly cluster: WorkerCluster; readonly profile: CloudProfile | undefined }[];
+  /** Where the cluster may go as long as nothing of it is finished here; absent: nowhere. */
+  readonly elsewhere?: {
+    /** In words, for the condition. */
+    readonly name: string;
+    /** Whether it was decided already that it goes. */
+    readonly decided: boolean;
+  };
   /** What its project may have, and who shares it; absent: nothing limits it. */
   readonly project?: ProjectShare;
   /** Whether its nodes are to be at zero for a while. */
@@ -36,7 +49,10 @@ export interface Resolved {
   readonly region: string | undefined;
   readonly zones: readonly string[];
   readonly version: string | undefined;
+  /** Parts of pools, each as a pool: see PoolPart. */
   readonly pools: readonly NormalPool[];
+  /** How the pools of the spec are divided. */
+  readonly divided: readonly DividedPool[];
   readonly ranges: { pods: string; services: string; nodes: string };
   /** What cannot be had whatever the mode. */
   readonly problems: readonly Problem[];

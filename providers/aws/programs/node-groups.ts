@@ -2,6 +2,7 @@ import * as eks from '@pulumi/aws/eks/index.js';
 import type { Resource } from '@pulumi/pulumi';
 import { LABELS } from '../../../operator/api/group.ts';
 import type { CloudPool, ManagedClusterInputs } from '../../cloud.ts';
+import { poolResource } from '../../pool-resource.ts';
 import { POOL_TAG } from '../../tags.ts';
 import { amiTypeOf } from '../ami-types.ts';
 import { nodeGroupName } from '../names.ts';
@@ -43,7 +44,7 @@ export function nodeGroup(
   const template = launchTemplate(owner, pool, ROOT_DEVICE);
   const amiType = amiTypeOf(pool);
   return new eks.NodeGroup(
-    `pool-${pool.name}`,
+    poolResource(pool.name),
     {
       clusterName: cluster.name,
       nodeGroupName: nodeGroupName(

@@ -7,6 +7,7 @@ import { ManagedCluster } from '@pulumi/azure-native/containerservice/managedClu
 import { UserAssignedIdentity } from '@pulumi/azure-native/managedidentity/userAssignedIdentity.js';
 import { type Input, interpolate, type Resource, unsecret } from '@pulumi/pulumi';
 import type { CloudPool, ManagedClusterInputs, Owner } from '../../cloud.ts';
+import { poolResource } from '../../pool-resource.ts';
 import type { ProgramOutputs } from '../../pulumi/program.ts';
 import { tagsOf } from '../../tags.ts';
 import { dnsServiceIP } from '../address-ranges.ts';
@@ -139,7 +140,7 @@ async function agentPool(
   };
   const now = isAutoscaled(pool) ? await found(getAgentPool(id)) : undefined;
   new AgentPool(
-    `pool-${pool.name}`,
+    poolResource(pool.name),
     { ...agentPoolOf(pool, inputs, now?.count), ...id },
     {
       dependsOn: aks,

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { type CredentialsBinding, credentialsBindingFields } from '../../../operator/api/credentialsbinding.ts';
 import { API_VERSION } from '../../../operator/api/group.ts';
 import { type WorkerCluster, workerClusterSpec } from '../../../operator/api/workercluster.ts';
-import { usedNames } from '../../../operator/controllers/credentials/controller.ts';
+import { unactedQuotas, usedNames } from '../../../operator/controllers/credentials/controller.ts';
 import { credentialsIn, credentialsOf } from '../../../operator/controllers/credentials/resolve.ts';
 
 const cluster = (credentialsRef: object | undefined, namespace = 'shop'): WorkerCluster => ({
@@ -99,4 +99,20 @@ it('what clusters use is held: the binding, or else the Secret', () => {
     new Set(['bound', 'gcp']),
   );
   expect([[...used.bindings], [...used.secrets]]).toEqual([['bound'], ['keys']]);
+});
+
+it('what clusters may fall back to is held as well: without credentials nobody could take away what is there', () => {
+  const { spec, ...rest } = cluster({ name: 'keys' });
+  const fallback = [{ cloudProvider: 'gcp', credentialsRef: { name: 'gcp' } }, { region: 'there' }];
+  const used = usedNames([{ ...rest, spec: { ...spec, fallback } }], new Set(['gcp']));
+  expect([[...used.bindings], [...used.secrets]]).toEqual([['gcp'], ['keys']]);
+});
+
+it('quotas of a binding are reported as kept only, by name', () => {
+  const metadata = { name: 'bound', namespace: 'shop' };
+  expect(unactedQuotas({ metadata })).toBeUndefined();
+  const quotas = [{ name: 'own' }, { name: 'all', namespace: 'garden' }];
+  const condition = unactedQuotas({ metadata, quotas });
+  expect(condition).toMatchObject({ type: 'AllFieldsActedOn', status: 'False', reason: 'KeptOnly' });
+  expect(condition?.message).toContain('shop/own, garden/all');
 });

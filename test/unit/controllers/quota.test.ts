@@ -5,6 +5,7 @@ import { API_VERSION } from '../../../operator/api/group.ts';
 import type { Quota } from '../../../operator/api/quota.ts';
 import type { Shoot } from '../../../operator/api/shoot.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
+import { DepletedOffers } from '../../../operator/capacity/depleted-offers.ts';
 import { claimantsIn } from '../../../operator/controllers/quota/claimants.ts';
 import { type QuotaWorld, reconcileQuota } from '../../../operator/controllers/quota/controller.ts';
 import { concernsOthers, quotaChanged, sharesChanged } from '../../../operator/controllers/quota/news.ts';
@@ -59,6 +60,7 @@ class Project {
   /** What clusters could use of it, so: what exists. */
   readonly made: string[] = [];
   granted = new Map<string, ClusterSize>();
+  readonly capacity = new DepletedOffers(() => NOW);
   killed: () => boolean = () => false;
   #uid = 0;
 
@@ -100,6 +102,7 @@ class Project {
       profiles: this.profiles,
       quotas: this.quotas,
       granted: this.granted,
+      capacity: this.capacity,
       now: () => NOW,
       provider: () => ({ name: 'fake', simulated: false, validate: () => [] }) as unknown as Provider,
       record: () => {},

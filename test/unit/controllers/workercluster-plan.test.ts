@@ -335,6 +335,8 @@ describe('modes', () => {
       access: { ok: true, message: '' },
       inside: { nodes: [], pods: [] },
       drift: undefined,
+      madeIn: undefined,
+      pools: undefined,
     };
     const asked = (hibernation: object, changes: Partial<ManagedFacts> = {}) => {
       const wc = cluster({ credentialsRef: { name: 'cloud' }, dataPlaneNodes: 3, hibernation });

@@ -14,6 +14,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   'operator/shoot': ['operator/api', 'operator/pki', 'operator/kube'],
   'operator/placement': ['operator/api'],
   'operator/cost': ['operator/api'],
+  'operator/capacity': ['operator/api'],
   providers: ['operator/api', 'operator/kube', 'operator/pki'],
   'operator/controllers': [
     'operator/api',
@@ -23,10 +24,18 @@ const MAY_IMPORT: Record<string, string[]> = {
     'operator/shoot',
     'operator/placement',
     'operator/cost',
+    'operator/capacity',
     'providers',
   ],
   // Plays the operator's deciders against the simulated cloud, without a network.
-  'operator/rehearsal': ['operator/api', 'operator/kube', 'operator/cost', 'operator/controllers', 'providers'],
+  'operator/rehearsal': [
+    'operator/api',
+    'operator/kube',
+    'operator/capacity',
+    'operator/cost',
+    'operator/controllers',
+    'providers',
+  ],
   // The garden builds the machine image of the local provider and installs what the API declares.
   'operator/garden': ['operator/api', 'operator/kube', 'operator/pki', 'providers'],
   'operator/cli': [

@@ -48,6 +48,23 @@ describe('a rehearsal', () => {
     expect(other.said).not.toEqual(first.said);
   });
 
+  it('takes the next machine type where one is sold out, keeps it, and grows by the first again', async () => {
+    const choosy = cluster('choosy', { machineTypes: ['m', 'l'] });
+    const soldOut = { capacity: { depleted: [{ machineType: 'm' }] } };
+    const { said, report } = await play('1h,choosy,,3', [choosy], soldOut);
+    expect(said).toEqual([
+      '0:00 north, Kubernetes 1.36.3, control plane of 1, wants 2 nodes',
+      '0:00 the control plane serves',
+      expect.stringMatching(/^0:00 pool default lacks 2 of 2 machines: no m left in north-a, north-b/),
+      expect.stringMatching(/^0:00 pool default-\w{4}: 2 x l \(0 -> 2\)$/),
+      '0:00 all 2 nodes are Ready',
+      expect.stringMatching(/^1:00 pool default lacks 1 of 1 machines: no m left/),
+      expect.stringMatching(/^1:00 pool default-\w{4}: 1 x l \(2 -> 3\)$/),
+      '1:00 all 3 nodes are Ready',
+    ]);
+    expect(report.clusters[0]?.refused.map(({ code }) => code)).toEqual(['ERR_INFRA_RESOURCES_DEPLETED']);
+  });
+
   it('has the nodes at once where nothing is said about the cloud', async () => {
     const { report, said } = await play('1h,shop,,5\n2h,shop,,5', [SHOP]);
     expect(said).toEqual([

@@ -50,6 +50,7 @@ class Cloud {
       settings: () => ({}),
       adopt: () => async () => undefined,
       classify: ({ text }) => (text.includes('Insufficient') ? 'ERR_INFRA_RESOURCES_DEPLETED' : undefined),
+      poolOf: () => undefined,
       unmadeNetwork: () => ({ network: 'unmade', subnets: [] }),
     },
     problems: () => [],

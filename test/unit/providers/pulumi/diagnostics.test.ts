@@ -63,17 +63,19 @@ describe('failureOf', () => {
     text.includes('Limit') ? ('ERR_INFRA_QUOTA_EXCEEDED' as const) : undefined;
 
   it('puts the cause that is known first, with its code, and says how much more there is', () => {
-    const error = failureOf('the update of a', [{ text: 'context canceled' }, { text: 'LimitExceeded' }], quota);
+    const error = failureOf('the update of a', [{ text: 'context canceled' }, { text: 'LimitExceeded' }], {
+      classify: quota,
+    });
     expect(error).toMatchObject({ code: 'ERR_INFRA_QUOTA_EXCEEDED' });
     expect(error.message).toBe('the update of a failed: LimitExceeded (and 1 more)');
   });
   it('classifies the whole text, and shows its beginning', () => {
-    const error = failureOf('the update of a', [{ text: `${'x'.repeat(1_000)} LimitExceeded` }], quota);
+    const error = failureOf('the update of a', [{ text: `${'x'.repeat(1_000)} LimitExceeded` }], { classify: quota });
     expect(error).toMatchObject({ code: 'ERR_INFRA_QUOTA_EXCEEDED' });
     expect(error.message.length).toBeLessThan(450);
   });
   it('gives no code where nothing is known', () => {
-    const error = failureOf('the update of a', [{ text: 'something' }], quota);
+    const error = failureOf('the update of a', [{ text: 'something' }], { classify: quota });
     expect(error).not.toBeInstanceOf(CoppiceError);
     expect(error.message).toBe('the update of a failed: something');
   });

@@ -1,0 +1,78 @@
+import { rfc3339 } from '../api/conditions.ts';
+import type { Condition } from '../api/meta.ts';
+import type { PoolPart } from './allocation.ts';
+import type { Try } from './offers.ts';
+
+/** A pool as it is divided. */
+export interface DividedPool {
+  readonly pool: string;
+  readonly machineType: string;
+  readonly parts: readonly PoolPart[];
+  /** Nodes for which nothing is left. */
+  readonly lacking: number;
+}
+
+const CODES = ['ERR_INFRA_RESOURCES_DEPLETED'];
+const TYPE = 'CapacityAvailable';
+
+/** What a statement about capacity rests on. */
+export interface CapacityView {
+  readonly pools: readonly DividedPool[];
+  readonly tries: readonly Try[];
+  /** Where the cluster is. */
+  readonly place: { readonly profile: string; readonly region: string };
+  /** Whether all nodes that are asked for are there. */
+  readonly isFull: boolean;
+  /** The place that the cluster goes to, in words. */
+  readonly goingTo: string | undefined;
+}
+
+/**
+ * What is said of depleted offers: what was tried, when, and when it is tried again; what is asked for instead. Pure; undefined: nothing
+ * was ever lacking. `before` is what was said last, which holds where nothing is remembered: after a restart of the operator.
+ */
+export function capacityCondition(
+  { pools, tries, place, isFull, goingTo }: CapacityView,
+  before: Omit<Condition, 'lastTransitionTime'> | undefined,
+): Omit<Condition, 'lastTransitionTime'> | undefined {
+  const lacking = pools.filter((pool) => pool.lacking > 0);
+  const instead = pools.flatMap(({ pool, parts }) =>
+    parts.filter(({ name }) => name !== pool).map((part) => `${part.count} x ${machines(part)} for pool ${pool}`),
+  );
+  const isOpen = tries.some(({ over }) => !over);
+  if (tries.length === 0) {
+    const stands = instead.length > 0 || (before?.status === 'False' && !isFull) || before?.reason === 'OtherPlace';
+    return stands ? before : undefined;
+  }
+  const history = tries.map(tried).join('; ');
+  const said = (status: 'True' | 'False', reason: string, next: string) => ({
+    type: TYPE,
+    status,
+    reason,
+    message: `sold out: ${history}. ${next}`,
+    codes: CODES,
+  });
+  if (goingTo !== undefined)
+    return said('False', 'Leaving', `Nothing else is left here: the cluster goes to ${goingTo}`);
+  if (lacking.length > 0) {
+    const what = lacking.map(({ pool, lacking: nodes }) => `pool ${pool} lacks ${nodes} nodes`).join(', ');
+    const other = 'Allow more in machineTypes, zones or fallback, or wait';
+    return said('False', 'Depleted', `Nothing that the cluster may have is left: ${what}. ${other}`);
+  }
+  if (instead.length > 0) return said('True', 'Alternative', `Asked for instead: ${instead.join(', ')}`);
+  const isHere = ({ profile, region }: Try) => profile === place.profile && region === place.region;
+  if (!tries.every(isHere))
+    return said('True', 'OtherPlace', `The cluster is in ${place.region} of ${place.profile} instead`);
+  // Everything came from the first choice in the end, or somewhere else altogether.
+  return isOpen ? said('True', 'Again', 'Asked for again') : undefined;
+}
+
+const machines = ({ machineType, zones }: Pick<PoolPart, 'machineType' | 'zones'>): string =>
+  zones.length > 0 ? `${machineType} in ${zones.join(', ')}` : machineType;
+
+/** One try in words. */
+export function tried({ machineType, zones, spot, region, profile, at, until }: Try): string {
+  const where = zones.length > 0 ? zones.join(', ') : region;
+  const again = `tried at ${rfc3339(new Date(at))}, not again before ${rfc3339(new Date(until))}`;
+  return `${spot ? 'spot ' : ''}${machineType} in ${where} of ${profile} (${again})`;
+}

@@ -1,0 +1,140 @@
+import type { CloudPool } from '../../../providers/cloud.ts';
+import type { CloudProfile } from '../../api/cloudprofile.ts';
+import { findCondition } from '../../api/conditions.ts';
+import { LABELS } from '../../api/group.ts';
+import { type NormalPool, poolsOf } from '../../api/pools.ts';
+import { profileNameOf } from '../../api/workercluster.ts';
+import { allocate, type HeldPart, type Market, type PoolPart } from '../../capacity/allocation.ts';
+import { capacityCondition, type DividedPool } from '../../capacity/condition.ts';
+import { isDepleted, type KnownCapacity, machineTypesOf, NOTHING_DEPLETED, type Try } from '../../capacity/offers.ts';
+import type { Node } from '../../kube/resources.ts';
+import type { Resolved, Said, WorkerClusterView } from './view.ts';
+import { withoutTime } from './view.ts';
+
+const ZONE = 'topology.kubernetes.io/zone';
+
+/** The pools of a cluster divided among what is to be had; see allocate. Pure. */
+export function divided(
+  view: WorkerClusterView,
+  profile: CloudProfile,
+  region: string | undefined,
+  now: Date,
+): { pools: NormalPool[]; divided: DividedPool[] } {
+  const capacity = view.capacity ?? NOTHING_DEPLETED;
+  const held = heldParts(view, capacity);
+  const whole = poolsOf(view.cluster, profile).map((pool) => {
+    const machineTypes = machineTypesOf(pool);
+    const [machineType] = machineTypes;
+    // Nobody names one: the spec is refused for it.
+    if (machineType === undefined) return { pools: [pool], divided: [] };
+    const wish = { name: pool.name, machineTypes, zones: pool.zones, count: pool.count };
+    const { parts, lacking } = allocate(wish, held, marketOf(view, capacity, pool, region ?? '', now));
+    return {
+      pools: parts.map((part, index) => asPool(pool, part, parts, index)),
+      divided: [{ pool: pool.name, machineType, parts, lacking }],
+    };
+  });
+  return { pools: whole.flatMap(({ pools }) => pools), divided: whole.flatMap((one) => one.divided) };
+}
+
+function marketOf(
+  { cluster }: WorkerClusterView,
+  capacity: KnownCapacity,
+  { spot }: NormalPool,
+  region: string,
+  now: Date,
+): Market {
+  const profile = profileNameOf(cluster);
+  const here = capacity.tries.filter((known) => !known.over && known.profile === profile && known.region === region);
+  return {
+    isShort: (part) => here.some((known) => known.part === part),
+    isDepleted: (machineType, zone) => isDepleted(capacity, { profile, region, zone, machineType, spot }, now),
+  };
+}
+
+/** A part as a pool of its own. Of an autoscaled pool only the last part grows: the others have what they could get. */
+function asPool(pool: NormalPool, part: PoolPart, parts: readonly PoolPart[], index: number): NormalPool {
+  const { name, machineType, count } = part;
+  const labels = name === pool.name ? pool.labels : { ...pool.labels, [LABELS.alternativeOf]: pool.name };
+  const own = { ...pool, name, machineType, zones: [...part.zones], count, labels };
+  if (parts.length === 1) return own;
+  const minimum = Math.min(pool.minimum, count);
+  const others = parts.reduce((total, other) => total + (other === part ? 0 : other.count), 0);
+  return { ...own, minimum, maximum: index === parts.length - 1 ? Math.max(count, pool.maximum - others) : count };
+}
+
+/** What was asked for last, with the nodes that there are of it. */
+function heldParts({ shoot, managed }: WorkerClusterView, { tries }: KnownCapacity): HeldPart[] {
+  if (shoot) {
+    const { status, spec } = shoot;
+    const isSeen = findCondition(status?.conditions, 'EveryNodeReady')?.reason !== 'NotObserved';
+    return (spec.provider.workers ?? []).map(({ name, machine, zones = [], minimum }) => {
+      const running = isSeen ? status?.workers?.find((worker) => worker.name === name)?.current : undefined;
+      return { name, machineType: machine.type, zones, count: minimum, running };
+    });
+  }
+  return (managed?.pools ?? []).map((pool) => ({
+    name: pool.name,
+    machineType: pool.machineType,
+    zones: pool.zones,
+    count: pool.desired ?? pool.minimum,
+    running: runningIn(pool, managed, tries),
+  }));
+}
+
+function runningIn(pool: CloudPool, managed: WorkerClusterView['managed'], tries: readonly Try[]): number | undefined {
+  // Before the cluster was made once, nobody can have put anything on its nodes.
+  if (!managed?.outputs) return 0;
+  if (!managed.inside) return undefined;
+  const nodes = managed.inside.nodes.filter((node) => node.metadata.labels?.[LABELS.pool] === pool.name);
+  const short = tries.find((known) => !known.over && known.part === pool.name)?.zones ?? [];
+  const inZone = (zone: string) => nodes.filter((node: Node) => node.metadata.labels?.[ZONE] === zone).length;
+  // Where a pool has the same number in each zone, the zone that is sold out decides how large it can be.
+  const least =
+    short.length > 0 && short.length < pool.zones.length
+      ? Math.min(...short.map(inZone)) * pool.zones.length
+      : Infinity;
+  return Math.min(nodes.length, least);
+}
+
+/** What follows from what is sold out, besides how pools are divided. Pure. */
+export function capacityOf(
+  view: WorkerClusterView,
+  { divided: pools, mode, region = '' }: Resolved,
+  now: Date,
+): { leave: boolean; lookAgainAt?: Date; filled: string[]; condition: Said | undefined } {
+  const { cluster, managed, elsewhere } = view;
+  const capacity = view.capacity ?? NOTHING_DEPLETED;
+  const profile = profileNameOf(cluster);
+  const isLacking = pools.some(({ lacking }) => lacking > 0);
+  // Once it was made, people may have put something into it: it stays, whatever is sold out.
+  const isMovable = mode === 'Managed' && !managed?.outputs && elsewhere !== undefined;
+  const leave = isMovable && (isLacking || elsewhere.decided);
+  const waits = capacity.depleted
+    .filter((known) => known.profile === profile && known.region === region && known.until > +now)
+    .map(({ until }) => until);
+  const held = heldParts(view, capacity);
+  const parts = pools.flatMap((pool) => pool.parts);
+  // What was decided shows in what is held only a moment later: until then the part is as short as it was.
+  const isOver = (name: string): boolean => {
+    const before = held.find((part) => part.name === name);
+    const wanted = parts.find((part) => part.name === name)?.count;
+    if (!before) return wanted === undefined;
+    return before.running !== undefined && before.running >= Math.max(before.count, wanted ?? 0);
+  };
+  return {
+    leave,
+    ...(isLacking && !leave && waits.length > 0 && { lookAgainAt: new Date(Math.min(...waits)) }),
+    filled: capacity.tries.map(({ part }) => part).filter(isOver),
+    condition: capacityCondition(
+      {
+        pools,
+        tries: capacity.tries,
+        place: { profile, region },
+        isFull: parts.every(({ name }) => isOver(name)),
+        goingTo: leave ? elsewhere.name : undefined,
+      },
+      withoutTime(findCondition(cluster.status?.conditions, 'CapacityAvailable')),
+    ),
+  };
+}

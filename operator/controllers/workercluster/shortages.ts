@@ -1,0 +1,86 @@
+import type { CloudProfile } from '../../api/cloudprofile.ts';
+import type { CoppiceError } from '../../api/errors.ts';
+import { LABELS } from '../../api/group.ts';
+import { poolsOf } from '../../api/pools.ts';
+import { type Shoot, shootProfileName } from '../../api/shoot.ts';
+import type { WorkerCluster } from '../../api/workercluster.ts';
+import type { DepletedOffers } from '../../capacity/depleted-offers.ts';
+import type { Informer } from '../../kube/informer.ts';
+import { type KubeObject, keyOf } from '../../kube/resources.ts';
+
+type Record = (object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string) => void;
+
+interface AskedPool {
+  readonly name: string;
+  readonly machineType: string;
+  readonly zones: readonly string[];
+  readonly spot: boolean;
+}
+
+/** What was asked of a place that had no machines left for it. */
+export interface Refused {
+  readonly record: Record;
+  readonly cluster: WorkerCluster;
+  readonly profile: CloudProfile;
+  /** In the region of the cluster. */
+  readonly pools: readonly AskedPool[];
+}
+
+/**
+ * Remembers which pools could not be had, and says so once each. Where the cloud does not tell which pool it is about, it can only be
+ * the one that there is.
+ * @returns whether anything of it is news
+ */
+export function noteShortages(
+  capacity: DepletedOffers,
+  { record, cluster, profile, pools }: Refused,
+  { shortages, message }: Pick<CoppiceError, 'shortages' | 'message'>,
+): boolean {
+  const { defaults, regions } = profile.spec;
+  const region = cluster.spec.region ?? defaults?.region ?? regions[0]?.name ?? '';
+  const short = shortages.length === 0 && pools.length === 1 ? [{ pool: pools[0]!.name }] : shortages;
+  let isNews = false;
+  for (const { pool: name, zones } of short) {
+    const pool = pools.find((asked) => asked.name === name);
+    if (!pool) continue;
+    const told = {
+      part: name,
+      profile: profile.metadata.name,
+      region,
+      machineType: pool.machineType,
+      zones: zones ?? pool.zones,
+      spot: pool.spot,
+    };
+    if (!capacity.note(cluster.metadata.uid ?? '', told)) continue;
+    isNews = true;
+    const where = told.zones.length > 0 ? told.zones.join(', ') : region;
+    const what = `${pool.spot ? 'spot ' : ''}${pool.machineType} in ${where} is sold out`;
+    record(cluster, 'Warning', 'CapacityDepleted', `pool ${name}: ${what} (ERR_INFRA_RESOURCES_DEPLETED): ${message}`);
+  }
+  return isNews;
+}
+
+/** The same for a Shoot that was made for a cluster; who made a Shoot by hand has named no alternatives. */
+export function shootIsShort(
+  world: {
+    readonly clusters: Pick<Informer<WorkerCluster>, 'get'>;
+    readonly profiles: Pick<Informer<CloudProfile>, 'get'>;
+    readonly capacity: DepletedOffers;
+    readonly record: Record;
+  },
+  shoot: Shoot,
+  error: CoppiceError,
+): void {
+  const cluster = world.clusters.get(keyOf(shoot));
+  const profile = world.profiles.get(shootProfileName(shoot.spec) ?? '');
+  const isOwn = shoot.metadata.ownerReferences?.some(({ uid }) => uid === cluster?.metadata.uid);
+  if (!cluster || !profile || !isOwn) return;
+  const spot = new Map(poolsOf(cluster, profile).map((pool) => [pool.name, pool.spot]));
+  const pools = (shoot.spec.provider.workers ?? []).map(({ name, machine, zones = [], labels }) => ({
+    name,
+    machineType: machine.type,
+    zones,
+    spot: spot.get(labels?.[LABELS.alternativeOf] ?? name) ?? false,
+  }));
+  noteShortages(world.capacity, { record: world.record, cluster, profile, pools }, error);
+}

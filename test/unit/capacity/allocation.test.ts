@@ -1,0 +1,167 @@
+import { describe, expect, it } from 'vitest';
+import {
+  allocate,
+  type HeldPart,
+  type Market,
+  type PoolWish,
+  partName,
+} from '../../../operator/capacity/allocation.ts';
+import { seeded } from '../../kit/seeded.ts';
+
+const wish = (count: number, more: Partial<PoolWish> = {}): PoolWish => ({
+  name: 'workers',
+  machineTypes: ['large', 'medium', 'small'],
+  zones: ['a', 'b'],
+  count,
+  ...more,
+});
+/** `gone`: offers as `type/zone`, or `type` for all zones. `short`: names of parts. */
+const market = (gone: string[] = [], short: string[] = []): Market => ({
+  isShort: (part) => short.includes(part),
+  isDepleted: (type, zone) => gone.includes(type) || gone.includes(`${type}/${zone}`),
+});
+const part = (machineType: string, count: number, zones = ['a', 'b'], running?: number): HeldPart => ({
+  name: partName(wish(0), machineType, zones),
+  machineType,
+  zones,
+  count,
+  running,
+});
+const shape = (parts: readonly HeldPart[]) =>
+  parts.map(({ machineType, zones, count }) => `${count} ${machineType} ${zones.join('')}`);
+const WORKERS = 'workers';
+const MEDIUM = part('medium', 0).name;
+
+describe('a pool is divided', () => {
+  it.each<[what: string, count: number, held: HeldPart[], market: Market, parts: string[], lacking: number]>([
+    ['not at all while the first choice can be had', 3, [], market(), ['3 large ab'], 0],
+    ['not at all while nothing is lacking', 3, [part('large', 3, ['a', 'b'], 3)], market(['large']), ['3 large ab'], 0],
+    ['not because nodes are slow to come', 3, [part('large', 3, ['a', 'b'], 1)], market(), ['3 large ab'], 0],
+    [
+      'to go to the zones that are left',
+      3,
+      [part('large', 3, ['a', 'b'], 0)],
+      market(['large/a'], [WORKERS]),
+      ['3 large b'],
+      0,
+    ],
+    [
+      'to go to the next machine type',
+      3,
+      [part('large', 3, ['a', 'b'], 0)],
+      market(['large'], [WORKERS]),
+      ['3 medium ab'],
+      0,
+    ],
+    [
+      'to go to the one after that',
+      3,
+      [part('medium', 3, ['a', 'b'], 0)],
+      market(['large', 'medium'], [MEDIUM]),
+      ['3 small ab'],
+      0,
+    ],
+    [
+      'so that what runs stays',
+      5,
+      [part('large', 5, ['a', 'b'], 3)],
+      market(['large'], [WORKERS]),
+      ['3 large ab', '2 medium ab'],
+      0,
+    ],
+    ['so that nothing is asked for that is known to be sold out', 2, [], market(['large']), ['2 medium ab'], 0],
+    ['and stays so when the first choice is back', 3, [part('medium', 3, ['a', 'b'], 3)], market(), ['3 medium ab'], 0],
+    [
+      'to grow by the first choice again',
+      5,
+      [part('medium', 3, ['a', 'b'], 3)],
+      market(),
+      ['2 large ab', '3 medium ab'],
+      0,
+    ],
+    ['to shrink from its last choice up', 2, [part('large', 2), part('medium', 3)], market(), ['2 large ab'], 0],
+    ['to shrink to nothing', 0, [part('medium', 3)], market(), ['0 large ab'], 0],
+    [
+      'to wait where it was when nothing is left',
+      3,
+      [part('medium', 3, ['a', 'b'], 1)],
+      market(['large', 'medium', 'small'], [MEDIUM]),
+      ['3 medium ab'],
+      2,
+    ],
+    [
+      'to wait for all it grows by when nothing is left',
+      4,
+      [part('large', 2, ['a', 'b'], 2)],
+      market(['large', 'medium', 'small']),
+      ['4 large ab'],
+      2,
+    ],
+    ['to wait while nobody can see what runs', 5, [part('large', 5)], market(['large'], [WORKERS]), ['5 large ab'], 0],
+    [
+      'anew when a choice is taken off the list',
+      3,
+      [{ ...part('medium', 3), machineType: 'gone' }],
+      market(),
+      ['3 large ab'],
+      0,
+    ],
+  ])('%s', (_what, count, held, now, parts, lacking) => {
+    const allocation = allocate(wish(count), held, now);
+    expect(shape(allocation.parts)).toEqual(parts);
+    expect(allocation.lacking).toBe(lacking);
+  });
+
+  it('where there are no zones', () => {
+    const nowhere = wish(1, { zones: [] });
+    const [only] = allocate(nowhere, [], market(['large'])).parts;
+    expect(only).toMatchObject({ machineType: 'medium', zones: [], count: 1 });
+    expect(only?.name).toBe(partName(nowhere, 'medium', []));
+  });
+
+  it('under names that every cloud takes', () => {
+    expect(partName(wish(0), 'large', ['a', 'b'])).toBe('workers');
+    const long = wish(0, { name: 'name-of-15-char' });
+    for (const type of ['medium', 'small']) {
+      expect(partName(long, type, ['a', 'b'])).toMatch(/^[a-z0-9]([-a-z0-9]{0,10}[a-z0-9])$/);
+      expect(partName(wish(0), type, ['a', 'b'])).toBe(partName(wish(0), type, ['b', 'a']));
+    }
+  });
+});
+
+describe('whatever happens', () => {
+  it('as many nodes are asked for as are wanted, none that runs is given up for another, and the same again changes nothing', () => {
+    const random = seeded(7);
+    const pick = <T>(of: readonly T[]): T => of[Math.floor(random() * of.length)]!;
+    for (let round = 0; round < 100; round++) {
+      let held: HeldPart[] = [];
+      for (let turn = 0; turn < 12; turn++) {
+        const count = Math.floor(random() * 9);
+        const gone = ['large', 'medium', 'small']
+          .flatMap((type) => ['a', 'b'].map((zone) => `${type}/${zone}`))
+          .filter(() => random() < 0.4);
+        const seen = held.map((one) => ({
+          ...one,
+          running: random() < 0.2 ? undefined : Math.floor(random() * (one.count + 1)),
+        }));
+        const now = market(gone, random() < 0.7 ? seen.map(({ name }) => name) : [pick([WORKERS, MEDIUM])]);
+        const { parts, lacking } = allocate(wish(count), seen, now);
+        expect(parts.reduce((total, one) => total + one.count, 0)).toBe(count);
+        expect(lacking).toBeLessThanOrEqual(count);
+        const before = seen.reduce((total, one) => total + one.count, 0);
+        for (const one of seen) {
+          const after = parts.find(({ name }) => name === one.name)?.count ?? 0;
+          if (count >= before) expect(after).toBeGreaterThanOrEqual(one.running ?? one.count);
+        }
+        const asked = parts.map((one) => ({ ...one, running: seen.find(({ name }) => name === one.name)?.running }));
+        if (lacking === 0) {
+          const calm = market(gone);
+          expect(allocate(wish(count), asked, calm)).toEqual({ parts, lacking: 0 });
+        } else {
+          expect(allocate(wish(count), asked, now).parts).toEqual(parts);
+        }
+        held = [...parts];
+      }
+    }
+  });
+});
