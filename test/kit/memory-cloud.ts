@@ -220,8 +220,9 @@ export class MemoryCloud {
           (row.machineType ?? machineType) === machineType &&
           (row.zone ?? zone) === zone,
       );
-    if (desired <= had || !zones.every(isGone)) return;
-    const message = `no ${machineType} left in ${zones.join(', ')}`;
+    const places = zones.length > 0 ? zones : ['anywhere'];
+    if (desired <= had || !places.every(isGone)) return;
+    const message = `no ${machineType} left in ${places.join(', ')}`;
     throw new CoppiceError('ERR_INFRA_RESOURCES_DEPLETED', message, { shortages: [{ pool: name }] });
   }
 

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
+import { DepletedOffers } from '../../../operator/capacity/depleted-offers.ts';
 import {
   reconcileWorkerCluster,
   type WorkerClusterWorld,
@@ -40,6 +41,7 @@ function gardenWith(spec: object) {
     shoots: none,
     quotas: none,
     granted: new Map(),
+    capacity: new DepletedOffers(() => now),
     now: () => now,
     provider: () => undefined,
     record: (_: unknown, type: string, reason: string) => events.push(`${type} ${reason}`),

@@ -107,6 +107,7 @@ describe('a managed cluster', () => {
 
   it('that others made: what will be changed is told first, and what becomes of it is what is said in the end', async () => {
     cloud.adopts = true;
+    garden.nodes = [readyNode('a', {}), readyNode('b', {})];
     const operator = start();
     const key = await made(operator, { dataPlaneNodes: undefined, adopt: { id: 'theirs' } });
     // Of nodes that others made, as many as there are is as many as there should be.
