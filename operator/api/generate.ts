@@ -4,7 +4,14 @@ import { fileURLToPath } from 'node:url';
 import { dump } from 'js-yaml';
 import { crd } from './crd.ts';
 import { KINDS } from './index.ts';
-import { clusterRole, deletionProtection, gardenRules, ownCredentials, seedRules } from './install.ts';
+import {
+  clusterRole,
+  deletionByOperator,
+  deletionProtection,
+  gardenRules,
+  ownCredentials,
+  seedRules,
+} from './install.ts';
 import { referencePage } from './reference.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -22,6 +29,7 @@ export function generatedFiles(): Map<string, string> {
     files.set(`docs/reference/${kind.plural}.md`, referencePage(kind, definition));
   }
   files.set('charts/coppice/templates/deletion-protection.yaml', yaml(...deletionProtection()));
+  files.set('charts/coppice/templates/deletion-by-operator.yaml', yaml(...deletionByOperator()));
   files.set('charts/coppice/templates/own-credentials.yaml', yaml(...ownCredentials()));
   files.set(
     'charts/coppice/templates/clusterroles.yaml',

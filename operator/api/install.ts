@@ -149,6 +149,50 @@ export function deletionProtection(): KubeObject[] {
   ];
 }
 
+const EXPIRY = `expiry.${GROUP}`;
+
+/**
+ * The operator deletes WorkerClusters whose ttl is over. RBAC knows no "only those", and a policy no clock; this keeps a mistake of
+ * the operator's, or a thief of its credentials, from all the clusters that nobody gave a ttl.
+ */
+export function deletionByOperator(): KubeObject[] {
+  return [
+    {
+      apiVersion: 'admissionregistration.k8s.io/v1',
+      kind: 'ValidatingAdmissionPolicy',
+      metadata: { name: EXPIRY },
+      spec: {
+        failurePolicy: 'Fail',
+        matchConstraints: {
+          resourceRules: [
+            { apiGroups: [GROUP], apiVersions: [VERSION], operations: ['DELETE'], resources: ['workerclusters'] },
+          ],
+        },
+        matchConditions: [
+          {
+            name: 'by-the-operator',
+            // In a cluster it is the ServiceAccount coppice-operator of some namespace.
+            expression: `request.userInfo.username == '${OPERATOR_USER}' || request.userInfo.username.endsWith(':coppice-operator')`,
+          },
+        ],
+        validations: [
+          {
+            expression: 'has(oldObject.spec.ttl)',
+            message: 'the operator deletes only clusters that have a ttl',
+            reason: 'Forbidden',
+          },
+        ],
+      },
+    },
+    {
+      apiVersion: 'admissionregistration.k8s.io/v1',
+      kind: 'ValidatingAdmissionPolicyBinding',
+      metadata: { name: EXPIRY },
+      spec: { policyName: EXPIRY, validationActions: ['Deny'] },
+    },
+  ];
+}
+
 const TENANTS = `own-credentials.${GROUP}`;
 
 /**
@@ -210,6 +254,7 @@ export function installManifests(): KubeObject[] {
   return [
     ...crds(),
     ...deletionProtection(),
+    ...deletionByOperator(),
     ...ownCredentials(),
     clusterRole(OPERATOR_USER, gardenRules()),
     bindToUser(OPERATOR_USER, OPERATOR_USER),

@@ -411,6 +411,7 @@ describe('Seed and CloudProfile', () => {
       'gcp',
       'local',
       'simulated',
+      'simulated-scale',
     ]);
     for (const profile of profiles) expect(await refusal(() => garden.client.apply(profile))).toBe('');
     expect(await refusal(() => dryCreate(object('Seed', 'local', SEED)))).toBe('');
@@ -475,7 +476,7 @@ describe('people', () => {
     expect(await may('create', 'shoots.multi-cluster.demo.io')).toBe('yes');
     expect(await may('patch', 'workerclusters.multi-cluster.demo.io', '--subresource=status')).toBe('yes');
     expect(await may('create', 'statefulsets.apps')).toBe('yes');
-    // Of what users write, only what they gave a ttl.
+    // Of what users write, only what they gave a ttl: see the next test.
     expect(await may('delete', 'workerclusters.multi-cluster.demo.io')).toBe('yes');
     expect(await may('create', 'workerclusters.multi-cluster.demo.io')).toBe('no');
     expect(await may('delete', 'cloudprofiles.multi-cluster.demo.io')).toBe('no');
@@ -484,6 +485,16 @@ describe('people', () => {
     expect(await may('delete', 'customresourcedefinitions.apiextensions.k8s.io')).toBe('no');
     expect(await may('create', 'pods', '--subresource=exec')).toBe('no');
     expect(await may('delete', 'nodes')).toBe('no');
+  });
+
+  test('the operator deletes no cluster that nobody gave a ttl', async () => {
+    await garden.client.create(cluster({ cloudProvider: 'aws', dataPlaneNodes: 1 }, 'lasting'));
+    await garden.client.create(cluster({ cloudProvider: 'aws', dataPlaneNodes: 1, ttl: '1h' }, 'brief'));
+    const remove = (name: string, ...more: string[]) => kubectl('delete', 'wc', name, '--wait=false', ...more);
+    const refusal = remove('lasting', '--as', OPERATOR_USER).catch((error) => error.stderr);
+    expect(await refusal).toContain('the operator deletes only clusters that have a ttl');
+    expect(await remove('brief', '--as', OPERATOR_USER)).toContain('deleted');
+    expect(await remove('lasting')).toContain('deleted');
   });
 });
 
