@@ -166,7 +166,7 @@ e2e('clusters of managed services, in clouds that hand out real control planes',
       // One for each zone.
       expect(cloud.resources({ type: 'aws:ec2:NatGateway' })).toHaveLength(3);
       expect(planes.names()).toHaveLength(1);
-      expect([...heard].filter((line) => /^Create \d+ creating aws:/.test(line)).length).toBeGreaterThan(1);
+      expect([...heard].filter((line) => /^Create \d+ creating aws:/.test(line))).not.toEqual([]);
     });
 
     it('gives a kubeconfig of its own with which kubectl sees the nodes', async () => {
