@@ -1,3 +1,4 @@
+import { existsSync, readdirSync } from 'node:fs';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -143,6 +144,11 @@ export async function fakeCloudScene(name: keyof typeof FACES): Promise<CloudSce
     });
   }
 
+  const requestsToChange = () =>
+    cloud.requests().filter(({ operation }) => ['create', 'update', 'delete'].includes(operation)).length;
+  const history = join(state, '.pulumi/history');
+  const updatesOfState = () => (existsSync(history) ? readdirSync(history, { recursive: true }).length : 0);
+
   return {
     managed: face.open(runner, await cloud.web()),
     profile,
@@ -158,7 +164,7 @@ export async function fakeCloudScene(name: keyof typeof FACES): Promise<CloudSce
     },
     ...(face.destroysFromStateOnly && { destroysFromStateOnly: face.destroysFromStateOnly }),
     resources: ({ id }) => cloud.resources({ account: id }).map((one) => `${one.type} ${one.id}`),
-    writes: () => cloud.requests().filter(({ operation }) => ['create', 'update', 'delete'].includes(operation)).length,
+    writes: () => requestsToChange() + updatesOfState(),
     pool(owner, pool) {
       const groups = groupsOf(owner, pool);
       return groups.length === 0 ? undefined : together(groups.map(({ inputs }) => face.seen(inputs, cloud)));
