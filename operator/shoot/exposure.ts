@@ -1,12 +1,5 @@
 import { conditionIsTrue, type Node, type Service } from '../kube/resources.ts';
-import { API_SERVER_PORT } from './values.ts';
-
-/** Where a hosted API server is reached from outside of its seed. */
-export interface Endpoint {
-  /** A name or an IP address. */
-  host: string;
-  port: number;
-}
+import { API_SERVER_PORT, type Endpoint } from './values.ts';
 
 /**
  * The endpoint that a Service of type NodePort or LoadBalancer gives; undefined while it has none. Of a NodePort it is the

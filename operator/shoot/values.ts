@@ -1,6 +1,12 @@
 import { LABELS, ROLES } from '../api/group.ts';
 import { nthAddress } from './cidr.ts';
-import type { Endpoint } from './exposure.ts';
+
+/** Where a hosted API server is reached from outside of its seed. */
+export interface Endpoint {
+  /** A name or an IP address. */
+  host: string;
+  port: number;
+}
 
 /** Everything that the manifests of one hosted control plane are made from. */
 export interface ControlPlane {

@@ -3,7 +3,8 @@ import { type CoppiceError, configurationProblem, notYetConfigured } from '../..
 import type { Seed } from '../../api/seed.ts';
 import { waitFor } from '../../kube/informer.ts';
 import { NODES, type Node, type Service } from '../../kube/resources.ts';
-import { type Endpoint, endpointOf } from '../../shoot/exposure.ts';
+import { endpointOf } from '../../shoot/exposure.ts';
+import type { Endpoint } from '../../shoot/values.ts';
 import type { Operation } from './operation.ts';
 
 /** A cloud's load balancer takes some minutes. */

@@ -1,23 +1,12 @@
 import type { Problem } from '../../../providers/contract.ts';
 import type { ClusterSize } from '../../api/cost.ts';
 import type { NormalPool } from '../../api/pools.ts';
-import type { Quota } from '../../api/quota.ts';
 import type { WorkerClusterStatus } from '../../api/workercluster.ts';
 import { accrue } from '../../cost/accrual.ts';
 import { admit, type Claimant } from '../../cost/admission.ts';
 import { priceOf } from '../../cost/price.ts';
 import { askedSize, nodesSize, runningSize, settledSize } from '../../cost/size.ts';
 import type { WorkerClusterView } from './view.ts';
-
-/** A cluster's share of what its project (its namespace) may have. */
-export interface ProjectShare {
-  /** All quotas of the namespace. */
-  readonly quotas: readonly Quota[];
-  /** All other clusters of the namespace. */
-  readonly others: readonly Claimant[];
-  /** What this cluster was granted before and has not given back. */
-  readonly held: ClusterSize | undefined;
-}
 
 /** Why the quotas of its project do not let the cluster be as large as it asks; empty: they do. */
 export function quotaProblems(

@@ -15,10 +15,10 @@ import { type KubeObject, SHOOTS, WORKERCLUSTERS } from '../../kube/resources.ts
 import type { ManagedController } from '../managed/controller.ts';
 import { BY_NAMESPACE, type ClaimantWorld, claimantsIn, heldBy } from '../quota/claimants.ts';
 import { writeStatus } from '../status-writer.ts';
-import type { ProjectShare } from './account.ts';
 import { hasAccount } from './has-account.ts';
 import { placed } from './places.ts';
 import { planWorkerCluster, type WorkerClusterView } from './plan.ts';
+import type { ProjectShare } from './view.ts';
 
 /** What the controller of worker clusters works with. */
 export interface WorkerClusterWorld extends ClaimantWorld {

@@ -1,17 +1,29 @@
 import type { ManagedCluster } from '../../../providers/cloud.ts';
 import type { Problem, Provider } from '../../../providers/contract.ts';
 import type { CloudProfile } from '../../api/cloudprofile.ts';
+import type { ClusterSize } from '../../api/cost.ts';
 import type { ErrorCode } from '../../api/errors.ts';
 import type { Condition, LastError } from '../../api/meta.ts';
 import type { NormalPool } from '../../api/pools.ts';
+import type { Quota } from '../../api/quota.ts';
 import type { Shoot } from '../../api/shoot.ts';
 import type { WorkerCluster, WorkerClusterStatus } from '../../api/workercluster.ts';
 import type { DividedPool } from '../../capacity/condition.ts';
 import type { KnownCapacity } from '../../capacity/offers.ts';
+import type { Claimant } from '../../cost/admission.ts';
 import type { ManagedFacts } from '../managed/facts.ts';
-import type { ProjectShare } from './account.ts';
 
 export type Mode = NonNullable<WorkerCluster['spec']['mode']>;
+
+/** A cluster's share of what its project (its namespace) may have. */
+export interface ProjectShare {
+  /** All quotas of the namespace. */
+  readonly quotas: readonly Quota[];
+  /** All other clusters of the namespace. */
+  readonly others: readonly Claimant[];
+  /** What this cluster was granted before and has not given back. */
+  readonly held: ClusterSize | undefined;
+}
 
 /** All that a decision about a WorkerCluster rests on. */
 export interface WorkerClusterView {
