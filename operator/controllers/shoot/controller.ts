@@ -1,30 +1,28 @@
 import { rfc3339 } from '../../api/conditions.ts';
 import { CoppiceError, configurationProblem, errorText, isRetryable, notYetConfigured } from '../../api/errors.ts';
 import { ANNOTATIONS, FINALIZER } from '../../api/group.ts';
-import type { LastError, LastOperation } from '../../api/meta.ts';
 import { technicalID } from '../../api/names.ts';
 import type { Seed } from '../../api/seed.ts';
-import { type Shoot, type ShootStatus, shootProfileName } from '../../api/shoot.ts';
-import { Flow, type FlowResult, type Progress, type Task } from '../../flow/graph.ts';
+import { type Shoot, shootProfileName } from '../../api/shoot.ts';
 import { isNotFound } from '../../kube/errors.ts';
 import { SHOOTS } from '../../kube/resources.ts';
-import { placeShoot } from '../../placement/place.ts';
 import { PKI_SECRET } from '../../shoot/pki.ts';
 import { say, withConditions } from '../conditions.ts';
 import { operation, writeStatus } from '../status-writer.ts';
 import { resolveVersion, upgradeProblem } from '../versions.ts';
+import { bareStatus } from './bare-status.ts';
 import { controlPlaneValues, poolsOfShoot, providerContext } from './context.ts';
 import { unreachable } from './expose.ts';
 import { decoded, type Operation } from './operation.ts';
 import { otherOwner } from './ownership.ts';
+import { runFlow } from './run-flow.ts';
+import { seedFor } from './seed-for.ts';
 import { decideServingCertificates } from './serving-certificates.ts';
 import { newShootState, type ShootState } from './state.ts';
 import { strategyOf } from './strategy.ts';
 import { allocateVNI } from './vni.ts';
 import type { ShootWorld } from './world.ts';
 
-/** Progress is for people: more often than this nobody reads it, and each one is a write. */
-const PROGRESS_INTERVAL_MS = 5_000;
 /** What comes before the task graph, among the errors of its tasks. */
 const PREPARE = 'prepare';
 /** As long as a provider may take to know of a new machine. */
@@ -116,7 +114,7 @@ export class ShootController {
     }
     let op: Operation;
     try {
-      const placed = await this.#place(key, shoot, deleting);
+      const placed = seedFor(world, shoot);
       if (!placed) return await this.#release(shoot, signal);
       op = await this.#operation(shoot, state, placed, signal);
       const owner = otherOwner(op.seed.namespaces.get(op.values.namespace), world.gardenID);
@@ -133,32 +131,6 @@ export class ShootController {
     state.errors.delete(PREPARE);
     if (deleting) return this.#delete(op, signal);
     return this.#reconcile(op, signal);
-  }
-
-  /** The seed of a shoot: the one it has, or the best one. undefined: deleted before it ever had one. */
-  async #place(key: string, shoot: Shoot, deleting: boolean) {
-    const world = this.#world;
-    const name = shoot.status?.seedName ?? shoot.spec.seedName;
-    if (name) {
-      const seed = world.seeds.get(name);
-      if (!seed) throw notYetConfigured(`Seed ${name}, which hosts the control plane, does not exist`);
-      return seed;
-    }
-    if (deleting) return undefined;
-    const profile = world.profiles.get(shootProfileName(shoot.spec));
-    if (!profile) throw configurationProblem(`there is no CloudProfile "${shootProfileName(shoot.spec)}"`);
-    const shootsPerSeed = new Map<string, number>();
-    for (const other of world.shoots.list()) {
-      const seed = other.status?.seedName;
-      if (seed) shootsPerSeed.set(seed, (shootsPerSeed.get(seed) ?? 0) + 1);
-    }
-    const outside = world.provider(profile, world.namesAccount(shoot))?.inCloud === true;
-    const result = placeShoot({ shoot, profile, seeds: world.seeds.list(), shootsPerSeed, outside });
-    if (result.seed === undefined) throw notYetConfigured(`no seed can host ${key}: ${result.reasons.join('; ')}`);
-    const chosen = world.seeds.get(result.seed);
-    if (!chosen) throw notYetConfigured(`Seed ${result.seed} has just gone`);
-    world.record(shoot, 'Normal', 'Scheduled', `placed on seed ${result.seed}: ${result.why}`);
-    return chosen;
   }
 
   async #operation(shoot: Shoot, state: ShootState, seedObject: Seed, signal: AbortSignal): Promise<Operation> {
@@ -241,14 +213,8 @@ export class ShootController {
     state.operation = upToDate
       ? last
       : operation(last, { type, state: 'Processing', progress: 0, description: 'starting' }, world.now());
-    const result = await this.#flow(
-      op,
-      `${type} ${shoot.metadata.name}`,
-      strategyOf(op).reconcileTasks(op),
-      type,
-      signal,
-      !upToDate,
-    );
+    const tasks = strategyOf(op).reconcileTasks(op);
+    const result = await runFlow(op, { tasks, type, visible: !upToDate }, signal);
     if (signal.aborted) throw signal.reason;
     if (result.failures.length > 0) return this.#failed(shoot, state, result.failures, op);
     if (!upToDate) {
@@ -279,64 +245,12 @@ export class ShootController {
       { type: 'Delete', state: 'Processing', progress: 0, description: 'starting' },
       world.now(),
     );
-    const result = await this.#flow(
-      op,
-      `Delete ${shoot.metadata.name}`,
-      strategyOf(op).deletionTasks(op),
-      'Delete',
-      signal,
-      true,
-    );
+    const tasks = strategyOf(op).deletionTasks(op);
+    const result = await runFlow(op, { tasks, type: 'Delete', visible: true }, signal);
     if (signal.aborted) throw signal.reason;
     if (result.failures.length > 0) return this.#failed(shoot, state, result.failures, op);
     this.#vnis.delete(op.values.namespace);
     return this.#release(shoot, signal);
-  }
-
-  async #flow(
-    op: Operation,
-    name: string,
-    tasks: Task[],
-    type: LastOperation['type'],
-    signal: AbortSignal,
-    visible: boolean,
-  ): Promise<FlowResult> {
-    const { state, world } = op;
-    state.toldAt = undefined;
-    let pending: NodeJS.Timeout | undefined;
-    const waiting = () => (state.toldAt ? Math.max(0, +state.toldAt + PROGRESS_INTERVAL_MS - +world.now()) : 0);
-    const tell = () => {
-      // Something else was told in the meantime, and the progress with it.
-      if (waiting() > 0) {
-        pending = setTimeout(tell, waiting());
-        return;
-      }
-      pending = undefined;
-      op.notice();
-    };
-    const onProgress = (progress: Progress) => {
-      if (!visible) return;
-      const seconds = Math.ceil(progress.remainingMs / 1000);
-      const description =
-        progress.description === '' ? 'finishing' : `${progress.description} (about ${seconds} s left)`;
-      state.operation = operation(
-        state.operation,
-        { type, state: 'Processing', progress: Math.min(99, progress.percent), description },
-        world.now(),
-      );
-      // Told at the end of the interval, not dropped: what follows may be a long wait, under the title of something long over.
-      pending ??= setTimeout(tell, waiting());
-    };
-    try {
-      return await new Flow(name, tasks).run({
-        signal,
-        durations: world.durations,
-        onProgress,
-        onSucceeded: (taskID) => state.errors.delete(taskID),
-      });
-    } finally {
-      clearTimeout(pending);
-    }
   }
 
   /** Puts errors into the status; throws when it is worth trying again, so that the queue backs off. */
@@ -377,32 +291,9 @@ export class ShootController {
       now,
     );
     if (op) await this.#writeStatus(op);
-    else await this.#writeBareStatus(shoot, state, errors, now);
+    else await writeStatus(world.garden, world.shoots, shoot, bareStatus(shoot, state.operation, errors, now));
     if (retry) throw failures[0]!.error;
     return undefined;
-  }
-
-  /** The status while there is not even a place for the shoot. */
-  async #writeBareStatus(shoot: Shoot, state: ShootState, errors: readonly LastError[], now: Date): Promise<void> {
-    const description = errors.map((error) => error.description).join('; ');
-    const codes = errors.flatMap((error) => error.codes ?? []);
-    const deleting = shoot.metadata.deletionTimestamp !== undefined;
-    const conditions = withConditions(
-      shoot.status?.conditions,
-      [
-        say('Ready', false, deleting ? 'Deleting' : 'OperationFailed', description, codes),
-        deleting ? say('Deleting', true, 'WaitingFor', description, codes) : undefined,
-      ],
-      now,
-    );
-    const status: ShootStatus = {
-      ...shoot.status,
-      conditions,
-      ...(state.operation && { lastOperation: state.operation }),
-      lastErrors: [...errors],
-      observedGeneration: shoot.metadata.generation,
-    };
-    await writeStatus(this.#world.garden, this.#world.shoots, shoot, status);
   }
 
   async #release(shoot: Shoot, signal: AbortSignal): Promise<undefined> {

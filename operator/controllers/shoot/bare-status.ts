@@ -1,0 +1,30 @@
+import type { LastError, LastOperation } from '../../api/meta.ts';
+import type { Shoot, ShootStatus } from '../../api/shoot.ts';
+import { say, withConditions } from '../conditions.ts';
+
+/** The status of a shoot that there is not even a place for, so that nothing of it can be looked at. */
+export function bareStatus(
+  shoot: Shoot,
+  operation: LastOperation | undefined,
+  errors: readonly LastError[],
+  now: Date,
+): ShootStatus {
+  const description = errors.map((error) => error.description).join('; ');
+  const codes = errors.flatMap((error) => error.codes ?? []);
+  const deleting = shoot.metadata.deletionTimestamp !== undefined;
+  const conditions = withConditions(
+    shoot.status?.conditions,
+    [
+      say('Ready', false, deleting ? 'Deleting' : 'OperationFailed', description, codes),
+      deleting ? say('Deleting', true, 'WaitingFor', description, codes) : undefined,
+    ],
+    now,
+  );
+  return {
+    ...shoot.status,
+    conditions,
+    ...(operation && { lastOperation: operation }),
+    lastErrors: [...errors],
+    observedGeneration: shoot.metadata.generation,
+  };
+}

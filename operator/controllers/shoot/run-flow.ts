@@ -1,0 +1,50 @@
+import type { LastOperation } from '../../api/meta.ts';
+import { Flow, type FlowResult, type Progress, type Task } from '../../flow/graph.ts';
+import { operation } from '../status-writer.ts';
+import type { Operation } from './operation.ts';
+
+/** Progress is for people: more often than this nobody reads it, and each time is two writes (Shoot and WorkerCluster). */
+const PROGRESS_INTERVAL_MS = 5_000;
+
+/** Runs the tasks, and tells how far they are where somebody is waiting for it (`visible`). */
+export async function runFlow(
+  op: Operation,
+  { tasks, type, visible }: { tasks: Task[]; type: LastOperation['type']; visible: boolean },
+  signal: AbortSignal,
+): Promise<FlowResult> {
+  const { state, world } = op;
+  state.toldAt = undefined;
+  let pending: NodeJS.Timeout | undefined;
+  const waiting = () => (state.toldAt ? Math.max(0, +state.toldAt + PROGRESS_INTERVAL_MS - +world.now()) : 0);
+  const tell = () => {
+    // Something else was told in the meantime, and the progress with it.
+    if (waiting() > 0) {
+      pending = setTimeout(tell, waiting());
+      return;
+    }
+    pending = undefined;
+    op.notice();
+  };
+  const onProgress = (progress: Progress) => {
+    if (!visible) return;
+    const seconds = Math.ceil(progress.remainingMs / 1000);
+    const description = progress.description === '' ? 'finishing' : `${progress.description} (about ${seconds} s left)`;
+    state.operation = operation(
+      state.operation,
+      { type, state: 'Processing', progress: Math.min(99, progress.percent), description },
+      world.now(),
+    );
+    // Told at the end of the interval, not dropped: what follows may be a long wait, under the title of something long over.
+    pending ??= setTimeout(tell, waiting());
+  };
+  try {
+    return await new Flow(`${type} ${op.shoot.metadata.name}`, tasks).run({
+      signal,
+      durations: world.durations,
+      onProgress,
+      onSucceeded: (taskID) => state.errors.delete(taskID),
+    });
+  } finally {
+    clearTimeout(pending);
+  }
+}
