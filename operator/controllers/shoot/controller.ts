@@ -65,7 +65,7 @@ export class ShootController {
     state.target = targetOf(shoot);
     const signal = AbortSignal.any([shutdown, state.abort.signal]);
     try {
-      return await this.#run(key, shoot, state, signal);
+      return await this.#run(shoot, state, signal);
     } catch (error) {
       // Stopped because the spec changed: its new form is in the queue already.
       if (state.abort.signal.aborted) return undefined;
@@ -95,7 +95,7 @@ export class ShootController {
     for (const key of [...this.#states.keys()]) await this.#forget(key);
   }
 
-  async #run(key: string, shoot: Shoot, state: ShootState, signal: AbortSignal) {
+  async #run(shoot: Shoot, state: ShootState, signal: AbortSignal) {
     const world = this.#world;
     const deleting = shoot.metadata.deletionTimestamp !== undefined;
     if (deleting && !shoot.metadata.finalizers?.includes(FINALIZER)) return undefined;
