@@ -95,58 +95,60 @@ const bindToUser = (name: string, user: string): KubeObject => ({
   subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: user }],
 });
 
+/** A policy with its binding: what it finds fault with is refused, and so is everything while it cannot be asked. */
+const refusing = (name: string, rules: Record<string, unknown>): KubeObject[] => [
+  {
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind: 'ValidatingAdmissionPolicy',
+    metadata: { name },
+    spec: { failurePolicy: 'Fail', ...rules },
+  },
+  {
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind: 'ValidatingAdmissionPolicyBinding',
+    metadata: { name },
+    spec: { policyName: name, validationActions: ['Deny'] },
+  },
+];
+
 const POLICY = `deletion-protection.${GROUP}`;
 
 /** Refuses to delete what is protected. No webhook server is needed for that. */
 export function deletionProtection(): KubeObject[] {
   const annotation = `'${ANNOTATIONS.deletionProtection}'`;
-  return [
-    {
-      apiVersion: 'admissionregistration.k8s.io/v1',
-      kind: 'ValidatingAdmissionPolicy',
-      metadata: { name: POLICY },
-      spec: {
-        failurePolicy: 'Fail',
-        matchConstraints: {
-          resourceRules: [
-            { apiGroups: [GROUP], apiVersions: [VERSION], operations: ['DELETE'], resources: ['*'], scope: '*' },
-          ],
-        },
-        variables: [
-          {
-            name: 'bySpec',
-            expression:
-              'has(oldObject.spec) && has(oldObject.spec.deletionProtection) && oldObject.spec.deletionProtection == true',
-          },
-          {
-            name: 'byAnnotation',
-            expression: `has(oldObject.metadata.annotations) && ${annotation} in oldObject.metadata.annotations && oldObject.metadata.annotations[${annotation}] == 'true'`,
-          },
-        ],
-        validations: [
-          {
-            expression: '!variables.bySpec',
-            messageExpression:
-              "oldObject.kind + ' ' + oldObject.metadata.name + ' is protected from deletion: set spec.deletionProtection to false first'",
-            message: 'protected from deletion: set spec.deletionProtection to false first',
-            reason: 'Forbidden',
-          },
-          {
-            expression: '!variables.byAnnotation',
-            messageExpression: `oldObject.kind + ' ' + oldObject.metadata.name + ' is protected from deletion: remove the annotation ${ANNOTATIONS.deletionProtection} first'`,
-            message: `protected from deletion: remove the annotation ${ANNOTATIONS.deletionProtection} first`,
-            reason: 'Forbidden',
-          },
-        ],
+  return refusing(POLICY, {
+    matchConstraints: {
+      resourceRules: [
+        { apiGroups: [GROUP], apiVersions: [VERSION], operations: ['DELETE'], resources: ['*'], scope: '*' },
+      ],
+    },
+    variables: [
+      {
+        name: 'bySpec',
+        expression:
+          'has(oldObject.spec) && has(oldObject.spec.deletionProtection) && oldObject.spec.deletionProtection == true',
       },
-    },
-    {
-      apiVersion: 'admissionregistration.k8s.io/v1',
-      kind: 'ValidatingAdmissionPolicyBinding',
-      metadata: { name: POLICY },
-      spec: { policyName: POLICY, validationActions: ['Deny'] },
-    },
-  ];
+      {
+        name: 'byAnnotation',
+        expression: `has(oldObject.metadata.annotations) && ${annotation} in oldObject.metadata.annotations && oldObject.metadata.annotations[${annotation}] == 'true'`,
+      },
+    ],
+    validations: [
+      {
+        expression: '!variables.bySpec',
+        messageExpression:
+          "oldObject.kind + ' ' + oldObject.metadata.name + ' is protected from deletion: set spec.deletionProtection to false first'",
+        message: 'protected from deletion: set spec.deletionProtection to false first',
+        reason: 'Forbidden',
+      },
+      {
+        expression: '!variables.byAnnotation',
+        messageExpression: `oldObject.kind + ' ' + oldObject.metadata.name + ' is protected from deletion: remove the annotation ${ANNOTATIONS.deletionProtection} first'`,
+        message: `protected from deletion: remove the annotation ${ANNOTATIONS.deletionProtection} first`,
+        reason: 'Forbidden',
+      },
+    ],
+  });
 }
 
 const EXPIRY = `expiry.${GROUP}`;
@@ -156,41 +158,27 @@ const EXPIRY = `expiry.${GROUP}`;
  * the operator's, or a thief of its credentials, from all the clusters that nobody gave a ttl.
  */
 export function deletionByOperator(): KubeObject[] {
-  return [
-    {
-      apiVersion: 'admissionregistration.k8s.io/v1',
-      kind: 'ValidatingAdmissionPolicy',
-      metadata: { name: EXPIRY },
-      spec: {
-        failurePolicy: 'Fail',
-        matchConstraints: {
-          resourceRules: [
-            { apiGroups: [GROUP], apiVersions: [VERSION], operations: ['DELETE'], resources: ['workerclusters'] },
-          ],
-        },
-        matchConditions: [
-          {
-            name: 'by-the-operator',
-            // In a cluster it is the ServiceAccount coppice-operator of some namespace.
-            expression: `request.userInfo.username == '${OPERATOR_USER}' || request.userInfo.username.endsWith(':coppice-operator')`,
-          },
-        ],
-        validations: [
-          {
-            expression: 'has(oldObject.spec.ttl)',
-            message: 'the operator deletes only clusters that have a ttl',
-            reason: 'Forbidden',
-          },
-        ],
+  return refusing(EXPIRY, {
+    matchConstraints: {
+      resourceRules: [
+        { apiGroups: [GROUP], apiVersions: [VERSION], operations: ['DELETE'], resources: ['workerclusters'] },
+      ],
+    },
+    matchConditions: [
+      {
+        name: 'by-the-operator',
+        // In a cluster it is the ServiceAccount coppice-operator of some namespace.
+        expression: `request.userInfo.username == '${OPERATOR_USER}' || request.userInfo.username.endsWith(':coppice-operator')`,
       },
-    },
-    {
-      apiVersion: 'admissionregistration.k8s.io/v1',
-      kind: 'ValidatingAdmissionPolicyBinding',
-      metadata: { name: EXPIRY },
-      spec: { policyName: EXPIRY, validationActions: ['Deny'] },
-    },
-  ];
+    ],
+    validations: [
+      {
+        expression: 'has(oldObject.spec.ttl)',
+        message: 'the operator deletes only clusters that have a ttl',
+        reason: 'Forbidden',
+      },
+    ],
+  });
 }
 
 const TENANTS = `own-credentials.${GROUP}`;
@@ -200,49 +188,35 @@ const TENANTS = `own-credentials.${GROUP}`;
  * the CRD's own rules cannot: they do not see the object's namespace.
  */
 export function ownCredentials(): KubeObject[] {
-  return [
-    {
-      apiVersion: 'admissionregistration.k8s.io/v1',
-      kind: 'ValidatingAdmissionPolicy',
-      metadata: { name: TENANTS },
-      spec: {
-        failurePolicy: 'Fail',
-        matchConstraints: {
-          resourceRules: [
-            {
-              apiGroups: [GROUP],
-              apiVersions: [VERSION],
-              operations: ['CREATE', 'UPDATE'],
-              resources: ['workerclusters', 'credentialsbindings'],
-            },
-          ],
+  return refusing(TENANTS, {
+    matchConstraints: {
+      resourceRules: [
+        {
+          apiGroups: [GROUP],
+          apiVersions: [VERSION],
+          operations: ['CREATE', 'UPDATE'],
+          resources: ['workerclusters', 'credentialsbindings'],
         },
-        variables: [
-          {
-            name: 'ref',
-            expression: `object.kind == 'WorkerCluster' ? (has(object.spec.credentialsRef) ? object.spec.credentialsRef : null) : object.credentialsRef`,
-          },
-        ],
-        validations: [
-          {
-            // An object that is on its way out must not be held by a rule that came after it.
-            expression:
-              'has(object.metadata.deletionTimestamp) || variables.ref == null || !has(variables.ref.namespace) || variables.ref.namespace == object.metadata.namespace',
-            messageExpression:
-              "'credentialsRef names ' + variables.ref.namespace + '/' + variables.ref.name + ', but credentials are used in their own namespace only: put them into namespace ' + object.metadata.namespace",
-            message: 'credentials are used in their own namespace only',
-            reason: 'Forbidden',
-          },
-        ],
+      ],
+    },
+    variables: [
+      {
+        name: 'ref',
+        expression: `object.kind == 'WorkerCluster' ? (has(object.spec.credentialsRef) ? object.spec.credentialsRef : null) : object.credentialsRef`,
       },
-    },
-    {
-      apiVersion: 'admissionregistration.k8s.io/v1',
-      kind: 'ValidatingAdmissionPolicyBinding',
-      metadata: { name: TENANTS },
-      spec: { policyName: TENANTS, validationActions: ['Deny'] },
-    },
-  ];
+    ],
+    validations: [
+      {
+        // An object that is on its way out must not be held by a rule that came after it.
+        expression:
+          'has(object.metadata.deletionTimestamp) || variables.ref == null || !has(variables.ref.namespace) || variables.ref.namespace == object.metadata.namespace',
+        messageExpression:
+          "'credentialsRef names ' + variables.ref.namespace + '/' + variables.ref.name + ', but credentials are used in their own namespace only: put them into namespace ' + object.metadata.namespace",
+        message: 'credentials are used in their own namespace only',
+        reason: 'Forbidden',
+      },
+    ],
+  });
 }
 
 /**

@@ -120,6 +120,15 @@ export const maintenanceSchema = z
   })
   .describe('When and how the cluster is kept up to date.');
 
+/** What names the credentials of a cloud, for the cluster and for each other place that it may be in. */
+const credentials = {
+  kind: z
+    .enum(['CredentialsBinding', 'Secret'])
+    .describe('Kind of what is named. Absent: the CredentialsBinding of that name if there is one, else the Secret.')
+    .optional(),
+  name: name(LIMITS.name, 'Name of the CredentialsBinding or Secret.'),
+};
+
 const networking = describe(
   z.object({
     pods: cidr("Range of pod addresses. Absent: the profile's. Cannot be changed.").optional(),
@@ -155,13 +164,7 @@ const fallback = describe(
     ).optional(),
     credentialsRef: z
       .object({
-        kind: z
-          .enum(['CredentialsBinding', 'Secret'])
-          .describe(
-            'Kind of what is named. Absent: the CredentialsBinding of that name if there is one, else the Secret.',
-          )
-          .optional(),
-        name: name(LIMITS.name, 'Name of the CredentialsBinding or Secret.'),
+        ...credentials,
       })
       .describe("That cloud's credentials, in the namespace of the cluster. Absent: the cluster's own.")
       .optional(),
@@ -236,13 +239,7 @@ export const workerClusterSpec = rules(
     networking: networking.optional(),
     credentialsRef: z
       .object({
-        kind: z
-          .enum(['CredentialsBinding', 'Secret'])
-          .describe(
-            'Kind of what is named. Absent: the CredentialsBinding of that name if there is one, else the Secret.',
-          )
-          .optional(),
-        name: name(LIMITS.name, 'Name of the CredentialsBinding or Secret.'),
+        ...credentials,
         namespace: name(
           LIMITS.label,
           "Its namespace. Only the cluster's own: nobody uses the credentials of others.",

@@ -1,5 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { beforeAll, expect, inject, it } from 'vitest';
+import { API_VERSION } from '../../operator/api/group.ts';
 import { StateDirectory } from '../../operator/garden/state.ts';
 import { KubeClient } from '../../operator/kube/client.ts';
 import { NAMESPACES, NODES, type Node, SEEDS } from '../../operator/kube/resources.ts';
@@ -16,7 +17,7 @@ e2e('a garden whose seed is another cluster', () => {
     ok(await runCoppice(args, { home, tools: inject('tools'), timeoutMs: 300_000 }));
   const apply = (spec: object, cluster = name) =>
     client.apply({
-      apiVersion: 'multi-cluster.demo.io/v1',
+      apiVersion: API_VERSION,
       kind: 'WorkerCluster',
       metadata: { name: cluster, namespace: 'default' },
       spec: { cloudProvider: 'local', ...spec },
