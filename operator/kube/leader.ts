@@ -197,13 +197,22 @@ export class LeaderElector {
   }
 
   async #release(): Promise<void> {
-    const lease = this.#lease;
-    if (lease?.spec?.holderIdentity !== this.#options.identity) return;
-    const spec = { ...lease.spec, holderIdentity: '', leaseDurationSeconds: 1, renewTime: this.#now() };
+    const { client, namespace, name, identity } = this.#options;
+    const giveBack = async (lease: Lease | undefined) => {
+      if (lease?.spec?.holderIdentity !== identity) return;
+      const spec = { ...lease.spec, holderIdentity: '', leaseDurationSeconds: 1, renewTime: this.#now() };
+      await client.update({ ...lease, spec }, { signal: AbortSignal.timeout(2000) });
+    };
     try {
-      await this.#options.client.update({ ...lease, spec }, { signal: AbortSignal.timeout(2000) });
+      await giveBack(this.#lease).catch(async (error: unknown) => {
+        // A renewal that the stop cut off may have got through: nobody would lead until it has run out.
+        if (!(error instanceof KubeApiError && error.status === 409)) throw error;
+        await giveBack(
+          await client.getOrUndefined<Lease>(LEASES, name, namespace, { signal: AbortSignal.timeout(2000) }),
+        );
+      });
     } catch (error) {
-      this.#log.debug({ err: error, lease: this.#options.name }, 'lease could not be given back; it will run out');
+      this.#log.debug({ err: error, lease: name }, 'lease could not be given back; it will run out');
     }
   }
 

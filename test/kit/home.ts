@@ -22,7 +22,7 @@ export async function sweepHomes(tools: string): Promise<void> {
     const text = await readFile(join(home, OWNER), 'utf8').catch(() => undefined);
     if (text === undefined || (await isAlive(JSON.parse(text) as ProcessIdentity))) continue;
     process.stderr.write(`e2e: taking down ${home}, which a test run that was killed has left\n`);
-    const { code } = await runCoppice(['down'], { home, tools, timeoutMs: 5 * 60_000 });
+    const { code } = await runCoppice(['down', '--leave-clouds'], { home, tools, timeoutMs: 5 * 60_000 });
     if (code === 0) await rm(home, { recursive: true, force: true });
   }
 }

@@ -1,39 +1,18 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
 import { silent } from '../../../operator/kube/log.ts';
 import { aws } from '../../../providers/aws/index.ts';
 import type { CloudContext, ManagedCluster, ManagedClusters } from '../../../providers/cloud.ts';
-import { PulumiRunner } from '../../../providers/pulumi/runner.ts';
-import { testTools } from '../../kit/tools.ts';
-import { awsGround, cloudForFile, REGIONS, T } from './scenery.ts';
+import { awsGround, cloudForFile, REGIONS, runnerForFile, T } from './scenery.ts';
 
 const fake = cloudForFile();
 const PATIENCE_MS = 10 * 60_000;
 const NAME = 'theirs';
 
-let dir: string;
-let runner: PulumiRunner;
 let clusters: ManagedClusters;
-
-beforeAll(async () => {
-  const { pulumi } = await testTools('pulumi');
-  dir = await mkdtemp(join(tmpdir(), 'coppice-adopted-'));
-  runner = new PulumiRunner({
-    engine: async () => pulumi,
-    home: join(dir, 'home'),
-    log: silent,
-    acquirePlugins: false,
-    plugins: fake.cloud.pluginFolders,
-  });
+const kept = runnerForFile(fake, async (runner) => {
   clusters = aws(runner, (await fake.cloud.web()).aws);
-}, 30 * 60_000);
-afterAll(async () => {
-  await runner?.close(5_000);
-  if (dir) await rm(dir, { recursive: true, force: true });
 });
 
 const context = (uid: string): CloudContext => ({
@@ -41,7 +20,7 @@ const context = (uid: string): CloudContext => ({
   account: fake.cloud.account('aws'),
   region: REGIONS.aws,
   profile: { metadata: { name: 'aws' }, spec: {} } as unknown as CloudProfile,
-  state: { url: pathToFileURL(dir).href, passphrase: 'a phrase for tests', env: {} },
+  state: { url: pathToFileURL(kept.dir).href, passphrase: 'a phrase for tests', env: {} },
   log: silent,
   signal: new AbortController().signal,
   now: () => new Date(),

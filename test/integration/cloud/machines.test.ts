@@ -1,8 +1,7 @@
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
 import { silent } from '../../../operator/kube/log.ts';
 import { awsProvider } from '../../../providers/aws/index.ts';
@@ -10,40 +9,22 @@ import { azureProvider } from '../../../providers/azure/index.ts';
 import type { CloudContext } from '../../../providers/cloud.ts';
 import type { Provider, ProviderContext } from '../../../providers/contract.ts';
 import { gcpProvider } from '../../../providers/gcp/index.ts';
-import { PulumiRunner } from '../../../providers/pulumi/runner.ts';
 import type { CloudName } from '../../kit/cloud/index.ts';
-import { testTools } from '../../kit/tools.ts';
 import { context, FakeCluster, pool } from '../../unit/providers/fixtures.ts';
-import { cloudForFile, REGIONS } from './scenery.ts';
+import { cloudForFile, REGIONS, runnerForFile } from './scenery.ts';
 
 const fake = cloudForFile();
 /** Engine runs, half a dozen for a cloud, on two busy cores. */
 const PATIENCE_MS = 15 * 60_000;
 
-let dir: string;
-let runner: PulumiRunner;
 let providers: Record<CloudName, Provider>;
-
-beforeAll(async () => {
-  const { pulumi } = await testTools('pulumi');
-  dir = await mkdtemp(join(tmpdir(), 'coppice-machines-'));
-  runner = new PulumiRunner({
-    engine: async () => pulumi,
-    home: join(dir, 'home'),
-    log: silent,
-    acquirePlugins: false,
-    plugins: fake.cloud.pluginFolders,
-  });
+const kept = runnerForFile(fake, async (runner) => {
   const web = await fake.cloud.web();
   providers = {
     aws: awsProvider(runner, web.aws),
     gcp: gcpProvider(runner, web.gcp),
     'azure-native': azureProvider(runner, web.azure),
   };
-}, 30 * 60_000);
-afterAll(async () => {
-  await runner?.close(5_000);
-  if (dir) await rm(dir, { recursive: true, force: true });
 });
 
 /** Type of the group, where its size is, and of what says how its machines are made. */
@@ -91,7 +72,7 @@ describe.each(CLOUDS)(
       account: fake.cloud.account(name),
       region,
       profile,
-      state: { url: pathToFileURL(join(dir, `state-${name}`)).href, passphrase: 'a phrase for tests', env: {} },
+      state: { url: pathToFileURL(join(kept.dir, `state-${name}`)).href, passphrase: 'a phrase for tests', env: {} },
       log: silent,
       signal: new AbortController().signal,
       now: () => new Date(),
@@ -111,7 +92,7 @@ describe.each(CLOUDS)(
 
     it('come, grow, go one by one as they are named, and leave nothing', { timeout: PATIENCE_MS }, async () => {
       const provider = providers[name];
-      await mkdir(join(dir, `state-${name}`));
+      await mkdir(join(kept.dir, `state-${name}`));
       await provider.reconcilePools!(ctx(), wanted(3));
       const three = await provider.listMachines(ctx());
       expect(three.map((one) => [one.pool, one.phase, one.address?.startsWith('10.250.')])).toEqual(

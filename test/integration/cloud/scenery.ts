@@ -1,6 +1,12 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll } from 'vitest';
+import { silent } from '../../../operator/kube/log.ts';
+import { PulumiRunner } from '../../../providers/pulumi/runner.ts';
 import { type Plugin, startPlugin } from '../../kit/cloud/client.ts';
 import { type Account, type CloudName, type FakeCloud, fakeCloud } from '../../kit/cloud/index.ts';
+import { testTools } from '../../kit/tools.ts';
 
 /** Tokens as programs write them. */
 export const T = {
@@ -70,6 +76,32 @@ export function cloudForFile(): {
       return plugin;
     },
   };
+}
+
+/** The real runner and engine over the file's cloud, with a directory for what they keep; `opened` gets them before the tests. */
+export function runnerForFile(
+  fake: { readonly cloud: FakeCloud },
+  opened: (runner: PulumiRunner) => Promise<void> | void,
+): { readonly dir: string } {
+  const held = {} as { dir: string };
+  let runner: PulumiRunner | undefined;
+  beforeAll(async () => {
+    const { pulumi } = await testTools('pulumi');
+    held.dir = await mkdtemp(join(tmpdir(), 'coppice-clouds-'));
+    runner = new PulumiRunner({
+      engine: async () => pulumi,
+      home: join(held.dir, 'home'),
+      log: silent,
+      acquirePlugins: false,
+      plugins: fake.cloud.pluginFolders,
+    });
+    await opened(runner);
+  }, 30 * 60_000);
+  afterAll(async () => {
+    await runner?.close(5_000);
+    if (held.dir) await rm(held.dir, { recursive: true, force: true });
+  });
+  return held;
 }
 
 /** What an EKS cluster needs: two subnets in two zones, and a role. Names bear `name`, ranges are 10.`block`.0.0. */

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { KubeClient } from '../../../operator/kube/client.ts';
 import { EventRecorder } from '../../../operator/kube/events.ts';
 import { LeaderElector, type LeaderElectorOptions } from '../../../operator/kube/leader.ts';
 import { EVENTS, LEASES, type Lease, NAMESPACES } from '../../../operator/kube/resources.ts';
@@ -61,22 +62,42 @@ describe('LeaderElector', () => {
   });
 
   it('lets one lead, and the next at once when that one stops', async () => {
-    const a = candidate('one', 'a');
+    // Nobody could wait for this lease to run out.
+    const leaseDurationMs = 60_000;
+    const a = candidate('one', 'a', { leaseDurationMs });
     await until(() => a.elector.leading);
-    const b = candidate('one', 'b');
+    const b = candidate('one', 'b', { leaseDurationMs });
     await delay(600);
     expect(b.elector.leading).toBe(false);
     expect(b.elector.leader).toBe('a');
     a.stop.abort();
     await a.run;
     expect(a.history).toEqual(['started', 'ended']);
-    expect(await until(() => b.elector.leading)).toBeLessThan(1000);
+    await until(() => b.elector.leading);
     const { spec } = await api.client.get<Lease>(LEASES, 'one', 'default');
-    expect(spec).toMatchObject({ holderIdentity: 'b', leaseDurationSeconds: 2 });
+    expect(spec).toMatchObject({ holderIdentity: 'b', leaseDurationSeconds: 60 });
     expect(spec?.renewTime).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
     b.stop.abort();
     await b.run;
     expect((await api.client.get<Lease>(LEASES, 'one', 'default')).spec?.holderIdentity).toBe('');
+  });
+
+  it('gives back a lease too whose last renewal was cut off by the stop, yet got through', async () => {
+    const stop = new AbortController();
+    const cutOff: Pick<KubeClient, 'create' | 'getOrUndefined' | 'update'> = {
+      create: (...asked) => api.client.create(...asked),
+      getOrUndefined: (...asked) => api.client.getOrUndefined(...asked),
+      update: async (...asked) => {
+        const done = await api.client.update(...asked);
+        if (stop.signal.aborted) return done;
+        stop.abort();
+        throw stop.signal.reason;
+      },
+    };
+    const a = candidate('cut-off', 'a', { client: cutOff as KubeClient });
+    stop.signal.addEventListener('abort', () => a.stop.abort());
+    await a.run;
+    expect((await api.client.get<Lease>(LEASES, 'cut-off', 'default')).spec?.holderIdentity).toBe('');
   });
 
   it('waits for the lease of one who died to run out, unless it is the same identity that returns', async () => {

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { LABELS } from '../../../operator/api/group.ts';
 import { ManagedGarden, ManagedOperator, readyNode } from '../../kit/managed-garden.ts';
 import { MemoryCloud } from '../../kit/memory-cloud.ts';
+import { idle, until } from '../../kit/turns.ts';
 
 const MINUTE = 60_000;
 const CODES = ['ERR_INFRA_RESOURCES_DEPLETED'];
@@ -22,17 +23,6 @@ function start(name = 'one'): ManagedOperator {
   operators.push(operator);
   return operator;
 }
-
-async function until(what: () => unknown, words: string): Promise<void> {
-  for (let turn = 0; turn < 1000; turn++) {
-    if (what()) return;
-    await new Promise((resolve) => setImmediate(resolve));
-  }
-  throw new Error(`not in time: ${words}`);
-}
-const idle = async () => {
-  for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve));
-};
 
 const capacity = (key: string) => garden.condition(key, 'CapacityAvailable');
 const pools = (key: string) =>

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { CoppiceError } from '../../../operator/api/errors.ts';
 import { ManagedGarden, ManagedOperator, readyNode } from '../../kit/managed-garden.ts';
 import { MemoryCloud } from '../../kit/memory-cloud.ts';
+import { idle, until } from '../../kit/turns.ts';
 
 const HOUR = 3600_000;
 const ALL = ['network', 'cluster', 'pool default'];
@@ -24,23 +25,11 @@ function start(name = 'one', version = '1'): ManagedOperator {
   return operator;
 }
 
-async function until(what: () => unknown, words: string): Promise<void> {
-  for (let turn = 0; turn < 1000; turn++) {
-    if (what()) return;
-    await new Promise((resolve) => setImmediate(resolve));
-  }
-  throw new Error(`not in time: ${words}`);
-}
-
 const status = (key: string) => garden.clusters.get(key)?.status;
 const isReady = (key: string) => garden.condition(key, 'Ready')?.status === 'True';
 const ready = (key: string) =>
   until(() => isReady(key), `${key} to be Ready: ${garden.condition(key, 'Ready')?.message}`);
 const operation = (key: string) => status(key)?.lastOperation;
-const idle = async () => {
-  for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve));
-};
-
 async function made(operator: ManagedOperator, spec: object = {}): Promise<string> {
   const key = garden.apply('one', spec);
   operator.look(key);
