@@ -1,5 +1,6 @@
 import { request } from 'undici';
 import { CoppiceError, dependencyNotReady, type ErrorCode } from '../operator/api/errors.ts';
+import { http1 } from './http1.ts';
 
 /** One answer must come within this time, milliseconds. */
 const TIMEOUT = 30_000;
@@ -45,6 +46,7 @@ async function answerTo(call: Call): Promise<{ status: number; text: string }> {
   const { method = 'GET', url, token, headers, body, signal } = call;
   try {
     const response = await request(url, {
+      dispatcher: http1,
       method,
       headers: { ...headers, ...(token !== undefined && { authorization: `Bearer ${token}` }) },
       ...(body !== undefined && { body }),

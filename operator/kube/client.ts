@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
-import type { Dispatcher } from 'undici';
 import { FIELD_MANAGER } from '../api/group.ts';
 import { sleep } from './clock.ts';
 import { KubeApiError, KubeUnreachableError, type Status } from './errors.ts';
+import type { Answer } from './exchange.ts';
 import {
   type Connection,
   type Credentials,
@@ -105,7 +105,7 @@ const APPLY = 'application/apply-patch+yaml';
 const MERGE_PATCH = 'application/merge-patch+json';
 
 /**
- * One API server. All requests share two HTTP/2 connections, watches have their own. Objects travel as plain JSON:
+ * One API server. All requests share two HTTP/2 connections at most, watches have their own. Objects travel as plain JSON:
  * nothing that this code does not know is lost on the way.
  * Every method throws KubeApiError when the server refuses, KubeUnreachableError when there is no usable answer, and
  * the signal's reason when aborted.
@@ -169,20 +169,22 @@ export class KubeClient {
       const authorization = await this.#authorization(what);
       if (authorization) headers.authorization = authorization;
       const started = performance.now();
-      let response: Dispatcher.ResponseData;
+      let response: Answer;
       let text: string;
       try {
-        response = await this.#connect().requests.request({
-          origin: this.#origin,
-          path: target,
-          method: method as Dispatcher.HttpMethod,
-          headers,
-          body: payload ?? null,
-          signal: signal ?? null,
-          headersTimeout: timeoutMs,
-          bodyTimeout: timeoutMs,
-        });
-        text = await response.body.text();
+        response = await this.#connect().request(
+          {
+            method,
+            path: target,
+            headers,
+            body: payload,
+            signal,
+            headersTimeoutMs: timeoutMs,
+            bodyTimeoutMs: timeoutMs,
+          },
+          'request',
+        );
+        text = await textOf(response);
       } catch (error) {
         if (signal?.aborted) throw signal.reason;
         this.#record(method, path, 0, started, query);
@@ -405,34 +407,36 @@ export class KubeClient {
       timeoutSeconds,
       ...(sendInitialEvents ? { sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan' } : {}),
     };
-    let response: Dispatcher.ResponseData | undefined;
+    let response: Answer | undefined;
     const started = performance.now();
     try {
       const authorization = await this.#authorization(what);
-      response = await this.#connect().watches.request({
-        origin: this.#origin,
-        path: this.#prefix + path + queryString(query),
-        method: 'GET',
-        headers: authorization ? { ...this.#headers, authorization } : this.#headers,
-        signal: signal ?? null,
-        headersTimeout: 60_000,
-        bodyTimeout: 0,
-      });
+      response = await this.#connect().request(
+        {
+          method: 'GET',
+          path: this.#prefix + path + queryString(query),
+          headers: authorization ? { ...this.#headers, authorization } : this.#headers,
+          signal,
+          headersTimeoutMs: 60_000,
+          bodyTimeoutMs: 0,
+        },
+        'stream',
+      );
       this.#record('WATCH', path, response.statusCode, started);
       if (response.statusCode >= 300) {
-        const text = await response.body.text();
+        const text = await textOf(response);
         if (response.statusCode === 401) this.#forgetCredentials();
         const retryAfter = Number(response.headers['retry-after']) || undefined;
         throw new KubeApiError(what, response.statusCode, parseBody(text, response) as Status | string, retryAfter);
       }
-      await readLines(response.body, (line, bytes) => {
+      await readLines(response, (line, bytes) => {
         this.stats.bytes += bytes;
         const event = JSON.parse(line) as WatchEvent<T> | { type: 'ERROR'; object: Status };
         if (event.type === 'ERROR') throw new KubeApiError(what, event.object.code ?? 500, event.object);
         onEvent(event);
       });
     } catch (error) {
-      response?.body.destroy();
+      response?.drop();
       if (signal?.aborted) throw signal.reason;
       if (error instanceof KubeApiError) throw error;
       if (!response) this.#record('WATCH', path, 0, started);
@@ -458,7 +462,10 @@ export class KubeClient {
   /** Drops all connections; running requests and watches fail with KubeUnreachableError. */
   async close(): Promise<void> {
     this.#closed = true;
-    await this.#transport?.close();
+    const transport = this.#transport;
+    // What it holds of OpenSSL is large, and who keeps a closed client does not know that.
+    this.#transport = undefined;
+    await transport?.close();
   }
 
   #connect(): Transport {
@@ -468,10 +475,9 @@ export class KubeClient {
   }
 
   #newTransport(identity: Credentials): Transport {
-    const { ca, cert, key, serverName, insecureSkipTlsVerify, liveness, impersonate } = this.#options;
-    // undici joins the values of a repeated header on HTTP/2, and "a, b" is one group.
-    const allowH2 = (impersonate?.groups?.length ?? 0) < 2;
-    return newTransport({ ca, cert, key, serverName, insecureSkipTlsVerify, liveness, allowH2, ...identity });
+    const { ca, cert, key, serverName, insecureSkipTlsVerify, liveness } = this.#options;
+    const tls = { ca, cert, key, serverName, insecureSkipTlsVerify, ...identity };
+    return newTransport({ origin: this.#origin, liveness, ...tls });
   }
 
   async #authorization(what: string): Promise<string | undefined> {
@@ -545,20 +551,25 @@ function deleteOptions(options: Omit<DeleteOptions, 'signal' | 'dryRun'>): objec
   return { apiVersion: 'v1', kind: 'DeleteOptions', ...options };
 }
 
-function parseBody(text: string, response: Dispatcher.ResponseData): unknown {
+function parseBody(text: string, response: Answer): unknown {
   if (!String(response.headers['content-type'] ?? '').startsWith('application/json')) return text;
   return text === '' ? {} : JSON.parse(text);
 }
 
-function isStaleConnection(error: unknown): boolean {
-  const code = (error as { code?: string }).code ?? '';
-  return code === 'UND_ERR_SOCKET' || code === 'UND_ERR_INFO' || code === 'ECONNRESET' || code === 'EPIPE';
+const STALE = new Set(['ECONNRESET', 'EPIPE', 'ERR_HTTP2_SESSION_ERROR', 'ERR_HTTP2_STREAM_CANCEL', 'UND_ERR_SOCKET']);
+
+const isStaleConnection = (error: unknown): boolean => STALE.has((error as { code?: string }).code ?? '');
+
+async function textOf(response: Answer): Promise<string> {
+  const chunks: Buffer[] = [];
+  await response.read((chunk) => chunks.push(chunk));
+  return Buffer.concat(chunks).toString('utf8');
 }
 
 /** Calls `onLine` for each complete line; a rest without line end is a cut-off event and is dropped. */
-async function readLines(body: AsyncIterable<Buffer>, onLine: (line: string, bytes: number) => void): Promise<void> {
+async function readLines(response: Answer, onLine: (line: string, bytes: number) => void): Promise<void> {
   let rest: Buffer[] = [];
-  for await (const chunk of body) {
+  await response.read((chunk) => {
     let from = 0;
     for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, from)) {
       const piece = chunk.subarray(from, end);
@@ -569,5 +580,5 @@ async function readLines(body: AsyncIterable<Buffer>, onLine: (line: string, byt
       if (line.length > 0) onLine(line.toString('utf8'), line.length + 1);
     }
     if (from < chunk.length) rest.push(chunk.subarray(from));
-  }
+  });
 }

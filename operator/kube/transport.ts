@@ -1,6 +1,8 @@
-import type { Socket } from 'node:net';
-import { createSecureContext } from 'node:tls';
-import { Agent, buildConnector, type Dispatcher } from 'undici';
+import { isIP, type Socket } from 'node:net';
+import { createSecureContext, type TLSSocket, connect as tlsConnect } from 'node:tls';
+import { Agent, buildConnector } from 'undici';
+import type { Answer, Exchange } from './exchange.ts';
+import { Http2Pool } from './http2-pool.ts';
 
 export interface TlsMaterial {
   /** PEM. Absent: the system's certificate authorities. */
@@ -14,21 +16,21 @@ export interface TlsMaterial {
 }
 
 export interface TransportOptions extends TlsMaterial {
+  /** Scheme, host and port. */
+  origin: string;
   liveness?: Liveness | undefined;
-  /** Default true. */
-  allowH2?: boolean | undefined;
 }
 
 export interface Transport {
-  /** For requests that end by themselves. */
-  requests: Dispatcher;
-  /** For watches: no limit on silence, and as many connections as the streams need. */
-  watches: Dispatcher;
+  /** `stream`: it lasts, so it does not share the few connections of those that end by themselves. */
+  request(exchange: Exchange, kind: 'request' | 'stream'): Promise<Answer>;
   /** Sockets that are open now. */
   sockets(): number;
+  /** Drops all connections; requests that are running fail. */
   close(): Promise<void>;
 }
 
+const CONNECT_MS = 10_000;
 const PING_MS = 15_000;
 /** Two pings unanswered. */
 const SILENCE_MS = 40_000;
@@ -41,14 +43,140 @@ export interface Liveness {
   silenceMs: number;
 }
 
-/** Opens no connection yet. */
+/** Opens no connection yet. HTTP/2 where the server can, which every API server does; what stands before one may not. */
 export function newTransport(options: TransportOptions): Transport {
-  const { liveness = { pingMs: PING_MS, silenceMs: SILENCE_MS }, allowH2 = true, ...tls } = options;
+  const { origin, liveness = { pingMs: PING_MS, silenceMs: SILENCE_MS }, ...tls } = options;
+  const { protocol, hostname, port } = new URL(origin);
+  const sockets = watchSilence(liveness);
+  // Parsed once, not for each connection.
+  const secureContext = createSecureContext({ ca: tls.ca, cert: tls.cert, key: tls.key });
+  const rejectUnauthorized = !tls.insecureSkipTlsVerify;
+  const dialing = new Set<TLSSocket>();
+
+  const host = hostname.replace(/^\[|\]$/g, '');
+  const dial = async (): Promise<TLSSocket> => {
+    const socket = tlsConnect({
+      host,
+      port: Number(port || 443),
+      servername: tls.serverName ?? (isIP(host) ? '' : host),
+      secureContext,
+      rejectUnauthorized,
+      ALPNProtocols: ['h2', 'http/1.1'],
+    });
+    dialing.add(socket);
+    try {
+      await connected(socket);
+    } finally {
+      dialing.delete(socket);
+    }
+    sockets.add(socket);
+    if (socket.alpnProtocol === 'h2') return socket;
+    socket.destroy();
+    throw new OnlyHttp1Error();
+  };
+
+  const pool = { dial, origin, pingMs: liveness.pingMs };
+  const http2 = { request: new Http2Pool({ ...pool, connections: 2 }), stream: new Http2Pool(pool) };
+  let http1: Agent | undefined = protocol === 'http:' ? newHttp1() : undefined;
+
+  function newHttp1(): Agent {
+    const connect = buildConnector({
+      secureContext,
+      rejectUnauthorized,
+      ...(tls.serverName ? { servername: tls.serverName } : {}),
+      allowH2: false,
+      timeout: CONNECT_MS,
+    } as buildConnector.BuildOptions);
+    const tracked: buildConnector.connector = (target, callback) => {
+      connect(target, (...result) => {
+        if (result[1]) sockets.add(result[1]);
+        callback(...result);
+      });
+    };
+    // Writes and reads are few beside the watches, each of which needs a connection.
+    return new Agent({ connect: tracked, allowH2: false, keepAliveTimeout: 60_000, keepAliveMaxTimeout: 60_000 });
+  }
+
+  return {
+    async request(exchange, kind) {
+      if (!http1) {
+        try {
+          return await http2[kind].request(exchange);
+        } catch (error) {
+          if (!(error instanceof OnlyHttp1Error)) throw error;
+          http1 ??= newHttp1();
+        }
+      }
+      return overHttp1(http1, origin, exchange);
+    },
+    sockets: () => sockets.size(),
+    async close() {
+      for (const socket of dialing) socket.destroy();
+      await Promise.all([http2.request.close(), http2.stream.close(), http1?.destroy()]);
+      sockets.stop();
+    },
+  };
+}
+
+class OnlyHttp1Error extends Error {}
+
+function connected(socket: TLSSocket): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const late = setTimeout(() => {
+      socket.destroy(Object.assign(new Error(`no connection within ${CONNECT_MS / 1000} s`), { code: 'ETIMEDOUT' }));
+    }, CONNECT_MS);
+    let failure: Error | undefined;
+    socket.once('secureConnect', () => {
+      clearTimeout(late);
+      resolve();
+    });
+    socket.on('error', (error) => {
+      failure ??= error;
+    });
+    socket.once('close', () => {
+      clearTimeout(late);
+      reject(failure ?? Object.assign(new Error('the server hung up'), { code: 'ECONNRESET' }));
+    });
+  });
+}
+
+async function overHttp1(agent: Agent, origin: string, exchange: Exchange): Promise<Answer> {
+  const { method, path, headers, signal, headersTimeoutMs, bodyTimeoutMs } = exchange;
+  const {
+    statusCode,
+    headers: answered,
+    body,
+  } = await agent.request({
+    origin,
+    path,
+    method,
+    headers,
+    body: exchange.body ?? null,
+    signal: signal ?? null,
+    headersTimeout: headersTimeoutMs,
+    bodyTimeout: bodyTimeoutMs,
+  });
+  return {
+    statusCode,
+    headers: answered,
+    async read(onData) {
+      for await (const chunk of body) onData(chunk as Buffer);
+    },
+    drop: () => void body.on('error', () => {}).destroy(),
+  };
+}
+
+/**
+ * A connection whose other end vanished without a word (host gone, NAT entry lost) stays "open" for many minutes, and a watch on it
+ * silently shows an old world. HTTP/2 pings make bytes come in on every live connection: no bytes, no life.
+ */
+function watchSilence({ pingMs, silenceMs }: Liveness) {
   const watched = new Map<Socket, { bytes: number; since: number }>();
   let timer: NodeJS.Timeout | undefined;
-
-  // A connection whose other end vanished without a word (host gone, NAT entry lost) stays "open" for many minutes, and
-  // a watch on it silently shows an old world. HTTP/2 pings make bytes come in on every live connection: no bytes, no life.
+  const stop = () => {
+    clearInterval(timer);
+    timer = undefined;
+  };
   const reap = () => {
     const now = Date.now();
     for (const [socket, seen] of watched) {
@@ -58,51 +186,21 @@ export function newTransport(options: TransportOptions): Transport {
         continue;
       }
       const h2 = (socket as { alpnProtocol?: string }).alpnProtocol === 'h2';
-      if (now - seen.since > (h2 ? liveness.silenceMs : SILENCE_WITHOUT_PINGS_MS)) {
+      if (now - seen.since > (h2 ? silenceMs : SILENCE_WITHOUT_PINGS_MS)) {
         socket.destroy(Object.assign(new Error('connection is silent: pings are not answered'), { code: 'ESILENT' }));
       }
     }
   };
-
-  const connect = buildConnector({
-    // Parsed once, not for each connection.
-    secureContext: createSecureContext({ ca: tls.ca, cert: tls.cert, key: tls.key }),
-    rejectUnauthorized: !tls.insecureSkipTlsVerify,
-    ...(tls.serverName ? { servername: tls.serverName } : {}),
-    allowH2,
-    preferH2: allowH2,
-    timeout: 10_000,
-  } as buildConnector.BuildOptions);
-
-  const tracked: buildConnector.connector = (options, callback) => {
-    connect(options, (...result) => {
-      const socket = result[1];
-      if (socket) {
-        watched.set(socket, { bytes: socket.bytesRead, since: Date.now() });
-        socket.once('close', () => {
-          watched.delete(socket);
-          if (watched.size === 0) {
-            clearInterval(timer);
-            timer = undefined;
-          }
-        });
-        timer ??= setInterval(reap, liveness.pingMs).unref();
-      }
-      callback(...result);
-    });
-  };
-
-  const common = { connect: tracked, allowH2, keepAliveTimeout: 60_000, keepAliveMaxTimeout: 60_000 };
-  const h2 = { pingInterval: liveness.pingMs, connectionWindowSize: 4 << 20 };
-  const requests = new Agent({ ...common, connections: 2, h2Options: { ...h2, maxConcurrentStreams: 100 } });
-  const watches = new Agent({ ...common, bodyTimeout: 0, h2Options: { ...h2, maxConcurrentStreams: 100 } });
   return {
-    requests,
-    watches,
-    sockets: () => watched.size,
-    async close() {
-      await Promise.all([requests.destroy(), watches.destroy()]);
-      clearInterval(timer);
+    add(socket: Socket) {
+      watched.set(socket, { bytes: socket.bytesRead, since: Date.now() });
+      socket.once('close', () => {
+        watched.delete(socket);
+        if (watched.size === 0) stop();
+      });
+      timer ??= setInterval(reap, pingMs).unref();
     },
+    size: () => watched.size,
+    stop,
   };
 }

@@ -57,7 +57,8 @@ export class EtcdClient {
     this.#endpoints = endpoints;
     const { ca, cert, key } = credentials;
     const connect = dial ? through(dial, { ca, cert, key }) : { ca, cert, key, timeout: TIMEOUT_MS };
-    this.#agent = new Agent({ connect, connections: 1 });
+    // Its few calls give up after seconds; over HTTP/2 undici does that in a way that Node can loop on (providers/http1.ts).
+    this.#agent = new Agent({ connect, connections: 1, allowH2: false });
   }
 
   /** All members with their health; undefined when none answers or there is no majority. */

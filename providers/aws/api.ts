@@ -1,5 +1,6 @@
 import { fetch } from 'undici';
 import { CoppiceError, dependencyNotReady, type ErrorCode } from '../../operator/api/errors.ts';
+import { http1 } from '../http1.ts';
 import { classify } from './errors.ts';
 import { partitionOf } from './partitions.ts';
 import { type AccessKey, signed } from './sigv4.ts';
@@ -102,7 +103,7 @@ async function ask(aws: Connection, { service, action, method, path, headers, bo
   let text: string;
   let type: string | null;
   try {
-    const answer = await fetch(url, { method, headers: rest, signal, ...(body && { body }) });
+    const answer = await fetch(url, { dispatcher: http1, method, headers: rest, signal, ...(body && { body }) });
     [status, type, text] = [answer.status, answer.headers.get('x-amzn-errortype'), await answer.text()];
   } catch (error) {
     if (aws.signal.aborted) throw aws.signal.reason;

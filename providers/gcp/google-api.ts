@@ -1,5 +1,6 @@
 import { request } from 'undici';
 import { CoppiceError, dependencyNotReady } from '../../operator/api/errors.ts';
+import { http1 } from '../http1.ts';
 import { classify } from './errors.ts';
 
 /** Where Google is: scheme and host, without a slash at the end. */
@@ -59,6 +60,7 @@ export async function call<T>(
   async function fetched(): Promise<{ status: number; text: string }> {
     try {
       const response = await request(url, {
+        dispatcher: http1,
         method,
         headers: { ...headers, ...(token !== undefined && { authorization: `Bearer ${token}` }) },
         ...(body !== undefined && { body }),
