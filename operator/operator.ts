@@ -180,7 +180,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
     // An operation that fails says so in the status: taken for news, that would undo the queue's back-off.
     if (onlyStatusChanged(event)) return;
     if (!shoot.metadata.ownerReferences?.length) sharesChanged(quotas, queues.quotas, shoot.metadata.namespace ?? '');
-    shootController.shootChanged(key, shoot);
+    shootController.shootChanged(key, event.type === 'deleted' ? undefined : shoot);
     queues.shoots.add(key);
   });
   onEach(kubeconfigs, (_secret, key) => queues.shoots.add(key.replace(/-kubeconfig$/, '')));

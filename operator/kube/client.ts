@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { FIELD_MANAGER } from '../api/group.ts';
 import { sleep } from './clock.ts';
 import { KubeApiError, KubeUnreachableError, type Status } from './errors.ts';
-import type { Answer } from './exchange.ts';
+import { type Answer, type Exchange, readLines, textOf } from './exchange.ts';
 import {
   type Connection,
   type Credentials,
@@ -101,6 +101,8 @@ export interface WatchOptions extends ListOptions {
 export type Eviction = { outcome: 'evicted' | 'gone' } | { outcome: 'blocked'; message: string };
 
 const TOKEN_FILE_MS = 60_000;
+/** How long a write that is to be given up may still take. */
+const LINGER_MS = 2_000;
 const APPLY = 'application/apply-patch+yaml';
 const MERGE_PATCH = 'application/merge-patch+json';
 
@@ -108,7 +110,7 @@ const MERGE_PATCH = 'application/merge-patch+json';
  * One API server. All requests share two HTTP/2 connections at most, watches have their own. Objects travel as plain JSON:
  * nothing that this code does not know is lost on the way.
  * Every method throws KubeApiError when the server refuses, KubeUnreachableError when there is no usable answer, and
- * the signal's reason when aborted.
+ * the signal's reason when aborted; a write that was sent is waited for first, for two seconds at most, and what came of it counts.
  */
 export class KubeClient {
   readonly server: string;
@@ -172,19 +174,8 @@ export class KubeClient {
       let response: Answer;
       let text: string;
       try {
-        response = await this.#connect().request(
-          {
-            method,
-            path: target,
-            headers,
-            body: payload,
-            signal,
-            headersTimeoutMs: timeoutMs,
-            bodyTimeoutMs: timeoutMs,
-          },
-          'request',
-        );
-        text = await textOf(response);
+        const limits = { signal, headersTimeoutMs: timeoutMs, bodyTimeoutMs: timeoutMs };
+        ({ response, text } = await this.#ask({ method, path: target, headers, body: payload, ...limits }));
       } catch (error) {
         if (signal?.aborted) throw signal.reason;
         this.#record(method, path, 0, started, query);
@@ -468,6 +459,21 @@ export class KubeClient {
     await transport?.close();
   }
 
+  /** One try: an answer with the whole of its body. */
+  async #ask(exchange: Exchange): Promise<{ response: Answer; text: string }> {
+    exchange.signal?.throwIfAborted();
+    const write = exchange.method === 'GET' ? undefined : lingering(exchange.signal);
+    try {
+      const response = await this.#connect().request(
+        write ? { ...exchange, signal: write.signal } : exchange,
+        'request',
+      );
+      return { response, text: await textOf(response) };
+    } finally {
+      write?.done();
+    }
+  }
+
   #connect(): Transport {
     if (this.#closed) throw Object.assign(new Error('the client is closed'), { code: 'ECLOSED' });
     this.#transport ??= this.#newTransport({});
@@ -546,6 +552,26 @@ function writeQuery(options: WriteOptions): Query {
   return { fieldValidation: options.fieldValidation ?? 'Strict', dryRun: options.dryRun ? 'All' : undefined };
 }
 
+/**
+ * The signal of a write, later: what is under way may be carried out though nobody listens, and who stopped it would then act on a world
+ * that changes behind their back (a namespace that was made after its deletion had looked for it).
+ */
+function lingering(signal: AbortSignal | undefined): { signal: AbortSignal; done(): void } {
+  const late = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
+  const onAbort = () => {
+    timer = setTimeout(() => late.abort(signal?.reason), LINGER_MS);
+  };
+  signal?.addEventListener('abort', onAbort);
+  return {
+    signal: late.signal,
+    done() {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', onAbort);
+    },
+  };
+}
+
 function deleteOptions(options: Omit<DeleteOptions, 'signal' | 'dryRun'>): object | undefined {
   if (Object.values(options).every((value) => value === undefined)) return undefined;
   return { apiVersion: 'v1', kind: 'DeleteOptions', ...options };
@@ -559,26 +585,3 @@ function parseBody(text: string, response: Answer): unknown {
 const STALE = new Set(['ECONNRESET', 'EPIPE', 'ERR_HTTP2_SESSION_ERROR', 'ERR_HTTP2_STREAM_CANCEL', 'UND_ERR_SOCKET']);
 
 const isStaleConnection = (error: unknown): boolean => STALE.has((error as { code?: string }).code ?? '');
-
-async function textOf(response: Answer): Promise<string> {
-  const chunks: Buffer[] = [];
-  await response.read((chunk) => chunks.push(chunk));
-  return Buffer.concat(chunks).toString('utf8');
-}
-
-/** Calls `onLine` for each complete line; a rest without line end is a cut-off event and is dropped. */
-async function readLines(response: Answer, onLine: (line: string, bytes: number) => void): Promise<void> {
-  let rest: Buffer[] = [];
-  await response.read((chunk) => {
-    let from = 0;
-    for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, from)) {
-      const piece = chunk.subarray(from, end);
-      // Joined only here, so that an event of many chunks is copied once.
-      const line = rest.length > 0 ? Buffer.concat([...rest, piece]) : piece;
-      rest = [];
-      from = end + 1;
-      if (line.length > 0) onLine(line.toString('utf8'), line.length + 1);
-    }
-    if (from < chunk.length) rest.push(chunk.subarray(from));
-  });
-}

@@ -157,6 +157,10 @@ export class SeedRegistry {
     return name === undefined ? undefined : this.#seeds.get(name)?.access;
   }
 
+  all(): SeedAccess[] {
+    return [...this.#seeds.values()].map(({ access }) => access);
+  }
+
   async close(name: string): Promise<void> {
     const known = this.#seeds.get(name);
     if (!known) return;

@@ -13,6 +13,7 @@ import { resolveVersion, upgradeProblem } from '../versions.ts';
 import { bareStatus } from './bare-status.ts';
 import { controlPlaneValues, poolsOfShoot, providerContext } from './context.ts';
 import { unreachable } from './expose.ts';
+import { closeLeftOver } from './left-over.ts';
 import { decoded, type Operation } from './operation.ts';
 import { otherOwner } from './ownership.ts';
 import { runFlow } from './run-flow.ts';
@@ -42,15 +43,20 @@ export class ShootController {
     this.#world = world;
   }
 
-  /** To be called on every change of a Shoot, before its key is queued: a running operation for an older spec is stopped. */
-  shootChanged(key: string, shoot: Shoot): void {
+  /**
+   * To be called on every change of a Shoot, before its key is queued: a running operation for an older spec, or for a shoot that has
+   * gone (`undefined`), is stopped.
+   */
+  shootChanged(key: string, shoot: Shoot | undefined): void {
     const state = this.#states.get(key);
-    if (state?.abort && state.target !== targetOf(shoot)) state.abort.abort(new Error('the shoot was changed'));
+    if (!state?.abort || (shoot && state.target === targetOf(shoot))) return;
+    state.abort.abort(new Error(shoot ? 'the shoot was changed' : 'the shoot has gone'));
   }
 
   async reconcile(key: string, shutdown: AbortSignal): Promise<{ requeueAfterMs?: number } | undefined> {
     const shoot = this.#world.shoots.get(key);
     if (!shoot) {
+      if (this.#states.has(key)) await closeLeftOver(this.#world, this.#world.registry.all(), key, shutdown);
       this.#released.delete(key);
       await this.#forget(key);
       return undefined;
