@@ -31,7 +31,7 @@ const MOST_MOVES = 3;
 export class Http2Pool {
   readonly #options: Http2PoolOptions;
   readonly #connections = new Set<Http2Connection>();
-  readonly #waiting = new Set<() => void>();
+  readonly #waiting = new Set<{ go(connection: Http2Connection): void; fail(error: Error): void }>();
   #closed = false;
 
   constructor(options: Http2PoolOptions) {
@@ -44,7 +44,7 @@ export class Http2Pool {
    */
   async request(exchange: Exchange): Promise<Answer> {
     for (let moves = 0; ; moves++) {
-      const connection = await this.#withRoom(exchange.signal ?? undefined);
+      const connection = await this.#withRoom(exchange.signal);
       try {
         return await connection.send(exchange);
       } catch (error) {
@@ -57,45 +57,60 @@ export class Http2Pool {
   /** Drops all connections; requests that are running fail. */
   async close(): Promise<void> {
     this.#closed = true;
-    this.#wake();
+    for (const { fail } of this.#waiting) fail(closedError());
     await Promise.all([...this.#connections].map((connection) => connection.close()));
   }
 
-  /** With one stream of it taken. */
-  async #withRoom(signal: AbortSignal | undefined): Promise<Http2Connection> {
-    for (;;) {
-      signal?.throwIfAborted();
-      if (this.#closed) throw closedError();
-      const { connections = Number.POSITIVE_INFINITY } = this.#options;
-      let found = [...this.#connections].find((one) => one.take());
-      if (!found && [...this.#connections].filter((one) => !one.leaving).length < connections) {
-        found = this.#open();
-        found.take();
-      }
-      if (found) return found;
-      await new Promise<void>((resolve) => {
-        const go = () => {
-          this.#waiting.delete(go);
-          signal?.removeEventListener('abort', go);
-          resolve();
-        };
-        this.#waiting.add(go);
-        signal?.addEventListener('abort', go);
-      });
+  /** A connection with one stream of it taken, in the order of asking. */
+  #withRoom(signal: AbortSignal | undefined): Promise<Http2Connection> {
+    return new Promise((resolve, reject) => {
+      if (signal?.aborted) return reject(signal.reason as Error);
+      if (this.#closed) return reject(closedError());
+      const onAbort = () => waiter.fail(signal!.reason as Error);
+      const leave = () => {
+        this.#waiting.delete(waiter);
+        signal?.removeEventListener('abort', onAbort);
+      };
+      const waiter = {
+        go(connection: Http2Connection) {
+          leave();
+          resolve(connection);
+        },
+        fail(error: Error) {
+          leave();
+          reject(error);
+        },
+      };
+      signal?.addEventListener('abort', onAbort);
+      this.#waiting.add(waiter);
+      this.#serve();
+    });
+  }
+
+  #serve(): void {
+    if (this.#closed) return;
+    for (const waiter of this.#waiting) {
+      const connection = this.#take();
+      if (!connection) return;
+      waiter.go(connection);
     }
   }
 
-  #open(): Http2Connection {
-    const connection = new Http2Connection(this.#options, () => {
-      if (connection.ended) this.#connections.delete(connection);
-      this.#wake();
+  #take(): Http2Connection | undefined {
+    const { connections: most = Number.POSITIVE_INFINITY } = this.#options;
+    let usable = 0;
+    for (const connection of this.#connections) {
+      if (connection.take()) return connection;
+      if (!connection.leaving) usable++;
+    }
+    if (usable >= most) return undefined;
+    const opened = new Http2Connection(this.#options, () => {
+      if (opened.ended) this.#connections.delete(opened);
+      this.#serve();
     });
-    this.#connections.add(connection);
-    return connection;
-  }
-
-  #wake(): void {
-    for (const go of this.#waiting) go();
+    this.#connections.add(opened);
+    opened.take();
+    return opened;
   }
 }
 
