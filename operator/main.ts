@@ -35,6 +35,18 @@ async function main(): Promise<void> {
       err: (error: unknown) => (error instanceof Error ? `${error.name}: ${error.message}` : String(error)),
     },
   });
+  // Nothing is known of the state it left: the process ends, and the next one begins by looking.
+  process.once('uncaughtException', (error: unknown) => {
+    const where =
+      error instanceof Error
+        ? error.stack
+            ?.split('\n')
+            .slice(1, 6)
+            .map((frame) => frame.trim())
+        : undefined;
+    log.fatal({ err: error, where }, 'a fault of Coppice itself');
+    process.exit(1);
+  });
   const stopping = new AbortController();
   for (const name of ['SIGINT', 'SIGTERM'] as const)
     process.once(name, () => stopping.abort(new Error(`received ${name}`)));

@@ -36,7 +36,19 @@ export async function lastLines(file: string, count: number): Promise<string[]> 
 export async function lastError(file: string): Promise<string> {
   const lines = await lastLines(file, 40);
   const telling = lines.findLast((line) =>
-    /^[EF]\d{4} |level=(error|fatal)|"level":"(error|fatal)"|^Error|panic/.test(line),
+    /^[EF]\d{4} |level=(error|fatal)|"level":("error"|"fatal"|50|60)[,}]|^(\w+: )?\w*Error\b|panic/.test(line),
   );
-  return (telling ?? lines.at(-1) ?? '').trim().slice(0, 400);
+  return inWords((telling ?? lines.at(-1) ?? '').trim()).slice(0, 400);
+}
+
+/** What a line of a structured log says; any other line as it is. */
+function inWords(line: string): string {
+  if (!line.startsWith('{')) return line;
+  try {
+    const { msg, err } = JSON.parse(line) as { msg?: unknown; err?: unknown };
+    const said = [msg, err].filter((part) => typeof part === 'string' && part !== '');
+    return said.length > 0 ? said.join(': ') : line;
+  } catch {
+    return line;
+  }
 }
