@@ -102,12 +102,13 @@ describe('LeaderElector', () => {
 
   it('waits for the lease of one who died to run out, unless it is the same identity that returns', async () => {
     const proxy = await startFlakyProxy(api.url);
-    const a = candidate('dead', 'a', { client: api.connect({ server: proxy.url }) });
+    // Nobody could wait for this lease to run out.
+    const a = candidate('dead', 'a', { client: api.connect({ server: proxy.url }), leaseDurationMs: 60_000 });
     await until(() => a.elector.leading);
     await proxy.cut();
     const b = candidate('dead', 'b');
     const again = candidate('dead', 'a');
-    await until(() => again.elector.leading, 500);
+    await until(() => again.elector.leading);
     expect(b.elector.leading).toBe(false);
     await a.run;
     expect(a.history).toEqual(['started', 'ended', 'lost']);
