@@ -44,6 +44,8 @@ export interface RequestOptions {
   timeoutMs?: number;
   /** How often to try again when the server says "later" (429 or 503 with Retry-After). Default 3. */
   retries?: number;
+  /** Of a write that was sent: given up the moment the signal says so, whatever may come of it. Default false. */
+  abandon?: boolean;
 }
 
 export interface ListOptions {
@@ -65,6 +67,8 @@ export interface WriteOptions {
   subresource?: 'status' | 'scale' | 'approval' | 'ephemeralcontainers' | 'resize' | (string & {});
   dryRun?: boolean;
   signal?: AbortSignal | undefined;
+  /** As in RequestOptions, for create and update. */
+  abandon?: boolean;
   /** What happens to fields that the schema does not know; default Strict: an error. */
   fieldValidation?: 'Strict' | 'Warn' | 'Ignore';
 }
@@ -157,7 +161,15 @@ export class KubeClient {
 
   /** Any request; the answer parsed when it is JSON, else as text. `path` is below the server's URL. */
   async request<T = any>(method: string, path: string, options: RequestOptions = {}): Promise<T> {
-    const { query, body, contentType = 'application/json', signal, timeoutMs = 30_000, retries = 3 } = options;
+    const {
+      query,
+      body,
+      contentType = 'application/json',
+      signal,
+      timeoutMs = 30_000,
+      retries = 3,
+      abandon = false,
+    } = options;
     const what = `${method} ${path}`;
     const payload = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
     const target = this.#prefix + path + queryString(query);
@@ -175,7 +187,7 @@ export class KubeClient {
       let text: string;
       try {
         const limits = { signal, headersTimeoutMs: timeoutMs, bodyTimeoutMs: timeoutMs };
-        ({ response, text } = await this.#ask({ method, path: target, headers, body: payload, ...limits }));
+        ({ response, text } = await this.#ask({ method, path: target, headers, body: payload, ...limits }, abandon));
       } catch (error) {
         if (signal?.aborted) throw signal.reason;
         this.#record(method, path, 0, started, query);
@@ -270,6 +282,7 @@ export class KubeClient {
       query: { fieldManager: FIELD_MANAGER, ...writeQuery(options) },
       body: object,
       signal: options.signal,
+      abandon: options.abandon ?? false,
     });
   }
 
@@ -317,6 +330,7 @@ export class KubeClient {
       query: { fieldManager: FIELD_MANAGER, ...writeQuery(options) },
       body: object,
       signal: options.signal,
+      abandon: options.abandon ?? false,
     });
   }
 
@@ -460,9 +474,9 @@ export class KubeClient {
   }
 
   /** One try: an answer with the whole of its body. */
-  async #ask(exchange: Exchange): Promise<{ response: Answer; text: string }> {
+  async #ask(exchange: Exchange, abandon: boolean): Promise<{ response: Answer; text: string }> {
     exchange.signal?.throwIfAborted();
-    const write = exchange.method === 'GET' ? undefined : lingering(exchange.signal);
+    const write = exchange.method === 'GET' || abandon ? undefined : lingering(exchange.signal);
     try {
       const response = await this.#connect().request(
         write ? { ...exchange, signal: write.signal } : exchange,

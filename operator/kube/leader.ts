@@ -162,7 +162,9 @@ export class LeaderElector {
           leaseTransitions: (spec?.leaseTransitions ?? 0) + (held === identity || !this.#lease ? 0 : 1),
         },
       };
-      this.#see(this.#lease ? await client.update(next, { signal }) : await client.create(next, { signal }));
+      // At the deadline others may lead: who still waited for an answer would lead beside them.
+      const options = { signal, abandon: true };
+      this.#see(this.#lease ? await client.update(next, options) : await client.create(next, options));
       return true;
     } catch (error) {
       if (error instanceof KubeApiError && error.status === 409) {
@@ -189,7 +191,9 @@ export class LeaderElector {
     const { client } = this.#options;
     const lease = this.#lease!;
     try {
-      this.#see(await client.update({ ...lease, spec: { ...lease.spec, renewTime: this.#now() } }, { signal }));
+      this.#see(
+        await client.update({ ...lease, spec: { ...lease.spec, renewTime: this.#now() } }, { signal, abandon: true }),
+      );
       return true;
     } catch {
       return false;
