@@ -1,5 +1,6 @@
 import type { CloudContext, ManagedClusters } from '../../../providers/cloud.ts';
 import type { CloudProfile } from '../../api/cloudprofile.ts';
+import { findCondition } from '../../api/conditions.ts';
 import type { CredentialsBinding, CredentialsBindingStatus } from '../../api/credentialsbinding.ts';
 import { CoppiceError, configurationProblem, errorText, isRetryable, notYetConfigured } from '../../api/errors.ts';
 import { FINALIZER, LABELS, ROLES } from '../../api/group.ts';
@@ -22,6 +23,8 @@ export interface CredentialsWorld extends GardenSide {
   readonly profiles: Informer<CloudProfile>;
   /** The managed service of a profile, for somebody who has credentials. */
   clouds(profile: CloudProfile): ManagedClusters | undefined;
+  /** The cloud takes what a binding leads to, which it refused before. */
+  accepted(binding: CredentialsBinding): void;
 }
 
 /** Selects Secrets with credentials that are marked as used. */
@@ -195,7 +198,9 @@ async function reconcileBinding(
     ...(account && { account }),
     observedGeneration: binding.metadata.generation,
   };
+  const before = findCondition(binding.status?.conditions, 'Ready');
   await writeStatus(world.garden, world.bindings, binding, status, signal);
+  if (!failure && before?.status === 'False') world.accepted(binding);
   return failure ? { failure, isRetryable: isRetryable(codes) } : {};
 }
 

@@ -89,7 +89,18 @@ export function wireClouds(options: CloudsOptions): Clouds {
   });
   const managed = new ManagedController(world);
   const clouds = (profile: CloudProfile) => options.provider(profile, true)?.managed;
-  const credentialsWorld: CredentialsWorld = { ...side, profiles, clouds };
+  const credentialsWorld: CredentialsWorld = {
+    ...side,
+    profiles,
+    clouds,
+    accepted({ metadata: { name, namespace } }) {
+      for (const { metadata, spec } of clusters.list()) {
+        const places = [spec, ...(spec.fallback ?? [])];
+        if (metadata.namespace === namespace && places.some(({ credentialsRef }) => credentialsRef?.name === name))
+          managed.credentialsAccepted(`${namespace}/${metadata.name}`);
+      }
+    },
+  };
   const leftOverWorld = {
     ...world,
     profile: (name: string) => profiles.get(name),

@@ -3,6 +3,7 @@ import type { CredentialsBinding } from '../../../operator/api/credentialsbindin
 import { API_VERSION } from '../../../operator/api/group.ts';
 import { installManifests, OPERATOR_USER } from '../../../operator/api/install.ts';
 import { profileManifests } from '../../../operator/api/profiles.ts';
+import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import type { WorkloadIdentity } from '../../../operator/api/workloadidentity.ts';
 import { Informer, waitFor } from '../../../operator/kube/informer.ts';
 import { silent } from '../../../operator/kube/log.ts';
@@ -12,6 +13,7 @@ import {
   type KubeObject,
   pathOf,
   SERVICEACCOUNTS,
+  WORKERCLUSTERS,
   WORKLOADIDENTITIES,
 } from '../../../operator/kube/resources.ts';
 import { type Operator, startOperator } from '../../../operator/operator.ts';
@@ -34,6 +36,7 @@ let cloud: FakeCloud;
 let operator: Operator;
 let bindings: Informer<CredentialsBinding>;
 let identities: Informer<WorkloadIdentity>;
+let clusters: Informer<WorkerCluster>;
 const stop = new AbortController();
 let operatorsOwn: ReturnType<TestApiserver['connect']>;
 
@@ -46,8 +49,9 @@ beforeAll(async () => {
     await garden.client.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
   bindings = new Informer<CredentialsBinding>(garden.client, CREDENTIALSBINDINGS);
   identities = new Informer<WorkloadIdentity>(garden.client, WORKLOADIDENTITIES);
-  for (const cache of [bindings, identities]) cache.start();
-  await Promise.all([bindings, identities].map((cache) => cache.whenSynced(AbortSignal.timeout(30_000))));
+  clusters = new Informer<WorkerCluster>(garden.client, WORKERCLUSTERS);
+  for (const cache of [bindings, identities, clusters]) cache.start();
+  await Promise.all([bindings, identities, clusters].map((cache) => cache.whenSynced(AbortSignal.timeout(30_000))));
   for (const profile of await profileManifests()) await garden.client.apply(profile);
   const web = await cloud.web();
   const noRunner = {} as StackRunner;
@@ -70,7 +74,7 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(async () => {
   stop.abort();
-  await Promise.all([operator?.stop(), bindings?.stop(), identities?.stop()]);
+  await Promise.all([operator?.stop(), bindings?.stop(), identities?.stop(), clusters?.stop()]);
   await Promise.all([garden?.stop(), cloud?.close()]);
 });
 
@@ -90,7 +94,7 @@ const binding = (name: string, namespace: string, type: string, ref: object): Ku
 const ready = (cache: Informer<any>, key: string) =>
   cache.get(key)?.status?.conditions?.find(({ type }: { type: string }) => type === 'Ready');
 const until = (what: string, predicate: () => boolean) =>
-  waitFor([bindings, identities], () => predicate() || undefined, { timeoutMs: 30_000, what });
+  waitFor([bindings, identities, clusters], () => predicate() || undefined, { timeoutMs: 30_000, what });
 /** What the person who set it up in the cloud has typed there. */
 const trusted = (audience: string, name: string, namespace = SHOP) => ({
   issuer: ISSUER,
@@ -167,6 +171,28 @@ describe.each(CLOUDS)('a WorkloadIdentity of %s', (type, name, audience, config,
     expect(message).not.toMatch(/eyJ/);
     expect(bindings.get(`bank/${type}`)?.status?.account).toBeUndefined();
   });
+});
+
+it('a cluster whose identity was not trusted goes on by itself once it is', async () => {
+  const key = 'bank/blue';
+  const valid = () => clusters.get(key)?.status?.conditions?.find(({ type }) => type === 'CredentialsValid');
+  await garden.client.apply({
+    apiVersion: API_VERSION,
+    kind: 'WorkerCluster',
+    metadata: { name: 'blue', namespace: 'bank' },
+    spec: { cloudProvider: 'aws', mode: 'Managed', dataPlaneNodes: 1, credentialsRef: { name: 'aws' } },
+  });
+  await until('the refusal', () => valid()?.status === 'False');
+  expect(valid()).toMatchObject({
+    codes: ['ERR_INFRA_UNAUTHENTICATED'],
+    message: expect.stringContaining('the cloud does not know WorkloadIdentity bank/aws'),
+  });
+  cloud.trust(cloud.account('aws'), trusted('sts.amazonaws.com', 'aws', 'bank'));
+  // The cloud is asked again in two minutes, or when somebody touches the binding.
+  const metadata = { annotations: { touched: 'yes' } };
+  await garden.client.mergePatch(CREDENTIALSBINDINGS, 'aws', 'bank', { metadata });
+  await until('the cluster to be let in', () => valid()?.status === 'True');
+  expect(ready(bindings, 'bank/aws').status).toBe('True');
 });
 
 it("nobody can name another tenant's identity", async () => {
