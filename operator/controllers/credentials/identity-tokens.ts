@@ -4,6 +4,7 @@ import { API_VERSION, LABELS } from '../../api/group.ts';
 import { identityAccountName } from '../../api/names.ts';
 import { audiencesOf, type WorkloadIdentity } from '../../api/workloadidentity.ts';
 import type { KubeClient } from '../../kube/client.ts';
+import { KubeApiError } from '../../kube/errors.ts';
 import { type KubeObject, pathOf, SERVICEACCOUNTS } from '../../kube/resources.ts';
 import { claimsOf } from '../../pki/token-claims.ts';
 
@@ -11,6 +12,8 @@ import { claimsOf } from '../../pki/token-claims.ts';
 const LIFE_SECONDS = 3600;
 /** The part of its life after which a token is replaced: what is begun with one may show it again a while later. */
 const RENEW_AFTER = 0.5;
+/** After a failure the old token, while it is good, is given out for so long before another try. */
+const TRY_AGAIN_MS = 60_000;
 /** Who has not made a token by then will not make it. */
 const PATIENCE_MS = 30_000;
 
@@ -30,6 +33,7 @@ interface Kept {
   readonly made: Promise<IdentityToken>;
   /** Unix milliseconds; in the beginning nobody knows. */
   renewAt: number;
+  endsAt: number;
 }
 
 /** Who an identity is to a cloud, by its name and namespace alone. */
@@ -53,6 +57,17 @@ export function identityAccount({ metadata: { name, namespace = '', uid = '' } }
   };
 }
 
+/** Kubernetes makes nothing in a namespace that is being deleted, tokens neither. */
+const namespaceGoing =
+  ({ metadata: { namespace } }: WorkloadIdentity) =>
+  (error: unknown): never => {
+    if (!(error instanceof KubeApiError) || !error.isNamespaceTerminating) throw error;
+    throw notYetConfigured(
+      `namespace ${namespace} is being deleted, and no tokens are made there any more`,
+      'What is left in the cloud "coppice sweep" removes, by a binding for the same account in another namespace.',
+    );
+  };
+
 /** Has the garden make tokens of WorkloadIdentities. Equal questions are asked once, until half of a token's life is over. */
 export class IdentityTokens {
   readonly #garden: Pick<KubeClient, 'request' | 'getOrUndefined' | 'apply'>;
@@ -64,20 +79,33 @@ export class IdentityTokens {
     this.#now = now;
   }
 
-  /** A token that is good for half an hour at least. Makes the ServiceAccount where it is missing. Rejects with CoppiceErrors. */
+  /**
+   * A token that is good for half an hour at least; where the garden gives no new one (the namespace is going, and the clusters in it
+   * are still to be taken away), the old one to its end. Makes the ServiceAccount where it is missing. Rejects with CoppiceErrors.
+   */
   token(identity: WorkloadIdentity): Promise<IdentityToken> {
     const now = +this.#now();
-    for (const [key, { renewAt }] of this.#kept) if (renewAt <= now) this.#kept.delete(key);
+    for (const [key, { endsAt }] of this.#kept) if (endsAt <= now) this.#kept.delete(key);
     const key = JSON.stringify([identity.metadata.uid, audiencesOf(identity.spec)]);
     const known = this.#kept.get(key);
-    if (known) return known.made;
+    if (known && now < known.renewAt) return known.made;
     const kept: Kept = {
       // Not with the signal of the one who happens to ask first: the answer is for all.
-      made: this.#make(identity, AbortSignal.timeout(PATIENCE_MS)).then(({ expiresAt, ...token }) => {
-        kept.renewAt = now + (expiresAt - now) * RENEW_AFTER;
-        return token;
-      }),
+      made: this.#make(identity, AbortSignal.timeout(PATIENCE_MS)).then(
+        ({ expiresAt, ...token }) => {
+          kept.renewAt = now + (expiresAt - now) * RENEW_AFTER;
+          kept.endsAt = expiresAt;
+          return token;
+        },
+        (error: unknown) => {
+          if (!known) throw error;
+          kept.renewAt = now + TRY_AGAIN_MS;
+          kept.endsAt = known.endsAt;
+          return known.made;
+        },
+      ),
       renewAt: Number.POSITIVE_INFINITY,
+      endsAt: Number.POSITIVE_INFINITY,
     };
     this.#kept.set(key, kept);
     kept.made.catch(() => this.#kept.delete(key));
@@ -88,18 +116,16 @@ export class IdentityTokens {
     const account = await this.ensureAccount(identity, signal);
     const { name, namespace } = account.metadata;
     const audiences = audiencesOf(identity.spec);
-    const { status } = await this.#garden.request<TokenRequest>(
-      'POST',
-      pathOf(SERVICEACCOUNTS, namespace, name, 'token'),
-      {
+    const { status } = await this.#garden
+      .request<TokenRequest>('POST', pathOf(SERVICEACCOUNTS, namespace, name, 'token'), {
         body: {
           apiVersion: 'authentication.k8s.io/v1',
           kind: 'TokenRequest',
           spec: { audiences, expirationSeconds: LIFE_SECONDS },
         },
         signal,
-      },
-    );
+      })
+      .catch(namespaceGoing(identity));
     const claims = claimsOf(status.token);
     if (!claims)
       throw dependencyNotReady(`the garden gave ServiceAccount ${namespace}/${name} no token that can be read`);
@@ -113,7 +139,7 @@ export class IdentityTokens {
     const wanted = identityAccount(identity);
     const { name, namespace, labels = {}, ownerReferences = [] } = wanted.metadata;
     const live = await this.#garden.getOrUndefined(SERVICEACCOUNTS, name, namespace, { signal });
-    if (!live) return this.#garden.apply(wanted, { signal });
+    if (!live) return this.#garden.apply(wanted, { signal }).catch(namespaceGoing(identity));
     const [owner] = ownerReferences;
     const owners = live.metadata.ownerReferences ?? [];
     const own = owners.find(({ uid }) => uid === owner?.uid);

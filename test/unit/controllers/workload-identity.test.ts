@@ -12,6 +12,7 @@ import {
 } from '../../../operator/controllers/credentials/identity-tokens.ts';
 import { type CredentialsSource, obtainCredentials } from '../../../operator/controllers/credentials/obtain.ts';
 import type { CredentialsUse } from '../../../operator/controllers/credentials/resolve.ts';
+import { KubeApiError } from '../../../operator/kube/errors.ts';
 import type { KubeObject } from '../../../operator/kube/resources.ts';
 import { credentialsOf as awsCredentials } from '../../../providers/aws/credentials.ts';
 import { credentialsOf as azureCredentials } from '../../../providers/azure/credentials.ts';
@@ -194,6 +195,31 @@ describe('tokens of an identity', () => {
     garden.account = undefined;
     await tokens.token(identity('aws', {}, 'u2'));
     expect(posts()).toHaveLength(3);
+  });
+
+  it('are used to their end where no new one is made, because the namespace is going', async () => {
+    const first = await tokens.token(identity());
+    const causes = [{ reason: 'NamespaceTerminating' }];
+    garden.broken = new KubeApiError('POST', 403, { reason: 'Forbidden', details: { causes } });
+    pass(31);
+    expect(await tokens.token(identity())).toBe(first);
+    pass(28);
+    expect(await tokens.token(identity())).toBe(first);
+    pass(2);
+    await expect(tokens.token(identity())).rejects.toThrow(
+      'namespace shop is being deleted, and no tokens are made there any more',
+    );
+  });
+
+  it('are asked for again a minute after a renewal failed', async () => {
+    const first = await tokens.token(identity());
+    garden.broken = new Error('down');
+    pass(31);
+    await tokens.token(identity());
+    garden.broken = undefined;
+    expect(await tokens.token(identity())).toBe(first);
+    pass(1);
+    expect(await tokens.token(identity())).not.toBe(first);
   });
 
   it('are asked for again after a failure', async () => {
