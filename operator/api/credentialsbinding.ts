@@ -18,7 +18,7 @@ export const credentialsBindingFields = rules(
       })
       .describe('Whose credentials these are.'),
     credentialsRef: reference('credentials', ['Secret', 'WorkloadIdentity']).describe(
-      'The credentials: a Secret in the namespace of the binding. Changing it, or what the Secret holds, rotates the credentials of all clusters that use the binding, without touching the clusters.',
+      'The credentials: a Secret or a WorkloadIdentity in the namespace of the binding. Changing it, or what the Secret holds, rotates the credentials of all clusters that use the binding, without touching the clusters.',
     ),
     quotas: list(
       reference('Quota', ['Quota']).describe('A Quota.'),
@@ -61,12 +61,17 @@ export const credentialsBindingDefinition: KindDefinition = {
   scope: 'Namespaced',
   categories: ['coppice'],
   description:
-    "Lets clusters of its namespace use the credentials of a cloud account, which are in a Secret there. Fields and their meanings are those of Gardener's security.gardener.cloud/v1alpha1.",
+    "Lets clusters of its namespace use the credentials of a cloud account, which are in a Secret there, or proven by a WorkloadIdentity. Fields and their meanings are those of Gardener's security.gardener.cloud/v1alpha1.",
   fields: credentialsBindingFields,
   status: credentialsBindingStatus,
   printerColumns: [
     { name: 'Provider', type: 'string', jsonPath: '.provider.type', description: 'Type of the provider.' },
-    { name: 'Credentials', type: 'string', jsonPath: '.credentialsRef.name', description: 'Name of the Secret.' },
+    {
+      name: 'Credentials',
+      type: 'string',
+      jsonPath: '.credentialsRef.name',
+      description: 'Name of the Secret or WorkloadIdentity.',
+    },
     { name: 'Account', type: 'string', jsonPath: '.status.account', description: 'Account that they are of.' },
     {
       name: 'Ready',

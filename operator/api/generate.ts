@@ -9,6 +9,7 @@ import {
   deletionByOperator,
   deletionProtection,
   gardenRules,
+  identityTokens,
   ownCredentials,
   seedRules,
 } from './install.ts';
@@ -31,6 +32,7 @@ export function generatedFiles(): Map<string, string> {
   files.set('charts/coppice/templates/deletion-protection.yaml', yaml(...deletionProtection()));
   files.set('charts/coppice/templates/deletion-by-operator.yaml', yaml(...deletionByOperator()));
   files.set('charts/coppice/templates/own-credentials.yaml', yaml(...ownCredentials()));
+  files.set('charts/coppice/templates/identity-tokens.yaml', yaml(...identityTokens()));
   files.set(
     'charts/coppice/templates/clusterroles.yaml',
     yaml(clusterRole('coppice-operator', gardenRules()), clusterRole('coppice-seed', seedRules())),

@@ -5,6 +5,7 @@ import type { KindDefinition } from './schema.ts';
 import { seedDefinition } from './seed.ts';
 import { shootDefinition } from './shoot.ts';
 import { workerClusterDefinition } from './workercluster.ts';
+import { workloadIdentityDefinition } from './workloadidentity.ts';
 
 /** Every kind of the API group. */
 export const KINDS: readonly KindDefinition[] = [
@@ -13,6 +14,7 @@ export const KINDS: readonly KindDefinition[] = [
   seedDefinition,
   cloudProfileDefinition,
   credentialsBindingDefinition,
+  workloadIdentityDefinition,
   quotaDefinition,
 ];
 
@@ -31,3 +33,4 @@ export type { KindDefinition, PrinterColumn, Rule } from './schema.ts';
 export * from './seed.ts';
 export * from './shoot.ts';
 export * from './workercluster.ts';
+export * from './workloadidentity.ts';

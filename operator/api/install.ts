@@ -1,6 +1,7 @@
 import { crds } from './crd.ts';
 import { ANNOTATIONS, GROUP, VERSION } from './group.ts';
 import type { KubeObject } from './meta.ts';
+import { IDENTITY_ACCOUNT_PREFIX } from './names.ts';
 
 /** The user (and the name of the ClusterRole) that the operator of an embedded garden has. */
 export const OPERATOR_USER = 'coppice:operator';
@@ -21,7 +22,7 @@ export function gardenRules(): PolicyRule[] {
   return [
     {
       apiGroups: [GROUP],
-      resources: ['workerclusters', 'seeds', 'cloudprofiles', 'credentialsbindings'],
+      resources: ['workerclusters', 'seeds', 'cloudprofiles', 'credentialsbindings', 'workloadidentities'],
       verbs: [...READ, 'update', 'patch'],
     },
     // Those whose ttl is over.
@@ -32,12 +33,21 @@ export function gardenRules(): PolicyRule[] {
     { apiGroups: [GROUP], resources: ['shoots'], verbs: [...READ, ...WRITE] },
     {
       apiGroups: [GROUP],
-      resources: ['workerclusters', 'shoots', 'seeds', 'cloudprofiles', 'credentialsbindings', 'quotas'].flatMap(
-        (kind) => [`${kind}/status`, `${kind}/finalizers`],
-      ),
+      resources: [
+        'workerclusters',
+        'shoots',
+        'seeds',
+        'cloudprofiles',
+        'credentialsbindings',
+        'workloadidentities',
+        'quotas',
+      ].flatMap((kind) => [`${kind}/status`, `${kind}/finalizers`]),
       verbs: ['get', 'update', 'patch'],
     },
     { apiGroups: [''], resources: ['secrets'], verbs: [...READ, ...WRITE] },
+    // The ServiceAccount of a WorkloadIdentity, which goes with it, and tokens for the cloud: of which accounts, a policy says.
+    { apiGroups: [''], resources: ['serviceaccounts'], verbs: ['get', 'create', 'patch'] },
+    { apiGroups: [''], resources: ['serviceaccounts/token'], verbs: ['create'] },
     // Its UID is the garden's own: part of the tags in clouds, and on namespaces in seeds.
     { apiGroups: [''], resources: ['namespaces'], resourceNames: ['kube-system'], verbs: ['get'] },
     // Whether one that led before is gone for good, so that what it has locked can be taken over.
@@ -151,6 +161,12 @@ export function deletionProtection(): KubeObject[] {
   });
 }
 
+const BY_THE_OPERATOR = {
+  name: 'by-the-operator',
+  // In a cluster it is the ServiceAccount coppice-operator of some namespace.
+  expression: `request.userInfo.username == '${OPERATOR_USER}' || request.userInfo.username.endsWith(':coppice-operator')`,
+};
+
 const EXPIRY = `expiry.${GROUP}`;
 
 /**
@@ -164,17 +180,35 @@ export function deletionByOperator(): KubeObject[] {
         { apiGroups: [GROUP], apiVersions: [VERSION], operations: ['DELETE'], resources: ['workerclusters'] },
       ],
     },
-    matchConditions: [
-      {
-        name: 'by-the-operator',
-        // In a cluster it is the ServiceAccount coppice-operator of some namespace.
-        expression: `request.userInfo.username == '${OPERATOR_USER}' || request.userInfo.username.endsWith(':coppice-operator')`,
-      },
-    ],
+    matchConditions: [BY_THE_OPERATOR],
     validations: [
       {
         expression: 'has(oldObject.spec.ttl)',
         message: 'the operator deletes only clusters that have a ttl',
+        reason: 'Forbidden',
+      },
+    ],
+  });
+}
+
+const IDENTITIES = `identity-tokens.${GROUP}`;
+
+/**
+ * The operator has tokens made of ServiceAccounts that belong to WorkloadIdentities. RBAC knows no "only those"; this keeps a thief of
+ * the operator's credentials from becoming every other ServiceAccount of the garden.
+ */
+export function identityTokens(): KubeObject[] {
+  return refusing(IDENTITIES, {
+    matchConstraints: {
+      resourceRules: [
+        { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['serviceaccounts/token'] },
+      ],
+    },
+    matchConditions: [BY_THE_OPERATOR],
+    validations: [
+      {
+        expression: `request.name.startsWith('${IDENTITY_ACCOUNT_PREFIX}')`,
+        message: 'the operator has tokens made of the ServiceAccounts of WorkloadIdentities only',
         reason: 'Forbidden',
       },
     ],
@@ -230,6 +264,7 @@ export function installManifests(): KubeObject[] {
     ...deletionProtection(),
     ...deletionByOperator(),
     ...ownCredentials(),
+    ...identityTokens(),
     clusterRole(OPERATOR_USER, gardenRules()),
     bindToUser(OPERATOR_USER, OPERATOR_USER),
     clusterRole(seedRole, seedRules()),

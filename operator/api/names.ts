@@ -32,6 +32,15 @@ export function technicalID(namespace: string, name: string): string {
 export const kubeconfigSecretName = (cluster: string): string => `${cluster}-kubeconfig`;
 export const KUBECONFIG_KEY = 'value';
 
+/** Begins the names of ServiceAccounts whose tokens are for clouds: the operator has tokens made of no others in the garden. */
+export const IDENTITY_ACCOUNT_PREFIX = 'wi-';
+
+/**
+ * ServiceAccount in the garden whose tokens prove a WorkloadIdentity to a cloud. Short enough for Google, which takes subjects
+ * (`system:serviceaccount:<namespace>:<name>`) of at most 127 bytes (google.subject, cloud.google.com/iam/docs/workload-identity-federation).
+ */
+export const identityAccountName = (identity: string): string => fitted(`${IDENTITY_ACCOUNT_PREFIX}${identity}`, 41);
+
 /** Ends the host of API servers that do not exist: nobody can ever own a name under `.invalid` (RFC 2606). */
 export const NO_API_SERVER = 'no-api-server.invalid';
 

@@ -7,6 +7,7 @@ import {
   SEEDS,
   SHOOTS,
   WORKERCLUSTERS,
+  WORKLOADIDENTITIES,
 } from '../kube/resources.ts';
 
 /** A kind that the CLI names, with the words people use for it. */
@@ -29,9 +30,18 @@ export const CREDENTIALS_BINDING: CliKind = {
   resource: CREDENTIALSBINDINGS,
   aliases: ['credentialsbinding', 'cb', 'binding', 'bindings'],
 };
+export const WORKLOAD_IDENTITY: CliKind = { resource: WORKLOADIDENTITIES, aliases: ['workloadidentity', 'wi'] };
 export const QUOTA: CliKind = { resource: QUOTAS, aliases: ['quota'] };
 
-export const CLI_KINDS: readonly CliKind[] = [WORKER_CLUSTER, SHOOT, SEED, CLOUD_PROFILE, CREDENTIALS_BINDING, QUOTA];
+export const CLI_KINDS: readonly CliKind[] = [
+  WORKER_CLUSTER,
+  SHOOT,
+  SEED,
+  CLOUD_PROFILE,
+  CREDENTIALS_BINDING,
+  WORKLOAD_IDENTITY,
+  QUOTA,
+];
 
 /** The kind that a word means: its name, plural, short name, or `plural.group`; upper or lower case. */
 export function kindOf(word: string): CliKind | undefined {

@@ -90,6 +90,7 @@ export const SHOOTS = define(GROUP, VERSION, 'Shoot', 'shoots', true);
 export const SEEDS = define(GROUP, VERSION, 'Seed', 'seeds', false);
 export const CLOUDPROFILES = define(GROUP, VERSION, 'CloudProfile', 'cloudprofiles', false);
 export const CREDENTIALSBINDINGS = define(GROUP, VERSION, 'CredentialsBinding', 'credentialsbindings', true);
+export const WORKLOADIDENTITIES = define(GROUP, VERSION, 'WorkloadIdentity', 'workloadidentities', true);
 export const QUOTAS = define(GROUP, VERSION, 'Quota', 'quotas', true);
 
 /** `v1` or `group/version`, as it stands in an object's apiVersion. */

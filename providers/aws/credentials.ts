@@ -10,9 +10,13 @@ export interface Credentials {
   role?: string;
   /** A token of an identity provider that the role trusts. */
   token?: string;
+  /** Region of the STS that is shown the token. Absent: that of the cluster. */
+  stsRegion?: string;
 }
 
 const ROLE = /^arn:[a-z-]+:iam::\d{12}:role\/[\w+=,.@/-]+$/;
+
+const REGION = /^[a-z]{2,}(-[a-z]+)+-\d+$/;
 
 /** Not the first few characters of one pasted wrongly, nor two lines: they become parts of a header. */
 const ACCESS_KEY_ID = /^\w{16,128}$/;
@@ -26,11 +30,12 @@ const unusable = (message: string, advice: string): CoppiceError =>
  * Throws ERR_INFRA_UNAUTHENTICATED when one is missing or malformed.
  */
 export function credentialsOf({ credentials }: CloudAccount): Credentials {
-  const { accessKeyID, secretAccessKey, sessionToken, roleARN, token } = trimmed(credentials);
+  const { accessKeyID, secretAccessKey, sessionToken, roleARN, token, stsRegion } = trimmed(credentials);
   if (roleARN && !ROLE.test(roleARN)) {
     throw unusable('roleARN of the AWS credentials is no ARN of a role', 'Correct roleARN in the Secret.');
   }
-  if (roleARN && token && !accessKeyID) return { role: roleARN, token };
+  if (roleARN && token && !accessKeyID)
+    return { role: roleARN, token, ...(stsRegion && { stsRegion: checkedRegion(stsRegion) }) };
   const missing = Object.entries({ accessKeyID, secretAccessKey }).filter(([, value]) => !value);
   if (!accessKeyID || !secretAccessKey) {
     throw unusable(
@@ -43,6 +48,12 @@ export function credentialsOf({ credentials }: CloudAccount): Credentials {
   }
   const key = { accessKeyID, secretAccessKey, ...(sessionToken && { sessionToken }) };
   return { key, ...(roleARN && { role: roleARN }) };
+}
+
+/** It becomes a part of a host's name. */
+function checkedRegion(region: string): string {
+  if (REGION.test(region)) return region;
+  throw unusable('stsRegion of the AWS credentials is no region', 'Correct stsRegion, or leave it out.');
 }
 
 /** Secrets are often made from files that end with a new line. */

@@ -6,6 +6,9 @@ import { classify } from './errors.ts';
 /** Where Google is: scheme and host, without a slash at the end. */
 export interface Endpoints {
   oauth: string;
+  /** Security Token Service: takes tokens of others. */
+  sts: string;
+  iamCredentials: string;
   /** The metadata server of a machine at Google. */
   metadata: string;
   resourceManager: string;
@@ -19,6 +22,8 @@ export interface Endpoints {
 /** Hosts as the APIs' discovery documents name them (googleapis/google-api-go-client, <api>/v1/<api>-api.json, rootUrl). */
 export const GOOGLE: Endpoints = {
   oauth: 'https://oauth2.googleapis.com',
+  sts: 'https://sts.googleapis.com',
+  iamCredentials: 'https://iamcredentials.googleapis.com',
   metadata: 'http://metadata.google.internal',
   resourceManager: 'https://cloudresourcemanager.googleapis.com',
   cloudAsset: 'https://cloudasset.googleapis.com',

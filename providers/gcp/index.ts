@@ -5,7 +5,7 @@ import { type LayeredCloud, managedLayers } from '../pulumi/layers.ts';
 import type { StackRunner } from '../pulumi/stack-runner.ts';
 import { checkAccount } from './account.ts';
 import { adoptAt } from './adopt.ts';
-import { credentialsOf, pluginCredentials } from './credentials.ts';
+import { credentialsOf, hasKey, pluginCredentials } from './credentials.ts';
 import { driftOf } from './drift.ts';
 import { endpointsAt, pluginEndpoints } from './endpoints.ts';
 import { classify } from './errors.ts';
@@ -28,7 +28,7 @@ const layersAt = (endpoints: Endpoints): LayeredCloud => ({
   provider: 'gcp',
   async credentials(ctx) {
     const credentials = credentialsOf(ctx.account, ctx.profile);
-    if (credentials.proof !== 'machine') return pluginCredentials(credentials);
+    if (hasKey(credentials.proof)) return pluginCredentials(credentials);
     return pluginCredentials(credentials, (await accessToken(ctx, at(endpoints, ctx))).token);
   },
   settings: (ctx) => ({

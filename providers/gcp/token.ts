@@ -1,7 +1,8 @@
 import { createPrivateKey, type KeyObject, sign } from 'node:crypto';
 import { CoppiceError, dependencyNotReady } from '../../operator/api/errors.ts';
 import type { CloudContext } from '../cloud.ts';
-import { credentialsOf, KEY_FILE, type ServiceAccountKey } from './credentials.ts';
+import { distrusted, Exchanges } from '../web-identity.ts';
+import { credentialsOf, type Federation, hasKey, KEY_FILE, type ServiceAccountKey } from './credentials.ts';
 import { call, type Endpoints } from './google-api.ts';
 
 /** An OAuth 2.0 access token of Google. */
@@ -23,7 +24,8 @@ const SKEW = 10;
 /** A token, good for about an hour, by the account's credentials. Throws ERR_INFRA_UNAUTHENTICATED when Google does not take them. */
 export async function accessToken(ctx: Context, endpoints: Endpoints): Promise<Token> {
   const { proof } = credentialsOf(ctx.account, ctx.profile);
-  return proof === 'machine' ? machineToken(ctx, endpoints) : keyToken(ctx, endpoints, proof);
+  if (proof === 'machine') return machineToken(ctx, endpoints);
+  return hasKey(proof) ? keyToken(ctx, endpoints, proof) : federatedToken(ctx, endpoints, proof);
 }
 
 interface Answer {
@@ -46,6 +48,67 @@ async function keyToken(ctx: Context, endpoints: Endpoints, key: ServiceAccountK
     signal: ctx.signal,
   });
   return tokenOf(answer, asked);
+}
+
+const FEDERATED = new Exchanges<Token>();
+
+/**
+ * By a token that a workload identity pool trusts: that is exchanged for one of Google's, with which the service account is impersonated
+ * (RFC 8693; REST references of sts v1 `token` and iamcredentials v1 `generateAccessToken`). Kept while it is good.
+ */
+async function federatedToken(ctx: Context, endpoints: Endpoints, federation: Federation): Promise<Token> {
+  const { provider, email, token } = federation;
+  return FEDERATED.get([endpoints.sts, endpoints.iamCredentials, provider, email, token], ctx.now(), async () => {
+    const exchanged = await exchange(ctx, endpoints, federation);
+    const answer = await call<{ accessToken?: string; expireTime?: string }>({
+      method: 'POST',
+      url: `${endpoints.iamCredentials}/v1/projects/-/serviceAccounts/${email}:generateAccessToken`,
+      token: exchanged,
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ scope: [SCOPE], lifetime: `${LIFE}s` }),
+      what: `Google gives no token of ${email}`,
+      signal: ctx.signal,
+    }).catch((error: unknown) => {
+      throw distrusted(
+        error,
+        token,
+        `service account ${email}`,
+        'grant it roles/iam.workloadIdentityUser for principal://iam.googleapis.com/<pool>/subject/<subject>',
+      );
+    });
+    const { accessToken, expireTime } = answer ?? {};
+    if (!accessToken || !expireTime) throw dependencyNotReady('Google answered without a token');
+    const value = { token: accessToken, expiresAt: new Date(expireTime).toISOString() };
+    return { value, expiresAt: value.expiresAt };
+  });
+}
+
+/** Google's token for somebody else's. */
+async function exchange(ctx: Context, endpoints: Endpoints, { provider, token }: Federation): Promise<string> {
+  const answer = await call<Answer>({
+    method: 'POST',
+    url: `${endpoints.sts}/v1/token`,
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({
+      grantType: 'urn:ietf:params:oauth:grant-type:token-exchange',
+      audience: `//iam.googleapis.com/${provider}`,
+      scope: SCOPE,
+      requestedTokenType: 'urn:ietf:params:oauth:token-type:access_token',
+      subjectTokenType: 'urn:ietf:params:oauth:token-type:jwt',
+      subjectToken: token,
+    }),
+    what: `Google's Security Token Service takes no token for ${provider}`,
+    signal: ctx.signal,
+  }).catch((error: unknown) => {
+    throw distrusted(
+      error,
+      token,
+      provider,
+      'issuer and allowed audiences of the provider, google.subject=assertion.sub',
+    );
+  });
+  if (!answer?.access_token) throw dependencyNotReady('Google answered without a token');
+  return answer.access_token;
 }
 
 /** Of the machine's own account (cloud.google.com/compute/docs/access/authenticate-workloads). */

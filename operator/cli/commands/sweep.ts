@@ -3,12 +3,17 @@ import { join } from 'node:path';
 import { openProviders, type Providers } from '../../../providers/index.ts';
 import { type CloudProfile, providerOf } from '../../api/cloudprofile.ts';
 import type { CredentialsBinding } from '../../api/credentialsbinding.ts';
+import { errorText } from '../../api/errors.ts';
 import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
+import type { WorkloadIdentity } from '../../api/workloadidentity.ts';
+import { IdentityTokens } from '../../controllers/credentials/identity-tokens.ts';
+import { type CredentialsSource, obtainCredentials } from '../../controllers/credentials/obtain.ts';
 import {
+  accountKeyOf,
   type CredentialsUse,
-  credentialsIn,
   credentialsOf,
-  secretOfBinding,
+  sourceOf,
+  usedByBinding,
 } from '../../controllers/credentials/resolve.ts';
 import { type ManagedRecord, RECORD_SELECTOR, recordOf, recordSecretName } from '../../controllers/managed/record.ts';
 import { stateBackend } from '../../controllers/managed/state-backend.ts';
@@ -30,6 +35,7 @@ import {
   type Secret,
   SHOOTS,
   WORKERCLUSTERS,
+  WORKLOADIDENTITIES,
 } from '../../kube/resources.ts';
 import { connect } from '../connect.ts';
 import type { Context } from '../context.ts';
@@ -72,7 +78,14 @@ export async function run(context: Context): Promise<number | undefined> {
       described: ({ uid }) => picture.records.find(({ owner }) => owner.uid === uid)?.cluster,
     };
     const wanted = { provider: options.text('provider'), region: options.text('region') };
-    const accounts = await accountsOf(client, picture, providers, wanted, signal);
+    const accounts = await accountsOf(
+      client,
+      picture,
+      providers,
+      wanted,
+      (gap) => note(context, `not looked at: ${gap}`),
+      signal,
+    );
     if (accounts.length === 0) {
       throw new CliError('no cluster and no CredentialsBinding names credentials of a cloud to look with', {
         exitCode: EXIT.notFound,
@@ -129,7 +142,7 @@ async function look(client: KubeClient, signal: AbortSignal): Promise<Picture> {
   };
 }
 
-/** Which Secrets lead to which clouds: by bindings, by clusters, and by what is remembered of clusters that are no more. */
+/** Which credentials lead to which clouds: by bindings, by clusters, and by what is remembered of clusters that are no more. */
 function usesOf({
   profiles,
   bindings,
@@ -141,7 +154,7 @@ function usesOf({
     if (!profile) return;
     try {
       const use = find();
-      uses.set(`${profile.metadata.name}/${use.namespace}/${use.secret}`, { profile, use });
+      uses.set(`${profile.metadata.name}/${accountKeyOf(use)}`, { profile, use });
     } catch {
       // What leads nowhere says so in its own status.
     }
@@ -151,7 +164,7 @@ function usesOf({
     bindings.find(({ metadata }) => metadata.namespace === namespace && metadata.name === name);
   for (const each of bindings) {
     for (const profile of profiles.filter(({ spec }) => spec.type === each.provider.type))
-      add(profile, () => secretOfBinding(each));
+      add(profile, () => usedByBinding(each));
   }
   for (const cluster of clusters) {
     const profile = named(profileNameOf(cluster));
@@ -166,9 +179,16 @@ async function accountsOf(
   picture: Picture,
   providers: Providers,
   wanted: { provider: string | undefined; region: string | undefined },
+  told: (gap: string) => void,
   signal: AbortSignal,
 ): Promise<SweepAccount[]> {
   const accounts: SweepAccount[] = [];
+  const source: CredentialsSource = {
+    secret: (namespace, name) => client.getOrUndefined<Secret>(SECRETS, name, namespace, { signal }),
+    identity: (namespace, name) =>
+      client.getOrUndefined<WorkloadIdentity>(WORKLOADIDENTITIES, name, namespace, { signal }),
+    tokens: new IdentityTokens(client, () => new Date()),
+  };
   for (const { profile, use } of usesOf(picture).values()) {
     const clouds = providers.named(providerOf(profile))?.managed;
     if (!clouds?.tagged) continue;
@@ -178,13 +198,16 @@ async function accountsOf(
       wanted.provider !== profile.metadata.name
     )
       continue;
-    const secret = await client.getOrUndefined<Secret>(SECRETS, use.secret, use.namespace, { signal });
-    if (!secret) continue;
+    const credentials = await obtainCredentials(source, use, signal).catch((error: unknown) => {
+      signal.throwIfAborted();
+      told(`${profile.metadata.name} with ${sourceOf(use)}: ${errorText(error)}`);
+    });
+    if (!credentials) continue;
     const regions = profile.spec.regions.map(({ name }) => name);
     accounts.push({
       profile,
       clouds,
-      credentials: credentialsIn(secret, use),
+      credentials,
       regions: wanted.region === undefined ? regions : [wanted.region],
     });
   }

@@ -4,7 +4,7 @@ import type { AccountCheck, CloudContext, ManagedClusters } from '../../../provi
 const PATIENCE_MS = 60_000;
 const MOST = 1000;
 
-/** Asks clouds who credentials are. Equal questions are asked once, however many clusters have them, until the credentials change. */
+/** Asks clouds who credentials are. Equal questions are asked once, however many clusters have them, until the credentials change. Refusals are not remembered. */
 export class AccountChecks {
   readonly #known = new Map<string, Promise<AccountCheck>>();
 
@@ -16,7 +16,11 @@ export class AccountChecks {
     // Not with the signal of the one who happens to ask first: the answer is for all.
     const asked = clouds.checkAccount({ ...ctx, signal: AbortSignal.timeout(PATIENCE_MS) });
     this.#known.set(key, asked);
-    asked.catch(() => this.#known.delete(key));
+    // What is missing may be granted, without any change of the credentials.
+    asked.then(
+      ({ missing }) => missing.length > 0 && this.#known.delete(key),
+      () => this.#known.delete(key),
+    );
     const [oldest] = this.#known.keys();
     if (this.#known.size > MOST && oldest !== undefined) this.#known.delete(oldest);
     return asked;

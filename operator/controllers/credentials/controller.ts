@@ -1,59 +1,118 @@
 import type { CloudContext, ManagedClusters } from '../../../providers/cloud.ts';
 import type { CloudProfile } from '../../api/cloudprofile.ts';
+import { findCondition } from '../../api/conditions.ts';
 import type { CredentialsBinding, CredentialsBindingStatus } from '../../api/credentialsbinding.ts';
 import { CoppiceError, configurationProblem, errorText, isRetryable, notYetConfigured } from '../../api/errors.ts';
 import { FINALIZER, LABELS, ROLES } from '../../api/group.ts';
 import { fitted } from '../../api/names.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
+import type { WorkloadIdentity, WorkloadIdentityStatus } from '../../api/workloadidentity.ts';
+import type { ReconcileResult } from '../../kube/controller.ts';
 import type { Informer } from '../../kube/informer.ts';
-import { CREDENTIALSBINDINGS, SECRETS, type Secret } from '../../kube/resources.ts';
+import { CREDENTIALSBINDINGS, SECRETS, type Secret, WORKLOADIDENTITIES } from '../../kube/resources.ts';
 import { say, withConditions } from '../conditions.ts';
-import { credentialsSecret, type GardenSide } from '../managed/garden-world.ts';
+import { credentialsSecret, type GardenSide, usedCredentials } from '../managed/garden-world.ts';
 import { stateBackend } from '../managed/state-backend.ts';
 import { writeStatus } from '../status-writer.ts';
-import { type CredentialsUse, credentialsIn, secretOfBinding } from './resolve.ts';
+import { namingIdentity } from './identity.ts';
+import { subjectOf } from './identity-tokens.ts';
+import { accountKeyOf, type CredentialsUse, sourceOf, usedByBinding } from './resolve.ts';
 
 /** What the controller of credentials works with. */
 export interface CredentialsWorld extends GardenSide {
   readonly profiles: Informer<CloudProfile>;
   /** The managed service of a profile, for somebody who has credentials. */
   clouds(profile: CloudProfile): ManagedClusters | undefined;
+  /** The cloud takes what a binding leads to, which it refused before. */
+  accepted(binding: CredentialsBinding): void;
 }
 
 /** Selects Secrets with credentials that are marked as used. */
 export const CREDENTIALS_SELECTOR = `${LABELS.role}=${ROLES.credentials}`;
 
+/** Nothing tells when a cloud begins to trust an identity: it is asked again, as often as a person who sets it up would. */
+const ASK_AGAIN_MS = 2 * 60_000;
+
 /**
- * Looks at all credentials of one namespace: says of each binding whether the cloud accepts it, and keeps bindings and Secrets
- * from going while clusters use them, because without credentials nobody can take a cluster away. Marked Secrets are watched.
+ * Looks at all credentials of one namespace: says of each binding whether the cloud accepts it, of each WorkloadIdentity what a cloud
+ * must trust, and keeps bindings, Secrets and identities from going while clusters use them, because without credentials nobody can
+ * take a cluster away. Marked Secrets are watched.
  */
 export async function reconcileCredentials(
   world: CredentialsWorld,
   namespace: string,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<ReconcileResult | undefined> {
   const clusters = world.clusters.list().filter((cluster) => cluster.metadata.namespace === namespace);
   const bindings = world.bindings.list().filter((binding) => binding.metadata.namespace === namespace);
   let failure: unknown;
   const named = usedNames(clusters, new Set(bindings.map((binding) => binding.metadata.name)));
   for (const secret of world.credentials.list()) {
     const { name, namespace: its } = secret.metadata;
-    const wanted = named.secrets.has(name) || bindings.some((binding) => leadsTo(binding) === name);
+    const wanted = named.secrets.has(name) || bindings.some((binding) => leadsTo(binding)?.secret === name);
     if (its === namespace && !wanted) await hold(world, SECRETS, world.credentials, secret, false, signal);
   }
   for (const name of named.secrets) {
-    const secret = await credentialsSecret(world, { namespace, secret: name }, signal);
+    const secret = await credentialsSecret(world, namespace, name, signal);
     if (secret) await hold(world, SECRETS, world.credentials, secret, true, signal);
     // Nothing tells of one that is made later: it bears no mark yet.
     else failure = notYetConfigured(`there is no Secret ${namespace}/${name} with credentials`);
   }
+  for (const identity of world.identities.list().filter(({ metadata }) => metadata.namespace === namespace)) {
+    const held = bindings.some((binding) => leadsTo(binding)?.identity === identity.metadata.name);
+    await hold(world, WORKLOADIDENTITIES, world.identities, identity, held, signal);
+    if (!identity.metadata.deletionTimestamp || held)
+      failure = (await reconcileIdentity(world, identity, signal)) ?? failure;
+  }
+  let askAgain = false;
   for (const binding of bindings) {
     const used = named.bindings.has(binding.metadata.name);
     await hold(world, CREDENTIALSBINDINGS, world.bindings, binding, used, signal);
     if (binding.metadata.deletionTimestamp && !used) continue;
-    failure = (await reconcileBinding(world, binding, used, signal)) ?? failure;
+    const outcome = await reconcileBinding(world, binding, used, signal);
+    if (outcome.isRetryable) failure = outcome.failure;
+    else if (outcome.failure && leadsTo(binding)?.identity !== undefined) askAgain = true;
   }
   if (failure) throw failure;
+  return askAgain ? { requeueAfterMs: ASK_AGAIN_MS } : undefined;
+}
+
+/** Says whether there are tokens of an identity, and what a cloud must trust. @returns what is worth another try. */
+async function reconcileIdentity(
+  world: CredentialsWorld,
+  identity: WorkloadIdentity,
+  signal: AbortSignal,
+): Promise<unknown> {
+  let failure: unknown;
+  let issuer: string | undefined;
+  let ready: ReturnType<typeof say>;
+  try {
+    // Tokens are kept: whether the account is still there they do not tell.
+    const { metadata } = await world.tokens.ensureAccount(identity, signal);
+    const token = await world.tokens.token(identity);
+    issuer = token.issuer;
+    const trusted = `issuer ${issuer}, subject ${token.subject}, audience ${token.audiences.join(' or ')}`;
+    ready = say(
+      'Ready',
+      true,
+      'TokenIssued',
+      `the cloud must trust tokens of ServiceAccount ${metadata.name}: ${trusted}`,
+    );
+  } catch (error) {
+    if (signal.aborted) throw error;
+    failure = error;
+    const codes = error instanceof CoppiceError ? [error.code] : [];
+    ready = say('Ready', false, 'NoToken', errorText(error), codes);
+  }
+  const status: WorkloadIdentityStatus = {
+    ...identity.status,
+    conditions: withConditions(identity.status?.conditions, [ready], world.now()),
+    sub: subjectOf(identity),
+    ...(issuer !== undefined && { issuer }),
+    observedGeneration: identity.metadata.generation,
+  };
+  await writeStatus(world.garden, world.identities, identity, status, signal);
+  return failure instanceof CoppiceError && !failure.retryable ? undefined : failure;
 }
 
 /** Which bindings and Secrets clusters name themselves. */
@@ -73,16 +132,16 @@ export function usedNames(
   return used;
 }
 
-const leadsTo = (binding: CredentialsBinding): string | undefined => {
+const leadsTo = (binding: CredentialsBinding): CredentialsUse | undefined => {
   try {
-    return secretOfBinding(binding).secret;
+    return usedByBinding(binding);
   } catch {
     return undefined;
   }
 };
 
 /** Puts our finalizer and mark on an object, or takes the finalizer off; no write when it is so already. */
-async function hold<T extends Secret | CredentialsBinding>(
+async function hold<T extends Secret | CredentialsBinding | WorkloadIdentity>(
   { garden }: CredentialsWorld,
   resource: typeof SECRETS,
   cache: Informer<T>,
@@ -105,13 +164,13 @@ async function hold<T extends Secret | CredentialsBinding>(
   cache.absorb(await garden.mergePatch<T>(resource, name, namespace, { metadata }, { signal }));
 }
 
-/** @returns what is worth another try. */
+/** @returns why the binding is not ready, and whether another try is worth it. */
 async function reconcileBinding(
   world: CredentialsWorld,
   binding: CredentialsBinding,
   used: boolean,
   signal: AbortSignal,
-): Promise<unknown> {
+): Promise<{ failure?: unknown; isRetryable?: boolean }> {
   let account: string | undefined;
   let failure: unknown;
   try {
@@ -139,8 +198,10 @@ async function reconcileBinding(
     ...(account && { account }),
     observedGeneration: binding.metadata.generation,
   };
+  const before = findCondition(binding.status?.conditions, 'Ready');
   await writeStatus(world.garden, world.bindings, binding, status, signal);
-  return failure && isRetryable(codes) ? failure : undefined;
+  if (!failure && before?.status === 'False') world.accepted(binding);
+  return failure ? { failure, isRetryable: isRetryable(codes) } : {};
 }
 
 /** Quotas count by project here, whichever credentials its clusters use: see docs/decisions/0010. */
@@ -162,14 +223,14 @@ async function accountOf(world: CredentialsWorld, binding: CredentialsBinding, s
   const clouds = profile && world.clouds(profile);
   if (!profile || !clouds)
     throw configurationProblem(`no CloudProfile of type ${type} has a service that takes credentials`);
-  const use: CredentialsUse = secretOfBinding(binding);
-  const secret = await credentialsSecret(world, use, signal);
+  const use = usedByBinding(binding);
+  const secret = use.secret === undefined ? undefined : await credentialsSecret(world, namespace, use.secret, signal);
   if (secret) await hold(world, SECRETS, world.credentials, secret, true, signal);
-  const credentials = credentialsIn(secret, use);
+  const credentials = await usedCredentials(world, use, signal);
   const ctx: CloudContext = {
     // Nothing is made for it: it only says who asks.
     owner: { technicalID: fitted(`binding--${namespace}--${name}`), uid, name, namespace, garden: world.gardenID },
-    account: { id: `${namespace}/${use.secret}`, credentials: credentials.values },
+    account: { id: accountKeyOf(use), credentials: credentials.values },
     region: profile.spec.defaults?.region ?? profile.spec.regions[0]?.name ?? '',
     profile,
     state: await stateBackend(world.state, profile, signal),
@@ -177,11 +238,13 @@ async function accountOf(world: CredentialsWorld, binding: CredentialsBinding, s
     signal,
     now: () => world.now(),
   };
-  const account = await world.checks.check(clouds, ctx, credentials.version);
+  const account = await world.checks.check(clouds, ctx, credentials.version).catch((error: unknown) => {
+    throw namingIdentity(error, use);
+  });
   if (account.missing.length > 0) {
     throw new CoppiceError(
       'ERR_INFRA_UNAUTHORIZED',
-      `the credentials in Secret ${namespace}/${use.secret} (account ${account.id}) lack ${account.missing.join(', ')}`,
+      `the credentials in ${sourceOf(use)} (account ${account.id}) lack ${account.missing.join(', ')}`,
     );
   }
   return account.id;

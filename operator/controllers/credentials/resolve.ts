@@ -5,16 +5,36 @@ import type { WorkerCluster } from '../../api/workercluster.ts';
 import type { Secret } from '../../kube/resources.ts';
 
 /** Which credentials something uses: always of its own namespace. */
-export interface CredentialsUse {
+export type CredentialsUse = {
   namespace: string;
-  /** Name of the Secret. */
-  secret: string;
   /** Name of the CredentialsBinding that led there. */
   binding?: string;
-}
+} & (
+  | {
+      /** Name of the Secret. */
+      secret: string;
+      identity?: undefined;
+      type?: undefined;
+    }
+  | {
+      /** Name of the WorkloadIdentity. */
+      identity: string;
+      /** The provider that its binding names. */
+      type?: string;
+      secret?: undefined;
+    }
+);
+
+/** What the credentials are in, for people. */
+export const sourceOf = ({ namespace, secret, identity }: CredentialsUse): string =>
+  identity === undefined ? `Secret ${namespace}/${secret}` : `WorkloadIdentity ${namespace}/${identity}`;
+
+/** Stands for the account as long as nobody knows whose the credentials are. */
+export const accountKeyOf = ({ namespace, secret, identity }: CredentialsUse): string =>
+  identity === undefined ? `${namespace}/${secret}` : `${namespace}/workloadidentity/${identity}`;
 
 /**
- * The Secret that a cluster's credentialsRef leads to. Nobody uses credentials of another namespace: whether somebody may
+ * The Secret or WorkloadIdentity that a cluster's credentialsRef leads to. Nobody uses credentials of another namespace: whether somebody may
  * read a Secret there only the API server knows at the moment of the request (docs/decisions/0005). Throws CoppiceErrors.
  * @param bindings the CredentialsBinding of this name in this namespace
  */
@@ -40,43 +60,39 @@ export function credentialsOf(
       'Name a binding for the right provider.',
     );
   }
-  return secretOfBinding(binding);
+  return usedByBinding(binding);
 }
 
-/** The Secret that a binding leads to. Throws CoppiceErrors. */
-export function secretOfBinding(binding: CredentialsBinding): CredentialsUse {
+/** The Secret or WorkloadIdentity that a binding leads to. Throws CoppiceErrors. */
+export function usedByBinding(binding: CredentialsBinding): CredentialsUse {
   const { name, namespace = '' } = binding.metadata;
   const { credentialsRef: ref } = binding;
   const what = `CredentialsBinding ${namespace}/${name}`;
-  if (ref.kind === 'WorkloadIdentity') {
-    throw configurationProblem(
-      `${what} names a WorkloadIdentity, which is not available yet`,
-      'Name a Secret instead.',
-    );
-  }
   if (ref.namespace !== undefined && ref.namespace !== namespace)
     throw foreign(`${what} names ${ref.namespace}/${ref.name}`, namespace);
+  if (ref.kind === 'WorkloadIdentity')
+    return { namespace, identity: ref.name, type: binding.provider.type, binding: name };
   return { namespace, secret: ref.name, binding: name };
 }
 
 const foreign = (what: string, namespace: string) =>
   configurationProblem(
     `${what}, but credentials are used in their own namespace only`,
-    `Put the Secret into namespace ${namespace}.`,
+    `Put them into namespace ${namespace}.`,
   );
 
 /** Credentials as a provider takes them. */
 export interface Credentials {
   readonly use: CredentialsUse;
-  /** Keys of the Secret, decoded. */
+  /** Keys of the Secret, decoded; of a WorkloadIdentity what a Secret would hold. */
   readonly values: Readonly<Record<string, string>>;
-  /** Changes when a value does. Of no use for guessing them: it never leaves the process. */
+  /** Changes when a value does that is not renewed by itself. Of no use for guessing them: it never leaves the process. */
   readonly version: string;
 }
 
 /** What a Secret holds. Throws when it is not there or empty. */
 export function credentialsIn(secret: Secret | undefined, use: CredentialsUse): Credentials {
-  const what = `Secret ${use.namespace}/${use.secret}`;
+  const what = sourceOf(use);
   if (!secret) throw notYetConfigured(`there is no ${what} with credentials`, 'Make it, or name another.');
   const entries = Object.entries(secret.data ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
   if (entries.length === 0)

@@ -21,6 +21,8 @@ import type { ManagedWorld } from './world.ts';
 const PROGRESS_INTERVAL_MS = 5_000;
 const MOST_TURNS = 12;
 const CALM_MS = 10_000;
+/** What a cloud says to credentials that it does not take. */
+const REFUSALS: readonly string[] = ['ERR_INFRA_UNAUTHENTICATED', 'ERR_INFRA_UNAUTHORIZED'];
 /** Steps whose outcome is that of the whole operation; the others say only what they found. */
 const OPERATIONS: readonly StepName[] = ['check', 'apply', 'destroy'];
 
@@ -50,6 +52,15 @@ export class ManagedController {
     known.signature = signature;
     if (known.running && isObsolete(known.running, wish))
       known.running.abort.abort(new Error('the cluster was changed'));
+    this.#world.enqueue(key);
+  }
+
+  /** The cloud takes credentials that it refused, though they are the same as before: what failed because of it is tried again. */
+  credentialsAccepted(key: string): void {
+    const failures = this.#states.get(key)?.failures;
+    if (!failures) return;
+    for (const [step, { error }] of failures)
+      if (error.codes?.some((code) => REFUSALS.includes(code))) failures.delete(step);
     this.#world.enqueue(key);
   }
 

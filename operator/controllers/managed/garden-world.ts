@@ -3,13 +3,16 @@ import type { CredentialsBinding } from '../../api/credentialsbinding.ts';
 import { ANNOTATIONS, API_VERSION, LABELS } from '../../api/group.ts';
 import { KUBECONFIG_KEY, kubeconfigSecretName } from '../../api/names.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
+import type { WorkloadIdentity } from '../../api/workloadidentity.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { systemClock } from '../../kube/clock.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { Log } from '../../kube/log.ts';
 import { SECRETS, type Secret, WORKERCLUSTERS } from '../../kube/resources.ts';
 import type { AccountChecks } from '../credentials/account-checks.ts';
-import { type CredentialsUse, credentialsIn, credentialsOf } from '../credentials/resolve.ts';
+import type { IdentityTokens } from '../credentials/identity-tokens.ts';
+import { obtainCredentials } from '../credentials/obtain.ts';
+import { type Credentials, type CredentialsUse, credentialsOf } from '../credentials/resolve.ts';
 import { connectCluster } from './line.ts';
 import { recordOf, recordSecret, recordSecretName } from './record.ts';
 import { type StateOptions, stateBackend } from './state-backend.ts';
@@ -25,6 +28,8 @@ export interface GardenSide {
   readonly bindings: Informer<CredentialsBinding>;
   /** Secrets with credentials that are marked as used. */
   readonly credentials: Informer<Secret>;
+  readonly identities: Informer<WorkloadIdentity>;
+  readonly tokens: IdentityTokens;
   /** Secrets with kubeconfigs of clusters. */
   readonly kubeconfigs: Informer<Secret>;
   /** Secrets with records. */
@@ -65,7 +70,7 @@ export function gardenWorld(
       const use = credentialsOf(cluster, profile.spec.type, (namespace, name) =>
         side.bindings.get(`${namespace}/${name}`),
       );
-      return credentialsIn(await credentialsSecret(side, use, signal), use);
+      return usedCredentials(side, use, signal);
     },
     checkAccount: (wish, ctx, version) => side.checks.check(wish.clouds!, ctx, version),
     stateBackend: (profile: CloudProfile, signal) => stateBackend(side.state, profile, signal),
@@ -103,17 +108,37 @@ export function gardenWorld(
   };
 }
 
+/** Where credentials come from in a garden. */
+type CredentialsSide = Pick<GardenSide, 'garden' | 'credentials' | 'identities' | 'tokens'>;
+
 /** The Secret with credentials: from the cache once it is marked as used, until then from the API server. */
 export async function credentialsSecret(
   { garden, credentials }: Pick<GardenSide, 'garden' | 'credentials'>,
-  { namespace, secret }: CredentialsUse,
+  namespace: string,
+  name: string,
   signal?: AbortSignal,
 ): Promise<Secret | undefined> {
   return (
-    credentials.get(`${namespace}/${secret}`) ??
-    (await garden.getOrUndefined<Secret>(SECRETS, secret, namespace, { signal }))
+    credentials.get(`${namespace}/${name}`) ??
+    (await garden.getOrUndefined<Secret>(SECRETS, name, namespace, { signal }))
   );
 }
+
+/** See obtainCredentials. */
+export const usedCredentials = (
+  side: CredentialsSide,
+  use: CredentialsUse,
+  signal?: AbortSignal,
+): Promise<Credentials> =>
+  obtainCredentials(
+    {
+      secret: (namespace, name, ending) => credentialsSecret(side, namespace, name, ending),
+      identity: async (namespace, name) => side.identities.get(`${namespace}/${name}`),
+      tokens: side.tokens,
+    },
+    use,
+    signal,
+  );
 
 function kubeconfigSecret(cluster: WorkerCluster, stored: StoredKubeconfig): Secret {
   const { name, namespace, uid } = cluster.metadata;

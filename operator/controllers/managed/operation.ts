@@ -1,7 +1,7 @@
 import type { CloudContext, CloudProgress, ManagedClusters } from '../../../providers/cloud.ts';
 import type { CloudProfile } from '../../api/cloudprofile.ts';
 import { configurationProblem, notYetConfigured } from '../../api/errors.ts';
-import type { Credentials } from '../credentials/resolve.ts';
+import { accountKeyOf, type Credentials } from '../credentials/resolve.ts';
 import type { ManagedWish } from './facts.ts';
 import type { ManagedRecord } from './record.ts';
 import type { ManagedState } from './state.ts';
@@ -46,7 +46,7 @@ export async function contextOf(op: Operation): Promise<CloudContext> {
   return {
     owner: record?.owner ?? ownerOf(wish.cluster, world.garden),
     account: {
-      id: state.accepted?.account ?? record?.account ?? `${use.namespace}/${use.secret}`,
+      id: state.accepted?.account ?? record?.account ?? accountKeyOf(use),
       credentials: credentials.values,
     },
     region: (record?.cluster ?? wish.desired ?? unknownCluster(wish)).region,

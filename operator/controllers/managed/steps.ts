@@ -2,6 +2,8 @@ import type { Change } from '../../../providers/cloud.ts';
 import { rfc3339 } from '../../api/conditions.ts';
 import { CoppiceError, configurationProblem } from '../../api/errors.ts';
 import { keyOf } from '../../kube/resources.ts';
+import { namingIdentity } from '../credentials/identity.ts';
+import { sourceOf } from '../credentials/resolve.ts';
 import { openAccess } from './access.ts';
 import type { StepName } from './decide.ts';
 import { cloudsOf, contextOf, type Operation } from './operation.ts';
@@ -21,17 +23,20 @@ export const STEPS: Readonly<Record<StepName, (op: Operation) => Promise<void>>>
 async function check(op: Operation): Promise<void> {
   const { world, wish, record, state, credentials } = op;
   if (credentials instanceof Error) throw credentials;
-  const account = await world.checkAccount(wish, await contextOf(op), credentials.version);
-  const { namespace, secret } = credentials.use;
+  const ctx = await contextOf(op);
+  const account = await world.checkAccount(wish, ctx, credentials.version).catch((error: unknown) => {
+    throw namingIdentity(error, credentials.use);
+  });
+  const source = sourceOf(credentials.use);
   if (account.missing.length > 0) {
     throw new CoppiceError(
       'ERR_INFRA_UNAUTHORIZED',
-      `the credentials in Secret ${namespace}/${secret} (account ${account.id}) lack ${account.missing.join(', ')}`,
+      `the credentials in ${source} (account ${account.id}) lack ${account.missing.join(', ')}`,
     );
   }
   if (record && record.account !== account.id) {
     throw configurationProblem(
-      `the credentials in Secret ${namespace}/${secret} are of account ${account.id}, but the cluster is in ${record.account}`,
+      `the credentials in ${source} are of account ${account.id}, but the cluster is in ${record.account}`,
       'Put credentials of that account there, or make a new cluster.',
     );
   }

@@ -9,7 +9,7 @@ import type {
 import type { CloudProfile } from '../../api/cloudprofile.ts';
 import { errorText } from '../../api/errors.ts';
 import type { Log } from '../../kube/log.ts';
-import type { Credentials } from '../credentials/resolve.ts';
+import { accountKeyOf, type Credentials, sourceOf } from '../credentials/resolve.ts';
 import { type KnownOwner, type Orphan, orphanedOwners, orphans } from './orphans.ts';
 import { clusterIn } from './wish.ts';
 
@@ -59,8 +59,7 @@ export async function findOrphans(
         seen.push({ by, tagged: (await by.clouds.tagged?.(await context(world, by, region, signal))) ?? [] });
       } catch (error) {
         signal.throwIfAborted();
-        const { namespace, secret } = by.credentials.use;
-        gaps.push(`${by.profile.metadata.name} ${region} with Secret ${namespace}/${secret}: ${errorText(error)}`);
+        gaps.push(`${by.profile.metadata.name} ${region} with ${sourceOf(by.credentials.use)}: ${errorText(error)}`);
       }
     }
   }
@@ -108,7 +107,7 @@ export async function removeOrphans(
 }
 
 const keyOf = ({ profile, credentials: { use } }: SweepAccount): string =>
-  `${profile.metadata.name}/${use.namespace}/${use.secret}`;
+  `${profile.metadata.name}/${accountKeyOf(use)}`;
 
 async function context(
   world: SweepWorld,
@@ -117,7 +116,7 @@ async function context(
   signal: AbortSignal,
 ): Promise<Omit<CloudContext, 'owner'>> {
   return {
-    account: { id: `${credentials.use.namespace}/${credentials.use.secret}`, credentials: credentials.values },
+    account: { id: accountKeyOf(credentials.use), credentials: credentials.values },
     region,
     profile,
     state: await world.stateBackend(profile, signal),

@@ -2,21 +2,22 @@ import type { Provider } from '../../../providers/contract.ts';
 import type { CloudProfile } from '../../api/cloudprofile.ts';
 import type { CredentialsBinding } from '../../api/credentialsbinding.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
+import type { WorkloadIdentity } from '../../api/workloadidentity.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { type Controller, queueMetrics, runController } from '../../kube/controller.ts';
 import { type ChangeEvent, Informer } from '../../kube/informer.ts';
 import type { Log } from '../../kube/log.ts';
 import type { Registry } from '../../kube/metrics.ts';
-import { CREDENTIALSBINDINGS, keyOf, SECRETS, type Secret } from '../../kube/resources.ts';
+import { CREDENTIALSBINDINGS, keyOf, SECRETS, type Secret, WORKLOADIDENTITIES } from '../../kube/resources.ts';
 import { WorkQueue } from '../../kube/workqueue.ts';
 import { AccountChecks } from '../credentials/account-checks.ts';
 import { CREDENTIALS_SELECTOR, type CredentialsWorld, reconcileCredentials } from '../credentials/controller.ts';
-import { credentialsIn } from '../credentials/resolve.ts';
+import { IdentityTokens } from '../credentials/identity-tokens.ts';
 import { accountOfShoot, namesAccount } from '../shoot/account.ts';
 import type { ShootWorld } from '../shoot/world.ts';
 import { onlyStatusChanged } from '../status-writer.ts';
 import { ManagedController } from './controller.ts';
-import { credentialsSecret, gardenWorld } from './garden-world.ts';
+import { gardenWorld, usedCredentials } from './garden-world.ts';
 import { reportLeftOver } from './left-over.ts';
 import { clusterOfRecord, RECORD_SELECTOR, recordOf } from './record.ts';
 import type { StateOptions } from './state-backend.ts';
@@ -63,6 +64,7 @@ export function wireClouds(options: CloudsOptions): Clouds {
   const credentialsQueue = new WorkQueue({ observer: queueMetrics(metrics, 'credentials') });
   const bindings = new Informer<CredentialsBinding>(garden, CREDENTIALSBINDINGS, { log });
   const credentials = new Informer<Secret>(garden, SECRETS, { log, labelSelector: CREDENTIALS_SELECTOR });
+  const identities = new Informer<WorkloadIdentity>(garden, WORKLOADIDENTITIES, { log });
   const records = new Informer<Secret>(garden, SECRETS, { log, labelSelector: RECORD_SELECTOR });
   const side = {
     garden,
@@ -71,6 +73,8 @@ export function wireClouds(options: CloudsOptions): Clouds {
     clusters,
     bindings,
     credentials,
+    identities,
+    tokens: new IdentityTokens(garden, () => options.now()),
     kubeconfigs,
     records,
     checks: new AccountChecks(),
@@ -85,13 +89,23 @@ export function wireClouds(options: CloudsOptions): Clouds {
   });
   const managed = new ManagedController(world);
   const clouds = (profile: CloudProfile) => options.provider(profile, true)?.managed;
-  const credentialsWorld: CredentialsWorld = { ...side, profiles, clouds };
+  const credentialsWorld: CredentialsWorld = {
+    ...side,
+    profiles,
+    clouds,
+    accepted({ metadata: { name, namespace } }) {
+      for (const { metadata, spec } of clusters.list()) {
+        const places = [spec, ...(spec.fallback ?? [])];
+        if (metadata.namespace === namespace && places.some(({ credentialsRef }) => credentialsRef?.name === name))
+          managed.credentialsAccepted(`${namespace}/${metadata.name}`);
+      }
+    },
+  };
   const leftOverWorld = {
     ...world,
     profile: (name: string) => profiles.get(name),
     clouds,
-    credentialsIn: async (use: Parameters<typeof credentialsSecret>[1], stop: AbortSignal) =>
-      credentialsIn(await credentialsSecret(side, use, stop), use),
+    credentialsIn: (use: Parameters<typeof usedCredentials>[1], stop: AbortSignal) => usedCredentials(side, use, stop),
   };
 
   const usersIn = (namespace: string | undefined) => {
@@ -115,12 +129,15 @@ export function wireClouds(options: CloudsOptions): Clouds {
       if (!onlyStatusChanged(event)) usersIn(event.object.metadata.namespace);
     });
     credentials.onChange((event) => usersIn(event.object.metadata.namespace));
+    identities.onChange((event) => {
+      if (!onlyStatusChanged(event)) usersIn(event.object.metadata.namespace);
+    });
     // Of clusters that were deleted by force while no operator ran, only the record tells.
     for (const secret of records.list()) if (recordOf(secret)) managedQueue.add(clusterOfRecord(secret));
   };
 
   return {
-    caches: [bindings, credentials, records],
+    caches: [bindings, credentials, identities, records],
     managed,
     accounts: {
       namesAccount: (shoot) => namesAccount(shoot, clusters),

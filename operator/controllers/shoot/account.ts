@@ -5,8 +5,8 @@ import { configurationProblem, notYetConfigured } from '../../api/errors.ts';
 import { technicalID } from '../../api/names.ts';
 import type { Shoot } from '../../api/shoot.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
-import { type CredentialsUse, credentialsIn, credentialsOf, secretOfBinding } from '../credentials/resolve.ts';
-import { credentialsSecret, type GardenSide } from '../managed/garden-world.ts';
+import { accountKeyOf, type CredentialsUse, credentialsOf, usedByBinding } from '../credentials/resolve.ts';
+import { type GardenSide, usedCredentials } from '../managed/garden-world.ts';
 import { stateBackend } from '../managed/state-backend.ts';
 import { hasAccount } from '../workercluster/has-account.ts';
 
@@ -47,7 +47,7 @@ export function credentialsOfShoot(
   const binding = bindings(namespace, named);
   if (!binding)
     throw notYetConfigured(`there is no CredentialsBinding ${namespace}/${named}`, 'Make it, or name another.');
-  if (binding.provider.type === providerType) return secretOfBinding(binding);
+  if (binding.provider.type === providerType) return usedByBinding(binding);
   throw configurationProblem(
     `CredentialsBinding ${namespace}/${named} is for provider ${binding.provider.type}, not ${providerType}`,
     'Name a binding for the right provider.',
@@ -64,7 +64,7 @@ export async function accountOfShoot(
   const use = credentialsOfShoot(shoot, profile.spec.type, side.clusters, (namespace, name) =>
     side.bindings.get(`${namespace}/${name}`),
   );
-  const credentials = credentialsIn(await credentialsSecret(side, use, signal), use);
+  const credentials = await usedCredentials(side, use, signal);
   const { name, namespace = '', uid = '' } = shoot.metadata;
   return {
     owner: {
@@ -74,7 +74,7 @@ export async function accountOfShoot(
       namespace,
       garden: side.gardenID,
     },
-    account: { id: `${use.namespace}/${use.secret}`, credentials: credentials.values },
+    account: { id: accountKeyOf(use), credentials: credentials.values },
     region: shoot.spec.region,
     profile,
     state: await stateBackend(side.state, profile, signal),

@@ -23,6 +23,7 @@ import {
 } from './model.ts';
 import { openScene } from './scene.ts';
 import { openStore, type RequestRecord } from './store.ts';
+import { setTrust, type Trusted } from './trust.ts';
 import { awsWeb } from './web/aws.ts';
 import { azureWeb } from './web/azure.ts';
 import { googleWeb } from './web/google.ts';
@@ -52,7 +53,16 @@ export interface WebEndpoints {
   /** For any service and region: a signature says which. */
   aws: (service: string, region: string) => string;
   gcp: Record<
-    'oauth' | 'metadata' | 'resourceManager' | 'cloudAsset' | 'compute' | 'container' | 'kms' | 'iam',
+    | 'oauth'
+    | 'sts'
+    | 'iamCredentials'
+    | 'metadata'
+    | 'resourceManager'
+    | 'cloudAsset'
+    | 'compute'
+    | 'container'
+    | 'kms'
+    | 'iam',
     string
   >;
   azure: { login: string; management: string };
@@ -67,6 +77,8 @@ export interface FakeCloud {
   installInto(pulumiHome: string): Promise<void>;
   /** An account whose credentials the cloud takes; a further one of another `number`. */
   account(cloud: CloudName, number?: number): Account;
+  /** Has the account take tokens of others with these claims, and no others; undefined: none. In the beginning it takes none. */
+  trust(account: Account, trusted: Omit<Trusted, 'account'> | undefined): void;
   /** What exists, oldest first; what is on its way out included. */
   resources(filter?: ResourceFilter): CloudResource[];
   /** The only one. Throws if there is none or more than one. */
@@ -174,7 +186,18 @@ export async function fakeCloud(options: { dir?: string } = {}): Promise<FakeClo
         return url;
       }),
     );
-    const apis = ['oauth', 'metadata', 'resourceManager', 'cloudAsset', 'compute', 'container', 'kms', 'iam'];
+    const apis = [
+      'oauth',
+      'sts',
+      'iamCredentials',
+      'metadata',
+      'resourceManager',
+      'cloudAsset',
+      'compute',
+      'container',
+      'kms',
+      'iam',
+    ];
     return {
       aws: () => amazon!,
       gcp: Object.fromEntries(apis.map((api) => [api, google!])) as WebEndpoints['gcp'],
@@ -201,6 +224,7 @@ export async function fakeCloud(options: { dir?: string } = {}): Promise<FakeClo
       if (!known) store.writeJSON([...accounts, fresh], 'accounts.json');
       return known ?? fresh;
     },
+    trust: (account, trusted) => setTrust(store, account, trusted),
     resources,
     resource,
     outputs(one) {

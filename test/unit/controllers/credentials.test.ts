@@ -27,6 +27,7 @@ const BINDINGS = new Map([
   ['shop/foreign', binding('foreign', { credentialsRef: { name: 'keys', namespace: 'bank' } })],
   ['shop/own', binding('own', { credentialsRef: { name: 'keys', namespace: 'shop' } })],
   ['shop/identity', binding('identity', { credentialsRef: { kind: 'WorkloadIdentity', name: 'me' } })],
+  ['shop/stolen', binding('stolen', { credentialsRef: { kind: 'WorkloadIdentity', name: 'me', namespace: 'bank' } })],
 ]);
 const find = (wc: WorkerCluster) => credentialsOf(wc, 'aws', (namespace, name) => BINDINGS.get(`${namespace}/${name}`));
 
@@ -44,6 +45,11 @@ describe('credentialsRef', () => {
       { name: 'own', namespace: 'shop' },
       { namespace: 'shop', secret: 'keys', binding: 'own' },
     ],
+    [
+      'names a binding that leads to a workload identity',
+      { name: 'identity' },
+      { namespace: 'shop', identity: 'me', type: 'aws', binding: 'identity' },
+    ],
   ])('%s', (_what, ref, use) => {
     expect(find(cluster(ref))).toEqual(use);
   });
@@ -53,7 +59,7 @@ describe('credentialsRef', () => {
     ['another namespace', { name: 'keys', namespace: 'bank' }, 'own namespace only'],
     ['a binding that leads to another namespace', { name: 'foreign' }, 'own namespace only'],
     ['a binding of another provider', { name: 'gcp' }, 'is for provider gcp, not aws'],
-    ['a workload identity', { name: 'identity' }, 'not available yet'],
+    ['a binding that leads to an identity of another namespace', { name: 'stolen' }, 'own namespace only'],
     ['a binding that is not there', { kind: 'CredentialsBinding', name: 'nobody' }, 'there is no CredentialsBinding'],
   ])('may not name %s', (_what, ref, words) => {
     expect(() => find(cluster(ref))).toThrow(words);

@@ -382,6 +382,26 @@ describe('credentials', () => {
     expect(cloud.made.size).toBe(0);
   });
 
+  it.each<[string, (operator: ReturnType<typeof start>, key: string) => void]>([
+    [
+      'somebody asks for another try',
+      (operator, key) => {
+        garden.annotate(key, { 'gardener.cloud/operation': 'retry' });
+        operator.look(key);
+      },
+    ],
+    ['the binding finds them accepted', (operator, key) => operator.controller.credentialsAccepted(key)],
+  ])('that were granted what was missing are asked about again when %s', async (_what, act) => {
+    cloud.missing = ['eks:CreateCluster'];
+    const operator = start();
+    const key = garden.apply('one');
+    operator.look(key);
+    await until(() => operation(key)?.state === 'Failed', 'the failure');
+    cloud.missing = [];
+    act(operator, key);
+    await ready(key);
+  });
+
   it('revoked in the middle: it goes on with new ones, and nothing is made twice', async () => {
     const operator = start();
     const pause = cloud.pause('pool default');

@@ -80,7 +80,7 @@ export const azure: CloudModel = {
         account.cloud === 'azure-native' &&
         account.id === proof.subscription &&
         account.key === proof.key &&
-        // Tokens of a workload are not looked into.
+        // Entra ID has looked into a workload's token: web/azure.ts.
         (proof.federated !== undefined || account.secret === proof.secret),
     ),
   newAccount(number) {

@@ -1,6 +1,7 @@
 import { signed } from '../../../../providers/aws/sigv4.ts';
 import { aws as model } from '../aws/model.ts';
 import type { Account, CloudResource, Properties, Scene } from '../model.ts';
+import { type Distrust, judgeToken } from '../trust.ts';
 import { answerXML, describeEC2, taggedAnswer, withTagList } from './aws-answers.ts';
 import { describeMachines, scaleGroups } from './aws-machines.ts';
 import { type Asked, fieldsOf, Refused, type Said, type Web } from './server.ts';
@@ -109,16 +110,34 @@ const targetOf = ({ headers }: Asked): string =>
     .split('.')
     .at(-1)!;
 
-/** AWS' APIs, as far as Coppice asks them. Signatures are checked; a role is given to whoever brings a token. */
+/**
+ * How STS refuses a token. Texts: awslabs/amazon-eks-irsa-cfn pull 18, aws-actions/configure-aws-credentials issue 280; codes and
+ * statuses: botocore's service model of sts.
+ */
+const REFUSALS: Readonly<Record<Distrust, (issuer: string) => Refused>> = {
+  form: () => new Refused(400, 'InvalidIdentityToken', 'The ID Token provided is not a valid JWT.'),
+  issuer: (issuer) =>
+    new Refused(400, 'InvalidIdentityToken', `No OpenIDConnect provider found in your account for ${issuer}`),
+  audience: () => new Refused(400, 'InvalidIdentityToken', 'Incorrect token audience'),
+  expiry: () => new Refused(400, 'ExpiredTokenException', 'Token expired'),
+  subject: () => new Refused(403, 'AccessDenied', 'Not authorized to perform sts:AssumeRoleWithWebIdentity'),
+};
+
+/** AWS' APIs, as far as Coppice asks them. Signatures are checked; any role is given to whoever brings a token that the account trusts. */
 export const awsWeb: Web = {
   model,
-  open(asked, accounts): Said | undefined {
+  open(asked, accounts, store): Said | undefined {
     const fields = fieldsOf(asked);
     if (fields.Action !== 'AssumeRoleWithWebIdentity') return undefined;
     const account = accounts.find(({ id }) => fields.RoleArn?.includes(`:${id}:`));
-    if (!account)
-      return refusal(new Refused(403, 'AccessDenied', 'Not authorized to perform sts:AssumeRoleWithWebIdentity'));
-    const Credentials = { AccessKeyId: account.key, SecretAccessKey: account.secret, SessionToken: 'session' };
+    const { distrust, claims } = judgeToken(store, account, fields.WebIdentityToken ?? '');
+    if (!account || distrust) return refusal(REFUSALS[distrust ?? 'subject'](claims?.issuer ?? ''));
+    const Credentials = {
+      AccessKeyId: account.key,
+      SecretAccessKey: account.secret,
+      SessionToken: 'session',
+      Expiration: new Date(Date.now() + Number(fields.DurationSeconds) * 1000).toISOString(),
+    };
     return { body: answerXML(fields.Action, { AssumeRoleWithWebIdentityResult: { Credentials } }, 'member') };
   },
   caller: (asked, accounts) => accounts.find((account) => isSignedBy(asked, account)),

@@ -1,6 +1,8 @@
 import { kindOf } from '../azure/kinds.ts';
 import { azure as model } from '../azure/model.ts';
-import type { CloudResource, Scene } from '../model.ts';
+import type { Account, CloudResource, Scene } from '../model.ts';
+import type { Store } from '../store.ts';
+import { type Distrust, judgeToken } from '../trust.ts';
 import { computeMachines } from './azure-machines.ts';
 import { fieldsOf, Refused, type Said, type Web } from './server.ts';
 
@@ -26,14 +28,46 @@ const found = (path: string, scene: Scene): CloudResource => {
   return resource;
 };
 
+const tokenFor = ({ key }: Account): Said => ({
+  body: { token_type: 'Bearer', expires_in: 3599, access_token: `${PREFIX}${key}` },
+});
+
+const CHECK =
+  'Please check your federated identity credential Subject, Audience and Issuer against the presented assertion.';
+
+/**
+ * How Entra ID refuses an assertion. Texts: Azure/azure-workload-identity issue 1200 (issuer), Azure/login issue 482 (subject),
+ * MicrosoftDocs/azure-devops-docs errors-workload-identity.md (700024).
+ */
+const REFUSALS: Readonly<Record<Distrust, (claim: string) => string>> = {
+  form: () => 'AADSTS50027: JWT token is invalid or malformed.',
+  issuer: (claim) =>
+    `AADSTS700211: No matching federated identity record found for presented assertion issuer '${claim}'. ${CHECK}`,
+  audience: (claim) =>
+    `AADSTS700212: No matching federated identity record found for presented assertion audience '${claim}'. ${CHECK}`,
+  subject: (claim) =>
+    `AADSTS700213: No matching federated identity record found for presented assertion subject '${claim}'. ${CHECK}`,
+  expiry: () => 'AADSTS700024: Client assertion is not within its valid time range.',
+};
+
+function federated(assertion: string, account: Account | undefined, store: Store): Said {
+  const { distrust, claims } = judgeToken(store, account, assertion);
+  if (account && !distrust) return tokenFor(account);
+  const said = { issuer: claims?.issuer, audience: claims?.audiences[0], subject: claims?.subject };
+  const why = distrust ?? 'issuer';
+  const description = REFUSALS[why](said[why as keyof typeof said] ?? '');
+  return { status: 401, body: { error: 'invalid_client', error_description: description } };
+}
+
 /** Entra ID and Azure Resource Manager, as far as Coppice asks them. */
 export const azureWeb: Web = {
   model,
-  open(asked, accounts): Said | undefined {
+  open(asked, accounts, store): Said | undefined {
     if (!asked.url.pathname.endsWith('/oauth2/v2.0/token')) return undefined;
     const { client_id: key, client_secret: secret, client_assertion: assertion } = fieldsOf(asked);
     const account = accounts.find((one) => one.key === key && (assertion !== undefined || one.secret === secret));
-    if (account) return { body: { token_type: 'Bearer', expires_in: 3599, access_token: `${PREFIX}${account.key}` } };
+    if (assertion !== undefined) return federated(assertion, account, store);
+    if (account) return tokenFor(account);
     const description = `AADSTS7000215: Invalid client secret provided. Ensure the secret being sent in the request is the client secret value, not the client secret ID, for a secret added to app '${key}'.`;
     return { status: 401, body: { error: 'invalid_client', error_description: description } };
   },

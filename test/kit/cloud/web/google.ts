@@ -1,8 +1,10 @@
 import { kindOf } from '../gcp/kinds.ts';
 import { gcp as model } from '../gcp/model.ts';
-import type { CloudResource, Properties, Scene } from '../model.ts';
+import type { Account, CloudResource, Properties, Scene } from '../model.ts';
+import type { Store } from '../store.ts';
+import { judgeToken } from '../trust.ts';
 import { computeMachines } from './google-machines.ts';
-import { fieldsOf, Refused, type Said, type Web } from './server.ts';
+import { type Asked, fieldsOf, Refused, type Said, type Web } from './server.ts';
 
 /** A token names the key that it was given for; the plugins take it too. */
 const PREFIX = 'ya29.';
@@ -40,11 +42,66 @@ function issuerOf(assertion: string | undefined): string | undefined {
   }
 }
 
+/** A federated token says whose token it was given for: which service account takes it, IAM says later. */
+const FEDERATED = 'ya29.d.';
+const PROVIDER =
+  /^\/\/iam\.googleapis\.com\/projects\/\d+\/locations\/global\/workloadIdentityPools\/[^/]+\/providers\/[^/]+$/;
+
+/**
+ * Google's Security Token Service. It trusts an issuer for an audience, not a subject. Texts: google-github-actions/auth issues 211 (audience
+ * of the request) and 334 (no such pool); what it says of a token's own claims was not found in full and is only like it.
+ */
+function federatedToken(asked: Record<string, string>, accounts: readonly Account[], store: Store): Said {
+  const refused = (error: string, description: string): Said => ({
+    status: 400,
+    body: { error, error_description: description },
+  });
+  if (!PROVIDER.test(asked.audience ?? ''))
+    return refused(
+      'invalid_request',
+      'Invalid value for "audience". This value should be the full resource name of the Identity Provider.',
+    );
+  const token = asked.subjectToken ?? '';
+  const judged = accounts.map((account) => judgeToken(store, account, token));
+  const { distrust, claims } = judged.find((one) => one.distrust === undefined || one.distrust === 'subject') ??
+    judged.find((one) => one.distrust !== 'issuer') ??
+    judged[0] ?? { distrust: 'issuer' as const };
+  if (distrust === undefined || distrust === 'subject') {
+    const proof = Buffer.from(token).toString('base64url');
+    return { body: { token_type: 'Bearer', expires_in: 3599, access_token: `${FEDERATED}${proof}` } };
+  }
+  if (distrust === 'audience')
+    return refused(
+      'invalid_grant',
+      `The audience in ID Token [${claims?.audiences.join(', ')}] does not match the expected audience.`,
+    );
+  if (distrust === 'issuer')
+    return refused('invalid_grant', `The issuer in ID Token ${claims?.issuer} does not match the expected ones.`);
+  return refused('invalid_grant', 'ID Token is invalid or no longer valid.');
+}
+
+/** IAM Credentials: gives a service account's token to whom its policy lets (google-github-actions/auth issue 526). */
+function impersonated(asked: Asked, email: string, accounts: readonly Account[], store: Store): Said {
+  const bearer = String(asked.headers.authorization ?? '').replace('Bearer ', '');
+  const account = accounts.find(({ principal }) => principal === email);
+  const token = Buffer.from(bearer.replace(FEDERATED, ''), 'base64url').toString();
+  if (account && bearer.startsWith(FEDERATED) && judgeToken(store, account, token).distrust === undefined) {
+    const expireTime = new Date(Date.now() + 3600_000).toISOString();
+    return { body: { accessToken: `${PREFIX}${account.key}`, expireTime } };
+  }
+  const message = "Permission 'iam.serviceAccounts.getAccessToken' denied on resource (or it may not exist).";
+  return { status: 403, body: { error: { code: 403, message, status: 'PERMISSION_DENIED' } } };
+}
+
 /** Google's APIs, as far as Coppice asks them. */
 export const googleWeb: Web = {
   model,
-  open(asked, accounts): Said | undefined {
-    if (asked.url.pathname !== '/token') return undefined;
+  open(asked, accounts, store): Said | undefined {
+    const { pathname } = asked.url;
+    if (pathname === '/v1/token') return federatedToken(JSON.parse(asked.body), accounts, store);
+    const email = /^\/v1\/projects\/-\/serviceAccounts\/([^/:]+):generateAccessToken$/.exec(pathname)?.[1];
+    if (email !== undefined) return impersonated(asked, decodeURIComponent(email), accounts, store);
+    if (pathname !== '/token') return undefined;
     const issuer = issuerOf(fieldsOf(asked).assertion);
     const account = accounts.find(({ principal }) => principal === issuer);
     if (account) return tokenFor(account.key);

@@ -41,7 +41,7 @@ export interface Web {
   /** Region that the request is about, and the permission that it needs, in the cloud's name. */
   about(asked: Asked): { region: string; action: string };
   /** Requests that need no credentials (those for tokens); undefined: it is none of these. */
-  open(asked: Asked, accounts: readonly Account[]): Said | undefined;
+  open(asked: Asked, accounts: readonly Account[], store: Store): Said | undefined;
   answer(asked: Asked, scene: Scene, denied: readonly string[], store: Store): Said;
   /** What is refused for reasons that every request has. */
   refusals: Record<'unknown' | 'throttled' | 'denied' | 'closed', (action: string) => Refused>;
@@ -58,7 +58,7 @@ async function decide(web: Web, store: Store, asked: Asked): Promise<Said> {
   const { model, refusals } = web;
   const faults = readFaults(store);
   const usable = store.accounts().filter((one) => one.cloud === model.name && !faults.revoked?.includes(one.key));
-  const given = web.open(asked, usable);
+  const given = web.open(asked, usable, store);
   if (given) return given;
   const account = web.caller(asked, usable);
   const { region, action } = web.about(asked);

@@ -27,6 +27,8 @@ export class FakeGoogle implements AsyncDisposable {
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     this.endpoints = {
       oauth: url,
+      sts: url,
+      iamCredentials: url,
       metadata: url,
       resourceManager: url,
       cloudAsset: url,
