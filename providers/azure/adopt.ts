@@ -1,3 +1,4 @@
+import { ADOPTED } from '../adopted-cluster.ts';
 import type { CloudContext } from '../cloud.ts';
 import type { Adopt, WantedResource } from '../pulumi/request.ts';
 import { ownerOf } from '../tags.ts';
@@ -97,6 +98,8 @@ export function adoptAt(endpoints: Endpoints, ctx: CloudContext): Adopt {
     const id = resourceID(resource, subscriptionID);
     const finding = FINDINGS[resource.type];
     if (id === undefined || !finding) return undefined;
+    // Whether it is there and may be taken over was looked at before the program was run at all.
+    if (resource.name === ADOPTED) return { id, retain: true };
     asked ??= entraToken(ctx, endpoints, managementScope(endpoints));
     const { token } = await asked;
     const body = await call<Body>(

@@ -3,12 +3,13 @@ import { describe, expect, it } from 'vitest';
 import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
 import { silent } from '../../../operator/kube/log.ts';
 import { aws } from '../../../providers/aws/index.ts';
+import { azure } from '../../../providers/azure/index.ts';
 import type { CloudContext, ManagedCluster, ManagedClusters } from '../../../providers/cloud.ts';
 import { gcp } from '../../../providers/gcp/index.ts';
 import type { PulumiRunner } from '../../../providers/pulumi/runner.ts';
 import type { Plugin } from '../../kit/cloud/client.ts';
 import type { CloudName, WebEndpoints } from '../../kit/cloud/index.ts';
-import { awsGround, cloudForFile, gcpGround, REGIONS, runnerForFile, T } from './scenery.ts';
+import { awsGround, azureGround, cloudForFile, gcpGround, REGIONS, runnerForFile, T } from './scenery.ts';
 
 const fake = cloudForFile();
 const PATIENCE_MS = 10 * 60_000;
@@ -79,6 +80,31 @@ const SCENES: readonly Scene[] = [
     tags: { property: 'resourceLabels', taken: 'shop__blue' },
     theirs: ({ loggingConfig, network, subnetwork }) => ({ loggingConfig, network, subnetwork }),
     change: (inputs) => inputs.loggingConfig.enableComponents.push('SCHEDULER'),
+  },
+  {
+    cloud: 'azure-native',
+    cluster: T.aks,
+    pool: T.agentPool,
+    clusters: (runner, web) => azure(runner, web.azure),
+    async build(plugin) {
+      const ground = await azureGround(plugin, NAME);
+      const chosen = {
+        tags: { team: 'shop' },
+        // Nobody is let in but by a role of Azure's.
+        disableLocalAccounts: true,
+        aadProfile: { managed: true, enableAzureRBAC: true },
+      };
+      await plugin.create(T.aks, NAME, { ...ground.cluster, ...chosen });
+      await plugin.create(T.agentPool, NAME, ground.agentPool('before'));
+    },
+    zones: ['1', '3'],
+    machineType: 'Standard_D8s_v5',
+    id: `${NAME}/${NAME}`,
+    tags: { property: 'tags', taken: 'shop/blue' },
+    theirs: ({ agentPoolProfiles, aadProfile, dnsPrefix }) => ({ agentPoolProfiles, aadProfile, dnsPrefix }),
+    change(inputs) {
+      inputs.agentPoolProfiles[0].count = 5;
+    },
   },
 ];
 
