@@ -26,7 +26,7 @@ interface Scene {
   machineType: string;
   /** As `spec.adopt.id` has it. */
   id: string;
-  tags: { property: string; taken: string };
+  tags: { property: string; own: Record<string, string>; taken: string };
   /** Something that its makers chose, and how they change their mind. */
   theirs(inputs: Record<string, any>): unknown;
   change(inputs: Record<string, any>): void;
@@ -47,7 +47,7 @@ const SCENES: readonly Scene[] = [
     zones: ['a', 'c'].map((letter) => `${REGIONS.aws}${letter}`),
     machineType: 'm7i.large',
     id: NAME,
-    tags: { property: 'tags', taken: 'shop/blue' },
+    tags: { property: 'tags', own: { team: 'shop' }, taken: 'shop/blue' },
     theirs: ({ enabledClusterLogTypes, vpcConfig, roleArn }) => ({ enabledClusterLogTypes, vpcConfig, roleArn }),
     change: (inputs) => inputs.enabledClusterLogTypes.push('api'),
   },
@@ -77,7 +77,7 @@ const SCENES: readonly Scene[] = [
     zones: ['a', 'c'].map((letter) => `${REGIONS.gcp}-${letter}`),
     machineType: 'e2-standard-4',
     id: NAME,
-    tags: { property: 'resourceLabels', taken: 'shop__blue' },
+    tags: { property: 'resourceLabels', own: { team: 'shop' }, taken: 'shop__blue' },
     theirs: ({ loggingConfig, network, subnetwork }) => ({ loggingConfig, network, subnetwork }),
     change: (inputs) => inputs.loggingConfig.enableComponents.push('SCHEDULER'),
   },
@@ -89,8 +89,7 @@ const SCENES: readonly Scene[] = [
     async build(plugin) {
       const ground = await azureGround(plugin, NAME);
       const chosen = {
-        tags: { team: 'shop' },
-        // Nobody is let in but by a role of Azure's.
+        // No tags at all. Nobody is let in but by a role of Azure's.
         disableLocalAccounts: true,
         aadProfile: { managed: true, enableAzureRBAC: true },
       };
@@ -100,7 +99,7 @@ const SCENES: readonly Scene[] = [
     zones: ['1', '3'],
     machineType: 'Standard_D8s_v5',
     id: `${NAME}/${NAME}`,
-    tags: { property: 'tags', taken: 'shop/blue' },
+    tags: { property: 'tags', own: {}, taken: 'shop/blue' },
     theirs: ({ agentPoolProfiles, aadProfile, dnsPrefix }) => ({ agentPoolProfiles, aadProfile, dnsPrefix }),
     change(inputs) {
       inputs.agentPoolProfiles[0].count = 5;
@@ -177,7 +176,7 @@ describe.each(SCENES)('a cluster at $cloud that others made, in the real engine'
       },
     ]);
     expect(ids()).toEqual(before);
-    expect(fake.cloud.tags(theirs())).toEqual({ team: 'shop' });
+    expect(fake.cloud.tags(theirs())).toEqual(scene.tags.own);
 
     const ours = wanted('Release', { pools: [pool] });
     const made = await at().apply(ctx, ours);
@@ -189,7 +188,7 @@ describe.each(SCENES)('a cluster at $cloud that others made, in the real engine'
     expect(access.kubeconfig).toContain(made.endpoint);
     expect(theirs().createdAt).toBe(createdAt);
     expect(scene.theirs(theirs().inputs)).toEqual(chosen);
-    expect(fake.cloud.tags(theirs())).toMatchObject({ team: 'shop', 'coppice-adopted-as': scene.tags.taken });
+    expect(fake.cloud.tags(theirs())).toMatchObject({ ...scene.tags.own, 'coppice-adopted-as': scene.tags.taken });
     // The sweep must never see it as something that we made.
     expect(fake.cloud.tags(theirs())).not.toHaveProperty('coppice-uid');
     const tagged = await at().tagged!(ctx);
@@ -222,7 +221,7 @@ describe.each(SCENES)('a cluster at $cloud that others made, in the real engine'
     await at().destroy(ctx, ours);
     expect(ids()).toEqual(before);
     expect(theirs().createdAt).toBe(createdAt);
-    expect(fake.cloud.tags(theirs())).toEqual({ team: 'shop' });
+    expect(fake.cloud.tags(theirs())).toEqual(scene.tags.own);
     expect(scene.theirs(theirs().inputs)).toEqual(changed);
   });
 

@@ -240,12 +240,12 @@ describe('the program', () => {
   });
 });
 
-it('is taken into the state where it was found, and retained', async () => {
+it('is taken into the state where it was found, without what is wanted of it, and retained', async () => {
   await using azure = await FakeAzure.start(() => undefined);
   const inputs = { resourceGroupName: 'group-1', resourceName: 'theirs' };
-  const wanted = { urn: 'urn', type: CLUSTER, name: 'adopted', inputs };
+  const wanted = { urn: 'urn', type: CLUSTER, name: 'adopted', inputs: { ...inputs, tags: { ours: 'too' } } };
   const found = await adoptAt(azure.endpoints, context())(wanted, new AbortController().signal);
-  expect(found).toEqual({ id: ID, retain: true });
+  expect(found).toEqual({ id: ID, retain: true, inputs });
 });
 
 it('is no drift that Azure upgrades a cluster whose upgrades others chose', () => {
