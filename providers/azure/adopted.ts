@@ -24,6 +24,8 @@ export interface AdoptedFacts {
   /** Who may reach its API server, and how, as Azure says it. */
   accessProfile: Record<string, unknown>;
   addresses: TheirAddresses;
+  /** Its API server has no name but in its own network. */
+  isPrivate: boolean;
   /** Principals to whom others gave the role of ADMINISTRATOR on the cluster; undefined: that role means nothing to it, or is not needed. */
   administrators?: string[];
 }
@@ -39,6 +41,8 @@ interface Described {
     kubernetesVersion?: string;
     currentKubernetesVersion?: string;
     agentPoolProfiles?: { name: string; mode?: string; vnetSubnetID?: string; podSubnetID?: string }[];
+    fqdn?: string;
+    privateFQDN?: string;
     disableLocalAccounts?: boolean;
     aadProfile?: { enableAzureRBAC?: boolean };
     apiServerAccessProfile?: Record<string, unknown>;
@@ -138,6 +142,7 @@ export async function lookAtAdopted(
     tags: withoutAdoption(tags),
     accessProfile: properties.apiServerAccessProfile ?? {},
     addresses: addressesOf(properties),
+    isPrivate: !properties.fqdn && properties.privateFQDN !== undefined,
     ...(isByRole && { administrators: await administratorsOf(get, endpoints, id, ctx) }),
   };
   return { facts: { ...facts }, isTaken };
@@ -154,6 +159,7 @@ export function unseenCluster({ adopt }: AdoptingCluster): FoundCluster {
     tags: {},
     accessProfile: {},
     addresses: {},
+    isPrivate: false,
   };
   return { facts: { ...facts }, isTaken: false };
 }

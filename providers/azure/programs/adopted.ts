@@ -101,5 +101,5 @@ export async function adopted(inputs: AdoptedInputs): Promise<ProgramOutputs> {
     // Not deletedWith the cluster: that one stays, and ours must go.
     await agentPool(pool, plan, { resourceGroupName, resourceName }, { dependsOn: aks });
   }
-  return clusterOutputs(aks, resourceGroupName);
+  return clusterOutputs(aks, resourceGroupName, found.isPrivate ? aks.privateFQDN : aks.fqdn);
 }

@@ -5,7 +5,14 @@ import { getAgentPool } from '@pulumi/azure-native/containerservice/getAgentPool
 import { listManagedClusterUserCredentialsOutput } from '@pulumi/azure-native/containerservice/listManagedClusterUserCredentials.js';
 import { ManagedCluster } from '@pulumi/azure-native/containerservice/managedCluster.js';
 import { UserAssignedIdentity } from '@pulumi/azure-native/managedidentity/userAssignedIdentity.js';
-import { all, type CustomResourceOptions, type Input, interpolate, type Resource, unsecret } from '@pulumi/pulumi';
+import {
+  type CustomResourceOptions,
+  type Input,
+  interpolate,
+  type Output,
+  type Resource,
+  unsecret,
+} from '@pulumi/pulumi';
 import type { CloudPool, ManagedClusterInputs, Owner } from '../../cloud.ts';
 import { poolResource } from '../../pool-resource.ts';
 import type { ProgramOutputs } from '../../pulumi/program.ts';
@@ -119,10 +126,13 @@ export function grant(
 }
 
 /** What every layer with an AKS cluster gives back. */
-export function clusterOutputs(aks: ManagedCluster, resourceGroupName: string): ProgramOutputs {
+export function clusterOutputs(
+  aks: ManagedCluster,
+  resourceGroupName: string,
+  // Not both asked for: what Azure does not answer stays unknown in a plan, which then never says that all is as it should be.
+  host: Output<string> = aks.fqdn,
+): ProgramOutputs {
   const { kubeconfigs } = listManagedClusterUserCredentialsOutput({ resourceGroupName, resourceName: aks.name });
-  // One that others made may be private, without a name that everybody can look up.
-  const host = all([aks.fqdn, aks.privateFQDN]).apply(([open, own]) => open || own);
   return {
     name: aks.name,
     endpoint: interpolate`https://${host}`,

@@ -85,8 +85,11 @@ describe('a look at the cluster', () => {
         tags: { team: 'shop' },
         accessProfile: { enablePrivateCluster: true },
         addresses: { vnetSubnetID: subnet },
+        isPrivate: false,
       },
     });
+    const hidden = { ...described, properties: { ...properties, fqdn: '', privateFQDN: 'x.private' } };
+    expect((await look(hidden)).facts.isPrivate).toBe(true);
     expect((await look(described, { id: 'group-1/theirs' })).facts.id).toBe(ID);
   });
 
@@ -147,6 +150,7 @@ describe('the program', () => {
     tags: { team: 'shop' },
     accessProfile: { enablePrivateCluster: true },
     addresses: { vnetSubnetID: subnet },
+    isPrivate: false,
   };
   const made = (changes: Partial<AdoptedInputs> = {}, facts: Partial<AdoptedInputs['found']> = {}) =>
     graphOf(
