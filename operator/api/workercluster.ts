@@ -271,7 +271,10 @@ export const workerClusterSpec = rules(
     ).optional(),
     adopt: z
       .object({
-        id: name(512, "The provider's name of the cluster, for example an ARN. Cannot be changed."),
+        id: name(
+          512,
+          "The provider's name of the cluster. EKS: name or ARN. GKE: name or projects/<project>/locations/<location>/clusters/<name>. AKS: resource id or <resource group>/<name>. Cannot be changed.",
+        ),
         deletionPolicy: z
           .enum(['Release', 'Delete'])
           .describe(
@@ -280,7 +283,7 @@ export const workerClusterSpec = rules(
           .optional(),
       })
       .describe(
-        'Take over a cluster that exists already, instead of making one (mode Managed). It is never replaced: what others chose stays; pools are node groups of ours beside those that it has.',
+        'Take over a cluster that exists already, instead of making one (mode Managed). It is never replaced: what others chose stays; pools are node groups (node pools, agent pools) of ours beside those that it has.',
       )
       .optional(),
     deletionProtection: z.boolean().describe('Whether deleting this object is refused.').optional(),

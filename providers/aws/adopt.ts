@@ -1,8 +1,9 @@
+import { ADOPTED } from '../adopted-cluster.ts';
 import type { Owner } from '../cloud.ts';
 import type { Adopt, WantedResource } from '../pulumi/request.ts';
 import { OWNER_TAGS } from '../tags.ts';
 import { awsCodeOf, type Connection, get, json, query } from './api.ts';
-import { ADOPTED, clusterName, nameTag } from './names.ts';
+import { clusterName, nameTag } from './names.ts';
 import { type Element, itemsAt, textAt } from './xml.ts';
 
 /** Finds the id, as Pulumi imports it, of a resource of the owner. Ids: the "Import" sections in @pulumi/aws 7.48. */

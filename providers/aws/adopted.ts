@@ -1,4 +1,5 @@
 import { configurationProblem } from '../../operator/api/errors.ts';
+import { ownedByOther, versionProblem } from '../adopted-cluster.ts';
 import type { Adoption, NetworkOutputs, Owner } from '../cloud.ts';
 import type { Problem } from '../contract.ts';
 import type { AdoptingCluster, FoundCluster } from '../pulumi/adopted-layer.ts';
@@ -51,24 +52,6 @@ export function adoptProblems({ id }: Adoption, region: string): Problem[] {
   if (meant.region !== undefined && meant.region !== region)
     return say(`${id} is in region ${meant.region}, the cluster is to be in ${region}: set spec.region`);
   return [];
-}
-
-/** Why the owner may not take over a cluster with these tags; undefined: it may. Pure. */
-export function ownedByOther(tags: Readonly<Record<string, string>>, owner: Owner): string | undefined {
-  const made = tags[OWNER_TAGS.uid] ?? tags[OWNER_TAGS.technicalID];
-  if (made !== undefined)
-    return `was made for WorkerCluster ${tags[OWNER_TAGS.namespace] ?? '?'}/${tags[OWNER_TAGS.name] ?? made}`;
-  const taken = tags[ADOPTION_TAGS.uid];
-  if (taken === undefined || taken === owner.uid) return undefined;
-  return `was taken over for WorkerCluster ${tags[ADOPTION_TAGS.name] ?? taken}`;
-}
-
-/** EKS upgrades by one minor version at a time, and never back. Pure. */
-export function versionProblem(running: string, wanted: string): string | undefined {
-  if (wanted === '') return undefined;
-  const steps = Number(wanted.split('.')[1]) - Number(running.split('.')[1]);
-  if (steps === 0 || steps === 1) return undefined;
-  return `it runs Kubernetes ${running}, and ${wanted} is ${steps < 0 ? 'older' : 'more than one minor version ahead'}`;
 }
 
 /** Looks at the EKS cluster that is to be taken over; see AdoptingCloud.look. `account`: of the credentials. */

@@ -53,9 +53,6 @@ export function physicalName(type: string, owner: Pick<Owner, 'technicalID'>, pa
 export const nameTag = (owner: Pick<Owner, 'technicalID'>, part: string): string =>
   fitted(`${owner.technicalID}-${part}`, 255);
 
-/** Logical name of a cluster that others made: it keeps its name and tags. As providers/pulumi/adopted-layer.ts has it. */
-export const ADOPTED = 'adopted';
-
 /** EKS' name of the cluster. */
 export const clusterName = (owner: Pick<Owner, 'technicalID'>): string =>
   physicalName('aws:eks/cluster:Cluster', owner);

@@ -1,6 +1,6 @@
 import { CoppiceError } from '../../operator/api/errors.ts';
 import type { AccountCheck, CloudContext } from '../cloud.ts';
-import { call, type Endpoints } from './arm.ts';
+import { call, type Endpoints, sameHost } from './arm.ts';
 import { credentialsOf } from './credentials.ts';
 import { entraToken, managementScope } from './token.ts';
 
@@ -95,7 +95,3 @@ export async function checkAccount(ctx: CloudContext, endpoints: Endpoints): Pro
   }
   return { id: subscriptionID, missing: missingOf(NEEDED, permissions) };
 }
-
-/** The link if it leads where the token belongs. */
-const sameHost = (link: string | undefined, { management }: Endpoints): string | undefined =>
-  link?.startsWith(`${management}/`) ? link : undefined;

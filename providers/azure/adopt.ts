@@ -1,3 +1,4 @@
+import { ADOPTED } from '../adopted-cluster.ts';
 import type { CloudContext } from '../cloud.ts';
 import type { Adopt, WantedResource } from '../pulumi/request.ts';
 import { ownerOf } from '../tags.ts';
@@ -97,6 +98,12 @@ export function adoptAt(endpoints: Endpoints, ctx: CloudContext): Adopt {
     const id = resourceID(resource, subscriptionID);
     const finding = FINDINGS[resource.type];
     if (id === undefined || !finding) return undefined;
+    if (resource.name === ADOPTED) {
+      // Whether it is there and may be taken over was looked at before the program was run at all. Tags of ours on one that has
+      // none would be taken for its own: azure-native, asked for the first time, keeps inputs that Azure says nothing of.
+      const { resourceGroupName, resourceName } = resource.inputs;
+      return { id, retain: true, inputs: { resourceGroupName, resourceName } };
+    }
     asked ??= entraToken(ctx, endpoints, managementScope(endpoints));
     const { token } = await asked;
     const body = await call<Body>(

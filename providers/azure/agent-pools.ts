@@ -74,6 +74,25 @@ export function agentPoolOf(pool: CloudPool, cluster: Cluster, now?: number): Ag
   };
 }
 
+/** Where the nodes and pods of a cluster that others made get their addresses, as far as they chose that. */
+export interface TheirAddresses {
+  /** Absent: in the network that AKS made. */
+  vnetSubnetID?: string;
+  podSubnetID?: string;
+}
+
+/** The agent pool beside those of a cluster that others made: how many pods a node there can have is AKS' to say. */
+export function agentPoolBeside(
+  addresses: TheirAddresses,
+  pool: CloudPool,
+  cluster: Omit<Cluster, 'network'>,
+  now?: number,
+): AgentPoolPlan {
+  const network = { network: '', subnets: [{ id: '' }] };
+  const { maxPods: _, vnetSubnetID: _none, ...plan } = agentPoolOf(pool, { ...cluster, network }, now);
+  return { ...plan, ...addresses };
+}
+
 /** What AKS cannot change in an agent pool that exists (azure-aks-docs: use-nvidia-gpu.md, spot-node-pool.md, concepts-storage.md). */
 const FIXED = [
   'vmSize',

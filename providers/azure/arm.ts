@@ -14,5 +14,9 @@ export const PUBLIC_CLOUD: Endpoints = {
   management: 'https://management.azure.com',
 };
 
+/** The link if it leads where the token belongs. */
+export const sameHost = (link: string | undefined, { management }: Endpoints): string | undefined =>
+  link?.startsWith(`${management}/`) ? link : undefined;
+
 /** Calls Entra ID or Azure Resource Manager. */
 export const call = jsonApi(classify);

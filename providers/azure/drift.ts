@@ -10,12 +10,25 @@ const ITS_OWN: Readonly<Record<string, readonly string[]>> = {
   'azure-native:containerservice:AgentPool': ['eTag', 'nodeImageVersion', 'provisioningState'],
 };
 
+/** Where others decided how a cluster is upgraded, Azure may do it by itself. */
+const UPGRADED: Readonly<Record<string, readonly string[]>> = {
+  'azure-native:containerservice:ManagedCluster': ['kubernetesVersion', 'currentKubernetesVersion'],
+  'azure-native:containerservice:AgentPool': ['orchestratorVersion', 'currentOrchestratorVersion'],
+};
+
 /** The changes that somebody made: without Azure's own, and without the sizes of pools that the autoscaler decides. */
-export function driftOf(changes: readonly Change[], { pools }: Pick<ManagedCluster, 'pools'>): Change[] {
+export function driftOf(
+  changes: readonly Change[],
+  { pools, adopt }: Pick<ManagedCluster, 'pools' | 'adopt'>,
+): Change[] {
   const autoscaled = new Set(pools.filter(isAutoscaled).map(({ name }) => `pool-${name}`));
   return changes.flatMap((change) => {
     const [type = '', name = ''] = change.resource.split(' ');
-    const expected = [...(ITS_OWN[type] ?? []), ...(autoscaled.has(name) ? ['count'] : [])];
+    const expected = [
+      ...(ITS_OWN[type] ?? []),
+      ...((adopt && UPGRADED[type]) ?? []),
+      ...(autoscaled.has(name) ? ['count'] : []),
+    ];
     if (!change.properties) return [change];
     const properties = change.properties.filter((property) => !expected.includes(property.split(/[.[]/)[0]!));
     return properties.length > 0 ? [{ ...change, properties }] : [];

@@ -6,6 +6,7 @@ import { type LayeredCloud, managedLayers } from '../pulumi/layers.ts';
 import type { StackRunner } from '../pulumi/stack-runner.ts';
 import { checkAccount } from './account.ts';
 import { adoptAt } from './adopt.ts';
+import { lookAtAdopted, unseenCluster } from './adopted.ts';
 import { type Endpoints, PUBLIC_CLOUD } from './arm.ts';
 import { credentialsOf, pluginCredentials, pluginSettings } from './credentials.ts';
 import { driftOf } from './drift.ts';
@@ -31,6 +32,7 @@ const layersAt = (endpoints: Endpoints): LayeredCloud => ({
   credentials: async (ctx) => pluginCredentials(credentialsOf(ctx.account)),
   settings: (ctx) => ({ ...pluginSettings(credentialsOf(ctx.account)), ...pluginEndpoints(ctx.profile) }),
   adopt: (ctx) => adoptAt(at(endpoints, ctx), ctx),
+  adopted: { look: (ctx, cluster) => lookAtAdopted(ctx, at(endpoints, ctx), cluster), unseen: unseenCluster },
   classify: ({ text }) => classify(text),
   poolOf: poolOfResource,
   unmadeNetwork: () => ({ network: UNMADE, subnets: [{ id: `${UNMADE}/subnets/${NODES_SUBNET}` }] }),
@@ -41,6 +43,7 @@ export function azure(runner: StackRunner, endpoints: Endpoints = PUBLIC_CLOUD):
   const layers = managedLayers(runner, layersAt(endpoints));
   return {
     version: VERSION,
+    adopts: true,
     validate: validateCluster,
     checkAccount: (ctx) => checkAccount(ctx, at(endpoints, ctx)),
     kubeconfig: (ctx, outputs) => aksKubeconfig(ctx, at(endpoints, ctx), outputs),

@@ -56,6 +56,15 @@ export function agentPoolName(pool: string, fixed: unknown): string {
   return `${start.slice(0, LONGEST.agentPool - 5)}${shortHash(JSON.stringify([pool, fixed])).slice(0, 5)}`;
 }
 
+/**
+ * Our own role in a cluster of AKS that knows people by Entra ID alone: Azure Kubernetes Service RBAC Cluster Admin
+ * (MicrosoftDocs/azure-docs articles/role-based-access-control/built-in-roles.md).
+ */
+export const ADMINISTRATOR = { purpose: 'administrator', role: 'b1ff04bb-8a4e-4dc4-8eb5-8693973ce19b' } as const;
+
+/** `Germany West Central` and `germanywestcentral` are the same. */
+export const plainRegion = (name: string): string => name.replaceAll(' ', '').toLowerCase();
+
 /** Role assignments are named by a UUID: the same for the same assignment, so that a second one is refused rather than made. */
 export function roleAssignmentName(owner: Owner, purpose: string): string {
   const hex = createHash('sha256').update(`${owner.technicalID}/${owner.uid}/${purpose}`).digest('hex');

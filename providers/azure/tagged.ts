@@ -2,6 +2,7 @@ import type { CloudContext, TaggedResource } from '../cloud.ts';
 import { OWNER_TAGS, ownerOf } from '../tags.ts';
 import { call, type Endpoints } from './arm.ts';
 import { credentialsOf } from './credentials.ts';
+import { plainRegion } from './names.ts';
 import { entraToken, managementScope } from './token.ts';
 
 /** A row of the answer. */
@@ -23,9 +24,6 @@ const QUERY = [
 
 /** Most rows of an answer (MicrosoftDocs: Azure Resource Graph, "Working with large Azure resource data sets"). */
 const PAGE = 1000;
-
-/** `Germany West Central` and `germanywestcentral` are the same. */
-const region = (name: string): string => name.replaceAll(' ', '').toLowerCase();
 
 /**
  * Everything in the region that bears our tags, by Azure Resource Graph (Resources - Resources, 2021-03-01); it is told of changes
@@ -55,8 +53,8 @@ export async function taggedResources(
     });
     for (const row of page?.data ?? []) {
       const owner = ownerOf(row.tags ?? {});
-      if (!owner || region(row.location) !== region(ctx.region)) continue;
-      found.push({ id: row.id, type: row.type, region: region(row.location), owner });
+      if (!owner || plainRegion(row.location) !== plainRegion(ctx.region)) continue;
+      found.push({ id: row.id, type: row.type, region: plainRegion(row.location), owner });
     }
     skipToken = page?.$skipToken;
   } while (skipToken);

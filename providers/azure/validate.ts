@@ -1,8 +1,9 @@
 import type { CloudProfile, MachineType } from '../../operator/api/cloudprofile.ts';
 import { parseCount } from '../../operator/api/quantity.ts';
-import type { CloudPool, ManagedCluster } from '../cloud.ts';
+import type { Adoption, CloudPool, ManagedCluster } from '../cloud.ts';
 import type { Problem } from '../contract.ts';
 import { parseRange, poolNameProblems, profileProblems, type Range, zoneProblems } from '../validate.ts';
+import { adoptProblems } from './adopted.ts';
 import { LONGEST } from './names.ts';
 
 /** Ranges that no AKS cluster may use (azure-aks-docs articles/aks/concepts-network-cni-overview.md). */
@@ -23,6 +24,7 @@ const problem = (field: string, message: string): Problem => ({ field, message, 
 
 /** What of this AKS or the profile does not offer; see ManagedClusters.validate. */
 export function validateCluster(cluster: ManagedCluster, profile: CloudProfile): Problem[] {
+  if (cluster.adopt) return validateAdoption(cluster, cluster.adopt, profile);
   const { region, kubernetesVersion, cidrs, pools } = cluster;
   const networking = { pods: cidrs.pods, services: cidrs.services, nodes: cidrs.nodes };
   const wanted = {
@@ -36,6 +38,15 @@ export function validateCluster(cluster: ManagedCluster, profile: CloudProfile):
     ...zoneProblems(cluster, profile),
     ...pools.flatMap((pool, index) => poolProblems(pool, `pools[${index}]`, profile)),
     ...rangeProblems(cluster),
+    ...authorizedProblems(cluster.authorizedNetworks),
+  ];
+}
+
+/** Of a cluster that exists, only what we add to it, and which one it is. */
+function validateAdoption(cluster: ManagedCluster, adopt: Adoption, profile: CloudProfile): Problem[] {
+  return [
+    ...adoptProblems(adopt),
+    ...cluster.pools.flatMap((pool, index) => poolProblems(pool, `pools[${index}]`, profile)),
     ...authorizedProblems(cluster.authorizedNetworks),
   ];
 }

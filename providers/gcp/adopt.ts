@@ -1,3 +1,4 @@
+import { ADOPTED } from '../adopted-cluster.ts';
 import type { CloudContext, Owner } from '../cloud.ts';
 import type { Adopt, WantedResource } from '../pulumi/request.ts';
 import { credentialsOf } from './credentials.ts';
@@ -14,6 +15,9 @@ interface Place {
   owner: Owner;
   /** Google's name of it. */
   name: string;
+  /** Of what is in a cluster: Google's names of that and of its region or zone, where they are not the owner's own. */
+  cluster: string;
+  location: string;
 }
 
 /**
@@ -43,8 +47,8 @@ const regional = (kind: string): Lookup => ({
   owner: described,
 });
 const routers = regional('routers');
-const clusterPath = ({ project, region, owner }: Place) =>
-  `projects/${project}/locations/${region}/clusters/${clusterName(owner)}`;
+const clusterPath = ({ project, location, cluster }: Place) =>
+  `projects/${project}/locations/${location}/clusters/${cluster}`;
 
 const global = (kind: string): Lookup => ({
   api: compute,
@@ -91,7 +95,7 @@ const LOOKUPS: Readonly<Record<string, Lookup>> = {
   'gcp:container/nodePool:NodePool': {
     api: container,
     path: (place) => `${clusterPath(place)}/nodePools/${place.name}`,
-    id: ({ project, region, owner, name }) => `${project}/${region}/${clusterName(owner)}/${name}`,
+    id: ({ project, location, cluster, name }) => `${project}/${location}/${cluster}/${name}`,
     owner: ({ config }) => labelled(config?.resourceLabels),
   },
 };
@@ -99,16 +103,24 @@ const LOOKUPS: Readonly<Record<string, Lookup>> = {
 const isOwner = (said: Partial<Owner> | boolean | undefined, owner: Owner): boolean =>
   typeof said === 'object' ? said.uid === owner.uid : said === true;
 
+const textOf = (value: unknown, otherwise: string): string => (typeof value === 'string' ? value : otherwise);
+
 /** Finds what the owner already has at Google; see Adopt. What is granted twice is granted once: grants are not looked up. */
 export function adoptAt(endpoints: Endpoints, ctx: CloudContext): Adopt {
   const { project } = credentialsOf(ctx.account, ctx.profile);
   let token: Promise<Token> | undefined;
-  return async ({ type, inputs }: WantedResource, signal) => {
+  return async ({ type, name: logicalName, inputs }: WantedResource, signal) => {
     const lookup = LOOKUPS[type];
     const name = inputs.name ?? inputs.accountId;
     if (!lookup || typeof name !== 'string') return undefined;
-    const place: Place = { endpoints, project, region: ctx.region, owner: ctx.owner, name };
+    const isTakenOver = logicalName === ADOPTED;
+    // Of a cluster that was taken over, only the program knows the names.
+    const cluster = isTakenOver ? name : textOf(inputs.cluster, clusterName(ctx.owner));
+    const location = textOf(inputs.location, ctx.region);
+    const place: Place = { endpoints, project, region: ctx.region, owner: ctx.owner, name, cluster, location };
     const path = lookup.path(place);
+    // Whether it is there and may be taken over was looked at before the program was run at all.
+    if (isTakenOver) return { id: path, retain: true };
     token ??= accessToken({ ...ctx, signal }, endpoints);
     const answer = await call<object>(
       { url: `${lookup.api(endpoints)}/${path}`, token: (await token).token, what: `${path} cannot be read`, signal },

@@ -5,6 +5,7 @@ import { type LayeredCloud, managedLayers } from '../pulumi/layers.ts';
 import type { StackRunner } from '../pulumi/stack-runner.ts';
 import { checkAccount } from './account.ts';
 import { adoptAt } from './adopt.ts';
+import { lookAtAdopted, unseenCluster } from './adopted.ts';
 import { credentialsOf, hasKey, pluginCredentials } from './credentials.ts';
 import { driftOf } from './drift.ts';
 import { endpointsAt, pluginEndpoints } from './endpoints.ts';
@@ -37,6 +38,7 @@ const layersAt = (endpoints: Endpoints): LayeredCloud => ({
     ...pluginEndpoints(ctx.profile),
   }),
   adopt: (ctx) => adoptAt(at(endpoints, ctx), ctx),
+  adopted: { look: (ctx, cluster) => lookAtAdopted(ctx, at(endpoints, ctx), cluster), unseen: unseenCluster },
   classify: ({ text }) => classify(text),
   poolOf(resource, { pools, zones }) {
     const plan = nodePoolsOf(pools, zones).find(({ key }) => key === resource);
@@ -54,12 +56,13 @@ export function gcp(runner: StackRunner, endpoints: Endpoints = GOOGLE): Managed
   const layers = managedLayers(runner, layersAt(endpoints));
   return {
     version: VERSION,
+    adopts: true,
     validate: validateCluster,
     checkAccount: (ctx) => checkAccount(ctx, at(endpoints, ctx)),
     kubeconfig: (ctx, outputs) => gkeKubeconfig(ctx, at(endpoints, ctx), outputs),
     tagged: (ctx) => taggedResources(ctx, at(endpoints, ctx)),
     ...layers,
-    drift: async (ctx, cluster) => driftOf(await layers.drift(ctx, cluster)),
+    drift: async (ctx, cluster) => driftOf(await layers.drift(ctx, cluster), cluster),
   };
 }
 

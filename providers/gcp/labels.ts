@@ -3,17 +3,25 @@ import { OWNER_TAGS, ownerOf, tagsOf } from '../tags.ts';
 
 /**
  * Our tags as Google takes labels: values have at most 63 characters of a-z, 0-9, _ and -
- * (cloud.google.com/compute/docs/labeling-resources). Kubernetes' names may have a dot and never an underscore.
+ * (cloud.google.com/compute/docs/labeling-resources). Kubernetes' names may have a dot and never an underscore, a namespace no dot.
  */
-export function labelsOf(owner: Owner, more: Readonly<Record<string, string>> = {}): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries({ ...tagsOf(owner), ...more }).map(([key, value]) => [key, value.replaceAll('.', '_').slice(0, 63)]),
-  );
-}
+export const asLabels = (tags: Readonly<Record<string, string>>): Record<string, string> =>
+  mapped(tags, (value) => value.toLowerCase().replaceAll('/', '__').replaceAll('.', '_').slice(0, 63));
+
+/** The tags that these labels stand for, as far as they are ours and were not too long. */
+export const asTags = (labels: Readonly<Record<string, string>>): Record<string, string> =>
+  mapped(labels, (value) => value.replaceAll('__', '/').replaceAll('_', '.'));
+
+const mapped = (values: Readonly<Record<string, string>>, change: (value: string) => string): Record<string, string> =>
+  Object.fromEntries(Object.entries(values).map(([key, value]) => [key, change(value)]));
+
+/** The labels of everything that is made for the owner. */
+export const labelsOf = (owner: Owner, more: Readonly<Record<string, string>> = {}): Record<string, string> =>
+  asLabels({ ...tagsOf(owner), ...more });
 
 /** Whose something with these labels is; undefined when none of them is ours. */
 export const ownerOfLabels = (labels: Readonly<Record<string, string>>): Partial<Owner> | undefined =>
-  ownerOf(Object.fromEntries(Object.entries(labels).map(([key, value]) => [key, value.replaceAll('_', '.')])));
+  ownerOf(asTags(labels));
 
 /** How the description of what takes no labels begins (networks, routers, service accounts). */
 export const DESCRIPTION = 'Made by Coppice:';

@@ -1,9 +1,10 @@
 import type { CloudProfile } from '../../operator/api/cloudprofile.ts';
 import { parseCount } from '../../operator/api/quantity.ts';
-import type { CloudPool, ManagedCluster } from '../cloud.ts';
+import type { Adoption, CloudPool, ManagedCluster } from '../cloud.ts';
 import type { Problem } from '../contract.ts';
 import { parseRange, poolNameProblems, profileProblems, zoneProblems } from '../validate.ts';
 import { acceleratorOf } from './accelerators.ts';
+import { adoptProblems } from './adopted.ts';
 
 /** GKE takes no larger range of Services ("Services CIDR range is smaller than minimum (14 < 16)", rancher/rancher issue 32207). */
 const WIDEST_SERVICES = 16;
@@ -16,6 +17,7 @@ const problem = (field: string, message: string): Problem => ({ field, message, 
 
 /** What of this GKE cannot give, or the profile does not offer; see ManagedClusters.validate. */
 export function validateCluster(cluster: ManagedCluster, profile: CloudProfile): Problem[] {
+  if (cluster.adopt) return validateAdoption(cluster, cluster.adopt, profile);
   const { region, kubernetesVersion, cidrs, pools } = cluster;
   const wanted = pools.map((pool) => ({ ...pool, count: mostOf(pool) }));
   return [
@@ -26,6 +28,15 @@ export function validateCluster(cluster: ManagedCluster, profile: CloudProfile):
     ...zoneProblems(cluster, profile),
     ...rangeProblems(cluster),
     ...pools.flatMap((pool, index) => poolProblems(pool, `pools[${index}]`, profile)),
+  ];
+}
+
+/** Of a cluster that exists, only what we add to it, and which one it is. */
+function validateAdoption(cluster: ManagedCluster, adopt: Adoption, profile: CloudProfile): Problem[] {
+  return [
+    ...adoptProblems(adopt, cluster.region),
+    ...authorizedProblems(cluster.authorizedNetworks),
+    ...cluster.pools.flatMap((pool, index) => poolProblems(pool, `pools[${index}]`, profile)),
   ];
 }
 
@@ -46,12 +57,15 @@ function rangeProblems({ cidrs, pools, authorizedNetworks }: ManagedCluster): Pr
   if (count > most) {
     problems.push(problem('networking.nodes', `${cidrs.nodes} has addresses for ${most} nodes, ${count} are wanted`));
   }
-  for (const [index, network] of authorizedNetworks.entries()) {
-    if (parseRange(network)) continue;
-    problems.push(problem(`authorizedNetworks[${index}]`, `${network} is no IPv4 range such as 198.51.100.0/24`));
-  }
-  return problems;
+  return [...problems, ...authorizedProblems(authorizedNetworks)];
 }
+
+const authorizedProblems = (networks: readonly string[]): Problem[] =>
+  networks.flatMap((network, index) =>
+    parseRange(network)
+      ? []
+      : [problem(`authorizedNetworks[${index}]`, `${network} is no IPv4 range such as 198.51.100.0/24`)],
+  );
 
 const bitsOf = ({ first, last }: { first: number; last: number }): number => 32 - Math.log2(last - first + 1);
 

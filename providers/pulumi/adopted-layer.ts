@@ -1,10 +1,8 @@
 import { CoppiceError, configurationProblem } from '../../operator/api/errors.ts';
+import { ADOPTED } from '../adopted-cluster.ts';
 import type { Adoption, Change, CloudContext, ManagedCluster, ManagedClusterOutputs } from '../cloud.ts';
 import type { StackRequest } from './request.ts';
 import type { StackRunner } from './stack-runner.ts';
-
-/** Logical name, in every provider's program `adopted`, of the cluster that was taken over. */
-export const ADOPTED = 'adopted';
 
 /** A managed cluster that says which one it takes over. */
 export type AdoptingCluster = ManagedCluster & { adopt: Adoption };
@@ -36,19 +34,21 @@ export function adoptedLayer(runner: StackRunner, cloud: AdoptingCloud, open: Op
   });
   const look = async (ctx: CloudContext, cluster: AdoptingCluster) =>
     request(ctx, cluster, await cloud.look(ctx, cluster));
-  const preview = async (asked: StackRequest, { adopt }: AdoptingCluster): Promise<Change[]> => {
-    const changes = await runner.preview(asked);
+  const harmless = (changes: Change[], { adopt }: AdoptingCluster): Change[] => {
     refuseLosses(changes, adopt);
     return changes;
   };
 
   return {
-    preview: async (ctx: CloudContext, cluster: AdoptingCluster) => preview(await look(ctx, cluster), cluster),
+    preview: async (ctx: CloudContext, cluster: AdoptingCluster) =>
+      harmless(await runner.preview(await look(ctx, cluster)), cluster),
 
     async apply(ctx: CloudContext, cluster: AdoptingCluster): Promise<ManagedClusterOutputs> {
       const asked = await look(ctx, cluster);
-      await preview(asked, cluster);
-      const { outputs } = await runner.apply({ ...asked, refresh: ctx.refresh ?? false });
+      // Others go on changing it, and some clouds are told all of a cluster for a change of its tags: what is left as it is must
+      // be as it is now, for the look ahead too.
+      harmless(await runner.drift(asked), cluster);
+      const { outputs } = await runner.apply({ ...asked, refresh: true });
       return outputs as unknown as ManagedClusterOutputs;
     },
 
@@ -63,7 +63,7 @@ export function adoptedLayer(runner: StackRunner, cloud: AdoptingCloud, open: Op
       });
       const asked = await request(ctx, leaving, found, true);
       // Says in the state whether the cluster itself goes, and takes our tags off one that stays.
-      if (found.isTaken) await runner.apply(asked);
+      if (found.isTaken) await runner.apply({ ...asked, refresh: true });
       await runner.destroy(asked);
     },
   };

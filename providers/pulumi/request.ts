@@ -26,6 +26,11 @@ export interface FoundResource {
   id: string;
   /** Others made it: taking its stack away leaves it, until the program has said otherwise. */
   retain?: boolean;
+  /**
+   * What is certain of its inputs before it was read. Absent: what the program declares, as for what we made; of what others
+   * made, a plugin that reads less than everything would take a wish for a fact.
+   */
+  inputs?: Readonly<Record<string, unknown>>;
 }
 
 /** What the engine or a provider plugin said of a failure: one line, without secrets. */

@@ -117,7 +117,7 @@ export function addFound(
       custom,
       type,
       ...(id !== undefined && { id }),
-      inputs: known(resource.inputs ?? {}) as Record<string, unknown>,
+      inputs: known(found.get(urn)?.inputs ?? resource.inputs ?? {}) as Record<string, unknown>,
       ...(found.get(urn)?.retain && { retainOnDelete: true }),
       ...(parent && { parent }),
       ...(providerURN && { provider: `${providerURN}::${find(providerURN)?.id ?? ''}` }),

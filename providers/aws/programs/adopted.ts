@@ -1,8 +1,8 @@
 import * as eks from '@pulumi/aws/eks/index.js';
+import { ADOPTED } from '../../adopted-cluster.ts';
 import type { Adoption, CloudPool, ManagedClusterInputs, NetworkOutputs } from '../../cloud.ts';
 import { adoptionTags } from '../../tags.ts';
 import type { AdoptedFacts } from '../adopted.ts';
-import { ADOPTED } from '../names.ts';
 import { partitionOf } from '../partitions.ts';
 import { clusterOutputs, letCallerAdminister } from './cluster.ts';
 import { followHouseRules } from './house-rules.ts';

@@ -1,6 +1,7 @@
 import { runtime } from '@pulumi/pulumi';
+import { ADOPTED } from '../../adopted-cluster.ts';
 import type { Owner } from '../../cloud.ts';
-import { ADOPTED, NAMING } from '../names.ts';
+import { NAMING } from '../names.ts';
 import { tagged } from '../tags.ts';
 
 /**

@@ -5,15 +5,23 @@ import { getAgentPool } from '@pulumi/azure-native/containerservice/getAgentPool
 import { listManagedClusterUserCredentialsOutput } from '@pulumi/azure-native/containerservice/listManagedClusterUserCredentials.js';
 import { ManagedCluster } from '@pulumi/azure-native/containerservice/managedCluster.js';
 import { UserAssignedIdentity } from '@pulumi/azure-native/managedidentity/userAssignedIdentity.js';
-import { type Input, interpolate, type Resource, unsecret } from '@pulumi/pulumi';
+import {
+  type CustomResourceOptions,
+  type Input,
+  interpolate,
+  type Output,
+  type Resource,
+  unsecret,
+} from '@pulumi/pulumi';
 import type { CloudPool, ManagedClusterInputs, Owner } from '../../cloud.ts';
 import { poolResource } from '../../pool-resource.ts';
 import type { ProgramOutputs } from '../../pulumi/program.ts';
 import { tagsOf } from '../../tags.ts';
 import { dnsServiceIP } from '../address-ranges.ts';
-import { agentPoolNameOf, agentPoolOf, isAutoscaled, systemPool } from '../agent-pools.ts';
+import { type AgentPoolPlan, agentPoolNameOf, agentPoolOf, isAutoscaled, systemPool } from '../agent-pools.ts';
 import { certificateAuthorityOf } from '../kubeconfig.ts';
 import {
+  ADMINISTRATOR,
   dnsPrefix,
   identityName,
   managedClusterID,
@@ -24,11 +32,8 @@ import {
 } from '../names.ts';
 import { found } from './look-ups.ts';
 
-/** Built-in roles: MicrosoftDocs/azure-docs articles/role-based-access-control/built-in-roles.md. */
-const ROLES = {
-  networkContributor: '4d97b98b-1d4f-4787-a291-c67834d212e7',
-  aksRbacClusterAdmin: 'b1ff04bb-8a4e-4dc4-8eb5-8693973ce19b',
-} as const;
+/** Built-in role: MicrosoftDocs/azure-docs articles/role-based-access-control/built-in-roles.md. */
+const NETWORK_CONTRIBUTOR = '4d97b98b-1d4f-4787-a291-c67834d212e7';
 
 /**
  * An AKS cluster in the network's resource group: pods by CNI overlay and Cilium, a small system pool, and an agent pool for each of
@@ -48,29 +53,10 @@ export async function cluster(inputs: ManagedClusterInputs): Promise<ProgramOutp
   const group = resourceGroupName(owner);
   const common = { resourceGroupName: group, location: region, tags: tagsOf(owner) };
   const us = await getClientConfig();
-  const grant = (
-    purpose: string,
-    role: string,
-    scope: string,
-    principalId: Input<string>,
-    dependsOn: Resource[] = [],
-  ) =>
-    new RoleAssignment(
-      purpose,
-      {
-        roleAssignmentName: roleAssignmentName(owner, purpose),
-        scope,
-        principalId,
-        // Said, so that Azure does not look for an identity that its directory may not show yet.
-        principalType: 'ServicePrincipal',
-        roleDefinitionId: `/subscriptions/${us.subscriptionId}/providers/Microsoft.Authorization/roleDefinitions/${role}`,
-      },
-      // An assignment cannot be changed, and its name is taken until it is gone.
-      { dependsOn, deleteBeforeReplace: true },
-    );
   const identity = new UserAssignedIdentity('identity', { ...common, resourceName: identityName(owner) });
   const subnet = inputs.network.subnets[0]!.id;
-  const joinsSubnet = grant('subnet', ROLES.networkContributor, subnet, identity.principalId);
+  const mayJoin = { purpose: 'subnet', role: NETWORK_CONTRIBUTOR, scope: subnet, principalId: identity.principalId };
+  const joinsSubnet = grant(owner, us, mayJoin);
 
   const aks = new ManagedCluster(
     'cluster',
@@ -106,13 +92,50 @@ export async function cluster(inputs: ManagedClusterInputs): Promise<ProgramOutp
     },
     { dependsOn: joinsSubnet },
   );
-  grant('administrator', ROLES.aksRbacClusterAdmin, managedClusterID(us.subscriptionId, owner), us.objectId, [aks]);
-  for (const pool of pools) await agentPool(pool, inputs, owner, aks);
+  grant(owner, us, { ...ADMINISTRATOR, scope: managedClusterID(us.subscriptionId, owner) }, [aks]);
+  const at = { resourceGroupName: group, resourceName: managedClusterName(owner) };
+  for (const pool of pools) {
+    // Goes with the cluster: deleting it first would only take time.
+    const options = { dependsOn: aks, deletedWith: aks };
+    await agentPool(pool, (now) => agentPoolOf(pool, inputs, now), at, options);
+  }
+  return clusterOutputs(aks, group);
+}
 
-  const { kubeconfigs } = listManagedClusterUserCredentialsOutput({ resourceGroupName: group, resourceName: aks.name });
+/** Gives somebody, by default us, a role on something. */
+export function grant(
+  owner: Owner,
+  us: { subscriptionId: string; objectId: string },
+  to: { purpose: string; role: string; scope: string; principalId?: Input<string> },
+  dependsOn: Resource[] = [],
+): RoleAssignment {
+  const { purpose, role, scope, principalId = us.objectId } = to;
+  return new RoleAssignment(
+    purpose,
+    {
+      roleAssignmentName: roleAssignmentName(owner, purpose),
+      scope,
+      principalId,
+      // Said, so that Azure does not look for an identity that its directory may not show yet.
+      principalType: 'ServicePrincipal',
+      roleDefinitionId: `/subscriptions/${us.subscriptionId}/providers/Microsoft.Authorization/roleDefinitions/${role}`,
+    },
+    // An assignment cannot be changed, and its name is taken until it is gone.
+    { dependsOn, deleteBeforeReplace: true },
+  );
+}
+
+/** What every layer with an AKS cluster gives back. */
+export function clusterOutputs(
+  aks: ManagedCluster,
+  resourceGroupName: string,
+  // Not both asked for: what Azure does not answer stays unknown in a plan, which then never says that all is as it should be.
+  host: Output<string> = aks.fqdn,
+): ProgramOutputs {
+  const { kubeconfigs } = listManagedClusterUserCredentialsOutput({ resourceGroupName, resourceName: aks.name });
   return {
     name: aks.name,
-    endpoint: interpolate`https://${aks.fqdn}`,
+    endpoint: interpolate`https://${host}`,
     // No secret, unlike the credentials beside it; see programs/cluster.ts of gcp.
     certificateAuthority: unsecret(kubeconfigs).apply(([first]) => certificateAuthorityOf(first?.value ?? '')),
     version: aks.currentKubernetesVersion,
@@ -127,25 +150,20 @@ function authorizedRanges({ authorizedNetworks, network }: ManagedClusterInputs)
   return egress === undefined ? authorizedNetworks : [...authorizedNetworks, `${egress}/32`];
 }
 
-async function agentPool(
+/** Declares the agent pool that stands for a pool of ours. `plan`: what it is to be, when it has `now` nodes. */
+export async function agentPool(
   pool: CloudPool,
-  inputs: ManagedClusterInputs,
-  owner: Owner,
-  aks: ManagedCluster,
+  plan: (now?: number) => AgentPoolPlan,
+  at: { resourceGroupName: string; resourceName: string },
+  options: CustomResourceOptions,
 ): Promise<void> {
-  const id = {
-    resourceGroupName: resourceGroupName(owner),
-    resourceName: managedClusterName(owner),
-    agentPoolName: agentPoolNameOf(pool, agentPoolOf(pool, inputs)),
-  };
+  const id = { ...at, agentPoolName: agentPoolNameOf(pool, plan()) };
   const now = isAutoscaled(pool) ? await found(getAgentPool(id)) : undefined;
   new AgentPool(
     poolResource(pool.name),
-    { ...agentPoolOf(pool, inputs, now?.count), ...id },
+    { ...plan(now?.count), ...id },
     {
-      dependsOn: aks,
-      // Goes with the cluster: deleting it first would only take time.
-      deletedWith: aks,
+      ...options,
       // Under another name the new one can be there before the old one goes; the plugin by itself deletes first.
       replaceOnChanges: ['agentPoolName'],
       deleteBeforeReplace: false,

@@ -1,4 +1,5 @@
 import { type ResourceTransformation, runtime } from '@pulumi/pulumi';
+import { ADOPTED } from '../../adopted-cluster.ts';
 import type { Program } from '../../pulumi/program.ts';
 import { OWNER_TAGS } from '../../tags.ts';
 
@@ -29,7 +30,8 @@ export const requireNameAndTags: ResourceTransformation = ({ type, name, props }
   if (!rule) throw new Error(`${type} ${name}: which property names it? Say so in programs/naming.ts`);
   if (typeof props[rule.name] !== 'string')
     throw new Error(`${type} ${name} has no ${rule.name}: every resource needs a fixed one`);
-  if (!rule.tags) return undefined;
+  // What others made is not ours by its tags: the sweep would take it away.
+  if (!rule.tags || name === ADOPTED) return undefined;
   const missing = Object.values(REQUIRED_TAGS).filter((tag) => typeof props.tags?.[tag] !== 'string');
   if (missing.length > 0) throw new Error(`${type} ${name} lacks the tags ${missing.join(', ')}`);
   return undefined;

@@ -1,9 +1,9 @@
-import { Cluster, NodePool } from '@pulumi/gcp/container/index.js';
+import { Cluster, NodePool, type NodePoolArgs } from '@pulumi/gcp/container/index.js';
 import { CryptoKey, CryptoKeyIAMMember, KeyRing } from '@pulumi/gcp/kms/index.js';
 import { getProjectOutput } from '@pulumi/gcp/organizations/index.js';
 import { IAMMember } from '@pulumi/gcp/projects/index.js';
 import { Account } from '@pulumi/gcp/serviceaccount/index.js';
-import { interpolate, type Output, unsecret } from '@pulumi/pulumi';
+import { type Input, interpolate, type Output, type Resource, unsecret } from '@pulumi/pulumi';
 import type { ManagedClusterInputs, Owner } from '../../cloud.ts';
 import type { ProgramOutputs } from '../../pulumi/program.ts';
 import { POOL_TAG } from '../../tags.ts';
@@ -50,25 +50,40 @@ export function cluster(inputs: ManagedClusterInputs): ProgramOutputs {
       // GKE makes no cluster without nodes; these go as soon as it is there, and must fit into the smallest quota until then.
       removeDefaultNodePool: true,
       initialNodeCount: 1,
-      nodeConfig: { ...hardened(nodes.email, true), machineType: 'e2-medium', diskSizeGb: 20, diskType: 'pd-standard' },
+      nodeConfig: {
+        ...hardened({ serviceAccount: nodes.email, workloadIdentity: true }, true),
+        machineType: 'e2-medium',
+        diskSizeGb: 20,
+        diskType: 'pd-standard',
+      },
       // What a node pool is, its own resource says: read through the cluster, it looks like a change that replaces everything.
       skipNodePoolRefresh: true,
     },
     { ignoreChanges: ['nodeConfig'], dependsOn: [...nodes.grants, secrets.grant] },
   );
-  for (const plan of nodePoolsOf(inputs.pools, zones)) nodePool(plan, owner, gke, nodes.email);
-  return {
-    name: gke.name,
-    endpoint: interpolate`https://${gke.endpoint}`,
-    // Secret like the keys beside it, though every kubeconfig shows it; of secret outputs it cannot be told whether they
-    // are as before, and each look at an unchanged cluster would be an update.
-    certificateAuthority: unsecret(gke.masterAuth).apply(({ clusterCaCertificate }) =>
-      Buffer.from(clusterCaCertificate, 'base64').toString(),
-    ),
-    version: gke.masterVersion,
-    extra: { project: projectID, location: region },
-  };
+  for (const plan of nodePoolsOf(inputs.pools, zones)) {
+    const at = { cluster: gke.name, location: gke.location, version: gke.masterVersion };
+    nodePool(plan, at, {
+      management: { autoRepair: true, autoUpgrade: false },
+      networkConfig: { enablePrivateNodes: true },
+      nodeConfig: nodeConfigOf(plan, owner, { serviceAccount: nodes.email, workloadIdentity: true }),
+    });
+  }
+  return clusterOutputs(gke, projectID, region);
 }
+
+/** What every layer with a GKE cluster gives back. */
+export const clusterOutputs = (gke: Cluster, project: Input<string>, location: Input<string>): ProgramOutputs => ({
+  name: gke.name,
+  endpoint: interpolate`https://${gke.endpoint}`,
+  // Secret like the keys beside it, though every kubeconfig shows it; of secret outputs it cannot be told whether they
+  // are as before, and each look at an unchanged cluster would be an update.
+  certificateAuthority: unsecret(gke.masterAuth).apply(({ clusterCaCertificate }) =>
+    Buffer.from(clusterCaCertificate, 'base64').toString(),
+  ),
+  version: gke.masterVersion,
+  extra: { project, location },
+});
 
 const network = ({ network: outputs }: ManagedClusterInputs) => ({
   network: outputs.network,
@@ -86,7 +101,7 @@ const network = ({ network: outputs }: ManagedClusterInputs) => ({
  * What nodes are to Google: an account with the one role that GKE asks for
  * (cloud.google.com/kubernetes-engine/docs/how-to/service-accounts), instead of the project's default account, an editor.
  */
-function nodeIdentity(owner: Owner, project: Output<string>) {
+export function nodeIdentity(owner: Owner, project: Output<string>) {
   const account = new Account('nodes', {
     accountId: serviceAccountName(owner),
     displayName: owner.technicalID,
@@ -124,47 +139,58 @@ function secretsKey(owner: Owner, region: string, projectNumber: Output<string>)
   return { key, grant };
 }
 
+/** What nodes are to others: Google's account, and whether pods of the cluster can be accounts of Google's too. */
+interface NodeIdentity {
+  serviceAccount: Output<string>;
+  workloadIdentity: boolean;
+}
+
 /** How every node is configured. Secure boot refuses kernel modules that are not signed, and GPUs need a driver. */
-const hardened = (serviceAccount: Output<string>, secureBoot: boolean) => ({
+const hardened = ({ serviceAccount, workloadIdentity }: NodeIdentity, secureBoot: boolean) => ({
   serviceAccount,
   // What a node may do, its account's role says; scopes are the older way to say it.
   oauthScopes: ['https://www.googleapis.com/auth/cloud-platform'],
   shieldedInstanceConfig: { enableSecureBoot: secureBoot, enableIntegrityMonitoring: true },
-  workloadMetadataConfig: { mode: 'GKE_METADATA' },
+  ...(workloadIdentity && { workloadMetadataConfig: { mode: 'GKE_METADATA' } }),
   metadata: { 'disable-legacy-endpoints': 'true' },
   kubeletConfig: { insecureKubeletReadonlyPortEnabled: 'FALSE' },
 });
 
-function nodePool(plan: NodePoolPlan, owner: Owner, gke: Cluster, serviceAccount: Output<string>): NodePool {
-  const { pool, size, accelerator } = plan;
+/** How the nodes of a pool of ours are configured. */
+export function nodeConfigOf({ pool, labels, taints, accelerator }: NodePoolPlan, owner: Owner, nodes: NodeIdentity) {
+  return {
+    ...hardened(nodes, !accelerator),
+    machineType: pool.machineType,
+    spot: pool.spot,
+    ...(pool.diskGiB !== undefined && { diskSizeGb: pool.diskGiB }),
+    labels,
+    taints,
+    resourceLabels: labelsOf(owner, { [POOL_TAG]: pool.name }),
+    ...(accelerator && {
+      guestAccelerators: [{ ...accelerator, gpuDriverInstallationConfig: { gpuDriverVersion: 'DEFAULT' } }],
+    }),
+  };
+}
+
+/** Declares a node pool in a cluster. `version`: nodes follow the control plane in the same run, after it. */
+export function nodePool(
+  plan: NodePoolPlan,
+  at: { cluster: Input<string>; location: Input<string>; version: Input<string> },
+  args: Pick<NodePoolArgs, 'management' | 'networkConfig' | 'nodeConfig'>,
+  dependsOn: Resource[] = [],
+): NodePool {
   return new NodePool(
     plan.key,
     {
       name: plan.name,
-      cluster: gke.name,
-      location: gke.location,
+      ...at,
       nodeLocations: plan.zones,
-      ...sizeArgs(size),
-      // Nodes follow the control plane in the same run, after it.
-      version: gke.masterVersion,
-      management: { autoRepair: true, autoUpgrade: false },
+      ...sizeArgs(plan.size),
       upgradeSettings: { strategy: 'SURGE', maxSurge: 1, maxUnavailable: 0 },
-      networkConfig: { enablePrivateNodes: true },
-      nodeConfig: {
-        ...hardened(serviceAccount, !accelerator),
-        machineType: pool.machineType,
-        spot: pool.spot,
-        ...(pool.diskGiB !== undefined && { diskSizeGb: pool.diskGiB }),
-        labels: plan.labels,
-        taints: plan.taints,
-        resourceLabels: labelsOf(owner, { [POOL_TAG]: pool.name }),
-        ...(accelerator && {
-          guestAccelerators: [{ ...accelerator, gpuDriverInstallationConfig: { gpuDriverVersion: 'DEFAULT' } }],
-        }),
-      },
+      ...args,
     },
     // The first size is only that: a later minimum must not replace the node pool.
-    { ignoreChanges: ['initialNodeCount'] },
+    { ignoreChanges: ['initialNodeCount'], dependsOn },
   );
 }
 

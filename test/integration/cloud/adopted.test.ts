@@ -3,118 +3,235 @@ import { describe, expect, it } from 'vitest';
 import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
 import { silent } from '../../../operator/kube/log.ts';
 import { aws } from '../../../providers/aws/index.ts';
+import { azure } from '../../../providers/azure/index.ts';
 import type { CloudContext, ManagedCluster, ManagedClusters } from '../../../providers/cloud.ts';
-import { awsGround, cloudForFile, REGIONS, runnerForFile, T } from './scenery.ts';
+import { gcp } from '../../../providers/gcp/index.ts';
+import type { PulumiRunner } from '../../../providers/pulumi/runner.ts';
+import type { Plugin } from '../../kit/cloud/client.ts';
+import type { CloudName, WebEndpoints } from '../../kit/cloud/index.ts';
+import { awsGround, azureGround, cloudForFile, gcpGround, REGIONS, runnerForFile, T } from './scenery.ts';
 
 const fake = cloudForFile();
 const PATIENCE_MS = 10 * 60_000;
 const NAME = 'theirs';
 
-let clusters: ManagedClusters;
+/** A cloud with a cluster that others made in it, which runs 1.35 and has one pool, `before`. */
+interface Scene {
+  cloud: CloudName;
+  cluster: string;
+  pool: string;
+  clusters(runner: PulumiRunner, web: WebEndpoints): ManagedClusters;
+  build(plugin: Plugin): Promise<void>;
+  zones: string[];
+  machineType: string;
+  /** As `spec.adopt.id` has it. */
+  id: string;
+  tags: { property: string; own: Record<string, string>; taken: string };
+  /** Something that its makers chose, and how they change their mind. */
+  theirs(inputs: Record<string, any>): unknown;
+  change(inputs: Record<string, any>): void;
+}
+
+const SCENES: readonly Scene[] = [
+  {
+    cloud: 'aws',
+    cluster: T.cluster,
+    pool: T.nodeGroup,
+    clusters: (runner, web) => aws(runner, web.aws),
+    async build(plugin) {
+      const ground = await awsGround(plugin, NAME, 9);
+      const chosen = { enabledClusterLogTypes: ['audit'], tags: { team: 'shop' }, version: '1.35' };
+      await plugin.create(T.cluster, NAME, { ...ground.cluster, ...chosen });
+      await plugin.create(T.nodeGroup, NAME, ground.nodeGroup('before'));
+    },
+    zones: ['a', 'c'].map((letter) => `${REGIONS.aws}${letter}`),
+    machineType: 'm7i.large',
+    id: NAME,
+    tags: { property: 'tags', own: { team: 'shop' }, taken: 'shop/blue' },
+    theirs: ({ enabledClusterLogTypes, vpcConfig, roleArn }) => ({ enabledClusterLogTypes, vpcConfig, roleArn }),
+    change: (inputs) => inputs.enabledClusterLogTypes.push('api'),
+  },
+  {
+    cloud: 'gcp',
+    cluster: T.gke,
+    pool: T.nodePool,
+    clusters: (runner, web) => gcp(runner, web.gcp),
+    async build(plugin) {
+      const ground = await gcpGround(plugin, NAME);
+      const chosen = {
+        minMasterVersion: '1.35',
+        resourceLabels: { team: 'shop' },
+        loggingConfig: { enableComponents: ['APISERVER'] },
+        deletionProtection: true,
+      };
+      await plugin.create(T.gke, NAME, { ...ground.cluster, ...chosen });
+      const nodeConfig = { machineType: 'e2-medium' };
+      await plugin.create(T.nodePool, NAME, {
+        name: 'before',
+        cluster: NAME,
+        location: REGIONS.gcp,
+        nodeCount: 1,
+        nodeConfig,
+      });
+    },
+    zones: ['a', 'c'].map((letter) => `${REGIONS.gcp}-${letter}`),
+    machineType: 'e2-standard-4',
+    id: NAME,
+    tags: { property: 'resourceLabels', own: { team: 'shop' }, taken: 'shop__blue' },
+    theirs: ({ loggingConfig, network, subnetwork }) => ({ loggingConfig, network, subnetwork }),
+    change: (inputs) => inputs.loggingConfig.enableComponents.push('SCHEDULER'),
+  },
+  {
+    cloud: 'azure-native',
+    cluster: T.aks,
+    pool: T.agentPool,
+    clusters: (runner, web) => azure(runner, web.azure),
+    async build(plugin) {
+      const ground = await azureGround(plugin, NAME);
+      const chosen = {
+        // No tags at all. Nobody is let in but by a role of Azure's.
+        disableLocalAccounts: true,
+        aadProfile: { managed: true, enableAzureRBAC: true },
+      };
+      await plugin.create(T.aks, NAME, { ...ground.cluster, ...chosen });
+      await plugin.create(T.agentPool, NAME, ground.agentPool('before'));
+    },
+    zones: ['1', '3'],
+    machineType: 'Standard_D8s_v5',
+    id: `${NAME}/${NAME}`,
+    tags: { property: 'tags', own: {}, taken: 'shop/blue' },
+    theirs: ({ agentPoolProfiles, aadProfile, dnsPrefix }) => ({ agentPoolProfiles, aadProfile, dnsPrefix }),
+    change(inputs) {
+      inputs.agentPoolProfiles[0].count = 5;
+    },
+  },
+];
+
+const clusters = {} as Record<CloudName, ManagedClusters>;
 const kept = runnerForFile(fake, async (runner) => {
-  clusters = aws(runner, (await fake.cloud.web()).aws);
+  const web = await fake.cloud.web();
+  for (const scene of SCENES) clusters[scene.cloud] = scene.clusters(runner, web);
 });
 
-const context = (uid: string): CloudContext => ({
-  owner: { technicalID: `shop--${uid}`, uid, name: uid, namespace: 'shop', garden: 'garden-1' },
-  account: fake.cloud.account('aws'),
-  region: REGIONS.aws,
-  profile: { metadata: { name: 'aws' }, spec: {} } as unknown as CloudProfile,
-  state: { url: pathToFileURL(kept.dir).href, passphrase: 'a phrase for tests', env: {} },
-  log: silent,
-  signal: new AbortController().signal,
-  now: () => new Date(),
-});
+describe.each(SCENES)('a cluster at $cloud that others made, in the real engine', (scene) => {
+  const region = REGIONS[scene.cloud];
+  const context = (uid: string): CloudContext => ({
+    owner: { technicalID: `shop--${uid}`, uid, name: uid, namespace: 'shop', garden: 'garden-1' },
+    account: fake.cloud.account(scene.cloud),
+    region,
+    profile: { metadata: { name: scene.cloud }, spec: {} } as unknown as CloudProfile,
+    state: { url: pathToFileURL(kept.dir).href, passphrase: 'a phrase for tests', env: {} },
+    log: silent,
+    signal: new AbortController().signal,
+    now: () => new Date(),
+  });
+  const wanted = (deletionPolicy: 'Release' | 'Delete', more: Partial<ManagedCluster> = {}): ManagedCluster => ({
+    region,
+    zones: scene.zones,
+    kubernetesVersion: '',
+    cidrs: { nodes: '10.0.0.0/16', pods: '10.64.0.0/14', services: '10.128.0.0/20' },
+    pools: [],
+    authorizedNetworks: [],
+    adopt: { id: scene.id, deletionPolicy },
+    ...more,
+  });
+  const pool: ManagedCluster['pools'][number] = {
+    name: 'ours',
+    machineType: scene.machineType,
+    minimum: 1,
+    maximum: 1,
+    desired: 1,
+    spot: false,
+    gpu: 0,
+    architecture: 'amd64',
+    labels: {},
+    taints: [],
+    zones: scene.zones,
+  };
+  const all = () => fake.cloud.resources({ account: fake.cloud.account(scene.cloud).id });
+  const ids = () => all().map(({ id }) => id);
+  const theirs = () => fake.cloud.resource(scene.cluster, NAME);
+  const pools = () => {
+    const names = fake.cloud.resources({ type: scene.pool }).map(({ name }) => name);
+    return [...new Set(names.map((name) => (name.startsWith('ours') ? 'ours' : name)))].sort();
+  };
+  const at = () => clusters[scene.cloud];
 
-const wanted = (deletionPolicy: 'Release' | 'Delete', more: Partial<ManagedCluster> = {}): ManagedCluster => ({
-  region: REGIONS.aws,
-  zones: [`${REGIONS.aws}a`, `${REGIONS.aws}b`],
-  kubernetesVersion: '',
-  cidrs: { nodes: '10.0.0.0/16', pods: '10.64.0.0/14', services: '10.128.0.0/20' },
-  pools: [],
-  authorizedNetworks: [],
-  adopt: { id: NAME, deletionPolicy },
-  ...more,
-});
-
-const POOL: ManagedCluster['pools'][number] = {
-  name: 'ours',
-  machineType: 'm7i.large',
-  minimum: 1,
-  maximum: 1,
-  desired: 1,
-  spot: false,
-  gpu: 0,
-  architecture: 'amd64',
-  labels: {},
-  taints: [],
-  zones: [`${REGIONS.aws}a`, `${REGIONS.aws}c`],
-};
-
-describe('an EKS cluster that others made, in the real engine', () => {
   it('is taken over as it is, grows and is upgraded, and is released as it was', { timeout: PATIENCE_MS }, async () => {
-    const plugin = await fake.plugin('aws');
-    const ground = await awsGround(plugin, NAME, 9);
-    const logging = { enabledClusterLogTypes: ['audit'], tags: { team: 'shop' }, version: '1.35' };
-    await plugin.create(T.cluster, 'theirs', { ...ground.cluster, ...logging });
-    await plugin.create(T.nodeGroup, 'theirs', ground.nodeGroup('before'));
-    const before = fake.cloud.resources().map(({ id }) => id);
-    const { createdAt, inputs } = fake.cloud.resource(T.cluster, NAME);
+    await scene.build(await fake.plugin(scene.cloud));
+    const before = ids();
+    const { createdAt, inputs } = theirs();
+    const chosen = structuredClone(scene.theirs(inputs));
     const ctx = context('blue');
 
     // Nothing of theirs is to be changed but tags.
-    const changes = await clusters.preview(ctx, wanted('Release'));
-    const ofCluster = changes.filter(({ resource }) => resource.includes('eks/cluster:Cluster'));
-    expect(ofCluster).toEqual([
+    const changes = await at().preview(ctx, wanted('Release'));
+    expect(changes.filter(({ resource }) => resource.endsWith(' adopted'))).toEqual([
       {
         operation: 'update',
-        resource: 'aws:eks/cluster:Cluster adopted',
-        properties: [expect.stringMatching(/^tags/)],
+        resource: `${scene.cluster} adopted`,
+        properties: expect.toSatisfy((names: string[]) =>
+          names.every((name) => name.split(/[.[]/)[0] === scene.tags.property),
+        ),
       },
     ]);
-    expect(fake.cloud.resources().map(({ id }) => id)).toEqual(before);
-    expect(fake.cloud.tags(fake.cloud.resource(T.cluster, NAME))).toEqual({ team: 'shop' });
+    expect(ids()).toEqual(before);
+    expect(fake.cloud.tags(theirs())).toEqual(scene.tags.own);
 
-    const made = await clusters.apply(ctx, wanted('Release', { pools: [POOL] }));
-    expect(made).toMatchObject({ name: NAME, version: '1.35' });
-    expect(made.endpoint).toMatch(/^https:\/\//);
-    const taken = fake.cloud.resource(T.cluster, NAME);
-    expect(taken.createdAt).toBe(createdAt);
-    expect(taken.inputs.enabledClusterLogTypes).toEqual(['audit']);
-    expect(fake.cloud.tags(taken)).toMatchObject({ team: 'shop', 'coppice-adopted-as': 'shop/blue' });
+    const ours = wanted('Release', { pools: [pool] });
+    const made = await at().apply(ctx, ours);
+    expect(made.name).toBe(NAME);
+    expect(made.version).toMatch(/^1\.35/);
+    expect(made.endpoint).toMatch(/^https:\/\/./);
+    expect(made.certificateAuthority).toContain('BEGIN CERTIFICATE');
+    const access = await at().kubeconfig(ctx, made);
+    expect(access.kubeconfig).toContain(made.endpoint);
+    expect(theirs().createdAt).toBe(createdAt);
+    expect(scene.theirs(theirs().inputs)).toEqual(chosen);
+    expect(fake.cloud.tags(theirs())).toMatchObject({ ...scene.tags.own, 'coppice-adopted-as': scene.tags.taken });
     // The sweep must never see it as something that we made.
-    expect(fake.cloud.tags(taken)).not.toHaveProperty('coppice-uid');
-    const groups = fake.cloud.resources({ type: T.nodeGroup }).filter(({ inputs: one }) => one.clusterName === NAME);
-    expect(groups.map(({ name }) => name.split('-')[0]).sort()).toEqual(['before', 'ours']);
-    expect(await clusters.drift(ctx, wanted('Release', { pools: [POOL] }))).toEqual([]);
+    expect(fake.cloud.tags(theirs())).not.toHaveProperty('coppice-uid');
+    const tagged = await at().tagged!(ctx);
+    expect(tagged.map(({ id }) => id)).not.toContain(theirs().id);
+    expect(pools()).toEqual(['before', 'ours']);
+    expect(await at().drift(ctx, ours)).toEqual([]);
 
-    await expect(clusters.apply(context('red'), wanted('Release'))).rejects.toThrow(
-      'cannot be taken over: it was taken over for WorkerCluster shop/blue',
+    await expect(at().apply(context('red'), wanted('Release'))).rejects.toMatchObject({
+      code: 'ERR_CONFIGURATION_PROBLEM',
+      message: expect.stringContaining('cannot be taken over: it was taken over for WorkerCluster shop/blue'),
+    });
+    await at().destroy(context('red'), wanted('Delete'));
+    await expect(at().apply(ctx, wanted('Release', { kubernetesVersion: '1.33' }))).rejects.toThrow(
+      /it runs Kubernetes 1\.35.*, and 1\.33 is older/,
     );
-    await clusters.destroy(context('red'), wanted('Delete'));
-    await expect(clusters.apply(ctx, wanted('Release', { kubernetesVersion: '1.33' }))).rejects.toThrow(
-      'it runs Kubernetes 1.35, and 1.33 is older',
-    );
 
-    const upgraded = await clusters.apply(ctx, wanted('Release', { kubernetesVersion: '1.36', pools: [POOL] }));
-    expect(upgraded.version).toBe('1.36');
-    expect(fake.cloud.resource(T.cluster, NAME).createdAt).toBe(createdAt);
+    // Its makers go on with it; an upgrade of ours must not take that back.
+    await fake.cloud.edit(scene.cluster, NAME, scene.change);
+    const changed = structuredClone(scene.theirs(theirs().inputs));
+    expect(changed).not.toEqual(chosen);
+    const upgraded = await at().apply(ctx, { ...ours, kubernetesVersion: '1.36' });
+    expect(upgraded.version).toMatch(/^1\.36/);
+    expect(theirs().createdAt).toBe(createdAt);
+    expect(scene.theirs(theirs().inputs)).toEqual(changed);
 
-    await clusters.destroy(ctx, wanted('Release', { pools: [POOL] }));
-    expect(fake.cloud.resources().map(({ id }) => id)).toEqual(before);
-    const released = fake.cloud.resource(T.cluster, NAME);
-    expect(released.createdAt).toBe(createdAt);
-    expect(fake.cloud.tags(released)).toEqual({ team: 'shop' });
-    expect(released.inputs.vpcConfig).toEqual(inputs.vpcConfig);
+    await at().apply(ctx, wanted('Release', { kubernetesVersion: '1.36' }));
+    expect(pools()).toEqual(['before']);
+    await at().apply(ctx, { ...ours, kubernetesVersion: '1.36' });
+
+    await at().destroy(ctx, ours);
+    expect(ids()).toEqual(before);
+    expect(theirs().createdAt).toBe(createdAt);
+    expect(fake.cloud.tags(theirs())).toEqual(scene.tags.own);
+    expect(scene.theirs(theirs().inputs)).toEqual(changed);
   });
 
   it('is deleted only where the user says so', { timeout: PATIENCE_MS }, async () => {
-    await fake.cloud.remove(T.nodeGroup, 'theirs:before');
+    await fake.cloud.remove(scene.pool, 'before');
     const ctx = context('green');
-    await clusters.apply(ctx, wanted('Release'));
+    await at().apply(ctx, wanted('Release'));
     // Said only now, and not applied any more.
-    await clusters.destroy(ctx, wanted('Delete'));
-    expect(fake.cloud.resources({ type: T.cluster })).toEqual([]);
+    await at().destroy(ctx, wanted('Delete'));
+    expect(fake.cloud.resources({ type: scene.cluster })).toEqual([]);
     expect(fake.cloud.resources({ tags: { 'coppice-uid': 'green' } })).toEqual([]);
   });
 });

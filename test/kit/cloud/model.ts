@@ -214,6 +214,8 @@ export interface CloudModel {
   commonOutputs(resource: CloudResource, scene: Scene): Properties;
   /** Whether ids are unique in a region only. */
   regionalIds: boolean;
+  /** Whether reading what there was no state of keeps inputs that the cloud says nothing of; see Read in azure-native's provider.go. */
+  keepsInputsWhenRead?: boolean;
   /** Whether `id` means the resource, in any of the forms that import takes. */
   isCalled(resource: CloudResource, id: string): boolean;
   /** All tags (labels) that the resource bears. */

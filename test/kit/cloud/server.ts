@@ -172,11 +172,13 @@ export function createServer({ model, store, operations, version, configure, can
     async read(request) {
       const token = typeOfURN(request.getUrn());
       const response = new messages.ReadResponse();
-      const found = await operations.read(token, request.getId(), plain(request.getProperties()));
+      const known = plain(request.getProperties());
+      const found = await operations.read(token, request.getId(), known);
       if (!found) return response;
       response.setId(found.id);
       response.setProperties(toStruct(found.outputs, secretsOf(token)));
-      response.setInputs(toStruct(found.inputs));
+      const kept = model.keepsInputsWhenRead && Object.keys(known).length === 0 ? plain(request.getInputs()) : {};
+      response.setInputs(toStruct({ ...kept, ...found.inputs }));
       return response;
     },
     async update(request) {

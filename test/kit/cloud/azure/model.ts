@@ -60,6 +60,7 @@ export const azure: CloudModel = {
   unknownType: (type) => managed(type),
   errors,
   regionalIds: false,
+  keepsInputsWhenRead: true,
   settings(configuration, environment) {
     const federated = configuration.oidcToken ?? environment.ARM_OIDC_TOKEN ?? environment.ARM_OIDC_TOKEN_FILE_PATH;
     return {

@@ -95,6 +95,12 @@ export const azureWeb: Web = {
         .map(({ id, type, location, tags }) => ({ id, type: type.toLowerCase(), location, tags }));
       return { body: { totalRecords: data.length, count: data.length, data } };
     }
+    const scope = /^(.*)\/providers\/Microsoft\.Authorization\/roleAssignments$/.exec(path)?.[1];
+    if (scope !== undefined) {
+      const assignments = scene.all('azure-native:authorization:RoleAssignment');
+      const value = assignments.filter(({ inputs }) => inputs.scope === scope).map((one) => described(one, scene));
+      return { body: { value } };
+    }
     const action = /^(.*)\/(listCluster(?:Admin|User)Credential)$/.exec(path);
     if (method === 'POST' && action) {
       const cluster = found(action[1]!, scene);

@@ -1,6 +1,6 @@
 import { kindOf } from '../gcp/kinds.ts';
 import { gcp as model } from '../gcp/model.ts';
-import type { Account, CloudResource, Properties, Scene } from '../model.ts';
+import { type Account, type CloudResource, isMade, type Properties, type Scene } from '../model.ts';
 import type { Store } from '../store.ts';
 import { judgeToken } from '../trust.ts';
 import { computeMachines } from './google-machines.ts';
@@ -24,6 +24,11 @@ const pathOf = ({ id, type, inputs, name, region }: CloudResource, project: stri
 function described(resource: CloudResource, scene: Scene): Properties {
   const outputs = scene.outputs(resource);
   if (resource.type === 'gcp:container:NodePool') return { ...outputs, config: resource.inputs.nodeConfig };
+  if (resource.type === 'gcp:container:Cluster') {
+    const { masterVersion: currentMasterVersion, nodeLocations: locations, enableAutopilot } = outputs;
+    const status = isMade(resource, scene) ? 'RUNNING' : 'PROVISIONING';
+    return { ...outputs, status, currentMasterVersion, locations, autopilot: { enabled: enableAutopilot === true } };
+  }
   if (resource.type !== 'gcp:compute:Router') return outputs;
   const nats = scene.all('gcp:compute:RouterNat').filter(({ inputs }) => inputs.router === resource.name);
   return { ...outputs, nats: nats.map(({ name }) => ({ name })) };

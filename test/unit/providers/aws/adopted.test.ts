@@ -1,14 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import {
-  adoptProblems,
-  clusterOfID,
-  lookAtAdopted,
-  ownedByOther,
-  versionProblem,
-} from '../../../../providers/aws/adopted.ts';
+import { adoptProblems, clusterOfID, lookAtAdopted } from '../../../../providers/aws/adopted.ts';
 import { type AdoptedInputs, adopted } from '../../../../providers/aws/programs/adopted.ts';
 import type { CloudPool } from '../../../../providers/cloud.ts';
-import { refuseLosses } from '../../../../providers/pulumi/adopted-layer.ts';
 import { type Answer, FakeAws, identity, refusal, xml } from './fake-aws.ts';
 import { answers, cloudPool, clusterInputs, graphOf, owner } from './fixtures.ts';
 
@@ -37,31 +30,6 @@ describe('which cluster is meant', () => {
     if (expected) expect(problems[0]?.message).toContain(expected);
     else expect(problems).toEqual([]);
   });
-});
-
-it.each<[string, Record<string, string>, string | undefined]>([
-  ['nobody', { team: 'shop' }, undefined],
-  ['the owner, before a crash', { 'coppice-adopted-by': owner.uid }, undefined],
-  ['another', { 'coppice-adopted-by': 'x', 'coppice-adopted-as': 'bank/two' }, 'taken over for WorkerCluster bank/two'],
-  ['its maker', { 'coppice-uid': 'x', 'coppice-namespace': 'a', 'coppice-cluster': 'b' }, 'made for WorkerCluster a/b'],
-  // Made by us: that is no cluster of others, not even of an earlier WorkerCluster of the name.
-  ['us', { 'coppice-uid': owner.uid }, 'made for WorkerCluster'],
-])('a cluster of %s', (_, tags, expected) => {
-  const why = ownedByOther(tags, owner);
-  if (expected) expect(why).toContain(expected);
-  else expect(why).toBeUndefined();
-});
-
-it.each([
-  ['1.35', '', undefined],
-  ['1.35', '1.35.4', undefined],
-  ['1.35', '1.36', undefined],
-  ['1.35', '1.37', 'more than one minor version ahead'],
-  ['1.35', '1.34', 'older'],
-])('%s to %s: %s', (running, version, expected) => {
-  const why = versionProblem(running, version);
-  if (expected) expect(why).toContain(expected);
-  else expect(why).toBeUndefined();
 });
 
 describe('a look at the cluster', () => {
@@ -213,18 +181,4 @@ describe('the program', () => {
     expect(graph.one(GROUP).inputs.tags).toMatchObject({ 'coppice-uid': owner.uid });
     await expect(pool({ zones: ['eu-central-1c'] })).rejects.toThrow('the cluster has eu-central-1a, eu-central-1b');
   });
-});
-
-it.each([
-  ['update', undefined],
-  ['replace', 'would replace it because of name'],
-  ['create', 'would create it'],
-  ['delete', 'would delete it'],
-])('what would %s it is not run', (operation, expected) => {
-  const changes = [
-    { operation: 'replace', resource: `${GROUP} pool-a` },
-    { operation, resource: `${CLUSTER} adopted`, properties: ['name'] },
-  ];
-  if (expected) expect(() => refuseLosses(changes, adopt)).toThrow(expected);
-  else refuseLosses(changes, adopt);
 });

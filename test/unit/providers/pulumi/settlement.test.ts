@@ -135,6 +135,12 @@ describe('resources that exist and that state does not know', () => {
     expect(kept.filter(([, retained]) => retained)).toEqual([['cluster', true]]);
   });
 
+  it('have only the inputs that are certain, where these are told: the program says what is wanted', () => {
+    const found = new Map([[resource('cluster').urn, { id: 'c', inputs: { group: 'theirs' } }]]);
+    const { state } = addFound(stateOf([]), planned, found, () => 'new-id');
+    expect(state.deployment!.resources!.at(-1)!.inputs).toEqual({ group: 'theirs' });
+  });
+
   it('use the provider that state has', () => {
     const { state } = addFound(
       stateOf([ROOT, PROVIDER, resource('network')]),
