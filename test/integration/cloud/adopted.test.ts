@@ -29,7 +29,7 @@ interface Scene {
   tags: { property: string; own: Record<string, string>; taken: string };
   /** Something that its makers chose, and how they change their mind. */
   theirs(inputs: Record<string, any>): unknown;
-  change(inputs: Record<string, any>): void;
+  change: (inputs: Record<string, any>) => void;
 }
 
 const SCENES: readonly Scene[] = [
