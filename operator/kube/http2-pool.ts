@@ -57,7 +57,7 @@ export class Http2Pool {
   /** Drops all connections; requests that are running fail. */
   async close(): Promise<void> {
     this.#closed = true;
-    for (const { fail } of this.#waiting) fail(closedError());
+    for (const waiter of this.#waiting) waiter.fail(closedError());
     await Promise.all([...this.#connections].map((connection) => connection.close()));
   }
 
