@@ -1,7 +1,6 @@
 import { request } from 'node:https';
 import { connect } from 'node:net';
 import { readText, writeIfChanged } from './files.ts';
-import { GO_ENVIRONMENT } from './processes.ts';
 import type { GardenState, StateDirectory } from './state.ts';
 import type { ProcessSpec } from './supervisor.ts';
 
@@ -81,7 +80,6 @@ export function etcd(directory: StateDirectory, state: GardenState, file: string
       `--quota-backend-bytes=${8 * 1024 ** 3}`,
       '--log-level=warn',
     ],
-    env: GO_ENVIRONMENT,
     inputs: [pki('etcd-ca.crt')],
     ready: () => accepts(state.ports.etcd),
     graceMs: 5_000,
@@ -126,7 +124,6 @@ export async function apiserver(directory: StateDirectory, state: GardenState, f
       '--profiling=false',
       '--v=1',
     ],
-    env: GO_ENVIRONMENT,
     inputs: ['apiserver-etcd-client.crt', 'apiserver-kubelet-client.crt', 'service-account.pub'].map(pki),
     ready: async () => isApiserverReady(ports.apiserver, (await readText(pki('ca.crt'))) ?? ''),
     graceMs: 4_000,
@@ -155,7 +152,6 @@ export function controllerManager(directory: StateDirectory, state: GardenState,
       '--kube-api-burst=1000',
       '--profiling=false',
     ],
-    env: GO_ENVIRONMENT,
     inputs: [directory.kubeconfigFile('kube-controller-manager'), directory.pki('service-account.key')],
   };
 }
@@ -172,7 +168,6 @@ export function scheduler(directory: StateDirectory, file: string): ProcessSpec 
       '--kube-api-burst=1000',
       '--profiling=false',
     ],
-    env: GO_ENVIRONMENT,
     inputs: [directory.kubeconfigFile('kube-scheduler')],
   };
 }

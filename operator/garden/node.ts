@@ -4,7 +4,6 @@ import { run } from './command.ts';
 import { readText, writeIfChanged } from './files.ts';
 import { mountNamespaceFile, SEED_PATHS } from './mounts.ts';
 import { type NetworkNames, namespaceFile, POD_BRIDGE } from './network.ts';
-import { GO_ENVIRONMENT } from './processes.ts';
 import type { GardenState, StateDirectory } from './state.ts';
 import type { ProcessSpec } from './supervisor.ts';
 
@@ -57,7 +56,6 @@ const environment = ({ files }: NodeContext): Record<string, string> => ({
   ),
   HOME: '/root',
   LANG: 'C.UTF-8',
-  ...GO_ENVIRONMENT,
 });
 
 const CAP_SYS_RESOURCE = 24n;

@@ -11,12 +11,6 @@ export interface ProcessRecord extends ProcessIdentity {
   digest: string;
 }
 
-/**
- * For programs written in Go, which let garbage grow to as much again as what is in use: half of that. A garden shares its machine, and
- * most of the time it idles (https://go.dev/doc/gc-guide#GOGC).
- */
-export const GO_ENVIRONMENT = { GOGC: '50' } as const;
-
 export interface Command {
   command: readonly string[];
   /** Added to nothing: the process sees these and no other variables. */
