@@ -29,6 +29,7 @@ import {
 import { bootstrapTokenSecret, newBootstrapToken, tokenText } from '../../../operator/shoot/bootstrap-token.ts';
 import { bootstrapKubeconfig, kubeProxyKubeconfig } from '../../../operator/shoot/kubeconfigs.ts';
 import { keyPair, PKI_SECRET } from '../../../operator/shoot/pki.ts';
+import { machineAccess } from '../../../operator/shoot/system-components.ts';
 import { CLUSTER_DOMAIN, dnsServiceAddress, machinesURL } from '../../../operator/shoot/values.ts';
 import type { ProviderContext } from '../../../providers/contract.ts';
 import {
@@ -75,7 +76,10 @@ export async function localScene(gardenKubeconfig: string, clusters: readonly Na
     await garden.mergePatch(SHOOTS, cluster.name, cluster.namespace, {
       metadata: { annotations: { [ANNOTATIONS.ignore]: 'true' } },
     });
-    return contextFrom(garden, open(await kubeconfigOf(cluster)), shoot, profile, seed);
+    const inside = open(await kubeconfigOf(cluster));
+    // A cluster without nodes has nobody who may join.
+    for (const object of machineAccess()) await inside.apply(object);
+    return contextFrom(garden, inside, shoot, profile, seed);
   }
 
   const contexts = new Map<string, ProviderContext>();
