@@ -111,7 +111,10 @@ export const seedSpec = rules(
     rule: 'self.provider.type == oldSelf.provider.type && self.provider.region == oldSelf.provider.region',
     message: 'provider.type and provider.region cannot be changed after creation',
   },
-  fixedOnceSet('dns', 'internal', 'domain'),
+  {
+    ...fixedOnceSet('dns', 'internal', 'domain'),
+    message: 'dns.internal.domain cannot be changed or removed once set: certificates and kubeconfigs have it',
+  },
 ).describe('What the seed is.');
 /** What a Seed says of itself. */
 export type SeedSpec = z.output<typeof seedSpec>;
