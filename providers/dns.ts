@@ -42,6 +42,13 @@ export interface RecordOwner {
   name: string;
 }
 
+/** A name that a TXT record says is ours, whoever's. */
+export interface ClaimedName {
+  zone: DNSZone;
+  name: string;
+  owner: RecordOwner;
+}
+
 /** What a call to a provider's DNS works for, and with. */
 export interface DNSContext extends Pick<CloudContext, 'account' | 'region' | 'profile' | 'log' | 'signal' | 'now'> {
   owner: RecordOwner;
@@ -72,4 +79,7 @@ export interface ProviderDNS {
 
   /** Takes away what is ours of the name. @returns whether something was written */
   remove(ctx: DNSContext, zone: DNSZone, name: string): Promise<boolean>;
+
+  /** All names in all zones of the account that are some garden's, for the sweep. Reads whole zones. */
+  claimed(ctx: Omit<DNSContext, 'owner'>): Promise<ClaimedName[]>;
 }

@@ -13,7 +13,7 @@ const TYPES: readonly string[] = ['A', 'AAAA', 'CNAME', 'TXT'] satisfies RecordT
 const MOST_AT_A_NAME = 100;
 
 /** Route 53. All changes of one request are made, or none; what is deleted must be exactly as it was last seen. */
-export function route53(connect: (ctx: DNSContext) => Promise<Connection>): ZoneKeeper {
+export function route53(connect: (ctx: Omit<DNSContext, 'owner'>) => Promise<Connection>): ZoneKeeper {
   return {
     async zones(ctx) {
       const aws = await connect(ctx);
@@ -31,6 +31,18 @@ export function route53(connect: (ctx: DNSContext) => Promise<Connection>): Zone
       const aws = await connect(ctx);
       const found = await Promise.all(names.map((name) => setsFrom(aws, zone, name)));
       return found.flat();
+    },
+
+    async texts(ctx, zone) {
+      const aws = await connect(ctx);
+      const found: SeenRecordSet[] = [];
+      for (let from: Record<string, string> | undefined = {}; from !== undefined; ) {
+        const path = `/${VERSION}/hostedzone/${zone.id}/rrset?${new URLSearchParams({ maxitems: '300', ...from })}`;
+        const answer: Element = await xml(aws, 'ListResourceRecordSets', { path });
+        found.push(...setsIn(answer).filter(({ type }) => type === 'TXT'));
+        from = textAt(answer, 'IsTruncated') === 'true' ? nextOf(answer) : undefined;
+      }
+      return found;
     },
 
     async change(ctx, zone, changes) {
@@ -57,10 +69,21 @@ async function setsFrom(aws: Connection, zone: DNSZone, name: string): Promise<S
   const query = new URLSearchParams({ name: `${name}.`, maxitems: String(MOST_AT_A_NAME) });
   const path = `/${VERSION}/hostedzone/${zone.id}/rrset?${query}`;
   const answer = await xml(aws, 'ListResourceRecordSets', { path });
-  return childrenAt(answer, 'ResourceRecordSet', 'ResourceRecordSets')
-    .map(setIn)
-    .filter((set) => set.name === name && TYPES.includes(set.type));
+  return setsIn(answer).filter((set) => set.name === name && TYPES.includes(set.type));
 }
+
+const setsIn = (answer: Element): SeenRecordSet[] =>
+  childrenAt(answer, 'ResourceRecordSet', 'ResourceRecordSets').map(setIn);
+
+/** Where the next page begins. */
+const nextOf = (answer: Element): Record<string, string> => {
+  const identifier = textAt(answer, 'NextRecordIdentifier');
+  return {
+    name: textAt(answer, 'NextRecordName'),
+    type: textAt(answer, 'NextRecordType'),
+    ...(identifier && { identifier }),
+  };
+};
 
 function setIn(set: Element): SeenRecordSet {
   const type = textAt(set, 'Type') as RecordType;

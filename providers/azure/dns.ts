@@ -19,6 +19,8 @@ interface AzureZone {
   name: string;
 }
 interface AzureRecordSet {
+  /** Relative to the zone; in lists. */
+  name?: string;
   etag?: string;
   properties?: Record<string, unknown>;
 }
@@ -27,7 +29,7 @@ const kindOf = (zone: DNSZone) => KINDS.find((kind) => kind.private === zone.pri
 
 /** Azure DNS and its private DNS. Record sets are changed one by one, each only as it was last seen. */
 export function azureDNS(endpoints: Endpoints): ZoneKeeper {
-  const open = async (ctx: DNSContext) => {
+  const open = async (ctx: Omit<DNSContext, 'owner'>) => {
     const azure = endpointsAt(ctx.profile, endpoints);
     const { token } = await entraToken(ctx, azure, managementScope(azure));
     return { azure, token, signal: ctx.signal };
@@ -74,6 +76,27 @@ export function azureDNS(endpoints: Endpoints): ZoneKeeper {
         }),
       );
       return found.flat();
+    },
+
+    async texts(ctx, zone) {
+      const { azure, token, signal } = await open(ctx);
+      const found: SeenRecordSet[] = [];
+      const first = `${azure.management}${zone.id}/TXT?api-version=${kindOf(zone).version}`;
+      for (let url: string | undefined = first; url !== undefined; ) {
+        const what = `records of zone ${zone.domain} cannot be listed`;
+        const page: { value?: AzureRecordSet[]; nextLink?: string } | undefined = await call({
+          url,
+          token,
+          what,
+          signal,
+        });
+        for (const set of page?.value ?? []) {
+          const name = set.name === '@' ? zone.domain : `${set.name}.${zone.domain}`;
+          found.push(seen(set, plainName(name), 'TXT'));
+        }
+        url = sameHost(page?.nextLink, azure);
+      }
+      return found;
     },
 
     async change(ctx, zone, changes) {

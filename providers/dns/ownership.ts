@@ -14,6 +14,10 @@ export interface Claim extends RecordOwner {
 /** Name of the TXT record that says whose a name is. */
 export const claimName = (name: string): string => `${PREFIX}${name}`;
 
+/** The name that a TXT record of this name is about; undefined: it is none of that kind. */
+export const claimedName = (name: string): string | undefined =>
+  name.startsWith(PREFIX) ? name.slice(PREFIX.length) : undefined;
+
 /** In external-dns' form, so that people and tools know what they look at. At most 250 characters, where DNS allows 255 in one text. */
 export const claimText = ({ garden, namespace, name, type }: Claim): string =>
   `heritage=coppice,coppice/garden=${garden},coppice/cluster=${namespace}/${name},coppice/type=${type}`;

@@ -1,6 +1,6 @@
 import { CoppiceError } from '../../operator/api/errors.ts';
 import type { DNSContext, DNSZone, ProviderDNS } from '../dns.ts';
-import { claimName } from './ownership.ts';
+import { claimedName, claimName, claimOf } from './ownership.ts';
 import { planRecord, planRemoval, type RecordChange, type SeenRecordSet } from './plan.ts';
 import { chooseZone } from './zone-choice.ts';
 
@@ -8,9 +8,11 @@ import { chooseZone } from './zone-choice.ts';
 export interface ZoneKeeper<Zone extends DNSZone = DNSZone> {
   readonly withoutAccount?: boolean;
   /** All zones of the account. */
-  zones(ctx: DNSContext): Promise<Zone[]>;
+  zones(ctx: Omit<DNSContext, 'owner'>): Promise<Zone[]>;
   /** Everything of types A, AAAA, CNAME and TXT at exactly these names. */
   recordsAt(ctx: DNSContext, zone: Zone, names: readonly string[]): Promise<SeenRecordSet[]>;
+  /** All record sets of type TXT in the zone; others may be among them. */
+  texts(ctx: Omit<DNSContext, 'owner'>, zone: Zone): Promise<SeenRecordSet[]>;
   /** Makes the changes: all at once where the cloud can, otherwise in this order. Fails where `before` is no longer as it was. */
   change(ctx: DNSContext, zone: Zone, changes: readonly RecordChange[]): Promise<void>;
 }
@@ -35,5 +37,20 @@ export function recordsIn<Zone extends DNSZone>(keeper: ZoneKeeper<Zone>): Provi
       });
     },
     remove: async (ctx, zone, name) => change(ctx, zone, planRemoval(await seenAt(ctx, zone, name), name, ctx.owner)),
+    async claimed(ctx) {
+      const zones = await keeper.zones(ctx);
+      const found = await Promise.all(
+        zones.map(async (zone) =>
+          (await keeper.texts(ctx, zone)).flatMap(({ name, type, values }) => {
+            const about = claimedName(name);
+            const claim = type === 'TXT' && values.length === 1 ? claimOf(values[0]!) : undefined;
+            if (about === undefined || !claim) return [];
+            const { garden, namespace, name: cluster } = claim;
+            return [{ zone, name: about, owner: { garden, namespace, name: cluster } }];
+          }),
+        ),
+      );
+      return found.flat();
+    },
   };
 }

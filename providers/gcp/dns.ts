@@ -25,7 +25,7 @@ const TYPES: readonly string[] = ['A', 'AAAA', 'CNAME', 'TXT'] satisfies RecordT
 
 /** Cloud DNS. All changes of one request are made, or none; what is deleted must be exactly as it was last seen. */
 export function cloudDNS(endpoints: Endpoints): ZoneKeeper {
-  const open = async (ctx: DNSContext) => {
+  const open = async (ctx: Omit<DNSContext, 'owner'>) => {
     const google = endpointsAt(ctx.profile, endpoints);
     const { project } = credentialsOf(ctx.account, ctx.profile);
     const { token } = await accessToken(ctx, google);
@@ -66,6 +66,22 @@ export function cloudDNS(endpoints: Endpoints): ZoneKeeper {
         }),
       );
       return found.flat();
+    },
+
+    async texts(ctx, zone) {
+      const { token, zones } = await open(ctx);
+      const found: SeenRecordSet[] = [];
+      for (let page: string | undefined = ''; page !== undefined; ) {
+        const answer: { rrsets?: GoogleRecordSet[]; nextPageToken?: string } | undefined = await call({
+          url: `${zones}/${zone.id}/rrsets${page === '' ? '' : `?${new URLSearchParams({ pageToken: page })}`}`,
+          token,
+          what: `records of zone ${zone.id} cannot be listed`,
+          signal: ctx.signal,
+        });
+        found.push(...(answer?.rrsets ?? []).filter(({ type }) => type === 'TXT').map(seen));
+        page = answer?.nextPageToken || undefined;
+      }
+      return found;
     },
 
     async change(ctx, zone, changes) {

@@ -37,6 +37,11 @@ export const simulatedZones: ZoneKeeper<SimulatedZone> = {
     return names.flatMap((name) => types.flatMap((type) => seen(object, name, type) ?? []));
   },
 
+  async texts(_ctx, { object }) {
+    const names = Object.keys(object.data ?? {}).flatMap((key) => (key.endsWith('.TXT') ? [key.slice(0, -4)] : []));
+    return names.flatMap((name) => seen(object, name, 'TXT') ?? []);
+  },
+
   async change({ objects: { client, namespace }, signal }, { id, object }, changes) {
     const { resourceVersion } = object.metadata;
     const patch = { metadata: { resourceVersion }, data: Object.assign({}, ...changes.map(entries)) };

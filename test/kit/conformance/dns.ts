@@ -203,6 +203,30 @@ export function keepsRecords(name: string, open: () => Promise<DNSScene>): void 
       expect(await at('example.com')).toEqual([]);
     });
 
+    it('lists for the sweep what is claimed, whoever claims it, in all zones', async () => {
+      const made: [string, RecordOwner][] = [
+        ['one.example.com', BLUE],
+        ['two.example.com', GREEN],
+        ['three.other.org', ELSEWHERE],
+        ['internal.example.com', BLUE],
+      ];
+      for (const [host, owner] of made) await ensure(record(host), owner);
+      const { owner: _, ...ctx } = contextOf(BLUE);
+      const claimed = await scene.dns.claimed(ctx);
+      const told = claimed.map(({ zone, name: host, owner }) => [zone.domain, host, owner]);
+      expect(told).toHaveLength(made.length);
+      expect(told).toEqual(
+        expect.arrayContaining([
+          ['example.com', 'one.example.com', BLUE],
+          ['example.com', 'two.example.com', GREEN],
+          ['other.org', 'three.other.org', ELSEWHERE],
+          ['internal.example.com', 'internal.example.com', BLUE],
+        ]),
+      );
+      for (const [host, owner] of made) await remove(host, owner);
+      expect(await scene.dns.claimed(ctx)).toEqual([]);
+    });
+
     it('refuses in words that people can act on, changes nothing then, and works again afterwards', async () => {
       const host = 'troubled.example.com';
       const zone = await zoneOf(host);

@@ -25,6 +25,7 @@ function scene(more: Partial<ProviderDNS> = {}) {
     zoneOf: async () => ZONE,
     ensure: async (_ctx, _zone, wanted) => asked.push(wanted) > 0,
     remove: async (_ctx, _zone, name) => asked.push(name) > 0,
+    claimed: async () => [],
     ...more,
   };
   const op = {

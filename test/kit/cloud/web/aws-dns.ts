@@ -53,27 +53,34 @@ function listZones(zones: FakeZone[], url: URL): Said {
   );
 }
 
+/** More than records of one name, fewer than of a zone. */
+const PAGE = 5;
+
 /** Labels in reverse, by which Route 53 orders names. */
 const rank = (name: string): string => name.split('.').reverse().join('.');
 
 function listRecords({ records }: FakeZone, url: URL): Said {
   const from = rank((url.searchParams.get('name') ?? '').replace(/\.$/, ''));
-  const most = Number(url.searchParams.get('maxitems') ?? 300);
-  const shown = records
-    .filter(({ name }) => rank(name) >= from)
-    .sort((a, b) => (rank(a.name) < rank(b.name) ? -1 : 1))
-    .slice(0, most)
-    .map(({ name, type, ttl, values, setIdentifier }) => {
-      const data = values.map((value) => {
-        const text = type === 'TXT' ? quoted(value) : value;
-        return `<ResourceRecord><Value>${escaped(text)}</Value></ResourceRecord>`;
-      });
-      const identifier = setIdentifier ? `<SetIdentifier>${setIdentifier}</SetIdentifier><Weight>1</Weight>` : '';
-      return `<ResourceRecordSet><Name>${name.replace('*', '\\052')}.</Name><Type>${type}</Type>${identifier}<TTL>${ttl}</TTL><ResourceRecords>${data.join('')}</ResourceRecords></ResourceRecordSet>`;
+  // A real page has 300 at most; few, so that pages are met with.
+  const most = Math.min(PAGE, Number(url.searchParams.get('maxitems') ?? 300));
+  const type = url.searchParams.get('type') ?? '';
+  const sorted = records
+    .map((record) => ({ record, place: `${rank(record.name)} ${record.type}` }))
+    .filter(({ place }) => place >= `${from} ${type}`)
+    .sort((a, b) => (a.place < b.place ? -1 : 1))
+    .map(({ record }) => record);
+  const next = sorted[most];
+  const shown = sorted.slice(0, most).map(({ name, type, ttl, values, setIdentifier }) => {
+    const data = values.map((value) => {
+      const text = type === 'TXT' ? quoted(value) : value;
+      return `<ResourceRecord><Value>${escaped(text)}</Value></ResourceRecord>`;
     });
+    const identifier = setIdentifier ? `<SetIdentifier>${setIdentifier}</SetIdentifier><Weight>1</Weight>` : '';
+    return `<ResourceRecordSet><Name>${name.replace('*', '\\052')}.</Name><Type>${type}</Type>${identifier}<TTL>${ttl}</TTL><ResourceRecords>${data.join('')}</ResourceRecords></ResourceRecordSet>`;
+  });
   return said(
     'ListResourceRecordSets',
-    `<ResourceRecordSets>${shown.join('')}</ResourceRecordSets><IsTruncated>false</IsTruncated><MaxItems>${most}</MaxItems>`,
+    `<ResourceRecordSets>${shown.join('')}</ResourceRecordSets>${next ? `<IsTruncated>true</IsTruncated><NextRecordName>${next.name}.</NextRecordName><NextRecordType>${next.type}</NextRecordType>` : '<IsTruncated>false</IsTruncated>'}<MaxItems>${most}</MaxItems>`,
   );
 }
 

@@ -7,11 +7,15 @@ const LIST = /^\/subscriptions\/([^/]+)\/providers\/Microsoft\.Network\/(dnsZone
 const RECORD =
   /^(\/subscriptions\/[^/]+\/resourceGroups\/[^/]+\/providers\/Microsoft\.Network\/(dnsZones|privateDnsZones)\/[^/]+)\/(A|AAAA|CNAME|TXT)\/([^/]+)$/;
 
+const TEXTS =
+  /^(\/subscriptions\/[^/]+\/resourceGroups\/[^/]+\/providers\/Microsoft\.Network\/(?:dnsZones|privateDnsZones)\/[^/]+)\/TXT$/;
+
 /** The operation that a request to Azure DNS is, as roles name it; undefined: it is no such request. */
 export function azureDNSAction(method: string, { pathname }: URL): string | undefined {
   const path = decodeURIComponent(pathname);
   const [, , kind] = LIST.exec(path) ?? [];
   if (kind !== undefined) return `Microsoft.Network/${kind}/read`;
+  if (TEXTS.test(path)) return 'Microsoft.Network/dnsZones/TXT/read';
   const [, , zones, type] = RECORD.exec(path) ?? [];
   if (zones === undefined) return undefined;
   const what = { GET: 'read', PUT: 'write', DELETE: 'delete' }[method] ?? method;
@@ -31,6 +35,21 @@ export function azureDNS({ method, url, headers, body }: Asked, account: string,
   if (subscription !== undefined) {
     const value = subscription === account ? zones.filter(({ id }) => id.includes(`/${kind}/`)) : [];
     return { body: { value: value.map(({ id, domain }) => ({ id, name: domain, location: 'global' })) } };
+  }
+  const [, texts] = TEXTS.exec(path) ?? [];
+  const of = zones.find((one) => one.id === texts);
+  if (of) {
+    // One a page, so that pages are met with.
+    const from = Number(url.searchParams.get('$skiptoken') ?? 0);
+    const all = of.records.filter(({ type }) => type === 'TXT');
+    const value = all.slice(from, from + 1).map((one) => ({
+      name: one.name === of.domain ? '@' : one.name.slice(0, -of.domain.length - 1),
+      etag: one.etag,
+      properties: shown(one, of.private),
+    }));
+    const next = new URL(url);
+    next.searchParams.set('$skiptoken', String(from + 1));
+    return { body: { value, ...(from + 1 < all.length && { nextLink: next.href }) } };
   }
   const [, id, , type, relative] = RECORD.exec(path) ?? [];
   if (id === undefined) return undefined;

@@ -14,6 +14,9 @@ export function cloudDNSAction(method: string, { pathname }: URL): string | unde
   return method === 'POST' ? 'dns.changes.create' : 'dns.resourceRecordSets.list';
 }
 
+/** Record sets of one page: few, so that pages are met with. */
+const PAGE = 2;
+
 interface Written {
   name: string;
   type: string;
@@ -38,8 +41,11 @@ export function cloudDNS({ method, url, body }: Asked, account: string, store: S
   const zone = zones.find((one) => one.id === id);
   if (!zone) throw new Refused(404, 'notFound', `The 'parameters.managedZone' resource named '${id}' does not exist.`);
   if (what === 'rrsets' && method === 'GET') {
-    const name = (url.searchParams.get('name') ?? '').replace(/\.$/, '');
-    return { body: { rrsets: zone.records.filter((one) => one.name === name).map(written) } };
+    const name = url.searchParams.get('name')?.replace(/\.$/, '');
+    if (name !== undefined) return { body: { rrsets: zone.records.filter((one) => one.name === name).map(written) } };
+    const from = Number(url.searchParams.get('pageToken') ?? 0);
+    const rrsets = zone.records.slice(from, from + PAGE).map(written);
+    return { body: { rrsets, ...(from + PAGE < zone.records.length && { nextPageToken: String(from + PAGE) }) } };
   }
   const { additions = [], deletions = [] } = JSON.parse(body) as { additions?: Written[]; deletions?: Written[] };
   let records = zone.records;
