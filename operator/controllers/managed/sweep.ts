@@ -145,17 +145,17 @@ async function removeRecords(world: SweepWorld, found: readonly FoundOrphan[], s
 }
 
 const dnsContext = (
-  { client, log, now }: SweepWorld,
+  world: SweepWorld,
   { profile, credentials: { use, values }, regions }: SweepAccount,
   signal: AbortSignal,
 ): Omit<DNSContext, 'owner'> => ({
   account: { id: accountKeyOf(use), credentials: values },
-  objects: { client, namespace: use.namespace },
+  objects: { client: world.client, namespace: use.namespace },
   profile,
   region: profile.spec.defaults?.region ?? regions[0] ?? 'us-east-1',
-  log,
+  log: world.log,
   signal,
-  now,
+  now: () => world.now(),
 });
 
 const keyOf = ({ profile, credentials: { use } }: SweepAccount): string =>

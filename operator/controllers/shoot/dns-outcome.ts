@@ -15,7 +15,8 @@ export interface DNSOutcome {
   ready: boolean;
   /** Where it leads, while it is right. */
   target?: string;
-  problem?: { message: string; codes: string[] };
+  /** `quiet`: not worth telling yet. */
+  problem?: { message: string; codes: string[]; quiet?: true };
 }
 
 /** Something else than ours answers to the name, or nothing can: what was right before no longer is. */
@@ -28,17 +29,32 @@ const LOOK_AGAIN_MS = 60 * MINUTE;
 const MOST_BACKOFF_MS = 5 * MINUTE;
 const FIRST_BACKOFF_MS = 5_000;
 
-/** What an attempt says of a name. `before`: what was known of it. Pure. */
+/**
+ * As many tries in vain of what was right before are nobody's news: clouds throttle operators that look at all clusters at once, as
+ * one does that has just started.
+ */
+const QUIET_FAILURES = 3;
+
+/** What an attempt says of a name. `before`: what was known of it; `failures`: how often it was tried in vain before. Pure. */
 export function outcomeOf(
   { host, domain }: Pick<WantedName, 'host' | 'domain'>,
   result: { target: string } | { error: unknown },
   before: DNSOutcome | undefined,
+  failures: number,
 ): DNSOutcome {
   if ('target' in result) return { host, domain, ready: true, target: result.target };
   const { error } = result;
   const codes = error instanceof CoppiceError ? [error.code] : [];
   const ready = before?.ready === true && !codes.some((code) => DISPROVES.includes(code));
-  return { host, domain, ready, problem: { message: `${host}: ${errorText(error)}`, codes } };
+  const quiet =
+    ready && passesByItself(codes) && failures < QUIET_FAILURES && !(before.problem && !before.problem.quiet);
+  return {
+    host,
+    domain,
+    ready,
+    ...(ready && before.target !== undefined && { target: before.target }),
+    problem: { message: `${host}: ${errorText(error)}`, codes, ...(quiet && { quiet }) },
+  };
 }
 
 /** Whether trying again soon may help: rate limits pass by themselves. */
@@ -68,7 +84,7 @@ export function recordsCondition(
   shoot: Shoot,
 ): Omit<Condition, 'lastTransitionTime'> | undefined {
   if (outcomes.length === 0) return undefined;
-  const problems = outcomes.flatMap(({ problem }) => problem ?? []);
+  const problems = outcomes.flatMap(({ problem }) => (problem && !problem.quiet ? problem : []));
   if (problems.length > 0) {
     const codes = [...new Set(problems.flatMap((problem) => problem.codes))];
     const message = problems.map((problem) => problem.message).join('; ');

@@ -40,7 +40,7 @@ export const readyNames = (op: Pick<Operation, 'state' | 'shoot' | 'names'>): DN
 export async function beginRecords(op: Operation): Promise<void> {
   const { names, state, world, shoot } = op;
   const target = targetOf(op.values);
-  const wish = JSON.stringify([names.map(({ problem: _, ...name }) => name), target]);
+  const wish = JSON.stringify([names.map((name) => ({ ...name, problem: undefined })), target]);
   const known = state.dns;
   if (known?.wish === wish && (known.running || world.now() < known.lookAt)) return;
   const outcomes = outcomesOf(op).filter(({ host }) => names.some((name) => name.host === host));
@@ -73,16 +73,17 @@ async function look(op: Operation, target: string, state: DNSState): Promise<voi
       const before = state.outcomes.find(({ host }) => host === name.host);
       try {
         await keepRecord(op, name, target, state.abort.signal);
-        return outcomeOf(name, { target }, before);
+        return outcomeOf(name, { target }, before, 0);
       } catch (error) {
-        return outcomeOf(name, { error }, before);
+        return outcomeOf(name, { error }, before, state.failures);
       }
     }),
   );
   if (state.abort.signal.aborted) return;
   for (const { host, problem } of outcomes) {
-    const said = state.outcomes.find((one) => one.host === host)?.problem?.message;
-    if (!problem || problem.message === said) continue;
+    const before = state.outcomes.find((one) => one.host === host)?.problem;
+    const said = before?.quiet ? undefined : before?.message;
+    if (!problem || problem.quiet || problem.message === said) continue;
     world.record(shoot, 'Warning', 'DNSRecordNotReady', problem.message);
     world.log.warn({ shoot: `${shoot.metadata.namespace}/${shoot.metadata.name}`, host }, problem.message);
   }

@@ -130,10 +130,10 @@ describe('what became of a name', () => {
   const name = { host: 'api.x.org', domain: 'external' } as const;
   const right: DNSOutcome = { ...name, ready: true, target: '192.0.2.1' };
   const failed = (code: CoppiceError['code'], before?: DNSOutcome) =>
-    outcomeOf(name, { error: new CoppiceError(code, 'no') }, before);
+    outcomeOf(name, { error: new CoppiceError(code, 'no') }, before, 3);
 
   it('is forgotten only when something is known against it: a cloud that does not answer has not changed it', () => {
-    expect(outcomeOf(name, { target: '192.0.2.1' }, undefined)).toEqual(right);
+    expect(outcomeOf(name, { target: '192.0.2.1' }, undefined, 0)).toEqual(right);
     expect(failed('ERR_RETRYABLE_INFRA_DEPENDENCIES', right).ready).toBe(true);
     expect(failed('ERR_INFRA_UNAUTHENTICATED', right).ready).toBe(true);
     expect(failed('ERR_INFRA_DEPENDENCIES', right).ready).toBe(false);
