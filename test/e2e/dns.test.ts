@@ -1,10 +1,19 @@
 import { request } from 'node:https';
 import { connect } from 'node:tls';
 import { expect, it } from 'vitest';
-import { findCondition } from '../../operator/api/conditions.ts';
-import { LABELS } from '../../operator/api/group.ts';
+import { findCondition, isTrue } from '../../operator/api/conditions.ts';
+import { API_VERSION, LABELS } from '../../operator/api/group.ts';
+import type { Seed } from '../../operator/api/seed.ts';
 import { parseKubeconfig } from '../../operator/kube/kubeconfig.ts';
-import { CONFIGMAPS, type ConfigMap, EVENTS, type KubeObject, NAMESPACES } from '../../operator/kube/resources.ts';
+import {
+  CONFIGMAPS,
+  type ConfigMap,
+  EVENTS,
+  type KubeObject,
+  NAMESPACES,
+  SEEDS,
+  SHOOTS,
+} from '../../operator/kube/resources.ts';
 import {
   deleteCluster,
   e2e,
@@ -18,6 +27,7 @@ import {
   uniqueName,
   until,
   untilReady,
+  untilShoot,
 } from '../kit/garden.ts';
 
 e2e('the name of an API server', () => {
@@ -133,6 +143,46 @@ e2e('the name of an API server', () => {
     expect((await kubectl(change)).stderr).toContain('dns.domain cannot be changed or removed');
     await Promise.all([deleteCluster(blue), deleteCluster(refused)]);
     expect(Object.keys(await records()).sort()).toEqual([`api.red.${domain}.A`, 'domain'].sort());
+  });
+
+  it("is one in the platform's domain as well, on a seed that has one", async () => {
+    const client = gardenClient();
+    const local = await client.get<Seed>(SEEDS, 'local');
+    const seed = uniqueName('named');
+    await client.create({
+      apiVersion: API_VERSION,
+      kind: 'Seed',
+      metadata: { name: seed },
+      spec: {
+        ...local.spec,
+        settings: { scheduling: { visible: false } },
+        dns: {
+          internal: { type: 'simulated', domain: `internal.${domain}`, credentialsRef: { name: 'none', namespace } },
+        },
+      },
+    });
+    const shoot = { name: uniqueName('yellow'), namespace };
+    await client.create({
+      apiVersion: API_VERSION,
+      kind: 'Shoot',
+      metadata: shoot,
+      spec: { cloudProfile: { name: 'local' }, region: 'local', seedName: seed, provider: { type: 'local' } },
+    });
+    const host = `api.${shoot.name}.${namespace}.internal.${domain}`;
+    const { status } = await untilShoot(
+      shoot,
+      (found) =>
+        isTrue(found?.status?.conditions, 'Ready') && isTrue(found?.status?.conditions, 'DNSRecordsReady') && found,
+      'to be Ready, with its name',
+    );
+    const [internal, platform] = status!.advertisedAddresses!;
+    expect(platform).toMatchObject({ name: 'internal-domain', url: `https://${host}:${new URL(internal!.url).port}` });
+    expect(await addressOf(host)).toBe(new URL(internal!.url).hostname);
+    await expect.poll(() => kubeconfigOf(shoot), { timeout: 30_000 }).toContain(`name: ${shoot.name}-internal-domain`);
+    await client.delete(SHOOTS, shoot.name, namespace);
+    await untilShoot(shoot, (found) => !found, 'to be gone');
+    expect(Object.keys(await records()).filter((key) => key.includes(host))).toEqual([]);
+    await client.delete(SEEDS, seed);
   });
 
   it('does not keep a cluster whose zone is gone from being deleted', async () => {

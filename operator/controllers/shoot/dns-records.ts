@@ -21,6 +21,9 @@ export interface DNSState {
 /** One look at a record, and its change, must end within this time, milliseconds. */
 const PATIENCE_MS = 60_000;
 
+/** A cloud that does not let us take records away keeps a cluster from being deleted for this long, milliseconds. */
+const GIVE_UP_MS = 10 * 60_000;
+
 /** Where the API server is for whoever is outside of the seed. */
 const targetOf = ({ endpoint, addresses }: Pick<ControlPlane, 'endpoint' | 'addresses'>): string =>
   endpoint?.host ?? addresses.apiServer;
@@ -114,13 +117,16 @@ const noZone = ({ host, provider }: WantedName): CoppiceError =>
 
 /**
  * Takes the records of a shoot that is deleted away. Where the cloud refuses for good (credentials, permissions or the provider
- * are gone) they stay, which is said: a cluster must not stand for ever because of a name. Rejects while trying again may help.
+ * are gone), or does not answer for ten minutes, they stay, which is said: a cluster must not stand for ever because of a name. Rejects while
+ * trying again may help.
  */
 export async function removeRecords(op: Operation, ending: AbortSignal): Promise<void> {
   const { names, state, world, shoot } = op;
   await endRecords(state);
   const outcomes: DNSOutcome[] = [];
   let again: unknown;
+  const since = Date.parse(shoot.metadata.deletionTimestamp ?? '');
+  const late = +world.now() - since > GIVE_UP_MS;
   for (const name of names) {
     try {
       const { dns, ctx } = await world.dns(shoot, name, ending);
@@ -130,7 +136,7 @@ export async function removeRecords(op: Operation, ending: AbortSignal): Promise
     } catch (error) {
       ending.throwIfAborted();
       const codes = error instanceof CoppiceError ? [error.code] : [];
-      if (passesByItself(codes) && codes[0] !== 'ERR_RETRYABLE_CONFIGURATION_PROBLEM') {
+      if (!late && passesByItself(codes) && codes[0] !== 'ERR_RETRYABLE_CONFIGURATION_PROBLEM') {
         again = error;
         continue;
       }

@@ -159,4 +159,13 @@ describe('the records of a cluster that is deleted', () => {
       expect(events).toEqual([]);
     },
   );
+
+  it('do not keep the cluster for ever', async () => {
+    const { op, events, pass } = scene({ remove: refusing('ERR_RETRYABLE_INFRA_DEPENDENCIES') });
+    op.shoot.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
+    await expect(removeRecords(op, never)).rejects.toThrow('no');
+    pass(11 * 60_000);
+    await removeRecords(op, never);
+    expect(events).toEqual([expect.stringContaining('may be left behind')]);
+  });
 });
