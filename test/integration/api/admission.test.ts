@@ -265,7 +265,7 @@ describe('WorkerCluster', () => {
       /dns\.domain cannot be changed or removed/,
     ],
     [
-      'another DNS provider',
+      'another provider of dns',
       { ...before, dns: { domain: 'blue.example.com', providers: [{ type: 'aws-route53' }] } },
       { dns: { providers: [{ type: 'azure-dns', credentialsRef: { kind: 'WorkloadIdentity', name: 'dns' } }] } },
       '',
