@@ -173,8 +173,9 @@ export class BenchGarden {
   /**
    * kill -9 of the operator. Resolves when the one after it has looked at `count` shoots at least and nothing waits or is worked on.
    * @returns seconds from the kill; the operator's counters begin anew.
+   * @throws when the signal aborts.
    */
-  async killOperator(count: number): Promise<number> {
+  async killOperator(count: number, signal: AbortSignal): Promise<number> {
     const find = async () =>
       (await readStatus(this.directory.statusFile))?.processes.find(({ name }) => name === 'operator')?.pid;
     const before = await readFile(this.directory.logFile('operator'), 'utf8');
@@ -185,16 +186,17 @@ export class BenchGarden {
     await this.#findMetrics(before);
     const deadline = Date.now() + LONG_PATIENCE_MS;
     for (;;) {
-      // Until it serves there is nobody to ask.
-      const text = await fetch(this.#metricsUrl).then(
+      // Until it serves there is nobody to ask, and one that fell over has a successor at another port.
+      const text = await fetch(this.#metricsUrl, { signal }).then(
         (response) => response.text(),
-        () => '',
+        () => this.#findMetrics(before).then(() => ''),
       );
+      signal.throwIfAborted();
       const looks = sumOf(text, 'coppice_reconcile_total', ({ controller }) => controller === 'shoot');
       const left = sumOf(text, 'coppice_queue_depth') + sumOf(text, 'coppice_queue_processing');
       if (looks >= count && left === 0) break;
       if (Date.now() > deadline) throw new Error('the operator does not settle after kill -9');
-      await sleep(METRICS_MS);
+      await sleep(METRICS_MS, undefined, { signal });
     }
     const seconds = secondsSince(start);
     const pid = await find();

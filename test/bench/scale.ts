@@ -133,7 +133,7 @@ async function watchIdle(
 
 async function kill(garden: BenchGarden, count: number, signal: AbortSignal): Promise<[ScaleFigure, number][]> {
   const { leases } = await garden.writes();
-  const settled = await garden.killOperator(count);
+  const settled = await garden.killOperator(count, signal);
   // It is a new process: all that it has used so far is the restart's.
   const cpu = garden.processes().find(({ component }) => component === 'operator')?.cpuSeconds ?? 0;
   await sleep(AFTER_KILL_MS, undefined, { signal });

@@ -1,6 +1,7 @@
 import type { Provider } from '../../../providers/contract.ts';
 import type { CloudProfile } from '../../api/cloudprofile.ts';
 import type { CredentialsBinding } from '../../api/credentialsbinding.ts';
+import type { Shoot } from '../../api/shoot.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import type { WorkloadIdentity } from '../../api/workloadidentity.ts';
 import type { KubeClient } from '../../kube/client.ts';
@@ -13,7 +14,7 @@ import { WorkQueue } from '../../kube/workqueue.ts';
 import { AccountChecks } from '../credentials/account-checks.ts';
 import { CREDENTIALS_SELECTOR, type CredentialsWorld, reconcileCredentials } from '../credentials/controller.ts';
 import { IdentityTokens } from '../credentials/identity-tokens.ts';
-import { accountOfShoot, namesAccount } from '../shoot/account.ts';
+import { accountOfShoot, namesAccount, usersOf } from '../shoot/account.ts';
 import { type DNSProviders, dnsOf } from '../shoot/dns-account.ts';
 import type { ShootWorld } from '../shoot/world.ts';
 import { onlyStatusChanged } from '../status-writer.ts';
@@ -33,8 +34,10 @@ export interface CloudsOptions {
   readonly clusters: Informer<WorkerCluster>;
   readonly profiles: Informer<CloudProfile>;
   readonly kubeconfigs: Informer<Secret>;
+  readonly shoots: Informer<Shoot>;
   /** Where facts about clusters are made into status. */
   readonly clusterQueue: WorkQueue;
+  readonly shootQueue: WorkQueue;
   readonly state: Omit<StateOptions, 'garden'>;
   now(): Date;
   provider(profile: CloudProfile, withAccount: boolean): Provider | undefined;
@@ -95,12 +98,10 @@ export function wireClouds(options: CloudsOptions): Clouds {
     ...side,
     profiles,
     clouds,
-    accepted({ metadata: { name, namespace } }) {
-      for (const { metadata, spec } of clusters.list()) {
-        const places = [spec, ...(spec.fallback ?? [])];
-        if (metadata.namespace === namespace && places.some(({ credentialsRef }) => credentialsRef?.name === name))
-          managed.credentialsAccepted(`${namespace}/${metadata.name}`);
-      }
+    accepted(binding) {
+      const users = usersOf(binding, clusters.list(), options.shoots.list());
+      for (const key of users.clusters) managed.credentialsAccepted(key);
+      for (const key of users.shoots) options.shootQueue.add(key);
     },
   };
   const leftOverWorld = {

@@ -5,6 +5,7 @@ import { configurationProblem, notYetConfigured } from '../../api/errors.ts';
 import { technicalID } from '../../api/names.ts';
 import type { Shoot } from '../../api/shoot.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
+import { keyOf } from '../../kube/resources.ts';
 import { accountKeyOf, type CredentialsUse, credentialsOf, usedByBinding } from '../credentials/resolve.ts';
 import { type GardenSide, usedCredentials } from '../managed/garden-world.ts';
 import { stateBackend } from '../managed/state-backend.ts';
@@ -52,6 +53,23 @@ export function credentialsOfShoot(
     `CredentialsBinding ${namespace}/${named} is for provider ${binding.provider.type}, not ${providerType}`,
     'Name a binding for the right provider.',
   );
+}
+
+/** Keys of those who use a binding: clusters, at one of their places at least, and shoots, of such a cluster or by themselves. Pure. */
+export function usersOf(
+  { metadata: { name, namespace } }: CredentialsBinding,
+  clusters: readonly WorkerCluster[],
+  shoots: readonly Shoot[],
+): { clusters: string[]; shoots: string[] } {
+  const named = clusters
+    .filter(({ metadata }) => metadata.namespace === namespace)
+    .filter(({ spec }) => [spec, ...(spec.fallback ?? [])].some(({ credentialsRef }) => credentialsRef?.name === name))
+    .map(keyOf);
+  const using = shoots
+    .filter(({ metadata }) => metadata.namespace === namespace)
+    .filter((shoot) => shoot.spec.credentialsBindingName === name || named.includes(keyOf(shoot)))
+    .map(keyOf);
+  return { clusters: named, shoots: using };
 }
 
 /** The account of the tenant that a shoot's machines are in, with all that a call to its cloud takes. Rejects with CoppiceErrors. */

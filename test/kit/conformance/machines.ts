@@ -135,11 +135,13 @@ export function keepsMachines(where: string, provider: Provider, open: () => Pro
         expect(name.length).toBeLessThanOrEqual(63);
       await provider.deletePool(ctx, 'a23456789012345');
       await provider.deletePool(ctx, 'a23456789012345');
+      await scene.settled(ctx);
       expect(await names(ctx, 'a23456789012345')).toEqual([]);
       expect(await names()).toEqual(kept);
       expect(await names(other)).toEqual(others);
       await provider.deletePool(other, 'workers');
       await provider.deleteAll(other);
+      await scene.settled(other);
       expect(await scene.leftIn(other)).toEqual([]);
     });
 
@@ -150,6 +152,7 @@ export function keepsMachines(where: string, provider: Provider, open: () => Pro
       await provider.deletePool(ctx, 'workers');
       await provider.deleteAll(unreachable);
       await provider.deleteAll(unreachable);
+      await scene.settled(unreachable);
       expect(await provider.listMachines(ctx)).toEqual([]);
       expect(await scene.leftIn(ctx)).toEqual([]);
     });

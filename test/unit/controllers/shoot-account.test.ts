@@ -3,7 +3,7 @@ import type { CredentialsBinding } from '../../../operator/api/credentialsbindin
 import type { Seed } from '../../../operator/api/seed.ts';
 import type { Shoot } from '../../../operator/api/shoot.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
-import { credentialsOfShoot, namesAccount } from '../../../operator/controllers/shoot/account.ts';
+import { credentialsOfShoot, namesAccount, usersOf } from '../../../operator/controllers/shoot/account.ts';
 import { unreachable } from '../../../operator/controllers/shoot/expose.ts';
 
 const ownerReferences = [{ apiVersion: 'x', kind: 'WorkerCluster', name: 'one', uid: 'u' }];
@@ -52,6 +52,28 @@ describe('the account of a shoot', () => {
     [{ credentialsBindingName: 'lost' }, 'there is no CredentialsBinding shop/lost'],
   ])('cannot be told of %j', (spec, message) => {
     expect(() => credentialsOfShoot(shoot(spec), 'aws', none, bindings)).toThrow(message);
+  });
+});
+
+it('is looked at again, by everyone who uses it, once the cloud takes a binding that it refused', () => {
+  const cluster = (name: string, spec: object, namespace = 'shop') =>
+    ({ metadata: { name, namespace }, spec }) as unknown as WorkerCluster;
+  const ref = { credentialsRef: { name: 'aws' } };
+  const known = [
+    cluster('managed', ref),
+    cluster('hosted', { fallback: [ref] }),
+    cluster('other', { credentialsRef: { name: 'gcp' } }),
+    cluster('managed', ref, 'elsewhere'),
+  ];
+  const shoots = [
+    shoot({}, { name: 'hosted' }),
+    shoot({}, { name: 'other' }),
+    shoot({ credentialsBindingName: 'aws' }, { name: 'own' }),
+    shoot({ credentialsBindingName: 'aws' }, { name: 'own', namespace: 'elsewhere' }),
+  ];
+  expect(usersOf(bindings('shop', 'aws')!, known, shoots)).toEqual({
+    clusters: ['shop/managed', 'shop/hosted'],
+    shoots: ['shop/hosted', 'shop/own'],
   });
 });
 

@@ -117,4 +117,14 @@ describe('runController', () => {
     await controller.stop(30);
     expect(seen).toEqual(['n/quick', 'n/slow']);
   });
+
+  it('lets others have their turn between keys that wait for nothing', async () => {
+    const queue = new WorkQueue();
+    let runs = 0;
+    const controller = runController({ name: 'test', queue, reconcile: async () => void runs++ });
+    for (let i = 0; i < 1000; i++) queue.add(`n/${i}`);
+    const turn = new Promise<number>((resolve) => setImmediate(() => resolve(runs)));
+    expect(await turn).toBeLessThan(10);
+    await controller.stop();
+  });
 });
