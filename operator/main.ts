@@ -95,7 +95,14 @@ async function main(): Promise<void> {
     log,
     onStarted: async (signal) => {
       operator = await startOperator(
-        { garden, log, metrics: registry, provider, state: { namespace, directory: data } },
+        {
+          garden,
+          log,
+          metrics: registry,
+          provider,
+          dns: (name) => providers.named(name)?.dns,
+          state: { namespace, directory: data },
+        },
         signal,
       );
       await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));

@@ -17,6 +17,7 @@ import { concernsOthers, quotaChanged, sharesChanged } from './controllers/quota
 import { reconcileSeed } from './controllers/seed/controller.ts';
 import { SeedRegistry } from './controllers/seed/seed-access.ts';
 import { ShootController } from './controllers/shoot/controller.ts';
+import type { DNSProviders } from './controllers/shoot/dns-account.ts';
 import type { ShootWorld } from './controllers/shoot/world.ts';
 import { onlyStatusChanged } from './controllers/status-writer.ts';
 import { reconcileWorkerCluster } from './controllers/workercluster/controller.ts';
@@ -49,6 +50,8 @@ export interface OperatorOptions {
   readonly metrics: Registry;
   /** The provider of a profile for somebody with or without an account there; undefined when this operator has none. */
   readonly provider: (profile: CloudProfile, withAccount?: boolean) => Provider | undefined;
+  /** Who keeps DNS zones. Absent: nobody does. */
+  readonly dns?: DNSProviders;
   /** Where the state of clouds is kept that have no backend of their own. */
   readonly state: CloudsOptions['state'];
   readonly now?: () => Date;
@@ -71,7 +74,7 @@ const PROFILE_USERS_MS = 100;
 
 /** Wires the controllers to one garden and starts them. Resolves when they run. */
 export async function startOperator(options: OperatorOptions, signal: AbortSignal): Promise<Operator> {
-  const { garden, log, metrics, provider, state, now = () => new Date() } = options;
+  const { garden, log, metrics, provider, state, dns = () => undefined, now = () => new Date() } = options;
   const recorder = new EventRecorder({ client: garden, component: 'coppice', log });
   const record: ShootWorld['record'] = (object, type, reason, message) =>
     recorder.record(object, type, reason, message);
@@ -111,6 +114,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
     state,
     now,
     provider,
+    dns,
     record,
     depleted: ({ cluster, profile, desired }, error) => {
       if (profile) noteShortages(capacity, { record, cluster, profile, pools: desired?.pools ?? [] }, error);
@@ -138,6 +142,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
     now,
     provider,
     ...clouds.accounts,
+    again: (shoot) => queues.shoots.add(keyOf(shoot)),
     record,
     depleted: (shoot, error) => shootIsShort({ clusters, profiles, capacity, record }, shoot, error),
     insideChanged: (shoot, object) => {

@@ -4,6 +4,7 @@ import type { KubeClient } from '../operator/kube/client.ts';
 import type { Log } from '../operator/kube/log.ts';
 import type { Node, Taint } from '../operator/kube/resources.ts';
 import type { CloudContext, ManagedClusters } from './cloud.ts';
+import type { ProviderDNS } from './dns.ts';
 import type { Problem } from './problem.ts';
 
 export type { Problem };
@@ -149,7 +150,7 @@ export interface RecordedClusters {
  * machine: they say what should be and return, listMachines tells what is. Errors are CoppiceErrors with a Gardener code
  * where the cause is known.
  *
- * Optional members (managed clusters; later backup buckets, DNS) are what not every provider can do: what is absent, it cannot.
+ * Optional members (managed clusters, DNS; later backup buckets) are what not every provider can do: what is absent, it cannot.
  */
 export interface Provider {
   /** As in `spec.cloudProvider` and `spec.provider.type`, unless a profile binds a type to another provider. */
@@ -167,6 +168,9 @@ export interface Provider {
 
   /** The cloud's managed service, for mode Managed. */
   readonly managed?: ManagedClusters;
+
+  /** Records in the zones of an account. */
+  readonly dns?: ProviderDNS;
 
   /** Clusters without control planes, for scale tests. */
   readonly recorded?: RecordedClusters;

@@ -7,7 +7,7 @@ const TIMEOUT = 30_000;
 
 /** A request to an API of a cloud. */
 export interface Call {
-  method?: 'GET' | 'POST';
+  method?: 'GET' | 'POST' | 'PUT' | 'DELETE';
   url: string;
   /** Bearer token. */
   token?: string;
@@ -18,7 +18,7 @@ export interface Call {
   signal: AbortSignal;
 }
 
-/** The JSON that an endpoint answers; undefined for 404 where `absent` allows it, and for 202 without a body. Throws CoppiceErrors by what the cloud says. */
+/** The JSON that an endpoint answers; undefined for 404 where `absent` allows it, and for 202 and 204 without a body. Throws CoppiceErrors by what the cloud says. */
 export type JsonApi = <T>(call: Call, options?: { absent?: boolean }) => Promise<T | undefined>;
 
 /** Calls APIs whose refusals `classify` understands: bodies, or `HTTP 403` where a body says nothing. */
@@ -31,8 +31,8 @@ export const jsonApi =
       const code = classify(text) ?? classify(`HTTP ${status}`) ?? 'ERR_RETRYABLE_INFRA_DEPENDENCIES';
       throw new CoppiceError(code, `${call.what}: ${said(text) ?? `HTTP ${status}`}`);
     }
-    // What goes on by itself is accepted without a word.
-    if (text === '' && status === 202) return undefined;
+    // What goes on by itself is accepted without a word; of what was taken away there is nothing to say.
+    if (text === '' && (status === 202 || status === 204 || call.method === 'DELETE')) return undefined;
     try {
       return JSON.parse(text) as T;
     } catch {

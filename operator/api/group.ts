@@ -27,6 +27,8 @@ export const LABELS = {
   seed: `${GROUP}/seed`,
   /** Cloud provider of a cluster, as in `spec.cloudProvider`. */
   provider: `${GROUP}/provider`,
+  /** `simulated` on a ConfigMap that stands for a DNS zone. */
+  dnsZone: `${GROUP}/dns-zone`,
   /** Cluster API's convention: the cluster a kubeconfig Secret belongs to. */
   clusterName: 'cluster.x-k8s.io/cluster-name',
   /** Kubernetes' own convention, always `coppice` on what the operator made. */

@@ -1,7 +1,9 @@
 import { z } from 'zod';
+import { seedDNSSchema } from './dns.ts';
 import { commonStatus, type KubeObject } from './meta.ts';
 import {
   cidr,
+  fixedOnceSet,
   free,
   intOrString,
   type KindDefinition,
@@ -73,7 +75,7 @@ export const seedSpec = rules(
       'Restrictions that the seed offers.',
     ).optional(),
     backup: free('Where backups of etcd go.').optional(),
-    dns: free('DNS of the seed.').optional(),
+    dns: seedDNSSchema.optional(),
     ingress: free('Ingress of the seed.').optional(),
     volume: free('Volumes in the seed.').optional(),
     secretRef: free('Older form of kubeconfigRef.').optional(),
@@ -108,6 +110,10 @@ export const seedSpec = rules(
   {
     rule: 'self.provider.type == oldSelf.provider.type && self.provider.region == oldSelf.provider.region',
     message: 'provider.type and provider.region cannot be changed after creation',
+  },
+  {
+    ...fixedOnceSet('dns', 'internal', 'domain'),
+    message: 'dns.internal.domain cannot be changed or removed once set: certificates and kubeconfigs have it',
   },
 ).describe('What the seed is.');
 /** What a Seed says of itself. */

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { type ActedFields, unacted } from './acted.ts';
+import { ACTED_DNS, clusterDNSSchema, domainStays } from './dns.ts';
 import {
   commonStatus,
   conditionSchema,
@@ -204,7 +205,7 @@ export const shootSpec = rules(
     controlPlane: controlPlane.optional(),
     hibernation: hibernationSchema.optional(),
     maintenance: maintenanceSchema.optional(),
-    dns: free('DNS of the cluster.').optional(),
+    dns: clusterDNSSchema.optional(),
     addons: free('Addons.').optional(),
     systemComponents: free('Settings of system components.').optional(),
     resources: list(free('A reference.'), 256, 'Objects that extensions refer to by name.').optional(),
@@ -230,6 +231,7 @@ export const shootSpec = rules(
   },
   fixedOnceSet('networking', 'pods'),
   fixedOnceSet('networking', 'services'),
+  domainStays,
   { rule: 'has(self.cloudProfile) || has(self.cloudProfileName)', message: 'name the cloudProfile' },
   {
     rule: '!has(self.cloudProfile) || !has(self.cloudProfileName) || self.cloudProfile.name == self.cloudProfileName',
@@ -344,6 +346,7 @@ const ACTED: ActedFields = {
     },
   },
   controlPlane: { highAvailability: true, replicas: true },
+  dns: ACTED_DNS,
 };
 
 /** And, where its machines are in an account of a cloud, on these. */

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { type ActedFields, unacted } from './acted.ts';
 import { clusterSizeSchema, costSchema } from './cost.ts';
+import { ACTED_DNS, clusterDNSSchema, domainStays } from './dns.ts';
 import { commonStatus, type KubeObject, nodeCountsSchema, replicaCountsSchema, resourceSchema, time } from './meta.ts';
 import {
   cidr,
@@ -237,6 +238,9 @@ export const workerClusterSpec = rules(
       'Groups of nodes that differ. Nodes are given to pools in the order written: first each one its minimum, then each one up to its maximum.',
     ).optional(),
     networking: networking.optional(),
+    dns: clusterDNSSchema
+      .describe("DNS of the cluster, in mode Hosted: a cloud's own service names its API servers itself.")
+      .optional(),
     credentialsRef: z
       .object({
         ...credentials,
@@ -301,6 +305,7 @@ export const workerClusterSpec = rules(
   fixedAtCreation('adopt', 'id'),
   fixedAtCreation('networking', 'pods'),
   fixedAtCreation('networking', 'services'),
+  domainStays,
   {
     rule: 'has(self.dataPlaneNodes) || has(self.pools) || has(self.adopt)',
     message: 'say how many nodes: dataPlaneNodes, or pools with a minimum each',
@@ -409,6 +414,7 @@ const ACTED: ActedFields = {
     zones: true,
   },
   networking: { pods: true, services: true },
+  dns: ACTED_DNS,
   deletionProtection: true,
 };
 
@@ -422,6 +428,8 @@ const ACTED_IN_CLOUD: ActedFields = {
 const ACTED_MANAGED: ActedFields = {
   ...ACTED_IN_CLOUD,
   networking: true,
+  // The cloud names its API servers itself.
+  dns: {},
   drift: true,
   adopt: true,
   hibernation: true,

@@ -1,6 +1,6 @@
 import { dump } from 'js-yaml';
 
-/** What a kubeconfig with one cluster, one user and one context says. `ca`, `cert`, `key` are PEM. */
+/** What a kubeconfig with one cluster, one user and one context (and others, by other ways to the same) says. `ca`, `cert`, `key` are PEM. */
 export interface KubeconfigParameters {
   server: string;
   ca: string;
@@ -11,16 +11,22 @@ export interface KubeconfigParameters {
   name: string;
   user: string;
   namespace?: string;
+  /** Further clusters and contexts: the same API server at another URL. */
+  others?: readonly { name: string; server: string }[];
 }
 
 /** A kubeconfig as YAML, with certificates and keys inline. */
 export function kubeconfig(parameters: KubeconfigParameters): string {
-  const { server, ca, cert, key, token, name, user, namespace } = parameters;
+  const { server, ca, cert, key, token, name, user, namespace, others = [] } = parameters;
+  const ways = [{ name, server }, ...others];
   return dump(
     {
       apiVersion: 'v1',
       kind: 'Config',
-      clusters: [{ name, cluster: { server, 'certificate-authority-data': base64(ca) } }],
+      clusters: ways.map((way) => ({
+        name: way.name,
+        cluster: { server: way.server, 'certificate-authority-data': base64(ca) },
+      })),
       users: [
         {
           name: user,
@@ -31,7 +37,10 @@ export function kubeconfig(parameters: KubeconfigParameters): string {
           },
         },
       ],
-      contexts: [{ name, context: { cluster: name, user, ...(namespace && { namespace }) } }],
+      contexts: ways.map((way) => ({
+        name: way.name,
+        context: { cluster: way.name, user, ...(namespace && { namespace }) },
+      })),
       'current-context': name,
     },
     { lineWidth: -1 },

@@ -1,13 +1,27 @@
 import type { KeyPair } from '../pki/certificates.ts';
 import { kubeconfig } from '../pki/kubeconfig.ts';
 import { keyPair, type PKIData } from './pki.ts';
-import { apiServerURL, type ControlPlane, endpointURL, machinesURL } from './values.ts';
+import { apiServerURL, type ControlPlane, endpointURL, machinesURL, namedURL } from './values.ts';
 
 type KubeconfigValues = Pick<ControlPlane, 'shoot' | 'addresses' | 'endpoint' | 'machinesOutside'>;
 
-/** The kubeconfig that people get: group `coppice:admins`, for 90 days, renewed after 72. */
-export const adminKubeconfig = (values: KubeconfigValues, pki: PKIData): string =>
-  clientKubeconfig(values, pki, keyPair(pki, 'admin'), 'admin', endpointURL(values));
+/**
+ * The kubeconfig that people get: group `coppice:admins`, for 90 days, renewed after 72. Its current context goes by the address:
+ * a name may not be known (yet) to the resolvers where somebody is. Contexts `<cluster>-<key>` go by names.
+ * @param names hosts that lead to the endpoint
+ */
+export const adminKubeconfig = (
+  values: KubeconfigValues,
+  pki: PKIData,
+  names: Readonly<Record<string, string>> = {},
+): string => {
+  const others = Object.entries(names).map(([key, host]) => ({
+    name: `${values.shoot.name}-${key}`,
+    server: namedURL(host, values),
+  }));
+  const pair = keyPair(pki, 'admin');
+  return clientKubeconfig(values, pki, pair, 'admin', endpointURL(values), others);
+};
 
 /** The operator's own, with a certificate of issueOperatorCertificate. */
 export const operatorKubeconfig = (values: KubeconfigValues, pki: PKIData, certificate: KeyPair): string =>
@@ -34,4 +48,5 @@ export const clientKubeconfig = (
   { cert, key }: KeyPair,
   user: string,
   server = apiServerURL(values),
-): string => kubeconfig({ server, ca: keyPair(pki, 'ca').cert, cert, key, name: values.shoot.name, user });
+  others: readonly { name: string; server: string }[] = [],
+): string => kubeconfig({ server, ca: keyPair(pki, 'ca').cert, cert, key, name: values.shoot.name, user, others });

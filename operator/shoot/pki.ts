@@ -30,6 +30,8 @@ export interface PKIParameters {
   services: string;
   /** Name or address under which the API server is reached from outside of the seed. */
   endpointHost?: string | undefined;
+  /** Further names of the API server. */
+  hostNames?: readonly string[] | undefined;
 }
 
 /** Why a certificate is made (again). */
@@ -57,11 +59,14 @@ interface Leaf {
 }
 
 /** The parameters that follow from the values of a control plane. */
-export const pkiParameters = (values: Pick<ControlPlane, 'addresses' | 'networks' | 'endpoint'>): PKIParameters => ({
+export const pkiParameters = (
+  values: Pick<ControlPlane, 'addresses' | 'networks' | 'endpoint' | 'hostNames'>,
+): PKIParameters => ({
   apiServerAddress: values.addresses.apiServer,
   etcdAddresses: values.addresses.etcd,
   services: values.networks.services,
   endpointHost: values.endpoint?.host,
+  hostNames: values.hostNames,
 });
 
 /** Which of a shoot's certificates must be made or renewed. A renewed authority keeps its key, so nothing else follows. */
@@ -153,7 +158,7 @@ export const issueEtcdOperatorCertificate = (data: PKIData, now: Date, days = 1)
   issue(keyPair(data, 'ca-etcd'), { commonName: 'coppice:operator', usages: ['client'], days, now });
 
 function leaves(parameters: PKIParameters): Record<string, Leaf> {
-  const { apiServerAddress, etcdAddresses, services, endpointHost = '' } = parameters;
+  const { apiServerAddress, etcdAddresses, services, endpointHost = '', hostNames = [] } = parameters;
   const isAddress = isIP(endpointHost) !== 0;
   const client = (commonName: string, organizations: string[] = [], days = LEAF_DAYS): Leaf => ({
     ca: 'ca',
@@ -195,6 +200,7 @@ function leaves(parameters: PKIParameters): Record<string, Leaf> {
           `kubernetes.default.svc.${CLUSTER_DOMAIN}`,
           'localhost',
           ...(endpointHost && !isAddress ? [endpointHost] : []),
+          ...hostNames,
         ],
         ipAddresses: [
           apiServerAddress,

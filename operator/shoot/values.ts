@@ -38,6 +38,8 @@ export interface ControlPlane {
   exposure?: 'ClusterIP' | 'NodePort' | 'LoadBalancer';
   /** Where that is; absent while it is not known, and where its ClusterIP is reached directly. */
   endpoint?: Endpoint;
+  /** Names that lead to the endpoint, or are to. */
+  hostNames?: readonly string[];
   /** Machines are outside of the seed, and come by the endpoint as people do. */
   machinesOutside?: boolean;
 }
@@ -60,6 +62,10 @@ export const apiServerURL = ({ addresses }: Pick<ControlPlane, 'addresses'>): st
 /** URL of the hosted API server for whoever is outside of the seed: people, and an operator that is elsewhere. */
 export const endpointURL = (values: Pick<ControlPlane, 'addresses' | 'endpoint'>): string =>
   values.endpoint ? `https://${bracketed(values.endpoint.host)}:${values.endpoint.port}` : apiServerURL(values);
+
+/** The same by a name. */
+export const namedURL = (host: string, { endpoint }: Pick<ControlPlane, 'endpoint'>): string =>
+  `https://${host}:${endpoint?.port ?? API_SERVER_PORT}`;
 
 /** URL of the hosted API server for the cluster's machines. */
 export const machinesURL = (values: Pick<ControlPlane, 'addresses' | 'endpoint' | 'machinesOutside'>): string =>

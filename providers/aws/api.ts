@@ -17,8 +17,8 @@ export interface Connection {
   signal: AbortSignal;
 }
 
-/** The services that are asked, with the region that signs for IAM. */
-export type Service = 'sts' | 'iam' | 'ec2' | 'eks' | 'kms' | 'autoscaling' | 'tagging';
+/** The services that are asked. */
+export type Service = 'sts' | 'iam' | 'ec2' | 'eks' | 'kms' | 'autoscaling' | 'tagging' | 'route53';
 
 /** Versions of the query APIs (apiVersion in botocore 1.43.11's service models). */
 const VERSIONS: Partial<Record<Service, string>> = {
@@ -75,6 +75,20 @@ export async function get<Answer>(aws: Connection, service: 'eks', action: strin
   return parsed<Answer>(text, `${service}:${action}`);
 }
 
+/** Asks a REST API that speaks XML (route53). Resolves to the answer's root element, by the name that is expected of it. */
+export async function xml(
+  aws: Connection,
+  action: string,
+  { method = 'GET', path, body = '' }: { method?: 'GET' | 'POST'; path: string; body?: string },
+): Promise<Element> {
+  const service = 'route53';
+  const headers: Record<string, string> = body === '' ? {} : { 'content-type': 'text/xml' };
+  const text = await ask(aws, { service, action: `${service}:${action}`, method, path, headers, body });
+  const answer = parseXML(text)[`${action}Response`];
+  if (answer === undefined || Array.isArray(answer)) throw noAnswer(`${service}:${action}`);
+  return answer;
+}
+
 function parsed<Answer>(text: string, action: string): Answer {
   try {
     return JSON.parse(text) as Answer;
@@ -92,8 +106,9 @@ export const awsCodeOf = (error: unknown): string | undefined =>
 
 async function ask(aws: Connection, { service, action, method, path, headers, body }: Ask): Promise<string> {
   const partition = partitionOf(aws.region);
-  const region = service === 'iam' ? partition.iam.region : aws.region;
-  const host = service === 'iam' ? partition.iam.host : `${service}.${region}.${partition.dnsSuffix}`;
+  const global = service === 'iam' || service === 'route53' ? partition[service] : undefined;
+  const region = global?.region ?? aws.region;
+  const host = global?.host ?? `${service}.${region}.${partition.dnsSuffix}`;
   const url = new URL(path, aws.endpoint?.(service, region) ?? `https://${host}`);
   const request = { method, url, headers, body };
   const sent = aws.key ? signed(request, aws.key, { service, region, now: aws.now() }) : headers;

@@ -13,6 +13,7 @@ const VARIABLES: Readonly<Record<Service, string>> = {
   eks: 'AWS_ENDPOINT_URL_EKS',
   kms: 'AWS_ENDPOINT_URL_KMS',
   autoscaling: 'AWS_ENDPOINT_URL_AUTO_SCALING',
+  route53: 'AWS_ENDPOINT_URL_ROUTE_53',
   tagging: 'AWS_ENDPOINT_URL_RESOURCE_GROUPS_TAGGING_API',
 };
 const SERVICES = Object.keys(VARIABLES) as Service[];

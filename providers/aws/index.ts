@@ -1,5 +1,7 @@
 import type { CloudContext, ManagedClusters } from '../cloud.ts';
 import type { Provider } from '../contract.ts';
+import { recordsIn } from '../dns/records.ts';
+import type { ProviderDNS } from '../dns.ts';
 import { machineProvider } from '../machines/provider.ts';
 import { poolOfResource } from '../pool-resource.ts';
 import { type LayeredCloud, managedLayers } from '../pulumi/layers.ts';
@@ -9,6 +11,7 @@ import { adoptFrom } from './adopt.ts';
 import { lookAtAdopted, unseenCluster } from './adopted.ts';
 import type { Connection } from './api.ts';
 import { credentialsOf, pluginEnvironment, pluginSettings } from './credentials.ts';
+import { route53 } from './dns.ts';
 import { endpointOf, pluginEndpoints } from './endpoints.ts';
 import { classify } from './errors.ts';
 import { awsMachines } from './machines.ts';
@@ -22,7 +25,13 @@ export const VERSION = 'aws 7.48.0, programs 1';
 
 /** `endpoint`: see Connection; what a profile says comes first. */
 function openCloud(endpoint: Connection['endpoint'] | undefined) {
-  const connect = async ({ account, profile, region, now, signal }: Omit<CloudContext, 'owner'>) => {
+  const connect = async ({
+    account,
+    profile,
+    region,
+    now,
+    signal,
+  }: Pick<CloudContext, 'account' | 'profile' | 'region' | 'now' | 'signal'>) => {
     const named = endpointOf(profile);
     const at: Connection['endpoint'] = (service, where) => named?.(service, where) ?? endpoint?.(service, where);
     const connection = { region, now, signal, endpoint: at };
@@ -74,5 +83,10 @@ export function aws(runner: StackRunner, endpoint?: Connection['endpoint']): Man
 /** EKS, and machines for control planes that are not AWS'. */
 export function awsProvider(runner: StackRunner, endpoint?: Connection['endpoint']): Provider {
   const { connect, layers } = openCloud(endpoint);
-  return machineProvider('aws', aws(runner, endpoint), awsMachines(layers, connect), runner);
+  const dns = awsDNS(endpoint);
+  return { ...machineProvider('aws', aws(runner, endpoint), awsMachines(layers, connect), runner), dns };
 }
+
+/** Route 53. `endpoint`: see Connection. */
+export const awsDNS = (endpoint?: Connection['endpoint']): ProviderDNS =>
+  recordsIn(route53(openCloud(endpoint).connect));

@@ -62,3 +62,9 @@ export function itemsAt(element: Element | Element[] | undefined, ...path: strin
   if (list === undefined || typeof list === 'string') return [];
   return [list.item ?? list.member ?? []].flat();
 }
+
+/** Elements of a name in the list at a path: Route 53 names them after what they are. */
+export function childrenAt(element: Element | Element[] | undefined, name: string, ...path: string[]): Element[] {
+  const list = at(element, ...path);
+  return list === undefined || typeof list === 'string' ? [] : [list[name] ?? []].flat();
+}

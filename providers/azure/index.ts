@@ -1,5 +1,7 @@
 import type { CloudContext, ManagedClusters } from '../cloud.ts';
 import type { Provider } from '../contract.ts';
+import { recordsIn } from '../dns/records.ts';
+import type { ProviderDNS } from '../dns.ts';
 import { machineProvider } from '../machines/provider.ts';
 import { poolOfResource } from '../pool-resource.ts';
 import { type LayeredCloud, managedLayers } from '../pulumi/layers.ts';
@@ -9,6 +11,7 @@ import { adoptAt } from './adopt.ts';
 import { lookAtAdopted, unseenCluster } from './adopted.ts';
 import { type Endpoints, PUBLIC_CLOUD } from './arm.ts';
 import { credentialsOf, pluginCredentials, pluginSettings } from './credentials.ts';
+import { azureDNS as azureZones } from './dns.ts';
 import { driftOf } from './drift.ts';
 import { endpointsAt, pluginEndpoints } from './endpoints.ts';
 import { classify } from './errors.ts';
@@ -54,5 +57,10 @@ export function azure(runner: StackRunner, endpoints: Endpoints = PUBLIC_CLOUD):
 }
 
 /** AKS, and machines for control planes that are not Azure's. */
-export const azureProvider = (runner: StackRunner, endpoints: Endpoints = PUBLIC_CLOUD): Provider =>
-  machineProvider('azure', azure(runner, endpoints), azureMachines(layersAt(endpoints), endpoints), runner);
+export const azureProvider = (runner: StackRunner, endpoints: Endpoints = PUBLIC_CLOUD): Provider => ({
+  ...machineProvider('azure', azure(runner, endpoints), azureMachines(layersAt(endpoints), endpoints), runner),
+  dns: azureDNS(endpoints),
+});
+
+/** Azure DNS, public and private. */
+export const azureDNS = (endpoints: Endpoints = PUBLIC_CLOUD): ProviderDNS => recordsIn(azureZones(endpoints));

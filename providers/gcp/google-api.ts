@@ -15,6 +15,7 @@ export interface Endpoints {
   cloudAsset: string;
   compute: string;
   container: string;
+  dns: string;
   kms: string;
   iam: string;
 }
@@ -29,6 +30,7 @@ export const GOOGLE: Endpoints = {
   cloudAsset: 'https://cloudasset.googleapis.com',
   compute: 'https://compute.googleapis.com',
   container: 'https://container.googleapis.com',
+  dns: 'https://dns.googleapis.com',
   kms: 'https://cloudkms.googleapis.com',
   iam: 'https://iam.googleapis.com',
 };

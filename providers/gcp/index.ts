@@ -1,5 +1,7 @@
 import type { CloudContext, ManagedClusters } from '../cloud.ts';
 import type { Provider } from '../contract.ts';
+import { recordsIn } from '../dns/records.ts';
+import type { ProviderDNS } from '../dns.ts';
 import { machineProvider } from '../machines/provider.ts';
 import { type LayeredCloud, managedLayers } from '../pulumi/layers.ts';
 import type { StackRunner } from '../pulumi/stack-runner.ts';
@@ -7,6 +9,7 @@ import { checkAccount } from './account.ts';
 import { adoptAt } from './adopt.ts';
 import { lookAtAdopted, unseenCluster } from './adopted.ts';
 import { credentialsOf, hasKey, pluginCredentials } from './credentials.ts';
+import { cloudDNS } from './dns.ts';
 import { driftOf } from './drift.ts';
 import { endpointsAt, pluginEndpoints } from './endpoints.ts';
 import { classify } from './errors.ts';
@@ -67,5 +70,10 @@ export function gcp(runner: StackRunner, endpoints: Endpoints = GOOGLE): Managed
 }
 
 /** GKE, and machines for control planes that are not Google's. */
-export const gcpProvider = (runner: StackRunner, endpoints: Endpoints = GOOGLE): Provider =>
-  machineProvider('gcp', gcp(runner, endpoints), gcpMachines(layersAt(endpoints), endpoints), runner);
+export const gcpProvider = (runner: StackRunner, endpoints: Endpoints = GOOGLE): Provider => ({
+  ...machineProvider('gcp', gcp(runner, endpoints), gcpMachines(layersAt(endpoints), endpoints), runner),
+  dns: gcpDNS(endpoints),
+});
+
+/** Cloud DNS. `endpoints`: as in gcp. */
+export const gcpDNS = (endpoints: Endpoints = GOOGLE): ProviderDNS => recordsIn(cloudDNS(endpoints));

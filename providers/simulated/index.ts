@@ -3,11 +3,13 @@ import { machineName } from '../../operator/api/names.ts';
 import { KubeApiError } from '../../operator/kube/errors.ts';
 import { NODES, type Node, PODS, type Pod } from '../../operator/kube/resources.ts';
 import type { Pool, Provider, ProviderContext } from '../contract.ts';
+import { recordsIn } from '../dns/records.ts';
 import { capacityOf } from '../machine-types.ts';
 import { nodesOf } from '../nodes.ts';
 import { profileProblems } from '../validate.ts';
 import { Accounts } from './accounts.ts';
 import { added, NO_USAGE } from './cloud-model.ts';
+import { simulatedZones } from './dns.ts';
 import { growPool } from './growth.ts';
 import { kwokObjects } from './kwok.ts';
 import { followMarks, isLost, machineOf, simulatedNode } from './node.ts';
@@ -26,6 +28,7 @@ export function simulatedProvider(now: () => number): Provider {
     simulated: true,
     needsBootstrapToken: false,
     recorded: recordedClusters(accounts, now),
+    dns: recordsIn(simulatedZones),
 
     validate(wanted, profile) {
       const problems = profileProblems(wanted, profile);

@@ -62,6 +62,7 @@ export async function run(context: Context): Promise<number | undefined> {
   const providers = openProviders({ engine: pulumiEngine(env, silent), home, log: silent });
   try {
     const world: SweepWorld = {
+      client,
       garden: (await client.get(NAMESPACES, 'kube-system', undefined, { signal })).metadata.uid ?? '',
       log: silent,
       now: () => new Date(),
@@ -190,7 +191,7 @@ async function accountsOf(
     tokens: new IdentityTokens(client, () => new Date()),
   };
   for (const { profile, use } of usesOf(picture).values()) {
-    const clouds = providers.named(providerOf(profile))?.managed;
+    const { managed: clouds, dns } = providers.named(providerOf(profile)) ?? {};
     if (!clouds?.tagged) continue;
     if (
       wanted.provider !== undefined &&
@@ -208,7 +209,8 @@ async function accountsOf(
       profile,
       clouds,
       credentials,
-      regions: wanted.region === undefined ? regions : [wanted.region],
+      // Records are in no region.
+      ...(wanted.region === undefined ? { regions, dns } : { regions: [wanted.region] }),
     });
   }
   return accounts;

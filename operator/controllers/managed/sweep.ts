@@ -6,8 +6,10 @@ import type {
   StateBackend,
   TaggedResource,
 } from '../../../providers/cloud.ts';
+import type { DNSContext, ProviderDNS } from '../../../providers/dns.ts';
 import type { CloudProfile } from '../../api/cloudprofile.ts';
 import { errorText } from '../../api/errors.ts';
+import type { KubeClient } from '../../kube/client.ts';
 import type { Log } from '../../kube/log.ts';
 import { accountKeyOf, type Credentials, sourceOf } from '../credentials/resolve.ts';
 import { type KnownOwner, type Orphan, orphanedOwners, orphans } from './orphans.ts';
@@ -17,6 +19,7 @@ import { clusterIn } from './wish.ts';
 export interface SweepWorld {
   /** UID of the garden's namespace kube-system. */
   readonly garden: string;
+  readonly client: KubeClient;
   readonly log: Log;
   now(): Date;
   stateBackend(profile: CloudProfile, signal: AbortSignal): Promise<StateBackend>;
@@ -32,7 +35,12 @@ export interface SweepAccount {
   readonly clouds: ManagedClusters;
   readonly credentials: Credentials;
   readonly regions: readonly string[];
+  /** The account's zones, where records are looked for as well. */
+  readonly dns?: ProviderDNS | undefined;
 }
+
+/** Type of a record in a DNS zone, among what a cloud has. */
+const RECORD = 'dns:record';
 
 /** An orphan, and by whose credentials it was found. */
 export interface FoundOrphan extends Orphan {
@@ -61,6 +69,14 @@ export async function findOrphans(
         signal.throwIfAborted();
         gaps.push(`${by.profile.metadata.name} ${region} with ${sourceOf(by.credentials.use)}: ${errorText(error)}`);
       }
+    }
+    try {
+      const claimed = (await by.dns?.claimed(dnsContext(world, by, signal))) ?? [];
+      const tagged = claimed.map(({ name, owner }) => ({ id: name, type: RECORD, region: 'global', owner }));
+      seen.push({ by, tagged });
+    } catch (error) {
+      signal.throwIfAborted();
+      gaps.push(`DNS of ${by.profile.metadata.name} with ${sourceOf(by.credentials.use)}: ${errorText(error)}`);
     }
   }
   // After what is in the clouds, so that what was made meanwhile finds its owner.
@@ -103,8 +119,44 @@ export async function removeOrphans(
       }
     }
   }
+  return [...failures, ...(await removeRecords(world, found, signal))];
+}
+
+/** The same for records, one by one: whose one is, is asked of its zone again. */
+async function removeRecords(world: SweepWorld, found: readonly FoundOrphan[], signal: AbortSignal): Promise<string[]> {
+  const failures: string[] = [];
+  const records = found.filter(({ type }) => type === RECORD);
+  for (const [by, theirs] of Map.groupBy(records, (one) => one.by)) {
+    try {
+      const ctx = dnsContext(world, by, signal);
+      const names = new Set(theirs.map(({ id }) => id));
+      const claimed = (await by.dns!.claimed(ctx)).filter(({ name }) => names.has(name));
+      const known = new Set((await world.owners(signal)).map(({ namespace, name }) => `${namespace}/${name}`));
+      for (const { zone, name, owner } of claimed) {
+        if (owner.garden !== world.garden || known.has(`${owner.namespace}/${owner.name}`)) continue;
+        await by.dns!.remove({ ...ctx, owner }, zone, name);
+      }
+    } catch (error) {
+      signal.throwIfAborted();
+      failures.push(`records ${theirs.map(({ id }) => id).join(', ')}: ${errorText(error)}`);
+    }
+  }
   return failures;
 }
+
+const dnsContext = (
+  world: SweepWorld,
+  { profile, credentials: { use, values }, regions }: SweepAccount,
+  signal: AbortSignal,
+): Omit<DNSContext, 'owner'> => ({
+  account: { id: accountKeyOf(use), credentials: values },
+  objects: { client: world.client, namespace: use.namespace },
+  profile,
+  region: profile.spec.defaults?.region ?? regions[0] ?? 'us-east-1',
+  log: world.log,
+  signal,
+  now: () => world.now(),
+});
 
 const keyOf = ({ profile, credentials: { use } }: SweepAccount): string =>
   `${profile.metadata.name}/${accountKeyOf(use)}`;

@@ -15,6 +15,7 @@ import { AccountChecks } from '../credentials/account-checks.ts';
 import { CREDENTIALS_SELECTOR, type CredentialsWorld, reconcileCredentials } from '../credentials/controller.ts';
 import { IdentityTokens } from '../credentials/identity-tokens.ts';
 import { accountOfShoot, namesAccount, usersOf } from '../shoot/account.ts';
+import { type DNSProviders, dnsOf } from '../shoot/dns-account.ts';
 import type { ShootWorld } from '../shoot/world.ts';
 import { onlyStatusChanged } from '../status-writer.ts';
 import { ManagedController } from './controller.ts';
@@ -40,6 +41,7 @@ export interface CloudsOptions {
   readonly state: Omit<StateOptions, 'garden'>;
   now(): Date;
   provider(profile: CloudProfile, withAccount: boolean): Provider | undefined;
+  readonly dns: DNSProviders;
   readonly record: ManagedWorld['record'];
   readonly depleted: ManagedWorld['depleted'];
 }
@@ -49,7 +51,7 @@ export interface Clouds {
   readonly caches: readonly Informer<any>[];
   readonly managed: ManagedController;
   /** What the controller of shoots asks about accounts. */
-  readonly accounts: Pick<ShootWorld, 'namesAccount' | 'account'>;
+  readonly accounts: Pick<ShootWorld, 'namesAccount' | 'account' | 'dns'>;
   /** To be called when all caches are complete. */
   start(): Controller[];
 }
@@ -143,6 +145,7 @@ export function wireClouds(options: CloudsOptions): Clouds {
     accounts: {
       namesAccount: (shoot) => namesAccount(shoot, clusters),
       account: (shoot, profile, stop) => accountOfShoot(side, shoot, profile, stop),
+      dns: (shoot, name, stop) => dnsOf(side, options.dns, profiles, shoot, name, stop),
     },
     start() {
       follow();

@@ -12,6 +12,7 @@ import { keyPair } from '../../shoot/pki.ts';
 import { pkiSecret } from '../../shoot/pki-secret.ts';
 import { CLUSTER_DOMAIN, type ControlPlane, dnsServiceAddress, machinesURL } from '../../shoot/values.ts';
 import { needsToken, TOKEN_LIFE_MS, TOKENS_SECRET, tokenOf, tokensSecret } from './bootstrap-tokens.ts';
+import { hostNames } from './dns-names.ts';
 import type { Operation } from './operation.ts';
 
 /** On a Seed: storage class of etcd's volumes. Absent: the seed's default class. */
@@ -41,6 +42,7 @@ export function controlPlaneValues(
   const { name, namespace = '' } = shoot.metadata;
   const members = controlPlaneMembers(shoot.spec);
   const storageClassName = seed.metadata.annotations?.[STORAGE_CLASS_ANNOTATION];
+  const names = hostNames(shoot, seed);
   return {
     shoot: { name, namespace },
     namespace: technicalID(namespace, name),
@@ -58,6 +60,7 @@ export function controlPlaneValues(
       ...(storageClassName && { storageClassName }),
     },
     ...(seed.spec.exposure && { exposure: seed.spec.exposure.type }),
+    ...(names.length > 0 && { hostNames: names }),
   };
 }
 

@@ -12,6 +12,8 @@ import { operation, writeStatus } from '../status-writer.ts';
 import { resolveVersion, upgradeProblem } from '../versions.ts';
 import { bareStatus } from './bare-status.ts';
 import { controlPlaneValues, poolsOfShoot, providerContext } from './context.ts';
+import { wantedNames } from './dns-names.ts';
+import { recordsCondition } from './dns-outcome.ts';
 import { unreachable } from './expose.ts';
 import { closeLeftOver } from './left-over.ts';
 import { decoded, type Operation } from './operation.ts';
@@ -174,6 +176,7 @@ export class ShootController {
       recorded: provider.recorded?.includes(profile) ? provider.recorded : undefined,
       pools: poolsOfShoot(shoot),
       vni,
+      names: wantedNames(shoot, seedObject, provider.name),
       signal,
       values: {
         ...controlPlaneValues(shoot, profile, seedObject, version),
@@ -240,7 +243,11 @@ export class ShootController {
     await this.#writeStatus(op, signal);
     if (!upToDate)
       world.record(shoot, 'Normal', type === 'Create' ? 'Created' : 'Reconciled', state.operation?.description ?? '');
-    const sleeps = [state.nextRenewal, state.recordChangesAt].flatMap((at) => (at ? [+at - +world.now()] : []));
+    // A look that is under way queues the shoot when it ends.
+    const recordsAt = state.dns?.running ? undefined : state.dns?.lookAt;
+    const sleeps = [state.nextRenewal, state.recordChangesAt, recordsAt].flatMap((at) =>
+      at ? [+at - +world.now()] : [],
+    );
     return { requeueAfterMs: Math.max(1000, Math.min(LONGEST_SLEEP_MS, ...sleeps)) };
   }
 
@@ -344,6 +351,7 @@ export class ShootController {
         [
           say('Ready', false, 'Deleting', 'the cluster is being deleted'),
           say('Deleting', true, state.errors.size > 0 ? 'Stuck' : 'InProgress', waiting),
+          recordsCondition(state.dns?.outcomes.filter(({ problem }) => problem) ?? [], shoot),
         ],
         now,
       );
@@ -363,6 +371,7 @@ export class ShootController {
   async #forget(key: string): Promise<void> {
     const state = this.#states.get(key);
     this.#states.delete(key);
+    state?.dns?.abort.abort();
     await state?.connection?.stop();
   }
 }

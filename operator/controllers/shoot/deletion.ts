@@ -16,6 +16,7 @@ import {
   SERVICES,
   STATEFULSETS,
 } from '../../kube/resources.ts';
+import { removeRecords } from './dns-records.ts';
 import type { Operation } from './operation.ts';
 
 /** What a control plane is made of in the seed, besides pods. */
@@ -47,6 +48,14 @@ export function deletionTasks(op: Operation): Task[] {
       title: 'Removing the kubeconfig',
       expectedMs: 20,
       run: (signal) => removeKubeconfig(op, signal),
+    },
+    {
+      id: 'dns-records',
+      title: 'Removing DNS records',
+      skip: op.names.length === 0,
+      expectedMs: 500,
+      timeoutMs: 60_000,
+      run: (signal) => removeRecords(op, signal),
     },
     {
       id: 'namespace',

@@ -3,6 +3,7 @@ import type { Shoot } from '../../api/shoot.ts';
 import type { PKIData } from '../../shoot/pki.ts';
 import type { ControlPlane } from '../../shoot/values.ts';
 import type { SeedAccess } from '../seed/seed-access.ts';
+import type { WantedName } from './dns-names.ts';
 import type { ShootState } from './state.ts';
 import type { ShootWorld } from './world.ts';
 
@@ -17,6 +18,8 @@ export interface Operation {
   readonly recorded: RecordedClusters | undefined;
   readonly pools: readonly Pool[];
   readonly vni: number;
+  /** Names of the API server that we keep records for. */
+  readonly names: readonly WantedName[];
   /** Aborted when the operation is no longer wanted. */
   readonly signal: AbortSignal;
   /** Grows while the graph runs: addresses come with the Services, the size of etcd with its members. */

@@ -17,6 +17,7 @@ import { services } from '../../shoot/services.ts';
 import { adminAccess, coreDNS, kubernetesEndpoints, machineAccess } from '../../shoot/system-components.ts';
 import type { ControlPlane } from '../../shoot/values.ts';
 import { connect } from './connect.ts';
+import { beginRecords, readyNames } from './dns-records.ts';
 import { reconcileEtcdMembers } from './etcd-members.ts';
 import { expose } from './expose.ts';
 import { scaleIn } from './machine-removal.ts';
@@ -64,6 +65,15 @@ export function reconcileTasks(op: Operation): Task[] {
           ...(endpoint && { endpoint }),
         };
       },
+    },
+    {
+      id: 'dns-records',
+      title: 'Naming the API server',
+      after: ['services'],
+      skip: op.names.length === 0,
+      expectedMs: 1,
+      // Only begins it: a cluster serves without a name, and no cloud's DNS holds it up.
+      run: () => beginRecords(op),
     },
     {
       id: 'certificates',
@@ -144,7 +154,8 @@ export function reconcileTasks(op: Operation): Task[] {
       after: ['access'],
       expectedMs: 30,
       run: async (signal) => {
-        await storeKubeconfig(op, adminKubeconfig(op.values, op.pki), signal);
+        const names = Object.fromEntries(readyNames(op).map(({ domain, host }) => [domain, host]));
+        await storeKubeconfig(op, adminKubeconfig(op.values, op.pki, names), signal);
         op.notice();
       },
     },

@@ -1,6 +1,7 @@
 import type { Machine } from '../../../providers/contract.ts';
 import type { LastError, LastOperation } from '../../api/meta.ts';
 import type { ShootConnection } from './connection.ts';
+import type { DNSState } from './dns-records.ts';
 
 /** What the operator remembers of one shoot between reconciles. All of it can be lost: it is only ever a shortcut. */
 export interface ShootState {
@@ -32,6 +33,8 @@ export interface ShootState {
   /** The generation whose operation has succeeded. */
   settledGeneration: number | undefined;
   listMachines: (() => Promise<Machine[]>) | undefined;
+  /** Absent until the records were first looked at. */
+  dns: DNSState | undefined;
 }
 
 export const newShootState = (): ShootState => ({
@@ -52,4 +55,5 @@ export const newShootState = (): ShootState => ({
   etcdSettled: undefined,
   settledGeneration: undefined,
   listMachines: undefined,
+  dns: undefined,
 });

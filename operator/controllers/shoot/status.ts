@@ -3,9 +3,11 @@ import type { LastError, LastOperation } from '../../api/meta.ts';
 import { COMPONENTS } from '../../api/names.ts';
 import { controlPlaneMembers, type Shoot, type ShootStatus, unactedFields } from '../../api/shoot.ts';
 import { conditionIsTrue, type Deployment, type Node, type Pod, type StatefulSet } from '../../kube/resources.ts';
-import { endpointURL } from '../../shoot/values.ts';
+import { endpointURL, namedURL } from '../../shoot/values.ts';
 import { say, withConditions } from '../conditions.ts';
 import { clusterResource } from './cluster-resource.ts';
+import { type DNSOutcome, recordsCondition } from './dns-outcome.ts';
+import { outcomesOf } from './dns-records.ts';
 import type { Operation } from './operation.ts';
 
 /** What is known of every shoot, whatever stands behind it. */
@@ -15,6 +17,8 @@ export interface CommonFacts {
   readonly seedName: string | undefined;
   readonly version: string | undefined;
   readonly endpoint: string | undefined;
+  /** URLs by names that lead to the endpoint, by whose domain they are in. */
+  readonly named?: readonly { name: string; url: string }[];
   readonly pools: readonly Pool[];
   /** Whether its machines are in an account of a cloud. */
   readonly inCloud?: boolean | undefined;
@@ -35,6 +39,8 @@ export interface ShootFacts extends CommonFacts {
   readonly inside: { nodes: readonly Node[]; pods: readonly Pod[]; machines: readonly Machine[] } | undefined;
   /** One line for each drain that goes on. */
   readonly draining: readonly string[];
+  /** What became of the names of the API server. */
+  readonly records?: readonly DNSOutcome[];
 }
 
 /** What an operation knows of its shoot; `shoot` as it is now. */
@@ -55,6 +61,10 @@ export async function hostedStatus(op: Operation, shoot: Shoot, now: Date): Prom
   const { seed, state, values } = op;
   const ns = values.namespace;
   const { connection } = state;
+  const records = outcomesOf({ ...op, shoot });
+  const named = records
+    .filter(({ ready }) => ready)
+    .map(({ domain, host }) => ({ name: domain, url: namedURL(host, values) }));
   const facts: ShootFacts = {
     ...commonFacts(op, shoot, values.addresses.apiServer ? endpointURL(values) : undefined),
     etcd: seed.statefulSets.get(`${ns}/${COMPONENTS.etcd}`),
@@ -68,6 +78,7 @@ export async function hostedStatus(op: Operation, shoot: Shoot, now: Date): Prom
       machines: await op.provider.listMachines(op.context()),
     },
     draining: [...state.draining.values()],
+    ...(records.length > 0 && { records, named }),
   };
   return shootStatus(facts, now);
 }
@@ -129,6 +140,7 @@ export function shootStatus(facts: ShootFacts, now: Date): ShootStatus {
     readyCondition,
     ...all,
     facts.draining.length > 0 ? say('Draining', true, 'ScaleIn', facts.draining.join('; ')) : undefined,
+    recordsCondition(facts.records ?? [], shoot),
   ];
   const seen = { controlPlane: { desired: members, ready }, machines, readyMachines };
   const resource = inside ? clusterResource(inside.nodes, inside.pods) : before?.resource;
@@ -167,7 +179,10 @@ export function statusOf(
     ...(facts.seedName && { seedName: facts.seedName }),
     ...(facts.version && { kubernetesVersion: facts.version }),
     ...(facts.endpoint && {
-      advertisedAddresses: [{ name: 'internal', url: facts.endpoint, application: 'kube-apiserver' }],
+      advertisedAddresses: [{ name: 'internal', url: facts.endpoint }, ...(facts.named ?? [])].map((address) => ({
+        ...address,
+        application: 'kube-apiserver',
+      })),
     }),
     controlPlane,
     nodes: { desired: desiredNodes(pools), current: machines.length, ready: readyMachines.length },

@@ -1,5 +1,6 @@
 import type { CloudContext } from '../../../providers/cloud.ts';
 import type { Provider } from '../../../providers/contract.ts';
+import type { DNSContext, ProviderDNS } from '../../../providers/dns.ts';
 import type { CloudProfile } from '../../api/cloudprofile.ts';
 import type { CoppiceError } from '../../api/errors.ts';
 import type { Seed } from '../../api/seed.ts';
@@ -11,6 +12,7 @@ import type { Informer } from '../../kube/informer.ts';
 import type { Log } from '../../kube/log.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 import type { SeedRegistry } from '../seed/seed-access.ts';
+import type { WantedName } from './dns-names.ts';
 
 /** What the controller of shoots works with: injected, so that tests choose it. */
 export interface ShootWorld {
@@ -32,6 +34,10 @@ export interface ShootWorld {
   namesAccount(shoot: Shoot): boolean;
   /** The account of the tenant that the shoot's machines are in. Rejects with CoppiceErrors. */
   account(shoot: Shoot, profile: CloudProfile, signal: AbortSignal): Promise<CloudContext>;
+  /** Who keeps the zone of a name of the shoot, and all that a call to it takes. Rejects with CoppiceErrors. */
+  dns(shoot: Shoot, name: WantedName, signal: AbortSignal): Promise<{ dns: ProviderDNS; ctx: DNSContext }>;
+  /** Has the shoot reconciled once more. */
+  again(shoot: Shoot): void;
   record(object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string): void;
   /** Says that a place has no machines left for pools of a shoot. */
   depleted(shoot: Shoot, error: CoppiceError): void;

@@ -13,6 +13,7 @@ const MIRRORED = [
   'EveryNodeReady',
   'SystemComponentsHealthy',
   'Draining',
+  'DNSRecordsReady',
 ];
 
 /** Coppice runs the control plane as pods in a seed: an owned Shoot. */
@@ -106,6 +107,7 @@ function shootSpec({ spec, ...cluster }: WorkerCluster, settled: Settled): Shoot
         ...(provider.inCloud && pool.spot && { providerConfig: { spot: true } }),
       })),
     },
+    ...(spec.dns && { dns: spec.dns }),
     ...(spec.hibernation && { hibernation: spec.hibernation }),
     ...(spec.maintenance && { maintenance: spec.maintenance }),
   };

@@ -147,6 +147,10 @@ describe('WorkerCluster', () => {
     ['a negative number of nodes', { ...minimal, dataPlaneNodes: -1 }, /dataPlaneNodes.*greater than or equal to 0/],
     ['an absurd number of nodes', { ...minimal, dataPlaneNodes: 5001 }, /dataPlaneNodes.*less than or equal to 5000/],
     ['text for a number', { ...minimal, dataPlaneNodes: '3' }, /must be of type integer/],
+    ['a domain with a capital', { ...minimal, dns: { domain: 'Blue.example.com' } }, /spec\.dns\.domain/],
+    ['a domain with a dot at its end', { ...minimal, dns: { domain: 'blue.example.com.' } }, /spec\.dns\.domain/],
+    ['a domain too long to have names', { ...minimal, dns: { domain: 'a.'.repeat(120) + 'com' } }, /spec\.dns\.domain/],
+    ['a domain with a wildcard', { ...minimal, dns: { domain: '*.example.com' } }, /spec\.dns\.domain/],
     ['no number of nodes at all', { cloudProvider: 'aws' }, /say how many nodes/],
     ['a misspelt field', { ...minimal, dataplanenodes: 3 }, /unknown field "spec\.dataplanenodes"/],
     [
@@ -253,6 +257,19 @@ describe('WorkerCluster', () => {
       /networking\.services cannot be changed, added/,
     ],
     ['another machine type', before, { machineType: 'm5.xlarge' }, ''],
+    ['a domain', before, { dns: { domain: 'blue.example.com' } }, ''],
+    [
+      'another domain',
+      { ...before, dns: { domain: 'blue.example.com' } },
+      { dns: { domain: 'red.example.com' } },
+      /dns\.domain cannot be changed or removed/,
+    ],
+    [
+      'another provider of dns',
+      { ...before, dns: { domain: 'blue.example.com', providers: [{ type: 'aws-route53' }] } },
+      { dns: { providers: [{ type: 'azure-dns', credentialsRef: { kind: 'WorkloadIdentity', name: 'dns' } }] } },
+      '',
+    ],
   ])('%s', async (what, spec, patch, message) => {
     const name = what.replaceAll(' ', '-');
     await garden.client.create(cluster(spec, name));

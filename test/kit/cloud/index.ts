@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { isAlive, type ProcessIdentity } from '../../../operator/garden/process-identity.ts';
 import { aws } from './aws/model.ts';
 import { azure } from './azure/model.ts';
+import { type FakeDNS, fakeDNS } from './dns.ts';
 import { setEndpointHook } from './endpoints.ts';
 import { type Faults, readFaults, writeFaults } from './faults.ts';
 import { gcp } from './gcp/model.ts';
@@ -61,6 +62,7 @@ export interface WebEndpoints {
     | 'cloudAsset'
     | 'compute'
     | 'container'
+    | 'dns'
     | 'kms'
     | 'iam',
     string
@@ -83,6 +85,8 @@ export interface FakeCloud {
   resources(filter?: ResourceFilter): CloudResource[];
   /** The only one. Throws if there is none or more than one. */
   resource(type: string, name?: string): CloudResource;
+  /** DNS zones of an account, and what is in them. */
+  dns(account: Account): FakeDNS;
   /** All that the cloud would say of it now. */
   outputs(resource: CloudResource): Properties;
   tags(resource: CloudResource): Record<string, string>;
@@ -195,6 +199,7 @@ export async function fakeCloud(options: { dir?: string } = {}): Promise<FakeClo
       'cloudAsset',
       'compute',
       'container',
+      'dns',
       'kms',
       'iam',
     ];
@@ -225,6 +230,7 @@ export async function fakeCloud(options: { dir?: string } = {}): Promise<FakeClo
       return known ?? fresh;
     },
     trust: (account, trusted) => setTrust(store, account, trusted),
+    dns: (account) => fakeDNS(store, account),
     resources,
     resource,
     outputs(one) {

@@ -125,7 +125,7 @@ describe('what is not acted on', () => {
       cloudProfile: { name: 'aws' },
       region: 'r',
       kubernetes: { version: '1.36.3', kubelet: { maxPods: 5 } },
-      dns: { domain: 'x' },
+      dns: { domain: 'x', providers: [{ type: 'aws-route53', domains: { include: ['y'] } }] },
       provider: {
         type: 'aws',
         workers: [
@@ -138,7 +138,7 @@ describe('what is not acted on', () => {
       'kubernetes.kubelet',
       'provider.workers[0].machine.image',
       'provider.workers[1].volume',
-      'dns',
+      'dns.providers[0].domains',
       'provider.workers[1].maximum',
     ]);
   });

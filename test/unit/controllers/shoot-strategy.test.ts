@@ -18,6 +18,7 @@ function operation(
     recorded: isRecorded ? ({} as RecordedClusters) : undefined,
     values: controlPlane(),
     pools: [pool()],
+    names: [],
     provider: {},
     shoot: { metadata: { name: 'demo', namespace: 'shop' } },
     seed: {

@@ -7,8 +7,10 @@ import {
   type SweepWorld,
 } from '../../../operator/controllers/managed/sweep.ts';
 import { clusterIn } from '../../../operator/controllers/managed/wish.ts';
+import type { KubeClient } from '../../../operator/kube/client.ts';
 import { silent } from '../../../operator/kube/log.ts';
 import type { CloudContext, Owner } from '../../../providers/cloud.ts';
+import type { ClaimedName, ProviderDNS } from '../../../providers/dns.ts';
 import { memoryProfile } from '../../kit/managed-garden.ts';
 import { MemoryCloud } from '../../kit/memory-cloud.ts';
 
@@ -25,6 +27,7 @@ let cloud: MemoryCloud;
 let known: KnownOwner[];
 const world: SweepWorld = {
   garden: 'g1',
+  client: undefined as unknown as KubeClient,
   log: silent,
   now: () => new Date('2026-11-21T12:00:00Z'),
   stateBackend: async () => ({ url: 'file:///state', env: {} }),
@@ -67,6 +70,30 @@ describe('a sweep', () => {
     ]);
     expect(gaps).toEqual([]);
     expect(cloud.made.size).toBe(6);
+  });
+
+  it('lists and takes away records of clusters that are no more, and no others', async () => {
+    const zone = { id: 'z', domain: 'x.org', private: false };
+    const claim = (name: string, cluster: string, garden = 'g1'): ClaimedName => ({
+      zone,
+      name,
+      owner: { garden, namespace: 'shop', name: cluster },
+    });
+    let claims = [claim('api.kept.x.org', 'kept'), claim('api.lost.x.org', 'lost'), claim('a.x.org', 'lost', 'g2')];
+    const dns = {
+      claimed: async () => claims,
+      remove: async (_ctx, _zone, name) => {
+        claims = claims.filter((one) => one.name !== name);
+        return true;
+      },
+    } as Partial<ProviderDNS> as ProviderDNS;
+    const accounts = [{ ...account('a', 'key-1'), dns }];
+    const { found } = await findOrphans(world, accounts, signal);
+    const records = found.filter(({ type }) => type === 'dns:record');
+    expect(records.map(({ id, region }) => [id, region])).toEqual([['api.lost.x.org', 'global']]);
+    expect(await removeOrphans(world, found, signal)).toEqual([]);
+    expect(claims.map(({ name }) => name)).toEqual(['api.kept.x.org', 'a.x.org']);
+    expect((await findOrphans(world, accounts, signal)).found).toEqual([]);
   });
 
   it('says where it could not look, and looks everywhere else', async () => {

@@ -1,5 +1,8 @@
+import { X509Certificate } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import { parseKubeconfig } from '../../../operator/kube/kubeconfig.ts';
 import { createCA, issuedBy, matches } from '../../../operator/pki/certificates.ts';
+import { adminKubeconfig } from '../../../operator/shoot/kubeconfigs.ts';
 import { issueShootPKI, type PKIData, pkiParameters, planShootPKI } from '../../../operator/shoot/pki.ts';
 import { controlPlane, NOW, pkiOf } from './values.ts';
 
@@ -36,6 +39,24 @@ describe('planShootPKI', () => {
   it('follows addresses: more etcd members, another API server address', () => {
     expect(planned(pki, NOW, pkiParameters(controlPlane(3)))).toEqual(['etcd changed']);
     expect(planned(pki, NOW, { ...parameters, apiServerAddress: '10.1.0.99' })).toEqual(['kube-apiserver changed']);
+  });
+
+  it("has the cluster's names in the API server's certificate, and makes nothing anew where there are none", async () => {
+    const named = { ...controlPlane(), hostNames: ['api.shop.example.com'] };
+    expect(planned(pki, NOW, pkiParameters(named))).toEqual(['kube-apiserver changed']);
+    const certificate = new X509Certificate((await pkiOf(named))['kube-apiserver.crt']!);
+    expect(certificate.checkHost('api.shop.example.com')).toBeDefined();
+    expect(new X509Certificate(pki['kube-apiserver.crt']!).subjectAltName).not.toContain('example.com');
+  });
+
+  it('has names beside the address in the kubeconfig, which goes on using the address', () => {
+    const names = { external: 'api.shop.example.com' };
+    const text = adminKubeconfig(controlPlane(), pki, names);
+    expect(parseKubeconfig(text).server).toBe('https://10.1.0.10:6443');
+    expect(text).toContain('current-context: demo\n');
+    expect(text).toContain('server: https://api.shop.example.com:6443');
+    expect(text).toContain('name: demo-external');
+    expect(adminKubeconfig(controlPlane(), pki)).not.toContain('external');
   });
 
   it('renews the admin after 72 days, other leaves after 292, authorities 30 days before their end', () => {

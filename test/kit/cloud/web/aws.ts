@@ -3,6 +3,7 @@ import { aws as model } from '../aws/model.ts';
 import type { Account, CloudResource, Properties, Scene } from '../model.ts';
 import { type Distrust, judgeToken } from '../trust.ts';
 import { answerXML, describeEC2, taggedAnswer, withTagList } from './aws-answers.ts';
+import { route53, route53Action } from './aws-dns.ts';
 import { describeMachines, scaleGroups } from './aws-machines.ts';
 import { type Asked, fieldsOf, Refused, type Said, type Web } from './server.ts';
 
@@ -143,11 +144,13 @@ export const awsWeb: Web = {
   caller: (asked, accounts) => accounts.find((account) => isSignedBy(asked, account)),
   about(asked) {
     const { region = '', service = '' } = signatureOf(asked) ?? {};
+    if (service === 'route53') return { region, action: route53Action(asked) };
     const action = fieldsOf(asked).Action ?? (targetOf(asked) || asked.url.pathname);
     return { region, action: `${service === 'tagging' ? 'tag' : service}:${action}` };
   },
   answer(asked, scene, denied, store) {
     const { service } = signatureOf(asked)!;
+    if (service === 'route53') return route53(asked, scene.caller.account, store);
     if (service === 'eks') return { body: eks(asked, scene) };
     if (service === 'kms') return { body: kms(targetOf(asked), JSON.parse(asked.body), scene) };
     if (service === 'tagging') return { body: taggedAnswer(JSON.parse(asked.body), scene) };

@@ -3,6 +3,7 @@ import { azure as model } from '../azure/model.ts';
 import type { Account, CloudResource, Scene } from '../model.ts';
 import type { Store } from '../store.ts';
 import { type Distrust, judgeToken } from '../trust.ts';
+import { azureDNS, azureDNSAction } from './azure-dns.ts';
 import { computeMachines } from './azure-machines.ts';
 import { fieldsOf, Refused, type Said, type Web } from './server.ts';
 
@@ -74,9 +75,14 @@ export const azureWeb: Web = {
   caller: ({ headers }, accounts) => accounts.find(({ key }) => headers.authorization === `Bearer ${PREFIX}${key}`),
   about: ({ method, url }) => ({
     region: '',
-    action: `${method} ${url.pathname.replaceAll(/\/(?:subscriptions|resourceGroups)\/[^/]+/gi, '')}`,
+    action:
+      azureDNSAction(method, url) ??
+      `${method} ${url.pathname.replaceAll(/\/(?:subscriptions|resourceGroups)\/[^/]+/gi, '')}`,
   }),
-  answer({ method, url, body }, scene, denied, store) {
+  answer(asked, scene, denied, store) {
+    const { method, url, body } = asked;
+    const zones = azureDNS(asked, scene.caller.account, store);
+    if (zones) return zones;
     const path = decodeURIComponent(url.pathname);
     const machines = computeMachines({ method, path, body }, scene, store);
     if (machines) return machines;

@@ -3,6 +3,7 @@ import { gcp as model } from '../gcp/model.ts';
 import { type Account, type CloudResource, isMade, type Properties, type Scene } from '../model.ts';
 import type { Store } from '../store.ts';
 import { judgeToken } from '../trust.ts';
+import { cloudDNS, cloudDNSAction } from './google-dns.ts';
 import { computeMachines } from './google-machines.ts';
 import { type Asked, fieldsOf, Refused, type Said, type Web } from './server.ts';
 
@@ -115,10 +116,13 @@ export const googleWeb: Web = {
   caller: ({ headers }, accounts) => accounts.find(({ key }) => headers.authorization === `Bearer ${PREFIX}${key}`),
   about: ({ method, url }) => ({
     region: /\/(?:regions|locations)\/([^/]+)/.exec(url.pathname)?.[1] ?? '',
-    action: `${method} ${url.pathname.replace(/projects\/[^/:]+/, 'projects')}`,
+    action: cloudDNSAction(method, url) ?? `${method} ${url.pathname.replace(/projects\/[^/:]+/, 'projects')}`,
   }),
-  answer({ url, body }, scene, denied, store) {
+  answer(asked, scene, denied, store) {
+    const { url, body } = asked;
     const { account } = scene.caller;
+    const zones = cloudDNS(asked, account, store);
+    if (zones) return zones;
     const path = decodeURIComponent(url.pathname).replace(/^\/(?:compute\/)?v1\//, '');
     if (path === `projects/${account}:testIamPermissions`) {
       const { permissions } = JSON.parse(body) as { permissions: string[] };

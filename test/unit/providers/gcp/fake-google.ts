@@ -34,6 +34,7 @@ export class FakeGoogle implements AsyncDisposable {
       cloudAsset: url,
       compute: url,
       container: url,
+      dns: url,
       kms: url,
       iam: url,
     };

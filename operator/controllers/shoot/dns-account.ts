@@ -1,0 +1,107 @@
+import type { DNSContext, ProviderDNS } from '../../../providers/dns.ts';
+import type { CloudProfile } from '../../api/cloudprofile.ts';
+import { configurationProblem, notYetConfigured } from '../../api/errors.ts';
+import { API_VERSION } from '../../api/group.ts';
+import type { Shoot } from '../../api/shoot.ts';
+import { accountKeyOf, type CredentialsUse, usedByBinding } from '../credentials/resolve.ts';
+import { type GardenSide, usedCredentials } from '../managed/garden-world.ts';
+import { credentialsOfShoot } from './account.ts';
+import type { WantedName } from './dns-names.ts';
+
+/** Who keeps zones, by name of the provider; undefined: nobody. */
+export type DNSProviders = (provider: string) => ProviderDNS | undefined;
+
+type Side = Pick<
+  GardenSide,
+  'garden' | 'gardenID' | 'clusters' | 'bindings' | 'credentials' | 'identities' | 'tokens' | 'log' | 'now'
+>;
+
+/** Who keeps the zone of a name, and all that a call to it takes. Rejects with CoppiceErrors. */
+export async function dnsOf(
+  side: Side,
+  providers: DNSProviders,
+  profiles: { list(): CloudProfile[] },
+  shoot: Shoot,
+  wanted: WantedName,
+  signal: AbortSignal,
+): Promise<{ dns: ProviderDNS; ctx: DNSContext }> {
+  if (wanted.problem) throw wanted.problem;
+  const dns = providers(wanted.provider);
+  if (!dns) {
+    throw configurationProblem(
+      `provider ${wanted.provider} has no DNS`,
+      'Name who has the domain in spec.dns.providers (of a seed: spec.dns.internal): aws-route53, google-clouddns, azure-dns, azure-private-dns, or unmanaged if you make the record yourself.',
+    );
+  }
+  const profile = profileOf(profiles.list(), shoot, wanted.provider);
+  const account = dns.withoutAccount ? { id: wanted.credentials.namespace, credentials: {} } : await accountOf();
+  const { name, namespace = '' } = shoot.metadata;
+  const ctx: DNSContext = {
+    owner: { garden: side.gardenID, namespace, name },
+    objects: { client: side.garden, namespace: wanted.credentials.namespace },
+    account,
+    profile,
+    region: regionOf(profile, shoot),
+    log: side.log,
+    signal,
+    now: () => side.now(),
+  };
+  return { dns, ctx };
+
+  async function accountOf() {
+    const use = usedFor(side, shoot, wanted);
+    return { id: accountKeyOf(use), credentials: (await usedCredentials(side, use, signal)).values };
+  }
+}
+
+/** Which credentials a name is kept with: those that are named, always of the namespace of who names them, or the cluster's. Throws CoppiceErrors. */
+export function usedFor(
+  { clusters, bindings }: Pick<Side, 'clusters'> & { bindings: Pick<Side['bindings'], 'get'> },
+  shoot: Shoot,
+  { credentials: { namespace, kind, name }, provider, domain }: WantedName,
+): CredentialsUse {
+  if (name === undefined) {
+    if (domain === 'internal-domain')
+      throw configurationProblem(
+        'the seed names no credentials of the account that has its internal domain',
+        'Name them in spec.dns.internal.credentialsRef of the Seed.',
+      );
+    return credentialsOfShoot(shoot, provider, clusters, (of, binding) => bindings.get(`${of}/${binding}`));
+  }
+  if (kind === 'WorkloadIdentity') return { namespace, identity: name, type: provider };
+  if (kind !== 'CredentialsBinding') return { namespace, secret: name };
+  const binding = bindings.get(`${namespace}/${name}`);
+  if (!binding)
+    throw notYetConfigured(`there is no CredentialsBinding ${namespace}/${name}`, 'Make it, or name another.');
+  if (binding.provider.type === provider) return usedByBinding(binding);
+  throw configurationProblem(
+    `CredentialsBinding ${namespace}/${name} is for provider ${binding.provider.type}, not ${provider}`,
+    'Name a binding for the provider that has the domain.',
+  );
+}
+
+/** What says where the cloud's endpoints are: the shoot's own profile if it is of that cloud, or the first of it; a bare one if there is none. */
+function profileOf(profiles: readonly CloudProfile[], shoot: Shoot, provider: string): CloudProfile {
+  const own = shoot.spec.cloudProfile?.name ?? shoot.spec.cloudProfileName;
+  const ofCloud = profiles
+    .filter(({ spec }) => spec.type === provider)
+    .sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
+  const bare: CloudProfile = {
+    apiVersion: API_VERSION,
+    kind: 'CloudProfile',
+    metadata: { name: provider },
+    spec: {
+      type: provider,
+      kubernetes: { versions: [] },
+      machineTypes: [],
+      regions: [],
+    } as unknown as CloudProfile['spec'],
+  };
+  return ofCloud.find(({ metadata }) => metadata.name === own) ?? ofCloud[0] ?? bare;
+}
+
+/** DNS is in no region, but who asks must name one, for example to assume a role at AWS. */
+const regionOf = ({ spec }: CloudProfile, { spec: { region } }: Shoot): string => {
+  const known = spec.regions.map(({ name }) => name);
+  return known.includes(region) ? region : (spec.defaults?.region ?? known[0] ?? 'us-east-1');
+};

@@ -1,0 +1,126 @@
+import { plainName } from '../dns/names.ts';
+import type { RecordChange, SeenRecordSet } from '../dns/plan.ts';
+import type { ZoneKeeper } from '../dns/records.ts';
+import { quoted, unquoted } from '../dns/txt.ts';
+import type { DNSContext, DNSZone, RecordType } from '../dns.ts';
+import { type Connection, xml } from './api.ts';
+import { childrenAt, type Element, textAt } from './xml.ts';
+
+const VERSION = '2013-04-01';
+const TYPES: readonly string[] = ['A', 'AAAA', 'CNAME', 'TXT'] satisfies RecordType[];
+
+/** Of one name: more than that many routing policies nobody has. */
+const MOST_AT_A_NAME = 100;
+
+/** Route 53. All changes of one request are made, or none; what is deleted must be exactly as it was last seen. */
+export function route53(connect: (ctx: Omit<DNSContext, 'owner'>) => Promise<Connection>): ZoneKeeper {
+  return {
+    async zones(ctx) {
+      const aws = await connect(ctx);
+      const found: DNSZone[] = [];
+      for (let marker: string | undefined = ''; marker !== undefined; ) {
+        const query = new URLSearchParams({ maxitems: '100', ...(marker && { marker }) });
+        const answer: Element = await xml(aws, 'ListHostedZones', { path: `/${VERSION}/hostedzone?${query}` });
+        found.push(...childrenAt(answer, 'HostedZone', 'HostedZones').map(zoneIn));
+        marker = textAt(answer, 'IsTruncated') === 'true' ? textAt(answer, 'NextMarker') : undefined;
+      }
+      return found;
+    },
+
+    async recordsAt(ctx, zone, names) {
+      const aws = await connect(ctx);
+      const found = await Promise.all(names.map((name) => setsFrom(aws, zone, name)));
+      return found.flat();
+    },
+
+    async texts(ctx, zone) {
+      const aws = await connect(ctx);
+      const found: SeenRecordSet[] = [];
+      for (let from: Record<string, string> | undefined = {}; from !== undefined; ) {
+        const path = `/${VERSION}/hostedzone/${zone.id}/rrset?${new URLSearchParams({ maxitems: '300', ...from })}`;
+        const answer: Element = await xml(aws, 'ListResourceRecordSets', { path });
+        found.push(...setsIn(answer).filter(({ type }) => type === 'TXT'));
+        from = textAt(answer, 'IsTruncated') === 'true' ? nextOf(answer) : undefined;
+      }
+      return found;
+    },
+
+    async change(ctx, zone, changes) {
+      await xml(await connect(ctx), 'ChangeResourceRecordSets', {
+        method: 'POST',
+        path: `/${VERSION}/hostedzone/${zone.id}/rrset/`,
+        body: changeRequest(changes),
+      });
+    },
+  };
+}
+
+function zoneIn(zone: Element): DNSZone {
+  return {
+    // Comes as `/hostedzone/Z123`.
+    id: textAt(zone, 'Id').split('/').at(-1)!,
+    domain: plainName(unescaped(textAt(zone, 'Name'))),
+    private: textAt(zone, 'Config', 'PrivateZone') === 'true',
+  };
+}
+
+/** Route 53 gives what comes from the name on, in the order of reversed labels: first all of the name itself. */
+async function setsFrom(aws: Connection, zone: DNSZone, name: string): Promise<SeenRecordSet[]> {
+  const query = new URLSearchParams({ name: `${name}.`, maxitems: String(MOST_AT_A_NAME) });
+  const path = `/${VERSION}/hostedzone/${zone.id}/rrset?${query}`;
+  const answer = await xml(aws, 'ListResourceRecordSets', { path });
+  return setsIn(answer).filter((set) => set.name === name && TYPES.includes(set.type));
+}
+
+const setsIn = (answer: Element): SeenRecordSet[] =>
+  childrenAt(answer, 'ResourceRecordSet', 'ResourceRecordSets').map(setIn);
+
+/** Where the next page begins. */
+const nextOf = (answer: Element): Record<string, string> => {
+  const identifier = textAt(answer, 'NextRecordIdentifier');
+  return {
+    name: textAt(answer, 'NextRecordName'),
+    type: textAt(answer, 'NextRecordType'),
+    ...(identifier && { identifier }),
+  };
+};
+
+function setIn(set: Element): SeenRecordSet {
+  const type = textAt(set, 'Type') as RecordType;
+  const values = childrenAt(set, 'ResourceRecord', 'ResourceRecords').map((record) => textAt(record, 'Value'));
+  return {
+    name: plainName(unescaped(textAt(set, 'Name'))),
+    type,
+    ttl: Number(textAt(set, 'TTL')),
+    values: values.map((value) => (type === 'TXT' ? unquoted(value) : type === 'CNAME' ? plainName(value) : value)),
+    raw: values,
+    // Aliases have no records; routing policies and health checks are by their identifiers.
+    ...((values.length === 0 || textAt(set, 'SetIdentifier') || textAt(set, 'HealthCheckId')) && { special: true }),
+  };
+}
+
+/** `*` and others come as `\052` (Route 53 developer guide, "DNS domain name format"). */
+const unescaped = (name: string): string =>
+  name.replaceAll(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
+
+const escaped = (text: string): string =>
+  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
+
+/** Never UPSERT: it would overwrite what somebody made since we looked. */
+const changeRequest = (changes: readonly RecordChange[]): string =>
+  [
+    '<?xml version="1.0" encoding="UTF-8"?>',
+    `<ChangeResourceRecordSetsRequest xmlns="https://route53.amazonaws.com/doc/${VERSION}/"><ChangeBatch><Changes>`,
+    ...changes.flatMap(({ before, after }) => [
+      ...(before ? [changeOf('DELETE', before)] : []),
+      ...(after ? [changeOf('CREATE', after)] : []),
+    ]),
+    '</Changes></ChangeBatch></ChangeResourceRecordSetsRequest>',
+  ].join('');
+
+function changeOf(action: 'CREATE' | 'DELETE', { name, type, ttl, values, raw }: SeenRecordSet): string {
+  const records = (raw ?? values.map((value) => (type === 'TXT' ? quoted(value) : value))).map(
+    (value) => `<ResourceRecord><Value>${escaped(value)}</Value></ResourceRecord>`,
+  );
+  return `<Change><Action>${action}</Action><ResourceRecordSet><Name>${escaped(name)}.</Name><Type>${type}</Type><TTL>${ttl}</TTL><ResourceRecords>${records.join('')}</ResourceRecords></ResourceRecordSet></Change>`;
+}

@@ -1,0 +1,158 @@
+import { plainName } from '../dns/names.ts';
+import type { RecordChange, SeenRecordSet } from '../dns/plan.ts';
+import type { ZoneKeeper } from '../dns/records.ts';
+import type { DNSContext, DNSZone, RecordSet, RecordType } from '../dns.ts';
+import { call, type Endpoints, sameHost } from './arm.ts';
+import { credentialsOf } from './credentials.ts';
+import { endpointsAt } from './endpoints.ts';
+import { entraToken, managementScope } from './token.ts';
+
+/** Record Sets - Create Or Update: dns 2018-05-01, privatedns 2020-06-01. The latter writes its properties with a small letter first. */
+const KINDS = [
+  { type: 'dnsZones', version: '2018-05-01', private: false },
+  { type: 'privateDnsZones', version: '2020-06-01', private: true },
+] as const;
+const TYPES: readonly RecordType[] = ['A', 'AAAA', 'CNAME', 'TXT'];
+
+interface AzureZone {
+  id: string;
+  name: string;
+}
+interface AzureRecordSet {
+  /** Relative to the zone; in lists. */
+  name?: string;
+  etag?: string;
+  properties?: Record<string, unknown>;
+}
+
+const kindOf = (zone: DNSZone) => KINDS.find((kind) => kind.private === zone.private)!;
+
+/** Azure DNS and its private DNS. Record sets are changed one by one, each only as it was last seen. */
+export function azureDNS(endpoints: Endpoints): ZoneKeeper {
+  const open = async (ctx: Omit<DNSContext, 'owner'>) => {
+    const azure = endpointsAt(ctx.profile, endpoints);
+    const { token } = await entraToken(ctx, azure, managementScope(azure));
+    return { azure, token, signal: ctx.signal };
+  };
+  const urlOf = (azure: Endpoints, zone: DNSZone, type: string, name: string) => {
+    const relative = name === zone.domain ? '@' : name.slice(0, -zone.domain.length - 1);
+    return `${azure.management}${zone.id}/${type}/${encodeURIComponent(relative)}?api-version=${kindOf(zone).version}`;
+  };
+  return {
+    async zones(ctx) {
+      const { azure, token, signal } = await open(ctx);
+      const { subscriptionID } = credentialsOf(ctx.account);
+      const found = await Promise.all(
+        KINDS.map(async ({ type, version, private: isPrivate }) => {
+          const zones: DNSZone[] = [];
+          const base = `${azure.management}/subscriptions/${subscriptionID}/providers/Microsoft.Network/${type}`;
+          for (let url: string | undefined = `${base}?api-version=${version}`; url !== undefined; ) {
+            const page: { value?: AzureZone[]; nextLink?: string } | undefined = await call({
+              url,
+              token,
+              what: `DNS zones of subscription ${subscriptionID} cannot be listed`,
+              signal,
+            });
+            zones.push(...(page?.value ?? []).map((zone) => zoneOf(zone, isPrivate)));
+            url = sameHost(page?.nextLink, azure);
+          }
+          return zones;
+        }),
+      );
+      return found.flat();
+    },
+
+    async recordsAt(ctx, zone, names) {
+      const { azure, token, signal } = await open(ctx);
+      const asked = names.flatMap((name) => TYPES.map((type) => ({ name, type })));
+      const found = await Promise.all(
+        asked.map(async ({ name, type }) => {
+          const what = `records of zone ${zone.domain} cannot be read`;
+          const set = await call<AzureRecordSet>(
+            { url: urlOf(azure, zone, type, name), token, what, signal },
+            { absent: true },
+          );
+          return set ? [seen(set, name, type)] : [];
+        }),
+      );
+      return found.flat();
+    },
+
+    async texts(ctx, zone) {
+      const { azure, token, signal } = await open(ctx);
+      const found: SeenRecordSet[] = [];
+      const first = `${azure.management}${zone.id}/TXT?api-version=${kindOf(zone).version}`;
+      for (let url: string | undefined = first; url !== undefined; ) {
+        const what = `records of zone ${zone.domain} cannot be listed`;
+        const page: { value?: AzureRecordSet[]; nextLink?: string } | undefined = await call({
+          url,
+          token,
+          what,
+          signal,
+        });
+        for (const set of page?.value ?? []) {
+          const name = set.name === '@' ? zone.domain : `${set.name}.${zone.domain}`;
+          found.push(seen(set, plainName(name), 'TXT'));
+        }
+        url = sameHost(page?.nextLink, azure);
+      }
+      return found;
+    },
+
+    async change(ctx, zone, changes) {
+      const { azure, token, signal } = await open(ctx);
+      for (const change of changes) {
+        const { name, type } = (change.after ?? change.before)!;
+        const request = { url: urlOf(azure, zone, type, name), token, signal };
+        await call({ ...request, ...asked(change, zone), what: `records of zone ${zone.domain} cannot be changed` });
+      }
+    },
+  };
+}
+
+function asked({ before, after }: RecordChange, zone: DNSZone) {
+  const condition: Record<string, string> = before ? { 'if-match': before.etag ?? '' } : { 'if-none-match': '*' };
+  if (!after) return { method: 'DELETE', headers: condition } as const;
+  const body = JSON.stringify({ properties: written(after, zone.private) });
+  return { method: 'PUT', headers: { ...condition, 'content-type': 'application/json' }, body } as const;
+}
+
+const zoneOf = ({ id, name }: AzureZone, isPrivate: boolean): DNSZone => {
+  const group = /\/resourceGroups\/([^/]+)\//i.exec(id)?.[1] ?? '';
+  // Gardener names zones with their resource group.
+  return { id, alsoKnownAs: [`${group}/${name}`], domain: plainName(name), private: isPrivate };
+};
+
+const KEYS = { A: 'ARecords', AAAA: 'AAAARecords', CNAME: 'CNAMERecord', TXT: 'TXTRecords' } as const;
+/** `ARecords` as the private DNS writes it: aRecords, aaaaRecords, cnameRecord, txtRecords. */
+const smallKey = (type: RecordType): string => KEYS[type].replace(type, type.toLowerCase());
+
+function written({ type, ttl, values }: RecordSet, isPrivate: boolean): Record<string, unknown> {
+  const records = {
+    A: () => values.map((ipv4Address) => ({ ipv4Address })),
+    AAAA: () => values.map((ipv6Address) => ({ ipv6Address })),
+    CNAME: () => ({ cname: values[0] }),
+    // Pieces of at most 255 characters make one text.
+    TXT: () => values.map((value) => ({ value: value.match(/.{1,255}/gs) ?? [''] })),
+  }[type]();
+  return isPrivate ? { ttl, [smallKey(type)]: records } : { TTL: ttl, [KEYS[type]]: records };
+}
+
+function seen({ etag, properties = {} }: AzureRecordSet, name: string, type: RecordType): SeenRecordSet {
+  const records = properties[KEYS[type]] ?? properties[smallKey(type)];
+  const list = (Array.isArray(records) ? records : records ? [records] : []) as Record<string, unknown>[];
+  const values = list.map((record) => {
+    if (type === 'TXT') return (record.value as string[]).join('');
+    const value = String(record.ipv4Address ?? record.ipv6Address ?? record.cname ?? '');
+    return type === 'CNAME' ? plainName(value) : value;
+  });
+  const alias = (properties.targetResource as { id?: string } | undefined)?.id;
+  return {
+    name,
+    type,
+    ttl: Number(properties.TTL ?? properties.ttl ?? 0),
+    values,
+    ...(etag !== undefined && { etag }),
+    ...((alias || values.length === 0) && { special: true }),
+  };
+}

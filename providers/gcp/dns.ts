@@ -1,0 +1,124 @@
+import { plainName } from '../dns/names.ts';
+import type { SeenRecordSet } from '../dns/plan.ts';
+import type { ZoneKeeper } from '../dns/records.ts';
+import { quoted, unquoted } from '../dns/txt.ts';
+import type { DNSContext, DNSZone, RecordType } from '../dns.ts';
+import { credentialsOf } from './credentials.ts';
+import { endpointsAt } from './endpoints.ts';
+import { call, type Endpoints } from './google-api.ts';
+import { accessToken } from './token.ts';
+
+/** ManagedZone and ResourceRecordSet of dns/v1, as far as they are used. */
+interface ManagedZone {
+  name: string;
+  dnsName: string;
+  visibility?: 'public' | 'private';
+}
+interface GoogleRecordSet {
+  name: string;
+  type: string;
+  ttl?: number;
+  rrdatas?: string[];
+}
+
+const TYPES: readonly string[] = ['A', 'AAAA', 'CNAME', 'TXT'] satisfies RecordType[];
+
+/** Cloud DNS. All changes of one request are made, or none; what is deleted must be exactly as it was last seen. */
+export function cloudDNS(endpoints: Endpoints): ZoneKeeper {
+  const open = async (ctx: Omit<DNSContext, 'owner'>) => {
+    const google = endpointsAt(ctx.profile, endpoints);
+    const { project } = credentialsOf(ctx.account, ctx.profile);
+    const { token } = await accessToken(ctx, google);
+    return { project, token, zones: `${google.dns}/dns/v1/projects/${project}/managedZones` };
+  };
+  return {
+    async zones(ctx) {
+      const { project, token, zones } = await open(ctx);
+      const found: DNSZone[] = [];
+      for (let page: string | undefined = ''; page !== undefined; ) {
+        const answer: { managedZones?: ManagedZone[]; nextPageToken?: string } | undefined = await call({
+          url: page === '' ? zones : `${zones}?${new URLSearchParams({ pageToken: page })}`,
+          token,
+          what: `DNS zones of project ${project} cannot be listed`,
+          signal: ctx.signal,
+        });
+        for (const { name, dnsName, visibility } of answer?.managedZones ?? []) {
+          // Gardener names zones with their project.
+          const alsoKnownAs = [`${project}/${name}`];
+          found.push({ id: name, alsoKnownAs, domain: plainName(dnsName), private: visibility === 'private' });
+        }
+        page = answer?.nextPageToken || undefined;
+      }
+      return found;
+    },
+
+    async recordsAt(ctx, zone, names) {
+      const { token, zones } = await open(ctx);
+      const found = await Promise.all(
+        names.map(async (name) => {
+          const answer = await call<{ rrsets?: GoogleRecordSet[] }>({
+            url: `${zones}/${zone.id}/rrsets?${new URLSearchParams({ name: `${name}.` })}`,
+            token,
+            what: `records of zone ${zone.id} cannot be listed`,
+            signal: ctx.signal,
+          });
+          return (answer?.rrsets ?? []).filter(({ type }) => TYPES.includes(type)).map(seen);
+        }),
+      );
+      return found.flat();
+    },
+
+    async texts(ctx, zone) {
+      const { token, zones } = await open(ctx);
+      const found: SeenRecordSet[] = [];
+      for (let page: string | undefined = ''; page !== undefined; ) {
+        const answer: { rrsets?: GoogleRecordSet[]; nextPageToken?: string } | undefined = await call({
+          url: `${zones}/${zone.id}/rrsets${page === '' ? '' : `?${new URLSearchParams({ pageToken: page })}`}`,
+          token,
+          what: `records of zone ${zone.id} cannot be listed`,
+          signal: ctx.signal,
+        });
+        found.push(...(answer?.rrsets ?? []).filter(({ type }) => type === 'TXT').map(seen));
+        page = answer?.nextPageToken || undefined;
+      }
+      return found;
+    },
+
+    async change(ctx, zone, changes) {
+      const { token, zones } = await open(ctx);
+      const additions = changes.flatMap(({ after }) => (after ? [written(after)] : []));
+      const deletions = changes.flatMap(({ before }) => (before ? [written(before)] : []));
+      await call({
+        method: 'POST',
+        url: `${zones}/${zone.id}/changes`,
+        token,
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ additions, deletions }),
+        what: `records of zone ${zone.id} cannot be changed`,
+        signal: ctx.signal,
+      });
+    },
+  };
+}
+
+function seen({ name, type, ttl = 0, rrdatas = [] }: GoogleRecordSet): SeenRecordSet {
+  const values = rrdatas.map((value) =>
+    type === 'TXT' ? unquoted(value) : type === 'CNAME' ? plainName(value) : value,
+  );
+  return {
+    name: plainName(name),
+    type: type as RecordType,
+    ttl,
+    values,
+    raw: rrdatas,
+    // Routing policies have their data elsewhere.
+    ...(values.length === 0 && { special: true }),
+  };
+}
+
+const written = ({ name, type, ttl, values, raw }: SeenRecordSet): GoogleRecordSet => ({
+  name: `${name}.`,
+  type,
+  ttl,
+  rrdatas: raw ?? values.map((value) => (type === 'TXT' ? quoted(value) : type === 'CNAME' ? `${value}.` : value)),
+});

@@ -1,0 +1,251 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ErrorCode } from '../../../operator/api/errors.ts';
+import type { DNSContext, ProviderDNS, RecordOwner, RecordSet } from '../../../providers/dns.ts';
+import { expectRefused, frozen } from './problems.ts';
+
+/** Something that makes the provider of zones refuse. */
+export interface DNSTrouble {
+  what: string;
+  code: ErrorCode;
+  begin(): void;
+}
+
+/** Somebody's zones, as the conformance suite needs them: what it may ask, see and break. */
+export interface DNSScene {
+  dns: ProviderDNS;
+  context(owner: RecordOwner): DNSContext;
+  /** Values of the credentials that nobody may read anywhere. */
+  secrets: string[];
+  /** @returns its id */
+  makeZone(domain: string, options?: { private?: boolean }): Promise<string>;
+  removeZone(id: string): Promise<void>;
+  /** As somebody else would: over whatever is there. */
+  put(zone: string, record: RecordSet): Promise<void>;
+  records(zone: string): Promise<RecordSet[]>;
+  /** How often something was asked to be changed. */
+  writes(): number;
+  troubles: DNSTrouble[];
+  heal(): void;
+  close(): Promise<void>;
+}
+
+const GARDEN = '2b7c5a90-64d4-4a1c-9d3f-0f3f1f6d7a11';
+const BLUE = frozen<RecordOwner>({ garden: GARDEN, namespace: 'shop', name: 'blue' });
+/** As long as both may be: so is the text that says whose a record is. */
+const GREEN = frozen<RecordOwner>({ garden: GARDEN, namespace: 'n'.repeat(63), name: 'g'.repeat(63) });
+const ELSEWHERE = frozen<RecordOwner>({ ...BLUE, garden: 'aa7c5a90-64d4-4a1c-9d3f-0f3f1f6d7a11' });
+
+const record = (name: string, change: Partial<RecordSet> = {}): RecordSet =>
+  frozen({ name, type: 'A', ttl: 120, values: ['192.0.2.1'], ...change });
+
+/** What ProviderDNS promises, of any provider whose zones `open` sets up. */
+export function keepsRecords(name: string, open: () => Promise<DNSScene>): void {
+  describe(`${name} keeps DNS records`, { timeout: 60_000 }, () => {
+    let scene: DNSScene;
+    let zoneID: string;
+    let long: string;
+    const signal = () => new AbortController().signal;
+    beforeAll(async () => {
+      scene = await open();
+      zoneID = await scene.makeZone('example.com');
+      await scene.makeZone('other.org');
+      long = await scene.makeZone('internal.example.com');
+    }, 120_000);
+    afterAll(() => scene?.close());
+
+    const contextOf = (owner: RecordOwner) => ({ ...scene.context(owner), signal: signal() });
+    const zoneOf = async (domain: string, owner = BLUE) => (await scene.dns.zoneOf(contextOf(owner), domain))!;
+    const ensure = async (wanted: RecordSet, owner = BLUE) =>
+      scene.dns.ensure(contextOf(owner), await zoneOf(wanted.name, owner), wanted);
+    const remove = async (host: string, owner = BLUE) =>
+      scene.dns.remove(contextOf(owner), await zoneOf(host, owner), host);
+    const at = async (host: string) =>
+      (await scene.records(zoneID))
+        .filter((one) => one.name === host)
+        .map(({ type, ttl, values }) => ({ type, ttl, values: [...values].sort() }));
+    const claims = async (host: string) =>
+      (await scene.records(zoneID)).filter((one) => one.name === `_coppice.${host}`).flatMap(({ values }) => values);
+    async function writingNothing<T>(run: () => Promise<T>): Promise<T> {
+      const before = { writes: scene.writes(), records: await scene.records(zoneID) };
+      const result = await run();
+      expect({ writes: scene.writes(), records: await scene.records(zoneID) }).toEqual(before);
+      return result;
+    }
+
+    it('finds the zone with the longest domain, whatever others there are', async () => {
+      await writingNothing(async () => {
+        expect((await zoneOf('api.shop.example.com')).domain).toBe('example.com');
+        expect((await zoneOf('api.internal.example.com')).id).toBe(long);
+        expect((await zoneOf('example.com')).id).toBe(zoneID);
+        // Not every name that ends so is in it.
+        expect(await zoneOf('api.counterexample.com')).toBeUndefined();
+        expect(await zoneOf('com')).toBeUndefined();
+      });
+    });
+
+    it('takes the public of two zones of a domain, unless the private one is asked for', async () => {
+      const hidden = await scene.makeZone('example.com', { private: true });
+      expect(await zoneOf('api.example.com')).toMatchObject({ id: zoneID, private: false });
+      const choose = (choice: object) => scene.dns.zoneOf(contextOf(BLUE), 'api.example.com', choice);
+      expect(await choose({ visibility: 'Private' })).toMatchObject({ id: hidden, private: true });
+      expect(await choose({ include: [hidden] })).toMatchObject({ id: hidden });
+      expect(await choose({ exclude: [zoneID, hidden] })).toBeUndefined();
+      await scene.removeZone(hidden);
+    });
+
+    it.each<[RecordSet['type'], string[], string[]]>([
+      ['A', ['192.0.2.1'], ['192.0.2.2', '192.0.2.3']],
+      ['AAAA', ['2001:db8::1'], ['2001:db8::2']],
+      ['CNAME', ['lb.example.org'], ['lb2.example.org']],
+      ['TXT', ['a text, with = and "quotes"'], ['another']],
+    ])('makes, changes and takes away a record of type %s, and writes only then', async (type, first, second) => {
+      const host = `${type.toLowerCase()}.shop.example.com`;
+      expect(await ensure(record(host, { type, values: first }))).toBe(true);
+      expect(await at(host)).toEqual([{ type, ttl: 120, values: first }]);
+      expect(await writingNothing(() => ensure(record(host, { type, values: [...first] })))).toBe(false);
+      expect(await ensure(record(host, { type, ttl: 60, values: second }))).toBe(true);
+      expect(await at(host)).toEqual([{ type, ttl: 60, values: second }]);
+      expect(await writingNothing(() => ensure(record(host, { type, ttl: 60, values: [...second].reverse() })))).toBe(
+        false,
+      );
+      expect(await remove(host)).toBe(true);
+      expect(await at(host)).toEqual([]);
+      expect(await claims(host)).toEqual([]);
+      expect(await writingNothing(() => remove(host))).toBe(false);
+    });
+
+    it('follows an address that becomes a name, and back', async () => {
+      const host = 'moves.example.com';
+      await ensure(record(host));
+      await ensure(record(host, { type: 'CNAME', values: ['lb.example.org'] }));
+      expect(await at(host)).toEqual([{ type: 'CNAME', ttl: 120, values: ['lb.example.org'] }]);
+      await ensure(record(host));
+      expect(await at(host)).toEqual([{ type: 'A', ttl: 120, values: ['192.0.2.1'] }]);
+      await remove(host);
+    });
+
+    it('says beside each record whose it is, in words that fit however long the names are', async () => {
+      const host = 'green.example.com';
+      await ensure(record(host), GREEN);
+      const [claim] = await claims(host);
+      expect(claim).toBe(
+        `heritage=coppice,coppice/garden=${GARDEN},coppice/cluster=${GREEN.namespace}/${GREEN.name},coppice/type=A`,
+      );
+      expect(claim!.length).toBeLessThanOrEqual(255);
+      await remove(host, GREEN);
+    });
+
+    it('mends what others changed of ours', async () => {
+      const host = 'mended.example.com';
+      await ensure(record(host));
+      await scene.put(zoneID, record(host, { values: ['203.0.113.9'] }));
+      expect(await ensure(record(host))).toBe(true);
+      expect(await at(host)).toEqual([{ type: 'A', ttl: 120, values: ['192.0.2.1'] }]);
+      await remove(host);
+    });
+
+    it.each<[string, RecordSet]>([
+      ['of the same type', record('foreign.example.com', { values: ['203.0.113.1'] })],
+      ['that leads elsewhere', record('alias.example.com', { type: 'CNAME', values: ['elsewhere.example.org'] })],
+    ])("leaves somebody else's record alone %s, and says so", async (_what, foreign) => {
+      await scene.put(zoneID, foreign);
+      const refusal = await writingNothing(() =>
+        expectRefused(ensure(record(foreign.name)), 'ERR_INFRA_DEPENDENCIES', scene.secrets),
+      );
+      expect(refusal.message).toContain(foreign.name);
+      expect(await writingNothing(() => remove(foreign.name))).toBe(false);
+    });
+
+    it("leaves somebody else's records of other types at our name alone", async () => {
+      const host = 'both.example.com';
+      await scene.put(zoneID, record(host, { type: 'AAAA', values: ['2001:db8::f'] }));
+      await ensure(record(host));
+      await remove(host);
+      expect(await at(host)).toEqual([{ type: 'AAAA', ttl: 120, values: ['2001:db8::f'] }]);
+    });
+
+    it.each([
+      ['another cluster', GREEN],
+      ['a cluster of the same name in another garden', ELSEWHERE],
+    ])('leaves the records of %s alone, and says whose they are', async (_what, holder) => {
+      const host = 'taken.example.com';
+      await ensure(record(host, { values: ['203.0.113.7'] }), holder);
+      const refusal = await writingNothing(() => expectRefused(ensure(record(host)), 'ERR_INFRA_DEPENDENCIES'));
+      expect(refusal.message).toContain(`${holder.namespace}/${holder.name}`);
+      expect(await writingNothing(() => remove(host))).toBe(false);
+      await remove(host, holder);
+      expect(await ensure(record(host))).toBe(true);
+      await remove(host);
+    });
+
+    it('claims nothing where a text of others has the place of the claim', async () => {
+      const host = 'texts.example.com';
+      await scene.put(zoneID, record(`_coppice.${host}`, { type: 'TXT', values: ['v=something'] }));
+      await writingNothing(() => expectRefused(ensure(record(host)), 'ERR_INFRA_DEPENDENCIES'));
+    });
+
+    it('is finished by the next try when it was cut off between the claim and the record', async () => {
+      const host = 'half.example.com';
+      await ensure(record(host));
+      const [claim] = await claims(host);
+      await remove(host);
+      await scene.put(zoneID, record(`_coppice.${host}`, { type: 'TXT', ttl: 300, values: [claim!] }));
+      expect(await ensure(record(host))).toBe(true);
+      expect(await at(host)).toHaveLength(1);
+      await remove(host);
+      expect(await claims(host)).toEqual([]);
+    });
+
+    it('keeps the name of the zone itself', async () => {
+      await ensure(record('example.com'));
+      expect(await at('example.com')).toEqual([{ type: 'A', ttl: 120, values: ['192.0.2.1'] }]);
+      await remove('example.com');
+      expect(await at('example.com')).toEqual([]);
+    });
+
+    it('lists for the sweep what is claimed, whoever claims it, in all zones', async () => {
+      const made: [string, RecordOwner][] = [
+        ['one.example.com', BLUE],
+        ['two.example.com', GREEN],
+        ['three.other.org', ELSEWHERE],
+        ['internal.example.com', BLUE],
+      ];
+      for (const [host, owner] of made) await ensure(record(host), owner);
+      const { owner: _, ...ctx } = contextOf(BLUE);
+      const claimed = await scene.dns.claimed(ctx);
+      const told = claimed.map(({ zone, name: host, owner }) => [zone.domain, host, owner]);
+      expect(told).toHaveLength(made.length);
+      expect(told).toEqual(
+        expect.arrayContaining([
+          ['example.com', 'one.example.com', BLUE],
+          ['example.com', 'two.example.com', GREEN],
+          ['other.org', 'three.other.org', ELSEWHERE],
+          ['internal.example.com', 'internal.example.com', BLUE],
+        ]),
+      );
+      for (const [host, owner] of made) await remove(host, owner);
+      expect(await scene.dns.claimed(ctx)).toEqual([]);
+    });
+
+    it('refuses in words that people can act on, changes nothing then, and works again afterwards', async () => {
+      const host = 'troubled.example.com';
+      const zone = await zoneOf(host);
+      for (const trouble of scene.troubles) {
+        trouble.begin();
+        await writingNothingAt(host, () =>
+          expectRefused(scene.dns.ensure(contextOf(BLUE), zone, record(host)), trouble.code, scene.secrets),
+        );
+        scene.heal();
+      }
+      expect(await ensure(record(host))).toBe(true);
+      await remove(host);
+    });
+
+    async function writingNothingAt<T>(host: string, run: () => Promise<T>): Promise<T> {
+      const result = await run();
+      expect(await at(host)).toEqual([]);
+      expect(await claims(host)).toEqual([]);
+      return result;
+    }
+  });
+}

@@ -1,0 +1,176 @@
+import { describe, expect, it } from 'vitest';
+import { CoppiceError } from '../../../operator/api/errors.ts';
+import type { Seed } from '../../../operator/api/seed.ts';
+import type { Shoot } from '../../../operator/api/shoot.ts';
+import { usedFor } from '../../../operator/controllers/shoot/dns-account.ts';
+import { hostNames, recordOf, type WantedName, wantedNames } from '../../../operator/controllers/shoot/dns-names.ts';
+import {
+  type DNSOutcome,
+  nextLook,
+  outcomeOf,
+  recordsCondition,
+  rememberedOutcomes,
+} from '../../../operator/controllers/shoot/dns-outcome.ts';
+
+const shoot = (dns?: object, more: object = {}) =>
+  ({ metadata: { name: 'blue', namespace: 'shop' }, spec: { ...(dns && { dns }) }, ...more }) as unknown as Shoot;
+const seed = (internal?: object) =>
+  ({ metadata: { name: 's' }, spec: { ...(internal && { dns: { internal } }) } }) as unknown as Seed;
+
+describe('the names of an API server', () => {
+  it('are none without a domain', () => {
+    expect(hostNames(shoot(), seed())).toEqual([]);
+    expect(wantedNames(shoot(), seed(), 'local')).toEqual([]);
+  });
+
+  it("are one in the tenant's domain, kept with the tenant's credentials only", () => {
+    const own = shoot({
+      domain: 'shop.example.com',
+      providers: [
+        { type: 'azure-dns', secretName: 'old' },
+        {
+          type: 'aws-route53',
+          primary: true,
+          credentialsRef: { kind: 'CredentialsBinding', name: 'mine' },
+          zones: { include: ['Z1'] },
+        },
+      ],
+    });
+    expect(wantedNames(own, seed(), 'local')).toEqual([
+      {
+        host: 'api.shop.example.com',
+        domain: 'external',
+        provider: 'aws',
+        choice: { include: ['Z1'] },
+        credentials: { namespace: 'shop', kind: 'CredentialsBinding', name: 'mine' },
+      },
+    ]);
+  });
+
+  it("are one in the platform's, for each cluster of the seed", () => {
+    const internal = {
+      type: 'google-clouddns',
+      domain: 'internal.example.com',
+      zone: 'z',
+      credentialsRef: { name: 'dns', namespace: 'garden' },
+    };
+    expect(hostNames(shoot(), seed(internal))).toEqual(['api.blue.shop.internal.example.com']);
+    expect(wantedNames(shoot(), seed(internal), 'local')).toMatchObject([
+      {
+        provider: 'gcp',
+        choice: { include: ['z'] },
+        credentials: { namespace: 'garden', kind: 'Secret', name: 'dns' },
+      },
+    ]);
+  });
+
+  it('are kept by whoever has the machines, where nobody else is named', () => {
+    expect(wantedNames(shoot({ domain: 'x.org' }), seed(), 'simulated')).toMatchObject([{ provider: 'simulated' }]);
+  });
+
+  it('are in the certificate though somebody else makes the record', () => {
+    const own = shoot({ domain: 'x.org', providers: [{ type: 'unmanaged' }] });
+    expect(hostNames(own, seed())).toEqual(['api.x.org']);
+    expect(wantedNames(own, seed(), 'local')).toEqual([]);
+  });
+
+  it('are not guessed between providers', () => {
+    const own = shoot({ domain: 'x.org', providers: [{ type: 'aws-route53' }, { type: 'azure-dns' }] });
+    expect(wantedNames(own, seed(), 'local')[0]!.problem?.message).toContain('none is primary');
+  });
+
+  it.each([
+    ['192.0.2.1', 'A'],
+    ['2001:db8::1', 'AAAA'],
+    ['lb.elb.amazonaws.com', 'CNAME'],
+  ])('lead to %s by %s', (target, type) => {
+    expect(recordOf('api.x.org', target)).toEqual({ name: 'api.x.org', type, ttl: 120, values: [target] });
+  });
+});
+
+describe('the credentials of a name', () => {
+  const binding = (type: string) => ({
+    metadata: { name: 'mine', namespace: 'shop' },
+    provider: { type },
+    credentialsRef: { kind: 'Secret', name: 'keys' },
+  });
+  const side = (type?: string) =>
+    ({
+      clusters: { get: () => undefined },
+      bindings: { get: (key: string) => (type && key === 'shop/mine' ? binding(type) : undefined) },
+    }) as never;
+  const wanted = (credentials: object, domain = 'external') =>
+    ({ provider: 'aws', domain, credentials: { namespace: 'shop', ...credentials } }) as unknown as WantedName;
+
+  it('are of the namespace of the cluster', () => {
+    const own = shoot({ domain: 'x.org' });
+    expect(usedFor(side(), own, wanted({ kind: 'Secret', name: 'keys' }))).toEqual({
+      namespace: 'shop',
+      secret: 'keys',
+    });
+    expect(usedFor(side('aws'), own, wanted({ kind: 'CredentialsBinding', name: 'mine' }))).toMatchObject({
+      secret: 'keys',
+    });
+    expect(usedFor(side(), own, wanted({ kind: 'WorkloadIdentity', name: 'id' }))).toMatchObject({
+      identity: 'id',
+      type: 'aws',
+    });
+  });
+  it.each([
+    ['gcp', { kind: 'CredentialsBinding', name: 'mine' }, 'external', 'is for provider gcp, not aws'],
+    ['aws', { kind: 'CredentialsBinding', name: 'lost' }, 'external', 'there is no CredentialsBinding shop/lost'],
+    ['aws', {}, 'external', 'names no credentials'],
+    ['aws', {}, 'internal-domain', 'the seed names no credentials'],
+  ])('for a binding of %s, named as %j in the %s domain are refused', (type, credentials, domain, message) => {
+    expect(() => usedFor(side(type), shoot(), wanted(credentials, domain))).toThrow(message);
+  });
+});
+
+describe('what became of a name', () => {
+  const name = { host: 'api.x.org', domain: 'external' } as const;
+  const right: DNSOutcome = { ...name, ready: true, target: '192.0.2.1' };
+  const failed = (code: CoppiceError['code'], before?: DNSOutcome) =>
+    outcomeOf(name, { error: new CoppiceError(code, 'no') }, before, 3);
+
+  it('is forgotten only when something is known against it: a cloud that does not answer has not changed it', () => {
+    expect(outcomeOf(name, { target: '192.0.2.1' }, undefined, 0)).toEqual(right);
+    expect(failed('ERR_RETRYABLE_INFRA_DEPENDENCIES', right).ready).toBe(true);
+    expect(failed('ERR_INFRA_UNAUTHENTICATED', right).ready).toBe(true);
+    expect(failed('ERR_INFRA_DEPENDENCIES', right).ready).toBe(false);
+    expect(failed('ERR_RETRYABLE_INFRA_DEPENDENCIES').ready).toBe(false);
+  });
+
+  it('is a condition with code and what to do', () => {
+    const problem = recordsCondition([failed('ERR_INFRA_UNAUTHORIZED')], shoot());
+    expect(problem).toMatchObject({ type: 'DNSRecordsReady', status: 'False', codes: ['ERR_INFRA_UNAUTHORIZED'] });
+    expect(problem!.message).toContain('api.x.org: no. The credentials are known but may not do this');
+    expect(recordsCondition([right], shoot())).toMatchObject({
+      status: 'True',
+      message: 'api.x.org leads to 192.0.2.1',
+    });
+    expect(recordsCondition([], shoot())).toBeUndefined();
+  });
+
+  it('stands as it was told when the operator has just started, so that it writes nothing', () => {
+    const said = { type: 'DNSRecordsReady', status: 'True', reason: 'RecordsReady', message: 'm' };
+    const known = shoot(undefined, {
+      status: {
+        conditions: [{ ...said, lastTransitionTime: 'then' }],
+        advertisedAddresses: [{ name: 'external', url: 'https://api.x.org:6443' }],
+      },
+    });
+    const names = [{ ...name } as WantedName];
+    expect(rememberedOutcomes(known, names)).toEqual([{ ...name, ready: true }]);
+    expect(recordsCondition(rememberedOutcomes(known, names), known)).toEqual(said);
+    expect(rememberedOutcomes(shoot(), names)).toEqual([{ ...name, ready: false }]);
+    expect(recordsCondition(rememberedOutcomes(shoot(), names), shoot())).toMatchObject({ status: 'Unknown' });
+  });
+
+  it('is looked at again in an hour, and sooner what failed', () => {
+    expect(nextLook([right], 0)).toBe(3600_000);
+    expect([1, 2, 3, 20].map((failures) => nextLook([failed('ERR_INFRA_RATE_LIMITS_EXCEEDED')], failures))).toEqual([
+      5_000, 10_000, 20_000, 300_000,
+    ]);
+    expect(nextLook([failed('ERR_INFRA_UNAUTHENTICATED')], 1)).toBe(300_000);
+  });
+});

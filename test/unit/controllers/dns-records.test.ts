@@ -1,0 +1,171 @@
+import { describe, expect, it, vi } from 'vitest';
+import { CoppiceError, type ErrorCode } from '../../../operator/api/errors.ts';
+import {
+  beginRecords,
+  endRecords,
+  readyNames,
+  removeRecords,
+} from '../../../operator/controllers/shoot/dns-records.ts';
+import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
+import { newShootState } from '../../../operator/controllers/shoot/state.ts';
+import { silent } from '../../../operator/kube/log.ts';
+import type { DNSContext, DNSZone, ProviderDNS, RecordSet } from '../../../providers/dns.ts';
+
+const ZONE: DNSZone = { id: 'z', domain: 'x.org', private: false };
+const HOST = 'api.x.org';
+const never = new AbortController().signal;
+
+/** An operation on a cluster with one name, in a zone that does as it is told. */
+function scene(more: Partial<ProviderDNS> = {}) {
+  let now = new Date('2026-01-01T00:00:00Z');
+  const asked: (RecordSet | string)[] = [];
+  const events: string[] = [];
+  const again = vi.fn();
+  const dns: ProviderDNS = {
+    zoneOf: async () => ZONE,
+    ensure: async (_ctx, _zone, wanted) => asked.push(wanted) > 0,
+    remove: async (_ctx, _zone, name) => asked.push(name) > 0,
+    claimed: async () => [],
+    ...more,
+  };
+  const op = {
+    names: [{ host: HOST, domain: 'external', provider: 'p', choice: {}, credentials: { namespace: 'shop' } }],
+    state: newShootState(),
+    shoot: { metadata: { name: 'blue', namespace: 'shop' }, spec: {} },
+    values: { addresses: { apiServer: '10.0.0.1', etcd: [] } },
+    world: {
+      now: () => now,
+      log: silent,
+      again,
+      dns: async (_shoot: unknown, _name: unknown, signal: AbortSignal) => ({ dns, ctx: { signal } as DNSContext }),
+      record: (_object: unknown, type: string, reason: string, message: string) =>
+        events.push(`${type} ${reason} ${message}`),
+    },
+  } as unknown as Operation;
+  return {
+    op,
+    dns,
+    asked,
+    events,
+    again,
+    pass: (ms: number) => {
+      now = new Date(+now + ms);
+    },
+    look: async () => {
+      await beginRecords(op);
+      await op.state.dns!.running;
+    },
+  };
+}
+const refusing = (code: ErrorCode) => async () => {
+  throw new CoppiceError(code, 'no');
+};
+
+describe('the records of a cluster', () => {
+  it('are made beside everything else: a cloud that does not answer holds nothing up', async () => {
+    const { op } = scene({
+      zoneOf: ({ signal }) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
+    });
+    await beginRecords(op);
+    expect(op.state.dns!.running).toBeDefined();
+    expect(readyNames(op)).toEqual([]);
+    await endRecords(op.state);
+    expect(op.state.dns!.running).toBeUndefined();
+  });
+
+  it('are looked at once an hour, and have the cluster looked at when that is done', async () => {
+    const { op, asked, again, look, pass } = scene();
+    await look();
+    expect(asked).toEqual([{ name: HOST, type: 'A', ttl: 120, values: ['10.0.0.1'] }]);
+    expect(readyNames(op)).toMatchObject([{ host: HOST, target: '10.0.0.1' }]);
+    expect(again).toHaveBeenCalledTimes(1);
+    pass(59 * 60_000);
+    await look();
+    expect(asked).toHaveLength(1);
+    pass(2 * 60_000);
+    await look();
+    expect(asked).toHaveLength(2);
+  });
+
+  it('follow the address at once', async () => {
+    const { op, asked, look } = scene();
+    await look();
+    op.values = { ...op.values, endpoint: { host: 'lb.example.org', port: 6443 } };
+    await look();
+    expect(asked.at(-1)).toMatchObject({ type: 'CNAME', values: ['lb.example.org'] });
+  });
+
+  it('say what is wrong once, and not at the first hiccup; stay told as right while nobody knows better', async () => {
+    const { op, dns, events, look, pass } = scene();
+    await look();
+    Object.assign(dns, { ensure: refusing('ERR_INFRA_RATE_LIMITS_EXCEEDED') });
+    pass(3600_000);
+    const toldAfter: number[] = [];
+    for (const wait of [0, 5_000, 10_000, 20_000, 40_000]) {
+      pass(wait);
+      await look();
+      toldAfter.push(events.length);
+    }
+    expect(toldAfter).toEqual([0, 0, 0, 1, 1]);
+    expect(op.state.dns!.failures).toBe(5);
+    expect(events).toEqual([expect.stringContaining('Warning DNSRecordNotReady api.x.org: no. The cloud throttles')]);
+    expect(readyNames(op)).toHaveLength(1);
+    Object.assign(dns, { ensure: refusing('ERR_INFRA_DEPENDENCIES') });
+    pass(300_000);
+    await look();
+    expect(readyNames(op)).toEqual([]);
+  });
+
+  it('want a zone', async () => {
+    const { op, look } = scene({ zoneOf: async () => undefined });
+    await look();
+    expect(op.state.dns!.outcomes[0]!.problem).toMatchObject({
+      codes: ['ERR_CONFIGURATION_PROBLEM'],
+      message: expect.stringContaining('Make a zone for a domain that api.x.org ends with'),
+    });
+  });
+});
+
+describe('the records of a cluster that is deleted', () => {
+  it('go', async () => {
+    const { op, asked } = scene();
+    await removeRecords(op, never);
+    expect(asked).toEqual([HOST]);
+  });
+
+  it('went with their zone', async () => {
+    const { op, asked, events } = scene({ zoneOf: async () => undefined });
+    await removeRecords(op, never);
+    expect([asked, events]).toEqual([[], []]);
+  });
+
+  it.each<ErrorCode>(['ERR_INFRA_UNAUTHENTICATED', 'ERR_INFRA_UNAUTHORIZED', 'ERR_RETRYABLE_CONFIGURATION_PROBLEM'])(
+    'are left behind, which is said, on %s',
+    async (code) => {
+      const { op, events } = scene({ remove: refusing(code) });
+      await removeRecords(op, never);
+      expect(events).toEqual([
+        expect.stringContaining('Warning DNSRecordLeftBehind the record of api.x.org may be left behind: no'),
+      ]);
+      expect(op.state.dns!.outcomes[0]!.problem!.codes).toEqual([code]);
+    },
+  );
+
+  it.each<ErrorCode>(['ERR_INFRA_RATE_LIMITS_EXCEEDED', 'ERR_RETRYABLE_INFRA_DEPENDENCIES'])(
+    'are tried again on %s',
+    async (code) => {
+      const { op, events } = scene({ remove: refusing(code) });
+      await expect(removeRecords(op, never)).rejects.toThrow('no');
+      expect(events).toEqual([]);
+    },
+  );
+
+  it('do not keep the cluster for ever', async () => {
+    const { op, events, pass } = scene({ remove: refusing('ERR_RETRYABLE_INFRA_DEPENDENCIES') });
+    op.shoot.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
+    await expect(removeRecords(op, never)).rejects.toThrow('no');
+    pass(11 * 60_000);
+    await removeRecords(op, never);
+    expect(events).toEqual([expect.stringContaining('may be left behind')]);
+  });
+});
