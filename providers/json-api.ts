@@ -7,7 +7,7 @@ const TIMEOUT = 30_000;
 
 /** A request to an API of a cloud. */
 export interface Call {
-  method?: 'GET' | 'POST';
+  method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   url: string;
   /** Bearer token. */
   token?: string;
@@ -18,7 +18,7 @@ export interface Call {
   signal: AbortSignal;
 }
 
-/** The JSON that an endpoint answers; undefined for 404 where `absent` allows it, and for 202 without a body. Throws CoppiceErrors by what the cloud says. */
+/** The JSON that an endpoint answers; undefined for 404 where `absent` allows it, and for 202 (or a deletion) without a body. Throws CoppiceErrors by what the cloud says. */
 export type JsonApi = <T>(call: Call, options?: { absent?: boolean }) => Promise<T | undefined>;
 
 /** Calls APIs whose refusals `classify` understands: bodies, or `HTTP 403` where a body says nothing. */
@@ -32,7 +32,7 @@ export const jsonApi =
       throw new CoppiceError(code, `${call.what}: ${said(text) ?? `HTTP ${status}`}`);
     }
     // What goes on by itself is accepted without a word.
-    if (text === '' && status === 202) return undefined;
+    if (text === '' && (status === 202 || call.method === 'DELETE')) return undefined;
     try {
       return JSON.parse(text) as T;
     } catch {

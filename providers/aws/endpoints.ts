@@ -14,6 +14,7 @@ const VARIABLES: Readonly<Record<Service, string>> = {
   kms: 'AWS_ENDPOINT_URL_KMS',
   autoscaling: 'AWS_ENDPOINT_URL_AUTO_SCALING',
   tagging: 'AWS_ENDPOINT_URL_RESOURCE_GROUPS_TAGGING_API',
+  s3: 'AWS_ENDPOINT_URL_S3',
 };
 const SERVICES = Object.keys(VARIABLES) as Service[];
 

@@ -12,6 +12,7 @@ import { credentialsOf, pluginEnvironment, pluginSettings } from './credentials.
 import { endpointOf, pluginEndpoints } from './endpoints.ts';
 import { classify } from './errors.ts';
 import { awsMachines } from './machines.ts';
+import { s3Buckets } from './s3.ts';
 import { openSession } from './session.ts';
 import { taggedResources } from './tagged.ts';
 import { eksKubeconfig } from './token.ts';
@@ -22,7 +23,13 @@ export const VERSION = 'aws 7.48.0, programs 1';
 
 /** `endpoint`: see Connection; what a profile says comes first. */
 function openCloud(endpoint: Connection['endpoint'] | undefined) {
-  const connect = async ({ account, profile, region, now, signal }: Omit<CloudContext, 'owner'>) => {
+  const connect = async ({
+    account,
+    profile,
+    region,
+    now,
+    signal,
+  }: Pick<CloudContext, 'account' | 'profile' | 'region' | 'now' | 'signal'>) => {
     const named = endpointOf(profile);
     const at: Connection['endpoint'] = (service, where) => named?.(service, where) ?? endpoint?.(service, where);
     const connection = { region, now, signal, endpoint: at };
@@ -74,5 +81,6 @@ export function aws(runner: StackRunner, endpoint?: Connection['endpoint']): Man
 /** EKS, and machines for control planes that are not AWS'. */
 export function awsProvider(runner: StackRunner, endpoint?: Connection['endpoint']): Provider {
   const { connect, layers } = openCloud(endpoint);
-  return machineProvider('aws', aws(runner, endpoint), awsMachines(layers, connect), runner);
+  const provider = machineProvider('aws', aws(runner, endpoint), awsMachines(layers, connect), runner);
+  return { ...provider, backups: s3Buckets(connect) };
 }

@@ -8,6 +8,7 @@ import { checkAccount } from './account.ts';
 import { adoptAt } from './adopt.ts';
 import { lookAtAdopted, unseenCluster } from './adopted.ts';
 import { type Endpoints, PUBLIC_CLOUD } from './arm.ts';
+import { blobBuckets } from './blob-storage.ts';
 import { credentialsOf, pluginCredentials, pluginSettings } from './credentials.ts';
 import { driftOf } from './drift.ts';
 import { endpointsAt, pluginEndpoints } from './endpoints.ts';
@@ -54,5 +55,7 @@ export function azure(runner: StackRunner, endpoints: Endpoints = PUBLIC_CLOUD):
 }
 
 /** AKS, and machines for control planes that are not Azure's. */
-export const azureProvider = (runner: StackRunner, endpoints: Endpoints = PUBLIC_CLOUD): Provider =>
-  machineProvider('azure', azure(runner, endpoints), azureMachines(layersAt(endpoints), endpoints), runner);
+export const azureProvider = (runner: StackRunner, endpoints: Endpoints = PUBLIC_CLOUD): Provider => ({
+  ...machineProvider('azure', azure(runner, endpoints), azureMachines(layersAt(endpoints), endpoints), runner),
+  backups: blobBuckets((ctx) => at(endpoints, ctx)),
+});

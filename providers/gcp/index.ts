@@ -6,6 +6,7 @@ import type { StackRunner } from '../pulumi/stack-runner.ts';
 import { checkAccount } from './account.ts';
 import { adoptAt } from './adopt.ts';
 import { lookAtAdopted, unseenCluster } from './adopted.ts';
+import { cloudStorageBuckets } from './cloud-storage.ts';
 import { credentialsOf, hasKey, pluginCredentials } from './credentials.ts';
 import { driftOf } from './drift.ts';
 import { endpointsAt, pluginEndpoints } from './endpoints.ts';
@@ -67,5 +68,7 @@ export function gcp(runner: StackRunner, endpoints: Endpoints = GOOGLE): Managed
 }
 
 /** GKE, and machines for control planes that are not Google's. */
-export const gcpProvider = (runner: StackRunner, endpoints: Endpoints = GOOGLE): Provider =>
-  machineProvider('gcp', gcp(runner, endpoints), gcpMachines(layersAt(endpoints), endpoints), runner);
+export const gcpProvider = (runner: StackRunner, endpoints: Endpoints = GOOGLE): Provider => ({
+  ...machineProvider('gcp', gcp(runner, endpoints), gcpMachines(layersAt(endpoints), endpoints), runner),
+  backups: cloudStorageBuckets((ctx) => at(endpoints, ctx)),
+});

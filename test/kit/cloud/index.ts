@@ -62,7 +62,8 @@ export interface WebEndpoints {
     | 'compute'
     | 'container'
     | 'kms'
-    | 'iam',
+    | 'iam'
+    | 'storage',
     string
   >;
   azure: { login: string; management: string };
@@ -197,6 +198,7 @@ export async function fakeCloud(options: { dir?: string } = {}): Promise<FakeClo
       'container',
       'kms',
       'iam',
+      'storage',
     ];
     return {
       aws: () => amazon!,

@@ -3,6 +3,7 @@ import { azure as model } from '../azure/model.ts';
 import type { Account, CloudResource, Scene } from '../model.ts';
 import type { Store } from '../store.ts';
 import { type Distrust, judgeToken } from '../trust.ts';
+import { blobStorage } from './azure-buckets.ts';
 import { computeMachines } from './azure-machines.ts';
 import { fieldsOf, Refused, type Said, type Web } from './server.ts';
 
@@ -76,7 +77,10 @@ export const azureWeb: Web = {
     region: '',
     action: `${method} ${url.pathname.replaceAll(/\/(?:subscriptions|resourceGroups)\/[^/]+/gi, '')}`,
   }),
-  answer({ method, url, body }, scene, denied, store) {
+  answer(asked, scene, denied, store) {
+    const { method, url, body } = asked;
+    const stored = blobStorage(asked, scene, store);
+    if (stored) return stored;
     const path = decodeURIComponent(url.pathname);
     const machines = computeMachines({ method, path, body }, scene, store);
     if (machines) return machines;

@@ -3,6 +3,7 @@ import { gcp as model } from '../gcp/model.ts';
 import { type Account, type CloudResource, isMade, type Properties, type Scene } from '../model.ts';
 import type { Store } from '../store.ts';
 import { judgeToken } from '../trust.ts';
+import { cloudStorage } from './google-buckets.ts';
 import { computeMachines } from './google-machines.ts';
 import { type Asked, fieldsOf, Refused, type Said, type Web } from './server.ts';
 
@@ -117,7 +118,10 @@ export const googleWeb: Web = {
     region: /\/(?:regions|locations)\/([^/]+)/.exec(url.pathname)?.[1] ?? '',
     action: `${method} ${url.pathname.replace(/projects\/[^/:]+/, 'projects')}`,
   }),
-  answer({ url, body }, scene, denied, store) {
+  answer(asked, scene, denied, store) {
+    const { url, body } = asked;
+    const stored = cloudStorage(asked, scene, store);
+    if (stored) return stored;
     const { account } = scene.caller;
     const path = decodeURIComponent(url.pathname).replace(/^\/(?:compute\/)?v1\//, '');
     if (path === `projects/${account}:testIamPermissions`) {

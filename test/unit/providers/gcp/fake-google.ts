@@ -36,6 +36,7 @@ export class FakeGoogle implements AsyncDisposable {
       container: url,
       kms: url,
       iam: url,
+      storage: url,
     };
   }
 
