@@ -10,6 +10,7 @@ import type { Log } from '../../kube/log.ts';
 import type { Registry } from '../../kube/metrics.ts';
 import { CREDENTIALSBINDINGS, keyOf, SECRETS, type Secret, WORKLOADIDENTITIES } from '../../kube/resources.ts';
 import { WorkQueue } from '../../kube/workqueue.ts';
+import type { BucketSource } from '../backup/bucket.ts';
 import { AccountChecks } from '../credentials/account-checks.ts';
 import { CREDENTIALS_SELECTOR, type CredentialsWorld, reconcileCredentials } from '../credentials/controller.ts';
 import { IdentityTokens } from '../credentials/identity-tokens.ts';
@@ -47,6 +48,8 @@ export interface Clouds {
   readonly managed: ManagedController;
   /** What the controller of shoots asks about accounts. */
   readonly accounts: Pick<ShootWorld, 'namesAccount' | 'account'>;
+  /** Credentials of accounts that buckets of seeds are in. */
+  readonly bucketAccounts: Pick<BucketSource, 'binding' | 'credentials'>;
   /** To be called when all caches are complete. */
   start(): Controller[];
 }
@@ -142,6 +145,10 @@ export function wireClouds(options: CloudsOptions): Clouds {
     accounts: {
       namesAccount: (shoot) => namesAccount(shoot, clusters),
       account: (shoot, profile, stop) => accountOfShoot(side, shoot, profile, stop),
+    },
+    bucketAccounts: {
+      binding: (namespace, name) => bindings.get(`${namespace}/${name}`),
+      credentials: (use, stop) => usedCredentials(side, use, stop),
     },
     start() {
       follow();

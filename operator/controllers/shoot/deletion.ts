@@ -49,6 +49,14 @@ export function deletionTasks(op: Operation): Task[] {
       run: (signal) => removeKubeconfig(op, signal),
     },
     {
+      id: 'backups',
+      title: 'Leaving backups',
+      skip: !op.world.seeds.get(seed.name)?.spec.backup,
+      expectedMs: 50,
+      timeoutMs: 120_000,
+      run: (signal) => op.world.backups.leave(op.shoot, signal),
+    },
+    {
       id: 'namespace',
       title: 'Closing the namespace in the seed',
       after: ['disconnect'],

@@ -35,6 +35,8 @@ export interface ShootFacts extends CommonFacts {
   readonly inside: { nodes: readonly Node[]; pods: readonly Pod[]; machines: readonly Machine[] } | undefined;
   /** One line for each drain that goes on. */
   readonly draining: readonly string[];
+  /** Condition of its backups; absent: it has none. */
+  readonly backup?: ReturnType<typeof say> | undefined;
 }
 
 /** What an operation knows of its shoot; `shoot` as it is now. */
@@ -68,6 +70,7 @@ export async function hostedStatus(op: Operation, shoot: Shoot, now: Date): Prom
       machines: await op.provider.listMachines(op.context()),
     },
     draining: [...state.draining.values()],
+    backup: op.world.backups.condition(shoot),
   };
   return shootStatus(facts, now);
 }
@@ -129,6 +132,7 @@ export function shootStatus(facts: ShootFacts, now: Date): ShootStatus {
     readyCondition,
     ...all,
     facts.draining.length > 0 ? say('Draining', true, 'ScaleIn', facts.draining.join('; ')) : undefined,
+    facts.backup,
   ];
   const seen = { controlPlane: { desired: members, ready }, machines, readyMachines };
   const resource = inside ? clusterResource(inside.nodes, inside.pods) : before?.resource;
