@@ -1,5 +1,4 @@
-import { readdir, stat } from 'node:fs/promises';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
@@ -22,7 +21,10 @@ export async function directoryScene(provider: Provider): Promise<BucketScene> {
     buckets: provider.backups!,
     context: (bucket) => contextFor(bucket, provider.name, 'local', { id: '', credentials: {} }, directory),
     async faults(bucket) {
-      const paths = [root(bucket), ...(await readdir(root(bucket), { recursive: true })).map((one) => join(root(bucket), one))];
+      const paths = [
+        root(bucket),
+        ...(await readdir(root(bucket), { recursive: true })).map((one) => join(root(bucket), one)),
+      ];
       const modes = await Promise.all(paths.map(async (path) => ({ path, mode: (await stat(path)).mode & 0o077 })));
       return modes.filter(({ mode }) => mode !== 0).map(({ path }) => `others may use ${path}`);
     },
@@ -91,7 +93,8 @@ const FACES: Record<'aws' | 'gcp' | 'azure', Face> = {
         properties?.supportsHttpsTrafficOnly && properties.minimumTlsVersion === 'TLS1_2',
       versioned: ({ '/blobServices/default': service }) => service?.properties?.isVersioningEnabled,
       'rid of old versions': ({ '/managementPolicies/default': policy }) =>
-        policy?.properties?.policy?.rules?.[0]?.definition?.actions?.version?.delete?.daysAfterCreationGreaterThan === 7,
+        policy?.properties?.policy?.rules?.[0]?.definition?.actions?.version?.delete?.daysAfterCreationGreaterThan ===
+        7,
     },
     tags: ({ tags }) => JSON.stringify(tags),
   },
@@ -106,7 +109,8 @@ export async function fakeBucketScene(name: keyof typeof FACES): Promise<BucketS
   return {
     buckets,
     context: (bucket, number = 1) => contextFor(bucket, name, face.region, cloud.account(face.cloud, number)),
-    writes: () => cloud.requests().filter(({ type }) => /Put|Delete|Create|^(?:PUT|POST|PATCH|DELETE) /.test(type)).length,
+    writes: () =>
+      cloud.requests().filter(({ type }) => /Put|Delete|Create|^(?:PUT|POST|PATCH|DELETE) /.test(type)).length,
     async faults(bucket) {
       const { settings } = stored.get(face.bucketName(bucket))!;
       const wrong = Object.entries(face.safe).filter(([, holds]) => !holds(settings));
