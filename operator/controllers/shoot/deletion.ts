@@ -51,7 +51,6 @@ export function deletionTasks(op: Operation): Task[] {
     {
       id: 'backups',
       title: 'Leaving backups',
-      skip: !op.world.seeds.get(seed.name)?.spec.backup,
       expectedMs: 50,
       timeoutMs: 120_000,
       run: (signal) => op.world.backups.leave(op.shoot, signal),
