@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { findCondition, isTrue } from '../../operator/api/conditions.ts';
 import { backupBucketName } from '../../operator/api/names.ts';
 import type { Seed, SeedSpec } from '../../operator/api/seed.ts';
-import { SEEDS, SHOOTS } from '../../operator/kube/resources.ts';
+import { CONFIGMAPS, SEEDS, SHOOTS } from '../../operator/kube/resources.ts';
 import { freePorts } from '../kit/apiserver.ts';
 import {
   clusterClient,
@@ -16,6 +16,7 @@ import {
   follow,
   garden,
   gardenClient,
+  kubectl,
   makeCluster,
   type Name,
   ok,
@@ -137,6 +138,41 @@ e2e('backups of the etcd of a hosted cluster', () => {
       server.kill('SIGKILL');
       await ended;
     }
+  });
+
+  it('brings a cluster back, by hand as docs/guides/backups.md says', async () => {
+    const namespace = seedNamespace(cluster);
+    const [file, inSeed] = [join(folder, 'snapshot.db'), ['-n', namespace]];
+    const run = async (...args: string[]) => ok(await kubectl(args, { timeoutMs: PATIENCE_MS })).trim();
+    await (await clusterClient(cluster)).delete(CONFIGMAPS, 'kept', 'default');
+    const ignored = 'shoot.gardener.cloud/ignore';
+    await run('annotate', 'shoot', cluster.name, `${ignored}=true`);
+    await run(...inSeed, 'scale', 'deployment/kube-apiserver', 'statefulset/etcd-main', '--replicas=0');
+    await run(...inSeed, 'wait', 'pod/etcd-main-0', '--for=delete', '--timeout=60s');
+
+    const address = await run(...inSeed, 'get', 'service', 'etcd-main-0', '-o', 'jsonpath={.spec.clusterIP}');
+    const volume = await run(...inSeed, 'get', 'pvc', 'data-etcd-main-0', '-o', 'jsonpath={.spec.volumeName}');
+    const path = await run('get', 'pv', volume, '-o', 'jsonpath={.spec.hostPath.path}');
+    const data = join(path, 'data');
+    const { uid, gid } = await stat(data);
+    await rm(data, { recursive: true });
+    const { etcdutl } = await testTools('etcdutl');
+    const peer = `https://${address}:2380`;
+    const restore = ['snapshot', 'restore', file, '--data-dir', data, '--name', 'etcd-main-0'];
+    const member = ['--initial-cluster', `etcd-main-0=${peer}`, '--initial-advertise-peer-urls', peer];
+    const revisions = ['--initial-cluster-token', namespace, '--bump-revision', '1000000000', '--mark-compacted'];
+    ok(await runCommand(etcdutl, [...restore, ...member, ...revisions]));
+    ok(await runCommand('chown', ['-R', `${uid}:${gid}`, data]));
+
+    await run(...inSeed, 'scale', 'deployment/kube-apiserver', 'statefulset/etcd-main', '--replicas=1');
+    await run(...inSeed, 'rollout', 'status', 'statefulset/etcd-main', '--timeout=120s');
+    await run(...inSeed, 'rollout', 'status', 'deployment/kube-apiserver', '--timeout=120s');
+    await run('annotate', 'shoot', cluster.name, `${ignored}-`);
+    await untilReady(cluster);
+    const restored = await (await clusterClient(cluster)).get(CONFIGMAPS, 'kept', 'default');
+    expect(restored.data).toEqual({ what: 'a treasure' });
+    // What is written from now on is newer than all that was ever seen of it.
+    expect((await list(cluster, '--now')).at(-1)?.revision).toBeGreaterThan(1_000_000_000);
   });
 
   it('keeps as many as the seed says, the newest', async () => {
