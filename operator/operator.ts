@@ -8,10 +8,7 @@ import { type Shoot, shootProfileName } from './api/shoot.ts';
 import type { WorkerCluster } from './api/workercluster.ts';
 import { DepletedOffers } from './capacity/depleted-offers.ts';
 import { profileNamesOf } from './capacity/places.ts';
-import { BackupController } from './controllers/backup/controller.ts';
-import { backupsConcern, seedConcernsBackups } from './controllers/backup/news.ts';
-import { SeedBuckets } from './controllers/backup/seed-bucket.ts';
-import { Spool } from './controllers/backup/take-snapshot.ts';
+import { wireBackups } from './controllers/backup/wiring.ts';
 import { reconcileCloudProfile } from './controllers/cloudprofile/controller.ts';
 import { gardenIdentity } from './controllers/garden-identity.ts';
 import { type CloudsOptions, wireClouds } from './controllers/managed/wiring.ts';
@@ -70,12 +67,6 @@ const OPERATION_LIMIT_MS = 60 * 60_000;
 /** Pods of a cluster come and go all the time: its status follows at this pace. */
 const INSIDE_CHANGES_MS = 500;
 
-/** A snapshot that fails is tried again after this long, at the latest. */
-const BACKUP_RETRY_MS = 10 * 60_000;
-/** Snapshots take the bandwidth of a disk and of a network, both shared by all. */
-const SNAPSHOTS_AT_ONCE = 2;
-const SNAPSHOT_LIMIT_MS = 60 * 60_000;
-
 /** A look at who uses a profile is a look at all clusters: a thousand that come at once are worth a few, not a thousand. */
 const PROFILE_USERS_MS = 100;
 
@@ -95,7 +86,6 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
     seeds: new WorkQueue({ observer: queueMetrics(metrics, 'seed'), maxDelayMs: 15_000 }),
     profiles: new WorkQueue({ observer: queueMetrics(metrics, 'cloudprofile') }),
     quotas: new WorkQueue({ observer: queueMetrics(metrics, 'quota') }),
-    backups: new WorkQueue({ observer: queueMetrics(metrics, 'backup'), maxDelayMs: BACKUP_RETRY_MS }),
   };
 
   const clusters = new Informer<WorkerCluster>(garden, WORKERCLUSTERS, { log, indexes: byNamespace });
@@ -134,30 +124,23 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
     queues.shoots.add(shootKey);
     if (object.kind === 'Pod') queues.certificates.add(shootKey);
   });
-  const bucketSource = {
-    gardenID,
-    directory: state.directory,
-    profiles: () => profiles.list(),
-    provider,
-    ...clouds.bucketAccounts,
-    now,
-  };
-  const spool = new Spool(state.directory);
-  const backups = new BackupController({
-    source: bucketSource,
+  const backups = wireBackups({
+    source: {
+      gardenID,
+      directory: state.directory,
+      profiles: () => profiles.list(),
+      provider,
+      ...clouds.bucketAccounts,
+      now,
+    },
     shoots,
     seeds,
     registry,
-    spool,
     log,
+    metrics,
     record,
     told: (key) => queues.shoots.add(key),
   });
-  const seedBuckets = new SeedBuckets(
-    bucketSource,
-    log,
-    () => new Set(shoots.list().map(({ metadata }) => metadata.uid ?? '')),
-  );
   const shootController = new ShootController({
     garden,
     gardenID,
@@ -166,7 +149,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
     seeds,
     profiles,
     registry,
-    backups,
+    backups: backups.backups,
     durations: new TaskDurations(),
     log,
     now,
@@ -212,7 +195,6 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
     const shoot = event.object;
     const key = keyOf(shoot);
     queues.clusters.add(key);
-    if (backupsConcern(event, seeds)) queues.backups.add(key);
     profileUsed(event, shootProfileName(shoot.spec));
     // An operation that fails says so in the status: taken for news, that would undo the queue's back-off.
     if (onlyStatusChanged(event)) return;
@@ -224,11 +206,6 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
   onEach(profiles, (profile, key) => {
     queues.profiles.add(key);
     usersOfProfile(profile.metadata.name);
-  });
-  seeds.onChange((event) => {
-    if (!seedConcernsBackups(event)) return;
-    const { name } = event.object.metadata;
-    for (const shoot of shoots.list()) if (shoot.status?.seedName === name) queues.backups.add(keyOf(shoot));
   });
   onEach(seeds, (seed, key) => {
     queues.seeds.add(key);
@@ -251,7 +228,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
     capacity,
     judge: (key: string) => queues.clusters.add(key),
     registry,
-    seedBuckets,
+    seedBuckets: backups.seedBuckets,
     managed: clouds.managed,
     now,
     provider,
@@ -259,6 +236,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
   };
   const controllers: Controller[] = [
     ...clouds.start(),
+    backups.start(),
     runController({
       name: 'cloudprofile',
       queue: queues.profiles,
@@ -301,15 +279,6 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
       reconcile: (key, stop) => shootController.reconcile(key, stop),
     }),
     runController({
-      name: 'backup',
-      queue: queues.backups,
-      concurrency: SNAPSHOTS_AT_ONCE,
-      timeoutMs: SNAPSHOT_LIMIT_MS,
-      log,
-      metrics,
-      reconcile: (key, stop) => backups.reconcile(key, stop),
-    }),
-    runController({
       name: 'certificates',
       queue: queues.certificates,
       concurrency: 8,
@@ -328,7 +297,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
     async stop() {
       await Promise.all(controllers.map((controller) => controller.stop(1000)));
       await Promise.all([shootController.stop(), clouds.managed.stop()]);
-      await spool.close();
+      await backups.close();
       await registry.closeAll();
       await Promise.all(caches.map((cache) => cache.stop()));
       log.info({}, 'the operator has stopped');

@@ -1,4 +1,4 @@
-import { openProviders } from '../../providers/index.ts';
+import { openProviders, providerFor } from '../../providers/index.ts';
 import type { CloudProfile } from '../api/cloudprofile.ts';
 import type { CredentialsBinding } from '../api/credentialsbinding.ts';
 import type { WorkloadIdentity } from '../api/workloadidentity.ts';
@@ -37,7 +37,8 @@ export async function bucketSource(
     gardenID: metadata.uid ?? '',
     directory: dataDirectory(env),
     profiles: async () => (await client.list<CloudProfile>(CLOUDPROFILES, { signal })).items,
-    provider: (profile) => providers.named(profile.spec.provider ?? profile.spec.type),
+    // An operator that simulates clouds does so where there are no credentials; any other has no bucket there.
+    provider: (profile, withAccount) => providerFor(profile, providers, { simulate: !withAccount, withAccount }),
     binding: (namespace, name) =>
       client.getOrUndefined<CredentialsBinding>(CREDENTIALSBINDINGS, name, namespace, { signal }),
     credentials: (use) => obtainCredentials(source, use, signal),

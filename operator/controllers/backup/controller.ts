@@ -32,6 +32,8 @@ interface Known {
   prefix: string;
   /** Oldest first; undefined: not looked at yet. */
   snapshots: Snapshot[] | undefined;
+  /** Whether there may be others by now: something failed half-way. */
+  stale: boolean;
   failure: { message: string; codes: string[] } | undefined;
 }
 
@@ -132,7 +134,12 @@ export class BackupController {
     const etcd = { access, seed, technicalID: technicalID(shoot.metadata.namespace ?? '', shoot.metadata.name) };
     // Asleep, being made, or on record only: its next change leads here again.
     if (isBeingMade(shoot) || readyMembers(etcd) === 0) return {};
-    const known = this.#knownOf(shoot) ?? { prefix: prefixOf(shoot), snapshots: undefined, failure: undefined };
+    const known = this.#knownOf(shoot) ?? {
+      prefix: prefixOf(shoot),
+      snapshots: undefined,
+      stale: false,
+      failure: undefined,
+    };
     this.#known.set(key, known);
     if (!isTrue(seed.status?.conditions, BUCKETS_READY)) {
       this.#tell(key, known, {
@@ -143,7 +150,9 @@ export class BackupController {
     }
     try {
       const bucket = await openBucket(world.source, seed, signal);
-      known.snapshots ??= snapshotsIn(await bucket.buckets.list(bucket.ctx, known.prefix));
+      if (!known.snapshots || known.stale)
+        known.snapshots = snapshotsIn(await bucket.buckets.list(bucket.ctx, known.prefix));
+      known.stale = false;
       let plan = planBackups(known.snapshots, policy, requestedAt(shoot));
       if (plan.due <= world.source.now()) {
         const taken = await takeSnapshot(etcd, bucket, known.prefix, world.spool, signal);
@@ -159,7 +168,7 @@ export class BackupController {
       return { requeueAfterMs: Math.max(1000, +plan.due - +world.source.now()) };
     } catch (error) {
       signal.throwIfAborted();
-      // What is there is looked up again: somebody may have changed it.
+      known.stale = true;
       const codes = error instanceof CoppiceError ? [error.code] : [];
       this.#tell(key, known, { message: errorText(error), codes });
       throw error;
