@@ -138,8 +138,8 @@ export function keepsBuckets(name: string, open: () => Promise<BucketScene>): vo
     });
 
     it('says what is wrong by its code', async () => {
-      for (const { what, code, begin } of scene.troubles) {
-        begin();
+      for (const { what, code, ...trouble } of scene.troubles) {
+        trouble.begin();
         for (const [method, run] of Object.entries({
           ensure: () => scene.buckets.ensure(ctx),
           list: () => scene.buckets.list(ctx, ''),
