@@ -39,6 +39,7 @@ e2e('backups of the etcd of a hosted cluster', () => {
   let seed: Seed;
   let cluster: Name;
   let folder: string;
+  let tools: Record<'etcd' | 'etcdctl' | 'etcdutl', string>;
 
   const backup = (change: SeedSpec['backup'] | null) =>
     gardenClient().mergePatch<Seed>(SEEDS, 'local', undefined, { spec: { backup: change } });
@@ -54,6 +55,7 @@ e2e('backups of the etcd of a hosted cluster', () => {
   };
 
   beforeAll(async () => {
+    tools = await testTools('etcd', 'etcdctl', 'etcdutl');
     folder = await mkdtemp(join(tmpdir(), 'coppice-e2e-backups-'));
     seed = await backup({ provider: 'local', fullSnapshotPeriod: '1h', maxBackupsLimitBasedGC: 2 });
     cluster = await makeCluster();
@@ -108,7 +110,7 @@ e2e('backups of the etcd of a hosted cluster', () => {
   });
 
   it('has in it what was in the cluster: an etcd made of it serves it', async () => {
-    const { etcd, etcdctl, etcdutl } = await testTools('etcd', 'etcdctl', 'etcdutl');
+    const { etcd, etcdctl, etcdutl } = tools;
     const [file, data] = [join(folder, 'snapshot.db'), join(folder, 'data')];
     const status = JSON.parse(ok(await runCommand(etcdutl, ['snapshot', 'status', file, '-w', 'json'])));
     const { revision } = (await list(cluster)).at(-1)!;
@@ -156,7 +158,7 @@ e2e('backups of the etcd of a hosted cluster', () => {
     const data = join(path, 'data');
     const { uid, gid } = await stat(data);
     await rm(data, { recursive: true });
-    const { etcdutl } = await testTools('etcdutl');
+    const { etcdutl } = tools;
     const peer = `https://${address}:2380`;
     const restore = ['snapshot', 'restore', file, '--data-dir', data, '--name', 'etcd-main-0'];
     const member = ['--initial-cluster', `etcd-main-0=${peer}`, '--initial-advertise-peer-urls', peer];

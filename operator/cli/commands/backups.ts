@@ -1,4 +1,5 @@
 import { rm } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { findCondition, rfc3339 } from '../../api/conditions.ts';
 import { isRetryable } from '../../api/errors.ts';
 import { ANNOTATIONS } from '../../api/group.ts';
@@ -10,7 +11,6 @@ import { BACKUP_READY } from '../../controllers/backup/conditions.ts';
 import { writeVerified } from '../../controllers/backup/integrity.ts';
 import { prefixOf, type Snapshot, snapshotsIn } from '../../controllers/backup/plan.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { sleep } from '../../kube/clock.ts';
 import { SEEDS, SHOOTS } from '../../kube/resources.ts';
 import { bucketSource } from '../bucket-source.ts';
 import { type Connection, connect } from '../connect.ts';
@@ -122,8 +122,8 @@ async function takeOne(
         exitCode: EXIT.timedOut,
         advice: `"coppice describe ${name}" shows how it is; one that sleeps has no etcd to be asked`,
       });
-    await sleep(POLL_MS, signal);
-    signal.throwIfAborted();
+    // A timer that keeps the process: nothing else may be under way.
+    await sleep(POLL_MS, undefined, { signal });
   }
 }
 
