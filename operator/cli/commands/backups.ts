@@ -18,7 +18,6 @@ import type { Context } from '../context.ts';
 import { CliError, EXIT, UsageError } from '../errors.ts';
 import { SHOOT, WORKER_CLUSTER } from '../kinds.ts';
 import { printObject } from '../output.ts';
-import { formatAge } from '../render/age.ts';
 import { renderTable } from '../render/table.ts';
 import { notFound } from './get.ts';
 
@@ -93,7 +92,7 @@ async function look(buckets: readonly OpenBucket[], prefix: string): Promise<Fou
 
 /** Asks the operator for a snapshot, and waits for it. */
 async function takeOne(
-  { options, terminal, signal }: Context,
+  { terminal, signal }: Context,
   { client, namespace }: Connection,
   name: string,
   shoot: Shoot | undefined,
@@ -110,18 +109,11 @@ async function takeOne(
     { signal },
   );
   terminal.note(`Waiting for a snapshot of ${name} ...`);
-  const timeoutMs = options.number('timeout');
-  const deadline = timeoutMs === undefined ? Number.POSITIVE_INFINITY : Date.now() + timeoutMs;
   let said: string | undefined;
   for (;;) {
     const found = await look(buckets, prefixOf(shoot));
     if (found.some(({ snapshot }) => snapshot.takenAt >= at)) return;
     said = await trouble(client, shoot, said, (text) => terminal.note(text), signal);
-    if (Date.now() > deadline)
-      throw new CliError(`there is no snapshot of ${name} after ${formatAge(timeoutMs!)}${said ? `: ${said}` : ''}`, {
-        exitCode: EXIT.timedOut,
-        advice: `"coppice describe ${name}" shows how it is; one that sleeps has no etcd to be asked`,
-      });
     // A timer that keeps the process: nothing else may be under way.
     await sleep(POLL_MS, undefined, { signal });
   }
