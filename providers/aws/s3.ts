@@ -33,6 +33,9 @@ interface Ask {
   content?: BackupContent;
 }
 
+/** Of every XML document that S3 takes. */
+const NAMESPACE = 'http://s3.amazonaws.com/doc/2006-03-01/';
+
 /** Buckets in S3 (Amazon S3 API Reference, 2006-03-01). `connect` opens the account. */
 export function s3Buckets(connect: (ctx: BackupContext) => Promise<Connection & { key: AccessKey }>): BackupBuckets {
   const open = async (ctx: BackupContext): Promise<S3> => ({ ...(await connect(ctx)), bucket: ctx.bucket });
@@ -222,7 +225,7 @@ async function stream(
       : `${stated}/${bucket.name}/${key}`,
   );
   for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
-  const payload = content ?? contentOf(body ?? '');
+  const payload = content ?? contentOf((body ?? '').replace(/^<(\w+)>/, `<$1 xmlns="${NAMESPACE}">`));
   const headers = {
     'x-amz-content-sha256': payload.sha256,
     ...(method === 'PUT' && { 'content-md5': payload.md5 }),

@@ -22,6 +22,8 @@ import { renderTable } from '../render/table.ts';
 import { notFound } from './get.ts';
 
 const POLL_MS = 500;
+/** By then the operator has taken a request up, and what it says is about that. */
+const TAKEN_UP_MS = 3000;
 
 /** Snapshots of one cluster, and the bucket that each is in. */
 type Found = { snapshot: Snapshot; bucket: OpenBucket }[];
@@ -113,28 +115,27 @@ async function takeOne(
   for (;;) {
     const found = await look(buckets, prefixOf(shoot));
     if (found.some(({ snapshot }) => snapshot.takenAt >= at)) return;
-    said = await trouble(client, shoot, said, (text) => terminal.note(text), signal);
+    const answer = await trouble(client, shoot, signal);
+    if (answer && !isRetryable(answer.codes) && Date.now() > +at + TAKEN_UP_MS)
+      throw new CliError(`no snapshot of ${name}: ${answer.message}`);
+    if (answer && answer.message !== said) terminal.note(answer.message);
+    said = answer?.message;
     // A timer that keeps the process: nothing else may be under way.
     await sleep(POLL_MS, undefined, { signal });
   }
 }
 
-/** What stands in the way, told when it is new; what will not pass ends the waiting. */
+/** What the operator says stands in the way. */
 async function trouble(
   client: KubeClient,
   { metadata }: Shoot,
-  before: string | undefined,
-  tell: (text: string) => void,
   signal: AbortSignal,
-): Promise<string | undefined> {
+): Promise<{ message: string; codes: string[] } | undefined> {
   const now = await client.getOrUndefined<Shoot>(SHOOTS, metadata.name, metadata.namespace, { signal });
   if (now?.metadata.uid !== metadata.uid) throw new CliError(`${metadata.name} was deleted meanwhile`);
   const condition = findCondition(now?.status?.conditions, BACKUP_READY);
   if (condition?.status !== 'False') return undefined;
-  const { message = '', codes } = condition;
-  if (!isRetryable(codes)) throw new CliError(`no snapshot of ${metadata.name}: ${message}`);
-  if (message !== before) tell(message);
-  return message;
+  return { message: condition.message ?? '', codes: condition.codes ?? [] };
 }
 
 async function download(
