@@ -117,6 +117,13 @@ export async function fakeBucketScene(name: keyof typeof FACES): Promise<BucketS
       const untagged = [bucket.seed, bucket.seedUID, bucket.garden].filter((tag) => !face.tags(settings).includes(tag));
       return [...wrong.map(([what]) => `not ${what}`), ...untagged.map((tag) => `no tag ${tag}`)];
     },
+    ...(name !== 'azure' && {
+      trap(bucket: BackupBucket) {
+        const { id } = cloud.account(face.cloud, 2);
+        stored.make(bucket.name, id, face.region, { open: true });
+        return () => JSON.stringify(stored.get(bucket.name));
+      },
+    }),
     // Resource groups are the subscription's own, and the account's name is made of the group's.
     namesAreEverybodys: true,
     troubles: [

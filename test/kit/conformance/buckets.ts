@@ -16,6 +16,8 @@ export interface BucketScene {
   faults(bucket: BackupBucket): Promise<string[]>;
   /** Whether somebody else can have a bucket of the same name. */
   namesAreEverybodys: boolean;
+  /** Where names are everybody's: lets somebody else have the bucket, open to everybody. Returns what there is in it, settings and all. */
+  trap?(bucket: BackupBucket): () => string;
   /** What can be made to go wrong, and the code that it must have. */
   troubles: { what: string; code: ErrorCode; begin(): void }[];
   heal(): void;
@@ -135,6 +137,16 @@ export function keepsBuckets(name: string, open: () => Promise<BucketScene>): vo
       expect(await refusal(() => scene.buckets.put(other, 'shoot--a--b/x', contentFor(bytes)))).toBeDefined();
       await scene.buckets.remove(other).catch(() => {});
       expect((await keys()).length).toBe(5);
+    });
+
+    it('puts nothing into a bucket that somebody else has made beforehand, and left open', async () => {
+      if (!scene.trap) return;
+      const trapped = bucketOf('violet');
+      const seen = scene.trap(trapped);
+      const before = seen();
+      const other = scene.context(trapped);
+      expect(await refusal(() => scene.buckets.ensure(other))).toMatch(/^ERR_INFRA_(DEPENDENCIES|UNAUTHORIZED)$/);
+      expect(seen()).toBe(before);
     });
 
     it('says what is wrong by its code', async () => {

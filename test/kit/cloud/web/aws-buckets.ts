@@ -28,7 +28,8 @@ export function s3(asked: Asked, { caller }: Pick<Scene, 'caller'>, region: stri
     throw new Refused(400, 'BadDigest', 'The Content-MD5 you specified did not match what we received.');
   const found = buckets.get(name);
   const expected = headers['x-amz-expected-bucket-owner'];
-  if (found && (found.account !== caller.account || (expected ?? caller.account) !== found.account)) {
+  const mayEnter = found?.account === caller.account || found?.settings.open === true;
+  if (found && (!mayEnter || (expected ?? found.account) !== found.account)) {
     if (method === 'PUT' && key === '' && url.search === '')
       throw new Refused(409, 'BucketAlreadyExists', 'The requested bucket name is not available.');
     throw new Refused(403, 'AccessDenied', 'Access Denied');
@@ -38,6 +39,8 @@ export function s3(asked: Asked, { caller }: Pick<Scene, 'caller'>, region: stri
   return key === '' ? ofBucket(found) : ofObject(found);
 
   function create(known: StoredBucket | undefined): Said {
+    if (known && known.account !== caller.account)
+      throw new Refused(409, 'BucketAlreadyExists', 'The requested bucket name is not available.');
     if (known) throw new Refused(409, 'BucketAlreadyOwnedByYou', 'Your previous request succeeded and you own it.');
     const constraint = /<LocationConstraint>([^<]+)</.exec(asked.body)?.[1] ?? 'us-east-1';
     if (constraint !== region)

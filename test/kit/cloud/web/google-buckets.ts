@@ -40,7 +40,8 @@ export function cloudStorage({ method, url, body, bytes }: Asked, scene: Pick<Sc
   const [, name = '', objects, encoded] = /^\/([^/]+)(\/o)?(?:\/(.+))?$/.exec(rest) ?? [];
   const bucket = buckets.get(name);
   if (!bucket) throw new Refused(404, 'notFound', 'The specified bucket does not exist.');
-  if (bucket.account !== account) throw new Refused(403, 'forbidden', `${account} does not have access to it.`);
+  if (bucket.account !== account && bucket.settings.open !== true)
+    throw new Refused(403, 'forbidden', `${account} does not have access to it.`);
   const keep = (bucket.settings.versioning as { enabled?: boolean } | undefined)?.enabled === true;
   if (!objects) {
     if (method === 'PATCH') {
