@@ -8,6 +8,7 @@ import { type Shoot, shootProfileName } from './api/shoot.ts';
 import type { WorkerCluster } from './api/workercluster.ts';
 import { DepletedOffers } from './capacity/depleted-offers.ts';
 import { profileNamesOf } from './capacity/places.ts';
+import { wireBackups } from './controllers/backup/wiring.ts';
 import { reconcileCloudProfile } from './controllers/cloudprofile/controller.ts';
 import { gardenIdentity } from './controllers/garden-identity.ts';
 import { type CloudsOptions, wireClouds } from './controllers/managed/wiring.ts';
@@ -129,6 +130,23 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
     queues.shoots.add(shootKey);
     if (object.kind === 'Pod') queues.certificates.add(shootKey);
   });
+  const backups = wireBackups({
+    source: {
+      gardenID,
+      directory: state.directory,
+      profiles: () => profiles.list(),
+      provider,
+      ...clouds.bucketAccounts,
+      now,
+    },
+    shoots,
+    seeds,
+    registry,
+    log,
+    metrics,
+    record,
+    told: (key) => queues.shoots.add(key),
+  });
   const shootController = new ShootController({
     garden,
     gardenID,
@@ -137,6 +155,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
     seeds,
     profiles,
     registry,
+    backups: backups.backups,
     durations: new TaskDurations(),
     log,
     now,
@@ -216,6 +235,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
     capacity,
     judge: (key: string) => queues.clusters.add(key),
     registry,
+    seedBuckets: backups.seedBuckets,
     managed: clouds.managed,
     now,
     provider,
@@ -223,6 +243,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
   };
   const controllers: Controller[] = [
     ...clouds.start(),
+    backups.start(),
     runController({
       name: 'cloudprofile',
       queue: queues.profiles,
@@ -283,6 +304,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
     async stop() {
       await Promise.all(controllers.map((controller) => controller.stop(1000)));
       await Promise.all([shootController.stop(), clouds.managed.stop()]);
+      await backups.close();
       await registry.closeAll();
       await Promise.all(caches.map((cache) => cache.stop()));
       log.info({}, 'the operator has stopped');

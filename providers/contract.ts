@@ -3,10 +3,12 @@ import type { KubeObject } from '../operator/api/meta.ts';
 import type { KubeClient } from '../operator/kube/client.ts';
 import type { Log } from '../operator/kube/log.ts';
 import type { Node, Taint } from '../operator/kube/resources.ts';
+import type { BackupBuckets } from './backup.ts';
 import type { CloudContext, ManagedClusters } from './cloud.ts';
 import type { ProviderDNS } from './dns.ts';
 import type { Problem } from './problem.ts';
 
+export type { BackupBucket, BackupBuckets, BackupContent, BackupContext, BackupObject } from './backup.ts';
 export type { Problem };
 
 /** A group of equal machines, as the shoot asks for it. */
@@ -150,7 +152,7 @@ export interface RecordedClusters {
  * machine: they say what should be and return, listMachines tells what is. Errors are CoppiceErrors with a Gardener code
  * where the cause is known.
  *
- * Optional members (managed clusters, DNS; later backup buckets) are what not every provider can do: what is absent, it cannot.
+ * Optional members (managed clusters, DNS, backup buckets) are what not every provider can do: what is absent, it cannot.
  */
 export interface Provider {
   /** As in `spec.cloudProvider` and `spec.provider.type`, unless a profile binds a type to another provider. */
@@ -171,6 +173,8 @@ export interface Provider {
 
   /** Records in the zones of an account. */
   readonly dns?: ProviderDNS;
+  /** Buckets for backups of control planes that seeds host. */
+  readonly backups?: BackupBuckets;
 
   /** Clusters without control planes, for scale tests. */
   readonly recorded?: RecordedClusters;

@@ -7,7 +7,7 @@ const TIMEOUT = 30_000;
 
 /** A request to an API of a cloud. */
 export interface Call {
-  method?: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   url: string;
   /** Bearer token. */
   token?: string;

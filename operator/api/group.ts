@@ -60,6 +60,8 @@ export const ANNOTATIONS = {
   checksum: `${GROUP}/checksum`,
   /** On the operator's Lease: the last who led, with commas between. */
   leaders: `${GROUP}/leaders`,
+  /** RFC 3339, on a Shoot: a snapshot of its etcd is taken unless there is one that is newer. */
+  backupRequestedAt: `${GROUP}/backup-requested-at`,
   /** One of Gardener's operations, for example `reconcile` or `retry`; removed when taken up. */
   operation: 'gardener.cloud/operation',
   /** `"true"` on a Shoot: the operator leaves it alone. */

@@ -64,3 +64,9 @@ export const poolSecretName = (pool: string): string => `pool-${pool}`;
 /** Name of machine number `index` of a pool where the provider names its machines itself. */
 export const machineName = (technical: string, pool: string, index: number): string =>
   fitted(`${technical}-${pool}-${index}`);
+
+/** Bucket with the backups of the control planes that a seed hosts. Of the seed's UID: the name is the world's, and nobody guesses it beforehand. */
+export const backupBucketName = (seedUID: string): string => `coppice-backup-${seedUID}`;
+
+/** Begins the keys of a shoot's backups in the bucket. */
+export const backupPrefix = (technical: string, uid: string): string => `${technical}/${uid}/`;

@@ -3,6 +3,7 @@ import { seedDNSSchema } from './dns.ts';
 import { commonStatus, type KubeObject } from './meta.ts';
 import {
   cidr,
+  count,
   fixedOnceSet,
   free,
   intOrString,
@@ -20,6 +21,36 @@ const ranges = {
   pods: cidr('Range of pod addresses.'),
   services: cidr('Range of Service addresses.'),
 };
+
+const backup = z
+  .object({
+    provider: name(LIMITS.label, 'CloudProfile of this name or type: where the bucket is made.', PATTERNS.label),
+    region: name(LIMITS.label, "Region of the bucket. Absent: the seed's.").optional(),
+    credentialsRef: z
+      .object({
+        apiVersion: text(LIMITS.name, 'API group and version; kept only.').optional(),
+        kind: z
+          .enum(['Secret', 'CredentialsBinding', 'WorkloadIdentity'])
+          .describe('What holds the credentials, or leads to them.'),
+        name: name(LIMITS.name, 'Its name.'),
+        namespace: name(LIMITS.label, 'Its namespace.'),
+      })
+      .describe('Credentials of the account that the bucket is in. Absent: providers that need none.')
+      .optional(),
+    providerConfig: free('What only the provider understands; kept only.').optional(),
+    fullSnapshotPeriod: text(
+      LIMITS.duration,
+      'How often a snapshot of each etcd is taken, at least a minute. Absent: 24h.',
+      PATTERNS.duration,
+    ).optional(),
+    maxBackupsLimitBasedGC: count(1, 1000, 'How many snapshots of each etcd are kept. Absent: 7.').optional(),
+    deletionGracePeriodHours: count(
+      0,
+      87_600,
+      "How long the snapshots of a shoot that was deleted are kept. Absent: 0, they go with it, as in Gardener's configuration.",
+    ).optional(),
+  })
+  .describe('Where backups of the etcd of each shoot go. Absent: there are none.');
 
 export const seedSpec = rules(
   z.object({
@@ -74,7 +105,7 @@ export const seedSpec = rules(
       64,
       'Restrictions that the seed offers.',
     ).optional(),
-    backup: free('Where backups of etcd go.').optional(),
+    backup: backup.optional(),
     dns: seedDNSSchema.optional(),
     ingress: free('Ingress of the seed.').optional(),
     volume: free('Volumes in the seed.').optional(),
@@ -114,6 +145,10 @@ export const seedSpec = rules(
   {
     ...fixedOnceSet('dns', 'internal', 'domain'),
     message: 'dns.internal.domain cannot be changed or removed once set: certificates and kubeconfigs have it',
+  },
+  {
+    rule: "!has(oldSelf.backup) || !has(self.backup) || (self.backup.provider == oldSelf.backup.provider && (has(self.backup.region) ? self.backup.region : '') == (has(oldSelf.backup.region) ? oldSelf.backup.region : ''))",
+    message: 'backup.provider and backup.region cannot be changed: backups would be left behind in the old bucket',
   },
 ).describe('What the seed is.');
 /** What a Seed says of itself. */

@@ -200,6 +200,23 @@ export const COMMANDS: readonly CommandSpec[] = [
     load: () => import('./commands/sweep.ts'),
   },
   {
+    name: 'backups',
+    summary: "list the snapshots of a cluster's etcd, take one now, or download one",
+    description:
+      'Looks into the bucket of the seed that hosts the cluster, or hosted it: of a cluster that is deleted snapshots stay for ' +
+      "spec.backup.deletionGracePeriodHours of the Seed. Needs the right to read the bucket's credentials. What is downloaded was seen " +
+      'to be whole, is readable by you alone and never put over another file.',
+    positionals: [{ name: 'NAME', required: true, complete: 'name' }],
+    options: [
+      { name: 'now', summary: 'have a snapshot taken, and wait for it' },
+      { name: 'download', value: 'FILE', summary: 'put the newest snapshot into this new file' },
+      { name: 'snapshot', value: 'NAME', summary: 'which one to download' },
+      OUTPUT('json', 'yaml'),
+    ],
+    examples: ['coppice backups demo', 'coppice backups demo --now --download demo.db'],
+    load: () => import('./commands/backups.ts'),
+  },
+  {
     name: 'kubeconfig',
     summary: 'print the kubeconfig of a cluster or of the garden, or merge it into your own',
     description:

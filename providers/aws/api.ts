@@ -17,8 +17,8 @@ export interface Connection {
   signal: AbortSignal;
 }
 
-/** The services that are asked. */
-export type Service = 'sts' | 'iam' | 'ec2' | 'eks' | 'kms' | 'autoscaling' | 'tagging' | 'route53';
+/** The services that are asked, with the region that signs for IAM. */
+export type Service = 'sts' | 'iam' | 'ec2' | 'eks' | 'kms' | 'autoscaling' | 'tagging' | 'route53' | 's3';
 
 /** Versions of the query APIs (apiVersion in botocore 1.43.11's service models). */
 const VERSIONS: Partial<Record<Service, string>> = {
@@ -129,13 +129,12 @@ async function ask(aws: Connection, { service, action, method, path, headers, bo
   throw refusal(action, status, codeAndMessage(text, type));
 }
 
-/** Error code and message, in the forms of query, EC2, JSON and REST APIs. */
-function codeAndMessage(text: string, type: string | null): { awsCode: string; message: string } {
+/** Error code and message, in the forms of query, EC2, S3, JSON and REST APIs. */
+export function codeAndMessage(text: string, type: string | null): { awsCode: string; message: string } {
   const xml = parseXML(text);
-  const error = [
-    ['ErrorResponse', 'Error'],
-    ['Response', 'Errors', 'Error'],
-  ].find((path) => textAt(xml, ...path, 'Code'));
+  const error = [['ErrorResponse', 'Error'], ['Response', 'Errors', 'Error'], ['Error']].find((path) =>
+    textAt(xml, ...path, 'Code'),
+  );
   if (error) return { awsCode: textAt(xml, ...error, 'Code'), message: textAt(xml, ...error, 'Message') };
   let body: { __type?: string; code?: string; message?: string; Message?: string } = {};
   try {
@@ -154,7 +153,8 @@ const BY_STATUS: Readonly<Record<number, ErrorCode>> = {
   429: 'ERR_INFRA_RATE_LIMITS_EXCEEDED',
 };
 
-function refusal(
+/** What AWS' refusal means; its own code is found by awsCodeOf. */
+export function refusal(
   action: string,
   status: number,
   { awsCode, message }: { awsCode: string; message: string },

@@ -15,6 +15,7 @@ const VARIABLES: Readonly<Record<Service, string>> = {
   autoscaling: 'AWS_ENDPOINT_URL_AUTO_SCALING',
   route53: 'AWS_ENDPOINT_URL_ROUTE_53',
   tagging: 'AWS_ENDPOINT_URL_RESOURCE_GROUPS_TAGGING_API',
+  s3: 'AWS_ENDPOINT_URL_S3',
 };
 const SERVICES = Object.keys(VARIABLES) as Service[];
 

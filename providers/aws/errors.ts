@@ -11,6 +11,7 @@ import type { ErrorCode } from '../../operator/api/errors.ts';
  * - service: exceptions and issue codes in the service models of botocore 1.43.11 (sts, iam, eks, autoscaling, kms,
  *   resourcegroupstaggingapi); eks: enums ErrorCode, NodegroupIssueCode, AddonIssueCode, ClusterIssueCode
  * - retries: botocore 1.43.11 retries/standard.py, throttled and transient codes
+ * - s3: docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html
  * - karpenter: aws/karpenter-provider-aws pkg/errors/errors.go, codes of capacity that cannot be had
  * - gardener: gardener-extension-provider-aws pkg/apis/aws/helper/error_codes.go, for which side a code belongs to
  */
@@ -65,6 +66,7 @@ const KNOWN: readonly (readonly [code: ErrorCode, source: string, codes: readonl
   ['ERR_INFRA_QUOTA_EXCEEDED', 'ec2', ['MaxSpotFleetRequestCountExceeded', 'MaxSpotInstanceCountExceeded']],
   ['ERR_INFRA_QUOTA_EXCEEDED', 'ec2', ['ResourceCountExceeded', 'ReservedInstancesCountExceeded', 'VolumeIOPSLimit']],
   ['ERR_INFRA_QUOTA_EXCEEDED', 'service', ['EniLimitReached', 'ServiceQuotaExceededException']],
+  ['ERR_INFRA_QUOTA_EXCEEDED', 's3', ['TooManyBuckets']],
   [
     'ERR_INFRA_RESOURCES_DEPLETED',
     'ec2',
@@ -87,6 +89,13 @@ const KNOWN: readonly (readonly [code: ErrorCode, source: string, codes: readonl
     'ec2',
     ['DependencyViolation', 'InsufficientFreeAddressesInSubnet', 'Gateway.NotAttached'],
   ],
+  [
+    'ERR_INFRA_DEPENDENCIES',
+    's3',
+    ['BucketAlreadyExists', 'BucketAlreadyOwnedByYou', 'BucketNotEmpty', 'NoSuchBucket', 'NoSuchKey', 'NoSuchTagSet'],
+  ],
+  ['ERR_INFRA_UNAUTHORIZED', 's3', ['AccountProblem', 'AllAccessDisabled', 'NotSignedUp']],
+  ['ERR_RETRYABLE_INFRA_DEPENDENCIES', 's3', ['BadDigest', 'IncompleteBody', 'OperationAborted']],
   ['ERR_INFRA_DEPENDENCIES', 'ec2', ['RouteAlreadyExists', 'Resource.AlreadyAssociated', 'Resource.AlreadyAssigned']],
   ['ERR_INFRA_DEPENDENCIES', 'ec2', ['CustomerKeyHasBeenRevoked', 'InvalidKMSKey.InvalidState', 'VolumeInUse']],
   [

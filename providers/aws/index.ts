@@ -15,6 +15,7 @@ import { route53 } from './dns.ts';
 import { endpointOf, pluginEndpoints } from './endpoints.ts';
 import { classify } from './errors.ts';
 import { awsMachines } from './machines.ts';
+import { s3Buckets } from './s3.ts';
 import { openSession } from './session.ts';
 import { taggedResources } from './tagged.ts';
 import { eksKubeconfig } from './token.ts';
@@ -83,8 +84,8 @@ export function aws(runner: StackRunner, endpoint?: Connection['endpoint']): Man
 /** EKS, and machines for control planes that are not AWS'. */
 export function awsProvider(runner: StackRunner, endpoint?: Connection['endpoint']): Provider {
   const { connect, layers } = openCloud(endpoint);
-  const dns = awsDNS(endpoint);
-  return { ...machineProvider('aws', aws(runner, endpoint), awsMachines(layers, connect), runner), dns };
+  const provider = machineProvider('aws', aws(runner, endpoint), awsMachines(layers, connect), runner);
+  return { ...provider, dns: awsDNS(endpoint), backups: s3Buckets(connect) };
 }
 
 /** Route 53. `endpoint`: see Connection. */

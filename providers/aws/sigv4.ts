@@ -21,6 +21,8 @@ export interface Signable {
   url: URL;
   headers: Readonly<Record<string, string>>;
   body: string;
+  /** SHA-256 (hexadecimal) of a body that is not held here. Absent: that of `body`. */
+  payloadHash?: string;
 }
 
 const ALGORITHM = 'AWS4-HMAC-SHA256';
@@ -33,7 +35,7 @@ export function signed(request: Signable, key: AccessKey, scope: Scope): Record<
     'x-amz-date': stampOf(scope.now),
     ...(key.sessionToken && { 'x-amz-security-token': key.sessionToken }),
   };
-  const { names, signature } = sign({ ...request, headers }, sha256(request.body), key, scope);
+  const { names, signature } = sign({ ...request, headers }, request.payloadHash ?? sha256(request.body), key, scope);
   const credential = `${key.accessKeyID}/${scopeText(scope)}`;
   return {
     ...headers,

@@ -10,6 +10,7 @@ import { checkAccount } from './account.ts';
 import { adoptAt } from './adopt.ts';
 import { lookAtAdopted, unseenCluster } from './adopted.ts';
 import { type Endpoints, PUBLIC_CLOUD } from './arm.ts';
+import { blobBuckets } from './blob-storage.ts';
 import { credentialsOf, pluginCredentials, pluginSettings } from './credentials.ts';
 import { azureDNS as azureZones } from './dns.ts';
 import { driftOf } from './drift.ts';
@@ -60,6 +61,7 @@ export function azure(runner: StackRunner, endpoints: Endpoints = PUBLIC_CLOUD):
 export const azureProvider = (runner: StackRunner, endpoints: Endpoints = PUBLIC_CLOUD): Provider => ({
   ...machineProvider('azure', azure(runner, endpoints), azureMachines(layersAt(endpoints), endpoints), runner),
   dns: azureDNS(endpoints),
+  backups: blobBuckets((ctx) => at(endpoints, ctx)),
 });
 
 /** Azure DNS, public and private. */

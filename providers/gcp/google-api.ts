@@ -18,6 +18,7 @@ export interface Endpoints {
   dns: string;
   kms: string;
   iam: string;
+  storage: string;
 }
 
 /** Hosts as the APIs' discovery documents name them (googleapis/google-api-go-client, <api>/v1/<api>-api.json, rootUrl). */
@@ -33,13 +34,14 @@ export const GOOGLE: Endpoints = {
   dns: 'https://dns.googleapis.com',
   kms: 'https://cloudkms.googleapis.com',
   iam: 'https://iam.googleapis.com',
+  storage: 'https://storage.googleapis.com',
 };
 
 /** One answer must come within this time, milliseconds. */
 const TIMEOUT = 30_000;
 
 export interface Call {
-  method?: 'GET' | 'POST';
+  method?: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   url: string;
   /** Bearer token. */
   token?: string;
@@ -50,7 +52,7 @@ export interface Call {
   signal: AbortSignal;
 }
 
-/** The JSON that an endpoint answers; undefined for 404 where `absent` allows it. Throws CoppiceErrors by what Google says. */
+/** The JSON that an endpoint answers; undefined for 204, and for 404 where `absent` allows it. Throws CoppiceErrors by what Google says. */
 export async function call<T>(
   { method = 'GET', url, token, headers, body, what, signal }: Call,
   options: { absent?: boolean } = {},
@@ -58,6 +60,7 @@ export async function call<T>(
   const answer = await fetched();
   if (answer.status === 404 && options.absent) return undefined;
   if (answer.status >= 300) throw refused(what, answer.status, answer.text);
+  if (answer.status === 204) return undefined;
   try {
     return JSON.parse(answer.text) as T;
   } catch {
@@ -81,7 +84,8 @@ export async function call<T>(
   }
 }
 
-function refused(what: string, status: number, text: string): CoppiceError {
+/** What Google's refusal means. */
+export function refused(what: string, status: number, text: string): CoppiceError {
   const code = classify(text) ?? classify(`HTTP ${status}`) ?? 'ERR_RETRYABLE_INFRA_DEPENDENCIES';
   return new CoppiceError(code, `${what}: ${said(text) ?? `HTTP ${status}`}`);
 }

@@ -8,6 +8,7 @@ import type { StackRunner } from '../pulumi/stack-runner.ts';
 import { checkAccount } from './account.ts';
 import { adoptAt } from './adopt.ts';
 import { lookAtAdopted, unseenCluster } from './adopted.ts';
+import { cloudStorageBuckets } from './cloud-storage.ts';
 import { credentialsOf, hasKey, pluginCredentials } from './credentials.ts';
 import { cloudDNS } from './dns.ts';
 import { driftOf } from './drift.ts';
@@ -73,6 +74,7 @@ export function gcp(runner: StackRunner, endpoints: Endpoints = GOOGLE): Managed
 export const gcpProvider = (runner: StackRunner, endpoints: Endpoints = GOOGLE): Provider => ({
   ...machineProvider('gcp', gcp(runner, endpoints), gcpMachines(layersAt(endpoints), endpoints), runner),
   dns: gcpDNS(endpoints),
+  backups: cloudStorageBuckets((ctx) => at(endpoints, ctx)),
 });
 
 /** Cloud DNS. `endpoints`: as in gcp. */

@@ -12,6 +12,7 @@ import {
 } from '../../operator/kube/resources.ts';
 import { applyIfChanged } from '../apply.ts';
 import type { Machine, MachinePhase, Provider, ProviderContext } from '../contract.ts';
+import { directoryBuckets } from '../directory-buckets.ts';
 import { followPool, type Marks, nodeLabels, nodesOf } from '../nodes.ts';
 import { profileProblems } from '../validate.ts';
 import { machineFiles } from './machine-files.ts';
@@ -22,6 +23,7 @@ export const local: Provider = {
   name: 'local',
   simulated: false,
   needsBootstrapToken: true,
+  backups: directoryBuckets('local'),
 
   validate(wanted, profile) {
     const problems = profileProblems(wanted, profile);

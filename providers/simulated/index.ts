@@ -3,6 +3,7 @@ import { machineName } from '../../operator/api/names.ts';
 import { KubeApiError } from '../../operator/kube/errors.ts';
 import { NODES, type Node, PODS, type Pod } from '../../operator/kube/resources.ts';
 import type { Pool, Provider, ProviderContext } from '../contract.ts';
+import { directoryBuckets } from '../directory-buckets.ts';
 import { recordsIn } from '../dns/records.ts';
 import { capacityOf } from '../machine-types.ts';
 import { nodesOf } from '../nodes.ts';
@@ -27,6 +28,7 @@ export function simulatedProvider(now: () => number): Provider {
     name: 'simulated',
     simulated: true,
     needsBootstrapToken: false,
+    backups: directoryBuckets('simulated'),
     recorded: recordedClusters(accounts, now),
     dns: recordsIn(simulatedZones),
 

@@ -179,7 +179,7 @@ export async function startApiserver(options: ApiserverOptions = {}): Promise<Te
   }
 }
 
-async function freePorts(count: number): Promise<number[]> {
+export async function freePorts(count: number): Promise<number[]> {
   // All are held open until all are known, or the system would hand out one twice.
   const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'));
   const ports: number[] = [];

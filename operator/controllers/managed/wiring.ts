@@ -11,6 +11,7 @@ import type { Log } from '../../kube/log.ts';
 import type { Registry } from '../../kube/metrics.ts';
 import { CREDENTIALSBINDINGS, keyOf, SECRETS, type Secret, WORKLOADIDENTITIES } from '../../kube/resources.ts';
 import { WorkQueue } from '../../kube/workqueue.ts';
+import type { BucketSource } from '../backup/bucket.ts';
 import { AccountChecks } from '../credentials/account-checks.ts';
 import { CREDENTIALS_SELECTOR, type CredentialsWorld, reconcileCredentials } from '../credentials/controller.ts';
 import { IdentityTokens } from '../credentials/identity-tokens.ts';
@@ -52,6 +53,8 @@ export interface Clouds {
   readonly managed: ManagedController;
   /** What the controller of shoots asks about accounts. */
   readonly accounts: Pick<ShootWorld, 'namesAccount' | 'account' | 'dns'>;
+  /** Credentials of accounts that buckets of seeds are in. */
+  readonly bucketAccounts: Pick<BucketSource, 'binding' | 'credentials'>;
   /** To be called when all caches are complete. */
   start(): Controller[];
 }
@@ -146,6 +149,10 @@ export function wireClouds(options: CloudsOptions): Clouds {
       namesAccount: (shoot) => namesAccount(shoot, clusters),
       account: (shoot, profile, stop) => accountOfShoot(side, shoot, profile, stop),
       dns: (shoot, name, stop) => dnsOf(side, options.dns, profiles, shoot, name, stop),
+    },
+    bucketAccounts: {
+      binding: (namespace, name) => bindings.get(`${namespace}/${name}`),
+      credentials: (use, stop) => usedCredentials(side, use, stop),
     },
     start() {
       follow();

@@ -2,6 +2,7 @@ import { errorText } from '../../api/errors.ts';
 import type { Seed, SeedStatus } from '../../api/seed.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { Informer } from '../../kube/informer.ts';
+import type { SeedBuckets } from '../backup/seed-bucket.ts';
 import { say, withConditions } from '../conditions.ts';
 import { writeStatus } from '../status-writer.ts';
 import type { SeedRegistry } from './seed-access.ts';
@@ -10,6 +11,7 @@ export interface SeedWorld {
   readonly garden: KubeClient;
   readonly seeds: Informer<Seed>;
   readonly registry: SeedRegistry;
+  readonly seedBuckets: Pick<SeedBuckets, 'look'>;
   now(): Date;
 }
 
@@ -46,13 +48,14 @@ export async function reconcileSeed(
         `${where} does not answer: ${errorText(failure)}. Check its kubeconfig and that it runs`,
         ['ERR_RETRYABLE_INFRA_DEPENDENCIES'],
       );
+  const bucket = await world.seedBuckets.look(seed, signal);
   const status: SeedStatus = {
     ...seed.status,
-    conditions: withConditions(seed.status?.conditions, [condition], world.now()),
+    conditions: withConditions(seed.status?.conditions, [condition, bucket?.condition], world.now()),
     ...(version && { kubernetesVersion: version }),
     observedGeneration: seed.metadata.generation,
   };
   await writeStatus(world.garden, world.seeds, seed, status, signal);
   if (!ready) throw failure;
-  return { requeueAfterMs: LOOK_AGAIN_MS };
+  return { requeueAfterMs: Math.min(LOOK_AGAIN_MS, bucket?.requeueAfterMs ?? LOOK_AGAIN_MS) };
 }

@@ -58,6 +58,13 @@ export function deletionTasks(op: Operation): Task[] {
       run: (signal) => removeRecords(op, signal),
     },
     {
+      id: 'backups',
+      title: 'Leaving backups',
+      expectedMs: 50,
+      timeoutMs: 120_000,
+      run: (signal) => op.world.backups.leave(op.shoot, signal),
+    },
+    {
       id: 'namespace',
       title: 'Closing the namespace in the seed',
       after: ['disconnect'],

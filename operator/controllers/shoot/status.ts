@@ -41,6 +41,8 @@ export interface ShootFacts extends CommonFacts {
   readonly draining: readonly string[];
   /** What became of the names of the API server. */
   readonly records?: readonly DNSOutcome[];
+  /** Condition of its backups; absent: it has none. */
+  readonly backup?: ReturnType<typeof say> | undefined;
 }
 
 /** What an operation knows of its shoot; `shoot` as it is now. */
@@ -79,6 +81,7 @@ export async function hostedStatus(op: Operation, shoot: Shoot, now: Date): Prom
     },
     draining: [...state.draining.values()],
     ...(records.length > 0 && { records, named }),
+    backup: op.world.backups.condition(shoot),
   };
   return shootStatus(facts, now);
 }
@@ -141,6 +144,7 @@ export function shootStatus(facts: ShootFacts, now: Date): ShootStatus {
     ...all,
     facts.draining.length > 0 ? say('Draining', true, 'ScaleIn', facts.draining.join('; ')) : undefined,
     recordsCondition(facts.records ?? [], shoot),
+    facts.backup,
   ];
   const seen = { controlPlane: { desired: members, ready }, machines, readyMachines };
   const resource = inside ? clusterResource(inside.nodes, inside.pods) : before?.resource;

@@ -11,6 +11,7 @@ import type { KubeClient } from '../../kube/client.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { Log } from '../../kube/log.ts';
 import type { KubeObject } from '../../kube/resources.ts';
+import type { BackupController } from '../backup/controller.ts';
 import type { SeedRegistry } from '../seed/seed-access.ts';
 import type { WantedName } from './dns-names.ts';
 
@@ -25,6 +26,7 @@ export interface ShootWorld {
   readonly seeds: Informer<Seed>;
   readonly profiles: Informer<CloudProfile>;
   readonly registry: SeedRegistry;
+  readonly backups: Pick<BackupController, 'condition' | 'leave'>;
   readonly durations: TaskDurations;
   readonly log: Log;
   now(): Date;

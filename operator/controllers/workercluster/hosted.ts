@@ -2,6 +2,7 @@ import { findCondition, isTrue, NO_CONTROL_PLANE } from '../../api/conditions.ts
 import { API_VERSION, FINALIZER, LABELS } from '../../api/group.ts';
 import type { Shoot, ShootSpec } from '../../api/shoot.ts';
 import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
+import { BACKUP_READY } from '../backup/conditions.ts';
 import { say } from '../conditions.ts';
 import { type ModeStrategy, problem, type Settled, type WorkerClusterView, withoutTime } from './view.ts';
 
@@ -14,6 +15,7 @@ const MIRRORED = [
   'SystemComponentsHealthy',
   'Draining',
   'DNSRecordsReady',
+  BACKUP_READY,
 ];
 
 /** Coppice runs the control plane as pods in a seed: an owned Shoot. */

@@ -210,6 +210,13 @@ const table = {
     { args: ['version'], pattern: /^etcdctl version: (\d+\.\d+\.\d+)/m },
     7,
   ),
+  // Makes an etcd of a snapshot.
+  etcdutl: etcd(
+    'etcdutl',
+    'go.etcd.io/etcd/etcdutl/v3',
+    { args: ['version'], pattern: /^etcdutl version: (\d+\.\d+\.\d+)/m },
+    7,
+  ),
   echo: own('echo', '1'),
   pulumi: {
     version: PULUMI,

@@ -64,7 +64,8 @@ export interface WebEndpoints {
     | 'container'
     | 'dns'
     | 'kms'
-    | 'iam',
+    | 'iam'
+    | 'storage',
     string
   >;
   azure: { login: string; management: string };
@@ -202,6 +203,7 @@ export async function fakeCloud(options: { dir?: string } = {}): Promise<FakeClo
       'dns',
       'kms',
       'iam',
+      'storage',
     ];
     return {
       aws: () => amazon!,

@@ -25,6 +25,7 @@ describe('how tools say their version', () => {
     ['kubectl', 'Client Version: v1.32.4-dispatcher\nKustomize Version: v5.5.0\n', '1.32.4'],
     ['etcd', 'etcd Version: 3.7.3\nGit SHA: Not provided\n', '3.7.3'],
     ['etcdctl', 'etcdctl version: 3.7.3\nAPI version: 3.7\n', '3.7.3'],
+    ['etcdutl', 'etcdutl version: 3.7.3\nAPI version: 3.7\n', '3.7.3'],
     ['coredns', 'CoreDNS-1.15.0\nlinux/amd64, go1.26.8, \n', '1.15.0'],
     ['kwok', 'kwok version v0.8.0 go1.26.8 (linux/amd64)\n', '0.8.0'],
     ['containerd', 'containerd github.com/containerd/containerd 1.6.20~ds1 1.6.20~ds1-1+deb12u3\n', '1.6.20'],

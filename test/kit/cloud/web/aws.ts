@@ -3,6 +3,7 @@ import { aws as model } from '../aws/model.ts';
 import type { Account, CloudResource, Properties, Scene } from '../model.ts';
 import { type Distrust, judgeToken } from '../trust.ts';
 import { answerXML, describeEC2, taggedAnswer, withTagList } from './aws-answers.ts';
+import { s3, s3Action } from './aws-buckets.ts';
 import { route53, route53Action } from './aws-dns.ts';
 import { describeMachines, scaleGroups } from './aws-machines.ts';
 import { type Asked, fieldsOf, Refused, type Said, type Web } from './server.ts';
@@ -30,7 +31,9 @@ function isSignedBy(asked: Asked, account: Account): boolean {
     names.filter((name) => !own.includes(name)).map((name) => [name, String(asked.headers[name] ?? '')]),
   );
   const key = { accessKeyID: account.key, secretAccessKey: account.secret };
-  const again = signed({ ...asked, headers }, key, { service, region, now });
+  const hash = asked.headers['x-amz-content-sha256'];
+  const payload = service === 's3' && typeof hash === 'string' ? { payloadHash: hash } : {};
+  const again = signed({ ...asked, headers, ...payload }, key, { service, region, now });
   return again.authorization === asked.headers.authorization;
 }
 
@@ -145,12 +148,14 @@ export const awsWeb: Web = {
   about(asked) {
     const { region = '', service = '' } = signatureOf(asked) ?? {};
     if (service === 'route53') return { region, action: route53Action(asked) };
+    if (service === 's3') return { region, action: s3Action(asked) };
     const action = fieldsOf(asked).Action ?? (targetOf(asked) || asked.url.pathname);
     return { region, action: `${service === 'tagging' ? 'tag' : service}:${action}` };
   },
   answer(asked, scene, denied, store) {
-    const { service } = signatureOf(asked)!;
+    const { service, region } = signatureOf(asked)!;
     if (service === 'route53') return route53(asked, scene.caller.account, store);
+    if (service === 's3') return s3(asked, scene, region, store);
     if (service === 'eks') return { body: eks(asked, scene) };
     if (service === 'kms') return { body: kms(targetOf(asked), JSON.parse(asked.body), scene) };
     if (service === 'tagging') return { body: taggedAnswer(JSON.parse(asked.body), scene) };

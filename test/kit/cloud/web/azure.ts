@@ -3,6 +3,7 @@ import { azure as model } from '../azure/model.ts';
 import type { Account, CloudResource, Scene } from '../model.ts';
 import type { Store } from '../store.ts';
 import { type Distrust, judgeToken } from '../trust.ts';
+import { blobStorage } from './azure-buckets.ts';
 import { azureDNS, azureDNSAction } from './azure-dns.ts';
 import { computeMachines } from './azure-machines.ts';
 import { fieldsOf, Refused, type Said, type Web } from './server.ts';
@@ -83,6 +84,8 @@ export const azureWeb: Web = {
     const { method, url, body } = asked;
     const zones = azureDNS(asked, scene.caller.account, store);
     if (zones) return zones;
+    const stored = blobStorage(asked, scene, store);
+    if (stored) return stored;
     const path = decodeURIComponent(url.pathname);
     const machines = computeMachines({ method, path, body }, scene, store);
     if (machines) return machines;

@@ -3,6 +3,7 @@ import { gcp as model } from '../gcp/model.ts';
 import { type Account, type CloudResource, isMade, type Properties, type Scene } from '../model.ts';
 import type { Store } from '../store.ts';
 import { judgeToken } from '../trust.ts';
+import { cloudStorage } from './google-buckets.ts';
 import { cloudDNS, cloudDNSAction } from './google-dns.ts';
 import { computeMachines } from './google-machines.ts';
 import { type Asked, fieldsOf, Refused, type Said, type Web } from './server.ts';
@@ -120,6 +121,8 @@ export const googleWeb: Web = {
   }),
   answer(asked, scene, denied, store) {
     const { url, body } = asked;
+    const stored = cloudStorage(asked, scene, store);
+    if (stored) return stored;
     const { account } = scene.caller;
     const zones = cloudDNS(asked, account, store);
     if (zones) return zones;

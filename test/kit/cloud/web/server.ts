@@ -11,11 +11,13 @@ export interface Asked {
   url: URL;
   headers: IncomingHttpHeaders;
   body: string;
+  /** The same, for what is no text. */
+  bytes: Buffer;
 }
 
 export interface Said {
   status?: number;
-  /** Text, or what becomes JSON. */
+  /** Text, bytes, or what becomes JSON. */
   body: unknown;
   headers?: Record<string, string>;
 }
@@ -48,10 +50,10 @@ export interface Web {
   refusal(refused: Refused): Said;
 }
 
-async function textOf(request: IncomingMessage): Promise<string> {
-  let text = '';
-  for await (const chunk of request) text += chunk;
-  return text;
+async function bytesOf(request: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks);
 }
 
 async function decide(web: Web, store: Store, asked: Asked): Promise<Said> {
@@ -94,7 +96,8 @@ export async function startWeb(web: Web, store: Store): Promise<{ url: string; s
   const server = createServer((request, response) => {
     void (async () => {
       const url = new URL(request.url ?? '/', `http://${request.headers.host}`);
-      const asked = { method: request.method ?? 'GET', url, headers: request.headers, body: await textOf(request) };
+      const bytes = await bytesOf(request);
+      const asked = { method: request.method ?? 'GET', url, headers: request.headers, body: bytes.toString(), bytes };
       const {
         status = 200,
         body,
@@ -103,7 +106,7 @@ export async function startWeb(web: Web, store: Store): Promise<{ url: string; s
         (error: Error): Said => ({ status: 500, body: `the fake cloud broke: ${error.stack}` }),
       );
       response.writeHead(status, { 'content-type': 'application/json', ...headers });
-      response.end(typeof body === 'string' ? body : JSON.stringify(body));
+      response.end(typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body));
     })();
   });
   // On a busy machine a request may meet the end of a connection that was idle for the usual 5 seconds.

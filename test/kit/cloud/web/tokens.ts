@@ -19,7 +19,10 @@ export function holderOf(
   if (cloud === 'aws') return accounts.find((account) => isEksToken(token, cluster, account, now));
   const web = cloud === 'gcp' ? googleWeb : azureWeb;
   const headers = { authorization: `Bearer ${token}` };
-  return web.caller({ method: 'GET', url: new URL('https://kubernetes/'), headers, body: '' }, accounts);
+  return web.caller(
+    { method: 'GET', url: new URL('https://kubernetes/'), headers, body: '', bytes: Buffer.alloc(0) },
+    accounts,
+  );
 }
 
 /** What EKS' authenticator does: has STS say whose the presigned request in the token is, and looks at which cluster it was made for. */

@@ -37,6 +37,7 @@ export class FakeGoogle implements AsyncDisposable {
       dns: url,
       kms: url,
       iam: url,
+      storage: url,
     };
   }
 

@@ -1,0 +1,47 @@
+import { openProviders, providerFor } from '../../providers/index.ts';
+import type { CloudProfile } from '../api/cloudprofile.ts';
+import type { CredentialsBinding } from '../api/credentialsbinding.ts';
+import type { WorkloadIdentity } from '../api/workloadidentity.ts';
+import type { BucketSource } from '../controllers/backup/bucket.ts';
+import { IdentityTokens } from '../controllers/credentials/identity-tokens.ts';
+import { type CredentialsSource, obtainCredentials } from '../controllers/credentials/obtain.ts';
+import { dataDirectory } from '../garden/pulumi-engine.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { silent } from '../kube/log.ts';
+import {
+  CLOUDPROFILES,
+  CREDENTIALSBINDINGS,
+  NAMESPACES,
+  SECRETS,
+  type Secret,
+  WORKLOADIDENTITIES,
+} from '../kube/resources.ts';
+
+/** What leads to the buckets of seeds, with the rights of the person at the terminal. */
+export async function bucketSource(
+  client: KubeClient,
+  env: Record<string, string | undefined>,
+  signal: AbortSignal,
+): Promise<BucketSource> {
+  // Buckets take no programs: nothing of the engine is ever asked for.
+  const providers = openProviders({ engine: () => Promise.reject(new Error('no engine')), home: '', log: silent });
+  const tokens = new IdentityTokens(client, () => new Date());
+  const source: CredentialsSource = {
+    secret: (namespace, name) => client.getOrUndefined<Secret>(SECRETS, name, namespace, { signal }),
+    identity: (namespace, name) =>
+      client.getOrUndefined<WorkloadIdentity>(WORKLOADIDENTITIES, name, namespace, { signal }),
+    tokens,
+  };
+  const { metadata } = await client.get(NAMESPACES, 'kube-system', undefined, { signal });
+  return {
+    gardenID: metadata.uid ?? '',
+    directory: dataDirectory(env),
+    profiles: async () => (await client.list<CloudProfile>(CLOUDPROFILES, { signal })).items,
+    // An operator that simulates clouds does so where there are no credentials; any other has no bucket there.
+    provider: (profile, withAccount) => providerFor(profile, providers, { simulate: !withAccount, withAccount }),
+    binding: (namespace, name) =>
+      client.getOrUndefined<CredentialsBinding>(CREDENTIALSBINDINGS, name, namespace, { signal }),
+    credentials: (use) => obtainCredentials(source, use, signal),
+    now: () => new Date(),
+  };
+}

@@ -1,0 +1,188 @@
+import { rm } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { findCondition, rfc3339 } from '../../api/conditions.ts';
+import { isRetryable } from '../../api/errors.ts';
+import { ANNOTATIONS } from '../../api/group.ts';
+import { technicalID } from '../../api/names.ts';
+import type { Seed } from '../../api/seed.ts';
+import type { Shoot } from '../../api/shoot.ts';
+import { type OpenBucket, openBucket } from '../../controllers/backup/bucket.ts';
+import { BACKUP_READY } from '../../controllers/backup/conditions.ts';
+import { writeVerified } from '../../controllers/backup/integrity.ts';
+import { prefixOf, type Snapshot, snapshotsIn } from '../../controllers/backup/plan.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { SEEDS, SHOOTS } from '../../kube/resources.ts';
+import { bucketSource } from '../bucket-source.ts';
+import { type Connection, connect } from '../connect.ts';
+import type { Context } from '../context.ts';
+import { CliError, EXIT, UsageError } from '../errors.ts';
+import { SHOOT, WORKER_CLUSTER } from '../kinds.ts';
+import { printObject } from '../output.ts';
+import { renderTable } from '../render/table.ts';
+import { notFound } from './get.ts';
+
+const POLL_MS = 500;
+/** By then the operator has taken a request up, and what it says is about that. */
+const TAKEN_UP_MS = 3000;
+
+/** Snapshots of one cluster, and the bucket that each is in. */
+type Found = { snapshot: Snapshot; bucket: OpenBucket }[];
+
+/** `coppice backups NAME [--now] [--snapshot S] [--download FILE]`. */
+export async function run(context: Context): Promise<undefined> {
+  const { options, positionals, signal } = context;
+  const name = positionals[0]!;
+  const [file, wanted] = [options.text('download'), options.text('snapshot')];
+  if (wanted !== undefined && file === undefined)
+    throw new UsageError('--snapshot says what to download', 'add --download FILE');
+  const connection = await connect(context);
+  const { client, namespace } = connection;
+  const shoot = await client.getOrUndefined<Shoot>(SHOOTS, name, namespace, { signal });
+  const buckets = await bucketsOf(context, connection, name, shoot);
+  if (options.flag('now')) await takeOne(context, connection, name, shoot, buckets);
+
+  const found = await look(buckets, shoot ? prefixOf(shoot) : `${technicalID(namespace, name)}/`);
+  if (!shoot && found.length === 0) throw notFound(SHOOT, name, namespace);
+  if (file === undefined) return show(context, found);
+  const chosen = wanted === undefined ? found.at(-1) : found.find(({ snapshot }) => snapshot.name === wanted);
+  if (!chosen) {
+    throw new CliError(`there is no snapshot ${wanted ?? ''} of ${name}`.replace('  ', ' '), {
+      exitCode: EXIT.notFound,
+      advice: `"coppice backups ${name}" lists those that there are; --now takes one`,
+    });
+  }
+  await download(context, chosen, file);
+}
+
+/** The bucket of the cluster's seed; of one that is gone, all that there are. */
+async function bucketsOf(
+  context: Context,
+  { client, namespace }: Connection,
+  name: string,
+  shoot: Shoot | undefined,
+): Promise<OpenBucket[]> {
+  const { env, signal } = context;
+  const seeds = (await client.list<Seed>(SEEDS, { signal })).items;
+  const its = shoot ? seeds.filter(({ metadata }) => metadata.name === shoot.status?.seedName) : seeds;
+  const keeping = its.filter(({ spec }) => spec.backup);
+  if (!shoot && (await client.getOrUndefined(WORKER_CLUSTER.resource, name, namespace, { signal }))) {
+    throw new CliError(`the control plane of ${name} is not hosted by us: there is no etcd to be backed up`, {
+      advice: 'the cloud that runs it has backups of its own',
+    });
+  }
+  if (keeping.length === 0) {
+    if (!shoot) throw notFound(SHOOT, name, namespace);
+    const seed = shoot.status?.seedName;
+    throw new CliError(seed ? `seed ${seed}, which hosts ${name}, keeps no backups` : `${name} has no seed yet`, {
+      exitCode: EXIT.notFound,
+      ...(seed && { advice: 'say in spec.backup of the Seed where they go: see docs/guides/backups.md' }),
+    });
+  }
+  const source = await bucketSource(client, env, signal);
+  return Promise.all(keeping.map((seed) => openBucket(source, seed, signal)));
+}
+
+async function look(buckets: readonly OpenBucket[], prefix: string): Promise<Found> {
+  const found = await Promise.all(
+    buckets.map(async (bucket) => {
+      const snapshots = snapshotsIn(await bucket.buckets.list(bucket.ctx, prefix));
+      return snapshots.map((snapshot) => ({ snapshot, bucket }));
+    }),
+  );
+  return found.flat().sort((a, b) => +a.snapshot.takenAt - +b.snapshot.takenAt);
+}
+
+/** Asks the operator for a snapshot, and waits for it. */
+async function takeOne(
+  { terminal, signal }: Context,
+  { client, namespace }: Connection,
+  name: string,
+  shoot: Shoot | undefined,
+  buckets: readonly OpenBucket[],
+): Promise<void> {
+  if (!shoot) throw notFound(SHOOT, name, namespace);
+  // Whole seconds, as names of snapshots have them; the next one, so that one of this very second is not taken for it.
+  const at = new Date(Math.ceil((Date.now() + 1) / 1000) * 1000);
+  await client.mergePatch<Shoot>(
+    SHOOTS,
+    name,
+    namespace,
+    { metadata: { annotations: { [ANNOTATIONS.backupRequestedAt]: rfc3339(at) } } },
+    { signal },
+  );
+  terminal.note(`Waiting for a snapshot of ${name} ...`);
+  let said: string | undefined;
+  for (;;) {
+    const found = await look(buckets, prefixOf(shoot));
+    if (found.some(({ snapshot }) => snapshot.takenAt >= at)) return;
+    const answer = await trouble(client, shoot, signal);
+    if (answer && !isRetryable(answer.codes) && Date.now() > +at + TAKEN_UP_MS)
+      throw new CliError(`no snapshot of ${name}: ${answer.message}`);
+    if (answer && answer.message !== said) terminal.note(answer.message);
+    said = answer?.message;
+    // A timer that keeps the process: nothing else may be under way.
+    await sleep(POLL_MS, undefined, { signal });
+  }
+}
+
+/** What the operator says stands in the way. */
+async function trouble(
+  client: KubeClient,
+  { metadata }: Shoot,
+  signal: AbortSignal,
+): Promise<{ message: string; codes: string[] } | undefined> {
+  const now = await client.getOrUndefined<Shoot>(SHOOTS, metadata.name, metadata.namespace, { signal });
+  if (now?.metadata.uid !== metadata.uid) throw new CliError(`${metadata.name} was deleted meanwhile`);
+  const condition = findCondition(now?.status?.conditions, BACKUP_READY);
+  if (condition?.status !== 'False') return undefined;
+  return { message: condition.message ?? '', codes: condition.codes ?? [] };
+}
+
+async function download(
+  { terminal, signal }: Context,
+  { snapshot, bucket }: Found[number],
+  file: string,
+): Promise<void> {
+  const stream = await bucket.buckets.get(bucket.ctx, snapshot.key);
+  try {
+    await writeVerified(file, stream as AsyncIterable<Buffer>, signal);
+  } catch (error) {
+    stream.destroy();
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') {
+      throw new CliError(`${file} exists already, and nothing is overwritten`, { advice: 'name another file' });
+    }
+    // It is ours: half a snapshot is none.
+    await rm(file, { force: true });
+    throw error;
+  }
+  terminal.print(
+    `${snapshot.name} is in ${file} (${snapshot.size} bytes, whole by its digest).`,
+    'It holds every Secret of the cluster. docs/guides/backups.md says how to make an etcd of it.',
+  );
+}
+
+async function show({ options, terminal }: Context, found: Found): Promise<undefined> {
+  const format = options.text('output');
+  if (format === 'json' || format === 'yaml') {
+    const backups = found.map(({ snapshot: { takenAt, ...rest }, bucket }) => ({
+      ...rest,
+      takenAt: rfc3339(takenAt),
+      seed: bucket.ctx.bucket.seed,
+      bucket: bucket.ctx.bucket.name,
+    }));
+    await printObject(terminal, format, { backups });
+    return;
+  }
+  if (found.length === 0) {
+    terminal.note('No snapshots yet: the first is taken once the cluster is made; --now takes one at once.');
+    return;
+  }
+  const rows = found.map(({ snapshot }) => [
+    snapshot.name,
+    rfc3339(snapshot.takenAt),
+    String(snapshot.revision),
+    `${(snapshot.size / 1024 ** 2).toFixed(1)} MiB`,
+  ]);
+  const width = terminal.width === undefined ? {} : { width: terminal.width };
+  terminal.print(...renderTable(['NAME', 'TIME', 'REVISION', 'SIZE'], rows, { ...width, paint: terminal.paint }));
+}

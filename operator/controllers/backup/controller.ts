@@ -1,0 +1,200 @@
+import { findCondition, isTrue, rfc3339 } from '../../api/conditions.ts';
+import { CoppiceError, errorText } from '../../api/errors.ts';
+import { technicalID } from '../../api/names.ts';
+import type { Seed } from '../../api/seed.ts';
+import type { Shoot } from '../../api/shoot.ts';
+import type { Informer } from '../../kube/informer.ts';
+import type { Log } from '../../kube/log.ts';
+import { type KubeObject, keyOf } from '../../kube/resources.ts';
+import { say } from '../conditions.ts';
+import type { SeedRegistry } from '../seed/seed-access.ts';
+import { type BucketSource, openBucket } from './bucket.ts';
+import { BACKUP_READY, BUCKETS_READY } from './conditions.ts';
+import { backupPolicy, planBackups, prefixOf, requestedAt, type Snapshot, snapshotsIn } from './plan.ts';
+import { leaveBackups } from './retention.ts';
+import { readyMembers, type Spool, takeSnapshot } from './take-snapshot.ts';
+
+/** What the controller works with. */
+export interface BackupWorld {
+  readonly source: BucketSource;
+  readonly shoots: Informer<Shoot>;
+  readonly seeds: Informer<Seed>;
+  readonly registry: Pick<SeedRegistry, 'get'>;
+  readonly spool: Spool;
+  readonly log: Log;
+  record(object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string): void;
+  /** Something new is known of a shoot's backups: its status is to say so. */
+  told(shootKey: string): void;
+}
+
+/** What is remembered of one shoot's backups; all of it can be lost. */
+interface Known {
+  prefix: string;
+  /** Oldest first; undefined: not looked at yet. */
+  snapshots: Snapshot[] | undefined;
+  /** Whether there may be others by now: something failed half-way. */
+  stale: boolean;
+  failure: { message: string; codes: string[] } | undefined;
+}
+
+/** A bucket that does not answer does not keep a cluster from being deleted. */
+const LEAVING_MS = 60_000;
+const SEED_OPENS_MS = 5_000;
+
+/** Takes snapshots of the etcd of each hosted shoot whose seed has a bucket, and lets go of old ones. */
+export class BackupController {
+  readonly #world: BackupWorld;
+  readonly #known = new Map<string, Known>();
+  readonly #running = new Map<string, { abort: AbortController; done: Promise<unknown> }>();
+
+  constructor(world: BackupWorld) {
+    this.#world = world;
+  }
+
+  async reconcile(key: string, signal: AbortSignal): Promise<{ requeueAfterMs?: number }> {
+    const abort = new AbortController();
+    const done = this.#reconcile(key, AbortSignal.any([signal, abort.signal]));
+    this.#running.set(key, { abort, done: done.catch(() => {}) });
+    try {
+      return await done;
+    } catch (error) {
+      if (abort.signal.aborted) return {};
+      throw error;
+    } finally {
+      this.#running.delete(key);
+    }
+  }
+
+  /** Condition BackupReady of a shoot; undefined: it has no backups. Until something is known, what was said before stands. */
+  condition(shoot: Shoot): ReturnType<typeof say> | undefined {
+    const seed = this.#seedOf(shoot);
+    if (!seed?.spec.backup) return undefined;
+    const known = this.#knownOf(shoot);
+    const before = findCondition(shoot.status?.conditions, BACKUP_READY);
+    if (!known || (known.snapshots === undefined && !known.failure)) {
+      if (!before) return undefined;
+      const { lastTransitionTime: _, ...said } = before;
+      return said as ReturnType<typeof say>;
+    }
+    const newest = known.snapshots?.at(-1);
+    const last = newest
+      ? `the last snapshot was taken at ${rfc3339(newest.takenAt)} (${newest.name}, revision ${newest.revision}, ${newest.size} bytes)`
+      : undefined;
+    if (known.failure)
+      return say(
+        BACKUP_READY,
+        false,
+        'SnapshotFailed',
+        [known.failure.message, last].filter(Boolean).join('; '),
+        known.failure.codes,
+      );
+    return last ? say(BACKUP_READY, true, 'SnapshotTaken', last) : undefined;
+  }
+
+  /** The shoot is being deleted: no snapshot is taken any more, and its backups go or are marked to go. Never rejects but when aborted. */
+  async leave(shoot: Shoot, signal: AbortSignal): Promise<void> {
+    const world = this.#world;
+    const seed = this.#seedOf(shoot);
+    const key = keyOf(shoot);
+    const running = this.#running.get(key);
+    running?.abort.abort(new Error('the shoot is being deleted'));
+    await running?.done;
+    this.#known.delete(key);
+    if (!seed?.spec.backup) return;
+    const { name, namespace = '', uid = '' } = shoot.metadata;
+    try {
+      const patience = AbortSignal.any([signal, AbortSignal.timeout(LEAVING_MS)]);
+      const bucket = await openBucket(world.source, seed, patience);
+      await leaveBackups(
+        bucket,
+        { technicalID: technicalID(namespace, name), uid },
+        seed.spec.backup.deletionGracePeriodHours ?? 0,
+      );
+    } catch (error) {
+      signal.throwIfAborted();
+      const what = `backups of the cluster stay in the bucket of seed ${seed.metadata.name}, under ${prefixOf(shoot)}`;
+      world.record(shoot, 'Warning', 'BackupsLeft', `${what}: ${errorText(error)}`);
+      world.log.warn({ shoot: key, err: error }, what);
+    }
+  }
+
+  async #reconcile(key: string, signal: AbortSignal): Promise<{ requeueAfterMs?: number }> {
+    const world = this.#world;
+    const shoot = world.shoots.get(key);
+    const seed = shoot && this.#seedOf(shoot);
+    const policy = seed && backupPolicy(seed);
+    if (!shoot || !seed || !policy || shoot.metadata.deletionTimestamp) {
+      // Its status is to forget them as well.
+      if (this.#known.delete(key) && shoot) world.told(key);
+      return {};
+    }
+    const access = world.registry.get(seed.metadata.name);
+    // After a start: whoever works on the shoot opens its seed.
+    if (!access) return { requeueAfterMs: SEED_OPENS_MS };
+    const etcd = { access, seed, technicalID: technicalID(shoot.metadata.namespace ?? '', shoot.metadata.name) };
+    // Asleep, being made, or on record only: its next change leads here again.
+    if (isBeingMade(shoot) || readyMembers(etcd) === 0) return {};
+    const known = this.#knownOf(shoot) ?? {
+      prefix: prefixOf(shoot),
+      snapshots: undefined,
+      stale: false,
+      failure: undefined,
+    };
+    this.#known.set(key, known);
+    if (!isTrue(seed.status?.conditions, BUCKETS_READY)) {
+      this.#tell(key, known, {
+        message: `seed ${seed.metadata.name} has no bucket yet: see its condition ${BUCKETS_READY}`,
+        codes: [],
+      });
+      return {};
+    }
+    try {
+      const bucket = await openBucket(world.source, seed, signal);
+      if (!known.snapshots || known.stale)
+        known.snapshots = snapshotsIn(await bucket.buckets.list(bucket.ctx, known.prefix));
+      known.stale = false;
+      let plan = planBackups(known.snapshots, policy, requestedAt(shoot));
+      if (plan.due <= world.source.now()) {
+        const taken = await takeSnapshot(etcd, bucket, known.prefix, world.spool, signal);
+        world.log.info({ shoot: key, snapshot: taken.name, bytes: taken.size }, 'a snapshot was taken');
+        known.snapshots = [...known.snapshots, taken];
+        plan = planBackups(known.snapshots, policy, requestedAt(shoot));
+      }
+      for (const old of plan.remove) {
+        await bucket.buckets.delete(bucket.ctx, old.key);
+        known.snapshots = known.snapshots.filter((one) => one !== old);
+      }
+      this.#tell(key, known, undefined);
+      return { requeueAfterMs: Math.max(1000, +plan.due - +world.source.now()) };
+    } catch (error) {
+      signal.throwIfAborted();
+      known.stale = true;
+      const codes = error instanceof CoppiceError ? [error.code] : [];
+      this.#tell(key, known, { message: errorText(error), codes });
+      throw error;
+    }
+  }
+
+  #tell(key: string, known: Known, failure: Known['failure']): void {
+    known.failure = failure;
+    const shoot = this.#world.shoots.get(key);
+    const said = shoot && this.condition(shoot);
+    const before = findCondition(shoot?.status?.conditions, BACKUP_READY);
+    if (said?.message !== before?.message || said?.status !== before?.status) this.#world.told(key);
+  }
+
+  #seedOf(shoot: Shoot): Seed | undefined {
+    const name = shoot.status?.seedName;
+    return name === undefined ? undefined : this.#world.seeds.get(name);
+  }
+
+  /** Of this shoot, not of an earlier one of its name. */
+  #knownOf(shoot: Shoot): Known | undefined {
+    const known = this.#known.get(keyOf(shoot));
+    return known?.prefix === prefixOf(shoot) ? known : undefined;
+  }
+}
+
+/** While a cluster is being made its etcd has better things to do. */
+const isBeingMade = ({ status }: Shoot): boolean =>
+  status?.lastOperation?.type === 'Create' && status.lastOperation.state !== 'Succeeded';

@@ -1,0 +1,76 @@
+import { CoppiceError, errorText } from '../../api/errors.ts';
+import type { Seed } from '../../api/seed.ts';
+import type { Log } from '../../kube/log.ts';
+import { say } from '../conditions.ts';
+import { type BucketSource, openBucket } from './bucket.ts';
+import { BUCKETS_READY } from './conditions.ts';
+import { purge } from './retention.ts';
+
+/** A bucket that was as it should be is not looked at for so long; how often what is overdue goes. */
+const LOOK_AGAIN_MS = 3600_000;
+/** What stands in the way may be mended without our hearing of it (a Secret, a grant). */
+const TRY_AGAIN_MS = 60_000;
+
+interface Looked {
+  /** What was looked at. */
+  print: string;
+  condition: ReturnType<typeof say>;
+  again: number;
+}
+
+/** Keeps the buckets of seeds there, and takes backups away whose time is over. */
+export class SeedBuckets {
+  readonly #source: BucketSource;
+  readonly #log: Log;
+  readonly #shootUIDs: () => ReadonlySet<string>;
+  readonly #looked = new Map<string, Looked>();
+
+  /** `shootUIDs`: of all shoots that there are. */
+  constructor(source: BucketSource, log: Log, shootUIDs: () => ReadonlySet<string>) {
+    this.#source = source;
+    this.#log = log;
+    this.#shootUIDs = shootUIDs;
+  }
+
+  /** Condition BackupBucketsReady of a seed, and when to look again; undefined for a seed without backups. Rejects only when aborted. */
+  async look(
+    seed: Seed,
+    signal: AbortSignal,
+  ): Promise<{ condition: ReturnType<typeof say>; requeueAfterMs: number } | undefined> {
+    const { name, uid } = seed.metadata;
+    if (!seed.spec.backup) {
+      this.#looked.delete(name);
+      return undefined;
+    }
+    const print = JSON.stringify([uid, seed.spec.backup]);
+    const now = +this.#source.now();
+    let looked = this.#looked.get(name);
+    if (!looked || looked.print !== print || looked.again <= now) {
+      looked = await this.#look(seed, print, now, signal);
+      this.#looked.set(name, looked);
+    }
+    return { condition: looked.condition, requeueAfterMs: Math.max(1000, looked.again - now) };
+  }
+
+  async #look(seed: Seed, print: string, now: number, signal: AbortSignal): Promise<Looked> {
+    const { name } = seed.metadata;
+    try {
+      const bucket = await openBucket(this.#source, seed, signal);
+      await bucket.buckets.ensure(bucket.ctx);
+      const gone = await purge(bucket, seed.spec.backup?.deletionGracePeriodHours ?? 0, this.#shootUIDs());
+      for (const { technicalID, uid } of gone)
+        this.#log.info(
+          { seed: name, shoot: technicalID, uid },
+          'backups of a deleted shoot are gone: their time was over',
+        );
+      const said = `bucket ${bucket.ctx.bucket.name} is there`;
+      return { print, condition: say(BUCKETS_READY, true, 'BucketReady', said), again: now + LOOK_AGAIN_MS };
+    } catch (error) {
+      signal.throwIfAborted();
+      this.#log.warn({ seed: name, err: error }, 'no bucket for backups');
+      const codes = error instanceof CoppiceError ? [error.code] : [];
+      const condition = say(BUCKETS_READY, false, 'BucketNotReady', errorText(error), codes);
+      return { print, condition, again: now + TRY_AGAIN_MS };
+    }
+  }
+}

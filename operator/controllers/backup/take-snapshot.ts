@@ -1,0 +1,108 @@
+import { createReadStream } from 'node:fs';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { dependencyNotReady, notYetConfigured } from '../../api/errors.ts';
+import { COMPONENTS, etcdMemberName } from '../../api/names.ts';
+import type { Seed } from '../../api/seed.ts';
+import { EtcdClient } from '../../shoot/etcd-client.ts';
+import { issueEtcdOperatorCertificate, keyPair, PKI_SECRET } from '../../shoot/pki.ts';
+import { etcdClientURL } from '../../shoot/values.ts';
+import type { SeedAccess } from '../seed/seed-access.ts';
+import { decoded } from '../shoot/operation.ts';
+import type { OpenBucket } from './bucket.ts';
+import { writeVerified } from './integrity.ts';
+import { type Snapshot, snapshotName } from './plan.ts';
+
+/** A directory for what waits to go up: a snapshot may have gigabytes, and none is ever held in memory. */
+export class Spool {
+  readonly #directory: string | undefined;
+  #root: Promise<string> | undefined;
+
+  /** `directory`: one that outlives the process, emptied at the first use: what a killed process left is of no worth. */
+  constructor(directory: string | undefined) {
+    this.#directory = directory;
+  }
+
+  /** Calls `use` with a path of a file that is not there yet, and takes the file away afterwards. */
+  async file<T>(use: (path: string) => Promise<T>): Promise<T> {
+    this.#root ??= this.#make();
+    const folder = await mkdtemp(join(await this.#root, 's-'));
+    try {
+      return await use(join(folder, 'snapshot'));
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  }
+
+  async close(): Promise<void> {
+    if (this.#root) await rm(await this.#root, { recursive: true, force: true });
+    this.#root = undefined;
+  }
+
+  async #make(): Promise<string> {
+    if (this.#directory === undefined) return mkdtemp(join(tmpdir(), 'coppice-snapshots-'));
+    const root = join(this.#directory, 'snapshots');
+    await rm(root, { recursive: true, force: true });
+    await mkdir(root, { recursive: true, mode: 0o700 });
+    return root;
+  }
+}
+
+/** Where the etcd of a shoot is, and whose it is. */
+export interface EtcdOfShoot {
+  access: SeedAccess;
+  seed: Seed;
+  /** Of the shoot: its namespace in the seed. */
+  technicalID: string;
+}
+
+/** How many members of the shoot's etcd are ready. */
+export const readyMembers = ({ access, technicalID }: Pick<EtcdOfShoot, 'access' | 'technicalID'>): number =>
+  access.statefulSets.get(`${technicalID}/${COMPONENTS.etcd}`)?.status?.readyReplicas ?? 0;
+
+/** Takes a snapshot of the etcd, sees that it is whole, and puts it into the bucket. Rejects with CoppiceErrors. */
+export async function takeSnapshot(
+  etcd: EtcdOfShoot,
+  { buckets, ctx }: OpenBucket,
+  prefix: string,
+  spool: Spool,
+  signal: AbortSignal,
+): Promise<Snapshot> {
+  const takenAt = new Date(Math.floor(+ctx.now() / 1000) * 1000);
+  const client = await clientOf(etcd, ctx.now());
+  try {
+    return await spool.file(async (file) => {
+      const { revision, chunks } = await client.snapshot(signal);
+      const known = await writeVerified(file, chunks, signal);
+      const name = snapshotName(revision, takenAt);
+      const key = `${prefix}${name}`;
+      await buckets.put({ ...ctx, signal }, key, { ...known, open: () => createReadStream(file) });
+      return { name, key, takenAt, revision, size: known.size };
+    });
+  } catch (error) {
+    signal.throwIfAborted();
+    throw (error as Error).name === 'EtcdError' ? dependencyNotReady((error as Error).message, error) : error;
+  } finally {
+    await client.close();
+  }
+}
+
+async function clientOf({ access, seed, technicalID }: EtcdOfShoot, now: Date): Promise<EtcdClient> {
+  const pki = decoded(access.secrets.get(`${technicalID}/${PKI_SECRET}`)?.data);
+  const addresses: string[] = [];
+  for (;;) {
+    const member = access.services.get(`${technicalID}/${etcdMemberName(addresses.length)}`);
+    if (!member?.spec.clusterIP) break;
+    addresses.push(member.spec.clusterIP);
+  }
+  if (addresses.length === 0) throw notYetConfigured(`the etcd of ${technicalID} has no address yet`);
+  const urls = addresses.map((_, ordinal) => etcdClientURL({ addresses: { apiServer: '', etcd: addresses } }, ordinal));
+  const certificate = await issueEtcdOperatorCertificate(pki, now);
+  const { dialPod } = access;
+  const direct = !dialPod || (seed.spec.exposure?.type ?? 'ClusterIP') === 'ClusterIP';
+  const dial = direct
+    ? undefined
+    : (host: string, port: number) => dialPod(technicalID, etcdMemberName(addresses.indexOf(host)), port);
+  return new EtcdClient(urls, { ca: keyPair(pki, 'ca-etcd').cert, ...certificate }, dial);
+}

@@ -1,0 +1,252 @@
+import type { Readable } from 'node:stream';
+import { text as wholeText } from 'node:stream/consumers';
+import { CoppiceError } from '../../operator/api/errors.ts';
+import type { BackupBucket, BackupBuckets, BackupContent, BackupContext, BackupObject } from '../backup.ts';
+import {
+  backupTags,
+  checkedKey,
+  contentOf,
+  isAsWanted,
+  KEPT_DAYS,
+  noSuchObject,
+  notEmpty,
+  refuseForeign,
+  refuseTooLarge,
+  transfer,
+} from '../bucket-objects.ts';
+import { awsCodeOf, type Connection, codeAndMessage, query, refusal } from './api.ts';
+import { partitionOf } from './partitions.ts';
+import { type AccessKey, signed } from './sigv4.ts';
+import { at, type Element, parseXML, textAt } from './xml.ts';
+
+/** An S3 bucket, and how it is asked for. */
+type S3 = Connection & { key: AccessKey; bucket: BackupBucket; account?: string };
+
+interface Ask {
+  method: 'GET' | 'PUT' | 'DELETE';
+  /** As permissions are named, for example s3:PutObject. */
+  action: string;
+  key?: string;
+  query?: Record<string, string>;
+  /** XML or JSON. */
+  body?: string;
+  content?: BackupContent;
+}
+
+/** Of every XML document that S3 takes. */
+const NAMESPACE = 'http://s3.amazonaws.com/doc/2006-03-01/';
+
+/** Buckets in S3 (Amazon S3 API Reference, 2006-03-01). `connect` opens the account. */
+export function s3Buckets(connect: (ctx: BackupContext) => Promise<Connection & { key: AccessKey }>): BackupBuckets {
+  const open = async (ctx: BackupContext): Promise<S3> => ({ ...(await connect(ctx)), bucket: ctx.bucket });
+  const list = async (s3: S3, prefix: string): Promise<BackupObject[]> => {
+    const objects: BackupObject[] = [];
+    let token: string | undefined;
+    do {
+      const more: Record<string, string> = token === undefined ? {} : { 'continuation-token': token };
+      const answer = await asked(s3, {
+        method: 'GET',
+        action: 's3:ListBucket',
+        query: { 'list-type': '2', prefix, ...more },
+      });
+      const result = at(parseXML(answer), 'ListBucketResult');
+      for (const one of childrenOf(result, 'Contents'))
+        objects.push({ key: textAt(one, 'Key'), size: Number(textAt(one, 'Size')) });
+      token = textAt(result, 'NextContinuationToken') || undefined;
+    } while (token !== undefined);
+    return objects;
+  };
+  return {
+    inCloud: true,
+    async ensure(ctx) {
+      const s3 = await owned(await open(ctx));
+      const tags = await tagsOf(s3);
+      if (tags && isAsWanted(tags, ctx.bucket)) return;
+      if (tags) refuseForeign(tags, ctx.bucket);
+      else await create(s3);
+      await settle(s3);
+    },
+    async remove(ctx, { withContents = false } = {}) {
+      const s3 = await owned(await open(ctx));
+      const tags = await tagsOf(s3);
+      if (!tags) return;
+      refuseForeign(tags, ctx.bucket);
+      const objects = await list(s3, '');
+      if (objects.length > 0 && !withContents) throw notEmpty(ctx.bucket, objects.length);
+      await removeVersions(s3);
+      await asked(s3, { method: 'DELETE', action: 's3:DeleteBucket' });
+    },
+    async put(ctx, key, content) {
+      refuseTooLarge(content, key);
+      await asked(await open(ctx), { method: 'PUT', action: 's3:PutObject', key: checkedKey(key), content });
+    },
+    list: async (ctx, prefix) => list(await open(ctx), prefix),
+    async get(ctx, key) {
+      try {
+        return await stream(await open(ctx), { method: 'GET', action: 's3:GetObject', key: checkedKey(key) });
+      } catch (error) {
+        throw awsCodeOf(error) === 'NoSuchKey' ? noSuchObject(ctx.bucket, key) : error;
+      }
+    },
+    async delete(ctx, key) {
+      await asked(await open(ctx), { method: 'DELETE', action: 's3:DeleteObject', key: checkedKey(key) });
+    },
+  };
+}
+
+/** Names of buckets are everybody's: with the account in a header, S3 refuses one that somebody else has. */
+async function owned(s3: S3): Promise<S3> {
+  const answer = await query(s3, 'sts', 'GetCallerIdentity');
+  return { ...s3, account: textAt(answer, 'GetCallerIdentityResult', 'Account') };
+}
+
+/** Tags of the bucket; undefined when there is no such bucket. */
+async function tagsOf(s3: S3): Promise<Record<string, string> | undefined> {
+  try {
+    const answer = await asked(s3, { method: 'GET', action: 's3:GetBucketTagging', query: { tagging: '' } });
+    const set = at(parseXML(answer), 'Tagging', 'TagSet');
+    return Object.fromEntries(childrenOf(set, 'Tag').map((tag) => [textAt(tag, 'Key'), textAt(tag, 'Value')]));
+  } catch (error) {
+    // Made, and then something came in between.
+    if (awsCodeOf(error) === 'NoSuchTagSet') return {};
+    if (awsCodeOf(error) === 'NoSuchBucket') return undefined;
+    throw error;
+  }
+}
+
+async function create(s3: S3): Promise<void> {
+  // us-east-1 is the one region that is named by not being named.
+  const body =
+    s3.region === 'us-east-1'
+      ? ''
+      : `<CreateBucketConfiguration><LocationConstraint>${s3.region}</LocationConstraint></CreateBucketConfiguration>`;
+  const { account: _, ...anybodys } = s3;
+  try {
+    await asked(anybodys, { method: 'PUT', action: 's3:CreateBucket', ...(body && { body }) });
+  } catch (error) {
+    if (awsCodeOf(error) !== 'BucketAlreadyOwnedByYou') throw error;
+  }
+}
+
+/** Everything that makes the bucket safe; the tags say at last that it is. Bucket owner enforced (no ACLs) is S3's own default. */
+async function settle(s3: S3): Promise<void> {
+  const { id } = partitionOf(s3.region);
+  const arn = `arn:${id}:s3:::${s3.bucket.name}`;
+  const settings: [subresource: string, action: string, body: string][] = [
+    [
+      'publicAccessBlock',
+      's3:PutBucketPublicAccessBlock',
+      '<PublicAccessBlockConfiguration><BlockPublicAcls>true</BlockPublicAcls><IgnorePublicAcls>true</IgnorePublicAcls>' +
+        '<BlockPublicPolicy>true</BlockPublicPolicy><RestrictPublicBuckets>true</RestrictPublicBuckets></PublicAccessBlockConfiguration>',
+    ],
+    [
+      'encryption',
+      's3:PutEncryptionConfiguration',
+      '<ServerSideEncryptionConfiguration><Rule><ApplyServerSideEncryptionByDefault><SSEAlgorithm>AES256</SSEAlgorithm>' +
+        '</ApplyServerSideEncryptionByDefault></Rule></ServerSideEncryptionConfiguration>',
+    ],
+    [
+      'versioning',
+      's3:PutBucketVersioning',
+      '<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>',
+    ],
+    [
+      'lifecycle',
+      's3:PutLifecycleConfiguration',
+      '<LifecycleConfiguration><Rule><ID>coppice</ID><Filter><Prefix></Prefix></Filter><Status>Enabled</Status>' +
+        '<Expiration><ExpiredObjectDeleteMarker>true</ExpiredObjectDeleteMarker></Expiration>' +
+        `<NoncurrentVersionExpiration><NoncurrentDays>${KEPT_DAYS}</NoncurrentDays></NoncurrentVersionExpiration>` +
+        '</Rule></LifecycleConfiguration>',
+    ],
+    [
+      'policy',
+      's3:PutBucketPolicy',
+      JSON.stringify({
+        Version: '2012-10-17',
+        Statement: [
+          {
+            Sid: 'TLSOnly',
+            Effect: 'Deny',
+            Principal: '*',
+            Action: 's3:*',
+            Resource: [arn, `${arn}/*`],
+            Condition: { Bool: { 'aws:SecureTransport': 'false' } },
+          },
+        ],
+      }),
+    ],
+    [
+      'tagging',
+      's3:PutBucketTagging',
+      `<Tagging><TagSet>${Object.entries(backupTags(s3.bucket))
+        .map(([key, value]) => `<Tag><Key>${key}</Key><Value>${value}</Value></Tag>`)
+        .join('')}</TagSet></Tagging>`,
+    ],
+  ];
+  for (const [subresource, action, body] of settings)
+    await asked(s3, { method: 'PUT', action, query: { [subresource]: '' }, body });
+}
+
+/** What was deleted or overwritten, and what is there: a bucket with any of it cannot be deleted. */
+async function removeVersions(s3: S3): Promise<void> {
+  for (;;) {
+    const answer = await asked(s3, { method: 'GET', action: 's3:ListBucketVersions', query: { versions: '' } });
+    const result = at(parseXML(answer), 'ListVersionsResult');
+    const versions = ['Version', 'DeleteMarker'].flatMap((kind) => childrenOf(result, kind));
+    if (versions.length === 0) return;
+    for (const version of versions) {
+      await asked(s3, {
+        method: 'DELETE',
+        action: 's3:DeleteObjectVersion',
+        key: textAt(version, 'Key'),
+        query: { versionId: textAt(version, 'VersionId') },
+      });
+    }
+  }
+}
+
+function childrenOf(element: Element | undefined, name: string): Element[] {
+  if (element === undefined || typeof element === 'string') return [];
+  return [element[name] ?? []].flat();
+}
+
+const asked = async (s3: S3, ask: Ask): Promise<string> => wholeText(await stream(s3, ask));
+
+/** The answer's body. Rejects with a CoppiceError, see awsCodeOf. */
+async function stream(
+  s3: S3,
+  { method, action, key = '', query: parameters = {}, body, content }: Ask,
+): Promise<Readable> {
+  const { region, bucket, account } = s3;
+  const stated = s3.endpoint?.('s3', region);
+  const url = new URL(
+    stated === undefined
+      ? `https://${bucket.name}.s3.${region}.${partitionOf(region).dnsSuffix}/${key}`
+      : `${stated}/${bucket.name}/${key}`,
+  );
+  for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
+  const payload = content ?? contentOf((body ?? '').replace(/^<(\w+)>/, `<$1 xmlns="${NAMESPACE}">`));
+  const headers = {
+    'x-amz-content-sha256': payload.sha256,
+    ...(method === 'PUT' && { 'content-md5': payload.md5 }),
+    ...(account !== undefined && { 'x-amz-expected-bucket-owner': account }),
+  };
+  const scope = { service: 's3', region, now: s3.now() };
+  const request = { method, url, headers, body: '', payloadHash: payload.sha256 };
+  const { host: _, ...sent } = signed(request, s3.key, scope) as Record<string, string>;
+  const answer = await transfer({
+    method,
+    url,
+    headers: sent,
+    ...(method === 'PUT' && { content: payload }),
+    what: `AWS for ${action}`,
+    signal: s3.signal,
+  });
+  if (answer.status < 300) return answer.body;
+  const said = await answer.body.text();
+  throw explained(refusal(action, answer.status, codeAndMessage(said, null)), bucket);
+}
+
+/** Says which bucket it was. */
+const explained = (error: CoppiceError, { name }: BackupBucket): CoppiceError =>
+  new CoppiceError(error.code, `bucket ${name}: ${error.message}`, { advice: error.advice, cause: error.cause });

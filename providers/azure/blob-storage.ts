@@ -1,0 +1,274 @@
+import { createHash } from 'node:crypto';
+import type { Readable } from 'node:stream';
+import { CoppiceError, dependencyNotReady } from '../../operator/api/errors.ts';
+import { type Element, parseXML, textAt, at as within } from '../aws/xml.ts';
+import type { BackupBucket, BackupBuckets, BackupContext, BackupObject } from '../backup.ts';
+import {
+  BACKUP_TAGS,
+  backupTags,
+  checkedKey,
+  isAsWanted,
+  KEPT_DAYS,
+  noSuchObject,
+  notEmpty,
+  refuseForeign,
+  refuseTooLarge,
+  type Transfer,
+  type Transferred,
+  transfer,
+} from '../bucket-objects.ts';
+import { call, type Endpoints } from './arm.ts';
+import { credentialsOf } from './credentials.ts';
+import { classify } from './errors.ts';
+import { entraToken, managementScope } from './token.ts';
+
+/** api-version of Microsoft.Storage and of resource groups (Azure REST API reference). */
+const STORAGE_API = '2023-05-01';
+const GROUPS_API = '2021-04-01';
+/** x-ms-version: since 2019-12-12 a Put Blob may have 5000 MiB. */
+const BLOB_API = '2021-12-02';
+/** Of all storage accounts, in all of Azure's clouds (learn.microsoft.com/azure/storage/blobs/authorize-access-azure-active-directory). */
+const BLOB_SCOPE = 'https://storage.azure.com/.default';
+const CONTAINER = 'backups';
+/** An account is there within seconds. */
+const MADE_MS = 2 * 60_000;
+const LOOK_MS = 2_000;
+
+interface StorageAccount {
+  tags?: Record<string, string>;
+  properties?: { provisioningState?: string; primaryEndpoints?: { blob?: string } };
+}
+
+/** Resource Manager, for one bucket. */
+interface Manager {
+  ctx: BackupContext;
+  endpoints: Endpoints;
+  token: string;
+  /** Ids of the resource group and of the storage account in it. */
+  group: string;
+  account: string;
+}
+
+/** Names of storage accounts are everybody's, and short (3 to 24 letters and digits); the group, ours alone, bears the bucket's own name. */
+export const storageAccountName = ({ name }: Pick<BackupBucket, 'name'>): string =>
+  `bkp${createHash('sha256').update(name).digest('hex').slice(0, 21)}`;
+
+/**
+ * Buckets in Azure: a container in a storage account in a resource group of its own. Blobs are reached by Entra ID only (keys of the
+ * account are turned off), so the application needs the role Storage Blob Data Contributor besides what makes the account.
+ * `endpoints`: where Azure is, for the profile.
+ */
+export function blobBuckets(endpoints: (ctx: BackupContext) => Endpoints): BackupBuckets {
+  const open = async (ctx: BackupContext): Promise<Manager> => {
+    const where = endpoints(ctx);
+    const { subscriptionID } = credentialsOf(ctx.account);
+    const group = `/subscriptions/${subscriptionID}/resourceGroups/${ctx.bucket.name}`;
+    return {
+      ctx,
+      endpoints: where,
+      token: (await entraToken(ctx, where, managementScope(where))).token,
+      group,
+      account: `${group}/providers/Microsoft.Storage/storageAccounts/${storageAccountName(ctx.bucket)}`,
+    };
+  };
+  const blobs = async (ctx: BackupContext) => blobsOf(await open(ctx));
+  return {
+    inCloud: true,
+    async ensure(ctx) {
+      const arm = await open(ctx);
+      const found = await managed<StorageAccount>(arm, 'GET', arm.account);
+      if (found && isAsWanted(found.tags ?? {}, ctx.bucket)) return;
+      if (found) refuseForeign(found.tags ?? {}, ctx.bucket);
+      await settle(arm);
+    },
+    async remove(ctx, { withContents = false } = {}) {
+      const arm = await open(ctx);
+      const found = await managed<StorageAccount>(arm, 'GET', arm.account);
+      if (found) {
+        refuseForeign(found.tags ?? {}, ctx.bucket);
+        const objects = await list(await blobsOf(arm), '');
+        if (objects.length > 0 && !withContents) throw notEmpty(ctx.bucket, objects.length);
+      }
+      await managed(arm, 'DELETE', arm.group, undefined, GROUPS_API);
+    },
+    async put(ctx, key, content) {
+      refuseTooLarge(content, key);
+      const headers = {
+        'x-ms-blob-type': 'BlockBlob',
+        'content-type': 'application/octet-stream',
+        'content-md5': content.md5,
+      };
+      const answer = await (await blobs(ctx))({ method: 'PUT', path: `/${checkedKey(key)}`, headers, content });
+      answer.body.resume();
+    },
+    list: async (ctx, prefix) => list(await blobs(ctx), prefix),
+    async get(ctx, key): Promise<Readable> {
+      const answer = await (await blobs(ctx))({ method: 'GET', path: `/${checkedKey(key)}`, absent: true });
+      if (!answer) throw noSuchObject(ctx.bucket, key);
+      return answer.body;
+    },
+    async delete(ctx, key) {
+      const answer = await (await blobs(ctx))({ method: 'DELETE', path: `/${checkedKey(key)}`, absent: true });
+      answer?.body.resume();
+    },
+  };
+}
+
+/** Everything in the order in which it depends on each other; the tags say at last that all is set. */
+async function settle(arm: Manager): Promise<void> {
+  const { ctx, group, account } = arm;
+  const { bucket, region } = ctx;
+  const { [BACKUP_TAGS.settings]: _, ...owner } = backupTags(bucket);
+  await managed(arm, 'PUT', group, { location: region, tags: owner }, GROUPS_API);
+  await managed(arm, 'PUT', account, {
+    location: region,
+    kind: 'StorageV2',
+    sku: { name: 'Standard_LRS' },
+    tags: owner,
+    properties: {
+      allowBlobPublicAccess: false,
+      allowSharedKeyAccess: false,
+      defaultToOAuthAuthentication: true,
+      minimumTlsVersion: 'TLS1_2',
+      supportsHttpsTrafficOnly: true,
+      encryption: { keySource: 'Microsoft.Storage', services: { blob: { enabled: true } } },
+    },
+  });
+  await made(arm);
+  const retention = { enabled: true, days: KEPT_DAYS };
+  await managed(arm, 'PUT', `${account}/blobServices/default`, {
+    properties: {
+      isVersioningEnabled: true,
+      deleteRetentionPolicy: retention,
+      containerDeleteRetentionPolicy: retention,
+    },
+  });
+  await managed(arm, 'PUT', `${account}/managementPolicies/default`, {
+    properties: {
+      policy: {
+        rules: [
+          {
+            name: 'coppice',
+            enabled: true,
+            type: 'Lifecycle',
+            definition: {
+              filters: { blobTypes: ['blockBlob'] },
+              actions: { version: { delete: { daysAfterCreationGreaterThan: KEPT_DAYS } } },
+            },
+          },
+        ],
+      },
+    },
+  });
+  await managed(arm, 'PUT', `${account}/blobServices/default/containers/${CONTAINER}`, {
+    properties: { publicAccess: 'None' },
+  });
+  await managed(arm, 'PATCH', account, { tags: backupTags(bucket) });
+}
+
+/** Waits until the account is there: it is accepted long before. */
+async function made(arm: Manager): Promise<void> {
+  const deadline = Date.now() + MADE_MS;
+  for (;;) {
+    const found = await managed<StorageAccount>(arm, 'GET', arm.account);
+    if (found?.properties?.provisioningState === 'Succeeded') return;
+    if (Date.now() > deadline)
+      throw dependencyNotReady(`storage account ${storageAccountName(arm.ctx.bucket)} is not there yet`);
+    await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+    arm.ctx.signal.throwIfAborted();
+  }
+}
+
+const managed = <T>(
+  { ctx, endpoints, token }: Manager,
+  method: 'GET' | 'PUT' | 'PATCH' | 'DELETE',
+  path: string,
+  body?: object,
+  version = STORAGE_API,
+): Promise<T | undefined> =>
+  call<T>(
+    {
+      method,
+      url: `${endpoints.management}${path}?api-version=${version}`,
+      token,
+      ...(body && { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
+      what: `Azure for bucket ${ctx.bucket.name}`,
+      signal: ctx.signal,
+    },
+    { absent: method === 'GET' || method === 'DELETE' },
+  );
+
+interface BlobRequest {
+  method: 'GET' | 'PUT' | 'DELETE';
+  /** Within the container. */
+  path?: string;
+  query?: Record<string, string>;
+  headers?: Record<string, string>;
+  content?: Transfer['content'];
+}
+
+/** Answers undefined to 404 where `absent` allows it. */
+interface Blobs {
+  (request: BlobRequest & { absent?: false }): Promise<Transferred>;
+  (request: BlobRequest & { absent: true }): Promise<Transferred | undefined>;
+}
+
+/** Requests to the container. Where it is, Resource Manager says: that differs from cloud to cloud. */
+async function blobsOf(arm: Manager): Promise<Blobs> {
+  const { ctx, endpoints, account } = arm;
+  const found = await managed<StorageAccount>(arm, 'GET', account);
+  const base = found?.properties?.primaryEndpoints?.blob?.replace(/\/$/, '');
+  if (base === undefined)
+    throw new CoppiceError('ERR_INFRA_DEPENDENCIES', `there is no storage account for bucket ${ctx.bucket.name}`);
+  const { token } = await entraToken(ctx, endpoints, BLOB_SCOPE);
+  const what = `Azure for bucket ${ctx.bucket.name}`;
+  return (async ({
+    method,
+    path = '',
+    query = {},
+    headers = {},
+    content,
+    absent,
+  }: BlobRequest & { absent?: boolean }) => {
+    const answer = await transfer({
+      method,
+      url: `${base}/${CONTAINER}${path}?${new URLSearchParams(query)}`,
+      headers: { ...headers, authorization: `Bearer ${token}`, 'x-ms-version': BLOB_API },
+      content,
+      what,
+      signal: ctx.signal,
+    });
+    if (answer.status < 300) return answer;
+    const text = await answer.body.text();
+    if (absent && answer.status === 404) return undefined;
+    throw refusal(what, answer.status, text);
+  }) as Blobs;
+}
+
+/** What Blob Storage says of its refusal: XML, where Resource Manager has JSON. */
+function refusal(what: string, status: number, text: string): CoppiceError {
+  const error = within(parseXML(text), 'Error');
+  const [azureCode, message] = [textAt(error, 'Code'), textAt(error, 'Message').split('\n')[0]!.slice(0, 300)];
+  const code = classify(azureCode) ?? classify(`HTTP ${status}`) ?? 'ERR_RETRYABLE_INFRA_DEPENDENCIES';
+  const said = [azureCode || `HTTP ${status}`, message].filter(Boolean).join(': ');
+  const mayNot = code === 'ERR_INFRA_UNAUTHORIZED';
+  return new CoppiceError(code, `${what}: ${said}`, {
+    ...(mayNot && { advice: 'Grant the application the role Storage Blob Data Contributor.' }),
+  });
+}
+
+async function list(blobs: Blobs, prefix: string): Promise<BackupObject[]> {
+  const objects: BackupObject[] = [];
+  let marker = '';
+  do {
+    const query = { restype: 'container', comp: 'list', prefix, ...(marker && { marker }) };
+    const answer = await blobs({ method: 'GET', query });
+    const result = within(parseXML((await answer.body.text()).replace(/^\uFEFF/, '')), 'EnumerationResults');
+    const found = within(result, 'Blobs');
+    const each: Element[] = found === undefined || typeof found === 'string' ? [] : [found.Blob ?? []].flat();
+    for (const blob of each)
+      objects.push({ key: textAt(blob, 'Name'), size: Number(textAt(blob, 'Properties', 'Content-Length')) });
+    marker = textAt(result, 'NextMarker');
+  } while (marker !== '');
+  return objects;
+}

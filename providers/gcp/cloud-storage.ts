@@ -1,0 +1,169 @@
+import type { Readable } from 'node:stream';
+import { CoppiceError, dependencyNotReady } from '../../operator/api/errors.ts';
+import type { BackupBuckets, BackupContext, BackupObject } from '../backup.ts';
+import {
+  backupTags,
+  checkedKey,
+  isAsWanted,
+  KEPT_DAYS,
+  noSuchObject,
+  notEmpty,
+  refuseForeign,
+  refuseTooLarge,
+  type Transfer,
+  type Transferred,
+  transfer,
+} from '../bucket-objects.ts';
+import { credentialsOf } from './credentials.ts';
+import { call, type Endpoints, refused } from './google-api.ts';
+import { accessToken } from './token.ts';
+
+/** Where one call goes, and with what. */
+interface Storage {
+  ctx: BackupContext;
+  base: string;
+  token: string;
+}
+
+interface Bucket {
+  labels?: Record<string, string>;
+}
+
+interface Objects {
+  items?: { name: string; size: string; generation: string }[];
+  nextPageToken?: string;
+}
+
+/**
+ * Buckets in Cloud Storage (JSON API, storage/v1). Encryption at rest and TLS are Google's own and cannot be turned off; access is by
+ * IAM alone, never public. `endpoints`: where Google is, for the profile.
+ */
+export function cloudStorageBuckets(endpoints: (ctx: BackupContext) => Endpoints): BackupBuckets {
+  const open = async (ctx: BackupContext): Promise<Storage> => {
+    const at = endpoints(ctx);
+    return { ctx, base: at.storage, token: (await accessToken(ctx, at)).token };
+  };
+  return {
+    inCloud: true,
+    async ensure(ctx) {
+      const storage = await open(ctx);
+      const found = await ours(storage);
+      if (found && isAsWanted(found.labels ?? {}, ctx.bucket)) return;
+      if (found) refuseForeign(found.labels ?? {}, ctx.bucket);
+      const { project } = credentialsOf(ctx.account, ctx.profile);
+      // One request makes it, settings and all: there is no moment in which it is less than that.
+      if (!found)
+        await json(storage, 'POST', '/b', { project }, { name: ctx.bucket.name, location: ctx.region, ...wanted(ctx) });
+      else await json(storage, 'PATCH', `/b/${ctx.bucket.name}`, {}, wanted(ctx));
+    },
+    async remove(ctx, { withContents = false } = {}) {
+      const storage = await open(ctx);
+      const found = await ours(storage);
+      if (!found) return;
+      refuseForeign(found.labels ?? {}, ctx.bucket);
+      const objects = await list(storage, '');
+      if (objects.length > 0 && !withContents) throw notEmpty(ctx.bucket, objects.length);
+      for (const { key, generation } of await list(storage, '', true))
+        await json(storage, 'DELETE', objectPath(ctx, key), { generation });
+      await json(storage, 'DELETE', `/b/${ctx.bucket.name}`);
+    },
+    async put(ctx, key, content) {
+      refuseTooLarge(content, key);
+      const storage = await open(ctx);
+      const query = new URLSearchParams({ uploadType: 'media', name: checkedKey(key) });
+      const url = `${storage.base}/upload/storage/v1/b/${ctx.bucket.name}/o?${query}`;
+      const headers = { 'content-type': 'application/octet-stream' };
+      const answer = await moved(storage, { method: 'POST', url, headers, content });
+      const stored = JSON.parse(await answer.body.text()) as { md5Hash?: string };
+      if (stored.md5Hash === content.md5) return;
+      await json(storage, 'DELETE', objectPath(ctx, key));
+      throw dependencyNotReady(`what arrived in bucket ${ctx.bucket.name} as ${key} is not what was sent`);
+    },
+    list: async (ctx, prefix) => (await list(await open(ctx), prefix)).map(({ key, size }) => ({ key, size })),
+    async get(ctx, key): Promise<Readable> {
+      const storage = await open(ctx);
+      const url = `${storage.base}/storage/v1${objectPath(ctx, checkedKey(key))}?alt=media`;
+      const answer = await moved(storage, { method: 'GET', url, headers: {} }, noSuchObject(ctx.bucket, key));
+      return answer.body;
+    },
+    async delete(ctx, key) {
+      await json(await open(ctx), 'DELETE', objectPath(ctx, checkedKey(key)));
+    },
+  };
+}
+
+const objectPath = ({ bucket }: BackupContext, key: string): string => `/b/${bucket.name}/o/${encodeURIComponent(key)}`;
+
+/** What was deleted is kept as a noncurrent generation; soft delete would keep, and bill, it a second time. */
+const wanted = ({ bucket }: BackupContext) => ({
+  labels: backupTags(bucket),
+  iamConfiguration: { uniformBucketLevelAccess: { enabled: true }, publicAccessPrevention: 'enforced' },
+  versioning: { enabled: true },
+  lifecycle: { rule: [{ action: { type: 'Delete' }, condition: { daysSinceNoncurrentTime: KEPT_DAYS } }] },
+  softDeletePolicy: { retentionDurationSeconds: '0' },
+});
+
+/** The bucket, if the project has it: names of buckets are everybody's, and one of somebody else is not found here. */
+async function ours(storage: Storage): Promise<Bucket | undefined> {
+  const { ctx } = storage;
+  const { project } = credentialsOf(ctx.account, ctx.profile);
+  const answer = await json<{ items?: (Bucket & { name: string })[] }>(storage, 'GET', '/b', {
+    project,
+    prefix: ctx.bucket.name,
+  });
+  return answer?.items?.find(({ name }) => name === ctx.bucket.name);
+}
+
+/** `versions`: what was deleted or overwritten, too. */
+async function list(
+  storage: Storage,
+  prefix: string,
+  versions = false,
+): Promise<(BackupObject & { generation: string })[]> {
+  const objects: (BackupObject & { generation: string })[] = [];
+  let pageToken: string | undefined;
+  do {
+    const query = { prefix, ...(versions && { versions: 'true' }), ...(pageToken !== undefined && { pageToken }) };
+    const page = await json<Objects>(storage, 'GET', `/b/${storage.ctx.bucket.name}/o`, query);
+    if (page === undefined) throw missing(storage.ctx);
+    for (const { name, size, generation } of page.items ?? [])
+      objects.push({ key: name, size: Number(size), generation });
+    pageToken = page.nextPageToken;
+  } while (pageToken !== undefined);
+  return objects;
+}
+
+const missing = ({ bucket }: BackupContext): CoppiceError =>
+  new CoppiceError('ERR_INFRA_DEPENDENCIES', `there is no bucket ${bucket.name}`);
+
+const json = <T>(
+  { ctx, base, token }: Storage,
+  method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
+  path: string,
+  query: Record<string, string> = {},
+  body?: object,
+): Promise<T | undefined> =>
+  call<T>(
+    {
+      method,
+      url: `${base}/storage/v1${path}?${new URLSearchParams(query)}`,
+      token,
+      ...(body && { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
+      what: `Google for bucket ${ctx.bucket.name}`,
+      signal: ctx.signal,
+    },
+    { absent: method === 'GET' || method === 'DELETE' },
+  );
+
+async function moved(
+  { ctx, token }: Storage,
+  request: Omit<Transfer, 'what' | 'signal'>,
+  absent?: CoppiceError,
+): Promise<Transferred> {
+  const what = `Google for bucket ${ctx.bucket.name}`;
+  const headers = { ...request.headers, authorization: `Bearer ${token}` };
+  const answer = await transfer({ ...request, headers, what, signal: ctx.signal });
+  if (answer.status < 300) return answer;
+  const text = await answer.body.text();
+  throw answer.status === 404 && absent ? absent : refused(what, answer.status, text);
+}

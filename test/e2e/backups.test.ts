@@ -1,0 +1,223 @@
+import { once } from 'node:events';
+import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { findCondition, isTrue } from '../../operator/api/conditions.ts';
+import { backupBucketName } from '../../operator/api/names.ts';
+import type { Seed, SeedSpec } from '../../operator/api/seed.ts';
+import { CONFIGMAPS, SEEDS, SHOOTS } from '../../operator/kube/resources.ts';
+import { freePorts } from '../kit/apiserver.ts';
+import {
+  clusterClient,
+  coppice,
+  deleteCluster,
+  e2e,
+  follow,
+  garden,
+  gardenClient,
+  kubectl,
+  makeCluster,
+  type Name,
+  ok,
+  PATIENCE_MS,
+  seedNamespace,
+  until,
+  untilReady,
+} from '../kit/garden.ts';
+import { runCommand, startCommand } from '../kit/run.ts';
+import { testTools } from '../kit/tools.ts';
+
+interface Listed {
+  name: string;
+  takenAt: string;
+  revision: number;
+  size: number;
+}
+
+e2e('backups of the etcd of a hosted cluster', () => {
+  let seed: Seed;
+  let cluster: Name;
+  let folder: string;
+  let tools: Record<'etcd' | 'etcdctl' | 'etcdutl', string>;
+
+  const backup = (change: SeedSpec['backup'] | null) =>
+    gardenClient().mergePatch<Seed>(SEEDS, 'local', undefined, { spec: { backup: change } });
+  const list = async ({ name }: Name, ...options: string[]): Promise<Listed[]> =>
+    JSON.parse(ok(await coppice(['backups', name, '-o', 'json', ...options], { timeoutMs: PATIENCE_MS }))).backups;
+  /** Paths in the bucket, which is a directory here. */
+  const inBucket = async (): Promise<string[]> => {
+    const root = join(garden.home, 'clouds', 'backups', 'local', backupBucketName(seed.metadata.uid!));
+    const entries = await readdir(root, { recursive: true, withFileTypes: true });
+    return entries
+      .filter((entry) => entry.isFile())
+      .map((entry) => join(entry.parentPath, entry.name).slice(root.length + 1));
+  };
+
+  beforeAll(async () => {
+    tools = await testTools('etcd', 'etcdctl', 'etcdutl');
+    folder = await mkdtemp(join(tmpdir(), 'coppice-e2e-backups-'));
+    seed = await backup({ provider: 'local', fullSnapshotPeriod: '1h', maxBackupsLimitBasedGC: 2 });
+    cluster = await makeCluster();
+    await untilReady(cluster);
+    await (await clusterClient(cluster)).create({
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'kept', namespace: 'default' },
+      data: { what: 'a treasure' },
+    });
+  });
+  afterAll(async () => {
+    await backup(null);
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  it('makes the bucket, and says so', async () => {
+    const seeds = await follow<Seed>(gardenClient(), SEEDS);
+    const found = await seeds.waitFor(
+      () => isTrue(seeds.get('local')?.status?.conditions, 'BackupBucketsReady') && seeds.get('local'),
+      { timeoutMs: PATIENCE_MS, what: 'the seed to have a bucket' },
+    );
+    expect(findCondition(found.status?.conditions, 'BackupBucketsReady')?.message).toContain(
+      backupBucketName(seed.metadata.uid!),
+    );
+  });
+
+  it('takes a snapshot by itself once the cluster is made', async () => {
+    const condition = await until(
+      cluster,
+      (found) => {
+        const said = findCondition(found?.status?.conditions, 'BackupReady');
+        return said?.status === 'True' && said;
+      },
+      'to be backed up',
+    );
+    const [first] = await list(cluster);
+    expect(condition.message).toContain(first!.name);
+    expect(first).toMatchObject({ revision: expect.any(Number), size: expect.any(Number) });
+  });
+
+  it('takes one now, downloads it for nobody else to read, and never over a file', async () => {
+    const file = join(folder, 'snapshot.db');
+    const before = await list(cluster);
+    ok(await coppice(['backups', cluster.name, '--now', '--download', file], { timeoutMs: PATIENCE_MS }));
+    const newest = (await list(cluster)).at(-1)!;
+    expect(before.map(({ name }) => name)).not.toContain(newest.name);
+    const { mode, size } = await stat(file);
+    expect([mode & 0o777, size]).toEqual([0o600, newest.size]);
+    const again = await coppice(['backups', cluster.name, '--download', file]);
+    expect([again.code, again.stderr]).toEqual([1, expect.stringContaining('exists already')]);
+  });
+
+  it('has in it what was in the cluster: an etcd made of it serves it', async () => {
+    const { etcd, etcdctl, etcdutl } = tools;
+    const [file, data] = [join(folder, 'snapshot.db'), join(folder, 'data')];
+    const status = JSON.parse(ok(await runCommand(etcdutl, ['snapshot', 'status', file, '-w', 'json'])));
+    const { revision } = (await list(cluster)).at(-1)!;
+    expect(status.revision).toBeGreaterThanOrEqual(revision);
+    ok(await runCommand(etcdutl, ['snapshot', 'restore', file, '--data-dir', data]));
+    const [client, peer] = await freePorts(2);
+    const url = `http://127.0.0.1:${client}`;
+    const server = startCommand(etcd, [
+      `--data-dir=${data}`,
+      `--listen-client-urls=${url}`,
+      `--advertise-client-urls=${url}`,
+      `--listen-peer-urls=http://127.0.0.1:${peer}`,
+      '--log-level=error',
+    ]);
+    try {
+      const answer = await runCommand(etcdctl, [
+        `--endpoints=${url}`,
+        '--dial-timeout=30s',
+        '--command-timeout=30s',
+        'get',
+        '/registry/configmaps/default/kept',
+        '--print-value-only',
+      ]);
+      expect(ok(answer)).toContain('a treasure');
+    } finally {
+      const ended = once(server, 'close');
+      server.kill('SIGKILL');
+      await ended;
+    }
+  });
+
+  it('brings a cluster back, by hand as docs/guides/backups.md says', async () => {
+    const namespace = seedNamespace(cluster);
+    const [file, inSeed] = [join(folder, 'snapshot.db'), ['-n', namespace]];
+    const run = async (...args: string[]) => ok(await kubectl(args, { timeoutMs: PATIENCE_MS })).trim();
+    await (await clusterClient(cluster)).delete(CONFIGMAPS, 'kept', 'default');
+    const ignored = 'shoot.gardener.cloud/ignore';
+    await run('annotate', 'shoot', cluster.name, `${ignored}=true`);
+    await run(...inSeed, 'scale', 'deployment/kube-apiserver', 'statefulset/etcd-main', '--replicas=0');
+    await run(...inSeed, 'wait', 'pod/etcd-main-0', '--for=delete', '--timeout=60s');
+
+    const address = await run(...inSeed, 'get', 'service', 'etcd-main-0', '-o', 'jsonpath={.spec.clusterIP}');
+    const volume = await run(...inSeed, 'get', 'pvc', 'data-etcd-main-0', '-o', 'jsonpath={.spec.volumeName}');
+    const path = await run('get', 'pv', volume, '-o', 'jsonpath={.spec.hostPath.path}');
+    const data = join(path, 'data');
+    const { uid, gid } = await stat(data);
+    await rm(data, { recursive: true });
+    const { etcdutl } = tools;
+    const peer = `https://${address}:2380`;
+    const restore = ['snapshot', 'restore', file, '--data-dir', data, '--name', 'etcd-main-0'];
+    const member = ['--initial-cluster', `etcd-main-0=${peer}`, '--initial-advertise-peer-urls', peer];
+    const revisions = ['--initial-cluster-token', namespace, '--bump-revision', '1000000000', '--mark-compacted'];
+    ok(await runCommand(etcdutl, [...restore, ...member, ...revisions]));
+    ok(await runCommand('chown', ['-R', `${uid}:${gid}`, data]));
+
+    await run(...inSeed, 'scale', 'deployment/kube-apiserver', 'statefulset/etcd-main', '--replicas=1');
+    await run(...inSeed, 'rollout', 'status', 'statefulset/etcd-main', '--timeout=120s');
+    await run(...inSeed, 'rollout', 'status', 'deployment/kube-apiserver', '--timeout=120s');
+    await run('annotate', 'shoot', cluster.name, `${ignored}-`);
+    await untilReady(cluster);
+    const restored = await (await clusterClient(cluster)).get(CONFIGMAPS, 'kept', 'default');
+    expect(restored.data).toEqual({ what: 'a treasure' });
+    // What is written from now on is newer than all that was ever seen of it.
+    expect((await list(cluster, '--now')).at(-1)?.revision).toBeGreaterThan(1_000_000_000);
+  });
+
+  it('keeps as many as the seed says, the newest', async () => {
+    for (let i = 0; i < 2; i++) await list(cluster, '--now');
+    const kept = await list(cluster);
+    expect(kept).toHaveLength(2);
+    expect((await inBucket()).filter((key) => key.startsWith(`${seedNamespace(cluster)}/`))).toHaveLength(2);
+  });
+
+  it('keeps those of a deleted cluster for as long as the seed says, and takes them for nobody else’s', async () => {
+    const kept = await list(cluster);
+    await backup({
+      provider: 'local',
+      fullSnapshotPeriod: '1h',
+      maxBackupsLimitBasedGC: 2,
+      deletionGracePeriodHours: 1,
+    });
+    const { metadata } = await gardenClient().get(SHOOTS, cluster.name, cluster.namespace);
+    await deleteCluster(cluster);
+    expect(await list(cluster)).toEqual(kept);
+    expect(await inBucket()).toContainEqual(
+      expect.stringMatching(new RegExp(`^deleted/${seedNamespace(cluster)}/${metadata.uid}/\\d+$`)),
+    );
+    // Another of the same name has its own, and sees no others.
+    await makeCluster({}, cluster);
+    await untilReady(cluster);
+    const own = await list(cluster, '--now');
+    const names = (listed: Listed[]) => listed.map(({ name }) => name).sort();
+    expect(names(own).filter((name) => names(kept).includes(name))).toEqual([]);
+    await deleteCluster(cluster);
+    expect(names(await list(cluster))).toEqual(names([...kept, ...own]));
+    await backup({ provider: 'local', deletionGracePeriodHours: 0 });
+    await expect.poll(inBucket, { timeout: PATIENCE_MS }).toEqual([]);
+  });
+
+  it('is over when the seed says nothing of it any more', async () => {
+    await backup(null);
+    const seeds = await follow<Seed>(gardenClient(), SEEDS);
+    await seeds.waitFor(
+      () => !findCondition(seeds.get('local')?.status?.conditions, 'BackupBucketsReady') && seeds.get('local'),
+      { timeoutMs: PATIENCE_MS, what: 'the seed to speak of no bucket' },
+    );
+    const said = await coppice(['backups', cluster.name]);
+    expect([said.code, said.stderr]).toEqual([3, expect.stringContaining(cluster.name)]);
+  });
+});

@@ -1,0 +1,96 @@
+import type { Scene } from '../model.ts';
+import type { Store } from '../store.ts';
+import { bucketStore, md5Of, type StoredBucket } from './bucket-store.ts';
+import { type Asked, Refused, type Said } from './server.ts';
+
+const STORAGE =
+  /^\/subscriptions\/([^/]+)\/resourceGroups\/([^/]+)(?:\/providers\/Microsoft\.Storage\/storageAccounts\/([^/]+)(\/.*)?)?$/;
+
+/** Storage accounts as Resource Manager has them, and their blobs, here under /blob/ACCOUNT; undefined for other paths. */
+export function blobStorage(asked: Asked, { caller }: Pick<Scene, 'caller'>, store: Store): Said | undefined {
+  const { method, url, body, headers } = asked;
+  const path = decodeURIComponent(url.pathname);
+  const buckets = bucketStore(store, 'azure-native');
+  const blob = /^\/blob\/([^/]+)\/([^/]+)(?:\/(.+))?$/.exec(path);
+  if (blob) return blobs(asked, buckets, caller.account, blob);
+  const [, subscription, group = '', account, below] = STORAGE.exec(path) ?? [];
+  if (subscription === undefined) return undefined;
+  if (account === undefined) {
+    // Groups of buckets only: those of clusters are made by the plugin.
+    if (!group.startsWith('coppice-backup-')) return undefined;
+    if (method === 'PUT') return { body: { id: path, tags: JSON.parse(body).tags } };
+    if (method !== 'DELETE') return undefined;
+    const owned = buckets.all().filter((one) => one.settings.group === group);
+    for (const bucket of owned) buckets.remove(bucket);
+    if (owned.length > 0) return { status: 202, body: '' };
+    throw new Refused(404, 'ResourceGroupNotFound', `Resource group '${group}' could not be found.`);
+  }
+  const found = buckets.get(account);
+  if (found && (found.account !== caller.account || found.settings.group !== group))
+    throw new Refused(409, 'StorageAccountAlreadyTaken', `The storage account named ${account} is already taken.`);
+  if (below !== undefined) {
+    if (!found) throw new Refused(404, 'ParentResourceNotFound', `${account} does not exist.`);
+    found.settings[below] = JSON.parse(body);
+    buckets.save(found);
+    return { body: { id: path } };
+  }
+  if (method === 'PUT' && !found) {
+    const given = JSON.parse(body) as { location: string };
+    buckets.make(account, caller.account, given.location, { ...given, group });
+    // Accepted; whoever looks next finds it made.
+    return { status: 202, body: '' };
+  }
+  if (!found) throw new Refused(404, 'ResourceNotFound', `The Resource '${path}' was not found.`);
+  if (method === 'PUT' || method === 'PATCH') {
+    found.settings = { ...found.settings, ...(JSON.parse(body) as object) };
+    buckets.save(found);
+  }
+  const endpoint = `http://${headers.host}/blob/${account}/`;
+  const { tags, properties } = found.settings as { tags?: object; properties?: object };
+  const properly = { ...properties, provisioningState: 'Succeeded', primaryEndpoints: { blob: endpoint } };
+  return { body: { id: path, name: account, location: found.region, tags, properties: properly } };
+}
+
+/** Blob Storage's own API speaks XML. */
+const said = (status: number, code: string, message: string): Said => ({
+  status,
+  body: `\uFEFF<?xml version="1.0" encoding="utf-8"?><Error><Code>${code}</Code><Message>${message}\nRequestId:1</Message></Error>`,
+  headers: { 'content-type': 'application/xml' },
+});
+
+function blobs(
+  { method, url, headers, bytes }: Asked,
+  buckets: ReturnType<typeof bucketStore>,
+  owner: string,
+  [, account = '', container, key]: readonly (string | undefined)[],
+): Said {
+  const bucket: StoredBucket | undefined = buckets.get(account);
+  if (!bucket || bucket.account !== owner)
+    return said(403, 'AuthorizationPermissionMismatch', 'This request is not authorized to perform this operation.');
+  if (!bucket.settings[`/blobServices/default/containers/${container}`])
+    return said(404, 'ContainerNotFound', 'The specified container does not exist.');
+  const query = url.searchParams;
+  if (key === undefined) {
+    const { objects, next } = buckets.page(bucket, query.get('prefix') ?? '', query.get('marker'));
+    const each = objects.map(
+      (one) =>
+        `<Blob><Name>${one.key}</Name><Properties><Content-Length>${one.size}</Content-Length></Properties></Blob>`,
+    );
+    return {
+      body: `\uFEFF<?xml version="1.0" encoding="utf-8"?><EnumerationResults ContainerName="${container}"><Blobs>${each.join('')}</Blobs><NextMarker>${next ?? ''}</NextMarker></EnumerationResults>`,
+      headers: { 'content-type': 'application/xml' },
+    };
+  }
+  if (method === 'PUT') {
+    if (headers['content-md5'] !== md5Of(bytes)) return said(400, 'Md5Mismatch', 'The MD5 value is not as computed.');
+    buckets.put(bucket, key, bytes, true);
+    return { status: 201, body: '' };
+  }
+  const found = buckets.find(bucket, key);
+  if (!found) return said(404, 'BlobNotFound', 'The specified blob does not exist.');
+  if (method === 'DELETE') {
+    buckets.delete(bucket, key, true);
+    return { status: 202, body: '' };
+  }
+  return { body: buckets.bytes(bucket, found), headers: { 'content-type': 'application/octet-stream' } };
+}

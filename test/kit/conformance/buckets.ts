@@ -1,0 +1,177 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ErrorCode } from '../../../operator/api/errors.ts';
+import type { BackupBucket, BackupBuckets, BackupContent, BackupContext } from '../../../providers/contract.ts';
+
+/** Where a provider makes buckets, as the conformance suite needs it. */
+export interface BucketScene {
+  buckets: BackupBuckets;
+  /** Context of the bucket; the same account each time, unless another `number` is given. */
+  context(bucket: BackupBucket, number?: number): BackupContext;
+  /** How often something was asked that changes something. Absent: nobody counts it. */
+  writes?(): number;
+  /** What is wrong with a bucket that there is, to whoever cares for what is in it (public, unencrypted, ...); empty when nothing is. */
+  faults(bucket: BackupBucket): Promise<string[]>;
+  /** Whether somebody else can have a bucket of the same name. */
+  namesAreEverybodys: boolean;
+  /** Where names are everybody's: lets somebody else have the bucket, open to everybody. Returns what there is in it, settings and all. */
+  trap?(bucket: BackupBucket): () => string;
+  /** What can be made to go wrong, and the code that it must have. */
+  troubles: { what: string; code: ErrorCode; begin(): void }[];
+  heal(): void;
+  close(): Promise<void>;
+}
+
+const SIZE = 3 * 1024 * 1024 + 17;
+
+export const contentFor = (bytes: Buffer): BackupContent => ({
+  size: bytes.length,
+  sha256: createHash('sha256').update(bytes).digest('hex'),
+  md5: createHash('md5').update(bytes).digest('base64'),
+  open: () => Readable.from(bytes.length === 0 ? [] : [bytes.subarray(0, 1000), bytes.subarray(1000)]),
+});
+
+const bucketOf = (seed: string): BackupBucket => ({
+  name: `coppice-backup-1b2c3d4e-0000-4000-8000-00000000000${seed.length}`,
+  seed,
+  seedUID: `1b2c3d4e-0000-4000-8000-00000000000${seed.length}`,
+  garden: '9f8e7d6c-0000-4000-8000-000000000001',
+});
+
+/** What BackupBuckets promises, wherever `open` lets buckets be made: one life of a bucket, told in order. */
+export function keepsBuckets(name: string, open: () => Promise<BucketScene>): void {
+  describe(`${name} keeps buckets for backups`, () => {
+    let scene: BucketScene;
+    let ctx: BackupContext;
+    const bucket = bucketOf('blue');
+    const bytes = randomBytes(SIZE);
+    beforeAll(async () => {
+      scene = await open();
+      ctx = scene.context(bucket);
+    });
+    afterAll(() => scene?.close());
+
+    const keys = async (prefix = '', of = ctx) => (await scene.buckets.list(of, prefix)).map(({ key }) => key);
+    const codeOf = (error: unknown) => (error as { code?: ErrorCode }).code;
+    const refusal = async (run: () => Promise<unknown>) => run().then(() => undefined, codeOf);
+    async function changingNothing(run: () => Promise<unknown>): Promise<void> {
+      const before = scene.writes?.();
+      await run();
+      expect(scene.writes?.()).toBe(before);
+    }
+
+    it('puts nothing into a bucket that is not there', async () => {
+      expect(await refusal(() => scene.buckets.put(ctx, 'shoot--a--b/u/one', contentFor(bytes)))).toBe(
+        'ERR_INFRA_DEPENDENCIES',
+      );
+      await scene.buckets.remove(ctx);
+    });
+
+    it('makes one in which backups are safe, and then changes nothing more', async () => {
+      await scene.buckets.ensure(ctx);
+      expect(await scene.faults(bucket)).toEqual([]);
+      await changingNothing(() => scene.buckets.ensure(ctx));
+      expect(await keys()).toEqual([]);
+    });
+
+    it('gives back what was put, byte for byte, and of the same key the last', async () => {
+      const key = 'shoot--a--b/u-1/Full-00000000-00000012-1760000000';
+      await scene.buckets.put(ctx, key, contentFor(Buffer.from('an earlier one')));
+      await scene.buckets.put(ctx, key, contentFor(bytes));
+      expect(await scene.buckets.list(ctx, '')).toEqual([{ key, size: SIZE }]);
+      expect((await buffer(await scene.buckets.get(ctx, key))).equals(bytes)).toBe(true);
+    });
+
+    it('puts empty objects too', async () => {
+      await scene.buckets.put(ctx, 'deleted/shoot--a--b/u-0/1', contentFor(Buffer.alloc(0)));
+      expect(await scene.buckets.list(ctx, 'deleted/')).toEqual([{ key: 'deleted/shoot--a--b/u-0/1', size: 0 }]);
+      await scene.buckets.delete(ctx, 'deleted/shoot--a--b/u-0/1');
+    });
+
+    it('lists by prefix and in order, however many pages that takes', async () => {
+      const others = [
+        'shoot--a--b/u-2/a',
+        'shoot--a--b/u-2/b',
+        'shoot--a--b/u-2/c',
+        'shoot--a--b/u-2/d',
+        'shoot--a--c/u/a',
+      ];
+      for (const key of [...others].reverse()) await scene.buckets.put(ctx, key, contentFor(Buffer.from(key)));
+      expect(await keys('shoot--a--b/u-2/')).toEqual(others.slice(0, 4));
+      expect((await keys()).length).toBe(6);
+      expect(await keys('shoot--a--b/u-2/x')).toEqual([]);
+    });
+
+    it('deletes an object, and no other; one that is gone is fine', async () => {
+      await scene.buckets.delete(ctx, 'shoot--a--b/u-2/b');
+      await scene.buckets.delete(ctx, 'shoot--a--b/u-2/b');
+      expect(await keys('shoot--a--b/u-2/')).toEqual(['shoot--a--b/u-2/a', 'shoot--a--b/u-2/c', 'shoot--a--b/u-2/d']);
+    });
+
+    it('says that an object is not there', async () => {
+      expect(await refusal(() => scene.buckets.get(ctx, 'shoot--a--b/u-2/b'))).toBe('ERR_INFRA_DEPENDENCIES');
+    });
+
+    it('takes no key that leads elsewhere', async () => {
+      for (const key of ['../other', '/etc/passwd', 'a//b', 'a/../../b', 'a b', '', 'a/.hidden', 'a?x=y'])
+        expect(await refusal(() => scene.buckets.put(ctx, key, contentFor(bytes))), key).toBe(
+          'ERR_CONFIGURATION_PROBLEM',
+        );
+    });
+
+    it('keeps buckets of other seeds apart', async () => {
+      const other = scene.context(bucketOf('green'));
+      await scene.buckets.ensure(other);
+      expect(await keys('', other)).toEqual([]);
+      await scene.buckets.put(other, 'shoot--a--b/u-1/x', contentFor(bytes));
+      await scene.buckets.remove(other, { withContents: true });
+      expect((await keys()).length).toBe(5);
+    });
+
+    it('leaves alone what somebody else has under the same name', async () => {
+      if (!scene.namesAreEverybodys) return;
+      const other = scene.context(bucket, 2);
+      expect(await refusal(() => scene.buckets.ensure(other))).toMatch(/^ERR_INFRA_(DEPENDENCIES|UNAUTHORIZED)$/);
+      expect(await refusal(() => scene.buckets.put(other, 'shoot--a--b/x', contentFor(bytes)))).toBeDefined();
+      await scene.buckets.remove(other).catch(() => {});
+      expect((await keys()).length).toBe(5);
+    });
+
+    it('puts nothing into a bucket that somebody else has made beforehand, and left open', async () => {
+      if (!scene.trap) return;
+      const trapped = bucketOf('violet');
+      const seen = scene.trap(trapped);
+      const before = seen();
+      const other = scene.context(trapped);
+      expect(await refusal(() => scene.buckets.ensure(other))).toMatch(/^ERR_INFRA_(DEPENDENCIES|UNAUTHORIZED)$/);
+      expect(seen()).toBe(before);
+    });
+
+    it('says what is wrong by its code', async () => {
+      for (const { what, code, ...trouble } of scene.troubles) {
+        trouble.begin();
+        for (const [method, run] of Object.entries({
+          ensure: () => scene.buckets.ensure(ctx),
+          list: () => scene.buckets.list(ctx, ''),
+          put: () => scene.buckets.put(ctx, 'shoot--a--b/u-3/x', contentFor(bytes)),
+          get: () => scene.buckets.get(ctx, 'shoot--a--b/u-2/a'),
+        }))
+          expect(await refusal(run), `${method} with ${what}`).toBe(code);
+        scene.heal();
+      }
+      expect((await keys()).length).toBe(5);
+    });
+
+    it('takes a bucket away only empty, or when it is told so', async () => {
+      expect(await refusal(() => scene.buckets.remove(ctx))).toBe('ERR_INFRA_DEPENDENCIES');
+      expect((await keys()).length).toBe(5);
+      await scene.buckets.remove(ctx, { withContents: true });
+      await scene.buckets.remove(ctx, { withContents: true });
+      await scene.buckets.ensure(ctx);
+      expect(await keys()).toEqual([]);
+      await scene.buckets.remove(ctx);
+    });
+  });
+}

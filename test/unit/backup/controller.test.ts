@@ -1,0 +1,178 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { findCondition } from '../../../operator/api/conditions.ts';
+import { configurationProblem } from '../../../operator/api/errors.ts';
+import { ANNOTATIONS } from '../../../operator/api/group.ts';
+import type { Seed } from '../../../operator/api/seed.ts';
+import type { Shoot } from '../../../operator/api/shoot.ts';
+import { BackupController, type BackupWorld } from '../../../operator/controllers/backup/controller.ts';
+import { backupsConcern, seedConcernsBackups } from '../../../operator/controllers/backup/news.ts';
+import { snapshotName } from '../../../operator/controllers/backup/plan.ts';
+import { Spool } from '../../../operator/controllers/backup/take-snapshot.ts';
+import { silent } from '../../../operator/kube/log.ts';
+import { BACKUP, MemoryBuckets, NOW, seedWith, sourceOf } from './memory-bucket.ts';
+
+const HOUR = 3600_000;
+const { signal } = new AbortController();
+const KEY = 'shop/blue';
+const PREFIX = 'shoot--shop--blue/u-1/';
+const READY = [{ type: 'BackupBucketsReady', status: 'True' as const, lastTransitionTime: '2026-11-21T11:00:00Z' }];
+
+const shootWith = (change: { metadata?: object; status?: object } = {}): Shoot =>
+  ({
+    metadata: { name: 'blue', namespace: 'shop', uid: 'u-1', generation: 1, ...change.metadata },
+    spec: {},
+    status: { seedName: 'blue', controlPlane: { desired: 1, ready: 1 }, ...change.status },
+  }) as unknown as Shoot;
+
+describe('the controller of backups', () => {
+  let buckets: MemoryBuckets;
+  let source: ReturnType<typeof sourceOf>;
+  let shoot: Shoot | undefined;
+  let seed: Seed;
+  let told: string[];
+  let events: string[];
+  let etcdReady: number;
+  let controller: BackupController;
+
+  const reconcile = () => controller.reconcile(KEY, signal);
+  const said = () => controller.condition(shoot!);
+  const put = (...hours: number[]) => {
+    for (const hour of hours)
+      buckets.objects.set(`${PREFIX}${snapshotName(hour + 100, new Date(NOW + hour * HOUR))}`, Buffer.alloc(512));
+  };
+
+  beforeEach(() => {
+    buckets = new MemoryBuckets();
+    source = sourceOf(buckets);
+    [shoot, seed] = [shootWith(), seedWith({ ...BACKUP, maxBackupsLimitBasedGC: 2 }, READY)];
+    [told, events, etcdReady] = [[], [], 1];
+    controller = new BackupController({
+      source,
+      shoots: { get: () => shoot },
+      seeds: { get: () => seed },
+      registry: {
+        get: () => ({
+          statefulSets: { get: () => ({ status: { readyReplicas: etcdReady } }) },
+          secrets: { get: () => undefined },
+          services: { get: () => undefined },
+        }),
+      },
+      spool: new Spool(undefined),
+      log: silent,
+      record: (_object: unknown, _type: string, reason: string) => events.push(reason),
+      told: (key: string) => told.push(key),
+    } as unknown as BackupWorld);
+  });
+
+  it('asks for nothing where nobody asked for backups', async () => {
+    seed = seedWith(undefined);
+    expect(await reconcile()).toEqual({});
+    expect([buckets.asked, told, said()]).toEqual([[], [], undefined]);
+  });
+
+  it('says what the last snapshot is, once, and comes back when the next is due', async () => {
+    put(-5, -1);
+    expect(await reconcile()).toEqual({ requeueAfterMs: 23 * HOUR });
+    expect(said()).toMatchObject({ type: 'BackupReady', status: 'True' });
+    expect(said()?.message).toContain('2026-11-21T11:00:00Z');
+    expect(told).toEqual([KEY]);
+    // Its status says so by now: nothing is to be told again, and nothing asked.
+    shoot = shootWith({ status: { conditions: [{ ...said(), lastTransitionTime: '' }] } });
+    const asked = buckets.asked.length;
+    await reconcile();
+    expect([told, buckets.asked.length]).toEqual([[KEY], asked]);
+  });
+
+  it('lets go of those that are too many, the oldest', async () => {
+    put(-5, -3, -2, -1);
+    await reconcile();
+    expect([...buckets.objects.keys()].map((key) => Number(key.split('-').at(-1)))).toEqual([
+      (NOW - 2 * HOUR) / 1000,
+      (NOW - HOUR) / 1000,
+    ]);
+  });
+
+  it('leaves an etcd alone that is not there, or that has a cluster to be made', async () => {
+    etcdReady = 0;
+    expect(await reconcile()).toEqual({});
+    etcdReady = 1;
+    shoot = shootWith({ status: { lastOperation: { type: 'Create', state: 'Processing' } } });
+    expect(await reconcile()).toEqual({});
+    expect(buckets.asked).toEqual([]);
+  });
+
+  it('says that the seed has no bucket, and waits for it', async () => {
+    seed = seedWith(BACKUP);
+    expect(await reconcile()).toEqual({});
+    expect(said()).toMatchObject({ status: 'False', message: expect.stringContaining('BackupBucketsReady') });
+    expect(buckets.asked).toEqual([]);
+  });
+
+  it('says why there is no snapshot, with its code, and which one was the last', async () => {
+    put(-30);
+    await expect(reconcile()).rejects.toThrow();
+    expect(said()).toMatchObject({
+      status: 'False',
+      reason: 'SnapshotFailed',
+      codes: [expect.stringMatching(/^ERR_/)],
+      message: expect.stringContaining('the last snapshot was taken at 2026-11-20T06:00:00Z'),
+    });
+    buckets.broken = configurationProblem('the bucket says no', 'Do this.');
+    controller = Object.assign(controller);
+    shoot = shootWith({ metadata: { uid: 'u-2' } });
+    await expect(reconcile()).rejects.toThrow('the bucket says no');
+    expect(said()).toMatchObject({ codes: ['ERR_CONFIGURATION_PROBLEM'], message: 'the bucket says no. Do this.' });
+  });
+
+  it('takes one when it is asked for, however new the last is', async () => {
+    put(-1);
+    await reconcile();
+    shoot = shootWith({ metadata: { annotations: { [ANNOTATIONS.backupRequestedAt]: '2026-11-21T12:00:00Z' } } });
+    // There is no etcd here: that it is asked is all that can be seen.
+    await expect(reconcile()).rejects.toThrow('etcd');
+  });
+
+  it('lets what was said stand until it has looked itself', () => {
+    const before = { type: 'BackupReady', status: 'True', reason: 'SnapshotTaken', message: 'long ago' };
+    shoot = shootWith({ status: { conditions: [{ ...before, lastTransitionTime: '2026-11-20T00:00:00Z' }] } });
+    expect(said()).toEqual(before);
+  });
+
+  it('takes backups away with their shoot', async () => {
+    put(-1);
+    await controller.leave(shoot!, signal);
+    expect(buckets.objects.size).toBe(0);
+  });
+
+  it('does not hold up a deletion because a bucket is broken, and says where the backups are', async () => {
+    put(-1);
+    buckets.broken = configurationProblem('the bucket says no');
+    await controller.leave(shoot!, signal);
+    expect(events).toEqual(['BackupsLeft']);
+  });
+
+  describe('hears of', () => {
+    const seeds = { get: () => seed };
+    const changed = (change: Parameters<typeof shootWith>[0], before: Parameters<typeof shootWith>[0] = {}) =>
+      backupsConcern({ type: 'updated', object: shootWith(change), old: shootWith(before) }, seeds);
+    it.each([
+      ['a request', { metadata: { annotations: { [ANNOTATIONS.backupRequestedAt]: '2026-11-21T12:00:00Z' } } }, {}],
+      ['a deletion', { metadata: { deletionTimestamp: '2026-11-21T12:00:00Z' } }, {}],
+      ['an etcd that is up', {}, { status: { controlPlane: { desired: 1, ready: 0 } } }],
+      ['a cluster that is made', {}, { status: { lastOperation: { type: 'Create', state: 'Processing' } } }],
+    ])('%s', (_, now, before) => expect(changed(now, before)).toBe(true));
+    it('no change of a status that says nothing of etcd', () => {
+      expect(changed({ status: { nodes: { desired: 3, current: 3, ready: 2 } } })).toBe(false);
+    });
+    it('no shoot of a seed without backups', () => {
+      seed = seedWith(undefined);
+      expect(backupsConcern({ type: 'added', object: shootWith() }, seeds)).toBe(false);
+    });
+    it('a seed whose bucket is ready, and no other change of it', () => {
+      const [without, having] = [seedWith(BACKUP), seedWith(BACKUP, READY)];
+      expect(seedConcernsBackups({ type: 'updated', object: having, old: without })).toBe(true);
+      expect(seedConcernsBackups({ type: 'updated', object: having, old: having })).toBe(false);
+      expect(findCondition(having.status?.conditions, 'BackupBucketsReady')).toBeDefined();
+    });
+  });
+});
