@@ -11,13 +11,14 @@ import { say, withConditions } from '../conditions.ts';
 import { operation, writeStatus } from '../status-writer.ts';
 import { resolveVersion, upgradeProblem } from '../versions.ts';
 import { bareStatus } from './bare-status.ts';
-import { controlPlaneValues, poolsOfShoot, providerContext } from './context.ts';
+import { controlPlanePoolOf, controlPlaneValues, poolsOfShoot, providerContext } from './context.ts';
 import { unreachable } from './expose.ts';
 import { closeLeftOver } from './left-over.ts';
 import { decoded, type Operation } from './operation.ts';
 import { otherOwner } from './ownership.ts';
 import { runFlow } from './run-flow.ts';
 import { seedFor } from './seed-for.ts';
+import { allMachines, selfHostedProblem } from './self-hosted.ts';
 import { decideServingCertificates } from './serving-certificates.ts';
 import { newShootState, type ShootState } from './state.ts';
 import { strategyOf } from './strategy.ts';
@@ -173,6 +174,7 @@ export class ShootController {
       provider,
       recorded: provider.recorded?.includes(profile) ? provider.recorded : undefined,
       pools: poolsOfShoot(shoot),
+      controlPlanePool: controlPlanePoolOf(shoot),
       vni,
       signal,
       values: {
@@ -189,8 +191,10 @@ export class ShootController {
         });
       },
     };
-    state.listMachines = () => provider.listMachines(op.context());
+    state.listMachines = () => allMachines(op);
     if (!deleting) {
+      const unfit = selfHostedProblem(op);
+      if (unfit) throw configurationProblem(unfit);
       const problems = provider.validate(
         {
           region: shoot.spec.region,
@@ -200,7 +204,7 @@ export class ShootController {
             services: op.values.networks.services,
             ...(provider.inCloud && shoot.spec.networking?.nodes && { nodes: shoot.spec.networking.nodes }),
           },
-          pools: [...op.pools],
+          pools: [...(op.controlPlanePool ? [op.controlPlanePool] : []), ...op.pools],
         },
         profile,
       );

@@ -23,18 +23,22 @@ export interface CommonFacts {
   readonly observedGeneration: number | undefined;
 }
 
-/** What is seen of a shoot with a hosted control plane, for its status. */
-export interface ShootFacts extends CommonFacts {
-  readonly etcd: StatefulSet | undefined;
-  readonly apiServer: Deployment | undefined;
-  readonly controllerManager: Deployment | undefined;
-  readonly scheduler: Deployment | undefined;
+/** What is seen of a shoot whose control plane runs somewhere. */
+export interface RunningFacts extends CommonFacts {
   /** Whether the admin's kubeconfig was seen to work and the API server is still in touch; undefined: not tried yet. */
   readonly usable: { ok: boolean; message: string } | undefined;
   /** Absent while there is no line to the API server: then nothing is known about nodes. */
   readonly inside: { nodes: readonly Node[]; pods: readonly Pod[]; machines: readonly Machine[] } | undefined;
   /** One line for each drain that goes on. */
   readonly draining: readonly string[];
+}
+
+/** What is seen of a shoot with a hosted control plane, for its status. */
+export interface ShootFacts extends RunningFacts {
+  readonly etcd: StatefulSet | undefined;
+  readonly apiServer: Deployment | undefined;
+  readonly controllerManager: Deployment | undefined;
+  readonly scheduler: Deployment | undefined;
 }
 
 /** What an operation knows of its shoot; `shoot` as it is now. */
@@ -50,17 +54,12 @@ export const commonFacts = (op: Operation, shoot: Shoot, endpoint: string | unde
   observedGeneration: op.state.settledGeneration ?? shoot.status?.observedGeneration,
 });
 
-/** status of a Shoot with a hosted control plane, as the caches show it. */
-export async function hostedStatus(op: Operation, shoot: Shoot, now: Date): Promise<ShootStatus> {
-  const { seed, state, values } = op;
-  const ns = values.namespace;
+/** What an operation knows of a shoot whose control plane runs somewhere; `shoot` as it is now. */
+export async function runningFacts(op: Operation, shoot: Shoot): Promise<RunningFacts> {
+  const { state, values } = op;
   const { connection } = state;
-  const facts: ShootFacts = {
+  return {
     ...commonFacts(op, shoot, values.addresses.apiServer ? endpointURL(values) : undefined),
-    etcd: seed.statefulSets.get(`${ns}/${COMPONENTS.etcd}`),
-    apiServer: seed.deployments.get(`${ns}/${COMPONENTS.apiServer}`),
-    controllerManager: seed.deployments.get(`${ns}/${COMPONENTS.controllerManager}`),
-    scheduler: seed.deployments.get(`${ns}/${COMPONENTS.scheduler}`),
     usable: state.usable,
     inside: connection && {
       nodes: connection.nodes.list(),
@@ -69,22 +68,26 @@ export async function hostedStatus(op: Operation, shoot: Shoot, now: Date): Prom
     },
     draining: [...state.draining.values()],
   };
+}
+
+/** status of a Shoot with a hosted control plane, as the caches show it. */
+export async function hostedStatus(op: Operation, shoot: Shoot, now: Date): Promise<ShootStatus> {
+  const { seed, values } = op;
+  const ns = values.namespace;
+  const facts: ShootFacts = {
+    ...(await runningFacts(op, shoot)),
+    etcd: seed.statefulSets.get(`${ns}/${COMPONENTS.etcd}`),
+    apiServer: seed.deployments.get(`${ns}/${COMPONENTS.apiServer}`),
+    controllerManager: seed.deployments.get(`${ns}/${COMPONENTS.controllerManager}`),
+    scheduler: seed.deployments.get(`${ns}/${COMPONENTS.scheduler}`),
+  };
   return shootStatus(facts, now);
 }
 
 /** status of a Shoot with a hosted control plane, pure. */
 export function shootStatus(facts: ShootFacts, now: Date): ShootStatus {
-  const { shoot, inside, pools } = facts;
-  const before = shoot.status;
-  const members = controlPlaneMembers(shoot.spec);
+  const members = controlPlaneMembers(facts.shoot.spec);
   const ready = Math.min(facts.etcd?.status?.readyReplicas ?? 0, facts.apiServer?.status?.readyReplicas ?? 0);
-  const desired = desiredNodes(pools);
-  const readyNodes = inside?.nodes.filter((node) => conditionIsTrue(node, 'Ready')) ?? [];
-  const machines = inside?.machines.filter((machine) => machine.phase !== 'Terminating') ?? [];
-  const readyMachines = machines.filter((machine) =>
-    readyNodes.some((node) => node.metadata.name === machine.nodeName),
-  );
-
   const unavailable = [
     [COMPONENTS.etcd, members, facts.etcd?.status?.readyReplicas] as const,
     [COMPONENTS.apiServer, members, facts.apiServer?.status?.readyReplicas] as const,
@@ -95,15 +98,7 @@ export function shootStatus(facts: ShootFacts, now: Date): ShootStatus {
     ] as const,
     [COMPONENTS.scheduler, facts.scheduler?.spec.replicas ?? 1, facts.scheduler?.status?.readyReplicas] as const,
   ].filter(([, wanted, have]) => (have ?? 0) < wanted);
-  const apiServer = facts.usable
-    ? say(
-        'APIServerAvailable',
-        facts.usable.ok,
-        facts.usable.ok ? 'AdminCanWrite' : 'NotReachable',
-        facts.usable.message,
-      )
-    : say('APIServerAvailable', false, 'Starting', 'the API server is being started');
-  const controlPlane =
+  const healthy =
     unavailable.length === 0
       ? say('ControlPlaneHealthy', true, 'AllReady', 'etcd, API server, controller manager and scheduler are ready')
       : say(
@@ -112,10 +107,42 @@ export function shootStatus(facts: ShootFacts, now: Date): ShootStatus {
           'NotReady',
           `not ready: ${unavailable.map(([name, wanted, have]) => `${name} (${have ?? 0} of ${wanted})`).join(', ')}`,
         );
+  const resource = facts.inside && clusterResource(facts.inside.nodes, facts.inside.pods);
+  return runningStatus(facts, { healthy, desired: members, ready, resource }, now);
+}
+
+/** What is told of a control plane that runs, wherever it does. */
+export interface ControlPlaneSeen {
+  /** Condition ControlPlaneHealthy. */
+  readonly healthy: ReturnType<typeof say>;
+  readonly desired: number;
+  readonly ready: number;
+  /** What there is for workloads; undefined: nothing is known about nodes. */
+  readonly resource: ShootStatus['resource'];
+}
+
+/** status of a Shoot whose control plane runs somewhere, pure. */
+export function runningStatus(facts: RunningFacts, seen: ControlPlaneSeen, now: Date): ShootStatus {
+  const { shoot, inside, pools } = facts;
+  const before = shoot.status;
+  const desired = desiredNodes(pools);
+  const readyNodes = inside?.nodes.filter((node) => conditionIsTrue(node, 'Ready')) ?? [];
+  const machines = inside?.machines.filter((machine) => machine.phase !== 'Terminating') ?? [];
+  const readyMachines = machines.filter((machine) =>
+    readyNodes.some((node) => node.metadata.name === machine.nodeName),
+  );
+  const apiServer = facts.usable
+    ? say(
+        'APIServerAvailable',
+        facts.usable.ok,
+        facts.usable.ok ? 'AdminCanWrite' : 'NotReachable',
+        facts.usable.message,
+      )
+    : say('APIServerAvailable', false, 'Starting', 'the API server is being started');
   const everyNode = nodesCondition(facts, desired, machines.length, readyMachines.length);
   const system = systemCondition(facts, desired);
   const errors = facts.errors.length > 0;
-  const all = [apiServer, controlPlane, everyNode, system];
+  const all = [apiServer, seen.healthy, everyNode, system];
   const wrong = all.find((condition) => condition.status !== 'True');
   const isReady = !wrong && facts.observedGeneration === shoot.metadata.generation;
   const codes = [...new Set(facts.errors.flatMap((error) => error.codes ?? []))];
@@ -130,9 +157,9 @@ export function shootStatus(facts: ShootFacts, now: Date): ShootStatus {
     ...all,
     facts.draining.length > 0 ? say('Draining', true, 'ScaleIn', facts.draining.join('; ')) : undefined,
   ];
-  const seen = { controlPlane: { desired: members, ready }, machines, readyMachines };
-  const resource = inside ? clusterResource(inside.nodes, inside.pods) : before?.resource;
-  return statusOf(facts, { ...seen, ...(resource && { resource }) }, conditions, now);
+  const controlPlane = { desired: seen.desired, ready: seen.ready };
+  const resource = seen.resource ?? before?.resource;
+  return statusOf(facts, { controlPlane, machines, readyMachines, ...(resource && { resource }) }, conditions, now);
 }
 
 /** What every shoot's status has, whatever stands behind it. */
@@ -189,7 +216,7 @@ export const desiredNodes = (pools: readonly Pool[]): number => pools.reduce((su
 
 /** Condition EveryNodeReady. */
 export function nodesCondition(
-  facts: Pick<ShootFacts, 'usable'> & { inside: unknown },
+  facts: Pick<RunningFacts, 'usable'> & { inside: unknown },
   desired: number,
   current: number,
   ready: number,
@@ -218,7 +245,7 @@ export function nodesCondition(
   );
 }
 
-function systemCondition(facts: ShootFacts, desired: number) {
+function systemCondition(facts: RunningFacts, desired: number) {
   if (desired === 0) return say('SystemComponentsHealthy', true, 'NoNodes', 'without nodes no system components run');
   if (!facts.inside)
     return say(
