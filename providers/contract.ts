@@ -126,8 +126,8 @@ export interface ControlPlaneMachinesSeen {
   asked: number;
   /** Those that exist, by their names (see controlPlaneMachineName), those on their way out included. */
   machines: Machine[];
-  /** Ordinals of which there is data on a volume, whether or not there is a machine. */
-  data: number[];
+  /** Volumes that keep machines' data, whether or not there is a machine. A machine that gets a new volume has one with another uid. */
+  volumes: { ordinal: number; uid: string }[];
 }
 
 /**
@@ -141,8 +141,8 @@ export interface ControlPlaneMachines {
   /** Makes the first `pool.count` machines be, and takes those above away. Those that exist are not replaced. */
   reconcile(ctx: ProviderContext, pool: Pool, bootstrap: ControlPlaneBootstrap): Promise<void>;
 
-  /** Removes what a machine that is no longer asked for has left on its volume; none is fine. */
-  removeData(ctx: ProviderContext, pool: string, ordinal: number): Promise<void>;
+  /** Removes the volume of a machine that is no longer asked for; none is fine. */
+  removeVolume(ctx: ProviderContext, pool: string, ordinal: number): Promise<void>;
 
   /** Takes all of them away, data and all, in any half-built state. Needs no working shoot. */
   delete(ctx: ProviderContext, pool: string): Promise<void>;

@@ -14,8 +14,10 @@ export interface ControlPlaneSizeObservation {
   machines: number[];
   /** Ordinals of machines that have joined: kubeadm has marked their nodes, which it does last. */
   joined: number[];
-  /** Ordinals of which there is data on a volume. */
-  data: number[];
+  /** Ordinals of which there is a volume. */
+  volumes: number[];
+  /** Ordinals of machines whose volume is not the one that they joined from: what was on that is lost. */
+  lost: number[];
 }
 
 /** The next single step. */
@@ -23,7 +25,9 @@ export type ControlPlaneSizeAction =
   | { type: 'ask-for'; machines: number }
   | { type: 'transfer-leadership'; from: string; to: string }
   | { type: 'remove-member'; ordinal: number; id: string }
-  | { type: 'remove-data'; ordinal: number };
+  | { type: 'remove-node'; ordinal: number }
+  | { type: 'forget-volume'; ordinal: number }
+  | { type: 'remove-volume'; ordinal: number };
 
 /** `waitFor`: what has to happen first, in words. Neither: all is as wanted. */
 export interface ControlPlaneSizePlan {
@@ -39,7 +43,7 @@ export interface ControlPlaneSizePlan {
  * memory: after a crash at any point it goes on from what it sees.
  */
 export function planControlPlaneSize(observed: ControlPlaneSizeObservation): ControlPlaneSizePlan {
-  const { desired, asked, peerURLs, machines, joined, data } = observed;
+  const { desired, asked, peerURLs, machines, joined, volumes, lost } = observed;
   if (!observed.members) return { waitFor: 'etcd does not answer' };
   const members = observed.members.map((member) => ({
     ...member,
@@ -53,14 +57,22 @@ export function planControlPlaneSize(observed: ControlPlaneSizeObservation): Con
   // What left in the middle of being taken away goes before anything else: data of a member that etcd has let go must never come back.
   const leaving = machines.find((ordinal) => ordinal >= asked);
   if (leaving !== undefined) return { waitFor: `machine ${leaving} to be gone` };
-  const left = data.find((ordinal) => ordinal >= asked);
+  const left = volumes.find((ordinal) => ordinal >= asked);
   const orphan = members.find((member) => member.ordinal >= asked);
   if (orphan) return leave(orphan, members);
-  if (left !== undefined) return { action: { type: 'remove-data', ordinal: left } };
+  if (left !== undefined) return { action: { type: 'remove-volume', ordinal: left } };
 
   if (asked > desired) {
     const last = members.find((member) => member.ordinal === asked - 1);
     return last ? leave(last, members) : { action: { type: 'ask-for', machines: asked - 1 } };
+  }
+  // It must join as somebody new: a member that has forgotten what it agreed to would endanger what the others know. The node goes first:
+  // the machine can join again as soon as etcd has let it go, and its kubelet would miss the loss of a node that it has just made.
+  const forgetful = lost[0];
+  if (forgetful !== undefined) {
+    if (joined.includes(forgetful)) return { action: { type: 'remove-node', ordinal: forgetful } };
+    const member = members.find(({ ordinal }) => ordinal === forgetful);
+    return member ? leave(member, members) : { action: { type: 'forget-volume', ordinal: forgetful } };
   }
   const absent = range(asked).find((ordinal) => !members.some((member) => member.ordinal === ordinal));
   if (absent !== undefined) {

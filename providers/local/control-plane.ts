@@ -30,7 +30,10 @@ export const controlPlaneMachines: ControlPlaneMachines = {
     return {
       asked: set?.spec.replicas ?? 0,
       machines: pods.items.map(machineOf),
-      data: claims.items.map(({ metadata }) => Number(metadata.name.slice(metadata.name.lastIndexOf('-') + 1))),
+      volumes: claims.items.map(({ metadata: { name, uid = '' } }) => ({
+        ordinal: Number(name.slice(name.lastIndexOf('-') + 1)),
+        uid,
+      })),
     };
   },
 
@@ -48,7 +51,7 @@ export const controlPlaneMachines: ControlPlaneMachines = {
     await ctx.seed.deleteCollection(PVCS, selection);
   },
 
-  async removeData(ctx, pool, ordinal) {
+  async removeVolume(ctx, pool, ordinal) {
     await ctx.seed.delete(PVCS, `${VOLUME}-${controlPlaneMachineName(pool, ordinal)}`, ctx.namespace);
   },
 };

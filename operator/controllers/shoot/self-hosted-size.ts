@@ -1,17 +1,19 @@
 import { dump } from 'js-yaml';
 import type { ControlPlaneMachinesSeen } from '../../../providers/contract.ts';
+import { configurationProblem } from '../../api/errors.ts';
 import { LABELS } from '../../api/group.ts';
 import { controlPlaneMachineName } from '../../api/names.ts';
 import { sleep } from '../../kube/clock.ts';
-import type { Node } from '../../kube/resources.ts';
+import type { KubeObject, Node } from '../../kube/resources.ts';
 import { type ControlPlaneSizeAction, planControlPlaneSize } from '../../shoot/control-plane-size.ts';
 import { type Dial, EtcdClient } from '../../shoot/etcd-client.ts';
 import { kubeadmAuthorities, kubeadmInit, kubeadmJoin } from '../../shoot/kubeadm.ts';
 import { issueEtcdOperatorCertificate, keyPair } from '../../shoot/pki.ts';
-import { etcdClientURL, etcdPeerURL } from '../../shoot/values.ts';
+import { controlPlaneLabels, etcdClientURL, etcdPeerURL } from '../../shoot/values.ts';
 import { inside } from './inside-tasks.ts';
 import type { Operation } from './operation.ts';
 import { controlPlaneOf } from './self-hosted.ts';
+import { wanting } from './self-hosted-status.ts';
 
 /** ConfigMap in the shoot's namespace in the seed: is there once the API server has served, for ever. */
 export const INITIALISED = 'control-plane-initialised';
@@ -22,10 +24,13 @@ const JOINED_LABEL = 'node-role.kubernetes.io/control-plane';
 
 /** Makes as many machines be as there are; the first one if there is none. `asked`: another number. */
 export async function applyControlPlaneMachines(op: Operation, asked?: number): Promise<void> {
-  const { pki, seed, values } = op;
+  const { pki, values } = op;
   const { machines, pool } = controlPlaneOf(op);
   const context = op.context();
-  const count = asked ?? Math.max(1, (await machines.observe(context, pool.name)).asked);
+  const seen = await machines.observe(context, pool.name);
+  const note = noteIn(op);
+  if (isLost(seen, note)) throw configurationProblem(LOST);
+  const count = asked ?? Math.max(1, seen.asked);
   await machines.reconcile(
     context,
     { ...pool, count },
@@ -34,19 +39,76 @@ export async function applyControlPlaneMachines(op: Operation, asked?: number): 
       init: kubeadmInit(values).map(document).join('---\n'),
       join: document(kubeadmJoin()),
       addresses: values.addresses.etcd,
-      mayInitialise: seed.configMaps.get(`${values.namespace}/${INITIALISED}`) === undefined,
+      mayInitialise: note === undefined,
     },
   );
 }
 
+const LOST =
+  'the volume of the only machine of the control plane is lost, and the state of the cluster with it: nothing can bring it back. Delete the cluster, and make it anew';
+
+/** Whether the one volume that had the cluster's state has been replaced by an empty one. */
+function isLost({ asked, volumes }: ControlPlaneMachinesSeen, note: KubeObject | undefined): boolean {
+  return asked === 1 && lostVolumes(volumes, note).includes(0);
+}
+
+/** Whose volume is not the one that was noted. */
+function lostVolumes(volumes: ControlPlaneMachinesSeen['volumes'], note: KubeObject | undefined): number[] {
+  const noted = (note?.data ?? {}) as Record<string, string>;
+  return volumes
+    .filter(({ ordinal, uid }) => noted[noteOf(ordinal)] !== undefined && noted[noteOf(ordinal)] !== uid)
+    .map(({ ordinal }) => ordinal);
+}
+
+const noteIn = ({ seed, values }: Operation): KubeObject | undefined =>
+  seed.configMaps.get(`${values.namespace}/${INITIALISED}`);
+
+/**
+ * Notes that the cluster has begun, and on which volumes its state is. Written before anybody is given a way in, and never taken back: from
+ * here on there may be something that must not be lost, and no machine without data may begin the cluster anew.
+ */
+export async function noteInitialised(op: Operation, signal: AbortSignal): Promise<void> {
+  const { machines, pool } = controlPlaneOf(op);
+  if (noteIn(op)) return;
+  await writeNote(op, (await machines.observe(op.context(), pool.name)).volumes, signal);
+  await applyControlPlaneMachines(op);
+}
+
+async function writeNote(
+  op: Operation,
+  volumes: ControlPlaneMachinesSeen['volumes'],
+  signal: AbortSignal,
+): Promise<void> {
+  const { seed, values } = op;
+  const note: KubeObject = {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: INITIALISED, namespace: values.namespace, labels: controlPlaneLabels(values) },
+    data: Object.fromEntries(volumes.map(({ ordinal, uid }) => [noteOf(ordinal), uid])),
+  };
+  const { object } = await seed.applier.apply(note, signal);
+  seed.configMaps.absorb(object);
+}
+
+const noteOf = (ordinal: number): string => `volume-${ordinal}`;
+
 const document = (object: object): string => dump(object, { lineWidth: -1, noRefs: true });
+
+/** What of the control plane is not there or not ready, in words. */
+export function notReady(op: Operation): string[] {
+  const { nodes, pods } = inside(op);
+  const { pool } = controlPlaneOf(op);
+  return Array.from({ length: op.values.replicas }, (_, ordinal) =>
+    controlPlaneMachineName(pool.name, ordinal),
+  ).flatMap((name) => wanting(name, nodes.list(), pods.list()));
+}
 
 /** Takes the control plane from the machines it has to those it should have, one safe step at a time; see planControlPlaneSize. */
 export async function reconcileControlPlaneSize(op: Operation, signal: AbortSignal): Promise<void> {
   const { state, values } = op;
   const desired = values.replicas;
-  if (state.etcdSettled === desired) return;
   const { machines, pool } = controlPlaneOf(op);
+  if (state.etcdSettled === desired && notReady(op).length === 0) return;
   const certificate = await issueEtcdOperatorCertificate(op.pki, op.world.now());
   const urls = values.addresses.etcd.map((_, ordinal) => etcdClientURL(values, ordinal));
   const client = new EtcdClient(urls, { ca: keyPair(op.pki, 'ca-etcd').cert, ...certificate }, dialMachine(op));
@@ -56,6 +118,12 @@ export async function reconcileControlPlaneSize(op: Operation, signal: AbortSign
       const [seen, members] = await Promise.all([machines.observe(op.context(), pool.name), client.observe()]);
       const nodes = inside(op).nodes.list();
       await removeNodesOfMachinesThatLeft(op, seen, nodes);
+      const joined = ordinalsOf(
+        op,
+        nodes.filter((node) => node.metadata.labels?.[JOINED_LABEL] !== undefined).map((node) => node.metadata.name),
+      );
+      const lost = lostVolumes(seen.volumes, noteIn(op));
+      if (lost.length === 0 && joined.length >= seen.asked) await writeNote(op, seen.volumes, signal);
       const plan = planControlPlaneSize({
         desired,
         asked: seen.asked,
@@ -65,17 +133,15 @@ export async function reconcileControlPlaneSize(op: Operation, signal: AbortSign
           op,
           seen.machines.map(({ name }) => name),
         ),
-        joined: ordinalsOf(
-          op,
-          nodes.filter((node) => node.metadata.labels?.[JOINED_LABEL] !== undefined).map((node) => node.metadata.name),
-        ),
-        data: seen.data,
+        joined,
+        volumes: seen.volumes.map(({ ordinal }) => ordinal),
+        lost,
       });
       if (plan.blocked) throw new Error(`the control plane cannot be brought to ${desired} machines: ${plan.waitFor}`);
       if (!plan.action && !plan.waitFor) break;
-      if (plan.action) await act(op, client, plan.action);
-      // A volume takes a moment to go, too.
-      if (!plan.action || plan.action.type === 'remove-data') await sleep(POLL_MS, signal);
+      if (plan.action) await act(op, client, plan.action, seen, signal);
+      // Also after an action: what it has changed takes a moment to be seen.
+      await sleep(POLL_MS, signal);
     }
     state.etcdSettled = desired;
   } finally {
@@ -83,7 +149,13 @@ export async function reconcileControlPlaneSize(op: Operation, signal: AbortSign
   }
 }
 
-async function act(op: Operation, client: EtcdClient, action: ControlPlaneSizeAction): Promise<void> {
+async function act(
+  op: Operation,
+  client: EtcdClient,
+  action: ControlPlaneSizeAction,
+  { volumes }: ControlPlaneMachinesSeen,
+  signal: AbortSignal,
+): Promise<void> {
   const { machines, pool } = controlPlaneOf(op);
   const name = (ordinal: number) => controlPlaneMachineName(pool.name, ordinal);
   switch (action.type) {
@@ -95,8 +167,16 @@ async function act(op: Operation, client: EtcdClient, action: ControlPlaneSizeAc
     case 'remove-member':
       op.world.record(op.shoot, 'Normal', 'EtcdMemberLeaves', `${name(action.ordinal)} leaves etcd`);
       return client.remove(action.id);
-    case 'remove-data':
-      return machines.removeData(op.context(), pool.name, action.ordinal);
+    case 'remove-node':
+      return inside(op).deleteNode(name(action.ordinal));
+    case 'forget-volume':
+      return writeNote(
+        op,
+        volumes.filter(({ ordinal }) => ordinal !== action.ordinal),
+        signal,
+      );
+    case 'remove-volume':
+      return machines.removeVolume(op.context(), pool.name, action.ordinal);
   }
 }
 

@@ -1,13 +1,12 @@
 import { controlPlaneMachineName } from '../../api/names.ts';
 import type { Task } from '../../flow/graph.ts';
 import { waitFor } from '../../kube/informer.ts';
-import type { KubeObject, Service } from '../../kube/resources.ts';
+import type { Service } from '../../kube/resources.ts';
 import { controlPlaneMachineService } from '../../shoot/control-plane-services.ts';
 import { clusterInfo } from '../../shoot/kubeadm.ts';
 import { pkiParameters } from '../../shoot/pki.ts';
 import { services } from '../../shoot/services.ts';
 import { machineAccess } from '../../shoot/system-components.ts';
-import { controlPlaneLabels } from '../../shoot/values.ts';
 import { connect } from './connect.ts';
 import { expose } from './expose.ts';
 import {
@@ -21,8 +20,7 @@ import {
 } from './inside-tasks.ts';
 import type { Operation } from './operation.ts';
 import { controlPlaneOf } from './self-hosted.ts';
-import { applyControlPlaneMachines, INITIALISED, reconcileControlPlaneSize } from './self-hosted-size.ts';
-import { wanting } from './self-hosted-status.ts';
+import { applyControlPlaneMachines, noteInitialised, notReady, reconcileControlPlaneSize } from './self-hosted-size.ts';
 import { issueCertificates, makeNamespace } from './shared-steps.ts';
 
 const MINUTE = 60_000;
@@ -32,7 +30,6 @@ const MINUTE = 60_000;
  * cluster by `kubeadm init`; the others join it one by one. Every task does nothing where nothing is to be done.
  */
 export function selfHostedTasks(op: Operation): Task[] {
-  const { seed, values } = op;
   return [
     {
       id: 'namespace',
@@ -101,52 +98,29 @@ export function selfHostedTasks(op: Operation): Task[] {
       timeoutMs: 5 * MINUTE,
       run: async (signal) => {
         const { nodes, pods } = inside(op);
-        const { pool } = controlPlaneOf(op);
-        const missing = () =>
-          Array.from({ length: values.replicas }, (_, ordinal) => controlPlaneMachineName(pool.name, ordinal)).flatMap(
-            (name) => wanting(name, nodes.list(), pods.list()),
-          );
-        await waitFor([nodes, pods], () => missing().length === 0, {
+        await waitFor([nodes, pods], () => notReady(op).length === 0, {
           timeoutMs: 5 * MINUTE,
           signal,
-          what: () => `${missing().join(', ')} to be ready`,
+          what: () => `${notReady(op).join(', ')} to be ready`,
         });
       },
     },
   ];
-
-  /** Addresses outlive machines: certificates and etcd's members carry them. */
-  async function reserveAddresses({ values: before }: Operation, signal: AbortSignal): Promise<void> {
-    const { pool } = controlPlaneOf(op);
-    let members = before.replicas;
-    // An address once given stays: a machine on its way out still has it.
-    while (seed.services.get(`${before.namespace}/${controlPlaneMachineName(pool.name, members)}`)) members++;
-    const ofMachines = Array.from({ length: members }, (_, ordinal) =>
-      controlPlaneMachineService(before, pool.name, ordinal),
-    );
-    const wanted = [...services(before, 0), ...ofMachines];
-    const made = await Promise.all(wanted.map((object) => seed.applier.apply(object, signal)));
-    const [apiServer = '', ...etcd] = made.map(({ object }) => (object as Service).spec.clusterIP ?? '');
-    const endpoint = await expose(op, made[0]!.object as Service, signal);
-    op.values = { ...op.values, addresses: { apiServer, etcd }, ...(endpoint && { endpoint }) };
-  }
 }
 
-/**
- * Written once, before anybody is given a way in, and never taken back: from here on there may be something in etcd that must not be
- * lost, and no machine without data may begin the cluster anew.
- */
-async function noteInitialised(op: Operation, signal: AbortSignal): Promise<void> {
+/** Addresses outlive machines: certificates and etcd's members carry them. */
+async function reserveAddresses(op: Operation, signal: AbortSignal): Promise<void> {
   const { seed, values } = op;
-  const known = seed.configMaps.get(`${values.namespace}/${INITIALISED}`) !== undefined;
-  const note: KubeObject = {
-    apiVersion: 'v1',
-    kind: 'ConfigMap',
-    metadata: { name: INITIALISED, namespace: values.namespace, labels: controlPlaneLabels(values) },
-    immutable: true,
-    data: { initialised: 'true' },
-  };
-  const { object } = await seed.applier.apply(note, signal);
-  seed.configMaps.absorb(object);
-  if (!known) await applyControlPlaneMachines(op);
+  const { pool } = controlPlaneOf(op);
+  let members = values.replicas;
+  // An address once given stays: a machine on its way out still has it.
+  while (seed.services.get(`${values.namespace}/${controlPlaneMachineName(pool.name, members)}`)) members++;
+  const ofMachines = Array.from({ length: members }, (_, ordinal) =>
+    controlPlaneMachineService(values, pool.name, ordinal),
+  );
+  const wanted = [...services(values, 0), ...ofMachines];
+  const made = await Promise.all(wanted.map((object) => seed.applier.apply(object, signal)));
+  const [apiServer = '', ...etcd] = made.map(({ object }) => (object as Service).spec.clusterIP ?? '');
+  const endpoint = await expose(op, made[0]!.object as Service, signal);
+  op.values = { ...values, addresses: { apiServer, etcd }, ...(endpoint && { endpoint }) };
 }

@@ -101,7 +101,11 @@ describe('machines of a control plane', () => {
     seed.put(object('PersistentVolumeClaim', 'var-machines-control-plane-0'));
     expect(await local.listMachines(ctx)).toEqual([]);
     const seen = await controlPlaneMachines.observe(ctx, 'control-plane');
-    expect(seen).toMatchObject({ asked: 1, data: [0], machines: [{ name: 'machines-control-plane-0' }] });
+    expect(seen).toMatchObject({
+      asked: 1,
+      volumes: [{ ordinal: 0, uid: expect.any(String) }],
+      machines: [{ name: 'machines-control-plane-0' }],
+    });
     await controlPlaneMachines.delete(ctx, 'control-plane');
     for (const kind of ['StatefulSet', 'Secret', 'PersistentVolumeClaim']) expect(seed.names(kind)).toEqual([]);
   });

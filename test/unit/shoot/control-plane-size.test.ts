@@ -30,7 +30,8 @@ const observed = (asked: number, change: Partial<ControlPlaneSizeObservation> = 
     members: ordinals.map((ordinal) => member(ordinal)),
     machines: ordinals,
     joined: ordinals,
-    data: ordinals,
+    volumes: ordinals,
+    lost: [],
     ...change,
   };
 };
@@ -70,7 +71,7 @@ describe('the size of a control plane on machines', () => {
       observed(2, { desired: 3, members: [member(0), member(1, { healthy: false })] }),
       'wait: etcd member 1 to answer',
     ],
-    ['growing over data of a member that left', observed(1, { desired: 3, data: [0, 1] }), 'remove-data 1'],
+    ['growing over data of a member that left', observed(1, { desired: 3, volumes: [0, 1] }), 'remove-volume 1'],
     [
       'growing over a machine that still goes',
       observed(1, { desired: 3, machines: [0, 1] }),
@@ -85,10 +86,10 @@ describe('the size of a control plane on machines', () => {
     ['shrinking, then its machine goes', observed(3, { desired: 1, members: [member(0), member(1)] }), 'ask for 2'],
     [
       'shrinking, the machine is on its way out',
-      observed(2, { desired: 1, machines: [0, 1, 2], data: [0, 1, 2] }),
+      observed(2, { desired: 1, machines: [0, 1, 2], volumes: [0, 1, 2] }),
       'wait: machine 2 to be gone',
     ],
-    ['shrinking, then its data go', observed(2, { desired: 1, data: [0, 1, 2] }), 'remove-data 2'],
+    ['shrinking, then its data go', observed(2, { desired: 1, volumes: [0, 1, 2] }), 'remove-volume 2'],
     ['shrinking, the next one', observed(2, { desired: 1 }), 'remove-member 1'],
     [
       'shrinking when too few of the others answer',
@@ -104,6 +105,18 @@ describe('the size of a control plane on machines', () => {
       'wanted back half-way: who has left etcd goes, and comes anew',
       observed(3, { members: [member(0), member(1)] }),
       'ask for 2',
+    ],
+    ['a machine has lost its volume', observed(3, { lost: [1] }), 'remove-node 1'],
+    ['it leaves etcd', observed(3, { lost: [1], joined: [0, 2] }), 'remove-member 1'],
+    [
+      'it may join as somebody new',
+      observed(3, { lost: [1], joined: [0, 2], members: [member(0), member(2)] }),
+      'forget-volume 1',
+    ],
+    [
+      'and is waited for',
+      observed(3, { members: [member(0), member(2)], joined: [0, 2] }),
+      'wait: machine 1 to join etcd',
     ],
     [
       'a stranger',
