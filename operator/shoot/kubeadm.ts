@@ -77,6 +77,15 @@ export const clusterInfo = (values: Pick<ControlPlane, 'addresses' | 'shoot'>, p
   },
 });
 
+/** What lets the API server call kubelets, for logs and exec; kubeadm's phase bootstrap-token writes it so. */
+export const kubeletAccess = (): KubeObject => ({
+  apiVersion: 'rbac.authorization.k8s.io/v1',
+  kind: 'ClusterRoleBinding',
+  metadata: { name: 'kubeadm:apiserver-kubelet-client' },
+  roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'system:kubelet-api-admin' },
+  subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'kube-apiserver-kubelet-client' }],
+});
+
 const nodeRegistration = () => ({
   name: NODE_NAME,
   criSocket: 'unix:///run/containerd/containerd.sock',

@@ -13,7 +13,7 @@ import { controlPlaneLabels, etcdClientURL, etcdPeerURL } from '../../shoot/valu
 import { inside } from './inside-tasks.ts';
 import type { Operation } from './operation.ts';
 import { controlPlaneOf } from './self-hosted.ts';
-import { wanting } from './self-hosted-status.ts';
+import { serves, wanting } from './self-hosted-status.ts';
 
 /** ConfigMap in the shoot's namespace in the seed: is there once the API server has served, for ever. */
 export const INITIALISED = 'control-plane-initialised';
@@ -100,7 +100,7 @@ export function notReady(op: Operation): string[] {
   const { pool } = controlPlaneOf(op);
   return Array.from({ length: op.values.replicas }, (_, ordinal) =>
     controlPlaneMachineName(pool.name, ordinal),
-  ).flatMap((name) => wanting(name, nodes.list(), pods.list()));
+  ).flatMap((name) => wanting(name, serves(op), nodes.list(), pods.list()));
 }
 
 /** Takes the control plane from the machines it has to those it should have, one safe step at a time; see planControlPlaneSize. */

@@ -12,16 +12,31 @@ const STATIC_PODS = ['etcd', COMPONENTS.apiServer, COMPONENTS.controllerManager,
 
 /** status of a Shoot whose control plane is on machines of its own, as the caches show it. */
 export const selfHostedStatus = async (op: Operation, shoot: Shoot, now: Date): Promise<ShootStatus> =>
-  statusOnMachines(await runningFacts(op, shoot), now);
+  statusOnMachines({ ...(await runningFacts(op, shoot)), serves: serves(op) }, now);
+
+/** Whether a machine of the control plane is up and its API server answers, by its pod in the seed. */
+export const serves =
+  ({ seed, values }: Operation) =>
+  (machine: string): boolean => {
+    const pod = seed.pods.get(`${values.namespace}/${machine}`);
+    return pod !== undefined && pod.metadata.deletionTimestamp === undefined && conditionIsTrue(pod, 'Ready');
+  };
+
+/** What is seen of a shoot whose control plane is on machines of its own, for its status. */
+export interface SelfHostedFacts extends RunningFacts {
+  /** Whether a machine is up, by name: its node and pods keep saying so for a while after it has gone. */
+  serves(machine: string): boolean;
+}
 
 /** status of a Shoot whose control plane is on machines of its own, pure. What its nodes have is not counted as room for workloads. */
-export function statusOnMachines(facts: RunningFacts, now: Date): ShootStatus {
+export function statusOnMachines(facts: SelfHostedFacts, now: Date): ShootStatus {
   const { inside, shoot } = facts;
   const desired = controlPlaneMembers(shoot.spec);
   const pool = controlPlaneWorker(shoot.spec)?.name ?? '';
   const names = Array.from({ length: desired }, (_, ordinal) => controlPlaneMachineName(pool, ordinal));
-  const missing = inside ? names.flatMap((name) => wanting(name, inside.nodes, inside.pods)) : [];
-  const ready = inside ? names.filter((name) => wanting(name, inside.nodes, inside.pods).length === 0).length : 0;
+  const ofEach = inside ? names.map((name) => wanting(name, facts.serves, inside.nodes, inside.pods)) : [];
+  const missing = ofEach.flat();
+  const ready = ofEach.filter((what) => what.length === 0).length;
   const healthy = !inside
     ? say('ControlPlaneHealthy', false, 'NotReady', 'to be seen once the API server answers')
     : missing.length === 0
@@ -38,7 +53,13 @@ const runsOn = (nodes: readonly Node[]) => {
 };
 
 /** What of a machine of a control plane is not there or not ready, in words. */
-export function wanting(name: string, nodes: readonly Node[], pods: readonly Pod[]): string[] {
+export function wanting(
+  name: string,
+  isUp: (machine: string) => boolean,
+  nodes: readonly Node[],
+  pods: readonly Pod[],
+): string[] {
+  if (!isUp(name)) return [`machine ${name}`];
   const node = nodes.find(({ metadata }) => metadata.name === name);
   if (!node || !conditionIsTrue(node, 'Ready')) return [`node ${name}`];
   const isReady = (pod: string) =>

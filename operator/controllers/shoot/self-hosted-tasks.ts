@@ -3,7 +3,7 @@ import type { Task } from '../../flow/graph.ts';
 import { waitFor } from '../../kube/informer.ts';
 import type { Service } from '../../kube/resources.ts';
 import { controlPlaneMachineService } from '../../shoot/control-plane-services.ts';
-import { clusterInfo } from '../../shoot/kubeadm.ts';
+import { clusterInfo, kubeletAccess } from '../../shoot/kubeadm.ts';
 import { pkiParameters } from '../../shoot/pki.ts';
 import { services } from '../../shoot/services.ts';
 import { machineAccess } from '../../shoot/system-components.ts';
@@ -78,7 +78,7 @@ export function selfHostedTasks(op: Operation): Task[] {
     },
     { ...accessTask(op), after: ['initialised'] },
     kubeconfigTask(op),
-    systemComponentsTask(op, () => [clusterInfo(op.values, op.pki), ...machineAccess()]),
+    systemComponentsTask(op, () => [clusterInfo(op.values, op.pki), kubeletAccess(), ...machineAccess()]),
     {
       id: 'control-plane-size',
       title: 'Bringing the control plane to its size',
@@ -98,7 +98,7 @@ export function selfHostedTasks(op: Operation): Task[] {
       timeoutMs: 5 * MINUTE,
       run: async (signal) => {
         const { nodes, pods } = inside(op);
-        await waitFor([nodes, pods], () => notReady(op).length === 0, {
+        await waitFor([op.seed.pods, nodes, pods], () => notReady(op).length === 0, {
           timeoutMs: 5 * MINUTE,
           signal,
           what: () => `${notReady(op).join(', ')} to be ready`,

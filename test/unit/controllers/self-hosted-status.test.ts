@@ -54,7 +54,7 @@ const machine: Machine = {
   createdAt: '2026-11-21T00:00:00Z',
 };
 
-const status = (members: number, inside: Partial<RunningFacts['inside']> | undefined) =>
+const status = (members: number, inside: Partial<RunningFacts['inside']> | undefined, isUp = true) =>
   statusOnMachines(
     {
       shoot: shoot(members),
@@ -69,6 +69,7 @@ const status = (members: number, inside: Partial<RunningFacts['inside']> | undef
       usable: { ok: true, message: 'works' },
       inside: inside && { nodes: [], pods: [], machines: [machine], ...inside },
       draining: [],
+      serves: () => isUp,
     },
     NOW,
   );
@@ -95,6 +96,12 @@ describe('status of a control plane on machines', () => {
     expect(findCondition(found.conditions, 'ControlPlaneHealthy')).toMatchObject({ status: 'False', message });
     expect(findCondition(found.conditions, 'Ready')).toMatchObject({ status: 'False', message });
     expect(found.controlPlane).toEqual({ desired: 1, ready: 0 });
+  });
+
+  it('does not take the word of a node whose machine has gone', () => {
+    const found = status(1, sound, false);
+    expect(found.controlPlane).toEqual({ desired: 1, ready: 0 });
+    expect(findCondition(found.conditions, 'Ready')?.message).toBe(`not ready: machine ${name}`);
   });
 
   it('says which machines are still to come', () => {
