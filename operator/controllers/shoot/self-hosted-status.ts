@@ -25,7 +25,7 @@ export const serves =
 /** What is seen of a shoot whose control plane is on machines of its own, for its status. */
 export interface SelfHostedFacts extends RunningFacts {
   /** Whether a machine is up, by name: its node and pods keep saying so for a while after it has gone. */
-  serves(machine: string): boolean;
+  readonly serves: (machine: string) => boolean;
 }
 
 /** status of a Shoot whose control plane is on machines of its own, pure. What its nodes have is not counted as room for workloads. */
