@@ -124,6 +124,20 @@ e2e('a cluster whose control plane is on a machine of its own', () => {
     await run(again, { name: 'later' });
   });
 
+  it('says that it is lost when its volume is, and does not begin anew', async () => {
+    const namespace = seedNamespace(cluster);
+    await gardenClient().delete(PVCS, `var-${machine(0)}`, namespace);
+    await gardenClient().delete(PODS, machine(0), namespace, { gracePeriodSeconds: 0 });
+    const lost = /the volume of the only machine of the control plane is lost/;
+    await until(
+      cluster,
+      (found) => found?.status?.lastErrors?.some(({ description }) => lost.test(description)),
+      'to say so',
+    );
+    const { code } = await kubectl(['get', '--raw=/readyz', '--request-timeout=5s'], { kubeconfig });
+    expect(code).not.toBe(0);
+  });
+
   it('leaves nothing behind', async () => {
     const namespace = seedNamespace(cluster);
     const { items } = await gardenClient().list(PVCS, { namespace });

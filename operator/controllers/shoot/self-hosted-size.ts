@@ -19,6 +19,8 @@ import { serves, wanting } from './self-hosted-status.ts';
 export const INITIALISED = 'control-plane-initialised';
 /** How often members are asked again while one of them joins or leaves; etcd has no watch for its members. */
 const POLL_MS = 500;
+/** How often it is looked whether there is anything to wait for still; a volume is made anew some time after its machine. */
+const LOOK_MS = 3000;
 /** kubeadm's last mark on a machine that has become part of the control plane. */
 const JOINED_LABEL = 'node-role.kubernetes.io/control-plane';
 
@@ -50,6 +52,16 @@ const LOST =
 /** Whether the one volume that had the cluster's state has been replaced by an empty one. */
 function isLost({ asked, volumes }: ControlPlaneMachinesSeen, note: KubeObject | undefined): boolean {
   return asked === 1 && lostVolumes(volumes, note).includes(0);
+}
+
+/** Rejects as soon as the state of the cluster is seen to be lost; otherwise when it is aborted. To be run while something is waited for. */
+export async function untilLost(op: Operation, signal: AbortSignal): Promise<never> {
+  const { machines, pool } = controlPlaneOf(op);
+  for (;;) {
+    if (isLost(await machines.observe(op.context(), pool.name), noteIn(op))) throw configurationProblem(LOST);
+    await sleep(LOOK_MS, signal);
+    signal.throwIfAborted();
+  }
 }
 
 /** Whose volume is not the one that was noted. */

@@ -20,7 +20,13 @@ import {
 } from './inside-tasks.ts';
 import type { Operation } from './operation.ts';
 import { controlPlaneOf } from './self-hosted.ts';
-import { applyControlPlaneMachines, noteInitialised, notReady, reconcileControlPlaneSize } from './self-hosted-size.ts';
+import {
+  applyControlPlaneMachines,
+  noteInitialised,
+  notReady,
+  reconcileControlPlaneSize,
+  untilLost,
+} from './self-hosted-size.ts';
 import { issueCertificates, makeNamespace } from './shared-steps.ts';
 
 const MINUTE = 60_000;
@@ -67,7 +73,7 @@ export function selfHostedTasks(op: Operation): Task[] {
       expectedMs: 30_000,
       // The image of such machines may still be made: kubeadm is built when everything else is there.
       timeoutMs: 20 * MINUTE,
-      run: (signal) => connect(op, signal),
+      run: (signal) => connectUnlessLost(op, signal),
     },
     {
       id: 'initialised',
@@ -106,6 +112,22 @@ export function selfHostedTasks(op: Operation): Task[] {
       },
     },
   ];
+}
+
+/** A control plane that cannot come back is not waited for. */
+async function connectUnlessLost(op: Operation, signal: AbortSignal): Promise<void> {
+  const over = new AbortController();
+  const either = AbortSignal.any([signal, over.signal]);
+  const lost = untilLost(op, either);
+  // Nobody listens any more once the other has come first.
+  lost.catch(() => {});
+  const connected = connect(op, either);
+  connected.catch(() => {});
+  try {
+    await Promise.race([connected, lost]);
+  } finally {
+    over.abort();
+  }
 }
 
 /** Addresses outlive machines: certificates and etcd's members carry them. */
