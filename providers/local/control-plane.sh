@@ -27,18 +27,24 @@ run_kubeproxy() {
   GOGC=50 exec kube-proxy --config=$CONFIG/kube-proxy.yaml --hostname-override="$NODE_NAME"
 }
 
-own_words() { sed "s/@NODE_NAME@/$NODE_NAME/; s/@ADDRESS@/$ADDRESS/" "$1"; }
+# Of files in CONFIG, with this machine's name and address in them.
+own_words() { sed "s/@NODE_NAME@/$NODE_NAME/; s/@ADDRESS@/$ADDRESS/" "$CONFIG/$1"; }
+
+kubeadm_configuration() {
+  mkdir -p /run/kubeadm
+  { own_words kubeadm-init.yaml; echo ---; cat $CONFIG/kubelet.yaml; } >/run/kubeadm/init.yaml
+  own_words kubeadm-join.yaml >/run/kubeadm/join.yaml
+}
 
 # A cluster begins once. What begun it may go on with it, since its data are there; a machine without data may begin one only as long as
 # nobody was let in: else a lost volume would quietly become an empty cluster.
 begin_or_join() {
   local path
-  mkdir -p /run/kubeadm /etc/kubernetes/pki/etcd
+  mkdir -p /etc/kubernetes/pki/etcd
   for path in ca.crt ca.key etcd/ca.crt etcd/ca.key front-proxy-ca.crt front-proxy-ca.key sa.pub sa.key; do
     (umask 077 && cp "$CONFIG/authorities/${path//\//-}" "/etc/kubernetes/pki/$path") || return 1
   done
-  { own_words $CONFIG/kubeadm-init.yaml; echo ---; cat $CONFIG/kubelet.yaml; } >/run/kubeadm/init.yaml
-  own_words $CONFIG/kubeadm-join.yaml >/run/kubeadm/join.yaml
+  kubeadm_configuration
   if [ "$ORDINAL" = 0 ] && { [ -e $STATE/begun ] || [ "$MAY_INITIALISE" = yes ]; }; then
     touch $STATE/begun
     say 'kubeadm init'
@@ -60,7 +66,9 @@ renew_certificates() {
   local comm folder
   [ -n "$(find $STATE/renewed -mtime +90 2>/dev/null)" ] || return 0
   say 'renewing certificates'
-  kubeadm certs renew all >/dev/null || return 1
+  # From files alone: the API server may be what waits for it.
+  kubeadm_configuration
+  kubeadm certs renew all --config=/run/kubeadm/init.yaml >/dev/null || return 1
   touch $STATE/renewed
   for folder in /proc/[0-9]*; do
     read -r comm <"$folder/comm" || continue
@@ -72,12 +80,12 @@ run_kubeadm() {
   until [ -S /run/containerd/containerd.sock ]; do nap 0.05; done
   if [ ! -e $STATE/joined ]; then
     begin_or_join || exit 1
-    rm -rf /run/kubeadm
     touch $STATE/joined $STATE/renewed
     say 'the control plane runs here'
   fi
   while :; do
     renew_certificates
+    rm -rf /run/kubeadm
     nap 86400
   done
 }
