@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, it } from 'vitest';
 import { CONTROL_PLANE_WORKER, controlPlaneMachineName } from '../../operator/api/names.ts';
 import type { KubeClient } from '../../operator/kube/client.ts';
@@ -21,6 +22,7 @@ import {
   deleteCluster,
   e2e,
   follow,
+  garden,
   gardenClient,
   kubeconfigFile,
   kubectl,
@@ -33,6 +35,7 @@ import {
   until,
   untilReady,
 } from '../kit/garden.ts';
+import { difference, sumOf, writes, writesOfOperator } from '../kit/metrics.ts';
 import { echoService, run, untilPods } from '../kit/workload.ts';
 
 /** kubeadm's image may still be made in a fresh garden, and its control plane takes half a minute on a busy machine. */
@@ -103,6 +106,16 @@ e2e('a cluster whose control plane is on a machine of its own', () => {
     expect(ok(await exec('get', 'https://kubernetes.default.svc/readyz'))).toBe('ok');
     const log = await kubectl(['logs', '-n', 'kube-system', `kube-scheduler-${machine(0)}`], { kubeconfig });
     expect(ok(log)).not.toBe('');
+  });
+
+  it('costs no write while nothing changes', async () => {
+    const own = await writesOfOperator(garden.home);
+    const before = await writes(gardenClient());
+    await sleep(20_000);
+    const after = await writes(gardenClient());
+    const leases = Object.entries(difference(before, after)).filter(([what]) => what.endsWith('leases'));
+    // Renewals of the operator's own Lease: there are others, so this is a generous limit.
+    expect((await writesOfOperator(garden.home)) - own).toBeLessThanOrEqual(sumOf(leases));
   });
 
   it('comes back with its data when its control plane machine is killed', async () => {
