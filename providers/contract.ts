@@ -110,6 +110,47 @@ export interface ProviderContext {
   log: Log;
 }
 
+/** What the machines of a control plane are told. Files hold the cluster's keys: they are for these machines alone. */
+export interface ControlPlaneBootstrap {
+  /** Certificates and keys of the cluster's authorities, by path below /etc/kubernetes/pki; kubeadm makes the rest from them. */
+  authorities: Record<string, string>;
+  /** What `kubeadm init` and `kubeadm join` are given, as YAML; `@NODE_NAME@` and `@ADDRESS@` stand for the machine's own. */
+  init: string;
+  join: string;
+  /** Address of each machine by its ordinal, which outlives the machine: etcd's members know each other by it. */
+  addresses: string[];
+  /** Whether machine 0, if it has no data, may begin the cluster. Otherwise it may only join one. */
+  mayInitialise: boolean;
+}
+
+/** What there is of the machines of a control plane. */
+export interface ControlPlaneMachinesSeen {
+  /** How many are asked for now; 0: they were never made. */
+  asked: number;
+  /** Those that exist, by their names (see controlPlaneMachineName), those on their way out included. */
+  machines: Machine[];
+  /** Volumes that keep machines' data, whether or not there is a machine. A machine that gets a new volume has one with another uid. */
+  volumes: { ordinal: number; uid: string }[];
+}
+
+/**
+ * Machines in the seed that run the control plane of their own cluster by kubeadm, numbered from 0. Each keeps its name and its data
+ * for as long as it is asked for, also when it is made anew. The caller has made Services that lead to them: to those with the label
+ * `app: kube-apiserver` that are ready, and to each by its name.
+ */
+export interface ControlPlaneMachines {
+  observe(ctx: ProviderContext, pool: string): Promise<ControlPlaneMachinesSeen>;
+
+  /** Makes the first `pool.count` machines be, and takes those above away. Those that exist are not replaced. */
+  reconcile(ctx: ProviderContext, pool: Pool, bootstrap: ControlPlaneBootstrap): Promise<void>;
+
+  /** Removes the volume of a machine that is no longer asked for; none is fine. */
+  removeVolume(ctx: ProviderContext, pool: string, ordinal: number): Promise<void>;
+
+  /** Takes all of them away, data and all, in any half-built state. Needs no working shoot. */
+  delete(ctx: ProviderContext, pool: string): Promise<void>;
+}
+
 /** What is on record of a cluster at a moment. */
 export interface Recorded {
   /** Machines of the control plane: ready once it would serve. */
@@ -175,6 +216,8 @@ export interface Provider {
   readonly dns?: ProviderDNS;
   /** Buckets for backups of control planes that seeds host. */
   readonly backups?: BackupBuckets;
+  /** Machines that run control planes, for mode SelfManaged. None of the methods below knows of these. */
+  readonly controlPlaneMachines?: ControlPlaneMachines;
 
   /** Clusters without control planes, for scale tests. */
   readonly recorded?: RecordedClusters;

@@ -39,6 +39,8 @@ export const LABELS = {
 export const ROLES = {
   controlPlane: 'controlplane',
   machine: 'machine',
+  /** A machine that runs the control plane of its own cluster. */
+  controlPlaneMachine: 'controlplane-machine',
   system: 'system',
   /** Secret with what the operator remembers of a managed cluster. */
   cloudRecord: 'cloud-record',

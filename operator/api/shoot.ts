@@ -104,7 +104,9 @@ const worker = rules(
     clusterAutoscaler: free('Autoscaling of this pool.').optional(),
     priority: count(-2147483648, 2147483647, 'Priority of the pool for the autoscaler.').optional(),
     updateStrategy: text(64, 'AutoRollingUpdate, AutoInPlaceUpdate or ManualInPlaceUpdate.').optional(),
-    controlPlane: free('Set where the control plane runs on these machines.').optional(),
+    controlPlane: free(
+      'Set (to {}) on the one pool whose machines run the control plane: a self-hosted shoot. It has 1, 3 or 5 machines.',
+    ).optional(),
   }),
   {
     rule: 'self.minimum <= self.maximum',
@@ -154,6 +156,10 @@ const controlPlane = describe(
   }),
   'How the control plane is run.',
 );
+
+/** CEL: whether the shoot is self-hosted. */
+const SELF_HOSTED = (self: string): string =>
+  `(has(${self}.provider.workers) && ${self}.provider.workers.exists(w, has(w.controlPlane)))`;
 
 export const shootSpec = rules(
   z.object({
@@ -232,6 +238,10 @@ export const shootSpec = rules(
   fixedOnceSet('networking', 'pods'),
   fixedOnceSet('networking', 'services'),
   domainStays,
+  {
+    rule: `${SELF_HOSTED('self')} == ${SELF_HOSTED('oldSelf')}`,
+    message: 'a control plane cannot move between a seed and machines of its cluster: make a new cluster instead',
+  },
   { rule: 'has(self.cloudProfile) || has(self.cloudProfileName)', message: 'name the cloudProfile' },
   {
     rule: '!has(self.cloudProfile) || !has(self.cloudProfileName) || self.cloudProfile.name == self.cloudProfileName',
@@ -305,7 +315,7 @@ export const shootStatus = z
 /** What is known about a Shoot. */
 export type ShootStatus = z.output<typeof shootStatus>;
 
-/** A cluster whose control plane is hosted in a seed. */
+/** A cluster whose control plane is hosted in a seed, or runs on machines of its own (self-hosted). */
 export interface Shoot extends KubeObject {
   kind: 'Shoot';
   spec: ShootSpec;
@@ -315,9 +325,16 @@ export interface Shoot extends KubeObject {
 /** Name of the CloudProfile of a shoot, in either form. Admission has seen to it that there is one. */
 export const shootProfileName = (spec: ShootSpec): string => spec.cloudProfile?.name ?? spec.cloudProfileName ?? '';
 
-/** How many members the control plane of a shoot has: `replicas`, else 3 where highly available, else 1. */
-export const controlPlaneMembers = (spec: ShootSpec): 1 | 3 | 5 =>
-  spec.controlPlane?.replicas ?? (spec.controlPlane?.highAvailability ? 3 : 1);
+/** The pool whose machines run the control plane; undefined: a seed hosts it. */
+export const controlPlaneWorker = (spec: ShootSpec): Worker | undefined =>
+  spec.provider.workers?.find((worker) => worker.controlPlane !== undefined);
+
+/** How many members the control plane of a shoot has: its own machines, else `replicas`, else 3 where highly available, else 1. */
+export const controlPlaneMembers = (spec: ShootSpec): 1 | 3 | 5 => {
+  const machines = controlPlaneWorker(spec)?.minimum;
+  if (machines === 1 || machines === 3 || machines === 5) return machines;
+  return spec.controlPlane?.replicas ?? (spec.controlPlane?.highAvailability ? 3 : 1);
+};
 
 // What the operator acts on. The rest is kept, and reported in a condition.
 const ACTED: ActedFields = {
@@ -339,6 +356,7 @@ const ACTED: ActedFields = {
       maximum: true,
       maxSurge: true,
       maxUnavailable: true,
+      controlPlane: true,
       zones: true,
       labels: true,
       annotations: true,

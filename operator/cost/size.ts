@@ -4,7 +4,7 @@ import type { ClusterSize } from '../api/cost.ts';
 import { LABELS } from '../api/group.ts';
 import type { KubeObject } from '../api/meta.ts';
 import { type NormalPool, poolsOf } from '../api/pools.ts';
-import type { Shoot } from '../api/shoot.ts';
+import { controlPlaneWorker, type Shoot } from '../api/shoot.ts';
 import type { WorkerCluster } from '../api/workercluster.ts';
 
 type SizedPool = ClusterSize['pools'][number];
@@ -47,7 +47,7 @@ export function askedSize(
 /** How large a Shoot is asked to be. */
 export const shootSize = (shoot: Shoot): ClusterSize => ({
   region: shoot.spec.region,
-  mode: 'Hosted',
+  mode: controlPlaneWorker(shoot.spec) ? 'SelfManaged' : 'Hosted',
   pools: (shoot.spec.provider.workers ?? []).map((worker) =>
     sizedPool(worker.name, worker.machine.type, worker.minimum, false),
   ),
@@ -70,11 +70,14 @@ export function runningSize(shoot: Shoot, held: ClusterSize | undefined): Cluste
     return type === undefined ? [] : [sizedPool(name, type, current, spot(name))];
   });
   let stray = status.nodes.current - counted.reduce((sum, worker) => sum + worker.current, 0);
-  for (const pool of heldPools.filter(({ name }) => !types.has(name))) {
+  for (const pool of heldPools.filter(({ name }) => !types.has(name) && name !== CONTROL_PLANE_POOL)) {
     const count = Math.max(0, Math.min(stray, pool.count));
     stray -= count;
     pools.push({ ...pool, count });
   }
+  // Those of a control plane go last: until the cluster is gone they are there.
+  const ofControlPlane = heldPools.find(({ name }) => name === CONTROL_PLANE_POOL);
+  if (ofControlPlane) pools.push({ ...ofControlPlane, count: status.controlPlane?.desired ?? ofControlPlane.count });
   const mode = held?.mode ?? 'Hosted';
   return { region: shoot.spec.region, mode, pools: pools.filter((pool) => pool.count > 0) };
 }

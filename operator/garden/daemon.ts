@@ -23,7 +23,13 @@ import { loadModules, namespaceFile, networkExists, networkNames, occupiedRanges
 import { containerd, enterSeed, kubelet, kubeProxy, NODE_TOOLS, type NodeContext, writeNodeConfig } from './node.ts';
 import { ownIdentity } from './process-identity.ts';
 import { chooseRanges, conflicts } from './ranges.ts';
-import { buildMachineImage, ImageImporter, SEED_IMAGES } from './seed-images.ts';
+import {
+  buildControlPlaneMachineImage,
+  buildMachineImage,
+  CONTROL_PLANE_MACHINE_IMAGE,
+  ImageImporter,
+  SEED_IMAGES,
+} from './seed-images.ts';
 import { choosePorts, type GardenState, isPortFree, StateDirectory } from './state.ts';
 import { type GardenProgress, StatusFile } from './status.ts';
 import { type ProcessSpec, Supervisor } from './supervisor.ts';
@@ -36,7 +42,10 @@ const OPERATOR = fileURLToPath(new URL('../main.ts', import.meta.url));
 const MIRROR = fileURLToPath(new URL('./images/mirror-main.ts', import.meta.url));
 const MIRROR_PORT = 5000;
 /** Made after the garden is up, so that pods may ask for them before they are there. */
-const EXPECTED_IMAGES: ImageName[] = [...SEED_IMAGES, 'coredns', 'kwok'];
+const EXPECTED_IMAGES: string[] = [
+  ...([...SEED_IMAGES, 'coredns', 'kwok'] satisfies ImageName[]).map((name) => IMAGES[name].ref),
+  CONTROL_PLANE_MACHINE_IMAGE,
+];
 const HOUSEKEEPING_MS = 15_000;
 const RENEWAL_MS = 24 * 3600 * 1000;
 const NODE_PATIENCE_MS = 60_000;
@@ -354,7 +363,7 @@ class Daemon {
         '--dir',
         imagesDirectory(this.#toolchain.dir),
         '--expect',
-        EXPECTED_IMAGES.map((name) => IMAGES[name].ref.replace(/^[^/]+\//, '')).join(','),
+        EXPECTED_IMAGES.map((ref) => ref.replace(/^[^/]+\//, '')).join(','),
       ],
       env: childEnvironment(),
     };
@@ -387,8 +396,10 @@ class Daemon {
       { make: () => buildMachineImage(this.#toolchain), here: true },
       // Wanted by machines, which ask the mirror for it.
       { make: tool('coredns'), here: false },
-      // Last, because only simulated nodes need it and it takes minutes where it must be built.
+      // Late, because only simulated nodes need it and it takes minutes where it must be built.
       { make: tool('kwok'), here: true },
+      // Last, and not imported: few gardens see a control plane on machines, whose seed then asks the mirror for it.
+      { make: () => buildControlPlaneMachineImage(this.#toolchain), here: false },
     ]) {
       if (this.#stopping.signal.aborted) return;
       try {

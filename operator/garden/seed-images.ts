@@ -1,5 +1,10 @@
 import { basename, dirname } from 'node:path';
-import { type MachineTools, machineImage, machineImageFiles } from '../../providers/local/machine-image.ts';
+import {
+  controlPlaneMachineImage,
+  type MachineTools,
+  machineImage,
+  machineImageFiles,
+} from '../../providers/local/machine-image.ts';
 import { run } from './command.ts';
 import { readJson, writeAtomic } from './files.ts';
 import { buildImage } from './images/build.ts';
@@ -15,7 +20,23 @@ const CNI_PLUGINS = ['bridge', 'host-local', 'loopback', 'portmap', 'ptp'] as co
 const RUNTIME = ['containerd', 'containerd-shim-runc-v2', 'ctr', 'runc'] as const;
 
 /** Makes the image of this version's machines. Resolves to its tar. */
-export async function buildMachineImage(toolchain: Toolchain): Promise<string> {
+export const buildMachineImage = (toolchain: Toolchain): Promise<string> =>
+  buildImageOfMachines(machineImage(TOOLS.kubelet.version), toolchain);
+
+/** Makes the image of this version's machines that run a control plane. Resolves to its tar. */
+export async function buildControlPlaneMachineImage(toolchain: Toolchain): Promise<string> {
+  const { kubeadm } = await toolchain.ensure(['kubeadm']);
+  return buildImageOfMachines(CONTROL_PLANE_MACHINE_IMAGE, toolchain, { kubeadm });
+}
+
+/** Name of that image. */
+export const CONTROL_PLANE_MACHINE_IMAGE: string = controlPlaneMachineImage(TOOLS.kubelet.version);
+
+async function buildImageOfMachines(
+  ref: string,
+  toolchain: Toolchain,
+  more: Pick<MachineTools, 'kubeadm'> = {},
+): Promise<string> {
   const [files, pause] = await Promise.all([
     toolchain.ensure(['kubelet', 'kube-proxy', ...RUNTIME, ...CNI_PLUGINS]),
     toolImage('pause', toolchain),
@@ -23,6 +44,7 @@ export async function buildMachineImage(toolchain: Toolchain): Promise<string> {
   const tools: MachineTools = {
     kubelet: files.kubelet,
     kubeProxy: files['kube-proxy'],
+    ...more,
     runtime: RUNTIME.map((name) => files[name]),
     cni: dirname(files.bridge),
     cniPlugins: [...CNI_PLUGINS],
@@ -30,7 +52,7 @@ export async function buildMachineImage(toolchain: Toolchain): Promise<string> {
   };
   return buildImage(
     {
-      ref: machineImage(TOOLS.kubelet.version),
+      ref,
       files: machineImageFiles(tools).map(({ source, path, mode }) => ({ from: source, path, mode })),
       entrypoint: ['/opt/coppice/bin/kubelet'],
     },

@@ -32,6 +32,8 @@ export interface PKIParameters {
   endpointHost?: string | undefined;
   /** Further names of the API server. */
   hostNames?: readonly string[] | undefined;
+  /** The control plane is on machines, which make their own certificates: only people and machines for workloads need some of ours. */
+  selfHosted?: boolean;
 }
 
 /** Why a certificate is made (again). */
@@ -171,6 +173,11 @@ function leaves(parameters: PKIParameters): Record<string, Leaf> {
     days: LEAF_DAYS,
     request: { commonName, dnsNames: [commonName, 'localhost'], ipAddresses: ['127.0.0.1'], usages: ['server'] },
   });
+  const forAll = {
+    'kube-proxy': client('system:kube-proxy'),
+    admin: client('coppice:admin', [ADMIN_GROUP], ADMIN_DAYS),
+  };
+  if (parameters.selfHosted) return forAll;
   return {
     // One certificate for both of a member's roles; 'client' is for peers and for the member's own JSON gateway.
     etcd: {
@@ -221,8 +228,7 @@ function leaves(parameters: PKIParameters): Record<string, Leaf> {
     'kube-controller-manager-serving': serving('kube-controller-manager'),
     'kube-scheduler': client('system:kube-scheduler'),
     'kube-scheduler-serving': serving('kube-scheduler'),
-    'kube-proxy': client('system:kube-proxy'),
-    admin: client('coppice:admin', [ADMIN_GROUP], ADMIN_DAYS),
+    ...forAll,
   };
 }
 

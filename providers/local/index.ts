@@ -1,20 +1,14 @@
 import { LABELS, ROLES } from '../../operator/api/group.ts';
 import { machineDeploymentName, poolSecretName } from '../../operator/api/names.ts';
 import { KubeApiError } from '../../operator/kube/errors.ts';
-import {
-  conditionIsTrue,
-  DEPLOYMENTS,
-  type Deployment,
-  NODES,
-  PODS,
-  type Pod,
-  SECRETS,
-} from '../../operator/kube/resources.ts';
+import { DEPLOYMENTS, type Deployment, NODES, PODS, type Pod, SECRETS } from '../../operator/kube/resources.ts';
 import { applyIfChanged } from '../apply.ts';
-import type { Machine, MachinePhase, Provider, ProviderContext } from '../contract.ts';
+import type { Provider, ProviderContext } from '../contract.ts';
 import { directoryBuckets } from '../directory-buckets.ts';
 import { followPool, type Marks, nodeLabels, nodesOf } from '../nodes.ts';
 import { profileProblems } from '../validate.ts';
+import { controlPlaneMachines } from './control-plane.ts';
+import { machineOf } from './machine.ts';
 import { machineFiles } from './machine-files.ts';
 import { MARKS_ANNOTATION, poolDeployment, poolSecret } from './machine-pod.ts';
 
@@ -24,6 +18,7 @@ export const local: Provider = {
   simulated: false,
   needsBootstrapToken: true,
   backups: directoryBuckets('local'),
+  controlPlaneMachines,
 
   validate(wanted, profile) {
     const problems = profileProblems(wanted, profile);
@@ -138,37 +133,6 @@ const isAlive = (pod: Pod): boolean =>
 function marksOf(deployment: Deployment | undefined): Marks | undefined {
   const text = deployment?.metadata.annotations?.[MARKS_ANNOTATION];
   return text ? (JSON.parse(text) as Marks) : undefined;
-}
-
-/** What a machine pod says of its machine. */
-export function machineOf(pod: Pod): Machine {
-  const machine: Machine = {
-    name: pod.metadata.name,
-    pool: pod.metadata.labels?.[LABELS.pool] ?? '',
-    nodeName: pod.metadata.name,
-    phase: phaseOf(pod),
-    ready: !pod.metadata.deletionTimestamp && conditionIsTrue(pod, 'Ready'),
-    createdAt: pod.metadata.creationTimestamp ?? '',
-  };
-  return pod.status?.podIP ? { ...machine, address: pod.status.podIP } : machine;
-}
-
-/** Reasons for which a container waits that do not go away by waiting. */
-const HOPELESS = [
-  'CrashLoopBackOff',
-  'ErrImageNeverPull',
-  'ErrImagePull',
-  'ImagePullBackOff',
-  'InvalidImageName',
-  'CreateContainerConfigError',
-];
-
-function phaseOf(pod: Pod): MachinePhase {
-  if (pod.metadata.deletionTimestamp) return 'Terminating';
-  const { phase, containerStatuses } = pod.status ?? {};
-  if (phase === 'Failed' || phase === 'Succeeded') return 'Failed';
-  if (containerStatuses?.some(({ state }) => HOPELESS.includes(state?.waiting?.reason ?? ''))) return 'Failed';
-  return phase === 'Running' ? 'Running' : 'Pending';
 }
 
 async function ignoreGone(request: Promise<unknown>): Promise<void> {

@@ -39,10 +39,10 @@ export interface MachineFiles {
   fingerprint: string;
 }
 
-/** The configuration of a pool's machines. Pure. */
-export function machineFiles(ctx: MachineContext, pool: Pool): MachineFiles {
+/** The configuration of a pool's machines; `more` is what their kubelets are told besides. Pure. */
+export function machineFiles(ctx: MachineContext, pool: Pool, more: object = {}): MachineFiles {
   const capacity = capacityOf(ctx.profile, pool.machineType);
-  const kubelet = kubeletConfiguration(ctx, capacity);
+  const kubelet = { ...kubeletConfiguration(ctx, capacity), ...more };
   const lasting: Record<string, string> = {
     'kube-proxy.yaml': yaml(kubeProxyConfiguration(ctx)),
     'containerd.toml': containerdConfiguration(),

@@ -4,6 +4,8 @@ import { basename, join } from 'node:path';
 export interface MachineTools {
   kubelet: string;
   kubeProxy: string;
+  /** For the image of machines that run a control plane. */
+  kubeadm?: string;
   /** containerd, its shim, runc, ctr: those outside /usr come into the image, the others are seen through the host's /usr. */
   runtime: string[];
   /** Folder of the CNI plugins. */
@@ -28,6 +30,10 @@ export const machineImage = (kubernetesVersion: string): string => `coppice.loca
 
 const onEveryHost = (path: string): boolean => path.startsWith('/usr/') && !path.startsWith('/usr/local/');
 
+/** Image of machines of this Kubernetes version that run a control plane: such a machine, and kubeadm. */
+export const controlPlaneMachineImage = (kubernetesVersion: string): string =>
+  `coppice.local/control-plane-machine:v${kubernetesVersion}`;
+
 /** What the image of a machine consists of. Its entry script is not in it: it comes with the pool's Secret. */
 export function machineImageFiles(tools: MachineTools): ImageFile[] {
   const program = (source: string, name = basename(source)): ImageFile => ({
@@ -39,6 +45,7 @@ export function machineImageFiles(tools: MachineTools): ImageFile[] {
   return [
     program(tools.kubelet, 'kubelet'),
     program(tools.kubeProxy, 'kube-proxy'),
+    ...(tools.kubeadm ? [program(tools.kubeadm, 'kubeadm')] : []),
     ...tools.runtime.filter((path) => !onEveryHost(path)).map((path) => program(path)),
     ...plugins.map((name) => ({ source: join(tools.cni, name), path: `/opt/coppice/cni/${name}`, mode: 0o755 })),
     ...(tools.images ?? []).map((source) => ({ source, path: `/opt/coppice/images/${basename(source)}`, mode: 0o644 })),

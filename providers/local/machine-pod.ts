@@ -53,7 +53,7 @@ export function poolSecret(
 }
 
 /** Keys of a Secret may not have a slash. */
-const keyOfPath = (path: string): string => path.split('/').at(-1)!;
+export const keyOfPath = (path: string): string => path.split('/').at(-1)!;
 
 /** The pool's Deployment; each of its pods is a machine and has the name of its node. */
 export function poolDeployment(
@@ -83,16 +83,26 @@ export function poolDeployment(
       strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
       template: {
         metadata: { labels, annotations: { [ANNOTATIONS.checksum]: fingerprint } },
-        spec: machineSpec(ctx, pool, Object.keys(files)),
+        spec: machineSpec(ctx, pool, [...Object.keys(files), 'bootstrap.kubeconfig', 'kube-proxy.kubeconfig']),
       },
     },
   };
 }
 
-function machineSpec(ctx: PodContext, pool: Pool, paths: string[]): object {
+/** Where a machine differs from one for workloads. */
+interface MachineVariant {
+  image?: string;
+  /** Of its one container. */
+  container?: object;
+  /** Name of the claim that keeps /var; absent: it goes with the pod. */
+  varClaim?: string;
+}
+
+/** The pod of a machine. @param paths of all files in its Secret */
+export function machineSpec(ctx: PodContext, pool: Pool, paths: string[], variant: MachineVariant = {}): object {
   const { bytes } = capacityOf(ctx.profile, pool.machineType);
   const folders = ctx.machineImage ? ['/lib/modules'] : HOST_FOLDERS;
-  const files = [...paths, 'bootstrap.kubeconfig', 'kube-proxy.kubeconfig'].sort();
+  const files = [...paths].sort();
   return {
     automountServiceAccountToken: false,
     // There need not be a DNS in the seed, and a machine asks the mirror and the API server by address.
@@ -105,7 +115,7 @@ function machineSpec(ctx: PodContext, pool: Pool, paths: string[]): object {
         // TODO(kindest/node): as machineImage on a foreign seed it brings containerd, runc, CNI plugins and kubelet of
         // its own; the same entry script replaces its systemd. Written with care, untested. Its pod network needs
         // machines that share a layer 2, which kind's own pod network does not give.
-        image: ctx.machineImage ?? machineImage(ctx.kubernetesVersion),
+        image: ctx.machineImage ?? variant.image ?? machineImage(ctx.kubernetesVersion),
         imagePullPolicy: 'IfNotPresent',
         command: ['bash', `${CONFIG_FOLDER}/machine.sh`],
         // Little is requested, so that a small seed carries many machines. No CPU limit: under cgroup v1 a pod in the
@@ -117,10 +127,11 @@ function machineSpec(ctx: PodContext, pool: Pool, paths: string[]): object {
         securityContext: { privileged: true },
         volumeMounts: [
           { name: 'config', mountPath: CONFIG_FOLDER, readOnly: true },
-          { name: 'var', mountPath: '/var' },
+          { name: variant.varClaim ?? 'var', mountPath: '/var' },
           { name: 'run', mountPath: '/run' },
           ...folders.map((path) => ({ name: volumeName(path), mountPath: path, readOnly: true })),
         ],
+        ...variant.container,
       },
     ],
     volumes: [
@@ -132,7 +143,7 @@ function machineSpec(ctx: PodContext, pool: Pool, paths: string[]): object {
           items: files.map((path) => ({ key: keyOfPath(path), path })),
         },
       },
-      { name: 'var', emptyDir: {} },
+      ...(variant.varClaim ? [] : [{ name: 'var', emptyDir: {} }]),
       { name: 'run', emptyDir: { medium: 'Memory' } },
       ...folders.map((path) => ({ name: volumeName(path), hostPath: { path } })),
     ],

@@ -175,6 +175,8 @@ if [ -n "$ZONES" ]; then
   ZONE=${zones[${NODE_IP##*.} % ${#zones[@]}]}
 fi
 pod_network || { say 'cannot make the pod network'; exit 1; }
+# A machine that runs a control plane differs in some of the functions above.
+[ ! -e $CONFIG/control-plane.sh ] || . $CONFIG/control-plane.sh
 
 start containerd
 start images

@@ -95,7 +95,7 @@ e2e('bad input', () => {
       ['an unknown region', { ...sound, region: 'moon' }, /no region "moon".*simulated/],
       ['an unknown zone', { ...sound, zones: ['moon'] }, /no zone "moon"/],
       ['more members than a hosted control plane has', { ...sound, controlPlaneNodes: 5 }, /1 or 3 members, not 5/],
-      ['a mode that cannot be had', { cloudProvider: 'local', dataPlaneNodes: 0, mode: 'SelfManaged' }, /SelfManaged/],
+      ['a mode that cannot be had', { ...sound, mode: 'SelfManaged' }, /cannot make machines for a control plane/],
       [
         'ranges that overlap',
         { ...sound, networking: { pods: '10.1.0.0/16', services: '10.1.128.0/20' } },

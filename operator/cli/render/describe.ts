@@ -1,7 +1,7 @@
 import { NO_CONTROL_PLANE } from '../../api/conditions.ts';
 import type { Condition, KubeObject } from '../../api/meta.ts';
 import { METRICS, type Quota } from '../../api/quota.ts';
-import type { Shoot } from '../../api/shoot.ts';
+import { controlPlaneWorker, type Shoot } from '../../api/shoot.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import { activity, conditionOf, isReady, isSimulated, lacksControlPlane, readiness, summary } from '../clusterview.ts';
 import { ageOf } from './age.ts';
@@ -181,12 +181,17 @@ function partsOf(picture: ClusterPicture, options: DescribeOptions): TreeNode[] 
       })),
     });
   }
-  const pools = poolNodes(picture, options);
+  const own = shoot && controlPlanePoolOf(shoot);
+  if (own !== undefined) nodes.push(controlPlaneOnMachines(picture, own, options));
+  const workers = machines.filter((machine) => machine.pool !== own);
+  const wanted = wantedOf(picture);
+  if (own !== undefined) wanted.delete(own);
+  const pools = poolNodes(workers, wanted, options);
   if (pools.length > 0) {
-    const good = machines.filter((machine) => machine.ready === 'True').length;
-    const pooled = [...wantedOf(picture).values()].reduce((sum, wanted) => sum + wanted, 0);
+    const good = workers.filter((machine) => machine.ready === 'True').length;
+    const pooled = [...wanted.values()].reduce((sum, count) => sum + count, 0);
     const counted = picture.cluster?.status?.nodes?.desired ?? picture.shoot?.status?.nodes?.desired;
-    const desired = counted ?? Math.max(pooled, machines.length);
+    const desired = counted ?? Math.max(pooled, workers.length);
     const state = readyMark(good >= desired ? 'True' : 'False');
     nodes.push({ cells: ['Workers', `${good}/${desired}`, state], children: pools });
   }
@@ -194,6 +199,17 @@ function partsOf(picture: ClusterPicture, options: DescribeOptions): TreeNode[] 
     nodes.push({ cells: [{ text: 'not seen', tone: 'busy' }, '', readyMark('Unknown'), '', '', cell(gap)] });
   }
   return nodes;
+}
+
+/** Name of the pool whose machines run the control plane. */
+const controlPlanePoolOf = ({ spec }: Shoot): string | undefined =>
+  spec.provider === undefined ? undefined : controlPlaneWorker(spec)?.name;
+
+function controlPlaneOnMachines(picture: ClusterPicture, pool: string, options: DescribeOptions): TreeNode {
+  const own = picture.machines.filter((machine) => machine.pool === pool);
+  const desired = wantedOf(picture).get(pool) ?? own.length;
+  const [{ cells, children } = { cells: [] }] = poolNodes(own, new Map([[pool, desired]]), options);
+  return { cells: ['ControlPlane', ...cells.slice(1)], ...(children && { children }) };
 }
 
 /** Of a cluster that is on record only its status is all there is. */
@@ -209,9 +225,11 @@ function wantedOf({ shoot }: ClusterPicture): Map<string, number> {
   return wanted;
 }
 
-function poolNodes(picture: ClusterPicture, options: DescribeOptions): TreeNode[] {
-  const { machines } = picture;
-  const wanted = wantedOf(picture);
+function poolNodes(
+  machines: readonly MachinePicture[],
+  wanted: ReadonlyMap<string, number>,
+  options: DescribeOptions,
+): TreeNode[] {
   const names = [...new Set([...wanted.keys(), ...machines.map((machine) => machine.pool)])];
   return names.map((name) => {
     const own = machines.filter((machine) => machine.pool === name).sort((a, b) => compareNames(a.name, b.name));

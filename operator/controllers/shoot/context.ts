@@ -3,7 +3,7 @@ import type { CloudProfile } from '../../api/cloudprofile.ts';
 import { LABELS } from '../../api/group.ts';
 import { technicalID } from '../../api/names.ts';
 import type { Seed } from '../../api/seed.ts';
-import { controlPlaneMembers, type Shoot } from '../../api/shoot.ts';
+import { controlPlaneMembers, controlPlaneWorker, type Shoot, type Worker } from '../../api/shoot.ts';
 import { conditionIsTrue } from '../../kube/resources.ts';
 import { issue, issuedBy, needsRenewal } from '../../pki/certificates.ts';
 import { bootstrapTokenSecret, newBootstrapToken, tokenText } from '../../shoot/bootstrap-token.ts';
@@ -20,17 +20,33 @@ export const STORAGE_CLASS_ANNOTATION = 'multi-cluster.demo.io/storage-class';
 
 const DEFAULT_RANGES = { pods: '100.96.0.0/11', services: '100.64.0.0/13' };
 
-/** The worker pools of a shoot, as providers take them. */
+/** The worker pools of a shoot, as providers take them; machines that run its control plane are none of these. */
 export const poolsOfShoot = (shoot: Shoot): Pool[] =>
-  (shoot.spec.provider.workers ?? []).map((worker) => ({
-    name: worker.name,
-    machineType: worker.machine.type,
-    count: worker.minimum,
-    labels: { ...worker.labels, [LABELS.pool]: worker.name, [LABELS.workerCluster]: shoot.metadata.name },
-    taints: worker.taints ?? [],
-    zones: worker.zones ?? [],
-    ...((worker.providerConfig as { spot?: boolean } | undefined)?.spot === true && { spot: true }),
-  }));
+  (shoot.spec.provider.workers ?? [])
+    .filter((worker) => worker.controlPlane === undefined)
+    .map((worker) => poolOf(shoot, worker));
+
+/** The pool of machines that run the control plane of a self-hosted shoot. */
+export function controlPlanePoolOf(shoot: Shoot): Pool | undefined {
+  const worker = controlPlaneWorker(shoot.spec);
+  if (!worker) return undefined;
+  const pool = poolOf(shoot, worker);
+  // kubeadm sets it when all is done; a kubelet says it from its first moment, so that nothing else ever comes here.
+  return { ...pool, taints: [CONTROL_PLANE_TAINT, ...pool.taints] };
+}
+
+/** Kubernetes' own taint of nodes that run a control plane. */
+const CONTROL_PLANE_TAINT = { key: 'node-role.kubernetes.io/control-plane', effect: 'NoSchedule' } as const;
+
+const poolOf = (shoot: Shoot, worker: Worker): Pool => ({
+  name: worker.name,
+  machineType: worker.machine.type,
+  count: worker.minimum,
+  labels: { ...worker.labels, [LABELS.pool]: worker.name, [LABELS.workerCluster]: shoot.metadata.name },
+  taints: worker.taints ?? [],
+  zones: worker.zones ?? [],
+  ...((worker.providerConfig as { spot?: boolean } | undefined)?.spot === true && { spot: true }),
+});
 
 /** What the manifests of the control plane are made from, before addresses and etcd's size are known. */
 export function controlPlaneValues(

@@ -3,7 +3,7 @@ import { CoppiceError, configurationProblem, errorText, isRetryable, notYetConfi
 import { ANNOTATIONS, FINALIZER } from '../../api/group.ts';
 import { technicalID } from '../../api/names.ts';
 import type { Seed } from '../../api/seed.ts';
-import { type Shoot, shootProfileName } from '../../api/shoot.ts';
+import { controlPlaneWorker, type Shoot, shootProfileName } from '../../api/shoot.ts';
 import { isNotFound } from '../../kube/errors.ts';
 import { SHOOTS } from '../../kube/resources.ts';
 import { PKI_SECRET } from '../../shoot/pki.ts';
@@ -11,7 +11,7 @@ import { say, withConditions } from '../conditions.ts';
 import { operation, writeStatus } from '../status-writer.ts';
 import { resolveVersion, upgradeProblem } from '../versions.ts';
 import { bareStatus } from './bare-status.ts';
-import { controlPlaneValues, poolsOfShoot, providerContext } from './context.ts';
+import { controlPlanePoolOf, controlPlaneValues, poolsOfShoot, providerContext } from './context.ts';
 import { wantedNames } from './dns-names.ts';
 import { recordsCondition } from './dns-outcome.ts';
 import { unreachable } from './expose.ts';
@@ -20,6 +20,7 @@ import { decoded, type Operation } from './operation.ts';
 import { otherOwner } from './ownership.ts';
 import { runFlow } from './run-flow.ts';
 import { seedFor } from './seed-for.ts';
+import { allMachines, selfHostedProblem } from './self-hosted.ts';
 import { decideServingCertificates } from './serving-certificates.ts';
 import { newShootState, type ShootState } from './state.ts';
 import { strategyOf } from './strategy.ts';
@@ -175,8 +176,10 @@ export class ShootController {
       provider,
       recorded: provider.recorded?.includes(profile) ? provider.recorded : undefined,
       pools: poolsOfShoot(shoot),
+      controlPlanePool: controlPlanePoolOf(shoot),
       vni,
-      names: wantedNames(shoot, seedObject, provider.name),
+      // kubeadm makes the certificate of an API server on machines, and knows of no further names.
+      names: controlPlaneWorker(shoot.spec) ? [] : wantedNames(shoot, seedObject, provider.name),
       signal,
       values: {
         ...controlPlaneValues(shoot, profile, seedObject, version),
@@ -192,8 +195,10 @@ export class ShootController {
         });
       },
     };
-    state.listMachines = () => provider.listMachines(op.context());
+    state.listMachines = () => allMachines(op);
     if (!deleting) {
+      const unfit = selfHostedProblem(op);
+      if (unfit) throw configurationProblem(unfit);
       const problems = provider.validate(
         {
           region: shoot.spec.region,
@@ -203,7 +208,7 @@ export class ShootController {
             services: op.values.networks.services,
             ...(provider.inCloud && shoot.spec.networking?.nodes && { nodes: shoot.spec.networking.nodes }),
           },
-          pools: [...op.pools],
+          pools: [...(op.controlPlanePool ? [op.controlPlanePool] : []), ...op.pools],
         },
         profile,
       );

@@ -85,7 +85,11 @@ export function deletionTasks(op: Operation): Task[] {
       title: 'Removing machines',
       after: ['pods'],
       expectedMs: 50,
-      run: async () => provider.deleteAll(op.context()),
+      run: async () => {
+        const { controlPlanePool } = op;
+        await provider.deleteAll(op.context());
+        if (controlPlanePool) await provider.controlPlaneMachines?.delete(op.context(), controlPlanePool.name);
+      },
     },
     {
       id: 'objects',

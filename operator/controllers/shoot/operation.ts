@@ -17,6 +17,8 @@ export interface Operation {
   /** Present: the profile says that no control planes are run. */
   readonly recorded: RecordedClusters | undefined;
   readonly pools: readonly Pool[];
+  /** The machines that run the control plane; undefined: it is not on machines. */
+  readonly controlPlanePool: Pool | undefined;
   readonly vni: number;
   /** Names of the API server that we keep records for. */
   readonly names: readonly WantedName[];

@@ -1,43 +1,39 @@
-import { createHash } from 'node:crypto';
-import { LABELS } from '../../api/group.ts';
 import { COMPONENTS, etcdMemberName } from '../../api/names.ts';
 import type { Task } from '../../flow/graph.ts';
-import { KubeClient } from '../../kube/client.ts';
-import { sleep } from '../../kube/clock.ts';
 import { waitFor } from '../../kube/informer.ts';
-import { conditionIsTrue, type Deployment, type KubeObject, type Service } from '../../kube/resources.ts';
+import type { Deployment, KubeObject, Service } from '../../kube/resources.ts';
 import { etcd } from '../../shoot/etcd.ts';
 import { kubeAPIServer } from '../../shoot/kube-apiserver.ts';
 import { kubeControllerManager } from '../../shoot/kube-controller-manager.ts';
 import { kubeScheduler } from '../../shoot/kube-scheduler.ts';
-import { adminKubeconfig } from '../../shoot/kubeconfigs.ts';
 import { pkiParameters } from '../../shoot/pki.ts';
-import { usable } from '../../shoot/readiness.ts';
 import { services } from '../../shoot/services.ts';
-import { adminAccess, coreDNS, kubernetesEndpoints, machineAccess } from '../../shoot/system-components.ts';
+import { kubernetesEndpoints } from '../../shoot/system-components.ts';
 import type { ControlPlane } from '../../shoot/values.ts';
 import { connect } from './connect.ts';
-import { beginRecords, readyNames } from './dns-records.ts';
+import { beginRecords } from './dns-records.ts';
 import { reconcileEtcdMembers } from './etcd-members.ts';
 import { expose } from './expose.ts';
-import { scaleIn } from './machine-removal.ts';
+import {
+  accessTask,
+  kubeconfigTask,
+  machineTasks,
+  nodesReadyTask,
+  systemComponentsTask,
+  systemReadyTask,
+} from './inside-tasks.ts';
 import { decoded, type Operation } from './operation.ts';
-import { issueCertificates, makeNamespace, storeKubeconfig } from './shared-steps.ts';
+import { issueCertificates, makeNamespace } from './shared-steps.ts';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 /** The task graph for create and reconcile. Every task does nothing where nothing is to be done. */
 export function reconcileTasks(op: Operation): Task[] {
-  const { seed, values, provider, state } = op;
+  const { seed, values, provider } = op;
   const ns = values.namespace;
   const apply = async (objects: readonly KubeObject[], signal: AbortSignal) => {
     await Promise.all(objects.map((object) => seed.applier.apply(object, signal)));
   };
-  const inside = () => {
-    if (!state.connection) throw new Error('there is no connection to the API server of the shoot');
-    return state.connection;
-  };
-  const wantsNodes = op.pools.some((pool) => pool.count > 0);
 
   return [
     {
@@ -123,42 +119,8 @@ export function reconcileTasks(op: Operation): Task[] {
       expectedMs: 50,
       run: (signal) => apply(kubeScheduler(op.values, op.pki), signal),
     },
-    {
-      id: 'access',
-      title: 'Granting access',
-      after: ['api-server-serves'],
-      expectedMs: 100,
-      timeoutMs: 2 * MINUTE,
-      run: async (signal) => {
-        const admin = adminKubeconfig(op.values, op.pki);
-        if (state.usable?.ok && state.usableFor === admin) return;
-        await inside().applyAll(adminAccess(), signal);
-        const client = KubeClient.fromKubeconfig(admin);
-        try {
-          for (;;) {
-            const verdict = await usable(client);
-            if (verdict.usable) break;
-            signal.throwIfAborted();
-            await sleep(50, signal);
-          }
-        } finally {
-          await client.close();
-        }
-        state.usable = { ok: true, message: "the API server answers, and the admin's kubeconfig can write" };
-        state.usableFor = admin;
-      },
-    },
-    {
-      id: 'kubeconfig',
-      title: 'Storing the kubeconfig',
-      after: ['access'],
-      expectedMs: 30,
-      run: async (signal) => {
-        const names = Object.fromEntries(readyNames(op).map(({ domain, host }) => [domain, host]));
-        await storeKubeconfig(op, adminKubeconfig(op.values, op.pki, names), signal);
-        op.notice();
-      },
-    },
+    accessTask(op),
+    kubeconfigTask(op),
     {
       id: 'etcd-members',
       title: 'Bringing etcd to its size',
@@ -167,30 +129,7 @@ export function reconcileTasks(op: Operation): Task[] {
       timeoutMs: 10 * MINUTE,
       run: (signal) => reconcileEtcdMembers(op, signal),
     },
-    {
-      id: 'system-components',
-      title: 'Applying system components',
-      after: ['access'],
-      expectedMs: 300,
-      run: async (signal) => {
-        const dns =
-          Math.min(
-            2,
-            op.pools.reduce((sum, pool) => sum + pool.count, 0),
-          ) || 1;
-        // Without nodes nothing of the rest could run or would be asked.
-        const objects = [
-          kubernetesEndpoints(op.values),
-          ...(wantsNodes
-            ? [...machineAccess(), ...(provider.systemComponents?.() ?? []), ...coreDNS(op.values, dns)]
-            : []),
-        ];
-        const print = createHash('sha256').update(JSON.stringify(objects)).digest('hex');
-        if (state.systemApplied === print) return;
-        await inside().applyAll(objects, signal);
-        state.systemApplied = print;
-      },
-    },
+    systemComponentsTask(op, () => [kubernetesEndpoints(op.values)]),
     {
       id: 'provider-components',
       title: 'Starting what the provider needs',
@@ -199,71 +138,9 @@ export function reconcileTasks(op: Operation): Task[] {
       expectedMs: 50,
       run: async (signal) => apply((await provider.controlPlaneExtras?.(op.context())) ?? [], signal),
     },
-    {
-      id: 'machines',
-      title: 'Making machines',
-      after: ['access', ...(provider.needsBootstrapToken ? ['system-components'] : [])],
-      expectedMs: 200,
-      // A cloud's network takes minutes, and several clusters of an account take turns.
-      timeoutMs: 45 * MINUTE,
-      run: async (signal) => {
-        const context = op.context();
-        if (provider.reconcilePools) return provider.reconcilePools(context, op.pools);
-        for (const pool of op.pools) {
-          await provider.reconcilePool(context, pool);
-          signal.throwIfAborted();
-        }
-      },
-    },
-    {
-      id: 'scale-in',
-      title: 'Taking machines away',
-      after: ['machines'],
-      expectedMs: 20,
-      run: (signal) => scaleIn(op, signal),
-    },
-    {
-      id: 'nodes-ready',
-      title: 'Waiting for nodes',
-      after: ['machines', 'controller-manager', 'provider-components'],
-      skip: !wantsNodes,
-      expectedMs: 4000,
-      timeoutMs: 10 * MINUTE,
-      run: async (signal) => {
-        const { nodes } = inside();
-        const wanted = new Map(op.pools.map((pool) => [pool.name, pool.count]));
-        const missing = () =>
-          [...wanted].filter(
-            ([pool, count]) =>
-              nodes
-                .list()
-                .filter((node) => node.metadata.labels?.[LABELS.pool] === pool && conditionIsTrue(node, 'Ready'))
-                .length < count,
-          );
-        await waitFor([nodes], () => missing().length === 0, {
-          timeoutMs: 10 * MINUTE,
-          signal,
-          what: () =>
-            `the nodes of pool ${missing()
-              .map(([pool]) => pool)
-              .join(', ')} to be Ready`,
-        });
-      },
-    },
-    {
-      id: 'system-ready',
-      title: 'Waiting for cluster DNS',
-      after: ['nodes-ready', 'scheduler', 'system-components'],
-      skip: !wantsNodes,
-      expectedMs: 2500,
-      timeoutMs: 5 * MINUTE,
-      run: async (signal) => {
-        const { pods } = inside();
-        const serves = () =>
-          pods.list().some((pod) => pod.metadata.labels?.['k8s-app'] === 'kube-dns' && conditionIsTrue(pod, 'Ready'));
-        await waitFor([pods], serves, { timeoutMs: 5 * MINUTE, signal, what: 'cluster DNS to be Ready' });
-      },
-    },
+    ...machineTasks(op),
+    nodesReadyTask(op, ['controller-manager', 'provider-components']),
+    systemReadyTask(op, ['scheduler']),
     {
       id: 'control-plane-ready',
       title: 'Waiting for the control plane',

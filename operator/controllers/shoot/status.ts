@@ -27,12 +27,8 @@ export interface CommonFacts {
   readonly observedGeneration: number | undefined;
 }
 
-/** What is seen of a shoot with a hosted control plane, for its status. */
-export interface ShootFacts extends CommonFacts {
-  readonly etcd: StatefulSet | undefined;
-  readonly apiServer: Deployment | undefined;
-  readonly controllerManager: Deployment | undefined;
-  readonly scheduler: Deployment | undefined;
+/** What is seen of a shoot whose control plane runs somewhere. */
+export interface RunningFacts extends CommonFacts {
   /** Whether the admin's kubeconfig was seen to work and the API server is still in touch; undefined: not tried yet. */
   readonly usable: { ok: boolean; message: string } | undefined;
   /** Absent while there is no line to the API server: then nothing is known about nodes. */
@@ -43,6 +39,14 @@ export interface ShootFacts extends CommonFacts {
   readonly records?: readonly DNSOutcome[];
   /** Condition of its backups; absent: it has none. */
   readonly backup?: ReturnType<typeof say> | undefined;
+}
+
+/** What is seen of a shoot with a hosted control plane, for its status. */
+export interface ShootFacts extends RunningFacts {
+  readonly etcd: StatefulSet | undefined;
+  readonly apiServer: Deployment | undefined;
+  readonly controllerManager: Deployment | undefined;
+  readonly scheduler: Deployment | undefined;
 }
 
 /** What an operation knows of its shoot; `shoot` as it is now. */
@@ -58,21 +62,16 @@ export const commonFacts = (op: Operation, shoot: Shoot, endpoint: string | unde
   observedGeneration: op.state.settledGeneration ?? shoot.status?.observedGeneration,
 });
 
-/** status of a Shoot with a hosted control plane, as the caches show it. */
-export async function hostedStatus(op: Operation, shoot: Shoot, now: Date): Promise<ShootStatus> {
-  const { seed, state, values } = op;
-  const ns = values.namespace;
+/** What an operation knows of a shoot whose control plane runs somewhere; `shoot` as it is now. */
+export async function runningFacts(op: Operation, shoot: Shoot): Promise<RunningFacts> {
+  const { state, values } = op;
   const { connection } = state;
   const records = outcomesOf({ ...op, shoot });
   const named = records
     .filter(({ ready }) => ready)
     .map(({ domain, host }) => ({ name: domain, url: namedURL(host, values) }));
-  const facts: ShootFacts = {
+  return {
     ...commonFacts(op, shoot, values.addresses.apiServer ? endpointURL(values) : undefined),
-    etcd: seed.statefulSets.get(`${ns}/${COMPONENTS.etcd}`),
-    apiServer: seed.deployments.get(`${ns}/${COMPONENTS.apiServer}`),
-    controllerManager: seed.deployments.get(`${ns}/${COMPONENTS.controllerManager}`),
-    scheduler: seed.deployments.get(`${ns}/${COMPONENTS.scheduler}`),
     usable: state.usable,
     inside: connection && {
       nodes: connection.nodes.list(),
@@ -83,22 +82,26 @@ export async function hostedStatus(op: Operation, shoot: Shoot, now: Date): Prom
     ...(records.length > 0 && { records, named }),
     backup: op.world.backups.condition(shoot),
   };
+}
+
+/** status of a Shoot with a hosted control plane, as the caches show it. */
+export async function hostedStatus(op: Operation, shoot: Shoot, now: Date): Promise<ShootStatus> {
+  const { seed, values } = op;
+  const ns = values.namespace;
+  const facts: ShootFacts = {
+    ...(await runningFacts(op, shoot)),
+    etcd: seed.statefulSets.get(`${ns}/${COMPONENTS.etcd}`),
+    apiServer: seed.deployments.get(`${ns}/${COMPONENTS.apiServer}`),
+    controllerManager: seed.deployments.get(`${ns}/${COMPONENTS.controllerManager}`),
+    scheduler: seed.deployments.get(`${ns}/${COMPONENTS.scheduler}`),
+  };
   return shootStatus(facts, now);
 }
 
 /** status of a Shoot with a hosted control plane, pure. */
 export function shootStatus(facts: ShootFacts, now: Date): ShootStatus {
-  const { shoot, inside, pools } = facts;
-  const before = shoot.status;
-  const members = controlPlaneMembers(shoot.spec);
+  const members = controlPlaneMembers(facts.shoot.spec);
   const ready = Math.min(facts.etcd?.status?.readyReplicas ?? 0, facts.apiServer?.status?.readyReplicas ?? 0);
-  const desired = desiredNodes(pools);
-  const readyNodes = inside?.nodes.filter((node) => conditionIsTrue(node, 'Ready')) ?? [];
-  const machines = inside?.machines.filter((machine) => machine.phase !== 'Terminating') ?? [];
-  const readyMachines = machines.filter((machine) =>
-    readyNodes.some((node) => node.metadata.name === machine.nodeName),
-  );
-
   const unavailable = [
     [COMPONENTS.etcd, members, facts.etcd?.status?.readyReplicas] as const,
     [COMPONENTS.apiServer, members, facts.apiServer?.status?.readyReplicas] as const,
@@ -109,15 +112,7 @@ export function shootStatus(facts: ShootFacts, now: Date): ShootStatus {
     ] as const,
     [COMPONENTS.scheduler, facts.scheduler?.spec.replicas ?? 1, facts.scheduler?.status?.readyReplicas] as const,
   ].filter(([, wanted, have]) => (have ?? 0) < wanted);
-  const apiServer = facts.usable
-    ? say(
-        'APIServerAvailable',
-        facts.usable.ok,
-        facts.usable.ok ? 'AdminCanWrite' : 'NotReachable',
-        facts.usable.message,
-      )
-    : say('APIServerAvailable', false, 'Starting', 'the API server is being started');
-  const controlPlane =
+  const healthy =
     unavailable.length === 0
       ? say('ControlPlaneHealthy', true, 'AllReady', 'etcd, API server, controller manager and scheduler are ready')
       : say(
@@ -126,10 +121,42 @@ export function shootStatus(facts: ShootFacts, now: Date): ShootStatus {
           'NotReady',
           `not ready: ${unavailable.map(([name, wanted, have]) => `${name} (${have ?? 0} of ${wanted})`).join(', ')}`,
         );
+  const resource = facts.inside && clusterResource(facts.inside.nodes, facts.inside.pods);
+  return runningStatus(facts, { healthy, desired: members, ready, resource }, now);
+}
+
+/** What is told of a control plane that runs, wherever it does. */
+export interface ControlPlaneSeen {
+  /** Condition ControlPlaneHealthy. */
+  readonly healthy: ReturnType<typeof say>;
+  readonly desired: number;
+  readonly ready: number;
+  /** What there is for workloads; undefined: nothing is known about nodes. */
+  readonly resource: ShootStatus['resource'];
+}
+
+/** status of a Shoot whose control plane runs somewhere, pure. */
+export function runningStatus(facts: RunningFacts, seen: ControlPlaneSeen, now: Date): ShootStatus {
+  const { shoot, inside, pools } = facts;
+  const before = shoot.status;
+  const desired = desiredNodes(pools);
+  const readyNodes = inside?.nodes.filter((node) => conditionIsTrue(node, 'Ready')) ?? [];
+  const machines = inside?.machines.filter((machine) => machine.phase !== 'Terminating') ?? [];
+  const readyMachines = machines.filter((machine) =>
+    readyNodes.some((node) => node.metadata.name === machine.nodeName),
+  );
+  const apiServer = facts.usable
+    ? say(
+        'APIServerAvailable',
+        facts.usable.ok,
+        facts.usable.ok ? 'AdminCanWrite' : 'NotReachable',
+        facts.usable.message,
+      )
+    : say('APIServerAvailable', false, 'Starting', 'the API server is being started');
   const everyNode = nodesCondition(facts, desired, machines.length, readyMachines.length);
   const system = systemCondition(facts, desired);
   const errors = facts.errors.length > 0;
-  const all = [apiServer, controlPlane, everyNode, system];
+  const all = [apiServer, seen.healthy, everyNode, system];
   const wrong = all.find((condition) => condition.status !== 'True');
   const isReady = !wrong && facts.observedGeneration === shoot.metadata.generation;
   const codes = [...new Set(facts.errors.flatMap((error) => error.codes ?? []))];
@@ -146,9 +173,9 @@ export function shootStatus(facts: ShootFacts, now: Date): ShootStatus {
     recordsCondition(facts.records ?? [], shoot),
     facts.backup,
   ];
-  const seen = { controlPlane: { desired: members, ready }, machines, readyMachines };
-  const resource = inside ? clusterResource(inside.nodes, inside.pods) : before?.resource;
-  return statusOf(facts, { ...seen, ...(resource && { resource }) }, conditions, now);
+  const controlPlane = { desired: seen.desired, ready: seen.ready };
+  const resource = seen.resource ?? before?.resource;
+  return statusOf(facts, { controlPlane, machines, readyMachines, ...(resource && { resource }) }, conditions, now);
 }
 
 /** What every shoot's status has, whatever stands behind it. */
@@ -208,7 +235,7 @@ export const desiredNodes = (pools: readonly Pool[]): number => pools.reduce((su
 
 /** Condition EveryNodeReady. */
 export function nodesCondition(
-  facts: Pick<ShootFacts, 'usable'> & { inside: unknown },
+  facts: Pick<RunningFacts, 'usable'> & { inside: unknown },
   desired: number,
   current: number,
   ready: number,
@@ -237,7 +264,7 @@ export function nodesCondition(
   );
 }
 
-function systemCondition(facts: ShootFacts, desired: number) {
+function systemCondition(facts: RunningFacts, desired: number) {
   if (desired === 0) return say('SystemComponentsHealthy', true, 'NoNodes', 'without nodes no system components run');
   if (!facts.inside)
     return say(

@@ -7,6 +7,8 @@ import type { Operation } from './operation.ts';
 import { reconcileTasks } from './reconcile-tasks.ts';
 import { recordedStatus } from './recorded-status.ts';
 import { recordedDeletionTasks, recordedTasks } from './recorded-tasks.ts';
+import { selfHostedStatus } from './self-hosted-status.ts';
+import { selfHostedTasks } from './self-hosted-tasks.ts';
 import { hostedStatus } from './status.ts';
 
 /** What stands behind a shoot, and all that follows from it. */
@@ -26,8 +28,14 @@ const recorded: ShootStrategy = {
   status: recordedStatus,
 };
 
+/** A control plane on machines of the cluster itself, which are in the seed as its other machines are. */
+const selfHosted: ShootStrategy = { reconcileTasks: selfHostedTasks, deletionTasks, status: selfHostedStatus };
+
 /** A profile that says something else by now takes no control plane out of our sight: its pods would run for ever. */
-export const strategyOf = (op: Operation): ShootStrategy => (op.recorded && !hasControlPlane(op) ? recorded : hosted);
+export const strategyOf = (op: Operation): ShootStrategy => {
+  if (op.controlPlanePool) return selfHosted;
+  return op.recorded && !hasControlPlane(op) ? recorded : hosted;
+};
 
 function hasControlPlane({ seed, shoot, values }: Operation): boolean {
   const inSeed = (component: string) => `${values.namespace}/${component}`;

@@ -4,7 +4,7 @@ import type { Shoot, ShootSpec } from '../../api/shoot.ts';
 import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
 import { BACKUP_READY } from '../backup/conditions.ts';
 import { say } from '../conditions.ts';
-import { type ModeStrategy, problem, type Settled, type WorkerClusterView, withoutTime } from './view.ts';
+import { type Asked, type ModeStrategy, problem, type Settled, type WorkerClusterView, withoutTime } from './view.ts';
 
 /** What a Shoot says that is true of the WorkerCluster as well, word for word. */
 const MIRRORED = [
@@ -35,14 +35,7 @@ export const hosted: ModeStrategy = {
   },
 
   ask({ cluster }, settled) {
-    const { profile, provider, region, version, ranges } = settled;
-    const { pods, services, nodes } = ranges;
-    const pools = [...settled.pools];
-    const problems = provider.validate(
-      { region, kubernetesVersion: version, networking: { pods, services, ...(provider.inCloud && { nodes }) }, pools },
-      profile,
-    );
-    return { problems, shoot: shootFor(cluster, shootSpec(cluster, settled)) };
+    return askForShoot(cluster, settled);
   },
 
   observe(view) {
@@ -84,8 +77,27 @@ export const hosted: ModeStrategy = {
   },
 };
 
-function shootSpec({ spec, ...cluster }: WorkerCluster, settled: Settled): ShootSpec {
-  const { profile, provider, region, version, pools, ranges } = settled;
+/** The Shoot of a cluster. @param controlPlane the pool of machines that run its control plane; absent: a seed hosts it */
+export function askForShoot(cluster: WorkerCluster, settled: Settled, controlPlane?: SettledPool): Asked {
+  const { profile, provider, region, version, ranges } = settled;
+  const { pods, services, nodes } = ranges;
+  const pools = [...(controlPlane ? [controlPlane] : []), ...settled.pools];
+  const problems = provider.validate(
+    { region, kubernetesVersion: version, networking: { pods, services, ...(provider.inCloud && { nodes }) }, pools },
+    profile,
+  );
+  return { problems, shoot: shootFor(cluster, shootSpec(cluster, settled, controlPlane)) };
+}
+
+type SettledPool = Settled['pools'][number];
+
+function shootSpec(
+  { spec, ...cluster }: WorkerCluster,
+  settled: Settled,
+  controlPlane: SettledPool | undefined,
+): ShootSpec {
+  const { profile, provider, region, version, ranges } = settled;
+  const pools = [...(controlPlane ? [controlPlane] : []), ...settled.pools];
   return {
     cloudProfile: { kind: 'CloudProfile', name: profileNameOf({ spec, ...cluster }) },
     region,
@@ -107,6 +119,7 @@ function shootSpec({ spec, ...cluster }: WorkerCluster, settled: Settled): Shoot
         ...(Object.keys(pool.labels).length > 0 && { labels: pool.labels }),
         ...(pool.taints.length > 0 && { taints: pool.taints }),
         ...(provider.inCloud && pool.spot && { providerConfig: { spot: true } }),
+        ...(pool === controlPlane && { controlPlane: {} }),
       })),
     },
     ...(spec.dns && { dns: spec.dns }),

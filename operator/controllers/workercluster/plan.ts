@@ -14,12 +14,12 @@ import { hosted } from './hosted.ts';
 import { type Lifetime, lifetimeOf } from './lifetime.ts';
 import { isAutoscaled, managed } from './managed.ts';
 import { resolve, runningMode } from './resolve.ts';
+import { selfManaged } from './self-managed.ts';
 import {
   type Asked,
   type Mode,
   type ModeStrategy,
   type Observed,
-  problem,
   type Resolved,
   type WorkerClusterView,
   withoutTime,
@@ -49,17 +49,7 @@ export interface WorkerClusterPlan {
   readonly status: WorkerClusterStatus;
 }
 
-/** SelfManaged has no strategy yet: it is refused, and sees nothing. */
-const nobody: ModeStrategy = {
-  ...hosted,
-  limits: ({ cluster, provider }) => [
-    problem(
-      'mode',
-      `mode SelfManaged is not available yet with provider ${provider?.name ?? cluster.spec.cloudProvider}; use mode Hosted`,
-    ),
-  ],
-};
-const STRATEGIES: Readonly<Record<Mode, ModeStrategy>> = { Hosted: hosted, Managed: managed, SelfManaged: nobody };
+const STRATEGIES: Readonly<Record<Mode, ModeStrategy>> = { Hosted: hosted, Managed: managed, SelfManaged: selfManaged };
 
 /** Pure: no clock but `now`, no network. */
 export function planWorkerCluster(seen: WorkerClusterView, now: Date): WorkerClusterPlan {

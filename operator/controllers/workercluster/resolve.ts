@@ -2,6 +2,7 @@ import type { Problem } from '../../../providers/contract.ts';
 import type { CloudProfile } from '../../api/cloudprofile.ts';
 import { gpusOf } from '../../api/gpu.ts';
 import { type NormalPool, poolsOf } from '../../api/pools.ts';
+import { controlPlaneWorker, type Shoot } from '../../api/shoot.ts';
 import { profileNameOf } from '../../api/workercluster.ts';
 import { DEFAULT_RANGES, wasBegun } from '../managed/wish.ts';
 import { resolveVersion, upgradeProblem } from '../versions.ts';
@@ -53,7 +54,9 @@ function defined(given: { pods?: string; services?: string; nodes?: string } | u
 
 /** The mode that things were made in, which nothing changes any more. */
 export const runningMode = ({ shoot, managed, cluster }: WorkerClusterView): Mode | undefined =>
-  shoot ? 'Hosted' : managed?.exists || (!managed && wasBegun(cluster)) ? 'Managed' : undefined;
+  shoot ? modeOfShoot(shoot) : managed?.exists || (!managed && wasBegun(cluster)) ? 'Managed' : undefined;
+
+const modeOfShoot = ({ spec }: Shoot): Mode => (controlPlaneWorker(spec) ? 'SelfManaged' : 'Hosted');
 
 function resolveMode({ cluster, provider, ...view }: WorkerClusterView, profile: CloudProfile): Mode {
   const running = runningMode({ cluster, provider, ...view });

@@ -204,6 +204,10 @@ const table = {
       weight: 70,
     },
   },
+  kubeadm: kubernetes('kubeadm', 'kubeadm', 30, {
+    args: ['version', '--output=short'],
+    pattern: /^v(\d+\.\d+\.\d+)/m,
+  }),
   etcdctl: etcd(
     'etcdctl',
     'go.etcd.io/etcd/etcdctl/v3',

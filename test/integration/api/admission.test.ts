@@ -371,6 +371,8 @@ const shoot = (more: object = {}) => ({
   ...more,
 });
 
+const ownMachines = { name: 'own', machine: { type: 'm' }, minimum: 1, maximum: 1, controlPlane: {} };
+
 describe('Shoot', () => {
   test("takes a manifest of Gardener's shape and keeps what we do not act on", async () => {
     const spec = load(GARDENER_SHOOT) as Record<string, any>;
@@ -408,6 +410,8 @@ describe('Shoot', () => {
     ['other-provider', { provider: { type: 'aws' } }, /provider\.type cannot be changed/],
     ['other-profile', { cloudProfile: { name: 'aws' } }, /cloudProfile cannot be changed/],
     ['older', { kubernetes: { version: '1.35.4' } }, /no downgrade/],
+    ['moved-to-machines', { provider: { workers: [ownMachines] } }, /a control plane cannot move between a seed and/],
+    ['more-pools', { provider: { workers: [{ ...ownMachines, controlPlane: undefined }] } }, ''],
   ])('changing %s', async (name, patch, message) => {
     const spec = shoot({ kubernetes: { version: '1.36.3' }, networking: { services: '10.2.0.0/16' } });
     await garden.client.create(object('Shoot', name, spec));
@@ -416,6 +420,18 @@ describe('Shoot', () => {
     );
     if (message === '') expect(answer).toBe('');
     else expect(answer).toMatch(message);
+  });
+
+  test('a self-hosted one grows on its machines, and stays on them', async () => {
+    await garden.client.create(
+      object('Shoot', 'self-hosted', shoot({ provider: { type: 'a', workers: [ownMachines] } })),
+    );
+    const change = (worker: object) =>
+      refusal(() =>
+        garden.client.mergePatch(SHOOTS, 'self-hosted', 'default', { spec: { provider: { workers: [worker] } } }),
+      );
+    expect(await change({ ...ownMachines, minimum: 3, maximum: 3 })).toBe('');
+    expect(await change({ ...ownMachines, controlPlane: undefined })).toMatch(/a control plane cannot move/);
   });
 });
 

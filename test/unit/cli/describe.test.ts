@@ -49,6 +49,28 @@ describe('describe', () => {
     `);
   });
 
+  it('shows a control plane on machines apart from machines for workloads', () => {
+    const hosted = shoot('demo', 1);
+    const own = { name: 'control-plane', minimum: 3, maximum: 3, machine: { type: 'm' }, controlPlane: {} };
+    const workers = [own, ...(hosted.spec.provider.workers ?? [])];
+    const lines = draw({
+      cluster: cluster('demo', {}, READY),
+      shoot: { ...hosted, spec: { ...hosted.spec, provider: { ...hosted.spec.provider, workers } } } as Shoot,
+      controlPlane: [],
+      machines: [machine('machines-control-plane-0', { pool: 'control-plane' }), machine('machines-worker-1')],
+      gaps: [],
+    });
+    expect(lines.slice(3)).toMatchInlineSnapshot(`
+      [
+        "  ├─ControlPlane                         1/3        False                           2 not made yet",
+        "  │ └─Machine/machines-control-plane-0              True    NodeReady       2m",
+        "  └─Workers                              1/2        False",
+        "    └─Pool/worker                        1/1        True",
+        "      └─Machine/machines-worker-1                   True    NodeReady       2m",
+      ]
+    `);
+  });
+
   it('shows of a cluster on record what is on record, loudly', () => {
     const none = condition('NoControlPlane', 'True', 'NotRun', 'NO CONTROL PLANE: nothing answers');
     const onRecord = { ...READY, conditions: [condition('Ready', 'True', 'OnRecordOnly'), none] };

@@ -28,6 +28,7 @@ function operation(
     },
   } as unknown as Operation;
 }
+const onMachines = (): Operation => ({ ...operation(false), controlPlanePool: pool({ name: 'own' }) });
 const ids = (op: Operation) =>
   strategyOf(op)
     .reconcileTasks(op)
@@ -53,8 +54,19 @@ describe('what stands behind a shoot', () => {
     expect(deletionIds(operation(true, inSeed))).toContain('processes');
   });
 
+  it('is machines of the cluster itself where it has a pool for that', () => {
+    const found = ids(onMachines());
+    expect(found).toContain('control-plane-machines');
+    expect(found).not.toContain('etcd');
+    // Nobody is let in before it is noted that the cluster has begun.
+    const access = strategyOf(onMachines())
+      .reconcileTasks(onMachines())
+      .find(({ id }) => id === 'access');
+    expect(access?.after).toEqual(['initialised']);
+  });
+
   it('asks for a graph that can be run', () => {
-    for (const op of [operation(true), operation(false)]) {
+    for (const op of [operation(true), operation(false), onMachines()]) {
       expect(() => new Flow('make', strategyOf(op).reconcileTasks(op))).not.toThrow();
       expect(() => new Flow('delete', strategyOf(op).deletionTasks(op))).not.toThrow();
     }

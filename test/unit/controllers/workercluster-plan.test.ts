@@ -114,7 +114,7 @@ describe('planWorkerCluster', () => {
     ['an unknown machine type', { machineType: 'm99.huge' }, 'machineType', 'has no machine type "m99.huge"'],
     ['five hosted members', { controlPlaneNodes: 5 }, 'controlPlaneNodes', '1 or 3 members'],
     ['more nodes than allowed', { dataPlaneNodes: 101 }, 'dataPlaneNodes', 'at most 100'],
-    ['a mode nobody offers', { mode: 'SelfManaged' }, 'mode', 'not available yet'],
+    ['a mode that its provider lacks', { mode: 'SelfManaged' }, 'mode', 'cannot make machines for a control plane'],
   ];
   it.each(refused)('refuses %s, and makes nothing', (_what, spec, field, words) => {
     const { shoot, status } = plan(cluster(spec));

@@ -102,6 +102,16 @@ describe('what is there', () => {
       count: 3,
     });
   });
+  it('includes the machines of a control plane, which a Shoot counts apart', () => {
+    const own = { name: CONTROL_PLANE_POOL, machineType: 'small', count: 3 };
+    const before = shoot([['p0', 'small', 1]], 1);
+    const shrunk = { ...before, status: { ...before.status, controlPlane: { desired: 1, ready: 1 } } } as Shoot;
+    const pools = runningSize(shrunk, { region: 'here', mode: 'SelfManaged', pools: [own] })?.pools;
+    expect(pools).toEqual([
+      { name: 'p0', machineType: 'small', count: 1 },
+      { ...own, count: 1 },
+    ]);
+  });
   it('is unknown, not nothing, while nobody can count', () => {
     expect(runningSize(shoot([['p0', 'small', 0]], 0, 'NotObserved'), held)).toBeUndefined();
     expect(runningSize({ ...shoot([], 0), status: undefined } as unknown as Shoot, held)).toBeUndefined();

@@ -1,0 +1,165 @@
+import { createHash } from 'node:crypto';
+import { LABELS } from '../../api/group.ts';
+import type { Task } from '../../flow/graph.ts';
+import { KubeClient } from '../../kube/client.ts';
+import { sleep } from '../../kube/clock.ts';
+import { waitFor } from '../../kube/informer.ts';
+import { conditionIsTrue, type KubeObject } from '../../kube/resources.ts';
+import { adminKubeconfig } from '../../shoot/kubeconfigs.ts';
+import { usable } from '../../shoot/readiness.ts';
+import { adminAccess, coreDNS, machineAccess } from '../../shoot/system-components.ts';
+import type { ShootConnection } from './connection.ts';
+import { readyNames } from './dns-records.ts';
+import { scaleIn } from './machine-removal.ts';
+import type { Operation } from './operation.ts';
+import { storeKubeconfig } from './shared-steps.ts';
+
+const MINUTE = 60_000;
+
+/** The open line to the API server of the shoot. Throws when there is none. */
+export function inside({ state }: Operation): ShootConnection {
+  if (!state.connection) throw new Error('there is no connection to the API server of the shoot');
+  return state.connection;
+}
+
+/** Whether any machine for workloads is asked for. */
+export const wantsNodes = ({ pools }: Pick<Operation, 'pools'>): boolean => pools.some((pool) => pool.count > 0);
+
+/** Ends only when the admin's own kubeconfig was seen to be able to write. After `api-server-serves`. */
+export const accessTask = (op: Operation): Task => ({
+  id: 'access',
+  title: 'Granting access',
+  after: ['api-server-serves'],
+  expectedMs: 100,
+  timeoutMs: 2 * MINUTE,
+  run: async (signal) => {
+    const { state } = op;
+    const admin = adminKubeconfig(op.values, op.pki);
+    if (state.usable?.ok && state.usableFor === admin) return;
+    await inside(op).applyAll(adminAccess(), signal);
+    const client = KubeClient.fromKubeconfig(admin);
+    try {
+      for (;;) {
+        const verdict = await usable(client);
+        if (verdict.usable) break;
+        signal.throwIfAborted();
+        await sleep(50, signal);
+      }
+    } finally {
+      await client.close();
+    }
+    state.usable = { ok: true, message: "the API server answers, and the admin's kubeconfig can write" };
+    state.usableFor = admin;
+  },
+});
+
+export const kubeconfigTask = (op: Operation): Task => ({
+  id: 'kubeconfig',
+  title: 'Storing the kubeconfig',
+  after: ['access'],
+  expectedMs: 30,
+  run: async (signal) => {
+    const names = Object.fromEntries(readyNames(op).map(({ domain, host }) => [domain, host]));
+    await storeKubeconfig(op, adminKubeconfig(op.values, op.pki, names), signal);
+    op.notice();
+  },
+});
+
+/** @param own objects that this kind of control plane needs, whether or not there are machines for workloads */
+export const systemComponentsTask = (op: Operation, own: () => KubeObject[]): Task => ({
+  id: 'system-components',
+  title: 'Applying system components',
+  after: ['access'],
+  expectedMs: 300,
+  run: async (signal) => {
+    const { provider, state } = op;
+    const dns =
+      Math.min(
+        2,
+        op.pools.reduce((sum, pool) => sum + pool.count, 0),
+      ) || 1;
+    // Without nodes nothing of the rest could run or would be asked.
+    const objects = [
+      ...own(),
+      ...(wantsNodes(op)
+        ? [...machineAccess(), ...(provider.systemComponents?.() ?? []), ...coreDNS(op.values, dns)]
+        : []),
+    ];
+    const print = createHash('sha256').update(JSON.stringify(objects)).digest('hex');
+    if (state.systemApplied === print) return;
+    await inside(op).applyAll(objects, signal);
+    state.systemApplied = print;
+  },
+});
+
+/** Making the machines for workloads, and taking away those that are too many. */
+export const machineTasks = (op: Operation): Task[] => [
+  {
+    id: 'machines',
+    title: 'Making machines',
+    after: ['access', ...(op.provider.needsBootstrapToken ? ['system-components'] : [])],
+    expectedMs: 200,
+    // A cloud's network takes minutes, and several clusters of an account take turns.
+    timeoutMs: 45 * MINUTE,
+    run: async (signal) => {
+      const { provider } = op;
+      const context = op.context();
+      if (provider.reconcilePools) return provider.reconcilePools(context, op.pools);
+      for (const pool of op.pools) {
+        await provider.reconcilePool(context, pool);
+        signal.throwIfAborted();
+      }
+    },
+  },
+  {
+    id: 'scale-in',
+    title: 'Taking machines away',
+    after: ['machines'],
+    expectedMs: 20,
+    run: (signal) => scaleIn(op, signal),
+  },
+];
+
+/** @param after what nodes need besides their machines to become Ready */
+export const nodesReadyTask = (op: Operation, after: string[]): Task => ({
+  id: 'nodes-ready',
+  title: 'Waiting for nodes',
+  after: ['machines', ...after],
+  skip: !wantsNodes(op),
+  expectedMs: 4000,
+  timeoutMs: 10 * MINUTE,
+  run: async (signal) => {
+    const { nodes } = inside(op);
+    const wanted = new Map(op.pools.map((pool) => [pool.name, pool.count]));
+    const missing = () =>
+      [...wanted].filter(
+        ([pool, count]) =>
+          nodes.list().filter((node) => node.metadata.labels?.[LABELS.pool] === pool && conditionIsTrue(node, 'Ready'))
+            .length < count,
+      );
+    await waitFor([nodes], () => missing().length === 0, {
+      timeoutMs: 10 * MINUTE,
+      signal,
+      what: () =>
+        `the nodes of pool ${missing()
+          .map(([pool]) => pool)
+          .join(', ')} to be Ready`,
+    });
+  },
+});
+
+/** @param after what pods need besides their nodes to run */
+export const systemReadyTask = (op: Operation, after: string[]): Task => ({
+  id: 'system-ready',
+  title: 'Waiting for cluster DNS',
+  after: ['nodes-ready', 'system-components', ...after],
+  skip: !wantsNodes(op),
+  expectedMs: 2500,
+  timeoutMs: 5 * MINUTE,
+  run: async (signal) => {
+    const { pods } = inside(op);
+    const serves = () =>
+      pods.list().some((pod) => pod.metadata.labels?.['k8s-app'] === 'kube-dns' && conditionIsTrue(pod, 'Ready'));
+    await waitFor([pods], serves, { timeoutMs: 5 * MINUTE, signal, what: 'cluster DNS to be Ready' });
+  },
+});

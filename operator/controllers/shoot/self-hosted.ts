@@ -1,0 +1,48 @@
+import type { ControlPlaneMachines, Machine, Pool } from '../../../providers/contract.ts';
+import { controlPlaneWorker } from '../../api/shoot.ts';
+import type { Operation } from './operation.ts';
+
+const SIZES = [1, 3, 5];
+
+/** Why the control plane cannot be on the machines that the shoot asks for; undefined: it can, or is not meant to be on any. */
+export function selfHostedProblem({ provider, shoot, values }: Operation): string | undefined {
+  const worker = controlPlaneWorker(shoot.spec);
+  if (!worker) return undefined;
+  if (!provider.controlPlaneMachines) return `provider ${provider.name} cannot make machines for a control plane`;
+  const marked = (shoot.spec.provider.workers ?? []).filter(({ controlPlane }) => controlPlane !== undefined);
+  if (marked.length > 1)
+    return `a control plane is on one pool of machines, not on ${marked.map(({ name }) => name).join(' and ')}`;
+  if (!SIZES.includes(worker.minimum) || worker.maximum !== worker.minimum)
+    return `pool ${worker.name} runs the control plane: it has 1, 3 or 5 machines (minimum and maximum are equal)`;
+  if (shoot.spec.dns?.domain) return NO_NAMES;
+  const running = shoot.status?.kubernetesVersion;
+  if (running !== undefined && running !== values.version) return versionIsFixed(running, values.version);
+  return undefined;
+}
+
+/** Why an API server on machines has no name. */
+export const NO_NAMES =
+  'an API server on machines cannot have a name in DNS yet: leave spec.dns away, or have the control plane hosted';
+
+/** Why the version of a control plane on machines stays as it is. */
+export const versionIsFixed = (running: string, wanted: string): string =>
+  `a control plane on machines cannot be upgraded yet: it stays at ${running}, not ${wanted}`;
+
+/** The machines of the control plane and who makes them. Throws for a shoot that has none. */
+export function controlPlaneOf({ controlPlanePool, provider }: Operation): {
+  pool: Pool;
+  machines: ControlPlaneMachines;
+} {
+  if (!controlPlanePool || !provider.controlPlaneMachines)
+    throw new Error('the control plane of this shoot is not on machines');
+  return { pool: controlPlanePool, machines: provider.controlPlaneMachines };
+}
+
+/** All machines of the shoot, those of its control plane among them. */
+export async function allMachines(op: Operation): Promise<Machine[]> {
+  const { controlPlanePool, provider } = op;
+  const context = op.context();
+  const own = controlPlanePool && provider.controlPlaneMachines?.observe(context, controlPlanePool.name);
+  const [workers, seen] = await Promise.all([provider.listMachines(context), own]);
+  return [...workers, ...(seen?.machines ?? [])];
+}

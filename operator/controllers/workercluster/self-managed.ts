@@ -1,0 +1,57 @@
+import { CONTROL_PLANE_WORKER } from '../../api/names.ts';
+import type { NormalPool } from '../../api/pools.ts';
+import { NO_NAMES, versionIsFixed } from '../shoot/self-hosted.ts';
+import { askForShoot, hosted } from './hosted.ts';
+import { type ModeStrategy, problem } from './view.ts';
+
+/** Machines of the cluster itself run its control plane, by kubeadm: an owned Shoot that is self-hosted. */
+export const selfManaged: ModeStrategy = {
+  ...hosted,
+
+  limits({ cluster, provider, shoot }) {
+    const { spec } = cluster;
+    if (provider && !provider.controlPlaneMachines) {
+      const message = `provider ${provider.name} cannot make machines for a control plane yet (local can): use mode Hosted`;
+      return [problem('mode', message)];
+    }
+    const problems = spec.adopt
+      ? [problem('adopt', 'only managed clusters can be taken over: use mode Managed, with credentialsRef')]
+      : [];
+    if (spec.dns?.domain) problems.push(problem('dns', NO_NAMES));
+    const taken = (spec.pools ?? []).findIndex(({ name }) => name === CONTROL_PLANE_WORKER);
+    if (taken >= 0) {
+      const message = `the pool of the machines that run the control plane is called ${CONTROL_PLANE_WORKER}: take another name`;
+      problems.push(problem(`pools[${taken}].name`, message));
+    }
+    const running = shoot?.status?.kubernetesVersion;
+    const wanted = spec.kubernetes?.version;
+    // A minor version is fine with any of its patches.
+    if (running && wanted && running !== wanted && !running.startsWith(`${wanted}.`))
+      problems.push(problem('kubernetes.version', versionIsFixed(running, wanted)));
+    return problems;
+  },
+
+  ask({ cluster, shoot }, settled) {
+    const { profile, zones } = settled;
+    const { spec } = cluster;
+    const machineType = spec.machineType ?? spec.machineTypes?.[0] ?? profile.spec.defaults?.machineType;
+    if (!machineType)
+      return { problems: [problem('machineType', 'name the machine type that the control plane runs on')] };
+    const count = spec.controlPlaneNodes;
+    const pool: NormalPool & { machineType: string } = {
+      name: CONTROL_PLANE_WORKER,
+      machineType,
+      alternatives: [],
+      count,
+      minimum: count,
+      maximum: count,
+      labels: {},
+      taints: [],
+      zones: [...zones],
+      spot: false,
+      gpu: 0,
+    };
+    const running = shoot?.status?.kubernetesVersion;
+    return askForShoot(cluster, running ? { ...settled, version: running } : settled, pool);
+  },
+};

@@ -1,0 +1,109 @@
+import type { EtcdMember } from './etcd-membership.ts';
+
+/** What planControlPlaneSize decides from. */
+export interface ControlPlaneSizeObservation {
+  /** Machines wanted: 1, 3 or 5. */
+  desired: number;
+  /** How many machines are asked for now. */
+  asked: number;
+  /** Peer URL that machine N's etcd member has, by ordinal. */
+  peerURLs: string[];
+  /** etcd's members; absent: there is no majority that answers. */
+  members?: EtcdMember[] | undefined;
+  /** Ordinals of machines that exist, those on their way out included. */
+  machines: number[];
+  /** Ordinals of machines that have joined: kubeadm has marked their nodes, which it does last. */
+  joined: number[];
+  /** Ordinals of which there is a volume. */
+  volumes: number[];
+  /** Ordinals of machines whose volume is not the one that they joined from: what was on that is lost. */
+  lost: number[];
+}
+
+/** The next single step. */
+export type ControlPlaneSizeAction =
+  | { type: 'ask-for'; machines: number }
+  | { type: 'transfer-leadership'; from: string; to: string }
+  | { type: 'remove-member'; ordinal: number; id: string }
+  | { type: 'remove-node'; ordinal: number }
+  | { type: 'forget-volume'; ordinal: number }
+  | { type: 'remove-volume'; ordinal: number };
+
+/** `waitFor`: what has to happen first, in words. Neither: all is as wanted. */
+export interface ControlPlaneSizePlan {
+  action?: ControlPlaneSizeAction;
+  waitFor?: string;
+  /** Waiting will not help. */
+  blocked?: boolean;
+}
+
+/**
+ * The next single step from the machines of a control plane that there are to those that are wanted, pure. One machine at a time:
+ * kubeadm brings its etcd member in, first as a learner; on the way out the member leaves etcd before its machine and its data go. Keeps no
+ * memory: after a crash at any point it goes on from what it sees.
+ */
+export function planControlPlaneSize(observed: ControlPlaneSizeObservation): ControlPlaneSizePlan {
+  const { desired, asked, peerURLs, machines, joined, volumes, lost } = observed;
+  if (!observed.members) return { waitFor: 'etcd does not answer' };
+  const members = observed.members.map((member) => ({
+    ...member,
+    ordinal: peerURLs.findIndex((url) => member.peerURLs.includes(url)),
+  }));
+  const stranger = members.find((member) => member.ordinal < 0);
+  if (stranger) {
+    const waitFor = `etcd member ${stranger.name || stranger.id} at ${stranger.peerURLs.join(', ')} is not ours`;
+    return { waitFor, blocked: true };
+  }
+  // What left in the middle of being taken away goes before anything else: data of a member that etcd has let go must never come back.
+  const leaving = machines.find((ordinal) => ordinal >= asked);
+  if (leaving !== undefined) return { waitFor: `machine ${leaving} to be gone` };
+  const left = volumes.find((ordinal) => ordinal >= asked);
+  const orphan = members.find((member) => member.ordinal >= asked);
+  if (orphan) return leave(orphan, members);
+  if (left !== undefined) return { action: { type: 'remove-volume', ordinal: left } };
+
+  if (asked > desired) {
+    const last = members.find((member) => member.ordinal === asked - 1);
+    return last ? leave(last, members) : { action: { type: 'ask-for', machines: asked - 1 } };
+  }
+  // It must join as somebody new: a member that has forgotten what it agreed to would endanger what the others know. The node goes first:
+  // the machine can join again as soon as etcd has let it go, and its kubelet would miss the loss of a node that it has just made.
+  const forgetful = lost[0];
+  if (forgetful !== undefined) {
+    if (joined.includes(forgetful)) return { action: { type: 'remove-node', ordinal: forgetful } };
+    const member = members.find(({ ordinal }) => ordinal === forgetful);
+    return member ? leave(member, members) : { action: { type: 'forget-volume', ordinal: forgetful } };
+  }
+  const absent = range(asked).find((ordinal) => !members.some((member) => member.ordinal === ordinal));
+  if (absent !== undefined) {
+    // It had joined, and etcd was told to let it go: it cannot come back as it is.
+    const hasLeft = joined.includes(absent) && absent > 0 && absent === asked - 1;
+    return hasLeft ? { action: { type: 'ask-for', machines: absent } } : { waitFor: `machine ${absent} to join etcd` };
+  }
+  const ill = members.find((member) => member.learner || !member.healthy);
+  if (ill) return { waitFor: `etcd member ${ill.ordinal} to ${ill.learner ? 'have all data' : 'answer'}` };
+  const joining = range(asked).find((ordinal) => !joined.includes(ordinal));
+  if (joining !== undefined) return { waitFor: `machine ${joining} to join` };
+  return asked < desired ? { action: { type: 'ask-for', machines: asked + 1 } } : {};
+}
+
+type Located = EtcdMember & { ordinal: number };
+
+function leave(going: Located, members: readonly Located[]): ControlPlaneSizePlan {
+  const voters = members.filter((member) => !member.learner);
+  const staying = voters.filter((member) => member.ordinal !== going.ordinal);
+  if (going.learner) return remove(going);
+  if (staying.length === 0) return { waitFor: 'none of the etcd members that should stay is there', blocked: true };
+  const healthy = staying.filter((member) => member.healthy);
+  if (healthy.length < Math.floor(staying.length / 2) + 1)
+    return { waitFor: `more etcd members to answer: without member ${going.ordinal} too few would` };
+  if (going.leader) {
+    const heir = healthy.reduce((one, other) => (other.ordinal < one.ordinal ? other : one));
+    return { action: { type: 'transfer-leadership', from: going.id, to: heir.id } };
+  }
+  return remove(going);
+}
+
+const remove = ({ ordinal, id }: Located): ControlPlaneSizePlan => ({ action: { type: 'remove-member', ordinal, id } });
+
+const range = (length: number): number[] => Array.from({ length }, (_, index) => index);

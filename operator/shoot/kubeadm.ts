@@ -1,0 +1,133 @@
+import { isIP } from 'node:net';
+import type { KubeObject } from '../api/meta.ts';
+import { kubeconfig } from '../pki/kubeconfig.ts';
+import { nodeMaskSize } from './kube-controller-manager.ts';
+import { keyPair, type PKIData } from './pki.ts';
+import {
+  API_SERVER_PORT,
+  apiServerURL,
+  CLUSTER_DOMAIN,
+  type ControlPlane,
+  ETCD_CLIENT_PORT,
+  ETCD_PEER_PORT,
+} from './values.ts';
+import { ETCD_VERSION } from './versions.ts';
+
+/** Stand in kubeadm's configuration for the name and the lasting address of the machine that reads it. */
+const NODE_NAME = '@NODE_NAME@';
+const ADDRESS = '@ADDRESS@';
+/** Where a machine puts the kubeconfig by which it finds the cluster that it joins. */
+export const DISCOVERY_KUBECONFIG = '/run/kubeadm/super-admin.conf';
+
+const API_VERSION = 'kubeadm.k8s.io/v1beta4';
+const PKI = '/etc/kubernetes/pki';
+const ANY = '0.0.0.0';
+
+type KubeadmValues = Pick<ControlPlane, 'addresses' | 'endpoint' | 'networks' | 'shoot' | 'version'>;
+
+/** kubeadm's documents for the machine that begins the cluster. Field by field: kubernetes.io/docs/reference/config-api/kubeadm-config.v1beta4. */
+export const kubeadmInit = (values: KubeadmValues): object[] => [
+  {
+    apiVersion: API_VERSION,
+    kind: 'InitConfiguration',
+    nodeRegistration: nodeRegistration(),
+    localAPIEndpoint: { advertiseAddress: ADDRESS, bindPort: API_SERVER_PORT },
+  },
+  clusterConfiguration(values),
+];
+
+/** kubeadm's document for a machine that joins; what the cluster is, it reads there. */
+export const kubeadmJoin = (): object => ({
+  apiVersion: API_VERSION,
+  kind: 'JoinConfiguration',
+  discovery: { file: { kubeConfigPath: DISCOVERY_KUBECONFIG } },
+  nodeRegistration: nodeRegistration(),
+  controlPlane: { localAPIEndpoint: { advertiseAddress: ADDRESS, bindPort: API_SERVER_PORT } },
+});
+
+/** The authorities of the cluster as kubeadm wants to find them, by path below /etc/kubernetes/pki. */
+export function kubeadmAuthorities(pki: PKIData): Record<string, string> {
+  const ca = keyPair(pki, 'ca');
+  const etcd = keyPair(pki, 'ca-etcd');
+  const frontProxy = keyPair(pki, 'ca-front-proxy');
+  return {
+    'ca.crt': ca.cert,
+    'ca.key': ca.key,
+    'etcd/ca.crt': etcd.cert,
+    'etcd/ca.key': etcd.key,
+    'front-proxy-ca.crt': frontProxy.cert,
+    'front-proxy-ca.key': frontProxy.key,
+    'sa.pub': pki['sa.pub']!,
+    'sa.key': pki['sa.key']!,
+  };
+}
+
+/** What whoever joins looks for first; public, and as kubeadm's phase bootstrap-token writes it. */
+export const clusterInfo = (values: Pick<ControlPlane, 'addresses' | 'shoot'>, pki: PKIData): KubeObject => ({
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { name: 'cluster-info', namespace: 'kube-public' },
+  data: {
+    kubeconfig: kubeconfig({
+      server: apiServerURL(values),
+      ca: keyPair(pki, 'ca').cert,
+      name: values.shoot.name,
+      user: '',
+    }),
+  },
+});
+
+/** What lets the API server call kubelets, for logs and exec; kubeadm's phase bootstrap-token writes it so. */
+export const kubeletAccess = (): KubeObject => ({
+  apiVersion: 'rbac.authorization.k8s.io/v1',
+  kind: 'ClusterRoleBinding',
+  metadata: { name: 'kubeadm:apiserver-kubelet-client' },
+  roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'system:kubelet-api-admin' },
+  subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'kube-apiserver-kubelet-client' }],
+});
+
+const nodeRegistration = () => ({
+  name: NODE_NAME,
+  criSocket: 'unix:///run/containerd/containerd.sock',
+  imagePullPolicy: 'IfNotPresent',
+});
+
+function clusterConfiguration({ addresses, endpoint, networks, shoot, version }: KubeadmValues): object {
+  const names = ['localhost', ...(endpoint && isIP(endpoint.host) === 0 ? [endpoint.host] : [])];
+  const ips = ['127.0.0.1', addresses.apiServer, ...(endpoint && isIP(endpoint.host) !== 0 ? [endpoint.host] : [])];
+  return {
+    apiVersion: API_VERSION,
+    kind: 'ClusterConfiguration',
+    clusterName: shoot.name,
+    kubernetesVersion: `v${version}`,
+    certificatesDir: PKI,
+    // As all keys of ours; RSA keys would cost each machine a second of CPU.
+    encryptionAlgorithm: 'ECDSA-P256',
+    controlPlaneEndpoint: `${addresses.apiServer}:${API_SERVER_PORT}`,
+    networking: { podSubnet: networks.pods, serviceSubnet: networks.services, dnsDomain: CLUSTER_DOMAIN },
+    apiServer: {
+      certSANs: [...names, ...ips],
+      extraArgs: args({ 'kubelet-certificate-authority': `${PKI}/ca.crt`, profiling: 'false' }),
+    },
+    controllerManager: {
+      extraArgs: args({ 'node-cidr-mask-size': String(nodeMaskSize(networks.pods)), profiling: 'false' }),
+    },
+    scheduler: { extraArgs: args({ profiling: 'false' }) },
+    etcd: {
+      local: {
+        dataDir: '/var/lib/etcd',
+        imageTag: `${ETCD_VERSION}-0`,
+        extraArgs: args({
+          // A machine is reached at its lasting address by way of one that changes: it has to listen on both.
+          'listen-client-urls': `https://${ANY}:${ETCD_CLIENT_PORT}`,
+          'listen-peer-urls': `https://${ANY}:${ETCD_PEER_PORT}`,
+          // And for that reason peers do not come from the addresses in their certificates.
+          'peer-skip-client-san-verification': 'true',
+          'quota-backend-bytes': String(2 * 1024 ** 3),
+        }),
+      },
+    },
+  };
+}
+
+const args = (values: Record<string, string>) => Object.entries(values).map(([name, value]) => ({ name, value }));

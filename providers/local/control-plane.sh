@@ -1,0 +1,93 @@
+# Part of machine.sh on a machine that runs a control plane: kubeadm brings it up once, its kubelet keeps it up.
+# /var is a volume that outlives the machine; STATE remembers there how far kubeadm has come.
+. $CONFIG/control-plane.env
+STATE=/var/lib/coppice
+ORDINAL=${NODE_NAME##*-}
+read -ra addresses <<<"$MEMBER_ADDRESSES"
+ADDRESS=${addresses[$ORDINAL]-}
+[ -n "$ADDRESS" ] || { say "machine $ORDINAL has no lasting address"; exit 1; }
+
+# The lasting address is a Service of the seed that leads here. Within the machine it is the machine's own.
+ip addr replace "$ADDRESS/32" dev lo || exit 1
+mkdir -p $STATE/kubernetes /etc/kubernetes
+mount --bind $STATE/kubernetes /etc/kubernetes || exit 1
+mkdir -p /etc/kubernetes/manifests
+
+run_kubelet() {
+  until [ -S /run/containerd/containerd.sock ]; do nap 0.05; done
+  # kubeadm writes one of the two: who begins a cluster has no one to ask for a certificate.
+  until [ -s /etc/kubernetes/kubelet.conf ] || [ -s /etc/kubernetes/bootstrap-kubelet.conf ]; do nap 0.1; done
+  GOGC=50 exec kubelet --config=$CONFIG/kubelet.yaml --kubeconfig=/etc/kubernetes/kubelet.conf \
+    --bootstrap-kubeconfig=/etc/kubernetes/bootstrap-kubelet.conf --cert-dir=/var/lib/kubelet/pki \
+    --hostname-override="$NODE_NAME" --node-ip="$NODE_IP" --node-labels="$NODE_LABELS${ZONE:+,topology.kubernetes.io/zone=$ZONE}"
+}
+
+run_kubeproxy() {
+  until [ -e $STATE/joined ]; do nap 0.2; done
+  GOGC=50 exec kube-proxy --config=$CONFIG/kube-proxy.yaml --hostname-override="$NODE_NAME"
+}
+
+# Of files in CONFIG, with this machine's name and address in them.
+own_words() { sed "s/@NODE_NAME@/$NODE_NAME/; s/@ADDRESS@/$ADDRESS/" "$CONFIG/$1"; }
+
+kubeadm_configuration() {
+  mkdir -p /run/kubeadm
+  { own_words kubeadm-init.yaml; echo ---; cat $CONFIG/kubelet.yaml; } >/run/kubeadm/init.yaml
+  own_words kubeadm-join.yaml >/run/kubeadm/join.yaml
+}
+
+# A cluster begins once. What begun it may go on with it, since its data are there; a machine without data may begin one only as long as
+# nobody was let in: else a lost volume would quietly become an empty cluster.
+begin_or_join() {
+  local path
+  mkdir -p /etc/kubernetes/pki/etcd
+  for path in ca.crt ca.key etcd/ca.crt etcd/ca.key front-proxy-ca.crt front-proxy-ca.key sa.pub sa.key; do
+    (umask 077 && cp "$CONFIG/authorities/${path//\//-}" "/etc/kubernetes/pki/$path") || return 1
+  done
+  kubeadm_configuration
+  if [ "$ORDINAL" = 0 ] && { [ -e $STATE/begun ] || [ "$MAY_INITIALISE" = yes ]; }; then
+    touch $STATE/begun
+    say 'kubeadm init'
+    # Add-ons are Coppice's own. Tokens are made when a machine is to join, and last an hour.
+    kubeadm init --config=/run/kubeadm/init.yaml --skip-phases=preflight,bootstrap-token,addon,show-join-command
+  else
+    say 'kubeadm join'
+    # The way in for a machine that holds the authorities anyway.
+    kubeadm init phase kubeconfig super-admin --config=/run/kubeadm/init.yaml --kubeconfig-dir=/run/kubeadm >/dev/null || return 1
+    # A kubelet that has joined before a join broke off is Ready, which kubeadm would take for another machine's.
+    path=preflight
+    [ ! -s /etc/kubernetes/kubelet.conf ] || path=preflight,kubelet-start
+    kubeadm join --config=/run/kubeadm/join.yaml --skip-phases=$path
+  fi
+}
+
+# Leaf certificates last a year. What reads its own only at its start is started anew, by its kubelet.
+renew_certificates() {
+  local comm folder
+  [ -n "$(find $STATE/renewed -mtime +90 2>/dev/null)" ] || return 0
+  say 'renewing certificates'
+  # From files alone: the API server may be what waits for it.
+  kubeadm_configuration
+  kubeadm certs renew all --config=/run/kubeadm/init.yaml >/dev/null || return 1
+  touch $STATE/renewed
+  for folder in /proc/[0-9]*; do
+    read -r comm <"$folder/comm" || continue
+    case $comm in kube-controller | kube-scheduler) kill "${folder#/proc/}" ;; esac
+  done 2>/dev/null
+}
+
+run_kubeadm() {
+  until [ -S /run/containerd/containerd.sock ]; do nap 0.05; done
+  if [ ! -e $STATE/joined ]; then
+    begin_or_join || exit 1
+    touch $STATE/joined $STATE/renewed
+    say 'the control plane runs here'
+  fi
+  while :; do
+    renew_certificates
+    rm -rf /run/kubeadm
+    nap 86400
+  done
+}
+
+start kubeadm

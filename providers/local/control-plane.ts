@@ -1,0 +1,155 @@
+import { readFileSync } from 'node:fs';
+import { ANNOTATIONS, FIELD_MANAGER, LABELS, ROLES } from '../../operator/api/group.ts';
+import type { KubeObject } from '../../operator/api/meta.ts';
+import { controlPlaneMachineName, machineDeploymentName, poolSecretName } from '../../operator/api/names.ts';
+import { PODS, type Pod, PVCS, SECRETS, STATEFULSETS, type StatefulSet } from '../../operator/kube/resources.ts';
+import { applyIfChanged } from '../apply.ts';
+import type { ControlPlaneBootstrap, ControlPlaneMachines, Pool, ProviderContext } from '../contract.ts';
+import { environmentFile } from '../nodes.ts';
+import { machineOf } from './machine.ts';
+import { type MachineFiles, machineFiles } from './machine-files.ts';
+import { controlPlaneMachineImage } from './machine-image.ts';
+import { keyOfPath, machineSpec, type PodContext } from './machine-pod.ts';
+
+const SCRIPT = readFileSync(new URL('./control-plane.sh', import.meta.url), 'utf8');
+/** The claim of machine N is `var-<machine>`. */
+const VOLUME = 'var';
+const API_SERVER_PORT = 6443;
+/** What kubeadm expects of a kubelet, besides what it is told here as everywhere. */
+const KUBELET = { staticPodPath: '/etc/kubernetes/manifests', healthzPort: 10248 };
+
+/** Machines that run a control plane are pods of a StatefulSet whose /var is a volume each. */
+export const controlPlaneMachines: ControlPlaneMachines = {
+  async observe(ctx, pool) {
+    const selection = { namespace: ctx.namespace, labelSelector: selectorText(ctx, pool) };
+    const [set, pods, claims] = await Promise.all([
+      ctx.seed.getOrUndefined<StatefulSet>(STATEFULSETS, machineDeploymentName(pool), ctx.namespace),
+      ctx.seed.list<Pod>(PODS, selection),
+      ctx.seed.list<KubeObject>(PVCS, selection),
+    ]);
+    return {
+      asked: set?.spec.replicas ?? 0,
+      machines: pods.items.map(machineOf),
+      volumes: claims.items.map(({ metadata: { name, uid = '' } }) => ({
+        ordinal: Number(name.slice(name.lastIndexOf('-') + 1)),
+        uid,
+      })),
+    };
+  },
+
+  async reconcile(ctx, pool, bootstrap) {
+    const machine = machineFiles(ctx, pool, KUBELET);
+    const files = controlPlaneFiles(machine, bootstrap, await ctx.kubeProxyKubeconfig());
+    await applyIfChanged(ctx.seed, controlPlaneSecret(ctx, pool, files));
+    await applyIfChanged(ctx.seed, controlPlaneStatefulSet(ctx, pool, Object.keys(files), machine.fingerprint));
+  },
+
+  async delete(ctx, pool) {
+    const selection = { namespace: ctx.namespace, labelSelector: selectorText(ctx, pool) };
+    await ctx.seed.deleteCollection(STATEFULSETS, { ...selection, propagationPolicy: 'Background' });
+    await ctx.seed.deleteCollection(SECRETS, selection);
+    await ctx.seed.deleteCollection(PVCS, selection);
+  },
+
+  async removeVolume(ctx, pool, ordinal) {
+    await ctx.seed.delete(PVCS, `${VOLUME}-${controlPlaneMachineName(pool, ordinal)}`, ctx.namespace);
+  },
+};
+
+/** Files of such a machine, by path below CONFIG_FOLDER. Pure. */
+export const controlPlaneFiles = (
+  { files }: MachineFiles,
+  { addresses, authorities, init, join, mayInitialise }: ControlPlaneBootstrap,
+  kubeProxy: string,
+): Record<string, string> => ({
+  ...files,
+  'kube-proxy.kubeconfig': kubeProxy,
+  'control-plane.sh': SCRIPT,
+  'control-plane.env': environmentFile({
+    MEMBER_ADDRESSES: addresses.join(' '),
+    MAY_INITIALISE: mayInitialise ? 'yes' : 'no',
+  }),
+  'kubeadm-init.yaml': init,
+  'kubeadm-join.yaml': join,
+  // The name of a file is its key, too: no two may end alike.
+  ...Object.fromEntries(
+    Object.entries(authorities).map(([path, text]) => [`authorities/${path.replaceAll('/', '-')}`, text]),
+  ),
+});
+
+/** The Secret with the files. */
+export const controlPlaneSecret = (ctx: PodContext, pool: Pool, files: Record<string, string>): KubeObject => ({
+  apiVersion: 'v1',
+  kind: 'Secret',
+  metadata: { name: poolSecretName(pool.name), namespace: ctx.namespace, labels: labelsOf(ctx, pool.name) },
+  type: 'Opaque',
+  data: Object.fromEntries(
+    Object.entries(files).map(([path, text]) => [keyOfPath(path), Buffer.from(text).toString('base64')]),
+  ),
+});
+
+/** The StatefulSet; each of its pods is a machine and has the name of its node. */
+export function controlPlaneStatefulSet(ctx: PodContext, pool: Pool, paths: string[], fingerprint: string): KubeObject {
+  const labels = labelsOf(ctx, pool.name);
+  const name = machineDeploymentName(pool.name);
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'StatefulSet',
+    metadata: { name, namespace: ctx.namespace, labels },
+    spec: {
+      replicas: pool.count,
+      serviceName: name,
+      podManagementPolicy: 'Parallel',
+      revisionHistoryLimit: 1,
+      // A member of etcd is nothing to be replaced because a file has changed: it takes what is new when it is made anew.
+      updateStrategy: { type: 'OnDelete' },
+      selector: { matchLabels: selectorOf(ctx, pool.name) },
+      template: {
+        metadata: {
+          labels: { ...labels, app: 'kube-apiserver' },
+          annotations: { [ANNOTATIONS.checksum]: fingerprint },
+        },
+        spec: machineSpec(ctx, pool, paths, {
+          image: controlPlaneMachineImage(ctx.kubernetesVersion),
+          varClaim: VOLUME,
+          // So that the Service of the API server leads to machines that serve, and the Service alone: the machine itself goes on.
+          container: {
+            readinessProbe: {
+              httpGet: { path: '/readyz', port: API_SERVER_PORT, scheme: 'HTTPS' },
+              periodSeconds: 2,
+              timeoutSeconds: 5,
+              failureThreshold: 2,
+            },
+          },
+        }),
+      },
+      volumeClaimTemplates: [
+        {
+          apiVersion: 'v1',
+          kind: 'PersistentVolumeClaim',
+          metadata: { name: VOLUME, labels },
+          spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '20Gi' } } },
+        },
+      ],
+    },
+  };
+}
+
+type Names = Pick<ProviderContext, 'shootName' | 'shootNamespace'>;
+
+const selectorOf = (ctx: Names, pool: string): Record<string, string> => ({
+  [LABELS.shoot]: ctx.shootName,
+  [LABELS.pool]: pool,
+  [LABELS.role]: ROLES.controlPlaneMachine,
+});
+
+const selectorText = (ctx: Names, pool: string): string =>
+  Object.entries(selectorOf(ctx, pool))
+    .map(([key, value]) => `${key}=${value}`)
+    .join(',');
+
+const labelsOf = (ctx: Names, pool: string): Record<string, string> => ({
+  ...selectorOf(ctx, pool),
+  [LABELS.shootNamespace]: ctx.shootNamespace,
+  [LABELS.managedBy]: FIELD_MANAGER,
+});

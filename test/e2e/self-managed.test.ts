@@ -1,0 +1,207 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { beforeAll, expect, it } from 'vitest';
+import { CONTROL_PLANE_WORKER, controlPlaneMachineName } from '../../operator/api/names.ts';
+import type { KubeClient } from '../../operator/kube/client.ts';
+import {
+  CONFIGMAPS,
+  type ConfigMap,
+  conditionIsTrue,
+  NAMESPACES,
+  NODES,
+  type Node,
+  type PersistentVolume,
+  PODS,
+  type Pod,
+  PVCS,
+  PVS,
+} from '../../operator/kube/resources.ts';
+import {
+  changeCluster,
+  clusterClient,
+  coppice,
+  deleteCluster,
+  e2e,
+  follow,
+  garden,
+  gardenClient,
+  kubeconfigFile,
+  kubectl,
+  makeCluster,
+  type Name,
+  ok,
+  seedNamespace,
+  seedPods,
+  temporaryFile,
+  until,
+  untilReady,
+} from '../kit/garden.ts';
+import { difference, sumOf, writes, writesOfOperator } from '../kit/metrics.ts';
+import { echoService, run, untilPods } from '../kit/workload.ts';
+
+/** kubeadm's image may still be made in a fresh garden, and its control plane takes half a minute on a busy machine. */
+const BEGIN_MS = 12 * 60_000;
+const machine = (ordinal: number) => controlPlaneMachineName(CONTROL_PLANE_WORKER, ordinal);
+
+e2e('a cluster whose control plane is on a machine of its own', () => {
+  let cluster: Name;
+  let client: KubeClient;
+  let kubeconfig: string;
+
+  beforeAll(async () => {
+    cluster = await makeCluster({ mode: 'SelfManaged', dataPlaneNodes: 1 });
+    const began = performance.now();
+    await untilReady(cluster, BEGIN_MS);
+    console.log(`Ready after ${((performance.now() - began) / 1000).toFixed(1)} s`);
+    client = await clusterClient(cluster);
+    kubeconfig = await kubeconfigFile(cluster);
+  }, BEGIN_MS);
+
+  it('says so, and counts machines for workloads only', async () => {
+    const { status } = await untilReady(cluster);
+    expect(status).toMatchObject({
+      phase: 'Ready',
+      mode: 'SelfManaged',
+      provider: 'local',
+      simulated: false,
+      controlPlane: { desired: 1, ready: 1 },
+      nodes: { desired: 1, current: 1, ready: 1 },
+      dataPlaneNodes: 1,
+      lastOperation: { state: 'Succeeded', progress: 100 },
+      lastErrors: [],
+      // The local machine type; the node of the control plane takes no workload.
+      resource: { total: { cpu: '2' } },
+    });
+    for (const type of ['APIServerAvailable', 'ControlPlaneHealthy', 'EveryNodeReady', 'SystemComponentsHealthy'])
+      expect(status?.conditions).toContainEqual(expect.objectContaining({ type, status: 'True' }));
+  });
+
+  it('shows its control plane to kubectl, as kubeadm marks it', async () => {
+    const file = await temporaryFile('self-managed.yaml', ok(await coppice(['kubeconfig', cluster.name])));
+    const nodes = ok(await kubectl(['get', 'nodes', '--no-headers'], { kubeconfig: file }))
+      .trim()
+      .split('\n');
+    expect(nodes).toHaveLength(2);
+    expect(nodes.find((line) => line.startsWith(machine(0)))).toMatch(/ Ready +control-plane .* v1\.\d+\.\d+/);
+    const node = await client.get<Node>(NODES, machine(0));
+    expect(node.spec.taints).toEqual([
+      expect.objectContaining({ key: 'node-role.kubernetes.io/control-plane', effect: 'NoSchedule' }),
+    ]);
+  });
+
+  it('runs nothing of its control plane in the seed', async () => {
+    const inSeed = (await seedPods(cluster)).map((pod) => pod.metadata.name);
+    expect(inSeed.every((name) => name.startsWith('machines-'))).toBe(true);
+    const { items } = await client.list<Pod>(PODS, { namespace: 'kube-system' });
+    for (const component of ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'])
+      expect(items.map((pod) => pod.metadata.name)).toContain(`${component}-${machine(0)}`);
+  });
+
+  it('runs pods on its other node, and shows logs of both', async () => {
+    await client.apply(echoService('echo'));
+    const [pod] = await run(client, { name: 'echo' });
+    expect(pod!.spec.nodeName).not.toBe(machine(0));
+    const exec = (...command: string[]) =>
+      kubectl(['exec', pod!.metadata.name, '--', '/usr/local/bin/echo', ...command], { kubeconfig });
+    expect(ok(await exec('get', 'http://echo.default.svc.cluster.local/'))).toContain(`hostname=${pod!.metadata.name}`);
+    expect(ok(await exec('get', 'https://kubernetes.default.svc/readyz'))).toBe('ok');
+    const log = await kubectl(['logs', '-n', 'kube-system', `kube-scheduler-${machine(0)}`], { kubeconfig });
+    expect(ok(log)).not.toBe('');
+  });
+
+  it('costs no write while nothing changes', async () => {
+    const own = await writesOfOperator(garden.home);
+    const before = await writes(gardenClient());
+    await sleep(20_000);
+    const after = await writes(gardenClient());
+    const leases = Object.entries(difference(before, after)).filter(([what]) => what.endsWith('leases'));
+    // Renewals of the operator's own Lease: there are others, so this is a generous limit.
+    expect((await writesOfOperator(garden.home)) - own).toBeLessThanOrEqual(sumOf(leases));
+  });
+
+  it('comes back with its data when its control plane machine is killed', async () => {
+    const note = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'kept', namespace: 'default' } };
+    await client.create({ ...note, data: { text: 'before' } } as ConfigMap);
+    const before = (await seedPods(cluster)).find((pod) => pod.metadata.name === machine(0))!;
+    const system = await client.get(NAMESPACES, 'kube-system');
+    await gardenClient().delete(PODS, machine(0), seedNamespace(cluster), { gracePeriodSeconds: 0 });
+    await until(cluster, (found) => found?.status?.phase !== 'Ready', 'to say that it is away');
+    await untilReady(cluster);
+    const after = (await seedPods(cluster)).find((pod) => pod.metadata.name === machine(0))!;
+    expect(after.metadata.uid).not.toBe(before.metadata.uid);
+    expect(after.status?.podIP).not.toBe(before.status?.podIP);
+    const again = await clusterClient(cluster);
+    expect((await again.get<ConfigMap>(CONFIGMAPS, 'kept', 'default')).data).toEqual({ text: 'before' });
+    // The same cluster, not another one with equal keys.
+    expect((await again.get(NAMESPACES, 'kube-system')).metadata.uid).toBe(system.metadata.uid);
+    await untilPods(again, 'echo', (pods) => pods.length === 1, 'to run still');
+    await run(again, { name: 'later' });
+  });
+
+  it('says that it is lost when its volume is, and does not begin anew', async () => {
+    const namespace = seedNamespace(cluster);
+    await gardenClient().delete(PVCS, `var-${machine(0)}`, namespace);
+    await gardenClient().delete(PODS, machine(0), namespace, { gracePeriodSeconds: 0 });
+    const lost = /the volume of the only machine of the control plane is lost/;
+    await until(
+      cluster,
+      (found) => found?.status?.lastErrors?.some(({ description }) => lost.test(description)),
+      'to say so',
+    );
+    const { code } = await kubectl(['get', '--raw=/readyz', '--request-timeout=5s'], { kubeconfig });
+    expect(code).not.toBe(0);
+  });
+
+  it('leaves nothing behind', async () => {
+    const namespace = seedNamespace(cluster);
+    const { items } = await gardenClient().list(PVCS, { namespace });
+    expect(items.map((claim) => claim.metadata.name)).toEqual([`var-${machine(0)}`]);
+    await deleteCluster(cluster);
+    expect(await seedPods(cluster)).toEqual([]);
+    const volumes = await gardenClient().list<PersistentVolume>(PVS);
+    expect(volumes.items.filter((volume) => volume.spec.claimRef?.namespace === namespace)).toEqual([]);
+    const namespaces = await follow(gardenClient(), NAMESPACES);
+    await namespaces.waitFor(() => !namespaces.get(namespace), { timeoutMs: 60_000, what: `${namespace} to be gone` });
+  });
+});
+
+e2e('the number of machines of a control plane', () => {
+  let cluster: Name;
+  let client: KubeClient;
+  const controlPlaneNodes = async () =>
+    (await client.list<Node>(NODES, { labelSelector: 'node-role.kubernetes.io/control-plane' })).items;
+
+  beforeAll(async () => {
+    cluster = await makeCluster({ mode: 'SelfManaged' });
+    await untilReady(cluster, BEGIN_MS);
+    client = await clusterClient(cluster);
+    const note = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'kept', namespace: 'default' } };
+    await client.create({ ...note, data: { text: 'of one' } } as ConfigMap);
+  }, BEGIN_MS);
+
+  it('grows from 1 to 3', async () => {
+    await changeCluster(cluster, { controlPlaneNodes: 3 });
+    const found = await untilReady(cluster, 2 * BEGIN_MS);
+    expect(found.status?.controlPlane).toEqual({ desired: 3, ready: 3 });
+    const nodes = await controlPlaneNodes();
+    expect(nodes.map((node) => node.metadata.name).sort()).toEqual([machine(0), machine(1), machine(2)]);
+    expect(nodes.every((node) => conditionIsTrue(node, 'Ready'))).toBe(true);
+  });
+
+  it('serves while the first machine is away', async () => {
+    await gardenClient().delete(PODS, machine(0), seedNamespace(cluster), { gracePeriodSeconds: 0 });
+    await until(cluster, (found) => found?.status?.controlPlane?.ready === 2, 'to say that one is away');
+    expect((await client.get<ConfigMap>(CONFIGMAPS, 'kept', 'default')).data).toEqual({ text: 'of one' });
+    await until(cluster, (found) => found?.status?.controlPlane?.ready === 3, 'to be whole again');
+    await untilReady(cluster);
+  });
+
+  it('shrinks from 3 to 1, with what was written', async () => {
+    await changeCluster(cluster, { controlPlaneNodes: 1 });
+    const found = await untilReady(cluster, BEGIN_MS);
+    expect(found.status?.controlPlane).toEqual({ desired: 1, ready: 1 });
+    expect((await controlPlaneNodes()).map((node) => node.metadata.name)).toEqual([machine(0)]);
+    const { items } = await gardenClient().list(PVCS, { namespace: seedNamespace(cluster) });
+    expect(items.map((claim) => claim.metadata.name)).toEqual([`var-${machine(0)}`]);
+    expect((await client.get<ConfigMap>(CONFIGMAPS, 'kept', 'default')).data).toEqual({ text: 'of one' });
+  });
+});

@@ -1,0 +1,120 @@
+import { describe, expect, it } from 'vitest';
+import { findCondition } from '../../../operator/api/conditions.ts';
+import { LABELS } from '../../../operator/api/group.ts';
+import type { Shoot } from '../../../operator/api/shoot.ts';
+import { statusOnMachines } from '../../../operator/controllers/shoot/self-hosted-status.ts';
+import type { RunningFacts } from '../../../operator/controllers/shoot/status.ts';
+import type { Node, Pod } from '../../../operator/kube/resources.ts';
+import type { Machine } from '../../../providers/contract.ts';
+import { pool } from '../providers/fixtures.ts';
+
+const NOW = new Date('2026-11-21T00:00:00Z');
+const shoot = (members: number) =>
+  ({
+    apiVersion: 'multi-cluster.demo.io/v1',
+    kind: 'Shoot',
+    metadata: { name: 'one', namespace: 'team', uid: 'u', generation: 2 },
+    spec: {
+      region: 'local',
+      kubernetes: {},
+      provider: {
+        type: 'local',
+        workers: [{ name: 'own', minimum: members, maximum: members, controlPlane: {}, machine: { type: 'm' } }],
+      },
+    },
+  }) as unknown as Shoot;
+
+const node = (name: string, ofPool: string, isReady = true): Node => ({
+  apiVersion: 'v1',
+  kind: 'Node',
+  metadata: { name, labels: { [LABELS.pool]: ofPool } },
+  spec: { podCIDR: '10.0.0.0/24' },
+  status: {
+    allocatable: { cpu: '2', memory: '8Gi' },
+    conditions: [{ type: 'Ready', status: isReady ? 'True' : 'False' }],
+  },
+});
+const pod = (name: string, nodeName: string, more: object = {}): Pod => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name, namespace: 'kube-system', ...more },
+  spec: { nodeName, containers: [{ name: 'c', resources: { requests: { cpu: '250m' } } }] },
+  status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] },
+});
+const components = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'];
+const staticPods = (name: string, but?: string) =>
+  components.filter((component) => component !== but).map((component) => pod(`${component}-${name}`, name));
+const dns = pod('coredns-x', 'a', { labels: { 'k8s-app': 'kube-dns' } });
+const machine: Machine = {
+  name: 'a',
+  pool: 'workers',
+  nodeName: 'a',
+  phase: 'Running',
+  ready: true,
+  createdAt: '2026-11-21T00:00:00Z',
+};
+
+const status = (members: number, inside: Partial<RunningFacts['inside']> | undefined, isUp = true) =>
+  statusOnMachines(
+    {
+      shoot: shoot(members),
+      technicalID: 'shoot--team--one',
+      seedName: 'local',
+      version: '1.36.3',
+      endpoint: 'https://10.1.0.10:6443',
+      pools: [pool({ count: 1 })],
+      operation: undefined,
+      errors: [],
+      observedGeneration: 2,
+      usable: { ok: true, message: 'works' },
+      inside: inside && { nodes: [], pods: [], machines: [machine], ...inside },
+      draining: [],
+      serves: () => isUp,
+    },
+    NOW,
+  );
+
+describe('status of a control plane on machines', () => {
+  const name = 'machines-own-0';
+  const sound = { nodes: [node(name, 'own'), node('a', 'workers')], pods: [...staticPods(name), dns] };
+
+  it('is Ready when all of it is, and counts machines for workloads only', () => {
+    const found = status(1, sound);
+    expect(findCondition(found.conditions, 'Ready')?.status).toBe('True');
+    expect(found).toMatchObject({
+      controlPlane: { desired: 1, ready: 1 },
+      nodes: { desired: 1, current: 1, ready: 1 },
+      resource: { total: { cpu: '2' }, available: { cpu: '1750m' } },
+    });
+  });
+
+  it.each<[string, Partial<NonNullable<RunningFacts['inside']>>, string]>([
+    ['a static pod is missing', { pods: [...staticPods(name, 'etcd'), dns] }, `not ready: etcd-${name}`],
+    ['its node is not Ready', { nodes: [node(name, 'own', false), node('a', 'workers')] }, `not ready: node ${name}`],
+  ])('is not when %s', (_what, change, message) => {
+    const found = status(1, { ...sound, ...change });
+    expect(findCondition(found.conditions, 'ControlPlaneHealthy')).toMatchObject({ status: 'False', message });
+    expect(findCondition(found.conditions, 'Ready')).toMatchObject({ status: 'False', message });
+    expect(found.controlPlane).toEqual({ desired: 1, ready: 0 });
+  });
+
+  it('does not take the word of a node whose machine has gone', () => {
+    const found = status(1, sound, false);
+    expect(found.controlPlane).toEqual({ desired: 1, ready: 0 });
+    expect(findCondition(found.conditions, 'Ready')?.message).toBe(`not ready: machine ${name}`);
+  });
+
+  it('says which machines are still to come', () => {
+    const found = status(3, sound);
+    expect(found.controlPlane).toEqual({ desired: 3, ready: 1 });
+    expect(findCondition(found.conditions, 'ControlPlaneHealthy')?.message).toBe(
+      'not ready: node machines-own-1, node machines-own-2',
+    );
+  });
+
+  it('claims nothing while nobody answers', () => {
+    const found = status(1, undefined);
+    expect(findCondition(found.conditions, 'ControlPlaneHealthy')?.status).toBe('False');
+    expect(found.controlPlane).toEqual({ desired: 1, ready: 0 });
+  });
+});

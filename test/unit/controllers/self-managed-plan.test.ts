@@ -1,0 +1,149 @@
+import { describe, expect, it } from 'vitest';
+import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
+import { findCondition } from '../../../operator/api/conditions.ts';
+import { API_VERSION, FINALIZER } from '../../../operator/api/group.ts';
+import { controlPlaneMembers, type Shoot, unactedFields } from '../../../operator/api/shoot.ts';
+import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
+import { controlPlanePoolOf, poolsOfShoot } from '../../../operator/controllers/shoot/context.ts';
+import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
+import { selfHostedProblem } from '../../../operator/controllers/shoot/self-hosted.ts';
+import { planWorkerCluster } from '../../../operator/controllers/workercluster/plan.ts';
+import type { Provider } from '../../../providers/contract.ts';
+import { providerNamed } from '../../../providers/index.ts';
+
+const NOW = new Date('2026-11-21T00:00:00Z');
+
+const profile: CloudProfile = {
+  apiVersion: API_VERSION,
+  kind: 'CloudProfile',
+  metadata: { name: 'local' },
+  spec: {
+    type: 'local',
+    kubernetes: { versions: [{ version: '1.36.3' }, { version: '1.35.4' }] },
+    machineTypes: [
+      { name: 'local', cpu: 2, gpu: 0, memory: '2Gi' },
+      { name: 'large', cpu: 4, gpu: 0, memory: '4Gi' },
+    ],
+    regions: [{ name: 'local', zones: [{ name: 'local' }] }],
+    defaults: { region: 'local', machineType: 'local' },
+  },
+};
+
+const cluster = (spec: object = {}): WorkerCluster =>
+  ({
+    apiVersion: API_VERSION,
+    kind: 'WorkerCluster',
+    metadata: { name: 'demo', namespace: 'default', uid: 'u', generation: 1, finalizers: [FINALIZER] },
+    spec: { cloudProvider: 'local', mode: 'SelfManaged', controlPlaneNodes: 3, dataPlaneNodes: 2, ...spec },
+  }) as WorkerCluster;
+
+const plan = (wc: WorkerCluster, shoot?: Shoot, provider: Provider = providerNamed('local')) =>
+  planWorkerCluster({ cluster: wc, profile, profileNames: ['local'], provider, shoot }, NOW);
+
+const shootOf = (wc: WorkerCluster, status: object = {}): Shoot => {
+  const { shoot } = plan(wc);
+  return { ...shoot!, metadata: { ...shoot!.metadata, generation: 1 }, status } as Shoot;
+};
+
+it('has no name in DNS, and is told so before anything is made', () => {
+  const { shoot, status } = plan(cluster({ dns: { domain: 'one.example.com' } }));
+  expect(shoot).toBeUndefined();
+  expect(findCondition(status.conditions, 'Ready')).toMatchObject({ status: 'False' });
+  expect(JSON.stringify(status)).toContain('an API server on machines cannot have a name in DNS yet');
+});
+
+describe('a SelfManaged cluster', () => {
+  it('is a Shoot whose control plane is on a pool of its own', () => {
+    const { shoot, status } = plan(cluster());
+    expect(status).toMatchObject({ mode: 'SelfManaged', provider: 'local', simulated: false });
+    expect(shoot?.spec.provider.workers).toMatchObject([
+      { name: 'control-plane', machine: { type: 'local' }, minimum: 3, maximum: 3, controlPlane: {} },
+      { name: 'default', machine: { type: 'local' }, minimum: 2, maximum: 2 },
+    ]);
+    expect(shoot?.spec.provider.workers?.[1]?.controlPlane).toBeUndefined();
+    expect(controlPlaneMembers(shoot!.spec)).toBe(3);
+    expect(unactedFields(shoot!.spec)).toEqual([]);
+  });
+
+  it('has machines of its control plane apart from those for workloads', () => {
+    const shoot = shootOf(cluster());
+    expect(poolsOfShoot(shoot).map(({ name }) => name)).toEqual(['default']);
+    expect(controlPlanePoolOf(shoot)).toMatchObject({
+      name: 'control-plane',
+      count: 3,
+      taints: [{ key: 'node-role.kubernetes.io/control-plane', effect: 'NoSchedule' }],
+    });
+    const hosted = { ...shoot, spec: { ...shoot.spec, provider: { type: 'local', workers: [] } } };
+    expect(controlPlanePoolOf(hosted)).toBeUndefined();
+  });
+
+  it('takes the machine type of the cluster', () => {
+    const { shoot } = plan(cluster({ machineType: 'large' }));
+    expect(shoot?.spec.provider.workers?.[0]).toMatchObject({ name: 'control-plane', machine: { type: 'large' } });
+  });
+
+  it('may have five members, and none but for its control plane', () => {
+    const { shoot } = plan(cluster({ controlPlaneNodes: 5, dataPlaneNodes: 0 }));
+    expect(shoot?.spec.provider.workers?.[0]).toMatchObject({ minimum: 5 });
+  });
+
+  it('goes on as what it is, whatever the profile says by now', () => {
+    const shoot = shootOf(cluster());
+    expect(plan(cluster({ mode: undefined }), shoot).status.mode).toBe('SelfManaged');
+  });
+
+  const refused: [string, object, string][] = [
+    ['a pool with the name of its own', { pools: [{ name: 'control-plane', minimum: 1 }] }, 'pools[0].name'],
+    ['adoption', { adopt: { name: 'x' } }, 'adopt'],
+    ['another version while it runs', { kubernetes: { version: '1.36.3' } }, 'kubernetes.version'],
+  ];
+  it.each(refused)('refuses %s', (_what, spec, field) => {
+    const before = cluster({ kubernetes: { version: '1.35.4' } });
+    const shoot = field === 'kubernetes.version' ? shootOf(before, { kubernetesVersion: '1.35.4' }) : undefined;
+    const { shoot: made, status } = plan(cluster(spec), shoot);
+    expect(made).toBeUndefined();
+    expect(findCondition(status.conditions, 'SpecAccepted')).toMatchObject({
+      status: 'False',
+      message: expect.stringContaining(`spec.${field}`),
+      codes: ['ERR_CONFIGURATION_PROBLEM'],
+    });
+  });
+
+  it('is refused in one line by a provider that makes no such machines', () => {
+    const { controlPlaneMachines: _, ...other } = providerNamed('local');
+    const { shoot, status } = plan(cluster(), undefined, { ...other, name: 'aws' });
+    expect(shoot).toBeUndefined();
+    expect(findCondition(status.conditions, 'Ready')?.message).toBe(
+      'spec.mode: provider aws cannot make machines for a control plane yet (local can): use mode Hosted',
+    );
+  });
+});
+
+describe('a self-hosted Shoot that somebody made by hand', () => {
+  const problemOf = (workers: object[], provider: Partial<Provider> = providerNamed('local'), running?: string) =>
+    selfHostedProblem({
+      provider,
+      shoot: { spec: { provider: { workers } }, status: { kubernetesVersion: running } },
+      values: { version: '1.36.3' },
+    } as unknown as Operation);
+  const own = { name: 'own', minimum: 1, maximum: 1, controlPlane: {} };
+
+  it.each<[string, string | undefined, object[], string?]>([
+    ['one pool that has it', undefined, [own, { name: 'w', minimum: 2, maximum: 4 }]],
+    ['no pool that has it', undefined, [{ name: 'w', minimum: 2, maximum: 4 }]],
+    ['two of them', 'one pool of machines, not on own and two', [own, { ...own, name: 'two' }]],
+    ['an even number', 'has 1, 3 or 5 machines', [{ ...own, minimum: 2, maximum: 2 }]],
+    ['a range', 'has 1, 3 or 5 machines', [{ ...own, maximum: 3 }]],
+    ['another version', 'it stays at 1.35.4, not 1.36.3', [own], '1.35.4'],
+  ])('%s', (_what, expected, workers, running) => {
+    const problem = problemOf(workers, providerNamed('local'), running);
+    if (expected === undefined) expect(problem).toBeUndefined();
+    else expect(problem).toContain(expected);
+  });
+
+  it('is refused where nobody makes such machines', () => {
+    expect(problemOf([own], providerNamed('simulated'))).toBe(
+      'provider simulated cannot make machines for a control plane',
+    );
+  });
+});

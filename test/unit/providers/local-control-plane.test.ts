@@ -1,0 +1,112 @@
+import { dump, load } from 'js-yaml';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { LABELS, ROLES } from '../../../operator/api/group.ts';
+import type { Secret, StatefulSet } from '../../../operator/kube/resources.ts';
+import type { ControlPlaneBootstrap } from '../../../providers/contract.ts';
+import { controlPlaneMachines } from '../../../providers/local/control-plane.ts';
+import { local } from '../../../providers/local/index.ts';
+import { context, FakeCluster, pool } from './fixtures.ts';
+
+const STATEFULSET = 'StatefulSet/shoot--team--one/machines-control-plane';
+const SECRET = 'Secret/shoot--team--one/pool-control-plane';
+const controlPlanePool = (count = 1) =>
+  pool({
+    name: 'control-plane',
+    count,
+    taints: [{ key: 'node-role.kubernetes.io/control-plane', effect: 'NoSchedule' }],
+  });
+const bootstrap = (changes: Partial<ControlPlaneBootstrap> = {}): ControlPlaneBootstrap => ({
+  authorities: { 'ca.crt': 'CA', 'etcd/ca.crt': 'ETCD CA' },
+  init: 'INIT\n',
+  join: 'JOIN\n',
+  addresses: ['10.1.0.20'],
+  mayInitialise: true,
+  ...changes,
+});
+
+describe('machines of a control plane', () => {
+  let seed: FakeCluster;
+  let ctx: ReturnType<typeof context>;
+  beforeEach(() => {
+    seed = new FakeCluster();
+    ctx = context({ seed: seed.client });
+  });
+  const files = () =>
+    Object.fromEntries(
+      Object.entries(seed.get<Secret>(SECRET).data ?? {}).map(([key, value]) => [
+        key,
+        Buffer.from(value, 'base64').toString(),
+      ]),
+    );
+
+  it('are a StatefulSet as recorded', async () => {
+    await controlPlaneMachines.reconcile(ctx, controlPlanePool(), bootstrap());
+    const { metadata, ...object } = seed.get<StatefulSet>(STATEFULSET);
+    const { name, namespace, labels } = metadata;
+    const text = dump({ ...object, metadata: { name, namespace, labels } }, { lineWidth: -1, noRefs: true });
+    await expect(text).toMatchFileSnapshot('golden/local/control-plane.yaml');
+  });
+
+  it('are told what kubeadm needs, and whether they may begin a cluster', async () => {
+    await controlPlaneMachines.reconcile(ctx, controlPlanePool(), bootstrap());
+    expect(files()).toMatchObject({
+      'ca.crt': 'CA',
+      'etcd-ca.crt': 'ETCD CA',
+      'kubeadm-init.yaml': 'INIT\n',
+      'kubeadm-join.yaml': 'JOIN\n',
+      'control-plane.env': "MEMBER_ADDRESSES='10.1.0.20'\nMAY_INITIALISE='yes'\n",
+    });
+    expect(load(files()['kubelet.yaml']!)).toMatchObject({
+      staticPodPath: '/etc/kubernetes/manifests',
+      healthzPort: 10248,
+      registerWithTaints: [{ key: 'node-role.kubernetes.io/control-plane', effect: 'NoSchedule' }],
+    });
+    await controlPlaneMachines.reconcile(ctx, controlPlanePool(), bootstrap({ mayInitialise: false }));
+    expect(files()['control-plane.env']).toContain("MAY_INITIALISE='no'");
+  });
+
+  it('are not replaced by what they are told anew, and each keeps /var', async () => {
+    await controlPlaneMachines.reconcile(ctx, controlPlanePool(), bootstrap());
+    const before = structuredClone(seed.get<StatefulSet>(STATEFULSET).spec);
+    await controlPlaneMachines.reconcile(
+      ctx,
+      controlPlanePool(2),
+      bootstrap({ addresses: ['10.1.0.20', '10.1.0.21'] }),
+    );
+    const { spec } = seed.get<StatefulSet>(STATEFULSET);
+    expect(spec).toEqual({ ...before, replicas: 2 });
+    expect(spec.updateStrategy).toEqual({ type: 'OnDelete' });
+    expect(spec.volumeClaimTemplates[0].metadata.name).toBe('var');
+    expect(spec.template.spec.containers[0].volumeMounts).toContainEqual({ name: 'var', mountPath: '/var' });
+    expect(spec.template.spec.volumes.map(({ name }: { name: string }) => name)).not.toContain('var');
+  });
+
+  it('cost no write when nothing has changed', async () => {
+    await controlPlaneMachines.reconcile(ctx, controlPlanePool(), bootstrap());
+    seed.writes = [];
+    await controlPlaneMachines.reconcile(ctx, controlPlanePool(), bootstrap());
+    expect(seed.writes).toEqual([]);
+  });
+
+  it('are no machines for workloads, which would be taken away as surplus', async () => {
+    const labels = { [LABELS.shoot]: 'one', [LABELS.pool]: 'control-plane', [LABELS.role]: ROLES.controlPlaneMachine };
+    const object = (kind: string, name: string) => ({
+      apiVersion: 'v1',
+      kind,
+      metadata: { name, namespace: 'shoot--team--one', labels },
+      spec: { containers: [] },
+    });
+    await controlPlaneMachines.reconcile(ctx, controlPlanePool(), bootstrap());
+    seed.put(object('Pod', 'machines-control-plane-0'));
+    seed.put(object('PersistentVolumeClaim', 'var-machines-control-plane-0'));
+    expect(await local.listMachines(ctx)).toEqual([]);
+    const seen = await controlPlaneMachines.observe(ctx, 'control-plane');
+    expect(seen).toMatchObject({
+      asked: 1,
+      volumes: [{ ordinal: 0, uid: expect.any(String) }],
+      machines: [{ name: 'machines-control-plane-0' }],
+    });
+    await controlPlaneMachines.delete(ctx, 'control-plane');
+    for (const kind of ['StatefulSet', 'Secret', 'PersistentVolumeClaim']) expect(seed.names(kind)).toEqual([]);
+  });
+});

@@ -1,0 +1,60 @@
+import { X509Certificate } from 'node:crypto';
+import { dump, load } from 'js-yaml';
+import { describe, expect, it } from 'vitest';
+import { controlPlaneMachineService } from '../../../operator/shoot/control-plane-services.ts';
+import { clusterInfo, kubeadmAuthorities, kubeadmInit, kubeadmJoin } from '../../../operator/shoot/kubeadm.ts';
+import { issueShootPKI, pkiParameters, planShootPKI } from '../../../operator/shoot/pki.ts';
+import { controlPlane, NOW } from './values.ts';
+
+const values = controlPlane(3);
+const parameters = { ...pkiParameters(values), selfHosted: true };
+const pki = await issueShootPKI({}, planShootPKI({}, parameters, NOW), parameters, NOW);
+const yaml = (documents: object[]) => documents.map((one) => dump(one, { lineWidth: -1, noRefs: true })).join('---\n');
+
+describe('what kubeadm is told', () => {
+  it('is as recorded', async () => {
+    await expect(yaml(kubeadmInit(values))).toMatchFileSnapshot('golden/kubeadm-init.yaml');
+    await expect(yaml([kubeadmJoin()])).toMatchFileSnapshot('golden/kubeadm-join.yaml');
+  });
+
+  it('has the API server known by where the seed exposes it', () => {
+    const sans = (host: string) =>
+      (kubeadmInit({ ...values, endpoint: { host, port: 443 } })[1] as { apiServer: { certSANs: string[] } }).apiServer
+        .certSANs;
+    expect(sans('lb.example.com')).toEqual(['localhost', 'lb.example.com', '127.0.0.1', '10.1.0.10']);
+    expect(sans('192.0.2.7')).toEqual(['localhost', '127.0.0.1', '10.1.0.10', '192.0.2.7']);
+  });
+
+  it('takes the authorities from the operator, each with its key', () => {
+    const files = kubeadmAuthorities(pki);
+    for (const id of ['ca', 'etcd/ca', 'front-proxy-ca']) {
+      expect(new X509Certificate(files[`${id}.crt`]!).ca).toBe(true);
+      expect(files[`${id}.key`]).toContain('PRIVATE KEY');
+    }
+    expect(new Set(Object.values(files)).size).toBe(8);
+  });
+
+  it('leaves all other certificates to the machines, but those of people and of machines for workloads', () => {
+    const ids = Object.keys(pki).filter((file) => file.endsWith('.crt'));
+    expect(ids.sort()).toEqual(['admin.crt', 'ca-etcd.crt', 'ca-front-proxy.crt', 'ca.crt', 'kube-proxy.crt']);
+    expect(planShootPKI(pki, parameters, NOW).issue).toEqual([]);
+  });
+
+  it('finds the cluster that it joins in kube-public, without a secret', () => {
+    const { metadata, data } = clusterInfo(values, pki);
+    expect(metadata).toEqual({ name: 'cluster-info', namespace: 'kube-public' });
+    const found = load((data as { kubeconfig: string }).kubeconfig) as Record<string, any>;
+    expect(found.clusters[0].cluster.server).toBe('https://10.1.0.10:6443');
+    expect(found.users[0].user).toEqual({});
+  });
+});
+
+describe('the Service of a machine', () => {
+  it('leads to that machine, ready or not, for its API server and its etcd member', () => {
+    const { metadata, spec } = controlPlaneMachineService(values, 'control-plane', 2);
+    expect(metadata.name).toBe('machines-control-plane-2');
+    expect(spec.selector).toEqual({ 'statefulset.kubernetes.io/pod-name': 'machines-control-plane-2' });
+    expect(spec.publishNotReadyAddresses).toBe(true);
+    expect(spec.ports.map(({ port }: { port: number }) => port)).toEqual([6443, 2379, 2380]);
+  });
+});
