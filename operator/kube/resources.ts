@@ -332,3 +332,9 @@ export function conditionIsTrue(object: { status?: { conditions?: BuiltinConditi
     object.status?.conditions?.some((condition) => condition.type === type && condition.status === 'True') ?? false
   );
 }
+
+/** Values of a Secret as text. */
+export const decoded = (data: Record<string, string> | undefined): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(data ?? {}).map(([name, value]) => [name, Buffer.from(value, 'base64').toString()]),
+  );

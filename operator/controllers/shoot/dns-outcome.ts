@@ -19,6 +19,18 @@ export interface DNSOutcome {
   problem?: { message: string; codes: string[]; quiet?: true };
 }
 
+/** What the operator remembers of a shoot's records between reconciles. */
+export interface DNSState {
+  /** What the records are wanted to be like. */
+  readonly wish: string;
+  readonly abort: AbortController;
+  outcomes: DNSOutcome[];
+  failures: number;
+  lookAt: Date;
+  /** Settles when the look that is under way has ended. */
+  running?: Promise<void> | undefined;
+}
+
 /** Something else than ours answers to the name, or nothing can: what was right before no longer is. */
 const DISPROVES: readonly string[] = ['ERR_INFRA_DEPENDENCIES', 'ERR_CONFIGURATION_PROBLEM'];
 

@@ -2,21 +2,16 @@ import { isDeepStrictEqual } from 'node:util';
 import { CoppiceError, dependencyNotReady, errorText } from '../../api/errors.ts';
 import type { ControlPlane } from '../../shoot/values.ts';
 import { recordOf, type WantedName } from './dns-names.ts';
-import { type DNSOutcome, nextLook, outcomeOf, passesByItself, rememberedOutcomes } from './dns-outcome.ts';
+import {
+  type DNSOutcome,
+  type DNSState,
+  nextLook,
+  outcomeOf,
+  passesByItself,
+  rememberedOutcomes,
+} from './dns-outcome.ts';
 import type { Operation } from './operation.ts';
 import type { ShootState } from './state.ts';
-
-/** What the operator remembers of a shoot's records between reconciles. */
-export interface DNSState {
-  /** What the records are wanted to be like. */
-  readonly wish: string;
-  readonly abort: AbortController;
-  outcomes: DNSOutcome[];
-  failures: number;
-  lookAt: Date;
-  /** Settles when the look that is under way has ended. */
-  running?: Promise<void> | undefined;
-}
 
 /** One look at a record, and its change, must end within this time, milliseconds. */
 const PATIENCE_MS = 60_000;

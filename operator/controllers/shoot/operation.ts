@@ -32,9 +32,3 @@ export interface Operation {
   /** Says that something a person would notice has changed. */
   notice(): void;
 }
-
-/** Values of a Secret as text. */
-export const decoded = (data: Record<string, string> | undefined): Record<string, string> =>
-  Object.fromEntries(
-    Object.entries(data ?? {}).map(([name, value]) => [name, Buffer.from(value, 'base64').toString()]),
-  );

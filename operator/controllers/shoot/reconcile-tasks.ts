@@ -2,6 +2,7 @@ import { COMPONENTS, etcdMemberName } from '../../api/names.ts';
 import type { Task } from '../../flow/graph.ts';
 import { waitFor } from '../../kube/informer.ts';
 import type { Deployment, KubeObject, Service } from '../../kube/resources.ts';
+import { decoded } from '../../kube/resources.ts';
 import { etcd } from '../../shoot/etcd.ts';
 import { kubeAPIServer } from '../../shoot/kube-apiserver.ts';
 import { kubeControllerManager } from '../../shoot/kube-controller-manager.ts';
@@ -22,7 +23,7 @@ import {
   systemComponentsTask,
   systemReadyTask,
 } from './inside-tasks.ts';
-import { decoded, type Operation } from './operation.ts';
+import type { Operation } from './operation.ts';
 import { issueCertificates, makeNamespace } from './shared-steps.ts';
 
 const SECOND = 1000;

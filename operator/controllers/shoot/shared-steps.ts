@@ -1,11 +1,12 @@
 import { API_VERSION, LABELS } from '../../api/group.ts';
 import { KUBECONFIG_KEY, kubeconfigSecretName } from '../../api/names.ts';
 import type { KubeObject } from '../../kube/resources.ts';
+import { decoded } from '../../kube/resources.ts';
 import { namespace } from '../../shoot/namespace.ts';
 import { issueShootPKI, PKI_SECRET, type PKIParameters, planShootPKI } from '../../shoot/pki.ts';
 import { pkiSecret } from '../../shoot/pki-secret.ts';
 import { earlierNamespaceGone } from './deletion.ts';
-import { decoded, type Operation } from './operation.ts';
+import type { Operation } from './operation.ts';
 import { GARDEN_ANNOTATION } from './ownership.ts';
 import { VNI_ANNOTATION } from './vni.ts';
 

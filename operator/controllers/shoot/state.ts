@@ -1,7 +1,7 @@
 import type { Machine } from '../../../providers/contract.ts';
 import type { LastError, LastOperation } from '../../api/meta.ts';
 import type { ShootConnection } from './connection.ts';
-import type { DNSState } from './dns-records.ts';
+import type { DNSState } from './dns-outcome.ts';
 
 /** What the operator remembers of one shoot between reconciles. All of it can be lost: it is only ever a shortcut. */
 export interface ShootState {

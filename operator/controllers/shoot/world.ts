@@ -3,6 +3,7 @@ import type { Provider } from '../../../providers/contract.ts';
 import type { DNSContext, ProviderDNS } from '../../../providers/dns.ts';
 import type { CloudProfile } from '../../api/cloudprofile.ts';
 import type { CoppiceError } from '../../api/errors.ts';
+import type { Condition } from '../../api/meta.ts';
 import type { Seed } from '../../api/seed.ts';
 import type { Shoot } from '../../api/shoot.ts';
 import type { TaskDurations } from '../../flow/graph.ts';
@@ -11,9 +12,16 @@ import type { KubeClient } from '../../kube/client.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { Log } from '../../kube/log.ts';
 import type { KubeObject } from '../../kube/resources.ts';
-import type { BackupController } from '../backup/controller.ts';
 import type { SeedRegistry } from '../seed/seed-access.ts';
 import type { WantedName } from './dns-names.ts';
+
+/** What is known of the backups of shoots, and done about them when shoots go. */
+export interface ShootBackups {
+  /** Condition BackupReady; undefined: the shoot has no backups, or nothing is known yet. */
+  condition(shoot: Shoot): Omit<Condition, 'lastTransitionTime'> | undefined;
+  /** No more are taken, and those that there are go or are marked to go. Never rejects but when aborted. */
+  leave(shoot: Shoot, signal: AbortSignal): Promise<void>;
+}
 
 /** What the controller of shoots works with: injected, so that tests choose it. */
 export interface ShootWorld {
@@ -26,7 +34,7 @@ export interface ShootWorld {
   readonly seeds: Informer<Seed>;
   readonly profiles: Informer<CloudProfile>;
   readonly registry: SeedRegistry;
-  readonly backups: Pick<BackupController, 'condition' | 'leave'>;
+  readonly backups: ShootBackups;
   readonly durations: TaskDurations;
   readonly log: Log;
   now(): Date;

@@ -4,7 +4,6 @@ import { COMPONENTS } from '../../../operator/api/names.ts';
 import type { Seed } from '../../../operator/api/seed.ts';
 import type { Shoot } from '../../../operator/api/shoot.ts';
 import { controlPlaneValues } from '../../../operator/controllers/shoot/context.ts';
-import { decoded } from '../../../operator/controllers/shoot/operation.ts';
 import { VNI_ANNOTATION } from '../../../operator/controllers/shoot/vni.ts';
 import { KubeClient } from '../../../operator/kube/client.ts';
 import { waitFor } from '../../../operator/kube/informer.ts';
@@ -14,6 +13,7 @@ import {
   conditionIsTrue,
   DEPLOYMENTS,
   type Deployment,
+  decoded,
   NAMESPACES,
   NODES,
   type Node,
