@@ -123,7 +123,15 @@ export function usedNames(
   const used = { bindings: new Set<string>(), secrets: new Set<string>() };
   for (const { spec, metadata } of clusters) {
     const elsewhere = (spec.fallback ?? []).flatMap((place) => place.credentialsRef ?? []);
-    for (const ref of [...(spec.credentialsRef ? [spec.credentialsRef] : []), ...elsewhere]) {
+    const zones = (spec.dns?.providers ?? []).flatMap(
+      ({ credentialsRef, secretName }): { kind?: string; name: string }[] =>
+        credentialsRef
+          ? [{ ...credentialsRef, kind: credentialsRef.kind ?? 'Secret' }]
+          : secretName
+            ? [{ kind: 'Secret', name: secretName }]
+            : [],
+    );
+    for (const ref of [...(spec.credentialsRef ? [spec.credentialsRef] : []), ...elsewhere, ...zones]) {
       if ('namespace' in ref && ref.namespace !== undefined && ref.namespace !== metadata.namespace) continue;
       const isBinding = ref.kind === 'CredentialsBinding' || (ref.kind === undefined && bindings.has(ref.name));
       (isBinding ? used.bindings : used.secrets).add(ref.name);

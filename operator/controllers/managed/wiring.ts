@@ -123,7 +123,7 @@ export function wireClouds(options: CloudsOptions): Clouds {
   const clusterChanged = async (event: ChangeEvent<WorkerCluster>) => {
     const key = keyOf(event.object);
     if (onlyStatusChanged(event)) return;
-    if (event.object.spec.credentialsRef || event.old?.spec.credentialsRef)
+    if ([event.object, event.old].some((cluster) => cluster?.spec.credentialsRef || cluster?.spec.dns?.providers))
       credentialsQueue.add(event.object.metadata.namespace ?? '');
     if (event.type === 'deleted' && (await managed.forget(key))) managedQueue.add(key);
   };

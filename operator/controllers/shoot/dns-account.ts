@@ -33,7 +33,9 @@ export async function dnsOf(
       'Name who has the domain in spec.dns.providers (of a seed: spec.dns.internal): aws-route53, google-clouddns, azure-dns, azure-private-dns, or unmanaged if you make the record yourself.',
     );
   }
-  const profile = profileOf(profiles.list(), shoot, wanted.provider);
+  // The platform's credentials go where the platform says, not to endpoints of a profile that a tenant chose.
+  const chooser = wanted.domain === 'internal-domain' ? undefined : shoot;
+  const profile = profileOf(profiles.list(), chooser, wanted.provider);
   const account = dns.withoutAccount ? { id: wanted.credentials.namespace, credentials: {} } : await accountOf();
   const { name, namespace = '' } = shoot.metadata;
   const ctx: DNSContext = {
@@ -41,7 +43,7 @@ export async function dnsOf(
     objects: { client: side.garden, namespace: wanted.credentials.namespace },
     account,
     profile,
-    region: regionOf(profile, shoot),
+    region: regionOf(profile, chooser),
     log: side.log,
     signal,
     now: () => side.now(),
@@ -80,9 +82,9 @@ export function usedFor(
   );
 }
 
-/** What says where the cloud's endpoints are: the shoot's own profile if it is of that cloud, or the first of it; a bare one if there is none. */
-function profileOf(profiles: readonly CloudProfile[], shoot: Shoot, provider: string): CloudProfile {
-  const own = shoot.spec.cloudProfile?.name ?? shoot.spec.cloudProfileName;
+/** What says where the cloud's endpoints are: the shoot's own profile if it is of that cloud, the one of the cloud's name, or the first of it; a bare one if there is none. */
+function profileOf(profiles: readonly CloudProfile[], shoot: Shoot | undefined, provider: string): CloudProfile {
+  const own = shoot?.spec.cloudProfile?.name ?? shoot?.spec.cloudProfileName;
   const ofCloud = profiles
     .filter(({ spec }) => spec.type === provider)
     .sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
@@ -97,11 +99,13 @@ function profileOf(profiles: readonly CloudProfile[], shoot: Shoot, provider: st
       regions: [],
     } as unknown as CloudProfile['spec'],
   };
-  return ofCloud.find(({ metadata }) => metadata.name === own) ?? ofCloud[0] ?? bare;
+  const named = (name: string | undefined) => ofCloud.find(({ metadata }) => metadata.name === name);
+  return named(own) ?? named(provider) ?? ofCloud[0] ?? bare;
 }
 
 /** DNS is in no region, but who asks must name one, for example to assume a role at AWS. */
-const regionOf = ({ spec }: CloudProfile, { spec: { region } }: Shoot): string => {
+const regionOf = ({ spec }: CloudProfile, shoot: Shoot | undefined): string => {
   const known = spec.regions.map(({ name }) => name);
-  return known.includes(region) ? region : (spec.defaults?.region ?? known[0] ?? 'us-east-1');
+  const region = shoot?.spec.region;
+  return region !== undefined && known.includes(region) ? region : (spec.defaults?.region ?? known[0] ?? 'us-east-1');
 };

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { CoppiceError, dependencyNotReady, errorText } from '../../api/errors.ts';
+import { shortHash } from '../../api/names.ts';
 import type { ControlPlane } from '../../shoot/values.ts';
 import { recordOf, type WantedName } from './dns-names.ts';
 import {
@@ -13,6 +14,9 @@ import {
 import type { Operation } from './operation.ts';
 import type { ShootState } from './state.ts';
 
+/** What takes one record away must end within this time, milliseconds: all of them within the time of their task. */
+const REMOVAL_MS = 20_000;
+
 /** One look at a record, and its change, must end within this time, milliseconds. */
 const PATIENCE_MS = 60_000;
 
@@ -23,9 +27,10 @@ const GIVE_UP_MS = 10 * 60_000;
 const targetOf = ({ endpoint, addresses }: Pick<ControlPlane, 'endpoint' | 'addresses'>): string =>
   endpoint?.host ?? addresses.apiServer;
 
-/** What is known of the names. */
+/** What is known of the names that are wanted now. */
 export const outcomesOf = ({ state, shoot, names }: Pick<Operation, 'state' | 'shoot' | 'names'>): DNSOutcome[] =>
-  state.dns?.outcomes ?? rememberedOutcomes(shoot, names);
+  state.dns?.outcomes.filter(({ host }) => names.some((name) => name.host === host)) ??
+  rememberedOutcomes(shoot, names);
 
 /** The names whose records were seen to be right. */
 export const readyNames = (op: Pick<Operation, 'state' | 'shoot' | 'names'>): DNSOutcome[] =>
@@ -37,11 +42,16 @@ export const readyNames = (op: Pick<Operation, 'state' | 'shoot' | 'names'>): DN
  */
 export async function beginRecords(op: Operation): Promise<void> {
   const { names, state, world, shoot } = op;
+  if (names.length === 0) {
+    await endRecords(state);
+    state.dns = undefined;
+    return;
+  }
   const target = targetOf(op.values);
   const wish = JSON.stringify([names.map((name) => ({ ...name, problem: undefined })), target]);
   const known = state.dns;
   if (known?.wish === wish && (known.running || world.now() < known.lookAt)) return;
-  const outcomes = outcomesOf(op).filter(({ host }) => names.some((name) => name.host === host));
+  const outcomes = outcomesOf(op);
   await endRecords(state);
   const same = known?.wish === wish;
   const next: DNSState = {
@@ -64,11 +74,18 @@ export async function endRecords(state: ShootState): Promise<void> {
   await state.dns?.running;
 }
 
+/** Between 0.8 and 1, the same for a cluster at all times: what began together, at the start of an operator, does not go on so. */
+const spread = ([first]: readonly WantedName[]): number =>
+  0.8 + (0.2 * Number.parseInt(shortHash(first?.host ?? ''), 16)) / 2 ** 32;
+
 async function look(op: Operation, target: string, state: DNSState): Promise<void> {
   const { world, shoot, names } = op;
   const outcomes = await Promise.all(
     names.map(async (name) => {
-      const before = state.outcomes.find(({ host }) => host === name.host);
+      const known = state.outcomes.find(({ host }) => host === name.host);
+      // What was right before leads elsewhere by now.
+      const moved = known?.target !== undefined && known.target !== target;
+      const before = moved ? { ...known, ready: false } : known;
       try {
         await keepRecord(op, name, target, state.abort.signal);
         return outcomeOf(name, { target }, before, 0);
@@ -87,7 +104,7 @@ async function look(op: Operation, target: string, state: DNSState): Promise<voi
   }
   const failed = outcomes.some(({ problem }) => problem);
   state.failures = failed ? state.failures + 1 : 0;
-  state.lookAt = new Date(+world.now() + nextLook(outcomes, state.failures));
+  state.lookAt = new Date(+world.now() + nextLook(outcomes, state.failures) * spread(names));
   if (!isDeepStrictEqual(state.outcomes, outcomes)) state.outcomes = outcomes;
 }
 
@@ -124,7 +141,8 @@ export async function removeRecords(op: Operation, ending: AbortSignal): Promise
   const late = +world.now() - since > GIVE_UP_MS;
   for (const name of names) {
     try {
-      const { dns, ctx } = await world.dns(shoot, name, ending);
+      const signal = AbortSignal.any([ending, AbortSignal.timeout(REMOVAL_MS)]);
+      const { dns, ctx } = await world.dns(shoot, name, signal);
       // Without its zone a record is gone as well.
       const zone = await dns.zoneOf(ctx, name.host, name.choice);
       if (zone) await dns.remove(ctx, zone, name.host);
@@ -142,5 +160,6 @@ export async function removeRecords(op: Operation, ending: AbortSignal): Promise
     }
   }
   state.dns = { wish: '', abort: new AbortController(), outcomes, failures: 0, lookAt: world.now() };
-  if (again) throw again;
+  // Whatever it was, it may pass: what is throttled is tried again as well.
+  if (again) throw dependencyNotReady(errorText(again), again);
 }

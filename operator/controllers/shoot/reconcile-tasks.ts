@@ -67,7 +67,8 @@ export function reconcileTasks(op: Operation): Task[] {
       id: 'dns-records',
       title: 'Naming the API server',
       after: ['services'],
-      skip: op.names.length === 0,
+      // Names that are wanted no longer are forgotten once.
+      skip: op.names.length === 0 && !op.state.dns,
       expectedMs: 1,
       // Only begins it: a cluster serves without a name, and no cloud's DNS holds it up.
       run: () => beginRecords(op),

@@ -114,6 +114,20 @@ it('what clusters may fall back to is held as well: without credentials nobody c
   expect([[...used.bindings], [...used.secrets]]).toEqual([['gcp'], ['keys']]);
 });
 
+it('what the names of clusters are kept with is held as well', () => {
+  const { spec, ...rest } = cluster(undefined);
+  const dns = (provider: object) => ({ ...rest, spec: { ...spec, dns: { domain: 'x.org', providers: [provider] } } });
+  const used = usedNames(
+    [
+      dns({ credentialsRef: { kind: 'CredentialsBinding', name: 'zones' } }),
+      dns({ credentialsRef: { name: 'keys' } }),
+      dns({ secretName: 'old' }),
+    ],
+    new Set(['keys']),
+  );
+  expect([[...used.bindings], [...used.secrets]]).toEqual([['zones'], ['keys', 'old']]);
+});
+
 it('quotas of a binding are reported as kept only, by name', () => {
   const metadata = { name: 'bound', namespace: 'shop' };
   expect(unactedQuotas({ metadata })).toBeUndefined();

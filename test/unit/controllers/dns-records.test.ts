@@ -1,8 +1,9 @@
 import { describe, expect, it, vi } from 'vitest';
-import { CoppiceError, type ErrorCode } from '../../../operator/api/errors.ts';
+import { CoppiceError, type ErrorCode, isRetryable } from '../../../operator/api/errors.ts';
 import {
   beginRecords,
   endRecords,
+  outcomesOf,
   readyNames,
   removeRecords,
 } from '../../../operator/controllers/shoot/dns-records.ts';
@@ -79,10 +80,10 @@ describe('the records of a cluster', () => {
     expect(asked).toEqual([{ name: HOST, type: 'A', ttl: 120, values: ['10.0.0.1'] }]);
     expect(readyNames(op)).toMatchObject([{ host: HOST, target: '10.0.0.1' }]);
     expect(again).toHaveBeenCalledTimes(1);
-    pass(59 * 60_000);
+    pass(45 * 60_000);
     await look();
     expect(asked).toHaveLength(1);
-    pass(2 * 60_000);
+    pass(15 * 60_000);
     await look();
     expect(asked).toHaveLength(2);
   });
@@ -114,6 +115,24 @@ describe('the records of a cluster', () => {
     pass(300_000);
     await look();
     expect(readyNames(op)).toEqual([]);
+  });
+
+  it('that led elsewhere are not told as right, whatever keeps them from following', async () => {
+    const { op, dns, look } = scene();
+    await look();
+    Object.assign(dns, { ensure: refusing('ERR_INFRA_UNAUTHORIZED') });
+    op.values = { ...op.values, endpoint: { host: 'lb.example.org', port: 6443 } };
+    await look();
+    expect(readyNames(op)).toEqual([]);
+  });
+
+  it('are forgotten when people keep them themselves', async () => {
+    const { op, look } = scene({ ensure: refusing('ERR_INFRA_UNAUTHORIZED') });
+    await look();
+    const unmanaged = { ...op, names: [] };
+    expect(outcomesOf(unmanaged)).toEqual([]);
+    await beginRecords(unmanaged);
+    expect(op.state.dns).toBeUndefined();
   });
 
   it('want a zone', async () => {
@@ -155,7 +174,10 @@ describe('the records of a cluster that is deleted', () => {
     'are tried again on %s',
     async (code) => {
       const { op, events } = scene({ remove: refusing(code) });
-      await expect(removeRecords(op, never)).rejects.toThrow('no');
+      const failure = await removeRecords(op, never).catch((error: unknown) => error);
+      expect(failure).toMatchObject({ message: expect.stringContaining('no') });
+      // Or nobody would come back to it.
+      expect(isRetryable([(failure as CoppiceError).code])).toBe(true);
       expect(events).toEqual([]);
     },
   );
