@@ -19,11 +19,8 @@ export function directoryBuckets(folder: string): BackupBuckets {
   };
   const list = async (ctx: BackupContext, prefix: string): Promise<BackupObject[]> => {
     const root = pathOf(ctx);
-    const names = await readdir(root, { recursive: true, withFileTypes: true }).catch(ifMissing([]));
-    const keys = names
-      .filter((entry) => entry.isFile() && !entry.name.endsWith(PARTIAL))
-      .map((entry) => join(entry.parentPath, entry.name).slice(root.length + 1))
-      .filter((key) => key.startsWith(prefix))
+    const keys = (await filesIn(root, '', prefix))
+      .filter((key) => !key.endsWith(PARTIAL) && key.startsWith(prefix))
       .sort();
     const found = await Promise.all(
       keys.map(async (key) => ({ key, size: (await stat(join(root, key)).catch(ifMissing(undefined)))?.size })),
@@ -46,7 +43,8 @@ export function directoryBuckets(folder: string): BackupBuckets {
       await access(pathOf(ctx), constants.W_OK).catch(explained(pathOf(ctx)));
       await mkdir(dirname(file), { recursive: true, mode: 0o700 });
       const partial = `${file}${PARTIAL}`;
-      await rm(partial, { force: true });
+      // Of a process that was killed: nobody else puts anything into this folder now.
+      await removePartials(dirname(file));
       const handle = await open(partial, 'wx', 0o600);
       try {
         for await (const chunk of content.open()) {
@@ -72,6 +70,8 @@ export function directoryBuckets(folder: string): BackupBuckets {
     async delete(ctx, key) {
       const file = pathOf(ctx, checkedKey(key));
       await rm(file, { force: true });
+      const left = await readdir(dirname(file)).catch(ifMissing([]));
+      if (left.every((name) => name.endsWith(PARTIAL))) await removePartials(dirname(file));
       // Folders are no objects: an empty one goes, as it would in a cloud.
       for (let parent = dirname(file); parent !== pathOf(ctx); parent = dirname(parent)) {
         const gone = await rmdir(parent).then(
@@ -82,6 +82,25 @@ export function directoryBuckets(folder: string): BackupBuckets {
       }
     },
   };
+}
+
+/** Keys of the files below a folder that may begin with a prefix. A folder that goes meanwhile has none. */
+async function filesIn(root: string, folder: string, prefix: string): Promise<string[]> {
+  const entries = await readdir(join(root, folder), { withFileTypes: true }).catch(ifMissing([]));
+  const found = await Promise.all(
+    entries.map(async (entry) => {
+      const key = join(folder, entry.name);
+      if (entry.isFile()) return [key];
+      const concerns = `${key}/`.startsWith(prefix) || prefix.startsWith(`${key}/`);
+      return entry.isDirectory() && concerns ? filesIn(root, key, prefix) : [];
+    }),
+  );
+  return found.flat();
+}
+
+async function removePartials(folder: string): Promise<void> {
+  const partials = (await readdir(folder).catch(ifMissing([]))).filter((name) => name.endsWith(PARTIAL));
+  await Promise.all(partials.map((name) => rm(join(folder, name), { force: true })));
 }
 
 const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException).code ?? '';

@@ -5,7 +5,7 @@ import { isRetryable } from '../../api/errors.ts';
 import { ANNOTATIONS } from '../../api/group.ts';
 import { technicalID } from '../../api/names.ts';
 import type { Seed } from '../../api/seed.ts';
-import type { Shoot } from '../../api/shoot.ts';
+import { controlPlaneWorker, type Shoot } from '../../api/shoot.ts';
 import { type OpenBucket, openBucket } from '../../controllers/backup/bucket.ts';
 import { BACKUP_READY } from '../../controllers/backup/conditions.ts';
 import { writeVerified } from '../../controllers/backup/integrity.ts';
@@ -70,6 +70,11 @@ async function bucketsOf(
       advice: 'the cloud that runs it has backups of its own',
     });
   }
+  if (shoot && controlPlaneWorker(shoot.spec)) {
+    throw new CliError(`the etcd of ${name} is on machines of its own: no snapshots of it are taken`, {
+      advice: 'see docs/guides/self-managed.md',
+    });
+  }
   if (keeping.length === 0) {
     if (!shoot) throw notFound(SHOOT, name, namespace);
     const seed = shoot.status?.seedName;
@@ -101,8 +106,9 @@ async function takeOne(
   buckets: readonly OpenBucket[],
 ): Promise<void> {
   if (!shoot) throw notFound(SHOOT, name, namespace);
-  // Whole seconds, as names of snapshots have them; the next one, so that one of this very second is not taken for it.
-  const at = new Date(Math.ceil((Date.now() + 1) / 1000) * 1000);
+  // Whole seconds, as names of snapshots have them; after the last one, also where our clock is behind that of who took it.
+  const last = (await look(buckets, prefixOf(shoot))).at(-1)?.snapshot.takenAt;
+  const at = new Date(Math.ceil((Math.max(Date.now(), +(last ?? 0)) + 1) / 1000) * 1000);
   await client.mergePatch<Shoot>(
     SHOOTS,
     name,

@@ -1,5 +1,6 @@
 import { findCondition, isTrue, rfc3339 } from '../../api/conditions.ts';
 import { CoppiceError, errorText } from '../../api/errors.ts';
+import { ANNOTATIONS } from '../../api/group.ts';
 import { technicalID } from '../../api/names.ts';
 import type { Seed } from '../../api/seed.ts';
 import type { Shoot } from '../../api/shoot.ts';
@@ -12,7 +13,7 @@ import { type BucketSource, openBucket } from './bucket.ts';
 import { BACKUP_READY, BUCKETS_READY } from './conditions.ts';
 import { backupPolicy, planBackups, prefixOf, requestedAt, type Snapshot, snapshotsIn } from './plan.ts';
 import { leaveBackups } from './retention.ts';
-import { readyMembers, type Spool, takeSnapshot } from './take-snapshot.ts';
+import { hasEtcd, readyMembers, type Spool, takeSnapshot } from './take-snapshot.ts';
 
 /** What the controller works with. */
 export interface BackupWorld {
@@ -40,6 +41,9 @@ interface Known {
 /** A bucket that does not answer does not keep a cluster from being deleted. */
 const LEAVING_MS = 60_000;
 const SEED_OPENS_MS = 5_000;
+const ETCD_BACK_MS = 60_000;
+/** A snapshot takes its time. */
+const OVERDUE_MS = 3600_000;
 
 /** Takes snapshots of the etcd of each hosted shoot whose seed has a bucket, and lets go of old ones. */
 export class BackupController {
@@ -53,7 +57,7 @@ export class BackupController {
 
   async reconcile(key: string, signal: AbortSignal): Promise<{ requeueAfterMs?: number }> {
     const abort = new AbortController();
-    const done = this.#reconcile(key, AbortSignal.any([signal, abort.signal]));
+    const done = this.#reconcile(key, AbortSignal.any([signal, abort.signal]), abort.signal);
     this.#running.set(key, { abort, done: done.catch(() => {}) });
     try {
       return await done;
@@ -88,6 +92,9 @@ export class BackupController {
         [known.failure.message, last].filter(Boolean).join('; '),
         known.failure.codes,
       );
+    const { periodMs } = backupPolicy(seed)!;
+    const isOld = newest !== undefined && +this.#world.source.now() > +newest.takenAt + 2 * periodMs + OVERDUE_MS;
+    if (isOld) return say(BACKUP_READY, false, 'SnapshotOverdue', `no snapshot could be taken in time; ${last}`);
     return last ? say(BACKUP_READY, true, 'SnapshotTaken', last) : undefined;
   }
 
@@ -118,7 +125,7 @@ export class BackupController {
     }
   }
 
-  async #reconcile(key: string, signal: AbortSignal): Promise<{ requeueAfterMs?: number }> {
+  async #reconcile(key: string, signal: AbortSignal, isLeft: AbortSignal): Promise<{ requeueAfterMs?: number }> {
     const world = this.#world;
     const shoot = world.shoots.get(key);
     const seed = shoot && this.#seedOf(shoot);
@@ -132,8 +139,8 @@ export class BackupController {
     // After a start: whoever works on the shoot opens its seed.
     if (!access) return { requeueAfterMs: SEED_OPENS_MS };
     const etcd = { access, seed, technicalID: technicalID(shoot.metadata.namespace ?? '', shoot.metadata.name) };
-    // Asleep, being made, or on record only: its next change leads here again.
-    if (isBeingMade(shoot) || readyMembers(etcd) === 0) return {};
+    // Being made, in somebody's hands, on machines of its own, or on record only: its next change leads here again.
+    if (isBeingMade(shoot) || isIgnored(shoot) || !hasEtcd(etcd)) return {};
     const known = this.#knownOf(shoot) ?? {
       prefix: prefixOf(shoot),
       snapshots: undefined,
@@ -141,6 +148,11 @@ export class BackupController {
       failure: undefined,
     };
     this.#known.set(key, known);
+    if (readyMembers(etcd) === 0) {
+      // Nothing is sure to tell when it is back.
+      this.#tell(key, known, known.failure);
+      return { requeueAfterMs: ETCD_BACK_MS };
+    }
     if (!isTrue(seed.status?.conditions, BUCKETS_READY)) {
       this.#tell(key, known, {
         message: `seed ${seed.metadata.name} has no bucket yet: see its condition ${BUCKETS_READY}`,
@@ -167,8 +179,9 @@ export class BackupController {
       this.#tell(key, known, undefined);
       return { requeueAfterMs: Math.max(1000, +plan.due - +world.source.now()) };
     } catch (error) {
-      signal.throwIfAborted();
       known.stale = true;
+      // A snapshot that took too long is told; one that was cut off because the shoot goes is not.
+      if (isLeft.aborted) throw error;
       const codes = error instanceof CoppiceError ? [error.code] : [];
       this.#tell(key, known, { message: errorText(error), codes });
       throw error;
@@ -194,6 +207,9 @@ export class BackupController {
     return known?.prefix === prefixOf(shoot) ? known : undefined;
   }
 }
+
+/** Somebody works on it by hand: what is taken of it now might be worth nothing, and push out what is. */
+const isIgnored = ({ metadata }: Shoot): boolean => metadata.annotations?.[ANNOTATIONS.ignore] === 'true';
 
 /** While a cluster is being made its etcd has better things to do. */
 const isBeingMade = ({ status }: Shoot): boolean =>

@@ -18,6 +18,7 @@ const concern = ({ metadata, status }: Shoot) => [
   metadata.uid,
   metadata.deletionTimestamp,
   metadata.annotations?.[ANNOTATIONS.backupRequestedAt],
+  metadata.annotations?.[ANNOTATIONS.ignore],
   status?.seedName,
   // From nothing to something: etcd can be asked.
   (status?.controlPlane?.ready ?? 0) > 0,

@@ -26,6 +26,8 @@ export interface BackupPolicy {
 const DAY_MS = 24 * 3600_000;
 /** As etcd-backup-restore has it (--max-backups). */
 const KEEP = 7;
+/** Beyond that dates end. */
+const LONGEST_MS = 3650 * DAY_MS;
 /** No seed is asked for more than that. */
 const SHORTEST_MS = 60_000;
 
@@ -34,7 +36,7 @@ export function backupPolicy({ spec }: Pick<Seed, 'spec'>): BackupPolicy | undef
   if (!spec.backup) return undefined;
   const { fullSnapshotPeriod, maxBackupsLimitBasedGC } = spec.backup;
   const period = parseDuration(fullSnapshotPeriod ?? '') ?? DAY_MS;
-  return { periodMs: Math.max(SHORTEST_MS, period), keep: maxBackupsLimitBasedGC ?? KEEP };
+  return { periodMs: Math.min(LONGEST_MS, Math.max(SHORTEST_MS, period)), keep: maxBackupsLimitBasedGC ?? KEEP };
 }
 
 /**

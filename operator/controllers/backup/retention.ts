@@ -32,7 +32,8 @@ export async function deleteBackups({ buckets, ctx }: OpenBucket, technicalID: s
 }
 
 /**
- * The shoot is being deleted: its backups go now, or, with a grace period, are marked to go once it is over. Only who was seen to be
+ * The shoot is being deleted: its backups are marked to go once the grace period is over, and go now if there is none. Marked first: what
+ * a crash or a cloud that throttles leaves of them is still known to go. Only who was seen to be
  * deleted is marked: that a garden knows no such shoot may just as well mean that the garden was restored from an old backup of itself.
  * @returns how many backups there were
  */
@@ -42,12 +43,14 @@ export async function leaveBackups(
   gracePeriodHours: number,
 ): Promise<number> {
   const { buckets, ctx } = bucket;
-  if (gracePeriodHours === 0) return deleteBackups(bucket, technicalID, uid);
   const objects = await buckets.list(ctx, backupPrefix(technicalID, uid));
   const marked = await buckets.list(ctx, `${DELETED}${technicalID}/${uid}/`);
   // The first mark counts: a deletion that is tried again does not begin anew.
   if (objects.length > 0 && marked.length === 0)
     await buckets.put(ctx, `${DELETED}${technicalID}/${uid}/${Math.floor(+ctx.now() / 1000)}`, NOTHING);
+  if (gracePeriodHours > 0) return objects.length;
+  for (const { key } of objects) await buckets.delete(ctx, key);
+  for (const { key } of await buckets.list(ctx, `${DELETED}${technicalID}/${uid}/`)) await buckets.delete(ctx, key);
   return objects.length;
 }
 

@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs';
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { dependencyNotReady, notYetConfigured } from '../../api/errors.ts';
@@ -26,7 +26,11 @@ export class Spool {
 
   /** Calls `use` with a path of a file that is not there yet, and takes the file away afterwards. */
   async file<T>(use: (path: string) => Promise<T>): Promise<T> {
-    this.#root ??= this.#make();
+    this.#root ??= this.#make().catch((error: unknown) => {
+      // A disk that was full may have room the next time.
+      this.#root = undefined;
+      throw error;
+    });
     const folder = await mkdtemp(join(await this.#root, 's-'));
     try {
       return await use(join(folder, 'snapshot'));
@@ -41,12 +45,22 @@ export class Spool {
   }
 
   async #make(): Promise<string> {
-    if (this.#directory === undefined) return mkdtemp(join(tmpdir(), 'coppice-snapshots-'));
+    if (this.#directory === undefined) return emptyTemporaryFolder(`coppice-snapshots-${process.pid}-`);
     const root = join(this.#directory, 'snapshots');
     await rm(root, { recursive: true, force: true });
     await mkdir(root, { recursive: true, mode: 0o700 });
     return root;
   }
+}
+
+/**
+ * A new folder for temporary files, and none left of a process that had our number before: in a container that is each one, and its
+ * temporary files outlive a process that is killed.
+ */
+async function emptyTemporaryFolder(prefix: string): Promise<string> {
+  const left = (await readdir(tmpdir())).filter((name) => name.startsWith(prefix));
+  await Promise.all(left.map((name) => rm(join(tmpdir(), name), { recursive: true, force: true })));
+  return mkdtemp(join(tmpdir(), prefix));
 }
 
 /** Where the etcd of a shoot is, and whose it is. */
@@ -56,6 +70,10 @@ export interface EtcdOfShoot {
   /** Of the shoot: its namespace in the seed. */
   technicalID: string;
 }
+
+/** Whether the shoot has an etcd in the seed. */
+export const hasEtcd = ({ access, technicalID }: Pick<EtcdOfShoot, 'access' | 'technicalID'>): boolean =>
+  access.statefulSets.get(`${technicalID}/${COMPONENTS.etcd}`) !== undefined;
 
 /** How many members of the shoot's etcd are ready. */
 export const readyMembers = ({ access, technicalID }: Pick<EtcdOfShoot, 'access' | 'technicalID'>): number =>

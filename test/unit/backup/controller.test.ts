@@ -31,7 +31,8 @@ describe('the controller of backups', () => {
   let seed: Seed;
   let told: string[];
   let events: string[];
-  let etcdReady: number;
+  /** undefined: there is none. */
+  let etcdReady: number | undefined;
   let controller: BackupController;
 
   const reconcile = () => controller.reconcile(KEY, signal);
@@ -52,7 +53,7 @@ describe('the controller of backups', () => {
       seeds: { get: () => seed },
       registry: {
         get: () => ({
-          statefulSets: { get: () => ({ status: { readyReplicas: etcdReady } }) },
+          statefulSets: { get: () => (etcdReady === undefined ? undefined : { status: { readyReplicas: etcdReady } }) },
           secrets: { get: () => undefined },
           services: { get: () => undefined },
         }),
@@ -93,12 +94,28 @@ describe('the controller of backups', () => {
   });
 
   it('leaves an etcd alone that is not there, or that has a cluster to be made', async () => {
-    etcdReady = 0;
+    etcdReady = undefined;
     expect(await reconcile()).toEqual({});
+    // Nothing is sure to tell when it is back.
+    etcdReady = 0;
+    expect(await reconcile()).toEqual({ requeueAfterMs: 60_000 });
     etcdReady = 1;
     shoot = shootWith({ status: { lastOperation: { type: 'Create', state: 'Processing' } } });
     expect(await reconcile()).toEqual({});
+    shoot = shootWith({ metadata: { annotations: { [ANNOTATIONS.ignore]: 'true' } } });
+    expect(await reconcile()).toEqual({});
     expect(buckets.asked).toEqual([]);
+  });
+
+  it('does not call a cluster backed up whose last snapshot is long ago', async () => {
+    put(-5);
+    await reconcile();
+    expect(said()).toMatchObject({ status: 'True' });
+    etcdReady = 0;
+    source.now = () => new Date(NOW + 50 * HOUR);
+    await reconcile();
+    expect(said()).toMatchObject({ status: 'False', reason: 'SnapshotOverdue' });
+    expect(told).toEqual([KEY, KEY]);
   });
 
   it('says that the seed has no bucket, and waits for it', async () => {

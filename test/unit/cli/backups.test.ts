@@ -25,7 +25,11 @@ let onPatch: () => Promise<void>;
 let server: Server;
 let home: string;
 
-const shoot = { metadata: { name: 'blue', namespace: 'default', uid: 'u-1' }, spec: {}, status: { seedName: 'local' } };
+const shoot = {
+  metadata: { name: 'blue', namespace: 'default', uid: 'u-1' },
+  spec: { provider: {} },
+  status: { seedName: 'local' },
+};
 const seed = (backup?: object) => ({
   metadata: { name: 'local', uid: 's-1' },
   spec: { provider: { type: 'local', region: 'local' }, ...(backup && { backup }) },
@@ -167,6 +171,16 @@ describe('coppice backups', () => {
     expect(code).toBe(0);
     expect(out).toContain('77');
     expect(patches).toHaveLength(1);
+  });
+
+  it('does not wait for snapshots of an etcd on machines of its own', async () => {
+    const workers = [{ name: 'control-plane', controlPlane: {} }];
+    objects['shoots/blue'] = { ...shoot, spec: { provider: { workers } } };
+    expect(await cli('blue', '--now')).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('on machines of its own'),
+    });
+    expect(patches).toEqual([]);
   });
 
   it('does not wait for what will not come', async () => {
