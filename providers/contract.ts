@@ -121,6 +121,8 @@ export interface ControlPlaneBootstrap {
   addresses: string[];
   /** Whether machine 0, if it has no data, may begin the cluster. Otherwise it may only join one. */
   mayInitialise: boolean;
+  /** Ordinals of machines whose data are known to be in the cluster: without data, such a one waits until it is no longer among them. */
+  noted: number[];
 }
 
 /** What there is of the machines of a control plane. */

@@ -62,10 +62,6 @@ export function planControlPlaneSize(observed: ControlPlaneSizeObservation): Con
   if (orphan) return leave(orphan, members);
   if (left !== undefined) return { action: { type: 'remove-volume', ordinal: left } };
 
-  if (asked > desired) {
-    const last = members.find((member) => member.ordinal === asked - 1);
-    return last ? leave(last, members) : { action: { type: 'ask-for', machines: asked - 1 } };
-  }
   // It must join as somebody new: a member that has forgotten what it agreed to would endanger what the others know. The node goes first:
   // the machine can join again as soon as etcd has let it go, and its kubelet would miss the loss of a node that it has just made.
   const forgetful = lost[0];
@@ -73,6 +69,10 @@ export function planControlPlaneSize(observed: ControlPlaneSizeObservation): Con
     if (joined.includes(forgetful)) return { action: { type: 'remove-node', ordinal: forgetful } };
     const member = members.find(({ ordinal }) => ordinal === forgetful);
     return member ? leave(member, members) : { action: { type: 'forget-volume', ordinal: forgetful } };
+  }
+  if (asked > desired) {
+    const last = members.find((member) => member.ordinal === asked - 1);
+    return last ? leave(last, members) : { action: { type: 'ask-for', machines: asked - 1 } };
   }
   const absent = range(asked).find((ordinal) => !members.some((member) => member.ordinal === ordinal));
   if (absent !== undefined) {

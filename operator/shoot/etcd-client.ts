@@ -118,7 +118,7 @@ export class EtcdClient {
   /** Hands leadership over; only the leader itself does that, so it is asked at its own URL. Throws EtcdError. */
   async transferLeadership(from: string, to: string): Promise<void> {
     const leader = (await this.memberList()).find((member) => member.ID === from);
-    const url = leader?.clientURLs?.[0];
+    const url = leader && this.#urlOf(leader);
     if (!url) throw new EtcdError(`etcd member ${from} is not known, or has not told its address`, 0);
     await this.#post(url, '/v3/maintenance/transfer-leadership', { targetID: to });
   }
@@ -179,8 +179,13 @@ export class EtcdClient {
     await this.#agent.destroy();
   }
 
+  /** Where a member is asked. What it says of itself counts only where it is known: on machines of a tenant, it says what the tenant likes. */
+  #urlOf(member: ListedMember): string | undefined {
+    return member.clientURLs?.find((url) => this.#endpoints.includes(url));
+  }
+
   async #statusOf(member: ListedMember): Promise<MemberStatus | undefined> {
-    const url = member.clientURLs?.[0];
+    const url = this.#urlOf(member);
     if (!url) return undefined;
     try {
       return await this.#post<MemberStatus>(url, '/v3/maintenance/status', {});

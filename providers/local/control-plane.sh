@@ -36,6 +36,18 @@ kubeadm_configuration() {
   own_words kubeadm-join.yaml >/run/kubeadm/join.yaml
 }
 
+# Whose data are lost comes back as somebody new: as its old self it would take part in etcd without what it has agreed to. So it waits until
+# it was let go of; kubeadm itself would ask for no more than a majority, and go on after two minutes.
+wait_for_leave_to_join() {
+  [ ! -e $STATE/joining ] || return 0
+  while [[ " $NOTED " == *" $ORDINAL "* ]]; do
+    nap 1
+    # The seed's kubelet brings what has changed within a minute or two.
+    . $CONFIG/control-plane.env
+  done
+  touch $STATE/joining
+}
+
 # A cluster begins once. What begun it may go on with it, since its data are there; a machine without data may begin one only as long as
 # nobody was let in: else a lost volume would quietly become an empty cluster.
 begin_or_join() {
@@ -79,6 +91,7 @@ renew_certificates() {
 run_kubeadm() {
   until [ -S /run/containerd/containerd.sock ]; do nap 0.05; done
   if [ ! -e $STATE/joined ]; then
+    wait_for_leave_to_join
     begin_or_join || exit 1
     touch $STATE/joined $STATE/renewed
     say 'the control plane runs here'

@@ -59,7 +59,7 @@ export const controlPlaneMachines: ControlPlaneMachines = {
 /** Files of such a machine, by path below CONFIG_FOLDER. Pure. */
 export const controlPlaneFiles = (
   { files }: MachineFiles,
-  { addresses, authorities, init, join, mayInitialise }: ControlPlaneBootstrap,
+  { addresses, authorities, init, join, mayInitialise, noted }: ControlPlaneBootstrap,
   kubeProxy: string,
 ): Record<string, string> => ({
   ...files,
@@ -68,6 +68,7 @@ export const controlPlaneFiles = (
   'control-plane.env': environmentFile({
     MEMBER_ADDRESSES: addresses.join(' '),
     MAY_INITIALISE: mayInitialise ? 'yes' : 'no',
+    NOTED: noted.join(' '),
   }),
   'kubeadm-init.yaml': init,
   'kubeadm-join.yaml': join,

@@ -10,8 +10,8 @@ import type { Operation } from './operation.ts';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
-/** Opens the line to the shoot's API server once it serves. */
-export async function connect(op: Operation, signal: AbortSignal): Promise<void> {
+/** Opens the line to the shoot's API server once it serves. `patienceMs`: how long it may take until a pod of it runs. */
+export async function connect(op: Operation, signal: AbortSignal, patienceMs = 4 * MINUTE): Promise<void> {
   const { state, world } = op;
   const server = endpointURL(op.values);
   if (state.connection && state.connection.server === server && world.now() < state.connection.renewAt) {
@@ -27,7 +27,7 @@ export async function connect(op: Operation, signal: AbortSignal): Promise<void>
     // Not before somebody can answer: a packet to a Service that the seed does not know yet is lost, and is sent again only
     // after a second, then two, then four.
     await waitFor([op.seed.pods], () => apiServerRuns(op), {
-      timeoutMs: 4 * MINUTE,
+      timeoutMs: patienceMs,
       signal,
       what: `a pod of ${COMPONENTS.apiServer} to run`,
     });

@@ -157,8 +157,9 @@ export class ShootController {
     const wanted = shoot.spec.kubernetes.version;
     const version = deleting
       ? (running ?? wanted ?? '')
-      : wanted === undefined && running
-        ? running
+      : running && (wanted === undefined || (wanted === running && controlPlaneWorker(shoot.spec)))
+        ? // A control plane on machines stays at its version, also when its profile offers it no longer.
+          running
         : resolveVersion(wanted, profile, world.now());
     if (version === undefined)
       throw configurationProblem(`CloudProfile "${profile.metadata.name}" offers no Kubernetes ${wanted}`);

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { dump } from 'js-yaml';
 import type { ControlPlaneMachinesSeen } from '../../../providers/contract.ts';
 import { configurationProblem } from '../../api/errors.ts';
@@ -12,11 +13,9 @@ import { issueEtcdOperatorCertificate, keyPair } from '../../shoot/pki.ts';
 import { controlPlaneLabels, etcdClientURL, etcdPeerURL } from '../../shoot/values.ts';
 import { inside } from './inside-tasks.ts';
 import type { Operation } from './operation.ts';
-import { controlPlaneOf } from './self-hosted.ts';
+import { controlPlaneOf, INITIALISED, noteIn, POOL_NOTED } from './self-hosted.ts';
 import { serves, wanting } from './self-hosted-status.ts';
 
-/** ConfigMap in the shoot's namespace in the seed: is there once the API server has served, for ever. */
-export const INITIALISED = 'control-plane-initialised';
 /** How often members are asked again while one of them joins or leaves; etcd has no watch for its members. */
 const POLL_MS = 500;
 /** How often it is looked whether there is anything to wait for still; a volume is made anew some time after its machine. */
@@ -32,7 +31,9 @@ export async function applyControlPlaneMachines(op: Operation, asked?: number): 
   const seen = await machines.observe(context, pool.name);
   const note = noteIn(op);
   if (isLost(seen, note)) throw configurationProblem(LOST);
-  const count = asked ?? Math.max(1, seen.asked);
+  const noted = ordinalsNoted(note);
+  // A set of machines that somebody took away comes back with as many as there were: fewer would have no majority.
+  const count = asked ?? (seen.asked || Math.max(0, ...noted) + 1);
   await machines.reconcile(
     context,
     { ...pool, count },
@@ -42,6 +43,7 @@ export async function applyControlPlaneMachines(op: Operation, asked?: number): 
       join: document(kubeadmJoin()),
       addresses: values.addresses.etcd,
       mayInitialise: note === undefined,
+      noted,
     },
   );
 }
@@ -72,9 +74,6 @@ function lostVolumes(volumes: ControlPlaneMachinesSeen['volumes'], note: KubeObj
     .map(({ ordinal }) => ordinal);
 }
 
-const noteIn = ({ seed, values }: Operation): KubeObject | undefined =>
-  seed.configMaps.get(`${values.namespace}/${INITIALISED}`);
-
 /**
  * Notes that the cluster has begun, and on which volumes its state is. Written before anybody is given a way in, and never taken back: from
  * here on there may be something that must not be lost, and no machine without data may begin the cluster anew.
@@ -82,8 +81,9 @@ const noteIn = ({ seed, values }: Operation): KubeObject | undefined =>
 export async function noteInitialised(op: Operation, signal: AbortSignal): Promise<void> {
   const { machines, pool } = controlPlaneOf(op);
   if (noteIn(op)) return;
-  await writeNote(op, (await machines.observe(op.context(), pool.name)).volumes, signal);
-  await applyControlPlaneMachines(op);
+  const { volumes } = await machines.observe(op.context(), pool.name);
+  if (!hasAllVolumes(volumes, 1)) throw new Error('the first machine of the control plane has no volume');
+  await writeNote(op, volumes, signal);
 }
 
 async function writeNote(
@@ -96,11 +96,30 @@ async function writeNote(
     apiVersion: 'v1',
     kind: 'ConfigMap',
     metadata: { name: INITIALISED, namespace: values.namespace, labels: controlPlaneLabels(values) },
-    data: Object.fromEntries(volumes.map(({ ordinal, uid }) => [noteOf(ordinal), uid])),
+    data: {
+      [POOL_NOTED]: controlPlaneOf(op).pool.name,
+      ...Object.fromEntries(volumes.map(({ ordinal, uid }) => [noteOf(ordinal), uid])),
+    },
   };
+  if (isDeepStrictEqual(noteIn(op)?.data, note.data)) return;
   const { object } = await seed.applier.apply(note, signal);
   seed.configMaps.absorb(object);
+  // Machines are told of it at once: one that comes back without its data must not join before it was let go of.
+  await applyControlPlaneMachines(op);
 }
+
+/** Whose volumes are noted. */
+const ordinalsNoted = (note: KubeObject | undefined): number[] =>
+  Object.keys(note?.data ?? {})
+    .flatMap((key) => /^volume-(\d+)$/.exec(key)?.[1] ?? [])
+    .map(Number)
+    .sort((a, b) => a - b);
+
+/** Whether each of so many machines has a volume: one that is about to get a new one has none for a moment. */
+const hasAllVolumes = (volumes: ControlPlaneMachinesSeen['volumes'], machines: number): boolean =>
+  Array.from({ length: machines }, (_, ordinal) => ordinal).every((ordinal) =>
+    volumes.some((volume) => volume.ordinal === ordinal),
+  );
 
 const noteOf = (ordinal: number): string => `volume-${ordinal}`;
 
@@ -135,7 +154,8 @@ export async function reconcileControlPlaneSize(op: Operation, signal: AbortSign
         nodes.filter((node) => node.metadata.labels?.[JOINED_LABEL] !== undefined).map((node) => node.metadata.name),
       );
       const lost = lostVolumes(seen.volumes, noteIn(op));
-      if (lost.length === 0 && joined.length >= seen.asked) await writeNote(op, seen.volumes, signal);
+      if (lost.length === 0 && joined.length >= seen.asked && hasAllVolumes(seen.volumes, seen.asked))
+        await writeNote(op, seen.volumes, signal);
       const plan = planControlPlaneSize({
         desired,
         asked: seen.asked,

@@ -30,6 +30,8 @@ import {
 import { issueCertificates, makeNamespace } from './shared-steps.ts';
 
 const MINUTE = 60_000;
+/** The image of such machines may still be made: kubeadm is built when everything else is there. */
+const KUBEADM_BUILT_MS = 20 * MINUTE;
 
 /**
  * The task graph for create and reconcile of a shoot whose control plane is on machines of its own. The first machine begins the
@@ -71,8 +73,7 @@ export function selfHostedTasks(op: Operation): Task[] {
       title: 'Waiting for kubeadm to start the control plane',
       after: ['control-plane-machines'],
       expectedMs: 30_000,
-      // The image of such machines may still be made: kubeadm is built when everything else is there.
-      timeoutMs: 20 * MINUTE,
+      timeoutMs: KUBEADM_BUILT_MS,
       run: (signal) => connectUnlessLost(op, signal),
     },
     {
@@ -121,7 +122,7 @@ async function connectUnlessLost(op: Operation, signal: AbortSignal): Promise<vo
   const lost = untilLost(op, either);
   // Nobody listens any more once the other has come first.
   lost.catch(() => {});
-  const connected = connect(op, either);
+  const connected = connect(op, either, KUBEADM_BUILT_MS);
   connected.catch(() => {});
   try {
     await Promise.race([connected, lost]);

@@ -1,11 +1,21 @@
 import type { ControlPlaneMachines, Machine, Pool } from '../../../providers/contract.ts';
 import { controlPlaneWorker } from '../../api/shoot.ts';
+import type { KubeObject } from '../../kube/resources.ts';
 import type { Operation } from './operation.ts';
 
 const SIZES = [1, 3, 5];
 
+/** ConfigMap in the shoot's namespace in the seed: is there once the API server has served, for ever. */
+export const INITIALISED = 'control-plane-initialised';
+/** Its key with the name of the pool that the control plane is on. */
+export const POOL_NOTED = 'pool';
+
+export const noteIn = ({ seed, values }: Pick<Operation, 'seed' | 'values'>): KubeObject | undefined =>
+  seed.configMaps.get(`${values.namespace}/${INITIALISED}`);
+
 /** Why the control plane cannot be on the machines that the shoot asks for; undefined: it can, or is not meant to be on any. */
-export function selfHostedProblem({ provider, shoot, values }: Operation): string | undefined {
+export function selfHostedProblem(op: Operation): string | undefined {
+  const { provider, shoot, values } = op;
   const worker = controlPlaneWorker(shoot.spec);
   if (!worker) return undefined;
   if (!provider.controlPlaneMachines) return `provider ${provider.name} cannot make machines for a control plane`;
@@ -14,6 +24,11 @@ export function selfHostedProblem({ provider, shoot, values }: Operation): strin
     return `a control plane is on one pool of machines, not on ${marked.map(({ name }) => name).join(' and ')}`;
   if (!SIZES.includes(worker.minimum) || worker.maximum !== worker.minimum)
     return `pool ${worker.name} runs the control plane: it has 1, 3 or 5 machines (minimum and maximum are equal)`;
+  const noted = (noteIn(op)?.data as Record<string, string> | undefined)?.[POOL_NOTED];
+  if (noted !== undefined && noted !== worker.name)
+    return `the control plane is on the machines of pool ${noted}, which cannot change: give that name back to the pool with controlPlane`;
+  if ((values.exposure ?? 'ClusterIP') !== 'ClusterIP')
+    return 'a control plane on machines needs a seed whose Services are reached as they are (exposure ClusterIP): its certificates do not follow a new address yet';
   if (shoot.spec.dns?.domain) return NO_NAMES;
   const running = shoot.status?.kubernetesVersion;
   if (running !== undefined && running !== values.version) return versionIsFixed(running, values.version);

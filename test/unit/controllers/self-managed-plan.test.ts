@@ -120,11 +120,16 @@ describe('a SelfManaged cluster', () => {
 });
 
 describe('a self-hosted Shoot that somebody made by hand', () => {
-  const problemOf = (workers: object[], provider: Partial<Provider> = providerNamed('local'), running?: string) =>
+  const problemOf = (
+    workers: object[],
+    provider: Partial<Provider> = providerNamed('local'),
+    { running, noted, ...values }: { running?: string | undefined; noted?: string; exposure?: string } = {},
+  ) =>
     selfHostedProblem({
       provider,
       shoot: { spec: { provider: { workers } }, status: { kubernetesVersion: running } },
-      values: { version: '1.36.3' },
+      values: { version: '1.36.3', namespace: 'ns', ...values },
+      seed: { configMaps: new Map(noted ? [['ns/control-plane-initialised', { data: { pool: noted } }]] : []) },
     } as unknown as Operation);
   const own = { name: 'own', minimum: 1, maximum: 1, controlPlane: {} };
 
@@ -136,9 +141,18 @@ describe('a self-hosted Shoot that somebody made by hand', () => {
     ['a range', 'has 1, 3 or 5 machines', [{ ...own, maximum: 3 }]],
     ['another version', 'it stays at 1.35.4, not 1.36.3', [own], '1.35.4'],
   ])('%s', (_what, expected, workers, running) => {
-    const problem = problemOf(workers, providerNamed('local'), running);
+    const problem = problemOf(workers, providerNamed('local'), { running });
     if (expected === undefined) expect(problem).toBeUndefined();
     else expect(problem).toContain(expected);
+  });
+
+  it('keeps the pool that its etcd is on, by its name', () => {
+    expect(problemOf([own], undefined, { noted: 'own' })).toBeUndefined();
+    expect(problemOf([own], undefined, { noted: 'other' })).toContain('is on the machines of pool other');
+  });
+
+  it('is refused on a seed where its address may change', () => {
+    expect(problemOf([own], undefined, { exposure: 'NodePort' })).toContain('exposure ClusterIP');
   });
 
   it('is refused where nobody makes such machines', () => {

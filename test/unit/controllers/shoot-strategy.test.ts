@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
+import { newShootState } from '../../../operator/controllers/shoot/state.ts';
 import { strategyOf } from '../../../operator/controllers/shoot/strategy.ts';
 import { Flow } from '../../../operator/flow/graph.ts';
 import type { RecordedClusters } from '../../../providers/contract.ts';
@@ -19,6 +20,7 @@ function operation(
     values: controlPlane(),
     pools: [pool()],
     names: [],
+    state: newShootState(),
     provider: {},
     shoot: { metadata: { name: 'demo', namespace: 'shop' } },
     seed: {

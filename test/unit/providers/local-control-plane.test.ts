@@ -21,6 +21,7 @@ const bootstrap = (changes: Partial<ControlPlaneBootstrap> = {}): ControlPlaneBo
   join: 'JOIN\n',
   addresses: ['10.1.0.20'],
   mayInitialise: true,
+  noted: [],
   ...changes,
 });
 
@@ -54,15 +55,15 @@ describe('machines of a control plane', () => {
       'etcd-ca.crt': 'ETCD CA',
       'kubeadm-init.yaml': 'INIT\n',
       'kubeadm-join.yaml': 'JOIN\n',
-      'control-plane.env': "MEMBER_ADDRESSES='10.1.0.20'\nMAY_INITIALISE='yes'\n",
+      'control-plane.env': "MEMBER_ADDRESSES='10.1.0.20'\nMAY_INITIALISE='yes'\nNOTED=''\n",
     });
     expect(load(files()['kubelet.yaml']!)).toMatchObject({
       staticPodPath: '/etc/kubernetes/manifests',
       healthzPort: 10248,
       registerWithTaints: [{ key: 'node-role.kubernetes.io/control-plane', effect: 'NoSchedule' }],
     });
-    await controlPlaneMachines.reconcile(ctx, controlPlanePool(), bootstrap({ mayInitialise: false }));
-    expect(files()['control-plane.env']).toContain("MAY_INITIALISE='no'");
+    await controlPlaneMachines.reconcile(ctx, controlPlanePool(), bootstrap({ mayInitialise: false, noted: [0, 2] }));
+    expect(files()['control-plane.env']).toContain("MAY_INITIALISE='no'\nNOTED='0 2'\n");
   });
 
   it('are not replaced by what they are told anew, and each keeps /var', async () => {

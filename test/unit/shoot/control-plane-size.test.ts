@@ -107,6 +107,11 @@ describe('the size of a control plane on machines', () => {
       'ask for 2',
     ],
     ['a machine has lost its volume', observed(3, { lost: [1] }), 'remove-node 1'],
+    [
+      'the same while it is to shrink: who waits to be let go of gives no majority',
+      observed(3, { desired: 1, lost: [0] }),
+      'remove-node 0',
+    ],
     ['it leaves etcd', observed(3, { lost: [1], joined: [0, 2] }), 'remove-member 1'],
     [
       'it may join as somebody new',
