@@ -3,7 +3,9 @@ import { join } from 'node:path';
 import { openProviders, type Providers } from '../../../providers/index.ts';
 import { type CloudProfile, providerOf } from '../../api/cloudprofile.ts';
 import type { CredentialsBinding } from '../../api/credentialsbinding.ts';
+import { dnsTypeOf } from '../../api/dns.ts';
 import { errorText } from '../../api/errors.ts';
+import type { Seed } from '../../api/seed.ts';
 import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
 import type { WorkloadIdentity } from '../../api/workloadidentity.ts';
 import { IdentityTokens } from '../../controllers/credentials/identity-tokens.ts';
@@ -32,6 +34,7 @@ import {
   CREDENTIALSBINDINGS,
   NAMESPACES,
   SECRETS,
+  SEEDS,
   type Secret,
   SHOOTS,
   WORKERCLUSTERS,
@@ -49,6 +52,7 @@ interface Picture {
   profiles: CloudProfile[];
   bindings: CredentialsBinding[];
   clusters: WorkerCluster[];
+  seeds: Seed[];
   records: ManagedRecord[];
 }
 
@@ -129,25 +133,30 @@ const note = ({ terminal }: Context, text: string): void =>
   terminal.note(`${terminal.notePaint('bad', 'error:')} ${text}`);
 
 async function look(client: KubeClient, signal: AbortSignal): Promise<Picture> {
-  const [profiles, bindings, clusters, secrets] = await Promise.all([
+  const [profiles, bindings, clusters, seeds, secrets] = await Promise.all([
     client.list<CloudProfile>(CLOUDPROFILES, { signal }),
     client.list<CredentialsBinding>(CREDENTIALSBINDINGS, { signal }),
     client.list<WorkerCluster>(WORKERCLUSTERS, { signal }),
+    client.list<Seed>(SEEDS, { signal }),
     client.list<Secret>(SECRETS, { labelSelector: RECORD_SELECTOR, signal }),
   ]);
   return {
     profiles: profiles.items,
     bindings: bindings.items,
     clusters: clusters.items,
+    seeds: seeds.items,
     records: secrets.items.flatMap((secret) => recordOf(secret) ?? []),
   };
 }
 
-/** Which credentials lead to which clouds: by bindings, by clusters, and by what is remembered of clusters that are no more. */
+type DNSRef = { kind?: string | undefined; name: string };
+
+/** Which credentials lead to which clouds: by bindings, by clusters and their names, by seeds' domains, and by what is remembered of clusters that are no more. */
 function usesOf({
   profiles,
   bindings,
   clusters,
+  seeds,
   records,
 }: Picture): Map<string, { profile: CloudProfile; use: CredentialsUse }> {
   const uses = new Map<string, { profile: CloudProfile; use: CredentialsUse }>();
@@ -171,6 +180,25 @@ function usesOf({
     const profile = named(profileNameOf(cluster));
     if (cluster.spec.credentialsRef && profile) add(profile, () => credentialsOf(cluster, profile.spec.type, binding));
   }
+  const zones = (type: string | undefined, namespace: string, ref: DNSRef | undefined) => {
+    const cloud = type && dnsTypeOf(type).provider;
+    if (!ref) return;
+    for (const profile of profiles.filter(({ spec }) => spec.type === cloud))
+      add(profile, () => {
+        if (ref.kind === 'WorkloadIdentity') return { namespace, identity: ref.name, type: profile.spec.type };
+        if (ref.kind !== 'CredentialsBinding') return { namespace, secret: ref.name };
+        return usedByBinding(binding(namespace, ref.name)!);
+      });
+  };
+  for (const { metadata, spec } of clusters)
+    for (const { type, credentialsRef, secretName } of spec.dns?.providers ?? [])
+      zones(
+        type,
+        metadata.namespace ?? '',
+        credentialsRef ?? (secretName === undefined ? undefined : { name: secretName }),
+      );
+  for (const { internal } of seeds.flatMap(({ spec }) => spec.dns ?? []))
+    zones(internal?.type, internal?.credentialsRef?.namespace ?? 'kube-system', internal?.credentialsRef);
   for (const record of records) add(named(record.profile), () => record.credentials);
   return uses;
 }
