@@ -18,6 +18,11 @@ export function podDialer(kubeconfig: string): PodDialer {
     const socket = await forward.portForward(namespace, pod, [port], fromPod, refusal, toPod);
     if (typeof socket === 'function') throw new TypeError('a tunnel is one connection');
     socket.onclose = () => fromPod.end();
+    // client-node writes whatever comes: a snapshot of etcd that nobody reads as fast as it comes would fill the memory.
+    socket.on('message', () => {
+      if (fromPod.writableNeedDrain) socket.pause();
+    });
+    fromPod.on('drain', () => socket.resume());
     stream.once('close', () => socket.close());
     return stream;
   };

@@ -45,6 +45,8 @@ interface MemberStatus {
 }
 
 const TIMEOUT_MS = 3000;
+/** A way through an API server takes a handshake more. */
+const DIAL_MS = 10_000;
 /** A member that sends nothing for so long, in the middle of a snapshot, will not send the rest. */
 const SNAPSHOT_IDLE_MS = 60_000;
 // etcd itself refuses to promote a learner that is further behind.
@@ -238,7 +240,16 @@ export class EtcdClient {
 /** TLS over what `dial` opens. */
 function through(dial: Dial, credentials: EtcdCredentials): buildConnector.connector {
   const open = async (host: string, port: number) => {
-    const stream = await dial(host, port);
+    const dialled = dial(host, port);
+    const late = AbortSignal.timeout(DIAL_MS);
+    const stream = await Promise.race([dialled, once(late, 'abort').then(() => undefined)]);
+    if (!stream) {
+      dialled.then(
+        (unwanted) => unwanted.destroy(),
+        () => {},
+      );
+      throw new Error(`no way to ${host}:${port} within ${DIAL_MS / 1000} s`);
+    }
     const socket = connectTLS({ ...credentials, socket: stream, host });
     try {
       await once(socket, 'secureConnect', { signal: AbortSignal.timeout(TIMEOUT_MS) });
