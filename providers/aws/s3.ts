@@ -38,7 +38,7 @@ const NAMESPACE = 'http://s3.amazonaws.com/doc/2006-03-01/';
 
 /** Buckets in S3 (Amazon S3 API Reference, 2006-03-01). `connect` opens the account. */
 export function s3Buckets(connect: (ctx: BackupContext) => Promise<Connection & { key: AccessKey }>): BackupBuckets {
-  const open = async (ctx: BackupContext): Promise<S3> => ({ ...(await connect(ctx)), bucket: ctx.bucket });
+  const open = async (ctx: BackupContext): Promise<S3> => owned({ ...(await connect(ctx)), bucket: ctx.bucket });
   const list = async (s3: S3, prefix: string): Promise<BackupObject[]> => {
     const objects: BackupObject[] = [];
     let token: string | undefined;
@@ -59,7 +59,7 @@ export function s3Buckets(connect: (ctx: BackupContext) => Promise<Connection & 
   return {
     inCloud: true,
     async ensure(ctx) {
-      const s3 = await owned(await open(ctx));
+      const s3 = await open(ctx);
       const tags = await tagsOf(s3);
       if (tags && isAsWanted(tags, ctx.bucket)) return;
       if (tags) refuseForeign(tags, ctx.bucket);
@@ -67,7 +67,7 @@ export function s3Buckets(connect: (ctx: BackupContext) => Promise<Connection & 
       await settle(s3);
     },
     async remove(ctx, { withContents = false } = {}) {
-      const s3 = await owned(await open(ctx));
+      const s3 = await open(ctx);
       const tags = await tagsOf(s3);
       if (!tags) return;
       refuseForeign(tags, ctx.bucket);
