@@ -1,7 +1,10 @@
+import { findCondition } from '../../api/conditions.ts';
 import { errorText } from '../../api/errors.ts';
+import type { Condition } from '../../api/meta.ts';
 import type { Seed, SeedStatus } from '../../api/seed.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { Informer } from '../../kube/informer.ts';
+import { BUCKETS_READY } from '../backup/conditions.ts';
 import type { SeedBuckets } from '../backup/seed-bucket.ts';
 import { say, withConditions } from '../conditions.ts';
 import { writeStatus } from '../status-writer.ts';
@@ -48,14 +51,19 @@ export async function reconcileSeed(
         `${where} does not answer: ${errorText(failure)}. Check its kubeconfig and that it runs`,
         ['ERR_RETRYABLE_INFRA_DEPENDENCIES'],
       );
-  const bucket = await world.seedBuckets.look(seed, signal);
-  const status: SeedStatus = {
-    ...seed.status,
-    conditions: withConditions(seed.status?.conditions, [condition, bucket?.condition], world.now()),
-    ...(version && { kubernetesVersion: version }),
-    observedGeneration: seed.metadata.generation,
+  const tell = (bucket: Omit<Condition, 'lastTransitionTime'> | undefined) => {
+    const status: SeedStatus = {
+      ...seed.status,
+      conditions: withConditions(seed.status?.conditions, [condition, bucket], world.now()),
+      ...(version && { kubernetesVersion: version }),
+      observedGeneration: seed.metadata.generation,
+    };
+    return writeStatus(world.garden, world.seeds, seed, status, signal);
   };
-  await writeStatus(world.garden, world.seeds, seed, status, signal);
+  // A bucket that hangs for minutes must not hide whether the seed answers.
+  if (seed.spec.backup) await tell(findCondition(seed.status?.conditions, BUCKETS_READY));
+  const bucket = await world.seedBuckets.look(seed, signal);
+  await tell(bucket?.condition);
   if (!ready) throw failure;
   return { requeueAfterMs: Math.min(LOOK_AGAIN_MS, bucket?.requeueAfterMs ?? LOOK_AGAIN_MS) };
 }
