@@ -78,6 +78,18 @@ describe('coppice down', () => {
 });
 
 describe('coppice sweep', () => {
+  it('looks into accounts that only names of clusters and domains of seeds are kept with', async () => {
+    const spec = { type: 'aws', regions: [{ name: 'eu-central-1' }], kubernetes: { versions: [] }, machineTypes: [] };
+    lists.cloudprofiles = [{ metadata: { name: 'aws' }, spec }];
+    const dns = { domain: 'x.org', providers: [{ type: 'aws-route53', credentialsRef: { name: 'zones' } }] };
+    lists.workerclusters = [{ metadata: { name: 'one', namespace: 'shop' }, spec: { cloudProvider: 'local', dns } }];
+    const internal = { type: 'aws-route53', domain: 'y.org', credentialsRef: { name: 'platform' } };
+    lists.seeds = [{ metadata: { name: 'local' }, spec: { provider: {}, dns: { internal } } }];
+    const { err } = await cli('sweep');
+    expect(err).toContain('shop/zones');
+    expect(err).toContain('kube-system/platform');
+  });
+
   it('says that it has nothing to look with', async () => {
     const { err, code } = await cli('sweep');
     expect(code).toBe(3);
