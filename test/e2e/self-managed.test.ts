@@ -6,6 +6,7 @@ import {
   CONFIGMAPS,
   type ConfigMap,
   conditionIsTrue,
+  EVENTS,
   NAMESPACES,
   NODES,
   type Node,
@@ -193,6 +194,24 @@ e2e('the number of machines of a control plane', () => {
     expect((await client.get<ConfigMap>(CONFIGMAPS, 'kept', 'default')).data).toEqual({ text: 'of one' });
     await until(cluster, (found) => found?.status?.controlPlane?.ready === 3, 'to be whole again');
     await untilReady(cluster);
+  });
+
+  it('takes a machine that has lost its volume back as somebody new', async () => {
+    const namespace = seedNamespace(cluster);
+    const claim = `var-${machine(1)}`;
+    const before = await gardenClient().get(PVCS, claim, namespace);
+    await gardenClient().delete(PVCS, claim, namespace);
+    await gardenClient().delete(PODS, machine(1), namespace, { gracePeriodSeconds: 0 });
+    await until(cluster, (found) => found?.status?.controlPlane?.ready === 2, 'to say that one is away');
+    await until(cluster, (found) => found?.status?.controlPlane?.ready === 3, 'to be whole again', BEGIN_MS);
+    await untilReady(cluster, BEGIN_MS);
+    expect((await gardenClient().get(PVCS, claim, namespace)).metadata.uid).not.toBe(before.metadata.uid);
+    // As its old self it would have taken part without what it had agreed to.
+    const { items: events } = await gardenClient().list(EVENTS, { namespace: cluster.namespace });
+    expect(events).toContainEqual(
+      expect.objectContaining({ reason: 'EtcdMemberLeaves', message: `${machine(1)} leaves etcd` }),
+    );
+    expect((await client.get<ConfigMap>(CONFIGMAPS, 'kept', 'default')).data).toEqual({ text: 'of one' });
   });
 
   it('shrinks from 3 to 1, with what was written', async () => {
