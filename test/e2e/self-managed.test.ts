@@ -103,7 +103,9 @@ e2e('a cluster whose control plane is on a machine of its own', () => {
     expect(pod!.spec.nodeName).not.toBe(machine(0));
     const exec = (...command: string[]) =>
       kubectl(['exec', pod!.metadata.name, '--', '/usr/local/bin/echo', ...command], { kubeconfig });
-    expect(ok(await exec('get', 'http://echo.default.svc.cluster.local/'))).toContain(`hostname=${pod!.metadata.name}`);
+    // The Service was made a moment ago: nodes hear of it, and of its pod, one after the other.
+    const service = async () => (await exec('get', 'http://echo.default.svc.cluster.local/')).stdout;
+    await expect.poll(service, { timeout: 60_000 }).toContain(`hostname=${pod!.metadata.name}`);
     expect(ok(await exec('get', 'https://kubernetes.default.svc/readyz'))).toBe('ok');
     const log = await kubectl(['logs', '-n', 'kube-system', `kube-scheduler-${machine(0)}`], { kubeconfig });
     expect(ok(log)).not.toBe('');
