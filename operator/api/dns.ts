@@ -79,6 +79,17 @@ export const ACTED_DNS = {
   providers: { type: true, primary: true, credentialsRef: true, secretName: true, zones: true },
 } as const;
 
+/** What a provider of a cluster's domain is kept with; undefined: with the credentials of the cluster itself. */
+export function dnsCredentialsRef({
+  credentialsRef: ref,
+  secretName,
+}: NonNullable<ClusterDNS['providers']>[number]):
+  | { kind: 'CredentialsBinding' | 'Secret' | 'WorkloadIdentity'; name: string }
+  | undefined {
+  if (ref) return { kind: ref.kind ?? 'Secret', name: ref.name };
+  return secretName ? { kind: 'Secret', name: secretName } : undefined;
+}
+
 /** The rule that a cluster keeps its domain: its certificate and everybody's kubeconfigs have it. */
 export const domainStays: Rule = fixedOnceSet('dns', 'domain');
 

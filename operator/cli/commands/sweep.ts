@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { openProviders, type Providers } from '../../../providers/index.ts';
 import { type CloudProfile, providerOf } from '../../api/cloudprofile.ts';
 import type { CredentialsBinding } from '../../api/credentialsbinding.ts';
-import { dnsTypeOf } from '../../api/dns.ts';
+import { dnsCredentialsRef, dnsTypeOf } from '../../api/dns.ts';
 import { errorText } from '../../api/errors.ts';
 import type { Seed } from '../../api/seed.ts';
 import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
@@ -191,12 +191,8 @@ function usesOf({
       });
   };
   for (const { metadata, spec } of clusters)
-    for (const { type, credentialsRef, secretName } of spec.dns?.providers ?? [])
-      zones(
-        type,
-        metadata.namespace ?? '',
-        credentialsRef ?? (secretName === undefined ? undefined : { name: secretName }),
-      );
+    for (const provider of spec.dns?.providers ?? [])
+      zones(provider.type, metadata.namespace ?? '', dnsCredentialsRef(provider));
   for (const { internal } of seeds.flatMap(({ spec }) => spec.dns ?? []))
     zones(internal?.type, internal?.credentialsRef?.namespace ?? 'kube-system', internal?.credentialsRef);
   for (const record of records) add(named(record.profile), () => record.credentials);

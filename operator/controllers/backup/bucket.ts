@@ -4,7 +4,7 @@ import type { CredentialsBinding } from '../../api/credentialsbinding.ts';
 import { configurationProblem, notYetConfigured } from '../../api/errors.ts';
 import { backupBucketName } from '../../api/names.ts';
 import type { Seed } from '../../api/seed.ts';
-import { accountKeyOf, type Credentials, type CredentialsUse, usedByBinding } from '../credentials/resolve.ts';
+import { accountKeyOf, type Credentials, type CredentialsUse, usedByBindingFor } from '../credentials/resolve.ts';
 
 /** What leads to a seed's bucket. */
 export interface BucketSource {
@@ -80,12 +80,5 @@ async function credentialsUse(
   const { kind, name, namespace } = ref;
   if (kind === 'Secret') return { namespace, secret: name };
   if (kind === 'WorkloadIdentity') return { namespace, identity: name };
-  const binding = await source.binding(namespace, name);
-  if (!binding)
-    throw notYetConfigured(`there is no CredentialsBinding ${namespace}/${name}`, 'Make it, or name another.');
-  if (binding.provider.type === provider) return usedByBinding(binding);
-  throw configurationProblem(
-    `CredentialsBinding ${namespace}/${name} is for provider ${binding.provider.type}, not ${provider}`,
-    'Name a binding for the right provider.',
-  );
+  return usedByBindingFor(await source.binding(namespace, name), ref, provider);
 }

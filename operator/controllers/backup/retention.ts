@@ -25,8 +25,11 @@ const NOTHING = {
 };
 
 /** Deletes all backups of one shoot, and of no other. */
-export async function deleteBackups({ buckets, ctx }: OpenBucket, technicalID: string, uid: string): Promise<number> {
-  const objects = await buckets.list(ctx, backupPrefix(technicalID, uid));
+export const deleteBackups = (bucket: OpenBucket, technicalID: string, uid: string): Promise<number> =>
+  deleteBelow(bucket, backupPrefix(technicalID, uid));
+
+async function deleteBelow({ buckets, ctx }: OpenBucket, prefix: string): Promise<number> {
+  const objects = await buckets.list(ctx, prefix);
   for (const { key } of objects) await buckets.delete(ctx, key);
   return objects.length;
 }
@@ -44,13 +47,14 @@ export async function leaveBackups(
 ): Promise<number> {
   const { buckets, ctx } = bucket;
   const objects = await buckets.list(ctx, backupPrefix(technicalID, uid));
-  const marked = await buckets.list(ctx, `${DELETED}${technicalID}/${uid}/`);
+  const marks = `${DELETED}${technicalID}/${uid}/`;
+  const marked = await buckets.list(ctx, marks);
   // The first mark counts: a deletion that is tried again does not begin anew.
   if (objects.length > 0 && marked.length === 0)
-    await buckets.put(ctx, `${DELETED}${technicalID}/${uid}/${Math.floor(+ctx.now() / 1000)}`, NOTHING);
+    await buckets.put(ctx, `${marks}${Math.floor(+ctx.now() / 1000)}`, NOTHING);
   if (gracePeriodHours > 0) return objects.length;
   for (const { key } of objects) await buckets.delete(ctx, key);
-  for (const { key } of await buckets.list(ctx, `${DELETED}${technicalID}/${uid}/`)) await buckets.delete(ctx, key);
+  await deleteBelow(bucket, marks);
   return objects.length;
 }
 

@@ -6,10 +6,10 @@ import { dependencyNotReady, notYetConfigured } from '../../api/errors.ts';
 import { COMPONENTS, etcdMemberName } from '../../api/names.ts';
 import type { Seed } from '../../api/seed.ts';
 import { decoded } from '../../kube/resources.ts';
-import { EtcdClient } from '../../shoot/etcd-client.ts';
-import { issueEtcdOperatorCertificate, keyPair, PKI_SECRET } from '../../shoot/pki.ts';
-import { etcdClientURL } from '../../shoot/values.ts';
+import type { EtcdClient } from '../../shoot/etcd-client.ts';
+import { PKI_SECRET } from '../../shoot/pki.ts';
 import type { SeedAccess } from '../seed/seed-access.ts';
+import { openEtcd } from '../shoot/etcd-access.ts';
 import type { OpenBucket } from './bucket.ts';
 import { writeVerified } from './integrity.ts';
 import { type Snapshot, snapshotName } from './plan.ts';
@@ -115,12 +115,12 @@ async function clientOf({ access, seed, technicalID }: EtcdOfShoot, now: Date): 
     addresses.push(member.spec.clusterIP);
   }
   if (addresses.length === 0) throw notYetConfigured(`the etcd of ${technicalID} has no address yet`);
-  const urls = addresses.map((_, ordinal) => etcdClientURL({ addresses: { apiServer: '', etcd: addresses } }, ordinal));
-  const certificate = await issueEtcdOperatorCertificate(pki, now);
-  const { dialPod } = access;
-  const direct = !dialPod || (seed.spec.exposure?.type ?? 'ClusterIP') === 'ClusterIP';
-  const dial = direct
-    ? undefined
-    : (host: string, port: number) => dialPod(technicalID, etcdMemberName(addresses.indexOf(host)), port);
-  return new EtcdClient(urls, { ca: keyPair(pki, 'ca-etcd').cert, ...certificate }, dial);
+  const place = {
+    namespace: technicalID,
+    addresses: { apiServer: '', etcd: addresses },
+    exposure: seed.spec.exposure?.type ?? 'ClusterIP',
+    dialPod: access.dialPod,
+    podName: etcdMemberName,
+  };
+  return openEtcd(place, pki, now);
 }

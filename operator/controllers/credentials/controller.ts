@@ -2,6 +2,7 @@ import type { CloudContext, ManagedClusters } from '../../../providers/cloud.ts'
 import type { CloudProfile } from '../../api/cloudprofile.ts';
 import { findCondition } from '../../api/conditions.ts';
 import type { CredentialsBinding, CredentialsBindingStatus } from '../../api/credentialsbinding.ts';
+import { dnsCredentialsRef } from '../../api/dns.ts';
 import { CoppiceError, configurationProblem, errorText, isRetryable, notYetConfigured } from '../../api/errors.ts';
 import { FINALIZER, LABELS, ROLES } from '../../api/group.ts';
 import { fitted } from '../../api/names.ts';
@@ -123,14 +124,7 @@ export function usedNames(
   const used = { bindings: new Set<string>(), secrets: new Set<string>() };
   for (const { spec, metadata } of clusters) {
     const elsewhere = (spec.fallback ?? []).flatMap((place) => place.credentialsRef ?? []);
-    const zones = (spec.dns?.providers ?? []).flatMap(
-      ({ credentialsRef, secretName }): { kind?: string; name: string }[] =>
-        credentialsRef
-          ? [{ ...credentialsRef, kind: credentialsRef.kind ?? 'Secret' }]
-          : secretName
-            ? [{ kind: 'Secret', name: secretName }]
-            : [],
-    );
+    const zones = (spec.dns?.providers ?? []).flatMap((provider) => dnsCredentialsRef(provider) ?? []);
     for (const ref of [...(spec.credentialsRef ? [spec.credentialsRef] : []), ...elsewhere, ...zones]) {
       if ('namespace' in ref && ref.namespace !== undefined && ref.namespace !== metadata.namespace) continue;
       const isBinding = ref.kind === 'CredentialsBinding' || (ref.kind === undefined && bindings.has(ref.name));

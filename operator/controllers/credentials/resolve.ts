@@ -54,13 +54,20 @@ export function credentialsOf(
       throw notYetConfigured(`there is no CredentialsBinding ${namespace}/${ref.name}`, 'Make it, or name another.');
     return { namespace, secret: ref.name };
   }
-  if (binding.provider.type !== providerType) {
-    throw configurationProblem(
-      `CredentialsBinding ${namespace}/${ref.name} is for provider ${binding.provider.type}, not ${providerType}`,
-      'Name a binding for the right provider.',
-    );
-  }
-  return usedByBinding(binding);
+  return usedByBindingFor(binding, { namespace, name: ref.name }, providerType);
+}
+
+/** The same of the binding of this name, for one provider. Throws CoppiceErrors, also when there is none. `advice`: for one of another provider. */
+export function usedByBindingFor(
+  binding: CredentialsBinding | undefined,
+  { namespace, name }: { namespace: string; name: string },
+  providerType: string,
+  advice = 'Name a binding for the right provider.',
+): CredentialsUse {
+  const what = `CredentialsBinding ${namespace}/${name}`;
+  if (!binding) throw notYetConfigured(`there is no ${what}`, 'Make it, or name another.');
+  if (binding.provider.type === providerType) return usedByBinding(binding);
+  throw configurationProblem(`${what} is for provider ${binding.provider.type}, not ${providerType}`, advice);
 }
 
 /** The Secret or WorkloadIdentity that a binding leads to. Throws CoppiceErrors. */

@@ -1,12 +1,12 @@
 import type { CloudContext } from '../../../providers/cloud.ts';
 import type { CloudProfile } from '../../api/cloudprofile.ts';
 import type { CredentialsBinding } from '../../api/credentialsbinding.ts';
-import { configurationProblem, notYetConfigured } from '../../api/errors.ts';
+import { configurationProblem } from '../../api/errors.ts';
 import { technicalID } from '../../api/names.ts';
 import type { Shoot } from '../../api/shoot.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import { keyOf } from '../../kube/resources.ts';
-import { accountKeyOf, type CredentialsUse, credentialsOf, usedByBinding } from '../credentials/resolve.ts';
+import { accountKeyOf, type CredentialsUse, credentialsOf, usedByBindingFor } from '../credentials/resolve.ts';
 import { type GardenSide, usedCredentials } from '../managed/garden-world.ts';
 import { stateBackend } from '../managed/state-backend.ts';
 import { hasAccount } from '../workercluster/has-account.ts';
@@ -45,14 +45,7 @@ export function credentialsOfShoot(
       'Name a CredentialsBinding in spec.credentialsBindingName, or credentials in spec.credentialsRef of its WorkerCluster.',
     );
   }
-  const binding = bindings(namespace, named);
-  if (!binding)
-    throw notYetConfigured(`there is no CredentialsBinding ${namespace}/${named}`, 'Make it, or name another.');
-  if (binding.provider.type === providerType) return usedByBinding(binding);
-  throw configurationProblem(
-    `CredentialsBinding ${namespace}/${named} is for provider ${binding.provider.type}, not ${providerType}`,
-    'Name a binding for the right provider.',
-  );
+  return usedByBindingFor(bindings(namespace, named), { namespace, name: named }, providerType);
 }
 
 /** Keys of those who use a binding: clusters, at one of their places at least, and shoots, of such a cluster or by themselves. Pure. */

@@ -1,9 +1,9 @@
 import type { DNSContext, ProviderDNS } from '../../../providers/dns.ts';
 import type { CloudProfile } from '../../api/cloudprofile.ts';
-import { configurationProblem, notYetConfigured } from '../../api/errors.ts';
+import { configurationProblem } from '../../api/errors.ts';
 import { API_VERSION } from '../../api/group.ts';
 import type { Shoot } from '../../api/shoot.ts';
-import { accountKeyOf, type CredentialsUse, usedByBinding } from '../credentials/resolve.ts';
+import { accountKeyOf, type CredentialsUse, usedByBindingFor } from '../credentials/resolve.ts';
 import { type GardenSide, usedCredentials } from '../managed/garden-world.ts';
 import { credentialsOfShoot } from './account.ts';
 import type { WantedName } from './dns-names.ts';
@@ -72,14 +72,8 @@ export function usedFor(
   }
   if (kind === 'WorkloadIdentity') return { namespace, identity: name, type: provider };
   if (kind !== 'CredentialsBinding') return { namespace, secret: name };
-  const binding = bindings.get(`${namespace}/${name}`);
-  if (!binding)
-    throw notYetConfigured(`there is no CredentialsBinding ${namespace}/${name}`, 'Make it, or name another.');
-  if (binding.provider.type === provider) return usedByBinding(binding);
-  throw configurationProblem(
-    `CredentialsBinding ${namespace}/${name} is for provider ${binding.provider.type}, not ${provider}`,
-    'Name a binding for the provider that has the domain.',
-  );
+  const advice = 'Name a binding for the provider that has the domain.';
+  return usedByBindingFor(bindings.get(`${namespace}/${name}`), { namespace, name }, provider, advice);
 }
 
 /** What says where the cloud's endpoints are: the shoot's own profile if it is of that cloud, the one of the cloud's name, or the first of it; a bare one if there is none. */

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import type { RecordSet, ZoneChoice } from '../../../providers/dns.ts';
-import { type ClusterDNS, dnsTypeOf, UNMANAGED_DNS } from '../../api/dns.ts';
+import { type ClusterDNS, dnsCredentialsRef, dnsTypeOf, UNMANAGED_DNS } from '../../api/dns.ts';
 import { type CoppiceError, configurationProblem } from '../../api/errors.ts';
 import type { Seed } from '../../api/seed.ts';
 import type { Shoot } from '../../api/shoot.ts';
@@ -70,8 +70,7 @@ export function wantedNames(shoot: Shoot, seed: Seed, machines: string): WantedN
 
   function credentialsIn(ours: string): { credentials: DNSCredentials } {
     const chosen = primary(shoot.spec.dns!);
-    const ref = chosen?.credentialsRef ?? (chosen?.secretName ? { name: chosen.secretName } : undefined);
-    return { credentials: { namespace: ours, ...(ref && { kind: ref.kind ?? 'Secret', name: ref.name }) } };
+    return { credentials: { namespace: ours, ...(chosen && dnsCredentialsRef(chosen)) } };
   }
 }
 

@@ -3,11 +3,11 @@ import { sleep } from '../../kube/clock.ts';
 import { waitFor } from '../../kube/informer.ts';
 import { PVCS } from '../../kube/resources.ts';
 import { etcd, etcdClaimName } from '../../shoot/etcd.ts';
-import { type Dial, EtcdClient } from '../../shoot/etcd-client.ts';
+import type { EtcdClient } from '../../shoot/etcd-client.ts';
 import { type EtcdAction, type EtcdObservation, planEtcd } from '../../shoot/etcd-membership.ts';
 import { kubeAPIServer } from '../../shoot/kube-apiserver.ts';
-import { issueEtcdOperatorCertificate, keyPair } from '../../shoot/pki.ts';
 import { etcdClientURL, etcdPeerURL } from '../../shoot/values.ts';
+import { openEtcd } from './etcd-access.ts';
 import type { Operation } from './operation.ts';
 
 /** How often members are asked again while one of them starts or copies data; etcd has no watch for its members. */
@@ -19,9 +19,8 @@ export async function reconcileEtcdMembers(op: Operation, signal: AbortSignal): 
   const { values } = op;
   const desired = values.replicas;
   if (state.etcdSettled === desired) return;
-  const certificate = await issueEtcdOperatorCertificate(op.pki, op.world.now());
-  const urls = values.addresses.etcd.map((_, ordinal) => etcdClientURL(op.values, ordinal));
-  const client = new EtcdClient(urls, { ca: keyPair(op.pki, 'ca-etcd').cert, ...certificate }, dialMember(op));
+  const place = { ...values, dialPod: seed.dialPod, podName: etcdMemberName };
+  const client = await openEtcd(place, op.pki, op.world.now());
   try {
     for (;;) {
       signal.throwIfAborted();
@@ -41,13 +40,6 @@ export async function reconcileEtcdMembers(op: Operation, signal: AbortSignal): 
   } finally {
     await client.close();
   }
-}
-
-/** The way to a member's address, where that leads nowhere from here. */
-function dialMember({ seed, values }: Operation): Dial | undefined {
-  const { dialPod } = seed;
-  if (!dialPod || (values.exposure ?? 'ClusterIP') === 'ClusterIP') return undefined;
-  return (host, port) => dialPod(values.namespace, etcdMemberName(values.addresses.etcd.indexOf(host)), port);
 }
 
 async function observe(op: Operation, client: EtcdClient, signal: AbortSignal): Promise<EtcdObservation> {

@@ -24,7 +24,7 @@ import {
   systemReadyTask,
 } from './inside-tasks.ts';
 import type { Operation } from './operation.ts';
-import { issueCertificates, makeNamespace } from './shared-steps.ts';
+import { issueCertificates, namespaceTask } from './shared-steps.ts';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -37,13 +37,7 @@ export function reconcileTasks(op: Operation): Task[] {
   };
 
   return [
-    {
-      id: 'namespace',
-      title: 'Making the namespace in the seed',
-      expectedMs: 30,
-      timeoutMs: 2 * MINUTE,
-      run: (signal) => makeNamespace(op, signal),
-    },
+    namespaceTask(op),
     {
       id: 'services',
       title: 'Reserving addresses',

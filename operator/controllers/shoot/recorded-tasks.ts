@@ -6,7 +6,7 @@ import { pkiParameters } from '../../shoot/pki.ts';
 import { API_SERVER_PORT, type ControlPlane, endpointURL } from '../../shoot/values.ts';
 import { closeNamespace, removeKubeconfig } from './deletion.ts';
 import type { Operation } from './operation.ts';
-import { issueCertificates, makeNamespace, storeKubeconfig } from './shared-steps.ts';
+import { issueCertificates, namespaceTask, storeKubeconfig } from './shared-steps.ts';
 
 const MINUTE = 60_000;
 /** For documentation only (RFC 5737), so nobody's: the certificate of an API server that does not exist names it. */
@@ -37,13 +37,7 @@ export const onRecord = (op: Operation) =>
 export function recordedTasks(op: Operation): Task[] {
   const { seed, state, values, world } = op;
   return [
-    {
-      id: 'namespace',
-      title: 'Making the namespace in the seed',
-      expectedMs: 30,
-      timeoutMs: 2 * MINUTE,
-      run: (signal) => makeNamespace(op, signal),
-    },
+    namespaceTask(op),
     {
       id: 'certificates',
       title: 'Issuing certificates',

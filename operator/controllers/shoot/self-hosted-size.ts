@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util';
 import { dump } from 'js-yaml';
 import type { ControlPlaneMachinesSeen } from '../../../providers/contract.ts';
 import { configurationProblem } from '../../api/errors.ts';
@@ -7,10 +6,10 @@ import { controlPlaneMachineName } from '../../api/names.ts';
 import { sleep } from '../../kube/clock.ts';
 import type { KubeObject, Node } from '../../kube/resources.ts';
 import { type ControlPlaneSizeAction, planControlPlaneSize } from '../../shoot/control-plane-size.ts';
-import { type Dial, EtcdClient } from '../../shoot/etcd-client.ts';
+import type { EtcdClient } from '../../shoot/etcd-client.ts';
 import { kubeadmAuthorities, kubeadmInit, kubeadmJoin } from '../../shoot/kubeadm.ts';
-import { issueEtcdOperatorCertificate, keyPair } from '../../shoot/pki.ts';
-import { controlPlaneLabels, etcdClientURL, etcdPeerURL } from '../../shoot/values.ts';
+import { controlPlaneLabels, etcdPeerURL } from '../../shoot/values.ts';
+import { openEtcd } from './etcd-access.ts';
 import { inside } from './inside-tasks.ts';
 import type { Operation } from './operation.ts';
 import { controlPlaneOf, INITIALISED, noteIn, POOL_NOTED } from './self-hosted.ts';
@@ -101,8 +100,8 @@ async function writeNote(
       ...Object.fromEntries(volumes.map(({ ordinal, uid }) => [noteOf(ordinal), uid])),
     },
   };
-  if (isDeepStrictEqual(noteIn(op)?.data, note.data)) return;
-  const { object } = await seed.applier.apply(note, signal);
+  const { object, changed } = await seed.applier.apply(note, signal);
+  if (!changed) return;
   seed.configMaps.absorb(object);
   // Machines are told of it at once: one that comes back without its data must not join before it was let go of.
   await applyControlPlaneMachines(op);
@@ -140,9 +139,8 @@ export async function reconcileControlPlaneSize(op: Operation, signal: AbortSign
   const desired = values.replicas;
   const { machines, pool } = controlPlaneOf(op);
   if (state.etcdSettled === desired && notReady(op).length === 0) return;
-  const certificate = await issueEtcdOperatorCertificate(op.pki, op.world.now());
-  const urls = values.addresses.etcd.map((_, ordinal) => etcdClientURL(values, ordinal));
-  const client = new EtcdClient(urls, { ca: keyPair(op.pki, 'ca-etcd').cert, ...certificate }, dialMachine(op));
+  const podName = (ordinal: number) => controlPlaneMachineName(pool.name, ordinal);
+  const client = await openEtcd({ ...values, dialPod: op.seed.dialPod, podName }, op.pki, op.world.now());
   try {
     for (;;) {
       signal.throwIfAborted();
@@ -230,13 +228,3 @@ const ordinalsOf = (op: Operation, names: readonly string[]): number[] =>
   op.values.addresses.etcd
     .map((_, ordinal) => ordinal)
     .filter((ordinal) => names.includes(controlPlaneMachineName(controlPlaneOf(op).pool.name, ordinal)));
-
-/** The way to a machine's address, where that leads nowhere from here. */
-function dialMachine(op: Operation): Dial | undefined {
-  const { seed, values } = op;
-  const { dialPod } = seed;
-  if (!dialPod || (values.exposure ?? 'ClusterIP') === 'ClusterIP') return undefined;
-  const { pool } = controlPlaneOf(op);
-  return (host, port) =>
-    dialPod(values.namespace, controlPlaneMachineName(pool.name, values.addresses.etcd.indexOf(host)), port);
-}

@@ -27,7 +27,7 @@ import {
   reconcileControlPlaneSize,
   untilLost,
 } from './self-hosted-size.ts';
-import { issueCertificates, makeNamespace } from './shared-steps.ts';
+import { issueCertificates, namespaceTask } from './shared-steps.ts';
 
 const MINUTE = 60_000;
 /** The image of such machines may still be made: kubeadm is built when everything else is there. */
@@ -39,13 +39,7 @@ const KUBEADM_BUILT_MS = 20 * MINUTE;
  */
 export function selfHostedTasks(op: Operation): Task[] {
   return [
-    {
-      id: 'namespace',
-      title: 'Making the namespace in the seed',
-      expectedMs: 30,
-      timeoutMs: 2 * MINUTE,
-      run: (signal) => makeNamespace(op, signal),
-    },
+    namespaceTask(op),
     {
       id: 'services',
       title: 'Reserving addresses',

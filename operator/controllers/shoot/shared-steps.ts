@@ -1,5 +1,6 @@
 import { API_VERSION, LABELS } from '../../api/group.ts';
 import { KUBECONFIG_KEY, kubeconfigSecretName } from '../../api/names.ts';
+import type { Task } from '../../flow/graph.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 import { decoded } from '../../kube/resources.ts';
 import { namespace } from '../../shoot/namespace.ts';
@@ -10,8 +11,19 @@ import type { Operation } from './operation.ts';
 import { GARDEN_ANNOTATION } from './ownership.ts';
 import { VNI_ANNOTATION } from './vni.ts';
 
+const MINUTE = 60_000;
+
+/** Comes first in every graph. */
+export const namespaceTask = (op: Operation): Task => ({
+  id: 'namespace',
+  title: 'Making the namespace in the seed',
+  expectedMs: 30,
+  timeoutMs: 2 * MINUTE,
+  run: (signal) => makeNamespace(op, signal),
+});
+
 /** The shoot's namespace in the seed. */
-export async function makeNamespace(op: Operation, signal: AbortSignal): Promise<void> {
+async function makeNamespace(op: Operation, signal: AbortSignal): Promise<void> {
   await earlierNamespaceGone(op, signal);
   const object = namespace(op.values);
   object.metadata.annotations = {
