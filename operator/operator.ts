@@ -19,6 +19,8 @@ import { reconcileSeed } from './controllers/seed/controller.ts';
 import { SeedRegistry } from './controllers/seed/seed-access.ts';
 import { ShootController } from './controllers/shoot/controller.ts';
 import type { DNSProviders } from './controllers/shoot/dns-account.ts';
+import { DNS_LOOKS } from './controllers/shoot/dns-records.ts';
+import { DRIFT_LOOKS } from './controllers/shoot/drift.ts';
 import type { ShootWorld } from './controllers/shoot/world.ts';
 import { onlyStatusChanged } from './controllers/status-writer.ts';
 import { reconcileWorkerCluster } from './controllers/workercluster/controller.ts';
@@ -28,6 +30,7 @@ import { Applier, knownBy } from './kube/applier.ts';
 import type { KubeClient } from './kube/client.ts';
 import { type Controller, queueMetrics, runController } from './kube/controller.ts';
 import { EventRecorder } from './kube/events.ts';
+import { FairQueue } from './kube/fair-queue.ts';
 import { Informer } from './kube/informer.ts';
 import type { Log } from './kube/log.ts';
 import type { Registry } from './kube/metrics.ts';
@@ -161,6 +164,8 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
     now,
     provider,
     ...clouds.accounts,
+    dnsTurns: new FairQueue(DNS_LOOKS),
+    driftTurns: new FairQueue(DRIFT_LOOKS),
     again: (shoot) => queues.shoots.add(keyOf(shoot)),
     record,
     depleted: (shoot, error) => shootIsShort({ clusters, profiles, capacity, record }, shoot, error),

@@ -53,6 +53,11 @@ export interface BackupBuckets {
   readonly inCloud: boolean;
   /** Makes the bucket be there as described; writes nothing when it is. Refuses one of that name that somebody else has. */
   ensure(ctx: BackupContext): Promise<void>;
+  /**
+   * What others have changed of what makes the bucket safe, in words; empty when nothing. Of a bucket that ensure has seen to be there. Where
+   * the tag BACKUP_TAGS.settings is taken away, ensure sets all of it again.
+   */
+  differences(ctx: BackupContext): Promise<string[]>;
   /** Takes the bucket away; one that is gone is fine. Refused with ERR_INFRA_DEPENDENCIES while something is in it, unless told so. */
   remove(ctx: BackupContext, options?: { withContents?: boolean }): Promise<void>;
   /** Puts all of the content or nothing. */

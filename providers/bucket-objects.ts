@@ -38,6 +38,10 @@ export const backupTags = ({ seed, seedUID, garden }: BackupBucket): Record<stri
 export const isAsWanted = (tags: Readonly<Record<string, string | undefined>>, bucket: BackupBucket): boolean =>
   Object.entries(backupTags(bucket)).every(([key, value]) => tags[key] === value);
 
+/** The words of what does not hold. */
+export const broken = (promises: Readonly<Record<string, boolean | undefined>>): string[] =>
+  Object.entries(promises).flatMap(([words, holds]) => (holds ? [] : [words]));
+
 /** A bucket that bears the tags of another seed or garden is not ours to touch. Throws ERR_INFRA_DEPENDENCIES. */
 export function refuseForeign(tags: Readonly<Record<string, string | undefined>>, bucket: BackupBucket): void {
   const owner = tags[BACKUP_TAGS.seedUID];

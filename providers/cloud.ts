@@ -44,6 +44,8 @@ export interface CloudPool {
   zones: string[];
   /** GiB of the root disk. Absent: the provider's default. */
   diskGiB?: number;
+  /** EKS: name of the node group, of a pool of which nothing else is known any more. */
+  nodeGroup?: string;
 }
 
 /** Inputs of a provider's program for the layer `network`. */
@@ -98,11 +100,18 @@ export interface MachinePool extends CloudPool {
    * (`/subscriptions/.../images/x`), of one of a community gallery (`/CommunityGalleries/...`), or `publisher:offer:sku:version`.
    */
   image: string;
+  /** GCP: name of what the machines are made from, of a group of which nothing else is known any more. */
+  template?: string;
   /** AWS: device name of the image's root volume, for example /dev/sda1: another would become a second volume. */
   rootDevice?: string;
   /**
-   * What cloud-init gets, as text; 16 KiB at most. Holds no lasting secret: whoever may describe the machines in the cloud can
-   * read it.
+   * Tells machines of another description from those of this one; each bears it from when it was made (POOL_HASH_TAG). Absent: made by
+   * an operator that did not know of it.
+   */
+  hash?: string;
+  /**
+   * What cloud-init gets, as text; 16 KiB at most. Holds no lasting secret (but see ControlPlanePool): whoever may describe the
+   * machines in the cloud can read it.
    */
   userData: string;
 }
@@ -117,6 +126,8 @@ export interface MachinesInputs {
   pools: MachinePool[];
   /** From where the API server calls kubelets (TCP 10250), CIDR. Empty: machines dial out, nothing is let in. */
   kubeletClients: string[];
+  /** Present: the control plane is on machines of the cluster, beside these. */
+  endpoint?: EndpointOutputs;
 }
 
 /** Outputs of a provider's program for the layer `machines`. */
@@ -125,6 +136,41 @@ export interface MachinesOutputs {
   groups: Record<string, string>;
   /** What only the provider understands, for example the firewall. */
   extra?: Record<string, string>;
+}
+
+/** Inputs of a provider's program for the layer `endpoint`: where the API server of a control plane on machines is reached. */
+export interface EndpointInputs {
+  owner: Owner;
+  region: string;
+  zones: string[];
+  network: NetworkOutputs;
+  /** Of API servers on the machines, and of the load balancer. */
+  port: number;
+}
+
+/** Outputs of a provider's program for the layer `endpoint`. They stay what they are for as long as the layer exists. */
+export interface EndpointOutputs {
+  /** A name or an IP address of the load balancer. */
+  host: string;
+  port: number;
+  /** What only this provider's other layers understand: where machines register, and what lets machines of the cluster reach each other. */
+  extra: Record<string, string>;
+}
+
+/** The machines that run a control plane. None is ever replaced, or taken away, by the cloud. */
+export interface ControlPlanePool extends MachinePool {
+  /** Whether what it is told holds the keys of the cluster's authorities: such a template goes when another one takes its place. */
+  holdsKeys: boolean;
+}
+
+/** Inputs of a provider's program for the layer `control-plane`. */
+export interface ControlPlaneInputs {
+  owner: Owner;
+  region: string;
+  zones: string[];
+  network: NetworkOutputs;
+  endpoint: EndpointOutputs;
+  pool: ControlPlanePool;
 }
 
 /** Outputs of a provider's program for the layer `cluster`. */
@@ -226,6 +272,8 @@ export interface TaggedResource {
   type: string;
   region: string;
   owner: Partial<Owner>;
+  /** Logical name of it in our programs, where it tells: of a pool's group `pool-<name of the pool>`, in every cloud. */
+  part?: string;
   /** Machine type of a machine, where the cloud tells: gives its price. */
   machineType?: string;
   /** RFC 3339, where the cloud tells. */
@@ -256,6 +304,12 @@ export interface ManagedClusters {
   drift(ctx: CloudContext, cluster: ManagedCluster): Promise<Change[]>;
   /** Takes away everything that was made for the owner, in any half-built state; what is gone is fine. */
   destroy(ctx: CloudContext, cluster: ManagedCluster): Promise<void>;
+  /**
+   * destroy for an owner that is gone, of whom nobody knows what it was: takes away groups of machines and control planes on machines
+   * as well. What they were is told by their tags where the state of their stacks is lost too, as far as they tell. Absent: destroy is all.
+   * @param cluster what the place is like, without pools
+   */
+  destroyLeftOvers?(ctx: CloudContext, cluster: ManagedCluster): Promise<void>;
   /** Mints access with the account's credentials; makes nothing in the cloud. */
   kubeconfig(ctx: CloudContext, outputs: ManagedClusterOutputs): Promise<CloudKubeconfig>;
   /** Everything in the region that bears our tags, of whatever owner. */

@@ -4,7 +4,7 @@ import type { KubeClient } from '../operator/kube/client.ts';
 import type { Log } from '../operator/kube/log.ts';
 import type { Node, Taint } from '../operator/kube/resources.ts';
 import type { BackupBuckets } from './backup.ts';
-import type { CloudContext, ManagedClusters } from './cloud.ts';
+import type { Change, CloudContext, ManagedClusters } from './cloud.ts';
 import type { ProviderDNS } from './dns.ts';
 import type { Problem } from './problem.ts';
 
@@ -26,7 +26,18 @@ export interface Pool {
   zones: string[];
   /** Whether the machines may be the cloud's cheaper ones that it takes away at short notice. Absent: no. */
   spot?: boolean;
+  /** How many machines above `count` there may be while outdated ones are replaced. Absent: none. */
+  maxSurge?: number;
 }
+
+/**
+ * How many machines a pool has while outdated ones are replaced: never more above its count than there are left to replace, as with
+ * Kubernetes' Deployments. Pure.
+ */
+export const sizeWhileRolling = (
+  { count, maxSurge = 0 }: Pick<Pool, 'count' | 'maxSurge'>,
+  outdated: number,
+): number => (count === 0 ? 0 : count + Math.min(maxSurge, outdated));
 
 /** What a cluster asks for, as far as a provider has a say in it. */
 export interface Wanted {
@@ -53,6 +64,8 @@ export interface Machine {
   phase: MachinePhase;
   /** Whether the machine itself is well; whether its node is, the Node says. */
   ready: boolean;
+  /** Whether it is another one than its pool describes by now, and its caller has to roll it (see Provider.rolledByCaller). Absent: no. */
+  outdated?: boolean;
   /** RFC 3339. */
   createdAt: string;
 }
@@ -99,12 +112,17 @@ export interface ProviderContext {
   /** VXLAN network identifier (1 to 16777215), unique among the shoots of the seed. */
   vni: number;
   profile: CloudProfile;
-  /** A kubeconfig with which a new machine of the pool asks for its certificate (TLS bootstrap). */
-  bootstrapKubeconfig(pool: string): Promise<string>;
+  /**
+   * A kubeconfig with which a new machine of the pool asks for its certificate (TLS bootstrap).
+   * @param machines how many the pool is to have for now; absent: as many as it asks for. As long as fewer have joined, the token is kept fresh
+   */
+  bootstrapKubeconfig(pool: string, machines?: number): Promise<string>;
   /** A kubeconfig for system:kube-proxy. */
   kubeProxyKubeconfig(): Promise<string>;
   /** A kubeconfig for a component that runs beside the control plane: certificate with this name and these groups. */
   componentKubeconfig(user: string, groups: string[]): Promise<string>;
+  /** Has reconcilePools compare all with the cloud, and change back what others changed. Absent: no. */
+  mend?: boolean;
   /** The tenant's account, for a provider whose machines are in one. Rejects with CoppiceErrors where there is none to be used. */
   cloud?(): Promise<CloudContext>;
   log: Log;
@@ -151,6 +169,74 @@ export interface ControlPlaneMachines {
 
   /** Takes all of them away, data and all, in any half-built state. Needs no working shoot. */
   delete(ctx: ProviderContext, pool: string): Promise<void>;
+}
+
+/** Where an API server is reached that is on machines. */
+export interface ControlPlaneEndpoint {
+  /** A name or an IP address. */
+  host: string;
+  port: number;
+}
+
+/** What machines of a control plane in a cloud are told: to begin the cluster, or to join it. */
+export interface ControlPlaneGroupBootstrap {
+  /** kubeadm's configuration of the cluster and of who begins it, as YAML; `@NODE_NAME@` and `@ADDRESS@` stand for the machine's own. */
+  init: string;
+  first:
+    | {
+        /** Certificates and keys of the cluster's authorities, by path below /etc/kubernetes/pki. */
+        begin: Record<string, string>;
+      }
+    | {
+        /** What `kubeadm join` is given, as YAML; it names a key for the authorities' keys, which are in the cluster. */
+        join: string;
+        /** By which the machine finds the cluster, and asks for its certificate; lies at DISCOVERY_FILE. */
+        discovery: string;
+      };
+}
+
+/** Where a machine in a cloud has ControlPlaneGroupBootstrap's `discovery`. */
+export const DISCOVERY_FILE = '/etc/coppice/secret/bootstrap.kubeconfig';
+
+/** What there is of a control plane's machines in a cloud. */
+export interface ControlPlaneGroupSeen {
+  /** How many are asked for now; 0: they were never made. */
+  asked: number;
+  /** Those that exist, oldest first, those on their way out included. A machine that is lost is not among them. */
+  machines: Machine[];
+  /** Why there are fewer than asked for, in the cloud's words. */
+  failure?: string;
+}
+
+/** What of a control plane in a cloud is mended: how it is reached, with the network; or how its machines are made and kept. */
+export type ControlPlanePart = 'endpoint' | 'machines';
+
+/**
+ * Machines in an account of the tenant that run the control plane of their own cluster by kubeadm. A machine has its data on a disk of
+ * its own: one that is lost is a member that is lost, and no machine takes another one's place or name. None is ever replaced or taken
+ * away but by `end`. `deleteAll` of the provider takes all of this away, too.
+ */
+export interface ControlPlaneGroup {
+  /** Makes where the API server is reached, in front of all machines that serve, with the network under it. It stays for the cluster's life. */
+  endpoint(ctx: ProviderContext, pool: Pool): Promise<ControlPlaneEndpoint>;
+
+  /** As the cloud tells now. */
+  observe(ctx: ProviderContext, pool: string): Promise<ControlPlaneGroupSeen>;
+
+  /** The machines as they were last seen, some seconds ago at most. */
+  list(ctx: ProviderContext, pool: string): Promise<Machine[]>;
+
+  /** Has `pool.count` machines be asked for, never fewer than there are; machines to come are told this. After `endpoint`. */
+  reconcile(ctx: ProviderContext, pool: Pool, bootstrap: ControlPlaneGroupBootstrap): Promise<void>;
+
+  /**
+   * Changes back what others changed of a control plane that has begun: only what ends no machine, changes no number of machines, and makes
+   * neither group nor address anew. Resolves to what differs still; undefined: not now, since its machines are not as many as were asked for.
+   */
+  mend(ctx: ProviderContext, pool: string, part: ControlPlanePart): Promise<Change[] | undefined>;
+
+  /** Ends these machines, and asks for as many as are left then. Names of machines that are lost or on their way out are fine: they end being counted. */
+  end(ctx: ProviderContext, pool: string, names: readonly string[]): Promise<void>;
 }
 
 /** What is on record of a cluster at a moment. */
@@ -211,6 +297,12 @@ export interface Provider {
    */
   inCloud?: boolean;
 
+  /**
+   * Whether the caller rolls machines: reconcilePool only asks for up to Pool.maxSurge new ones more, listMachines tells which are
+   * outdated, and the caller drains and removes these as new ones become nodes. Absent: the provider rolls them by itself.
+   */
+  rolledByCaller?: boolean;
+
   /** The cloud's managed service, for mode Managed. */
   readonly managed?: ManagedClusters;
 
@@ -220,6 +312,8 @@ export interface Provider {
   readonly backups?: BackupBuckets;
   /** Machines that run control planes, for mode SelfManaged. None of the methods below knows of these. */
   readonly controlPlaneMachines?: ControlPlaneMachines;
+  /** The same for a provider whose machines are in a cloud; at most one of the two. */
+  readonly controlPlaneGroup?: ControlPlaneGroup;
 
   /** Clusters without control planes, for scale tests. */
   readonly recorded?: RecordedClusters;
@@ -238,8 +332,9 @@ export interface Provider {
 
   /**
    * Makes the pool be as described: makes missing machines, has new ones carry the description, rolls those whose image
-   * or configuration is outdated. Never takes machines away because there are more than `count`: that is
-   * removeMachines' task. Labels and taints of nodes that exist follow the description. Node objects of the pool whose machine is gone are
+   * or configuration is outdated, or has its caller roll them (`rolledByCaller`). Never takes machines away because there are more
+   * than `count`: that is removeMachines' task. A renewed token, labels, taints and zones make no machine outdated; another Kubernetes
+   * version, machine type, image or spot do. Labels and taints of nodes that exist follow the description. Node objects of the pool whose machine is gone are
    * deleted from the shoot.
    */
   reconcilePool(ctx: ProviderContext, pool: Pool): Promise<void>;
@@ -255,6 +350,13 @@ export interface Provider {
 
   /** Takes the pool away, machines and all; a pool that is not there is fine. Needs no working shoot. */
   deletePool(ctx: ProviderContext, name: string): Promise<void>;
+
+  /**
+   * What differs in the cloud from what was last made there, the control plane's machines included, without what we changed ourselves by
+   * other ways; mends nothing, and takes up to minutes. undefined: it cannot be told now, because something is being made. Absent: others
+   * cannot change what it makes, or it mends that by itself.
+   */
+  drift?(ctx: ProviderContext): Promise<Change[] | undefined>;
 
   /** Takes away everything that was made for the shoot, in any half-built state. Needs no working shoot. */
   deleteAll(ctx: ProviderContext): Promise<void>;

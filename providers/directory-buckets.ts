@@ -3,7 +3,7 @@ import { access, mkdir, open, readdir, rename, rm, rmdir, stat } from 'node:fs/p
 import { dirname, join } from 'node:path';
 import { CoppiceError, configurationProblem } from '../operator/api/errors.ts';
 import type { BackupBuckets, BackupContext, BackupObject } from './backup.ts';
-import { checkedKey, noSuchObject, notEmpty } from './bucket-objects.ts';
+import { broken, checkedKey, noSuchObject, notEmpty } from './bucket-objects.ts';
 
 /** What is on its way in: never listed, and of no worth after a crash. */
 const PARTIAL = '.partial';
@@ -31,6 +31,10 @@ export function directoryBuckets(folder: string): BackupBuckets {
     inCloud: false,
     async ensure(ctx) {
       await mkdir(pathOf(ctx), { recursive: true, mode: 0o700 }).catch(explained(pathOf(ctx)));
+    },
+    async differences(ctx) {
+      const { mode } = await stat(pathOf(ctx));
+      return broken({ [`others may use ${pathOf(ctx)}`]: (mode & 0o077) === 0 });
     },
     async remove(ctx, { withContents = false } = {}) {
       const objects = await list(ctx, '');

@@ -12,6 +12,9 @@ export const OWNER_TAGS = {
 /** Tag by which cost is told apart by pool; on machines, besides OWNER_TAGS. */
 export const POOL_TAG = 'coppice-pool';
 
+/** Tag of a machine: MachinePool.hash when it was made. Of Azure's machines the user data are that. */
+export const POOL_HASH_TAG = 'coppice-pool-hash';
+
 /** The tags of everything that is made for the owner. */
 export const tagsOf = (owner: Owner): Record<string, string> =>
   Object.fromEntries(

@@ -3,6 +3,14 @@ export interface ActedFields {
   [field: string]: true | ActedFields;
 }
 
+/** What a cluster is made of, as far as it decides which fields mean something. */
+export interface MadeOf {
+  /** Its machines are in an account of a cloud. */
+  readonly inCloud?: boolean | undefined;
+  /** It is on record only: nothing of it runs (see RecordedClusters of the providers). */
+  readonly onRecord?: boolean | undefined;
+}
+
 /** Paths of everything in `value` that `acted` does not name, in the order written; lists by index. */
 export function unacted(value: unknown, acted: ActedFields, path = ''): string[] {
   if (Array.isArray(value)) return value.flatMap((item, index) => unacted(item, acted, `${path}[${index}]`));
@@ -15,3 +23,6 @@ export function unacted(value: unknown, acted: ActedFields, path = ''): string[]
     return rule === undefined ? [here] : unacted(inner, rule, here);
   });
 }
+
+/** The same without names in DNS: what does not run has no address that one could lead to. */
+export const withoutNames = (acted: ActedFields): ActedFields => ({ ...acted, dns: {} });

@@ -170,11 +170,11 @@ export const cloudProfileSpec = rules(
       .object({
         interval: name(
           LIMITS.duration,
-          'How often a cluster is compared with what was made for it, for example 6h (the default). The moment is spread by a tenth.',
+          'How often a cluster is compared with what was made for it, for example 6h (the default). Not all clusters are in one moment.',
           PATTERNS.duration,
         ).optional(),
       })
-      .describe('When the cloud is looked at for changes of others, in mode Managed (not a field of Gardener).')
+      .describe('When the cloud is looked at for changes of others (not a field of Gardener).')
       .optional(),
     defaults: z
       .object({

@@ -17,7 +17,7 @@ export const LABELS = {
   shoot: `${GROUP}/shoot`,
   /** Namespace (in the garden) of that Shoot. */
   shootNamespace: `${GROUP}/shoot-namespace`,
-  /** Name of the worker pool; on machines, machine Deployments and the nodes themselves. */
+  /** Name of the worker pool; on machines, machine ReplicaSets and the nodes themselves. */
   pool: `${GROUP}/pool`,
   /** On nodes of a pool's second or later choice of machine type or zones: the pool as the spec names it. */
   alternativeOf: `${GROUP}/alternative-of`,

@@ -76,11 +76,10 @@ export function seedRules(): PolicyRule[] {
     { apiGroups: [''], resources: ['events'], verbs: [...READ, 'create', 'patch', 'update'] },
     {
       apiGroups: ['apps'],
-      resources: ['deployments', 'statefulsets'],
+      resources: ['deployments', 'replicasets', 'statefulsets'],
       verbs: [...READ, ...WRITE, 'deletecollection'],
     },
     { apiGroups: ['apps'], resources: ['deployments/scale', 'statefulsets/scale'], verbs: ['get', 'update', 'patch'] },
-    { apiGroups: ['apps'], resources: ['replicasets'], verbs: [...READ, 'delete', 'deletecollection'] },
     { apiGroups: ['apps'], resources: ['controllerrevisions'], verbs: READ },
     { apiGroups: ['policy'], resources: ['poddisruptionbudgets'], verbs: [...READ, ...WRITE] },
     { apiGroups: ['networking.k8s.io'], resources: ['networkpolicies'], verbs: [...READ, ...WRITE] },
@@ -103,6 +102,35 @@ const bindToUser = (name: string, user: string): KubeObject => ({
   metadata: { name },
   roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
   subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: user }],
+});
+
+/**
+ * Renewals of the operator's Lease are taken before all that it has asked for itself: a server that is slow under its requests would else
+ * have it lose the lease, start anew, and ask for even more.
+ */
+const leaseFirst = (user: string): KubeObject => ({
+  apiVersion: 'flowcontrol.apiserver.k8s.io/v1',
+  kind: 'FlowSchema',
+  metadata: { name: 'coppice-leader-election' },
+  spec: {
+    priorityLevelConfiguration: { name: 'leader-election' },
+    // As Kubernetes' own schemas for elections, before those for whoever is authenticated.
+    matchingPrecedence: 150,
+    distinguisherMethod: { type: 'ByUser' },
+    rules: [
+      {
+        subjects: [{ kind: 'User', user: { name: user } }],
+        resourceRules: [
+          {
+            apiGroups: ['coordination.k8s.io'],
+            resources: ['leases'],
+            verbs: ['get', 'create', 'update', 'patch'],
+            namespaces: ['kube-system'],
+          },
+        ],
+      },
+    ],
+  },
 });
 
 /** A policy with its binding: what it finds fault with is refused, and so is everything while it cannot be asked. */
@@ -254,8 +282,8 @@ export function ownCredentials(): KubeObject[] {
 }
 
 /**
- * Everything that an API server needs to be an embedded garden, in the order to apply it: CRDs, deletion protection, and
- * the rights of the operator (user OPERATOR_USER) in the garden and, because it is its own seed, in the seed.
+ * Everything that an API server needs to be an embedded garden, in the order to apply it: CRDs, deletion protection, the
+ * rights of the operator (user OPERATOR_USER) in the garden and, because it is its own seed, in the seed, and the priority of its Lease.
  */
 export function installManifests(): KubeObject[] {
   const seedRole = `${OPERATOR_USER}:seed`;
@@ -269,5 +297,6 @@ export function installManifests(): KubeObject[] {
     bindToUser(OPERATOR_USER, OPERATOR_USER),
     clusterRole(seedRole, seedRules()),
     bindToUser(seedRole, OPERATOR_USER),
+    leaseFirst(OPERATOR_USER),
   ];
 }

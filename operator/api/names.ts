@@ -50,20 +50,21 @@ export const COMPONENTS = {
   apiServer: 'kube-apiserver',
   controllerManager: 'kube-controller-manager',
   scheduler: 'kube-scheduler',
+  /** A container of the API server's pods, and its Secret. */
+  konnectivityServer: 'konnectivity-server',
 } as const;
 
 /** etcd member (and its Service) number `ordinal`: also the pod of the StatefulSet. */
 export const etcdMemberName = (ordinal: number): string => `${COMPONENTS.etcd}-${ordinal}`;
 
-/** Deployment in the seed whose pods are the machines of a local worker pool. */
-export const machineDeploymentName = (pool: string): string => `machines-${pool}`;
+/** ReplicaSet in the seed whose pods are the machines of a local worker pool. */
+export const machineSetName = (pool: string): string => `machines-${pool}`;
 
 /** Name of the pool of machines that run a SelfManaged control plane. */
 export const CONTROL_PLANE_WORKER = 'control-plane';
 
 /** Machine number `ordinal` of a pool that runs a control plane, and its node; in a seed also its pod and its Service. */
-export const controlPlaneMachineName = (pool: string, ordinal: number): string =>
-  `${machineDeploymentName(pool)}-${ordinal}`;
+export const controlPlaneMachineName = (pool: string, ordinal: number): string => `${machineSetName(pool)}-${ordinal}`;
 
 /** Secret in the seed with what a new machine of the pool needs to join: bootstrap kubeconfig, kubelet configuration. */
 export const poolSecretName = (pool: string): string => `pool-${pool}`;

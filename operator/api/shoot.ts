@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type ActedFields, unacted } from './acted.ts';
+import { type ActedFields, type MadeOf, unacted, withoutNames } from './acted.ts';
 import { ACTED_DNS, clusterDNSSchema, domainStays } from './dns.ts';
 import {
   commonStatus,
@@ -26,7 +26,14 @@ import {
   rules,
   text,
 } from './schema.ts';
-import { hibernationSchema, MAX_NODES, maintenanceSchema, taintSchema, versionSchema } from './workercluster.ts';
+import {
+  driftSchema,
+  hibernationSchema,
+  MAX_NODES,
+  maintenanceSchema,
+  taintSchema,
+  versionSchema,
+} from './workercluster.ts';
 
 /** Which seeds may be used: label selector and provider types; shared by Shoot and CloudProfile. */
 export const seedSelectorSchema = z
@@ -212,6 +219,9 @@ export const shootSpec = rules(
     hibernation: hibernationSchema.optional(),
     maintenance: maintenanceSchema.optional(),
     dns: clusterDNSSchema.optional(),
+    drift: driftSchema
+      .describe('What was changed behind our back in an account of a cloud (not a field of Gardener).')
+      .optional(),
     addons: free('Addons.').optional(),
     systemComponents: free('Settings of system components.').optional(),
     resources: list(free('A reference.'), 256, 'Objects that extensions refer to by name.').optional(),
@@ -371,6 +381,7 @@ const ACTED: ActedFields = {
 const ACTED_IN_CLOUD: ActedFields = {
   ...ACTED,
   credentialsBindingName: true,
+  drift: true,
   networking: { pods: true, services: true, nodes: true },
   provider: {
     type: true,
@@ -381,13 +392,13 @@ const ACTED_IN_CLOUD: ActedFields = {
 /**
  * Paths of what the spec of a Shoot says and the operator does not act on yet, for example `hibernation` or
  * `provider.workers[0].volume`. A maximum above the minimum asks for an autoscaler, so it counts as one.
- * @param inCloud its machines are in an account of a cloud
  */
-export function unactedFields(spec: ShootSpec, inCloud = false): string[] {
+export function unactedFields(spec: ShootSpec, { inCloud, onRecord }: MadeOf = {}): string[] {
   const autoscaled = (spec.provider.workers ?? []).flatMap((pool, index) =>
     pool.maximum > pool.minimum ? [`provider.workers[${index}].maximum`] : [],
   );
-  return [...unacted(spec, inCloud ? ACTED_IN_CLOUD : ACTED), ...autoscaled];
+  const acted = inCloud ? ACTED_IN_CLOUD : ACTED;
+  return [...unacted(spec, onRecord ? withoutNames(acted) : acted), ...autoscaled];
 }
 
 export const shootDefinition: KindDefinition = {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type ActedFields, unacted } from './acted.ts';
+import { type ActedFields, type MadeOf, unacted, withoutNames } from './acted.ts';
 import { clusterSizeSchema, costSchema } from './cost.ts';
 import { ACTED_DNS, clusterDNSSchema, domainStays } from './dns.ts';
 import { commonStatus, type KubeObject, nodeCountsSchema, replicaCountsSchema, resourceSchema, time } from './meta.ts';
@@ -82,6 +82,17 @@ const versionRule = {
 /** Kubernetes version of a cluster: no downgrade, one minor at a time. */
 export const versionSchema = (description: string) =>
   rules(name(LIMITS.version, description, PATTERNS.version), versionRule);
+
+export const driftSchema = z
+  .object({
+    policy: z
+      .enum(['Report', 'Mend'])
+      .describe(
+        'What happens when something in the cloud was changed by others: Report says so in condition Drifted, Mend changes it back as well (of a control plane on machines what is safe for it). Absent: Report.',
+      )
+      .optional(),
+  })
+  .describe('What was changed behind our back in an account of a cloud.');
 
 export const hibernationSchema = z
   .object({
@@ -251,17 +262,7 @@ export const workerClusterSpec = rules(
       })
       .describe("The cloud's credentials.")
       .optional(),
-    drift: z
-      .object({
-        policy: z
-          .enum(['Report', 'Mend'])
-          .describe(
-            'What happens when something in the cloud was changed by others: Report says so in condition Drifted, Mend changes it back as well. Absent: Report.',
-          )
-          .optional(),
-      })
-      .describe('What was changed behind our back, in mode Managed.')
-      .optional(),
+    drift: driftSchema.optional(),
     hibernation: hibernationSchema
       .describe(
         "Sleep: at once, or by the clock; what was said last holds, be it by a schedule or by a change of enabled. Mode Managed: pools have no nodes; the cloud's control plane stays, and costs what it costs.",
@@ -423,6 +424,7 @@ const ACTED_IN_CLOUD: ActedFields = {
   pools: { ...(ACTED.pools as ActedFields), spot: true },
   networking: { pods: true, services: true, nodes: true },
   credentialsRef: true,
+  drift: true,
 };
 
 const ACTED_MANAGED: ActedFields = {
@@ -430,7 +432,6 @@ const ACTED_MANAGED: ActedFields = {
   networking: true,
   // The cloud names its API servers itself.
   dns: {},
-  drift: true,
   adopt: true,
   hibernation: true,
   fallback: true,
@@ -438,13 +439,15 @@ const ACTED_MANAGED: ActedFields = {
 
 /**
  * Paths of what the spec of a WorkerCluster says and the operator does not act on yet, for example `pools[0].spot`.
- * @param inCloud its machines are in an account of a cloud
  */
-export const unactedClusterFields = (
+export function unactedClusterFields(
   spec: WorkerClusterSpec,
   mode: WorkerClusterSpec['mode'] = 'Hosted',
-  inCloud = false,
-): string[] => unacted(spec, mode === 'Managed' ? ACTED_MANAGED : inCloud ? ACTED_IN_CLOUD : ACTED);
+  { inCloud, onRecord }: MadeOf = {},
+): string[] {
+  const acted = mode === 'Managed' ? ACTED_MANAGED : inCloud ? ACTED_IN_CLOUD : ACTED;
+  return unacted(spec, onRecord ? withoutNames(acted) : acted);
+}
 
 const oldVersion = 'oldSelf.status.kubernetesVersion';
 const newVersion = 'self.spec.kubernetes.version';

@@ -483,6 +483,7 @@ function childEnvironment(): Record<string, string> {
     'COPPICE_PULUMI',
     'COPPICE_DATA',
     'COPPICE_LOG_LEVEL',
+    'NODE_COMPILE_CACHE',
     'NODE_EXTRA_CA_CERTS',
     'HTTPS_PROXY',
     'HTTP_PROXY',

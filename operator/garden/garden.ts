@@ -17,11 +17,13 @@ import type { ProcessState } from './supervisor.ts';
 export type { GardenProgress } from './status.ts';
 
 const DAEMON = fileURLToPath(new URL('./daemon.ts', import.meta.url));
+/** Filled by bin/setup. */
+const COMPILE_CACHE = fileURLToPath(new URL('../../node_modules/.cache/coppice', import.meta.url));
 const POLL_MS = 60;
 const STOP_PATIENCE_MS = 45_000;
 /** What the daemon gets of the caller's environment: nothing that concerns only the caller's terminal or session. */
 const PASSED =
-  /^(PATH|HOME|LANG|TZ|USER|GO.*|(HTTPS?|NO|ALL)_PROXY|(https?|no|all)_proxy|COPPICE_.*|NODE_EXTRA_CA_CERTS|SSL_CERT_.*|DEBIAN_FRONTEND)$/;
+  /^(PATH|HOME|LANG|TZ|USER|GO.*|(HTTPS?|NO|ALL)_PROXY|(https?|no|all)_proxy|COPPICE_.*|NODE_COMPILE_CACHE|NODE_EXTRA_CA_CERTS|SSL_CERT_.*|DEBIAN_FRONTEND)$/;
 
 export interface GardenInfo {
   id: string;
@@ -125,7 +127,10 @@ export class Garden {
       ),
     );
     const child = startDetached(
-      { command: [process.execPath, DAEMON], env: { ...env, COPPICE_HOME: this.directory.home } },
+      {
+        command: [process.execPath, DAEMON],
+        env: { NODE_COMPILE_CACHE: COMPILE_CACHE, ...env, COPPICE_HOME: this.directory.home },
+      },
       { logFile: this.directory.logFile('daemon') },
     );
     child.on('error', () => {});

@@ -1,21 +1,31 @@
 import { Duplex, PassThrough } from 'node:stream';
-import { KubeConfig, PortForward } from '@kubernetes/client-node';
+import type { PortForward } from '@kubernetes/client-node';
 
 /** Opens a stream of bytes to a port of a pod. */
 export type PodDialer = (namespace: string, pod: string, port: number) => Promise<Duplex>;
 
 /** A dialer that goes through the cluster's API server, as `kubectl port-forward` does: for pods that have no way from here. */
 export function podDialer(kubeconfig: string): PodDialer {
-  const config = new KubeConfig();
-  config.loadFromString(kubeconfig);
-  const forward = new PortForward(config);
+  let loaded: Promise<PortForward> | undefined;
   return async (namespace, pod, port) => {
+    loaded ??= portForward(kubeconfig);
+    const forward = await loaded.catch((error: unknown) => {
+      loaded = undefined;
+      throw error;
+    });
     const [toPod, fromPod, refusal] = [new PassThrough(), new PassThrough(), new PassThrough()];
     const stream = Duplex.from({ writable: toPod, readable: fromPod });
+    // It may be refused before anybody has it, and tells of its own end as an error: unheard, that would end the process.
+    stream.on('error', () => {});
     refusal.once('data', (text) =>
       stream.destroy(new Error(`pod ${namespace}/${pod}, port ${port}: ${String(text).trim()}`)),
     );
-    const socket = await forward.portForward(namespace, pod, [port], fromPod, refusal, toPod);
+    const socket = await forward
+      .portForward(namespace, pod, [port], fromPod, refusal, toPod)
+      // What comes is an event, which says nothing as text.
+      .catch(({ message }: { message?: string }) => {
+        throw new Error(`pod ${namespace}/${pod}, port ${port}: ${message ?? 'no tunnel'}`);
+      });
     if (typeof socket === 'function') throw new TypeError('a tunnel is one connection');
     socket.onclose = () => fromPod.end();
     // client-node writes whatever comes: a snapshot of etcd that nobody reads as fast as it comes would fill the memory.
@@ -26,4 +36,12 @@ export function podDialer(kubeconfig: string): PodDialer {
     stream.once('close', () => socket.close());
     return stream;
   };
+}
+
+/** client-node takes 70 MiB once it is loaded, and few gardens have a pod that cannot be dialled. */
+async function portForward(kubeconfig: string): Promise<PortForward> {
+  const { KubeConfig, PortForward } = await import('@kubernetes/client-node');
+  const config = new KubeConfig();
+  config.loadFromString(kubeconfig);
+  return new PortForward(config);
 }

@@ -36,11 +36,12 @@ export const RESOURCEQUOTAS = define('', 'v1', 'ResourceQuota', 'resourcequotas'
 export const LIMITRANGES = define('', 'v1', 'LimitRange', 'limitranges', true);
 
 export const DEPLOYMENTS = define('apps', 'v1', 'Deployment', 'deployments', true);
+export const REPLICASETS = define('apps', 'v1', 'ReplicaSet', 'replicasets', true);
 export const STATEFULSETS = define('apps', 'v1', 'StatefulSet', 'statefulsets', true);
 export const DAEMONSETS = define('apps', 'v1', 'DaemonSet', 'daemonsets', true);
-export const REPLICASETS = define('apps', 'v1', 'ReplicaSet', 'replicasets', true);
 export const JOBS = define('batch', 'v1', 'Job', 'jobs', true);
 export const PDBS = define('policy', 'v1', 'PodDisruptionBudget', 'poddisruptionbudgets', true);
+export const FLOWSCHEMAS = define('flowcontrol.apiserver.k8s.io', 'v1', 'FlowSchema', 'flowschemas', false);
 export const LEASES = define('coordination.k8s.io', 'v1', 'Lease', 'leases', true);
 export const ENDPOINTSLICES = define('discovery.k8s.io', 'v1', 'EndpointSlice', 'endpointslices', true);
 export const CSRS = define(
@@ -264,6 +265,11 @@ export interface Deployment extends KubeObject {
     unavailableReplicas?: number;
     conditions?: BuiltinCondition[];
   };
+}
+
+export interface ReplicaSet extends KubeObject {
+  spec: { replicas?: number; selector: { matchLabels?: Record<string, string> }; [field: string]: any };
+  status?: { observedGeneration?: number; replicas?: number; readyReplicas?: number; conditions?: BuiltinCondition[] };
 }
 
 export interface StatefulSet extends KubeObject {

@@ -18,8 +18,16 @@ export const newBootstrapToken = (): BootstrapToken => ({ id: randomText(6), sec
 /** The token as it goes into a kubeconfig. */
 export const tokenText = (token: BootstrapToken): string => `${token.id}.${token.secret}`;
 
-/** The Secret that makes a shoot's API server accept the token until `expiration`; then the token cleaner removes it. */
-export function bootstrapTokenSecret(token: BootstrapToken, pool: string, expiration: Date): KubeObject {
+/**
+ * The Secret that makes a shoot's API server accept the token until `expiration`; then the token cleaner removes it.
+ * @param groups that its bearers are in, besides that of all machines
+ */
+export function bootstrapTokenSecret(
+  token: BootstrapToken,
+  pool: string,
+  expiration: Date,
+  groups: readonly string[] = [],
+): KubeObject {
   return {
     apiVersion: 'v1',
     kind: 'Secret',
@@ -31,7 +39,7 @@ export function bootstrapTokenSecret(token: BootstrapToken, pool: string, expira
       description: `Lets machines of pool ${pool} join.`,
       expiration: expiration.toISOString().replace(/\.\d+Z$/, 'Z'),
       'usage-bootstrap-authentication': 'true',
-      'auth-extra-groups': BOOTSTRAPPERS_GROUP,
+      'auth-extra-groups': [BOOTSTRAPPERS_GROUP, ...groups].join(','),
     },
   };
 }

@@ -1,3 +1,4 @@
+import { leaveEtcd } from './etcd-leave.ts';
 import type { EtcdMember } from './etcd-membership.ts';
 
 /** What planControlPlaneSize decides from. */
@@ -90,20 +91,11 @@ export function planControlPlaneSize(observed: ControlPlaneSizeObservation): Con
 type Located = EtcdMember & { ordinal: number };
 
 function leave(going: Located, members: readonly Located[]): ControlPlaneSizePlan {
-  const voters = members.filter((member) => !member.learner);
-  const staying = voters.filter((member) => member.ordinal !== going.ordinal);
-  if (going.learner) return remove(going);
-  if (staying.length === 0) return { waitFor: 'none of the etcd members that should stay is there', blocked: true };
-  const healthy = staying.filter((member) => member.healthy);
-  if (healthy.length < Math.floor(staying.length / 2) + 1)
-    return { waitFor: `more etcd members to answer: without member ${going.ordinal} too few would` };
-  if (going.leader) {
-    const heir = healthy.reduce((one, other) => (other.ordinal < one.ordinal ? other : one));
-    return { action: { type: 'transfer-leadership', from: going.id, to: heir.id } };
-  }
-  return remove(going);
+  const inOrder = [...members].sort((one, other) => one.ordinal - other.ordinal);
+  const step = leaveEtcd(going, inOrder, String(going.ordinal));
+  if (!('action' in step)) return step;
+  const { action } = step;
+  return { action: action.type === 'remove-member' ? { ...action, ordinal: going.ordinal } : action };
 }
-
-const remove = ({ ordinal, id }: Located): ControlPlaneSizePlan => ({ action: { type: 'remove-member', ordinal, id } });
 
 const range = (length: number): number[] => Array.from({ length }, (_, index) => index);

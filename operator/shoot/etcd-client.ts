@@ -245,16 +245,19 @@ function through(dial: Dial, credentials: EtcdCredentials): buildConnector.conne
     const stream = await Promise.race([dialled, once(late, 'abort').then(() => undefined)]);
     if (!stream) {
       dialled.then(
-        (unwanted) => unwanted.destroy(),
+        (unwanted) => unwanted.on('error', () => {}).destroy(),
         () => {},
       );
       throw new Error(`no way to ${host}:${port} within ${DIAL_MS / 1000} s`);
     }
     const socket = connectTLS({ ...credentials, socket: stream, host });
+    // Both may fail again after they were given up; an error that nobody hears would end the process.
+    for (const one of [stream, socket]) one.on('error', () => {});
     try {
       await once(socket, 'secureConnect', { signal: AbortSignal.timeout(TIMEOUT_MS) });
       return socket;
     } catch (error) {
+      socket.destroy();
       stream.destroy();
       throw error;
     }

@@ -1,5 +1,12 @@
 import type { KubeObject } from '../api/meta.ts';
 import { COMPONENTS } from '../api/names.ts';
+import {
+  EGRESS_SELECTOR,
+  egress,
+  konnectivityServer,
+  konnectivityServerFiles,
+  konnectivityServerSecret,
+} from './konnectivity-server.ts';
 import { keyPair, type PKIData } from './pki.ts';
 import { checksum, componentSecret, deployment, disruptionBudget, httpProbe } from './pod.ts';
 import { API_SERVER_PORT, CLUSTER_DOMAIN, type ControlPlane, etcdClientURL } from './values.ts';
@@ -7,11 +14,17 @@ import { kubernetesImage } from './versions.ts';
 
 const CONFIG = '/etc/kubernetes';
 
-/** The API server: one Secret with all its files, a Deployment, and a disruption budget when there are several. */
+/**
+ * The API server: one Secret with all its files, a Deployment, and a disruption budget when there are several. Where machines are outside
+ * of the seed, each of its pods also has the server of the tunnel to them, with a Secret of its own.
+ */
 export function kubeAPIServer(values: ControlPlane, pki: PKIData): KubeObject[] {
-  const files = apiServerFiles(pki);
+  const { machinesOutside } = values;
+  const files = apiServerFiles(values, pki);
+  const tunnelFiles = machinesOutside && konnectivityServerFiles(values, pki);
   const objects = [
     componentSecret(values, COMPONENTS.apiServer, files),
+    ...(tunnelFiles ? [konnectivityServerSecret(values, tunnelFiles)] : []),
     deployment(
       values,
       {
@@ -27,7 +40,12 @@ export function kubeAPIServer(values: ControlPlane, pki: PKIData): KubeObject[] 
           livenessProbe: httpProbe('/livez?exclude=etcd', 'https', { scheme: 'HTTPS', period: 10, failures: 6 }),
         },
         mountPath: CONFIG,
-        checksum: checksum(files),
+        ...(machinesOutside && {
+          mounts: [egress.mount],
+          volumes: [egress.volume],
+          sidecars: konnectivityServer(values),
+        }),
+        checksum: checksum(tunnelFiles ? { ...files, ...withPrefix('tunnel/', tunnelFiles) } : files),
         gracePeriodSeconds: 10,
         spread: values.replicas > 1,
       },
@@ -82,11 +100,15 @@ export function apiServerArguments(values: ControlPlane, directory = CONFIG): st
     // Both only feed metrics, by counting every key again and again.
     '--etcd-count-metric-poll-period=0',
     '--etcd-db-metric-poll-interval=0',
+    ...(values.machinesOutside ? [egress.argument(directory)] : []),
   ];
 }
 
+const withPrefix = (prefix: string, files: Record<string, string>): Record<string, string> =>
+  Object.fromEntries(Object.entries(files).map(([name, text]) => [`${prefix}${name}`, text]));
+
 /** The files that apiServerArguments names. */
-export function apiServerFiles(pki: PKIData): Record<string, string> {
+export function apiServerFiles(values: Pick<ControlPlane, 'machinesOutside'>, pki: PKIData): Record<string, string> {
   const serving = keyPair(pki, 'kube-apiserver');
   const etcd = keyPair(pki, 'etcd-client');
   const kubelet = keyPair(pki, 'kubelet-client');
@@ -106,6 +128,7 @@ export function apiServerFiles(pki: PKIData): Record<string, string> {
     'sa.pub': pki['sa.pub']!,
     'sa.key': pki['sa.key']!,
     'authentication.json': JSON.stringify(AUTHENTICATION),
+    ...(values.machinesOutside && { [egress.file]: EGRESS_SELECTOR }),
   };
 }
 

@@ -25,24 +25,52 @@ const ANY = '0.0.0.0';
 
 type KubeadmValues = Pick<ControlPlane, 'addresses' | 'endpoint' | 'networks' | 'shoot' | 'version'>;
 
+/** Where machines of a control plane are: in the seed, at addresses that outlive them, or in a cloud, each at its own. */
+export type ControlPlanePlace = 'seed' | 'cloud';
+
 /** kubeadm's documents for the machine that begins the cluster. Field by field: kubernetes.io/docs/reference/config-api/kubeadm-config.v1beta4. */
-export const kubeadmInit = (values: KubeadmValues): object[] => [
+export const kubeadmInit = (values: KubeadmValues, place: ControlPlanePlace = 'seed'): object[] => [
   {
     apiVersion: API_VERSION,
     kind: 'InitConfiguration',
     nodeRegistration: nodeRegistration(),
     localAPIEndpoint: { advertiseAddress: ADDRESS, bindPort: API_SERVER_PORT },
+    ...(place === 'cloud' && { timeouts: CLOUD_TIMEOUTS }),
   },
-  clusterConfiguration(values),
+  clusterConfiguration(values, place),
 ];
 
-/** kubeadm's document for a machine that joins; what the cluster is, it reads there. */
-export const kubeadmJoin = (): object => ({
+/** kubeadm's document for a machine of the seed that joins; what the cluster is, it reads there. */
+export const kubeadmJoin = (): object => joinConfiguration(DISCOVERY_KUBECONFIG);
+
+/**
+ * The same for a machine of a cloud, which has no keys: it takes them from the cluster.
+ * @param kubeConfigPath of a kubeconfig with a bootstrap token
+ * @param certificateKey see joinObjects
+ */
+export const kubeadmJoinByToken = (kubeConfigPath: string, certificateKey: string): object => ({
+  ...joinConfiguration(kubeConfigPath, certificateKey),
+  timeouts: CLOUD_TIMEOUTS,
+});
+
+/** Images come from the internet, and a load balancer takes some time to find out who serves. */
+const CLOUD_TIMEOUTS = {
+  controlPlaneComponentHealthCheck: '10m0s',
+  kubernetesAPICall: '5m0s',
+  etcdAPICall: '5m0s',
+  tlsBootstrap: '10m0s',
+  discovery: '10m0s',
+};
+
+const joinConfiguration = (kubeConfigPath: string, certificateKey?: string): object => ({
   apiVersion: API_VERSION,
   kind: 'JoinConfiguration',
-  discovery: { file: { kubeConfigPath: DISCOVERY_KUBECONFIG } },
+  discovery: { file: { kubeConfigPath } },
   nodeRegistration: nodeRegistration(),
-  controlPlane: { localAPIEndpoint: { advertiseAddress: ADDRESS, bindPort: API_SERVER_PORT } },
+  controlPlane: {
+    localAPIEndpoint: { advertiseAddress: ADDRESS, bindPort: API_SERVER_PORT },
+    ...(certificateKey !== undefined && { certificateKey }),
+  },
 });
 
 /** The authorities of the cluster as kubeadm wants to find them, by path below /etc/kubernetes/pki. */
@@ -92,9 +120,16 @@ const nodeRegistration = () => ({
   imagePullPolicy: 'IfNotPresent',
 });
 
-function clusterConfiguration({ addresses, endpoint, networks, shoot, version }: KubeadmValues): object {
+function clusterConfiguration(
+  { addresses, endpoint, networks, shoot, version }: KubeadmValues,
+  place: ControlPlanePlace,
+): object {
   const names = ['localhost', ...(endpoint && isIP(endpoint.host) === 0 ? [endpoint.host] : [])];
-  const ips = ['127.0.0.1', addresses.apiServer, ...(endpoint && isIP(endpoint.host) !== 0 ? [endpoint.host] : [])];
+  const ips = [
+    '127.0.0.1',
+    ...(place === 'seed' ? [addresses.apiServer] : []),
+    ...(endpoint && isIP(endpoint.host) !== 0 ? [endpoint.host] : []),
+  ];
   return {
     apiVersion: API_VERSION,
     kind: 'ClusterConfiguration',
@@ -118,16 +153,20 @@ function clusterConfiguration({ addresses, endpoint, networks, shoot, version }:
         dataDir: '/var/lib/etcd',
         imageTag: `${ETCD_VERSION}-0`,
         extraArgs: args({
-          // A machine is reached at its lasting address by way of one that changes: it has to listen on both.
-          'listen-client-urls': `https://${ANY}:${ETCD_CLIENT_PORT}`,
-          'listen-peer-urls': `https://${ANY}:${ETCD_PEER_PORT}`,
-          // And for that reason peers do not come from the addresses in their certificates.
-          'peer-skip-client-san-verification': 'true',
+          ...(place === 'seed' && SEED_ETCD),
           'quota-backend-bytes': String(2 * 1024 ** 3),
         }),
       },
     },
   };
 }
+
+const SEED_ETCD = {
+  // A machine is reached at its lasting address by way of one that changes: it has to listen on both.
+  'listen-client-urls': `https://${ANY}:${ETCD_CLIENT_PORT}`,
+  'listen-peer-urls': `https://${ANY}:${ETCD_PEER_PORT}`,
+  // And for that reason peers do not come from the addresses in their certificates.
+  'peer-skip-client-san-verification': 'true',
+};
 
 const args = (values: Record<string, string>) => Object.entries(values).map(([name, value]) => ({ name, value }));

@@ -19,6 +19,9 @@ export const PKI_SECRET = 'pki';
 /** Members of this group administer the cluster; bound to `cluster-admin` by systemComponents. */
 export const ADMIN_GROUP = 'coppice:admins';
 
+/** Who the server of the tunnel to machines is, at the API server that it stands beside: may have tokens of agents reviewed, and nothing else. */
+export const KONNECTIVITY_SERVER_USER = 'system:konnectivity-server';
+
 /** Files of the Secret: `<id>.crt` and `<id>.key` for each certificate, `sa.pub` and `sa.key`. */
 export type PKIData = Record<string, string>;
 
@@ -32,6 +35,8 @@ export interface PKIParameters {
   endpointHost?: string | undefined;
   /** Further names of the API server. */
   hostNames?: readonly string[] | undefined;
+  /** Machines are outside of the seed: the tunnel to them has a server. */
+  machinesOutside?: boolean | undefined;
   /** The control plane is on machines, which make their own certificates: only people and machines for workloads need some of ours. */
   selfHosted?: boolean;
 }
@@ -62,13 +67,14 @@ interface Leaf {
 
 /** The parameters that follow from the values of a control plane. */
 export const pkiParameters = (
-  values: Pick<ControlPlane, 'addresses' | 'networks' | 'endpoint' | 'hostNames'>,
+  values: Pick<ControlPlane, 'addresses' | 'networks' | 'endpoint' | 'hostNames' | 'machinesOutside'>,
 ): PKIParameters => ({
   apiServerAddress: values.addresses.apiServer,
   etcdAddresses: values.addresses.etcd,
   services: values.networks.services,
   endpointHost: values.endpoint?.host,
   hostNames: values.hostNames,
+  machinesOutside: values.machinesOutside,
 });
 
 /** Which of a shoot's certificates must be made or renewed. A renewed authority keeps its key, so nothing else follows. */
@@ -228,6 +234,19 @@ function leaves(parameters: PKIParameters): Record<string, Leaf> {
     'kube-controller-manager-serving': serving('kube-controller-manager'),
     'kube-scheduler': client('system:kube-scheduler'),
     'kube-scheduler-serving': serving('kube-scheduler'),
+    // One certificate for both of its roles: agents connect to it at the endpoint, and it has the API server review their tokens.
+    ...(parameters.machinesOutside &&
+      isAddress && {
+        'konnectivity-server': {
+          ca: 'ca',
+          days: LEAF_DAYS,
+          request: {
+            commonName: KONNECTIVITY_SERVER_USER,
+            ipAddresses: [endpointHost],
+            usages: ['server', 'client'],
+          },
+        } satisfies Leaf,
+      }),
     ...forAll,
   };
 }

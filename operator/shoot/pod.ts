@@ -3,22 +3,32 @@ import { ANNOTATIONS } from '../api/group.ts';
 import type { KubeObject } from '../api/meta.ts';
 import { type ControlPlane, controlPlaneLabels } from './values.ts';
 
-/** A container of a control plane component; it runs as nobody, with a read-only root and no privilege. */
-export interface Component {
+/** What every container of the control plane is told. */
+interface Container {
   name: string;
   image: string;
-  /** Name of the executable, where it is not the component's. */
-  executable?: string;
   args: string[];
   env?: { name: string; value?: string; valueFrom?: unknown }[];
   ports: { name: string; containerPort: number }[];
   requests: { cpu: string; memory: string };
   probes: { startupProbe?: unknown; readinessProbe?: unknown; livenessProbe?: unknown };
-  /** Where the component's own Secret (of the same name) is mounted. */
+  /** Where the Secret of its name is mounted. */
   mountPath: string;
-  /** Further mounts and volumes. */
+  /** Further mounts. */
   mounts?: { name: string; mountPath: string }[];
+}
+
+/** A container beside a component's own, with a Secret of its own; `command`: path of the executable. */
+export type Sidecar = Container & { command: string };
+
+/** A container of a control plane component; it runs as nobody, with a read-only root and no privilege. */
+export interface Component extends Container {
+  /** Name of the executable, where it is not the component's. */
+  executable?: string;
+  /** Further volumes. */
   volumes?: unknown[];
+  /** Further containers. */
+  sidecars?: Sidecar[];
   /** Content whose change must restart the pods. */
   checksum: string;
   /** Seconds between SIGTERM and SIGKILL. */
@@ -34,6 +44,7 @@ export const selectorLabels = (component: string): Record<string, string> => ({ 
 
 /** The pod template of a component. */
 export function podTemplate(values: ControlPlane, component: Component): unknown {
+  const { sidecars = [] } = component;
   return {
     metadata: {
       labels: { ...controlPlaneLabels(values), ...selectorLabels(component.name) },
@@ -55,36 +66,54 @@ export function podTemplate(values: ControlPlane, component: Component): unknown
       },
       ...(component.spread && { affinity: spread(component.name) }),
       containers: [
-        {
-          name: component.name,
-          image: component.image,
-          imagePullPolicy: 'IfNotPresent',
-          // Upstream's images have other entry points, or none: the executable is where they all keep it.
-          command: [`/usr/local/bin/${component.executable ?? component.name}`],
-          args: component.args,
-          ...(component.env && { env: component.env }),
-          ports: component.ports,
-          resources: { requests: component.requests },
-          securityContext: {
-            allowPrivilegeEscalation: false,
-            readOnlyRootFilesystem: true,
-            capabilities: { drop: ['ALL'] },
-          },
-          ...component.probes,
-          volumeMounts: [
-            { name: 'config', mountPath: component.mountPath, readOnly: true },
-            ...(component.mounts ?? []),
-          ],
-        },
+        // Upstream's images have other entry points, or none: the executable is where they all keep it.
+        containerOf(component, `/usr/local/bin/${component.executable ?? component.name}`, 'config'),
+        ...sidecars.map((sidecar) => containerOf(sidecar, sidecar.command, sidecar.name)),
       ],
       volumes: [
-        // 0440 and not 0400: the files belong to root, and are read through fsGroup.
-        { name: 'config', secret: { secretName: component.name, defaultMode: 0o440 } },
+        secretVolume('config', component.name),
+        ...sidecars.map(({ name }) => secretVolume(name, name)),
         ...(component.volumes ?? []),
       ],
     },
   };
 }
+
+/** securityContext of every container of ours that needs no privilege. */
+export const UNPRIVILEGED = {
+  allowPrivilegeEscalation: false,
+  readOnlyRootFilesystem: true,
+  capabilities: { drop: ['ALL'] },
+} as const;
+
+/** affinity of pods with these labels that had better be on different nodes. */
+export const apart = (matchLabels: Record<string, string>): unknown => ({
+  podAntiAffinity: {
+    preferredDuringSchedulingIgnoredDuringExecution: [
+      { weight: 100, podAffinityTerm: { topologyKey: 'kubernetes.io/hostname', labelSelector: { matchLabels } } },
+    ],
+  },
+});
+
+const containerOf = (container: Container, command: string, config: string): unknown => ({
+  name: container.name,
+  image: container.image,
+  imagePullPolicy: 'IfNotPresent',
+  command: [command],
+  args: container.args,
+  ...(container.env && { env: container.env }),
+  ports: container.ports,
+  resources: { requests: container.requests },
+  securityContext: UNPRIVILEGED,
+  ...container.probes,
+  volumeMounts: [{ name: config, mountPath: container.mountPath, readOnly: true }, ...(container.mounts ?? [])],
+});
+
+/** 0440 and not 0400: the files belong to root, and are read through fsGroup. */
+const secretVolume = (name: string, secretName: string): unknown => ({
+  name,
+  secret: { secretName, defaultMode: 0o440 },
+});
 
 /** A Deployment of a component. */
 export function deployment(

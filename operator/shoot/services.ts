@@ -1,9 +1,16 @@
 import type { KubeObject } from '../api/meta.ts';
 import { COMPONENTS, etcdMemberName } from '../api/names.ts';
 import { selectorLabels } from './pod.ts';
-import { API_SERVER_PORT, type ControlPlane, controlPlaneLabels, ETCD_CLIENT_PORT, ETCD_PEER_PORT } from './values.ts';
+import {
+  API_SERVER_PORT,
+  type ControlPlane,
+  controlPlaneLabels,
+  ETCD_CLIENT_PORT,
+  ETCD_PEER_PORT,
+  KONNECTIVITY_PORT,
+} from './values.ts';
 
-type ServiceValues = Pick<ControlPlane, 'namespace' | 'shoot' | 'replicas' | 'exposure'>;
+type ServiceValues = Pick<ControlPlane, 'namespace' | 'shoot' | 'replicas' | 'exposure' | 'machinesOutside'>;
 
 /** The Service of the API server, then one for each of `etcdMembers`. Made first: certificates carry their addresses. */
 export function services(values: ServiceValues, etcdMembers: number): KubeObject[] {
@@ -23,7 +30,12 @@ function apiServerService(values: ServiceValues): KubeObject {
       selector: selectorLabels(COMPONENTS.apiServer),
       // With a single replica nobody else could answer, and waiting for the kubelet's probe would only cost time.
       publishNotReadyAddresses: values.replicas === 1,
-      ports: [{ name: 'https', port: API_SERVER_PORT, targetPort: API_SERVER_PORT, protocol: 'TCP' }],
+      ports: [
+        { name: 'https', port: API_SERVER_PORT, targetPort: API_SERVER_PORT, protocol: 'TCP' },
+        ...(values.machinesOutside
+          ? [{ name: 'konnectivity', port: KONNECTIVITY_PORT, targetPort: KONNECTIVITY_PORT, protocol: 'TCP' }]
+          : []),
+      ],
     },
   };
 }

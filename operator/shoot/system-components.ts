@@ -2,7 +2,7 @@ import { ANNOTATIONS } from '../api/group.ts';
 import type { KubeObject } from '../api/meta.ts';
 import { BOOTSTRAPPERS_GROUP } from './bootstrap-token.ts';
 import { ADMIN_GROUP } from './pki.ts';
-import { checksum, httpProbe } from './pod.ts';
+import { apart, checksum, httpProbe, UNPRIVILEGED } from './pod.ts';
 import { API_SERVER_PORT, CLUSTER_DOMAIN, type ControlPlane, dnsServiceAddress } from './values.ts';
 import { COREDNS_IMAGE } from './versions.ts';
 
@@ -135,21 +135,7 @@ function coreDNSDeployment(
             runAsGroup: 65532,
             seccompProfile: { type: 'RuntimeDefault' },
           },
-          ...(replicas > 1 && {
-            affinity: {
-              podAntiAffinity: {
-                preferredDuringSchedulingIgnoredDuringExecution: [
-                  {
-                    weight: 100,
-                    podAffinityTerm: {
-                      topologyKey: 'kubernetes.io/hostname',
-                      labelSelector: { matchLabels: selector },
-                    },
-                  },
-                ],
-              },
-            },
-          }),
+          ...(replicas > 1 && { affinity: apart(selector) }),
           containers: [
             {
               name: DNS,
@@ -167,11 +153,7 @@ function coreDNSDeployment(
               ],
               readinessProbe: httpProbe('/ready', 'ready', { period: 2, failures: 3 }),
               livenessProbe: httpProbe('/health', 'health', { period: 10, failures: 6 }),
-              securityContext: {
-                allowPrivilegeEscalation: false,
-                readOnlyRootFilesystem: true,
-                capabilities: { drop: ['ALL'] },
-              },
+              securityContext: UNPRIVILEGED,
               volumeMounts: [{ name: 'config', mountPath: '/etc/coredns', readOnly: true }],
             },
           ],

@@ -40,12 +40,14 @@ export interface ControlPlane {
   endpoint?: Endpoint;
   /** Names that lead to the endpoint, or are to. */
   hostNames?: readonly string[];
-  /** Machines are outside of the seed, and come by the endpoint as people do. */
+  /** Machines are outside of the seed: they come by the endpoint as people do, and are reached through a tunnel that they open. */
   machinesOutside?: boolean;
 }
 
 /** The port of every hosted API server. */
 export const API_SERVER_PORT = 6443;
+/** Beside it, where machines are outside of the seed: agents of the tunnel connect here. */
+export const KONNECTIVITY_PORT = 8132;
 export const ETCD_CLIENT_PORT = 2379;
 export const ETCD_PEER_PORT = 2380;
 export const CLUSTER_DOMAIN = 'cluster.local';

@@ -2,6 +2,8 @@
 export const ETCD_VERSION = '3.7.3';
 /** Version of CoreDNS in new clusters. */
 export const COREDNS_VERSION = '1.15.0';
+/** Version of both ends of the tunnel from an API server to machines outside of its seed. */
+export const KONNECTIVITY_VERSION = '0.36.0';
 
 /** Image of a Kubernetes control plane component at a version such as `1.36.3`. */
 export const kubernetesImage = (component: string, version: string): string =>
@@ -9,3 +11,7 @@ export const kubernetesImage = (component: string, version: string): string =>
 
 export const ETCD_IMAGE = `registry.k8s.io/etcd:${ETCD_VERSION}-0`;
 export const COREDNS_IMAGE = `registry.k8s.io/coredns/coredns:v${COREDNS_VERSION}`;
+
+/** Image of one end of that tunnel. */
+export const konnectivityImage = (end: 'proxy-server' | 'proxy-agent'): string =>
+  `registry.k8s.io/kas-network-proxy/${end}:v${KONNECTIVITY_VERSION}`;

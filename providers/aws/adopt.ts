@@ -3,7 +3,7 @@ import type { Owner } from '../cloud.ts';
 import type { Adopt, WantedResource } from '../pulumi/request.ts';
 import { OWNER_TAGS } from '../tags.ts';
 import { awsCodeOf, type Connection, get, json, query } from './api.ts';
-import { clusterName, nameTag } from './names.ts';
+import { clusterName, nameTag, physicalName } from './names.ts';
 import { type Element, itemsAt, textAt } from './xml.ts';
 
 /** Finds the id, as Pulumi imports it, of a resource of the owner. Ids: the "Import" sections in @pulumi/aws 7.48. */
@@ -74,13 +74,22 @@ const inEKS =
     return isOf(owner, answer[kind]?.tags ?? {}) ? id(cluster, wanted) : undefined;
   };
 
+async function isOwnIn(
+  aws: Connection,
+  owner: Owner,
+  kind: 'Role' | 'InstanceProfile',
+  name: string,
+): Promise<boolean> {
+  const answer = await query(aws, 'iam', `Get${kind}`, { [`${kind}Name`]: name });
+  const { [`Get${kind}Result`]: result } = answer as Record<string, Element>;
+  return isOf(owner, tagsIn((result as Record<string, Element>)?.[kind], 'Tags'));
+}
+
 const inIAM =
   (kind: 'Role' | 'InstanceProfile'): Find =>
   async (aws, owner, wanted) => {
     const name = input(wanted, 'name');
-    const answer = await query(aws, 'iam', `Get${kind}`, { [`${kind}Name`]: name });
-    const { [`Get${kind}Result`]: result } = answer as Record<string, Element>;
-    return isOf(owner, tagsIn((result as Record<string, Element>)?.[kind], 'Tags')) ? name : undefined;
+    return (await isOwnIn(aws, owner, kind, name)) ? name : undefined;
   };
 
 const encoded = (wanted: WantedResource, name: string): string => encodeURIComponent(input(wanted, name));
@@ -131,6 +140,15 @@ const FINDERS: Readonly<Record<string, Find>> = {
 
   'aws:iam/role:Role': inIAM('Role'),
   'aws:iam/instanceProfile:InstanceProfile': inIAM('InstanceProfile'),
+  // It takes no tags: it is whose its role is. Attaching it again would change nothing, but AWS deletes no role that has one.
+  'aws:iam/rolePolicyAttachment:RolePolicyAttachment': async (aws, owner, wanted) => {
+    const [role, policy] = [input(wanted, 'role'), input(wanted, 'policyArn')];
+    if (!(await isOwnIn(aws, owner, 'Role', role))) return undefined;
+    // A role has 25 at most, a page 100 (IAM user guide, "IAM and AWS STS quotas"; ListAttachedRolePolicies, MaxItems).
+    const answer = await query(aws, 'iam', 'ListAttachedRolePolicies', { RoleName: role });
+    const attached = itemsAt(answer, 'ListAttachedRolePoliciesResult', 'AttachedPolicies');
+    return attached.some((one) => textAt(one, 'PolicyArn') === policy) ? `${role}/${policy}` : undefined;
+  },
 
   'aws:kms/key:Key': async (aws, owner, { name }) => {
     const { ResourceTagMappingList: found = [] } = await json<{ ResourceTagMappingList?: { ResourceARN: string }[] }>(
@@ -194,14 +212,43 @@ const FINDERS: Readonly<Record<string, Find>> = {
     const [group] = itemsAt(answer, 'DescribeAutoScalingGroupsResult', 'AutoScalingGroups');
     return isOf(owner, tagsIn(group, 'Tags')) ? name : undefined;
   },
+
+  'aws:lb/loadBalancer:LoadBalancer': ofELB('LoadBalancer'),
+  'aws:lb/targetGroup:TargetGroup': ofELB('TargetGroup'),
+  // It is what its load balancer has at a port.
+  'aws:lb/listener:Listener': async (aws, owner, wanted) => {
+    const name = physicalName('aws:lb/loadBalancer:LoadBalancer', owner);
+    const balancer = await arnOfELB(aws, owner, 'LoadBalancer', name);
+    if (!balancer) return undefined;
+    const answer = await query(aws, 'elasticloadbalancing', 'DescribeListeners', { LoadBalancerArn: balancer });
+    const listeners = itemsAt(answer, 'DescribeListenersResult', 'Listeners');
+    const ours = listeners.find((listener) => textAt(listener, 'Port') === input(wanted, 'port'));
+    return textAt(ours, 'ListenerArn') || undefined;
+  },
 };
 
+type ELBKind = 'LoadBalancer' | 'TargetGroup';
+
+function ofELB(kind: ELBKind): Find {
+  return (aws, owner, wanted) => arnOfELB(aws, owner, kind, input(wanted, 'name'));
+}
+
+/** Names are unique in a region, whoever made what has them. */
+async function arnOfELB(aws: Connection, owner: Owner, kind: ELBKind, name: string): Promise<string | undefined> {
+  const answer = await query(aws, 'elasticloadbalancing', `Describe${kind}s`, { 'Names.member.1': name });
+  const [found] = itemsAt(answer, `Describe${kind}sResult`, `${kind}s`);
+  const arn = textAt(found, `${kind}Arn`);
+  if (!arn) return undefined;
+  const told = await query(aws, 'elasticloadbalancing', 'DescribeTags', { 'ResourceArns.member.1': arn });
+  const [tags] = itemsAt(told, 'DescribeTagsResult', 'TagDescriptions');
+  return isOf(owner, tagsIn(tags, 'Tags')) ? arn : undefined;
+}
+
 /**
- * Making these again makes no second one, it changes nothing: AttachRolePolicy and AssociateAccessPolicy are idempotent, and a
- * VPC's default security group is never made at all.
+ * Making these again makes no second one, it changes nothing: AssociateAccessPolicy is idempotent, and a VPC's default security group
+ * is never made at all. They go with what they belong to.
  */
 export const IDEMPOTENT = [
-  'aws:iam/rolePolicyAttachment:RolePolicyAttachment',
   'aws:eks/accessPolicyAssociation:AccessPolicyAssociation',
   'aws:ec2/defaultSecurityGroup:DefaultSecurityGroup',
 ];

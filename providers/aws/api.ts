@@ -18,7 +18,17 @@ export interface Connection {
 }
 
 /** The services that are asked, with the region that signs for IAM. */
-export type Service = 'sts' | 'iam' | 'ec2' | 'eks' | 'kms' | 'autoscaling' | 'tagging' | 'route53' | 's3';
+export type Service =
+  | 'sts'
+  | 'iam'
+  | 'ec2'
+  | 'eks'
+  | 'kms'
+  | 'autoscaling'
+  | 'elasticloadbalancing'
+  | 'tagging'
+  | 'route53'
+  | 's3';
 
 /** Versions of the query APIs (apiVersion in botocore 1.43.11's service models). */
 const VERSIONS: Partial<Record<Service, string>> = {
@@ -26,6 +36,7 @@ const VERSIONS: Partial<Record<Service, string>> = {
   iam: '2010-05-08',
   ec2: '2016-11-15',
   autoscaling: '2011-01-01',
+  elasticloadbalancing: '2015-12-01',
 };
 
 /** Long enough for a page of tags from a busy region, short enough not to hold up a reconcile. */
@@ -41,10 +52,10 @@ interface Ask {
   body: string;
 }
 
-/** Asks a query API (sts, iam, ec2, autoscaling). Resolves to the answer's root element. Rejects with a CoppiceError, see awsCodeOf. */
+/** Asks a query API (sts, iam, ec2, autoscaling, elasticloadbalancing). Resolves to the answer's root element. Rejects with a CoppiceError, see awsCodeOf. */
 export async function query(
   aws: Connection,
-  service: 'sts' | 'iam' | 'ec2' | 'autoscaling',
+  service: 'sts' | 'iam' | 'ec2' | 'autoscaling' | 'elasticloadbalancing',
   action: string,
   parameters: Record<string, string> = {},
 ): Promise<Element> {

@@ -13,6 +13,7 @@ const VARIABLES: Readonly<Record<Service, string>> = {
   eks: 'AWS_ENDPOINT_URL_EKS',
   kms: 'AWS_ENDPOINT_URL_KMS',
   autoscaling: 'AWS_ENDPOINT_URL_AUTO_SCALING',
+  elasticloadbalancing: 'AWS_ENDPOINT_URL_ELASTIC_LOAD_BALANCING_V2',
   route53: 'AWS_ENDPOINT_URL_ROUTE_53',
   tagging: 'AWS_ENDPOINT_URL_RESOURCE_GROUPS_TAGGING_API',
   s3: 'AWS_ENDPOINT_URL_S3',

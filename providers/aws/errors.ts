@@ -11,6 +11,7 @@ import type { ErrorCode } from '../../operator/api/errors.ts';
  * - service: exceptions and issue codes in the service models of botocore 1.43.11 (sts, iam, eks, autoscaling, kms,
  *   resourcegroupstaggingapi); eks: enums ErrorCode, NodegroupIssueCode, AddonIssueCode, ClusterIssueCode
  * - retries: botocore 1.43.11 retries/standard.py, throttled and transient codes
+ * - elb: errors of CreateLoadBalancer, CreateTargetGroup, CreateListener and RegisterTargets in the API reference 2015-12-01
  * - s3: docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html
  * - karpenter: aws/karpenter-provider-aws pkg/errors/errors.go, codes of capacity that cannot be had
  * - gardener: gardener-extension-provider-aws pkg/apis/aws/helper/error_codes.go, for which side a code belongs to
@@ -67,6 +68,11 @@ const KNOWN: readonly (readonly [code: ErrorCode, source: string, codes: readonl
   ['ERR_INFRA_QUOTA_EXCEEDED', 'ec2', ['ResourceCountExceeded', 'ReservedInstancesCountExceeded', 'VolumeIOPSLimit']],
   ['ERR_INFRA_QUOTA_EXCEEDED', 'service', ['EniLimitReached', 'ServiceQuotaExceededException']],
   ['ERR_INFRA_QUOTA_EXCEEDED', 's3', ['TooManyBuckets']],
+  [
+    'ERR_INFRA_QUOTA_EXCEEDED',
+    'elb',
+    ['TooManyListeners', 'TooManyLoadBalancers', 'TooManyTargetGroups', 'TooManyTargets'],
+  ],
   [
     'ERR_INFRA_RESOURCES_DEPLETED',
     'ec2',

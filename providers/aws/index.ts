@@ -5,6 +5,7 @@ import type { ProviderDNS } from '../dns.ts';
 import { machineProvider } from '../machines/provider.ts';
 import { poolOfResource } from '../pool-resource.ts';
 import { type LayeredCloud, managedLayers } from '../pulumi/layers.ts';
+import { leftOverLayers } from '../pulumi/left-over-layers.ts';
 import type { StackRunner } from '../pulumi/stack-runner.ts';
 import { checkAccount } from './account.ts';
 import { adoptFrom } from './adopt.ts';
@@ -22,7 +23,7 @@ import { eksKubeconfig } from './token.ts';
 import { validateCluster } from './validate.ts';
 
 /** Of @pulumi/aws, and of what the programs make of it; see ManagedClusters.version. */
-export const VERSION = 'aws 7.48.0, programs 1';
+export const VERSION = 'aws 7.48.0, programs 2';
 
 /** `endpoint`: see Connection; what a profile says comes first. */
 function openCloud(endpoint: Connection['endpoint'] | undefined) {
@@ -70,14 +71,17 @@ function openCloud(endpoint: Connection['endpoint'] | undefined) {
 /** EKS, with the network under it. `endpoint`: see Connection. */
 export function aws(runner: StackRunner, endpoint?: Connection['endpoint']): ManagedClusters {
   const { connect, layers } = openCloud(endpoint);
+  const made = managedLayers(runner, layers);
+  const tagged: NonNullable<ManagedClusters['tagged']> = async (ctx) => taggedResources(await connect(ctx));
   return {
     version: VERSION,
     adopts: true,
     validate: validateCluster,
     checkAccount: async (ctx) => checkAccount(await connect(ctx), ctx.owner),
     kubeconfig: async (ctx, outputs) => eksKubeconfig(outputs, ctx.region, (await connect(ctx)).key, ctx.now()),
-    tagged: async (ctx) => taggedResources(await connect(ctx)),
-    ...managedLayers(runner, layers),
+    tagged,
+    ...made,
+    destroyLeftOvers: leftOverLayers(runner, layers, { ...made, tagged }),
   };
 }
 

@@ -3,11 +3,12 @@ import type { CloudContext, Owner } from '../cloud.ts';
 import type { MachinePhase, Problem, Wanted } from '../contract.ts';
 import type { CloudMachine, MachineCloud, MachineImage } from '../machines/machine-cloud.ts';
 import type { LayeredCloud } from '../pulumi/layers.ts';
-import { OWNER_TAGS, POOL_TAG } from '../tags.ts';
+import { OWNER_TAGS, POOL_HASH_TAG, POOL_TAG } from '../tags.ts';
 import { parseRange } from '../validate.ts';
 import { tagsIn } from './adopt.ts';
-import { type Connection, query } from './api.ts';
+import { awsCodeOf, type Connection, query } from './api.ts';
 import { physicalName } from './names.ts';
+import { missingForControlPlane } from './permissions.ts';
 import { bitsOf, NODES_BITS } from './subnets.ts';
 import { itemsAt, textAt } from './xml.ts';
 
@@ -25,21 +26,59 @@ const imageName = (architecture: string): string =>
 export function awsMachines(layers: LayeredCloud, connect: Connect): MachineCloud {
   return {
     layers,
+    group: { type: 'aws:autoscaling/group:Group', size: 'desiredCapacity', places: 'vpcZoneIdentifiers' },
     problems,
     image: async (ctx, architecture) => newestImage(await connect(ctx), architecture),
     machines: async (ctx, pools) => listed(await connect(ctx), ctx.owner, pools),
     async remove(ctx, _pool, machines) {
       const aws = await connect(ctx);
       // One at a time is all that there is; each makes its group smaller by one.
-      for (const { name } of machines) {
-        await query(aws, 'autoscaling', 'TerminateInstanceInAutoScalingGroup', {
-          InstanceId: name,
-          ShouldDecrementDesiredCapacity: 'true',
-        });
-      }
+      for (const { name } of machines) await terminate(aws, name).catch(unlessUnknown);
     },
     failure: async (ctx, pool) => lastFailure(await connect(ctx), groupName(ctx.owner, pool)),
+    controlPlane: {
+      async missing(ctx) {
+        const aws = await connect(ctx);
+        const identity = textAt(await query(aws, 'sts', 'GetCallerIdentity'), 'GetCallerIdentityResult', 'Arn');
+        return missingForControlPlane(aws, identity, ctx.owner);
+      },
+      async forget(ctx, pool, names, listed) {
+        const aws = await connect(ctx);
+        const lost = (await counted(aws, groupName(ctx.owner, pool))).filter((name) => !listed.includes(name));
+        for (const name of new Set([...names, ...lost])) await terminate(aws, name).catch(unlessUnknown);
+      },
+      remade: [
+        'aws:ec2/launchTemplate:LaunchTemplate',
+        'aws:ec2/route:Route',
+        'aws:ec2/routeTableAssociation:RouteTableAssociation',
+        'aws:iam/rolePolicyAttachment:RolePolicyAttachment',
+        'aws:lb/listener:Listener',
+      ],
+    },
   };
+}
+
+/** Ends an instance, or one that has ended already being counted: a group that replaces none keeps it among its own. */
+const terminate = (aws: Connection, InstanceId: string) =>
+  query(aws, 'autoscaling', 'TerminateInstanceInAutoScalingGroup', {
+    InstanceId,
+    ShouldDecrementDesiredCapacity: 'true',
+  });
+
+/** Instances that the group has, but for those on their way in or out. LifecycleState as the service model of botocore has it. */
+async function counted(aws: Connection, group: string): Promise<string[]> {
+  const answer = await query(aws, 'autoscaling', 'DescribeAutoScalingGroups', {
+    'AutoScalingGroupNames.member.1': group,
+  });
+  const [found] = itemsAt(answer, 'DescribeAutoScalingGroupsResult', 'AutoScalingGroups');
+  return itemsAt(found, 'Instances')
+    .filter((instance) => textAt(instance, 'LifecycleState') === 'InService')
+    .map((instance) => textAt(instance, 'InstanceId'));
+}
+
+/** The group does not have it any more ("Instance Id not found"), or is ending it. */
+function unlessUnknown(error: unknown): void {
+  if (awsCodeOf(error) !== 'ValidationError') throw error;
 }
 
 const groupName = (owner: Owner, pool: string): string => physicalName('aws:autoscaling/group:Group', owner, pool);
@@ -94,7 +133,7 @@ async function listed(aws: Connection, owner: Owner, pools: readonly string[]): 
     });
     const instances = itemsAt(answer, 'reservationSet').flatMap((one) => itemsAt(one, 'instancesSet'));
     for (const instance of instances) {
-      const pool = tagsIn(instance, 'tagSet')[POOL_TAG];
+      const { [POOL_TAG]: pool, [POOL_HASH_TAG]: hash } = tagsIn(instance, 'tagSet');
       if (pool === undefined || !pools.includes(pool)) continue;
       const name = textAt(instance, 'instanceId');
       const address = textAt(instance, 'privateIpAddress');
@@ -106,6 +145,7 @@ async function listed(aws: Connection, owner: Owner, pools: readonly string[]): 
         phase: PHASES[textAt(instance, 'instanceState', 'name')] ?? 'Failed',
         createdAt: textAt(instance, 'launchTime'),
         zone: textAt(instance, 'placement', 'availabilityZone'),
+        ...(hash !== undefined && { hash }),
         ...(address && { address }),
       });
     }

@@ -12,7 +12,7 @@ export type Naming = { property: string; longest: number; prefix?: string } | 't
 /**
  * Every type that our programs declare. Longest names: `max` of the shapes ClusterName, roleNameType, instanceProfileNameType,
  * LaunchTemplateName, AliasNameType and AutoScalingGroupName in botocore 1.43.11's service models; GroupName in the text of
- * its CreateSecurityGroupRequest; node groups: "can't be longer than 63 characters", EKS user guide, create-managed-node-group.
+ * its CreateSecurityGroupRequest; load balancers and target groups: 32, text of CreateLoadBalancerInput and CreateTargetGroupInput there; node groups: "can't be longer than 63 characters", EKS user guide, create-managed-node-group.
  */
 export const NAMING: Readonly<Record<string, Naming>> = {
   'aws:eks/cluster:Cluster': { property: 'name', longest: 100 },
@@ -23,6 +23,9 @@ export const NAMING: Readonly<Record<string, Naming>> = {
   'aws:ec2/launchTemplate:LaunchTemplate': { property: 'name', longest: 128 },
   'aws:ec2/securityGroup:SecurityGroup': { property: 'name', longest: 255 },
   'aws:autoscaling/group:Group': { property: 'name', longest: 255 },
+  'aws:lb/loadBalancer:LoadBalancer': { property: 'name', longest: 32 },
+  'aws:lb/targetGroup:TargetGroup': { property: 'name', longest: 32 },
+  'aws:lb/listener:Listener': 'parts',
   'aws:ec2/vpc:Vpc': 'tag',
   'aws:ec2/subnet:Subnet': 'tag',
   'aws:ec2/internetGateway:InternetGateway': 'tag',

@@ -83,6 +83,47 @@ const ROLES = [
   'iam:TagRole',
 ];
 
+/** For a control plane on machines, besides those of its network. */
+const CONTROL_PLANE = [
+  'autoscaling:AttachLoadBalancerTargetGroups',
+  'autoscaling:CreateAutoScalingGroup',
+  'autoscaling:CreateOrUpdateTags',
+  'autoscaling:DeleteAutoScalingGroup',
+  'autoscaling:DescribeAutoScalingGroups',
+  'autoscaling:DescribeScalingActivities',
+  'autoscaling:SetInstanceProtection',
+  'autoscaling:SuspendProcesses',
+  'autoscaling:TerminateInstanceInAutoScalingGroup',
+  'autoscaling:UpdateAutoScalingGroup',
+  'ec2:AuthorizeSecurityGroupEgress',
+  'ec2:AuthorizeSecurityGroupIngress',
+  'ec2:CreateSecurityGroup',
+  'ec2:DeleteSecurityGroup',
+  'ec2:DescribeImages',
+  'ec2:DescribeInstances',
+  'elasticloadbalancing:AddTags',
+  'elasticloadbalancing:CreateListener',
+  'elasticloadbalancing:CreateLoadBalancer',
+  'elasticloadbalancing:CreateTargetGroup',
+  'elasticloadbalancing:DeleteListener',
+  'elasticloadbalancing:DeleteLoadBalancer',
+  'elasticloadbalancing:DeleteTargetGroup',
+  'elasticloadbalancing:DescribeListeners',
+  'elasticloadbalancing:DescribeLoadBalancerAttributes',
+  'elasticloadbalancing:DescribeLoadBalancers',
+  'elasticloadbalancing:DescribeTags',
+  'elasticloadbalancing:DescribeTargetGroupAttributes',
+  'elasticloadbalancing:DescribeTargetGroups',
+  'elasticloadbalancing:ModifyLoadBalancerAttributes',
+  'elasticloadbalancing:ModifyTargetGroupAttributes',
+  'elasticloadbalancing:SetSubnets',
+  'iam:AddRoleToInstanceProfile',
+  'iam:CreateInstanceProfile',
+  'iam:DeleteInstanceProfile',
+  'iam:GetInstanceProfile',
+  'iam:RemoveRoleFromInstanceProfile',
+];
+
 /** What the programs do and to what, so that a policy for our names only counts as well as one for everything. */
 const needed = (owner: Owner, arn: (service: string, region: string, resource: string) => string, region: string) => [
   { actions: [...NETWORK, ...KEYS, 'eks:DescribeAddonVersions', 'tag:GetResources'], resource: '*' },
@@ -98,14 +139,33 @@ const CANNOT_TELL = ['AccessDenied', 'AccessDeniedException', 'NoSuchEntity', 'I
  * there is none, or it cannot be told: IAM does not simulate root, federated users, and those who may not ask.
  */
 export async function missingPermissions(aws: Connection, identity: string, owner: Owner): Promise<string[]> {
-  const source = policySource(identity);
-  if (!source) return [];
-  const [, partition, , , account] = source.split(':');
+  const [, partition, , , account] = policySource(identity)?.split(':') ?? [];
   const arn = (service: string, region: string, resource: string) =>
     `arn:${partition}:${service}:${region}:${account}:${resource}`;
+  return missingAmong(aws, identity, owner, needed(owner, arn, aws.region));
+}
+
+/** The same for a control plane on machines, with the network and the roles that it needs. */
+export async function missingForControlPlane(aws: Connection, identity: string, owner: Owner): Promise<string[]> {
+  const [, partition, , , account] = policySource(identity)?.split(':') ?? [];
+  const roles = ['control-plane', 'machine'].map((kind) => ({
+    actions: ROLES,
+    resource: `arn:${partition}:iam::${account}:role/${physicalName('aws:iam/role:Role', owner, kind)}`,
+  }));
+  return missingAmong(aws, identity, owner, [{ actions: [...NETWORK, ...CONTROL_PLANE], resource: '*' }, ...roles]);
+}
+
+async function missingAmong(
+  aws: Connection,
+  identity: string,
+  owner: Owner,
+  wanted: readonly { actions: string[]; resource: string }[],
+): Promise<string[]> {
+  const source = policySource(identity);
+  if (!source) return [];
   try {
-    const groups = needed(owner, arn, aws.region).map((group) => denied(aws, source, owner, group));
-    return (await Promise.all(groups)).flat().sort();
+    const groups = wanted.map((group) => denied(aws, source, owner, group));
+    return [...new Set((await Promise.all(groups)).flat())].sort();
   } catch (error) {
     if (CANNOT_TELL.includes(awsCodeOf(error) ?? '')) return [];
     throw error;

@@ -4,6 +4,7 @@ import { CoppiceError } from '../../operator/api/errors.ts';
 import type { BackupBucket, BackupBuckets, BackupContent, BackupContext, BackupObject } from '../backup.ts';
 import {
   backupTags,
+  broken,
   checkedKey,
   contentOf,
   isAsWanted,
@@ -33,12 +34,28 @@ interface Ask {
   content?: BackupContent;
 }
 
+const PUBLIC_ACCESS_BLOCKS = ['BlockPublicAcls', 'IgnorePublicAcls', 'BlockPublicPolicy', 'RestrictPublicBuckets'];
+/** The statement of the bucket's policy that refuses requests without TLS. */
+const TLS_ONLY = 'TLSOnly';
+/** What S3 answers where a setting was taken away. */
+const UNSET = ['NoSuchPublicAccessBlockConfiguration', 'NoSuchBucketPolicy'];
+
 /** Of every XML document that S3 takes. */
 const NAMESPACE = 'http://s3.amazonaws.com/doc/2006-03-01/';
 
 /** Buckets in S3 (Amazon S3 API Reference, 2006-03-01). `connect` opens the account. */
 export function s3Buckets(connect: (ctx: BackupContext) => Promise<Connection & { key: AccessKey }>): BackupBuckets {
-  const open = async (ctx: BackupContext): Promise<S3> => owned({ ...(await connect(ctx)), bucket: ctx.bucket });
+  const owners = new Map<string, { keyID: string; account: string }>();
+  const open = async (ctx: BackupContext): Promise<S3> => {
+    const aws = await connect(ctx);
+    const { bucket } = ctx;
+    const keyID = aws.key.accessKeyID;
+    const known = owners.get(bucket.name);
+    // A key is of one account for ever; whether it is still good, each call tells.
+    const account = known?.keyID === keyID ? known.account : await accountOf(aws);
+    owners.set(bucket.name, { keyID, account });
+    return { ...aws, bucket, account };
+  };
   const list = async (s3: S3, prefix: string): Promise<BackupObject[]> => {
     const objects: BackupObject[] = [];
     let token: string | undefined;
@@ -65,6 +82,20 @@ export function s3Buckets(connect: (ctx: BackupContext) => Promise<Connection & 
       if (tags) refuseForeign(tags, ctx.bucket);
       else await create(s3);
       await settle(s3);
+    },
+    async differences(ctx) {
+      const s3 = await open(ctx);
+      const [access, versioning, policy] = await Promise.all([
+        setting(s3, 'publicAccessBlock', 's3:GetBucketPublicAccessBlock'),
+        setting(s3, 'versioning', 's3:GetBucketVersioning'),
+        setting(s3, 'policy', 's3:GetBucketPolicy'),
+      ]);
+      const blocks = at(parseXML(access), 'PublicAccessBlockConfiguration');
+      return broken({
+        'public access is not blocked': PUBLIC_ACCESS_BLOCKS.every((block) => textAt(blocks, block) === 'true'),
+        'versions are not kept': textAt(parseXML(versioning), 'VersioningConfiguration', 'Status') === 'Enabled',
+        'it is reached without TLS': policy.includes(`"${TLS_ONLY}"`),
+      });
     },
     async remove(ctx, { withContents = false } = {}) {
       const s3 = await open(ctx);
@@ -95,9 +126,8 @@ export function s3Buckets(connect: (ctx: BackupContext) => Promise<Connection & 
 }
 
 /** Names of buckets are everybody's: with the account in a header, S3 refuses one that somebody else has. */
-async function owned(s3: S3): Promise<S3> {
-  const answer = await query(s3, 'sts', 'GetCallerIdentity');
-  return { ...s3, account: textAt(answer, 'GetCallerIdentityResult', 'Account') };
+async function accountOf(aws: Connection & { key: AccessKey }): Promise<string> {
+  return textAt(await query(aws, 'sts', 'GetCallerIdentity'), 'GetCallerIdentityResult', 'Account');
 }
 
 /** Tags of the bucket; undefined when there is no such bucket. */
@@ -110,6 +140,16 @@ async function tagsOf(s3: S3): Promise<Record<string, string> | undefined> {
     // Made, and then something came in between.
     if (awsCodeOf(error) === 'NoSuchTagSet') return {};
     if (awsCodeOf(error) === 'NoSuchBucket') return undefined;
+    throw error;
+  }
+}
+
+/** A setting as S3 has it; an empty document where there is none. */
+async function setting(s3: S3, subresource: string, action: string): Promise<string> {
+  try {
+    return await asked(s3, { method: 'GET', action, query: { [subresource]: '' } });
+  } catch (error) {
+    if (UNSET.includes(awsCodeOf(error) ?? '')) return '<Unset/>';
     throw error;
   }
 }
@@ -136,8 +176,7 @@ async function settle(s3: S3): Promise<void> {
     [
       'publicAccessBlock',
       's3:PutBucketPublicAccessBlock',
-      '<PublicAccessBlockConfiguration><BlockPublicAcls>true</BlockPublicAcls><IgnorePublicAcls>true</IgnorePublicAcls>' +
-        '<BlockPublicPolicy>true</BlockPublicPolicy><RestrictPublicBuckets>true</RestrictPublicBuckets></PublicAccessBlockConfiguration>',
+      `<PublicAccessBlockConfiguration>${PUBLIC_ACCESS_BLOCKS.map((block) => `<${block}>true</${block}>`).join('')}</PublicAccessBlockConfiguration>`,
     ],
     [
       'encryption',
@@ -165,7 +204,7 @@ async function settle(s3: S3): Promise<void> {
         Version: '2012-10-17',
         Statement: [
           {
-            Sid: 'TLSOnly',
+            Sid: TLS_ONLY,
             Effect: 'Deny',
             Principal: '*',
             Action: 's3:*',

@@ -1,6 +1,7 @@
-import type { TaggedResource } from '../cloud.ts';
+import type { Owner, TaggedResource } from '../cloud.ts';
 import { OWNER_TAGS, ownerOf } from '../tags.ts';
 import { awsCodeOf, type Connection, json, query } from './api.ts';
+import { nameTag } from './names.ts';
 import { type Element, itemsAt, textAt } from './xml.ts';
 
 /** Every resource of ours bears this tag. */
@@ -25,12 +26,19 @@ export async function taggedResources(aws: Connection): Promise<TaggedResource[]
       ...(token && { PaginationToken: token }),
     });
     for (const { ResourceARN: id, Tags } of page.ResourceTagMappingList ?? []) {
-      const owner = ownerOf(Object.fromEntries(Tags.map(({ Key, Value }) => [Key, Value])));
-      if (owner) found.push({ id, type: typeOf(id), region: aws.region, owner });
+      const tags = Object.fromEntries(Tags.map(({ Key, Value }) => [Key, Value]));
+      const owner = ownerOf(tags);
+      if (owner) found.push({ id, type: typeOf(id), region: aws.region, owner, ...partOf(owner, tags.Name) });
     }
     token = page.PaginationToken ?? '';
   } while (token);
   return await withoutGone(aws, found);
+}
+
+/** What the tag Name says besides whose it is; see nameTag. */
+function partOf({ technicalID = '' }: Partial<Owner>, name = ''): Pick<TaggedResource, 'part'> {
+  const part = name.slice(technicalID.length + 1);
+  return part && name === nameTag({ technicalID }, part) ? { part } : {};
 }
 
 /** `arn:aws:ec2:eu-central-1:1:natgateway/nat-1` is of type `ec2:natgateway`. */

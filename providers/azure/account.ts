@@ -4,8 +4,8 @@ import { call, type Endpoints, sameHost } from './arm.ts';
 import { credentialsOf } from './credentials.ts';
 import { entraToken, managementScope } from './token.ts';
 
-/** What the programs do to Azure, as operations of Azure's resource providers. */
-const NEEDED = [
+/** For a network, and what all is in. */
+const NETWORK = [
   'Microsoft.Resources/subscriptions/resourceGroups/read',
   'Microsoft.Resources/subscriptions/resourceGroups/write',
   'Microsoft.Resources/subscriptions/resourceGroups/delete',
@@ -21,6 +21,11 @@ const NEEDED = [
   'Microsoft.Network/virtualNetworks/write',
   'Microsoft.Network/virtualNetworks/delete',
   'Microsoft.Network/virtualNetworks/subnets/join/action',
+] as const;
+
+/** What the programs do to Azure, as operations of Azure's resource providers. */
+const NEEDED = [
+  ...NETWORK,
   'Microsoft.ManagedIdentity/userAssignedIdentities/read',
   'Microsoft.ManagedIdentity/userAssignedIdentities/write',
   'Microsoft.ManagedIdentity/userAssignedIdentities/delete',
@@ -35,6 +40,29 @@ const NEEDED = [
   'Microsoft.ContainerService/managedClusters/agentPools/read',
   'Microsoft.ContainerService/managedClusters/agentPools/write',
   'Microsoft.ContainerService/managedClusters/agentPools/delete',
+] as const;
+
+/** What a control plane on machines needs besides those of its network. */
+const CONTROL_PLANE = [
+  'Microsoft.Network/loadBalancers/read',
+  'Microsoft.Network/loadBalancers/write',
+  'Microsoft.Network/loadBalancers/delete',
+  'Microsoft.Network/loadBalancers/backendAddressPools/join/action',
+  'Microsoft.Network/networkSecurityGroups/read',
+  'Microsoft.Network/networkSecurityGroups/write',
+  'Microsoft.Network/networkSecurityGroups/delete',
+  'Microsoft.Network/networkSecurityGroups/join/action',
+  'Microsoft.Network/networkInterfaces/read',
+  'Microsoft.Network/networkInterfaces/write',
+  'Microsoft.Network/networkInterfaces/delete',
+  'Microsoft.Network/networkInterfaces/join/action',
+  'Microsoft.Compute/virtualMachines/read',
+  'Microsoft.Compute/virtualMachines/write',
+  'Microsoft.Compute/virtualMachines/delete',
+  'Microsoft.Compute/virtualMachineScaleSets/read',
+  'Microsoft.Compute/virtualMachineScaleSets/write',
+  'Microsoft.Compute/virtualMachineScaleSets/delete',
+  'Microsoft.Compute/virtualMachineScaleSets/delete/action',
 ] as const;
 
 /** What one role allows: patterns of operations, and which of these it does not. */
@@ -67,7 +95,14 @@ export const missingOf = (needed: readonly string[], permissions: readonly Permi
  * API versions: Subscriptions - Get 2022-12-01; Permissions 2022-04-01, for a subscription as in MicrosoftDocs/azure-docs
  * articles/azure-resource-manager/resource-manager-api-authentication.md.
  */
-export async function checkAccount(ctx: CloudContext, endpoints: Endpoints): Promise<AccountCheck> {
+export const checkAccount = (ctx: CloudContext, endpoints: Endpoints): Promise<AccountCheck> =>
+  checkFor(NEEDED, ctx, endpoints);
+
+/** What a control plane on machines needs and the credentials lack. */
+export const missingForControlPlane = async (ctx: CloudContext, endpoints: Endpoints): Promise<string[]> =>
+  (await checkFor([...NETWORK, ...CONTROL_PLANE], ctx, endpoints)).missing;
+
+async function checkFor(needed: readonly string[], ctx: CloudContext, endpoints: Endpoints): Promise<AccountCheck> {
   const { subscriptionID } = credentialsOf(ctx.account);
   const { token } = await entraToken(ctx, endpoints, managementScope(endpoints));
   const subscription = `${endpoints.management}/subscriptions/${subscriptionID}`;
@@ -93,5 +128,5 @@ export async function checkAccount(ctx: CloudContext, endpoints: Endpoints): Pro
     permissions.push(...(page?.value ?? []));
     next = sameHost(page?.nextLink, endpoints);
   }
-  return { id: subscriptionID, missing: missingOf(NEEDED, permissions) };
+  return { id: subscriptionID, missing: missingOf(needed, permissions) };
 }

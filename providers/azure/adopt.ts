@@ -43,6 +43,11 @@ const FINDINGS: Readonly<Record<string, Finding>> = {
     api: '2024-05-01',
     tags: own,
   },
+  'azure-native:network:LoadBalancer': {
+    path: `${IN_GROUP}/providers/Microsoft.Network/loadBalancers/{loadBalancerName}`,
+    api: '2024-05-01',
+    tags: own,
+  },
   'azure-native:network:NetworkSecurityGroup': {
     path: `${IN_GROUP}/providers/Microsoft.Network/networkSecurityGroups/{networkSecurityGroupName}`,
     api: '2024-05-01',

@@ -6,6 +6,7 @@ import type { BackupBucket, BackupBuckets, BackupContext, BackupObject } from '.
 import {
   BACKUP_TAGS,
   backupTags,
+  broken,
   checkedKey,
   isAsWanted,
   KEPT_DAYS,
@@ -36,7 +37,18 @@ const LOOK_MS = 2_000;
 
 interface StorageAccount {
   tags?: Record<string, string>;
-  properties?: { provisioningState?: string; primaryEndpoints?: { blob?: string } };
+  properties?: {
+    provisioningState?: string;
+    primaryEndpoints?: { blob?: string };
+    allowBlobPublicAccess?: boolean;
+    allowSharedKeyAccess?: boolean;
+    supportsHttpsTrafficOnly?: boolean;
+    minimumTlsVersion?: string;
+  };
+}
+
+interface BlobService {
+  properties?: { isVersioningEnabled?: boolean; deleteRetentionPolicy?: { enabled?: boolean } };
 }
 
 /** Resource Manager, for one bucket. */
@@ -80,6 +92,22 @@ export function blobBuckets(endpoints: (ctx: BackupContext) => Endpoints): Backu
       if (found && isAsWanted(found.tags ?? {}, ctx.bucket)) return;
       if (found) refuseForeign(found.tags ?? {}, ctx.bucket);
       await settle(arm);
+    },
+    async differences(ctx) {
+      const arm = await open(ctx);
+      const [account, service] = await Promise.all([
+        managed<StorageAccount>(arm, 'GET', arm.account),
+        managed<BlobService>(arm, 'GET', `${arm.account}/blobServices/default`),
+      ]);
+      const { properties: of } = account ?? {};
+      return broken({
+        'public access is not prevented': of?.allowBlobPublicAccess === false,
+        'keys of the account are allowed': of?.allowSharedKeyAccess === false,
+        'it is reached without TLS': of?.supportsHttpsTrafficOnly,
+        'TLS before 1.2 is allowed': ['TLS1_2', 'TLS1_3'].includes(of?.minimumTlsVersion ?? ''),
+        'versions are not kept': service?.properties?.isVersioningEnabled,
+        'what is deleted is not kept': service?.properties?.deleteRetentionPolicy?.enabled,
+      });
     },
     async remove(ctx, { withContents = false } = {}) {
       const arm = await open(ctx);

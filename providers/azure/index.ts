@@ -5,6 +5,7 @@ import type { ProviderDNS } from '../dns.ts';
 import { machineProvider } from '../machines/provider.ts';
 import { poolOfResource } from '../pool-resource.ts';
 import { type LayeredCloud, managedLayers } from '../pulumi/layers.ts';
+import { leftOverLayers } from '../pulumi/left-over-layers.ts';
 import type { StackRunner } from '../pulumi/stack-runner.ts';
 import { checkAccount } from './account.ts';
 import { adoptAt } from './adopt.ts';
@@ -18,15 +19,13 @@ import { endpointsAt, pluginEndpoints } from './endpoints.ts';
 import { classify } from './errors.ts';
 import { aksKubeconfig } from './kubeconfig.ts';
 import { azureMachines } from './machines.ts';
-import { NODES_SUBNET } from './names.ts';
+import { NODES_SUBNET, virtualNetworkID } from './names.ts';
+import { refuseStrangers } from './strangers.ts';
 import { taggedResources } from './tagged.ts';
 import { validateCluster } from './validate.ts';
 
 /** Of @pulumi/azure-native, and of what the programs make of it; see ManagedClusters.version. */
 export const VERSION = 'azure-native 3.28.0, programs 1';
-
-const UNMADE =
-  '/subscriptions/00000000-0000-4000-8000-000000000000/resourceGroups/unmade/providers/Microsoft.Network/virtualNetworks/unmade';
 
 /** `endpoints`: where Azure is, as far as a profile does not say it. */
 const at = (endpoints: Endpoints, { profile }: Pick<CloudContext, 'profile'>) => endpointsAt(profile, endpoints);
@@ -39,27 +38,44 @@ const layersAt = (endpoints: Endpoints): LayeredCloud => ({
   adopted: { look: (ctx, cluster) => lookAtAdopted(ctx, at(endpoints, ctx), cluster), unseen: unseenCluster },
   classify: ({ text }) => classify(text),
   poolOf: poolOfResource,
-  unmadeNetwork: () => ({ network: UNMADE, subnets: [{ id: `${UNMADE}/subnets/${NODES_SUBNET}` }] }),
+  // Azure's ids are made of names: what was granted on the network is found by them when its state is lost.
+  unmadeNetwork(_, { account, owner }) {
+    const network = virtualNetworkID(credentialsOf(account).subscriptionID, owner);
+    return { network, subnets: [{ id: `${network}/subnets/${NODES_SUBNET}` }] };
+  },
 });
 
 /** AKS, with the network under it. */
 export function azure(runner: StackRunner, endpoints: Endpoints = PUBLIC_CLOUD): ManagedClusters {
   const layers = managedLayers(runner, layersAt(endpoints));
+  const tagged: NonNullable<ManagedClusters['tagged']> = (ctx) => taggedResources(ctx, at(endpoints, ctx));
   return {
     version: VERSION,
     adopts: true,
     validate: validateCluster,
     checkAccount: (ctx) => checkAccount(ctx, at(endpoints, ctx)),
     kubeconfig: (ctx, outputs) => aksKubeconfig(ctx, at(endpoints, ctx), outputs),
-    tagged: (ctx) => taggedResources(ctx, at(endpoints, ctx)),
+    tagged,
     ...layers,
+    destroyLeftOvers: leftOverLayers(runner, layersAt(endpoints), {
+      tagged,
+      async destroy(ctx, cluster) {
+        await refuseStrangers(ctx, at(endpoints, ctx));
+        await layers.destroy(ctx, cluster);
+      },
+    }),
     drift: async (ctx, cluster) => driftOf(await layers.drift(ctx, cluster), cluster),
   };
 }
 
 /** AKS, and machines for control planes that are not Azure's. */
 export const azureProvider = (runner: StackRunner, endpoints: Endpoints = PUBLIC_CLOUD): Provider => ({
-  ...machineProvider('azure', azure(runner, endpoints), azureMachines(layersAt(endpoints), endpoints), runner),
+  ...machineProvider(
+    'azure',
+    azure(runner, endpoints),
+    azureMachines(layersAt(endpoints), (ctx) => at(endpoints, ctx)),
+    runner,
+  ),
   dns: azureDNS(endpoints),
   backups: blobBuckets((ctx) => at(endpoints, ctx)),
 });

@@ -2,6 +2,7 @@ import type { CloudContext } from '../cloud.ts';
 import type { MachinePhase } from '../contract.ts';
 import type { CloudMachine, MachineCloud } from '../machines/machine-cloud.ts';
 import type { LayeredCloud } from '../pulumi/layers.ts';
+import { missingForControlPlane } from './account.ts';
 import { call, type Endpoints } from './arm.ts';
 import { credentialsOf } from './credentials.ts';
 import { resourceGroupName, scaleSetName } from './names.ts';
@@ -24,6 +25,9 @@ interface VirtualMachine {
   zones?: string[];
   properties: {
     provisioningState?: string;
+    vmId?: string;
+    /** Base64; only where it was asked for by name. */
+    userData?: string;
     timeCreated?: string;
     osProfile?: { computerName?: string };
     virtualMachineScaleSet?: { id: string };
@@ -46,10 +50,14 @@ const PHASES: Readonly<Record<string, MachinePhase>> = {
   Deleting: 'Terminating',
 };
 
-/** VM scale sets of orchestration Flexible: their machines are virtual machines of the owner's resource group. */
-export function azureMachines(layers: LayeredCloud, endpoints: Endpoints): MachineCloud {
-  const providers = ({ account, owner }: CloudContext) =>
-    `${endpoints.management}/subscriptions/${credentialsOf(account).subscriptionID}/resourceGroups/${resourceGroupName(owner)}/providers`;
+/**
+ * VM scale sets of orchestration Flexible: their machines are virtual machines of the owner's resource group.
+ * `endpoints`: where Azure is, for the profile.
+ */
+export function azureMachines(layers: LayeredCloud, endpoints: (ctx: CloudContext) => Endpoints): MachineCloud {
+  const providers = (ctx: CloudContext) =>
+    `${endpoints(ctx).management}/subscriptions/${credentialsOf(ctx.account).subscriptionID}/resourceGroups/${resourceGroupName(ctx.owner)}/providers`;
+  const tokenFor = (ctx: CloudContext) => entraToken(ctx, endpoints(ctx), managementScope(endpoints(ctx)));
 
   async function all<T>(ctx: CloudContext, url: string, token: string, what: string): Promise<T[]> {
     const found: T[] = [];
@@ -64,13 +72,47 @@ export function azureMachines(layers: LayeredCloud, endpoints: Endpoints): Machi
     return found;
   }
 
+  /** By the owner's uid, what machines say of themselves that is told only machine by machine, and never changes. */
+  const hashes = new Map<string, Map<string, string>>();
+
+  /** The hashes of machines, by their ids. Each is asked for once. */
+  async function hashesOf(
+    ctx: CloudContext,
+    token: string,
+    machines: readonly VirtualMachine[],
+    isOurs: (machine: VirtualMachine) => boolean,
+  ): Promise<ReadonlyMap<string, string>> {
+    const keyOf = ({ id, properties: { vmId } }: VirtualMachine) => vmId ?? id;
+    const found = hashes.get(ctx.owner.uid) ?? new Map<string, string>();
+    // Before anything is asked: when the cloud refuses in the middle, what it has said is not asked again.
+    if (machines.length > 0) hashes.set(ctx.owner.uid, found);
+    else hashes.delete(ctx.owner.uid);
+    const there = new Set(machines.map(keyOf));
+    for (const key of found.keys()) if (!there.has(key)) found.delete(key);
+    for (const machine of machines.filter((one) => isOurs(one) && !found.has(keyOf(one)))) {
+      const url = `${endpoints(ctx).management}${machine.id}?api-version=${COMPUTE}&$expand=userData`;
+      const what = `machine ${machine.name} cannot be read`;
+      const one = await call<VirtualMachine>({ url, token, what, signal: ctx.signal }, { absent: true });
+      if (one) found.set(keyOf(machine), Buffer.from(one.properties.userData ?? '', 'base64').toString());
+    }
+    return new Map(machines.map((machine) => [machine.id, found.get(keyOf(machine)) ?? '']));
+  }
+
   return {
     layers,
+    group: { type: 'azure-native:compute:VirtualMachineScaleSet', size: 'sku' },
     problems: () => [],
     image: async (_ctx, architecture) => ({ image: IMAGES[architecture] }),
+    controlPlane: {
+      missing: (ctx) => missingForControlPlane(ctx, endpoints(ctx)),
+      // The capacity of a flexible scale set is the number of its machines: it has followed.
+      forget: async () => {},
+      // Each of its parts in these layers has members, or an address.
+      remade: [],
+    },
 
     async machines(ctx, pools) {
-      const { token } = await entraToken(ctx, endpoints, managementScope(endpoints));
+      const { token } = await tokenFor(ctx);
       const what = `machines of ${ctx.owner.technicalID} cannot be listed`;
       const [machines, interfaces] = await Promise.all([
         all<VirtualMachine>(
@@ -93,12 +135,15 @@ export function azureMachines(layers: LayeredCloud, endpoints: Endpoints): Machi
         ]),
       );
       const poolOf = new Map(pools.map((pool) => [scaleSetName(ctx.owner, pool).toLowerCase(), pool]));
-      return machines.flatMap((machine) => machineOf(machine, poolOf, addresses.get(machine.id.toLowerCase())));
+      const told = await hashesOf(ctx, token, machines, (machine) => poolIn(poolOf, machine) !== undefined);
+      return machines.flatMap((machine) =>
+        machineOf(machine, poolIn(poolOf, machine), addresses.get(machine.id.toLowerCase()), told.get(machine.id)),
+      );
     },
 
     // The names of machines are their ids in a flexible scale set: Azure/azure-sdk-for-go issue 19588. Its capacity follows.
     async remove(ctx, pool, machines) {
-      const { token } = await entraToken(ctx, endpoints, managementScope(endpoints));
+      const { token } = await tokenFor(ctx);
       const set = `${providers(ctx)}/Microsoft.Compute/virtualMachineScaleSets/${scaleSetName(ctx.owner, pool)}`;
       await call({
         method: 'POST',
@@ -113,13 +158,16 @@ export function azureMachines(layers: LayeredCloud, endpoints: Endpoints): Machi
   };
 }
 
+/** @param poolOf pools by the names of their scale sets */
+const poolIn = (poolOf: ReadonlyMap<string, string>, { properties }: VirtualMachine): string | undefined =>
+  poolOf.get(properties.virtualMachineScaleSet?.id.split('/').at(-1)?.toLowerCase() ?? '');
+
 function machineOf(
   { name, zones, properties }: VirtualMachine,
-  poolOf: ReadonlyMap<string, string>,
+  pool: string | undefined,
   address: string | undefined,
+  hash: string | undefined,
 ): CloudMachine[] {
-  const set = properties.virtualMachineScaleSet?.id.split('/').at(-1)?.toLowerCase();
-  const pool = poolOf.get(set ?? '');
   if (pool === undefined) return [];
   const zone = zones?.[0];
   return [
@@ -131,6 +179,7 @@ function machineOf(
       phase: PHASES[properties.provisioningState ?? 'Creating'] ?? 'Failed',
       createdAt: properties.timeCreated ?? '',
       ...(zone !== undefined && { zone }),
+      ...(hash && { hash }),
       ...(address !== undefined && { address }),
     },
   ];

@@ -32,6 +32,9 @@ export const resourceGroupName = (owner: Owner): string => fitted(owner.technica
 export const nodeResourceGroupName = (owner: Owner): string =>
   fitted(`${owner.technicalID}-nodes`, LONGEST.resourceGroup);
 export const virtualNetworkName = (owner: Owner): string => fitted(owner.technicalID, LONGEST.virtualNetwork);
+/** Azure's id of the network. */
+export const virtualNetworkID = (subscription: string, owner: Owner): string =>
+  `/subscriptions/${subscription}/resourceGroups/${resourceGroupName(owner)}/providers/Microsoft.Network/virtualNetworks/${virtualNetworkName(owner)}`;
 export const natGatewayName = (owner: Owner): string => fitted(`${owner.technicalID}-nat`, LONGEST.natGateway);
 export const publicIPAddressName = (owner: Owner): string =>
   fitted(`${owner.technicalID}-nat`, LONGEST.publicIPAddress);
@@ -43,6 +46,8 @@ export const managedClusterID = (subscription: string, owner: Owner): string =>
 export const dnsPrefix = (owner: Owner): string => fitted(owner.technicalID, LONGEST.dnsPrefix);
 export const securityGroupName = (owner: Owner): string =>
   fitted(`${owner.technicalID}-machines`, LONGEST.securityGroup);
+/** Of what stands in front of a control plane on machines: load balancer, address, security group; 80 characters fit all of them. */
+export const endpointName = (owner: Owner): string => fitted(`${owner.technicalID}-endpoint`, LONGEST.publicIPAddress);
 export const scaleSetName = (owner: Owner, pool: string): string =>
   fitted(`${owner.technicalID}-${pool}`, LONGEST.virtualMachineScaleSet);
 

@@ -1,5 +1,5 @@
 import type { CloudContext, TaggedResource } from '../cloud.ts';
-import { OWNER_TAGS, ownerOf } from '../tags.ts';
+import { OWNER_TAGS, ownerOf, POOL_TAG } from '../tags.ts';
 import { call, type Endpoints } from './arm.ts';
 import { credentialsOf } from './credentials.ts';
 import { plainRegion } from './names.ts';
@@ -54,7 +54,14 @@ export async function taggedResources(
     for (const row of page?.data ?? []) {
       const owner = ownerOf(row.tags ?? {});
       if (!owner || plainRegion(row.location) !== plainRegion(ctx.region)) continue;
-      found.push({ id: row.id, type: row.type, region: plainRegion(row.location), owner });
+      const pool = row.tags?.[POOL_TAG];
+      found.push({
+        id: row.id,
+        type: row.type,
+        region: plainRegion(row.location),
+        owner,
+        ...(pool !== undefined && { part: `pool-${pool}` }),
+      });
     }
     skipToken = page?.$skipToken;
   } while (skipToken);

@@ -3,17 +3,21 @@ import { credentialsOf } from './credentials.ts';
 import { call, type Endpoints } from './google-api.ts';
 import { accessToken } from './token.ts';
 
+const NETWORK: readonly string[] = [
+  ...['create', 'get', 'delete', 'updatePolicy'].map((verb) => `compute.networks.${verb}`),
+  ...['create', 'get', 'use', 'delete'].map((verb) => `compute.subnetworks.${verb}`),
+  ...['create', 'get', 'update', 'delete'].map((verb) => `compute.routers.${verb}`),
+  'compute.globalOperations.get',
+  'compute.regionOperations.get',
+];
+
 /**
  * What the layers network and cluster, the sweep and the first contact with a new cluster need, in the project. Names, and which method needs which:
  * github.com/iann0036/iam-dataset at 2073fa52a (2026-08-22), gcp/map.json and gcp/roles. Together less than the roles Compute Network
  * Admin, Kubernetes Engine Admin, Cloud KMS Admin, Service Account Admin and User, Project IAM Admin, and Cloud Asset Viewer.
  */
 export const PERMISSIONS: readonly string[] = [
-  ...['create', 'get', 'delete', 'updatePolicy'].map((verb) => `compute.networks.${verb}`),
-  ...['create', 'get', 'use', 'delete'].map((verb) => `compute.subnetworks.${verb}`),
-  ...['create', 'get', 'update', 'delete'].map((verb) => `compute.routers.${verb}`),
-  'compute.globalOperations.get',
-  'compute.regionOperations.get',
+  ...NETWORK,
   'compute.instanceGroupManagers.get',
   ...['create', 'get', 'update', 'delete', 'getCredentials'].map((verb) => `container.clusters.${verb}`),
   'container.operations.get',
@@ -29,8 +33,31 @@ export const PERMISSIONS: readonly string[] = [
   'cloudasset.assets.searchAllResources',
 ];
 
+/** What a control plane on machines needs besides those of its network. */
+const CONTROL_PLANE: readonly string[] = [
+  ...['create', 'get', 'use', 'delete', 'setLabels'].map((verb) => `compute.globalAddresses.${verb}`),
+  ...['create', 'get', 'update', 'delete'].map((verb) => `compute.firewalls.${verb}`),
+  ...['create', 'get', 'useReadOnly', 'delete'].map((verb) => `compute.instanceTemplates.${verb}`),
+  ...['create', 'get', 'update', 'use', 'delete'].map((verb) => `compute.instanceGroupManagers.${verb}`),
+  'compute.instanceGroups.use',
+  ...['create', 'get', 'list', 'delete', 'setMetadata', 'setLabels', 'setServiceAccount'].map(
+    (verb) => `compute.instances.${verb}`,
+  ),
+  ...['create', 'get', 'useReadOnly', 'delete'].map((verb) => `compute.healthChecks.${verb}`),
+  ...['create', 'get', 'update', 'use', 'delete'].map((verb) => `compute.backendServices.${verb}`),
+  ...['create', 'get', 'use', 'delete'].map((verb) => `compute.targetTcpProxies.${verb}`),
+  ...['create', 'get', 'delete', 'setLabels'].map((verb) => `compute.globalForwardingRules.${verb}`),
+];
+
+/** What of that, and of what the network needs, the credentials lack. */
+export const missingForControlPlane = async (ctx: CloudContext, endpoints: Endpoints): Promise<string[]> =>
+  (await held(ctx, endpoints, [...NETWORK, ...CONTROL_PLANE])).missing;
+
 /** See ManagedClusters.checkAccount. */
-export async function checkAccount(ctx: CloudContext, endpoints: Endpoints): Promise<AccountCheck> {
+export const checkAccount = (ctx: CloudContext, endpoints: Endpoints): Promise<AccountCheck> =>
+  held(ctx, endpoints, PERMISSIONS);
+
+async function held(ctx: CloudContext, endpoints: Endpoints, permissions: readonly string[]): Promise<AccountCheck> {
   const { project } = credentialsOf(ctx.account, ctx.profile);
   const { token } = await accessToken(ctx, endpoints);
   const answer = await call<{ permissions?: string[] }>({
@@ -38,10 +65,10 @@ export async function checkAccount(ctx: CloudContext, endpoints: Endpoints): Pro
     url: `${endpoints.resourceManager}/v1/projects/${project}:testIamPermissions`,
     token,
     headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ permissions: PERMISSIONS }),
+    body: JSON.stringify({ permissions }),
     what: `the permissions in project ${project} cannot be asked for`,
     signal: ctx.signal,
   });
-  const held = new Set(answer?.permissions);
-  return { id: project, missing: PERMISSIONS.filter((permission) => !held.has(permission)) };
+  const given = new Set(answer?.permissions);
+  return { id: project, missing: permissions.filter((permission) => !given.has(permission)) };
 }

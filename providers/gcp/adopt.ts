@@ -3,6 +3,7 @@ import type { CloudContext, Owner } from '../cloud.ts';
 import type { Adopt, WantedResource } from '../pulumi/request.ts';
 import { credentialsOf } from './credentials.ts';
 import { call, type Endpoints } from './google-api.ts';
+import { findGrant, isGrant } from './grants.ts';
 import { ownerOfDescription, ownerOfLabels } from './labels.ts';
 import { clusterName, computeName, keyRingName } from './names.ts';
 import { accessToken, type Token } from './token.ts';
@@ -59,6 +60,11 @@ const global = (kind: string): Lookup => ({
 const LOOKUPS: Readonly<Record<string, Lookup>> = {
   'gcp:compute/network:Network': global('networks'),
   'gcp:compute/firewall:Firewall': global('firewalls'),
+  'gcp:compute/globalAddress:GlobalAddress': global('addresses'),
+  'gcp:compute/healthCheck:HealthCheck': global('healthChecks'),
+  'gcp:compute/backendService:BackendService': global('backendServices'),
+  'gcp:compute/targetTCPProxy:TargetTCPProxy': global('targetTcpProxies'),
+  'gcp:compute/globalForwardingRule:GlobalForwardingRule': global('forwardingRules'),
   'gcp:compute/instanceTemplate:InstanceTemplate': global('instanceTemplates'),
   'gcp:compute/regionInstanceGroupManager:RegionInstanceGroupManager': regional('instanceGroupManagers'),
   'gcp:compute/subnetwork:Subnetwork': regional('subnetworks'),
@@ -105,11 +111,18 @@ const isOwner = (said: Partial<Owner> | boolean | undefined, owner: Owner): bool
 
 const textOf = (value: unknown, otherwise: string): string => (typeof value === 'string' ? value : otherwise);
 
-/** Finds what the owner already has at Google; see Adopt. What is granted twice is granted once: grants are not looked up. */
+/** Finds what the owner already has at Google; see Adopt. */
 export function adoptAt(endpoints: Endpoints, ctx: CloudContext): Adopt {
   const { project } = credentialsOf(ctx.account, ctx.profile);
   let token: Promise<Token> | undefined;
-  return async ({ type, name: logicalName, inputs }: WantedResource, signal) => {
+  return async (wanted: WantedResource, signal) => {
+    const { type, name: logicalName, inputs } = wanted;
+    if (isGrant(type)) {
+      token ??= accessToken({ ...ctx, signal }, endpoints);
+      const { owner, region } = ctx;
+      const id = await findGrant(wanted, { endpoints, project, region, owner, token: (await token).token, signal });
+      return id === undefined ? undefined : { id };
+    }
     const lookup = LOOKUPS[type];
     const name = inputs.name ?? inputs.accountId;
     if (!lookup || typeof name !== 'string') return undefined;

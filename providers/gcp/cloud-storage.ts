@@ -3,6 +3,7 @@ import { CoppiceError, dependencyNotReady } from '../../operator/api/errors.ts';
 import type { BackupBuckets, BackupContext, BackupObject } from '../backup.ts';
 import {
   backupTags,
+  broken,
   checkedKey,
   isAsWanted,
   KEPT_DAYS,
@@ -27,6 +28,8 @@ interface Storage {
 
 interface Bucket {
   labels?: Record<string, string>;
+  iamConfiguration?: { publicAccessPrevention?: string; uniformBucketLevelAccess?: { enabled?: boolean } };
+  versioning?: { enabled?: boolean };
 }
 
 interface Objects {
@@ -55,6 +58,14 @@ export function cloudStorageBuckets(endpoints: (ctx: BackupContext) => Endpoints
       if (!found)
         await json(storage, 'POST', '/b', { project }, { name: ctx.bucket.name, location: ctx.region, ...wanted(ctx) });
       else await json(storage, 'PATCH', `/b/${ctx.bucket.name}`, {}, wanted(ctx));
+    },
+    async differences(ctx) {
+      const { iamConfiguration: access, versioning } = (await ours(await open(ctx))) ?? {};
+      return broken({
+        'public access is not prevented': access?.publicAccessPrevention === 'enforced',
+        'access is not by IAM alone (uniform bucket-level access)': access?.uniformBucketLevelAccess?.enabled,
+        'versions are not kept': versioning?.enabled,
+      });
     },
     async remove(ctx, { withContents = false } = {}) {
       const storage = await open(ctx);

@@ -4,6 +4,7 @@ import { recordsIn } from '../dns/records.ts';
 import type { ProviderDNS } from '../dns.ts';
 import { machineProvider } from '../machines/provider.ts';
 import { type LayeredCloud, managedLayers } from '../pulumi/layers.ts';
+import { leftOverLayers } from '../pulumi/left-over-layers.ts';
 import type { StackRunner } from '../pulumi/stack-runner.ts';
 import { checkAccount } from './account.ts';
 import { adoptAt } from './adopt.ts';
@@ -24,7 +25,7 @@ import { accessToken } from './token.ts';
 import { validateCluster } from './validate.ts';
 
 /** Of @pulumi/gcp, and of what the programs make of it; see ManagedClusters.version. */
-export const VERSION = 'gcp 9.37.0, programs 1';
+export const VERSION = 'gcp 9.37.0, programs 2';
 
 /** `endpoints`: where Google is, as far as a profile does not say it. */
 const at = (endpoints: Endpoints, { profile }: Pick<CloudContext, 'profile'>) => endpointsAt(profile, endpoints);
@@ -58,21 +59,28 @@ const layersAt = (endpoints: Endpoints): LayeredCloud => ({
 /** GKE, with the network under it. */
 export function gcp(runner: StackRunner, endpoints: Endpoints = GOOGLE): ManagedClusters {
   const layers = managedLayers(runner, layersAt(endpoints));
+  const tagged: NonNullable<ManagedClusters['tagged']> = (ctx) => taggedResources(ctx, at(endpoints, ctx));
   return {
     version: VERSION,
     adopts: true,
     validate: validateCluster,
     checkAccount: (ctx) => checkAccount(ctx, at(endpoints, ctx)),
     kubeconfig: (ctx, outputs) => gkeKubeconfig(ctx, at(endpoints, ctx), outputs),
-    tagged: (ctx) => taggedResources(ctx, at(endpoints, ctx)),
+    tagged,
     ...layers,
+    destroyLeftOvers: leftOverLayers(runner, layersAt(endpoints), { ...layers, tagged }),
     drift: async (ctx, cluster) => driftOf(await layers.drift(ctx, cluster), cluster),
   };
 }
 
 /** GKE, and machines for control planes that are not Google's. */
 export const gcpProvider = (runner: StackRunner, endpoints: Endpoints = GOOGLE): Provider => ({
-  ...machineProvider('gcp', gcp(runner, endpoints), gcpMachines(layersAt(endpoints), endpoints), runner),
+  ...machineProvider(
+    'gcp',
+    gcp(runner, endpoints),
+    gcpMachines(layersAt(endpoints), (ctx) => at(endpoints, ctx)),
+    runner,
+  ),
   dns: gcpDNS(endpoints),
   backups: cloudStorageBuckets((ctx) => at(endpoints, ctx)),
 });

@@ -2,7 +2,8 @@ import type { CloudContext } from '../cloud.ts';
 import type { MachinePhase } from '../contract.ts';
 import type { CloudMachine, MachineCloud } from '../machines/machine-cloud.ts';
 import type { LayeredCloud } from '../pulumi/layers.ts';
-import { OWNER_TAGS, POOL_TAG } from '../tags.ts';
+import { OWNER_TAGS, POOL_HASH_TAG, POOL_TAG } from '../tags.ts';
+import { missingForControlPlane } from './account.ts';
 import { credentialsOf } from './credentials.ts';
 import { call, type Endpoints } from './google-api.ts';
 import { computeName } from './names.ts';
@@ -34,14 +35,17 @@ const PHASES: Readonly<Record<string, MachinePhase>> = {
   STOPPING: 'Terminating',
 };
 
-/** Regional managed instance groups. Methods and fields: discovery document of compute v1 (googleapis/google-api-go-client). */
-export function gcpMachines(layers: LayeredCloud, endpoints: Endpoints): MachineCloud {
+/**
+ * Regional managed instance groups. Methods and fields: discovery document of compute v1 (googleapis/google-api-go-client).
+ * `endpoints`: where Google is, for the profile.
+ */
+export function gcpMachines(layers: LayeredCloud, endpoints: (ctx: CloudContext) => Endpoints): MachineCloud {
   const project = (ctx: CloudContext) =>
-    `${endpoints.compute}/compute/v1/projects/${credentialsOf(ctx.account, ctx.profile).project}`;
+    `${endpoints(ctx).compute}/compute/v1/projects/${credentialsOf(ctx.account, ctx.profile).project}`;
   const group = (ctx: CloudContext, pool: string) =>
     `${project(ctx)}/regions/${ctx.region}/instanceGroupManagers/${computeName(ctx.owner, pool)}`;
   const ask = async <T>(ctx: CloudContext, url: string, what: string, body?: object): Promise<T | undefined> => {
-    const { token } = await accessToken(ctx, endpoints);
+    const { token } = await accessToken(ctx, endpoints(ctx));
     const sent = body && { method: 'POST' as const, body: JSON.stringify(body) };
     const headers = { 'content-type': 'application/json' };
     return call<T>({ url, token, what, signal: ctx.signal, ...(sent && { ...sent, headers }) });
@@ -49,6 +53,7 @@ export function gcpMachines(layers: LayeredCloud, endpoints: Endpoints): Machine
 
   return {
     layers,
+    group: { type: 'gcp:compute/regionInstanceGroupManager:RegionInstanceGroupManager', size: 'targetSize' },
     problems: () => [],
     image: async (_ctx, architecture) => ({ image: imageOf(architecture) }),
 
@@ -76,6 +81,43 @@ export function gcpMachines(layers: LayeredCloud, endpoints: Endpoints): Machine
       await ask(ctx, `${group(ctx, pool)}/deleteInstances`, `machines of pool ${pool} cannot be ended`, { instances });
     },
 
+    controlPlane: {
+      missing: (ctx) => missingForControlPlane(ctx, endpoints(ctx)),
+
+      // The group replaces nothing that has failed, and goes on counting it.
+      async forget(ctx, pool, names, listed) {
+        const what = `machines of pool ${pool} cannot be listed`;
+        const answer = await ask<{ managedInstances?: { instance: string; currentAction?: string }[] }>(
+          ctx,
+          `${group(ctx, pool)}/listManagedInstances`,
+          what,
+          {},
+        );
+        const instances = (answer?.managedInstances ?? []).flatMap(({ instance, currentAction }) => {
+          const [zone, , name = ''] = instance.split('/').slice(-3);
+          // With any other action the group is making it, or is done with it.
+          const isLost = currentAction === 'NONE' && !listed.includes(name);
+          return names.includes(name) || isLost ? [`zones/${zone}/instances/${name}`] : [];
+        });
+        if (instances.length === 0) return;
+        await ask(ctx, `${group(ctx, pool)}/deleteInstances`, `machines of pool ${pool} cannot be forgotten`, {
+          instances,
+          skipInstancesOnValidationError: true,
+        });
+      },
+
+      remade: [
+        'gcp:compute/backendService:BackendService',
+        'gcp:compute/firewall:Firewall',
+        'gcp:compute/globalForwardingRule:GlobalForwardingRule',
+        'gcp:compute/healthCheck:HealthCheck',
+        'gcp:compute/instanceTemplate:InstanceTemplate',
+        'gcp:compute/router:Router',
+        'gcp:compute/routerNat:RouterNat',
+        'gcp:compute/targetTCPProxy:TargetTCPProxy',
+      ],
+    },
+
     async failure(ctx, pool) {
       const answer = await ask<{ items?: { error?: { code?: string; message?: string }; timestamp?: string }[] }>(
         ctx,
@@ -95,7 +137,7 @@ export function gcpMachines(layers: LayeredCloud, endpoints: Endpoints): Machine
 const RECENT_MS = 10 * 60_000;
 
 function machineOf(instance: Instance, region: string, pools: readonly string[]): CloudMachine[] {
-  const pool = instance.labels?.[POOL_TAG];
+  const { [POOL_TAG]: pool, [POOL_HASH_TAG]: hash } = instance.labels ?? {};
   const zone = instance.zone.split('/').at(-1)!;
   if (pool === undefined || !pools.includes(pool) || !zone.startsWith(`${region}-`)) return [];
   const address = instance.networkInterfaces?.[0]?.networkIP;
@@ -107,6 +149,7 @@ function machineOf(instance: Instance, region: string, pools: readonly string[])
       phase: PHASES[instance.status] ?? 'Failed',
       createdAt: instance.creationTimestamp,
       zone,
+      ...(hash !== undefined && { hash }),
       ...(address !== undefined && { address }),
     },
   ];

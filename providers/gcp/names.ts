@@ -11,10 +11,11 @@ export const LONGEST = { compute: 63, cluster: 40, nodePool: 40, serviceAccount:
 export const SECONDARY_RANGES = { podsRange: 'pods', servicesRange: 'services' } as const;
 
 /** Google's names begin with a letter; a technical ID may begin with a digit. */
-const base = ({ technicalID }: Owner): string => (/^[a-z]/.test(technicalID) ? technicalID : `c-${technicalID}`);
+const base = ({ technicalID }: Pick<Owner, 'technicalID'>): string =>
+  /^[a-z]/.test(technicalID) ? technicalID : `c-${technicalID}`;
 
 /** Name of a network, router, template, ... of the owner, `<technical ID>-<part>`. */
-export function computeName(owner: Owner, part?: string): string {
+export function computeName(owner: Pick<Owner, 'technicalID'>, part?: string): string {
   if (part === undefined) return fitted(base(owner), LONGEST.compute);
   return `${fitted(base(owner), LONGEST.compute - part.length - 1)}-${part}`;
 }
@@ -31,5 +32,12 @@ const ofThisOwner = (owner: Owner, max: number): string => `${fitted(base(owner)
 /** Key rings are never deleted, and an empty one costs nothing (google_kms_key_ring). */
 export const keyRingName = (owner: Owner): string => ofThisOwner(owner, LONGEST.keyRing);
 
+/** Key in the ring that Secrets are encrypted with. */
+export const SECRETS_KEY = 'secrets';
+
 /** A role that was granted to a deleted account does not count for a new one of the same name (IAM: "deleted:serviceAccount:"). */
 export const serviceAccountName = (owner: Owner): string => ofThisOwner(owner, LONGEST.serviceAccount);
+
+/** What serviceAccountName is to those who grant it something. */
+export const serviceAccountMember = (owner: Owner, project: string): string =>
+  `serviceAccount:${serviceAccountName(owner)}@${project}.iam.gserviceaccount.com`;

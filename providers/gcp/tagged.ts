@@ -1,8 +1,9 @@
-import type { CloudContext, TaggedResource } from '../cloud.ts';
+import type { CloudContext, Owner, TaggedResource } from '../cloud.ts';
 import { OWNER_TAGS } from '../tags.ts';
 import { credentialsOf } from './credentials.ts';
 import { call, type Endpoints } from './google-api.ts';
 import { DESCRIPTION, ownerOfDescription, ownerOfLabels } from './labels.ts';
+import { computeName } from './names.ts';
 import { accessToken } from './token.ts';
 
 /** ResourceSearchResult of google.cloud.asset.v1, as far as it is used. */
@@ -54,6 +55,22 @@ const isGlobal = (location = 'global'): boolean => location === 'global';
 const isIn = (region: string, location?: string): boolean =>
   isGlobal(location) || location === region || location!.startsWith(`${region}-`);
 
+/** What takes no labels tells its pool by its name alone. */
+const POOLED: Readonly<Record<string, { part: string; name: RegExp }>> = {
+  'compute.googleapis.com/InstanceGroupManager': { part: 'pool', name: /^(.+)$/ },
+  'compute.googleapis.com/InstanceTemplate': { part: 'template', name: /^(.+)-[0-9a-f]+$/ },
+};
+
+function partOf(assetType: string, name: string, { technicalID }: Partial<Owner>): Pick<TaggedResource, 'part'> {
+  const pooled = POOLED[assetType];
+  if (!pooled || technicalID === undefined) return {};
+  // Long technical IDs are cut, the shorter the longer the pool's name is.
+  const ends = [...name.matchAll(/-/g)].map(({ index }) => name.slice(index + 1));
+  const own = ends.find((end) => computeName({ technicalID }, end) === name);
+  const pool = own && pooled.name.exec(own)?.[1];
+  return pool ? { part: `${pooled.part}-${pool}` } : {};
+}
+
 function taggedResource({ name, assetType, location, createTime, ...found }: Found, region: string): TaggedResource[] {
   if (!isIn(region, location) || ENDLESS.includes(assetType)) return [];
   const owner = ownerOfLabels(found.labels ?? {}) ?? ownerOfDescription(found.description ?? '');
@@ -65,6 +82,7 @@ function taggedResource({ name, assetType, location, createTime, ...found }: Fou
       type: assetType,
       region: isGlobal(location) ? 'global' : region,
       owner,
+      ...partOf(assetType, name.split('/').at(-1)!, owner),
       ...(typeof machineType === 'string' && { machineType: machineType.split('/').at(-1)! }),
       ...(createTime !== undefined && { createdAt: createTime }),
     },

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { ANNOTATIONS, FIELD_MANAGER, LABELS, ROLES } from '../../operator/api/group.ts';
 import type { KubeObject } from '../../operator/api/meta.ts';
-import { controlPlaneMachineName, machineDeploymentName, poolSecretName } from '../../operator/api/names.ts';
+import { controlPlaneMachineName, machineSetName, poolSecretName } from '../../operator/api/names.ts';
 import { PODS, type Pod, PVCS, SECRETS, STATEFULSETS, type StatefulSet } from '../../operator/kube/resources.ts';
 import { applyIfChanged } from '../apply.ts';
 import type { ControlPlaneBootstrap, ControlPlaneMachines, Pool, ProviderContext } from '../contract.ts';
@@ -23,7 +23,7 @@ export const controlPlaneMachines: ControlPlaneMachines = {
   async observe(ctx, pool) {
     const selection = { namespace: ctx.namespace, labelSelector: selectorText(ctx, pool) };
     const [set, pods, claims] = await Promise.all([
-      ctx.seed.getOrUndefined<StatefulSet>(STATEFULSETS, machineDeploymentName(pool), ctx.namespace),
+      ctx.seed.getOrUndefined<StatefulSet>(STATEFULSETS, machineSetName(pool), ctx.namespace),
       ctx.seed.list<Pod>(PODS, selection),
       ctx.seed.list<KubeObject>(PVCS, selection),
     ]);
@@ -92,7 +92,7 @@ export const controlPlaneSecret = (ctx: PodContext, pool: Pool, files: Record<st
 /** The StatefulSet; each of its pods is a machine and has the name of its node. */
 export function controlPlaneStatefulSet(ctx: PodContext, pool: Pool, paths: string[], fingerprint: string): KubeObject {
   const labels = labelsOf(ctx, pool.name);
-  const name = machineDeploymentName(pool.name);
+  const name = machineSetName(pool.name);
   return {
     apiVersion: 'apps/v1',
     kind: 'StatefulSet',

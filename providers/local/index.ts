@@ -1,22 +1,31 @@
-import { LABELS, ROLES } from '../../operator/api/group.ts';
-import { machineDeploymentName, poolSecretName } from '../../operator/api/names.ts';
+import { ANNOTATIONS, LABELS, ROLES } from '../../operator/api/group.ts';
+import { machineSetName, poolSecretName } from '../../operator/api/names.ts';
 import { KubeApiError } from '../../operator/kube/errors.ts';
-import { DEPLOYMENTS, type Deployment, NODES, PODS, type Pod, SECRETS } from '../../operator/kube/resources.ts';
+import {
+  conditionIsTrue,
+  NODES,
+  PODS,
+  type Pod,
+  REPLICASETS,
+  type ReplicaSet,
+  SECRETS,
+} from '../../operator/kube/resources.ts';
 import { applyIfChanged } from '../apply.ts';
-import type { Provider, ProviderContext } from '../contract.ts';
+import { type Provider, type ProviderContext, sizeWhileRolling } from '../contract.ts';
 import { directoryBuckets } from '../directory-buckets.ts';
 import { followPool, type Marks, nodeLabels, nodesOf } from '../nodes.ts';
 import { profileProblems } from '../validate.ts';
 import { controlPlaneMachines } from './control-plane.ts';
 import { machineOf } from './machine.ts';
 import { machineFiles } from './machine-files.ts';
-import { MARKS_ANNOTATION, poolDeployment, poolSecret } from './machine-pod.ts';
+import { MARKS_ANNOTATION, poolReplicaSet, poolSecret } from './machine-pod.ts';
 
-/** Machines are privileged pods of a Deployment per pool, in the shoot's namespace in the seed. */
+/** Machines are privileged pods of a ReplicaSet per pool, in the shoot's namespace in the seed. */
 export const local: Provider = {
   name: 'local',
   simulated: false,
   needsBootstrapToken: true,
+  rolledByCaller: true,
   backups: directoryBuckets('local'),
   controlPlaneMachines,
 
@@ -38,8 +47,8 @@ export const local: Provider = {
     // Nodes before pods: the node of a machine that comes up in between must not look like a left-over.
     const nodes = ctx.shoot ? await nodesOf(ctx.shoot, pool.name) : [];
     const pods = await podsOf(ctx, pool.name);
-    const name = machineDeploymentName(pool.name);
-    const live = await ctx.seed.getOrUndefined<Deployment>(DEPLOYMENTS, name, ctx.namespace);
+    const name = machineSetName(pool.name);
+    const live = await ctx.seed.getOrUndefined<ReplicaSet>(REPLICASETS, name, ctx.namespace);
     if (pool.count === 0 && !live && nodes.length === 0) return;
     const files = machineFiles(ctx, pool);
     const [bootstrap, kubeProxy] = await Promise.all([ctx.bootstrapKubeconfig(pool.name), ctx.kubeProxyKubeconfig()]);
@@ -60,47 +69,66 @@ export const local: Provider = {
       );
     }
     const told = ctx.shoot || !live ? marks : (marksOf(live) ?? marks);
-    const replicas = Math.max(pool.count, Math.min(live?.spec.replicas ?? 0, pods.filter(isAlive).length));
-    await applyIfChanged(ctx.seed, poolDeployment(ctx, pool, files, replicas, told));
+    const set = poolReplicaSet(ctx, pool, files, told);
+    const alive = pods.filter(isAlive);
+    const wanted = sizeWhileRolling(pool, alive.filter((pod) => isOutdated(pod, set)).length);
+    set.spec.replicas = Math.max(wanted, Math.min(live?.spec.replicas ?? 0, alive.length));
+    await applyIfChanged(ctx.seed, set);
   },
 
   async listMachines(ctx) {
-    return (await podsOf(ctx)).map(machineOf);
+    const selection = { namespace: ctx.namespace, labelSelector: machineSelector(ctx) };
+    const [pods, sets] = await Promise.all([podsOf(ctx), ctx.seed.list<ReplicaSet>(REPLICASETS, selection)]);
+    const byPool = new Map(sets.items.map((set) => [set.metadata.labels?.[LABELS.pool], set]));
+    return pods.map((pod) => {
+      const set = byPool.get(pod.metadata.labels?.[LABELS.pool]);
+      return { ...machineOf(pod), ...(set && isOutdated(pod, set) && { outdated: true }) };
+    });
   },
 
   async removeMachines(ctx, pool, names, remaining) {
-    const name = machineDeploymentName(pool);
+    const name = machineSetName(pool);
     const going = new Set(names);
-    const alive = (await podsOf(ctx, pool)).filter(isAlive);
+    const pods = await podsOf(ctx, pool);
+    const end = (pod: Pod) => ctx.seed.delete(PODS, pod.metadata.name, ctx.namespace);
+    // Its ReplicaSet counts one that has failed no more, and leaves it where it is.
+    for (const pod of pods.filter((one) => going.has(one.metadata.name) && hasEnded(one))) await end(pod);
+    const alive = pods.filter(isAlive);
     const victims = alive.filter((pod) => going.has(pod.metadata.name));
-    const deployment = await ctx.seed.getOrUndefined<Deployment>(DEPLOYMENTS, name, ctx.namespace);
-    if (!deployment) return;
-    const { status } = deployment;
+    const staying = alive.filter((pod) => !going.has(pod.metadata.name));
+    const set = await ctx.seed.getOrUndefined<ReplicaSet>(REPLICASETS, name, ctx.namespace);
+    if (!set) return;
+    const { status } = set;
     const settled =
-      deployment.spec.replicas === remaining &&
-      status?.observedGeneration === deployment.metadata.generation &&
+      set.spec.replicas === remaining &&
+      status?.observedGeneration === set.metadata.generation &&
       (status?.replicas ?? 0) <= remaining;
     if (settled) {
-      // The Deployment took others, which were not running yet, in their place: it replaces these with new ones.
-      for (const pod of victims) await ctx.seed.delete(PODS, pod.metadata.name, ctx.namespace);
+      // The ReplicaSet took others, which were not running yet, in their place: it replaces these with new ones.
+      for (const pod of victims) await end(pod);
       return;
     }
-    for (const pod of victims) {
-      if (pod.metadata.annotations?.[DELETION_COST] === FIRST) continue;
-      await ignoreGone(
-        ctx.seed.mergePatch(PODS, pod.metadata.name, ctx.namespace, {
-          metadata: { annotations: { [DELETION_COST]: FIRST } },
-        }),
-      );
+    if (staying.some((pod) => !conditionIsTrue(pod, 'Ready'))) {
+      // It would take these: whether a pod is Ready counts for more than what its deletion costs.
+      for (const pod of victims) await end(pod);
+    } else {
+      for (const pod of victims) {
+        if (pod.metadata.annotations?.[DELETION_COST] === FIRST) continue;
+        await ignoreGone(
+          ctx.seed.mergePatch(PODS, pod.metadata.name, ctx.namespace, {
+            metadata: { annotations: { [DELETION_COST]: FIRST } },
+          }),
+        );
+      }
     }
-    if (deployment.spec.replicas !== remaining) {
-      await ctx.seed.mergePatch(DEPLOYMENTS, name, ctx.namespace, { spec: { replicas: remaining } });
+    if (set.spec.replicas !== remaining) {
+      await ctx.seed.mergePatch(REPLICASETS, name, ctx.namespace, { spec: { replicas: remaining } });
     }
   },
 
   async deletePool(ctx, name) {
     const options = { propagationPolicy: 'Background' } as const;
-    await ctx.seed.delete(DEPLOYMENTS, machineDeploymentName(name), ctx.namespace, options);
+    await ctx.seed.delete(REPLICASETS, machineSetName(name), ctx.namespace, options);
     await ctx.seed.delete(SECRETS, poolSecretName(name), ctx.namespace);
     if (!ctx.shoot) return;
     for (const node of await nodesOf(ctx.shoot, name)) await ctx.shoot.delete(NODES, node.metadata.name);
@@ -108,7 +136,7 @@ export const local: Provider = {
 
   async deleteAll(ctx) {
     const selection = { namespace: ctx.namespace, labelSelector: machineSelector(ctx) };
-    await ctx.seed.deleteCollection(DEPLOYMENTS, { ...selection, propagationPolicy: 'Background' });
+    await ctx.seed.deleteCollection(REPLICASETS, { ...selection, propagationPolicy: 'Background' });
     await ctx.seed.deleteCollection(SECRETS, selection);
   },
 };
@@ -127,11 +155,16 @@ async function podsOf(ctx: ProviderContext, pool?: string): Promise<Pod[]> {
     .items;
 }
 
-const isAlive = (pod: Pod): boolean =>
-  !pod.metadata.deletionTimestamp && pod.status?.phase !== 'Failed' && pod.status?.phase !== 'Succeeded';
+const hasEnded = ({ status }: Pod): boolean => status?.phase === 'Failed' || status?.phase === 'Succeeded';
 
-function marksOf(deployment: Deployment | undefined): Marks | undefined {
-  const text = deployment?.metadata.annotations?.[MARKS_ANNOTATION];
+const isAlive = (pod: Pod): boolean => !pod.metadata.deletionTimestamp && !hasEnded(pod);
+
+/** Whether the machine was made from another description than new ones will be. */
+const isOutdated = (pod: Pod, { spec }: ReplicaSet): boolean =>
+  pod.metadata.annotations?.[ANNOTATIONS.checksum] !== spec.template.metadata.annotations[ANNOTATIONS.checksum];
+
+function marksOf(set: ReplicaSet | undefined): Marks | undefined {
+  const text = set?.metadata.annotations?.[MARKS_ANNOTATION];
   return text ? (JSON.parse(text) as Marks) : undefined;
 }
 

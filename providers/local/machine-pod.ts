@@ -1,7 +1,8 @@
 import { ANNOTATIONS, FIELD_MANAGER, LABELS, ROLES } from '../../operator/api/group.ts';
 import type { KubeObject } from '../../operator/api/meta.ts';
-import { machineDeploymentName, poolSecretName } from '../../operator/api/names.ts';
+import { machineSetName, poolSecretName, shortHash } from '../../operator/api/names.ts';
 import { formatBytes } from '../../operator/api/quantity.ts';
+import type { ReplicaSet } from '../../operator/kube/resources.ts';
 import type { Pool, ProviderContext } from '../contract.ts';
 import { capacityOf } from '../machine-types.ts';
 import type { Marks } from '../nodes.ts';
@@ -11,7 +12,7 @@ import { machineImage } from './machine-image.ts';
 /** What the objects of a pool in the seed are made from. */
 export type PodContext = MachineContext & Pick<ProviderContext, 'namespace' | 'shootName' | 'shootNamespace'>;
 
-/** Annotation of a pool's Deployment: the labels and taints that its nodes were last told of. */
+/** Annotation of a pool's ReplicaSet: the labels and taints that its nodes were last told of. */
 export const MARKS_ANNOTATION = 'multi-cluster.demo.io/node-marks';
 
 /** Seconds that a machine has to stop before it is killed; its entry script needs about one. */
@@ -55,36 +56,33 @@ export function poolSecret(
 /** Keys of a Secret may not have a slash. */
 export const keyOfPath = (path: string): string => path.split('/').at(-1)!;
 
-/** The pool's Deployment; each of its pods is a machine and has the name of its node. */
-export function poolDeployment(
+/**
+ * The pool's ReplicaSet; each of its pods is a machine and has the name of its node. Not a Deployment: that would replace
+ * outdated machines by itself, without a drain.
+ */
+export function poolReplicaSet(
   ctx: PodContext,
   pool: Pool,
   { files, fingerprint }: MachineFiles,
-  replicas: number,
   marks: Marks,
-): KubeObject {
+): ReplicaSet {
   const labels = poolLabels(ctx, pool.name);
+  const machine = machineSpec(ctx, pool, [...Object.keys(files), 'bootstrap.kubeconfig', 'kube-proxy.kubeconfig']);
+  const description = shortHash(JSON.stringify([fingerprint, machine]));
   const selector = { [LABELS.shoot]: ctx.shootName, [LABELS.pool]: pool.name, [LABELS.role]: ROLES.machine };
   return {
     apiVersion: 'apps/v1',
-    kind: 'Deployment',
+    kind: 'ReplicaSet',
     metadata: {
-      name: machineDeploymentName(pool.name),
+      name: machineSetName(pool.name),
       namespace: ctx.namespace,
       labels,
       annotations: { [MARKS_ANNOTATION]: JSON.stringify(marks) },
     },
     spec: {
-      replicas,
-      revisionHistoryLimit: 1,
-      // So long after its start a new machine's node is Ready, and the next may be replaced.
-      minReadySeconds: 10,
+      replicas: pool.count,
       selector: { matchLabels: selector },
-      strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
-      template: {
-        metadata: { labels, annotations: { [ANNOTATIONS.checksum]: fingerprint } },
-        spec: machineSpec(ctx, pool, [...Object.keys(files), 'bootstrap.kubeconfig', 'kube-proxy.kubeconfig']),
-      },
+      template: { metadata: { labels, annotations: { [ANNOTATIONS.checksum]: description } }, spec: machine },
     },
   };
 }

@@ -32,7 +32,7 @@ url=$github/containernetworking/plugins/releases/download/v$CNI_PLUGINS/cni-plug
 fetch "$url" "$url.sha256"
 mkdir -p /opt/cni/bin /etc/cni/net.d
 tar -xzf "$work/${url##*/}" -C /opt/cni/bin
-for name in kubelet kube-proxy; do
+for name in kubelet kube-proxy ${CONTROL_PLANE-}; do
   url=https://dl.k8s.io/release/v$KUBERNETES/bin/linux/$arch/$name
   fetch "$url" "$url.sha256"
   install -m 755 "$work/$name" /usr/local/bin/$name
@@ -53,4 +53,4 @@ sed "s/@MTU@/$mtu/" /etc/coppice/cni.template >/etc/coppice/cni.conf
 modprobe --all overlay br_netfilter vxlan
 sysctl --quiet --system
 systemctl daemon-reload
-systemctl enable --now --no-block containerd kubelet kube-proxy pod-network
+systemctl enable --now --no-block containerd kubelet kube-proxy pod-network ${CONTROL_PLANE-}

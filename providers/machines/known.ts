@@ -1,55 +1,63 @@
 import type { CloudContext } from '../cloud.ts';
 import type { ProviderContext } from '../contract.ts';
 import type { CloudMachine, MachineCloud } from './machine-cloud.ts';
-import { type MachinesRecord, readRecord, removeRecord, saveRecord } from './record.ts';
+import { type MachinesRecord, RECORD_NAME, readRecord, removeRecord, saveRecord } from './record.ts';
 
 /** Status follows the nodes of a cluster twice a second; a cloud is not asked so often. */
 const FRESH_MS = 10_000;
 
 /** What is kept in memory of one shoot's machines. All of it can be lost. */
-interface Known {
-  record?: MachinesRecord | undefined;
+interface Known<Kept> {
+  record?: Kept | undefined;
   isRead: boolean;
   listed?: { at: number; machines: readonly CloudMachine[] } | undefined;
-  /** Names of machines that were ended: clouds go on showing them as running for a while. */
-  removed: Set<string>;
+  /** Machines that were ended, and their pools: clouds go on showing them as running for a while. */
+  removed: Map<string, string>;
+  /** Ends when what ends machines now has ended. */
+  removing: Promise<void>;
 }
 
 /** The records of shoots and their machines as they were last seen, by shoot. */
-export class KnownMachines {
+export class KnownMachines<Kept extends object = MachinesRecord> {
   readonly #cloud: MachineCloud;
-  readonly #known = new Map<string, Known>();
+  readonly #recordName: string;
+  readonly #known = new Map<string, Known<Kept>>();
 
-  constructor(cloud: MachineCloud) {
+  constructor(cloud: MachineCloud, recordName = RECORD_NAME) {
     this.#cloud = cloud;
+    this.#recordName = recordName;
   }
 
-  #of({ uid }: ProviderContext): Known {
-    const known = this.#known.get(uid) ?? { isRead: false, removed: new Set() };
+  #of({ uid }: ProviderContext): Known<Kept> {
+    const known: Known<Kept> = this.#known.get(uid) ?? {
+      isRead: false,
+      removed: new Map(),
+      removing: Promise.resolve(),
+    };
     this.#known.set(uid, known);
     return known;
   }
 
   /** undefined: nothing was ever made for the shoot. */
-  async record(ctx: ProviderContext): Promise<MachinesRecord | undefined> {
+  async record(ctx: ProviderContext): Promise<Kept | undefined> {
     const known = this.#of(ctx);
     if (!known.isRead) {
-      known.record = await readRecord(ctx);
+      known.record = await readRecord<Kept>(ctx, this.#recordName);
       known.isRead = true;
     }
     return known.record;
   }
 
-  async save(ctx: ProviderContext, record: MachinesRecord): Promise<void> {
+  async save(ctx: ProviderContext, record: Kept): Promise<void> {
     const known = this.#of(ctx);
     // Whatever happens to the write: from here on it is not known what the record says.
     known.isRead = false;
-    await saveRecord(ctx, record);
+    await saveRecord(ctx, this.#recordName, record);
     Object.assign(known, { record, isRead: true });
   }
 
   async forget(ctx: ProviderContext): Promise<void> {
-    await removeRecord(ctx);
+    await removeRecord(ctx, this.#recordName);
     this.#known.delete(ctx.uid);
   }
 
@@ -57,12 +65,29 @@ export class KnownMachines {
   async look(ctx: ProviderContext, account: CloudContext, pools: readonly string[]): Promise<readonly CloudMachine[]> {
     const known = this.#of(ctx);
     const told = await this.#cloud.machines(account, pools);
-    for (const name of known.removed) if (!told.some((machine) => machine.name === name)) known.removed.delete(name);
+    for (const [name, pool] of known.removed)
+      if (pools.includes(pool) && !told.some((machine) => machine.name === name)) known.removed.delete(name);
     const machines = told.map((machine) =>
       known.removed.has(machine.name) ? { ...machine, phase: 'Terminating' as const } : machine,
     );
-    known.listed = { at: account.now().getTime(), machines };
+    // Those of other pools stay as they were last seen, and are no newer for it.
+    const others = this.seen(ctx).filter(
+      ({ name, pool }) => !pools.includes(pool) && !told.some((one) => one.name === name),
+    );
+    const at = others.length > 0 ? (known.listed?.at ?? 0) : account.now().getTime();
+    known.listed = { at, machines: [...others, ...machines] };
     return machines;
+  }
+
+  /** One after the other for a shoot: pools that lose machines at the same time write one record. */
+  removeInTurn<T>(ctx: ProviderContext, remove: () => Promise<T>): Promise<T> {
+    const known = this.#of(ctx);
+    const turn = known.removing.then(remove);
+    known.removing = turn.then(
+      () => {},
+      () => {},
+    );
+    return turn;
   }
 
   /** As they were when they were last looked at. */
@@ -84,8 +109,13 @@ export class KnownMachines {
   ): Promise<void> {
     if (machines.length === 0) return;
     const known = this.#of(ctx);
-    known.listed = undefined;
+    // What there was is still the best that is known if the cloud cannot be asked next.
+    if (known.listed) known.listed.at = 0;
     await this.#cloud.remove(account, pool, machines);
-    for (const { name } of machines) known.removed.add(name);
+    const names = machines.map(({ name }) => name);
+    for (const name of names) known.removed.set(name, pool);
+    const gone = (machine: CloudMachine) => names.includes(machine.name);
+    if (known.listed)
+      known.listed.machines = known.listed.machines.map((one) => (gone(one) ? { ...one, phase: 'Terminating' } : one));
   }
 }

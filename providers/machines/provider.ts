@@ -1,4 +1,4 @@
-import { CoppiceError, configurationProblem } from '../../operator/api/errors.ts';
+import { CoppiceError } from '../../operator/api/errors.ts';
 import { LABELS } from '../../operator/api/group.ts';
 import { conditionIsTrue, NODES, type Node } from '../../operator/kube/resources.ts';
 import type { CloudContext, ManagedClusters } from '../cloud.ts';
@@ -7,10 +7,13 @@ import { followPool, type Marks, nodeLabels, nodesOf, ZONE_LABEL } from '../node
 import { machineLayers, type WantedMachines } from '../pulumi/layers.ts';
 import type { StackRunner } from '../pulumi/stack-runner.ts';
 import { profileProblems } from '../validate.ts';
+import { accountOf, sameAccount } from './account.ts';
+import { controlPlaneGroup } from './control-plane-group.ts';
+import { withoutOwn } from './drift.ts';
 import { KnownMachines } from './known.ts';
 import type { CloudMachine, MachineCloud } from './machine-cloud.ts';
 import type { MachinesRecord } from './record.ts';
-import { hashOf, isAlive, networkOf, wantedMachines } from './wanted.ts';
+import { aliveIn, hashOf, isAlive, isOutdated, networkOf, wantedMachines } from './wanted.ts';
 
 /** A machine that is not a node by then never will be: its token has expired (operator/controllers/shoot/bootstrap-tokens.ts). */
 const JOINING_MS = 75 * 60_000;
@@ -27,33 +30,73 @@ export function machineProvider(
 ): Provider {
   const layers = machineLayers(runner, cloud.layers);
   const known = new KnownMachines(cloud);
+  const ownControlPlane = controlPlaneGroup(
+    managed,
+    cloud,
+    runner,
+    async (ctx) => (await known.record(ctx))?.wanted.zones,
+  );
 
-  /** Makes the groups be as wanted, unless that is how they were last made. */
+  /** Makes the groups be as wanted, unless that is how they were last made. @param refresh what is compared with the cloud first */
   async function apply(
     ctx: ProviderContext,
     account: CloudContext,
     wanted: WantedMachines,
-    mend = false,
+    refresh: 'nothing' | 'groups' | 'all' = 'nothing',
   ): Promise<void> {
     const record = await known.record(ctx);
     // Of two versions of a program each may make something else of equal inputs.
     const [hash, network] = [hashOf([managed.version, wanted]), hashOf([managed.version, networkOf(wanted)])];
-    if (record?.applied === hash && !mend) return;
-    const { id } = await managed.checkAccount(account);
-    if (record && record.account !== id) throw otherAccount(record.account, id);
+    if (record?.applied === hash && refresh === 'nothing') return;
+    const id = await sameAccount(managed, account, record);
     const begun: MachinesRecord = { ...record, account: id, wanted };
     delete begun.applied;
     await known.save(ctx, begun);
-    await layers.apply({ ...account, refresh: mend }, wanted, record?.network === network);
-    await known.save(ctx, { ...begun, applied: hash, network });
+    const below = refresh === 'all' ? 'mended' : record?.network === network ? 'kept' : 'made';
+    await layers.apply({ ...account, refresh: refresh !== 'nothing' }, wanted, below);
+    const { shrunk: _, ...made } = begun;
+    await known.save(ctx, { ...made, applied: hash, network });
+  }
+
+  /** Whether all that is wanted was made, by this very version of the programs: what another one declares is nobody's change. */
+  const isSettled = ({ applied, network, wanted }: MachinesRecord): boolean =>
+    applied === hashOf([managed.version, wanted]) && network === hashOf([managed.version, networkOf(wanted)]);
+
+  /** Ends machines. That their group is smaller from then on is remembered before it is. */
+  async function end(
+    ctx: ProviderContext,
+    account: CloudContext,
+    pool: string,
+    machines: readonly CloudMachine[],
+  ): Promise<void> {
+    if (machines.length === 0) return;
+    const record = await known.record(ctx);
+    if (record && !record.shrunk?.includes(pool)) {
+      await known.save(ctx, { ...record, shrunk: [...(record.shrunk ?? []), pool] });
+    }
+    await known.remove(ctx, account, pool, machines);
+  }
+
+  /** Machines of before hashes came are what was asked for when they came: nothing else is known of them. */
+  async function noteUnmarked(ctx: ProviderContext, { pools }: WantedMachines, now: Date): Promise<void> {
+    const record = await known.record(ctx);
+    const unmarked: NonNullable<MachinesRecord['unmarked']> = {};
+    for (const { name: pool, hash } of pools) {
+      const before = record?.wanted.pools.find((one) => one.name === pool);
+      if (before && before.hash === undefined && hash !== undefined) {
+        unmarked[pool] = { hash, madeBefore: now.toISOString() };
+      }
+    }
+    if (Object.keys(unmarked).length === 0) return;
+    await known.save(ctx, { ...record!, unmarked: { ...record!.unmarked, ...unmarked } });
   }
 
   /** Says why a cloud does not give as many machines as are wanted; it goes on trying by itself. */
-  async function reportFailure(ctx: ProviderContext, account: CloudContext, { pools }: WantedMachines): Promise<void> {
+  async function reportFailure(ctx: ProviderContext, account: CloudContext, pools: readonly Pool[]): Promise<void> {
     if (!cloud.failure) return;
-    const seen = known.seen(ctx).filter(isAlive);
-    for (const { name: pool, desired = 0 } of pools) {
-      if (seen.filter((machine) => machine.pool === pool).length >= desired) continue;
+    const seen = known.seen(ctx);
+    for (const { name: pool, count } of pools) {
+      if (aliveIn(seen, pool).length >= count) continue;
       const text = await cloud.failure(account, pool);
       if (text === undefined) continue;
       const code = cloud.layers.classify({ text }) ?? 'ERR_RETRYABLE_INFRA_DEPENDENCIES';
@@ -66,7 +109,9 @@ export function machineProvider(
     simulated: false,
     needsBootstrapToken: true,
     inCloud: true,
+    rolledByCaller: true,
     managed,
+    ...(cloud.controlPlane && { controlPlaneGroup: ownControlPlane.group }),
 
     validate: (wanted, profile) => [...profileProblems(wanted, profile), ...cloud.problems(wanted)],
 
@@ -91,14 +136,22 @@ export function machineProvider(
       const lost = ctx.shoot ? neverJoined(machines, nodes, account.now()) : [];
       for (const pool of names) {
         const those = lost.filter((machine) => machine.pool === pool);
-        await known.remove(ctx, account, pool, those);
+        await end(ctx, account, pool, those);
       }
       const left = machines.filter((machine) => !lost.includes(machine));
-      const wanted = await wantedMachines(cloud, ctx, account, pools, left, record?.wanted);
+      const controlPlane = await ownControlPlane.record(ctx);
+      const wanted = await wantedMachines(cloud, ctx, account, pools, left, record, controlPlane);
+      await noteUnmarked(ctx, wanted, account.now());
       // What was ended is missing in groups that are said to be as they were: only a look at the cloud tells.
-      await apply(ctx, account, wanted, lost.length > 0);
+      const shrunk = (await known.record(ctx))?.shrunk ?? [];
+      const isSmaller = wanted.pools.some(
+        ({ name: pool, desired = 0 }) => shrunk.includes(pool) && aliveIn(left, pool).length < desired,
+      );
+      // With a control plane in it, the network is mended as that allows.
+      const mended = controlPlane ? 'groups' : 'all';
+      await apply(ctx, account, wanted, ctx.mend ? mended : isSmaller ? 'groups' : 'nothing');
       if (ctx.shoot) await tellNodes(ctx, pools, machines, nodes);
-      await reportFailure(ctx, account, wanted);
+      await reportFailure(ctx, account, pools);
     },
 
     async reconcilePool(ctx, pool) {
@@ -121,15 +174,21 @@ export function machineProvider(
         // Who only wants to know must not fail with who acts, or nobody would read why that one failed.
         ctx.log.warn({ err: error, shoot: ctx.shootName }, 'machines could not be listed: they are told as last seen');
       }
-      return known.seen(ctx).map((machine) => ({ ...machine, ready: machine.phase === 'Running' }));
+      const hashes = new Map(record.wanted.pools.map((pool) => [pool.name, pool.hash]));
+      return known.seen(ctx).map((machine) => ({
+        ...machine,
+        ready: machine.phase === 'Running',
+        ...(isOutdated(machine, hashes.get(machine.pool), record.unmarked?.[machine.pool]) && { outdated: true }),
+      }));
     },
 
-    async removeMachines(ctx, pool, names) {
-      const account = await accountOf(ctx);
-      const there = await known.look(ctx, account, [pool]);
-      const going = there.filter((machine) => names.includes(machine.name) && isAlive(machine));
-      await known.remove(ctx, account, pool, going);
-    },
+    removeMachines: (ctx, pool, names) =>
+      known.removeInTurn(ctx, async () => {
+        const account = await accountOf(ctx);
+        const there = await known.look(ctx, account, [pool]);
+        const going = there.filter((machine) => names.includes(machine.name) && isAlive(machine));
+        await end(ctx, account, pool, going);
+      }),
 
     async deletePool(ctx, pool) {
       const record = await known.record(ctx);
@@ -138,10 +197,27 @@ export function machineProvider(
       await apply(ctx, await accountOf(ctx), { ...record.wanted, pools });
     },
 
+    async drift(ctx) {
+      const [record, controlPlane] = [await known.record(ctx), await ownControlPlane.record(ctx)];
+      if ((!record && !controlPlane) || (record && !isSettled(record))) return undefined;
+      const account = await accountOf(ctx);
+      const beside = controlPlane ? await ownControlPlane.drift(ctx, account) : [];
+      if (!record || !beside) return beside;
+      await sameAccount(managed, account, record);
+      const found = await layers.drift(account, record.wanted, !controlPlane);
+      const now = await known.record(ctx);
+      if (!found || now?.applied !== record.applied) return undefined;
+      return [...beside, ...withoutOwn(found, cloud.group, [...(record.shrunk ?? []), ...(now?.shrunk ?? [])])];
+    },
+
     async deleteAll(ctx) {
       const record = await known.record(ctx);
       // Written before anything was made: whoever has none has nothing in a cloud, and may have no credentials either.
-      if (record) await layers.destroy(await accountOf(ctx), record.wanted);
+      if (record) {
+        const account = await accountOf(ctx);
+        await layers.destroy(account, record.wanted, () => ownControlPlane.destroy(ctx, account));
+      }
+      await ownControlPlane.deleteAll(ctx);
       await known.forget(ctx);
     },
   };
@@ -166,27 +242,15 @@ export function machineProvider(
           await followPool(shoot, [node], { ...own, labels }, record.marks?.[pool.name] ?? own);
         } else if (!conditionIsTrue(node, 'Ready')) {
           ctx.log.info({ node: node.metadata.name, pool: pool.name }, 'node of a machine that is gone is removed');
-          await shoot.delete(NODES, node.metadata.name, undefined, { preconditions: { uid: node.metadata.uid } });
+          // Where machines keep their names, another one may have joined as this node since it was looked at.
+          const { uid, resourceVersion } = node.metadata;
+          await shoot.delete(NODES, node.metadata.name, undefined, { preconditions: { uid, resourceVersion } });
         }
       }
     }
     if (hashOf(marks) !== hashOf(record.marks ?? {})) await known.save(ctx, { ...record, marks });
   }
 }
-
-async function accountOf(ctx: ProviderContext): Promise<CloudContext> {
-  if (ctx.cloud) return ctx.cloud();
-  throw configurationProblem(
-    `cluster ${ctx.shootName} names no credentials of the account that its machines are to be in`,
-    'Name them in spec.credentialsRef of the WorkerCluster, or in spec.credentialsBindingName of the Shoot.',
-  );
-}
-
-const otherAccount = (made: string, given: string): CoppiceError =>
-  configurationProblem(
-    `the credentials are of account ${given}, but the machines are in ${made}`,
-    'Put credentials of that account there, or make a new cluster.',
-  );
 
 /** Machines that had time enough to become nodes and did not. */
 const neverJoined = (machines: readonly CloudMachine[], nodes: readonly Node[], now: Date): CloudMachine[] =>

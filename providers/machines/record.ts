@@ -2,8 +2,10 @@ import { FINALIZER, GROUP, LABELS } from '../../operator/api/group.ts';
 import { isNotFound } from '../../operator/kube/errors.ts';
 import { SECRETS, type Secret } from '../../operator/kube/resources.ts';
 import { applyIfChanged } from '../apply.ts';
+import type { EndpointOutputs } from '../cloud.ts';
 import type { ProviderContext } from '../contract.ts';
 import type { Marks } from '../nodes.ts';
+import type { WantedControlPlane } from '../pulumi/control-plane-layers.ts';
 import type { WantedMachines } from '../pulumi/layers.ts';
 
 /**
@@ -20,23 +22,53 @@ export interface MachinesRecord {
   applied?: string;
   /** Hash of what the network was last made to be like. */
   network?: string;
+  /** Pools of which machines were ended since: their groups are smaller than they were last made to be, which no stack knows. */
+  shrunk?: string[];
+  /** By name of the pool, what its machines are taken for that bear no hash because they were made before hashes came. */
+  unmarked?: Record<string, Unmarked>;
   /** What nodes were last told, by name of the pool. */
   marks?: Record<string, Marks>;
 }
 
+/** What machines without a hash are taken for. */
+export interface Unmarked {
+  hash: string;
+  /** RFC 3339. Of a machine made later nothing is known: to replace it would bring another one like it. */
+  madeBefore: string;
+}
+
 export const RECORD_NAME = 'cloud-machines';
+
+/** The same of the machines that run the shoot's control plane. */
+export interface ControlPlaneRecord {
+  account: string;
+  wanted: WantedControlPlane;
+  /** Hash of what the endpoint was last made to be like, with the network under it. */
+  reached?: string;
+  endpoint?: EndpointOutputs;
+  /** Hash of what the group was last made to be like. */
+  applied?: string;
+  /** Machines were ended or lost since: only a look at the cloud tells how many its group asks for. */
+  isStale?: boolean;
+  /** Machines that were to end, by name, until the group is known not to count them any more. */
+  ending?: string[];
+  /** RFC 3339: when `applied` was written. */
+  appliedAt?: string;
+}
+
+export const CONTROL_PLANE_RECORD_NAME = 'cloud-control-plane';
 const KEY = 'record';
 
 type Place = Pick<ProviderContext, 'seed' | 'namespace' | 'shootName' | 'shootNamespace'>;
 
 /** The record in the seed; undefined: nothing was ever made. */
-export async function readRecord({ seed, namespace }: Place): Promise<MachinesRecord | undefined> {
-  const secret = await seed.getOrUndefined<Secret>(SECRETS, RECORD_NAME, namespace);
+export async function readRecord<Kept>({ seed, namespace }: Place, name: string): Promise<Kept | undefined> {
+  const secret = await seed.getOrUndefined<Secret>(SECRETS, name, namespace);
   const text = secret?.data?.[KEY];
-  return text === undefined ? undefined : (JSON.parse(Buffer.from(text, 'base64').toString()) as MachinesRecord);
+  return text === undefined ? undefined : (JSON.parse(Buffer.from(text, 'base64').toString()) as Kept);
 }
 
-export async function saveRecord(ctx: Place, record: MachinesRecord): Promise<void> {
+export async function saveRecord(ctx: Place, name: string, record: object): Promise<void> {
   const labels = {
     [LABELS.managedBy]: 'coppice',
     [LABELS.shoot]: ctx.shootName,
@@ -45,20 +77,20 @@ export async function saveRecord(ctx: Place, record: MachinesRecord): Promise<vo
   const secret: Secret = {
     apiVersion: 'v1',
     kind: 'Secret',
-    metadata: { name: RECORD_NAME, namespace: ctx.namespace, labels, finalizers: [FINALIZER] },
+    metadata: { name, namespace: ctx.namespace, labels, finalizers: [FINALIZER] },
     // It holds the tokens that machines were last told.
-    type: `${GROUP}/${RECORD_NAME}`,
+    type: `${GROUP}/${name}`,
     data: { [KEY]: Buffer.from(JSON.stringify(record)).toString('base64') },
   };
   await applyIfChanged(ctx.seed, secret);
 }
 
 /** Nothing is left in the cloud. */
-export async function removeRecord({ seed, namespace }: Place): Promise<void> {
-  const there = await seed.getOrUndefined<Secret>(SECRETS, RECORD_NAME, namespace);
+export async function removeRecord({ seed, namespace }: Place, name: string): Promise<void> {
+  const there = await seed.getOrUndefined<Secret>(SECRETS, name, namespace);
   if (!there) return;
-  await seed.delete(SECRETS, RECORD_NAME, namespace);
-  await seed.mergePatch(SECRETS, RECORD_NAME, namespace, { metadata: { finalizers: null } }).catch((error: unknown) => {
+  await seed.delete(SECRETS, name, namespace);
+  await seed.mergePatch(SECRETS, name, namespace, { metadata: { finalizers: null } }).catch((error: unknown) => {
     if (!isNotFound(error)) throw error;
   });
 }

@@ -27,9 +27,11 @@ export type JoinContext = Pick<
  */
 export const LONGEST_USER_DATA = 16 * 1024;
 
-const HOME = '/etc/coppice';
+/** Where machines keep what they were told. */
+export const HOME = '/etc/coppice';
 const KUBELET_CLIENT_CA = `${HOME}/kubelet-client-ca.crt`;
-const script = (name: string): string => {
+/** A program beside this file, without its comments. */
+export const script = (name: string): string => {
   const [first, ...rest] = readFileSync(new URL(`./${name}`, import.meta.url), 'utf8').split('\n');
   // What they say to people would be a tenth of all that there is room for.
   return [first, ...rest.filter((line) => !/^\s*#/.test(line))].join('\n');
@@ -43,6 +45,45 @@ const POD_NETWORK = script('pod_network.py');
  * @param bootstrapKubeconfig of the pool; its token goes into a file that only root reads
  */
 export function userData(ctx: JoinContext, pool: Pool, bootstrapKubeconfig: string): string {
+  const text = cloudConfig([
+    file(`${HOME}/secret/bootstrap.kubeconfig`, bootstrapKubeconfig, '0600'),
+    ...machineFiles(ctx, pool),
+  ]);
+  const bytes = Buffer.byteLength(text);
+  if (bytes <= LONGEST_USER_DATA) return text;
+  throw configurationProblem(
+    `what machines of pool ${pool.name} are told is ${bytes} bytes long, and clouds take ${LONGEST_USER_DATA}`,
+    'Give the pool fewer labels or taints: others can be set on its nodes.',
+  );
+}
+
+/** The document with these files, which ends in install.sh. */
+export const cloudConfig = (write_files: readonly File[]): string =>
+  `#cloud-config\n${yaml({
+    // Before there is something to read in it.
+    bootcmd: [['install', '-d', '-m', '700', `${HOME}/secret`]],
+    write_files,
+    runcmd: [[`${HOME}/install.sh`]],
+  })}`;
+
+/** A file as cloud-init takes it. */
+export interface File {
+  path: string;
+  permissions: string;
+  content: string;
+}
+
+/**
+ * Files that every machine of a cluster has.
+ * @param kubelet further configuration of it
+ * @param environment further variables for install.sh
+ */
+export function machineFiles(
+  ctx: JoinContext,
+  pool: Pool,
+  kubelet: object = {},
+  environment: Record<string, string> = {},
+): File[] {
   const files: Record<string, string> = {
     [`${HOME}/ca.crt`]: ctx.clusterCA,
     ...(ctx.kubeletClientCA !== undefined && { [KUBELET_CLIENT_CA]: ctx.kubeletClientCA }),
@@ -52,35 +93,26 @@ export function userData(ctx: JoinContext, pool: Pool, bootstrapKubeconfig: stri
       API_SERVER: ctx.apiserverURL,
       POD_CIDR: ctx.podCIDR,
       NODE_LABELS: selfLabels(nodeLabels(ctx, pool)),
+      ...environment,
     }),
-    [`${HOME}/kubelet.yaml`]: yaml(kubeletConfiguration(ctx, pool)),
+    [`${HOME}/kubelet.yaml`]: yaml({ ...kubeletConfiguration(ctx, pool), ...kubelet }),
     [`${HOME}/kube-proxy.yaml`]: yaml(kubeProxyConfiguration(ctx)),
     [`${HOME}/cni.template`]: CNI_TEMPLATE,
     '/etc/containerd/config.toml': CONTAINERD_CONFIGURATION,
     '/etc/modules-load.d/coppice.conf': 'overlay\nbr_netfilter\nvxlan\n',
     '/etc/sysctl.d/90-coppice.conf': SYSCTLS,
     ...Object.fromEntries(
-      Object.entries(UNITS).map(([name, lines]) => [`/etc/systemd/system/${name}.service`, unit(lines)]),
+      Object.entries(UNITS).map(([name, lines]) => [`/etc/systemd/system/${name}.service`, unit(name, lines)]),
     ),
   };
-  const write_files = [
+  return [
     ...Object.entries(files).map(([path, content]) => file(path, content, '0644')),
-    // The folder is made with it, and must be closed before there is something to read in it.
-    file(`${HOME}/secret/bootstrap.kubeconfig`, bootstrapKubeconfig, '0600'),
     file(`${HOME}/install.sh`, INSTALL, '0755'),
     file(`${HOME}/pod_network.py`, POD_NETWORK, '0755'),
   ];
-  const bootcmd = [['install', '-d', '-m', '700', `${HOME}/secret`]];
-  const text = `#cloud-config\n${yaml({ bootcmd, write_files, runcmd: [[`${HOME}/install.sh`]] })}`;
-  const bytes = Buffer.byteLength(text);
-  if (bytes <= LONGEST_USER_DATA) return text;
-  throw configurationProblem(
-    `what machines of pool ${pool.name} are told is ${bytes} bytes long, and clouds take ${LONGEST_USER_DATA}`,
-    'Give the pool fewer labels or taints: others can be set on its nodes.',
-  );
 }
 
-const file = (path: string, content: string, permissions: string) => ({ path, permissions, content });
+export const file = (path: string, content: string, permissions: string): File => ({ path, permissions, content });
 // Every line of a file is indented by as much as this says, and there is room for few such bytes.
 const yaml = (value: object): string => dump(value, { lineWidth: -1, noRefs: true, indent: 2, seqNoIndent: true });
 
@@ -194,11 +226,12 @@ const UNITS = {
   ],
 };
 
-const unit = (service: readonly string[]): string =>
+/** A unit that systemd keeps running. @param service body of [Service] */
+export const unit = (name: string, service: readonly string[]): string =>
   [
     '[Unit]',
     'Wants=network-online.target',
-    'After=network-online.target containerd.service',
+    `After=network-online.target${name === 'containerd' ? '' : ' containerd.service'}`,
     'StartLimitIntervalSec=0',
     '[Service]',
     ...service,

@@ -1,27 +1,50 @@
 import { createHash } from 'node:crypto';
 import { parseCount } from '../../operator/api/quantity.ts';
 import type { CloudContext, MachinePool } from '../cloud.ts';
-import type { Pool, ProviderContext } from '../contract.ts';
+import { type Pool, type ProviderContext, sizeWhileRolling } from '../contract.ts';
 import type { WantedMachines } from '../pulumi/layers.ts';
 import type { CloudMachine, MachineCloud } from './machine-cloud.ts';
+import type { ControlPlaneRecord, MachinesRecord, Unmarked } from './record.ts';
 import { userData } from './user-data.ts';
 
 /** Range of machines' addresses where nobody names one, as in Gardener's examples. */
 const DEFAULT_NODES = '10.250.0.0/16';
 
 export const isAlive = ({ phase }: CloudMachine): boolean => phase !== 'Terminating';
-const alive = (machines: readonly CloudMachine[], pool: string): number =>
-  machines.filter((machine) => machine.pool === pool && isAlive(machine)).length;
+export const aliveIn = (machines: readonly CloudMachine[], pool: string): CloudMachine[] =>
+  machines.filter((machine) => machine.pool === pool && isAlive(machine));
 
 /** Equal hashes need no run. */
 export const hashOf = (value: unknown): string =>
   createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 16);
 
-export const networkOf = ({ region, zones, cidrs }: WantedMachines): object => ({ region, zones, cidrs });
+/**
+ * What tells machines from those that replace them, after Gardener's worker pool hash. Not in it: what nodes follow live (labels, taints),
+ * what is told only once (the token), where machines are (zones), and which releases of containerd and the like we install, or another
+ * version of this program would roll the machines of all tenants at once. Pure.
+ */
+export const poolHash = (
+  { machineType, architecture, image, spot }: Pick<MachinePool, 'machineType' | 'architecture' | 'image' | 'spot'>,
+  kubernetesVersion: string,
+): string => hashOf([kubernetesVersion, machineType, architecture, image, spot]);
+
+/** Whether a machine is another one than its pool describes now. One that does not say what it is never is. Pure. */
+export function isOutdated(machine: CloudMachine, wanted: string | undefined, unmarked: Unmarked | undefined): boolean {
+  const isOlder = unmarked !== undefined && Date.parse(machine.createdAt) < Date.parse(unmarked.madeBefore);
+  const hash = machine.hash ?? (isOlder ? unmarked.hash : undefined);
+  return isAlive(machine) && wanted !== undefined && hash !== undefined && hash !== wanted;
+}
+
+export const networkOf = ({ region, zones, cidrs }: Pick<WantedMachines, 'region' | 'zones' | 'cidrs'>): object => ({
+  region,
+  zones,
+  cidrs,
+});
 
 /**
  * What the groups should be like. A group is never made smaller here: who drains takes machines away one by one. Pools of before that
  * are no longer described stay as they are, without growing, until they are deleted.
+ * @param controlPlane on machines beside these, in the same network
  */
 export async function wantedMachines(
   cloud: MachineCloud,
@@ -29,26 +52,46 @@ export async function wantedMachines(
   account: CloudContext,
   pools: readonly Pool[],
   machines: readonly CloudMachine[],
-  before: WantedMachines | undefined,
+  record: Pick<MachinesRecord, 'wanted' | 'unmarked'> | undefined,
+  controlPlane?: ControlPlaneRecord,
 ): Promise<WantedMachines> {
+  const before = record?.wanted;
   const made = new Map(before?.pools.map((pool) => [pool.name, pool]));
   const described = await Promise.all(
-    pools.map((pool) => machinePool(cloud, ctx, account, pool, alive(machines, pool.name), made.get(pool.name))),
+    pools.map((pool) =>
+      machinePool(
+        { cloud, ctx, account },
+        pool,
+        aliveIn(machines, pool.name),
+        made.get(pool.name),
+        record?.unmarked?.[pool.name],
+      ),
+    ),
   );
   const dropped = [...made.values()]
-    .filter(({ name }) => !pools.some((pool) => pool.name === name) && alive(machines, name) > 0)
-    .map((pool) => ({ ...pool, ...sizes(alive(machines, pool.name)) }));
+    .filter(({ name }) => !pools.some((pool) => pool.name === name) && aliveIn(machines, name).length > 0)
+    .map((pool) => ({ ...pool, ...sizes(aliveIn(machines, pool.name).length) }));
   const all = [...described, ...dropped].sort((a, b) => (a.name < b.name ? -1 : 1));
-  const { region, profile } = ctx;
+  return {
+    ...networkFor(ctx, [before?.zones ?? [], controlPlane?.wanted.zones ?? [], ...all.map(({ zones }) => zones)]),
+    pools: all,
+    // Nobody dials machines from outside: API servers reach kubelets by the tunnel, or are beside them.
+    kubeletClients: [],
+    ...(controlPlane?.endpoint && { endpoint: controlPlane.endpoint }),
+  };
+}
+
+/** The network of a cluster. Zones that it once had stay: a subnet goes with whatever is in it. */
+export function networkFor(
+  { nodeCIDR, podCIDR, profile, region, serviceCIDR }: ProviderContext,
+  zones: readonly (readonly string[])[],
+): Pick<WantedMachines, 'region' | 'zones' | 'cidrs'> {
   const offered = profile.spec.regions.find(({ name }) => name === region)?.zones?.map(({ name }) => name) ?? [];
-  const named = [...new Set([...(before?.zones ?? []), ...all.flatMap(({ zones }) => zones)])].sort();
+  const named = [...new Set(zones.flat())].sort();
   return {
     region,
     zones: named.length > 0 ? named : offered,
-    cidrs: { nodes: ctx.nodeCIDR ?? DEFAULT_NODES, pods: ctx.podCIDR, services: ctx.serviceCIDR },
-    pools: all,
-    // Clouds are dialled from machines only: the way back, for logs and webhooks, is not there yet.
-    kubeletClients: [],
+    cidrs: { nodes: nodeCIDR ?? DEFAULT_NODES, pods: podCIDR, services: serviceCIDR },
   };
 }
 
@@ -60,22 +103,17 @@ const sizes = (desired: number): Pick<MachinePool, 'minimum' | 'maximum' | 'desi
 });
 
 async function machinePool(
-  cloud: MachineCloud,
-  ctx: ProviderContext,
-  account: CloudContext,
+  { cloud, ctx, account }: { cloud: MachineCloud; ctx: ProviderContext; account: CloudContext },
   pool: Pool,
-  there: number,
+  there: readonly CloudMachine[],
   before: MachinePool | undefined,
+  unmarked: Unmarked | undefined,
 ): Promise<MachinePool> {
   const type = ctx.profile.spec.machineTypes.find(({ name }) => name === pool.machineType);
   const architecture = type?.architecture === 'arm64' ? 'arm64' : 'amd64';
-  // The newest image of today is another next month: the pool keeps what it began with.
-  const kept = before?.architecture === architecture ? before : undefined;
-  const { image, rootDevice } = kept ?? (await cloud.image(account, architecture));
-  return {
+  const described = {
     name: pool.name,
     machineType: pool.machineType,
-    ...sizes(Math.max(pool.count, there)),
     spot: pool.spot ?? false,
     gpu: parseCount(type?.gpu ?? 0),
     architecture,
@@ -83,8 +121,21 @@ async function machinePool(
     labels: {},
     taints: [],
     zones: [...pool.zones].sort(),
+  } satisfies Partial<MachinePool>;
+  const hashWith = (image: string) => poolHash({ ...described, image }, ctx.kubernetesVersion);
+  // The newest image of today is another next month: the pool keeps its own until its machines are replaced anyway.
+  const isKept =
+    before?.architecture === architecture && (before.hash === undefined || before.hash === hashWith(before.image));
+  const { image, rootDevice } = isKept ? before : await cloud.image(account, architecture);
+  const hash = hashWith(image);
+  const outdated = there.filter((machine) => isOutdated(machine, hash, unmarked)).length;
+  const desired = Math.max(sizeWhileRolling(pool, outdated), there.length);
+  return {
+    ...described,
+    ...sizes(desired),
     image,
     ...(rootDevice !== undefined && { rootDevice }),
-    userData: userData(ctx, pool, await ctx.bootstrapKubeconfig(pool.name)),
+    hash,
+    userData: userData(ctx, pool, await ctx.bootstrapKubeconfig(pool.name, desired)),
   };
 }

@@ -2,7 +2,15 @@ import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { dependencyNotReady } from '../../operator/api/errors.ts';
 import type { FoundResource } from './request.ts';
-import { addFound, missingFrom, type PlannedResource, pendingCreates, settlePending, wantedOf } from './settlement.ts';
+import {
+  addFound,
+  missingFrom,
+  neverRead,
+  type PlannedResource,
+  pendingCreates,
+  settlePending,
+  wantedOf,
+} from './settlement.ts';
 import type { StackSession } from './stack-session.ts';
 import { pendingOf, resourcesOf, type StackState } from './stack-state.ts';
 
@@ -31,14 +39,22 @@ export async function ensureState(session: StackSession): Promise<StackState> {
 /** The stack's state, fit to be built upon: what a killed run had begun is either a resource of the stack or did not happen. */
 export async function openState(session: StackSession): Promise<StackState> {
   const state = await ensureState(session);
-  if (pendingOf(state).length === 0) return state;
+  if (pendingOf(state).length === 0) return withoutUnread(session, state);
   const found = await lookUp(session, pendingCreates(state));
   const settled = await rewrite(session, state, (now) => settlePending(now, found));
   session.log.warn(
     { stack: session.stackName, pending: pendingOf(state).length, found: [...found.keys()] },
     'an earlier run was killed; what it had begun is settled',
   );
-  return settled;
+  return withoutUnread(session, settled);
+}
+
+/** Reads from the cloud what a run took into the state and did not come to read: it is neither whole enough to be changed nor to be taken away. */
+async function withoutUnread(session: StackSession, state: StackState): Promise<StackState> {
+  const targets = neverRead(state);
+  if (targets.length === 0) return state;
+  await session.run('refresh', { targets });
+  return (await session.readState())!;
 }
 
 /**

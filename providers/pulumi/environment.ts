@@ -63,7 +63,7 @@ export function engineEnvironment(
     ...credentials,
     ...backend.env,
     PULUMI_HOME: place.home,
-    PULUMI_BACKEND_URL: backend.url,
+    PULUMI_BACKEND_URL: withoutSideFiles(backend.url),
     PULUMI_CONFIG_PASSPHRASE: backend.passphrase ?? '',
     PULUMI_DIY_BACKEND_DISABLE_CHECKPOINT_BACKUPS: 'true',
     PULUMI_DIY_BACKEND_GZIP: 'true',
@@ -74,6 +74,18 @@ export function engineEnvironment(
     PULUMI_IGNORE_AMBIENT_PLUGINS: 'true',
     PULUMI_SKIP_UPDATE_CHECK: 'true',
   };
+}
+
+/**
+ * A directory without a `.attrs` file beside each file: those are written in place, and an engine that is killed right then
+ * leaves an empty one, with which the state beside it cannot be read (gocloud.dev/blob/fileblob/attrs.go).
+ */
+function withoutSideFiles(backendURL: string): string {
+  if (!backendURL.startsWith('file://')) return backendURL;
+  const [path, query] = backendURL.split('?');
+  const settings = new URLSearchParams(query);
+  settings.set('metadata', 'skip');
+  return `${path}?${settings}`;
 }
 
 /** Whatever of a request must never be seen. */

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { PROJECT } from './project.ts';
 
-/** Files of the newest runs that are kept: each run writes a summary and a checkpoint, each with an attributes file. */
-const KEPT_FILES = 4 * 5;
+/** Files of the newest runs that are kept: each run writes a summary and a checkpoint. */
+const KEPT_FILES = 2 * 5;
 
 /**
  * Removes the records of old runs of a stack, which the engine writes with every run and never removes. Only in a directory;

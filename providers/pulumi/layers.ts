@@ -1,6 +1,9 @@
 import type { Shortage } from '../../operator/api/errors.ts';
 import type {
+  Change,
   CloudContext,
+  ControlPlaneInputs,
+  EndpointInputs,
   MachinesInputs,
   MachinesOutputs,
   ManagedCluster,
@@ -29,8 +32,8 @@ export interface LayeredCloud {
   classify: Classify;
   /** The pool, and the zones where the cloud has one resource a zone, that the program's resource of this name is for. */
   poolOf(resource: string, cluster: ManagedCluster): Shortage | undefined;
-  /** Stands for the network in previews while there is none: in the form of real ids, so that the plugin's checks pass. */
-  unmadeNetwork(zones: readonly string[]): NetworkOutputs;
+  /** Stands for the network while there is none, or none that is known: in the form of real ids, so that the plugin's checks pass. */
+  unmadeNetwork(zones: readonly string[], ctx: Pick<CloudContext, 'account' | 'owner'>): NetworkOutputs;
 }
 
 type Layered = Pick<ManagedClusters, 'preview' | 'apply' | 'drift' | 'destroy'>;
@@ -49,11 +52,18 @@ function share({ onProgress }: CloudContext, from: number, to: number): Pick<Sta
   };
 }
 
-async function requestFor(
+/** What the runner is asked for one layer of a cluster. */
+export async function requestFor(
   cloud: LayeredCloud,
   ctx: CloudContext,
   layer: Layer,
-  inputs: NetworkInputs | ManagedClusterInputs | MachinesInputs | Record<string, unknown>,
+  inputs:
+    | NetworkInputs
+    | ManagedClusterInputs
+    | MachinesInputs
+    | EndpointInputs
+    | ControlPlaneInputs
+    | Record<string, unknown>,
 ): Promise<StackRequest> {
   return {
     stack: { technicalID: ctx.owner.technicalID, layer },
@@ -92,7 +102,7 @@ export function managedLayers(runner: StackRunner, cloud: LayeredCloud): Layered
     async preview(ctx, cluster) {
       const layers = await open(ctx, cluster);
       const below = await runner.preview(layers.network);
-      const network = (await madeNetwork(layers.network)) ?? cloud.unmadeNetwork(cluster.zones);
+      const network = (await madeNetwork(layers.network)) ?? cloud.unmadeNetwork(cluster.zones, ctx);
       return [...below, ...(await runner.preview(await layers.cluster(network)))];
     },
 
@@ -118,7 +128,7 @@ export function managedLayers(runner: StackRunner, cloud: LayeredCloud): Layered
 
     async destroy(ctx, cluster) {
       const layers = await open(ctx, cluster);
-      const network = (await madeNetwork(layers.network)) ?? cloud.unmadeNetwork(cluster.zones);
+      const network = (await madeNetwork(layers.network)) ?? cloud.unmadeNetwork(cluster.zones, ctx);
       const above = 100 - NETWORK_SHARE;
       await runner.destroy({ ...(await layers.cluster(network)), ...share(ctx, 0, above) });
       await runner.destroy({ ...layers.network, ...share(ctx, above, 100) });
@@ -143,34 +153,49 @@ export interface WantedMachines extends Omit<MachinesInputs, 'network' | 'owner'
 
 /** Machines for a control plane of ours as two stacks, `network` and, on it, `machines`. */
 export interface MachineLayers {
-  /** @param isNetworkMade the network was made as it is wanted: groups grow and shrink all the time on one that stays */
-  apply(ctx: CloudContext, wanted: WantedMachines, isNetworkMade: boolean): Promise<MachinesOutputs>;
-  destroy(ctx: CloudContext, wanted: WantedMachines): Promise<void>;
+  /**
+   * @param network `kept`: it was made as it is wanted, and groups grow and shrink all the time on one that stays; `made`: as it is wanted,
+   * without a look at what others changed there; `mended`: with one
+   */
+  apply(ctx: CloudContext, wanted: WantedMachines, network: 'kept' | 'made' | 'mended'): Promise<MachinesOutputs>;
+  /** What differs in the cloud; undefined: the network was never made. @param withNetwork whether it is looked at, too */
+  drift(ctx: CloudContext, wanted: WantedMachines, withNetwork: boolean): Promise<Change[] | undefined>;
+  /** @param between done when the machines are gone, before the network goes */
+  destroy(ctx: CloudContext, wanted: WantedMachines, between?: () => Promise<void>): Promise<void>;
 }
 
 export function machineLayers(runner: StackRunner, cloud: LayeredCloud): MachineLayers {
   const network = (ctx: CloudContext, { region, zones, cidrs }: WantedMachines) =>
     requestFor(cloud, ctx, 'network', { owner: ctx.owner, region, zones, cidrs });
   const machines = (ctx: CloudContext, wanted: WantedMachines, made: NetworkOutputs) => {
-    const { region, zones, pools, kubeletClients } = wanted;
-    const inputs: MachinesInputs = { owner: ctx.owner, region, zones, network: made, pools, kubeletClients };
+    const { cidrs: _, ...rest } = wanted;
+    const inputs: MachinesInputs = { ...rest, owner: ctx.owner, network: made };
     return requestFor(cloud, ctx, 'machines', inputs);
   };
   return {
-    async apply(ctx, wanted, isNetworkMade) {
+    async apply(ctx, wanted, how) {
       const { refresh = false } = ctx;
       const below = await network(ctx, wanted);
-      const made = isNetworkMade ? await runner.outputs(below) : undefined;
-      const outputs = made ?? (await runner.apply({ ...below, refresh })).outputs;
+      const made = how === 'kept' ? await runner.outputs(below) : undefined;
+      const outputs = made ?? (await runner.apply({ ...below, refresh: how === 'mended' })).outputs;
       const above = await machines(ctx, wanted, outputs as unknown as NetworkOutputs);
       return (await runner.apply({ ...above, refresh })).outputs as unknown as MachinesOutputs;
     },
 
-    async destroy(ctx, wanted) {
+    async drift(ctx, wanted, withNetwork) {
       const below = await network(ctx, wanted);
       const made = (await runner.outputs(below)) as NetworkOutputs | undefined;
-      await runner.destroy(await machines(ctx, wanted, made ?? cloud.unmadeNetwork(wanted.zones)));
-      await runner.destroy(below);
+      if (!made) return undefined;
+      const under = withNetwork ? await runner.drift(below) : [];
+      return [...under, ...(await runner.drift(await machines(ctx, wanted, made)))];
+    },
+
+    async destroy(ctx, wanted, between) {
+      const below = await network(ctx, wanted);
+      const made = (await runner.outputs(below)) as NetworkOutputs | undefined;
+      await runner.destroy(await machines(ctx, wanted, made ?? cloud.unmadeNetwork(wanted.zones, ctx)));
+      await between?.();
+      await runner.destroy(await network(ctx, wanted));
     },
   };
 }

@@ -57,13 +57,16 @@ export async function outputs(session: StackSession): Promise<Record<string, unk
 /** Makes the cloud be as the program says. Before anything is created, it is looked for: a lost answer must not become a second copy. */
 export async function apply(
   session: StackSession,
-  { refresh }: Pick<ApplyRequest, 'refresh'>,
+  { refresh, allows }: Pick<ApplyRequest, 'refresh' | 'allows'>,
   plans: RecentPlans,
 ): Promise<ApplyResult> {
   try {
     const state = await openState(session);
     const shown = refresh ? undefined : plans.take(session.request, state);
     const plan = shown ?? (await session.run('preview', { refresh }));
+    if (allows && !allows(changesOf(plan))) {
+      return { outputs: await plainOutputs(session, state), changes: [], refused: changesOf(plan) };
+    }
     const adopted = await adopt(session, state, plan.planned);
     if (!adopted && isUpToDate(plan, state)) {
       await session.keep(state);

@@ -7,8 +7,11 @@ export type ProgramOutputs = Record<string, unknown>;
  */
 export type Program<Inputs> = (inputs: Inputs) => Promise<ProgramOutputs> | ProgramOutputs;
 
-/** Layers of a cluster: a stack each. `adopted` stands for `network` and `cluster` where both exist already. */
-export type Layer = 'network' | 'cluster' | 'machines' | 'adopted';
+/**
+ * Layers of a cluster: a stack each. `adopted` stands for `network` and `cluster` where both exist already; `endpoint` and
+ * `control-plane` are of clusters whose control plane is on machines of their own.
+ */
+export type Layer = 'network' | 'cluster' | 'machines' | 'endpoint' | 'control-plane' | 'adopted';
 
 /** Names a program: the runner's workers load `providers/<provider>/programs.ts`, whose export `programs` has it under the layer. */
 export interface ProgramRef {

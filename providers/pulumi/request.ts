@@ -73,6 +73,8 @@ export interface StackRequest {
 export interface ApplyRequest extends StackRequest {
   /** Look at the cloud first, and so mend what was changed there. Default false: only what the program changed is acted on. */
   refresh?: boolean;
+  /** Judges what is going to be changed just before that is done; false: nothing is. Absent: anything may be. */
+  allows?: (planned: readonly Change[]) => boolean;
 }
 
 /** What a run has done. */
@@ -80,4 +82,6 @@ export interface ApplyResult {
   /** As the program returned them; values of secret outputs in the clear. */
   outputs: Record<string, unknown>;
   changes: Change[];
+  /** What `allows` said no to: none of it was done. */
+  refused?: Change[];
 }

@@ -2,6 +2,7 @@ import type { FoundResource, WantedResource } from './request.ts';
 import {
   isInCloud,
   isProvider,
+  isSecret,
   nameOf,
   pendingOf,
   resourcesOf,
@@ -32,7 +33,9 @@ const UNKNOWN = new Set([
 /** What events show in place of a secret. */
 const MASKED = '[secret]';
 
-const isKnown = (value: unknown): boolean => !UNKNOWN.has(value as string) && value !== MASKED;
+const isKnown = (value: unknown): boolean =>
+  // A secret without its text is none that a state can have.
+  !UNKNOWN.has(value as string) && value !== MASKED && !isSecret(value);
 
 /** A value without what is unknown or secret in it. */
 export function known(value: unknown): unknown {
@@ -63,6 +66,12 @@ export function missingFrom(state: StackState, planned: readonly PlannedResource
   const there = new Set(resourcesOf(state).map(({ urn }) => urn));
   return planned.filter((resource) => isInCloud(resource) && !there.has(resource.urn));
 }
+
+/** URNs of resources that were found and of which the cloud was not asked yet: what it says of them is missing. */
+export const neverRead = (state: StackState): string[] =>
+  resourcesOf(state)
+    .filter((resource) => isInCloud(resource) && !resource.outputs && !resource.delete)
+    .map(({ urn }) => urn);
 
 /** What was found for URNs. */
 export type Found = ReadonlyMap<string, FoundResource>;

@@ -61,10 +61,14 @@ export const nameOf = (urn: string): string => urn.split('::').slice(3).join('::
 export const outputsOf = (state: StackState): Record<string, unknown> =>
   resourcesOf(state).find(({ type }) => type === STACK_TYPE)?.outputs ?? {};
 
+/** Whether a value is an encrypted one. */
+export const isSecret = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && (value as Record<string, unknown>)[SIGNATURE] === SECRET;
+
 /** Whether a value has an encrypted one in it. */
 export function hasSecret(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false;
-  if ((value as Record<string, unknown>)[SIGNATURE] === SECRET) return true;
+  if (isSecret(value)) return true;
   return Object.values(value).some(hasSecret);
 }
 

@@ -6,6 +6,7 @@ import { pathToFileURL } from 'node:url';
 import { LocalWorkspace, Stack } from '@pulumi/pulumi/automation/index.js';
 import type { Programs } from './program.ts';
 import { runEventOf } from './run-events.ts';
+import { removeLocks } from './stack-locks.ts';
 import type { StackState } from './stack-state.ts';
 import { automationCommand, EngineFailure, isNoStack, runEngine } from './worker-engine.ts';
 import type { FromWorker, StackPlace, Task, ToWorker } from './worker-protocol.ts';
@@ -71,7 +72,11 @@ async function perform(id: number, place: StackPlace, task: Task, signal: AbortS
       await runEngine(place, ['stack', 'import', ...stack], { signal, input: JSON.stringify(task.state) });
       return undefined;
     case 'unlock':
-      await runEngine(place, ['cancel', '--yes', ...stack], { signal });
+      await runEngine(place, ['cancel', '--yes', ...stack], { signal }).catch((error: unknown) => {
+        // Who was killed while it made the stack has left nothing but a lock, and the engine unlocks only stacks that there are.
+        if (!isNoStack(error)) throw error;
+        removeLocks(place);
+      });
       return undefined;
     case 'outputs':
       return JSON.parse(

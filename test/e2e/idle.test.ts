@@ -6,7 +6,7 @@ import { readStatus } from '../../operator/garden/status.ts';
 import type { KubeClient } from '../../operator/kube/client.ts';
 import { EVENTS, NAMESPACES, NODES, PODS } from '../../operator/kube/resources.ts';
 import { clusterClient, e2e, follow, garden, gardenClient, makeCluster, type Name, untilReady } from '../kit/garden.ts';
-import { difference, operatorMetrics, sumOf, writes, writesOfOperator } from '../kit/metrics.ts';
+import { difference, givenPriorityBy, operatorMetrics, sumOf, writes, writesOfOperator } from '../kit/metrics.ts';
 
 const IDLE_MS = 60_000;
 /** What follows a change on its own: events, slices, conditions. */
@@ -27,6 +27,7 @@ e2e('an idle garden with a Ready cluster', () => {
   it('writes nothing but Leases and the status of nodes', async () => {
     const [before, insideBefore] = await Promise.all([writes(gardenClient()), writes(inside)]);
     const own = await writesOfOperator(garden.home);
+    const first = await givenPriorityBy(gardenClient(), 'coppice-leader-election');
     const since = Date.now();
     await sleep(IDLE_MS);
     const [after, insideAfter] = await Promise.all([writes(gardenClient()), writes(inside)]);
@@ -39,6 +40,8 @@ e2e('an idle garden with a Ready cluster', () => {
     const leases = Object.entries(difference(before, after)).filter(([what]) => what.endsWith('leases'));
     expect(ownAfter - own).toBeLessThanOrEqual(sumOf(leases));
     expect(ownAfter - own).toBeGreaterThan(0);
+    // An operator that loses its Lease to its own requests starts anew, and asks for more.
+    expect((await givenPriorityBy(gardenClient(), 'coppice-leader-election')) - first).toBeGreaterThan(5);
   });
 
   it('is left as it is by an operator that starts anew', async () => {

@@ -1,9 +1,18 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import type { CloudProfile } from '../../operator/api/cloudprofile.ts';
 import { findCondition, isTrue } from '../../operator/api/conditions.ts';
 import { API_VERSION } from '../../operator/api/group.ts';
 import type { Shoot } from '../../operator/api/shoot.ts';
 import type { KubeClient } from '../../operator/kube/client.ts';
-import { conditionIsTrue, type KubeObject, NODES, type Node, PDBS, SHOOTS } from '../../operator/kube/resources.ts';
+import {
+  CLOUDPROFILES,
+  conditionIsTrue,
+  type KubeObject,
+  NODES,
+  type Node,
+  PDBS,
+  SHOOTS,
+} from '../../operator/kube/resources.ts';
 import {
   clusterClient,
   e2e,
@@ -128,13 +137,14 @@ e2e('scaling', () => {
     });
   });
 
-  it("a Shoot's machineDrainTimeout ends a drain that a PodDisruptionBudget would hold for ever", async () => {
+  describe('a Shoot', () => {
     const DRAIN_SECONDS = 8;
     const shoot: Name = { name: uniqueName('hand'), namespace: 'default' };
-    const workers = (count: number) => [
+    const PROFILE = uniqueName('two-types');
+    const workers = (count: number, type: string) => [
       {
         name: 'slow',
-        machine: { type: 'local' },
+        machine: { type },
         minimum: count,
         maximum: count,
         maxSurge: 1,
@@ -142,38 +152,79 @@ e2e('scaling', () => {
         machineControllerManager: { machineDrainTimeout: `${DRAIN_SECONDS}s` },
       },
     ];
-    const garden = gardenClient();
-    await garden.apply<Shoot>(
-      {
-        apiVersion: API_VERSION,
-        kind: 'Shoot',
-        metadata: shoot,
-        spec: {
-          cloudProfile: { kind: 'CloudProfile', name: 'local' },
-          region: 'local',
-          kubernetes: { version: '1.36.3' },
-          provider: { type: 'local', workers: workers(2) },
-        },
-      },
-      CREATED_BY,
-    );
-    await untilShootReady(shoot);
-    const client = await clusterClient(shoot);
-    await client.apply(guard('guarded'), CREATED_BY);
-    await run(client, { name: 'guarded', replicas: 2, spread: true });
+    const change = (count: number, type: string) =>
+      gardenClient().mergePatch(SHOOTS, shoot.name, shoot.namespace, {
+        spec: { provider: { workers: workers(count, type) } },
+      });
+    let client: KubeClient;
 
-    const nodes = await follow<Node>(client, NODES);
-    let cordonedAt: number | undefined;
-    let goneAt: number | undefined;
-    nodes.onChange(({ type, object }) => {
-      if (object.spec.unschedulable && type !== 'deleted') cordonedAt ??= performance.now();
-      if (type === 'deleted') goneAt ??= performance.now();
+    beforeAll(async () => {
+      const garden = gardenClient();
+      const { spec } = await garden.get<CloudProfile>(CLOUDPROFILES, 'local');
+      const machineTypes = [...spec.machineTypes, { ...spec.machineTypes[0]!, name: 'half', cpu: '500m', pods: 20 }];
+      await garden.apply<CloudProfile>(
+        { apiVersion: API_VERSION, kind: 'CloudProfile', metadata: { name: PROFILE }, spec: { ...spec, machineTypes } },
+        CREATED_BY,
+      );
+      await garden.apply<Shoot>(
+        {
+          apiVersion: API_VERSION,
+          kind: 'Shoot',
+          metadata: shoot,
+          spec: {
+            cloudProfile: { kind: 'CloudProfile', name: PROFILE },
+            region: 'local',
+            kubernetes: { version: '1.36.3' },
+            provider: { type: 'local', workers: workers(2, 'local') },
+          },
+        },
+        CREATED_BY,
+      );
+      await untilShootReady(shoot);
+      client = await clusterClient(shoot);
     });
-    await garden.mergePatch(SHOOTS, shoot.name, shoot.namespace, { spec: { provider: { workers: workers(1) } } });
-    await nodes.waitFor(() => goneAt !== undefined, { timeoutMs: PATIENCE_MS, what: 'a node to go' });
-    expect(goneAt! - cordonedAt!).toBeGreaterThan((DRAIN_SECONDS - 1) * 1000);
-    expect((await untilShootReady(shoot)).status?.nodes).toEqual({ desired: 1, current: 1, ready: 1 });
-    await garden.delete(SHOOTS, shoot.name, shoot.namespace);
-    await untilShoot(shoot, (found) => !found, 'to be gone');
+
+    it('of another machine type has other machines, one by one, and drained', async () => {
+      const [web] = await run(client, { name: 'web', replicas: 1 });
+      const nodes = await follow<Node>(client, NODES);
+      const old = nodes.list().map(({ metadata }) => metadata.name);
+      const drained = new Set<string>();
+      let fewest = old.length;
+      nodes.onChange(({ type, object }) => {
+        if (object.spec.unschedulable && type !== 'deleted') drained.add(object.metadata.name);
+        const serving = nodes.list().filter((node) => conditionIsTrue(node, 'Ready') && !node.spec.unschedulable);
+        fewest = Math.min(fewest, serving.length);
+      });
+      await change(2, 'half');
+      const isNew = (node: Node) => node.status?.capacity?.pods === '20' && conditionIsTrue(node, 'Ready');
+      const what = 'both nodes to be new ones';
+      await nodes.waitFor(() => nodes.size === 2 && nodes.list().every(isNew), { timeoutMs: PATIENCE_MS, what });
+      expect([...drained].sort()).toEqual(old.sort());
+      expect(fewest).toBe(2);
+      const [moved] = await untilPods(client, 'web', (pods) => pods.length === 1, 'to run elsewhere');
+      expect(moved!.metadata.uid).not.toBe(web!.metadata.uid);
+      expect((await untilShootReady(shoot)).status?.nodes).toEqual({ desired: 2, current: 2, ready: 2 });
+    });
+
+    it('with a machineDrainTimeout ends a drain that a PodDisruptionBudget would hold for ever', async () => {
+      await client.apply(guard('guarded'), CREATED_BY);
+      await run(client, { name: 'guarded', replicas: 2, spread: true });
+
+      const nodes = await follow<Node>(client, NODES);
+      let cordonedAt: number | undefined;
+      let goneAt: number | undefined;
+      nodes.onChange(({ type, object }) => {
+        if (object.spec.unschedulable && type !== 'deleted') cordonedAt ??= performance.now();
+        if (type === 'deleted') goneAt ??= performance.now();
+      });
+      await change(1, 'half');
+      await nodes.waitFor(() => goneAt !== undefined, { timeoutMs: PATIENCE_MS, what: 'a node to go' });
+      expect(goneAt! - cordonedAt!).toBeGreaterThan((DRAIN_SECONDS - 1) * 1000);
+      expect((await untilShootReady(shoot)).status?.nodes).toEqual({ desired: 1, current: 1, ready: 1 });
+      const garden = gardenClient();
+      await garden.delete(SHOOTS, shoot.name, shoot.namespace);
+      await untilShoot(shoot, (found) => !found, 'to be gone');
+      await garden.delete(CLOUDPROFILES, PROFILE);
+    });
   });
 });

@@ -26,7 +26,7 @@ declare module 'vitest' {
 }
 
 /** A machine that must compile Kubernetes first needs most of it. */
-const UP_TIMEOUT_MS = 20 * 60_000;
+const UP_TIMEOUT_MS = 45 * 60_000;
 
 /**
  * vitest's globalSetup of the project `e2e`: brings one garden up in a state directory of its own, and afterwards takes it

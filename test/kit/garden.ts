@@ -265,3 +265,24 @@ export const seedNamespace = ({ name, namespace }: Name): string => technicalID(
 /** Pods of a cluster in the seed: control plane and machines. */
 export const seedPods = async (cluster: Name): Promise<Pod[]> =>
   (await gardenClient().list<Pod>(PODS, { namespace: seedNamespace(cluster) })).items;
+
+/** Takes a cluster away that a test left when it failed, before its cloud goes: at the worst without its finalizers, or the garden would not go down. */
+export async function giveUp(cluster: Name): Promise<void> {
+  const client = gardenClient();
+  if (!(await client.getOrUndefined(WORKERCLUSTERS, cluster.name, cluster.namespace))) return;
+  await client.delete(WORKERCLUSTERS, cluster.name, cluster.namespace);
+  await until(cluster, (found) => found === undefined, 'to be gone').catch(async (error: Error) => {
+    console.warn(error.message);
+    for (const kind of [SHOOTS, WORKERCLUSTERS])
+      await client
+        .mergePatch(kind, cluster.name, cluster.namespace, { metadata: { finalizers: null } })
+        .catch((second: Error) => console.warn(second.message));
+  });
+}
+
+/** Undoes in the opposite order what was done, all of it; rejects with what went wrong first. */
+export async function endAll(ends: readonly (() => Promise<unknown>)[]): Promise<void> {
+  const failed: unknown[] = [];
+  for (const end of ends.toReversed()) await end().catch((error: unknown) => failed.push(error));
+  if (failed.length > 0) throw failed[0];
+}

@@ -36,6 +36,13 @@ export async function writes(client: KubeClient): Promise<Record<string, number>
   return counts;
 }
 
+/** How many requests an API server has carried out since it started that a FlowSchema gave their priority. */
+export async function givenPriorityBy(client: KubeClient, flowSchema: string): Promise<number> {
+  return samples(await client.request<string>('GET', '/metrics'))
+    .filter(({ name, labels }) => name.endsWith('dispatched_requests_total') && labels.flow_schema === flowSchema)
+    .reduce((sum, { value }) => sum + value, 0);
+}
+
 /** What has been added from one count to a later one. */
 export const difference = (before: Record<string, number>, after: Record<string, number>): Record<string, number> =>
   Object.fromEntries(

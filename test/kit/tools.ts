@@ -1,10 +1,11 @@
+import { toolImage } from '../../operator/garden/images/catalog.ts';
 import { Toolchain } from '../../operator/garden/toolchain/toolchain.ts';
 import type { ToolName } from '../../operator/garden/toolchain/tools.ts';
 
 const NARRATION_MS = 10_000;
 
-/** Paths of real tools, made first where they are missing; says what it does when that takes long. */
-export async function testTools<N extends ToolName>(...names: N[]): Promise<Record<N, string>> {
+/** A toolchain that says what it does when that takes long. */
+async function withToolchain<T>(work: (toolchain: Toolchain) => Promise<T>): Promise<T> {
   let last = Date.now();
   const toolchain = new Toolchain({
     onProgress: ({ tool, phase, source, remainingSeconds }) => {
@@ -15,11 +16,21 @@ export async function testTools<N extends ToolName>(...names: N[]): Promise<Reco
     },
   });
   try {
-    return (await toolchain.ensure(names)) as Record<N, string>;
+    return await work(toolchain);
   } finally {
     await toolchain.close();
   }
 }
+
+/** Paths of real tools, made first where they are missing. */
+export const testTools = <N extends ToolName>(...names: N[]): Promise<Record<N, string>> =>
+  withToolchain(async (toolchain) => (await toolchain.ensure(names)) as Record<N, string>);
+
+/** Has the garden's registry serve images that it makes only for those who need them. */
+export const testImages = (...names: Parameters<typeof toolImage>[0][]): Promise<void> =>
+  withToolchain(async (toolchain) => {
+    for (const name of names) await toolImage(name, toolchain);
+  });
 
 /** vitest's globalSetup of the project `integration`: before any test's time runs. */
 export default async function setUp(): Promise<void> {

@@ -100,6 +100,7 @@ export async function untilNodes(
   client: KubeClient,
   predicate: (nodes: Node[]) => boolean,
   what: string,
+  timeoutMs: number = PATIENCE_MS,
 ): Promise<Node[]> {
   const nodes = await follow<Node>(client, NODES);
   return nodes.waitFor(
@@ -108,7 +109,7 @@ export async function untilNodes(
       return predicate(all) && all;
     },
     {
-      timeoutMs: PATIENCE_MS,
+      timeoutMs,
       what: () =>
         `nodes ${what}; they are ${nodes
           .list()

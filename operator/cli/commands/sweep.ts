@@ -17,6 +17,7 @@ import {
   sourceOf,
   usedByBinding,
 } from '../../controllers/credentials/resolve.ts';
+import { calledOwner } from '../../controllers/managed/orphans.ts';
 import { type ManagedRecord, RECORD_SELECTOR, recordOf, recordSecretName } from '../../controllers/managed/record.ts';
 import { stateBackend } from '../../controllers/managed/state-backend.ts';
 import {
@@ -25,6 +26,7 @@ import {
   removeOrphans,
   type SweepAccount,
   type SweepWorld,
+  stillThere,
 } from '../../controllers/managed/sweep.ts';
 import { dataDirectory, pulumiEngine } from '../../garden/pulumi-engine.ts';
 import type { KubeClient } from '../../kube/client.ts';
@@ -104,14 +106,15 @@ export async function run(context: Context): Promise<number | undefined> {
       if (found.length > 0) terminal.note('Nothing was removed: "coppice sweep --yes" does that.');
       return gaps.length > 0 ? EXIT.failed : EXIT.ok;
     }
-    const failures = await removeOrphans(world, found, signal, ({ namespace, name }) =>
-      terminal.note(`Removing what ${namespace}/${name} left behind ...`),
+    const failures = await removeOrphans(world, found, signal, (owner) =>
+      terminal.note(`Removing what ${calledOwner(owner)} left behind ...`),
     );
     const after = await findOrphans(world, accounts, signal);
     await forget(client, picture, after.found, found, signal);
     await show(context, after.found);
     for (const line of [...gaps, ...after.gaps]) note(context, `not looked at: ${line}`);
-    for (const line of failures) note(context, `not removed: ${line}`);
+    for (const { line } of failures) note(context, `not removed: ${line}`);
+    for (const line of stillThere(after.found, failures)) note(context, `not removed: ${line}`);
     terminal.note(`${found.length - after.found.length} of ${found.length} resources were removed.`);
     return after.found.length + gaps.length + failures.length > 0 ? EXIT.failed : EXIT.ok;
   } finally {

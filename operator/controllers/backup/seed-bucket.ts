@@ -2,8 +2,8 @@ import { CoppiceError, errorText } from '../../api/errors.ts';
 import type { Seed } from '../../api/seed.ts';
 import type { Log } from '../../kube/log.ts';
 import { say } from '../conditions.ts';
-import { type BucketSource, openBucket } from './bucket.ts';
-import { BUCKETS_READY } from './conditions.ts';
+import { type BucketSource, type OpenBucket, openBucket } from './bucket.ts';
+import { BUCKETS_DRIFTED, BUCKETS_READY } from './conditions.ts';
 import { purge } from './retention.ts';
 
 /** A bucket that was as it should be is not looked at for so long; how often what is overdue goes. */
@@ -14,7 +14,7 @@ const TRY_AGAIN_MS = 60_000;
 interface Looked {
   /** What was looked at. */
   print: string;
-  condition: ReturnType<typeof say>;
+  conditions: ReturnType<typeof say>[];
   again: number;
 }
 
@@ -32,11 +32,14 @@ export class SeedBuckets {
     this.#shootUIDs = shootUIDs;
   }
 
-  /** Condition BackupBucketsReady of a seed, and when to look again; undefined for a seed without backups. Rejects only when aborted. */
+  /**
+   * Conditions of a seed about its bucket (BackupBucketsReady, and BackupBucketsDrifted where that is so), and when to look again; undefined
+   * for a seed without backups. Rejects only when aborted.
+   */
   async look(
     seed: Seed,
     signal: AbortSignal,
-  ): Promise<{ condition: ReturnType<typeof say>; requeueAfterMs: number } | undefined> {
+  ): Promise<{ conditions: ReturnType<typeof say>[]; requeueAfterMs: number } | undefined> {
     const { name, uid } = seed.metadata;
     if (!seed.spec.backup) {
       this.#looked.delete(name);
@@ -49,7 +52,7 @@ export class SeedBuckets {
       looked = await this.#look(seed, print, now, signal);
       this.#looked.set(name, looked);
     }
-    return { condition: looked.condition, requeueAfterMs: Math.max(1000, looked.again - now) };
+    return { conditions: looked.conditions, requeueAfterMs: Math.max(1000, looked.again - now) };
   }
 
   async #look(seed: Seed, print: string, now: number, signal: AbortSignal): Promise<Looked> {
@@ -63,14 +66,33 @@ export class SeedBuckets {
           { seed: name, shoot: technicalID, uid },
           'backups of a deleted shoot are gone: their time was over',
         );
-      const said = `bucket ${bucket.ctx.bucket.name} is there`;
-      return { print, condition: say(BUCKETS_READY, true, 'BucketReady', said), again: now + LOOK_AGAIN_MS };
+      const called = `bucket ${bucket.ctx.bucket.name}`;
+      const conditions = [say(BUCKETS_READY, true, 'BucketReady', `${called} is there`)];
+      conditions.push(...(await this.#drift(bucket, called)));
+      return { print, conditions, again: now + LOOK_AGAIN_MS };
     } catch (error) {
       signal.throwIfAborted();
       this.#log.warn({ seed: name, err: error }, 'no bucket for backups');
       const codes = error instanceof CoppiceError ? [error.code] : [];
-      const condition = say(BUCKETS_READY, false, 'BucketNotReady', errorText(error), codes);
-      return { print, condition, again: now + TRY_AGAIN_MS };
+      const conditions = [say(BUCKETS_READY, false, 'BucketNotReady', errorText(error), codes)];
+      return { print, conditions, again: now + TRY_AGAIN_MS };
+    }
+  }
+
+  /** Backups go on whatever it says: a bucket without versions is better than none. */
+  async #drift({ buckets, ctx }: OpenBucket, called: string): Promise<ReturnType<typeof say>[]> {
+    try {
+      const differences = await buckets.differences(ctx);
+      return differences.length > 0
+        ? [say(BUCKETS_DRIFTED, true, 'ChangedByOthers', changed(called, differences))]
+        : [];
+    } catch (error) {
+      ctx.signal.throwIfAborted();
+      const codes = error instanceof CoppiceError ? [error.code] : [];
+      return [say(BUCKETS_DRIFTED, 'Unknown', 'NotReadable', `settings of ${called}: ${errorText(error)}`, codes)];
     }
   }
 }
+
+const changed = (bucket: string, differences: readonly string[]): string =>
+  `others have changed ${bucket}: ${differences.join('; ')}. Put it right, or take away its tag coppice-backup-settings: then all of it is set again within the hour`;

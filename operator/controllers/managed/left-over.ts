@@ -1,4 +1,4 @@
-import type { CloudContext, ManagedClusters } from '../../../providers/cloud.ts';
+import type { CloudContext, ManagedClusters, Owner } from '../../../providers/cloud.ts';
 import type { CloudProfile } from '../../api/cloudprofile.ts';
 import { errorText } from '../../api/errors.ts';
 import type { KubeObject } from '../../kube/resources.ts';
@@ -45,10 +45,7 @@ export async function reportLeftOver(
     world.log.info({ cluster: key }, `${what}: nothing is left in the cloud`);
     return undefined;
   }
-  const message = left
-    ? // What to do comes first: an Event has room for a few ids only.
-      `${what}: ${left.length} resources are left in account ${record.account}; "coppice sweep" lists them, "coppice sweep --yes" removes them: ${named(left)}`
-    : `${what}: what is left in account ${record.account} bears tag ${OWNER_TAG}=${record.owner.uid}, but cannot be shown here: ${why}`;
+  const message = leftBehind(what, record.account, record.owner, left ?? why);
   world.log.warn({ cluster: key, left: left?.length }, message);
   world.record(regarding(record), 'Warning', 'LeftBehind', message);
   return { requeueAfterMs: AGAIN_MS };
@@ -69,9 +66,30 @@ async function leftOf(world: LeftOverWorld, record: ManagedRecord, signal: Abort
     signal,
     now: () => world.now(),
   };
-  const tagged = await clouds.tagged(ctx);
-  return orphans(tagged, [], world.garden, world.now(), profile).filter(({ owner }) => owner.uid === record.owner.uid);
+  return orphansOf({ garden: world.garden, uid: record.owner.uid }, clouds, ctx);
 }
+
+/** What bears the tags of one owner who is no more; undefined: the provider cannot tell. */
+export async function orphansOf(
+  { garden, uid }: { garden: string; uid: string },
+  clouds: Pick<ManagedClusters, 'tagged'>,
+  ctx: Omit<CloudContext, 'owner'>,
+): Promise<Orphan[] | undefined> {
+  const found = await clouds.tagged?.(ctx);
+  return found && orphans(found, [], garden, ctx.now(), ctx.profile).filter(({ owner }) => owner.uid === uid);
+}
+
+/** What people read of what a deletion by force left. @param left what is left; a clause: why that cannot be told. Pure. */
+export const leftBehind = (
+  what: string,
+  account: string,
+  { uid }: Pick<Owner, 'uid'>,
+  left: readonly Orphan[] | string,
+): string =>
+  typeof left === 'string'
+    ? `${what}: what is left in account ${account} bears tag ${OWNER_TAG}=${uid}, but cannot be shown here: ${left}`
+    : // What to do comes first: an Event has room for a few ids only.
+      `${what}: ${left.length} resources are left in account ${account}; "coppice sweep" lists them, "coppice sweep --yes" removes them: ${named(left)}`;
 
 const named = (left: readonly Orphan[]): string =>
   left

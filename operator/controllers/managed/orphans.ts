@@ -66,18 +66,21 @@ function priceOf({ machineType, region }: TaggedResource, profile: CloudProfile 
   return hourly === undefined ? {} : { price: { hourly: formatMoney(hourly), currency: type!.price!.currency } };
 }
 
-/** Orphans by the owner that they had: what can be taken away together. Those whose owner is not wholly known are not in it. */
+/**
+ * Orphans by the owner that they had: what can be taken away together. Those of which no UID is told are not in it. Name and namespace are
+ * empty where nothing has room for them: what a cluster at Google has but machines takes no labels.
+ */
 export function orphanedOwners(found: readonly Orphan[]): Owner[] {
   const owners = new Map<string, Partial<Owner>>();
   for (const { owner } of found) {
     const key = identity(owner)!;
     owners.set(key, { ...owners.get(key), ...owner });
   }
-  return [...owners.values()].filter(
-    (owner): owner is Owner =>
-      owner.uid !== undefined &&
-      owner.technicalID !== undefined &&
-      owner.name !== undefined &&
-      owner.namespace !== undefined,
+  return [...owners.values()].flatMap(({ uid, technicalID: id, name = '', namespace = '', ...rest }) =>
+    uid !== undefined && id !== undefined ? [{ ...rest, uid, technicalID: id, name, namespace }] : [],
   );
 }
+
+/** What its cluster is, or was, called. */
+export const calledOwner = ({ namespace, name, technicalID: id }: Owner): string =>
+  name ? `${namespace}/${name}` : id;

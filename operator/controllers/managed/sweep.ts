@@ -9,10 +9,11 @@ import type {
 import type { DNSContext, ProviderDNS } from '../../../providers/dns.ts';
 import type { CloudProfile } from '../../api/cloudprofile.ts';
 import { errorText } from '../../api/errors.ts';
+import { technicalID } from '../../api/names.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { Log } from '../../kube/log.ts';
 import { accountKeyOf, type Credentials, sourceOf } from '../credentials/resolve.ts';
-import { type KnownOwner, type Orphan, orphanedOwners, orphans } from './orphans.ts';
+import { calledOwner, type KnownOwner, type Orphan, orphanedOwners, orphans } from './orphans.ts';
 import { clusterIn } from './wish.ts';
 
 /** What a sweep works with. */
@@ -41,6 +42,8 @@ export interface SweepAccount {
 
 /** Type of a record in a DNS zone, among what a cloud has. */
 const RECORD = 'dns:record';
+/** Region of what is in none. */
+const GLOBAL = 'global';
 
 /** An orphan, and by whose credentials it was found. */
 export interface FoundOrphan extends Orphan {
@@ -72,7 +75,7 @@ export async function findOrphans(
     }
     try {
       const claimed = (await by.dns?.claimed(dnsContext(world, by, signal))) ?? [];
-      const tagged = claimed.map(({ name, owner }) => ({ id: name, type: RECORD, region: 'global', owner }));
+      const tagged = claimed.map(({ name, owner }) => ({ id: name, type: RECORD, region: GLOBAL, owner }));
       seen.push({ by, tagged });
     } catch (error) {
       signal.throwIfAborted();
@@ -92,39 +95,80 @@ export async function findOrphans(
   return { found: [...found.values()], gaps };
 }
 
-/**
- * Takes away what was found, owner by owner. An owner that has come back since is left alone.
- * @returns one line for each that could not be taken away
- */
+/** Something that could not be taken away. */
+export interface Unremoved {
+  /** Whose it is; absent for records. */
+  uid?: string;
+  /** What it is, and why. */
+  line: string;
+}
+
+/** Takes away what was found, owner by owner. An owner that has come back since is left alone. */
 export async function removeOrphans(
   world: SweepWorld,
   found: readonly FoundOrphan[],
   signal: AbortSignal,
   told: (owner: Owner) => void = () => {},
-): Promise<string[]> {
-  const failures: string[] = [];
-  const places = Map.groupBy(found, ({ by, region }) => `${keyOf(by)}/${region}`);
-  for (const orphaned of places.values()) {
-    const { by, region } = orphaned[0]!;
+): Promise<Unremoved[]> {
+  const failures: Unremoved[] = [];
+  for (const orphaned of Map.groupBy(found, ({ by }) => keyOf(by)).values()) {
+    const { by } = orphaned[0]!;
     for (const owner of orphanedOwners(orphaned)) {
-      const known = await world.owners(signal);
-      if (known.some(({ namespace, name }) => namespace === owner.namespace && name === owner.name)) continue;
-      told(owner);
-      try {
-        const ctx = { ...(await context(world, by, region, signal)), owner: { ...owner, garden: world.garden } };
-        await by.clouds.destroy(ctx, world.described(owner) ?? clusterIn(region, by.profile));
-      } catch (error) {
-        signal.throwIfAborted();
-        failures.push(`what ${owner.namespace}/${owner.name} left in ${region}: ${errorText(error)}`);
+      for (const region of regionsOf(owner, orphaned)) {
+        const known = await world.owners(signal);
+        if (known.some((one) => isOf(one, owner))) continue;
+        told(owner);
+        try {
+          const ctx = { ...(await context(world, by, region, signal)), owner: { ...owner, garden: world.garden } };
+          const described = world.described(owner);
+          const place = described ?? clusterIn(region, by.profile);
+          if (described || !by.clouds.destroyLeftOvers) await by.clouds.destroy(ctx, place);
+          else await by.clouds.destroyLeftOvers(ctx, place);
+        } catch (error) {
+          signal.throwIfAborted();
+          const { uid } = owner;
+          failures.push({ uid, line: `what ${calledOwner(owner)} left in ${region}: ${errorText(error)}` });
+        }
       }
     }
   }
   return [...failures, ...(await removeRecords(world, found, signal))];
 }
 
+/**
+ * One line for each thing that is there still though nothing went wrong: pure.
+ * @param left what was found once more after `removeOrphans`, which had these failures
+ */
+export function stillThere(left: readonly FoundOrphan[], failures: readonly Unremoved[]): string[] {
+  const explained = new Set(failures.map(({ uid }) => uid));
+  return left
+    .filter(({ type, owner }) => type !== RECORD && (owner.uid === undefined || !explained.has(owner.uid)))
+    .map((orphan) => {
+      const what = `${orphan.type} ${orphan.id} in ${orphan.region}`;
+      if (orphan.owner.uid === undefined)
+        return `${what}: its tags do not say which cluster it was of; remove it by hand`;
+      return `${what}: it is nothing that Coppice itself makes, or the cloud's lists are late; sweep again in some minutes, then remove it by hand`;
+    });
+}
+
+/** Whether the cluster is of the owner's name: also of an owner of whom nothing but the technical ID is told. */
+const isOf = ({ namespace, name }: KnownOwner, owner: Owner): boolean =>
+  (namespace === owner.namespace && name === owner.name) || technicalID(namespace, name) === owner.technicalID;
+
+/** Where to take away what an owner left. What is in no region (GLOBAL) goes with what is in one. */
+function regionsOf({ uid }: Owner, orphaned: readonly FoundOrphan[]): string[] {
+  const theirs = orphaned.filter((orphan) => orphan.owner.uid === uid);
+  const regions = new Set(theirs.map(({ region }) => region).filter((region) => region !== GLOBAL));
+  return regions.size > 0 ? [...regions] : theirs.slice(0, 1).flatMap(({ by }) => by.regions.slice(0, 1));
+}
+
 /** The same for records, one by one: whose one is, is asked of its zone again. */
-async function removeRecords(world: SweepWorld, found: readonly FoundOrphan[], signal: AbortSignal): Promise<string[]> {
-  const failures: string[] = [];
+async function removeRecords(
+  world: SweepWorld,
+  found: readonly FoundOrphan[],
+  signal: AbortSignal,
+): Promise<Unremoved[]> {
+  const failures: Unremoved[] = [];
   const records = found.filter(({ type }) => type === RECORD);
   for (const [by, theirs] of Map.groupBy(records, (one) => one.by)) {
     try {
@@ -138,7 +182,7 @@ async function removeRecords(world: SweepWorld, found: readonly FoundOrphan[], s
       }
     } catch (error) {
       signal.throwIfAborted();
-      failures.push(`records ${theirs.map(({ id }) => id).join(', ')}: ${errorText(error)}`);
+      failures.push({ line: `records ${theirs.map(({ id }) => id).join(', ')}: ${errorText(error)}` });
     }
   }
   return failures;

@@ -4,7 +4,7 @@ import type { Condition } from '../../api/meta.ts';
 import type { Seed, SeedStatus } from '../../api/seed.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { Informer } from '../../kube/informer.ts';
-import { BUCKETS_READY } from '../backup/conditions.ts';
+import { BUCKETS_DRIFTED, BUCKETS_READY } from '../backup/conditions.ts';
 import type { SeedBuckets } from '../backup/seed-bucket.ts';
 import { say, withConditions } from '../conditions.ts';
 import { writeStatus } from '../status-writer.ts';
@@ -51,19 +51,20 @@ export async function reconcileSeed(
         `${where} does not answer: ${errorText(failure)}. Check its kubeconfig and that it runs`,
         ['ERR_RETRYABLE_INFRA_DEPENDENCIES'],
       );
-  const tell = (bucket: Omit<Condition, 'lastTransitionTime'> | undefined) => {
+  const tell = (bucket: readonly (Omit<Condition, 'lastTransitionTime'> | undefined)[]) => {
     const status: SeedStatus = {
       ...seed.status,
-      conditions: withConditions(seed.status?.conditions, [condition, bucket], world.now()),
+      conditions: withConditions(seed.status?.conditions, [condition, ...bucket], world.now()),
       ...(version && { kubernetesVersion: version }),
       observedGeneration: seed.metadata.generation,
     };
     return writeStatus(world.garden, world.seeds, seed, status, signal);
   };
   // A bucket that hangs for minutes must not hide whether the seed answers.
-  if (seed.spec.backup) await tell(findCondition(seed.status?.conditions, BUCKETS_READY));
+  if (seed.spec.backup)
+    await tell([BUCKETS_READY, BUCKETS_DRIFTED].map((type) => findCondition(seed.status?.conditions, type)));
   const bucket = await world.seedBuckets.look(seed, signal);
-  await tell(bucket?.condition);
+  await tell(bucket?.conditions ?? []);
   if (!ready) throw failure;
   return { requeueAfterMs: Math.min(LOOK_AGAIN_MS, bucket?.requeueAfterMs ?? LOOK_AGAIN_MS) };
 }

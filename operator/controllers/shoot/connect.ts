@@ -26,14 +26,15 @@ export async function connect(op: Operation, signal: AbortSignal, patienceMs = 4
   try {
     // Not before somebody can answer: a packet to a Service that the seed does not know yet is lost, and is sent again only
     // after a second, then two, then four.
-    await waitFor([op.seed.pods], () => apiServerRuns(op), {
-      timeoutMs: patienceMs,
-      signal,
-      what: `a pod of ${COMPONENTS.apiServer} to run`,
-    });
+    if (!isElsewhere(op))
+      await waitFor([op.seed.pods], () => apiServerRuns(op), {
+        timeoutMs: patienceMs,
+        signal,
+        what: `a pod of ${COMPONENTS.apiServer} to run`,
+      });
     while (!(await client.ready({ timeoutMs: 2 * SECOND, signal }).catch(() => false))) {
       signal.throwIfAborted();
-      await sleep(100, signal);
+      await sleep(isElsewhere(op) ? SECOND : 100, signal);
     }
     const renewAt = new Date(+world.now() + 12 * 60 * MINUTE);
     const connection = new ShootConnection(client, server, renewAt, world.log, (object) =>
@@ -46,6 +47,10 @@ export async function connect(op: Operation, signal: AbortSignal, patienceMs = 4
     throw error;
   }
 }
+
+/** Whether no pod of the seed has to do with it. */
+const isElsewhere = ({ controlPlanePool, provider }: Operation): boolean =>
+  controlPlanePool !== undefined && provider.controlPlaneGroup !== undefined;
 
 const apiServerRuns = ({ seed, values }: Operation): boolean =>
   seed

@@ -7,6 +7,7 @@ import { controlPlaneMembers, controlPlaneWorker, type Shoot, type Worker } from
 import { conditionIsTrue } from '../../kube/resources.ts';
 import { issue, issuedBy, needsRenewal } from '../../pki/certificates.ts';
 import { bootstrapTokenSecret, newBootstrapToken, tokenText } from '../../shoot/bootstrap-token.ts';
+import { KUBEADM_JOINERS } from '../../shoot/kubeadm-certs.ts';
 import { bootstrapKubeconfig, clientKubeconfig, kubeProxyKubeconfig } from '../../shoot/kubeconfigs.ts';
 import { keyPair } from '../../shoot/pki.ts';
 import { pkiSecret } from '../../shoot/pki-secret.ts';
@@ -14,6 +15,7 @@ import { CLUSTER_DOMAIN, type ControlPlane, dnsServiceAddress, machinesURL } fro
 import { needsToken, TOKEN_LIFE_MS, TOKENS_SECRET, tokenOf, tokensSecret } from './bootstrap-tokens.ts';
 import { hostNames } from './dns-names.ts';
 import type { Operation } from './operation.ts';
+import { paceOf } from './roll.ts';
 
 /** On a Seed: storage class of etcd's volumes. Absent: the seed's default class. */
 export const STORAGE_CLASS_ANNOTATION = 'multi-cluster.demo.io/storage-class';
@@ -42,6 +44,7 @@ const poolOf = (shoot: Shoot, worker: Worker): Pool => ({
   name: worker.name,
   machineType: worker.machine.type,
   count: worker.minimum,
+  maxSurge: paceOf(worker).surge,
   labels: { ...worker.labels, [LABELS.pool]: worker.name, [LABELS.workerCluster]: shoot.metadata.name },
   taints: worker.taints ?? [],
   zones: worker.zones ?? [],
@@ -107,7 +110,8 @@ export function providerContext(op: Operation, profile: CloudProfile, seedObject
     ...(seedObject.spec.machineImage && { machineImage: seedObject.spec.machineImage }),
     vni,
     profile,
-    bootstrapKubeconfig: async (pool) => bootstrapKubeconfig(values, op.pki, await bootstrapToken(op, pool)),
+    bootstrapKubeconfig: async (pool, machines) =>
+      bootstrapKubeconfig(values, op.pki, await bootstrapToken(op, pool, machines)),
     kubeProxyKubeconfig: async () => kubeProxyKubeconfig(values, op.pki),
     componentKubeconfig: async (user, groups) => componentKubeconfig(op, user, groups),
     ...(op.provider.inCloud && { cloud: () => world.account(shoot, profile, op.signal) }),
@@ -116,12 +120,13 @@ export function providerContext(op: Operation, profile: CloudProfile, seedObject
 }
 
 /** The pool's token: the one it has, or a new one while machines have yet to join. */
-async function bootstrapToken(op: Operation, pool: string): Promise<string> {
+async function bootstrapToken(op: Operation, pool: string, machines: number | undefined): Promise<string> {
   const { seed, state, values, world } = op;
   const key = `${values.namespace}/${TOKENS_SECRET}`;
   const existing = seed.secrets.get(key);
   const token = tokenOf(existing, pool);
-  const wanted = op.pools.find((candidate) => candidate.name === pool)?.count ?? 0;
+  const pools = [...op.pools, ...(op.controlPlanePool ? [op.controlPlanePool] : [])];
+  const wanted = machines ?? pools.find((candidate) => candidate.name === pool)?.count ?? 0;
   const nodes = state.connection?.nodes.list() ?? [];
   const joined = nodes.filter(
     (node) => node.metadata.labels?.[LABELS.pool] === pool && conditionIsTrue(node, 'Ready'),
@@ -130,11 +135,12 @@ async function bootstrapToken(op: Operation, pool: string): Promise<string> {
   const made = newBootstrapToken();
   const expires = new Date(+world.now() + TOKEN_LIFE_MS);
   // First the cluster accepts it, then machines are told: the other way round a quick machine would be refused.
-  await state.connection?.client.create(bootstrapTokenSecret(made, pool, expires));
+  const groups = pool === op.controlPlanePool?.name ? [KUBEADM_JOINERS] : [];
+  await state.connection?.client.create(bootstrapTokenSecret(made, pool, expires, groups));
   const secret = tokensSecret(
     values,
     existing,
-    op.pools.map(({ name }) => name),
+    pools.map(({ name }) => name),
     new Map([[pool, { text: tokenText(made), expires }]]),
   );
   seed.secrets.absorb((await seed.applier.apply(secret)).object);

@@ -14,8 +14,9 @@ import { bareStatus } from './bare-status.ts';
 import { controlPlanePoolOf, controlPlaneValues, poolsOfShoot, providerContext } from './context.ts';
 import { wantedNames } from './dns-names.ts';
 import { recordsCondition } from './dns-outcome.ts';
+import { endDriftLook, lookForDrift, noteMended, wantsMending } from './drift.ts';
 import { unreachable } from './expose.ts';
-import { closeLeftOver } from './left-over.ts';
+import { closeLeftOver, tellLeftBehind } from './left-over.ts';
 import type { Operation } from './operation.ts';
 import { otherOwner } from './ownership.ts';
 import { runFlow } from './run-flow.ts';
@@ -33,6 +34,8 @@ const PREPARE = 'prepare';
 const MACHINE_KNOWN_MS = 10_000;
 /** Whatever happens, certificates are looked at this often. */
 const LONGEST_SLEEP_MS = 12 * 3600_000;
+/** When an API server in a cloud is gone with its machine, nobody is left who would tell. */
+const LOOK_AT_GROUP_MS = 5 * 60_000;
 
 /** Makes shoots real: one reconcile runs the task graph of one shoot, and a change of its spec starts it anew. */
 export class ShootController {
@@ -59,7 +62,9 @@ export class ShootController {
   async reconcile(key: string, shutdown: AbortSignal): Promise<{ requeueAfterMs?: number } | undefined> {
     const shoot = this.#world.shoots.get(key);
     if (!shoot) {
-      if (this.#states.has(key)) await closeLeftOver(this.#world, this.#world.registry.all(), key, shutdown);
+      const last = this.#states.get(key);
+      if (last?.shoot) await tellLeftBehind(this.#world, last.shoot, shutdown);
+      if (last) await closeLeftOver(this.#world, this.#world.registry.all(), key, shutdown);
       this.#released.delete(key);
       await this.#forget(key);
       return undefined;
@@ -72,6 +77,7 @@ export class ShootController {
     const state = this.#stateOf(key);
     state.abort = new AbortController();
     state.target = targetOf(shoot);
+    state.shoot = shoot;
     const signal = AbortSignal.any([shutdown, state.abort.signal]);
     try {
       return await this.#run(shoot, state, signal);
@@ -150,7 +156,9 @@ export class ShootController {
     const provider = world.provider(profile, world.namesAccount(shoot));
     if (!provider)
       throw configurationProblem(`this operator has no provider "${profile.spec.provider ?? profile.spec.type}"`);
-    const barred = provider.inCloud && !deleting ? unreachable(seedObject) : undefined;
+    // A control plane on machines is where these are: nobody comes to the seed.
+    const barred =
+      provider.inCloud && !deleting && !controlPlaneWorker(shoot.spec) ? unreachable(seedObject) : undefined;
     if (barred) throw barred;
     const seed = await world.registry.open(seedObject, signal);
     const running = shoot.status?.kubernetesVersion;
@@ -178,13 +186,16 @@ export class ShootController {
       recorded: provider.recorded?.includes(profile) ? provider.recorded : undefined,
       pools: poolsOfShoot(shoot),
       controlPlanePool: controlPlanePoolOf(shoot),
+      mend: wantsMending(provider, shoot, state),
+      left: new Map(),
       vni,
       // kubeadm makes the certificate of an API server on machines, and knows of no further names.
       names: controlPlaneWorker(shoot.spec) ? [] : wantedNames(shoot, seedObject, provider.name),
       signal,
       values: {
         ...controlPlaneValues(shoot, profile, seedObject, version),
-        ...(provider.inCloud && { machinesOutside: true }),
+        // Machines that run the control plane themselves are where its API servers are.
+        ...(provider.inCloud && !controlPlaneWorker(shoot.spec) && { machinesOutside: true }),
       },
       pki: decoded(seed.secrets.get(`${id}/${PKI_SECRET}`)?.data),
       context: () => providerContext(op, profile, seedObject),
@@ -222,6 +233,8 @@ export class ShootController {
   async #reconcile(op: Operation, signal: AbortSignal) {
     const { shoot, state, world } = op;
     const last = shoot.status?.lastOperation;
+    // It would hold up what the change asks for, and tell of it as if others had made it.
+    if (op.mend || state.settledGeneration !== shoot.metadata.generation) endDriftLook(state);
     const upToDate = shoot.status?.observedGeneration === shoot.metadata.generation && last?.state === 'Succeeded';
     const type = !last || (last.type === 'Create' && last.state !== 'Succeeded') ? 'Create' : 'Reconcile';
     // A look that finds all in order is no operation: it leaves no trace, or an idle fleet would write.
@@ -246,19 +259,24 @@ export class ShootController {
     }
     state.errors.clear();
     state.settledGeneration = shoot.metadata.generation;
+    lookForDrift(op);
+    if (op.mend) await noteMended(op);
     await this.#writeStatus(op, signal);
     if (!upToDate)
       world.record(shoot, 'Normal', type === 'Create' ? 'Created' : 'Reconciled', state.operation?.description ?? '');
     // A look that is under way queues the shoot when it ends.
     const recordsAt = state.dns?.running ? undefined : state.dns?.lookAt;
-    const sleeps = [state.nextRenewal, state.recordChangesAt, recordsAt].flatMap((at) =>
+    const driftAt = state.drift?.running ? undefined : state.drift?.lookAt;
+    const sleeps = [state.nextRenewal, state.recordChangesAt, recordsAt, driftAt].flatMap((at) =>
       at ? [+at - +world.now()] : [],
     );
-    return { requeueAfterMs: Math.max(1000, Math.min(LONGEST_SLEEP_MS, ...sleeps)) };
+    const longest = op.controlPlanePool && op.provider.controlPlaneGroup ? LOOK_AT_GROUP_MS : LONGEST_SLEEP_MS;
+    return { requeueAfterMs: Math.max(1000, Math.min(longest, ...sleeps)) };
   }
 
   async #delete(op: Operation, signal: AbortSignal) {
     const { shoot, state, world } = op;
+    endDriftLook(state);
     state.operation = operation(
       shoot.status?.lastOperation,
       { type: 'Delete', state: 'Processing', progress: 0, description: 'starting' },
@@ -378,6 +396,7 @@ export class ShootController {
     const state = this.#states.get(key);
     this.#states.delete(key);
     state?.dns?.abort.abort();
+    if (state) endDriftLook(state);
     await state?.connection?.stop();
   }
 }

@@ -20,6 +20,12 @@ const REMOVAL_MS = 20_000;
 /** One look at a record, and its change, must end within this time, milliseconds. */
 const PATIENCE_MS = 60_000;
 
+/**
+ * How many looks at records go on at once, in all and in one account: an operator that starts has all of them to look at, and Route 53 takes
+ * five requests a second of an account ("Quotas", Amazon Route 53 Developer Guide). Who waits for a turn loses no patience.
+ */
+export const DNS_LOOKS = { total: 20, perGroup: 2 } as const;
+
 /** A cloud that does not let us take records away keeps a cluster from being deleted for this long, milliseconds. */
 const GIVE_UP_MS = 10 * 60_000;
 
@@ -109,13 +115,24 @@ async function look(op: Operation, target: string, state: DNSState): Promise<voi
 }
 
 async function keepRecord(op: Operation, name: WantedName, target: string, ending: AbortSignal): Promise<void> {
-  const patience = AbortSignal.timeout(PATIENCE_MS);
-  const signal = AbortSignal.any([ending, patience]);
+  const { dns, ctx } = await inTime(ending, (signal) => op.world.dns(op.shoot, name, signal));
+  const done = await op.world.dnsTurns.acquire({ group: ctx.account.id, exclusive: name.host }, ending);
   try {
-    const { dns, ctx } = await op.world.dns(op.shoot, name, signal);
-    const zone = await dns.zoneOf(ctx, name.host, name.choice);
-    if (!zone) throw noZone(name);
-    await dns.ensure(ctx, zone, recordOf(name.host, target));
+    await inTime(ending, async (signal) => {
+      const call = { ...ctx, signal };
+      const zone = await dns.zoneOf(call, name.host, name.choice);
+      if (!zone) throw noZone(name);
+      await dns.ensure(call, zone, recordOf(name.host, target));
+    });
+  } finally {
+    done();
+  }
+}
+
+async function inTime<T>(ending: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const patience = AbortSignal.timeout(PATIENCE_MS);
+  try {
+    return await work(AbortSignal.any([ending, patience]));
   } catch (error) {
     if (patience.aborted && !ending.aborted) throw dependencyNotReady('its DNS provider did not answer in time', error);
     throw error;

@@ -1,7 +1,11 @@
-import type { PodDialer } from '../../kube/pod-tunnel.ts';
+import { type PodDialer, podDialer } from '../../kube/pod-tunnel.ts';
 import { EtcdClient } from '../../shoot/etcd-client.ts';
-import { issueEtcdOperatorCertificate, keyPair, type PKIData } from '../../shoot/pki.ts';
-import { type ControlPlane, etcdClientURL } from '../../shoot/values.ts';
+import { operatorKubeconfig } from '../../shoot/kubeconfigs.ts';
+import { issueEtcdOperatorCertificate, issueOperatorCertificate, keyPair, type PKIData } from '../../shoot/pki.ts';
+import { type ControlPlane, ETCD_CLIENT_PORT, etcdClientURL } from '../../shoot/values.ts';
+
+/** What kubeadm calls etcd's pod, before the name of its node. */
+const STATIC_ETCD = 'etcd';
 
 /** Where the etcd of a shoot is. */
 export interface EtcdPlace extends Pick<ControlPlane, 'namespace' | 'addresses' | 'exposure'> {
@@ -21,4 +25,25 @@ export async function openEtcd(place: EtcdPlace, pki: PKIData, now: Date): Promi
       ? (host: string, port: number) => dialPod(namespace, podName(addresses.etcd.indexOf(host)), port)
       : undefined;
   return new EtcdClient(urls, { ca: keyPair(pki, 'ca-etcd').cert, ...certificate }, dial);
+}
+
+/**
+ * The same for an etcd on machines of a cloud, which are reached through the cluster's own API server.
+ * @param places machines that have joined
+ */
+export async function openStackedEtcd(
+  values: ControlPlane,
+  places: readonly { node: string; address: string }[],
+  pki: PKIData,
+  now: Date,
+): Promise<EtcdClient> {
+  const admin = operatorKubeconfig(values, pki, await issueOperatorCertificate(pki, now));
+  const dialPod = podDialer(admin);
+  const urls = places.map(({ address }) => `https://${address}:${ETCD_CLIENT_PORT}`);
+  const certificate = await issueEtcdOperatorCertificate(pki, now);
+  return new EtcdClient(urls, { ca: keyPair(pki, 'ca-etcd').cert, ...certificate }, async (host, port) => {
+    const place = places.find(({ address }) => address === host);
+    if (!place) throw new Error(`no machine of the control plane has joined at ${host}`);
+    return dialPod('kube-system', `${STATIC_ETCD}-${place.node}`, port);
+  });
 }

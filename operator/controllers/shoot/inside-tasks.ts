@@ -5,12 +5,14 @@ import { KubeClient } from '../../kube/client.ts';
 import { sleep } from '../../kube/clock.ts';
 import { waitFor } from '../../kube/informer.ts';
 import { conditionIsTrue, type KubeObject } from '../../kube/resources.ts';
+import { KONNECTIVITY_AGENT_APP, konnectivityAgent } from '../../shoot/konnectivity-agent.ts';
 import { adminKubeconfig } from '../../shoot/kubeconfigs.ts';
 import { usable } from '../../shoot/readiness.ts';
 import { adminAccess, coreDNS, machineAccess } from '../../shoot/system-components.ts';
 import type { ShootConnection } from './connection.ts';
 import { readyNames } from './dns-records.ts';
 import { scaleIn } from './machine-removal.ts';
+import { rollMachines } from './machine-roll.ts';
 import type { Operation } from './operation.ts';
 import { storeKubeconfig } from './shared-steps.ts';
 
@@ -73,7 +75,7 @@ export const systemComponentsTask = (op: Operation, own: () => KubeObject[]): Ta
   expectedMs: 300,
   run: async (signal) => {
     const { provider, state } = op;
-    const dns =
+    const replicas =
       Math.min(
         2,
         op.pools.reduce((sum, pool) => sum + pool.count, 0),
@@ -82,7 +84,12 @@ export const systemComponentsTask = (op: Operation, own: () => KubeObject[]): Ta
     const objects = [
       ...own(),
       ...(wantsNodes(op)
-        ? [...machineAccess(), ...(provider.systemComponents?.() ?? []), ...coreDNS(op.values, dns)]
+        ? [
+            ...machineAccess(),
+            ...(op.values.machinesOutside ? konnectivityAgent(op.values, replicas) : []),
+            ...(provider.systemComponents?.() ?? []),
+            ...coreDNS(op.values, replicas),
+          ]
         : []),
     ];
     const print = createHash('sha256').update(JSON.stringify(objects)).digest('hex');
@@ -92,20 +99,25 @@ export const systemComponentsTask = (op: Operation, own: () => KubeObject[]): Ta
   },
 });
 
-/** Making the machines for workloads, and taking away those that are too many. */
-export const machineTasks = (op: Operation): Task[] => [
+/**
+ * Making the machines for workloads, taking away those that are too many, and replacing those that are outdated.
+ * @param first what new machines need: a kubelet must not be newer than an API server that it may meet
+ */
+export const machineTasks = (op: Operation, first: string[] = []): Task[] => [
   {
     id: 'machines',
     title: 'Making machines',
-    after: ['access', ...(op.provider.needsBootstrapToken ? ['system-components'] : [])],
+    after: ['access', ...(op.provider.needsBootstrapToken ? ['system-components'] : []), ...first],
     expectedMs: 200,
     // A cloud's network takes minutes, and several clusters of an account take turns.
     timeoutMs: 45 * MINUTE,
     run: async (signal) => {
       const { provider } = op;
-      const context = op.context();
-      if (provider.reconcilePools) return provider.reconcilePools(context, op.pools);
-      for (const pool of op.pools) {
+      const context = { ...op.context(), ...(op.mend && { mend: true }) };
+      // A machine too many that a cloud refuses must not keep all else from being done: the roll asks for it.
+      const pools = provider.rolledByCaller ? op.pools.map((pool) => ({ ...pool, maxSurge: 0 })) : op.pools;
+      if (provider.reconcilePools) return provider.reconcilePools(context, pools);
+      for (const pool of pools) {
         await provider.reconcilePool(context, pool);
         signal.throwIfAborted();
       }
@@ -117,6 +129,15 @@ export const machineTasks = (op: Operation): Task[] => [
     after: ['machines'],
     expectedMs: 20,
     run: (signal) => scaleIn(op, signal),
+  },
+  {
+    id: 'roll',
+    title: 'Replacing outdated machines',
+    after: ['scale-in'],
+    skip: !op.provider.rolledByCaller,
+    // One after the other: it takes as long as it takes, and says where it stands in a condition.
+    expectedMs: 20,
+    run: (signal) => rollMachines(op, signal),
   },
 ];
 
@@ -151,15 +172,31 @@ export const nodesReadyTask = (op: Operation, after: string[]): Task => ({
 /** @param after what pods need besides their nodes to run */
 export const systemReadyTask = (op: Operation, after: string[]): Task => ({
   id: 'system-ready',
-  title: 'Waiting for cluster DNS',
+  title: op.values.machinesOutside ? 'Waiting for cluster DNS and the tunnel' : 'Waiting for cluster DNS',
   after: ['nodes-ready', 'system-components', ...after],
   skip: !wantsNodes(op),
   expectedMs: 2500,
   timeoutMs: 5 * MINUTE,
   run: async (signal) => {
     const { pods } = inside(op);
-    const serves = () =>
-      pods.list().some((pod) => pod.metadata.labels?.['k8s-app'] === 'kube-dns' && conditionIsTrue(pod, 'Ready'));
-    await waitFor([pods], serves, { timeoutMs: 5 * MINUTE, signal, what: 'cluster DNS to be Ready' });
+    const parts = [
+      { app: 'kube-dns', what: 'cluster DNS to be Ready' },
+      ...(op.values.machinesOutside
+        ? [{ app: KONNECTIVITY_AGENT_APP, what: 'an agent of the tunnel to be connected to an API server' }]
+        : []),
+    ];
+    const missing = () =>
+      parts.filter(
+        ({ app }) =>
+          !pods.list().some((pod) => pod.metadata.labels?.['k8s-app'] === app && conditionIsTrue(pod, 'Ready')),
+      );
+    await waitFor([pods], () => missing().length === 0, {
+      timeoutMs: 5 * MINUTE,
+      signal,
+      what: () =>
+        missing()
+          .map(({ what }) => what)
+          .join(', and '),
+    });
   },
 });

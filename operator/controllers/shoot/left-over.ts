@@ -1,5 +1,9 @@
+import { errorText } from '../../api/errors.ts';
+import { type Shoot, shootProfileName } from '../../api/shoot.ts';
 import { isNotFound } from '../../kube/errors.ts';
-import { NAMESPACES, SHOOTS } from '../../kube/resources.ts';
+import { keyOf, NAMESPACES, SHOOTS } from '../../kube/resources.ts';
+import { leftBehind, orphansOf } from '../managed/left-over.ts';
+import type { Orphan } from '../managed/orphans.ts';
 import type { SeedAccess } from '../seed/seed-access.ts';
 import { GARDEN_ANNOTATION } from './ownership.ts';
 import type { ShootWorld } from './world.ts';
@@ -32,4 +36,39 @@ export async function closeLeftOver(
       }
     }
   }
+}
+
+/**
+ * Says what a shoot that was deleted by force left in its tenant's account; removes nothing: nobody said that it may. Never rejects but when
+ * aborted.
+ * @param shoot as it was last seen
+ */
+export async function tellLeftBehind(
+  world: Pick<
+    ShootWorld,
+    'account' | 'garden' | 'gardenID' | 'log' | 'namesAccount' | 'profiles' | 'provider' | 'record'
+  >,
+  shoot: Shoot,
+  signal: AbortSignal,
+): Promise<void> {
+  const { name, namespace, uid = '' } = shoot.metadata;
+  const profile = world.profiles.get(shootProfileName(shoot.spec));
+  const provider = profile && world.provider(profile, world.namesAccount(shoot));
+  if (!profile || !provider?.inCloud || !provider.managed?.tagged) return;
+  let account = `of ${namespace}`;
+  let left: Orphan[] | string;
+  try {
+    // One of the same name takes over what there is.
+    if (await world.garden.getOrUndefined(SHOOTS, name, namespace, { signal })) return;
+    const ctx = await world.account(shoot, profile, signal);
+    account = ctx.account.id;
+    left = (await orphansOf({ garden: world.gardenID, uid }, provider.managed, ctx)) ?? [];
+  } catch (error) {
+    signal.throwIfAborted();
+    left = errorText(error);
+  }
+  if (left.length === 0) return;
+  const message = leftBehind(`Shoot ${keyOf(shoot)} was deleted by force`, account, { uid }, left);
+  world.log.warn({ shoot: keyOf(shoot) }, message);
+  world.record(shoot, 'Warning', 'LeftBehind', message);
 }

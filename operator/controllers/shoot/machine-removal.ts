@@ -1,12 +1,12 @@
-import type { Machine } from '../../../providers/contract.ts';
+import { type Machine, sizeWhileRolling } from '../../../providers/contract.ts';
 import type { Shoot } from '../../api/shoot.ts';
 import { sleep } from '../../kube/clock.ts';
 import { waitFor } from '../../kube/informer.ts';
-import { conditionIsTrue } from '../../kube/resources.ts';
+import { conditionIsTrue, type Node, type Pod } from '../../kube/resources.ts';
 import type { ShootConnection } from './connection.ts';
 import { cordon, drain, uncordon } from './drain.ts';
 import type { Operation } from './operation.ts';
-import { nodesToUncordon, planScaleIn } from './scale-in.ts';
+import { nodesToUncordon, type PoolScaleIn, planScaleIn } from './scale-in.ts';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -15,31 +15,54 @@ export const DRAIN_TIMEOUT_MS = 10 * MINUTE;
 
 /** Drains and removes what is too much, and lets go of nodes that may stay after all. */
 export async function scaleIn(op: Operation, signal: AbortSignal): Promise<void> {
-  const { provider, state, world } = op;
+  const { provider, state } = op;
   const connection = state.connection!;
   const context = op.context();
   const machines = await provider.listMachines(context);
   const nodes = new Map(connection.nodes.list().map((node) => [node.metadata.name, node]));
-  const pods = new Map([...nodes.keys()].map((name) => [name, connection.podsOn(name)]));
+  const pods = podsByNode(connection, [...nodes.values()]);
   const dropped = [...new Set(machines.map((machine) => machine.pool))].filter(
     (pool) => !op.pools.some((p) => p.name === pool),
   );
+  const outdated = machines.filter((machine) => machine.outdated);
   const wanted = [
-    ...op.pools.map(({ name, count }) => ({ name, count })),
+    ...op.pools.map((pool) => ({
+      name: pool.name,
+      count: sizeWhileRolling(pool, outdated.filter((machine) => machine.pool === pool.name).length),
+    })),
     ...dropped.map((name) => ({ name, count: 0 })),
   ];
   const plans = planScaleIn(wanted, machines, nodes, pods);
-  const victims = plans.flatMap((plan) => plan.victims);
+  // Outdated machines go sooner or later, and one whose drain was broken off goes first.
+  const leaving = [...plans.flatMap((plan) => plan.victims), ...outdated];
   // What an earlier, broken off scale-in said of nodes that may stay is no longer true.
-  const leaving = new Set(victims.map((machine) => machine.nodeName));
-  for (const node of state.draining.keys()) if (!leaving.has(node)) state.draining.delete(node);
-  for (const node of nodesToUncordon([...nodes.values()], victims)) await uncordon(connection.client, node);
+  const names = new Set(leaving.map((machine) => machine.nodeName));
+  for (const node of state.draining.keys()) if (!names.has(node)) state.draining.delete(node);
+  for (const node of nodesToUncordon([...nodes.values()], leaving)) await uncordon(connection.client, node);
+  await takeAway(op, plans, 'ScaledIn', signal);
+  for (const pool of dropped) await provider.deletePool(context, pool);
+  await machinesGone(op, plans, signal);
+}
+
+/** Pods by the names of their nodes, as the cache has them. */
+export const podsByNode = (connection: ShootConnection, nodes: readonly Node[]): Map<string, readonly Pod[]> =>
+  new Map(nodes.map(({ metadata: { name } }) => [name, connection.podsOn(name)]));
+
+/** Drains machines and removes them; machinesGone is to follow. @param reason of the Event */
+export async function takeAway(
+  op: Operation,
+  plans: readonly PoolScaleIn[],
+  reason: 'ScaledIn' | 'Rolled',
+  signal: AbortSignal,
+): Promise<void> {
+  const { provider, state, world } = op;
+  const connection = state.connection!;
   // All of a pool's victims are drained together; none is removed before all are empty, since the pool shrinks by a number.
   await Promise.all(
     plans.map(async (plan) => {
       await Promise.all(plan.victims.map((machine) => drainMachine(op, connection, machine, signal)));
       await provider.removeMachines(
-        context,
+        op.context(),
         plan.pool,
         plan.victims.map((machine) => machine.name),
         plan.remaining,
@@ -48,13 +71,11 @@ export async function scaleIn(op: Operation, signal: AbortSignal): Promise<void>
       world.record(
         op.shoot,
         'Normal',
-        'ScaledIn',
+        reason,
         `pool ${plan.pool}: took away ${plan.victims.map((m) => m.name).join(', ')}; ${plan.remaining} machines stay`,
       );
     }),
   );
-  for (const pool of dropped) await provider.deletePool(context, pool);
-  await machinesGone(op, victims, signal);
 }
 
 async function drainMachine(
@@ -103,7 +124,8 @@ export function drainTimeout(shoot: Shoot, pool: string): number {
 }
 
 /** Waits until machines have gone and takes their Nodes away: without a cloud nobody else does. */
-async function machinesGone(op: Operation, victims: readonly Machine[], signal: AbortSignal): Promise<void> {
+export async function machinesGone(op: Operation, plans: readonly PoolScaleIn[], signal: AbortSignal): Promise<void> {
+  const victims = plans.flatMap((plan) => plan.victims);
   if (victims.length === 0) return;
   const { seed, state } = op;
   const left = () => victims.filter((machine) => seed.pods.get(`${op.values.namespace}/${machine.name}`));

@@ -1,4 +1,11 @@
-import type { Pool, Provider, ProviderContext, RecordedClusters } from '../../../providers/contract.ts';
+import type { Change } from '../../../providers/cloud.ts';
+import type {
+  ControlPlanePart,
+  Pool,
+  Provider,
+  ProviderContext,
+  RecordedClusters,
+} from '../../../providers/contract.ts';
 import type { Shoot } from '../../api/shoot.ts';
 import type { PKIData } from '../../shoot/pki.ts';
 import type { ControlPlane } from '../../shoot/values.ts';
@@ -8,6 +15,14 @@ import type { ShootState } from './state.ts';
 import type { ShootWorld } from './world.ts';
 
 /** One run of the task graph over one shoot. */
+/** What mending has left of a part of a control plane. */
+export interface Left {
+  /** What its machines were spared. */
+  readonly changes: readonly Change[];
+  /** Why nothing could be changed, a clause. Absent: it could. */
+  readonly because?: string;
+}
+
 export interface Operation {
   readonly world: ShootWorld;
   readonly shoot: Shoot;
@@ -19,6 +34,10 @@ export interface Operation {
   readonly pools: readonly Pool[];
   /** The machines that run the control plane; undefined: it is not on machines. */
   readonly controlPlanePool: Pool | undefined;
+  /** What others changed in the account is changed back. */
+  readonly mend: boolean;
+  /** What became of that where the control plane is on machines in a cloud, by part; grows while the graph runs. */
+  readonly left: Map<ControlPlanePart, Left>;
   readonly vni: number;
   /** Names of the API server that we keep records for. */
   readonly names: readonly WantedName[];

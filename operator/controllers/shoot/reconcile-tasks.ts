@@ -1,7 +1,7 @@
 import { COMPONENTS, etcdMemberName } from '../../api/names.ts';
 import type { Task } from '../../flow/graph.ts';
 import { waitFor } from '../../kube/informer.ts';
-import type { Deployment, KubeObject, Service } from '../../kube/resources.ts';
+import type { Deployment, KubeObject, Pod, Service } from '../../kube/resources.ts';
 import { decoded } from '../../kube/resources.ts';
 import { etcd } from '../../shoot/etcd.ts';
 import { kubeAPIServer } from '../../shoot/kube-apiserver.ts';
@@ -134,7 +134,23 @@ export function reconcileTasks(op: Operation): Task[] {
       expectedMs: 50,
       run: async (signal) => apply((await provider.controlPlaneExtras?.(op.context())) ?? [], signal),
     },
-    ...machineTasks(op),
+    {
+      id: 'api-server-version',
+      title: 'Waiting for API servers of another version to end',
+      after: ['api-server-serves'],
+      expectedMs: 20,
+      timeoutMs: 10 * MINUTE,
+      run: async (signal) => {
+        const { name, namespace } = values.shoot;
+        const others = () => ofOtherVersions(seed.podsOf(`${namespace}/${name}`), values.version);
+        await waitFor([seed.pods], () => others().length === 0, {
+          timeoutMs: 10 * MINUTE,
+          signal,
+          what: () => `${others().join(', ')}, of another version than ${values.version}, to end`,
+        });
+      },
+    },
+    ...machineTasks(op, ['api-server-version']),
     nodesReadyTask(op, ['controller-manager', 'provider-components']),
     systemReadyTask(op, ['scheduler']),
     {
@@ -174,6 +190,19 @@ function isRolledOut(deployment: Deployment | undefined): boolean {
     (status?.replicas ?? 0) <= wanted
   );
 }
+
+/** API servers that are not of the version, by name: where a new one does not come up, an old one goes on serving. Pure. */
+export const ofOtherVersions = (pods: readonly Pod[], version: string): string[] =>
+  pods
+    .filter(
+      ({ metadata, spec, status }) =>
+        metadata.labels?.app === COMPONENTS.apiServer &&
+        status?.phase !== 'Failed' &&
+        status?.phase !== 'Succeeded' &&
+        !spec.containers.some(({ image }) => image?.endsWith(`:v${version}`)),
+    )
+    .map(({ metadata: { name } }) => name)
+    .sort();
 
 /** How many member Services there are. */
 function etcdServices(op: Operation): number {

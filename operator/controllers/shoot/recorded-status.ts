@@ -53,7 +53,7 @@ export function statusOnRecord(facts: CommonFacts, record: Recorded, podRange: s
   ];
   const resource = clusterResource(withPodRanges(record.nodes, podRange), []);
   const seen = { controlPlane: { desired: members, ready: serving }, machines, readyMachines, resource };
-  return statusOf(facts, seen, conditions, now);
+  return statusOf({ ...facts, madeOf: { ...facts.madeOf, onRecord: true } }, seen, conditions, now);
 }
 
 /** Addresses in the range of a node, as the controller manager hands them out (--node-cidr-mask-size: 24 by default). */

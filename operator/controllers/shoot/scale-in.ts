@@ -11,10 +11,7 @@ export interface PoolScaleIn {
   readonly remaining: number;
 }
 
-/**
- * Which machines go, pure. First those that serve nobody (failed, not yet or no longer Ready), then those a person marked,
- * then the emptiest, then the youngest. Machines already on their way out are counted as gone.
- */
+/** Which machines go, pure: those too many of each pool, see inOrderOfLeaving. Machines already on their way out are counted as gone. */
 export function planScaleIn(
   pools: readonly { name: string; count: number }[],
   machines: readonly Machine[],
@@ -26,34 +23,45 @@ export function planScaleIn(
     const alive = machines.filter((machine) => machine.pool === pool.name && machine.phase !== 'Terminating');
     const surplus = alive.length - pool.count;
     if (surplus <= 0) continue;
-    const ranked = alive
-      .map((machine) => {
-        const node = nodes.get(machine.nodeName);
-        return {
-          machine,
-          useless: machine.phase === 'Failed' || !node || !conditionIsTrue(node, 'Ready') ? 0 : 1,
-          marked: node?.metadata.annotations?.[ANNOTATIONS.scaleInFirst] === 'true' ? 0 : 1,
-          // A node that is being drained already goes on being drained, whatever moved meanwhile.
-          draining: node?.metadata.annotations?.[DRAINING_ANNOTATION] ? 0 : 1,
-          load: (podsByNode.get(machine.nodeName) ?? []).filter(movable).length,
-        };
-      })
-      .sort(
-        (a, b) =>
-          a.useless - b.useless ||
-          a.marked - b.marked ||
-          a.draining - b.draining ||
-          a.load - b.load ||
-          b.machine.createdAt.localeCompare(a.machine.createdAt) ||
-          a.machine.name.localeCompare(b.machine.name),
-      );
-    plans.push({
-      pool: pool.name,
-      victims: ranked.slice(0, surplus).map((entry) => entry.machine),
-      remaining: pool.count,
-    });
+    const victims = inOrderOfLeaving(alive, nodes, podsByNode).slice(0, surplus);
+    plans.push({ pool: pool.name, victims, remaining: pool.count });
   }
   return plans;
+}
+
+/**
+ * Who goes first, pure: those that serve nobody (failed, not yet or no longer Ready), then outdated ones, then those a person marked,
+ * then the emptiest, then the youngest.
+ */
+export function inOrderOfLeaving(
+  machines: readonly Machine[],
+  nodes: ReadonlyMap<string, Node>,
+  podsByNode: ReadonlyMap<string, readonly Pod[]>,
+): Machine[] {
+  return machines
+    .map((machine) => {
+      const node = nodes.get(machine.nodeName);
+      return {
+        machine,
+        useless: machine.phase === 'Failed' || !node || !conditionIsTrue(node, 'Ready') ? 0 : 1,
+        outdated: machine.outdated ? 0 : 1,
+        marked: node?.metadata.annotations?.[ANNOTATIONS.scaleInFirst] === 'true' ? 0 : 1,
+        // A node that is being drained already goes on being drained, whatever moved meanwhile.
+        draining: node?.metadata.annotations?.[DRAINING_ANNOTATION] ? 0 : 1,
+        load: (podsByNode.get(machine.nodeName) ?? []).filter(movable).length,
+      };
+    })
+    .sort(
+      (a, b) =>
+        a.useless - b.useless ||
+        a.outdated - b.outdated ||
+        a.marked - b.marked ||
+        a.draining - b.draining ||
+        a.load - b.load ||
+        b.machine.createdAt.localeCompare(a.machine.createdAt) ||
+        a.machine.name.localeCompare(b.machine.name),
+    )
+    .map(({ machine }) => machine);
 }
 
 /** Set by us on a node that is cordoned because its machine goes; removed when it may stay after all. */

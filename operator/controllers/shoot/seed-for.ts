@@ -1,6 +1,6 @@
 import { configurationProblem, notYetConfigured } from '../../api/errors.ts';
 import type { Seed } from '../../api/seed.ts';
-import { type Shoot, shootProfileName } from '../../api/shoot.ts';
+import { controlPlaneWorker, type Shoot, shootProfileName } from '../../api/shoot.ts';
 import { keyOf } from '../../kube/resources.ts';
 import { placeShoot } from '../../placement/place.ts';
 import type { ShootWorld } from './world.ts';
@@ -22,7 +22,9 @@ export function seedFor(world: ShootWorld, shoot: Shoot): Seed | undefined {
     const seed = other.status?.seedName;
     if (seed) shootsPerSeed.set(seed, (shootsPerSeed.get(seed) ?? 0) + 1);
   }
-  const outside = world.provider(profile, world.namesAccount(shoot))?.inCloud === true;
+  // A control plane on machines does not care where its seed can be reached from.
+  const outside =
+    world.provider(profile, world.namesAccount(shoot))?.inCloud === true && !controlPlaneWorker(shoot.spec);
   const result = placeShoot({ shoot, profile, seeds: world.seeds.list(), shootsPerSeed, outside });
   if (result.seed === undefined)
     throw notYetConfigured(`no seed can host ${keyOf(shoot)}: ${result.reasons.join('; ')}`);

@@ -13,14 +13,12 @@ import { openEtcd } from './etcd-access.ts';
 import { inside } from './inside-tasks.ts';
 import type { Operation } from './operation.ts';
 import { controlPlaneOf, INITIALISED, noteIn, POOL_NOTED } from './self-hosted.ts';
-import { serves, wanting } from './self-hosted-status.ts';
+import { JOINED_LABEL, serves, wanting } from './self-hosted-status.ts';
 
 /** How often members are asked again while one of them joins or leaves; etcd has no watch for its members. */
 const POLL_MS = 500;
 /** How often it is looked whether there is anything to wait for still; a volume is made anew some time after its machine. */
 const LOOK_MS = 3000;
-/** kubeadm's last mark on a machine that has become part of the control plane. */
-const JOINED_LABEL = 'node-role.kubernetes.io/control-plane';
 
 /** Makes as many machines be as there are; the first one if there is none. `asked`: another number. */
 export async function applyControlPlaneMachines(op: Operation, asked?: number): Promise<void> {

@@ -10,9 +10,19 @@ import { type RunningFacts, runningFacts, runningStatus } from './status.ts';
 /** What kubeadm runs on each machine of a control plane, as static pods `<component>-<node>` in kube-system. */
 const STATIC_PODS = ['etcd', COMPONENTS.apiServer, COMPONENTS.controllerManager, COMPONENTS.scheduler];
 
+/** kubeadm's last mark on a machine that has become part of the control plane. */
+export const JOINED_LABEL = 'node-role.kubernetes.io/control-plane';
+
 /** status of a Shoot whose control plane is on machines of its own, as the caches show it. */
-export const selfHostedStatus = async (op: Operation, shoot: Shoot, now: Date): Promise<ShootStatus> =>
-  statusOnMachines({ ...(await runningFacts(op, shoot)), serves: serves(op) }, now);
+export async function selfHostedStatus(op: Operation, shoot: Shoot, now: Date): Promise<ShootStatus> {
+  const facts = await runningFacts(op, shoot);
+  if (!op.provider.controlPlaneGroup) return statusOnMachines({ ...facts, serves: serves(op) }, now);
+  const pool = controlPlaneWorker(shoot.spec)?.name;
+  const names = (facts.inside?.nodes ?? [])
+    .filter(({ metadata }) => metadata.labels?.[LABELS.pool] === pool)
+    .map(({ metadata }) => metadata.name);
+  return statusOnMachines({ ...facts, serves: () => true, names }, now);
+}
 
 /** Whether a machine of the control plane is up and its API server answers, by its pod in the seed. */
 export const serves =
@@ -26,6 +36,8 @@ export const serves =
 export interface SelfHostedFacts extends RunningFacts {
   /** Whether a machine is up, by name: its node and pods keep saying so for a while after it has gone. */
   readonly serves: (machine: string) => boolean;
+  /** Machines of the control plane that are there, where they are not numbered. */
+  readonly names?: readonly string[];
 }
 
 /** status of a Shoot whose control plane is on machines of its own, pure. What its nodes have is not counted as room for workloads. */
@@ -33,9 +45,12 @@ export function statusOnMachines(facts: SelfHostedFacts, now: Date): ShootStatus
   const { inside, shoot } = facts;
   const desired = controlPlaneMembers(shoot.spec);
   const pool = controlPlaneWorker(shoot.spec)?.name ?? '';
-  const names = Array.from({ length: desired }, (_, ordinal) => controlPlaneMachineName(pool, ordinal));
+  const names = facts.names ?? Array.from({ length: desired }, (_, ordinal) => controlPlaneMachineName(pool, ordinal));
   const ofEach = inside ? names.map((name) => wanting(name, facts.serves, inside.nodes, inside.pods)) : [];
-  const missing = ofEach.flat();
+  const missing = [
+    ...ofEach.flat(),
+    ...(names.length < desired ? [`${desired - names.length} of ${desired} machines`] : []),
+  ];
   const ready = ofEach.filter((what) => what.length === 0).length;
   const healthy = !inside
     ? say('ControlPlaneHealthy', false, 'NotReady', 'to be seen once the API server answers')

@@ -68,7 +68,7 @@ export function selfHostedTasks(op: Operation): Task[] {
       after: ['control-plane-machines'],
       expectedMs: 30_000,
       timeoutMs: KUBEADM_BUILT_MS,
-      run: (signal) => connectUnlessLost(op, signal),
+      run: (signal) => connectUnless(op, (until) => untilLost(op, until), signal, KUBEADM_BUILT_MS),
     },
     {
       id: 'initialised',
@@ -109,17 +109,25 @@ export function selfHostedTasks(op: Operation): Task[] {
   ];
 }
 
-/** A control plane that cannot come back is not waited for. */
-async function connectUnlessLost(op: Operation, signal: AbortSignal): Promise<void> {
+/**
+ * A control plane that cannot come back is not waited for.
+ * @param untilHopeless rejects when it cannot
+ */
+export async function connectUnless(
+  op: Operation,
+  untilHopeless: (signal: AbortSignal) => Promise<never>,
+  signal: AbortSignal,
+  patienceMs: number,
+): Promise<void> {
   const over = new AbortController();
   const either = AbortSignal.any([signal, over.signal]);
-  const lost = untilLost(op, either);
+  const hopeless = untilHopeless(either);
   // Nobody listens any more once the other has come first.
-  lost.catch(() => {});
-  const connected = connect(op, either, KUBEADM_BUILT_MS);
+  hopeless.catch(() => {});
+  const connected = connect(op, either, patienceMs);
   connected.catch(() => {});
   try {
-    await Promise.race([connected, lost]);
+    await Promise.race([connected, hopeless]);
   } finally {
     over.abort();
   }

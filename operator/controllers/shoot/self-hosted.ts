@@ -18,7 +18,8 @@ export function selfHostedProblem(op: Operation): string | undefined {
   const { provider, shoot, values } = op;
   const worker = controlPlaneWorker(shoot.spec);
   if (!worker) return undefined;
-  if (!provider.controlPlaneMachines) return `provider ${provider.name} cannot make machines for a control plane`;
+  if (!provider.controlPlaneMachines && !provider.controlPlaneGroup)
+    return `provider ${provider.name} cannot make machines for a control plane`;
   const marked = (shoot.spec.provider.workers ?? []).filter(({ controlPlane }) => controlPlane !== undefined);
   if (marked.length > 1)
     return `a control plane is on one pool of machines, not on ${marked.map(({ name }) => name).join(' and ')}`;
@@ -27,7 +28,9 @@ export function selfHostedProblem(op: Operation): string | undefined {
   const noted = (noteIn(op)?.data as Record<string, string> | undefined)?.[POOL_NOTED];
   if (noted !== undefined && noted !== worker.name)
     return `the control plane is on the machines of pool ${noted}, which cannot change: give that name back to the pool with controlPlane`;
-  if ((values.exposure ?? 'ClusterIP') !== 'ClusterIP')
+  if ((worker.providerConfig as { spot?: boolean } | undefined)?.spot === true)
+    return `pool ${worker.name} runs the control plane: it cannot be on spot machines, which the cloud takes away`;
+  if (!provider.controlPlaneGroup && (values.exposure ?? 'ClusterIP') !== 'ClusterIP')
     return 'a control plane on machines needs a seed whose Services are reached as they are (exposure ClusterIP): its certificates do not follow a new address yet';
   if (shoot.spec.dns?.domain) return NO_NAMES;
   const running = shoot.status?.kubernetesVersion;
@@ -58,6 +61,7 @@ export async function allMachines(op: Operation): Promise<Machine[]> {
   const { controlPlanePool, provider } = op;
   const context = op.context();
   const own = controlPlanePool && provider.controlPlaneMachines?.observe(context, controlPlanePool.name);
-  const [workers, seen] = await Promise.all([provider.listMachines(context), own]);
-  return [...workers, ...(seen?.machines ?? [])];
+  const inCloud = controlPlanePool && provider.controlPlaneGroup?.list(context, controlPlanePool.name);
+  const [workers, seen, listed] = await Promise.all([provider.listMachines(context), own, inCloud]);
+  return [...workers, ...(seen?.machines ?? []), ...(listed ?? [])];
 }

@@ -1,10 +1,14 @@
 import type { Machine } from '../../../providers/contract.ts';
 import type { LastError, LastOperation } from '../../api/meta.ts';
+import type { Shoot } from '../../api/shoot.ts';
 import type { ShootConnection } from './connection.ts';
 import type { DNSState } from './dns-outcome.ts';
+import type { DriftState } from './drift-state.ts';
 
 /** What the operator remembers of one shoot between reconciles. All of it can be lost: it is only ever a shortcut. */
 export interface ShootState {
+  /** As it was last worked on. */
+  shoot: Shoot | undefined;
   /** Aborted when the spec changes or the shoot is deleted while an operation runs. */
   abort: AbortController | undefined;
   /** generation and deletion mark that the running operation was started for. */
@@ -35,9 +39,12 @@ export interface ShootState {
   listMachines: (() => Promise<Machine[]>) | undefined;
   /** Absent until the records were first looked at. */
   dns: DNSState | undefined;
+  /** Absent until the first operation has ended well. */
+  drift: DriftState | undefined;
 }
 
 export const newShootState = (): ShootState => ({
+  shoot: undefined,
   abort: undefined,
   target: undefined,
   connection: undefined,
@@ -56,4 +63,5 @@ export const newShootState = (): ShootState => ({
   settledGeneration: undefined,
   listMachines: undefined,
   dns: undefined,
+  drift: undefined,
 });

@@ -1,14 +1,18 @@
 import type { Machine, Pool } from '../../../providers/contract.ts';
+import type { MadeOf } from '../../api/acted.ts';
 import type { LastError, LastOperation } from '../../api/meta.ts';
 import { COMPONENTS } from '../../api/names.ts';
 import { controlPlaneMembers, type Shoot, type ShootStatus, unactedFields } from '../../api/shoot.ts';
 import { conditionIsTrue, type Deployment, type Node, type Pod, type StatefulSet } from '../../kube/resources.ts';
+import { KONNECTIVITY_AGENT_APP } from '../../shoot/konnectivity-agent.ts';
 import { endpointURL, namedURL } from '../../shoot/values.ts';
 import { say, withConditions } from '../conditions.ts';
 import { clusterResource } from './cluster-resource.ts';
 import { type DNSOutcome, recordsCondition } from './dns-outcome.ts';
 import { outcomesOf } from './dns-records.ts';
+import { driftCondition } from './drift.ts';
 import type { Operation } from './operation.ts';
+import { rollLines } from './roll.ts';
 
 /** What is known of every shoot, whatever stands behind it. */
 export interface CommonFacts {
@@ -20,8 +24,7 @@ export interface CommonFacts {
   /** URLs by names that lead to the endpoint, by whose domain they are in. */
   readonly named?: readonly { name: string; url: string }[];
   readonly pools: readonly Pool[];
-  /** Whether its machines are in an account of a cloud. */
-  readonly inCloud?: boolean | undefined;
+  readonly madeOf?: MadeOf;
   readonly operation: LastOperation | undefined;
   readonly errors: readonly LastError[];
   readonly observedGeneration: number | undefined;
@@ -33,10 +36,14 @@ export interface RunningFacts extends CommonFacts {
   readonly usable: { ok: boolean; message: string } | undefined;
   /** Absent while there is no line to the API server: then nothing is known about nodes. */
   readonly inside: { nodes: readonly Node[]; pods: readonly Pod[]; machines: readonly Machine[] } | undefined;
+  /** Whether API servers reach the cluster through a tunnel; absent: directly. */
+  readonly tunnel?: boolean | undefined;
   /** One line for each drain that goes on. */
   readonly draining: readonly string[];
   /** What became of the names of the API server. */
   readonly records?: readonly DNSOutcome[];
+  /** Condition Drifted; absent: nobody has looked yet, or there is nothing to be looked at. */
+  readonly drift?: ReturnType<typeof say> | undefined;
   /** Condition of its backups; absent: it has none. */
   readonly backup?: ReturnType<typeof say> | undefined;
 }
@@ -57,6 +64,7 @@ export const commonFacts = (op: Operation, shoot: Shoot, endpoint: string | unde
   version: op.values.version,
   endpoint,
   pools: op.pools,
+  madeOf: { inCloud: op.provider.inCloud },
   operation: op.state.operation,
   errors: [...op.state.errors.values()],
   observedGeneration: op.state.settledGeneration ?? shoot.status?.observedGeneration,
@@ -78,8 +86,10 @@ export async function runningFacts(op: Operation, shoot: Shoot): Promise<Running
       pods: connection.pods.list(),
       machines: await op.provider.listMachines(op.context()),
     },
+    ...(values.machinesOutside && { tunnel: true }),
     draining: [...state.draining.values()],
     ...(records.length > 0 && { records, named }),
+    drift: driftCondition(op, shoot),
     backup: op.world.backups.condition(shoot),
   };
 }
@@ -153,7 +163,8 @@ export function runningStatus(facts: RunningFacts, seen: ControlPlaneSeen, now: 
         facts.usable.message,
       )
     : say('APIServerAvailable', false, 'Starting', 'the API server is being started');
-  const everyNode = nodesCondition(facts, desired, machines.length, readyMachines.length);
+  const rolling = rollLines(pools, machines, readyMachines);
+  const everyNode = nodesCondition(facts, desired, machines.length, readyMachines.length, rolling.length > 0);
   const system = systemCondition(facts, desired);
   const errors = facts.errors.length > 0;
   const all = [apiServer, seen.healthy, everyNode, system];
@@ -170,7 +181,9 @@ export function runningStatus(facts: RunningFacts, seen: ControlPlaneSeen, now: 
     readyCondition,
     ...all,
     facts.draining.length > 0 ? say('Draining', true, 'ScaleIn', facts.draining.join('; ')) : undefined,
+    rolling.length > 0 ? say('Rolling', true, 'MachinesOutdated', rolling.join('; ')) : undefined,
     recordsCondition(facts.records ?? [], shoot),
+    facts.drift,
     facts.backup,
   ];
   const controlPlane = { desired: seen.desired, ready: seen.ready };
@@ -192,7 +205,7 @@ export function statusOf(
 ): ShootStatus {
   const { shoot, pools } = facts;
   const { controlPlane, machines, readyMachines, resource } = seen;
-  const unacted = unactedFields(shoot.spec);
+  const unacted = unactedFields(shoot.spec, facts.madeOf);
   const inPool = (name: string, list: readonly Machine[]) => list.filter(({ pool }) => pool === name).length;
   return {
     conditions: withConditions(
@@ -233,12 +246,13 @@ export function statusOf(
 /** How many nodes are asked for. */
 export const desiredNodes = (pools: readonly Pool[]): number => pools.reduce((sum, pool) => sum + pool.count, 0);
 
-/** Condition EveryNodeReady. */
+/** Condition EveryNodeReady. @param rolling whether machines are being replaced, of which some come before others go */
 export function nodesCondition(
   facts: Pick<RunningFacts, 'usable'> & { inside: unknown },
   desired: number,
   current: number,
   ready: number,
+  rolling = false,
 ) {
   if (!facts.inside) {
     // Without a line to the API server the last word stands, as Unknown: a seed's hiccup is no failure of nodes.
@@ -254,7 +268,9 @@ export function nodesCondition(
   if (desired === 0 && current === 0) return say('EveryNodeReady', true, 'NoNodes', 'no nodes are asked for');
   if (ready === desired && current === desired)
     return say('EveryNodeReady', true, 'AllReady', `all ${desired} nodes are Ready`);
-  if (current > desired)
+  if (rolling && ready >= desired)
+    return say('EveryNodeReady', true, 'AllReady', `all ${desired} nodes are Ready, while machines are replaced`);
+  if (current > desired && !rolling)
     return say('EveryNodeReady', false, 'ScalingIn', `${current - desired} of ${current} nodes are being taken away`);
   return say(
     'EveryNodeReady',
@@ -273,11 +289,22 @@ function systemCondition(facts: RunningFacts, desired: number) {
       'NotObserved',
       'to be seen once the API server answers',
     );
-  const dns = facts.inside.pods.filter(
-    (pod) => pod.metadata.labels?.['k8s-app'] === 'kube-dns' && !pod.metadata.deletionTimestamp,
-  );
-  const ready = dns.filter((pod) => conditionIsTrue(pod, 'Ready')).length;
-  return ready > 0
-    ? say('SystemComponentsHealthy', true, 'Healthy', 'cluster DNS serves')
-    : say('SystemComponentsHealthy', false, 'NotReady', `cluster DNS is not ready yet (${dns.length} pods)`);
+  const { pods } = facts.inside;
+  const podsOf = (app: string) =>
+    pods.filter((pod) => pod.metadata.labels?.['k8s-app'] === app && !pod.metadata.deletionTimestamp);
+  const isReady = (pod: Pod) => conditionIsTrue(pod, 'Ready');
+  const dns = podsOf('kube-dns');
+  const agents = podsOf(KONNECTIVITY_AGENT_APP);
+  if (!dns.some(isReady))
+    return say('SystemComponentsHealthy', false, 'NotReady', `cluster DNS is not ready yet (${dns.length} pods)`);
+  if (facts.tunnel && !agents.some(isReady))
+    return say(
+      'SystemComponentsHealthy',
+      false,
+      'TunnelDown',
+      `no agent of the tunnel is connected to an API server (${agents.length} pods): kubectl logs, exec and port-forward, ` +
+        'aggregated APIs and webhooks in the cluster do not work',
+    );
+  const what = facts.tunnel ? 'cluster DNS serves, the tunnel from the API server is open' : 'cluster DNS serves';
+  return say('SystemComponentsHealthy', true, 'Healthy', what);
 }

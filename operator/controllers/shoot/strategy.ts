@@ -7,6 +7,7 @@ import type { Operation } from './operation.ts';
 import { reconcileTasks } from './reconcile-tasks.ts';
 import { recordedStatus } from './recorded-status.ts';
 import { recordedDeletionTasks, recordedTasks } from './recorded-tasks.ts';
+import { selfHostedGroupTasks } from './self-hosted-group-tasks.ts';
 import { selfHostedStatus } from './self-hosted-status.ts';
 import { selfHostedTasks } from './self-hosted-tasks.ts';
 import { hostedStatus } from './status.ts';
@@ -28,8 +29,12 @@ const recorded: ShootStrategy = {
   status: recordedStatus,
 };
 
-/** A control plane on machines of the cluster itself, which are in the seed as its other machines are. */
-const selfHosted: ShootStrategy = { reconcileTasks: selfHostedTasks, deletionTasks, status: selfHostedStatus };
+/** A control plane on machines of the cluster itself, which are where its other machines are: in the seed, or in a cloud. */
+const selfHosted: ShootStrategy = {
+  reconcileTasks: (op) => (op.provider.controlPlaneGroup ? selfHostedGroupTasks(op) : selfHostedTasks(op)),
+  deletionTasks,
+  status: selfHostedStatus,
+};
 
 /** A profile that says something else by now takes no control plane out of our sight: its pods would run for ever. */
 export const strategyOf = (op: Operation): ShootStrategy => {

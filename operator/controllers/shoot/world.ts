@@ -9,6 +9,7 @@ import type { Shoot } from '../../api/shoot.ts';
 import type { TaskDurations } from '../../flow/graph.ts';
 import type { Applier } from '../../kube/applier.ts';
 import type { KubeClient } from '../../kube/client.ts';
+import type { FairQueue } from '../../kube/fair-queue.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { Log } from '../../kube/log.ts';
 import type { KubeObject } from '../../kube/resources.ts';
@@ -46,6 +47,10 @@ export interface ShootWorld {
   account(shoot: Shoot, profile: CloudProfile, signal: AbortSignal): Promise<CloudContext>;
   /** Who keeps the zone of a name of the shoot, and all that a call to it takes. Rejects with CoppiceErrors. */
   dns(shoot: Shoot, name: WantedName, signal: AbortSignal): Promise<{ dns: ProviderDNS; ctx: DNSContext }>;
+  /** Looks at records take turns by account: see DNS_LOOKS. */
+  readonly dnsTurns: FairQueue;
+  /** Looks for drift take turns: see DRIFT_LOOKS. */
+  readonly driftTurns: FairQueue;
   /** Has the shoot reconciled once more. */
   again(shoot: Shoot): void;
   record(object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string): void;

@@ -1,9 +1,11 @@
+import type { Problem, Provider } from '../../../providers/contract.ts';
 import { findCondition, isTrue, NO_CONTROL_PLANE } from '../../api/conditions.ts';
 import { API_VERSION, FINALIZER, LABELS } from '../../api/group.ts';
 import type { Shoot, ShootSpec } from '../../api/shoot.ts';
 import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
 import { BACKUP_READY } from '../backup/conditions.ts';
 import { say } from '../conditions.ts';
+import { DRIFTED } from '../drifted.ts';
 import { type Asked, type ModeStrategy, problem, type Settled, type WorkerClusterView, withoutTime } from './view.ts';
 
 /** What a Shoot says that is true of the WorkerCluster as well, word for word. */
@@ -14,7 +16,9 @@ const MIRRORED = [
   'EveryNodeReady',
   'SystemComponentsHealthy',
   'Draining',
+  'Rolling',
   'DNSRecordsReady',
+  DRIFTED,
   BACKUP_READY,
 ];
 
@@ -27,11 +31,7 @@ export const hosted: ModeStrategy = {
     // A second cluster beside the one that was meant would be worse than none.
     if (cluster.spec.adopt)
       problems.push(problem('adopt', 'only managed clusters can be taken over: use mode Managed, with credentialsRef'));
-    if (provider?.inCloud && !cluster.spec.credentialsRef) {
-      const message = `machines of provider ${provider.name} are made in an account of yours: name its credentials`;
-      problems.push(problem('credentialsRef', message));
-    }
-    return problems;
+    return provider ? [...problems, ...credentialsProblems(cluster, provider)] : problems;
   },
 
   ask({ cluster }, settled) {
@@ -76,6 +76,13 @@ export const hosted: ModeStrategy = {
     };
   },
 };
+
+/** What is wrong about credentials where machines are in an account of the tenant. */
+export function credentialsProblems({ spec }: WorkerCluster, { inCloud, name }: Provider): Problem[] {
+  if (!inCloud || spec.credentialsRef) return [];
+  const message = `machines of provider ${name} are made in an account of yours: name its credentials`;
+  return [problem('credentialsRef', message)];
+}
 
 /** The Shoot of a cluster. @param controlPlane the pool of machines that run its control plane; absent: a seed hosts it */
 export function askForShoot(cluster: WorkerCluster, settled: Settled, controlPlane?: SettledPool): Asked {
@@ -123,6 +130,7 @@ function shootSpec(
       })),
     },
     ...(spec.dns && { dns: spec.dns }),
+    ...(provider.inCloud && spec.drift && { drift: spec.drift }),
     ...(spec.hibernation && { hibernation: spec.hibernation }),
     ...(spec.maintenance && { maintenance: spec.maintenance }),
   };

@@ -5,6 +5,7 @@ import { poolsOf } from '../../api/pools.ts';
 import type { WorkerClusterSpec, WorkerClusterStatus } from '../../api/workercluster.ts';
 import { conditionIsTrue, type Node } from '../../kube/resources.ts';
 import { say } from '../conditions.ts';
+import { DRIFTED, drifted } from '../drifted.ts';
 import type { ManagedFacts } from '../managed/facts.ts';
 import { adoptionOf } from '../managed/wish.ts';
 import { clusterResource } from '../shoot/cluster-resource.ts';
@@ -18,12 +19,11 @@ const CONDITIONS = [
   'APIServerAvailable',
   'EveryNodeReady',
   'CredentialsValid',
-  'Drifted',
+  DRIFTED,
   'Adopted',
   'Hibernated',
 ];
-/** Of what drifted, so many are named. */
-const DRIFT_SHOWN = 10;
+const TO_MEND = 'Set spec.drift.policy to Mend, or annotate gardener.cloud/operation=reconcile to mend it once';
 
 /** The cloud's own service (EKS, GKE, AKS) runs the control plane. */
 export const managed: ModeStrategy = {
@@ -67,7 +67,7 @@ export const managed: ModeStrategy = {
       conditions: [
         ...essential,
         facts.credentials,
-        drifted(facts),
+        facts.drift && drifted(facts.drift, TO_MEND),
         adoptedNote(view.cluster.spec, facts),
         hibernated(view),
       ],
@@ -210,23 +210,6 @@ function adoptedNote(spec: WorkerClusterSpec, { outputs, planned }: ManagedFacts
     );
   const then = adopt.deletionPolicy === 'Delete' ? 'is deleted with this object' : 'stays when this object is deleted';
   return say('Adopted', true, 'TakenOver', `${adopt.id} is taken over; it ${then}`);
-}
-
-function drifted({ drift }: ManagedFacts): Said | undefined {
-  if (!drift) return undefined;
-  if (drift.length === 0) return say('Drifted', false, 'AsApplied', 'the cloud is as it was made');
-  const named = drift
-    .slice(0, DRIFT_SHOWN)
-    .map(({ operation, resource, properties }) =>
-      properties?.length ? `${operation} ${resource} (${properties.join(', ')})` : `${operation} ${resource}`,
-    );
-  const more = drift.length > DRIFT_SHOWN ? ` and ${drift.length - DRIFT_SHOWN} more` : '';
-  return say(
-    'Drifted',
-    true,
-    'ChangedByOthers',
-    `to be as it was made, the cloud would need: ${named.join('; ')}${more}. Set spec.drift.policy to Mend, or annotate gardener.cloud/operation=reconcile to mend it once`,
-  );
 }
 
 function nodesStatus(view: WorkerClusterView, { inside }: ManagedFacts): Partial<WorkerClusterStatus> {

@@ -129,7 +129,8 @@ function statusOf(
   const { cluster, provider } = view;
   const before = cluster.status;
   const simulated = provider?.simulated === true;
-  const unacted = unactedClusterFields(cluster.spec, mode, provider?.inCloud);
+  const onRecord = view.profile !== undefined && provider?.recorded?.includes(view.profile);
+  const unacted = unactedClusterFields(cluster.spec, mode, { inCloud: provider?.inCloud, onRecord });
   const codes = [...new Set(problems.map((p) => p.code))];
   const why = problems
     .map((p) => `${p.field.startsWith('metadata.') ? '' : 'spec.'}${p.field}: ${p.message}`)

@@ -1,7 +1,7 @@
 import { CONTROL_PLANE_WORKER } from '../../api/names.ts';
 import type { NormalPool } from '../../api/pools.ts';
 import { NO_NAMES, versionIsFixed } from '../shoot/self-hosted.ts';
-import { askForShoot, hosted } from './hosted.ts';
+import { askForShoot, credentialsProblems, hosted } from './hosted.ts';
 import { type ModeStrategy, problem } from './view.ts';
 
 /** Machines of the cluster itself run its control plane, by kubeadm: an owned Shoot that is self-hosted. */
@@ -10,13 +10,14 @@ export const selfManaged: ModeStrategy = {
 
   limits({ cluster, provider, shoot }) {
     const { spec } = cluster;
-    if (provider && !provider.controlPlaneMachines) {
-      const message = `provider ${provider.name} cannot make machines for a control plane yet (local can): use mode Hosted`;
+    if (provider && !provider.controlPlaneMachines && !provider.controlPlaneGroup) {
+      const message = `provider ${provider.name} cannot make machines for a control plane (local, aws, gcp and azure can): use mode Hosted`;
       return [problem('mode', message)];
     }
     const problems = spec.adopt
       ? [problem('adopt', 'only managed clusters can be taken over: use mode Managed, with credentialsRef')]
       : [];
+    if (provider) problems.push(...credentialsProblems(cluster, provider));
     if (spec.dns?.domain) problems.push(problem('dns', NO_NAMES));
     const taken = (spec.pools ?? []).findIndex(({ name }) => name === CONTROL_PLANE_WORKER);
     if (taken >= 0) {

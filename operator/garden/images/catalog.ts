@@ -18,6 +18,13 @@ const component = (tool: ToolName, tag: string): CatalogEntry => ({
 
 const kubernetes = (tool: ToolName) => component(tool, `v${TOOLS[tool].version}`);
 
+/** Their project's images have the program at the root. */
+const konnectivity = (tool: ToolName): CatalogEntry => ({
+  ref: `registry.k8s.io/kas-network-proxy/${tool}:v${TOOLS[tool].version}`,
+  tool,
+  path: `/${tool}`,
+});
+
 const ownVersion = (tool: ToolName) => TOOLS[tool].version.split('-')[0]!;
 
 const catalog = {
@@ -28,6 +35,8 @@ const catalog = {
   'kube-proxy': kubernetes('kube-proxy'),
   coredns: { ref: `registry.k8s.io/coredns/coredns:v${TOOLS.coredns.version}`, tool: 'coredns', path: '/coredns' },
   kwok: { ref: `registry.k8s.io/kwok/kwok:v${TOOLS.kwok.version}`, tool: 'kwok', path: '/usr/local/bin/kwok' },
+  'proxy-server': konnectivity('proxy-server'),
+  'proxy-agent': konnectivity('proxy-agent'),
   // One in every pod: two threads less and no heap growth are worth having.
   pause: {
     ref: `registry.k8s.io/pause:${ownVersion('pause')}`,

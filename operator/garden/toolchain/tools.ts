@@ -56,6 +56,7 @@ const KUBERNETES = '1.36.3';
 const ETCD = '3.7.3';
 const KWOK = '0.8.0';
 const COREDNS = '1.15.0';
+const KONNECTIVITY = '0.36.0';
 /** The release archive is of the 1.x line because the garden's containerd configuration (version 2) is tested on it. */
 const CONTAINERD = '1.7.35';
 const RUNC = '1.5.2';
@@ -132,6 +133,22 @@ const cniPlugin = (name: string): Tool => {
     package: 'containernetworking-plugins',
   };
 };
+
+/** Its project publishes images alone, and its programs tell no version. */
+const konnectivity = (name: string, weight: number): Tool => ({
+  version: KONNECTIVITY,
+  accepts: 'any',
+  // What lies on PATH may be of any version.
+  folders: [],
+  isStatic: true,
+  build: {
+    module: 'konnectivity',
+    package: `sigs.k8s.io/apiserver-network-proxy/cmd/${name.replace('proxy-', '')}`,
+    ldflags: STRIP,
+    group: name,
+    weight,
+  },
+});
 
 /** Our own program: its version carries a digest of the source, so that a changed source is built again. */
 const own = (name: string, version: string): Tool => {
@@ -221,6 +238,9 @@ const table = {
     { args: ['version'], pattern: /^etcdutl version: (\d+\.\d+\.\d+)/m },
     7,
   ),
+  // Both for clusters whose machines are outside of the seed.
+  'proxy-server': konnectivity('proxy-server', 15),
+  'proxy-agent': konnectivity('proxy-agent', 4),
   echo: own('echo', '1'),
   pulumi: {
     version: PULUMI,

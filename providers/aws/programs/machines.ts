@@ -1,9 +1,9 @@
 import * as autoscaling from '@pulumi/aws/autoscaling/index.js';
 import * as ec2 from '@pulumi/aws/ec2/index.js';
 import * as iam from '@pulumi/aws/iam/index.js';
-import type { Output } from '@pulumi/pulumi';
+import type { Input, Output } from '@pulumi/pulumi';
 import type { MachinePool, MachinesInputs } from '../../cloud.ts';
-import { POOL_TAG } from '../../tags.ts';
+import { POOL_HASH_TAG, POOL_TAG } from '../../tags.ts';
 import { physicalName } from '../names.ts';
 import { partitionOf } from '../partitions.ts';
 import { followHouseRules } from './house-rules.ts';
@@ -12,7 +12,7 @@ import { declareRole } from './roles.ts';
 
 const KUBELET_PORT = 10250;
 /** Of Ubuntu's images at AWS. */
-const ROOT_DEVICE = '/dev/sda1';
+export const ROOT_DEVICE = '/dev/sda1';
 
 /** Layer `machines`: an Auto Scaling group per pool, for clusters whose control plane is not AWS'. */
 export function machines(inputs: MachinesInputs) {
@@ -25,7 +25,9 @@ export function machines(inputs: MachinesInputs) {
     { dependsOn: ready },
   );
   const wall = securityGroup(inputs);
-  const groups = pools.map((pool) => [pool.name, group(inputs, pool, template(inputs, pool, profile, wall))] as const);
+  // With a control plane on machines beside these, what lets all of them reach each other is made with its endpoint.
+  const walls = [wall.id, ...(inputs.endpoint ? [inputs.endpoint.extra.securityGroup!] : [])];
+  const groups = pools.map((pool) => [pool.name, group(inputs, pool, template(inputs, pool, profile, walls))] as const);
   return {
     extra: { securityGroup: wall.id },
     groups: Object.fromEntries(groups.map(([pool, made]) => [pool, made.name])),
@@ -54,14 +56,15 @@ const template = (
   { owner }: MachinesInputs,
   pool: MachinePool,
   profile: iam.InstanceProfile,
-  wall: ec2.SecurityGroup,
+  walls: Input<string>[],
 ): ec2.LaunchTemplate =>
   launchTemplate(owner, pool, pool.rootDevice ?? ROOT_DEVICE, {
     imageId: pool.image,
     instanceType: pool.machineType,
     iamInstanceProfile: { arn: profile.arn },
-    vpcSecurityGroupIds: [wall.id],
+    vpcSecurityGroupIds: walls,
     userData: Buffer.from(pool.userData).toString('base64'),
+    tags: { [POOL_TAG]: pool.name, ...(pool.hash !== undefined && { [POOL_HASH_TAG]: pool.hash }) },
   });
 
 function group({ owner, network }: MachinesInputs, pool: MachinePool, made: ec2.LaunchTemplate): autoscaling.Group {

@@ -43,10 +43,12 @@ export async function network(inputs: NetworkInputs) {
   const { table: publicTable, wayOut } = publicRoutes(vpc);
   const nats: ec2.NatGateway[] = [];
   const tables: ec2.RouteTable[] = [];
+  const publicSubnets: ec2.Subnet[] = [];
   const subnets = zones.map((ranges, index) => {
     const tags = { [`kubernetes.io/cluster/${clusterName(owner)}`]: 'shared' };
     const publicSubnet = subnet('public', vpc, ranges, { ...tags, 'kubernetes.io/role/elb': '1' });
     associate('public', ranges.zone, publicSubnet, publicTable);
+    publicSubnets.push(publicSubnet);
     if (index < MOST_NAT_GATEWAYS) nats.push(natGateway(ranges.zone, publicSubnet, wayOut));
     const table = new ec2.RouteTable(`private-${ranges.zone}`, { vpcId: vpc.id });
     tables.push(table);
@@ -72,7 +74,10 @@ export async function network(inputs: NetworkInputs) {
   return {
     network: vpc.id,
     subnets,
-    extra: { egress: pulumi.all(nats.map((nat) => nat.publicIp)).apply((addresses) => addresses.join(',')) },
+    extra: {
+      egress: pulumi.all(nats.map((nat) => nat.publicIp)).apply((addresses) => addresses.join(',')),
+      publicSubnets: pulumi.all(publicSubnets.map(({ id }) => id)).apply((ids) => ids.join(',')),
+    },
   };
 }
 

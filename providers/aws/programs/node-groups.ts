@@ -47,11 +47,13 @@ export function nodeGroup(
     poolResource(pool.name),
     {
       clusterName: cluster.name,
-      nodeGroupName: nodeGroupName(
-        pool,
-        amiType,
-        subnets.map(({ zone }) => zone ?? ''),
-      ),
+      nodeGroupName:
+        pool.nodeGroup ??
+        nodeGroupName(
+          pool,
+          amiType,
+          subnets.map(({ zone }) => zone ?? ''),
+        ),
       nodeRoleArn: node.role.arn,
       subnetIds: subnets.map(({ id }) => id),
       version: minorOf(kubernetesVersion),

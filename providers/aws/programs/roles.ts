@@ -43,6 +43,11 @@ export const ROLES = {
     actions: ASSUME,
     policies: ['AmazonEC2ContainerRegistryPullOnly'],
   },
+  'control-plane': {
+    principal: (partition) => partition.ec2Principal,
+    actions: ASSUME,
+    policies: ['AmazonEC2ContainerRegistryPullOnly'],
+  },
 } as const satisfies Record<string, RoleDescription>;
 
 /** A role with its policies. `ready`: what must exist before, and stay until after, whatever uses the role. */

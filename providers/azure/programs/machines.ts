@@ -5,7 +5,7 @@ import {
   type VirtualMachineScaleSetArgs,
 } from '@pulumi/azure-native/compute/virtualMachineScaleSet.js';
 import { NetworkSecurityGroup } from '@pulumi/azure-native/network/networkSecurityGroup.js';
-import type { Output } from '@pulumi/pulumi';
+import type { Input, Output } from '@pulumi/pulumi';
 import type { MachinePool, MachinesInputs, Owner } from '../../cloud.ts';
 import type { ProgramOutputs } from '../../pulumi/program.ts';
 import { POOL_TAG, tagsOf } from '../../tags.ts';
@@ -85,20 +85,26 @@ async function scaleSet(
   });
 }
 
-/** How every machine of the pool is made. It has no identity: to Azure it may do nothing. */
-function profileOf(
-  { owner, network }: MachinesInputs,
+/**
+ * How every machine of the pool is made. It has no identity: to Azure it may do nothing.
+ * @param behind of machines behind a load balancer: its pool, and what they are told where it is not the pool's user data as it is
+ */
+export function profileOf(
+  { owner, network }: Pick<MachinesInputs, 'owner' | 'network'>,
   pool: MachinePool,
-  wall: Output<string>,
+  wall: Input<string>,
+  behind?: { backendPool: string; told: Input<string> },
 ): NonNullable<VirtualMachineScaleSetArgs['virtualMachineProfile']> {
   const adminUsername = 'coppice';
   return {
+    // Read back from each machine: of all that a profile says, tags reach no machine by this API (Azure/azure-rest-api-specs issue 42439).
+    ...(pool.hash !== undefined && { userData: Buffer.from(pool.hash).toString('base64') }),
     // -1: never more than the price on demand. An evicted machine goes: a stopped one would keep its disk, and be paid for.
     ...(pool.spot && { priority: 'Spot', evictionPolicy: 'Delete', billingProfile: { maxPrice: -1 } }),
     osProfile: {
       computerNamePrefix: `${pool.name}-`,
       adminUsername,
-      customData: Buffer.from(pool.userData).toString('base64'),
+      customData: behind?.told ?? Buffer.from(pool.userData).toString('base64'),
       linuxConfiguration: {
         disablePasswordAuthentication: true,
         ssh: { publicKeys: [{ path: `/home/${adminUsername}/.ssh/authorized_keys`, keyData: keyOfNobody(owner) }] },
@@ -125,7 +131,14 @@ function profileOf(
           enableIPForwarding: true,
           networkSecurityGroup: { id: wall },
           // Without publicIPAddressConfiguration there is no address of the internet.
-          ipConfigurations: [{ name: 'nodes', primary: true, subnet: { id: network.subnets[0]!.id } }],
+          ipConfigurations: [
+            {
+              name: 'nodes',
+              primary: true,
+              subnet: { id: network.subnets[0]!.id },
+              ...(behind && { loadBalancerBackendAddressPools: [{ id: behind.backendPool }] }),
+            },
+          ],
         },
       ],
     },

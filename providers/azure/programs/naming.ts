@@ -12,6 +12,7 @@ const RULES: Readonly<Record<string, { name: string; tags: boolean }>> = {
   'azure-native:network:PublicIPAddress': { name: 'publicIpAddressName', tags: true },
   'azure-native:network:NatGateway': { name: 'natGatewayName', tags: true },
   'azure-native:network:VirtualNetwork': { name: 'virtualNetworkName', tags: true },
+  'azure-native:network:LoadBalancer': { name: 'loadBalancerName', tags: true },
   'azure-native:network:NetworkSecurityGroup': { name: 'networkSecurityGroupName', tags: true },
   'azure-native:compute:VirtualMachineScaleSet': { name: 'vmScaleSetName', tags: true },
   'azure-native:managedidentity:UserAssignedIdentity': { name: 'resourceName', tags: true },

@@ -8,7 +8,7 @@ import type { ManagedClusterInputs, Owner } from '../../cloud.ts';
 import type { ProgramOutputs } from '../../pulumi/program.ts';
 import { POOL_TAG } from '../../tags.ts';
 import { descriptionOf, labelsOf } from '../labels.ts';
-import { clusterName, keyRingName, serviceAccountName } from '../names.ts';
+import { clusterName, keyRingName, SECRETS_KEY, serviceAccountName } from '../names.ts';
 import { type NodePoolPlan, nodePoolsOf } from '../node-pools.ts';
 
 /**
@@ -125,7 +125,7 @@ export function nodeIdentity(owner: Owner, project: Output<string>) {
 function secretsKey(owner: Owner, region: string, projectNumber: Output<string>) {
   const ring = new KeyRing('keys', { name: keyRingName(owner), location: region });
   const key = new CryptoKey('secrets', {
-    name: 'secrets',
+    name: SECRETS_KEY,
     keyRing: ring.id,
     purpose: 'ENCRYPT_DECRYPT',
     rotationPeriod: `${90 * 24 * 60 * 60}s`,

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll } from 'vitest';
 import { silent } from '../../../operator/kube/log.ts';
+import type { Change } from '../../../providers/cloud.ts';
 import { PulumiRunner } from '../../../providers/pulumi/runner.ts';
 import { type Plugin, startPlugin } from '../../kit/cloud/client.ts';
 import { type Account, type CloudName, type FakeCloud, fakeCloud } from '../../kit/cloud/index.ts';
@@ -103,6 +104,12 @@ export function runnerForFile(
   });
   return held;
 }
+
+/** Changes and their properties by name: the engine comes to them in any order. */
+export const byName = (changes: readonly Change[] = []): Change[] =>
+  changes
+    .map((one) => ({ ...one, ...(one.properties && { properties: [...one.properties].sort() }) }))
+    .sort((one, other) => one.resource.localeCompare(other.resource));
 
 /** What an EKS cluster needs: two subnets in two zones, and a role. Names bear `name`, ranges are 10.`block`.0.0. */
 export async function awsGround(plugin: Plugin, name: string, block: number) {

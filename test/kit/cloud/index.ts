@@ -12,6 +12,7 @@ import { type FakeDNS, fakeDNS } from './dns.ts';
 import { setEndpointHook } from './endpoints.ts';
 import { type Faults, readFaults, writeFaults } from './faults.ts';
 import { gcp } from './gcp/model.ts';
+import type { LaunchedInstance } from './launched.ts';
 import {
   type Account,
   CLOUDS,
@@ -26,16 +27,22 @@ import { openScene } from './scene.ts';
 import { openStore, type RequestRecord } from './store.ts';
 import { setTrust, type Trusted } from './trust.ts';
 import { awsWeb } from './web/aws.ts';
+import { launched, lose } from './web/aws-machines.ts';
 import { azureWeb } from './web/azure.ts';
+import { loseAzure } from './web/azure-machines.ts';
 import { googleWeb } from './web/google.ts';
+import { launchedGoogle, loseGoogle } from './web/google-machines.ts';
 import { startWeb } from './web/server.ts';
 import { holderOf } from './web/tokens.ts';
 
 export type { Failure, Faults } from './faults.ts';
+export type { LaunchedInstance } from './launched.ts';
 export type { Account, CloudName, CloudResource, Endpoint } from './model.ts';
 export { nodePoolsOf } from './node-pools.ts';
 export type { RequestRecord } from './store.ts';
 
+const LAUNCHED: Partial<Record<CloudName, typeof launched>> = { aws: launched, gcp: launchedGoogle };
+const LOSE = { aws: lose, gcp: loseGoogle, 'azure-native': loseAzure };
 const MODELS: Record<CloudName, CloudModel> = { aws, gcp, 'azure-native': azure };
 const PLUGIN = fileURLToPath(new URL('plugin.ts', import.meta.url));
 
@@ -86,6 +93,10 @@ export interface FakeCloud {
   resources(filter?: ResourceFilter): CloudResource[];
   /** The only one. Throws if there is none or more than one. */
   resource(type: string, name?: string): CloudResource;
+  /** The instances of an account at AWS or Google that its groups of machines have made by now. */
+  instances(account: Account, region: string): Promise<LaunchedInstance[]>;
+  /** Takes an instance away behind everybody's back: its group makes another, at Google of the same name. */
+  loseInstance(account: Account, region: string, name: string): Promise<void>;
   /** DNS zones of an account, and what is in them. */
   dns(account: Account): FakeDNS;
   /** All that the cloud would say of it now. */
@@ -174,6 +185,10 @@ export async function fakeCloud(options: { dir?: string } = {}): Promise<FakeClo
     if (found.length === 1) return found[0]!;
     throw new Error(`the fake cloud has ${found.length} resources ${type} ${name ?? ''}: one was expected`);
   };
+  const sceneOf = ({ cloud, id, principal }: Account, region: string) => {
+    const caller = { account: id, principal, region, defaultTags: {} };
+    return openScene(MODELS[cloud], store, caller, region, Date.now());
+  };
   const processes = async (): Promise<ProcessIdentity[]> => {
     const known = store.listJSON<ProcessIdentity>('processes');
     const alive = await Promise.all(known.map(isAlive));
@@ -232,6 +247,9 @@ export async function fakeCloud(options: { dir?: string } = {}): Promise<FakeClo
       return known ?? fresh;
     },
     trust: (account, trusted) => setTrust(store, account, trusted),
+    instances: (account, region) => store.transaction(() => LAUNCHED[account.cloud]!(sceneOf(account, region), store)),
+    loseInstance: (account, region, name) =>
+      store.transaction(() => LOSE[account.cloud](name, sceneOf(account, region), store)),
     dns: (account) => fakeDNS(store, account),
     resources,
     resource,

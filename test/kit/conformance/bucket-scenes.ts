@@ -1,10 +1,11 @@
-import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
+import { chmod, mkdtemp, readdir, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
 import { awsProvider } from '../../../providers/aws/index.ts';
 import { storageAccountName } from '../../../providers/azure/blob-storage.ts';
 import { azureProvider } from '../../../providers/azure/index.ts';
+import { BACKUP_TAGS } from '../../../providers/bucket-objects.ts';
 import type { BackupBucket, BackupBuckets, BackupContext, Provider } from '../../../providers/contract.ts';
 import { gcpProvider } from '../../../providers/gcp/index.ts';
 import type { StackRunner } from '../../../providers/pulumi/stack-runner.ts';
@@ -28,6 +29,7 @@ export async function directoryScene(provider: Provider): Promise<BucketScene> {
       const modes = await Promise.all(paths.map(async (path) => ({ path, mode: (await stat(path)).mode & 0o077 })));
       return modes.filter(({ mode }) => mode !== 0).map(({ path }) => `others may use ${path}`);
     },
+    change: (bucket, how) => chmod(root(bucket), how === 'spoil' ? 0o755 : 0o700),
     namesAreEverybodys: false,
     troubles: [],
     heal: () => {},
@@ -44,6 +46,10 @@ interface Face {
   bucketName(bucket: BackupBucket): string;
   safe: Record<string, (settings: Record<string, any>) => boolean>;
   tags(settings: Record<string, any>): string;
+  /** What somebody may do to it who means well. */
+  spoil(settings: Record<string, any>): void;
+  /** Takes away the tag by which the provider knows that all is set. */
+  unmark(settings: Record<string, any>): void;
 }
 
 const noRunner = {} as StackRunner;
@@ -65,6 +71,13 @@ const FACES: Record<'aws' | 'gcp' | 'azure', Face> = {
       },
     },
     tags: ({ tagging }) => String(tagging),
+    spoil(settings) {
+      delete settings.publicAccessBlock;
+      settings.versioning = '<VersioningConfiguration><Status>Suspended</Status></VersioningConfiguration>';
+    },
+    unmark(settings) {
+      delete settings.tagging;
+    },
   },
   gcp: {
     cloud: 'gcp',
@@ -78,6 +91,13 @@ const FACES: Record<'aws' | 'gcp' | 'azure', Face> = {
       'rid of old versions': ({ lifecycle }) => lifecycle?.rule?.[0]?.condition?.daysSinceNoncurrentTime === 7,
     },
     tags: ({ labels }) => JSON.stringify(labels),
+    spoil(settings) {
+      settings.iamConfiguration.publicAccessPrevention = 'inherited';
+      settings.versioning.enabled = false;
+    },
+    unmark({ labels }) {
+      delete labels[BACKUP_TAGS.settings];
+    },
   },
   azure: {
     cloud: 'azure-native',
@@ -97,6 +117,13 @@ const FACES: Record<'aws' | 'gcp' | 'azure', Face> = {
         7,
     },
     tags: ({ tags }) => JSON.stringify(tags),
+    spoil({ properties, '/blobServices/default': service }) {
+      properties.allowBlobPublicAccess = true;
+      service.properties.isVersioningEnabled = false;
+    },
+    unmark({ tags }) {
+      delete tags[BACKUP_TAGS.settings];
+    },
   },
 };
 
@@ -116,6 +143,11 @@ export async function fakeBucketScene(name: keyof typeof FACES): Promise<BucketS
       const wrong = Object.entries(face.safe).filter(([, holds]) => !holds(settings));
       const untagged = [bucket.seed, bucket.seedUID, bucket.garden].filter((tag) => !face.tags(settings).includes(tag));
       return [...wrong.map(([what]) => `not ${what}`), ...untagged.map((tag) => `no tag ${tag}`)];
+    },
+    change: async (bucket, how) => {
+      const there = stored.get(face.bucketName(bucket))!;
+      face[how](there.settings);
+      stored.save(there);
     },
     ...(name !== 'azure' && {
       trap(bucket: BackupBucket) {

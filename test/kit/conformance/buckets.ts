@@ -14,6 +14,8 @@ export interface BucketScene {
   writes?(): number;
   /** What is wrong with a bucket that there is, to whoever cares for what is in it (public, unencrypted, ...); empty when nothing is. */
   faults(bucket: BackupBucket): Promise<string[]>;
+  /** spoil: makes a bucket less safe than it was made; unmark: has ensure set all of it again (a directory is put right by this alone). */
+  change(bucket: BackupBucket, how: 'spoil' | 'unmark'): Promise<void>;
   /** Whether somebody else can have a bucket of the same name. */
   namesAreEverybodys: boolean;
   /** Where names are everybody's: lets somebody else have the bucket, open to everybody. Returns what there is in it, settings and all. */
@@ -74,6 +76,18 @@ export function keepsBuckets(name: string, open: () => Promise<BucketScene>): vo
       expect(await scene.faults(bucket)).toEqual([]);
       await changingNothing(() => scene.buckets.ensure(ctx));
       expect(await keys()).toEqual([]);
+    });
+
+    it('says what others have made less safe, leaves it so, and sets it again when it is told to', async () => {
+      expect(await scene.buckets.differences(ctx)).toEqual([]);
+      await scene.change(bucket, 'spoil');
+      await changingNothing(() => scene.buckets.ensure(ctx));
+      const said = await scene.buckets.differences(ctx);
+      expect(said.length).toBe((await scene.faults(bucket)).length);
+      expect(said.length).toBeGreaterThan(0);
+      await scene.change(bucket, 'unmark');
+      await scene.buckets.ensure(ctx);
+      expect([await scene.faults(bucket), await scene.buckets.differences(ctx)]).toEqual([[], []]);
     });
 
     it('gives back what was put, byte for byte, and of the same key the last', async () => {

@@ -41,8 +41,8 @@ export interface CloudScene {
   state(): Promise<StateBackend>;
   /** From then on nobody remembers anything but the cloud. */
   loseState(): Promise<void>;
-  /** Why nothing can be taken away wholly yet that nobody remembers; absent: it can. */
-  destroysFromStateOnly?: string;
+  /** Whoever takes a cluster away next ends in the middle of it. */
+  cutShort(): void;
   /** Ids of what exists in the account, whoever made it. */
   resources(account: CloudAccount): string[];
   /** How often somebody asked for something to be made, changed or taken away. */
@@ -52,7 +52,7 @@ export interface CloudScene {
   /** Takes a pool away behind the provider's back. */
   damage(owner: Owner, pool: CloudPool): Promise<void>;
   troubles: Trouble[];
-  /** Ends all troubles. */
+  /** Ends all troubles, and what cuts short. */
   heal(): void;
   close(): Promise<void>;
 }

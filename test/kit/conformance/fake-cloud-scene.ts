@@ -28,7 +28,6 @@ interface Face {
   /** The cluster that a pool belongs to, by its name. */
   clusterOf(pool: CloudResource['inputs']): string;
   seen(pool: CloudResource['inputs'], cloud: FakeCloud): SeenPool;
-  destroysFromStateOnly?: string;
 }
 
 /** `NO_SCHEDULE` as Kubernetes writes it. */
@@ -53,8 +52,6 @@ const FACES: Record<'aws' | 'gcp' | 'azure', Face> = {
     cluster: 'aws:eks:Cluster',
     pool: 'aws:eks:NodeGroup',
     clusterOf: ({ clusterName }) => clusterName,
-    destroysFromStateOnly:
-      'policies of roles are not looked for (IDEMPOTENT in providers/aws/adopt.ts), and AWS deletes no role that has some',
     seen: (group, cloud) => ({
       machineTypes: group.instanceTypes,
       nodes: group.scalingConfig.desiredSize,
@@ -73,7 +70,6 @@ const FACES: Record<'aws' | 'gcp' | 'azure', Face> = {
     cluster: 'gcp:container:Cluster',
     pool: 'gcp:container:NodePool',
     clusterOf: ({ cluster }) => cluster,
-    destroysFromStateOnly: 'grants (IAMMember, CryptoKeyIAMMember) stay, though whom they are for is gone',
     seen: ({ nodeConfig, nodeCount = 0, initialNodeCount = 0, nodeLocations }) => ({
       machineTypes: [nodeConfig.machineType],
       nodes: nodeCount || initialNodeCount,
@@ -92,7 +88,6 @@ const FACES: Record<'aws' | 'gcp' | 'azure', Face> = {
     cluster: 'azure-native:containerservice:ManagedCluster',
     pool: 'azure-native:containerservice:AgentPool',
     clusterOf: ({ resourceName }) => resourceName,
-    destroysFromStateOnly: 'the role assignment on the subnet stays, though whom it is for is gone',
     seen: (pool) => ({
       machineTypes: [pool.vmSize],
       nodes: pool.count,
@@ -162,7 +157,8 @@ export async function fakeCloudScene(name: keyof typeof FACES): Promise<CloudSce
       await rm(state, { recursive: true });
       await mkdir(state);
     },
-    ...(face.destroysFromStateOnly && { destroysFromStateOnly: face.destroysFromStateOnly }),
+    cutShort: () =>
+      cloud.faults.set({ failures: [{ operation: 'delete', type: face.cluster, when: 'after', how: 'engine' }] }),
     resources: ({ id }) => cloud.resources({ account: id }).map((one) => `${one.type} ${one.id}`),
     writes: () => requestsToChange() + updatesOfState(),
     pool(owner, pool) {

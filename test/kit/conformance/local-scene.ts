@@ -11,14 +11,14 @@ import { silent } from '../../../operator/kube/log.ts';
 import {
   CLOUDPROFILES,
   conditionIsTrue,
-  DEPLOYMENTS,
-  type Deployment,
   decoded,
   NAMESPACES,
   NODES,
   type Node,
   PODS,
   type Pod,
+  REPLICASETS,
+  type ReplicaSet,
   SECRETS,
   SEEDS,
   SERVICES,
@@ -89,19 +89,19 @@ export async function localScene(gardenKubeconfig: string, clusters: readonly Na
   async function settled({ namespace, shootNamespace, shootName }: ProviderContext): Promise<void> {
     const cluster = { name: shootName, namespace: shootNamespace };
     const labelSelector = `${LABELS.role}=${ROLES.machine}`;
-    const [deployments, pods, nodes] = await Promise.all([
-      follow<Deployment>(gardenClient(), DEPLOYMENTS, { namespace, labelSelector }),
+    const [sets, pods, nodes] = await Promise.all([
+      follow<ReplicaSet>(gardenClient(), REPLICASETS, { namespace, labelSelector }),
       follow<Pod>(gardenClient(), PODS, { namespace, labelSelector }),
       follow<Node>(await clusterClient(cluster), NODES),
     ]);
     // The caches may not have seen yet what was just written.
-    const live = await garden.list<Deployment>(DEPLOYMENTS, { namespace, labelSelector });
+    const live = await garden.list<ReplicaSet>(REPLICASETS, { namespace, labelSelector });
     const told = JSON.stringify(live.items.map(wantedOf).sort());
     const isSettled = () => {
       const machines = pods.list();
-      const wanted = deployments.list().reduce((sum, { spec }) => sum + (spec.replicas ?? 1), 0);
+      const wanted = sets.list().reduce((sum, { spec }) => sum + (spec.replicas ?? 1), 0);
       return (
-        JSON.stringify(deployments.list().map(wantedOf).sort()) === told &&
+        JSON.stringify(sets.list().map(wantedOf).sort()) === told &&
         machines.length === wanted &&
         machines.every(({ metadata }) => !metadata.deletionTimestamp) &&
         machines.every(({ metadata }) => conditionIsTrue(nodes.get(metadata.name) ?? {}, 'Ready'))
@@ -109,7 +109,7 @@ export async function localScene(gardenKubeconfig: string, clusters: readonly Na
     };
     const what = () =>
       `the machines in ${namespace} to settle: ${pods.list().map(({ metadata, status }) => `${metadata.name} ${status?.phase}`)}`;
-    await waitFor([deployments, pods, nodes], isSettled, { timeoutMs: PATIENCE_MS, what });
+    await waitFor([sets, pods, nodes], isSettled, { timeoutMs: PATIENCE_MS, what });
   }
 
   return {
@@ -129,7 +129,7 @@ export async function localScene(gardenKubeconfig: string, clusters: readonly Na
     leftIn: async ({ namespace, shoot }) => {
       const selection = { namespace, labelSelector: `${LABELS.role}=${ROLES.machine}` };
       const lists = await Promise.all([
-        ...[DEPLOYMENTS, PODS, SECRETS].map((kind) => garden.list(kind, selection)),
+        ...[REPLICASETS, PODS, SECRETS].map((kind) => garden.list(kind, selection)),
         ...(shoot ? [shoot.list(NODES)] : []),
       ]);
       return lists.flatMap(({ items }) => items.map(({ kind, metadata }) => `${kind} ${metadata.name}`));
@@ -143,7 +143,7 @@ export async function localScene(gardenKubeconfig: string, clusters: readonly Na
   };
 }
 
-const wantedOf = ({ metadata, spec }: Deployment): string => `${metadata.name} ${spec.replicas ?? 1}`;
+const wantedOf = ({ metadata, spec }: ReplicaSet): string => `${metadata.name} ${spec.replicas ?? 1}`;
 
 /** The local profile with zones, and with a machine type that has less than a whole core. */
 function profileOf({ apiVersion, kind, spec }: CloudProfile): CloudProfile {

@@ -121,6 +121,31 @@ export function keepsMachines(where: string, provider: Provider, open: () => Pro
       expect(await names()).toEqual(all.filter((name) => !going.includes(name)));
     });
 
+    it('replaces no machine by itself that its caller is to roll, and tells which these are', async () => {
+      const outdated = async () =>
+        alive(await provider.listMachines(ctx))
+          .filter((machine) => machine.outdated)
+          .map(({ name }) => name)
+          .sort();
+      const other = (more: Partial<Pool>) => scene.pool({ machineType: scene.otherType, count: 2, ...more });
+      const before = await names();
+      expect(await outdated()).toEqual([]);
+      await reconcile(other({}));
+      expect(await names()).toEqual(before);
+      if (provider.rolledByCaller) {
+        expect(await outdated()).toEqual(before);
+        await reconcile(other({ maxSurge: 1 }));
+        expect(await names()).toHaveLength(3);
+        expect(await outdated()).toEqual(before);
+        await provider.removeMachines(ctx, 'workers', before, 1);
+        await scene.settled(ctx);
+        await reconcile(other({}));
+      }
+      expect(await outdated()).toEqual([]);
+      const { pods } = capacityOf(ctx.profile, scene.otherType);
+      for (const { status } of await scene.nodes(ctx)) expect(status?.capacity).toMatchObject({ pods: String(pods) });
+    });
+
     it('keeps pools, and clusters of one name in two projects, apart', async () => {
       const other = scene.context('n'.repeat(63), 'blue');
       const kept = await names();

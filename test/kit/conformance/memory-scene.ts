@@ -31,6 +31,7 @@ export async function memoryScene(): Promise<CloudScene> {
     secrets: () => ['key-1'],
     state: async () => ({ url: 'file:///nowhere', env: {} }),
     loseState: async () => {},
+    cutShort: () => cloud.fail('delete cluster', new Error('the end')),
     resources: () => [...cloud.made.values()].map(({ id }) => id),
     writes: () => writes,
     pool(owner, pool) {

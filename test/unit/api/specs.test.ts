@@ -119,6 +119,9 @@ describe('what is not acted on', () => {
     expect(unactedClusterFields(spec).sort()).toEqual(['hibernation', 'pools[0].spot']);
     expect(unactedClusterFields(spec, 'Managed')).toEqual([]);
     expect(unactedClusterFields(cluster({ controlPlaneNodes: 3, dataPlaneNodes: 20 }).spec)).toEqual([]);
+    expect(unactedClusterFields(cluster({ dns: { domain: 'x.example' } }).spec, 'Hosted', { onRecord: true })).toEqual([
+      'dns.domain',
+    ]);
   });
   test('in a Shoot', () => {
     const spec = shootSpec.parse({

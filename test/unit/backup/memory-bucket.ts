@@ -21,6 +21,13 @@ export class MemoryBuckets implements BackupBuckets {
   async ensure() {
     this.#ask('ensure');
   }
+  /** What others have changed. */
+  changed: string[] | Error = [];
+  async differences() {
+    this.#ask('differences');
+    if (this.changed instanceof Error) throw this.changed;
+    return this.changed;
+  }
   async remove() {
     this.#ask('remove');
     this.objects.clear();

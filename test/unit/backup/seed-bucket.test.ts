@@ -23,15 +23,41 @@ describe('the bucket of a seed', () => {
 
   it('is made, said to be there, and looked at again only after an hour', async () => {
     const first = await seeds.look(seedWith(BACKUP), signal);
-    expect(first?.condition).toMatchObject({ type: 'BackupBucketsReady', status: 'True' });
-    expect(first?.condition.message).toContain('coppice-backup-seed-1');
+    expect(first?.conditions[0]).toMatchObject({ type: 'BackupBucketsReady', status: 'True' });
+    expect(first?.conditions[0]?.message).toContain('coppice-backup-seed-1');
     const asked = buckets.asked.length;
     source.time += 59 * 60_000;
-    expect((await seeds.look(seedWith(BACKUP), signal))?.condition).toEqual(first?.condition);
+    expect((await seeds.look(seedWith(BACKUP), signal))?.conditions[0]).toEqual(first?.conditions[0]);
     expect(buckets.asked).toHaveLength(asked);
     source.time += 60_000;
     await seeds.look(seedWith(BACKUP), signal);
     expect(buckets.asked.length).toBeGreaterThan(asked);
+  });
+
+  it('that others have changed is said, with what and how to mend it, and backups go on', async () => {
+    buckets.changed = ['versions are not kept'];
+    const said = await seeds.look(seedWith(BACKUP), signal);
+    expect(said?.conditions).toMatchObject([
+      { type: 'BackupBucketsReady', status: 'True' },
+      {
+        type: 'BackupBucketsDrifted',
+        status: 'True',
+        message: expect.stringMatching(/versions are not kept.*take away its tag/),
+      },
+    ]);
+    buckets.changed = configurationProblem('GetBucketPolicy is refused');
+    source.time += 3600_000;
+    expect((await seeds.look(seedWith(BACKUP), signal))?.conditions).toMatchObject([
+      { status: 'True' },
+      {
+        type: 'BackupBucketsDrifted',
+        status: 'Unknown',
+        message: expect.stringContaining('GetBucketPolicy is refused'),
+      },
+    ]);
+    buckets.changed = [];
+    source.time += 3600_000;
+    expect((await seeds.look(seedWith(BACKUP), signal))?.conditions).toHaveLength(1);
   });
 
   it('is looked at at once when the seed says something else', async () => {
@@ -44,7 +70,7 @@ describe('the bucket of a seed', () => {
   it('that cannot be had is a condition with its code and what to do, tried again after a minute', async () => {
     buckets.broken = configurationProblem('the cloud says no', 'Do this.');
     const said = await seeds.look(seedWith(BACKUP), signal);
-    expect(said?.condition).toMatchObject({
+    expect(said?.conditions[0]).toMatchObject({
       status: 'False',
       codes: ['ERR_CONFIGURATION_PROBLEM'],
       message: 'the cloud says no. Do this.',
@@ -52,7 +78,7 @@ describe('the bucket of a seed', () => {
     expect(said?.requeueAfterMs).toBe(60_000);
     buckets.broken = undefined;
     source.time += 60_000;
-    expect((await seeds.look(seedWith(BACKUP), signal))?.condition.status).toBe('True');
+    expect((await seeds.look(seedWith(BACKUP), signal))?.conditions[0]?.status).toBe('True');
   });
 
   it.each([
@@ -64,7 +90,7 @@ describe('the bucket of a seed', () => {
     ],
     ['a provider that nobody knows', { provider: 'nimbus' }, /no CloudProfile of that name/],
   ])('cannot be had with %s', async (_, backup, message) => {
-    expect((await seeds.look(seedWith(backup), signal))?.condition).toMatchObject({
+    expect((await seeds.look(seedWith(backup), signal))?.conditions[0]).toMatchObject({
       status: 'False',
       message: expect.stringMatching(message),
       codes: [expect.stringMatching(/CONFIGURATION_PROBLEM$/)],

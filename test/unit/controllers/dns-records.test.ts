@@ -2,6 +2,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { CoppiceError, type ErrorCode, isRetryable } from '../../../operator/api/errors.ts';
 import {
   beginRecords,
+  DNS_LOOKS,
   endRecords,
   outcomesOf,
   readyNames,
@@ -9,6 +10,7 @@ import {
 } from '../../../operator/controllers/shoot/dns-records.ts';
 import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
 import { newShootState } from '../../../operator/controllers/shoot/state.ts';
+import { FairQueue } from '../../../operator/kube/fair-queue.ts';
 import { silent } from '../../../operator/kube/log.ts';
 import type { DNSContext, DNSZone, ProviderDNS, RecordSet } from '../../../providers/dns.ts';
 
@@ -17,7 +19,7 @@ const HOST = 'api.x.org';
 const never = new AbortController().signal;
 
 /** An operation on a cluster with one name, in a zone that does as it is told. */
-function scene(more: Partial<ProviderDNS> = {}) {
+function scene(more: Partial<ProviderDNS> = {}, dnsTurns = new FairQueue(DNS_LOOKS)) {
   let now = new Date('2026-01-01T00:00:00Z');
   const asked: (RecordSet | string)[] = [];
   const events: string[] = [];
@@ -38,7 +40,11 @@ function scene(more: Partial<ProviderDNS> = {}) {
       now: () => now,
       log: silent,
       again,
-      dns: async (_shoot: unknown, _name: unknown, signal: AbortSignal) => ({ dns, ctx: { signal } as DNSContext }),
+      dnsTurns,
+      dns: async (_shoot: unknown, _name: unknown, signal: AbortSignal) => ({
+        dns,
+        ctx: { signal, account: { id: 'a' } } as DNSContext,
+      }),
       record: (_object: unknown, type: string, reason: string, message: string) =>
         events.push(`${type} ${reason} ${message}`),
     },
@@ -72,6 +78,24 @@ describe('the records of a cluster', () => {
     expect(readyNames(op)).toEqual([]);
     await endRecords(op.state);
     expect(op.state.dns!.running).toBeUndefined();
+  });
+
+  it('are looked at a few at a time in one account, however many clusters an operator starts with', async () => {
+    let [going, most] = [0, 0];
+    const zoneOf = async () => {
+      most = Math.max(most, ++going);
+      await new Promise(setImmediate);
+      going--;
+      return ZONE;
+    };
+    const turns = new FairQueue(DNS_LOOKS);
+    const scenes = Array.from({ length: 20 }, (_, i) => {
+      const one = scene({ zoneOf }, turns);
+      one.op.names[0]!.host = `api.${i}.x.org`;
+      return one;
+    });
+    await Promise.all(scenes.map(({ look }) => look()));
+    expect([most, scenes.filter(({ op }) => readyNames(op).length === 1).length]).toEqual([DNS_LOOKS.perGroup, 20]);
   });
 
   it('are looked at once an hour, and have the cluster looked at when that is done', async () => {

@@ -1,5 +1,6 @@
-import { expect, it, vi } from 'vitest';
-import { closeLeftOver } from '../../../operator/controllers/shoot/left-over.ts';
+import { describe, expect, it, vi } from 'vitest';
+import type { Shoot } from '../../../operator/api/shoot.ts';
+import { closeLeftOver, tellLeftBehind } from '../../../operator/controllers/shoot/left-over.ts';
 import { GARDEN_ANNOTATION } from '../../../operator/controllers/shoot/ownership.ts';
 import type { KubeClient } from '../../../operator/kube/client.ts';
 import { KubeApiError } from '../../../operator/kube/errors.ts';
@@ -44,4 +45,50 @@ it.each([
 it('that it has gone meanwhile is no error', async () => {
   const gone = new KubeApiError('DELETE', 404, { reason: 'NotFound' });
   expect(await closed([namespace()], undefined, gone)).toHaveLength(1);
+});
+
+describe('what a shoot with machines in a cloud left there, which was deleted by force', () => {
+  const shoot = {
+    metadata: { name: 'a', namespace: 'shop', uid: 'u1' },
+    spec: { cloudProfile: { name: 'clouds' } },
+  } as Shoot;
+  const tag = (uid: string, id: string) => ({ id, type: 'group', region: 'here', owner: { uid, garden: 'ours' } });
+
+  /** Events, when the cloud has these and the garden has this shoot of the name. */
+  async function told(tagged: () => object[], { there = undefined as object | undefined, inCloud = true } = {}) {
+    const events: string[] = [];
+    const world = {
+      garden: { getOrUndefined: async () => there },
+      gardenID: 'ours',
+      log: silent,
+      namesAccount: () => true,
+      profiles: { get: (name: string) => ({ metadata: { name }, spec: { type: 'memory', machineTypes: [] } }) },
+      provider: () => ({ inCloud, managed: { tagged: async () => tagged() } }),
+      account: async () => ({ account: { id: 'account-1' }, now: () => new Date(0) }),
+      record: (_: unknown, _type: string, reason: string, message: string) => void events.push(`${reason} ${message}`),
+    } as unknown as Parameters<typeof tellLeftBehind>[0];
+    await tellLeftBehind(world, shoot, new AbortController().signal);
+    return events;
+  }
+
+  it('is told, with what to do', async () => {
+    expect(await told(() => [tag('u1', 'pool-a'), tag('u2', 'of-another')])).toEqual([
+      'LeftBehind Shoot shop/a was deleted by force: 1 resources are left in account account-1; "coppice sweep" lists them, "coppice sweep --yes" removes them: group pool-a',
+    ]);
+  });
+  it('is told by its tag where the cloud cannot be asked', async () => {
+    const refuse = () => {
+      throw new Error('the key is not known');
+    };
+    expect(await told(refuse)).toEqual([
+      'LeftBehind Shoot shop/a was deleted by force: what is left in account account-1 bears tag coppice-uid=u1, but cannot be shown here: the key is not known',
+    ]);
+  });
+  it.each<[string, Parameters<typeof told>]>([
+    ['nothing is left', [() => []]],
+    ['another of its name takes it over', [() => [tag('u1', 'pool-a')], { there: {} }]],
+    ['it had nothing in a cloud', [() => [tag('u1', 'pool-a')], { inCloud: false }]],
+  ])('is no word when %s', async (_, args) => {
+    expect(await told(...args)).toEqual([]);
+  });
 });

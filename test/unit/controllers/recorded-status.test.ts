@@ -3,6 +3,7 @@ import { findCondition } from '../../../operator/api/conditions.ts';
 import type { LastError } from '../../../operator/api/meta.ts';
 import type { Shoot } from '../../../operator/api/shoot.ts';
 import { statusOnRecord } from '../../../operator/controllers/shoot/recorded-status.ts';
+import type { CommonFacts } from '../../../operator/controllers/shoot/status.ts';
 import type { Node } from '../../../operator/kube/resources.ts';
 import type { Machine, MachinePhase, Recorded } from '../../../providers/contract.ts';
 import { pool } from '../providers/fixtures.ts';
@@ -38,26 +39,28 @@ const shoot = {
   spec: { cloudProfile: { name: 'paper' }, region: 'north', kubernetes: {}, provider: { type: 'simulated' } },
 } as unknown as Shoot;
 
+const facts: CommonFacts = {
+  shoot,
+  technicalID: 'shoot--team--one',
+  seedName: 'local',
+  version: '1.36.3',
+  endpoint: 'https://x.no-api-server.invalid:6443',
+  pools: [pool()],
+  operation: undefined,
+  errors: [],
+  observedGeneration: 2,
+};
 const status = (changes: Partial<Recorded> = {}, observedGeneration = 2, errors: LastError[] = [], pods = PODS) =>
-  statusOnRecord(
-    {
-      shoot,
-      technicalID: 'shoot--team--one',
-      seedName: 'local',
-      version: '1.36.3',
-      endpoint: 'https://x.no-api-server.invalid:6443',
-      pools: [pool()],
-      operation: undefined,
-      errors,
-      observedGeneration,
-    },
-    record(changes),
-    pods,
-    NOW,
-  );
+  statusOnRecord({ ...facts, errors, observedGeneration }, record(changes), pods, NOW);
 const ready = (found: ReturnType<typeof status>) => findCondition(found.conditions, 'Ready');
 
 describe('status of a shoot that is on record only', () => {
+  it('says that it keeps a domain only: there is no API server to lead to', () => {
+    const named = { ...shoot, spec: { ...shoot.spec, dns: { domain: 'x.example' } } };
+    const { conditions } = statusOnRecord({ ...facts, shoot: named }, record(), PODS, NOW);
+    expect(findCondition(conditions, 'AllFieldsActedOn')?.message).toContain('dns.domain');
+  });
+
   it('is Ready in words that nobody can take for a cluster', () => {
     const { conditions } = status();
     expect(findCondition(conditions, 'Ready')).toMatchObject({ status: 'True', reason: 'OnRecordOnly' });

@@ -111,11 +111,31 @@ describe('a SelfManaged cluster', () => {
 
   it('is refused in one line by a provider that makes no such machines', () => {
     const { controlPlaneMachines: _, ...other } = providerNamed('local');
-    const { shoot, status } = plan(cluster(), undefined, { ...other, name: 'aws' });
+    const { shoot, status } = plan(cluster(), undefined, { ...other, name: 'simulated' });
     expect(shoot).toBeUndefined();
     expect(findCondition(status.conditions, 'Ready')?.message).toBe(
-      'spec.mode: provider aws cannot make machines for a control plane yet (local can): use mode Hosted',
+      'spec.mode: provider simulated cannot make machines for a control plane (local, aws, gcp and azure can): use mode Hosted',
     );
+  });
+
+  /** As aws is: its machines, also of control planes, are in an account of the tenant. */
+  const { controlPlaneMachines: _, ...local } = providerNamed('local');
+  const inCloud: Provider = { ...local, name: 'aws', inCloud: true, controlPlaneGroup: {} as never };
+
+  it('is a Shoot like any other in a cloud whose machines can do it, and never on spot machines', () => {
+    const spec = { credentialsRef: { name: 'keys' }, pools: [{ name: 'cheap', minimum: 1, spot: true }] };
+    const { shoot } = plan(cluster(spec), undefined, inCloud);
+    expect(shoot?.spec.provider.workers).toMatchObject([
+      { name: 'control-plane', minimum: 3, maximum: 3, controlPlane: {} },
+      { name: 'cheap', providerConfig: { spot: true } },
+    ]);
+    expect(shoot?.spec.provider.workers?.[0]?.providerConfig).toBeUndefined();
+  });
+
+  it('names the credentials of the account that its machines are to be in', () => {
+    const { shoot, status } = plan(cluster(), undefined, inCloud);
+    expect(shoot).toBeUndefined();
+    expect(findCondition(status.conditions, 'Ready')?.message).toContain('spec.credentialsRef');
   });
 });
 
@@ -153,6 +173,13 @@ describe('a self-hosted Shoot that somebody made by hand', () => {
 
   it('is refused on a seed where its address may change', () => {
     expect(problemOf([own], undefined, { exposure: 'NodePort' })).toContain('exposure ClusterIP');
+  });
+
+  it('may be on any seed where its machines are in a cloud, but not on spot machines', () => {
+    const { controlPlaneMachines: _, ...local } = providerNamed('local');
+    const cloud = { ...local, inCloud: true, controlPlaneGroup: {} as never };
+    expect(problemOf([own], cloud, { exposure: 'NodePort' })).toBeUndefined();
+    expect(problemOf([{ ...own, providerConfig: { spot: true } }], cloud)).toContain('cannot be on spot machines');
   });
 
   it('is refused where nobody makes such machines', () => {

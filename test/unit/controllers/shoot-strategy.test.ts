@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { findCondition } from '../../../operator/api/conditions.ts';
+import type { Shoot } from '../../../operator/api/shoot.ts';
 import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
 import { newShootState } from '../../../operator/controllers/shoot/state.ts';
+import { commonFacts, statusOf } from '../../../operator/controllers/shoot/status.ts';
 import { strategyOf } from '../../../operator/controllers/shoot/strategy.ts';
 import { Flow } from '../../../operator/flow/graph.ts';
 import type { RecordedClusters } from '../../../providers/contract.ts';
@@ -39,6 +42,20 @@ const deletionIds = (op: Operation) =>
   strategyOf(op)
     .deletionTasks(op)
     .map(({ id }) => id);
+
+describe('what is acted on', () => {
+  it.each([
+    ['in an account of a cloud', true, undefined],
+    ['in the seed', undefined, 'credentialsBindingName'],
+  ])('depends on where the machines are: %s', (_where, inCloud, unacted) => {
+    const op = { ...operation(false), provider: { inCloud }, seed: { name: 'local' } } as unknown as Operation;
+    const shoot = { metadata: { name: 'demo' }, spec: { credentialsBindingName: 'keys', provider: {} } } as Shoot;
+    const seen = { controlPlane: { desired: 1, ready: 1 }, machines: [], readyMachines: [] };
+    const { conditions } = statusOf(commonFacts(op, shoot, undefined), seen, [], new Date(0));
+    const said = findCondition(conditions, 'AllFieldsActedOn')?.message;
+    expect(said).toEqual(unacted && expect.stringContaining(unacted));
+  });
+});
 
 describe('what stands behind a shoot', () => {
   it('is a control plane, or a record of machines where the profile says so', () => {

@@ -391,6 +391,19 @@ describe('modes', () => {
     expect(findCondition(status.conditions, 'SpecAccepted')?.message).toBe('the spec can be had');
   });
 
+  it('Hosted in a cloud hands on what is to become of changes of others, and says what the Shoot says of them', () => {
+    const inCloud = { ...managed, inCloud: true, validate: () => [] };
+    const spec = { mode: 'Hosted', credentialsRef: { name: 'cloud' }, drift: { policy: 'Mend' } };
+    const wc = cluster(spec);
+    const told = { type: 'Drifted', status: 'True', reason: 'ChangedByOthers', message: 'x' } as const;
+    const status = { conditions: [{ ...told, lastTransitionTime: NOW.toISOString() }] };
+    const shoot = shootOf(wc, status as unknown as Parameters<typeof shootOf>[1]);
+    const plan = planWorkerCluster({ ...view, provider: inCloud, cluster: wc, shoot }, NOW);
+    expect(plan.shoot?.spec.drift).toEqual({ policy: 'Mend' });
+    expect(findCondition(plan.status.conditions, 'Drifted')).toMatchObject(told);
+    expect(findCondition(plan.status.conditions, 'SpecAccepted')?.message).toBe('the spec can be had');
+  });
+
   it('what runs hosted is not moved into a cloud when the default of its profile, or its provider, changes', () => {
     const simulated = cluster();
     const shoot = shootOf(simulated, { kubernetesVersion: '1.36.3' });

@@ -97,6 +97,21 @@ describe('the house', () => {
     expect(named).toEqual([]);
   });
 
+  it('loads what takes tens of MiB where it is used, and not with the operator', () => {
+    const isWorkers = (file: string) =>
+      /^providers\/\w+\/programs(\/|\.ts)/.test(file) || /^providers\/pulumi\/(worker|program)\b/.test(file);
+    const loaded = files
+      .filter((file) => !isWorkers(file))
+      .flatMap((file) =>
+        [
+          ...readFileSync(join(root, file), 'utf8').matchAll(
+            /^import (?!type ).*'(@kubernetes\/client-node|@pulumi\/.*)'/gm,
+          ),
+        ].map(([line]) => `${file}: ${line}`),
+      );
+    expect(loaded).toEqual([]);
+  });
+
   it('has no utils.ts', () => {
     expect(files.filter((file) => /(^|\/)(utils?|helpers?|misc|common)\.ts$/.test(file))).toEqual([]);
   });

@@ -69,17 +69,21 @@ describe('orphans', () => {
     expect(bare).not.toHaveProperty('ageMs');
   });
 
-  it('are taken away by owner, where all of it is known', () => {
+  it('are taken away by owner, where its UID is known', () => {
     const found = orphans(
       [
         tagged('a', { uid: 'u2', technicalID: 'shoot--shop--two' }),
         tagged('b', owner('two', 'u2')),
         tagged('c', { uid: 'u3', garden: 'g1' }),
+        tagged('d', { uid: 'u4', technicalID: 'shoot--shop--four', garden: 'g1' }),
       ],
       [],
       'g1',
       NOW,
     );
-    expect(orphanedOwners(found)).toEqual([owner('two', 'u2')]);
+    expect(orphanedOwners(found)).toEqual([
+      owner('two', 'u2'),
+      owner('', 'u4', { technicalID: 'shoot--shop--four', namespace: '' }),
+    ]);
   });
 });

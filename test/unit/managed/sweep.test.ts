@@ -5,11 +5,12 @@ import {
   removeOrphans,
   type SweepAccount,
   type SweepWorld,
+  stillThere,
 } from '../../../operator/controllers/managed/sweep.ts';
 import { clusterIn } from '../../../operator/controllers/managed/wish.ts';
 import type { KubeClient } from '../../../operator/kube/client.ts';
 import { silent } from '../../../operator/kube/log.ts';
-import type { CloudContext, Owner } from '../../../providers/cloud.ts';
+import type { CloudContext, ManagedCluster, Owner } from '../../../providers/cloud.ts';
 import type { ClaimedName, ProviderDNS } from '../../../providers/dns.ts';
 import { memoryProfile } from '../../kit/managed-garden.ts';
 import { MemoryCloud } from '../../kit/memory-cloud.ts';
@@ -119,9 +120,53 @@ describe('a sweep', () => {
     expect(cloud.made.size).toBe(6);
   });
 
+  it('takes away whatever an owner can have whom nobody remembers, and leaves what is remembered to its description', async () => {
+    const calls: [string, string, string][] = [];
+    const told =
+      (what: string) =>
+      async (ctx: CloudContext, { region }: ManagedCluster) => {
+        calls.push([what, ctx.owner.technicalID, `${ctx.region}/${region}`]);
+      };
+    const one = account('a', 'key-1', ['here', 'there']);
+    const { found } = await findOrphans(world, [one], signal);
+    const clouds = { ...one.clouds, destroy: told('described'), destroyLeftOvers: told('left over') };
+    const seen = found.map((orphan, index) => ({
+      ...orphan,
+      // As at Google: some of it is in no region, and does not say what its cluster was called.
+      ...(index > 0 && { region: 'global', owner: { uid: 'u-lost', technicalID: 'shoot--shop--lost', garden: 'g1' } }),
+      by: { ...one, clouds },
+    }));
+    expect(await removeOrphans(world, seen, signal)).toEqual([]);
+    const only = seen.slice(1);
+    expect(await removeOrphans(world, only, signal)).toEqual([]);
+    const remembers = { ...world, described: () => clusterIn('here', memoryProfile) };
+    expect(await removeOrphans(remembers, seen, signal)).toEqual([]);
+    expect(calls).toEqual([
+      ['left over', 'shoot--shop--lost', 'here/here'],
+      ['left over', 'shoot--shop--lost', 'here/here'],
+      ['described', 'shoot--shop--lost', 'here/here'],
+    ]);
+    // Also of an owner that does not say its name.
+    known = [...known, { uid: 'another', name: 'lost', namespace: 'shop' }];
+    await removeOrphans(world, only, signal);
+    expect(calls).toHaveLength(3);
+  });
+
   it('says what it could not remove', async () => {
     const { found } = await findOrphans(world, [account('a', 'key-1')], signal);
     cloud.fail('delete cluster', new Error('the cluster is in use'));
-    expect(await removeOrphans(world, found, signal)).toEqual(['what shop/lost left in here: the cluster is in use']);
+    const failures = await removeOrphans(world, found, signal);
+    expect(failures).toEqual([{ uid: 'u-lost', line: 'what shop/lost left in here: the cluster is in use' }]);
+    expect(stillThere((await findOrphans(world, [account('a', 'key-1')], signal)).found, failures)).toEqual([]);
+  });
+
+  it('says of what it does not know how to remove that it is there still', async () => {
+    const { found } = await findOrphans(world, [account('a', 'key-1')], signal);
+    const volume = { ...found[0]!, id: 'vol-1', type: 'ec2:volume' };
+    const nobodys = { ...found[0]!, id: 'vol-2', type: 'ec2:volume', owner: { technicalID: 'x', garden: 'g1' } };
+    expect(stillThere([volume, nobodys], [])).toEqual([
+      expect.stringMatching(/^ec2:volume vol-1 in here: it is nothing that Coppice itself makes.* remove it by hand$/),
+      'ec2:volume vol-2 in here: its tags do not say which cluster it was of; remove it by hand',
+    ]);
   });
 });

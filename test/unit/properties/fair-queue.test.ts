@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import { FairQueue, nextTicket, type Ticket } from '../../../providers/pulumi/fair-queue.ts';
+import { FairQueue, nextTicket, type Ticket } from '../../../operator/kube/fair-queue.ts';
 import { type Draw, holds } from '../../kit/property.ts';
 
 const GROUPS = ['a', 'b', 'c', 'd'];

@@ -126,9 +126,18 @@ export class FakeCluster {
       if (!live) throw new KubeApiError('PATCH', 404, { reason: 'NotFound' });
       return this.put(merged(live, patch) as KubeObject);
     },
-    delete: async (resource: Resource, name: string, namespace?: string) => {
+    delete: async (
+      resource: Resource,
+      name: string,
+      namespace?: string,
+      { preconditions }: { preconditions?: { resourceVersion?: string } } = {},
+    ) => {
       this.writes.push(`delete ${resource.kind} ${name}`);
-      return this.objects.delete(FakeCluster.keyOf(resource, name, namespace));
+      const key = FakeCluster.keyOf(resource, name, namespace);
+      const meant = preconditions?.resourceVersion;
+      if (meant !== undefined && (this.objects.get(key)?.metadata.resourceVersion ?? meant) !== meant)
+        throw new KubeApiError('DELETE', 409, { reason: 'Conflict' });
+      return this.objects.delete(key);
     },
     deleteCollection: async (resource: Resource, options: { namespace?: string; labelSelector?: string }) => {
       this.writes.push(`delete all ${resource.kind}`);

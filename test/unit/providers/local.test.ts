@@ -1,15 +1,15 @@
 import { dump, load } from 'js-yaml';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { LABELS, ROLES } from '../../../operator/api/group.ts';
-import type { Deployment, Node, Pod, Secret } from '../../../operator/kube/resources.ts';
+import type { Node, Pod, ReplicaSet, Secret } from '../../../operator/kube/resources.ts';
 import { local } from '../../../providers/local/index.ts';
 import { machineOf } from '../../../providers/local/machine.ts';
 import { machineFiles } from '../../../providers/local/machine-files.ts';
 import { machineImageFiles } from '../../../providers/local/machine-image.ts';
-import { poolDeployment } from '../../../providers/local/machine-pod.ts';
+import { poolReplicaSet } from '../../../providers/local/machine-pod.ts';
 import { context, FakeCluster, pool } from './fixtures.ts';
 
-const DEPLOYMENT = 'Deployment/shoot--team--one/machines-workers';
+const REPLICASET = 'ReplicaSet/shoot--team--one/machines-workers';
 const SECRET = 'Secret/shoot--team--one/pool-workers';
 
 const machinePod = (name: string, changes: { deleting?: boolean; phase?: string; pool?: string } = {}): Pod => ({
@@ -70,12 +70,11 @@ describe('files of a machine', () => {
 });
 
 describe('pod of a machine', () => {
-  const deployment = (ctx = context()) =>
-    poolDeployment(
+  const replicaSet = (ctx = context()) =>
+    poolReplicaSet(
       ctx,
       pool(),
       { files: { 'machine.sh': '', 'certs.d/_default/hosts.toml': '' }, fingerprint: 'F' },
-      2,
       {
         labels: {},
         taints: [],
@@ -83,13 +82,13 @@ describe('pod of a machine', () => {
     );
 
   it('is as recorded', async () => {
-    await expect(dump(deployment(), { lineWidth: -1, noRefs: true })).toMatchFileSnapshot(
-      'golden/local/deployment.yaml',
+    await expect(dump(replicaSet(), { lineWidth: -1, noRefs: true })).toMatchFileSnapshot(
+      'golden/local/replicaset.yaml',
     );
   });
 
   it('sees nothing of the host but its modules when the image is a whole one', () => {
-    const { spec } = deployment(context({ machineImage: 'kindest/node:v1.36.1' })).spec.template;
+    const { spec } = replicaSet(context({ machineImage: 'kindest/node:v1.36.1' })).spec.template;
     expect(spec.containers[0].image).toBe('kindest/node:v1.36.1');
     const folders = spec.volumes.flatMap((volume: any) => volume.hostPath?.path ?? []);
     expect(folders).toEqual(['/lib/modules']);
@@ -120,17 +119,17 @@ describe('local provider', () => {
   let seed: FakeCluster;
   let shoot: FakeCluster;
   const ctx = () => context({ seed: seed.client, shoot: shoot.client });
-  const deployment = () => seed.get<Deployment>(DEPLOYMENT);
+  const replicaSet = () => seed.get<ReplicaSet>(REPLICASET);
 
   beforeEach(() => {
     seed = new FakeCluster();
     shoot = new FakeCluster();
   });
 
-  it('makes a Secret and a Deployment, and then nothing', async () => {
+  it('makes a Secret and a ReplicaSet, and then nothing', async () => {
     await local.reconcilePool(ctx(), pool());
-    expect(seed.writes).toEqual(['apply Secret pool-workers', 'apply Deployment machines-workers']);
-    expect(deployment().spec.replicas).toBe(2);
+    expect(seed.writes).toEqual(['apply Secret pool-workers', 'apply ReplicaSet machines-workers']);
+    expect(replicaSet().spec.replicas).toBe(2);
     const secret = seed.get<Secret>(SECRET);
     expect(Buffer.from(secret.data!['bootstrap.kubeconfig']!, 'base64').toString()).toBe('bootstrap of workers');
     await local.reconcilePool(ctx(), pool());
@@ -142,9 +141,45 @@ describe('local provider', () => {
     await local.reconcilePool(ctx(), pool({ count: 3 }));
     for (const name of ['a', 'b', 'c']) seed.put(machinePod(name));
     await local.reconcilePool(ctx(), pool({ count: 5 }));
-    expect(deployment().spec.replicas).toBe(5);
+    expect(replicaSet().spec.replicas).toBe(5);
     await local.reconcilePool(ctx(), pool({ count: 1 }));
-    expect(deployment().spec.replicas).toBe(3);
+    expect(replicaSet().spec.replicas).toBe(3);
+  });
+
+  it('tells which machines are outdated, and makes more while they are replaced', async () => {
+    const made = (name: string) => {
+      const { spec } = replicaSet();
+      const pod = machinePod(name);
+      seed.put({ ...pod, metadata: { ...pod.metadata, annotations: spec.template.metadata.annotations } });
+    };
+    await local.reconcilePool(ctx(), pool());
+    made('a');
+    made('b');
+    const outdated = async () => (await local.listMachines(ctx())).map(({ name, outdated }) => [name, outdated]);
+    await local.reconcilePool(ctx(), pool({ labels: { team: 't' }, maxSurge: 1 }));
+    expect([replicaSet().spec.replicas, await outdated()]).toEqual([
+      2,
+      [
+        ['a', undefined],
+        ['b', undefined],
+      ],
+    ]);
+    await local.reconcilePool(ctx(), pool({ machineType: 'odd' }));
+    expect([replicaSet().spec.replicas, await outdated()]).toEqual([
+      2,
+      [
+        ['a', true],
+        ['b', true],
+      ],
+    ]);
+    await local.reconcilePool(ctx(), pool({ machineType: 'odd', maxSurge: 1 }));
+    expect(replicaSet().spec.replicas).toBe(3);
+    made('c');
+    expect(await outdated()).toEqual([
+      ['a', true],
+      ['b', true],
+      ['c', undefined],
+    ]);
   });
 
   it('takes exactly the named machines', async () => {
@@ -153,16 +188,34 @@ describe('local provider', () => {
     await local.removeMachines(ctx(), 'workers', ['b'], 2);
     const costs = ['a', 'b', 'c'].map((name) => seed.get(`Pod/shoot--team--one/${name}`).metadata.annotations);
     expect(costs).toEqual([undefined, { 'controller.kubernetes.io/pod-deletion-cost': '-1000' }, undefined]);
-    expect(deployment().spec.replicas).toBe(2);
+    expect(replicaSet().spec.replicas).toBe(2);
 
     // The ReplicaSet took another one, that was not running: the named one goes all the same.
-    seed.put({ ...deployment(), status: { observedGeneration: deployment().metadata.generation, replicas: 2 } });
+    seed.put({ ...replicaSet(), status: { observedGeneration: replicaSet().metadata.generation, replicas: 2 } });
     seed.objects.delete('Pod/shoot--team--one/c');
     await local.removeMachines(ctx(), 'workers', ['b'], 2);
     expect(seed.names('Pod')).toEqual(['a']);
     seed.writes = [];
     await local.removeMachines(ctx(), 'workers', ['b'], 2);
     expect(seed.writes).toEqual([]);
+  });
+
+  it('takes the named machines where another is not Ready yet, which a ReplicaSet would take first', async () => {
+    await local.reconcilePool(ctx(), pool({ count: 3 }));
+    for (const name of ['a', 'b']) seed.put(machinePod(name));
+    const starting = machinePod('c', { phase: 'Pending' });
+    seed.put({ ...starting, status: { phase: 'Pending' } });
+    await local.removeMachines(ctx(), 'workers', ['a'], 2);
+    expect(seed.names('Pod')).toEqual(['b', 'c']);
+    expect(replicaSet().spec.replicas).toBe(2);
+  });
+
+  it('takes a machine whose pod has failed', async () => {
+    await local.reconcilePool(ctx(), pool({ count: 2 }));
+    seed.put(machinePod('a'));
+    seed.put(machinePod('failed', { phase: 'Failed' }));
+    await local.removeMachines(ctx(), 'workers', ['failed'], 1);
+    expect(seed.names('Pod')).toEqual(['a']);
   });
 
   it('removes nodes whose machine is gone, and tells the others of new labels and taints', async () => {
@@ -193,7 +246,7 @@ describe('local provider', () => {
     await local.reconcilePool(ctx(), pool());
     await local.reconcilePool(ctx(), pool({ name: 'more' }));
     await local.deletePool(ctx(), 'more');
-    expect(seed.names('Deployment')).toEqual(['machines-workers']);
+    expect(seed.names('ReplicaSet')).toEqual(['machines-workers']);
     await local.deleteAll(context({ seed: seed.client }));
     expect([...seed.objects.keys()]).toEqual([]);
     await local.deletePool(ctx(), 'workers');

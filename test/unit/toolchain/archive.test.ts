@@ -57,7 +57,7 @@ describe('Network', () => {
     const began = performance.now();
     await expect(network.get('https://silent.invalid/')).rejects.toThrow(/not resolved/);
     await expect(network.get('https://silent.invalid/')).rejects.toThrow(/not resolved/);
-    expect(performance.now() - began).toBeLessThan(1_500);
+    expect(performance.now() - began).toBeLessThan(8_000);
     await network.close();
   });
 

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { chmod, cp, mkdir, mkdtemp, readdir, realpath, rm, symlink, writeFile } from 'node:fs/promises';
+import { chmod, cp, mkdir, mkdtemp, readdir, readFile, realpath, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -38,7 +38,7 @@ describe('bin/coppice', () => {
     await symlink(join(root, 'node_modules/kubectl-coppice'), join(root, 'again'));
     const { code, text } = await run(join(root, 'again'), ['get', 'a b'], SYSTEM);
     expect(code).toBe(0);
-    expect(text).toBe(`${root}/.coppice/cache/node|${root}/operator/cli/main.ts get a b\n`);
+    expect(text).toBe(`${root}/node_modules/.cache/coppice|${root}/operator/cli/main.ts get a b\n`);
   });
 
   test('says in one line how to set up', async () => {
@@ -51,7 +51,7 @@ describe('bin/coppice', () => {
 
 describe('bin/setup', () => {
   const NPM = `mkdir -p node_modules/node/bin && echo "ran $*" >> npm-runs
-    printf '#!/bin/sh\\necho v24.0.0\\n' > node_modules/node/bin/node && chmod +x node_modules/node/bin/node`;
+    printf '#!/bin/sh\\n[ -z "$NODE_COMPILE_CACHE" ] || echo "$NODE_COMPILE_CACHE $*" >compiled\\necho v24.0.0\\n' > node_modules/node/bin/node && chmod +x node_modules/node/bin/node`;
   const runs = async () => (await readdir(root)).includes('npm-runs');
 
   test('installs once, and again when the lock file has changed', async () => {
@@ -60,6 +60,9 @@ describe('bin/setup', () => {
     const first = await run(join(root, 'bin/setup'), [], path);
     expect(first.text).toMatch(/installing node modules[\s\S]*done in \d+ s, Node v24\.0\.0/);
     expect(await runs()).toBe(true);
+    // Where bin/coppice and the garden's processes look for it.
+    const compiled = await readFile(join(root, 'compiled'), 'utf8');
+    expect(compiled).toMatch(/^node_modules\/\.cache\/coppice .* \/.*\/operator\/operator\.ts /);
     await rm(join(root, 'npm-runs'));
     expect(await run(join(root, 'bin/setup'), [], path)).toEqual({ code: 0, text: '' });
     expect(await runs()).toBe(false);

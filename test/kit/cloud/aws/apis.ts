@@ -158,6 +158,28 @@ export const APIS: Readonly<Record<string, Api>> = {
       `AutoScalingGroup by this name already exists - A group with the name ${name} already exists`,
     ],
   },
+  'aws:lb:LoadBalancer': {
+    service: 'Elastic Load Balancing v2',
+    noun: 'ELBv2 network Load Balancer',
+    object: 'LoadBalancer',
+    exists: (name) => ['DuplicateLoadBalancerName', `A load balancer with the same name '${name}' exists`],
+    quota: ['TooManyLoadBalancers', 'The maximum number of load balancers has been reached'],
+    missing: (handle) => ['LoadBalancerNotFound', `Load balancer '${handle}' not found`],
+  },
+  'aws:lb:TargetGroup': {
+    service: 'Elastic Load Balancing v2',
+    noun: 'ELBv2 Target Group',
+    object: 'TargetGroup',
+    exists: (name) => ['DuplicateTargetGroupName', `A target group with the same name '${name}' exists`],
+    inUse: (id) => ['ResourceInUse', `Target group '${id}' is currently in use by a listener or a rule`],
+    missing: (handle) => ['TargetGroupNotFound', `One or more target groups not found: ${handle}`],
+  },
+  'aws:lb:Listener': {
+    service: 'Elastic Load Balancing v2',
+    noun: 'ELBv2 Listener',
+    object: 'Listener',
+    exists: () => ['DuplicateListener', 'A listener already exists on this port for this load balancer'],
+  },
   'aws:kms:Key': { service: 'KMS', noun: 'KMS Key', object: 'Key', calls: { delete: 'ScheduleKeyDeletion' } },
   'aws:kms:Alias': {
     service: 'KMS',

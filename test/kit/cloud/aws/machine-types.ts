@@ -48,6 +48,11 @@ export const machineTypes: ResourceType[] = [
       ...(inputs.launchTemplate?.id
         ? [{ type: 'aws:ec2:LaunchTemplate', handle: inputs.launchTemplate.id, onDelete: 'ignore' as const }]
         : []),
+      ...list(inputs.targetGroupArns).map((handle) => ({
+        type: 'aws:lb:TargetGroup',
+        handle,
+        onDelete: 'ignore' as const,
+      })),
     ],
     machines: machinesOfGroup,
   }),

@@ -1,5 +1,6 @@
 import { digits } from '../digits.ts';
 import type { CloudModel, CloudResource, Properties, ResourceType } from '../model.ts';
+import { balancerTypes } from './balancer-types.ts';
 import { clusterTypes } from './cluster-types.ts';
 import { errors } from './errors.ts';
 import { lookups } from './lookups.ts';
@@ -37,7 +38,9 @@ const MORE =
 /** Amazon Web Services. */
 export const aws: CloudModel = {
   name: 'aws',
-  types: new Map([...networkTypes, ...clusterTypes, ...machineTypes].map((type) => [type.type, type])),
+  types: new Map(
+    [...networkTypes, ...balancerTypes, ...clusterTypes, ...machineTypes].map((type) => [type.type, type]),
+  ),
   unknownType,
   errors,
   regionalIds: true,

@@ -29,6 +29,10 @@ const KINDS: Readonly<Record<string, Kind>> = {
     resourceType: 'Microsoft.Network/publicIPAddresses',
     names: ['publicIpAddressName'],
   },
+  'azure-native:network:LoadBalancer': {
+    resourceType: 'Microsoft.Network/loadBalancers',
+    names: ['loadBalancerName'],
+  },
   'azure-native:network:NetworkSecurityGroup': {
     resourceType: 'Microsoft.Network/networkSecurityGroups',
     names: ['networkSecurityGroupName'],

@@ -58,6 +58,14 @@ export const types: ResourceType[] = [
       ].join('.'),
     }),
   }),
+  managed('azure-native:network:LoadBalancer', {
+    references: (inputs) => [
+      inGroup(inputs),
+      ...list(inputs.frontendIPConfigurations).flatMap(({ publicIPAddress }) =>
+        byId('network:PublicIPAddress', publicIPAddress),
+      ),
+    ],
+  }),
   managed('azure-native:network:NetworkSecurityGroup', { outputs: ({ uid }) => ({ resourceGuid: uuid(uid) }) }),
   managed('azure-native:network:RouteTable'),
   managed('azure-native:managedidentity:UserAssignedIdentity', {
@@ -81,7 +89,13 @@ export const types: ResourceType[] = [
     references: (inputs) => [
       inGroup(inputs),
       ...list(inputs.virtualMachineProfile?.networkProfile?.networkInterfaceConfigurations).flatMap((network) =>
-        list(network.ipConfigurations).flatMap(({ subnet }) => subnetReference(subnet?.id)),
+        list(network.ipConfigurations).flatMap(({ subnet, loadBalancerBackendAddressPools: pools }) => [
+          ...subnetReference(subnet?.id),
+          ...list(pools).map(({ id }) => ({
+            type: 'azure-native:network:LoadBalancer',
+            handle: String(id).split('/backendAddressPools/')[0],
+          })),
+        ]),
       ),
     ],
     machines: scaleSetMachines,

@@ -22,6 +22,13 @@ const KINDS: Readonly<Record<string, readonly [service: string, noun: string, id
   'gcp:compute:Address': ['compute', 'Address', 'projects/{project}/regions/{region}/addresses/{name}'],
   'gcp:compute:GlobalAddress': ['compute', 'GlobalAddress', 'projects/{project}/global/addresses/{name}'],
   'gcp:compute:HealthCheck': ['compute', 'HealthCheck', 'projects/{project}/global/healthChecks/{name}'],
+  'gcp:compute:BackendService': ['compute', 'BackendService', 'projects/{project}/global/backendServices/{name}'],
+  'gcp:compute:TargetTCPProxy': ['compute', 'TargetTcpProxy', 'projects/{project}/global/targetTcpProxies/{name}'],
+  'gcp:compute:GlobalForwardingRule': [
+    'compute',
+    'GlobalForwardingRule',
+    'projects/{project}/global/forwardingRules/{name}',
+  ],
   'gcp:compute:InstanceTemplate': ['compute', 'InstanceTemplate', 'projects/{project}/global/instanceTemplates/{name}'],
   'gcp:compute:RegionInstanceTemplate': [
     'compute',

@@ -145,6 +145,18 @@ export const types: ResourceType[] = [
     outputs: ({ uid, inputs }) => ({ address: inputs.address ?? address(uid) }),
   }),
   typeLikeKind('gcp:compute:HealthCheck'),
+  typeLikeKind('gcp:compute:BackendService', {
+    immutable: ['name', 'project', 'loadBalancingScheme'],
+    references: (inputs) => [{ type: 'gcp:compute:HealthCheck', handle: inputs.healthChecks }],
+  }),
+  typeLikeKind('gcp:compute:TargetTCPProxy', {
+    immutable: ['name', 'project', 'description'],
+    references: (inputs) => [{ type: 'gcp:compute:BackendService', handle: inputs.backendService }],
+  }),
+  typeLikeKind('gcp:compute:GlobalForwardingRule', {
+    immutable: ['name', 'project', 'description', 'ipAddress', 'portRange', 'loadBalancingScheme'],
+    references: (inputs) => [{ type: 'gcp:compute:TargetTCPProxy', handle: inputs.target }],
+  }),
   // Templates cannot change at all.
   ...['gcp:compute:InstanceTemplate', 'gcp:compute:RegionInstanceTemplate'].map((type) =>
     typeLikeKind(type, {
@@ -221,6 +233,7 @@ export const types: ResourceType[] = [
   typeLikeKind('gcp:projects:IAMMember', {
     idempotent: true,
     immutable: ['*'],
+    aliases: ({ account, inputs: { role, member } }) => [`${account} ${role} ${member}`],
     outputs: ({ uid }) => ({ etag: digits(12, uid) }),
   }),
   // Google deletes neither rings nor keys.
@@ -230,7 +243,14 @@ export const types: ResourceType[] = [
     immutable: ['name', 'keyRing', 'purpose'],
     references: (inputs) => [{ type: 'gcp:kms:KeyRing', handle: inputs.keyRing, onDelete: 'ignore' }],
   }),
-  typeLikeKind('gcp:kms:CryptoKeyIAMMember', { idempotent: true, immutable: ['*'] }),
+  typeLikeKind('gcp:kms:CryptoKeyIAMMember', {
+    idempotent: true,
+    immutable: ['*'],
+    aliases: ({ inputs: { cryptoKeyId, role, member } }) => {
+      const names = String(cryptoKeyId).split('/');
+      return [`${names.filter((_, index) => index % 2 === 1).join('/')} ${role} ${member}`];
+    },
+  }),
   typeLikeKind('gcp:storage:Bucket', { outputs: ({ name }) => ({ url: `gs://${name}` }) }),
 ];
 

@@ -76,6 +76,11 @@ export function s3(asked: Asked, { caller }: Pick<Scene, 'caller'>, region: stri
     const said = bucket.settings[setting];
     if (setting === 'tagging' && said === undefined)
       throw new Refused(404, 'NoSuchTagSet', 'The TagSet does not exist');
+    if (setting === 'publicAccessBlock' && said === undefined)
+      throw new Refused(404, 'NoSuchPublicAccessBlockConfiguration', 'The public access block was not found');
+    if (setting === 'policy' && said === undefined)
+      throw new Refused(404, 'NoSuchBucketPolicy', 'The bucket policy does not exist');
+    if (setting === 'versioning' && said === undefined) return xml('<VersioningConfiguration/>');
     return xml(String(said));
   }
 

@@ -1,29 +1,83 @@
 import { aws as model } from '../aws/model.ts';
 import { digits } from '../digits.ts';
-import { type Member, membersOf, removeMembers } from '../members.ts';
-import type { Properties, Scene } from '../model.ts';
+import type { LaunchedInstance } from '../launched.ts';
+import { forgetLost, loseMember, lostIn, type Member, membersOf, removeMembers } from '../members.ts';
+import type { CloudResource, Properties, Scene } from '../model.ts';
 import type { Store } from '../store.ts';
+import { withTagList } from './aws-answers.ts';
 import { Refused } from './server.ts';
 
 const GROUP = 'aws:autoscaling:Group';
 
-const idOf = ({ group, serial }: Member): string => `i-${digits(17, group.uid, String(serial))}`;
+const idOf = ({ group, serial }: Pick<Member, 'group' | 'serial'>): string =>
+  `i-${digits(17, group.uid, String(serial))}`;
 
 /** All instances of Auto Scaling groups in the region. */
 const members = (scene: Scene, store: Store): Member[] =>
   scene
     .all(GROUP)
     .filter(({ region }) => region === scene.region)
-    .flatMap((group) => membersOf(group, model.types.get(GROUP)!.machines!(group.inputs, scene)!, store, scene.now));
+    .flatMap((group) =>
+      membersOf(group, model.types.get(GROUP)!.machines!(group.inputs, scene)!, store, scene.now, () =>
+        tagsOf(group, scene),
+      ),
+    );
 
-/** Tags that the launch template puts on instances. */
-function tagsOf({ group }: Member, scene: Scene): Record<string, string> {
+function templateOf(group: CloudResource, scene: Scene): CloudResource | undefined {
   const { launchTemplate, mixedInstancesPolicy } = group.inputs;
   const named = launchTemplate ?? mixedInstancesPolicy?.launchTemplate?.launchTemplateSpecification;
-  const template = scene.find('aws:ec2:LaunchTemplate', named?.id ?? named?.launchTemplateId);
-  const specifications = (template?.inputs.tagSpecifications ?? []) as Properties[];
+  return scene.find('aws:ec2:LaunchTemplate', named?.id ?? named?.launchTemplateId);
+}
+
+/** Tags that the launch template puts on instances that are made now. */
+function tagsOf(group: CloudResource, scene: Scene): Record<string, string> {
+  const specifications = (templateOf(group, scene)?.inputs.tagSpecifications ?? []) as Properties[];
   return specifications.find(({ resourceType }) => resourceType === 'instance')?.tags ?? {};
 }
+
+/** All instances in the region of the scene, with what they would be told if they were launched now. */
+export const launched = (scene: Scene, store: Store): LaunchedInstance[] =>
+  members(scene, store).map((member) => {
+    const { imageId = '', instanceType = '', userData = '' } = templateOf(member.group, scene)?.inputs ?? {};
+    const { address, zone } = member;
+    return {
+      id: idOf(member),
+      name: idOf(member),
+      address,
+      zone,
+      region: scene.region,
+      account: scene.caller.account,
+      machineType: instanceType,
+      image: imageId,
+      attributes: { 'user-data': userData },
+    };
+  });
+
+/** Takes an instance away as a failure of its host does: its group notices and makes another, unless it was told to replace none. */
+export function lose(id: string, scene: Scene, store: Store): void {
+  const member = members(scene, store).find((one) => idOf(one) === id);
+  if (!member) throw new Error(`there is no instance ${id} in ${scene.region}`);
+  const suspended: string[] = member.group.inputs.suspendedProcesses ?? [];
+  if (suspended.includes('ReplaceUnhealthy')) loseMember(member.group, member, store);
+  else removeMembers(member.group, [member], store, () => {});
+}
+
+/** The group that still counts an instance that is gone. */
+function groupOfLost(id: string | undefined, scene: Scene): { group: CloudResource; serial: number } | undefined {
+  for (const group of scene.all(GROUP)) {
+    const serial = lostIn(group).find((one) => idOf({ group, serial: one }) === id);
+    if (serial !== undefined) return { group, serial };
+  }
+  return undefined;
+}
+
+/** Ids of the instances that a group has, as it sees them: one that is gone is among them until it is let go of. */
+const instancesOf = (group: CloudResource, scene: Scene, store: Store): string[] => [
+  ...members(scene, store)
+    .filter((member) => member.group.id === group.id)
+    .map(idOf),
+  ...lostIn(group).map((serial) => idOf({ group, serial })),
+];
 
 /** What EC2 answers about images and instances; undefined for other calls. */
 export function describeMachines(
@@ -41,28 +95,44 @@ export function describeMachines(
   if (action !== 'DescribeInstances') return undefined;
   // Filter 1 is the one tag by which Coppice asks.
   const [key, value] = [fields['Filter.1.Name']?.replace('tag:', ''), fields['Filter.1.Value.1']];
-  const shown = members(scene, store).filter((member) => key === undefined || tagsOf(member, scene)[key] === value);
+  const shown = members(scene, store).filter(({ born }) => key === undefined || born[key] === value);
   const instancesSet = shown.map((member) => ({
     instanceId: idOf(member),
     instanceState: { name: 'running' },
     privateIpAddress: member.address,
     placement: { availabilityZone: member.zone },
     launchTime: new Date(member.at).toISOString(),
-    tagSet: Object.entries(tagsOf(member, scene)).map(([name, one]) => ({ key: name, value: one })),
+    tagSet: Object.entries(member.born).map(([name, one]) => ({ key: name, value: one })),
   }));
   return { reservationSet: instancesSet.length > 0 ? [{ instancesSet }] : [] };
 }
 
-/** What Auto Scaling answers about single machines; undefined for other calls. */
+/** What Auto Scaling answers about groups and single machines; undefined for other calls. */
 export function scaleGroups(
   action: string,
   fields: Record<string, string>,
   scene: Scene,
   store: Store,
 ): Properties | undefined {
+  if (action === 'DescribeAutoScalingGroups') {
+    const group = scene.find(GROUP, fields['AutoScalingGroupNames.member.1']);
+    if (!group) return { AutoScalingGroups: [] };
+    const Instances = instancesOf(group, scene, store).map((InstanceId) => ({
+      InstanceId,
+      LifecycleState: 'InService',
+    }));
+    return { AutoScalingGroups: [withTagList(group, { AutoScalingGroupName: group.name, Instances })] };
+  }
   if (action === 'DescribeScalingActivities') return { Activities: [] };
   if (action !== 'TerminateInstanceInAutoScalingGroup') return undefined;
   const member = members(scene, store).find((one) => idOf(one) === fields.InstanceId);
+  const lost = groupOfLost(fields.InstanceId, scene);
+  if (lost) {
+    forgetLost(lost.group, lost.serial, store, (inputs) => {
+      inputs.desiredCapacity = Number(inputs.desiredCapacity) - 1;
+    });
+    return { Activity: { StatusCode: 'InProgress' } };
+  }
   if (!member) {
     throw new Refused(
       400,

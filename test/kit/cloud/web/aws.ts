@@ -3,6 +3,7 @@ import { aws as model } from '../aws/model.ts';
 import type { Account, CloudResource, Properties, Scene } from '../model.ts';
 import { type Distrust, judgeToken } from '../trust.ts';
 import { answerXML, describeEC2, taggedAnswer, withTagList } from './aws-answers.ts';
+import { describeBalancers } from './aws-balancers.ts';
 import { s3, s3Action } from './aws-buckets.ts';
 import { route53, route53Action } from './aws-dns.ts';
 import { describeMachines, scaleGroups } from './aws-machines.ts';
@@ -43,7 +44,7 @@ const found = (scene: Scene, type: string, handle: string, code: string): CloudR
   return resource;
 };
 
-/** IAM, STS and Auto Scaling. */
+/** IAM and STS. */
 function query(action: string, fields: Record<string, string>, scene: Scene, denied: readonly string[]): Properties {
   const { caller } = scene;
   if (action === 'GetCallerIdentity') {
@@ -63,13 +64,15 @@ function query(action: string, fields: Record<string, string>, scene: Scene, den
     const role = found(scene, 'aws:iam:Role', fields.RoleName!, 'NoSuchEntity');
     return { Role: withTagList(role, { RoleName: role.name, Arn: scene.outputs(role).arn }) };
   }
+  if (action === 'ListAttachedRolePolicies') {
+    const { name } = found(scene, 'aws:iam:Role', fields.RoleName!, 'NoSuchEntity');
+    const attached = scene.all('aws:iam:RolePolicyAttachment').filter(({ inputs }) => inputs.role === name);
+    const AttachedPolicies = attached.map(({ inputs }) => ({ PolicyArn: inputs.policyArn }));
+    return { IsTruncated: 'false', AttachedPolicies };
+  }
   if (action === 'GetInstanceProfile') {
     const profile = found(scene, 'aws:iam:InstanceProfile', fields.InstanceProfileName!, 'NoSuchEntity');
     return { InstanceProfile: withTagList(profile, { InstanceProfileName: profile.name }) };
-  }
-  if (action === 'DescribeAutoScalingGroups') {
-    const group = scene.find('aws:autoscaling:Group', fields['AutoScalingGroupNames.member.1']);
-    return { AutoScalingGroups: group ? [withTagList(group, { AutoScalingGroupName: group.name })] : [] };
   }
   throw new Refused(400, 'InvalidAction', `the fake AWS does not know ${action}: add it to web/aws.ts`);
 }
@@ -166,6 +169,10 @@ export const awsWeb: Web = {
         ? (describeMachines(action, fields, scene, store) ?? describeEC2(action, fields, scene))
         : undefined;
     if (described) return { body: answerXML(action, described, 'item') };
+    if (service === 'elasticloadbalancing') {
+      const told = describeBalancers(action, fields, scene);
+      return { body: answerXML(action, { [`${action}Result`]: told }, 'member') };
+    }
     const result = scaleGroups(action, fields, scene, store) ?? query(action, fields, scene, denied);
     return { body: answerXML(action, { [`${action}Result`]: result }, 'member') };
   },

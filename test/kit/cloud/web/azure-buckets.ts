@@ -30,6 +30,7 @@ export function blobStorage(asked: Asked, { caller }: Pick<Scene, 'caller'>, sto
     throw new Refused(409, 'StorageAccountAlreadyTaken', `The storage account named ${account} is already taken.`);
   if (below !== undefined) {
     if (!found) throw new Refused(404, 'ParentResourceNotFound', `${account} does not exist.`);
+    if (method === 'GET') return { body: { id: path, ...(found.settings[below] as object) } };
     found.settings[below] = JSON.parse(body);
     buckets.save(found);
     return { body: { id: path } };

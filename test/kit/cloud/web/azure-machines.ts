@@ -12,11 +12,14 @@ const nameOf = (member: Member): string => `${member.group.name}_${suffix(member
 const groupOf = (id: string): string => /\/resourceGroups\/([^/]+)/i.exec(id)?.[1]?.toLowerCase() ?? '';
 
 const members = (set: CloudResource, scene: Scene, store: Store): Member[] =>
-  membersOf(set, model.types.get(SET)!.machines!(set.inputs, scene)!, store, scene.now);
+  membersOf(set, model.types.get(SET)!.machines!(set.inputs, scene)!, store, scene.now, () => {
+    const { userData } = set.inputs.virtualMachineProfile;
+    return { ...(userData !== undefined && { userData: String(userData) }) };
+  });
 
 /** What Compute and Network answer about machines of flexible scale sets; undefined for other paths. */
 export function computeMachines(
-  { method, path, body }: { method: string; path: string; body: string },
+  { method, path, query, body }: { method: string; path: string; query: URLSearchParams; body: string },
   scene: Scene,
   store: Store,
 ): Said | undefined {
@@ -24,21 +27,26 @@ export function computeMachines(
   const all = () => sets.flatMap((set) => members(set, scene, store));
   const idOf = (member: Member) =>
     member.group.id.replace(/virtualMachineScaleSets\/.*$/, `virtualMachines/${nameOf(member)}`);
-  if (path.endsWith('/Microsoft.Compute/virtualMachines')) {
-    const value = all().map((member) => ({
-      id: idOf(member),
-      name: nameOf(member),
-      zones: [member.zone],
-      properties: {
-        provisioningState: 'Succeeded',
-        timeCreated: new Date(member.at).toISOString(),
-        osProfile: {
-          computerName: `${member.group.inputs.virtualMachineProfile.osProfile.computerNamePrefix}${suffix(member)}`,
-        },
-        virtualMachineScaleSet: { id: member.group.id },
+  const described = (member: Member, expand = '') => ({
+    id: idOf(member),
+    name: nameOf(member),
+    zones: [member.zone],
+    properties: {
+      provisioningState: 'Succeeded',
+      timeCreated: new Date(member.at).toISOString(),
+      osProfile: {
+        computerName: `${member.group.inputs.virtualMachineProfile.osProfile.computerNamePrefix}${suffix(member)}`,
       },
-    }));
-    return { body: { value } };
+      virtualMachineScaleSet: { id: member.group.id },
+      ...(expand === 'userData' && member.born),
+    },
+  });
+  if (path.endsWith('/Microsoft.Compute/virtualMachines')) {
+    return { body: { value: all().map((member) => described(member)) } };
+  }
+  if (method === 'GET' && /\/Microsoft\.Compute\/virtualMachines\/[^/]+$/.test(path)) {
+    const member = all().find((one) => idOf(one).toLowerCase() === path.toLowerCase());
+    return member && { body: described(member, query.get('$expand') ?? '') };
   }
   if (path.endsWith('/Microsoft.Network/networkInterfaces')) {
     const value = all().map((member) => ({
@@ -58,4 +66,16 @@ export function computeMachines(
     inputs.sku = { ...inputs.sku, capacity: Number(inputs.sku.capacity) + by };
   });
   return { status: 202, body: '' };
+}
+
+/** Takes a machine away as somebody who deletes it does: the capacity of its set follows. */
+export function loseAzure(name: string, scene: Scene, store: Store): void {
+  const member = scene
+    .all(SET)
+    .flatMap((set) => members(set, scene, store))
+    .find((one) => nameOf(one) === name);
+  if (!member) throw new Error(`there is no machine ${name}`);
+  removeMembers(member.group, [member], store, (inputs, by) => {
+    inputs.sku = { ...inputs.sku, capacity: Number(inputs.sku.capacity) + by };
+  });
 }

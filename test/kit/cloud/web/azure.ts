@@ -14,6 +14,10 @@ const PREFIX = 'entra.';
 /** What Azure Resource Manager shows beside `properties`; azure-native has it all in one. */
 const ENVELOPE = ['id', 'name', 'type', 'location'];
 
+/** Path below a resource group; empty of what is not in it. */
+const within = (id: string, group: string): string =>
+  id.toLowerCase().startsWith(`${group.toLowerCase()}/`) ? id.slice(group.length) : '';
+
 const described = (resource: CloudResource, scene: Scene) => ({
   id: resource.id,
   name: resource.name,
@@ -87,7 +91,7 @@ export const azureWeb: Web = {
     const stored = blobStorage(asked, scene, store);
     if (stored) return stored;
     const path = decodeURIComponent(url.pathname);
-    const machines = computeMachines({ method, path, body }, scene, store);
+    const machines = computeMachines({ method, path, query: url.searchParams, body }, scene, store);
     if (machines) return machines;
     const subscription = `/subscriptions/${scene.caller.account}`;
     if (path === subscription)
@@ -103,6 +107,12 @@ export const azureWeb: Web = {
         .map((one) => described(one, scene))
         .map(({ id, type, location, tags }) => ({ id, type: type.toLowerCase(), location, tags }));
       return { body: { totalRecords: data.length, count: data.length, data } };
+    }
+    const group = /^(\/subscriptions\/[^/]+\/resourceGroups\/[^/]+)\/resources$/.exec(path)?.[1];
+    if (group !== undefined) {
+      // What is within another resource is not in the list.
+      const inGroup = scene.all().filter(({ id }) => /^\/providers\/[^/]+\/[^/]+\/[^/]+$/.test(within(id, group)));
+      return { body: { value: inGroup.map((one) => described(one, scene)) } };
     }
     const scope = /^(.*)\/providers\/Microsoft\.Authorization\/roleAssignments$/.exec(path)?.[1];
     if (scope !== undefined) {

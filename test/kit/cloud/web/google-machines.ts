@@ -1,26 +1,53 @@
-import { digits } from '../digits.ts';
+import { decimals, digits } from '../digits.ts';
 import { gcp as model } from '../gcp/model.ts';
-import { type Member, membersOf, removeMembers } from '../members.ts';
+import type { LaunchedInstance } from '../launched.ts';
+import { forgetLost, loseMember, lostIn, type Member, membersOf, removeMembers, repairMember } from '../members.ts';
 import type { CloudResource, Properties, Scene } from '../model.ts';
 import type { Store } from '../store.ts';
 
 const GROUP = 'gcp:compute:RegionInstanceGroupManager';
 
-const nameOf = ({ group, serial }: Member): string =>
+const nameOf = ({ group, serial }: Pick<Member, 'group' | 'serial'>): string =>
   `${group.inputs.baseInstanceName}-${digits(4, group.uid, String(serial))}`;
 
 const members = (group: CloudResource, scene: Scene, store: Store): Member[] =>
-  membersOf(group, model.types.get(GROUP)!.machines!(group.inputs, scene)!, store, scene.now);
+  membersOf(group, model.types.get(GROUP)!.machines!(group.inputs, scene)!, store, scene.now, () =>
+    bornIn(group, scene),
+  );
+
+/** What the template has for instances that are made now. */
+function bornIn(group: CloudResource, scene: Scene): Properties {
+  const named = group.inputs.versions?.[0]?.instanceTemplate;
+  const template = scene.find('gcp:compute:InstanceTemplate', String(named).split('?')[0]);
+  const { labels = {}, metadata = {}, machineType = '', disks } = template?.inputs ?? {};
+  return { labels, metadata, machineType, image: disks?.[0]?.sourceImage ?? '' };
+}
+
+/** All instances of groups in the region of the scene. */
+export const launchedGoogle = (scene: Scene, store: Store): LaunchedInstance[] =>
+  scene
+    .all(GROUP)
+    .filter(({ region }) => region === scene.region)
+    .flatMap((group) => members(group, scene, store))
+    .map((member) => ({
+      id: decimals(19, member.group.uid, `${member.serial}`, `${member.repairs ?? 0}`),
+      name: nameOf(member),
+      address: member.address,
+      zone: member.zone,
+      region: scene.region,
+      account: scene.caller.account,
+      machineType: member.born.machineType,
+      image: member.born.image,
+      attributes: member.born.metadata,
+    }));
 
 function described(member: Member, scene: Scene): Properties {
-  const named = member.group.inputs.versions?.[0]?.instanceTemplate;
-  const template = scene.find('gcp:compute:InstanceTemplate', String(named).split('?')[0]);
   return {
     name: nameOf(member),
     zone: `https://www.googleapis.com/compute/v1/projects/${scene.caller.account}/zones/${member.zone}`,
     status: 'RUNNING',
     creationTimestamp: new Date(member.at).toISOString(),
-    labels: template?.inputs.labels ?? {},
+    labels: member.born.labels,
     networkInterfaces: [{ networkIP: member.address }],
   };
 }
@@ -41,14 +68,50 @@ export function computeMachines(path: string, query: URLSearchParams, body: stri
     }
     return { items };
   }
-  const [, id, verb] = /^(.*\/instanceGroupManagers\/[^/]+)\/(deleteInstances|listErrors)$/.exec(path) ?? [];
+  const [, id, verb] =
+    /^(.*\/instanceGroupManagers\/[^/]+)\/(deleteInstances|listErrors|listManagedInstances)$/.exec(path) ?? [];
   const group = id === undefined ? undefined : scene.find(GROUP, id);
   if (!group) return undefined;
   if (verb === 'listErrors') return { items: [] };
+  if (verb === 'listManagedInstances') {
+    const there = members(group, scene, store).map((member) => ({ name: nameOf(member), zone: member.zone }));
+    const gone = lostIn(group).map((serial) => ({ name: nameOf({ group, serial }), zone: 'somewhere' }));
+    const of = (zone: string) => `https://www.googleapis.com/compute/v1/projects/${scene.caller.account}/zones/${zone}`;
+    return {
+      managedInstances: [...there, ...gone].map(({ name, zone }) => ({
+        instance: `${of(zone)}/instances/${name}`,
+        currentAction: 'NONE',
+      })),
+    };
+  }
   const named = (JSON.parse(body) as { instances: string[] }).instances.map((url) => url.split('/').at(-1));
+  for (const serial of lostIn(group))
+    if (named.includes(nameOf({ group, serial }))) {
+      forgetLost(group, serial, store, (inputs) => {
+        inputs.targetSize = Number(inputs.targetSize) - 1;
+      });
+    }
   const going = members(group, scene, store).filter((member) => named.includes(nameOf(member)));
   removeMembers(group, going, store, (inputs, by) => {
     inputs.targetSize = Number(inputs.targetSize) + by;
   });
   return { kind: 'compute#operation', status: 'PENDING' };
+}
+
+/**
+ * Takes an instance away as a failure of its host, or a preemption, does. A group that is not to repair any goes on counting it; else it makes
+ * it again under its name, "using the same instance configuration that was originally used to create the VM" unless it was told to take the
+ * newest (docs.cloud.google.com/compute/docs/instance-groups/update-on-repair).
+ */
+export function loseGoogle(name: string, scene: Scene, store: Store): void {
+  for (const group of scene.all(GROUP)) {
+    const member = members(group, scene, store).find((one) => nameOf(one) === name);
+    if (!member) continue;
+    const { defaultActionOnFailure, forceUpdateOnRepair } = group.inputs.instanceLifecyclePolicy ?? {};
+    const born = forceUpdateOnRepair === 'YES' ? bornIn(group, scene) : member.born;
+    if (defaultActionOnFailure === 'DO_NOTHING') loseMember(group, member, store);
+    else repairMember(group, member, { at: scene.now, born }, store);
+    return;
+  }
+  throw new Error(`there is no instance ${name}`);
 }

@@ -14,7 +14,8 @@ const PREFIX = 'ya29.';
 /** `compute.googleapis.com/Network`: as Cloud Asset Inventory names types. */
 const assetType = ({ type }: CloudResource): string => {
   const { service, noun } = kindOf(type);
-  return `${service}.googleapis.com/${noun}`;
+  // Groups of machines in a zone and in a region are of one type.
+  return `${service}.googleapis.com/${noun.replace(/^RegionInstanceGroup/, 'InstanceGroup')}`;
 };
 
 /** Path of a resource in its API; for node pools it is not the id that import takes. */
@@ -34,6 +35,16 @@ function described(resource: CloudResource, scene: Scene): Properties {
   if (resource.type !== 'gcp:compute:Router') return outputs;
   const nats = scene.all('gcp:compute:RouterNat').filter(({ inputs }) => inputs.router === resource.name);
   return { ...outputs, nats: nats.map(({ name }) => ({ name })) };
+}
+
+/** Who may do what on the project or on a key of it. */
+function policyOf(on: string, scene: Scene): Properties {
+  const isProject = on === `projects/${scene.caller.account}`;
+  if (!isProject && !scene.find('gcp:kms:CryptoKey', on)) throw new Refused(404, 'notFound', `${on} was not found`);
+  const grants = isProject
+    ? scene.all('gcp:projects:IAMMember')
+    : scene.all('gcp:kms:CryptoKeyIAMMember').filter(({ inputs }) => inputs.cryptoKeyId === on);
+  return { bindings: grants.map(({ inputs: { role, member } }) => ({ role, members: [member] })) };
 }
 
 const tokenFor = (key: string): Said => ({
@@ -142,6 +153,7 @@ export const googleWeb: Web = {
       }));
       return { body: { results } };
     }
+    if (path.endsWith(':getIamPolicy')) return { body: policyOf(path.replace(/:getIamPolicy$/, ''), scene) };
     const machines = computeMachines(path, url.searchParams, body, scene, store);
     if (machines) return { body: machines };
     const resource = scene.all().find((one) => pathOf(one, account) === path);

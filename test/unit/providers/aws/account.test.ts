@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { checkAccount } from '../../../../providers/aws/account.ts';
 import { credentialsOf, pluginEnvironment, pluginSettings } from '../../../../providers/aws/credentials.ts';
+import { missingForControlPlane } from '../../../../providers/aws/permissions.ts';
 import { openSession } from '../../../../providers/aws/session.ts';
 import { type Answer, type Asked, FakeAws, identity, refusal, SESSION, secret, xml } from './fake-aws.ts';
 import { owner } from './fixtures.ts';
@@ -35,6 +36,17 @@ describe('an account', () => {
       id: '123456789012',
       missing: ['ec2:CreateVpc', 'eks:CreateCluster'],
     });
+  });
+
+  it('is asked before a control plane on machines for the network and the roles of that, too', async () => {
+    const lacking = ['ec2:CreateVpc', 'elasticloadbalancing:SetSubnets', 'iam:CreateRole'];
+    await using fake = await cloud(USER, simulation(...lacking));
+    expect(await missingForControlPlane(fake.connection(), USER, owner)).toEqual(lacking);
+    expect(fake.asked.map(({ input }) => input['ResourceArns.member.1']).sort()).toEqual([
+      '*',
+      'arn:aws:iam::123456789012:role/shoot--shop--one-control-plane',
+      'arn:aws:iam::123456789012:role/shoot--shop--one-machine',
+    ]);
   });
 
   it('is asked for what the programs do with our names, as a policy may allow no others', async () => {

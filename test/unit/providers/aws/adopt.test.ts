@@ -50,8 +50,34 @@ type Case = [
 const PRINCIPAL = 'arn:aws:iam::123456789012:role/teams/coppice';
 const key = { body: { KeyMetadata: { KeyId: 'k-1', KeyState: 'Enabled' } } };
 
+/** Elastic Load Balancing: what has the name, its tags, and its listeners. */
+const balancing: Case[3] = (tags, { action, input }) => {
+  const arn = (kind: string) => `<${kind}Arn>arn:${kind}</${kind}Arn>`;
+  const told = (result: string) => xml(action, `<${action}Result>${result}</${action}Result>`);
+  switch (action) {
+    case 'DescribeLoadBalancers':
+      return told(`<LoadBalancers><member>${arn('LoadBalancer')}</member></LoadBalancers>`);
+    case 'DescribeTargetGroups':
+      return told(`<TargetGroups><member>${arn('TargetGroup')}</member></TargetGroups>`);
+    case 'DescribeListeners':
+      return told(
+        `<Listeners><member><Port>80</Port><ListenerArn>other</ListenerArn></member><member><Port>6443</Port>${arn('Listener')}</member></Listeners>`,
+      );
+    default: {
+      const list = Object.entries(tags).map(
+        ([key, value]) => `<member><Key>${key}</Key><Value>${value}</Value></member>`,
+      );
+      expect(input['ResourceArns.member.1']).toMatch(/^arn:(LoadBalancer|TargetGroup)$/);
+      return told(`<TagDescriptions><member><Tags>${list.join('')}</Tags></member></TagDescriptions>`);
+    }
+  }
+};
+
 /** Told by names: AWS answers for everybody's, and the tags decide. */
 const BY_NAME: Case[] = [
+  ['aws:lb/loadBalancer:LoadBalancer', 'endpoint', { name: 'shoot--shop--one' }, balancing, 'arn:LoadBalancer'],
+  ['aws:lb/targetGroup:TargetGroup', 'endpoint', { name: 'shoot--shop--one' }, balancing, 'arn:TargetGroup'],
+  ['aws:lb/listener:Listener', 'endpoint', { port: 6443 }, balancing, 'arn:Listener'],
   [
     'aws:eks/cluster:Cluster',
     'cluster',
@@ -92,6 +118,19 @@ const BY_NAME: Case[] = [
     (tags) =>
       xml('GetRole', `<GetRoleResult><Role><RoleName>r</RoleName><Tags>${pairs(tags)}</Tags></Role></GetRoleResult>`),
     'r',
+  ],
+  [
+    'aws:iam/rolePolicyAttachment:RolePolicyAttachment',
+    'role-node-Pull',
+    { role: 'r', policyArn: 'arn:aws:iam::aws:policy/Pull' },
+    (tags, { action }) =>
+      action === 'GetRole'
+        ? xml('GetRole', `<GetRoleResult><Role><Tags>${pairs(tags)}</Tags></Role></GetRoleResult>`)
+        : xml(
+            action,
+            `<${action}Result><AttachedPolicies><member><PolicyArn>arn:aws:iam::aws:policy/Pull</PolicyArn></member></AttachedPolicies></${action}Result>`,
+          ),
+    'r/arn:aws:iam::aws:policy/Pull',
   ],
   [
     'aws:iam/instanceProfile:InstanceProfile',
@@ -269,11 +308,22 @@ describe('a resource that exists already', () => {
 describe('a resource that does not exist', () => {
   it.each<[string, Answer]>([
     ['EKS does not know', { status: 404, body: { __type: 'ResourceNotFoundException', message: 'No cluster found' } }],
+    ['Elastic Load Balancing does not know', refusal(400, 'LoadBalancerNotFound')],
     ['IAM does not know', refusal(404, 'NoSuchEntity')],
     ['EC2 does not know', refusalOfEC2(400, 'InvalidLaunchTemplateName.NotFoundException')],
   ])('is none: %s', async (_what, answer) => {
     await using fake = await FakeAws.start(() => answer);
     expect(await look(fake, wanted('aws:eks/cluster:Cluster', 'cluster'))).toBeUndefined();
+  });
+
+  it('is none: a policy that a role of ours does not have', async () => {
+    await using fake = await FakeAws.start(({ action }) =>
+      action === 'GetRole'
+        ? xml(action, `<GetRoleResult><Role><Tags>${pairs(ownerTags)}</Tags></Role></GetRoleResult>`)
+        : xml(action, `<${action}Result><AttachedPolicies/></${action}Result>`),
+    );
+    const policy = wanted('aws:iam/rolePolicyAttachment:RolePolicyAttachment', 'p', { role: 'r', policyArn: 'arn' });
+    expect(await look(fake, policy)).toBeUndefined();
   });
 
   it('is none: an empty list', async () => {

@@ -259,5 +259,6 @@ describe('node group', () => {
     for (const other of [{ machineType: 'm5.xlarge' }, { spot: true }, { gpu: 1 }, { zones: ['eu-central-1a'] }]) {
       expect(await name(other)).not.toBe(plain);
     }
+    expect(await name({ nodeGroup: plain, machineType: 'nobody knows' }), 'that is to be taken away').toBe(plain);
   });
 });

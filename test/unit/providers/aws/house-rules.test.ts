@@ -71,5 +71,12 @@ describe('names', () => {
 });
 
 it('there is a program for each layer', () => {
-  expect(Object.keys(programs).sort()).toEqual(['adopted', 'cluster', 'machines', 'network']);
+  expect(Object.keys(programs).sort()).toEqual([
+    'adopted',
+    'cluster',
+    'control-plane',
+    'endpoint',
+    'machines',
+    'network',
+  ]);
 });

@@ -53,6 +53,16 @@ describe('machines of hosted and self-managed clusters', () => {
     });
   });
 
+  it('bear from when they are made what they were made as', async () => {
+    const { inputs } = (await made({ pools: [machinePool({ hash: 'abc' })] })).one(
+      'aws:ec2/launchTemplate:LaunchTemplate',
+    );
+    expect(inputs.tagSpecifications[0]).toMatchObject({
+      resourceType: 'instance',
+      tags: { 'coppice-pool': 'default', 'coppice-pool-hash': 'abc' },
+    });
+  });
+
   it('may pull images and nothing else', async () => {
     const attached = (await made()).all('aws:iam/rolePolicyAttachment:RolePolicyAttachment');
     expect(attached.map(({ inputs }) => inputs.policyArn)).toEqual([

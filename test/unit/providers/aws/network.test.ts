@@ -93,7 +93,10 @@ describe('network', () => {
         id: `<private-eu-central-1${letter}.id>`,
         zone: `eu-central-1${letter}`,
       })),
-      extra: { egress: '198.51.100.97,198.51.100.98,198.51.100.99' },
+      extra: {
+        egress: '198.51.100.97,198.51.100.98,198.51.100.99',
+        publicSubnets: '<public-eu-central-1a.id>,<public-eu-central-1b.id>,<public-eu-central-1c.id>',
+      },
     });
   });
 

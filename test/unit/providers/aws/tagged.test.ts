@@ -34,6 +34,13 @@ describe('what bears our tags', () => {
     expect(fake.asked[0]!.input.TagFilters).toEqual([{ Key: 'coppice-technical-id' }]);
   });
 
+  it('tells what it is among what the cluster has, by its name', async () => {
+    const named = (id: string, Name: string) => mapping(`${ARN}:launch-template/${id}`, { ...ownerTags, Name });
+    const told = [named('lt-1', `${owner.technicalID}-pool-web`), named('lt-2', 'renamed-by-somebody')];
+    await using fake = await FakeAws.start(() => ({ body: { ResourceTagMappingList: told } }));
+    expect((await taggedResources(fake.connection())).map(({ part }) => part)).toEqual(['pool-web', undefined]);
+  });
+
   it('tells what a machine is and since when, and leaves out machines that are gone', async () => {
     await using fake = await cloud([`${ARN}:instance/i-1`, `${ARN}:instance/i-gone`], ({ input }) => {
       const states = Object.entries(input).filter(([name]) => name.startsWith('Filter.2.Value.'));

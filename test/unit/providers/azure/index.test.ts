@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { driftOf } from '../../../../providers/azure/drift.ts';
-import { azure } from '../../../../providers/azure/index.ts';
+import { azure, azureProvider } from '../../../../providers/azure/index.ts';
 import type { Change, ManagedCluster, NetworkOutputs } from '../../../../providers/cloud.ts';
 import type { StackRequest } from '../../../../providers/pulumi/request.ts';
 import type { StackRunner } from '../../../../providers/pulumi/stack-runner.ts';
-import { context } from './fake-azure.ts';
+import { pool as machinePool, profile, context as providerContext } from '../fixtures.ts';
+import { context, FakeAzure } from './fake-azure.ts';
 import { autoscaled, client, clusterInputs, pool, subscription, tenant } from './fixtures.ts';
 
 const { owner: _owner, network, ...cluster } = clusterInputs();
@@ -101,5 +102,17 @@ describe('drift', () => {
   it('is not what the autoscaler decides', () => {
     expect(of(update(WORKERS, 'count'), { pools: [autoscaled()] })).toEqual([]);
     expect(of(update(WORKERS, 'count'), { pools: [pool(), autoscaled({ name: 'other' })] })).toHaveLength(1);
+  });
+});
+
+describe('machines at Azure', () => {
+  it('are asked for where the profile says that Azure is', async () => {
+    await using cloud = await FakeAzure.start(() => ({ body: {} }));
+    const elsewhere = { ...profile, spec: { ...profile.spec, providerConfig: { endpoints: cloud.endpoints } } };
+    const ctx = providerContext({ cloud: async () => ({ ...context(), profile: elsewhere }) });
+    const provider = azureProvider(recorder().runner);
+    await provider.reconcilePools!(ctx, [machinePool()]);
+    expect(await provider.listMachines(ctx)).toEqual([]);
+    expect(cloud.asked.some(({ path }) => path.includes('/Microsoft.Compute/virtualMachines?'))).toBe(true);
   });
 });

@@ -71,6 +71,13 @@ describe('machines for a control plane of ours', () => {
     });
   });
 
+  it('bear from when they are made what they were made as, apart from what cloud-init is told', async () => {
+    const { userData, osProfile } = (await setOf({ hash: 'abc' })).virtualMachineProfile;
+    expect(Buffer.from(userData, 'base64').toString()).toBe('abc');
+    expect(Buffer.from(osProfile.customData, 'base64').toString()).toBe('#cloud-config');
+    expect((await declared()).one(SCALE_SET).inputs.virtualMachineProfile).not.toHaveProperty('userData');
+  });
+
   it('of spot pay the price on demand at most, and go when they are evicted', async () => {
     expect((await setOf({ spot: true })).virtualMachineProfile).toMatchObject({
       priority: 'Spot',

@@ -30,6 +30,12 @@ describe('what bears our tags', () => {
     ]);
   });
 
+  it('tells the pool of a scale set', async () => {
+    const data = [row('a', 'germanywestcentral', { ...tags, 'coppice-pool': 'web' })];
+    await using azure = await FakeAzure.start(() => ({ body: { data } }));
+    expect((await taggedResources(context(), azure.endpoints)).map(({ part }) => part)).toEqual(['pool-web']);
+  });
+
   it('is looked for in the subscription of the credentials, by our tags, groups and all', async () => {
     await using azure = await FakeAzure.start(() => ({ body: { data: [] } }));
     expect(await taggedResources(context(), azure.endpoints)).toEqual([]);

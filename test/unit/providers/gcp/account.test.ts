@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { CoppiceError } from '../../../../operator/api/errors.ts';
-import { checkAccount, PERMISSIONS } from '../../../../providers/gcp/account.ts';
+import { checkAccount, missingForControlPlane, PERMISSIONS } from '../../../../providers/gcp/account.ts';
 import { type Answer, FakeGoogle } from './fake-google.ts';
 import { context, withKey } from './fixtures.ts';
 
@@ -25,6 +25,17 @@ describe('an account', () => {
     }));
     const { missing } = await checkAccount(context(), google.endpoints);
     expect(missing.sort()).toEqual(lacking.sort());
+  });
+
+  it('is asked before a control plane on machines for the network of that, too', async () => {
+    const lacking = ['compute.globalAddresses.setLabels', 'compute.networks.create'];
+    const sizes: number[] = [];
+    await using google = await answering((permissions) => {
+      sizes.push(permissions.length);
+      return { body: { permissions: permissions.filter((permission) => !lacking.includes(permission)) } };
+    });
+    expect((await missingForControlPlane(context(), google.endpoints)).sort()).toEqual(lacking);
+    expect(sizes[0]).toBeLessThanOrEqual(100);
   });
 
   it('that may do nothing gets an empty answer from Google, and the whole list from us', async () => {

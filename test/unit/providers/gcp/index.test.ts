@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { Change } from '../../../../providers/cloud.ts';
-import { gcp, VERSION } from '../../../../providers/gcp/index.ts';
+import { gcp, gcpProvider, VERSION } from '../../../../providers/gcp/index.ts';
 import type { StackRequest } from '../../../../providers/pulumi/request.ts';
 import type { StackRunner } from '../../../../providers/pulumi/stack-runner.ts';
+import { pool, context as providerContext } from '../fixtures.ts';
 import { FakeGoogle } from './fake-google.ts';
 import { clusterInputs, context, owner, profile } from './fixtures.ts';
 
@@ -98,5 +99,17 @@ describe('GKE', () => {
   it('says the version of the SDK that its programs are made with', () => {
     const { dependencies } = JSON.parse(readFileSync('package.json', 'utf8'));
     expect(VERSION).toContain(`gcp ${dependencies['@pulumi/gcp']},`);
+  });
+});
+
+describe('machines at Google', () => {
+  it('are asked for where the profile says that Google is', async () => {
+    await using google = await FakeGoogle.start(({ path }) => (path === '/token' ? undefined : { body: {} }));
+    const elsewhere = { ...profile, spec: { ...profile.spec, providerConfig: { endpoints: google.endpoints } } };
+    const ctx = providerContext({ cloud: async () => context({ profile: elsewhere }) });
+    const provider = gcpProvider(recording().runner);
+    await provider.reconcilePools!(ctx, [pool()]);
+    expect(await provider.listMachines(ctx)).toEqual([]);
+    expect(google.calls).toContain('GET /compute/v1/projects/demo-project/aggregated/instances');
   });
 });

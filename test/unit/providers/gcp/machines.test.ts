@@ -44,6 +44,10 @@ describe('machines', () => {
     });
   });
 
+  it('are told what machines are told by then when Google makes one again that has died', async () => {
+    expect((await declared()).one(GROUP).inputs.instanceLifecyclePolicy).toEqual({ forceUpdateOnRepair: 'YES' });
+  });
+
   it('are counted by the autoscaler where it decides', async () => {
     const autoscaled = machinePool({ minimum: 1 });
     delete autoscaled.desired;
@@ -124,6 +128,11 @@ describe('machines', () => {
     expect(await nameOf({ desired: 9, labels: { a: 'b' } })).toBe(name);
     expect(await nameOf({ userData: '#cloud-config\n# 2\n' })).not.toBe(name);
     expect(await nameOf({ machineType: 'e2-standard-8' })).not.toBe(name);
+  });
+
+  it('bear from when they are made what they were made as', async () => {
+    const { labels: born } = (await ofPool({ hash: 'abc' })).one(TEMPLATE).inputs;
+    expect(born).toEqual({ ...labels, 'coppice-pool': 'workers', 'coppice-pool-hash': 'abc' });
   });
 
   it('bear our labels, or our description where Google takes none', async () => {

@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import type { Owner } from '../../../../providers/cloud.ts';
 import { descriptionOf } from '../../../../providers/gcp/labels.ts';
+import { computeName } from '../../../../providers/gcp/names.ts';
 import { taggedResources } from '../../../../providers/gcp/tagged.ts';
 import { FakeGoogle } from './fake-google.ts';
 import { context, labels, owner } from './fixtures.ts';
@@ -53,6 +55,27 @@ describe('what bears our labels', () => {
     ]);
     expect(google.asked.at(-1)!.query.get('query')).toContain('labels.coppice-uid:*');
     expect(google.calls).toHaveLength(3);
+  });
+
+  it('tells pools by the names of their groups and templates, also of a long technical ID', async () => {
+    const long = { ...owner, technicalID: `shoot--${'a'.repeat(40)}--${'b'.repeat(14)}` };
+    const one = (of: Owner, kind: string, part: string, region = 'europe-west3') => ({
+      ...network,
+      name: `//compute.googleapis.com/projects/demo-project/${kind}s/${computeName(of, part)}`,
+      assetType: `compute.googleapis.com/${kind}`,
+      location: region,
+      description: descriptionOf(of),
+    });
+    const results = [owner, long].flatMap((of) => [
+      one(of, 'InstanceGroupManager', 'web-1'),
+      one(of, 'InstanceTemplate', 'web-1-0123abcd', 'global'),
+    ]);
+    await using google = await FakeGoogle.start(({ path }) =>
+      path === PATH ? { body: { results: [network, ...results] } } : undefined,
+    );
+    const found = await taggedResources(context(), google.endpoints);
+    const parts = ['pool-web-1', 'template-web-1'];
+    expect(found.map(({ part }) => part)).toEqual([undefined, ...parts, ...parts]);
   });
 
   it('is nothing in a project without anything of ours', async () => {

@@ -1,82 +1,23 @@
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { LABELS } from '../../../../operator/api/group.ts';
 import { silent } from '../../../../operator/kube/log.ts';
-import type { Node } from '../../../../operator/kube/resources.ts';
-import type { CloudContext, MachinesInputs, ManagedClusters } from '../../../../providers/cloud.ts';
-import type { Pool, ProviderContext } from '../../../../providers/contract.ts';
-import type { CloudMachine, MachineCloud } from '../../../../providers/machines/machine-cloud.ts';
+import type { Node, Secret } from '../../../../operator/kube/resources.ts';
+import type { CloudContext, ManagedClusters } from '../../../../providers/cloud.ts';
+import type { Pool, Provider, ProviderContext } from '../../../../providers/contract.ts';
 import { machineProvider } from '../../../../providers/machines/provider.ts';
-import type { StackRunner } from '../../../../providers/pulumi/stack-runner.ts';
 import { context, FakeCluster, pool, profile } from '../fixtures.ts';
+import { MemoryCloud } from './memory-cloud.ts';
 
 const RECORD = 'Secret/shoot--team--one/cloud-machines';
 const HOUR = 3600_000;
 
-/** A cloud in memory: groups are what the last run of the layer `machines` said. */
-class Cloud {
-  now = Date.parse('2026-11-21T10:00:00Z');
-  machines: CloudMachine[] = [];
-  runs: string[] = [];
-  inputs: MachinesInputs | undefined;
-  failure: string | undefined;
-  id = 'account-1';
-  broken: Error | undefined;
-  #serial = 0;
-
-  readonly runner = {
-    outputs: async ({ stack }: { stack: { layer: string } }) =>
-      stack.layer === 'network' && this.runs.includes('apply network') ? { network: 'n', subnets: [] } : undefined,
-    apply: async ({ stack, inputs, refresh }: { stack: { layer: string }; inputs: unknown; refresh?: boolean }) => {
-      this.runs.push(`apply ${stack.layer}${refresh ? ' refreshed' : ''}`);
-      if (this.broken) throw this.broken;
-      if (stack.layer === 'network') return { outputs: { network: 'n', subnets: [] }, changes: [] };
-      this.inputs = inputs as MachinesInputs;
-      for (const { name, desired = 0 } of this.inputs.pools) {
-        while (this.machines.filter((one) => one.pool === name).length < desired) this.start(name);
-      }
-      this.machines = this.machines.filter(({ pool: own }) => this.inputs!.pools.some(({ name }) => name === own));
-      return { outputs: { groups: {} }, changes: [] };
-    },
-    destroy: async ({ stack }: { stack: { layer: string } }) => {
-      this.runs.push(`destroy ${stack.layer}`);
-      if (stack.layer === 'machines') this.machines = [];
-    },
-  } as unknown as StackRunner;
-
-  readonly cloud: MachineCloud = {
-    layers: {
-      provider: 'aws',
-      credentials: async () => ({}),
-      settings: () => ({}),
-      adopt: () => async () => undefined,
-      classify: ({ text }) => (text.includes('Insufficient') ? 'ERR_INFRA_RESOURCES_DEPLETED' : undefined),
-      poolOf: () => undefined,
-      unmadeNetwork: () => ({ network: 'unmade', subnets: [] }),
-    },
-    problems: () => [],
-    image: async (_, architecture) => ({ image: `ubuntu-${architecture}-${this.now}` }),
-    machines: async () => structuredClone(this.machines),
-    remove: async (_ctx, own, going) => {
-      this.runs.push(`remove ${own} ${going.map(({ name }) => name).join(' ')}`);
-      this.machines = this.machines.filter(({ name }) => !going.some((one) => one.name === name));
-    },
-    failure: async () => this.failure,
-  };
-
-  start(own: string): void {
-    const name = `i-${++this.#serial}`;
-    const createdAt = new Date(this.now).toISOString();
-    this.machines.push({ name, pool: own, nodeName: name, phase: 'Running', createdAt, zone: 'north-a' });
-  }
-}
-
-let cloud: Cloud;
+let cloud: MemoryCloud;
 let seed: FakeCluster;
 let shoot: FakeCluster;
 let token: string;
 
 beforeEach(() => {
-  [cloud, seed, shoot, token] = [new Cloud(), new FakeCluster(), new FakeCluster(), 'first'];
+  [cloud, seed, shoot, token] = [new MemoryCloud(), new FakeCluster(), new FakeCluster(), 'first'];
 });
 
 /** An operator that knows nothing yet. */
@@ -159,6 +100,34 @@ describe('machines in an account of the tenant', () => {
     expect(cloud.machines.map(({ name }) => name)).toEqual(before);
   });
 
+  it('come again in each of two pools that lost some at the same time', async () => {
+    const provider = started();
+    const pools = (a: number, b: number) => [pool({ name: 'a', count: a }), pool({ name: 'b', count: b })];
+    await provider.reconcilePools!(ctx(), pools(2, 4));
+    const of = (own: string) => cloud.machines.filter((one) => one.pool === own);
+    await Promise.all([
+      provider.removeMachines(ctx(), 'a', [of('a')[0]!.name], 1),
+      provider.removeMachines(ctx(), 'b', [of('b')[0]!.name], 3),
+    ]);
+    await provider.reconcilePools!(ctx(), pools(1, 4));
+    expect([of('a').length, of('b').length]).toEqual([1, 4]);
+  });
+
+  it('are told as they were last seen, those that were ended apart, while a cloud does not tell', async () => {
+    const provider = started();
+    await provider.reconcilePools!(ctx(), [pool({ name: 'a', count: 2 }), pool({ name: 'b', count: 1 })]);
+    const told = await provider.listMachines(ctx());
+    const [first] = told;
+    await provider.removeMachines(ctx(), first!.pool, [first!.name], 1);
+    cloud.cloud.machines = async () => {
+      throw new Error('throttled');
+    };
+    const now = await provider.listMachines(ctx());
+    expect(now.filter(({ phase }) => phase !== 'Terminating').map(({ name }) => name)).toEqual(
+      told.slice(1).map(({ name }) => name),
+    );
+  });
+
   it('go as they are named, each once, and none before', async () => {
     const provider = started();
     await provider.reconcilePools!(ctx(), workers(3));
@@ -217,6 +186,22 @@ describe('machines in an account of the tenant', () => {
     expect(shoot.names('Node')).toEqual(['i-1']);
   });
 
+  it('stay nodes when the cloud has made them again under their names since it was looked at', async () => {
+    const provider = started();
+    await provider.reconcilePools!(ctx(), workers(1));
+    join('False');
+    cloud.machines = [];
+    token = 'second';
+    // While an engine runs the machine is back, and its kubelet has found the node of before.
+    vi.spyOn(cloud.runner, 'apply').mockImplementationOnce(async () => {
+      const status = { conditions: [{ type: 'Ready', status: 'True' }] };
+      shoot.put({ ...shoot.get<Node>('Node/i-1'), status } as unknown as Node);
+      return { outputs: { groups: {} }, changes: [] };
+    });
+    await expect(provider.reconcilePools!(ctx(), workers(1))).rejects.toMatchObject({ status: 409 });
+    expect(shoot.names('Node')).toEqual(['i-1']);
+  });
+
   it('that the cloud cannot give are missed with its reason and code', async () => {
     const provider = started();
     await provider.reconcilePools!(ctx(), workers(1));
@@ -244,5 +229,197 @@ describe('machines in an account of the tenant', () => {
     cloud.now += HOUR;
     const silentCloud = { cloud: () => Promise.reject(new Error('revoked')) };
     expect(await provider.listMachines(ctx(silentCloud))).toHaveLength(1);
+  });
+
+  describe('that are outdated', () => {
+    const outdated = async (provider: Provider, changes: Partial<ProviderContext> = {}) =>
+      (await provider.listMachines(ctx(changes))).filter((one) => one.outdated).map(({ name }) => name);
+
+    it.each<[string, Partial<ProviderContext>, Partial<Pool>]>([
+      ['Kubernetes', { kubernetesVersion: '1.36.4' }, {}],
+      ['machine type', {}, { machineType: 'odd' }],
+      ['architecture', {}, { machineType: 'gpu' }],
+      ['price', {}, { spot: true }],
+    ])('are those of another %s: as many more are asked for as may be', async (_, changes, ofPool) => {
+      const provider = started();
+      await provider.reconcilePools!(ctx(), workers(3));
+      expect(await outdated(provider)).toEqual([]);
+      cloud.now += HOUR;
+      await provider.reconcilePools!(ctx(changes), workers(3, { ...ofPool, maxSurge: 2 }));
+      expect(cloud.inputs!.pools[0]).toMatchObject({ desired: 5, maximum: 5 });
+      cloud.now += HOUR / 2;
+      expect(await outdated(provider)).toEqual(['i-1', 'i-2', 'i-3']);
+      // An operator that was started anew knows it as well: the cloud tells.
+      expect(await outdated(started())).toEqual(['i-1', 'i-2', 'i-3']);
+    });
+
+    it('are none when tokens, labels, taints, zones or addresses are others', async () => {
+      const provider = started();
+      await provider.reconcilePools!(ctx(), workers(1, { maxSurge: 1 }));
+      token = 'second';
+      const changes = { labels: { a: 'b' }, taints: [{ key: 'a', effect: 'NoSchedule' as const }], zones: ['north-a'] };
+      await provider.reconcilePools!(
+        ctx({ apiserverURL: 'https://10.9.9.9:6443' }),
+        workers(1, { ...changes, maxSurge: 1 }),
+      );
+      expect(cloud.inputs!.pools[0]).toMatchObject({ desired: 1, userData: expect.stringContaining('second') });
+      expect(await outdated(provider)).toEqual([]);
+    });
+
+    it('are replaced one by one: a group that was made smaller grows again, also when it is asked for as much as before', async () => {
+      let provider = started();
+      await provider.reconcilePools!(ctx(), workers(2));
+      const changes = { kubernetesVersion: '1.36.4' };
+      for (const victim of ['i-1', 'i-2']) {
+        await provider.reconcilePools!(ctx(changes), workers(2, { maxSurge: 1 }));
+        expect(cloud.machines).toHaveLength(3);
+        await provider.removeMachines(ctx(changes), 'workers', [victim], 2);
+        // A crash here.
+        provider = started();
+      }
+      await provider.reconcilePools!(ctx(changes), workers(2, { maxSurge: 1 }));
+      const runs = cloud.runs.length;
+      await started().reconcilePools!(ctx(changes), workers(2, { maxSurge: 1 }));
+      expect(cloud.machines.map(({ name }) => name)).toEqual(['i-3', 'i-4']);
+      expect(await outdated(provider)).toEqual([]);
+      expect(cloud.runs).toHaveLength(runs);
+    });
+
+    it('are replaced by machines of the newest image, and no machine for its sake', async () => {
+      const provider = started();
+      await provider.reconcilePools!(ctx(), workers(1));
+      const { image } = cloud.inputs!.pools[0]!;
+      cloud.now += HOUR;
+      await provider.reconcilePools!(ctx(), workers(2));
+      expect(cloud.inputs!.pools[0]!.image).toBe(image);
+      await provider.reconcilePools!(ctx({ kubernetesVersion: '1.36.4' }), workers(2));
+      const { image: newer } = cloud.inputs!.pools[0]!;
+      expect(newer).not.toBe(image);
+      cloud.now += HOUR;
+      await started().reconcilePools!(ctx({ kubernetesVersion: '1.36.4' }), workers(3));
+      expect(cloud.inputs!.pools[0]!.image).toBe(newer);
+    });
+
+    it('of before machines bore a hash are taken for what is wanted when hashes come, and no longer', async () => {
+      await started().reconcilePools!(ctx(), workers(2));
+      for (const machine of cloud.machines) delete machine.hash;
+      const secret = seed.get<Secret>(RECORD);
+      const record = JSON.parse(Buffer.from(secret.data!.record!, 'base64').toString());
+      for (const one of record.wanted.pools) delete one.hash;
+      seed.put({ ...secret, data: { record: Buffer.from(JSON.stringify(record)).toString('base64') } } as Secret);
+      const provider = started();
+      cloud.now += HOUR / 2;
+      await provider.reconcilePools!(ctx(), workers(4, { maxSurge: 1 }));
+      expect(cloud.machines).toHaveLength(4);
+      expect(await outdated(provider)).toEqual([]);
+      // A cloud that did not keep the hash of a new one must not have it replaced for ever.
+      delete cloud.machines[3]!.hash;
+      await started().reconcilePools!(ctx({ kubernetesVersion: '1.36.4' }), workers(4, { maxSurge: 1 }));
+      expect(await outdated(started())).toEqual(['i-1', 'i-2', 'i-3']);
+    });
+
+    it('are no failure while the cloud gives none in their place, but who asks by number is told why', async () => {
+      const provider = started();
+      await provider.reconcilePools!(ctx(), workers(1));
+      [cloud.most, cloud.failure] = [1, 'InsufficientInstanceCapacity - none left'];
+      const changes = { kubernetesVersion: '1.36.4' };
+      await provider.reconcilePools!(ctx(changes), workers(1, { maxSurge: 1 }));
+      const runs = cloud.runs.length;
+      await expect(provider.reconcilePools!(ctx(changes), workers(2))).rejects.toThrow('InsufficientInstanceCapacity');
+      expect(cloud.runs).toHaveLength(runs);
+    });
+
+    it('have tokens kept fresh for the machines that replace them', async () => {
+      const asked: unknown[] = [];
+      const bootstrapKubeconfig = async (own: string, machines?: number) => {
+        asked.push([own, machines]);
+        return token;
+      };
+      await started().reconcilePools!(ctx({ bootstrapKubeconfig }), workers(2, { maxSurge: 1 }));
+      const changes = { kubernetesVersion: '1.36.4', bootstrapKubeconfig };
+      await started().reconcilePools!(ctx(changes), workers(2, { maxSurge: 1 }));
+      expect(asked).toEqual([
+        ['workers', 2],
+        ['workers', 3],
+      ]);
+    });
+  });
+});
+
+describe('what others changed in the account', () => {
+  const group = (properties: string[], name = 'workers') => [
+    { operation: 'update', resource: `aws:autoscaling/group:Group pool-${name}`, properties },
+  ];
+  const changed = (of = started()) => of.drift!(ctx());
+
+  it('is what is other than what was made there, in the network and in the groups', async () => {
+    expect(await changed()).toBeUndefined();
+    await started().reconcilePools!(ctx(), workers(2));
+    expect(await changed()).toEqual([]);
+    const subnet = { operation: 'create', resource: 'aws:ec2/subnet:Subnet a' };
+    cloud.drift = { network: [subnet], machines: group(['desiredCapacity']) };
+    const writes = seed.writes.length;
+    expect(await changed()).toEqual([subnet, ...group(['desiredCapacity'])]);
+    expect([seed.writes.length, cloud.runs.filter((run) => run.startsWith('apply'))]).toEqual([
+      writes,
+      ['apply network', 'apply machines'],
+    ]);
+  });
+
+  it('is not the size of a group of which we ended a machine ourselves, until it is made anew', async () => {
+    const provider = started();
+    await provider.reconcilePools!(ctx(), workers(2));
+    join();
+    await provider.removeMachines(ctx(), 'workers', [cloud.machines[0]!.name], 1);
+    cloud.drift = { machines: group(['desiredCapacity']) };
+    expect(await changed(provider)).toEqual([]);
+    cloud.drift = { machines: group(['desiredCapacity', 'tags']) };
+    expect(await changed(provider)).toEqual(group(['tags']));
+    cloud.drift = { machines: group(['desiredCapacity'], 'other') };
+    expect(await changed(provider)).toEqual(cloud.drift.machines);
+    await provider.reconcilePools!(ctx(), workers(1));
+    cloud.drift = { machines: group(['desiredCapacity']) };
+    expect(await changed(provider)).toEqual(cloud.drift.machines);
+  });
+
+  it('is looked for with what machines were last told: a renewed token, or more machines, are our own doing', async () => {
+    const provider = started();
+    await provider.reconcilePools!(ctx(), workers(1));
+    token = 'second';
+    await provider.reconcilePools!(ctx(), workers(3));
+    const asked = vi.spyOn(cloud.runner, 'drift');
+    token = 'third';
+    await changed(started());
+    expect(asked.mock.calls.at(-1)![0].inputs).toEqual(cloud.inputs);
+  });
+
+  it('cannot be told while machines are being made, or by another version of the programs than made them', async () => {
+    const provider = started();
+    await provider.reconcilePools!(ctx(), workers(1));
+    cloud.broken = new Error('the cloud is away');
+    await expect(provider.reconcilePools!(ctx(), workers(2))).rejects.toThrow('away');
+    expect(await changed(provider)).toBeUndefined();
+    cloud.broken = undefined;
+    await provider.reconcilePools!(ctx(), workers(2));
+    expect(await changed(provider)).toEqual([]);
+    const managed = { version: '2', checkAccount: async () => ({ id: cloud.id, missing: [] }) };
+    const newer = machineProvider('aws', managed as unknown as ManagedClusters, cloud.cloud, cloud.runner);
+    expect(await changed(newer)).toBeUndefined();
+  });
+
+  it('cannot be told with credentials of another account, to which everything looks gone', async () => {
+    await started().reconcilePools!(ctx(), workers(1));
+    cloud.id = 'account-2';
+    await expect(changed()).rejects.toThrow('account-2');
+  });
+
+  it('is changed back, in the network too, when that is asked for', async () => {
+    await started().reconcilePools!(ctx(), workers(2));
+    join();
+    cloud.runs = [];
+    await started().reconcilePools!(ctx({ mend: true }), workers(2));
+    expect(cloud.runs).toEqual(['apply network refreshed', 'apply machines refreshed']);
+    await started().reconcilePools!(ctx(), workers(2));
+    expect(cloud.runs).toHaveLength(2);
   });
 });

@@ -45,6 +45,19 @@ describe('the environment of an engine', () => {
   });
 });
 
+describe('a state backend', () => {
+  const urlFor = (url: string) =>
+    engineEnvironment({ backend: { ...backend, url }, credentials: {} }, place, {}).PULUMI_BACKEND_URL;
+
+  it('that is a directory has no files beside its files, which a killed engine could leave empty', () => {
+    expect(urlFor('file:///state')).toBe('file:///state?metadata=skip');
+    expect(urlFor('file:///state?no_tmp_dir=true')).toBe('file:///state?no_tmp_dir=true&metadata=skip');
+  });
+  it('that is a bucket is reached as the profile says', () => {
+    expect(urlFor('s3://state/fleet?region=eu-central-1')).toBe('s3://state/fleet?region=eu-central-1');
+  });
+});
+
 it('never starts a worker with anybody’s credentials', () => {
   expect(Object.keys(workerEnvironment('/home/pulumi', operators)).sort()).toEqual(['HOME', 'HTTPS_PROXY', 'PATH']);
 });

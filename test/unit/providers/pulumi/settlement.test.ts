@@ -3,12 +3,18 @@ import {
   addFound,
   known,
   missingFrom,
+  neverRead,
   type PlannedResource,
   pendingCreates,
   settlePending,
   wantedOf,
 } from '../../../../providers/pulumi/settlement.ts';
-import type { PendingOperation, StackState, StateResource } from '../../../../providers/pulumi/stack-state.ts';
+import {
+  type PendingOperation,
+  resourcesOf,
+  type StackState,
+  type StateResource,
+} from '../../../../providers/pulumi/stack-state.ts';
 
 const UNKNOWN = '04da6b54-80e4-46f7-96ec-b56ff0331ba9';
 const urn = (type: string, name: string) => `urn:pulumi:t.cluster::coppice::${type}::${name}`;
@@ -118,6 +124,10 @@ describe('resources that exist and that state does not know', () => {
     expect(suspects).toEqual([resource('network').urn, resource('pool').urn]);
     const pool = state.deployment!.resources!.at(-1)!;
     expect(pool).toMatchObject({ provider: `${PROVIDER.urn}::new-id`, parent: ROOT.urn, inputs: { name: 'pool' } });
+    // A run that ends here leaves them so: the next one sees that they were never read.
+    expect(neverRead(state)).toEqual(suspects);
+    const read = resourcesOf(state).map((one) => ({ ...one, outputs: { id: one.id } }));
+    expect(neverRead(stateOf(read))).toEqual([]);
     // So that a destruction that follows at once takes them away in the reverse order.
     expect(pool.dependencies).toEqual([resource('network').urn]);
   });
@@ -164,6 +174,8 @@ describe('resources that exist and that state does not know', () => {
 });
 
 it('leaves out what is unknown or secret, however deep', () => {
+  const secret = { '4dabf18193072939515e22adb298388d': '1b47061264138c4ac30d75fd1eb44270', ciphertext: '[secret]' };
+  expect(known({ kept: 1, userData: secret })).toEqual({ kept: 1 });
   expect(known({ a: UNKNOWN, b: ['x', UNKNOWN, { c: '[secret]', d: 1 }], e: null })).toEqual({
     b: ['x', { d: 1 }],
     e: null,

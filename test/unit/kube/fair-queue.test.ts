@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { FairQueue, nextTicket } from '../../../../providers/pulumi/fair-queue.ts';
+import { FairQueue, nextTicket } from '../../../operator/kube/fair-queue.ts';
 
 const ticket = (text: string) => {
   const [group = '', exclusive = ''] = text.split(':');

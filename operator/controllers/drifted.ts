@@ -1,0 +1,24 @@
+import type { Change } from '../../providers/cloud.ts';
+import { say } from './conditions.ts';
+
+export const DRIFTED = 'Drifted';
+
+/** Of what drifted, so many are named. */
+const SHOWN = 10;
+
+/** Condition Drifted of what others were found to have changed. @param toMend what to do about it, a sentence. Pure. */
+export function drifted(changes: readonly Change[], toMend: string): ReturnType<typeof say> {
+  if (changes.length === 0) return say(DRIFTED, false, 'AsApplied', 'the cloud is as it was made');
+  const named = changes
+    .slice(0, SHOWN)
+    .map(({ operation, resource, properties }) =>
+      properties?.length ? `${operation} ${resource} (${properties.join(', ')})` : `${operation} ${resource}`,
+    );
+  const more = changes.length > SHOWN ? ` and ${changes.length - SHOWN} more` : '';
+  return say(
+    DRIFTED,
+    true,
+    'ChangedByOthers',
+    `to be as it was made, the cloud would need: ${named.join('; ')}${more}. ${toMend}`,
+  );
+}

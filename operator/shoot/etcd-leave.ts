@@ -1,0 +1,24 @@
+import type { EtcdMember } from './etcd-membership.ts';
+
+/** What has to be done, or to happen, for a member to leave etcd. */
+export type EtcdLeave =
+  | { action: { type: 'transfer-leadership'; from: string; to: string } | { type: 'remove-member'; id: string } }
+  | { waitFor: string; blocked?: true };
+
+/**
+ * The next step by which a member leaves etcd, pure. It leaves only while those that stay keep a majority that answers, and hands the
+ * leadership over first.
+ * @param members all of them; the first of them that answers becomes the leader
+ * @param called what the member is called in words
+ */
+export function leaveEtcd(going: EtcdMember, members: readonly EtcdMember[], called: string): EtcdLeave {
+  const remove: EtcdLeave = { action: { type: 'remove-member', id: going.id } };
+  if (going.learner) return remove;
+  const staying = members.filter((member) => !member.learner && member.id !== going.id);
+  if (staying.length === 0) return { waitFor: 'none of the etcd members that should stay is there', blocked: true };
+  const healthy = staying.filter((member) => member.healthy);
+  if (healthy.length < Math.floor(staying.length / 2) + 1)
+    return { waitFor: `more etcd members to answer: without member ${called} too few would` };
+  if (!going.leader) return remove;
+  return { action: { type: 'transfer-leadership', from: going.id, to: healthy[0]!.id } };
+}

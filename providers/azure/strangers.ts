@@ -1,0 +1,53 @@
+import { CoppiceError, dependencyNotReady } from '../../operator/api/errors.ts';
+import type { CloudContext } from '../cloud.ts';
+import { ownerOf } from '../tags.ts';
+import { call, type Endpoints, sameHost } from './arm.ts';
+import { credentialsOf } from './credentials.ts';
+import { resourceGroupName } from './names.ts';
+import { entraToken, managementScope } from './token.ts';
+
+interface Tagged {
+  id: string;
+  tags?: Record<string, string>;
+}
+
+/** Most that an error names. */
+const NAMED = 5;
+
+/**
+ * Throws where the owner's resource group has something that does not say that it is the owner's: Azure deletes a group with all that is in
+ * it. For when no machine of the owner is left, whose disks and interfaces bear no tags. (Resources - List By Resource Group, 2021-04-01.)
+ */
+export async function refuseStrangers(ctx: CloudContext, endpoints: Endpoints): Promise<void> {
+  const { owner, account, signal } = ctx;
+  const name = resourceGroupName(owner);
+  const path = `/subscriptions/${credentialsOf(account).subscriptionID}/resourceGroups/${name}`;
+  const { token } = await entraToken(ctx, endpoints, managementScope(endpoints));
+  const ask = <T>(url: string) =>
+    call<T>({ url, token, what: `resource group ${name} cannot be looked into`, signal }, { absent: true });
+  const isOwners = ({ tags = {} }: Pick<Tagged, 'tags'>): boolean => ownerOf(tags)?.uid === owner.uid;
+
+  const group = await ask<Tagged>(`${endpoints.management}${path}?api-version=2021-04-01`);
+  if (!group || !isOwners(group)) return;
+  const strangers: string[] = [];
+  let next: string | undefined = `${endpoints.management}${path}/resources?api-version=2021-04-01`;
+  while (next !== undefined) {
+    const page: { value?: Tagged[]; nextLink?: string } | undefined = await ask(next);
+    strangers.push(...(page?.value ?? []).filter((one) => !isOwners(one)).map(({ id }) => id));
+    next = sameHost(page?.nextLink, endpoints);
+    if (page?.nextLink !== undefined && next === undefined)
+      throw dependencyNotReady(
+        `what else is in resource group ${name} cannot be asked for: its list goes on at another host`,
+      );
+  }
+  if (strangers.length === 0) return;
+  const more = strangers.length > NAMED ? ` and ${strangers.length - NAMED} more` : '';
+  throw new CoppiceError(
+    'ERR_INFRA_DEPENDENCIES',
+    `resource group ${name} would go with what is not tagged as the cluster's: ${strangers.slice(0, NAMED).join(', ')}${more}`,
+    {
+      advice:
+        'Move it to another group or delete it; what was deleted just now is shown for some minutes: sweep again then.',
+    },
+  );
+}

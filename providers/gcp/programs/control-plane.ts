@@ -1,0 +1,65 @@
+import { gzipSync } from 'node:zlib';
+import { BackendService, GlobalForwardingRule, HealthCheck, TargetTCPProxy } from '@pulumi/gcp/compute/index.js';
+import * as pulumi from '@pulumi/pulumi';
+import type { ControlPlaneInputs } from '../../cloud.ts';
+import type { ProgramOutputs } from '../../pulumi/program.ts';
+import { descriptionOf, labelsOf } from '../labels.ts';
+import { computeName } from '../names.ts';
+import { group, template } from './machines.ts';
+
+/** The group's name of the API servers' port. */
+const PORT_NAME = 'api-server';
+/** Watches say nothing for minutes; a proxy takes a connection for dead that is idle for so long. */
+const IDLE_SECONDS = 3600;
+const SCHEME = 'EXTERNAL_MANAGED';
+
+/**
+ * Layer `control-plane`: a regional managed instance group of machines with state of their own, which only we add and take away, and the
+ * load balancer in front of them. It is a proxy: a machine behind a load balancer that passes packets through reaches only itself at the
+ * balancer's address.
+ */
+export function controlPlane({ owner, region, zones, network, endpoint, pool }: ControlPlaneInputs): ProgramOutputs {
+  const description = descriptionOf(owner);
+  const name = computeName(owner, 'control-plane');
+  const { port } = endpoint;
+  // cloud-init unpacks it. In Pulumi's state it is encrypted, since it may hold keys.
+  const told = {
+    'user-data': pulumi.secret(gzipSync(pool.userData).toString('base64')),
+    'user-data-encoding': 'base64',
+  };
+  const made = template({ owner, network }, pool, endpoint.extra.serviceAccount!, told);
+  const machines = group({ owner, region, zones }, pool, made, {
+    namedPorts: [{ name: PORT_NAME, port }],
+    // A member of etcd leaves before its machine does, and only we know when it has.
+    instanceLifecyclePolicy: { defaultActionOnFailure: 'DO_NOTHING' },
+  });
+  const health = new HealthCheck('control-plane', {
+    name,
+    description,
+    checkIntervalSec: 5,
+    timeoutSec: 5,
+    httpsHealthCheck: { port, requestPath: '/readyz' },
+  });
+  const backend = new BackendService('control-plane', {
+    name,
+    description,
+    loadBalancingScheme: SCHEME,
+    protocol: 'TCP',
+    portName: PORT_NAME,
+    timeoutSec: IDLE_SECONDS,
+    healthChecks: health.id,
+    backends: [{ group: machines.instanceGroup, balancingMode: 'UTILIZATION' }],
+  });
+  const proxy = new TargetTCPProxy('control-plane', { name, description, backendService: backend.id });
+  new GlobalForwardingRule('control-plane', {
+    name,
+    description,
+    labels: labelsOf(owner),
+    loadBalancingScheme: SCHEME,
+    ipProtocol: 'TCP',
+    ipAddress: endpoint.extra.address ?? '',
+    portRange: String(port),
+    target: proxy.id,
+  });
+  return { group: machines.name };
+}

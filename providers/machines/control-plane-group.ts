@@ -1,0 +1,270 @@
+import { CoppiceError } from '../../operator/api/errors.ts';
+import type { Change, CloudContext, ControlPlanePool, EndpointOutputs, ManagedClusters } from '../cloud.ts';
+import type { ControlPlaneGroup, ControlPlaneGroupBootstrap, Machine, Pool, ProviderContext } from '../contract.ts';
+import { controlPlaneLayers, type WantedControlPlane } from '../pulumi/control-plane-layers.ts';
+import type { StackRunner } from '../pulumi/stack-runner.ts';
+import { accountOf, sameAccount } from './account.ts';
+import { controlPlaneUserData } from './control-plane-data.ts';
+import { harmsNoControlPlane } from './drift.ts';
+import { KnownMachines } from './known.ts';
+import type { CloudMachine, MachineCloud } from './machine-cloud.ts';
+import { CONTROL_PLANE_RECORD_NAME, type ControlPlaneRecord } from './record.ts';
+import { hashOf, isAlive, networkFor, networkOf } from './wanted.ts';
+
+/** Of API servers on machines, and of their load balancer. */
+const PORT = 6443;
+/** A first machine that is not there by then does not come by itself. */
+const MISSING_MS = 5 * 60_000;
+/** Ubuntu's images are smaller than what etcd, logs and images come to need. */
+const DISK_GIB = 32;
+
+/** The group, and what a provider's other methods need of it. */
+export interface OwnControlPlane {
+  group: ControlPlaneGroup;
+  /** undefined: the control plane is not on machines in this cloud. */
+  record(ctx: ProviderContext): Promise<ControlPlaneRecord | undefined>;
+  /** What differs in the cloud, in the network too; undefined: it cannot be told while something is being made. */
+  drift(ctx: ProviderContext, account: CloudContext): Promise<Change[] | undefined>;
+  /** Takes machines and endpoint away; nothing to be taken is fine. */
+  destroy(ctx: ProviderContext, account: CloudContext): Promise<void>;
+  /** The same, with the network, and what is remembered of it. */
+  deleteAll(ctx: ProviderContext): Promise<void>;
+}
+
+/** @param otherZones zones in which the network has other machines of the cluster */
+export function controlPlaneGroup(
+  managed: ManagedClusters,
+  cloud: MachineCloud,
+  runner: StackRunner,
+  otherZones: (ctx: ProviderContext) => Promise<string[] | undefined>,
+): OwnControlPlane {
+  const layers = controlPlaneLayers(runner, cloud.layers);
+  const known = new KnownMachines<ControlPlaneRecord>(cloud, CONTROL_PLANE_RECORD_NAME);
+
+  async function look(ctx: ProviderContext, pool: string): Promise<CloudMachine[]> {
+    const machines = await known.look(ctx, await accountOf(ctx), [pool]);
+    return [...machines].sort((a, b) => a.createdAt.localeCompare(b.createdAt) || a.name.localeCompare(b.name));
+  }
+
+  async function forget(
+    account: CloudContext,
+    pool: string,
+    names: readonly string[],
+    seen: readonly CloudMachine[],
+  ): Promise<void> {
+    const alive = seen.filter(isAlive).map(({ name }) => name);
+    const gone = names.filter((name) => !alive.includes(name));
+    await cloud.controlPlane?.forget(
+      account,
+      pool,
+      gone,
+      seen.map(({ name }) => name),
+    );
+  }
+
+  const isReached = (one: ControlPlaneRecord): boolean =>
+    one.reached === hashOf([managed.version, networkOf(one.wanted)]);
+  /** Whether the group is as it was last asked for, by this very version of the programs. */
+  const isMade = (one: ControlPlaneRecord): boolean =>
+    one.applied !== undefined &&
+    !one.isStale &&
+    one.applied === hashOf([managed.version, one.wanted, one.endpoint]) &&
+    isReached(one);
+
+  const group: ControlPlaneGroup = {
+    async endpoint(ctx, pool) {
+      const record = await known.record(ctx);
+      const zones = [pool.zones, record?.wanted.zones ?? [], (await otherZones(ctx)) ?? []];
+      const wanted: WantedControlPlane = { ...record?.wanted, ...networkFor(ctx, zones), port: PORT };
+      const hash = hashOf([managed.version, networkOf(wanted)]);
+      if (record?.endpoint && record.reached === hash) return placeOf(record.endpoint);
+      const account = await accountOf(ctx);
+      const { reached: _, ...before } = record ?? {};
+      const begun: ControlPlaneRecord = { ...before, account: await sameAccount(managed, account, record), wanted };
+      const missing = (await cloud.controlPlane?.missing(account)) ?? [];
+      if (missing.length > 0)
+        throw new CoppiceError(
+          'ERR_INFRA_UNAUTHORIZED',
+          `the credentials (account ${begun.account}) lack ${missing.join(', ')}: give them these, or have the control plane hosted`,
+        );
+      await known.save(ctx, begun);
+      const endpoint = await layers.endpoint(account, wanted);
+      await known.save(ctx, { ...begun, endpoint, reached: hash });
+      return placeOf(endpoint);
+    },
+
+    async observe(ctx, pool) {
+      const record = await known.record(ctx);
+      const asked = record?.wanted.pool?.desired ?? 0;
+      if (asked === 0) return { asked, machines: [] };
+      const seen = await look(ctx, pool);
+      // Credentials of another account show none, and nothing is lost.
+      if (seen.length === 0) await sameAccount(managed, await accountOf(ctx), record);
+      const isShort = seen.filter(isAlive).length < asked;
+      const failure = isShort ? await cloud.failure?.(await accountOf(ctx), pool) : undefined;
+      return { asked, machines: seen.map(machineOf), ...(failure !== undefined && { failure }) };
+    },
+
+    async list(ctx, pool) {
+      const record = await known.record(ctx);
+      if (!record?.wanted.pool) return [];
+      try {
+        const account = await accountOf(ctx);
+        if (!known.isFresh(ctx, account.now())) await look(ctx, pool);
+      } catch (error) {
+        ctx.log.warn({ err: error, shoot: ctx.shootName }, 'machines could not be listed: they are told as last seen');
+      }
+      return known.seen(ctx).map(machineOf);
+    },
+
+    async reconcile(ctx, pool, bootstrap) {
+      const record = await known.record(ctx);
+      if (!record?.endpoint) throw new Error('the control plane has no endpoint yet');
+      const account = await accountOf(ctx);
+      const { endpoint } = record;
+      const like = async (count: number) => {
+        const wantedOf = await wantedPool(cloud, ctx, account, { ...pool, count }, bootstrap, record);
+        const wanted = { ...record.wanted, pool: wantedOf };
+        return { wanted, hash: hashOf([managed.version, wanted, endpoint]) };
+      };
+      const isApplied = ({ hash }: { hash: string }) => record.applied === hash && !record.isStale;
+      const now = account.now();
+      const asked = await like(pool.count);
+      // Once a cluster has begun, what is missing may hold its state, and a list may be late: then only who is told to ends any.
+      const isSettled = 'join' in bootstrap.first || now.getTime() - Date.parse(record.appliedAt ?? '') < MISSING_MS;
+      if (isApplied(asked) && isSettled) return;
+      const seen = known.isFresh(ctx, now) && !record.isStale ? known.seen(ctx) : await look(ctx, pool.name);
+      const alive = seen.filter(isAlive).length;
+      // A group that is made smaller by number chooses itself who goes.
+      const { wanted, hash } = alive > pool.count ? await like(alive) : asked;
+      const isMissing = record.applied !== undefined && alive < pool.count && !isSettled;
+      if (isApplied({ hash }) && !isMissing) return;
+      const { applied: _, isStale: __, ending = [], ...rest } = record;
+      const isStale = record.isStale || isMissing;
+      const begun: ControlPlaneRecord = { ...rest, account: await sameAccount(managed, account, record), wanted };
+      await known.save(ctx, { ...begun, isStale, ending });
+      if (isStale) await forget(account, pool.name, ending, seen);
+      await layers.machines({ ...account, refresh: isStale }, wanted, endpoint);
+      await known.save(ctx, { ...begun, applied: hash, appliedAt: account.now().toISOString() });
+    },
+
+    async mend(ctx, pool, part) {
+      const record = await known.record(ctx);
+      const { pool: wanted } = record?.wanted ?? {};
+      if (!record?.endpoint || !wanted || wanted.holdsKeys || !isReached(record)) return undefined;
+      const account = await accountOf(ctx);
+      await sameAccount(managed, account, record);
+      // A run says how many there are to be: only while that is how many there are it can end none.
+      const seen = part === 'machines' && isMade(record) ? await look(ctx, pool) : [];
+      const fits = part === 'endpoint' || (seen.every(isAlive) && seen.length === wanted.desired);
+      const touchesGroup = (planned: readonly Change[]): boolean =>
+        planned.some(({ resource }) => resource.startsWith(`${cloud.group.type} `));
+      const remade = cloud.controlPlane?.remade ?? [];
+      const left = await layers.mend(
+        account,
+        { ...record.wanted, pool: wanted },
+        record.endpoint,
+        part,
+        // At Google the way to the API server is in the group's layer: it is mended even while machines come and go.
+        (planned) => harmsNoControlPlane(planned, cloud.group, remade) && (fits || !touchesGroup(planned)),
+      );
+      return fits || left.length === 0 ? left : undefined;
+    },
+
+    async end(ctx, pool, names) {
+      const record = await known.record(ctx);
+      if (!record?.wanted.pool) return;
+      const seen = await look(ctx, pool);
+      const staying = seen.filter((machine) => isAlive(machine) && !names.includes(machine.name)).length;
+      const wanted = { ...record.wanted, pool: { ...record.wanted.pool, desired: staying, maximum: staying } };
+      const { applied: _, ...rest } = record;
+      const ending = [...new Set([...(record.ending ?? []), ...names])].sort();
+      // Written first: a machine too many is seen and ended again, one too few would be waited for in vain.
+      await known.save(ctx, { ...rest, wanted, isStale: true, ending });
+      const account = await accountOf(ctx);
+      await known.remove(
+        ctx,
+        account,
+        pool,
+        seen.filter((machine) => isAlive(machine) && names.includes(machine.name)),
+      );
+      // Also of those that somebody else has stopped, or is ending.
+      const gone = ending.filter((name) => !seen.some((machine) => machine.name === name && isAlive(machine)));
+      if (gone.length > 0) await forget(account, pool, gone, seen);
+    },
+  };
+
+  return {
+    group,
+    record: (ctx) => known.record(ctx),
+
+    async drift(ctx, account) {
+      const record = await known.record(ctx);
+      if (!record?.endpoint || !record.wanted.pool || !isMade(record)) return undefined;
+      await sameAccount(managed, account, record);
+      const { pool } = record.wanted;
+      const found = await layers.drift(account, { ...record.wanted, pool }, record.endpoint);
+      const now = await known.record(ctx);
+      return now && isMade(now) && now.applied === record.applied ? found : undefined;
+    },
+
+    async destroy(ctx, account) {
+      const record = await known.record(ctx);
+      if (record) await layers.destroy(account, record.wanted);
+    },
+
+    async deleteAll(ctx) {
+      const record = await known.record(ctx);
+      if (record) {
+        const account = await accountOf(ctx);
+        await layers.destroy(account, record.wanted);
+        await layers.destroyNetwork(account, record.wanted);
+      }
+      await known.forget(ctx);
+    },
+  };
+}
+
+const placeOf = ({ host, port }: EndpointOutputs) => ({ host, port });
+
+const machineOf = (machine: CloudMachine): Machine => ({ ...machine, ready: machine.phase === 'Running' });
+
+async function wantedPool(
+  cloud: MachineCloud,
+  ctx: ProviderContext,
+  account: CloudContext,
+  pool: Pool,
+  bootstrap: ControlPlaneGroupBootstrap,
+  record: ControlPlaneRecord,
+): Promise<ControlPlanePool> {
+  if (pool.spot)
+    throw new CoppiceError(
+      'ERR_CONFIGURATION_PROBLEM',
+      'a control plane cannot be on machines that the cloud takes away',
+    );
+  const type = ctx.profile.spec.machineTypes.find(({ name }) => name === pool.machineType);
+  const architecture = type?.architecture === 'arm64' ? 'arm64' : 'amd64';
+  const before = record.wanted.pool;
+  // The newest image of today is another next month: the pool keeps what it began with.
+  const kept = before?.architecture === architecture ? before : undefined;
+  const { image, rootDevice } = kept ?? (await cloud.image(account, architecture));
+  return {
+    name: pool.name,
+    machineType: pool.machineType,
+    // A group at its minimum refuses to let a machine go.
+    minimum: 0,
+    maximum: pool.count,
+    desired: pool.count,
+    spot: false,
+    gpu: 0,
+    architecture,
+    labels: {},
+    taints: [],
+    zones: [...pool.zones].sort(),
+    diskGiB: DISK_GIB,
+    image,
+    ...(rootDevice !== undefined && { rootDevice }),
+    userData: controlPlaneUserData(ctx, pool, bootstrap),
+    holdsKeys: 'begin' in bootstrap.first,
+  };
+}

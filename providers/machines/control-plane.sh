@@ -1,0 +1,57 @@
+#!/bin/bash
+# On a machine that runs a control plane: kubeadm begins or joins a cluster, once, and its certificates are kept new. The unit of
+# kubelet waits for what kubeadm writes. Run by kubeadm.service, see control-plane-data.ts.
+set -uo pipefail
+. /etc/coppice/machine.env
+. /etc/coppice/node.env
+SECRET=/etc/coppice/secret
+STATE=/var/lib/coppice
+RUN=/run/kubeadm
+export KUBECONFIG=/etc/kubernetes/admin.conf
+install -d -m 700 "$STATE" "$RUN"
+# Who else acts for this machine looks for its kubelet's kubeconfig where it is on all others.
+install -d /var/lib/kubelet /etc/kubernetes/manifests
+ln -sfn /etc/kubernetes/kubelet.conf /var/lib/kubelet/kubeconfig
+
+own_words() { sed "s/@NODE_NAME@/$NODE_NAME/; s/@ADDRESS@/$NODE_IP/" "$SECRET/$1"; }
+
+configuration() {
+  { own_words kubeadm-init.yaml; echo ---; cat /etc/coppice/kubelet.yaml; } >"$RUN/init.yaml"
+  [ ! -e "$SECRET/kubeadm-join.yaml" ] || own_words kubeadm-join.yaml >"$RUN/join.yaml"
+}
+
+begin_or_join() {
+  configuration
+  if [ -e "$SECRET/kubeadm-join.yaml" ]; then
+    # A kubelet that has joined before a join broke off is Ready, which kubeadm would take for another machine's.
+    local skipped=preflight
+    [ ! -s /etc/kubernetes/kubelet.conf ] || skipped=preflight,kubelet-start
+    kubeadm join --config="$RUN/join.yaml" --skip-phases="$skipped"
+  else
+    # Add-ons are Coppice's own. Tokens are made when a machine is to join, and last an hour.
+    kubeadm init --config="$RUN/init.yaml" --skip-phases=preflight,bootstrap-token,addon,show-join-command
+  fi
+}
+
+# Leaf certificates last a year. What reads its own only at its start is started anew, by its kubelet.
+renew_certificates() {
+  [ -n "$(find "$STATE/renewed" -mtime +90 2>/dev/null)" ] || return 0
+  configuration
+  kubeadm certs renew all --config="$RUN/init.yaml" >/dev/null || return 1
+  touch "$STATE/renewed"
+  local folder comm
+  for folder in /proc/[0-9]*; do
+    read -r comm <"$folder/comm" || continue
+    case $comm in kube-controller | kube-scheduler) kill "${folder#/proc/}" ;; esac
+  done 2>/dev/null
+}
+
+if [ ! -e "$STATE/joined" ]; then
+  begin_or_join || exit 1
+  touch "$STATE/joined" "$STATE/renewed"
+fi
+while :; do
+  renew_certificates
+  rm -rf "${RUN:?}"/*
+  sleep 86400
+done

@@ -1,0 +1,262 @@
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import type { CloudProfile } from '../../operator/api/cloudprofile.ts';
+import { ANNOTATIONS, API_VERSION, LABELS } from '../../operator/api/group.ts';
+import { CONTROL_PLANE_WORKER } from '../../operator/api/names.ts';
+import type { Shoot } from '../../operator/api/shoot.ts';
+import { run as command } from '../../operator/garden/command.ts';
+import { networkNames } from '../../operator/garden/network.ts';
+import { StateDirectory } from '../../operator/garden/state.ts';
+import type { KubeClient } from '../../operator/kube/client.ts';
+import {
+  CLOUDPROFILES,
+  CONFIGMAPS,
+  type ConfigMap,
+  conditionIsTrue,
+  NAMESPACES,
+  type Node,
+  SECRETS,
+  SHOOTS,
+} from '../../operator/kube/resources.ts';
+import { type Account, type FakeCloud, fakeCloud } from '../kit/cloud/index.ts';
+import {
+  clusterClient,
+  e2e,
+  endAll,
+  garden,
+  gardenClient,
+  giveUp,
+  kubeconfigFile,
+  kubectl,
+  type Name,
+  ok,
+  untilReady,
+} from '../kit/garden.ts';
+import { COLD_MS, whyNoMachineImage } from '../kit/machines/image.ts';
+import { machinesCache, type RealMachines, realMachines } from '../kit/machines/real-machines.ts';
+import { run, untilNodes, untilPods } from '../kit/workload.ts';
+
+const NAMESPACE = 'own-machines';
+const REGION = 'eu-central-1';
+const AWS_SERVICES = ['sts', 'iam', 'ec2', 'eks', 'kms', 'autoscaling', 'elasticloadbalancing', 'tagging'];
+const own: Name = { name: 'own', namespace: NAMESPACE };
+const PORT = 6443;
+/** Engine runs, a machine that boots and installs itself, and kubeadm, on two busy cores. */
+const BEGIN_MS = 12 * 60_000;
+
+const why = await whyNoMachineImage(machinesCache());
+if (why !== undefined) console.warn(`e2e: machines of clouds are not booted here: ${why}`);
+
+(why === undefined ? e2e : e2e.skip)('a cluster whose control plane is on machines of a cloud, and boot', () => {
+  let cloud: FakeCloud;
+  let account: Account;
+  let machines: RealMachines;
+  let cluster: KubeClient;
+  const atEnd: (() => Promise<unknown>)[] = [];
+  const seedNetwork = () => networkNames(new StateDirectory(garden.home).id);
+  const apply = async (...objects: object[]) =>
+    ok(await kubectl(['apply', '-f', '-'], { input: objects.map((one) => JSON.stringify(one)).join('\n---\n') }));
+  const isReady = (node: Node) => conditionIsTrue(node, 'Ready');
+  const nameOf = ({ metadata }: Node) => metadata.name;
+  const isOwn = ({ metadata }: Node) => metadata.labels?.[LABELS.pool] === CONTROL_PLANE_WORKER;
+  const resize = async (controlPlaneNodes: number) => {
+    const patch = JSON.stringify({ spec: { controlPlaneNodes } });
+    ok(await kubectl(['patch', 'workercluster', own.name, '-n', NAMESPACE, '--type=merge', '-p', patch]));
+  };
+  const timed = async <T>(what: string, work: () => Promise<T>): Promise<T> => {
+    const began = performance.now();
+    const done = await work();
+    console.log(`${what}: ${((performance.now() - began) / 1000).toFixed(1)} s`);
+    return done;
+  };
+
+  beforeAll(async () => {
+    cloud = await fakeCloud();
+    atEnd.push(() => cloud.close());
+    account = cloud.account('aws');
+    await cloud.installInto(join(garden.home, 'clouds', 'pulumi-home'));
+    const { aws } = await cloud.web();
+    const tell = (value: object | null) =>
+      gardenClient().mergePatch<CloudProfile>(CLOUDPROFILES, 'aws', undefined, { spec: { providerConfig: value } });
+    await tell({ endpoints: Object.fromEntries(AWS_SERVICES.map((service) => [service, aws(service, '')])) });
+    atEnd.push(() => tell(null));
+    const { namespace, link } = seedNetwork();
+    machines = await realMachines(cloud, {
+      account,
+      region: REGION,
+      seed: namespace,
+      balanced: PORT,
+    });
+    atEnd.push(async () => expect(await machines.close(), 'what is left of the machines').toEqual([]));
+    // The load balancer is where machines and people reach it alike.
+    const { outside } = machines.network;
+    const uplink = await command(['ip', '-n', namespace, '-4', '-o', 'addr', 'show', 'dev', 'uplink']);
+    const way = / inet ([\d.]+)\//.exec(uplink)![1]!;
+    await command(['ip', 'route', 'replace', `${outside}/32`, 'via', way, 'dev', link]);
+    atEnd.push(() => command(['ip', 'route', 'delete', `${outside}/32`, 'dev', link]));
+    cloud.setEndpoint(`shoot--${NAMESPACE}--${own.name}`, {
+      endpoint: `https://${outside}:${PORT}`,
+      certificateAuthority: '',
+    });
+    await apply(
+      { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } },
+      {
+        apiVersion: 'v1',
+        kind: 'Secret',
+        metadata: { name: 'keys', namespace: NAMESPACE },
+        stringData: account.credentials,
+      },
+    );
+    atEnd.push(() => gardenClient().delete(NAMESPACES, NAMESPACE));
+  }, COLD_MS);
+
+  afterAll(async () => {
+    // What a test that failed has left goes with its cloud.
+    atEnd.push(() => giveUp(own));
+    await endAll(atEnd);
+  });
+
+  afterEach(async ({ task }) => {
+    if (task.result?.state === 'fail' && machines) console.warn(await machines.journals());
+  });
+
+  it(
+    'comes from kubectl apply to Ready, by kubeadm on a machine that was told nothing but its user data',
+    async () => {
+      await apply({
+        apiVersion: API_VERSION,
+        kind: 'WorkerCluster',
+        metadata: own,
+        spec: {
+          cloudProvider: 'aws',
+          mode: 'SelfManaged',
+          controlPlaneNodes: 1,
+          credentialsRef: { name: 'keys' },
+          dataPlaneNodes: 1,
+        },
+      });
+      const found = await timed('Ready', () => untilReady(own, BEGIN_MS));
+      expect(found.status).toMatchObject({
+        mode: 'SelfManaged',
+        simulated: false,
+        endpoint: `https://${machines.network.outside}:${PORT}`,
+        controlPlane: { desired: 1, ready: 1 },
+        nodes: { desired: 1, ready: 1 },
+      });
+      cluster = await clusterClient(own);
+      const nodes = await untilNodes(cluster, (all) => all.filter(isReady).length === 2, 'to be two and Ready');
+      expect(nodes.map(nameOf).sort()).toEqual((await cloud.instances(account, REGION)).map(({ id }) => id).sort());
+      const [first] = nodes.filter(isOwn);
+      expect(first!.metadata.labels).toHaveProperty('node-role.kubernetes.io/control-plane');
+      await machines.machine(nameOf(first!)).run(['test', '-s', '/etc/kubernetes/pki/ca.key']);
+      await cluster.apply({ ...mark, data: { said: 'before' } } as never, { fieldManager: 'coppice-e2e' });
+    },
+    BEGIN_MS,
+  );
+
+  const mark = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'mark', namespace: 'default' } };
+
+  it('runs workloads on the other machines, whose logs can be read', async () => {
+    const [pod] = await run(cluster, { name: 'echo' });
+    const [worker] = (await untilNodes(cluster, (all) => all.length === 2, 'to be two')).filter((one) => !isOwn(one));
+    expect(pod!.spec.nodeName).toBe(nameOf(worker!));
+    const kubeconfig = await kubeconfigFile(own);
+    const said = () =>
+      kubectl(['exec', 'deploy/echo', '--', '/usr/local/bin/echo', 'get', 'https://kubernetes.default.svc/readyz'], {
+        kubeconfig,
+      });
+    await expect.poll(async () => (await said()).stdout, { timeout: 60_000 }).toContain('ok');
+  });
+
+  it('tells no machine to come the keys of the authorities', async () => {
+    const templates = cloud.resources({ type: 'aws:ec2:LaunchTemplate' });
+    expect(templates.map(({ name }) => name).filter((name) => name.includes('first'))).toEqual([]);
+  });
+
+  it(
+    'has what others changed changed back when somebody asks for it, with the machine that it has',
+    async () => {
+      const made = () =>
+        [...cloud.resources({ type: 'aws:ec2:SecurityGroup' }), ...cloud.resources({ type: 'aws:autoscaling:Group' })]
+          .filter(({ inputs }) => /-(cluster|control-plane)$/.test(inputs.name))
+          .map(({ type, id, inputs }) => ({ type, id, inputs }));
+      const before = made();
+      const there = await cloud.instances(account, REGION);
+      for (const { type, id } of before)
+        await cloud.edit(type, id, (inputs) => {
+          if (inputs.ingress) inputs.ingress = [];
+          else inputs.suspendedProcesses = [];
+        });
+      expect(before).toHaveLength(2);
+      expect(made()).not.toEqual(before);
+      ok(await kubectl(['annotate', 'shoot', own.name, '-n', NAMESPACE, `${ANNOTATIONS.operation}=reconcile`]));
+      await expect
+        .poll(async () => (await gardenClient().get<Shoot>(SHOOTS, own.name, NAMESPACE)).metadata.annotations ?? {}, {
+          timeout: BEGIN_MS,
+        })
+        .not.toHaveProperty([ANNOTATIONS.operation]);
+      expect([made(), await cloud.instances(account, REGION)]).toEqual([before, there]);
+    },
+    BEGIN_MS,
+  );
+
+  it(
+    'grows to three, one machine after the other',
+    async () => {
+      await resize(3);
+      const found = await timed('1 to 3', () => untilReady(own, BEGIN_MS));
+      expect(found.status?.controlPlane).toMatchObject({ desired: 3, ready: 3 });
+      const nodes = (await untilNodes(cluster, (all) => all.filter(isOwn).length === 3, 'to have three')).filter(isOwn);
+      expect(nodes.every(isReady)).toBe(true);
+      expect(await cluster.getOrUndefined(SECRETS, 'kubeadm-certs', 'kube-system')).toBeUndefined();
+    },
+    BEGIN_MS,
+  );
+
+  it(
+    'goes on without a machine that dies, takes it out of etcd, and another one joins',
+    async () => {
+      const before = (await untilNodes(cluster, (all) => all.filter(isOwn).length === 3, 'to have three'))
+        .filter(isOwn)
+        .map(nameOf);
+      const victim = before[1]!;
+      await machines.kill(victim);
+      await timed('a machine of three replaced', async () => {
+        await untilNodes(
+          cluster,
+          (all) => {
+            const now = all.filter(isOwn);
+            return now.length === 3 && now.every(isReady) && !now.some((one) => nameOf(one) === victim);
+          },
+          `to be three without ${victim}`,
+          BEGIN_MS,
+        );
+        await untilReady(own, BEGIN_MS);
+      });
+      expect((await cluster.get<ConfigMap>(CONFIGMAPS, 'mark', 'default')).data).toEqual({ said: 'before' });
+    },
+    BEGIN_MS,
+  );
+
+  it(
+    'shrinks to one that has all data',
+    async () => {
+      await resize(1);
+      await timed('3 to 1', () => untilReady(own, BEGIN_MS));
+      await untilNodes(cluster, (all) => all.filter(isOwn).length === 1, 'to have one machine for the control plane');
+      expect((await cluster.get<ConfigMap>(CONFIGMAPS, 'mark', 'default')).data).toEqual({ said: 'before' });
+      await untilPods(cluster, 'echo', (ready) => ready.length === 1, 'to be Ready still');
+    },
+    BEGIN_MS,
+  );
+
+  it(
+    'leaves nothing in the cloud when it is deleted',
+    async () => {
+      ok(await kubectl(['delete', 'workercluster', own.name, '-n', NAMESPACE], { timeoutMs: BEGIN_MS }));
+      expect(cloud.resources().map(({ type, name }) => `${type} ${name}`)).toEqual([]);
+      await expect.poll(() => machines.names(), { timeout: 30_000 }).toEqual([]);
+    },
+    BEGIN_MS,
+  );
+});

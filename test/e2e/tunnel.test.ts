@@ -1,0 +1,162 @@
+import { readFile } from 'node:fs/promises';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { findCondition, isTrue } from '../../operator/api/conditions.ts';
+import { KubeClient } from '../../operator/kube/client.ts';
+import {
+  conditionIsTrue,
+  DEPLOYMENTS,
+  type Deployment,
+  NODES,
+  type Node,
+  PODS,
+  type Pod,
+} from '../../operator/kube/resources.ts';
+import { e2e, garden, gardenClient, kubectl, ok, startKubectl, temporaryFile, uniqueName } from '../kit/garden.ts';
+import { OutsideGarden } from '../kit/outside-garden.ts';
+import { testImages } from '../kit/tools.ts';
+import { echoService, run } from '../kit/workload.ts';
+
+const AGENTS = { namespace: 'kube-system', labelSelector: 'k8s-app=konnectivity-agent' };
+const AGENT = 'konnectivity-agent';
+
+e2e('a hosted cluster whose machines are outside of its seed', () => {
+  const name = uniqueName('far');
+  let outside: OutsideGarden;
+  let client: KubeClient;
+  let kubeconfig: string;
+  let pod: Pod;
+  const inCluster = (...args: string[]) => kubectl(args, { kubeconfig });
+  const logs = () => inCluster('logs', pod.metadata.name);
+  const system = async (reason: string) =>
+    outside.until(
+      name,
+      (shoot) => {
+        const found = findCondition(shoot?.status?.conditions, 'SystemComponentsHealthy');
+        return found?.reason === reason && found;
+      },
+      `to have its system components ${reason}`,
+    );
+
+  beforeAll(async () => {
+    await testImages('proxy-server', 'proxy-agent');
+    outside = await OutsideGarden.start(gardenClient(), await readFile(garden.kubeconfig, 'utf8'));
+    await outside.apply(name, { replicas: 1 });
+    await outside.until(name, (shoot) => isTrue(shoot?.status?.conditions, 'Ready'), 'to be Ready');
+    const text = await outside.kubeconfig(name);
+    kubeconfig = await temporaryFile(`${name}.yaml`, text);
+    client = KubeClient.fromKubeconfig(text);
+    await client.apply(echoService('echo'));
+    pod = (await run(client, { name: 'echo' }))[0]!;
+  });
+
+  afterAll(async () => {
+    await client?.close();
+    await outside?.delete(name);
+    await outside?.stop();
+  });
+
+  it('has a tunnel that its machines have opened, and says so', async () => {
+    expect((await system('Healthy')).message).toBe('cluster DNS serves, the tunnel from the API server is open');
+    expect((await client.list<Pod>(PODS, AGENTS)).items).toHaveLength(1);
+  });
+
+  it('shows logs, executes, and reaches kubelets by name of their node', async () => {
+    expect(ok(await logs())).toContain(`as ${pod.metadata.name}`);
+    const said = ok(
+      await inCluster('exec', pod.metadata.name, '--', '/usr/local/bin/echo', 'get', 'http://127.0.0.1:8080/inside'),
+    );
+    expect(said).toContain('path=/inside');
+    const [node] = (await client.list<Node>(NODES)).items;
+    expect(await client.request('GET', `/api/v1/nodes/${node!.metadata.name}/proxy/healthz`)).toBe('ok');
+  });
+
+  it('forwards ports', async () => {
+    const forward = startKubectl(['port-forward', pod.metadata.name, ':8080'], { kubeconfig });
+    const port = await new Promise<string>((resolve, reject) => {
+      let text = '';
+      forward.stdout?.on('data', (data: Buffer) => {
+        text += data.toString();
+        const found = /127\.0\.0\.1:(\d+)/.exec(text)?.[1];
+        if (found) resolve(found);
+      });
+      forward.once('exit', (code) => reject(new Error(`port-forward ended with ${code}: ${text}`)));
+    });
+    expect(await (await fetch(`http://127.0.0.1:${port}/forwarded`)).text()).toContain('path=/forwarded');
+    forward.kill();
+  });
+
+  it('reaches pods and Services from where the agent is', async () => {
+    const [agent] = (await client.list<Pod>(PODS, AGENTS)).items;
+    const said = await client.request<string>('GET', '/api/v1/namespaces/default/services/echo:80/proxy/hello');
+    expect(said).toContain('path=/hello');
+    expect(said).toContain(`client=${agent!.status!.podIP}:`);
+  });
+
+  it('asks webhooks in the cluster', async () => {
+    const labels = { webhook: name };
+    const hook = {
+      name: 'echo.default.svc',
+      clientConfig: { service: { name: 'echo', namespace: 'default', port: 80, path: '/admit' } },
+      rules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['configmaps'] }],
+      objectSelector: { matchLabels: labels },
+      admissionReviewVersions: ['v1'],
+      sideEffects: 'None',
+    };
+    await client.request('POST', '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations', {
+      body: {
+        apiVersion: 'admissionregistration.k8s.io/v1',
+        kind: 'ValidatingWebhookConfiguration',
+        metadata: { name: 'echo' },
+        webhooks: [hook],
+      },
+    });
+    const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'judged', namespace: 'default', labels } };
+    // The echo server has no TLS: that it was asked is what its answer shows.
+    await expect
+      .poll(async () => String(await client.create(object).catch((error: Error) => error.message)), { timeout: 20_000 })
+      .toContain('server gave HTTP response to HTTPS client');
+  });
+
+  it('takes nobody for an agent who is not', async () => {
+    const { spec } = await client.get<Deployment>(DEPLOYMENTS, AGENT, 'kube-system');
+    await client.create({
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'stranger', namespace: 'kube-system' },
+      spec: { ...spec.template.spec, serviceAccountName: 'default' },
+    });
+    const place = ['--namespace', outside.seedNamespace(name), 'deployment/kube-apiserver'];
+    const server = async () => ok(await kubectl(['logs', ...place, '--container=konnectivity-server']));
+    await expect.poll(server, { timeout: 60_000 }).toMatch(/incoming request from .*default.* service account/);
+    const stranger = await client.get<Pod>(PODS, 'stranger', 'kube-system');
+    expect(conditionIsTrue(stranger, 'Ready')).toBe(false);
+    await client.delete(PODS, 'stranger', 'kube-system');
+  });
+
+  it('says what does not work while nobody holds the tunnel open, and works again when somebody does', async () => {
+    const scale = (replicas: number) =>
+      client.mergePatch<Deployment>(DEPLOYMENTS, AGENT, 'kube-system', { spec: { replicas } });
+    await scale(0);
+    const { message } = await system('TunnelDown');
+    expect(message).toContain('kubectl logs, exec and port-forward, aggregated APIs and webhooks');
+    // Its last agent serves what it has for some seconds.
+    await expect.poll(async () => (await logs()).stderr, { timeout: 30_000 }).toContain('No agent available');
+    await scale(1);
+    await system('Healthy');
+    expect(ok(await logs())).toContain(`as ${pod.metadata.name}`);
+  });
+
+  it('has one to each of three API servers', async () => {
+    await outside.apply(name, { replicas: 3 });
+    await outside.until(
+      name,
+      (shoot) =>
+        shoot?.status?.observedGeneration === shoot?.metadata.generation &&
+        shoot?.status?.controlPlane?.ready === 3 &&
+        isTrue(shoot?.status?.conditions, 'Ready'),
+      'to have three of everything',
+    );
+    const dozen = async () => (await Promise.all(Array.from({ length: 12 }, logs))).filter(({ code }) => code !== 0);
+    await expect.poll(async () => (await dozen()).map(({ stderr }) => stderr), { timeout: 60_000 }).toEqual([]);
+  });
+});

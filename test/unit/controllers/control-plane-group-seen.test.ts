@@ -1,0 +1,115 @@
+import { describe, expect, it } from 'vitest';
+import {
+  isLost,
+  LossWatch,
+  lookAtGroup,
+  machinesOfNodes,
+  Patience,
+} from '../../../operator/controllers/shoot/control-plane-group-seen.ts';
+import { JOINED_LABEL } from '../../../operator/controllers/shoot/self-hosted-status.ts';
+import type { Node } from '../../../operator/kube/resources.ts';
+import { planControlPlaneGroup } from '../../../operator/shoot/control-plane-group.ts';
+import type { EtcdMember } from '../../../operator/shoot/etcd-membership.ts';
+import type { ControlPlaneGroupSeen, Machine } from '../../../providers/contract.ts';
+
+const NOW = new Date('2026-11-21T12:00:00Z');
+
+/** As Azure has it: the scale set calls a machine otherwise than its host is called. */
+const machine = (host: string, change: Partial<Machine> = {}): Machine => ({
+  name: `set_${host.toUpperCase()}`,
+  pool: 'control-plane',
+  nodeName: host,
+  phase: 'Running',
+  ready: true,
+  createdAt: '2026-11-21T11:55:00Z',
+  ...change,
+});
+const seen = (hosts: string[], asked = hosts.length): ControlPlaneGroupSeen => ({
+  asked,
+  machines: hosts.map((host) => machine(host)),
+});
+const node = (name: string): Node => ({
+  apiVersion: 'v1',
+  kind: 'Node',
+  metadata: { name, labels: { [JOINED_LABEL]: '' } },
+  spec: { podCIDR: '10.0.0.0/24' },
+  status: { conditions: [{ type: 'Ready', status: 'True' }] },
+});
+const member = (name: string): EtcdMember => ({
+  id: `id-${name}`,
+  name,
+  learner: false,
+  healthy: true,
+  leader: name === 'a',
+  caughtUp: true,
+  peerURLs: [],
+});
+const three = ['a', 'b', 'c'];
+
+describe('the control plane of a cloud whose machines are called otherwise than their nodes', () => {
+  const look = (hosts: string[], desired: number, members = hosts) =>
+    lookAtGroup(seen(hosts), desired, NOW, { nodes: () => hosts.map(node), etcd: async () => members.map(member) });
+
+  it('is as it should be', async () => {
+    expect(planControlPlaneGroup(await look(three, 3))).toEqual({});
+  });
+
+  it('is not lost', () => {
+    expect(isLost(three, seen(three))).toBe(false);
+    expect(isLost(three, seen(['a', 'b']))).toBe(false);
+    expect(isLost(three, seen(['a']))).toBe(true);
+    expect(isLost(['a'], seen([]))).toBe(true);
+    expect(isLost([], seen([]))).toBe(false);
+  });
+
+  it('is made smaller by what the cloud calls a machine', async () => {
+    const { action } = planControlPlaneGroup(await look(three, 1, ['a', 'b']));
+    expect(action).toEqual({ type: 'end-machines', names: ['c'] });
+    expect(machinesOfNodes(seen(three), ['c', 'gone'])).toEqual(['set_C', 'gone']);
+  });
+});
+
+describe('a machine that joins while it is looked', () => {
+  it('is not taken for one that has left', async () => {
+    const nodes = [node('a')];
+    const observed = await lookAtGroup(seen(['a', 'b'], 2), 3, NOW, {
+      nodes: () => [...nodes],
+      etcd: async () => {
+        const members = [member('a')];
+        // Its member, and then kubeadm's mark, come right after etcd has answered.
+        nodes.push(node('b'));
+        return members;
+      },
+    });
+    expect(planControlPlaneGroup(observed)).toEqual({ waitFor: 'machine b to join etcd' });
+  });
+});
+
+describe('that a cluster is lost', () => {
+  const at = (seconds: number) => new Date(NOW.getTime() + seconds * 1000);
+
+  it('is said when it has looked so for half a minute, not at the first look', () => {
+    const watch = new LossWatch();
+    expect([0, 10, 20, 30].map((seconds) => watch.isSure(true, at(seconds)))).toEqual([false, false, false, true]);
+  });
+
+  it('is not said when the machines were seen again', () => {
+    const watch = new LossWatch();
+    watch.isSure(true, at(0));
+    watch.isSure(false, at(20));
+    expect(watch.isSure(true, at(40))).toBe(false);
+  });
+});
+
+describe('how long is slept before the next look', () => {
+  it('is short after something was done, and ever longer while the same is waited for', () => {
+    const patience = new Patience();
+    expect([undefined, undefined].map((waitFor) => patience.next(waitFor))).toEqual([3000, 3000]);
+    const slept = Array.from({ length: 20 }, () => patience.next('machine b to join'));
+    expect(slept[0]).toBe(3000);
+    expect(slept.at(-1)).toBe(30_000);
+    expect(slept).toEqual([...slept].sort((a, b) => a - b));
+    expect(patience.next('machine b to have all data')).toBe(3000);
+    expect(patience.next(undefined)).toBe(3000);
+  });
+});

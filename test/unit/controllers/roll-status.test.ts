@@ -1,0 +1,75 @@
+import { describe, expect, it } from 'vitest';
+import { findCondition } from '../../../operator/api/conditions.ts';
+import type { Shoot } from '../../../operator/api/shoot.ts';
+import { say } from '../../../operator/controllers/conditions.ts';
+import { runningStatus } from '../../../operator/controllers/shoot/status.ts';
+import type { Node, Pod } from '../../../operator/kube/resources.ts';
+import type { Machine } from '../../../providers/contract.ts';
+import { pool } from '../providers/fixtures.ts';
+
+const NOW = new Date('2026-11-21T00:00:00Z');
+const node = (name: string) =>
+  ({ metadata: { name }, status: { conditions: [{ type: 'Ready', status: 'True' }] } }) as unknown as Node;
+const machine = (name: string, more: Partial<Machine> = {}): Machine => ({
+  name,
+  pool: 'workers',
+  nodeName: name,
+  phase: 'Running',
+  ready: true,
+  createdAt: '2026-11-21T00:00:00Z',
+  ...more,
+});
+const old = (name: string) => machine(name, { outdated: true });
+const dns = {
+  metadata: { labels: { 'k8s-app': 'kube-dns' } },
+  status: { conditions: [{ type: 'Ready', status: 'True' }] },
+} as unknown as Pod;
+
+/** Conditions of a cluster of two machines, of which these are Ready nodes. */
+const conditions = (machines: Machine[], ready: string[]) => {
+  const facts = {
+    shoot: { metadata: { name: 'one', uid: 'u', generation: 2 }, spec: { provider: {} } } as unknown as Shoot,
+    technicalID: 'shoot--team--one',
+    seedName: 'local',
+    version: '1.36.3',
+    endpoint: undefined,
+    pools: [pool({ count: 2 })],
+    operation: undefined,
+    errors: [],
+    observedGeneration: 2,
+    usable: { ok: true, message: 'works' },
+    inside: { nodes: ready.map(node), pods: [dns], machines },
+    draining: [],
+  };
+  const healthy = say('ControlPlaneHealthy', true, 'AllReady', 'all');
+  const status = runningStatus(facts, { healthy, desired: 1, ready: 1, resource: undefined }, NOW);
+  const of = (type: string) => findCondition(status.conditions, type);
+  return { every: of('EveryNodeReady')?.status, ready: of('Ready')?.status, rolling: of('Rolling')?.message };
+};
+
+describe('status while machines are replaced', () => {
+  it.each<[string, Machine[], string[], object]>([
+    ['nothing is', [machine('a'), machine('b')], ['a', 'b'], { every: 'True', ready: 'True', rolling: undefined }],
+    [
+      'one more is coming up',
+      [old('a'), old('b'), machine('c')],
+      ['a', 'b'],
+      { every: 'True', ready: 'True', rolling: 'rolling pool workers: 0 of 2 machines are new' },
+    ],
+    [
+      'one more is there',
+      [old('a'), old('b'), machine('c')],
+      ['a', 'b', 'c'],
+      { every: 'True', ready: 'True', rolling: 'rolling pool workers: 1 of 2 machines are new' },
+    ],
+    [
+      'one is missing',
+      [old('a'), machine('c')],
+      ['a'],
+      { every: 'False', ready: 'False', rolling: 'rolling pool workers: 0 of 2 machines are new' },
+    ],
+    ['one is too many', [machine('a'), machine('b'), machine('c')], ['a', 'b', 'c'], { every: 'False' }],
+  ])('when %s', (_, machines, ready, expected) => {
+    expect(conditions(machines, ready)).toMatchObject(expected);
+  });
+});

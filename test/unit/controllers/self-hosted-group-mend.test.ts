@@ -1,0 +1,91 @@
+import { describe, expect, it, vi } from 'vitest';
+import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
+import { mendControlPlane } from '../../../operator/controllers/shoot/self-hosted-group-mend.ts';
+import { selfHostedGroupTasks } from '../../../operator/controllers/shoot/self-hosted-group-tasks.ts';
+import { silent } from '../../../operator/kube/log.ts';
+import type { Change } from '../../../providers/cloud.ts';
+
+const WALL: Change = { operation: 'create', resource: 'address endpoint' };
+
+/** One look after a control plane that others may have changed. */
+function scene({ mend = true, begun = true } = {}) {
+  const mending = vi.fn<(ctx: unknown, pool: string, part: string) => Promise<Change[] | undefined>>(async () => []);
+  const abort = new AbortController();
+  const op = {
+    mend,
+    left: new Map(),
+    signal: abort.signal,
+    shoot: { metadata: { name: 'own', namespace: 'shop' } },
+    values: { namespace: 'shoot--shop--own', replicas: 0 },
+    seed: { configMaps: { get: () => (begun ? {} : undefined) } },
+    pools: [],
+    // As many machines as are wanted, as it was seen before.
+    state: { etcdSettled: 0, connection: { nodes: { list: () => [] }, pods: { list: () => [] } } },
+    controlPlanePool: { name: 'control-plane' },
+    provider: {
+      controlPlaneGroup: {
+        mend: mending,
+        endpoint: async () => ({ host: 'own.example', port: 6443 }),
+        observe: () => Promise.reject(new Error('the cloud was asked')),
+      },
+    },
+    context: () => ({}),
+    world: { log: silent },
+  } as unknown as Operation;
+  return { op, mending, abort, parts: () => mending.mock.calls.map(([, pool, part]) => `${pool} ${part}`) };
+}
+
+describe('what others changed of a control plane in a cloud is changed back', () => {
+  it('as soon as it is known where it is reached, and then not again', async () => {
+    const { op, mending, parts } = scene();
+    mending.mockResolvedValueOnce([WALL]);
+    await selfHostedGroupTasks(op)
+      .find(({ id }) => id === 'endpoint')!
+      .run(op.signal);
+    expect(parts()).toEqual(['control-plane endpoint', 'control-plane machines']);
+    await mendControlPlane(op, true);
+    expect(parts()).toHaveLength(2);
+    expect([...op.left.values()].flatMap(({ changes }) => changes)).toEqual([WALL]);
+  });
+
+  it.each([
+    ['nobody asks for it', { mend: false }],
+    ['it has not begun', { begun: false }],
+  ])('not where %s: that costs nothing', async (_why, given) => {
+    const { op, parts } = scene(given);
+    await mendControlPlane(op, false);
+    await mendControlPlane(op, true);
+    expect(parts()).toEqual([]);
+  });
+
+  it('later, where machines come or go; and is asked for again where they go on with that', async () => {
+    const { op, mending, parts } = scene();
+    mending.mockImplementation(async (_ctx, _pool, part) => (part === 'endpoint' ? [] : undefined));
+    await mendControlPlane(op, false);
+    mending.mockResolvedValue([]);
+    await mendControlPlane(op, true);
+    expect([...op.left.values()]).toEqual([{ changes: [] }, { changes: [] }]);
+    expect(parts()).toEqual(['endpoint', 'machines', 'machines'].map((part) => `control-plane ${part}`));
+  });
+
+  it('with a look whether it has more machines than it should have', async () => {
+    const resized = ({ op }: ReturnType<typeof scene>) =>
+      selfHostedGroupTasks(op)
+        .find(({ id }) => id === 'control-plane-size')!
+        .run(op.signal);
+    await resized(scene({ mend: false }));
+    await expect(resized(scene())).rejects.toThrow('the cloud was asked');
+  });
+
+  it('without keeping the cluster from anything while the cloud refuses it', async () => {
+    const { op, mending, abort } = scene();
+    mending.mockRejectedValue(new Error('not now'));
+    await mendControlPlane(op, false);
+    expect(op.left.size).toBe(0);
+    await mendControlPlane(op, true);
+    expect(op.left.get('machines')).toEqual({ changes: [], because: 'not now' });
+    op.left.clear();
+    abort.abort(new Error('the cluster was changed'));
+    await expect(mendControlPlane(op, false)).rejects.toThrow('the cluster was changed');
+  });
+});

@@ -1,0 +1,269 @@
+import { describe, expect, it, vi } from 'vitest';
+import { CoppiceError } from '../../../operator/api/errors.ts';
+import type { Condition } from '../../../operator/api/meta.ts';
+import type { Shoot, ShootSpec } from '../../../operator/api/shoot.ts';
+import {
+  DRIFT_LOOKS,
+  driftCondition,
+  endDriftLook,
+  lookForDrift,
+  nextMoment,
+  noteMended,
+  wantsMending,
+} from '../../../operator/controllers/shoot/drift.ts';
+import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
+import { newShootState } from '../../../operator/controllers/shoot/state.ts';
+import { FairQueue } from '../../../operator/kube/fair-queue.ts';
+import { silent } from '../../../operator/kube/log.ts';
+import type { Change } from '../../../providers/cloud.ts';
+import type { ProviderContext } from '../../../providers/contract.ts';
+
+const HOUR = 3600_000;
+const WALL: Change = {
+  operation: 'update',
+  resource: 'aws:ec2/securityGroup:SecurityGroup machines',
+  properties: ['ingress'],
+};
+
+/** An operation on a cluster in a cloud of which it is told what others changed. */
+function scene({ uid = 'u', turns = new FairQueue(DRIFT_LOOKS) } = {}) {
+  let now = new Date('2026-01-01T00:00:00Z');
+  const events: string[] = [];
+  const again = vi.fn();
+  const drift = vi.fn<(ctx: ProviderContext) => Promise<Change[] | undefined>>(async () => []);
+  const shoot = {
+    metadata: { name: uid, namespace: 'shop', uid } as Shoot['metadata'],
+    spec: { provider: {} } as ShootSpec,
+    status: { conditions: [] as Condition[] },
+  };
+  const mergePatch = vi.fn(async (..._patch: unknown[]) => shoot);
+  const op = {
+    provider: { drift },
+    left: new Map(),
+    state: newShootState(),
+    shoot,
+    context: () => ({ profile: { spec: {} } }),
+    world: {
+      now: () => now,
+      log: silent,
+      again,
+      driftTurns: turns,
+      shoots: { get: () => shoot, absorb: () => {} },
+      garden: { mergePatch },
+      record: (_object: unknown, type: string, reason: string, message: string) =>
+        events.push(`${type} ${reason} ${message}`),
+    },
+  } as unknown as Operation;
+  const scene = {
+    op,
+    shoot,
+    mergePatch,
+    drift,
+    events,
+    again,
+    pass: (ms: number) => {
+      now = new Date(+now + ms);
+    },
+    look: async () => {
+      lookForDrift(op);
+      await op.state.drift!.running;
+      return scene.condition();
+    },
+    /** To the cluster's next moment. */
+    later: async () => {
+      scene.pass(6 * HOUR);
+      return scene.look();
+    },
+    condition: () => {
+      const said = driftCondition(op, op.shoot);
+      shoot.status.conditions = said ? [{ ...said, lastTransitionTime: now.toISOString() }] : [];
+      return said;
+    },
+  };
+  lookForDrift(op);
+  return scene;
+}
+
+describe('what others changed in the account of a cluster', () => {
+  it('is nothing that costs or says anything where there is no cloud', () => {
+    const { op } = scene();
+    Object.assign(op, { provider: {}, state: newShootState() });
+    lookForDrift(op);
+    expect([op.state.drift, driftCondition(op, op.shoot)]).toEqual([undefined, undefined]);
+  });
+
+  it('is looked for at moments of its own, each six hours, and by no operator that just starts', async () => {
+    const { drift, later, look, pass, again, condition } = scene();
+    expect([drift.mock.calls.length, condition()]).toEqual([0, undefined]);
+    expect(await later()).toMatchObject({ status: 'False', reason: 'AsApplied' });
+    await look();
+    pass(5 * 60_000);
+    await look();
+    expect([drift.mock.calls.length, again.mock.calls.length]).toEqual([1, 1]);
+    await later();
+    expect(drift).toHaveBeenCalledTimes(2);
+  });
+
+  it('is looked for as often as the profile says', async () => {
+    const { op, drift, look, pass } = scene();
+    op.context = () => ({ profile: { spec: { drift: { interval: '1m' } } } }) as unknown as ProviderContext;
+    await look();
+    pass(60_000);
+    await look();
+    expect(drift).toHaveBeenCalledTimes(1);
+  });
+
+  it('is told with the differences, once, also by the next operator', async () => {
+    const first = scene();
+    first.drift.mockResolvedValue([WALL]);
+    const told = await first.later();
+    expect(told).toMatchObject({ status: 'True', reason: 'ChangedByOthers' });
+    expect(told?.message).toContain('update aws:ec2/securityGroup:SecurityGroup machines (ingress)');
+    await first.later();
+    Object.assign(first.op, { state: newShootState() });
+    lookForDrift(first.op);
+    expect(first.condition()).toEqual(told);
+    expect(await first.later()).toEqual(told);
+    expect(first.events).toHaveLength(1);
+    first.drift.mockResolvedValue([]);
+    expect(await first.later()).toMatchObject({ status: 'False' });
+  });
+
+  it('is named in a bounded text, however much it is', async () => {
+    const { drift, later } = scene();
+    drift.mockResolvedValue(Array.from({ length: 500 }, () => WALL));
+    const { message = '' } = (await later())!;
+    expect(message).toContain('and 490 more');
+    expect(message.length).toBeLessThan(2000);
+  });
+
+  it('is unknown only as long as it could never be looked at, and tried again ever more seldom', async () => {
+    const { drift, later, look, pass } = scene();
+    drift.mockRejectedValue(new CoppiceError('ERR_INFRA_UNAUTHORIZED', 'no'));
+    expect(await later()).toMatchObject({ status: 'Unknown', codes: ['ERR_INFRA_UNAUTHORIZED'] });
+    await look();
+    expect(drift).toHaveBeenCalledTimes(1);
+    for (const minutes of [5, 10, 20]) {
+      pass(minutes * 60_000 - 1);
+      await look();
+      pass(1);
+      await look();
+    }
+    expect(drift).toHaveBeenCalledTimes(4);
+    drift.mockResolvedValue([]);
+    expect(await later()).toMatchObject({ status: 'False' });
+    drift.mockRejectedValue(new Error('away'));
+    expect(await later()).toMatchObject({ status: 'False' });
+  });
+
+  it('is not told while something is being made there, and looked for soon after', async () => {
+    const { drift, later, look, pass } = scene();
+    drift.mockResolvedValue(undefined);
+    expect(await later()).toBeUndefined();
+    drift.mockResolvedValue([]);
+    pass(5 * 60_000);
+    expect(await look()).toMatchObject({ status: 'False' });
+  });
+
+  it('is not looked for while the cluster is being changed: the look ends, says nothing, and is made up for', async () => {
+    const { op, drift, look, pass, again, condition } = scene();
+    let end!: (found: Change[]) => void;
+    drift.mockReturnValueOnce(
+      new Promise((resolve) => {
+        end = resolve;
+      }),
+    );
+    pass(6 * HOUR);
+    lookForDrift(op);
+    const { running } = op.state.drift!;
+    await vi.waitFor(() => expect(drift).toHaveBeenCalled());
+    endDriftLook(op.state);
+    end([WALL]);
+    await running;
+    expect([condition(), again.mock.calls.length]).toEqual([undefined, 0]);
+    expect(await look()).toMatchObject({ status: 'False' });
+  });
+
+  it('is looked for in one account at a time, of however many clusters', async () => {
+    const turns = new FairQueue(DRIFT_LOOKS);
+    let [going, most] = [0, 0];
+    const scenes = Array.from({ length: 10 }, (_, i) => scene({ uid: `u${i}`, turns }));
+    for (const { drift } of scenes)
+      drift.mockImplementation(async () => {
+        most = Math.max(most, ++going);
+        await new Promise(setImmediate);
+        going--;
+        return [];
+      });
+    const said = await Promise.all(scenes.map(({ later }) => later()));
+    expect([most, said.every((one) => one?.status === 'False')]).toEqual([1, true]);
+  });
+});
+
+describe('what others changed in the account of a cluster is changed back', () => {
+  const mends = ({ op }: ReturnType<typeof scene>) => wantsMending(op.provider, op.shoot, op.state);
+
+  it('once, when somebody asks for it by annotation, which goes when that is done', async () => {
+    const one = scene();
+    one.drift.mockResolvedValue([WALL]);
+    expect((await one.later())?.message).toContain('annotate Shoot u with gardener.cloud/operation=reconcile');
+    expect(mends(one)).toBe(false);
+    one.shoot.metadata.annotations = { 'gardener.cloud/operation': 'reconcile' };
+    expect(mends(one)).toBe(true);
+    await noteMended(one.op);
+    expect(one.condition()).toMatchObject({ status: 'False' });
+    expect(one.mergePatch.mock.calls[0]?.slice(1, 4)).toEqual([
+      'u',
+      'shop',
+      { metadata: { annotations: { 'gardener.cloud/operation': null } } },
+    ]);
+  });
+
+  it('whenever it is found, where the policy says so; what cannot be changed back is not tried before the next look', async () => {
+    const one = scene();
+    one.shoot.spec.drift = { policy: 'Mend' };
+    await one.later();
+    expect(mends(one)).toBe(false);
+    one.drift.mockResolvedValue([WALL]);
+    await one.later();
+    expect(mends(one)).toBe(true);
+    await noteMended(one.op);
+    expect([mends(one), one.mergePatch.mock.calls.length]).toEqual([false, 0]);
+    await one.later();
+    expect(mends(one)).toBe(true);
+  });
+
+  it('but for what a control plane on machines is spared, which is told and not tried before the next look', async () => {
+    const one = scene();
+    const group: Change = { operation: 'create', resource: 'aws:autoscaling/group:Group pool-control-plane' };
+    one.shoot.spec.drift = { policy: 'Mend' };
+    one.shoot.spec.provider.workers = [{ name: 'control-plane', controlPlane: {} }] as ShootSpec['provider']['workers'];
+    one.drift.mockResolvedValue([WALL, group]);
+    expect((await one.later())?.message).toContain('It is being changed back');
+    expect(mends(one)).toBe(true);
+    one.op.left.set('machines', { changes: [group] });
+    await noteMended(one.op);
+    const { message, status } = one.condition()!;
+    expect([status, mends(one)]).toEqual(['True', false]);
+    expect(message).toContain('create aws:autoscaling/group:Group pool-control-plane. Change it back in the cloud');
+    expect(message).not.toContain('SecurityGroup');
+    expect(one.events.at(-1)).toBe(`Warning NotMended ${message}`);
+    one.drift.mockResolvedValue([group]);
+    await one.later();
+    expect(mends(one)).toBe(true);
+  });
+});
+
+it('a fleet has its moments spread over the interval, whenever its operator starts', () => {
+  const now = new Date('2026-01-01T00:00:00Z');
+  const moments = Array.from({ length: 600 }, (_, i) => +nextMoment(now, 6 * HOUR, `uid-${i}`) - +now);
+  expect(Math.min(...moments)).toBeGreaterThan(0);
+  expect(Math.max(...moments)).toBeLessThanOrEqual(6 * HOUR);
+  for (let hour = 0; hour < 6; hour++) {
+    const inHour = moments.filter((ms) => Math.floor(ms / HOUR) === hour).length;
+    expect(inHour).toBeGreaterThan(60);
+  }
+  const first = nextMoment(now, 6 * HOUR, 'uid');
+  expect(nextMoment(new Date(+first - 1), 6 * HOUR, 'uid')).toEqual(first);
+  expect(+nextMoment(first, 6 * HOUR, 'uid')).toBe(+first + 6 * HOUR);
+});

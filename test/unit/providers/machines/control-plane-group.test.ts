@@ -1,0 +1,482 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { silent } from '../../../../operator/kube/log.ts';
+import { planControlPlaneGroup, votersIn } from '../../../../operator/shoot/control-plane-group.ts';
+import type { EtcdMember } from '../../../../operator/shoot/etcd-membership.ts';
+import type { Change, CloudContext, ControlPlaneInputs, ManagedClusters } from '../../../../providers/cloud.ts';
+import type {
+  ControlPlaneGroupBootstrap,
+  ControlPlanePart,
+  Provider,
+  ProviderContext,
+} from '../../../../providers/contract.ts';
+import type { CloudMachine, MachineCloud } from '../../../../providers/machines/machine-cloud.ts';
+import { machineProvider } from '../../../../providers/machines/provider.ts';
+import type { StackRunner } from '../../../../providers/pulumi/stack-runner.ts';
+import { context, FakeCluster, pool, profile } from '../fixtures.ts';
+
+const RECORD = 'Secret/shoot--team--one/cloud-control-plane';
+
+interface Ran {
+  stack: { layer: string };
+  inputs: unknown;
+  refresh?: boolean;
+  allows?: (planned: readonly Change[]) => boolean;
+}
+
+/** A cloud in memory: a group is what the last run of the layer `control-plane` said, unless that was what it had said before. */
+class Cloud {
+  machines: CloudMachine[] = [];
+  /** Machines that are gone and that the group still counts. */
+  lost: string[] = [];
+  forgotten: string[] = [];
+  desired = 0;
+  runs: string[] = [];
+  zones: string[] = [];
+  missing: string[] = [];
+  id = 'account-1';
+  /** Thrown once. */
+  broken: Error | undefined;
+  /** What is other in the cloud than the last runs made it, by layer. */
+  drift: Record<string, Change[]> = {};
+  now = new Date('2026-11-21T12:00:00Z');
+  #said: number | undefined;
+  #serial = 0;
+
+  #break(): void {
+    const error = this.broken;
+    this.broken = undefined;
+    if (error) throw error;
+  }
+
+  readonly runner = {
+    outputs: async ({ stack }: Ran) =>
+      stack.layer === 'network' && this.zones.length > 0 ? { network: 'n', subnets: [] } : undefined,
+    apply: async ({ stack, inputs, refresh, allows }: Ran) => {
+      const { [stack.layer]: refused = [], ...others } = this.drift;
+      if (allows && !allows(refused)) return { outputs: {}, changes: [], refused };
+      if (refresh) this.drift = others;
+      this.runs.push(`apply ${stack.layer}${refresh ? ' refreshed' : ''}`);
+      this.#break();
+      if (stack.layer === 'network') {
+        this.zones = (inputs as { zones: string[] }).zones;
+        return { outputs: { network: 'n', subnets: [] }, changes: [] };
+      }
+      if (stack.layer === 'endpoint') return { outputs: { host: 'one.example', port: 6443, extra: {} }, changes: [] };
+      if (stack.layer !== 'control-plane') return { outputs: { groups: {} }, changes: [] };
+      const { desired = 0 } = (inputs as ControlPlaneInputs).pool;
+      if (refresh || desired !== this.#said) this.desired = desired;
+      this.#said = desired;
+      while (this.machines.length + this.lost.length < this.desired) this.start();
+      // Whom it likes.
+      this.machines.splice(0, this.machines.length + this.lost.length - this.desired);
+      return { outputs: {}, changes: [] };
+    },
+    destroy: async ({ stack }: Ran) => {
+      this.runs.push(`destroy ${stack.layer}`);
+      if (stack.layer === 'control-plane') this.machines = [];
+    },
+  } as unknown as StackRunner;
+
+  readonly cloud: MachineCloud = {
+    layers: {
+      provider: 'aws',
+      credentials: async () => ({}),
+      settings: () => ({}),
+      adopt: () => async () => undefined,
+      classify: () => undefined,
+      poolOf: () => undefined,
+      unmadeNetwork: () => ({ network: 'unmade', subnets: [] }),
+    },
+    group: { type: 'group', size: 'size' },
+    problems: () => [],
+    image: async () => ({ image: 'ubuntu' }),
+    machines: async (_ctx, pools) => structuredClone(this.machines.filter((one) => pools.includes(one.pool))),
+    remove: async (_ctx, _pool, going) => {
+      for (const { name } of going) {
+        this.#break();
+        this.machines = this.machines.filter((one) => one.name !== name);
+        this.desired--;
+      }
+    },
+    controlPlane: {
+      remade: ['listener'],
+      missing: async () => this.missing,
+      forget: async (_ctx, _pool, names, listed) => {
+        if (this.#said === undefined) throw new Error('there is no such group');
+        this.#break();
+        for (const name of [...names, ...this.lost.filter((one) => !listed.includes(one))]) {
+          const isStopped = this.machines.some((one) => one.name === name && one.phase === 'Terminating');
+          if (!isStopped && !this.lost.includes(name)) continue;
+          this.lost = this.lost.filter((one) => one !== name);
+          this.machines = this.machines.filter((one) => one.name !== name);
+          this.forgotten.push(name);
+          this.desired--;
+        }
+      },
+    },
+  };
+
+  start(): void {
+    const name = `i-${++this.#serial}`;
+    const createdAt = new Date(Date.parse('2026-11-21T10:00:00Z') + this.#serial * 1000).toISOString();
+    const address = `10.250.0.${this.#serial}`;
+    this.machines.push({ name, pool: 'control-plane', nodeName: name, phase: 'Running', createdAt, address });
+  }
+
+  lose(name: string): void {
+    this.machines = this.machines.filter((one) => one.name !== name);
+    this.lost.push(name);
+  }
+}
+
+let cloud: Cloud;
+let seed: FakeCluster;
+let provider: Provider;
+
+const ctx = (): ProviderContext =>
+  context({
+    seed: seed.client,
+    cloud: async () =>
+      ({
+        owner: { technicalID: 'shoot--team--one', uid: '0b3c', name: 'one', namespace: 'team' },
+        account: { id: 'x', credentials: {} },
+        region: 'north',
+        profile,
+        log: silent,
+        signal: new AbortController().signal,
+        now: () => cloud.now,
+      }) as unknown as CloudContext,
+  });
+const own = (count: number) => pool({ name: 'control-plane', count, zones: ['north-a'] });
+const begin: ControlPlaneGroupBootstrap = { init: 'init\n', first: { begin: { 'ca.key': 'KEY\n' } } };
+const join: ControlPlaneGroupBootstrap = { init: 'init\n', first: { join: 'join\n', discovery: 'token\n' } };
+const group = () => provider.controlPlaneGroup!;
+const seen = () => group().observe(ctx(), 'control-plane');
+
+const open = () => {
+  const managed = { version: 'v', checkAccount: async () => ({ id: cloud.id, missing: [] }) };
+  return machineProvider('aws', managed as unknown as ManagedClusters, cloud.cloud, cloud.runner);
+};
+
+beforeEach(() => {
+  [cloud, seed] = [new Cloud(), new FakeCluster()];
+  provider = open();
+});
+
+describe('a control plane in a cloud', () => {
+  it('has an endpoint before anything else, which is made once', async () => {
+    await expect(group().reconcile(ctx(), own(1), begin)).rejects.toThrow('no endpoint yet');
+    const place = { host: 'one.example', port: 6443 };
+    expect(await group().endpoint(ctx(), own(1))).toEqual(place);
+    // Also for an operator that knows no more than what is written down.
+    provider = open();
+    expect(await group().endpoint(ctx(), own(1))).toEqual(place);
+    expect(cloud.runs).toEqual(['apply network', 'apply endpoint']);
+    expect(await seen()).toEqual({ asked: 0, machines: [] });
+  });
+
+  it('says which permissions are missing before anything is made or remembered', async () => {
+    cloud.missing = ['elasticloadbalancing:CreateLoadBalancer'];
+    await expect(group().endpoint(ctx(), own(1))).rejects.toMatchObject({
+      code: 'ERR_INFRA_UNAUTHORIZED',
+      message: expect.stringContaining('lack elasticloadbalancing:CreateLoadBalancer'),
+    });
+    expect([cloud.runs, seed.names('Secret')]).toEqual([[], []]);
+  });
+
+  it('is not gone on with in another account', async () => {
+    await group().endpoint(ctx(), own(1));
+    cloud.id = 'account-2';
+    await expect(group().reconcile(ctx(), own(1), begin)).rejects.toThrow('the credentials are of account account-2');
+  });
+
+  it('shares its network with machines for workloads, in the zones of both', async () => {
+    await group().endpoint(ctx(), own(1));
+    expect(cloud.zones).toEqual(['north-a']);
+    await provider.reconcilePools!(ctx(), [pool({ zones: ['north-b'], count: 1 })]);
+    expect(cloud.zones).toEqual(['north-a', 'north-b']);
+    await group().endpoint(ctx(), own(1));
+    expect(cloud.zones).toEqual(['north-a', 'north-b']);
+  });
+
+  it('never runs on spot machines', async () => {
+    await group().endpoint(ctx(), own(1));
+    await expect(group().reconcile(ctx(), { ...own(1), spot: true }, begin)).rejects.toThrow(
+      'that the cloud takes away',
+    );
+  });
+
+  it('keeps what its machines are told where its keys are, and a finalizer on it until all is gone', async () => {
+    await group().endpoint(ctx(), own(1));
+    await group().reconcile(ctx(), own(1), begin);
+    expect(seed.get(RECORD).metadata.finalizers).toHaveLength(1);
+    await provider.deleteAll(ctx());
+    expect(cloud.runs.slice(-3)).toEqual(['destroy control-plane', 'destroy endpoint', 'destroy network']);
+    expect([...seed.objects.keys()]).toEqual([]);
+  });
+
+  it('goes after machines for workloads, and before the network of both', async () => {
+    await group().endpoint(ctx(), own(1));
+    await provider.reconcilePools!(ctx(), [pool({ count: 1 })]);
+    await provider.deleteAll(ctx());
+    const destroyed = cloud.runs.filter((run) => run.startsWith('destroy'));
+    expect(destroyed.slice(0, 4)).toEqual([
+      'destroy machines',
+      'destroy control-plane',
+      'destroy endpoint',
+      'destroy network',
+    ]);
+    expect([...seed.objects.keys()]).toEqual([]);
+  });
+});
+
+/** etcd and nodes of machines that join as soon as they are there; who is lost answers no more. */
+class Cluster {
+  members: EtcdMember[] = [];
+
+  follow(): void {
+    for (const { name } of cloud.machines) {
+      if (this.members.some((one) => one.name === name)) continue;
+      const member = { id: `id-${name}`, name, learner: false, healthy: true, caughtUp: true, peerURLs: [] };
+      this.members.push({ ...member, leader: this.members.length === 0 });
+    }
+    for (const one of this.members)
+      one.healthy = cloud.machines.some(({ name, phase }) => name === one.name && phase === 'Running');
+    if (this.members.some(({ leader, healthy }) => leader && healthy)) return;
+    for (const one of this.members) one.leader = false;
+    const heir = this.members.find(({ healthy }) => healthy);
+    if (heir) heir.leader = true;
+  }
+}
+
+/** What the operator does until nothing is left to do. @param joins whether machines that are there come in */
+async function settle(cluster: Cluster, desired: number): Promise<void> {
+  for (let step = 0; step < 60; step++) {
+    const left = new Set(cluster.members.map(({ name }) => name));
+    const { asked, machines } = await seen();
+    const observed = machines.map(({ name, phase }) => ({
+      name,
+      going: phase === 'Terminating',
+      joined: left.has(name),
+      overdue: false,
+    }));
+    const plan = planControlPlaneGroup({ desired, asked, machines: observed, members: cluster.members, nodes: [] });
+    await group().reconcile(ctx(), own(plan.action?.type === 'ask-for' ? plan.action.machines : asked), join);
+    if (!plan.action && !plan.waitFor) return;
+    switch (plan.action?.type) {
+      case 'ask-for':
+        cluster.follow();
+        break;
+      case 'end-machines':
+        await group().end(ctx(), 'control-plane', plan.action.names);
+        break;
+      case 'remove-member': {
+        const { id } = plan.action;
+        cluster.members = cluster.members.filter((one) => one.id !== id);
+        break;
+      }
+      case 'transfer-leadership': {
+        const { to } = plan.action;
+        for (const one of cluster.members) one.leader = one.id === to;
+        break;
+      }
+      default:
+        throw new Error(`nothing comes of waiting for ${plan.waitFor}`);
+    }
+  }
+  throw new Error('it never ends');
+}
+
+describe('by the plan, a control plane in a cloud', () => {
+  let cluster: Cluster;
+
+  beforeEach(async () => {
+    cluster = new Cluster();
+    await group().endpoint(ctx(), own(1));
+    await group().reconcile(ctx(), own(1), begin);
+    cluster.follow();
+  });
+
+  const names = () => cloud.machines.map(({ name }) => name);
+
+  it('grows and shrinks, and the group agrees', async () => {
+    await settle(cluster, 3);
+    expect(names()).toEqual(['i-1', 'i-2', 'i-3']);
+    await settle(cluster, 1);
+    expect(names()).toHaveLength(1);
+    expect([cloud.desired, (await seen()).asked, votersIn(cluster.members)]).toEqual([1, 1, names()]);
+  });
+
+  it('has another machine for one that is lost, however often', async () => {
+    await settle(cluster, 3);
+    for (const victim of ['i-1', 'i-3', 'i-5']) {
+      cloud.lose(victim);
+      cluster.follow();
+      await settle(cluster, 3);
+      expect(names()).toHaveLength(3);
+      expect(names()).not.toContain(victim);
+      expect([cloud.desired, cloud.lost, votersIn(cluster.members)]).toEqual([3, [], names().sort()]);
+    }
+  });
+
+  it('has another machine for one that somebody stops, which ends for good', async () => {
+    await settle(cluster, 3);
+    const stopped = cloud.machines.find(({ name }) => name === 'i-2')!;
+    stopped.phase = 'Terminating';
+    cluster.follow();
+    await settle(cluster, 3);
+    const alive = cloud.machines.filter(({ phase }) => phase === 'Running').map(({ name }) => name);
+    expect(alive).toHaveLength(3);
+    expect([cloud.desired, cloud.forgotten, votersIn(cluster.members)]).toEqual([3, ['i-2'], alive.sort()]);
+  });
+
+  it('ends a machine again whose end was broken off, and no other', async () => {
+    await settle(cluster, 3);
+    cloud.broken = new Error('AWS does not answer');
+    await expect(settle(cluster, 1)).rejects.toThrow('AWS does not answer');
+    expect(names()).toHaveLength(3);
+    // As after a restart of the operator.
+    provider = open();
+    await settle(cluster, 1);
+    expect([names().length, cloud.desired, votersIn(cluster.members)]).toEqual([1, 1, names()]);
+  });
+
+  it('has no group choose who goes when an end was broken off', async () => {
+    await settle(cluster, 3);
+    cloud.broken = new Error('AWS does not answer');
+    await expect(settle(cluster, 1)).rejects.toThrow('AWS does not answer');
+    const { asked } = await seen();
+    expect(asked).toBe(2);
+    await group().reconcile(ctx(), own(asked), join);
+    expect(names()).toEqual(['i-1', 'i-2', 'i-3']);
+  });
+
+  it.each([
+    ['is lost', undefined],
+    ['was stopped', 'Terminating' as const],
+  ])('does not go on counting a machine that %s when forgetting it was broken off', async (_what, phase) => {
+    await settle(cluster, 3);
+    if (phase) cloud.machines.find(({ name }) => name === 'i-2')!.phase = phase;
+    else cloud.lose('i-2');
+    cluster.follow();
+    cloud.broken = new Error('AWS does not answer');
+    await expect(settle(cluster, 3)).rejects.toThrow('AWS does not answer');
+    provider = open();
+    await settle(cluster, 3);
+    const alive = cloud.machines.filter((one) => one.phase === 'Running');
+    expect([alive.length, cloud.desired, cloud.lost, cloud.forgotten]).toEqual([3, 3, [], ['i-2']]);
+  });
+
+  it('does not go on counting a machine whose member had no name', async () => {
+    await settle(cluster, 3);
+    cloud.lose('i-3');
+    await group().end(ctx(), 'control-plane', ['8e9e05c52164694d']);
+    expect([cloud.desired, cloud.lost]).toEqual([2, []]);
+  });
+
+  it('forgets no machine that somebody has stopped, unless it was to end', async () => {
+    await settle(cluster, 3);
+    cloud.lose('i-3');
+    for (const one of cloud.machines) one.phase = 'Terminating';
+    await group().end(ctx(), 'control-plane', ['i-3']);
+    expect(cloud.forgotten).toEqual(['i-3']);
+  });
+
+  it('has its first machine made again when that is lost before it has begun, after some minutes', async () => {
+    // As at Azure, where a set's capacity follows its machines.
+    Object.assign(cloud, { machines: [], desired: 0 });
+    await group().reconcile(ctx(), own(1), begin);
+    expect(names()).toEqual([]);
+    cloud.now = new Date(cloud.now.getTime() + 6 * 60_000);
+    await group().reconcile(ctx(), own(1), begin);
+    expect(names()).toEqual(['i-2']);
+  });
+
+  it('has no machine end because a list does not show it, once the cluster has begun', async () => {
+    await settle(cluster, 3);
+    const shown = cloud.machines;
+    cloud.lost = ['i-3'];
+    cloud.machines = shown.slice(0, 2);
+    cloud.now = new Date(cloud.now.getTime() + 6 * 60_000);
+    const runs = cloud.runs.length;
+    await group().reconcile(ctx(), own(3), join);
+    expect([cloud.forgotten, cloud.runs.length]).toEqual([[], runs]);
+  });
+
+  it('is not taken for lost by credentials of another account', async () => {
+    Object.assign(cloud, { machines: [], id: 'account-2' });
+    await expect(seen()).rejects.toThrow('the credentials are of account account-2');
+  });
+
+  it('asks again where asking was broken off', async () => {
+    cloud.broken = new Error('the engine died');
+    await expect(settle(cluster, 3)).rejects.toThrow('the engine died');
+    provider = open();
+    await group().reconcile(ctx(), own((await seen()).asked), join);
+    cluster.follow();
+    await settle(cluster, 3);
+    expect(names()).toHaveLength(3);
+  });
+
+  const wall: Change = { operation: 'update', resource: 'wall cluster', properties: ['ingress'] };
+  const pools = (...properties: string[]): Change => ({ operation: 'update', resource: 'group pool', properties });
+  const mend = (part: ControlPlanePart) => group().mend(ctx(), 'control-plane', part);
+
+  it('has what others changed changed back, in each of its layers', async () => {
+    await settle(cluster, 3);
+    cloud.drift = { network: [wall], endpoint: [wall], 'control-plane': [pools('suspendedProcesses')] };
+    cloud.runs = [];
+    expect([await mend('endpoint'), await mend('machines'), cloud.drift]).toEqual([[], [], {}]);
+    expect(cloud.runs).toEqual(['network', 'endpoint', 'control-plane'].map((layer) => `apply ${layer} refreshed`));
+    expect([names(), await mend('machines')]).toEqual([['i-1', 'i-2', 'i-3'], []]);
+  });
+
+  it('has machines for workloads mended beside it, and its network by nobody else', async () => {
+    const workers = [pool({ count: 1, zones: ['north-a'] })];
+    await provider.reconcilePools!(ctx(), workers);
+    cloud.runs = [];
+    await provider.reconcilePools!({ ...ctx(), mend: true }, workers);
+    expect(cloud.runs).toEqual(['apply machines refreshed']);
+  });
+
+  it('has nothing done of a layer where that is not safe for it, and says what', async () => {
+    await settle(cluster, 3);
+    const address: Change = { operation: 'create', resource: 'address endpoint' };
+    cloud.drift = { network: [wall], endpoint: [wall, address], 'control-plane': [pools('size', 'tags')] };
+    cloud.runs = [];
+    expect([await mend('endpoint'), await mend('machines')]).toEqual([[wall, address], [pools('size', 'tags')]]);
+    expect(cloud.runs).toEqual(['apply network refreshed']);
+  });
+
+  it('has its group left alone while machines of it come or go, or before it has begun', async () => {
+    cloud.drift = { 'control-plane': [pools('suspendedProcesses')] };
+    cloud.runs = [];
+    expect(await mend('machines')).toBeUndefined();
+    await settle(cluster, 3);
+    const { runs, drift } = cloud;
+    cloud.lose('i-2');
+    expect(await mend('machines')).toBeUndefined();
+    expect([cloud.runs, cloud.drift]).toEqual([runs, drift]);
+    // Somebody made it larger: a run would have it smaller, and choose who goes.
+    for (let more = 0; more < 2; more++) cloud.start();
+    provider = open();
+    expect(await mend('machines')).toBeUndefined();
+    expect(names()).toHaveLength(4);
+  });
+
+  it('has the rest of its layer changed back meanwhile: at Google the way to its API server is there', async () => {
+    await settle(cluster, 3);
+    cloud.lose('i-2');
+    cloud.drift = { 'control-plane': [wall] };
+    expect([await mend('machines'), cloud.drift]).toEqual([[], {}]);
+    expect(names()).toHaveLength(2);
+  });
+
+  it('runs nothing when nothing has changed', async () => {
+    await settle(cluster, 3);
+    const [runs, writes] = [cloud.runs.length, seed.writes.length];
+    await group().reconcile(ctx(), own(3), join);
+    await settle(cluster, 3);
+    expect([cloud.runs.length, seed.writes.length]).toEqual([runs, writes]);
+  });
+});

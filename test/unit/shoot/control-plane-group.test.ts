@@ -1,0 +1,370 @@
+import { describe, expect, it } from 'vitest';
+import {
+  type ControlPlaneGroupObservation,
+  type ControlPlaneGroupPlan,
+  type GroupMachine,
+  planControlPlaneGroup,
+  votersIn,
+} from '../../../operator/shoot/control-plane-group.ts';
+import type { EtcdMember } from '../../../operator/shoot/etcd-membership.ts';
+import { holds } from '../../kit/property.ts';
+
+const machine = (name: string, change: Partial<GroupMachine> = {}): GroupMachine => ({
+  name,
+  address: `10.0.0.${name.charCodeAt(0)}`,
+  going: false,
+  joined: true,
+  overdue: false,
+  ...change,
+});
+const member = (name: string, change: Partial<EtcdMember> = {}): EtcdMember => ({
+  id: `id-${name}`,
+  name,
+  learner: false,
+  healthy: true,
+  leader: name === 'a',
+  caughtUp: true,
+  peerURLs: [`https://10.0.0.${name.charCodeAt(0)}:2380`],
+  ...change,
+});
+
+/** A control plane on these machines that is as it should be, but for the change. */
+const observed = (names: string, change: Partial<ControlPlaneGroupObservation> = {}): ControlPlaneGroupObservation => ({
+  desired: names.length,
+  asked: names.length,
+  machines: names.split('').map((name) => machine(name)),
+  members: names.split('').map((name) => member(name)),
+  nodes: names.split('').map((name) => ({ name, ready: true })),
+  ...change,
+});
+
+const words = ({ action, waitFor, blocked }: ControlPlaneGroupPlan): string => {
+  if (!action) return waitFor === undefined ? 'done' : `${blocked ? 'blocked' : 'wait'}: ${waitFor}`;
+  switch (action.type) {
+    case 'ask-for':
+      return `ask for ${action.machines}`;
+    case 'end-machines':
+      return `end ${action.names.join(' ')}`;
+    case 'transfer-leadership':
+      return `leadership from ${action.from} to ${action.to}`;
+    default:
+      return `${action.type} ${action.name}`;
+  }
+};
+
+describe('the machines of a control plane in a cloud', () => {
+  it.each<[string, ControlPlaneGroupObservation, string]>([
+    ['one as wanted', observed('a'), 'done'],
+    ['three as wanted', observed('abc'), 'done'],
+    ['nobody answers', observed('abc', { members: undefined }), 'wait: etcd does not answer'],
+    ['growing', observed('a', { desired: 3 }), 'ask for 2'],
+    ['growing, the machine is to come', observed('a', { desired: 3, asked: 2 }), 'wait: 1 more machines to be made'],
+    [
+      'growing, it is there',
+      observed('ab', { desired: 3, members: [member('a')], machines: [machine('a'), machine('b', { joined: false })] }),
+      'wait: machine b to join etcd',
+    ],
+    [
+      'growing, its member was not started yet, and has no name',
+      observed('ab', {
+        desired: 3,
+        members: [member('a'), member('b', { name: '', learner: true, healthy: false })],
+        machines: [machine('a'), machine('b', { joined: false })],
+      }),
+      'wait: etcd member b to have all data',
+    ],
+    [
+      'growing, kubeadm has not finished',
+      observed('ab', { desired: 3, machines: [machine('a'), machine('b', { joined: false })] }),
+      'wait: machine b to join',
+    ],
+    ['growing, one has joined', observed('ab', { desired: 3 }), 'ask for 3'],
+    [
+      'it never joined',
+      observed('ab', {
+        desired: 3,
+        members: [member('a')],
+        machines: [machine('a'), machine('b', { joined: false, overdue: true })],
+      }),
+      'end b',
+    ],
+    [
+      'it never joined, but its member has',
+      observed('ab', {
+        desired: 3,
+        members: [member('a'), member('b', { learner: true, healthy: false })],
+        machines: [machine('a'), machine('b', { joined: false, overdue: true })],
+      }),
+      'remove-member b',
+    ],
+    [
+      'it became a voter, and kubeadm never finished',
+      observed('ab', { desired: 3, machines: [machine('a'), machine('b', { joined: false, overdue: true })] }),
+      'remove-member b',
+    ],
+    [
+      'then it ends',
+      observed('ab', {
+        desired: 3,
+        members: [member('a')],
+        machines: [machine('a'), machine('b', { joined: false, overdue: true })],
+      }),
+      'end b',
+    ],
+    [
+      'the only one whose kubeadm never finished stays',
+      observed('a', { machines: [machine('a', { joined: false, overdue: true })] }),
+      'wait: machine a to join',
+    ],
+    [
+      'a machine is lost: it is no longer counted',
+      observed('abc', { machines: [machine('a'), machine('b')] }),
+      'wait: the machine of etcd member c to be seen',
+    ],
+    [
+      'a machine is lost, and its member does not answer',
+      observed('abc', {
+        machines: [machine('a'), machine('b')],
+        members: [member('a'), member('b'), member('c', { healthy: false })],
+      }),
+      'end c',
+    ],
+    [
+      'then it leaves etcd',
+      observed('abc', {
+        asked: 2,
+        machines: [machine('a'), machine('b')],
+        members: [member('a'), member('b'), member('c', { healthy: false })],
+        nodes: [{ name: 'c', ready: false }],
+      }),
+      'remove-member c',
+    ],
+    ['then its node goes', observed('ab', { desired: 3, nodes: [{ name: 'c', ready: false }] }), 'remove-node c'],
+    [
+      'a node that is not Ready and has its machine stays',
+      observed('abc', { nodes: [{ name: 'c', ready: false }] }),
+      'done',
+    ],
+    [
+      'somebody ends a machine: its member leaves while it still answers',
+      observed('abc', { asked: 2, machines: [machine('a', { going: true }), machine('b'), machine('c')] }),
+      'leadership from id-a to id-b',
+    ],
+    [
+      'a node that is Ready still, whose machine has gone, is not the end of it',
+      observed('a', { nodes: [{ name: 'b', ready: true }] }),
+      'wait: node b to be known as gone with its machine',
+    ],
+    [
+      'somebody stops one of three: it ends',
+      observed('abc', { machines: [machine('a'), machine('b'), machine('c', { going: true })] }),
+      'end c',
+    ],
+    [
+      'somebody stops all while etcd still answers: none ends',
+      observed('abc', { machines: ['a', 'b', 'c'].map((name) => machine(name, { going: true })) }),
+      'wait: more machines to be there: without a, b, c too few would stay',
+    ],
+    [
+      'somebody stops two of three: none ends',
+      observed('abc', { machines: [machine('a', { going: true }), machine('b'), machine('c', { going: true })] }),
+      'wait: more machines to be there: without a, c too few would stay',
+    ],
+    ['shrinking, the newest leaves etcd first', observed('abc', { desired: 1 }), 'remove-member c'],
+    [
+      'shrinking, one that does not answer is the first to go',
+      observed('abc', { desired: 1, members: [member('a'), member('b', { healthy: false }), member('c')] }),
+      'remove-member b',
+    ],
+    ['shrinking, then its machine goes', observed('abc', { desired: 1, members: [member('a'), member('b')] }), 'end c'],
+    ['shrinking, the next one', observed('ab', { desired: 1 }), 'remove-member b'],
+    [
+      'shrinking when too few of the others answer',
+      observed('abc', {
+        desired: 1,
+        members: [member('a', { healthy: false }), member('b', { healthy: false, leader: true }), member('c')],
+      }),
+      'wait: more etcd members to answer: without member a too few would',
+    ],
+    [
+      'wanted back half-way: who has left etcd goes, and another one comes',
+      observed('abc', { members: [member('a'), member('b')] }),
+      'end c',
+    ],
+    [
+      'an end that was broken off is ended again',
+      observed('abc', { asked: 2, desired: 2 as never, members: [member('a'), member('b')] }),
+      'end c',
+    ],
+    ['one too many that is needed is counted', observed('abc', { asked: 2 }), 'ask for 3'],
+    ['asked for more than is wanted, and not made', observed('a', { asked: 3, desired: 1 }), 'ask for 1'],
+  ])('%s', (_what, observation, expected) => {
+    expect(words(planControlPlaneGroup(observation))).toBe(expected);
+  });
+
+  it('are voters only once they have all data', () => {
+    expect(votersIn([member('b'), member('a'), member('c', { learner: true }), member('')])).toEqual(['a', 'b']);
+  });
+});
+
+/** A cloud with etcd, in which whatever is asked for happens, in any order and with any delay; machines are lost now and then. */
+class Scene {
+  desired = 1;
+  asked = 1;
+  machines: GroupMachine[] = [machine('a')];
+  members: EtcdMember[] = [member('a', { leader: true })];
+  nodes = ['a'];
+  #serial = 1;
+  /** Machines that the node controller knows to be gone. */
+  known = new Set<string>();
+
+  isAlive = (name: string): boolean => this.machines.some((one) => one.name === name);
+  /** And nobody has stopped it. */
+  stays = (name: string): boolean => this.machines.some((one) => one.name === name && !one.going);
+
+  voters = (): EtcdMember[] => this.members.filter(({ learner }) => !learner);
+  hasQuorum = (counts = this.isAlive): boolean =>
+    this.voters().filter(({ name }) => counts(name)).length > Math.floor(this.voters().length / 2);
+
+  observe(): ControlPlaneGroupObservation {
+    const members = this.members.map((one) => ({ ...one, healthy: this.isAlive(one.name) }));
+    return {
+      desired: this.desired,
+      asked: this.asked,
+      machines: structuredClone(this.machines),
+      members: this.hasQuorum() ? members : undefined,
+      nodes: this.nodes.map((name) => ({ name, ready: this.isAlive(name) || !this.known.has(name) })),
+    };
+  }
+
+  /** One thing that happens by itself. False: nothing is left to happen. */
+  goOn(): boolean {
+    const [stopped] = this.machines.filter(({ going }) => going);
+    if (stopped && this.hasQuorum(this.stays)) {
+      this.lose(this.machines.indexOf(stopped));
+      return true;
+    }
+    if (stopped) {
+      // Too few are left: who has stopped them starts them again.
+      stopped.going = false;
+      return true;
+    }
+    if (this.machines.filter(({ going }) => !going).length < this.asked) {
+      const name = String.fromCharCode(97 + this.#serial++);
+      this.machines.push(machine(name, { joined: false }));
+      return true;
+    }
+    for (const one of this.machines.filter(({ joined }) => !joined)) {
+      const own = this.members.find(({ name }) => name === one.name);
+      if (!own) {
+        if (!this.hasQuorum()) continue;
+        this.members.push(member(one.name, { learner: true, leader: false }));
+      } else if (own.learner) own.learner = false;
+      else {
+        one.joined = true;
+        this.nodes.push(one.name);
+      }
+      return true;
+    }
+    if (this.hasQuorum() && !this.voters().some(({ leader, name }) => leader && this.isAlive(name))) {
+      for (const one of this.members) one.leader = false;
+      this.voters().find(({ name }) => this.isAlive(name))!.leader = true;
+      return true;
+    }
+    const late = this.nodes.find((name) => !this.isAlive(name) && !this.known.has(name));
+    if (late !== undefined) this.known.add(late);
+    return late !== undefined;
+  }
+
+  lose(index: number): void {
+    const one = this.machines[index % this.machines.length];
+    // Of what could not be survived there is nothing to prove.
+    const left = this.voters().filter(({ name }) => this.isAlive(name) && name !== one?.name).length;
+    if (!one || left <= Math.floor(this.voters().length / 2)) return;
+    this.machines = this.machines.filter((other) => other !== one);
+  }
+
+  /** Somebody does; they answer for some seconds still. */
+  stop(isChosen: (one: GroupMachine) => boolean): void {
+    for (const one of this.machines) one.going ||= isChosen(one);
+  }
+
+  act({ action }: ControlPlaneGroupPlan): void {
+    switch (action?.type) {
+      case 'ask-for':
+        this.asked = action.machines;
+        return;
+      case 'end-machines':
+        for (const name of action.names)
+          expect(
+            this.voters().some((one) => one.name === name && this.stays(name)),
+            `${name} is a voter`,
+          ).toBe(false);
+        if (this.machines.some(({ going, name }) => going && action.names.includes(name)))
+          expect(this.hasQuorum(this.stays), `a majority without ${action.names}`).toBe(true);
+        this.machines = this.machines.filter(({ name }) => !action.names.includes(name));
+        this.asked = this.machines.filter(({ going }) => !going).length;
+        return;
+      case 'transfer-leadership':
+        for (const one of this.members) one.leader = one.id === action.to;
+        return;
+      case 'remove-member':
+        this.members = this.members.filter(({ id }) => id !== action.id);
+        expect(this.hasQuorum(), `a majority after ${action.name} left`).toBe(true);
+        return;
+      case 'remove-node':
+        this.nodes = this.nodes.filter((name) => name !== action.name);
+        return;
+      default:
+        return;
+    }
+  }
+}
+
+/** Until nothing is left to do. */
+function settle(scene: Scene, each: () => void = () => {}): void {
+  for (let step = 0; step < 300; step++) {
+    const plan = planControlPlaneGroup(scene.observe());
+    expect(plan.blocked, plan.waitFor).toBeUndefined();
+    if (plan.action) scene.act(plan);
+    else if (!scene.goOn()) {
+      expect(plan.waitFor).toBeUndefined();
+      return;
+    }
+    each();
+  }
+  throw new Error('it never ends');
+}
+
+describe('whatever happens', () => {
+  holds('no majority is lost by our own doing, and in the end there is what is wanted', (choose) => {
+    const scene = new Scene();
+    for (let event = choose.integer(0, 60); event > 0; event--) {
+      const happening = choose.integer(0, 15);
+      if (happening === 0) scene.lose(choose.integer(0, 4));
+      else if (happening === 1) scene.desired = choose.pick([1, 3, 5]);
+      else if (happening === 2) scene.stop(() => choose.integer(0, 2) > 0);
+      else if (happening < 9) scene.goOn();
+      else scene.act(planControlPlaneGroup(scene.observe()));
+    }
+    settle(scene);
+    expect(scene.machines).toHaveLength(scene.desired);
+    expect(scene.asked).toBe(scene.desired);
+    expect(votersIn(scene.members)).toEqual(scene.machines.map(({ name }) => name).sort());
+    expect([...scene.nodes].sort()).toEqual(votersIn(scene.members));
+  });
+
+  holds('the size changes by one at a time', (choose) => {
+    const scene = new Scene();
+    scene.desired = choose.pick([1, 3, 5]);
+    settle(scene);
+    scene.desired = choose.pick([1, 3, 5]);
+    let before = scene.asked;
+    settle(scene, () => {
+      expect(Math.abs(scene.asked - before)).toBeLessThanOrEqual(1);
+      expect(scene.machines.length - scene.voters().length).toBeLessThanOrEqual(1);
+      before = scene.asked;
+    });
+    expect(scene.machines).toHaveLength(scene.desired);
+  });
+});

@@ -1,0 +1,115 @@
+import { X509Certificate } from 'node:crypto';
+import { dump, load } from 'js-yaml';
+import { describe, expect, it } from 'vitest';
+import type { KubeObject } from '../../../operator/api/meta.ts';
+import { IMAGES } from '../../../operator/garden/images/catalog.ts';
+import { endpointOf } from '../../../operator/shoot/exposure.ts';
+import { konnectivityAgent } from '../../../operator/shoot/konnectivity-agent.ts';
+import { services } from '../../../operator/shoot/services.ts';
+import { konnectivityImage } from '../../../operator/shoot/versions.ts';
+import { controlPlane, controlPlaneObjects, pkiOf } from './values.ts';
+
+const outside = (members = 1) => ({
+  ...controlPlane(members),
+  exposure: 'LoadBalancer' as const,
+  endpoint: { host: '203.0.113.10', port: 6443 },
+  machinesOutside: true,
+});
+const one = outside();
+const pki = await pkiOf(one);
+const named = (objects: KubeObject[], kind: string, name: string) =>
+  objects.find((object) => object.kind === kind && object.metadata.name === name)!;
+const apiServer = (values = one, keys = pki) =>
+  named(controlPlaneObjects(values, keys), 'Deployment', 'kube-apiserver');
+const fileOf = (secret: KubeObject, name: string) => Buffer.from(secret.data[name], 'base64').toString();
+
+describe('a control plane whose machines are outside of the seed', () => {
+  const objects = controlPlaneObjects(one, pki);
+
+  it('has the server of a tunnel beside its API server', async () => {
+    await expect(dump(apiServer().spec.template.spec.containers[1])).toMatchFileSnapshot(
+      'golden/konnectivity-server.yaml',
+    );
+    const selector = load(fileOf(named(objects, 'Secret', 'kube-apiserver'), 'egress-selector.json')) as any;
+    expect(selector.egressSelections.map(({ name }: { name: string }) => name)).toEqual(['cluster', 'controlplane']);
+    const { udsName } = selector.egressSelections[0].connection.transport.uds;
+    const [api, tunnel] = apiServer().spec.template.spec.containers;
+    expect(tunnel.args).toContain(`--uds-name=${udsName}`);
+    expect(api.args).toContain('--egress-selector-config-file=/etc/kubernetes/egress-selector.json');
+    for (const { volumeMounts } of [api, tunnel])
+      expect(volumeMounts.map(({ name }: { name: string }) => name)).toContain('konnectivity');
+  });
+
+  it('keeps the keys of the API server from that server', () => {
+    const { containers, volumes } = apiServer().spec.template.spec;
+    const mounted = containers[1].volumeMounts.map(({ name }: { name: string }) =>
+      volumes.find((volume: { name: string }) => volume.name === name),
+    );
+    expect(mounted.map(({ secret }: any) => secret?.secretName)).toEqual(['konnectivity-server', undefined]);
+    expect(Object.keys(named(objects, 'Secret', 'konnectivity-server').data).sort()).toEqual([
+      'kubeconfig',
+      'tls.crt',
+      'tls.key',
+    ]);
+  });
+
+  it('serves agents under its address, and is at the API server of its pod who may review tokens, no more', () => {
+    const secret = named(objects, 'Secret', 'konnectivity-server');
+    const certificate = new X509Certificate(fileOf(secret, 'tls.crt'));
+    expect(certificate.checkIP('203.0.113.10')).toBe('203.0.113.10');
+    expect(certificate.subject).toBe('CN=system:konnectivity-server');
+    const { clusters } = load(fileOf(secret, 'kubeconfig')) as any;
+    expect(clusters[0].cluster.server).toBe('https://127.0.0.1:6443');
+    const agents = konnectivityAgent(one, 1);
+    expect(named(agents, 'ClusterRole', 'coppice:konnectivity-server').rules).toEqual([
+      { apiGroups: ['authentication.k8s.io'], resources: ['tokenreviews'], verbs: ['create'] },
+    ]);
+    expect(named(agents, 'ClusterRoleBinding', 'coppice:konnectivity-server').subjects[0].name).toBe(
+      'system:konnectivity-server',
+    );
+  });
+
+  it('lets agents in at a second port of its load balancer, whose first is still the API server', () => {
+    const [service] = services(one, 1);
+    expect(service!.spec.ports.map(({ port }: { port: number }) => port)).toEqual([6443, 8132]);
+    const balanced = { ...service, status: { loadBalancer: { ingress: [{ ip: '203.0.113.10' }] } } };
+    expect(endpointOf(balanced as any, [])).toEqual(one.endpoint);
+  });
+
+  it('rolls when a certificate of the tunnel is renewed', async () => {
+    const again = await pkiOf(one);
+    const renewed = { ...pki };
+    for (const file of ['crt', 'key']) renewed[`konnectivity-server.${file}`] = again[`konnectivity-server.${file}`]!;
+    const { template } = apiServer().spec;
+    expect(apiServer(one, renewed).spec.template.metadata.annotations).not.toEqual(template.metadata.annotations);
+  });
+
+  it('tells agents how many API servers there are, in the roll in which all of these learn of all of etcd', async () => {
+    const three = outside(3);
+    const keys = await pkiOf(three);
+    const growing = { ...three, etcd: { ...three.etcd, replicas: 1, endpoints: [0] } };
+    expect(apiServer(three, keys).spec.template.spec.containers[1].args).toContain('--server-count=3');
+    const template = (values: typeof three) => ({ ...apiServer(values, keys).spec.template.spec, affinity: undefined });
+    expect(template(growing)).toEqual(template({ ...growing, replicas: 1 }));
+  });
+});
+
+it('a control plane that reaches its machines has nothing of it', async () => {
+  const values = controlPlane();
+  const keys = await pkiOf(values);
+  expect(JSON.stringify([controlPlaneObjects(values, keys), services(values, 1), Object.keys(keys)])).not.toMatch(
+    /konnectivity|egress/,
+  );
+});
+
+describe('agents in the cluster', () => {
+  it('are told where the server is, and show it a token that is good for nothing else', async () => {
+    await expect(dump(konnectivityAgent(one, 2), { noRefs: true })).toMatchFileSnapshot(
+      'golden/konnectivity-agent.yaml',
+    );
+  });
+
+  it('have the name of an image that the embedded garden makes', () => {
+    for (const end of ['proxy-server', 'proxy-agent'] as const) expect(konnectivityImage(end)).toBe(IMAGES[end].ref);
+  });
+});
