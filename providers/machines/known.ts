@@ -1,3 +1,4 @@
+import { InTurn } from '../../operator/kube/in-turn.ts';
 import type { CloudContext } from '../cloud.ts';
 import type { ProviderContext } from '../contract.ts';
 import type { CloudMachine, MachineCloud } from './machine-cloud.ts';
@@ -13,8 +14,8 @@ interface Known<Kept> {
   listed?: { at: number; machines: readonly CloudMachine[] } | undefined;
   /** Machines that were ended, and their pools: clouds go on showing them as running for a while. */
   removed: Map<string, string>;
-  /** Ends when what ends machines now has ended. */
-  removing: Promise<void>;
+  /** What ends machines. */
+  removing: InTurn;
 }
 
 /** The records of shoots and their machines as they were last seen, by shoot. */
@@ -32,7 +33,7 @@ export class KnownMachines<Kept extends object = MachinesRecord> {
     const known: Known<Kept> = this.#known.get(uid) ?? {
       isRead: false,
       removed: new Map(),
-      removing: Promise.resolve(),
+      removing: new InTurn(),
     };
     this.#known.set(uid, known);
     return known;
@@ -81,13 +82,7 @@ export class KnownMachines<Kept extends object = MachinesRecord> {
 
   /** One after the other for a shoot: pools that lose machines at the same time write one record. */
   removeInTurn<T>(ctx: ProviderContext, remove: () => Promise<T>): Promise<T> {
-    const known = this.#of(ctx);
-    const turn = known.removing.then(remove);
-    known.removing = turn.then(
-      () => {},
-      () => {},
-    );
-    return turn;
+    return this.#of(ctx).removing.run(remove);
   }
 
   /** As they were when they were last looked at. */

@@ -111,9 +111,9 @@ export function providerContext(op: Operation, profile: CloudProfile, seedObject
     vni,
     profile,
     bootstrapKubeconfig: async (pool, machines) =>
-      bootstrapKubeconfig(values, op.pki, await bootstrapToken(op, pool, machines)),
+      bootstrapKubeconfig(values, op.pki, await state.secretWrites.run(() => bootstrapToken(op, pool, machines))),
     kubeProxyKubeconfig: async () => kubeProxyKubeconfig(values, op.pki),
-    componentKubeconfig: async (user, groups) => componentKubeconfig(op, user, groups),
+    componentKubeconfig: (user, groups) => state.secretWrites.run(() => componentKubeconfig(op, user, groups)),
     ...(op.provider.inCloud && { cloud: () => world.account(shoot, profile, op.signal) }),
     log: world.log,
   };

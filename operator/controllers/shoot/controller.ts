@@ -353,10 +353,7 @@ export class ShootController {
    * server after it, and a cluster that is done would say for ever that it is being made.
    */
   #writeStatus(op: Operation, signal?: AbortSignal): Promise<void> {
-    const { state } = op;
-    const turn = state.statusWrite.then(() => this.#writeStatusNow(op, signal));
-    state.statusWrite = turn.catch(() => {});
-    return turn;
+    return op.state.statusWrites.run(() => this.#writeStatusNow(op, signal));
   }
 
   async #writeStatusNow(op: Operation, signal?: AbortSignal): Promise<void> {

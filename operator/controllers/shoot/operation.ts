@@ -14,7 +14,6 @@ import type { WantedName } from './dns-names.ts';
 import type { ShootState } from './state.ts';
 import type { ShootWorld } from './world.ts';
 
-/** One run of the task graph over one shoot. */
 /** What mending has left of a part of a control plane. */
 export interface Left {
   /** What its machines were spared. */
@@ -23,6 +22,7 @@ export interface Left {
   readonly because?: string;
 }
 
+/** One run of the task graph over one shoot. */
 export interface Operation {
   readonly world: ShootWorld;
   readonly shoot: Shoot;

@@ -1,6 +1,7 @@
 import type { Machine } from '../../../providers/contract.ts';
 import type { LastError, LastOperation } from '../../api/meta.ts';
 import type { Shoot } from '../../api/shoot.ts';
+import { InTurn } from '../../kube/in-turn.ts';
 import type { ShootConnection } from './connection.ts';
 import type { DNSState } from './dns-outcome.ts';
 import type { DriftState } from './drift-state.ts';
@@ -21,8 +22,9 @@ export interface ShootState {
   operation: LastOperation | undefined;
   /** When the status was last written because of it. */
   toldAt: Date | undefined;
-  /** The status that is being written, or the last one. */
-  statusWrite: Promise<unknown>;
+  readonly statusWrites: InTurn;
+  /** What is kept for several readers in one Secret: two that add to it at once would each leave out what the other one has. */
+  readonly secretWrites: InTurn;
   errors: Map<string, LastError>;
   draining: Map<string, string>;
   /** Fingerprint of what was last applied inside of the shoot. */
@@ -52,7 +54,8 @@ export const newShootState = (): ShootState => ({
   usableFor: undefined,
   operation: undefined,
   toldAt: undefined,
-  statusWrite: Promise.resolve(),
+  statusWrites: new InTurn(),
+  secretWrites: new InTurn(),
   errors: new Map(),
   draining: new Map(),
   systemApplied: undefined,

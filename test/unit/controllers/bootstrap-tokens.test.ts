@@ -1,0 +1,79 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
+import type { Seed } from '../../../operator/api/seed.ts';
+import { providerContext } from '../../../operator/controllers/shoot/context.ts';
+import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
+import { newShootState } from '../../../operator/controllers/shoot/state.ts';
+import { InTurn } from '../../../operator/kube/in-turn.ts';
+import type { Secret } from '../../../operator/kube/resources.ts';
+
+const POOLS = ['control-plane', 'gpu', 'general'];
+
+/** A shoot whose machines all have yet to join, in a seed that takes its time for each write. */
+function scene() {
+  let stored: Secret | undefined;
+  let applied = 0;
+  const inCluster: string[] = [];
+  const create = async ({ stringData }: Secret) => {
+    await nextTurn();
+    inCluster.push(`${stringData?.['token-id']}.${stringData?.['token-secret']}`);
+  };
+  const op = {
+    pools: POOLS.map((name) => ({ name, count: 1 })),
+    pki: { 'ca.crt': 'CA', 'ca.key': 'KEY' },
+    provider: {},
+    seed: {
+      secrets: { get: () => stored, absorb: (secret: Secret) => (stored = secret) },
+      applier: {
+        apply: async (object: Secret) => {
+          await nextTurn();
+          applied++;
+          return { object, changed: true };
+        },
+      },
+    },
+    shoot: { metadata: { name: 'own', namespace: 'shop' }, spec: { region: 'here' } },
+    state: { ...newShootState(), connection: { client: { create }, nodes: { list: () => [] } } },
+    values: {
+      shoot: { name: 'own', namespace: 'shop' },
+      namespace: 'shoot--shop--own',
+      networks: { pods: '100.96.0.0/11', services: '100.64.0.0/13' },
+      addresses: { apiServer: '100.64.0.1', etcd: [] },
+    },
+    world: { now: () => new Date('2026-11-22T00:00:00Z') },
+  } as unknown as Operation;
+  const context = () => providerContext(op, {} as CloudProfile, { spec: { provider: {} } } as Seed);
+  const tokens = async () => Promise.all(POOLS.map((pool) => context().bootstrapKubeconfig(pool)));
+  return { tokens, inCluster, writes: () => applied };
+}
+
+it('keeps the tokens of pools that ask at once: none is told another one when it asks again', async () => {
+  const { tokens, inCluster, writes } = scene();
+  const told = await tokens();
+  expect(new Set(told).size).toBe(POOLS.length);
+  expect(told.map((text) => /token: (\S+)/.exec(text)?.[1]).sort()).toEqual(inCluster.sort());
+  expect(await tokens()).toEqual(told);
+  expect([inCluster.length, writes()]).toEqual([POOLS.length, POOLS.length]);
+});
+
+it('makes one token for a pool that is asked for twice at once', async () => {
+  const { tokens, inCluster } = scene();
+  const [first, second] = await Promise.all([tokens(), tokens()]);
+  expect(first).toEqual(second);
+  expect(inCluster).toHaveLength(POOLS.length);
+});
+
+it('gives the next its turn after one that failed', async () => {
+  const turns = new InTurn();
+  const done: string[] = [];
+  const failing = turns.run(async () => {
+    await nextTurn();
+    done.push('first');
+    throw new Error('no');
+  });
+  const next = turns.run(async () => done.push('second'));
+  await expect(failing).rejects.toThrow('no');
+  await next;
+  expect(done).toEqual(['first', 'second']);
+});
