@@ -22,8 +22,8 @@ export default defineConfig({
       tier('e2e', 3, {
         globalSetup: 'test/kit/garden-setup.ts',
         setupFiles: 'test/kit/time-limit.ts',
-        testTimeout: 600_000,
-        hookTimeout: 600_000,
+        testTimeout: 1_200_000,
+        hookTimeout: 1_200_000,
         fileParallelism: false,
       }),
     ],

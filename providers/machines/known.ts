@@ -11,6 +11,8 @@ const FRESH_MS = 10_000;
 interface Known<Kept> {
   record?: Kept | undefined;
   isRead: boolean;
+  /** Beginnings and ends of writes so far. */
+  writes: number;
   listed?: { at: number; machines: readonly CloudMachine[] } | undefined;
   /** Machines that were ended, and their pools: clouds go on showing them as running for a while. */
   removed: Map<string, string>;
@@ -32,6 +34,7 @@ export class KnownMachines<Kept extends object = MachinesRecord> {
   #of({ uid }: ProviderContext): Known<Kept> {
     const known: Known<Kept> = this.#known.get(uid) ?? {
       isRead: false,
+      writes: 0,
       removed: new Map(),
       removing: new InTurn(),
     };
@@ -42,9 +45,11 @@ export class KnownMachines<Kept extends object = MachinesRecord> {
   /** undefined: nothing was ever made for the shoot. */
   async record(ctx: ProviderContext): Promise<Kept | undefined> {
     const known = this.#of(ctx);
-    if (!known.isRead) {
-      known.record = await readRecord<Kept>(ctx, this.#recordName);
-      known.isRead = true;
+    while (!known.isRead) {
+      const { writes } = known;
+      const record = await readRecord<Kept>(ctx, this.#recordName);
+      // Who tells of machines reads beside who makes them: what was there before a write must not pass for what is there after it.
+      if (known.writes === writes) Object.assign(known, { record, isRead: true });
     }
     return known.record;
   }
@@ -52,8 +57,13 @@ export class KnownMachines<Kept extends object = MachinesRecord> {
   async save(ctx: ProviderContext, record: Kept): Promise<void> {
     const known = this.#of(ctx);
     // Whatever happens to the write: from here on it is not known what the record says.
-    known.isRead = false;
-    await saveRecord(ctx, this.#recordName, record);
+    const isUnsure = () => Object.assign(known, { isRead: false, writes: known.writes + 1 });
+    isUnsure();
+    try {
+      await saveRecord(ctx, this.#recordName, record);
+    } finally {
+      isUnsure();
+    }
     Object.assign(known, { record, isRead: true });
   }
 

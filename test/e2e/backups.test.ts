@@ -150,7 +150,7 @@ e2e('backups of the etcd of a hosted cluster', () => {
     const ignored = 'shoot.gardener.cloud/ignore';
     await run('annotate', 'shoot', cluster.name, `${ignored}=true`);
     await run(...inSeed, 'scale', 'deployment/kube-apiserver', 'statefulset/etcd-main', '--replicas=0');
-    await run(...inSeed, 'wait', 'pod/etcd-main-0', '--for=delete', '--timeout=60s');
+    await run(...inSeed, 'wait', 'pod/etcd-main-0', '--for=delete', '--timeout=240s');
 
     const address = await run(...inSeed, 'get', 'service', 'etcd-main-0', '-o', 'jsonpath={.spec.clusterIP}');
     const volume = await run(...inSeed, 'get', 'pvc', 'data-etcd-main-0', '-o', 'jsonpath={.spec.volumeName}');
@@ -167,8 +167,8 @@ e2e('backups of the etcd of a hosted cluster', () => {
     ok(await runCommand('chown', ['-R', `${uid}:${gid}`, data]));
 
     await run(...inSeed, 'scale', 'deployment/kube-apiserver', 'statefulset/etcd-main', '--replicas=1');
-    await run(...inSeed, 'rollout', 'status', 'statefulset/etcd-main', '--timeout=120s');
-    await run(...inSeed, 'rollout', 'status', 'deployment/kube-apiserver', '--timeout=120s');
+    await run(...inSeed, 'rollout', 'status', 'statefulset/etcd-main', '--timeout=240s');
+    await run(...inSeed, 'rollout', 'status', 'deployment/kube-apiserver', '--timeout=240s');
     await run('annotate', 'shoot', cluster.name, `${ignored}-`);
     await untilReady(cluster);
     const restored = await (await clusterClient(cluster)).get(CONFIGMAPS, 'kept', 'default');

@@ -24,6 +24,7 @@ import {
   gardenClient,
   makeCluster,
   type Name,
+  PATIENCE_MS,
   uniqueName,
   until,
   untilReady,
@@ -276,7 +277,8 @@ e2e('bad input', () => {
 
     it('leaves the cluster of the same name in the other namespace alone', async () => {
       await untilReady(other);
-      expect(await (await clusterClient(other)).ready()).toBe(true);
+      const reached = await clusterClient(other);
+      await expect.poll(() => reached.ready(), { timeout: PATIENCE_MS }).toBe(true);
       await deleteCluster(other);
       const { items } = await gardenClient().list(NAMESPACES, { labelSelector: `${LABELS.shoot}=${name}` });
       expect(items.filter((space) => space.metadata.deletionTimestamp === undefined)).toEqual([]);

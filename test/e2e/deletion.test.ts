@@ -132,8 +132,8 @@ e2e('deletion', () => {
         await sleep(delay);
         await deleteCluster(cluster);
         // An API server lets a delete win over a finalizer that comes in the same moment; then garbage collection takes the rest.
-        if (delay === 0) await vi.waitFor(() => expectGone(cluster), { timeout: PATIENCE_MS, interval: 500 });
-        else await expectGone(cluster);
+        // How long that moment is depends on how busy the machine is.
+        await vi.waitFor(() => expectGone(cluster), { timeout: PATIENCE_MS, interval: 500 });
       }),
     );
     await expectClean();

@@ -4,7 +4,17 @@ import { API_VERSION } from '../../operator/api/group.ts';
 import { StateDirectory } from '../../operator/garden/state.ts';
 import { KubeClient } from '../../operator/kube/client.ts';
 import { NAMESPACES, NODES, type Node, SEEDS } from '../../operator/kube/resources.ts';
-import { coppice, e2e, garden, gardenClient, makeCluster, ok, uniqueName, untilReady } from '../kit/garden.ts';
+import {
+  coppice,
+  e2e,
+  garden,
+  gardenClient,
+  makeCluster,
+  ok,
+  PATIENCE_MS,
+  uniqueName,
+  untilReady,
+} from '../kit/garden.ts';
 import { makeHome } from '../kit/home.ts';
 import { leftOvers } from '../kit/left-overs.ts';
 import { runCoppice } from '../kit/run.ts';
@@ -57,7 +67,7 @@ e2e('a garden whose seed is another cluster', () => {
     await apply({ controlPlaneNodes: 3, dataPlaneNodes: 0 });
     await there('wait', name, '--timeout', '280s');
     const cluster = await connect();
-    expect(await cluster.ready()).toBe(true);
+    await expect.poll(() => cluster.ready(), { timeout: PATIENCE_MS }).toBe(true);
     await cluster.close();
   });
 
@@ -72,7 +82,7 @@ e2e('a garden whose seed is another cluster', () => {
     await there('delete', same.name, '--wait');
     expect(ok(await coppice(['kubeconfig', same.name]))).toBe(kubeconfig);
     const owner = KubeClient.fromKubeconfig(kubeconfig);
-    expect(await owner.ready()).toBe(true);
+    await expect.poll(() => owner.ready(), { timeout: PATIENCE_MS }).toBe(true);
     await owner.close();
     expect((await untilReady(same)).metadata.uid).toBe(before.metadata.uid);
   });
@@ -81,6 +91,6 @@ e2e('a garden whose seed is another cluster', () => {
     await there('delete', name, '--wait');
     // Empty by now; Kubernetes takes some seconds to notice that.
     const left = () => gardenClient().getOrUndefined(NAMESPACES, `shoot--default--${name}`);
-    await expect.poll(left, { timeout: 30_000 }).toBeUndefined();
+    await expect.poll(left, { timeout: PATIENCE_MS }).toBeUndefined();
   });
 });

@@ -45,6 +45,15 @@ function fetchedOn(machines: RealMachines, pod: Pod, url: string): Promise<strin
   const asked = `http://${pod.status!.podIP}:8080/fetch?url=${encodeURIComponent(url)}`;
   return machines.machine(pod.spec.nodeName!).run(['curl', '--silent', '--show-error', '--max-time', '10', asked]);
 }
+
+const asked = (machines: RealMachines, from: Pod, to: Pod): Promise<string> =>
+  fetchedOn(machines, from, `http://${to.status?.podIP}:8080/`);
+
+/** Pods are Ready by their kubelets' word, which is before other machines have learnt the way to them. */
+async function untilReached(machines: RealMachines, from: Pod, to: Pod): Promise<void> {
+  const answer = () => asked(machines, from, to).catch(String);
+  await expect.poll(answer, { timeout: PATIENCE_MS, interval: 1_000 }).toContain(`hostname=${to.metadata.name}`);
+}
 const inCluster = async (name: Name, ...args: string[]) =>
   ok(await kubectl(args, { kubeconfig: await kubeconfigFile(name) }));
 
@@ -56,6 +65,7 @@ const inCluster = async (name: Name, ...args: string[]) =>
   let cluster: KubeClient;
   const atEnd: (() => Promise<unknown>)[] = [];
   const fetched = (pod: Pod, url: string) => fetchedOn(machines, pod, url);
+  const reaches = (from: Pod, to: Pod) => untilReached(machines, from, to);
 
   beforeAll(async () => {
     await testImages('proxy-server', 'proxy-agent');
@@ -126,7 +136,9 @@ const inCluster = async (name: Name, ...args: string[]) =>
 
   it('shows logs and executes all the same, through the tunnel that its machines have opened', async () => {
     const [pod] = await run(cluster, { name: 'echo', replicas: 2, spread: true });
-    expect(await inCluster(blue, 'logs', nameOf(pod!))).toContain(`as ${nameOf(pod!)}`);
+    // Its kubelet serves once its certificate was approved, and the tunnel is there.
+    const said = () => inCluster(blue, 'logs', nameOf(pod!)).catch(String);
+    await expect.poll(said, { timeout: PATIENCE_MS, interval: 1_000 }).toContain(`as ${nameOf(pod!)}`);
     const asked = ['/usr/local/bin/echo', 'get', 'http://127.0.0.1:8080/inside'];
     expect(await inCluster(blue, 'exec', nameOf(pod!), '--', ...asked)).toContain('path=/inside');
   });
@@ -161,8 +173,8 @@ const inCluster = async (name: Name, ...args: string[]) =>
     );
     expect((await cluster.get<Node>(NODES, id)).metadata.uid).toBe(before);
     const [one, other] = pods as [Pod, Pod];
-    expect(await fetched(one, `http://${other.status?.podIP}:8080/`)).toContain(`hostname=${nameOf(other)}`);
-    expect(await fetched(other, `http://${one.status?.podIP}:8080/`)).toContain(`hostname=${nameOf(one)}`);
+    await reaches(one, other);
+    await reaches(other, one);
   });
 
   it('makes a machine again that has died, and its pods run elsewhere', async () => {
@@ -186,7 +198,7 @@ const inCluster = async (name: Name, ...args: string[]) =>
       'to run on both machines',
     );
     const [one, other] = pods as [Pod, Pod];
-    expect(await fetched(one, `http://${other.status?.podIP}:8080/`)).toContain(`hostname=${nameOf(other)}`);
+    await reaches(one, other);
   });
 
   it('replaces its machines one after the other when they are to be of another type', async () => {
@@ -240,8 +252,7 @@ const inCluster = async (name: Name, ...args: string[]) =>
       (ready) => new Set(ready.map(({ spec }) => spec.nodeName)).size === 2,
       'to run on both machines',
     );
-  const reaches = async (from: Pod, to: Pod) =>
-    expect(await fetchedOn(machines!, from, `http://${to.status?.podIP}:8080/`)).toContain(`hostname=${nameOf(to)}`);
+  const reaches = (from: Pod, to: Pod) => untilReached(machines!, from, to);
 
   beforeAll(async () => {
     await testImages('proxy-server', 'proxy-agent');
@@ -331,8 +342,8 @@ const inCluster = async (name: Name, ...args: string[]) =>
     // Pods of the machine that died are said to be Ready until its kubelet tells otherwise, and the other machine has yet to learn its new address.
     const reach = async () => {
       const [one, other] = (await spread()) as [Pod, Pod];
-      await reaches(one, other);
-      await reaches(other, one);
+      expect(await asked(machines!, one, other)).toContain(`hostname=${nameOf(other)}`);
+      expect(await asked(machines!, other, one)).toContain(`hostname=${nameOf(one)}`);
       return true;
     };
     await expect.poll(reach, { timeout: PATIENCE_MS, interval: 1_000 }).toBe(true);

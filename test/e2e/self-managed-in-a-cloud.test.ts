@@ -30,6 +30,7 @@ import {
   kubectl,
   type Name,
   ok,
+  PATIENCE_MS,
   untilReady,
 } from '../kit/garden.ts';
 import { COLD_MS, whyNoMachineImage } from '../kit/machines/image.ts';
@@ -255,7 +256,7 @@ if (why !== undefined) console.warn(`e2e: machines of clouds are not booted here
     async () => {
       ok(await kubectl(['delete', 'workercluster', own.name, '-n', NAMESPACE], { timeoutMs: BEGIN_MS }));
       expect(cloud.resources().map(({ type, name }) => `${type} ${name}`)).toEqual([]);
-      await expect.poll(() => machines.names(), { timeout: 30_000 }).toEqual([]);
+      await expect.poll(() => machines.names(), { timeout: PATIENCE_MS }).toEqual([]);
     },
     BEGIN_MS,
   );

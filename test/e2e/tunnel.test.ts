@@ -11,7 +11,17 @@ import {
   PODS,
   type Pod,
 } from '../../operator/kube/resources.ts';
-import { e2e, garden, gardenClient, kubectl, ok, startKubectl, temporaryFile, uniqueName } from '../kit/garden.ts';
+import {
+  e2e,
+  garden,
+  gardenClient,
+  kubectl,
+  ok,
+  PATIENCE_MS,
+  startKubectl,
+  temporaryFile,
+  uniqueName,
+} from '../kit/garden.ts';
 import { OutsideGarden } from '../kit/outside-garden.ts';
 import { testImages } from '../kit/tools.ts';
 import { echoService, run } from '../kit/workload.ts';
@@ -113,7 +123,9 @@ e2e('a hosted cluster whose machines are outside of its seed', () => {
     const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'judged', namespace: 'default', labels } };
     // The echo server has no TLS: that it was asked is what its answer shows.
     await expect
-      .poll(async () => String(await client.create(object).catch((error: Error) => error.message)), { timeout: 20_000 })
+      .poll(async () => String(await client.create(object).catch((error: Error) => error.message)), {
+        timeout: PATIENCE_MS,
+      })
       .toContain('server gave HTTP response to HTTPS client');
   });
 

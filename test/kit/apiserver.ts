@@ -40,7 +40,7 @@ export interface TestApiserver {
   stop(): Promise<void>;
 }
 
-const READY_TIMEOUT_MS = 60_000;
+const READY_TIMEOUT_MS = 110_000;
 
 /** An etcd and a kube-apiserver of our own on free loopback ports, with RBAC; nothing of them is left after stop(). */
 export async function startApiserver(options: ApiserverOptions = {}): Promise<TestApiserver> {

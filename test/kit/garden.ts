@@ -30,7 +30,7 @@ export type { CommandResult, RunOptions } from './run.ts';
 
 const FIELD_MANAGER = 'coppice-e2e';
 /** Long enough for a busy machine with two cores: a limit, not a promise. */
-export const PATIENCE_MS = 4 * 60_000;
+export const PATIENCE_MS = 7 * 60_000;
 
 export interface Name {
   name: string;

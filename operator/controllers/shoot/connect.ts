@@ -23,6 +23,7 @@ export async function connect(op: Operation, signal: AbortSignal, patienceMs = 4
   state.systemApplied = undefined;
   const certificate = await issueOperatorCertificate(op.pki, world.now());
   const client = KubeClient.fromKubeconfig(operatorKubeconfig(op.values, op.pki, certificate));
+  let connection: ShootConnection | undefined;
   try {
     // Not before somebody can answer: a packet to a Service that the seed does not know yet is lost, and is sent again only
     // after a second, then two, then four.
@@ -37,13 +38,14 @@ export async function connect(op: Operation, signal: AbortSignal, patienceMs = 4
       await sleep(isElsewhere(op) ? SECOND : 100, signal);
     }
     const renewAt = new Date(+world.now() + 12 * 60 * MINUTE);
-    const connection = new ShootConnection(client, server, renewAt, world.log, (object) =>
+    connection = new ShootConnection(client, server, renewAt, world.log, (object) =>
       world.insideChanged(op.shoot, object),
     );
     await connection.start(signal);
     state.connection = connection;
   } catch (error) {
-    await client.close();
+    // What has begun to follow the cluster would go on asking a closed client for ever.
+    await (connection ? connection.stop() : client.close());
     throw error;
   }
 }

@@ -328,7 +328,11 @@ export class ShootController {
       now,
     );
     if (op) await this.#writeStatus(op);
-    else await writeStatus(world.garden, world.shoots, shoot, bareStatus(shoot, state.operation, errors, now));
+    else {
+      // Progress that an operation before this one still has to tell goes first.
+      const status = bareStatus(shoot, state.operation, errors, now);
+      await state.statusWrites.run(() => writeStatus(world.garden, world.shoots, shoot, status));
+    }
     if (retry) throw failures[0]!.error;
     return undefined;
   }

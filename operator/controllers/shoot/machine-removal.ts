@@ -58,9 +58,10 @@ export async function takeAway(
   const { provider, state, world } = op;
   const connection = state.connection!;
   // All of a pool's victims are drained together; none is removed before all are empty, since the pool shrinks by a number.
-  await Promise.all(
+  await allEnded(
     plans.map(async (plan) => {
-      await Promise.all(plan.victims.map((machine) => drainMachine(op, connection, machine, signal)));
+      await allEnded(plan.victims.map((machine) => drainMachine(op, connection, machine, signal)));
+      signal.throwIfAborted();
       await provider.removeMachines(
         op.context(),
         plan.pool,
@@ -76,6 +77,12 @@ export async function takeAway(
       );
     }),
   );
+}
+
+/** Rejects when one has, but not before all have ended: a drain that nobody waits for would take machines away that are wanted again by then. */
+async function allEnded(works: readonly Promise<void>[]): Promise<void> {
+  const failed = (await Promise.allSettled(works)).find(({ status }) => status === 'rejected');
+  if (failed?.status === 'rejected') throw failed.reason;
 }
 
 async function drainMachine(

@@ -12,6 +12,9 @@ beforeAll(async () => {
 });
 afterEach(() => fake.cloud.faults.clear());
 
+/** Each question is a process's that has the lower priority of two. */
+const POLL = { timeout: 30_000 };
+
 const role = (name: string) => ({ name, assumeRolePolicy: '{}' });
 const refusal = (promise: Promise<unknown>): Promise<PluginError> =>
   promise.then(
@@ -24,42 +27,43 @@ const refusal = (promise: Promise<unknown>): Promise<PluginError> =>
 describe('time', () => {
   it('takes as long as is said, and shows what is being made while it is made', async () => {
     const ground = await awsGround(aws, 'slow', 30);
-    fake.cloud.faults.set({ latencyMs: { [T.cluster]: { create: 400, delete: 400 } } });
+    fake.cloud.faults.set({ latencyMs: { [T.cluster]: { create: 5_000, delete: 5_000 } } });
     const started = Date.now();
     const creating = aws.create(T.cluster, 'cluster', ground.cluster);
-    await expect.poll(() => fake.cloud.resources({ type: T.cluster, name: 'slow' }).length).toBe(1);
+    await expect.poll(() => fake.cloud.resources({ type: T.cluster, name: 'slow' }).length, POLL).toBe(1);
     expect((await aws.read(T.cluster, 'slow'))?.outputs).toMatchObject({ status: 'CREATING', endpoint: '' });
     expect((await creating).outputs).toMatchObject({ status: 'ACTIVE', endpoint: expect.stringContaining('https://') });
-    expect(Date.now() - started).toBeGreaterThanOrEqual(400);
+    expect(Date.now() - started).toBeGreaterThanOrEqual(5_000);
 
     const deleting = aws.delete(T.cluster, 'slow');
-    await expect.poll(async () => (await aws.read(T.cluster, 'slow'))?.outputs.status).toBe('DELETING');
+    await expect.poll(async () => (await aws.read(T.cluster, 'slow'))?.outputs.status, POLL).toBe('DELETING');
     await deleting;
     expect(await aws.read(T.cluster, 'slow')).toBeUndefined();
   });
 
   it('finishes what was begun, whether or not anybody waits for it', async () => {
     const ground = await awsGround(aws, 'left', 31);
-    fake.cloud.faults.set({ latencyMs: { [T.cluster]: { create: 300 } } });
+    fake.cloud.faults.set({ latencyMs: { [T.cluster]: { create: 5_000 } } });
     const impatient = await fake.plugin('aws');
     const creating = refusal(impatient.create(T.cluster, 'cluster', ground.cluster));
-    await expect.poll(() => fake.cloud.resources({ type: T.cluster, name: 'left' }).length).toBe(1);
+    await expect.poll(() => fake.cloud.resources({ type: T.cluster, name: 'left' }).length, POLL).toBe(1);
     await impatient.cancel();
     const error = await creating;
     expect(error.message).toContain('context canceled');
     expect(error.partial).toMatchObject({ id: 'left', outputs: { status: 'CREATING' } });
-    await expect.poll(async () => (await aws.read(T.cluster, 'left'))?.outputs.status).toBe('ACTIVE');
+    await expect.poll(async () => (await aws.read(T.cluster, 'left'))?.outputs.status, POLL).toBe('ACTIVE');
   });
 
   it('does not show at once what was made', async () => {
-    fake.cloud.faults.set({ unreadableForMs: { [T.role]: 300 } });
+    fake.cloud.faults.set({ unreadableForMs: { [T.role]: 600_000 } });
     await aws.create(T.role, 'role', role('new'));
     expect(await aws.read(T.role, 'new')).toBeUndefined();
     await expect(aws.create(T.role, 'again', role('new'))).rejects.toThrow('EntityAlreadyExists');
     await expect(aws.create(T.attachment, 'attachment', { role: 'new', policyArn: 'arn' })).rejects.toThrow(
       'NoSuchEntity',
     );
-    await expect.poll(() => aws.read(T.role, 'new')).toMatchObject({ id: 'new' });
+    fake.cloud.faults.clear();
+    await expect.poll(() => aws.read(T.role, 'new'), POLL).toMatchObject({ id: 'new' });
   });
 });
 
@@ -84,7 +88,7 @@ describe('throttling', () => {
       'Code="ResourceRequestsThrottled"',
     ],
   ] as const)('%s refuses what is over the limit of the second', async (_, create, first, second) => {
-    fake.cloud.faults.set({ throttle: { perSecond: 1 } });
+    fake.cloud.faults.set({ throttle: { perSecond: 1 / 60 } });
     const outcomes = await Promise.allSettled([create(), create(), create()]);
     const refused = outcomes.flatMap((one) => (one.status === 'rejected' ? [one.reason.message as string] : []));
     for (const text of [first, second])

@@ -105,7 +105,7 @@ describe('an operation that fails', { timeout: PATIENCE_MS }, () => {
 
   it('goes on after throttling', async () => {
     const runner = scene.runner();
-    scene.cloud.faults.set({ throttle: { perSecond: 1 } });
+    scene.cloud.faults.set({ throttle: { perSecond: 1 / 60 } });
     await expect(runner.apply(scene.request('throttled'))).rejects.toMatchObject({
       code: 'ERR_INFRA_RATE_LIMITS_EXCEEDED',
     });

@@ -14,7 +14,7 @@ import type { Inputs } from './programs.ts';
 
 const PROGRAMS = fileURLToPath(new URL('./programs.ts', import.meta.url));
 /** Time that an engine may take here, ms: two busy cores. */
-export const PATIENCE_MS = 180_000;
+export const PATIENCE_MS = 10 * 60_000;
 
 /** A line of a log. */
 export interface Line {
