@@ -1,0 +1,57 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import { takeAway } from '../../../operator/controllers/shoot/machine-removal.ts';
+import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
+import type { PoolScaleIn } from '../../../operator/controllers/shoot/scale-in.ts';
+import type { Machine } from '../../../providers/contract.ts';
+
+const plan = (pool: string): PoolScaleIn =>
+  ({
+    pool,
+    victims: [{ name: `${pool}-1`, nodeName: `${pool}-1` } as Machine],
+    remaining: 1,
+  }) as unknown as PoolScaleIn;
+
+/** Machines whose nodes have gone, of which the cloud takes some time to let one go, and refuses another. */
+function scene() {
+  const gone = Promise.withResolvers<void>();
+  const removed: string[] = [];
+  const op = {
+    provider: {
+      removeMachines: async (_: unknown, pool: string) => {
+        if (pool === 'refused') throw new Error('the cloud is throttled');
+        await gone.promise;
+        removed.push(pool);
+      },
+    },
+    context: () => ({}),
+    shoot: {},
+    state: { draining: new Map(), connection: { nodes: { get: () => undefined } } },
+    world: { record: () => {} },
+  } as unknown as Operation;
+  return { op, gone, removed };
+}
+
+it('ends only when what it began for other pools has ended, and then says what failed', async () => {
+  const { op, gone, removed } = scene();
+  let isOver = false;
+  const taken = takeAway(op, [plan('refused'), plan('slow')], 'ScaledIn', new AbortController().signal)
+    .catch((error: Error) => error.message)
+    .finally(() => {
+      isOver = true;
+    });
+  for (let turn = 0; turn < 5; turn++) await nextTurn();
+  // Whoever looks next would count a machine that is about to go.
+  expect(isOver).toBe(false);
+  gone.resolve();
+  expect(await taken).toBe('the cloud is throttled');
+  expect(removed).toEqual(['slow']);
+});
+
+it('takes no machine away once that is no longer wanted', async () => {
+  const { op, gone, removed } = scene();
+  gone.resolve();
+  const ended = AbortSignal.abort(new Error('the cluster is being changed'));
+  await expect(takeAway(op, [plan('slow')], 'ScaledIn', ended)).rejects.toThrow('being changed');
+  expect(removed).toEqual([]);
+});

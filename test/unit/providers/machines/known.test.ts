@@ -1,0 +1,69 @@
+import { expect, it } from 'vitest';
+import { KubeApiError } from '../../../../operator/kube/errors.ts';
+import type { ProviderContext } from '../../../../providers/contract.ts';
+import { KnownMachines } from '../../../../providers/machines/known.ts';
+import { context, FakeCluster } from '../fixtures.ts';
+import { MemoryCloud } from './memory-cloud.ts';
+
+interface Kept {
+  applied: string;
+}
+
+/** What is remembered of a shoot by an operator that has just started, in a seed whose reads can be held up. */
+function scene() {
+  const seed = new FakeCluster();
+  const { client } = seed;
+  let held: Promise<void> | undefined;
+  let lost = false;
+  const slow = {
+    ...client,
+    getOrUndefined: async (...asked: Parameters<typeof client.getOrUndefined>) => {
+      const found = await client.getOrUndefined(...asked);
+      await held;
+      return found;
+    },
+    apply: async (...asked: Parameters<typeof client.apply>) => {
+      const done = await client.apply(...asked);
+      if (lost) throw new KubeApiError('PATCH', 504, { reason: 'Timeout' });
+      return done;
+    },
+  };
+  const known = () => new KnownMachines<Kept>(new MemoryCloud().cloud);
+  const at = (seedClient: object): ProviderContext => context({ seed: seedClient as ProviderContext['seed'] });
+  return {
+    known,
+    quick: at(client),
+    slow: at(slow),
+    hold: (until: Promise<void> | undefined) => {
+      held = until;
+    },
+    loseAnswers: (isLost: boolean) => {
+      lost = isLost;
+    },
+  };
+}
+
+it('never takes what was there before a write for what is there after it', async () => {
+  const { known, quick, slow, hold } = scene();
+  await known().save(quick, { applied: 'first' });
+  const one = known();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  hold(promise);
+  // Who tells of machines has begun to read when who makes them writes.
+  const reading = one.record(slow);
+  await one.save(quick, { applied: 'second' });
+  resolve();
+  expect(await reading).toEqual({ applied: 'second' });
+  expect(await one.record(quick)).toEqual({ applied: 'second' });
+});
+
+it('reads again when it is not known whether a write has come through', async () => {
+  const { known, quick, slow, loseAnswers } = scene();
+  const one = known();
+  await one.save(quick, { applied: 'first' });
+  loseAnswers(true);
+  const writing = one.save(slow, { applied: 'second' });
+  await one.record(quick);
+  await expect(writing).rejects.toThrow();
+  expect(await one.record(quick)).toEqual({ applied: 'second' });
+});
