@@ -1,3 +1,4 @@
+import { InTurn } from '../kube/in-turn.ts';
 import { readJson, writeAtomic } from './files.ts';
 import { isAlive, type ProcessIdentity } from './process-identity.ts';
 import type { ProcessStatus } from './supervisor.ts';
@@ -40,7 +41,7 @@ export class StatusFile {
   readonly #status: DaemonStatus;
   readonly #processes: () => ProcessStatus[];
   #timer: NodeJS.Timeout | undefined;
-  #writing: Promise<void> = Promise.resolve();
+  readonly #writes = new InTurn();
 
   constructor(file: string, daemon: ProcessIdentity, processes: () => ProcessStatus[]) {
     this.#file = file;
@@ -80,8 +81,7 @@ export class StatusFile {
     this.#timer = undefined;
     this.#status.processes = this.#processes();
     const text = JSON.stringify(this.#status);
-    this.#writing = this.#writing.then(() => writeAtomic(this.#file, text, 0o600, false)).catch(() => {});
-    return this.#writing;
+    return this.#writes.run(() => writeAtomic(this.#file, text, 0o600, false)).catch(() => {});
   }
 }
 

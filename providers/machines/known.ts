@@ -57,12 +57,12 @@ export class KnownMachines<Kept extends object = MachinesRecord> {
   async save(ctx: ProviderContext, record: Kept): Promise<void> {
     const known = this.#of(ctx);
     // Whatever happens to the write: from here on it is not known what the record says.
-    const isUnsure = () => Object.assign(known, { isRead: false, writes: known.writes + 1 });
-    isUnsure();
+    const forgetRead = () => Object.assign(known, { isRead: false, writes: known.writes + 1 });
+    forgetRead();
     try {
       await saveRecord(ctx, this.#recordName, record);
     } finally {
-      isUnsure();
+      forgetRead();
     }
     Object.assign(known, { record, isRead: true });
   }

@@ -40,20 +40,23 @@ if (why !== undefined) console.warn(`e2e: machines of clouds are not booted here
 
 const isReady = (node: Node) => conditionIsTrue(node, 'Ready');
 const nameOf = ({ metadata }: Pod | Node) => metadata.name;
+
 /** What a pod gets that asks for the URL: the body, or why it has none. Asked on the pod's own machine. */
 function fetchedOn(machines: RealMachines, pod: Pod, url: string): Promise<string> {
   const asked = `http://${pod.status!.podIP}:8080/fetch?url=${encodeURIComponent(url)}`;
   return machines.machine(pod.spec.nodeName!).run(['curl', '--silent', '--show-error', '--max-time', '10', asked]);
 }
 
-const asked = (machines: RealMachines, from: Pod, to: Pod): Promise<string> =>
+/** What a pod gets that asks another for its page. */
+const pageOf = (machines: RealMachines, from: Pod, to: Pod): Promise<string> =>
   fetchedOn(machines, from, `http://${to.status?.podIP}:8080/`);
 
 /** Pods are Ready by their kubelets' word, which is before other machines have learnt the way to them. */
 async function untilReached(machines: RealMachines, from: Pod, to: Pod): Promise<void> {
-  const answer = () => asked(machines, from, to).catch(String);
-  await expect.poll(answer, { timeout: PATIENCE_MS, interval: 1_000 }).toContain(`hostname=${to.metadata.name}`);
+  const answer = () => pageOf(machines, from, to).catch(String);
+  await expect.poll(answer, { timeout: PATIENCE_MS, interval: 1_000 }).toContain(`hostname=${nameOf(to)}`);
 }
+
 const inCluster = async (name: Name, ...args: string[]) =>
   ok(await kubectl(args, { kubeconfig: await kubeconfigFile(name) }));
 
@@ -342,8 +345,8 @@ const inCluster = async (name: Name, ...args: string[]) =>
     // Pods of the machine that died are said to be Ready until its kubelet tells otherwise, and the other machine has yet to learn its new address.
     const reach = async () => {
       const [one, other] = (await spread()) as [Pod, Pod];
-      expect(await asked(machines!, one, other)).toContain(`hostname=${nameOf(other)}`);
-      expect(await asked(machines!, other, one)).toContain(`hostname=${nameOf(one)}`);
+      expect(await pageOf(machines!, one, other)).toContain(`hostname=${nameOf(other)}`);
+      expect(await pageOf(machines!, other, one)).toContain(`hostname=${nameOf(one)}`);
       return true;
     };
     await expect.poll(reach, { timeout: PATIENCE_MS, interval: 1_000 }).toBe(true);

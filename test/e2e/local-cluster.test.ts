@@ -19,6 +19,7 @@ import {
   clusterClient,
   coppice,
   e2e,
+  forwardPort,
   gardenClient,
   kubeconfigFile,
   kubectl,
@@ -26,7 +27,6 @@ import {
   type Name,
   ok,
   seedPods,
-  startKubectl,
   temporaryFile,
   until,
   untilReady,
@@ -145,21 +145,12 @@ e2e('a local cluster with two nodes', () => {
   });
 
   it('forwards ports', async () => {
-    const forward = startKubectl(['port-forward', 'service/echo', ':80'], { kubeconfig });
-    const port = await new Promise<string>((resolve, reject) => {
-      let text = '';
-      forward.stdout?.on('data', (data: Buffer) => {
-        text += data.toString();
-        const found = /127\.0\.0\.1:(\d+)/.exec(text)?.[1];
-        if (found) resolve(found);
-      });
-      forward.once('exit', (code) => reject(new Error(`port-forward ended with ${code}: ${text}`)));
-    });
-    const response = await fetch(`http://127.0.0.1:${port}/hello`);
+    const forward = await forwardPort('service/echo', ':80', { kubeconfig });
+    const response = await fetch(`${forward.url}/hello`);
     const said = answer(await response.text());
     expect(said.path).toBe('/hello');
     expect(pods.map((pod) => pod.metadata.name)).toContain(said.hostname);
-    forward.kill();
+    forward.end();
   });
 
   it('gives kubelets serving certificates by request', async () => {

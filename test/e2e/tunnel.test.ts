@@ -13,12 +13,12 @@ import {
 } from '../../operator/kube/resources.ts';
 import {
   e2e,
+  forwardPort,
   garden,
   gardenClient,
   kubectl,
   ok,
   PATIENCE_MS,
-  startKubectl,
   temporaryFile,
   uniqueName,
 } from '../kit/garden.ts';
@@ -81,18 +81,9 @@ e2e('a hosted cluster whose machines are outside of its seed', () => {
   });
 
   it('forwards ports', async () => {
-    const forward = startKubectl(['port-forward', pod.metadata.name, ':8080'], { kubeconfig });
-    const port = await new Promise<string>((resolve, reject) => {
-      let text = '';
-      forward.stdout?.on('data', (data: Buffer) => {
-        text += data.toString();
-        const found = /127\.0\.0\.1:(\d+)/.exec(text)?.[1];
-        if (found) resolve(found);
-      });
-      forward.once('exit', (code) => reject(new Error(`port-forward ended with ${code}: ${text}`)));
-    });
-    expect(await (await fetch(`http://127.0.0.1:${port}/forwarded`)).text()).toContain('path=/forwarded');
-    forward.kill();
+    const forward = await forwardPort(pod.metadata.name, ':8080', { kubeconfig });
+    expect(await (await fetch(`${forward.url}/forwarded`)).text()).toContain('path=/forwarded');
+    forward.end();
   });
 
   it('reaches pods and Services from where the agent is', async () => {

@@ -79,11 +79,30 @@ export const kubectl = (
 ): Promise<CommandResult> => runCommand(inject('kubectl'), [`--kubeconfig=${kubeconfig}`, ...args], options);
 
 /** kubectl that goes on in the background (port-forward, logs -f) until the file's tests have ended, at the latest. */
-export function startKubectl(args: readonly string[], { kubeconfig = garden.kubeconfig } = {}): ChildProcess {
+function startKubectl(args: readonly string[], { kubeconfig = garden.kubeconfig } = {}): ChildProcess {
   const child = startCommand(inject('kubectl'), [`--kubeconfig=${kubeconfig}`, ...args]);
   children.add(child);
   child.once('exit', () => children.delete(child));
   return child;
+}
+
+/** Forwards a free port of this machine to a pod or Service (`pod/x`, `:80`) of the cluster; ends when it is told to. */
+export async function forwardPort(
+  target: string,
+  port: string,
+  { kubeconfig }: { kubeconfig: string },
+): Promise<{ url: string; end(): void }> {
+  const forward = startKubectl(['port-forward', target, port], { kubeconfig });
+  const own = await new Promise<string>((resolve, reject) => {
+    let text = '';
+    forward.stdout?.on('data', (data: Buffer) => {
+      text += data.toString();
+      const found = /127\.0\.0\.1:(\d+)/.exec(text)?.[1];
+      if (found) resolve(found);
+    });
+    forward.once('exit', (code) => reject(new Error(`port-forward ended with ${code}: ${text}`)));
+  });
+  return { url: `http://127.0.0.1:${own}`, end: () => void forward.kill() };
 }
 
 /** The standard output of a command that must have gone well. */

@@ -1,11 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { silent } from '../../../operator/kube/log.ts';
-import type { CloudContext, ManagedClusters } from '../../../providers/cloud.ts';
+import type { ManagedClusters } from '../../../providers/cloud.ts';
 import type { ProviderContext } from '../../../providers/contract.ts';
 import { machineProvider } from '../../../providers/machines/provider.ts';
 import { type RollingShoot, roll } from '../../kit/rolling-shoot.ts';
-import { context, FakeCluster, pool, profile } from '../providers/fixtures.ts';
-import { MemoryCloud } from '../providers/machines/memory-cloud.ts';
+import { context, FakeCluster, pool } from '../providers/fixtures.ts';
+import { MemoryCloud, tenantAccount } from '../providers/machines/memory-cloud.ts';
 
 let cloud: MemoryCloud;
 let seed: FakeCluster;
@@ -29,20 +28,12 @@ const ctx = (kubernetesVersion: string): ProviderContext =>
     seed: seed.client,
     shoot: shoot.client,
     kubernetesVersion,
+    // Whoever asks is told of what has become of machines in the meantime.
     cloud: async () =>
-      ({
-        owner: { technicalID: 'shoot--team--one', uid: 'u', name: 'one', namespace: 'team' },
-        account: { id: 'x', credentials: {} },
-        region: 'north',
-        profile,
-        log: silent,
-        signal: new AbortController().signal,
-        // Whoever asks is told of what has become of machines in the meantime.
-        now: () => {
-          cloud.now += 11_000;
-          return new Date(cloud.now);
-        },
-      }) as unknown as CloudContext,
+      tenantAccount(() => {
+        cloud.now += 11_000;
+        return new Date(cloud.now);
+      }),
   });
 
 /** Machines of an older version, and what is to come of them; `machines` is the task that comes before. */

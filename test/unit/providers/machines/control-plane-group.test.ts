@@ -1,8 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { silent } from '../../../../operator/kube/log.ts';
 import { planControlPlaneGroup, votersIn } from '../../../../operator/shoot/control-plane-group.ts';
 import type { EtcdMember } from '../../../../operator/shoot/etcd-membership.ts';
-import type { Change, CloudContext, ControlPlaneInputs, ManagedClusters } from '../../../../providers/cloud.ts';
+import type { Change, ControlPlaneInputs, ManagedClusters } from '../../../../providers/cloud.ts';
 import type {
   ControlPlaneGroupBootstrap,
   ControlPlanePart,
@@ -12,7 +11,8 @@ import type {
 import type { CloudMachine, MachineCloud } from '../../../../providers/machines/machine-cloud.ts';
 import { machineProvider } from '../../../../providers/machines/provider.ts';
 import type { StackRunner } from '../../../../providers/pulumi/stack-runner.ts';
-import { context, FakeCluster, pool, profile } from '../fixtures.ts';
+import { context, FakeCluster, pool } from '../fixtures.ts';
+import { LAYERS, tenantAccount } from './memory-cloud.ts';
 
 const RECORD = 'Secret/shoot--team--one/cloud-control-plane';
 
@@ -78,15 +78,7 @@ class Cloud {
   } as unknown as StackRunner;
 
   readonly cloud: MachineCloud = {
-    layers: {
-      provider: 'aws',
-      credentials: async () => ({}),
-      settings: () => ({}),
-      adopt: () => async () => undefined,
-      classify: () => undefined,
-      poolOf: () => undefined,
-      unmadeNetwork: () => ({ network: 'unmade', subnets: [] }),
-    },
+    layers: LAYERS,
     group: { type: 'group', size: 'size' },
     problems: () => [],
     image: async () => ({ image: 'ubuntu' }),
@@ -136,16 +128,7 @@ let provider: Provider;
 const ctx = (): ProviderContext =>
   context({
     seed: seed.client,
-    cloud: async () =>
-      ({
-        owner: { technicalID: 'shoot--team--one', uid: '0b3c', name: 'one', namespace: 'team' },
-        account: { id: 'x', credentials: {} },
-        region: 'north',
-        profile,
-        log: silent,
-        signal: new AbortController().signal,
-        now: () => cloud.now,
-      }) as unknown as CloudContext,
+    cloud: async () => tenantAccount(() => cloud.now),
   });
 const own = (count: number) => pool({ name: 'control-plane', count, zones: ['north-a'] });
 const begin: ControlPlaneGroupBootstrap = { init: 'init\n', first: { begin: { 'ca.key': 'KEY\n' } } };

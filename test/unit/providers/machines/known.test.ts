@@ -15,8 +15,7 @@ function scene() {
   const { client } = seed;
   let held: Promise<void> | undefined;
   let lost = false;
-  const slow = {
-    ...client,
+  const slow = Object.assign(Object.create(client) as typeof client, {
     getOrUndefined: async (...asked: Parameters<typeof client.getOrUndefined>) => {
       const found = await client.getOrUndefined(...asked);
       await held;
@@ -27,7 +26,7 @@ function scene() {
       if (lost) throw new KubeApiError('PATCH', 504, { reason: 'Timeout' });
       return done;
     },
-  };
+  });
   const known = () => new KnownMachines<Kept>(new MemoryCloud().cloud);
   const at = (seedClient: object): ProviderContext => context({ seed: seedClient as ProviderContext['seed'] });
   return {

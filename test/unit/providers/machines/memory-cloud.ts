@@ -1,6 +1,31 @@
-import type { Change, MachinesInputs } from '../../../../providers/cloud.ts';
+import { silent } from '../../../../operator/kube/log.ts';
+import type { Change, CloudContext, MachinesInputs } from '../../../../providers/cloud.ts';
 import type { CloudMachine, MachineCloud } from '../../../../providers/machines/machine-cloud.ts';
 import type { StackRunner } from '../../../../providers/pulumi/stack-runner.ts';
+import { profile } from '../fixtures.ts';
+
+/** What is the same for all clouds in memory. */
+export const LAYERS: MachineCloud['layers'] = {
+  provider: 'aws',
+  credentials: async () => ({}),
+  settings: () => ({}),
+  adopt: () => async () => undefined,
+  classify: () => undefined,
+  poolOf: () => undefined,
+  unmadeNetwork: () => ({ network: 'unmade', subnets: [] }),
+};
+
+/** The account of the tenant, as programs get it. */
+export const tenantAccount = (now: () => Date): CloudContext =>
+  ({
+    owner: { technicalID: 'shoot--team--one', uid: 'u', name: 'one', namespace: 'team' },
+    account: { id: 'x', credentials: {} },
+    region: 'north',
+    profile,
+    log: silent,
+    signal: new AbortController().signal,
+    now,
+  }) as unknown as CloudContext;
 
 /**
  * A cloud in memory: groups are what runs of the layer `machines` said, and a run changes only what is other than what the last one
@@ -50,13 +75,8 @@ export class MemoryCloud {
 
   readonly cloud: MachineCloud = {
     layers: {
-      provider: 'aws',
-      credentials: async () => ({}),
-      settings: () => ({}),
-      adopt: () => async () => undefined,
+      ...LAYERS,
       classify: ({ text }) => (text.includes('Insufficient') ? 'ERR_INFRA_RESOURCES_DEPLETED' : undefined),
-      poolOf: () => undefined,
-      unmadeNetwork: () => ({ network: 'unmade', subnets: [] }),
     },
     group: { type: 'aws:autoscaling/group:Group', size: 'desiredCapacity' },
     problems: () => [],

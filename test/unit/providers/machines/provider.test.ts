@@ -1,12 +1,11 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { LABELS } from '../../../../operator/api/group.ts';
-import { silent } from '../../../../operator/kube/log.ts';
 import type { Node, Secret } from '../../../../operator/kube/resources.ts';
-import type { CloudContext, ManagedClusters } from '../../../../providers/cloud.ts';
+import type { ManagedClusters } from '../../../../providers/cloud.ts';
 import type { Pool, Provider, ProviderContext } from '../../../../providers/contract.ts';
 import { machineProvider } from '../../../../providers/machines/provider.ts';
-import { context, FakeCluster, pool, profile } from '../fixtures.ts';
-import { MemoryCloud } from './memory-cloud.ts';
+import { context, FakeCluster, pool } from '../fixtures.ts';
+import { MemoryCloud, tenantAccount } from './memory-cloud.ts';
 
 const RECORD = 'Secret/shoot--team--one/cloud-machines';
 const HOUR = 3600_000;
@@ -30,16 +29,7 @@ const ctx = (changes: Partial<ProviderContext> = {}): ProviderContext =>
     seed: seed.client,
     shoot: shoot.client,
     bootstrapKubeconfig: async () => token,
-    cloud: async () =>
-      ({
-        owner: { technicalID: 'shoot--team--one', uid: 'u', name: 'one', namespace: 'team' },
-        account: { id: 'x', credentials: {} },
-        region: 'north',
-        profile,
-        log: silent,
-        signal: new AbortController().signal,
-        now: () => new Date(cloud.now),
-      }) as unknown as CloudContext,
+    cloud: async () => tenantAccount(() => new Date(cloud.now)),
     ...changes,
   });
 const join = (ready = 'True') => {
