@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import { KubeClient } from '../kube/client.ts';
+import { unlessAborted } from '../kube/clock.ts';
 import { NODES, type Node } from '../kube/resources.ts';
 import { type Relay, relayIntoNamespace } from './apiserver-relay.ts';
 import { noNodesMessage, whyNoNodes } from './capabilities.ts';
@@ -117,10 +118,10 @@ class Daemon {
     ];
     let failure: unknown;
     try {
-      await this.#orStop(this.#bringUp());
+      await unlessAborted(this.#bringUp(), this.#stopping.signal);
       this.#status.set({ phase: 'ready', readyAfterMs: this.#elapsedMs() });
       this.#log.info({ afterMs: this.#elapsedMs() }, 'garden is up');
-      await this.#orStop(new Promise(() => {}));
+      await unlessAborted(new Promise(() => {}), this.#stopping.signal);
     } catch (error) {
       if (!this.#stopping.signal.aborted) failure = error;
     }
@@ -139,16 +140,6 @@ class Daemon {
 
   #elapsedMs(): number {
     return Math.round(performance.now() - this.#startedAt);
-  }
-
-  /** The work's result, or the reason of the stop if that comes first. */
-  #orStop<T>(work: Promise<T>): Promise<T> {
-    const { signal } = this.#stopping;
-    const stopped = new Promise<never>((_, reject) => {
-      if (signal.aborted) reject(signal.reason);
-      signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-    });
-    return Promise.race([work, stopped]);
   }
 
   #say(stage: string, message: string, more: Partial<GardenProgress> = {}): void {

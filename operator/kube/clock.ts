@@ -19,6 +19,16 @@ export const systemClock: Clock = {
   },
 };
 
+/** The work's result, or the reason of the abort where that comes first: the work goes on then, for whoever else waits for it. */
+export function unlessAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    const stop = () => reject(signal.reason);
+    if (signal.aborted) stop();
+    signal.addEventListener('abort', stop, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop));
+  });
+}
+
 /** Resolves after `ms`, or early (also by resolving) when the signal aborts: callers look at the signal themselves. */
 export function sleep(ms: number, signal?: AbortSignal, clock: Clock = systemClock): Promise<void> {
   if (signal?.aborted) return Promise.resolve();

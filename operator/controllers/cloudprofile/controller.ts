@@ -1,6 +1,5 @@
 import type { Provider } from '../../../providers/contract.ts';
 import type { CloudProfile, CloudProfileStatus } from '../../api/cloudprofile.ts';
-import { FINALIZER } from '../../api/group.ts';
 import { type Shoot, shootProfileName } from '../../api/shoot.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import { profileNamesOf } from '../../capacity/places.ts';
@@ -8,6 +7,7 @@ import type { KubeClient } from '../../kube/client.ts';
 import type { Informer } from '../../kube/informer.ts';
 import { CLOUDPROFILES, keyOf } from '../../kube/resources.ts';
 import { say, withConditions } from '../conditions.ts';
+import { hold } from '../finalizer.ts';
 import { writeStatus } from '../status-writer.ts';
 
 export interface CloudProfileWorld {
@@ -40,29 +40,8 @@ export async function reconcileCloudProfile(
   const profile = world.profiles.get(name);
   if (!profile) return;
   const users = usersOf(name, world.clusters.list(), world.shoots.list());
-  const held = profile.metadata.finalizers?.includes(FINALIZER) ?? false;
-  const patch = async (finalizers: string[]) => {
-    const metadata = { finalizers, resourceVersion: profile.metadata.resourceVersion };
-    const written = await world.garden.mergePatch<CloudProfile>(
-      CLOUDPROFILES,
-      name,
-      undefined,
-      { metadata },
-      { signal },
-    );
-    world.profiles.absorb(written);
-  };
-  const others = (profile.metadata.finalizers ?? []).filter((finalizer) => finalizer !== FINALIZER);
-  if (profile.metadata.deletionTimestamp) {
-    if (users.length === 0) {
-      if (held) await patch(others);
-      return;
-    }
-  } else if (users.length > 0 && !held) {
-    await patch([...others, FINALIZER]);
-  } else if (users.length === 0 && held) {
-    await patch(others);
-  }
+  await hold(world, CLOUDPROFILES, world.profiles, profile, users.length > 0, { signal });
+  if (users.length === 0 && profile.metadata.deletionTimestamp) return;
   const provider = world.provider(profile);
   const shown = users.length > 5 ? `${users.slice(0, 5).join(', ')} and ${users.length - 5} more` : users.join(', ');
   const status: CloudProfileStatus = {

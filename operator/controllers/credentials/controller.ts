@@ -4,14 +4,15 @@ import { findCondition } from '../../api/conditions.ts';
 import type { CredentialsBinding, CredentialsBindingStatus } from '../../api/credentialsbinding.ts';
 import { dnsCredentialsRef } from '../../api/dns.ts';
 import { CoppiceError, configurationProblem, errorText, isRetryable, notYetConfigured } from '../../api/errors.ts';
-import { FINALIZER, LABELS, ROLES } from '../../api/group.ts';
+import { LABELS, ROLES } from '../../api/group.ts';
 import { fitted } from '../../api/names.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import type { WorkloadIdentity, WorkloadIdentityStatus } from '../../api/workloadidentity.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
 import type { Informer } from '../../kube/informer.ts';
-import { CREDENTIALSBINDINGS, SECRETS, type Secret, WORKLOADIDENTITIES } from '../../kube/resources.ts';
+import { CREDENTIALSBINDINGS, SECRETS, WORKLOADIDENTITIES } from '../../kube/resources.ts';
 import { say, withConditions } from '../conditions.ts';
+import { hold } from '../finalizer.ts';
 import { credentialsSecret, type GardenSide, usedCredentials } from '../managed/garden-world.ts';
 import { stateBackend } from '../managed/state-backend.ts';
 import { writeStatus } from '../status-writer.ts';
@@ -30,6 +31,9 @@ export interface CredentialsWorld extends GardenSide {
 
 /** Selects Secrets with credentials that are marked as used. */
 export const CREDENTIALS_SELECTOR = `${LABELS.role}=${ROLES.credentials}`;
+
+/** What such a Secret bears from when it is first used. */
+const MARK = { [LABELS.role]: ROLES.credentials };
 
 /** Nothing tells when a cloud begins to trust an identity: it is asked again, as often as a person who sets it up would. */
 const ASK_AGAIN_MS = 2 * 60_000;
@@ -51,24 +55,24 @@ export async function reconcileCredentials(
   for (const secret of world.credentials.list()) {
     const { name, namespace: its } = secret.metadata;
     const wanted = named.secrets.has(name) || bindings.some((binding) => leadsTo(binding)?.secret === name);
-    if (its === namespace && !wanted) await hold(world, SECRETS, world.credentials, secret, false, signal);
+    if (its === namespace && !wanted) await hold(world, SECRETS, world.credentials, secret, false, { signal });
   }
   for (const name of named.secrets) {
     const secret = await credentialsSecret(world, namespace, name, signal);
-    if (secret) await hold(world, SECRETS, world.credentials, secret, true, signal);
+    if (secret) await hold(world, SECRETS, world.credentials, secret, true, { labels: MARK, signal });
     // Nothing tells of one that is made later: it bears no mark yet.
     else failure = notYetConfigured(`there is no Secret ${namespace}/${name} with credentials`);
   }
   for (const identity of world.identities.list().filter(({ metadata }) => metadata.namespace === namespace)) {
     const held = bindings.some((binding) => leadsTo(binding)?.identity === identity.metadata.name);
-    await hold(world, WORKLOADIDENTITIES, world.identities, identity, held, signal);
+    await hold(world, WORKLOADIDENTITIES, world.identities, identity, held, { signal });
     if (!identity.metadata.deletionTimestamp || held)
       failure = (await reconcileIdentity(world, identity, signal)) ?? failure;
   }
   let askAgain = false;
   for (const binding of bindings) {
     const used = named.bindings.has(binding.metadata.name);
-    await hold(world, CREDENTIALSBINDINGS, world.bindings, binding, used, signal);
+    await hold(world, CREDENTIALSBINDINGS, world.bindings, binding, used, { signal });
     if (binding.metadata.deletionTimestamp && !used) continue;
     const outcome = await reconcileBinding(world, binding, used, signal);
     if (outcome.isRetryable) failure = outcome.failure;
@@ -142,30 +146,6 @@ const leadsTo = (binding: CredentialsBinding): CredentialsUse | undefined => {
   }
 };
 
-/** Puts our finalizer and mark on an object, or takes the finalizer off; no write when it is so already. */
-async function hold<T extends Secret | CredentialsBinding | WorkloadIdentity>(
-  { garden }: CredentialsWorld,
-  resource: typeof SECRETS,
-  cache: Informer<T>,
-  object: T,
-  held: boolean,
-  signal: AbortSignal,
-): Promise<void> {
-  const { name, namespace, finalizers = [], labels, deletionTimestamp, resourceVersion } = object.metadata;
-  const isHeld = finalizers.includes(FINALIZER);
-  const isMarked = labels?.[LABELS.role] === ROLES.credentials || object.kind !== 'Secret';
-  if (isHeld === held && (isMarked || !held)) return;
-  // To what is on its way out no finalizer can be added.
-  if (held && deletionTimestamp) return;
-  const others = finalizers.filter((finalizer) => finalizer !== FINALIZER);
-  const metadata = {
-    finalizers: held ? [...others, FINALIZER] : others,
-    ...(held && object.kind === 'Secret' && { labels: { [LABELS.role]: ROLES.credentials } }),
-    resourceVersion,
-  };
-  cache.absorb(await garden.mergePatch<T>(resource, name, namespace, { metadata }, { signal }));
-}
-
 /** @returns why the binding is not ready, and whether another try is worth it. */
 async function reconcileBinding(
   world: CredentialsWorld,
@@ -227,7 +207,7 @@ async function accountOf(world: CredentialsWorld, binding: CredentialsBinding, s
     throw configurationProblem(`no CloudProfile of type ${type} has a service that takes credentials`);
   const use = usedByBinding(binding);
   const secret = use.secret === undefined ? undefined : await credentialsSecret(world, namespace, use.secret, signal);
-  if (secret) await hold(world, SECRETS, world.credentials, secret, true, signal);
+  if (secret) await hold(world, SECRETS, world.credentials, secret, true, { labels: MARK, signal });
   const credentials = await usedCredentials(world, use, signal);
   const ctx: CloudContext = {
     // Nothing is made for it: it only says who asks.

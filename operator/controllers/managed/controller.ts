@@ -1,9 +1,10 @@
 import type { CloudProgress } from '../../../providers/cloud.ts';
 import { CoppiceError, errorText } from '../../api/errors.ts';
-import { ANNOTATIONS, FINALIZER } from '../../api/group.ts';
+import { ANNOTATIONS } from '../../api/group.ts';
 import type { LastOperation } from '../../api/meta.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import type { Credentials } from '../credentials/resolve.ts';
+import { isHeld } from '../finalizer.ts';
 import { operation } from '../status-writer.ts';
 import { attempt, decide, type Situation, type StepName } from './decide.ts';
 import type { ManagedFacts, ManagedWish } from './facts.ts';
@@ -99,9 +100,8 @@ export class ManagedController {
       if (!state) return undefined;
       shutdown.throwIfAborted();
       const { wish, signature } = state;
-      const { metadata } = wish.cluster;
       // Finalizer first: without it a deletion would leave behind what is made now.
-      if (!metadata.finalizers?.includes(FINALIZER)) return undefined;
+      if (!isHeld(wish.cluster)) return undefined;
       await this.#takeUp(state, shutdown);
       const record = this.#record(key, wish.cluster);
       const credentials = await this.#credentials(wish, shutdown);

@@ -2,6 +2,7 @@ import { LABELS } from '../../api/group.ts';
 import type { Seed } from '../../api/seed.ts';
 import { Applier, knownBy } from '../../kube/applier.ts';
 import { KubeClient } from '../../kube/client.ts';
+import { unlessAborted } from '../../kube/clock.ts';
 import { Informer } from '../../kube/informer.ts';
 import type { Log } from '../../kube/log.ts';
 import { type PodDialer, podDialer } from '../../kube/pod-tunnel.ts';
@@ -108,10 +109,16 @@ export class SeedAccess {
   }
 }
 
+/** A seed that is being opened, for as many as wait for it. */
+interface Opening {
+  readonly access: Promise<SeedAccess>;
+  readonly abort: AbortController;
+}
+
 /** The seeds that are reachable, made from Seed objects; a Seed without kubeconfigRef is the garden itself. */
 export class SeedRegistry {
   readonly #seeds = new Map<string, { access: SeedAccess; credentials: string }>();
-  readonly #opening = new Map<string, Promise<SeedAccess>>();
+  readonly #opening = new Map<string, Opening>();
   readonly #garden: KubeClient;
   readonly #log: Log;
   readonly #onChange: (shootKey: string, object: KubeObject) => void;
@@ -128,17 +135,24 @@ export class SeedRegistry {
     const credentials = await this.#credentials(seed);
     const known = this.#seeds.get(name);
     if (known?.credentials === credentials) return known.access;
-    // Many shoots ask at once after a start: one of them opens the seed for all.
-    let opening = this.#opening.get(name);
-    if (!opening) {
-      opening = this.#open(name, credentials, signal).finally(() => this.#opening.delete(name));
-      this.#opening.set(name, opening);
-    }
+    return unlessAborted((this.#opening.get(name) ?? this.#begin(name, credentials)).access, signal);
+  }
+
+  /** Many shoots ask at once after a start: the seed is opened for all of them, also when the first one has been changed meanwhile. */
+  #begin(name: string, credentials: string): Opening {
+    const abort = new AbortController();
+    const opening: Opening = {
+      abort,
+      access: this.#open(name, credentials, abort.signal).finally(() => {
+        if (this.#opening.get(name) === opening) this.#opening.delete(name);
+      }),
+    };
+    this.#opening.set(name, opening);
     return opening;
   }
 
   async #open(name: string, credentials: string, signal: AbortSignal): Promise<SeedAccess> {
-    await this.close(name);
+    await this.#closeOpen(name);
     const client = credentials === '' ? this.#garden : KubeClient.fromKubeconfig(credentials);
     const dialPod = credentials === '' ? undefined : podDialer(credentials);
     const access = new SeedAccess({ name, client, dialPod }, this.#log, this.#onChange);
@@ -162,6 +176,14 @@ export class SeedRegistry {
   }
 
   async close(name: string): Promise<void> {
+    const opening = this.#opening.get(name);
+    this.#opening.delete(name);
+    opening?.abort.abort(new Error(`seed ${name} is not wanted any more`));
+    await opening?.access.catch(() => {});
+    await this.#closeOpen(name);
+  }
+
+  async #closeOpen(name: string): Promise<void> {
     const known = this.#seeds.get(name);
     if (!known) return;
     this.#seeds.delete(name);
@@ -170,7 +192,7 @@ export class SeedRegistry {
   }
 
   async closeAll(): Promise<void> {
-    for (const name of [...this.#seeds.keys()]) await this.close(name);
+    for (const name of [...this.#opening.keys(), ...this.#seeds.keys()]) await this.close(name);
   }
 
   async #credentials(seed: Seed): Promise<string> {

@@ -1,13 +1,14 @@
 import { rfc3339 } from '../../api/conditions.ts';
 import { CoppiceError, configurationProblem, errorText, isRetryable, notYetConfigured } from '../../api/errors.ts';
-import { ANNOTATIONS, FINALIZER } from '../../api/group.ts';
+import { ANNOTATIONS } from '../../api/group.ts';
 import { technicalID } from '../../api/names.ts';
 import type { Seed } from '../../api/seed.ts';
 import { controlPlaneWorker, type Shoot, shootProfileName } from '../../api/shoot.ts';
 import { isNotFound } from '../../kube/errors.ts';
-import { decoded, SHOOTS } from '../../kube/resources.ts';
+import { decoded, keyOf, SHOOTS } from '../../kube/resources.ts';
 import { PKI_SECRET } from '../../shoot/pki.ts';
 import { say, withConditions } from '../conditions.ts';
+import { hold, isHeld } from '../finalizer.ts';
 import { operation, writeStatus } from '../status-writer.ts';
 import { resolveVersion, upgradeProblem } from '../versions.ts';
 import { bareStatus } from './bare-status.ts';
@@ -42,6 +43,8 @@ export class ShootController {
   readonly #world: ShootWorld;
   readonly #states = new Map<string, ShootState>();
   readonly #vnis = new Map<string, number>();
+  /** The seeds that were chosen, by key. */
+  readonly #placed = new Map<string, string>();
   /** uid, by key, of shoots that have gone but that the cache may still show: to take one away a second time is all in vain. */
   readonly #released = new Map<string, string | undefined>();
 
@@ -113,23 +116,11 @@ export class ShootController {
   async #run(shoot: Shoot, state: ShootState, signal: AbortSignal) {
     const world = this.#world;
     const deleting = shoot.metadata.deletionTimestamp !== undefined;
-    if (deleting && !shoot.metadata.finalizers?.includes(FINALIZER)) return undefined;
-    if (!deleting && !shoot.metadata.finalizers?.includes(FINALIZER)) {
-      const finalizers = [...(shoot.metadata.finalizers ?? []), FINALIZER];
-      const { name, namespace, resourceVersion } = shoot.metadata;
-      world.shoots.absorb(
-        await world.garden.mergePatch<Shoot>(
-          SHOOTS,
-          name,
-          namespace,
-          { metadata: { finalizers, resourceVersion } },
-          { signal },
-        ),
-      );
-    }
+    if (deleting && !isHeld(shoot)) return undefined;
+    if (!deleting) await hold(world, SHOOTS, world.shoots, shoot, true, { signal });
     let op: Operation;
     try {
-      const placed = seedFor(world, shoot);
+      const placed = seedFor(world, shoot, this.#placed);
       if (!placed) return await this.#release(shoot, signal);
       op = await this.#operation(shoot, state, placed, signal);
       const owner = otherOwner(op.seed.namespaces.get(op.values.namespace), world.gardenID);
@@ -199,9 +190,12 @@ export class ShootController {
       },
       pki: decoded(seed.secrets.get(`${id}/${PKI_SECRET}`)?.data),
       context: () => providerContext(op, profile, seedObject),
-      notice: () => {
+      tell: (until) => {
         state.toldAt = world.now();
-        this.#writeStatus(op).catch((error) => {
+        return this.#writeStatus(op, until);
+      },
+      notice: () => {
+        op.tell().catch((error) => {
           // A cluster that has just gone has no status.
           if (!isNotFound(error)) world.log.warn({ err: error, shoot: name }, 'status not written');
         });
@@ -338,15 +332,8 @@ export class ShootController {
   }
 
   async #release(shoot: Shoot, signal: AbortSignal): Promise<undefined> {
-    const { name, namespace } = shoot.metadata;
-    const finalizers = (shoot.metadata.finalizers ?? []).filter((finalizer) => finalizer !== FINALIZER);
-    try {
-      await this.#world.garden.mergePatch(SHOOTS, name, namespace, { metadata: { finalizers } }, { signal });
-    } catch (error) {
-      // The cache had not heard yet that it has gone.
-      if (!isNotFound(error)) throw error;
-    }
-    const key = `${namespace}/${name}`;
+    await hold(this.#world, SHOOTS, this.#world.shoots, shoot, false, { signal });
+    const key = keyOf(shoot);
     this.#released.set(key, shoot.metadata.uid);
     await this.#forget(key);
     return undefined;
@@ -396,6 +383,7 @@ export class ShootController {
   async #forget(key: string): Promise<void> {
     const state = this.#states.get(key);
     this.#states.delete(key);
+    this.#placed.delete(key);
     state?.dns?.abort.abort();
     if (state) endDriftLook(state);
     await state?.connection?.stop();

@@ -48,6 +48,8 @@ export interface Operation {
   pki: PKIData;
   /** What the provider is told; complete once the certificates are there. */
   context(): ProviderContext;
-  /** Says that something a person would notice has changed. */
+  /** Writes the status as it is now; resolves when it is there. */
+  tell(signal?: AbortSignal): Promise<void>;
+  /** Says that something a person would notice has changed. Does not wait for that to be written. */
   notice(): void;
 }

@@ -5,8 +5,12 @@ import { keyOf } from '../../kube/resources.ts';
 import { placeShoot } from '../../placement/place.ts';
 import type { ShootWorld } from './world.ts';
 
-/** The seed of a shoot: the one it has, or the best one. undefined: deleted before it ever had one. */
-export function seedFor(world: ShootWorld, shoot: Shoot): Seed | undefined {
+/**
+ * The seed of a shoot: the one it has, or the best one. undefined: deleted before it ever had one.
+ * @param chosen seeds by key of shoot: what was chosen, and is not in every status yet. It grows; many that come at once would
+ *   otherwise all find the same seed empty, and fill it beyond its capacity
+ */
+export function seedFor(world: ShootWorld, shoot: Shoot, chosen: Map<string, string>): Seed | undefined {
   const deleting = shoot.metadata.deletionTimestamp !== undefined;
   const name = shoot.status?.seedName ?? shoot.spec.seedName;
   if (name) {
@@ -15,21 +19,23 @@ export function seedFor(world: ShootWorld, shoot: Shoot): Seed | undefined {
     return seed;
   }
   if (deleting) return undefined;
+  const key = keyOf(shoot);
   const profile = world.profiles.get(shootProfileName(shoot.spec));
   if (!profile) throw configurationProblem(`there is no CloudProfile "${shootProfileName(shoot.spec)}"`);
   const shootsPerSeed = new Map<string, number>();
   for (const other of world.shoots.list()) {
-    const seed = other.status?.seedName;
+    if (keyOf(other) === key) continue;
+    const seed = other.status?.seedName ?? other.spec.seedName ?? chosen.get(keyOf(other));
     if (seed) shootsPerSeed.set(seed, (shootsPerSeed.get(seed) ?? 0) + 1);
   }
   // A control plane on machines does not care where its seed can be reached from.
   const outside =
     world.provider(profile, world.namesAccount(shoot))?.inCloud === true && !controlPlaneWorker(shoot.spec);
   const result = placeShoot({ shoot, profile, seeds: world.seeds.list(), shootsPerSeed, outside });
-  if (result.seed === undefined)
-    throw notYetConfigured(`no seed can host ${keyOf(shoot)}: ${result.reasons.join('; ')}`);
-  const chosen = world.seeds.get(result.seed);
-  if (!chosen) throw notYetConfigured(`Seed ${result.seed} has just gone`);
+  if (result.seed === undefined) throw notYetConfigured(`no seed can host ${key}: ${result.reasons.join('; ')}`);
+  const seed = world.seeds.get(result.seed);
+  if (!seed) throw notYetConfigured(`Seed ${result.seed} has just gone`);
+  chosen.set(key, result.seed);
   world.record(shoot, 'Normal', 'Scheduled', `placed on seed ${result.seed}: ${result.why}`);
-  return chosen;
+  return seed;
 }

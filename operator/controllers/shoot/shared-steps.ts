@@ -24,6 +24,8 @@ export const namespaceTask = (op: Operation): Task => ({
 
 /** The shoot's namespace in the seed. */
 async function makeNamespace(op: Operation, signal: AbortSignal): Promise<void> {
+  // Written down before there is anything: the operator that takes the shoot away may be another one, and must know where to look.
+  if (!op.shoot.status?.seedName) await op.tell(signal);
   await earlierNamespaceGone(op, signal);
   const object = namespace(op.values);
   object.metadata.annotations = {

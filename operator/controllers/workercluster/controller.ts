@@ -1,7 +1,6 @@
 import type { Provider } from '../../../providers/contract.ts';
 import type { CloudProfile } from '../../api/cloudprofile.ts';
 import { findCondition } from '../../api/conditions.ts';
-import { FINALIZER } from '../../api/group.ts';
 import type { Quota } from '../../api/quota.ts';
 import type { Shoot } from '../../api/shoot.ts';
 import { profileNameOf, type WorkerCluster, type WorkerClusterStatus } from '../../api/workercluster.ts';
@@ -12,6 +11,7 @@ import type { Applier } from '../../kube/applier.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { Informer } from '../../kube/informer.ts';
 import { type KubeObject, SHOOTS, WORKERCLUSTERS } from '../../kube/resources.ts';
+import { hold } from '../finalizer.ts';
 import type { ManagedController } from '../managed/controller.ts';
 import { BY_NAMESPACE, type ClaimantWorld, claimantsIn, heldBy } from '../quota/claimants.ts';
 import { writeStatus } from '../status-writer.ts';
@@ -77,13 +77,7 @@ export async function reconcileWorkerCluster(
   let { status } = plan;
   const { name, namespace } = cluster.metadata;
 
-  if (plan.finalizer === 'add') {
-    const finalizers = [...(cluster.metadata.finalizers ?? []), FINALIZER];
-    const metadata = { finalizers, resourceVersion: cluster.metadata.resourceVersion };
-    world.clusters.absorb(
-      await world.garden.mergePatch<WorkerCluster>(WORKERCLUSTERS, name, namespace, { metadata }, { signal }),
-    );
-  }
+  if (plan.finalizer === 'add') await hold(world, WORKERCLUSTERS, world.clusters, cluster, true, { signal });
   // Written down before anything is made, so that an operator that starts anew counts it as well.
   if (granted)
     await writeStatus(world.garden, world.clusters, cluster, { ...cluster.status, admitted: granted }, signal);
@@ -103,8 +97,7 @@ export async function reconcileWorkerCluster(
   }
   if (plan.deleteShoot) await world.garden.delete(SHOOTS, name, namespace, { propagationPolicy: 'Background', signal });
   if (plan.finalizer === 'remove') {
-    const finalizers = (cluster.metadata.finalizers ?? []).filter((finalizer) => finalizer !== FINALIZER);
-    await world.garden.mergePatch(WORKERCLUSTERS, name, namespace, { metadata: { finalizers } }, { signal });
+    await hold(world, WORKERCLUSTERS, world.clusters, cluster, false, { signal });
     world.granted.delete(uid);
     world.capacity.forget(uid);
     return undefined;

@@ -1,11 +1,12 @@
 import type { ManagedCluster } from '../../../providers/cloud.ts';
 import type { Provider } from '../../../providers/contract.ts';
 import type { CloudProfile } from '../../api/cloudprofile.ts';
-import { FINALIZER, LABELS } from '../../api/group.ts';
+import { LABELS } from '../../api/group.ts';
 import { KUBECONFIG_KEY, kubeconfigSecretName } from '../../api/names.ts';
 import type { Shoot } from '../../api/shoot.ts';
 import { unactedClusterFields, type WorkerCluster, type WorkerClusterStatus } from '../../api/workercluster.ts';
 import { say, withConditions } from '../conditions.ts';
+import { isHeld } from '../finalizer.ts';
 import { OVER_QUOTA } from '../quota/claimants.ts';
 import { accountStatus, quotaProblems } from './account.ts';
 import { capacityOf } from './capacity.ts';
@@ -64,7 +65,7 @@ export function planWorkerCluster(seen: WorkerClusterView, now: Date): WorkerClu
   const strategy = STRATEGIES[resolved.mode ?? 'Hosted'];
   const asked = withinQuotas(view, ask(view, resolved, strategy), resolved);
   const observed = strategy.observe(view);
-  const held = cluster.metadata.finalizers?.includes(FINALIZER);
+  const held = isHeld(cluster);
   const accepted = asked.problems.length === 0;
   const { leave, lookAgainAt, filled, condition } = capacityOf(view, resolved, now);
   const withCapacity = { ...observed, conditions: [...observed.conditions, condition] };
@@ -217,7 +218,7 @@ const KEPT = ['Simulated', 'InfrastructureReady'];
 function planDeletion(view: WorkerClusterView, now: Date): WorkerClusterPlan {
   const { cluster } = view;
   const status = { ...cluster.status, observedGeneration: cluster.metadata.generation };
-  const held = cluster.metadata.finalizers?.includes(FINALIZER);
+  const held = isHeld(cluster);
   // Which mode things were made in is looked up, not computed: the profile may say something else by now.
   const mode = runningMode(view) ?? cluster.status?.mode ?? cluster.spec.mode ?? 'Hosted';
   const strategy = STRATEGIES[mode];

@@ -1,0 +1,38 @@
+import { expect, it } from 'vitest';
+import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
+import { namespaceTask } from '../../../operator/controllers/shoot/shared-steps.ts';
+
+/** What is written, in order, when a shoot of this status is worked on. */
+async function written(status: { seedName?: string } | undefined, refusal?: Error): Promise<string[]> {
+  const writes: string[] = [];
+  const namespaces = { synced: true, get: () => undefined, onAnyChange: () => () => {} };
+  const op = {
+    shoot: { metadata: { name: 'one', namespace: 'team' }, status },
+    values: { namespace: 'shoot--team--one', shoot: { name: 'one', namespace: 'team' } },
+    world: { gardenID: 'ours' },
+    seed: {
+      name: 'local',
+      namespaces,
+      applier: { apply: async ({ kind }: { kind: string }) => void writes.push(kind) },
+    },
+    tell: async () => {
+      // As long as a write takes.
+      await new Promise(setImmediate);
+      if (refusal) throw refusal;
+      writes.push('status');
+    },
+  } as unknown as Operation;
+  await namespaceTask(op)
+    .run(new AbortController().signal)
+    .catch((error: Error) => writes.push(error.message));
+  return writes;
+}
+
+it('writes down which seed it is before anything is made in it', async () => {
+  expect(await written(undefined)).toEqual(['status', 'Namespace']);
+  expect(await written({ seedName: 'local' })).toEqual(['Namespace']);
+});
+
+it('makes nothing in a seed that could not be written down', async () => {
+  expect(await written(undefined, new Error('no answer'))).toEqual(['no answer']);
+});

@@ -1,0 +1,87 @@
+import { expect, it } from 'vitest';
+import { API_VERSION, type Seed, type Shoot } from '../../../operator/api/index.ts';
+import { seedFor } from '../../../operator/controllers/shoot/seed-for.ts';
+import type { ShootWorld } from '../../../operator/controllers/shoot/world.ts';
+import { keyOf } from '../../../operator/kube/resources.ts';
+import { profile } from '../providers/fixtures.ts';
+
+const seed = (name: string, shoots: number) =>
+  ({
+    apiVersion: API_VERSION,
+    kind: 'Seed',
+    metadata: { name },
+    spec: {
+      provider: { type: 'test', region: 'north' },
+      networks: { pods: '10.1.0.0/16', services: '10.2.0.0/16', nodes: '10.3.0.0/16' },
+    },
+    status: {
+      conditions: [{ type: 'Ready', status: 'True', lastTransitionTime: '2026-01-01T00:00:00Z' }],
+      allocatable: { shoots },
+    },
+  }) as Seed;
+
+const shoot = (name: string, more: { seedName?: string; status?: Shoot['status']; deletionTimestamp?: string } = {}) =>
+  ({
+    apiVersion: API_VERSION,
+    kind: 'Shoot',
+    metadata: { name, namespace: 'team', ...(more.deletionTimestamp && { deletionTimestamp: more.deletionTimestamp }) },
+    spec: {
+      cloudProfile: { name: 'test' },
+      region: 'north',
+      provider: { type: 'test' },
+      networking: { pods: '100.96.0.0/11', services: '100.64.0.0/13' },
+      ...(more.seedName && { seedName: more.seedName }),
+    },
+    ...(more.status && { status: more.status }),
+  }) as unknown as Shoot;
+
+/** Where shoots are placed that come one after the other, none of which has a status yet. */
+function placing(seeds: Seed[], shoots: Shoot[]) {
+  const events: string[] = [];
+  const byName = new Map(seeds.map((one) => [one.metadata.name, one]));
+  const world = {
+    seeds: { get: (name: string) => byName.get(name), list: () => seeds },
+    profiles: { get: () => profile },
+    shoots: { list: () => shoots },
+    provider: () => undefined,
+    namesAccount: () => false,
+    record: (object: Shoot, _: unknown, reason: string) => void events.push(`${keyOf(object)} ${reason}`),
+  } as unknown as ShootWorld;
+  const chosen = new Map<string, string>();
+  return { events, chosen, place: (one: Shoot) => seedFor(world, one, chosen)?.metadata.name };
+}
+
+it('counts what it has just chosen: many shoots that come at once do not fill one seed beyond its capacity', () => {
+  const shoots = ['a', 'b', 'c', 'd'].map((name) => shoot(name));
+  const { place } = placing([seed('one', 2), seed('two', 1)], shoots);
+  expect(shoots.slice(0, 3).map(place).sort()).toEqual(['one', 'one', 'two']);
+  expect(() => place(shoots[3]!)).toThrow(/no seed can host team\/d/);
+});
+
+it('does not count a shoot against itself when it chooses once more', () => {
+  const one = shoot('a');
+  const { place } = placing([seed('one', 1)], [one]);
+  expect([place(one), place(one)]).toEqual(['one', 'one']);
+});
+
+it('gives the place back of a shoot that is forgotten', () => {
+  const shoots = ['a', 'b'].map((name) => shoot(name));
+  const { place, chosen } = placing([seed('one', 1)], shoots);
+  place(shoots[0]!);
+  expect(() => place(shoots[1]!)).toThrow(/no seed can host/);
+  chosen.delete('team/a');
+  expect(place(shoots[1]!)).toBe('one');
+});
+
+it('counts shoots that say themselves where they are to be', () => {
+  const pinned = shoot('a', { seedName: 'one' });
+  const { place } = placing([seed('one', 1)], [pinned, shoot('b')]);
+  expect(() => place(shoot('b'))).toThrow(/no seed can host/);
+});
+
+it('keeps a shoot where its status says, and chooses none for one that is being deleted', () => {
+  const { place, events } = placing([seed('one', 1), seed('two', 1)], []);
+  expect(place(shoot('a', { status: { seedName: 'two' } as Shoot['status'] }))).toBe('two');
+  expect(place(shoot('b', { deletionTimestamp: '2026-01-01T00:00:00Z' }))).toBeUndefined();
+  expect(events).toEqual([]);
+});

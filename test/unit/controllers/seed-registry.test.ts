@@ -1,0 +1,61 @@
+import { expect, it } from 'vitest';
+import type { Seed } from '../../../operator/api/seed.ts';
+import { SeedRegistry } from '../../../operator/controllers/seed/seed-access.ts';
+import type { KubeClient, WatchEvent } from '../../../operator/kube/client.ts';
+import { silent } from '../../../operator/kube/log.ts';
+import type { KubeObject } from '../../../operator/kube/resources.ts';
+
+const seed = { metadata: { name: 'local' }, spec: {} } as Seed;
+
+/** A garden that is its own seed, and shows what it holds only when it is told to. */
+function slowGarden() {
+  const { promise: shown, resolve: show } = Promise.withResolvers<void>();
+  let watches = 0;
+  const until = (signal: AbortSignal) =>
+    new Promise<never>((_, reject) => {
+      if (signal.aborted) reject(signal.reason);
+      signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+    });
+  const watch = async (
+    _: unknown,
+    { signal }: { signal: AbortSignal },
+    event: (event: WatchEvent<KubeObject>) => void,
+  ): Promise<void> => {
+    watches++;
+    try {
+      await Promise.race([shown, until(signal)]);
+      const annotations = { 'k8s.io/initial-events-end': 'true' };
+      const metadata = { name: '', resourceVersion: '1', annotations };
+      event({ type: 'BOOKMARK', object: { apiVersion: 'v1', kind: 'Pod', metadata } });
+      await until(signal);
+    } finally {
+      watches--;
+    }
+  };
+  const client = { watch } as unknown as KubeClient;
+  const registry = new SeedRegistry(client, silent, () => {});
+  return { registry, show, watches: () => watches };
+}
+
+it('opens a seed for all who ask, also when the first of them is stopped', async () => {
+  const { registry, show } = slowGarden();
+  const first = new AbortController();
+  const one = registry.open(seed, first.signal);
+  const other = registry.open(seed, new AbortController().signal);
+  first.abort(new Error('the shoot was changed'));
+  await expect(one).rejects.toThrow('the shoot was changed');
+  show();
+  expect((await other).name).toBe('local');
+  expect(registry.get('local')).toBe(await other);
+  await registry.closeAll();
+});
+
+it('leaves nothing open of a seed that is closed before it has answered', async () => {
+  const { registry, watches } = slowGarden();
+  const opened = registry.open(seed, new AbortController().signal);
+  const refused = expect(opened).rejects.toThrow('seed local is not wanted any more');
+  await expect.poll(watches).toBeGreaterThan(0);
+  await registry.close('local');
+  await refused;
+  expect([registry.get('local'), watches()]).toEqual([undefined, 0]);
+});
