@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { EngineEvent, StepEventMetadata } from '@pulumi/pulumi/automation/index.js';
 import type { Change, CloudProgress } from '../cloud.ts';
 import type { PlannedResource } from './settlement.ts';
@@ -17,6 +18,8 @@ export interface Step {
   resource: PlannedResource;
   /** Properties that differ. */
   properties: string[];
+  /** A look has found something else than the state says. */
+  isOutdated?: true;
 }
 
 /** What is known of a run so far. */
@@ -30,7 +33,7 @@ export interface RunRecord {
   failed: Step[];
   errors: { text: string; urn?: string }[];
   outputs: Record<string, unknown>;
-  /** Whether anything at all differs, resources that exist in state only included. */
+  /** Whether anything at all differs, also in the state alone: resources that exist only there, and what a look has found. */
   isChanging: boolean;
 }
 
@@ -47,7 +50,7 @@ export const newRecord = (): RunRecord => ({
 
 const REPLACING = new Set(['replace', 'create-replacement', 'delete-replaced', 'import-replacement']);
 const CHANGING = new Set(['create', 'update', 'delete', 'import']);
-/** Steps that change neither the cloud nor state, whatever they find. */
+/** Steps that change nothing in the cloud. */
 const IDLE = new Set(['same', 'refresh', 'read']);
 const CREATING = new Set(['create', 'create-replacement']);
 
@@ -82,6 +85,9 @@ export function runEventOf(event: EngineEvent): RunEvent | undefined {
 function stepOf({ op, urn, type, new: after, old, diffs, detailedDiff }: StepEventMetadata): Step {
   const state = after ?? old;
   const creates = CREATING.has(op);
+  const isOutdated =
+    op === 'refresh' &&
+    !(isDeepStrictEqual(after?.inputs, old?.inputs) && isDeepStrictEqual(after?.outputs, old?.outputs));
   return {
     operation: op,
     resource: {
@@ -96,6 +102,7 @@ function stepOf({ op, urn, type, new: after, old, diffs, detailedDiff }: StepEve
     properties: [...new Set([...(diffs ?? []), ...Object.keys(detailedDiff ?? {})])].map(
       (path) => path.split(/[.[]/)[0]!,
     ),
+    ...(isOutdated && { isOutdated }),
   };
 }
 
@@ -118,6 +125,8 @@ export function note(record: RunRecord, event: RunEvent): void {
     return;
   }
   record.underWay.delete(urn);
+  // It is to be written down: the next plan compares with the state, and would take for made what was there only before.
+  record.isChanging ||= step.isOutdated === true;
   if (event.kind === 'failed') {
     record.failed.push(step);
     return;

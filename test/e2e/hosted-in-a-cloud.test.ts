@@ -20,9 +20,10 @@ import {
   PATIENCE_MS,
   untilReady,
 } from '../kit/garden.ts';
-import { apply, type HostedScene, hostedScene } from '../kit/machines/hosted-scene.ts';
+import { apply, type CloudScene, hostedScene } from '../kit/machines/cloud-scene.ts';
 import { COLD_MS, whyNoMachineImage } from '../kit/machines/image.ts';
 import { machinesCache, type RealMachines } from '../kit/machines/real-machines.ts';
+import { timed } from '../kit/timed.ts';
 import { testImages } from '../kit/tools.ts';
 import { echo, run, untilNodes, untilPods } from '../kit/workload.ts';
 
@@ -244,7 +245,7 @@ const inCluster = async (name: Name, ...args: string[]) =>
 // What Google does otherwise than AWS: the metadata, names, a network in which all goes by the gateway, and repairs.
 (why === undefined ? e2e : e2e.skip)('a hosted cluster whose machines are at Google, and boot', () => {
   const ZONES = /^europe-west3-[abc]$/;
-  let { cloud, account, machines }: Partial<HostedScene> = {};
+  let { cloud, account, machines }: Partial<CloudScene> = {};
   let cluster: KubeClient;
   const atEnd: (() => Promise<unknown>)[] = [];
   const instances = () => cloud!.instances(account!, GOOGLE_REGION);
@@ -333,12 +334,10 @@ const inCluster = async (name: Name, ...args: string[]) =>
     await machines!.kill(before!.name);
     const isBack = ({ status }: Node) =>
       status?.addresses?.some(({ type, address }) => type === 'InternalIP' && address !== before!.address) === true;
-    await untilNodes(
-      cluster,
-      (all) =>
-        all.length === 2 && all.every(isReady) && all.some((node) => nameOf(node) === before!.name && isBack(node)),
-      `to have ${before!.name} again`,
-      BEGIN_MS,
+    const areBack = (all: Node[]) =>
+      all.length === 2 && all.every(isReady) && all.some((node) => nameOf(node) === before!.name && isBack(node));
+    await timed('a machine at Google back', () =>
+      untilNodes(cluster, areBack, `to have ${before!.name} again`, BEGIN_MS),
     );
     expect((await cluster.get<Node>(NODES, before!.name)).metadata.uid).toBe(uid);
     expect(await machines!.machine(before!.name).run(['cat', '/etc/coppice/machine.env'])).toContain('told=later');
@@ -349,7 +348,7 @@ const inCluster = async (name: Name, ...args: string[]) =>
       expect(await pageOf(machines!, other, one)).toContain(`hostname=${nameOf(one)}`);
       return true;
     };
-    await expect.poll(reach, { timeout: PATIENCE_MS, interval: 1_000 }).toBe(true);
+    await timed('its pods reached', () => expect.poll(reach, { timeout: PATIENCE_MS, interval: 1_000 }).toBe(true));
   });
 
   it('shrinks by exactly the machine that was drained, and leaves nothing when it is deleted', async () => {

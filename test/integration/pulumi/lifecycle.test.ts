@@ -78,6 +78,22 @@ describe('a cluster', { timeout: PATIENCE_MS }, () => {
     expect(scene.parts('drifting')).toEqual(WHOLE);
     await runner.destroy(scene.request('drifting'));
   });
+
+  it('is remembered when it is what is wanted by now', async () => {
+    const runner = scene.runner();
+    const { cloud } = scene;
+    const of = (size: number) => scene.request('shrunk', { pools: { blue: size } });
+    const sizes = () => cloud.resources({ type: 'aws:eks:NodeGroup' }).map(({ inputs }) => inputs.scalingConfig);
+    await runner.apply(of(3));
+    // As when exactly the machine is ended that was drained: the cloud counts one less.
+    await cloud.edit('aws:eks:NodeGroup', 'blue', (inputs) => {
+      inputs.scalingConfig = { ...inputs.scalingConfig, desiredSize: 2 };
+    });
+    expect((await runner.apply({ ...of(2), refresh: true })).changes).toEqual([]);
+    expect((await runner.apply(of(3))).changes).toMatchObject([{ operation: 'update' }]);
+    expect(sizes()).toMatchObject([{ desiredSize: 3 }]);
+    await runner.destroy(of(3));
+  });
 });
 
 describe('an operation that fails', { timeout: PATIENCE_MS }, () => {

@@ -32,7 +32,11 @@ export function internet(tls: { cert: string; key: string }, releases: Releases,
     if ('text' in found) return void response.end(found.text);
     const { size } = await stat(found.file);
     response.writeHead(200, { 'content-type': 'application/octet-stream', 'content-length': size });
-    await pipeline(createReadStream(found.file, { highWaterMark: 1 << 20 }), response);
+    const content = createReadStream(found.file, { highWaterMark: 1 << 20 });
+    await pipeline(content, response).catch((error: Error) => {
+      // Who has all that was promised may hang up before we do.
+      if (content.bytesRead < size) throw error;
+    });
   }
 
   return createServer(tls, (request, response) => {

@@ -80,13 +80,28 @@ describe('changes', () => {
 
 it.each([
   ['same', false],
-  ['refresh', false],
   ['read', false],
   ['update', true],
   ['create-replacement', true],
   ['delete', true],
 ])('whether %s makes a difference: %s', (operation, expected) => {
   expect(recordOf(done(operation, ...CLUSTER)).isChanging).toBe(expected);
+});
+
+it.each([
+  ['finds what the state says', {}, {}, false],
+  ['finds another input', { inputs: { size: 3 } }, {}, true],
+  ['finds another output', {}, { outputs: { status: 'x' } }, true],
+])('whether a look makes a difference that %s', (_, before, after, expected) => {
+  const state = (more: object) => ({ ...metadata('refresh', ...CLUSTER).new, ...more });
+  const look = done('refresh', ...CLUSTER, { old: state(before), new: state(after) });
+  expect(recordOf(look).isChanging).toBe(expected);
+  expect(changesOf(look)).toEqual([]);
+});
+
+it('a look that finds nothing any more makes a difference', () => {
+  const { new: old } = metadata('refresh', ...CLUSTER);
+  expect(recordOf(done('refresh', ...CLUSTER, { old, new: undefined })).isChanging).toBe(true);
 });
 
 it('keeps what was to be created, with its inputs', () => {
