@@ -109,6 +109,7 @@ const TOKEN_FILE_MS = 60_000;
 const LINGER_MS = 2_000;
 const APPLY = 'application/apply-patch+yaml';
 const MERGE_PATCH = 'application/merge-patch+json';
+const JSON_PATCH = 'application/json-patch+json';
 
 /**
  * One API server. All requests share two HTTP/2 connections at most, watches have their own. Objects travel as plain JSON:
@@ -318,6 +319,22 @@ export class KubeClient {
       query: { fieldManager: FIELD_MANAGER, ...writeQuery(options) },
       body: patch,
       contentType: MERGE_PATCH,
+      signal: options.signal,
+    });
+  }
+
+  /** Does all of the operations (RFC 6902) or none: 422 when one cannot be done, or when a `test` fails. */
+  async jsonPatch<T extends KubeObject = KubeObject>(
+    resource: Resource,
+    name: string,
+    namespace: string | undefined,
+    operations: readonly { op: 'test' | 'add' | 'replace' | 'remove'; path: string; value?: unknown }[],
+    options: WriteOptions = {},
+  ): Promise<T> {
+    return this.request('PATCH', pathOf(resource, namespace, name, options.subresource), {
+      query: { fieldManager: FIELD_MANAGER, ...writeQuery(options) },
+      body: operations,
+      contentType: JSON_PATCH,
       signal: options.signal,
     });
   }

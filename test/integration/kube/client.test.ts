@@ -90,6 +90,14 @@ describe('objects', () => {
     });
     const patched = await client.mergePatch<ConfigMap>(CONFIGMAPS, 'a', namespace, { data: { x: null, y: '2' } });
     expect(patched.data).toEqual({ y: '2' });
+    const take = (value: string) =>
+      client.jsonPatch<ConfigMap>(CONFIGMAPS, 'a', namespace, [
+        { op: 'test', path: '/metadata/uid', value: made.metadata.uid },
+        { op: 'test', path: '/data/y', value },
+        { op: 'remove', path: '/data/y' },
+      ]);
+    await expect(take('1')).rejects.toMatchObject({ status: 422 });
+    expect((await take('2')).data ?? {}).toEqual({});
     const { items } = await client.list(CONFIGMAPS, { namespace });
     expect(items.map(({ kind, metadata }) => `${kind} ${metadata.name}`)).toEqual(['ConfigMap a']);
     expect(await client.delete(CONFIGMAPS, 'a', namespace, { preconditions: { uid: made.metadata.uid! } })).toBe(true);

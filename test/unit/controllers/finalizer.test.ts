@@ -6,6 +6,12 @@ import { CONFIGMAPS, type KubeObject } from '../../../operator/kube/resources.ts
 
 const OTHER = 'example.org/other';
 
+interface Operation {
+  op: string;
+  path: string;
+  value?: unknown;
+}
+
 /** An object as it is on the server, as the cache shows it, and who writes to it. */
 function scene(stored: Partial<KubeObject['metadata']>, cached: Partial<KubeObject['metadata']> | undefined = stored) {
   const object = (metadata: object): KubeObject => ({
@@ -14,13 +20,31 @@ function scene(stored: Partial<KubeObject['metadata']>, cached: Partial<KubeObje
     metadata: { name: 'a', namespace: 'team', uid: 'u', resourceVersion: '7', ...metadata },
   });
   const server = { object: object(stored) as KubeObject | undefined, writes: 0 };
+  const found = () => {
+    if (!server.object) throw new KubeApiError('PATCH', 404, { reason: 'NotFound' });
+    return server.object;
+  };
+  const write = (changes: object) => {
+    server.writes++;
+    server.object = { ...found(), metadata: { ...found().metadata, ...changes, resourceVersion: '8' } };
+    return server.object;
+  };
   const garden = {
-    mergePatch: async (_: unknown, name: string, _namespace: unknown, { metadata }: { metadata: object }) => {
-      if (!server.object) throw new KubeApiError('PATCH', 404, { reason: 'NotFound' });
-      if ((metadata as { resourceVersion?: string }).resourceVersion !== server.object.metadata.resourceVersion)
+    mergePatch: async (_: unknown, _name: string, _namespace: unknown, { metadata }: { metadata: object }) => {
+      if ((metadata as { resourceVersion?: string }).resourceVersion !== found().metadata.resourceVersion)
         throw new KubeApiError('PATCH', 409, { reason: 'Conflict' });
-      server.writes++;
-      return { ...server.object, metadata: { ...server.object.metadata, ...metadata, name, resourceVersion: '8' } };
+      return write(JSON.parse(JSON.stringify(metadata)));
+    },
+    jsonPatch: async (_: unknown, _name: string, _namespace: unknown, operations: Operation[]) => {
+      const { uid, finalizers = [] } = found().metadata;
+      let left: string[] = finalizers;
+      for (const { op, path, value } of operations) {
+        const at = Number(path.split('/').at(-1));
+        if (op === 'remove') left = left.filter((__, i) => i !== at);
+        else if (value !== (path === '/metadata/uid' ? uid : left[at]))
+          throw new KubeApiError('PATCH', 422, { reason: 'Invalid' });
+      }
+      return write({ finalizers: left });
     },
   };
   let known = cached && object(cached);
@@ -52,22 +76,31 @@ it('takes off ours alone', async () => {
   expect(known()?.finalizers).toEqual([OTHER]);
 });
 
-it('loses no finalizer that somebody has put on since the object was read', async () => {
+it('loses no finalizer that somebody has put on since the object was read, and begins nothing anew because its status was written', async () => {
   const before = { finalizers: [FINALIZER], resourceVersion: '5' };
   const now = { finalizers: [FINALIZER, OTHER] };
-  // What the cache has heard of by now counts, however old what is worked on.
-  const heard = scene(now);
-  await heard.run(false, before);
-  expect(heard.known()?.finalizers).toEqual([OTHER]);
-  // What it has not, the server knows.
-  const deaf = scene(now, before);
-  await expect(deaf.run(false, before)).rejects.toThrow(/409/);
-  expect(deaf.server.writes).toBe(0);
+  const { server, run } = scene(now, before);
+  await run(false, before);
+  expect(server.object?.metadata.finalizers).toEqual([OTHER]);
+});
+
+it('takes off no finalizer of others that has come to stand where ours was', async () => {
+  const before = { finalizers: [OTHER, FINALIZER] };
+  const { server, run } = scene({ finalizers: [FINALIZER, OTHER] }, before);
+  await expect(run(false, before)).rejects.toThrow(/422/);
+  expect(server.writes).toBe(0);
+});
+
+it('puts back no finalizer that somebody has taken off', async () => {
+  const before = { finalizers: [OTHER], resourceVersion: '5' };
+  const { server, run } = scene({}, before);
+  await expect(run(true, before)).rejects.toThrow(/409/);
+  expect(server.writes).toBe(0);
 });
 
 it('lets nothing else go that came under the same name', async () => {
-  const { server, run } = scene({ uid: 'new', finalizers: [FINALIZER], resourceVersion: '9' });
-  await expect(run(false, { finalizers: [FINALIZER], resourceVersion: '5' })).rejects.toThrow(/409/);
+  const { server, run } = scene({ uid: 'new', finalizers: [FINALIZER] });
+  await expect(run(false, { finalizers: [FINALIZER] })).rejects.toThrow(/422/);
   expect(server.writes).toBe(0);
 });
 
