@@ -10,7 +10,11 @@ esac
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-get() { curl --fail --silent --show-error --location --proto '=https' --retry 10 --retry-all-errors --output "$2" "$1"; }
+# A download that stands still is begun anew: by itself curl waits for it for ever, and for a connection for five minutes.
+get() {
+  curl --fail --silent --show-error --location --proto '=https' --connect-timeout 20 --speed-limit 1000 --speed-time 30 \
+    --retry 10 --retry-all-errors --output "$2" "$1"
+}
 
 # The list of checksums names many files, or it is the sum alone.
 fetch() { # url, url of the checksums
