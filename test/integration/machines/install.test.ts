@@ -44,7 +44,7 @@ async function releases(first: ((socket: Socket) => void)[]) {
   return {
     tried: () => sockets.length,
     standStill: (socket: Socket) => void slow.emit('connection', socket),
-    async get(): Promise<string> {
+    get: async (): Promise<string> => {
       const output = join(dir, 'file');
       // As the script has it, without what it does to the machine that it runs on.
       const script = `eval "$(sed -n '/^get()/,/^}/p' "$1")"; get "$2" "$3"`;
