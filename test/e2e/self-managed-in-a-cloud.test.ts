@@ -263,27 +263,16 @@ const resize = async ({ name, namespace }: Name, controlPlaneNodes: number) => {
   );
 
   it(
-    'grows to three in three zones, one machine after the other, and goes on when one of them dies',
+    'grows to three in three zones, one machine after the other',
     async () => {
       await resize(atGoogle, 3);
       await timed('1 to 3 at Google', () => untilReady(atGoogle, BEGIN_MS));
-      const owned = (all: Node[]) => all.filter(isOwn).filter(isReady).map(nameOf).sort();
-      const before = owned(await untilNodes(cluster, (all) => owned(all).length === 3, 'to have three'));
-      const there = (await cloud!.instances(account!, GOOGLE_REGION)).filter(({ name }) => before.includes(name));
+      const owned = (all: Node[]) => all.filter(isOwn).filter(isReady).map(nameOf);
+      const three = owned(await untilNodes(cluster, (all) => owned(all).length === 3, 'to have three'));
+      const there = (await cloud!.instances(account!, GOOGLE_REGION)).filter(({ name }) => three.includes(name));
       expect(new Set(there.map(({ zone }) => zone)).size).toBe(3);
-      const [victim = ''] = before;
-      await machines!.kill(victim);
-      await timed('a machine of three replaced at Google', async () => {
-        await untilNodes(
-          cluster,
-          (all) => owned(all).length === 3 && owned(all).join() !== before.join(),
-          `to be three, and one of them another one than ${victim}`,
-          BEGIN_MS,
-        );
-        await untilReady(atGoogle, BEGIN_MS);
-      });
     },
-    2 * BEGIN_MS,
+    BEGIN_MS,
   );
 
   it(
