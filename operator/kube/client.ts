@@ -315,12 +315,7 @@ export class KubeClient {
     patch: object,
     options: WriteOptions = {},
   ): Promise<T> {
-    return this.request('PATCH', pathOf(resource, namespace, name, options.subresource), {
-      query: { fieldManager: FIELD_MANAGER, ...writeQuery(options) },
-      body: patch,
-      contentType: MERGE_PATCH,
-      signal: options.signal,
-    });
+    return this.#patch(MERGE_PATCH, pathOf(resource, namespace, name, options.subresource), patch, options);
   }
 
   /** Does all of the operations (RFC 6902) or none: 422 when one cannot be done, or when a `test` fails. */
@@ -331,12 +326,12 @@ export class KubeClient {
     operations: readonly { op: 'test' | 'add' | 'replace' | 'remove'; path: string; value?: unknown }[],
     options: WriteOptions = {},
   ): Promise<T> {
-    return this.request('PATCH', pathOf(resource, namespace, name, options.subresource), {
-      query: { fieldManager: FIELD_MANAGER, ...writeQuery(options) },
-      body: operations,
-      contentType: JSON_PATCH,
-      signal: options.signal,
-    });
+    return this.#patch(JSON_PATCH, pathOf(resource, namespace, name, options.subresource), operations, options);
+  }
+
+  async #patch<T>(contentType: string, path: string, body: unknown, options: WriteOptions): Promise<T> {
+    const query = { fieldManager: FIELD_MANAGER, ...writeQuery(options) };
+    return this.request('PATCH', path, { query, body, contentType, signal: options.signal });
   }
 
   /** Replaces the object; throws a conflict when metadata.resourceVersion is set and no longer current. */

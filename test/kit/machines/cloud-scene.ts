@@ -106,8 +106,8 @@ export async function selfManagedScene(
 ): Promise<CloudScene & { endpoint: string }> {
   const scene = await cloudScene(atEnd, { ...options, namespace: cluster.namespace, balanced: PORT });
   const { outside } = scene.machines.network;
-  const { namespace, link } = networkNames(new StateDirectory(garden.home).id);
-  const uplink = await run(['ip', '-n', namespace, '-4', '-o', 'addr', 'show', 'dev', 'uplink']);
+  const { link } = networkNames(new StateDirectory(garden.home).id);
+  const uplink = await run(['ip', '-n', scene.seedNetwork, '-4', '-o', 'addr', 'show', 'dev', 'uplink']);
   const way = / inet ([\d.]+)\//.exec(uplink)![1]!;
   await run(['ip', 'route', 'replace', `${outside}/32`, 'via', way, 'dev', link]);
   atEnd.push(() => run(['ip', 'route', 'delete', `${outside}/32`, 'dev', link]));
