@@ -2,7 +2,7 @@ import type { CloudKubeconfig } from '../../../providers/cloud.ts';
 import { rfc3339 } from '../../api/conditions.ts';
 import { dependencyNotReady, errorText } from '../../api/errors.ts';
 import { KubeApiError } from '../../kube/errors.ts';
-import { parseKubeconfig } from '../../kube/kubeconfig.ts';
+import { parseUntrustedKubeconfig } from '../../kube/kubeconfig.ts';
 import { cloudsOf, contextOf, type Operation } from './operation.ts';
 import type { ClusterLine, StoredKubeconfig } from './world.ts';
 
@@ -28,7 +28,7 @@ export function judge(stored: StoredKubeconfig | undefined, endpoint: string, no
 
 function serverOf(kubeconfig: string): string | undefined {
   try {
-    return parseKubeconfig(kubeconfig).server.replace(/\/+$/, '');
+    return parseUntrustedKubeconfig(kubeconfig).server.replace(/\/+$/, '');
   } catch {
     return undefined;
   }
