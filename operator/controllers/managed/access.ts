@@ -1,10 +1,11 @@
 import type { CloudKubeconfig } from '../../../providers/cloud.ts';
 import { rfc3339 } from '../../api/conditions.ts';
 import { dependencyNotReady, errorText } from '../../api/errors.ts';
+import type { ClusterLine } from '../../clusters/kubeconfig-cluster.ts';
 import { KubeApiError } from '../../kube/errors.ts';
 import { parseUntrustedKubeconfig } from '../../kube/kubeconfig.ts';
 import { cloudsOf, contextOf, type Operation } from './operation.ts';
-import type { ClusterLine, StoredKubeconfig } from './world.ts';
+import type { StoredKubeconfig } from './world.ts';
 
 /** An API server that answers is not asked again for this long: the watches notice earlier when it goes away. */
 const LOOK_AGAIN_MS = 5 * 60_000;

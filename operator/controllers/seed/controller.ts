@@ -2,13 +2,13 @@ import { findCondition } from '../../api/conditions.ts';
 import { CoppiceError, errorText } from '../../api/errors.ts';
 import type { Condition } from '../../api/meta.ts';
 import type { Seed, SeedStatus } from '../../api/seed.ts';
+import type { SeedRegistry } from '../../clusters/seed-access.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { Informer } from '../../kube/informer.ts';
 import { BUCKETS_DRIFTED, BUCKETS_READY } from '../backup/conditions.ts';
 import type { SeedBuckets } from '../backup/seed-bucket.ts';
 import { say, withConditions } from '../conditions.ts';
 import { writeStatus } from '../status-writer.ts';
-import type { SeedRegistry } from './seed-access.ts';
 
 export interface SeedWorld {
   readonly garden: KubeClient;
