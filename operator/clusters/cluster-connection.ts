@@ -1,4 +1,5 @@
 import { Applier } from '../kube/applier.ts';
+import { tenantBudget } from '../kube/byte-budget.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { Informer } from '../kube/informer.ts';
 import type { Log } from '../kube/log.ts';
@@ -13,6 +14,7 @@ import {
   type Pod,
   resourceOf,
 } from '../kube/resources.ts';
+import { slimCertificateRequest, slimNode } from './kept-objects.ts';
 
 const BY_NODE = 'node';
 
@@ -70,16 +72,23 @@ export class ClusterConnection {
     this.client = client;
     this.server = server;
     this.renewAt = renewAt;
-    this.nodes = new Informer<Node>(client, NODES, { log });
+    const budget = tenantBudget();
+    this.nodes = new Informer<Node>(client, NODES, { transform: slimNode, budget, log });
     this.pods = new Informer<Pod>(client, PODS, {
       transform: slimPod,
       indexes: { [BY_NODE]: (pod: Pod) => (pod.spec.nodeName ? [pod.spec.nodeName] : []) },
+      budget,
       log,
     });
-    this.csrs = new Informer<CertificateSigningRequest>(client, CSRS, { log });
+    this.csrs = new Informer<CertificateSigningRequest>(client, CSRS, {
+      transform: slimCertificateRequest,
+      budget,
+      log,
+    });
     for (const informer of [this.nodes, this.pods, this.csrs]) informer.onChange((event) => onChange(event.object));
   }
 
+  /** Rejects, also, when the API server answers more than is taken from it; `stop` it then. */
   async start(signal: AbortSignal): Promise<void> {
     for (const informer of [this.nodes, this.pods, this.csrs]) informer.start();
     await Promise.all([this.nodes, this.pods, this.csrs].map((informer) => informer.whenSynced(signal)));
