@@ -306,7 +306,7 @@ export class KubeClient {
   async listPages<T extends KubeObject = KubeObject>(
     resource: Resource,
     options: ListOptions & { signal?: AbortSignal | undefined; pageSize?: number },
-    { begin, each }: { begin(): void; each(object: T): void },
+    { begin, each }: { begin: () => void; each: (object: T) => void },
   ): Promise<KubeList<T>['metadata']> {
     const { namespace, labelSelector, fieldSelector, signal } = options;
     const path = pathOf(resource, namespace);

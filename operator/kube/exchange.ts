@@ -26,7 +26,7 @@ export interface Answer {
 export interface Bound {
   /** Bytes. */
   most: number;
-  tooLarge(limit: string): Error;
+  tooLarge: (limit: string) => Error;
 }
 
 /** The whole body, which may be parsed: it has neither too many bytes nor too many values. */
