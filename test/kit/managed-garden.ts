@@ -266,7 +266,7 @@ export class ManagedOperator {
         save: (cluster, stored) => alive(() => void garden.kubeconfigs.set(keyOf(cluster), stored)),
         remove: (key) => alive(() => void garden.kubeconfigs.delete(key)),
       },
-      connect: (text) => alive(() => line(garden, text)),
+      connect: (_key, text) => alive(() => line(garden, text)),
       enqueue: (key) => this.#queue.add(key),
       changed: (key) => this.look(key),
       depleted: (wish, error) => {

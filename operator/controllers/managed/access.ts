@@ -95,7 +95,7 @@ async function own(line: ClusterLine, signal: AbortSignal): Promise<CloudKubecon
 async function connect({ world, key, signal }: Operation, kubeconfig: string): Promise<ClusterLine> {
   const deadline = AbortSignal.any([signal, AbortSignal.timeout(CONNECT_MS)]);
   try {
-    return await world.connect(kubeconfig, () => world.changed(key, 'inside'), deadline);
+    return await world.connect(key, kubeconfig, () => world.changed(key, 'inside'), deadline);
   } catch (error) {
     if (signal.aborted) throw error;
     throw dependencyNotReady(`no line to the API server: ${errorText(error)}`, error);
