@@ -1,7 +1,7 @@
 import type { CloudKubeconfig } from '../../providers/cloud.ts';
 import { KubeClient } from '../kube/client.ts';
 import { isNotFound } from '../kube/errors.ts';
-import { parseKubeconfig } from '../kube/kubeconfig.ts';
+import { parseUntrustedKubeconfig } from '../kube/kubeconfig.ts';
 import type { Log } from '../kube/log.ts';
 import { type KubeObject, type Node, type Pod, pathOf, SERVICEACCOUNTS } from '../kube/resources.ts';
 import { kubeconfig } from '../pki/kubeconfig.ts';
@@ -51,13 +51,12 @@ export async function connectCluster(
   { log, changed, opened }: { log: Log; changed: () => void; opened?: (cluster: OpenCluster) => void },
   signal: AbortSignal,
 ): Promise<ClusterLine> {
-  let current = parseKubeconfig(text);
-  const { server, ca, serverName, insecureSkipTlsVerify } = current;
+  let current = parseUntrustedKubeconfig(text);
+  const { server, ca, serverName } = current;
   const client = new KubeClient({
     server,
     ca,
     serverName,
-    insecureSkipTlsVerify,
     // Asked again after each 401: a watch outlives the token that it was begun with.
     credentials: async () => ({ token: current.token, cert: current.cert, key: current.key }),
   });
@@ -85,7 +84,7 @@ export async function connectCluster(
       ),
     ownKubeconfig: (ending) => ownKubeconfig(client, { server, ca: ca ?? '' }, ending),
     use: (next) => {
-      current = parseKubeconfig(next);
+      current = parseUntrustedKubeconfig(next);
     },
     close: () => connection.stop(),
   };

@@ -3,7 +3,7 @@ import { rfc3339 } from '../../api/conditions.ts';
 import { dependencyNotReady, errorText } from '../../api/errors.ts';
 import type { ClusterLine } from '../../clusters/kubeconfig-cluster.ts';
 import { KubeApiError } from '../../kube/errors.ts';
-import { parseKubeconfig } from '../../kube/kubeconfig.ts';
+import { parseUntrustedKubeconfig } from '../../kube/kubeconfig.ts';
 import { cloudsOf, contextOf, type Operation } from './operation.ts';
 import type { StoredKubeconfig } from './world.ts';
 
@@ -29,7 +29,7 @@ export function judge(stored: StoredKubeconfig | undefined, endpoint: string, no
 
 function serverOf(kubeconfig: string): string | undefined {
   try {
-    return parseKubeconfig(kubeconfig).server.replace(/\/+$/, '');
+    return parseUntrustedKubeconfig(kubeconfig).server.replace(/\/+$/, '');
   } catch {
     return undefined;
   }
