@@ -172,7 +172,9 @@ describe('the open clusters', () => {
     const listeners: (() => void)[] = [];
     return {
       cluster: { onStop: (listener: () => void) => listeners.push(listener) } as never,
-      stop: () => listeners.splice(0).forEach((listener) => void listener()),
+      stop() {
+        for (const listener of listeners.splice(0)) listener();
+      },
     };
   };
 
