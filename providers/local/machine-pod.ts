@@ -149,7 +149,15 @@ export function machineSpec(ctx: PodContext, pool: Pool, paths: string[], varian
 }
 
 /** Of the seed node, for the scratch image: its programs, their libraries, and the certificates of public registries. */
-export const HOST_FOLDERS: readonly string[] = ['/usr', '/bin', '/sbin', '/lib', '/lib64', '/etc/alternatives', '/etc/ssl'];
+export const HOST_FOLDERS: readonly string[] = [
+  '/usr',
+  '/bin',
+  '/sbin',
+  '/lib',
+  '/lib64',
+  '/etc/alternatives',
+  '/etc/ssl',
+];
 
 /** Folders of the seed node as a container sees them. */
 export const hostFolderMounts = (folders: readonly string[]): object[] =>
