@@ -1,11 +1,13 @@
 import type { CloudKubeconfig } from '../../providers/cloud.ts';
 import { KubeClient } from '../kube/client.ts';
 import { isNotFound } from '../kube/errors.ts';
-import { parseKubeconfig } from '../kube/kubeconfig.ts';
+import { parseUntrustedKubeconfig } from '../kube/kubeconfig.ts';
 import type { Log } from '../kube/log.ts';
 import { type KubeObject, type Node, type Pod, pathOf, SERVICEACCOUNTS } from '../kube/resources.ts';
 import { kubeconfig } from '../pki/kubeconfig.ts';
 import { ClusterConnection } from './cluster-connection.ts';
+
+import type { OpenCluster } from './open-clusters.ts';
 
 const NAMESPACE = 'kube-system';
 const ACCOUNT = 'coppice-admin';
@@ -43,20 +45,18 @@ interface TokenRequest {
   status: { token: string; expirationTimestamp: string };
 }
 
-/** Opens a line to the API server that a kubeconfig leads to; `changed` is called for each change of a node or pod. */
+/** Opens a line to the API server that a kubeconfig leads to; `changed` is called for each change of a node or pod, `opened` once. */
 export async function connectCluster(
   text: string,
-  log: Log,
-  changed: () => void,
+  { log, changed, opened }: { log: Log; changed: () => void; opened?: (cluster: OpenCluster) => void },
   signal: AbortSignal,
 ): Promise<ClusterLine> {
-  let current = parseKubeconfig(text);
-  const { server, ca, serverName, insecureSkipTlsVerify } = current;
+  let current = parseUntrustedKubeconfig(text);
+  const { server, ca, serverName } = current;
   const client = new KubeClient({
     server,
     ca,
     serverName,
-    insecureSkipTlsVerify,
     // Asked again after each 401: a watch outlives the token that it was begun with.
     credentials: async () => ({ token: current.token, cert: current.cert, key: current.key }),
   });
@@ -69,6 +69,7 @@ export async function connectCluster(
     await connection.stop();
     throw error;
   }
+  opened?.(connection);
   return {
     get nodes() {
       return connection.nodes.list();
@@ -83,7 +84,7 @@ export async function connectCluster(
       ),
     ownKubeconfig: (ending) => ownKubeconfig(client, { server, ca: ca ?? '' }, ending),
     use: (next) => {
-      current = parseKubeconfig(next);
+      current = parseUntrustedKubeconfig(next);
     },
     close: () => connection.stop(),
   };

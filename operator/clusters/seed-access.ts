@@ -153,7 +153,10 @@ export class SeedRegistry {
 
   async #open(name: string, credentials: string, signal: AbortSignal): Promise<SeedAccess> {
     await this.#closeOpen(name);
-    const client = credentials === '' ? this.#garden : KubeClient.fromKubeconfig(credentials);
+    const client =
+      credentials === ''
+        ? this.#garden
+        : KubeClient.fromKubeconfig(credentials, undefined, { source: `the kubeconfig of seed ${name}` });
     const dialPod = credentials === '' ? undefined : podDialer(credentials);
     const access = new SeedAccess({ name, client, dialPod }, this.#log, this.#onChange);
     try {

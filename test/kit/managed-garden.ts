@@ -15,7 +15,7 @@ import { placed } from '../../operator/controllers/workercluster/places.ts';
 import { planWorkerCluster } from '../../operator/controllers/workercluster/plan.ts';
 import { noteShortages } from '../../operator/controllers/workercluster/shortages.ts';
 import { type Controller, runController } from '../../operator/kube/controller.ts';
-import { parseKubeconfig } from '../../operator/kube/kubeconfig.ts';
+import { parseUntrustedKubeconfig } from '../../operator/kube/kubeconfig.ts';
 import { silent } from '../../operator/kube/log.ts';
 import { keyOf, type Node, type Secret } from '../../operator/kube/resources.ts';
 import { WorkQueue } from '../../operator/kube/workqueue.ts';
@@ -268,7 +268,7 @@ export class ManagedOperator {
         save: (cluster, stored) => alive(() => void garden.kubeconfigs.set(keyOf(cluster), stored)),
         remove: (key) => alive(() => void garden.kubeconfigs.delete(key)),
       },
-      connect: (text) => alive(() => line(garden, text)),
+      connect: (_key, text) => alive(() => line(garden, text)),
       enqueue: (key) => this.#queue.add(key),
       changed: (key) => this.look(key),
       depleted: (wish, error) => {
@@ -292,7 +292,7 @@ export class ManagedOperator {
 
 /** A line to a managed cluster that knows its own tokens. */
 function line(garden: ManagedGarden, text: string): ClusterLine {
-  let current = parseKubeconfig(text);
+  let current = parseUntrustedKubeconfig(text);
   const known = () => garden.tokens.has(current.token ?? '');
   if (!known()) throw new Error('401 Unauthorized');
   return {
@@ -312,7 +312,7 @@ function line(garden: ManagedGarden, text: string): ClusterLine {
       };
     },
     use: (next) => {
-      current = parseKubeconfig(next);
+      current = parseUntrustedKubeconfig(next);
     },
     close: async () => {},
   };

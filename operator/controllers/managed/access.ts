@@ -3,7 +3,7 @@ import { rfc3339 } from '../../api/conditions.ts';
 import { dependencyNotReady, errorText } from '../../api/errors.ts';
 import type { ClusterLine } from '../../clusters/kubeconfig-cluster.ts';
 import { KubeApiError } from '../../kube/errors.ts';
-import { parseKubeconfig } from '../../kube/kubeconfig.ts';
+import { parseUntrustedKubeconfig } from '../../kube/kubeconfig.ts';
 import { cloudsOf, contextOf, type Operation } from './operation.ts';
 import type { StoredKubeconfig } from './world.ts';
 
@@ -29,7 +29,7 @@ export function judge(stored: StoredKubeconfig | undefined, endpoint: string, no
 
 function serverOf(kubeconfig: string): string | undefined {
   try {
-    return parseKubeconfig(kubeconfig).server.replace(/\/+$/, '');
+    return parseUntrustedKubeconfig(kubeconfig).server.replace(/\/+$/, '');
   } catch {
     return undefined;
   }
@@ -98,7 +98,7 @@ async function own(line: ClusterLine, signal: AbortSignal): Promise<CloudKubecon
 async function connect({ world, key, signal }: Operation, kubeconfig: string): Promise<ClusterLine> {
   const deadline = AbortSignal.any([signal, AbortSignal.timeout(CONNECT_MS)]);
   try {
-    return await world.connect(kubeconfig, () => world.changed(key, 'inside'), deadline);
+    return await world.connect(key, kubeconfig, () => world.changed(key, 'inside'), deadline);
   } catch (error) {
     if (signal.aborted) throw error;
     throw dependencyNotReady(`no line to the API server: ${errorText(error)}`, error);

@@ -7,6 +7,7 @@ import { ANNOTATIONS, API_VERSION, LABELS } from '../../api/group.ts';
 import { KUBECONFIG_KEY, kubeconfigSecretName } from '../../api/names.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import { connectCluster } from '../../clusters/kubeconfig-cluster.ts';
+import type { OpenClusters } from '../../clusters/open-clusters.ts';
 import { systemClock } from '../../kube/clock.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { Receipts } from '../../kube/receipt.ts';
@@ -20,6 +21,8 @@ export interface GardenSide extends AccountsSide {
   readonly kubeconfigs: Informer<Secret>;
   readonly records: Receipts<ManagedRecord>;
   readonly checks: AccountChecks;
+  /** Where clusters are entered that this opens. */
+  readonly openClusters: OpenClusters;
 }
 
 /** A cache that has not heard of a deletion by then is broken, and says so itself. */
@@ -69,7 +72,8 @@ export function gardenWorld(
       },
       remove: (key, signal) => remove(kubeconfigs, at(key, kubeconfigSecretName), signal),
     },
-    connect: (kubeconfig, changed, signal) => connectCluster(kubeconfig, log, changed, signal),
+    connect: (key, kubeconfig, changed, signal) =>
+      connectCluster(kubeconfig, { log, changed, opened: (cluster) => side.openClusters.add(key, cluster) }, signal),
     async takeUp({ metadata: { name, namespace } }, signal) {
       const annotations = { [ANNOTATIONS.operation]: null };
       side.clusters.absorb(

@@ -4,7 +4,7 @@ import type { LastOperation } from '../../api/meta.ts';
 import type { Situation } from './decide.ts';
 import type { ManagedRecord } from './record.ts';
 import type { ManagedState } from './state.ts';
-import { wasBegun, wishHash } from './wish.ts';
+import { isLeaving, wasBegun, wishHash } from './wish.ts';
 
 /** How often drift is looked for where the profile does not say. */
 const LOOK_EVERY_MS = 6 * 3600_000;
@@ -19,7 +19,7 @@ export function situationOf(
   const { cluster, profile } = wish;
   const every = parseDuration(profile?.spec.drift?.interval ?? '') ?? LOOK_EVERY_MS;
   return {
-    deleting: cluster.metadata.deletionTimestamp !== undefined || wish.leave === true,
+    deleting: isLeaving(wish),
     wish: wishHash(wish),
     exists: !state.gone && (record !== undefined || wasBegun(cluster)),
     applied: record?.applied,

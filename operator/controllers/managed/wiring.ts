@@ -12,6 +12,7 @@ import type { CredentialsBinding } from '../../api/credentialsbinding.ts';
 import type { Shoot } from '../../api/shoot.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import type { WorkloadIdentity } from '../../api/workloadidentity.ts';
+import type { OpenClusters } from '../../clusters/open-clusters.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { type Controller, queueMetrics, runController } from '../../kube/controller.ts';
 import { type ChangeEvent, Informer } from '../../kube/informer.ts';
@@ -44,6 +45,7 @@ export interface CloudsOptions {
   readonly state: Omit<StateOptions, 'garden'>;
   now(): Date;
   provider(profile: CloudProfile, withAccount: boolean): Provider | undefined;
+  readonly openClusters: OpenClusters;
   readonly dns: DNSProviders;
   readonly record: ManagedWorld['record'];
   readonly depleted: ManagedWorld['depleted'];
@@ -91,6 +93,7 @@ export function wireClouds(options: CloudsOptions): Clouds {
     kubeconfigs,
     records,
     checks: new AccountChecks(),
+    openClusters: options.openClusters,
     state: { garden, ...options.state },
     now: () => options.now(),
   };
