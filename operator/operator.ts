@@ -259,7 +259,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
     record,
   };
   const controllers: Controller[] = [
-    ...clouds.start(),
+    ...(await clouds.start(signal)),
     backups.start(),
     runController({
       name: 'cloudprofile',

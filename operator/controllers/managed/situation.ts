@@ -26,7 +26,8 @@ export function situationOf(
     reachable: record?.outputs !== undefined,
     credentials: credentials instanceof Error ? undefined : credentials.version,
     accepted: state.accepted?.credentials,
-    forced: state.forced,
+    // What the cloud has yet to say again is worth a run.
+    forced: state.forced || record?.unconfirmed === true,
     drift: {
       lookedAt: record?.lookedAt === undefined ? undefined : new Date(record.lookedAt),
       everyMs: spread(every, cluster.metadata.uid ?? ''),
@@ -46,9 +47,10 @@ export function spread(everyMs: number, uid: string): number {
 }
 
 /** Errors of what has no more need to be done are over. @returns whether there were any. */
-export function settleFailures(state: ManagedState, { wish, applied, accepted, credentials }: Situation): boolean {
+export function settleFailures(state: ManagedState, situation: Situation): boolean {
+  const { wish, applied, forced, accepted, credentials } = situation;
   const before = state.failures.size;
-  if (wish !== undefined && applied === wish && !state.forced) state.failures.delete('apply');
+  if (wish !== undefined && applied === wish && !forced) state.failures.delete('apply');
   if (credentials !== undefined && accepted === credentials) state.failures.delete('check');
   return state.failures.size < before;
 }
