@@ -10,6 +10,7 @@ import { DepletedOffers } from './capacity/depleted-offers.ts';
 import { profileNamesOf } from './capacity/places.ts';
 import { wireBackups } from './controllers/backup/wiring.ts';
 import { reconcileCloudProfile } from './controllers/cloudprofile/controller.ts';
+import { failuresOf } from './controllers/failure.ts';
 import { gardenIdentity } from './controllers/garden-identity.ts';
 import { type CloudsOptions, wireClouds } from './controllers/managed/wiring.ts';
 import { byNamespace } from './controllers/quota/claimants.ts';
@@ -256,6 +257,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
       log,
       metrics,
       reconcile: (key, stop) => reconcileCloudProfile(world, key, stop),
+      failed: failuresOf(world, profiles),
     }),
     runController({
       name: 'quota',
@@ -264,6 +266,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
       log,
       metrics,
       reconcile: (key, stop) => reconcileQuota(world, key, stop),
+      failed: failuresOf(world, quotas),
     }),
     runController({
       name: 'seed',
@@ -272,6 +275,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
       log,
       metrics,
       reconcile: (key, stop) => reconcileSeed(world, key, stop),
+      failed: failuresOf(world, seeds),
     }),
     runController({
       name: 'workercluster',
@@ -280,6 +284,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
       log,
       metrics,
       reconcile: (key, stop) => reconcileWorkerCluster(world, key, stop),
+      failed: failuresOf(world, clusters),
     }),
     runController({
       name: 'shoot',
@@ -289,6 +294,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
       log,
       metrics,
       reconcile: (key, stop) => shootController.reconcile(key, stop),
+      failed: failuresOf(world, shoots),
     }),
     runController({
       name: 'certificates',
