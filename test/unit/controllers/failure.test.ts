@@ -19,7 +19,12 @@ function garden(errors: (run: number) => unknown, status?: object) {
     ...(status && { status }),
   };
   const queue = new WorkQueue({ baseDelayMs: 1, maxDelayMs: 1 });
-  const cache = { get: () => object, absorb: (written: KubeObject) => void (object = written) };
+  const cache = {
+    get: () => object,
+    absorb(written: KubeObject) {
+      object = written;
+    },
+  };
   let writes = 0;
   let runs = 0;
   const apply = async (written: KubeObject) => {
