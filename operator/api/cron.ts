@@ -13,7 +13,7 @@ const MONTHS = ['JAN', 'FEB', 'MAR', 'APR', 'MAY', 'JUN', 'JUL', 'AUG', 'SEP', '
 const WEEKDAYS = ['SUN', 'MON', 'TUE', 'WED', 'THU', 'FRI', 'SAT'];
 
 const cronField = (number: string, names: readonly string[] = []): string => {
-  const inAnyCase = names.map((one) => [...one].map((letter) => `[${letter}${letter.toLowerCase()}]`).join(''));
+  const inAnyCase = names.map((one) => one.replace(/[A-Z]/g, (letter) => `[${letter}${letter.toLowerCase()}]`));
   const value = `(${[number, ...inAnyCase].join('|')})`;
   const part = `([*]|${value}(-${value})?)(/0*[1-9][0-9]*)?`;
   return `${part}(,${part})*`;
