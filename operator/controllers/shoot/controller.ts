@@ -147,6 +147,8 @@ export class ShootController {
     const provider = world.provider(profile, world.namesAccount(shoot));
     if (!provider)
       throw configurationProblem(`this operator has no provider "${profile.spec.provider ?? profile.spec.type}"`);
+    if (provider.barred && !deleting && shoot.status?.seedName === undefined)
+      throw configurationProblem(provider.barred);
     // A control plane on machines is where these are: nobody comes to the seed.
     const barred =
       provider.inCloud && !deleting && !controlPlaneWorker(shoot.spec) ? unreachable(seedObject) : undefined;
