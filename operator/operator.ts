@@ -218,6 +218,10 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
     const key = keyOf(shoot);
     queues.clusters.add(key);
     profileUsed(event, shootProfileName(shoot.spec));
+    const seedName = shoot.status?.seedName;
+    // A seed is held while it hosts anything.
+    if (seedName !== undefined && (event.type === 'deleted' || event.old?.status?.seedName !== seedName))
+      queues.seeds.addAfter(seedName, PROFILE_USERS_MS);
     // An operation that fails says so in the status: taken for news, that would undo the queue's back-off.
     if (onlyStatusChanged(event)) return;
     if (!shoot.metadata.ownerReferences?.length) sharesChanged(quotas, queues.quotas, shoot.metadata.namespace ?? '');

@@ -168,7 +168,10 @@ export const seedStatus = z
     capacity: quantities('What the seed has; "shoots" is the number of shoots.').optional(),
     allocatable: quantities('What of it may be used; "shoots" is the number of shoots.').optional(),
     gardener: free('Who last acted on it.').optional(),
-    clusterIdentity: text(256, 'Identity of the cluster.').optional(),
+    clusterIdentity: text(
+      256,
+      'UID of the namespace kube-system of the cluster that the seed was first seen to be. With a kubeconfig of another cluster nothing is done.',
+    ).optional(),
     clientCertificateExpirationTimestamp: text(64, 'When the access to the seed ends.').optional(),
   })
   .describe('How the seed is.');

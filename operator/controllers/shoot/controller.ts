@@ -5,8 +5,8 @@ import { technicalID } from '../../api/names.ts';
 import type { Seed } from '../../api/seed.ts';
 import { controlPlaneWorker, type Shoot, shootProfileName } from '../../api/shoot.ts';
 import { type GateVerdict, HELD, judgeDeletion } from '../../clusters/deletion-gate.ts';
-import { isNotFound } from '../../kube/errors.ts';
-import { decoded, keyOf, SHOOTS } from '../../kube/resources.ts';
+import { isNotFound, KubeApiError } from '../../kube/errors.ts';
+import { decoded, keyOf, SEEDS, SHOOTS } from '../../kube/resources.ts';
 import { PKI_SECRET } from '../../shoot/pki.ts';
 import { say, withConditions } from '../conditions.ts';
 import { hold, isHeld } from '../finalizer.ts';
@@ -126,6 +126,8 @@ export class ShootController {
     try {
       const placed = seedFor(world, shoot, this.#placed);
       if (!placed) return await this.#release(shoot, signal);
+      // Before anything is made there.
+      if (!deleting) await hold(world, SEEDS, world.seeds, placed, true, { signal });
       op = await this.#operation(shoot, state, placed, signal);
       const owner = otherOwner(op.seed.namespaces.get(op.values.namespace), world.gardenID);
       if (owner && deleting) return await this.#release(shoot, signal);
@@ -135,7 +137,8 @@ export class ShootController {
         );
       }
     } catch (error) {
-      if (signal.aborted) throw error;
+      // Of many shoots that come at once, one has the seed held, and the others look again.
+      if (signal.aborted || (error instanceof KubeApiError && error.isConflict)) throw error;
       return this.#failed(shoot, state, [{ taskID: PREPARE, error }]);
     }
     state.errors.delete(PREPARE);
