@@ -74,7 +74,7 @@ export function gardenWorld(
       },
       remove: (key, signal) => remove(kubeconfigs, at(key, kubeconfigSecretName), signal),
     },
-    connect: (kubeconfig, changed, signal) => connectCluster(kubeconfig, log, changed, signal),
+    connect: (kubeconfig, news, signal) => connectCluster(kubeconfig, log, news, signal),
     async takeUp({ metadata: { name, namespace } }, signal) {
       const annotations = { [ANNOTATIONS.operation]: null };
       side.clusters.absorb(

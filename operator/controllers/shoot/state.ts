@@ -15,6 +15,8 @@ export interface ShootState {
   /** generation and deletion mark that the running operation was started for. */
   target: string | undefined;
   connection: ClusterConnection | undefined;
+  /** While an operation runs: says that something of the shoot may look different, so that the status is written in time. */
+  changed: (() => void) | undefined;
   /** Whether the admin's kubeconfig works. */
   usable: { ok: boolean; message: string } | undefined;
   /** The kubeconfig that this was seen of. */
@@ -50,6 +52,7 @@ export const newShootState = (): ShootState => ({
   abort: undefined,
   target: undefined,
   connection: undefined,
+  changed: undefined,
   usable: undefined,
   usableFor: undefined,
   operation: undefined,
