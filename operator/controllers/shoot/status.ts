@@ -174,7 +174,12 @@ export function runningStatus(facts: RunningFacts, seen: ControlPlaneSeen, now: 
   const strays = inside ? strayNodes(shoot, inside.nodes, inside.machines) : [];
   const everyNode =
     counted.status === 'True' && strays.length > 0
-      ? say('EveryNodeReady', false, NODES_LEAVING, `nodes without a machine are being taken away: ${strays.join(', ')}`)
+      ? say(
+          'EveryNodeReady',
+          false,
+          NODES_LEAVING,
+          `nodes without a machine are being taken away: ${strays.join(', ')}`,
+        )
       : counted;
   const system = systemCondition(facts, desired);
   const errors = facts.errors.length > 0;
