@@ -14,6 +14,7 @@ import {
   resourceOf,
 } from '../kube/resources.ts';
 import { LineWatch } from './line-watch.ts';
+import type { OpenCluster } from './open-clusters.ts';
 
 /** An API server that has not said by then that it is ready does not answer. */
 const ASK_MS = 3_000;
@@ -60,7 +61,7 @@ function slimPod(pod: Pod): Pod {
 }
 
 /** An open line to one shoot's API server: its nodes, pods and certificate requests are watched, never polled. */
-export class ClusterConnection {
+export class ClusterConnection implements OpenCluster {
   readonly client: KubeClient;
   readonly nodes: Informer<Node>;
   readonly pods: Informer<Pod>;
@@ -70,6 +71,7 @@ export class ClusterConnection {
   readonly renewAt: Date;
   /** Whether the API server answers. */
   readonly line: LineWatch;
+  readonly #stopListeners: (() => void)[] = [];
 
   /** @param onLine called when the API server stops answering, and when it answers again */
   constructor(
@@ -123,8 +125,13 @@ export class ClusterConnection {
     await this.client.delete(NODES, name);
   }
 
+  onStop(listener: () => void): void {
+    this.#stopListeners.push(listener);
+  }
+
   async stop(): Promise<void> {
     this.line.stop();
+    for (const listener of this.#stopListeners.splice(0)) listener();
     await Promise.all([this.nodes, this.pods, this.csrs].map((informer) => informer.stop()));
     await this.client.close();
   }

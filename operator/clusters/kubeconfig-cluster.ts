@@ -7,6 +7,8 @@ import { type KubeObject, type Node, type Pod, pathOf, SERVICEACCOUNTS } from '.
 import { kubeconfig } from '../pki/kubeconfig.ts';
 import { ClusterConnection } from './cluster-connection.ts';
 
+import type { OpenCluster } from './open-clusters.ts';
+
 const NAMESPACE = 'kube-system';
 const ACCOUNT = 'coppice-admin';
 /** A day outlasts a night's outage of the operator. Clouds may grant less: what counts is what they answer. */
@@ -53,11 +55,11 @@ export interface LineNews {
   answers(now: boolean): void;
 }
 
-/** Opens a line to the API server that a kubeconfig leads to. */
+/** Opens a line to the API server that a kubeconfig leads to; `opened` is called once. */
 export async function connectCluster(
   text: string,
-  log: Log,
   news: LineNews,
+  { log, opened }: { log: Log; opened?: (cluster: OpenCluster) => void },
   signal: AbortSignal,
 ): Promise<ClusterLine> {
   let current = parseUntrustedKubeconfig(text);
@@ -85,6 +87,7 @@ export async function connectCluster(
     await connection.stop();
     throw error;
   }
+  opened?.(connection);
   return {
     get nodes() {
       return connection.nodes.list();

@@ -70,6 +70,9 @@ async function freshKubeconfig(op: Operation): Promise<StoredKubeconfig> {
     next = await own(state.line, signal);
   }
   if (!next) {
+    // A token of the account would go where somebody else says that the API server is.
+    if (record!.unconfirmed)
+      throw dependencyNotReady(`the cloud has yet to say that the API server is at ${outputs.endpoint}`);
     const first = await cloudsOf(op).clouds.kubeconfig(await contextOf(op), outputs);
     if (verdict === 'cannot') await hangUp(op);
     state.line?.use(first.kubeconfig);
@@ -104,7 +107,7 @@ async function connect(op: Operation, kubeconfig: string): Promise<ClusterLine> 
     },
   };
   try {
-    line = await world.connect(kubeconfig, news, deadline);
+    line = await world.connect(key, kubeconfig, news, deadline);
     return line;
   } catch (error) {
     if (signal.aborted) throw error;
