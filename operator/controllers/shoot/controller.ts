@@ -13,7 +13,7 @@ import { hold, isHeld } from '../finalizer.ts';
 import { operation, writeStatus } from '../status-writer.ts';
 import { resolveVersion, upgradeProblem } from '../versions.ts';
 import { bareStatus } from './bare-status.ts';
-import { controlPlanePoolOf, controlPlaneValues, poolsOfShoot, providerContext } from './context.ts';
+import { controlPlanePoolOf, controlPlaneValues, poolsOfShoot, providerContext, reaching } from './context.ts';
 import { wantedNames } from './dns/dns-names.ts';
 import { recordsCondition } from './dns/dns-outcome.ts';
 import { endDriftLook, lookForDrift, noteMended, wantsMending } from './drift/drift.ts';
@@ -206,11 +206,7 @@ export class ShootController {
       // kubeadm makes the certificate of an API server on machines, and knows of no further names.
       names: controlPlaneWorker(shoot.spec) ? [] : wantedNames(shoot, seedObject, provider.name),
       signal,
-      values: {
-        ...controlPlaneValues(shoot, profile, seedObject, version),
-        // Machines that run the control plane themselves are where its API servers are.
-        ...(provider.inCloud && !controlPlaneWorker(shoot.spec) && { machinesOutside: true }),
-      },
+      values: reaching(controlPlaneValues(shoot, profile, seedObject, version), shoot, seedObject, provider, vni),
       pki: decoded(seed.secrets.get(`${id}/${PKI_SECRET}`)?.data),
       context: () => providerContext(op, profile, seedObject),
       tell: (until) => {
