@@ -139,6 +139,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
 
   const registry = new SeedRegistry(garden, log, (shootKey, object) => {
     queues.shoots.add(shootKey);
+    shootController.partChanged(shootKey);
     if (object.kind === 'Pod') queues.certificates.add(shootKey);
   });
   const backups = wireBackups({
@@ -181,6 +182,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
     depleted: (shoot, error) => shootIsShort({ clusters, profiles, capacity, record }, shoot, error),
     insideChanged: (shoot, object) => {
       const key = keyOf(shoot);
+      shootController.partChanged(key);
       if (object.kind === 'CertificateSigningRequest') queues.certificates.add(key);
       else queues.shoots.addAfter(key, INSIDE_CHANGES_MS);
     },
