@@ -36,13 +36,13 @@ export class ByteBudget {
 let ofTenants: ByteBudget | undefined;
 
 /**
- * What may be kept of one tenant's cluster. It grows with the memory that this process was given: 64 MiB at least, an eighth of the
- * heap otherwise. 64 MiB are about 40,000 pods.
+ * What may be kept of one tenant's cluster. It grows with the memory that this process was given: 64 MiB at least, a quarter of the
+ * heap otherwise. Values that objects share count for each of them.
  */
 export function tenantBudget(): ByteBudget {
   const heap = getHeapStatistics().heap_size_limit;
   ofTenants ??= new ByteBudget(heap / 2);
-  return new ByteBudget(Math.max(64 * MIB, heap / 8), ofTenants);
+  return new ByteBudget(Math.max(64 * MIB, heap / 4), ofTenants);
 }
 
 /** About how much memory a parsed JSON value takes, in bytes. */

@@ -19,6 +19,8 @@ export interface InformerOptions<T extends KubeObject> extends ListOptions {
   log?: Log;
   /** Longest wait between tries to reach the server; default 10 s. */
   maxDelayMs?: number;
+  /** Called each time that the watch has failed and is about to be tried again. */
+  failed?: () => void;
 }
 
 export interface WaitOptions {
@@ -120,6 +122,7 @@ export class Informer<T extends KubeObject = KubeObject> {
       failed: (error: unknown) => {
         this.#lastError = error;
         this.#forgetComing();
+        this.#options.failed?.();
         this.#wake();
       },
       heard: () => this.#heard(),
