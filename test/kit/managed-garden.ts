@@ -266,7 +266,7 @@ export class ManagedOperator {
       kubeconfigs: {
         get: (key) => garden.kubeconfigs.get(key),
         save: (cluster, stored) => alive(() => void garden.kubeconfigs.set(keyOf(cluster), stored)),
-        remove: (key) => alive(() => void garden.kubeconfigs.delete(key)),
+        remove: (cluster) => alive(() => void garden.kubeconfigs.delete(keyOf(cluster))),
       },
       connect: (_key, text) => alive(() => line(garden, text)),
       enqueue: (key) => this.#queue.add(key),

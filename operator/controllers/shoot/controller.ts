@@ -21,7 +21,7 @@ import { unreachable } from './expose.ts';
 import { closeLeftOver, tellLeftBehind } from './left-over.ts';
 import { decideServingCertificates } from './machines/serving-certificates.ts';
 import type { Operation } from './operation.ts';
-import { otherOwner } from './ownership.ts';
+import { namespaceIn, notOurs, strangerIn } from './ownership.ts';
 import { runFlow } from './run-flow.ts';
 import { seedFor } from './seed-for.ts';
 import { allMachines, selfHostedProblem } from './self-hosted/self-hosted.ts';
@@ -127,13 +127,11 @@ export class ShootController {
       const placed = seedFor(world, shoot, this.#placed);
       if (!placed) return await this.#release(shoot, signal);
       op = await this.#operation(shoot, state, placed, signal);
-      const owner = otherOwner(op.seed.namespaces.get(op.values.namespace), world.gardenID);
-      if (owner && deleting) return await this.#release(shoot, signal);
-      if (owner) {
-        throw configurationProblem(
-          `namespace ${op.values.namespace} of seed ${op.seed.name} belongs to the garden ${owner}: take another name here`,
-        );
-      }
+      const { namespace } = op.values;
+      const stranger = strangerIn(await namespaceIn(op.seed, namespace, signal), shoot, world.gardenID);
+      // Nothing of it was ever made there: namespaces come first.
+      if (stranger && deleting) return await this.#release(shoot, signal);
+      if (stranger) throw notOurs(op.seed.name, namespace, stranger);
     } catch (error) {
       if (signal.aborted) throw error;
       return this.#failed(shoot, state, [{ taskID: PREPARE, error }]);
