@@ -13,7 +13,7 @@ import {
   kubeconfigSecret,
   removeKubeconfigSecret,
 } from '../../clusters/kubeconfig-secret.ts';
-import type { OpenClusters } from '../../clusters/open-clusters.ts';
+import type { OpenCluster, OpenClusters } from '../../clusters/open-clusters.ts';
 import { systemClock } from '../../kube/clock.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { Receipts } from '../../kube/receipt.ts';
@@ -85,8 +85,10 @@ export function gardenWorld(
         });
       },
     },
-    connect: (key, kubeconfig, changed, signal) =>
-      connectCluster(kubeconfig, { log, changed, opened: (cluster) => side.openClusters.add(key, cluster) }, signal),
+    connect: (key, kubeconfig, news, signal) => {
+      const opened = (cluster: OpenCluster) => side.openClusters.add(key, cluster);
+      return connectCluster(kubeconfig, news, { log, opened }, signal);
+    },
     async takeUp({ metadata: { name, namespace } }, signal) {
       const annotations = { [ANNOTATIONS.operation]: null };
       side.clusters.absorb(
