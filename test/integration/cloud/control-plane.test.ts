@@ -29,7 +29,7 @@ import { tagsOf } from '../../../providers/tags.ts';
 import type { Plugin } from '../../kit/cloud/client.ts';
 import type { CloudName } from '../../kit/cloud/index.ts';
 import { context, FakeCluster, pool } from '../../unit/providers/fixtures.ts';
-import { byName, cloudForFile, gcpGround, REGIONS, runnerForFile, T } from './scenery.ts';
+import { byName, cloudForFile, gcpGround, REGIONS, runnersForFile, T } from './scenery.ts';
 
 const fake = cloudForFile();
 /** A dozen engine runs on two busy cores. */
@@ -38,12 +38,12 @@ const PATIENCE_MS = 20 * 60_000;
 /** An operator that knows nothing yet. */
 let started: Record<CloudName, () => Provider>;
 const providers: Partial<Record<CloudName, Provider>> = {};
-const kept = runnerForFile(fake, async (runner) => {
+const kept = runnersForFile(fake, async (runners) => {
   const web = await fake.cloud.web();
   started = {
-    aws: () => awsProvider(runner, web.aws),
-    gcp: () => gcpProvider(runner, web.gcp),
-    'azure-native': () => azureProvider(runner, web.azure),
+    aws: () => awsProvider(runners.aws, web.aws),
+    gcp: () => gcpProvider(runners.gcp, web.gcp),
+    'azure-native': () => azureProvider(runners['azure-native'], web.azure),
   };
   for (const [name] of CLOUDS) providers[name] = started[name]();
 });

@@ -12,7 +12,7 @@ import { gcpProvider } from '../../../providers/gcp/index.ts';
 import type { CloudName } from '../../kit/cloud/index.ts';
 import { roll } from '../../kit/rolling-shoot.ts';
 import { context, FakeCluster, pool } from '../../unit/providers/fixtures.ts';
-import { byName, cloudForFile, REGIONS, runnerForFile } from './scenery.ts';
+import { byName, cloudForFile, REGIONS, runnersForFile } from './scenery.ts';
 
 const fake = cloudForFile();
 /** Engine runs, half a dozen for a cloud, on two busy cores. */
@@ -20,12 +20,12 @@ const PATIENCE_MS = 15 * 60_000;
 
 /** An operator that knows nothing yet. */
 let started: (name: CloudName) => Provider;
-const kept = runnerForFile(fake, async (runner) => {
+const kept = runnersForFile(fake, async (runners) => {
   const web = await fake.cloud.web();
   const providers = {
-    aws: () => awsProvider(runner, web.aws),
-    gcp: () => gcpProvider(runner, web.gcp),
-    'azure-native': () => azureProvider(runner, web.azure),
+    aws: () => awsProvider(runners.aws, web.aws),
+    gcp: () => gcpProvider(runners.gcp, web.gcp),
+    'azure-native': () => azureProvider(runners['azure-native'], web.azure),
   };
   started = (name) => providers[name]();
 });
