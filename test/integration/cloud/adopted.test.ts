@@ -9,6 +9,7 @@ import { gcp } from '../../../providers/gcp/index.ts';
 import type { StackRunner } from '../../../providers/pulumi/stack-runner.ts';
 import type { Plugin } from '../../kit/cloud/client.ts';
 import type { CloudName, WebEndpoints } from '../../kit/cloud/index.ts';
+import { engineFor } from '../../kit/stacks/runner.ts';
 import { awsGround, azureGround, cloudForFile, gcpGround, REGIONS, runnersForFile, T } from './scenery.ts';
 
 const fake = cloudForFile();
@@ -113,7 +114,9 @@ const kept = runnersForFile(fake, async (runners) => {
   for (const scene of SCENES) clusters[scene.cloud] = scene.clusters(runners[scene.cloud], web);
 });
 
-describe.each(SCENES)('a cluster at $cloud that others made, in the real engine', (scene) => {
+const LIVES = SCENES.map((scene) => [scene.cloud, engineFor(scene.cloud), scene] as const);
+
+describe.each(LIVES)('a cluster at %s that others made, by the %s engine', (_cloud, _engine, scene) => {
   const region = REGIONS[scene.cloud];
   const context = (uid: string): CloudContext => ({
     owner: { technicalID: `shop--${uid}`, uid, name: uid, namespace: 'shop', garden: 'garden-1' },

@@ -11,6 +11,7 @@ import type { Provider, ProviderContext } from '../../../providers/contract.ts';
 import { gcpProvider } from '../../../providers/gcp/index.ts';
 import type { CloudName } from '../../kit/cloud/index.ts';
 import { roll } from '../../kit/rolling-shoot.ts';
+import { engineFor } from '../../kit/stacks/runner.ts';
 import { context, FakeCluster, pool } from '../../unit/providers/fixtures.ts';
 import { byName, cloudForFile, REGIONS, runnersForFile } from './scenery.ts';
 
@@ -115,9 +116,9 @@ const texts = (value: unknown): string[] => {
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(texts) : [];
 };
 
-describe.each(CLOUDS)(
-  'machines for a hosted control plane, by the real engine in the fake %s',
-  (name, zones, group, template) => {
+describe.each(CLOUDS.map(([name, ...kinds]) => [engineFor(name), name, ...kinds] as const))(
+  'machines for a hosted control plane, by the %s engine in the fake %s',
+  (_, name, zones, group, template) => {
     const region = REGIONS[name];
     const profile = {
       metadata: { name },

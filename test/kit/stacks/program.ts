@@ -103,6 +103,19 @@ class ForwardingMonitor extends MockMonitor {
   }
 }
 
+/**
+ * Pulumi notes for every promise and resource where in the program it came from, and nobody reads it here: with source maps that
+ * would be half of the time of a run.
+ */
+function withoutStacksOfPrograms(): void {
+  const before = Error.prepareStackTrace;
+  Error.prepareStackTrace = (error, frames) => {
+    if (globalThis.asyncLocalStorage?.getStore()) return String(error);
+    return before ? before(error, frames) : [String(error), ...frames].join('\n    at ');
+  };
+}
+withoutStacksOfPrograms();
+
 /** Runs a program to its end in this process, with Pulumi's SDK and without its engine. Rejects with what the program throws. */
 export function runProgram(
   program: () => unknown,
