@@ -24,19 +24,16 @@ export interface CloudProvider {
 /** The provider over a cloud's operations. */
 export function createProvider(model: CloudModel, operations: Operations): CloudProvider {
   return {
+    ...operations,
     check: (token, name, inputs, before, digits) => named(model, typeOf(model, token), name, inputs, before, digits),
     diff: (token, before, after) => difference(typeOf(model, token), before, after),
-    create: operations.create,
     planCreate: (token, inputs) => plannedCreate(model, typeOf(model, token), inputs),
     async read(token, id, known, inputs) {
       const found = await operations.read(token, id, known);
       const keeps = model.keepsInputsWhenRead && Object.keys(known).length === 0;
       return found && { ...found, inputs: { ...(keeps && inputs), ...found.inputs } };
     },
-    update: operations.update,
     planUpdate: plannedUpdate,
-    delete: operations.delete,
-    invoke: operations.invoke,
     secrets: (token) => typeOf(model, token).secrets ?? [],
   };
 }

@@ -77,7 +77,7 @@ type Call = grpc.ServerUnaryCall<any, any>;
 export function createServer({ model, store, operations, version, configure, cancel }: PluginParts): grpc.Server {
   const accountOf = (settings: Settings) => model.accountOf(settings, store.accounts());
   const provider = createProvider(model, operations);
-  const secretsOf = provider.secrets;
+  const secretsOf = (token: string) => provider.secrets(token);
 
   /** Handlers that return (or reject with) what they have to say. */
   const answers: Record<string, (request: any) => unknown> = {

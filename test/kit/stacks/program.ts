@@ -108,7 +108,7 @@ class ForwardingMonitor extends MockMonitor {
  * would be half of the time of a run.
  */
 function withoutStacksOfPrograms(): void {
-  const before = Error.prepareStackTrace;
+  const before = Error.prepareStackTrace?.bind(Error);
   Error.prepareStackTrace = (error, frames) => {
     if (globalThis.asyncLocalStorage?.getStore()) return String(error);
     return before ? before(error, frames) : [String(error), ...frames].join('\n    at ');
@@ -122,7 +122,7 @@ export function runProgram(
   { stack, isPlan }: { stack: string; isPlan: boolean },
   monitor: Monitor,
 ): Promise<void> {
-  const { withLocalStorage } = localState as unknown as { withLocalStorage<T>(work: () => T): T };
+  const { withLocalStorage } = localState as unknown as { withLocalStorage: <T>(work: () => T) => T };
   return withLocalStorage(async () => {
     pulumi.runtime.setMockOptions(new ForwardingMonitor(stack, monitor), PROJECT, stack, isPlan);
     let failure: { error: unknown } | undefined;

@@ -14,7 +14,7 @@ interface RunOptions {
   provider: CloudProvider;
   /** Tells what would be done, and does nothing. */
   isPlan: boolean;
-  onEvent(event: RunEvent): void;
+  onEvent: (event: RunEvent) => void;
   /** Ends the run when what is under way is done. */
   signal: AbortSignal;
 }
