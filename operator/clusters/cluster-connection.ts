@@ -14,50 +14,13 @@ import {
   resourceOf,
 } from '../kube/resources.ts';
 
+import { keptPod } from './kept-pod.ts';
+import type { OpenCluster } from './open-clusters.ts';
+
 const BY_NODE = 'node';
 
-/** What of a pod is ever looked at: a cluster may have thousands, and each is held in memory here. */
-function slimPod(pod: Pod): Pod {
-  const { name, namespace, uid, resourceVersion, labels, annotations, ownerReferences, deletionTimestamp } =
-    pod.metadata;
-  const { nodeName, hostNetwork, overhead, resources, containers, initContainers } = pod.spec;
-  const mirror = annotations?.['kubernetes.io/config.mirror'];
-  return {
-    apiVersion: pod.apiVersion,
-    kind: pod.kind,
-    metadata: {
-      name,
-      ...(namespace && { namespace }),
-      ...(uid && { uid }),
-      ...(resourceVersion && { resourceVersion }),
-      ...(labels?.['k8s-app'] && { labels: { 'k8s-app': labels['k8s-app'] } }),
-      ...(mirror && { annotations: { 'kubernetes.io/config.mirror': mirror } }),
-      ...(ownerReferences && { ownerReferences }),
-      ...(deletionTimestamp && { deletionTimestamp }),
-    },
-    spec: {
-      ...(nodeName && { nodeName }),
-      ...(hostNetwork && { hostNetwork }),
-      ...(overhead && { overhead }),
-      ...(resources && { resources }),
-      containers: containers.map(({ name, resources }) => ({ name, ...(resources && { resources }) })),
-      ...(initContainers && {
-        initContainers: initContainers.map(({ name, resources, restartPolicy }) => ({
-          name,
-          ...(resources && { resources }),
-          ...(restartPolicy && { restartPolicy }),
-        })),
-      }),
-    },
-    status: {
-      ...(pod.status?.phase && { phase: pod.status.phase }),
-      conditions: (pod.status?.conditions ?? []).filter((c) => c.type === 'Ready'),
-    },
-  };
-}
-
 /** An open line to one shoot's API server: its nodes, pods and certificate requests are watched, never polled. */
-export class ClusterConnection {
+export class ClusterConnection implements OpenCluster {
   readonly client: KubeClient;
   readonly nodes: Informer<Node>;
   readonly pods: Informer<Pod>;
@@ -65,6 +28,7 @@ export class ClusterConnection {
   readonly server: string;
   /** When the operator's certificate should be replaced by a fresh one. */
   readonly renewAt: Date;
+  readonly #stopListeners: (() => void)[] = [];
 
   constructor(client: KubeClient, server: string, renewAt: Date, log: Log, onChange: (object: KubeObject) => void) {
     this.client = client;
@@ -72,7 +36,7 @@ export class ClusterConnection {
     this.renewAt = renewAt;
     this.nodes = new Informer<Node>(client, NODES, { log });
     this.pods = new Informer<Pod>(client, PODS, {
-      transform: slimPod,
+      transform: keptPod,
       indexes: { [BY_NODE]: (pod: Pod) => (pod.spec.nodeName ? [pod.spec.nodeName] : []) },
       log,
     });
@@ -107,7 +71,12 @@ export class ClusterConnection {
     await this.client.delete(NODES, name);
   }
 
+  onStop(listener: () => void): void {
+    this.#stopListeners.push(listener);
+  }
+
   async stop(): Promise<void> {
+    for (const listener of this.#stopListeners.splice(0)) listener();
     await Promise.all([this.nodes, this.pods, this.csrs].map((informer) => informer.stop()));
     await this.client.close();
   }

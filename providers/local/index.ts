@@ -15,6 +15,7 @@ import { type Provider, type ProviderContext, sizeWhileRolling } from '../contra
 import { directoryBuckets } from '../directory-buckets.ts';
 import { followPool, type Marks, nodeLabels, nodesOf } from '../nodes.ts';
 import { profileProblems } from '../validate.ts';
+import { apiServerNetwork } from './api-server-network.ts';
 import { controlPlaneMachines } from './control-plane.ts';
 import { machineOf } from './machine.ts';
 import { machineFiles } from './machine-files.ts';
@@ -28,6 +29,7 @@ export const local: Provider = {
   rolledByCaller: true,
   backups: directoryBuckets('local'),
   controlPlaneMachines,
+  clusterNetwork: apiServerNetwork,
 
   validate(wanted, profile) {
     const problems = profileProblems(wanted, profile);

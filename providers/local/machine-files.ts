@@ -24,7 +24,8 @@ export type MachineContext = Pick<
 
 /** Where the pool's Secret is mounted in a machine. */
 export const CONFIG_FOLDER = '/etc/coppice';
-const PAUSE_IMAGE = 'registry.k8s.io/pause:3.10.1';
+/** The seed's containerd has it, too: a container of it waits in every pod. */
+export const PAUSE_IMAGE = 'registry.k8s.io/pause:3.10.1';
 
 const ENTRY = readFileSync(new URL('./machine.sh', import.meta.url), 'utf8');
 

@@ -107,6 +107,26 @@ e2e("the seeds' own manifest, at a simulated cloud", () => {
     expect(new Set(running.map((pod) => pod.spec.nodeName)).size).toBeGreaterThan(10);
   });
 
+  it('says that nothing runs which its API server could reach, and reaches no pod of the seed either', async () => {
+    const [node] = await nodes();
+    const got = (path: string) =>
+      client.request<string>('GET', path, { retries: 0 }).catch(({ message }: Error) => message);
+    const nothing = 'no-pods-run-in-a-simulated-cluster';
+    expect(await got(`/api/v1/nodes/${node!.metadata.name}/proxy/healthz`)).toContain(nothing);
+    const other = (await seedPods(cluster)).find(
+      ({ metadata }) => metadata.labels?.app === COMPONENTS.controllerManager,
+    )!;
+    const name = 'forged';
+    await client.create({ apiVersion: 'v1', kind: 'Node', metadata: { name } });
+    const addresses = [{ type: 'InternalIP', address: other.status!.podIP! }];
+    await client.mergePatch(NODES, name, undefined, { status: { addresses } }, { subresource: 'status' });
+    const said = await got(`/api/v1/nodes/https:${name}:10257/proxy/healthz`);
+    await client.delete(NODES, name);
+    expect(said).toContain(nothing);
+    const { status } = await gardenClient().get<WorkerCluster>(WORKERCLUSTERS, cluster.name, cluster.namespace);
+    expect(findCondition(status?.conditions, 'SystemComponentsHealthy')?.message).toContain('run no pods');
+  });
+
   it('is scaled in and out', async () => {
     await changeCluster(cluster, { dataPlaneNodes: 5 });
     const small = await untilReady(cluster);

@@ -38,6 +38,8 @@ export interface RunningFacts extends CommonFacts {
   readonly inside: { nodes: readonly Node[]; pods: readonly Pod[]; machines: readonly Machine[] } | undefined;
   /** Whether API servers reach the cluster through a tunnel; absent: directly. */
   readonly tunnel?: boolean | undefined;
+  /** Whether nothing of the cluster can be reached, since its nodes run no pods; absent: no. */
+  readonly nothingRuns?: boolean | undefined;
   /** One line for each drain that goes on. */
   readonly draining: readonly string[];
   /** What became of the names of the API server. */
@@ -87,6 +89,7 @@ export async function runningFacts(op: Operation, shoot: Shoot): Promise<Running
       machines: await op.provider.listMachines(op.context()),
     },
     ...(values.machinesOutside && { tunnel: true }),
+    ...(values.clusterNetwork === 'none' && { nothingRuns: true }),
     draining: [...state.draining.values()],
     ...(records.length > 0 && { records, named }),
     drift: driftCondition(op, shoot),
@@ -304,6 +307,13 @@ function systemCondition(facts: RunningFacts, desired: number) {
       'TunnelDown',
       `no agent of the tunnel is connected to an API server (${agents.length} pods): kubectl logs, exec and port-forward, ` +
         'aggregated APIs and webhooks in the cluster do not work',
+    );
+  if (facts.nothingRuns)
+    return say(
+      'SystemComponentsHealthy',
+      true,
+      'Simulated',
+      'nodes are simulated and run no pods: there is none that kubectl logs, exec and proxy, webhooks or aggregated APIs could reach',
     );
   const what = facts.tunnel ? 'cluster DNS serves, the tunnel from the API server is open' : 'cluster DNS serves';
   return say('SystemComponentsHealthy', true, 'Healthy', what);
