@@ -249,6 +249,7 @@ export class ManagedOperator {
       granted: new Map(),
       capacity: this.capacity,
       managed: this.controller,
+      holds: () => [],
       now: () => garden.now(),
       provider: () => this.#provider,
       record: this.#record,
