@@ -437,6 +437,8 @@ class Daemon {
         COPPICE_GARDEN_KUBECONFIG: this.#directory.kubeconfigFile('operator'),
         // A laptop has no cloud accounts: profiles of clouds are bound to the simulated provider, which says so.
         COPPICE_SIMULATE_CLOUDS: 'true',
+        // Everything here is of the one person who runs this machine.
+        COPPICE_LOCAL_MACHINES: 'allowed',
         // The supervisor sees to it that there is only one, so it need not wait for its own old lease after a crash.
         COPPICE_IDENTITY: `garden-${this.#state.id}`,
       },

@@ -6,7 +6,7 @@ import type { CredentialsBinding } from '../../operator/api/credentialsbinding.t
 import { API_VERSION, LABELS } from '../../operator/api/group.ts';
 import { type WorkerCluster, workerClusterSpec } from '../../operator/api/workercluster.ts';
 import { DepletedOffers } from '../../operator/capacity/depleted-offers.ts';
-import type { ClusterLine } from '../../operator/clusters/kubeconfig-cluster.ts';
+import type { ClusterLine, LineNews } from '../../operator/clusters/kubeconfig-cluster.ts';
 import { ManagedController } from '../../operator/controllers/managed/controller.ts';
 import { bounded, clusterOfRecord, type ManagedRecord } from '../../operator/controllers/managed/record.ts';
 import type { ManagedWorld, StoredKubeconfig } from '../../operator/controllers/managed/world.ts';
@@ -72,6 +72,10 @@ export class ManagedGarden {
   /** Whether identities may make a ServiceAccount in the cluster. */
   ownAccounts = true;
   readonly events: string[] = [];
+  /** Who follows whether API servers answer. */
+  readonly lines = new Set<LineNews>();
+  /** Whether API servers of managed clusters answer: see goSilent. */
+  answering = true;
   /** How often operators have written one. */
   statusWrites = 0;
   #serial = 0;
@@ -79,6 +83,12 @@ export class ManagedGarden {
 
   constructor() {
     this.credentials('cloud', { accessKey: 'key-1' });
+  }
+
+  /** API servers of managed clusters stop answering, or answer again. */
+  goSilent(silent: boolean): void {
+    this.answering = !silent;
+    for (const news of this.lines) news.answers(!silent);
   }
 
   now(): Date {
@@ -288,7 +298,7 @@ export class ManagedOperator {
         save: (cluster, stored) => alive(() => void garden.kubeconfigs.set(keyOf(cluster), stored)),
         remove: (key) => alive(() => void garden.kubeconfigs.delete(key)),
       },
-      connect: (_key, text) => alive(() => line(garden, text)),
+      connect: (_key, text, news) => alive(() => line(garden, text, news)),
       enqueue: (key) => this.#queue.add(key),
       changed: (key) => this.look(key),
       depleted: (wish, error) => {
@@ -311,16 +321,20 @@ export class ManagedOperator {
 }
 
 /** A line to a managed cluster that knows its own tokens. */
-function line(garden: ManagedGarden, text: string): ClusterLine {
+function line(garden: ManagedGarden, text: string, news: LineNews): ClusterLine {
   let current = parseUntrustedKubeconfig(text);
   const known = () => garden.tokens.has(current.token ?? '');
   if (!known()) throw new Error('401 Unauthorized');
+  garden.lines.add(news);
   return {
+    get answers() {
+      return garden.answering;
+    },
     get nodes() {
       return garden.nodes;
     },
     pods: [],
-    ready: async () => known(),
+    ready: async () => garden.answering && known(),
     async ownKubeconfig() {
       if (!known() || !garden.ownAccounts) return undefined;
       const token = `own-token-${garden.tokensMade++}`;
@@ -334,7 +348,7 @@ function line(garden: ManagedGarden, text: string): ClusterLine {
     use: (next) => {
       current = parseUntrustedKubeconfig(next);
     },
-    close: async () => {},
+    close: async () => void garden.lines.delete(news),
   };
 }
 

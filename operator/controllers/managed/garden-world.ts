@@ -7,7 +7,7 @@ import { ANNOTATIONS, API_VERSION, LABELS } from '../../api/group.ts';
 import { KUBECONFIG_KEY, kubeconfigSecretName } from '../../api/names.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import { connectCluster } from '../../clusters/kubeconfig-cluster.ts';
-import type { OpenClusters } from '../../clusters/open-clusters.ts';
+import type { OpenCluster, OpenClusters } from '../../clusters/open-clusters.ts';
 import { systemClock } from '../../kube/clock.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { Receipts } from '../../kube/receipt.ts';
@@ -72,8 +72,10 @@ export function gardenWorld(
       },
       remove: (key, signal) => remove(kubeconfigs, at(key, kubeconfigSecretName), signal),
     },
-    connect: (key, kubeconfig, changed, signal) =>
-      connectCluster(kubeconfig, { log, changed, opened: (cluster) => side.openClusters.add(key, cluster) }, signal),
+    connect: (key, kubeconfig, news, signal) => {
+      const opened = (cluster: OpenCluster) => side.openClusters.add(key, cluster);
+      return connectCluster(kubeconfig, news, { log, opened }, signal);
+    },
     async takeUp({ metadata: { name, namespace } }, signal) {
       const annotations = { [ANNOTATIONS.operation]: null };
       side.clusters.absorb(

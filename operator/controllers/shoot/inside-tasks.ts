@@ -10,6 +10,7 @@ import { KONNECTIVITY_AGENT_APP, konnectivityAgent } from '../../shoot/konnectiv
 import { adminKubeconfig } from '../../shoot/kubeconfigs.ts';
 import { usable } from '../../shoot/readiness.ts';
 import { adminAccess, coreDNS, machineAccess } from '../../shoot/system-components.ts';
+import { USABLE } from './connect.ts';
 import { readyNames } from './dns/dns-records.ts';
 import { scaleIn } from './machines/machine-removal.ts';
 import { rollMachines } from './machines/machine-roll.ts';
@@ -50,7 +51,7 @@ export const accessTask = (op: Operation): Task => ({
     } finally {
       await client.close();
     }
-    state.usable = { ok: true, message: "the API server answers, and the admin's kubeconfig can write" };
+    state.usable = USABLE;
     state.usableFor = admin;
   },
 });

@@ -12,7 +12,11 @@ import { type DNSOutcome, recordsCondition } from './dns/dns-outcome.ts';
 import { outcomesOf } from './dns/dns-records.ts';
 import { driftCondition } from './drift/drift.ts';
 import { rollLines } from './machines/roll.ts';
+import { strayNodes } from './machines/stray-nodes.ts';
 import type { Operation } from './operation.ts';
+
+/** Reason of condition EveryNodeReady while there are Nodes whose machines have gone: the next reconcile takes them away. */
+export const NODES_LEAVING = 'NodesLeaving';
 
 /** What is known of every shoot, whatever stands behind it. */
 export interface CommonFacts {
@@ -83,11 +87,13 @@ export async function runningFacts(op: Operation, shoot: Shoot): Promise<Running
   return {
     ...commonFacts(op, shoot, values.addresses.apiServer ? endpointURL(values) : undefined),
     usable: state.usable,
-    inside: connection && {
-      nodes: connection.nodes.list(),
-      pods: connection.pods.list(),
-      machines: await op.provider.listMachines(op.context()),
-    },
+    inside: connection?.line.answers
+      ? {
+          nodes: connection.nodes.list(),
+          pods: connection.pods.list(),
+          machines: await op.provider.listMachines(op.context()),
+        }
+      : undefined,
     ...(values.machinesOutside && { tunnel: true }),
     ...(values.clusterNetwork === 'none' && { nothingRuns: true }),
     draining: [...state.draining.values()],
@@ -167,7 +173,17 @@ export function runningStatus(facts: RunningFacts, seen: ControlPlaneSeen, now: 
       )
     : say('APIServerAvailable', false, 'Starting', 'the API server is being started');
   const rolling = rollLines(pools, machines, readyMachines);
-  const everyNode = nodesCondition(facts, desired, machines.length, readyMachines.length, rolling.length > 0);
+  const counted = nodesCondition(facts, desired, machines.length, readyMachines.length, rolling.length > 0);
+  const strays = inside ? strayNodes(shoot, inside.nodes, inside.machines) : [];
+  const everyNode =
+    counted.status === 'True' && strays.length > 0
+      ? say(
+          'EveryNodeReady',
+          false,
+          NODES_LEAVING,
+          `nodes without a machine are being taken away: ${strays.join(', ')}`,
+        )
+      : counted;
   const system = systemCondition(facts, desired);
   const errors = facts.errors.length > 0;
   const all = [apiServer, seen.healthy, everyNode, system];
@@ -191,8 +207,16 @@ export function runningStatus(facts: RunningFacts, seen: ControlPlaneSeen, now: 
   ];
   const controlPlane = { desired: seen.desired, ready: seen.ready };
   const resource = seen.resource ?? before?.resource;
-  return statusOf(facts, { controlPlane, machines, readyMachines, ...(resource && { resource }) }, conditions, now);
+  const told = { controlPlane, machines, readyMachines, ...(resource && { resource }) };
+  const status = statusOf(facts, told, conditions, now);
+  // A line that is down is no loss of nodes: they are told as they were last seen.
+  return inside || !before?.nodes ? status : { ...status, ...lastSeen(before, desired) };
 }
+
+const lastSeen = ({ nodes, workers }: ShootStatus, desired: number): Partial<ShootStatus> => ({
+  ...(nodes && { nodes: { ...nodes, desired } }),
+  ...(workers && { workers }),
+});
 
 /** What every shoot's status has, whatever stands behind it. */
 export function statusOf(
