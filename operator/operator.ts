@@ -14,6 +14,7 @@ import { OpenClusters } from './clusters/open-clusters.ts';
 import { SeedRegistry } from './clusters/seed-access.ts';
 import { wireBackups } from './controllers/backup/wiring.ts';
 import { reconcileCloudProfile } from './controllers/cloudprofile/controller.ts';
+import { failuresOf } from './controllers/failure.ts';
 import { gardenIdentity } from './controllers/garden-identity.ts';
 import { type CloudsOptions, wireClouds } from './controllers/managed/wiring.ts';
 import { byNamespace } from './controllers/quota/claimants.ts';
@@ -219,6 +220,10 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
     const key = keyOf(shoot);
     queues.clusters.add(key);
     profileUsed(event, shootProfileName(shoot.spec));
+    const seedName = shoot.status?.seedName;
+    // A seed is held while it hosts anything.
+    if (seedName !== undefined && (event.type === 'deleted' || event.old?.status?.seedName !== seedName))
+      queues.seeds.addAfter(seedName, PROFILE_USERS_MS);
     // An operation that fails says so in the status: taken for news, that would undo the queue's back-off.
     if (onlyStatusChanged(event)) return;
     if (!shoot.metadata.ownerReferences?.length) sharesChanged(quotas, queues.quotas, shoot.metadata.namespace ?? '');
@@ -270,6 +275,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
       log,
       metrics,
       reconcile: (key, stop) => reconcileCloudProfile(world, key, stop),
+      failed: failuresOf(world, profiles),
     }),
     runController({
       name: 'quota',
@@ -278,6 +284,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
       log,
       metrics,
       reconcile: (key, stop) => reconcileQuota(world, key, stop),
+      failed: failuresOf(world, quotas),
     }),
     runController({
       name: 'seed',
@@ -286,6 +293,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
       log,
       metrics,
       reconcile: (key, stop) => reconcileSeed(world, key, stop),
+      failed: failuresOf(world, seeds),
     }),
     runController({
       name: 'workercluster',
@@ -294,6 +302,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
       log,
       metrics,
       reconcile: (key, stop) => reconcileWorkerCluster(world, key, stop),
+      failed: failuresOf(world, clusters),
     }),
     runController({
       name: 'shoot',
@@ -303,6 +312,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
       log,
       metrics,
       reconcile: (key, stop) => shootController.reconcile(key, stop),
+      failed: failuresOf(world, shoots),
     }),
     runController({
       name: 'certificates',

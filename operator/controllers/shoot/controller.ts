@@ -5,8 +5,8 @@ import { technicalID } from '../../api/names.ts';
 import type { Seed } from '../../api/seed.ts';
 import { controlPlaneWorker, type Shoot, type ShootStatus, shootProfileName } from '../../api/shoot.ts';
 import { type GateVerdict, HELD, judgeDeletion } from '../../clusters/deletion-gate.ts';
-import { isNotFound } from '../../kube/errors.ts';
-import { decoded, keyOf, SHOOTS } from '../../kube/resources.ts';
+import { isNotFound, KubeApiError } from '../../kube/errors.ts';
+import { decoded, keyOf, SEEDS, SHOOTS } from '../../kube/resources.ts';
 import { PKI_SECRET } from '../../shoot/pki.ts';
 import { say, withConditions } from '../conditions.ts';
 import { hold, isHeld } from '../finalizer.ts';
@@ -21,7 +21,7 @@ import { unreachable } from './expose.ts';
 import { closeLeftOver, tellLeftBehind } from './left-over.ts';
 import { decideServingCertificates } from './machines/serving-certificates.ts';
 import type { Operation } from './operation.ts';
-import { otherOwner } from './ownership.ts';
+import { namespaceIn, notOurs, strangerIn } from './ownership.ts';
 import { runFlow } from './run-flow.ts';
 import { seedFor } from './seed-for.ts';
 import { allMachines, selfHostedProblem } from './self-hosted/self-hosted.ts';
@@ -137,16 +137,17 @@ export class ShootController {
     try {
       const placed = seedFor(world, shoot, this.#placed);
       if (!placed) return await this.#release(shoot, signal);
+      // Before anything is made there.
+      if (!deleting) await hold(world, SEEDS, world.seeds, placed, true, { signal });
       op = await this.#operation(shoot, state, placed, signal);
-      const owner = otherOwner(op.seed.namespaces.get(op.values.namespace), world.gardenID);
-      if (owner && deleting) return await this.#release(shoot, signal);
-      if (owner) {
-        throw configurationProblem(
-          `namespace ${op.values.namespace} of seed ${op.seed.name} belongs to the garden ${owner}: take another name here`,
-        );
-      }
+      const { namespace } = op.values;
+      const stranger = strangerIn(await namespaceIn(op.seed, namespace, signal), shoot, world.gardenID);
+      // Nothing of it was ever made there: namespaces come first.
+      if (stranger && deleting) return await this.#release(shoot, signal);
+      if (stranger) throw notOurs(op.seed.name, namespace, stranger);
     } catch (error) {
-      if (signal.aborted) throw error;
+      // Of many shoots that come at once, one has the seed held, and the others look again.
+      if (signal.aborted || (error instanceof KubeApiError && error.isConflict)) throw error;
       return this.#failed(shoot, state, [{ taskID: PREPARE, error }]);
     }
     state.errors.delete(PREPARE);
@@ -172,6 +173,8 @@ export class ShootController {
     const provider = world.provider(profile, world.namesAccount(shoot));
     if (!provider)
       throw configurationProblem(`this operator has no provider "${profile.spec.provider ?? profile.spec.type}"`);
+    if (provider.barred && !deleting && shoot.status?.seedName === undefined)
+      throw configurationProblem(provider.barred);
     // A control plane on machines is where these are: nobody comes to the seed.
     const barred =
       provider.inCloud && !deleting && !controlPlaneWorker(shoot.spec) ? unreachable(seedObject) : undefined;
