@@ -10,6 +10,7 @@ import { KubeClient } from './kube/client.ts';
 import { gonePods } from './kube/gone-pods.ts';
 import { serveHealth } from './kube/health.ts';
 import { LeaderElector } from './kube/leader.ts';
+import { steadyOutput } from './kube/log-output.ts';
 import { processMetrics, Registry } from './kube/metrics.ts';
 import { type Operator, startOperator } from './operator.ts';
 
@@ -18,23 +19,27 @@ const CLOSING_MS = 5_000;
 
 /**
  * The operator's process. Environment: COPPICE_GARDEN_KUBECONFIG (file; absent: in-cluster or the person's own),
- * COPPICE_SIMULATE_CLOUDS=true (clouds are simulated for clusters that name no credentials), COPPICE_PULUMI (path of Pulumi's
+ * COPPICE_SIMULATE_CLOUDS=true (clouds are simulated for clusters that name no credentials), COPPICE_LOCAL_MACHINES=allowed (clusters may be
+ * made whose machines are privileged pods of the seed), COPPICE_PULUMI (path of Pulumi's
  * engine; absent: found or made when it is needed), COPPICE_DATA (directory that outlives the process), COPPICE_HEALTH_PORT (default any),
  * COPPICE_HEALTH_HOST (default loopback),
  * COPPICE_IDENTITY (of the leader Lease), COPPICE_NAMESPACE (of the Lease), COPPICE_LOG_LEVEL.
  */
 async function main(): Promise<void> {
   const env = process.env;
-  const log = pino({
-    level: env.COPPICE_LOG_LEVEL ?? 'info',
-    base: {},
-    timestamp: pino.stdTimeFunctions.isoTime,
-    // Whatever is logged with an object, keys and tokens in it are not.
-    redact: { paths: ['*.data', '*.stringData', '*.token', '*.key', '*.kubeconfig'], remove: true },
-    serializers: {
-      err: (error: unknown) => (error instanceof Error ? `${error.name}: ${error.message}` : String(error)),
+  const log = pino(
+    {
+      level: env.COPPICE_LOG_LEVEL ?? 'info',
+      base: {},
+      timestamp: pino.stdTimeFunctions.isoTime,
+      // Whatever is logged with an object, keys and tokens in it are not.
+      redact: { paths: ['*.data', '*.stringData', '*.token', '*.key', '*.kubeconfig'], remove: true },
+      serializers: {
+        err: (error: unknown) => (error instanceof Error ? `${error.name}: ${error.message}` : String(error)),
+      },
     },
-  });
+    steadyOutput(),
+  );
   // Nothing is known of the state it left: the process ends, and the next one begins by looking.
   process.once('uncaughtException', (error: unknown) => {
     const where =
@@ -73,6 +78,7 @@ async function main(): Promise<void> {
     engine: pulumiEngine(env, log),
     home: join(data ?? tmpdir(), 'pulumi-home'),
     log,
+    localMachines: env.COPPICE_LOCAL_MACHINES === 'allowed',
     // Where the identity is the host's name we are a pod. Anywhere else every engine of ours ran on this very machine.
     ...(env.COPPICE_IDENTITY === hostname() && {
       isGoneHost: gonePods({ client: garden, namespace, ours: () => elector.earlierLeaders, log }),

@@ -14,6 +14,7 @@ import { OpenClusters } from './clusters/open-clusters.ts';
 import { SeedRegistry } from './clusters/seed-access.ts';
 import { wireBackups } from './controllers/backup/wiring.ts';
 import { reconcileCloudProfile } from './controllers/cloudprofile/controller.ts';
+import { failuresOf } from './controllers/failure.ts';
 import { gardenIdentity } from './controllers/garden-identity.ts';
 import { type CloudsOptions, wireClouds } from './controllers/managed/wiring.ts';
 import { byNamespace } from './controllers/quota/claimants.ts';
@@ -138,6 +139,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
 
   const registry = new SeedRegistry(garden, log, (shootKey, object) => {
     queues.shoots.add(shootKey);
+    shootController.partChanged(shootKey);
     if (object.kind === 'Pod') queues.certificates.add(shootKey);
   });
   const backups = wireBackups({
@@ -180,6 +182,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
     depleted: (shoot, error) => shootIsShort({ clusters, profiles, capacity, record }, shoot, error),
     insideChanged: (shoot, object) => {
       const key = keyOf(shoot);
+      shootController.partChanged(key);
       if (object.kind === 'CertificateSigningRequest') queues.certificates.add(key);
       else queues.shoots.addAfter(key, INSIDE_CHANGES_MS);
     },
@@ -217,6 +220,10 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
     const key = keyOf(shoot);
     queues.clusters.add(key);
     profileUsed(event, shootProfileName(shoot.spec));
+    const seedName = shoot.status?.seedName;
+    // A seed is held while it hosts anything.
+    if (seedName !== undefined && (event.type === 'deleted' || event.old?.status?.seedName !== seedName))
+      queues.seeds.addAfter(seedName, PROFILE_USERS_MS);
     // An operation that fails says so in the status: taken for news, that would undo the queue's back-off.
     if (onlyStatusChanged(event)) return;
     if (!shoot.metadata.ownerReferences?.length) sharesChanged(quotas, queues.quotas, shoot.metadata.namespace ?? '');
@@ -268,6 +275,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
       log,
       metrics,
       reconcile: (key, stop) => reconcileCloudProfile(world, key, stop),
+      failed: failuresOf(world, profiles),
     }),
     runController({
       name: 'quota',
@@ -276,6 +284,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
       log,
       metrics,
       reconcile: (key, stop) => reconcileQuota(world, key, stop),
+      failed: failuresOf(world, quotas),
     }),
     runController({
       name: 'seed',
@@ -284,6 +293,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
       log,
       metrics,
       reconcile: (key, stop) => reconcileSeed(world, key, stop),
+      failed: failuresOf(world, seeds),
     }),
     runController({
       name: 'workercluster',
@@ -292,6 +302,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
       log,
       metrics,
       reconcile: (key, stop) => reconcileWorkerCluster(world, key, stop),
+      failed: failuresOf(world, clusters),
     }),
     runController({
       name: 'shoot',
@@ -301,6 +312,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
       log,
       metrics,
       reconcile: (key, stop) => shootController.reconcile(key, stop),
+      failed: failuresOf(world, shoots),
     }),
     runController({
       name: 'certificates',

@@ -293,6 +293,12 @@ export interface Provider {
   name: string;
   /** Whether nodes only look like nodes; said loudly in status and by the CLI. */
   simulated: boolean;
+
+  /** What who uses its machines can do beyond his own cluster, in words for the status of a profile. Absent: nothing. */
+  noBoundary?: string;
+
+  /** Why this operator makes no new clusters of it, and who can change that; those that it has made stay. Absent: it makes them. */
+  barred?: string;
   /** Whether machines join by TLS bootstrap, so that ctx.bootstrapKubeconfig must be able to give a token. */
   needsBootstrapToken: boolean;
 

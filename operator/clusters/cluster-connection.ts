@@ -13,10 +13,12 @@ import {
   type Pod,
   resourceOf,
 } from '../kube/resources.ts';
-
 import { keptPod } from './kept-pod.ts';
+import { LineWatch } from './line-watch.ts';
 import type { OpenCluster } from './open-clusters.ts';
 
+/** An API server that has not said by then that it is ready does not answer. */
+const ASK_MS = 3_000;
 const BY_NODE = 'node';
 
 /** An open line to one shoot's API server: its nodes, pods and certificate requests are watched, never polled. */
@@ -28,19 +30,32 @@ export class ClusterConnection implements OpenCluster {
   readonly server: string;
   /** When the operator's certificate should be replaced by a fresh one. */
   readonly renewAt: Date;
+  /** Whether the API server answers. */
+  readonly line: LineWatch;
   readonly #stopListeners: (() => void)[] = [];
 
-  constructor(client: KubeClient, server: string, renewAt: Date, log: Log, onChange: (object: KubeObject) => void) {
+  /** @param onLine called when the API server stops answering, and when it answers again */
+  constructor(
+    client: KubeClient,
+    server: string,
+    renewAt: Date,
+    log: Log,
+    onChange: (object: KubeObject) => void,
+    onLine: (answers: boolean) => void = () => {},
+  ) {
     this.client = client;
     this.server = server;
     this.renewAt = renewAt;
-    this.nodes = new Informer<Node>(client, NODES, { log });
+    this.line = new LineWatch({ ask: () => client.ready({ timeoutMs: ASK_MS }), told: onLine });
+    const failed = () => this.line.doubt();
+    this.nodes = new Informer<Node>(client, NODES, { log, failed });
     this.pods = new Informer<Pod>(client, PODS, {
       transform: keptPod,
       indexes: { [BY_NODE]: (pod: Pod) => (pod.spec.nodeName ? [pod.spec.nodeName] : []) },
       log,
+      failed,
     });
-    this.csrs = new Informer<CertificateSigningRequest>(client, CSRS, { log });
+    this.csrs = new Informer<CertificateSigningRequest>(client, CSRS, { log, failed });
     for (const informer of [this.nodes, this.pods, this.csrs]) informer.onChange((event) => onChange(event.object));
   }
 
@@ -76,6 +91,7 @@ export class ClusterConnection implements OpenCluster {
   }
 
   async stop(): Promise<void> {
+    this.line.stop();
     for (const listener of this.#stopListeners.splice(0)) listener();
     await Promise.all([this.nodes, this.pods, this.csrs].map((informer) => informer.stop()));
     await this.client.close();

@@ -15,6 +15,8 @@ export interface InformerOptions<T extends KubeObject> extends ListOptions {
   log?: Log;
   /** Longest wait between tries to reach the server; default 10 s. */
   maxDelayMs?: number;
+  /** Called each time that the watch has failed and is about to be tried again. */
+  failed?: () => void;
 }
 
 export interface WaitOptions {
@@ -106,6 +108,7 @@ export class Informer<T extends KubeObject = KubeObject> {
       },
       failed: (error: unknown) => {
         this.#lastError = error;
+        this.#options.failed?.();
       },
     };
     this.#running = reflect<T>(this.#client, this.resource, options, target, stopping.signal);

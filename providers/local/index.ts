@@ -25,6 +25,8 @@ import { MARKS_ANNOTATION, poolReplicaSet, poolSecret } from './machine-pod.ts';
 export const local: Provider = {
   name: 'local',
   simulated: false,
+  noBoundary:
+    'machines are privileged pods of the seed: who may run pods in such a cluster can take over the nodes of the seed, and all clusters on it',
   needsBootstrapToken: true,
   rolledByCaller: true,
   backups: directoryBuckets('local'),

@@ -31,6 +31,14 @@ export function usersOf(profile: string, clusters: readonly WorkerCluster[], sho
   ].sort();
 }
 
+function usable({ spec }: CloudProfile, provider: Provider | undefined): ReturnType<typeof say> {
+  const codes = ['ERR_CONFIGURATION_PROBLEM'];
+  if (!provider)
+    return say('Ready', false, 'NoProvider', `this operator has no provider "${spec.provider ?? spec.type}"`, codes);
+  if (provider.barred) return say('Ready', false, 'NotAllowed', provider.barred, codes);
+  return say('Ready', true, 'Usable', `provider ${provider.name} makes the machines`);
+}
+
 /** Keeps a profile from going while clusters use it, and says in its status whether it can be used. */
 export async function reconcileCloudProfile(
   world: CloudProfileWorld,
@@ -48,15 +56,7 @@ export async function reconcileCloudProfile(
     conditions: withConditions(
       profile.status?.conditions,
       [
-        provider
-          ? say('Ready', true, 'Usable', `provider ${provider.name} makes the machines`)
-          : say(
-              'Ready',
-              false,
-              'NoProvider',
-              `this operator has no provider "${profile.spec.provider ?? profile.spec.type}"`,
-              ['ERR_CONFIGURATION_PROBLEM'],
-            ),
+        usable(profile, provider),
         provider?.simulated
           ? say(
               'Simulated',
@@ -67,6 +67,7 @@ export async function reconcileCloudProfile(
                 : 'SIMULATED: clusters of this profile that name no credentials get real control planes and nodes that only look like nodes',
             )
           : undefined,
+        provider?.noBoundary ? say('TenantsSeparated', false, 'NoBoundary', provider.noBoundary) : undefined,
         profile.metadata.deletionTimestamp
           ? say('Deleting', true, 'InUse', `deletion waits for what uses the profile: ${shown}`)
           : undefined,

@@ -17,6 +17,7 @@ import { hold } from '../finalizer.ts';
 import type { ManagedController } from '../managed/controller.ts';
 import { BY_NAMESPACE, type ClaimantWorld, claimantsIn, heldBy } from '../quota/claimants.ts';
 import { writeStatus } from '../status-writer.ts';
+import { EXPIRING } from './lifetime.ts';
 import { placed } from './places.ts';
 import { planWorkerCluster, type WorkerClusterView } from './plan.ts';
 import type { ProjectShare } from './view.ts';
@@ -134,10 +135,10 @@ const TIMER_SLACK_MS = 1;
 
 /** An Event each time that something new is to be said about the cluster's end: somebody may want to prolong it. */
 function tellOfEnd(world: WorkerClusterWorld, cluster: WorkerCluster, status: WorkerClusterStatus): void {
-  const said = findCondition(status.conditions, 'Expiring');
-  const known = findCondition(cluster.status?.conditions, 'Expiring');
+  const said = findCondition(status.conditions, EXPIRING);
+  const known = findCondition(cluster.status?.conditions, EXPIRING);
   if (said && said.message !== known?.message)
-    world.record(cluster, 'Warning', said.reason ?? 'Expiring', said.message ?? '');
+    world.record(cluster, 'Warning', said.reason ?? EXPIRING, said.message ?? '');
 }
 
 /** Without quotas nobody else is looked at: most projects have none. */
