@@ -6,8 +6,7 @@ import { isMissing, readJson } from './files.ts';
 import { restoreHostLimits } from './host-limits.ts';
 import { FIXED_FOLDERS, removeFolders, tearDownMounts } from './mounts.ts';
 import { gardenNamespaces, networkNames, removeEmptyNamespaceFolder, tearDownNetwork } from './network.ts';
-import { isAlive } from './process-identity.ts';
-import { endGroup, type ProcessRecord } from './processes.ts';
+import { endGroup, type ProcessRecord, runsStill } from './processes.ts';
 import type { StateDirectory } from './state.ts';
 
 const GRACE_MS = 2_000;
@@ -29,9 +28,8 @@ export async function forgetDaemon(directory: StateDirectory): Promise<void> {
 
 /** Whether anything of the garden runs that was recorded here. */
 export async function runsSomething(directory: StateDirectory): Promise<boolean> {
-  const records = await Promise.all((await recordFiles(directory)).map((file) => readJson<ProcessRecord>(file)));
-  const alive = await Promise.all(records.map((record) => record !== undefined && isAlive(record)));
-  return alive.includes(true);
+  const files = await recordFiles(directory);
+  return (await Promise.all(files.map((file) => runsStill(file)))).includes(true);
 }
 
 async function recordFiles(directory: StateDirectory): Promise<string[]> {
