@@ -296,7 +296,7 @@ export class ManagedOperator {
       kubeconfigs: {
         get: (key) => garden.kubeconfigs.get(key),
         save: (cluster, stored) => alive(() => void garden.kubeconfigs.set(keyOf(cluster), stored)),
-        remove: (key) => alive(() => void garden.kubeconfigs.delete(key)),
+        remove: (cluster) => alive(() => void garden.kubeconfigs.delete(keyOf(cluster))),
       },
       connect: (_key, text, news) => alive(() => line(garden, text, news)),
       enqueue: (key) => this.#queue.add(key),
