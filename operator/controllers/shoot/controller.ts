@@ -38,6 +38,8 @@ const PREPARE = 'prepare';
 const MACHINE_KNOWN_MS = 10_000;
 /** How soon Nodes without a machine are looked at again. */
 const STRAYS_MS = 1_000;
+/** How soon it is looked again whether the admin's kubeconfig works, where it did not. */
+const ACCESS_MS = 10_000;
 /** Whatever happens, certificates are looked at this often. */
 const LONGEST_SLEEP_MS = 12 * 3600_000;
 /** When an API server in a cloud is gone with its machine, nobody is left who would tell. */
@@ -289,6 +291,7 @@ export class ShootController {
     // Their kubelets outlived their machines: nothing else will happen that would tell us to look.
     const strays = findCondition(told?.conditions, 'EveryNodeReady')?.reason === NODES_LEAVING;
     if (strays) sleeps.push(op.provider.inCloud ? MACHINE_KNOWN_MS : STRAYS_MS);
+    if (state.usable?.ok === false) sleeps.push(ACCESS_MS);
     const longest = op.controlPlanePool && op.provider.controlPlaneGroup ? LOOK_AT_GROUP_MS : LONGEST_SLEEP_MS;
     return { requeueAfterMs: Math.max(1000, Math.min(longest, ...sleeps)) };
   }
