@@ -18,9 +18,8 @@ const NICE = 5;
 const START_SECONDS = 60;
 
 /** Makes what both halves need. One after the other, and not within anybody's time: one that waits for the other's builds may run out of its own. */
-async function tools(): Promise<void> {
-  await allTools().catch((error: Error) => runs.fail(`tools cannot be made: ${error.message}`));
-}
+const tools = (): Promise<void> =>
+  allTools().catch((error: Error) => runs.fail(`tools cannot be made: ${error.message}`));
 
 /** Brings one garden up, and runs each end-to-end file in it: as many at once as leave each other alone. */
 async function endToEnd(files: readonly string[]): Promise<void> {
@@ -56,6 +55,10 @@ const unitAndIntegration = () =>
   runs.run('unit-integration', ['--project', 'unit', '--project', 'integration'], { nice: NICE });
 
 const [command, ...chosen] = process.argv.slice(2);
+if (command === 'tools') {
+  await allTools();
+  process.exit();
+}
 const runs = new TestRuns();
 let isPreparing = true;
 
@@ -76,7 +79,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => st
 const { COPPICE_TESTS_END: until } = process.env;
 if (until) setTimeout(() => stop('its time is up (COPPICE_TESTS_END)'), Number(until) * 1000 - Date.now()).unref();
 
-if (command !== undefined && command !== 'e2e' && command !== 'tools') {
+if (command !== undefined && command !== 'e2e') {
   isPreparing = false;
   // Nothing is gained by more than one run, of which some may have no file.
   await runs.run('chosen', [command, ...chosen]);
@@ -84,12 +87,11 @@ if (command !== undefined && command !== 'e2e' && command !== 'tools') {
 }
 const { rotation, why } = chosenRotation();
 tellRotation(rotation);
-if (command !== 'tools')
-  console.log(
-    `tests: rotation ${rotation}, ${why}; COPPICE_TEST_ROTATION chooses another, npm run test:all runs everything`,
-  );
+console.log(
+  `tests: rotation ${rotation}, ${why}; COPPICE_TEST_ROTATION chooses another, npm run test:all runs everything`,
+);
 await tools();
 isPreparing = false;
 if (command === 'e2e') await endToEnd(chosen.length > 0 ? chosen : allEndToEnd());
-else if (command === undefined) await Promise.all([endToEnd(allEndToEnd()), unitAndIntegration()]);
+else await Promise.all([endToEnd(allEndToEnd()), unitAndIntegration()]);
 end();

@@ -2,17 +2,15 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync } from 'node:fs';
 import { setPriority } from 'node:os';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { type Counts, type Report, readReport, replaceFile, summaryLine, UNCOUNTED } from './counts.ts';
 
 const VITEST = fileURLToPath(new URL('../../node_modules/vitest/vitest.mjs', import.meta.url));
-const RESULTS = 'test-results';
-const SUMMARY = `${RESULTS}/summary.txt`;
-const DURATIONS = `${RESULTS}/durations.json`;
 const WRITE_MS = 2000;
 /** From being told to end until it is ended. */
-const GRACE_MS = 10_000;
+const GRACE_MS = 5_000;
 /** Files that take less are not worth a line in the table of durations. */
 const WORTH_SECONDS = 1;
 
@@ -25,6 +23,7 @@ interface RunOptions {
 
 /** Runs of vitest, each a process, and what they have counted together until now. */
 export class TestRuns {
+  readonly #folder: string;
   readonly #reports: string[] = [];
   readonly #running = new Set<ChildProcess>();
   readonly #timer: NodeJS.Timeout;
@@ -34,8 +33,10 @@ export class TestRuns {
   #finished = false;
   #stopped: string | undefined;
 
-  constructor() {
-    mkdirSync(RESULTS, { recursive: true });
+  /** @param folder where the files lie that it writes: summary.txt, all the time, and at the end durations.json */
+  constructor(folder = 'test-results') {
+    this.#folder = folder;
+    mkdirSync(folder, { recursive: true });
     this.#write();
     this.#timer = setInterval(() => this.#write(), WRITE_MS);
   }
@@ -48,7 +49,7 @@ export class TestRuns {
   /** Runs vitest to its end with these arguments. A run that ends without having counted its tests is a failure; none rejects. */
   async run(name: string, args: readonly string[], { nice = 0, limitSeconds }: RunOptions = {}): Promise<void> {
     if (this.#stopped !== undefined) return this.fail(`${name} was left out: ${this.#stopped}`);
-    const file = `${RESULTS}/${name}.json`;
+    const file = join(this.#folder, `${name}.json`);
     replaceFile(file, JSON.stringify({ counts: UNCOUNTED, seconds: {} } satisfies Report));
     this.#reports.push(file);
     const child = spawn(process.execPath, [VITEST, 'run', ...args], {
@@ -100,7 +101,7 @@ export class TestRuns {
     const worth = seconds
       .filter(([, took]) => took >= WORTH_SECONDS)
       .toSorted(([one], [other]) => (one < other ? -1 : 1));
-    replaceFile(DURATIONS, `${JSON.stringify(Object.fromEntries(worth), undefined, 2)}\n`);
+    replaceFile(join(this.#folder, 'durations.json'), `${JSON.stringify(Object.fromEntries(worth), undefined, 2)}\n`);
     const counts = this.#counts();
     return { line: summaryLine(counts), failed: counts.some(({ failed }) => failed > 0) };
   }
@@ -111,7 +112,7 @@ export class TestRuns {
   }
 
   #write(): void {
-    replaceFile(SUMMARY, `${summaryLine(this.#counts())}\n`);
+    replaceFile(join(this.#folder, 'summary.txt'), `${summaryLine(this.#counts())}\n`);
   }
 
   #overdue(name: string, child: ChildProcess, limitSeconds: number): void {
