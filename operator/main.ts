@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { pino } from 'pino';
 import { openProviders, providerFor } from '../providers/index.ts';
 import type { CloudProfile } from './api/cloudprofile.ts';
@@ -61,7 +61,7 @@ async function main(): Promise<void> {
   };
   const connect = (): KubeClient =>
     file
-      ? KubeClient.fromKubeconfig(readFileSync(file, 'utf8'), undefined, more)
+      ? KubeClient.fromOwnKubeconfig(readFileSync(file, 'utf8'), { directory: dirname(file) }, more)
       : KubeClient.fromEnvironment(undefined, more);
   const garden = connect();
   // Connections of its own: on those of a busy operator a renewal waits behind all that was asked before it, until the lease is lost.

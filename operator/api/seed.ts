@@ -117,7 +117,9 @@ export const seedSpec = rules(
         name: name(LIMITS.name, 'Name of the Secret; the kubeconfig is under key value, or else kubeconfig.'),
         namespace: name(LIMITS.label, 'Namespace of the Secret.'),
       })
-      .describe('Secret with a kubeconfig of the seed. Absent: the garden itself is the seed.')
+      .describe(
+        'Secret with a kubeconfig of the seed, with keys and certificates in it: one that names files, plugins or a proxy, or skips verification, is refused. Absent: the garden itself is the seed.',
+      )
       .optional(),
     exposure: z
       .object({

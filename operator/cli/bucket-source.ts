@@ -1,10 +1,10 @@
 import { openProviders, providerFor } from '../../providers/index.ts';
+import type { BucketSource } from '../accounts/bucket-account.ts';
+import { IdentityTokens } from '../accounts/identity-tokens.ts';
+import { type CredentialsSource, obtainCredentials } from '../accounts/obtain-credentials.ts';
 import type { CloudProfile } from '../api/cloudprofile.ts';
 import type { CredentialsBinding } from '../api/credentialsbinding.ts';
 import type { WorkloadIdentity } from '../api/workloadidentity.ts';
-import type { BucketSource } from '../controllers/backup/bucket.ts';
-import { IdentityTokens } from '../controllers/credentials/identity-tokens.ts';
-import { type CredentialsSource, obtainCredentials } from '../controllers/credentials/obtain.ts';
 import { dataDirectory } from '../garden/pulumi-engine.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { silent } from '../kube/log.ts';

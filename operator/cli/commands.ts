@@ -43,8 +43,8 @@ export const COMMANDS: readonly CommandSpec[] = [
     name: 'start',
     summary: 'bring up a garden and a first cluster, and show it live until it is Ready',
     description:
-      'Sets up the tools, brings up the garden with its seed, applies examples/local.yaml and shows the cluster until it is ' +
-      "Ready. Then it stays until Ctrl-C, which stops the garden's processes and keeps its state.",
+      'Sets up the tools, brings up the garden with its seed, makes the cluster of examples/local.yaml unless it exists, and shows it ' +
+      "until it is Ready. Then it stays until Ctrl-C, which stops the garden's processes and keeps its state.",
     positionals: [],
     options: [DETACH, SEED_KUBECONFIG, { ...FILES, summary: 'apply this instead of examples/local.yaml' }],
     examples: ['coppice start', 'coppice start --detach'],

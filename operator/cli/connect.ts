@@ -1,9 +1,10 @@
 import { dirname } from 'node:path';
 import type { KubeClient } from '../kube/client.ts';
+import { combineKubeconfigs, personalKubeconfigs } from '../kube/kubeconfig-files.ts';
 import type { Context } from './context.ts';
 import { CliError, EXIT } from './errors.ts';
 import { gardenKubeconfigFile } from './garden.ts';
-import { personalKubeconfigs, readOptional } from './kubeconfig/file.ts';
+import { readOptional } from './kubeconfig/file.ts';
 
 export interface Connection {
   client: KubeClient;
@@ -68,12 +69,12 @@ async function open(
   context: string | undefined,
   namespace: string | undefined,
 ): Promise<Connection> {
-  const { combine, namespaceOf, parseKubeconfig, writeKubeconfig } = await import('./kubeconfig/config.ts');
+  const { namespaceOf, parseKubeconfig, writeKubeconfig } = await import('./kubeconfig/config.ts');
   const documents = found.map(({ file, text }) => ({ file, document: parseKubeconfig(text, file) }));
-  const document = combine(documents);
+  const document = combineKubeconfigs(documents);
   const { KubeClient } = await import('../kube/client.ts');
   try {
-    const client = KubeClient.fromKubeconfig(writeKubeconfig(document), context, { userAgent: 'coppice-cli' });
+    const client = KubeClient.fromOwnKubeconfig(writeKubeconfig(document), { context }, { userAgent: 'coppice-cli' });
     return { client, namespace: namespace ?? namespaceOf(document, context) ?? 'default', source };
   } catch (error) {
     const where = found.length === 1 ? found[0]!.file : `${source} (${dirname(found[0]!.file)}, ...)`;

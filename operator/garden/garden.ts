@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { selfContainedKubeconfig } from '../kube/kubeconfig.ts';
 import type { User } from './certificates.ts';
 import { daemonRecord, endLeftOvers, removeEverything, takeDownSeed } from './cleanup.ts';
 import { isApiserverReady } from './control-plane.ts';
@@ -88,7 +89,8 @@ export class Garden {
     const { directory } = this;
     await directory.make();
     if (this.#seedKubeconfig) {
-      const changed = await writeIfChanged(directory.seedKubeconfig, await readFile(this.#seedKubeconfig, 'utf8'));
+      const text = selfContainedKubeconfig(await readFile(this.#seedKubeconfig, 'utf8'), this.#seedKubeconfig);
+      const changed = await writeIfChanged(directory.seedKubeconfig, text);
       if (changed) await this.stop();
     }
     const before = await readStatus(directory.statusFile);

@@ -6,9 +6,10 @@ import { type Answer, type Exchange, readLines, textOf } from './exchange.ts';
 import {
   type Connection,
   type Credentials,
-  defaultKubeconfig,
   inClusterConnection,
-  parseKubeconfig,
+  loadOwnKubeconfig,
+  parseOwnKubeconfig,
+  parseUntrustedKubeconfig,
 } from './kubeconfig.ts';
 import { type KubeObject, type Pod, pathOf, type Resource, resourceOf } from './resources.ts';
 import { type Liveness, newTransport, type Transport } from './transport.ts';
@@ -145,18 +146,31 @@ export class KubeClient {
     if (options.token) this.#token = { header: `Bearer ${options.token}`, readAt: Number.POSITIVE_INFINITY };
   }
 
-  /** Throws when the kubeconfig lacks something; connects to nothing yet. Its relative file names are not resolved. */
+  /**
+   * For a kubeconfig out of a Secret or made by this program: everything is in it, and what reads files or runs programs is refused
+   * (parseUntrustedKubeconfig). Connects to nothing yet.
+   */
   static fromKubeconfig(
     yaml: string,
     context?: string,
+    more: Omit<Partial<KubeClientOptions>, keyof Connection> & { source?: string } = {},
+  ): KubeClient {
+    const { source, ...options } = more;
+    return new KubeClient({ ...parseUntrustedKubeconfig(yaml, source, context), ...options });
+  }
+
+  /** For a kubeconfig that belongs to the person who runs this program (parseOwnKubeconfig). Connects to nothing yet. */
+  static fromOwnKubeconfig(
+    yaml: string,
+    options: { context?: string | undefined; directory?: string },
     more: Omit<Partial<KubeClientOptions>, keyof Connection> = {},
   ): KubeClient {
-    return new KubeClient({ ...parseKubeconfig(yaml, context ? { context } : {}), ...more });
+    return new KubeClient({ ...parseOwnKubeconfig(yaml, options), ...more });
   }
 
   /** The cluster this pod runs in, else the person's kubeconfig (KUBECONFIG, ~/.kube/config). */
   static fromEnvironment(context?: string, more: Omit<Partial<KubeClientOptions>, keyof Connection> = {}): KubeClient {
-    const connection = (context ? undefined : inClusterConnection()) ?? defaultKubeconfig(context);
+    const connection = (context ? undefined : inClusterConnection()) ?? loadOwnKubeconfig(context);
     return new KubeClient({ ...connection, ...more });
   }
 

@@ -1,7 +1,14 @@
 import { readFileSync } from 'node:fs';
-import { homedir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
-import { load } from 'js-yaml';
+import { join, resolve } from 'node:path';
+import { dump, load } from 'js-yaml';
+import { notYetConfigured } from '../api/errors.ts';
+import {
+  combineKubeconfigs,
+  KUBECONFIG_LISTS,
+  type KubeconfigDocument,
+  type NamedEntry,
+  personalKubeconfigs,
+} from './kubeconfig-files.ts';
 import type { TlsMaterial } from './transport.ts';
 
 /** Where an API server is and how to prove who we are. */
@@ -21,11 +28,6 @@ export interface Credentials {
   token?: string | undefined;
   cert?: string | undefined;
   key?: string | undefined;
-}
-
-interface NamedEntry<T> {
-  name: string;
-  body: T;
 }
 
 interface Cluster {
@@ -54,39 +56,132 @@ interface User {
 interface Context {
   cluster?: string;
   user?: string;
-  namespace?: string;
 }
 
-function find<T>(entries: unknown, field: string, name: string): NamedEntry<T> | undefined {
-  if (!Array.isArray(entries)) return undefined;
-  const entry = entries.find((candidate: { name?: string }) => candidate?.name === name) as
-    | Record<string, T>
-    | undefined;
-  return entry && { name, body: entry[field] ?? ({} as T) };
+/** All that a text may say which somebody else wrote: nothing in it reads a file, runs a program or chooses who vouches for a server. */
+const HARMLESS: Record<'cluster' | 'user', ReadonlySet<string>> = {
+  cluster: new Set(['server', 'certificate-authority-data', 'tls-server-name', 'disable-compression', 'extensions']),
+  user: new Set([
+    'client-certificate-data',
+    'client-key-data',
+    'token',
+    'as',
+    'as-uid',
+    'as-groups',
+    'as-user-extra',
+    'extensions',
+  ]),
+};
+
+const UNTRUSTED_ADVICE =
+  'Put a kubeconfig there that has an https server, certificate-authority-data, and a token or a client certificate as data.';
+
+/**
+ * Reads a kubeconfig that came out of a Secret, from a cloud, or from anybody but the person who runs this program. Throws a
+ * CoppiceError that names what is refused: file names, plugins, proxies and unverified servers, wherever in the text they are.
+ * @param source for the error: "the kubeconfig of Secret shop/seed"
+ */
+export function parseUntrustedKubeconfig(yaml: string, source = 'the kubeconfig', context?: string): Connection {
+  const document = parseYaml(yaml, source);
+  refuseHarm(document, source);
+  return connectionOf(document, context);
 }
 
 /**
- * Reads the parts of a kubeconfig that one context needs. Throws an error that names what is missing.
+ * Reads a kubeconfig of the person who runs this program: it may name files and run plugins, which reads these files and runs these
+ * programs. Never for what lies in a Secret. Throws an error that names what is missing.
  * @param directory what relative file names in it are relative to; default the working directory
  */
-export function parseKubeconfig(yaml: string, options: { context?: string; directory?: string } = {}): Connection {
-  const config = parseYaml(yaml);
-  const contextName = options.context ?? (config['current-context'] as string | undefined);
+export function parseOwnKubeconfig(yaml: string, options: { context?: string; directory?: string } = {}): Connection {
+  const document = parseYaml(yaml);
+  const file = join(options.directory ?? '.', 'kubeconfig');
+  return connectionOf(combineKubeconfigs([{ document, file }]), options.context);
+}
+
+/**
+ * Reads all files of KUBECONFIG as one, as kubectl does, or ~/.kube/config. Files that are not there do not count; throws when
+ * there is none at all.
+ */
+export function loadOwnKubeconfig(context?: string, env: NodeJS.ProcessEnv = process.env): Connection {
+  const files = personalKubeconfigs(env);
+  const parts: { document: KubeconfigDocument; file: string }[] = [];
+  for (const file of files) {
+    const text = readIfThere(file);
+    if (text?.trim()) parts.push({ file: resolve(file), document: parseYaml(text, file) });
+  }
+  if (parts.length === 0) throw new Error(`there is no kubeconfig: ${files.join(', ')} is missing or empty`);
+  return connectionOf(combineKubeconfigs(parts), context);
+}
+
+/**
+ * A person's own kubeconfig with the certificates and keys in it that it names as files, so that it can be put into a Secret.
+ * Throws where it needs more than that.
+ * @param file where the text was read
+ */
+export function selfContainedKubeconfig(yaml: string, file: string): string {
+  const document = combineKubeconfigs([{ document: parseYaml(yaml, file), file: resolve(file) }]);
+  let inlined = false;
+  for (const [list, body] of [
+    ['clusters', 'cluster'],
+    ['users', 'user'],
+  ] as const) {
+    for (const entry of document[list]!) {
+      const values = entry[body] as Record<string, unknown>;
+      for (const field of ['certificate-authority', 'client-certificate', 'client-key']) {
+        const named = values[field];
+        if (typeof named !== 'string' || named === '') continue;
+        values[`${field}-data`] ||= readFileSync(named).toString('base64');
+        delete values[field];
+        inlined = true;
+      }
+    }
+  }
+  refuseHarm(document, file);
+  return inlined ? dump(document, { lineWidth: -1 }) : yaml;
+}
+
+function refuseHarm(config: KubeconfigDocument, source: string): void {
+  for (const [list, kind] of [
+    ['clusters', 'cluster'],
+    ['users', 'user'],
+  ] as const) {
+    for (const entry of config[list] ?? []) {
+      const said = Object.entries((entry?.[kind] ?? {}) as object).filter(([, value]) => Boolean(value));
+      const refused = said.map(([field]) => field).filter((field) => !HARMLESS[kind].has(field));
+      const server = kind === 'cluster' ? (entry?.cluster as Cluster | undefined)?.server : undefined;
+      if (refused.length === 0 && (!server || String(server).startsWith('https://'))) continue;
+      const users = (config.contexts ?? []).filter(
+        (context) => (context?.context as Context | undefined)?.[kind] === entry.name,
+      );
+      const of = users.length > 0 ? ` of context "${users[0]!.name}"` : '';
+      const what = refused.length > 0 ? refused.join(', ') : 'a server without https';
+      throw notYetConfigured(`${source} is refused: ${kind} "${entry?.name}"${of} has ${what}`, UNTRUSTED_ADVICE);
+    }
+  }
+}
+
+function find<T>(entries: NamedEntry[] | null | undefined, field: string, name: string): T | undefined {
+  const entry = entries?.find((candidate) => candidate?.name === name);
+  return entry && ((entry[field] ?? {}) as T);
+}
+
+/** The parts of a kubeconfig that one context needs. Relative file names in it are relative to the working directory. */
+function connectionOf(config: KubeconfigDocument, wanted?: string): Connection {
+  const contextName = wanted ?? config['current-context'];
   if (!contextName) throw new Error('the kubeconfig has no current-context: name one');
   const context = find<Context>(config.contexts, 'context', contextName);
   if (!context) throw new Error(`the kubeconfig has no context "${contextName}"`);
-  const cluster = find<Cluster>(config.clusters, 'cluster', context.body.cluster ?? '')?.body;
-  if (!cluster?.server) throw new Error(`the kubeconfig has no cluster "${context.body.cluster}" with a server`);
-  if (cluster['proxy-url']) throw new Error(`proxy-url of cluster "${context.body.cluster}" is not supported`);
-  const userName = context.body.user ?? '';
-  const user = find<User>(config.users, 'user', userName)?.body;
+  const cluster = find<Cluster>(config.clusters, 'cluster', context.cluster ?? '');
+  if (!cluster?.server) throw new Error(`the kubeconfig has no cluster "${context.cluster}" with a server`);
+  if (cluster['proxy-url']) throw new Error(`proxy-url of cluster "${context.cluster}" is not supported`);
+  const userName = context.user ?? '';
+  const user = find<User>(config.users, 'user', userName);
   if (!user && userName) throw new Error(`the kubeconfig has no user "${userName}"`);
   if (user?.username) throw new Error(`user "${userName}" has a password: API servers have not taken these since 1.19`);
 
-  const pathTo = (file: string) => resolve(options.directory ?? '.', file);
   const pem = (data: string | undefined, file: string | undefined): string | undefined => {
     if (data) return Buffer.from(data, 'base64').toString('utf8');
-    return file ? readFileSync(pathTo(file), 'utf8') : undefined;
+    return file ? readFileSync(file, 'utf8') : undefined;
   };
   const connection: Connection = {
     server: cluster.server,
@@ -96,30 +191,40 @@ export function parseKubeconfig(yaml: string, options: { context?: string; direc
     cert: pem(user?.['client-certificate-data'], user?.['client-certificate']),
     key: pem(user?.['client-key-data'], user?.['client-key']),
     token: user?.token,
-    tokenFile: user?.token || !user?.tokenFile ? undefined : pathTo(user.tokenFile),
+    tokenFile: user?.token ? undefined : user?.tokenFile,
   };
   if (user?.as) connection.impersonate = { user: user.as, groups: user['as-groups'] };
-  if (user?.exec || user?.['auth-provider']) connection.credentials = pluginCredentials(yaml, contextName);
+  if (user?.exec || user?.['auth-provider']) connection.credentials = pluginCredentials(config, contextName);
   return connection;
 }
 
-function parseYaml(yaml: string): Record<string, unknown> {
+function parseYaml(yaml: string, source?: string): KubeconfigDocument {
+  const where = source === undefined ? '' : `${source} is `;
   let config: unknown;
   try {
     config = load(yaml);
   } catch (error) {
-    throw new Error(`not a kubeconfig: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+    throw new Error(`${where}not a kubeconfig: ${error instanceof Error ? error.message : String(error)}`, {
+      cause: error,
+    });
   }
-  if (typeof config !== 'object' || config === null || !('clusters' in config)) {
-    throw new Error('not a kubeconfig: it has no clusters');
+  if (typeof config !== 'object' || config === null || !KUBECONFIG_LISTS.some((list) => list in config)) {
+    throw new Error(`${where}not a kubeconfig: it has no clusters`);
   }
-  return config as Record<string, unknown>;
+  for (const list of KUBECONFIG_LISTS) {
+    const entries = (config as Record<string, unknown>)[list] ?? [];
+    if (!Array.isArray(entries)) throw new Error(`${where}not a kubeconfig: its ${list} are no list`);
+  }
+  return config as KubeconfigDocument;
 }
 
-/** Reads KUBECONFIG's first file, or ~/.kube/config. */
-export function defaultKubeconfig(context?: string, env: NodeJS.ProcessEnv = process.env): Connection {
-  const file = env.KUBECONFIG?.split(':').find((part) => part !== '') ?? join(homedir(), '.kube', 'config');
-  return parseKubeconfig(readFileSync(file, 'utf8'), { directory: dirname(file), ...(context ? { context } : {}) });
+function readIfThere(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
 }
 
 /** What a pod uses to reach its own cluster; undefined outside of a pod. */
@@ -134,12 +239,12 @@ export function inClusterConnection(env: NodeJS.ProcessEnv = process.env): Conne
   };
 }
 
-function pluginCredentials(yaml: string, context: string): () => Promise<Credentials> {
+function pluginCredentials(document: KubeconfigDocument, context: string): () => Promise<Credentials> {
   return async () => {
     // 410 ms and 85 MB: loaded only for the people whose kubeconfig runs a plugin.
     const { KubeConfig } = await import('@kubernetes/client-node');
     const config = new KubeConfig();
-    config.loadFromString(yaml);
+    config.loadFromString(dump(document));
     config.setCurrentContext(context);
     const options: { headers?: Record<string, string>; cert?: string | Buffer; key?: string | Buffer } = {};
     await config.applyToHTTPSOptions(options as Parameters<typeof config.applyToHTTPSOptions>[0]);

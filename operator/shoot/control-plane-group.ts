@@ -1,5 +1,5 @@
+import type { EtcdMember } from '../etcd/etcd-client.ts';
 import { type EtcdLeave, leaveEtcd } from './etcd-leave.ts';
-import type { EtcdMember } from './etcd-membership.ts';
 
 /** A machine of a control plane in a cloud. */
 export interface GroupMachine {

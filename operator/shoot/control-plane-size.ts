@@ -1,5 +1,5 @@
+import type { EtcdMember } from '../etcd/etcd-client.ts';
 import { leaveEtcd } from './etcd-leave.ts';
-import type { EtcdMember } from './etcd-membership.ts';
 
 /** What planControlPlaneSize decides from. */
 export interface ControlPlaneSizeObservation {

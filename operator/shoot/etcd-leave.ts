@@ -1,4 +1,4 @@
-import type { EtcdMember } from './etcd-membership.ts';
+import type { EtcdMember } from '../etcd/etcd-client.ts';
 
 /** What has to be done, or to happen, for a member to leave etcd. */
 export type EtcdLeave =

@@ -1,18 +1,4 @@
-/** A member as etcd itself lists it. */
-export interface EtcdMember {
-  /** Decimal text, because it does not fit a number. */
-  id: string;
-  /** Empty until the member has started for the first time. */
-  name: string;
-  learner: boolean;
-  /** Answers, and reports no error. */
-  healthy: boolean;
-  /** Leads the cluster. */
-  leader: boolean;
-  /** A learner that has nearly everything that the leader has. */
-  caughtUp: boolean;
-  peerURLs: string[];
-}
+import type { EtcdMember } from '../etcd/etcd-client.ts';
 
 /** What planEtcd decides from. */
 export interface EtcdObservation {

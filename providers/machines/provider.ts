@@ -15,7 +15,7 @@ import type { CloudMachine, MachineCloud } from './machine-cloud.ts';
 import type { MachinesRecord } from './record.ts';
 import { aliveIn, hashOf, isAlive, isOutdated, networkOf, wantedMachines } from './wanted.ts';
 
-/** A machine that is not a node by then never will be: its token has expired (operator/controllers/shoot/bootstrap-tokens.ts). */
+/** A machine that is not a node by then never will be: its token has expired (operator/controllers/shoot/machines/bootstrap-tokens.ts). */
 const JOINING_MS = 75 * 60_000;
 
 /**

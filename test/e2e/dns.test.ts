@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { findCondition, isTrue } from '../../operator/api/conditions.ts';
 import { API_VERSION, LABELS } from '../../operator/api/group.ts';
 import type { Seed } from '../../operator/api/seed.ts';
-import { parseKubeconfig } from '../../operator/kube/kubeconfig.ts';
+import { parseUntrustedKubeconfig } from '../../operator/kube/kubeconfig.ts';
 import {
   CONFIGMAPS,
   type ConfigMap,
@@ -83,7 +83,7 @@ e2e('the name of an API server', () => {
       .then(() => kubeconfigOf(blue));
     expect(text).toContain(`current-context: ${blue.name}\n`);
     expect(text).toContain(`name: ${blue.name}-external`);
-    const connection = parseKubeconfig(text);
+    const connection = parseUntrustedKubeconfig(text);
     expect(connection.server).toBe(status!.endpoint);
 
     const answer = await new Promise<string>((resolve, reject) => {

@@ -15,6 +15,8 @@ export interface ApiserverOptions {
   /** More flags for kube-apiserver, for example `--feature-gates=WatchList=false`. */
   flags?: string[];
   onRequest?: KubeClientOptions['onRequest'];
+  /** What etcd holds before the API server starts: its keys, and the objects as JSON. */
+  stored?: (server: Pick<TestApiserver, 'url' | 'ca' | 'readerToken'>) => Readonly<Record<string, string>>;
 }
 
 export interface TestApiserver {
@@ -37,6 +39,8 @@ export interface TestApiserver {
   start(): Promise<void>;
   /** Makes etcd forget all history up to now, as the API server does every five minutes with history of that age. */
   compact(): Promise<void>;
+  /** Everything that etcd holds, by key; objects are JSON with the flag `--storage-media-type=application/json`. */
+  dump(): Promise<Record<string, string>>;
   stop(): Promise<void>;
 }
 
@@ -148,6 +152,16 @@ export async function startApiserver(options: ApiserverOptions = {}): Promise<Te
       clients.add(made);
       return made;
     };
+    const askEtcd = async <T>(path: string, body: object): Promise<T> => {
+      const response = await fetch(`${etcdUrl}/v3/kv/${path}`, { method: 'POST', body: JSON.stringify(body) });
+      if (!response.ok) throw new Error(`etcd ${path}: ${response.status} ${await response.text()}`);
+      return (await response.json()) as T;
+    };
+    if (options.stored) {
+      await untilServing(etcdUrl);
+      for (const [key, value] of Object.entries(options.stored({ url, ca: ca.cert, readerToken })))
+        await askEtcd('put', { key: encoded(key), value: encoded(value) });
+    }
     const client = connect(options.onRequest ? { onRequest: options.onRequest } : {});
     await start();
 
@@ -163,19 +177,35 @@ export async function startApiserver(options: ApiserverOptions = {}): Promise<Te
       kill: () => end(apiserver, 'SIGKILL'),
       start,
       async compact() {
-        const ask = async (path: string, body: object) => {
-          const response = await fetch(`${etcdUrl}/v3/kv/${path}`, { method: 'POST', body: JSON.stringify(body) });
-          if (!response.ok) throw new Error(`etcd ${path}: ${response.status} ${await response.text()}`);
-          return (await response.json()) as { header: { revision: string } };
-        };
-        const { header } = await ask('range', { key: Buffer.from('x').toString('base64') });
-        await ask('compaction', { revision: header.revision, physical: true });
+        const { header } = await askEtcd<{ header: { revision: string } }>('range', { key: encoded('x') });
+        await askEtcd('compaction', { revision: header.revision, physical: true });
+      },
+      async dump() {
+        const all = { key: encoded('/registry/'), range_end: encoded('/registry0') };
+        const { kvs } = await askEtcd<{ kvs: { key: string; value: string }[] }>('range', all);
+        return Object.fromEntries(kvs.map(({ key, value }) => [decoded(key), decoded(value)]));
       },
       stop,
     };
   } catch (error) {
     await stop();
     throw error;
+  }
+}
+
+const encoded = (text: string): string => Buffer.from(text).toString('base64');
+const decoded = (text: string): string => Buffer.from(text, 'base64').toString();
+
+async function untilServing(etcdUrl: string): Promise<void> {
+  const deadline = Date.now() + READY_TIMEOUT_MS;
+  while (
+    !(await fetch(`${etcdUrl}/health`).then(
+      (response) => response.ok,
+      () => false,
+    ))
+  ) {
+    if (Date.now() > deadline) throw new Error('etcd did not become ready');
+    await delay(50);
   }
 }
 

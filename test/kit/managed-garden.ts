@@ -1,3 +1,5 @@
+import { AccountChecks } from '../../operator/accounts/account-checks.ts';
+import { credentialsIn, credentialsOf } from '../../operator/accounts/credentials.ts';
 import type { CloudProfile } from '../../operator/api/cloudprofile.ts';
 import { findCondition } from '../../operator/api/conditions.ts';
 import type { CredentialsBinding } from '../../operator/api/credentialsbinding.ts';
@@ -5,16 +7,15 @@ import { API_VERSION, FINALIZER, LABELS } from '../../operator/api/group.ts';
 import { type WorkerCluster, workerClusterSpec } from '../../operator/api/workercluster.ts';
 import { DepletedOffers } from '../../operator/capacity/depleted-offers.ts';
 import { atPlace } from '../../operator/capacity/places.ts';
-import { AccountChecks } from '../../operator/controllers/credentials/account-checks.ts';
-import { credentialsIn, credentialsOf } from '../../operator/controllers/credentials/resolve.ts';
+import type { ClusterLine } from '../../operator/clusters/kubeconfig-cluster.ts';
 import { ManagedController } from '../../operator/controllers/managed/controller.ts';
 import { type ManagedRecord, recordOf, recordSecret } from '../../operator/controllers/managed/record.ts';
-import type { ClusterLine, ManagedWorld, StoredKubeconfig } from '../../operator/controllers/managed/world.ts';
+import type { ManagedWorld, StoredKubeconfig } from '../../operator/controllers/managed/world.ts';
 import { placed } from '../../operator/controllers/workercluster/places.ts';
 import { planWorkerCluster } from '../../operator/controllers/workercluster/plan.ts';
 import { noteShortages } from '../../operator/controllers/workercluster/shortages.ts';
 import { type Controller, runController } from '../../operator/kube/controller.ts';
-import { parseKubeconfig } from '../../operator/kube/kubeconfig.ts';
+import { parseUntrustedKubeconfig } from '../../operator/kube/kubeconfig.ts';
 import { silent } from '../../operator/kube/log.ts';
 import { keyOf, type Node, type Secret } from '../../operator/kube/resources.ts';
 import { WorkQueue } from '../../operator/kube/workqueue.ts';
@@ -289,7 +290,7 @@ export class ManagedOperator {
 
 /** A line to a managed cluster that knows its own tokens. */
 function line(garden: ManagedGarden, text: string): ClusterLine {
-  let current = parseKubeconfig(text);
+  let current = parseUntrustedKubeconfig(text);
   const known = () => garden.tokens.has(current.token ?? '');
   if (!known()) throw new Error('401 Unauthorized');
   return {
@@ -309,7 +310,7 @@ function line(garden: ManagedGarden, text: string): ClusterLine {
       };
     },
     use: (next) => {
-      current = parseKubeconfig(next);
+      current = parseUntrustedKubeconfig(next);
     },
     close: async () => {},
   };

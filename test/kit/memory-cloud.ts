@@ -11,7 +11,7 @@ import type {
   TaggedResource,
 } from '../../providers/cloud.ts';
 
-interface Made {
+export interface Made {
   id: string;
   type: string;
   account: string;

@@ -6,6 +6,7 @@ import { API_VERSION, LABELS } from '../../operator/api/group.ts';
 import { COMPONENTS, KUBECONFIG_KEY, kubeconfigSecretName, technicalID } from '../../operator/api/names.ts';
 import type { Shoot } from '../../operator/api/shoot.ts';
 import type { WorkerCluster } from '../../operator/api/workercluster.ts';
+import { EtcdClient } from '../../operator/etcd/etcd-client.ts';
 import { Cgroups, cgroupName, readLayout } from '../../operator/garden/cgroups.ts';
 import { StateDirectory } from '../../operator/garden/state.ts';
 import { type DaemonStatus, readStatus } from '../../operator/garden/status.ts';
@@ -27,7 +28,6 @@ import {
   SHOOTS,
   WORKERCLUSTERS,
 } from '../../operator/kube/resources.ts';
-import { EtcdClient } from '../../operator/shoot/etcd-client.ts';
 import { PATIENCE_MS } from './garden.ts';
 import { makeHome } from './home.ts';
 import { leftOvers } from './left-overs.ts';

@@ -1,6 +1,6 @@
 import { LABELS } from '../../operator/api/group.ts';
 import type { Worker } from '../../operator/api/shoot.ts';
-import { rollMachines } from '../../operator/controllers/shoot/machine-roll.ts';
+import { rollMachines } from '../../operator/controllers/shoot/machines/machine-roll.ts';
 import type { Operation } from '../../operator/controllers/shoot/operation.ts';
 import type { Node } from '../../operator/kube/resources.ts';
 import type { Machine, Pool, Provider, ProviderContext } from '../../providers/contract.ts';

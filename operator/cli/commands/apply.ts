@@ -77,18 +77,28 @@ export function parseManifests(text: string, source: string): Manifest[] {
   });
 }
 
-/** Applies one object on the server's side; the namespace is filled in where the object names none. */
+export interface Applied {
+  applied: KubeObject;
+  /** `kept`: it was there, and was not to be changed. */
+  action: 'created' | 'changed' | 'unchanged' | 'kept';
+}
+
+/**
+ * Applies one object on the server's side; the namespace is filled in where the object names none.
+ * With `keep`, an object that is there is left as it is.
+ */
 export async function applyObject(
   client: KubeClient,
   object: KubeObject,
   namespace: string,
-  { dryRun = false, signal }: { dryRun?: boolean; signal?: AbortSignal } = {},
-): Promise<{ applied: KubeObject; action: 'created' | 'changed' | 'unchanged' }> {
+  { dryRun = false, keep = false, signal }: { dryRun?: boolean; keep?: boolean; signal?: AbortSignal } = {},
+): Promise<Applied> {
   const resource = await resourceFor(client, object, signal);
   const metadata = { ...object.metadata };
   if (resource.namespaced) metadata.namespace ??= namespace;
   // A name that the API server would refuse anyway must not change what the URL means.
   const old = await client.getOrUndefined(resource, metadata.name, metadata.namespace, { signal });
+  if (old !== undefined && keep) return { applied: old, action: 'kept' };
   const applied = await client.apply(
     { ...object, metadata },
     { resource, fieldManager: CLI_FIELD_MANAGER, dryRun, signal },

@@ -1,12 +1,12 @@
 import { rm } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type OpenBucket, openBucket } from '../../accounts/bucket-account.ts';
 import { findCondition, rfc3339 } from '../../api/conditions.ts';
 import { isRetryable } from '../../api/errors.ts';
 import { ANNOTATIONS } from '../../api/group.ts';
 import { technicalID } from '../../api/names.ts';
 import type { Seed } from '../../api/seed.ts';
 import { controlPlaneWorker, type Shoot } from '../../api/shoot.ts';
-import { type OpenBucket, openBucket } from '../../controllers/backup/bucket.ts';
 import { BACKUP_READY } from '../../controllers/backup/conditions.ts';
 import { writeVerified } from '../../controllers/backup/integrity.ts';
 import { prefixOf, type Snapshot, snapshotsIn } from '../../controllers/backup/plan.ts';

@@ -163,6 +163,7 @@ async function secretClient(
   if (value === undefined) return undefined;
   return KubeClient.fromKubeconfig(Buffer.from(value, 'base64').toString('utf8'), undefined, {
     userAgent: 'coppice-cli',
+    source: `the kubeconfig in Secret ${namespace}/${name}`,
   });
 }
 

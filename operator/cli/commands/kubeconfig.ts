@@ -1,4 +1,6 @@
 import { KUBECONFIG_KEY, kubeconfigSecretName, NO_API_SERVER } from '../../api/names.ts';
+import { parseUntrustedKubeconfig } from '../../kube/kubeconfig.ts';
+import { personalKubeconfigs } from '../../kube/kubeconfig-files.ts';
 import { SECRETS } from '../../kube/resources.ts';
 import { connect } from '../connect.ts';
 import type { Context } from '../context.ts';
@@ -6,7 +8,7 @@ import { CliError, EXIT, UsageError } from '../errors.ts';
 import { gardenKubeconfigFile } from '../garden.ts';
 import { WORKER_CLUSTER } from '../kinds.ts';
 import { addContext, bundleOf, namespaceOf, parseKubeconfig, removeContext } from '../kubeconfig/config.ts';
-import { changeKubeconfig, fileToChange, personalKubeconfigs, readOptional } from '../kubeconfig/file.ts';
+import { changeKubeconfig, fileToChange, readOptional } from '../kubeconfig/file.ts';
 import { notFound } from './get.ts';
 
 /** Name of our context in the person's kubeconfig. */
@@ -67,7 +69,10 @@ async function clusterKubeconfig(context: Context, name: string): Promise<{ text
   const secret = await client.getOrUndefined(SECRETS, secretName, namespace, { signal });
   const value = (secret?.data as Record<string, string> | undefined)?.[KUBECONFIG_KEY];
   if (value !== undefined) {
-    return { text: Buffer.from(value, 'base64').toString('utf8'), ours: contextName(namespace, name) };
+    const text = Buffer.from(value, 'base64').toString('utf8');
+    // Who may write Secrets of that namespace would else have a person's kubectl run what they like.
+    parseUntrustedKubeconfig(text, `the kubeconfig in Secret ${namespace}/${secretName}`);
+    return { text, ours: contextName(namespace, name) };
   }
   const cluster = await client.getOrUndefined(WORKER_CLUSTER.resource, name, namespace, { signal });
   if (cluster === undefined) throw notFound(WORKER_CLUSTER, name, namespace);

@@ -9,7 +9,7 @@ import { openGarden } from '../garden.ts';
 import { howToCallCoppice, howToCallKubectl, personsFolder, projectFile, quote, shownPath } from '../invocation.ts';
 import { WORKER_CLUSTER } from '../kinds.ts';
 import { waitForCluster } from '../waiting.ts';
-import { applyObject, readManifests } from './apply.ts';
+import { type Applied, applyObject, readManifests } from './apply.ts';
 import { tableOf } from './get.ts';
 import { contextName } from './kubeconfig.ts';
 
@@ -20,15 +20,22 @@ const KINDS_RETRY_MS = 250;
 export async function run(context: Context): Promise<undefined> {
   const { options, terminal, signal, env } = context;
   const files = options.list('filename');
-  const manifests = await readManifests(files.length > 0 ? files : [projectFile('examples', 'local.yaml')]);
+  const example = projectFile('examples', 'local.yaml');
+  const manifests = await readManifests(files.length > 0 ? files : [example]);
+  // A file that the person names is wanted as it reads. The example is only the first cluster: it may have been scaled since.
+  const keep = files.length === 0;
   const garden = await openGarden(env, options.text('seed-kubeconfig'));
 
   await withGarden(garden, context, async () => {
     const connection = await connectGarden(context);
     const clusters: WorkerCluster[] = [];
     for (const { object } of manifests) {
-      const { applied, action } = await applyWhenKnown(connection, object, signal);
-      terminal.note(`${object.kind} ${object.metadata.name} ${action}.`);
+      const { applied, action } = await applyWhenKnown(connection, object, { keep, signal });
+      const what = `${object.kind} ${object.metadata.name}`;
+      if (action === 'kept') {
+        const apply = `${howToCallCoppice(env)} apply -f ${quote(shownPath(example, personsFolder(env)))}`;
+        terminal.note(`${what} exists and is left as it is; "${apply}" sets it to the example.`);
+      } else terminal.note(`${what} ${action}.`);
       if (applied.kind === WORKER_CLUSTER.resource.kind) clusters.push(applied as WorkerCluster);
     }
     const ready: WorkerCluster[] = [];
@@ -70,15 +77,19 @@ export async function run(context: Context): Promise<undefined> {
 }
 
 /** Right after its first start the operator may not have installed the kinds yet. */
-async function applyWhenKnown({ client, namespace }: Connection, object: KubeObject, signal: AbortSignal) {
+async function applyWhenKnown(
+  { client, namespace }: Connection,
+  object: KubeObject,
+  options: { keep: boolean; signal: AbortSignal },
+): Promise<Applied> {
   const deadline = Date.now() + KINDS_PATIENCE_MS;
   for (;;) {
     try {
-      return await applyObject(client, object, namespace, { signal });
+      return await applyObject(client, object, namespace, options);
     } catch (error) {
       const unknown = error instanceof KubeApiError && error.isNotFound;
       if (!unknown || Date.now() > deadline) throw error;
-      await sleep(KINDS_RETRY_MS, undefined, { signal });
+      await sleep(KINDS_RETRY_MS, undefined, { signal: options.signal });
     }
   }
 }

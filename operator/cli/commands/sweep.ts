@@ -1,6 +1,17 @@
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openProviders, type Providers } from '../../../providers/index.ts';
+import {
+  accountKeyOf,
+  type CredentialsUse,
+  credentialsOf,
+  sourceOf,
+  usedByBinding,
+} from '../../accounts/credentials.ts';
+import { IdentityTokens } from '../../accounts/identity-tokens.ts';
+import { type CredentialsSource, obtainCredentials } from '../../accounts/obtain-credentials.ts';
+import { calledOwner } from '../../accounts/orphans.ts';
+import { stateBackend } from '../../accounts/state-backend.ts';
 import { type CloudProfile, providerOf } from '../../api/cloudprofile.ts';
 import type { CredentialsBinding } from '../../api/credentialsbinding.ts';
 import { dnsCredentialsRef, dnsTypeOf } from '../../api/dns.ts';
@@ -8,18 +19,7 @@ import { errorText } from '../../api/errors.ts';
 import type { Seed } from '../../api/seed.ts';
 import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
 import type { WorkloadIdentity } from '../../api/workloadidentity.ts';
-import { IdentityTokens } from '../../controllers/credentials/identity-tokens.ts';
-import { type CredentialsSource, obtainCredentials } from '../../controllers/credentials/obtain.ts';
-import {
-  accountKeyOf,
-  type CredentialsUse,
-  credentialsOf,
-  sourceOf,
-  usedByBinding,
-} from '../../controllers/credentials/resolve.ts';
-import { calledOwner } from '../../controllers/managed/orphans.ts';
 import { type ManagedRecord, RECORD_SELECTOR, recordOf, recordSecretName } from '../../controllers/managed/record.ts';
-import { stateBackend } from '../../controllers/managed/state-backend.ts';
 import {
   type FoundOrphan,
   findOrphans,

@@ -1,24 +1,6 @@
-import { dirname, isAbsolute, join } from 'node:path';
 import { dump, load } from 'js-yaml';
+import { KUBECONFIG_LISTS, type KubeconfigDocument, type NamedEntry } from '../../kube/kubeconfig-files.ts';
 import { CliError } from '../errors.ts';
-
-export interface NamedEntry {
-  name: string;
-  [field: string]: unknown;
-}
-
-/** A kubeconfig as it is written; unknown fields are kept. */
-export interface KubeconfigDocument {
-  apiVersion?: string;
-  kind?: string;
-  clusters?: NamedEntry[] | null;
-  users?: NamedEntry[] | null;
-  contexts?: NamedEntry[] | null;
-  'current-context'?: string;
-  [field: string]: unknown;
-}
-
-const LISTS = ['clusters', 'users', 'contexts'] as const;
 
 /** Reads a kubeconfig; `source` names it in errors. An empty text is an empty kubeconfig. */
 export function parseKubeconfig(text: string, source: string): KubeconfigDocument {
@@ -35,7 +17,9 @@ export function parseKubeconfig(text: string, source: string): KubeconfigDocumen
   const wellFormed =
     typeof document === 'object' &&
     !Array.isArray(document) &&
-    LISTS.every((list) => document[list] === undefined || document[list] === null || Array.isArray(document[list]));
+    KUBECONFIG_LISTS.every(
+      (list) => document[list] === undefined || document[list] === null || Array.isArray(document[list]),
+    );
   if (!wellFormed) throw new CliError(`${source} is not a kubeconfig`, { advice: 'choose another file' });
   return document;
 }
@@ -85,7 +69,7 @@ export function addContext(document: KubeconfigDocument, bundle: ContextBundle):
  * uses them. Undefined when there is nothing to take away.
  */
 export function removeContext(document: KubeconfigDocument, name: string): KubeconfigDocument | undefined {
-  const present = LISTS.some((list) => find(document[list], name) !== undefined);
+  const present = KUBECONFIG_LISTS.some((list) => find(document[list], name) !== undefined);
   if (!present) return undefined;
   const contexts = without(document.contexts, name);
   const used = (field: 'cluster' | 'user') =>
@@ -99,48 +83,10 @@ export function removeContext(document: KubeconfigDocument, name: string): Kubec
   };
 }
 
-/** Several kubeconfigs as one, as kubectl reads $KUBECONFIG: the first file that names something wins. */
-export function combine(parts: readonly { document: KubeconfigDocument; file: string }[]): KubeconfigDocument {
-  const combined: KubeconfigDocument = { apiVersion: 'v1', kind: 'Config', clusters: [], users: [], contexts: [] };
-  for (const { document, file } of parts) {
-    const absolute = absolutePaths(document, dirname(file));
-    for (const list of LISTS) {
-      const known = new Set(combined[list]!.map((entry) => entry.name));
-      combined[list] = [...combined[list]!, ...(absolute[list] ?? []).filter((entry) => !known.has(entry.name))];
-    }
-    if (!combined['current-context'] && document['current-context']) {
-      combined['current-context'] = document['current-context'];
-    }
-  }
-  return combined;
-}
-
 /** The namespace that a context (default: the current one) asks for. */
 export function namespaceOf(document: KubeconfigDocument, context?: string): string | undefined {
   const entry = find(document.contexts, context ?? document['current-context']);
   return (entry?.context as { namespace?: string } | undefined)?.namespace || undefined;
-}
-
-// File names in a kubeconfig are relative to the folder it lies in.
-const PATHS = {
-  clusters: ['cluster', 'certificate-authority'],
-  users: ['user', 'client-certificate', 'client-key', 'tokenFile'],
-};
-
-function absolutePaths(document: KubeconfigDocument, folder: string): KubeconfigDocument {
-  const result: KubeconfigDocument = { ...document };
-  for (const list of ['clusters', 'users'] as const) {
-    const [body, ...fields] = PATHS[list];
-    result[list] = (document[list] ?? []).map((entry) => {
-      const values = { ...(entry[body!] as Record<string, unknown> | undefined) };
-      for (const field of fields) {
-        const value = values[field];
-        if (typeof value === 'string' && value !== '' && !isAbsolute(value)) values[field] = join(folder, value);
-      }
-      return { ...entry, [body!]: values };
-    });
-  }
-  return result;
 }
 
 function find(list: NamedEntry[] | null | undefined, name: string | undefined): NamedEntry | undefined {

@@ -1,19 +1,13 @@
 import { chmod, chown, mkdir, open, readFile, realpath, rename, stat, unlink } from 'node:fs/promises';
-import { homedir } from 'node:os';
-import { basename, delimiter, dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { KubeconfigDocument } from '../../kube/kubeconfig-files.ts';
 import { CliError } from '../errors.ts';
-import { type KubeconfigDocument, parseKubeconfig } from './config.ts';
+import { parseKubeconfig } from './config.ts';
 import { spliceKubeconfig } from './splice.ts';
 
 const LOCK_WAIT_MS = 10_000;
 const LOCK_RETRY_MS = 20;
-
-/** The files that kubectl would read, first one first. */
-export function personalKubeconfigs(env: Record<string, string | undefined>): string[] {
-  const listed = (env.KUBECONFIG ?? '').split(delimiter).filter((file) => file !== '');
-  return listed.length > 0 ? [...new Set(listed)] : [join(env.HOME || homedir(), '.kube', 'config')];
-}
 
 /** The text of a file, or undefined when there is none. */
 export async function readOptional(file: string): Promise<string | undefined> {

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { dump, load } from 'js-yaml';
-import { type KubeconfigDocument, type NamedEntry, writeKubeconfig } from './config.ts';
+import type { KubeconfigDocument, NamedEntry } from '../../kube/kubeconfig-files.ts';
+import { writeKubeconfig } from './config.ts';
 
 /**
  * The changed document as text, keeping comments, order and layout of the original where its layout is the usual one:

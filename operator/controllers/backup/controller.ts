@@ -1,15 +1,15 @@
+import { type BucketSource, openBucket } from '../../accounts/bucket-account.ts';
 import { findCondition, isTrue, rfc3339 } from '../../api/conditions.ts';
 import { CoppiceError, errorText } from '../../api/errors.ts';
 import { ANNOTATIONS } from '../../api/group.ts';
 import { technicalID } from '../../api/names.ts';
 import type { Seed } from '../../api/seed.ts';
 import type { Shoot } from '../../api/shoot.ts';
+import type { SeedRegistry } from '../../clusters/seed-access.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { Log } from '../../kube/log.ts';
 import { type KubeObject, keyOf } from '../../kube/resources.ts';
 import { say } from '../conditions.ts';
-import type { SeedRegistry } from '../seed/seed-access.ts';
-import { type BucketSource, openBucket } from './bucket.ts';
 import { BACKUP_READY, BUCKETS_READY } from './conditions.ts';
 import { backupPolicy, planBackups, prefixOf, requestedAt, type Snapshot, snapshotsIn } from './plan.ts';
 import { leaveBackups } from './retention.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
+import type { OpenBucket } from '../../accounts/bucket-account.ts';
 import { backupPrefix } from '../../api/names.ts';
-import type { OpenBucket } from './bucket.ts';
 
 /** Begins the keys of marks that say whose backups go, and since when; no technical ID begins so. */
 const DELETED = 'deleted/';

@@ -1,8 +1,8 @@
+import { type BucketSource, type OpenBucket, openBucket } from '../../accounts/bucket-account.ts';
 import { CoppiceError, errorText } from '../../api/errors.ts';
 import type { Seed } from '../../api/seed.ts';
 import type { Log } from '../../kube/log.ts';
 import { say } from '../conditions.ts';
-import { type BucketSource, type OpenBucket, openBucket } from './bucket.ts';
 import { BUCKETS_DRIFTED, BUCKETS_READY } from './conditions.ts';
 import { purge } from './retention.ts';
 

@@ -2,15 +2,15 @@ import { createReadStream } from 'node:fs';
 import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { OpenBucket } from '../../accounts/bucket-account.ts';
 import { dependencyNotReady, notYetConfigured } from '../../api/errors.ts';
 import { COMPONENTS, etcdMemberName } from '../../api/names.ts';
 import type { Seed } from '../../api/seed.ts';
+import type { SeedAccess } from '../../clusters/seed-access.ts';
+import type { EtcdClient } from '../../etcd/etcd-client.ts';
 import { decoded } from '../../kube/resources.ts';
-import type { EtcdClient } from '../../shoot/etcd-client.ts';
 import { PKI_SECRET } from '../../shoot/pki.ts';
-import type { SeedAccess } from '../seed/seed-access.ts';
 import { openEtcd } from '../shoot/etcd-access.ts';
-import type { OpenBucket } from './bucket.ts';
 import { writeVerified } from './integrity.ts';
 import { type Snapshot, snapshotName } from './plan.ts';
 

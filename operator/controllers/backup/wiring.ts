@@ -1,3 +1,4 @@
+import type { BucketSource } from '../../accounts/bucket-account.ts';
 import type { Seed } from '../../api/seed.ts';
 import type { Shoot } from '../../api/shoot.ts';
 import { type Controller, queueMetrics, runController } from '../../kube/controller.ts';
@@ -6,7 +7,6 @@ import type { Log } from '../../kube/log.ts';
 import type { Registry } from '../../kube/metrics.ts';
 import { keyOf } from '../../kube/resources.ts';
 import { WorkQueue } from '../../kube/workqueue.ts';
-import type { BucketSource } from './bucket.ts';
 import { BackupController, type BackupWorld } from './controller.ts';
 import { backupsConcern, seedConcernsBackups } from './news.ts';
 import { SeedBuckets } from './seed-bucket.ts';

@@ -1,4 +1,10 @@
 import type { CloudContext, ManagedClusters } from '../../../providers/cloud.ts';
+import type { AccountChecks } from '../../accounts/account-checks.ts';
+import { accountKeyOf, type CredentialsUse, sourceOf, usedByBinding } from '../../accounts/credentials.ts';
+import { namingIdentity } from '../../accounts/identity.ts';
+import { subjectOf } from '../../accounts/identity-tokens.ts';
+import { stateBackend } from '../../accounts/state-backend.ts';
+import { type AccountsSide, credentialsSecret, usedCredentials } from '../../accounts/used-credentials.ts';
 import type { CloudProfile } from '../../api/cloudprofile.ts';
 import { findCondition } from '../../api/conditions.ts';
 import type { CredentialsBinding, CredentialsBindingStatus } from '../../api/credentialsbinding.ts';
@@ -13,15 +19,11 @@ import type { Informer } from '../../kube/informer.ts';
 import { CREDENTIALSBINDINGS, SECRETS, WORKLOADIDENTITIES } from '../../kube/resources.ts';
 import { say, withConditions } from '../conditions.ts';
 import { hold } from '../finalizer.ts';
-import { credentialsSecret, type GardenSide, usedCredentials } from '../managed/garden-world.ts';
-import { stateBackend } from '../managed/state-backend.ts';
 import { writeStatus } from '../status-writer.ts';
-import { namingIdentity } from './identity.ts';
-import { subjectOf } from './identity-tokens.ts';
-import { accountKeyOf, type CredentialsUse, sourceOf, usedByBinding } from './resolve.ts';
 
 /** What the controller of credentials works with. */
-export interface CredentialsWorld extends GardenSide {
+export interface CredentialsWorld extends AccountsSide {
+  readonly checks: AccountChecks;
   readonly profiles: Informer<CloudProfile>;
   /** The managed service of a profile, for somebody who has credentials. */
   clouds(profile: CloudProfile): ManagedClusters | undefined;

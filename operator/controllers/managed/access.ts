@@ -1,10 +1,11 @@
 import type { CloudKubeconfig } from '../../../providers/cloud.ts';
 import { rfc3339 } from '../../api/conditions.ts';
 import { dependencyNotReady, errorText } from '../../api/errors.ts';
+import type { ClusterLine } from '../../clusters/kubeconfig-cluster.ts';
 import { KubeApiError } from '../../kube/errors.ts';
-import { parseKubeconfig } from '../../kube/kubeconfig.ts';
+import { parseUntrustedKubeconfig } from '../../kube/kubeconfig.ts';
 import { cloudsOf, contextOf, type Operation } from './operation.ts';
-import type { ClusterLine, StoredKubeconfig } from './world.ts';
+import type { StoredKubeconfig } from './world.ts';
 
 /** An API server that answers is not asked again for this long: the watches notice earlier when it goes away. */
 const LOOK_AGAIN_MS = 5 * 60_000;
@@ -28,7 +29,7 @@ export function judge(stored: StoredKubeconfig | undefined, endpoint: string, no
 
 function serverOf(kubeconfig: string): string | undefined {
   try {
-    return parseKubeconfig(kubeconfig).server.replace(/\/+$/, '');
+    return parseUntrustedKubeconfig(kubeconfig).server.replace(/\/+$/, '');
   } catch {
     return undefined;
   }

@@ -1,9 +1,9 @@
 import type { CloudProgress } from '../../../providers/cloud.ts';
+import type { Credentials } from '../../accounts/credentials.ts';
 import { CoppiceError, errorText } from '../../api/errors.ts';
 import { ANNOTATIONS } from '../../api/group.ts';
 import type { LastOperation } from '../../api/meta.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
-import type { Credentials } from '../credentials/resolve.ts';
 import { isHeld } from '../finalizer.ts';
 import { operation } from '../status-writer.ts';
 import { attempt, decide, type Situation, type StepName } from './decide.ts';

@@ -1,42 +1,25 @@
+import type { AccountChecks } from '../../accounts/account-checks.ts';
+import { credentialsOf } from '../../accounts/credentials.ts';
+import { stateBackend } from '../../accounts/state-backend.ts';
+import { type AccountsSide, usedCredentials } from '../../accounts/used-credentials.ts';
 import type { CloudProfile } from '../../api/cloudprofile.ts';
-import type { CredentialsBinding } from '../../api/credentialsbinding.ts';
 import { ANNOTATIONS, API_VERSION, LABELS } from '../../api/group.ts';
 import { KUBECONFIG_KEY, kubeconfigSecretName } from '../../api/names.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
-import type { WorkloadIdentity } from '../../api/workloadidentity.ts';
-import type { KubeClient } from '../../kube/client.ts';
+import { connectCluster } from '../../clusters/kubeconfig-cluster.ts';
 import { systemClock } from '../../kube/clock.ts';
 import type { Informer } from '../../kube/informer.ts';
-import type { Log } from '../../kube/log.ts';
 import { SECRETS, type Secret, WORKERCLUSTERS } from '../../kube/resources.ts';
-import type { AccountChecks } from '../credentials/account-checks.ts';
-import type { IdentityTokens } from '../credentials/identity-tokens.ts';
-import { obtainCredentials } from '../credentials/obtain.ts';
-import { type Credentials, type CredentialsUse, credentialsOf } from '../credentials/resolve.ts';
-import { connectCluster } from './line.ts';
 import { recordOf, recordSecret, recordSecretName } from './record.ts';
-import { type StateOptions, stateBackend } from './state-backend.ts';
 import type { ManagedWorld, StoredKubeconfig } from './world.ts';
 
 /** What of the garden the controller of managed clusters sees and writes. */
-export interface GardenSide {
-  readonly garden: KubeClient;
-  /** UID of the namespace kube-system. */
-  readonly gardenID: string;
-  readonly log: Log;
-  readonly clusters: Informer<WorkerCluster>;
-  readonly bindings: Informer<CredentialsBinding>;
-  /** Secrets with credentials that are marked as used. */
-  readonly credentials: Informer<Secret>;
-  readonly identities: Informer<WorkloadIdentity>;
-  readonly tokens: IdentityTokens;
+export interface GardenSide extends AccountsSide {
   /** Secrets with kubeconfigs of clusters. */
   readonly kubeconfigs: Informer<Secret>;
   /** Secrets with records. */
   readonly records: Informer<Secret>;
   readonly checks: AccountChecks;
-  readonly state: StateOptions;
-  now(): Date;
 }
 
 /** A cache that has not heard of a deletion by then is broken, and says so itself. */
@@ -107,38 +90,6 @@ export function gardenWorld(
     ...notify,
   };
 }
-
-/** Where credentials come from in a garden. */
-type CredentialsSide = Pick<GardenSide, 'garden' | 'credentials' | 'identities' | 'tokens'>;
-
-/** The Secret with credentials: from the cache once it is marked as used, until then from the API server. */
-export async function credentialsSecret(
-  { garden, credentials }: Pick<GardenSide, 'garden' | 'credentials'>,
-  namespace: string,
-  name: string,
-  signal?: AbortSignal,
-): Promise<Secret | undefined> {
-  return (
-    credentials.get(`${namespace}/${name}`) ??
-    (await garden.getOrUndefined<Secret>(SECRETS, name, namespace, { signal }))
-  );
-}
-
-/** See obtainCredentials. */
-export const usedCredentials = (
-  side: CredentialsSide,
-  use: CredentialsUse,
-  signal?: AbortSignal,
-): Promise<Credentials> =>
-  obtainCredentials(
-    {
-      secret: (namespace, name, ending) => credentialsSecret(side, namespace, name, ending),
-      identity: async (namespace, name) => side.identities.get(`${namespace}/${name}`),
-      tokens: side.tokens,
-    },
-    use,
-    signal,
-  );
 
 function kubeconfigSecret(cluster: WorkerCluster, stored: StoredKubeconfig): Secret {
   const { name, namespace, uid } = cluster.metadata;

@@ -1,9 +1,10 @@
-import type { CloudContext, ManagedClusters, Owner } from '../../../providers/cloud.ts';
+import type { CloudContext, ManagedClusters } from '../../../providers/cloud.ts';
+import type { Credentials, CredentialsUse } from '../../accounts/credentials.ts';
+import { leftBehind, orphansOf } from '../../accounts/left-behind.ts';
+import type { Orphan } from '../../accounts/orphans.ts';
 import type { CloudProfile } from '../../api/cloudprofile.ts';
 import { errorText } from '../../api/errors.ts';
 import type { KubeObject } from '../../kube/resources.ts';
-import type { Credentials, CredentialsUse } from '../credentials/resolve.ts';
-import { type Orphan, orphans } from './orphans.ts';
 import { type ManagedRecord, recordSecretName } from './record.ts';
 import type { ManagedWorld } from './world.ts';
 
@@ -16,9 +17,6 @@ export interface LeftOverWorld
 
 /** How often what was left behind is looked for again. */
 const AGAIN_MS = 6 * 3600_000;
-const SHOWN = 10;
-/** As providers/tags.ts has it. */
-const OWNER_TAG = 'coppice-uid';
 
 /**
  * A cluster was deleted by force (its finalizer was taken off): says what is left of it in the cloud, and goes on saying so
@@ -68,34 +66,6 @@ async function leftOf(world: LeftOverWorld, record: ManagedRecord, signal: Abort
   };
   return orphansOf({ garden: world.garden, uid: record.owner.uid }, clouds, ctx);
 }
-
-/** What bears the tags of one owner who is no more; undefined: the provider cannot tell. */
-export async function orphansOf(
-  { garden, uid }: { garden: string; uid: string },
-  clouds: Pick<ManagedClusters, 'tagged'>,
-  ctx: Omit<CloudContext, 'owner'>,
-): Promise<Orphan[] | undefined> {
-  const found = await clouds.tagged?.(ctx);
-  return found && orphans(found, [], garden, ctx.now(), ctx.profile).filter(({ owner }) => owner.uid === uid);
-}
-
-/** What people read of what a deletion by force left. @param left what is left; a clause: why that cannot be told. Pure. */
-export const leftBehind = (
-  what: string,
-  account: string,
-  { uid }: Pick<Owner, 'uid'>,
-  left: readonly Orphan[] | string,
-): string =>
-  typeof left === 'string'
-    ? `${what}: what is left in account ${account} bears tag ${OWNER_TAG}=${uid}, but cannot be shown here: ${left}`
-    : // What to do comes first: an Event has room for a few ids only.
-      `${what}: ${left.length} resources are left in account ${account}; "coppice sweep" lists them, "coppice sweep --yes" removes them: ${named(left)}`;
-
-const named = (left: readonly Orphan[]): string =>
-  left
-    .slice(0, SHOWN)
-    .map(({ type, id }) => `${type} ${id}`)
-    .join(', ') + (left.length > SHOWN ? ` and ${left.length - SHOWN} more` : '');
 
 /** The cluster itself is gone: its record stands for it. */
 const regarding = ({ owner }: ManagedRecord): KubeObject => ({

@@ -1,7 +1,7 @@
 import type { CloudContext, CloudProgress, ManagedClusters } from '../../../providers/cloud.ts';
+import { accountKeyOf, type Credentials } from '../../accounts/credentials.ts';
 import type { CloudProfile } from '../../api/cloudprofile.ts';
 import { configurationProblem, notYetConfigured } from '../../api/errors.ts';
-import { accountKeyOf, type Credentials } from '../credentials/resolve.ts';
 import type { ManagedWish } from './facts.ts';
 import type { ManagedRecord } from './record.ts';
 import type { ManagedState } from './state.ts';

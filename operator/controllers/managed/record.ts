@@ -1,7 +1,7 @@
 import type { Change, ManagedCluster, ManagedClusterOutputs, Owner } from '../../../providers/cloud.ts';
+import type { CredentialsUse } from '../../accounts/credentials.ts';
 import { GROUP, LABELS, ROLES } from '../../api/group.ts';
 import type { Secret } from '../../kube/resources.ts';
-import type { CredentialsUse } from '../credentials/resolve.ts';
 
 /**
  * What the operator remembers of a managed cluster across restarts. Nothing of it is the truth about the cloud: a lost

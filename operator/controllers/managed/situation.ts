@@ -1,6 +1,6 @@
+import type { Credentials } from '../../accounts/credentials.ts';
 import { parseDuration } from '../../api/duration.ts';
 import type { LastOperation } from '../../api/meta.ts';
-import type { Credentials } from '../credentials/resolve.ts';
 import type { Situation } from './decide.ts';
 import type { ManagedRecord } from './record.ts';
 import type { ManagedState } from './state.ts';

@@ -1,9 +1,9 @@
 import type { Change } from '../../../providers/cloud.ts';
+import { sourceOf } from '../../accounts/credentials.ts';
+import { namingIdentity } from '../../accounts/identity.ts';
 import { rfc3339 } from '../../api/conditions.ts';
 import { CoppiceError, configurationProblem } from '../../api/errors.ts';
 import { keyOf } from '../../kube/resources.ts';
-import { namingIdentity } from '../credentials/identity.ts';
-import { sourceOf } from '../credentials/resolve.ts';
 import { openAccess } from './access.ts';
 import type { StepName } from './decide.ts';
 import { cloudsOf, contextOf, type Operation } from './operation.ts';

@@ -7,13 +7,13 @@ import type {
   TaggedResource,
 } from '../../../providers/cloud.ts';
 import type { DNSContext, ProviderDNS } from '../../../providers/dns.ts';
+import { accountKeyOf, type Credentials, sourceOf } from '../../accounts/credentials.ts';
+import { calledOwner, type KnownOwner, type Orphan, orphanedOwners, orphans } from '../../accounts/orphans.ts';
 import type { CloudProfile } from '../../api/cloudprofile.ts';
 import { errorText } from '../../api/errors.ts';
 import { technicalID } from '../../api/names.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { Log } from '../../kube/log.ts';
-import { accountKeyOf, type Credentials, sourceOf } from '../credentials/resolve.ts';
-import { calledOwner, type KnownOwner, type Orphan, orphanedOwners, orphans } from './orphans.ts';
 import { clusterIn } from './wish.ts';
 
 /** What a sweep works with. */

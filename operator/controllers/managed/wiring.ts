@@ -1,4 +1,12 @@
 import type { Provider } from '../../../providers/contract.ts';
+import { AccountChecks } from '../../accounts/account-checks.ts';
+import type { BucketSource } from '../../accounts/bucket-account.ts';
+import type { DNSProviders } from '../../accounts/dns-account.ts';
+import { IdentityTokens } from '../../accounts/identity-tokens.ts';
+import { usersOf } from '../../accounts/shoot-account.ts';
+import { type ShootAccounts, shootAccounts } from '../../accounts/shoot-accounts.ts';
+import type { StateOptions } from '../../accounts/state-backend.ts';
+import { usedCredentials } from '../../accounts/used-credentials.ts';
 import type { CloudProfile } from '../../api/cloudprofile.ts';
 import type { CredentialsBinding } from '../../api/credentialsbinding.ts';
 import type { Shoot } from '../../api/shoot.ts';
@@ -11,19 +19,12 @@ import type { Log } from '../../kube/log.ts';
 import type { Registry } from '../../kube/metrics.ts';
 import { CREDENTIALSBINDINGS, keyOf, SECRETS, type Secret, WORKLOADIDENTITIES } from '../../kube/resources.ts';
 import { WorkQueue } from '../../kube/workqueue.ts';
-import type { BucketSource } from '../backup/bucket.ts';
-import { AccountChecks } from '../credentials/account-checks.ts';
 import { CREDENTIALS_SELECTOR, type CredentialsWorld, reconcileCredentials } from '../credentials/controller.ts';
-import { IdentityTokens } from '../credentials/identity-tokens.ts';
-import { accountOfShoot, namesAccount, usersOf } from '../shoot/account.ts';
-import { type DNSProviders, dnsOf } from '../shoot/dns-account.ts';
-import type { ShootWorld } from '../shoot/world.ts';
 import { onlyStatusChanged } from '../status-writer.ts';
 import { ManagedController } from './controller.ts';
-import { gardenWorld, usedCredentials } from './garden-world.ts';
+import { gardenWorld } from './garden-world.ts';
 import { reportLeftOver } from './left-over.ts';
 import { clusterOfRecord, RECORD_SELECTOR, recordOf } from './record.ts';
-import type { StateOptions } from './state-backend.ts';
 import type { ManagedWorld } from './world.ts';
 
 /** What the controllers of clouds share with the others. */
@@ -52,7 +53,7 @@ export interface Clouds {
   readonly caches: readonly Informer<any>[];
   readonly managed: ManagedController;
   /** What the controller of shoots asks about accounts. */
-  readonly accounts: Pick<ShootWorld, 'namesAccount' | 'account' | 'dns'>;
+  readonly accounts: ShootAccounts;
   /** Credentials of accounts that buckets of seeds are in. */
   readonly bucketAccounts: Pick<BucketSource, 'binding' | 'credentials'>;
   /** To be called when all caches are complete. */
@@ -145,11 +146,7 @@ export function wireClouds(options: CloudsOptions): Clouds {
   return {
     caches: [bindings, credentials, identities, records],
     managed,
-    accounts: {
-      namesAccount: (shoot) => namesAccount(shoot, clusters),
-      account: (shoot, profile, stop) => accountOfShoot(side, shoot, profile, stop),
-      dns: (shoot, name, stop) => dnsOf(side, options.dns, profiles, shoot, name, stop),
-    },
+    accounts: shootAccounts(side, options.dns, profiles),
     bucketAccounts: {
       binding: (namespace, name) => bindings.get(`${namespace}/${name}`),
       credentials: (use, stop) => usedCredentials(side, use, stop),

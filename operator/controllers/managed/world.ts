@@ -1,11 +1,12 @@
 import type { AccountCheck, CloudContext, CloudKubeconfig, StateBackend } from '../../../providers/cloud.ts';
+import type { Credentials } from '../../accounts/credentials.ts';
 import type { CloudProfile } from '../../api/cloudprofile.ts';
 import type { CoppiceError } from '../../api/errors.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
+import type { ClusterLine } from '../../clusters/kubeconfig-cluster.ts';
 import type { Clock } from '../../kube/clock.ts';
 import type { Log } from '../../kube/log.ts';
-import type { KubeObject, Node, Pod } from '../../kube/resources.ts';
-import type { Credentials } from '../credentials/resolve.ts';
+import type { KubeObject } from '../../kube/resources.ts';
 import type { ManagedWish } from './facts.ts';
 import type { ManagedRecord } from './record.ts';
 
@@ -13,19 +14,6 @@ import type { ManagedRecord } from './record.ts';
 export interface StoredKubeconfig extends CloudKubeconfig {
   /** RFC 3339. Absent: never. */
   renewAt?: string;
-}
-
-/** An open line to the API server of a managed cluster: nodes and pods are watched, never polled. */
-export interface ClusterLine {
-  readonly nodes: readonly Node[];
-  readonly pods: readonly Pod[];
-  /** Whether the API server answers somebody who may do everything. */
-  ready(signal: AbortSignal): Promise<boolean>;
-  /** A kubeconfig of a ServiceAccount of ours in the cluster; undefined where the cloud's identity may not make one. */
-  ownKubeconfig(signal: AbortSignal): Promise<CloudKubeconfig | undefined>;
-  /** Who we are, from the next request that asks. */
-  use(kubeconfig: string): void;
-  close(): Promise<void>;
 }
 
 /** What the controller of managed clusters works with: injected, so that tests choose it. */

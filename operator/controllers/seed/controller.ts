@@ -1,14 +1,14 @@
 import { findCondition } from '../../api/conditions.ts';
-import { errorText } from '../../api/errors.ts';
+import { CoppiceError, errorText } from '../../api/errors.ts';
 import type { Condition } from '../../api/meta.ts';
 import type { Seed, SeedStatus } from '../../api/seed.ts';
+import type { SeedRegistry } from '../../clusters/seed-access.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { Informer } from '../../kube/informer.ts';
 import { BUCKETS_DRIFTED, BUCKETS_READY } from '../backup/conditions.ts';
 import type { SeedBuckets } from '../backup/seed-bucket.ts';
 import { say, withConditions } from '../conditions.ts';
 import { writeStatus } from '../status-writer.ts';
-import type { SeedRegistry } from './seed-access.ts';
 
 export interface SeedWorld {
   readonly garden: KubeClient;
@@ -44,13 +44,15 @@ export async function reconcileSeed(
   const where = seed.spec.kubeconfigRef ? 'the seed' : 'the garden, which is the seed';
   const condition = ready
     ? say('Ready', true, 'SeedReady', `${where} answers and can host control planes`)
-    : say(
-        'Ready',
-        false,
-        'NotReachable',
-        `${where} does not answer: ${errorText(failure)}. Check its kubeconfig and that it runs`,
-        ['ERR_RETRYABLE_INFRA_DEPENDENCIES'],
-      );
+    : failure instanceof CoppiceError
+      ? say('Ready', false, 'NotUsable', errorText(failure), [failure.code])
+      : say(
+          'Ready',
+          false,
+          'NotReachable',
+          `${where} does not answer: ${errorText(failure)}. Check its kubeconfig and that it runs`,
+          ['ERR_RETRYABLE_INFRA_DEPENDENCIES'],
+        );
   const tell = (bucket: readonly (Omit<Condition, 'lastTransitionTime'> | undefined)[]) => {
     const status: SeedStatus = {
       ...seed.status,

@@ -1,11 +1,11 @@
 import { COMPONENTS } from '../../api/names.ts';
+import { ClusterConnection } from '../../clusters/cluster-connection.ts';
 import { KubeClient } from '../../kube/client.ts';
 import { sleep } from '../../kube/clock.ts';
 import { waitFor } from '../../kube/informer.ts';
 import { operatorKubeconfig } from '../../shoot/kubeconfigs.ts';
 import { issueOperatorCertificate } from '../../shoot/pki.ts';
 import { endpointURL } from '../../shoot/values.ts';
-import { ShootConnection } from './connection.ts';
 import type { Operation } from './operation.ts';
 
 const SECOND = 1000;
@@ -23,7 +23,7 @@ export async function connect(op: Operation, signal: AbortSignal, patienceMs = 4
   state.systemApplied = undefined;
   const certificate = await issueOperatorCertificate(op.pki, world.now());
   const client = KubeClient.fromKubeconfig(operatorKubeconfig(op.values, op.pki, certificate));
-  let connection: ShootConnection | undefined;
+  let connection: ClusterConnection | undefined;
   try {
     // Not before somebody can answer: a packet to a Service that the seed does not know yet is lost, and is sent again only
     // after a second, then two, then four.
@@ -38,7 +38,7 @@ export async function connect(op: Operation, signal: AbortSignal, patienceMs = 4
       await sleep(isElsewhere(op) ? SECOND : 100, signal);
     }
     const renewAt = new Date(+world.now() + 12 * 60 * MINUTE);
-    connection = new ShootConnection(client, server, renewAt, world.log, (object) =>
+    connection = new ClusterConnection(client, server, renewAt, world.log, (object) =>
       world.insideChanged(op.shoot, object),
     );
     await connection.start(signal);

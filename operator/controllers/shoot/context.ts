@@ -12,10 +12,10 @@ import { bootstrapKubeconfig, clientKubeconfig, kubeProxyKubeconfig } from '../.
 import { keyPair } from '../../shoot/pki.ts';
 import { pkiSecret } from '../../shoot/pki-secret.ts';
 import { CLUSTER_DOMAIN, type ControlPlane, dnsServiceAddress, machinesURL } from '../../shoot/values.ts';
-import { needsToken, TOKEN_LIFE_MS, TOKENS_SECRET, tokenOf, tokensSecret } from './bootstrap-tokens.ts';
-import { hostNames } from './dns-names.ts';
+import { hostNames } from './dns/dns-names.ts';
+import { needsToken, TOKEN_LIFE_MS, TOKENS_SECRET, tokenOf, tokensSecret } from './machines/bootstrap-tokens.ts';
+import { paceOf } from './machines/roll.ts';
 import type { Operation } from './operation.ts';
-import { paceOf } from './roll.ts';
 
 /** On a Seed: storage class of etcd's volumes. Absent: the seed's default class. */
 export const STORAGE_CLASS_ANNOTATION = 'multi-cluster.demo.io/storage-class';

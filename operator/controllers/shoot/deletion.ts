@@ -16,7 +16,7 @@ import {
   SERVICES,
   STATEFULSETS,
 } from '../../kube/resources.ts';
-import { removeRecords } from './dns-records.ts';
+import { removeRecords } from './dns/dns-records.ts';
 import type { Operation } from './operation.ts';
 
 /** What a control plane is made of in the seed, besides pods. */

@@ -1,5 +1,5 @@
+import { EtcdClient } from '../../etcd/etcd-client.ts';
 import { type PodDialer, podDialer } from '../../kube/pod-tunnel.ts';
-import { EtcdClient } from '../../shoot/etcd-client.ts';
 import { operatorKubeconfig } from '../../shoot/kubeconfigs.ts';
 import { issueEtcdOperatorCertificate, issueOperatorCertificate, keyPair, type PKIData } from '../../shoot/pki.ts';
 import { type ControlPlane, ETCD_CLIENT_PORT, etcdClientURL } from '../../shoot/values.ts';

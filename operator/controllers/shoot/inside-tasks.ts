@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { LABELS } from '../../api/group.ts';
+import type { ClusterConnection } from '../../clusters/cluster-connection.ts';
 import type { Task } from '../../flow/graph.ts';
 import { KubeClient } from '../../kube/client.ts';
 import { sleep } from '../../kube/clock.ts';
@@ -9,17 +10,16 @@ import { KONNECTIVITY_AGENT_APP, konnectivityAgent } from '../../shoot/konnectiv
 import { adminKubeconfig } from '../../shoot/kubeconfigs.ts';
 import { usable } from '../../shoot/readiness.ts';
 import { adminAccess, coreDNS, machineAccess } from '../../shoot/system-components.ts';
-import type { ShootConnection } from './connection.ts';
-import { readyNames } from './dns-records.ts';
-import { scaleIn } from './machine-removal.ts';
-import { rollMachines } from './machine-roll.ts';
+import { readyNames } from './dns/dns-records.ts';
+import { scaleIn } from './machines/machine-removal.ts';
+import { rollMachines } from './machines/machine-roll.ts';
 import type { Operation } from './operation.ts';
 import { storeKubeconfig } from './shared-steps.ts';
 
 const MINUTE = 60_000;
 
 /** The open line to the API server of the shoot. Throws when there is none. */
-export function inside({ state }: Operation): ShootConnection {
+export function inside({ state }: Operation): ClusterConnection {
   if (!state.connection) throw new Error('there is no connection to the API server of the shoot');
   return state.connection;
 }

@@ -1,10 +1,10 @@
+import { leftBehind, orphansOf } from '../../accounts/left-behind.ts';
+import type { Orphan } from '../../accounts/orphans.ts';
 import { errorText } from '../../api/errors.ts';
 import { type Shoot, shootProfileName } from '../../api/shoot.ts';
+import type { SeedAccess } from '../../clusters/seed-access.ts';
 import { isNotFound } from '../../kube/errors.ts';
 import { keyOf, NAMESPACES, SHOOTS } from '../../kube/resources.ts';
-import { leftBehind, orphansOf } from '../managed/left-over.ts';
-import type { Orphan } from '../managed/orphans.ts';
-import type { SeedAccess } from '../seed/seed-access.ts';
 import { GARDEN_ANNOTATION } from './ownership.ts';
 import type { ShootWorld } from './world.ts';
 

@@ -6,11 +6,11 @@ import type {
   ProviderContext,
   RecordedClusters,
 } from '../../../providers/contract.ts';
+import type { WantedName } from '../../accounts/dns-account.ts';
 import type { Shoot } from '../../api/shoot.ts';
+import type { SeedAccess } from '../../clusters/seed-access.ts';
 import type { PKIData } from '../../shoot/pki.ts';
 import type { ControlPlane } from '../../shoot/values.ts';
-import type { SeedAccess } from '../seed/seed-access.ts';
-import type { WantedName } from './dns-names.ts';
 import type { ShootState } from './state.ts';
 import type { ShootWorld } from './world.ts';
 

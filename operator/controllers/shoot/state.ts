@@ -1,10 +1,10 @@
 import type { Machine } from '../../../providers/contract.ts';
 import type { LastError, LastOperation } from '../../api/meta.ts';
 import type { Shoot } from '../../api/shoot.ts';
+import type { ClusterConnection } from '../../clusters/cluster-connection.ts';
 import { InTurn } from '../../kube/in-turn.ts';
-import type { ShootConnection } from './connection.ts';
-import type { DNSState } from './dns-outcome.ts';
-import type { DriftState } from './drift-state.ts';
+import type { DNSState } from './dns/dns-outcome.ts';
+import type { DriftState } from './drift/drift-state.ts';
 
 /** What the operator remembers of one shoot between reconciles. All of it can be lost: it is only ever a shortcut. */
 export interface ShootState {
@@ -14,7 +14,7 @@ export interface ShootState {
   abort: AbortController | undefined;
   /** generation and deletion mark that the running operation was started for. */
   target: string | undefined;
-  connection: ShootConnection | undefined;
+  connection: ClusterConnection | undefined;
   /** Whether the admin's kubeconfig works. */
   usable: { ok: boolean; message: string } | undefined;
   /** The kubeconfig that this was seen of. */

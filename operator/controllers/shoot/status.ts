@@ -3,16 +3,16 @@ import type { MadeOf } from '../../api/acted.ts';
 import type { LastError, LastOperation } from '../../api/meta.ts';
 import { COMPONENTS } from '../../api/names.ts';
 import { controlPlaneMembers, type Shoot, type ShootStatus, unactedFields } from '../../api/shoot.ts';
+import { clusterResource } from '../../clusters/capacity.ts';
 import { conditionIsTrue, type Deployment, type Node, type Pod, type StatefulSet } from '../../kube/resources.ts';
 import { KONNECTIVITY_AGENT_APP } from '../../shoot/konnectivity-agent.ts';
 import { endpointURL, namedURL } from '../../shoot/values.ts';
 import { say, withConditions } from '../conditions.ts';
-import { clusterResource } from './cluster-resource.ts';
-import { type DNSOutcome, recordsCondition } from './dns-outcome.ts';
-import { outcomesOf } from './dns-records.ts';
-import { driftCondition } from './drift.ts';
+import { type DNSOutcome, recordsCondition } from './dns/dns-outcome.ts';
+import { outcomesOf } from './dns/dns-records.ts';
+import { driftCondition } from './drift/drift.ts';
+import { rollLines } from './machines/roll.ts';
 import type { Operation } from './operation.ts';
-import { rollLines } from './roll.ts';
 
 /** What is known of every shoot, whatever stands behind it. */
 export interface CommonFacts {

@@ -3,13 +3,13 @@ import type { Shoot, ShootStatus } from '../../api/shoot.ts';
 import type { Task } from '../../flow/graph.ts';
 import { keyOf } from '../../kube/resources.ts';
 import { deletionTasks } from './deletion.ts';
+import { reconcileTasks } from './hosted/hosted-tasks.ts';
 import type { Operation } from './operation.ts';
-import { reconcileTasks } from './reconcile-tasks.ts';
-import { recordedStatus } from './recorded-status.ts';
-import { recordedDeletionTasks, recordedTasks } from './recorded-tasks.ts';
-import { selfHostedGroupTasks } from './self-hosted-group-tasks.ts';
-import { selfHostedStatus } from './self-hosted-status.ts';
-import { selfHostedTasks } from './self-hosted-tasks.ts';
+import { recordedStatus } from './recorded/recorded-status.ts';
+import { recordedDeletionTasks, recordedTasks } from './recorded/recorded-tasks.ts';
+import { selfHostedGroupTasks } from './self-hosted/self-hosted-group-tasks.ts';
+import { selfHostedStatus } from './self-hosted/self-hosted-status.ts';
+import { selfHostedTasks } from './self-hosted/self-hosted-tasks.ts';
 import { hostedStatus } from './status.ts';
 
 /** What stands behind a shoot, and all that follows from it. */

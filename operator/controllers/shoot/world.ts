@@ -1,11 +1,11 @@
-import type { CloudContext } from '../../../providers/cloud.ts';
 import type { Provider } from '../../../providers/contract.ts';
-import type { DNSContext, ProviderDNS } from '../../../providers/dns.ts';
+import type { ShootAccounts } from '../../accounts/shoot-accounts.ts';
 import type { CloudProfile } from '../../api/cloudprofile.ts';
 import type { CoppiceError } from '../../api/errors.ts';
 import type { Condition } from '../../api/meta.ts';
 import type { Seed } from '../../api/seed.ts';
 import type { Shoot } from '../../api/shoot.ts';
+import type { SeedRegistry } from '../../clusters/seed-access.ts';
 import type { TaskDurations } from '../../flow/graph.ts';
 import type { Applier } from '../../kube/applier.ts';
 import type { KubeClient } from '../../kube/client.ts';
@@ -13,8 +13,6 @@ import type { FairQueue } from '../../kube/fair-queue.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { Log } from '../../kube/log.ts';
 import type { KubeObject } from '../../kube/resources.ts';
-import type { SeedRegistry } from '../seed/seed-access.ts';
-import type { WantedName } from './dns-names.ts';
 
 /** What is known of the backups of shoots, and done about them when shoots go. */
 export interface ShootBackups {
@@ -25,7 +23,7 @@ export interface ShootBackups {
 }
 
 /** What the controller of shoots works with: injected, so that tests choose it. */
-export interface ShootWorld {
+export interface ShootWorld extends ShootAccounts {
   readonly garden: KubeClient;
   /** See gardenIdentity. */
   readonly gardenID: string;
@@ -41,12 +39,6 @@ export interface ShootWorld {
   now(): Date;
   /** @param withAccount somebody has credentials there: clouds are not simulated then */
   provider(profile: CloudProfile, withAccount?: boolean): Provider | undefined;
-  /** Whether the shoot, or the WorkerCluster that it was made for, names credentials of a cloud. */
-  namesAccount(shoot: Shoot): boolean;
-  /** The account of the tenant that the shoot's machines are in. Rejects with CoppiceErrors. */
-  account(shoot: Shoot, profile: CloudProfile, signal: AbortSignal): Promise<CloudContext>;
-  /** Who keeps the zone of a name of the shoot, and all that a call to it takes. Rejects with CoppiceErrors. */
-  dns(shoot: Shoot, name: WantedName, signal: AbortSignal): Promise<{ dns: ProviderDNS; ctx: DNSContext }>;
   /** Looks at records take turns by account: see DNS_LOOKS. */
   readonly dnsTurns: FairQueue;
   /** Looks for drift take turns: see DRIFT_LOOKS. */

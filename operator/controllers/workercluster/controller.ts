@@ -1,4 +1,5 @@
 import type { Provider } from '../../../providers/contract.ts';
+import { hasAccount } from '../../accounts/has-account.ts';
 import type { CloudProfile } from '../../api/cloudprofile.ts';
 import { findCondition } from '../../api/conditions.ts';
 import type { Quota } from '../../api/quota.ts';
@@ -15,7 +16,6 @@ import { hold } from '../finalizer.ts';
 import type { ManagedController } from '../managed/controller.ts';
 import { BY_NAMESPACE, type ClaimantWorld, claimantsIn, heldBy } from '../quota/claimants.ts';
 import { writeStatus } from '../status-writer.ts';
-import { hasAccount } from './has-account.ts';
 import { placed } from './places.ts';
 import { planWorkerCluster, type WorkerClusterView } from './plan.ts';
 import type { ProjectShare } from './view.ts';

@@ -3,12 +3,12 @@ import { findCondition } from '../../api/conditions.ts';
 import { LABELS } from '../../api/group.ts';
 import { poolsOf } from '../../api/pools.ts';
 import type { WorkerClusterSpec, WorkerClusterStatus } from '../../api/workercluster.ts';
+import { clusterResource } from '../../clusters/capacity.ts';
 import { conditionIsTrue, type Node } from '../../kube/resources.ts';
 import { say } from '../conditions.ts';
 import { DRIFTED, drifted } from '../drifted.ts';
 import type { ManagedFacts } from '../managed/facts.ts';
 import { adoptionOf } from '../managed/wish.ts';
-import { clusterResource } from '../shoot/cluster-resource.ts';
 import { managedCluster } from './managed-cluster.ts';
 import { type ModeStrategy, type Observed, problem, type Said, type WorkerClusterView, withoutTime } from './view.ts';
 

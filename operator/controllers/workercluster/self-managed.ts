@@ -1,6 +1,6 @@
 import { CONTROL_PLANE_WORKER } from '../../api/names.ts';
 import type { NormalPool } from '../../api/pools.ts';
-import { NO_NAMES, versionIsFixed } from '../shoot/self-hosted.ts';
+import { NO_NAMES, versionIsFixed } from '../shoot/self-hosted/self-hosted.ts';
 import { askForShoot, credentialsProblems, hosted } from './hosted.ts';
 import { type ModeStrategy, problem } from './view.ts';
 

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { createSecureServer, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
 import { Agent, request as ask } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { parseKubeconfig } from '../../../operator/kube/kubeconfig.ts';
+import { parseUntrustedKubeconfig } from '../../../operator/kube/kubeconfig.ts';
 import { createCA, issue } from '../../../operator/pki/certificates.ts';
 import type { Endpoint } from './model.ts';
 
@@ -26,7 +26,7 @@ export async function startApiServerProxy(
   kubeconfig: string,
   isAdministrator: (token: string) => boolean,
 ): Promise<ApiServerProxy> {
-  const { server, ca, cert, key } = parseKubeconfig(kubeconfig);
+  const { server, ca, cert, key } = parseUntrustedKubeconfig(kubeconfig);
   const tls = { ca, keepAlive: true };
   const [anybody, administrator] = [new Agent(tls), new Agent({ ...tls, cert, key })];
   const authority = await createCA({ commonName: 'a managed cluster', days: 2 });

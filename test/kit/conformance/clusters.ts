@@ -7,7 +7,7 @@ import {
   type SweepWorld,
 } from '../../../operator/controllers/managed/sweep.ts';
 import type { KubeClient } from '../../../operator/kube/client.ts';
-import { parseKubeconfig } from '../../../operator/kube/kubeconfig.ts';
+import { parseUntrustedKubeconfig } from '../../../operator/kube/kubeconfig.ts';
 import { silent } from '../../../operator/kube/log.ts';
 import type {
   CloudAccount,
@@ -187,7 +187,7 @@ export function keepsClusters(name: string, machineType: string, open: () => Pro
       const { kubeconfig, expiresAt } = await changingNothing(async () =>
         scene.managed.kubeconfig(await contextOf(BLUE), outputs),
       );
-      expect(parseKubeconfig(kubeconfig).server.replace(/\/$/, '')).toBe(outputs.endpoint);
+      expect(parseUntrustedKubeconfig(kubeconfig).server.replace(/\/$/, '')).toBe(outputs.endpoint);
       expect(kubeconfig).not.toMatch(/\bexec\b|auth-provider/);
       if (expiresAt !== undefined) expect(Date.parse(expiresAt)).toBeGreaterThan(Date.now());
     });

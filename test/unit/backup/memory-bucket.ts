@@ -1,9 +1,9 @@
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
+import type { BucketSource } from '../../../operator/accounts/bucket-account.ts';
 import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
 import { dependencyNotReady } from '../../../operator/api/errors.ts';
 import type { Seed, SeedSpec } from '../../../operator/api/seed.ts';
-import type { BucketSource } from '../../../operator/controllers/backup/bucket.ts';
 import type { BackupBuckets, Provider } from '../../../providers/contract.ts';
 
 /** Buckets in memory, of which is known what was asked. */

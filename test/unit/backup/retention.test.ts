@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { type OpenBucket, openBucket } from '../../../operator/controllers/backup/bucket.ts';
+import { type OpenBucket, openBucket } from '../../../operator/accounts/bucket-account.ts';
 import { leaveBackups, purge } from '../../../operator/controllers/backup/retention.ts';
 import { BACKUP, MemoryBuckets, NOW, seedWith, sourceOf } from './memory-bucket.ts';
 

@@ -6,14 +6,17 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
   addContext,
   bundleOf,
-  combine,
-  type KubeconfigDocument,
   namespaceOf,
   parseKubeconfig,
   removeContext,
 } from '../../../operator/cli/kubeconfig/config.ts';
-import { changeKubeconfig, fileToChange, personalKubeconfigs } from '../../../operator/cli/kubeconfig/file.ts';
+import { changeKubeconfig, fileToChange } from '../../../operator/cli/kubeconfig/file.ts';
 import { spliceKubeconfig } from '../../../operator/cli/kubeconfig/splice.ts';
+import {
+  combineKubeconfigs,
+  type KubeconfigDocument,
+  personalKubeconfigs,
+} from '../../../operator/kube/kubeconfig-files.ts';
 
 const OURS = 'coppice/default/demo';
 const CLUSTER = `apiVersion: v1
@@ -115,7 +118,7 @@ describe('several files', () => {
       'clusters: [{name: a, cluster: {server: s}}]\ncurrent-context: b\ncontexts: [{name: b, context: {namespace: n}}]',
       '2',
     );
-    const combined = combine([
+    const combined = combineKubeconfigs([
       { document: first, file: '/one/config' },
       { document: second, file: '/two/config' },
     ]);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { clusterResource, podAddresses, podRequests } from '../../../operator/controllers/shoot/cluster-resource.ts';
+import { clusterResource, podAddresses, podRequests } from '../../../operator/clusters/capacity.ts';
 import type { Node, Pod } from '../../../operator/kube/resources.ts';
 
 const node = (name: string, cpu: string, memory: string, more: Partial<Node['spec']> = {}, ready = 'True'): Node => ({

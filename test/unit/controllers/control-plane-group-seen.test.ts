@@ -5,11 +5,11 @@ import {
   lookAtGroup,
   machinesOfNodes,
   Patience,
-} from '../../../operator/controllers/shoot/control-plane-group-seen.ts';
-import { JOINED_LABEL } from '../../../operator/controllers/shoot/self-hosted-status.ts';
+} from '../../../operator/controllers/shoot/self-hosted/control-plane-group-seen.ts';
+import { JOINED_LABEL } from '../../../operator/controllers/shoot/self-hosted/self-hosted-status.ts';
+import type { EtcdMember } from '../../../operator/etcd/etcd-client.ts';
 import type { Node } from '../../../operator/kube/resources.ts';
 import { planControlPlaneGroup } from '../../../operator/shoot/control-plane-group.ts';
-import type { EtcdMember } from '../../../operator/shoot/etcd-membership.ts';
 import type { ControlPlaneGroupSeen, Machine } from '../../../providers/contract.ts';
 
 const NOW = new Date('2026-11-21T12:00:00Z');

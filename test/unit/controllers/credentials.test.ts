@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { credentialsIn, credentialsOf } from '../../../operator/accounts/credentials.ts';
 import { type CredentialsBinding, credentialsBindingFields } from '../../../operator/api/credentialsbinding.ts';
 import { API_VERSION } from '../../../operator/api/group.ts';
 import { type WorkerCluster, workerClusterSpec } from '../../../operator/api/workercluster.ts';
 import { unactedQuotas, usedNames } from '../../../operator/controllers/credentials/controller.ts';
-import { credentialsIn, credentialsOf } from '../../../operator/controllers/credentials/resolve.ts';
 
 const cluster = (credentialsRef: object | undefined, namespace = 'shop'): WorkerCluster => ({
   apiVersion: API_VERSION,

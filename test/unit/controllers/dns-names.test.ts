@@ -1,16 +1,17 @@
 import { describe, expect, it } from 'vitest';
+import type { WantedName } from '../../../operator/accounts/dns-account.ts';
+import { usedFor } from '../../../operator/accounts/dns-account.ts';
 import { CoppiceError } from '../../../operator/api/errors.ts';
 import type { Seed } from '../../../operator/api/seed.ts';
 import type { Shoot } from '../../../operator/api/shoot.ts';
-import { usedFor } from '../../../operator/controllers/shoot/dns-account.ts';
-import { hostNames, recordOf, type WantedName, wantedNames } from '../../../operator/controllers/shoot/dns-names.ts';
+import { hostNames, recordOf, wantedNames } from '../../../operator/controllers/shoot/dns/dns-names.ts';
 import {
   type DNSOutcome,
   nextLook,
   outcomeOf,
   recordsCondition,
   rememberedOutcomes,
-} from '../../../operator/controllers/shoot/dns-outcome.ts';
+} from '../../../operator/controllers/shoot/dns/dns-outcome.ts';
 
 const shoot = (dns?: object, more: object = {}) =>
   ({ metadata: { name: 'blue', namespace: 'shop' }, spec: { ...(dns && { dns }) }, ...more }) as unknown as Shoot;

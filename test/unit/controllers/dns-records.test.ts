@@ -7,7 +7,7 @@ import {
   outcomesOf,
   readyNames,
   removeRecords,
-} from '../../../operator/controllers/shoot/dns-records.ts';
+} from '../../../operator/controllers/shoot/dns/dns-records.ts';
 import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
 import { newShootState } from '../../../operator/controllers/shoot/state.ts';
 import { FairQueue } from '../../../operator/kube/fair-queue.ts';

@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { takeAway } from '../../../operator/controllers/shoot/machine-removal.ts';
+import { takeAway } from '../../../operator/controllers/shoot/machines/machine-removal.ts';
+import type { PoolScaleIn } from '../../../operator/controllers/shoot/machines/scale-in.ts';
 import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
-import type { PoolScaleIn } from '../../../operator/controllers/shoot/scale-in.ts';
 import type { Machine } from '../../../providers/contract.ts';
 
 const plan = (pool: string): PoolScaleIn =>

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { ANNOTATIONS } from '../../../operator/api/group.ts';
-import { ofOtherVersions } from '../../../operator/controllers/shoot/reconcile-tasks.ts';
-import { paceOf, planRoll, rollLines } from '../../../operator/controllers/shoot/roll.ts';
-import { DRAINING_ANNOTATION, planScaleIn } from '../../../operator/controllers/shoot/scale-in.ts';
+import { ofOtherVersions } from '../../../operator/controllers/shoot/hosted/hosted-tasks.ts';
+import { paceOf, planRoll, rollLines } from '../../../operator/controllers/shoot/machines/roll.ts';
+import { DRAINING_ANNOTATION, planScaleIn } from '../../../operator/controllers/shoot/machines/scale-in.ts';
 import type { Node, Pod } from '../../../operator/kube/resources.ts';
 import { type Machine, sizeWhileRolling } from '../../../providers/contract.ts';
 import { pool } from '../providers/fixtures.ts';

@@ -1,6 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { ANNOTATIONS } from '../../../operator/api/group.ts';
-import { DRAINING_ANNOTATION, nodesToUncordon, planScaleIn } from '../../../operator/controllers/shoot/scale-in.ts';
+import {
+  DRAINING_ANNOTATION,
+  nodesToUncordon,
+  planScaleIn,
+} from '../../../operator/controllers/shoot/machines/scale-in.ts';
 import type { Node, Pod } from '../../../operator/kube/resources.ts';
 import type { Machine } from '../../../providers/contract.ts';
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Seed } from '../../../operator/api/seed.ts';
-import { SeedRegistry } from '../../../operator/controllers/seed/seed-access.ts';
+import { SeedRegistry } from '../../../operator/clusters/seed-access.ts';
 import type { KubeClient, WatchEvent } from '../../../operator/kube/client.ts';
 import { silent } from '../../../operator/kube/log.ts';
 import type { KubeObject } from '../../../operator/kube/resources.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
 import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
-import { mendControlPlane } from '../../../operator/controllers/shoot/self-hosted-group-mend.ts';
-import { selfHostedGroupTasks } from '../../../operator/controllers/shoot/self-hosted-group-tasks.ts';
+import { mendControlPlane } from '../../../operator/controllers/shoot/self-hosted/self-hosted-group-mend.ts';
+import { selfHostedGroupTasks } from '../../../operator/controllers/shoot/self-hosted/self-hosted-group-tasks.ts';
 import { silent } from '../../../operator/kube/log.ts';
 import type { Change } from '../../../providers/cloud.ts';
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { findCondition } from '../../../operator/api/conditions.ts';
 import { LABELS } from '../../../operator/api/group.ts';
 import type { Shoot } from '../../../operator/api/shoot.ts';
-import { statusOnMachines } from '../../../operator/controllers/shoot/self-hosted-status.ts';
+import { statusOnMachines } from '../../../operator/controllers/shoot/self-hosted/self-hosted-status.ts';
 import type { RunningFacts } from '../../../operator/controllers/shoot/status.ts';
 import type { Node, Pod } from '../../../operator/kube/resources.ts';
 import type { Machine } from '../../../providers/contract.ts';

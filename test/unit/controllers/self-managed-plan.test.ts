@@ -6,7 +6,7 @@ import { controlPlaneMembers, type Shoot, unactedFields } from '../../../operato
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import { controlPlanePoolOf, poolsOfShoot } from '../../../operator/controllers/shoot/context.ts';
 import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
-import { selfHostedProblem } from '../../../operator/controllers/shoot/self-hosted.ts';
+import { selfHostedProblem } from '../../../operator/controllers/shoot/self-hosted/self-hosted.ts';
 import { planWorkerCluster } from '../../../operator/controllers/workercluster/plan.ts';
 import type { Provider } from '../../../providers/contract.ts';
 import { providerNamed } from '../../../providers/index.ts';

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { credentialsOfShoot, namesAccount, usersOf } from '../../../operator/accounts/shoot-account.ts';
 import type { CredentialsBinding } from '../../../operator/api/credentialsbinding.ts';
 import type { Seed } from '../../../operator/api/seed.ts';
 import type { Shoot } from '../../../operator/api/shoot.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
-import { credentialsOfShoot, namesAccount, usersOf } from '../../../operator/controllers/shoot/account.ts';
 import { unreachable } from '../../../operator/controllers/shoot/expose.ts';
 
 const ownerReferences = [{ apiVersion: 'x', kind: 'WorkerCluster', name: 'one', uid: 'u' }];

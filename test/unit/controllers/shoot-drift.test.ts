@@ -10,7 +10,7 @@ import {
   nextMoment,
   noteMended,
   wantsMending,
-} from '../../../operator/controllers/shoot/drift.ts';
+} from '../../../operator/controllers/shoot/drift/drift.ts';
 import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
 import { newShootState } from '../../../operator/controllers/shoot/state.ts';
 import { FairQueue } from '../../../operator/kube/fair-queue.ts';

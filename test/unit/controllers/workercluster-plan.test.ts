@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
+import { hasAccount } from '../../../operator/accounts/has-account.ts';
 import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
 import { findCondition } from '../../../operator/api/conditions.ts';
 import { API_VERSION, FINALIZER } from '../../../operator/api/group.ts';
 import type { Shoot } from '../../../operator/api/shoot.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import type { ManagedFacts } from '../../../operator/controllers/managed/facts.ts';
-import { hasAccount } from '../../../operator/controllers/workercluster/has-account.ts';
 import { planWorkerCluster } from '../../../operator/controllers/workercluster/plan.ts';
 import { providerNamed } from '../../../providers/index.ts';
 import { managedOnly } from '../../kit/managed-only.ts';

@@ -1,17 +1,13 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import type { CredentialsUse } from '../../../operator/accounts/credentials.ts';
+import { identityCredentials, namingIdentity } from '../../../operator/accounts/identity.ts';
+import { IdentityTokens, identityAccount, subjectOf } from '../../../operator/accounts/identity-tokens.ts';
+import { type CredentialsSource, obtainCredentials } from '../../../operator/accounts/obtain-credentials.ts';
 import { CoppiceError } from '../../../operator/api/errors.ts';
 import { API_VERSION } from '../../../operator/api/group.ts';
 import { gardenRules } from '../../../operator/api/install.ts';
 import { identityAccountName } from '../../../operator/api/names.ts';
 import { audiencesOf, type WorkloadIdentity, workloadIdentitySpec } from '../../../operator/api/workloadidentity.ts';
-import { identityCredentials, namingIdentity } from '../../../operator/controllers/credentials/identity.ts';
-import {
-  IdentityTokens,
-  identityAccount,
-  subjectOf,
-} from '../../../operator/controllers/credentials/identity-tokens.ts';
-import { type CredentialsSource, obtainCredentials } from '../../../operator/controllers/credentials/obtain.ts';
-import type { CredentialsUse } from '../../../operator/controllers/credentials/resolve.ts';
 import { KubeApiError } from '../../../operator/kube/errors.ts';
 import type { KubeObject } from '../../../operator/kube/resources.ts';
 import { credentialsOf as awsCredentials } from '../../../providers/aws/credentials.ts';

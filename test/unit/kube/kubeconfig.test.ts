@@ -1,8 +1,13 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { parseKubeconfig } from '../../../operator/kube/kubeconfig.ts';
+import {
+  loadOwnKubeconfig,
+  parseOwnKubeconfig,
+  parseUntrustedKubeconfig,
+  selfContainedKubeconfig,
+} from '../../../operator/kube/kubeconfig.ts';
 import { kubeconfig } from '../../../operator/pki/kubeconfig.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'coppice-kubeconfig-'));
@@ -60,17 +65,17 @@ describe('what a kubeconfig may say', () => {
     },
   ];
   for (const { name, yaml, expected } of cases) {
-    it(name, () => expect(parseKubeconfig(yaml, { directory })).toMatchObject(expected));
+    it(name, () => expect(parseOwnKubeconfig(yaml, { directory })).toMatchObject(expected));
   }
 
   it('a plugin makes no request by itself', () => {
-    const { credentials } = parseKubeconfig(config({}, { exec: { command: 'false' } }));
+    const { credentials } = parseOwnKubeconfig(config({}, { exec: { command: 'false' } }));
     expect(credentials).toBeTypeOf('function');
   });
 
   it('what operator/pki writes', () => {
     const yaml = kubeconfig({ server: 'https://h:1', ca: 'CA', cert: 'C', key: 'K', name: 'n', user: 'u' });
-    expect(parseKubeconfig(yaml)).toMatchObject({ server: 'https://h:1', ca: 'CA', cert: 'C', key: 'K' });
+    expect(parseOwnKubeconfig(yaml)).toMatchObject({ server: 'https://h:1', ca: 'CA', cert: 'C', key: 'K' });
   });
 
   it('a context by name', () => {
@@ -82,7 +87,7 @@ describe('what a kubeconfig may say', () => {
       { name: 'c', cluster: { server: 'https://c' } },
       { name: 'd', cluster: { server: 'https://d' } },
     ];
-    expect(parseKubeconfig(config({}, {}, { contexts, clusters }), { context: 'other' }).server).toBe('https://d');
+    expect(parseOwnKubeconfig(config({}, {}, { contexts, clusters }), { context: 'other' }).server).toBe('https://d');
   });
 });
 
@@ -97,5 +102,89 @@ describe('what is wrong with one', () => {
     { name: 'a password', yaml: config({}, { username: 'u', password: 'p' }), error: 'password' },
     { name: 'a proxy', yaml: config({ 'proxy-url': 'http://p' }, {}), error: 'proxy-url' },
   ];
-  for (const { name, yaml, error } of cases) it(name, () => expect(() => parseKubeconfig(yaml)).toThrow(error));
+  for (const { name, yaml, error } of cases) it(name, () => expect(() => parseOwnKubeconfig(yaml)).toThrow(error));
+});
+
+describe('a kubeconfig out of a Secret', () => {
+  const withData = {
+    cluster: { 'certificate-authority-data': base64('CA'), 'tls-server-name': 'api' },
+    user: { 'client-certificate-data': base64('CERT'), 'client-key-data': base64('KEY'), token: 't' },
+  };
+
+  it('is taken when everything is in it', () => {
+    expect(parseUntrustedKubeconfig(config(withData.cluster, withData.user))).toMatchObject({
+      server: 'https://host:6443',
+      ca: 'CA',
+      serverName: 'api',
+      cert: 'CERT',
+      key: 'KEY',
+      token: 't',
+    });
+    const off = { 'insecure-skip-tls-verify': false, 'proxy-url': '' };
+    expect(parseUntrustedKubeconfig(config({ ...withData.cluster, ...off }, withData.user)).ca).toBe('CA');
+  });
+
+  const refused: [field: string, cluster: object, user: object][] = [
+    ['certificate-authority', { 'certificate-authority': join(directory, 'ca.crt') }, {}],
+    ['insecure-skip-tls-verify', { 'insecure-skip-tls-verify': true }, {}],
+    ['proxy-url', { 'proxy-url': 'http://p' }, {}],
+    ['a server without https', { server: 'http://169.254.169.254' }, {}],
+    ['client-certificate', {}, { 'client-certificate': join(directory, 'ca.crt') }],
+    ['client-key', {}, { 'client-key': join(directory, 'ca.crt') }],
+    ['tokenFile', {}, { tokenFile: join(directory, 'ca.crt') }],
+    ['exec', {}, { exec: { command: 'true' } }],
+    ['auth-provider', {}, { 'auth-provider': { name: 'gcp' } }],
+    ['Exec', {}, { Exec: { command: 'true' } }],
+  ];
+  it.each(refused)('is refused for %s, by name and with what to do', (field, cluster, user) => {
+    const whose = Object.keys(cluster).length > 0 ? 'cluster "c"' : 'user "u"';
+    expect(() => parseUntrustedKubeconfig(config(cluster, user), 'the kubeconfig of Secret shop/x-kubeconfig')).toThrow(
+      expect.objectContaining({
+        code: 'ERR_RETRYABLE_CONFIGURATION_PROBLEM',
+        message: `the kubeconfig of Secret shop/x-kubeconfig is refused: ${whose} of context "ctx" has ${field}`,
+        advice: expect.stringMatching(/^Put a kubeconfig there/),
+      }),
+    );
+  });
+
+  it('is refused as well for what its present context does not use', () => {
+    const users = [
+      { name: 'u', user: {} },
+      { name: 'other', user: { exec: { command: 'true' } } },
+    ];
+    expect(() => parseUntrustedKubeconfig(config({}, {}, { users }))).toThrow('user "other" has exec');
+  });
+});
+
+describe("a person's own kubeconfig", () => {
+  const file = (name: string, text: string) => {
+    mkdirSync(join(directory, name, '..'), { recursive: true });
+    writeFileSync(join(directory, name), text);
+    return join(directory, name);
+  };
+
+  it('is all files of KUBECONFIG: the first that names something wins, paths are relative to their file', () => {
+    file('two/ca.crt', 'THE OTHER CA');
+    const first = file('one.yaml', 'current-context: ctx\nusers: [{name: u, user: {token: first}}]');
+    const second = file('two/config', config({ 'certificate-authority': 'ca.crt' }, { token: 'second' }));
+    const empty = file('empty', '');
+    const KUBECONFIG = [empty, join(directory, 'missing'), first, second].join(':');
+    expect(loadOwnKubeconfig(undefined, { KUBECONFIG })).toMatchObject({
+      server: 'https://host:6443',
+      ca: 'THE OTHER CA',
+      token: 'first',
+    });
+    expect(() => loadOwnKubeconfig(undefined, { KUBECONFIG: join(directory, 'missing') })).toThrow('missing');
+  });
+
+  it('can be put into a Secret when files are all that it needs besides', () => {
+    const named = config({ 'certificate-authority': 'ca.crt' }, { token: 't' });
+    const text = selfContainedKubeconfig(named, join(directory, 'seed.yaml'));
+    expect(parseUntrustedKubeconfig(text)).toMatchObject({ ca: 'CA FILE', token: 't' });
+    expect(() => selfContainedKubeconfig(config({}, { exec: { command: 'true' } }), 'seed.yaml')).toThrow(
+      'seed.yaml is refused: user "u" of context "ctx" has exec',
+    );
+    const whole = config({ 'certificate-authority-data': base64('CA') }, { token: 't' });
+    expect(selfContainedKubeconfig(whole, 'seed.yaml')).toBe(whole);
+  });
 });

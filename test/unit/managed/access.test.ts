@@ -16,6 +16,12 @@ describe('a stored kubeconfig', () => {
     ['has ended', { kubeconfig: text, expiresAt: inMinutes(0), renewAt: inMinutes(-20) }, 'cannot'],
     ['leads elsewhere', { kubeconfig: text.replace('one.cloud', 'two.cloud') }, 'cannot'],
     ['is none', { kubeconfig: 'hello' }, 'cannot'],
+    [
+      'names a file',
+      { kubeconfig: text.replace(/certificate-authority-data: .*/, `certificate-authority: ${import.meta.filename}`) },
+      'cannot',
+    ],
+    ['runs a plugin', { kubeconfig: text.replace('token: t', 'exec: {command: steal}') }, 'cannot'],
   ] as const)('that %s', (_what, stored, verdict) => {
     expect(judge(stored, `${ENDPOINT}/`, NOW)).toBe(verdict);
   });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { orphanedOwners, orphans } from '../../../operator/controllers/managed/orphans.ts';
+import { orphanedOwners, orphans } from '../../../operator/accounts/orphans.ts';
 import type { Owner, TaggedResource } from '../../../providers/cloud.ts';
 import { memoryProfile } from '../../kit/managed-garden.ts';
 

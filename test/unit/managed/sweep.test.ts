@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { KnownOwner } from '../../../operator/controllers/managed/orphans.ts';
+import type { KnownOwner } from '../../../operator/accounts/orphans.ts';
 import {
   findOrphans,
   removeOrphans,

@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest';
 import type { ClusterSize } from '../../../operator/api/cost.ts';
-import { planScaleIn } from '../../../operator/controllers/shoot/scale-in.ts';
+import { planScaleIn } from '../../../operator/controllers/shoot/machines/scale-in.ts';
 import { admit, type Claimant, nextInLine } from '../../../operator/cost/admission.ts';
 import { priceOf } from '../../../operator/cost/price.ts';
 import { isLarger, settledSize } from '../../../operator/cost/size.ts';

@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest';
-import { type Pace, planRoll } from '../../../operator/controllers/shoot/roll.ts';
-import { planScaleIn } from '../../../operator/controllers/shoot/scale-in.ts';
+import { type Pace, planRoll } from '../../../operator/controllers/shoot/machines/roll.ts';
+import { planScaleIn } from '../../../operator/controllers/shoot/machines/scale-in.ts';
 import type { Node } from '../../../operator/kube/resources.ts';
 import { type Machine, sizeWhileRolling } from '../../../providers/contract.ts';
 import { type Draw, holds } from '../../kit/property.ts';

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { EtcdMember } from '../../../operator/etcd/etcd-client.ts';
 import {
   type ControlPlaneGroupObservation,
   type ControlPlaneGroupPlan,
@@ -6,7 +7,6 @@ import {
   planControlPlaneGroup,
   votersIn,
 } from '../../../operator/shoot/control-plane-group.ts';
-import type { EtcdMember } from '../../../operator/shoot/etcd-membership.ts';
 import { holds } from '../../kit/property.ts';
 
 const machine = (name: string, change: Partial<GroupMachine> = {}): GroupMachine => ({

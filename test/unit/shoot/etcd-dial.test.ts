@@ -1,7 +1,7 @@
 import { Duplex, PassThrough } from 'node:stream';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { EtcdClient } from '../../../operator/etcd/etcd-client.ts';
 import { createCA, type KeyPair } from '../../../operator/pki/certificates.ts';
-import { EtcdClient } from '../../../operator/shoot/etcd-client.ts';
 
 const unheard: unknown[] = [];
 const note = (error: unknown) => unheard.push(error);

@@ -1,10 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import {
-  type EtcdAction,
-  type EtcdMember,
-  type EtcdObservation,
-  planEtcd,
-} from '../../../operator/shoot/etcd-membership.ts';
+import type { EtcdMember } from '../../../operator/etcd/etcd-client.ts';
+import { type EtcdAction, type EtcdObservation, planEtcd } from '../../../operator/shoot/etcd-membership.ts';
 
 const url = (ordinal: number) => `https://10.0.0.${ordinal}:2380`;
 const URLS = [0, 1, 2, 3, 4].map(url);

@@ -1,7 +1,7 @@
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import { EtcdClient } from '../../../operator/shoot/etcd-client.ts';
+import { EtcdClient } from '../../../operator/etcd/etcd-client.ts';
 
 const servers: Server[] = [];
 afterEach(() => {

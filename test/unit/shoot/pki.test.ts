@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { parseKubeconfig } from '../../../operator/kube/kubeconfig.ts';
+import { parseUntrustedKubeconfig } from '../../../operator/kube/kubeconfig.ts';
 import { createCA, issuedBy, matches } from '../../../operator/pki/certificates.ts';
 import { adminKubeconfig } from '../../../operator/shoot/kubeconfigs.ts';
 import { issueShootPKI, type PKIData, pkiParameters, planShootPKI } from '../../../operator/shoot/pki.ts';
@@ -52,7 +52,7 @@ describe('planShootPKI', () => {
   it('has names beside the address in the kubeconfig, which goes on using the address', () => {
     const names = { external: 'api.shop.example.com' };
     const text = adminKubeconfig(controlPlane(), pki, names);
-    expect(parseKubeconfig(text).server).toBe('https://10.1.0.10:6443');
+    expect(parseUntrustedKubeconfig(text).server).toBe('https://10.1.0.10:6443');
     expect(text).toContain('current-context: demo\n');
     expect(text).toContain('server: https://api.shop.example.com:6443');
     expect(text).toContain('name: demo-external');

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import type { EtcdMember } from '../../../../operator/etcd/etcd-client.ts';
 import { planControlPlaneGroup, votersIn } from '../../../../operator/shoot/control-plane-group.ts';
-import type { EtcdMember } from '../../../../operator/shoot/etcd-membership.ts';
 import type { Change, ControlPlaneInputs, ManagedClusters } from '../../../../providers/cloud.ts';
 import type {
   ControlPlaneGroupBootstrap,

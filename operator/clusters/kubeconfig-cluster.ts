@@ -1,0 +1,119 @@
+import type { CloudKubeconfig } from '../../providers/cloud.ts';
+import { KubeClient } from '../kube/client.ts';
+import { isNotFound } from '../kube/errors.ts';
+import { parseUntrustedKubeconfig } from '../kube/kubeconfig.ts';
+import type { Log } from '../kube/log.ts';
+import { type KubeObject, type Node, type Pod, pathOf, SERVICEACCOUNTS } from '../kube/resources.ts';
+import { kubeconfig } from '../pki/kubeconfig.ts';
+import { ClusterConnection } from './cluster-connection.ts';
+
+const NAMESPACE = 'kube-system';
+const ACCOUNT = 'coppice-admin';
+/** A day outlasts a night's outage of the operator. Clouds may grant less: what counts is what they answer. */
+const TOKEN_SECONDS = 24 * 3600;
+/** Nothing of ours renews by the connection itself. */
+const NEVER = new Date(8.64e15);
+
+/** Our identity in a managed cluster: may do everything, as the kubeconfig that we hand out must. */
+const ACCESS: readonly KubeObject[] = [
+  { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: ACCOUNT, namespace: NAMESPACE } },
+  {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'ClusterRoleBinding',
+    metadata: { name: ACCOUNT },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
+    subjects: [{ kind: 'ServiceAccount', name: ACCOUNT, namespace: NAMESPACE }],
+  },
+];
+
+/** An open line to the API server of a managed cluster: nodes and pods are watched, never polled. */
+export interface ClusterLine {
+  readonly nodes: readonly Node[];
+  readonly pods: readonly Pod[];
+  /** Whether the API server answers somebody who may do everything. */
+  ready(signal: AbortSignal): Promise<boolean>;
+  /** A kubeconfig of a ServiceAccount of ours in the cluster; undefined where the cloud's identity may not make one. */
+  ownKubeconfig(signal: AbortSignal): Promise<CloudKubeconfig | undefined>;
+  /** Who we are, from the next request that asks. */
+  use(kubeconfig: string): void;
+  close(): Promise<void>;
+}
+
+interface TokenRequest {
+  status: { token: string; expirationTimestamp: string };
+}
+
+/** Opens a line to the API server that a kubeconfig leads to; `changed` is called for each change of a node or pod. */
+export async function connectCluster(
+  text: string,
+  log: Log,
+  changed: () => void,
+  signal: AbortSignal,
+): Promise<ClusterLine> {
+  let current = parseUntrustedKubeconfig(text);
+  const { server, ca, serverName } = current;
+  const client = new KubeClient({
+    server,
+    ca,
+    serverName,
+    // Asked again after each 401: a watch outlives the token that it was begun with.
+    credentials: async () => ({ token: current.token, cert: current.cert, key: current.key }),
+  });
+  const connection = new ClusterConnection(client, server, NEVER, log, changed);
+  try {
+    // The caches try for ever: whether we may list at all is found out first, and said.
+    await listOne(client, signal);
+    await connection.start(signal);
+  } catch (error) {
+    await connection.stop();
+    throw error;
+  }
+  return {
+    get nodes() {
+      return connection.nodes.list();
+    },
+    get pods() {
+      return connection.pods.list();
+    },
+    ready: (ending) =>
+      listOne(client, ending).then(
+        () => true,
+        () => false,
+      ),
+    ownKubeconfig: (ending) => ownKubeconfig(client, { server, ca: ca ?? '' }, ending),
+    use: (next) => {
+      current = parseUntrustedKubeconfig(next);
+    },
+    close: () => connection.stop(),
+  };
+}
+
+const listOne = (client: KubeClient, signal: AbortSignal): Promise<unknown> =>
+  client.request('GET', '/api/v1/namespaces', { query: { limit: 1 }, signal, timeoutMs: 10_000, retries: 0 });
+
+async function ownKubeconfig(
+  client: KubeClient,
+  where: { server: string; ca: string },
+  signal: AbortSignal,
+): Promise<CloudKubeconfig> {
+  const token = () =>
+    client.request<TokenRequest>('POST', pathOf(SERVICEACCOUNTS, NAMESPACE, ACCOUNT, 'token'), {
+      body: {
+        apiVersion: 'authentication.k8s.io/v1',
+        kind: 'TokenRequest',
+        spec: { expirationSeconds: TOKEN_SECONDS },
+      },
+      signal,
+    });
+  const granted = await token().catch(async (error: unknown) => {
+    if (!isNotFound(error)) throw error;
+    for (const object of ACCESS) await client.apply(object, { signal });
+    return token();
+  });
+  const { token: bearer, expirationTimestamp } = granted.status;
+  return {
+    kubeconfig: kubeconfig({ ...where, token: bearer, name: 'cluster', user: ACCOUNT }),
+    // The server may grant less than was asked for.
+    expiresAt: expirationTimestamp,
+  };
+}

@@ -1,0 +1,209 @@
+import { LABELS } from '../api/group.ts';
+import type { Seed } from '../api/seed.ts';
+import { Applier, knownBy } from '../kube/applier.ts';
+import { KubeClient } from '../kube/client.ts';
+import { unlessAborted } from '../kube/clock.ts';
+import { Informer } from '../kube/informer.ts';
+import type { Log } from '../kube/log.ts';
+import { type PodDialer, podDialer } from '../kube/pod-tunnel.ts';
+import {
+  CONFIGMAPS,
+  DEPLOYMENTS,
+  type Deployment,
+  type KubeObject,
+  NAMESPACES,
+  PODS,
+  type Pod,
+  SECRETS,
+  SERVICES,
+  type Secret,
+  type Service,
+  STATEFULSETS,
+  type StatefulSet,
+} from '../kube/resources.ts';
+
+/** The shoot (`namespace/name` in the garden) that an object in a seed belongs to, by its labels. */
+export function shootOf(object: KubeObject): string | undefined {
+  const labels = object.metadata.labels;
+  const name = labels?.[LABELS.shoot];
+  const namespace = labels?.[LABELS.shootNamespace];
+  return name && namespace ? `${namespace}/${name}` : undefined;
+}
+
+const BY_SHOOT = 'shoot';
+/** A seed that has not shown what it holds by then counts as unreachable, and is tried again. */
+const SYNC_TIMEOUT_MS = 60_000;
+
+/** One seed as the controllers see it: a client, caches of what belongs to shoots there, and writes that skip no-ops. */
+export class SeedAccess {
+  readonly name: string;
+  readonly client: KubeClient;
+  readonly applier: Applier;
+  readonly pods: Informer<Pod>;
+  readonly deployments: Informer<Deployment>;
+  readonly statefulSets: Informer<StatefulSet>;
+  readonly services: Informer<Service>;
+  readonly secrets: Informer<Secret>;
+  readonly configMaps: Informer<KubeObject>;
+  readonly namespaces: Informer<KubeObject>;
+  /** The way to pods of a seed that is another cluster. */
+  readonly dialPod: PodDialer | undefined;
+  readonly #byKind: ReadonlyMap<string, Informer<any>>;
+
+  constructor(
+    { name, client, dialPod }: { name: string; client: KubeClient; dialPod?: PodDialer | undefined },
+    log: Log,
+    onChange: (shootKey: string, object: KubeObject) => void,
+  ) {
+    this.name = name;
+    this.client = client;
+    this.dialPod = dialPod;
+    // Only what belongs to a shoot: a seed may run much else.
+    const options = {
+      labelSelector: LABELS.shoot,
+      indexes: { [BY_SHOOT]: (o: KubeObject) => [shootOf(o) ?? ''] },
+      log,
+    };
+    this.pods = new Informer<Pod>(client, PODS, options);
+    this.deployments = new Informer<Deployment>(client, DEPLOYMENTS, options);
+    this.statefulSets = new Informer<StatefulSet>(client, STATEFULSETS, options);
+    this.services = new Informer<Service>(client, SERVICES, options);
+    this.secrets = new Informer<Secret>(client, SECRETS, options);
+    this.configMaps = new Informer(client, CONFIGMAPS, options);
+    this.namespaces = new Informer(client, NAMESPACES, options);
+    this.#byKind = new Map<string, Informer<any>>([
+      ['Pod', this.pods],
+      ['Deployment', this.deployments],
+      ['StatefulSet', this.statefulSets],
+      ['Service', this.services],
+      ['Secret', this.secrets],
+      ['ConfigMap', this.configMaps],
+      ['Namespace', this.namespaces],
+    ]);
+    this.applier = new Applier(client, (object) => knownBy(this.#byKind.get(object.kind), object));
+    for (const informer of this.#byKind.values()) {
+      informer.onChange((event) => {
+        const shoot = shootOf(event.object);
+        if (shoot) onChange(shoot, event.object);
+      });
+    }
+  }
+
+  /** Resolves when all caches hold what the seed had when they were started. */
+  async start(signal: AbortSignal): Promise<void> {
+    for (const informer of this.#byKind.values()) informer.start();
+    await Promise.all([...this.#byKind.values()].map((informer) => informer.whenSynced(signal)));
+  }
+
+  podsOf(shootKey: string): Pod[] {
+    return this.pods.byIndex(BY_SHOOT, shootKey);
+  }
+
+  /** Shoots that something here belongs to, whether or not the garden still knows them. */
+  namespacesOf(shootKey: string): KubeObject[] {
+    return this.namespaces.byIndex(BY_SHOOT, shootKey);
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([...this.#byKind.values()].map((informer) => informer.stop()));
+  }
+}
+
+/** A seed that is being opened, for as many as wait for it. */
+interface Opening {
+  readonly access: Promise<SeedAccess>;
+  readonly abort: AbortController;
+}
+
+/** The seeds that are reachable, made from Seed objects; a Seed without kubeconfigRef is the garden itself. */
+export class SeedRegistry {
+  readonly #seeds = new Map<string, { access: SeedAccess; credentials: string }>();
+  readonly #opening = new Map<string, Opening>();
+  readonly #garden: KubeClient;
+  readonly #log: Log;
+  readonly #onChange: (shootKey: string, object: KubeObject) => void;
+
+  constructor(garden: KubeClient, log: Log, onChange: (shootKey: string, object: KubeObject) => void) {
+    this.#garden = garden;
+    this.#log = log;
+    this.#onChange = onChange;
+  }
+
+  /** The access to the seed, made if needed, and made anew when its credentials changed. Rejects when it cannot be reached. */
+  async open(seed: Seed, signal: AbortSignal): Promise<SeedAccess> {
+    const name = seed.metadata.name;
+    const credentials = await this.#credentials(seed);
+    const known = this.#seeds.get(name);
+    if (known?.credentials === credentials) return known.access;
+    return unlessAborted((this.#opening.get(name) ?? this.#begin(name, credentials)).access, signal);
+  }
+
+  /** Many shoots ask at once after a start: the seed is opened for all of them, also when the first one has been changed meanwhile. */
+  #begin(name: string, credentials: string): Opening {
+    const abort = new AbortController();
+    const opening: Opening = {
+      abort,
+      access: this.#open(name, credentials, abort.signal).finally(() => {
+        if (this.#opening.get(name) === opening) this.#opening.delete(name);
+      }),
+    };
+    this.#opening.set(name, opening);
+    return opening;
+  }
+
+  async #open(name: string, credentials: string, signal: AbortSignal): Promise<SeedAccess> {
+    await this.#closeOpen(name);
+    const client =
+      credentials === ''
+        ? this.#garden
+        : KubeClient.fromKubeconfig(credentials, undefined, { source: `the kubeconfig of seed ${name}` });
+    const dialPod = credentials === '' ? undefined : podDialer(credentials);
+    const access = new SeedAccess({ name, client, dialPod }, this.#log, this.#onChange);
+    try {
+      await access.start(AbortSignal.any([signal, AbortSignal.timeout(SYNC_TIMEOUT_MS)]));
+    } catch (error) {
+      await access.stop();
+      if (credentials !== '') await client.close();
+      throw error;
+    }
+    this.#seeds.set(name, { access, credentials });
+    return access;
+  }
+
+  get(name: string | undefined): SeedAccess | undefined {
+    return name === undefined ? undefined : this.#seeds.get(name)?.access;
+  }
+
+  all(): SeedAccess[] {
+    return [...this.#seeds.values()].map(({ access }) => access);
+  }
+
+  async close(name: string): Promise<void> {
+    const opening = this.#opening.get(name);
+    this.#opening.delete(name);
+    opening?.abort.abort(new Error(`seed ${name} is not wanted any more`));
+    await opening?.access.catch(() => {});
+    await this.#closeOpen(name);
+  }
+
+  async #closeOpen(name: string): Promise<void> {
+    const known = this.#seeds.get(name);
+    if (!known) return;
+    this.#seeds.delete(name);
+    await known.access.stop();
+    if (known.credentials !== '') await known.access.client.close();
+  }
+
+  async closeAll(): Promise<void> {
+    for (const name of [...this.#opening.keys(), ...this.#seeds.keys()]) await this.close(name);
+  }
+
+  async #credentials(seed: Seed): Promise<string> {
+    const ref = seed.spec.kubeconfigRef;
+    if (!ref) return '';
+    const secret = await this.#garden.get<Secret>(SECRETS, ref.name, ref.namespace ?? 'default');
+    const kubeconfig = secret.data?.kubeconfig ?? secret.data?.value;
+    if (!kubeconfig) throw new Error(`Secret ${ref.namespace}/${ref.name} has no key kubeconfig`);
+    return Buffer.from(kubeconfig, 'base64').toString();
+  }
+}

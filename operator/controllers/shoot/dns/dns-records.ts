@@ -1,0 +1,183 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { WantedName } from '../../../accounts/dns-account.ts';
+import { CoppiceError, dependencyNotReady, errorText } from '../../../api/errors.ts';
+import { shortHash } from '../../../api/names.ts';
+import type { ControlPlane } from '../../../shoot/values.ts';
+import type { Operation } from '../operation.ts';
+import type { ShootState } from '../state.ts';
+import { recordOf } from './dns-names.ts';
+import {
+  type DNSOutcome,
+  type DNSState,
+  nextLook,
+  outcomeOf,
+  passesByItself,
+  rememberedOutcomes,
+} from './dns-outcome.ts';
+
+/** What takes one record away must end within this time, milliseconds: all of them within the time of their task. */
+const REMOVAL_MS = 20_000;
+
+/** One look at a record, and its change, must end within this time, milliseconds. */
+const PATIENCE_MS = 60_000;
+
+/**
+ * How many looks at records go on at once, in all and in one account: an operator that starts has all of them to look at, and Route 53 takes
+ * five requests a second of an account ("Quotas", Amazon Route 53 Developer Guide). Who waits for a turn loses no patience.
+ */
+export const DNS_LOOKS = { total: 20, perGroup: 2 } as const;
+
+/** A cloud that does not let us take records away keeps a cluster from being deleted for this long, milliseconds. */
+const GIVE_UP_MS = 10 * 60_000;
+
+/** Where the API server is for whoever is outside of the seed. */
+const targetOf = ({ endpoint, addresses }: Pick<ControlPlane, 'endpoint' | 'addresses'>): string =>
+  endpoint?.host ?? addresses.apiServer;
+
+/** What is known of the names that are wanted now. */
+export const outcomesOf = ({ state, shoot, names }: Pick<Operation, 'state' | 'shoot' | 'names'>): DNSOutcome[] =>
+  state.dns?.outcomes.filter(({ host }) => names.some((name) => name.host === host)) ??
+  rememberedOutcomes(shoot, names);
+
+/** The names whose records were seen to be right. */
+export const readyNames = (op: Pick<Operation, 'state' | 'shoot' | 'names'>): DNSOutcome[] =>
+  outcomesOf(op).filter(({ ready }) => ready);
+
+/**
+ * Begins to make the records be as wanted, if it is time to; does not wait for it. A cloud that does not answer, or answers no,
+ * holds nothing up: what became of it is in state.dns, and the shoot is queued again when that is known.
+ */
+export async function beginRecords(op: Operation): Promise<void> {
+  const { names, state, world, shoot } = op;
+  if (names.length === 0) {
+    await endRecords(state);
+    state.dns = undefined;
+    return;
+  }
+  const target = targetOf(op.values);
+  const wish = JSON.stringify([names.map((name) => ({ ...name, problem: undefined })), target]);
+  const known = state.dns;
+  if (known?.wish === wish && (known.running || world.now() < known.lookAt)) return;
+  const outcomes = outcomesOf(op);
+  await endRecords(state);
+  const same = known?.wish === wish;
+  const next: DNSState = {
+    wish,
+    abort: new AbortController(),
+    outcomes,
+    failures: same ? known.failures : 0,
+    lookAt: world.now(),
+  };
+  state.dns = next;
+  next.running = look(op, target, next).finally(() => {
+    next.running = undefined;
+    if (!next.abort.signal.aborted) world.again(shoot);
+  });
+}
+
+/** Ends a look that is under way. */
+export async function endRecords(state: ShootState): Promise<void> {
+  state.dns?.abort.abort(new Error('the records are wanted otherwise by now'));
+  await state.dns?.running;
+}
+
+/** Between 0.8 and 1, the same for a cluster at all times: what began together, at the start of an operator, does not go on so. */
+const spread = ([first]: readonly WantedName[]): number =>
+  0.8 + (0.2 * Number.parseInt(shortHash(first?.host ?? ''), 16)) / 2 ** 32;
+
+async function look(op: Operation, target: string, state: DNSState): Promise<void> {
+  const { world, shoot, names } = op;
+  const outcomes = await Promise.all(
+    names.map(async (name) => {
+      const known = state.outcomes.find(({ host }) => host === name.host);
+      // What was right before leads elsewhere by now.
+      const moved = known?.target !== undefined && known.target !== target;
+      const before = moved ? { ...known, ready: false } : known;
+      try {
+        await keepRecord(op, name, target, state.abort.signal);
+        return outcomeOf(name, { target }, before, 0);
+      } catch (error) {
+        return outcomeOf(name, { error }, before, state.failures);
+      }
+    }),
+  );
+  if (state.abort.signal.aborted) return;
+  for (const { host, problem } of outcomes) {
+    const before = state.outcomes.find((one) => one.host === host)?.problem;
+    const said = before?.quiet ? undefined : before?.message;
+    if (!problem || problem.quiet || problem.message === said) continue;
+    world.record(shoot, 'Warning', 'DNSRecordNotReady', problem.message);
+    world.log.warn({ shoot: `${shoot.metadata.namespace}/${shoot.metadata.name}`, host }, problem.message);
+  }
+  const failed = outcomes.some(({ problem }) => problem);
+  state.failures = failed ? state.failures + 1 : 0;
+  state.lookAt = new Date(+world.now() + nextLook(outcomes, state.failures) * spread(names));
+  if (!isDeepStrictEqual(state.outcomes, outcomes)) state.outcomes = outcomes;
+}
+
+async function keepRecord(op: Operation, name: WantedName, target: string, ending: AbortSignal): Promise<void> {
+  const { dns, ctx } = await inTime(ending, (signal) => op.world.dns(op.shoot, name, signal));
+  const done = await op.world.dnsTurns.acquire({ group: ctx.account.id, exclusive: name.host }, ending);
+  try {
+    await inTime(ending, async (signal) => {
+      const call = { ...ctx, signal };
+      const zone = await dns.zoneOf(call, name.host, name.choice);
+      if (!zone) throw noZone(name);
+      await dns.ensure(call, zone, recordOf(name.host, target));
+    });
+  } finally {
+    done();
+  }
+}
+
+async function inTime<T>(ending: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const patience = AbortSignal.timeout(PATIENCE_MS);
+  try {
+    return await work(AbortSignal.any([ending, patience]));
+  } catch (error) {
+    if (patience.aborted && !ending.aborted) throw dependencyNotReady('its DNS provider did not answer in time', error);
+    throw error;
+  }
+}
+
+const noZone = ({ host, provider }: WantedName): CoppiceError =>
+  new CoppiceError('ERR_CONFIGURATION_PROBLEM', `no DNS zone of the account (provider ${provider}) has it`, {
+    advice: `Make a zone for a domain that ${host} ends with, or name credentials of the account that has it.`,
+  });
+
+/**
+ * Takes the records of a shoot that is deleted away. Where the cloud refuses for good (credentials, permissions or the provider
+ * are gone), or does not answer for ten minutes, they stay, which is said: a cluster must not stand for ever because of a name. Rejects while
+ * trying again may help.
+ */
+export async function removeRecords(op: Operation, ending: AbortSignal): Promise<void> {
+  const { names, state, world, shoot } = op;
+  await endRecords(state);
+  const outcomes: DNSOutcome[] = [];
+  let again: unknown;
+  const since = Date.parse(shoot.metadata.deletionTimestamp ?? '');
+  const late = +world.now() - since > GIVE_UP_MS;
+  for (const name of names) {
+    try {
+      const signal = AbortSignal.any([ending, AbortSignal.timeout(REMOVAL_MS)]);
+      const { dns, ctx } = await world.dns(shoot, name, signal);
+      // Without its zone a record is gone as well.
+      const zone = await dns.zoneOf(ctx, name.host, name.choice);
+      if (zone) await dns.remove(ctx, zone, name.host);
+    } catch (error) {
+      ending.throwIfAborted();
+      const codes = error instanceof CoppiceError ? [error.code] : [];
+      if (!late && passesByItself(codes) && codes[0] !== 'ERR_RETRYABLE_CONFIGURATION_PROBLEM') {
+        again = error;
+        continue;
+      }
+      const message = `the record of ${name.host} may be left behind: ${errorText(error)}`;
+      outcomes.push({ host: name.host, domain: name.domain, ready: false, problem: { message, codes } });
+      world.record(shoot, 'Warning', 'DNSRecordLeftBehind', message);
+      world.log.warn({ shoot: `${shoot.metadata.namespace}/${shoot.metadata.name}`, host: name.host }, message);
+    }
+  }
+  state.dns = { wish: '', abort: new AbortController(), outcomes, failures: 0, lookAt: world.now() };
+  // Whatever it was, it may pass: what is throttled is tried again as well.
+  if (again) throw dependencyNotReady(errorText(again), again);
+}

@@ -1,0 +1,225 @@
+import { COMPONENTS, etcdMemberName } from '../../../api/names.ts';
+import type { Task } from '../../../flow/graph.ts';
+import { waitFor } from '../../../kube/informer.ts';
+import type { Deployment, KubeObject, Pod, Service } from '../../../kube/resources.ts';
+import { decoded } from '../../../kube/resources.ts';
+import { etcd } from '../../../shoot/etcd.ts';
+import { kubeAPIServer } from '../../../shoot/kube-apiserver.ts';
+import { kubeControllerManager } from '../../../shoot/kube-controller-manager.ts';
+import { kubeScheduler } from '../../../shoot/kube-scheduler.ts';
+import { pkiParameters } from '../../../shoot/pki.ts';
+import { services } from '../../../shoot/services.ts';
+import { kubernetesEndpoints } from '../../../shoot/system-components.ts';
+import type { ControlPlane } from '../../../shoot/values.ts';
+import { connect } from '../connect.ts';
+import { beginRecords } from '../dns/dns-records.ts';
+import { expose } from '../expose.ts';
+import {
+  accessTask,
+  kubeconfigTask,
+  machineTasks,
+  nodesReadyTask,
+  systemComponentsTask,
+  systemReadyTask,
+} from '../inside-tasks.ts';
+import type { Operation } from '../operation.ts';
+import { issueCertificates, namespaceTask } from '../shared-steps.ts';
+import { reconcileEtcdMembers } from './etcd-members.ts';
+
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+/** The task graph for create and reconcile. Every task does nothing where nothing is to be done. */
+export function reconcileTasks(op: Operation): Task[] {
+  const { seed, values, provider } = op;
+  const ns = values.namespace;
+  const apply = async (objects: readonly KubeObject[], signal: AbortSignal) => {
+    await Promise.all(objects.map((object) => seed.applier.apply(object, signal)));
+  };
+
+  return [
+    namespaceTask(op),
+    {
+      id: 'services',
+      title: 'Reserving addresses',
+      after: ['namespace'],
+      expectedMs: 60,
+      timeoutMs: 12 * MINUTE,
+      run: async (signal) => {
+        // An address once given stays, also when its member has left: taking it away would mean new certificates and a restart.
+        const members = Math.max(values.replicas, etcdServices(op));
+        const made = await Promise.all(services(values, members).map((object) => seed.applier.apply(object, signal)));
+        const [apiServer, ...etcdMembers] = made.map(({ object }) => (object as Service).spec.clusterIP ?? '');
+        const endpoint = await expose(op, made[0]!.object as Service, signal);
+        op.values = {
+          ...op.values,
+          addresses: { apiServer: apiServer ?? '', etcd: etcdMembers },
+          ...(endpoint && { endpoint }),
+        };
+      },
+    },
+    {
+      id: 'dns-records',
+      title: 'Naming the API server',
+      after: ['services'],
+      // Names that are wanted no longer are forgotten once.
+      skip: op.names.length === 0 && !op.state.dns,
+      expectedMs: 1,
+      // Only begins it: a cluster serves without a name, and no cloud's DNS holds it up.
+      run: () => beginRecords(op),
+    },
+    {
+      id: 'certificates',
+      title: 'Issuing certificates',
+      after: ['services'],
+      expectedMs: 100,
+      run: (signal) => issueCertificates(op, pkiParameters(op.values), signal),
+    },
+    {
+      id: 'etcd',
+      title: 'Starting etcd',
+      after: ['certificates'],
+      expectedMs: 50,
+      timeoutMs: 10 * MINUTE,
+      run: async (signal) => {
+        op.values = { ...op.values, etcd: { ...op.values.etcd, ...observedEtcd(op) } };
+        await apply(etcd(op.values, op.pki), signal);
+      },
+    },
+    {
+      id: 'api-server',
+      title: 'Starting the API server',
+      after: ['etcd'],
+      expectedMs: 50,
+      run: (signal) => apply(kubeAPIServer(op.values, op.pki), signal),
+    },
+    {
+      id: 'api-server-serves',
+      title: 'Waiting for the API server',
+      after: ['api-server'],
+      expectedMs: 4500,
+      timeoutMs: 5 * MINUTE,
+      run: (signal) => connect(op, signal),
+    },
+    {
+      id: 'controller-manager',
+      title: 'Starting the controller manager',
+      // After the API server: before, it would only compete with it for the CPU and fail to connect.
+      after: ['api-server-serves'],
+      expectedMs: 50,
+      run: (signal) => apply(kubeControllerManager(op.values, op.pki), signal),
+    },
+    {
+      id: 'scheduler',
+      title: 'Starting the scheduler',
+      after: ['api-server-serves'],
+      expectedMs: 50,
+      run: (signal) => apply(kubeScheduler(op.values, op.pki), signal),
+    },
+    accessTask(op),
+    kubeconfigTask(op),
+    {
+      id: 'etcd-members',
+      title: 'Bringing etcd to its size',
+      after: ['api-server-serves'],
+      expectedMs: 50,
+      timeoutMs: 10 * MINUTE,
+      run: (signal) => reconcileEtcdMembers(op, signal),
+    },
+    systemComponentsTask(op, () => [kubernetesEndpoints(op.values)]),
+    {
+      id: 'provider-components',
+      title: 'Starting what the provider needs',
+      after: ['api-server-serves'],
+      skip: !provider.controlPlaneExtras,
+      expectedMs: 50,
+      run: async (signal) => apply((await provider.controlPlaneExtras?.(op.context())) ?? [], signal),
+    },
+    {
+      id: 'api-server-version',
+      title: 'Waiting for API servers of another version to end',
+      after: ['api-server-serves'],
+      expectedMs: 20,
+      timeoutMs: 10 * MINUTE,
+      run: async (signal) => {
+        const { name, namespace } = values.shoot;
+        const others = () => ofOtherVersions(seed.podsOf(`${namespace}/${name}`), values.version);
+        await waitFor([seed.pods], () => others().length === 0, {
+          timeoutMs: 10 * MINUTE,
+          signal,
+          what: () => `${others().join(', ')}, of another version than ${values.version}, to end`,
+        });
+      },
+    },
+    ...machineTasks(op, ['api-server-version']),
+    nodesReadyTask(op, ['controller-manager', 'provider-components']),
+    systemReadyTask(op, ['scheduler']),
+    {
+      id: 'control-plane-ready',
+      title: 'Waiting for the control plane',
+      after: ['controller-manager', 'scheduler', 'etcd-members'],
+      expectedMs: 2500,
+      timeoutMs: 5 * MINUTE,
+      run: async (signal) => {
+        const wanting = () => [
+          ...[COMPONENTS.apiServer, COMPONENTS.controllerManager, COMPONENTS.scheduler].filter(
+            (name) => !isRolledOut(seed.deployments.get(`${ns}/${name}`)),
+          ),
+          ...((seed.statefulSets.get(`${ns}/${COMPONENTS.etcd}`)?.status?.readyReplicas ?? 0) < op.values.etcd.replicas
+            ? [COMPONENTS.etcd]
+            : []),
+        ];
+        await waitFor([seed.deployments, seed.statefulSets], () => wanting().length === 0, {
+          timeoutMs: 5 * MINUTE,
+          signal,
+          what: () => `${wanting().join(', ')} to be ready`,
+        });
+      },
+    },
+  ];
+}
+
+/** Whether all of its pods are Ready and as it says now: those of an earlier form may serve with what is no longer true. */
+function isRolledOut(deployment: Deployment | undefined): boolean {
+  if (!deployment) return false;
+  const { metadata, spec, status } = deployment;
+  const wanted = spec.replicas ?? 1;
+  return (
+    (status?.observedGeneration ?? 0) >= (metadata.generation ?? 0) &&
+    (status?.updatedReplicas ?? 0) >= wanted &&
+    (status?.readyReplicas ?? 0) >= wanted &&
+    (status?.replicas ?? 0) <= wanted
+  );
+}
+
+/** API servers that are not of the version, by name: where a new one does not come up, an old one goes on serving. Pure. */
+export const ofOtherVersions = (pods: readonly Pod[], version: string): string[] =>
+  pods
+    .filter(
+      ({ metadata, spec, status }) =>
+        metadata.labels?.app === COMPONENTS.apiServer &&
+        status?.phase !== 'Failed' &&
+        status?.phase !== 'Succeeded' &&
+        !spec.containers.some(({ image }) => image?.endsWith(`:v${version}`)),
+    )
+    .map(({ metadata: { name } }) => name)
+    .sort();
+
+/** How many member Services there are. */
+function etcdServices(op: Operation): number {
+  let count = 0;
+  while (op.seed.services.get(`${op.values.namespace}/${etcdMemberName(count)}`)) count++;
+  return count;
+}
+
+/** The size of etcd as it is now; reconcileEtcdMembers changes it, one member at a time. */
+function observedEtcd(op: Operation): Partial<ControlPlane['etcd']> {
+  const ns = op.values.namespace;
+  const found = op.seed.statefulSets.get(`${ns}/${COMPONENTS.etcd}`);
+  // All members of a new etcd start together; one that exists keeps its size until its members have agreed.
+  const replicas = found?.spec.replicas ?? op.values.replicas;
+  // Recorded where it matters: in what a member that starts without data is told.
+  const config = decoded(op.seed.secrets.get(`${ns}/${COMPONENTS.etcd}`)?.data)[`${etcdMemberName(0)}.yaml`] ?? '{}';
+  const initialised = (JSON.parse(config) as Record<string, unknown>)['initial-cluster-state'] === 'existing';
+  const endpoints = Array.from({ length: Math.min(replicas, op.values.replicas) }, (_, ordinal) => ordinal);
+  return { replicas, initialised, endpoints };
+}

@@ -1,0 +1,81 @@
+import type { KubeClient } from '../../../kube/client.ts';
+import { keyOf, NODES, type Node, type Pod } from '../../../kube/resources.ts';
+import { DRAINING_ANNOTATION, movable } from './scale-in.ts';
+
+export interface DrainWorld {
+  readonly client: KubeClient;
+  readonly now: () => Date;
+  /** Pods of the node as the cache has them. */
+  readonly podsOn: (node: string) => readonly Pod[];
+  /** Resolves when the node's pods changed or after that many milliseconds. */
+  readonly podsChanged: (node: string, timeoutMs: number, signal: AbortSignal) => Promise<void>;
+  /** Told each time that what is waited for changes, for the condition. */
+  readonly report: (line: string) => void;
+}
+
+/** How often an eviction that a PodDisruptionBudget refused is asked for again. */
+const EVICTION_RETRY_MS = 2_000;
+
+/** After the time in the annotation: a person had cordoned the node before us, so it stays so. */
+const BEFORE_US = ' cordoned-before';
+
+/** No new pods there; the annotation keeps when draining began, so that a restarted operator does not begin the deadline anew. */
+export async function cordon(client: KubeClient, node: Node, now: Date): Promise<Date> {
+  const mark = node.metadata.annotations?.[DRAINING_ANNOTATION];
+  const since = mark?.replace(BEFORE_US, '');
+  if (since && node.spec.unschedulable) return new Date(since);
+  const started = since ?? now.toISOString();
+  const suffix = node.spec.unschedulable || mark?.endsWith(BEFORE_US) ? BEFORE_US : '';
+  await client.mergePatch(NODES, node.metadata.name, undefined, {
+    metadata: { annotations: { [DRAINING_ANNOTATION]: `${started}${suffix}` } },
+    spec: { unschedulable: true },
+  });
+  return new Date(started);
+}
+
+export async function uncordon(client: KubeClient, node: Node): Promise<void> {
+  const before = node.metadata.annotations?.[DRAINING_ANNOTATION]?.endsWith(BEFORE_US);
+  await client.mergePatch(NODES, node.metadata.name, undefined, {
+    metadata: { annotations: { [DRAINING_ANNOTATION]: null } },
+    ...(!before && { spec: { unschedulable: null } }),
+  });
+}
+
+/**
+ * Evicts what runs on a cordoned node and waits until it has left. PodDisruptionBudgets are respected until the deadline;
+ * then the pods that are left go with the machine, and the report says which.
+ */
+export async function drain(world: DrainWorld, node: string, deadline: Date, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    const staying = world.podsOn(node).filter(movable);
+    if (staying.length === 0) return;
+    if (world.now() >= deadline) {
+      world.report(
+        `Node ${node}: the drain deadline ${deadline.toISOString()} has passed; these pods go with it: ${names(staying)}`,
+      );
+      return;
+    }
+    const refused: Pod[] = [];
+    for (const pod of staying) {
+      if (pod.metadata.deletionTimestamp) continue;
+      const eviction = await world.client.evict(pod, { signal });
+      if (eviction.outcome === 'blocked') refused.push(pod);
+    }
+    world.report(
+      refused.length > 0
+        ? `Draining node ${node} until ${deadline.toISOString()}: a PodDisruptionBudget holds ${names(refused)}`
+        : `Draining node ${node} until ${deadline.toISOString()}: waiting for ${names(staying)} to end`,
+    );
+    await world.podsChanged(
+      node,
+      refused.length > 0 ? EVICTION_RETRY_MS : Math.max(100, +deadline - +world.now()),
+      signal,
+    );
+  }
+  signal.throwIfAborted();
+}
+
+function names(pods: readonly Pod[]): string {
+  const shown = pods.slice(0, 3).map((pod) => keyOf(pod));
+  return pods.length > 3 ? `${shown.join(', ')} and ${pods.length - 3} more` : shown.join(', ');
+}

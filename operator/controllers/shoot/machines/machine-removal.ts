@@ -1,0 +1,151 @@
+import { type Machine, sizeWhileRolling } from '../../../../providers/contract.ts';
+import type { Shoot } from '../../../api/shoot.ts';
+import type { ClusterConnection } from '../../../clusters/cluster-connection.ts';
+import { sleep } from '../../../kube/clock.ts';
+import { waitFor } from '../../../kube/informer.ts';
+import { conditionIsTrue, type Node, type Pod } from '../../../kube/resources.ts';
+import type { Operation } from '../operation.ts';
+import { cordon, drain, uncordon } from './drain.ts';
+import { nodesToUncordon, type PoolScaleIn, planScaleIn } from './scale-in.ts';
+
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+/** Gardener waits 2 hours; here whole clusters come and go for bursts, so a drain that is held up is cut off sooner. */
+export const DRAIN_TIMEOUT_MS = 10 * MINUTE;
+
+/** Drains and removes what is too much, and lets go of nodes that may stay after all. */
+export async function scaleIn(op: Operation, signal: AbortSignal): Promise<void> {
+  const { provider, state } = op;
+  const connection = state.connection!;
+  const context = op.context();
+  const machines = await provider.listMachines(context);
+  const nodes = new Map(connection.nodes.list().map((node) => [node.metadata.name, node]));
+  const pods = podsByNode(connection, [...nodes.values()]);
+  const dropped = [...new Set(machines.map((machine) => machine.pool))].filter(
+    (pool) => !op.pools.some((p) => p.name === pool),
+  );
+  const outdated = machines.filter((machine) => machine.outdated);
+  const wanted = [
+    ...op.pools.map((pool) => ({
+      name: pool.name,
+      count: sizeWhileRolling(pool, outdated.filter((machine) => machine.pool === pool.name).length),
+    })),
+    ...dropped.map((name) => ({ name, count: 0 })),
+  ];
+  const plans = planScaleIn(wanted, machines, nodes, pods);
+  // Outdated machines go sooner or later, and one whose drain was broken off goes first.
+  const leaving = [...plans.flatMap((plan) => plan.victims), ...outdated];
+  // What an earlier, broken off scale-in said of nodes that may stay is no longer true.
+  const names = new Set(leaving.map((machine) => machine.nodeName));
+  for (const node of state.draining.keys()) if (!names.has(node)) state.draining.delete(node);
+  for (const node of nodesToUncordon([...nodes.values()], leaving)) await uncordon(connection.client, node);
+  await takeAway(op, plans, 'ScaledIn', signal);
+  for (const pool of dropped) await provider.deletePool(context, pool);
+  await machinesGone(op, plans, signal);
+}
+
+/** Pods by the names of their nodes, as the cache has them. */
+export const podsByNode = (connection: ClusterConnection, nodes: readonly Node[]): Map<string, readonly Pod[]> =>
+  new Map(nodes.map(({ metadata: { name } }) => [name, connection.podsOn(name)]));
+
+/** Drains machines and removes them; machinesGone is to follow. @param reason of the Event */
+export async function takeAway(
+  op: Operation,
+  plans: readonly PoolScaleIn[],
+  reason: 'ScaledIn' | 'Rolled',
+  signal: AbortSignal,
+): Promise<void> {
+  const { provider, state, world } = op;
+  const connection = state.connection!;
+  // All of a pool's victims are drained together; none is removed before all are empty, since the pool shrinks by a number.
+  await allEnded(
+    plans.map(async (plan) => {
+      await allEnded(plan.victims.map((machine) => drainMachine(op, connection, machine, signal)));
+      signal.throwIfAborted();
+      await provider.removeMachines(
+        op.context(),
+        plan.pool,
+        plan.victims.map((machine) => machine.name),
+        plan.remaining,
+      );
+      for (const machine of plan.victims) state.draining.delete(machine.nodeName);
+      world.record(
+        op.shoot,
+        'Normal',
+        reason,
+        `pool ${plan.pool}: took away ${plan.victims.map((m) => m.name).join(', ')}; ${plan.remaining} machines stay`,
+      );
+    }),
+  );
+}
+
+/** Rejects when one has, but not before all have ended: a drain that nobody waits for would take machines away that are wanted again by then. */
+async function allEnded(works: readonly Promise<void>[]): Promise<void> {
+  const failed = (await Promise.allSettled(works)).find(({ status }) => status === 'rejected');
+  if (failed?.status === 'rejected') throw failed.reason;
+}
+
+async function drainMachine(
+  op: Operation,
+  connection: ClusterConnection,
+  machine: Machine,
+  signal: AbortSignal,
+): Promise<void> {
+  const { state, world } = op;
+  const node = connection.nodes.get(machine.nodeName);
+  if (!node) return;
+  const started = await cordon(connection.client, node, world.now());
+  // Where the kubelet is gone nobody confirms that a pod ended: waiting would only ever end at the deadline.
+  if (!conditionIsTrue(node, 'Ready')) return;
+  await drain(
+    {
+      client: connection.client,
+      now: () => world.now(),
+      podsOn: (name) => connection.podsOn(name),
+      podsChanged: async (_name, timeoutMs, waitSignal) => {
+        const changed = new AbortController();
+        const off = connection.pods.onAnyChange(() => changed.abort());
+        await sleep(timeoutMs, AbortSignal.any([waitSignal, changed.signal]));
+        off();
+      },
+      report: (line) => {
+        if (state.draining.get(machine.nodeName) === line) return;
+        state.draining.set(machine.nodeName, line);
+        op.notice();
+      },
+    },
+    machine.nodeName,
+    new Date(+started + drainTimeout(op.shoot, machine.pool)),
+    signal,
+  );
+}
+
+/** Gardener's machineControllerManager.machineDrainTimeout of the pool, in milliseconds. */
+export function drainTimeout(shoot: Shoot, pool: string): number {
+  const worker = shoot.spec.provider.workers?.find((candidate) => candidate.name === pool);
+  const text = (worker?.machineControllerManager as { machineDrainTimeout?: string } | undefined)?.machineDrainTimeout;
+  const match = /^(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?$/.exec(text ?? '');
+  if (!text || !match) return DRAIN_TIMEOUT_MS;
+  const [, hours = 0, minutes = 0, seconds = 0] = match.map(Number);
+  return ((hours || 0) * 3600 + (minutes || 0) * 60 + (seconds || 0)) * SECOND;
+}
+
+/** Waits until machines have gone and takes their Nodes away: without a cloud nobody else does. */
+export async function machinesGone(op: Operation, plans: readonly PoolScaleIn[], signal: AbortSignal): Promise<void> {
+  const victims = plans.flatMap((plan) => plan.victims);
+  if (victims.length === 0) return;
+  const { seed, state } = op;
+  const left = () => victims.filter((machine) => seed.pods.get(`${op.values.namespace}/${machine.name}`));
+  await waitFor([seed.pods], () => left().length === 0, {
+    timeoutMs: 2 * MINUTE,
+    signal,
+    what: () =>
+      `machines ${left()
+        .map((machine) => machine.name)
+        .join(', ')} to be gone`,
+  });
+  // Removing a Node deletes its pods from the API at once, where the node controller would wait minutes.
+  for (const machine of victims) {
+    await state.connection?.deleteNode(machine.nodeName);
+  }
+}

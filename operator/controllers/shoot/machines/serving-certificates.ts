@@ -1,0 +1,52 @@
+import type { Machine } from '../../../../providers/contract.ts';
+import type { ClusterConnection } from '../../../clusters/cluster-connection.ts';
+import type { Log } from '../../../kube/log.ts';
+import { type CertificateSigningRequest, CSRS } from '../../../kube/resources.ts';
+import { approveServingCSR } from '../../../shoot/kubelet-csr.ts';
+
+/**
+ * Approves or denies the kubelets' requests for serving certificates; without one `kubectl logs` and `exec` do not work.
+ * @returns whether one has to wait until its machine is known
+ */
+export async function decideServingCertificates(
+  connection: ClusterConnection,
+  machines: readonly Machine[],
+  log: Log,
+  now: Date,
+): Promise<boolean> {
+  let waiting = false;
+  const known = machines.map(({ nodeName, address }) => ({ nodeName, addresses: address ? [address] : [] }));
+  for (const csr of connection.csrs.list()) {
+    if (csr.status?.certificate || csr.status?.conditions?.length) continue;
+    const verdict = approveServingCSR(csr, known);
+    if (verdict.decision === 'ignore') continue;
+    if (verdict.decision === 'wait') {
+      waiting = true;
+      log.debug({ csr: csr.metadata.name, reason: verdict.reason }, 'a serving certificate request has to wait');
+      continue;
+    }
+    const approved = verdict.decision === 'approve';
+    const answered: CertificateSigningRequest = {
+      ...csr,
+      status: {
+        ...csr.status,
+        conditions: [
+          {
+            type: approved ? 'Approved' : 'Denied',
+            status: 'True',
+            reason: approved ? 'MachineMatches' : 'NotThisMachine',
+            message: approved ? 'name and addresses are those of the machine' : (verdict as { reason: string }).reason,
+            lastTransitionTime: now.toISOString(),
+          },
+        ],
+      },
+    };
+    if (!approved)
+      log.warn(
+        { csr: csr.metadata.name, reason: (verdict as { reason: string }).reason },
+        'a serving certificate was denied',
+      );
+    connection.csrs.absorb(await connection.client.update(answered, { subresource: 'approval', resource: CSRS }));
+  }
+  return waiting;
+}

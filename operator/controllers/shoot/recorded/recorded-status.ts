@@ -1,0 +1,73 @@
+import type { Recorded } from '../../../../providers/contract.ts';
+import { NO_CONTROL_PLANE } from '../../../api/conditions.ts';
+import type { Shoot, ShootStatus } from '../../../api/shoot.ts';
+import { controlPlaneMembers, shootProfileName } from '../../../api/shoot.ts';
+import { clusterResource } from '../../../clusters/capacity.ts';
+import type { Node } from '../../../kube/resources.ts';
+import { nthAddress } from '../../../shoot/cidr.ts';
+import { say } from '../../conditions.ts';
+import type { Operation } from '../operation.ts';
+import type { CommonFacts } from '../status.ts';
+import { commonFacts, desiredNodes, nodesCondition, statusOf } from '../status.ts';
+import { onRecord, recordedEndpoint } from './recorded-tasks.ts';
+
+/** status of a Shoot that is on record only, as the caches show it. */
+export async function recordedStatus(op: Operation, shoot: Shoot, now: Date): Promise<ShootStatus> {
+  const facts = commonFacts(op, shoot, recordedEndpoint(op));
+  return statusOnRecord(facts, onRecord(op), op.values.networks.pods, now);
+}
+
+/**
+ * status of a Shoot that is on record only, pure. Ready means: all that is ever made of it is there. Every condition that a person
+ * may look at says that nothing answers. @param podRange range of pod addresses, in CIDR notation.
+ */
+export function statusOnRecord(facts: CommonFacts, record: Recorded, podRange: string, now: Date): ShootStatus {
+  const { shoot, pools } = facts;
+  const members = controlPlaneMembers(shoot.spec);
+  const serving = record.controlPlane.filter(({ ready }) => ready).length;
+  const machines = record.machines.filter(({ phase }) => phase !== 'Terminating');
+  const readyMachines = machines.filter(({ ready }) => ready);
+  const desired = desiredNodes(pools);
+  const nodes = nodesCondition({ inside: record, usable: undefined }, desired, machines.length, readyMachines.length);
+  const profile = shootProfileName(shoot.spec);
+  const none = `NO CONTROL PLANE: CloudProfile ${profile} says that none is run (simulation.controlPlane.run: false). Nothing answers behind the kubeconfig and no workload can run: keys, kubeconfig and machines are on record only, for scale tests`;
+  const errors = facts.errors.map(({ description }) => description).join('; ');
+  const codes = [...new Set(facts.errors.flatMap((error) => error.codes ?? []))];
+  const settled = facts.observedGeneration === shoot.metadata.generation && serving >= members;
+  const ready =
+    settled && nodes.status === 'True'
+      ? say('Ready', true, 'OnRecordOnly', none)
+      : errors !== ''
+        ? say('Ready', false, 'OperationFailed', errors, codes)
+        : say(
+            'Ready',
+            false,
+            (settled && nodes.reason) || 'Reconciling',
+            (settled && nodes.message) || 'being recorded',
+          );
+  const conditions = [
+    ready,
+    say(NO_CONTROL_PLANE, true, 'NotRun', none),
+    say('APIServerAvailable', false, 'NotRun', 'no API server is run: nothing answers behind the kubeconfig'),
+    nodes,
+  ];
+  const resource = clusterResource(withPodRanges(record.nodes, podRange), []);
+  const seen = { controlPlane: { desired: members, ready: serving }, machines, readyMachines, resource };
+  return statusOf({ ...facts, madeOf: { ...facts.madeOf, onRecord: true } }, seen, conditions, now);
+}
+
+/** Addresses in the range of a node, as the controller manager hands them out (--node-cidr-mask-size: 24 by default). */
+const NODE_ADDRESSES = 256;
+
+/** Gives each node its pod range, as the controller manager would; those that it has none left for go without. */
+function withPodRanges(nodes: readonly Node[], podRange: string): Node[] {
+  if (podRange.includes(':')) return [...nodes];
+  return nodes.map((node, index) => {
+    try {
+      const podCIDR = `${nthAddress(podRange, index * NODE_ADDRESSES)}/24`;
+      return { ...node, spec: { ...node.spec, podCIDR } };
+    } catch {
+      return node;
+    }
+  });
+}

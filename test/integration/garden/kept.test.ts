@@ -1,0 +1,181 @@
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { findCondition, isTrue } from '../../../operator/api/conditions.ts';
+import type { ObjectMeta } from '../../../operator/api/meta.ts';
+import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
+import { Informer } from '../../../operator/kube/informer.ts';
+import { Registry } from '../../../operator/kube/metrics.ts';
+import {
+  CONFIGMAPS,
+  DEPLOYMENTS,
+  EVENTS,
+  type KubeObject,
+  NAMESPACES,
+  QUOTAS,
+  type Resource,
+  SECRETS,
+  SEEDS,
+  SERVICES,
+  type Secret,
+  SHOOTS,
+  STATEFULSETS,
+  WORKERCLUSTERS,
+} from '../../../operator/kube/resources.ts';
+import type { Operator } from '../../../operator/operator.ts';
+import { startApiserver, type TestApiserver } from '../../kit/apiserver.ts';
+import { install, type KeptGarden, operate, readKept, storedFor } from '../../kit/kept-garden.ts';
+import { MemoryCloud } from '../../kit/memory-cloud.ts';
+
+const FIXTURES = new URL('../../fixtures/', import.meta.url);
+const PATIENCE_MS = 40_000;
+/** So long nothing was done any more: an operator that has found all in order. */
+const QUIET_MS = 1_000;
+const READY = ['one', 'paper', 'pooled'];
+
+const files = (await readdir(FIXTURES)).filter((name) => name.startsWith('garden-'));
+
+describe.each(files)('%s, opened by the present code', (file) => {
+  let kept: KeptGarden;
+  let server: TestApiserver;
+  let operator: Operator;
+  let clusters: Informer<WorkerCluster>;
+  let directory: string;
+  const cloud = new MemoryCloud();
+  const metrics = new Registry();
+  const stopping = new AbortController();
+  /** What was said of clusters that were Ready, whenever they were not. */
+  const unready: string[] = [];
+
+  beforeAll(async () => {
+    kept = await readKept(new URL(file, FIXTURES));
+    for (const [key, made] of Object.entries(kept.made)) cloud.made.set(key, { ...made });
+    server = await startApiserver({ stored: (target) => storedFor(kept, target) });
+    directory = await mkdtemp(join(tmpdir(), 'coppice-kept-'));
+    await install(server);
+    clusters = new Informer<WorkerCluster>(server.client, WORKERCLUSTERS);
+    clusters.onChange(({ object: { metadata, status } }) => {
+      const ready = findCondition(status?.conditions, 'Ready');
+      if (READY.includes(metadata.name) && ready?.status !== 'True')
+        unready.push(`${metadata.name}: ${ready?.message}`);
+    });
+    clusters.start();
+    await clusters.whenSynced(AbortSignal.timeout(PATIENCE_MS));
+    const ahead = Date.now() - Date.parse(kept.takenAt);
+    const now = () => new Date(Date.now() - ahead);
+    operator = await operate(server, cloud, { name: 'two', directory, now, metrics, signal: stopping.signal });
+    await until('half to go on', () => isTrue(status('half')?.conditions, 'Ready'));
+    await until('leaving to be gone', () => status('leaving') === undefined);
+    await quiet();
+  });
+  afterAll(async () => {
+    stopping.abort(new Error('the test is over'));
+    await Promise.all([operator?.stop(), clusters?.stop()]);
+    await server?.stop();
+    if (directory) await rm(directory, { recursive: true, force: true });
+  });
+
+  const status = (name: string) => clusters.get(`shop/${name}`)?.status;
+  const until = <T>(what: string, predicate: () => T | undefined | false) =>
+    clusters.waitFor(predicate, { timeoutMs: PATIENCE_MS, what: () => `${what}: ${JSON.stringify(clusters.list())}` });
+
+  async function quiet(): Promise<void> {
+    let since = Date.now();
+    for (let before = ''; Date.now() - since < QUIET_MS; await sleep(50)) {
+      const lines = metrics.render().split('\n');
+      const now = lines.filter((line) => /^coppice_(reconcile_total|queue_depth|queue_processing)/.test(line)).join();
+      if (now !== before) since = Date.now();
+      before = now;
+    }
+  }
+
+  /** The objects of a kind as they were kept, and as they are. */
+  async function compared(resource: Resource): Promise<{ was: KubeObject; is: KubeObject | undefined }[]> {
+    const old = Object.values(kept.stored).filter(({ kind }) => kind === resource.kind) as unknown as KubeObject[];
+    const { items } = await server.client.list(resource);
+    const same = (a: ObjectMeta, b: ObjectMeta) => a.name === b.name && a.namespace === b.namespace;
+    return old.map((was) => ({ was, is: items.find(({ metadata }) => same(metadata, was.metadata)) }));
+  }
+  const names = (objects: KubeObject[]) => objects.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`);
+  const madeFor = (name: string, from: Iterable<[string, object]>) =>
+    Object.fromEntries([...from].filter(([key]) => key.includes(`--${name}/`)));
+
+  it('keeps Ready what was Ready, all the time', () => {
+    expect(unready).toEqual([]);
+    for (const name of READY) expect(isTrue(status(name)?.conditions, 'Ready'), name).toBe(true);
+    expect(status('asleep')?.hibernation?.asleep).toBe(true);
+    expect(findCondition(status('refused')?.conditions, 'SpecAccepted')?.status).toBe('False');
+  });
+
+  it('rewrites no spec, and makes no object anew', async () => {
+    for (const resource of [WORKERCLUSTERS, SHOOTS, SEEDS, QUOTAS]) {
+      for (const { was, is } of await compared(resource)) {
+        if (was.metadata.name === 'leaving') continue;
+        expect(is?.metadata.uid, `${was.kind} ${was.metadata.name}`).toBe(was.metadata.uid);
+        expect(is?.spec, `${was.kind} ${was.metadata.name}`).toMatchObject(was.spec);
+      }
+    }
+    for (const { was, is } of await compared(WORKERCLUSTERS))
+      if (is) expect(is.metadata.generation, was.metadata.name).toBe(was.metadata.generation);
+    for (const resource of [NAMESPACES, STATEFULSETS, DEPLOYMENTS, SERVICES])
+      for (const { was, is } of await compared(resource))
+        expect(is?.metadata.uid, `${was.kind} ${was.metadata.name}`).toBe(was.metadata.uid);
+  });
+
+  it('keeps authorities, kubeconfigs, machines and the passphrase', async () => {
+    const secrets = (await compared(SECRETS)) as { was: Secret; is: Secret | undefined }[];
+    const lasting = secrets.filter(({ was: { metadata } }) =>
+      ['pki', 'paper-kubeconfig', 'pooled-kubeconfig', 'coppice-state-passphrase'].includes(metadata.name),
+    );
+    expect(lasting).toHaveLength(6);
+    for (const { was, is } of lasting) {
+      expect(is?.metadata.uid, names([was])[0]).toBe(was.metadata.uid);
+      expect(is?.data, names([was])[0]).toEqual(was.data);
+    }
+    for (const { was, is } of await compared(CONFIGMAPS)) expect(is?.data, names([was])[0]).toEqual(was.data);
+  });
+
+  it('believes records: a cloud is told nothing of clusters that are as they should be', () => {
+    for (const name of ['one', 'asleep', 'forced'])
+      expect(madeFor(name, cloud.made), name).toEqual(madeFor(name, Object.entries(kept.made)));
+    // Once each: to go on with half, and with the deletion of leaving.
+    expect(cloud.calls.filter((call) => call === 'apply')).toHaveLength(1);
+    expect(cloud.calls.filter((call) => call === 'destroy')).toHaveLength(1);
+  });
+
+  it('goes on with what was begun', async () => {
+    expect(cloud.names()).not.toContain('leaving/cluster');
+    expect(madeFor('leaving', cloud.made)).toEqual({});
+    expect(madeFor('half', cloud.made)).toMatchObject(madeFor('half', Object.entries(kept.made)));
+    // Nothing here runs its pods: it has got so far when all that they are made of could be applied.
+    await until('hosted to wait for its API server', () =>
+      status('hosted')?.lastOperation?.description?.includes('Waiting for the API server'),
+    );
+    expect(status('hosted')?.lastErrors).toEqual([]);
+  });
+
+  it('does with them what a person asks for', async () => {
+    const scale = (name: string, dataPlaneNodes: number) =>
+      server.client.mergePatch(WORKERCLUSTERS, name, 'shop', { spec: { dataPlaneNodes } });
+    await scale('paper', 4);
+    await until('paper to have 4 nodes', () => status('paper')?.nodes?.ready === 4);
+    const machines = await server.client.get(CONFIGMAPS, 'machines', 'shoot--shop--paper');
+    expect(machines.data).toMatchObject(kept.stored['/registry/configmaps/shoot--shop--paper/machines']?.data ?? {});
+
+    await scale('one', 2);
+    await until('one to be asked for 2 nodes', () => cloud.made.get(POOL_OF_ONE)?.spec.includes('"desired":2'));
+    expect(cloud.made.get(POOL_OF_ONE)?.id).toBe(kept.made[POOL_OF_ONE]?.id);
+    for (const name of ['one', 'half', 'asleep']) await server.client.delete(WORKERCLUSTERS, name, 'shop');
+    await until('all to be gone', () => !['one', 'half', 'asleep'].some(status));
+    // What was deleted by force is somebody's to judge: it was reported.
+    expect([...cloud.made.keys()].filter((key) => !key.includes('forced'))).toEqual([]);
+    const { items } = await server.client.list(SECRETS, { namespace: 'shop' });
+    for (const name of ['one', 'half', 'asleep', 'leaving']) expect(names(items)).not.toContain(`shop/${name}-cloud`);
+    const events = await server.client.list(EVENTS, { namespace: 'shop' });
+    expect(events.items.map(({ message }) => message).join()).not.toMatch(/forged|not ours/i);
+  });
+});
+
+const POOL_OF_ONE = 'account-1/shoot--shop--one/pool default';

@@ -1,0 +1,117 @@
+import { once } from 'node:events';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { KubeObject } from '../../../operator/api/meta.ts';
+import { projectFile } from '../../../operator/cli/invocation.ts';
+import { main } from '../../../operator/cli/main.ts';
+import { createTerminal } from '../../../operator/cli/terminal.ts';
+import { ownIdentity } from '../../../operator/garden/process-identity.ts';
+import { chooseRanges } from '../../../operator/garden/ranges.ts';
+import { StateDirectory } from '../../../operator/garden/state.ts';
+import { kubeconfig } from '../../../operator/pki/kubeconfig.ts';
+
+let server: Server;
+let home: string;
+/** The WorkerCluster of a garden that is up, and every change that was asked of it. */
+let cluster: KubeObject | undefined;
+let writes: string[];
+
+const ready = (dataPlaneNodes: number): KubeObject => ({
+  apiVersion: 'multi-cluster.demo.io/v1',
+  kind: 'WorkerCluster',
+  metadata: { name: 'demo', namespace: 'default', uid: 'u', resourceVersion: '1', generation: 1 },
+  spec: { cloudProvider: 'local', dataPlaneNodes },
+  status: {
+    observedGeneration: 1,
+    nodes: { desired: dataPlaneNodes, current: dataPlaneNodes, ready: dataPlaneNodes },
+    conditions: [{ type: 'Ready', status: 'True', reason: 'ClusterReady', lastTransitionTime: '' }],
+  },
+});
+
+const BOOKMARK = {
+  kind: 'WorkerCluster',
+  apiVersion: 'multi-cluster.demo.io/v1',
+  metadata: { resourceVersion: '1', annotations: { 'k8s.io/initial-events-end': 'true' } },
+};
+
+beforeEach(async () => {
+  cluster = undefined;
+  writes = [];
+  server = createServer((request, response) => {
+    const isOne = request.url?.split('?')[0]?.endsWith('/workerclusters/demo');
+    const answer = (status: number, body: object) => response.writeHead(status).end(JSON.stringify(body));
+    response.setHeader('content-type', 'application/json');
+    if (request.method !== 'GET') {
+      writes.push(`${request.method} ${request.url?.split('?')[0]}`);
+      cluster = ready(2);
+    }
+    // What follows a cluster watches, and is told first what is there.
+    if (request.url?.includes('watch=')) {
+      response.writeHead(200).write(cluster ? `${JSON.stringify({ type: 'ADDED', object: cluster })}\n` : '');
+      response.write(`${JSON.stringify({ type: 'BOOKMARK', object: BOOKMARK })}\n`);
+      return;
+    }
+    if (isOne && cluster) answer(200, cluster);
+    else answer(404, { kind: 'Status', code: 404, reason: 'NotFound', message: 'there is none' });
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  home = await mkdtemp(join(tmpdir(), 'coppice-start-'));
+  const directory = new StateDirectory(home);
+  await directory.make();
+  await directory.write({
+    version: 1,
+    id: directory.id,
+    createdAt: '2026-01-01T00:00:00Z',
+    ports: { apiserver: port, etcd: 2, etcdPeer: 3 },
+    ranges: chooseRanges(directory.id, [])!,
+    seed: 'none',
+  });
+  const status = { daemon: await ownIdentity(), phase: 'ready', processes: [], progress: { sequence: 0, events: [] } };
+  await writeFile(directory.statusFile, JSON.stringify(status));
+  const file = directory.kubeconfigFile('admin');
+  await mkdir(dirname(file), { recursive: true });
+  const url = `http://127.0.0.1:${port}`;
+  await writeFile(file, kubeconfig({ server: url, ca: '', token: 't', name: 'garden', user: 'admin' }));
+});
+afterEach(async () => {
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+  await rm(home, { recursive: true, force: true });
+});
+
+async function start(...more: string[]): Promise<string> {
+  const said: string[] = [];
+  const write = (text: string) => void said.push(text);
+  const terminal = createTerminal({ out: { write }, err: { write }, env: {} });
+  const env = { COPPICE_HOME: home, HOME: home };
+  expect(await main(['start', '--detach', ...more], terminal, env, new AbortController().signal)).toBe(0);
+  return said.join('');
+}
+
+const APPLIED = 'PATCH /apis/multi-cluster.demo.io/v1/namespaces/default/workerclusters/demo';
+
+describe('coppice start', () => {
+  it('makes the first cluster where there is none', async () => {
+    expect(await start()).toContain('WorkerCluster demo created.');
+    expect(writes).toEqual([APPLIED]);
+  });
+
+  it('leaves a cluster alone that was scaled since, and says so', async () => {
+    cluster = ready(5);
+    const said = await start();
+    expect(writes).toEqual([]);
+    expect(said).toMatch(/WorkerCluster demo exists and is left as it is; ".*apply -f .*local\.yaml" sets it/);
+    expect(said).toContain('scale demo --nodes 6');
+  });
+
+  it('applies a file that the person names, whatever is there', async () => {
+    cluster = ready(5);
+    await start('-f', projectFile('examples', 'local.yaml'));
+    expect(writes).toEqual([APPLIED]);
+  });
+});

@@ -1,0 +1,90 @@
+import { once } from 'node:events';
+import { access, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { dump } from 'js-yaml';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { main } from '../../../operator/cli/main.ts';
+import { createTerminal } from '../../../operator/cli/terminal.ts';
+import { cluster } from './objects.ts';
+
+let home: string;
+let server: Server;
+let personal: string;
+let ran: string;
+
+const kubeconfig = (clusterFields: object, user: object) =>
+  dump({
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name: 'c', cluster: clusterFields }],
+    users: [{ name: 'u', user }],
+    contexts: [{ name: 'ctx', context: { cluster: 'c', user: 'u' } }],
+    'current-context': 'ctx',
+  });
+
+/** A garden in which somebody wrote the kubeconfig of cluster "demo" themselves: a plugin that leaves a file behind when it runs. */
+beforeEach(async () => {
+  home = await mkdtemp(join(tmpdir(), 'coppice-untrusted-'));
+  ran = join(home, 'the-plugin-ran');
+  const exec = {
+    apiVersion: 'client.authentication.k8s.io/v1',
+    command: 'touch',
+    args: [ran],
+    interactiveMode: 'Never',
+  };
+  const forged = kubeconfig({ server: 'https://127.0.0.1:9' }, { exec });
+  const objects: Record<string, object> = {
+    'secrets/demo-kubeconfig': { data: { value: Buffer.from(forged).toString('base64') } },
+    'workerclusters/demo': cluster('demo', {}, { kubeconfigRef: { name: 'demo-kubeconfig', key: 'value' } }),
+  };
+  server = createServer((request, response) => {
+    const found = Object.entries(objects).find(([end]) => (request.url ?? '').split('?')[0]!.endsWith(`/${end}`))?.[1];
+    response.writeHead(found ? 200 : 404, { 'content-type': 'application/json' });
+    response.end(JSON.stringify(found ?? { kind: 'Status', code: 404, reason: 'NotFound', message: 'not found' }));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  personal = join(home, 'config');
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  await writeFile(personal, kubeconfig({ server: url }, { token: 'administrator' }));
+});
+
+afterEach(async () => {
+  server.closeAllConnections();
+  server.close();
+  await rm(home, { recursive: true });
+});
+
+async function coppice(...argv: string[]) {
+  let [out, err] = ['', ''];
+  const env = { COPPICE_HOME: join(home, 'garden'), KUBECONFIG: personal, HOME: home };
+  const terminal = createTerminal({
+    out: { write: (text) => (out += text) },
+    err: { write: (text) => (err += text) },
+    env,
+  });
+  const code = await main(argv, terminal, env, new AbortController().signal);
+  const pluginRan = await access(ran).then(
+    () => true,
+    () => false,
+  );
+  return { code, out, err, pluginRan };
+}
+
+const REFUSED =
+  /the kubeconfig in Secret default\/demo-kubeconfig is refused: user "u" of context "ctx" has exec.*Put a kubeconfig there/;
+
+it('describes a cluster without running the plugin of its kubeconfig, and says what is wrong with it', async () => {
+  const { code, out, pluginRan } = await coppice('describe', 'demo');
+  expect(out.replace(/\s+/g, ' ')).toMatch(/kubeconfig in Secret/);
+  expect({ code, pluginRan }).toEqual({ code: 0, pluginRan: false });
+});
+
+it.each([['--merge'], []])('does not hand out a kubeconfig that would run a plugin (%s)', async (...flags) => {
+  const { code, out, err } = await coppice('kubeconfig', 'demo', ...flags);
+  expect({ code, out }).toEqual({ code: 1, out: '' });
+  expect(err).toMatch(REFUSED);
+});
