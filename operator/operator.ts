@@ -9,6 +9,8 @@ import { type Shoot, shootProfileName } from './api/shoot.ts';
 import type { WorkerCluster } from './api/workercluster.ts';
 import { DepletedOffers } from './capacity/depleted-offers.ts';
 import { profileNamesOf } from './capacity/places.ts';
+import { holdsFrom } from './clusters/deletion-gate.ts';
+import { OpenClusters } from './clusters/open-clusters.ts';
 import { SeedRegistry } from './clusters/seed-access.ts';
 import { wireBackups } from './controllers/backup/wiring.ts';
 import { reconcileCloudProfile } from './controllers/cloudprofile/controller.ts';
@@ -18,6 +20,7 @@ import { byNamespace } from './controllers/quota/claimants.ts';
 import { reconcileQuota } from './controllers/quota/controller.ts';
 import { concernsOthers, quotaChanged, sharesChanged } from './controllers/quota/news.ts';
 import { reconcileSeed } from './controllers/seed/controller.ts';
+import { clusterOfSeed, seedHolds } from './controllers/seed/seed-holds.ts';
 import { ShootController } from './controllers/shoot/controller.ts';
 import { DNS_LOOKS } from './controllers/shoot/dns/dns-records.ts';
 import { DRIFT_LOOKS } from './controllers/shoot/drift/drift.ts';
@@ -104,6 +107,9 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
     labelSelector: `${LABELS.clusterName},${LABELS.managedBy}=coppice`,
   });
   const gardenID = await gardenIdentity(garden, signal);
+  const openClusters = new OpenClusters();
+  // Who holds a cluster is one more source here.
+  const holds = holdsFrom(seedHolds(seeds));
   const clouds = wireClouds({
     garden,
     gardenID,
@@ -119,6 +125,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
     now,
     provider,
     dns,
+    openClusters,
     record,
     depleted: ({ cluster, profile, desired }, error) => {
       if (profile) noteShortages(capacity, { record, cluster, profile, pools: desired?.pools ?? [] }, error);
@@ -158,6 +165,8 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
     seeds,
     profiles,
     registry,
+    openClusters,
+    holds,
     backups: backups.backups,
     durations: new TaskDurations(),
     log,
@@ -221,6 +230,8 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
   });
   onEach(seeds, (seed, key) => {
     queues.seeds.add(key);
+    const host = clusterOfSeed(seed);
+    if (host) for (const queue of [queues.clusters, queues.shoots]) queue.add(host);
     for (const shoot of shoots.list()) {
       if (!shoot.status?.seedName || shoot.status.seedName === seed.metadata.name) queues.shoots.add(keyOf(shoot));
     }
@@ -240,6 +251,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
     capacity,
     judge: (key: string) => queues.clusters.add(key),
     registry,
+    holds,
     seedBuckets: backups.seedBuckets,
     managed: clouds.managed,
     now,
@@ -247,7 +259,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
     record,
   };
   const controllers: Controller[] = [
-    ...clouds.start(),
+    ...(await clouds.start(signal)),
     backups.start(),
     runController({
       name: 'cloudprofile',

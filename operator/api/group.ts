@@ -13,6 +13,10 @@ export const FINALIZER = `${GROUP}/coppice`;
 export const LABELS = {
   /** Name of the WorkerCluster an object was made for. */
   workerCluster: `${GROUP}/worker-cluster`,
+  /** Namespace of that WorkerCluster, on what lies in another one. */
+  workerClusterNamespace: `${GROUP}/worker-cluster-namespace`,
+  /** UID of that WorkerCluster. */
+  workerClusterUID: `${GROUP}/worker-cluster-uid`,
   /** Name of the Shoot an object in a seed belongs to. */
   shoot: `${GROUP}/shoot`,
   /** Namespace (in the garden) of that Shoot. */

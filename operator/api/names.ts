@@ -28,6 +28,13 @@ export function technicalID(namespace: string, name: string): string {
   return `shoot--${shortNamespace}--${shortName}--${shortHash(`${namespace}/${name}`)}`;
 }
 
+/**
+ * Secret in the operator's namespace with what it remembers of a managed cluster (`namespace/name`). The whole hash: whoever could find
+ * another name for it would have that cluster's record.
+ */
+export const managedRecordName = (key: string): string =>
+  `managed-cluster-${createHash('sha256').update(key).digest('hex')}`;
+
 /** Secret in the garden with the kubeconfig of a cluster, under key KUBECONFIG_KEY (Cluster API's convention). */
 export const kubeconfigSecretName = (cluster: string): string => `${cluster}-kubeconfig`;
 export const KUBECONFIG_KEY = 'value';

@@ -14,6 +14,8 @@ import {
   resourceOf,
 } from '../kube/resources.ts';
 
+import type { OpenCluster } from './open-clusters.ts';
+
 const BY_NODE = 'node';
 
 /** What of a pod is ever looked at: a cluster may have thousands, and each is held in memory here. */
@@ -57,7 +59,7 @@ function slimPod(pod: Pod): Pod {
 }
 
 /** An open line to one shoot's API server: its nodes, pods and certificate requests are watched, never polled. */
-export class ClusterConnection {
+export class ClusterConnection implements OpenCluster {
   readonly client: KubeClient;
   readonly nodes: Informer<Node>;
   readonly pods: Informer<Pod>;
@@ -65,6 +67,7 @@ export class ClusterConnection {
   readonly server: string;
   /** When the operator's certificate should be replaced by a fresh one. */
   readonly renewAt: Date;
+  readonly #stopListeners: (() => void)[] = [];
 
   constructor(client: KubeClient, server: string, renewAt: Date, log: Log, onChange: (object: KubeObject) => void) {
     this.client = client;
@@ -107,7 +110,12 @@ export class ClusterConnection {
     await this.client.delete(NODES, name);
   }
 
+  onStop(listener: () => void): void {
+    this.#stopListeners.push(listener);
+  }
+
   async stop(): Promise<void> {
+    for (const listener of this.#stopListeners.splice(0)) listener();
     await Promise.all([this.nodes, this.pods, this.csrs].map((informer) => informer.stop()));
     await this.client.close();
   }

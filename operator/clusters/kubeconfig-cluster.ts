@@ -7,6 +7,8 @@ import { type KubeObject, type Node, type Pod, pathOf, SERVICEACCOUNTS } from '.
 import { kubeconfig } from '../pki/kubeconfig.ts';
 import { ClusterConnection } from './cluster-connection.ts';
 
+import type { OpenCluster } from './open-clusters.ts';
+
 const NAMESPACE = 'kube-system';
 const ACCOUNT = 'coppice-admin';
 /** A day outlasts a night's outage of the operator. Clouds may grant less: what counts is what they answer. */
@@ -43,11 +45,10 @@ interface TokenRequest {
   status: { token: string; expirationTimestamp: string };
 }
 
-/** Opens a line to the API server that a kubeconfig leads to; `changed` is called for each change of a node or pod. */
+/** Opens a line to the API server that a kubeconfig leads to; `changed` is called for each change of a node or pod, `opened` once. */
 export async function connectCluster(
   text: string,
-  log: Log,
-  changed: () => void,
+  { log, changed, opened }: { log: Log; changed: () => void; opened?: (cluster: OpenCluster) => void },
   signal: AbortSignal,
 ): Promise<ClusterLine> {
   let current = parseUntrustedKubeconfig(text);
@@ -68,6 +69,7 @@ export async function connectCluster(
     await connection.stop();
     throw error;
   }
+  opened?.(connection);
   return {
     get nodes() {
       return connection.nodes.list();

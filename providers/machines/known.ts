@@ -2,7 +2,7 @@ import { InTurn } from '../../operator/kube/in-turn.ts';
 import type { CloudContext } from '../cloud.ts';
 import type { ProviderContext } from '../contract.ts';
 import type { CloudMachine, MachineCloud } from './machine-cloud.ts';
-import { type MachinesRecord, RECORD_NAME, readRecord, removeRecord, saveRecord } from './record.ts';
+import { type MachinesRecord, machineReceipts, RECORD_NAME } from './record.ts';
 
 /** Status follows the nodes of a cluster twice a second; a cloud is not asked so often. */
 const FRESH_MS = 10_000;
@@ -47,7 +47,7 @@ export class KnownMachines<Kept extends object = MachinesRecord> {
     const known = this.#of(ctx);
     while (!known.isRead) {
       const { writes } = known;
-      const record = await readRecord<Kept>(ctx, this.#recordName);
+      const record = await machineReceipts<Kept>(ctx).read(this.#recordName);
       // Who tells of machines reads beside who makes them: what was there before a write must not pass for what is there after it.
       if (known.writes === writes) Object.assign(known, { record, isRead: true });
     }
@@ -60,7 +60,7 @@ export class KnownMachines<Kept extends object = MachinesRecord> {
     const forgetRead = () => Object.assign(known, { isRead: false, writes: known.writes + 1 });
     forgetRead();
     try {
-      await saveRecord(ctx, this.#recordName, record);
+      await machineReceipts<Kept>(ctx).save(this.#recordName, record);
     } finally {
       forgetRead();
     }
@@ -68,7 +68,7 @@ export class KnownMachines<Kept extends object = MachinesRecord> {
   }
 
   async forget(ctx: ProviderContext): Promise<void> {
-    await removeRecord(ctx, this.#recordName);
+    await machineReceipts(ctx).remove(this.#recordName);
     this.#known.delete(ctx.uid);
   }
 

@@ -1,7 +1,5 @@
 import { FINALIZER, GROUP, LABELS } from '../../operator/api/group.ts';
-import { isNotFound } from '../../operator/kube/errors.ts';
-import { SECRETS, type Secret } from '../../operator/kube/resources.ts';
-import { applyIfChanged } from '../apply.ts';
+import { Receipts } from '../../operator/kube/receipt.ts';
 import type { EndpointOutputs } from '../cloud.ts';
 import type { ProviderContext } from '../contract.ts';
 import type { Marks } from '../nodes.ts';
@@ -57,40 +55,20 @@ export interface ControlPlaneRecord {
 }
 
 export const CONTROL_PLANE_RECORD_NAME = 'cloud-control-plane';
-const KEY = 'record';
 
 type Place = Pick<ProviderContext, 'seed' | 'namespace' | 'shootName' | 'shootNamespace'>;
 
-/** The record in the seed; undefined: nothing was ever made. */
-export async function readRecord<Kept>({ seed, namespace }: Place, name: string): Promise<Kept | undefined> {
-  const secret = await seed.getOrUndefined<Secret>(SECRETS, name, namespace);
-  const text = secret?.data?.[KEY];
-  return text === undefined ? undefined : (JSON.parse(Buffer.from(text, 'base64').toString()) as Kept);
-}
-
-export async function saveRecord(ctx: Place, name: string, record: object): Promise<void> {
-  const labels = {
-    [LABELS.managedBy]: 'coppice',
-    [LABELS.shoot]: ctx.shootName,
-    [LABELS.shootNamespace]: ctx.shootNamespace,
-  };
-  const secret: Secret = {
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name, namespace: ctx.namespace, labels, finalizers: [FINALIZER] },
+/** The records of one shoot, by name. */
+export const machineReceipts = <Kept extends object>(ctx: Place): Receipts<Kept> =>
+  new Receipts(ctx.seed, (name) => ({
+    name,
+    namespace: ctx.namespace,
+    labels: {
+      [LABELS.managedBy]: 'coppice',
+      [LABELS.shoot]: ctx.shootName,
+      [LABELS.shootNamespace]: ctx.shootNamespace,
+    },
     // It holds the tokens that machines were last told.
     type: `${GROUP}/${name}`,
-    data: { [KEY]: Buffer.from(JSON.stringify(record)).toString('base64') },
-  };
-  await applyIfChanged(ctx.seed, secret);
-}
-
-/** Nothing is left in the cloud. */
-export async function removeRecord({ seed, namespace }: Place, name: string): Promise<void> {
-  const there = await seed.getOrUndefined<Secret>(SECRETS, name, namespace);
-  if (!there) return;
-  await seed.delete(SECRETS, name, namespace);
-  await seed.mergePatch(SECRETS, name, namespace, { metadata: { finalizers: null } }).catch((error: unknown) => {
-    if (!isNotFound(error)) throw error;
-  });
-}
+    finalizer: FINALIZER,
+  }));

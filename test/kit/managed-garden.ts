@@ -9,7 +9,7 @@ import { DepletedOffers } from '../../operator/capacity/depleted-offers.ts';
 import { atPlace } from '../../operator/capacity/places.ts';
 import type { ClusterLine } from '../../operator/clusters/kubeconfig-cluster.ts';
 import { ManagedController } from '../../operator/controllers/managed/controller.ts';
-import { type ManagedRecord, recordOf, recordSecret } from '../../operator/controllers/managed/record.ts';
+import { bounded, clusterOfRecord, type ManagedRecord } from '../../operator/controllers/managed/record.ts';
 import type { ManagedWorld, StoredKubeconfig } from '../../operator/controllers/managed/world.ts';
 import { placed } from '../../operator/controllers/workercluster/places.ts';
 import { planWorkerCluster } from '../../operator/controllers/workercluster/plan.ts';
@@ -56,7 +56,8 @@ const PROFILES: Readonly<Record<string, CloudProfile>> = { memory: memoryProfile
 export class ManagedGarden {
   readonly clock = new FakeClock();
   readonly clusters = new Map<string, WorkerCluster>();
-  readonly records = new Map<string, Secret>();
+  /** As JSON: what is written is not what is held. */
+  readonly records = new Map<string, string>();
   readonly kubeconfigs = new Map<string, StoredKubeconfig>();
   readonly secrets = new Map<string, Secret>();
   readonly bindings = new Map<string, CredentialsBinding>();
@@ -123,7 +124,8 @@ export class ManagedGarden {
   }
 
   record(key: string): ManagedRecord | undefined {
-    return recordOf(this.records.get(key));
+    const text = this.records.get(key);
+    return text === undefined ? undefined : (JSON.parse(text) as ManagedRecord);
   }
 
   condition(key: string, type: string) {
@@ -258,7 +260,7 @@ export class ManagedOperator {
       records: {
         get: (key) => garden.record(key),
         save: (record) =>
-          alive(() => void garden.records.set(`${record.owner.namespace}/${record.owner.name}`, recordSecret(record))),
+          alive(() => void garden.records.set(clusterOfRecord(record), JSON.stringify(bounded(record)))),
         remove: (key) => alive(() => void garden.records.delete(key)),
       },
       kubeconfigs: {
@@ -266,7 +268,7 @@ export class ManagedOperator {
         save: (cluster, stored) => alive(() => void garden.kubeconfigs.set(keyOf(cluster), stored)),
         remove: (key) => alive(() => void garden.kubeconfigs.delete(key)),
       },
-      connect: (text) => alive(() => line(garden, text)),
+      connect: (_key, text) => alive(() => line(garden, text)),
       enqueue: (key) => this.#queue.add(key),
       changed: (key) => this.look(key),
       depleted: (wish, error) => {

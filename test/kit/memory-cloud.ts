@@ -45,6 +45,8 @@ export class MemoryCloud {
   /** By account, owner and name: a second create of the same thing is a test that failed. */
   readonly made = new Map<string, Made>();
   readonly calls: string[] = [];
+  /** API servers that tokens of the account were made for. */
+  readonly tokensFor: string[] = [];
   /** Whether it takes over clusters. */
   adopts = false;
   /** What it was last told to take away. */
@@ -120,6 +122,7 @@ export class MemoryCloud {
       kubeconfig: async (ctx, outputs) => {
         this.calls.push('kubeconfig');
         await this.#step('kubeconfig', operator, ctx);
+        this.tokensFor.push(outputs.endpoint);
         return {
           kubeconfig: kubeconfig({
             server: outputs.endpoint,

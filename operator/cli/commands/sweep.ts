@@ -19,7 +19,13 @@ import { errorText } from '../../api/errors.ts';
 import type { Seed } from '../../api/seed.ts';
 import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
 import type { WorkloadIdentity } from '../../api/workloadidentity.ts';
-import { type ManagedRecord, RECORD_SELECTOR, recordOf, recordSecretName } from '../../controllers/managed/record.ts';
+import {
+  clusterOfRecord,
+  type ManagedRecord,
+  managedReceipts,
+  RECORD_SELECTOR,
+  recordIn,
+} from '../../controllers/managed/record.ts';
 import {
   type FoundOrphan,
   findOrphans,
@@ -62,7 +68,8 @@ interface Picture {
 export async function run(context: Context): Promise<number | undefined> {
   const { options, terminal, signal, env } = context;
   const { client } = await connect(context);
-  const picture = await look(client, signal);
+  const namespace = env.COPPICE_NAMESPACE ?? 'kube-system';
+  const picture = await look(client, namespace, signal);
   const data = dataDirectory(env);
   const home = join(data ?? tmpdir(), 'pulumi-home');
   const providers = openProviders({ engine: pulumiEngine(env, silent), home, log: silent });
@@ -72,12 +79,7 @@ export async function run(context: Context): Promise<number | undefined> {
       garden: (await client.get(NAMESPACES, 'kube-system', undefined, { signal })).metadata.uid ?? '',
       log: silent,
       now: () => new Date(),
-      stateBackend: (profile, stop) =>
-        stateBackend(
-          { garden: client, namespace: env.COPPICE_NAMESPACE ?? 'kube-system', directory: data },
-          profile,
-          stop,
-        ),
+      stateBackend: (profile, stop) => stateBackend({ garden: client, namespace, directory: data }, profile, stop),
       owners: async (stop) => {
         const kinds = await Promise.all([WORKERCLUSTERS, SHOOTS].map((kind) => client.list(kind, { signal: stop })));
         return kinds.flatMap(({ items }) => items.map(ownerOf));
@@ -110,7 +112,7 @@ export async function run(context: Context): Promise<number | undefined> {
       terminal.note(`Removing what ${calledOwner(owner)} left behind ...`),
     );
     const after = await findOrphans(world, accounts, signal);
-    await forget(client, picture, after.found, found, signal);
+    await forget(client, namespace, picture, after.found, found, signal);
     await show(context, after.found);
     for (const line of [...gaps, ...after.gaps]) note(context, `not looked at: ${line}`);
     for (const { line } of failures) note(context, `not removed: ${line}`);
@@ -135,20 +137,21 @@ const ownerOf = ({
 const note = ({ terminal }: Context, text: string): void =>
   terminal.note(`${terminal.notePaint('bad', 'error:')} ${text}`);
 
-async function look(client: KubeClient, signal: AbortSignal): Promise<Picture> {
+async function look(client: KubeClient, namespace: string, signal: AbortSignal): Promise<Picture> {
   const [profiles, bindings, clusters, seeds, secrets] = await Promise.all([
     client.list<CloudProfile>(CLOUDPROFILES, { signal }),
     client.list<CredentialsBinding>(CREDENTIALSBINDINGS, { signal }),
     client.list<WorkerCluster>(WORKERCLUSTERS, { signal }),
     client.list<Seed>(SEEDS, { signal }),
-    client.list<Secret>(SECRETS, { labelSelector: RECORD_SELECTOR, signal }),
+    // Not those of tenants' namespaces: what lies there anybody may have written.
+    client.list<Secret>(SECRETS, { labelSelector: RECORD_SELECTOR, namespace, signal }),
   ]);
   return {
     profiles: profiles.items,
     bindings: bindings.items,
     clusters: clusters.items,
     seeds: seeds.items,
-    records: secrets.items.flatMap((secret) => recordOf(secret) ?? []),
+    records: secrets.items.flatMap((secret) => recordIn(secret) ?? []),
   };
 }
 
@@ -246,6 +249,7 @@ async function accountsOf(
 /** What is remembered of a cluster of which nothing is left any more goes too. */
 async function forget(
   client: KubeClient,
+  namespace: string,
   { records, clusters }: Picture,
   left: readonly FoundOrphan[],
   found: readonly FoundOrphan[],
@@ -253,9 +257,11 @@ async function forget(
 ): Promise<void> {
   const swept = new Set(found.map(({ owner }) => owner.uid));
   for (const { uid } of left.map(({ owner }) => owner)) swept.delete(uid);
-  for (const { owner } of records) {
-    if (!swept.has(owner.uid) || clusters.some(({ metadata }) => metadata.uid === owner.uid)) continue;
-    await client.delete(SECRETS, recordSecretName(owner.name), owner.namespace, { signal });
+  const receipts = managedReceipts(client, namespace);
+  for (const record of records) {
+    const { uid } = record.owner;
+    if (!swept.has(uid) || clusters.some(({ metadata }) => metadata.uid === uid)) continue;
+    await receipts.remove(clusterOfRecord(record), signal);
   }
 }
 

@@ -69,6 +69,9 @@ async function freshKubeconfig(op: Operation): Promise<StoredKubeconfig> {
     next = await own(state.line, signal);
   }
   if (!next) {
+    // A token of the account would go where somebody else says that the API server is.
+    if (record!.unconfirmed)
+      throw dependencyNotReady(`the cloud has yet to say that the API server is at ${outputs.endpoint}`);
     const first = await cloudsOf(op).clouds.kubeconfig(await contextOf(op), outputs);
     if (verdict === 'cannot') await hangUp(op);
     state.line?.use(first.kubeconfig);
@@ -95,7 +98,7 @@ async function own(line: ClusterLine, signal: AbortSignal): Promise<CloudKubecon
 async function connect({ world, key, signal }: Operation, kubeconfig: string): Promise<ClusterLine> {
   const deadline = AbortSignal.any([signal, AbortSignal.timeout(CONNECT_MS)]);
   try {
-    return await world.connect(kubeconfig, () => world.changed(key, 'inside'), deadline);
+    return await world.connect(key, kubeconfig, () => world.changed(key, 'inside'), deadline);
   } catch (error) {
     if (signal.aborted) throw error;
     throw dependencyNotReady(`no line to the API server: ${errorText(error)}`, error);

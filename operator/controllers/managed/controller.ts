@@ -15,7 +15,7 @@ import type { ManagedRecord } from './record.ts';
 import { operationType, settleFailures, situationOf } from './situation.ts';
 import { failureOf, type ManagedState, newState } from './state.ts';
 import { STEPS } from './steps.ts';
-import { wishHash, wishSignature } from './wish.ts';
+import { isLeaving, wishHash, wishSignature } from './wish.ts';
 import type { ManagedWorld } from './world.ts';
 
 /** Progress is for people: more often than this nobody reads it, and each one is a write. */
@@ -232,7 +232,7 @@ export class ManagedController {
 
 /** Whether a running step is for something that nobody wants any more. */
 function isObsolete({ step, wish }: NonNullable<ManagedState['running']>, now: ManagedWish): boolean {
-  if (now.cluster.metadata.deletionTimestamp || now.leave) return step !== 'destroy';
+  if (isLeaving(now)) return step !== 'destroy';
   const hash = wishHash(now);
   // A spec that cannot be had leaves what is there as it was: what was begun is brought to its end.
   return (step === 'apply' || step === 'look') && hash !== undefined && hash !== wish;

@@ -19,6 +19,8 @@ export interface ManagedWish {
   readonly desired: ManagedCluster | undefined;
   /** The cluster goes elsewhere: what there is here is taken away, as if it were deleted. */
   readonly leave?: boolean;
+  /** Something holds the cluster: it is kept as it is although it is deleted. */
+  readonly held?: boolean;
 }
 
 /** What is seen of a managed cluster; a copy that nobody changes. */

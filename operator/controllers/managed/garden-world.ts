@@ -7,19 +7,22 @@ import { ANNOTATIONS, API_VERSION, LABELS } from '../../api/group.ts';
 import { KUBECONFIG_KEY, kubeconfigSecretName } from '../../api/names.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import { connectCluster } from '../../clusters/kubeconfig-cluster.ts';
+import type { OpenClusters } from '../../clusters/open-clusters.ts';
 import { systemClock } from '../../kube/clock.ts';
 import type { Informer } from '../../kube/informer.ts';
+import type { Receipts } from '../../kube/receipt.ts';
 import { SECRETS, type Secret, WORKERCLUSTERS } from '../../kube/resources.ts';
-import { recordOf, recordSecret, recordSecretName } from './record.ts';
+import { bounded, clusterOfRecord, type ManagedRecord } from './record.ts';
 import type { ManagedWorld, StoredKubeconfig } from './world.ts';
 
 /** What of the garden the controller of managed clusters sees and writes. */
 export interface GardenSide extends AccountsSide {
   /** Secrets with kubeconfigs of clusters. */
   readonly kubeconfigs: Informer<Secret>;
-  /** Secrets with records. */
-  readonly records: Informer<Secret>;
+  readonly records: Receipts<ManagedRecord>;
   readonly checks: AccountChecks;
+  /** Where clusters are entered that this opens. */
+  readonly openClusters: OpenClusters;
 }
 
 /** A cache that has not heard of a deletion by then is broken, and says so itself. */
@@ -58,14 +61,9 @@ export function gardenWorld(
     checkAccount: (wish, ctx, version) => side.checks.check(wish.clouds!, ctx, version),
     stateBackend: (profile: CloudProfile, signal) => stateBackend(side.state, profile, signal),
     records: {
-      get: (key) => recordOf(records.get(at(key, recordSecretName).key)),
-      async save(record, signal) {
-        const secret = recordSecret(record);
-        const known = records.get(`${record.owner.namespace}/${secret.metadata.name}`);
-        if (known?.data?.record === secret.data?.record) return;
-        records.absorb(await garden.apply(secret, { signal }));
-      },
-      remove: (key, signal) => remove(records, at(key, recordSecretName), signal),
+      get: (key) => records.get(key),
+      save: (record, signal) => records.save(clusterOfRecord(record), bounded(record), signal),
+      remove: (key, signal) => records.remove(key, signal),
     },
     kubeconfigs: {
       get: (key) => storedKubeconfig(kubeconfigs.get(at(key, kubeconfigSecretName).key)),
@@ -74,7 +72,8 @@ export function gardenWorld(
       },
       remove: (key, signal) => remove(kubeconfigs, at(key, kubeconfigSecretName), signal),
     },
-    connect: (kubeconfig, changed, signal) => connectCluster(kubeconfig, log, changed, signal),
+    connect: (key, kubeconfig, changed, signal) =>
+      connectCluster(kubeconfig, { log, changed, opened: (cluster) => side.openClusters.add(key, cluster) }, signal),
     async takeUp({ metadata: { name, namespace } }, signal) {
       const annotations = { [ANNOTATIONS.operation]: null };
       side.clusters.absorb(

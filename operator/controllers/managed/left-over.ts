@@ -4,8 +4,10 @@ import { leftBehind, orphansOf } from '../../accounts/left-behind.ts';
 import type { Orphan } from '../../accounts/orphans.ts';
 import type { CloudProfile } from '../../api/cloudprofile.ts';
 import { errorText } from '../../api/errors.ts';
+import { API_VERSION } from '../../api/group.ts';
+import { checkedRegion } from '../../api/region.ts';
 import type { KubeObject } from '../../kube/resources.ts';
-import { type ManagedRecord, recordSecretName } from './record.ts';
+import type { ManagedRecord } from './record.ts';
 import type { ManagedWorld } from './world.ts';
 
 export interface LeftOverWorld
@@ -33,7 +35,7 @@ export async function reportLeftOver(
   let left: Orphan[] | undefined;
   let why = 'the provider cannot list it';
   try {
-    left = await leftOf(world, record, signal);
+    left = await leftOf(world, key, record, signal);
   } catch (error) {
     signal.throwIfAborted();
     why = errorText(error);
@@ -45,19 +47,26 @@ export async function reportLeftOver(
   }
   const message = leftBehind(what, record.account, record.owner, left ?? why);
   world.log.warn({ cluster: key, left: left?.length }, message);
-  world.record(regarding(record), 'Warning', 'LeftBehind', message);
+  world.record(regarding(key, record), 'Warning', 'LeftBehind', message);
   return { requeueAfterMs: AGAIN_MS };
 }
 
 /** undefined: the provider cannot tell. */
-async function leftOf(world: LeftOverWorld, record: ManagedRecord, signal: AbortSignal): Promise<Orphan[] | undefined> {
+async function leftOf(
+  world: LeftOverWorld,
+  key: string,
+  record: ManagedRecord,
+  signal: AbortSignal,
+): Promise<Orphan[] | undefined> {
+  const [namespace = ''] = key.split('/');
   const profile = world.profile(record.profile);
   const clouds = profile && world.clouds(profile);
   if (!profile || !clouds?.tagged) return undefined;
-  const credentials = await world.credentialsIn(record.credentials, signal);
+  // Never those of another namespace, whatever is written down: its tenant did not lend them.
+  const credentials = await world.credentialsIn({ ...record.credentials, namespace }, signal);
   const ctx: Omit<CloudContext, 'owner'> = {
     account: { id: record.account, credentials: credentials.values },
-    region: record.cluster.region,
+    region: checkedRegion(record.cluster.region),
     profile,
     state: await world.stateBackend(profile, signal),
     log: world.log,
@@ -67,9 +76,8 @@ async function leftOf(world: LeftOverWorld, record: ManagedRecord, signal: Abort
   return orphansOf({ garden: world.garden, uid: record.owner.uid }, clouds, ctx);
 }
 
-/** The cluster itself is gone: its record stands for it. */
-const regarding = ({ owner }: ManagedRecord): KubeObject => ({
-  apiVersion: 'v1',
-  kind: 'Secret',
-  metadata: { name: recordSecretName(owner.name), namespace: owner.namespace },
-});
+/** The cluster itself is gone: what is said is about what it was. */
+function regarding(key: string, { owner }: ManagedRecord): KubeObject {
+  const [namespace = '', name = ''] = key.split('/');
+  return { apiVersion: API_VERSION, kind: 'WorkerCluster', metadata: { name, namespace, uid: owner.uid } };
+}

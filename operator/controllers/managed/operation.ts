@@ -2,6 +2,7 @@ import type { CloudContext, CloudProgress, ManagedClusters } from '../../../prov
 import { accountKeyOf, type Credentials } from '../../accounts/credentials.ts';
 import type { CloudProfile } from '../../api/cloudprofile.ts';
 import { configurationProblem, notYetConfigured } from '../../api/errors.ts';
+import { checkedRegion } from '../../api/region.ts';
 import type { ManagedWish } from './facts.ts';
 import type { ManagedRecord } from './record.ts';
 import type { ManagedState } from './state.ts';
@@ -44,12 +45,12 @@ export async function contextOf(op: Operation): Promise<CloudContext> {
   const { profile } = cloudsOf(op);
   const { use } = credentials;
   return {
-    owner: record?.owner ?? ownerOf(wish.cluster, world.garden),
+    owner: ownerOf(wish.cluster, world.garden),
     account: {
       id: state.accepted?.account ?? record?.account ?? accountKeyOf(use),
       credentials: credentials.values,
     },
-    region: (record?.cluster ?? wish.desired ?? unknownCluster(wish)).region,
+    region: checkedRegion((record?.cluster ?? wish.desired ?? unknownCluster(wish)).region),
     profile,
     state: await world.stateBackend(profile, signal),
     log: world.log,

@@ -1,11 +1,13 @@
 import type { Change, ManagedCluster, ManagedClusterOutputs, Owner } from '../../../providers/cloud.ts';
 import type { CredentialsUse } from '../../accounts/credentials.ts';
 import { GROUP, LABELS, ROLES } from '../../api/group.ts';
+import { managedRecordName } from '../../api/names.ts';
+import { type ReceiptCache, type ReceiptClient, type ReceiptPlace, Receipts, receiptIn } from '../../kube/receipt.ts';
 import type { Secret } from '../../kube/resources.ts';
 
 /**
- * What the operator remembers of a managed cluster across restarts. Nothing of it is the truth about the cloud: a lost
- * record costs one more run, which adopts what bears the owner's tags.
+ * What the operator remembers of a managed cluster across restarts, in its own namespace. Nothing of it is the truth about the cloud: a
+ * lost record costs one more run, which adopts what bears the owner's tags.
  */
 export interface ManagedRecord {
   owner: Owner;
@@ -22,59 +24,63 @@ export interface ManagedRecord {
   /** Hash of the wish that the cloud was last made to be like. */
   applied?: string;
   outputs?: ManagedClusterOutputs;
+  /** `outputs` come from where a tenant may write: nothing secret goes to that endpoint before the cloud has told it again. */
+  unconfirmed?: true;
   /** What others had changed when it was last looked; empty: nothing. */
   drift?: Change[];
   /** RFC 3339. */
   lookedAt?: string;
 }
 
-const SUFFIX = '-cloud';
-const KEY = 'record';
 /** More than a screen of differences helps nobody, and a Secret holds 1 MiB. */
 const MOST_CHANGES = 100;
 
-/** Name of the Secret with the record of a cluster. It has no owner: it must outlive a cluster that is deleted by force. */
-export const recordSecretName = (cluster: string): string => `${cluster}${SUFFIX}`;
-
-/** `namespace/name` of the cluster that a record's Secret belongs to. */
-export const clusterOfRecord = ({ metadata: { namespace, name } }: Secret): string =>
-  `${namespace}/${name.slice(0, -SUFFIX.length)}`;
-
+export const RECORD_TYPE = `${GROUP}/${ROLES.cloudRecord}`;
 /** Selects the Secrets with records. */
 export const RECORD_SELECTOR = `${LABELS.role}=${ROLES.cloudRecord}`;
 
-/** The Secret with this record. */
-export function recordSecret(record: ManagedRecord): Secret {
-  const { name, namespace } = record.owner;
-  const kept = { ...record, ...capped('planned', record.planned), ...capped('drift', record.drift) };
+/** Where the record of a cluster lies: not in its own namespace, where a tenant could write another one. */
+export function recordPlace(operatorNamespace: string, key: string): ReceiptPlace {
+  const [namespace = '', name = ''] = key.split('/');
   return {
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: {
-      name: recordSecretName(name),
-      namespace,
-      labels: {
-        [LABELS.managedBy]: 'coppice',
-        [LABELS.role]: ROLES.cloudRecord,
-        [LABELS.workerCluster]: name,
-      },
+    name: managedRecordName(key),
+    namespace: operatorNamespace,
+    labels: {
+      [LABELS.managedBy]: 'coppice',
+      [LABELS.role]: ROLES.cloudRecord,
+      [LABELS.workerCluster]: name,
+      [LABELS.workerClusterNamespace]: namespace,
     },
-    type: `${GROUP}/${ROLES.cloudRecord}`,
-    data: { [KEY]: Buffer.from(JSON.stringify(kept)).toString('base64') },
+    type: RECORD_TYPE,
   };
 }
+
+/** The records of all managed clusters, by `namespace/name`. They have no owner: each must outlive a cluster that is deleted by force. */
+export const managedReceipts = (
+  garden: ReceiptClient,
+  operatorNamespace: string,
+  cache?: ReceiptCache,
+): Receipts<ManagedRecord> =>
+  new Receipts<ManagedRecord>(garden, (key) => recordPlace(operatorNamespace, key), {
+    ...(cache && { cache }),
+    marks: ({ owner }) => ({ [LABELS.workerClusterUID]: owner.uid }),
+  });
+
+/** `namespace/name` of the cluster that a record is of. */
+export const clusterOfRecord = ({ owner }: Pick<ManagedRecord, 'owner'>): string => `${owner.namespace}/${owner.name}`;
+
+/** A record as it is written: with no more differences than a Secret holds. */
+export const bounded = (record: ManagedRecord): ManagedRecord => ({
+  ...record,
+  ...capped('planned', record.planned),
+  ...capped('drift', record.drift),
+});
 
 const capped = (field: string, changes: Change[] | undefined) =>
   changes ? { [field]: changes.slice(0, MOST_CHANGES) } : {};
 
-/** The record in a Secret; undefined when there is none that can be read. */
-export function recordOf(secret: Secret | undefined): ManagedRecord | undefined {
-  const text = secret?.data?.[KEY];
-  if (!text) return undefined;
-  try {
-    const record = JSON.parse(Buffer.from(text, 'base64').toString()) as ManagedRecord;
-    return record.owner?.uid ? record : undefined;
-  } catch {
-    return undefined;
-  }
+/** The record in a Secret of the operator's namespace; undefined when it says nothing, or is of another cluster than its name says. */
+export function recordIn(secret: Secret): ManagedRecord | undefined {
+  const record = receiptIn<ManagedRecord>(secret);
+  return record?.owner?.uid && managedRecordName(clusterOfRecord(record)) === secret.metadata.name ? record : undefined;
 }

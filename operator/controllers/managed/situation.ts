@@ -4,7 +4,7 @@ import type { LastOperation } from '../../api/meta.ts';
 import type { Situation } from './decide.ts';
 import type { ManagedRecord } from './record.ts';
 import type { ManagedState } from './state.ts';
-import { wasBegun, wishHash } from './wish.ts';
+import { isLeaving, wasBegun, wishHash } from './wish.ts';
 
 /** How often drift is looked for where the profile does not say. */
 const LOOK_EVERY_MS = 6 * 3600_000;
@@ -19,14 +19,15 @@ export function situationOf(
   const { cluster, profile } = wish;
   const every = parseDuration(profile?.spec.drift?.interval ?? '') ?? LOOK_EVERY_MS;
   return {
-    deleting: cluster.metadata.deletionTimestamp !== undefined || wish.leave === true,
+    deleting: isLeaving(wish),
     wish: wishHash(wish),
     exists: !state.gone && (record !== undefined || wasBegun(cluster)),
     applied: record?.applied,
     reachable: record?.outputs !== undefined,
     credentials: credentials instanceof Error ? undefined : credentials.version,
     accepted: state.accepted?.credentials,
-    forced: state.forced,
+    // What the cloud has yet to say again is worth a run.
+    forced: state.forced || record?.unconfirmed === true,
     drift: {
       lookedAt: record?.lookedAt === undefined ? undefined : new Date(record.lookedAt),
       everyMs: spread(every, cluster.metadata.uid ?? ''),
@@ -46,9 +47,10 @@ export function spread(everyMs: number, uid: string): number {
 }
 
 /** Errors of what has no more need to be done are over. @returns whether there were any. */
-export function settleFailures(state: ManagedState, { wish, applied, accepted, credentials }: Situation): boolean {
+export function settleFailures(state: ManagedState, situation: Situation): boolean {
+  const { wish, applied, forced, accepted, credentials } = situation;
   const before = state.failures.size;
-  if (wish !== undefined && applied === wish && !state.forced) state.failures.delete('apply');
+  if (wish !== undefined && applied === wish && !forced) state.failures.delete('apply');
   if (credentials !== undefined && accepted === credentials) state.failures.delete('check');
   return state.failures.size < before;
 }

@@ -50,7 +50,7 @@ async function apply(op: Operation): Promise<void> {
   const cluster = wish.desired!;
   const record: ManagedRecord = {
     ...before,
-    owner: before?.owner ?? ownerOf(wish.cluster, world.garden),
+    owner: ownerOf(wish.cluster, world.garden),
     profile: profile.metadata.name,
     account: state.accepted!.account,
     credentials: credentials.use,
@@ -71,8 +71,9 @@ async function apply(op: Operation): Promise<void> {
   const outputs = await clouds.apply(ctx, cluster);
   state.forced = false;
   // Not to be cut short: what was made must be known.
+  const { unconfirmed: _, ...known } = record;
   await world.records.save({
-    ...record,
+    ...known,
     applied: wishHash(wish)!,
     outputs,
     // Without a look at the cloud, what others changed there is still as it was.

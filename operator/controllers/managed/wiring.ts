@@ -12,6 +12,7 @@ import type { CredentialsBinding } from '../../api/credentialsbinding.ts';
 import type { Shoot } from '../../api/shoot.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import type { WorkloadIdentity } from '../../api/workloadidentity.ts';
+import type { OpenClusters } from '../../clusters/open-clusters.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { type Controller, queueMetrics, runController } from '../../kube/controller.ts';
 import { type ChangeEvent, Informer } from '../../kube/informer.ts';
@@ -22,9 +23,10 @@ import { WorkQueue } from '../../kube/workqueue.ts';
 import { CREDENTIALS_SELECTOR, type CredentialsWorld, reconcileCredentials } from '../credentials/controller.ts';
 import { onlyStatusChanged } from '../status-writer.ts';
 import { ManagedController } from './controller.ts';
+import { moveEarlierRecords } from './earlier-records.ts';
 import { gardenWorld } from './garden-world.ts';
 import { reportLeftOver } from './left-over.ts';
-import { clusterOfRecord, RECORD_SELECTOR, recordOf } from './record.ts';
+import { clusterOfRecord, managedReceipts, RECORD_SELECTOR, recordIn } from './record.ts';
 import type { ManagedWorld } from './world.ts';
 
 /** What the controllers of clouds share with the others. */
@@ -43,6 +45,7 @@ export interface CloudsOptions {
   readonly state: Omit<StateOptions, 'garden'>;
   now(): Date;
   provider(profile: CloudProfile, withAccount: boolean): Provider | undefined;
+  readonly openClusters: OpenClusters;
   readonly dns: DNSProviders;
   readonly record: ManagedWorld['record'];
   readonly depleted: ManagedWorld['depleted'];
@@ -57,7 +60,7 @@ export interface Clouds {
   /** Credentials of accounts that buckets of seeds are in. */
   readonly bucketAccounts: Pick<BucketSource, 'binding' | 'credentials'>;
   /** To be called when all caches are complete. */
-  start(): Controller[];
+  start(signal: AbortSignal): Promise<Controller[]>;
 }
 
 /** Operations take minutes and wait for the cloud all the time; how many run at once is bounded where they run, by account. */
@@ -74,7 +77,10 @@ export function wireClouds(options: CloudsOptions): Clouds {
   const bindings = new Informer<CredentialsBinding>(garden, CREDENTIALSBINDINGS, { log });
   const credentials = new Informer<Secret>(garden, SECRETS, { log, labelSelector: CREDENTIALS_SELECTOR });
   const identities = new Informer<WorkloadIdentity>(garden, WORKLOADIDENTITIES, { log });
-  const records = new Informer<Secret>(garden, SECRETS, { log, labelSelector: RECORD_SELECTOR });
+  const { namespace } = options.state;
+  // Only where no tenant writes.
+  const recordSecrets = new Informer<Secret>(garden, SECRETS, { log, labelSelector: RECORD_SELECTOR, namespace });
+  const records = managedReceipts(garden, namespace, recordSecrets);
   const side = {
     garden,
     gardenID,
@@ -87,6 +93,7 @@ export function wireClouds(options: CloudsOptions): Clouds {
     kubeconfigs,
     records,
     checks: new AccountChecks(),
+    openClusters: options.openClusters,
     state: { garden, ...options.state },
     now: () => options.now(),
   };
@@ -140,18 +147,35 @@ export function wireClouds(options: CloudsOptions): Clouds {
       if (!onlyStatusChanged(event)) usersIn(event.object.metadata.namespace);
     });
     // Of clusters that were deleted by force while no operator ran, only the record tells.
-    for (const secret of records.list()) if (recordOf(secret)) managedQueue.add(clusterOfRecord(secret));
+    for (const secret of recordSecrets.list()) {
+      const record = recordIn(secret);
+      if (record) managedQueue.add(clusterOfRecord(record));
+    }
   };
 
   return {
-    caches: [bindings, credentials, identities, records],
+    caches: [bindings, credentials, identities, recordSecrets],
     managed,
     accounts: shootAccounts(side, options.dns, profiles),
     bucketAccounts: {
       binding: (namespace, name) => bindings.get(`${namespace}/${name}`),
       credentials: (use, stop) => usedCredentials(side, use, stop),
     },
-    start() {
+    async start(signal) {
+      const { records: kept } = world;
+      await moveEarlierRecords(
+        {
+          garden: gardenID,
+          client: garden,
+          namespace,
+          log,
+          record,
+          records: kept,
+          cluster: (key) => clusters.get(key),
+          profile: (name) => profiles.get(name),
+        },
+        signal,
+      );
       follow();
       return [
         runController({

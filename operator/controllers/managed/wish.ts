@@ -36,8 +36,7 @@ export const wishSignature = (wish: ManagedWish): string => {
   return hash({
     wish: wishHash(wish),
     uid: metadata.uid,
-    deleting: metadata.deletionTimestamp !== undefined,
-    leave: wish.leave,
+    leaving: isLeaving(wish),
     place: [spec.cloudProvider, spec.cloudProfile, spec.region],
     held: metadata.finalizers,
     credentials: spec.credentialsRef,
@@ -57,6 +56,10 @@ export function wasBegun({ status }: WorkerCluster): boolean {
   const infrastructure = findCondition(status?.conditions, 'InfrastructureReady');
   return infrastructure !== undefined && infrastructure.reason !== 'Pending';
 }
+
+/** Whether what there is in the cloud is to be taken away. */
+export const isLeaving = ({ cluster, leave, held }: ManagedWish): boolean =>
+  leave === true || (cluster.metadata.deletionTimestamp !== undefined && !held);
 
 /** Enough of a cluster to take it away when nobody knows any more how it was described. */
 export function unknownCluster({ cluster, profile }: Pick<ManagedWish, 'cluster' | 'profile'>): ManagedCluster {

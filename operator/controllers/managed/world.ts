@@ -43,7 +43,7 @@ export interface ManagedWorld {
     remove(key: string, signal?: AbortSignal): Promise<void>;
   };
   /** Opens a line; `changed` is called for each change of a node or pod. Rejects when the API server does not answer. */
-  connect(kubeconfig: string, changed: () => void, signal: AbortSignal): Promise<ClusterLine>;
+  connect(key: string, kubeconfig: string, changed: () => void, signal: AbortSignal): Promise<ClusterLine>;
 
   /** Says that the cloud has no machines left for what was wished. */
   depleted(wish: ManagedWish, error: CoppiceError): void;

@@ -3,6 +3,7 @@ import { ClusterConnection } from '../../clusters/cluster-connection.ts';
 import { KubeClient } from '../../kube/client.ts';
 import { sleep } from '../../kube/clock.ts';
 import { waitFor } from '../../kube/informer.ts';
+import { keyOf } from '../../kube/resources.ts';
 import { operatorKubeconfig } from '../../shoot/kubeconfigs.ts';
 import { issueOperatorCertificate } from '../../shoot/pki.ts';
 import { endpointURL } from '../../shoot/values.ts';
@@ -43,6 +44,7 @@ export async function connect(op: Operation, signal: AbortSignal, patienceMs = 4
     );
     await connection.start(signal);
     state.connection = connection;
+    world.openClusters.add(keyOf(op.shoot), connection);
   } catch (error) {
     // What has begun to follow the cluster would go on asking a closed client for ever.
     await (connection ? connection.stop() : client.close());

@@ -4,6 +4,7 @@ import { ANNOTATIONS } from '../../api/group.ts';
 import { technicalID } from '../../api/names.ts';
 import type { Seed } from '../../api/seed.ts';
 import { controlPlaneWorker, type Shoot, shootProfileName } from '../../api/shoot.ts';
+import { type GateVerdict, HELD, judgeDeletion } from '../../clusters/deletion-gate.ts';
 import { isNotFound } from '../../kube/errors.ts';
 import { decoded, keyOf, SHOOTS } from '../../kube/resources.ts';
 import { PKI_SECRET } from '../../shoot/pki.ts';
@@ -115,9 +116,12 @@ export class ShootController {
 
   async #run(shoot: Shoot, state: ShootState, signal: AbortSignal) {
     const world = this.#world;
-    const deleting = shoot.metadata.deletionTimestamp !== undefined;
-    if (deleting && !isHeld(shoot)) return undefined;
-    if (!deleting) await hold(world, SHOOTS, world.shoots, shoot, true, { signal });
+    const asked = shoot.metadata.deletionTimestamp !== undefined;
+    if (asked && !isHeld(shoot)) return undefined;
+    const gate = this.#gate(shoot, state);
+    const deleting = asked && gate.open;
+    state.held = asked && !gate.open ? gate.message : undefined;
+    if (!asked) await hold(world, SHOOTS, world.shoots, shoot, true, { signal });
     let op: Operation;
     try {
       const placed = seedFor(world, shoot, this.#placed);
@@ -136,13 +140,23 @@ export class ShootController {
     }
     state.errors.delete(PREPARE);
     if (deleting) return this.#delete(op, signal);
-    return this.#reconcile(op, signal);
+    const next = await this.#reconcile(op, signal);
+    const askAgainMs = gate.until ? Math.max(0, +gate.until - +world.now()) : Number.POSITIVE_INFINITY;
+    return next && { requeueAfterMs: Math.min(next.requeueAfterMs, askAgainMs) };
+  }
+
+  /** Whether it may be taken apart. One that is nowhere yet has nothing that anybody could hold. */
+  #gate(shoot: Shoot, state: ShootState): GateVerdict {
+    const { metadata, status } = shoot;
+    const begun = !status?.seedName || (state.operation ?? status.lastOperation)?.type === 'Delete';
+    const holds = metadata.deletionTimestamp ? this.#world.holds(metadata.namespace ?? '', metadata.name) : [];
+    return judgeDeletion(holds, begun, this.#world.now());
   }
 
   async #operation(shoot: Shoot, state: ShootState, seedObject: Seed, signal: AbortSignal): Promise<Operation> {
     const world = this.#world;
     const profile = world.profiles.get(shootProfileName(shoot.spec));
-    const deleting = shoot.metadata.deletionTimestamp !== undefined;
+    const deleting = isLeaving(shoot, state);
     if (!profile) throw notYetConfigured(`CloudProfile "${shootProfileName(shoot.spec)}" does not exist`);
     const provider = world.provider(profile, world.namesAccount(shoot));
     if (!provider)
@@ -301,12 +315,7 @@ export class ShootController {
       const same = before?.description === description;
       state.errors.set(taskID, same ? before : { taskID, description, codes, lastUpdateTime: rfc3339(now) });
       if (!same)
-        world.record(
-          shoot,
-          'Warning',
-          shoot.metadata.deletionTimestamp ? 'DeleteFailed' : 'ReconcileFailed',
-          description,
-        );
+        world.record(shoot, 'Warning', isLeaving(shoot, state) ? 'DeleteFailed' : 'ReconcileFailed', description);
       world.log.warn(
         { shoot: `${shoot.metadata.namespace}/${shoot.metadata.name}`, task: taskID, err: error },
         'task failed',
@@ -314,7 +323,7 @@ export class ShootController {
     }
     const errors = [...state.errors.values()];
     const retry = errors.every((error) => isRetryable(error.codes));
-    const type = shoot.metadata.deletionTimestamp ? 'Delete' : (state.operation?.type ?? 'Create');
+    const type = isLeaving(shoot, state) ? 'Delete' : (state.operation?.type ?? 'Create');
     const description = errors.map((error) => error.description).join('; ');
     state.operation = operation(
       state.operation,
@@ -362,7 +371,9 @@ export class ShootController {
         shoot.status?.conditions,
         [
           say('Ready', false, 'Deleting', 'the cluster is being deleted'),
-          say('Deleting', true, state.errors.size > 0 ? 'Stuck' : 'InProgress', waiting),
+          state.held
+            ? say('Deleting', true, HELD, state.held)
+            : say('Deleting', true, state.errors.size > 0 ? 'Stuck' : 'InProgress', waiting),
           recordsCondition(state.dns?.outcomes.filter(({ problem }) => problem) ?? [], shoot),
         ],
         now,
@@ -389,6 +400,10 @@ export class ShootController {
     await state?.connection?.stop();
   }
 }
+
+/** Whether it is being taken apart: it was deleted, and nothing holds it. */
+const isLeaving = ({ metadata }: Shoot, { held }: ShootState): boolean =>
+  metadata.deletionTimestamp !== undefined && held === undefined;
 
 /** What an operation is for: another generation, or deletion, makes a running one obsolete. */
 const targetOf = (shoot: Shoot): string =>

@@ -12,6 +12,8 @@ export interface ShootState {
   shoot: Shoot | undefined;
   /** Aborted when the spec changes or the shoot is deleted while an operation runs. */
   abort: AbortController | undefined;
+  /** Why its deletion has not begun although it was asked for. Absent: nothing holds it. */
+  held: string | undefined;
   /** generation and deletion mark that the running operation was started for. */
   target: string | undefined;
   connection: ClusterConnection | undefined;
@@ -49,6 +51,7 @@ export const newShootState = (): ShootState => ({
   shoot: undefined,
   abort: undefined,
   target: undefined,
+  held: undefined,
   connection: undefined,
   usable: undefined,
   usableFor: undefined,

@@ -5,6 +5,8 @@ import type { CoppiceError } from '../../api/errors.ts';
 import type { Condition } from '../../api/meta.ts';
 import type { Seed } from '../../api/seed.ts';
 import type { Shoot } from '../../api/shoot.ts';
+import type { HoldsOf } from '../../clusters/deletion-gate.ts';
+import type { OpenClusters } from '../../clusters/open-clusters.ts';
 import type { SeedRegistry } from '../../clusters/seed-access.ts';
 import type { TaskDurations } from '../../flow/graph.ts';
 import type { Applier } from '../../kube/applier.ts';
@@ -33,6 +35,10 @@ export interface ShootWorld extends ShootAccounts {
   readonly seeds: Informer<Seed>;
   readonly profiles: Informer<CloudProfile>;
   readonly registry: SeedRegistry;
+  /** Where clusters are entered that this opens. */
+  readonly openClusters: OpenClusters;
+  /** What holds a cluster: see judgeDeletion. */
+  readonly holds: HoldsOf;
   readonly backups: ShootBackups;
   readonly durations: TaskDurations;
   readonly log: Log;

@@ -7,6 +7,7 @@ import type { Shoot } from '../../api/shoot.ts';
 import { profileNameOf, type WorkerCluster, type WorkerClusterStatus } from '../../api/workercluster.ts';
 import type { DepletedOffers } from '../../capacity/depleted-offers.ts';
 import { atPlace } from '../../capacity/places.ts';
+import type { HoldsOf } from '../../clusters/deletion-gate.ts';
 import { isLarger } from '../../cost/size.ts';
 import type { Applier } from '../../kube/applier.ts';
 import type { KubeClient } from '../../kube/client.ts';
@@ -29,6 +30,8 @@ export interface WorkerClusterWorld extends ClaimantWorld {
   readonly capacity: DepletedOffers;
   /** Absent: this operator manages no clouds. */
   readonly managed?: Pick<ManagedController, 'facts' | 'want'> | undefined;
+  /** What holds a cluster: see judgeDeletion. */
+  readonly holds: HoldsOf;
   now(): Date;
   /** `withAccount`: for somebody who has credentials of the cloud. */
   provider(profile: CloudProfile, withAccount: boolean): Provider | undefined;
@@ -69,6 +72,9 @@ export async function reconcileWorkerCluster(
     foreignShoot: shoot === undefined && world.shoots.get(key) !== undefined,
     project: projectShare(world, cluster),
     capacity: world.capacity.known(uid),
+    holds: cluster.metadata.deletionTimestamp
+      ? world.holds(cluster.metadata.namespace ?? '', cluster.metadata.name)
+      : [],
     ...places,
   };
   const plan = planWorkerCluster(view, world.now());

@@ -3,6 +3,7 @@ import { findCondition, isTrue, NO_CONTROL_PLANE } from '../../api/conditions.ts
 import { API_VERSION, FINALIZER, LABELS } from '../../api/group.ts';
 import type { Shoot, ShootSpec } from '../../api/shoot.ts';
 import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
+import { HELD } from '../../clusters/deletion-gate.ts';
 import { BACKUP_READY } from '../backup/conditions.ts';
 import { say } from '../conditions.ts';
 import { DRIFTED } from '../drifted.ts';
@@ -65,12 +66,13 @@ export const hosted: ModeStrategy = {
   },
 
   leave({ shoot }) {
-    if (!shoot) return { gone: true, waiting: say('Deleting', true, 'Gone', 'nothing is left') };
+    if (!shoot) return { gone: true, begun: true, waiting: say('Deleting', true, 'Gone', 'nothing is left') };
     const said = findCondition(shoot.status?.conditions, 'Deleting');
     const message =
       said?.message ?? `waiting for Shoot ${shoot.metadata.namespace}/${shoot.metadata.name} to be taken down`;
     return {
       gone: false,
+      begun: shoot.metadata.deletionTimestamp !== undefined && said?.reason !== HELD,
       waiting: say('Deleting', true, said?.reason ?? 'WaitingForShoot', message, said?.codes),
       ...(shoot.metadata.deletionTimestamp ? {} : { deleteShoot: true }),
     };

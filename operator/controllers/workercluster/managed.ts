@@ -87,13 +87,14 @@ export const managed: ModeStrategy = {
   },
 
   leave({ managed: facts }) {
-    if (facts?.gone) return { gone: true, waiting: say('Deleting', true, 'Gone', 'nothing is left') };
+    if (facts?.gone) return { gone: true, begun: true, waiting: say('Deleting', true, 'Gone', 'nothing is left') };
     const codes = [...new Set(facts?.errors.flatMap((error) => error.codes ?? []))];
     const stuck = facts && facts.errors.length > 0;
     const message = stuck
       ? facts.errors.map((error) => error.description).join('; ')
       : (facts?.operation?.description ?? 'waiting for the cloud to take the cluster down');
-    return { gone: false, waiting: say('Deleting', true, stuck ? 'Stuck' : 'InProgress', message, codes) };
+    const begun = facts?.operation?.type === 'Delete';
+    return { gone: false, begun, waiting: say('Deleting', true, stuck ? 'Stuck' : 'InProgress', message, codes) };
   },
 };
 

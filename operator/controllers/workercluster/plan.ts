@@ -5,6 +5,7 @@ import { LABELS } from '../../api/group.ts';
 import { KUBECONFIG_KEY, kubeconfigSecretName } from '../../api/names.ts';
 import type { Shoot } from '../../api/shoot.ts';
 import { unactedClusterFields, type WorkerCluster, type WorkerClusterStatus } from '../../api/workercluster.ts';
+import { HELD, judgeDeletion } from '../../clusters/deletion-gate.ts';
 import { say, withConditions } from '../conditions.ts';
 import { isHeld } from '../finalizer.ts';
 import { OVER_QUOTA } from '../quota/claimants.ts';
@@ -40,6 +41,8 @@ export interface WorkerClusterPlan {
     readonly desired: ManagedCluster | undefined;
     /** What is half made is to be taken away: the cluster goes to another place. */
     readonly leave?: boolean;
+    /** Something holds the cluster: it is not taken away yet although it is deleted. */
+    readonly held?: boolean;
   };
   /** Its time is over: the object itself is deleted. */
   readonly expire?: boolean;
@@ -224,12 +227,15 @@ function planDeletion(view: WorkerClusterView, now: Date): WorkerClusterPlan {
   const strategy = STRATEGIES[mode];
   const leaving = strategy.leave(view);
   if (leaving.gone) return { ...(held ? { finalizer: 'remove' } : {}), status };
+  const gate = judgeDeletion(view.holds ?? [], leaving.begun, now);
+  const waiting = gate.open ? leaving.waiting : say('Deleting', true, HELD, gate.message);
   const { lastOperation } = strategy.observe(view).status;
   // That something was begun in the cloud stays said until it is gone: see wasBegun.
   const kept = (cluster.status?.conditions ?? []).filter(({ type }) => KEPT.includes(type)).map(withoutTime);
   return {
-    ...(leaving.deleteShoot && { deleteShoot: true }),
-    ...(mode === 'Managed' && { managed: { desired: undefined } }),
+    ...(gate.open && leaving.deleteShoot && { deleteShoot: true }),
+    ...(mode === 'Managed' && { managed: { desired: undefined, ...(!gate.open && { held: true }) } }),
+    ...(gate.until && { next: gate.until }),
     status: {
       ...status,
       ...accountStatus(view, false, now),
@@ -238,7 +244,7 @@ function planDeletion(view: WorkerClusterView, now: Date): WorkerClusterPlan {
       lastErrors: [...strategy.observe(view).errors],
       conditions: withConditions(
         cluster.status?.conditions,
-        [say('Ready', false, 'Deleting', 'the cluster is being deleted'), leaving.waiting, ...kept],
+        [say('Ready', false, 'Deleting', 'the cluster is being deleted'), waiting, ...kept],
         now,
       ),
     },

@@ -10,6 +10,7 @@ import type { Shoot } from '../../api/shoot.ts';
 import type { WorkerCluster, WorkerClusterStatus } from '../../api/workercluster.ts';
 import type { DividedPool } from '../../capacity/condition.ts';
 import type { KnownCapacity } from '../../capacity/offers.ts';
+import type { Hold } from '../../clusters/deletion-gate.ts';
 import type { Claimant } from '../../cost/admission.ts';
 import type { ManagedFacts } from '../managed/facts.ts';
 
@@ -51,6 +52,8 @@ export interface WorkerClusterView {
   };
   /** What its project may have, and who shares it; absent: nothing limits it. */
   readonly project?: ProjectShare;
+  /** What must let go of it before anything of it is taken apart. */
+  readonly holds?: readonly Hold[];
   /** Whether its nodes are to be at zero for a while. */
   readonly asleep?: boolean;
 }
@@ -114,6 +117,8 @@ export interface Leaving {
   /** Condition Deleting: what it waits for. */
   readonly waiting: Said;
   readonly deleteShoot?: boolean;
+  /** Its end has begun: what holds it only now comes too late. */
+  readonly begun: boolean;
 }
 
 /** Who runs the control plane, and all that follows from it. Pure. */

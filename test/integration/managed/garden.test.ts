@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { LABELS } from '../../../operator/api/group.ts';
 import { API_VERSION, type KubeObject } from '../../../operator/api/index.ts';
 import { installManifests } from '../../../operator/api/install.ts';
+import { managedRecordName } from '../../../operator/api/names.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import { KubeClient } from '../../../operator/kube/client.ts';
 import { silent } from '../../../operator/kube/log.ts';
@@ -108,6 +109,7 @@ const get = <T extends KubeObject>(resource: Resource, name: string) =>
   garden.client.getOrUndefined<T>(resource, name, 'shop');
 const condition = async (resource: Resource, name: string, type: string) =>
   (await get<WorkerCluster>(resource, name))?.status?.conditions?.find((known) => known.type === type);
+const recordOf = (key: string) => garden.client.getOrUndefined(SECRETS, managedRecordName(key), 'kube-system');
 const isGone = async (resource: Resource, name: string) => (await get(resource, name)) === undefined;
 const node = (name: string): KubeObject => ({
   apiVersion: 'v1',
@@ -199,8 +201,8 @@ describe('a managed cluster', () => {
     await until('the cluster to be gone', () => isGone(WORKERCLUSTERS, 'one'));
     expect(cloud.made.size).toBe(0);
     await until('what was held to be let go', async () => {
-      const gone = [isGone(SECRETS, 'cloud'), isGone(CREDENTIALSBINDINGS, 'bound'), isGone(SECRETS, 'one-cloud')];
-      return (await Promise.all(gone)).every(Boolean);
+      const gone = [isGone(SECRETS, 'cloud'), isGone(CREDENTIALSBINDINGS, 'bound')];
+      return (await Promise.all(gone)).every(Boolean) && !(await recordOf('shop/one'));
     });
   });
 
@@ -223,6 +225,7 @@ describe('a managed cluster', () => {
     });
     expect(event.message).toContain('deleted by force: 3 resources are left in account account-1');
     expect(event.message).toContain('coppice sweep');
-    expect(await get(SECRETS, 'two-cloud')).toBeDefined();
+    expect(await recordOf('shop/two')).toBeDefined();
+    expect(await get(SECRETS, 'two-cloud')).toBeUndefined();
   });
 });

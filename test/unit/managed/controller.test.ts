@@ -616,6 +616,31 @@ describe('access', () => {
     expect(asked()).toBe(1);
   });
 
+  it('is never by a token of the account at an endpoint that the cloud has not told us', async () => {
+    const first = start('one');
+    const key = await made(first);
+    await first.stop();
+    // A record of before, which lay where its tenant writes: it names another host.
+    const record = garden.record(key)!;
+    const outputs = { ...record.outputs!, endpoint: 'https://evil.example.org' };
+    garden.records.set(key, JSON.stringify({ ...record, outputs, unconfirmed: true }));
+    garden.kubeconfigs.clear();
+    cloud.tokensFor.length = 0;
+    // Before the cloud can tell it again, it is not to be reached for a while.
+    cloud.fail('cluster', new CoppiceError('ERR_RETRYABLE_INFRA_DEPENDENCIES', 'the cloud is away'));
+    start('two');
+    await until(() => operation(key)?.state === 'Error', 'the failure');
+    await idle();
+    expect(cloud.tokensFor).toEqual([]);
+    // What the cluster was made like is still known: it is not said to be another meanwhile.
+    expect(garden.condition(key, 'InfrastructureReady')).toMatchObject({ status: 'True' });
+    garden.clock.advance(60_000);
+    await until(() => garden.kubeconfigs.has(key), 'a kubeconfig');
+    expect(cloud.tokensFor).toEqual([cloud.endpoint]);
+    expect(garden.record(key)).toMatchObject({ outputs: { endpoint: cloud.endpoint } });
+    expect(garden.record(key)).not.toHaveProperty('unconfirmed');
+  });
+
   it('is by the tokens of the cloud where no identity of our own can be made', async () => {
     garden.ownAccounts = false;
     const operator = start();

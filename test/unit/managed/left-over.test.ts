@@ -49,7 +49,7 @@ describe('what a cluster that was deleted by force left', () => {
       .apply({ ...ctx, state, owner: record.owner, log: silent, signal, now: () => NOW }, record.cluster);
     expect(await reportLeftOver(world(), 'shop/one', record, signal)).toMatchObject({ requeueAfterMs: 6 * 3600_000 });
     expect(events).toEqual([
-      'one-cloud LeftBehind: WorkerCluster shop/one was deleted by force: 2 resources are left in account account-1; "coppice sweep" lists them, "coppice sweep --yes" removes them: cluster cluster-2, network network-1',
+      'one LeftBehind: WorkerCluster shop/one was deleted by force: 2 resources are left in account account-1; "coppice sweep" lists them, "coppice sweep --yes" removes them: cluster cluster-2, network network-1',
     ]);
     expect([cloud.made.size, removed]).toEqual([2, []]);
   });

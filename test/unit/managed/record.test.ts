@@ -1,12 +1,16 @@
 import { expect, it } from 'vitest';
 import {
+  bounded,
   clusterOfRecord,
   type ManagedRecord,
-  recordOf,
-  recordSecret,
+  managedReceipts,
+  recordIn,
 } from '../../../operator/controllers/managed/record.ts';
 import { clusterIn } from '../../../operator/controllers/managed/wish.ts';
+import { SECRETS, type Secret } from '../../../operator/kube/resources.ts';
+import { MemoryObjects } from '../../kit/memory-objects.ts';
 
+const OPERATOR = 'kube-system';
 const record: ManagedRecord = {
   owner: { technicalID: 'shoot--shop--one', uid: 'u1', name: 'one', namespace: 'shop' },
   profile: 'aws',
@@ -15,20 +19,37 @@ const record: ManagedRecord = {
   cluster: clusterIn('here', undefined),
 };
 
-it('a record is written and read back, and belongs to its cluster', () => {
-  const secret = recordSecret(record);
-  expect(recordOf(secret)).toEqual(record);
-  expect(clusterOfRecord(secret)).toBe('shop/one');
+/** The one Secret that there is after the record was saved. */
+async function saved(garden = new MemoryObjects()): Promise<Secret> {
+  await managedReceipts(garden, OPERATOR).save('shop/one', record);
+  return (await garden.list<Secret>(SECRETS)).items[0]!;
+}
+
+it('a record is written where only the operator writes, says whose it is, and outlives its cluster', async () => {
+  const secret = await saved();
+  expect(secret.metadata.namespace).toBe(OPERATOR);
   expect(secret.metadata.ownerReferences).toBeUndefined();
+  expect(Object.values(secret.metadata.labels!)).toEqual(expect.arrayContaining(['shop', 'one', 'u1']));
+  expect(recordIn(secret)).toEqual(record);
+  expect(clusterOfRecord(record)).toBe('shop/one');
 });
 
-it('what cannot be read is no record', () => {
-  expect(recordOf(undefined)).toBeUndefined();
-  const broken = { ...recordSecret(record), data: { record: Buffer.from('{').toString('base64') } };
-  expect(recordOf(broken)).toBeUndefined();
+it('a record under the name of another cluster is none', async () => {
+  const secret = await saved();
+  const moved = { ...secret, metadata: { ...secret.metadata, name: `managed-cluster-${'0'.repeat(64)}` } };
+  expect(recordIn(moved)).toBeUndefined();
+});
+
+it('names of records tell clusters apart by more than 32 bits', async () => {
+  const secret = await saved();
+  expect(secret.metadata.name).toMatch(/-[0-9a-f]{64}$/);
+});
+
+it('what cannot be read is no record', async () => {
+  expect(recordIn({ ...(await saved()), data: { record: Buffer.from('{').toString('base64') } })).toBeUndefined();
 });
 
 it('keeps no more differences than a Secret holds', () => {
   const many = Array.from({ length: 10_000 }, (_, n) => ({ operation: 'update', resource: `memory:pool ${n}` }));
-  expect(recordOf(recordSecret({ ...record, drift: many }))?.drift).toHaveLength(100);
+  expect(bounded({ ...record, drift: many }).drift).toHaveLength(100);
 });

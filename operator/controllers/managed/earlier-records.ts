@@ -1,0 +1,132 @@
+import { z } from 'zod';
+import type { ManagedCluster } from '../../../providers/cloud.ts';
+import type { CredentialsUse } from '../../accounts/credentials.ts';
+import type { CloudProfile } from '../../api/cloudprofile.ts';
+import { LABELS, ROLES } from '../../api/group.ts';
+import { technicalID } from '../../api/names.ts';
+import { isRegion } from '../../api/region.ts';
+import type { WorkerCluster } from '../../api/workercluster.ts';
+import { profileNamesOf } from '../../capacity/places.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import type { Log } from '../../kube/log.ts';
+import { isReceipt, receiptIn } from '../../kube/receipt.ts';
+import { SECRETS, type Secret } from '../../kube/resources.ts';
+import { clusterOfRecord, type ManagedRecord, RECORD_SELECTOR, RECORD_TYPE } from './record.ts';
+import { adoptionOf, clusterIn, ownerOf } from './wish.ts';
+import type { ManagedWorld } from './world.ts';
+
+/** Records lay in the namespace of their cluster, in `<cluster>-cloud`: there a tenant can write one as well. */
+const SUFFIX = '-cloud';
+
+export interface EarlierRecordsWorld extends Pick<ManagedWorld, 'garden' | 'records' | 'record'> {
+  readonly client: Pick<KubeClient, 'list' | 'delete'>;
+  /** Where records lie now. */
+  readonly namespace: string;
+  readonly log: Log;
+  cluster(key: string): WorkerCluster | undefined;
+  profile(name: string): CloudProfile | undefined;
+}
+
+/**
+ * Moves records from where they lay into the operator's namespace. To be called before any cluster is worked on; what appears in the old
+ * place later nobody reads. What does not fit its cluster stays there, and is reported.
+ */
+export async function moveEarlierRecords(world: EarlierRecordsWorld, signal: AbortSignal): Promise<void> {
+  const { items } = await world.client.list<Secret>(SECRETS, { labelSelector: RECORD_SELECTOR, signal });
+  for (const secret of items) {
+    const { name, namespace = '', uid } = secret.metadata;
+    const labels = { [LABELS.managedBy]: 'coppice', [LABELS.role]: ROLES.cloudRecord };
+    if (!isReceipt(secret, { labels, type: RECORD_TYPE }) || !name.endsWith(SUFFIX)) continue;
+    const found = earlierRecord(world, `${namespace}/${name.slice(0, -SUFFIX.length)}`, receiptIn(secret));
+    if (typeof found === 'string') {
+      const message = `this record of a managed cluster is not believed: ${found}; nothing is done by it. If it is not yours, delete it`;
+      world.log.warn({ secret: `${namespace}/${name}` }, message);
+      world.record(secret, 'Warning', 'RecordNotBelieved', message);
+      continue;
+    }
+    // A record that is in its place already is newer.
+    if (!world.records.get(clusterOfRecord(found))) await world.records.save(found, signal);
+    await world.client.delete(SECRETS, name, namespace, { signal, preconditions: { ...(uid && { uid }) } });
+  }
+}
+
+const name = z.string().min(1).max(253);
+const changes = z
+  .array(z.object({ operation: z.string(), resource: z.string(), properties: z.array(z.string()).exactOptional() }))
+  .optional()
+  .catch(undefined);
+/** Of what a pool has, that by which machines are told to be where they are: the rest comes anew with the next run. */
+const pools = z
+  .array(z.looseObject({ name, machineType: name, zones: z.array(z.string().refine(isRegion)) }))
+  .catch([]);
+const written = z.object({
+  owner: z.object({ uid: z.string().regex(/^[\w-]{1,64}$/) }),
+  profile: name,
+  account: z.string().max(1024),
+  credentials: z.union([
+    z.object({ namespace: name, secret: name, binding: name.exactOptional() }),
+    z.object({ namespace: name, identity: name, type: name.exactOptional(), binding: name.exactOptional() }),
+  ]),
+  cluster: z.object({ region: z.string(), kubernetesVersion: z.string().max(64), pools }),
+  planned: changes,
+  applied: z.string().max(64).optional().catch(undefined),
+  outputs: z
+    .object({
+      name: z.string(),
+      endpoint: z.string(),
+      certificateAuthority: z.string(),
+      version: z.string(),
+      extra: z.record(z.string(), z.string()).exactOptional(),
+    })
+    .optional()
+    .catch(undefined),
+  drift: changes,
+  lookedAt: z.iso.datetime().optional().catch(undefined),
+});
+
+/**
+ * What of a record in the old place may be believed; a clause: why nothing of it. Pure. Whose it is follows from where it lies; that it
+ * is of the cluster of that name its UID says, which no tenant chooses; what leads to an endpoint waits for the cloud to say it again.
+ * @param key `namespace/name` of the cluster that it lies beside
+ */
+export function earlierRecord(
+  { garden, cluster: clusterAt, profile: profileAt }: Pick<EarlierRecordsWorld, 'garden' | 'cluster' | 'profile'>,
+  key: string,
+  content: unknown,
+): ManagedRecord | string {
+  const [namespace = '', clusterName = ''] = key.split('/');
+  const parsed = written.safeParse(content);
+  if (!parsed.success) return 'it is not of the form that records have';
+  const { owner, profile: profileName, account, credentials, cluster: asked, planned, ...seen } = parsed.data;
+  if (credentials.namespace !== namespace) return `it names credentials of namespace ${credentials.namespace}`;
+  const profile = profileAt(profileName);
+  if (!profile) return `there is no CloudProfile ${profileName}`;
+  const live = clusterAt(key);
+  if (live && live.metadata.uid !== owner.uid) return `it is of another cluster than the present ${key}`;
+  if (live && !profileNamesOf(live).includes(profileName)) return `${key} does not name CloudProfile ${profileName}`;
+  const adopt = live && adoptionOf(live.spec);
+  const offers = profile.spec.regions.some((region) => region.name === asked.region);
+  if (!isRegion(asked.region) || !(offers || (adopt && live?.spec.region === asked.region)))
+    return `CloudProfile ${profileName} has no region ${asked.region.slice(0, 80)}`;
+  const cluster: ManagedCluster = {
+    ...clusterIn(asked.region, profile),
+    kubernetesVersion: asked.kubernetesVersion,
+    pools: asked.pools as unknown as ManagedCluster['pools'],
+    ...(adopt && { adopt }),
+  };
+  const { applied, outputs, drift, lookedAt } = seen;
+  return {
+    owner: live
+      ? ownerOf(live, garden)
+      : { technicalID: technicalID(namespace, clusterName), uid: owner.uid, name: clusterName, namespace, garden },
+    profile: profileName,
+    account,
+    credentials: credentials as CredentialsUse,
+    cluster,
+    ...(planned && { planned }),
+    ...(applied !== undefined && { applied }),
+    ...(outputs && { outputs, unconfirmed: true }),
+    ...(drift && { drift }),
+    ...(lookedAt !== undefined && { lookedAt }),
+  };
+}

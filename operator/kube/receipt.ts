@@ -1,0 +1,146 @@
+import { configurationProblem } from '../api/errors.ts';
+import { isApplied } from './applier.ts';
+import type { KubeClient } from './client.ts';
+import { isNotFound } from './errors.ts';
+import type { Informer } from './informer.ts';
+import { SECRETS, type Secret } from './resources.ts';
+
+/** Where a receipt lies, and by what it is known to be one. Computed from its key alone, never read back. */
+export interface ReceiptPlace {
+  readonly name: string;
+  /** One in which only the operator writes: what lies where a tenant may write is no memory. */
+  readonly namespace: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly type: string;
+  /** Keeps it when its namespace goes. Absent: it goes with it. */
+  readonly finalizer?: string;
+}
+
+const KEY = 'record';
+/** A cache that has not heard of a deletion by then is broken, and says so itself. */
+const HEARD_MS = 10_000;
+
+export type ReceiptClient = Pick<KubeClient, 'getOrUndefined' | 'apply' | 'delete' | 'mergePatch'>;
+export type ReceiptCache = Pick<Informer<Secret>, 'get' | 'absorb' | 'waitFor'>;
+
+/** The Secret that says this. */
+export const receiptSecret = (
+  { name, namespace, labels, type, finalizer }: ReceiptPlace,
+  kept: object,
+  more: Readonly<Record<string, string>> = {},
+): Secret => ({
+  apiVersion: 'v1',
+  kind: 'Secret',
+  metadata: { name, namespace, labels: { ...more, ...labels }, ...(finalizer && { finalizers: [finalizer] }) },
+  type,
+  data: { [KEY]: Buffer.from(JSON.stringify(kept)).toString('base64') },
+});
+
+/** What a receipt's Secret says; undefined: nothing that can be read. */
+export function receiptIn<Kept>(secret: Secret | undefined): Kept | undefined {
+  const text = secret?.data?.[KEY];
+  if (!text) return undefined;
+  try {
+    return (JSON.parse(Buffer.from(text, 'base64').toString()) as Kept | null) ?? undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Whether the Secret is the receipt of this place: by name alone nothing is one. Its type nobody can change; a label that somebody took
+ * off makes it no other's, or what it tells of would be left for ever.
+ */
+export const isReceipt = ({ type, metadata }: Secret, place: Pick<ReceiptPlace, 'labels' | 'type'>): boolean =>
+  type === place.type &&
+  Object.entries(place.labels).every(([label, value]) => (metadata.labels?.[label] ?? value) === value);
+
+/**
+ * What was made elsewhere (in a cloud, in another cluster), written down before it is made: whoever comes after a crash knows that
+ * there may be something to take away. A Secret each.
+ */
+export class Receipts<Kept extends object> {
+  readonly #client: ReceiptClient;
+  readonly #placeOf: (key: string) => ReceiptPlace;
+  readonly #cache: ReceiptCache | undefined;
+  readonly #marks: (kept: Kept) => Record<string, string>;
+
+  /**
+   * @param cache of Secrets that has all of them, if there is one; without it the server is asked each time
+   * @param marks labels for people, beside those by which a receipt is known
+   */
+  constructor(
+    client: ReceiptClient,
+    placeOf: (key: string) => ReceiptPlace,
+    { cache, marks = () => ({}) }: { cache?: ReceiptCache; marks?: (kept: Kept) => Record<string, string> } = {},
+  ) {
+    this.#client = client;
+    this.#placeOf = placeOf;
+    this.#cache = cache;
+    this.#marks = marks;
+  }
+
+  /** As the cache has it; undefined: nothing was ever made, or there is no cache. */
+  get(key: string): Kept | undefined {
+    const place = this.#placeOf(key);
+    return this.#of(this.#cache?.get(`${place.namespace}/${place.name}`), place);
+  }
+
+  /** As the server has it; undefined: nothing was ever made. Throws when it cannot be read: that something was made is known. */
+  async read(key: string, signal?: AbortSignal): Promise<Kept | undefined> {
+    const place = this.#placeOf(key);
+    const live = await this.#live(place, signal);
+    const kept = this.#of(live, place);
+    if (live && !kept && isReceipt(live, place))
+      throw configurationProblem(
+        `the record in Secret ${place.namespace}/${place.name} cannot be read`,
+        'Bring it back from a backup; or delete it, and what it tells of is looked for by its tags.',
+      );
+    return kept;
+  }
+
+  /** To be called before anything is made. Writes only what differs. Throws when something that is no receipt has its name. */
+  async save(key: string, kept: Kept, signal?: AbortSignal): Promise<void> {
+    const place = this.#placeOf(key);
+    const known = this.#cache?.get(`${place.namespace}/${place.name}`) ?? (await this.#live(place, signal));
+    if (known && !isReceipt(known, place))
+      throw configurationProblem(
+        `Secret ${place.namespace}/${place.name} stands where a record is to be written, and is none`,
+        'Look whose it is, and delete it.',
+      );
+    const secret = receiptSecret(place, kept, this.#marks(kept));
+    if (known && isApplied(secret, known)) return;
+    const written = await this.#client.apply(secret, { signal });
+    this.#cache?.absorb(written);
+  }
+
+  /** To be called when nothing is left of what was made. What is no receipt stays. */
+  async remove(key: string, signal?: AbortSignal): Promise<void> {
+    const place = this.#placeOf(key);
+    const { name, namespace } = place;
+    const live = await this.#live(place, signal);
+    if (live && isReceipt(live, place)) {
+      const { uid } = live.metadata;
+      await this.#client.delete(SECRETS, name, namespace, { signal, preconditions: { ...(uid && { uid }) } });
+      if (place.finalizer)
+        await this.#client
+          .mergePatch(SECRETS, name, namespace, { metadata: { finalizers: null } }, { signal })
+          .catch((error: unknown) => {
+            if (!isNotFound(error)) throw error;
+          });
+    }
+    await this.#cache?.waitFor(() => !this.get(key), {
+      timeoutMs: HEARD_MS,
+      signal,
+      what: `Secret ${namespace}/${name} to be gone`,
+    });
+  }
+
+  #live({ name, namespace }: ReceiptPlace, signal: AbortSignal | undefined): Promise<Secret | undefined> {
+    return this.#client.getOrUndefined<Secret>(SECRETS, name, namespace, { signal });
+  }
+
+  #of(secret: Secret | undefined, place: ReceiptPlace): Kept | undefined {
+    return secret && isReceipt(secret, place) ? receiptIn<Kept>(secret) : undefined;
+  }
+}

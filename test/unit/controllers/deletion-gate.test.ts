@@ -1,0 +1,194 @@
+import { describe, expect, it } from 'vitest';
+import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
+import { findCondition } from '../../../operator/api/conditions.ts';
+import { API_VERSION, FINALIZER } from '../../../operator/api/group.ts';
+import type { Seed } from '../../../operator/api/seed.ts';
+import type { Shoot } from '../../../operator/api/shoot.ts';
+import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
+import { type Hold, holdsFrom, judgeDeletion } from '../../../operator/clusters/deletion-gate.ts';
+import { OpenClusters } from '../../../operator/clusters/open-clusters.ts';
+import type { ManagedFacts, ManagedWish } from '../../../operator/controllers/managed/facts.ts';
+import { isLeaving, wishSignature } from '../../../operator/controllers/managed/wish.ts';
+import { clusterOfSeed, seedHolds } from '../../../operator/controllers/seed/seed-holds.ts';
+import { planWorkerCluster } from '../../../operator/controllers/workercluster/plan.ts';
+import type { WorkerClusterView } from '../../../operator/controllers/workercluster/view.ts';
+import { providerNamed } from '../../../providers/index.ts';
+import { managedOnly } from '../../kit/managed-only.ts';
+import { MemoryCloud } from '../../kit/memory-cloud.ts';
+
+const NOW = new Date('2026-11-22T12:00:00Z');
+const minutes = (count: number) => new Date(+NOW + count * 60_000);
+const hold: Hold = { by: 'Seed on-demo', advice: 'delete Seed on-demo' };
+
+const profile = {
+  apiVersion: API_VERSION,
+  kind: 'CloudProfile',
+  metadata: { name: 'aws' },
+  spec: { type: 'aws', kubernetes: { versions: [{ version: '1.36.3' }] }, machineTypes: [], regions: [] },
+} as CloudProfile;
+
+const dying = (spec: object = {}, status?: object): WorkerCluster =>
+  ({
+    apiVersion: API_VERSION,
+    kind: 'WorkerCluster',
+    metadata: {
+      name: 'demo',
+      namespace: 'shop',
+      uid: 'u',
+      generation: 2,
+      finalizers: [FINALIZER],
+      deletionTimestamp: NOW.toISOString(),
+    },
+    spec: { cloudProvider: 'aws', controlPlaneNodes: 1, dataPlaneNodes: 2, ...spec },
+    ...(status && { status }),
+  }) as WorkerCluster;
+
+const view = (more: Partial<WorkerClusterView>): WorkerClusterView => ({
+  cluster: dying(),
+  profile,
+  profileNames: ['aws'],
+  provider: providerNamed('simulated'),
+  shoot: undefined,
+  ...more,
+});
+const shoot = (metadata: object = {}, workers: object[] = []): Shoot =>
+  ({
+    apiVersion: API_VERSION,
+    kind: 'Shoot',
+    metadata: { name: 'demo', namespace: 'shop', uid: 's', ...metadata },
+    spec: { provider: { type: 'aws', workers } },
+    status: {},
+  }) as unknown as Shoot;
+const deleting = (plan: ReturnType<typeof planWorkerCluster>) => findCondition(plan.status.conditions, 'Deleting');
+
+describe('a cluster that somebody holds is not taken apart', () => {
+  it.each([
+    ['Hosted', shoot()],
+    ['SelfManaged', shoot({}, [{ name: 'control-plane', controlPlane: {} }])],
+  ])('mode %s: its Shoot stays, and the condition says who holds it and what to do', (mode, made) => {
+    const cluster = dying({ mode });
+    const held = planWorkerCluster(view({ cluster, shoot: made, holds: [hold] }), NOW);
+    expect(held.deleteShoot).toBeUndefined();
+    expect(held.finalizer).toBeUndefined();
+    expect(deleting(held)).toMatchObject({
+      status: 'True',
+      reason: 'Held',
+      message: 'Seed on-demo holds the cluster: delete Seed on-demo',
+    });
+    expect(planWorkerCluster(view({ cluster, shoot: made, holds: [] }), NOW).deleteShoot).toBe(true);
+  });
+
+  describe('mode Managed', () => {
+    const provider = managedOnly('aws', new MemoryCloud().managed());
+    const cluster = dying({ mode: 'Managed', credentialsRef: { name: 'cloud' } }, { mode: 'Managed' });
+    const facts = {
+      seen: true,
+      exists: true,
+      gone: false,
+      errors: [],
+      operation: undefined,
+    } as unknown as ManagedFacts;
+    const planned = (more: Partial<WorkerClusterView>) =>
+      planWorkerCluster(view({ cluster, provider, managed: facts, ...more }), NOW);
+    const wish = (plan: ReturnType<typeof planWorkerCluster>): ManagedWish => ({
+      cluster,
+      profile,
+      clouds: provider.managed,
+      ...plan.managed!,
+    });
+
+    it('nothing in the cloud is taken away until it lets go; then it is', () => {
+      const held = planned({ holds: [hold] });
+      expect(deleting(held)?.reason).toBe('Held');
+      expect(isLeaving(wish(held))).toBe(false);
+      const freed = planned({ holds: [] });
+      expect(isLeaving(wish(freed))).toBe(true);
+      // Or the controller of managed clusters would never hear of it.
+      expect(wishSignature(wish(freed))).not.toBe(wishSignature(wish(held)));
+    });
+
+    it('a cluster that sleeps stays asleep: no nodes are asked for', () => {
+      const schedules = [{ start: '0 8 * * *', end: '0 20 * * *' }];
+      const asleep = dying({ ...cluster.spec, hibernation: { enabled: true, schedules } }, { mode: 'Managed' });
+      const held = planned({ cluster: asleep, asleep: true, holds: [hold] });
+      expect(held.managed).toEqual({ desired: undefined, held: true });
+    });
+
+    it('what holds it only once its end has begun comes too late', () => {
+      const operation = {
+        type: 'Delete',
+        state: 'Processing',
+        progress: 10,
+        description: '',
+        lastUpdateTime: '',
+      } as const;
+      const late = planned({ managed: { ...facts, operation }, holds: [hold] });
+      expect(isLeaving(wish(late))).toBe(true);
+    });
+  });
+
+  it('one of which nothing is left, or was ever made, goes', () => {
+    expect(planWorkerCluster(view({ holds: [hold] }), NOW).finalizer).toBe('remove');
+  });
+
+  it('waits no longer than the holder says', () => {
+    const made = shoot();
+    const until = minutes(10);
+    const held = planWorkerCluster(view({ shoot: made, holds: [{ ...hold, until }] }), NOW);
+    expect(held).toMatchObject({ next: until });
+    expect(held.deleteShoot).toBeUndefined();
+    expect(planWorkerCluster(view({ shoot: made, holds: [{ ...hold, until }] }), until).deleteShoot).toBe(true);
+  });
+});
+
+describe('who holds a cluster', () => {
+  const seed = (name: string, kubeconfigRef?: object): Seed =>
+    ({ apiVersion: API_VERSION, kind: 'Seed', metadata: { name }, spec: { kubeconfigRef } }) as unknown as Seed;
+
+  it('is the Seed that it was made into', () => {
+    const seeds = [
+      seed('garden'),
+      seed('on-demo', { name: 'demo-kubeconfig', namespace: 'shop' }),
+      seed('elsewhere', { name: 'demo-kubeconfig', namespace: 'other' }),
+      seed('foreign', { name: 'a-secret-of-mine', namespace: 'shop' }),
+    ];
+    const holds = holdsFrom(seedHolds({ list: () => seeds }), () => []);
+    expect(holds('shop', 'demo').map(({ by }) => by)).toEqual(['Seed on-demo']);
+    expect(holds('shop', 'a-secret-of-mine')).toEqual([]);
+    expect(seeds.map(clusterOfSeed)).toEqual([undefined, 'shop/demo', 'other/demo', undefined]);
+  });
+
+  it('is named, and counted where there are many', () => {
+    const many = ['a', 'b', 'c', 'd', 'e'].map((name) => ({ by: `Seed ${name}`, advice: 'delete it' }));
+    const { message } = judgeDeletion(many, false, NOW);
+    expect(message).toContain('Seed c holds the cluster');
+    expect(message).not.toContain('Seed d');
+    expect(message).toMatch(/; and 2 more$/);
+  });
+});
+
+describe('the open clusters', () => {
+  const connection = () => {
+    const listeners: (() => void)[] = [];
+    return {
+      cluster: { onStop: (listener: () => void) => listeners.push(listener) } as never,
+      stop() {
+        for (const listener of listeners.splice(0)) listener();
+      },
+    };
+  };
+
+  it('are those that nobody closed; one that was replaced takes nothing away when it ends', () => {
+    const open = new OpenClusters();
+    const told: string[] = [];
+    open.onChange((key) => told.push(key));
+    const [first, second] = [connection(), connection()];
+    open.add('shop/demo', first.cluster);
+    open.add('shop/demo', second.cluster);
+    first.stop();
+    expect(open.get('shop/demo')).toBe(second.cluster);
+    second.stop();
+    expect(open.get('shop/demo')).toBeUndefined();
+    expect(told).toEqual(['shop/demo', 'shop/demo', 'shop/demo']);
+  });
+});

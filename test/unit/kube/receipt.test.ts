@@ -1,0 +1,57 @@
+import { expect, it } from 'vitest';
+import { type ReceiptPlace, Receipts } from '../../../operator/kube/receipt.ts';
+import { SECRETS, type Secret } from '../../../operator/kube/resources.ts';
+import { MemoryObjects } from '../../kit/memory-objects.ts';
+
+const place = (key: string): ReceiptPlace => ({
+  name: `made-${key}`,
+  namespace: 'seed',
+  labels: { for: key },
+  type: 'example.org/made',
+  finalizer: 'example.org/made',
+});
+const stranger: Secret = {
+  apiVersion: 'v1',
+  kind: 'Secret',
+  metadata: { name: 'made-a', namespace: 'seed' },
+  type: 'Opaque',
+  data: { record: Buffer.from('{"id":7}').toString('base64') },
+};
+
+it('says what was made until it is removed, and is written only when that changes', async () => {
+  const server = new MemoryObjects();
+  const receipts = new Receipts<{ id: number }>(server, place);
+  expect(await receipts.read('a')).toBeUndefined();
+  await receipts.save('a', { id: 1 });
+  await receipts.save('a', { id: 1 });
+  expect(server.writes).toEqual(['apply secrets seed/made-a']);
+  await receipts.save('a', { id: 2 });
+  expect([await receipts.read('a'), await receipts.read('b')]).toEqual([{ id: 2 }, undefined]);
+  await receipts.remove('a');
+  expect(server.objects.size).toBe(0);
+});
+
+it('a Secret that only has the name is not believed, written over, or deleted', async () => {
+  const server = new MemoryObjects(stranger);
+  const receipts = new Receipts<{ id: number }>(server, place);
+  expect(await receipts.read('a')).toBeUndefined();
+  await expect(receipts.save('a', { id: 1 })).rejects.toThrow('seed/made-a stands where a record is to be written');
+  await receipts.remove('a');
+  expect(server.writes).toEqual([]);
+});
+
+it('one that lost its labels still says that something was made, and gets them back', async () => {
+  const server = new MemoryObjects();
+  const receipts = new Receipts<{ id: number }>(server, place);
+  await receipts.save('a', { id: 1 });
+  const { labels: _, ...metadata } = server.find<Secret>(SECRETS, 'made-a', 'seed')!.metadata;
+  server.put({ ...server.find<Secret>(SECRETS, 'made-a', 'seed')!, metadata });
+  expect(await receipts.read('a')).toEqual({ id: 1 });
+  await receipts.save('a', { id: 1 });
+  expect(server.find(SECRETS, 'made-a', 'seed')?.metadata.labels).toEqual({ for: 'a' });
+});
+
+it('one that cannot be read is no word that nothing was made', async () => {
+  const broken = { ...stranger, type: 'example.org/made', data: { record: Buffer.from('{').toString('base64') } };
+  await expect(new Receipts(new MemoryObjects(broken), place).read('a')).rejects.toThrow('cannot be read');
+});

@@ -1,0 +1,159 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
+import { API_VERSION, LABELS } from '../../../operator/api/group.ts';
+import { type WorkerCluster, workerClusterSpec } from '../../../operator/api/workercluster.ts';
+import { moveEarlierRecords } from '../../../operator/controllers/managed/earlier-records.ts';
+import { reportLeftOver } from '../../../operator/controllers/managed/left-over.ts';
+import { clusterOfRecord, type ManagedRecord, managedReceipts } from '../../../operator/controllers/managed/record.ts';
+import { clusterIn } from '../../../operator/controllers/managed/wish.ts';
+import { silent } from '../../../operator/kube/log.ts';
+import { SECRETS, type Secret } from '../../../operator/kube/resources.ts';
+import { memoryProfile } from '../../kit/managed-garden.ts';
+import { MemoryObjects } from '../../kit/memory-objects.ts';
+
+const OPERATOR = 'kube-system';
+const GARDEN = 'garden-uid';
+const signal = new AbortController().signal;
+const EVIL = 'https://evil.example.org';
+
+const cluster = {
+  apiVersion: API_VERSION,
+  kind: 'WorkerCluster',
+  metadata: { name: 'one', namespace: 'shop', uid: 'u1' },
+  spec: workerClusterSpec.parse({ cloudProvider: 'memory', credentialsRef: { name: 'cloud' } }),
+} as WorkerCluster;
+/** What commit d22f180 wrote. */
+const honest: ManagedRecord = {
+  owner: { technicalID: 'shoot--shop--one', uid: 'u1', name: 'one', namespace: 'shop', garden: GARDEN },
+  profile: 'memory',
+  account: 'account-1',
+  credentials: { namespace: 'shop', secret: 'cloud' },
+  cluster: clusterIn('here', memoryProfile),
+  applied: '0123456789abcdef',
+  outputs: { name: 'one', endpoint: 'https://one.example.org', certificateAuthority: 'CA', version: '1.36.3' },
+  lookedAt: '2026-11-21T12:00:00Z',
+};
+
+/** A record where they lay once: anybody who may write Secrets of the namespace can write this. */
+const beside = (content: object, name = 'one-cloud', namespace = 'shop'): Secret => ({
+  apiVersion: 'v1',
+  kind: 'Secret',
+  metadata: { name, namespace, labels: { [LABELS.managedBy]: 'coppice', [LABELS.role]: 'cloud-record' } },
+  type: 'multi-cluster.demo.io/cloud-record',
+  data: { record: Buffer.from(JSON.stringify(content)).toString('base64') },
+});
+
+let garden: MemoryObjects;
+let events: string[];
+let clusters: Map<string, WorkerCluster>;
+
+beforeEach(() => {
+  garden = new MemoryObjects();
+  events = [];
+  clusters = new Map([['shop/one', cluster]]);
+});
+
+/** The operator starts. @returns what it believes of shop/one */
+async function start(): Promise<ManagedRecord | undefined> {
+  const receipts = managedReceipts(garden, OPERATOR);
+  await moveEarlierRecords(
+    {
+      client: garden,
+      garden: GARDEN,
+      namespace: OPERATOR,
+      log: silent,
+      records: {
+        get: () => undefined,
+        save: (record) => receipts.save(clusterOfRecord(record), record),
+        remove: async () => {},
+      },
+      record: (object, _type, reason, message) => void events.push(`${object.metadata.name} ${reason}: ${message}`),
+      cluster: (key) => clusters.get(key),
+      profile: (name): CloudProfile | undefined => (name === 'memory' ? memoryProfile : undefined),
+    },
+    signal,
+  );
+  return receipts.read('shop/one');
+}
+
+describe('a record that an earlier operator left in the namespace of its cluster', () => {
+  it('moves to where only the operator writes, and its endpoint waits for the cloud to say it again', async () => {
+    garden.put(beside(honest));
+    expect(await start()).toEqual({ ...honest, unconfirmed: true });
+    expect(garden.find(SECRETS, 'one-cloud', 'shop')).toBeUndefined();
+    expect(events).toEqual([]);
+  });
+
+  it('of a cluster that is gone moves as well: what it left is still looked for', async () => {
+    clusters.clear();
+    garden.put(beside(honest));
+    expect(await start()).toMatchObject({ owner: honest.owner, credentials: honest.credentials });
+  });
+
+  it.each<[string, object, string]>([
+    ['is of another cluster', { ...honest, owner: { ...honest.owner, uid: 'u2' } }, 'another cluster than the present'],
+    [
+      "names another tenant's credentials",
+      { ...honest, credentials: { namespace: 'bank', identity: 'deployer' } },
+      'credentials of namespace bank',
+    ],
+    [
+      'names a host for a region',
+      { ...honest, cluster: { ...honest.cluster, region: 'x.evil.example.org/#' } },
+      'has no region',
+    ],
+    ['names a profile that the cluster does not', { ...honest, profile: 'elsewhere' }, 'no CloudProfile elsewhere'],
+    ['is of no such form', { ...honest, cluster: 7 }, 'not of the form'],
+  ])('that %s is reported, and neither believed nor deleted', async (_, forged, why) => {
+    garden.put(beside(forged));
+    expect(await start()).toBeUndefined();
+    expect(garden.writes).toEqual([]);
+    expect(events).toEqual([expect.stringMatching(new RegExp(`^one-cloud RecordNotBelieved: .*${why}`))]);
+  });
+
+  it("computes whose it is from where it lies: another's name in it opens nothing of theirs", async () => {
+    const owner = { technicalID: 'shoot--bank--vault', uid: 'u1', name: 'vault', namespace: 'bank', garden: 'other' };
+    garden.put(beside({ ...honest, owner }));
+    expect((await start())?.owner).toEqual(honest.owner);
+  });
+
+  it('takes over no cluster of others that the spec does not name', async () => {
+    const adopt = { id: 'prod', deletionPolicy: 'Delete' };
+    garden.put(beside({ ...honest, cluster: { ...honest.cluster, adopt } }));
+    expect((await start())?.cluster.adopt).toBeUndefined();
+  });
+
+  it('is not asked for when it comes later, nor when it only has the name', async () => {
+    garden.put({ ...beside(honest), type: 'Opaque' });
+    expect(await start()).toBeUndefined();
+    expect(garden.writes).toEqual([]);
+  });
+});
+
+describe('what a record says of a cluster that was deleted by force', () => {
+  it('leads to credentials of its own namespace and to regions alone, whatever is written in it', async () => {
+    const shown: unknown[] = [];
+    const world = {
+      garden: GARDEN,
+      log: silent,
+      now: () => new Date(0),
+      stateBackend: async () => ({ url: 'file:///state', env: {} }),
+      records: { get: () => undefined, save: async () => {}, remove: async () => {} },
+      record: (_: object, _type: string, _reason: string, message: string) => void events.push(message),
+      profile: () => memoryProfile,
+      clouds: () => ({ tagged: async (ctx: unknown) => void shown.push(ctx) }) as never,
+      credentialsIn: async (use: { namespace: string }) => {
+        shown.push(use.namespace);
+        return { use: honest.credentials, values: { token: 'secret' }, version: '1' };
+      },
+    };
+    const forged = {
+      ...honest,
+      credentials: { namespace: 'bank', identity: 'deployer' },
+      cluster: { ...honest.cluster, region: `${EVIL}/#` },
+    } as ManagedRecord;
+    await reportLeftOver(world, 'shop/one', forged, signal);
+    expect(shown).toEqual(['shop']);
+    expect(events[0]).toContain("would become part of a host's name");
+  });
+});
