@@ -7,7 +7,7 @@ describe('the table of durations', () => {
     const known = { 'test/e2e/a.test.ts': 100.5 };
     expect(budgetSeconds('test/e2e/a.test.ts', known)).toBe(362);
     expect(['unit', 'integration', 'e2e'].map((tier) => budgetSeconds(`test/${tier}/b.test.ts`, known))).toEqual([
-      60, 300, 900,
+      120, 300, 900,
     ]);
   });
 
