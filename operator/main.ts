@@ -10,6 +10,7 @@ import { KubeClient } from './kube/client.ts';
 import { gonePods } from './kube/gone-pods.ts';
 import { serveHealth } from './kube/health.ts';
 import { LeaderElector } from './kube/leader.ts';
+import { steadyOutput } from './kube/log-output.ts';
 import { processMetrics, Registry } from './kube/metrics.ts';
 import { type Operator, startOperator } from './operator.ts';
 
@@ -26,16 +27,19 @@ const CLOSING_MS = 5_000;
  */
 async function main(): Promise<void> {
   const env = process.env;
-  const log = pino({
-    level: env.COPPICE_LOG_LEVEL ?? 'info',
-    base: {},
-    timestamp: pino.stdTimeFunctions.isoTime,
-    // Whatever is logged with an object, keys and tokens in it are not.
-    redact: { paths: ['*.data', '*.stringData', '*.token', '*.key', '*.kubeconfig'], remove: true },
-    serializers: {
-      err: (error: unknown) => (error instanceof Error ? `${error.name}: ${error.message}` : String(error)),
+  const log = pino(
+    {
+      level: env.COPPICE_LOG_LEVEL ?? 'info',
+      base: {},
+      timestamp: pino.stdTimeFunctions.isoTime,
+      // Whatever is logged with an object, keys and tokens in it are not.
+      redact: { paths: ['*.data', '*.stringData', '*.token', '*.key', '*.kubeconfig'], remove: true },
+      serializers: {
+        err: (error: unknown) => (error instanceof Error ? `${error.name}: ${error.message}` : String(error)),
+      },
     },
-  });
+    steadyOutput(),
+  );
   // Nothing is known of the state it left: the process ends, and the next one begins by looking.
   process.once('uncaughtException', (error: unknown) => {
     const where =

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, statfs } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -6,9 +6,8 @@ import { selfContainedKubeconfig } from '../kube/kubeconfig.ts';
 import type { User } from './certificates.ts';
 import { daemonRecord, endLeftOvers, removeEverything, takeDownSeed } from './cleanup.ts';
 import { isApiserverReady } from './control-plane.ts';
-import { readText, writeAtomic, writeIfChanged } from './files.ts';
+import { readText, writeIfChanged } from './files.ts';
 import { lastError } from './logs.ts';
-import { identityOf } from './process-identity.ts';
 import { endGroup, startDetached } from './processes.ts';
 import type { Ranges } from './ranges.ts';
 import { StateDirectory } from './state.ts';
@@ -22,6 +21,10 @@ const DAEMON = fileURLToPath(new URL('./daemon.ts', import.meta.url));
 const COMPILE_CACHE = fileURLToPath(new URL('../../node_modules/.cache/coppice', import.meta.url));
 const POLL_MS = 60;
 const STOP_PATIENCE_MS = 45_000;
+const DAEMON_PATIENCE_MS = 20_000;
+const MIB = 1024 * 1024;
+/** etcd begins with a file of that size. */
+const LEAST_ROOM_MIB = 64;
 /** What the daemon gets of the caller's environment: nothing that concerns only the caller's terminal or session. */
 const PASSED =
   /^(PATH|HOME|LANG|TZ|USER|GO.*|(HTTPS?|NO|ALL)_PROXY|(https?|no|all)_proxy|COPPICE_.*|NODE_COMPILE_CACHE|NODE_EXTRA_CA_CERTS|SSL_CERT_.*|DEBIAN_FRONTEND)$/;
@@ -61,6 +64,15 @@ export interface GardenStatus {
   seed?: { kind: 'local' | 'kubeconfig' | 'none'; ranges: Ranges };
 }
 
+/** Refuses to begin what would fail in the middle. */
+async function needRoom(folder: string): Promise<void> {
+  const { bavail, bsize } = await statfs(folder);
+  const left = Math.floor((bavail * bsize) / MIB);
+  if (left >= LEAST_ROOM_MIB) return;
+  const what = `the disk of ${folder} has ${left} MiB left, and a garden needs ${LEAST_ROOM_MIB} MiB to start`;
+  throw new Error(`${what}: make room there, then run "coppice up" again`);
+}
+
 interface Options {
   onProgress?: (event: GardenProgress) => void;
 }
@@ -97,11 +109,12 @@ export class Garden {
     const isUp = before?.isAlive && (before.phase === 'ready' || before.phase === 'starting');
     if (!isUp) {
       if (before?.isAlive) await endGroup(before.daemon, STOP_PATIENCE_MS);
-      await this.#startDaemon();
+      await needRoom(directory.root);
     }
+    const daemonFailure = isUp ? undefined : await this.#startDaemon();
     let seen = isUp && before.phase === 'ready' ? Number.POSITIVE_INFINITY : 0;
     const logFile = directory.logFile('daemon');
-    const startedAt = Date.now();
+    const startedAt = performance.now();
     for (;;) {
       signal?.throwIfAborted();
       const status = await readStatus(directory.statusFile);
@@ -115,14 +128,18 @@ export class Garden {
         if (status.phase === 'failed') throw new Error(status.error ?? `the garden has failed: see ${logFile}`);
         if (!status.isAlive) throw new Error(`the garden's daemon has ended: ${await lastError(logFile)} (${logFile})`);
         if (status.phase !== 'starting') throw new Error('the garden is being stopped');
-      } else if (Date.now() - startedAt > 20_000) {
-        throw new Error(`the garden's daemon does not start: ${await lastError(logFile)} (${logFile})`);
+      } else {
+        const failure = daemonFailure?.();
+        if (failure) throw new Error(`the garden's daemon does not start: ${failure} (${logFile})`);
+        if (performance.now() - startedAt > DAEMON_PATIENCE_MS)
+          throw new Error(`the garden's daemon does not start: ${await lastError(logFile)} (${logFile})`);
       }
       await sleep(POLL_MS, undefined, { signal }).catch(() => {});
     }
   }
 
-  async #startDaemon(): Promise<void> {
+  /** Returns what tells why the daemon has ended before it could say so itself; undefined as long as it has not. */
+  async #startDaemon(): Promise<() => string | undefined> {
     const env = Object.fromEntries(
       Object.entries(process.env).filter(
         (entry): entry is [string, string] => PASSED.test(entry[0]) && entry[1] !== undefined,
@@ -133,12 +150,18 @@ export class Garden {
         command: [process.execPath, DAEMON],
         env: { NODE_COMPILE_CACHE: COMPILE_CACHE, ...env, COPPICE_HOME: this.directory.home },
       },
-      { logFile: this.directory.logFile('daemon') },
+      { logFile: this.directory.logFile('daemon'), record: { file: daemonRecord(this.directory), digest: 'daemon' } },
     );
-    child.on('error', () => {});
+    let failure: string | undefined;
+    child.once('error', (error) => {
+      failure = error.message;
+    });
+    child.once('exit', (code, signal) => {
+      // One that ends well has found another that runs.
+      if (code !== 0) failure = signal ? `it was ended by ${signal}` : `it has ended with exit code ${code}`;
+    });
     child.unref();
-    const identity = child.pid === undefined ? undefined : await identityOf(child.pid);
-    if (identity) await writeAtomic(daemonRecord(this.directory, identity.pid), JSON.stringify(identity), 0o600, false);
+    return () => failure;
   }
 
   async #info(status: { apiserverAfterMs?: number; readyAfterMs?: number; notice?: string }): Promise<GardenInfo> {

@@ -108,11 +108,14 @@ e2e("the seeds' own manifest, at a simulated cloud", () => {
   });
 
   it('says that nothing runs which its API server could reach, and reaches no pod of the seed either', async () => {
-    const [node] = await nodes();
     const got = (path: string) =>
       client.request<string>('GET', path, { retries: 0 }).catch(({ message }: Error) => message);
     const nothing = 'no-pods-run-in-a-simulated-cluster';
-    expect(await got(`/api/v1/nodes/${node!.metadata.name}/proxy/healthz`)).toContain(nothing);
+    const system = '/api/v1/namespaces/kube-system';
+    expect(await got(`${system}/services/http:kube-dns:9153/proxy/metrics`)).toContain(nothing);
+    const dns = { namespace: 'kube-system', labelSelector: 'k8s-app=kube-dns' };
+    const [pod] = (await client.list<Pod>(PODS, dns)).items;
+    expect(await got(`${system}/pods/${pod!.metadata.name}/log`)).toContain(nothing);
     const other = (await seedPods(cluster)).find(
       ({ metadata }) => metadata.labels?.app === COMPONENTS.controllerManager,
     )!;

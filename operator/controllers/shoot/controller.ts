@@ -22,7 +22,7 @@ import { unreachable } from './expose.ts';
 import { closeLeftOver, tellLeftBehind } from './left-over.ts';
 import { decideServingCertificates } from './machines/serving-certificates.ts';
 import type { Operation } from './operation.ts';
-import { otherOwner } from './ownership.ts';
+import { namespaceIn, notOurs, strangerIn } from './ownership.ts';
 import { runFlow } from './run-flow.ts';
 import { seedFor } from './seed-for.ts';
 import { allMachines, selfHostedProblem } from './self-hosted/self-hosted.ts';
@@ -39,6 +39,8 @@ const PREPARE = 'prepare';
 const MACHINE_KNOWN_MS = 10_000;
 /** How soon Nodes without a machine are looked at again. */
 const STRAYS_MS = 1_000;
+/** How soon it is looked again whether the admin's kubeconfig works, where it did not. */
+const ACCESS_MS = 10_000;
 /** Whatever happens, certificates are looked at this often. */
 const LONGEST_SLEEP_MS = 12 * 3600_000;
 /** When an API server in a cloud is gone with its machine, nobody is left who would tell. */
@@ -139,13 +141,11 @@ export class ShootController {
       // Before anything is made there.
       if (!deleting) await hold(world, SEEDS, world.seeds, placed, true, { signal });
       op = await this.#operation(shoot, state, placed, signal);
-      const owner = otherOwner(op.seed.namespaces.get(op.values.namespace), world.gardenID);
-      if (owner && deleting) return await this.#release(shoot, signal);
-      if (owner) {
-        throw configurationProblem(
-          `namespace ${op.values.namespace} of seed ${op.seed.name} belongs to the garden ${owner}: take another name here`,
-        );
-      }
+      const { namespace } = op.values;
+      const stranger = strangerIn(await namespaceIn(op.seed, namespace, signal), shoot, world.gardenID);
+      // Nothing of it was ever made there: namespaces come first.
+      if (stranger && deleting) return await this.#release(shoot, signal);
+      if (stranger) throw notOurs(op.seed.name, namespace, stranger);
     } catch (error) {
       // Of many shoots that come at once, one has the seed held, and the others look again.
       if (signal.aborted || (error instanceof KubeApiError && error.isConflict)) throw error;
@@ -294,6 +294,7 @@ export class ShootController {
     // Their kubelets outlived their machines: nothing else will happen that would tell us to look.
     const strays = findCondition(told?.conditions, 'EveryNodeReady')?.reason === NODES_LEAVING;
     if (strays) sleeps.push(op.provider.inCloud ? MACHINE_KNOWN_MS : STRAYS_MS);
+    if (state.usable?.ok === false) sleeps.push(ACCESS_MS);
     const longest = op.controlPlanePool && op.provider.controlPlaneGroup ? LOOK_AT_GROUP_MS : LONGEST_SLEEP_MS;
     return { requeueAfterMs: Math.max(1000, Math.min(longest, ...sleeps)) };
   }
