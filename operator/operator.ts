@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Provider } from '../providers/contract.ts';
 import type { DNSProviders } from './accounts/dns-account.ts';
 import type { CloudProfile } from './api/cloudprofile.ts';
@@ -14,7 +15,9 @@ import { OpenClusters } from './clusters/open-clusters.ts';
 import { SeedRegistry } from './clusters/seed-access.ts';
 import { wireBackups } from './controllers/backup/wiring.ts';
 import { reconcileCloudProfile } from './controllers/cloudprofile/controller.ts';
+import { failuresOf } from './controllers/failure.ts';
 import { gardenIdentity } from './controllers/garden-identity.ts';
+import { machineTypesOf } from './controllers/kept-profile.ts';
 import { type CloudsOptions, wireClouds } from './controllers/managed/wiring.ts';
 import { byNamespace } from './controllers/quota/claimants.ts';
 import { reconcileQuota } from './controllers/quota/controller.ts';
@@ -138,6 +141,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
 
   const registry = new SeedRegistry(garden, log, (shootKey, object) => {
     queues.shoots.add(shootKey);
+    shootController.partChanged(shootKey);
     if (object.kind === 'Pod') queues.certificates.add(shootKey);
   });
   const backups = wireBackups({
@@ -180,6 +184,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
     depleted: (shoot, error) => shootIsShort({ clusters, profiles, capacity, record }, shoot, error),
     insideChanged: (shoot, object) => {
       const key = keyOf(shoot);
+      shootController.partChanged(key);
       if (object.kind === 'CertificateSigningRequest') queues.certificates.add(key);
       else queues.shoots.addAfter(key, INSIDE_CHANGES_MS);
     },
@@ -193,9 +198,10 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
       sharesChanged(quotas, queues.quotas, namespace);
     for (const shoot of shoots.list()) if (shootProfileName(shoot.spec) === name) queues.shoots.add(keyOf(shoot));
   };
-  /** Whoever is there uses the same profile for ever: only who comes and goes is news for it. */
-  const profileUsed = (event: ChangeEvent<KubeObject>, profile: string) => {
-    if (event.type !== 'updated') queues.profiles.addAfter(profile, PROFILE_USERS_MS);
+  /** Whoever is there uses the same profile for ever: only who comes and goes is news for it, and who takes other machines. */
+  const profileUsed = (event: ChangeEvent<WorkerCluster> | ChangeEvent<Shoot>, profile: string) => {
+    if (event.type !== 'updated' || !isDeepStrictEqual(machineTypesOf(event.old), machineTypesOf(event.object)))
+      queues.profiles.addAfter(profile, PROFILE_USERS_MS);
   };
   const onEach = <T extends KubeObject>(cache: Informer<T>, handle: (object: T, key: string) => void) =>
     cache.onChange((event) => handle(event.object, keyOf(event.object)));
@@ -217,6 +223,10 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
     const key = keyOf(shoot);
     queues.clusters.add(key);
     profileUsed(event, shootProfileName(shoot.spec));
+    const seedName = shoot.status?.seedName;
+    // A seed is held while it hosts anything.
+    if (seedName !== undefined && (event.type === 'deleted' || event.old?.status?.seedName !== seedName))
+      queues.seeds.addAfter(seedName, PROFILE_USERS_MS);
     // An operation that fails says so in the status: taken for news, that would undo the queue's back-off.
     if (onlyStatusChanged(event)) return;
     if (!shoot.metadata.ownerReferences?.length) sharesChanged(quotas, queues.quotas, shoot.metadata.namespace ?? '');
@@ -268,6 +278,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
       log,
       metrics,
       reconcile: (key, stop) => reconcileCloudProfile(world, key, stop),
+      failed: failuresOf(world, profiles),
     }),
     runController({
       name: 'quota',
@@ -276,6 +287,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
       log,
       metrics,
       reconcile: (key, stop) => reconcileQuota(world, key, stop),
+      failed: failuresOf(world, quotas),
     }),
     runController({
       name: 'seed',
@@ -284,6 +296,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
       log,
       metrics,
       reconcile: (key, stop) => reconcileSeed(world, key, stop),
+      failed: failuresOf(world, seeds),
     }),
     runController({
       name: 'workercluster',
@@ -292,6 +305,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
       log,
       metrics,
       reconcile: (key, stop) => reconcileWorkerCluster(world, key, stop),
+      failed: failuresOf(world, clusters),
     }),
     runController({
       name: 'shoot',
@@ -301,6 +315,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
       log,
       metrics,
       reconcile: (key, stop) => shootController.reconcile(key, stop),
+      failed: failuresOf(world, shoots),
     }),
     runController({
       name: 'certificates',

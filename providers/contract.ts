@@ -94,10 +94,8 @@ export interface ProviderContext {
   kubernetesVersion: string;
   /** `https://host:port`, as machines reach the API server. */
   apiserverURL: string;
-  /** PEM: signs the API server's certificate. */
+  /** PEM: signs the API server's certificate, and the client certificate with which it calls kubelets. */
   clusterCA: string;
-  /** PEM: signs the client certificate with which the API server calls kubelets. Absent: clusterCA does. */
-  kubeletClientCA?: string;
   podCIDR: string;
   serviceCIDR: string;
   /** Range of the machines' own addresses, for a provider that makes a network for them. */
@@ -276,6 +274,13 @@ export interface RecordedClusters {
 }
 
 /**
+ * How API servers come to the cluster: by a container beside each, which joins its pod to the machines' network and closes every other way
+ * that the API server could open, but to the addresses in its environment variable SEED_ADDRESSES (parted by blanks); or not at all, since
+ * nothing runs there.
+ */
+export type ClusterNetwork = { container: { env: object[]; [field: string]: unknown }; volumes: object[] } | 'none';
+
+/**
  * Makes machines for hosted control planes. Every method is idempotent and safe to repeat after a crash at any point;
  * none keeps state outside the objects that it makes (which carry the shoot's labels or tags), and none waits for a
  * machine: they say what should be and return, listMachines tells what is. Errors are CoppiceErrors with a Gardener code
@@ -288,6 +293,12 @@ export interface Provider {
   name: string;
   /** Whether nodes only look like nodes; said loudly in status and by the CLI. */
   simulated: boolean;
+
+  /** What who uses its machines can do beyond his own cluster, in words for the status of a profile. Absent: nothing. */
+  noBoundary?: string;
+
+  /** Why this operator makes no new clusters of it, and who can change that; those that it has made stay. Absent: it makes them. */
+  barred?: string;
   /** Whether machines join by TLS bootstrap, so that ctx.bootstrapKubeconfig must be able to give a token. */
   needsBootstrapToken: boolean;
 
@@ -320,6 +331,12 @@ export interface Provider {
 
   /** What of this cannot be had, all of it at once; empty when all can. Pure: no request is made, nothing is thrown. */
   validate(wanted: Wanted, profile: CloudProfile): Problem[];
+
+  /**
+   * How API servers that the seed hosts come to machines and pods. Absent, or undefined: through a tunnel where machines are in a cloud,
+   * and as the seed's own network leads them elsewhere. Pure.
+   */
+  clusterNetwork?(ctx: Pick<ProviderContext, 'machineImage' | 'podCIDR' | 'vni'>): ClusterNetwork | undefined;
 
   /** Objects for the shoot's namespace in the seed that run beside the control plane; applied by the caller as it applies its own. */
   controlPlaneExtras?(ctx: ProviderContext): Promise<KubeObject[]>;

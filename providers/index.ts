@@ -31,8 +31,15 @@ export interface Providers {
   close(graceMs?: number): Promise<void>;
 }
 
-/** All providers of this build; those of clouds run their programs as the options say, once one is asked for. */
-export function openProviders(options: RunnerOptions): Providers {
+/** Why provider local makes no clusters where nobody has said that it may. */
+const NOT_ALLOWED =
+  'machines of provider local are privileged pods of the seed, and no boundary between tenants: whoever runs this garden must allow them (localMachines.allowed in the values of the chart, or COPPICE_LOCAL_MACHINES=allowed for the operator)';
+
+/**
+ * All providers of this build; those of clouds run their programs as the options say, once one is asked for.
+ * @param options localMachines: whether clusters may be made whose machines are privileged pods of the seed
+ */
+export function openProviders(options: RunnerOptions & { localMachines?: boolean }): Providers {
   let runner: PulumiRunner | undefined;
   const open = (): PulumiRunner => {
     runner ??= new PulumiRunner(options);
@@ -47,6 +54,7 @@ export function openProviders(options: RunnerOptions): Providers {
     outputs: (request) => open().outputs(request),
   };
   const all = new Map(PROVIDERS);
+  if (!options.localMachines) all.set(local.name, { ...local, barred: NOT_ALLOWED });
   for (const open of [awsProvider, gcpProvider, azureProvider]) {
     const provider = open(lazily);
     all.set(provider.name, provider);

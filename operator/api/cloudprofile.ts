@@ -4,15 +4,20 @@ import { commonStatus, type KubeObject } from './meta.ts';
 import {
   cidr,
   count,
+  duration,
   free,
-  intOrString,
   type KindDefinition,
   keyed,
   LIMITS,
+  labelName,
+  labels,
   list,
-  map,
+  machineTypeName,
   name,
+  objectName,
   PATTERNS,
+  place,
+  quantity,
   rules,
   text,
 } from './schema.ts';
@@ -27,7 +32,7 @@ const kubernetesVersion = z
         'How far it may be used. Only supported versions are chosen without being named; expired ones are refused for new clusters.',
       )
       .optional(),
-    expirationDate: z.string().meta({ format: 'date-time', description: 'When it expires.' }).optional(),
+    expirationDate: name(64, 'When it expires.', PATTERNS.time).optional(),
     lifecycle: list(free('A stage.'), 16, 'Classifications to come.').optional(),
   })
   .describe('A Kubernetes version.');
@@ -38,10 +43,10 @@ const spotPrice = decimal('Price of one hour as a spot machine. Absent: not know
 
 const machineType = z
   .object({
-    name: name(63, "The provider's name of the machine type."),
-    cpu: intOrString('CPUs.'),
-    gpu: intOrString('GPUs.'),
-    memory: intOrString('Memory.'),
+    name: machineTypeName("The provider's name of the machine type."),
+    cpu: quantity('CPUs.'),
+    gpu: quantity('GPUs.'),
+    memory: quantity('Memory.'),
     architecture: name(16, 'CPU architecture. Absent: amd64.').optional(),
     usable: z.boolean().describe('false: not for new pools.').optional(),
     storage: free('Storage that comes with the machine.').optional(),
@@ -53,14 +58,11 @@ const machineType = z
         hourly: decimal('Price of one hour, on demand, in the currency, as a decimal number.'),
         spot: spotPrice.optional(),
         currency,
-        region: name(
-          LIMITS.label,
-          'Region that hourly and spot are of. Absent: every region but those below.',
-        ).optional(),
+        region: place('Region that hourly and spot are of. Absent: every region but those below.').optional(),
         regions: keyed(
           z
             .object({
-              name: name(63, 'Name of the region.'),
+              name: place('Name of the region.'),
               hourly: decimal('Price of one hour there, on demand.'),
               spot: spotPrice.optional(),
             })
@@ -79,11 +81,11 @@ export type MachineType = z.output<typeof machineType>;
 
 const region = z
   .object({
-    name: name(63, 'Name of the region.'),
+    name: place('Name of the region.'),
     zones: keyed(
       z
         .object({
-          name: name(63, 'Name of the zone.'),
+          name: place('Name of the zone.'),
           unavailableMachineTypes: list(text(63, 'A machine type.'), 2048, 'Machine types that it lacks.').optional(),
           unavailableVolumeTypes: list(text(63, 'A volume type.'), 256, 'Volume types that it lacks.').optional(),
         })
@@ -92,7 +94,7 @@ const region = z
       'name',
       'Zones of the region.',
     ).optional(),
-    labels: map(64, 'Labels of the region.').optional(),
+    labels: labels(64, 'Labels of the region.').optional(),
     accessRestrictions: list(free('A restriction.'), 64, 'Restrictions that the region offers.').optional(),
   })
   .describe('A region.');
@@ -156,8 +158,8 @@ export const cloudProfileSpec = rules(
         ).optional(),
         secretRef: z
           .object({
-            name: name(LIMITS.name, 'Name of the Secret.'),
-            namespace: name(LIMITS.label, 'Namespace of the Secret.'),
+            name: objectName('Name of the Secret.'),
+            namespace: labelName('Namespace of the Secret.'),
           })
           .describe(
             'Secret whose keys become environment of the engine, for example AWS_ACCESS_KEY_ID; key passphrase is the passphrase. Absent: a passphrase is made once and kept in a Secret beside the operator.',
@@ -168,10 +170,8 @@ export const cloudProfileSpec = rules(
       .optional(),
     drift: z
       .object({
-        interval: name(
-          LIMITS.duration,
+        interval: duration(
           'How often a cluster is compared with what was made for it, for example 6h (the default). Not all clusters are in one moment.',
-          PATTERNS.duration,
         ).optional(),
       })
       .describe('When the cloud is looked at for changes of others (not a field of Gardener).')
@@ -179,8 +179,8 @@ export const cloudProfileSpec = rules(
     defaults: z
       .object({
         mode: z.enum(['Hosted', 'Managed', 'SelfManaged']).describe('Who runs the control plane.').optional(),
-        region: name(LIMITS.label, 'Region.').optional(),
-        machineType: name(63, 'Machine type.').optional(),
+        region: place('Region.').optional(),
+        machineType: machineTypeName('Machine type.').optional(),
         pods: cidr('Range of pod addresses.').optional(),
         services: cidr('Range of Service addresses.').optional(),
       })
@@ -200,7 +200,17 @@ export const cloudProfileSpec = rules(
 /** What a CloudProfile offers. */
 export type CloudProfileSpec = z.output<typeof cloudProfileSpec>;
 
-export const cloudProfileStatus = z.object({ ...commonStatus }).describe('How the profile is.');
+export const cloudProfileStatus = z
+  .object({
+    ...commonStatus,
+    machineTypes: keyed(
+      machineType,
+      2048,
+      'name',
+      'Machine types that clusters use, as the spec had them last: clusters that have them keep them when the spec has them no longer (not a field of Gardener).',
+    ).optional(),
+  })
+  .describe('How the profile is.');
 /** What is known about a CloudProfile. */
 export type CloudProfileStatus = z.output<typeof cloudProfileStatus>;
 

@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { commonStatus, type KubeObject } from './meta.ts';
-import { type KindDefinition, LIMITS, list, name, PATTERNS, rules, text } from './schema.ts';
+import { type KindDefinition, LIMITS, labelName, list, name, objectName, PATTERNS, rules, text } from './schema.ts';
 
 const reference = (what: string, kinds: readonly [string, ...string[]]) =>
   z.object({
     apiVersion: text(316, `apiVersion of the ${what}.`).optional(),
     kind: z.enum(kinds).describe(`Kind of the ${what}.`).optional(),
-    namespace: name(LIMITS.label, `Namespace of the ${what}. Absent: that of the binding.`).optional(),
-    name: name(LIMITS.name, `Name of the ${what}.`),
+    namespace: labelName(`Namespace of the ${what}. Absent: that of the binding.`).optional(),
+    name: objectName(`Name of the ${what}.`),
   });
 
 export const credentialsBindingFields = rules(

@@ -11,6 +11,24 @@ export interface Cron {
 
 const MONTHS = ['JAN', 'FEB', 'MAR', 'APR', 'MAY', 'JUN', 'JUL', 'AUG', 'SEP', 'OCT', 'NOV', 'DEC'];
 const WEEKDAYS = ['SUN', 'MON', 'TUE', 'WED', 'THU', 'FRI', 'SAT'];
+
+const cronField = (number: string, names: readonly string[] = []): string => {
+  const inAnyCase = names.map((one) => one.replace(/[A-Z]/g, (letter) => `[${letter}${letter.toLowerCase()}]`));
+  const value = `(${[number, ...inAnyCase].join('|')})`;
+  const part = `([*]|${value}(-${value})?)(/0*[1-9][0-9]*)?`;
+  return `${part}(,${part})*`;
+};
+
+/** The form of what parseCron reads. Ranges that run backwards and dates that never come have it too. */
+export const CRON = new RegExp(
+  `^\\s*${[
+    cronField('[0-5]?[0-9]'),
+    cronField('[01]?[0-9]|2[0-3]'),
+    cronField('0?[1-9]|[12][0-9]|3[01]'),
+    cronField('0?[1-9]|1[0-2]', MONTHS),
+    cronField('0?[0-7]', WEEKDAYS),
+  ].join('\\s+')}\\s*$`,
+);
 /** 29 February comes after eight years at most (1896, 1904). */
 const FAR_DAYS = 8 * 366 + 1;
 const DAY_MS = 86_400_000;

@@ -1,5 +1,17 @@
 import { z } from 'zod';
-import { describe, fixedOnceSet, free, LIMITS, list, name, type Rule, text } from './schema.ts';
+import {
+  describe,
+  fixedOnceSet,
+  free,
+  LIMITS,
+  labelName,
+  list,
+  name,
+  objectName,
+  PATTERNS,
+  type Rule,
+  text,
+} from './schema.ts';
 
 /** Labels of letters, digits and dashes with dots between, each of at most 63 characters; lower case, without a dot at the end. */
 const DOMAIN = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?([.][a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$/;
@@ -23,6 +35,7 @@ const dnsType = (what: string) =>
   name(
     LIMITS.label,
     `Whose zones ${what}: aws-route53, google-clouddns, azure-dns, azure-private-dns, or the name of a provider.`,
+    PATTERNS.label,
   );
 
 const zones = describe(
@@ -54,13 +67,13 @@ export const clusterDNSSchema = z
                 .enum(['CredentialsBinding', 'Secret', 'WorkloadIdentity'])
                 .describe('Kind of what is named. Absent: Secret.')
                 .optional(),
-              name: name(LIMITS.name, 'Its name.'),
+              name: objectName('Its name.'),
             })
             .describe(
               "Credentials of the zones' account, in the namespace of the cluster. Absent: those of the cluster.",
             )
             .optional(),
-          secretName: name(LIMITS.name, 'Older form of credentialsRef.').optional(),
+          secretName: objectName('Older form of credentialsRef.').optional(),
           zones: zones.optional(),
           domains: free('Which domains may be used.').optional(),
         })
@@ -110,8 +123,8 @@ export const seedDNSSchema = z
           .object({
             apiVersion: text(316, 'apiVersion of what is named.').optional(),
             kind: z.enum(['Secret', 'WorkloadIdentity']).describe('Kind of what is named. Absent: Secret.').optional(),
-            name: name(LIMITS.name, 'Its name.'),
-            namespace: name(LIMITS.label, 'Its namespace. Absent: kube-system.').optional(),
+            name: objectName('Its name.'),
+            namespace: labelName('Its namespace. Absent: kube-system.').optional(),
           })
           .describe("Credentials of the zone's account.")
           .optional(),

@@ -12,6 +12,7 @@ import {
   identityTokens,
   ownCredentials,
   seedRules,
+  tenantRoles,
 } from './install.ts';
 import { referencePage } from './reference.ts';
 
@@ -33,6 +34,7 @@ export function generatedFiles(): Map<string, string> {
   files.set('charts/coppice/templates/deletion-by-operator.yaml', yaml(...deletionByOperator()));
   files.set('charts/coppice/templates/own-credentials.yaml', yaml(...ownCredentials()));
   files.set('charts/coppice/templates/identity-tokens.yaml', yaml(...identityTokens()));
+  files.set('charts/coppice/templates/tenant-roles.yaml', yaml(...tenantRoles()));
   files.set(
     'charts/coppice/templates/clusterroles.yaml',
     yaml(clusterRole('coppice-operator', gardenRules()), clusterRole('coppice-seed', seedRules())),

@@ -89,12 +89,47 @@ export function seedRules(): PolicyRule[] {
 }
 
 /** A ClusterRole. */
-export const clusterRole = (name: string, rules: PolicyRule[]): KubeObject => ({
+export const clusterRole = (name: string, rules: PolicyRule[], labels?: Record<string, string>): KubeObject => ({
   apiVersion: RBAC,
   kind: 'ClusterRole',
-  metadata: { name },
+  metadata: { name, ...(labels && { labels }) },
   rules,
 });
+
+/** Has Kubernetes add the rules to roles of its own. */
+const aggregatedTo = (...roles: ('view' | 'edit' | 'admin')[]): Record<string, string> =>
+  Object.fromEntries(roles.map((role) => [`rbac.authorization.k8s.io/aggregate-to-${role}`, 'true']));
+
+/**
+ * What tenants may do in their namespaces: whoever has Kubernetes' role view, edit or admin there has it. Nobody of them writes status,
+ * which says what a cluster was granted; Shoots, which quotas do not refuse on apply; nor Quotas.
+ */
+export const tenantRoles = (): KubeObject[] => [
+  clusterRole(
+    'coppice:view',
+    [
+      {
+        apiGroups: [GROUP],
+        resources: ['workerclusters', 'shoots', 'quotas', 'credentialsbindings', 'workloadidentities'],
+        verbs: READ,
+      },
+      { apiGroups: [GROUP], resources: ['workerclusters/scale'], verbs: ['get'] },
+    ],
+    aggregatedTo('view', 'edit', 'admin'),
+  ),
+  clusterRole(
+    'coppice:edit',
+    [
+      {
+        apiGroups: [GROUP],
+        resources: ['workerclusters', 'credentialsbindings', 'workloadidentities'],
+        verbs: [...WRITE, 'deletecollection'],
+      },
+      { apiGroups: [GROUP], resources: ['workerclusters/scale'], verbs: ['update', 'patch'] },
+    ],
+    aggregatedTo('edit', 'admin'),
+  ),
+];
 
 const bindToUser = (name: string, user: string): KubeObject => ({
   apiVersion: RBAC,
@@ -220,13 +255,15 @@ export function deletionByOperator(): KubeObject[] {
 }
 
 const IDENTITIES = `identity-tokens.${GROUP}`;
+const TOKEN_SECRETS = `token-secrets.${GROUP}`;
 
 /**
  * The operator has tokens made of ServiceAccounts that belong to WorkloadIdentities. RBAC knows no "only those"; this keeps a thief of
- * the operator's credentials from becoming every other ServiceAccount of the garden.
+ * the operator's credentials from becoming every other ServiceAccount of the garden, be it by a request or by a Secret that Kubernetes
+ * puts a token into.
  */
 export function identityTokens(): KubeObject[] {
-  return refusing(IDENTITIES, {
+  const requests = refusing(IDENTITIES, {
     matchConstraints: {
       resourceRules: [
         { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['serviceaccounts/token'] },
@@ -241,6 +278,22 @@ export function identityTokens(): KubeObject[] {
       },
     ],
   });
+  const secrets = refusing(TOKEN_SECRETS, {
+    matchConstraints: {
+      resourceRules: [
+        { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE', 'UPDATE'], resources: ['secrets'] },
+      ],
+    },
+    matchConditions: [BY_THE_OPERATOR],
+    validations: [
+      {
+        expression: "!has(object.type) || object.type != 'kubernetes.io/service-account-token'",
+        message: 'the operator makes no Secrets that Kubernetes puts tokens of ServiceAccounts into',
+        reason: 'Forbidden',
+      },
+    ],
+  });
+  return [...requests, ...secrets];
 }
 
 const TENANTS = `own-credentials.${GROUP}`;
@@ -283,7 +336,8 @@ export function ownCredentials(): KubeObject[] {
 
 /**
  * Everything that an API server needs to be an embedded garden, in the order to apply it: CRDs, deletion protection, the
- * rights of the operator (user OPERATOR_USER) in the garden and, because it is its own seed, in the seed, and the priority of its Lease.
+ * rights of the operator (user OPERATOR_USER) in the garden and, because it is its own seed, in the seed, roles of tenants, and the
+ * priority of its Lease.
  */
 export function installManifests(): KubeObject[] {
   const seedRole = `${OPERATOR_USER}:seed`;
@@ -297,6 +351,7 @@ export function installManifests(): KubeObject[] {
     bindToUser(OPERATOR_USER, OPERATOR_USER),
     clusterRole(seedRole, seedRules()),
     bindToUser(seedRole, OPERATOR_USER),
+    ...tenantRoles(),
     leaseFirst(OPERATOR_USER),
   ];
 }

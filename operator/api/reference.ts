@@ -1,7 +1,7 @@
 import type { Schema } from './crd.ts';
 import { API_VERSION } from './group.ts';
 import type { KubeObject } from './meta.ts';
-import type { KindDefinition, Rule } from './schema.ts';
+import { type KindDefinition, PATTERNS, type Rule } from './schema.ts';
 
 // Markdown takes <name> for a tag.
 const prose = (text: string): string => text.replaceAll('<', '&lt;');
@@ -17,6 +17,7 @@ function typeOf(schema: Schema): string {
     schema.minimum !== undefined && schema.minimum !== 0 ? `from ${schema.minimum}` : '',
     schema.maximum !== undefined ? `up to ${schema.maximum}` : '',
   ].filter(Boolean);
+  if (schema.pattern === PATTERNS.cidr.source) return 'cidr';
   const type = schema.format && !schema.format.startsWith('int') ? schema.format : (schema.type ?? 'any');
   return [type, ...limits].join(' ');
 }

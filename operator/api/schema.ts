@@ -44,7 +44,20 @@ export const keyed = <T extends z.ZodType>(item: T, max: number, key: string, de
     'x-kubernetes-list-map-keys': [key],
   });
 
-/** Text to text, as labels are. */
+/** Labels of Kubernetes. */
+export const labels = (max: number, description: string) =>
+  rules(
+    z
+      .record(z.string(), z.string().max(LIMITS.label).regex(PATTERNS.labelValue))
+      .meta({ description, maxProperties: max }),
+    {
+      rule: `self.all(k, k.matches('${PATTERNS.labelKey.source.replaceAll('\\/', '/')}'))`,
+      message:
+        'the key of a label is a name of at most 63 letters, digits, "-", "_" and ".", which a domain and "/" may come before',
+    },
+  );
+
+/** Text to text, as annotations are. */
 export const map = (max: number, description: string) =>
   z.record(z.string(), z.string().max(4096)).meta({ description, maxProperties: max });
 
@@ -52,12 +65,50 @@ export const map = (max: number, description: string) =>
 export const free = (description: string) =>
   z.record(z.string(), z.unknown()).meta({ description, 'x-kubernetes-preserve-unknown-fields': true });
 
-/** A number or text: quantities ("500m", 2) and percentages ("25%", 1). */
+/** A number or text. */
 export const intOrString = (description: string) =>
   z.union([z.int(), z.string().max(64)]).meta({ description, 'x-kubernetes-int-or-string': true });
 
-/** An address range. */
-export const cidr = (description: string) => z.string().max(64).meta({ format: 'cidr', description });
+/** A number, or text of this form. */
+const notNegative = (pattern: RegExp, description: string) =>
+  intOrString(description).meta({
+    description,
+    'x-kubernetes-int-or-string': true,
+    pattern: pattern.source,
+    minimum: 0,
+  });
+
+/** A Kubernetes quantity that is not negative ("500m", 2). */
+export const quantity = (description: string) => notNegative(PATTERNS.quantity, description);
+
+/** So many, or a part of all ("25%", 1). */
+export const countOrPercent = (description: string) => notNegative(/^[0-9]+%?$/, description);
+
+/** An address range. No `format`: an API server lets a list through where text has one. */
+export const cidr = (description: string) =>
+  rules(name(64, description, PATTERNS.cidr), {
+    rule: 'isCIDR(self)',
+    message: 'must be an address range, for example 10.0.0.0/16',
+  });
+
+/** A Go duration that is longer than nothing, and short enough to be reckoned with (292 years). */
+export const duration = (description: string) =>
+  rules(name(LIMITS.duration, description, PATTERNS.duration), {
+    rule: "duration(self) > duration('0s')",
+    message: 'must be a duration longer than 0 and shorter than 292 years, for example 1h30m',
+  });
+
+/** A region or a zone, in which names of clouds differ: eu-central-1a, westeurope, RegionOne, 1. */
+export const place = (description: string) => name(LIMITS.label, description, PATTERNS.place);
+
+/** A machine type: m5.large, n2-standard-4, Standard_D4s_v5. */
+export const machineTypeName = (description: string) => name(63, description, PATTERNS.machineType);
+
+/** Name of another object. */
+export const objectName = (description: string) => name(LIMITS.name, description, PATTERNS.objectName);
+
+/** Name of a namespace, or of an object whose name is a label. */
+export const labelName = (description: string) => name(LIMITS.label, description, PATTERNS.label);
 
 /** Patterns must be understood by Go's RE2 as well: no look-ahead, no back references. */
 export const PATTERNS = {
@@ -67,6 +118,23 @@ export const PATTERNS = {
   version: /^[0-9]+\.[0-9]+(\.[0-9]+)?$/,
   /** Go duration, for example 1h30m. */
   duration: /^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$/,
+  /** What may be part of a host name. */
+  place: /^[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?$/,
+  machineType: /^[A-Za-z0-9]([-._A-Za-z0-9]*[A-Za-z0-9])?$/,
+  /** RFC 1123 subdomain. */
+  objectName: /^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$/,
+  /** Key of a label or taint: an optional domain and a name. */
+  labelKey: /^([a-z0-9]([-.a-z0-9]*[a-z0-9])?\/)?[A-Za-z0-9]([-._A-Za-z0-9]{0,61}[A-Za-z0-9])?$/,
+  labelValue: /^([A-Za-z0-9]([-._A-Za-z0-9]*[A-Za-z0-9])?)?$/,
+  cidr: /^[0-9a-fA-F.:]+\/[0-9]{1,3}$/,
+  /** Of a number that is not negative. */
+  quantity: /^[+]?([0-9]+([.][0-9]*)?|[.][0-9]+)([numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]{1,3})?$/,
+  /** RFC 3339. */
+  time: /^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?([Zz]|[+-][0-9]{2}:[0-9]{2})$/,
+  /** IANA's name, or an offset. */
+  timeZone: /^([A-Za-z][A-Za-z0-9_+-]*(\/[A-Za-z0-9_+-]+){0,2}|[+-][0-9]{2}:[0-9]{2})$/,
+  /** HHMMSS+ZZZZ. */
+  timeOfDay: /^([01][0-9]|2[0-3])[0-5][0-9][0-5][0-9][+-](0[0-9]|1[0-4])[0-5][0-9]$/,
 } as const;
 
 /** How many characters may a label's, a version's, a duration's text have. */

@@ -4,15 +4,19 @@ import { commonStatus, type KubeObject } from './meta.ts';
 import {
   cidr,
   count,
+  duration,
   fixedOnceSet,
   free,
   intOrString,
   type KindDefinition,
   keyed,
   LIMITS,
+  labelName,
   list,
   name,
+  objectName,
   PATTERNS,
+  place,
   rules,
   text,
 } from './schema.ts';
@@ -25,23 +29,21 @@ const ranges = {
 const backup = z
   .object({
     provider: name(LIMITS.label, 'CloudProfile of this name or type: where the bucket is made.', PATTERNS.label),
-    region: name(LIMITS.label, "Region of the bucket. Absent: the seed's.").optional(),
+    region: place("Region of the bucket. Absent: the seed's.").optional(),
     credentialsRef: z
       .object({
         apiVersion: text(LIMITS.name, 'API group and version; kept only.').optional(),
         kind: z
           .enum(['Secret', 'CredentialsBinding', 'WorkloadIdentity'])
           .describe('What holds the credentials, or leads to them.'),
-        name: name(LIMITS.name, 'Its name.'),
-        namespace: name(LIMITS.label, 'Its namespace.'),
+        name: objectName('Its name.'),
+        namespace: labelName('Its namespace.'),
       })
       .describe('Credentials of the account that the bucket is in. Absent: providers that need none.')
       .optional(),
     providerConfig: free('What only the provider understands; kept only.').optional(),
-    fullSnapshotPeriod: text(
-      LIMITS.duration,
+    fullSnapshotPeriod: duration(
       'How often a snapshot of each etcd is taken, at least a minute. Absent: 24h.',
-      PATTERNS.duration,
     ).optional(),
     maxBackupsLimitBasedGC: count(1, 1000, 'How many snapshots of each etcd are kept. Absent: 7.').optional(),
     deletionGracePeriodHours: count(
@@ -57,8 +59,8 @@ export const seedSpec = rules(
     provider: z
       .object({
         type: name(LIMITS.label, 'Provider that the seed runs on.', PATTERNS.label),
-        region: name(LIMITS.label, 'Region that the seed runs in.'),
-        zones: list(name(63, 'A zone.'), 16, 'Zones that the nodes of the seed are in.').optional(),
+        region: place('Region that the seed runs in.'),
+        zones: list(place('A zone.'), 16, 'Zones that the nodes of the seed are in.').optional(),
         providerConfig: free('What only the provider understands.').optional(),
       })
       .describe('Where the seed runs.'),
@@ -94,7 +96,7 @@ export const seedSpec = rules(
       .optional(),
     taints: keyed(
       z
-        .object({ key: name(317, 'Key.'), value: text(63, 'Value.').optional() })
+        .object({ key: name(317, 'Key.', PATTERNS.labelKey), value: text(63, 'Value.').optional() })
         .describe('A taint; shoots that do not tolerate it are placed elsewhere.'),
       64,
       'key',
@@ -114,8 +116,8 @@ export const seedSpec = rules(
     resources: list(free('A reference.'), 256, 'Objects that extensions refer to by name.').optional(),
     kubeconfigRef: z
       .object({
-        name: name(LIMITS.name, 'Name of the Secret; the kubeconfig is under key value, or else kubeconfig.'),
-        namespace: name(LIMITS.label, 'Namespace of the Secret.'),
+        name: objectName('Name of the Secret; the kubeconfig is under key value, or else kubeconfig.'),
+        namespace: labelName('Namespace of the Secret.'),
       })
       .describe(
         'Secret with a kubeconfig of the seed, with keys and certificates in it: one that names files, plugins or a proxy, or skips verification, is refused. Absent: the garden itself is the seed.',
@@ -166,7 +168,10 @@ export const seedStatus = z
     capacity: quantities('What the seed has; "shoots" is the number of shoots.').optional(),
     allocatable: quantities('What of it may be used; "shoots" is the number of shoots.').optional(),
     gardener: free('Who last acted on it.').optional(),
-    clusterIdentity: text(256, 'Identity of the cluster.').optional(),
+    clusterIdentity: text(
+      256,
+      'UID of the namespace kube-system of the cluster that the seed was first seen to be. With a kubeconfig of another cluster nothing is done.',
+    ).optional(),
     clientCertificateExpirationTimestamp: text(64, 'When the access to the seed ends.').optional(),
   })
   .describe('How the seed is.');

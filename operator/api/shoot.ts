@@ -12,17 +12,21 @@ import {
 import {
   cidr,
   count,
+  countOrPercent,
   describe,
   fixedOnceSet,
   free,
-  intOrString,
   type KindDefinition,
   keyed,
   LIMITS,
+  labels,
   list,
+  machineTypeName,
   map,
   name,
+  objectName,
   PATTERNS,
+  place,
   rules,
   text,
 } from './schema.ts';
@@ -38,11 +42,11 @@ import {
 /** Which seeds may be used: label selector and provider types; shared by Shoot and CloudProfile. */
 export const seedSelectorSchema = z
   .object({
-    matchLabels: map(64, 'Labels that the seed must have.').optional(),
+    matchLabels: labels(64, 'Labels that the seed must have.').optional(),
     matchExpressions: list(
       z
         .object({
-          key: name(317, 'Label key.'),
+          key: name(317, 'Label key.', PATTERNS.labelKey),
           operator: z.enum(['In', 'NotIn', 'Exists', 'DoesNotExist']).describe('How the value is compared.'),
           values: list(text(63, 'A value.'), 64, 'Values for In and NotIn.').optional(),
         })
@@ -62,7 +66,7 @@ export type SeedSelector = z.output<typeof seedSelectorSchema>;
 
 const machine = describe(
   z.object({
-    type: name(63, 'A machine type of the profile.'),
+    type: machineTypeName('A machine type of the profile.'),
     image: z
       .object({
         name: name(63, 'A machine image of the profile.'),
@@ -82,10 +86,10 @@ const worker = rules(
     machine,
     minimum: count(0, MAX_NODES, 'Fewest machines of the pool.'),
     maximum: count(0, MAX_NODES, 'Most machines of the pool.'),
-    maxSurge: intOrString('How many machines may be added while the pool is rolled.').default(1),
-    maxUnavailable: intOrString('How many machines may be missing while the pool is rolled.').default(0),
-    zones: list(name(63, 'A zone.'), 16, 'Zones that the machines are spread over.').optional(),
-    labels: map(64, 'Labels of the nodes.').optional(),
+    maxSurge: countOrPercent('How many machines may be added while the pool is rolled.').default(1),
+    maxUnavailable: countOrPercent('How many machines may be missing while the pool is rolled.').default(0),
+    zones: list(place('A zone.'), 16, 'Zones that the machines are spread over.').optional(),
+    labels: labels(64, 'Labels of the nodes.').optional(),
     annotations: map(64, 'Annotations of the nodes.').optional(),
     taints: list(taintSchema, 32, 'Taints of the nodes.').optional(),
     caBundle: text(65536, 'Certificates that the machines trust, PEM.').optional(),
@@ -159,7 +163,7 @@ const controlPlane = describe(
       .literal([1, 3, 5])
       .describe('Members of the control plane, where highAvailability does not say enough (not a field of Gardener).')
       .optional(),
-    zones: list(name(63, 'A zone of the seed.'), 16, 'Zones of the seed to use.').optional(),
+    zones: list(place('A zone of the seed.'), 16, 'Zones of the seed to use.').optional(),
   }),
   'How the control plane is run.',
 );
@@ -173,17 +177,20 @@ export const shootSpec = rules(
     cloudProfile: z
       .object({
         kind: text(63, 'CloudProfile or NamespacedCloudProfile.').default('CloudProfile'),
-        name: name(LIMITS.name, 'Name of the profile.'),
+        name: objectName('Name of the profile.'),
       })
       .describe('The profile that says what there is to choose from.')
       .optional(),
-    cloudProfileName: text(LIMITS.name, 'Older form of cloudProfile.name.').optional(),
-    region: name(LIMITS.label, 'Region of the profile. Cannot be changed.'),
-    seedName: name(LIMITS.name, 'The seed that hosts the control plane. Absent: one is chosen.').optional(),
+    cloudProfileName: text(LIMITS.name, 'Older form of cloudProfile.name.', PATTERNS.objectName).optional(),
+    region: place('Region of the profile. Cannot be changed.'),
+    seedName: objectName('The seed that hosts the control plane. Absent: one is chosen.').optional(),
     seedSelector: seedSelectorSchema.optional(),
     tolerations: list(
       z
-        .object({ key: name(317, 'Key of the taint.'), value: text(63, 'Value of the taint. Absent: any.').optional() })
+        .object({
+          key: name(317, 'Key of the taint.', PATTERNS.labelKey),
+          value: text(63, 'Value of the taint. Absent: any.').optional(),
+        })
         .describe('A taint of seeds that does not matter.'),
       64,
       'Taints of seeds that do not matter for this cluster.',
@@ -192,8 +199,16 @@ export const shootSpec = rules(
       .enum(['evaluation', 'testing', 'development', 'production', 'infrastructure'])
       .describe('What the cluster is for.')
       .optional(),
-    credentialsBindingName: text(LIMITS.name, 'CredentialsBinding with the credentials of the cloud.').optional(),
-    secretBindingName: text(LIMITS.name, 'SecretBinding with the credentials of the cloud.').optional(),
+    credentialsBindingName: text(
+      LIMITS.name,
+      'CredentialsBinding with the credentials of the cloud.',
+      PATTERNS.objectName,
+    ).optional(),
+    secretBindingName: text(
+      LIMITS.name,
+      'SecretBinding with the credentials of the cloud.',
+      PATTERNS.objectName,
+    ).optional(),
     kubernetes: kubernetes.prefault({}),
     networking: z
       .object({
@@ -264,9 +279,6 @@ export const shootSpec = rules(
 ).describe('What the cluster should be.');
 /** What a Shoot asks for, with the API server's defaults filled in. */
 export type ShootSpec = z.output<typeof shootSpec>;
-/** The same as somebody writes it: what has a default may be left out. */
-export type ShootSpecInput = z.input<typeof shootSpec>;
-
 export const shootStatus = z
   .object({
     ...commonStatus,

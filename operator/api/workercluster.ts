@@ -1,21 +1,27 @@
 import { z } from 'zod';
 import { type ActedFields, type MadeOf, unacted, withoutNames } from './acted.ts';
 import { clusterSizeSchema, costSchema } from './cost.ts';
+import { CRON } from './cron.ts';
 import { ACTED_DNS, clusterDNSSchema, domainStays } from './dns.ts';
 import { commonStatus, type KubeObject, nodeCountsSchema, replicaCountsSchema, resourceSchema, time } from './meta.ts';
 import {
   cidr,
   count,
   describe,
+  duration,
   fixedAtCreation,
   free,
   type KindDefinition,
   keyed,
   LIMITS,
+  labelName,
+  labels,
   list,
-  map,
+  machineTypeName,
   name,
+  objectName,
   PATTERNS,
+  place,
   rules,
   text,
 } from './schema.ts';
@@ -25,8 +31,8 @@ export const MAX_NODES = 5000;
 
 export const taintSchema = describe(
   z.object({
-    key: name(317, 'The key of the taint.'),
-    value: text(63, 'The value of the taint.').optional(),
+    key: name(317, 'The key of the taint.', PATTERNS.labelKey),
+    value: text(63, 'The value of the taint.', PATTERNS.labelValue).optional(),
     effect: z
       .enum(['NoSchedule', 'PreferNoSchedule', 'NoExecute'])
       .describe('What happens to pods that do not tolerate it.'),
@@ -39,9 +45,9 @@ export type Taint = z.output<typeof taintSchema>;
 const pool = rules(
   z.object({
     name: name(15, 'Name of the pool; part of the names of its machines.', PATTERNS.label),
-    machineType: name(63, "A machine type of the profile. Absent: the cluster's.").optional(),
+    machineType: machineTypeName("A machine type of the profile. Absent: the cluster's.").optional(),
     machineTypes: list(
-      name(63, 'A machine type of the profile.'),
+      machineTypeName('A machine type of the profile.'),
       16,
       "Machine types in order of preference, after machineType if that is named too. When one is sold out in all zones of the pool, new nodes are of the next; nodes that run stay what they are. Absent: the cluster's, for a pool that names no machine type itself.",
     ).optional(),
@@ -57,9 +63,9 @@ const pool = rules(
       64,
       'GPUs that each node must have. When the pool names no machine type: the cheapest of the profile that has so many.',
     ).optional(),
-    labels: map(64, 'Labels of the nodes.').optional(),
+    labels: labels(64, 'Labels of the nodes.').optional(),
     taints: list(taintSchema, 32, 'Taints of the nodes.').optional(),
-    zones: list(name(63, 'A zone.'), 16, "Zones that the nodes are spread over. Absent: the cluster's.").optional(),
+    zones: list(place('A zone.'), 16, "Zones that the nodes are spread over. Absent: the cluster's.").optional(),
   }),
   {
     rule: '!has(self.minimum) || !has(self.maximum) || self.minimum <= self.maximum',
@@ -100,9 +106,16 @@ export const hibernationSchema = z
     schedules: list(
       z
         .object({
-          start: text(128, 'When it goes to sleep, as a cron expression.').optional(),
-          end: text(128, 'When it wakes up, as a cron expression.').optional(),
-          location: text(64, 'Time zone of both, for example Europe/Berlin. Absent: UTC.').optional(),
+          start: text(128, 'When it goes to sleep, as a cron expression.', CRON).optional(),
+          end: text(128, 'When it wakes up, as a cron expression.', CRON).optional(),
+          location: rules(
+            text(64, 'Time zone of both, for example Europe/Berlin. Absent: UTC.', PATTERNS.timeZone),
+            // Kubernetes' API server has all zones within itself, as it needs them for CronJobs.
+            {
+              rule: "timestamp('2026-01-01T00:00:00Z').getFullYear(self) > 0",
+              message: 'must be a time zone, for example Europe/Berlin',
+            },
+          ).optional(),
         })
         .describe('When the cluster sleeps.'),
       32,
@@ -115,8 +128,8 @@ export const maintenanceSchema = z
   .object({
     timeWindow: z
       .object({
-        begin: name(11, 'Begin as HHMMSS+ZZZZ, for example 220000+0100.', /^[0-9]{6}[+-][0-9]{4}$/),
-        end: name(11, 'End as HHMMSS+ZZZZ, for example 230000+0100.', /^[0-9]{6}[+-][0-9]{4}$/),
+        begin: name(11, 'Begin as HHMMSS+ZZZZ, for example 220000+0100.', PATTERNS.timeOfDay),
+        end: name(11, 'End as HHMMSS+ZZZZ, for example 230000+0100.', PATTERNS.timeOfDay),
       })
       .describe('When disruptive changes may be made, each day.')
       .optional(),
@@ -138,7 +151,7 @@ const credentials = {
     .enum(['CredentialsBinding', 'Secret'])
     .describe('Kind of what is named. Absent: the CredentialsBinding of that name if there is one, else the Secret.')
     .optional(),
-  name: name(LIMITS.name, 'Name of the CredentialsBinding or Secret.'),
+  name: objectName('Name of the CredentialsBinding or Secret.'),
 };
 
 const networking = describe(
@@ -162,15 +175,11 @@ const fallback = describe(
       "The cloud. Absent: the cluster's, in another region.",
       PATTERNS.label,
     ).optional(),
-    cloudProfile: name(LIMITS.label, 'The CloudProfile to use. Absent: the one named as cloudProvider.').optional(),
-    region: name(LIMITS.label, "Region of that profile. Absent: the profile's default.").optional(),
-    zones: list(
-      name(63, 'A zone.'),
-      16,
-      'Zones that nodes are spread over. Absent: all zones of the region.',
-    ).optional(),
+    cloudProfile: labelName('The CloudProfile to use. Absent: the one named as cloudProvider.').optional(),
+    region: place("Region of that profile. Absent: the profile's default.").optional(),
+    zones: list(place('A zone.'), 16, 'Zones that nodes are spread over. Absent: all zones of the region.').optional(),
     machineTypes: list(
-      name(63, 'A machine type of that profile.'),
+      machineTypeName('A machine type of that profile.'),
       16,
       "Machine types of all pools there, in order of preference. Absent: the profile's default, or, with the same profile, those of the pools.",
     ).optional(),
@@ -207,8 +216,7 @@ export const workerClusterSpec = rules(
       MAX_NODES,
       'How many nodes run workloads. With pools, how many they have together. kubectl scale and autoscalers write this field.',
     ).optional(),
-    cloudProfile: name(
-      LIMITS.label,
+    cloudProfile: labelName(
       'The CloudProfile to use. Absent: the one named as cloudProvider. Cannot be changed.',
     ).optional(),
     mode: z
@@ -217,12 +225,8 @@ export const workerClusterSpec = rules(
         "Who runs the control plane. Hosted: Coppice, as pods in a seed cluster. Managed: the cloud's own service (EKS, GKE, AKS). SelfManaged: machines of the cluster itself. Absent: the profile's default. Cannot be changed.",
       )
       .optional(),
-    region: name(LIMITS.label, "Region of the profile. Absent: the profile's default. Cannot be changed.").optional(),
-    zones: list(
-      name(63, 'A zone.'),
-      16,
-      'Zones that nodes are spread over. Absent: all zones of the region.',
-    ).optional(),
+    region: place("Region of the profile. Absent: the profile's default. Cannot be changed.").optional(),
+    zones: list(place('A zone.'), 16, 'Zones that nodes are spread over. Absent: all zones of the region.').optional(),
     kubernetes: z
       .object({
         version: versionSchema(
@@ -231,9 +235,9 @@ export const workerClusterSpec = rules(
       })
       .describe('The Kubernetes of the cluster.')
       .optional(),
-    machineType: name(63, "Machine type of the nodes. Absent: the profile's default.").optional(),
+    machineType: machineTypeName("Machine type of the nodes. Absent: the profile's default.").optional(),
     machineTypes: list(
-      name(63, 'A machine type of the profile.'),
+      machineTypeName('A machine type of the profile.'),
       16,
       'Machine types in order of preference, after machineType if that is named too. When one is sold out in all zones, new nodes are of the next; nodes that run stay what they are, and the preferred one is asked for again when more nodes are needed.',
     ).optional(),
@@ -255,8 +259,7 @@ export const workerClusterSpec = rules(
     credentialsRef: z
       .object({
         ...credentials,
-        namespace: name(
-          LIMITS.label,
+        namespace: labelName(
           "Its namespace. Only the cluster's own: nobody uses the credentials of others.",
         ).optional(),
       })
@@ -269,10 +272,8 @@ export const workerClusterSpec = rules(
       )
       .optional(),
     maintenance: maintenanceSchema.optional(),
-    ttl: name(
-      LIMITS.duration,
+    ttl: duration(
       'How long the cluster lives from its creation, for example 8h; then it is deleted. Condition Expiring says so beforehand; a longer ttl, or none, prolongs it.',
-      PATTERNS.duration,
     ).optional(),
     adopt: z
       .object({
@@ -326,9 +327,6 @@ export const workerClusterSpec = rules(
 ).describe('What the cluster should be.');
 /** What a WorkerCluster asks for, with the API server's defaults filled in. */
 export type WorkerClusterSpec = z.output<typeof workerClusterSpec>;
-/** The same as somebody writes it: what has a default may be left out. */
-export type WorkerClusterSpecInput = z.input<typeof workerClusterSpec>;
-
 export const workerClusterStatus = z
   .object({
     ...commonStatus,

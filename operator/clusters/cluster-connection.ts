@@ -1,4 +1,5 @@
 import { Applier } from '../kube/applier.ts';
+import { tenantBudget } from '../kube/byte-budget.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { Informer } from '../kube/informer.ts';
 import type { Log } from '../kube/log.ts';
@@ -13,50 +14,14 @@ import {
   type Pod,
   resourceOf,
 } from '../kube/resources.ts';
-
+import { slimCertificateRequest, slimNode } from './kept-objects.ts';
+import { keptPod } from './kept-pod.ts';
+import { LineWatch } from './line-watch.ts';
 import type { OpenCluster } from './open-clusters.ts';
 
+/** An API server that has not said by then that it is ready does not answer. */
+const ASK_MS = 3_000;
 const BY_NODE = 'node';
-
-/** What of a pod is ever looked at: a cluster may have thousands, and each is held in memory here. */
-function slimPod(pod: Pod): Pod {
-  const { name, namespace, uid, resourceVersion, labels, annotations, ownerReferences, deletionTimestamp } =
-    pod.metadata;
-  const { nodeName, hostNetwork, overhead, resources, containers, initContainers } = pod.spec;
-  const mirror = annotations?.['kubernetes.io/config.mirror'];
-  return {
-    apiVersion: pod.apiVersion,
-    kind: pod.kind,
-    metadata: {
-      name,
-      ...(namespace && { namespace }),
-      ...(uid && { uid }),
-      ...(resourceVersion && { resourceVersion }),
-      ...(labels?.['k8s-app'] && { labels: { 'k8s-app': labels['k8s-app'] } }),
-      ...(mirror && { annotations: { 'kubernetes.io/config.mirror': mirror } }),
-      ...(ownerReferences && { ownerReferences }),
-      ...(deletionTimestamp && { deletionTimestamp }),
-    },
-    spec: {
-      ...(nodeName && { nodeName }),
-      ...(hostNetwork && { hostNetwork }),
-      ...(overhead && { overhead }),
-      ...(resources && { resources }),
-      containers: containers.map(({ name, resources }) => ({ name, ...(resources && { resources }) })),
-      ...(initContainers && {
-        initContainers: initContainers.map(({ name, resources, restartPolicy }) => ({
-          name,
-          ...(resources && { resources }),
-          ...(restartPolicy && { restartPolicy }),
-        })),
-      }),
-    },
-    status: {
-      ...(pod.status?.phase && { phase: pod.status.phase }),
-      conditions: (pod.status?.conditions ?? []).filter((c) => c.type === 'Ready'),
-    },
-  };
-}
 
 /** An open line to one shoot's API server: its nodes, pods and certificate requests are watched, never polled. */
 export class ClusterConnection implements OpenCluster {
@@ -67,22 +32,42 @@ export class ClusterConnection implements OpenCluster {
   readonly server: string;
   /** When the operator's certificate should be replaced by a fresh one. */
   readonly renewAt: Date;
+  /** Whether the API server answers. */
+  readonly line: LineWatch;
   readonly #stopListeners: (() => void)[] = [];
 
-  constructor(client: KubeClient, server: string, renewAt: Date, log: Log, onChange: (object: KubeObject) => void) {
+  /** @param onLine called when the API server stops answering, and when it answers again */
+  constructor(
+    client: KubeClient,
+    server: string,
+    renewAt: Date,
+    log: Log,
+    onChange: (object: KubeObject) => void,
+    onLine: (answers: boolean) => void = () => {},
+  ) {
     this.client = client;
     this.server = server;
     this.renewAt = renewAt;
-    this.nodes = new Informer<Node>(client, NODES, { log });
+    const budget = tenantBudget();
+    this.line = new LineWatch({ ask: () => client.ready({ timeoutMs: ASK_MS }), told: onLine });
+    const failed = () => this.line.doubt();
+    this.nodes = new Informer<Node>(client, NODES, { transform: slimNode, budget, log, failed });
     this.pods = new Informer<Pod>(client, PODS, {
-      transform: slimPod,
+      transform: keptPod,
       indexes: { [BY_NODE]: (pod: Pod) => (pod.spec.nodeName ? [pod.spec.nodeName] : []) },
+      budget,
       log,
     });
-    this.csrs = new Informer<CertificateSigningRequest>(client, CSRS, { log });
+    this.csrs = new Informer<CertificateSigningRequest>(client, CSRS, {
+      transform: slimCertificateRequest,
+      budget,
+      log,
+      failed,
+    });
     for (const informer of [this.nodes, this.pods, this.csrs]) informer.onChange((event) => onChange(event.object));
   }
 
+  /** Rejects, also, when the API server answers more than is taken from it; `stop` it then. */
   async start(signal: AbortSignal): Promise<void> {
     for (const informer of [this.nodes, this.pods, this.csrs]) informer.start();
     await Promise.all([this.nodes, this.pods, this.csrs].map((informer) => informer.whenSynced(signal)));
@@ -115,6 +100,7 @@ export class ClusterConnection implements OpenCluster {
   }
 
   async stop(): Promise<void> {
+    this.line.stop();
     for (const listener of this.#stopListeners.splice(0)) listener();
     await Promise.all([this.nodes, this.pods, this.csrs].map((informer) => informer.stop()));
     await this.client.close();

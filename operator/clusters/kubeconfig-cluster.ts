@@ -1,4 +1,5 @@
 import type { CloudKubeconfig } from '../../providers/cloud.ts';
+import { TENANT_LIMITS } from '../kube/answer-limits.ts';
 import { KubeClient } from '../kube/client.ts';
 import { isNotFound } from '../kube/errors.ts';
 import { parseUntrustedKubeconfig } from '../kube/kubeconfig.ts';
@@ -32,6 +33,8 @@ const ACCESS: readonly KubeObject[] = [
 export interface ClusterLine {
   readonly nodes: readonly Node[];
   readonly pods: readonly Pod[];
+  /** False from when the API server was seen not to answer until it answers again. */
+  readonly answers: boolean;
   /** Whether the API server answers somebody who may do everything. */
   ready(signal: AbortSignal): Promise<boolean>;
   /** A kubeconfig of a ServiceAccount of ours in the cluster; undefined where the cloud's identity may not make one. */
@@ -45,10 +48,19 @@ interface TokenRequest {
   status: { token: string; expirationTimestamp: string };
 }
 
-/** Opens a line to the API server that a kubeconfig leads to; `changed` is called for each change of a node or pod, `opened` once. */
+/** What whoever opens a line is told. */
+export interface LineNews {
+  /** A node or pod has changed. */
+  changed(): void;
+  /** The API server stopped answering, or answers again. */
+  answers(now: boolean): void;
+}
+
+/** Opens a line to the API server that a kubeconfig leads to; `opened` is called once. */
 export async function connectCluster(
   text: string,
-  { log, changed, opened }: { log: Log; changed: () => void; opened?: (cluster: OpenCluster) => void },
+  news: LineNews,
+  { log, opened }: { log: Log; opened?: (cluster: OpenCluster) => void },
   signal: AbortSignal,
 ): Promise<ClusterLine> {
   let current = parseUntrustedKubeconfig(text);
@@ -57,10 +69,18 @@ export async function connectCluster(
     server,
     ca,
     serverName,
+    limits: TENANT_LIMITS,
     // Asked again after each 401: a watch outlives the token that it was begun with.
     credentials: async () => ({ token: current.token, cert: current.cert, key: current.key }),
   });
-  const connection = new ClusterConnection(client, server, NEVER, log, changed);
+  const connection = new ClusterConnection(
+    client,
+    server,
+    NEVER,
+    log,
+    () => news.changed(),
+    (answers) => news.answers(answers),
+  );
   try {
     // The caches try for ever: whether we may list at all is found out first, and said.
     await listOne(client, signal);
@@ -76,6 +96,9 @@ export async function connectCluster(
     },
     get pods() {
       return connection.pods.list();
+    },
+    get answers() {
+      return connection.line.answers;
     },
     ready: (ending) =>
       listOne(client, ending).then(

@@ -1,3 +1,4 @@
+import { configurationProblem } from '../api/errors.ts';
 import { LABELS } from '../api/group.ts';
 import type { Seed } from '../api/seed.ts';
 import { Applier, knownBy } from '../kube/applier.ts';
@@ -37,6 +38,8 @@ const SYNC_TIMEOUT_MS = 60_000;
 /** One seed as the controllers see it: a client, caches of what belongs to shoots there, and writes that skip no-ops. */
 export class SeedAccess {
   readonly name: string;
+  /** UID of its namespace kube-system: which cluster it is, whatever its address. */
+  readonly identity: string;
   readonly client: KubeClient;
   readonly applier: Applier;
   readonly pods: Informer<Pod>;
@@ -51,11 +54,17 @@ export class SeedAccess {
   readonly #byKind: ReadonlyMap<string, Informer<any>>;
 
   constructor(
-    { name, client, dialPod }: { name: string; client: KubeClient; dialPod?: PodDialer | undefined },
+    {
+      name,
+      identity,
+      client,
+      dialPod,
+    }: { name: string; identity: string; client: KubeClient; dialPod?: PodDialer | undefined },
     log: Log,
     onChange: (shootKey: string, object: KubeObject) => void,
   ) {
     this.name = name;
+    this.identity = identity;
     this.client = client;
     this.dialPod = dialPod;
     // Only what belongs to a shoot: a seed may run much else.
@@ -109,6 +118,25 @@ export class SeedAccess {
   }
 }
 
+/** UID of the namespace kube-system of a cluster, which lives as long as it does. Throws what the API server says against it. */
+export async function identityOf(client: KubeClient, signal: AbortSignal): Promise<string> {
+  const { metadata } = await client.get(NAMESPACES, 'kube-system', undefined, { signal });
+  return metadata.uid ?? '';
+}
+
+/**
+ * Throws where a cluster is not the one that the Seed was first seen to be: by a kubeconfig that was exchanged, control planes would be
+ * made a second time there, and taken for gone here.
+ */
+export function refuseOther({ metadata, status }: Seed, identity: string): void {
+  const pinned = status?.clusterIdentity;
+  if (pinned === undefined || pinned === identity) return;
+  throw configurationProblem(
+    `the kubeconfig of Seed ${metadata.name} leads to another cluster (UID of kube-system ${identity}, not ${pinned}): nothing is made or deleted there`,
+    'Put back a kubeconfig of the right cluster; for another cluster, make another Seed.',
+  );
+}
+
 /** A seed that is being opened, for as many as wait for it. */
 interface Opening {
   readonly access: Promise<SeedAccess>;
@@ -129,21 +157,29 @@ export class SeedRegistry {
     this.#onChange = onChange;
   }
 
-  /** The access to the seed, made if needed, and made anew when its credentials changed. Rejects when it cannot be reached. */
+  /**
+   * The access to the seed, made if needed, and made anew when its credentials changed. Rejects when it cannot be reached, and when it is
+   * another cluster than the Seed was before.
+   */
   async open(seed: Seed, signal: AbortSignal): Promise<SeedAccess> {
     const name = seed.metadata.name;
     const credentials = await this.#credentials(seed);
     const known = this.#seeds.get(name);
-    if (known?.credentials === credentials) return known.access;
-    return unlessAborted((this.#opening.get(name) ?? this.#begin(name, credentials)).access, signal);
+    const access =
+      known?.credentials === credentials
+        ? known.access
+        : await unlessAborted((this.#opening.get(name) ?? this.#begin(seed, credentials)).access, signal);
+    refuseOther(seed, access.identity);
+    return access;
   }
 
   /** Many shoots ask at once after a start: the seed is opened for all of them, also when the first one has been changed meanwhile. */
-  #begin(name: string, credentials: string): Opening {
+  #begin(seed: Seed, credentials: string): Opening {
+    const { name } = seed.metadata;
     const abort = new AbortController();
     const opening: Opening = {
       abort,
-      access: this.#open(name, credentials, abort.signal).finally(() => {
+      access: this.#open(seed, credentials, abort.signal).finally(() => {
         if (this.#opening.get(name) === opening) this.#opening.delete(name);
       }),
     };
@@ -151,18 +187,24 @@ export class SeedRegistry {
     return opening;
   }
 
-  async #open(name: string, credentials: string, signal: AbortSignal): Promise<SeedAccess> {
+  async #open(seed: Seed, credentials: string, stopped: AbortSignal): Promise<SeedAccess> {
+    const { name } = seed.metadata;
     await this.#closeOpen(name);
+    const signal = AbortSignal.any([stopped, AbortSignal.timeout(SYNC_TIMEOUT_MS)]);
     const client =
       credentials === ''
         ? this.#garden
         : KubeClient.fromKubeconfig(credentials, undefined, { source: `the kubeconfig of seed ${name}` });
     const dialPod = credentials === '' ? undefined : podDialer(credentials);
-    const access = new SeedAccess({ name, client, dialPod }, this.#log, this.#onChange);
+    let access: SeedAccess | undefined;
     try {
-      await access.start(AbortSignal.any([signal, AbortSignal.timeout(SYNC_TIMEOUT_MS)]));
+      const identity = await identityOf(client, signal);
+      // Before anything of it is looked at: what is missing in another cluster has not gone.
+      refuseOther(seed, identity);
+      access = new SeedAccess({ name, identity, client, dialPod }, this.#log, this.#onChange);
+      await access.start(signal);
     } catch (error) {
-      await access.stop();
+      await access?.stop();
       if (credentials !== '') await client.close();
       throw error;
     }

@@ -15,6 +15,8 @@ export interface ControllerOptions<K extends string = string> {
   /** Makes the world match the object of this key. Throwing means: again after the key's back-off. */
   // biome-ignore lint/suspicious/noConfusingVoidType: most reconcilers return nothing
   reconcile(key: K, signal: AbortSignal): Promise<ReconcileResult | void>;
+  /** Told what a reconcile threw, with how many in a row have; conflicts and what ends with the process it is not told. */
+  failed?(key: K, error: unknown, failures: number): Promise<void>;
   /** Keys worked on at the same time; default 4. */
   concurrency?: number;
   /** A run that takes longer is told so by its signal and counts as failed; default 10 minutes. */
@@ -69,7 +71,11 @@ export function runController<K extends string>(options: ControllerOptions<K>): 
         log.debug({ controller: name, key, err: error }, 'conflict; trying again');
       } else {
         const retryInMs = Math.round(queue.retry(key));
-        log.warn({ controller: name, key, err: error, failures: queue.failures(key), retryInMs }, 'reconcile failed');
+        const failures = queue.failures(key);
+        log.warn({ controller: name, key, err: error, failures, retryInMs }, 'reconcile failed');
+        await options.failed?.(key, error, failures).catch((untold: unknown) => {
+          log.warn({ controller: name, key, err: untold }, 'failure not told');
+        });
       }
     } finally {
       clearTimeout(timer);

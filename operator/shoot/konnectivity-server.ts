@@ -31,14 +31,19 @@ export const egress = {
  * Kubelets, pods, Services and webhooks are reached through the tunnel, those at a URL as well: that is what `controlplane` stands for, and
  * without it a tenant's webhook could have the API server ask what is in the seed's network. etcd, and the API server itself, are where they were.
  */
-export const EGRESS_SELECTOR: string = JSON.stringify({
-  apiVersion: 'apiserver.k8s.io/v1beta1',
-  kind: 'EgressSelectorConfiguration',
-  egressSelections: ['cluster', 'controlplane'].map((name) => ({
-    name,
-    connection: { proxyProtocol: 'GRPC', transport: { uds: { udsName: SOCKET } } },
-  })),
-});
+export const EGRESS_SELECTOR: string = egressSelector('GRPC', SOCKET);
+
+/** The API server's configuration with which it asks whoever serves the socket for all that is in the cluster or at a URL. */
+export function egressSelector(proxyProtocol: 'GRPC' | 'HTTPConnect', udsName: string): string {
+  return JSON.stringify({
+    apiVersion: 'apiserver.k8s.io/v1beta1',
+    kind: 'EgressSelectorConfiguration',
+    egressSelections: ['cluster', 'controlplane'].map((name) => ({
+      name,
+      connection: { proxyProtocol, transport: { uds: { udsName } } },
+    })),
+  });
+}
 
 /** The files of the server, in a Secret of its own: it sees no key of the API server's. */
 export function konnectivityServerFiles(values: ControlPlane, pki: PKIData): Record<string, string> {

@@ -1,5 +1,6 @@
 import type { KubeObject } from '../api/meta.ts';
 import { COMPONENTS } from '../api/names.ts';
+import { networkParts } from './cluster-network.ts';
 import {
   EGRESS_SELECTOR,
   egress,
@@ -16,11 +17,12 @@ const CONFIG = '/etc/kubernetes';
 
 /**
  * The API server: one Secret with all its files, a Deployment, and a disruption budget when there are several. Where machines are outside
- * of the seed, each of its pods also has the server of the tunnel to them, with a Secret of its own.
+ * of the seed, each of its pods also has the server of the tunnel to them, with a Secret of its own; elsewhere what its provider says.
  */
 export function kubeAPIServer(values: ControlPlane, pki: PKIData): KubeObject[] {
   const { machinesOutside } = values;
-  const files = apiServerFiles(values, pki);
+  const network = networkParts(values, CONFIG);
+  const files = { ...apiServerFiles(values, pki), ...network.files };
   const tunnelFiles = machinesOutside && konnectivityServerFiles(values, pki);
   const objects = [
     componentSecret(values, COMPONENTS.apiServer, files),
@@ -30,7 +32,7 @@ export function kubeAPIServer(values: ControlPlane, pki: PKIData): KubeObject[] 
       {
         name: COMPONENTS.apiServer,
         image: kubernetesImage('kube-apiserver', values.version),
-        args: apiServerArguments(values),
+        args: [...apiServerArguments(values), ...network.arguments],
         env: [{ name: 'GOGC', value: '50' }],
         ports: [{ name: 'https', containerPort: API_SERVER_PORT }],
         requests: { cpu: '50m', memory: '230Mi' },
@@ -45,6 +47,7 @@ export function kubeAPIServer(values: ControlPlane, pki: PKIData): KubeObject[] 
           volumes: [egress.volume],
           sidecars: konnectivityServer(values),
         }),
+        ...(values.clusterNetwork && { guests: network.containers, volumes: network.volumes }),
         checksum: checksum(tunnelFiles ? { ...files, ...withPrefix('tunnel/', tunnelFiles) } : files),
         gracePeriodSeconds: 10,
         spread: values.replicas > 1,

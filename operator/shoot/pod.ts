@@ -29,6 +29,8 @@ export interface Component extends Container {
   volumes?: unknown[];
   /** Further containers. */
   sidecars?: Sidecar[];
+  /** Further containers that are none of the control plane's own, as they are. */
+  guests?: object[];
   /** Content whose change must restart the pods. */
   checksum: string;
   /** Seconds between SIGTERM and SIGKILL. */
@@ -69,6 +71,7 @@ export function podTemplate(values: ControlPlane, component: Component): unknown
         // Upstream's images have other entry points, or none: the executable is where they all keep it.
         containerOf(component, `/usr/local/bin/${component.executable ?? component.name}`, 'config'),
         ...sidecars.map((sidecar) => containerOf(sidecar, sidecar.command, sidecar.name)),
+        ...(component.guests ?? []),
       ],
       volumes: [
         secretVolume('config', component.name),
@@ -126,7 +129,7 @@ export function deployment(
     kind: 'Deployment',
     metadata: { name: component.name, namespace: values.namespace, labels: controlPlaneLabels(values) },
     spec: {
-      replicas: values.hibernated ? 0 : options.replicas,
+      replicas: options.replicas,
       revisionHistoryLimit: 1,
       strategy: options.strategy,
       selector: { matchLabels: selectorLabels(component.name) },

@@ -18,8 +18,6 @@ export interface ControlPlane {
   version: string;
   /** Members of the control plane: kube-apiserver replicas, and etcd members once they have joined. */
   replicas: number;
-  /** No pods but all state kept. */
-  hibernated?: boolean;
   networks: { pods: string; services: string };
   /** ClusterIPs in the seed: of kube-apiserver, and of each etcd member by its ordinal. */
   addresses: { apiServer: string; etcd: string[] };
@@ -42,7 +40,12 @@ export interface ControlPlane {
   hostNames?: readonly string[];
   /** Machines are outside of the seed: they come by the endpoint as people do, and are reached through a tunnel that they open. */
   machinesOutside?: boolean;
+  /** How API servers come to machines and pods where they have no tunnel; absent: as the seed's network leads them. */
+  clusterNetwork?: ClusterNetwork;
 }
+
+/** A container beside each API server that joins it to the cluster's network, with its volumes; or nothing is there to be reached. */
+export type ClusterNetwork = { container: { env: object[]; [field: string]: unknown }; volumes: object[] } | 'none';
 
 /** The port of every hosted API server. */
 export const API_SERVER_PORT = 6443;
@@ -80,6 +83,12 @@ export const etcdClientURL = (values: Pick<ControlPlane, 'addresses'>, ordinal: 
 /** URL at which etcd member `ordinal` serves its peers; identifies the member before it has a name. */
 export const etcdPeerURL = (values: Pick<ControlPlane, 'addresses'>, ordinal: number): string =>
   `https://${bracketed(etcdAddress(values, ordinal))}:${ETCD_PEER_PORT}`;
+
+/** What API servers are made of in the seed: the etcd members that they are told of, and themselves. */
+export const seedAddresses = (values: Pick<ControlPlane, 'addresses' | 'etcd'>): string[] => [
+  ...values.etcd.endpoints.map((ordinal) => etcdAddress(values, ordinal)),
+  values.addresses.apiServer,
+];
 
 /** Labels of every object of the control plane in the seed. */
 export function controlPlaneLabels(values: Pick<ControlPlane, 'shoot'>): Record<string, string> {

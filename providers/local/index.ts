@@ -15,6 +15,7 @@ import { type Provider, type ProviderContext, sizeWhileRolling } from '../contra
 import { directoryBuckets } from '../directory-buckets.ts';
 import { followPool, type Marks, nodeLabels, nodesOf } from '../nodes.ts';
 import { profileProblems } from '../validate.ts';
+import { apiServerNetwork } from './api-server-network.ts';
 import { controlPlaneMachines } from './control-plane.ts';
 import { machineOf } from './machine.ts';
 import { machineFiles } from './machine-files.ts';
@@ -24,10 +25,13 @@ import { MARKS_ANNOTATION, poolReplicaSet, poolSecret } from './machine-pod.ts';
 export const local: Provider = {
   name: 'local',
   simulated: false,
+  noBoundary:
+    'machines are privileged pods of the seed: who may run pods in such a cluster can take over the nodes of the seed, and all clusters on it',
   needsBootstrapToken: true,
   rolledByCaller: true,
   backups: directoryBuckets('local'),
   controlPlaneMachines,
+  clusterNetwork: apiServerNetwork,
 
   validate(wanted, profile) {
     const problems = profileProblems(wanted, profile);

@@ -13,7 +13,6 @@ export type MachineContext = Pick<
   | 'clusterDomain'
   | 'dnsIP'
   | 'imageMirror'
-  | 'kubeletClientCA'
   | 'kubernetesVersion'
   | 'machineImage'
   | 'podCIDR'
@@ -24,7 +23,8 @@ export type MachineContext = Pick<
 
 /** Where the pool's Secret is mounted in a machine. */
 export const CONFIG_FOLDER = '/etc/coppice';
-const PAUSE_IMAGE = 'registry.k8s.io/pause:3.10.1';
+/** The seed's containerd has it, too: a container of it waits in every pod. */
+export const PAUSE_IMAGE = 'registry.k8s.io/pause:3.10.1';
 
 const ENTRY = readFileSync(new URL('./machine.sh', import.meta.url), 'utf8');
 
@@ -63,7 +63,7 @@ export function machineFiles(ctx: MachineContext, pool: Pool, more: object = {})
       'pool.env': environmentFile({ NODE_LABELS: selfLabels(nodeLabels(ctx, pool)) }),
       'kubelet.yaml': yaml({ ...kubelet, ...(pool.taints.length > 0 && { registerWithTaints: pool.taints }) }),
       ...(ctx.machineImage && { 'kube-proxy-pod.yaml': yaml(kubeProxyPod(ctx)) }),
-      'kubelet-client-ca.crt': ctx.kubeletClientCA ?? ctx.clusterCA,
+      'kubelet-client-ca.crt': ctx.clusterCA,
     },
     fingerprint: shortHash(JSON.stringify([ctx.apiserverURL, kubelet, lasting])),
   };

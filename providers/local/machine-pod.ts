@@ -127,7 +127,7 @@ export function machineSpec(ctx: PodContext, pool: Pool, paths: string[], varian
           { name: 'config', mountPath: CONFIG_FOLDER, readOnly: true },
           { name: variant.varClaim ?? 'var', mountPath: '/var' },
           { name: 'run', mountPath: '/run' },
-          ...folders.map((path) => ({ name: volumeName(path), mountPath: path, readOnly: true })),
+          ...hostFolderMounts(folders),
         ],
         ...variant.container,
       },
@@ -143,12 +143,28 @@ export function machineSpec(ctx: PodContext, pool: Pool, paths: string[], varian
       },
       ...(variant.varClaim ? [] : [{ name: 'var', emptyDir: {} }]),
       { name: 'run', emptyDir: { medium: 'Memory' } },
-      ...folders.map((path) => ({ name: volumeName(path), hostPath: { path } })),
+      ...hostFolderVolumes(folders),
     ],
   };
 }
 
 /** Of the seed node, for the scratch image: its programs, their libraries, and the certificates of public registries. */
-const HOST_FOLDERS = ['/usr', '/bin', '/sbin', '/lib', '/lib64', '/etc/alternatives', '/etc/ssl'];
+export const HOST_FOLDERS: readonly string[] = [
+  '/usr',
+  '/bin',
+  '/sbin',
+  '/lib',
+  '/lib64',
+  '/etc/alternatives',
+  '/etc/ssl',
+];
+
+/** Folders of the seed node as a container sees them. */
+export const hostFolderMounts = (folders: readonly string[]): object[] =>
+  folders.map((path) => ({ name: volumeName(path), mountPath: path, readOnly: true }));
+
+/** The volumes for these mounts. */
+export const hostFolderVolumes = (folders: readonly string[]): object[] =>
+  folders.map((path) => ({ name: volumeName(path), hostPath: { path } }));
 
 const volumeName = (path: string): string => `host${path.replaceAll('/', '-')}`;

@@ -27,6 +27,8 @@ export function simulatedProvider(now: () => number): Provider {
   return {
     name: 'simulated',
     simulated: true,
+    // kwok has neither kubelets nor pods that could answer.
+    clusterNetwork: () => 'none',
     needsBootstrapToken: false,
     backups: directoryBuckets('simulated'),
     recorded: recordedClusters(accounts, now),

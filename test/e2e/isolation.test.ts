@@ -1,4 +1,5 @@
-import { beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it, onTestFinished } from 'vitest';
+import { API_VERSION } from '../../operator/api/group.ts';
 import { NAMESPACES, NODES, type Node, type Pod } from '../../operator/kube/resources.ts';
 import {
   clusterClient,
@@ -88,6 +89,42 @@ e2e('clusters side by side', () => {
     // An address that both clusters may have belongs to one's own pods.
     const own = await get(files[1], alone[0], alone[0]?.status?.podIP);
     expect(ok(own)).toContain(`hostname=${alone[0]?.metadata.name}`);
+  });
+});
+
+e2e("a tenant with Kubernetes' role edit in a namespace", () => {
+  it('makes a cluster there, and cannot say what it was granted, make a Shoot or raise a Quota', async () => {
+    const namespace = uniqueName('tenant');
+    const client = gardenClient();
+    await client.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });
+    onTestFinished(() => client.delete(NAMESPACES, namespace).then(() => undefined));
+    const group = 'rbac.authorization.k8s.io';
+    await client.create({
+      apiVersion: `${group}/v1`,
+      kind: 'RoleBinding',
+      metadata: { name: 'edit', namespace },
+      roleRef: { apiGroup: group, kind: 'ClusterRole', name: 'edit' },
+      subjects: [{ apiGroup: group, kind: 'User', name: 'ada' }],
+    });
+    const as = (args: string[], object?: object) =>
+      kubectl([...args, '-n', namespace, '--as=ada'], object ? { input: JSON.stringify(object) } : {});
+    const written = (kind: string, spec: object) => ({
+      apiVersion: API_VERSION,
+      kind,
+      metadata: { name: 'one' },
+      spec,
+    });
+
+    const cluster = written('WorkerCluster', { cloudProvider: 'simulated', dataPlaneNodes: 0, region: 'nowhere' });
+    ok(await as(['create', '-f', '-'], cluster));
+    const status = JSON.stringify({ status: { admitted: { pools: [] } } });
+    const raised = await as(['patch', 'workercluster', 'one', '--subresource=status', '--type=merge', '-p', status]);
+    expect(raised.stderr).toContain('cannot patch resource "workerclusters/status"');
+    const shoot = written('Shoot', { cloudProfile: { name: 'x' }, region: 'x', provider: { type: 'x' } });
+    expect((await as(['create', '-f', '-'], shoot)).stderr).toContain('cannot create resource "shoots"');
+    const quota = written('Quota', { metrics: { nodes: 5000 } });
+    expect((await as(['create', '-f', '-'], quota)).stderr).toContain('cannot create resource "quotas"');
+    ok(await as(['delete', 'workercluster', 'one']));
   });
 });
 

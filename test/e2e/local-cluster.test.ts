@@ -2,11 +2,12 @@ import { isDeepStrictEqual } from 'node:util';
 import { beforeAll, expect, it } from 'vitest';
 import { isTrue } from '../../operator/api/conditions.ts';
 import { LABELS } from '../../operator/api/group.ts';
-import { kubeconfigSecretName } from '../../operator/api/names.ts';
+import { COMPONENTS, kubeconfigSecretName } from '../../operator/api/names.ts';
 import { parseBytes, parseCpu } from '../../operator/api/quantity.ts';
 import type { KubeClient } from '../../operator/kube/client.ts';
 import {
   type CertificateSigningRequest,
+  CONFIGMAPS,
   CSRS,
   NODES,
   type Node,
@@ -14,6 +15,7 @@ import {
   SECRETS,
   type Secret,
 } from '../../operator/kube/resources.ts';
+import { createCA, issue } from '../../operator/pki/certificates.ts';
 import { resourceFromDescription } from '../kit/described-nodes.ts';
 import {
   clusterClient,
@@ -31,7 +33,7 @@ import {
   until,
   untilReady,
 } from '../kit/garden.ts';
-import { echoService, run } from '../kit/workload.ts';
+import { echoService, run, validatingWebhook } from '../kit/workload.ts';
 
 e2e('a local cluster with two nodes', () => {
   let cluster: Name;
@@ -151,6 +153,83 @@ e2e('a local cluster with two nodes', () => {
     expect(said.path).toBe('/hello');
     expect(pods.map((pod) => pod.metadata.name)).toContain(said.hostname);
     forward.end();
+  });
+
+  it('reaches Services and pods on every node from its API server', async () => {
+    const metrics = '/api/v1/namespaces/kube-system/services/http:kube-dns:9153/proxy/metrics';
+    expect(await client.request<string>('GET', metrics, { retries: 0 })).toContain('coredns_build_info');
+    for (const { metadata } of pods) {
+      const path = `/api/v1/namespaces/default/pods/${metadata.name}:8080/proxy/asked`;
+      const said = answer(await client.request<string>('GET', path, { retries: 0 }));
+      expect(said).toMatchObject({ hostname: metadata.name, path: '/asked' });
+    }
+  });
+
+  it('asks webhooks that its pods serve, and obeys them', async () => {
+    const name = 'judge';
+    const ca = await createCA({ commonName: name, days: 1 });
+    const dnsNames = [`${name}.default.svc`];
+    const serving = await issue(ca, { commonName: name, dnsNames, usages: ['server'], days: 1 });
+    await client.apply(echoService(name, 443, 8443));
+    await run(client, { name, serving });
+    const labels = { 'judged-by': name };
+    await client.request('POST', '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations', {
+      body: validatingWebhook(name, { name, port: 443 }, labels, ca.cert),
+    });
+    const make = async (name: string) => {
+      const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'default', labels } };
+      return client.create(object).then(
+        () => 'made',
+        (error: Error) => error.message,
+      );
+    };
+    // An API server learns of a new webhook some moments after it has taken it.
+    await expect
+      .poll(async () => {
+        await client.delete(CONFIGMAPS, 'refused', 'default');
+        return make('refused');
+      })
+      .toContain('denied the request: its name is refused');
+    expect(await make('welcome')).toBe('made');
+    ok(await kubectl(['delete', 'validatingwebhookconfiguration', name], { kubeconfig }));
+    ok(await kubectl(['delete', 'deployment', name, '--cascade=foreground', '--wait'], { kubeconfig }));
+  });
+
+  it('reaches no other pod of the seed, whatever address a Node or an EndpointSlice claims', async () => {
+    const other = (await seedPods(cluster)).find(
+      ({ metadata }) => metadata.labels?.app === COMPONENTS.controllerManager,
+    )!;
+    const address = other.status!.podIP!;
+    // It is there, and would answer anybody who can reach it.
+    const inSeed = `/api/v1/namespaces/${other.metadata.namespace}/pods/https:${other.metadata.name}:10257/proxy/healthz`;
+    expect(await gardenClient().request('GET', inSeed)).toBe('ok');
+    const name = 'forged';
+    await client.create({ apiVersion: 'v1', kind: 'Node', metadata: { name } });
+    const addresses = [{ type: 'InternalIP', address }];
+    await client.mergePatch(NODES, name, undefined, { status: { addresses } }, { subresource: 'status' });
+    const ports = [{ name: 'https', port: 10257 }];
+    await client.create({
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name, namespace: 'default' },
+      spec: { ports },
+    });
+    await client.create({
+      apiVersion: 'discovery.k8s.io/v1',
+      kind: 'EndpointSlice',
+      metadata: { name, namespace: 'default', labels: { 'kubernetes.io/service-name': name } },
+      addressType: 'IPv4',
+      endpoints: [{ addresses: [address] }],
+      ports,
+    });
+    const got = (path: string) =>
+      client.request<string>('GET', path, { retries: 0 }).catch(({ message }: Error) => message);
+    const all = await Promise.all([
+      got(`/api/v1/nodes/https:${name}:10257/proxy/healthz`),
+      got(`/api/v1/namespaces/default/services/https:${name}:https/proxy/healthz`),
+    ]);
+    await client.delete(NODES, name);
+    for (const said of all) expect(said).toContain(`dial tcp ${address}:10257: connect: no route to host`);
   });
 
   it('gives kubelets serving certificates by request', async () => {

@@ -107,6 +107,29 @@ e2e("the seeds' own manifest, at a simulated cloud", () => {
     expect(new Set(running.map((pod) => pod.spec.nodeName)).size).toBeGreaterThan(10);
   });
 
+  it('says that nothing runs which its API server could reach, and reaches no pod of the seed either', async () => {
+    const got = (path: string) =>
+      client.request<string>('GET', path, { retries: 0 }).catch(({ message }: Error) => message);
+    const nothing = 'no-pods-run-in-a-simulated-cluster';
+    const system = '/api/v1/namespaces/kube-system';
+    expect(await got(`${system}/services/http:kube-dns:9153/proxy/metrics`)).toContain(nothing);
+    const dns = { namespace: 'kube-system', labelSelector: 'k8s-app=kube-dns' };
+    const [pod] = (await client.list<Pod>(PODS, dns)).items;
+    expect(await got(`${system}/pods/${pod!.metadata.name}/log`)).toContain(nothing);
+    const other = (await seedPods(cluster)).find(
+      ({ metadata }) => metadata.labels?.app === COMPONENTS.controllerManager,
+    )!;
+    const name = 'forged';
+    await client.create({ apiVersion: 'v1', kind: 'Node', metadata: { name } });
+    const addresses = [{ type: 'InternalIP', address: other.status!.podIP! }];
+    await client.mergePatch(NODES, name, undefined, { status: { addresses } }, { subresource: 'status' });
+    const said = await got(`/api/v1/nodes/https:${name}:10257/proxy/healthz`);
+    await client.delete(NODES, name);
+    expect(said).toContain(nothing);
+    const { status } = await gardenClient().get<WorkerCluster>(WORKERCLUSTERS, cluster.name, cluster.namespace);
+    expect(findCondition(status?.conditions, 'SystemComponentsHealthy')?.message).toContain('run no pods');
+  });
+
   it('is scaled in and out', async () => {
     await changeCluster(cluster, { dataPlaneNodes: 5 });
     const small = await untilReady(cluster);

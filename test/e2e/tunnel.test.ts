@@ -24,7 +24,7 @@ import {
 } from '../kit/garden.ts';
 import { OutsideGarden } from '../kit/outside-garden.ts';
 import { testImages } from '../kit/tools.ts';
-import { echoService, run } from '../kit/workload.ts';
+import { echoService, run, validatingWebhook } from '../kit/workload.ts';
 
 const AGENTS = { namespace: 'kube-system', labelSelector: 'k8s-app=konnectivity-agent' };
 const AGENT = 'konnectivity-agent';
@@ -95,21 +95,8 @@ e2e('a hosted cluster whose machines are outside of its seed', () => {
 
   it('asks webhooks in the cluster', async () => {
     const labels = { webhook: name };
-    const hook = {
-      name: 'echo.default.svc',
-      clientConfig: { service: { name: 'echo', namespace: 'default', port: 80, path: '/admit' } },
-      rules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['configmaps'] }],
-      objectSelector: { matchLabels: labels },
-      admissionReviewVersions: ['v1'],
-      sideEffects: 'None',
-    };
     await client.request('POST', '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations', {
-      body: {
-        apiVersion: 'admissionregistration.k8s.io/v1',
-        kind: 'ValidatingWebhookConfiguration',
-        metadata: { name: 'echo' },
-        webhooks: [hook],
-      },
+      body: validatingWebhook('echo', { name: 'echo', port: 80 }, labels),
     });
     const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'judged', namespace: 'default', labels } };
     // The echo server has no TLS: that it was asked is what its answer shows.

@@ -65,3 +65,7 @@ export function rotates<Declare extends Declares>(
       ...rest,
     )) as unknown as Declare;
 }
+
+/** Whether this run has one of these turns of `of`: for what is done one way in some runs, and another way in others. */
+export const isTurn = ({ of, turns }: { of: number; turns: readonly number[] }): boolean =>
+  hasTurn(rotationOf(process.env[VARIABLE]), of, turns);

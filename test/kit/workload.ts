@@ -8,6 +8,7 @@ import {
   PODS,
   type Pod,
 } from '../../operator/kube/resources.ts';
+import type { KeyPair } from '../../operator/pki/certificates.ts';
 import { follow, PATIENCE_MS } from './garden.ts';
 
 /** The test image; machines pull it from the garden's mirror. */
@@ -22,10 +23,12 @@ export interface Workload {
   /** At most one pod on a node. */
   spread?: boolean;
   requests?: Record<string, string>;
+  /** With it the server is also an admission webhook, by TLS on port 8443, that refuses objects named "refused". */
+  serving?: KeyPair;
 }
 
 /** A Deployment of the echo server on port 8080; its pods have the label `app`. */
-export function echo({ name, replicas = 1, node, spread, requests }: Workload): Deployment {
+export function echo({ name, replicas = 1, node, spread, requests, serving }: Workload): Deployment {
   const labels = { app: name };
   const antiAffinity = { labelSelector: { matchLabels: labels }, topologyKey: HOSTNAME };
   return {
@@ -49,7 +52,15 @@ export function echo({ name, replicas = 1, node, spread, requests }: Workload): 
               image: IMAGE,
               ports: [{ containerPort: 8080 }],
               // Makes `echo get https://kubernetes.default.svc/...` trust the cluster's own authority.
-              env: [{ name: 'SSL_CERT_FILE', value: '/var/run/secrets/kubernetes.io/serviceaccount/ca.crt' }],
+              env: [
+                { name: 'SSL_CERT_FILE', value: '/var/run/secrets/kubernetes.io/serviceaccount/ca.crt' },
+                ...(serving
+                  ? [
+                      { name: 'TLS_CERT', value: serving.cert },
+                      { name: 'TLS_KEY', value: serving.key },
+                    ]
+                  : []),
+              ],
               readinessProbe: { httpGet: { path: '/', port: 8080 }, periodSeconds: 1 },
               ...(requests && { resources: { requests } }),
             },
@@ -60,12 +71,37 @@ export function echo({ name, replicas = 1, node, spread, requests }: Workload): 
   };
 }
 
-/** A Service of that name on port 80 for the pods of `echo`. */
-export const echoService = (name: string): KubeObject => ({
+/** A Service of that name on port 80, or another, for the pods of `echo`. */
+export const echoService = (name: string, port = 80, targetPort = 8080): KubeObject => ({
   apiVersion: 'v1',
   kind: 'Service',
   metadata: { name, namespace: 'default' },
-  spec: { selector: { app: name }, ports: [{ port: 80, targetPort: 8080 }] },
+  spec: { selector: { app: name }, ports: [{ port, targetPort }] },
+});
+
+/** A webhook that is asked whether ConfigMaps with these labels may be made. */
+export const validatingWebhook = (
+  name: string,
+  service: { name: string; port: number },
+  matchLabels: Record<string, string>,
+  caBundle?: string,
+): KubeObject => ({
+  apiVersion: 'admissionregistration.k8s.io/v1',
+  kind: 'ValidatingWebhookConfiguration',
+  metadata: { name },
+  webhooks: [
+    {
+      name: `${name}.default.svc`,
+      clientConfig: {
+        service: { ...service, namespace: 'default', path: '/admit' },
+        ...(caBundle && { caBundle: Buffer.from(caBundle).toString('base64') }),
+      },
+      rules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['configmaps'] }],
+      objectSelector: { matchLabels },
+      admissionReviewVersions: ['v1'],
+      sideEffects: 'None',
+    },
+  ],
 });
 
 /** Applies the Deployment and waits until all its pods are Ready. */

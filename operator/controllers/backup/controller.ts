@@ -11,7 +11,7 @@ import type { Log } from '../../kube/log.ts';
 import { type KubeObject, keyOf } from '../../kube/resources.ts';
 import { say } from '../conditions.ts';
 import { BACKUP_READY, BUCKETS_READY } from './conditions.ts';
-import { backupPolicy, planBackups, prefixOf, requestedAt, type Snapshot, snapshotsIn } from './plan.ts';
+import { backupPolicy, newestOf, planBackups, prefixOf, requestedAt, type Snapshot, snapshotsIn } from './plan.ts';
 import { leaveBackups } from './retention.ts';
 import { hasEtcd, readyMembers, type Spool, takeSnapshot } from './take-snapshot.ts';
 
@@ -80,7 +80,7 @@ export class BackupController {
       const { lastTransitionTime: _, ...said } = before;
       return said as ReturnType<typeof say>;
     }
-    const newest = known.snapshots?.at(-1);
+    const newest = known.snapshots && newestOf(known.snapshots, this.#world.source.now());
     const last = newest
       ? `the last snapshot was taken at ${rfc3339(newest.takenAt)} (${newest.name}, revision ${newest.revision}, ${newest.size} bytes)`
       : undefined;
@@ -165,12 +165,12 @@ export class BackupController {
       if (!known.snapshots || known.stale)
         known.snapshots = snapshotsIn(await bucket.buckets.list(bucket.ctx, known.prefix));
       known.stale = false;
-      let plan = planBackups(known.snapshots, policy, requestedAt(shoot));
+      let plan = planBackups(known.snapshots, policy, requestedAt(shoot), world.source.now());
       if (plan.due <= world.source.now()) {
         const taken = await takeSnapshot(etcd, bucket, known.prefix, world.spool, signal);
         world.log.info({ shoot: key, snapshot: taken.name, bytes: taken.size }, 'a snapshot was taken');
         known.snapshots = [...known.snapshots, taken];
-        plan = planBackups(known.snapshots, policy, requestedAt(shoot));
+        plan = planBackups(known.snapshots, policy, requestedAt(shoot), world.source.now());
       }
       for (const old of plan.remove) {
         await bucket.buckets.delete(bucket.ctx, old.key);

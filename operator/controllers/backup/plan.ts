@@ -70,17 +70,30 @@ export function requestedAt({ metadata }: Pick<Shoot, 'metadata'>): Date | undef
   return Number.isNaN(time) ? undefined : new Date(time);
 }
 
+/** Clocks of two operators may differ by that. */
+const SKEW_MS = 60_000;
+
+/** The newest snapshot; one of a clock that was ahead says nothing about when. @param snapshots oldest first */
+export const newestOf = (snapshots: readonly Snapshot[], now: Date): Snapshot | undefined =>
+  snapshots.findLast((snapshot) => !isOfTheFuture(snapshot, now));
+
+const isOfTheFuture = ({ takenAt }: Snapshot, now: Date): boolean => +takenAt > +now + SKEW_MS;
+
 /**
- * When the next snapshot is due (in the past: now), and which ones go because there are enough newer ones. Pure.
+ * When the next snapshot is due (in the past: now), and which ones go because there are enough newer ones. Snapshots of the future, which
+ * would hold up all others until then, go first. Pure.
  * @param snapshots oldest first
  */
 export function planBackups(
   snapshots: readonly Snapshot[],
   { periodMs, keep }: BackupPolicy,
   requested: Date | undefined,
+  now: Date,
 ): { due: Date; remove: Snapshot[] } {
-  const newest = snapshots.at(-1);
+  const newest = newestOf(snapshots, now);
   const regular = newest ? +newest.takenAt + periodMs : 0;
   const asked = requested && (!newest || newest.takenAt < requested) ? +requested : Number.POSITIVE_INFINITY;
-  return { due: new Date(Math.min(regular, asked)), remove: snapshots.slice(0, Math.max(0, snapshots.length - keep)) };
+  const future = snapshots.filter((snapshot) => isOfTheFuture(snapshot, now));
+  const byAge = [...future, ...snapshots.filter((snapshot) => !future.includes(snapshot))];
+  return { due: new Date(Math.min(regular, asked)), remove: byAge.slice(0, Math.max(0, byAge.length - keep)) };
 }

@@ -11,13 +11,16 @@ import type { CredentialsBinding, CredentialsBindingStatus } from '../../api/cre
 import { dnsCredentialsRef } from '../../api/dns.ts';
 import { CoppiceError, configurationProblem, errorText, isRetryable, notYetConfigured } from '../../api/errors.ts';
 import { LABELS, ROLES } from '../../api/group.ts';
+import type { KubeObject } from '../../api/meta.ts';
 import { fitted } from '../../api/names.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import type { WorkloadIdentity, WorkloadIdentityStatus } from '../../api/workloadidentity.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
+import { KubeApiError } from '../../kube/errors.ts';
 import type { Informer } from '../../kube/informer.ts';
 import { CREDENTIALSBINDINGS, SECRETS, WORKLOADIDENTITIES } from '../../kube/resources.ts';
 import { say, withConditions } from '../conditions.ts';
+import { tellFailure } from '../failure.ts';
 import { hold } from '../finalizer.ts';
 import { writeStatus } from '../status-writer.ts';
 
@@ -67,21 +70,42 @@ export async function reconcileCredentials(
   }
   for (const identity of world.identities.list().filter(({ metadata }) => metadata.namespace === namespace)) {
     const held = bindings.some((binding) => leadsTo(binding)?.identity === identity.metadata.name);
-    await hold(world, WORKLOADIDENTITIES, world.identities, identity, held, { signal });
-    if (!identity.metadata.deletionTimestamp || held)
-      failure = (await reconcileIdentity(world, identity, signal)) ?? failure;
+    try {
+      await hold(world, WORKLOADIDENTITIES, world.identities, identity, held, { signal });
+      if (!identity.metadata.deletionTimestamp || held)
+        failure = (await reconcileIdentity(world, identity, signal)) ?? failure;
+    } catch (error) {
+      failure = await told(world, world.identities, identity, error, signal);
+    }
   }
   let askAgain = false;
   for (const binding of bindings) {
     const used = named.bindings.has(binding.metadata.name);
-    await hold(world, CREDENTIALSBINDINGS, world.bindings, binding, used, { signal });
-    if (binding.metadata.deletionTimestamp && !used) continue;
-    const outcome = await reconcileBinding(world, binding, used, signal);
-    if (outcome.isRetryable) failure = outcome.failure;
-    else if (outcome.failure && leadsTo(binding)?.identity !== undefined) askAgain = true;
+    try {
+      await hold(world, CREDENTIALSBINDINGS, world.bindings, binding, used, { signal });
+      if (binding.metadata.deletionTimestamp && !used) continue;
+      const outcome = await reconcileBinding(world, binding, used, signal);
+      if (outcome.isRetryable) failure = outcome.failure;
+      else if (outcome.failure && leadsTo(binding)?.identity !== undefined) askAgain = true;
+    } catch (error) {
+      failure = await told(world, world.bindings, binding, error, signal);
+    }
   }
   if (failure) throw failure;
   return askAgain ? { requeueAfterMs: ASK_AGAIN_MS } : undefined;
+}
+
+/** An object that cannot be worked on says so itself, and does not keep the others of its namespace from being looked at. */
+async function told<T extends KubeObject>(
+  world: CredentialsWorld,
+  cache: Informer<T>,
+  object: T,
+  error: unknown,
+  signal: AbortSignal,
+): Promise<unknown> {
+  if (signal.aborted) throw error;
+  if (!(error instanceof KubeApiError && error.isConflict)) await tellFailure(world, cache, object, error);
+  return error;
 }
 
 /** Says whether there are tokens of an identity, and what a cloud must trust. @returns what is worth another try. */

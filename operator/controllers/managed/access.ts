@@ -1,7 +1,7 @@
 import type { CloudKubeconfig } from '../../../providers/cloud.ts';
 import { rfc3339 } from '../../api/conditions.ts';
 import { dependencyNotReady, errorText } from '../../api/errors.ts';
-import type { ClusterLine } from '../../clusters/kubeconfig-cluster.ts';
+import type { ClusterLine, LineNews } from '../../clusters/kubeconfig-cluster.ts';
 import { KubeApiError } from '../../kube/errors.ts';
 import { parseUntrustedKubeconfig } from '../../kube/kubeconfig.ts';
 import { cloudsOf, contextOf, type Operation } from './operation.ts';
@@ -14,6 +14,7 @@ const SHORTEST_MS = 30_000;
 /** The part of its life after which a token is replaced: as the kubelet does with projected tokens. */
 const RENEW_AFTER = 0.8;
 const CONNECT_MS = 60_000;
+const WORKS = 'the kubeconfig works';
 
 /** When a kubeconfig made now is to be replaced; undefined: never. */
 export function renewalOf({ expiresAt }: CloudKubeconfig, now: Date): Date | undefined {
@@ -45,7 +46,7 @@ export async function openAccess(op: Operation): Promise<void> {
     const stored = await freshKubeconfig(op);
     state.line ??= await connect(op, stored.kubeconfig);
     if (!(await state.line.ready(signal))) throw dependencyNotReady(`${op.record!.outputs!.endpoint} does not answer`);
-    state.access = { ok: true, message: 'the kubeconfig works' };
+    state.access = { ok: true, message: WORKS };
     const now = +world.now();
     const renewAt = stored.renewAt === undefined ? Number.POSITIVE_INFINITY : Date.parse(stored.renewAt);
     state.accessDueAt = new Date(Math.min(now + LOOK_AGAIN_MS, Math.max(now + SHORTEST_MS, renewAt)));
@@ -95,14 +96,34 @@ async function own(line: ClusterLine, signal: AbortSignal): Promise<CloudKubecon
   }
 }
 
-async function connect({ world, key, signal }: Operation, kubeconfig: string): Promise<ClusterLine> {
+async function connect(op: Operation, kubeconfig: string): Promise<ClusterLine> {
+  const { world, key, signal } = op;
   const deadline = AbortSignal.any([signal, AbortSignal.timeout(CONNECT_MS)]);
+  let line: ClusterLine | undefined;
+  const news: LineNews = {
+    changed: () => world.changed(key, 'inside'),
+    answers: (now) => {
+      if (line && op.state.line === line) lineChanged(op, now);
+    },
+  };
   try {
-    return await world.connect(key, kubeconfig, () => world.changed(key, 'inside'), deadline);
+    line = await world.connect(key, kubeconfig, news, deadline);
+    return line;
   } catch (error) {
     if (signal.aborted) throw error;
     throw dependencyNotReady(`no line to the API server: ${errorText(error)}`, error);
   }
+}
+
+/** Said at once, also while another step takes minutes; the step `access` does what can be done about it. */
+function lineChanged({ world, key, state, record }: Operation, answers: boolean): void {
+  state.access = answers
+    ? { ok: true, message: WORKS }
+    : { ok: false, message: `${record?.outputs?.endpoint ?? 'the API server'} does not answer` };
+  state.accessDueAt = world.now();
+  if (answers) state.failures.delete('access');
+  world.enqueue(key);
+  world.changed(key);
 }
 
 async function hangUp({ state }: Operation): Promise<void> {

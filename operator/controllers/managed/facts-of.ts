@@ -29,7 +29,7 @@ export function factsOf(state: ManagedState | undefined, own: ManagedRecord | un
     madeIn: own && { profile: own.profile, region: own.cluster.region },
     pools: own?.cluster.pools,
     access: state?.access,
-    inside: state?.line && { nodes: state.line.nodes, pods: state.line.pods },
+    inside: state?.line?.answers ? { nodes: state.line.nodes, pods: state.line.pods } : undefined,
     drift: own?.lookedAt === undefined ? undefined : (own.drift ?? []),
   };
 }

@@ -3,7 +3,7 @@ import type { Credentials } from '../../accounts/credentials.ts';
 import type { CloudProfile } from '../../api/cloudprofile.ts';
 import type { CoppiceError } from '../../api/errors.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
-import type { ClusterLine } from '../../clusters/kubeconfig-cluster.ts';
+import type { ClusterLine, LineNews } from '../../clusters/kubeconfig-cluster.ts';
 import type { Clock } from '../../kube/clock.ts';
 import type { Log } from '../../kube/log.ts';
 import type { KubeObject } from '../../kube/resources.ts';
@@ -40,10 +40,10 @@ export interface ManagedWorld {
   readonly kubeconfigs: {
     get(key: string): StoredKubeconfig | undefined;
     save(cluster: WorkerCluster, kubeconfig: StoredKubeconfig, signal?: AbortSignal): Promise<void>;
-    remove(key: string, signal?: AbortSignal): Promise<void>;
+    remove(cluster: WorkerCluster, signal?: AbortSignal): Promise<void>;
   };
-  /** Opens a line; `changed` is called for each change of a node or pod. Rejects when the API server does not answer. */
-  connect(key: string, kubeconfig: string, changed: () => void, signal: AbortSignal): Promise<ClusterLine>;
+  /** Opens a line. Rejects when the API server does not answer. */
+  connect(key: string, kubeconfig: string, news: LineNews, signal: AbortSignal): Promise<ClusterLine>;
 
   /** Says that the cloud has no machines left for what was wished. */
   depleted(wish: ManagedWish, error: CoppiceError): void;

@@ -2,40 +2,62 @@ import { findCondition } from '../../api/conditions.ts';
 import { CoppiceError, errorText } from '../../api/errors.ts';
 import type { Condition } from '../../api/meta.ts';
 import type { Seed, SeedStatus } from '../../api/seed.ts';
-import type { SeedRegistry } from '../../clusters/seed-access.ts';
+import type { Shoot } from '../../api/shoot.ts';
+import { identityOf, refuseOther, type SeedRegistry } from '../../clusters/seed-access.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { Informer } from '../../kube/informer.ts';
+import { keyOf, SEEDS } from '../../kube/resources.ts';
 import { BUCKETS_DRIFTED, BUCKETS_READY } from '../backup/conditions.ts';
 import type { SeedBuckets } from '../backup/seed-bucket.ts';
 import { say, withConditions } from '../conditions.ts';
+import { hold } from '../finalizer.ts';
 import { writeStatus } from '../status-writer.ts';
 
 export interface SeedWorld {
   readonly garden: KubeClient;
   readonly seeds: Informer<Seed>;
+  readonly shoots: Informer<Shoot>;
   readonly registry: SeedRegistry;
   readonly seedBuckets: Pick<SeedBuckets, 'look'>;
   now(): Date;
 }
 
+/** How many shoots a condition names. */
+const NAMED = 5;
 /** A seed that answers is not asked again for this long; its caches notice earlier when it goes away. */
 const LOOK_AGAIN_MS = 5 * 60_000;
 
-/** Keeps the line to a seed open and says in its status whether it can host shoots. */
+/** Shoots that have anything in a seed, as `namespace/name`. */
+const hostedBy = (name: string, shoots: readonly Shoot[]): string[] =>
+  shoots.filter(({ status, spec }) => (status?.seedName ?? spec.seedName) === name).map(keyOf);
+
+/**
+ * Keeps the line to a seed open and says in its status whether it can host shoots. A seed in use is held: without it nobody could take its
+ * control planes away. Which cluster it is, is written down at first contact.
+ */
 export async function reconcileSeed(
   world: SeedWorld,
   name: string,
   signal: AbortSignal,
 ): Promise<{ requeueAfterMs?: number }> {
   const seed = world.seeds.get(name);
-  if (!seed || seed.metadata.deletionTimestamp) {
+  const hosted = seed ? hostedBy(name, world.shoots.list()) : [];
+  const deleting = seed?.metadata.deletionTimestamp !== undefined;
+  if (!seed || (deleting && hosted.length === 0)) {
     await world.registry.close(name);
+    if (seed) await hold(world, SEEDS, world.seeds, seed, false, { signal });
     return {};
   }
+  if (hosted.length > 0) await hold(world, SEEDS, world.seeds, seed, true, { signal });
+  let identity: string | undefined;
   let failure: unknown;
   let version: string | undefined;
   try {
     const access = await world.registry.open(seed, signal);
+    identity = await identityOf(access.client, signal);
+    // Behind the same address there may be another cluster by now.
+    if (identity !== access.identity) await world.registry.close(name);
+    refuseOther(seed, identity);
     version = (await access.client.serverVersion()).gitVersion.replace(/^v/, '');
   } catch (error) {
     failure = error;
@@ -53,11 +75,16 @@ export async function reconcileSeed(
           `${where} does not answer: ${errorText(failure)}. Check its kubeconfig and that it runs`,
           ['ERR_RETRYABLE_INFRA_DEPENDENCIES'],
         );
+  const named = hosted.slice(0, NAMED).join(', ') + (hosted.length > NAMED ? ` and ${hosted.length - NAMED} more` : '');
+  const inUse = deleting
+    ? say('Deleting', true, 'InUse', `deletion waits for the shoots that the seed hosts: ${named}`)
+    : undefined;
   const tell = (bucket: readonly (Omit<Condition, 'lastTransitionTime'> | undefined)[]) => {
     const status: SeedStatus = {
       ...seed.status,
-      conditions: withConditions(seed.status?.conditions, [condition, ...bucket], world.now()),
+      conditions: withConditions(seed.status?.conditions, [condition, inUse, ...bucket], world.now()),
       ...(version && { kubernetesVersion: version }),
+      ...(ready && identity && { clusterIdentity: identity }),
       observedGeneration: seed.metadata.generation,
     };
     return writeStatus(world.garden, world.seeds, seed, status, signal);

@@ -11,17 +11,24 @@ import type { Operation } from './operation.ts';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
+export const USABLE = { ok: true, message: "the API server answers, and the admin's kubeconfig can write" };
+/** What is said from when an API server that served stops answering. */
+const SILENT = { ok: false, message: 'the API server does not answer' };
+
 /** Opens the line to the shoot's API server once it serves. `patienceMs`: how long it may take until a pod of it runs. */
 export async function connect(op: Operation, signal: AbortSignal, patienceMs = 4 * MINUTE): Promise<void> {
   const { state, world } = op;
   const server = endpointURL(op.values);
   if (state.connection && state.connection.server === server && world.now() < state.connection.renewAt) {
-    if (await state.connection.client.ready({ timeoutMs: 5 * SECOND })) return;
+    const { client, line } = state.connection;
+    if (line.answers && (await client.ready({ timeoutMs: 5 * SECOND }))) return;
   }
   await state.connection?.stop();
   state.connection = undefined;
-  state.usable = undefined;
+  state.usable &&= SILENT;
+  state.usableFor = undefined;
   state.systemApplied = undefined;
+  state.changed?.();
   const certificate = await issueOperatorCertificate(op.pki, world.now());
   const client = KubeClient.fromKubeconfig(operatorKubeconfig(op.values, op.pki, certificate));
   let connection: ClusterConnection | undefined;
@@ -39,9 +46,17 @@ export async function connect(op: Operation, signal: AbortSignal, patienceMs = 4
       await sleep(isElsewhere(op) ? SECOND : 100, signal);
     }
     const renewAt = new Date(+world.now() + 12 * 60 * MINUTE);
-    connection = new ClusterConnection(client, server, renewAt, world.log, (object) =>
-      world.insideChanged(op.shoot, object),
+    const opened = new ClusterConnection(
+      client,
+      server,
+      renewAt,
+      world.log,
+      (object) => world.insideChanged(op.shoot, object),
+      (answers) => {
+        if (state.connection === opened) lineChanged(op, answers);
+      },
     );
+    connection = opened;
     await connection.start(signal);
     state.connection = connection;
     world.openClusters.add(keyOf(op.shoot), connection);
@@ -50,6 +65,14 @@ export async function connect(op: Operation, signal: AbortSignal, patienceMs = 4
     await (connection ? connection.stop() : client.close());
     throw error;
   }
+}
+
+/** Said at once, also while a task takes minutes; the next operation does what can be done about it. */
+function lineChanged({ shoot, state, world }: Operation, answers: boolean): void {
+  if (!answers) state.usable &&= SILENT;
+  else if (state.usable && state.usableFor !== undefined) state.usable = USABLE;
+  state.changed?.();
+  world.again(shoot);
 }
 
 /** Whether no pod of the seed has to do with it. */

@@ -1,4 +1,4 @@
-import type { Pool, ProviderContext } from '../../../providers/contract.ts';
+import type { Pool, Provider, ProviderContext } from '../../../providers/contract.ts';
 import type { CloudProfile } from '../../api/cloudprofile.ts';
 import { LABELS } from '../../api/group.ts';
 import { technicalID } from '../../api/names.ts';
@@ -81,6 +81,22 @@ export function controlPlaneValues(
     ...(seed.spec.exposure && { exposure: seed.spec.exposure.type }),
     ...(names.length > 0 && { hostNames: names }),
   };
+}
+
+/** The values, and how API servers and machines come to each other. */
+export function reaching(
+  values: ControlPlane,
+  shoot: Shoot,
+  { spec: { machineImage } }: Seed,
+  provider: Pick<Provider, 'inCloud' | 'clusterNetwork'>,
+  vni: number,
+): ControlPlane {
+  // Machines that run the control plane themselves are where its API servers are.
+  if (controlPlaneWorker(shoot.spec)) return values;
+  if (provider.inCloud) return { ...values, machinesOutside: true };
+  const podCIDR = values.networks.pods;
+  const clusterNetwork = provider.clusterNetwork?.({ podCIDR, vni, ...(machineImage && { machineImage }) });
+  return clusterNetwork ? { ...values, clusterNetwork } : values;
 }
 
 /** What the provider is told. Without certificates (a shoot that is only half made) it is enough to take things away. */

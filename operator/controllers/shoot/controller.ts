@@ -1,19 +1,20 @@
-import { rfc3339 } from '../../api/conditions.ts';
+import { findCondition, rfc3339 } from '../../api/conditions.ts';
 import { CoppiceError, configurationProblem, errorText, isRetryable, notYetConfigured } from '../../api/errors.ts';
 import { ANNOTATIONS } from '../../api/group.ts';
 import { technicalID } from '../../api/names.ts';
 import type { Seed } from '../../api/seed.ts';
-import { controlPlaneWorker, type Shoot, shootProfileName } from '../../api/shoot.ts';
+import { controlPlaneWorker, type Shoot, type ShootStatus, shootProfileName } from '../../api/shoot.ts';
 import { type GateVerdict, HELD, judgeDeletion } from '../../clusters/deletion-gate.ts';
-import { isNotFound } from '../../kube/errors.ts';
-import { decoded, keyOf, SHOOTS } from '../../kube/resources.ts';
+import { isNotFound, KubeApiError } from '../../kube/errors.ts';
+import { decoded, keyOf, SEEDS, SHOOTS } from '../../kube/resources.ts';
 import { PKI_SECRET } from '../../shoot/pki.ts';
 import { say, withConditions } from '../conditions.ts';
 import { hold, isHeld } from '../finalizer.ts';
+import { keptFor, usedByShoot } from '../kept-profile.ts';
 import { operation, writeStatus } from '../status-writer.ts';
 import { resolveVersion, upgradeProblem } from '../versions.ts';
 import { bareStatus } from './bare-status.ts';
-import { controlPlanePoolOf, controlPlaneValues, poolsOfShoot, providerContext } from './context.ts';
+import { controlPlanePoolOf, controlPlaneValues, poolsOfShoot, providerContext, reaching } from './context.ts';
 import { wantedNames } from './dns/dns-names.ts';
 import { recordsCondition } from './dns/dns-outcome.ts';
 import { endDriftLook, lookForDrift, noteMended, wantsMending } from './drift/drift.ts';
@@ -21,19 +22,25 @@ import { unreachable } from './expose.ts';
 import { closeLeftOver, tellLeftBehind } from './left-over.ts';
 import { decideServingCertificates } from './machines/serving-certificates.ts';
 import type { Operation } from './operation.ts';
-import { otherOwner } from './ownership.ts';
+import { namespaceIn, notOurs, strangerIn } from './ownership.ts';
 import { runFlow } from './run-flow.ts';
 import { seedFor } from './seed-for.ts';
 import { allMachines, selfHostedProblem } from './self-hosted/self-hosted.ts';
 import { newShootState, type ShootState } from './state.ts';
+import { NODES_LEAVING } from './status.ts';
 import { strategyOf } from './strategy.ts';
 import { allocateVNI } from './vni.ts';
+import { whileAnswered } from './while-answered.ts';
 import type { ShootWorld } from './world.ts';
 
 /** What comes before the task graph, among the errors of its tasks. */
 const PREPARE = 'prepare';
 /** As long as a provider may take to know of a new machine. */
 const MACHINE_KNOWN_MS = 10_000;
+/** How soon Nodes without a machine are looked at again. */
+const STRAYS_MS = 1_000;
+/** How soon it is looked again whether the admin's kubeconfig works, where it did not. */
+const ACCESS_MS = 10_000;
 /** Whatever happens, certificates are looked at this often. */
 const LONGEST_SLEEP_MS = 12 * 3600_000;
 /** When an API server in a cloud is gone with its machine, nobody is left who would tell. */
@@ -61,6 +68,11 @@ export class ShootController {
     const state = this.#states.get(key);
     if (!state?.abort || (shoot && state.target === targetOf(shoot))) return;
     state.abort.abort(new Error(shoot ? 'the shoot was changed' : 'the shoot has gone'));
+  }
+
+  /** To be called on every change of what belongs to a shoot: a running operation that waits is no reason to say what is not true any more. */
+  partChanged(key: string): void {
+    this.#states.get(key)?.changed?.();
   }
 
   async reconcile(key: string, shutdown: AbortSignal): Promise<{ requeueAfterMs?: number } | undefined> {
@@ -126,16 +138,17 @@ export class ShootController {
     try {
       const placed = seedFor(world, shoot, this.#placed);
       if (!placed) return await this.#release(shoot, signal);
+      // Before anything is made there.
+      if (!deleting) await hold(world, SEEDS, world.seeds, placed, true, { signal });
       op = await this.#operation(shoot, state, placed, signal);
-      const owner = otherOwner(op.seed.namespaces.get(op.values.namespace), world.gardenID);
-      if (owner && deleting) return await this.#release(shoot, signal);
-      if (owner) {
-        throw configurationProblem(
-          `namespace ${op.values.namespace} of seed ${op.seed.name} belongs to the garden ${owner}: take another name here`,
-        );
-      }
+      const { namespace } = op.values;
+      const stranger = strangerIn(await namespaceIn(op.seed, namespace, signal), shoot, world.gardenID);
+      // Nothing of it was ever made there: namespaces come first.
+      if (stranger && deleting) return await this.#release(shoot, signal);
+      if (stranger) throw notOurs(op.seed.name, namespace, stranger);
     } catch (error) {
-      if (signal.aborted) throw error;
+      // Of many shoots that come at once, one has the seed held, and the others look again.
+      if (signal.aborted || (error instanceof KubeApiError && error.isConflict)) throw error;
       return this.#failed(shoot, state, [{ taskID: PREPARE, error }]);
     }
     state.errors.delete(PREPARE);
@@ -155,12 +168,16 @@ export class ShootController {
 
   async #operation(shoot: Shoot, state: ShootState, seedObject: Seed, signal: AbortSignal): Promise<Operation> {
     const world = this.#world;
-    const profile = world.profiles.get(shootProfileName(shoot.spec));
+    const offered = world.profiles.get(shootProfileName(shoot.spec));
     const deleting = isLeaving(shoot, state);
-    if (!profile) throw notYetConfigured(`CloudProfile "${shootProfileName(shoot.spec)}" does not exist`);
+    if (!offered) throw notYetConfigured(`CloudProfile "${shootProfileName(shoot.spec)}" does not exist`);
+    const inUse = usedByShoot(shoot);
+    const profile = inUse ? keptFor(offered, inUse, world.now()) : offered;
     const provider = world.provider(profile, world.namesAccount(shoot));
     if (!provider)
       throw configurationProblem(`this operator has no provider "${profile.spec.provider ?? profile.spec.type}"`);
+    if (provider.barred && !deleting && shoot.status?.seedName === undefined)
+      throw configurationProblem(provider.barred);
     // A control plane on machines is where these are: nobody comes to the seed.
     const barred =
       provider.inCloud && !deleting && !controlPlaneWorker(shoot.spec) ? unreachable(seedObject) : undefined;
@@ -197,16 +214,12 @@ export class ShootController {
       // kubeadm makes the certificate of an API server on machines, and knows of no further names.
       names: controlPlaneWorker(shoot.spec) ? [] : wantedNames(shoot, seedObject, provider.name),
       signal,
-      values: {
-        ...controlPlaneValues(shoot, profile, seedObject, version),
-        // Machines that run the control plane themselves are where its API servers are.
-        ...(provider.inCloud && !controlPlaneWorker(shoot.spec) && { machinesOutside: true }),
-      },
+      values: reaching(controlPlaneValues(shoot, profile, seedObject, version), shoot, seedObject, provider, vni),
       pki: decoded(seed.secrets.get(`${id}/${PKI_SECRET}`)?.data),
       context: () => providerContext(op, profile, seedObject),
       tell: (until) => {
         state.toldAt = world.now();
-        return this.#writeStatus(op, until);
+        return this.#writeStatus(op, until).then(() => {});
       },
       notice: () => {
         op.tell().catch((error) => {
@@ -249,7 +262,7 @@ export class ShootController {
     state.operation = upToDate
       ? last
       : operation(last, { type, state: 'Processing', progress: 0, description: 'starting' }, world.now());
-    const tasks = strategyOf(op).reconcileTasks(op);
+    const tasks = whileAnswered(op, strategyOf(op).reconcileTasks(op));
     const result = await runFlow(op, { tasks, type, visible: !upToDate }, signal);
     if (signal.aborted) throw signal.reason;
     if (result.failures.length > 0) return this.#failed(shoot, state, result.failures, op);
@@ -269,7 +282,7 @@ export class ShootController {
     state.settledGeneration = shoot.metadata.generation;
     lookForDrift(op);
     if (op.mend) await noteMended(op);
-    await this.#writeStatus(op, signal);
+    const told = await this.#writeStatus(op, signal);
     if (!upToDate)
       world.record(shoot, 'Normal', type === 'Create' ? 'Created' : 'Reconciled', state.operation?.description ?? '');
     // A look that is under way queues the shoot when it ends.
@@ -278,6 +291,10 @@ export class ShootController {
     const sleeps = [state.nextRenewal, state.recordChangesAt, recordsAt, driftAt].flatMap((at) =>
       at ? [+at - +world.now()] : [],
     );
+    // Their kubelets outlived their machines: nothing else will happen that would tell us to look.
+    const strays = findCondition(told?.conditions, 'EveryNodeReady')?.reason === NODES_LEAVING;
+    if (strays) sleeps.push(op.provider.inCloud ? MACHINE_KNOWN_MS : STRAYS_MS);
+    if (state.usable?.ok === false) sleeps.push(ACCESS_MS);
     const longest = op.controlPlanePool && op.provider.controlPlaneGroup ? LOOK_AT_GROUP_MS : LONGEST_SLEEP_MS;
     return { requeueAfterMs: Math.max(1000, Math.min(longest, ...sleeps)) };
   }
@@ -352,14 +369,14 @@ export class ShootController {
    * Writes the status as it is when its turn comes. One after the other: progress that was sent just before the end could reach the
    * server after it, and a cluster that is done would say for ever that it is being made.
    */
-  #writeStatus(op: Operation, signal?: AbortSignal): Promise<void> {
+  #writeStatus(op: Operation, signal?: AbortSignal): Promise<ShootStatus | undefined> {
     return op.state.statusWrites.run(() => this.#writeStatusNow(op, signal));
   }
 
-  async #writeStatusNow(op: Operation, signal?: AbortSignal): Promise<void> {
+  async #writeStatusNow(op: Operation, signal?: AbortSignal): Promise<ShootStatus | undefined> {
     const { state, world } = op;
     const shoot = world.shoots.get(`${op.shoot.metadata.namespace}/${op.shoot.metadata.name}`) ?? op.shoot;
-    if (shoot.metadata.uid !== op.shoot.metadata.uid) return;
+    if (shoot.metadata.uid !== op.shoot.metadata.uid) return undefined;
     const now = world.now();
     const status = await strategyOf(op).status(op, shoot, now);
     if (shoot.metadata.deletionTimestamp) {
@@ -380,6 +397,7 @@ export class ShootController {
       );
     }
     await writeStatus(world.garden, world.shoots, shoot, status, signal);
+    return status;
   }
 
   #stateOf(key: string): ShootState {

@@ -5,8 +5,13 @@ import type { Operation } from './operation.ts';
 
 /** Progress is for people: more often than this nobody reads it, and each time is two writes (Shoot and WorkerCluster). */
 const PROGRESS_INTERVAL_MS = 5_000;
+/** A look that finds all in order is over by then, and changes that come together are told together. */
+const CHANGES_MS = 1_000;
 
-/** Runs the tasks, and tells how far they are where somebody is waiting for it (`visible`). */
+/**
+ * Runs the tasks, and tells how far they are where somebody is waiting for it (`visible`). What changes meanwhile is told in either case:
+ * a task may wait for minutes, and what was said before it began is no longer true.
+ */
 export async function runFlow(
   op: Operation,
   { tasks, type, visible }: { tasks: Task[]; type: LastOperation['type']; visible: boolean },
@@ -37,6 +42,9 @@ export async function runFlow(
     // Told at the end of the interval, not dropped: what follows may be a long wait, under the title of something long over.
     pending ??= setTimeout(tell, waiting());
   };
+  state.changed = () => {
+    pending ??= setTimeout(tell, Math.max(CHANGES_MS, waiting()));
+  };
   try {
     return await new Flow(`${type} ${op.shoot.metadata.name}`, tasks).run({
       signal,
@@ -45,6 +53,7 @@ export async function runFlow(
       onSucceeded: (taskID) => state.errors.delete(taskID),
     });
   } finally {
+    state.changed = undefined;
     clearTimeout(pending);
   }
 }

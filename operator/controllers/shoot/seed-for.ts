@@ -6,13 +6,14 @@ import { placeShoot } from '../../placement/place.ts';
 import type { ShootWorld } from './world.ts';
 
 /**
- * The seed of a shoot: the one it has, or the best one. undefined: deleted before it ever had one.
+ * The seed of a shoot: the one it has, or the best one; one that it names must be as fit for it as any other. undefined: deleted before it ever had one.
  * @param chosen seeds by key of shoot: what was chosen, and is not in every status yet. It grows; many that come at once would
  *   otherwise all find the same seed empty, and fill it beyond its capacity
  */
 export function seedFor(world: ShootWorld, shoot: Shoot, chosen: Map<string, string>): Seed | undefined {
   const deleting = shoot.metadata.deletionTimestamp !== undefined;
-  const name = shoot.status?.seedName ?? shoot.spec.seedName;
+  // Of one that goes before its status had a seed, something may be in the seed that it names.
+  const name = shoot.status?.seedName ?? (deleting ? shoot.spec.seedName : undefined);
   if (name) {
     const seed = world.seeds.get(name);
     if (!seed) throw notYetConfigured(`Seed ${name}, which hosts the control plane, does not exist`);

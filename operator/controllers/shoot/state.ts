@@ -17,6 +17,8 @@ export interface ShootState {
   /** generation and deletion mark that the running operation was started for. */
   target: string | undefined;
   connection: ClusterConnection | undefined;
+  /** While an operation runs: says that something of the shoot may look different, so that the status is written in time. */
+  changed: (() => void) | undefined;
   /** Whether the admin's kubeconfig works. */
   usable: { ok: boolean; message: string } | undefined;
   /** The kubeconfig that this was seen of. */
@@ -53,6 +55,7 @@ export const newShootState = (): ShootState => ({
   target: undefined,
   held: undefined,
   connection: undefined,
+  changed: undefined,
   usable: undefined,
   usableFor: undefined,
   operation: undefined,

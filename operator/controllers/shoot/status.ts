@@ -4,7 +4,14 @@ import type { LastError, LastOperation } from '../../api/meta.ts';
 import { COMPONENTS } from '../../api/names.ts';
 import { controlPlaneMembers, type Shoot, type ShootStatus, unactedFields } from '../../api/shoot.ts';
 import { clusterResource } from '../../clusters/capacity.ts';
-import { conditionIsTrue, type Deployment, type Node, type Pod, type StatefulSet } from '../../kube/resources.ts';
+import {
+  conditionIsTrue,
+  type Deployment,
+  keyOf,
+  type Node,
+  type Pod,
+  type StatefulSet,
+} from '../../kube/resources.ts';
 import { KONNECTIVITY_AGENT_APP } from '../../shoot/konnectivity-agent.ts';
 import { endpointURL, namedURL } from '../../shoot/values.ts';
 import { say, withConditions } from '../conditions.ts';
@@ -12,7 +19,12 @@ import { type DNSOutcome, recordsCondition } from './dns/dns-outcome.ts';
 import { outcomesOf } from './dns/dns-records.ts';
 import { driftCondition } from './drift/drift.ts';
 import { rollLines } from './machines/roll.ts';
+import { strayNodes } from './machines/stray-nodes.ts';
 import type { Operation } from './operation.ts';
+import { type PodProblem, podProblems, problemsText } from './pod-problems.ts';
+
+/** Reason of condition EveryNodeReady while there are Nodes whose machines have gone: the next reconcile takes them away. */
+export const NODES_LEAVING = 'NodesLeaving';
 
 /** What is known of every shoot, whatever stands behind it. */
 export interface CommonFacts {
@@ -38,6 +50,10 @@ export interface RunningFacts extends CommonFacts {
   readonly inside: { nodes: readonly Node[]; pods: readonly Pod[]; machines: readonly Machine[] } | undefined;
   /** Whether API servers reach the cluster through a tunnel; absent: directly. */
   readonly tunnel?: boolean | undefined;
+  /** Whether nothing of the cluster can be reached, since its nodes run no pods; absent: no. */
+  readonly nothingRuns?: boolean | undefined;
+  /** Pods in the seed that cannot start. */
+  readonly problems?: readonly PodProblem[];
   /** One line for each drain that goes on. */
   readonly draining: readonly string[];
   /** What became of the names of the API server. */
@@ -81,12 +97,16 @@ export async function runningFacts(op: Operation, shoot: Shoot): Promise<Running
   return {
     ...commonFacts(op, shoot, values.addresses.apiServer ? endpointURL(values) : undefined),
     usable: state.usable,
-    inside: connection && {
-      nodes: connection.nodes.list(),
-      pods: connection.pods.list(),
-      machines: await op.provider.listMachines(op.context()),
-    },
+    inside: connection?.line.answers
+      ? {
+          nodes: connection.nodes.list(),
+          pods: connection.pods.list(),
+          machines: await op.provider.listMachines(op.context()),
+        }
+      : undefined,
+    problems: podProblems(op.seed.podsOf(keyOf(shoot))),
     ...(values.machinesOutside && { tunnel: true }),
+    ...(values.clusterNetwork === 'none' && { nothingRuns: true }),
     draining: [...state.draining.values()],
     ...(records.length > 0 && { records, named }),
     drift: driftCondition(op, shoot),
@@ -155,7 +175,9 @@ export function runningStatus(facts: RunningFacts, seen: ControlPlaneSeen, now: 
   const readyMachines = machines.filter((machine) =>
     readyNodes.some((node) => node.metadata.name === machine.nodeName),
   );
-  const apiServer = facts.usable
+  const { problems = [] } = facts;
+  const ofControlPlane = problems.filter(({ machine }) => !machine);
+  const serving = facts.usable
     ? say(
         'APIServerAvailable',
         facts.usable.ok,
@@ -163,11 +185,25 @@ export function runningStatus(facts: RunningFacts, seen: ControlPlaneSeen, now: 
         facts.usable.message,
       )
     : say('APIServerAvailable', false, 'Starting', 'the API server is being started');
+  const apiServer = named(serving, ofControlPlane);
+  const healthy = named(seen.healthy, ofControlPlane);
   const rolling = rollLines(pools, machines, readyMachines);
-  const everyNode = nodesCondition(facts, desired, machines.length, readyMachines.length, rolling.length > 0);
+  const counted = nodesCondition(facts, desired, machines.length, readyMachines.length, rolling.length > 0);
+  const strays = inside ? strayNodes(shoot, inside.nodes, inside.machines) : [];
+  const everyNode = named(
+    counted.status === 'True' && strays.length > 0
+      ? say(
+          'EveryNodeReady',
+          false,
+          NODES_LEAVING,
+          `nodes without a machine are being taken away: ${strays.join(', ')}`,
+        )
+      : counted,
+    problems.filter(({ machine }) => machine),
+  );
   const system = systemCondition(facts, desired);
   const errors = facts.errors.length > 0;
-  const all = [apiServer, seen.healthy, everyNode, system];
+  const all = [apiServer, healthy, everyNode, system];
   const wrong = all.find((condition) => condition.status !== 'True');
   const isReady = !wrong && facts.observedGeneration === shoot.metadata.generation;
   const codes = [...new Set(facts.errors.flatMap((error) => error.codes ?? []))];
@@ -188,8 +224,26 @@ export function runningStatus(facts: RunningFacts, seen: ControlPlaneSeen, now: 
   ];
   const controlPlane = { desired: seen.desired, ready: seen.ready };
   const resource = seen.resource ?? before?.resource;
-  return statusOf(facts, { controlPlane, machines, readyMachines, ...(resource && { resource }) }, conditions, now);
+  const told = { controlPlane, machines, readyMachines, ...(resource && { resource }) };
+  const status = statusOf(facts, told, conditions, now);
+  // A line that is down is no loss of nodes: they are told as they were last seen.
+  return inside || !before?.nodes ? status : { ...status, ...lastSeen(before, desired) };
 }
+
+/** The condition with the pods that keep it from being True, and Kubernetes' own word for it. */
+const named = (condition: ReturnType<typeof say>, [problem, ...more]: readonly PodProblem[]): ReturnType<typeof say> =>
+  condition.status === 'True' || !problem
+    ? condition
+    : {
+        ...condition,
+        reason: problem.reason,
+        message: `${condition.message}; ${problemsText([problem, ...more])}`,
+      };
+
+const lastSeen = ({ nodes, workers }: ShootStatus, desired: number): Partial<ShootStatus> => ({
+  ...(nodes && { nodes: { ...nodes, desired } }),
+  ...(workers && { workers }),
+});
 
 /** What every shoot's status has, whatever stands behind it. */
 export function statusOf(
@@ -304,6 +358,13 @@ function systemCondition(facts: RunningFacts, desired: number) {
       'TunnelDown',
       `no agent of the tunnel is connected to an API server (${agents.length} pods): kubectl logs, exec and port-forward, ` +
         'aggregated APIs and webhooks in the cluster do not work',
+    );
+  if (facts.nothingRuns)
+    return say(
+      'SystemComponentsHealthy',
+      true,
+      'Simulated',
+      'nodes are simulated and run no pods: there is none that kubectl logs, exec and proxy, webhooks or aggregated APIs could reach',
     );
   const what = facts.tunnel ? 'cluster DNS serves, the tunnel from the API server is open' : 'cluster DNS serves';
   return say('SystemComponentsHealthy', true, 'Healthy', what);

@@ -14,9 +14,11 @@ import type { KubeClient } from '../../kube/client.ts';
 import type { Informer } from '../../kube/informer.ts';
 import { type KubeObject, SHOOTS, WORKERCLUSTERS } from '../../kube/resources.ts';
 import { hold } from '../finalizer.ts';
+import { keptFor, usedByCluster } from '../kept-profile.ts';
 import type { ManagedController } from '../managed/controller.ts';
 import { BY_NAMESPACE, type ClaimantWorld, claimantsIn, heldBy } from '../quota/claimants.ts';
 import { writeStatus } from '../status-writer.ts';
+import { EXPIRING } from './lifetime.ts';
 import { placed } from './places.ts';
 import { planWorkerCluster, type WorkerClusterView } from './plan.ts';
 import type { ProjectShare } from './view.ts';
@@ -60,7 +62,9 @@ export async function reconcileWorkerCluster(
   const managed = world.managed?.facts(key, uid);
   const profileOf = (one: WorkerCluster) => world.profiles.get(profileNameOf(one));
   const { place, cluster, ...places } = placed(written, managed, world.capacity, profileOf);
-  const profile = profileOf(cluster);
+  const offered = profileOf(cluster);
+  const inUse = usedByCluster(cluster, shoot, managed);
+  const profile = offered && inUse ? keptFor(offered, inUse, world.now()) : offered;
   const provider = profile && world.provider(profile, hasAccount(cluster, shoot));
   const view: WorkerClusterView = {
     cluster,
@@ -134,10 +138,10 @@ const TIMER_SLACK_MS = 1;
 
 /** An Event each time that something new is to be said about the cluster's end: somebody may want to prolong it. */
 function tellOfEnd(world: WorkerClusterWorld, cluster: WorkerCluster, status: WorkerClusterStatus): void {
-  const said = findCondition(status.conditions, 'Expiring');
-  const known = findCondition(cluster.status?.conditions, 'Expiring');
+  const said = findCondition(status.conditions, EXPIRING);
+  const known = findCondition(cluster.status?.conditions, EXPIRING);
   if (said && said.message !== known?.message)
-    world.record(cluster, 'Warning', said.reason ?? 'Expiring', said.message ?? '');
+    world.record(cluster, 'Warning', said.reason ?? EXPIRING, said.message ?? '');
 }
 
 /** Without quotas nobody else is looked at: most projects have none. */

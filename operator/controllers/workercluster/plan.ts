@@ -13,7 +13,7 @@ import { accountStatus, quotaProblems } from './account.ts';
 import { capacityOf } from './capacity.ts';
 import { hibernationProblems, sleepOf } from './hibernation.ts';
 import { hosted } from './hosted.ts';
-import { type Lifetime, lifetimeOf } from './lifetime.ts';
+import { type Lifetime, lifetimeOf, warnedAt } from './lifetime.ts';
 import { isAutoscaled, managed } from './managed.ts';
 import { resolve, runningMode } from './resolve.ts';
 import { selfManaged } from './self-managed.ts';
@@ -97,11 +97,15 @@ const earliest = (...times: (Date | undefined)[]): Pick<WorkerClusterPlan, 'next
 const withWarning = (
   status: WorkerClusterStatus,
   { warning, expiresAt }: Lifetime,
-  { status: before }: WorkerCluster,
+  cluster: WorkerCluster,
   now: Date,
 ): WorkerClusterStatus => ({
   ...status,
-  conditions: [...(status.conditions ?? []), ...withConditions(before?.conditions, [warning], now)],
+  conditions: [
+    ...(status.conditions ?? []),
+    // One that a clock ahead of this one wrote is written anew: the notice counts from now.
+    ...withConditions(warnedAt(cluster, now) ? cluster.status?.conditions : [], [warning], now),
+  ],
   ...(expiresAt && { expiresAt }),
 });
 

@@ -96,6 +96,7 @@ function identityProblems(view: WorkerClusterView, profile: CloudProfile): Probl
       ),
     );
   }
+  if (provider?.barred && !runningMode(view)) problems.push(problem('cloudProvider', provider.barred));
   const credentials = spec.credentialsRef;
   if (credentials?.namespace !== undefined && credentials.namespace !== namespace) {
     problems.push(

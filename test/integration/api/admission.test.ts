@@ -212,6 +212,45 @@ describe('WorkerCluster', () => {
     ['a mode that is none', { ...minimal, mode: 'hosted' }, /mode: Unsupported value: "hosted"/],
     ['a range that is none', { ...minimal, networking: { pods: '10.0.0.0' } }, /networking\.pods/],
     ['a life that is none', { ...minimal, ttl: '8 hours' }, /spec\.ttl/],
+    ['a life of nothing', { ...minimal, ttl: '0s' }, /spec\.ttl.*longer than 0/],
+    ['a life without an end', { ...minimal, ttl: '99999999999h' }, /spec\.ttl.*shorter than 292 years/],
+    ['an empty list for a range', { ...minimal, networking: { services: [] } }, /networking\.services.*of type string/],
+    ['a range of no family', { ...minimal, networking: { pods: '10.0.0.0.0/16' } }, /networking\.pods.*address range/],
+    ['a range too long', { ...minimal, networking: { pods: '10.0.0.0/33' } }, /networking\.pods.*address range/],
+    [
+      'one network that is none',
+      { ...minimal, networking: { authorizedNetworks: ['all'] } },
+      /authorizedNetworks\[0\]/,
+    ],
+    ['a region that is a host', { ...minimal, region: 'evil.example/x' }, /spec\.region/],
+    ['a zone with a space', { ...minimal, zones: ['eu central'] }, /spec\.zones\[0\]/],
+    ['a machine type with a slash', { ...minimal, machineType: '../m5' }, /spec\.machineType/],
+    ['a key of a taint', { ...minimal, pools: [{ name: 'a', taints: [{ key: 'a b', effect: 'NoSchedule' }] }] }, /key/],
+    [
+      'a value of a taint',
+      { ...minimal, pools: [{ name: 'a', taints: [{ key: 'a', value: '!', effect: 'NoSchedule' }] }] },
+      /taints\[0\]\.value/,
+    ],
+    ['a value of a label', { ...minimal, pools: [{ name: 'a', labels: { a: 'b c' } }] }, /labels\.a/],
+    ['a label too long', { ...minimal, pools: [{ name: 'a', labels: { a: 'b'.repeat(64) } }] }, /labels\.a/],
+    [
+      'a key of a label',
+      { ...minimal, pools: [{ name: 'a', labels: { 'a b/c': 'd' } }] },
+      /labels.*the key of a label is a name/,
+    ],
+    ['a schedule that is none', { ...minimal, hibernation: { schedules: [{ start: 'at night' }] } }, /\.start/],
+    ['an hour that is none', { ...minimal, hibernation: { schedules: [{ end: '0 24 * * *' }] } }, /\.end/],
+    [
+      'a time zone that is none',
+      { ...minimal, hibernation: { schedules: [{ start: '0 20 * * *', location: 'Mars/Olympus' }] } },
+      /\.location.*must be a time zone/,
+    ],
+    [
+      'an hour of maintenance that is none',
+      { ...minimal, maintenance: { timeWindow: { begin: '990000+0100', end: '230000+0100' } } },
+      /timeWindow\.begin/,
+    ],
+    ['credentials in a folder', { ...minimal, credentialsRef: { name: '../other' } }, /credentialsRef\.name/],
   ])('refuses %s', async (_, spec, message) => {
     expect(await refusal(() => dryCreate(cluster(spec)))).toMatch(message);
   });
@@ -459,9 +498,30 @@ describe('Seed and CloudProfile', () => {
       /price\.hourly/,
     ],
     ['a misspelt field', { machineTypse: [] }, /unknown field/],
+    [
+      'memory that is none',
+      { machineTypes: [{ name: 'a', cpu: 1, gpu: 0, memory: 'much' }] },
+      /machineTypes\[0\]\.memory/,
+    ],
+    ['less than no CPU', { machineTypes: [{ name: 'a', cpu: -1, gpu: 0, memory: '1Gi' }] }, /machineTypes\[0\]\.cpu/],
+    [
+      'an end that is no time',
+      { kubernetes: { versions: [{ version: '1.36.3', expirationDate: [] }] } },
+      /expirationDate.*of type string/,
+    ],
+    ['a region with a slash', { regions: [{ name: 'a/b' }] }, /regions\[0\]\.name/],
+    ['no time between two looks', { drift: { interval: '0h' } }, /drift\.interval.*longer than 0/],
   ])('a profile refuses %s', async (_, more, message) => {
     const spec = { type: 'x', kubernetes: {}, machineTypes: [], regions: [{ name: 'r' }], ...more };
     expect(await refusal(() => dryCreate(object('CloudProfile', 'x', spec)))).toMatch(message);
+  });
+
+  test.each<[string, object, RegExp]>([
+    ['a list for a range', { networks: { ...SEED.networks, pods: [] } }, /networks\.pods.*of type string/],
+    ['a key of a taint', { taints: [{ key: 'not this' }] }, /taints\[0\]\.key/],
+    ['a kubeconfig in a folder', { kubeconfigRef: { name: 'a/b', namespace: 'c' } }, /kubeconfigRef\.name/],
+  ])('a seed refuses %s', async (_, more, message) => {
+    expect(await refusal(() => dryCreate(object('Seed', 'x', { ...SEED, ...more })))).toMatch(message);
   });
 
   test('a seed keeps its ranges', async () => {
@@ -472,6 +532,31 @@ describe('Seed and CloudProfile', () => {
     );
     expect(answer).toMatch(/networks\.pods and networks\.services cannot be changed/);
   });
+});
+
+test('what the CRDs of before took is still worked on: status, nodes and finalizers can be written', async () => {
+  const [strict] = installManifests().filter(
+    ({ metadata }) => metadata.name === 'workerclusters.multi-cluster.demo.io',
+  );
+  const versions = structuredClone(strict!.spec.versions);
+  const { region, networking, pools } = versions[0].schema.openAPIV3Schema.properties.spec.properties;
+  for (const field of [region, networking.properties.pods]) {
+    delete field.pattern;
+    delete field['x-kubernetes-validations'];
+  }
+  delete pools.items.properties.labels['x-kubernetes-validations'];
+  await garden.client.apply({ ...strict!, spec: { ...strict!.spec, versions } });
+  const spec = { cloudProvider: 'aws', dataPlaneNodes: 1, region: 'a/b', networking: { pods: '10.1.0.0/99' } };
+  const pool = { name: 'a', labels: { 'a b': 'c' } };
+  await eventually(() => garden.client.create(cluster({ ...spec, pools: [pool] }, 'old')));
+  await garden.client.apply(strict!);
+  await eventually(async () => expect(await refusal(() => dryCreate(cluster(spec, 'new')))).toMatch(/spec\.region/));
+  const change = (patch: object, more: object = {}) =>
+    refusal(() => garden.client.mergePatch(WORKERCLUSTERS, 'old', 'default', patch, more));
+  expect(await change({ status: { phase: 'Failed' } }, { subresource: 'status' })).toBe('');
+  expect(await change({ spec: { dataPlaneNodes: 2 } })).toBe('');
+  expect(await change({ metadata: { finalizers: ['multi-cluster.demo.io/coppice'] } })).toBe('');
+  expect(await change({ metadata: { finalizers: [] } })).toBe('');
 });
 
 describe('people', () => {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { lastTime, nextTime, parseCron } from '../../../operator/api/cron.ts';
+import { CRON, lastTime, nextTime, parseCron } from '../../../operator/api/cron.ts';
 
 it.each<[string, string, string, string | undefined, string | undefined]>([
   ['0 20 * * 1-5', 'UTC', '2026-11-20T20:00:00Z', '2026-11-23T20:00:00.000Z', '2026-11-20T20:00:00.000Z'],
@@ -18,6 +18,7 @@ it.each<[string, string, string, string | undefined, string | undefined]>([
   ['0 0 * * *', 'Pacific/Kiritimati', '2026-11-21T10:00:00Z', '2026-11-22T10:00:00.000Z', '2026-11-21T10:00:00.000Z'],
 ])('%s in %s, from %s', (text, zone, from, next, last) => {
   const cron = parseCron(text)!;
+  expect(text).toMatch(CRON);
   expect(nextTime(cron, zone, new Date(from))?.toISOString()).toBe(next);
   expect(lastTime(cron, zone, new Date(from))?.toISOString()).toBe(last);
 });
@@ -35,4 +36,6 @@ it.each([
   'a b c d e',
 ])('"%s" is none', (text) => {
   expect(parseCron(text)).toBeUndefined();
+  // A pattern cannot compare two numbers: the operator says so then.
+  if (text !== '5-2 * * * *') expect(text).not.toMatch(CRON);
 });

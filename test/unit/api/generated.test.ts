@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { crds, type Schema, SchemaError, structural } from '../../../operator/api/crd.ts';
 import { staleFiles } from '../../../operator/api/generate.ts';
-import { cidr, count, free, intOrString, list, map, text } from '../../../operator/api/schema.ts';
+import { cidr, count, free, intOrString, list, map, PATTERNS, text } from '../../../operator/api/schema.ts';
 
 test('the committed CRDs, chart and reference pages are what the schemas say: else run `npm run generate`', async () => {
   expect(await staleFiles()).toEqual([]);
@@ -24,7 +24,20 @@ test.each<[string, z.ZodType, Schema]>([
     map(3, 'd'),
     { description: 'd', type: 'object', maxProperties: 3, additionalProperties: { type: 'string', maxLength: 4096 } },
   ],
-  ['a range', cidr('d'), { description: 'd', type: 'string', maxLength: 64, format: 'cidr' }],
+  [
+    'a range, without a format, which would let a list through,',
+    cidr('d'),
+    {
+      description: 'd',
+      type: 'string',
+      minLength: 1,
+      maxLength: 64,
+      pattern: PATTERNS.cidr.source,
+      'x-kubernetes-validations': [
+        { rule: 'isCIDR(self)', message: 'must be an address range, for example 10.0.0.0/16' },
+      ],
+    },
+  ],
   [
     'an object with a default',
     z.object({ a: z.boolean().default(true).describe('a') }).describe('d'),

@@ -15,41 +15,61 @@ const T0 = Date.parse('2026-11-21T12:00:00Z');
 const at = (hours: number) => new Date(T0 + hours * HOUR);
 const taken = (...hours: number[]) =>
   snapshotsIn(hours.map((hour, index) => ({ key: `p/${snapshotName(index + 1, at(hour))}`, size: 512 })));
+/** When all snapshots have been taken. */
+const LATER = at(1000);
 const daily = { periodMs: 24 * HOUR, keep: 3 };
 const seed = (backup: SeedSpec['backup']) => ({ spec: { backup } }) as Seed;
 
 describe('when the next snapshot is due', () => {
   it('is at once when there is none', () => {
-    expect(+planBackups([], daily, undefined).due).toBe(0);
+    expect(+planBackups([], daily, undefined, LATER).due).toBe(0);
   });
   it('is a period after the beginning of the newest', () => {
-    expect(planBackups(taken(0, 5), daily, undefined).due).toEqual(at(29));
+    expect(planBackups(taken(0, 5), daily, undefined, LATER).due).toEqual(at(29));
   });
   it('is when somebody asked for it, if nothing newer is there', () => {
-    expect(planBackups(taken(0), daily, at(2)).due).toEqual(at(2));
+    expect(planBackups(taken(0), daily, at(2), LATER).due).toEqual(at(2));
   });
   it('forgets a request that has been met, so that it is met once', () => {
-    expect(planBackups(taken(0, 2), daily, at(2)).due).toEqual(at(26));
-    expect(planBackups(taken(0, 3), daily, at(2)).due).toEqual(at(27));
+    expect(planBackups(taken(0, 2), daily, at(2), LATER).due).toEqual(at(26));
+    expect(planBackups(taken(0, 3), daily, at(2), LATER).due).toEqual(at(27));
   });
   it('does not wait for a request that lies behind the regular time', () => {
-    expect(planBackups(taken(0), daily, at(100)).due).toEqual(at(24));
+    expect(planBackups(taken(0), daily, at(100), LATER).due).toEqual(at(24));
+  });
+});
+
+describe('a snapshot of a clock that was ahead', () => {
+  const now = at(10);
+  it('does not stop backups until its time comes', () => {
+    expect(planBackups(taken(0, 1000), daily, undefined, now).due).toEqual(at(24));
+    expect(+planBackups(taken(1000), daily, undefined, now).due).toBe(0);
+  });
+  it('goes first, and the newest stays', () => {
+    const gone = planBackups([...taken(0, 5, 1000), ...taken(10)], daily, undefined, now).remove;
+    expect(gone.map(({ takenAt }) => takenAt)).toEqual([at(1000)]);
+    const only = planBackups([...taken(1000), ...taken(10)], { ...daily, keep: 1 }, undefined, now).remove;
+    expect(only.map(({ takenAt }) => takenAt)).toEqual([at(1000)]);
+  });
+  it('counts where clocks differ by seconds only', () => {
+    const soon = planBackups(taken(10), daily, undefined, new Date(+now - 5000));
+    expect(soon.due).toEqual(at(34));
   });
 });
 
 describe('which snapshots go', () => {
   it('is none while there are no more than are kept', () => {
-    expect(planBackups(taken(0, 1, 2), daily, undefined).remove).toEqual([]);
+    expect(planBackups(taken(0, 1, 2), daily, undefined, LATER).remove).toEqual([]);
   });
   it('is the oldest ones, whatever the order in which they are listed', () => {
     const listed = [...taken(0, 1, 2, 3, 4)].reverse().map(({ key, size }) => ({ key, size }));
-    const gone = planBackups(snapshotsIn(listed), daily, undefined).remove;
+    const gone = planBackups(snapshotsIn(listed), daily, undefined, LATER).remove;
     expect(gone.map(({ takenAt }) => takenAt)).toEqual([at(0), at(1)]);
   });
   it('is never the newest', () => {
-    expect(planBackups(taken(0, 1), { ...daily, keep: 1 }, undefined).remove.map(({ revision }) => revision)).toEqual([
-      1,
-    ]);
+    expect(
+      planBackups(taken(0, 1), { ...daily, keep: 1 }, undefined, LATER).remove.map(({ revision }) => revision),
+    ).toEqual([1]);
   });
 });
 

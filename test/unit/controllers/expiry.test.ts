@@ -54,6 +54,10 @@ function gardenWith(spec: object) {
     prolong: (ttl: string) => {
       cluster = { ...cluster, spec: { ...cluster.spec, ttl } };
     },
+    /** The clock steps, with nobody looking meanwhile. */
+    step(hours: number) {
+      now = new Date(+now + hours * 3600_000);
+    },
     /** Lets time pass, to the moment that the controller asked for. @returns how long that was, in minutes. */
     async next(): Promise<number | undefined> {
       const asked = await reconcileWorkerCluster(world, KEY, new AbortController().signal);
@@ -84,6 +88,28 @@ it('whoever prolongs it in time keeps it', async () => {
   expect(await garden.next()).toBe(15 * 60);
   expect(garden.expiring()).toBeUndefined();
   expect(garden.deleted).toEqual([]);
+});
+
+it('is not deleted without its warning by a clock that steps forward, and stays when the clock is set right', async () => {
+  const garden = gardenWith({ ttl: '8h' });
+  await garden.next();
+  garden.step(24 * 30);
+  expect(await garden.next()).toBe(24);
+  expect([garden.expiring(), garden.deleted]).toEqual(['EndIsNear', []]);
+  garden.step(-24 * 30 - 8);
+  expect(await garden.next()).toBeGreaterThan(24);
+  expect([garden.expiring(), garden.deleted]).toEqual([undefined, []]);
+});
+
+it('is deleted in time though a clock that was ahead has warned before', async () => {
+  const garden = gardenWith({ ttl: '8h' });
+  garden.step(24 * 30);
+  await garden.next();
+  garden.step(-24 * 30 + 8);
+  expect(await garden.next()).toBe(24);
+  expect(garden.deleted).toEqual([]);
+  await garden.next();
+  expect(garden.deleted).toHaveLength(1);
 });
 
 it('without a ttl nothing is asked for', async () => {

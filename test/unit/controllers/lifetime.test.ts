@@ -12,15 +12,42 @@ const cluster = (spec: object, status: object = {}, annotations: Record<string, 
 const at = (text: string) => new Date(`2026-11-${text}Z`);
 
 describe('ttl', () => {
-  it.each<[string, string | undefined, string, boolean, string | undefined, string | undefined]>([
-    ['absent', undefined, '21T00:00:00', false, undefined, undefined],
-    ['far from over', '8h', '20T13:00:00', false, undefined, '20T19:12:00'],
-    ['nearly over', '8h', '20T19:12:00', false, 'EndIsNear', '20T20:00:00'],
-    ['over', '8h', '20T20:00:00', true, 'Over', undefined],
-    ['long: warned of an hour before', '240h', '30T11:00:00', false, 'EndIsNear', '30T12:00:00'],
-    ['prolonged', '9h', '20T19:12:00', false, undefined, '20T20:06:00'],
-  ])('%s', (_, ttl, now, isOver, reason, next) => {
-    const life = lifetimeOf(cluster({ ttl }), at(now));
+  const warned = (when: string) => ({
+    conditions: [{ type: 'Expiring', status: 'True', lastTransitionTime: at(when).toISOString() }],
+  });
+  const never = {};
+
+  it.each<[string, string | undefined, object, string, boolean, string | undefined, string | undefined]>([
+    ['absent', undefined, never, '21T00:00:00', false, undefined, undefined],
+    ['far from over', '8h', never, '20T13:00:00', false, undefined, '20T19:12:00'],
+    ['nearly over', '8h', never, '20T19:12:00', false, 'EndIsNear', '20T20:00:00'],
+    ['nearly over, as was said', '8h', warned('20T19:12:00'), '20T19:59:59', false, 'EndIsNear', '20T20:00:00'],
+    ['over', '8h', warned('20T19:12:00'), '20T20:00:00', true, 'Over', undefined],
+    ['long: warned of an hour before', '240h', never, '30T11:00:00', false, 'EndIsNear', '30T12:00:00'],
+    ['prolonged', '9h', never, '20T19:12:00', false, undefined, '20T20:06:00'],
+    [
+      'over by a clock that stepped forward: warned of first',
+      '8h',
+      never,
+      '25T00:00:00',
+      false,
+      'EndIsNear',
+      '25T00:24:00',
+    ],
+    ['warned of too late', '8h', warned('25T00:00:00'), '25T00:23:59', false, 'EndIsNear', '25T00:24:00'],
+    ['warned of late, and long enough', '8h', warned('25T00:00:00'), '25T00:24:00', true, 'Over', undefined],
+    [
+      'warned of by a clock that was ahead',
+      '8h',
+      warned('25T00:00:00'),
+      '20T20:00:00',
+      false,
+      'EndIsNear',
+      '20T20:24:00',
+    ],
+    ['longer than dates are', '9999999999h', never, '20T20:00:00', false, undefined, undefined],
+  ])('%s', (_, ttl, status, now, isOver, reason, next) => {
+    const life = lifetimeOf(cluster({ ttl }, status), at(now));
     expect([life.isOver, life.warning?.reason, life.next]).toEqual([isOver, reason, next && at(next)]);
   });
 
@@ -28,7 +55,7 @@ describe('ttl', () => {
     ['spec', { deletionProtection: true }, {}],
     ['annotation', {}, { 'multi-cluster.demo.io/deletion-protection': 'true' }],
   ])('does not get past deletion protection by %s, and says so', (_, spec, annotations) => {
-    const life = lifetimeOf(cluster({ ttl: '8h', ...spec }, {}, annotations), at('20T21:00:00'));
+    const life = lifetimeOf(cluster({ ttl: '8h', ...spec }, warned('20T19:12:00'), annotations), at('20T21:00:00'));
     expect(life).toMatchObject({ isOver: false, warning: { reason: 'Protected' }, next: undefined });
   });
 });

@@ -79,6 +79,27 @@ it('counts shoots that say themselves where they are to be', () => {
   expect(() => place(shoot('b'))).toThrow(/no seed can host/);
 });
 
+it.each<[string, (one: Seed) => void, RegExp]>([
+  ['a taint', (one) => (one.spec.taints = [{ key: 'dedicated' }]), /has the taint dedicated/],
+  ['no room', (one) => (one.status!.allocatable = { shoots: 0 }), /hosts 0 of 0 shoots/],
+  [
+    'an emergency stop',
+    (one) => (one.metadata.annotations = { 'shoot.gardener.cloud/emergency-stop-reconciliations': 'true' }),
+    /is stopped by its annotation/,
+  ],
+])('puts no shoot on a seed with %s, though it names the seed', (_, change, why) => {
+  const named = seed('one', 5);
+  change(named);
+  expect(() => placing([named, seed('two', 5)], []).place(shoot('a', { seedName: 'one' }))).toThrow(why);
+});
+
+it('leaves a shoot where it is, whatever became of its seed, and takes one away that names it', () => {
+  const named = seed('one', 0);
+  const { place } = placing([named], []);
+  expect(place(shoot('a', { seedName: 'one', status: { seedName: 'one' } as Shoot['status'] }))).toBe('one');
+  expect(place(shoot('b', { seedName: 'one', deletionTimestamp: '2026-01-01T00:00:00Z' }))).toBe('one');
+});
+
 it('keeps a shoot where its status says, and chooses none for one that is being deleted', () => {
   const { place, events } = placing([seed('one', 1), seed('two', 1)], []);
   expect(place(shoot('a', { status: { seedName: 'two' } as Shoot['status'] }))).toBe('two');

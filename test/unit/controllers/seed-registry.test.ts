@@ -32,9 +32,10 @@ function slowGarden() {
       watches--;
     }
   };
-  const client = { watch } as unknown as KubeClient;
+  const identity = { metadata: { name: 'kube-system', uid: 'one' } };
+  const client = { watch, get: async () => identity } as unknown as KubeClient;
   const registry = new SeedRegistry(client, silent, () => {});
-  return { registry, show, watches: () => watches };
+  return { registry, show, watches: () => watches, identity };
 }
 
 it('opens a seed for all who ask, also when the first of them is stopped', async () => {
@@ -58,4 +59,25 @@ it('leaves nothing open of a seed that is closed before it has answered', async 
   await registry.close('local');
   await refused;
   expect([registry.get('local'), watches()]).toEqual([undefined, 0]);
+});
+
+const pinned = (clusterIdentity: string) => ({ ...seed, status: { clusterIdentity } }) as Seed;
+
+it('opens no seed that is another cluster than it was: nothing of it is looked at', async () => {
+  const { registry, show, watches } = slowGarden();
+  show();
+  await expect(registry.open(pinned('two'), new AbortController().signal)).rejects.toThrow(
+    'the kubeconfig of Seed local leads to another cluster (UID of kube-system one, not two): nothing is made or deleted there',
+  );
+  expect([registry.get('local'), watches()]).toEqual([undefined, 0]);
+  expect((await registry.open(pinned('one'), new AbortController().signal)).name).toBe('local');
+  await registry.closeAll();
+});
+
+it('gives nobody an open seed that turned out to be another cluster', async () => {
+  const { registry, show } = slowGarden();
+  show();
+  await registry.open(seed, new AbortController().signal);
+  await expect(registry.open(pinned('two'), new AbortController().signal)).rejects.toThrow('another cluster');
+  await registry.closeAll();
 });

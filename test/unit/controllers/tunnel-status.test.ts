@@ -15,7 +15,7 @@ const pod = (app: string, ready: boolean, more: object = {}): Pod => ({
 const dns = pod('kube-dns', true);
 const agent = 'konnectivity-agent';
 
-const system = (pods: Pod[], tunnel?: boolean) => {
+const system = (pods: Pod[], tunnel?: boolean, nothingRuns?: boolean) => {
   const shoot = { metadata: { name: 'one', generation: 1 }, spec: { provider: { type: 'aws' } } } as unknown as Shoot;
   const status = shootStatus(
     {
@@ -31,6 +31,7 @@ const system = (pods: Pod[], tunnel?: boolean) => {
       usable: { ok: true, message: 'works' },
       inside: { nodes: [], pods, machines: [] },
       tunnel,
+      nothingRuns,
       draining: [],
       etcd: undefined,
       apiServer: undefined,
@@ -57,4 +58,8 @@ it.each<[string, Pod[], boolean | undefined, string, string]>([
   ['DNS does not serve either', [pod(agent, false)], true, 'NotReady', 'cluster DNS is not ready yet'],
 ])('the condition of the tunnel when %s', (_, pods, tunnel, reason, message) => {
   expect(system(pods, tunnel)).toEqual([reason, expect.stringContaining(message)]);
+});
+
+it('says of simulated nodes that nothing runs on them', () => {
+  expect(system([dns], undefined, true)).toEqual(['Simulated', expect.stringContaining('run no pods')]);
 });

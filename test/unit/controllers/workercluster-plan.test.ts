@@ -55,6 +55,31 @@ const shootOf = (wc: WorkerCluster, status: object = {}): Shoot => {
   return { ...shoot!, metadata: { ...shoot!.metadata, generation: 1 }, status } as Shoot;
 };
 
+describe('a provider that this garden does not allow', () => {
+  const barred = { ...providerNamed('local'), barred: 'whoever runs this garden must allow it' };
+  const view = (shoot?: Shoot) => ({
+    cluster: cluster({ mode: 'Hosted' }),
+    profile,
+    profileNames: ['aws'],
+    provider: barred,
+    shoot,
+  });
+
+  it('makes no new cluster, and the condition says who must allow it', () => {
+    const refused = planWorkerCluster(view(), NOW);
+    expect(refused.shoot).toBeUndefined();
+    expect(findCondition(refused.status.conditions, 'Ready')).toMatchObject({
+      status: 'False',
+      message: 'spec.cloudProvider: whoever runs this garden must allow it',
+      codes: ['ERR_CONFIGURATION_PROBLEM'],
+    });
+  });
+
+  it('lets clusters grow that were made before', () => {
+    expect(planWorkerCluster(view(shootOf(cluster({ dataPlaneNodes: 1 }))), NOW).shoot).toBeDefined();
+  });
+});
+
 describe('planWorkerCluster', () => {
   it('turns the first example into a Shoot with everything filled in from the profile', () => {
     const { shoot } = plan(cluster());

@@ -75,6 +75,29 @@ describe('a managed cluster', () => {
     expect(garden.statusWrites).toBe(writes);
   });
 
+  it('says that its API server does not answer, also while a cloud is at work, and that it does again', async () => {
+    const operator = start();
+    const key = await made(operator);
+    const pause = cloud.pause('pool default');
+    garden.apply('one', { dataPlaneNodes: 3 });
+    operator.look(key);
+    await pause.reached;
+    garden.goSilent(true);
+    await until(() => garden.condition(key, 'APIServerAvailable')?.status === 'False', 'the outage to be told');
+    expect(garden.condition(key, 'APIServerAvailable')).toMatchObject({
+      reason: 'NotReachable',
+      message: `${cloud.endpoint} does not answer`,
+    });
+    expect(garden.condition(key, 'EveryNodeReady')).toMatchObject({ status: 'Unknown' });
+    // Nodes are told as they were last seen.
+    expect(status(key)?.nodes).toMatchObject({ current: 2 });
+    garden.goSilent(false);
+    await until(() => garden.condition(key, 'APIServerAvailable')?.status === 'True', 'its end to be told');
+    pause.resume();
+    garden.nodes = [readyNode('a'), readyNode('b'), readyNode('c')];
+    await ready(key);
+  });
+
   it('sleeps without nodes and wakes with as many as before', async () => {
     const operator = start();
     const key = await made(operator);
@@ -124,13 +147,16 @@ describe('a managed cluster', () => {
     const key = garden.apply('one');
     operator.look(key);
     await pauses[0]!.reached;
+    await idle();
     const before = garden.statusWrites;
     pauses[0]!.resume();
     await pauses[1]!.reached;
     pauses[1]!.resume();
     await pauses[2]!.reached;
+    await idle();
     expect(garden.statusWrites).toBe(before);
     garden.clock.advance(5000);
+    await idle();
     expect(garden.statusWrites).toBe(before + 1);
     expect(operation(key)).toMatchObject({ description: 'creating pool default', progress: 66 });
     pauses[2]!.resume();
@@ -546,6 +572,7 @@ describe('deletion', () => {
     operator.look(key);
     await pause.reached;
     garden.clock.advance(5000);
+    await idle();
     expect(garden.condition(key, 'Deleting')?.message).toContain('deleting cluster');
     expect(garden.kubeconfigs.size).toBe(0);
     pause.resume();

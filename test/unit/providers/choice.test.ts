@@ -3,11 +3,12 @@ import { silent } from '../../../operator/kube/log.ts';
 import { openProviders, providerFor } from '../../../providers/index.ts';
 import { memoryProfile } from '../../kit/managed-garden.ts';
 
-const providers = openProviders({
+const OPTIONS = {
   engine: () => Promise.reject(new Error('nobody asks for it')),
   home: '/nonexistent/never-made',
   log: silent,
-});
+};
+const providers = openProviders(OPTIONS);
 const profile = (type: string, provider?: string) => ({
   ...memoryProfile,
   spec: { ...memoryProfile.spec, type, ...(provider && { provider }) },
@@ -25,6 +26,13 @@ describe('the provider of a profile', () => {
     ['this machine', 'local', undefined, true, false, 'local'],
   ])('%s', (_what, type, provider, simulate, withAccount, name) => {
     expect(providerFor(profile(type, provider), providers, { simulate, withAccount })?.name).toBe(name);
+  });
+
+  it('makes machines that are privileged pods only where it was allowed', () => {
+    expect(providers.named('local')?.barred).toMatch(
+      /whoever runs this garden must allow them \(localMachines\.allowed/,
+    );
+    expect(openProviders({ ...OPTIONS, localMachines: true }).named('local')?.barred).toBeUndefined();
   });
 
   it('has a managed service where it is a cloud', () => {

@@ -143,6 +143,8 @@ export async function reconcileControlPlaneSize(op: Operation, signal: AbortSign
     for (;;) {
       signal.throwIfAborted();
       const [seen, members] = await Promise.all([machines.observe(op.context(), pool.name), client.observe()]);
+      // Its etcd would be waited for until the task is over.
+      if (isLost(seen, noteIn(op))) throw configurationProblem(LOST);
       const nodes = inside(op).nodes.list();
       await removeNodesOfMachinesThatLeft(op, seen, nodes);
       const joined = ordinalsOf(

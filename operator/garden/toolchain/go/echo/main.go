@@ -1,13 +1,16 @@
 // What the end-to-end tests run in pods. As a server it tells who answered and who asked, and can be sent to
-// fetch a URL or to resolve a name from where it runs; as a command it does the same once.
+// fetch a URL or to resolve a name from where it runs; as a command it does the same once. With a certificate it
+// is also an admission webhook.
 //
-//	echo                  serve on $PORT (8080)
+//	echo                  serve on $PORT (8080), and by TLS on 8443 with $TLS_CERT and $TLS_KEY (PEM)
 //	echo get URL          print the body; exit 1 when the answer is not 2xx
 //	echo resolve NAME     print the addresses, one a line
 package main
 
 import (
 	"context"
+	"crypto/tls"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -49,6 +52,39 @@ func resolve(ctx context.Context, name string) (string, error) {
 	return strings.Join(addresses, "\n") + "\n", nil
 }
 
+// As an API server asks an admission webhook; what is named "refused" is.
+func admit(w http.ResponseWriter, r *http.Request) {
+	var review struct {
+		APIVersion string `json:"apiVersion"`
+		Kind       string `json:"kind"`
+		Request    *struct {
+			UID  string `json:"uid"`
+			Name string `json:"name"`
+		} `json:"request,omitempty"`
+		Response map[string]any `json:"response,omitempty"`
+	}
+	if err := json.NewDecoder(io.LimitReader(r.Body, 1<<20)).Decode(&review); err != nil || review.Request == nil {
+		http.Error(w, "not an AdmissionReview", http.StatusBadRequest)
+		return
+	}
+	review.Response = map[string]any{"uid": review.Request.UID, "allowed": review.Request.Name != "refused"}
+	if review.Request.Name == "refused" {
+		review.Response["status"] = map[string]any{"message": "its name is refused"}
+	}
+	review.Request = nil
+	w.Header().Set("Content-Type", "application/json")
+	json.NewEncoder(w).Encode(review)
+}
+
+func serveTLS(certificate, key string, handler http.Handler) error {
+	pair, err := tls.X509KeyPair([]byte(certificate), []byte(key))
+	if err != nil {
+		return err
+	}
+	server := &http.Server{Addr: ":8443", Handler: handler, TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}}}
+	return server.ListenAndServeTLS("", "")
+}
+
 func serve() error {
 	hostname, err := os.Hostname()
 	if err != nil {
@@ -62,6 +98,7 @@ func serve() error {
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, "hostname=%s\nclient=%s\nhost=%s\npath=%s\n", hostname, r.RemoteAddr, r.Host, r.URL.Path)
 	})
+	mux.HandleFunc("/admit", admit)
 	mux.HandleFunc("/fetch", func(w http.ResponseWriter, r *http.Request) {
 		status, body, err := get(r.Context(), r.URL.Query().Get("url"))
 		if err != nil {
@@ -83,6 +120,12 @@ func serve() error {
 		fmt.Printf("%s %s from %s\n", r.Method, r.URL, r.RemoteAddr)
 		mux.ServeHTTP(w, r)
 	})
+	if certificate := os.Getenv("TLS_CERT"); certificate != "" {
+		go func() {
+			fmt.Fprintln(os.Stderr, serveTLS(certificate, os.Getenv("TLS_KEY"), logged))
+			os.Exit(1)
+		}()
+	}
 	fmt.Printf("listening on :%s as %s\n", port, hostname)
 	return http.ListenAndServe(":"+port, logged)
 }

@@ -1,0 +1,127 @@
+import type { Pod } from '../kube/resources.ts';
+import { shared, sharedText } from './shared-values.ts';
+
+const MIRROR = 'kubernetes.io/config.mirror';
+/** Annotations that decide what is done about a pod: who made it, and whether it may be evicted (Karpenter, Cluster Autoscaler). */
+const KEPT_ANNOTATIONS = [
+  MIRROR,
+  'karpenter.sh/do-not-disrupt',
+  'cluster-autoscaler.kubernetes.io/safe-to-evict',
+  'cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes',
+];
+/** Conditions that are read: whether it serves, and why nobody could place it. */
+const KEPT_CONDITIONS = ['Ready', 'PodScheduled'];
+/** Fields of a spec that kube-scheduler or the kubelet's admission looks at. */
+const SCHEDULING = [
+  'hostNetwork',
+  'overhead',
+  'resources',
+  'nodeSelector',
+  'tolerations',
+  'topologySpreadConstraints',
+  'priority',
+  'preemptionPolicy',
+  'schedulerName',
+  'schedulingGates',
+  'runtimeClassName',
+  'resourceClaims',
+] as const;
+
+/**
+ * What is kept of a pod of a cluster: what a scheduler looks at, and what drains and status need. Pods of one template share their
+ * parts, or a cluster of 300,000 pods would not fit into the operator.
+ */
+export function keptPod(pod: Pod): Pod {
+  const { name, namespace, uid, resourceVersion, labels, annotations, ownerReferences, deletionTimestamp } =
+    pod.metadata;
+  const marks = picked(annotations, KEPT_ANNOTATIONS) as Record<string, string> | undefined;
+  // How long it has waited matters while it waits.
+  const created = pod.spec.nodeName ? undefined : pod.metadata.creationTimestamp;
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name,
+      ...(namespace && { namespace: sharedText(namespace) }),
+      ...(uid && { uid }),
+      ...(resourceVersion && { resourceVersion }),
+      ...(labels && { labels: shared(labels) }),
+      ...(marks && { annotations: shared(marks) }),
+      ...(ownerReferences && { ownerReferences: shared(ownerReferences) }),
+      ...(created && { creationTimestamp: created }),
+      ...(deletionTimestamp && { deletionTimestamp }),
+    },
+    spec: keptSpec(pod.spec, ownerReferences),
+    status: shared({
+      ...(pod.status?.phase && { phase: pod.status.phase }),
+      ...(pod.status?.nominatedNodeName && { nominatedNodeName: pod.status.nominatedNodeName }),
+      conditions: keptConditions(pod.status),
+    }),
+  };
+}
+
+function keptSpec(spec: Pod['spec'], owners: Pod['metadata']['ownerReferences']): Pod['spec'] {
+  const affinity = owners?.some(({ kind }) => kind === 'DaemonSet') ? ofDaemon(spec.affinity) : spec.affinity;
+  const volumes = spec.volumes?.filter((volume: Volume) => volume.persistentVolumeClaim || volume.ephemeral);
+  return {
+    // Part by part: a whole that nobody holds would be forgotten, and with it that its parts are shared.
+    ...picked(spec, SCHEDULING),
+    ...(affinity && { affinity: shared(affinity) }),
+    containers: shared(spec.containers.map(keptContainer)),
+    ...(spec.initContainers && { initContainers: shared(spec.initContainers.map(keptContainer)) }),
+    ...(spec.nodeName && { nodeName: sharedText(spec.nodeName) }),
+    ...(volumes?.length > 0 && { volumes: volumes.map(keptVolume) }),
+  };
+}
+
+interface Volume {
+  name: string;
+  persistentVolumeClaim?: { claimName: string };
+  ephemeral?: object;
+}
+
+const keptVolume = ({ name, persistentVolumeClaim, ephemeral }: Volume): Volume => ({
+  name,
+  ...(persistentVolumeClaim && { persistentVolumeClaim: { claimName: persistentVolumeClaim.claimName } }),
+  // Its claim is named after pod and volume; what it asks for is in the claim.
+  ...(ephemeral && { ephemeral: {} }),
+});
+
+/** A daemon's pod is bound to its node by a term that names it, which no two share, and it goes nowhere else. */
+const ofDaemon = (affinity: Record<string, unknown> | undefined): object | undefined => {
+  const { nodeAffinity: _, ...rest } = affinity ?? {};
+  return Object.keys(rest).length > 0 ? rest : undefined;
+};
+
+type Container = Pod['spec']['containers'][number] & { restartPolicy?: string; ports?: { hostPort?: number }[] };
+
+const keptContainer = ({ name, resources, restartPolicy, ports }: Container): Container => {
+  const hostPorts = ports?.filter(({ hostPort }) => hostPort);
+  return {
+    name,
+    ...(resources && { resources }),
+    ...(restartPolicy && { restartPolicy }),
+    ...(hostPorts && hostPorts.length > 0 && { ports: hostPorts }),
+  };
+};
+
+/** Times are kept of those alone that nobody could place: in all others they would keep pods from sharing. */
+const keptConditions = (status: Pod['status']): NonNullable<NonNullable<Pod['status']>['conditions']> =>
+  (status?.conditions ?? [])
+    .filter(({ type }) => KEPT_CONDITIONS.includes(type))
+    .filter(({ type, status: is }) => type !== 'PodScheduled' || is !== 'True')
+    .map(({ type, status: is, reason, lastTransitionTime }) => ({
+      type,
+      status: is,
+      ...(reason && { reason }),
+      ...(type === 'PodScheduled' && lastTransitionTime && { lastTransitionTime }),
+    }));
+
+/** Those of the fields that it has, shared; undefined: none. */
+function picked<T extends object>(from: T | undefined, keys: readonly (keyof T & string)[]): Partial<T> | undefined {
+  const found = keys.flatMap((key) => {
+    const value = from?.[key];
+    return value === undefined ? [] : [[key, typeof value === 'object' && value ? shared(value) : value] as const];
+  });
+  return found.length > 0 ? (Object.fromEntries(found) as Partial<T>) : undefined;
+}

@@ -1,0 +1,77 @@
+import { dependencyNotReady } from '../api/errors.ts';
+import { type Clock, sleep, systemClock } from '../kube/clock.ts';
+
+/** A server that is only restarted answers again within this time, and nobody need hear of it. */
+const DOUBT_MS = 5_000;
+/** Time between two questions while it is not sure yet. */
+const SOON_MS = 1_000;
+/** Longest time between two questions once it is sure. */
+const LATER_MS = 15_000;
+
+export interface LineWatchOptions {
+  /** Whether the API server answers now; must end by itself, and never reject. */
+  readonly ask: () => Promise<boolean>;
+  /** Called when the server stops answering, and when it answers again. */
+  readonly told: (answers: boolean) => void;
+  readonly clock?: Clock;
+  /** In [0, 1): clusters that lost their seed together do not ask together. */
+  readonly random?: () => number;
+}
+
+/**
+ * Whether the API server at the other end of a line answers. Costs nothing while it does: the watches of the line are pinged anyway,
+ * and only when one breaks off is the server asked, until it answers again.
+ */
+export class LineWatch {
+  readonly #options: LineWatchOptions;
+  readonly #clock: Clock;
+  readonly #stop = new AbortController();
+  #outage = new AbortController();
+  #asking = false;
+
+  constructor(options: LineWatchOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+  }
+
+  get answers(): boolean {
+    return !this.#outage.signal.aborted;
+  }
+
+  /** Aborted when the server stops answering; a new one once it answers again. Its reason is an error that can be tried again. */
+  get broken(): AbortSignal {
+    return this.#outage.signal;
+  }
+
+  /** To be called whenever something on the line has failed. */
+  doubt(): void {
+    if (this.#asking || this.#stop.signal.aborted) return;
+    this.#asking = true;
+    void this.#ask().finally(() => {
+      this.#asking = false;
+    });
+  }
+
+  stop(): void {
+    this.#stop.abort();
+  }
+
+  async #ask(): Promise<void> {
+    const { ask, told, random = Math.random } = this.#options;
+    const since = this.#clock.now();
+    let wait = SOON_MS;
+    while (!(await ask())) {
+      if (this.#stop.signal.aborted) return;
+      if (this.answers && this.#clock.now() - since >= DOUBT_MS) {
+        this.#outage.abort(dependencyNotReady('the API server of the cluster does not answer'));
+        told(false);
+      }
+      if (!this.answers) wait = Math.min(LATER_MS, wait * 2);
+      await sleep(wait * (0.75 + random() / 2), this.#stop.signal, this.#clock);
+      if (this.#stop.signal.aborted) return;
+    }
+    if (this.answers || this.#stop.signal.aborted) return;
+    this.#outage = new AbortController();
+    told(true);
+  }
+}

@@ -1,0 +1,66 @@
+import { findCondition } from '../api/conditions.ts';
+import { CoppiceError, type ErrorCode, errorText } from '../api/errors.ts';
+import type { Condition, KubeObject } from '../api/meta.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { isTransient } from '../kube/errors.ts';
+import type { Informer } from '../kube/informer.ts';
+import { keyOf } from '../kube/resources.ts';
+import { say, withConditions } from './conditions.ts';
+import { writeStatus } from './status-writer.ts';
+
+/** Condition of an object that the operator could not work on. The next run that succeeds leaves it out. */
+export const RECONCILED = 'Reconciled';
+
+/** A connection that breaks once is nothing to write down: this many failures in a row are. */
+const TRANSIENT_FAILURES = 3;
+
+interface FailureWorld {
+  readonly garden: KubeClient;
+  now(): Date;
+}
+
+/** A `failed` for runController: what a reconcile of this kind throws is told in the status of its object. */
+export const failuresOf =
+  <T extends KubeObject>(world: FailureWorld, cache: Informer<T>) =>
+  async (key: string, error: unknown, failures: number): Promise<void> => {
+    const object = cache.get(key);
+    if (object && (failures >= TRANSIENT_FAILURES || !isTransient(error)))
+      await tellFailure(world, cache, object, error);
+  };
+
+/**
+ * Says in the conditions of an object what a reconcile of it threw, with a code. Nothing is written where a condition says so already:
+ * many reconciles tell of their failure themselves before they throw.
+ */
+export async function tellFailure<T extends KubeObject>(
+  world: FailureWorld,
+  cache: Informer<T>,
+  object: T,
+  error: unknown,
+): Promise<void> {
+  const newest = cache.get(keyOf(object));
+  if (newest?.metadata.uid !== object.metadata.uid) return;
+  const before: readonly Condition[] = newest?.status?.conditions ?? [];
+  const text = errorText(error);
+  if (before.some(({ message }) => withoutNumbers(message ?? '').includes(withoutNumbers(text)))) return;
+  const message = `the operator could not work on this ${object.kind}: ${text}. It tries again by itself`;
+  const codes = [codeOf(error)];
+  const failed = say(RECONCILED, false, 'ReconcileFailed', message, codes);
+  // What an earlier run saw stays said; where none ever came so far, nobody else says that it is not Ready.
+  const ready = findCondition(before, 'Ready') ? undefined : say('Ready', false, 'ReconcileFailed', message, codes);
+  const others = before.filter(({ type }) => type !== RECONCILED);
+  const status = {
+    ...newest!.status,
+    conditions: [...others, ...withConditions(before, [ready, failed], world.now())],
+  };
+  await writeStatus(world.garden, cache, newest!, status);
+}
+
+/** A message with a port or a time in it is new at every try: each would be written, and each write is a reason to try again at once. */
+const withoutNumbers = (text: string): string => text.replace(/[0-9]+/g, '#');
+
+/** The code of an error. One without is taken for a fault of the object, unless it came from the network. */
+function codeOf(error: unknown): ErrorCode {
+  if (error instanceof CoppiceError) return error.code;
+  return isTransient(error) ? 'ERR_RETRYABLE_INFRA_DEPENDENCIES' : 'ERR_RETRYABLE_CONFIGURATION_PROBLEM';
+}

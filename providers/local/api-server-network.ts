@@ -1,0 +1,42 @@
+import { readFileSync } from 'node:fs';
+import type { ClusterNetwork, ProviderContext } from '../contract.ts';
+import { PAUSE_IMAGE } from './machine-files.ts';
+import { HOST_FOLDERS, hostFolderMounts, hostFolderVolumes } from './machine-pod.ts';
+
+const SCRIPT = readFileSync(new URL('./api-server-network.sh', import.meta.url), 'utf8');
+
+/**
+ * The container that joins an API server's pod to the VXLAN of the cluster's machines: it sets interfaces, routes and rules, and then
+ * only waits, as the image's own program, which all pods of the seed run. Undefined for machines of another image, whose seed need have
+ * neither such programs nor one layer 2.
+ */
+export function apiServerNetwork(
+  ctx: Pick<ProviderContext, 'machineImage' | 'podCIDR' | 'vni'>,
+): ClusterNetwork | undefined {
+  if (ctx.machineImage) return undefined;
+  return {
+    container: {
+      name: 'cluster-network',
+      image: PAUSE_IMAGE,
+      imagePullPolicy: 'IfNotPresent',
+      command: ['/bin/bash', '-c', SCRIPT],
+      env: [
+        { name: 'VNI', value: String(ctx.vni) },
+        { name: 'POD_CIDR', value: ctx.podCIDR },
+      ],
+      resources: { requests: { cpu: '1m', memory: '1Mi' } },
+      // Root of its pod's network and of nothing else.
+      securityContext: {
+        runAsNonRoot: false,
+        runAsUser: 0,
+        runAsGroup: 0,
+        allowPrivilegeEscalation: false,
+        readOnlyRootFilesystem: true,
+        capabilities: { drop: ['ALL'], add: ['NET_ADMIN', 'NET_RAW'] },
+      },
+      volumeMounts: [...hostFolderMounts(HOST_FOLDERS), { name: 'run', mountPath: '/run' }],
+    },
+    // For the lock of iptables.
+    volumes: [...hostFolderVolumes(HOST_FOLDERS), { name: 'run', emptyDir: { medium: 'Memory', sizeLimit: '1Mi' } }],
+  };
+}

@@ -1,0 +1,133 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { API_VERSION, type KubeObject } from '../../../operator/api/index.ts';
+import { installManifests, OPERATOR_USER } from '../../../operator/api/install.ts';
+import { KubeApiError, type KubeClient } from '../../../operator/kube/client.ts';
+import { QUOTAS, SECRETS, SHOOTS, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
+import { startApiserver, type TestApiserver } from '../../kit/apiserver.ts';
+
+const RBAC = 'rbac.authorization.k8s.io';
+let garden: TestApiserver;
+let editor: KubeClient;
+let viewer: KubeClient;
+
+/** A user who has a role in the namespace default. No controller manager runs here that would add the role to Kubernetes' own. */
+async function tenant(user: string, role: string): Promise<KubeClient> {
+  await garden.client.create({
+    apiVersion: `${RBAC}/v1`,
+    kind: 'RoleBinding',
+    metadata: { name: user, namespace: 'default' },
+    roleRef: { apiGroup: RBAC, kind: 'ClusterRole', name: role },
+    subjects: [{ apiGroup: RBAC, kind: 'User', name: user }],
+  });
+  return garden.connect(await garden.certificate(user));
+}
+
+beforeAll(async () => {
+  garden = await startApiserver();
+  for (const manifest of installManifests()) await garden.client.apply(manifest);
+  [editor, viewer] = await Promise.all([tenant('ada', 'coppice:edit'), tenant('ben', 'coppice:view')]);
+  // A new CRD is served, and a new policy heeded, a moment after it was made.
+  const deadline = Date.now() + 20_000;
+  const settled = async () =>
+    (await answer(() => garden.client.list(SHOOTS))) === '' && /token/.test(await answer(() => tokenSecret(operator)));
+  while (!(await settled()) && Date.now() < deadline) await sleep(100);
+});
+afterAll(() => garden?.stop());
+
+const object = (kind: string, name: string, spec: object): KubeObject => ({
+  apiVersion: API_VERSION,
+  kind,
+  metadata: { name, namespace: 'default' },
+  spec,
+});
+const cluster = (name: string) => object('WorkerCluster', name, { cloudProvider: 'aws', dataPlaneNodes: 1 });
+
+/** What was said against it; '': nothing. */
+async function answer(action: () => Promise<unknown>): Promise<string> {
+  try {
+    await action();
+  } catch (error) {
+    if (error instanceof KubeApiError) return error.message;
+    throw error;
+  }
+  return '';
+}
+const FORBIDDEN = /is forbidden: User "\w+" cannot/;
+
+const operator = async () => garden.connect(await garden.certificate(OPERATOR_USER));
+const tokenSecret = async (by: () => Promise<KubeClient>) =>
+  (await by()).create(
+    {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      type: 'kubernetes.io/service-account-token',
+      metadata: {
+        name: 'stolen',
+        namespace: 'default',
+        annotations: { 'kubernetes.io/service-account.name': 'default' },
+      },
+    },
+    { dryRun: true },
+  );
+
+describe('whoever may edit in a namespace', () => {
+  test('makes, scales and deletes clusters there', async () => {
+    expect(await answer(() => editor.create(cluster('mine')))).toBe('');
+    const scale = { spec: { replicas: 3 } };
+    expect(
+      await answer(() => editor.mergePatch(WORKERCLUSTERS, 'mine', 'default', scale, { subresource: 'scale' })),
+    ).toBe('');
+    expect(await answer(() => editor.delete(WORKERCLUSTERS, 'mine', 'default'))).toBe('');
+  });
+
+  test('cannot raise what a cluster was granted, nor say anything else in a status', async () => {
+    await garden.client.create(cluster('granted'));
+    const status = { admitted: { pools: [{ name: 'a', machineType: 'huge', count: 5000 }] } };
+    const raise = () => editor.mergePatch(WORKERCLUSTERS, 'granted', 'default', { status }, { subresource: 'status' });
+    expect(await answer(raise)).toMatch(FORBIDDEN);
+    expect(await answer(() => editor.mergePatch(WORKERCLUSTERS, 'granted', 'default', { status }))).toBe('');
+    expect((await garden.client.get(WORKERCLUSTERS, 'granted', 'default')).status).toBeUndefined();
+  });
+
+  test('makes no Shoots and no Quotas, and changes none', async () => {
+    const shoot = object('Shoot', 'free', {
+      cloudProfile: { name: 'aws' },
+      region: 'eu-central-1',
+      provider: { type: 'aws' },
+    });
+    expect(await answer(() => editor.create(shoot))).toMatch(FORBIDDEN);
+    await garden.client.create(object('Quota', 'limit', { metrics: { nodes: 1 } }));
+    const raise = { spec: { metrics: { nodes: 5000 } } };
+    expect(await answer(() => editor.mergePatch(QUOTAS, 'limit', 'default', raise))).toMatch(FORBIDDEN);
+    expect(await answer(() => editor.delete(QUOTAS, 'limit', 'default'))).toMatch(FORBIDDEN);
+  });
+
+  test('has nothing in other namespaces', async () => {
+    expect(await answer(() => editor.list(WORKERCLUSTERS, { namespace: 'kube-system' }))).toMatch(FORBIDDEN);
+  });
+});
+
+test('whoever may view sees clusters and quotas, and changes none', async () => {
+  expect(await answer(() => viewer.list(WORKERCLUSTERS, { namespace: 'default' }))).toBe('');
+  expect(await answer(() => viewer.list(QUOTAS, { namespace: 'default' }))).toBe('');
+  expect(await answer(() => viewer.create(cluster('theirs')))).toMatch(FORBIDDEN);
+});
+
+test("the roles are added to Kubernetes' own view, edit and admin", async () => {
+  const aggregated = installManifests()
+    .filter(({ kind, metadata }) => kind === 'ClusterRole' && metadata.labels)
+    .map(({ metadata }) => [metadata.name, Object.keys(metadata.labels!).map((label) => label.split('to-')[1])]);
+  expect(aggregated).toEqual([
+    ['coppice:view', ['view', 'edit', 'admin']],
+    ['coppice:edit', ['edit', 'admin']],
+  ]);
+});
+
+test('the operator makes no Secret that Kubernetes puts a token into; others may, and it may make other Secrets', async () => {
+  expect(await answer(() => tokenSecret(operator))).toMatch(/makes no Secrets that Kubernetes puts tokens/);
+  expect(await answer(() => tokenSecret(async () => garden.client))).toBe('');
+  const plain = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'plain', namespace: 'default' } };
+  expect(await answer(async () => (await operator()).create(plain))).toBe('');
+  expect(await answer(() => garden.client.delete(SECRETS, 'plain', 'default'))).toBe('');
+});

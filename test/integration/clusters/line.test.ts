@@ -1,0 +1,61 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { ClusterConnection } from '../../../operator/clusters/cluster-connection.ts';
+import { silent } from '../../../operator/kube/log.ts';
+import { CONFIGMAPS, type KubeObject } from '../../../operator/kube/resources.ts';
+import { startApiserver, type TestApiserver } from '../../kit/apiserver.ts';
+import { type FlakyProxy, startFlakyProxy } from '../../kit/flaky-proxy.ts';
+
+let api: TestApiserver;
+let proxy: FlakyProxy;
+let connection: ClusterConnection;
+/** What the line said, and who waits for it. */
+const told: boolean[] = [];
+let heard = Promise.withResolvers<boolean>();
+
+beforeAll(async () => {
+  api = await startApiserver();
+  proxy = await startFlakyProxy(api.url);
+  const client = api.connect({ server: proxy.url, liveness: { pingMs: 500, silenceMs: 900 } });
+  const onLine = (answers: boolean) => {
+    told.push(answers);
+    heard.resolve(answers);
+    heard = Promise.withResolvers();
+  };
+  connection = new ClusterConnection(client, proxy.url, new Date(8.64e15), silent, () => {}, onLine);
+  await connection.start(AbortSignal.timeout(60_000));
+});
+afterAll(async () => {
+  await connection?.stop();
+  await proxy?.close();
+  await api?.stop();
+});
+
+it.each<[string, () => unknown]>([
+  ['is stopped, so that nothing comes back and nothing is closed', () => proxy.freeze()],
+  ['is gone, so that connections are refused', () => proxy.cut()],
+])('a line tells that its API server %s, and that it answers again', async (_, fail) => {
+  const before = told.length;
+  const { broken } = connection.line;
+  const silence = heard.promise;
+  await fail();
+  expect(await silence).toBe(false);
+  expect(connection.line.answers).toBe(false);
+  expect(broken.aborted).toBe(true);
+  const voice = heard.promise;
+  await proxy.restore();
+  expect(await voice).toBe(true);
+  expect(connection.line.broken.aborted).toBe(false);
+  // Once each.
+  expect(told.slice(before)).toEqual([false, true]);
+});
+
+it('a line that is cut and at once restored is no news', async () => {
+  const before = told.length;
+  await proxy.cut();
+  await proxy.restore();
+  const note: KubeObject = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'after', namespace: 'default' } };
+  await expect.poll(() => connection.client.create(note).catch(() => undefined), { timeout: 20_000 }).toBeDefined();
+  expect(await connection.client.get(CONFIGMAPS, 'after', 'default')).toBeDefined();
+  expect(connection.line.answers).toBe(true);
+  expect(told.length).toBe(before);
+});

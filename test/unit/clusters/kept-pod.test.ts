@@ -1,0 +1,109 @@
+import { describe, expect, it } from 'vitest';
+import { podRequests } from '../../../operator/clusters/capacity.ts';
+import { keptPod } from '../../../operator/clusters/kept-pod.ts';
+import type { Pod } from '../../../operator/kube/resources.ts';
+import { sentPod } from '../../bench/kept-pods.ts';
+
+const term = { labelSelector: { matchLabels: { app: 'a' } }, topologyKey: 'kubernetes.io/hostname' };
+const scheduling = {
+  nodeSelector: { disk: 'ssd' },
+  affinity: {
+    nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [] } },
+    podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term] },
+    podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term] },
+  },
+  tolerations: [{ key: 'dedicated', operator: 'Exists' }],
+  topologySpreadConstraints: [{ maxSkew: 1, topologyKey: 'zone', whenUnsatisfiable: 'DoNotSchedule' }],
+  priority: 1000,
+  preemptionPolicy: 'Never',
+  schedulerName: 'default-scheduler',
+  schedulingGates: [{ name: 'wait.example/quota' }],
+  resourceClaims: [{ name: 'gpu' }],
+  runtimeClassName: 'kata',
+  overhead: { cpu: '250m' },
+};
+const pod = (spec: object, more: object = {}): Pod =>
+  ({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'p', namespace: 'n', uid: 'u', resourceVersion: '1', creationTimestamp: '2026-11-22T12:00:00Z' },
+    spec: { containers: [], ...spec },
+    ...more,
+  }) as Pod;
+
+describe('what is kept of a pod', () => {
+  it('is all that a scheduler looks at', () => {
+    const kept = keptPod(pod(scheduling));
+    expect(kept.spec).toMatchObject(scheduling);
+    expect(kept.metadata.creationTimestamp).toBe('2026-11-22T12:00:00Z');
+  });
+
+  it('has the requests of its containers and the ports that they take on their node', () => {
+    const requests = { cpu: '1', memory: '1Gi', 'nvidia.com/gpu': '1' };
+    const sent = pod({
+      containers: [
+        { name: 'app', image: 'i', resources: { requests }, ports: [{ containerPort: 80 }, { hostPort: 8080 }] },
+      ],
+      initContainers: [{ name: 'proxy', restartPolicy: 'Always', resources: { requests: { cpu: '500m' } } }],
+    });
+    expect(podRequests(keptPod(sent))).toEqual(podRequests(sent));
+    expect(keptPod(sent).spec.containers).toEqual([
+      { name: 'app', resources: { requests }, ports: [{ hostPort: 8080 }] },
+    ]);
+  });
+
+  it('names the claims of its volumes, and no other volume', () => {
+    const volumes = [
+      { name: 'data', persistentVolumeClaim: { claimName: 'data-0' } },
+      { name: 'scratch', ephemeral: { volumeClaimTemplate: { spec: { resources: {} } } } },
+      { name: 'token', projected: { sources: [] } },
+    ];
+    expect(keptPod(pod({ volumes })).spec.volumes).toEqual([
+      { name: 'data', persistentVolumeClaim: { claimName: 'data-0' } },
+      { name: 'scratch', ephemeral: {} },
+    ]);
+  });
+
+  it('tells why and since when nobody could place it, and who wants it left alone', () => {
+    const since = '2026-11-22T12:01:00Z';
+    const condition = { type: 'PodScheduled', status: 'False', reason: 'Unschedulable', lastTransitionTime: since };
+    const kept = keptPod(
+      pod(
+        {},
+        {
+          metadata: { name: 'p', annotations: { 'karpenter.sh/do-not-disrupt': 'true', other: 'x' } },
+          status: { phase: 'Pending', conditions: [{ ...condition, message: '0/3 nodes are available' }] },
+        },
+      ),
+    );
+    expect(kept.status?.conditions).toEqual([condition]);
+    expect(kept.metadata.annotations).toEqual({ 'karpenter.sh/do-not-disrupt': 'true' });
+  });
+
+  it('is shared among pods of one template, wherever they run', () => {
+    const [first, second] = [keptPod(sentPod(0)), keptPod(sentPod(500))];
+    expect(first.spec.nodeName).not.toBe(second.spec.nodeName);
+    for (const part of ['containers', 'tolerations', 'topologySpreadConstraints'] as const)
+      expect(first.spec[part]).toBe(second.spec[part]);
+    expect(first.metadata.labels).toBe(second.metadata.labels);
+    expect(first.status).toBe(second.status);
+    expect(keptPod(sentPod(1)).spec.containers).toBe(first.spec.containers);
+  });
+
+  it('is shared among daemons, each of which is bound to a node of its own', () => {
+    const daemon = (node: string) =>
+      pod(
+        {
+          affinity: {
+            nodeAffinity: {
+              requiredDuringSchedulingIgnoredDuringExecution: {
+                nodeSelectorTerms: [{ matchFields: [{ key: 'metadata.name', operator: 'In', values: [node] }] }],
+              },
+            },
+          },
+        },
+        { metadata: { name: node, ownerReferences: [{ kind: 'DaemonSet', name: 'agent' }] } },
+      );
+    expect(keptPod(daemon('a')).spec.affinity).toBeUndefined();
+  });
+});

@@ -1,0 +1,49 @@
+import { expect, it } from 'vitest';
+import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
+import type { Condition } from '../../../operator/api/meta.ts';
+import { reconcileCloudProfile } from '../../../operator/controllers/cloudprofile/controller.ts';
+import { silent } from '../../../operator/kube/log.ts';
+import { openProviders } from '../../../providers/index.ts';
+
+const profile = {
+  apiVersion: 'multi-cluster.demo.io/v1',
+  kind: 'CloudProfile',
+  metadata: { name: 'local', uid: 'u-1', generation: 1 },
+  spec: { type: 'local', kubernetes: {}, machineTypes: [], regions: [] },
+} as CloudProfile;
+
+async function conditionsWhere(localMachines: boolean): Promise<Condition[]> {
+  const engine = () => Promise.reject(new Error('nobody asks for it'));
+  const provider = openProviders({ engine, home: '/nonexistent/never-made', log: silent, localMachines }).named(
+    'local',
+  );
+  let status: CloudProfile['status'];
+  const world = {
+    garden: {
+      apply: async (written: CloudProfile) => {
+        status = written.status;
+        return written;
+      },
+    },
+    profiles: { get: () => profile, absorb: () => {} },
+    clusters: { list: () => [] },
+    shoots: { list: () => [] },
+    now: () => new Date('2026-11-22T00:00:00Z'),
+    provider: () => provider,
+  } as never;
+  await reconcileCloudProfile(world, 'local', new AbortController().signal);
+  return status?.conditions ?? [];
+}
+const find = (conditions: Condition[], type: string) => conditions.find((condition) => condition.type === type);
+
+it.each([true, false])(
+  'a profile of machines that are privileged pods says so, allowed or not (%s)',
+  async (allowed) => {
+    const conditions = await conditionsWhere(allowed);
+    expect(find(conditions, 'TenantsSeparated')).toMatchObject({ status: 'False', reason: 'NoBoundary' });
+    expect(find(conditions, 'TenantsSeparated')?.message).toContain('can take over the nodes of the seed');
+    expect(find(conditions, 'Ready')).toMatchObject(
+      allowed ? { status: 'True' } : { status: 'False', reason: 'NotAllowed', codes: ['ERR_CONFIGURATION_PROBLEM'] },
+    );
+  },
+);

@@ -1,0 +1,91 @@
+import { expect, it } from 'vitest';
+import { FINALIZER } from '../../../operator/api/group.ts';
+import type { Seed } from '../../../operator/api/seed.ts';
+import type { Shoot } from '../../../operator/api/shoot.ts';
+import { reconcileSeed } from '../../../operator/controllers/seed/controller.ts';
+
+const hosted = {
+  metadata: { name: 'a', namespace: 'team' },
+  spec: {},
+  status: { seedName: 'far' },
+} as unknown as Shoot;
+
+/** A garden with one seed, and the cluster that the seed's kubeconfig leads to. */
+function garden(shoots: Shoot[], seedStatus?: Seed['status']) {
+  let uid = 'one';
+  let seed = {
+    apiVersion: 'multi-cluster.demo.io/v1',
+    kind: 'Seed',
+    metadata: { name: 'far', uid: 'u-1', generation: 1, resourceVersion: '1' },
+    spec: { kubeconfigRef: { name: 'far', namespace: 'default' } },
+    status: seedStatus,
+  } as Seed;
+  const closed: string[] = [];
+  const client = {
+    get: async () => ({ metadata: { uid } }),
+    serverVersion: async () => ({ gitVersion: 'v1.36.3' }),
+  };
+  const world = {
+    garden: {
+      apply: async ({ status }: Seed) => (seed = { ...seed, status: status! }),
+      mergePatch: async (_: unknown, __: string, ___: undefined, { metadata }: { metadata: object }) => {
+        seed = { ...seed, metadata: { ...seed.metadata, ...metadata } };
+        return seed;
+      },
+      jsonPatch: async () => (seed = { ...seed, metadata: { ...seed.metadata, finalizers: [] } }),
+    },
+    seeds: { get: () => seed, absorb: () => {} },
+    shoots: { list: () => shoots },
+    registry: {
+      open: async () => ({ identity: 'one', client }),
+      close: async (name: string) => void closed.push(name),
+    },
+    seedBuckets: { look: async () => undefined },
+    now: () => new Date('2026-11-22T00:00:00Z'),
+  } as never;
+  return {
+    closed,
+    look: () => reconcileSeed(world, 'far', new AbortController().signal),
+    seed: () => seed,
+    condition: (type: string) => seed.status?.conditions?.find((one) => one.type === type),
+    delete() {
+      seed = { ...seed, metadata: { ...seed.metadata, deletionTimestamp: '2026-11-22T00:00:00Z' } };
+    },
+    /** Behind the same address there is another cluster from now on. */
+    exchange: () => {
+      uid = 'two';
+    },
+  };
+}
+
+it('a seed in use is held until its last shoot has gone', async () => {
+  const shoots = [hosted];
+  const { look, seed, condition, closed, ...far } = garden(shoots);
+  await look();
+  expect(seed().metadata.finalizers).toEqual([FINALIZER]);
+  far.delete();
+  await look();
+  expect([seed().metadata.finalizers, closed]).toEqual([[FINALIZER], []]);
+  expect(condition('Deleting')?.message).toBe('deletion waits for the shoots that the seed hosts: team/a');
+  shoots.pop();
+  await look();
+  expect([seed().metadata.finalizers, closed]).toEqual([[], ['far']]);
+});
+
+it('a seed that hosts nothing is not held', async () => {
+  const { look, seed } = garden([]);
+  await look();
+  expect(seed().metadata.finalizers).toBeUndefined();
+});
+
+it('which cluster a seed is, is written down at first contact; another one behind its address is refused', async () => {
+  const { look, seed, condition, closed, exchange } = garden([hosted], { kubernetesVersion: '1.35.0' });
+  await look();
+  expect(seed().status).toMatchObject({ clusterIdentity: 'one', kubernetesVersion: '1.36.3' });
+  expect(condition('Ready')?.status).toBe('True');
+  exchange();
+  await expect(look()).rejects.toThrow('another cluster');
+  expect(condition('Ready')).toMatchObject({ status: 'False', codes: ['ERR_CONFIGURATION_PROBLEM'] });
+  expect(condition('Ready')?.message).toContain('leads to another cluster (UID of kube-system two, not one)');
+  expect([seed().status?.clusterIdentity, closed]).toEqual(['one', ['far']]);
+});

@@ -1,0 +1,89 @@
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { LineWatch } from '../../../operator/clusters/line-watch.ts';
+import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
+import { runFlow } from '../../../operator/controllers/shoot/run-flow.ts';
+import { newShootState } from '../../../operator/controllers/shoot/state.ts';
+import { whileAnswered } from '../../../operator/controllers/shoot/while-answered.ts';
+import { type Task, TaskDurations } from '../../../operator/flow/graph.ts';
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+const forever = (signal: AbortSignal): Promise<void> =>
+  new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+const task = (id: string, after: string[], run: Task['run'] = async () => {}): Task => ({ id, title: id, after, run });
+
+/** A shoot with an open line whose server can be made to fall silent; told: when its status was written. */
+function scene() {
+  const server = { answers: true };
+  const line = new LineWatch({ ask: async () => server.answers, told: () => {} });
+  const began = Date.now();
+  const told: number[] = [];
+  const state = { ...newShootState(), connection: { line } } as unknown as Operation['state'];
+  const op = {
+    shoot: { metadata: { name: 'one', namespace: 'team' } },
+    state,
+    world: { now: () => new Date(), durations: new TaskDurations() },
+    notice: () => {
+      state.toldAt = new Date();
+      told.push((Date.now() - began) / 1000);
+    },
+  } as unknown as Operation;
+  const run = (tasks: Task[], visible = false) =>
+    runFlow(op, { tasks: whileAnswered(op, tasks), type: 'Reconcile', visible }, new AbortController().signal);
+  return { server, line, op, state, told, run };
+}
+
+it('gives up waiting in a cluster whose API server falls silent, and nothing else', async () => {
+  const { server, line, run } = scene();
+  const seed = Promise.withResolvers<void>();
+  const result = run([
+    task('etcd', []),
+    task('access', ['etcd']),
+    task('nodes-ready', ['access'], forever),
+    task('system-ready', ['nodes-ready']),
+    task('etcd-members', ['etcd'], () => seed.promise),
+  ]);
+  await vi.advanceTimersByTimeAsync(1000);
+  server.answers = false;
+  line.doubt();
+  await vi.advanceTimersByTimeAsync(15_000);
+  seed.resolve();
+  const { failures, succeeded, blocked } = await result;
+  expect(failures).toEqual([
+    {
+      taskID: 'nodes-ready',
+      error: expect.objectContaining({ message: 'the API server of the cluster does not answer', retryable: true }),
+    },
+  ]);
+  expect(succeeded).toEqual(['etcd', 'access', 'etcd-members']);
+  expect(blocked).toEqual(['system-ready']);
+  line.stop();
+});
+
+it('tells what changes while a look waits, but not of a look that ends at once', async () => {
+  const { run, state, told } = scene();
+  const waiting = Promise.withResolvers<void>();
+  const slow = run([task('access', [], () => waiting.promise)]);
+  await vi.advanceTimersByTimeAsync(500);
+  state.changed?.();
+  state.changed?.();
+  await vi.advanceTimersByTimeAsync(20_000);
+  expect(told).toEqual([1.5]);
+  // Those that come together, or soon after, are told together.
+  state.changed?.();
+  state.changed?.();
+  await vi.advanceTimersByTimeAsync(1000);
+  state.changed?.();
+  await vi.advanceTimersByTimeAsync(20_000);
+  expect(told).toEqual([1.5, 21.5, 26.5]);
+  waiting.resolve();
+  await slow;
+  expect(state.changed).toBeUndefined();
+
+  const quick = run([task('access', [])]);
+  state.changed?.();
+  await quick;
+  await vi.advanceTimersByTimeAsync(20_000);
+  expect(told).toHaveLength(3);
+});

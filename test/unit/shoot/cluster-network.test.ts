@@ -1,0 +1,107 @@
+import { load } from 'js-yaml';
+import { describe, expect, it } from 'vitest';
+import type { Seed } from '../../../operator/api/seed.ts';
+import type { Shoot } from '../../../operator/api/shoot.ts';
+import { reaching } from '../../../operator/controllers/shoot/context.ts';
+import { kubeAPIServer } from '../../../operator/shoot/kube-apiserver.ts';
+import type { ControlPlane } from '../../../operator/shoot/values.ts';
+import { local } from '../../../providers/local/index.ts';
+import { simulated } from '../../../providers/simulated/index.ts';
+import { controlPlane, pkiOf } from './values.ts';
+
+const VNI = 4711;
+const shootWith = (worker: object = {}) =>
+  ({ metadata: { name: 'demo' }, spec: { provider: { workers: [{ name: 'a', ...worker }] } } }) as unknown as Shoot;
+const seedWith = (spec: object = {}) => ({ spec }) as unknown as Seed;
+const valuesOf = (provider: Parameters<typeof reaching>[3], members = 1) =>
+  reaching(controlPlane(members), shootWith(), seedWith(), provider, VNI);
+const pki = await pkiOf(controlPlane(3));
+const objectsOf = (values: ControlPlane) => kubeAPIServer(values, pki);
+const podOf = (values: ControlPlane) =>
+  objectsOf(values).find(({ kind }) => kind === 'Deployment')!.spec.template.spec as Record<string, any>;
+
+describe('the API server of a local cluster', () => {
+  const pod = podOf(valuesOf(local));
+  const [server, network] = pod.containers;
+
+  it('starts before what joins its pod to the network of the machines', () => {
+    expect(pod.containers.map(({ name }: { name: string }) => name)).toEqual(['kube-apiserver', 'cluster-network']);
+    expect(pod.initContainers).toBeUndefined();
+  });
+
+  it('may go to its etcd and to itself in the seed, and is told which network is its own', () => {
+    expect(network.env).toEqual([
+      { name: 'VNI', value: '4711' },
+      { name: 'POD_CIDR', value: '100.64.0.0/16' },
+      { name: 'SEED_ADDRESSES', value: '10.1.0.20 10.1.0.10' },
+    ]);
+  });
+
+  it('has none of the rights and none of the folders of the container beside it', () => {
+    expect(server.securityContext).toEqual({
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ['ALL'] },
+    });
+    expect(server.volumeMounts).toEqual([{ name: 'config', mountPath: '/etc/kubernetes', readOnly: true }]);
+    expect(network.securityContext).toMatchObject({
+      allowPrivilegeEscalation: false,
+      capabilities: { drop: ['ALL'], add: ['NET_ADMIN', 'NET_RAW'] },
+    });
+    expect(network.volumeMounts.map(({ name }: { name: string }) => name)).not.toContain('config');
+  });
+
+  it('dials pods of Services, whose own addresses lead nowhere outside of machines', () => {
+    expect(server.args).toContain('--enable-aggregator-routing=true');
+  });
+
+  it('is rolled once when its cluster grows to three, when it learns of all of etcd', () => {
+    const three = valuesOf(local, 3);
+    const growing = { ...three, etcd: { ...three.etcd, replicas: 1, endpoints: [0] } };
+    expect({ ...podOf(growing), affinity: undefined }).toEqual({ ...pod, affinity: undefined });
+    expect(podOf(three).containers[1].env).toContainEqual({
+      name: 'SEED_ADDRESSES',
+      value: '10.1.0.20 10.1.0.21 10.1.0.22 10.1.0.10',
+    });
+  });
+});
+
+describe('the API server of a simulated cluster', () => {
+  const values = valuesOf(simulated);
+
+  it('reaches nothing, by a name that says why, and no process is needed for it', () => {
+    const [server, ...others] = podOf(values).containers;
+    expect(others).toEqual([]);
+    expect(server.args).toContain('--egress-selector-config-file=/etc/kubernetes/egress-selector.json');
+    const secret = objectsOf(values).find(({ kind }) => kind === 'Secret')!;
+    const text = Buffer.from(secret.data['egress-selector.json'], 'base64').toString();
+    const { egressSelections } = load(text) as Record<string, any>;
+    expect(egressSelections).toEqual(
+      ['cluster', 'controlplane'].map((name) => ({
+        name,
+        connection: {
+          proxyProtocol: 'HTTPConnect',
+          transport: { uds: { udsName: '/no-pods-run-in-a-simulated-cluster' } },
+        },
+      })),
+    );
+  });
+});
+
+describe('none of it', () => {
+  const plain = controlPlane();
+
+  it('has a control plane on machines, which is in their network anyway', () => {
+    const selfHosted = shootWith({ controlPlane: {} });
+    expect(reaching(plain, selfHosted, seedWith(), local, VNI)).toEqual(plain);
+    expect(reaching(plain, selfHosted, seedWith(), { inCloud: true }, VNI)).toEqual(plain);
+  });
+
+  it('has a seed whose machines are of an image of its own, and need not share a layer 2', () => {
+    expect(reaching(plain, shootWith(), seedWith({ machineImage: 'kindest/node:v1.36.3' }), local, VNI)).toEqual(plain);
+  });
+
+  it('has a cluster with machines in a cloud: it has a tunnel', () => {
+    expect(valuesOf({ ...local, inCloud: true })).toEqual({ ...plain, machinesOutside: true });
+  });
+});
