@@ -10,6 +10,7 @@ import { decoded, keyOf, SEEDS, SHOOTS } from '../../kube/resources.ts';
 import { PKI_SECRET } from '../../shoot/pki.ts';
 import { say, withConditions } from '../conditions.ts';
 import { hold, isHeld } from '../finalizer.ts';
+import { keptFor, usedByShoot } from '../kept-profile.ts';
 import { operation, writeStatus } from '../status-writer.ts';
 import { resolveVersion, upgradeProblem } from '../versions.ts';
 import { bareStatus } from './bare-status.ts';
@@ -168,9 +169,11 @@ export class ShootController {
 
   async #operation(shoot: Shoot, state: ShootState, seedObject: Seed, signal: AbortSignal): Promise<Operation> {
     const world = this.#world;
-    const profile = world.profiles.get(shootProfileName(shoot.spec));
+    const offered = world.profiles.get(shootProfileName(shoot.spec));
     const deleting = isLeaving(shoot, state);
-    if (!profile) throw notYetConfigured(`CloudProfile "${shootProfileName(shoot.spec)}" does not exist`);
+    if (!offered) throw notYetConfigured(`CloudProfile "${shootProfileName(shoot.spec)}" does not exist`);
+    const inUse = usedByShoot(shoot);
+    const profile = inUse ? keptFor(offered, inUse, world.now()) : offered;
     const provider = world.provider(profile, world.namesAccount(shoot));
     if (!provider)
       throw configurationProblem(`this operator has no provider "${profile.spec.provider ?? profile.spec.type}"`);

@@ -77,11 +77,6 @@ describe('a control plane of one', () => {
       .map((object) => object.metadata.name);
     expect(rolled).toEqual(['kube-scheduler']);
   });
-
-  it('has no pods while it hibernates', () => {
-    const asleep = controlPlaneObjects({ ...one, hibernated: true }, pki);
-    expect(asleep.filter((object) => object.spec?.replicas > 0)).toEqual([]);
-  });
 });
 
 describe('a control plane of three', () => {
