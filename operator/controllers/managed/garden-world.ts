@@ -18,7 +18,7 @@ import { systemClock } from '../../kube/clock.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { Receipts } from '../../kube/receipt.ts';
 import { keyOf, type Secret, WORKERCLUSTERS } from '../../kube/resources.ts';
-import { bounded, clusterOfRecord, type ManagedRecord } from './record.ts';
+import { assertOwnNames, bounded, clusterOfRecord, type ManagedRecord } from './record.ts';
 import type { ManagedWorld, StoredKubeconfig } from './world.ts';
 
 /** What of the garden the controller of managed clusters sees and writes. */
@@ -26,6 +26,8 @@ export interface GardenSide extends AccountsSide {
   /** Secrets with kubeconfigs of clusters. */
   readonly kubeconfigs: Informer<Secret>;
   readonly records: Receipts<ManagedRecord>;
+  /** The Secrets that these are in. */
+  readonly recordSecrets: Pick<Informer<Secret>, 'list'>;
   readonly checks: AccountChecks;
   /** Where clusters are entered that this opens. */
   readonly openClusters: OpenClusters;
@@ -60,7 +62,11 @@ export function gardenWorld(
     stateBackend: (profile: CloudProfile, signal) => stateBackend(side.state, profile, signal),
     records: {
       get: (key) => records.get(key),
-      save: (record, signal) => records.save(clusterOfRecord(record), bounded(record), signal),
+      async save(record, signal) {
+        const key = clusterOfRecord(record);
+        if (!records.get(key)) assertOwnNames(record, side.recordSecrets.list());
+        await records.save(key, bounded(record), signal);
+      },
       remove: (key, signal) => records.remove(key, signal),
     },
     kubeconfigs: {
