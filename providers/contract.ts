@@ -94,10 +94,8 @@ export interface ProviderContext {
   kubernetesVersion: string;
   /** `https://host:port`, as machines reach the API server. */
   apiserverURL: string;
-  /** PEM: signs the API server's certificate. */
+  /** PEM: signs the API server's certificate, and the client certificate with which it calls kubelets. */
   clusterCA: string;
-  /** PEM: signs the client certificate with which the API server calls kubelets. Absent: clusterCA does. */
-  kubeletClientCA?: string;
   podCIDR: string;
   serviceCIDR: string;
   /** Range of the machines' own addresses, for a provider that makes a network for them. */

@@ -3,6 +3,7 @@ import type { CloudProfile } from '../api/cloudprofile.ts';
 import type { CredentialsBinding } from '../api/credentialsbinding.ts';
 import { configurationProblem } from '../api/errors.ts';
 import { technicalID } from '../api/names.ts';
+import { checkedRegion } from '../api/region.ts';
 import type { Shoot } from '../api/shoot.ts';
 import type { WorkerCluster } from '../api/workercluster.ts';
 import { keyOf } from '../kube/resources.ts';
@@ -86,7 +87,7 @@ export async function accountOfShoot(
       garden: side.gardenID,
     },
     account: { id: accountKeyOf(use), credentials: credentials.values },
-    region: shoot.spec.region,
+    region: checkedRegion(shoot.spec.region),
     profile,
     state: await stateBackend(side.state, profile, signal),
     log: side.log,

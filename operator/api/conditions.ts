@@ -27,9 +27,5 @@ export function setCondition(
   return (conditions ?? []).map((old) => (old.type === condition.type ? next : old));
 }
 
-/** The list without the condition of that type. */
-export const removeCondition = (conditions: readonly Condition[] | undefined, type: string): Condition[] =>
-  (conditions ?? []).filter((condition) => condition.type !== type);
-
 /** A metav1.Time: whole seconds, UTC, as the API server itself writes them. */
 export const rfc3339 = (time: Date): string => `${time.toISOString().slice(0, 19)}Z`;

@@ -103,10 +103,6 @@ export const notYetConfigured = (message: string, advice?: string): CoppiceError
 export const dependencyNotReady = (message: string, cause?: unknown): CoppiceError =>
   new CoppiceError('ERR_RETRYABLE_INFRA_DEPENDENCIES', message, { cause });
 
-/** Objects of the cluster cannot be removed. */
-export const cleanupProblem = (message: string, advice?: string): CoppiceError =>
-  new CoppiceError('ERR_CLEANUP_CLUSTER_RESOURCES', message, { advice });
-
 /** One line for status: what happened and, where it is known, what to do. */
 export const errorText = (error: unknown): string => {
   if (error instanceof CoppiceError) return `${error.message}. ${error.advice}`;

@@ -17,6 +17,8 @@ export const LABELS = {
   workerClusterNamespace: `${GROUP}/worker-cluster-namespace`,
   /** UID of that WorkerCluster. */
   workerClusterUID: `${GROUP}/worker-cluster-uid`,
+  /** What names in clouds and of stacks are made of: see technicalID. */
+  technicalID: `${GROUP}/technical-id`,
   /** Name of the Shoot an object in a seed belongs to. */
   shoot: `${GROUP}/shoot`,
   /** Namespace (in the garden) of that Shoot. */

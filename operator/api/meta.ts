@@ -126,14 +126,9 @@ export const nodeCountsSchema = z
     ready: count(0, undefined, 'How many nodes are Ready.'),
   })
   .describe('Nodes of the cluster.');
-/** How many nodes are wanted, exist, and are Ready. */
-export type NodeCounts = z.output<typeof nodeCountsSchema>;
-
 export const replicaCountsSchema = z
   .object({
     desired: count(0, undefined, 'How many members the control plane should have.'),
     ready: count(0, undefined, 'How many of them serve requests.'),
   })
   .describe('Members of the control plane.');
-/** How many members of something are wanted and ready. */
-export type ReplicaCounts = z.output<typeof replicaCountsSchema>;

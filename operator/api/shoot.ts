@@ -279,9 +279,6 @@ export const shootSpec = rules(
 ).describe('What the cluster should be.');
 /** What a Shoot asks for, with the API server's defaults filled in. */
 export type ShootSpec = z.output<typeof shootSpec>;
-/** The same as somebody writes it: what has a default may be left out. */
-export type ShootSpecInput = z.input<typeof shootSpec>;
-
 export const shootStatus = z
   .object({
     ...commonStatus,

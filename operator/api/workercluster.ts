@@ -327,9 +327,6 @@ export const workerClusterSpec = rules(
 ).describe('What the cluster should be.');
 /** What a WorkerCluster asks for, with the API server's defaults filled in. */
 export type WorkerClusterSpec = z.output<typeof workerClusterSpec>;
-/** The same as somebody writes it: what has a default may be left out. */
-export type WorkerClusterSpecInput = z.input<typeof workerClusterSpec>;
-
 export const workerClusterStatus = z
   .object({
     ...commonStatus,

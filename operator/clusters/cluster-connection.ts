@@ -1,4 +1,5 @@
 import { Applier } from '../kube/applier.ts';
+import { tenantBudget } from '../kube/byte-budget.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { Informer } from '../kube/informer.ts';
 import type { Log } from '../kube/log.ts';
@@ -13,6 +14,7 @@ import {
   type Pod,
   resourceOf,
 } from '../kube/resources.ts';
+import { slimCertificateRequest, slimNode } from './kept-objects.ts';
 import { keptPod } from './kept-pod.ts';
 import { LineWatch } from './line-watch.ts';
 import type { OpenCluster } from './open-clusters.ts';
@@ -46,19 +48,26 @@ export class ClusterConnection implements OpenCluster {
     this.client = client;
     this.server = server;
     this.renewAt = renewAt;
+    const budget = tenantBudget();
     this.line = new LineWatch({ ask: () => client.ready({ timeoutMs: ASK_MS }), told: onLine });
     const failed = () => this.line.doubt();
-    this.nodes = new Informer<Node>(client, NODES, { log, failed });
+    this.nodes = new Informer<Node>(client, NODES, { transform: slimNode, budget, log, failed });
     this.pods = new Informer<Pod>(client, PODS, {
       transform: keptPod,
       indexes: { [BY_NODE]: (pod: Pod) => (pod.spec.nodeName ? [pod.spec.nodeName] : []) },
+      budget,
+      log,
+    });
+    this.csrs = new Informer<CertificateSigningRequest>(client, CSRS, {
+      transform: slimCertificateRequest,
+      budget,
       log,
       failed,
     });
-    this.csrs = new Informer<CertificateSigningRequest>(client, CSRS, { log, failed });
     for (const informer of [this.nodes, this.pods, this.csrs]) informer.onChange((event) => onChange(event.object));
   }
 
+  /** Rejects, also, when the API server answers more than is taken from it; `stop` it then. */
   async start(signal: AbortSignal): Promise<void> {
     for (const informer of [this.nodes, this.pods, this.csrs]) informer.start();
     await Promise.all([this.nodes, this.pods, this.csrs].map((informer) => informer.whenSynced(signal)));

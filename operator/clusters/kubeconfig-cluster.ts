@@ -1,4 +1,5 @@
 import type { CloudKubeconfig } from '../../providers/cloud.ts';
+import { TENANT_LIMITS } from '../kube/answer-limits.ts';
 import { KubeClient } from '../kube/client.ts';
 import { isNotFound } from '../kube/errors.ts';
 import { parseUntrustedKubeconfig } from '../kube/kubeconfig.ts';
@@ -68,6 +69,7 @@ export async function connectCluster(
     server,
     ca,
     serverName,
+    limits: TENANT_LIMITS,
     // Asked again after each 401: a watch outlives the token that it was begun with.
     credentials: async () => ({ token: current.token, cert: current.cert, key: current.key }),
   });

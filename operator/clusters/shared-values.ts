@@ -29,6 +29,3 @@ export function sharedText(text: string): string {
   texts.set(text, text);
   return text;
 }
-
-/** How many different values are held now. */
-export const sharedCount = (): number => known.size;

@@ -1,23 +1,47 @@
+import { randomBytes } from 'node:crypto';
 import { readdir, rm, rmdir } from 'node:fs/promises';
-import { basename, dirname } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { Cgroups, cgroupName, readLayout } from './cgroups.ts';
 import { isMissing, readJson } from './files.ts';
 import { restoreHostLimits } from './host-limits.ts';
 import { FIXED_FOLDERS, removeFolders, tearDownMounts } from './mounts.ts';
 import { gardenNamespaces, networkNames, removeEmptyNamespaceFolder, tearDownNetwork } from './network.ts';
-import { endGroup, type ProcessRecord } from './processes.ts';
+import { endGroup, type ProcessRecord, runsStill } from './processes.ts';
 import type { StateDirectory } from './state.ts';
 
 const GRACE_MS = 2_000;
 const DAEMON_GRACE_MS = 30_000;
 
-/** A daemon is recorded by who starts it, before it can say anything itself. */
-export const daemonRecord = (directory: StateDirectory, pid: number): string => directory.pidFile(`daemon-${pid}`);
+const DAEMON = 'daemon-';
+
+/** Where a daemon is recorded before it can say anything itself: a file of its own, since two may be started at once. */
+export const daemonRecord = (directory: StateDirectory): string =>
+  directory.pidFile(`${DAEMON}${randomBytes(4).toString('hex')}`);
+
+/** Forgets this very process, which ends. */
+export async function forgetDaemon(directory: StateDirectory): Promise<void> {
+  for (const file of await recordFiles(directory)) {
+    const record = basename(file).startsWith(DAEMON) ? await readJson<ProcessRecord>(file) : undefined;
+    if (record?.pid === process.pid) await rm(file, { force: true });
+  }
+}
+
+/** Whether anything of the garden runs that was recorded here. */
+export async function runsSomething(directory: StateDirectory): Promise<boolean> {
+  const files = await recordFiles(directory);
+  return (await Promise.all(files.map((file) => runsStill(file)))).includes(true);
+}
+
+async function recordFiles(directory: StateDirectory): Promise<string[]> {
+  const folder = dirname(directory.pidFile('any'));
+  const names = await readdir(folder).catch(() => [] as string[]);
+  return names.filter((name) => name.endsWith('.json')).map((name) => join(folder, name));
+}
 
 /** Ends processes that were started here and not ended, known by their pid files: daemons first, who would start the others again. */
 export async function endLeftOvers(directory: StateDirectory): Promise<void> {
-  await endRecorded(directory, (name) => name.startsWith('daemon-'), DAEMON_GRACE_MS);
-  await endRecorded(directory, (name) => !name.startsWith('daemon-'), GRACE_MS);
+  await endRecorded(directory, (name) => name.startsWith(DAEMON), DAEMON_GRACE_MS);
+  await endRecorded(directory, (name) => !name.startsWith(DAEMON), GRACE_MS);
 }
 
 async function endRecorded(
@@ -25,12 +49,11 @@ async function endRecorded(
   isMeant: (name: string) => boolean,
   graceMs: number,
 ): Promise<void> {
-  const names = await readdir(dirname(directory.pidFile('any'))).catch(() => [] as string[]);
+  const files = await recordFiles(directory);
   await Promise.all(
-    names
-      .filter((name) => name.endsWith('.json') && isMeant(name))
-      .map(async (name) => {
-        const file = directory.pidFile(basename(name, '.json'));
+    files
+      .filter((file) => isMeant(basename(file)))
+      .map(async (file) => {
         const record = await readJson<ProcessRecord>(file);
         if (record?.pid === process.pid) return;
         if (record) await endGroup(record, graceMs);
@@ -69,6 +92,7 @@ export async function removeEverything(directory: StateDirectory): Promise<void>
   }
   await rm(directory.root, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
   await rmdir(directory.home).catch((error) => {
-    if (!isMissing(error) && error.code !== 'ENOTEMPTY') throw error;
+    // Kept by other files, or because somebody has mounted a disk there.
+    if (!isMissing(error) && !['ENOTEMPTY', 'EBUSY'].includes(error.code)) throw error;
   });
 }

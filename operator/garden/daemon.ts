@@ -1,16 +1,17 @@
 import { existsSync } from 'node:fs';
-import { mkdir, rm } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import { KubeClient } from '../kube/client.ts';
 import { unlessAborted } from '../kube/clock.ts';
+import { steadyOutput } from '../kube/log-output.ts';
 import { NODES, type Node } from '../kube/resources.ts';
 import { type Relay, relayIntoNamespace } from './apiserver-relay.ts';
 import { noNodesMessage, whyNoNodes } from './capabilities.ts';
 import { ensureCertificates, NODE_NAME } from './certificates.ts';
 import { Cgroups, cgroupName, readLayout } from './cgroups.ts';
-import { daemonRecord, endLeftOvers, takeDownSeed } from './cleanup.ts';
+import { endLeftOvers, forgetDaemon, takeDownSeed } from './cleanup.ts';
 import { apiserver, controllerManager, etcd, scheduler } from './control-plane.ts';
 import { readText } from './files.ts';
 import { raiseHostLimits } from './host-limits.ts';
@@ -31,7 +32,7 @@ import {
   ImageImporter,
   SEED_IMAGES,
 } from './seed-images.ts';
-import { choosePorts, type GardenState, isPortFree, StateDirectory } from './state.ts';
+import { choosePorts, type GardenState, keptPorts, StateDirectory } from './state.ts';
 import { type GardenProgress, StatusFile } from './status.ts';
 import { type ProcessSpec, Supervisor } from './supervisor.ts';
 import { withLock } from './toolchain/lock.ts';
@@ -51,6 +52,11 @@ const EXPECTED_IMAGES: string[] = [
 ];
 const HOUSEKEEPING_MS = 15_000;
 const RENEWAL_MS = 24 * 3600 * 1000;
+/** Certificates that could not be renewed, for want of room perhaps. */
+const RENEWAL_AGAIN_MS = 5 * 60_000;
+/** Images that are missing, for the first time and at most: to try may be to build for minutes. */
+const IMAGES_AGAIN_MS = 30_000;
+const IMAGES_LATEST_MS = 15 * 60_000;
 const NODE_PATIENCE_MS = 60_000;
 /** What must be there before anything of the seed can be made. */
 const HOST_TOOLS = ['ip', 'mount', 'umount', 'unshare', 'nsenter'] as const;
@@ -80,13 +86,13 @@ export async function runDaemon(home?: string): Promise<void> {
   } catch (error) {
     if (!taken.signal.aborted) throw error;
   } finally {
-    await rm(daemonRecord(directory, process.pid), { force: true });
+    await forgetDaemon(directory);
   }
 }
 
 class Daemon {
   readonly #directory: StateDirectory;
-  readonly #log = pino({ name: 'garden' });
+  readonly #log = pino({ name: 'garden' }, steadyOutput());
   readonly #stopping = new AbortController();
   readonly #supervisor: Supervisor;
   readonly #toolchain: Toolchain;
@@ -222,7 +228,10 @@ class Daemon {
       if (clash.length > 0) {
         this.#say('seed', `the seed's address ranges overlap with ${clash.join(', ')}, which this machine uses now`);
       }
-      const state = { ...before, seed, ports: await this.#freePorts(before) };
+      const ports = await keptPorts(directory, before);
+      if (ports !== before.ports)
+        this.#say('garden', 'another program has taken a port of the garden: choosing other ports');
+      const state = { ...before, seed, ports };
       await directory.write(state);
       return state;
     }
@@ -239,18 +248,6 @@ class Daemon {
     };
     await directory.write(state);
     return state;
-  }
-
-  async #freePorts({ id, ports }: GardenState): Promise<GardenState['ports']> {
-    const running = await Promise.all(
-      ['etcd', 'kube-apiserver'].map(async (name) => (await readText(this.#directory.pidFile(name))) !== undefined),
-    );
-    // Left-over processes of ours hold them: they are taken over or ended when it is their turn.
-    if (running.some(Boolean)) return ports;
-    const free = await Promise.all(Object.values(ports).map((port) => isPortFree(port)));
-    if (free.every(Boolean)) return ports;
-    this.#say('garden', 'another program has taken a port of the garden: choosing other ports');
-    return choosePorts(id);
   }
 
   /** Namespaces, cgroups, limits: all that the seed's processes start in. */
@@ -289,7 +286,8 @@ class Daemon {
       const restarted = await this.#supervisor.refresh();
       this.#log.info({ changed: [...changed], restarted }, 'certificates renewed');
     } catch (error) {
-      this.#log.error({ error: String(error) }, 'certificates cannot be renewed, tried again tomorrow');
+      this.#log.error({ error: String(error) }, 'certificates cannot be renewed, tried again in five minutes');
+      setTimeout(() => void this.#renew(), RENEWAL_AGAIN_MS).unref();
     }
   }
 
@@ -381,10 +379,14 @@ class Daemon {
     }
   }
 
-  /** Images that pods will want. Until one is here, containerd gets it from the mirror, if that has it. */
+  /**
+   * Images that pods will want. Until one is here, containerd gets it from the mirror, if that has it. One that cannot be made or
+   * imported, for want of room perhaps, is tried again after all others.
+   */
   async #fillImages(importer: ImageImporter): Promise<void> {
     const tool = (name: ImageName) => () => toolImage(name, this.#toolchain);
-    for (const { make, here } of [
+    const { signal } = this.#stopping;
+    let missing = [
       ...SEED_IMAGES.map((name) => ({ make: tool(name), here: true })),
       { make: () => buildMachineImage(this.#toolchain), here: true },
       // Wanted by machines, which ask the mirror for it.
@@ -393,14 +395,23 @@ class Daemon {
       { make: tool('kwok'), here: true },
       // Last, and not imported: few gardens see a control plane on machines, whose seed then asks the mirror for it.
       { make: () => buildControlPlaneMachineImage(this.#toolchain), here: false },
-    ]) {
-      if (this.#stopping.signal.aborted) return;
-      try {
-        const tar = await make();
-        if (here) await importer.import(tar);
-      } catch (error) {
-        if (!this.#stopping.signal.aborted) this.#say('images', `an image is missing: ${(error as Error).message}`);
+    ];
+    for (let waitMs = IMAGES_AGAIN_MS; ; waitMs = Math.min(waitMs * 2, IMAGES_LATEST_MS)) {
+      const failed: typeof missing = [];
+      for (const image of missing) {
+        if (signal.aborted) return;
+        try {
+          const tar = await image.make();
+          if (image.here) await importer.import(tar);
+        } catch (error) {
+          if (signal.aborted) return;
+          failed.push(image);
+          this.#say('images', `an image is missing, it is tried again: ${(error as Error).message}`);
+        }
       }
+      missing = failed;
+      if (missing.length === 0) break;
+      await sleep(waitMs, undefined, { signal }).catch(() => {});
     }
     this.#say('images', 'all images are in the seed', { fraction: 1 });
   }

@@ -1,14 +1,13 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, statfs } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { selfContainedKubeconfig } from '../kube/kubeconfig.ts';
 import type { User } from './certificates.ts';
-import { daemonRecord, endLeftOvers, removeEverything, takeDownSeed } from './cleanup.ts';
+import { daemonRecord, endLeftOvers, removeEverything, runsSomething, takeDownSeed } from './cleanup.ts';
 import { isApiserverReady } from './control-plane.ts';
-import { readText, writeAtomic, writeIfChanged } from './files.ts';
+import { readText, writeIfChanged } from './files.ts';
 import { lastError } from './logs.ts';
-import { identityOf } from './process-identity.ts';
 import { endGroup, startDetached } from './processes.ts';
 import type { Ranges } from './ranges.ts';
 import { StateDirectory } from './state.ts';
@@ -22,6 +21,10 @@ const DAEMON = fileURLToPath(new URL('./daemon.ts', import.meta.url));
 const COMPILE_CACHE = fileURLToPath(new URL('../../node_modules/.cache/coppice', import.meta.url));
 const POLL_MS = 60;
 const STOP_PATIENCE_MS = 45_000;
+const DAEMON_PATIENCE_MS = 20_000;
+const MIB = 1024 * 1024;
+/** etcd begins with a file of that size. */
+const LEAST_ROOM_MIB = 64;
 /** What the daemon gets of the caller's environment: nothing that concerns only the caller's terminal or session. */
 const PASSED =
   /^(PATH|HOME|LANG|TZ|USER|GO.*|(HTTPS?|NO|ALL)_PROXY|(https?|no|all)_proxy|COPPICE_.*|NODE_COMPILE_CACHE|NODE_EXTRA_CA_CERTS|SSL_CERT_.*|DEBIAN_FRONTEND)$/;
@@ -53,12 +56,27 @@ export interface ComponentStatus {
 export interface GardenStatus {
   /** Whether the daemon runs. */
   running: boolean;
-  phase: 'absent' | 'starting' | 'ready' | 'stopping' | 'stopped' | 'failed';
+  /** `unattended`: the daemon was killed, and what it has started runs without it. */
+  phase: 'absent' | 'starting' | 'ready' | 'stopping' | 'stopped' | 'failed' | 'unattended';
   error?: string;
   notice?: string;
   components: ComponentStatus[];
   apiserver?: { server: string; ready: boolean };
   seed?: { kind: 'local' | 'kubeconfig' | 'none'; ranges: Ranges };
+}
+
+/** Room on the disk of a folder, in whole MiB. */
+async function roomIn(folder: string): Promise<number> {
+  const { bavail, bsize } = await statfs(folder);
+  return Math.floor((bavail * bsize) / MIB);
+}
+
+/** Refuses to begin what would fail in the middle. */
+async function needRoom(folder: string): Promise<void> {
+  const left = await roomIn(folder);
+  if (left >= LEAST_ROOM_MIB) return;
+  const what = `the disk of ${folder} has ${left} MiB left, and a garden needs ${LEAST_ROOM_MIB} MiB to start`;
+  throw new Error(`${what}: make room there, then run "coppice up" again`);
 }
 
 interface Options {
@@ -97,11 +115,12 @@ export class Garden {
     const isUp = before?.isAlive && (before.phase === 'ready' || before.phase === 'starting');
     if (!isUp) {
       if (before?.isAlive) await endGroup(before.daemon, STOP_PATIENCE_MS);
-      await this.#startDaemon();
+      await needRoom(directory.root);
     }
+    const daemonFailure = isUp ? undefined : await this.#startDaemon();
     let seen = isUp && before.phase === 'ready' ? Number.POSITIVE_INFINITY : 0;
     const logFile = directory.logFile('daemon');
-    const startedAt = Date.now();
+    const startedAt = performance.now();
     for (;;) {
       signal?.throwIfAborted();
       const status = await readStatus(directory.statusFile);
@@ -115,14 +134,18 @@ export class Garden {
         if (status.phase === 'failed') throw new Error(status.error ?? `the garden has failed: see ${logFile}`);
         if (!status.isAlive) throw new Error(`the garden's daemon has ended: ${await lastError(logFile)} (${logFile})`);
         if (status.phase !== 'starting') throw new Error('the garden is being stopped');
-      } else if (Date.now() - startedAt > 20_000) {
-        throw new Error(`the garden's daemon does not start: ${await lastError(logFile)} (${logFile})`);
+      } else {
+        const failure = daemonFailure?.();
+        if (failure) throw new Error(`the garden's daemon does not start: ${failure} (${logFile})`);
+        if (performance.now() - startedAt > DAEMON_PATIENCE_MS)
+          throw new Error(`the garden's daemon does not start: ${await lastError(logFile)} (${logFile})`);
       }
       await sleep(POLL_MS, undefined, { signal }).catch(() => {});
     }
   }
 
-  async #startDaemon(): Promise<void> {
+  /** Returns what tells why the daemon has ended before it could say so itself; undefined as long as it has not. */
+  async #startDaemon(): Promise<() => string | undefined> {
     const env = Object.fromEntries(
       Object.entries(process.env).filter(
         (entry): entry is [string, string] => PASSED.test(entry[0]) && entry[1] !== undefined,
@@ -133,12 +156,18 @@ export class Garden {
         command: [process.execPath, DAEMON],
         env: { NODE_COMPILE_CACHE: COMPILE_CACHE, ...env, COPPICE_HOME: this.directory.home },
       },
-      { logFile: this.directory.logFile('daemon') },
+      { logFile: this.directory.logFile('daemon'), record: { file: daemonRecord(this.directory), digest: 'daemon' } },
     );
-    child.on('error', () => {});
+    let failure: string | undefined;
+    child.once('error', (error) => {
+      failure = error.message;
+    });
+    child.once('exit', (code, signal) => {
+      // One that ends well has found another that runs.
+      if (code !== 0) failure = signal ? `it was ended by ${signal}` : `it has ended with exit code ${code}`;
+    });
     child.unref();
-    const identity = child.pid === undefined ? undefined : await identityOf(child.pid);
-    if (identity) await writeAtomic(daemonRecord(this.directory, identity.pid), JSON.stringify(identity), 0o600, false);
+    return () => failure;
   }
 
   async #info(status: { apiserverAfterMs?: number; readyAfterMs?: number; notice?: string }): Promise<GardenInfo> {
@@ -168,11 +197,14 @@ export class Garden {
     const running = status?.isAlive ?? false;
     const ready = state && ca ? await isApiserverReady(state.ports.apiserver, ca) : false;
     const phase = !status || !state ? 'absent' : running || status.phase === 'failed' ? status.phase : 'stopped';
+    const isUnattended = phase === 'stopped' && (await runsSomething(directory));
+    const room = await roomIn(directory.root).catch(() => Number.POSITIVE_INFINITY);
+    const notice = room < 1 ? `the disk of ${directory.root} is full: what is said here may be old` : status?.notice;
     return {
       running,
-      phase,
+      phase: isUnattended ? 'unattended' : phase,
       ...(status?.error && { error: status.error }),
-      ...(status?.notice && { notice: status.notice }),
+      ...(notice && { notice }),
       components: (running ? (status?.processes ?? []) : []).map(({ lastExit, ...process }) => ({
         ...process,
         ...(lastExit && { message: lastExit }),

@@ -1,11 +1,11 @@
-import { copyFile, open, readdir, stat, truncate } from 'node:fs/promises';
+import { copyFile, open, readdir, rm, stat, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 
 const MAX_BYTES = 16 * 1024 * 1024;
 
 /**
  * Keeps each log in a folder, and one older one, below `maxBytes`. The file is emptied in place, since the process that
- * appends to it keeps it open; a line written in that moment may be lost.
+ * appends to it keeps it open; a line written in that moment may be lost. On a full disk the older one is given up.
  */
 export async function boundLogs(folder: string, maxBytes = MAX_BYTES): Promise<void> {
   for (const name of await readdir(folder).catch(() => [])) {
@@ -13,7 +13,7 @@ export async function boundLogs(folder: string, maxBytes = MAX_BYTES): Promise<v
     const file = join(folder, name);
     const size = (await stat(file).catch(() => undefined))?.size ?? 0;
     if (size <= maxBytes) continue;
-    await copyFile(file, `${file}.1`);
+    await copyFile(file, `${file}.1`).catch(() => rm(`${file}.1`, { force: true, recursive: true }));
     await truncate(file);
   }
 }

@@ -1,4 +1,7 @@
+import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+
+const BOOT_ID = '/proc/sys/kernel/random/boot_id';
 
 /** A process, told apart from a later one of the same number. */
 export interface ProcessIdentity {
@@ -7,13 +10,19 @@ export interface ProcessIdentity {
   started: string;
 }
 
+/** Tells this boot of the machine from others; empty where there is no /proc. */
+export function bootID(): string {
+  try {
+    return readFileSync(BOOT_ID, 'latin1').trim();
+  } catch {
+    return '';
+  }
+}
+
 /** The identity of a running process; undefined when there is none of that number. */
 export async function identityOf(pid: number): Promise<ProcessIdentity | undefined> {
   try {
-    const [stat, boot] = await Promise.all([
-      readFile(`/proc/${pid}/stat`, 'latin1'),
-      readFile('/proc/sys/kernel/random/boot_id', 'latin1'),
-    ]);
+    const [stat, boot] = await Promise.all([readFile(`/proc/${pid}/stat`, 'latin1'), readFile(BOOT_ID, 'latin1')]);
     // The command's name stands in parentheses and may hold blanks; the start time is the 20th field after it.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     return fields[0] === 'Z' ? undefined : { pid, started: `${boot.trim()}/${fields[19]}` };

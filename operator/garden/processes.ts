@@ -2,8 +2,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { closeSync, openSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { readText } from './files.ts';
-import { isAlive, type ProcessIdentity } from './process-identity.ts';
+import { readJson, readText } from './files.ts';
+import { bootID, isAlive, type ProcessIdentity } from './process-identity.ts';
 
 /** What is kept on disk of a started process. */
 export interface ProcessRecord extends ProcessIdentity {
@@ -26,22 +26,65 @@ export async function digestOf(what: Command): Promise<string> {
   return createHash('sha256').update(all).digest('hex').slice(0, 16);
 }
 
+/** Exit code of a process that was not begun, because it could not be recorded. */
+export const NOT_RECORDED = 73;
+
 /**
- * Starts a process that lives on when this one dies: own session and process group, output appended to a file.
- * `procsFile` is the cgroup it starts in.
+ * A process records itself, under the number that it keeps, and only then becomes the program: one that runs without a record would be
+ * found by nobody, and a record is never written when the disk is full. Who starts it may die in between: then it does not go on
+ * either, or two of a kind could come to run.
+ */
+const RECORD_THEN_RUN = `
+boot=$1 parent=$2 digest=$3 cgroup=$4 draft=$0.$$
+shift 4
+fields() { actual=$2 started=\${20}; }
+if [ -n "$boot" ]; then
+  read -r stat </proc/$$/stat
+  fields \${stat##*) }
+  [ "$actual" = "$parent" ] || exit ${NOT_RECORDED}
+  started=$boot/$started
+fi
+if [ -n "$cgroup" ]; then echo $$ >"$cgroup" || exit 1; fi
+printf '{"pid":%s,"started":"%s","digest":"%s"}' $$ "$started" "$digest" >"$draft" && mv -f "$draft" "$0" || {
+  rm -f "$draft"
+  exit ${NOT_RECORDED}
+}
+exec "$@"
+`;
+
+/** Where a process is recorded, and as what. */
+export interface Recording {
+  file: string;
+  digest: string;
+}
+
+/**
+ * Starts a process that lives on when this one dies: own session and process group, output appended to a file. It ends with
+ * NOT_RECORDED where its record cannot be written. `procsFile` is the cgroup it starts in. Throws when there is no log to write to.
  */
 export function startDetached(
   what: Command,
-  options: { logFile: string; procsFile?: string | undefined },
+  options: { logFile: string; record: Recording; procsFile?: string | undefined },
 ): ChildProcess {
+  const { file, digest } = options.record;
   const output = openSync(options.logFile, 'a', 0o600);
   try {
-    const join = options.procsFile ? ['/bin/sh', '-c', 'echo $$ >"$0" && exec "$@"', options.procsFile] : [];
-    const [file = '', ...args] = [...join, ...what.command];
-    return spawn(file, args, { detached: true, cwd: '/', env: what.env ?? {}, stdio: ['ignore', output, output] });
+    const how = [file, bootID(), String(process.pid), digest, options.procsFile ?? ''];
+    return spawn('/bin/sh', ['-c', RECORD_THEN_RUN, ...how, ...what.command], {
+      detached: true,
+      cwd: '/',
+      env: what.env ?? {},
+      stdio: ['ignore', output, output],
+    });
   } finally {
     closeSync(output);
   }
+}
+
+/** Whether the process runs that a file records. */
+export async function runsStill(file: string): Promise<boolean> {
+  const record = await readJson<ProcessRecord>(file);
+  return record !== undefined && isAlive(record);
 }
 
 /** Sends a signal to the whole process group of that very process. False when it is gone. */
@@ -57,9 +100,9 @@ export async function signalGroup(identity: ProcessIdentity, signal: NodeJS.Sign
 
 /** Resolves to whether the process was gone within the time. */
 export async function whenGone(identity: ProcessIdentity, timeoutMs: number): Promise<boolean> {
-  const deadline = Date.now() + timeoutMs;
+  const deadline = performance.now() + timeoutMs;
   for (let pauseMs = 5; await isAlive(identity); pauseMs = Math.min(pauseMs * 2, 100)) {
-    if (Date.now() > deadline) return false;
+    if (performance.now() > deadline) return false;
     await sleep(pauseMs);
   }
   return true;

@@ -34,6 +34,8 @@ export interface DaemonStatus {
 
 const KEPT_EVENTS = 300;
 const WRITE_PAUSE_MS = 40;
+/** What could not be written is tried again after that: nobody else would tell whoever waits for "ready". */
+const WRITE_AGAIN_MS = 1_000;
 
 /** Writes the daemon's status, soon after each change. */
 export class StatusFile {
@@ -71,17 +73,17 @@ export class StatusFile {
   }
 
   /** Something that the status shows has changed. */
-  touch(): void {
-    this.#timer ??= setTimeout(() => void this.flush(), WRITE_PAUSE_MS);
+  touch(afterMs = WRITE_PAUSE_MS): void {
+    this.#timer ??= setTimeout(() => void this.flush(), afterMs);
   }
 
-  /** Resolves when the file says what is known now. */
+  /** Resolves when the file says what is known now, or cannot be written for the time being. */
   flush(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     this.#status.processes = this.#processes();
     const text = JSON.stringify(this.#status);
-    return this.#writes.run(() => writeAtomic(this.#file, text, 0o600, false)).catch(() => {});
+    return this.#writes.run(() => writeAtomic(this.#file, text, 0o600, false)).catch(() => this.touch(WRITE_AGAIN_MS));
   }
 }
 

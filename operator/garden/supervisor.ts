@@ -2,10 +2,18 @@ import { mkdir, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '../kube/log.ts';
-import { readJson, writeAtomic } from './files.ts';
+import { readJson } from './files.ts';
 import { lastError } from './logs.ts';
 import { identityOf, isAlive } from './process-identity.ts';
-import { type Command, digestOf, endGroup, type ProcessRecord, startDetached, whenGone } from './processes.ts';
+import {
+  type Command,
+  digestOf,
+  endGroup,
+  NOT_RECORDED,
+  type ProcessRecord,
+  startDetached,
+  whenGone,
+} from './processes.ts';
 import type { StateDirectory } from './state.ts';
 
 export interface ProcessSpec extends Command {
@@ -51,6 +59,8 @@ interface SupervisorOptions {
   /** The cgroup that processes start in. */
   procsFile?: string | undefined;
   onChange?: () => void;
+  /** How long to wait before the start after so many ends in a row; absent: the function of that name. */
+  backOff?: (failures: number) => number;
 }
 
 /** Keeps processes running: starts them, waits until they serve, starts them again when they die. */
@@ -133,20 +143,17 @@ class Supervised {
   }
 
   async start(): Promise<boolean> {
-    const left = await this.#leftOver();
-    this.#loop = this.#keepUp(left);
-    // Errors of the loop itself (a full disk, say) must not end the daemon that keeps the others up.
-    this.#loop.catch((error) =>
-      this.#options.log.error({ process: this.spec.name, error: String(error) }, 'supervision failed'),
-    );
+    const looked = Promise.withResolvers<boolean>();
+    this.#loop = this.#keepUp(looked.resolve);
+    const adopted = await looked.promise;
     await this.#whenReady();
-    return left !== undefined;
+    return adopted;
   }
 
   async stop(): Promise<void> {
     this.#stopping.abort();
     if (this.#record) await endGroup(this.#record, this.spec.graceMs ?? 5_000);
-    await this.#loop?.catch(() => {});
+    await this.#loop;
     await rm(this.#pidFile, { force: true });
     this.#record = undefined;
     this.#enter('stopped');
@@ -180,59 +187,79 @@ class Supervised {
     return undefined;
   }
 
-  async #keepUp(adopted: ProcessRecord | undefined): Promise<void> {
+  /**
+   * Never throws, and ends only when it is told to: what fails, on a full disk for example, is tried again until it succeeds.
+   * @param looked is told whether a process was taken over, once that is known or cannot be known
+   */
+  async #keepUp(looked: (adopted: boolean) => void): Promise<void> {
     const { signal } = this.#stopping;
-    const { log, directory } = this.#options;
+    const { log } = this.#options;
     const { name } = this.spec;
     let failures = 0;
-    let leftOver = adopted;
+    let hasLooked = false;
     while (!signal.aborted) {
-      const startedAt = Date.now();
-      let how: string;
-      if (leftOver) {
-        this.#record = leftOver;
-        this.#enter('running');
-        how = await this.#watch(leftOver);
-        leftOver = undefined;
-      } else {
-        this.#enter('starting');
-        if (this.#restarts > 0) this.#whenReady().catch((error) => log.warn({ process: name }, String(error.message)));
-        how = await this.#runOnce();
+      const startedAt = performance.now();
+      try {
+        const leftOver = hasLooked ? undefined : await this.#leftOver();
+        if (signal.aborted) {
+          if (leftOver) await endGroup(leftOver, this.spec.graceMs ?? 5_000);
+          break;
+        }
+        hasLooked = true;
+        looked(leftOver !== undefined);
+        this.#lastExit = await (leftOver ? this.#watch(leftOver) : this.#runOnce());
+      } catch (error) {
+        this.#lastExit = `cannot be started: ${(error as Error).message}`;
+        looked(false);
       }
-      if (signal.aborted) return;
-      failures = Date.now() - startedAt > STEADY_MS ? 1 : failures + 1;
+      if (signal.aborted) break;
+      failures = performance.now() - startedAt > STEADY_MS ? 1 : failures + 1;
       this.#restarts++;
-      const waitMs = backOff(failures);
-      const said = await lastError(directory.logFile(name));
-      this.#lastExit = said ? `${how}: ${said}` : how;
-      log.warn({ process: name, how, said, waitMs, restarts: this.#restarts }, 'process ended, it is started again');
+      const waitMs = (this.#options.backOff ?? backOff)(failures);
+      const fields = { process: name, how: this.#lastExit, waitMs, restarts: this.#restarts };
+      log.warn(fields, 'process ended, it is started again');
       this.#enter('waiting');
       await sleep(waitMs, undefined, { signal }).catch(() => {});
     }
+    looked(false);
   }
 
+  /** Starts it and resolves to how it ended, once it has. */
   async #runOnce(): Promise<string> {
-    const { directory, procsFile } = this.#options;
-    const logFile = directory.logFile(this.spec.name);
+    const { directory, procsFile, log } = this.#options;
+    const { name } = this.spec;
+    this.#record = undefined;
+    this.#enter('starting');
+    if (this.#restarts > 0) this.#whenReady().catch((error) => log.warn({ process: name }, String(error.message)));
+    const logFile = directory.logFile(name);
     await mkdir(dirname(logFile), { recursive: true, mode: 0o700 });
-    const digest = await digestOf(this.spec);
-    const child = startDetached(this.spec, { logFile, procsFile });
+    const record = { file: this.#pidFile, digest: await digestOf(this.spec) };
+    const child = startDetached(this.spec, { logFile, procsFile, record });
+    let isRecorded = true;
     const ended = new Promise<string>((resolve) => {
       child.once('error', (error) => resolve(error.message));
-      child.once('exit', (code, signal) => resolve(signal ? `ended by ${signal}` : `exit code ${code}`));
+      child.once('exit', (code, signal) => {
+        isRecorded = code !== NOT_RECORDED;
+        resolve(signal ? `ended by ${signal}` : `exit code ${code}`);
+      });
     });
     const identity = child.pid === undefined ? undefined : await identityOf(child.pid);
     if (identity) {
-      this.#record = { ...identity, digest };
-      await writeAtomic(this.#pidFile, JSON.stringify(this.#record), 0o600, false);
+      this.#record = { ...identity, digest: record.digest };
       // Asked to stop between the start and here: nobody else knows of it yet.
       if (this.#stopping.signal.aborted) await endGroup(identity, this.spec.graceMs ?? 5_000);
       else this.#options.onChange?.();
     }
-    return ended;
+    const how = await ended;
+    if (!isRecorded) return `cannot be recorded in ${record.file}: is there room on its disk?`;
+    const said = await lastError(logFile).catch(() => '');
+    return said ? `${how}: ${said}` : how;
   }
 
+  /** Resolves to how a process ended that an earlier daemon has started, once it has. */
   async #watch(record: ProcessRecord): Promise<string> {
+    this.#record = record;
+    this.#enter('running');
     const { signal } = this.#stopping;
     while (await isAlive(record)) {
       await sleep(ADOPTED_POLL_MS, undefined, { signal }).catch(() => {});
@@ -244,11 +271,11 @@ class Supervised {
   async #whenReady(): Promise<void> {
     const { ready, readyTimeoutMs = 60_000, name } = this.spec;
     const { signal } = this.#stopping;
-    const deadline = Date.now() + readyTimeoutMs;
+    const deadline = performance.now() + readyTimeoutMs;
     const before = this.#restarts;
     while (ready && !(await ready().catch(() => false))) {
       if (signal.aborted) return;
-      if (Date.now() > deadline || this.#restarts - before >= HOPELESS) {
+      if (performance.now() > deadline || this.#restarts - before >= HOPELESS) {
         const why = this.#lastExit ?? (await lastError(this.#options.directory.logFile(name)));
         throw new Error(`${name} does not become ready: ${why}`);
       }

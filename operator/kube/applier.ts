@@ -41,6 +41,11 @@ export class Applier {
     return this.#written.size;
   }
 
+  /** The object as it is known without asking; undefined: the cache has none, which may be one that lost its labels. */
+  known<T extends KubeObject>(desired: T): T | undefined {
+    return this.#newest(cacheKey(desired), this.#lookup(desired)) as T | undefined;
+  }
+
   /** @returns the live object, and whether it was written. */
   async apply<T extends KubeObject>(desired: T, signal?: AbortSignal): Promise<{ object: T; changed: boolean }> {
     const manifest = withHash(desired);

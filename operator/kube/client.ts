@@ -1,8 +1,11 @@
 import { readFile } from 'node:fs/promises';
+import { CoppiceError } from '../api/errors.ts';
 import { FIELD_MANAGER } from '../api/group.ts';
+import { ANSWER_LIMITS, type AnswerLimits, AnswerTooLargeError, inWords, TENANT_LIMITS } from './answer-limits.ts';
+import { sizeOf } from './byte-budget.ts';
 import { sleep } from './clock.ts';
 import { KubeApiError, KubeUnreachableError, type Status } from './errors.ts';
-import { type Answer, type Exchange, readLines, textOf } from './exchange.ts';
+import { type Answer, type Bound, type Exchange, readLines, textOf } from './exchange.ts';
 import {
   type Connection,
   type Credentials,
@@ -23,6 +26,8 @@ export interface KubeClientOptions extends Connection {
   /** Called once for each request that got an answer or failed (status 0); for metrics and for tests that count. */
   onRequest?: (request: RequestRecord) => void;
   liveness?: Liveness;
+  /** How much is taken of its answers; default ANSWER_LIMITS. */
+  limits?: AnswerLimits;
 }
 
 export interface RequestRecord {
@@ -41,8 +46,10 @@ export interface RequestOptions {
   /** Default application/json. */
   contentType?: string;
   signal?: AbortSignal | undefined;
-  /** For the answer's first byte and between its bytes; default 30 s. */
+  /** For the answer's first byte and between its bytes; default 30 s. The whole of it may take four times as long. */
   timeoutMs?: number;
+  /** Bytes of the answer that are taken; default the client's limit for an object. */
+  maxBytes?: number;
   /** How often to try again when the server says "later" (429 or 503 with Retry-After). Default 3. */
   retries?: number;
   /** Of a write that was sent: given up the moment the signal says so, whatever may come of it. Default false. */
@@ -100,12 +107,20 @@ export interface WatchOptions extends ListOptions {
   sendInitialEvents?: boolean;
   /** The server ends the watch after this time. */
   timeoutSeconds?: number;
+  /** The server has agreed; events may follow. */
+  onOpen?: () => void;
   signal?: AbortSignal | undefined;
 }
 
 export type Eviction = { outcome: 'evicted' | 'gone' } | { outcome: 'blocked'; message: string };
 
 const TOKEN_FILE_MS = 60_000;
+/** Objects of a list that are asked for at once. */
+const PAGE = 500;
+const MOST_BEGINNINGS = 3;
+const MOST_EMPTY_PAGES = 100;
+/** A server that sends a byte now and then would never be silent. */
+const WHOLE_ANSWER = 4;
 /** How long a write that is to be given up may still take. */
 const LINGER_MS = 2_000;
 const APPLY = 'application/apply-patch+yaml';
@@ -117,6 +132,7 @@ const JSON_PATCH = 'application/json-patch+json';
  * nothing that this code does not know is lost on the way.
  * Every method throws KubeApiError when the server refuses, KubeUnreachableError when there is no usable answer, and
  * the signal's reason when aborted; a write that was sent is waited for first, for two seconds at most, and what came of it counts.
+ * An answer that is larger than the client's limits is cut off: AnswerTooLargeError.
  */
 export class KubeClient {
   readonly server: string;
@@ -125,6 +141,7 @@ export class KubeClient {
   readonly #origin: string;
   readonly #prefix: string;
   readonly #options: KubeClientOptions;
+  readonly #limits: AnswerLimits;
   readonly #headers: Record<string, string | string[]>;
   #transport: Transport | undefined;
   #plugin: Promise<void> | undefined;
@@ -137,6 +154,7 @@ export class KubeClient {
     this.#origin = url.origin;
     this.#prefix = url.pathname.replace(/\/+$/, '');
     this.#options = options;
+    this.#limits = options.limits ?? ANSWER_LIMITS;
     this.#headers = { accept: 'application/json', 'user-agent': options.userAgent ?? FIELD_MANAGER };
     const { impersonate } = options;
     if (impersonate) {
@@ -148,7 +166,7 @@ export class KubeClient {
 
   /**
    * For a kubeconfig out of a Secret or made by this program: everything is in it, and what reads files or runs programs is refused
-   * (parseUntrustedKubeconfig). Connects to nothing yet.
+   * (parseUntrustedKubeconfig), and little is kept of what its server answers. Connects to nothing yet.
    */
   static fromKubeconfig(
     yaml: string,
@@ -156,7 +174,7 @@ export class KubeClient {
     more: Omit<Partial<KubeClientOptions>, keyof Connection> & { source?: string } = {},
   ): KubeClient {
     const { source, ...options } = more;
-    return new KubeClient({ ...parseUntrustedKubeconfig(yaml, source, context), ...options });
+    return new KubeClient({ ...parseUntrustedKubeconfig(yaml, source, context), limits: TENANT_LIMITS, ...options });
   }
 
   /** For a kubeconfig that belongs to the person who runs this program (parseOwnKubeconfig). Connects to nothing yet. */
@@ -184,6 +202,7 @@ export class KubeClient {
       timeoutMs = 30_000,
       retries = 3,
       abandon = false,
+      maxBytes = this.#limits.objectBytes,
     } = options;
     const what = `${method} ${path}`;
     const payload = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
@@ -202,7 +221,8 @@ export class KubeClient {
       let text: string;
       try {
         const limits = { signal, headersTimeoutMs: timeoutMs, bodyTimeoutMs: timeoutMs };
-        ({ response, text } = await this.#ask({ method, path: target, headers, body: payload, ...limits }, abandon));
+        const exchange = { method, path: target, headers, body: payload, ...limits };
+        ({ response, text } = await this.#ask(exchange, abandon, this.#bound(what, maxBytes)));
       } catch (error) {
         if (signal?.aborted) throw signal.reason;
         this.#record(method, path, 0, started, query);
@@ -252,34 +272,76 @@ export class KubeClient {
     }
   }
 
-  /** All objects, asked for in pages of 500 of one consistent moment. */
+  /**
+   * All objects, asked for in pages of 500 of one consistent moment. `transform` makes each smaller as it comes; throws
+   * AnswerTooLargeError where what is left of all is more than this client keeps.
+   */
   async list<T extends KubeObject = KubeObject>(
     resource: Resource,
-    options: ListOptions & { signal?: AbortSignal | undefined; pageSize?: number } = {},
+    options: ListOptions & { signal?: AbortSignal | undefined; pageSize?: number; transform?: (object: T) => T } = {},
   ): Promise<KubeList<T>> {
-    const { namespace, labelSelector, fieldSelector, signal, pageSize = 500 } = options;
+    const { transform = (object: T) => object } = options;
+    const { keptBytes } = this.#limits;
+    let items: T[] = [];
+    let kept = 0;
+    const metadata = await this.listPages<T>(resource, options, {
+      begin: () => {
+        items = [];
+        kept = 0;
+      },
+      each: (object) => {
+        const item = transform(object);
+        if (keptBytes < Number.POSITIVE_INFINITY) kept += sizeOf(item);
+        if (kept > keptBytes) throw this.#tooLarge(`GET ${pathOf(resource, options.namespace)}`, inWords(keptBytes));
+        items.push(item);
+      },
+    });
+    return { metadata, items };
+  }
+
+  /**
+   * Hands out all objects of one consistent moment, of which never more than a page is held here. `begin` is called before the first, and
+   * again where it begins anew because the server has forgotten that moment.
+   */
+  async listPages<T extends KubeObject = KubeObject>(
+    resource: Resource,
+    options: ListOptions & { signal?: AbortSignal | undefined; pageSize?: number },
+    { begin, each }: { begin: () => void; each: (object: T) => void },
+  ): Promise<KubeList<T>['metadata']> {
+    const { namespace, labelSelector, fieldSelector, signal } = options;
     const path = pathOf(resource, namespace);
-    const items: T[] = [];
+    let limit = options.pageSize ?? PAGE;
     let token: string | undefined;
+    let beginnings = 1;
+    let empty = 0;
+    begin();
     for (;;) {
       let page: KubeList<T> & { apiVersion: string; kind: string };
       try {
-        const query: Query = { labelSelector, fieldSelector, limit: pageSize || undefined, continue: token };
-        page = await this.request('GET', path, { query, signal });
+        const query: Query = { labelSelector, fieldSelector, limit, continue: token };
+        page = await this.request('GET', path, { query, signal, maxBytes: this.#limits.pageBytes });
       } catch (error) {
-        // The moment the first page showed is compacted away: take everything at once instead.
-        if (token && error instanceof KubeApiError && error.isGone) {
-          return this.list<T>(resource, { ...options, pageSize: 0 });
+        if (error instanceof AnswerTooLargeError && limit > 1) {
+          limit = Math.ceil(limit / 8);
+          continue;
         }
-        throw error;
+        // The moment that the first page showed is compacted away.
+        const isForgotten = token !== undefined && error instanceof KubeApiError && error.isGone;
+        if (!isForgotten || beginnings++ === MOST_BEGINNINGS) throw error;
+        token = undefined;
+        begin();
+        continue;
       }
-      for (const item of page.items ?? []) {
+      const items = page.items ?? [];
+      for (const item of items) {
         item.apiVersion ??= page.apiVersion;
         item.kind ??= page.kind.replace(/List$/, '');
-        items.push(item);
+        each(item);
       }
-      token = page.metadata.continue;
-      if (!token) return { metadata: page.metadata, items };
+      token = page.metadata.continue || undefined;
+      if (!token) return page.metadata;
+      empty = items.length > 0 ? 0 : empty + 1;
+      if (empty > MOST_EMPTY_PAGES) throw this.#tooLarge(`GET ${path}`, `${MOST_EMPTY_PAGES} empty pages`);
     }
   }
 
@@ -425,8 +487,16 @@ export class KubeClient {
     options: WatchOptions,
     onEvent: (event: WatchEvent<T>) => void,
   ): Promise<void> {
-    const { namespace, labelSelector, fieldSelector, resourceVersion, sendInitialEvents, timeoutSeconds, signal } =
-      options;
+    const {
+      namespace,
+      labelSelector,
+      fieldSelector,
+      resourceVersion,
+      sendInitialEvents,
+      timeoutSeconds,
+      signal,
+      onOpen,
+    } = options;
     const path = pathOf(resource, namespace);
     const what = `WATCH ${path}`;
     const query: Query = {
@@ -455,12 +525,13 @@ export class KubeClient {
       );
       this.#record('WATCH', path, response.statusCode, started);
       if (response.statusCode >= 300) {
-        const text = await textOf(response);
+        const text = await textOf(response, this.#bound(what, this.#limits.objectBytes));
         if (response.statusCode === 401) this.#forgetCredentials();
         const retryAfter = Number(response.headers['retry-after']) || undefined;
         throw new KubeApiError(what, response.statusCode, parseBody(text, response) as Status | string, retryAfter);
       }
-      await readLines(response, (line, bytes) => {
+      onOpen?.();
+      await readLines(response, this.#bound(what, this.#limits.lineBytes), (line, bytes) => {
         this.stats.bytes += bytes;
         const event = JSON.parse(line) as WatchEvent<T> | { type: 'ERROR'; object: Status };
         if (event.type === 'ERROR') throw new KubeApiError(what, event.object.code ?? 500, event.object);
@@ -500,7 +571,7 @@ export class KubeClient {
   }
 
   /** One try: an answer with the whole of its body. */
-  async #ask(exchange: Exchange, abandon: boolean): Promise<{ response: Answer; text: string }> {
+  async #ask(exchange: Exchange, abandon: boolean, bound: Bound): Promise<{ response: Answer; text: string }> {
     exchange.signal?.throwIfAborted();
     const write = exchange.method === 'GET' || abandon ? undefined : lingering(exchange.signal);
     try {
@@ -508,10 +579,18 @@ export class KubeClient {
         write ? { ...exchange, signal: write.signal } : exchange,
         'request',
       );
-      return { response, text: await textOf(response) };
+      return { response, text: await inTime(response, exchange.bodyTimeoutMs * WHOLE_ANSWER, bound) };
     } finally {
       write?.done();
     }
+  }
+
+  #bound(what: string, most: number): Bound {
+    return { most, tooLarge: (limit) => this.#tooLarge(what, limit) };
+  }
+
+  #tooLarge(what: string, limit: string): AnswerTooLargeError {
+    return new AnswerTooLargeError(`${what} at ${this.#origin}`, limit);
   }
 
   #connect(): Transport {
@@ -536,9 +615,9 @@ export class KubeClient {
         this.#plugin = undefined;
         throw new KubeUnreachableError(`${what}: credentials`, error);
       }
-    } else if (tokenFile && Date.now() - (this.#token?.readAt ?? 0) > TOKEN_FILE_MS) {
+    } else if (tokenFile && performance.now() - (this.#token?.readAt ?? Number.NEGATIVE_INFINITY) > TOKEN_FILE_MS) {
       const token = (await readFile(tokenFile, 'utf8')).trim();
-      this.#token = { header: `Bearer ${token}`, readAt: Date.now() };
+      this.#token = { header: `Bearer ${token}`, readAt: performance.now() };
     }
     return this.#token?.header;
   }
@@ -567,7 +646,8 @@ export class KubeClient {
   }
 
   #unreachable(what: string, error: unknown): Error {
-    if (error instanceof TypeError || error instanceof KubeUnreachableError) return error;
+    if (error instanceof TypeError || error instanceof KubeUnreachableError || error instanceof CoppiceError)
+      return error;
     return new KubeUnreachableError(`${what} at ${this.#origin}`, error);
   }
 
@@ -610,6 +690,22 @@ function lingering(signal: AbortSignal | undefined): { signal: AbortSignal; done
       signal?.removeEventListener('abort', onAbort);
     },
   };
+}
+
+/** The body of an answer that may be slow, but not for ever. */
+async function inTime(response: Answer, ms: number, bound: Bound): Promise<string> {
+  let late: Error | undefined;
+  const timer = setTimeout(() => {
+    late = Object.assign(new Error(`no whole answer within ${ms / 1000} s`), { code: 'ETIMEDOUT' });
+    response.drop();
+  }, ms);
+  try {
+    return await textOf(response, bound);
+  } catch (error) {
+    throw late ?? error;
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 function deleteOptions(options: Omit<DeleteOptions, 'signal' | 'dryRun'>): object | undefined {

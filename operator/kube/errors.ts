@@ -13,6 +13,8 @@ export interface Status {
   };
 }
 
+const LONGEST_MESSAGE = 4000;
+
 /** The API server answered, and the answer was no. */
 export class KubeApiError extends Error {
   override readonly name = 'KubeApiError';
@@ -27,7 +29,8 @@ export class KubeApiError extends Error {
 
   constructor(request: string, status: number, body: Status | string, retryAfterSeconds?: number) {
     const known: Status = typeof body === 'string' ? {} : body;
-    const text = typeof body === 'string' ? body.trim().slice(0, 500) : body.message;
+    // It may end in the status of an object, which has room for 32 KiB; a tenant's API server may say what it likes.
+    const text = typeof body === 'string' ? body.trim().slice(0, 500) : body.message?.slice(0, LONGEST_MESSAGE);
     super(`${request}: ${status} ${known.reason ?? ''}${text ? `: ${text}` : ''}`.replace(/\s+:/g, ':'));
     this.request = request;
     this.status = status;

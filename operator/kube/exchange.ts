@@ -1,3 +1,5 @@
+import { Gathered, hasTooManyValues, inWords } from './answer-limits.ts';
+
 export interface Exchange {
   method: string;
   path: string;
@@ -20,26 +22,43 @@ export interface Answer {
   drop(): void;
 }
 
-/** The whole body. */
-export async function textOf(response: Answer): Promise<string> {
-  const chunks: Buffer[] = [];
-  await response.read((chunk) => chunks.push(chunk));
-  return Buffer.concat(chunks).toString('utf8');
+/** What must not come more of, and what is thrown then. */
+export interface Bound {
+  /** Bytes. */
+  most: number;
+  tooLarge: (limit: string) => Error;
+}
+
+/** The whole body, which may be parsed: it has neither too many bytes nor too many values. */
+export async function textOf(response: Answer, { most, tooLarge }: Bound): Promise<string> {
+  const gathered = new Gathered(most, () => tooLarge(inWords(most)));
+  await response.read((chunk) => gathered.add(chunk));
+  return parseable(gathered.take(), { most, tooLarge });
 }
 
 /** Calls `onLine` for each complete line; a rest without line end is a cut-off event and is dropped. */
-export async function readLines(response: Answer, onLine: (line: string, bytes: number) => void): Promise<void> {
-  let rest: Buffer[] = [];
+export async function readLines(
+  response: Answer,
+  { most, tooLarge }: Bound,
+  onLine: (line: string, bytes: number) => void,
+): Promise<void> {
+  const rest = new Gathered(most, () => tooLarge(`${inWords(most)} in one event`));
   await response.read((chunk) => {
     let from = 0;
     for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, from)) {
-      const piece = chunk.subarray(from, end);
-      // Joined only here, so that an event of many chunks is copied once.
-      const line = rest.length > 0 ? Buffer.concat([...rest, piece]) : piece;
-      rest = [];
+      let line = chunk.subarray(from, end);
+      if (rest.length > 0) {
+        rest.add(line);
+        line = rest.take();
+      }
       from = end + 1;
-      if (line.length > 0) onLine(line.toString('utf8'), line.length + 1);
+      if (line.length > 0) onLine(parseable(line, { most, tooLarge }), line.length + 1);
     }
-    if (from < chunk.length) rest.push(chunk.subarray(from));
+    if (from < chunk.length) rest.add(chunk.subarray(from));
   });
+}
+
+function parseable(text: Buffer, { most, tooLarge }: Bound): string {
+  if (hasTooManyValues(text, most)) throw tooLarge('a reasonable number of values');
+  return text.toString('utf8');
 }

@@ -1,3 +1,5 @@
+import { AnswerTooLargeError, inWords } from './answer-limits.ts';
+import { type ByteBudget, sizeOf } from './byte-budget.ts';
 import type { KubeClient, ListOptions } from './client.ts';
 import { type Log, silent } from './log.ts';
 import { reflect } from './reflector.ts';
@@ -12,6 +14,8 @@ export interface InformerOptions<T extends KubeObject> extends ListOptions {
   transform?: (object: T) => T;
   /** Index name -> values under which an object is found. */
   indexes?: Indexes<T>;
+  /** Room for what is kept, shared with others; absent: as much as there is. More than that is an AnswerTooLargeError. */
+  budget?: ByteBudget;
   log?: Log;
   /** Longest wait between tries to reach the server; default 10 s. */
   maxDelayMs?: number;
@@ -52,6 +56,10 @@ export class Informer<T extends KubeObject = KubeObject> {
   #running: Promise<void> | undefined;
   #resourceVersion: string | undefined;
   #lastError: unknown;
+  #lastHeardAt: number | undefined;
+  /** Bytes of the budget that the store has, and that objects have which are on their way there. */
+  #kept = 0;
+  #coming = 0;
 
   constructor(client: KubeClient, resource: Resource, options: InformerOptions<T> = {}) {
     this.#client = client;
@@ -76,6 +84,14 @@ export class Informer<T extends KubeObject = KubeObject> {
     return this.#lastError;
   }
 
+  /**
+   * When the server last sent anything on the watch (bookmarks too, about one a minute), in ms of performance.now(); undefined:
+   * never.
+   */
+  get lastHeardAt(): number | undefined {
+    return this.#lastHeardAt;
+  }
+
   get size(): number {
     return this.#store.size;
   }
@@ -88,28 +104,28 @@ export class Informer<T extends KubeObject = KubeObject> {
     const { namespace, labelSelector, fieldSelector, maxDelayMs } = this.#options;
     const options = { namespace, labelSelector, fieldSelector, log: this.#log, ...(maxDelayMs ? { maxDelayMs } : {}) };
     const target = {
+      keep: (object: T) => this.#keep(object),
       replace: (objects: T[], version: string) => {
-        this.#lastError = undefined;
-        const trimmed = objects.map((object) => this.#trim(object));
+        this.#heard();
         const restored = compareResourceVersions(version, this.#resourceVersion) < 0;
-        const events = this.#store.replace(trimmed, version, restored);
+        const events = this.#store.replace(objects, version, restored);
+        this.#settle(this.#store.list());
         this.#resourceVersion = version;
         for (const event of events) this.#emit(event);
         this.#wake();
       },
       event: (type: 'ADDED' | 'MODIFIED' | 'DELETED', object: T) => {
-        this.#lastError = undefined;
-        const trimmed = this.#trim(object);
         this.#resourceVersion = object.metadata.resourceVersion ?? this.#resourceVersion;
-        const event = type === 'DELETED' ? this.#store.remove(trimmed) : this.#store.put(trimmed);
-        if (!event) return;
-        this.#emit(event);
-        this.#wake();
+        this.#forgetComing();
+        this.#tell(type === 'DELETED' ? this.#remove(this.#trim(object)) : this.#put(object));
       },
       failed: (error: unknown) => {
         this.#lastError = error;
+        this.#forgetComing();
         this.#options.failed?.();
+        this.#wake();
       },
+      heard: () => this.#heard(),
     };
     this.#running = reflect<T>(this.#client, this.resource, options, target, stopping.signal);
   }
@@ -120,11 +136,19 @@ export class Informer<T extends KubeObject = KubeObject> {
     for (const waiter of this.#waiters) waiter();
     await this.#running;
     this.#running = undefined;
+    // The cache may be read on, but not for long.
+    this.#settle([]);
   }
 
-  /** Resolves when the cache is complete; rejects when the signal aborts or the informer is stopped. */
+  /**
+   * Resolves when the cache is complete; rejects when the signal aborts, the informer is stopped, or the server's answer is too large.
+   */
   whenSynced(signal?: AbortSignal): Promise<void> {
-    return this.#until(() => this.synced || undefined, signal).then(() => {});
+    const look = () => {
+      if (!this.synced && this.#lastError instanceof AnswerTooLargeError) throw this.#lastError;
+      return this.synced || undefined;
+    };
+    return waitUntil([this], look, signal).then(() => {});
   }
 
   /** By `namespace/name`, or `name` for a cluster-scoped kind. */
@@ -170,10 +194,7 @@ export class Informer<T extends KubeObject = KubeObject> {
       if (fieldSelector) return;
       if (labelSelector && !matchesSelector(labelSelector, object.metadata.labels)) return;
     }
-    const event = this.#store.put(this.#trim(structuredClone(object)));
-    if (!event) return;
-    this.#emit(event);
-    this.#wake();
+    this.#tell(this.#put(this.#trim(structuredClone(object))));
   }
 
   /** See waitFor below, with this informer alone. */
@@ -191,8 +212,68 @@ export class Informer<T extends KubeObject = KubeObject> {
     return this.#stopping?.signal;
   }
 
-  async #until<R>(predicate: () => R | undefined | false, signal?: AbortSignal): Promise<R> {
-    return waitUntil([this], predicate, signal);
+  /** What is kept of an object that comes. What is here already is not kept twice while all of it is listed anew. */
+  #keep(object: T): T {
+    const kept = this.#trim(object);
+    const { budget } = this.#options;
+    if (!budget) return kept;
+    const known = this.#store.get(keyOf(kept));
+    const { uid, resourceVersion } = kept.metadata;
+    if (known && known.metadata.uid === uid && known.metadata.resourceVersion === resourceVersion) return known;
+    const size = sizeOf(kept);
+    if (!budget.take(size)) {
+      const room = `${inWords(budget.limit)} that the operator has room for`;
+      throw new AnswerTooLargeError(`WATCH ${this.resource.plural} at ${this.#client.server}`, room);
+    }
+    this.#coming += size;
+    return kept;
+  }
+
+  #put(object: T): ChangeEvent<T> | undefined {
+    const event = this.#store.put(object);
+    if (event) this.#count(event.object, event.old);
+    return event;
+  }
+
+  #remove(object: T): ChangeEvent<T> | undefined {
+    const known = this.#store.get(keyOf(object));
+    const event = this.#store.remove(object);
+    if (event) this.#count(undefined, known);
+    return event;
+  }
+
+  #tell(event: ChangeEvent<T> | undefined): void {
+    if (!event) return;
+    this.#emit(event);
+    this.#wake();
+  }
+
+  #count(object: T | undefined, old: T | undefined): void {
+    const { budget } = this.#options;
+    if (!budget) return;
+    const grown = (object ? sizeOf(object) : 0) - (old ? sizeOf(old) : 0);
+    budget.count(grown);
+    this.#kept += grown;
+  }
+
+  #forgetComing(): void {
+    this.#options.budget?.count(-this.#coming);
+    this.#coming = 0;
+  }
+
+  /** Makes the budget know that exactly these are kept. */
+  #settle(objects: readonly T[]): void {
+    const { budget } = this.#options;
+    if (!budget) return;
+    this.#forgetComing();
+    const kept = objects.reduce((sum, object) => sum + sizeOf(object), 0);
+    budget.count(kept - this.#kept);
+    this.#kept = kept;
+  }
+
+  #heard(): void {
+    this.#lastError = undefined;
+    this.#lastHeardAt = performance.now();
   }
 
   #trim(object: T): T {

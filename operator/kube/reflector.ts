@@ -1,3 +1,4 @@
+import { AnswerTooLargeError } from './answer-limits.ts';
 import type { KubeClient, ListOptions, WatchEvent } from './client.ts';
 import { sleep } from './clock.ts';
 import { KubeApiError } from './errors.ts';
@@ -5,11 +6,15 @@ import type { Log } from './log.ts';
 import { compareResourceVersions, type KubeObject, type Resource } from './resources.ts';
 
 export interface ReflectorTarget<T> {
+  /** What is to be kept of an object that comes: called for each at once, so that never many are held whole. May throw. Absent: all. */
+  keep?(object: T): T;
   /** The whole truth as of a resource version. */
   replace(objects: T[], resourceVersion: string): void;
   event(type: 'ADDED' | 'MODIFIED' | 'DELETED', object: T): void;
-  /** Called before the first wait after something went wrong. */
+  /** Called before the wait after something went wrong; what was kept and not handed over since is forgotten. */
   failed?(error: unknown): void;
+  /** The watch goes on: the server has agreed to one that begins where the last one ended, or sends an event or a bookmark. */
+  heard?(): void;
 }
 
 export interface ReflectorOptions extends ListOptions {
@@ -24,6 +29,8 @@ export interface ReflectorOptions extends ListOptions {
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
 /** A watch that lasted this long was a working one: the next failure starts from the shortest wait. */
 const HEALTHY_MS = 5000;
+/** Until a server is asked again whose answer was too large: each try costs both sides that much. */
+const TOO_LARGE_MS = 60_000;
 
 /**
  * Keeps `target` equal to what the server has, until the signal aborts: the initial state in one watch (WatchList) or,
@@ -40,6 +47,7 @@ export async function reflect<T extends KubeObject>(
   const { namespace, labelSelector, fieldSelector, log } = options;
   const { baseDelayMs = 100, maxDelayMs = 10_000, initialEventsMs = 30_000 } = options;
   const selection = { namespace, labelSelector, fieldSelector };
+  const keep = (object: T): T => (target.keep ? target.keep(object) : object);
   let watchList = true;
   /** Where to resume; undefined: start over. */
   let at: string | undefined;
@@ -56,8 +64,9 @@ export async function reflect<T extends KubeObject>(
     const follow = (event: WatchEvent<T>) => {
       const version = event.object.metadata.resourceVersion;
       events++;
+      target.heard?.();
       if (event.type !== 'BOOKMARK') {
-        target.event(event.type, event.object);
+        target.event(event.type, event.type === 'DELETED' ? event.object : keep(event.object));
       } else if (at !== undefined && compareResourceVersions(version, at) < 0) {
         throw new KubeApiError('WATCH', 410, { message: `went back from ${at} to ${version}`, reason: 'Expired' });
       }
@@ -68,7 +77,7 @@ export async function reflect<T extends KubeObject>(
       const { metadata } = event.object;
       const key = `${metadata.namespace ?? ''}/${metadata.name}`;
       if (event.type === 'DELETED') initial.delete(key);
-      else if (event.type !== 'BOOKMARK') initial.set(key, event.object);
+      else if (event.type !== 'BOOKMARK') initial.set(key, keep(event.object));
       else if (metadata.annotations?.[INITIAL_EVENTS_END] === 'true') {
         at = metadata.resourceVersion ?? '0';
         target.replace([...initial.values()], at);
@@ -88,9 +97,19 @@ export async function reflect<T extends KubeObject>(
     const seconds = 300 + Math.floor(Math.random() * 300);
     try {
       if (at === undefined && !watchList) {
-        const list = await client.list<T>(resource, { ...selection, signal });
-        at = list.metadata.resourceVersion;
-        target.replace(list.items, at);
+        let objects: T[] = [];
+        const { resourceVersion } = await client.listPages<T>(
+          resource,
+          { ...selection, signal },
+          {
+            begin: () => {
+              objects = [];
+            },
+            each: (object) => objects.push(keep(object)),
+          },
+        );
+        at = resourceVersion;
+        target.replace(objects, at);
       }
       if (at === undefined) initial = new Map();
       extend(initial ? initialEventsMs : seconds * 1000);
@@ -101,6 +120,7 @@ export async function reflect<T extends KubeObject>(
           ...(initial ? { sendInitialEvents: true } : { resourceVersion: at ?? '' }),
           timeoutSeconds: seconds,
           signal: AbortSignal.any([signal, ended.signal]),
+          ...(!initial && { onOpen: () => target.heard?.() }),
         },
         start,
       );
@@ -130,9 +150,10 @@ export async function reflect<T extends KubeObject>(
       else log.debug(fields, 'watch failed');
       target.failed?.(broken);
     }
+    const tooLarge = broken instanceof AnswerTooLargeError ? TOO_LARGE_MS : 0;
     const ceiling = Math.min(maxDelayMs, baseDelayMs * 2 ** failures++);
     const asked = broken instanceof KubeApiError ? (broken.retryAfterSeconds ?? 0) * 1000 : 0;
-    await sleep(Math.max(asked, ceiling * (0.5 + Math.random() / 2)), signal);
+    await sleep(Math.max(asked, tooLarge, ceiling * (0.5 + Math.random() / 2)), signal);
   }
 }
 

@@ -94,7 +94,7 @@ function etcdStatefulSet(values: ControlPlane, pki: PKIData): KubeObject {
     kind: 'StatefulSet',
     metadata: { name: COMPONENTS.etcd, namespace: values.namespace, labels: controlPlaneLabels(values) },
     spec: {
-      replicas: values.hibernated ? 0 : replicas,
+      replicas: replicas,
       serviceName: COMPONENTS.etcd,
       podManagementPolicy: 'Parallel',
       revisionHistoryLimit: 1,

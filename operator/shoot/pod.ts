@@ -129,7 +129,7 @@ export function deployment(
     kind: 'Deployment',
     metadata: { name: component.name, namespace: values.namespace, labels: controlPlaneLabels(values) },
     spec: {
-      replicas: values.hibernated ? 0 : options.replicas,
+      replicas: options.replicas,
       revisionHistoryLimit: 1,
       strategy: options.strategy,
       selector: { matchLabels: selectorLabels(component.name) },

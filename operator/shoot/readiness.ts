@@ -1,3 +1,6 @@
+import { errorText } from '../api/errors.ts';
+import { KubeApiError } from '../kube/errors.ts';
+
 /** The part of a client that `usable` needs; KubeClient has it. */
 export interface UsableClient {
   ready(): Promise<boolean>;
@@ -8,19 +11,28 @@ export interface UsableClient {
 export type Usability = { usable: true } | { usable: false; reason: string };
 
 /**
- * Whether the holder of the client's credentials can work with the cluster now: the API server says that it is ready, and
- * lets the client make a namespace (as a dry run, which authorization and admission treat like any other request).
- * Never throws.
+ * Whether the holder of the client's credentials can work with the cluster now: the API server says that it is ready, and that the
+ * holder may make namespaces. Only asked, never tried: what a tenant's webhooks and policies refuse is the tenant's own wish. Never throws.
  */
 export async function usable(client: UsableClient): Promise<Usability> {
   try {
     if (!(await client.ready())) return { usable: false, reason: 'the API server does not say yet that it is ready' };
-    await client.request('POST', '/api/v1/namespaces', {
-      query: { dryRun: 'All', fieldManager: 'coppice' },
-      body: { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'coppice-readiness' } },
+    const review = await client.request('POST', '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews', {
+      body: {
+        apiVersion: 'authorization.k8s.io/v1',
+        kind: 'SelfSubjectAccessReview',
+        spec: { resourceAttributes: { verb: 'create', resource: 'namespaces' } },
+      },
     });
-    return { usable: true };
+    const allowed = (review as { status?: { allowed?: boolean } } | undefined)?.status?.allowed;
+    return allowed ? { usable: true } : { usable: false, reason: 'the admin may not make namespaces yet' };
   } catch (error) {
-    return { usable: false, reason: error instanceof Error ? error.message : String(error) };
+    // Admission comes after authorization: whoever gets that far is let in.
+    return refusedByAdmission(error) ? { usable: true } : { usable: false, reason: errorText(error) };
   }
 }
+
+/** Whether a webhook or a policy of the cluster refused the request, or a webhook that must be asked did not answer. */
+export const refusedByAdmission = (error: unknown): boolean =>
+  error instanceof KubeApiError &&
+  /\b(admission webhook|calling webhook|ValidatingAdmissionPolicy|MutatingAdmissionPolicy)\b/.test(error.message);

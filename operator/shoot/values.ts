@@ -18,8 +18,6 @@ export interface ControlPlane {
   version: string;
   /** Members of the control plane: kube-apiserver replicas, and etcd members once they have joined. */
   replicas: number;
-  /** No pods but all state kept. */
-  hibernated?: boolean;
   networks: { pods: string; services: string };
   /** ClusterIPs in the seed: of kube-apiserver, and of each etcd member by its ordinal. */
   addresses: { apiServer: string; etcd: string[] };

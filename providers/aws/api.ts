@@ -2,7 +2,7 @@ import { fetch } from 'undici';
 import { CoppiceError, dependencyNotReady, type ErrorCode } from '../../operator/api/errors.ts';
 import { http1 } from '../http1.ts';
 import { classify } from './errors.ts';
-import { partitionOf } from './partitions.ts';
+import { hostOf, partitionOf } from './partitions.ts';
 import { type AccessKey, signed } from './sigv4.ts';
 import { type Element, parseXML, textAt } from './xml.ts';
 
@@ -119,7 +119,7 @@ async function ask(aws: Connection, { service, action, method, path, headers, bo
   const partition = partitionOf(aws.region);
   const global = service === 'iam' || service === 'route53' ? partition[service] : undefined;
   const region = global?.region ?? aws.region;
-  const host = global?.host ?? `${service}.${region}.${partition.dnsSuffix}`;
+  const host = global?.host ?? hostOf(service, region);
   const url = new URL(path, aws.endpoint?.(service, region) ?? `https://${host}`);
   const request = { method, url, headers, body };
   const sent = aws.key ? signed(request, aws.key, { service, region, now: aws.now() }) : headers;

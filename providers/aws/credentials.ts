@@ -1,4 +1,5 @@
 import { CoppiceError } from '../../operator/api/errors.ts';
+import { checkedRegion } from '../../operator/api/region.ts';
 import type { CloudAccount } from '../cloud.ts';
 import type { AccessKey } from './sigv4.ts';
 
@@ -35,7 +36,7 @@ export function credentialsOf({ credentials }: CloudAccount): Credentials {
     throw unusable('roleARN of the AWS credentials is no ARN of a role', 'Correct roleARN in the Secret.');
   }
   if (roleARN && token && !accessKeyID)
-    return { role: roleARN, token, ...(stsRegion && { stsRegion: checkedRegion(stsRegion) }) };
+    return { role: roleARN, token, ...(stsRegion && { stsRegion: checkedSTSRegion(stsRegion) }) };
   const missing = Object.entries({ accessKeyID, secretAccessKey }).filter(([, value]) => !value);
   if (!accessKeyID || !secretAccessKey) {
     throw unusable(
@@ -51,7 +52,7 @@ export function credentialsOf({ credentials }: CloudAccount): Credentials {
 }
 
 /** It becomes a part of a host's name. */
-function checkedRegion(region: string): string {
+function checkedSTSRegion(region: string): string {
   if (REGION.test(region)) return region;
   throw unusable('stsRegion of the AWS credentials is no region', 'Correct stsRegion, or leave it out.');
 }
@@ -73,7 +74,7 @@ export const pluginEnvironment = ({
 
 /** Further environment of the plugin: the region, and that it looks for no other credentials on this machine. */
 export const pluginSettings = (region: string): Record<string, string> => ({
-  AWS_REGION: region,
+  AWS_REGION: checkedRegion(region),
   AWS_EC2_METADATA_DISABLED: 'true',
   AWS_CONFIG_FILE: '/dev/null',
   AWS_SHARED_CREDENTIALS_FILE: '/dev/null',

@@ -1,3 +1,5 @@
+import { checkedRegion } from '../../operator/api/region.ts';
+
 /** A part of AWS with its own accounts, endpoints and ARNs. */
 export interface Partition {
   /** Second part of every ARN. */
@@ -23,7 +25,7 @@ const COMMERCIAL: Partition = {
 
 /**
  * Sources: botocore 1.43.11 data/partitions.json (regions, suffixes) and data/{iam/2010-05-08,route53/2013-04-01}/endpoint-rule-set-1.json.gz (IAM, Route 53);
- * iam:PassedToService in Karpenter's IAM policies (principal in China).
+ * iam:PassedToService in Karpenter's IAM policies (principal in China); eksctl pkg/apis/eksctl.io/v1alpha5/partitions.go (principals of the isolated ones).
  */
 const OTHERS: readonly (readonly [regions: RegExp, partition: Partition])[] = [
   [
@@ -58,6 +60,26 @@ const OTHERS: readonly (readonly [regions: RegExp, partition: Partition])[] = [
   ],
 ];
 
+/** Partitions without a way to the internet, by the beginning of their regions. */
+const ISOLATED: readonly (readonly [prefix: string, id: string, first: string, dnsSuffix: string, ec2?: string])[] = [
+  ['us-iso-', 'aws-iso', 'us-iso-east-1', 'c2s.ic.gov', 'ec2.c2s.ic.gov'],
+  ['us-isob-', 'aws-iso-b', 'us-isob-east-1', 'sc2s.sgov.gov', 'ec2.sc2s.sgov.gov'],
+  ['eu-isoe-', 'aws-iso-e', 'eu-isoe-west-1', 'cloud.adc-e.uk'],
+  ['us-isof-', 'aws-iso-f', 'us-isof-south-1', 'csp.hci.ic.gov'],
+];
+
+function isolated(region: string): Partition | undefined {
+  const found = ISOLATED.find(([prefix]) => region.startsWith(prefix));
+  if (!found) return undefined;
+  const [, id, first, dnsSuffix, ec2 = ec2Principal] = found;
+  const iam = { host: `iam.${first}.${dnsSuffix}`, region: first };
+  return { id, dnsSuffix, iam, route53: { host: `route53.${dnsSuffix}`, region: first }, ec2Principal: ec2 };
+}
+
+/** The host of a service in a region. Throws a configuration problem where that would not be one of AWS' own. */
+export const hostOf = (service: string, region: string): string =>
+  `${service}.${checkedRegion(region)}.${partitionOf(region).dnsSuffix}`;
+
 /** The partition that a region belongs to. */
 export const partitionOf = (region: string): Partition =>
-  OTHERS.find(([regions]) => regions.test(region))?.[1] ?? COMMERCIAL;
+  OTHERS.find(([regions]) => regions.test(region))?.[1] ?? isolated(region) ?? COMMERCIAL;

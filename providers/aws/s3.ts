@@ -16,7 +16,7 @@ import {
   transfer,
 } from '../bucket-objects.ts';
 import { awsCodeOf, type Connection, codeAndMessage, query, refusal } from './api.ts';
-import { partitionOf } from './partitions.ts';
+import { hostOf, partitionOf } from './partitions.ts';
 import { type AccessKey, signed } from './sigv4.ts';
 import { at, type Element, parseXML, textAt } from './xml.ts';
 
@@ -259,9 +259,7 @@ async function stream(
   const { region, bucket, account } = s3;
   const stated = s3.endpoint?.('s3', region);
   const url = new URL(
-    stated === undefined
-      ? `https://${bucket.name}.s3.${region}.${partitionOf(region).dnsSuffix}/${key}`
-      : `${stated}/${bucket.name}/${key}`,
+    stated === undefined ? `https://${bucket.name}.${hostOf('s3', region)}/${key}` : `${stated}/${bucket.name}/${key}`,
   );
   for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
   const payload = content ?? contentOf((body ?? '').replace(/^<(\w+)>/, `<$1 xmlns="${NAMESPACE}">`));

@@ -1,6 +1,6 @@
 import { kubeconfig } from '../../operator/pki/kubeconfig.ts';
 import type { CloudKubeconfig, ManagedClusterOutputs } from '../cloud.ts';
-import { partitionOf } from './partitions.ts';
+import { hostOf } from './partitions.ts';
 import { type AccessKey, presigned } from './sigv4.ts';
 
 /**
@@ -19,8 +19,7 @@ export function eksToken(
   key: AccessKey,
   now: Date,
 ): { token: string; expiresAt: string } {
-  const { dnsSuffix } = partitionOf(region);
-  const url = new URL(`https://sts.${region}.${dnsSuffix}/?Action=GetCallerIdentity&Version=2011-06-15`);
+  const url = new URL(`https://${hostOf('sts', region)}/?Action=GetCallerIdentity&Version=2011-06-15`);
   const request = { method: 'GET', url, headers: { 'x-k8s-aws-id': clusterName } };
   const text = presigned(request, key, { service: 'sts', region, now, expiresSeconds: EXPIRES_SECONDS });
   return {

@@ -13,7 +13,6 @@ export type MachineContext = Pick<
   | 'clusterDomain'
   | 'dnsIP'
   | 'imageMirror'
-  | 'kubeletClientCA'
   | 'kubernetesVersion'
   | 'machineImage'
   | 'podCIDR'
@@ -64,7 +63,7 @@ export function machineFiles(ctx: MachineContext, pool: Pool, more: object = {})
       'pool.env': environmentFile({ NODE_LABELS: selfLabels(nodeLabels(ctx, pool)) }),
       'kubelet.yaml': yaml({ ...kubelet, ...(pool.taints.length > 0 && { registerWithTaints: pool.taints }) }),
       ...(ctx.machineImage && { 'kube-proxy-pod.yaml': yaml(kubeProxyPod(ctx)) }),
-      'kubelet-client-ca.crt': ctx.kubeletClientCA ?? ctx.clusterCA,
+      'kubelet-client-ca.crt': ctx.clusterCA,
     },
     fingerprint: shortHash(JSON.stringify([ctx.apiserverURL, kubelet, lasting])),
   };

@@ -9,15 +9,7 @@ import { PAUSE_IMAGE, RELEASES } from './software.ts';
 /** What a machine of a cloud is told about its cluster. */
 export type JoinContext = Pick<
   ProviderContext,
-  | 'apiserverURL'
-  | 'clusterCA'
-  | 'clusterDomain'
-  | 'dnsIP'
-  | 'kubeletClientCA'
-  | 'kubernetesVersion'
-  | 'podCIDR'
-  | 'profile'
-  | 'region'
+  'apiserverURL' | 'clusterCA' | 'clusterDomain' | 'dnsIP' | 'kubernetesVersion' | 'podCIDR' | 'profile' | 'region'
 >;
 
 /**
@@ -29,7 +21,6 @@ export const LONGEST_USER_DATA = 16 * 1024;
 
 /** Where machines keep what they were told. */
 export const HOME = '/etc/coppice';
-const KUBELET_CLIENT_CA = `${HOME}/kubelet-client-ca.crt`;
 /** A program beside this file, without its comments. */
 export const script = (name: string): string => {
   const [first, ...rest] = readFileSync(new URL(`./${name}`, import.meta.url), 'utf8').split('\n');
@@ -86,7 +77,6 @@ export function machineFiles(
 ): File[] {
   const files: Record<string, string> = {
     [`${HOME}/ca.crt`]: ctx.clusterCA,
-    ...(ctx.kubeletClientCA !== undefined && { [KUBELET_CLIENT_CA]: ctx.kubeletClientCA }),
     [`${HOME}/machine.env`]: environmentFile({
       ...RELEASES,
       KUBERNETES: ctx.kubernetesVersion,
@@ -123,7 +113,7 @@ function kubeletConfiguration(ctx: JoinContext, pool: Pool): object {
     authentication: {
       anonymous: { enabled: false },
       webhook: { enabled: true },
-      x509: { clientCAFile: ctx.kubeletClientCA === undefined ? `${HOME}/ca.crt` : KUBELET_CLIENT_CA },
+      x509: { clientCAFile: `${HOME}/ca.crt` },
     },
     authorization: { mode: 'Webhook' },
     cgroupDriver: 'systemd',

@@ -18,6 +18,7 @@ import { claimStack } from './stack-claim.ts';
 import type { StackRunner } from './stack-runner.ts';
 import { StackSession } from './stack-session.ts';
 import { WorkerPool } from './worker-pool.ts';
+import type { Workers } from './workers.ts';
 
 const MEBIBYTE = 1024 * 1024;
 
@@ -35,6 +36,8 @@ export interface RunnerOptions {
   maxWorkers?: number;
   /** A worker is replaced after so many tasks (default 100), beyond so much memory (default 400 MiB), or without work for so long (default 1 min). */
   worker?: { maxTasks?: number; maxRss?: number; idleMs?: number };
+  /** In place of processes of our own. */
+  workers?: Workers;
   /** How long a cancelled operation may go on with what it is in the middle of. Default 20 min, longer than any cloud takes for one call. */
   graceMs?: number;
   /** Whether the engine may fetch provider plugins. Default true. */
@@ -61,7 +64,7 @@ export class PulumiRunner implements StackRunner {
   readonly #now: () => number;
   readonly #plans: RecentPlans;
   readonly #queue: FairQueue;
-  readonly #pool: WorkerPool;
+  readonly #pool: Workers;
   readonly #closing = new AbortController();
   readonly #underWay = new Set<Promise<unknown>>();
 
@@ -72,14 +75,16 @@ export class PulumiRunner implements StackRunner {
     const { home, log, maxPerAccountAndRegion = 2, maxWorkers = 2, worker = {} } = options;
     this.#queue = new FairQueue({ total: maxWorkers, perGroup: maxPerAccountAndRegion });
     prepareHome(home);
-    this.#pool = new WorkerPool({
-      environment: { ...workerEnvironment(home), NODE_COMPILE_CACHE: join(home, 'compile-cache') },
-      cwd: home,
-      log,
-      maxTasks: worker.maxTasks ?? 100,
-      maxRss: worker.maxRss ?? 400 * MEBIBYTE,
-      idleMs: worker.idleMs ?? 60_000,
-    });
+    this.#pool =
+      options.workers ??
+      new WorkerPool({
+        environment: { ...workerEnvironment(home), NODE_COMPILE_CACHE: join(home, 'compile-cache') },
+        cwd: home,
+        log,
+        maxTasks: worker.maxTasks ?? 100,
+        maxRss: worker.maxRss ?? 400 * MEBIBYTE,
+        idleMs: worker.idleMs ?? 60_000,
+      });
   }
 
   /** Numbers of the worker processes that there are. */

@@ -8,11 +8,12 @@ import { firstLivingHolder, holdersIn, lockedBy } from './locks.ts';
 import type { StackRequest } from './request.ts';
 import { newRecord, note, progressOf, type RunEvent, type RunRecord } from './run-events.ts';
 import { packState, type StackState, unpackState } from './stack-state.ts';
-import { TaskFailure, type WorkerProcess } from './worker-process.ts';
+import { TaskFailure } from './worker-process.ts';
 import type { RunCommand, StackPlace, Task } from './worker-protocol.ts';
+import type { Worker } from './workers.ts';
 
 export interface SessionOptions {
-  worker: WorkerProcess;
+  worker: Worker;
   place: StackPlace;
   request: StackRequest;
   /** File that exports the programs of the request's provider. */

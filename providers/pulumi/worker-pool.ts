@@ -1,5 +1,6 @@
 import type { Log } from '../../operator/kube/log.ts';
 import { WorkerProcess } from './worker-process.ts';
+import type { Workers } from './workers.ts';
 
 export interface PoolOptions {
   environment: Record<string, string>;
@@ -22,7 +23,7 @@ interface Idle {
 }
 
 /** Keeps workers for the next task, and ends those that are used up, idle or suspect. How many there are, its user decides. */
-export class WorkerPool {
+export class WorkerPool implements Workers {
   readonly #options: PoolOptions;
   readonly #idle: Idle[] = [];
   readonly #all = new Set<WorkerProcess>();

@@ -58,12 +58,13 @@ e2e('a garden whose processes are killed', () => {
       await garden.kill(part);
       await settled(name, generation, { nodes: from });
 
+      const before = garden.shoot(name)?.metadata.generation ?? 0;
       const scaled = await scale(name, to);
-      await garden.when(`${name} to be scaled`, () =>
-        to > from
-          ? machines(name).length === to
-          : garden.shoot(name)?.status?.lastOperation?.state === 'Processing' || machines(name).length === to,
-      );
+      await garden.when(`${name} to be in the middle of scaling`, () => {
+        const { metadata, status } = garden.shoot(name) ?? {};
+        const isUnderWay = (metadata?.generation ?? 0) > before && status?.lastOperation?.state === 'Processing';
+        return isUnderWay && (to < from || machines(name).length === to);
+      });
       await garden.kill(part);
       await settled(name, scaled.metadata.generation ?? 0, { nodes: to });
 

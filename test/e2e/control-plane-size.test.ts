@@ -15,15 +15,21 @@ import {
   untilReady,
 } from '../kit/garden.ts';
 
+/** A control plane that changes its size may refuse for a moment, and must not stop: its parts are replaced one at a time. */
+const LONGEST_PAUSE_MS = 60_000;
+
 /** Writes without pause, one request after another, and remembers what the API server has confirmed. */
 class Writer {
   readonly acknowledged: string[] = [];
   refused = 0;
+  /** Between two that were confirmed. */
+  longestPauseMs = 0;
   /** Value of the ConfigMap `counter` that was confirmed last. */
   counter = 0;
   readonly #client: KubeClient;
   readonly #stopping = new AbortController();
   #running: Promise<void> | undefined;
+  #confirmedAt: number | undefined;
 
   constructor(client: KubeClient) {
     this.#client = client;
@@ -56,6 +62,9 @@ class Writer {
           ...options,
         });
         this.counter = i;
+        const now = performance.now();
+        this.longestPauseMs = Math.max(this.longestPauseMs, now - (this.#confirmedAt ?? now));
+        this.#confirmedAt = now;
       } catch {
         this.refused++;
       }
@@ -85,11 +94,13 @@ e2e('the number of control plane nodes', () => {
   });
 
   it('grows from 1 to 3 while somebody writes', async () => {
+    const before = writer.acknowledged.length;
     await changeCluster(cluster, { controlPlaneNodes: 3 });
     const found = await untilReady(cluster);
     expect(found.status?.controlPlane).toEqual({ desired: 3, ready: 3 });
     expect(await namesInSeed(COMPONENTS.etcd)).toEqual(['etcd-main-0', 'etcd-main-1', 'etcd-main-2']);
     expect(await namesInSeed(COMPONENTS.apiServer)).toHaveLength(3);
+    expect(writer.acknowledged.length).toBeGreaterThan(before);
   });
 
   it('shrinks from 3 to 1 while somebody writes', async () => {
@@ -107,7 +118,12 @@ e2e('the number of control plane nodes', () => {
     await writer.stop();
     const { items } = await client.list<ConfigMap>(CONFIGMAPS, { namespace: 'default', labelSelector: 'writer=yes' });
     const there = new Set(items.map((item) => item.metadata.name));
-    console.log(`${writer.acknowledged.length} writes confirmed, ${writer.refused} not`);
+    const { acknowledged, refused, longestPauseMs } = writer;
+    console.log(
+      `${acknowledged.length} writes confirmed, ${refused} not, ${Math.round(longestPauseMs)} ms between two at most`,
+    );
+    // Nothing is lost either of a cluster that takes no writes.
+    expect(longestPauseMs).toBeLessThan(LONGEST_PAUSE_MS);
     expect(writer.acknowledged.filter((name) => !there.has(name))).toEqual([]);
     const counter = await client.get<ConfigMap>(CONFIGMAPS, 'counter', 'default');
     expect(Number(counter.data?.value)).toBeGreaterThanOrEqual(writer.counter);

@@ -1,9 +1,9 @@
 import { readdir } from 'node:fs/promises';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, it, vi } from 'vitest';
 import { findCondition, isTrue } from '../../operator/api/conditions.ts';
 import { LABELS } from '../../operator/api/group.ts';
-import { kubeconfigSecretName } from '../../operator/api/names.ts';
+import { COMPONENTS, kubeconfigSecretName } from '../../operator/api/names.ts';
+import type { WorkerCluster } from '../../operator/api/workercluster.ts';
 import { Cgroups, cgroupName, readLayout } from '../../operator/garden/cgroups.ts';
 import { run } from '../../operator/garden/command.ts';
 import { networkNames } from '../../operator/garden/network.ts';
@@ -15,6 +15,7 @@ import {
   PDBS,
   type PersistentVolume,
   PODS,
+  type Pod,
   PVCS,
   PVS,
   SECRETS,
@@ -28,6 +29,7 @@ import {
   coppice,
   deleteCluster,
   e2e,
+  follow,
   garden,
   gardenClient,
   kubeconfigOf,
@@ -125,11 +127,34 @@ e2e('deletion', () => {
   });
 
   it('works from every half-built state', async () => {
-    const delays = [0, 300, 1000, 3000, 6000];
+    const [spaces, pods] = await Promise.all([follow(gardenClient(), NAMESPACES), follow<Pod>(gardenClient(), PODS)]);
+    const pod = (prefix: string) => (cluster: Name) =>
+      pods.waitFor(
+        () =>
+          pods
+            .list()
+            .some(({ metadata }) => metadata.namespace === seedNamespace(cluster) && metadata.name.startsWith(prefix)),
+        { timeoutMs: PATIENCE_MS, what: `a pod ${prefix} of ${cluster.name}` },
+      );
+    const space = (cluster: Name) =>
+      spaces.waitFor(() => spaces.get(seedNamespace(cluster)), {
+        timeoutMs: PATIENCE_MS,
+        what: `the namespace of ${cluster.name}`,
+      });
+    const stages: [stage: string, reached: (cluster: Name) => Promise<unknown>][] = [
+      ['asked', async () => {}],
+      ['shoot', (cluster) => untilShoot(cluster, (found) => found !== undefined, 'to be made')],
+      ['space', space],
+      ['etcd', pod(COMPONENTS.etcd)],
+      ['api', pod(COMPONENTS.apiServer)],
+      ['machine', pod('machines-')],
+    ];
     await Promise.all(
-      delays.map(async (delay) => {
-        const cluster = await makeCluster({ dataPlaneNodes: 1 }, { name: uniqueName(`half-${delay}`) });
-        await sleep(delay);
+      stages.map(async ([stage, reached]) => {
+        const cluster = await makeCluster({ dataPlaneNodes: 1 }, { name: uniqueName(`half-${stage}`) });
+        await reached(cluster);
+        const found = await gardenClient().get<WorkerCluster>(WORKERCLUSTERS, cluster.name, cluster.namespace);
+        expect(found.status?.phase, `at the stage ${stage} it is half-built`).not.toBe('Ready');
         await deleteCluster(cluster);
         // An API server lets a delete win over a finalizer that comes in the same moment; then garbage collection takes the rest.
         // How long that moment is depends on how busy the machine is.

@@ -3,21 +3,22 @@ import { credentialsIn, credentialsOf } from '../../operator/accounts/credential
 import type { CloudProfile } from '../../operator/api/cloudprofile.ts';
 import { findCondition } from '../../operator/api/conditions.ts';
 import type { CredentialsBinding } from '../../operator/api/credentialsbinding.ts';
-import { API_VERSION, FINALIZER, LABELS } from '../../operator/api/group.ts';
+import { API_VERSION, LABELS } from '../../operator/api/group.ts';
 import { type WorkerCluster, workerClusterSpec } from '../../operator/api/workercluster.ts';
 import { DepletedOffers } from '../../operator/capacity/depleted-offers.ts';
-import { atPlace } from '../../operator/capacity/places.ts';
 import type { ClusterLine, LineNews } from '../../operator/clusters/kubeconfig-cluster.ts';
 import { ManagedController } from '../../operator/controllers/managed/controller.ts';
 import { bounded, clusterOfRecord, type ManagedRecord } from '../../operator/controllers/managed/record.ts';
 import type { ManagedWorld, StoredKubeconfig } from '../../operator/controllers/managed/world.ts';
-import { placed } from '../../operator/controllers/workercluster/places.ts';
-import { planWorkerCluster } from '../../operator/controllers/workercluster/plan.ts';
+import {
+  reconcileWorkerCluster,
+  type WorkerClusterWorld,
+} from '../../operator/controllers/workercluster/controller.ts';
 import { noteShortages } from '../../operator/controllers/workercluster/shortages.ts';
 import { type Controller, runController } from '../../operator/kube/controller.ts';
 import { parseUntrustedKubeconfig } from '../../operator/kube/kubeconfig.ts';
 import { silent } from '../../operator/kube/log.ts';
-import { keyOf, type Node, type Secret } from '../../operator/kube/resources.ts';
+import { keyOf, type Node, type Resource, type Secret } from '../../operator/kube/resources.ts';
 import { WorkQueue } from '../../operator/kube/workqueue.ts';
 import { kubeconfig } from '../../operator/pki/kubeconfig.ts';
 import { FakeClock } from '../unit/kube/fake-clock.ts';
@@ -75,7 +76,7 @@ export class ManagedGarden {
   readonly lines = new Set<LineNews>();
   /** Whether API servers of managed clusters answer: see goSilent. */
   answering = true;
-  /** Every status that differed from the one before, as an operator would have written it. */
+  /** How often operators have written one. */
   statusWrites = 0;
   #serial = 0;
   #version = 0;
@@ -123,8 +124,23 @@ export class ManagedGarden {
     this.change(key, (metadata) => ({ ...metadata, annotations }));
   }
 
-  delete(key: string): void {
+  delete(key: string): string {
     this.change(key, (metadata) => ({ ...metadata, deletionTimestamp: this.now().toISOString() }));
+    return key;
+  }
+
+  /** As an operator writes them: an object on its way out that nobody holds any more is gone. */
+  finalizers(key: string, finalizers: string[]): string {
+    this.change(key, (metadata) => ({ ...metadata, finalizers }));
+    const { deletionTimestamp } = this.clusters.get(key)!.metadata;
+    if (deletionTimestamp && finalizers.length === 0) this.clusters.delete(key);
+    return key;
+  }
+
+  writeStatus(key: string, status: WorkerCluster['status']): string {
+    this.statusWrites++;
+    this.clusters.set(key, { ...this.clusters.get(key)!, ...(status && { status }) });
+    return key;
   }
 
   change(key: string, change: (metadata: WorkerCluster['metadata']) => WorkerCluster['metadata']): void {
@@ -151,10 +167,9 @@ export class ManagedOperator {
   readonly garden: ManagedGarden;
   readonly #provider: ReturnType<typeof managedOnly>;
   readonly #queue: WorkQueue;
-  readonly #runner: Controller;
-  readonly #profiles: Readonly<Record<string, CloudProfile>>;
+  readonly #clusterQueue: WorkQueue;
+  readonly #runners: Controller[];
   #killed = false;
-  readonly #looksAgain = new Map<string, number>();
 
   constructor(
     garden: ManagedGarden,
@@ -163,69 +178,35 @@ export class ManagedOperator {
     version = '1',
     profiles: Readonly<Record<string, CloudProfile>> = PROFILES,
   ) {
-    this.#profiles = profiles;
     this.garden = garden;
     this.capacity = new DepletedOffers(() => garden.now());
     this.#provider = managedOnly('memory', cloud.managed(name, version));
     this.#queue = new WorkQueue({ clock: garden.clock });
     this.controller = new ManagedController(this.#world());
-    this.#runner = runController({
-      name: 'managed',
-      queue: this.#queue,
-      concurrency: 16,
-      reconcile: (key, stop) => this.controller.reconcile(key, stop),
-    });
+    this.#clusterQueue = new WorkQueue({ clock: garden.clock });
+    const world = this.#clusterWorld(profiles);
+    this.#runners = [
+      runController({
+        name: 'managed',
+        queue: this.#queue,
+        concurrency: 16,
+        reconcile: (key, stop) => this.controller.reconcile(key, stop),
+      }),
+      runController({
+        name: 'workercluster',
+        queue: this.#clusterQueue,
+        concurrency: 16,
+        reconcile: (key, stop) => reconcileWorkerCluster(world, key, stop),
+      }),
+    ];
     for (const key of garden.clusters.keys()) this.look(key);
   }
 
-  /** What the controller of WorkerClusters does when a cluster or the facts about it have changed. */
+  /** A cluster, or what is known about it, has changed. */
   look(key: string): void {
     if (this.#killed) return;
-    const { garden } = this;
-    const written = garden.clusters.get(key);
-    if (!written) {
-      void this.controller.forget(key);
-      return;
-    }
-    const { uid = '' } = written.metadata;
-    const managed = this.controller.facts(key, uid);
-    const { place, cluster, ...places } = placed(
-      written,
-      managed,
-      this.capacity,
-      ({ spec }) => this.#profiles[spec.cloudProvider],
-    );
-    const profile = this.#profiles[cluster.spec.cloudProvider];
-    const view = {
-      cluster,
-      profile,
-      profileNames: Object.keys(this.#profiles),
-      provider: this.#provider,
-      shoot: undefined,
-      managed,
-      capacity: this.capacity.known(uid),
-      ...places,
-    };
-    const plan = planWorkerCluster(view, garden.now());
-    if (plan.finalizer === 'remove') {
-      garden.clusters.delete(key);
-      return;
-    }
-    if (plan.finalizer === 'add') garden.change(key, (metadata) => ({ ...metadata, finalizers: [FINALIZER] }));
-    const { metadata, ...rest } = garden.clusters.get(key)!;
-    if (JSON.stringify(rest.status) !== JSON.stringify(plan.status)) garden.statusWrites++;
-    const newest = { ...rest, metadata, status: plan.status } as WorkerCluster;
-    garden.clusters.set(key, newest);
-    this.capacity.settle(uid, ({ part }) => plan.filled?.includes(part) ?? false);
-    const { next: lookAgainAt } = plan;
-    if (lookAgainAt && +lookAgainAt !== this.#looksAgain.get(key)) {
-      this.#looksAgain.set(key, +lookAgainAt);
-      garden.clock.after(+lookAgainAt - +garden.now(), () => this.look(key));
-    }
-    if (!plan.managed) return;
-    if (plan.managed.leave) this.capacity.left(uid, place);
-    const wish = { cluster: atPlace(newest, place), profile, clouds: this.#provider.managed };
-    this.controller.want(key, { ...wish, ...plan.managed });
+    if (this.garden.clusters.has(key)) this.#clusterQueue.add(key);
+    else void this.controller.forget(key).then((isLeft) => isLeft && this.#queue.add(key));
   }
 
   /** Somebody changed a Secret or binding. */
@@ -241,19 +222,58 @@ export class ManagedOperator {
   async stop(): Promise<void> {
     // What hangs in a killed one hangs for ever.
     if (this.#killed) return;
-    await this.#runner.stop(0);
+    await Promise.all(this.#runners.map((runner) => runner.stop(0)));
     await this.controller.stop();
   }
 
+  /** What a dead operator still wanted to do never happens. */
+  async #alive<T>(act: () => T): Promise<T> {
+    if (this.#killed) await new Promise(() => {});
+    return act();
+  }
+
+  /** The garden as the controller of WorkerClusters sees it: it writes nothing but their status and finalizers. */
+  #clusterWorld(profiles: Readonly<Record<string, CloudProfile>>): WorkerClusterWorld {
+    const { garden } = this;
+    const none = { get: () => undefined, list: () => [], byIndex: () => [] };
+    const write = (act: () => string) =>
+      this.#alive(() => {
+        const key = act();
+        // Its own writes come back to it as changes.
+        this.look(key);
+        return garden.clusters.get(key);
+      });
+    return {
+      garden: {
+        apply: ({ metadata, status }: WorkerCluster) => write(() => garden.writeStatus(keyOf({ metadata }), status)),
+        mergePatch: (_: Resource, name: string, namespace: string, patch: Pick<WorkerCluster, 'metadata'>) =>
+          write(() => garden.finalizers(`${namespace}/${name}`, patch.metadata.finalizers ?? [])),
+        jsonPatch: (_: Resource, name: string, namespace: string) =>
+          write(() => garden.finalizers(`${namespace}/${name}`, [])),
+        delete: (_: Resource, name: string, namespace: string) => write(() => garden.delete(`${namespace}/${name}`)),
+      },
+      clusters: { ...none, get: (key: string) => garden.clusters.get(key), absorb: () => {} },
+      profiles: { get: (name: string) => profiles[name], list: () => Object.values(profiles) },
+      shoots: none,
+      quotas: none,
+      granted: new Map(),
+      capacity: this.capacity,
+      managed: this.controller,
+      holds: () => [],
+      now: () => garden.now(),
+      provider: () => this.#provider,
+      record: this.#record,
+    } satisfies Record<keyof Omit<WorkerClusterWorld, 'gardenApplier'>, unknown> as unknown as WorkerClusterWorld;
+  }
+
+  readonly #record: ManagedWorld['record'] = (_object, type, reason, message) =>
+    void this.garden.events.push(`${type} ${reason}: ${message}`);
+
   #world(): ManagedWorld {
     const { garden } = this;
-    const alive = async <T>(act: () => T): Promise<T> => {
-      if (this.#killed) await new Promise(() => {});
-      return act();
-    };
+    const alive = <T>(act: () => T): Promise<T> => this.#alive(act);
     const checks = new AccountChecks();
-    const record: ManagedWorld['record'] = (_object, type, reason, message) =>
-      void garden.events.push(`${type} ${reason}: ${message}`);
+    const record = this.#record;
     return {
       garden: 'garden-uid',
       log: silent,
@@ -276,7 +296,7 @@ export class ManagedOperator {
       kubeconfigs: {
         get: (key) => garden.kubeconfigs.get(key),
         save: (cluster, stored) => alive(() => void garden.kubeconfigs.set(keyOf(cluster), stored)),
-        remove: (key) => alive(() => void garden.kubeconfigs.delete(key)),
+        remove: (cluster) => alive(() => void garden.kubeconfigs.delete(keyOf(cluster))),
       },
       connect: (_key, text, news) => alive(() => line(garden, text, news)),
       enqueue: (key) => this.#queue.add(key),

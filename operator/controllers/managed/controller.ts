@@ -137,10 +137,12 @@ export class ManagedController {
     state.running = { step, wish: situation.wish, abort };
     const type = operationType(situation);
     const visible = step === 'apply' || step === 'destroy';
+    // A run that only has the cloud say again what an earlier operator has written: until it ends, the cluster is said to be as it was.
+    const confirming = step === 'apply' && on.record?.unconfirmed === true && situation.applied === situation.wish;
     const pace = pacer(world.clock, PROGRESS_INTERVAL_MS, () => world.changed(key));
     if (visible) {
       this.#say(state, { type, state: 'Processing', progress: 0, description: 'starting' });
-      this.#seen(key, state);
+      if (!confirming) this.#seen(key, state);
     }
     const progress = (told: CloudProgress) => {
       if (!visible || signal.aborted) return;

@@ -3,16 +3,22 @@ import { credentialsOf } from '../../accounts/credentials.ts';
 import { stateBackend } from '../../accounts/state-backend.ts';
 import { type AccountsSide, usedCredentials } from '../../accounts/used-credentials.ts';
 import type { CloudProfile } from '../../api/cloudprofile.ts';
-import { ANNOTATIONS, API_VERSION, LABELS } from '../../api/group.ts';
+import { ANNOTATIONS } from '../../api/group.ts';
 import { KUBECONFIG_KEY, kubeconfigSecretName } from '../../api/names.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import { connectCluster } from '../../clusters/kubeconfig-cluster.ts';
+import {
+  kubeconfigMayBeWritten,
+  kubeconfigOwner,
+  kubeconfigSecret,
+  removeKubeconfigSecret,
+} from '../../clusters/kubeconfig-secret.ts';
 import type { OpenCluster, OpenClusters } from '../../clusters/open-clusters.ts';
 import { systemClock } from '../../kube/clock.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { Receipts } from '../../kube/receipt.ts';
-import { SECRETS, type Secret, WORKERCLUSTERS } from '../../kube/resources.ts';
-import { bounded, clusterOfRecord, type ManagedRecord } from './record.ts';
+import { keyOf, type Secret, WORKERCLUSTERS } from '../../kube/resources.ts';
+import { assertOwnNames, bounded, clusterOfRecord, type ManagedRecord } from './record.ts';
 import type { ManagedWorld, StoredKubeconfig } from './world.ts';
 
 /** What of the garden the controller of managed clusters sees and writes. */
@@ -20,6 +26,8 @@ export interface GardenSide extends AccountsSide {
   /** Secrets with kubeconfigs of clusters. */
   readonly kubeconfigs: Informer<Secret>;
   readonly records: Receipts<ManagedRecord>;
+  /** The Secrets that these are in. */
+  readonly recordSecrets: Pick<Informer<Secret>, 'list'>;
   readonly checks: AccountChecks;
   /** Where clusters are entered that this opens. */
   readonly openClusters: OpenClusters;
@@ -34,17 +42,9 @@ export function gardenWorld(
   notify: Pick<ManagedWorld, 'enqueue' | 'changed' | 'record' | 'depleted'>,
 ): ManagedWorld {
   const { garden, log, records, kubeconfigs } = side;
-  const at = (key: string, name: (cluster: string) => string) => {
+  const keyAt = (key: string): string => {
     const [namespace = '', cluster = ''] = key.split('/');
-    return { namespace, name: name(cluster), key: `${namespace}/${name(cluster)}` };
-  };
-  const remove = async (cache: Informer<Secret>, where: ReturnType<typeof at>, signal?: AbortSignal) => {
-    await garden.delete(SECRETS, where.name, where.namespace, { signal });
-    await cache.waitFor(() => !cache.get(where.key)?.metadata.uid, {
-      timeoutMs: HEARD_MS,
-      signal,
-      what: `Secret ${where.key} to be gone`,
-    });
+    return `${namespace}/${kubeconfigSecretName(cluster)}`;
   };
   return {
     garden: side.gardenID,
@@ -62,15 +62,34 @@ export function gardenWorld(
     stateBackend: (profile: CloudProfile, signal) => stateBackend(side.state, profile, signal),
     records: {
       get: (key) => records.get(key),
-      save: (record, signal) => records.save(clusterOfRecord(record), bounded(record), signal),
+      async save(record, signal) {
+        const key = clusterOfRecord(record);
+        if (!records.get(key)) assertOwnNames(record, side.recordSecrets.list());
+        await records.save(key, bounded(record), signal);
+      },
       remove: (key, signal) => records.remove(key, signal),
     },
     kubeconfigs: {
-      get: (key) => storedKubeconfig(kubeconfigs.get(at(key, kubeconfigSecretName).key)),
-      async save(cluster, kubeconfig, signal) {
-        kubeconfigs.absorb(await garden.apply(kubeconfigSecret(cluster, kubeconfig), { signal }));
+      get: (key) => storedKubeconfig(kubeconfigs.get(keyAt(key))),
+      async save(cluster, { kubeconfig, expiresAt, renewAt }, signal) {
+        const owner = kubeconfigOwner('WorkerCluster', cluster);
+        const annotations = {
+          ...(expiresAt && { [ANNOTATIONS.expiresAt]: expiresAt }),
+          ...(renewAt && { [ANNOTATIONS.renewAt]: renewAt }),
+        };
+        await kubeconfigMayBeWritten(garden, owner, kubeconfigs.get(keyAt(keyOf(cluster))), signal);
+        kubeconfigs.absorb(await garden.apply(kubeconfigSecret(owner, kubeconfig, annotations), { signal }));
       },
-      remove: (key, signal) => remove(kubeconfigs, at(key, kubeconfigSecretName), signal),
+      async remove(cluster, signal) {
+        const key = keyAt(keyOf(cluster));
+        const removed = await removeKubeconfigSecret(garden, kubeconfigOwner('WorkerCluster', cluster), signal);
+        if (removed === undefined) return;
+        await kubeconfigs.waitFor(() => kubeconfigs.get(key)?.metadata.uid !== removed, {
+          timeoutMs: HEARD_MS,
+          signal,
+          what: `Secret ${key} to be gone`,
+        });
+      },
     },
     connect: (key, kubeconfig, news, signal) => {
       const opened = (cluster: OpenCluster) => side.openClusters.add(key, cluster);
@@ -89,35 +108,6 @@ export function gardenWorld(
       );
     },
     ...notify,
-  };
-}
-
-function kubeconfigSecret(cluster: WorkerCluster, stored: StoredKubeconfig): Secret {
-  const { name, namespace, uid } = cluster.metadata;
-  return {
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: {
-      name: kubeconfigSecretName(name),
-      ...(namespace && { namespace }),
-      labels: { [LABELS.clusterName]: name, [LABELS.managedBy]: 'coppice' },
-      annotations: {
-        ...(stored.expiresAt && { [ANNOTATIONS.expiresAt]: stored.expiresAt }),
-        ...(stored.renewAt && { [ANNOTATIONS.renewAt]: stored.renewAt }),
-      },
-      ownerReferences: [
-        {
-          apiVersion: API_VERSION,
-          kind: 'WorkerCluster',
-          name,
-          uid: uid!,
-          controller: true,
-          blockOwnerDeletion: false,
-        },
-      ],
-    },
-    type: 'cluster.x-k8s.io/secret',
-    data: { [KUBECONFIG_KEY]: Buffer.from(stored.kubeconfig).toString('base64') },
   };
 }
 

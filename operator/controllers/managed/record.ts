@@ -1,5 +1,6 @@
 import type { Change, ManagedCluster, ManagedClusterOutputs, Owner } from '../../../providers/cloud.ts';
 import type { CredentialsUse } from '../../accounts/credentials.ts';
+import { configurationProblem } from '../../api/errors.ts';
 import { GROUP, LABELS, ROLES } from '../../api/group.ts';
 import { managedRecordName } from '../../api/names.ts';
 import { type ReceiptCache, type ReceiptClient, type ReceiptPlace, Receipts, receiptIn } from '../../kube/receipt.ts';
@@ -63,8 +64,26 @@ export const managedReceipts = (
 ): Receipts<ManagedRecord> =>
   new Receipts<ManagedRecord>(garden, (key) => recordPlace(operatorNamespace, key), {
     ...(cache && { cache }),
-    marks: ({ owner }) => ({ [LABELS.workerClusterUID]: owner.uid }),
+    marks: ({ owner }) => ({ [LABELS.workerClusterUID]: owner.uid, [LABELS.technicalID]: owner.technicalID }),
   });
+
+/**
+ * Throws when another cluster has the names in the cloud, and the stacks, that this one would have: of a long name they end with a hash of
+ * 32 bits, for which another name can be found.
+ * @param secrets all that there are with records
+ */
+export function assertOwnNames({ owner }: ManagedRecord, secrets: readonly Secret[]): void {
+  const other = secrets.find(
+    ({ metadata: { name, labels } }) =>
+      labels?.[LABELS.technicalID] === owner.technicalID && name !== managedRecordName(clusterOfRecord({ owner })),
+  );
+  if (!other) return;
+  const { [LABELS.workerClusterNamespace]: namespace, [LABELS.workerCluster]: name } = other.metadata.labels ?? {};
+  throw configurationProblem(
+    `WorkerCluster ${namespace}/${name} has the name ${owner.technicalID} in the cloud already`,
+    'Give this cluster another name.',
+  );
+}
 
 /** `namespace/name` of the cluster that a record is of. */
 export const clusterOfRecord = ({ owner }: Pick<ManagedRecord, 'owner'>): string => `${owner.namespace}/${owner.name}`;

@@ -92,13 +92,13 @@ async function look(op: Operation): Promise<void> {
 }
 
 async function destroy(op: Operation): Promise<void> {
-  const { world, key, wish, record, state } = op;
+  const { world, wish, record, state } = op;
   const { clouds } = cloudsOf(op);
   const line = state.line;
   state.line = undefined;
   state.access = undefined;
   await line?.close();
-  await world.kubeconfigs.remove(key, op.signal);
+  await world.kubeconfigs.remove(wish.cluster, op.signal);
   const adopt = adoptionOf(wish.cluster.spec);
   const known = record?.cluster ?? unknownCluster(wish);
   // What becomes of a cluster that was taken over is what is said now, not what was said when it was last applied.

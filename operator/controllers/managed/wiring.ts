@@ -92,6 +92,7 @@ export function wireClouds(options: CloudsOptions): Clouds {
     tokens: new IdentityTokens(garden, () => options.now()),
     kubeconfigs,
     records,
+    recordSecrets,
     checks: new AccountChecks(),
     openClusters: options.openClusters,
     state: { garden, ...options.state },

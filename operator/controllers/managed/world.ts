@@ -40,7 +40,7 @@ export interface ManagedWorld {
   readonly kubeconfigs: {
     get(key: string): StoredKubeconfig | undefined;
     save(cluster: WorkerCluster, kubeconfig: StoredKubeconfig, signal?: AbortSignal): Promise<void>;
-    remove(key: string, signal?: AbortSignal): Promise<void>;
+    remove(cluster: WorkerCluster, signal?: AbortSignal): Promise<void>;
   };
   /** Opens a line. Rejects when the API server does not answer. */
   connect(key: string, kubeconfig: string, news: LineNews, signal: AbortSignal): Promise<ClusterLine>;

@@ -1,5 +1,5 @@
 import { findCondition, rfc3339 } from '../../api/conditions.ts';
-import { CoppiceError, configurationProblem, errorText, isRetryable, notYetConfigured } from '../../api/errors.ts';
+import { CoppiceError, configurationProblem, errorText, notYetConfigured } from '../../api/errors.ts';
 import { ANNOTATIONS } from '../../api/group.ts';
 import { technicalID } from '../../api/names.ts';
 import type { Seed } from '../../api/seed.ts';
@@ -10,6 +10,7 @@ import { decoded, keyOf, SEEDS, SHOOTS } from '../../kube/resources.ts';
 import { PKI_SECRET } from '../../shoot/pki.ts';
 import { say, withConditions } from '../conditions.ts';
 import { hold, isHeld } from '../finalizer.ts';
+import { keptFor, usedByShoot } from '../kept-profile.ts';
 import { operation, writeStatus } from '../status-writer.ts';
 import { resolveVersion, upgradeProblem } from '../versions.ts';
 import { bareStatus } from './bare-status.ts';
@@ -21,7 +22,8 @@ import { unreachable } from './expose.ts';
 import { closeLeftOver, tellLeftBehind } from './left-over.ts';
 import { decideServingCertificates } from './machines/serving-certificates.ts';
 import type { Operation } from './operation.ts';
-import { otherOwner } from './ownership.ts';
+import { namespaceIn, notOurs, strangerIn } from './ownership.ts';
+import { retryOf } from './retry.ts';
 import { runFlow } from './run-flow.ts';
 import { seedFor } from './seed-for.ts';
 import { allMachines, selfHostedProblem } from './self-hosted/self-hosted.ts';
@@ -38,6 +40,8 @@ const PREPARE = 'prepare';
 const MACHINE_KNOWN_MS = 10_000;
 /** How soon Nodes without a machine are looked at again. */
 const STRAYS_MS = 1_000;
+/** How soon it is looked again whether the admin's kubeconfig works, where it did not. */
+const ACCESS_MS = 10_000;
 /** Whatever happens, certificates are looked at this often. */
 const LONGEST_SLEEP_MS = 12 * 3600_000;
 /** When an API server in a cloud is gone with its machine, nobody is left who would tell. */
@@ -138,13 +142,11 @@ export class ShootController {
       // Before anything is made there.
       if (!deleting) await hold(world, SEEDS, world.seeds, placed, true, { signal });
       op = await this.#operation(shoot, state, placed, signal);
-      const owner = otherOwner(op.seed.namespaces.get(op.values.namespace), world.gardenID);
-      if (owner && deleting) return await this.#release(shoot, signal);
-      if (owner) {
-        throw configurationProblem(
-          `namespace ${op.values.namespace} of seed ${op.seed.name} belongs to the garden ${owner}: take another name here`,
-        );
-      }
+      const { namespace } = op.values;
+      const stranger = strangerIn(await namespaceIn(op.seed, namespace, signal), shoot, world.gardenID);
+      // Nothing of it was ever made there: namespaces come first.
+      if (stranger && deleting) return await this.#release(shoot, signal);
+      if (stranger) throw notOurs(op.seed.name, namespace, stranger);
     } catch (error) {
       // Of many shoots that come at once, one has the seed held, and the others look again.
       if (signal.aborted || (error instanceof KubeApiError && error.isConflict)) throw error;
@@ -167,9 +169,11 @@ export class ShootController {
 
   async #operation(shoot: Shoot, state: ShootState, seedObject: Seed, signal: AbortSignal): Promise<Operation> {
     const world = this.#world;
-    const profile = world.profiles.get(shootProfileName(shoot.spec));
+    const offered = world.profiles.get(shootProfileName(shoot.spec));
     const deleting = isLeaving(shoot, state);
-    if (!profile) throw notYetConfigured(`CloudProfile "${shootProfileName(shoot.spec)}" does not exist`);
+    if (!offered) throw notYetConfigured(`CloudProfile "${shootProfileName(shoot.spec)}" does not exist`);
+    const inUse = usedByShoot(shoot);
+    const profile = inUse ? keptFor(offered, inUse, world.now()) : offered;
     const provider = world.provider(profile, world.namesAccount(shoot));
     if (!provider)
       throw configurationProblem(`this operator has no provider "${profile.spec.provider ?? profile.spec.type}"`);
@@ -276,6 +280,7 @@ export class ShootController {
       );
     }
     state.errors.clear();
+    state.failures.clear();
     state.settledGeneration = shoot.metadata.generation;
     lookForDrift(op);
     if (op.mend) await noteMended(op);
@@ -291,6 +296,7 @@ export class ShootController {
     // Their kubelets outlived their machines: nothing else will happen that would tell us to look.
     const strays = findCondition(told?.conditions, 'EveryNodeReady')?.reason === NODES_LEAVING;
     if (strays) sleeps.push(op.provider.inCloud ? MACHINE_KNOWN_MS : STRAYS_MS);
+    if (state.usable?.ok === false) sleeps.push(ACCESS_MS);
     const longest = op.controlPlanePool && op.provider.controlPlaneGroup ? LOOK_AT_GROUP_MS : LONGEST_SLEEP_MS;
     return { requeueAfterMs: Math.max(1000, Math.min(longest, ...sleeps)) };
   }
@@ -311,16 +317,17 @@ export class ShootController {
     return this.#release(shoot, signal);
   }
 
-  /** Puts errors into the status; throws when it is worth trying again, so that the queue backs off. */
+  /** Puts errors into the status; throws when it is worth trying again soon, so that the queue backs off. */
   async #failed(
     shoot: Shoot,
     state: ShootState,
     failures: readonly { taskID: string; error: unknown }[],
     op?: Operation,
-  ): Promise<undefined> {
+  ): Promise<{ requeueAfterMs: number } | undefined> {
     const world = this.#world;
     const now = world.now();
     for (const { taskID, error } of failures) {
+      state.failures.set(taskID, (state.failures.get(taskID) ?? 0) + 1);
       if (error instanceof CoppiceError && error.code === 'ERR_INFRA_RESOURCES_DEPLETED') world.depleted(shoot, error);
       const before = state.errors.get(taskID);
       const description = errorText(error);
@@ -335,12 +342,13 @@ export class ShootController {
       );
     }
     const errors = [...state.errors.values()];
-    const retry = errors.every((error) => isRetryable(error.codes));
+    const failed = failures.map(({ taskID, error }) => ({ error, count: state.failures.get(taskID) ?? 1 }));
+    const retry = retryOf(failed, isLeaving(shoot, state), Math.random());
     const type = isLeaving(shoot, state) ? 'Delete' : (state.operation?.type ?? 'Create');
     const description = errors.map((error) => error.description).join('; ');
     state.operation = operation(
       state.operation,
-      { type, state: retry ? 'Error' : 'Failed', progress: state.operation?.progress ?? 0, description },
+      { type, state: retry === 'never' ? 'Failed' : 'Error', progress: state.operation?.progress ?? 0, description },
       now,
     );
     if (op) await this.#writeStatus(op);
@@ -349,8 +357,8 @@ export class ShootController {
       const status = bareStatus(shoot, state.operation, errors, now);
       await state.statusWrites.run(() => writeStatus(world.garden, world.shoots, shoot, status));
     }
-    if (retry) throw failures[0]!.error;
-    return undefined;
+    if (retry === 'by-queue') throw failures[0]!.error;
+    return retry === 'never' ? undefined : { requeueAfterMs: retry.afterMs };
   }
 
   async #release(shoot: Shoot, signal: AbortSignal): Promise<undefined> {

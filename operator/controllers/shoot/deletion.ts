@@ -1,5 +1,5 @@
 import { LABELS } from '../../api/group.ts';
-import { kubeconfigSecretName } from '../../api/names.ts';
+import { kubeconfigOwner, removeKubeconfigSecret } from '../../clusters/kubeconfig-secret.ts';
 import type { Task } from '../../flow/graph.ts';
 import { sleep } from '../../kube/clock.ts';
 import { waitFor } from '../../kube/informer.ts';
@@ -18,6 +18,7 @@ import {
 } from '../../kube/resources.ts';
 import { removeRecords } from './dns/dns-records.ts';
 import type { Operation } from './operation.ts';
+import { notOurs, strangerIn } from './ownership.ts';
 
 /** What a control plane is made of in the seed, besides pods. */
 const OBJECTS = [DEPLOYMENTS, STATEFULSETS, SERVICES, SECRETS, CONFIGMAPS, PVCS];
@@ -143,8 +144,7 @@ export function deletionTasks(op: Operation): Task[] {
 
 /** Takes the kubeconfig away that people got. */
 export async function removeKubeconfig({ shoot, world }: Operation, signal: AbortSignal): Promise<void> {
-  const { name, namespace } = shoot.metadata;
-  await world.garden.delete(SECRETS, kubeconfigSecretName(name), namespace, { signal });
+  await removeKubeconfigSecret(world.garden, kubeconfigOwner('Shoot', shoot), signal);
 }
 
 /**
@@ -152,9 +152,13 @@ export async function removeKubeconfig({ shoot, world }: Operation, signal: Abor
  * (namespaceDeletionGracePeriod), too late for whoever waits for processes; so those are ended one by one, and the empty namespace
  * goes by itself.
  */
-export async function closeNamespace({ seed, values }: Operation, signal: AbortSignal): Promise<void> {
+export async function closeNamespace({ seed, shoot, values, world }: Operation, signal: AbortSignal): Promise<void> {
   const ns = values.namespace;
-  await seed.client.delete(NAMESPACES, ns, undefined, { signal });
+  const live = await seed.client.getOrUndefined(NAMESPACES, ns, undefined, { signal });
+  const stranger = strangerIn(live, shoot, world.gardenID);
+  if (stranger) throw notOurs(seed.name, ns, stranger);
+  const uid = live?.metadata.uid;
+  if (live) await seed.client.delete(NAMESPACES, ns, undefined, { signal, preconditions: { ...(uid && { uid }) } });
   // Whoever makes the cluster anew looks into the cache, and must find that this namespace is not to be had.
   await waitFor([seed.namespaces], () => isClosed(seed.namespaces.get(ns)), {
     timeoutMs: 30_000,

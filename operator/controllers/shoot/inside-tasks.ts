@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { LABELS } from '../../api/group.ts';
+import type { Shoot } from '../../api/shoot.ts';
 import type { ClusterConnection } from '../../clusters/cluster-connection.ts';
 import type { Task } from '../../flow/graph.ts';
 import { KubeClient } from '../../kube/client.ts';
@@ -8,7 +9,7 @@ import { waitFor } from '../../kube/informer.ts';
 import { conditionIsTrue, type KubeObject } from '../../kube/resources.ts';
 import { KONNECTIVITY_AGENT_APP, konnectivityAgent } from '../../shoot/konnectivity-agent.ts';
 import { adminKubeconfig } from '../../shoot/kubeconfigs.ts';
-import { usable } from '../../shoot/readiness.ts';
+import { refusedByAdmission, usable } from '../../shoot/readiness.ts';
 import { adminAccess, coreDNS, machineAccess } from '../../shoot/system-components.ts';
 import { USABLE } from './connect.ts';
 import { readyNames } from './dns/dns-records.ts';
@@ -28,7 +29,18 @@ export function inside({ state }: Operation): ClusterConnection {
 /** Whether any machine for workloads is asked for. */
 export const wantsNodes = ({ pools }: Pick<Operation, 'pools'>): boolean => pools.some((pool) => pool.count > 0);
 
-/** Ends only when the admin's own kubeconfig was seen to be able to write. After `api-server-serves`. */
+/** How long a cluster that has served before is asked whether its admin may write. */
+const ACCESS_AGAIN_MS = 5_000;
+
+/** Whether the shoot was made to its end once. */
+const hasServed = ({ status }: Shoot): boolean =>
+  status?.lastOperation !== undefined &&
+  (status.lastOperation.type !== 'Create' || status.lastOperation.state === 'Succeeded');
+
+/**
+ * Ends, the first time, only when the admin's own kubeconfig was seen to be able to write; later it says so in a condition where it cannot.
+ * After `api-server-serves`.
+ */
 export const accessTask = (op: Operation): Task => ({
   id: 'access',
   title: 'Granting access',
@@ -39,13 +51,24 @@ export const accessTask = (op: Operation): Task => ({
     const { state } = op;
     const admin = adminKubeconfig(op.values, op.pki);
     if (state.usable?.ok && state.usableFor === admin) return;
-    await inside(op).applyAll(adminAccess(), signal);
+    const again = hasServed(op.shoot);
+    await inside(op)
+      .applyAll(adminAccess(), signal)
+      .catch((error: unknown) => {
+        if (!again || !refusedByAdmission(error)) throw error;
+      });
     const client = KubeClient.fromKubeconfig(admin);
+    const began = performance.now();
     try {
       for (;;) {
         const verdict = await usable(client);
         if (verdict.usable) break;
         signal.throwIfAborted();
+        if (again && performance.now() - began > ACCESS_AGAIN_MS) {
+          // Said, and looked at again; machines and renewals of a cluster that runs do not wait for it.
+          state.usable = { ok: false, message: `the admin's kubeconfig does not work: ${verdict.reason}` };
+          return;
+        }
         await sleep(50, signal);
       }
     } finally {

@@ -1,14 +1,12 @@
-import { API_VERSION, LABELS } from '../../api/group.ts';
-import { KUBECONFIG_KEY, kubeconfigSecretName } from '../../api/names.ts';
+import { kubeconfigMayBeWritten, kubeconfigOwner, kubeconfigSecret } from '../../clusters/kubeconfig-secret.ts';
 import type { Task } from '../../flow/graph.ts';
-import type { KubeObject } from '../../kube/resources.ts';
-import { decoded } from '../../kube/resources.ts';
+import { decoded, type KubeObject, SECRETS, type Secret } from '../../kube/resources.ts';
 import { namespace } from '../../shoot/namespace.ts';
 import { issueShootPKI, PKI_SECRET, type PKIParameters, planShootPKI } from '../../shoot/pki.ts';
 import { pkiSecret } from '../../shoot/pki-secret.ts';
 import { earlierNamespaceGone } from './deletion.ts';
 import type { Operation } from './operation.ts';
-import { GARDEN_ANNOTATION } from './ownership.ts';
+import { GARDEN_ANNOTATION, namespaceIn, notOurs, SHOOT_UID_ANNOTATION, strangerIn } from './ownership.ts';
 import { VNI_ANNOTATION } from './vni.ts';
 
 const MINUTE = 60_000;
@@ -27,11 +25,14 @@ async function makeNamespace(op: Operation, signal: AbortSignal): Promise<void> 
   // Written down before there is anything: the operator that takes the shoot away may be another one, and must know where to look.
   if (!op.shoot.status?.seedName) await op.tell(signal);
   await earlierNamespaceGone(op, signal);
+  const stranger = strangerIn(await namespaceIn(op.seed, op.values.namespace, signal), op.shoot, op.world.gardenID);
+  if (stranger) throw notOurs(op.seed.name, op.values.namespace, stranger);
   const object = namespace(op.values);
   object.metadata.annotations = {
     ...object.metadata.annotations,
     [VNI_ANNOTATION]: String(op.vni),
     [GARDEN_ANNOTATION]: op.world.gardenID,
+    ...(op.shoot.metadata.uid && { [SHOOT_UID_ANNOTATION]: op.shoot.metadata.uid }),
   };
   await op.seed.applier.apply(object, signal);
 }
@@ -40,7 +41,7 @@ async function makeNamespace(op: Operation, signal: AbortSignal): Promise<void> 
 export async function issueCertificates(op: Operation, parameters: PKIParameters, signal: AbortSignal): Promise<void> {
   const { seed, state, world } = op;
   const now = world.now();
-  const stored = seed.secrets.get(`${op.values.namespace}/${PKI_SECRET}`);
+  const stored = seed.secrets.get(`${op.values.namespace}/${PKI_SECRET}`) ?? (await unlabelledKeys(op, signal));
   const printOf = ({ metadata }: KubeObject) =>
     `${metadata.uid}/${metadata.resourceVersion}/${JSON.stringify(parameters)}`;
   const existing = decoded(stored?.data);
@@ -64,22 +65,23 @@ export async function issueCertificates(op: Operation, parameters: PKIParameters
   state.soundKeys = undefined;
 }
 
+/**
+ * The keys, where somebody took the labels off by which caches know them: they get them back. Taken for missing, all authorities would be
+ * made anew over the only copy, and nothing of the cluster would trust anything of it any more.
+ */
+async function unlabelledKeys({ seed, values }: Operation, signal: AbortSignal): Promise<Secret | undefined> {
+  const live = await seed.client.getOrUndefined<Secret>(SECRETS, PKI_SECRET, values.namespace, { signal });
+  if (!live) return undefined;
+  const { object } = await seed.applier.apply(pkiSecret(values, decoded(live.data)), signal);
+  seed.secrets.absorb(object);
+  return object;
+}
+
 /** The Secret in the project that holds the admin's kubeconfig. */
 export async function storeKubeconfig(op: Operation, kubeconfig: string, signal: AbortSignal): Promise<void> {
-  const { name, namespace: project, uid } = op.shoot.metadata;
-  const secret: KubeObject = {
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: {
-      name: kubeconfigSecretName(name),
-      namespace: project,
-      labels: { [LABELS.clusterName]: name, [LABELS.managedBy]: 'coppice' },
-      ownerReferences: [
-        { apiVersion: API_VERSION, kind: 'Shoot', name, uid: uid!, controller: true, blockOwnerDeletion: false },
-      ],
-    },
-    type: 'cluster.x-k8s.io/secret',
-    data: { [KUBECONFIG_KEY]: Buffer.from(kubeconfig).toString('base64') },
-  };
-  await op.world.gardenApplier.apply(secret, signal);
+  const { garden, gardenApplier } = op.world;
+  const owner = kubeconfigOwner('Shoot', op.shoot);
+  const secret = kubeconfigSecret(owner, kubeconfig);
+  await kubeconfigMayBeWritten(garden, owner, gardenApplier.known(secret), signal);
+  await gardenApplier.apply(secret, signal);
 }

@@ -4,7 +4,14 @@ import type { LastError, LastOperation } from '../../api/meta.ts';
 import { COMPONENTS } from '../../api/names.ts';
 import { controlPlaneMembers, type Shoot, type ShootStatus, unactedFields } from '../../api/shoot.ts';
 import { clusterResource } from '../../clusters/capacity.ts';
-import { conditionIsTrue, type Deployment, type Node, type Pod, type StatefulSet } from '../../kube/resources.ts';
+import {
+  conditionIsTrue,
+  type Deployment,
+  keyOf,
+  type Node,
+  type Pod,
+  type StatefulSet,
+} from '../../kube/resources.ts';
 import { KONNECTIVITY_AGENT_APP } from '../../shoot/konnectivity-agent.ts';
 import { endpointURL, namedURL } from '../../shoot/values.ts';
 import { say, withConditions } from '../conditions.ts';
@@ -14,6 +21,7 @@ import { driftCondition } from './drift/drift.ts';
 import { rollLines } from './machines/roll.ts';
 import { strayNodes } from './machines/stray-nodes.ts';
 import type { Operation } from './operation.ts';
+import { type PodProblem, podProblems, problemsText } from './pod-problems.ts';
 
 /** Reason of condition EveryNodeReady while there are Nodes whose machines have gone: the next reconcile takes them away. */
 export const NODES_LEAVING = 'NodesLeaving';
@@ -44,6 +52,8 @@ export interface RunningFacts extends CommonFacts {
   readonly tunnel?: boolean | undefined;
   /** Whether nothing of the cluster can be reached, since its nodes run no pods; absent: no. */
   readonly nothingRuns?: boolean | undefined;
+  /** Pods in the seed that cannot start. */
+  readonly problems?: readonly PodProblem[];
   /** One line for each drain that goes on. */
   readonly draining: readonly string[];
   /** What became of the names of the API server. */
@@ -94,6 +104,7 @@ export async function runningFacts(op: Operation, shoot: Shoot): Promise<Running
           machines: await op.provider.listMachines(op.context()),
         }
       : undefined,
+    problems: podProblems(op.seed.podsOf(keyOf(shoot))),
     ...(values.machinesOutside && { tunnel: true }),
     ...(values.clusterNetwork === 'none' && { nothingRuns: true }),
     draining: [...state.draining.values()],
@@ -164,7 +175,9 @@ export function runningStatus(facts: RunningFacts, seen: ControlPlaneSeen, now: 
   const readyMachines = machines.filter((machine) =>
     readyNodes.some((node) => node.metadata.name === machine.nodeName),
   );
-  const apiServer = facts.usable
+  const { problems = [] } = facts;
+  const ofControlPlane = problems.filter(({ machine }) => !machine);
+  const serving = facts.usable
     ? say(
         'APIServerAvailable',
         facts.usable.ok,
@@ -172,10 +185,12 @@ export function runningStatus(facts: RunningFacts, seen: ControlPlaneSeen, now: 
         facts.usable.message,
       )
     : say('APIServerAvailable', false, 'Starting', 'the API server is being started');
+  const apiServer = named(serving, ofControlPlane);
+  const healthy = named(seen.healthy, ofControlPlane);
   const rolling = rollLines(pools, machines, readyMachines);
   const counted = nodesCondition(facts, desired, machines.length, readyMachines.length, rolling.length > 0);
   const strays = inside ? strayNodes(shoot, inside.nodes, inside.machines) : [];
-  const everyNode =
+  const everyNode = named(
     counted.status === 'True' && strays.length > 0
       ? say(
           'EveryNodeReady',
@@ -183,10 +198,12 @@ export function runningStatus(facts: RunningFacts, seen: ControlPlaneSeen, now: 
           NODES_LEAVING,
           `nodes without a machine are being taken away: ${strays.join(', ')}`,
         )
-      : counted;
+      : counted,
+    problems.filter(({ machine }) => machine),
+  );
   const system = systemCondition(facts, desired);
   const errors = facts.errors.length > 0;
-  const all = [apiServer, seen.healthy, everyNode, system];
+  const all = [apiServer, healthy, everyNode, system];
   const wrong = all.find((condition) => condition.status !== 'True');
   const isReady = !wrong && facts.observedGeneration === shoot.metadata.generation;
   const codes = [...new Set(facts.errors.flatMap((error) => error.codes ?? []))];
@@ -212,6 +229,16 @@ export function runningStatus(facts: RunningFacts, seen: ControlPlaneSeen, now: 
   // A line that is down is no loss of nodes: they are told as they were last seen.
   return inside || !before?.nodes ? status : { ...status, ...lastSeen(before, desired) };
 }
+
+/** The condition with the pods that keep it from being True, and Kubernetes' own word for it. */
+const named = (condition: ReturnType<typeof say>, [problem, ...more]: readonly PodProblem[]): ReturnType<typeof say> =>
+  condition.status === 'True' || !problem
+    ? condition
+    : {
+        ...condition,
+        reason: problem.reason,
+        message: `${condition.message}; ${problemsText([problem, ...more])}`,
+      };
 
 const lastSeen = ({ nodes, workers }: ShootStatus, desired: number): Partial<ShootStatus> => ({
   ...(nodes && { nodes: { ...nodes, desired } }),

@@ -29,8 +29,8 @@ export async function withLock<T>(
   await mkdir(dirname(file), { recursive: true });
   const mine = JSON.stringify({ ...(await ownIdentity()), nonce: randomBytes(8).toString('hex') });
   const draft = `${file}.${process.pid}.${randomBytes(4).toString('hex')}`;
-  await writeFile(draft, mine);
   try {
+    await writeFile(draft, mine);
     for (let said = false; ; ) {
       const taken = await link(draft, file).then(
         () => true,

@@ -6,10 +6,11 @@ import { aws } from '../../../providers/aws/index.ts';
 import { azure } from '../../../providers/azure/index.ts';
 import type { CloudContext, ManagedCluster, ManagedClusters } from '../../../providers/cloud.ts';
 import { gcp } from '../../../providers/gcp/index.ts';
-import type { PulumiRunner } from '../../../providers/pulumi/runner.ts';
+import type { StackRunner } from '../../../providers/pulumi/stack-runner.ts';
 import type { Plugin } from '../../kit/cloud/client.ts';
 import type { CloudName, WebEndpoints } from '../../kit/cloud/index.ts';
-import { awsGround, azureGround, cloudForFile, gcpGround, REGIONS, runnerForFile, T } from './scenery.ts';
+import { engineFor } from '../../kit/stacks/runner.ts';
+import { awsGround, azureGround, cloudForFile, gcpGround, REGIONS, runnersForFile, T } from './scenery.ts';
 
 const fake = cloudForFile();
 const PATIENCE_MS = 10 * 60_000;
@@ -20,7 +21,7 @@ interface Scene {
   cloud: CloudName;
   cluster: string;
   pool: string;
-  clusters(runner: PulumiRunner, web: WebEndpoints): ManagedClusters;
+  clusters(runner: StackRunner, web: WebEndpoints): ManagedClusters;
   build(plugin: Plugin): Promise<void>;
   zones: string[];
   machineType: string;
@@ -108,12 +109,14 @@ const SCENES: readonly Scene[] = [
 ];
 
 const clusters = {} as Record<CloudName, ManagedClusters>;
-const kept = runnerForFile(fake, async (runner) => {
+const kept = runnersForFile(fake, async (runners) => {
   const web = await fake.cloud.web();
-  for (const scene of SCENES) clusters[scene.cloud] = scene.clusters(runner, web);
+  for (const scene of SCENES) clusters[scene.cloud] = scene.clusters(runners[scene.cloud], web);
 });
 
-describe.each(SCENES)('a cluster at $cloud that others made, in the real engine', (scene) => {
+const LIVES = SCENES.map((scene) => [scene.cloud, engineFor(scene.cloud), scene] as const);
+
+describe.each(LIVES)('a cluster at %s that others made, by the %s engine', (_cloud, _engine, scene) => {
   const region = REGIONS[scene.cloud];
   const context = (uid: string): CloudContext => ({
     owner: { technicalID: `shop--${uid}`, uid, name: uid, namespace: 'shop', garden: 'garden-1' },

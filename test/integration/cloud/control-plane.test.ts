@@ -28,8 +28,9 @@ import { clusterName } from '../../../providers/gcp/names.ts';
 import { tagsOf } from '../../../providers/tags.ts';
 import type { Plugin } from '../../kit/cloud/client.ts';
 import type { CloudName } from '../../kit/cloud/index.ts';
+import { engineFor } from '../../kit/stacks/runner.ts';
 import { context, FakeCluster, pool } from '../../unit/providers/fixtures.ts';
-import { byName, cloudForFile, gcpGround, REGIONS, runnerForFile, T } from './scenery.ts';
+import { byName, cloudForFile, gcpGround, REGIONS, runnersForFile, T } from './scenery.ts';
 
 const fake = cloudForFile();
 /** A dozen engine runs on two busy cores. */
@@ -38,12 +39,12 @@ const PATIENCE_MS = 20 * 60_000;
 /** An operator that knows nothing yet. */
 let started: Record<CloudName, () => Provider>;
 const providers: Partial<Record<CloudName, Provider>> = {};
-const kept = runnerForFile(fake, async (runner) => {
+const kept = runnersForFile(fake, async (runners) => {
   const web = await fake.cloud.web();
   started = {
-    aws: () => awsProvider(runner, web.aws),
-    gcp: () => gcpProvider(runner, web.gcp),
-    'azure-native': () => azureProvider(runner, web.azure),
+    aws: () => awsProvider(runners.aws, web.aws),
+    gcp: () => gcpProvider(runners.gcp, web.gcp),
+    'azure-native': () => azureProvider(runners['azure-native'], web.azure),
   };
   for (const [name] of CLOUDS) providers[name] = started[name]();
 });
@@ -258,7 +259,9 @@ function unpacked(text: string): string {
   return bytes[0] === 0x1f && bytes[1] === 0x8b ? gunzipSync(bytes).toString() : bytes.toString();
 }
 
-describe.each(CLOUDS)('a control plane on machines, by the real engine in the fake %s', (name, kinds) => {
+const LIVES = CLOUDS.map(([name, kinds]) => [engineFor(name), name, kinds] as const);
+
+describe.each(LIVES)('a control plane on machines, by the %s engine in the fake %s', (_, name, kinds) => {
   const { zones, group: groupType, template, network, host, byHand, gone } = kinds;
   const region = REGIONS[name];
   const owner = { technicalID: 'shoot--team--one', uid: `0b3c-${name}`, name: 'one', namespace: 'team', garden: 'g' };

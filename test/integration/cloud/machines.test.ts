@@ -11,8 +11,9 @@ import type { Provider, ProviderContext } from '../../../providers/contract.ts';
 import { gcpProvider } from '../../../providers/gcp/index.ts';
 import type { CloudName } from '../../kit/cloud/index.ts';
 import { roll } from '../../kit/rolling-shoot.ts';
+import { engineFor } from '../../kit/stacks/runner.ts';
 import { context, FakeCluster, pool } from '../../unit/providers/fixtures.ts';
-import { byName, cloudForFile, REGIONS, runnerForFile } from './scenery.ts';
+import { byName, cloudForFile, REGIONS, runnersForFile } from './scenery.ts';
 
 const fake = cloudForFile();
 /** Engine runs, half a dozen for a cloud, on two busy cores. */
@@ -20,12 +21,12 @@ const PATIENCE_MS = 15 * 60_000;
 
 /** An operator that knows nothing yet. */
 let started: (name: CloudName) => Provider;
-const kept = runnerForFile(fake, async (runner) => {
+const kept = runnersForFile(fake, async (runners) => {
   const web = await fake.cloud.web();
   const providers = {
-    aws: () => awsProvider(runner, web.aws),
-    gcp: () => gcpProvider(runner, web.gcp),
-    'azure-native': () => azureProvider(runner, web.azure),
+    aws: () => awsProvider(runners.aws, web.aws),
+    gcp: () => gcpProvider(runners.gcp, web.gcp),
+    'azure-native': () => azureProvider(runners['azure-native'], web.azure),
   };
   started = (name) => providers[name]();
 });
@@ -115,9 +116,9 @@ const texts = (value: unknown): string[] => {
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(texts) : [];
 };
 
-describe.each(CLOUDS)(
-  'machines for a hosted control plane, by the real engine in the fake %s',
-  (name, zones, group, template) => {
+describe.each(CLOUDS.map(([name, ...kinds]) => [engineFor(name), name, ...kinds] as const))(
+  'machines for a hosted control plane, by the %s engine in the fake %s',
+  (_, name, zones, group, template) => {
     const region = REGIONS[name];
     const profile = {
       metadata: { name },

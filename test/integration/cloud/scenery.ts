@@ -2,12 +2,13 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll } from 'vitest';
-import { silent } from '../../../operator/kube/log.ts';
 import type { Change } from '../../../providers/cloud.ts';
-import { PulumiRunner } from '../../../providers/pulumi/runner.ts';
+import type { PulumiRunner } from '../../../providers/pulumi/runner.ts';
+import type { StackRunner } from '../../../providers/pulumi/stack-runner.ts';
 import { type Plugin, startPlugin } from '../../kit/cloud/client.ts';
 import { type Account, type CloudName, type FakeCloud, fakeCloud } from '../../kit/cloud/index.ts';
-import { testTools } from '../../kit/tools.ts';
+import { CLOUDS } from '../../kit/cloud/model.ts';
+import { type EngineOfTests, engineFor, testRunner } from '../../kit/stacks/runner.ts';
 
 /** Tokens as programs write them. */
 export const T = {
@@ -79,27 +80,32 @@ export function cloudForFile(): {
   };
 }
 
-/** The real runner and engine over the file's cloud, with a directory for what they keep; `opened` gets them before the tests. */
-export function runnerForFile(
+/** Runners over the file's cloud, with a directory for what they keep; `opened` gets them, by cloud, before the tests. */
+export function runnersForFile(
   fake: { readonly cloud: FakeCloud },
-  opened: (runner: PulumiRunner) => Promise<void> | void,
+  opened: (runners: Record<CloudName, StackRunner>) => Promise<void> | void,
+  engineOf: (cloud: CloudName) => EngineOfTests = engineFor,
 ): { readonly dir: string } {
   const held = {} as { dir: string };
-  let runner: PulumiRunner | undefined;
+  const running: PulumiRunner[] = [];
+  const open = async (engine: EngineOfTests) => {
+    const runner = await testRunner(fake.cloud, join(held.dir, engine), engine);
+    running.push(runner);
+    return runner;
+  };
   beforeAll(async () => {
-    const { pulumi } = await testTools('pulumi');
     held.dir = await mkdtemp(join(tmpdir(), 'coppice-clouds-'));
-    runner = new PulumiRunner({
-      engine: async () => pulumi,
-      home: join(held.dir, 'home'),
-      log: silent,
-      acquirePlugins: false,
-      plugins: fake.cloud.pluginFolders,
-    });
-    await opened(runner);
+    const engines = new Map<EngineOfTests, Promise<PulumiRunner>>();
+    const runners = {} as Record<CloudName, StackRunner>;
+    for (const cloud of CLOUDS) {
+      const engine = engineOf(cloud);
+      engines.set(engine, engines.get(engine) ?? open(engine));
+      runners[cloud] = await engines.get(engine)!;
+    }
+    await opened(runners);
   }, 30 * 60_000);
   afterAll(async () => {
-    await runner?.close(5_000);
+    await Promise.all(running.map((runner) => runner.close(5_000)));
     if (held.dir) await rm(held.dir, { recursive: true, force: true });
   });
   return held;

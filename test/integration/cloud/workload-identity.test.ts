@@ -11,7 +11,7 @@ import type { CloudContext, ManagedClusters } from '../../../providers/cloud.ts'
 import { gcp } from '../../../providers/gcp/index.ts';
 import type { Account, CloudName } from '../../kit/cloud/index.ts';
 import { jwt } from '../../unit/providers/jwt.ts';
-import { cloudForFile, REGIONS, runnerForFile } from './scenery.ts';
+import { cloudForFile, REGIONS, runnersForFile } from './scenery.ts';
 
 const fake = cloudForFile();
 const PATIENCE_MS = 10 * 60_000;
@@ -19,10 +19,19 @@ const POOL = 'projects/123456789012/locations/global/workloadIdentityPools/coppi
 const TRUSTED = { issuer: 'https://garden.example', subject: 'system:serviceaccount:team:wi-one', audience: 'cloud' };
 
 let managed: Record<CloudName, ManagedClusters>;
-const kept = runnerForFile(fake, async (runner) => {
-  const web = await fake.cloud.web();
-  managed = { aws: aws(runner, web.aws), gcp: gcp(runner, web.gcp), 'azure-native': azure(runner, web.azure) };
-});
+const kept = runnersForFile(
+  fake,
+  async (runners) => {
+    const web = await fake.cloud.web();
+    managed = {
+      aws: aws(runners.aws, web.aws),
+      gcp: gcp(runners.gcp, web.gcp),
+      'azure-native': azure(runners['azure-native'], web.azure),
+    };
+  },
+  // What an engine and its plugins write down, only they can show.
+  () => 'real',
+);
 
 const CLOUDS: [
   name: CloudName,

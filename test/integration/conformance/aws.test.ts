@@ -1,4 +1,5 @@
 import { keepsClusters } from '../../kit/conformance/clusters.ts';
 import { fakeCloudScene } from '../../kit/conformance/fake-cloud-scene.ts';
+import { engineFor } from '../../kit/stacks/runner.ts';
 
-keepsClusters('aws', 'm5.large', () => fakeCloudScene('aws'));
+keepsClusters(`aws, by the ${engineFor('aws')} engine,`, 'm5.large', () => fakeCloudScene('aws'));

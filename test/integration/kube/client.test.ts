@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { KubeClient } from '../../../operator/kube/client.ts';
-import { parseUntrustedKubeconfig } from '../../../operator/kube/kubeconfig.ts';
+import { parseOwnKubeconfig } from '../../../operator/kube/kubeconfig.ts';
 import {
   CONFIGMAPS,
   type ConfigMap,
@@ -288,7 +288,7 @@ describe('who we are', () => {
       contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
       'current-context': 'x',
     });
-    const reader = api.connect(parseUntrustedKubeconfig(yaml));
+    const reader = api.connect(parseOwnKubeconfig(yaml));
     const names = await Promise.all(Array.from({ length: 5 }, () => whoAmI(reader)));
     expect(names.map(({ username }) => username)).toEqual(Array(5).fill('reader'));
     expect(await readFile(calls, 'utf8')).toBe('called\n');

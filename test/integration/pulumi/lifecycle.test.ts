@@ -3,14 +3,23 @@ import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { CoppiceError } from '../../../operator/api/errors.ts';
+import type { RunnerOptions } from '../../../providers/pulumi/runner.ts';
+import type { EngineOfTests } from '../../kit/stacks/runner.ts';
+import { InProcessWorkers } from '../../kit/stacks/workers.ts';
 import { copiesInMemory, listening, PATIENCE_MS, sceneForFile } from './stacks.ts';
 
 const scene = sceneForFile();
 const WHOLE = ['blue', 'cluster', 'network', 'role', 'subnet-a', 'subnet-b'];
 
-describe('a cluster', { timeout: PATIENCE_MS }, () => {
+// Whatever is said here of the real engine holds for the one of the other tests, which takes its place in this process.
+const ENGINES: [engine: EngineOfTests, options: () => Partial<RunnerOptions>][] = [
+  ['real', () => ({})],
+  ['in-process', () => ({ workers: new InProcessWorkers(scene.cloud) })],
+];
+
+describe.each(ENGINES)('a cluster, by the %s engine', { timeout: PATIENCE_MS }, (_, by) => {
   it('is created, left alone, scaled and destroyed, with nothing left over', async () => {
-    const runner = scene.runner();
+    const runner = scene.runner(by());
     const { told, onProgress } = listening();
 
     const planned = await runner.preview(scene.request('life'));
@@ -55,7 +64,7 @@ describe('a cluster', { timeout: PATIENCE_MS }, () => {
   });
 
   it('is mended only when that is asked for', async () => {
-    const runner = scene.runner();
+    const runner = scene.runner(by());
     const { cloud } = scene;
     await runner.apply(scene.request('drifting'));
     expect(await runner.drift(scene.request('drifting'))).toEqual([]);
@@ -80,7 +89,7 @@ describe('a cluster', { timeout: PATIENCE_MS }, () => {
   });
 
   it('is remembered when it is what is wanted by now', async () => {
-    const runner = scene.runner();
+    const runner = scene.runner(by());
     const { cloud } = scene;
     const of = (size: number) => scene.request('shrunk', { pools: { blue: size } });
     const sizes = () => cloud.resources({ type: 'aws:eks:NodeGroup' }).map(({ inputs }) => inputs.scalingConfig);
@@ -96,9 +105,9 @@ describe('a cluster', { timeout: PATIENCE_MS }, () => {
   });
 });
 
-describe('an operation that fails', { timeout: PATIENCE_MS }, () => {
+describe.each(ENGINES)('an operation that fails, by the %s engine,', { timeout: PATIENCE_MS }, (_, by) => {
   it('says why in one line with a code, keeps what was made, and goes on from there', async () => {
-    const runner = scene.runner();
+    const runner = scene.runner(by());
     const copies = copiesInMemory();
     const request = scene.request('limited');
     const backend = { ...request.backend, copies };
@@ -120,7 +129,7 @@ describe('an operation that fails', { timeout: PATIENCE_MS }, () => {
   });
 
   it('goes on after throttling', async () => {
-    const runner = scene.runner();
+    const runner = scene.runner(by());
     scene.cloud.faults.set({ throttle: { perSecond: 1 / 60 } });
     await expect(runner.apply(scene.request('throttled'))).rejects.toMatchObject({
       code: 'ERR_INFRA_RATE_LIMITS_EXCEEDED',
@@ -132,6 +141,48 @@ describe('an operation that fails', { timeout: PATIENCE_MS }, () => {
     expect(scene.parts('throttled')).toEqual([]);
   });
 
+  it('keeps what was made in part, and mends it the next time', async () => {
+    const runner = scene.runner(by());
+    const { cloud } = scene;
+    const half = { operation: 'create', type: 'aws:eks:NodeGroup', when: 'after', how: 'partial' } as const;
+    cloud.faults.set({ failures: [{ ...half, message: 'it is degraded' }] });
+    await expect(runner.apply(scene.request('partly'))).rejects.toThrow(/it is degraded$/);
+    expect(scene.parts('partly')).toEqual(WHOLE);
+    expect((await runner.apply(scene.request('partly'))).changes).toMatchObject([
+      { operation: 'update', resource: 'aws:eks/nodeGroup:NodeGroup blue' },
+    ]);
+    await runner.destroy(scene.request('partly'));
+    expect(scene.parts('partly')).toEqual([]);
+  });
+
+  it('goes on after the engine was killed, and makes nothing twice', async () => {
+    const runner = scene.runner(by());
+    const dying = { operation: 'create', type: 'aws:eks:Cluster', when: 'after', how: 'engine' } as const;
+    scene.cloud.faults.set({ failures: [dying] });
+    await expect(runner.apply(scene.request('cut'))).rejects.toThrow();
+    expect(scene.parts('cut')).toContain('cluster');
+    await runner.apply(scene.request('cut'));
+    expect(scene.parts('cut')).toEqual(WHOLE);
+    await runner.destroy(scene.request('cut'));
+    expect(scene.parts('cut')).toEqual([]);
+  });
+
+  it('replaces what cannot be changed', async () => {
+    const runner = scene.runner(by());
+    await runner.apply(scene.request('grown'));
+    const before = scene.cloud.resource('aws:eks:NodeGroup', 'blue').uid;
+    const larger = scene.request('grown', { diskSize: 100 });
+    const replaced = { operation: 'replace', resource: 'aws:eks/nodeGroup:NodeGroup blue', properties: ['diskSize'] };
+    expect(await runner.preview(larger)).toEqual([replaced]);
+    expect((await runner.apply(larger)).changes).toEqual([replaced]);
+    expect(scene.cloud.resource('aws:eks:NodeGroup', 'blue').uid).not.toBe(before);
+    expect((await runner.apply(larger)).changes).toEqual([]);
+    await runner.destroy(larger);
+    expect(scene.parts('grown')).toEqual([]);
+  });
+});
+
+describe('an operation that fails', { timeout: PATIENCE_MS }, () => {
   it.each<[string, object, object, object, RegExp]>([
     ['the program', { fail: 'no such type\n    at it (x.ts:1:1)' }, {}, {}, /failed: no such type$/],
     ['the worker', { crash: true }, {}, {}, /the worker was ended by SIG/],

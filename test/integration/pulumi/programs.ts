@@ -10,6 +10,8 @@ export interface Inputs {
   /** Wanted sizes of node groups, by name. */
   pools: Record<string, number>;
   version?: string;
+  /** Of node groups, GiB. */
+  diskSize?: number;
   /** Is given back as a secret. */
   token?: string;
   /** The worker ends, instead of declaring anything. */
@@ -50,6 +52,7 @@ function cluster(inputs: Inputs) {
       nodeRoleArn: role.arn,
       subnetIds,
       scalingConfig: { minSize: 0, maxSize: 9, desiredSize: size },
+      ...(inputs.diskSize !== undefined && { diskSize: inputs.diskSize }),
       tags: tagged(name),
     });
   }

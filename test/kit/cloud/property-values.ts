@@ -30,11 +30,15 @@ export function strip(value: unknown): unknown {
   );
 }
 
-/** Properties for a message; those named in `secrets` are marked as such. */
-export function toStruct(properties: Properties, secrets: readonly string[] = []): Struct {
+/** Properties as a message has them; those named in `secrets` are marked as such. */
+export function withMarks(properties: Properties, secrets: readonly string[] = []): Properties {
   const entries = Object.entries(properties)
     .filter(([, value]) => value !== undefined)
     .map(([key, value]) => [key, secrets.includes(key) ? { [SIGNATURE]: SECRET, value } : value]);
   // Round trip: what is undefined further down has no place in a message.
-  return struct.Struct.fromJavaScript(JSON.parse(JSON.stringify(Object.fromEntries(entries))));
+  return JSON.parse(JSON.stringify(Object.fromEntries(entries))) as Properties;
 }
+
+/** Properties for a message; those named in `secrets` are marked as such. */
+export const toStruct = (properties: Properties, secrets: readonly string[] = []): Struct =>
+  struct.Struct.fromJavaScript(withMarks(properties, secrets));

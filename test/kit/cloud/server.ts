@@ -6,12 +6,12 @@ import messages from '@pulumi/pulumi/proto/provider_pb.js';
 import status from '@pulumi/pulumi/proto/status_pb.js';
 import any from 'google-protobuf/google/protobuf/any_pb.js';
 import empty from 'google-protobuf/google/protobuf/empty_pb.js';
-import { difference, named, type PropertyChange } from './check-and-diff.ts';
+import type { PropertyChange } from './check-and-diff.ts';
 import { CloudError } from './gate.ts';
 import type { CloudModel, Properties, Settings } from './model.ts';
-import { type Operations, PartialFailure, typeOf } from './operations.ts';
-import { plannedCreate, plannedUpdate } from './preview.ts';
+import { type Operations, PartialFailure } from './operations.ts';
 import { marked, plain, toStruct, UNKNOWN } from './property-values.ts';
+import { createProvider } from './provider.ts';
 import type { Store } from './store.ts';
 
 /** What the plugin is made of. */
@@ -76,7 +76,8 @@ type Call = grpc.ServerUnaryCall<any, any>;
 /** The gRPC service pulumirpc.ResourceProvider. */
 export function createServer({ model, store, operations, version, configure, cancel }: PluginParts): grpc.Server {
   const accountOf = (settings: Settings) => model.accountOf(settings, store.accounts());
-  const secretsOf = (token: string) => typeOf(model, token).secrets ?? [];
+  const provider = createProvider(model, operations);
+  const secretsOf = (token: string) => provider.secrets(token);
 
   /** Handlers that return (or reject with) what they have to say. */
   const answers: Record<string, (request: any) => unknown> = {
@@ -119,14 +120,13 @@ export function createServer({ model, store, operations, version, configure, can
     },
     async invoke(request) {
       const response = new messages.InvokeResponse();
-      response.setReturn(toStruct(await operations.invoke(request.getTok(), plain(request.getArgs()))));
+      response.setReturn(toStruct(await provider.invoke(request.getTok(), plain(request.getArgs()))));
       return response;
     },
     check(request) {
       const seed = Buffer.from(request.getRandomseed_asU8());
-      const inputs = named(
-        model,
-        typeOf(model, typeOfURN(request.getUrn())),
+      const inputs = provider.check(
+        typeOfURN(request.getUrn()),
         nameOfURN(request.getUrn()),
         marked(request.getNews()),
         marked(request.getOlds()),
@@ -138,8 +138,11 @@ export function createServer({ model, store, operations, version, configure, can
     },
     diff(request) {
       const before = request.hasOldInputs() ? request.getOldInputs() : request.getOlds();
-      const type = typeOf(model, typeOfURN(request.getUrn()));
-      const { changes, deleteBeforeReplace } = difference(type, plain(before), plain(request.getNews()));
+      const { changes, deleteBeforeReplace } = provider.diff(
+        typeOfURN(request.getUrn()),
+        plain(before),
+        plain(request.getNews()),
+      );
       const top = (path: string) => /^[^.[]+/.exec(path)?.[0] ?? path;
       const response = new messages.DiffResponse();
       const { DIFF_SOME, DIFF_NONE } = messages.DiffResponse.DiffChanges;
@@ -161,10 +164,10 @@ export function createServer({ model, store, operations, version, configure, can
       const inputs = plain(request.getProperties());
       const response = new messages.CreateResponse();
       if (request.getPreview()) {
-        response.setProperties(toStruct(plannedCreate(model, typeOf(model, token), inputs), secretsOf(token)));
+        response.setProperties(toStruct(provider.planCreate(token, inputs), secretsOf(token)));
         return response;
       }
-      const { id, outputs } = await operations.create(token, nameOfURN(request.getUrn()), inputs);
+      const { id, outputs } = await provider.create(token, nameOfURN(request.getUrn()), inputs);
       response.setId(id);
       response.setProperties(toStruct(outputs, secretsOf(token)));
       return response;
@@ -172,13 +175,12 @@ export function createServer({ model, store, operations, version, configure, can
     async read(request) {
       const token = typeOfURN(request.getUrn());
       const response = new messages.ReadResponse();
-      const known = plain(request.getProperties());
-      const found = await operations.read(token, request.getId(), known);
+      const [known, inputs] = [plain(request.getProperties()), plain(request.getInputs())];
+      const found = await provider.read(token, request.getId(), known, inputs);
       if (!found) return response;
       response.setId(found.id);
       response.setProperties(toStruct(found.outputs, secretsOf(token)));
-      const kept = model.keepsInputsWhenRead && Object.keys(known).length === 0 ? plain(request.getInputs()) : {};
-      response.setInputs(toStruct({ ...kept, ...found.inputs }));
+      response.setInputs(toStruct(found.inputs));
       return response;
     },
     async update(request) {
@@ -186,14 +188,14 @@ export function createServer({ model, store, operations, version, configure, can
       const [olds, news] = [plain(request.getOlds()), plain(request.getNews())];
       const response = new messages.UpdateResponse();
       const outputs = request.getPreview()
-        ? plannedUpdate(olds, news)
-        : (await operations.update(token, request.getId(), olds, news)).outputs;
+        ? provider.planUpdate(olds, news)
+        : (await provider.update(token, request.getId(), olds, news)).outputs;
       response.setProperties(toStruct(outputs, secretsOf(token)));
       return response;
     },
     async delete(request) {
       const token = typeOfURN(request.getUrn());
-      await operations.delete(token, request.getId(), plain(request.getProperties()));
+      await provider.delete(token, request.getId(), plain(request.getProperties()));
       return new empty.Empty();
     },
     cancel() {

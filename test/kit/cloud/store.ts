@@ -68,12 +68,14 @@ function filesOf(folder: string): string[] {
   }
 }
 
+// Of the process, which may open one memory several times.
+let drafts = 0;
+let requests = 0;
+
 /** Opens the memory in `dir`, made if need be. */
 export function openStore(dir: string): Store {
   const folder = join(dir, RESOURCES);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  let drafts = 0;
-  let requests = 0;
   const write = (file: string, value: unknown): void => {
     const draft = `${file}.${process.pid}.${++drafts}.draft`;
     writeFileSync(draft, `${JSON.stringify(value, null, 2)}\n`, { mode: 0o600 });

@@ -5,16 +5,15 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { LABELS } from '../../../operator/api/group.ts';
 import { profileManifests } from '../../../operator/api/profiles.ts';
-import { silent } from '../../../operator/kube/log.ts';
 import type { Taint } from '../../../operator/kube/resources.ts';
 import { aws } from '../../../providers/aws/index.ts';
 import { azure } from '../../../providers/azure/index.ts';
 import type { CloudPool, ManagedClusters, Owner } from '../../../providers/cloud.ts';
 import { gcp } from '../../../providers/gcp/index.ts';
-import { PulumiRunner } from '../../../providers/pulumi/runner.ts';
+import type { PulumiRunner } from '../../../providers/pulumi/runner.ts';
 import { OWNER_TAGS } from '../../../providers/tags.ts';
 import { type CloudName, type CloudResource, type FakeCloud, fakeCloud, type WebEndpoints } from '../cloud/index.ts';
-import { testTools } from '../tools.ts';
+import { engineFor, testRunner } from '../stacks/runner.ts';
 import type { CloudScene, SeenPool } from './cloud-scene.ts';
 
 /** What of a cloud the scene must know to see and to break pools. */
@@ -114,16 +113,9 @@ const together = (parts: SeenPool[]): SeenPool => ({
 export async function fakeCloudScene(name: keyof typeof FACES): Promise<CloudScene> {
   const face = FACES[name];
   const profile = (await profileManifests()).find(({ metadata }) => metadata.name === name)!;
-  const { pulumi } = await testTools('pulumi');
   const cloud = await fakeCloud();
   const dir = await mkdtemp(join(tmpdir(), 'coppice-conformance-'));
-  const runner = new PulumiRunner({
-    engine: async () => pulumi,
-    home: join(dir, 'home'),
-    log: silent,
-    acquirePlugins: false,
-    plugins: cloud.pluginFolders,
-  });
+  const runner = await testRunner(cloud, join(dir, 'home'), engineFor(face.cloud));
   const region = profile.spec.defaults!.region!;
   const zones = profile.spec.regions.find((one) => one.name === region)!.zones!.map((zone) => zone.name);
   const { versions = [] } = profile.spec.kubernetes;

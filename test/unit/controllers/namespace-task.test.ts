@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
 import { namespaceTask } from '../../../operator/controllers/shoot/shared-steps.ts';
+import { MemoryObjects } from '../../kit/memory-objects.ts';
 
 /** What is written, in order, when a shoot of this status is worked on. */
 async function written(status: { seedName?: string } | undefined, refusal?: Error): Promise<string[]> {
@@ -13,6 +14,7 @@ async function written(status: { seedName?: string } | undefined, refusal?: Erro
     seed: {
       name: 'local',
       namespaces,
+      client: new MemoryObjects(),
       applier: { apply: async ({ kind }: { kind: string }) => void writes.push(kind) },
     },
     tell: async () => {

@@ -1,15 +1,175 @@
-import { expect, it } from 'vitest';
-import { GARDEN_ANNOTATION, otherOwner } from '../../../operator/controllers/shoot/ownership.ts';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { LABELS } from '../../../operator/api/group.ts';
+import type { Shoot } from '../../../operator/api/shoot.ts';
+import { closeNamespace, removeKubeconfig } from '../../../operator/controllers/shoot/deletion.ts';
+import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
+import { GARDEN_ANNOTATION, SHOOT_UID_ANNOTATION, strangerIn } from '../../../operator/controllers/shoot/ownership.ts';
+import { issueCertificates, namespaceTask, storeKubeconfig } from '../../../operator/controllers/shoot/shared-steps.ts';
+import { Applier } from '../../../operator/kube/applier.ts';
+import { type KubeObject, NAMESPACES, SECRETS, type Secret } from '../../../operator/kube/resources.ts';
+import { PKI_SECRET, type PKIData } from '../../../operator/shoot/pki.ts';
+import { MemoryObjects } from '../../kit/memory-objects.ts';
 
-const namespace = (annotations?: Record<string, string>) => ({
+const NS = 'shoot--default--demo';
+const shoot = { metadata: { name: 'demo', namespace: 'default', uid: 's1' }, spec: {} } as Shoot;
+const placed = { ...shoot, status: { seedName: 'local' } } as Shoot;
+const signal = new AbortController().signal;
+
+const labels = (name = 'demo', namespace = 'default') => ({ [LABELS.shoot]: name, [LABELS.shootNamespace]: namespace });
+const namespace = (metadata: Partial<KubeObject['metadata']> = {}): KubeObject => ({
   apiVersion: 'v1',
   kind: 'Namespace',
-  metadata: { name: 'shoot--default--demo', ...(annotations && { annotations }) },
+  metadata: { name: NS, ...metadata },
+});
+const OURS = { [GARDEN_ANNOTATION]: 'ours' };
+
+describe('a namespace of the name that a cluster would give its own', () => {
+  it.each<[string, KubeObject | undefined, Shoot, RegExp | undefined]>([
+    ['is not there', undefined, shoot, undefined],
+    ['is ours', namespace({ labels: labels(), annotations: OURS }), shoot, undefined],
+    ['is ours, of before gardens were written on it', namespace({ labels: labels() }), placed, undefined],
+    [
+      'lost its labels, and its UID says that it is ours',
+      namespace({ annotations: { ...OURS, [SHOOT_UID_ANNOTATION]: 's1' } }),
+      shoot,
+      undefined,
+    ],
+    [
+      'is of another garden',
+      namespace({ labels: labels(), annotations: { [GARDEN_ANNOTATION]: 'theirs' } }),
+      shoot,
+      /garden theirs/,
+    ],
+    [
+      'is of a cluster whose long name has the same hash',
+      namespace({ labels: labels('demo2'), annotations: OURS }),
+      placed,
+      /belongs to Shoot default\/demo2/,
+    ],
+    ['was made by somebody, without labels', namespace(), placed, /was not made for this cluster/],
+    [
+      'was made by somebody beforehand, with our labels',
+      namespace({ labels: labels() }),
+      shoot,
+      /was not made for this cluster/,
+    ],
+    [
+      'bears the UID of another',
+      namespace({ annotations: { ...OURS, [SHOOT_UID_ANNOTATION]: 's2' } }),
+      shoot,
+      /was not made/,
+    ],
+  ])('%s', (_, found, whose, expected) => {
+    const stranger = strangerIn(found, whose, 'ours');
+    if (expected) expect(stranger?.whose).toMatch(expected);
+    else expect(stranger).toBeUndefined();
+  });
 });
 
-it.each([
-  ['that is not there', undefined, undefined],
-  ['of before there were marks', namespace(), undefined],
-  ['of this garden', namespace({ [GARDEN_ANNOTATION]: 'ours' }), undefined],
-  ['of another', namespace({ [GARDEN_ANNOTATION]: 'theirs' }), 'theirs'],
-])('a namespace %s', (_, found, owner) => expect(otherOwner(found, 'ours')).toBe(owner));
+let server: MemoryObjects;
+/** What the caches have; they know things by their labels only, so nothing that lost them. */
+let cached: Map<string, KubeObject>;
+
+function operation(of: Shoot = placed): Operation {
+  const cache = {
+    synced: true,
+    get: (key: string) => cached.get(key),
+    absorb: (object: KubeObject) => void cached.set(`${object.metadata.namespace}/${object.metadata.name}`, object),
+    onAnyChange: () => () => {},
+  };
+  const applier = new Applier(server as never, (object) => ({
+    live: cached.get(`${object.metadata.namespace}/${object.metadata.name}`),
+  }));
+  return {
+    shoot: of,
+    state: {},
+    values: { namespace: NS, shoot: { name: 'demo', namespace: 'default' } },
+    world: { garden: server, gardenApplier: applier, gardenID: 'ours', now: () => new Date('2026-11-22T00:00:00Z') },
+    seed: { name: 'local', client: server, applier, namespaces: cache, secrets: cache },
+    vni: 7,
+    tell: async () => {},
+  } as unknown as Operation;
+}
+
+beforeEach(() => {
+  server = new MemoryObjects();
+  cached = new Map();
+});
+
+describe("a namespace that is somebody else's", () => {
+  it('is not taken over: the cluster says whose it is', async () => {
+    server.put(namespace());
+    await expect(namespaceTask(operation()).run(signal)).rejects.toThrow(
+      `namespace ${NS} of seed local was not made for`,
+    );
+    expect(server.writes).toEqual([]);
+  });
+
+  it('is not deleted with the cluster', async () => {
+    server.put(namespace());
+    await expect(closeNamespace(operation(), signal)).rejects.toThrow('was not made for this cluster');
+    expect(server.writes).toEqual([]);
+  });
+});
+
+it('a namespace that we made says so by the UID of the Shoot, and goes with it', async () => {
+  await namespaceTask(operation(shoot)).run(signal);
+  expect(server.find(NAMESPACES, NS)?.metadata.annotations).toMatchObject({ ...OURS, [SHOOT_UID_ANNOTATION]: 's1' });
+  await closeNamespace(operation(), signal);
+  expect(server.find(NAMESPACES, NS)).toBeUndefined();
+});
+
+describe("somebody's own Secret of the name that a kubeconfig would have", () => {
+  const own = (more: Partial<Secret> = {}): Secret => ({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'demo-kubeconfig', namespace: 'default' },
+    type: 'Opaque',
+    data: { value: 'dGhlaXJz' },
+    ...more,
+  });
+
+  it.each<[string, Secret]>([
+    ['an Opaque one', own()],
+    ['one of the same type', own({ type: 'cluster.x-k8s.io/secret' })],
+    [
+      'one with our labels',
+      own({ metadata: { ...own().metadata, labels: { [LABELS.clusterName]: 'demo', [LABELS.managedBy]: 'coppice' } } }),
+    ],
+  ])('is neither deleted nor written over: %s', async (_, secret) => {
+    server.put(secret);
+    await removeKubeconfig(operation(), signal);
+    await expect(storeKubeconfig(operation(), 'ours', signal)).rejects.toThrow(
+      'default/demo-kubeconfig was not made for',
+    );
+    expect(server.writes).toEqual([]);
+  });
+
+  it('is not confused with ours, which goes with the cluster, nor with one of an earlier cluster', async () => {
+    await storeKubeconfig(operation(), 'first', signal);
+    const later = { ...placed, metadata: { ...placed.metadata, uid: 's2' } } as Shoot;
+    await removeKubeconfig(operation(later), signal);
+    expect(server.find(SECRETS, 'demo-kubeconfig', 'default')).toBeDefined();
+    await storeKubeconfig(operation(later), 'second', signal);
+    await removeKubeconfig(operation(later), signal);
+    expect(server.find(SECRETS, 'demo-kubeconfig', 'default')).toBeUndefined();
+  });
+});
+
+it('keys that lost their labels are still the keys: no new authority is made over the only copy', async () => {
+  const parameters = { apiServerAddress: '10.0.0.1', etcdAddresses: ['10.0.0.2'], services: '10.0.0.0/16' };
+  const first = operation();
+  await issueCertificates(first, parameters, signal);
+  const ca = (first.pki as PKIData)['ca.crt'];
+  expect(ca).toContain('BEGIN CERTIFICATE');
+  const stored = server.find<Secret>(SECRETS, PKI_SECRET, NS)!;
+  const { labels: lost, ...metadata } = stored.metadata;
+  expect(lost).toMatchObject(labels());
+  server.objects.set(`secrets/${NS}/${PKI_SECRET}`, { ...stored, metadata });
+  cached.clear();
+  const second = operation();
+  await issueCertificates(second, parameters, signal);
+  expect((second.pki as PKIData)['ca.crt']).toBe(ca);
+  expect(server.find<Secret>(SECRETS, PKI_SECRET, NS)?.data).toEqual(stored.data);
+  expect(server.find(SECRETS, PKI_SECRET, NS)?.metadata.labels).toMatchObject(labels());
+});

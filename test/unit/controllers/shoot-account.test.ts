@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { credentialsOfShoot, namesAccount, usersOf } from '../../../operator/accounts/shoot-account.ts';
+import { accountOfShoot, credentialsOfShoot, namesAccount, usersOf } from '../../../operator/accounts/shoot-account.ts';
+import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
 import type { CredentialsBinding } from '../../../operator/api/credentialsbinding.ts';
 import type { Seed } from '../../../operator/api/seed.ts';
 import type { Shoot } from '../../../operator/api/shoot.ts';
@@ -31,6 +32,19 @@ describe('the account of a shoot', () => {
       secret: 'keys',
     });
     expect(namesAccount(shoot({}, { ownerReferences }), its)).toBe(true);
+  });
+
+  it("is asked for in no region that would make another's host of it, whatever the Shoot says", async () => {
+    const side = {
+      clusters: clusters({ spec: { credentialsRef: { name: 'keys' } } }),
+      bindings: { get: () => undefined },
+      credentials: { get: () => ({ data: { token: 'c2VjcmV0' } }) },
+    } as unknown as Parameters<typeof accountOfShoot>[0];
+    const forged = shoot({ region: 'evil.example.org/#' }, { ownerReferences });
+    const profile = { spec: { type: 'aws' } } as CloudProfile;
+    await expect(accountOfShoot(side, forged, profile, new AbortController().signal)).rejects.toThrow(
+      '"evil.example.org/#" can be no region',
+    );
   });
 
   it('is not that of another cluster of the same name, nor one that was named after its nodes were simulated', () => {

@@ -1,8 +1,10 @@
-import { access, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { spawnSync } from 'node:child_process';
+import { access, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { writeAtomic } from '../../../operator/garden/files.ts';
+import { endLeftOvers } from '../../../operator/garden/cleanup.ts';
+import { readJson, writeAtomic } from '../../../operator/garden/files.ts';
 import { boundLogs, lastError } from '../../../operator/garden/logs.ts';
 import { identityOf, isAlive } from '../../../operator/garden/process-identity.ts';
 import { endGroup, type ProcessRecord } from '../../../operator/garden/processes.ts';
@@ -31,6 +33,8 @@ afterEach(async () => {
   await rm(home, { recursive: true, force: true });
 });
 
+/** Waits next to nothing before it starts a process again. */
+const hasty = () => new Supervisor({ directory, log: silent, backOff: () => 5 });
 const only = (from = supervisor) => from.status()[0]!;
 const until = async (what: () => boolean | Promise<boolean>) => {
   const deadline = Date.now() + 5_000;
@@ -64,18 +68,17 @@ describe.runIf(process.platform === 'linux')('Supervisor', () => {
     expect(only().lastExit).toContain('SIGKILL');
   });
 
-  it('gives up waiting for one that dies again and again, with its last words', async () => {
+  it('gives up waiting for one that dies again and again, with its last words, and keeps it up all the same', async () => {
+    const file = join(home, 'mended');
+    supervisor = hasty();
     const start = supervisor.start({
       name: 'a',
-      command: sh('echo "Error: no such flag"; exit 1'),
-      ready: async () => only().restarts > 9,
+      command: sh(`[ -e ${file} ] && exec /bin/sleep 60; echo "Error: no such flag"; exit 1`),
+      ready: () => exists(file),
     });
-    supervisor.status();
-    await expect(
-      Promise.race([start, new Promise((_, reject) => setTimeout(() => reject(new Error(only().lastExit)), 700))]),
-    ).rejects.toThrow(/exit code 1: Error: no such flag/);
-    await supervisor.stop('a');
-    start.catch(() => {});
+    await expect(start).rejects.toThrow('a does not become ready: exit code 1: Error: no such flag');
+    await writeFile(file, '');
+    await until(() => only().state === 'running' && only().pid !== undefined);
   });
 
   it('takes over what a dead daemon left running, and ends it when asked', async () => {
@@ -130,6 +133,70 @@ describe.runIf(process.platform === 'linux')('Supervisor', () => {
     await until(async () => (await identityOf(child)) === undefined);
     expect(only().state).toBe('stopped');
   });
+
+  /** Puts a file where a folder of the garden was, so that nothing can be written there. Returns how to mend it. */
+  async function unwritable(folder: string): Promise<() => Promise<void>> {
+    await rename(folder, `${folder}.aside`);
+    await writeFile(folder, '');
+    return async () => {
+      await rm(folder);
+      await rename(`${folder}.aside`, folder);
+    };
+  }
+
+  it('runs nothing that it cannot record, and starts it once it can', async () => {
+    const runs = join(home, 'runs');
+    const command = sh(`echo $$ >>${runs}; exec /bin/sleep 60`);
+    supervisor = hasty();
+    await supervisor.start({ name: 'a', command, ready: () => exists(runs) });
+    const mend = await unwritable(dirname(directory.pidFile('a')));
+    process.kill(only().pid!, 'SIGKILL');
+    await until(() => only().restarts > 3);
+    expect(only().lastExit).toContain('cannot be recorded in');
+    expect((await readFile(runs, 'utf8')).trim().split('\n')).toHaveLength(1);
+    await mend();
+    await until(async () => (await readFile(runs, 'utf8')).trim().split('\n').length === 2);
+    const record = await readJson<ProcessRecord>(directory.pidFile('a'));
+    expect(await isAlive(record!)).toBe(true);
+    expect(record?.pid).toBe(only().pid);
+    expect(await readFile(runs, 'utf8')).toContain(`${record?.pid}\n`);
+  });
+
+  it('goes on when it could not so much as try', async () => {
+    supervisor = hasty();
+    await supervisor.start({ name: 'a', command: ['/bin/sleep', '60'], ready: async () => only().pid !== undefined });
+    const mend = await unwritable(dirname(directory.logFile('a')));
+    process.kill(only().pid!, 'SIGKILL');
+    await until(() => only().restarts > 3);
+    expect(only().lastExit).toMatch(/^cannot be started: /);
+    await mend();
+    await until(() => only().pid !== undefined && only().state === 'running');
+  });
+
+  it('leaves nothing behind that is not recorded when it is killed in the middle of a start', async () => {
+    const processes = new URL('../../../operator/garden/processes.ts', import.meta.url).href;
+    const folder = dirname(directory.pidFile('x'));
+    const script = `
+      import { writeSync } from 'node:fs';
+      import { startDetached } from '${processes}';
+      for (let i = 0; i < 8; i++) {
+        const record = { file: '${folder}/p' + i + '.json', digest: 'd' };
+        writeSync(1, startDetached({ command: ['/bin/sleep', '60'] }, { logFile: '${directory.logFile('x')}', record }).pid + ' ');
+      }
+      process.kill(process.pid, 'SIGKILL');
+    `;
+    const { stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' });
+    const pids = stdout.trim().split(' ').map(Number);
+    expect(pids).toHaveLength(8);
+    const recorded = async () =>
+      (await Promise.all(pids.map((_, i) => readJson<ProcessRecord>(directory.pidFile(`p${i}`))))).map(
+        (one) => one?.pid,
+      );
+    for (const pid of pids)
+      await until(async () => (await identityOf(pid)) === undefined || (await recorded()).includes(pid));
+    await endLeftOvers(directory);
+    for (const pid of pids) expect(await identityOf(pid)).toBeUndefined();
+  });
 });
 
 it('keeps logs small and finds the telling line', async () => {
@@ -139,4 +206,12 @@ it('keeps logs small and finds the telling line', async () => {
   await boundLogs(directory.path('log'), 50);
   expect(await readFile(file, 'utf8')).toBe('');
   expect(await readFile(`${file}.1`, 'utf8')).toContain('it broke');
+});
+
+it('empties a log that has grown too long, even where there is no room for a copy', async () => {
+  const file = directory.logFile('x');
+  await writeFile(file, 'x'.repeat(100));
+  await mkdir(`${file}.1`);
+  await boundLogs(directory.path('log'), 50);
+  expect(await readFile(file, 'utf8')).toBe('');
 });

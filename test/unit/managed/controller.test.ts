@@ -147,13 +147,16 @@ describe('a managed cluster', () => {
     const key = garden.apply('one');
     operator.look(key);
     await pauses[0]!.reached;
+    await idle();
     const before = garden.statusWrites;
     pauses[0]!.resume();
     await pauses[1]!.reached;
     pauses[1]!.resume();
     await pauses[2]!.reached;
+    await idle();
     expect(garden.statusWrites).toBe(before);
     garden.clock.advance(5000);
+    await idle();
     expect(garden.statusWrites).toBe(before + 1);
     expect(operation(key)).toMatchObject({ description: 'creating pool default', progress: 66 });
     pauses[2]!.resume();
@@ -569,6 +572,7 @@ describe('deletion', () => {
     operator.look(key);
     await pause.reached;
     garden.clock.advance(5000);
+    await idle();
     expect(garden.condition(key, 'Deleting')?.message).toContain('deleting cluster');
     expect(garden.kubeconfigs.size).toBe(0);
     pause.resume();

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import {
+  assertOwnNames,
   bounded,
   clusterOfRecord,
   type ManagedRecord,
@@ -43,6 +44,13 @@ it('a record under the name of another cluster is none', async () => {
 it('names of records tell clusters apart by more than 32 bits', async () => {
   const secret = await saved();
   expect(secret.metadata.name).toMatch(/-[0-9a-f]{64}$/);
+});
+
+it('a cluster whose long name has the hash of another is refused before it opens what that one made', async () => {
+  const there = [await saved()];
+  const other = { ...record, owner: { ...record.owner, uid: 'u2', name: 'another', namespace: 'bank' } };
+  expect(() => assertOwnNames(other, there)).toThrow('WorkerCluster shop/one has the name shoot--shop--one');
+  expect(() => assertOwnNames(record, there)).not.toThrow();
 });
 
 it('what cannot be read is no record', async () => {

@@ -53,7 +53,6 @@ export function context(changes: Partial<ProviderContext> = {}): ProviderContext
     kubernetesVersion: '1.36.3',
     apiserverURL: 'https://10.1.0.5:6443',
     clusterCA: 'CLUSTER CA\n',
-    kubeletClientCA: 'CLIENT CA\n',
     podCIDR: '10.96.0.0/16',
     serviceCIDR: '10.97.0.0/16',
     dnsIP: '10.97.0.10',

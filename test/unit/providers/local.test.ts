@@ -63,7 +63,7 @@ describe('files of a machine', () => {
     const print = (ctx = {}, changes = {}) => machineFiles(context(ctx), pool(changes)).fingerprint;
     const before = print();
     expect(print({}, { labels: { a: 'b' }, taints: [{ key: 'a', effect: 'NoSchedule' }], count: 9 })).toBe(before);
-    expect(print({ clusterCA: 'NEW\n', kubeletClientCA: 'NEW\n' })).toBe(before);
+    expect(print({ clusterCA: 'NEW\n' })).toBe(before);
     expect(print({}, { machineType: 'odd' })).not.toBe(before);
     expect(print({ vni: 5 })).not.toBe(before);
   });

@@ -2,6 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { load } from 'js-yaml';
 import { describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../../operator/api/meta.ts';
+import { KubeApiError } from '../../../operator/kube/errors.ts';
 import { bootstrapTokenSecret, newBootstrapToken, tokenText } from '../../../operator/shoot/bootstrap-token.ts';
 import { etcdConfig } from '../../../operator/shoot/etcd.ts';
 import { nodeMaskSize } from '../../../operator/shoot/kube-controller-manager.ts';
@@ -75,11 +76,6 @@ describe('a control plane of one', () => {
       })
       .map((object) => object.metadata.name);
     expect(rolled).toEqual(['kube-scheduler']);
-  });
-
-  it('has no pods while it hibernates', () => {
-    const asleep = controlPlaneObjects({ ...one, hibernated: true }, pki);
-    expect(asleep.filter((object) => object.spec?.replicas > 0)).toEqual([]);
   });
 });
 
@@ -178,15 +174,29 @@ it.each([
 ])('nodes of %s get a /%i', (pods, expected) => expect(nodeMaskSize(pods)).toBe(expected));
 
 describe('usable', () => {
-  const client = (ready: boolean, refusal?: string): UsableClient => ({
+  const client = (ready: boolean, refusal?: string | Error, allowed = true): UsableClient => ({
     ready: async () => ready,
     request: async () => {
-      if (refusal) throw new Error(refusal);
-      return {};
+      if (refusal) throw typeof refusal === 'string' ? new Error(refusal) : refusal;
+      return { status: { allowed } };
     },
   });
+  const refused = (code: number, message: string) => new KubeApiError('POST', code, { message });
   it('is what answers and obeys', async () => expect(await usable(client(true))).toEqual({ usable: true }));
   it('is not what is not ready', async () => expect((await usable(client(false))).usable).toBe(false));
   it('is not what refuses', async () =>
     expect(await usable(client(true, 'forbidden'))).toEqual({ usable: false, reason: 'forbidden' }));
+  it('is not what lets the admin do nothing', async () =>
+    expect((await usable(client(true, undefined, false))).usable).toBe(false));
+  it('is not what knows the admin, and has no roles yet', async () =>
+    expect((await usable(client(true, refused(403, 'forbidden: User "admin" cannot create resource')))).usable).toBe(
+      false,
+    ));
+  it.each([
+    [403, 'admission webhook "no.example.com" denied the request: never'],
+    [500, 'Internal error occurred: failed calling webhook "no.example.com": connection refused'],
+    [422, "is forbidden: ValidatingAdmissionPolicy 'never' with binding 'all' denied request: no"],
+  ])('is also what a tenant guards with admission of its own: %i %s', async (code, message) =>
+    expect(await usable(client(true, refused(code, message)))).toEqual({ usable: true }),
+  );
 });

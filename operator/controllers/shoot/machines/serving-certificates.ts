@@ -26,10 +26,11 @@ export async function decideServingCertificates(
       continue;
     }
     const approved = verdict.decision === 'approve';
-    const answered: CertificateSigningRequest = {
-      ...csr,
+    const { name, resourceVersion } = csr.metadata;
+    // Not the whole object: the cache has but a part of it.
+    const answer = {
+      metadata: { resourceVersion },
       status: {
-        ...csr.status,
         conditions: [
           {
             type: approved ? 'Approved' : 'Denied',
@@ -46,7 +47,10 @@ export async function decideServingCertificates(
         { csr: csr.metadata.name, reason: (verdict as { reason: string }).reason },
         'a serving certificate was denied',
       );
-    connection.csrs.absorb(await connection.client.update(answered, { subresource: 'approval', resource: CSRS }));
+    const options = { subresource: 'approval' };
+    connection.csrs.absorb(
+      await connection.client.mergePatch<CertificateSigningRequest>(CSRS, name, undefined, answer, options),
+    );
   }
   return waiting;
 }

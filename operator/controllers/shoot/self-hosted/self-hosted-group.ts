@@ -6,12 +6,11 @@ import {
   DISCOVERY_FILE,
   type Pool,
 } from '../../../../providers/contract.ts';
-import { CoppiceError, configurationProblem } from '../../../api/errors.ts';
+import { CoppiceError } from '../../../api/errors.ts';
 import { LABELS } from '../../../api/group.ts';
 import type { EtcdClient } from '../../../etcd/etcd-client.ts';
 import { sleep } from '../../../kube/clock.ts';
 import { type KubeObject, type Node, SECRETS } from '../../../kube/resources.ts';
-import { type ControlPlaneGroupAction, planControlPlaneGroup, votersIn } from '../../../shoot/control-plane-group.ts';
 import { kubeadmAuthorities, kubeadmInit, kubeadmJoinByToken } from '../../../shoot/kubeadm.ts';
 import { certificateKeyFor, joinObjects, KUBEADM_CERTS } from '../../../shoot/kubeadm-certs.ts';
 import { controlPlaneLabels } from '../../../shoot/values.ts';
@@ -19,17 +18,13 @@ import { openStackedEtcd } from '../etcd-access.ts';
 import { inside } from '../inside-tasks.ts';
 import { TOKENS_SECRET, tokenOf } from '../machines/bootstrap-tokens.ts';
 import type { Operation } from '../operation.ts';
-import { isLost, LossWatch, lookAtGroup, machinesOfNodes, Patience } from './control-plane-group-seen.ts';
+import { LossWatch } from './control-plane-group-seen.ts';
 import { INITIALISED, noteIn, POOL_NOTED } from './self-hosted.ts';
+import { bringGroupToSize, LOOK_MS, looksLost } from './self-hosted-group-size.ts';
 import { JOINED_LABEL, wanting } from './self-hosted-status.ts';
 
-/** How often it is looked whether there is anything to wait for still. */
-const LOOK_MS = 10_000;
 /** In the note: the machines that etcd needs a majority of, by the names of their nodes. */
 const MEMBERS_NOTED = 'members';
-
-const LOST =
-  'the machines that most of the state of the cluster was on are lost, and with them the cluster: nothing can bring it back. Delete it, and make it anew';
 
 /** The machines of the control plane and who makes them in a cloud. Throws for a shoot that has none there. */
 export function controlPlaneGroupOf({ controlPlanePool, provider }: Operation): {
@@ -76,17 +71,10 @@ export async function untilGroupLost(op: Operation, signal: AbortSignal): Promis
 }
 
 function throwIfHopeless(op: Operation, seen: ControlPlaneGroupSeen, watch: LossWatch): void {
-  looksLost(op, seen, watch);
+  looksLost(membersNoted(op), seen, watch, op.world.now());
   if (noteIn(op) || seen.failure === undefined) return;
   const message = `the control plane does not get its machine: ${seen.failure}`;
   throw new CoppiceError('ERR_RETRYABLE_INFRA_DEPENDENCIES', message);
-}
-
-/** A majority of machines that is lost cannot come back. Throws once that is sure. */
-function looksLost(op: Operation, seen: ControlPlaneGroupSeen, watch: LossWatch): boolean {
-  const looksSo = isLost(membersNoted(op), seen);
-  if (watch.isSure(looksSo, op.world.now())) throw configurationProblem(LOST);
-  return looksSo;
 }
 
 const membersNoted = (op: Operation): string[] =>
@@ -144,62 +132,28 @@ export async function reconcileControlPlaneGroup(op: Operation, signal: AbortSig
   const { pool, group } = controlPlaneGroupOf(op);
   const teller = new Teller(op, signal);
   const line = new EtcdLine(op);
-  const patience = new Patience();
-  const watch = new LossWatch();
   try {
-    for (;;) {
-      signal.throwIfAborted();
-      const seen = await group.observe(op.context(), pool.name);
-      if (looksLost(op, seen, watch)) {
-        await sleep(LOOK_MS, signal);
-        continue;
-      }
-      const etcd = await line.to(seen);
-      const observed = await lookAtGroup(seen, desired, op.world.now(), {
+    await bringGroupToSize(
+      {
+        desired,
+        now: () => op.world.now(),
+        observe: () => group.observe(op.context(), pool.name),
         nodes: () => nodesOf(op),
-        etcd: () => etcd.observe(),
-      });
-      const voters = votersIn(observed.members ?? []);
-      if (voters.length > 0 && voters.join() !== membersNoted(op).join()) await writeNote(op, voters, signal);
-      const plan = planControlPlaneGroup(observed);
-      if (plan.blocked) throw new Error(`the control plane cannot be brought to ${desired} machines: ${plan.waitFor}`);
-      // From its first turn on: what held keys for the beginning goes.
-      await teller.tell(plan.action?.type === 'ask-for' ? plan.action.machines : seen.asked);
-      if (!plan.action && !plan.waitFor) break;
-      if (!plan.action && seen.failure !== undefined)
-        throw new CoppiceError('ERR_RETRYABLE_INFRA_DEPENDENCIES', `${plan.waitFor}: ${seen.failure}`);
-      if (plan.action) await act(op, etcd, plan.action, seen);
-      await sleep(patience.next(plan.action ? undefined : plan.waitFor), signal);
-    }
+        etcd: (seen) => line.to(seen),
+        noted: () => membersNoted(op),
+        note: (voters) => writeNote(op, voters, signal),
+        tell: (machines) => teller.tell(machines),
+        end: (machines) => group.end(op.context(), pool.name, machines),
+        removeNode: (name) => inside(op).deleteNode(name),
+        say: (reason, message) => op.world.record(op.shoot, 'Normal', reason, message),
+        sleep,
+      },
+      signal,
+    );
     await teller.silence();
     state.etcdSettled = desired;
   } finally {
     await line.close();
-  }
-}
-
-async function act(
-  op: Operation,
-  etcd: EtcdClient,
-  action: ControlPlaneGroupAction,
-  seen: ControlPlaneGroupSeen,
-): Promise<void> {
-  const { pool, group } = controlPlaneGroupOf(op);
-  const say = (reason: string, message: string) => op.world.record(op.shoot, 'Normal', reason, message);
-  switch (action.type) {
-    case 'ask-for':
-      // Asked for when it was told.
-      return say('ControlPlaneResized', `the control plane gets ${action.machines} machines`);
-    case 'end-machines':
-      say('ControlPlaneResized', `the control plane goes on without ${action.names.join(', ')}`);
-      return group.end(op.context(), pool.name, machinesOfNodes(seen, action.names));
-    case 'transfer-leadership':
-      return etcd.transferLeadership(action.from, action.to);
-    case 'remove-member':
-      say('EtcdMemberLeaves', `${action.name} leaves etcd`);
-      return etcd.remove(action.id);
-    case 'remove-node':
-      return inside(op).deleteNode(action.name);
   }
 }
 

@@ -1,11 +1,32 @@
 import { load } from 'js-yaml';
 import { describe, expect, it } from 'vitest';
+import { openSession } from '../../../../providers/aws/session.ts';
 import { eksKubeconfig, eksToken } from '../../../../providers/aws/token.ts';
 
 const key = { accessKeyID: 'AKIDEXAMPLE', secretAccessKey: 'wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY' };
 const now = new Date('2015-08-30T12:36:00Z');
 
+/** What a tenant may write for a region, so that a host of its own comes of it. */
+const FORGED = [
+  'evil.example.org/#',
+  'x@evil.example.org/',
+  'a.evil',
+  'a:8443/',
+  '',
+  '..',
+  'a\nb',
+  `${'a'.repeat(64)}`,
+];
+
 const urlOf = (token: string) => new URL(Buffer.from(token.slice('k8s-aws-v1.'.length), 'base64url').toString());
+
+describe('an identity token', () => {
+  it.each(FORGED)('is shown to no host that region %j would make', async (region) => {
+    const role = 'arn:aws:iam::123456789012:role/deployer';
+    const aws = { region, now: () => now, signal: new AbortController().signal };
+    await expect(openSession({ role, token: 'identity-token' }, aws)).rejects.toThrow("part of a host's name");
+  });
+});
 
 describe('EKS token', () => {
   it('is a presigned question who asks, bound to one cluster, good for 14 minutes', () => {
@@ -22,6 +43,21 @@ describe('EKS token', () => {
 
   it('asks the STS of its partition', () => {
     expect(urlOf(eksToken('one', 'cn-north-1', key, now).token).host).toBe('sts.cn-north-1.amazonaws.com.cn');
+  });
+
+  it.each([
+    ['us-iso-east-1', 'sts.us-iso-east-1.c2s.ic.gov'],
+    ['us-isob-east-1', 'sts.us-isob-east-1.sc2s.sgov.gov'],
+    ['eu-isoe-west-1', 'sts.eu-isoe-west-1.cloud.adc-e.uk'],
+    ['us-isof-south-1', 'sts.us-isof-south-1.csp.hci.ic.gov'],
+    ['eusc-de-east-1', 'sts.eusc-de-east-1.amazonaws.eu'],
+    ['us-gov-west-1', 'sts.us-gov-west-1.amazonaws.com'],
+  ])('asks the STS of %s at %s', (region, host) => {
+    expect(urlOf(eksToken('one', region, key, now).token).host).toBe(host);
+  });
+
+  it.each(FORGED)('is made for no host that %j would make', (region) => {
+    expect(() => eksToken('one', region, key, now)).toThrow("part of a host's name");
   });
 
   it('comes in a kubeconfig that needs no command line tool', () => {

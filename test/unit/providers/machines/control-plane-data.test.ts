@@ -28,7 +28,7 @@ const own = pool({
   name: 'control-plane',
   taints: [{ key: 'node-role.kubernetes.io/control-plane', effect: 'NoSchedule' }],
 });
-const { kubeletClientCA: _, ...ctx } = context({ apiserverURL: `https://${HOST}:6443` });
+const ctx = context({ apiserverURL: `https://${HOST}:6443` });
 const init = kubeadmInit(values, 'cloud')
   .map((one) => JSON.stringify(one))
   .join('\n---\n');

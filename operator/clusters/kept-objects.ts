@@ -1,0 +1,69 @@
+import { GROUP } from '../api/group.ts';
+import type { BuiltinCondition, CertificateSigningRequest, Node } from '../kube/resources.ts';
+
+/** What of a Node is ever looked at: a tenant may write megabytes into its annotations, and images alone are many KiB. */
+export function slimNode(node: Node): Node {
+  const { name, uid, resourceVersion, creationTimestamp, deletionTimestamp, labels, annotations = {} } = node.metadata;
+  const { podCIDR, podCIDRs, providerID, unschedulable, taints } = node.spec ?? {};
+  const { capacity, allocatable, conditions, addresses, nodeInfo } = node.status ?? {};
+  // Nobody here reads any other.
+  const ours = Object.entries(annotations).filter(([key]) => key.startsWith(`${GROUP}/`));
+  return {
+    apiVersion: node.apiVersion,
+    kind: node.kind,
+    metadata: {
+      name,
+      ...(uid && { uid }),
+      ...(resourceVersion && { resourceVersion }),
+      ...(creationTimestamp && { creationTimestamp }),
+      ...(deletionTimestamp && { deletionTimestamp }),
+      ...(labels && { labels }),
+      ...(ours.length > 0 && { annotations: Object.fromEntries(ours) }),
+    },
+    spec: {
+      ...(podCIDR && { podCIDR }),
+      ...(podCIDRs && { podCIDRs }),
+      ...(providerID && { providerID }),
+      ...(unschedulable && { unschedulable }),
+      ...(taints && { taints }),
+    },
+    status: {
+      ...(capacity && { capacity }),
+      ...(allocatable && { allocatable }),
+      ...(conditions && { conditions: conditions.map(slimCondition) }),
+      ...(addresses && { addresses }),
+      ...(nodeInfo && { nodeInfo: { kubeletVersion: nodeInfo.kubeletVersion } }),
+    },
+  };
+}
+
+/** What of a request for a certificate is ever looked at. Of one that was answered only that it was. */
+export function slimCertificateRequest(csr: CertificateSigningRequest): CertificateSigningRequest {
+  const { name, uid, resourceVersion } = csr.metadata;
+  const { signerName, usages, username, groups, request } = csr.spec;
+  const { conditions = [], certificate } = csr.status ?? {};
+  const isAnswered = conditions.length > 0 || certificate !== undefined;
+  return {
+    apiVersion: csr.apiVersion,
+    kind: csr.kind,
+    metadata: { name, ...(uid && { uid }), ...(resourceVersion && { resourceVersion }) },
+    spec: isAnswered
+      ? { signerName, request: '' }
+      : { signerName, request, ...(usages && { usages }), ...(username && { username }), ...(groups && { groups }) },
+    ...(isAnswered && {
+      status: {
+        conditions: conditions.map(({ type, status }) => ({ type, status })),
+        ...(conditions.length === 0 && { certificate: certificate ?? '' }),
+      },
+    }),
+  };
+}
+
+/** Without the time of the last heartbeat, which says nothing that the status does not. */
+const slimCondition = ({ type, status, reason, message, lastTransitionTime }: BuiltinCondition): BuiltinCondition => ({
+  type,
+  status,
+  ...(reason && { reason }),
+  ...(message && { message }),
+  ...(lastTransitionTime && { lastTransitionTime }),
+});

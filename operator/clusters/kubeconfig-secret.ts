@@ -1,0 +1,88 @@
+import { notYetConfigured } from '../api/errors.ts';
+import { API_VERSION, LABELS } from '../api/group.ts';
+import { KUBECONFIG_KEY, kubeconfigSecretName } from '../api/names.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { SECRETS, type Secret } from '../kube/resources.ts';
+
+/** Whose API server a kubeconfig leads to. */
+export interface KubeconfigOwner {
+  readonly kind: 'Shoot' | 'WorkerCluster';
+  readonly name: string;
+  readonly namespace: string;
+  readonly uid: string;
+}
+
+/** Cluster API's convention. */
+const TYPE = 'cluster.x-k8s.io/secret';
+const KINDS: readonly string[] = ['Shoot', 'WorkerCluster'] satisfies KubeconfigOwner['kind'][];
+
+/** The owner of a kubeconfig. */
+export const kubeconfigOwner = (
+  kind: KubeconfigOwner['kind'],
+  { metadata: { name, namespace = '', uid = '' } }: { metadata: { name: string; namespace?: string; uid?: string } },
+): KubeconfigOwner => ({ kind, name, namespace, uid });
+
+/** The Secret in which people find the kubeconfig. */
+export const kubeconfigSecret = (
+  { kind, name, namespace, uid }: KubeconfigOwner,
+  kubeconfig: string,
+  annotations: Record<string, string> = {},
+): Secret => ({
+  apiVersion: 'v1',
+  kind: 'Secret',
+  metadata: {
+    name: kubeconfigSecretName(name),
+    namespace,
+    labels: { [LABELS.clusterName]: name, [LABELS.managedBy]: 'coppice' },
+    ...(Object.keys(annotations).length > 0 && { annotations }),
+    ownerReferences: [{ apiVersion: API_VERSION, kind, name, uid, controller: true, blockOwnerDeletion: false }],
+  },
+  type: TYPE,
+  data: { [KUBECONFIG_KEY]: Buffer.from(kubeconfig).toString('base64') },
+});
+
+/** Whether we made the Secret for this owner: its name alone anybody may have chosen. */
+export const isKubeconfigOf = ({ metadata, type }: Secret, { uid }: Pick<KubeconfigOwner, 'uid'>): boolean =>
+  type === TYPE && uid !== '' && (metadata.ownerReferences?.some((owner) => owner.uid === uid) ?? false);
+
+/** Of an earlier cluster of the name: the garbage collector takes it away, unless it is written over before. */
+const isEarlier = ({ metadata, type }: Secret, { name }: KubeconfigOwner): boolean =>
+  type === TYPE &&
+  metadata.labels?.[LABELS.managedBy] === 'coppice' &&
+  (metadata.ownerReferences?.some(
+    (owner) => owner.apiVersion === API_VERSION && KINDS.includes(owner.kind) && owner.name === name,
+  ) ??
+    false);
+
+/**
+ * Throws when a Secret stands where the kubeconfig is to be written that is somebody else's.
+ * @param known the Secret as a cache has it; absent: the server is asked, since caches have only what is labelled
+ */
+export async function kubeconfigMayBeWritten(
+  garden: Pick<KubeClient, 'getOrUndefined'>,
+  owner: KubeconfigOwner,
+  known: Secret | undefined,
+  signal?: AbortSignal,
+): Promise<void> {
+  const name = kubeconfigSecretName(owner.name);
+  const live = known ?? (await garden.getOrUndefined<Secret>(SECRETS, name, owner.namespace, { signal }));
+  if (!live || isKubeconfigOf(live, owner) || isEarlier(live, owner)) return;
+  throw notYetConfigured(
+    `Secret ${owner.namespace}/${name} was not made for this cluster, whose kubeconfig is to be there`,
+    'Delete the Secret or give it another name; or give the cluster another name.',
+  );
+}
+
+/** Takes the kubeconfig away that people got. Somebody else's Secret of the name stays. @returns UID of what was deleted */
+export async function removeKubeconfigSecret(
+  garden: Pick<KubeClient, 'getOrUndefined' | 'delete'>,
+  owner: KubeconfigOwner,
+  signal?: AbortSignal,
+): Promise<string | undefined> {
+  const name = kubeconfigSecretName(owner.name);
+  const live = await garden.getOrUndefined<Secret>(SECRETS, name, owner.namespace, { signal });
+  if (!live || !isKubeconfigOf(live, owner)) return undefined;
+  const { uid } = live.metadata;
+  await garden.delete(SECRETS, name, owner.namespace, { signal, preconditions: { ...(uid && { uid }) } });
+  return uid;
+}

@@ -1,0 +1,67 @@
+import { LABELS, ROLES } from '../../api/group.ts';
+import type { Pod } from '../../kube/resources.ts';
+
+/** A pod of a shoot in its seed that cannot start by itself. */
+export interface PodProblem {
+  readonly pod: string;
+  /** Kubernetes' own word: ErrImagePull, CrashLoopBackOff, Unschedulable and the like. */
+  readonly reason: string;
+  /** A clause for people. */
+  readonly message: string;
+  /** A machine for workloads; otherwise it is of the control plane. */
+  readonly machine: boolean;
+}
+
+/** Longest clause of a kubelet or scheduler that is passed on. */
+const LONGEST = 300;
+/** A kubelet says now one of these, now the other: each change would be a write. */
+const PULLS = ['ErrImagePull', 'ImagePullBackOff'];
+/** What a container waits for that does not come by waiting. */
+const STUCK = [
+  'CrashLoopBackOff',
+  'InvalidImageName',
+  'ErrImageNeverPull',
+  'CreateContainerConfigError',
+  'CreateContainerError',
+  'RunContainerError',
+];
+
+/** Pods that cannot start, and why, by name; pure. A pod that is only slow is none. */
+export function podProblems(pods: readonly Pod[]): PodProblem[] {
+  return pods
+    .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+    .flatMap((pod) => {
+      const why = whyStuck(pod);
+      const { name, labels } = pod.metadata;
+      return why ? [{ pod: name, machine: labels?.[LABELS.role] === ROLES.machine, ...why }] : [];
+    })
+    .sort((a, b) => a.pod.localeCompare(b.pod));
+}
+
+/** What people read of problems, one clause each. */
+export const problemsText = (problems: readonly PodProblem[]): string =>
+  problems.map(({ pod, reason, message }) => `pod ${pod} cannot start: ${reason}: ${message}`).join('; ');
+
+function whyStuck({ spec, status }: Pod): Pick<PodProblem, 'reason' | 'message'> | undefined {
+  const placed = status?.conditions?.find(({ type }) => type === 'PodScheduled');
+  if (placed?.status === 'False' && placed.reason === 'Unschedulable')
+    return { reason: placed.reason, message: bounded(placed.message ?? 'no node of the seed fits it') };
+  for (const container of [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])]) {
+    const { reason = '', message } = container.state?.waiting ?? {};
+    if (PULLS.includes(reason)) {
+      const image = [...(spec.initContainers ?? []), ...spec.containers].find(({ name }) => name === container.name);
+      return { reason: PULLS[0]!, message: `image ${image?.image ?? container.name} cannot be pulled` };
+    }
+    const ended = container.lastState?.terminated;
+    if (STUCK.includes(reason))
+      return {
+        reason,
+        message: bounded(
+          ended ? `container ${container.name} ended with code ${ended.exitCode}` : (message ?? container.name),
+        ),
+      };
+  }
+  return undefined;
+}
+
+const bounded = (text: string): string => (text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text);

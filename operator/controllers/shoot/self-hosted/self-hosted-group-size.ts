@@ -1,0 +1,99 @@
+import type { ControlPlaneGroupSeen } from '../../../../providers/contract.ts';
+import { CoppiceError, configurationProblem } from '../../../api/errors.ts';
+import type { EtcdClient } from '../../../etcd/etcd-client.ts';
+import type { Node } from '../../../kube/resources.ts';
+import { type ControlPlaneGroupAction, planControlPlaneGroup, votersIn } from '../../../shoot/control-plane-group.ts';
+import { isLost, LossWatch, lookAtGroup, machinesOfNodes, Patience } from './control-plane-group-seen.ts';
+
+/** How often it is looked whether there is anything to wait for still. */
+export const LOOK_MS = 10_000;
+
+const LOST =
+  'the machines that most of the state of the cluster was on are lost, and with them the cluster: nothing can bring it back. Delete it, and make it anew';
+
+type Etcd = Pick<EtcdClient, 'observe' | 'remove' | 'transferLeadership'>;
+
+/** What a control plane on machines of a cloud is brought to its size with. */
+export interface GroupWork {
+  /** Machines wanted. */
+  desired: number;
+  now(): Date;
+  /** Asks the cloud. */
+  observe(): Promise<ControlPlaneGroupSeen>;
+  /** Of the control plane's pool, as they are now. */
+  nodes(): Node[];
+  /** By the machines that were seen. */
+  etcd(seen: ControlPlaneGroupSeen): Promise<Etcd>;
+  /** The machines that etcd needs a majority of, by the names of their nodes, as they are written down. */
+  noted(): readonly string[];
+  note(voters: readonly string[]): Promise<void>;
+  /** Asks the cloud for so many, which are told how they join. */
+  tell(machines: number): Promise<void>;
+  /** Ends these machines, and asks for as many as are left. */
+  end(machines: string[]): Promise<void>;
+  removeNode(name: string): Promise<void>;
+  say(reason: string, message: string): void;
+  /** @param ms milliseconds */
+  sleep(ms: number, signal: AbortSignal): Promise<void>;
+}
+
+/** A majority of machines that is lost cannot come back. Throws once that is sure. */
+export function looksLost(noted: readonly string[], seen: ControlPlaneGroupSeen, watch: LossWatch, now: Date): boolean {
+  const looksSo = isLost(noted, seen);
+  if (watch.isSure(looksSo, now)) throw configurationProblem(LOST);
+  return looksSo;
+}
+
+/** Takes one safe step after the other until all is as wanted; see planControlPlaneGroup. */
+export async function bringGroupToSize(work: GroupWork, signal: AbortSignal): Promise<void> {
+  const { desired } = work;
+  const patience = new Patience();
+  const watch = new LossWatch();
+  for (;;) {
+    signal.throwIfAborted();
+    const seen = await work.observe();
+    if (looksLost(work.noted(), seen, watch, work.now())) {
+      await work.sleep(LOOK_MS, signal);
+      continue;
+    }
+    const etcd = await work.etcd(seen);
+    const observed = await lookAtGroup(seen, desired, work.now(), {
+      nodes: () => work.nodes(),
+      etcd: () => etcd.observe(),
+    });
+    const voters = votersIn(observed.members ?? []);
+    if (voters.length > 0 && voters.join() !== work.noted().join()) await work.note(voters);
+    const plan = planControlPlaneGroup(observed);
+    if (plan.blocked) throw new Error(`the control plane cannot be brought to ${desired} machines: ${plan.waitFor}`);
+    // From its first turn on: what held keys for the beginning goes.
+    await work.tell(plan.action?.type === 'ask-for' ? plan.action.machines : seen.asked);
+    if (!plan.action && !plan.waitFor) return;
+    if (!plan.action && seen.failure !== undefined)
+      throw new CoppiceError('ERR_RETRYABLE_INFRA_DEPENDENCIES', `${plan.waitFor}: ${seen.failure}`);
+    if (plan.action) await act(work, etcd, plan.action, seen);
+    await work.sleep(patience.next(plan.action ? undefined : plan.waitFor), signal);
+  }
+}
+
+async function act(
+  work: GroupWork,
+  etcd: Etcd,
+  action: ControlPlaneGroupAction,
+  seen: ControlPlaneGroupSeen,
+): Promise<void> {
+  switch (action.type) {
+    case 'ask-for':
+      // Asked for when it was told.
+      return work.say('ControlPlaneResized', `the control plane gets ${action.machines} machines`);
+    case 'end-machines':
+      work.say('ControlPlaneResized', `the control plane goes on without ${action.names.join(', ')}`);
+      return work.end(machinesOfNodes(seen, action.names));
+    case 'transfer-leadership':
+      return etcd.transferLeadership(action.from, action.to);
+    case 'remove-member':
+      work.say('EtcdMemberLeaves', `${action.name} leaves etcd`);
+      return etcd.remove(action.id);
+    case 'remove-node':
+      return work.removeNode(action.name);
+  }
+}

@@ -1,0 +1,76 @@
+import { spawnSync } from 'node:child_process';
+import { appendFile, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { readJson } from '../../../operator/garden/files.ts';
+import { Garden } from '../../../operator/garden/garden.ts';
+import { isAlive, ownIdentity } from '../../../operator/garden/process-identity.ts';
+import type { ProcessRecord } from '../../../operator/garden/processes.ts';
+import { StateDirectory } from '../../../operator/garden/state.ts';
+import { readStatus, StatusFile } from '../../../operator/garden/status.ts';
+import { Supervisor } from '../../../operator/garden/supervisor.ts';
+import { silent } from '../../../operator/kube/log.ts';
+
+const home = await mkdtemp(join(tmpdir(), 'coppice-full-disk-'));
+const mount = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=4m', 'coppice-test', home], { encoding: 'utf8' });
+const why = mount.status === 0 ? undefined : (mount.error?.message ?? mount.stderr).trim();
+
+afterAll(async () => {
+  if (!why) spawnSync('umount', ['-l', home]);
+  await rm(home, { recursive: true, force: true });
+});
+
+describe.skipIf(why)(`a disk that is full${why ? ` (a small one cannot be mounted here: ${why})` : ''}`, () => {
+  const directory = new StateDirectory(home);
+  const filler = join(home, 'filler');
+  let status: StatusFile;
+  const supervisor = new Supervisor({
+    directory,
+    log: silent,
+    backOff: () => 20,
+    onChange: () => status?.touch(),
+  });
+  const fill = async () => {
+    for (const size of [65_536, 4_096, 1])
+      for (;;) {
+        try {
+          await appendFile(filler, Buffer.alloc(size));
+        } catch (error) {
+          expect((error as NodeJS.ErrnoException).code).toBe('ENOSPC');
+          break;
+        }
+      }
+  };
+  const one = () => supervisor.status()[0]!;
+
+  beforeAll(async () => {
+    await directory.make();
+    status = new StatusFile(directory.statusFile, await ownIdentity(), () => supervisor.status());
+  });
+  afterAll(() => supervisor.stop('a'));
+
+  it('keeps a process from running unrecorded, and brings it back once there is room', async () => {
+    await supervisor.start({ name: 'a', command: ['/bin/sleep', '60'], ready: async () => one().pid !== undefined });
+    const { pid } = one();
+    await vi.waitUntil(async () => (await readStatus(directory.statusFile))?.processes[0]?.pid === pid);
+    await fill();
+    process.kill(pid!, 'SIGKILL');
+    await vi.waitUntil(() => one().restarts > 5, { timeout: 10_000 });
+    expect(one().lastExit).toMatch(/cannot be (recorded|started)/);
+
+    await rm(filler);
+    await vi.waitUntil(() => one().state === 'running' && one().pid !== undefined, { timeout: 10_000 });
+    const record = await vi.waitUntil(() => readJson<ProcessRecord>(directory.pidFile('a')));
+    expect(record?.pid).toBe(one().pid);
+    expect(await isAlive(record!)).toBe(true);
+    const shown = async () => (await readStatus(directory.statusFile))?.processes[0];
+    await vi.waitUntil(async () => (await shown())?.pid === record?.pid, { timeout: 10_000 });
+  });
+
+  it('is what a person is told of who brings a garden up', async () => {
+    await expect(Garden.open({ home: join(home, 'another') }).up()).rejects.toThrow(
+      /^the disk of .* has \d+ MiB left, and a garden needs 64 MiB to start: make room there, then run "coppice up" again$/,
+    );
+  });
+});

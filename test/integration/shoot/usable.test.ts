@@ -1,0 +1,60 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { KubeClient } from '../../../operator/kube/client.ts';
+import { usable } from '../../../operator/shoot/readiness.ts';
+import { startApiserver, type TestApiserver } from '../../kit/apiserver.ts';
+
+let api: TestApiserver;
+beforeAll(async () => {
+  api = await startApiserver();
+});
+afterAll(() => api?.stop());
+
+/** A webhook that nobody answers for, and that must answer. */
+const failClosed = (rule: object) => ({
+  apiVersion: 'admissionregistration.k8s.io/v1',
+  kind: 'ValidatingWebhookConfiguration',
+  metadata: { name: 'never' },
+  webhooks: [
+    {
+      name: 'never.example.com',
+      clientConfig: { url: 'https://127.0.0.1:9/never' },
+      rules: [{ apiVersions: ['*'], operations: ['*'], scope: '*', ...rule }],
+      failurePolicy: 'Fail',
+      sideEffects: 'None',
+      timeoutSeconds: 1,
+      admissionReviewVersions: ['v1'],
+    },
+  ],
+});
+
+const CONFIGURATIONS = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations';
+
+it.each([
+  ['namespaces', '/api/v1/namespaces', 'Namespace', { apiGroups: [''], resources: ['namespaces'] }],
+  ['all there is', '/api/v1/namespaces/default/configmaps', 'ConfigMap', { apiGroups: ['*'], resources: ['*/*'] }],
+])(
+  'a tenant that guards %s with a webhook that is down has a cluster that its admin can use',
+  async (_, path, kind, rule) => {
+    const client = KubeClient.fromKubeconfig(api.kubeconfig);
+    const refusal = () =>
+      client
+        .request('POST', path, { query: { dryRun: 'All' }, body: { apiVersion: 'v1', kind, metadata: { name: 'x' } } })
+        .then(
+          () => 'made',
+          (error: Error) => error.message,
+        );
+    try {
+      await client.request('POST', CONFIGURATIONS, { body: failClosed(rule) });
+      // Webhooks take effect a moment after they were made.
+      await expect.poll(refusal, { timeout: 20_000 }).toContain('failed calling webhook');
+      expect(await usable(client)).toEqual({ usable: true });
+      await client.request('DELETE', `${CONFIGURATIONS}/never`);
+    } finally {
+      await client.close();
+    }
+  },
+);
+
+it('somebody without a role cannot use it', async () => {
+  expect(await usable(api.connect({ token: api.readerToken }))).toMatchObject({ usable: false });
+});

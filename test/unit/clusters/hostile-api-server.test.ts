@@ -1,0 +1,52 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterEach, describe, expect, it } from 'vitest';
+
+const program = (name: string) => fileURLToPath(new URL(`hostile/${name}.ts`, import.meta.url));
+
+let server: ChildProcess | undefined;
+afterEach(async () => {
+  server?.kill('SIGKILL');
+  if (server && server.exitCode === null && server.signalCode === null) await once(server, 'exit');
+});
+
+/** What an operator makes of an API server that answers like that. `heap` in MiB. */
+async function openCluster(how: string, nodes = 4000, heap = 256) {
+  server = spawn(process.execPath, [program('api-server'), how, String(nodes)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const [kubeconfig] = (await once(server.stdout!, 'data')) as [Buffer];
+  const operator = [`--max-old-space-size=${heap}`, program('operator'), JSON.parse(kubeconfig.toString()) as string];
+  const { stdout } = await promisify(execFile)(process.execPath, operator, { timeout: 170_000 });
+  return JSON.parse(stdout) as { opened: 'opened' | { code: string; message: string }; nodes: number; tookMiB: number };
+}
+
+describe('an API server of a tenant', { timeout: 180_000 }, () => {
+  // 150 MiB. All 4,000 (1 GiB, a minute on a busy machine): COPPICE_TEST_HOSTILE_NODES=4000.
+  const count = Number(process.env.COPPICE_TEST_HOSTILE_NODES ?? 600);
+  it.each(['fat-nodes', 'fat-pages'])(
+    'with Nodes of 256 KiB is followed with a heap that could not hold them (%s)',
+    async (how) => {
+      const { opened, nodes, tookMiB } = await openCluster(how, count, 96);
+      expect({ opened, nodes }).toEqual({ opened: 'opened', nodes: count });
+      expect(tookMiB).toBeLessThan(300);
+    },
+  );
+
+  it.each([
+    ['no-pages', /the answer to GET \/api\/v1\/nodes at https:\/\/127\.0\.0\.1:\d+ has more than 16 MiB/],
+    ['endless-list', /the answer to GET \/api\/v1\/nodes .* has more than 16 MiB/],
+    ['nested', /the answer to GET \/api\/v1\/nodes .* has more than a reasonable number of values/],
+    ['endless-event', /the answer to WATCH \/api\/v1\/nodes .* has more than 4 MiB in one event/],
+    ['endless-nodes', /the answer to WATCH nodes .* has more than \d+ MiB that the operator has room for/],
+  ])(
+    'that answers without end costs its cluster the connection, not the operator its memory (%s)',
+    async (how, why) => {
+      const { opened, tookMiB } = await openCluster(how);
+      expect(opened).toEqual({ code: 'ERR_RETRYABLE_INFRA_DEPENDENCIES', message: expect.stringMatching(why) });
+      expect(tookMiB).toBeLessThan(300);
+    },
+  );
+});

@@ -1,0 +1,57 @@
+import { expect, it } from 'vitest';
+import { slimCertificateRequest, slimNode } from '../../../operator/clusters/kept-objects.ts';
+import type { CertificateSigningRequest, Node } from '../../../operator/kube/resources.ts';
+
+it('keeps of a Node what is decided by, and not what a tenant may write without end', () => {
+  const kept = {
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: {
+      name: 'one',
+      uid: 'u',
+      resourceVersion: '7',
+      labels: { zone: 'a' },
+      annotations: { 'multi-cluster.demo.io/draining': '2026-11-22T12:00:00Z' },
+    },
+    spec: {
+      podCIDR: '10.0.0.0/24',
+      providerID: 'aws:///i-1',
+      unschedulable: true,
+      taints: [{ key: 'k', effect: 'NoSchedule' }],
+    },
+    status: {
+      capacity: { cpu: '2' },
+      allocatable: { cpu: '1900m' },
+      conditions: [
+        { type: 'Ready', status: 'True', reason: 'KubeletReady', lastTransitionTime: '2026-11-22T12:00:00Z' },
+      ],
+      addresses: [{ type: 'InternalIP', address: '10.1.0.2' }],
+      nodeInfo: { kubeletVersion: 'v1.36.3' },
+    },
+  } satisfies Node;
+  const node = structuredClone(kept) as Node;
+  node.metadata.annotations!.other = 'x'.repeat(1000);
+  node.status!.images = [{ names: ['a'.repeat(1000)] }];
+  node.status!.nodeInfo!.osImage = 'some';
+  expect(slimNode(node)).toEqual(kept);
+});
+
+it('keeps of a request for a certificate what is judged, and of an answered one only that it was', () => {
+  const spec = { request: 'cmVxdWVzdA==', signerName: 's', usages: ['server auth'], username: 'u', groups: ['g'] };
+  const csr = {
+    apiVersion: 'certificates.k8s.io/v1',
+    kind: 'CertificateSigningRequest',
+    metadata: { name: 'csr', uid: 'u', resourceVersion: '7', annotations: { other: 'x' } },
+    spec: { ...spec, extra: { other: ['x'] } },
+  } as unknown as CertificateSigningRequest;
+  const metadata = { name: 'csr', uid: 'u', resourceVersion: '7' };
+  expect(slimCertificateRequest(csr)).toEqual({ ...csr, metadata, spec });
+  const approved = { type: 'Approved', status: 'True' };
+  csr.status = { conditions: [{ ...approved, message: 'x'.repeat(1000) }], certificate: 'x'.repeat(1000) };
+  expect(slimCertificateRequest(csr)).toEqual({
+    ...csr,
+    metadata,
+    spec: { signerName: 's', request: '' },
+    status: { conditions: [approved] },
+  });
+});

@@ -1,0 +1,103 @@
+import { expect, it } from 'vitest';
+import { findCondition } from '../../../operator/api/conditions.ts';
+import { LABELS, ROLES } from '../../../operator/api/group.ts';
+import type { Shoot } from '../../../operator/api/shoot.ts';
+import { podProblems } from '../../../operator/controllers/shoot/pod-problems.ts';
+import { shootStatus } from '../../../operator/controllers/shoot/status.ts';
+import type { Pod } from '../../../operator/kube/resources.ts';
+import { pool } from '../providers/fixtures.ts';
+
+const pod = (name: string, status: object, more: object = {}): Pod =>
+  ({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, labels: { [LABELS.role]: ROLES.controlPlane }, ...more },
+    spec: { containers: [{ name: 'main', image: 'registry.k8s.io/kube-apiserver:v1.35.4' }] },
+    status,
+  }) as unknown as Pod;
+const waiting = (reason: string, more: object = {}) => ({
+  containerStatuses: [{ name: 'main', ready: false, restartCount: 3, state: { waiting: { reason } }, ...more }],
+});
+const unschedulable = {
+  conditions: [
+    {
+      type: 'PodScheduled',
+      status: 'False',
+      reason: 'Unschedulable',
+      message: '0/1 nodes are available: 1 Insufficient memory',
+    },
+  ],
+};
+const machine = { labels: { [LABELS.role]: ROLES.machine } };
+
+it.each<[string, object, string | undefined]>([
+  ['runs', { containerStatuses: [{ name: 'main', ready: true, restartCount: 0, state: { running: {} } }] }, undefined],
+  ['is being made', waiting('ContainerCreating'), undefined],
+  [
+    'has no image',
+    waiting('ErrImagePull'),
+    'ErrImagePull: image registry.k8s.io/kube-apiserver:v1.35.4 cannot be pulled',
+  ],
+  // The kubelet says both in turn: what people read stays the same, or each turn would be a write.
+  [
+    'still has none',
+    waiting('ImagePullBackOff'),
+    'ErrImagePull: image registry.k8s.io/kube-apiserver:v1.35.4 cannot be pulled',
+  ],
+  [
+    'crashes',
+    waiting('CrashLoopBackOff', { lastState: { terminated: { exitCode: 2 } } }),
+    'CrashLoopBackOff: container main ended with code 2',
+  ],
+  ['fits nowhere', unschedulable, 'Unschedulable: 0/1 nodes are available: 1 Insufficient memory'],
+])('a pod that %s', (_, status, expected) => {
+  const [problem] = podProblems([pod('one', status)]);
+  expect(problem && `${problem.reason}: ${problem.message}`).toBe(expected);
+});
+
+it('a pod on its way out is none', () => {
+  expect(podProblems([pod('one', unschedulable, { deletionTimestamp: 'now' })])).toEqual([]);
+});
+
+it('is named in the conditions of its shoot, each where it belongs', () => {
+  const shoot = { metadata: { name: 'one', generation: 1 }, spec: { provider: { type: 'local' } } } as unknown as Shoot;
+  const problems = podProblems([
+    pod('kube-apiserver-x', waiting('ErrImagePull')),
+    pod('machines-workers-y', unschedulable, machine),
+  ]);
+  const { conditions } = shootStatus(
+    {
+      shoot,
+      technicalID: 'shoot--team--one',
+      seedName: 'local',
+      version: '1.35.4',
+      endpoint: undefined,
+      pools: [pool({ count: 1 })],
+      operation: undefined,
+      errors: [],
+      observedGeneration: undefined,
+      usable: undefined,
+      inside: undefined,
+      problems,
+      draining: [],
+      etcd: undefined,
+      apiServer: undefined,
+      controllerManager: undefined,
+      scheduler: undefined,
+    },
+    new Date(0),
+  );
+  const of = (type: string) => findCondition(conditions, type);
+  const image = 'pod kube-apiserver-x cannot start: ErrImagePull: image registry.k8s.io/kube-apiserver:v1.35.4';
+  for (const type of ['Ready', 'APIServerAvailable', 'ControlPlaneHealthy'])
+    expect(of(type)).toMatchObject({
+      status: 'False',
+      reason: 'ErrImagePull',
+      message: expect.stringContaining(image),
+    });
+  expect(of('EveryNodeReady')).toMatchObject({
+    status: 'False',
+    reason: 'Unschedulable',
+    message: expect.stringContaining('pod machines-workers-y cannot start: Unschedulable: 0/1 nodes'),
+  });
+});
