@@ -12,7 +12,30 @@ import { serveHealth } from './kube/health.ts';
 import { LeaderElector } from './kube/leader.ts';
 import { steadyOutput } from './kube/log-output.ts';
 import { processMetrics, Registry } from './kube/metrics.ts';
+import { replicaCheck } from './kube/replica-check.ts';
+import {
+  CLOUDPROFILES,
+  CREDENTIALSBINDINGS,
+  QUOTAS,
+  SECRETS,
+  SEEDS,
+  SHOOTS,
+  WORKERCLUSTERS,
+  WORKLOADIDENTITIES,
+} from './kube/resources.ts';
 import { type Operator, startOperator } from './operator.ts';
+
+/** Without any of these in the garden the operator cannot start. */
+const FOLLOWED = [
+  WORKERCLUSTERS,
+  SHOOTS,
+  SEEDS,
+  CLOUDPROFILES,
+  QUOTAS,
+  CREDENTIALSBINDINGS,
+  WORKLOADIDENTITIES,
+  SECRETS,
+];
 
 /** What a program is in the middle of gets this long when the operator ends; what it leaves is settled by the next one. */
 const CLOSING_MS = 5_000;
@@ -92,7 +115,14 @@ async function main(): Promise<void> {
     port: Number(env.COPPICE_HEALTH_PORT ?? 0),
     host: env.COPPICE_HEALTH_HOST ?? '127.0.0.1',
     registry,
-    checks: { caches: () => operator === undefined || operator.ready() || 'a watch on the garden is broken' },
+    checks: {
+      replica: replicaCheck({
+        client: garden,
+        kinds: FOLLOWED,
+        leaseProblem: () => elector.problem,
+        working: () => (elector.leading ? operator?.ready() === true : undefined),
+      }),
+    },
   });
   log.info({ health: health.url }, 'health and metrics are served');
 

@@ -95,7 +95,7 @@ export class Flow {
 
   /** Runs until nothing more can run. Never rejects: failures are in the result. */
   async run(options: RunOptions = {}): Promise<FlowResult> {
-    const now = options.now ?? Date.now;
+    const now = options.now ?? (() => performance.now());
     const durations = options.durations ?? new TaskDurations();
     const started = new Map<string, number>();
     const done = new Set<string>();

@@ -88,7 +88,7 @@ export class Cgroups {
 
   /** Kills every process of the garden but those of `except`, until none is left. Throws when some will not go. */
   async killAll(except: readonly number[] = [], timeoutMs = 15_000): Promise<void> {
-    const deadline = Date.now() + timeoutMs;
+    const deadline = performance.now() + timeoutMs;
     for (let pauseMs = 5; ; pauseMs = Math.min(pauseMs * 2, 200)) {
       const left = (await this.processes()).filter((pid) => pid > 0 && !except.includes(pid));
       if (left.length === 0) return;
@@ -97,7 +97,7 @@ export class Cgroups {
           process.kill(pid, 'SIGKILL');
         } catch {}
       }
-      if (Date.now() > deadline)
+      if (performance.now() > deadline)
         throw new Error(`processes ${left.join(', ')} of cgroup ${this.name} cannot be killed`);
       await sleep(pauseMs);
     }

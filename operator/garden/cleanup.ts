@@ -6,7 +6,7 @@ import { isMissing, readJson } from './files.ts';
 import { restoreHostLimits } from './host-limits.ts';
 import { FIXED_FOLDERS, removeFolders, tearDownMounts } from './mounts.ts';
 import { gardenNamespaces, networkNames, removeEmptyNamespaceFolder, tearDownNetwork } from './network.ts';
-import { endGroup, type ProcessRecord } from './processes.ts';
+import { endGroup, type ProcessRecord, runsStill } from './processes.ts';
 import type { StateDirectory } from './state.ts';
 
 const GRACE_MS = 2_000;
@@ -24,6 +24,12 @@ export async function forgetDaemon(directory: StateDirectory): Promise<void> {
     const record = basename(file).startsWith(DAEMON) ? await readJson<ProcessRecord>(file) : undefined;
     if (record?.pid === process.pid) await rm(file, { force: true });
   }
+}
+
+/** Whether anything of the garden runs that was recorded here. */
+export async function runsSomething(directory: StateDirectory): Promise<boolean> {
+  const files = await recordFiles(directory);
+  return (await Promise.all(files.map((file) => runsStill(file)))).includes(true);
 }
 
 async function recordFiles(directory: StateDirectory): Promise<string[]> {
@@ -86,6 +92,7 @@ export async function removeEverything(directory: StateDirectory): Promise<void>
   }
   await rm(directory.root, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
   await rmdir(directory.home).catch((error) => {
-    if (!isMissing(error) && error.code !== 'ENOTEMPTY') throw error;
+    // Kept by other files, or because somebody has mounted a disk there.
+    if (!isMissing(error) && !['ENOTEMPTY', 'EBUSY'].includes(error.code)) throw error;
   });
 }

@@ -32,7 +32,7 @@ import {
   ImageImporter,
   SEED_IMAGES,
 } from './seed-images.ts';
-import { choosePorts, type GardenState, isPortFree, StateDirectory } from './state.ts';
+import { choosePorts, type GardenState, keptPorts, StateDirectory } from './state.ts';
 import { type GardenProgress, StatusFile } from './status.ts';
 import { type ProcessSpec, Supervisor } from './supervisor.ts';
 import { withLock } from './toolchain/lock.ts';
@@ -228,7 +228,10 @@ class Daemon {
       if (clash.length > 0) {
         this.#say('seed', `the seed's address ranges overlap with ${clash.join(', ')}, which this machine uses now`);
       }
-      const state = { ...before, seed, ports: await this.#freePorts(before) };
+      const ports = await keptPorts(directory, before);
+      if (ports !== before.ports)
+        this.#say('garden', 'another program has taken a port of the garden: choosing other ports');
+      const state = { ...before, seed, ports };
       await directory.write(state);
       return state;
     }
@@ -245,18 +248,6 @@ class Daemon {
     };
     await directory.write(state);
     return state;
-  }
-
-  async #freePorts({ id, ports }: GardenState): Promise<GardenState['ports']> {
-    const running = await Promise.all(
-      ['etcd', 'kube-apiserver'].map(async (name) => (await readText(this.#directory.pidFile(name))) !== undefined),
-    );
-    // Left-over processes of ours hold them: they are taken over or ended when it is their turn.
-    if (running.some(Boolean)) return ports;
-    const free = await Promise.all(Object.values(ports).map((port) => isPortFree(port)));
-    if (free.every(Boolean)) return ports;
-    this.#say('garden', 'another program has taken a port of the garden: choosing other ports');
-    return choosePorts(id);
   }
 
   /** Namespaces, cgroups, limits: all that the seed's processes start in. */

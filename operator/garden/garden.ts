@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { selfContainedKubeconfig } from '../kube/kubeconfig.ts';
 import type { User } from './certificates.ts';
-import { daemonRecord, endLeftOvers, removeEverything, takeDownSeed } from './cleanup.ts';
+import { daemonRecord, endLeftOvers, removeEverything, runsSomething, takeDownSeed } from './cleanup.ts';
 import { isApiserverReady } from './control-plane.ts';
 import { readText, writeIfChanged } from './files.ts';
 import { lastError } from './logs.ts';
@@ -56,7 +56,8 @@ export interface ComponentStatus {
 export interface GardenStatus {
   /** Whether the daemon runs. */
   running: boolean;
-  phase: 'absent' | 'starting' | 'ready' | 'stopping' | 'stopped' | 'failed';
+  /** `unattended`: the daemon was killed, and what it has started runs without it. */
+  phase: 'absent' | 'starting' | 'ready' | 'stopping' | 'stopped' | 'failed' | 'unattended';
   error?: string;
   notice?: string;
   components: ComponentStatus[];
@@ -64,10 +65,15 @@ export interface GardenStatus {
   seed?: { kind: 'local' | 'kubeconfig' | 'none'; ranges: Ranges };
 }
 
+/** Room on the disk of a folder, in whole MiB. */
+async function roomIn(folder: string): Promise<number> {
+  const { bavail, bsize } = await statfs(folder);
+  return Math.floor((bavail * bsize) / MIB);
+}
+
 /** Refuses to begin what would fail in the middle. */
 async function needRoom(folder: string): Promise<void> {
-  const { bavail, bsize } = await statfs(folder);
-  const left = Math.floor((bavail * bsize) / MIB);
+  const left = await roomIn(folder);
   if (left >= LEAST_ROOM_MIB) return;
   const what = `the disk of ${folder} has ${left} MiB left, and a garden needs ${LEAST_ROOM_MIB} MiB to start`;
   throw new Error(`${what}: make room there, then run "coppice up" again`);
@@ -191,11 +197,14 @@ export class Garden {
     const running = status?.isAlive ?? false;
     const ready = state && ca ? await isApiserverReady(state.ports.apiserver, ca) : false;
     const phase = !status || !state ? 'absent' : running || status.phase === 'failed' ? status.phase : 'stopped';
+    const isUnattended = phase === 'stopped' && (await runsSomething(directory));
+    const room = await roomIn(directory.root).catch(() => Number.POSITIVE_INFINITY);
+    const notice = room < 1 ? `the disk of ${directory.root} is full: what is said here may be old` : status?.notice;
     return {
       running,
-      phase,
+      phase: isUnattended ? 'unattended' : phase,
       ...(status?.error && { error: status.error }),
-      ...(status?.notice && { notice: status.notice }),
+      ...(notice && { notice }),
       components: (running ? (status?.processes ?? []) : []).map(({ lastExit, ...process }) => ({
         ...process,
         ...(lastExit && { message: lastExit }),

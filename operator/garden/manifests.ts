@@ -102,13 +102,13 @@ async function whenEstablished(client: KubeClient, names: string[], signal?: Abo
 
 /** An established kind may for a moment still not be served. */
 async function applyPatiently(client: KubeClient, object: KubeObject, signal?: AbortSignal): Promise<void> {
-  const deadline = Date.now() + CRD_PATIENCE_MS;
+  const deadline = performance.now() + CRD_PATIENCE_MS;
   for (;;) {
     try {
       await client.apply(object, { signal });
       return;
     } catch (error) {
-      if (!isNotFound(error) || Date.now() > deadline) {
+      if (!isNotFound(error) || performance.now() > deadline) {
         const reason = error instanceof KubeApiError ? error.message : String(error);
         throw new Error(`${object.kind} ${object.metadata.name} cannot be applied: ${reason}`, { cause: error });
       }

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { closeSync, openSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { readText } from './files.ts';
+import { readJson, readText } from './files.ts';
 import { bootID, isAlive, type ProcessIdentity } from './process-identity.ts';
 
 /** What is kept on disk of a started process. */
@@ -79,6 +79,12 @@ export function startDetached(
   } finally {
     closeSync(output);
   }
+}
+
+/** Whether the process runs that a file records. */
+export async function runsStill(file: string): Promise<boolean> {
+  const record = await readJson<ProcessRecord>(file);
+  return record !== undefined && isAlive(record);
 }
 
 /** Sends a signal to the whole process group of that very process. False when it is gone. */

@@ -3,6 +3,7 @@ import { mkdir } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join, resolve } from 'node:path';
 import { readText, writeAtomic } from './files.ts';
+import { runsStill } from './processes.ts';
 import type { Ranges } from './ranges.ts';
 import { coppiceHome } from './toolchain/cache.ts';
 
@@ -121,4 +122,17 @@ export async function choosePorts(id: string, isFree = isPortFree): Promise<Port
   const [apiserver, etcd, etcdPeer] = found;
   if (!apiserver || !etcd || !etcdPeer) throw new Error('no three free ports between 21000 and 30000 on 127.0.0.1');
   return { apiserver, etcd, etcdPeer };
+}
+
+/** The ports of a garden that goes on: those that it had, unless another program has taken one of them meanwhile. */
+export async function keptPorts(
+  directory: StateDirectory,
+  { id, ports }: Pick<GardenState, 'id' | 'ports'>,
+  isFree = isPortFree,
+): Promise<Ports> {
+  const own = await Promise.all(['etcd', 'kube-apiserver'].map((name) => runsStill(directory.pidFile(name))));
+  // Left-over processes of ours hold them: they are taken over or ended when it is their turn.
+  if (own.includes(true)) return ports;
+  const free = await Promise.all(Object.values(ports).map((port) => isFree(port)));
+  return free.every(Boolean) ? ports : choosePorts(id, isFree);
 }

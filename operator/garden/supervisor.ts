@@ -235,11 +235,12 @@ class Supervised {
     await mkdir(dirname(logFile), { recursive: true, mode: 0o700 });
     const record = { file: this.#pidFile, digest: await digestOf(this.spec) };
     const child = startDetached(this.spec, { logFile, procsFile, record });
+    let isRecorded = true;
     const ended = new Promise<string>((resolve) => {
       child.once('error', (error) => resolve(error.message));
       child.once('exit', (code, signal) => {
-        if (code === NOT_RECORDED) resolve(`cannot be recorded in ${record.file}: is there room on its disk?`);
-        else resolve(signal ? `ended by ${signal}` : `exit code ${code}`);
+        isRecorded = code !== NOT_RECORDED;
+        resolve(signal ? `ended by ${signal}` : `exit code ${code}`);
       });
     });
     const identity = child.pid === undefined ? undefined : await identityOf(child.pid);
@@ -250,6 +251,7 @@ class Supervised {
       else this.#options.onChange?.();
     }
     const how = await ended;
+    if (!isRecorded) return `cannot be recorded in ${record.file}: is there room on its disk?`;
     const said = await lastError(logFile).catch(() => '');
     return said ? `${how}: ${said}` : how;
   }

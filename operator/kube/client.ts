@@ -615,9 +615,9 @@ export class KubeClient {
         this.#plugin = undefined;
         throw new KubeUnreachableError(`${what}: credentials`, error);
       }
-    } else if (tokenFile && Date.now() - (this.#token?.readAt ?? 0) > TOKEN_FILE_MS) {
+    } else if (tokenFile && performance.now() - (this.#token?.readAt ?? Number.NEGATIVE_INFINITY) > TOKEN_FILE_MS) {
       const token = (await readFile(tokenFile, 'utf8')).trim();
-      this.#token = { header: `Bearer ${token}`, readAt: Date.now() };
+      this.#token = { header: `Bearer ${token}`, readAt: performance.now() };
     }
     return this.#token?.header;
   }

@@ -9,9 +9,9 @@ export interface Clock {
 /** Beyond this setTimeout overflows and fires at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
-/** Wall clock. Its timers do not keep the process alive. */
+/** Time since the process began: a wall clock that is set anew moves nothing. Its timers do not keep the process alive. */
 export const systemClock: Clock = {
-  now: () => Date.now(),
+  now: () => performance.now(),
   after(ms, run) {
     const timer = setTimeout(run, Math.min(Math.max(0, ms), LONGEST_TIMER_MS));
     timer.unref();

@@ -22,7 +22,10 @@ export interface LeaderElectorOptions {
   retryPeriodMs?: number;
   /** Leading has begun; the signal aborts when it ends. A rejection ends leading and the run. */
   onStarted(signal: AbortSignal): Promise<void> | void;
-  /** Leading has ended against our will. */
+  /**
+   * Leading has ended against our will. Called when the work has ended, or has not within four fifths of the time between the renewal
+   * deadline and the lease's end: then another may lead, and whatever still runs here must be ended by force.
+   */
   onLost?(): void;
   /** Another identity leads now. */
   onNewLeader?(identity: string): void;
@@ -48,6 +51,7 @@ export class LeaderElector {
   /** When we saw the lease change last, by our own clock. */
   #observedAt = 0;
   #leading = false;
+  #problem: string | undefined;
 
   constructor(options: LeaderElectorOptions) {
     this.#options = options;
@@ -66,6 +70,11 @@ export class LeaderElector {
     const { rememberIn } = this.#options;
     const text = rememberIn === undefined ? undefined : this.#lease?.metadata.annotations?.[rememberIn];
     return text ? text.split(',') : [];
+  }
+
+  /** Why the Lease can be neither read nor written at present; undefined while it can. */
+  get problem(): string | undefined {
+    return this.#problem;
   }
 
   get leading(): boolean {
@@ -94,10 +103,17 @@ export class LeaderElector {
     } finally {
       this.#leading = false;
       leading.abort(new Error('no longer leading'));
-      // Before the lease is free our work must have ended, or two would work at the same time.
-      await work.catch(() => {});
-      if (signal.aborted) await this.#release();
-      else this.#options.onLost?.();
+      const ended = work.catch(() => {});
+      if (signal.aborted) {
+        // Before the lease is free our work must have ended, or two would work at the same time.
+        await ended;
+        await this.#release();
+      } else {
+        // Another leads soon, whatever still runs here: an operation in a cloud lasts minutes.
+        const graceMs = 0.8 * (this.#leaseMs - this.#renewMs);
+        await Promise.race([ended, sleep(graceMs, undefined, this.#clock)]);
+        this.#options.onLost?.();
+      }
     }
   }
 
@@ -113,7 +129,9 @@ export class LeaderElector {
   async #renew(signal: AbortSignal): Promise<void> {
     let renewedAt = this.#clock.now();
     while (!signal.aborted) {
-      await sleep(this.#retryMs, signal, this.#clock);
+      // Not past the deadline: what is left until the lease runs out is for ending the work.
+      const untilDeadline = renewedAt + this.#renewMs - this.#clock.now();
+      await sleep(Math.max(1, Math.min(this.#retryMs, untilDeadline)), signal, this.#clock);
       if (signal.aborted) return;
       const asked = this.#clock.now();
       const left = renewedAt + this.#renewMs - asked;
@@ -145,6 +163,7 @@ export class LeaderElector {
       if (!this.#leading) this.#see(await client.getOrUndefined<Lease>(LEASES, name, namespace, { signal }));
       const held = this.#lease?.spec?.holderIdentity;
       const runsOutAt = this.#observedAt + (this.#lease?.spec?.leaseDurationSeconds ?? 0) * 1000;
+      this.#problem = undefined;
       if (held && held !== identity && this.#clock.now() < runsOutAt) return false;
 
       const time = this.#now();
@@ -165,6 +184,7 @@ export class LeaderElector {
       // At the deadline others may lead: who still waited for an answer would lead beside them.
       const options = { signal, abandon: true };
       this.#see(this.#lease ? await client.update(next, options) : await client.create(next, options));
+      this.#problem = undefined;
       return true;
     } catch (error) {
       if (error instanceof KubeApiError && error.status === 409) {
@@ -174,6 +194,7 @@ export class LeaderElector {
         return false;
       }
       if (!signal.aborted) this.#log.warn({ err: error, lease: name }, 'lease could not be written');
+      this.#problem = `Lease ${namespace}/${name} cannot be read or written: ${error instanceof Error ? error.message : String(error)}`;
       return false;
     }
   }

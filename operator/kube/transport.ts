@@ -179,7 +179,7 @@ function watchSilence({ pingMs, silenceMs }: Liveness) {
   };
   let looked = Date.now();
   const reap = () => {
-    const now = Date.now();
+    const now = performance.now();
     // Who was stopped itself has heard nobody: what came in meanwhile is read only after this.
     const wasStopped = now - looked > 2 * pingMs;
     looked = now;
@@ -197,7 +197,7 @@ function watchSilence({ pingMs, silenceMs }: Liveness) {
   };
   return {
     add(socket: Socket) {
-      watched.set(socket, { bytes: socket.bytesRead, since: Date.now() });
+      watched.set(socket, { bytes: socket.bytesRead, since: performance.now() });
       socket.once('close', () => {
         watched.delete(socket);
         if (watched.size === 0) stop();

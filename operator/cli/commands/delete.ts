@@ -10,7 +10,7 @@ import { notFound } from './get.ts';
 export async function run(context: Context): Promise<number | undefined> {
   const { options, positionals, terminal, signal } = context;
   const deadline = options.number('timeout');
-  const started = Date.now();
+  const started = performance.now();
   const connection = await connect(context);
   const { client, namespace } = connection;
   const { resource } = WORKER_CLUSTER;
@@ -41,7 +41,7 @@ export async function run(context: Context): Promise<number | undefined> {
 
   if (options.flag('wait')) {
     for (const { name, uid } of going) {
-      const timeoutMs = deadline === undefined ? undefined : Math.max(1, deadline - (Date.now() - started));
+      const timeoutMs = deadline === undefined ? undefined : Math.max(1, deadline - (performance.now() - started));
       await waitForCluster(connection, context, { name, uid, goal: 'Deleted', timeoutMs });
       terminal.print(`WorkerCluster ${name} is deleted.`);
     }

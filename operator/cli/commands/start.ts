@@ -50,7 +50,7 @@ export async function run(context: Context): Promise<undefined> {
       });
       if (cluster !== undefined) ready.push(cluster);
     }
-    const table = { wide: false, everywhere: false, now: Date.now(), paint: terminal.paint };
+    const table = { wide: false, everywhere: false, now: performance.now(), paint: terminal.paint };
     if (ready.length > 0) {
       const width = terminal.width === undefined ? {} : { width: terminal.width };
       terminal.print('', ...tableOf(WORKER_CLUSTER, ready, { ...table, ...width }));
@@ -82,13 +82,13 @@ async function applyWhenKnown(
   object: KubeObject,
   options: { keep: boolean; signal: AbortSignal },
 ): Promise<Applied> {
-  const deadline = Date.now() + KINDS_PATIENCE_MS;
+  const deadline = performance.now() + KINDS_PATIENCE_MS;
   for (;;) {
     try {
       return await applyObject(client, object, namespace, options);
     } catch (error) {
       const unknown = error instanceof KubeApiError && error.isNotFound;
-      if (!unknown || Date.now() > deadline) throw error;
+      if (!unknown || performance.now() > deadline) throw error;
       await sleep(KINDS_RETRY_MS, undefined, { signal: options.signal });
     }
   }

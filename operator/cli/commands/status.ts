@@ -88,6 +88,7 @@ function headline({ phase, error, notice, apiserver }: GardenStatus, program: st
     stopping: 'The garden is being stopped.',
     stopped: `The garden is stopped; "${program} up" goes on from its state.`,
     failed: `The garden has failed: ${cell(error)}`,
+    unattended: `The garden's daemon was killed and nothing keeps the garden up; "${program} up" does it again, "${program} stop" ends what runs.`,
   };
   return [says[phase], ...(notice ? [cell(notice)] : [])];
 }

@@ -82,7 +82,7 @@ async function replace(target: string, text: string): Promise<void> {
 }
 
 async function lock(file: string, signal?: AbortSignal): Promise<() => Promise<void>> {
-  const deadline = Date.now() + LOCK_WAIT_MS;
+  const deadline = performance.now() + LOCK_WAIT_MS;
   for (;;) {
     signal?.throwIfAborted();
     try {
@@ -99,7 +99,7 @@ async function lock(file: string, signal?: AbortSignal): Promise<() => Promise<v
       await unlink(file).catch(() => {});
       continue;
     }
-    if (Date.now() > deadline) {
+    if (performance.now() > deadline) {
       throw new CliError(
         `${file} has been there for ${LOCK_WAIT_MS / 1000} s: another program is changing this kubeconfig`,
         {

@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { readJson, readText, writeAtomic, writeIfChanged } from '../../../operator/garden/files.ts';
+import { ownIdentity } from '../../../operator/garden/process-identity.ts';
 import { chooseRanges } from '../../../operator/garden/ranges.ts';
-import { choosePorts, type GardenState, StateDirectory } from '../../../operator/garden/state.ts';
+import { choosePorts, type GardenState, keptPorts, StateDirectory } from '../../../operator/garden/state.ts';
 
 let home: string;
 beforeEach(async () => {
@@ -60,4 +61,16 @@ it('chooses three different free ports, starting where the id says', async () =>
   const ports = await choosePorts('000abc', async (port) => !taken.has(port));
   expect(ports).toEqual({ apiserver: 21_000 + 0xabc + 1, etcd: 21_000 + 0xabc + 3, etcdPeer: 21_000 + 0xabc + 4 });
   await expect(choosePorts('000abc', async () => false)).rejects.toThrow(/no three free ports/);
+});
+
+it('gives up a port that another program has taken, whatever processes of before a power cut have recorded', async () => {
+  const directory = new StateDirectory(home);
+  const before = { id: '000abc', ports: { apiserver: 30_001, etcd: 30_002, etcdPeer: 30_003 } };
+  const isFree = async (port: number) => port !== before.ports.etcd;
+  expect(await keptPorts(directory, before, async () => true)).toBe(before.ports);
+  await writeAtomic(directory.pidFile('etcd'), JSON.stringify({ pid: process.pid, started: 'another boot/1' }));
+  expect(await keptPorts(directory, before, isFree)).not.toEqual(before.ports);
+  // What holds the port is the garden's own etcd, which an earlier daemon has left.
+  await writeAtomic(directory.pidFile('etcd'), JSON.stringify(await ownIdentity()));
+  expect(await keptPorts(directory, before, isFree)).toBe(before.ports);
 });
