@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import LongestFirst from './test/kit/longest-first.ts';
 
 const tier = (name: string, order: number, more: object) => ({
   // Tiers take turns, and a cheap failure should be seen first. `npm test` has the last beside the others: test/run.ts.
@@ -8,20 +9,19 @@ const tier = (name: string, order: number, more: object) => ({
 export default defineConfig({
   test: {
     reporters: ['default', './test/kit/summary-reporter.ts'],
+    sequence: { sequencer: LongestFirst },
     projects: [
       tier('unit', 1, { maxWorkers: 2, testTimeout: 30_000 }),
       tier('integration', 2, {
         // Vitest would leave a core free, of two; engines of Pulumi wait for each other's processes most of the time.
         maxWorkers: 2,
         globalSetup: 'test/kit/tools.ts',
-        setupFiles: 'test/kit/time-limit.ts',
         testTimeout: 60_000,
         hookTimeout: 120_000,
       }),
       // One garden: the end-to-end files take turns as well.
       tier('e2e', 3, {
         globalSetup: 'test/kit/garden-setup.ts',
-        setupFiles: 'test/kit/time-limit.ts',
         testTimeout: 1_200_000,
         hookTimeout: 1_200_000,
         fileParallelism: false,

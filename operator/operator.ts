@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Provider } from '../providers/contract.ts';
 import type { DNSProviders } from './accounts/dns-account.ts';
 import type { CloudProfile } from './api/cloudprofile.ts';
@@ -16,6 +17,7 @@ import { wireBackups } from './controllers/backup/wiring.ts';
 import { reconcileCloudProfile } from './controllers/cloudprofile/controller.ts';
 import { failuresOf } from './controllers/failure.ts';
 import { gardenIdentity } from './controllers/garden-identity.ts';
+import { machineTypesOf } from './controllers/kept-profile.ts';
 import { type CloudsOptions, wireClouds } from './controllers/managed/wiring.ts';
 import { byNamespace } from './controllers/quota/claimants.ts';
 import { reconcileQuota } from './controllers/quota/controller.ts';
@@ -196,9 +198,10 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
       sharesChanged(quotas, queues.quotas, namespace);
     for (const shoot of shoots.list()) if (shootProfileName(shoot.spec) === name) queues.shoots.add(keyOf(shoot));
   };
-  /** Whoever is there uses the same profile for ever: only who comes and goes is news for it. */
-  const profileUsed = (event: ChangeEvent<KubeObject>, profile: string) => {
-    if (event.type !== 'updated') queues.profiles.addAfter(profile, PROFILE_USERS_MS);
+  /** Whoever is there uses the same profile for ever: only who comes and goes is news for it, and who takes other machines. */
+  const profileUsed = (event: ChangeEvent<WorkerCluster> | ChangeEvent<Shoot>, profile: string) => {
+    if (event.type !== 'updated' || !isDeepStrictEqual(machineTypesOf(event.old), machineTypesOf(event.object)))
+      queues.profiles.addAfter(profile, PROFILE_USERS_MS);
   };
   const onEach = <T extends KubeObject>(cache: Informer<T>, handle: (object: T, key: string) => void) =>
     cache.onChange((event) => handle(event.object, keyOf(event.object)));

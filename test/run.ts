@@ -1,84 +1,97 @@
 /**
  * `npm test`: every tier, the end-to-end tests beside the others. Each waits for processes most of the time, and one after the other
  * they take more than an hour of two cores. The end-to-end tests are the longer half and go first where both want a core.
+ * `tools` as first argument: makes only what tests need. `e2e`: only these tests, or those of their files that follow. Anything else is
+ * files or options of vitest, in one run.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { setPriority } from 'node:os';
-import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
-import { type Counts, summaryLine } from './kit/counts.ts';
-import { testTools } from './kit/tools.ts';
+import { readdirSync } from 'node:fs';
+import { budgetSeconds, longestFirst } from './kit/durations.ts';
+import { bringUpGarden, GARDEN_VARIABLE } from './kit/garden-setup.ts';
+import { nextFile } from './kit/lanes.ts';
+import { chosenRotation, tellRotation } from './kit/rotation.ts';
+import { TestRuns } from './kit/test-runs.ts';
+import { allTools } from './kit/tools.ts';
 
-const VITEST = fileURLToPath(new URL('../node_modules/vitest/vitest.mjs', import.meta.url));
-const RESULTS = 'test-results';
-/** What is built where it cannot be had otherwise, in the order in which it is needed. */
-const NEEDED = [
-  'etcd',
-  'kube-apiserver',
-  'kube-controller-manager',
-  'kube-scheduler',
-  'pause',
-  'kubelet',
-  'kube-proxy',
-  'coredns',
-  'kubectl',
-  'kwok',
-  'pulumi',
-  'echo',
-  'etcdctl',
-  'etcdutl',
-  'kubeadm',
-  'proxy-server',
-  'proxy-agent',
-] as const;
 /** Of what is not urgent. */
 const NICE = 5;
+/** What vitest itself takes around a file, on a busy machine. */
+const START_SECONDS = 60;
 
-/** Files or options of `npm test -- ...`: then nothing is gained by two runs, of which one may have no file. */
-const chosen = process.argv.slice(2);
-const running: ChildProcess[] = [];
+/** Makes what both halves need. One after the other, and not within anybody's time: one that waits for the other's builds may run out of its own. */
+const tools = (): Promise<void> =>
+  allTools().catch((error: Error) => runs.fail(`tools cannot be made: ${error.message}`));
 
-/** What the tiers' tests came to. A run that ends without having counted them is a failure. */
-async function run(name: string, projects: readonly string[], nice = 0): Promise<Counts> {
-  const file = `${RESULTS}/${name}.json`;
-  writeFileSync(file, JSON.stringify({ passed: 0, failed: 1, skipped: 0 } satisfies Counts));
-  const args = [VITEST, 'run', ...projects.flatMap((project) => ['--project', project]), ...chosen];
-  const child = spawn(process.execPath, args, {
-    stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, COPPICE_TEST_COUNTS: file },
-  });
-  running.push(child);
-  if (nice > 0 && child.pid !== undefined) setPriority(child.pid, nice);
-  // By lines: of two that write at once neither reads.
-  createInterface({ input: child.stdout! }).on('line', (line) => process.stdout.write(`${line}\n`));
-  createInterface({ input: child.stderr! }).on('line', (line) => process.stderr.write(`${line}\n`));
-  const [code] = (await once(child, 'close').catch((error: Error) => {
-    console.error(`tests: ${name} cannot be run: ${error.message}`);
-    return [1];
-  })) as [number | null];
-  const counts = JSON.parse(readFileSync(file, 'utf8')) as Counts;
-  // For example a garden that did not come down.
-  return code !== 0 && counts.failed === 0 ? { ...counts, failed: 1 } : counts;
+/** Brings one garden up, and runs each end-to-end file in it: as many at once as leave each other alone. */
+async function endToEnd(files: readonly string[]): Promise<void> {
+  let waiting = longestFirst(files, (file) => file);
+  const opened = await bringUpGarden().catch((error: Error) => runs.fail(`no garden: ${error.message}`));
+  if (!opened) return;
+  process.env[GARDEN_VARIABLE] = JSON.stringify(opened.garden);
+  const running = new Map<string, Promise<void>>();
+  while (waiting.length > 0 || running.size > 0) {
+    const file = nextFile(waiting, [...running.keys()]);
+    if (file === undefined) {
+      await Promise.race(running.values());
+      continue;
+    }
+    waiting = waiting.filter((one) => one !== file);
+    const name = file.slice('test/'.length, -'.test.ts'.length).replace('/', '-');
+    const limitSeconds = budgetSeconds(file) + START_SECONDS;
+    const run = runs.run(name, ['--project', 'e2e', file], { limitSeconds });
+    running.set(
+      file,
+      run.then(() => void running.delete(file)),
+    );
+  }
+  await opened.takeDown?.().catch((error: Error) => runs.fail(error.message));
 }
 
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.on(signal, () => {
-    for (const child of running) child.kill(signal);
-  });
+const allEndToEnd = () =>
+  readdirSync('test/e2e')
+    .filter((name) => name.endsWith('.test.ts'))
+    .map((name) => `test/e2e/${name}`);
+
+const unitAndIntegration = () =>
+  runs.run('unit-integration', ['--project', 'unit', '--project', 'integration'], { nice: NICE });
+
+const [command, ...chosen] = process.argv.slice(2);
+if (command === 'tools') {
+  await allTools();
+  process.exit();
+}
+const runs = new TestRuns();
+let isPreparing = true;
+
+function stop(why: string): void {
+  runs.stop(why);
+  // Builds are not ours to end: what they have made until now is used the next time.
+  if (isPreparing) end();
 }
 
-mkdirSync(RESULTS, { recursive: true });
-// One after the other, and not within anybody's time: both halves need them, and one that waits for the other's builds may run out of its own.
-if (chosen.length === 0) {
-  await testTools(...NEEDED).catch((error: Error) => console.error(`tests: tools cannot be made: ${error.message}`));
+function end(): never {
+  const { line, failed } = runs.finish();
+  console.log(line);
+  process.exit(failed ? 1 : 0);
 }
-const tiers =
-  chosen.length > 0
-    ? [await run('chosen', [])]
-    : await Promise.all([run('e2e', ['e2e']), run('unit-integration', ['unit', 'integration'], NICE)]);
-const line = summaryLine(tiers);
-writeFileSync(`${RESULTS}/summary.txt`, `${line}\n`);
-console.log(line);
-process.exitCode = tiers.some(({ failed }) => failed > 0) ? 1 : 0;
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stop(`by ${signal}`));
+// CI says nothing when it ends a run: this one ends itself before, with what it has counted.
+const { COPPICE_TESTS_END: until } = process.env;
+if (until) setTimeout(() => stop('its time is up (COPPICE_TESTS_END)'), Number(until) * 1000 - Date.now()).unref();
+
+if (command !== undefined && command !== 'e2e') {
+  isPreparing = false;
+  // Nothing is gained by more than one run, of which some may have no file.
+  await runs.run('chosen', [command, ...chosen]);
+  end();
+}
+const { rotation, why } = chosenRotation();
+tellRotation(rotation);
+console.log(
+  `tests: rotation ${rotation}, ${why}; COPPICE_TEST_ROTATION chooses another, npm run test:all runs everything`,
+);
+await tools();
+isPreparing = false;
+if (command === 'e2e') await endToEnd(chosen.length > 0 ? chosen : allEndToEnd());
+else await Promise.all([endToEnd(allEndToEnd()), unitAndIntegration()]);
+end();

@@ -200,7 +200,17 @@ export const cloudProfileSpec = rules(
 /** What a CloudProfile offers. */
 export type CloudProfileSpec = z.output<typeof cloudProfileSpec>;
 
-export const cloudProfileStatus = z.object({ ...commonStatus }).describe('How the profile is.');
+export const cloudProfileStatus = z
+  .object({
+    ...commonStatus,
+    machineTypes: keyed(
+      machineType,
+      2048,
+      'name',
+      'Machine types that clusters use, as the spec had them last: clusters that have them keep them when the spec has them no longer (not a field of Gardener).',
+    ).optional(),
+  })
+  .describe('How the profile is.');
 /** What is known about a CloudProfile. */
 export type CloudProfileStatus = z.output<typeof cloudProfileStatus>;
 

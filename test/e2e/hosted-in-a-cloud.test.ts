@@ -23,6 +23,7 @@ import {
 import { apply, type CloudScene, hostedScene } from '../kit/machines/cloud-scene.ts';
 import { COLD_MS, whyNoMachineImage } from '../kit/machines/image.ts';
 import { machinesCache, type RealMachines } from '../kit/machines/real-machines.ts';
+import { rotates } from '../kit/rotation.ts';
 import { timed } from '../kit/timed.ts';
 import { testImages } from '../kit/tools.ts';
 import { echo, run, untilNodes, untilPods } from '../kit/workload.ts';
@@ -38,6 +39,16 @@ const BEGIN_MS = 9 * 60_000;
 
 const why = await whyNoMachineImage(machinesCache());
 if (why !== undefined) console.warn(`e2e: machines of clouds are not booted here: ${why}`);
+
+/**
+ * Machines take minutes to boot and to install themselves: a run boots seven of the seventeen here and in
+ * self-managed-in-a-cloud.test.ts. In each there is one cluster of either kind, from kubectl apply to nothing.
+ */
+const booted = why === undefined ? e2e : e2e.skip;
+const describeAWS = rotates(booted, { of: 4, turns: [0, 3] });
+const describeGoogle = rotates(booted, { of: 4, turns: [1, 2] });
+/** Steps that boot machines again. */
+const longer = rotates(it, { of: 4, turns: [0] });
 
 const isReady = (node: Node) => conditionIsTrue(node, 'Ready');
 const nameOf = ({ metadata }: Pod | Node) => metadata.name;
@@ -61,7 +72,7 @@ async function untilReached(machines: RealMachines, from: Pod, to: Pod): Promise
 const inCluster = async (name: Name, ...args: string[]) =>
   ok(await kubectl(args, { kubeconfig: await kubeconfigFile(name) }));
 
-(why === undefined ? e2e : e2e.skip)('a hosted cluster whose machines are in a cloud, and boot', () => {
+describeAWS('a hosted cluster whose machines are in a cloud, and boot', () => {
   let cloud: FakeCloud;
   let account: Account;
   let machines: RealMachines;
@@ -163,7 +174,7 @@ const inCluster = async (name: Name, ...args: string[]) =>
     }
   });
 
-  it('has a machine back after a reset, with its pods', async () => {
+  longer('has a machine back after a reset, with its pods', async () => {
     const [pod] = await untilPods(cluster, 'echo', (ready) => ready.length === 2, 'to be Ready');
     const id = pod!.spec.nodeName!;
     const before = (await cluster.get<Node>(NODES, id)).metadata.uid;
@@ -181,7 +192,7 @@ const inCluster = async (name: Name, ...args: string[]) =>
     await reaches(other, one);
   });
 
-  it('makes a machine again that has died, and its pods run elsewhere', async () => {
+  longer('makes a machine again that has died, and its pods run elsewhere', async () => {
     const before = machines.names();
     const victim = before[0]!;
     await machines.kill(victim);
@@ -205,7 +216,7 @@ const inCluster = async (name: Name, ...args: string[]) =>
     await reaches(one, other);
   });
 
-  it('replaces its machines one after the other when they are to be of another type', async () => {
+  longer('replaces its machines one after the other when they are to be of another type', async () => {
     const before = machines.names();
     const nodes = await follow<Node>(cluster, NODES);
     const wereReady = new Set<string>();
@@ -251,7 +262,7 @@ const inCluster = async (name: Name, ...args: string[]) =>
 });
 
 // What Google does otherwise than AWS: the metadata, names, a network in which all goes by the gateway, and repairs.
-(why === undefined ? e2e : e2e.skip)('a hosted cluster whose machines are at Google, and boot', () => {
+describeGoogle('a hosted cluster whose machines are at Google, and boot', () => {
   const ZONES = /^europe-west3-[abc]$/;
   let { cloud, account, machines }: Partial<CloudScene> = {};
   let cluster: KubeClient;

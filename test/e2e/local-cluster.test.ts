@@ -11,6 +11,7 @@ import {
   CSRS,
   NODES,
   type Node,
+  PODS,
   type Pod,
   SECRETS,
   type Secret,
@@ -195,7 +196,7 @@ e2e('a local cluster with two nodes', () => {
     ok(await kubectl(['delete', 'deployment', name, '--cascade=foreground', '--wait'], { kubeconfig }));
   });
 
-  it('reaches no other pod of the seed, whatever address a Node or an EndpointSlice claims', async () => {
+  it('reaches no other pod of the seed, whatever address a Node or a Pod claims', async () => {
     const other = (await seedPods(cluster)).find(
       ({ metadata }) => metadata.labels?.app === COMPONENTS.controllerManager,
     )!;
@@ -207,29 +208,18 @@ e2e('a local cluster with two nodes', () => {
     await client.create({ apiVersion: 'v1', kind: 'Node', metadata: { name } });
     const addresses = [{ type: 'InternalIP', address }];
     await client.mergePatch(NODES, name, undefined, { status: { addresses } }, { subresource: 'status' });
-    const ports = [{ name: 'https', port: 10257 }];
-    await client.create({
-      apiVersion: 'v1',
-      kind: 'Service',
-      metadata: { name, namespace: 'default' },
-      spec: { ports },
-    });
-    await client.create({
-      apiVersion: 'discovery.k8s.io/v1',
-      kind: 'EndpointSlice',
-      metadata: { name, namespace: 'default', labels: { 'kubernetes.io/service-name': name } },
-      addressType: 'IPv4',
-      endpoints: [{ addresses: [address] }],
-      ports,
-    });
+    const spec = { nodeName: name, containers: [{ name, image: 'none' }] };
+    await client.create({ apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace: 'default' }, spec });
+    const status = { podIP: address, podIPs: [{ ip: address }] };
+    await client.mergePatch(PODS, name, 'default', { status }, { subresource: 'status' });
     const got = (path: string) =>
       client.request<string>('GET', path, { retries: 0 }).catch(({ message }: Error) => message);
-    const all = await Promise.all([
-      got(`/api/v1/nodes/https:${name}:10257/proxy/healthz`),
-      got(`/api/v1/namespaces/default/services/https:${name}:https/proxy/healthz`),
-    ]);
+    const refused = `dial tcp ${address}:10257: connect: no route to host`;
+    expect(await got(`/api/v1/nodes/https:${name}:10257/proxy/healthz`)).toContain(refused);
+    expect(await got(`/api/v1/namespaces/default/pods/https:${name}:10257/proxy/healthz`)).toContain(refused);
     await client.delete(NODES, name);
-    for (const said of all) expect(said).toContain(`dial tcp ${address}:10257: connect: no route to host`);
+    // No kubelet would ever say that it has ended.
+    await client.delete(PODS, name, 'default', { gracePeriodSeconds: 0 });
   });
 
   it('gives kubelets serving certificates by request', async () => {

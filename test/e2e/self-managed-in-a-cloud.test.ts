@@ -28,6 +28,7 @@ import {
 import { apply, type CloudScene, selfManagedScene } from '../kit/machines/cloud-scene.ts';
 import { COLD_MS, whyNoMachineImage } from '../kit/machines/image.ts';
 import { machinesCache, type RealMachines } from '../kit/machines/real-machines.ts';
+import { rotates } from '../kit/rotation.ts';
 import { timed } from '../kit/timed.ts';
 import { run, untilNodes, untilPods } from '../kit/workload.ts';
 
@@ -41,6 +42,11 @@ const BEGIN_MS = 12 * 60_000;
 
 const why = await whyNoMachineImage(machinesCache());
 if (why !== undefined) console.warn(`e2e: machines of clouds are not booted here: ${why}`);
+
+/** The other half of the turns of hosted-in-a-cloud.test.ts. */
+const booted = why === undefined ? e2e : e2e.skip;
+const describeAWS = rotates(booted, { of: 4, turns: [1, 3] });
+const describeGoogle = rotates(booted, { of: 4, turns: [0, 2] });
 
 const isReady = (node: Node) => conditionIsTrue(node, 'Ready');
 const nameOf = ({ metadata }: Node) => metadata.name;
@@ -64,7 +70,7 @@ const resize = async ({ name, namespace }: Name, controlPlaneNodes: number) => {
   ok(await kubectl(['patch', 'workercluster', name, '-n', namespace, '--type=merge', '-p', patch]));
 };
 
-(why === undefined ? e2e : e2e.skip)('a cluster whose control plane is on machines of a cloud, and boot', () => {
+describeAWS('a cluster whose control plane is on machines of a cloud, and boot', () => {
   let cloud: FakeCloud;
   let account: Account;
   let machines: RealMachines;
@@ -172,7 +178,7 @@ const resize = async ({ name, namespace }: Name, controlPlaneNodes: number) => {
     BEGIN_MS,
   );
 
-  it(
+  rotates(it, { of: 4, turns: [3] })(
     'goes on without a machine that dies, takes it out of etcd, and another one joins',
     async () => {
       const before = (await untilNodes(cluster, (all) => all.filter(isOwn).length === 3, 'to have three'))
@@ -221,7 +227,7 @@ const resize = async ({ name, namespace }: Name, controlPlaneNodes: number) => {
 });
 
 // What Google does otherwise than AWS: names, an address of its own before a proxy, and groups that repair nothing by themselves.
-(why === undefined ? e2e : e2e.skip)('a cluster whose control plane is on machines at Google, and boot', () => {
+describeGoogle('a cluster whose control plane is on machines at Google, and boot', () => {
   let { cloud, account, machines, endpoint }: Partial<CloudScene & { endpoint: string }> = {};
   let cluster: KubeClient;
   const atEnd: (() => Promise<unknown>)[] = [];
@@ -262,7 +268,7 @@ const resize = async ({ name, namespace }: Name, controlPlaneNodes: number) => {
     BEGIN_MS,
   );
 
-  it(
+  rotates(it, { of: 4, turns: [2] })(
     'grows to three in three zones, one machine after the other',
     async () => {
       await resize(atGoogle, 3);

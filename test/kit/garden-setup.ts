@@ -11,34 +11,47 @@ import { leftOvers } from './left-overs.ts';
 import { type CommandResult, runCoppice } from './run.ts';
 
 declare module 'vitest' {
-  export interface ProvidedContext {
-    /** Why there is no garden, and no end-to-end test runs; undefined when there is one. */
-    noGarden: string | undefined;
-    /** COPPICE_HOME of the garden that all end-to-end tests share. */
-    home: string;
-    /** COPPICE_TOOLS of it. */
-    tools: string;
-    /** File with the administrator's kubeconfig of the garden. */
-    kubeconfig: string;
-    /** Path of kubectl. */
-    kubectl: string;
-  }
+  export interface ProvidedContext extends SharedGarden {}
 }
 
+/** The garden that all end-to-end tests share. */
+export interface SharedGarden {
+  /** Why there is no garden, and no end-to-end test runs; undefined when there is one. */
+  noGarden: string | undefined;
+  /** Its COPPICE_HOME. */
+  home: string;
+  /** Its COPPICE_TOOLS. */
+  tools: string;
+  /** File with its administrator's kubeconfig. */
+  kubeconfig: string;
+  /** Path of kubectl. */
+  kubectl: string;
+}
+
+/** Names the garden, as JSON, to runs of vitest that test/run.ts starts: it brings up one for all of them. */
+export const GARDEN_VARIABLE = 'COPPICE_TEST_GARDEN';
 /** A machine that must compile Kubernetes first needs most of it. */
 const UP_TIMEOUT_MS = 45 * 60_000;
 
-/**
- * vitest's globalSetup of the project `e2e`: brings one garden up in a state directory of its own, and afterwards takes it
- * down and fails when anything of it is left on the machine. While tests are being written, COPPICE_E2E_HOME names a state
- * directory whose garden is used, brought up when it is not, and left running.
- */
+/** vitest's globalSetup of the project `e2e`. */
 export default async function setUp(project: TestProject): Promise<(() => Promise<void>) | undefined> {
+  const { [GARDEN_VARIABLE]: given } = process.env;
+  const { garden, takeDown } = given
+    ? { garden: JSON.parse(given) as SharedGarden, takeDown: undefined }
+    : await bringUpGarden();
+  for (const name of Object.keys(garden) as (keyof SharedGarden)[]) project.provide(name, garden[name] as never);
+  return takeDown;
+}
+
+/**
+ * Brings one garden up in a state directory of its own. `takeDown` fails when anything of it is left on the machine. While tests are being
+ * written, COPPICE_E2E_HOME names a state directory whose garden is used, brought up when it is not, and left running.
+ */
+export async function bringUpGarden(): Promise<{ garden: SharedGarden; takeDown: (() => Promise<void>) | undefined }> {
   const why = await whyNoNodes();
-  project.provide('noGarden', why);
   if (why !== undefined) {
     console.warn(`e2e: skipped: ${why}`);
-    return undefined;
+    return { garden: { noGarden: why, home: '', tools: '', kubeconfig: '', kubectl: '' }, takeDown: undefined };
   }
   const tools = toolsDirectory();
   await sweepHomes(tools);
@@ -65,15 +78,15 @@ export default async function setUp(project: TestProject): Promise<(() => Promis
     const toolchain = new Toolchain({ dir: tools, onProgress: narrate(say) });
     const { kubectl } = await toolchain.ensure(['kubectl']);
     await toolImage('echo', toolchain);
-    project.provide('home', home);
-    project.provide('tools', tools);
-    project.provide('kubectl', kubectl);
-    project.provide('kubeconfig', new StateDirectory(home).kubeconfigFile('admin'));
+    const kubeconfig = new StateDirectory(home).kubeconfigFile('admin');
+    return {
+      garden: { noGarden: undefined, home, tools, kubectl, kubeconfig },
+      takeDown: kept ? undefined : takeDown,
+    };
   } catch (error) {
     if (!kept) await takeDown().catch((second: Error) => say(second.message));
     throw error;
   }
-  return kept ? undefined : takeDown;
 }
 
 const output = ({ stdout, stderr }: CommandResult): string => `${stdout}${stderr}`.slice(-4000);

@@ -1,25 +1,63 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
-import type { Reporter, TestModule } from 'vitest/node';
-import { type Counts, summaryLine } from './counts.ts';
+import { mkdirSync } from 'node:fs';
+import type { Reporter, TestCase, TestModule } from 'vitest/node';
+import { type Counts, type Report, replaceFile, summaryLine } from './counts.ts';
+import { budgetSeconds } from './durations.ts';
+
+/** Writing costs little, but there are thousands of tests that take milliseconds. */
+const WRITE_MS = 500;
 
 /**
- * Counts the tests into test-results/summary.txt, the line that CI ends with; or, for test/run.ts which adds runs up, into the file that
- * it names. A file that cannot be loaded is a failure.
+ * Counts the tests while they run, so that a run that is killed has told what it knew: into test-results/summary.txt, the line that CI ends
+ * with; or, for test/run.ts which adds runs up, into the file that it names. As long as the run has not ended, that counts as a failure, and
+ * so do a file that cannot be loaded and one that takes longer than its budget.
  */
 export default class SummaryReporter implements Reporter {
-  onTestRunEnd(modules: readonly TestModule[], unhandled: readonly unknown[]): void {
-    const counts: Counts = { passed: 0, failed: unhandled.length, skipped: 0 };
-    for (const module of modules) {
-      counts.failed += module.errors().length;
-      for (const test of module.children.allTests()) {
-        const { state } = test.result();
-        counts[state === 'passed' || state === 'failed' ? state : 'skipped']++;
-      }
-      for (const suite of module.children.allSuites()) counts.failed += suite.errors().length;
+  readonly #counts: Counts = { passed: 0, failed: 0, skipped: 0 };
+  readonly #seconds: Record<string, number> = {};
+  #written = 0;
+
+  onTestCaseResult(test: TestCase): void {
+    const { state } = test.result();
+    this.#counts[state === 'passed' || state === 'failed' ? state : 'skipped']++;
+    if (Date.now() - this.#written > WRITE_MS) this.#write(1);
+  }
+
+  onTestModuleEnd(module: TestModule): void {
+    this.#counts.failed += module.errors().length;
+    for (const suite of module.children.allSuites()) this.#counts.failed += suite.errors().length;
+    const took = secondsOf(module);
+    this.#seconds[module.relativeModuleId] = took;
+    const budget = budgetSeconds(module.relativeModuleId);
+    if (took > budget) {
+      this.#counts.failed++;
+      console.error(
+        `tests: ${module.relativeModuleId} took ${took} s of the ${budget} s that it may (test/durations.json): make it faster, or measure anew`,
+      );
+      process.exitCode = 1;
     }
+    this.#write(1);
+  }
+
+  onTestRunEnd(_modules: readonly TestModule[], unhandled: readonly unknown[]): void {
+    this.#counts.failed += unhandled.length;
+    this.#write(0);
+  }
+
+  /** @param unfinished failures for what is still to come */
+  #write(unfinished: 0 | 1): void {
+    this.#written = Date.now();
+    const counts = { ...this.#counts, failed: this.#counts.failed + unfinished };
     mkdirSync('test-results', { recursive: true });
     const { COPPICE_TEST_COUNTS: file } = process.env;
-    if (file) writeFileSync(file, JSON.stringify(counts));
-    else writeFileSync('test-results/summary.txt', `${summaryLine([counts])}\n`);
+    if (file) replaceFile(file, JSON.stringify({ counts, seconds: this.#seconds } satisfies Report));
+    else replaceFile('test-results/summary.txt', `${summaryLine([counts])}\n`);
   }
+}
+
+/** All that a file takes of a run: loading it, its hooks, its tests. */
+function secondsOf(module: TestModule): number {
+  const { environmentSetupDuration, prepareDuration, collectDuration, setupDuration, duration } = module.diagnostic();
+  return (
+    Math.round((environmentSetupDuration + prepareDuration + collectDuration + setupDuration + duration) / 100) / 10
+  );
 }

@@ -3,6 +3,26 @@ import { Toolchain } from '../../operator/garden/toolchain/toolchain.ts';
 import type { ToolName } from '../../operator/garden/toolchain/tools.ts';
 
 const NARRATION_MS = 10_000;
+/** What tests need and is built where it cannot be had otherwise, in the order in which it is needed. */
+const ALL = [
+  'etcd',
+  'kube-apiserver',
+  'kube-controller-manager',
+  'kube-scheduler',
+  'pause',
+  'kubelet',
+  'kube-proxy',
+  'coredns',
+  'kubectl',
+  'kwok',
+  'pulumi',
+  'echo',
+  'etcdctl',
+  'etcdutl',
+  'kubeadm',
+  'proxy-server',
+  'proxy-agent',
+] as const;
 
 /** A toolchain that says what it does when that takes long. */
 async function withToolchain<T>(work: (toolchain: Toolchain) => Promise<T>): Promise<T> {
@@ -25,6 +45,9 @@ async function withToolchain<T>(work: (toolchain: Toolchain) => Promise<T>): Pro
 /** Paths of real tools, made first where they are missing. */
 export const testTools = <N extends ToolName>(...names: N[]): Promise<Record<N, string>> =>
   withToolchain(async (toolchain) => (await toolchain.ensure(names)) as Record<N, string>);
+
+/** All that any test needs. */
+export const allTools = async (): Promise<void> => void (await testTools(...ALL));
 
 /** Has the garden's registry serve images that it makes only for those who need them. */
 export const testImages = (...names: Parameters<typeof toolImage>[0][]): Promise<void> =>

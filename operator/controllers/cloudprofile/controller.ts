@@ -8,6 +8,7 @@ import type { Informer } from '../../kube/informer.ts';
 import { CLOUDPROFILES, keyOf } from '../../kube/resources.ts';
 import { say, withConditions } from '../conditions.ts';
 import { hold } from '../finalizer.ts';
+import { machineTypesOf } from '../kept-profile.ts';
 import { writeStatus } from '../status-writer.ts';
 
 export interface CloudProfileWorld {
@@ -37,6 +38,21 @@ function usable({ spec }: CloudProfile, provider: Provider | undefined): ReturnT
     return say('Ready', false, 'NoProvider', `this operator has no provider "${spec.provider ?? spec.type}"`, codes);
   if (provider.barred) return say('Ready', false, 'NotAllowed', provider.barred, codes);
   return say('Ready', true, 'Usable', `provider ${provider.name} makes the machines`);
+}
+
+/** The machine types that clusters of a profile use, as it offers them, or did last. */
+function machineTypesInUse(
+  { metadata: { name }, spec, status }: CloudProfile,
+  clusters: readonly WorkerCluster[],
+  shoots: readonly Shoot[],
+): CloudProfileStatus['machineTypes'] {
+  const users = [
+    ...clusters.filter((cluster) => profileNamesOf(cluster).includes(name)),
+    ...shoots.filter((shoot) => shootProfileName(shoot.spec) === name),
+  ];
+  const known = [...spec.machineTypes, ...(status?.machineTypes ?? [])];
+  const used = [...new Set(users.flatMap(machineTypesOf))].sort();
+  return used.flatMap((type) => known.find((one) => one.name === type) ?? []);
 }
 
 /** Keeps a profile from going while clusters use it, and says in its status whether it can be used. */
@@ -74,6 +90,7 @@ export async function reconcileCloudProfile(
       ],
       world.now(),
     ),
+    machineTypes: machineTypesInUse(profile, world.clusters.list(), world.shoots.list()),
     observedGeneration: profile.metadata.generation,
   };
   await writeStatus(world.garden, world.profiles, profile, status, signal);

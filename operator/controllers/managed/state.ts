@@ -2,7 +2,7 @@ import { rfc3339 } from '../../api/conditions.ts';
 import { CoppiceError, errorText } from '../../api/errors.ts';
 import type { LastError, LastOperation } from '../../api/meta.ts';
 import type { ClusterLine } from '../../clusters/kubeconfig-cluster.ts';
-import { backoff } from './backoff.ts';
+import { backoff } from '../backoff.ts';
 import type { Failure, StepName } from './decide.ts';
 import type { ManagedWish } from './facts.ts';
 import { wishSignature } from './wish.ts';

@@ -1,5 +1,5 @@
 import { findCondition, rfc3339 } from '../../api/conditions.ts';
-import { CoppiceError, configurationProblem, errorText, isRetryable, notYetConfigured } from '../../api/errors.ts';
+import { CoppiceError, configurationProblem, errorText, notYetConfigured } from '../../api/errors.ts';
 import { ANNOTATIONS } from '../../api/group.ts';
 import { technicalID } from '../../api/names.ts';
 import type { Seed } from '../../api/seed.ts';
@@ -10,6 +10,7 @@ import { decoded, keyOf, SEEDS, SHOOTS } from '../../kube/resources.ts';
 import { PKI_SECRET } from '../../shoot/pki.ts';
 import { say, withConditions } from '../conditions.ts';
 import { hold, isHeld } from '../finalizer.ts';
+import { keptFor, usedByShoot } from '../kept-profile.ts';
 import { operation, writeStatus } from '../status-writer.ts';
 import { resolveVersion, upgradeProblem } from '../versions.ts';
 import { bareStatus } from './bare-status.ts';
@@ -22,6 +23,7 @@ import { closeLeftOver, tellLeftBehind } from './left-over.ts';
 import { decideServingCertificates } from './machines/serving-certificates.ts';
 import type { Operation } from './operation.ts';
 import { namespaceIn, notOurs, strangerIn } from './ownership.ts';
+import { retryOf } from './retry.ts';
 import { runFlow } from './run-flow.ts';
 import { seedFor } from './seed-for.ts';
 import { allMachines, selfHostedProblem } from './self-hosted/self-hosted.ts';
@@ -167,9 +169,11 @@ export class ShootController {
 
   async #operation(shoot: Shoot, state: ShootState, seedObject: Seed, signal: AbortSignal): Promise<Operation> {
     const world = this.#world;
-    const profile = world.profiles.get(shootProfileName(shoot.spec));
+    const offered = world.profiles.get(shootProfileName(shoot.spec));
     const deleting = isLeaving(shoot, state);
-    if (!profile) throw notYetConfigured(`CloudProfile "${shootProfileName(shoot.spec)}" does not exist`);
+    if (!offered) throw notYetConfigured(`CloudProfile "${shootProfileName(shoot.spec)}" does not exist`);
+    const inUse = usedByShoot(shoot);
+    const profile = inUse ? keptFor(offered, inUse, world.now()) : offered;
     const provider = world.provider(profile, world.namesAccount(shoot));
     if (!provider)
       throw configurationProblem(`this operator has no provider "${profile.spec.provider ?? profile.spec.type}"`);
@@ -276,6 +280,7 @@ export class ShootController {
       );
     }
     state.errors.clear();
+    state.failures.clear();
     state.settledGeneration = shoot.metadata.generation;
     lookForDrift(op);
     if (op.mend) await noteMended(op);
@@ -312,16 +317,17 @@ export class ShootController {
     return this.#release(shoot, signal);
   }
 
-  /** Puts errors into the status; throws when it is worth trying again, so that the queue backs off. */
+  /** Puts errors into the status; throws when it is worth trying again soon, so that the queue backs off. */
   async #failed(
     shoot: Shoot,
     state: ShootState,
     failures: readonly { taskID: string; error: unknown }[],
     op?: Operation,
-  ): Promise<undefined> {
+  ): Promise<{ requeueAfterMs: number } | undefined> {
     const world = this.#world;
     const now = world.now();
     for (const { taskID, error } of failures) {
+      state.failures.set(taskID, (state.failures.get(taskID) ?? 0) + 1);
       if (error instanceof CoppiceError && error.code === 'ERR_INFRA_RESOURCES_DEPLETED') world.depleted(shoot, error);
       const before = state.errors.get(taskID);
       const description = errorText(error);
@@ -336,12 +342,13 @@ export class ShootController {
       );
     }
     const errors = [...state.errors.values()];
-    const retry = errors.every((error) => isRetryable(error.codes));
+    const failed = failures.map(({ taskID, error }) => ({ error, count: state.failures.get(taskID) ?? 1 }));
+    const retry = retryOf(failed, isLeaving(shoot, state), Math.random());
     const type = isLeaving(shoot, state) ? 'Delete' : (state.operation?.type ?? 'Create');
     const description = errors.map((error) => error.description).join('; ');
     state.operation = operation(
       state.operation,
-      { type, state: retry ? 'Error' : 'Failed', progress: state.operation?.progress ?? 0, description },
+      { type, state: retry === 'never' ? 'Failed' : 'Error', progress: state.operation?.progress ?? 0, description },
       now,
     );
     if (op) await this.#writeStatus(op);
@@ -350,8 +357,8 @@ export class ShootController {
       const status = bareStatus(shoot, state.operation, errors, now);
       await state.statusWrites.run(() => writeStatus(world.garden, world.shoots, shoot, status));
     }
-    if (retry) throw failures[0]!.error;
-    return undefined;
+    if (retry === 'by-queue') throw failures[0]!.error;
+    return retry === 'never' ? undefined : { requeueAfterMs: retry.afterMs };
   }
 
   async #release(shoot: Shoot, signal: AbortSignal): Promise<undefined> {

@@ -18,6 +18,8 @@ export async function runFlow(
   signal: AbortSignal,
 ): Promise<FlowResult> {
   const { state, world } = op;
+  // What an operation of another kind met says nothing about this one.
+  for (const taskID of state.errors.keys()) if (!tasks.some(({ id }) => id === taskID)) state.errors.delete(taskID);
   state.toldAt = undefined;
   let pending: NodeJS.Timeout | undefined;
   const waiting = () => (state.toldAt ? Math.max(0, +state.toldAt + PROGRESS_INTERVAL_MS - +world.now()) : 0);
@@ -50,7 +52,10 @@ export async function runFlow(
       signal,
       durations: world.durations,
       onProgress,
-      onSucceeded: (taskID) => state.errors.delete(taskID),
+      onSucceeded: (taskID) => {
+        state.errors.delete(taskID);
+        state.failures.delete(taskID);
+      },
     });
   } finally {
     state.changed = undefined;

@@ -30,6 +30,8 @@ export interface ShootState {
   /** What is kept for several readers in one Secret: two that add to it at once would each leave out what the other one has. */
   readonly secretWrites: InTurn;
   errors: Map<string, LastError>;
+  /** How often in a row tasks have failed, by task. */
+  failures: Map<string, number>;
   draining: Map<string, string>;
   /** Fingerprint of what was last applied inside of the shoot. */
   systemApplied: string | undefined;
@@ -63,6 +65,7 @@ export const newShootState = (): ShootState => ({
   statusWrites: new InTurn(),
   secretWrites: new InTurn(),
   errors: new Map(),
+  failures: new Map(),
   draining: new Map(),
   systemApplied: undefined,
   nextRenewal: undefined,

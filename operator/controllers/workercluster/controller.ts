@@ -14,6 +14,7 @@ import type { KubeClient } from '../../kube/client.ts';
 import type { Informer } from '../../kube/informer.ts';
 import { type KubeObject, SHOOTS, WORKERCLUSTERS } from '../../kube/resources.ts';
 import { hold } from '../finalizer.ts';
+import { keptFor, usedByCluster } from '../kept-profile.ts';
 import type { ManagedController } from '../managed/controller.ts';
 import { BY_NAMESPACE, type ClaimantWorld, claimantsIn, heldBy } from '../quota/claimants.ts';
 import { writeStatus } from '../status-writer.ts';
@@ -61,7 +62,9 @@ export async function reconcileWorkerCluster(
   const managed = world.managed?.facts(key, uid);
   const profileOf = (one: WorkerCluster) => world.profiles.get(profileNameOf(one));
   const { place, cluster, ...places } = placed(written, managed, world.capacity, profileOf);
-  const profile = profileOf(cluster);
+  const offered = profileOf(cluster);
+  const inUse = usedByCluster(cluster, shoot, managed);
+  const profile = offered && inUse ? keptFor(offered, inUse, world.now()) : offered;
   const provider = profile && world.provider(profile, hasAccount(cluster, shoot));
   const view: WorkerClusterView = {
     cluster,

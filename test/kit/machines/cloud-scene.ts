@@ -83,7 +83,13 @@ export async function hostedScene(atEnd: AtEnd, options: SceneOptions): Promise<
       apiVersion: API_VERSION,
       kind: 'Seed',
       metadata: { name: metadata.name },
-      spec: { ...spec, kubeconfigRef: metadata, exposure: { type: 'LoadBalancer' } },
+      spec: {
+        ...spec,
+        // Another region: clusters of local machines, of files that run at the same time, stay where they are at home.
+        provider: { ...spec.provider, region: metadata.name },
+        kubeconfigRef: metadata,
+        exposure: { type: 'LoadBalancer' },
+      },
     },
   );
   atEnd.push(async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ERROR_CODES, type ErrorCode } from '../../../operator/api/errors.ts';
-import { backoff } from '../../../operator/controllers/managed/backoff.ts';
+import { backoff } from '../../../operator/controllers/backoff.ts';
 import {
   attempt,
   decide,

@@ -1,7 +1,8 @@
-import type { ErrorCode } from '../../api/errors.ts';
-import { isRetryable } from '../../api/errors.ts';
+import type { ErrorCode } from '../api/errors.ts';
+import { isRetryable } from '../api/errors.ts';
 
-interface Waits {
+/** In milliseconds. */
+export interface Waits {
   first: number;
   longest: number;
 }
@@ -26,6 +27,9 @@ const USUAL: Waits = { first: 10 * SECOND, longest: 10 * MINUTE };
 export function backoff(code: ErrorCode | undefined, failures: number, random: number): number | undefined {
   const own = code && WAITS[code];
   if (code && !own && !isRetryable([code])) return undefined;
-  const { first, longest } = own ?? USUAL;
-  return Math.round(Math.min(longest, first * 2 ** (failures - 1)) * (0.75 + random / 2));
+  return waitOf(own ?? USUAL, failures, random);
 }
+
+/** Milliseconds until the next try, each wait twice as long as the one before. @param random see backoff */
+export const waitOf = ({ first, longest }: Waits, failures: number, random: number): number =>
+  Math.round(Math.min(longest, first * 2 ** (failures - 1)) * (0.75 + random / 2));

@@ -1,0 +1,147 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { CloudProfile, Region } from '../api/cloudprofile.ts';
+import { DEFAULT_POOL } from '../api/pools.ts';
+import type { Shoot } from '../api/shoot.ts';
+import { profileNameOf, type WorkerCluster } from '../api/workercluster.ts';
+import type { ManagedFacts } from './managed/facts.ts';
+
+/** What a cluster was granted of a profile. */
+export interface InUse {
+  readonly versions: readonly string[];
+  readonly region: string | undefined;
+  readonly zones: readonly string[];
+  readonly machineTypes: readonly string[];
+  /** What the profile said of this when nobody else did. */
+  readonly defaults?: Partial<NonNullable<CloudProfile['spec']['defaults']>>;
+}
+
+/** Machine types that a cluster was granted: a WorkerCluster says so in its status, a Shoot is made as it was granted. */
+export function machineTypesOf(object: WorkerCluster | Shoot): string[] {
+  const types =
+    object.kind === 'Shoot'
+      ? (object.spec.provider.workers ?? []).map(({ machine }) => machine.type)
+      : (object.status?.admitted?.pools ?? []).map(({ machineType }) => machineType);
+  return [...new Set(types)].sort();
+}
+
+const known = (names: readonly (string | undefined)[]): string[] => [
+  ...new Set(names.filter((name) => name !== undefined)),
+];
+
+/** What a Shoot uses. One that nobody has looked at yet uses nothing; of one that people wrote themselves, a new version is a new wish. */
+export function usedByShoot(shoot: Shoot): InUse | undefined {
+  const { spec, status, metadata } = shoot;
+  if (status?.seedName === undefined) return undefined;
+  const isOwned = metadata.ownerReferences?.some(({ kind }) => kind === 'WorkerCluster');
+  return {
+    versions: known([status.kubernetesVersion, isOwned ? spec.kubernetes.version : undefined]),
+    region: spec.region,
+    zones: known((spec.provider.workers ?? []).flatMap(({ zones = [] }) => zones)),
+    machineTypes: machineTypesOf(shoot),
+  };
+}
+
+/**
+ * What a WorkerCluster uses of the profile of the place that it is written for, with the Shoot that was made for it, or as a cloud was
+ * asked for it. undefined: nothing, or nothing that is known to be there.
+ */
+export function usedByCluster(
+  cluster: WorkerCluster,
+  shoot: Shoot | undefined,
+  managed: Pick<ManagedFacts, 'version' | 'pools' | 'madeIn'> | undefined,
+): InUse | undefined {
+  const { spec, status } = cluster;
+  const madeHere = managed?.madeIn?.profile === profileNameOf(cluster) ? managed.madeIn : undefined;
+  // With other places it may go to, what it was granted says nothing of where.
+  const granted = spec.fallback ? undefined : status?.admitted;
+  if (!shoot && !madeHere && !granted) return undefined;
+  const region = shoot?.spec.region ?? madeHere?.region ?? granted?.region;
+  const pools = [...(shoot?.spec.provider.workers ?? []), ...(managed?.pools ?? [])];
+  return {
+    versions: known([
+      shoot?.status?.kubernetesVersion,
+      shoot?.spec.kubernetes.version,
+      managed?.version,
+      status?.kubernetesVersion,
+    ]),
+    region,
+    zones: known(pools.flatMap(({ zones = [] }) => zones)),
+    machineTypes: known([...machineTypesOf(cluster), ...(shoot ? machineTypesOf(shoot) : [])]),
+    defaults: { ...defaultsOf(cluster, shoot), ...(region && { region }) },
+  };
+}
+
+/** What a cluster was granted that it did not name itself: another default of the profile is for new clusters. */
+function defaultsOf({ spec, status }: WorkerCluster, shoot: Shoot | undefined): InUse['defaults'] {
+  const pools = spec.pools?.length ? spec.pools : [{ name: DEFAULT_POOL }];
+  const names = (one: { machineType?: string | undefined; machineTypes?: string[] | undefined }) =>
+    one.machineType !== undefined || one.machineTypes !== undefined;
+  const unnamed = names(spec) ? [] : pools.filter((pool) => !names(pool) && !('gpu' in pool)).map(({ name }) => name);
+  const granted = status?.admitted;
+  const machineType = granted?.pools.find(({ name }) => unnamed.includes(name))?.machineType;
+  const { pods, services } = shoot?.spec.networking ?? {};
+  return {
+    ...(machineType && { machineType }),
+    ...(pods && { pods }),
+    ...(services && { services }),
+  };
+}
+
+/**
+ * A profile as a cluster sees it that runs: what it uses stays on offer to it, whatever the profile says by now. What a profile no longer
+ * has stops new wishes, and nothing that runs. Pure; the profile itself where nothing was taken away.
+ */
+export function keptFor(profile: CloudProfile, inUse: InUse, now: Date): CloudProfile {
+  const spec = {
+    ...profile.spec,
+    kubernetes: { ...profile.spec.kubernetes, versions: keptVersions(profile, inUse, now) },
+    machineTypes: keptMachineTypes(profile, inUse),
+    regions: keptRegions(profile, inUse),
+    ...keptDefaults(profile, inUse),
+  };
+  const isSame =
+    spec.kubernetes.versions === profile.spec.kubernetes.versions &&
+    spec.machineTypes === profile.spec.machineTypes &&
+    spec.defaults === profile.spec.defaults &&
+    spec.regions === profile.spec.regions;
+  return isSame ? profile : { ...profile, spec };
+}
+
+function keptVersions({ spec }: CloudProfile, { versions }: InUse, now: Date) {
+  const offered = spec.kubernetes.versions ?? [];
+  const isOffered = (version: string) =>
+    offered.some((one) => one.version === version && !(one.expirationDate && new Date(one.expirationDate) <= now));
+  const kept = versions.filter((version) => !isOffered(version));
+  if (kept.length === 0) return spec.kubernetes.versions;
+  return [
+    ...offered.filter(({ version }) => !kept.includes(version)),
+    // Nobody gets it without naming it.
+    ...kept.map((version) => ({ version, classification: 'deprecated' as const })),
+  ];
+}
+
+function keptMachineTypes({ spec, status }: CloudProfile, { machineTypes }: InUse) {
+  const isKept = ({ name }: { name: string }) => machineTypes.includes(name);
+  const unusable = spec.machineTypes.filter((type) => isKept(type) && type.usable === false);
+  const gone = (status?.machineTypes ?? []).filter(
+    (type) => isKept(type) && !spec.machineTypes.some(({ name }) => name === type.name),
+  );
+  if (unusable.length + gone.length === 0) return spec.machineTypes;
+  return [...spec.machineTypes, ...gone].map((type) => (isKept(type) ? { ...type, usable: true } : type));
+}
+
+function keptDefaults({ spec }: CloudProfile, { defaults = {} }: InUse): Pick<CloudProfile['spec'], 'defaults'> {
+  const kept = { ...spec.defaults, ...defaults };
+  return isDeepStrictEqual(kept, spec.defaults ?? {}) ? {} : { defaults: kept };
+}
+
+function keptRegions({ spec }: CloudProfile, { region: name, zones }: InUse): Region[] {
+  const region = spec.regions.find((one) => one.name === name);
+  const missing = zones.filter((zone) => !region?.zones?.some((one) => one.name === zone));
+  if (name === undefined || (region && missing.length === 0)) return spec.regions;
+  const kept: Region = {
+    ...(region ?? { name }),
+    zones: [...(region?.zones ?? []), ...missing.map((zone) => ({ name: zone }))],
+  };
+  return [...spec.regions.filter((one) => one !== region), kept];
+}

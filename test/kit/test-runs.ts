@@ -1,0 +1,136 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync } from 'node:fs';
+import { setPriority } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { type Counts, type Report, readReport, replaceFile, summaryLine, UNCOUNTED } from './counts.ts';
+
+const VITEST = fileURLToPath(new URL('../../node_modules/vitest/vitest.mjs', import.meta.url));
+const WRITE_MS = 2000;
+/** From being told to end until it is ended. */
+const GRACE_MS = 5_000;
+/** Files that take less are not worth a line in the table of durations. */
+const WORTH_SECONDS = 1;
+
+interface RunOptions {
+  /** How much less urgent than others, 0 to 19. */
+  nice?: number;
+  /** A run that has not ended then is ended, and has failed. */
+  limitSeconds?: number;
+}
+
+/** Runs of vitest, each a process, and what they have counted together until now. */
+export class TestRuns {
+  readonly #folder: string;
+  readonly #reports: string[] = [];
+  readonly #running = new Set<ChildProcess>();
+  readonly #timer: NodeJS.Timeout;
+  /** Failures that no run has counted. */
+  #failures = 0;
+  /** Until then something is still to come, and a summary without a failure would be taken for a success. */
+  #finished = false;
+  #stopped: string | undefined;
+
+  /** @param folder where the files lie that it writes: summary.txt, all the time, and at the end durations.json */
+  constructor(folder = 'test-results') {
+    this.#folder = folder;
+    mkdirSync(folder, { recursive: true });
+    this.#write();
+    this.#timer = setInterval(() => this.#write(), WRITE_MS);
+  }
+
+  /** Why no more runs are begun; undefined: they are. */
+  get stopped(): string | undefined {
+    return this.#stopped;
+  }
+
+  /** Runs vitest to its end with these arguments. A run that ends without having counted its tests is a failure; none rejects. */
+  async run(name: string, args: readonly string[], { nice = 0, limitSeconds }: RunOptions = {}): Promise<void> {
+    if (this.#stopped !== undefined) return this.fail(`${name} was left out: ${this.#stopped}`);
+    const file = join(this.#folder, `${name}.json`);
+    replaceFile(file, JSON.stringify({ counts: UNCOUNTED, seconds: {} } satisfies Report));
+    this.#reports.push(file);
+    const child = spawn(process.execPath, [VITEST, 'run', ...args], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, COPPICE_TEST_COUNTS: file },
+      // A group of its own, to be ended with all that it has started.
+      detached: true,
+    });
+    this.#running.add(child);
+    if (nice > 0 && child.pid !== undefined) setPriority(child.pid, nice);
+    // By lines: of two that write at once neither reads.
+    createInterface({ input: child.stdout }).on('line', (line) => process.stdout.write(`${line}\n`));
+    createInterface({ input: child.stderr }).on('line', (line) => process.stderr.write(`${line}\n`));
+    const limit =
+      limitSeconds === undefined
+        ? undefined
+        : setTimeout(() => this.#overdue(name, child, limitSeconds), limitSeconds * 1000);
+    const [code] = (await once(child, 'close').catch((error: Error) => {
+      console.error(`tests: ${name} cannot be run: ${error.message}`);
+      return [1];
+    })) as [number | null];
+    clearTimeout(limit);
+    this.#running.delete(child);
+    // For example a garden that did not come down.
+    if (code !== 0 && readReport(file).counts.failed === 0) this.fail(`${name} ended with exit code ${code}`);
+  }
+
+  /** Counts a failure that is not one of a test. */
+  fail(message: string): void {
+    console.error(`tests: ${message}`);
+    this.#failures++;
+    this.#write();
+  }
+
+  /** Ends all runs, and lets none begin: what is left out makes the run a failure. */
+  stop(why: string): void {
+    if (this.#stopped !== undefined) return;
+    this.#stopped = why;
+    this.fail(`stopped: ${why}`);
+    for (const child of this.#running) endGroup(child);
+  }
+
+  /** Says what all came to. Call it when no run is on. */
+  finish(): { line: string; failed: boolean } {
+    clearInterval(this.#timer);
+    this.#finished = true;
+    this.#write();
+    const seconds = this.#reports.flatMap((file) => Object.entries(readReport(file).seconds));
+    const worth = seconds
+      .filter(([, took]) => took >= WORTH_SECONDS)
+      .toSorted(([one], [other]) => (one < other ? -1 : 1));
+    replaceFile(join(this.#folder, 'durations.json'), `${JSON.stringify(Object.fromEntries(worth), undefined, 2)}\n`);
+    const counts = this.#counts();
+    return { line: summaryLine(counts), failed: counts.some(({ failed }) => failed > 0) };
+  }
+
+  #counts(): Counts[] {
+    const others = { passed: 0, failed: this.#failures + (this.#finished ? 0 : 1), skipped: 0 };
+    return [...this.#reports.map((file) => readReport(file).counts), others];
+  }
+
+  #write(): void {
+    replaceFile(join(this.#folder, 'summary.txt'), `${summaryLine(this.#counts())}\n`);
+  }
+
+  #overdue(name: string, child: ChildProcess, limitSeconds: number): void {
+    console.error(`tests: ${name} has not ended after ${limitSeconds} s (test/durations.json): it is ended`);
+    endGroup(child);
+  }
+}
+
+/** Ends a process with all of its group. */
+function endGroup({ pid }: ChildProcess): void {
+  if (pid === undefined) return;
+  const send = (signal: NodeJS.Signals) => {
+    try {
+      process.kill(-pid, signal);
+    } catch {
+      // Gone by itself.
+    }
+  };
+  send('SIGTERM');
+  setTimeout(() => send('SIGKILL'), GRACE_MS).unref();
+}

@@ -1,0 +1,160 @@
+import { describe, expect, it } from 'vitest';
+import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
+import { API_VERSION, FINALIZER } from '../../../operator/api/group.ts';
+import type { Shoot } from '../../../operator/api/shoot.ts';
+import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
+import { DepletedOffers } from '../../../operator/capacity/depleted-offers.ts';
+import { reconcileCloudProfile } from '../../../operator/controllers/cloudprofile/controller.ts';
+import { keptFor, usedByShoot } from '../../../operator/controllers/kept-profile.ts';
+import {
+  reconcileWorkerCluster,
+  type WorkerClusterWorld,
+} from '../../../operator/controllers/workercluster/controller.ts';
+import { providerNamed } from '../../../providers/index.ts';
+
+const NOW = new Date('2026-11-22T00:00:00Z');
+const before: CloudProfile['spec'] = {
+  type: 'simulated',
+  kubernetes: { versions: [{ version: '1.36.3' }] },
+  machineTypes: [{ name: 'small', cpu: 2, gpu: 0, memory: '8Gi' }],
+  regions: [{ name: 'north', zones: [{ name: 'a' }] }],
+  defaults: { region: 'north', machineType: 'small' },
+};
+/** Everything that the cluster has was taken away. */
+const after: CloudProfile['spec'] = {
+  type: 'simulated',
+  kubernetes: { versions: [{ version: '1.36.3', expirationDate: '2026-01-01T00:00:00Z' }, { version: '1.37.0' }] },
+  machineTypes: [{ name: 'other', cpu: 4, gpu: 0, memory: '8Gi' }],
+  regions: [{ name: 'south', zones: [{ name: 'b' }] }],
+  defaults: { region: 'south', machineType: 'other', pods: '10.9.0.0/16' },
+};
+
+/** A garden with one cluster, which is made, and its profile. */
+function garden() {
+  let cluster = {
+    apiVersion: API_VERSION,
+    kind: 'WorkerCluster',
+    metadata: { name: 'one', namespace: 'shop', uid: 'u-1', generation: 1, finalizers: [FINALIZER] },
+    spec: { cloudProvider: 'simulated', controlPlaneNodes: 1, dataPlaneNodes: 1 },
+  } as WorkerCluster;
+  let profile = {
+    apiVersion: API_VERSION,
+    kind: 'CloudProfile',
+    metadata: { name: 'simulated', uid: 'p-1', generation: 1, finalizers: [FINALIZER] },
+    spec: before,
+  } as CloudProfile;
+  let shoot: Shoot | undefined;
+  const cache = <T>(read: () => T | undefined) => ({
+    get: read,
+    list: () => [read()].filter((one) => one !== undefined),
+    byIndex: () => [],
+    absorb: () => {},
+  });
+  const world = {
+    garden: {
+      apply: async (written: { kind: string; status: never }) => {
+        if (written.kind === 'CloudProfile') {
+          profile = { ...profile, status: written.status };
+          return profile;
+        }
+        cluster = { ...cluster, status: written.status };
+        return cluster;
+      },
+    },
+    gardenApplier: {
+      async apply(made: Shoot) {
+        const status = { seedName: 'here', kubernetesVersion: '1.36.3' };
+        shoot = { ...made, metadata: { ...made.metadata, uid: 's-1', generation: 1 }, status } as Shoot;
+        return { object: shoot, changed: true };
+      },
+    },
+    clusters: cache(() => cluster),
+    profiles: cache(() => profile),
+    shoots: cache(() => shoot),
+    quotas: { ...cache(() => undefined), get: () => undefined },
+    granted: new Map(),
+    capacity: new DepletedOffers(() => NOW),
+    now: () => NOW,
+    provider: () => providerNamed('simulated'),
+    record: () => {},
+    holds: () => [],
+  } as unknown as WorkerClusterWorld;
+  const signal = new AbortController().signal;
+  const look = async () => {
+    await reconcileWorkerCluster(world, 'shop/one', signal);
+    await reconcileCloudProfile(world as never, 'simulated', signal);
+  };
+  return {
+    look,
+    change: (spec: object) => {
+      cluster = { ...cluster, spec: { ...cluster.spec, ...spec } };
+    },
+    takeAway: async () => {
+      profile = { ...profile, spec: after };
+      await look();
+    },
+    shoot: () => shoot!,
+    profile: () => profile,
+    accepted: () => cluster.status?.conditions?.find(({ type }) => type === 'SpecAccepted'),
+  };
+}
+
+describe('a profile that no longer has what a cluster uses', () => {
+  it('does not stop the cluster, which can also grow', async () => {
+    const { look, change, takeAway, shoot, accepted } = garden();
+    await look();
+    await takeAway();
+    expect(accepted()).toMatchObject({ status: 'True' });
+    change({ dataPlaneNodes: 3 });
+    await look();
+    expect(accepted()?.status).toBe('True');
+    expect(shoot().spec.provider.workers?.[0]).toMatchObject({ machine: { type: 'small' }, minimum: 3 });
+    expect(shoot().spec).toMatchObject({ region: 'north', kubernetes: { version: '1.36.3' } });
+  });
+
+  it('refuses new wishes for it, in a condition', async () => {
+    const { look, change, takeAway, shoot, accepted } = garden();
+    await look();
+    await takeAway();
+    change({ machineType: 'large' });
+    await look();
+    expect(accepted()).toMatchObject({ status: 'False', codes: ['ERR_CONFIGURATION_PROBLEM'] });
+    expect(accepted()?.message).toContain('has no machine type "large"');
+    expect(shoot().spec.provider.workers?.[0]?.machine.type).toBe('small');
+  });
+
+  it('leaves the Shoot valid to the provider of its machines, with what these machines are', async () => {
+    const { look, takeAway, shoot, profile } = garden();
+    await look();
+    await takeAway();
+    const kept = keptFor(profile(), usedByShoot(shoot())!, NOW);
+    const [worker] = shoot().spec.provider.workers!;
+    const pool = {
+      name: worker!.name,
+      machineType: worker!.machine.type,
+      count: 1,
+      labels: {},
+      taints: [],
+      zones: ['a'],
+    };
+    const networking = { pods: '10.1.0.0/16', services: '10.2.0.0/16' };
+    const wanted = { region: 'north', kubernetesVersion: '1.36.3', networking, pools: [pool] };
+    expect(providerNamed('simulated').validate(wanted, profile())).not.toEqual([]);
+    expect(providerNamed('simulated').validate(wanted, kept)).toEqual([]);
+    expect(kept.spec.machineTypes.find(({ name }) => name === 'small')).toMatchObject({ cpu: 2, memory: '8Gi' });
+  });
+
+  it('refuses new clusters', async () => {
+    const { change, takeAway, accepted } = garden();
+    change({ region: 'north' });
+    await takeAway();
+    expect(accepted()?.status).toBe('False');
+  });
+});
+
+it('a profile that still has all of it is left as it is', () => {
+  const profile = { metadata: { name: 'simulated' }, spec: before } as CloudProfile;
+  const inUse = { versions: ['1.36.3'], region: 'north', zones: ['a'], machineTypes: ['small'] };
+  expect(keptFor(profile, inUse, NOW)).toBe(profile);
+  expect(keptFor(profile, { versions: [], region: undefined, zones: [], machineTypes: [] }, NOW)).toBe(profile);
+});

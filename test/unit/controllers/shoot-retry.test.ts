@@ -1,0 +1,51 @@
+import { expect, it } from 'vitest';
+import { CoppiceError, type ErrorCode } from '../../../operator/api/errors.ts';
+import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
+import { type Retry, retryOf } from '../../../operator/controllers/shoot/retry.ts';
+import { runFlow } from '../../../operator/controllers/shoot/run-flow.ts';
+import { newShootState } from '../../../operator/controllers/shoot/state.ts';
+import { TaskDurations } from '../../../operator/flow/graph.ts';
+
+const failed = (code: ErrorCode | undefined, count = 1) => ({
+  error: code ? new CoppiceError(code, 'no') : new Error('no'),
+  count,
+});
+const minutes = (count: number): Retry => ({ afterMs: count * 60_000 });
+
+it.each<[string, ReturnType<typeof failed>[], Retry, Retry]>([
+  ['an error of nobody knows what', [failed(undefined)], 'by-queue', 'by-queue'],
+  ['something that is not ready yet', [failed('ERR_RETRYABLE_INFRA_DEPENDENCIES')], 'by-queue', 'by-queue'],
+  ['throttling', [failed('ERR_INFRA_RATE_LIMITS_EXCEEDED')], minutes(5), minutes(5)],
+  ['throttling that lasts', [failed('ERR_INFRA_RATE_LIMITS_EXCEEDED', 9)], minutes(60), minutes(60)],
+  ['a dependency', [failed('ERR_INFRA_DEPENDENCIES', 2)], minutes(2), minutes(2)],
+  ['a quota', [failed('ERR_INFRA_QUOTA_EXCEEDED')], minutes(5), minutes(5)],
+  ['what needs most patience', [failed(undefined), failed('ERR_INFRA_QUOTA_EXCEEDED')], minutes(5), minutes(5)],
+  ['credentials that are refused', [failed('ERR_INFRA_UNAUTHENTICATED', 2)], 'never', minutes(2)],
+  ['a spec that cannot be', [failed(undefined), failed('ERR_CONFIGURATION_PROBLEM', 30)], 'never', minutes(30)],
+])('%s: when it is tried again, and when in a deletion', (_, failures, kept, deleting) => {
+  expect(retryOf(failures, false, 0.5)).toEqual(kept);
+  expect(retryOf(failures, true, 0.5)).toEqual(deleting);
+});
+
+it('forgets what tasks met that are not in the graph that runs', async () => {
+  const state = newShootState();
+  for (const taskID of ['machines', 'namespace'])
+    state.errors.set(taskID, { taskID, description: 'no', codes: ['ERR_INFRA_UNAUTHORIZED'] });
+  const op = {
+    shoot: { metadata: { name: 'one' } },
+    state,
+    world: { now: () => new Date(0), durations: new TaskDurations() },
+    notice: () => {},
+  } as unknown as Operation;
+  const tasks = [
+    {
+      id: 'namespace',
+      title: 'Removing',
+      run: async () => {
+        throw new Error('later');
+      },
+    },
+  ];
+  await runFlow(op, { tasks, type: 'Delete', visible: true }, new AbortController().signal);
+  expect([...state.errors.keys()]).toEqual(['namespace']);
+});

@@ -1,0 +1,28 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { budgetSeconds, longestFirst } from '../../kit/durations.ts';
+
+describe('the table of durations', () => {
+  it('gives a file three times what it took and a minute, and one that it does not know what its tier has', () => {
+    const known = { 'test/e2e/a.test.ts': 100.5 };
+    expect(budgetSeconds('test/e2e/a.test.ts', known)).toBe(362);
+    expect(['unit', 'integration', 'e2e'].map((tier) => budgetSeconds(`test/${tier}/b.test.ts`, known))).toEqual([
+      120, 300, 900,
+    ]);
+  });
+
+  it('has the longest file begun first, and unknown ones by their tier', () => {
+    const known = { 'test/unit/short.test.ts': 0.5, 'test/unit/long.test.ts': 9 };
+    const files = ['test/unit/short.test.ts', 'test/unit/new.test.ts', 'test/unit/long.test.ts'];
+    expect(longestFirst(files, (file) => file, known)).toEqual([
+      'test/unit/long.test.ts',
+      'test/unit/new.test.ts',
+      'test/unit/short.test.ts',
+    ]);
+  });
+
+  it('has no file that is gone', () => {
+    const table = JSON.parse(readFileSync('test/durations.json', 'utf8')) as object;
+    expect(Object.keys(table).filter((file) => !existsSync(file))).toEqual([]);
+  });
+});

@@ -1,0 +1,67 @@
+import { on as events } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, watch, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { TestRuns } from '../../kit/test-runs.ts';
+
+const REPORTER = fileURLToPath(new URL('../../kit/summary-reporter.ts', import.meta.url));
+/** A vitest that starts on a busy machine. */
+const PATIENCE_MS = 60_000;
+
+let folder: string;
+let said: string[];
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'coppice-test-runs-'));
+  said = [];
+  vi.spyOn(console, 'error').mockImplementation((line: string) => void said.push(line));
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+  rmSync(folder, { recursive: true });
+});
+
+const file = (name: string, text: string) => writeFileSync(join(folder, `${name}.test.js`), text);
+const args = (...files: string[]) => ['--root', folder, '--globals', '--reporter', REPORTER, ...files];
+const summary = () => readFileSync(join(folder, 'summary.txt'), 'utf8');
+
+describe('runs of vitest', { timeout: PATIENCE_MS }, () => {
+  it('are counted together', async () => {
+    file('one', "it('a', () => {}); it.skip('b', () => {});");
+    file('two', "it('a', () => {}); it('b', () => { throw new Error('no'); });");
+    const runs = new TestRuns(folder);
+    await Promise.all([runs.run('first', args('one')), runs.run('second', args('two'))]);
+    expect(runs.finish()).toEqual({ line: '2 passed, 1 failed, 1 skipped', failed: true });
+    expect(summary()).toBe('2 passed, 1 failed, 1 skipped\n');
+  });
+
+  it('that are stopped have told what they had counted, and have failed; what is left out has failed as well', async () => {
+    file('quick', "it('a', () => {}); it('b', () => {});");
+    file(
+      'slow',
+      `it('never ends', () => { require('node:fs').writeFileSync('${folder}/begun', ''); return new Promise(() => {}); });`,
+    );
+    const runs = new TestRuns(folder);
+    await runs.run('quick', args('quick'));
+    const watcher = watch(folder);
+    const slow = runs.run('slow', args('slow', '--testTimeout=0'));
+    for await (const [, name] of events(watcher, 'change')) if (name === 'begun') break;
+    watcher.close();
+    expect(summary()).toMatch(/^2 passed, [1-9]/);
+    runs.stop('its time is up');
+    await slow;
+    await runs.run('left', args('quick'));
+    expect(runs.finish()).toEqual({ line: '2 passed, 3 failed', failed: true });
+    expect(said).toContain('tests: stopped: its time is up');
+    expect(said).toContain('tests: left was left out: its time is up');
+  });
+
+  it('that take longer than they may are ended, and have failed', async () => {
+    file('slow', "it('never ends', () => new Promise(() => {}));");
+    const runs = new TestRuns(folder);
+    await runs.run('slow', args('slow', '--testTimeout=0'), { limitSeconds: 2 });
+    expect(runs.finish().failed).toBe(true);
+    expect(said.join()).toContain('slow has not ended after 2 s');
+  });
+});
