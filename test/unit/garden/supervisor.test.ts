@@ -100,7 +100,7 @@ describe.runIf(process.platform === 'linux')('Supervisor', () => {
     await writeFile(input, '1');
     const spec = { name: 'a', command: ['/bin/sleep', '60'], inputs: [input] };
     await supervisor.start(spec);
-    await until(() => exists(directory.pidFile('a')));
+    await until(() => only().pid !== undefined);
     const { pid } = only();
     expect(await supervisor.refresh()).toEqual([]);
     await writeFile(input, '2');
