@@ -37,7 +37,11 @@ export interface EtcdPlan {
   blocked?: boolean;
   /** Ordinals that API servers should talk to. */
   endpoints: number[];
+  /** Members that it goes to first; fewer than wanted where one has left from the middle. */
+  target: number;
 }
+
+type Step = Omit<EtcdPlan, 'endpoints' | 'target'>;
 
 interface Located extends EtcdMember {
   ordinal: number;
@@ -50,12 +54,11 @@ interface Located extends EtcdMember {
  */
 export function planEtcd(observed: EtcdObservation): EtcdPlan {
   const { desired, replicas, initialised, peerURLs } = observed;
-  if (!initialised && replicas === 0) {
-    return { action: { type: 'scale', replicas: desired }, endpoints: range(desired) };
-  }
-  // Hibernated, or lost: the members keep their data and form the same cluster again.
-  if (replicas === 0) return { action: { type: 'scale', replicas: desired }, endpoints: range(desired) };
-  if (!observed.members) return { waitFor: 'etcd does not answer yet', endpoints: range(Math.min(desired, replicas)) };
+  // New; or lost, and the members keep their data and form the same cluster again.
+  if (replicas === 0)
+    return { action: { type: 'scale', replicas: desired }, endpoints: range(desired), target: desired };
+  if (!observed.members)
+    return { waitFor: 'etcd does not answer yet', endpoints: range(Math.min(desired, replicas)), target: desired };
 
   const members = observed.members
     .map((member) => ({ ...member, ordinal: peerURLs.findIndex((url) => member.peerURLs.includes(url)) }))
@@ -63,16 +66,28 @@ export function planEtcd(observed: EtcdObservation): EtcdPlan {
   const stranger = members.find((member) => member.ordinal < 0);
   if (stranger) {
     const endpoints = members.filter((member) => member.ordinal >= 0 && !member.learner).map(({ ordinal }) => ordinal);
-    return blocked(`member ${stranger.name || stranger.id} at ${stranger.peerURLs.join(', ')} is not ours`, endpoints);
+    const waitFor = `member ${stranger.name || stranger.id} at ${stranger.peerURLs.join(', ')} is not ours`;
+    return { ...blocked(waitFor), endpoints, target: desired };
   }
+  const target = initialised ? (gapOf(members, replicas) ?? desired) : desired;
   const voters = members.filter((member) => !member.learner);
-  const staying = voters.filter((member) => member.ordinal < desired).map((member) => member.ordinal);
+  const staying = voters.filter((member) => member.ordinal < target).map((member) => member.ordinal);
   const endpoints = staying.length > 0 ? staying : voters.map((member) => member.ordinal);
-  const step = nextStep(observed, members, voters);
-  return { ...step, endpoints };
+  const step = nextStep({ ...observed, desired: target }, members, voters);
+  return { ...step, endpoints, target };
 }
 
-function nextStep(observed: EtcdObservation, members: Located[], voters: Located[]): Omit<EtcdPlan, 'endpoints'> {
+/**
+ * The ordinal of a member that has left the cluster while one above it has not. A StatefulSet takes pods away from the top only: that
+ * one's must go, with its data, before it can join anew, and those above it with it.
+ */
+function gapOf(members: readonly Located[], replicas: number): number | undefined {
+  const has = (ordinal: number) => members.some((member) => member.ordinal === ordinal);
+  const absent = range(Math.max(0, ...members.map(({ ordinal }) => ordinal))).find((ordinal) => !has(ordinal));
+  return absent !== undefined && replicas > absent ? absent : undefined;
+}
+
+function nextStep(observed: EtcdObservation, members: Located[], voters: Located[]): Step {
   const { desired, initialised, replicas } = observed;
   if (!initialised) {
     const starting = voters.find((member) => !member.healthy || !member.name);
@@ -91,7 +106,7 @@ function nextStep(observed: EtcdObservation, members: Located[], voters: Located
   return ill ? { waitFor: `etcd member ${ill.ordinal} does not answer` } : {};
 }
 
-function grow(observed: EtcdObservation, members: Located[], voters: Located[]): Omit<EtcdPlan, 'endpoints'> {
+function grow(observed: EtcdObservation, members: Located[], voters: Located[]): Step {
   const { replicas, peerURLs, volumes } = observed;
   const learner = members.find((member) => member.learner);
   if (learner) {
@@ -107,10 +122,6 @@ function grow(observed: EtcdObservation, members: Located[], voters: Located[]):
 
   const ordinal = range(peerURLs.length).find((candidate) => members.every((member) => member.ordinal !== candidate))!;
   if (replicas > ordinal) {
-    const above = members.find((member) => member.ordinal > ordinal);
-    if (above) {
-      return blocked(`etcd member ${ordinal} has left the cluster while member ${above.ordinal} is still in it`);
-    }
     // A pod of a member that has left: gone first, with its data, or it would come back as who it was.
     return { action: { type: 'scale', replicas: ordinal } };
   }
@@ -118,15 +129,11 @@ function grow(observed: EtcdObservation, members: Located[], voters: Located[]):
   return { action: { type: 'add-learner', ordinal, peerURL: peerURLs[ordinal]! } };
 }
 
-function shrink(
-  observed: EtcdObservation,
-  members: Located[],
-  voters: Located[],
-  surplus: Located[],
-): Omit<EtcdPlan, 'endpoints'> {
+function shrink(observed: EtcdObservation, members: Located[], voters: Located[], surplus: Located[]): Step {
   const learner = surplus.find((member) => member.learner);
   if (learner) return remove(learner);
-  const last = surplus.at(-1)!;
+  // One that is dead goes first: with it still among those that vote, the loss of one more would stop the rest.
+  const last = surplus.findLast((member) => !member.healthy) ?? surplus.at(-1)!;
   if (voters.every((member) => member.ordinal >= observed.desired)) {
     return blocked('none of the etcd members that should stay is in the cluster');
   }
@@ -148,15 +155,11 @@ function shrink(
   return remove(last);
 }
 
-const remove = ({ ordinal, id }: Located): Omit<EtcdPlan, 'endpoints'> => ({
+const remove = ({ ordinal, id }: Located): Step => ({
   action: { type: 'remove-member', ordinal, id },
 });
 
-function blocked(waitFor: string): Omit<EtcdPlan, 'endpoints'>;
-function blocked(waitFor: string, endpoints: number[]): EtcdPlan;
-function blocked(waitFor: string, endpoints?: number[]): Partial<EtcdPlan> {
-  return { waitFor, blocked: true, ...(endpoints && { endpoints }) };
-}
+const blocked = (waitFor: string): Step => ({ waitFor, blocked: true });
 
 const range = (length: number): number[] => Array.from({ length }, (_, index) => index);
 const descending = (a: number, b: number): number => b - a;

@@ -72,9 +72,14 @@ describe('planEtcd', () => {
     ['a learner that is ready', { desired: 3, replicas: 2, members: [member(0), learner] }, 'promote 1'],
     ['a pod whose member has left', { desired: 3, replicas: 2, volumes: [0, 1] }, 'scale 1'],
     [
-      'a gap',
+      'a gap: whoever is above it goes as well, and both join anew',
       { desired: 3, replicas: 3, members: [member(0), member(2)] },
-      'blocked: etcd member 1 has left the cluster while member 2 is still in it',
+      'remove-member 2',
+    ],
+    [
+      'a gap, while API servers talk to who is above it',
+      { desired: 3, replicas: 3, members: [member(0), member(2)], inUse: [0, 2] },
+      'wait: API servers still talk to etcd member 2',
     ],
     [
       'shrinking while in use',
@@ -99,8 +104,14 @@ describe('planEtcd', () => {
       'remove-member 2',
     ],
     [
-      'shrinking would lose the majority',
+      'shrinking with one ill that goes, but not as the last: it goes first',
       { replicas: 3, members: [member(0), member(1, { healthy: false }), member(2)] },
+      'remove-member 1',
+    ],
+    ['shrinking with a dead one gone', { replicas: 3, members: [member(0), member(2)] }, 'remove-member 2'],
+    [
+      'shrinking would lose the majority',
+      { replicas: 3, members: [member(0), member(1, { healthy: false }), member(2, { healthy: false })] },
       'wait: without etcd member 2 too few of the others would answer',
     ],
     ['shrinking with a learner half added', { replicas: 1, members: [member(0), learner] }, 'remove-member 1'],
@@ -117,6 +128,9 @@ describe('planEtcd', () => {
     expect(planEtcd(observed({ desired: 3, replicas: 2, members: [member(0), learner] })).endpoints).toEqual([0]);
     expect(planEtcd(observed({ replicas: 3, members: three, inUse: [0, 1, 2] })).endpoints).toEqual([0]);
     expect(planEtcd(observed({ desired: 3, replicas: 3, members: three })).endpoints).toEqual([0, 1, 2]);
+    // Or they would go on talking to the one that must leave before the other can join anew.
+    const gap = planEtcd(observed({ desired: 3, replicas: 3, members: [member(0), member(2)] }));
+    expect(gap).toMatchObject({ endpoints: [0], target: 1 });
   });
 });
 
@@ -143,6 +157,23 @@ describe('whole changes, step by step', () => {
   it('starts three at once', () => {
     const world = new World();
     expect(world.converge(3)).toEqual(['scale 3', 'mark-initialised']);
+  });
+
+  it('goes from three to one with any of those dead that go, and to three again from wherever that is stopped', () => {
+    for (const dead of [1, 2]) {
+      for (let down = 0; down <= 6; down++) {
+        const world = new World();
+        world.converge(3);
+        world.kill(dead);
+        const steps = world.converge(1, down);
+        if (down > 0) expect(steps[0]).toBe(`remove-member ${dead}`);
+        if (down === 0) continue;
+        world.converge(3);
+        expect(world.summary(), `member ${dead} dead, ${down} steps down, up again`).toBe(
+          'members 0,1,2 pods 3 volumes 0,1,2',
+        );
+      }
+    }
   });
 
   it('ends right when the wish changes after any step', () => {
@@ -194,6 +225,11 @@ class World {
       this.act(plan.action);
     }
     throw new Error(`does not settle: ${steps.join(', ')}`);
+  }
+
+  /** Its pod is there, and nobody answers in it, until it is another member's. */
+  kill(ordinal: number): void {
+    this.members.find((item) => item.id === `id${ordinal}`)!.healthy = false;
   }
 
   lead(ordinal: number): void {

@@ -27,7 +27,7 @@ export async function reconcileEtcdMembers(op: Operation, signal: AbortSignal): 
       const plan = planEtcd(await observe(op, client, signal));
       if (plan.blocked) throw new Error(`etcd cannot be brought to ${desired} members: ${plan.waitFor}`);
       // While members join, API servers keep to those they know: one roll at the end instead of one for each member.
-      const growing = plan.endpoints.length < desired;
+      const growing = plan.endpoints.length < plan.target;
       if (!growing && plan.endpoints.join() !== op.values.etcd.endpoints.join()) {
         op.values = { ...op.values, etcd: { ...op.values.etcd, endpoints: plan.endpoints } };
         for (const object of kubeAPIServer(op.values, op.pki)) await seed.applier.apply(object, signal);
