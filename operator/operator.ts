@@ -163,6 +163,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
   });
   const shootController = new ShootController({
     garden,
+    workers: SHOOTS_AT_ONCE,
     gardenID,
     gardenApplier,
     shoots,

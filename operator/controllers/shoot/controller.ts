@@ -26,6 +26,7 @@ import { namespaceIn, notOurs, strangerIn } from './ownership.ts';
 import { retryOf } from './retry.ts';
 import { runFlow } from './run-flow.ts';
 import { seedFor } from './seed-for.ts';
+import { SeedShares } from './seed-shares.ts';
 import { allMachines, selfHostedProblem } from './self-hosted/self-hosted.ts';
 import { newShootState, type ShootState } from './state.ts';
 import { NODES_LEAVING } from './status.ts';
@@ -47,9 +48,22 @@ const LONGEST_SLEEP_MS = 12 * 3600_000;
 /** When an API server in a cloud is gone with its machine, nobody is left who would tell. */
 const LOOK_AT_GROUP_MS = 5 * 60_000;
 
+/** How soon a shoot asks again whose seed keeps as many workers busy as it may. */
+const SHARE_TAKEN_MS = 2_000;
+
+/** A shoot, where it is, and whether it is taken apart. */
+interface Placed {
+  readonly shoot: Shoot;
+  readonly state: ShootState;
+  readonly placed: Seed;
+  readonly deleting: boolean;
+  readonly gate: GateVerdict;
+}
+
 /** Makes shoots real: one reconcile runs the task graph of one shoot, and a change of its spec starts it anew. */
 export class ShootController {
   readonly #world: ShootWorld;
+  readonly #shares: SeedShares;
   readonly #states = new Map<string, ShootState>();
   readonly #vnis = new Map<string, number>();
   /** The seeds that were chosen, by key. */
@@ -59,6 +73,7 @@ export class ShootController {
 
   constructor(world: ShootWorld) {
     this.#world = world;
+    this.#shares = new SeedShares(world.workers, () => world.seeds.list().length);
   }
 
   /**
@@ -135,10 +150,30 @@ export class ShootController {
     const deleting = asked && gate.open;
     state.held = asked && !gate.open ? gate.message : undefined;
     if (!asked) await hold(world, SHOOTS, world.shoots, shoot, true, { signal });
+    let placed: Seed | undefined;
+    try {
+      placed = seedFor(world, shoot, this.#placed);
+    } catch (error) {
+      if (signal.aborted) throw error;
+      return this.#failed(shoot, state, [{ taskID: PREPARE, error }]);
+    }
+    if (!placed) return await this.#release(shoot, signal);
+    const leave = this.#shares.enter(placed.metadata.name);
+    if (!leave) return { requeueAfterMs: SHARE_TAKEN_MS };
+    try {
+      return await this.#inSeed({ shoot, state, placed, deleting, gate }, signal);
+    } finally {
+      leave();
+    }
+  }
+
+  async #inSeed(
+    { shoot, state, placed, deleting, gate }: Placed,
+    signal: AbortSignal,
+  ): Promise<{ requeueAfterMs?: number } | undefined> {
+    const world = this.#world;
     let op: Operation;
     try {
-      const placed = seedFor(world, shoot, this.#placed);
-      if (!placed) return await this.#release(shoot, signal);
       // Before anything is made there.
       if (!deleting) await hold(world, SEEDS, world.seeds, placed, true, { signal });
       op = await this.#operation(shoot, state, placed, signal);

@@ -27,6 +27,8 @@ export interface ShootBackups {
 /** What the controller of shoots works with: injected, so that tests choose it. */
 export interface ShootWorld extends ShootAccounts {
   readonly garden: KubeClient;
+  /** How many shoots are reconciled at once. */
+  readonly workers: number;
   /** See gardenIdentity. */
   readonly gardenID: string;
   /** Writes to the garden that skip no-ops. */

@@ -1,0 +1,85 @@
+import { expect, it } from 'vitest';
+import { API_VERSION, FINALIZER } from '../../../operator/api/group.ts';
+import type { Seed, Shoot } from '../../../operator/api/index.ts';
+import { ShootController } from '../../../operator/controllers/shoot/controller.ts';
+import { SeedShares } from '../../../operator/controllers/shoot/seed-shares.ts';
+import type { ShootWorld } from '../../../operator/controllers/shoot/world.ts';
+import { runController } from '../../../operator/kube/controller.ts';
+import { silent } from '../../../operator/kube/log.ts';
+import { keyOf } from '../../../operator/kube/resources.ts';
+import { WorkQueue } from '../../../operator/kube/workqueue.ts';
+import { providerNamed } from '../../../providers/index.ts';
+import { profile } from '../providers/fixtures.ts';
+
+const WORKERS = 64;
+const OF_DEAD = 300;
+
+const seed = (name: string) =>
+  ({ apiVersion: API_VERSION, kind: 'Seed', metadata: { name, finalizers: [FINALIZER] }, spec: {} }) as Seed;
+const shoot = (name: string, seedName: string) =>
+  ({
+    apiVersion: API_VERSION,
+    kind: 'Shoot',
+    metadata: { name, namespace: 'team', uid: name, finalizers: [FINALIZER] },
+    spec: { cloudProfile: { name: 'test' }, region: 'north', provider: { type: 'test', workers: [] }, kubernetes: {} },
+    status: { seedName },
+  }) as unknown as Shoot;
+
+it('a seed that does not answer, with 300 shoots, leaves workers for the shoots of another one', async () => {
+  const seeds = new Map(['dead', 'sound'].map((name) => [name, seed(name)]));
+  const shoots = new Map(
+    [...Array.from({ length: OF_DEAD }, (_, i) => shoot(`d${i}`, 'dead')), shoot('one', 'sound')].map((one) => [
+      keyOf(one),
+      one,
+    ]),
+  );
+  const opened = Promise.withResolvers<void>();
+  let waiting = 0;
+  const world = {
+    workers: WORKERS,
+    garden: { apply: async (object: object) => object },
+    gardenID: 'garden',
+    seeds: { get: (name: string) => seeds.get(name), list: () => [...seeds.values()] },
+    shoots: { get: (key: string) => shoots.get(key), list: () => [...shoots.values()], absorb: () => {} },
+    profiles: { get: () => profile },
+    registry: {
+      all: () => [],
+      open: async ({ metadata }: Seed, signal: AbortSignal) => {
+        if (metadata.name === 'sound') opened.resolve();
+        else waiting++;
+        // Both hang: what counts is who is asked at all.
+        await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));
+      },
+    },
+    holds: () => [],
+    log: silent,
+    now: () => new Date('2026-11-22T12:00:00Z'),
+    provider: () => providerNamed('simulated'),
+    namesAccount: () => false,
+    record: () => {},
+  } as unknown as ShootWorld;
+  const shootController = new ShootController(world);
+  const queue = new WorkQueue();
+  for (const key of shoots.keys()) queue.add(key);
+  const controller = runController({
+    name: 'shoot',
+    queue,
+    concurrency: WORKERS,
+    reconcile: (key, stop) => shootController.reconcile(key, stop),
+  });
+  await opened.promise;
+  expect(waiting).toBe(WORKERS / 2);
+  await controller.stop(1);
+});
+
+it('one seed alone may keep all workers busy, and gives its places back', () => {
+  let seeds = 1;
+  const shares = new SeedShares(64, () => seeds);
+  const taken = Array.from({ length: 64 }, () => shares.enter('only'));
+  expect(taken.every(Boolean)).toBe(true);
+  expect(shares.enter('only')).toBeUndefined();
+  seeds = 2;
+  expect(shares.enter('other')).toBeDefined();
+  for (const leave of taken) leave!();
+  expect(shares.enter('only')).toBeDefined();
+});
