@@ -75,6 +75,7 @@ export class TestRuns {
     this.#running.delete(child);
     // For example a garden that did not come down.
     if (code !== 0 && readReport(file).counts.failed === 0) this.fail(`${name} ended with exit code ${code}`);
+    this.#write();
   }
 
   /** Counts a failure that is not one of a test. */
