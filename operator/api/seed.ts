@@ -223,3 +223,7 @@ export const seedDefinition: KindDefinition = {
     },
   ],
 };
+
+/** The Secret with the kubeconfig of a seed; undefined: the garden is its own seed. */
+export const seedKubeconfigRef = ({ spec }: Seed): { namespace: string; name: string } | undefined =>
+  spec.kubeconfigRef && { namespace: spec.kubeconfigRef.namespace ?? 'default', name: spec.kubeconfigRef.name };

@@ -1,6 +1,6 @@
 import { configurationProblem } from '../api/errors.ts';
 import { LABELS } from '../api/group.ts';
-import type { Seed } from '../api/seed.ts';
+import { type Seed, seedKubeconfigRef } from '../api/seed.ts';
 import { Applier, knownBy } from '../kube/applier.ts';
 import { KubeClient } from '../kube/client.ts';
 import { unlessAborted } from '../kube/clock.ts';
@@ -241,9 +241,9 @@ export class SeedRegistry {
   }
 
   async #credentials(seed: Seed): Promise<string> {
-    const ref = seed.spec.kubeconfigRef;
+    const ref = seedKubeconfigRef(seed);
     if (!ref) return '';
-    const secret = await this.#garden.get<Secret>(SECRETS, ref.name, ref.namespace ?? 'default');
+    const secret = await this.#garden.get<Secret>(SECRETS, ref.name, ref.namespace);
     const kubeconfig = secret.data?.kubeconfig ?? secret.data?.value;
     if (!kubeconfig) throw new Error(`Secret ${ref.namespace}/${ref.name} has no key kubeconfig`);
     return Buffer.from(kubeconfig, 'base64').toString();

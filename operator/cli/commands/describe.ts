@@ -1,7 +1,7 @@
 import { LABELS } from '../../api/group.ts';
 import type { Condition, KubeObject } from '../../api/meta.ts';
 import { COMPONENTS, KUBECONFIG_KEY, kubeconfigSecretName, technicalID } from '../../api/names.ts';
-import type { Seed } from '../../api/seed.ts';
+import { type Seed, seedKubeconfigRef } from '../../api/seed.ts';
 import type { Shoot } from '../../api/shoot.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import { KubeClient } from '../../kube/client.ts';
@@ -146,9 +146,9 @@ async function seedClient(garden: KubeClient, shoot: Shoot, signal: AbortSignal)
   const name = shoot.status?.seedName ?? shoot.spec.seedName;
   if (name === undefined) return undefined;
   const seed = await garden.getOrUndefined<Seed>(SEED.resource, name, undefined, { signal });
-  const ref = seed?.spec.kubeconfigRef;
+  const ref = seed && seedKubeconfigRef(seed);
   if (ref === undefined) return garden;
-  return secretClient(garden, ref.name, ref.namespace ?? 'default', signal);
+  return secretClient(garden, ref.name, ref.namespace, signal);
 }
 
 async function secretClient(

@@ -1,15 +1,13 @@
 import { kubeconfigSecretName } from '../../api/names.ts';
-import type { Seed } from '../../api/seed.ts';
+import { type Seed, seedKubeconfigRef } from '../../api/seed.ts';
 import type { HoldsOf } from '../../clusters/deletion-gate.ts';
 
-/** As SeedRegistry reads it. */
-const DEFAULT_NAMESPACE = 'default';
-
 /** `namespace/name` of the cluster whose kubeconfig Secret a Seed names, whether or not there is such a cluster; undefined: it names none. */
-export function clusterOfSeed({ spec: { kubeconfigRef: ref } }: Seed): string | undefined {
+export function clusterOfSeed(seed: Seed): string | undefined {
+  const ref = seedKubeconfigRef(seed);
   const suffix = kubeconfigSecretName('');
   if (!ref?.name.endsWith(suffix)) return undefined;
-  return `${ref.namespace ?? DEFAULT_NAMESPACE}/${ref.name.slice(0, -suffix.length)}`;
+  return `${ref.namespace}/${ref.name.slice(0, -suffix.length)}`;
 }
 
 /** Seeds hold the cluster that they are in: with it all control planes that they host would go. */
