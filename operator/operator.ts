@@ -19,6 +19,7 @@ import { failuresOf } from './controllers/failure.ts';
 import { gardenIdentity } from './controllers/garden-identity.ts';
 import { machineTypesOf } from './controllers/kept-profile.ts';
 import { type CloudsOptions, wireClouds } from './controllers/managed/wiring.ts';
+import { wireHubs } from './controllers/membership/wiring.ts';
 import { byNamespace } from './controllers/quota/claimants.ts';
 import { reconcileQuota } from './controllers/quota/controller.ts';
 import { concernsOthers, quotaChanged, sharesChanged } from './controllers/quota/news.ts';
@@ -111,8 +112,10 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
   });
   const gardenID = await gardenIdentity(garden, signal);
   const openClusters = new OpenClusters();
+  const { namespace } = state;
+  const hubs = wireHubs({ garden, namespace, log, metrics, clusters, profiles, openClusters, now, record });
   // Who holds a cluster is one more source here.
-  const holds = holdsFrom(seedHolds(seeds));
+  const holds = holdsFrom(seedHolds(seeds), hubs.holds);
   const clouds = wireClouds({
     garden,
     gardenID,
@@ -134,7 +137,16 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
       if (profile) noteShortages(capacity, { record, cluster, profile, pools: desired?.pools ?? [] }, error);
     },
   });
-  const caches: Informer<any>[] = [clusters, shoots, seeds, profiles, quotas, kubeconfigs, ...clouds.caches];
+  const caches: Informer<any>[] = [
+    clusters,
+    shoots,
+    seeds,
+    profiles,
+    quotas,
+    kubeconfigs,
+    ...clouds.caches,
+    ...hubs.caches,
+  ];
   const gardenApplier = new Applier(garden, (object) =>
     knownBy(object.kind === 'Shoot' ? shoots : kubeconfigs, object),
   );
@@ -247,6 +259,9 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
       if (!shoot.status?.seedName || shoot.status.seedName === seed.metadata.name) queues.shoots.add(keyOf(shoot));
     }
   });
+  hubs.onHoldsChange((cluster) => {
+    for (const queue of [queues.clusters, queues.shoots]) queue.add(cluster);
+  });
   for (const cache of caches) cache.start();
   await Promise.all(caches.map((cache) => cache.whenSynced(signal)));
 
@@ -272,6 +287,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
   const controllers: Controller[] = [
     ...(await clouds.start(signal)),
     backups.start(),
+    ...hubs.start(),
     runController({
       name: 'cloudprofile',
       queue: queues.profiles,
@@ -338,6 +354,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
       await Promise.all(controllers.map((controller) => controller.stop(1000)));
       await Promise.all([shootController.stop(), clouds.managed.stop()]);
       await backups.close();
+      await hubs.close();
       await registry.closeAll();
       await Promise.all(caches.map((cache) => cache.stop()));
       log.info({}, 'the operator has stopped');

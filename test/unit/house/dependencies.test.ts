@@ -19,8 +19,10 @@ const MAY_IMPORT: Record<string, string[]> = {
   providers: ['operator/api', 'operator/kube', 'operator/pki'],
   'operator/clusters': ['operator/api', 'operator/kube', 'operator/pki', 'providers'],
   'operator/accounts': ['operator/api', 'operator/kube', 'operator/pki', 'operator/cost', 'providers'],
+  'operator/hubs': ['operator/api', 'operator/kube', 'operator/pki'],
   'operator/controllers': [
     'operator/api',
+    'operator/hubs',
     'operator/accounts',
     'operator/clusters',
     'operator/etcd',
@@ -63,6 +65,7 @@ const CONTROLLER_MAY_IMPORT: Record<string, string[]> = {
   cloudprofile: [],
   credentials: [],
   managed: ['credentials'],
+  membership: [],
   quota: [],
   seed: ['backup'],
   shoot: [],
