@@ -7,7 +7,7 @@ import { simulationOf } from '../../providers/simulated/settings.ts';
 import { isRetryable } from '../api/errors.ts';
 import { machineName } from '../api/names.ts';
 import { planScaleIn } from '../controllers/shoot/machines/scale-in.ts';
-import { noteShortages } from '../controllers/workercluster/shortages.ts';
+import { noteShortages } from '../controllers/shortages.ts';
 import type { Node } from '../kube/resources.ts';
 import { backoffMs } from '../kube/workqueue.ts';
 import {

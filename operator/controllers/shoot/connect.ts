@@ -51,7 +51,10 @@ export async function connect(op: Operation, signal: AbortSignal, patienceMs = 4
       server,
       renewAt,
       world.log,
-      (object) => world.insideChanged(op.shoot, object),
+      (object) => {
+        state.changed?.();
+        world.insideChanged(op.shoot, object);
+      },
       (answers) => {
         if (state.connection === opened) lineChanged(op, answers);
       },

@@ -1,0 +1,40 @@
+import { profileNamesOf } from '../../capacity/places.ts';
+import { keyOf } from '../../kube/resources.ts';
+import type { Core, Part } from '../core.ts';
+import { failuresOf } from '../failure.ts';
+import { quotaChanged } from '../quota/news.ts';
+import { onlyStatusChanged } from '../status-writer.ts';
+import { reconcileWorkerCluster, type WorkerClusterWorld } from './controller.ts';
+
+/** Makes the controller of WorkerClusters, in all modes. */
+export function wireWorkerClusters(
+  core: Core,
+  others: Pick<WorkerClusterWorld, 'managed' | 'granted' | 'holds'>,
+): Part {
+  const { capacity, clusters, shoots, profiles, quotas } = core;
+  const queue = core.queues.clusters;
+  const world: WorkerClusterWorld = { ...core, ...others };
+  clusters.onChange(({ type, object }) => {
+    queue.add(keyOf(object));
+    if (type === 'deleted') capacity.forget(object.metadata.uid ?? '');
+  });
+  shoots.onChange(({ object }) => queue.add(keyOf(object)));
+  quotas.onChange((event) => {
+    if (!onlyStatusChanged(event)) quotaChanged(clusters, queue, event.object.metadata.namespace ?? '');
+  });
+  profiles.onChange(({ object: { metadata } }) => {
+    for (const cluster of clusters.list())
+      if (profileNamesOf(cluster).includes(metadata.name)) queue.add(keyOf(cluster));
+  });
+  return {
+    controllers: [
+      {
+        name: 'workercluster',
+        queue,
+        concurrency: 32,
+        reconcile: (key, stop) => reconcileWorkerCluster(world, key, stop),
+        failed: failuresOf(core, clusters),
+      },
+    ],
+  };
+}
