@@ -62,7 +62,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
     ready: () => caches.every((cache) => cache.synced && cache.lastError === undefined),
     async stop() {
       await Promise.all(controllers.map((controller) => controller.stop(GRACE_MS)));
-      await Promise.all(parts.map((part) => part.close?.()));
+      await Promise.all(parts.flatMap((part) => part.close?.() ?? []));
       await core.registry.closeAll();
       await Promise.all(caches.map((cache) => cache.stop()));
       log.info({}, 'the operator has stopped');

@@ -50,7 +50,7 @@ export interface Core extends Required<CoreOptions> {
   /** See gardenIdentity. */
   readonly gardenID: string;
   /** Writes an Event about an object. */
-  record(object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string): void;
+  readonly record: (object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string) => void;
 
   /** With index BY_NAMESPACE, as have shoots and quotas. */
   readonly clusters: Informer<WorkerCluster>;

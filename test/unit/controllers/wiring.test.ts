@@ -93,7 +93,7 @@ beforeEach(async () => {
   await Promise.all(caches.map((cache) => cache.whenSynced(signal)));
   stop = async () => {
     await core.registry.closeAll();
-    await Promise.all(parts.map((part) => part.close?.()));
+    await Promise.all(parts.flatMap((part) => part.close?.() ?? []));
     await Promise.all(caches.map((cache) => cache.stop()));
   };
 });
