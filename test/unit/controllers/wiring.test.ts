@@ -14,6 +14,13 @@ import { silent } from '../../../operator/kube/log.ts';
 import { Registry } from '../../../operator/kube/metrics.ts';
 import type { KubeObject, Resource } from '../../../operator/kube/resources.ts';
 
+/** An object as a test writes it. */
+interface Told {
+  readonly kind: string;
+  readonly metadata: object;
+  readonly spec?: object;
+  readonly status?: object | undefined;
+}
 type Listener = (event: WatchEvent<KubeObject>) => void;
 
 /** A garden whose objects a test tells of, by kind, and which is its own seed. */
@@ -35,10 +42,7 @@ class ToldGarden {
     },
   } as unknown as KubeClient;
 
-  tell(
-    type: 'ADDED' | 'MODIFIED' | 'DELETED',
-    { metadata, ...rest }: object & { metadata: object; kind: string },
-  ): void {
+  tell(type: 'ADDED' | 'MODIFIED' | 'DELETED', { metadata, ...rest }: Told): void {
     const resourceVersion = String(++this.#version);
     const object = { apiVersion: 'v1', ...rest, metadata: { ...metadata, resourceVersion } } as KubeObject;
     for (const watch of this.#watches.get(rest.kind) ?? []) watch({ type, object: structuredClone(object) });
