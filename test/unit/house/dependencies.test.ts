@@ -135,6 +135,17 @@ describe('the house', () => {
     expect(named).toEqual([]);
   });
 
+  it('asks once where the machines of a control plane are: where the strategy of a shoot is chosen', () => {
+    const shoot = 'operator/controllers/shoot';
+    // The second says whether there is either.
+    const mayAsk = [`${shoot}/strategy.ts`, `${shoot}/self-hosted/self-hosted.ts`];
+    const asking = files.filter(
+      (file) =>
+        file.startsWith('operator/') && /\bcontrolPlane(Group|Machines)\b/.test(readFileSync(join(root, file), 'utf8')),
+    );
+    expect(asking.sort()).toEqual(mayAsk.sort());
+  });
+
   it('loads what takes tens of MiB where it is used, and not with the operator', () => {
     const isWorkers = (file: string) =>
       /^providers\/\w+\/programs(\/|\.ts)/.test(file) || /^providers\/pulumi\/(worker|program)\b/.test(file);
