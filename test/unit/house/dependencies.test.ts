@@ -85,6 +85,10 @@ const importsOf = (file: string): string[] =>
     relative(root, resolve(root, dirname(file), match[1]!)),
   );
 
+/** The text of a file with each import on one line. */
+const imported = (file: string): string =>
+  readFileSync(join(root, file), 'utf8').replace(/\{[^{}]*\}(?= from ')/g, (names) => names.replace(/\s+/g, ' '));
+
 describe('the house', () => {
   it('has a room for every file', () => {
     expect(files.filter((file) => !roomOf(file) && !WIRING.includes(file))).toEqual([]);
@@ -159,6 +163,11 @@ describe('the house', () => {
         ].map(([line]) => `${file}: ${line}`),
       );
     expect(loaded).toEqual([]);
+  });
+
+  it('has one place that says how many nodes a pool should have', () => {
+    const readers = files.filter((file) => /\bpoolsOf\b.*from '.*\/api\/pools\.ts'/.test(imported(file)));
+    expect(readers).toEqual(['operator/capacity/desired-sizes.ts']);
   });
 
   it('has no utils.ts', () => {
