@@ -8,6 +8,7 @@ import type { Seed } from '../api/seed.ts';
 import type { Shoot } from '../api/shoot.ts';
 import type { WorkerCluster } from '../api/workercluster.ts';
 import { DepletedOffers } from '../capacity/depleted-offers.ts';
+import type { Decided } from '../capacity/desired-sizes.ts';
 import { OpenClusters } from '../clusters/open-clusters.ts';
 import { SeedRegistry } from '../clusters/seed-access.ts';
 import { Applier, knownBy } from '../kube/applier.ts';
@@ -20,6 +21,7 @@ import type { Registry } from '../kube/metrics.ts';
 import {
   CLOUDPROFILES,
   type KubeObject,
+  keyOf,
   QUOTAS,
   SECRETS,
   SEEDS,
@@ -29,6 +31,7 @@ import {
 } from '../kube/resources.ts';
 import { WorkQueue } from '../kube/workqueue.ts';
 import { byNamespace } from './by-namespace.ts';
+import { DECIDED_SELECTOR, DecidedSizes } from './decided-sizes.ts';
 import { gardenIdentity } from './garden-identity.ts';
 
 /** What the operator is started with. */
@@ -60,6 +63,8 @@ export interface Core extends Required<CoreOptions> {
   readonly quotas: Informer<Quota>;
   /** Secrets with kubeconfigs of clusters, which the operator wrote. */
   readonly kubeconfigs: Informer<Secret>;
+  /** Secrets with sizes that were decided. */
+  readonly decidedSecrets: Informer<Secret>;
   /** All of these, not started yet. */
   readonly caches: readonly Informer<any>[];
 
@@ -72,6 +77,10 @@ export interface Core extends Required<CoreOptions> {
   readonly gardenApplier: Applier;
   readonly registry: SeedRegistry;
   readonly openClusters: OpenClusters;
+  /** What was decided for pools of clusters, on record. */
+  readonly sizes: DecidedSizes;
+  /** The same, of one cluster. */
+  decided(cluster: WorkerCluster): Decided;
   /** What places had no machines left of. */
   readonly capacity: DepletedOffers;
 }
@@ -103,6 +112,9 @@ export async function openCore(options: CoreOptions, signal: AbortSignal): Promi
     log,
     labelSelector: `${LABELS.clusterName},${LABELS.managedBy}=coppice`,
   });
+  const { namespace } = options.state;
+  const decidedSecrets = new Informer<Secret>(garden, SECRETS, { log, fieldSelector: DECIDED_SELECTOR, namespace });
+  const sizes = new DecidedSizes(garden, namespace, decidedSecrets);
   return {
     ...options,
     dns,
@@ -115,12 +127,15 @@ export async function openCore(options: CoreOptions, signal: AbortSignal): Promi
     profiles,
     quotas,
     kubeconfigs,
-    caches: [clusters, shoots, seeds, profiles, quotas, kubeconfigs],
+    decidedSecrets,
+    caches: [clusters, shoots, seeds, profiles, quotas, kubeconfigs, decidedSecrets],
     queues: { clusters: queue('workercluster'), shoots: queue('shoot') },
     queue,
     gardenApplier: new Applier(garden, (object) => knownBy(object.kind === 'Shoot' ? shoots : kubeconfigs, object)),
     registry: new SeedRegistry(garden, log),
     openClusters: new OpenClusters(),
+    sizes,
+    decided: (cluster) => sizes.get(keyOf(cluster), cluster.metadata.uid ?? ''),
     capacity: new DepletedOffers(now),
   };
 }

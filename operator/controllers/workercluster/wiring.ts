@@ -1,6 +1,7 @@
 import { profileNamesOf } from '../../capacity/places.ts';
 import { keyOf } from '../../kube/resources.ts';
 import type { Core, Part } from '../core.ts';
+import { clusterOfDecided } from '../decided-sizes.ts';
 import { failuresOf } from '../failure.ts';
 import { quotaChanged } from '../quota/news.ts';
 import { onlyStatusChanged } from '../status-writer.ts';
@@ -21,6 +22,11 @@ export function wireWorkerClusters(
   shoots.onChange(({ object }) => queue.add(keyOf(object)));
   quotas.onChange((event) => {
     if (!onlyStatusChanged(event)) quotaChanged(clusters, queue, event.object.metadata.namespace ?? '');
+  });
+  // Of a cluster that was deleted by force, too: its record goes.
+  core.decidedSecrets.onChange(({ object }) => {
+    const key = clusterOfDecided(object);
+    if (key) queue.add(key);
   });
   profiles.onChange(({ object: { metadata } }) => {
     for (const cluster of clusters.list())

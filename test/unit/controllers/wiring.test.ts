@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { LABELS } from '../../../operator/api/group.ts';
+import { decidedSizesName } from '../../../operator/api/names.ts';
 import { wireBackups } from '../../../operator/controllers/backup/wiring.ts';
 import { wireCloudProfiles } from '../../../operator/controllers/cloudprofile/wiring.ts';
 import { openCore, type Part } from '../../../operator/controllers/core.ts';
@@ -199,6 +200,15 @@ it('has all clusters of a namespace looked at when there may be other credential
   expect(queued()).toEqual([]);
   garden.tell('ADDED', { kind: 'WorkloadIdentity', metadata: { name: 'id', namespace: 'shop' }, spec: {} });
   expect(queued()).toEqual(told);
+});
+
+it('has a cluster looked at when a size was decided for it', () => {
+  const labels = { [LABELS.workerCluster]: 'a', [LABELS.workerClusterNamespace]: 'shop' };
+  garden.tell('ADDED', {
+    kind: 'Secret',
+    metadata: { name: decidedSizesName('shop/a'), namespace: 'kube-system', labels },
+  });
+  expect(queued()).toContain('workercluster shop/a');
 });
 
 it('has a shoot looked at when what it has in a seed changes, and its kubelets when their pods do', async () => {
