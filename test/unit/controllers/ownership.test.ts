@@ -173,3 +173,36 @@ it('keys that lost their labels are still the keys: no new authority is made ove
   expect(server.find<Secret>(SECRETS, PKI_SECRET, NS)?.data).toEqual(stored.data);
   expect(server.find(SECRETS, PKI_SECRET, NS)?.metadata.labels).toMatchObject(labels());
 });
+
+it('a new cluster asks the server only where somebody else may be, and what is known to be its own is not asked for again', async () => {
+  const parameters = { apiServerAddress: '10.0.0.1', etcdAddresses: ['10.0.0.2'], services: '10.0.0.0/16' };
+  const made = operation();
+  const make = async () => {
+    await namespaceTask(made).run(signal);
+    await issueCertificates(made, parameters, signal);
+    await storeKubeconfig(made, 'ours', signal);
+  };
+  await make();
+  expect(server.reads).toEqual([`get namespaces ${NS}`, 'get secrets default/demo-kubeconfig']);
+  for (const [key, object] of server.objects) cached.set(key.replace(/^[^/]*\/\/?/, ''), object);
+  await make();
+  await removeKubeconfig(made, signal);
+  await closeNamespace({ ...made, seed: { ...made.seed, namespaces: gone(made) } } as Operation, signal);
+  expect(server.reads).toHaveLength(2);
+  expect(server.writes.slice(-2)).toEqual(['delete secrets default/demo-kubeconfig', `delete namespaces ${NS}`]);
+});
+
+it('what was known to be its own and is another by now stays', async () => {
+  await storeKubeconfig(operation(), 'ours', signal);
+  const ours = server.find(SECRETS, 'demo-kubeconfig', 'default')!;
+  cached.set('default/demo-kubeconfig', ours);
+  server.put({ ...ours, metadata: { name: 'demo-kubeconfig', namespace: 'default', uid: 'another' } });
+  await expect(removeKubeconfig(operation(), signal)).rejects.toThrow();
+  expect(server.find(SECRETS, 'demo-kubeconfig', 'default')).toBeDefined();
+});
+
+/** A cache of namespaces that hears at once what the server deletes. */
+const gone = ({ seed }: Operation) => ({
+  ...seed.namespaces,
+  get: (key: string) => (server.find(NAMESPACES, key) ? seed.namespaces.get(key) : undefined),
+});
