@@ -4,7 +4,7 @@ import { clusterInfo, kubeletAccess } from '../../../shoot/kubeadm.ts';
 import { pkiParameters } from '../../../shoot/pki.ts';
 import { machineAccess } from '../../../shoot/system-components.ts';
 import {
-  accessTask,
+  accessTasks,
   inside,
   kubeconfigTask,
   machineTasks,
@@ -78,7 +78,7 @@ export function selfHostedGroupTasks(op: Operation): Task[] {
       expectedMs: 30,
       run: (signal) => noteBegun(op, signal),
     },
-    { ...accessTask(op), after: ['initialised'] },
+    ...accessTasks(op, 'initialised'),
     kubeconfigTask(op),
     systemComponentsTask(op, () => [
       clusterInfo(op.values, op.pki),

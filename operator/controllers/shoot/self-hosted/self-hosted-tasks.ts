@@ -10,7 +10,7 @@ import { machineAccess } from '../../../shoot/system-components.ts';
 import { connect } from '../connect.ts';
 import { expose } from '../expose.ts';
 import {
-  accessTask,
+  accessTasks,
   inside,
   kubeconfigTask,
   machineTasks,
@@ -77,7 +77,7 @@ export function selfHostedTasks(op: Operation): Task[] {
       expectedMs: 30,
       run: (signal) => noteInitialised(op, signal),
     },
-    { ...accessTask(op), after: ['initialised'] },
+    ...accessTasks(op, 'initialised'),
     kubeconfigTask(op),
     systemComponentsTask(op, () => [clusterInfo(op.values, op.pki), kubeletAccess(), ...machineAccess()]),
     {
