@@ -13,7 +13,7 @@ import {
 import { coppice, e2e, ok, garden as shared } from '../kit/garden.ts';
 import { leftOvers } from '../kit/left-overs.ts';
 import { OwnGarden, type Part } from '../kit/own-garden.ts';
-import { unansweredWebhook } from '../kit/workload.ts';
+import { echoService, VALIDATING_WEBHOOKS, validatingWebhook } from '../kit/workload.ts';
 
 const namesFrom = (count: number) => Array.from({ length: count }, (_, ordinal) => `${COMPONENTS.etcd}-${ordinal}`);
 
@@ -115,7 +115,11 @@ e2e('a garden whose processes are killed', () => {
     try {
       const kinds = ['configmaps', 'serviceaccounts', 'services', 'deployments', 'roles', 'rolebindings'];
       const resources = ['namespaces', 'clusterroles', 'clusterrolebindings', ...kinds];
-      for (const object of unansweredWebhook('down', { apiGroups: ['*'], resources })) await client.create(object);
+      const rule = { apiGroups: ['*'], resources, operations: ['*'] };
+      // No pod stands behind the Service.
+      await client.create(echoService('down', 443));
+      const body = validatingWebhook('down', { name: 'down', port: 443 }, {}, undefined, rule);
+      await client.request('POST', VALIDATING_WEBHOOKS, { body });
       const refusal = () =>
         client.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { generateName: 'x-' } as never }).then(
           () => 'made',
@@ -131,7 +135,7 @@ e2e('a garden whose processes are killed', () => {
       const awake = await scale(NAME, 1);
       await settled(NAME, awake.metadata.generation ?? 0, { members: 3 });
       await isRefused();
-      await client.request('DELETE', '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/down');
+      await client.request('DELETE', `${VALIDATING_WEBHOOKS}/down`);
     } finally {
       await client.close();
     }

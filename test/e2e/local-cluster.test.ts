@@ -34,7 +34,14 @@ import {
   until,
   untilReady,
 } from '../kit/garden.ts';
-import { aggregatedAPI, convertedCRD, echoService, run, validatingWebhook } from '../kit/workload.ts';
+import {
+  aggregatedAPI,
+  convertedCRD,
+  echoService,
+  run,
+  VALIDATING_WEBHOOKS,
+  validatingWebhook,
+} from '../kit/workload.ts';
 
 e2e('a local cluster with two nodes', () => {
   let cluster: Name;
@@ -175,7 +182,7 @@ e2e('a local cluster with two nodes', () => {
     await run(client, { name, serving });
     const extension = { service: { name, port: 443 }, ca: ca.cert };
     const labels = { 'judged-by': name };
-    await client.request('POST', '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations', {
+    await client.request('POST', VALIDATING_WEBHOOKS, {
       body: validatingWebhook(name, extension.service, labels, ca.cert),
     });
     await client.create(aggregatedAPI('asked.test', extension));

@@ -82,12 +82,16 @@ export const echoService = (name: string, port = 80, targetPort = 8080): KubeObj
   spec: { selector: { app: name }, ports: [{ port, targetPort }] },
 });
 
-/** A webhook that is asked whether ConfigMaps with these labels may be made. */
+/** Where webhooks that judge what is written are made. */
+export const VALIDATING_WEBHOOKS = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations';
+
+/** A webhook that must be asked whether ConfigMaps, or what the rule says, with these labels may be made. */
 export const validatingWebhook = (
   name: string,
   service: { name: string; port: number },
   matchLabels: Record<string, string>,
   caBundle?: string,
+  rule: object = { apiGroups: [''], resources: ['configmaps'], operations: ['CREATE'] },
 ): KubeObject => ({
   apiVersion: 'admissionregistration.k8s.io/v1',
   kind: 'ValidatingWebhookConfiguration',
@@ -99,33 +103,13 @@ export const validatingWebhook = (
         service: { ...service, namespace: 'default', path: '/admit' },
         ...(caBundle && { caBundle: Buffer.from(caBundle).toString('base64') }),
       },
-      rules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['configmaps'] }],
+      rules: [{ apiVersions: ['v1'], ...rule }],
       objectSelector: { matchLabels },
       admissionReviewVersions: ['v1'],
       sideEffects: 'None',
     },
   ],
 });
-
-/** A webhook that must be asked before anything of these kinds is written, and a Service for it that nobody stands behind. */
-export const unansweredWebhook = (name: string, rule: { apiGroups: string[]; resources: string[] }): KubeObject[] => [
-  { apiVersion: 'v1', kind: 'Service', metadata: { name, namespace: 'default' }, spec: { ports: [{ port: 443 }] } },
-  {
-    apiVersion: 'admissionregistration.k8s.io/v1',
-    kind: 'ValidatingWebhookConfiguration',
-    metadata: { name },
-    webhooks: [
-      {
-        name: `${name}.default.svc`,
-        clientConfig: { service: { name, namespace: 'default' } },
-        rules: [{ ...rule, apiVersions: ['*'], operations: ['*'] }],
-        failurePolicy: 'Fail',
-        admissionReviewVersions: ['v1'],
-        sideEffects: 'None',
-      },
-    ],
-  },
-];
 
 /** Where an API server finds what extends it: a Service in the namespace `default`, and the authority of its certificate. */
 export interface Extension {
