@@ -1,20 +1,21 @@
 import { load } from 'js-yaml';
 import { describe, expect, it } from 'vitest';
 import type { Seed } from '../../../operator/api/seed.ts';
-import type { Shoot } from '../../../operator/api/shoot.ts';
 import { reaching } from '../../../operator/controllers/shoot/context.ts';
+import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
+import { strategyOf } from '../../../operator/controllers/shoot/strategy.ts';
 import { kubeAPIServer } from '../../../operator/shoot/kube-apiserver.ts';
 import type { ControlPlane } from '../../../operator/shoot/values.ts';
+import type { Provider } from '../../../providers/contract.ts';
 import { local } from '../../../providers/local/index.ts';
 import { simulated } from '../../../providers/simulated/index.ts';
+import { pool } from '../providers/fixtures.ts';
 import { controlPlane, pkiOf } from './values.ts';
 
 const VNI = 4711;
-const shootWith = (worker: object = {}) =>
-  ({ metadata: { name: 'demo' }, spec: { provider: { workers: [{ name: 'a', ...worker }] } } }) as unknown as Shoot;
 const seedWith = (spec: object = {}) => ({ spec }) as unknown as Seed;
-const valuesOf = (provider: Parameters<typeof reaching>[3], members = 1) =>
-  reaching(controlPlane(members), shootWith(), seedWith(), provider, VNI);
+const valuesOf = (provider: Parameters<typeof reaching>[2], members = 1) =>
+  reaching(controlPlane(members), seedWith(), provider, VNI);
 const pki = await pkiOf(controlPlane(3));
 const objectsOf = (values: ControlPlane) => kubeAPIServer(values, pki);
 const podOf = (values: ControlPlane) =>
@@ -96,14 +97,16 @@ describe('the API server of a simulated cluster', () => {
 describe('none of it', () => {
   const plain = controlPlane();
 
-  it('has a control plane on machines, which is in their network anyway', () => {
-    const selfHosted = shootWith({ controlPlane: {} });
-    expect(reaching(plain, selfHosted, seedWith(), local, VNI)).toEqual(plain);
-    expect(reaching(plain, selfHosted, seedWith(), { inCloud: true }, VNI)).toEqual(plain);
+  it.each([
+    ['in the seed', local],
+    ['in a cloud', { inCloud: true, controlPlaneGroup: {} } as Provider],
+  ])('has a control plane on machines %s, which is in their network anyway', (_where, provider) => {
+    const strategy = strategyOf({ controlPlanePool: pool(), provider } as Operation);
+    expect(strategy.reaching(plain, seedWith(), provider, VNI)).toEqual(plain);
   });
 
   it('has a seed whose machines are of an image of its own, and need not share a layer 2', () => {
-    expect(reaching(plain, shootWith(), seedWith({ machineImage: 'kindest/node:v1.36.3' }), local, VNI)).toEqual(plain);
+    expect(reaching(plain, seedWith({ machineImage: 'kindest/node:v1.36.3' }), local, VNI)).toEqual(plain);
   });
 
   it('has a cluster with machines in a cloud: it has a tunnel', () => {
