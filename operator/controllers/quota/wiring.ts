@@ -3,7 +3,7 @@ import { profileNamesOf } from '../../capacity/places.ts';
 import { keyOf } from '../../kube/resources.ts';
 import type { Core, Part } from '../core.ts';
 import { failuresOf } from '../failure.ts';
-import { onlyStatusChanged } from '../status-writer.ts';
+import { concernsUsers, onlyStatusChanged } from '../status-writer.ts';
 import { type QuotaWorld, reconcileQuota } from './controller.ts';
 import { concernsOthers, sharesChanged } from './news.ts';
 
@@ -33,8 +33,10 @@ export function wireQuotas(core: Core): Quotas {
     const { namespace, ownerReferences } = event.object.metadata;
     if (!onlyStatusChanged(event) && !ownerReferences?.length) changedIn(namespace);
   });
-  profiles.onChange(({ object: { metadata } }) => {
-    const users = clusters.list().filter((cluster) => profileNamesOf(cluster).includes(metadata.name));
+  profiles.onChange((event) => {
+    if (!concernsUsers(event)) return;
+    const { name } = event.object.metadata;
+    const users = clusters.list().filter((cluster) => profileNamesOf(cluster).includes(name));
     for (const namespace of new Set(users.map((cluster) => cluster.metadata.namespace))) changedIn(namespace);
   });
   return {

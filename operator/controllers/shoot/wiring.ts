@@ -5,7 +5,7 @@ import { keyOf } from '../../kube/resources.ts';
 import type { Core, Part } from '../core.ts';
 import { failuresOf } from '../failure.ts';
 import { shootIsShort } from '../shortages.ts';
-import { onlyStatusChanged } from '../status-writer.ts';
+import { concernsUsers, onlyFinalizersChanged, onlyStatusChanged } from '../status-writer.ts';
 import { ShootController } from './controller.ts';
 import { DNS_LOOKS } from './dns/dns-records.ts';
 import { DRIFT_LOOKS } from './drift/drift.ts';
@@ -57,12 +57,16 @@ export function wireShoots(core: Core, { accounts, backups, holds }: ShootsOptio
     queue.add(key);
   });
   kubeconfigs.onChange(({ object }) => queue.add(keyOf(object).replace(/-kubeconfig$/, '')));
-  profiles.onChange(({ object: { metadata } }) => {
-    for (const shoot of shoots.list()) if (shootProfileName(shoot.spec) === metadata.name) queue.add(keyOf(shoot));
+  profiles.onChange((event) => {
+    if (!concernsUsers(event)) return;
+    const { name } = event.object.metadata;
+    for (const shoot of shoots.list()) if (shootProfileName(shoot.spec) === name) queue.add(keyOf(shoot));
   });
-  seeds.onChange(({ object: { metadata } }) => {
+  seeds.onChange((event) => {
+    if (onlyFinalizersChanged(event)) return;
+    const { name } = event.object.metadata;
     for (const shoot of shoots.list())
-      if (!shoot.status?.seedName || shoot.status.seedName === metadata.name) queue.add(keyOf(shoot));
+      if (!shoot.status?.seedName || shoot.status.seedName === name) queue.add(keyOf(shoot));
   });
   return {
     controllers: [

@@ -4,7 +4,7 @@ import type { Core, Part } from '../core.ts';
 import { clusterOfDecided } from '../decided-sizes.ts';
 import { failuresOf } from '../failure.ts';
 import { quotaChanged } from '../quota/news.ts';
-import { onlyStatusChanged } from '../status-writer.ts';
+import { concernsUsers, onlyStatusChanged } from '../status-writer.ts';
 import { reconcileWorkerCluster, type WorkerClusterWorld } from './controller.ts';
 
 /** Makes the controller of WorkerClusters, in all modes. */
@@ -28,9 +28,10 @@ export function wireWorkerClusters(
     const key = clusterOfDecided(object);
     if (key) queue.add(key);
   });
-  profiles.onChange(({ object: { metadata } }) => {
-    for (const cluster of clusters.list())
-      if (profileNamesOf(cluster).includes(metadata.name)) queue.add(keyOf(cluster));
+  profiles.onChange((event) => {
+    if (!concernsUsers(event)) return;
+    const { name } = event.object.metadata;
+    for (const cluster of clusters.list()) if (profileNamesOf(cluster).includes(name)) queue.add(keyOf(cluster));
   });
   return {
     controllers: [

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { LABELS } from '../../../operator/api/group.ts';
+import { FINALIZER, LABELS } from '../../../operator/api/group.ts';
 import { decidedSizesName } from '../../../operator/api/names.ts';
 import { wireBackups } from '../../../operator/controllers/backup/wiring.ts';
 import { wireCloudProfiles } from '../../../operator/controllers/cloudprofile/wiring.ts';
@@ -137,6 +137,7 @@ it('has a cluster looked at when it changes, and others only where it is news fo
 
 it('has a shoot looked at when it changes, but not when only its status says so', () => {
   garden.tell('ADDED', quotaOf('shop'));
+  garden.tell('ADDED', seedIn());
   queued();
   garden.tell('ADDED', shoot('a', undefined, [{ kind: 'WorkerCluster', uid: 'a' }]));
   expect(queued()).toEqual(['cloudprofile metal', 'shoot shop/a', 'workercluster shop/a']);
@@ -161,6 +162,12 @@ it('has all who use a profile looked at when it changes', () => {
   queued();
   garden.tell('ADDED', profile);
   expect(queued()).toEqual(['cloudprofile metal', 'quota shop/all', 'shoot shop/a', 'workercluster shop/a']);
+  // That it is held because of them, and what is told of it, is no news for them.
+  const held = { ...profile, metadata: { name: 'metal', finalizers: [FINALIZER] } };
+  garden.tell('MODIFIED', held);
+  expect(queued()).toEqual(['cloudprofile metal']);
+  garden.tell('MODIFIED', { ...held, status: { machineTypes: [] } });
+  expect(queued()).toEqual(['cloudprofile metal']);
 });
 
 it('has those judged again whom a quota refused', () => {
@@ -182,6 +189,12 @@ it('has the cluster that a seed is in asked again whether it may be deleted, and
   garden.tell('ADDED', seedIn('hub'));
   const told = ['seed here', 'shoot shop/hosted', 'shoot shop/hub', 'shoot shop/nowhere', 'workercluster shop/hub'];
   expect(queued()).toEqual(told);
+  // That it is held is no news for those that it hosts, nor is another shoot for one that is held.
+  const held = { ...seedIn('hub'), metadata: { name: 'here', finalizers: [FINALIZER] } };
+  garden.tell('MODIFIED', held);
+  expect(queued()).toEqual(['seed here']);
+  garden.tell('ADDED', shoot('more', { seedName: 'here' }));
+  expect(queued()).not.toContain('seed here');
 });
 
 it('has all clusters of a namespace looked at when there may be other credentials', () => {

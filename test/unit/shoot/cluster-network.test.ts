@@ -23,11 +23,15 @@ const podOf = (values: ControlPlane) =>
 
 describe('the API server of a local cluster', () => {
   const pod = podOf(valuesOf(local));
-  const [server, network] = pod.containers;
+  const [server, ...beside] = pod.containers;
+  const [network] = pod.initContainers;
 
-  it('starts before what joins its pod to the network of the machines', () => {
-    expect(pod.containers.map(({ name }: { name: string }) => name)).toEqual(['kube-apiserver', 'cluster-network']);
-    expect(pod.initContainers).toBeUndefined();
+  it("starts only when its pod is in the machines' network: until then it would dial by the seed's", () => {
+    expect([server.name, network.name]).toEqual(['kube-apiserver', 'cluster-network']);
+    expect([beside, pod.initContainers]).toEqual([[], [network]]);
+    // Run to its end, with no error left out: a container that stays would not hold the API server up.
+    expect(network.restartPolicy).toBeUndefined();
+    expect(network.command.at(-1)).toMatch(/^set -eu$/m);
   });
 
   it('may go to its etcd and to itself in the seed, and is told which network is its own', () => {
@@ -60,7 +64,7 @@ describe('the API server of a local cluster', () => {
     const three = valuesOf(local, 3);
     const growing = { ...three, etcd: { ...three.etcd, replicas: 1, endpoints: [0] } };
     expect({ ...podOf(growing), affinity: undefined }).toEqual({ ...pod, affinity: undefined });
-    expect(podOf(three).containers[1].env).toContainEqual({
+    expect(podOf(three).initContainers[0].env).toContainEqual({
       name: 'SEED_ADDRESSES',
       value: '10.1.0.20 10.1.0.21 10.1.0.22 10.1.0.10',
     });
@@ -71,8 +75,9 @@ describe('the API server of a simulated cluster', () => {
   const values = valuesOf(simulated);
 
   it('reaches nothing, by a name that says why, and no process is needed for it', () => {
-    const [server, ...others] = podOf(values).containers;
-    expect(others).toEqual([]);
+    const { containers, initContainers } = podOf(values);
+    const [server, ...others] = containers;
+    expect([others, initContainers]).toEqual([[], undefined]);
     expect(server.args).toContain('--egress-selector-config-file=/etc/kubernetes/egress-selector.json');
     const secret = objectsOf(values).find(({ kind }) => kind === 'Secret')!;
     const text = Buffer.from(secret.data['egress-selector.json'], 'base64').toString();

@@ -5,7 +5,7 @@ import { pkiParameters } from '../../../shoot/pki.ts';
 import { machineAccess } from '../../../shoot/system-components.ts';
 import { connect } from '../connect.ts';
 import {
-  accessTask,
+  accessTasks,
   inside,
   kubeconfigTask,
   machineTasks,
@@ -59,7 +59,7 @@ export function selfHostedTasks(op: Operation, infrastructure: ControlPlaneInfra
         if (!noteIn(op)) await infrastructure.noteBegun(op, signal);
       },
     },
-    { ...accessTask(op), after: ['initialised'] },
+    ...accessTasks(op, 'initialised'),
     kubeconfigTask(op),
     systemComponentsTask(op, () => [
       clusterInfo(op.values, op.pki),
