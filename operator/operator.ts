@@ -30,6 +30,7 @@ import { DRIFT_LOOKS } from './controllers/shoot/drift/drift.ts';
 import type { ShootWorld } from './controllers/shoot/world.ts';
 import { onlyStatusChanged } from './controllers/status-writer.ts';
 import { reconcileWorkerCluster } from './controllers/workercluster/controller.ts';
+import { clusterOfDecided, DECIDED_SELECTOR, DecidedSizes } from './controllers/workercluster/decided-sizes.ts';
 import { noteShortages, shootIsShort } from './controllers/workercluster/shortages.ts';
 import { TaskDurations } from './flow/graph.ts';
 import { Applier, knownBy } from './kube/applier.ts';
@@ -109,6 +110,12 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
     log,
     labelSelector: `${LABELS.clusterName},${LABELS.managedBy}=coppice`,
   });
+  const decidedSecrets = new Informer<Secret>(garden, SECRETS, {
+    log,
+    fieldSelector: DECIDED_SELECTOR,
+    namespace: state.namespace,
+  });
+  const sizes = new DecidedSizes(garden, state.namespace, decidedSecrets);
   const gardenID = await gardenIdentity(garden, signal);
   const openClusters = new OpenClusters();
   // Who holds a cluster is one more source here.
@@ -134,7 +141,16 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
       if (profile) noteShortages(capacity, { record, cluster, profile, pools: desired?.pools ?? [] }, error);
     },
   });
-  const caches: Informer<any>[] = [clusters, shoots, seeds, profiles, quotas, kubeconfigs, ...clouds.caches];
+  const caches: Informer<any>[] = [
+    clusters,
+    shoots,
+    seeds,
+    profiles,
+    quotas,
+    kubeconfigs,
+    decidedSecrets,
+    ...clouds.caches,
+  ];
   const gardenApplier = new Applier(garden, (object) =>
     knownBy(object.kind === 'Shoot' ? shoots : kubeconfigs, object),
   );
@@ -247,6 +263,11 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
       if (!shoot.status?.seedName || shoot.status.seedName === seed.metadata.name) queues.shoots.add(keyOf(shoot));
     }
   });
+  // Of a cluster that was deleted by force, too: its record goes.
+  onEach(decidedSecrets, (secret) => {
+    const key = clusterOfDecided(secret);
+    if (key) queues.clusters.add(key);
+  });
   for (const cache of caches) cache.start();
   await Promise.all(caches.map((cache) => cache.whenSynced(signal)));
 
@@ -260,6 +281,8 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
     quotas,
     granted,
     capacity,
+    sizes,
+    decided: (cluster: WorkerCluster) => sizes.get(keyOf(cluster), cluster.metadata.uid ?? ''),
     judge: (key: string) => queues.clusters.add(key),
     registry,
     holds,

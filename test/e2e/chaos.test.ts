@@ -13,6 +13,7 @@ import {
 import { coppice, e2e, ok, garden as shared } from '../kit/garden.ts';
 import { leftOvers } from '../kit/left-overs.ts';
 import { OwnGarden } from '../kit/own-garden.ts';
+import { echoService, VALIDATING_WEBHOOKS, validatingWebhook } from '../kit/workload.ts';
 
 const namesFrom = (count: number) => Array.from({ length: count }, (_, ordinal) => `${COMPONENTS.etcd}-${ordinal}`);
 const MACHINES = 'machines-';
@@ -133,6 +134,37 @@ e2e('a garden whose processes are killed', () => {
   });
 
   const NAME = 'grows';
+
+  it('is scaled after kill -9 of the operator, while a webhook that is down guards what the operator writes into it', async () => {
+    const client = await garden.clusterClient(NAME);
+    try {
+      const kinds = ['configmaps', 'serviceaccounts', 'services', 'deployments', 'roles', 'rolebindings'];
+      const resources = ['namespaces', 'clusterroles', 'clusterrolebindings', ...kinds];
+      const rule = { apiGroups: ['*'], resources, operations: ['*'] };
+      // No pod stands behind the Service.
+      await client.create(echoService('down', 443));
+      const body = validatingWebhook('down', { name: 'down', port: 443 }, {}, undefined, rule);
+      await client.request('POST', VALIDATING_WEBHOOKS, { body });
+      const refusal = () =>
+        client.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { generateName: 'x-' } as never }).then(
+          () => 'made',
+          (error: Error) => error.message,
+        );
+      const isRefused = async () => expect(await refusal()).toContain('no endpoints available for service "down"');
+      // An API server learns of a new webhook some moments after it has taken it.
+      await garden.eventually(isRefused);
+
+      const asleep = await garden.apply(NAME, { dataPlaneNodes: 0, controlPlaneNodes: 3 });
+      await settled(NAME, asleep.metadata.generation ?? 0, { members: 3, nodes: 0 });
+      await garden.kill('operator');
+      const awake = await garden.apply(NAME, { dataPlaneNodes: 1, controlPlaneNodes: 3 });
+      await settled(NAME, awake.metadata.generation ?? 0, { members: 3 });
+      await isRefused();
+      await client.request('DELETE', `${VALIDATING_WEBHOOKS}/down`);
+    } finally {
+      await client.close();
+    }
+  });
 
   it('is taken over as it runs when only its daemon was killed', async () => {
     // Meanwhile all but one go.

@@ -258,6 +258,8 @@ export class ManagedOperator {
       quotas: none,
       granted: new Map(),
       capacity: this.capacity,
+      decided: () => 'none',
+      sizes: { remove: async () => {} },
       managed: this.controller,
       holds: () => [],
       now: () => garden.now(),

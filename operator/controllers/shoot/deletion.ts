@@ -28,8 +28,9 @@ const GRACE_SECONDS = 1;
 /**
  * The task graph for deletion, from any half-built state. The control plane is not woken up for it: nothing inside of a hosted
  * cluster holds anything outside of the seed (design section 3).
+ * @param deleteOwn takes away what this kind of control plane has, and the provider's deleteAll leaves
  */
-export function deletionTasks(op: Operation): Task[] {
+export function deletionTasks(op: Operation, deleteOwn?: () => Promise<void>): Task[] {
   const { seed, state, values, provider } = op;
   const ns = values.namespace;
   return [
@@ -87,9 +88,8 @@ export function deletionTasks(op: Operation): Task[] {
       after: ['pods'],
       expectedMs: 50,
       run: async () => {
-        const { controlPlanePool } = op;
         await provider.deleteAll(op.context());
-        if (controlPlanePool) await provider.controlPlaneMachines?.delete(op.context(), controlPlanePool.name);
+        await deleteOwn?.();
       },
     },
     {

@@ -12,6 +12,7 @@ import type { SeedAccess } from '../../clusters/seed-access.ts';
 import type { PKIData } from '../../shoot/pki.ts';
 import type { ControlPlane } from '../../shoot/values.ts';
 import type { ShootState } from './state.ts';
+import type { ShootStrategy } from './strategy.ts';
 import type { ShootWorld } from './world.ts';
 
 /** What mending has left of a part of a control plane. */
@@ -29,6 +30,8 @@ export interface Operation {
   readonly state: ShootState;
   readonly seed: SeedAccess;
   readonly provider: Provider;
+  /** Chosen once, before anything is made: see strategyOf. */
+  readonly strategy: ShootStrategy;
   /** Present: the profile says that no control planes are run. */
   readonly recorded: RecordedClusters | undefined;
   readonly pools: readonly Pool[];

@@ -85,6 +85,10 @@ const importsOf = (file: string): string[] =>
     relative(root, resolve(root, dirname(file), match[1]!)),
   );
 
+/** The text of a file with each import on one line. */
+const imported = (file: string): string =>
+  readFileSync(join(root, file), 'utf8').replace(/\{[^{}]*\}(?= from ')/g, (names) => names.replace(/\s+/g, ' '));
+
 describe('the house', () => {
   it('has a room for every file', () => {
     expect(files.filter((file) => !roomOf(file) && !WIRING.includes(file))).toEqual([]);
@@ -135,6 +139,17 @@ describe('the house', () => {
     expect(named).toEqual([]);
   });
 
+  it('asks once where the machines of a control plane are: where the strategy of a shoot is chosen', () => {
+    const shoot = 'operator/controllers/shoot';
+    // The second says whether there is either.
+    const mayAsk = [`${shoot}/strategy.ts`, `${shoot}/self-hosted/self-hosted.ts`];
+    const asking = files.filter(
+      (file) =>
+        file.startsWith('operator/') && /\bcontrolPlane(Group|Machines)\b/.test(readFileSync(join(root, file), 'utf8')),
+    );
+    expect(asking.sort()).toEqual(mayAsk.sort());
+  });
+
   it('loads what takes tens of MiB where it is used, and not with the operator', () => {
     const isWorkers = (file: string) =>
       /^providers\/\w+\/programs(\/|\.ts)/.test(file) || /^providers\/pulumi\/(worker|program)\b/.test(file);
@@ -148,6 +163,11 @@ describe('the house', () => {
         ].map(([line]) => `${file}: ${line}`),
       );
     expect(loaded).toEqual([]);
+  });
+
+  it('has one place that says how many nodes a pool should have', () => {
+    const readers = files.filter((file) => /\bpoolsOf\b.*from '.*\/api\/pools\.ts'/.test(imported(file)));
+    expect(readers).toEqual(['operator/capacity/desired-sizes.ts']);
   });
 
   it('has no utils.ts', () => {
