@@ -16,6 +16,7 @@ import { SeedRegistry } from './clusters/seed-access.ts';
 import { wireBackups } from './controllers/backup/wiring.ts';
 import { reconcileCloudProfile } from './controllers/cloudprofile/controller.ts';
 import { failuresOf } from './controllers/failure.ts';
+import { isHeld } from './controllers/finalizer.ts';
 import { gardenIdentity } from './controllers/garden-identity.ts';
 import { machineTypesOf } from './controllers/kept-profile.ts';
 import { type CloudsOptions, wireClouds } from './controllers/managed/wiring.ts';
@@ -28,7 +29,7 @@ import { ShootController } from './controllers/shoot/controller.ts';
 import { DNS_LOOKS } from './controllers/shoot/dns/dns-records.ts';
 import { DRIFT_LOOKS } from './controllers/shoot/drift/drift.ts';
 import type { ShootWorld } from './controllers/shoot/world.ts';
-import { onlyStatusChanged } from './controllers/status-writer.ts';
+import { onlyFinalizersChanged, onlyStatusChanged } from './controllers/status-writer.ts';
 import { reconcileWorkerCluster } from './controllers/workercluster/controller.ts';
 import { clusterOfDecided, DECIDED_SELECTOR, DecidedSizes } from './controllers/workercluster/decided-sizes.ts';
 import { noteShortages, shootIsShort } from './controllers/workercluster/shortages.ts';
@@ -220,6 +221,12 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
     if (event.type !== 'updated' || !isDeepStrictEqual(machineTypesOf(event.old), machineTypesOf(event.object)))
       queues.profiles.addAfter(profile, PROFILE_USERS_MS);
   };
+  /** Of a seed that is held already and stays, who uses it is no news: each look asks the seed twice. */
+  const seedUsed = (name: string, comes: boolean) => {
+    const seed = seeds.get(name);
+    if (seed && (seed.metadata.deletionTimestamp || (comes && !isHeld(seed))))
+      queues.seeds.addAfter(name, PROFILE_USERS_MS);
+  };
   const onEach = <T extends KubeObject>(cache: Informer<T>, handle: (object: T, key: string) => void) =>
     cache.onChange((event) => handle(event.object, keyOf(event.object)));
   clusters.onChange((event) => {
@@ -243,7 +250,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
     const seedName = shoot.status?.seedName;
     // A seed is held while it hosts anything.
     if (seedName !== undefined && (event.type === 'deleted' || event.old?.status?.seedName !== seedName))
-      queues.seeds.addAfter(seedName, PROFILE_USERS_MS);
+      seedUsed(seedName, event.type !== 'deleted');
     // An operation that fails says so in the status: taken for news, that would undo the queue's back-off.
     if (onlyStatusChanged(event)) return;
     if (!shoot.metadata.ownerReferences?.length) sharesChanged(quotas, queues.quotas, shoot.metadata.namespace ?? '');
@@ -251,12 +258,15 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
     queues.shoots.add(key);
   });
   onEach(kubeconfigs, (_secret, key) => queues.shoots.add(key.replace(/-kubeconfig$/, '')));
-  onEach(profiles, (profile, key) => {
-    queues.profiles.add(key);
-    usersOfProfile(profile.metadata.name);
+  profiles.onChange((event) => {
+    queues.profiles.add(keyOf(event.object));
+    // What is held and told of a profile follows from its users: taken for news to them, each would be looked at twice.
+    if (!onlyStatusChanged(event) && !onlyFinalizersChanged(event)) usersOfProfile(event.object.metadata.name);
   });
-  onEach(seeds, (seed, key) => {
-    queues.seeds.add(key);
+  seeds.onChange((event) => {
+    const seed = event.object;
+    queues.seeds.add(keyOf(seed));
+    if (onlyFinalizersChanged(event)) return;
     const host = clusterOfSeed(seed);
     if (host) for (const queue of [queues.clusters, queues.shoots]) queue.add(host);
     for (const shoot of shoots.list()) {

@@ -38,6 +38,16 @@ export function onlyStatusChanged<T extends KubeObject>(event: ChangeEvent<T>): 
   return event.type === 'updated' && isDeepStrictEqual(withoutStatus(event.old), withoutStatus(event.object));
 }
 
+/** Whether a change is one that holds an object or lets it go: never a reason to work on what uses the object. */
+export function onlyFinalizersChanged<T extends KubeObject>(event: ChangeEvent<T>): boolean {
+  return event.type === 'updated' && isDeepStrictEqual(withoutFinalizers(event.old), withoutFinalizers(event.object));
+}
+
+function withoutFinalizers(object: KubeObject): object {
+  const { resourceVersion: _, finalizers: __, ...metadata } = object.metadata;
+  return { ...object, metadata };
+}
+
 function withoutStatus(object: KubeObject): object {
   const { status: _, metadata, ...rest } = object;
   const { resourceVersion: __, ...meta } = metadata;

@@ -5,6 +5,7 @@ import { technicalID } from '../../api/names.ts';
 import type { Seed } from '../../api/seed.ts';
 import { type Shoot, type ShootStatus, shootProfileName } from '../../api/shoot.ts';
 import { type GateVerdict, HELD, judgeDeletion } from '../../clusters/deletion-gate.ts';
+import { unlessAborted } from '../../kube/clock.ts';
 import { isNotFound, KubeApiError } from '../../kube/errors.ts';
 import { decoded, keyOf, SEEDS, SHOOTS } from '../../kube/resources.ts';
 import { PKI_SECRET } from '../../shoot/pki.ts';
@@ -42,6 +43,9 @@ const STRAYS_MS = 1_000;
 /** How soon it is looked again whether the admin's kubeconfig works, where it did not. */
 const ACCESS_MS = 10_000;
 
+/** How long a seed may take to be held. */
+const HOLD_MS = 30_000;
+
 /** How soon a shoot asks again whose seed keeps as many workers busy as it may. */
 const SHARE_TAKEN_MS = 2_000;
 
@@ -62,6 +66,8 @@ export class ShootController {
   readonly #vnis = new Map<string, number>();
   /** The seeds that were chosen, by key. */
   readonly #placed = new Map<string, string>();
+  /** Seeds that are being held right now, by name. */
+  readonly #holding = new Map<string, Promise<void>>();
   /** uid, by key, of shoots that have gone but that the cache may still show: to take one away a second time is all in vain. */
   readonly #released = new Map<string, string | undefined>();
 
@@ -169,15 +175,17 @@ export class ShootController {
     let op: Operation;
     try {
       // Before anything is made there.
-      if (!deleting) await hold(world, SEEDS, world.seeds, placed, true, { signal });
+      if (!deleting) await this.#holdSeed(placed, signal);
       op = await this.#operation(shoot, state, placed, signal);
       const { namespace } = op.values;
-      const stranger = strangerIn(await namespaceIn(op.seed, namespace, signal), shoot, world.gardenID);
+      // Before it makes one the graph asks the server, so that each new cluster asks once.
+      const found = deleting ? await namespaceIn(op.seed, namespace, signal) : op.seed.namespaces.get(namespace);
+      const stranger = strangerIn(found, shoot, world.gardenID);
       // Nothing of it was ever made there: namespaces come first.
       if (stranger && deleting) return await this.#release(shoot, signal);
       if (stranger) throw notOurs(op.seed.name, namespace, stranger);
     } catch (error) {
-      // Of many shoots that come at once, one has the seed held, and the others look again.
+      // Somebody else wrote to the seed while it was to be held.
       if (signal.aborted || (error instanceof KubeApiError && error.isConflict)) throw error;
       return this.#failed(shoot, state, [{ taskID: PREPARE, error }]);
     }
@@ -186,6 +194,22 @@ export class ShootController {
     const next = await this.#reconcile(op, signal);
     const askAgainMs = gate.until ? Math.max(0, +gate.until - +world.now()) : Number.POSITIVE_INFINITY;
     return next && { requeueAfterMs: Math.min(next.requeueAfterMs, askAgainMs) };
+  }
+
+  /** Many shoots come at once to a new seed: one request holds it for all of them, or all but one would be refused and come later. */
+  async #holdSeed(seed: Seed, signal: AbortSignal): Promise<void> {
+    const world = this.#world;
+    const { name } = seed.metadata;
+    if (isHeld(world.seeds.get(name) ?? seed)) return;
+    let holding = this.#holding.get(name);
+    if (!holding) {
+      const patience = AbortSignal.timeout(HOLD_MS);
+      holding = hold(world, SEEDS, world.seeds, seed, true, { signal: patience }).finally(() => {
+        this.#holding.delete(name);
+      });
+      this.#holding.set(name, holding);
+    }
+    await unlessAborted(holding, signal);
   }
 
   /** Whether it may be taken apart. One that is nowhere yet has nothing that anybody could hold. */

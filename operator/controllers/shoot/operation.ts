@@ -49,6 +49,8 @@ export interface Operation {
   /** Grows while the graph runs: addresses come with the Services, the size of etcd with its members. */
   values: ControlPlane;
   pki: PKIData;
+  /** Whether this operation has made the namespace in the seed, where there was none: nothing that is ours can be in it yet. */
+  namespaceIsNew?: boolean;
   /** What the provider is told; complete once the certificates are there. */
   context(): ProviderContext;
   /** Writes the status as it is now; resolves when it is there. */
