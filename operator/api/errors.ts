@@ -1,6 +1,6 @@
 /** What an error code means for whoever meets it. */
 export interface ErrorCodeInfo {
-  /** Whether trying again, with nothing changed by a person, can help. */
+  /** Whether trying again soon, with nothing changed by a person, can help. What is tried later: controllers/backoff.ts. */
   retryable: boolean;
   /** What the person should do. */
   advice: string;
@@ -18,15 +18,18 @@ export const ERROR_CODES = {
   },
   ERR_INFRA_QUOTA_EXCEEDED: {
     retryable: false,
-    advice: 'A quota of the account is used up: raise it, free something, or ask for fewer or smaller nodes.',
+    advice:
+      'A quota of the account is used up: raise it, free something, or ask for fewer or smaller nodes; it is tried again within 30 minutes.',
   },
   ERR_INFRA_RATE_LIMITS_EXCEEDED: {
     retryable: false,
-    advice: 'The cloud throttles the account: wait, or ask for a higher request rate; then set the operation "retry".',
+    advice:
+      'The cloud throttles the account: it is tried again by itself; if this lasts, ask for a higher request rate.',
   },
   ERR_INFRA_DEPENDENCIES: {
     retryable: false,
-    advice: 'Something in the account stands in the way (a resource in use or missing): remove or repair it.',
+    advice:
+      'Something in the account stands in the way (a resource in use or missing): remove or repair it; it is tried again by itself.',
   },
   ERR_RETRYABLE_INFRA_DEPENDENCIES: {
     retryable: true,

@@ -56,6 +56,8 @@ export const ROLES = {
   system: 'system',
   /** Secret with what the operator remembers of a managed cluster. */
   cloudRecord: 'cloud-record',
+  /** Secret with what was decided for the pools of a cluster. */
+  decidedSizes: 'decided-sizes',
   /** Secret with credentials of a cloud that something uses. */
   credentials: 'credentials',
   /** Secret with what was made for a membership, in the hub and in the cluster. */

@@ -4,10 +4,11 @@ import { added, type GivenMachine, type Refusal } from '../../providers/simulate
 import { growPool } from '../../providers/simulated/growth.ts';
 import { draw } from '../../providers/simulated/random.ts';
 import { simulationOf } from '../../providers/simulated/settings.ts';
-import { isRetryable } from '../api/errors.ts';
+import { CoppiceError } from '../api/errors.ts';
 import { machineName } from '../api/names.ts';
 import { planScaleIn } from '../controllers/shoot/machines/scale-in.ts';
-import { noteShortages } from '../controllers/workercluster/shortages.ts';
+import { retryOf } from '../controllers/shoot/retry.ts';
+import { noteShortages } from '../controllers/shortages.ts';
 import type { Node } from '../kube/resources.ts';
 import { backoffMs } from '../kube/workqueue.ts';
 import {
@@ -25,7 +26,7 @@ import {
 import { nodesChanged } from './waits.ts';
 
 /**
- * A node's news wake the operator, also after an error that it does not retry by itself; a kubelet reports at least this
+ * A node's news wake the operator, also after an error that it retries late or not at all; a kubelet reports at least this
  * often (its nodeStatusReportFrequency, by default 5 minutes).
  */
 const NODE_NEWS_MS = 5 * 60_000;
@@ -219,10 +220,14 @@ function failed(world: World, cluster: ClusterState, { code, message }: Refusal,
   cluster.machineRefusal = told;
   const { seed } = simulationOf(cluster.profile!);
   const jitter = draw(seed, 'back-off', cluster.key, cluster.sequence);
-  const backoff = Math.max(1, Math.round(backoffMs(cluster.failures, jitter)));
+  const retry = retryOf([{ error: new CoppiceError(code, message), count: cluster.failures + 1 }], false, jitter);
+  const news = cluster.machines.size > 0 ? NODE_NEWS_MS : Number.POSITIVE_INFINITY;
+  const delay =
+    retry === 'by-queue'
+      ? Math.max(1, Math.round(backoffMs(cluster.failures, jitter)))
+      : Math.min(news, retry === 'never' ? Number.POSITIVE_INFINITY : retry.afterMs);
   cluster.failures++;
-  const delay = isRetryable([code]) ? backoff : cluster.machines.size > 0 ? NODE_NEWS_MS : undefined;
-  if (delay === undefined) return;
+  if (delay === Number.POSITIVE_INFINITY) return;
   const at = world.now + delay;
   // Of several delays the shortest counts, as in the operator's queue.
   if (cluster.retryAt !== undefined && cluster.retryAt > world.now && cluster.retryAt <= at) return;

@@ -19,6 +19,7 @@ import type { ReconcileResult } from '../../kube/controller.ts';
 import { KubeApiError } from '../../kube/errors.ts';
 import type { Informer } from '../../kube/informer.ts';
 import { CREDENTIALSBINDINGS, SECRETS, WORKLOADIDENTITIES } from '../../kube/resources.ts';
+import { backoff } from '../backoff.ts';
 import { say, withConditions } from '../conditions.ts';
 import { tellFailure } from '../failure.ts';
 import { hold } from '../finalizer.ts';
@@ -86,7 +87,7 @@ export async function reconcileCredentials(
       if (binding.metadata.deletionTimestamp && !used) continue;
       const outcome = await reconcileBinding(world, binding, used, signal);
       if (outcome.isRetryable) failure = outcome.failure;
-      else if (outcome.failure && leadsTo(binding)?.identity !== undefined) askAgain = true;
+      else if (outcome.failure && (outcome.passes || leadsTo(binding)?.identity !== undefined)) askAgain = true;
     } catch (error) {
       failure = await told(world, world.bindings, binding, error, signal);
     }
@@ -178,7 +179,7 @@ async function reconcileBinding(
   binding: CredentialsBinding,
   used: boolean,
   signal: AbortSignal,
-): Promise<{ failure?: unknown; isRetryable?: boolean }> {
+): Promise<{ failure?: unknown; isRetryable?: boolean; passes?: boolean }> {
   let account: string | undefined;
   let failure: unknown;
   try {
@@ -209,7 +210,9 @@ async function reconcileBinding(
   const before = findCondition(binding.status?.conditions, 'Ready');
   await writeStatus(world.garden, world.bindings, binding, status, signal);
   if (!failure && before?.status === 'False') world.accepted(binding);
-  return failure ? { failure, isRetryable: isRetryable(codes) } : {};
+  // What passes by itself is asked again, but not as soon as the queue would: that prolongs throttling.
+  const passes = codes.some((code) => backoff(code, 1, 0) !== undefined);
+  return failure ? { failure, isRetryable: isRetryable(codes), passes } : {};
 }
 
 /** Quotas count by project here, whichever credentials its clusters use: see docs/decisions/0010. */

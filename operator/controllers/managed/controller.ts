@@ -6,7 +6,7 @@ import type { LastOperation } from '../../api/meta.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import { isHeld } from '../finalizer.ts';
 import { operation } from '../status-writer.ts';
-import { attempt, decide, type Situation, type StepName } from './decide.ts';
+import { decide, type Situation, type StepName } from './decide.ts';
 import type { ManagedFacts, ManagedWish } from './facts.ts';
 import { factsOf } from './facts-of.ts';
 import type { Operation } from './operation.ts';
@@ -177,7 +177,7 @@ export class ManagedController {
   ): void {
     const world = this.#world;
     const before = state.failures.get(step);
-    const failure = failureOf(step, attempt(step, situation), error, before, world.now(), world.random());
+    const failure = failureOf(step, situation, error, before, world.now(), world.random());
     state.failures.set(step, failure);
     const { description } = failure.error;
     if (error instanceof CoppiceError && error.code === 'ERR_INFRA_RESOURCES_DEPLETED') world.depleted(wish, error);

@@ -52,8 +52,9 @@ export type Step =
   | { readonly do: 'wait'; readonly until?: Date };
 
 /** What a step is tried with: failing with it says nothing about trying with something else. */
-export function attempt(step: StepName, { wish, applied, credentials }: Situation): string {
-  if (step === 'check' || step === 'destroy') return `${credentials}`;
+export function attempt(step: StepName, { deleting, wish, applied, credentials }: Situation): string {
+  // A deletion does not inherit what was hopeless for the cluster: it would wait for ever for somebody who is no longer there.
+  if (step === 'check' || step === 'destroy') return deleting ? `delete/${credentials}` : `${credentials}`;
   return step === 'apply' ? `${wish}/${credentials}` : `${applied}/${credentials}`;
 }
 

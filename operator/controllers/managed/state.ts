@@ -3,7 +3,7 @@ import { CoppiceError, errorText } from '../../api/errors.ts';
 import type { LastError, LastOperation } from '../../api/meta.ts';
 import type { ClusterLine } from '../../clusters/kubeconfig-cluster.ts';
 import { backoff } from '../backoff.ts';
-import type { Failure, StepName } from './decide.ts';
+import { attempt, type Failure, type Situation, type StepName } from './decide.ts';
 import type { ManagedWish } from './facts.ts';
 import { wishSignature } from './wish.ts';
 
@@ -55,15 +55,16 @@ export const newState = (wish: ManagedWish): ManagedState => ({
 /** What a failure of a step means for the next try. Pure but for its arguments. */
 export function failureOf(
   step: StepName,
-  of: string,
+  situation: Situation,
   error: unknown,
   before: KnownFailure | undefined,
   now: Date,
   random: number,
 ): KnownFailure {
+  const of = attempt(step, situation);
   const code = error instanceof CoppiceError ? error.code : undefined;
   const count = before?.of === of ? before.count + 1 : 1;
-  const wait = backoff(code, count, random);
+  const wait = backoff(code, count, random, situation.deleting);
   const description = errorText(error);
   const same = before?.error.description === description;
   return {

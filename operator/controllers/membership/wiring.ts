@@ -1,16 +1,9 @@
-import type { CloudProfile } from '../../api/cloudprofile.ts';
 import type { Hub } from '../../api/hub.ts';
 import type { Membership } from '../../api/membership.ts';
-import type { WorkerCluster } from '../../api/workercluster.ts';
 import type { HoldsOf } from '../../clusters/deletion-gate.ts';
-import type { OpenClusters } from '../../clusters/open-clusters.ts';
-import type { KubeClient } from '../../kube/client.ts';
-import { type Controller, queueMetrics, runController } from '../../kube/controller.ts';
 import { Informer } from '../../kube/informer.ts';
-import type { Log } from '../../kube/log.ts';
-import type { Registry } from '../../kube/metrics.ts';
 import { HUBS, keyOf, MEMBERSHIPS, SECRETS, type Secret } from '../../kube/resources.ts';
-import { WorkQueue } from '../../kube/workqueue.ts';
+import type { Core, Part } from '../core.ts';
 import { failuresOf } from '../failure.ts';
 import { onlyStatusChanged } from '../status-writer.ts';
 import { MembershipController } from './controller.ts';
@@ -20,28 +13,16 @@ import { HubLines } from './hub-lines.ts';
 import { MEMBERSHIP_RECORDS, membershipRecords } from './record.ts';
 import { BY_HUB, type MembershipWorld } from './world.ts';
 
-/** What the controllers of hubs and memberships share with the others. */
-export interface HubsOptions extends Pick<MembershipWorld, 'now' | 'record'> {
-  readonly garden: KubeClient;
-  /** The operator's own, where the Secrets of hubs and all records lie. */
-  readonly namespace: string;
-  readonly log: Log;
-  readonly metrics: Registry;
-  readonly clusters: Informer<WorkerCluster>;
-  readonly profiles: Informer<CloudProfile>;
-  readonly openClusters: OpenClusters;
-}
+/** What the controllers of hubs and memberships need of the others. */
+export type HubsCore = Pick<
+  Core,
+  'garden' | 'state' | 'log' | 'clusters' | 'profiles' | 'openClusters' | 'now' | 'record' | 'queue' | 'queues'
+>;
 
 /** The controllers of hubs and memberships, wired. */
-export interface Hubs {
-  readonly caches: readonly Informer<any>[];
+export interface Hubs extends Part {
   /** Memberships hold their clusters. */
   readonly holds: HoldsOf;
-  /** Has the listener hear of each cluster (`namespace/name`) that a membership holds or lets go. */
-  onHoldsChange(listener: (cluster: string) => void): void;
-  /** To be called when all caches are complete. */
-  start(): Controller[];
-  close(): Promise<void>;
 }
 
 /** A thousand clusters that come at once are worth a few looks at a hub's selector, not a thousand. */
@@ -49,13 +30,16 @@ const SELECT_MS = 100;
 /** Counts in a hub's status follow at this pace. */
 const COUNT_MS = 1_000;
 const JOINS_AT_ONCE = 32;
+/** A hub or a cluster that is back is noticed by then. */
+const LONGEST_DELAY_MS = 30_000;
 
 /** Makes the controllers of hubs and memberships, and has changes lead to the right keys. */
-export function wireHubs(options: HubsOptions): Hubs {
-  const { garden, namespace, log, metrics, clusters, openClusters } = options;
+export function wireHubs(core: HubsCore): Hubs {
+  const { garden, log, clusters, openClusters } = core;
+  const { namespace } = core.state;
   const queues = {
-    hubs: new WorkQueue({ observer: queueMetrics(metrics, 'hub'), maxDelayMs: 30_000 }),
-    memberships: new WorkQueue({ observer: queueMetrics(metrics, 'membership'), maxDelayMs: 30_000 }),
+    hubs: core.queue('hub', { maxDelayMs: LONGEST_DELAY_MS }),
+    memberships: core.queue('membership', { maxDelayMs: LONGEST_DELAY_MS }),
   };
   const hubs = new Informer<Hub>(garden, HUBS, { log });
   const memberships = new Informer<Membership>(garden, MEMBERSHIPS, {
@@ -72,7 +56,7 @@ export function wireHubs(options: HubsOptions): Hubs {
     for (const one of memberships.byIndex(BY_UID, uid)) queues.memberships.add(keyOf(one));
   };
   const world: MembershipWorld = {
-    ...options,
+    ...core,
     hubs,
     memberships,
     lines: new HubLines(garden, namespace, log, byUID),
@@ -100,6 +84,10 @@ export function wireHubs(options: HubsOptions): Hubs {
     const one = event.object;
     queues.hubs.addAfter(one.spec.hub, event.type === 'deleted' ? SELECT_MS : COUNT_MS);
     if (!onlyStatusChanged(event)) queues.memberships.add(keyOf(one));
+    const waits = ({ metadata, status }: Membership) => metadata.deletionTimestamp && status?.waiting;
+    // What the gate before a deletion says, and when it opens.
+    if (event.type === 'deleted' || (event.type === 'updated' && waits(event.old) !== waits(one)))
+      for (const queue of [core.queues.clusters, core.queues.shoots]) queue.add(clusterOf(one));
     // All hubs that a cluster leaves reach each stage together.
     for (const sibling of memberships.byIndex(BY_CLUSTER, clusterOf(one)))
       if (sibling.metadata.deletionTimestamp && sibling.metadata.uid !== one.metadata.uid)
@@ -109,32 +97,21 @@ export function wireHubs(options: HubsOptions): Hubs {
   return {
     caches: [hubs, memberships, secrets],
     holds: membershipHolds(memberships),
-    onHoldsChange(listener) {
-      memberships.onChange((event) => {
-        const waits = (one: Membership | undefined) => one?.status?.waiting;
-        const isNews = event.type !== 'updated' || waits(event.old) !== waits(event.object);
-        if (isNews) listener(clusterOf(event.object));
-      });
-    },
-    start: () => [
-      runController({
+    controllers: [
+      {
         name: 'hub',
         queue: queues.hubs,
         concurrency: 4,
-        log,
-        metrics,
         reconcile: (key, stop) => reconcileHub(world, key, stop),
-        failed: failuresOf(world, hubs),
-      }),
-      runController({
+        failed: failuresOf(core, hubs),
+      },
+      {
         name: 'membership',
         queue: queues.memberships,
         concurrency: JOINS_AT_ONCE,
-        log,
-        metrics,
         reconcile: (key, stop) => controller.reconcile(key, stop),
-        failed: failuresOf(world, memberships),
-      }),
+        failed: failuresOf(core, memberships),
+      },
     ],
     close: () => world.lines.closeAll(),
   };

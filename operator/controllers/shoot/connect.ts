@@ -15,8 +15,34 @@ export const USABLE = { ok: true, message: "the API server answers, and the admi
 /** What is said from when an API server that served stops answering. */
 const SILENT = { ok: false, message: 'the API server does not answer' };
 
-/** Opens the line to the shoot's API server once it serves. `patienceMs`: how long it may take until a pod of it runs. */
-export async function connect(op: Operation, signal: AbortSignal, patienceMs = 4 * MINUTE): Promise<void> {
+/** How an API server is waited for that may have yet to start. */
+export interface APIServerWait {
+  /**
+   * Resolves as soon as somebody can answer. A packet to a Service that the seed does not know yet is lost, and is sent again only after a
+   * second, then two, then four.
+   */
+  started(op: Operation, signal: AbortSignal): Promise<void>;
+  /** How long to sleep between two tries, milliseconds. */
+  readonly pauseMs: number;
+}
+
+/** An API server in a pod of the seed. @param patienceMs how long it may take until that runs */
+export const inPodOfSeed = (patienceMs: number): APIServerWait => ({
+  started: async (op, signal) => {
+    await waitFor([op.seed.pods], () => apiServerRuns(op), {
+      timeoutMs: patienceMs,
+      signal,
+      what: `a pod of ${COMPONENTS.apiServer} to run`,
+    });
+  },
+  pauseMs: 100,
+});
+
+/** An API server that no pod of the seed has to do with: whether it has started is seen when it answers. */
+export const outsideOfSeed: APIServerWait = { started: async () => {}, pauseMs: SECOND };
+
+/** Opens the line to the shoot's API server once it serves. */
+export async function connect(op: Operation, signal: AbortSignal, wait = inPodOfSeed(4 * MINUTE)): Promise<void> {
   const { state, world } = op;
   const server = endpointURL(op.values);
   if (state.connection && state.connection.server === server && world.now() < state.connection.renewAt) {
@@ -33,17 +59,10 @@ export async function connect(op: Operation, signal: AbortSignal, patienceMs = 4
   const client = KubeClient.fromKubeconfig(operatorKubeconfig(op.values, op.pki, certificate));
   let connection: ClusterConnection | undefined;
   try {
-    // Not before somebody can answer: a packet to a Service that the seed does not know yet is lost, and is sent again only
-    // after a second, then two, then four.
-    if (!isElsewhere(op))
-      await waitFor([op.seed.pods], () => apiServerRuns(op), {
-        timeoutMs: patienceMs,
-        signal,
-        what: `a pod of ${COMPONENTS.apiServer} to run`,
-      });
+    await wait.started(op, signal);
     while (!(await client.ready({ timeoutMs: 2 * SECOND, signal }).catch(() => false))) {
       signal.throwIfAborted();
-      await sleep(isElsewhere(op) ? SECOND : 100, signal);
+      await sleep(wait.pauseMs, signal);
     }
     const renewAt = new Date(+world.now() + 12 * 60 * MINUTE);
     const opened = new ClusterConnection(
@@ -51,7 +70,10 @@ export async function connect(op: Operation, signal: AbortSignal, patienceMs = 4
       server,
       renewAt,
       world.log,
-      (object) => world.insideChanged(op.shoot, object),
+      (object) => {
+        state.changed?.();
+        world.insideChanged(op.shoot, object);
+      },
       (answers) => {
         if (state.connection === opened) lineChanged(op, answers);
       },
@@ -74,10 +96,6 @@ function lineChanged({ shoot, state, world }: Operation, answers: boolean): void
   state.changed?.();
   world.again(shoot);
 }
-
-/** Whether no pod of the seed has to do with it. */
-const isElsewhere = ({ controlPlanePool, provider }: Operation): boolean =>
-  controlPlanePool !== undefined && provider.controlPlaneGroup !== undefined;
 
 const apiServerRuns = ({ seed, values }: Operation): boolean =>
   seed

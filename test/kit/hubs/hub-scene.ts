@@ -11,11 +11,10 @@ import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import { type OpenCluster, OpenClusters } from '../../../operator/clusters/open-clusters.ts';
 import { type Hubs, wireHubs } from '../../../operator/controllers/membership/wiring.ts';
 import { KubeClient, type KubeClientOptions, type RequestOptions } from '../../../operator/kube/client.ts';
-import type { Controller } from '../../../operator/kube/controller.ts';
+import { type Controller, runController } from '../../../operator/kube/controller.ts';
 import { Informer, waitFor } from '../../../operator/kube/informer.ts';
 import { parseUntrustedKubeconfig } from '../../../operator/kube/kubeconfig.ts';
 import { silent } from '../../../operator/kube/log.ts';
-import { Registry } from '../../../operator/kube/metrics.ts';
 import {
   CLOUDPROFILES,
   CRDS,
@@ -28,6 +27,7 @@ import {
   type Resource,
   WORKERCLUSTERS,
 } from '../../../operator/kube/resources.ts';
+import { WorkQueue } from '../../../operator/kube/workqueue.ts';
 import { startApiserver, type TestApiserver } from '../apiserver.ts';
 
 const FIXTURES = fileURLToPath(new URL('../../fixtures/hubs', import.meta.url));
@@ -128,20 +128,29 @@ export class HubScene {
     this.#openClusters = new OpenClusters();
     const hubs = wireHubs({
       garden,
-      namespace: 'kube-system',
+      state: { namespace: 'kube-system', directory: undefined },
       log: silent,
-      metrics: new Registry(),
+      queue: () => new WorkQueue(),
+      queues: { clusters: new WorkQueue(), shoots: new WorkQueue() },
       clusters,
       profiles,
       openClusters: this.#openClusters,
       now: () => this.now(),
       record: (object, _type, reason, message) => this.events.push(`${object.kind} ${reason}: ${message}`),
     });
-    const caches = [clusters, profiles, nodes, ...hubs.caches];
+    const caches = [clusters, profiles, nodes, ...(hubs.caches ?? [])];
     for (const cache of caches) cache.start();
     await Promise.all(caches.map((cache) => cache.whenSynced(AbortSignal.timeout(PATIENCE_MS))));
     const held = () => hubs.holds('shop', 'demo').length > 0;
-    this.#operator = { hubs, controllers: hubs.start(), caches, clients: [garden, inside], nodes, line, held };
+    this.#operator = {
+      hubs,
+      controllers: hubs.controllers.map((controller) => runController(controller)),
+      caches,
+      clients: [garden, inside],
+      nodes,
+      line,
+      held,
+    };
   }
 
   async stopOperator(): Promise<void> {
@@ -149,7 +158,7 @@ export class HubScene {
     this.#operator = undefined;
     if (!operator) return;
     await Promise.all(operator.controllers.map((controller) => controller.stop(0)));
-    await operator.hubs.close();
+    await operator.hubs.close?.();
     await Promise.all(operator.caches.map((cache) => cache.stop()));
     await Promise.all(operator.clients.map((client) => client.close()));
   }

@@ -19,6 +19,7 @@ it.each<[string, ReturnType<typeof failed>[], Retry, Retry]>([
   ['throttling that lasts', [failed('ERR_INFRA_RATE_LIMITS_EXCEEDED', 9)], minutes(60), minutes(60)],
   ['a dependency', [failed('ERR_INFRA_DEPENDENCIES', 2)], minutes(2), minutes(2)],
   ['a quota', [failed('ERR_INFRA_QUOTA_EXCEEDED')], minutes(5), minutes(5)],
+  ['a quota that nobody raises', [failed('ERR_INFRA_QUOTA_EXCEEDED', 9)], minutes(30), minutes(30)],
   ['what needs most patience', [failed(undefined), failed('ERR_INFRA_QUOTA_EXCEEDED')], minutes(5), minutes(5)],
   ['credentials that are refused', [failed('ERR_INFRA_UNAUTHENTICATED', 2)], 'never', minutes(2)],
   ['a spec that cannot be', [failed(undefined), failed('ERR_CONFIGURATION_PROBLEM', 30)], 'never', minutes(30)],

@@ -332,19 +332,24 @@ describe('what cannot be had', () => {
     await until(() => !garden.clusters.has(key), 'it to go');
   });
 
-  it('a quota ends in its code, is not tried again by itself, and is by whoever asks', async () => {
+  it('a quota ends in its code, is tried again by itself, later and later, and at once by whoever asks', async () => {
     cloud.quota = 1;
     const operator = start();
     const key = garden.apply('one');
     operator.look(key);
-    await until(() => operation(key)?.state === 'Failed', 'the failure');
+    const tries = () => cloud.calls.filter((call) => call === 'apply').length;
+    await until(() => operation(key)?.state === 'Error', 'the failure');
     expect(garden.condition(key, 'Ready')).toMatchObject({ status: 'False', codes: ['ERR_INFRA_QUOTA_EXCEEDED'] });
     expect(status(key)?.lastErrors).toMatchObject([{ taskID: 'apply', codes: ['ERR_INFRA_QUOTA_EXCEEDED'] }]);
-    const tries = cloud.calls.length;
-    garden.clock.advance(24 * HOUR);
+    garden.clock.advance(HOUR / 20);
     await idle();
-    expect(cloud.calls.filter((call) => call === 'apply')).toHaveLength(1);
-    expect(cloud.calls.length - tries).toBe(0);
+    expect(tries()).toBe(1);
+    garden.clock.advance(HOUR / 12);
+    await until(() => tries() === 2, 'the second try');
+    await idle();
+    garden.clock.advance(HOUR / 12);
+    await idle();
+    expect(tries()).toBe(2);
     cloud.quota = 10;
     garden.annotate(key, { 'gardener.cloud/operation': 'retry' });
     operator.look(key);
@@ -352,6 +357,38 @@ describe('what cannot be had', () => {
     expect(garden.clusters.get(key)?.metadata.annotations).toBeUndefined();
     expect(cloud.names()).toEqual(ALL);
     expect(status(key)?.lastErrors).toEqual([]);
+  });
+
+  it('a quota that was raised is found out by itself within half an hour', async () => {
+    cloud.quota = 1;
+    const operator = start();
+    const key = garden.apply('one');
+    operator.look(key);
+    for (let failures = 1; failures <= 6; failures++) {
+      await until(() => cloud.calls.filter((call) => call === 'apply').length === failures, `failure ${failures}`);
+      await idle();
+      garden.clock.advance(HOUR * 0.65);
+    }
+    await idle();
+    cloud.quota = 10;
+    garden.clock.advance(HOUR * 0.65);
+    await ready(key);
+  });
+
+  it('a deletion goes on by itself where only a person could have helped, and did', async () => {
+    const operator = start();
+    const key = await made(operator);
+    cloud.fail('delete network', new CoppiceError('ERR_INFRA_UNAUTHORIZED', 'may not delete networks'), 2);
+    garden.delete(key);
+    operator.look(key);
+    await until(() => operation(key)?.state === 'Error', 'the failure');
+    expect(operation(key)?.type).toBe('Delete');
+    for (let minutes = 0; minutes < 10 && garden.clusters.has(key); minutes++) {
+      garden.clock.advance(HOUR / 60);
+      await idle();
+    }
+    await until(() => !garden.clusters.has(key), 'it to go');
+    expect(cloud.made.size).toBe(0);
   });
 
   it('machines that are sold out are asked for again, later and later', async () => {

@@ -123,16 +123,35 @@ describe('back-off', () => {
     ['ERR_RETRYABLE_INFRA_DEPENDENCIES', [10, 20, 40, 600]],
     ['ERR_INFRA_RESOURCES_DEPLETED', [60, 120, 240, 1800]],
     ['ERR_INFRA_RATE_LIMITS_EXCEEDED', [300, 600, 1200, 3600]],
+    ['ERR_INFRA_QUOTA_EXCEEDED', [300, 600, 1200, 1800]],
+    ['ERR_INFRA_DEPENDENCIES', [60, 120, 240, 1800]],
   ])('%s', (code, seconds) => {
     const failures = [1, 2, 3, 20];
     expect(failures.map((count) => backoff(code, count, 0.5)! / 1000)).toEqual(seconds);
   });
 
-  it('gives up where only a change helps', () => {
+  it('gives up where only a change helps, but never on a deletion', () => {
+    const endsByItself = ['ERR_INFRA_RATE_LIMITS_EXCEEDED', 'ERR_INFRA_QUOTA_EXCEEDED', 'ERR_INFRA_DEPENDENCIES'];
     for (const code of Object.keys(ERROR_CODES) as ErrorCode[]) {
-      const hopeless = !ERROR_CODES[code].retryable && code !== 'ERR_INFRA_RATE_LIMITS_EXCEEDED';
+      const hopeless = !ERROR_CODES[code].retryable && !endsByItself.includes(code);
       expect([code, backoff(code, 1, 0) === undefined]).toEqual([code, hopeless]);
+      const inDeletion = [1, 30].map((failures) => backoff(code, failures, 0.5, true));
+      expect(inDeletion).toEqual(hopeless ? [60_000, 1_800_000] : [1, 30].map((n) => backoff(code, n, 0.5)));
     }
+  });
+
+  it('who is told that it is tried again by itself reads the truth', () => {
+    for (const [code, { advice }] of Object.entries(ERROR_CODES)) {
+      const promised = /tried again/.test(advice);
+      if (promised) expect([code, backoff(code as ErrorCode, 1, 0)]).not.toEqual([code, undefined]);
+      expect(advice).not.toContain('"retry"');
+    }
+  });
+
+  it('does not wait in a deletion for somebody to mend what the cluster failed at', () => {
+    const refused = failing('check', undefined, { accepted: undefined });
+    expect(decide({ ...settled, ...refused }, NOW)).toEqual(wait(inMinutes(5)));
+    expect(decide({ ...settled, ...refused, deleting: true }, NOW)).toEqual({ do: 'check' });
   });
 
   it('brings back apart what failed together', () => {
