@@ -69,6 +69,13 @@ export const membershipDefinition: KindDefinition = {
     { name: 'Hub', type: 'string', jsonPath: '.spec.hub', description: 'The hub.' },
     { name: 'State', type: 'string', jsonPath: '.status.state', description: 'How it stands.' },
     { name: 'Since', type: 'date', jsonPath: '.status.since', description: 'Since when.' },
+    {
+      name: 'Ready',
+      type: 'string',
+      jsonPath: '.status.conditions[?(@.type=="Ready")].status',
+      description: 'Whether the cluster is in the hub, and nothing is waited for.',
+      priority: 1,
+    },
     { name: 'Waiting', type: 'string', jsonPath: '.status.waiting', description: 'What the next step waits for.' },
   ],
 };

@@ -184,6 +184,17 @@ export const COMMANDS: readonly CommandSpec[] = [
     load: () => import('./commands/rehearse.ts'),
   },
   {
+    name: 'hubs',
+    summary: 'show which cluster is in which hub, since when, and what it waits for',
+    description:
+      'Lists the hubs, and the clusters that are in them, join them or leave them, in all namespaces unless one is given. ' +
+      'With a NAME only that hub. docs/hubs.md tells how clusters join and leave.',
+    positionals: [{ name: 'NAME' }],
+    options: [OUTPUT('json', 'yaml')],
+    examples: ['coppice hubs', 'coppice hubs production -n shop'],
+    load: () => import('./commands/hubs.ts'),
+  },
+  {
     name: 'sweep',
     summary: 'list what is left in clouds that belongs to no cluster any more, and remove it on request',
     description:

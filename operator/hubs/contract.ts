@@ -28,6 +28,8 @@ export interface Wanted {
   readonly object: KubeObject;
   /** Written as well, by the subresource `status`, where we are who reports it. Conditions get their lastTransitionTime when they are written. */
   readonly status?: Record<string, unknown>;
+  /** Nothing but this part of an object that is there already is written, for example `approval` of a certificate request. */
+  readonly subresource?: string;
   /**
    * Others use it too (a namespace, a list of all members): it is made where it is missing and stays when the cluster leaves. With a
    * resourceVersion in its metadata it is also changed, and only at this version.
@@ -57,6 +59,8 @@ export interface Step {
 
 /** What is to go, in order: the next is begun when all before it are gone, finalizers and all. */
 export interface Removal {
+  /** Written first: what is shared, without this member. */
+  readonly apply?: readonly Wanted[];
   readonly places: readonly Place[];
   /** Not begun before this is over: a sentence that names what is in the way. */
   readonly waiting?: string | undefined;

@@ -6,7 +6,7 @@ import type { Hub } from '../../api/hub.ts';
 import type { Membership } from '../../api/membership.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import { hubType } from '../../hubs/index.ts';
-import { isNotFound, isTransient } from '../../kube/errors.ts';
+import { isNotFound, isTransient, KubeApiError } from '../../kube/errors.ts';
 import { keyOf, MEMBERSHIPS } from '../../kube/resources.ts';
 import { say } from '../conditions.ts';
 import { hold } from '../finalizer.ts';
@@ -15,7 +15,7 @@ import { clusterOf } from './holds.ts';
 import { join } from './join.ts';
 import type { LeaveVerdict } from './judge.ts';
 import { drainEnds, isForced, type LeaveOutcome, leave } from './leave.ts';
-import { answers, labelsOf, whyNotUsable } from './member.ts';
+import { answers, isSilent, labelsOf, whyNotUsable } from './member.ts';
 import type { MembershipRecord } from './record.ts';
 import { newlyDone, type Said, statusOf, stepConditions, type Told } from './status.ts';
 import type { MembershipWorld } from './world.ts';
@@ -23,6 +23,9 @@ import type { MembershipWorld } from './world.ts';
 /** While something is under way that nobody is told of (a finalizer in the hub, a PlacementDecision). */
 const LOOK_AGAIN_MS = 2_000;
 const SLACK_MS = 50;
+const RENEW_AGAIN_MS = 60_000;
+/** Longest that a timer of Node's can wait. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 type Next = { requeueAfterMs?: number };
 
@@ -76,7 +79,9 @@ export class MembershipController {
       : hubReady?.status !== 'True'
         ? `Hub ${hubName} cannot take clusters now: ${hubReady?.message ?? 'it was not looked at yet'}`
         : undefined;
-    if (problem || (notUsable && !isIn)) {
+    // Its line is not open yet after a start of the operator: nothing has changed for all that is known.
+    if (isIn && !open && !isSilent(cluster)) return {};
+    if (problem || !open || (notUsable && !isIn)) {
       const conditions = [
         ...carried(membership),
         say('HubUsable', !problem, problem ? 'NotUsable' : 'Usable', problem ?? `Hub ${hubName} takes clusters`),
@@ -106,7 +111,8 @@ export class MembershipController {
       type: type!,
       cluster,
       line: { client, identity },
-      open: answers(cluster, open) ? open : undefined,
+      open,
+      answers: answers(cluster, open),
     };
     let outcome: Awaited<ReturnType<typeof join>>;
     try {
@@ -118,7 +124,7 @@ export class MembershipController {
     const { verdict, record } = outcome;
     const conditions = stepConditions(verdict.done, verdict.at);
     const joined = verdict.at === undefined && record.opened === true;
-    const silent = scene.open ? '' : notUsable!;
+    const silent = scene.answers ? '' : notUsable!;
     const told: Told = {
       state: joined || isIn ? 'Joined' : 'Joining',
       waiting: verdict.at?.waiting ?? silent,
@@ -205,7 +211,8 @@ export class MembershipController {
 
   /** A line that breaks is told as well: which end, and why. The queue tries again. */
   async #tellFailure(membership: Membership, state: Told['state'], error: unknown, signal: AbortSignal): Promise<void> {
-    if (signal.aborted) return;
+    // A newer object is on its way to the cache: nothing to tell anybody.
+    if (signal.aborted || (error instanceof KubeApiError && error.isConflict)) return;
     const codes = error instanceof CoppiceError ? [error.code] : ['ERR_RETRYABLE_INFRA_DEPENDENCIES'];
     const waiting = errorText(error);
     await this.#tell(membership, { state, waiting, conditions: carried(membership), codes }, signal);
@@ -241,7 +248,9 @@ function renewalOf(record: MembershipRecord | undefined, now: Date): { isDue: bo
   const times = (record?.credentials ?? []).flatMap(({ renewAt }) => (renewAt ? [Date.parse(renewAt)] : []));
   if (times.length === 0) return { isDue: record === undefined, next: {} };
   const inMs = Math.min(...times) - +now;
-  return { isDue: inMs <= 0, next: { requeueAfterMs: Math.min(Math.max(0, inMs) + SLACK_MS, 2 ** 31 - 1) } };
+  // One that is due and could not be had waits for a cluster that does not answer.
+  const nextMs = inMs <= 0 ? RENEW_AGAIN_MS : Math.min(inMs + SLACK_MS, LONGEST_TIMER_MS);
+  return { isDue: inMs <= 0, next: { requeueAfterMs: nextMs } };
 }
 
 /** The Membership of a cluster in a hub, as it is made. It is held from its first moment. */

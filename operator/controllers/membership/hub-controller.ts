@@ -16,6 +16,8 @@ import { BY_HUB, type MembershipWorld } from './world.ts';
 
 /** A hub that answers is not asked again for this long. */
 const LOOK_AGAIN_MS = 5 * 60_000;
+/** One that does not is asked again after this. */
+const RETRY_MS = 15_000;
 const NAMED = 5;
 const AT_ONCE = 16;
 
@@ -74,15 +76,13 @@ export async function reconcileHub(
         throw error;
     }
   });
-  if (seen.problem) throw seen.error ?? new CoppiceError('ERR_RETRYABLE_CONFIGURATION_PROBLEM', seen.problem);
-  return { requeueAfterMs: LOOK_AGAIN_MS };
+  return { requeueAfterMs: seen.problem ? RETRY_MS : LOOK_AGAIN_MS };
 }
 
 interface Look {
   readonly identity?: string;
   readonly problem?: string;
   readonly codes?: string[];
-  readonly error?: unknown;
 }
 
 async function look(
@@ -104,7 +104,7 @@ async function look(
     if (signal.aborted) throw error;
     const codes = [error instanceof CoppiceError ? error.code : 'ERR_RETRYABLE_INFRA_DEPENDENCIES'];
     const problem = error instanceof CoppiceError ? errorText(error) : `the hub does not answer: ${errorText(error)}`;
-    return { problem, codes, error };
+    return { problem, codes };
   }
 }
 

@@ -23,8 +23,9 @@ export interface JoinScene {
   readonly type: HubType;
   readonly cluster: WorkerCluster;
   readonly line: HubLine;
-  /** Absent: it does not answer for the moment; only what is in the hub is seen to. */
-  readonly open: OpenCluster | undefined;
+  readonly open: OpenCluster;
+  /** False: it does not answer for the moment; only what is in the hub is seen to. */
+  readonly answers: boolean;
 }
 
 /** Identities, credentials, hub, capacity, open: each round may make the next one possible. */
@@ -43,11 +44,12 @@ export async function join(
   signal: AbortSignal,
 ): Promise<{ verdict: JoinVerdict; record: MembershipRecord }> {
   const { membership, type, line, open, cluster } = scene;
+  const inside = scene.answers ? open.client : undefined;
   const key = keyOf(membership);
   const spec = scene.hub.spec;
   let record = await begun(world, scene, signal);
-  const sides = new TwoSides({ hub: line.client, member: open?.client }, record.membership.uid, () => world.now());
-  const [hub, inside] = [readerOf(line.client, signal), open && readerOf(open.client, signal)];
+  const sides = new TwoSides({ hub: line.client, member: inside }, record.membership.uid, () => world.now());
+  const [hub, reader] = [readerOf(line.client, signal), inside && readerOf(inside, signal)];
   const save = async (next: MembershipRecord) => {
     if (next !== record) await world.records.save(key, next, signal);
     record = next;
@@ -56,7 +58,7 @@ export async function join(
     const closed: Member['closed'] = record.opened ? undefined : 'Initializing';
     const member = memberOf(record, hubEndpoint(line), { cluster, open, profiles: world.profiles, closed });
     const identities = type.identities(member, spec).filter(({ on }) => sides.has(on));
-    const seen = await type.observe(hub, inside, member, spec);
+    const seen = await type.observe(hub, reader, member, spec);
     const steps = type.join(member, spec, seen);
     const missing = due(identities, record.credentials, world.now());
     const without = missing.filter(({ name }) => !member.credentials[name]).map(({ name }) => name);
@@ -83,13 +85,13 @@ export async function join(
 /** The record that this join goes by: as it was written, or a new one that is not written yet. */
 async function begun(
   world: MembershipWorld,
-  { membership, hub, type, line, cluster, open }: JoinScene,
+  { membership, hub, type, line, cluster, open, answers }: JoinScene,
   signal: AbortSignal,
 ): Promise<MembershipRecord> {
   const { namespace = '', name, uid = '' } = membership.metadata;
   const known = world.records.get(keyOf(membership)) ?? (await world.records.read(keyOf(membership), signal));
   const where = { namespace, name: cluster.metadata.name };
-  const id = open && (await memberIdentity(open, signal));
+  const id = answers ? await memberIdentity(open, signal) : undefined;
   const ofHub = { name: hub.metadata.name, identity: line.identity, spec: hub.spec };
   if (known) {
     if (
@@ -101,11 +103,11 @@ async function begun(
         `the record of Membership ${namespace}/${name} is of another hub or cluster than it is now`,
         'Delete the Membership: what was made before is taken away, and a new one is made.',
       );
-    const endpoint = open ? endpointOf(hub.spec, where, open) : known.member.endpoint;
+    const endpoint = endpointOf(hub.spec, where, open);
     // Not written for its own sake: it goes with whatever is noted next.
     return { ...known, hub: ofHub, member: { ...known.member, endpoint } };
   }
-  if (!open || id === undefined) throw new Error('a join begins only when the cluster answers');
+  if (id === undefined) throw new Error('a join begins only when the cluster answers');
   return {
     membership: { namespace, name, uid },
     cluster: where.name,

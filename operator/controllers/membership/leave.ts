@@ -124,8 +124,9 @@ async function withdraw(
   };
   const kept = type.identities(member, spec).flatMap(identityObjects).map(placeOf);
   const isIdentity = (place: MembershipRecord['places'][number]) => kept.some((one) => samePlace(one, place));
-  for (const { places, waiting, force: forced = [] } of type.leave(member, spec, seen)) {
+  for (const { apply = [], places, waiting, force: forced = [] } of type.leave(member, spec, seen)) {
     if (waiting !== undefined && !force) return waiting;
+    for (const one of apply) if (sides.has(one.on)) await sides.apply(one, signal);
     for (const place of places) {
       const known = record.places.find((one) => samePlace(one, place));
       if (!known) continue;

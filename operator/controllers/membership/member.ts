@@ -29,9 +29,13 @@ export function whyNotUsable(cluster: WorkerCluster, open: OpenCluster | undefin
   return 'no node of the cluster can run pods yet';
 }
 
+/** Whether the API server of a cluster is known not to answer. */
+export const isSilent = (cluster: WorkerCluster | undefined): boolean =>
+  findCondition(cluster?.status?.conditions, 'APIServerAvailable')?.status === 'False';
+
 /** Whether the API server of a cluster answers, as far as it was noticed. */
 export const answers = (cluster: WorkerCluster | undefined, open: OpenCluster | undefined): boolean =>
-  open !== undefined && findCondition(cluster?.status?.conditions, 'APIServerAvailable')?.status !== 'False';
+  open !== undefined && !isSilent(cluster);
 
 const takesPods = (node: Node): boolean => !node.spec.unschedulable && conditionIsTrue(node, 'Ready');
 

@@ -72,7 +72,7 @@ export const placeOf = ({ on, resource, object }: Wanted): Place => ({
 
 /** The record with everything in it that these steps are about to make; the same object where that is no news. Pure. */
 export function noting(record: MembershipRecord, wanted: readonly Wanted[], steps: readonly Step[]): MembershipRecord {
-  const made = wanted.filter(({ shared }) => !shared).map(placeOf);
+  const made = wanted.filter(({ shared, subresource }) => !shared && !subresource).map(placeOf);
   const fresh: MembershipRecord['places'][number][] = [];
   for (const place of [...made, ...steps.flatMap(({ traces = [] }) => traces)])
     if (![...record.places, ...fresh].some((known) => samePlace(known, place))) fresh.push(place);

@@ -4,7 +4,7 @@ import { notYetConfigured } from '../../api/errors.ts';
 import { FIELD_MANAGER, LABELS } from '../../api/group.ts';
 import type { Condition } from '../../api/meta.ts';
 import type { Place, Reader, Side, Trace, Wanted } from '../../hubs/contract.ts';
-import { Applier } from '../../kube/applier.ts';
+import { Applier, includes } from '../../kube/applier.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { isNotFound, KubeApiError } from '../../kube/errors.ts';
 import { type KubeObject, keyOf, type Resource } from '../../kube/resources.ts';
@@ -63,10 +63,15 @@ export class TwoSides {
 
   /** @returns whether anything was written. Throws when something has the name that was not made for this membership. */
   async apply(wanted: Wanted, signal: AbortSignal): Promise<boolean> {
-    const { on, resource, object, status, shared } = wanted;
+    const { on, resource, object, status, shared, subresource } = wanted;
     const client = this.client(on);
     const { name, namespace } = object.metadata;
     const live = await client.getOrUndefined(resource, name, namespace, { signal });
+    if (subresource) {
+      if (!live || includes(live, { ...object, metadata: {} })) return false;
+      await client.apply(object, { resource, subresource, fieldManager: FIELD_MANAGER, signal });
+      return true;
+    }
     if (shared) return this.#applyShared(client, wanted, live, signal);
     if (live && !this.isOurs(live)) {
       throw notYetConfigured(

@@ -1,3 +1,4 @@
+import { isTrue } from '../../api/conditions.ts';
 import type { Hub } from '../../api/hub.ts';
 import type { Membership } from '../../api/membership.ts';
 import type { HoldsOf } from '../../clusters/deletion-gate.ts';
@@ -78,6 +79,8 @@ export function wireHubs(core: HubsCore): Hubs {
   hubs.onChange((event) => {
     const { name } = event.object.metadata;
     if (!onlyStatusChanged(event)) queues.hubs.add(name);
+    // How many members it has is no news for each of them.
+    else if (event.type === 'updated' && isReady(event.old) === isReady(event.object)) return;
     for (const one of memberships.byIndex(BY_HUB, name)) queues.memberships.add(keyOf(one));
   });
   memberships.onChange((event) => {
@@ -116,6 +119,8 @@ export function wireHubs(core: HubsCore): Hubs {
     close: () => world.lines.closeAll(),
   };
 }
+
+const isReady = ({ status }: Hub): boolean => isTrue(status?.conditions, 'Ready');
 
 /** Index of memberships by their UID, which what is made for them is labelled with. */
 const BY_UID = 'uid';

@@ -168,6 +168,7 @@ export function keepsMembers(hub: HubUnderTest): void {
       expect(await scene.made(kinds)).toEqual([]);
       const close = scene.open();
       await scene.until('the cluster to join', () => scene.state() === 'Joined');
+      await scene.silence();
       close();
       await scene.until('it to be said', () => (scene.membership()?.status?.waiting ?? '').includes('does not answer'));
       expect(scene.state()).toBe('Joined');

@@ -205,6 +205,13 @@ export class HubScene {
     });
   }
 
+  /** What other controllers say of a cluster whose API server does not answer. */
+  async silence(): Promise<void> {
+    const condition = { type: 'APIServerAvailable', status: 'False', lastTransitionTime: '2026-11-22T12:00:00Z' };
+    const status = { conditions: [condition] };
+    await this.garden.client.mergePatch(WORKERCLUSTERS, 'demo', 'shop', { status }, { subresource: 'status' });
+  }
+
   membership(hub = 'test'): Membership | undefined {
     return this.memberships.get(`shop/${membershipName('demo', hub)}`);
   }
