@@ -175,7 +175,7 @@ export interface HubType<Seen = unknown> {
   /** Of this hub as it is set up now. */
   drains(spec: HubSpec, seen: Seen): DrainEffect;
 
-  /** Keeps new work away: what is to be applied for a member that is `closed`. Absent: the hub has no way to. */
+  /** Keeps new work away: what is there already as it is to be for a member that is `closed`; nothing is made. Absent: the hub has no way to. */
   cordon?(member: Member, spec: HubSpec, seen: Seen): readonly Wanted[];
   /** Has the hub move work away, beyond what `cordon` does. */
   drain?(member: Member, spec: HubSpec, seen: Seen): readonly Wanted[];

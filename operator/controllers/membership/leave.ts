@@ -5,7 +5,7 @@ import type { HubSpec } from '../../api/hub.ts';
 import type { Membership } from '../../api/membership.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import type { OpenCluster } from '../../clusters/open-clusters.ts';
-import type { HubType, Member } from '../../hubs/contract.ts';
+import type { HubType, Member, Wanted } from '../../hubs/contract.ts';
 import { keyOf } from '../../kube/resources.ts';
 import { BY_CLUSTER, clusterOf } from './holds.ts';
 import type { HubLine } from './hub-lines.ts';
@@ -64,24 +64,22 @@ export async function leave(world: MembershipWorld, scene: LeaveScene, signal: A
   // What was never opened for work has none on it.
   const wasOpen = record.opened === true;
   let seen = await type.observe(hub, inside, member, spec);
-  const apply = async (wanted: ReturnType<NonNullable<HubType['cordon']>>) => {
+  const write = async (wanted: readonly Wanted[], how: 'apply' | 'change') => {
     const next = noting(record, wanted, []);
     if (next !== record) await world.records.save(keyOf(membership), next, signal);
     record = next;
     let changed = false;
-    for (const one of wanted) if (sides.has(one.on)) changed = (await sides.apply(one, signal)) || changed;
+    for (const one of wanted) if (sides.has(one.on)) changed = (await sides[how](one, signal)) || changed;
     if (changed) seen = await type.observe(hub, inside, member, spec);
   };
-  if (wasOpen && type.cordon && !isWithdrawing(membership)) await apply(type.cordon(member, spec, seen));
+  // What an operator before this one has withdrawn already is not made anew only to be closed.
+  if (wasOpen && type.cordon) await write(type.cordon(member, spec, seen), 'change');
   const verdict = judgeLeave(viewOf(world, scene, member, seen), world.now());
-  if (wasOpen && verdict.drain && !verdict.drained && type.drain) await apply(type.drain(member, spec, seen));
+  if (wasOpen && verdict.drain && !verdict.drained && type.drain) await write(type.drain(member, spec, seen), 'apply');
   if (!verdict.withdraw) return { verdict, gone: false, waiting: verdict.waiting };
   const waiting = await withdraw(sides, { ...scene, record }, member, seen, verdict.overdue, signal);
   return { verdict, gone: waiting === undefined, waiting: waiting ?? '' };
 }
-
-/** From then on its objects in the hub are on their way out, and are not written any more. */
-const isWithdrawing = ({ status }: Membership): boolean => findCondition(status?.conditions, 'Withdrawn') !== undefined;
 
 const isReached = ({ status }: Membership, stage: (typeof LEAVE_STAGES)[number]): boolean =>
   findCondition(status?.conditions, stage)?.status === 'True';

@@ -61,6 +61,13 @@ export class TwoSides {
     return client;
   }
 
+  /** The same for what is there: an object that has gone, or is on its way out, is not made again. */
+  async change(wanted: Wanted, signal: AbortSignal): Promise<boolean> {
+    const { name, namespace } = wanted.object.metadata;
+    const live = await this.client(wanted.on).getOrUndefined(wanted.resource, name, namespace, { signal });
+    return live && !live.metadata.deletionTimestamp ? this.apply(wanted, signal) : false;
+  }
+
   /** @returns whether anything was written. Throws when something has the name that was not made for this membership. */
   async apply(wanted: Wanted, signal: AbortSignal): Promise<boolean> {
     const { on, resource, object, status, shared, subresource } = wanted;
@@ -180,4 +187,7 @@ const ignoreNotFound = (error: unknown): void => {
 
 /** Servers may keep lists with keys in another order than they were written in. */
 const sorted = (value: unknown): unknown =>
-  Array.isArray(value) ? [...value].sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1)) : value;
+  Array.isArray(value) ? [...value].sort((a, b) => (keyIn(a) < keyIn(b) ? -1 : 1)) : value;
+
+const keyIn = (item: { type?: unknown; name?: unknown } | undefined): string =>
+  String(item?.type ?? item?.name ?? item);

@@ -44,7 +44,11 @@ export function keepsMembers(hub: HubUnderTest): void {
       await client.delete(WORKERCLUSTERS, 'demo', 'shop').catch(() => {});
       await scene.until('the cluster to have left', () => scene.memberships.size === 0);
       await release(scene);
-      await client.delete(HUBS, 'test').catch(() => {});
+      if (scene.hubs.size > 0) {
+        await scene.until('the hub to have no members', () => !scene.hubs.get('test')?.status?.memberships);
+        await client.delete(HUBS, 'test');
+        await scene.until('the hub to be gone', () => scene.hubs.size === 0);
+      }
       await scene.stopOperator();
       // The member was not destroyed, as a cluster that is deleted is.
       await sweep(scene, kinds);
@@ -100,6 +104,7 @@ export function keepsMembers(hub: HubUnderTest): void {
     it('writes down what it makes before it makes anything, and finds its way from every write that it dies after', async () => {
       await scene.makeCluster();
       let deaths = 0;
+      const deathsOf: string[] = [];
       for (let after = 1; ; after++) {
         // Each operator dies with its first write that the ones before have not made.
         await scene.startOperator(1);
@@ -120,10 +125,13 @@ export function keepsMembers(hub: HubUnderTest): void {
           const noted = places.map(({ resource, namespace = '', name }) => `${resource.kind} ${namespace}/${name}`);
           expect(noted).toEqual(expect.arrayContaining(made));
         }
+        const lastWrite = scene.line.writes.at(-1) ?? '';
         await scene.stopOperator();
         if (isOver) break;
         deaths++;
-        expect(after).toBeLessThan(40);
+        deathsOf.push(lastWrite);
+        // One that dies of the same write again and again makes it anew each time.
+        if (after > 38) throw new Error(`it never ends: ${deathsOf.slice(-3).join('; ')}`);
       }
       expect(deaths).toBeGreaterThan(5);
       const made = await scene.made(kinds);
