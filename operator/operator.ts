@@ -31,6 +31,7 @@ import type { ShootWorld } from './controllers/shoot/world.ts';
 import { onlyStatusChanged } from './controllers/status-writer.ts';
 import { reconcileWorkerCluster } from './controllers/workercluster/controller.ts';
 import { clusterOfDecided, DECIDED_SELECTOR, DecidedSizes } from './controllers/workercluster/decided-sizes.ts';
+import { asStated } from './controllers/workercluster/scale-default.ts';
 import { noteShortages, shootIsShort } from './controllers/workercluster/shortages.ts';
 import { TaskDurations } from './flow/graph.ts';
 import { Applier, knownBy } from './kube/applier.ts';
@@ -101,7 +102,11 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
     quotas: new WorkQueue({ observer: queueMetrics(metrics, 'quota') }),
   };
 
-  const clusters = new Informer<WorkerCluster>(garden, WORKERCLUSTERS, { log, indexes: byNamespace });
+  const clusters = new Informer<WorkerCluster>(garden, WORKERCLUSTERS, {
+    log,
+    indexes: byNamespace,
+    transform: asStated,
+  });
   const shoots = new Informer<Shoot>(garden, SHOOTS, { log, indexes: byNamespace });
   const seeds = new Informer<Seed>(garden, SEEDS, { log });
   const profiles = new Informer<CloudProfile>(garden, CLOUDPROFILES, { log });

@@ -10,7 +10,7 @@ import { type ChangeEvent, type Indexes, Store } from './store.ts';
 export type { ChangeEvent } from './store.ts';
 
 export interface InformerOptions<T extends KubeObject> extends ListOptions {
-  /** Makes objects smaller before they are kept; may change what it gets and return it. */
+  /** Makes objects smaller before they are kept; may change what it gets and return it. Who owns which fields it is told, and is not kept. */
   transform?: (object: T) => T;
   /** Index name -> values under which an object is found. */
   indexes?: Indexes<T>;
@@ -37,7 +37,8 @@ export class WaitTimeoutError extends Error {
 
 type Waiter = () => void;
 
-const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
+/** What `kubectl apply` says there that it applied. */
+export const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 
 /**
  * A cache of one kind that follows the server. Objects in it are shared: nobody may change them.
@@ -281,9 +282,10 @@ export class Informer<T extends KubeObject = KubeObject> {
       ? `${this.resource.group}/${this.resource.version}`
       : this.resource.version;
     object.kind ??= this.resource.kind;
-    delete object.metadata.managedFields;
-    if (object.metadata.annotations?.[LAST_APPLIED]) delete object.metadata.annotations[LAST_APPLIED];
-    return this.#options.transform ? this.#options.transform(object) : object;
+    const kept = this.#options.transform ? this.#options.transform(object) : object;
+    delete kept.metadata.managedFields;
+    if (kept.metadata.annotations?.[LAST_APPLIED]) delete kept.metadata.annotations[LAST_APPLIED];
+    return kept;
   }
 
   #emit(event: ChangeEvent<T>): void {

@@ -22,6 +22,7 @@ import type { DecidedSizes } from './decided-sizes.ts';
 import { EXPIRING } from './lifetime.ts';
 import { placed } from './places.ts';
 import { planWorkerCluster, type WorkerClusterView } from './plan.ts';
+import { fillIn } from './scale-default.ts';
 import type { ProjectShare } from './view.ts';
 
 /** What the controller of worker clusters works with. */
@@ -128,6 +129,7 @@ export async function reconcileWorkerCluster(
   const made = world.shoots.get(key);
   if (!refused && !cluster.status && made && isUntouched(made, world.now())) return { requeueAfterMs: FIRST_WORD_MS };
   await writeStatus(world.garden, world.clusters, cluster, status, signal);
+  if (cluster.spec.dataPlaneNodes === undefined) await fillIn(world.garden, world.clusters, cluster, signal);
   world.granted.delete(uid);
   tellOfEnd(world, cluster, status);
   if (plan.expire) {
