@@ -126,6 +126,7 @@ describe('what stands behind a shoot', () => {
       'api-server-serves < control-plane-machines',
       'initialised < api-server-serves',
       'access < initialised',
+      'access-again < access',
       'kubeconfig < access',
       'system-components < access',
       'control-plane-size < system-components',
