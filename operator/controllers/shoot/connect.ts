@@ -1,13 +1,13 @@
 import { COMPONENTS } from '../../api/names.ts';
 import { ClusterConnection } from '../../clusters/cluster-connection.ts';
 import { KubeClient } from '../../kube/client.ts';
-import { sleep } from '../../kube/clock.ts';
 import { waitFor } from '../../kube/informer.ts';
-import { keyOf } from '../../kube/resources.ts';
+import { conditionIsTrue, keyOf, type Pod } from '../../kube/resources.ts';
 import { operatorKubeconfig } from '../../shoot/kubeconfigs.ts';
 import { issueOperatorCertificate } from '../../shoot/pki.ts';
 import { endpointURL } from '../../shoot/values.ts';
 import type { Operation } from './operation.ts';
+import { ELSEWHERE, IN_SEED, untilServes } from './until-serves.ts';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -41,10 +41,9 @@ export async function connect(op: Operation, signal: AbortSignal, patienceMs = 4
         signal,
         what: `a pod of ${COMPONENTS.apiServer} to run`,
       });
-    while (!(await client.ready({ timeoutMs: 2 * SECOND, signal }).catch(() => false))) {
-      signal.throwIfAborted();
-      await sleep(isElsewhere(op) ? SECOND : 100, signal);
-    }
+    const serves = () => client.ready({ timeoutMs: 2 * SECOND, signal });
+    if (isElsewhere(op)) await untilServes({ serves }, ELSEWHERE, signal);
+    else await untilServes({ serves, news: (until) => untilMoreReady(op, until) }, IN_SEED, signal);
     const renewAt = new Date(+world.now() + 12 * 60 * MINUTE);
     const opened = new ClusterConnection(
       client,
@@ -79,9 +78,24 @@ function lineChanged({ shoot, state, world }: Operation, answers: boolean): void
 const isElsewhere = ({ controlPlanePool, provider }: Operation): boolean =>
   controlPlanePool !== undefined && provider.controlPlaneGroup !== undefined;
 
-const apiServerRuns = ({ seed, values }: Operation): boolean =>
+const apiServers = ({ seed, values }: Operation): Pod[] =>
   seed
     .podsOf(`${values.shoot.namespace}/${values.shoot.name}`)
-    .some(
-      (pod) => pod.metadata.labels?.app === COMPONENTS.apiServer && pod.status?.containerStatuses?.[0]?.state?.running,
-    );
+    .filter((pod) => pod.metadata.labels?.app === COMPONENTS.apiServer);
+
+const apiServerRuns = (op: Operation): boolean =>
+  apiServers(op).some((pod) => pod.status?.containerStatuses?.[0]?.state?.running);
+
+/** Resolves when a pod of the API server has become Ready that was not. */
+async function untilMoreReady(op: Operation, signal: AbortSignal): Promise<void> {
+  const ready = () =>
+    apiServers(op)
+      .filter((pod) => conditionIsTrue(pod, 'Ready'))
+      .map(({ metadata }) => metadata.uid);
+  const before = new Set(ready());
+  await op.seed.pods.waitFor(() => ready().some((uid) => !before.has(uid)), {
+    signal,
+    timeoutMs: MINUTE,
+    what: 'an API server to be Ready',
+  });
+}
