@@ -1,13 +1,14 @@
 /**
  * `npm test`: every tier, the end-to-end tests beside the others. Each waits for processes most of the time, and one after the other
- * they take more than an hour of two cores. The end-to-end tests are the longer half and go first where both want a core.
+ * they take more than an hour of two cores. The end-to-end tests are the longer half and go first where both want a core. Unit tests run
+ * while tools are made.
  * `tools` as first argument: makes only what tests need. `e2e`: only these tests, or those of their files that follow. Anything else is
  * files or options of vitest, in one run.
  */
 import { readdirSync } from 'node:fs';
 import { budgetSeconds, longestFirst } from './kit/durations.ts';
-import { bringUpGarden, GARDEN_VARIABLE } from './kit/garden-setup.ts';
-import { nextFile } from './kit/lanes.ts';
+import { bringUpGarden, GARDEN_VARIABLE, isKept } from './kit/garden-setup.ts';
+import { inLanes, LANES, QUIET } from './kit/lanes.ts';
 import { chosenRotation, tellRotation } from './kit/rotation.ts';
 import { TestRuns } from './kit/test-runs.ts';
 import { allTools } from './kit/tools.ts';
@@ -17,42 +18,37 @@ const NICE = 5;
 /** What vitest itself takes around a file, on a busy machine. */
 const START_SECONDS = 60;
 
-/** Makes what both halves need. One after the other, and not within anybody's time: one that waits for the other's builds may run out of its own. */
-const tools = (): Promise<void> =>
-  allTools().catch((error: Error) => runs.fail(`tools cannot be made: ${error.message}`));
-
-/** Brings one garden up, and runs each end-to-end file in it: as many at once as leave each other alone. */
-async function endToEnd(files: readonly string[]): Promise<void> {
-  let waiting = longestFirst(files, (file) => file);
-  const opened = await bringUpGarden().catch((error: Error) => runs.fail(`no garden: ${error.message}`));
-  if (!opened) return;
-  process.env[GARDEN_VARIABLE] = JSON.stringify(opened.garden);
-  const running = new Map<string, Promise<void>>();
-  while (waiting.length > 0 || running.size > 0) {
-    const file = nextFile(waiting, [...running.keys()]);
-    if (file === undefined) {
-      await Promise.race(running.values());
-      continue;
-    }
-    waiting = waiting.filter((one) => one !== file);
-    const name = file.slice('test/'.length, -'.test.ts'.length).replace('/', '-');
-    const limitSeconds = budgetSeconds(file) + START_SECONDS;
-    const run = runs.run(name, ['--project', 'e2e', file], { limitSeconds });
-    running.set(
-      file,
-      run.then(() => void running.delete(file)),
-    );
-  }
-  await opened.takeDown?.().catch((error: Error) => runs.fail(error.message));
+/** Makes what all but unit tests need. Not within anybody's time: one that waits for the other's builds may run out of its own. */
+async function tools(): Promise<void> {
+  await allTools().catch((error: Error) => runs.fail(`tools cannot be made: ${error.message}`));
+  isPreparing = false;
 }
+
+/** Runs each end-to-end file in a garden in which nothing else runs; `others`: what goes on meanwhile. */
+const endToEnd = (files: readonly string[], others?: Promise<unknown>): Promise<void> =>
+  inLanes(
+    longestFirst(files, (file) => file),
+    {
+      lanes: isKept() ? 1 : LANES,
+      quiet: QUIET,
+      calm: others,
+      open: bringUpGarden,
+      run(file, garden) {
+        const name = file.slice('test/'.length, -'.test.ts'.length).replace('/', '-');
+        const limitSeconds = budgetSeconds(file) + START_SECONDS;
+        const env = { [GARDEN_VARIABLE]: JSON.stringify(garden) };
+        return runs.run(name, ['--project', 'e2e', file], { limitSeconds, env });
+      },
+      fail: (message) => runs.fail(message),
+    },
+  );
 
 const allEndToEnd = () =>
   readdirSync('test/e2e')
     .filter((name) => name.endsWith('.test.ts'))
     .map((name) => `test/e2e/${name}`);
 
-const unitAndIntegration = () =>
-  runs.run('unit-integration', ['--project', 'unit', '--project', 'integration'], { nice: NICE });
+const tier = (name: 'unit' | 'integration') => runs.run(name, ['--project', name], { nice: NICE });
 
 const [command, ...chosen] = process.argv.slice(2);
 if (command === 'tools') {
@@ -61,11 +57,13 @@ if (command === 'tools') {
 }
 const runs = new TestRuns();
 let isPreparing = true;
+/** The unit tests, once they run. */
+let unit: Promise<void> = Promise.resolve();
 
 function stop(why: string): void {
   runs.stop(why);
   // Builds are not ours to end: what they have made until now is used the next time.
-  if (isPreparing) end();
+  if (isPreparing) void unit.then(end);
 }
 
 function end(): never {
@@ -90,8 +88,14 @@ tellRotation(rotation);
 console.log(
   `tests: rotation ${rotation}, ${why}; COPPICE_TEST_ROTATION chooses another, npm run test:all runs everything`,
 );
-await tools();
-isPreparing = false;
-if (command === 'e2e') await endToEnd(chosen.length > 0 ? chosen : allEndToEnd());
-else await Promise.all([endToEnd(allEndToEnd()), unitAndIntegration()]);
+if (command === 'e2e') {
+  await tools();
+  await endToEnd(chosen.length > 0 ? chosen : allEndToEnd());
+} else {
+  // They need no tools, which on a new machine take a third of an hour and leave a core idle now and then.
+  unit = tier('unit');
+  const made = tools();
+  const others = Promise.all([unit, made]).then(() => tier('integration'));
+  await Promise.all([made.then(() => endToEnd(allEndToEnd(), others)), others]);
+}
 end();

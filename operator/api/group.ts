@@ -50,6 +50,8 @@ export const ROLES = {
   system: 'system',
   /** Secret with what the operator remembers of a managed cluster. */
   cloudRecord: 'cloud-record',
+  /** Secret with what was decided for the pools of a cluster. */
+  decidedSizes: 'decided-sizes',
   /** Secret with credentials of a cloud that something uses. */
   credentials: 'credentials',
 } as const;

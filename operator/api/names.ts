@@ -35,6 +35,10 @@ export function technicalID(namespace: string, name: string): string {
 export const managedRecordName = (key: string): string =>
   `managed-cluster-${createHash('sha256').update(key).digest('hex')}`;
 
+/** Secret in the operator's namespace with what was decided for the pools of a cluster (`namespace/name`): the whole hash, as above. */
+export const decidedSizesName = (key: string): string =>
+  `decided-sizes-${createHash('sha256').update(key).digest('hex')}`;
+
 /** Secret in the garden with the kubeconfig of a cluster, under key KUBECONFIG_KEY (Cluster API's convention). */
 export const kubeconfigSecretName = (cluster: string): string => `${cluster}-kubeconfig`;
 export const KUBECONFIG_KEY = 'value';

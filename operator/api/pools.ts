@@ -27,7 +27,22 @@ export interface NormalPool {
 }
 
 /**
- * The pools of a cluster. Without `pools` there is one, of all nodes. With `pools`, each gets its minimum, and what
+ * Who said how many nodes a pool should have: `person` by spec.dataPlaneNodes; `decider` by a size on record; `kept`: whether anything was
+ * decided is unknown, so the pool keeps what it has; `minimum`: nobody, so it is the pool's minimum, above which a cloud's autoscaler may go.
+ */
+export type SizedBy = 'person' | 'decider' | 'kept' | 'minimum';
+
+/** A pool with what it should have once all who may say so were asked: see operator/capacity/desired-sizes.ts. */
+export interface DesiredPool extends NormalPool {
+  sizedBy: SizedBy;
+}
+
+/** Names of the pools that ask for spot machines. */
+export const spotPools = ({ spec }: WorkerCluster): ReadonlySet<string> =>
+  new Set((spec.pools ?? []).flatMap(({ name, spot }) => (spot ? [name] : [])));
+
+/**
+ * The pools of a cluster as its spec alone has them; what they should have is for desiredSizes to say, the only caller. Without `pools` there is one, of all nodes. With `pools`, each gets its minimum, and what
  * `dataPlaneNodes` has left goes to the pools in the order written, each up to its maximum: growing never takes a node
  * from a pool, and shrinking takes the last ones first.
  */

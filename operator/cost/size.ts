@@ -3,7 +3,7 @@ import { findCondition } from '../api/conditions.ts';
 import type { ClusterSize } from '../api/cost.ts';
 import { LABELS } from '../api/group.ts';
 import type { KubeObject } from '../api/meta.ts';
-import { type NormalPool, poolsOf } from '../api/pools.ts';
+import type { DesiredPool } from '../api/pools.ts';
 import { controlPlaneWorker, type Shoot } from '../api/shoot.ts';
 import type { WorkerCluster } from '../api/workercluster.ts';
 
@@ -22,20 +22,16 @@ const sizedPool = (name: string, machineType: string, count: number, spot: boole
 /**
  * How large the cluster is asked to be. A pool whose machine type nobody names is left out: its spec is refused anyway.
  * The mode is the one asked for: a simulated cloud costs what the cloud would.
- * @param pools as they are divided among machine types; absent: everything is of the first choice
+ * @param pools what each should have; divided among machine types, or whole: then everything is of the first choice
  */
-export function askedSize(
-  cluster: WorkerCluster,
-  profile: CloudProfile,
-  pools: readonly NormalPool[] = poolsOf(cluster, profile),
-): ClusterSize {
+export function askedSize(cluster: WorkerCluster, profile: CloudProfile, pools: readonly DesiredPool[]): ClusterSize {
   const { spec } = cluster;
   const mode = spec.mode ?? profile.spec.defaults?.mode ?? 'Hosted';
   const region = spec.region ?? profile.spec.defaults?.region ?? profile.spec.regions[0]?.name;
-  // What a cloud's autoscaler may make without asking us is granted beforehand.
-  const autoscaled = mode === 'Managed' && spec.dataPlaneNodes === undefined;
-  const sized = pools.flatMap(({ name, machineType, count, maximum, spot }) => {
-    const most = autoscaled && Number.isFinite(maximum) ? Math.max(count, maximum) : count;
+  const sized = pools.flatMap(({ name, machineType, count, maximum, spot, sizedBy }) => {
+    // What a cloud's autoscaler may make without asking us is granted beforehand.
+    const autoscaled = mode === 'Managed' && sizedBy === 'minimum' && Number.isFinite(maximum);
+    const most = autoscaled ? Math.max(count, maximum) : count;
     return machineType === undefined ? [] : [sizedPool(name, machineType, most, spot)];
   });
   const machineType = spec.machineType ?? spec.machineTypes?.[0] ?? profile.spec.defaults?.machineType;

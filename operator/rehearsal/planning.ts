@@ -5,8 +5,9 @@ import { findCondition } from '../api/conditions.ts';
 import type { ErrorCode } from '../api/errors.ts';
 import { FINALIZER, LABELS } from '../api/group.ts';
 import type { LastError } from '../api/meta.ts';
-import { poolsOf } from '../api/pools.ts';
+import { spotPools } from '../api/pools.ts';
 import { controlPlaneMembers, type Shoot, type ShootStatus } from '../api/shoot.ts';
+import { desiredSizes } from '../capacity/desired-sizes.ts';
 import { OVER_QUOTA } from '../controllers/quota/claimants.ts';
 import { poolsOfShoot } from '../controllers/shoot/context.ts';
 import { planWorkerCluster, type WorkerClusterView } from '../controllers/workercluster/plan.ts';
@@ -92,7 +93,8 @@ function claimant(world: World, cluster: ClusterState): Claimant {
     createdAt: object?.metadata.creationTimestamp ?? '',
     profile,
     held: object?.status?.admitted,
-    asked: profile && object && waiting ? askedSize(object, profile) : undefined,
+    asked:
+      profile && object && waiting ? askedSize(object, profile, desiredSizes({ cluster: object, profile })) : undefined,
   };
 }
 
@@ -132,10 +134,10 @@ function tellRefusal(world: World, cluster: ClusterState, errors: readonly LastE
 function followShoot(world: World, cluster: ClusterState, shoot: Shoot): void {
   const isNew = cluster.shoot === undefined;
   cluster.shoot = shoot;
-  const spot = new Map(poolsOf(cluster.object!, cluster.profile!).map((pool) => [pool.name, pool.spot]));
+  const spot = spotPools(cluster.object!);
   cluster.wanted = poolsOfShoot(shoot).map((pool) => ({
     ...pool,
-    spot: spot.get(pool.labels[LABELS.alternativeOf] ?? pool.name) ?? false,
+    spot: spot.has(pool.labels[LABELS.alternativeOf] ?? pool.name),
   }));
   for (const state of cluster.pools.values()) {
     if (cluster.wanted.some(({ name }) => name === state.name)) continue;

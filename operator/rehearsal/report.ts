@@ -103,7 +103,7 @@ function waited(histogram: WaitHistogram): Pick<DemandReport, 'served' | 'waitP5
 function costOf(world: World, state: ClusterState): Pick<ClusterReport, 'cost' | 'unpriced'> {
   const { profile, manifest, pools, controlPlane } = state;
   if (!profile) return { unpriced: [] };
-  const { region, mode } = askedSize(manifest, profile);
+  const { region, mode } = askedSize(manifest, profile, []);
   const inRegion = region === undefined ? {} : { region };
   const parts: { size: ClusterSize; ms: number }[] = [...pools.values()].map(({ name, machineType, spot, meter }) => ({
     size: { ...inRegion, mode: 'Hosted', pools: [{ name, machineType, spot, count: 1 }] },

@@ -46,7 +46,7 @@ export interface ControlPlane {
   clusterNetwork?: ClusterNetwork;
 }
 
-/** A container beside each API server that joins it to the cluster's network, with its volumes; or nothing is there to be reached. */
+/** A container that joins the pod of each API server, before it starts, to the cluster's network, with its volumes; or nothing is there to be reached. */
 export type ClusterNetwork = { container: { env: object[]; [field: string]: unknown }; volumes: object[] } | 'none';
 
 /** The port of every hosted API server. */

@@ -14,7 +14,7 @@ declare module 'vitest' {
   export interface ProvidedContext extends SharedGarden {}
 }
 
-/** The garden that all end-to-end tests share. */
+/** The garden that the tests of an end-to-end file share. */
 export interface SharedGarden {
   /** Why there is no garden, and no end-to-end test runs; undefined when there is one. */
   noGarden: string | undefined;
@@ -28,10 +28,15 @@ export interface SharedGarden {
   kubectl: string;
 }
 
-/** Names the garden, as JSON, to runs of vitest that test/run.ts starts: it brings up one for all of them. */
+/** Names the garden, as JSON, to runs of vitest that test/run.ts starts: it brings up one for all that come one after the other. */
 export const GARDEN_VARIABLE = 'COPPICE_TEST_GARDEN';
 /** A machine that must compile Kubernetes first needs most of it. */
 const UP_TIMEOUT_MS = 45 * 60_000;
+
+/** The state directory whose garden is used, and left running. */
+const kept = process.env.COPPICE_E2E_HOME || undefined;
+/** Whether there is one garden for all, which nobody takes down. */
+export const isKept = (): boolean => kept !== undefined;
 
 /** vitest's globalSetup of the project `e2e`. */
 export default async function setUp(project: TestProject): Promise<(() => Promise<void>) | undefined> {
@@ -55,7 +60,6 @@ export async function bringUpGarden(): Promise<{ garden: SharedGarden; takeDown:
   }
   const tools = toolsDirectory();
   await sweepHomes(tools);
-  const kept = process.env.COPPICE_E2E_HOME || undefined;
   const home = kept ?? (await makeHome());
   const began = performance.now();
   const say = (text: string) =>

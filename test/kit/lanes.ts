@@ -1,37 +1,58 @@
 /** How many end-to-end files run at once: each waits for machines and control planes most of the time. */
 export const LANES = 2;
 
-/**
- * End-to-end files that run beside others, and what each must have to itself meanwhile. A file that is not here gets the whole garden to
- * itself, and comes after all of these: it restarts the operator, changes the seed, or looks at all that there is in the garden.
- *
- * `clouds`: what is a cloud's, as the folder of its plugins, profiles, load balancers of the seed, addresses on the host. `placement`: more than
- * one seed to which a simulated cluster could come, or such a cluster.
- */
-const BESIDE: Readonly<Record<string, readonly string[]>> = {
-  'test/e2e/bad-input.test.ts': ['placement'],
-  'test/e2e/chaos.test.ts': [],
-  'test/e2e/conformance.test.ts': [],
-  'test/e2e/control-plane-size.test.ts': [],
-  'test/e2e/dns.test.ts': [],
-  'test/e2e/foreign-seed.test.ts': [],
-  'test/e2e/hosted-in-a-cloud.test.ts': ['clouds', 'placement'],
-  'test/e2e/isolation.test.ts': [],
-  'test/e2e/local-cluster.test.ts': [],
-  'test/e2e/scaling.test.ts': [],
-  'test/e2e/self-managed-in-a-cloud.test.ts': ['clouds'],
-  'test/e2e/simulated.test.ts': ['placement'],
-  'test/e2e/tunnel.test.ts': ['clouds'],
-};
+/** Files that measure what a garden does while nothing happens: other work on the machine would be measured as well. */
+export const QUIET: readonly string[] = ['test/e2e/idle.test.ts'];
 
-/** The file to begin now, of those that wait in the order in which they are wanted; undefined: none can be begun beside what runs. */
-export function nextFile(waiting: readonly string[], running: readonly string[], beside = BESIDE): string | undefined {
-  const besides = waiting.filter((file) => beside[file]);
-  if (running.length === 0) return besides[0] ?? waiting[0];
-  if (running.length >= LANES || running.some((file) => !beside[file])) return undefined;
-  const taken = running.flatMap((file) => beside[file]!);
-  return besides.find((file) => !beside[file]!.some((what) => taken.includes(what)));
+/** A garden that was brought up, for files that come one after the other. */
+export interface Lane<Garden> {
+  garden: Garden;
+  takeDown?: (() => Promise<void>) | undefined;
 }
 
-/** The files of BESIDE; that each exists is for a test to see. */
-export const filesBeside = (): string[] => Object.keys(BESIDE);
+interface Work<Garden> {
+  /** Brings a garden up. The second is asked for while the first is worked in. */
+  open: () => Promise<Lane<Garden>>;
+  /** Runs a file in a garden; must not reject. */
+  run: (file: string, garden: Garden) => Promise<void>;
+  /** Is told of a garden that does not come up, or not down. */
+  fail: (message: string) => void;
+  /** How many gardens there are at most. */
+  lanes?: number;
+  /** Files that run when no other does any more, in the garden that is left. */
+  quiet?: readonly string[];
+  /** Resolves when nothing else is on that `quiet` files would notice. */
+  calm?: Promise<unknown> | undefined;
+}
+
+/**
+ * Runs each file once, in the order given, as many at once as there are lanes. Each lane has a garden to itself, so that a file may restart
+ * the operator, change the seed or count all that there is without another one seeing it. `quiet` files come last, one after the other. Files
+ * that no garden came up for are not run.
+ */
+export async function inLanes<Garden>(
+  files: readonly string[],
+  { open, run, fail, lanes = LANES, quiet = [], calm = Promise.resolve() }: Work<Garden>,
+): Promise<void> {
+  const waiting = files.filter((file) => !quiet.includes(file));
+  const last = files.filter((file) => quiet.includes(file));
+  let atWork = 0;
+  const work = async ({ garden, takeDown }: Lane<Garden>) => {
+    const runAll = async (queue: string[]) => {
+      for (let file = queue.shift(); file !== undefined; file = queue.shift()) await run(file, garden);
+    };
+    atWork++;
+    await runAll(waiting);
+    atWork--;
+    if (atWork === 0 && last.length > 0) await calm.then(() => runAll(last));
+    // At once: the other lane has the processors to itself then.
+    await takeDown?.().catch((error: Error) => fail(error.message));
+  };
+  const running: Promise<void>[] = [];
+  for (let lane = 1; lane === 1 || (lane <= lanes && waiting.length > 0); lane++) {
+    // One after the other: two that come up on two cores keep each other.
+    const opened = await open().catch((error: Error) => fail(`no garden: ${error.message}`));
+    if (opened) running.push(work(opened));
+  }
+  await Promise.all(running);
+}

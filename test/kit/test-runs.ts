@@ -19,6 +19,8 @@ interface RunOptions {
   nice?: number;
   /** A run that has not ended then is ended, and has failed. */
   limitSeconds?: number;
+  /** Variables that it has besides ours. */
+  env?: Readonly<Record<string, string>>;
 }
 
 /** Runs of vitest, each a process, and what they have counted together until now. */
@@ -47,14 +49,14 @@ export class TestRuns {
   }
 
   /** Runs vitest to its end with these arguments. A run that ends without having counted its tests is a failure; none rejects. */
-  async run(name: string, args: readonly string[], { nice = 0, limitSeconds }: RunOptions = {}): Promise<void> {
+  async run(name: string, args: readonly string[], { nice = 0, limitSeconds, env }: RunOptions = {}): Promise<void> {
     if (this.#stopped !== undefined) return this.fail(`${name} was left out: ${this.#stopped}`);
     const file = join(this.#folder, `${name}.json`);
     replaceFile(file, JSON.stringify({ counts: UNCOUNTED, seconds: {} } satisfies Report));
     this.#reports.push(file);
     const child = spawn(process.execPath, [VITEST, 'run', ...args], {
       stdio: ['ignore', 'pipe', 'pipe'],
-      env: { ...process.env, COPPICE_TEST_COUNTS: file },
+      env: { ...process.env, ...env, COPPICE_TEST_COUNTS: file },
       // A group of its own, to be ended with all that it has started.
       detached: true,
     });

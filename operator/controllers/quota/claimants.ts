@@ -3,16 +3,12 @@ import { findCondition } from '../../api/conditions.ts';
 import type { ClusterSize } from '../../api/cost.ts';
 import { type Shoot, shootProfileName } from '../../api/shoot.ts';
 import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
+import { type Decided, desiredSizes } from '../../capacity/desired-sizes.ts';
 import type { Claimant } from '../../cost/admission.ts';
 import { askedSize, shootSize } from '../../cost/size.ts';
 import type { Informer } from '../../kube/informer.ts';
 import { keyOf } from '../../kube/resources.ts';
-
-/** Index of namespaced caches: objects by their namespace. */
-export const BY_NAMESPACE = 'namespace';
-export const byNamespace = {
-  [BY_NAMESPACE]: ({ metadata }: { metadata: { namespace?: string } }) => [metadata.namespace ?? ''],
-};
+import { BY_NAMESPACE } from '../by-namespace.ts';
 
 /** What shares are counted from. */
 export interface ClaimantWorld {
@@ -26,6 +22,8 @@ export interface ClaimantWorld {
    * in the same moment must not both be given the last piece.
    */
   readonly granted: Map<string, ClusterSize>;
+  /** What was decided for the pools of a cluster. Absent: nobody decides here. */
+  readonly decided?: (cluster: WorkerCluster) => Decided;
 }
 
 /** The reason of condition SpecAccepted of a cluster that waits for its quota. */
@@ -54,13 +52,16 @@ function isWaiting({ metadata, status }: WorkerCluster): boolean {
 }
 
 // Objects of a cache are never changed in place: while they are the same, so is what is asked for.
-const remembered = new WeakMap<WorkerCluster, { profile: CloudProfile; size: ClusterSize }>();
+const remembered = new WeakMap<WorkerCluster, { profile: CloudProfile; decided: Decided; size: ClusterSize }>();
 
-function asks(cluster: WorkerCluster, profile: CloudProfile): ClusterSize {
+/** @returns undefined where what was decided is unknown: it asks for no more than it holds. */
+function asks(world: ClaimantWorld, cluster: WorkerCluster, profile: CloudProfile): ClusterSize | undefined {
+  const decided = world.decided?.(cluster) ?? 'none';
+  if (decided === 'unknown') return undefined;
   const known = remembered.get(cluster);
-  if (known?.profile === profile) return known.size;
-  const size = askedSize(cluster, profile);
-  remembered.set(cluster, { profile, size });
+  if (known?.profile === profile && known.decided === decided) return known.size;
+  const size = askedSize(cluster, profile, desiredSizes({ cluster, profile, decided }));
+  remembered.set(cluster, { profile, decided, size });
   return size;
 }
 
@@ -73,7 +74,7 @@ export function claimantsIn(world: ClaimantWorld, namespace: string): Claimant[]
       createdAt: cluster.metadata.creationTimestamp ?? '',
       profile,
       held: heldBy(world, cluster),
-      asked: profile && isWaiting(cluster) ? asks(cluster, profile) : undefined,
+      asked: profile && isWaiting(cluster) ? asks(world, cluster, profile) : undefined,
     };
   });
   const byHand = world.shoots

@@ -1,6 +1,6 @@
 import type { Problem } from '../../../providers/contract.ts';
 import type { ClusterSize } from '../../api/cost.ts';
-import type { NormalPool } from '../../api/pools.ts';
+import type { DesiredPool } from '../../api/pools.ts';
 import type { WorkerClusterStatus } from '../../api/workercluster.ts';
 import { accrue } from '../../cost/accrual.ts';
 import { admit, type Claimant } from '../../cost/admission.ts';
@@ -11,7 +11,7 @@ import type { WorkerClusterView } from './view.ts';
 /** Why the quotas of its project do not let the cluster be as large as it asks; empty: they do. */
 export function quotaProblems(
   { cluster, profile, project }: WorkerClusterView,
-  pools?: readonly NormalPool[],
+  pools: readonly DesiredPool[],
 ): Problem[] {
   if (!profile || !project) return [];
   const { name, namespace, creationTimestamp = '' } = cluster.metadata;
@@ -31,7 +31,7 @@ export function accountStatus(
   view: WorkerClusterView,
   granted: boolean,
   now: Date,
-  pools?: readonly NormalPool[],
+  pools: readonly DesiredPool[],
 ): Pick<WorkerClusterStatus, 'admitted' | 'cost'> {
   const { cluster, profile } = view;
   const held = view.project?.held ?? cluster.status?.admitted;

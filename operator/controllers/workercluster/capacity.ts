@@ -1,28 +1,27 @@
 import type { CloudPool } from '../../../providers/cloud.ts';
-import type { CloudProfile } from '../../api/cloudprofile.ts';
 import { findCondition } from '../../api/conditions.ts';
 import { LABELS } from '../../api/group.ts';
-import { type NormalPool, poolsOf } from '../../api/pools.ts';
+import type { DesiredPool } from '../../api/pools.ts';
 import { profileNameOf } from '../../api/workercluster.ts';
 import { allocate, type HeldPart, type Market, type PoolPart } from '../../capacity/allocation.ts';
 import { capacityCondition, type DividedPool } from '../../capacity/condition.ts';
 import { isDepleted, type KnownCapacity, machineTypesOf, NOTHING_DEPLETED, type Try } from '../../capacity/offers.ts';
 import type { Node } from '../../kube/resources.ts';
-import type { Resolved, Said, WorkerClusterView } from './view.ts';
+import { wasBegun } from '../managed/wish.ts';
+import type { Resolved, Said, SizedView, WorkerClusterView } from './view.ts';
 import { withoutTime } from './view.ts';
 
 const ZONE = 'topology.kubernetes.io/zone';
 
 /** The pools of a cluster divided among what is to be had; see allocate. Pure. */
 export function divided(
-  view: WorkerClusterView,
-  profile: CloudProfile,
+  view: SizedView,
   region: string | undefined,
   now: Date,
-): { pools: NormalPool[]; divided: DividedPool[] } {
+): { pools: DesiredPool[]; divided: DividedPool[] } {
   const capacity = view.capacity ?? NOTHING_DEPLETED;
   const held = heldParts(view, capacity);
-  const whole = poolsOf(view.cluster, profile).map((pool) => {
+  const whole = view.sizes.map((pool) => {
     const machineTypes = machineTypesOf(pool);
     const [machineType] = machineTypes;
     // Nobody names one: the spec is refused for it.
@@ -40,7 +39,7 @@ export function divided(
 function marketOf(
   { cluster }: WorkerClusterView,
   capacity: KnownCapacity,
-  { spot }: NormalPool,
+  { spot }: DesiredPool,
   region: string,
   now: Date,
 ): Market {
@@ -53,7 +52,7 @@ function marketOf(
 }
 
 /** A part as a pool of its own. Of an autoscaled pool only the last part grows: the others have what they could get. */
-function asPool(pool: NormalPool, part: PoolPart, parts: readonly PoolPart[], index: number): NormalPool {
+function asPool(pool: DesiredPool, part: PoolPart, parts: readonly PoolPart[], index: number): DesiredPool {
   const { name, machineType, count } = part;
   const labels = name === pool.name ? pool.labels : { ...pool.labels, [LABELS.alternativeOf]: pool.name };
   const own = { ...pool, name, machineType, zones: [...part.zones], count, labels };
@@ -61,6 +60,26 @@ function asPool(pool: NormalPool, part: PoolPart, parts: readonly PoolPart[], in
   const minimum = Math.min(pool.minimum, count);
   const others = parts.reduce((total, other) => total + (other === part ? 0 : other.count), 0);
   return { ...own, minimum, maximum: index === parts.length - 1 ? Math.max(count, pool.maximum - others) : count };
+}
+
+/**
+ * Nodes that each pool of the spec was asked for last, by its name: of all its parts together. Left out are pools whose size a cloud's
+ * autoscaler chooses. Undefined where something is there, and nobody can say what was asked of it.
+ */
+export function lastAsked({ shoot, managed, cluster }: WorkerClusterView): ReadonlyMap<string, number> | undefined {
+  const counts = new Map<string, number>();
+  const add = (name: string, labels: Readonly<Record<string, string>> | undefined, count: number) => {
+    const pool = labels?.[LABELS.alternativeOf] ?? name;
+    counts.set(pool, (counts.get(pool) ?? 0) + count);
+  };
+  if (shoot) {
+    for (const { name, labels, minimum } of shoot.spec.provider.workers ?? []) add(name, labels, minimum);
+    return counts;
+  }
+  if (!managed?.pools) return managed?.exists || wasBegun(cluster) ? undefined : counts;
+  // One that sleeps has no nodes by nobody's decision.
+  for (const { name, labels, desired } of managed.pools) if (desired) add(name, labels, desired);
+  return counts;
 }
 
 /** What was asked for last, with the nodes that there are of it. */

@@ -13,10 +13,12 @@ import type { Applier } from '../../kube/applier.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { Informer } from '../../kube/informer.ts';
 import { type KubeObject, SHOOTS, WORKERCLUSTERS } from '../../kube/resources.ts';
+import { BY_NAMESPACE } from '../by-namespace.ts';
+import type { DecidedSizes } from '../decided-sizes.ts';
 import { hold } from '../finalizer.ts';
 import { keptFor, usedByCluster } from '../kept-profile.ts';
 import type { ManagedController } from '../managed/controller.ts';
-import { BY_NAMESPACE, type ClaimantWorld, claimantsIn, heldBy } from '../quota/claimants.ts';
+import { type ClaimantWorld, claimantsIn, heldBy } from '../quota/claimants.ts';
 import { writeStatus } from '../status-writer.ts';
 import { EXPIRING } from './lifetime.ts';
 import { placed } from './places.ts';
@@ -34,6 +36,8 @@ export interface WorkerClusterWorld extends ClaimantWorld {
   readonly managed?: Pick<ManagedController, 'facts' | 'want'> | undefined;
   /** What holds a cluster: see judgeDeletion. */
   readonly holds: HoldsOf;
+  /** Records of what was decided. Absent: there are none. */
+  readonly sizes?: Pick<DecidedSizes, 'remove'>;
   now(): Date;
   /** `withAccount`: for somebody who has credentials of the cloud. */
   provider(profile: CloudProfile, withAccount: boolean): Provider | undefined;
@@ -48,6 +52,7 @@ export async function reconcileWorkerCluster(
 ): Promise<{ requeueAfterMs: number } | undefined> {
   const written = world.clusters.get(key);
   if (!written) {
+    await world.sizes?.remove(key, signal);
     // A delete that came in the same moment as the finalizer can win: what was made for the cluster must not outlive it.
     const orphan = world.shoots.get(key);
     const owner = orphan?.metadata.ownerReferences?.find((reference) => reference.kind === 'WorkerCluster');
@@ -76,6 +81,7 @@ export async function reconcileWorkerCluster(
     foreignShoot: shoot === undefined && world.shoots.get(key) !== undefined,
     project: projectShare(world, cluster),
     capacity: world.capacity.known(uid),
+    decided: world.decided?.(written) ?? 'none',
     holds: cluster.metadata.deletionTimestamp
       ? world.holds(cluster.metadata.namespace ?? '', cluster.metadata.name)
       : [],
@@ -107,6 +113,7 @@ export async function reconcileWorkerCluster(
   }
   if (plan.deleteShoot) await world.garden.delete(SHOOTS, name, namespace, { propagationPolicy: 'Background', signal });
   if (plan.finalizer === 'remove') {
+    await world.sizes?.remove(key, signal);
     await hold(world, WORKERCLUSTERS, world.clusters, cluster, false, { signal });
     world.granted.delete(uid);
     world.capacity.forget(uid);

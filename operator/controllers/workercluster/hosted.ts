@@ -1,6 +1,7 @@
 import type { Problem, Provider } from '../../../providers/contract.ts';
 import { findCondition, isTrue, NO_CONTROL_PLANE } from '../../api/conditions.ts';
 import { API_VERSION, FINALIZER, LABELS } from '../../api/group.ts';
+import type { NormalPool } from '../../api/pools.ts';
 import type { Shoot, ShootSpec } from '../../api/shoot.ts';
 import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
 import { HELD } from '../../clusters/deletion-gate.ts';
@@ -98,7 +99,7 @@ export function askForShoot(cluster: WorkerCluster, settled: Settled, controlPla
   return { problems, shoot: shootFor(cluster, shootSpec(cluster, settled, controlPlane)) };
 }
 
-type SettledPool = Settled['pools'][number];
+type SettledPool = NormalPool & { machineType: string };
 
 function shootSpec(
   { spec, ...cluster }: WorkerCluster,

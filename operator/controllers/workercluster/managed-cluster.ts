@@ -17,8 +17,8 @@ export function managedCluster(spec: WorkerClusterSpec, settled: Settled, asleep
   const pools = (isPoolless ? [] : settled.pools).map((pool): CloudPool => {
     const type = profile.spec.machineTypes.find((known) => known.name === pool.machineType);
     const limited = Number.isFinite(pool.maximum);
-    // Where the spec says how many nodes there are, nobody else may; otherwise the cloud's autoscaler moves between the two.
-    const autoscaled = limited && pool.maximum > pool.minimum && settled.autoscaled;
+    // Where somebody said how many nodes there are, nobody else may; otherwise the cloud's autoscaler moves between the two.
+    const autoscaled = limited && pool.maximum > pool.minimum && pool.sizedBy === 'minimum';
     return {
       name: pool.name,
       machineType: pool.machineType,

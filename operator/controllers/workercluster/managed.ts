@@ -1,8 +1,9 @@
 import type { Problem } from '../../../providers/contract.ts';
 import { findCondition } from '../../api/conditions.ts';
 import { LABELS } from '../../api/group.ts';
-import { poolsOf } from '../../api/pools.ts';
+import type { DesiredPool } from '../../api/pools.ts';
 import type { WorkerClusterSpec, WorkerClusterStatus } from '../../api/workercluster.ts';
+import { presentSize } from '../../capacity/desired-sizes.ts';
 import { clusterResource } from '../../clusters/capacity.ts';
 import { conditionIsTrue, type Node } from '../../kube/resources.ts';
 import { say } from '../conditions.ts';
@@ -10,7 +11,7 @@ import { DRIFTED, drifted } from '../drifted.ts';
 import type { ManagedFacts } from '../managed/facts.ts';
 import { adoptionOf } from '../managed/wish.ts';
 import { managedCluster } from './managed-cluster.ts';
-import { type ModeStrategy, type Observed, problem, type Said, type WorkerClusterView, withoutTime } from './view.ts';
+import { type ModeStrategy, type Observed, problem, type Said, type SizedView, withoutTime } from './view.ts';
 
 /** Names of node groups are made of it, and clouds have short ones. */
 const LONGEST_POOL_NAME = 12;
@@ -27,7 +28,7 @@ const TO_MEND = 'Set spec.drift.policy to Mend, or annotate gardener.cloud/opera
 
 /** The cloud's own service (EKS, GKE, AKS) runs the control plane. */
 export const managed: ModeStrategy = {
-  limits({ cluster, provider, profile }) {
+  limits({ cluster, provider, sizes }) {
     const problems: Problem[] = [];
     if (provider && !provider.managed)
       problems.push(problem('mode', `provider ${provider.name} has no managed service; use mode Hosted`));
@@ -41,7 +42,7 @@ export const managed: ModeStrategy = {
     }
     if (cluster.spec.adopt && provider?.managed && !provider.managed.adopts)
       problems.push(problem('adopt', `provider ${provider.name} cannot take over clusters yet`));
-    for (const pool of profile ? poolsOf(cluster, profile) : []) {
+    for (const pool of sizes) {
       if (pool.name.length > LONGEST_POOL_NAME)
         problems.push(problem('pools', `the name of pool ${pool.name} is longer than ${LONGEST_POOL_NAME} characters`));
     }
@@ -49,7 +50,7 @@ export const managed: ModeStrategy = {
   },
 
   ask({ cluster, asleep }, settled) {
-    const desired = managedCluster(cluster.spec, settled, asleep);
+    const desired = managedCluster(cluster.spec, settled, asleep !== undefined);
     return { problems: settled.provider.managed!.validate(desired, settled.profile), managed: desired };
   },
 
@@ -99,7 +100,7 @@ export const managed: ModeStrategy = {
 };
 
 /** The operator has just started: what it said before is as good as anything until it has looked. */
-function asBefore({ cluster: { status, metadata } }: WorkerClusterView): Observed {
+function asBefore({ cluster: { status, metadata } }: SizedView): Observed {
   const begun = status?.conditions?.some((condition) => condition.type === 'InfrastructureReady') ?? false;
   const before = (type: string) => withoutTime(findCondition(status?.conditions, type));
   const current = status?.observedGeneration === metadata.generation;
@@ -139,7 +140,7 @@ const apiServer = ({ access }: ManagedFacts): Said =>
     ? say('APIServerAvailable', access.ok, access.ok ? 'AdminCanList' : 'NotReachable', access.message)
     : say('APIServerAvailable', false, 'Starting', 'there is no API server yet');
 
-function everyNode(view: WorkerClusterView, { inside, access }: ManagedFacts): Said {
+function everyNode(view: SizedView, { inside, access }: ManagedFacts): Said {
   if (!inside)
     return say('EveryNodeReady', access ? 'Unknown' : false, 'NotObserved', 'to be seen once the API server answers');
   const { current, ready } = countNodes(view, inside.nodes);
@@ -157,37 +158,31 @@ function everyNode(view: WorkerClusterView, { inside, access }: ManagedFacts): S
  * The nodes that count. AKS has some of its own, which nobody asked for and which would be too many for ever; a cluster that was
  * taken over had some, which its people know as theirs.
  */
-function countNodes({ cluster }: WorkerClusterView, all: readonly Node[]): { current: number; ready: number } {
+function countNodes({ cluster }: SizedView, all: readonly Node[]): { current: number; ready: number } {
   const isOurs = ({ metadata }: Node) => metadata.labels?.[LABELS.pool] !== undefined;
   const nodes = cluster.spec.adopt ? all : all.filter(isOurs);
   return { current: nodes.length, ready: nodes.filter((node) => conditionIsTrue(node, 'Ready')).length };
 }
 
 /** How many nodes there may be: one number, or what the autoscaler is free to choose from. `most` is clamped to what it chose. */
-function wantedNodes(view: WorkerClusterView, current: number): { least: number; most: number } {
-  const { cluster, profile } = view;
+function wantedNodes(view: SizedView, current: number): { least: number; most: number } {
+  const { profile, sizes, asleep } = view;
   const foreign = foreignNodes(view);
-  if (view.asleep) return { least: foreign, most: foreign };
-  if (!profile) return { least: current, most: current };
-  const pools = poolsOf(cluster, profile);
-  const sum = (of: (pool: (typeof pools)[number]) => number) => pools.reduce((total, pool) => total + of(pool), 0);
-  const count = sum((pool) => pool.count) + foreign;
-  if (!isAutoscaled(cluster.spec)) return { least: count, most: count };
-  const most = sum((pool) => pool.maximum) + foreign;
-  return { least: count, most: Math.min(most, Math.max(count, current)) };
+  if (!profile && !asleep) return { least: current, most: current };
+  const sum = (of: (pool: DesiredPool) => number) => sizes.reduce((total, pool) => total + of(pool), foreign);
+  const least = sum((pool) => presentSize(pool, { asleep }).present);
+  const most = asleep ? least : sum((pool) => (pool.sizedBy === 'minimum' ? pool.maximum : pool.count));
+  return { least, most: Math.min(most, Math.max(least, current)) };
 }
 
 /** Nodes that a cluster had when it was taken over, or that others add to it: how many there should be is not ours to say. */
-const foreignNodes = ({ cluster, managed: facts }: WorkerClusterView): number =>
+const foreignNodes = ({ cluster, managed: facts }: SizedView): number =>
   cluster.spec.adopt
     ? (facts?.inside?.nodes ?? []).filter(({ metadata }) => metadata.labels?.[LABELS.pool] === undefined).length
     : 0;
 
-/** Whether the spec leaves the number of nodes to an autoscaler: it gives pools room, and no number. */
-export const isAutoscaled = (spec: WorkerClusterView['cluster']['spec']): boolean => spec.dataPlaneNodes === undefined;
-
 /** What is said of sleep, once the spec says anything about it. */
-function hibernated(view: WorkerClusterView): Said | undefined {
+function hibernated(view: SizedView): Said | undefined {
   const { cluster, profile, managed: facts, asleep } = view;
   if (!cluster.spec.hibernation) return undefined;
   if (!asleep) return say('Hibernated', false, 'Awake', 'the nodes are as the spec says');
@@ -213,7 +208,7 @@ function adoptedNote(spec: WorkerClusterSpec, { outputs, planned }: ManagedFacts
   return say('Adopted', true, 'TakenOver', `${adopt.id} is taken over; it ${then}`);
 }
 
-function nodesStatus(view: WorkerClusterView, { inside }: ManagedFacts): Partial<WorkerClusterStatus> {
+function nodesStatus(view: SizedView, { inside }: ManagedFacts): Partial<WorkerClusterStatus> {
   if (!inside) return lastSeen(view.cluster.status);
   const { current, ready } = countNodes(view, inside.nodes);
   return {

@@ -14,15 +14,17 @@ import { capacityOf } from './capacity.ts';
 import { hibernationProblems, sleepOf } from './hibernation.ts';
 import { hosted } from './hosted.ts';
 import { type Lifetime, lifetimeOf, warnedAt } from './lifetime.ts';
-import { isAutoscaled, managed } from './managed.ts';
-import { resolve, runningMode } from './resolve.ts';
+import { managed } from './managed.ts';
+import { resolve, runningMode, sized } from './resolve.ts';
 import { selfManaged } from './self-managed.ts';
+import { mayTakeBack, sizeCondition } from './size-condition.ts';
 import {
   type Asked,
   type Mode,
   type ModeStrategy,
   type Observed,
   type Resolved,
+  type SizedView,
   type WorkerClusterView,
   withoutTime,
 } from './view.ts';
@@ -58,20 +60,21 @@ const STRATEGIES: Readonly<Record<Mode, ModeStrategy>> = { Hosted: hosted, Manag
 /** Pure: no clock but `now`, no network. */
 export function planWorkerCluster(seen: WorkerClusterView, now: Date): WorkerClusterPlan {
   const { cluster } = seen;
-  if (cluster.metadata.deletionTimestamp) return planDeletion(seen, now);
-  const resolved = resolve(seen, now);
+  const view = sized(seen, now);
+  if (cluster.metadata.deletionTimestamp) return planDeletion(view, now);
+  const resolved = resolve(view, now);
   const life = lifetimeOf(cluster, now);
   const sleep = sleepOf(cluster, now);
-  // What was never there cannot sleep: its add-ons need nodes to come up on.
-  const asleep = resolved.mode === 'Managed' && sleep.asleep && seen.managed?.outputs !== undefined;
-  const view: WorkerClusterView = { ...seen, asleep };
   const strategy = STRATEGIES[resolved.mode ?? 'Hosted'];
   const asked = withinQuotas(view, ask(view, resolved, strategy), resolved);
   const observed = strategy.observe(view);
   const held = isHeld(cluster);
   const accepted = asked.problems.length === 0;
   const { leave, lookAgainAt, filled, condition } = capacityOf(view, resolved, now);
-  const withCapacity = { ...observed, conditions: [...observed.conditions, condition] };
+  const withCapacity = {
+    ...observed,
+    conditions: [...observed.conditions, condition, sizeCondition(view, resolved, asked)],
+  };
   return {
     ...(held ? {} : { finalizer: 'add' }),
     // A wrong change of the spec is refused as a whole; the cluster stays as it is.
@@ -110,25 +113,25 @@ const withWarning = (
 });
 
 /** Judged last: what cannot be had anyway takes nobody's place. */
-function withinQuotas(view: WorkerClusterView, asked: Asked, { pools }: Resolved): Asked {
+function withinQuotas(view: SizedView, asked: Asked, { pools }: Resolved): Asked {
   const problems = asked.problems.length === 0 ? quotaProblems(view, pools) : [];
   return problems.length > 0 ? { problems, overQuota: true } : asked;
 }
 
-function ask(view: WorkerClusterView, resolved: Resolved, strategy: ModeStrategy): Asked {
+function ask(view: SizedView, resolved: Resolved, strategy: ModeStrategy): Asked {
   const { profile, provider, cluster } = view;
   const { region, zones, version, ranges } = resolved;
   const problems = profile
     ? [...resolved.problems, ...hibernationProblems(cluster), ...strategy.limits(view)]
     : resolved.problems;
   if (problems.length > 0 || !profile || !provider || !region || !version) return { problems };
+  if (mayTakeBack(view)) return { problems };
   const pools = resolved.pools.map((pool) => ({ ...pool, machineType: pool.machineType! }));
-  const autoscaled = isAutoscaled(cluster.spec);
-  return strategy.ask(view, { profile, provider, region, zones, version, pools, ranges, autoscaled });
+  return strategy.ask(view, { profile, provider, region, zones, version, pools, ranges });
 }
 
 function statusOf(
-  view: WorkerClusterView,
+  view: SizedView,
   { mode, region, pools }: Resolved,
   { problems, overQuota = false }: Asked,
   observed: Observed,
@@ -222,7 +225,7 @@ const controlPlaneNote = (cluster: WorkerCluster) =>
 
 const KEPT = ['Simulated', 'InfrastructureReady'];
 
-function planDeletion(view: WorkerClusterView, now: Date): WorkerClusterPlan {
+function planDeletion(view: SizedView, now: Date): WorkerClusterPlan {
   const { cluster } = view;
   const status = { ...cluster.status, observedGeneration: cluster.metadata.generation };
   const held = isHeld(cluster);
@@ -242,7 +245,7 @@ function planDeletion(view: WorkerClusterView, now: Date): WorkerClusterPlan {
     ...(gate.until && { next: gate.until }),
     status: {
       ...status,
-      ...accountStatus(view, false, now),
+      ...accountStatus(view, false, now, view.sizes),
       phase: 'Deleting',
       ...(lastOperation && { lastOperation }),
       lastErrors: [...strategy.observe(view).errors],

@@ -1,19 +1,40 @@
 import type { Problem } from '../../../providers/contract.ts';
 import type { CloudProfile } from '../../api/cloudprofile.ts';
 import { gpusOf } from '../../api/gpu.ts';
-import { type NormalPool, poolsOf } from '../../api/pools.ts';
+import type { DesiredPool, NormalPool } from '../../api/pools.ts';
 import { controlPlaneWorker, type Shoot } from '../../api/shoot.ts';
 import { profileNameOf } from '../../api/workercluster.ts';
+import { desiredSizes } from '../../capacity/desired-sizes.ts';
 import { DEFAULT_RANGES, wasBegun } from '../managed/wish.ts';
 import { resolveVersion, upgradeProblem } from '../versions.ts';
-import { divided } from './capacity.ts';
-import { type Mode, problem, type Resolved, type WorkerClusterView } from './view.ts';
+import { divided, lastAsked } from './capacity.ts';
+import { sleepOf } from './hibernation.ts';
+import { type Mode, problem, type Resolved, type SizedView, type WorkerClusterView } from './view.ts';
 
 const among = (names: readonly string[]): string =>
   names.length > 12 ? `${names.slice(0, 12).join(', ')}, ...` : names.join(', ');
 
+/** Resolves what each pool should have, and whether the cluster is to sleep now. Pure. */
+export function sized(view: WorkerClusterView, now: Date): SizedView {
+  const { cluster, profile, decided, managed } = view;
+  const { asleep } = sleepOf(cluster, now);
+  // What was never there cannot sleep: its add-ons need nodes to come up on.
+  const sleeps = asleep && managed?.outputs !== undefined && modeOf(view) === 'Managed';
+  const asked = decided === 'unknown' ? lastAsked(view) : undefined;
+  return {
+    ...view,
+    sizes: profile
+      ? desiredSizes({ cluster, profile, ...(decided && { decided }), has: (pool) => asked?.get(pool) })
+      : [],
+    ...(sleeps && { asleep: cluster.spec.hibernation?.enabled ? 'sleep' : 'schedule' }),
+  };
+}
+
+const modeOf = (view: WorkerClusterView): Mode | undefined =>
+  view.profile ? resolveMode(view, view.profile) : (runningMode(view) ?? view.cluster.spec.mode);
+
 /** Fills in what was left to the profile and finds everything that cannot be had in any mode. */
-export function resolve(view: WorkerClusterView, now: Date): Resolved {
+export function resolve(view: SizedView, now: Date): Resolved {
   const { cluster, profile } = view;
   const { spec } = cluster;
   const ranges = { ...DEFAULT_RANGES, ...defined(profile?.spec.defaults), ...defined(spec.networking) };
@@ -21,21 +42,29 @@ export function resolve(view: WorkerClusterView, now: Date): Resolved {
     const field = spec.cloudProfile ? 'cloudProfile' : 'cloudProvider';
     const message = `there is no CloudProfile "${profileNameOf(cluster)}" (there are: ${among(view.profileNames)}); use one of these, or make the profile`;
     const problems = [problem(field, message)];
-    const mode = runningMode(view) ?? spec.mode;
-    return { mode, region: spec.region, zones: [], version: undefined, pools: [], divided: [], ranges, problems };
+    return {
+      mode: modeOf(view),
+      region: spec.region,
+      zones: [],
+      version: undefined,
+      pools: [],
+      divided: [],
+      ranges,
+      problems,
+    };
   }
   const place = resolvePlace(view, profile);
   const kubernetes = resolveKubernetes(view, profile, now);
-  const { pools, divided: division } = divided(view, profile, place.region, now);
+  const { pools, divided: division } = divided(view, place.region, now);
   const problems = [
     ...identityProblems(view, profile),
     ...place.problems,
     ...kubernetes.problems,
-    ...poolProblems(view, profile),
+    ...poolProblems(view, profile, view.sizes),
     ...fallbackProblems(view),
   ];
   return {
-    mode: resolveMode(view, profile),
+    mode: modeOf(view),
     region: place.region,
     zones: spec.zones ?? place.zones,
     version: kubernetes.version,
@@ -165,7 +194,7 @@ function gpuProblems(
 }
 
 /** Found at once, not when the first place is sold out and people are asleep. */
-function fallbackProblems({ cluster, fallbacks = [], profileNames }: WorkerClusterView): Problem[] {
+function fallbackProblems({ cluster, fallbacks = [], profileNames, decided }: WorkerClusterView): Problem[] {
   return fallbacks.flatMap(({ cluster: there, profile }, index): Problem[] => {
     const at = `fallback[${index}]`;
     if (!profile) {
@@ -175,16 +204,23 @@ function fallbackProblems({ cluster, fallbacks = [], profileNames }: WorkerClust
     }
     const problems = [
       ...resolvePlace({ cluster: there }, profile).problems,
-      ...poolProblems({ cluster: there }, profile),
+      ...poolProblems(
+        { cluster: there },
+        profile,
+        desiredSizes({ cluster: there, profile, ...(decided && { decided }) }),
+      ),
     ];
     return problems.map((found) => ({ ...found, field: `${at}.${found.field}` }));
   });
 }
 
-function poolProblems({ cluster }: Pick<WorkerClusterView, 'cluster'>, profile: CloudProfile): Problem[] {
+function poolProblems(
+  { cluster }: Pick<WorkerClusterView, 'cluster'>,
+  profile: CloudProfile,
+  pools: readonly DesiredPool[],
+): Problem[] {
   const name = profile.metadata.name;
   const problems: Problem[] = [];
-  const pools = poolsOf(cluster, profile);
   const types = profile.spec.machineTypes.map((type) => type.name);
   pools.forEach((pool, index) => {
     const own = cluster.spec.pools?.[index];

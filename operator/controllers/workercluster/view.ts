@@ -4,11 +4,12 @@ import type { CloudProfile } from '../../api/cloudprofile.ts';
 import type { ClusterSize } from '../../api/cost.ts';
 import type { ErrorCode } from '../../api/errors.ts';
 import type { Condition, LastError } from '../../api/meta.ts';
-import type { NormalPool } from '../../api/pools.ts';
+import type { DesiredPool } from '../../api/pools.ts';
 import type { Quota } from '../../api/quota.ts';
 import type { Shoot } from '../../api/shoot.ts';
 import type { WorkerCluster, WorkerClusterStatus } from '../../api/workercluster.ts';
 import type { DividedPool } from '../../capacity/condition.ts';
+import type { Decided, Holds } from '../../capacity/desired-sizes.ts';
 import type { KnownCapacity } from '../../capacity/offers.ts';
 import type { Hold } from '../../clusters/deletion-gate.ts';
 import type { Claimant } from '../../cost/admission.ts';
@@ -54,8 +55,16 @@ export interface WorkerClusterView {
   readonly project?: ProjectShare;
   /** What must let go of it before anything of it is taken apart. */
   readonly holds?: readonly Hold[];
-  /** Whether its nodes are to be at zero for a while. */
-  readonly asleep?: boolean;
+  /** What was decided for its pools; absent: nothing is. */
+  readonly decided?: Decided;
+}
+
+/** The same, with what follows for the sizes of its pools: resolved once, for everybody. */
+export interface SizedView extends WorkerClusterView {
+  /** What each pool should have; empty without a profile. */
+  readonly sizes: readonly DesiredPool[];
+  /** Whether its nodes are to be at zero for a while, and by whose word. */
+  readonly asleep?: Holds['asleep'];
 }
 
 /** What a cluster asks for with everything filled in that was left to the profile; absent is what cannot be told. */
@@ -65,7 +74,7 @@ export interface Resolved {
   readonly zones: readonly string[];
   readonly version: string | undefined;
   /** Parts of pools, each as a pool: see PoolPart. */
-  readonly pools: readonly NormalPool[];
+  readonly pools: readonly DesiredPool[];
   /** How the pools of the spec are divided. */
   readonly divided: readonly DividedPool[];
   readonly ranges: { pods: string; services: string; nodes: string };
@@ -80,10 +89,8 @@ export interface Settled {
   readonly region: string;
   readonly zones: readonly string[];
   readonly version: string;
-  readonly pools: readonly (NormalPool & { machineType: string })[];
+  readonly pools: readonly (DesiredPool & { machineType: string })[];
   readonly ranges: Resolved['ranges'];
-  /** Whether the number of nodes is left to an autoscaler. */
-  readonly autoscaled: boolean;
 }
 
 /** What a mode makes of a cluster. With problems nothing is to be made. */
@@ -124,10 +131,10 @@ export interface Leaving {
 /** Who runs the control plane, and all that follows from it. Pure. */
 export interface ModeStrategy {
   /** What of the spec cannot be had in this mode, beyond what no mode can have. */
-  limits(view: WorkerClusterView): Problem[];
-  ask(view: WorkerClusterView, settled: Settled): Asked;
-  observe(view: WorkerClusterView): Observed;
-  leave(view: WorkerClusterView): Leaving;
+  limits(view: SizedView): Problem[];
+  ask(view: SizedView, settled: Settled): Asked;
+  observe(view: SizedView): Observed;
+  leave(view: SizedView): Leaving;
 }
 
 export const problem = (field: string, message: string, code: ErrorCode = 'ERR_CONFIGURATION_PROBLEM'): Problem => ({

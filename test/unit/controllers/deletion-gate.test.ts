@@ -110,7 +110,7 @@ describe('a cluster that somebody holds is not taken apart', () => {
     it('a cluster that sleeps stays asleep: no nodes are asked for', () => {
       const schedules = [{ start: '0 8 * * *', end: '0 20 * * *' }];
       const asleep = dying({ ...cluster.spec, hibernation: { enabled: true, schedules } }, { mode: 'Managed' });
-      const held = planned({ cluster: asleep, asleep: true, holds: [hold] });
+      const held = planned({ cluster: asleep, holds: [hold] });
       expect(held.managed).toEqual({ desired: undefined, held: true });
     });
 

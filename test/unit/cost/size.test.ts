@@ -3,6 +3,7 @@ import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
 import { LABELS } from '../../../operator/api/group.ts';
 import type { Shoot } from '../../../operator/api/shoot.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
+import { desiredSizes } from '../../../operator/capacity/desired-sizes.ts';
 import {
   askedSize,
   CONTROL_PLANE_POOL,
@@ -72,7 +73,10 @@ describe('askedSize', () => {
         ],
       },
     ],
-  ])('%s', (_what, spec, of, expected) => expect(askedSize(cluster(spec), of)).toEqual(expected));
+  ])('%s', (_what, spec, of, expected) => {
+    const one = cluster(spec);
+    expect(askedSize(one, of, desiredSizes({ cluster: one, profile: of }))).toEqual(expected);
+  });
 });
 
 const shoot = (workers: [name: string, type: string, current: number][], nodes: number, reason = 'AllReady'): Shoot =>

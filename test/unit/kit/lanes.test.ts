@@ -1,51 +1,85 @@
 import { existsSync } from 'node:fs';
-import { describe, expect, it } from 'vitest';
-import { filesBeside, LANES, nextFile } from '../../kit/lanes.ts';
+import { expect, it } from 'vitest';
+import { inLanes, QUIET } from '../../kit/lanes.ts';
+import { idle, until } from '../../kit/turns.ts';
 
-const BESIDE = { one: ['clouds', 'placement'], two: ['clouds'], three: ['placement'], four: [] };
-
-/** What runs together from the first to the last file, when whatever was begun first ends first. */
-function plan(files: string[]): string[][] {
-  const seen: string[][] = [];
-  let waiting = files;
-  let running: string[] = [];
-  while (waiting.length > 0 || running.length > 0) {
-    for (let file = nextFile(waiting, running, BESIDE); file; file = nextFile(waiting, running, BESIDE)) {
-      const begun = file;
-      waiting = waiting.filter((one) => one !== begun);
-      running = [...running, begun];
-      seen.push(running);
-    }
-    running = running.slice(1);
-  }
-  return seen;
+/** Files that end when a test says so, in gardens that are called by numbers. `broken`: those that do not come up. */
+function scene({ broken = [] as number[] } = {}) {
+  const said: string[] = [];
+  const ends = new Map<string, () => void>();
+  let gardens = 0;
+  return {
+    said,
+    running: () => [...ends.keys()],
+    end: (file: string) => {
+      ends.get(file)!();
+      ends.delete(file);
+    },
+    work: {
+      lanes: 2,
+      async open() {
+        const garden = ++gardens;
+        if (broken.includes(garden)) throw new Error(`${garden} is broken`);
+        said.push(`${garden} up`);
+        return { garden, takeDown: async () => void said.push(`${garden} down`) };
+      },
+      async run(file: string, garden: number) {
+        said.push(`${file} in ${garden}`);
+        await new Promise<void>((resolve) => ends.set(file, resolve));
+      },
+      fail: (message: string) => void said.push(message),
+    },
+  };
 }
 
-describe('end-to-end files in lanes', () => {
-  it('begin in the order that is wanted, as far as they leave each other what is theirs', () => {
-    expect(plan(['one', 'two', 'three', 'four'])).toEqual([
-      ['one'],
-      ['one', 'four'],
-      ['four', 'two'],
-      ['two', 'three'],
-    ]);
-  });
+it('runs two files at once in the order that is wanted, none beside another in one garden', async () => {
+  const { work, said, end, running } = scene();
+  const all = inLanes(['long', 'middle', 'short'], work);
+  await until(() => running().length === 2, 'two to run');
+  expect(said).toEqual(['1 up', 'long in 1', '2 up', 'middle in 2']);
+  end('middle');
+  await until(() => running().includes('short'), 'the last to run');
+  end('short');
+  await until(() => said.includes('2 down'), 'a garden to go when nothing waits for it');
+  end('long');
+  await all;
+  expect(said.slice(4)).toEqual(['short in 2', '2 down', '1 down']);
+});
 
-  it('are never more at once than there are lanes', () => {
-    expect(
-      nextFile(
-        ['four'],
-        Array.from({ length: LANES }, () => 'four'),
-        BESIDE,
-      ),
-    ).toBeUndefined();
-  });
+it('has one garden do all of it when the other does not come up, and says so', async () => {
+  const { work, said, end, running } = scene({ broken: [1] });
+  const all = inLanes(['long', 'short'], work);
+  for (const file of ['long', 'short']) {
+    await until(() => running().includes(file), `${file} to run`);
+    end(file);
+  }
+  await all;
+  expect(said).toEqual(['no garden: 1 is broken', '2 up', 'long in 2', 'short in 2', '2 down']);
+});
 
-  it('that nobody has classed run by themselves, after all others', () => {
-    expect(plan(['kills', 'two', 'new', 'four'])).toEqual([['two'], ['two', 'four'], ['kills'], ['new']]);
-  });
+it('keeps files for the end that need a quiet machine: when no other runs, nor anything else', async () => {
+  const { work, said, end, running } = scene();
+  const other = Promise.withResolvers<void>();
+  const all = inLanes(['idle', 'long', 'short'], { ...work, quiet: ['idle'], calm: other.promise });
+  await until(() => running().length === 2, 'two to run');
+  for (const file of ['short', 'long']) end(file);
+  await until(() => said.includes('2 down'), 'one garden to go');
+  await idle();
+  expect(running()).toEqual([]);
+  other.resolve();
+  await until(() => running().includes('idle'), 'the last to run');
+  end('idle');
+  await all;
+  expect(said.slice(4)).toEqual(['2 down', 'idle in 1', '1 down']);
+});
 
-  it('exist', () => {
-    expect(filesBeside().filter((file) => !existsSync(file))).toEqual([]);
-  });
+it('knows only quiet files that exist', () => {
+  expect(QUIET.filter((file) => !existsSync(file))).toEqual([]);
+});
+
+it('tells of a garden that does not go down, and brings up no more than there are files', async () => {
+  const { work, said } = scene();
+  const garden = { garden: 1, takeDown: () => Promise.reject(new Error('a mount is left')) };
+  await inLanes(['only'], { ...work, open: async () => garden, run: async () => {} });
+  expect(said).toEqual(['a mount is left']);
 });

@@ -15,7 +15,7 @@ import { connect } from '../connect.ts';
 import { beginRecords } from '../dns/dns-records.ts';
 import { expose } from '../expose.ts';
 import {
-  accessTask,
+  accessTasks,
   kubeconfigTask,
   machineTasks,
   nodesReadyTask,
@@ -116,7 +116,7 @@ export function reconcileTasks(op: Operation): Task[] {
       expectedMs: 50,
       run: (signal) => apply(kubeScheduler(op.values, op.pki), signal),
     },
-    accessTask(op),
+    ...accessTasks(op),
     kubeconfigTask(op),
     {
       id: 'etcd-members',

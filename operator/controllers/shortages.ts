@@ -1,12 +1,12 @@
-import type { CloudProfile } from '../../api/cloudprofile.ts';
-import type { CoppiceError } from '../../api/errors.ts';
-import { LABELS } from '../../api/group.ts';
-import { poolsOf } from '../../api/pools.ts';
-import { type Shoot, shootProfileName } from '../../api/shoot.ts';
-import type { WorkerCluster } from '../../api/workercluster.ts';
-import type { DepletedOffers } from '../../capacity/depleted-offers.ts';
-import type { Informer } from '../../kube/informer.ts';
-import { type KubeObject, keyOf } from '../../kube/resources.ts';
+import type { CloudProfile } from '../api/cloudprofile.ts';
+import type { CoppiceError } from '../api/errors.ts';
+import { LABELS } from '../api/group.ts';
+import { spotPools } from '../api/pools.ts';
+import { type Shoot, shootProfileName } from '../api/shoot.ts';
+import type { WorkerCluster } from '../api/workercluster.ts';
+import type { DepletedOffers } from '../capacity/depleted-offers.ts';
+import type { Informer } from '../kube/informer.ts';
+import { type KubeObject, keyOf } from '../kube/resources.ts';
 
 type Record = (object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string) => void;
 
@@ -75,12 +75,12 @@ export function shootIsShort(
   const profile = world.profiles.get(shootProfileName(shoot.spec) ?? '');
   const isOwn = shoot.metadata.ownerReferences?.some(({ uid }) => uid === cluster?.metadata.uid);
   if (!cluster || !profile || !isOwn) return;
-  const spot = new Map(poolsOf(cluster, profile).map((pool) => [pool.name, pool.spot]));
+  const spot = spotPools(cluster);
   const pools = (shoot.spec.provider.workers ?? []).map(({ name, machine, zones = [], labels }) => ({
     name,
     machineType: machine.type,
     zones,
-    spot: spot.get(labels?.[LABELS.alternativeOf] ?? name) ?? false,
+    spot: spot.has(labels?.[LABELS.alternativeOf] ?? name),
   }));
   noteShortages(world.capacity, { record: world.record, cluster, profile, pools }, error);
 }

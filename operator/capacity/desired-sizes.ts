@@ -1,0 +1,152 @@
+import type { CloudProfile } from '../api/cloudprofile.ts';
+import { type DesiredPool, type NormalPool, poolsOf, type SizedBy } from '../api/pools.ts';
+import type { WorkerCluster } from '../api/workercluster.ts';
+
+/** What was decided for one pool. */
+export interface DecidedSize {
+  /** Nodes, at least 0. */
+  readonly count: number;
+  /** Who decided it, in a word for people. */
+  readonly by: string;
+  readonly why: string;
+}
+
+/** What was decided for the pools of a cluster, by their names. `unknown`: it cannot be read now, which never means the minimum. */
+export type Decided = ReadonlyMap<string, DecidedSize> | 'none' | 'unknown';
+
+/** What the sizes of a cluster rest on. */
+export interface SizeInputs {
+  readonly cluster: WorkerCluster;
+  readonly profile: CloudProfile;
+  /** Absent: none. */
+  readonly decided?: Decided;
+  /** Nodes that a pool was asked for last, by its name; undefined where it is new, or where a cloud's autoscaler chooses. Absent: all are. */
+  readonly has?: (pool: string) => number | undefined;
+}
+
+/** What keeps a pool from what it should have, at this moment. */
+export interface Holds {
+  /** Whether the cluster sleeps, and by whose word. */
+  readonly asleep?: 'schedule' | 'sleep' | undefined;
+  /** Quotas do not let the cluster be as large: nodes that a pool was asked for last, by its name. */
+  readonly refused?: ((pool: string) => number | undefined) | undefined;
+  /** Nodes of a pool for which nothing is left that it may have. */
+  readonly lacking?: ((pool: string) => number) | undefined;
+  /** Whether machines of the cluster are being replaced. */
+  readonly rolling?: boolean | undefined;
+}
+
+/** Who has a say in how many nodes a pool has. */
+export type Say = 'person' | 'decider' | 'minimum' | 'schedule' | 'sleep' | 'quota' | 'sold out' | 'roll-out';
+
+interface Rule {
+  readonly who: Say;
+  /** When it speaks, and what the pool then has: for people, and for docs/architecture.md. */
+  readonly says: string;
+  readonly because: string;
+}
+
+interface Decides extends Rule {
+  /** @returns undefined: the next one is asked. */
+  decide(pool: NormalPool, inputs: SizeInputs): { count: number; sizedBy: SizedBy } | undefined;
+}
+
+interface HoldsBack extends Rule {
+  /** Nodes that the pool has as long as this holds; undefined: it does not hold. */
+  hold(pool: DesiredPool, present: number, holds: Holds): number | undefined;
+}
+
+/** Who decides what a pool should have: the first who says anything. */
+export const DECIDES: readonly Decides[] = [
+  {
+    who: 'person',
+    says: 'Somebody wrote `spec.dataPlaneNodes`: the pools share that number, in the order written.',
+    because: 'A number that a person fixed belongs to that person.',
+    decide: (pool, { cluster }) =>
+      cluster.spec.dataPlaneNodes === undefined ? undefined : { count: pool.count, sizedBy: 'person' },
+  },
+  {
+    who: 'decider',
+    says: 'A size is on record: the pool has that, within its minimum and maximum. The record cannot be read: it keeps what it has.',
+    because: 'A size that is unknown for a moment must not drain nodes that were decided.',
+    decide(pool, { decided = 'none', has }) {
+      if (decided === 'none') return undefined;
+      const count = decided === 'unknown' ? has?.(pool.name) : decided.get(pool.name)?.count;
+      if (count === undefined) return undefined;
+      return { count: within(pool, count), sizedBy: decided === 'unknown' ? 'kept' : 'decider' };
+    },
+  },
+  {
+    who: 'minimum',
+    says: 'Nobody decided: the pool has its minimum; the autoscaler of a cloud may go up to its maximum.',
+    because: 'Without a word the cheapest that was allowed is right.',
+    decide: (pool) => ({ count: pool.count, sizedBy: 'minimum' }),
+  },
+];
+
+/** What holds a pool back from what was decided, in the order asked: each lowers what those before it left. Nothing here changes what was decided. */
+export const HOLDS: readonly HoldsBack[] = [
+  {
+    who: 'schedule',
+    says: 'A schedule of `spec.hibernation` has the cluster sleep: the pool has no nodes until it wakes.',
+    because: 'It wakes to what was decided, so quotas go on counting that.',
+    hold: (_pool, _present, { asleep }) => (asleep === 'schedule' ? 0 : undefined),
+  },
+  {
+    who: 'sleep',
+    says: '`spec.hibernation.enabled` has the cluster sleep: the pool has no nodes until it wakes.',
+    because: 'It wakes to what was decided, so quotas go on counting that.',
+    hold: (_pool, _present, { asleep }) => (asleep === 'sleep' ? 0 : undefined),
+  },
+  {
+    who: 'quota',
+    says: 'A quota does not let the cluster be as large: the pool keeps what it has, and shrinks if less was decided.',
+    because: 'Half of a change may be of no use: a change is granted as a whole, or waits.',
+    hold: ({ name }, present, { refused }) => (refused ? Math.min(present, refused(name) ?? 0) : undefined),
+  },
+  {
+    who: 'sold out',
+    says: 'Nothing is left that the pool may have: it has what could be had, and the rest is asked for again.',
+    because: 'What was decided is still wanted when machines come back.',
+    hold({ name }, present, { lacking }) {
+      const short = lacking?.(name) ?? 0;
+      return short > 0 ? Math.max(0, present - short) : undefined;
+    },
+  },
+  {
+    who: 'roll-out',
+    says: 'Machines are replaced: one more than decided may be there for a moment, never fewer.',
+    because: 'Replacing is no growth: who counts nodes must not decide by a machine on its way out.',
+    hold: (_pool, present, { rolling }) => (rolling ? present : undefined),
+  },
+];
+
+/**
+ * What each pool of a cluster should have, and who decided it: the one place where that is resolved. Pure. Everybody who needs it takes it
+ * from the view of the cluster, or calls this with the same inputs.
+ */
+export const desiredSizes = (inputs: SizeInputs): DesiredPool[] =>
+  poolsOf(inputs.cluster, inputs.profile).map((pool) => {
+    for (const rule of DECIDES) {
+      const said = rule.decide(pool, inputs);
+      if (said) return { ...pool, ...said };
+    }
+    return { ...pool, sizedBy: 'minimum' };
+  });
+
+/** What a pool has at this moment of what was decided, and what holds it back. Pure. */
+export function presentSize(pool: DesiredPool, holds: Holds): { present: number; heldBy: Say[] } {
+  let present = pool.count;
+  const heldBy: Say[] = [];
+  for (const rule of HOLDS) {
+    const left = rule.hold(pool, present, holds);
+    if (left === undefined) continue;
+    present = left;
+    heldBy.push(rule.who);
+  }
+  return { present, heldBy };
+}
+
+/** A size within what people allow the pool. */
+export const within = ({ minimum, maximum }: Pick<NormalPool, 'minimum' | 'maximum'>, count: number): number =>
+  Math.max(minimum, Math.min(maximum, count));

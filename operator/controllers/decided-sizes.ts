@@ -1,0 +1,136 @@
+import { configurationProblem } from '../api/errors.ts';
+import { GROUP, LABELS, ROLES } from '../api/group.ts';
+import { decidedSizesName } from '../api/names.ts';
+import type { DesiredPool } from '../api/pools.ts';
+import { type Decided, type DecidedSize, within } from '../capacity/desired-sizes.ts';
+import type { Informer } from '../kube/informer.ts';
+import { isReceipt, type ReceiptClient, type ReceiptPlace, Receipts, receiptIn } from '../kube/receipt.ts';
+import type { Secret } from '../kube/resources.ts';
+
+/** What was decided for the pools of one cluster, as it is kept. */
+interface Kept {
+  /** Of the WorkerCluster: a new one of the same name inherits nothing. */
+  uid: string;
+  pools: Record<string, DecidedSize>;
+}
+
+const TYPE = `${GROUP}/${ROLES.decidedSizes}`;
+/** Selects the records by what nobody can change: with a label that was taken off, a size would be the minimum. */
+export const DECIDED_SELECTOR = `type=${TYPE}`;
+/** A cache that has not heard of a write by then is broken, and says so itself. */
+const HEARD_MS = 10_000;
+
+type Cache = Pick<Informer<Secret>, 'get' | 'list' | 'absorb' | 'waitFor' | 'synced'>;
+
+/** A decision about one pool. */
+export interface Decision {
+  /** `namespace/name` of the cluster, and its UID. */
+  readonly key: string;
+  readonly uid: string;
+  readonly pool: Pick<DesiredPool, 'name' | 'minimum' | 'maximum' | 'sizedBy'>;
+  readonly size: DecidedSize;
+}
+
+/**
+ * The sizes that were decided for pools, where only the operator writes: a record for each cluster that has any. It outlives the operator,
+ * so a restart takes no node away.
+ */
+export class DecidedSizes {
+  readonly #receipts: Receipts<Kept>;
+  readonly #placeOf: (key: string) => ReceiptPlace;
+  readonly #cache: Cache;
+  /** Of each Secret once: who compares sizes can compare the objects. */
+  readonly #read = new WeakMap<Secret, Decided>();
+
+  /** @param cache of Secrets selected by DECIDED_SELECTOR in the operator's namespace */
+  constructor(client: ReceiptClient, operatorNamespace: string, cache: Cache) {
+    this.#placeOf = (key) => placeOf(operatorNamespace, key);
+    this.#cache = cache;
+    this.#receipts = new Receipts<Kept>(client, this.#placeOf, { cache });
+  }
+
+  /** What is on record for the cluster with this UID. `unknown`: nobody can tell now; then each pool keeps what it has. */
+  get(key: string, uid: string): Decided {
+    if (!this.#cache.synced) return 'unknown';
+    const place = this.#placeOf(key);
+    const secret = this.#cache.get(`${place.namespace}/${place.name}`);
+    if (!secret) return 'none';
+    const kept = isReceipt(secret, place) ? receiptIn<Kept>(secret) : undefined;
+    if (!isKept(kept)) return 'unknown';
+    if (kept.uid !== uid) return 'none';
+    const known = this.#read.get(secret);
+    const decided = known ?? new Map(Object.entries(kept.pools));
+    if (!known) this.#read.set(secret, decided);
+    return decided;
+  }
+
+  /** Whether anything lies where the record of this cluster would be. */
+  has(key: string): boolean {
+    const { namespace, name } = this.#placeOf(key);
+    return this.#cache.get(`${namespace}/${name}`) !== undefined;
+  }
+
+  /**
+   * Writes down what a pool should have, within its minimum and maximum; nothing when that is on record already. Resolves when everybody
+   * here sees it, so nothing is made before.
+   * @returns the size that holds now; undefined: a person fixed the size of this pool, and nothing was written.
+   * @throws CoppiceError when the record cannot be read: it may say something about other pools
+   */
+  async decide({ key, uid, pool, size }: Decision, signal?: AbortSignal): Promise<DecidedSize | undefined> {
+    if (pool.sizedBy === 'person') return undefined;
+    const decided = { ...size, count: within(pool, size.count) };
+    // The server is asked: a cache that is behind would lose what was decided for another pool.
+    const before = await this.#receipts.read(key, signal);
+    if (before && !isKept(before))
+      throw configurationProblem(
+        `what was decided for the pools of WorkerCluster ${key} cannot be read`,
+        'Delete the Secret with it in the namespace of the operator: pools then return to their minimums.',
+      );
+    const pools = before?.uid === uid ? before.pools : {};
+    await this.#receipts.save(key, { uid, pools: { ...pools, [pool.name]: decided } }, signal);
+    await this.#cache.waitFor(() => isSame(this.get(key, uid), pool.name, decided), {
+      timeoutMs: HEARD_MS,
+      what: `the size of pool ${pool.name} of ${key} to be on record`,
+      ...(signal && { signal }),
+    });
+    return decided;
+  }
+
+  /** To be called when nothing is left of the cluster; does nothing where there is no record. */
+  async remove(key: string, signal?: AbortSignal): Promise<void> {
+    if (this.has(key)) await this.#receipts.remove(key, signal);
+  }
+}
+
+/** `namespace/name` of the cluster that a record says it is of; undefined when its name is not computed from that. */
+export function clusterOfDecided({ metadata: { name, labels } }: Secret): string | undefined {
+  const key = `${labels?.[LABELS.workerClusterNamespace]}/${labels?.[LABELS.workerCluster]}`;
+  return decidedSizesName(key) === name ? key : undefined;
+}
+
+function isSame(decided: Decided, pool: string, size: DecidedSize): boolean {
+  const known = typeof decided === 'string' ? undefined : decided.get(pool);
+  return known !== undefined && known.count === size.count && known.by === size.by && known.why === size.why;
+}
+
+function placeOf(operatorNamespace: string, key: string): ReceiptPlace {
+  const [namespace = '', name = ''] = key.split('/');
+  return {
+    name: decidedSizesName(key),
+    namespace: operatorNamespace,
+    labels: {
+      [LABELS.managedBy]: 'coppice',
+      [LABELS.role]: ROLES.decidedSizes,
+      [LABELS.workerCluster]: name,
+      [LABELS.workerClusterNamespace]: namespace,
+    },
+    type: TYPE,
+  };
+}
+
+/** Whether it says something about sizes: half of a record would make the other pools shrink to their minimums. */
+const isKept = (kept: Kept | undefined): kept is Kept =>
+  typeof kept?.uid === 'string' &&
+  typeof kept.pools === 'object' &&
+  kept.pools !== null &&
+  Object.values(kept.pools).every((size) => Number.isSafeInteger(size?.count) && size.count >= 0);

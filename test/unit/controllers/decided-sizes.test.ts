@@ -1,0 +1,245 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
+import { findCondition } from '../../../operator/api/conditions.ts';
+import { API_VERSION, FINALIZER } from '../../../operator/api/group.ts';
+import type { Shoot } from '../../../operator/api/shoot.ts';
+import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
+import { desiredSizes } from '../../../operator/capacity/desired-sizes.ts';
+import { DecidedSizes } from '../../../operator/controllers/decided-sizes.ts';
+import type { ManagedFacts } from '../../../operator/controllers/managed/facts.ts';
+import { planWorkerCluster } from '../../../operator/controllers/workercluster/plan.ts';
+import { SECRETS, type Secret } from '../../../operator/kube/resources.ts';
+import { providerNamed } from '../../../providers/index.ts';
+import { managedOnly } from '../../kit/managed-only.ts';
+import { MemoryCloud } from '../../kit/memory-cloud.ts';
+import { MemoryObjects } from '../../kit/memory-objects.ts';
+
+const NOW = new Date('2026-11-22T00:00:00Z');
+const OPERATOR = 'kube-system';
+const KEY = 'shop/one';
+
+const profile = (mode: 'Hosted' | 'Managed'): CloudProfile => ({
+  apiVersion: API_VERSION,
+  kind: 'CloudProfile',
+  metadata: { name: 'cloud' },
+  spec: {
+    type: 'cloud',
+    kubernetes: { versions: [{ version: '1.36.3', classification: 'supported' }] },
+    machineTypes: [{ name: 'medium', cpu: 2, gpu: 0, memory: '8Gi' }],
+    regions: [{ name: 'here', zones: [{ name: 'here-a' }] }],
+    defaults: { mode, region: 'here', machineType: 'medium' },
+  },
+});
+const cluster = (spec: object = {}, uid = 'u1'): WorkerCluster =>
+  ({
+    apiVersion: API_VERSION,
+    kind: 'WorkerCluster',
+    metadata: { name: 'one', namespace: 'shop', uid, generation: 1, finalizers: [FINALIZER] },
+    spec: {
+      cloudProvider: 'cloud',
+      controlPlaneNodes: 1,
+      credentialsRef: { name: 'bound' },
+      pools: [
+        { name: 'a', minimum: 1, maximum: 9 },
+        { name: 'b', minimum: 1, maximum: 9 },
+      ],
+      ...spec,
+    },
+  }) as WorkerCluster;
+
+let server: MemoryObjects;
+/** An operator that has just started: what it knows is what its cache shows. `sees` may change while it runs. */
+function start(sees = { synced: true, server: true }): DecidedSizes {
+  const cache = {
+    get synced() {
+      return sees.synced;
+    },
+    get: (key: string) =>
+      sees.synced && sees.server ? server.find<Secret>(SECRETS, key.split('/')[1]!, OPERATOR) : undefined,
+    list: () => [],
+    absorb: () => {},
+    waitFor: async <R>(seen: () => R | undefined | false): Promise<R> => {
+      const result = seen();
+      if (!result) throw new Error('nobody sees it');
+      return result;
+    },
+  };
+  return new DecidedSizes(server, OPERATOR, cache);
+}
+
+const pool = (name: string, of = cluster()) =>
+  desiredSizes({ cluster: of, profile: profile('Hosted') }).find((one) => one.name === name)!;
+const decide = (sizes: DecidedSizes, count: number, name = 'a', of = cluster()) =>
+  sizes.decide({
+    key: KEY,
+    uid: of.metadata.uid!,
+    pool: pool(name, of),
+    size: { count, by: 'Coppice', why: 'pods wait' },
+  });
+
+/** One look of the operator at a hosted cluster: the workers of its Shoot afterwards, and what is said. */
+function reconcile(sizes: DecidedSizes, shoot: Shoot | undefined, of = cluster()) {
+  const decided = sizes.get(KEY, of.metadata.uid!);
+  const view = {
+    cluster: of,
+    profile: profile('Hosted'),
+    profileNames: ['cloud'],
+    provider: providerNamed('simulated'),
+  };
+  const plan = planWorkerCluster({ ...view, shoot, decided }, NOW);
+  const next = plan.shoot ?? shoot;
+  return {
+    shoot: next,
+    nodes: next?.spec.provider.workers?.map(({ name, minimum }) => `${name} ${minimum}`).join(', '),
+    said: findCondition(plan.status.conditions, 'SizeDecided'),
+    granted: plan.status.admitted?.pools.map(({ name, count }) => `${name} ${count}`).join(', '),
+  };
+}
+
+const recordOf = () => [...server.objects.values()].find(({ kind }) => kind === 'Secret') as Secret | undefined;
+const spoil = (text: string) =>
+  server.put({ ...recordOf()!, data: { record: Buffer.from(text).toString('base64') } } as Secret);
+
+beforeEach(() => {
+  server = new MemoryObjects();
+});
+
+describe('an operator that starts anew takes no node away that was decided', () => {
+  let before: Shoot | undefined;
+  beforeEach(async () => {
+    const first = start();
+    await decide(first, 5);
+    before = reconcile(first, undefined).shoot;
+    expect(reconcile(first, before)).toMatchObject({ nodes: 'a 5, b 1', granted: 'a 5, b 1' });
+  });
+
+  it('with an empty cache it stays as it is; once the record is found, it is what was decided', () => {
+    const sees = { synced: false, server: true };
+    const restarted = start(sees);
+    const blind = reconcile(restarted, before);
+    expect(blind).toMatchObject({ nodes: 'a 5, b 1', said: { status: 'Unknown', reason: 'RecordUnreadable' } });
+    expect(blind.said?.message).toContain('each keeps the nodes that it has');
+    sees.synced = true;
+    expect(reconcile(restarted, blind.shoot)).toMatchObject({ nodes: 'a 5, b 1', said: { reason: 'Decided' } });
+  });
+
+  it.each(['{', '"5"', '{"uid":"u1"}', '{"uid":"u1","pools":{"a":{"count":-1}}}', '{"uid":"u1","pools":{"a":null}}'])(
+    'with a record that says %s it stays as it is, however often it looks',
+    async (text) => {
+      spoil(text);
+      const restarted = start();
+      let shoot = before;
+      for (let look = 0; look < 3; look++) {
+        const seen = reconcile(restarted, shoot);
+        expect(seen).toMatchObject({ nodes: 'a 5, b 1', said: { status: 'Unknown' } });
+        ({ shoot } = seen);
+      }
+      // What it says of other pools is not thrown away.
+      await expect(decide(restarted, 3, 'b')).rejects.toThrow('cannot be read');
+    },
+  );
+
+  it('with a record whose labels somebody changed it stays as it is', () => {
+    const record = recordOf()!;
+    server.put({ ...record, metadata: { ...record.metadata, labels: {} } });
+    expect(reconcile(start(), before).nodes).toBe('a 5, b 1');
+    server.put({ ...record, metadata: { ...record.metadata, labels: { 'multi-cluster.demo.io/role': 'other' } } });
+    expect(reconcile(start(), before)).toMatchObject({ nodes: 'a 5, b 1', said: { status: 'Unknown' } });
+  });
+
+  it('where the record is really gone it is the minimum', () => {
+    server.objects.clear();
+    expect(reconcile(start(), before)).toMatchObject({ nodes: 'a 1, b 1', said: undefined });
+  });
+
+  it('a size that a person fixed holds all the same, and is nobody else’s to change', async () => {
+    const fixed = cluster({ dataPlaneNodes: 3 });
+    expect(reconcile(start({ synced: false, server: true }), before, fixed)).toMatchObject({
+      nodes: 'a 2, b 1',
+      said: undefined,
+    });
+    expect(reconcile(start(), before, fixed)).toMatchObject({ nodes: 'a 2, b 1', said: undefined });
+    server.writes.length = 0;
+    expect(await decide(start(), 7, 'a', fixed)).toBeUndefined();
+    expect(server.writes).toEqual([]);
+  });
+});
+
+describe('the record', () => {
+  it('is written once, within what people allow, and for each pool', async () => {
+    const sizes = start();
+    expect(await decide(sizes, 20)).toMatchObject({ count: 9 });
+    expect(await decide(sizes, 0, 'b')).toMatchObject({ count: 1 });
+    const { length } = server.writes;
+    await decide(sizes, 20);
+    expect(server.writes).toHaveLength(length);
+    expect(reconcile(start(), undefined).nodes).toBe('a 9, b 1');
+    expect(recordOf()?.metadata).toMatchObject({
+      namespace: OPERATOR,
+      name: expect.stringMatching(/^decided-sizes-[0-9a-f]{64}$/),
+    });
+  });
+
+  it('is of one cluster: a new one of the same name begins at its minimum, and goes its own way', async () => {
+    await decide(start(), 5);
+    const anew = cluster({}, 'u2');
+    expect(reconcile(start(), undefined, anew).nodes).toBe('a 1, b 1');
+    await decide(start(), 3, 'b', anew);
+    expect(reconcile(start(), undefined, anew).nodes).toBe('a 1, b 3');
+  });
+
+  it('goes with its cluster; where there is none, nothing is asked of the server', async () => {
+    await decide(start(), 5);
+    const gone = start({ synced: true, server: true });
+    await gone.remove(KEY);
+    expect(recordOf()).toBeUndefined();
+    server.writes.length = 0;
+    await gone.remove(KEY);
+    expect(server.writes).toEqual([]);
+  });
+
+  it('nothing is acted on before everybody here sees it', async () => {
+    await expect(decide(start({ synced: true, server: false }), 5)).rejects.toThrow('nobody sees it');
+  });
+});
+
+describe('a managed cluster', () => {
+  const facts = (pools: ManagedFacts['pools']): ManagedFacts =>
+    ({
+      seen: true,
+      exists: true,
+      gone: false,
+      settled: true,
+      errors: [],
+      outputs: {},
+      pools,
+    }) as unknown as ManagedFacts;
+  const asked = (sizes: DecidedSizes, managed: ManagedFacts) => {
+    const provider = managedOnly('cloud', new MemoryCloud().managed('one'));
+    const view = {
+      cluster: cluster(),
+      profile: profile('Managed'),
+      profileNames: ['cloud'],
+      provider,
+      shoot: undefined,
+    };
+    const plan = planWorkerCluster({ ...view, managed, decided: sizes.get(KEY, 'u1') }, NOW);
+    return { wish: plan.managed?.desired, granted: plan.status.admitted?.pools.map(({ count }) => count) };
+  };
+  const sized = (wish: ReturnType<typeof asked>['wish']) => wish?.pools.map(({ desired }) => desired);
+
+  it('has what was decided, and quotas count that; of its other pools the cloud’s autoscaler chooses', async () => {
+    await decide(start(), 5);
+    const { wish, granted } = asked(start(), facts(undefined));
+    expect(sized(wish)).toEqual([5, undefined]);
+    expect(granted).toEqual([5, 9]);
+  });
+
+  it('keeps what it was asked for where the record cannot be read; where nobody knows that, nothing is asked for', async () => {
+    await decide(start(), 5);
+    const { wish } = asked(start(), facts(undefined));
+    const blind = start({ synced: false, server: true });
+    expect(sized(asked(blind, facts(wish!.pools)).wish)).toEqual([5, undefined]);
+    expect(asked(blind, facts(undefined)).wish).toBeUndefined();
+  });
+});
