@@ -70,7 +70,10 @@ export async function connect(op: Operation, signal: AbortSignal, wait = inPodOf
       server,
       renewAt,
       world.log,
-      (object) => world.insideChanged(op.shoot, object),
+      (object) => {
+        state.changed?.();
+        world.insideChanged(op.shoot, object);
+      },
       (answers) => {
         if (state.connection === opened) lineChanged(op, answers);
       },

@@ -40,6 +40,7 @@ describe('an API server of a tenant', { timeout: 180_000 }, () => {
     ['endless-list', /the answer to GET \/api\/v1\/nodes .* has more than 16 MiB/],
     ['nested', /the answer to GET \/api\/v1\/nodes .* has more than a reasonable number of values/],
     ['endless-event', /the answer to WATCH \/api\/v1\/nodes .* has more than 4 MiB in one event/],
+    ['endless-pods', /the answer to WATCH pods .* has more than \d+ MiB that the operator has room for/],
     ['endless-nodes', /the answer to WATCH nodes .* has more than \d+ MiB that the operator has room for/],
   ])(
     'that answers without end costs its cluster the connection, not the operator its memory (%s)',
