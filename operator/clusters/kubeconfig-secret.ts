@@ -73,14 +73,18 @@ export async function kubeconfigMayBeWritten(
   );
 }
 
-/** Takes the kubeconfig away that people got. Somebody else's Secret of the name stays. @returns UID of what was deleted */
+/**
+ * Takes the kubeconfig away that people got. Somebody else's Secret of the name stays, also one that has come since.
+ * @param known the Secret as a cache has it; absent: the server is asked
+ * @returns UID of what was deleted
+ */
 export async function removeKubeconfigSecret(
   garden: Pick<KubeClient, 'getOrUndefined' | 'delete'>,
   owner: KubeconfigOwner,
-  signal?: AbortSignal,
+  { known, signal }: { known?: Secret | undefined; signal?: AbortSignal } = {},
 ): Promise<string | undefined> {
   const name = kubeconfigSecretName(owner.name);
-  const live = await garden.getOrUndefined<Secret>(SECRETS, name, owner.namespace, { signal });
+  const live = known ?? (await garden.getOrUndefined<Secret>(SECRETS, name, owner.namespace, { signal }));
   if (!live || !isKubeconfigOf(live, owner)) return undefined;
   const { uid } = live.metadata;
   await garden.delete(SECRETS, name, owner.namespace, { signal, preconditions: { ...(uid && { uid }) } });

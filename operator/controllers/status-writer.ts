@@ -38,6 +38,20 @@ export function onlyStatusChanged<T extends KubeObject>(event: ChangeEvent<T>): 
   return event.type === 'updated' && isDeepStrictEqual(withoutStatus(event.old), withoutStatus(event.object));
 }
 
+/** Whether a change is one that holds an object or lets it go: never a reason to work on what uses the object. */
+export function onlyFinalizersChanged<T extends KubeObject>(event: ChangeEvent<T>): boolean {
+  return event.type === 'updated' && isDeepStrictEqual(withoutFinalizers(event.old), withoutFinalizers(event.object));
+}
+
+function withoutFinalizers(object: KubeObject): object {
+  const { resourceVersion: _, finalizers: __, ...metadata } = object.metadata;
+  return { ...object, metadata };
+}
+
+/** Whether a change is news for whoever uses the object: what is told of it, and that it is held, follows from its users. */
+export const concernsUsers = <T extends KubeObject>(event: ChangeEvent<T>): boolean =>
+  !onlyStatusChanged(event) && !onlyFinalizersChanged(event);
+
 function withoutStatus(object: KubeObject): object {
   const { status: _, metadata, ...rest } = object;
   const { resourceVersion: __, ...meta } = metadata;

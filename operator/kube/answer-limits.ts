@@ -40,10 +40,14 @@ export class AnswerTooLargeError extends CoppiceError {
 export const inWords = (bytes: number): string =>
   bytes >= MIB ? `${Math.round(bytes / MIB)} MiB` : `${Math.round(bytes / 1024)} KiB`;
 
+const NOTHING = Buffer.alloc(0);
+
 /** Pieces of an answer put together, up to a limit. */
 export class Gathered {
-  #buffer = Buffer.alloc(0);
+  #buffer: Buffer = NOTHING;
   #length = 0;
+  /** Whether the buffer may be written to: the first piece belongs to whoever brought it. */
+  #isOwn = false;
   readonly #most: number;
   readonly #tooLarge: () => Error;
 
@@ -56,25 +60,36 @@ export class Gathered {
     return this.#length;
   }
 
-  /** Copies: a piece is a view of a larger buffer, which a server that sends single bytes would make us keep. */
+  /**
+   * The first piece is kept as it came, since most answers come in one. Further ones are copied: each is a view of a larger buffer, which a
+   * server that sends single bytes would make us keep.
+   */
   add(piece: Buffer): void {
     const length = this.#length + piece.length;
     if (length > this.#most) throw this.#tooLarge();
-    if (length > this.#buffer.length) {
-      const larger = Buffer.allocUnsafeSlow(Math.min(this.#most, Math.max(length, 2 * this.#buffer.length, 16_384)));
-      this.#buffer.copy(larger, 0, 0, this.#length);
-      this.#buffer = larger;
+    if (this.#length === 0) {
+      this.#buffer = piece;
+    } else {
+      if (length > this.#buffer.length || !this.#isOwn) this.#grow(length);
+      piece.copy(this.#buffer, this.#length);
     }
-    piece.copy(this.#buffer, this.#length);
     this.#length = length;
   }
 
   /** What was gathered, which is forgotten here. */
   take(): Buffer {
     const taken = this.#buffer.subarray(0, this.#length);
-    this.#buffer = Buffer.alloc(0);
+    this.#buffer = NOTHING;
     this.#length = 0;
+    this.#isOwn = false;
     return taken;
+  }
+
+  #grow(length: number): void {
+    const larger = Buffer.allocUnsafeSlow(Math.min(this.#most, Math.max(length, 2 * this.#length)));
+    this.#buffer.copy(larger, 0, 0, this.#length);
+    this.#buffer = larger;
+    this.#isOwn = true;
   }
 }
 

@@ -200,7 +200,10 @@ class Http2Connection {
     this.#mostStreams = () => Math.min(STREAMS, session.remoteSettings?.maxConcurrentStreams ?? STREAMS);
     // Each stream says itself what has happened.
     session.on('error', () => {});
-    session.once('connect', () => session.setLocalWindowSize(CONNECTION_WINDOW));
+    session.once('connect', () => {
+      // Closed in this very moment: what a listener throws would end the operator.
+      if (!session.destroyed) session.setLocalWindowSize(CONNECTION_WINDOW);
+    });
     session.once('goaway', () => this.#leave());
     const pings = setInterval(() => {
       if (!session.destroyed && !session.closed) session.ping(() => {});
@@ -246,6 +249,7 @@ function answerOf(stream: ClientHttp2Stream, exchange: Exchange): Promise<Answer
   const { signal, body, headersTimeoutMs, bodyTimeoutMs } = exchange;
   return new Promise((resolve, reject) => {
     let failure: Error | undefined;
+    let answered = false;
     const cancel = (reason: Error) => {
       failure ??= reason;
       reject(reason);
@@ -264,6 +268,8 @@ function answerOf(stream: ClientHttp2Stream, exchange: Exchange): Promise<Answer
     });
     stream.once('close', () => {
       signal?.removeEventListener('abort', onAbort);
+      // An error that nobody hears costs more than all else of a small request: its stack.
+      if (answered) return;
       if (stream.rstCode === constants.NGHTTP2_REFUSED_STREAM)
         reject(new UnseenError('refused', { cause: failure ?? cutOff() }));
       else reject(failure ?? cutOff());
@@ -271,6 +277,7 @@ function answerOf(stream: ClientHttp2Stream, exchange: Exchange): Promise<Answer
     stream.once('response', (headers) => {
       silenceMs = bodyTimeoutMs;
       stream.setTimeout(silenceMs);
+      answered = true;
       resolve(new Http2Answer(stream, headers, () => failure));
     });
     if (body) stream.end(body);
@@ -302,6 +309,8 @@ class Http2Answer implements Answer {
   read(onData: (chunk: Buffer) => void): Promise<void> {
     const stream = this.#stream;
     return new Promise((resolve, reject) => {
+      let whole = false;
+      const cut = () => reject(this.#failure() ?? cutOff());
       stream.on('data', (chunk: Buffer) => {
         try {
           onData(chunk);
@@ -310,10 +319,16 @@ class Http2Answer implements Answer {
           drop(stream);
         }
       });
-      // Node ends the body of a stream that was cut off as if it were whole.
-      stream.once('end', () => (stream.rstCode ? reject(this.#failure() ?? cutOff()) : resolve()));
-      stream.once('close', () => reject(this.#failure() ?? cutOff()));
-      if (stream.destroyed) reject(this.#failure() ?? cutOff());
+      stream.once('end', () => {
+        // Node ends the body of a stream that was cut off as if it were whole.
+        if (stream.rstCode) return cut();
+        whole = true;
+        resolve();
+      });
+      stream.once('close', () => {
+        if (!whole) cut();
+      });
+      if (stream.destroyed) cut();
     });
   }
 

@@ -5,13 +5,14 @@ import { type ControlPlane, seedAddresses } from './values.ts';
 interface NetworkParts {
   arguments: string[];
   files: Record<string, string>;
-  containers: object[];
+  /** They end before the API server begins. */
+  initContainers: object[];
   volumes: object[];
 }
 
 /** Nobody serves this socket: whoever asks for a pod or a kubelet reads its name in the answer. */
 const NOBODY = '/no-pods-run-in-a-simulated-cluster';
-const NOTHING: NetworkParts = { arguments: [], files: {}, containers: [], volumes: [] };
+const NOTHING: NetworkParts = { arguments: [], files: {}, initContainers: [], volumes: [] };
 
 /** @param directory where the API server has its files */
 export function networkParts(values: ControlPlane, directory: string): NetworkParts {
@@ -29,7 +30,7 @@ export function networkParts(values: ControlPlane, directory: string): NetworkPa
     ...NOTHING,
     // The address of a Service leads somewhere on machines alone: webhooks and aggregated APIs are dialled at their pods.
     arguments: ['--enable-aggregator-routing=true'],
-    containers: [
+    initContainers: [
       { ...container, env: [...container.env, { name: 'SEED_ADDRESSES', value: seedAddresses(values).join(' ') }] },
     ],
     volumes,

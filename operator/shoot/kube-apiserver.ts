@@ -47,7 +47,7 @@ export function kubeAPIServer(values: ControlPlane, pki: PKIData): KubeObject[] 
           volumes: [egress.volume],
           sidecars: konnectivityServer(values),
         }),
-        ...(values.clusterNetwork && { guests: network.containers, volumes: network.volumes }),
+        ...(values.clusterNetwork && { initContainers: network.initContainers, volumes: network.volumes }),
         checksum: checksum(tunnelFiles ? { ...files, ...withPrefix('tunnel/', tunnelFiles) } : files),
         gracePeriodSeconds: 10,
         spread: values.replicas > 1,

@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { dump } from 'js-yaml';
 import type { KubeObject } from '../api/meta.ts';
 import { kubeconfig } from '../pki/kubeconfig.ts';
 import { nodeMaskSize } from './kube-controller-manager.ts';
@@ -27,6 +28,10 @@ type KubeadmValues = Pick<ControlPlane, 'addresses' | 'endpoint' | 'networks' | 
 
 /** Where machines of a control plane are: in the seed, at addresses that outlive them, or in a cloud, each at its own. */
 export type ControlPlanePlace = 'seed' | 'cloud';
+
+/** What kubeadm is given: its documents as YAML. */
+export const kubeadmYAML = (...documents: readonly object[]): string =>
+  documents.map((document) => dump(document, { lineWidth: -1, noRefs: true })).join('---\n');
 
 /** kubeadm's documents for the machine that begins the cluster. Field by field: kubernetes.io/docs/reference/config-api/kubeadm-config.v1beta4. */
 export const kubeadmInit = (values: KubeadmValues, place: ControlPlanePlace = 'seed'): object[] => [

@@ -29,8 +29,8 @@ export interface Component extends Container {
   volumes?: unknown[];
   /** Further containers. */
   sidecars?: Sidecar[];
-  /** Further containers that are none of the control plane's own, as they are. */
-  guests?: object[];
+  /** Containers that end before any of these starts, as they are. */
+  initContainers?: object[];
   /** Content whose change must restart the pods. */
   checksum: string;
   /** Seconds between SIGTERM and SIGKILL. */
@@ -67,11 +67,11 @@ export function podTemplate(values: ControlPlane, component: Component): unknown
         seccompProfile: { type: 'RuntimeDefault' },
       },
       ...(component.spread && { affinity: spread(component.name) }),
+      ...(component.initContainers?.length && { initContainers: component.initContainers }),
       containers: [
         // Upstream's images have other entry points, or none: the executable is where they all keep it.
         containerOf(component, `/usr/local/bin/${component.executable ?? component.name}`, 'config'),
         ...sidecars.map((sidecar) => containerOf(sidecar, sidecar.command, sidecar.name)),
-        ...(component.guests ?? []),
       ],
       volumes: [
         secretVolume('config', component.name),

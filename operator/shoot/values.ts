@@ -28,6 +28,8 @@ export interface ControlPlane {
     initialised: boolean;
     /** Ordinals of the members that API servers talk to, which planEtcd decides. */
     endpoints: number[];
+    /** UIDs of the claims on which members were last seen to vote, by ordinal; absent: nothing was noted yet. */
+    volumes?: Readonly<Record<number, string>>;
     storageClassName?: string;
     /** Kubernetes quantity; default 2Gi. */
     storageSize?: string;
@@ -44,7 +46,7 @@ export interface ControlPlane {
   clusterNetwork?: ClusterNetwork;
 }
 
-/** A container beside each API server that joins it to the cluster's network, with its volumes; or nothing is there to be reached. */
+/** A container that joins the pod of each API server, before it starts, to the cluster's network, with its volumes; or nothing is there to be reached. */
 export type ClusterNetwork = { container: { env: object[]; [field: string]: unknown }; volumes: object[] } | 'none';
 
 /** The port of every hosted API server. */

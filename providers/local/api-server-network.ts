@@ -6,9 +6,8 @@ import { HOST_FOLDERS, hostFolderMounts, hostFolderVolumes } from './machine-pod
 const SCRIPT = readFileSync(new URL('./api-server-network.sh', import.meta.url), 'utf8');
 
 /**
- * The container that joins an API server's pod to the VXLAN of the cluster's machines: it sets interfaces, routes and rules, and then
- * only waits, as the image's own program, which all pods of the seed run. Undefined for machines of another image, whose seed need have
- * neither such programs nor one layer 2.
+ * The container that joins an API server's pod to the VXLAN of the cluster's machines: it sets interfaces, routes and rules, and ends.
+ * Undefined for machines of another image, whose seed need have neither such programs nor one layer 2.
  */
 export function apiServerNetwork(
   ctx: Pick<ProviderContext, 'machineImage' | 'podCIDR' | 'vni'>,

@@ -1,18 +1,22 @@
 import { beforeAll, expect, it, onTestFinished } from 'vitest';
 import { API_VERSION } from '../../operator/api/group.ts';
-import { NAMESPACES, NODES, type Node, type Pod } from '../../operator/kube/resources.ts';
+import { COMPONENTS } from '../../operator/api/names.ts';
+import { NAMESPACES, NODES, type Node, PODS, type Pod } from '../../operator/kube/resources.ts';
 import {
   clusterClient,
   coppice,
   deleteCluster,
   e2e,
+  follow,
   gardenClient,
   kubeconfigFile,
   kubectl,
   makeCluster,
   type Name,
   ok,
+  PATIENCE_MS,
   seedNamespace,
+  seedPods,
   uniqueName,
   untilReady,
 } from '../kit/garden.ts';
@@ -89,6 +93,44 @@ e2e('clusters side by side', () => {
     // An address that both clusters may have belongs to one's own pods.
     const own = await get(files[1], alone[0], alone[0]?.status?.podIP);
     expect(ok(own)).toContain(`hostname=${alone[0]?.metadata.name}`);
+  });
+
+  it('have no API server that runs outside of its own network', async () => {
+    const inSeed = (await seedPods(twins[1])).find(({ metadata }) => metadata.labels?.app === COMPONENTS.apiServer)!;
+    const { namespace } = inSeed.metadata;
+    const garden = gardenClient();
+    // The same pod, but that the interface in its cluster's network cannot be made.
+    const { initContainers = [], containers, volumes, securityContext } = inSeed.spec as Record<string, any>;
+    const broken = (container: { env?: { name: string; value: string }[] }) => ({
+      ...container,
+      ...(container.env && { env: container.env.map((one) => (one.name === 'VNI' ? { ...one, value: '-1' } : one)) }),
+    });
+    const name = 'without-network';
+    await garden.create({
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name, namespace },
+      spec: {
+        automountServiceAccountToken: false,
+        initContainers: initContainers.map(broken),
+        containers: containers.map(broken),
+        volumes,
+        securityContext,
+      },
+    });
+    onTestFinished(() => garden.delete(PODS, name, namespace, { gracePeriodSeconds: 0 }).then(() => undefined));
+    const pods = await follow<Pod>(garden, PODS, { namespace });
+    const statuses = await pods.waitFor(
+      () => {
+        const { initContainerStatuses = [], containerStatuses = [] } = pods.get(`${namespace}/${name}`)?.status ?? {};
+        const all = [...initContainerStatuses, ...containerStatuses];
+        const network = all.find((one) => one.name === 'cluster-network');
+        return (network?.lastState?.terminated ?? network?.state?.terminated) && all;
+      },
+      { timeoutMs: PATIENCE_MS, what: 'the network not to be made' },
+    );
+    const server = statuses.find((one) => one.name === COMPONENTS.apiServer);
+    expect(server?.state).toEqual({ waiting: { reason: 'PodInitializing' } });
   });
 });
 

@@ -34,7 +34,14 @@ import {
   until,
   untilReady,
 } from '../kit/garden.ts';
-import { echoService, run, validatingWebhook } from '../kit/workload.ts';
+import {
+  aggregatedAPI,
+  convertedCRD,
+  echoService,
+  run,
+  VALIDATING_WEBHOOKS,
+  validatingWebhook,
+} from '../kit/workload.ts';
 
 e2e('a local cluster with two nodes', () => {
   let cluster: Name;
@@ -166,17 +173,20 @@ e2e('a local cluster with two nodes', () => {
     }
   });
 
-  it('asks webhooks that its pods serve, and obeys them', async () => {
+  it('is extended by what its pods serve: webhooks that it obeys, conversion of custom resources, an aggregated API', async () => {
     const name = 'judge';
     const ca = await createCA({ commonName: name, days: 1 });
     const dnsNames = [`${name}.default.svc`];
     const serving = await issue(ca, { commonName: name, dnsNames, usages: ['server'], days: 1 });
     await client.apply(echoService(name, 443, 8443));
     await run(client, { name, serving });
+    const extension = { service: { name, port: 443 }, ca: ca.cert };
     const labels = { 'judged-by': name };
-    await client.request('POST', '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations', {
-      body: validatingWebhook(name, { name, port: 443 }, labels, ca.cert),
+    await client.request('POST', VALIDATING_WEBHOOKS, {
+      body: validatingWebhook(name, extension.service, labels, ca.cert),
     });
+    await client.create(aggregatedAPI('asked.test', extension));
+    await client.create(convertedCRD('converted.test', extension));
     const make = async (name: string) => {
       const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'default', labels } };
       return client.create(object).then(
@@ -193,6 +203,26 @@ e2e('a local cluster with two nodes', () => {
       .toContain('denied the request: its name is refused');
     expect(await make('welcome')).toBe('made');
     ok(await kubectl(['delete', 'validatingwebhookconfiguration', name], { kubeconfig }));
+
+    const available = ['wait', '--for=condition=Available', 'apiservice/v1.asked.test', '--timeout=60s'];
+    ok(await kubectl(available, { kubeconfig }));
+    const echo = JSON.parse(ok(await kubectl(['get', '--raw', '/apis/asked.test/v1/echoes/hello'], { kubeconfig })));
+    expect(echo).toMatchObject({ kind: 'Echo', metadata: { name: 'hello' }, askedBy: 'coppice:admin' });
+    ok(await kubectl(['delete', 'apiservice', 'v1.asked.test'], { kubeconfig }));
+
+    const established = ['wait', '--for=condition=Established', 'crd/notes.converted.test', '--timeout=60s'];
+    ok(await kubectl(established, { kubeconfig }));
+    const notes = (version: string) => `/apis/converted.test/${version}/namespaces/default/notes`;
+    const body = {
+      apiVersion: 'converted.test/v1',
+      kind: 'Note',
+      metadata: { name: 'one' },
+      spec: { text: 'as it was' },
+    };
+    await client.request('POST', notes('v1'), { body });
+    const spec = { convertedFrom: 'converted.test/v1' };
+    expect(await client.request('GET', `${notes('v2')}/one`)).toMatchObject({ apiVersion: 'converted.test/v2', spec });
+    ok(await kubectl(['delete', 'crd', 'notes.converted.test', '--wait=false'], { kubeconfig }));
     ok(await kubectl(['delete', 'deployment', name, '--cascade=foreground', '--wait'], { kubeconfig }));
   });
 

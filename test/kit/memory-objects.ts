@@ -11,6 +11,8 @@ export class MemoryObjects {
   readonly objects = new Map<string, KubeObject>();
   /** One line for each write, for example `delete secrets shop/one`. */
   readonly writes: string[] = [];
+  /** The same for each object that was asked for by its name. */
+  readonly reads: string[] = [];
   #serial = 0;
 
   constructor(...objects: KubeObject[]) {
@@ -32,6 +34,7 @@ export class MemoryObjects {
   }
 
   async getOrUndefined<T extends KubeObject = KubeObject>(resource: Resource, name: string, namespace?: string) {
+    this.reads.push(`get ${resource.plural} ${namespace === undefined ? name : `${namespace}/${name}`}`);
     return this.find<T>(resource, name, namespace);
   }
 

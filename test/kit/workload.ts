@@ -23,7 +23,10 @@ export interface Workload {
   /** At most one pod on a node. */
   spread?: boolean;
   requests?: Record<string, string>;
-  /** With it the server is also an admission webhook, by TLS on port 8443, that refuses objects named "refused". */
+  /**
+   * With it the server is also, by TLS on port 8443, an admission webhook that refuses objects named "refused", a conversion webhook, and
+   * an aggregated API of any group.
+   */
   serving?: KeyPair;
 }
 
@@ -79,12 +82,16 @@ export const echoService = (name: string, port = 80, targetPort = 8080): KubeObj
   spec: { selector: { app: name }, ports: [{ port, targetPort }] },
 });
 
-/** A webhook that is asked whether ConfigMaps with these labels may be made. */
+/** Where webhooks that judge what is written are made. */
+export const VALIDATING_WEBHOOKS = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations';
+
+/** A webhook that must be asked whether ConfigMaps, or what the rule says, with these labels may be made. */
 export const validatingWebhook = (
   name: string,
   service: { name: string; port: number },
   matchLabels: Record<string, string>,
   caBundle?: string,
+  rule: object = { apiGroups: [''], resources: ['configmaps'], operations: ['CREATE'] },
 ): KubeObject => ({
   apiVersion: 'admissionregistration.k8s.io/v1',
   kind: 'ValidatingWebhookConfiguration',
@@ -96,13 +103,54 @@ export const validatingWebhook = (
         service: { ...service, namespace: 'default', path: '/admit' },
         ...(caBundle && { caBundle: Buffer.from(caBundle).toString('base64') }),
       },
-      rules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['configmaps'] }],
+      rules: [{ apiVersions: ['v1'], ...rule }],
       objectSelector: { matchLabels },
       admissionReviewVersions: ['v1'],
       sideEffects: 'None',
     },
   ],
 });
+
+/** Where an API server finds what extends it: a Service in the namespace `default`, and the authority of its certificate. */
+export interface Extension {
+  service: { name: string; port: number };
+  ca: string;
+}
+const base64 = (text: string) => Buffer.from(text).toString('base64');
+
+/** A group of which the pods of `echo` serve version v1: `GET /apis/GROUP/v1/echoes/NAME` tells who asked. */
+export const aggregatedAPI = (group: string, { service, ca }: Extension): KubeObject => ({
+  apiVersion: 'apiregistration.k8s.io/v1',
+  kind: 'APIService',
+  metadata: { name: `v1.${group}` },
+  spec: {
+    group,
+    version: 'v1',
+    groupPriorityMinimum: 1000,
+    versionPriority: 10,
+    service: { ...service, namespace: 'default' },
+    caBundle: base64(ca),
+  },
+});
+
+/** Custom resources `notes`, stored as v1; the pods of `echo` make v2 of them, whose `spec.convertedFrom` tells of what. */
+export const convertedCRD = (group: string, { service, ca }: Extension): KubeObject => {
+  const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
+  const version = (name: string, storage: boolean) => ({ name, storage, served: true, schema });
+  const clientConfig = { service: { ...service, namespace: 'default', path: '/convert' }, caBundle: base64(ca) };
+  return {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `notes.${group}` },
+    spec: {
+      group,
+      scope: 'Namespaced',
+      names: { kind: 'Note', plural: 'notes' },
+      versions: [version('v1', true), version('v2', false)],
+      conversion: { strategy: 'Webhook', webhook: { clientConfig, conversionReviewVersions: ['v1'] } },
+    },
+  };
+};
 
 /** Applies the Deployment and waits until all its pods are Ready. */
 export async function run(client: KubeClient, workload: Workload): Promise<Pod[]> {

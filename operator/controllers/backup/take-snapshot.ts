@@ -8,7 +8,7 @@ import { COMPONENTS, etcdMemberName } from '../../api/names.ts';
 import type { Seed } from '../../api/seed.ts';
 import type { SeedAccess } from '../../clusters/seed-access.ts';
 import type { EtcdClient } from '../../etcd/etcd-client.ts';
-import { decoded } from '../../kube/resources.ts';
+import { decoded, SECRETS, type Secret } from '../../kube/resources.ts';
 import { PKI_SECRET } from '../../shoot/pki.ts';
 import { openEtcd } from '../shoot/etcd-access.ts';
 import { writeVerified } from './integrity.ts';
@@ -88,7 +88,7 @@ export async function takeSnapshot(
   signal: AbortSignal,
 ): Promise<Snapshot> {
   const takenAt = new Date(Math.floor(+ctx.now() / 1000) * 1000);
-  const client = await clientOf(etcd, ctx.now());
+  const client = await clientOf(etcd, ctx.now(), signal);
   try {
     return await spool.file(async (file) => {
       const { revision, chunks } = await client.snapshot(signal);
@@ -106,8 +106,11 @@ export async function takeSnapshot(
   }
 }
 
-async function clientOf({ access, seed, technicalID }: EtcdOfShoot, now: Date): Promise<EtcdClient> {
-  const pki = decoded(access.secrets.get(`${technicalID}/${PKI_SECRET}`)?.data);
+async function clientOf(
+  { access, seed, technicalID }: EtcdOfShoot,
+  now: Date,
+  signal: AbortSignal,
+): Promise<EtcdClient> {
   const addresses: string[] = [];
   for (;;) {
     const member = access.services.get(`${technicalID}/${etcdMemberName(addresses.length)}`);
@@ -122,5 +125,10 @@ async function clientOf({ access, seed, technicalID }: EtcdOfShoot, now: Date): 
     dialPod: access.dialPod,
     podName: etcdMemberName,
   };
-  return openEtcd(place, pki, now);
+  // A cache knows Secrets by their labels: keys that lost theirs are no reason to go without backups.
+  const keys =
+    access.secrets.get(`${technicalID}/${PKI_SECRET}`) ??
+    (await access.client.getOrUndefined<Secret>(SECRETS, PKI_SECRET, technicalID, { signal }));
+  if (!keys) throw notYetConfigured(`the etcd of ${technicalID} has no keys yet`);
+  return openEtcd(place, decoded(keys.data), now);
 }

@@ -82,7 +82,7 @@ export function gardenWorld(
       },
       async remove(cluster, signal) {
         const key = keyAt(keyOf(cluster));
-        const removed = await removeKubeconfigSecret(garden, kubeconfigOwner('WorkerCluster', cluster), signal);
+        const removed = await removeKubeconfigSecret(garden, kubeconfigOwner('WorkerCluster', cluster), { signal });
         if (removed === undefined) return;
         await kubeconfigs.waitFor(() => kubeconfigs.get(key)?.metadata.uid !== removed, {
           timeoutMs: HEARD_MS,

@@ -1,13 +1,13 @@
 import { COMPONENTS } from '../../api/names.ts';
 import { ClusterConnection } from '../../clusters/cluster-connection.ts';
 import { KubeClient } from '../../kube/client.ts';
-import { sleep } from '../../kube/clock.ts';
 import { waitFor } from '../../kube/informer.ts';
-import { keyOf } from '../../kube/resources.ts';
+import { conditionIsTrue, keyOf, type Pod } from '../../kube/resources.ts';
 import { operatorKubeconfig } from '../../shoot/kubeconfigs.ts';
 import { issueOperatorCertificate } from '../../shoot/pki.ts';
 import { endpointURL } from '../../shoot/values.ts';
 import type { Operation } from './operation.ts';
+import { ELSEWHERE, IN_SEED, type Patience, untilServes } from './until-serves.ts';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -15,8 +15,37 @@ export const USABLE = { ok: true, message: "the API server answers, and the admi
 /** What is said from when an API server that served stops answering. */
 const SILENT = { ok: false, message: 'the API server does not answer' };
 
-/** Opens the line to the shoot's API server once it serves. `patienceMs`: how long it may take until a pod of it runs. */
-export async function connect(op: Operation, signal: AbortSignal, patienceMs = 4 * MINUTE): Promise<void> {
+/** How an API server is waited for that may have yet to start. */
+export interface APIServerWait {
+  /**
+   * Resolves as soon as somebody can answer. A packet to a Service that the seed does not know yet is lost, and is sent again only after a
+   * second, then two, then four.
+   */
+  started(op: Operation, signal: AbortSignal): Promise<void>;
+  /** Resolves as soon as there is news of it, or rejects; absent: no news come. */
+  news?(op: Operation, signal: AbortSignal): Promise<void>;
+  /** How often it is asked. */
+  readonly patience: Patience;
+}
+
+/** An API server in a pod of the seed. @param patienceMs how long it may take until that runs */
+export const inPodOfSeed = (patienceMs: number): APIServerWait => ({
+  started: async (op, signal) => {
+    await waitFor([op.seed.pods], () => apiServerRuns(op), {
+      timeoutMs: patienceMs,
+      signal,
+      what: `a pod of ${COMPONENTS.apiServer} to run`,
+    });
+  },
+  news: untilMoreReady,
+  patience: IN_SEED,
+});
+
+/** An API server that no pod of the seed has to do with: whether it has started is seen when it answers. */
+export const outsideOfSeed: APIServerWait = { started: async () => {}, patience: ELSEWHERE };
+
+/** Opens the line to the shoot's API server once it serves. */
+export async function connect(op: Operation, signal: AbortSignal, wait = inPodOfSeed(4 * MINUTE)): Promise<void> {
   const { state, world } = op;
   const server = endpointURL(op.values);
   if (state.connection && state.connection.server === server && world.now() < state.connection.renewAt) {
@@ -33,25 +62,25 @@ export async function connect(op: Operation, signal: AbortSignal, patienceMs = 4
   const client = KubeClient.fromKubeconfig(operatorKubeconfig(op.values, op.pki, certificate));
   let connection: ClusterConnection | undefined;
   try {
-    // Not before somebody can answer: a packet to a Service that the seed does not know yet is lost, and is sent again only
-    // after a second, then two, then four.
-    if (!isElsewhere(op))
-      await waitFor([op.seed.pods], () => apiServerRuns(op), {
-        timeoutMs: patienceMs,
-        signal,
-        what: `a pod of ${COMPONENTS.apiServer} to run`,
-      });
-    while (!(await client.ready({ timeoutMs: 2 * SECOND, signal }).catch(() => false))) {
-      signal.throwIfAborted();
-      await sleep(isElsewhere(op) ? SECOND : 100, signal);
-    }
+    await wait.started(op, signal);
+    await untilServes(
+      {
+        serves: () => client.ready({ timeoutMs: 2 * SECOND, signal }),
+        ...(wait.news && { news: (until) => wait.news!(op, until) }),
+      },
+      wait.patience,
+      signal,
+    );
     const renewAt = new Date(+world.now() + 12 * 60 * MINUTE);
     const opened = new ClusterConnection(
       client,
       server,
       renewAt,
       world.log,
-      (object) => world.insideChanged(op.shoot, object),
+      (object) => {
+        state.changed?.();
+        world.insideChanged(op.shoot, object);
+      },
       (answers) => {
         if (state.connection === opened) lineChanged(op, answers);
       },
@@ -75,13 +104,24 @@ function lineChanged({ shoot, state, world }: Operation, answers: boolean): void
   world.again(shoot);
 }
 
-/** Whether no pod of the seed has to do with it. */
-const isElsewhere = ({ controlPlanePool, provider }: Operation): boolean =>
-  controlPlanePool !== undefined && provider.controlPlaneGroup !== undefined;
-
-const apiServerRuns = ({ seed, values }: Operation): boolean =>
+const apiServers = ({ seed, values }: Operation): Pod[] =>
   seed
     .podsOf(`${values.shoot.namespace}/${values.shoot.name}`)
-    .some(
-      (pod) => pod.metadata.labels?.app === COMPONENTS.apiServer && pod.status?.containerStatuses?.[0]?.state?.running,
-    );
+    .filter((pod) => pod.metadata.labels?.app === COMPONENTS.apiServer);
+
+const apiServerRuns = (op: Operation): boolean =>
+  apiServers(op).some((pod) => pod.status?.containerStatuses?.[0]?.state?.running);
+
+/** Resolves when a pod of the API server has become Ready that was not. */
+async function untilMoreReady(op: Operation, signal: AbortSignal): Promise<void> {
+  const ready = () =>
+    apiServers(op)
+      .filter((pod) => conditionIsTrue(pod, 'Ready'))
+      .map(({ metadata }) => metadata.uid);
+  const before = new Set(ready());
+  await op.seed.pods.waitFor(() => ready().some((uid) => !before.has(uid)), {
+    signal,
+    timeoutMs: MINUTE,
+    what: 'an API server to be Ready',
+  });
+}

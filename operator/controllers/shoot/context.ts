@@ -83,16 +83,13 @@ export function controlPlaneValues(
   };
 }
 
-/** The values, and how API servers and machines come to each other. */
+/** The values of a hosted control plane, and how API servers and machines come to each other. */
 export function reaching(
   values: ControlPlane,
-  shoot: Shoot,
   { spec: { machineImage } }: Seed,
   provider: Pick<Provider, 'inCloud' | 'clusterNetwork'>,
   vni: number,
 ): ControlPlane {
-  // Machines that run the control plane themselves are where its API servers are.
-  if (controlPlaneWorker(shoot.spec)) return values;
   if (provider.inCloud) return { ...values, machinesOutside: true };
   const podCIDR = values.networks.pods;
   const clusterNetwork = provider.clusterNetwork?.({ podCIDR, vni, ...(machineImage && { machineImage }) });

@@ -3,8 +3,9 @@ import { CoppiceError, configurationProblem, errorText, notYetConfigured } from 
 import { ANNOTATIONS } from '../../api/group.ts';
 import { technicalID } from '../../api/names.ts';
 import type { Seed } from '../../api/seed.ts';
-import { controlPlaneWorker, type Shoot, type ShootStatus, shootProfileName } from '../../api/shoot.ts';
+import { type Shoot, type ShootStatus, shootProfileName } from '../../api/shoot.ts';
 import { type GateVerdict, HELD, judgeDeletion } from '../../clusters/deletion-gate.ts';
+import { unlessAborted } from '../../kube/clock.ts';
 import { isNotFound, KubeApiError } from '../../kube/errors.ts';
 import { decoded, keyOf, SEEDS, SHOOTS } from '../../kube/resources.ts';
 import { PKI_SECRET } from '../../shoot/pki.ts';
@@ -14,8 +15,7 @@ import { keptFor, usedByShoot } from '../kept-profile.ts';
 import { operation, writeStatus } from '../status-writer.ts';
 import { resolveVersion, upgradeProblem } from '../versions.ts';
 import { bareStatus } from './bare-status.ts';
-import { controlPlanePoolOf, controlPlaneValues, poolsOfShoot, providerContext, reaching } from './context.ts';
-import { wantedNames } from './dns/dns-names.ts';
+import { controlPlanePoolOf, controlPlaneValues, poolsOfShoot, providerContext } from './context.ts';
 import { recordsCondition } from './dns/dns-outcome.ts';
 import { endDriftLook, lookForDrift, noteMended, wantsMending } from './drift/drift.ts';
 import { unreachable } from './expose.ts';
@@ -27,7 +27,6 @@ import { retryOf } from './retry.ts';
 import { runFlow } from './run-flow.ts';
 import { seedFor } from './seed-for.ts';
 import { SeedShares } from './seed-shares.ts';
-import { allMachines, selfHostedProblem } from './self-hosted/self-hosted.ts';
 import { newShootState, type ShootState } from './state.ts';
 import { NODES_LEAVING } from './status.ts';
 import { strategyOf } from './strategy.ts';
@@ -43,10 +42,9 @@ const MACHINE_KNOWN_MS = 10_000;
 const STRAYS_MS = 1_000;
 /** How soon it is looked again whether the admin's kubeconfig works, where it did not. */
 const ACCESS_MS = 10_000;
-/** Whatever happens, certificates are looked at this often. */
-const LONGEST_SLEEP_MS = 12 * 3600_000;
-/** When an API server in a cloud is gone with its machine, nobody is left who would tell. */
-const LOOK_AT_GROUP_MS = 5 * 60_000;
+
+/** How long a seed may take to be held. */
+const HOLD_MS = 30_000;
 
 /** How soon a shoot asks again whose seed keeps as many workers busy as it may. */
 const SHARE_TAKEN_MS = 2_000;
@@ -68,6 +66,8 @@ export class ShootController {
   readonly #vnis = new Map<string, number>();
   /** The seeds that were chosen, by key. */
   readonly #placed = new Map<string, string>();
+  /** Seeds that are being held right now, by name. */
+  readonly #holding = new Map<string, Promise<void>>();
   /** uid, by key, of shoots that have gone but that the cache may still show: to take one away a second time is all in vain. */
   readonly #released = new Map<string, string | undefined>();
 
@@ -175,15 +175,17 @@ export class ShootController {
     let op: Operation;
     try {
       // Before anything is made there.
-      if (!deleting) await hold(world, SEEDS, world.seeds, placed, true, { signal });
+      if (!deleting) await this.#holdSeed(placed, signal);
       op = await this.#operation(shoot, state, placed, signal);
       const { namespace } = op.values;
-      const stranger = strangerIn(await namespaceIn(op.seed, namespace, signal), shoot, world.gardenID);
+      // Before it makes one the graph asks the server, so that each new cluster asks once.
+      const found = deleting ? await namespaceIn(op.seed, namespace, signal) : op.seed.namespaces.get(namespace);
+      const stranger = strangerIn(found, shoot, world.gardenID);
       // Nothing of it was ever made there: namespaces come first.
       if (stranger && deleting) return await this.#release(shoot, signal);
       if (stranger) throw notOurs(op.seed.name, namespace, stranger);
     } catch (error) {
-      // Of many shoots that come at once, one has the seed held, and the others look again.
+      // Somebody else wrote to the seed while it was to be held.
       if (signal.aborted || (error instanceof KubeApiError && error.isConflict)) throw error;
       return this.#failed(shoot, state, [{ taskID: PREPARE, error }]);
     }
@@ -192,6 +194,22 @@ export class ShootController {
     const next = await this.#reconcile(op, signal);
     const askAgainMs = gate.until ? Math.max(0, +gate.until - +world.now()) : Number.POSITIVE_INFINITY;
     return next && { requeueAfterMs: Math.min(next.requeueAfterMs, askAgainMs) };
+  }
+
+  /** Many shoots come at once to a new seed: one request holds it for all of them, or all but one would be refused and come later. */
+  async #holdSeed(seed: Seed, signal: AbortSignal): Promise<void> {
+    const world = this.#world;
+    const { name } = seed.metadata;
+    if (isHeld(world.seeds.get(name) ?? seed)) return;
+    let holding = this.#holding.get(name);
+    if (!holding) {
+      const patience = AbortSignal.timeout(HOLD_MS);
+      holding = hold(world, SEEDS, world.seeds, seed, true, { signal: patience }).finally(() => {
+        this.#holding.delete(name);
+      });
+      this.#holding.set(name, holding);
+    }
+    await unlessAborted(holding, signal);
   }
 
   /** Whether it may be taken apart. One that is nowhere yet has nothing that anybody could hold. */
@@ -214,25 +232,25 @@ export class ShootController {
       throw configurationProblem(`this operator has no provider "${profile.spec.provider ?? profile.spec.type}"`);
     if (provider.barred && !deleting && shoot.status?.seedName === undefined)
       throw configurationProblem(provider.barred);
-    // A control plane on machines is where these are: nobody comes to the seed.
-    const barred =
-      provider.inCloud && !deleting && !controlPlaneWorker(shoot.spec) ? unreachable(seedObject) : undefined;
-    if (barred) throw barred;
     const seed = await world.registry.open(seedObject, signal);
+    const { name, namespace = '' } = shoot.metadata;
+    const id = technicalID(namespace, name);
+    const recorded = provider.recorded?.includes(profile) ? provider.recorded : undefined;
+    const controlPlanePool = controlPlanePoolOf(shoot);
+    const strategy = strategyOf({ controlPlanePool, provider, recorded, seed, shoot, values: { namespace: id } });
+    const barred = provider.inCloud && !deleting && strategy.servesInSeed ? unreachable(seedObject) : undefined;
+    if (barred) throw barred;
     const running = shoot.status?.kubernetesVersion;
     const wanted = shoot.spec.kubernetes.version;
     const version = deleting
       ? (running ?? wanted ?? '')
-      : running && (wanted === undefined || (wanted === running && controlPlaneWorker(shoot.spec)))
-        ? // A control plane on machines stays at its version, also when its profile offers it no longer.
-          running
+      : running && (wanted === undefined || (wanted === running && strategy.keepsVersion))
+        ? running
         : resolveVersion(wanted, profile, world.now());
     if (version === undefined)
       throw configurationProblem(`CloudProfile "${profile.metadata.name}" offers no Kubernetes ${wanted}`);
     const why = running && !deleting ? upgradeProblem(running, version) : undefined;
     if (why) throw configurationProblem(why);
-    const { name, namespace = '' } = shoot.metadata;
-    const id = technicalID(namespace, name);
     const vni = allocateVNI(id, seed.namespaces, this.#vnis);
     this.#vnis.set(id, vni);
     const op: Operation = {
@@ -241,20 +259,20 @@ export class ShootController {
       state,
       seed,
       provider,
-      recorded: provider.recorded?.includes(profile) ? provider.recorded : undefined,
+      strategy,
+      recorded,
       pools: poolsOfShoot(shoot),
-      controlPlanePool: controlPlanePoolOf(shoot),
+      controlPlanePool,
       mend: wantsMending(provider, shoot, state),
       left: new Map(),
       vni,
-      // kubeadm makes the certificate of an API server on machines, and knows of no further names.
-      names: controlPlaneWorker(shoot.spec) ? [] : wantedNames(shoot, seedObject, provider.name),
+      names: strategy.names(shoot, seedObject, provider.name),
       signal,
-      values: reaching(controlPlaneValues(shoot, profile, seedObject, version), shoot, seedObject, provider, vni),
+      values: strategy.reaching(controlPlaneValues(shoot, profile, seedObject, version), seedObject, provider, vni),
       pki: decoded(seed.secrets.get(`${id}/${PKI_SECRET}`)?.data),
       context: () => providerContext(op, profile, seedObject),
       tell: (until) => {
-        state.toldAt = world.now();
+        state.told?.();
         return this.#writeStatus(op, until).then(() => {});
       },
       notice: () => {
@@ -264,9 +282,9 @@ export class ShootController {
         });
       },
     };
-    state.listMachines = () => allMachines(op);
+    state.listMachines = () => strategy.machines(op);
     if (!deleting) {
-      const unfit = selfHostedProblem(op);
+      const unfit = strategy.problem(op);
       if (unfit) throw configurationProblem(unfit);
       const problems = provider.validate(
         {
@@ -298,7 +316,7 @@ export class ShootController {
     state.operation = upToDate
       ? last
       : operation(last, { type, state: 'Processing', progress: 0, description: 'starting' }, world.now());
-    const tasks = whileAnswered(op, strategyOf(op).reconcileTasks(op));
+    const tasks = whileAnswered(op, op.strategy.reconcileTasks(op));
     const result = await runFlow(op, { tasks, type, visible: !upToDate }, signal);
     if (signal.aborted) throw signal.reason;
     if (result.failures.length > 0) return this.#failed(shoot, state, result.failures, op);
@@ -332,8 +350,7 @@ export class ShootController {
     const strays = findCondition(told?.conditions, 'EveryNodeReady')?.reason === NODES_LEAVING;
     if (strays) sleeps.push(op.provider.inCloud ? MACHINE_KNOWN_MS : STRAYS_MS);
     if (state.usable?.ok === false) sleeps.push(ACCESS_MS);
-    const longest = op.controlPlanePool && op.provider.controlPlaneGroup ? LOOK_AT_GROUP_MS : LONGEST_SLEEP_MS;
-    return { requeueAfterMs: Math.max(1000, Math.min(longest, ...sleeps)) };
+    return { requeueAfterMs: Math.max(1000, Math.min(op.strategy.longestSleepMs, ...sleeps)) };
   }
 
   async #delete(op: Operation, signal: AbortSignal) {
@@ -344,7 +361,7 @@ export class ShootController {
       { type: 'Delete', state: 'Processing', progress: 0, description: 'starting' },
       world.now(),
     );
-    const tasks = strategyOf(op).deletionTasks(op);
+    const tasks = op.strategy.deletionTasks(op);
     const result = await runFlow(op, { tasks, type: 'Delete', visible: true }, signal);
     if (signal.aborted) throw signal.reason;
     if (result.failures.length > 0) return this.#failed(shoot, state, result.failures, op);
@@ -417,7 +434,7 @@ export class ShootController {
     const shoot = world.shoots.get(`${op.shoot.metadata.namespace}/${op.shoot.metadata.name}`) ?? op.shoot;
     if (shoot.metadata.uid !== op.shoot.metadata.uid) return undefined;
     const now = world.now();
-    const status = await strategyOf(op).status(op, shoot, now);
+    const status = await op.strategy.status(op, shoot, now);
     if (shoot.metadata.deletionTimestamp) {
       const waiting =
         state.errors.size > 0

@@ -1,5 +1,5 @@
 import { LABELS } from '../../api/group.ts';
-import { kubeconfigOwner, removeKubeconfigSecret } from '../../clusters/kubeconfig-secret.ts';
+import { kubeconfigOwner, kubeconfigSecret, removeKubeconfigSecret } from '../../clusters/kubeconfig-secret.ts';
 import type { Task } from '../../flow/graph.ts';
 import { sleep } from '../../kube/clock.ts';
 import { waitFor } from '../../kube/informer.ts';
@@ -18,7 +18,7 @@ import {
 } from '../../kube/resources.ts';
 import { removeRecords } from './dns/dns-records.ts';
 import type { Operation } from './operation.ts';
-import { notOurs, strangerIn } from './ownership.ts';
+import { namespaceIn, notOurs, strangerIn } from './ownership.ts';
 
 /** What a control plane is made of in the seed, besides pods. */
 const OBJECTS = [DEPLOYMENTS, STATEFULSETS, SERVICES, SECRETS, CONFIGMAPS, PVCS];
@@ -28,8 +28,9 @@ const GRACE_SECONDS = 1;
 /**
  * The task graph for deletion, from any half-built state. The control plane is not woken up for it: nothing inside of a hosted
  * cluster holds anything outside of the seed (design section 3).
+ * @param deleteOwn takes away what this kind of control plane has, and the provider's deleteAll leaves
  */
-export function deletionTasks(op: Operation): Task[] {
+export function deletionTasks(op: Operation, deleteOwn?: () => Promise<void>): Task[] {
   const { seed, state, values, provider } = op;
   const ns = values.namespace;
   return [
@@ -87,9 +88,8 @@ export function deletionTasks(op: Operation): Task[] {
       after: ['pods'],
       expectedMs: 50,
       run: async () => {
-        const { controlPlanePool } = op;
         await provider.deleteAll(op.context());
-        if (controlPlanePool) await provider.controlPlaneMachines?.delete(op.context(), controlPlanePool.name);
+        await deleteOwn?.();
       },
     },
     {
@@ -144,7 +144,9 @@ export function deletionTasks(op: Operation): Task[] {
 
 /** Takes the kubeconfig away that people got. */
 export async function removeKubeconfig({ shoot, world }: Operation, signal: AbortSignal): Promise<void> {
-  await removeKubeconfigSecret(world.garden, kubeconfigOwner('Shoot', shoot), signal);
+  const owner = kubeconfigOwner('Shoot', shoot);
+  const known = world.gardenApplier.known(kubeconfigSecret(owner, ''));
+  await removeKubeconfigSecret(world.garden, owner, { known, signal });
 }
 
 /**
@@ -154,7 +156,7 @@ export async function removeKubeconfig({ shoot, world }: Operation, signal: Abor
  */
 export async function closeNamespace({ seed, shoot, values, world }: Operation, signal: AbortSignal): Promise<void> {
   const ns = values.namespace;
-  const live = await seed.client.getOrUndefined(NAMESPACES, ns, undefined, { signal });
+  const live = await namespaceIn(seed, ns, signal);
   const stranger = strangerIn(live, shoot, world.gardenID);
   if (stranger) throw notOurs(seed.name, ns, stranger);
   const uid = live?.metadata.uid;

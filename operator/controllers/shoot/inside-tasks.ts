@@ -18,7 +18,8 @@ import { rollMachines } from './machines/machine-roll.ts';
 import type { Operation } from './operation.ts';
 import { storeKubeconfig } from './shared-steps.ts';
 
-const MINUTE = 60_000;
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
 
 /** The open line to the API server of the shoot. Throws when there is none. */
 export function inside({ state }: Operation): ClusterConnection {
@@ -38,46 +39,63 @@ const hasServed = ({ status }: Shoot): boolean =>
   (status.lastOperation.type !== 'Create' || status.lastOperation.state === 'Succeeded');
 
 /**
- * Ends, the first time, only when the admin's own kubeconfig was seen to be able to write; later it says so in a condition where it cannot.
- * After `api-server-serves`.
+ * `access` ends, the first time, only when the admin's own kubeconfig was seen to be able to write. In a cluster that has served, nothing
+ * waits for that: `access-again` looks beside the rest, and where the admin cannot write, a condition says so.
+ * @param after the task from which on the API server can be asked
  */
-export const accessTask = (op: Operation): Task => ({
-  id: 'access',
-  title: 'Granting access',
-  after: ['api-server-serves'],
-  expectedMs: 100,
-  timeoutMs: 2 * MINUTE,
-  run: async (signal) => {
-    const { state } = op;
-    const admin = adminKubeconfig(op.values, op.pki);
-    if (state.usable?.ok && state.usableFor === admin) return;
-    const again = hasServed(op.shoot);
-    await inside(op)
-      .applyAll(adminAccess(), signal)
-      .catch((error: unknown) => {
-        if (!again || !refusedByAdmission(error)) throw error;
-      });
-    const client = KubeClient.fromKubeconfig(admin);
-    const began = performance.now();
-    try {
-      for (;;) {
-        const verdict = await usable(client);
-        if (verdict.usable) break;
-        signal.throwIfAborted();
-        if (again && performance.now() - began > ACCESS_AGAIN_MS) {
-          // Said, and looked at again; machines and renewals of a cluster that runs do not wait for it.
-          state.usable = { ok: false, message: `the admin's kubeconfig does not work: ${verdict.reason}` };
-          return;
-        }
-        await sleep(50, signal);
+export const accessTasks = (op: Operation, after = 'api-server-serves'): Task[] => {
+  const served = hasServed(op.shoot);
+  return [
+    {
+      id: 'access',
+      title: 'Granting access',
+      after: [after],
+      skip: served,
+      expectedMs: 100,
+      timeoutMs: 2 * MINUTE,
+      run: (signal) => grantAccess(op, signal),
+    },
+    {
+      id: 'access-again',
+      title: 'Looking whether access is granted',
+      after: ['access'],
+      skip: !served,
+      expectedMs: 100,
+      timeoutMs: 30 * SECOND,
+      run: (signal) => grantAccess(op, signal, ACCESS_AGAIN_MS),
+    },
+  ];
+};
+
+/** @param patienceMs after which it is said that the admin cannot write, and looked at again later; absent: it is waited for */
+async function grantAccess(op: Operation, signal: AbortSignal, patienceMs?: number): Promise<void> {
+  const { state } = op;
+  const admin = adminKubeconfig(op.values, op.pki);
+  if (state.usable?.ok && state.usableFor === admin) return;
+  await inside(op)
+    .applyAll(adminAccess(), signal)
+    .catch((error: unknown) => {
+      if (patienceMs === undefined || !refusedByAdmission(error)) throw error;
+    });
+  const client = KubeClient.fromKubeconfig(admin);
+  const began = performance.now();
+  try {
+    for (;;) {
+      const verdict = await usable(client);
+      if (verdict.usable) break;
+      signal.throwIfAborted();
+      if (patienceMs !== undefined && performance.now() - began > patienceMs) {
+        state.usable = { ok: false, message: `the admin's kubeconfig does not work: ${verdict.reason}` };
+        return;
       }
-    } finally {
-      await client.close();
+      await sleep(50, signal);
     }
-    state.usable = USABLE;
-    state.usableFor = admin;
-  },
-});
+  } finally {
+    await client.close();
+  }
+  state.usable = USABLE;
+  state.usableFor = admin;
+}
 
 export const kubeconfigTask = (op: Operation): Task => ({
   id: 'kubeconfig',

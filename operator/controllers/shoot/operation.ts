@@ -12,6 +12,7 @@ import type { SeedAccess } from '../../clusters/seed-access.ts';
 import type { PKIData } from '../../shoot/pki.ts';
 import type { ControlPlane } from '../../shoot/values.ts';
 import type { ShootState } from './state.ts';
+import type { ShootStrategy } from './strategy.ts';
 import type { ShootWorld } from './world.ts';
 
 /** What mending has left of a part of a control plane. */
@@ -29,6 +30,8 @@ export interface Operation {
   readonly state: ShootState;
   readonly seed: SeedAccess;
   readonly provider: Provider;
+  /** Chosen once, before anything is made: see strategyOf. */
+  readonly strategy: ShootStrategy;
   /** Present: the profile says that no control planes are run. */
   readonly recorded: RecordedClusters | undefined;
   readonly pools: readonly Pool[];
@@ -46,6 +49,8 @@ export interface Operation {
   /** Grows while the graph runs: addresses come with the Services, the size of etcd with its members. */
   values: ControlPlane;
   pki: PKIData;
+  /** Whether this operation has made the namespace in the seed, where there was none: nothing that is ours can be in it yet. */
+  namespaceIsNew?: boolean;
   /** What the provider is told; complete once the certificates are there. */
   context(): ProviderContext;
   /** Writes the status as it is now; resolves when it is there. */

@@ -25,7 +25,8 @@ async function makeNamespace(op: Operation, signal: AbortSignal): Promise<void> 
   // Written down before there is anything: the operator that takes the shoot away may be another one, and must know where to look.
   if (!op.shoot.status?.seedName) await op.tell(signal);
   await earlierNamespaceGone(op, signal);
-  const stranger = strangerIn(await namespaceIn(op.seed, op.values.namespace, signal), op.shoot, op.world.gardenID);
+  const found = await namespaceIn(op.seed, op.values.namespace, signal);
+  const stranger = strangerIn(found, op.shoot, op.world.gardenID);
   if (stranger) throw notOurs(op.seed.name, op.values.namespace, stranger);
   const object = namespace(op.values);
   object.metadata.annotations = {
@@ -35,6 +36,7 @@ async function makeNamespace(op: Operation, signal: AbortSignal): Promise<void> 
     ...(op.shoot.metadata.uid && { [SHOOT_UID_ANNOTATION]: op.shoot.metadata.uid }),
   };
   await op.seed.applier.apply(object, signal);
+  op.namespaceIsNew = found === undefined;
 }
 
 /** All keys and certificates: those that are missing, wrong or old are made. */
@@ -69,7 +71,11 @@ export async function issueCertificates(op: Operation, parameters: PKIParameters
  * The keys, where somebody took the labels off by which caches know them: they get them back. Taken for missing, all authorities would be
  * made anew over the only copy, and nothing of the cluster would trust anything of it any more.
  */
-async function unlabelledKeys({ seed, values }: Operation, signal: AbortSignal): Promise<Secret | undefined> {
+async function unlabelledKeys(
+  { seed, values, namespaceIsNew }: Operation,
+  signal: AbortSignal,
+): Promise<Secret | undefined> {
+  if (namespaceIsNew) return undefined;
   const live = await seed.client.getOrUndefined<Secret>(SECRETS, PKI_SECRET, values.namespace, { signal });
   if (!live) return undefined;
   const { object } = await seed.applier.apply(pkiSecret(values, decoded(live.data)), signal);

@@ -1,48 +1,119 @@
+import type { ControlPlaneMachines, Machine, Pool, Provider } from '../../../providers/contract.ts';
+import type { WantedName } from '../../accounts/dns-account.ts';
 import { COMPONENTS } from '../../api/names.ts';
+import type { Seed } from '../../api/seed.ts';
 import type { Shoot, ShootStatus } from '../../api/shoot.ts';
 import type { Task } from '../../flow/graph.ts';
 import { keyOf } from '../../kube/resources.ts';
+import type { ControlPlane } from '../../shoot/values.ts';
+import { reaching } from './context.ts';
 import { deletionTasks } from './deletion.ts';
+import { wantedNames } from './dns/dns-names.ts';
 import { reconcileTasks } from './hosted/hosted-tasks.ts';
 import type { Operation } from './operation.ts';
 import { recordedStatus } from './recorded/recorded-status.ts';
 import { recordedDeletionTasks, recordedTasks } from './recorded/recorded-tasks.ts';
-import { selfHostedGroupTasks } from './self-hosted/self-hosted-group-tasks.ts';
+import { inCloud } from './self-hosted/in-cloud.ts';
+import { inSeed } from './self-hosted/in-seed.ts';
+import type { ControlPlaneInfrastructure } from './self-hosted/infrastructure.ts';
+import { selfHostedProblem } from './self-hosted/self-hosted.ts';
 import { selfHostedStatus } from './self-hosted/self-hosted-status.ts';
 import { selfHostedTasks } from './self-hosted/self-hosted-tasks.ts';
 import { hostedStatus } from './status.ts';
 
-/** What stands behind a shoot, and all that follows from it. */
+/** Whatever happens, certificates are looked at this often. */
+const LONGEST_SLEEP_MS = 12 * 3600_000;
+
+/** What stands behind a shoot, and all that follows from it: nobody else asks where its control plane is. */
 export interface ShootStrategy {
+  /** Whether machines come to API servers in the seed; otherwise these are where the machines are. */
+  readonly servesInSeed: boolean;
+  /** Whether it stays at the version that it runs, also when its profile offers that no longer. */
+  readonly keepsVersion: boolean;
+  /** How long it may take until somebody looks again, milliseconds. */
+  readonly longestSleepMs: number;
+  /** Names of its API server that we keep records for. @param machines name of the provider of its machines */
+  names(shoot: Shoot, seed: Seed, machines: string): WantedName[];
+  /** The values, and how API servers and machines come to each other. */
+  reaching(
+    values: ControlPlane,
+    seed: Seed,
+    provider: Pick<Provider, 'inCloud' | 'clusterNetwork'>,
+    vni: number,
+  ): ControlPlane;
+  /** Why it cannot be made as the shoot asks for it; undefined: it can. Pure. */
+  problem(op: Operation): string | undefined;
   reconcileTasks(op: Operation): Task[];
   deletionTasks(op: Operation): Task[];
   /** `shoot`: as it is now, perhaps newer than the operation. */
   status(op: Operation, shoot: Shoot, now: Date): Promise<ShootStatus>;
+  /** All machines of the shoot, those of its control plane among them. */
+  machines(op: Operation): Promise<Machine[]>;
 }
 
 /** A control plane of pods in the seed. */
-const hosted: ShootStrategy = { reconcileTasks, deletionTasks, status: hostedStatus };
+const hosted: ShootStrategy = {
+  servesInSeed: true,
+  keepsVersion: false,
+  longestSleepMs: LONGEST_SLEEP_MS,
+  names: wantedNames,
+  reaching,
+  problem: () => undefined,
+  reconcileTasks,
+  deletionTasks: (op) => deletionTasks(op),
+  status: hostedStatus,
+  machines: (op) => op.provider.listMachines(op.context()),
+};
+
 /** Nothing: the cluster is on record only. */
 const recorded: ShootStrategy = {
+  ...hosted,
   reconcileTasks: recordedTasks,
   deletionTasks: recordedDeletionTasks,
   status: recordedStatus,
 };
 
 /** A control plane on machines of the cluster itself, which are where its other machines are: in the seed, or in a cloud. */
-const selfHosted: ShootStrategy = {
-  reconcileTasks: (op) => (op.provider.controlPlaneGroup ? selfHostedGroupTasks(op) : selfHostedTasks(op)),
-  deletionTasks,
-  status: selfHostedStatus,
+const selfHosted = (infrastructure: ControlPlaneInfrastructure): ShootStrategy => ({
+  servesInSeed: false,
+  keepsVersion: true,
+  longestSleepMs: infrastructure.lookAgainMs ?? LONGEST_SLEEP_MS,
+  // kubeadm makes the certificate of an API server on machines, and knows of no further names.
+  names: () => [],
+  reaching: (values) => values,
+  problem: (op) => selfHostedProblem(op, infrastructure),
+  reconcileTasks: (op) => selfHostedTasks(op, infrastructure),
+  deletionTasks: (op) => deletionTasks(op, () => infrastructure.delete(op)),
+  status: (op, shoot, now) => selfHostedStatus(op, infrastructure, shoot, now),
+  machines: async (op) => (await Promise.all([op.provider.listMachines(op.context()), infrastructure.list(op)])).flat(),
+});
+
+/** Of a provider that makes no machines for control planes: its problem says so, and what there is can be taken apart. */
+const NO_MACHINES: ControlPlaneMachines = {
+  observe: async () => ({ asked: 0, machines: [], volumes: [] }),
+  reconcile: () => Promise.reject(new Error('the provider makes no machines for a control plane')),
+  removeVolume: async () => {},
+  delete: async () => {},
+};
+
+const infrastructureOf = (
+  pool: Pool,
+  { controlPlaneGroup, controlPlaneMachines = NO_MACHINES }: Provider,
+): ControlPlaneInfrastructure =>
+  controlPlaneGroup ? inCloud(pool, controlPlaneGroup) : inSeed(pool, controlPlaneMachines);
+
+/** What decides what stands behind a shoot. */
+type Deciding = Pick<Operation, 'controlPlanePool' | 'provider' | 'recorded' | 'seed' | 'shoot'> & {
+  readonly values: Pick<ControlPlane, 'namespace'>;
 };
 
 /** A profile that says something else by now takes no control plane out of our sight: its pods would run for ever. */
-export const strategyOf = (op: Operation): ShootStrategy => {
-  if (op.controlPlanePool) return selfHosted;
-  return op.recorded && !hasControlPlane(op) ? recorded : hosted;
+export const strategyOf = (shoot: Deciding): ShootStrategy => {
+  if (shoot.controlPlanePool) return selfHosted(infrastructureOf(shoot.controlPlanePool, shoot.provider));
+  return shoot.recorded && !hasControlPlane(shoot) ? recorded : hosted;
 };
 
-function hasControlPlane({ seed, shoot, values }: Operation): boolean {
+function hasControlPlane({ seed, shoot, values }: Deciding): boolean {
   const inSeed = (component: string) => `${values.namespace}/${component}`;
   return (
     seed.statefulSets.get(inSeed(COMPONENTS.etcd)) !== undefined ||

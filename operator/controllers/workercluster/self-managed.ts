@@ -1,6 +1,6 @@
 import { CONTROL_PLANE_WORKER } from '../../api/names.ts';
 import type { NormalPool } from '../../api/pools.ts';
-import { NO_NAMES, versionIsFixed } from '../shoot/self-hosted/self-hosted.ts';
+import { makesControlPlanes, NO_NAMES, versionIsFixed } from '../shoot/self-hosted/self-hosted.ts';
 import { askForShoot, credentialsProblems, hosted } from './hosted.ts';
 import { type ModeStrategy, problem } from './view.ts';
 
@@ -10,7 +10,7 @@ export const selfManaged: ModeStrategy = {
 
   limits({ cluster, provider, shoot }) {
     const { spec } = cluster;
-    if (provider && !provider.controlPlaneMachines && !provider.controlPlaneGroup) {
+    if (provider && !makesControlPlanes(provider)) {
       const message = `provider ${provider.name} cannot make machines for a control plane (local, aws, gcp and azure can): use mode Hosted`;
       return [problem('mode', message)];
     }

@@ -9,7 +9,7 @@ import { installManifests } from '../../../operator/api/install.ts';
 import { profileManifests, simulated } from '../../../operator/api/profiles.ts';
 import type { Shoot } from '../../../operator/api/shoot.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
-import { DecidedSizes } from '../../../operator/controllers/workercluster/decided-sizes.ts';
+import { DecidedSizes } from '../../../operator/controllers/decided-sizes.ts';
 import { Informer, waitFor } from '../../../operator/kube/informer.ts';
 import { silent } from '../../../operator/kube/log.ts';
 import { Registry } from '../../../operator/kube/metrics.ts';

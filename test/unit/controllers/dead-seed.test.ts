@@ -72,6 +72,50 @@ it('a seed that does not answer, with 300 shoots, leaves workers for the shoots 
   await controller.stop(1);
 });
 
+it('many shoots that come at once to a new seed have it held by one request', async () => {
+  const seeds = new Map<string, Seed>([['new', { ...seed('new'), metadata: { name: 'new', resourceVersion: '1' } }]]);
+  const shoots = new Map(Array.from({ length: 20 }, (_, i) => shoot(`n${i}`, 'new')).map((one) => [keyOf(one), one]));
+  let patches = 0;
+  let opened = 0;
+  const all = Promise.withResolvers<void>();
+  const world = {
+    workers: WORKERS,
+    garden: {
+      mergePatch: async (_: unknown, name: string) => {
+        patches++;
+        // As long as a server takes to answer.
+        await new Promise(setImmediate);
+        return seed(name);
+      },
+    },
+    seeds: {
+      get: (name: string) => seeds.get(name),
+      list: () => [...seeds.values()],
+      absorb: (one: Seed) => void seeds.set(one.metadata.name, one),
+    },
+    shoots: { get: (key: string) => shoots.get(key), list: () => [...shoots.values()] },
+    profiles: { get: () => profile },
+    registry: {
+      open: async (_: Seed, signal: AbortSignal) => {
+        if (++opened === shoots.size) all.resolve();
+        await new Promise((__, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));
+      },
+    },
+    holds: () => [],
+    log: silent,
+    now: () => new Date('2026-11-22T12:00:00Z'),
+    provider: () => providerNamed('simulated'),
+    namesAccount: () => false,
+  } as unknown as ShootWorld;
+  const stop = new AbortController();
+  const controller = new ShootController(world);
+  const looks = [...shoots.keys()].map((key) => controller.reconcile(key, stop.signal));
+  await all.promise;
+  stop.abort(new Error('over'));
+  await Promise.allSettled(looks);
+  expect(patches).toBe(1);
+});
+
 it('one seed alone may keep all workers busy, and gives its places back', () => {
   let seeds = 1;
   const shares = new SeedShares(64, () => seeds);

@@ -6,7 +6,7 @@ import type { Operation } from '../../../operator/controllers/shoot/operation.ts
 import { GARDEN_ANNOTATION, SHOOT_UID_ANNOTATION, strangerIn } from '../../../operator/controllers/shoot/ownership.ts';
 import { issueCertificates, namespaceTask, storeKubeconfig } from '../../../operator/controllers/shoot/shared-steps.ts';
 import { Applier } from '../../../operator/kube/applier.ts';
-import { type KubeObject, NAMESPACES, SECRETS, type Secret } from '../../../operator/kube/resources.ts';
+import { type KubeObject, NAMESPACES, resourceOf, SECRETS, type Secret } from '../../../operator/kube/resources.ts';
 import { PKI_SECRET, type PKIData } from '../../../operator/shoot/pki.ts';
 import { MemoryObjects } from '../../kit/memory-objects.ts';
 
@@ -73,7 +73,11 @@ let cached: Map<string, KubeObject>;
 function operation(of: Shoot = placed): Operation {
   const cache = {
     synced: true,
-    get: (key: string) => cached.get(key),
+    get: (key: string) => {
+      const known = cached.get(key);
+      // They hear at once of what is gone.
+      return known && server.find(resourceOf(known), known.metadata.name, known.metadata.namespace) && known;
+    },
     absorb: (object: KubeObject) => void cached.set(`${object.metadata.namespace}/${object.metadata.name}`, object),
     onAnyChange: () => () => {},
   };
@@ -172,4 +176,31 @@ it('keys that lost their labels are still the keys: no new authority is made ove
   expect((second.pki as PKIData)['ca.crt']).toBe(ca);
   expect(server.find<Secret>(SECRETS, PKI_SECRET, NS)?.data).toEqual(stored.data);
   expect(server.find(SECRETS, PKI_SECRET, NS)?.metadata.labels).toMatchObject(labels());
+});
+
+it('a new cluster asks the server only where somebody else may be, and what is known to be its own is not asked for again', async () => {
+  const parameters = { apiServerAddress: '10.0.0.1', etcdAddresses: ['10.0.0.2'], services: '10.0.0.0/16' };
+  const made = operation();
+  const make = async () => {
+    await namespaceTask(made).run(signal);
+    await issueCertificates(made, parameters, signal);
+    await storeKubeconfig(made, 'ours', signal);
+  };
+  await make();
+  expect(server.reads).toEqual([`get namespaces ${NS}`, 'get secrets default/demo-kubeconfig']);
+  for (const [key, object] of server.objects) cached.set(key.replace(/^[^/]*\/\/?/, ''), object);
+  await make();
+  await removeKubeconfig(made, signal);
+  await closeNamespace(made, signal);
+  expect(server.reads).toHaveLength(2);
+  expect(server.writes.slice(-2)).toEqual(['delete secrets default/demo-kubeconfig', `delete namespaces ${NS}`]);
+});
+
+it('what was known to be its own and is another by now stays', async () => {
+  await storeKubeconfig(operation(), 'ours', signal);
+  const ours = server.find(SECRETS, 'demo-kubeconfig', 'default')!;
+  cached.set('default/demo-kubeconfig', ours);
+  server.put({ ...ours, metadata: { name: 'demo-kubeconfig', namespace: 'default', uid: 'another' } });
+  await expect(removeKubeconfig(operation(), signal)).rejects.toThrow();
+  expect(server.find(SECRETS, 'demo-kubeconfig', 'default')).toBeDefined();
 });

@@ -1,11 +1,14 @@
 import { describe, expect, it, vi } from 'vitest';
 import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
-import { mendControlPlane } from '../../../operator/controllers/shoot/self-hosted/self-hosted-group-mend.ts';
-import { selfHostedGroupTasks } from '../../../operator/controllers/shoot/self-hosted/self-hosted-group-tasks.ts';
+import { inCloud } from '../../../operator/controllers/shoot/self-hosted/in-cloud.ts';
+import { strategyOf } from '../../../operator/controllers/shoot/strategy.ts';
 import { silent } from '../../../operator/kube/log.ts';
 import type { Change } from '../../../providers/cloud.ts';
 
 const WALL: Change = { operation: 'create', resource: 'address endpoint' };
+
+const mendControlPlane = (op: Operation, isLast: boolean) =>
+  inCloud(op.controlPlanePool!, op.provider.controlPlaneGroup!).mend!(op, isLast);
 
 /** One look after a control plane that others may have changed. */
 function scene({ mend = true, begun = true } = {}) {
@@ -39,7 +42,8 @@ describe('what others changed of a control plane in a cloud is changed back', ()
   it('as soon as it is known where it is reached, and then not again', async () => {
     const { op, mending, parts } = scene();
     mending.mockResolvedValueOnce([WALL]);
-    await selfHostedGroupTasks(op)
+    await strategyOf(op)
+      .reconcileTasks(op)
       .find(({ id }) => id === 'endpoint')!
       .run(op.signal);
     expect(parts()).toEqual(['control-plane endpoint', 'control-plane machines']);
@@ -70,7 +74,8 @@ describe('what others changed of a control plane in a cloud is changed back', ()
 
   it('with a look whether it has more machines than it should have', async () => {
     const resized = ({ op }: ReturnType<typeof scene>) =>
-      selfHostedGroupTasks(op)
+      strategyOf(op)
+        .reconcileTasks(op)
         .find(({ id }) => id === 'control-plane-size')!
         .run(op.signal);
     await resized(scene({ mend: false }));

@@ -69,7 +69,8 @@ const status = (members: number, inside: Partial<RunningFacts['inside']> | undef
       usable: { ok: true, message: 'works' },
       inside: inside && { nodes: [], pods: [], machines: [machine], ...inside },
       draining: [],
-      serves: () => isUp,
+      isUp: () => isUp,
+      names: Array.from({ length: members }, (_, ordinal) => `machines-own-${ordinal}`),
     },
     NOW,
   );

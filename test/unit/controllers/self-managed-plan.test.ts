@@ -6,7 +6,7 @@ import { controlPlaneMembers, type Shoot, unactedFields } from '../../../operato
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import { controlPlanePoolOf, poolsOfShoot } from '../../../operator/controllers/shoot/context.ts';
 import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
-import { selfHostedProblem } from '../../../operator/controllers/shoot/self-hosted/self-hosted.ts';
+import { strategyOf } from '../../../operator/controllers/shoot/strategy.ts';
 import { planWorkerCluster } from '../../../operator/controllers/workercluster/plan.ts';
 import type { Provider } from '../../../providers/contract.ts';
 import { providerNamed } from '../../../providers/index.ts';
@@ -144,13 +144,16 @@ describe('a self-hosted Shoot that somebody made by hand', () => {
     workers: object[],
     provider: Partial<Provider> = providerNamed('local'),
     { running, noted, ...values }: { running?: string | undefined; noted?: string; exposure?: string } = {},
-  ) =>
-    selfHostedProblem({
+  ) => {
+    const op = {
       provider,
+      controlPlanePool: workers.find((worker) => 'controlPlane' in worker),
       shoot: { spec: { provider: { workers } }, status: { kubernetesVersion: running } },
       values: { version: '1.36.3', namespace: 'ns', ...values },
       seed: { configMaps: new Map(noted ? [['ns/control-plane-initialised', { data: { pool: noted } }]] : []) },
-    } as unknown as Operation);
+    } as unknown as Operation;
+    return strategyOf(op).problem(op);
+  };
   const own = { name: 'own', minimum: 1, maximum: 1, controlPlane: {} };
 
   it.each<[string, string | undefined, object[], string?]>([

@@ -6,7 +6,7 @@ import { newShootState } from '../../../operator/controllers/shoot/state.ts';
 import { commonFacts, statusOf } from '../../../operator/controllers/shoot/status.ts';
 import { strategyOf } from '../../../operator/controllers/shoot/strategy.ts';
 import { Flow } from '../../../operator/flow/graph.ts';
-import type { RecordedClusters } from '../../../providers/contract.ts';
+import type { Machine, Provider, ProviderContext, RecordedClusters } from '../../../providers/contract.ts';
 import { pool } from '../providers/fixtures.ts';
 import { controlPlane } from '../shoot/values.ts';
 
@@ -33,7 +33,12 @@ function operation(
     },
   } as unknown as Operation;
 }
-const onMachines = (): Operation => ({ ...operation(false), controlPlanePool: pool({ name: 'own' }) });
+const onMachines = (provider: Partial<Provider> = {}): Operation => ({
+  ...operation(false),
+  controlPlanePool: pool({ name: 'own' }),
+  provider: provider as Provider,
+  context: () => ({}) as ProviderContext,
+});
 const ids = (op: Operation) =>
   strategyOf(op)
     .reconcileTasks(op)
@@ -84,8 +89,98 @@ describe('what stands behind a shoot', () => {
     expect(access?.after).toEqual(['initialised']);
   });
 
+  const inSeed = { controlPlaneMachines: {} } as Partial<Provider>;
+  const inCloud = { controlPlaneGroup: {} } as Partial<Provider>;
+
+  it.each<[string, Partial<Provider>, string[]]>([
+    [
+      'in the seed',
+      inSeed,
+      [
+        'services: Reserving addresses, 0.06 s of 720',
+        'control-plane-machines: Making the machines of the control plane, 0.05 s',
+        'api-server-serves: Waiting for kubeadm to start the control plane, 30 s of 1200',
+        'control-plane-size: Bringing the control plane to its size, 1 s of 1800',
+        'control-plane-ready: Waiting for the control plane, 10 s of 300',
+      ],
+    ],
+    [
+      'in a cloud',
+      inCloud,
+      [
+        'endpoint: Making the endpoint of the API server, 300 s of 2700',
+        'control-plane-machines: Making the first machine of the control plane, 60 s of 1800',
+        'api-server-serves: Waiting for kubeadm to start the control plane, 240 s of 1200',
+        'control-plane-size: Bringing the control plane to its size, 60 s of 3600',
+        'control-plane-ready: Waiting for the control plane, 10 s of 600',
+      ],
+    ],
+  ])('is one graph for machines %s, but for what people read and how long it takes', (_where, provider, seen) => {
+    const seconds = (ms: number) => ms / 1000;
+    const tasks = strategyOf(onMachines(provider)).reconcileTasks(onMachines(provider));
+    expect(tasks.map(({ id, after = [] }) => [id, ...after].join(' < '))).toEqual([
+      'namespace',
+      `${seen[0]!.split(':')[0]} < namespace`,
+      `certificates < ${seen[0]!.split(':')[0]}`,
+      'control-plane-machines < certificates',
+      'api-server-serves < control-plane-machines',
+      'initialised < api-server-serves',
+      'access < initialised',
+      'access-again < access',
+      'kubeconfig < access',
+      'system-components < access',
+      'control-plane-size < system-components',
+      'machines < access',
+      'scale-in < machines',
+      'roll < scale-in',
+      'nodes-ready < machines',
+      'system-ready < nodes-ready < system-components',
+      'control-plane-ready < control-plane-size',
+    ]);
+    const told = tasks.map(({ id, title, expectedMs = 0, timeoutMs }) => {
+      const bound = timeoutMs === undefined ? '' : ` of ${seconds(timeoutMs)}`;
+      return `${id}: ${title}, ${seconds(expectedMs)} s${bound}`;
+    });
+    expect(told).toEqual(expect.arrayContaining(seen));
+  });
+
+  it('is looked at again soon only where nobody would tell that a machine is lost', () => {
+    const minutes = (op: Operation) => strategyOf(op).longestSleepMs / 60_000;
+    expect([operation(false), operation(true), onMachines(inSeed), onMachines(inCloud)].map(minutes)).toEqual([
+      720, 720, 720, 5,
+    ]);
+  });
+
+  it('knows the machines of the control plane, too, wherever they are', async () => {
+    const named = (name: string) => ({ name }) as Machine;
+    const listMachines = async () => [named('worker')];
+    const observe = async () => ({ asked: 1, machines: [named('own')], volumes: [] });
+    const providers = [
+      { listMachines, controlPlaneMachines: { observe } },
+      { listMachines, controlPlaneGroup: { list: async () => [named('own')] } },
+    ] as unknown as Partial<Provider>[];
+    for (const provider of providers) {
+      const op = onMachines(provider);
+      expect(await strategyOf(op).machines(op)).toEqual([named('worker'), named('own')]);
+    }
+  });
+
+  it('is taken apart with all that the provider leaves, also where a provider makes no such machines any more', async () => {
+    const gone: string[] = [];
+    const deleteAll = async () => void gone.push('workers');
+    const controlPlaneMachines = { delete: async (_ctx: unknown, name: string) => void gone.push(name) };
+    for (const more of [{ controlPlaneMachines }, { controlPlaneGroup: {} }, {}]) {
+      const op = onMachines({ deleteAll, ...more } as unknown as Partial<Provider>);
+      const machines = strategyOf(op)
+        .deletionTasks(op)
+        .find(({ id }) => id === 'machines');
+      await machines!.run(new AbortController().signal);
+    }
+    expect(gone).toEqual(['workers', 'own', 'workers', 'workers']);
+  });
+
   it('asks for a graph that can be run', () => {
-    for (const op of [operation(true), operation(false), onMachines()]) {
+    for (const op of [operation(true), operation(false), onMachines(), onMachines(inSeed), onMachines(inCloud)]) {
       expect(() => new Flow('make', strategyOf(op).reconcileTasks(op))).not.toThrow();
       expect(() => new Flow('delete', strategyOf(op).deletionTasks(op))).not.toThrow();
     }

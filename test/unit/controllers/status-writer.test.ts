@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { onlyStatusChanged } from '../../../operator/controllers/status-writer.ts';
+import { onlyFinalizersChanged, onlyStatusChanged } from '../../../operator/controllers/status-writer.ts';
 import type { KubeObject } from '../../../operator/kube/resources.ts';
 
 const shoot = (resourceVersion: string, more: object = {}, metadata: object = {}): KubeObject => ({
@@ -26,5 +26,17 @@ describe('onlyStatusChanged', () => {
   it('an object that comes or goes', () => {
     expect(onlyStatusChanged({ type: 'added', object: old })).toBe(false);
     expect(onlyStatusChanged({ type: 'deleted', object: old })).toBe(false);
+  });
+});
+
+describe('onlyFinalizersChanged', () => {
+  const old = shoot('1', { status: { phase: 'Pending' } });
+
+  it.each<[string, KubeObject, boolean]>([
+    ['one more', shoot('2', { status: { phase: 'Pending' } }, { finalizers: ['ours'] }), true],
+    ['one more, and another status', shoot('2', { status: { phase: 'Ready' } }, { finalizers: ['ours'] }), false],
+    ['a deletion', shoot('2', { status: { phase: 'Pending' } }, { deletionTimestamp: '2026-11-21T00:00:00Z' }), false],
+  ])('%s', (_, object, expected) => {
+    expect(onlyFinalizersChanged({ type: 'updated', object, old })).toBe(expected);
   });
 });

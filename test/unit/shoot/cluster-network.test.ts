@@ -1,20 +1,21 @@
 import { load } from 'js-yaml';
 import { describe, expect, it } from 'vitest';
 import type { Seed } from '../../../operator/api/seed.ts';
-import type { Shoot } from '../../../operator/api/shoot.ts';
 import { reaching } from '../../../operator/controllers/shoot/context.ts';
+import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
+import { strategyOf } from '../../../operator/controllers/shoot/strategy.ts';
 import { kubeAPIServer } from '../../../operator/shoot/kube-apiserver.ts';
 import type { ControlPlane } from '../../../operator/shoot/values.ts';
+import type { Provider } from '../../../providers/contract.ts';
 import { local } from '../../../providers/local/index.ts';
 import { simulated } from '../../../providers/simulated/index.ts';
+import { pool } from '../providers/fixtures.ts';
 import { controlPlane, pkiOf } from './values.ts';
 
 const VNI = 4711;
-const shootWith = (worker: object = {}) =>
-  ({ metadata: { name: 'demo' }, spec: { provider: { workers: [{ name: 'a', ...worker }] } } }) as unknown as Shoot;
 const seedWith = (spec: object = {}) => ({ spec }) as unknown as Seed;
-const valuesOf = (provider: Parameters<typeof reaching>[3], members = 1) =>
-  reaching(controlPlane(members), shootWith(), seedWith(), provider, VNI);
+const valuesOf = (provider: Parameters<typeof reaching>[2], members = 1) =>
+  reaching(controlPlane(members), seedWith(), provider, VNI);
 const pki = await pkiOf(controlPlane(3));
 const objectsOf = (values: ControlPlane) => kubeAPIServer(values, pki);
 const podOf = (values: ControlPlane) =>
@@ -22,11 +23,15 @@ const podOf = (values: ControlPlane) =>
 
 describe('the API server of a local cluster', () => {
   const pod = podOf(valuesOf(local));
-  const [server, network] = pod.containers;
+  const [server, ...beside] = pod.containers;
+  const [network] = pod.initContainers;
 
-  it('starts before what joins its pod to the network of the machines', () => {
-    expect(pod.containers.map(({ name }: { name: string }) => name)).toEqual(['kube-apiserver', 'cluster-network']);
-    expect(pod.initContainers).toBeUndefined();
+  it("starts only when its pod is in the machines' network: until then it would dial by the seed's", () => {
+    expect([server.name, network.name]).toEqual(['kube-apiserver', 'cluster-network']);
+    expect([beside, pod.initContainers]).toEqual([[], [network]]);
+    // Run to its end, with no error left out: a container that stays would not hold the API server up.
+    expect(network.restartPolicy).toBeUndefined();
+    expect(network.command.at(-1)).toMatch(/^set -eu$/m);
   });
 
   it('may go to its etcd and to itself in the seed, and is told which network is its own', () => {
@@ -59,7 +64,7 @@ describe('the API server of a local cluster', () => {
     const three = valuesOf(local, 3);
     const growing = { ...three, etcd: { ...three.etcd, replicas: 1, endpoints: [0] } };
     expect({ ...podOf(growing), affinity: undefined }).toEqual({ ...pod, affinity: undefined });
-    expect(podOf(three).containers[1].env).toContainEqual({
+    expect(podOf(three).initContainers[0].env).toContainEqual({
       name: 'SEED_ADDRESSES',
       value: '10.1.0.20 10.1.0.21 10.1.0.22 10.1.0.10',
     });
@@ -70,8 +75,9 @@ describe('the API server of a simulated cluster', () => {
   const values = valuesOf(simulated);
 
   it('reaches nothing, by a name that says why, and no process is needed for it', () => {
-    const [server, ...others] = podOf(values).containers;
-    expect(others).toEqual([]);
+    const { containers, initContainers } = podOf(values);
+    const [server, ...others] = containers;
+    expect([others, initContainers]).toEqual([[], undefined]);
     expect(server.args).toContain('--egress-selector-config-file=/etc/kubernetes/egress-selector.json');
     const secret = objectsOf(values).find(({ kind }) => kind === 'Secret')!;
     const text = Buffer.from(secret.data['egress-selector.json'], 'base64').toString();
@@ -91,14 +97,16 @@ describe('the API server of a simulated cluster', () => {
 describe('none of it', () => {
   const plain = controlPlane();
 
-  it('has a control plane on machines, which is in their network anyway', () => {
-    const selfHosted = shootWith({ controlPlane: {} });
-    expect(reaching(plain, selfHosted, seedWith(), local, VNI)).toEqual(plain);
-    expect(reaching(plain, selfHosted, seedWith(), { inCloud: true }, VNI)).toEqual(plain);
+  it.each([
+    ['in the seed', local],
+    ['in a cloud', { inCloud: true, controlPlaneGroup: {} } as Provider],
+  ])('has a control plane on machines %s, which is in their network anyway', (_where, provider) => {
+    const strategy = strategyOf({ controlPlanePool: pool(), provider } as Operation);
+    expect(strategy.reaching(plain, seedWith(), provider, VNI)).toEqual(plain);
   });
 
   it('has a seed whose machines are of an image of its own, and need not share a layer 2', () => {
-    expect(reaching(plain, shootWith(), seedWith({ machineImage: 'kindest/node:v1.36.3' }), local, VNI)).toEqual(plain);
+    expect(reaching(plain, seedWith({ machineImage: 'kindest/node:v1.36.3' }), local, VNI)).toEqual(plain);
   });
 
   it('has a cluster with machines in a cloud: it has a tunnel', () => {

@@ -1,4 +1,3 @@
-import { dump } from 'js-yaml';
 import {
   type ControlPlaneGroup,
   type ControlPlaneGroupBootstrap,
@@ -6,142 +5,70 @@ import {
   DISCOVERY_FILE,
   type Pool,
 } from '../../../../providers/contract.ts';
-import { CoppiceError } from '../../../api/errors.ts';
 import { LABELS } from '../../../api/group.ts';
 import type { EtcdClient } from '../../../etcd/etcd-client.ts';
 import { sleep } from '../../../kube/clock.ts';
-import { type KubeObject, type Node, SECRETS } from '../../../kube/resources.ts';
-import { kubeadmAuthorities, kubeadmInit, kubeadmJoinByToken } from '../../../shoot/kubeadm.ts';
+import { type Node, SECRETS } from '../../../kube/resources.ts';
+import { kubeadmInit, kubeadmJoinByToken, kubeadmYAML } from '../../../shoot/kubeadm.ts';
 import { certificateKeyFor, joinObjects, KUBEADM_CERTS } from '../../../shoot/kubeadm-certs.ts';
-import { controlPlaneLabels } from '../../../shoot/values.ts';
 import { openStackedEtcd } from '../etcd-access.ts';
 import { inside } from '../inside-tasks.ts';
 import { TOKENS_SECRET, tokenOf } from '../machines/bootstrap-tokens.ts';
 import type { Operation } from '../operation.ts';
-import { LossWatch } from './control-plane-group-seen.ts';
-import { INITIALISED, noteIn, POOL_NOTED } from './self-hosted.ts';
-import { bringGroupToSize, LOOK_MS, looksLost } from './self-hosted-group-size.ts';
-import { JOINED_LABEL, wanting } from './self-hosted-status.ts';
+import { noteIn, writeNote } from './self-hosted.ts';
+import { bringGroupToSize } from './self-hosted-group-size.ts';
+import { JOINED_LABEL } from './self-hosted-status.ts';
 
 /** In the note: the machines that etcd needs a majority of, by the names of their nodes. */
 const MEMBERS_NOTED = 'members';
 
-/** The machines of the control plane and who makes them in a cloud. Throws for a shoot that has none there. */
-export function controlPlaneGroupOf({ controlPlanePool, provider }: Operation): {
-  pool: Pool;
-  group: ControlPlaneGroup;
-} {
-  if (!controlPlanePool || !provider.controlPlaneGroup)
-    throw new Error('the control plane of this shoot is not on machines of a cloud');
-  return { pool: controlPlanePool, group: provider.controlPlaneGroup };
+/** The machines of a control plane in a cloud, and who makes them. */
+export interface CloudMachines {
+  readonly pool: Pool;
+  readonly group: ControlPlaneGroup;
 }
 
-/** Makes the endpoint, which all else names. */
-export async function reserveEndpoint(op: Operation): Promise<void> {
-  const { pool, group } = controlPlaneGroupOf(op);
-  const endpoint = await group.endpoint(op.context(), pool);
-  op.values = { ...op.values, addresses: { apiServer: endpoint.host, etcd: [] }, endpoint };
-}
-
-/** Makes the one machine that begins the cluster. From the note on it makes none: see reconcileControlPlaneGroup. */
-export async function beginControlPlane(op: Operation): Promise<void> {
-  if (noteIn(op)) return;
-  const { pool, group } = controlPlaneGroupOf(op);
-  const first = { begin: kubeadmAuthorities(op.pki) };
-  await group.reconcile(op.context(), { ...pool, count: 1 }, { init: initDocument(op), first });
-}
-
-/** Rejects as soon as the state of the cluster is seen to be lost, or the cloud gives no machine; otherwise when it is aborted. */
-export async function untilGroupLost(op: Operation, signal: AbortSignal): Promise<never> {
-  const { pool, group } = controlPlaneGroupOf(op);
-  const watch = new LossWatch();
-  for (;;) {
-    // First of all: mostly the API server answers at once, and nothing need be asked.
-    await sleep(LOOK_MS, signal);
-    signal.throwIfAborted();
-    const seen = await group.observe(op.context(), pool.name).catch((error: unknown) => {
-      // A cloud that does not tell is nothing against an API server that may answer.
-      op.world.log.warn(
-        { err: error, shoot: op.shoot.metadata.name },
-        'the machines of the control plane cannot be seen',
-      );
-    });
-    if (seen) throwIfHopeless(op, seen, watch);
-  }
-}
-
-function throwIfHopeless(op: Operation, seen: ControlPlaneGroupSeen, watch: LossWatch): void {
-  looksLost(membersNoted(op), seen, watch, op.world.now());
-  if (noteIn(op) || seen.failure === undefined) return;
-  const message = `the control plane does not get its machine: ${seen.failure}`;
-  throw new CoppiceError('ERR_RETRYABLE_INFRA_DEPENDENCIES', message);
-}
-
-const membersNoted = (op: Operation): string[] =>
+export const membersNoted = (op: Operation): string[] =>
   ((noteIn(op)?.data ?? {}) as Record<string, string>)[MEMBERS_NOTED]?.split(',').filter(Boolean) ?? [];
 
-/**
- * Notes that the cluster has begun, and on which machine its state is. Written before anybody is given a way in, and never taken back: no
- * machine may begin the cluster anew from here on.
- */
-export async function noteBegun(op: Operation, signal: AbortSignal): Promise<void> {
-  if (noteIn(op)) return;
-  const { pool, group } = controlPlaneGroupOf(op);
-  const { machines } = await group.observe(op.context(), pool.name);
-  const alive = machines.filter(({ phase }) => phase !== 'Terminating').map(({ nodeName }) => nodeName);
-  if (alive.length !== 1) throw new Error(`the control plane begins on one machine, and there are ${alive.length}`);
-  await writeNote(op, alive, signal);
+/** Notes that the cluster has begun, and on which machines its state is. */
+export async function noteMembers(
+  op: Operation,
+  pool: Pool,
+  members: readonly string[],
+  signal: AbortSignal,
+): Promise<void> {
+  await writeNote(op, pool, { [MEMBERS_NOTED]: members.join(',') }, signal);
 }
 
-async function writeNote(op: Operation, members: readonly string[], signal: AbortSignal): Promise<void> {
-  const { seed, values } = op;
-  const note: KubeObject = {
-    apiVersion: 'v1',
-    kind: 'ConfigMap',
-    metadata: { name: INITIALISED, namespace: values.namespace, labels: controlPlaneLabels(values) },
-    data: { [POOL_NOTED]: controlPlaneGroupOf(op).pool.name, [MEMBERS_NOTED]: members.join(',') },
-  };
-  const { object, changed } = await seed.applier.apply(note, signal);
-  if (changed) seed.configMaps.absorb(object);
-}
+/** What kubeadm is given on the machine that begins the cluster. */
+export const initDocuments = (op: Operation): string => kubeadmYAML(...kubeadmInit(op.values, 'cloud'));
 
-/** What of the control plane is not there or not ready, in words. */
-export function groupNotReady(op: Operation): string[] {
-  const { pods } = inside(op);
-  const nodes = nodesOf(op);
-  const missing = op.values.replicas - nodes.length;
-  return [
-    ...(missing > 0 ? [`${missing} machines`] : []),
-    ...nodes.flatMap(({ metadata }) => wanting(metadata.name, () => true, nodes, pods.list())),
-  ];
-}
+const nodesOf = (op: Operation, pool: Pool): Node[] => ofPool(inside(op).nodes.list(), pool);
 
-const nodesOf = (op: Operation): Node[] => {
-  const { pool } = controlPlaneGroupOf(op);
-  return inside(op)
-    .nodes.list()
-    .filter(({ metadata }) => metadata.labels?.[LABELS.pool] === pool.name);
-};
+/** The nodes of these that are machines of the pool. Pure. */
+export const ofPool = (nodes: readonly Node[], pool: Pool): Node[] =>
+  nodes.filter(({ metadata }) => metadata.labels?.[LABELS.pool] === pool.name);
 
 /** Takes the control plane from the machines it has to those it should have, one safe step at a time; see planControlPlaneGroup. */
-export async function reconcileControlPlaneGroup(op: Operation, signal: AbortSignal): Promise<void> {
-  const { state, values } = op;
-  const desired = values.replicas;
-  // Who mends wants to know of machines that are too many, too.
-  if (!op.mend && state.etcdSettled === desired && groupNotReady(op).length === 0) return;
-  const { pool, group } = controlPlaneGroupOf(op);
-  const teller = new Teller(op, signal);
-  const line = new EtcdLine(op);
+export async function reconcileControlPlaneGroup(
+  op: Operation,
+  own: CloudMachines,
+  signal: AbortSignal,
+): Promise<void> {
+  const { pool, group } = own;
+  const teller = new Teller(op, own, signal);
+  const line = new EtcdLine(op, pool);
   try {
     await bringGroupToSize(
       {
-        desired,
+        desired: op.values.replicas,
         now: () => op.world.now(),
         observe: () => group.observe(op.context(), pool.name),
-        nodes: () => nodesOf(op),
+        nodes: () => nodesOf(op, pool),
         etcd: (seen) => line.to(seen),
         noted: () => membersNoted(op),
-        note: (voters) => writeNote(op, voters, signal),
+        note: (voters) => noteMembers(op, pool, voters, signal),
         tell: (machines) => teller.tell(machines),
         end: (machines) => group.end(op.context(), pool.name, machines),
         removeNode: (name) => inside(op).deleteNode(name),
@@ -151,7 +78,6 @@ export async function reconcileControlPlaneGroup(op: Operation, signal: AbortSig
       signal,
     );
     await teller.silence();
-    state.etcdSettled = desired;
   } finally {
     await line.close();
   }
@@ -160,30 +86,32 @@ export async function reconcileControlPlaneGroup(op: Operation, signal: AbortSig
 /** Tells machines to come how they join, and has the cluster ready for them. */
 class Teller {
   readonly #op: Operation;
+  readonly #own: CloudMachines;
   readonly #signal: AbortSignal;
   #prepared: string | undefined;
 
-  constructor(op: Operation, signal: AbortSignal) {
+  constructor(op: Operation, own: CloudMachines, signal: AbortSignal) {
     this.#op = op;
+    this.#own = own;
     this.#signal = signal;
   }
 
   async tell(machines: number): Promise<void> {
     const op = this.#op;
-    const { pool, group } = controlPlaneGroupOf(op);
+    const { pool, group } = this.#own;
     const context = op.context();
     const discovery = await context.bootstrapKubeconfig(pool.name);
     const token = tokenOf(op.seed.secrets.get(`${op.values.namespace}/${TOKENS_SECRET}`), pool.name);
     if (!token) throw new Error(`pool ${pool.name} has no token to join with`);
     const key = certificateKeyFor(op.pki, token.text);
-    const hasJoined = nodesOf(op).filter(({ metadata }) => metadata.labels?.[JOINED_LABEL] !== undefined).length;
+    const hasJoined = nodesOf(op, pool).filter(({ metadata }) => metadata.labels?.[JOINED_LABEL] !== undefined).length;
     if (hasJoined < machines && this.#prepared !== key) {
       await inside(op).applyAll(joinObjects(op.pki, key), this.#signal);
       this.#prepared = key;
     }
     const bootstrap: ControlPlaneGroupBootstrap = {
-      init: initDocument(op),
-      first: { join: document(kubeadmJoinByToken(DISCOVERY_FILE, key)), discovery },
+      init: initDocuments(op),
+      first: { join: kubeadmYAML(kubeadmJoinByToken(DISCOVERY_FILE, key)), discovery },
     };
     await group.reconcile(context, { ...pool, count: machines }, bootstrap);
   }
@@ -199,16 +127,18 @@ class Teller {
 /** The way to etcd, which leads through the machines that have joined: opened anew when these are others. */
 class EtcdLine {
   readonly #op: Operation;
+  readonly #pool: Pool;
   #client: EtcdClient | undefined;
   #to = '';
 
-  constructor(op: Operation) {
+  constructor(op: Operation, pool: Pool) {
     this.#op = op;
+    this.#pool = pool;
   }
 
   async to({ machines }: ControlPlaneGroupSeen): Promise<EtcdClient> {
     const op = this.#op;
-    const nodes = nodesOf(op).filter(({ metadata }) => metadata.labels?.[JOINED_LABEL] !== undefined);
+    const nodes = nodesOf(op, this.#pool).filter(({ metadata }) => metadata.labels?.[JOINED_LABEL] !== undefined);
     const here = nodes.filter(({ metadata }) => machines.some(({ nodeName }) => nodeName === metadata.name));
     const places = here.flatMap((node) => {
       const address = node.status?.addresses?.find(({ type }) => type === 'InternalIP')?.address;
@@ -226,7 +156,3 @@ class EtcdLine {
     await this.#client?.close();
   }
 }
-
-const initDocument = (op: Operation): string => kubeadmInit(op.values, 'cloud').map(document).join('---\n');
-
-const document = (object: object): string => dump(object, { lineWidth: -1, noRefs: true });

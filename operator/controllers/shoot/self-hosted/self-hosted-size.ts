@@ -1,5 +1,4 @@
-import { dump } from 'js-yaml';
-import type { ControlPlaneMachinesSeen } from '../../../../providers/contract.ts';
+import type { ControlPlaneMachines, ControlPlaneMachinesSeen, Pool } from '../../../../providers/contract.ts';
 import { configurationProblem } from '../../../api/errors.ts';
 import { LABELS } from '../../../api/group.ts';
 import { controlPlaneMachineName } from '../../../api/names.ts';
@@ -7,23 +6,29 @@ import type { EtcdClient } from '../../../etcd/etcd-client.ts';
 import { sleep } from '../../../kube/clock.ts';
 import type { KubeObject, Node } from '../../../kube/resources.ts';
 import { type ControlPlaneSizeAction, planControlPlaneSize } from '../../../shoot/control-plane-size.ts';
-import { kubeadmAuthorities, kubeadmInit, kubeadmJoin } from '../../../shoot/kubeadm.ts';
-import { controlPlaneLabels, etcdPeerURL } from '../../../shoot/values.ts';
+import { kubeadmAuthorities, kubeadmInit, kubeadmJoin, kubeadmYAML } from '../../../shoot/kubeadm.ts';
+import { etcdPeerURL } from '../../../shoot/values.ts';
 import { openEtcd } from '../etcd-access.ts';
 import { inside } from '../inside-tasks.ts';
 import type { Operation } from '../operation.ts';
-import { controlPlaneOf, INITIALISED, noteIn, POOL_NOTED } from './self-hosted.ts';
-import { JOINED_LABEL, serves, wanting } from './self-hosted-status.ts';
+import { noteIn, writeNote } from './self-hosted.ts';
+import { JOINED_LABEL } from './self-hosted-status.ts';
 
 /** How often members are asked again while one of them joins or leaves; etcd has no watch for its members. */
 const POLL_MS = 500;
 /** How often it is looked whether there is anything to wait for still; a volume is made anew some time after its machine. */
 const LOOK_MS = 3000;
 
+/** The machines of a control plane in the seed, and who makes them. */
+export interface SeedMachines {
+  readonly pool: Pool;
+  readonly machines: ControlPlaneMachines;
+}
+
 /** Makes as many machines be as there are; the first one if there is none. `asked`: another number. */
-export async function applyControlPlaneMachines(op: Operation, asked?: number): Promise<void> {
+export async function applyControlPlaneMachines(op: Operation, own: SeedMachines, asked?: number): Promise<void> {
   const { pki, values } = op;
-  const { machines, pool } = controlPlaneOf(op);
+  const { machines, pool } = own;
   const context = op.context();
   const seen = await machines.observe(context, pool.name);
   const note = noteIn(op);
@@ -36,8 +41,8 @@ export async function applyControlPlaneMachines(op: Operation, asked?: number): 
     { ...pool, count },
     {
       authorities: kubeadmAuthorities(pki),
-      init: kubeadmInit(values).map(document).join('---\n'),
-      join: document(kubeadmJoin()),
+      init: kubeadmYAML(...kubeadmInit(values)),
+      join: kubeadmYAML(kubeadmJoin()),
       addresses: values.addresses.etcd,
       mayInitialise: note === undefined,
       noted,
@@ -54,8 +59,7 @@ function isLost({ asked, volumes }: ControlPlaneMachinesSeen, note: KubeObject |
 }
 
 /** Rejects as soon as the state of the cluster is seen to be lost; otherwise when it is aborted. To be run while something is waited for. */
-export async function untilLost(op: Operation, signal: AbortSignal): Promise<never> {
-  const { machines, pool } = controlPlaneOf(op);
+export async function untilLost(op: Operation, { machines, pool }: SeedMachines, signal: AbortSignal): Promise<never> {
   for (;;) {
     if (isLost(await machines.observe(op.context(), pool.name), noteIn(op))) throw configurationProblem(LOST);
     await sleep(LOOK_MS, signal);
@@ -71,38 +75,22 @@ function lostVolumes(volumes: ControlPlaneMachinesSeen['volumes'], note: KubeObj
     .map(({ ordinal }) => ordinal);
 }
 
-/**
- * Notes that the cluster has begun, and on which volumes its state is. Written before anybody is given a way in, and never taken back: from
- * here on there may be something that must not be lost, and no machine without data may begin the cluster anew.
- */
-export async function noteInitialised(op: Operation, signal: AbortSignal): Promise<void> {
-  const { machines, pool } = controlPlaneOf(op);
-  if (noteIn(op)) return;
-  const { volumes } = await machines.observe(op.context(), pool.name);
+/** Notes that the cluster has begun, and on which volume its state is. */
+export async function noteFirstVolume(op: Operation, own: SeedMachines, signal: AbortSignal): Promise<void> {
+  const { volumes } = await own.machines.observe(op.context(), own.pool.name);
   if (!hasAllVolumes(volumes, 1)) throw new Error('the first machine of the control plane has no volume');
-  await writeNote(op, volumes, signal);
+  await noteVolumes(op, own, volumes, signal);
 }
 
-async function writeNote(
+async function noteVolumes(
   op: Operation,
+  own: SeedMachines,
   volumes: ControlPlaneMachinesSeen['volumes'],
   signal: AbortSignal,
 ): Promise<void> {
-  const { seed, values } = op;
-  const note: KubeObject = {
-    apiVersion: 'v1',
-    kind: 'ConfigMap',
-    metadata: { name: INITIALISED, namespace: values.namespace, labels: controlPlaneLabels(values) },
-    data: {
-      [POOL_NOTED]: controlPlaneOf(op).pool.name,
-      ...Object.fromEntries(volumes.map(({ ordinal, uid }) => [noteOf(ordinal), uid])),
-    },
-  };
-  const { object, changed } = await seed.applier.apply(note, signal);
-  if (!changed) return;
-  seed.configMaps.absorb(object);
+  const noted = Object.fromEntries(volumes.map(({ ordinal, uid }) => [noteOf(ordinal), uid]));
   // Machines are told of it at once: one that comes back without its data must not join before it was let go of.
-  await applyControlPlaneMachines(op);
+  if (await writeNote(op, own.pool, noted, signal)) await applyControlPlaneMachines(op, own);
 }
 
 /** Whose volumes are noted. */
@@ -120,23 +108,11 @@ const hasAllVolumes = (volumes: ControlPlaneMachinesSeen['volumes'], machines: n
 
 const noteOf = (ordinal: number): string => `volume-${ordinal}`;
 
-const document = (object: object): string => dump(object, { lineWidth: -1, noRefs: true });
-
-/** What of the control plane is not there or not ready, in words. */
-export function notReady(op: Operation): string[] {
-  const { nodes, pods } = inside(op);
-  const { pool } = controlPlaneOf(op);
-  return Array.from({ length: op.values.replicas }, (_, ordinal) =>
-    controlPlaneMachineName(pool.name, ordinal),
-  ).flatMap((name) => wanting(name, serves(op), nodes.list(), pods.list()));
-}
-
 /** Takes the control plane from the machines it has to those it should have, one safe step at a time; see planControlPlaneSize. */
-export async function reconcileControlPlaneSize(op: Operation, signal: AbortSignal): Promise<void> {
-  const { state, values } = op;
+export async function reconcileControlPlaneSize(op: Operation, own: SeedMachines, signal: AbortSignal): Promise<void> {
+  const { values } = op;
   const desired = values.replicas;
-  const { machines, pool } = controlPlaneOf(op);
-  if (state.etcdSettled === desired && notReady(op).length === 0) return;
+  const { machines, pool } = own;
   const podName = (ordinal: number) => controlPlaneMachineName(pool.name, ordinal);
   const client = await openEtcd({ ...values, dialPod: op.seed.dialPod, podName }, op.pki, op.world.now());
   try {
@@ -146,14 +122,15 @@ export async function reconcileControlPlaneSize(op: Operation, signal: AbortSign
       // Its etcd would be waited for until the task is over.
       if (isLost(seen, noteIn(op))) throw configurationProblem(LOST);
       const nodes = inside(op).nodes.list();
-      await removeNodesOfMachinesThatLeft(op, seen, nodes);
+      await removeNodesOfMachinesThatLeft(op, pool, seen, nodes);
       const joined = ordinalsOf(
         op,
+        pool,
         nodes.filter((node) => node.metadata.labels?.[JOINED_LABEL] !== undefined).map((node) => node.metadata.name),
       );
       const lost = lostVolumes(seen.volumes, noteIn(op));
       if (lost.length === 0 && joined.length >= seen.asked && hasAllVolumes(seen.volumes, seen.asked))
-        await writeNote(op, seen.volumes, signal);
+        await noteVolumes(op, own, seen.volumes, signal);
       const plan = planControlPlaneSize({
         desired,
         asked: seen.asked,
@@ -161,6 +138,7 @@ export async function reconcileControlPlaneSize(op: Operation, signal: AbortSign
         members,
         machines: ordinalsOf(
           op,
+          pool,
           seen.machines.map(({ name }) => name),
         ),
         joined,
@@ -168,12 +146,11 @@ export async function reconcileControlPlaneSize(op: Operation, signal: AbortSign
         lost,
       });
       if (plan.blocked) throw new Error(`the control plane cannot be brought to ${desired} machines: ${plan.waitFor}`);
-      if (!plan.action && !plan.waitFor) break;
-      if (plan.action) await act(op, client, plan.action, seen, signal);
+      if (!plan.action && !plan.waitFor) return;
+      if (plan.action) await act(op, own, client, plan.action, seen, signal);
       // Also after an action: what it has changed takes a moment to be seen.
       await sleep(POLL_MS, signal);
     }
-    state.etcdSettled = desired;
   } finally {
     await client.close();
   }
@@ -181,17 +158,18 @@ export async function reconcileControlPlaneSize(op: Operation, signal: AbortSign
 
 async function act(
   op: Operation,
+  own: SeedMachines,
   client: EtcdClient,
   action: ControlPlaneSizeAction,
   { volumes }: ControlPlaneMachinesSeen,
   signal: AbortSignal,
 ): Promise<void> {
-  const { machines, pool } = controlPlaneOf(op);
+  const { machines, pool } = own;
   const name = (ordinal: number) => controlPlaneMachineName(pool.name, ordinal);
   switch (action.type) {
     case 'ask-for':
       op.world.record(op.shoot, 'Normal', 'ControlPlaneResized', `the control plane gets ${action.machines} machines`);
-      return applyControlPlaneMachines(op, action.machines);
+      return applyControlPlaneMachines(op, own, action.machines);
     case 'transfer-leadership':
       return client.transferLeadership(action.from, action.to);
     case 'remove-member':
@@ -200,8 +178,9 @@ async function act(
     case 'remove-node':
       return inside(op).deleteNode(name(action.ordinal));
     case 'forget-volume':
-      return writeNote(
+      return noteVolumes(
         op,
+        own,
         volumes.filter(({ ordinal }) => ordinal !== action.ordinal),
         signal,
       );
@@ -211,8 +190,12 @@ async function act(
 }
 
 /** Without a cloud nobody else does it. */
-async function removeNodesOfMachinesThatLeft(op: Operation, seen: ControlPlaneMachinesSeen, nodes: readonly Node[]) {
-  const { pool } = controlPlaneOf(op);
+async function removeNodesOfMachinesThatLeft(
+  op: Operation,
+  pool: Pool,
+  seen: ControlPlaneMachinesSeen,
+  nodes: readonly Node[],
+): Promise<void> {
   const kept = new Set([
     ...seen.machines.map(({ nodeName }) => nodeName),
     ...Array.from({ length: seen.asked }, (_, ordinal) => controlPlaneMachineName(pool.name, ordinal)),
@@ -224,7 +207,7 @@ async function removeNodesOfMachinesThatLeft(op: Operation, seen: ControlPlaneMa
 }
 
 /** Which machines these are, by their names. */
-const ordinalsOf = (op: Operation, names: readonly string[]): number[] =>
+const ordinalsOf = (op: Operation, pool: Pool, names: readonly string[]): number[] =>
   op.values.addresses.etcd
     .map((_, ordinal) => ordinal)
-    .filter((ordinal) => names.includes(controlPlaneMachineName(controlPlaneOf(op).pool.name, ordinal)));
+    .filter((ordinal) => names.includes(controlPlaneMachineName(pool.name, ordinal)));

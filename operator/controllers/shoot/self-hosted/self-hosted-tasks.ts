@@ -1,16 +1,11 @@
-import { controlPlaneMachineName } from '../../../api/names.ts';
 import type { Task } from '../../../flow/graph.ts';
 import { waitFor } from '../../../kube/informer.ts';
-import type { Service } from '../../../kube/resources.ts';
-import { controlPlaneMachineService } from '../../../shoot/control-plane-services.ts';
 import { clusterInfo, kubeletAccess } from '../../../shoot/kubeadm.ts';
 import { pkiParameters } from '../../../shoot/pki.ts';
-import { services } from '../../../shoot/services.ts';
 import { machineAccess } from '../../../shoot/system-components.ts';
 import { connect } from '../connect.ts';
-import { expose } from '../expose.ts';
 import {
-  accessTask,
+  accessTasks,
   inside,
   kubeconfigTask,
   machineTasks,
@@ -20,73 +15,64 @@ import {
 } from '../inside-tasks.ts';
 import type { Operation } from '../operation.ts';
 import { issueCertificates, namespaceTask } from '../shared-steps.ts';
-import { controlPlaneOf } from './self-hosted.ts';
-import {
-  applyControlPlaneMachines,
-  noteInitialised,
-  notReady,
-  reconcileControlPlaneSize,
-  untilLost,
-} from './self-hosted-size.ts';
-
-const MINUTE = 60_000;
-/** The image of such machines may still be made: kubeadm is built when everything else is there. */
-const KUBEADM_BUILT_MS = 20 * MINUTE;
+import type { ControlPlaneInfrastructure } from './infrastructure.ts';
+import { notReady } from './not-ready.ts';
+import { noteIn } from './self-hosted.ts';
 
 /**
- * The task graph for create and reconcile of a shoot whose control plane is on machines of its own. The first machine begins the
- * cluster by `kubeadm init`; the others join it one by one. Every task does nothing where nothing is to be done.
+ * The task graph for create and reconcile of a shoot whose control plane is on machines of its own, wherever these are. The first machine
+ * begins the cluster by `kubeadm init`; the others join it one by one. Every task does nothing where nothing is to be done.
  */
-export function selfHostedTasks(op: Operation): Task[] {
+export function selfHostedTasks(op: Operation, infrastructure: ControlPlaneInfrastructure): Task[] {
+  const { tasks } = infrastructure;
   return [
     namespaceTask(op),
-    {
-      id: 'services',
-      title: 'Reserving addresses',
-      after: ['namespace'],
-      expectedMs: 60,
-      timeoutMs: 12 * MINUTE,
-      run: (signal) => reserveAddresses(op, signal),
-    },
+    { ...tasks.endpoint, after: ['namespace'], run: (signal) => makeEndpoint(op, infrastructure, signal) },
     {
       id: 'certificates',
       title: 'Issuing certificates',
-      after: ['services'],
+      after: [tasks.endpoint.id],
       expectedMs: 50,
       run: (signal) => issueCertificates(op, { ...pkiParameters(op.values), selfHosted: true }, signal),
     },
     {
       id: 'control-plane-machines',
-      title: 'Making the machines of the control plane',
+      ...tasks.machines,
       after: ['certificates'],
-      expectedMs: 50,
-      run: () => applyControlPlaneMachines(op),
+      run: () => infrastructure.begin(op),
     },
     {
       id: 'api-server-serves',
       title: 'Waiting for kubeadm to start the control plane',
       after: ['control-plane-machines'],
-      expectedMs: 30_000,
-      timeoutMs: KUBEADM_BUILT_MS,
-      run: (signal) => connectUnless(op, (until) => untilLost(op, until), signal, KUBEADM_BUILT_MS),
+      ...tasks.serves,
+      run: (signal) => connectUnlessHopeless(op, infrastructure, signal),
     },
     {
       id: 'initialised',
       title: 'Noting that the cluster has begun',
       after: ['api-server-serves'],
       expectedMs: 30,
-      run: (signal) => noteInitialised(op, signal),
+      // Written before anybody is given a way in, and never taken back: from here on there may be something that must not be lost, and no
+      // machine without data may begin the cluster anew.
+      run: async (signal) => {
+        if (!noteIn(op)) await infrastructure.noteBegun(op, signal);
+      },
     },
-    { ...accessTask(op), after: ['initialised'] },
+    ...accessTasks(op, 'initialised'),
     kubeconfigTask(op),
-    systemComponentsTask(op, () => [clusterInfo(op.values, op.pki), kubeletAccess(), ...machineAccess()]),
+    systemComponentsTask(op, () => [
+      clusterInfo(op.values, op.pki),
+      kubeletAccess(),
+      ...machineAccess(),
+      ...infrastructure.systemComponents(op),
+    ]),
     {
       id: 'control-plane-size',
       title: 'Bringing the control plane to its size',
       after: ['system-components'],
-      expectedMs: 1000,
-      timeoutMs: 30 * MINUTE,
-      run: (signal) => reconcileControlPlaneSize(op, signal),
+      ...tasks.size,
+      run: (signal) => reconcileSize(op, infrastructure, signal),
     },
     ...machineTasks(op),
     nodesReadyTask(op, []),
@@ -96,56 +82,60 @@ export function selfHostedTasks(op: Operation): Task[] {
       title: 'Waiting for the control plane',
       after: ['control-plane-size'],
       expectedMs: 10_000,
-      timeoutMs: 5 * MINUTE,
+      timeoutMs: tasks.readyMs,
       run: async (signal) => {
         const { nodes, pods } = inside(op);
-        await waitFor([op.seed.pods, nodes, pods], () => notReady(op).length === 0, {
-          timeoutMs: 5 * MINUTE,
+        const missing = () => notReady(op, infrastructure);
+        await waitFor([...infrastructure.informers(op), nodes, pods], () => missing().length === 0, {
+          timeoutMs: tasks.readyMs,
           signal,
-          what: () => `${notReady(op).join(', ')} to be ready`,
+          what: () => `${missing().join(', ')} to be ready`,
         });
       },
     },
   ];
 }
 
-/**
- * A control plane that cannot come back is not waited for.
- * @param untilHopeless rejects when it cannot
- */
-export async function connectUnless(
+async function makeEndpoint(
   op: Operation,
-  untilHopeless: (signal: AbortSignal) => Promise<never>,
+  infrastructure: ControlPlaneInfrastructure,
   signal: AbortSignal,
-  patienceMs: number,
+): Promise<void> {
+  await infrastructure.makeEndpoint(op, signal);
+  await infrastructure.mend?.(op, false);
+}
+
+async function reconcileSize(
+  op: Operation,
+  infrastructure: ControlPlaneInfrastructure,
+  signal: AbortSignal,
+): Promise<void> {
+  const { mend, state, values } = op;
+  const isSettled = state.etcdSettled === values.replicas && notReady(op, infrastructure).length === 0;
+  // Who mends wants to know of machines that are too many, too.
+  if (mend || !isSettled) {
+    await infrastructure.reconcileSize(op, signal);
+    state.etcdSettled = values.replicas;
+  }
+  await infrastructure.mend?.(op, true);
+}
+
+/** A control plane that cannot come, or cannot come back, is not waited for. */
+async function connectUnlessHopeless(
+  op: Operation,
+  infrastructure: ControlPlaneInfrastructure,
+  signal: AbortSignal,
 ): Promise<void> {
   const over = new AbortController();
   const either = AbortSignal.any([signal, over.signal]);
-  const hopeless = untilHopeless(either);
+  const hopeless = infrastructure.untilHopeless(op, either);
   // Nobody listens any more once the other has come first.
   hopeless.catch(() => {});
-  const connected = connect(op, either, patienceMs);
+  const connected = connect(op, either, infrastructure.apiServer);
   connected.catch(() => {});
   try {
     await Promise.race([connected, hopeless]);
   } finally {
     over.abort();
   }
-}
-
-/** Addresses outlive machines: certificates and etcd's members carry them. */
-async function reserveAddresses(op: Operation, signal: AbortSignal): Promise<void> {
-  const { seed, values } = op;
-  const { pool } = controlPlaneOf(op);
-  let members = values.replicas;
-  // An address once given stays: a machine on its way out still has it.
-  while (seed.services.get(`${values.namespace}/${controlPlaneMachineName(pool.name, members)}`)) members++;
-  const ofMachines = Array.from({ length: members }, (_, ordinal) =>
-    controlPlaneMachineService(values, pool.name, ordinal),
-  );
-  const wanted = [...services(values, 0), ...ofMachines];
-  const made = await Promise.all(wanted.map((object) => seed.applier.apply(object, signal)));
-  const [apiServer = '', ...etcd] = made.map(({ object }) => (object as Service).spec.clusterIP ?? '');
-  const endpoint = await expose(op, made[0]!.object as Service, signal);
-  op.values = { ...values, addresses: { apiServer, etcd }, ...(endpoint && { endpoint }) };
 }

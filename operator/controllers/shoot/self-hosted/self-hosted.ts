@@ -1,7 +1,9 @@
-import type { ControlPlaneMachines, Machine, Pool } from '../../../../providers/contract.ts';
+import type { Pool, Provider } from '../../../../providers/contract.ts';
 import { controlPlaneWorker } from '../../../api/shoot.ts';
 import type { KubeObject } from '../../../kube/resources.ts';
+import { controlPlaneLabels } from '../../../shoot/values.ts';
 import type { Operation } from '../operation.ts';
+import type { ControlPlaneInfrastructure } from './infrastructure.ts';
 
 const SIZES = [1, 3, 5];
 
@@ -13,13 +15,40 @@ export const POOL_NOTED = 'pool';
 export const noteIn = ({ seed, values }: Pick<Operation, 'seed' | 'values'>): KubeObject | undefined =>
   seed.configMaps.get(`${values.namespace}/${INITIALISED}`);
 
-/** Why the control plane cannot be on the machines that the shoot asks for; undefined: it can, or is not meant to be on any. */
-export function selfHostedProblem(op: Operation): string | undefined {
+/**
+ * Notes that the cluster has begun. Resolves to whether that said anything new.
+ * @param more what is noted besides the pool: on which machines the state of the cluster is
+ */
+export async function writeNote(
+  { seed, values }: Operation,
+  pool: Pool,
+  more: Record<string, string>,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const note: KubeObject = {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: INITIALISED, namespace: values.namespace, labels: controlPlaneLabels(values) },
+    data: { [POOL_NOTED]: pool.name, ...more },
+  };
+  const { object, changed } = await seed.applier.apply(note, signal);
+  if (changed) seed.configMaps.absorb(object);
+  return changed;
+}
+
+/** Whether a provider makes machines for control planes, wherever these are. */
+export const makesControlPlanes = (provider: Provider): boolean =>
+  provider.controlPlaneMachines !== undefined || provider.controlPlaneGroup !== undefined;
+
+/** Why the control plane cannot be on the machines that the shoot asks for; undefined: it can. */
+export function selfHostedProblem(
+  op: Operation,
+  infrastructure: Pick<ControlPlaneInfrastructure, 'problem'>,
+): string | undefined {
   const { provider, shoot, values } = op;
   const worker = controlPlaneWorker(shoot.spec);
   if (!worker) return undefined;
-  if (!provider.controlPlaneMachines && !provider.controlPlaneGroup)
-    return `provider ${provider.name} cannot make machines for a control plane`;
+  if (!makesControlPlanes(provider)) return `provider ${provider.name} cannot make machines for a control plane`;
   const marked = (shoot.spec.provider.workers ?? []).filter(({ controlPlane }) => controlPlane !== undefined);
   if (marked.length > 1)
     return `a control plane is on one pool of machines, not on ${marked.map(({ name }) => name).join(' and ')}`;
@@ -30,8 +59,8 @@ export function selfHostedProblem(op: Operation): string | undefined {
     return `the control plane is on the machines of pool ${noted}, which cannot change: give that name back to the pool with controlPlane`;
   if ((worker.providerConfig as { spot?: boolean } | undefined)?.spot === true)
     return `pool ${worker.name} runs the control plane: it cannot be on spot machines, which the cloud takes away`;
-  if (!provider.controlPlaneGroup && (values.exposure ?? 'ClusterIP') !== 'ClusterIP')
-    return 'a control plane on machines needs a seed whose Services are reached as they are (exposure ClusterIP): its certificates do not follow a new address yet';
+  const unfit = infrastructure.problem(values);
+  if (unfit) return unfit;
   if (shoot.spec.dns?.domain) return NO_NAMES;
   const running = shoot.status?.kubernetesVersion;
   if (running !== undefined && running !== values.version) return versionIsFixed(running, values.version);
@@ -45,23 +74,3 @@ export const NO_NAMES =
 /** Why the version of a control plane on machines stays as it is. */
 export const versionIsFixed = (running: string, wanted: string): string =>
   `a control plane on machines cannot be upgraded yet: it stays at ${running}, not ${wanted}`;
-
-/** The machines of the control plane and who makes them. Throws for a shoot that has none. */
-export function controlPlaneOf({ controlPlanePool, provider }: Operation): {
-  pool: Pool;
-  machines: ControlPlaneMachines;
-} {
-  if (!controlPlanePool || !provider.controlPlaneMachines)
-    throw new Error('the control plane of this shoot is not on machines');
-  return { pool: controlPlanePool, machines: provider.controlPlaneMachines };
-}
-
-/** All machines of the shoot, those of its control plane among them. */
-export async function allMachines(op: Operation): Promise<Machine[]> {
-  const { controlPlanePool, provider } = op;
-  const context = op.context();
-  const own = controlPlanePool && provider.controlPlaneMachines?.observe(context, controlPlanePool.name);
-  const inCloud = controlPlanePool && provider.controlPlaneGroup?.list(context, controlPlanePool.name);
-  const [workers, seen, listed] = await Promise.all([provider.listMachines(context), own, inCloud]);
-  return [...workers, ...(seen?.machines ?? []), ...(listed ?? [])];
-}

@@ -1,6 +1,6 @@
 // What the end-to-end tests run in pods. As a server it tells who answered and who asked, and can be sent to
 // fetch a URL or to resolve a name from where it runs; as a command it does the same once. With a certificate it
-// is also an admission webhook.
+// is also an admission webhook, a conversion webhook and an aggregated API.
 //
 //	echo                  serve on $PORT (8080), and by TLS on 8443 with $TLS_CERT and $TLS_KEY (PEM)
 //	echo get URL          print the body; exit 1 when the answer is not 2xx
@@ -72,8 +72,57 @@ func admit(w http.ResponseWriter, r *http.Request) {
 		review.Response["status"] = map[string]any{"message": "its name is refused"}
 	}
 	review.Request = nil
+	answer(w, review)
+}
+
+// As an API server asks a webhook for another version of custom resources: each says which version it was made from.
+func convert(w http.ResponseWriter, r *http.Request) {
+	var review struct {
+		APIVersion string `json:"apiVersion"`
+		Kind       string `json:"kind"`
+		Request    *struct {
+			UID               string           `json:"uid"`
+			DesiredAPIVersion string           `json:"desiredAPIVersion"`
+			Objects           []map[string]any `json:"objects"`
+		} `json:"request,omitempty"`
+		Response map[string]any `json:"response,omitempty"`
+	}
+	if err := json.NewDecoder(io.LimitReader(r.Body, 1<<20)).Decode(&review); err != nil || review.Request == nil {
+		http.Error(w, "not a ConversionReview", http.StatusBadRequest)
+		return
+	}
+	for _, object := range review.Request.Objects {
+		object["spec"] = map[string]any{"convertedFrom": object["apiVersion"]}
+		object["apiVersion"] = review.Request.DesiredAPIVersion
+	}
+	review.Response = map[string]any{
+		"uid":              review.Request.UID,
+		"result":           map[string]any{"status": "Success"},
+		"convertedObjects": review.Request.Objects,
+	}
+	review.Request = nil
+	answer(w, review)
+}
+
+// As an API server asks an aggregated API of any group and version: what there is, and one object of it, which says who asked for it.
+func aggregated(w http.ResponseWriter, r *http.Request) {
+	groupVersion := r.PathValue("group") + "/" + r.PathValue("version")
+	name := r.PathValue("name")
+	if name == "" {
+		resource := map[string]any{"name": "echoes", "singularName": "echo", "kind": "Echo", "namespaced": false, "verbs": []string{"get"}}
+		answer(w, map[string]any{
+			"apiVersion": "v1", "kind": "APIResourceList", "groupVersion": groupVersion, "resources": []any{resource},
+		})
+		return
+	}
+	answer(w, map[string]any{
+		"apiVersion": groupVersion, "kind": "Echo", "metadata": map[string]any{"name": name}, "askedBy": r.Header.Get("X-Remote-User"),
+	})
+}
+
+func answer(w http.ResponseWriter, object any) {
 	w.Header().Set("Content-Type", "application/json")
-	json.NewEncoder(w).Encode(review)
+	json.NewEncoder(w).Encode(object)
 }
 
 func serveTLS(certificate, key string, handler http.Handler) error {
@@ -99,6 +148,9 @@ func serve() error {
 		fmt.Fprintf(w, "hostname=%s\nclient=%s\nhost=%s\npath=%s\n", hostname, r.RemoteAddr, r.Host, r.URL.Path)
 	})
 	mux.HandleFunc("/admit", admit)
+	mux.HandleFunc("/convert", convert)
+	mux.HandleFunc("/apis/{group}/{version}", aggregated)
+	mux.HandleFunc("/apis/{group}/{version}/echoes/{name}", aggregated)
 	mux.HandleFunc("/fetch", func(w http.ResponseWriter, r *http.Request) {
 		status, body, err := get(r.Context(), r.URL.Query().Get("url"))
 		if err != nil {

@@ -1,0 +1,101 @@
+import type { ControlPlaneGroup, ControlPlaneGroupSeen, Pool } from '../../../../providers/contract.ts';
+import { CoppiceError } from '../../../api/errors.ts';
+import { sleep } from '../../../kube/clock.ts';
+import { kubeadmAuthorities } from '../../../shoot/kubeadm.ts';
+import { outsideOfSeed } from '../connect.ts';
+import type { Operation } from '../operation.ts';
+import { LossWatch } from './control-plane-group-seen.ts';
+import type { ControlPlaneInfrastructure } from './infrastructure.ts';
+import { noteIn } from './self-hosted.ts';
+import {
+  type CloudMachines,
+  initDocuments,
+  membersNoted,
+  noteMembers,
+  ofPool,
+  reconcileControlPlaneGroup,
+} from './self-hosted-group.ts';
+import { mendControlPlane } from './self-hosted-group-mend.ts';
+import { LOOK_MS, looksLost } from './self-hosted-group-size.ts';
+
+const MINUTE = 60_000;
+
+/** Machines in an account of the tenant, in a group behind a load balancer, each with its data on a disk that goes with it. */
+export function inCloud(pool: Pool, group: ControlPlaneGroup): ControlPlaneInfrastructure {
+  const own = { pool, group };
+  return {
+    pool,
+    tasks: {
+      // A cloud's network takes minutes, and several clusters of an account take turns.
+      endpoint: {
+        id: 'endpoint',
+        title: 'Making the endpoint of the API server',
+        expectedMs: 5 * MINUTE,
+        timeoutMs: 45 * MINUTE,
+      },
+      machines: {
+        title: 'Making the first machine of the control plane',
+        expectedMs: MINUTE,
+        timeoutMs: 30 * MINUTE,
+      },
+      // From a machine that is asked for to an API server behind the load balancer.
+      serves: { expectedMs: 4 * MINUTE, timeoutMs: 20 * MINUTE },
+      size: { expectedMs: MINUTE, timeoutMs: 60 * MINUTE },
+      readyMs: 10 * MINUTE,
+    },
+    apiServer: outsideOfSeed,
+    // When an API server in a cloud is gone with its machine, nobody is left who would tell.
+    lookAgainMs: 5 * MINUTE,
+    problem: () => undefined,
+    makeEndpoint: async (op) => {
+      const endpoint = await group.endpoint(op.context(), pool);
+      op.values = { ...op.values, addresses: { apiServer: endpoint.host, etcd: [] }, endpoint };
+    },
+    begin: async (op) => {
+      if (noteIn(op)) return;
+      const first = { begin: kubeadmAuthorities(op.pki) };
+      await group.reconcile(op.context(), { ...pool, count: 1 }, { init: initDocuments(op), first });
+    },
+    untilHopeless: (op, signal) => untilHopeless(op, own, signal),
+    noteBegun: async (op, signal) => {
+      const { machines } = await group.observe(op.context(), pool.name);
+      const alive = machines.filter(({ phase }) => phase !== 'Terminating').map(({ nodeName }) => nodeName);
+      if (alive.length !== 1) throw new Error(`the control plane begins on one machine, and there are ${alive.length}`);
+      await noteMembers(op, pool, alive, signal);
+    },
+    // What nodes of clouds do for the network, nodes of the control plane do, too.
+    systemComponents: ({ provider }) => provider.systemComponents?.() ?? [],
+    reconcileSize: (op, signal) => reconcileControlPlaneGroup(op, own, signal),
+    mend: (op, isLast) => mendControlPlane(op, own, isLast),
+    names: (nodes) => ofPool(nodes, pool).map(({ metadata }) => metadata.name),
+    isUp: () => () => true,
+    informers: () => [],
+    list: (op) => group.list(op.context(), pool.name),
+    delete: async () => {},
+  };
+}
+
+/** Rejects as soon as the state of the cluster is seen to be lost, or the cloud gives no machine; otherwise when it is aborted. */
+async function untilHopeless(op: Operation, { pool, group }: CloudMachines, signal: AbortSignal): Promise<never> {
+  const watch = new LossWatch();
+  for (;;) {
+    // First of all: mostly the API server answers at once, and nothing need be asked.
+    await sleep(LOOK_MS, signal);
+    signal.throwIfAborted();
+    const seen = await group.observe(op.context(), pool.name).catch((error: unknown) => {
+      // A cloud that does not tell is nothing against an API server that may answer.
+      op.world.log.warn(
+        { err: error, shoot: op.shoot.metadata.name },
+        'the machines of the control plane cannot be seen',
+      );
+    });
+    if (seen) throwIfHopeless(op, seen, watch);
+  }
+}
+
+function throwIfHopeless(op: Operation, seen: ControlPlaneGroupSeen, watch: LossWatch): void {
+  looksLost(membersNoted(op), seen, watch, op.world.now());
+  if (noteIn(op) || seen.failure === undefined) return;
+  const message = `the control plane does not get its machine: ${seen.failure}`;
+  throw new CoppiceError('ERR_RETRYABLE_INFRA_DEPENDENCIES', message);
+}

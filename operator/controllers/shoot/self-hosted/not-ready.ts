@@ -1,0 +1,38 @@
+import { COMPONENTS } from '../../../api/names.ts';
+import { conditionIsTrue, type Node, type Pod } from '../../../kube/resources.ts';
+import { inside } from '../inside-tasks.ts';
+import type { Operation } from '../operation.ts';
+import type { ControlPlaneInfrastructure } from './infrastructure.ts';
+
+/** What kubeadm runs on each machine of a control plane, as static pods `<component>-<node>` in kube-system. */
+const STATIC_PODS = ['etcd', COMPONENTS.apiServer, COMPONENTS.controllerManager, COMPONENTS.scheduler];
+
+/** What of the control plane is not there or not ready, in words. */
+export function notReady(op: Operation, infrastructure: Pick<ControlPlaneInfrastructure, 'isUp' | 'names'>): string[] {
+  const nodes = inside(op).nodes.list();
+  const pods = inside(op).pods.list();
+  const names = infrastructure.names(nodes, op.values.replicas);
+  const missing = op.values.replicas - names.length;
+  return [
+    ...(missing > 0 ? [`${missing} machines`] : []),
+    ...names.flatMap((name) => wanting(name, infrastructure.isUp(op), nodes, pods)),
+  ];
+}
+
+/** What of a machine of a control plane is not there or not ready, in words. */
+export function wanting(
+  name: string,
+  isUp: (machine: string) => boolean,
+  nodes: readonly Node[],
+  pods: readonly Pod[],
+): string[] {
+  if (!isUp(name)) return [`machine ${name}`];
+  const node = nodes.find(({ metadata }) => metadata.name === name);
+  if (!node || !conditionIsTrue(node, 'Ready')) return [`node ${name}`];
+  const isReady = (pod: string) =>
+    pods.some(
+      (found) =>
+        found.metadata.name === pod && found.metadata.namespace === 'kube-system' && conditionIsTrue(found, 'Ready'),
+    );
+  return STATIC_PODS.map((component) => `${component}-${name}`).filter((pod) => !isReady(pod));
+}

@@ -1,0 +1,48 @@
+import { expect, it } from 'vitest';
+import type { OpenBucket } from '../../../operator/accounts/bucket-account.ts';
+import type { Seed } from '../../../operator/api/seed.ts';
+import { type EtcdOfShoot, Spool, takeSnapshot } from '../../../operator/controllers/backup/take-snapshot.ts';
+import { issueShootPKI, PKI_SECRET, planShootPKI } from '../../../operator/shoot/pki.ts';
+import { MemoryObjects } from '../../kit/memory-objects.ts';
+
+const NS = 'shoot--shop--blue';
+const NOW = new Date('2026-11-22T12:00:00Z');
+const parameters = { apiServerAddress: '10.0.0.1', etcdAddresses: ['127.0.0.1'], services: '10.0.0.0/16' };
+
+/** What a try to take a snapshot says, of a cluster whose Service of etcd leads to nobody. */
+async function tried(server: MemoryObjects): Promise<string> {
+  const access = {
+    client: server,
+    // Knows Secrets by their labels, and so none that lost them.
+    secrets: { get: () => undefined },
+    services: {
+      get: (key: string) => (key === `${NS}/etcd-main-0` ? { spec: { clusterIP: '127.0.0.1' } } : undefined),
+    },
+  };
+  const etcd = { access, seed: { spec: {} } as Seed, technicalID: NS } as unknown as EtcdOfShoot;
+  const bucket = { ctx: { now: () => NOW } } as unknown as OpenBucket;
+  const spool = new Spool(undefined);
+  try {
+    await takeSnapshot(etcd, bucket, '', spool, AbortSignal.timeout(10_000));
+    return '';
+  } catch (error) {
+    return (error as Error).message;
+  } finally {
+    await spool.close();
+  }
+}
+
+it('goes to etcd also with keys whose Secret lost its labels', async () => {
+  const keys = await issueShootPKI({}, planShootPKI({}, parameters, NOW), parameters, NOW);
+  const data = Object.fromEntries(
+    Object.entries(keys).map(([key, pem]) => [key, Buffer.from(pem!).toString('base64')]),
+  );
+  const metadata = { name: PKI_SECRET, namespace: NS };
+  const said = await tried(new MemoryObjects({ apiVersion: 'v1', kind: 'Secret', metadata, data }));
+  expect(said).toContain('etcd');
+  expect(said).not.toMatch(/has no certificate|no keys/);
+});
+
+it('says that there are no keys where there are none', async () => {
+  expect(await tried(new MemoryObjects())).toBe(`the etcd of ${NS} has no keys yet`);
+});

@@ -1,0 +1,80 @@
+import { expect, it } from 'vitest';
+import type { LastOperation } from '../../../operator/api/meta.ts';
+import { accessTasks, machineTasks } from '../../../operator/controllers/shoot/inside-tasks.ts';
+import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
+import { newShootState } from '../../../operator/controllers/shoot/state.ts';
+import { strategyOf } from '../../../operator/controllers/shoot/strategy.ts';
+import { Flow, type Task } from '../../../operator/flow/graph.ts';
+import { pool } from '../providers/fixtures.ts';
+import { controlPlane, pkiOf } from '../shoot/values.ts';
+
+const values = controlPlane();
+const pki = await pkiOf(values);
+
+/** A shoot whose API server takes every request and answers none of them; `made`: pools whose machines were asked for. */
+function silent(lastOperation: Partial<LastOperation> | undefined) {
+  const made: string[] = [];
+  const state = {
+    ...newShootState(),
+    connection: { applyAll: () => new Promise<void>(() => {}) },
+  };
+  const op = {
+    values,
+    pki,
+    state,
+    names: [],
+    pools: [pool()],
+    shoot: { metadata: { name: 'demo', namespace: 'shop' }, status: lastOperation && { lastOperation } },
+    provider: { reconcilePool: async (_: unknown, { name }: { name: string }) => void made.push(name) },
+    context: () => ({}),
+  } as unknown as Operation;
+  return { op, made };
+}
+const done = (id: string): Task => ({ id, title: id, run: async () => {} });
+const machinesOf = (op: Operation) => machineTasks(op).filter(({ id }) => id === 'machines');
+/** Runs until nothing goes on any more but what waits for the API server. */
+async function run(tasks: Task[]): Promise<void> {
+  const over = new AbortController();
+  void new Flow('reconcile', tasks).run({ signal: over.signal });
+  await new Promise((resolve) => setImmediate(resolve));
+  over.abort();
+}
+
+const SERVED: [string, Partial<LastOperation>][] = [
+  ['was made', { type: 'Create', state: 'Succeeded' }],
+  ['is being changed', { type: 'Reconcile', state: 'Processing' }],
+  ['could not be changed', { type: 'Reconcile', state: 'Error' }],
+];
+
+it.each(SERVED)(
+  'machines of a cluster that %s do not wait until it is seen that its admin may write',
+  async (_, last) => {
+    const { op, made } = silent(last);
+    await run([done('api-server-serves'), ...accessTasks(op), ...machinesOf(op)]);
+    expect(made).toEqual(['workers']);
+  },
+);
+
+it('machines of a cluster that has never served do', async () => {
+  for (const last of [undefined, { type: 'Create', state: 'Error' }] as const) {
+    const { op, made } = silent(last);
+    await run([done('api-server-serves'), ...accessTasks(op), ...machinesOf(op)]);
+    expect(made).toEqual([]);
+  }
+});
+
+it.each([
+  ['in the seed', undefined],
+  ['on machines of its own', pool({ name: 'own' })],
+])('nothing waits for it in a cluster that has served, whose control plane is %s', (_, controlPlanePool) => {
+  const seed = { statefulSets: new Map(), deployments: new Map(), podsOf: () => [] };
+  const op = {
+    ...silent({ type: 'Reconcile', state: 'Succeeded' }).op,
+    seed,
+    controlPlanePool,
+  } as unknown as Operation;
+  const tasks = strategyOf(op).reconcileTasks(op);
+  const looks = tasks.filter(({ id, skip }) => id.startsWith('access') && !skip);
+  expect(looks.map(({ id }) => id)).toEqual(['access-again']);
+  expect(tasks.filter(({ after }) => after?.includes('access-again'))).toEqual([]);
+});

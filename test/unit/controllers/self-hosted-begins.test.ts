@@ -1,0 +1,110 @@
+import { loadAll } from 'js-yaml';
+import { describe, expect, it } from 'vitest';
+import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
+import { newShootState } from '../../../operator/controllers/shoot/state.ts';
+import { strategyOf } from '../../../operator/controllers/shoot/strategy.ts';
+import type { KubeObject } from '../../../operator/kube/resources.ts';
+import { kubeadmInit } from '../../../operator/shoot/kubeadm.ts';
+import { issueShootPKI, pkiParameters, planShootPKI } from '../../../operator/shoot/pki.ts';
+import type {
+  ControlPlaneBootstrap,
+  ControlPlaneGroupBootstrap,
+  Machine,
+  Pool,
+  ProviderContext,
+} from '../../../providers/contract.ts';
+import { pool } from '../providers/fixtures.ts';
+import { controlPlane, NOW } from '../shoot/values.ts';
+
+const values = controlPlane(3);
+const NOTE = `${values.namespace}/control-plane-initialised`;
+const parameters = { ...pkiParameters(values), selfHosted: true };
+const pki = await issueShootPKI({}, planShootPKI({}, parameters, NOW), parameters, NOW);
+
+type Told = { count: number } & Partial<ControlPlaneBootstrap & ControlPlaneGroupBootstrap>;
+
+/** A control plane of three machines that may have begun, as a note in the seed says. */
+function scene(where: 'seed' | 'cloud', note?: Record<string, string>, machines = ['node-a']) {
+  const told: Told[] = [];
+  const writes: KubeObject[] = [];
+  const configMaps = new Map<string, KubeObject>();
+  if (note) configMaps.set(NOTE, { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'n' }, data: note });
+  const reconcile = async (_ctx: unknown, { count }: Pool, bootstrap: object) =>
+    void told.push({ count, ...bootstrap });
+  const seen = machines.map((nodeName) => ({ nodeName, phase: 'Running' }) as Machine);
+  const observe = async () => ({ asked: 0, machines: seen, volumes: [{ ordinal: 0, uid: 'disk-1' }] });
+  const op = {
+    values,
+    pki,
+    pools: [],
+    names: [],
+    state: newShootState(),
+    shoot: { metadata: { name: 'demo', namespace: 'shop' } },
+    controlPlanePool: pool({ name: 'own', count: 3 }),
+    provider:
+      where === 'seed'
+        ? { controlPlaneMachines: { observe, reconcile } }
+        : { controlPlaneGroup: { observe, reconcile } },
+    context: () => ({}) as ProviderContext,
+    seed: {
+      configMaps: {
+        get: (key: string) => configMaps.get(key),
+        absorb: (object: KubeObject) => configMaps.set(NOTE, object),
+      },
+      applier: {
+        apply: async (object: KubeObject) => {
+          writes.push(object);
+          return { object, changed: true };
+        },
+      },
+    },
+  } as unknown as Operation;
+  const run = async (wanted: string) => {
+    const task = strategyOf(op)
+      .reconcileTasks(op)
+      .find(({ id }) => id === wanted);
+    await task!.run(new AbortController().signal);
+  };
+  return { told, writes, run };
+}
+
+describe('a control plane on machines of its own begins', () => {
+  it('in the seed, on one machine that may begin it, and notes the volume that it is on', async () => {
+    const { told, writes, run } = scene('seed');
+    await run('control-plane-machines');
+    expect(told).toMatchObject([{ count: 1, mayInitialise: true, noted: [] }]);
+    expect(loadAll(told[0]!.init!)).toEqual(JSON.parse(JSON.stringify(kubeadmInit(values))));
+    expect(told[0]!.authorities).toHaveProperty(['ca.key']);
+    await run('initialised');
+    expect(writes.map(({ data }) => data)).toEqual([{ pool: 'own', 'volume-0': 'disk-1' }]);
+    // Told at once: without its data this machine may only join.
+    expect(told[1]).toMatchObject({ mayInitialise: false, noted: [0] });
+  });
+
+  it('in a cloud, on one machine that has the keys, and notes which one that is', async () => {
+    const { told, writes, run } = scene('cloud');
+    await run('control-plane-machines');
+    expect(told).toMatchObject([{ count: 1, first: { begin: { 'ca.key': expect.any(String) } } }]);
+    expect(loadAll(told[0]!.init!)).toEqual(JSON.parse(JSON.stringify(kubeadmInit(values, 'cloud'))));
+    await run('initialised');
+    expect(writes.map(({ data }) => data)).toEqual([{ pool: 'own', members: 'node-a' }]);
+  });
+
+  it('once: with a note, as it was always written, no machine begins anything', async () => {
+    const inSeed = scene('seed', { pool: 'own', 'volume-0': 'disk-1' });
+    const inCloud = scene('cloud', { pool: 'own', members: 'node-a' });
+    for (const { run } of [inSeed, inCloud]) {
+      await run('control-plane-machines');
+      await run('initialised');
+    }
+    expect(inSeed.told.map(({ mayInitialise }) => mayInitialise)).toEqual([false]);
+    expect(inCloud.told).toEqual([]);
+    expect([...inSeed.writes, ...inCloud.writes]).toEqual([]);
+  });
+
+  it('on no two machines: which of them has the state would be a guess', async () => {
+    const { writes, run } = scene('cloud', undefined, ['node-a', 'node-b']);
+    await expect(run('initialised')).rejects.toThrow('begins on one machine, and there are 2');
+    expect(writes).toEqual([]);
+  });
+});
