@@ -34,6 +34,7 @@ import { byNamespace } from './by-namespace.ts';
 import { DECIDED_SELECTOR, DecidedSizes } from './decided-sizes.ts';
 import { gardenIdentity } from './garden-identity.ts';
 import { byTechnicalID } from './same-technical-id.ts';
+import { asStated } from './workercluster/scale-default.ts';
 
 /** What the operator is started with. */
 export interface CoreOptions {
@@ -105,7 +106,7 @@ export async function openCore(options: CoreOptions, signal: AbortSignal): Promi
   const queue: Core['queue'] = (name, more) => new WorkQueue({ observer: queueMetrics(metrics, name), ...more });
 
   const indexes = { ...byNamespace, ...byTechnicalID };
-  const clusters = new Informer<WorkerCluster>(garden, WORKERCLUSTERS, { log, indexes });
+  const clusters = new Informer<WorkerCluster>(garden, WORKERCLUSTERS, { log, indexes, transform: asStated });
   const shoots = new Informer<Shoot>(garden, SHOOTS, { log, indexes });
   const seeds = new Informer<Seed>(garden, SEEDS, { log });
   const profiles = new Informer<CloudProfile>(garden, CLOUDPROFILES, { log });
