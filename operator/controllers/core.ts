@@ -34,7 +34,7 @@ import { byNamespace } from './by-namespace.ts';
 import { DECIDED_SELECTOR, DecidedSizes } from './decided-sizes.ts';
 import { gardenIdentity } from './garden-identity.ts';
 import { byTechnicalID } from './same-technical-id.ts';
-import { asStated } from './workercluster/scale-default.ts';
+import { asStated } from './stated-size.ts';
 
 /** What the operator is started with. */
 export interface CoreOptions {

@@ -1,6 +1,6 @@
 import { expect, it, test } from 'vitest';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
-import { asStated, DEFAULTER } from '../../../operator/controllers/workercluster/scale-default.ts';
+import { asStated, DEFAULTER } from '../../../operator/controllers/stated-size.ts';
 
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 const entry = (manager: string, ...fields: string[]) => ({
