@@ -42,6 +42,8 @@ export interface ShootState {
   recordChangesAt: Date | undefined;
   /** Size at which etcd's members were last seen to be as wanted. */
   etcdSettled: number | undefined;
+  /** The pods that hosted etcd's members were in then: one that is replaced may have come to another volume. */
+  etcdPods: string | undefined;
   /** The generation whose operation has succeeded. */
   settledGeneration: number | undefined;
   listMachines: (() => Promise<Machine[]>) | undefined;
@@ -72,6 +74,7 @@ export const newShootState = (): ShootState => ({
   soundKeys: undefined,
   recordChangesAt: undefined,
   etcdSettled: undefined,
+  etcdPods: undefined,
   settledGeneration: undefined,
   listMachines: undefined,
   dns: undefined,
