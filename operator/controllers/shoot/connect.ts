@@ -98,5 +98,7 @@ const apiServerRuns = ({ seed, values }: Operation): boolean =>
   seed
     .podsOf(`${values.shoot.namespace}/${values.shoot.name}`)
     .some(
-      (pod) => pod.metadata.labels?.app === COMPONENTS.apiServer && pod.status?.containerStatuses?.[0]?.state?.running,
+      ({ metadata, status }) =>
+        metadata.labels?.app === COMPONENTS.apiServer &&
+        status?.containerStatuses?.some(({ name, state }) => name === COMPONENTS.apiServer && state?.running),
     );

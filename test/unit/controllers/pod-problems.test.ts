@@ -49,20 +49,6 @@ it.each<[string, object, string | undefined]>([
     waiting('CrashLoopBackOff', { lastState: { terminated: { exitCode: 2 } } }),
     'CrashLoopBackOff: container main ended with code 2',
   ],
-  [
-    'cannot join its network, before which nothing else of it starts',
-    {
-      ...waiting('PodInitializing'),
-      initContainerStatuses: [
-        {
-          name: 'cluster-network',
-          state: { waiting: { reason: 'CrashLoopBackOff' } },
-          lastState: { terminated: { exitCode: 255 } },
-        },
-      ],
-    },
-    'CrashLoopBackOff: container cluster-network ended with code 255',
-  ],
   ['fits nowhere', unschedulable, 'Unschedulable: 0/1 nodes are available: 1 Insufficient memory'],
 ])('a pod that %s', (_, status, expected) => {
   const [problem] = podProblems([pod('one', status)]);
