@@ -124,7 +124,8 @@ e2e('clusters side by side', () => {
     );
     for (const one of ended) expect(one?.exitCode).toBeGreaterThan(0);
     const log = `/api/v1/namespaces/${namespace}/pods/${name}/log?container=${COMPONENTS.apiServer}`;
-    expect(await garden.request('GET', log)).toMatch(/egress.*no such file or directory/);
+    const said = () => garden.request<string>('GET', log);
+    await expect.poll(said, { timeout: 60_000 }).toMatch(/egress.*no such file or directory/);
   });
 });
 
