@@ -72,6 +72,8 @@ export const ANNOTATIONS = {
   leaders: `${GROUP}/leaders`,
   /** RFC 3339, on a Shoot: a snapshot of its etcd is taken unless there is one that is newer. */
   backupRequestedAt: `${GROUP}/backup-requested-at`,
+  /** On the Secret of a hosted etcd: UIDs of the claims that its members keep their data on, as JSON by ordinal. */
+  etcdVolumes: `${GROUP}/etcd-volumes`,
   /** One of Gardener's operations, for example `reconcile` or `retry`; removed when taken up. */
   operation: 'gardener.cloud/operation',
   /** `"true"` on a Shoot: the operator leaves it alone. */

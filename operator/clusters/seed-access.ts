@@ -149,12 +149,16 @@ export class SeedRegistry {
   readonly #opening = new Map<string, Opening>();
   readonly #garden: KubeClient;
   readonly #log: Log;
-  readonly #onChange: (shootKey: string, object: KubeObject) => void;
+  readonly #listeners = new Set<(shootKey: string, object: KubeObject) => void>();
 
-  constructor(garden: KubeClient, log: Log, onChange: (shootKey: string, object: KubeObject) => void) {
+  constructor(garden: KubeClient, log: Log) {
     this.#garden = garden;
     this.#log = log;
-    this.#onChange = onChange;
+  }
+
+  /** The listener hears of every change of what belongs to a shoot, in any seed. */
+  onChange(listener: (shootKey: string, object: KubeObject) => void): void {
+    this.#listeners.add(listener);
   }
 
   /**
@@ -201,7 +205,9 @@ export class SeedRegistry {
       const identity = await identityOf(client, signal);
       // Before anything of it is looked at: what is missing in another cluster has not gone.
       refuseOther(seed, identity);
-      access = new SeedAccess({ name, identity, client, dialPod }, this.#log, this.#onChange);
+      access = new SeedAccess({ name, identity, client, dialPod }, this.#log, (shootKey, object) => {
+        for (const listener of this.#listeners) listener(shootKey, object);
+      });
       await access.start(signal);
     } catch (error) {
       await access?.stop();

@@ -48,6 +48,10 @@ function withoutFinalizers(object: KubeObject): object {
   return { ...object, metadata };
 }
 
+/** Whether a change is news for whoever uses the object: what is told of it, and that it is held, follows from its users. */
+export const concernsUsers = <T extends KubeObject>(event: ChangeEvent<T>): boolean =>
+  !onlyStatusChanged(event) && !onlyFinalizersChanged(event);
+
 function withoutStatus(object: KubeObject): object {
   const { status: _, metadata, ...rest } = object;
   const { resourceVersion: __, ...meta } = metadata;

@@ -8,7 +8,7 @@ import { CoppiceError } from '../api/errors.ts';
 import { machineName } from '../api/names.ts';
 import { planScaleIn } from '../controllers/shoot/machines/scale-in.ts';
 import { retryOf } from '../controllers/shoot/retry.ts';
-import { noteShortages } from '../controllers/workercluster/shortages.ts';
+import { noteShortages } from '../controllers/shortages.ts';
 import type { Node } from '../kube/resources.ts';
 import { backoffMs } from '../kube/workqueue.ts';
 import {

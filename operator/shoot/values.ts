@@ -28,6 +28,8 @@ export interface ControlPlane {
     initialised: boolean;
     /** Ordinals of the members that API servers talk to, which planEtcd decides. */
     endpoints: number[];
+    /** UIDs of the claims on which members were last seen to vote, by ordinal; absent: nothing was noted yet. */
+    volumes?: Readonly<Record<number, string>>;
     storageClassName?: string;
     /** Kubernetes quantity; default 2Gi. */
     storageSize?: string;

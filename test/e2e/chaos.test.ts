@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { findCondition } from '../../operator/api/conditions.ts';
-import { COMPONENTS } from '../../operator/api/names.ts';
-import type { WorkerCluster } from '../../operator/api/workercluster.ts';
+import { COMPONENTS, technicalID } from '../../operator/api/names.ts';
+import type { KubeClient } from '../../operator/kube/client.ts';
 import {
   CONFIGMAPS,
   type KubeObject,
@@ -12,10 +12,11 @@ import {
 } from '../../operator/kube/resources.ts';
 import { coppice, e2e, ok, garden as shared } from '../kit/garden.ts';
 import { leftOvers } from '../kit/left-overs.ts';
-import { OwnGarden, type Part } from '../kit/own-garden.ts';
+import { OwnGarden } from '../kit/own-garden.ts';
 import { echoService, VALIDATING_WEBHOOKS, validatingWebhook } from '../kit/workload.ts';
 
 const namesFrom = (count: number) => Array.from({ length: count }, (_, ordinal) => `${COMPONENTS.etcd}-${ordinal}`);
+const MACHINES = 'machines-';
 
 e2e('a garden whose processes are killed', () => {
   let garden: OwnGarden;
@@ -31,9 +32,41 @@ e2e('a garden whose processes are killed', () => {
     expect(found.etcdMembers).toEqual(namesFrom(members));
     expect(found.etcdVolumes).toEqual(namesFrom(members).map((member) => `data-${member}`));
   };
-  const scale = (name: string, dataPlaneNodes: number) =>
-    garden.client.mergePatch<WorkerCluster>(WORKERCLUSTERS, name, 'default', { spec: { dataPlaneNodes } });
-  const machines = (name: string) => garden.pods(name).filter((pod) => pod.metadata.name.startsWith('machines-'));
+  /** Waits for a pod of the cluster whose name begins like that. */
+  const podOf = (name: string, prefix: string) =>
+    garden.when(`${prefix} of ${name} to be made`, () =>
+      garden.pods(name).some(({ metadata }) => metadata.name.startsWith(prefix)),
+    );
+  const isUnderWay = (name: string) => garden.shoot(name)?.status?.lastOperation?.state === 'Processing';
+
+  const CONFIG: KubeObject = {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: 'made-before', namespace: 'default' },
+    data: { key: 'value' },
+  };
+  const inside = async <T>(name: string, ask: (client: KubeClient) => Promise<T>): Promise<T> => {
+    const client = await garden.clusterClient(name);
+    try {
+      return await ask(client);
+    } finally {
+      await client.close();
+    }
+  };
+  const keyIsThere = (name: string) =>
+    inside(name, async (client) =>
+      expect((await client.get(CONFIGMAPS, 'made-before', 'default')).data).toEqual(CONFIG.data),
+    );
+  /** What the status said before proves nothing: each Node of the cluster must say since then that it is Ready. */
+  const nodesAnswer = (name: string, since: number) =>
+    inside(name, async (client) => {
+      for (const node of (await client.list(NODES)).items) {
+        const ready = findCondition((node.status as { conditions?: [] } | undefined)?.conditions, 'Ready');
+        const { lastHeartbeatTime = '' } = (ready ?? {}) as { lastHeartbeatTime?: string };
+        expect(ready?.status).toBe('True');
+        expect(Date.parse(lastHeartbeatTime)).toBeGreaterThan(since - 1000);
+      }
+    });
 
   beforeAll(async () => {
     garden = await OwnGarden.start();
@@ -41,74 +74,66 @@ e2e('a garden whose processes are killed', () => {
   });
   afterAll(() => garden?.dispose());
 
-  const TABLE: [Part, { from: number; to: number }][] = [
-    ['operator', { from: 1, to: 2 }],
-    ['etcd', { from: 2, to: 1 }],
-    ['kube-apiserver', { from: 1, to: 2 }],
-    ['kubelet', { from: 2, to: 1 }],
-    ['containerd', { from: 1, to: 2 }],
-  ];
-  it.each(TABLE)(
-    'goes on after kill -9 of %s in the middle of create, scale and delete',
-    async (part, { from, to }) => {
-      const name = `without-${part}`;
-      const { generation = 0 } = (await garden.apply(name, { dataPlaneNodes: from })).metadata;
-      await garden.when(`etcd of ${name} to be made`, () =>
-        garden.pods(name).some((pod) => pod.metadata.name.startsWith(COMPONENTS.etcd)),
-      );
-      await garden.kill(part);
-      await settled(name, generation, { nodes: from });
-
-      const before = garden.shoot(name)?.metadata.generation ?? 0;
-      const scaled = await scale(name, to);
-      await garden.when(`${name} to be in the middle of scaling`, () => {
-        const { metadata, status } = garden.shoot(name) ?? {};
-        const isUnderWay = (metadata?.generation ?? 0) > before && status?.lastOperation?.state === 'Processing';
-        return isUnderWay && (to < from || machines(name).length === to);
-      });
-      await garden.kill(part);
-      await settled(name, scaled.metadata.generation ?? 0, { nodes: to });
-
-      await garden.client.delete(WORKERCLUSTERS, name, 'default');
-      await garden.when(`the Shoot of ${name} to be deleted`, () => garden.shoot(name)?.metadata.deletionTimestamp);
-      await garden.kill(part);
-      await garden.gone(name);
-      expect(await garden.volumes()).toEqual([]);
-    },
-  );
-
-  const NAME = 'kept';
-  const CONFIG: KubeObject = {
-    apiVersion: 'v1',
-    kind: 'ConfigMap',
-    metadata: { name: 'made-before', namespace: 'default' },
-    data: { key: 'value' },
-  };
-  const keyIsThere = async () => {
-    const client = await garden.clusterClient(NAME);
-    try {
-      expect((await client.get(CONFIGMAPS, 'made-before', 'default')).data).toEqual(CONFIG.data);
-    } finally {
-      await client.close();
-    }
-  };
   let uid: string | undefined;
 
-  it('grows etcd to three members when the operator is killed in the middle, and keeps its keys', async () => {
-    const applied = await garden.apply(NAME, { dataPlaneNodes: 1 });
-    uid = applied.metadata.uid;
-    await settled(NAME, applied.metadata.generation ?? 0);
-    const client = await garden.clusterClient(NAME);
-    await client.create(CONFIG);
-    await client.close();
-    const { metadata } = await garden.apply(NAME, { dataPlaneNodes: 1, controlPlaneNodes: 3 });
-    for (const member of namesFrom(3).slice(1)) {
-      await garden.when(`${member} to be made`, () => garden.pods(NAME).some((pod) => pod.metadata.name === member));
-      await garden.kill('operator');
-    }
-    await settled(NAME, metadata.generation ?? 0, { members: 3 });
-    await keyIsThere();
+  it('brings five clusters where they should be, though each part is killed while they are made, wait, grow, shrink and go', async () => {
+    const before = { waits: 1, grows: 1, shrinks: 2, goes: 1 };
+    const applied = await Promise.all(
+      Object.entries(before).map(async ([name, dataPlaneNodes]) => {
+        const { metadata } = await garden.apply(name, { dataPlaneNodes });
+        await settled(name, metadata.generation ?? 0, { nodes: dataPlaneNodes });
+        return metadata;
+      }),
+    );
+    uid = applied.find(({ name }) => name === 'grows')?.uid;
+    for (const name of ['waits', 'grows']) await inside(name, (client) => client.create(CONFIG));
+    const waits = await garden.inventory('waits');
+
+    const generations = Object.fromEntries(
+      await Promise.all([
+        ...Object.entries({
+          makes: { dataPlaneNodes: 1 },
+          grows: { dataPlaneNodes: 2, controlPlaneNodes: 3 as const },
+          shrinks: { dataPlaneNodes: 1 },
+        }).map(async ([name, spec]) => [name, (await garden.apply(name, spec)).metadata.generation ?? 0] as const),
+        garden.client.delete(WORKERCLUSTERS, 'goes', 'default').then(() => ['goes', 0] as const),
+      ]),
+    );
+    await garden.when('one cluster to be made, one to grow, one to shrink and one to go at the same time', () => {
+      const isGoing = garden.shoot('goes')?.metadata.deletionTimestamp !== undefined;
+      return isGoing && ['makes', 'grows', 'shrinks'].every(isUnderWay);
+    });
+    await garden.kill('operator');
+    const [, second, third] = namesFrom(3);
+    await podOf('grows', second!);
+    await garden.kill('kubelet');
+    await podOf('makes', COMPONENTS.apiServer);
+    await garden.kill('kube-apiserver');
+    await podOf('makes', MACHINES);
+    await garden.kill('containerd');
+    const struck = Date.now();
+    await garden.killPod('waits', MACHINES);
+    await podOf('grows', third!);
+    await garden.kill('etcd');
+    expect(isUnderWay('makes') || isUnderWay('grows'), 'that one was still under way at the last kill').toBe(true);
+
+    await Promise.all([
+      settled('makes', generations.makes!),
+      settled('grows', generations.grows!, { members: 3, nodes: 2 }),
+      settled('shrinks', generations.shrinks!),
+      garden.gone('goes'),
+      garden.eventually(() => nodesAnswer('waits', struck)),
+    ]);
+    await garden.ready('waits');
+    expect(await garden.inventory('waits')).toEqual(waits);
+    for (const name of ['waits', 'grows']) await keyIsThere(name);
+    const volumes = Object.entries({ grows: 3, makes: 1, shrinks: 1, waits: 1 }).flatMap(([name, members]) =>
+      namesFrom(members).map((member) => `${technicalID('default', name)}/data-${member}`),
+    );
+    await garden.eventually(async () => expect(await garden.volumes()).toEqual(volumes));
   });
+
+  const NAME = 'grows';
 
   it('is scaled after kill -9 of the operator, while a webhook that is down guards what the operator writes into it', async () => {
     const client = await garden.clusterClient(NAME);
@@ -129,10 +154,10 @@ e2e('a garden whose processes are killed', () => {
       // An API server learns of a new webhook some moments after it has taken it.
       await garden.eventually(isRefused);
 
-      const asleep = await scale(NAME, 0);
+      const asleep = await garden.apply(NAME, { dataPlaneNodes: 0, controlPlaneNodes: 3 });
       await settled(NAME, asleep.metadata.generation ?? 0, { members: 3, nodes: 0 });
       await garden.kill('operator');
-      const awake = await scale(NAME, 1);
+      const awake = await garden.apply(NAME, { dataPlaneNodes: 1, controlPlaneNodes: 3 });
       await settled(NAME, awake.metadata.generation ?? 0, { members: 3 });
       await isRefused();
       await client.request('DELETE', `${VALIDATING_WEBHOOKS}/down`);
@@ -142,11 +167,16 @@ e2e('a garden whose processes are killed', () => {
   });
 
   it('is taken over as it runs when only its daemon was killed', async () => {
+    // Meanwhile all but one go.
+    const going = ['makes', 'shrinks', 'waits'];
+    for (const name of going) await garden.client.delete(WORKERCLUSTERS, name, 'default');
     const before = (await garden.status()).processes.map(({ name, pid }) => `${name} ${pid}`);
     await garden.killDaemon();
     await garden.up();
     expect((await garden.status()).processes.map(({ name, pid }) => `${name} ${pid}`).sort()).toEqual(before.sort());
     await garden.ready(NAME);
+    await Promise.all(going.map((name) => garden.gone(name)));
+    await garden.eventually(async () => expect(await garden.volumes()).toHaveLength(3));
   });
 
   it('comes back with the same clusters after kill -9 of all that runs', async () => {
@@ -158,20 +188,8 @@ e2e('a garden whose processes are killed', () => {
     expect(after.map(({ name }) => name).sort()).toEqual(processes.map(({ name }) => name).sort());
     // What the status said before the end proves nothing: the API server, and the node, must say something new.
     const began = Date.now();
-    await garden.eventually(keyIsThere);
-    await garden.eventually(async () => {
-      const client = await garden.clusterClient(NAME);
-      try {
-        for (const node of (await client.list(NODES)).items) {
-          const ready = findCondition((node.status as { conditions?: [] } | undefined)?.conditions, 'Ready');
-          const { lastHeartbeatTime = '' } = (ready ?? {}) as { lastHeartbeatTime?: string };
-          expect(ready?.status).toBe('True');
-          expect(Date.parse(lastHeartbeatTime)).toBeGreaterThan(began - 1000);
-        }
-      } finally {
-        await client.close();
-      }
-    });
+    await garden.eventually(() => keyIsThere(NAME));
+    await garden.eventually(() => nodesAnswer(NAME, began));
     const cluster = await garden.ready(NAME);
     expect(cluster.metadata.uid).toBe(uid);
     expect(garden.all(WORKERCLUSTERS).list()).toHaveLength(1);

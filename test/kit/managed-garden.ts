@@ -10,11 +10,11 @@ import type { ClusterLine, LineNews } from '../../operator/clusters/kubeconfig-c
 import { ManagedController } from '../../operator/controllers/managed/controller.ts';
 import { bounded, clusterOfRecord, type ManagedRecord } from '../../operator/controllers/managed/record.ts';
 import type { ManagedWorld, StoredKubeconfig } from '../../operator/controllers/managed/world.ts';
+import { noteShortages } from '../../operator/controllers/shortages.ts';
 import {
   reconcileWorkerCluster,
   type WorkerClusterWorld,
 } from '../../operator/controllers/workercluster/controller.ts';
-import { noteShortages } from '../../operator/controllers/workercluster/shortages.ts';
 import { type Controller, runController } from '../../operator/kube/controller.ts';
 import { parseUntrustedKubeconfig } from '../../operator/kube/kubeconfig.ts';
 import { silent } from '../../operator/kube/log.ts';

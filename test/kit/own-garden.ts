@@ -16,6 +16,7 @@ import {
   type KubeObject,
   NAMESPACES,
   NODES,
+  type PersistentVolume,
   PODS,
   type Pod,
   PVCS,
@@ -144,6 +145,21 @@ export class OwnGarden {
     return pid;
   }
 
+  /** kill -9 of all that runs in the cluster's pod whose name begins like that. Kubernetes starts it anew. */
+  async killPod(name: string, prefix: string): Promise<void> {
+    const pod = this.pods(name).find(({ metadata }) => metadata.name.startsWith(prefix));
+    const layout = await readLayout();
+    if (!pod || !layout) throw new Error(`there is no pod ${prefix} of ${name}`);
+    let killed = 0;
+    for (const pid of await new Cgroups(layout, cgroupName(this.directory.id)).processes()) {
+      const groups = await readFile(`/proc/${pid}/cgroup`, 'utf8').catch(() => '');
+      if (!groups.includes(`pod${pod.metadata.uid}`)) continue;
+      process.kill(pid, 'SIGKILL');
+      killed++;
+    }
+    if (killed === 0) throw new Error(`nothing runs in pod ${pod.metadata.name} of ${name}`);
+  }
+
   /** kill -9 of the daemon, which leaves its processes behind. */
   async killDaemon(): Promise<void> {
     const { daemon, isAlive } = await this.status();
@@ -228,9 +244,10 @@ export class OwnGarden {
     return KubeClient.fromKubeconfig(Buffer.from(secret.data?.[KUBECONFIG_KEY] ?? '', 'base64').toString());
   }
 
-  /** Names of the volumes that there are. */
+  /** What the volumes that there are were made for, sorted: `<namespace in the seed>/<claim>`. */
   async volumes(): Promise<string[]> {
-    return (await this.client.list(PVS)).items.map(({ metadata }) => metadata.name);
+    const { items } = await this.client.list<PersistentVolume>(PVS);
+    return items.map(({ spec }) => `${spec.claimRef?.namespace}/${spec.claimRef?.name}`).sort();
   }
 
   async inventory(name: string): Promise<Inventory> {

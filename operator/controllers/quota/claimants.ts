@@ -8,12 +8,7 @@ import type { Claimant } from '../../cost/admission.ts';
 import { askedSize, shootSize } from '../../cost/size.ts';
 import type { Informer } from '../../kube/informer.ts';
 import { keyOf } from '../../kube/resources.ts';
-
-/** Index of namespaced caches: objects by their namespace. */
-export const BY_NAMESPACE = 'namespace';
-export const byNamespace = {
-  [BY_NAMESPACE]: ({ metadata }: { metadata: { namespace?: string } }) => [metadata.namespace ?? ''],
-};
+import { BY_NAMESPACE } from '../by-namespace.ts';
 
 /** What shares are counted from. */
 export interface ClaimantWorld {

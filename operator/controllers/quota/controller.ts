@@ -2,8 +2,9 @@ import type { Quota } from '../../api/quota.ts';
 import { nextInLine } from '../../cost/admission.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { Informer } from '../../kube/informer.ts';
+import { BY_NAMESPACE } from '../by-namespace.ts';
 import { writeStatus } from '../status-writer.ts';
-import { BY_NAMESPACE, type ClaimantWorld, claimantsIn } from './claimants.ts';
+import { type ClaimantWorld, claimantsIn } from './claimants.ts';
 import { quotaStatus } from './status.ts';
 
 export interface QuotaWorld extends ClaimantWorld {

@@ -6,7 +6,8 @@ import type { Informer } from '../../kube/informer.ts';
 import { keyOf } from '../../kube/resources.ts';
 import type { ChangeEvent } from '../../kube/store.ts';
 import type { WorkQueue } from '../../kube/workqueue.ts';
-import { BY_NAMESPACE, isRefused } from './claimants.ts';
+import { BY_NAMESPACE } from '../by-namespace.ts';
+import { isRefused } from './claimants.ts';
 
 /** Many clusters are granted something, or go, in a burst: quotas follow at this pace. */
 const PACE_MS = 200;

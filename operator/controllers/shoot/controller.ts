@@ -272,7 +272,7 @@ export class ShootController {
       pki: decoded(seed.secrets.get(`${id}/${PKI_SECRET}`)?.data),
       context: () => providerContext(op, profile, seedObject),
       tell: (until) => {
-        state.toldAt = world.now();
+        state.told?.();
         return this.#writeStatus(op, until).then(() => {});
       },
       notice: () => {

@@ -13,12 +13,14 @@ import type { Applier } from '../../kube/applier.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { Informer } from '../../kube/informer.ts';
 import { type KubeObject, SHOOTS, WORKERCLUSTERS } from '../../kube/resources.ts';
+import { BY_NAMESPACE } from '../by-namespace.ts';
+import type { DecidedSizes } from '../decided-sizes.ts';
 import { hold } from '../finalizer.ts';
 import { keptFor, usedByCluster } from '../kept-profile.ts';
 import type { ManagedController } from '../managed/controller.ts';
-import { BY_NAMESPACE, type ClaimantWorld, claimantsIn, heldBy } from '../quota/claimants.ts';
+import { type ClaimantWorld, claimantsIn, heldBy } from '../quota/claimants.ts';
+import { technicalIDTakenBy } from '../same-technical-id.ts';
 import { writeStatus } from '../status-writer.ts';
-import type { DecidedSizes } from './decided-sizes.ts';
 import { EXPIRING } from './lifetime.ts';
 import { placed } from './places.ts';
 import { planWorkerCluster, type WorkerClusterView } from './plan.ts';
@@ -78,6 +80,8 @@ export async function reconcileWorkerCluster(
     shoot,
     managed,
     foreignShoot: shoot === undefined && world.shoots.get(key) !== undefined,
+    // What was admitted has its id.
+    idTakenBy: written.status?.admitted ? undefined : technicalIDTakenBy(written, world.clusters, world.shoots),
     project: projectShare(world, cluster),
     capacity: world.capacity.known(uid),
     decided: world.decided?.(written) ?? 'none',

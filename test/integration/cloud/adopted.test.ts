@@ -109,12 +109,13 @@ const SCENES: readonly Scene[] = [
 ];
 
 const clusters = {} as Record<CloudName, ManagedClusters>;
-const kept = runnersForFile(fake, async (runners) => {
+const engineOf = (cloud: CloudName) => engineFor(cloud, 'managed');
+const kept = runnersForFile(fake, engineOf, async (runners) => {
   const web = await fake.cloud.web();
   for (const scene of SCENES) clusters[scene.cloud] = scene.clusters(runners[scene.cloud], web);
 });
 
-const LIVES = SCENES.map((scene) => [scene.cloud, engineFor(scene.cloud), scene] as const);
+const LIVES = SCENES.map((scene) => [scene.cloud, engineOf(scene.cloud), scene] as const);
 
 describe.each(LIVES)('a cluster at %s that others made, by the %s engine', (_cloud, _engine, scene) => {
   const region = REGIONS[scene.cloud];

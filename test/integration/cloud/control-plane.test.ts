@@ -39,7 +39,8 @@ const PATIENCE_MS = 20 * 60_000;
 /** An operator that knows nothing yet. */
 let started: Record<CloudName, () => Provider>;
 const providers: Partial<Record<CloudName, Provider>> = {};
-const kept = runnersForFile(fake, async (runners) => {
+const engineOf = (cloud: CloudName) => engineFor(cloud, 'machines');
+const kept = runnersForFile(fake, engineOf, async (runners) => {
   const web = await fake.cloud.web();
   started = {
     aws: () => awsProvider(runners.aws, web.aws),
@@ -259,7 +260,7 @@ function unpacked(text: string): string {
   return bytes[0] === 0x1f && bytes[1] === 0x8b ? gunzipSync(bytes).toString() : bytes.toString();
 }
 
-const LIVES = CLOUDS.map(([name, kinds]) => [engineFor(name), name, kinds] as const);
+const LIVES = CLOUDS.map(([name, kinds]) => [engineOf(name), name, kinds] as const);
 
 describe.each(LIVES)('a control plane on machines, by the %s engine in the fake %s', (_, name, kinds) => {
   const { zones, group: groupType, template, network, host, byHand, gone } = kinds;

@@ -21,7 +21,8 @@ const PATIENCE_MS = 15 * 60_000;
 
 /** An operator that knows nothing yet. */
 let started: (name: CloudName) => Provider;
-const kept = runnersForFile(fake, async (runners) => {
+const engineOf = (cloud: CloudName) => engineFor(cloud, 'machines');
+const kept = runnersForFile(fake, engineOf, async (runners) => {
   const web = await fake.cloud.web();
   const providers = {
     aws: () => awsProvider(runners.aws, web.aws),
@@ -116,7 +117,7 @@ const texts = (value: unknown): string[] => {
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(texts) : [];
 };
 
-describe.each(CLOUDS.map(([name, ...kinds]) => [engineFor(name), name, ...kinds] as const))(
+describe.each(CLOUDS.map(([name, ...kinds]) => [engineOf(name), name, ...kinds] as const))(
   'machines for a hosted control plane, by the %s engine in the fake %s',
   (_, name, zones, group, template) => {
     const region = REGIONS[name];

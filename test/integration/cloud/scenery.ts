@@ -8,7 +8,7 @@ import type { StackRunner } from '../../../providers/pulumi/stack-runner.ts';
 import { type Plugin, startPlugin } from '../../kit/cloud/client.ts';
 import { type Account, type CloudName, type FakeCloud, fakeCloud } from '../../kit/cloud/index.ts';
 import { CLOUDS } from '../../kit/cloud/model.ts';
-import { type EngineOfTests, engineFor, testRunner } from '../../kit/stacks/runner.ts';
+import { type EngineOfTests, testRunner } from '../../kit/stacks/runner.ts';
 
 /** Tokens as programs write them. */
 export const T = {
@@ -80,11 +80,11 @@ export function cloudForFile(): {
   };
 }
 
-/** Runners over the file's cloud, with a directory for what they keep; `opened` gets them, by cloud, before the tests. */
+/** Runners over the file's cloud, by their engines, with a directory for what they keep; `opened` gets them, by cloud, before the tests. */
 export function runnersForFile(
   fake: { readonly cloud: FakeCloud },
+  engineOf: (cloud: CloudName) => EngineOfTests,
   opened: (runners: Record<CloudName, StackRunner>) => Promise<void> | void,
-  engineOf: (cloud: CloudName) => EngineOfTests = engineFor,
 ): { readonly dir: string } {
   const held = {} as { dir: string };
   const running: PulumiRunner[] = [];

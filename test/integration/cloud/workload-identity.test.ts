@@ -21,6 +21,8 @@ const TRUSTED = { issuer: 'https://garden.example', subject: 'system:serviceacco
 let managed: Record<CloudName, ManagedClusters>;
 const kept = runnersForFile(
   fake,
+  // What an engine and its plugins write down, only they can show.
+  () => 'real',
   async (runners) => {
     const web = await fake.cloud.web();
     managed = {
@@ -29,8 +31,6 @@ const kept = runnersForFile(
       'azure-native': azure(runners['azure-native'], web.azure),
     };
   },
-  // What an engine and its plugins write down, only they can show.
-  () => 'real',
 );
 
 const CLOUDS: [

@@ -8,6 +8,7 @@ import { describe, expect, it } from 'vitest';
 import { processesOfSession } from '../../../providers/pulumi/processes.ts';
 import type { StackRequest } from '../../../providers/pulumi/request.ts';
 import type { Failure } from '../../kit/cloud/index.ts';
+import { rotates } from '../../kit/rotation.ts';
 import type { OperatorOrder } from './operator.ts';
 import { copiesInMemory, PATIENCE_MS, sceneForFile, until } from './stacks.ts';
 
@@ -40,76 +41,82 @@ describe('after a crash nothing is made twice', { timeout: PATIENCE_MS }, () => 
     when,
   });
 
-  it.each<[string, Failure]>([
+  const DEATHS: [what: string, failure: Failure][] = [
     ['the engine is killed when a cluster was made', strike('aws:eks:Cluster', 'engine')],
     ['the engine is killed when something without a name was made', strike('aws:ec2:Vpc', 'engine')],
     ['the engine is killed before the cloud has heard', strike('aws:eks:Cluster', 'engine', 'before')],
-  ])('%s', async (_, failure) => {
-    const name = `killed-${failure.when}-${failure.type.split(':').at(-1)!.toLowerCase()}`;
-    scene.cloud.faults.set({ failures: [failure] });
-    const runner = scene.runner();
-    await expect(runner.apply(scene.request(name))).rejects.toThrow(/engine was ended by SIGKILL/);
-    scene.cloud.faults.clear();
-    expect(locks(name)).toHaveLength(1);
-    // A kill between the two files of one write would leave a state that nobody can read.
-    const files = readdirSync(scene.stateDirectory, { recursive: true }) as string[];
-    expect(files.filter((file) => file.endsWith('.attrs'))).toEqual([]);
-    // What the engine left behind is gone with its worker.
-    await until(async () => (await scene.cloud.processes()).length === 0);
-    await runner.close();
+  ];
+  for (const [turn, [what, failure]] of DEATHS.entries())
+    rotates(it, { of: DEATHS.length, turns: [turn] })(what, async () => {
+      const name = `killed-${failure.when}-${failure.type.split(':').at(-1)!.toLowerCase()}`;
+      scene.cloud.faults.set({ failures: [failure] });
+      const runner = scene.runner();
+      await expect(runner.apply(scene.request(name))).rejects.toThrow(/engine was ended by SIGKILL/);
+      scene.cloud.faults.clear();
+      expect(locks(name)).toHaveLength(1);
+      // A kill between the two files of one write would leave a state that nobody can read.
+      const files = readdirSync(scene.stateDirectory, { recursive: true }) as string[];
+      expect(files.filter((file) => file.endsWith('.attrs'))).toEqual([]);
+      // What the engine left behind is gone with its worker.
+      await until(async () => (await scene.cloud.processes()).length === 0);
+      await runner.close();
 
-    const { changes } = await scene.runner().apply(scene.request(name));
-    expect(scene.parts(name)).toEqual(WHOLE);
-    expect(locks(name)).toEqual([]);
-    const made = failure.when === 'after' ? failure.type.split(':').at(-1)!.toLowerCase() : 'nothing';
-    expect(changes.filter(({ operation }) => operation === 'create').map(({ resource }) => resource)).not.toContain(
-      made,
-    );
-    await expectNothingLeft(name);
-  });
+      const { changes } = await scene.runner().apply(scene.request(name));
+      expect(scene.parts(name)).toEqual(WHOLE);
+      expect(locks(name)).toEqual([]);
+      const made = failure.when === 'after' ? failure.type.split(':').at(-1)!.toLowerCase() : 'nothing';
+      expect(changes.filter(({ operation }) => operation === 'create').map(({ resource }) => resource)).not.toContain(
+        made,
+      );
+      await expectNothingLeft(name);
+    });
 
-  it.each<[string, Failure]>([
+  const ANSWERS: [what: string, failure: Failure][] = [
     ['the answer to a creation is an error, though it was done', strike('aws:ec2:Vpc', 'error')],
     ['the plugin dies before it can tell', strike('aws:ec2:Vpc', 'lost')],
     ['something was made, but not as asked for', strike('aws:eks:NodeGroup', 'partial')],
-  ])('%s', async (_, failure) => {
-    const name = `answer-${failure.how}`;
-    scene.cloud.faults.set({ failures: [failure] });
-    const runner = scene.runner();
-    await runner.apply(scene.request(name)).catch(() => {});
-    scene.cloud.faults.clear();
-    await runner.apply(scene.request(name));
-    expect(scene.parts(name)).toEqual(WHOLE);
-    if (failure.how === 'error') await expectNothingLeft(name);
-  });
+  ];
+  for (const [turn, [what, failure]] of ANSWERS.entries())
+    rotates(it, { of: ANSWERS.length, turns: [turn] })(what, async () => {
+      const name = `answer-${failure.how}`;
+      scene.cloud.faults.set({ failures: [failure] });
+      const runner = scene.runner();
+      await runner.apply(scene.request(name)).catch(() => {});
+      scene.cloud.faults.clear();
+      await runner.apply(scene.request(name));
+      expect(scene.parts(name)).toEqual(WHOLE);
+      if (failure.how === 'error') await expectNothingLeft(name);
+    });
 
-  it.each(['the operator', 'the operator and its workers'])('%s is killed', async (who) => {
-    const name = who === 'the operator' ? 'orphaned' : 'all-killed';
-    scene.cloud.faults.set({ latencyMs: { 'aws:eks:Cluster': { create: 3_000 } } });
-    const { signal: _signal, adopt: _adopt, classify: _classify, ...request } = scene.request(name);
-    const operator = fork(fileURLToPath(new URL('./operator.ts', import.meta.url)), { execArgv: [] });
-    const home = scene.homeOf(name);
-    const order: OperatorOrder = { engine: scene.engine, home, plugins: scene.cloud.pluginFolders.aws, request };
-    operator.send(order);
-    await until(() => scene.parts(name).includes('cluster'));
-    const worker = await until(() => workerOf(home, name));
-    operator.kill('SIGKILL');
-    if (who !== 'the operator') for (const pid of processesOfSession(worker)) process.kill(pid, 'SIGKILL');
-    await once(operator, 'exit');
+  const KILLED = ['the operator', 'the operator and its workers'];
+  for (const [turn, who] of KILLED.entries())
+    rotates(it, { of: KILLED.length, turns: [turn] })(`${who} is killed`, async () => {
+      const name = who === 'the operator' ? 'orphaned' : 'all-killed';
+      scene.cloud.faults.set({ latencyMs: { 'aws:eks:Cluster': { create: 3_000 } } });
+      const { signal: _signal, adopt: _adopt, classify: _classify, ...request } = scene.request(name);
+      const operator = fork(fileURLToPath(new URL('./operator.ts', import.meta.url)), { execArgv: [] });
+      const home = scene.homeOf(name);
+      const order: OperatorOrder = { engine: scene.engine, home, plugins: scene.cloud.pluginFolders.aws, request };
+      operator.send(order);
+      await until(() => scene.parts(name).includes('cluster'));
+      const worker = await until(() => workerOf(home, name));
+      operator.kill('SIGKILL');
+      if (who !== 'the operator') for (const pid of processesOfSession(worker)) process.kill(pid, 'SIGKILL');
+      await once(operator, 'exit');
 
-    const next = scene.runner({ home: name });
-    // An engine that comes to its end gracefully has the stack until then.
-    const result = await until(() =>
-      next.apply(scene.request(name)).catch((error: { code?: string }) => {
-        if (error.code !== 'ERR_RETRYABLE_INFRA_DEPENDENCIES') throw error;
-        return undefined;
-      }),
-    );
-    scene.cloud.faults.clear();
-    expect(result.outputs.endpoint).toMatch(/^https:/);
-    expect(scene.parts(name)).toEqual(WHOLE);
-    await until(() => processesOfSession(worker).length === 0);
-  });
+      const next = scene.runner({ home: name });
+      // An engine that comes to its end gracefully has the stack until then.
+      const result = await until(() =>
+        next.apply(scene.request(name)).catch((error: { code?: string }) => {
+          if (error.code !== 'ERR_RETRYABLE_INFRA_DEPENDENCIES') throw error;
+          return undefined;
+        }),
+      );
+      scene.cloud.faults.clear();
+      expect(result.outputs.endpoint).toMatch(/^https:/);
+      expect(scene.parts(name)).toEqual(WHOLE);
+      await until(() => processesOfSession(worker).length === 0);
+    });
 });
 
 /** Number of the worker whose engine works on the stack: the leader of that engine's session. */
@@ -124,7 +131,7 @@ function workerOf(home: string, name: string): number | undefined {
 }
 
 describe('a state that is lost', { timeout: PATIENCE_MS }, () => {
-  it('is rebuilt from the cloud', async () => {
+  rotates(it, { of: 2, turns: [0] })('is rebuilt from the cloud', async () => {
     const runner = scene.runner();
     const { outputs } = await runner.apply(scene.request('lost'));
     loseState();
@@ -157,7 +164,7 @@ describe('a state that is lost', { timeout: PATIENCE_MS }, () => {
     await expectNothingLeft('copied', request({ blue: 1, green: 1 }));
   });
 
-  it('is not the working directory, which may be lost', async () => {
+  rotates(it, { of: 2, turns: [1] })('is not the working directory, which may be lost', async () => {
     const inputs = { token: 'a secret in the state' };
     const { outputs } = await scene.runner().apply(scene.request('homeless', inputs));
     const elsewhere = scene.runner({ home: 'another-home' });

@@ -115,7 +115,7 @@ export async function fakeCloudScene(name: keyof typeof FACES): Promise<CloudSce
   const profile = (await profileManifests()).find(({ metadata }) => metadata.name === name)!;
   const cloud = await fakeCloud();
   const dir = await mkdtemp(join(tmpdir(), 'coppice-conformance-'));
-  const runner = await testRunner(cloud, join(dir, 'home'), engineFor(face.cloud));
+  const runner = await testRunner(cloud, join(dir, 'home'), engineFor(face.cloud, 'managed'));
   const region = profile.spec.defaults!.region!;
   const zones = profile.spec.regions.find((one) => one.name === region)!.zones!.map((zone) => zone.name);
   const { versions = [] } = profile.spec.kubernetes;

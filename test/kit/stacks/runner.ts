@@ -9,12 +9,19 @@ import { InProcessWorkers } from './workers.ts';
 /** Who runs the programs of a test: Pulumi's own engine (2 s and 0.35 GB each time), or this process in its place. */
 export type EngineOfTests = 'real' | 'in-process';
 
+/** What lives in a cloud: clusters of its managed service, or machines for control planes and workers that we run. */
+export type Kind = 'managed' | 'machines';
+
+/** Each kind in each cloud, in the order of turns. */
+const TURNS = (['managed', 'machines'] as const).flatMap((kind) => CLOUDS.map((cloud) => `${kind} ${cloud}`));
+
 /**
- * Who runs the lives of this cloud in this run of the tests: the real engine those of one cloud, by turns, so that each cloud shows again
- * and again that both do the same. COPPICE_TEST_ROTATION chooses: 0 is AWS', 1 Google's, 2 Azure's, `all` (and nothing) everybody's.
+ * Who runs the lives of this kind in this cloud in this run of the tests: the real engine those of one kind in one cloud, by turns, so that
+ * each shows again and again that both engines do the same. COPPICE_TEST_ROTATION chooses: 0 is managed clusters at AWS, 1 at Google, 2 at
+ * Azure, 3 to 5 machines there, `all` (and nothing) everything.
  */
-export const engineFor = (cloud: CloudName): EngineOfTests =>
-  isTurn({ of: CLOUDS.length, turns: [CLOUDS.indexOf(cloud)] }) ? 'real' : 'in-process';
+export const engineFor = (cloud: CloudName, kind: Kind): EngineOfTests =>
+  isTurn({ of: TURNS.length, turns: [TURNS.indexOf(`${kind} ${cloud}`)] }) ? 'real' : 'in-process';
 
 /** A runner over a fake cloud, without plugins of others. */
 export async function testRunner(cloud: FakeCloud, home: string, by: EngineOfTests): Promise<PulumiRunner> {

@@ -34,7 +34,7 @@ function slowGarden() {
   };
   const identity = { metadata: { name: 'kube-system', uid: 'one' } };
   const client = { watch, get: async () => identity } as unknown as KubeClient;
-  const registry = new SeedRegistry(client, silent, () => {});
+  const registry = new SeedRegistry(client, silent);
   return { registry, show, watches: () => watches, identity };
 }
 

@@ -25,7 +25,7 @@ function scene() {
     state,
     world: { now: () => new Date(), durations: new TaskDurations() },
     notice: () => {
-      state.toldAt = new Date();
+      state.told?.();
       told.push((Date.now() - began) / 1000);
     },
   } as unknown as Operation;

@@ -85,6 +85,9 @@ const importsOf = (file: string): string[] =>
     relative(root, resolve(root, dirname(file), match[1]!)),
   );
 
+/** The folder of controllers that a file is in; undefined: it is in none, or all controllers share it. */
+const controllerOf = (file: string): string | undefined => /^operator\/controllers\/([^/]+)\//.exec(file)?.[1];
+
 /** The text of a file with each import on one line. */
 const imported = (file: string): string =>
   readFileSync(join(root, file), 'utf8').replace(/\{[^{}]*\}(?= from ')/g, (names) => names.replace(/\s+/g, ' '));
@@ -107,11 +110,6 @@ describe('the house', () => {
   });
 
   it('has no circles among the controllers', () => {
-    const controllers = 'operator/controllers/';
-    const controllerOf = (file: string) =>
-      file.startsWith(controllers) && file.slice(controllers.length).includes('/')
-        ? file.slice(controllers.length).split('/')[0]!
-        : undefined;
     const wrong = files.flatMap((file) => {
       const own = controllerOf(file);
       if (own === undefined) return [];
@@ -124,6 +122,16 @@ describe('the house', () => {
     });
     expect(wrong).toEqual([]);
     expect(files.map(controllerOf).filter((name) => name && !CONTROLLER_MAY_IMPORT[name])).toEqual([]);
+  });
+
+  it('wires each controller in its own folder, and operator.ts knows no more of it', () => {
+    const wirings = Object.keys(CONTROLLER_MAY_IMPORT).map((name) => `operator/controllers/${name}/wiring.ts`);
+    expect(importsOf('operator/operator.ts').filter((target) => target.startsWith('operator/controllers/'))).toEqual(
+      ['operator/controllers/core.ts', ...wirings].sort(),
+    );
+    // What a controller needs of others its wiring takes from theirs: the shared part knows none of them.
+    const known = importsOf('operator/controllers/core.ts').filter((target) => controllerOf(target) !== undefined);
+    expect(known).toEqual([]);
   });
 
   it('lets controllers know providers only by their contract', () => {

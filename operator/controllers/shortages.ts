@@ -1,12 +1,12 @@
-import type { CloudProfile } from '../../api/cloudprofile.ts';
-import type { CoppiceError } from '../../api/errors.ts';
-import { LABELS } from '../../api/group.ts';
-import { spotPools } from '../../api/pools.ts';
-import { type Shoot, shootProfileName } from '../../api/shoot.ts';
-import type { WorkerCluster } from '../../api/workercluster.ts';
-import type { DepletedOffers } from '../../capacity/depleted-offers.ts';
-import type { Informer } from '../../kube/informer.ts';
-import { type KubeObject, keyOf } from '../../kube/resources.ts';
+import type { CloudProfile } from '../api/cloudprofile.ts';
+import type { CoppiceError } from '../api/errors.ts';
+import { LABELS } from '../api/group.ts';
+import { spotPools } from '../api/pools.ts';
+import { type Shoot, shootProfileName } from '../api/shoot.ts';
+import type { WorkerCluster } from '../api/workercluster.ts';
+import type { DepletedOffers } from '../capacity/depleted-offers.ts';
+import type { Informer } from '../kube/informer.ts';
+import { type KubeObject, keyOf } from '../kube/resources.ts';
 
 type Record = (object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string) => void;
 

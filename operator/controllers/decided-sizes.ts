@@ -1,11 +1,11 @@
-import { configurationProblem } from '../../api/errors.ts';
-import { GROUP, LABELS, ROLES } from '../../api/group.ts';
-import { decidedSizesName } from '../../api/names.ts';
-import type { DesiredPool } from '../../api/pools.ts';
-import { type Decided, type DecidedSize, within } from '../../capacity/desired-sizes.ts';
-import type { Informer } from '../../kube/informer.ts';
-import { isReceipt, type ReceiptClient, type ReceiptPlace, Receipts, receiptIn } from '../../kube/receipt.ts';
-import type { Secret } from '../../kube/resources.ts';
+import { configurationProblem } from '../api/errors.ts';
+import { GROUP, LABELS, ROLES } from '../api/group.ts';
+import { decidedSizesName } from '../api/names.ts';
+import type { DesiredPool } from '../api/pools.ts';
+import { type Decided, type DecidedSize, within } from '../capacity/desired-sizes.ts';
+import type { Informer } from '../kube/informer.ts';
+import { isReceipt, type ReceiptClient, type ReceiptPlace, Receipts, receiptIn } from '../kube/receipt.ts';
+import type { Secret } from '../kube/resources.ts';
 
 /** What was decided for the pools of one cluster, as it is kept. */
 interface Kept {

@@ -1,0 +1,40 @@
+import { isDeepStrictEqual } from 'node:util';
+import { type Shoot, shootProfileName } from '../../api/shoot.ts';
+import type { WorkerCluster } from '../../api/workercluster.ts';
+import { profileNamesOf } from '../../capacity/places.ts';
+import type { ChangeEvent } from '../../kube/informer.ts';
+import { keyOf } from '../../kube/resources.ts';
+import type { Core, Part } from '../core.ts';
+import { failuresOf } from '../failure.ts';
+import { machineTypesOf } from '../kept-profile.ts';
+import { reconcileCloudProfile } from './controller.ts';
+
+/** A look at who uses a profile is a look at all clusters: a thousand that come at once are worth a few, not a thousand. */
+const USERS_MS = 100;
+
+/** Makes the controller of CloudProfiles: it says whether a profile can be used, and holds one that is. */
+export function wireCloudProfiles(core: Core): Part {
+  const { clusters, shoots, profiles } = core;
+  const queue = core.queue('cloudprofile');
+  /** Whoever is there uses the same profile for ever: only who comes and goes is news for it, and who takes other machines. */
+  const used = (event: ChangeEvent<WorkerCluster> | ChangeEvent<Shoot>, profile: string) => {
+    if (event.type !== 'updated' || !isDeepStrictEqual(machineTypesOf(event.old), machineTypesOf(event.object)))
+      queue.addAfter(profile, USERS_MS);
+  };
+  profiles.onChange(({ object }) => queue.add(keyOf(object)));
+  clusters.onChange((event) => {
+    for (const profile of profileNamesOf(event.object)) used(event, profile);
+  });
+  shoots.onChange((event) => used(event, shootProfileName(event.object.spec)));
+  return {
+    controllers: [
+      {
+        name: 'cloudprofile',
+        queue,
+        concurrency: 4,
+        reconcile: (key, stop) => reconcileCloudProfile(core, key, stop),
+        failed: failuresOf(core, profiles),
+      },
+    ],
+  };
+}

@@ -1,0 +1,54 @@
+import type { ClusterSize } from '../../api/cost.ts';
+import { profileNamesOf } from '../../capacity/places.ts';
+import { keyOf } from '../../kube/resources.ts';
+import type { Core, Part } from '../core.ts';
+import { failuresOf } from '../failure.ts';
+import { concernsUsers, onlyStatusChanged } from '../status-writer.ts';
+import { type QuotaWorld, reconcileQuota } from './controller.ts';
+import { concernsOthers, sharesChanged } from './news.ts';
+
+/** The controller of quotas, wired. */
+export interface Quotas extends Part {
+  /** See ClaimantWorld. */
+  readonly granted: Map<string, ClusterSize>;
+}
+
+/** Makes the controller of Quotas: it counts what is used, and has clusters judged again that wait and now fit. */
+export function wireQuotas(core: Core): Quotas {
+  const { clusters, shoots, profiles, quotas } = core;
+  const queue = core.queue('quota');
+  const granted = new Map<string, ClusterSize>();
+  const world: QuotaWorld = { ...core, granted, judge: (key) => core.queues.clusters.add(key) };
+  const changedIn = (namespace = '') => sharesChanged(quotas, queue, namespace);
+  quotas.onChange((event) => {
+    if (!onlyStatusChanged(event)) queue.add(keyOf(event.object));
+  });
+  clusters.onChange((event) => {
+    const { uid = '', namespace } = event.object.metadata;
+    if (event.type === 'deleted') granted.delete(uid);
+    if (concernsOthers(event)) changedIn(namespace);
+  });
+  shoots.onChange((event) => {
+    // What was made for a cluster is counted with the cluster.
+    const { namespace, ownerReferences } = event.object.metadata;
+    if (!onlyStatusChanged(event) && !ownerReferences?.length) changedIn(namespace);
+  });
+  profiles.onChange((event) => {
+    if (!concernsUsers(event)) return;
+    const { name } = event.object.metadata;
+    const users = clusters.list().filter((cluster) => profileNamesOf(cluster).includes(name));
+    for (const namespace of new Set(users.map((cluster) => cluster.metadata.namespace))) changedIn(namespace);
+  });
+  return {
+    granted,
+    controllers: [
+      {
+        name: 'quota',
+        queue,
+        concurrency: 2,
+        reconcile: (key, stop) => reconcileQuota(world, key, stop),
+        failed: failuresOf(core, quotas),
+      },
+    ],
+  };
+}

@@ -1,0 +1,56 @@
+import type { HoldsOf } from '../../clusters/deletion-gate.ts';
+import { keyOf } from '../../kube/resources.ts';
+import type { Core, Part } from '../core.ts';
+import { failuresOf } from '../failure.ts';
+import { isHeld } from '../finalizer.ts';
+import { onlyFinalizersChanged } from '../status-writer.ts';
+import { reconcileSeed, type SeedWorld } from './controller.ts';
+import { clusterOfSeed, seedHolds } from './seed-holds.ts';
+
+/** The controller of seeds, wired. */
+export interface Seeds extends Part {
+  /** Seeds hold the clusters that they are in. */
+  readonly holds: HoldsOf;
+}
+
+/** As long as a seed that does not answer may wait after failures: shoots wait for it. */
+const RETRY_MS = 15_000;
+/** Many shoots of a seed come and go together: that it is held, or no longer, is looked at once for all of them. */
+const USERS_MS = 100;
+
+/** Makes the controller of Seeds: it says whether a seed can host shoots, and holds one that does. */
+export function wireSeeds(core: Core, others: Pick<SeedWorld, 'seedBuckets'>): Seeds {
+  const { queues, shoots, seeds } = core;
+  const queue = core.queue('seed', { maxDelayMs: RETRY_MS });
+  const world: SeedWorld = { ...core, ...others };
+  seeds.onChange((event) => {
+    const seed = event.object;
+    queue.add(keyOf(seed));
+    if (onlyFinalizersChanged(event)) return;
+    // Whether it may be deleted is asked anew.
+    const host = clusterOfSeed(seed);
+    if (host) for (const asked of [queues.clusters, queues.shoots]) asked.add(host);
+  });
+  /** Of a seed that is held already and stays, who uses it is no news: each look asks the seed twice. */
+  const used = (name: string, comes: boolean) => {
+    const seed = seeds.get(name);
+    if (seed && (seed.metadata.deletionTimestamp || (comes && !isHeld(seed)))) queue.addAfter(name, USERS_MS);
+  };
+  shoots.onChange(({ type, object, old }) => {
+    const name = object.status?.seedName;
+    // A seed is held while it hosts anything.
+    if (name !== undefined && (type === 'deleted' || old?.status?.seedName !== name)) used(name, type !== 'deleted');
+  });
+  return {
+    holds: seedHolds(seeds),
+    controllers: [
+      {
+        name: 'seed',
+        queue,
+        concurrency: 8,
+        reconcile: (key, stop) => reconcileSeed(world, key, stop),
+        failed: failuresOf(core, seeds),
+      },
+    ],
+  };
+}

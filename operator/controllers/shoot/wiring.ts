@@ -1,0 +1,90 @@
+import { shootProfileName } from '../../api/shoot.ts';
+import { TaskDurations } from '../../flow/graph.ts';
+import { FairQueue } from '../../kube/fair-queue.ts';
+import { keyOf } from '../../kube/resources.ts';
+import type { Core, Part } from '../core.ts';
+import { failuresOf } from '../failure.ts';
+import { shootIsShort } from '../shortages.ts';
+import { concernsUsers, onlyFinalizersChanged, onlyStatusChanged } from '../status-writer.ts';
+import { ShootController } from './controller.ts';
+import { DNS_LOOKS } from './dns/dns-records.ts';
+import { DRIFT_LOOKS } from './drift/drift.ts';
+import type { ShootBackups, ShootWorld } from './world.ts';
+
+/** What shoots need of others. */
+export interface ShootsOptions extends Pick<ShootWorld, 'holds'> {
+  readonly backups: ShootBackups;
+  readonly accounts: Pick<ShootWorld, 'namesAccount' | 'account' | 'dns'>;
+}
+
+/** An operation may wait for nodes or for a drain; the work itself is short, so many may be under way. */
+const SHOOTS_AT_ONCE = 256;
+const OPERATION_LIMIT_MS = 60 * 60_000;
+/** Pods of a cluster come and go all the time: its status follows at this pace. */
+const INSIDE_CHANGES_MS = 500;
+
+/** Makes the controllers of Shoots and of certificates that their kubelets ask for. */
+export function wireShoots(core: Core, { accounts, backups, holds }: ShootsOptions): Part {
+  const { kubeconfigs, profiles, registry, seeds, shoots } = core;
+  const queue = core.queues.shoots;
+  const certificates = core.queue('certificates');
+  const controller = new ShootController({
+    ...core,
+    ...accounts,
+    holds,
+    backups,
+    workers: SHOOTS_AT_ONCE,
+    durations: new TaskDurations(),
+    dnsTurns: new FairQueue(DNS_LOOKS),
+    driftTurns: new FairQueue(DRIFT_LOOKS),
+    again: (shoot) => queue.add(keyOf(shoot)),
+    depleted: (shoot, error) => shootIsShort(core, shoot, error),
+    insideChanged(shoot, object) {
+      if (object.kind === 'CertificateSigningRequest') certificates.add(keyOf(shoot));
+      else queue.addAfter(keyOf(shoot), INSIDE_CHANGES_MS);
+    },
+  });
+  registry.onChange((key, object) => {
+    queue.add(key);
+    controller.partChanged(key);
+    if (object.kind === 'Pod') certificates.add(key);
+  });
+  shoots.onChange((event) => {
+    // An operation that fails says so in the status: taken for news, that would undo the queue's back-off.
+    if (onlyStatusChanged(event)) return;
+    const key = keyOf(event.object);
+    controller.shootChanged(key, event.type === 'deleted' ? undefined : event.object);
+    queue.add(key);
+  });
+  kubeconfigs.onChange(({ object }) => queue.add(keyOf(object).replace(/-kubeconfig$/, '')));
+  profiles.onChange((event) => {
+    if (!concernsUsers(event)) return;
+    const { name } = event.object.metadata;
+    for (const shoot of shoots.list()) if (shootProfileName(shoot.spec) === name) queue.add(keyOf(shoot));
+  });
+  seeds.onChange((event) => {
+    if (onlyFinalizersChanged(event)) return;
+    const { name } = event.object.metadata;
+    for (const shoot of shoots.list())
+      if (!shoot.status?.seedName || shoot.status.seedName === name) queue.add(keyOf(shoot));
+  });
+  return {
+    controllers: [
+      {
+        name: 'shoot',
+        queue,
+        concurrency: SHOOTS_AT_ONCE,
+        timeoutMs: OPERATION_LIMIT_MS,
+        reconcile: (key, stop) => controller.reconcile(key, stop),
+        failed: failuresOf(core, shoots),
+      },
+      {
+        name: 'certificates',
+        queue: certificates,
+        concurrency: 8,
+        reconcile: (key) => controller.certificates(key),
+      },
+    ],
+    close: () => controller.stop(),
+  };
+}
