@@ -19,6 +19,7 @@ import { hold } from '../finalizer.ts';
 import { keptFor, usedByCluster } from '../kept-profile.ts';
 import type { ManagedController } from '../managed/controller.ts';
 import { type ClaimantWorld, claimantsIn, heldBy } from '../quota/claimants.ts';
+import { technicalIDTakenBy } from '../same-technical-id.ts';
 import { writeStatus } from '../status-writer.ts';
 import { EXPIRING } from './lifetime.ts';
 import { placed } from './places.ts';
@@ -79,6 +80,8 @@ export async function reconcileWorkerCluster(
     shoot,
     managed,
     foreignShoot: shoot === undefined && world.shoots.get(key) !== undefined,
+    // What was admitted has its id.
+    idTakenBy: written.status?.admitted ? undefined : technicalIDTakenBy(written, world.clusters, world.shoots),
     project: projectShare(world, cluster),
     capacity: world.capacity.known(uid),
     decided: world.decided?.(written) ?? 'none',

@@ -109,6 +109,14 @@ function identityProblems(view: WorkerClusterView, profile: CloudProfile): Probl
       ),
     );
   }
+  if (view.idTakenBy && !runningMode(view)) {
+    problems.push(
+      problem(
+        'metadata.name',
+        `what is made for the cluster would have the same names as what is made for ${view.idTakenBy}; take another name`,
+      ),
+    );
+  }
   if (profile.spec.type !== spec.cloudProvider && name !== spec.cloudProvider) {
     problems.push(
       problem(
