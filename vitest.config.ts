@@ -20,7 +20,7 @@ export default defineConfig({
     reporters: ['default', './test/kit/summary-reporter.ts'],
     sequence: { sequencer: LongestFirst },
     projects: [
-      tier('unit', 1, { maxWorkers: 2, testTimeout: 30_000 }),
+      tier('unit', 1, { maxWorkers: 2, testTimeout: 60_000 }),
       tier('integration', 2, {
         // Vitest would leave a core free, of two; engines of Pulumi wait for each other's processes most of the time.
         maxWorkers: 2,

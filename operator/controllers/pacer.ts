@@ -25,10 +25,12 @@ export class Pacer {
     this.#toldAt = this.#clock.now();
   }
 
-  /** What was not told yet is not told any more. */
-  stop(): void {
+  /** What was not told yet is not told any more. @returns whether there was anything */
+  stop(): boolean {
+    const pending = this.#cancel !== undefined;
     this.#cancel?.();
     this.#cancel = undefined;
+    return pending;
   }
 
   #due(): void {

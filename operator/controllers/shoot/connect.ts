@@ -110,7 +110,9 @@ const apiServers = ({ seed, values }: Operation): Pod[] =>
     .filter((pod) => pod.metadata.labels?.app === COMPONENTS.apiServer);
 
 const apiServerRuns = (op: Operation): boolean =>
-  apiServers(op).some((pod) => pod.status?.containerStatuses?.[0]?.state?.running);
+  apiServers(op).some(({ status }) =>
+    status?.containerStatuses?.some(({ name, state }) => name === COMPONENTS.apiServer && state?.running),
+  );
 
 /** Resolves when a pod of the API server has become Ready that was not. */
 async function untilMoreReady(op: Operation, signal: AbortSignal): Promise<void> {

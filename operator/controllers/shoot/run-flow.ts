@@ -37,6 +37,8 @@ export async function runFlow(
     pace.soon();
   };
   state.changed = () => pace.soon(CHANGES_MS);
+  if (state.untold) state.changed();
+  state.untold = false;
   state.told = () => pace.told();
   try {
     return await new Flow(`${type} ${op.shoot.metadata.name}`, tasks).run({
@@ -51,6 +53,6 @@ export async function runFlow(
   } finally {
     state.changed = undefined;
     state.told = undefined;
-    pace.stop();
+    state.untold = pace.stop();
   }
 }

@@ -19,6 +19,8 @@ export interface ShootState {
   connection: ClusterConnection | undefined;
   /** While an operation runs: says that something of the shoot may look different, so that the status is written in time. */
   changed: (() => void) | undefined;
+  /** Something changed while no operation ran: the next one may wait for minutes, and must tell it first. */
+  untold: boolean;
   /** Whether the admin's kubeconfig works. */
   usable: { ok: boolean; message: string } | undefined;
   /** The kubeconfig that this was seen of. */
@@ -60,6 +62,7 @@ export const newShootState = (): ShootState => ({
   held: undefined,
   connection: undefined,
   changed: undefined,
+  untold: false,
   usable: undefined,
   usableFor: undefined,
   operation: undefined,
@@ -80,3 +83,9 @@ export const newShootState = (): ShootState => ({
   dns: undefined,
   drift: undefined,
 });
+
+/** Something of the shoot may look different. */
+export function noteChange(state: ShootState): void {
+  if (state.changed) state.changed();
+  else state.untold = true;
+}
