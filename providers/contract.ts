@@ -274,11 +274,13 @@ export interface RecordedClusters {
 }
 
 /**
- * How API servers come to the cluster: by a container that runs to its end before each, joins its pod to the machines' network and closes every
- * other way that the API server could open, but to the addresses in its environment variable SEED_ADDRESSES (parted by blanks); or not at all,
- * since nothing runs there.
+ * How API servers come to the cluster: by a container beside each, which joins its pod to the machines' network and closes every other way
+ * that the API server could open, but to the addresses in its environment variable SEED_ADDRESSES (parted by blanks). Only then it writes
+ * EGRESS into EGRESS_FILE, without which the API server ends, and its hook `postStart` waits for that. Or not at all, since nothing runs there.
  */
-export type ClusterNetwork = { container: { env: object[]; [field: string]: unknown }; volumes: object[] } | 'none';
+export type ClusterNetwork =
+  | { container: { env: object[]; volumeMounts: object[]; [field: string]: unknown }; volumes: object[] }
+  | 'none';
 
 /**
  * Makes machines for hosted control planes. Every method is idempotent and safe to repeat after a crash at any point;

@@ -84,6 +84,8 @@ export const ANNOTATIONS = {
   approveLeave: `${GROUP}/approve-leave`,
   /** `"true"` on a Membership that leaves: when its time is over the cluster is withdrawn whatever still runs on it. */
   forceLeave: `${GROUP}/force-leave`,
+  /** On the Secret of a hosted etcd: UIDs of the claims that its members keep their data on, as JSON by ordinal. */
+  etcdVolumes: `${GROUP}/etcd-volumes`,
   /** One of Gardener's operations, for example `reconcile` or `retry`; removed when taken up. */
   operation: 'gardener.cloud/operation',
   /** `"true"` on a Shoot: the operator leaves it alone. */

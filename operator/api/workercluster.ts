@@ -214,7 +214,7 @@ export const workerClusterSpec = rules(
     dataPlaneNodes: count(
       0,
       MAX_NODES,
-      'How many nodes run workloads. With pools, how many they have together. kubectl scale and autoscalers write this field.',
+      'How many nodes run workloads. With pools, how many they have together. kubectl scale and autoscalers write this field. Absent, with pools: the operator fills in what they have, for the scale subresource; see status.defaultedNodes.',
     ).optional(),
     cloudProfile: labelName(
       'The CloudProfile to use. Absent: the one named as cloudProvider. Cannot be changed.',
@@ -313,14 +313,6 @@ export const workerClusterSpec = rules(
     message: 'say how many nodes: dataPlaneNodes, or pools with a minimum each',
   },
   {
-    rule: '!has(self.pools) || size(self.pools) == 0 || !has(self.dataPlaneNodes) || self.pools.map(p, has(p.minimum) ? p.minimum : 0).sum() <= self.dataPlaneNodes',
-    message: 'dataPlaneNodes is less than the minimums of the pools together',
-  },
-  {
-    rule: `!has(self.pools) || size(self.pools) == 0 || !has(self.dataPlaneNodes) || self.pools.exists(p, !has(p.maximum)) || self.pools.map(p, has(p.maximum) ? p.maximum : 0).sum() >= self.dataPlaneNodes`,
-    message: 'dataPlaneNodes is more than the maximums of the pools together',
-  },
-  {
     rule: `!has(self.pools) || self.pools.map(p, has(p.minimum) ? p.minimum : 0).sum() <= ${MAX_NODES}`,
     message: `a cluster has at most ${MAX_NODES} nodes`,
   },
@@ -357,6 +349,11 @@ export const workerClusterStatus = z
     controlPlane: replicaCountsSchema.optional(),
     nodes: nodeCountsSchema.optional(),
     dataPlaneNodes: count(0, undefined, 'How many nodes there are; for the scale subresource.').optional(),
+    defaultedNodes: list(
+      count(0, undefined, 'Nodes.'),
+      2,
+      "The number that the operator fills into spec.dataPlaneNodes where nobody says one, so that the scale subresource answers; two while it changes. It fixes nothing: what pools have is theirs to say, until somebody writes another number. Absent: a person's number holds.",
+    ).optional(),
     selector: text(4096, 'Label selector of the nodes; for the scale subresource.').optional(),
     resource: resourceSchema.optional(),
     cost: costSchema.optional(),
@@ -382,6 +379,8 @@ export interface WorkerCluster extends KubeObject {
   kind: 'WorkerCluster';
   spec: WorkerClusterSpec;
   status?: WorkerClusterStatus;
+  /** In the operator's cache only: the number in its spec that nobody wished for, and that `spec` is without here. */
+  defaulted?: { readonly nodes: number /** Whether our field manager owns it still. */; readonly owned: boolean };
 }
 
 /** Name of the CloudProfile that a cluster uses. */
@@ -449,6 +448,15 @@ export function unactedClusterFields(
 
 const oldVersion = 'oldSelf.status.kubernetesVersion';
 const newVersion = 'self.spec.kubernetes.version';
+
+/**
+ * In CEL: nobody said how many nodes the pools have together. A number that the operator filled in is no wish: who changes pools has not
+ * written it, and must not be refused for it.
+ */
+const NO_WISH = [
+  '!has(self.spec.pools) || size(self.spec.pools) == 0 || !has(self.spec.dataPlaneNodes)',
+  '(has(self.status) && has(self.status.defaultedNodes) && self.spec.dataPlaneNodes in self.status.defaultedNodes)',
+].join(' || ');
 
 export const workerClusterDefinition: KindDefinition = {
   kind: 'WorkerCluster',
@@ -542,6 +550,14 @@ export const workerClusterDefinition: KindDefinition = {
     labelSelectorPath: '.status.selector',
   },
   rules: [
+    {
+      rule: `${NO_WISH} || self.spec.pools.map(p, has(p.minimum) ? p.minimum : 0).sum() <= self.spec.dataPlaneNodes`,
+      message: 'dataPlaneNodes is less than the minimums of the pools together',
+    },
+    {
+      rule: `${NO_WISH} || self.spec.pools.exists(p, !has(p.maximum)) || self.spec.pools.map(p, has(p.maximum) ? p.maximum : 0).sum() >= self.spec.dataPlaneNodes`,
+      message: 'dataPlaneNodes is more than the maximums of the pools together',
+    },
     {
       // A version that was left to us, then written down, must not be older than what runs.
       rule: [

@@ -33,6 +33,8 @@ import { WorkQueue } from '../kube/workqueue.ts';
 import { byNamespace } from './by-namespace.ts';
 import { DECIDED_SELECTOR, DecidedSizes } from './decided-sizes.ts';
 import { gardenIdentity } from './garden-identity.ts';
+import { byTechnicalID } from './same-technical-id.ts';
+import { asStated } from './stated-size.ts';
 
 /** What the operator is started with. */
 export interface CoreOptions {
@@ -103,8 +105,9 @@ export async function openCore(options: CoreOptions, signal: AbortSignal): Promi
   const recorder = new EventRecorder({ client: garden, component: 'coppice', log });
   const queue: Core['queue'] = (name, more) => new WorkQueue({ observer: queueMetrics(metrics, name), ...more });
 
-  const clusters = new Informer<WorkerCluster>(garden, WORKERCLUSTERS, { log, indexes: byNamespace });
-  const shoots = new Informer<Shoot>(garden, SHOOTS, { log, indexes: byNamespace });
+  const indexes = { ...byNamespace, ...byTechnicalID };
+  const clusters = new Informer<WorkerCluster>(garden, WORKERCLUSTERS, { log, indexes, transform: asStated });
+  const shoots = new Informer<Shoot>(garden, SHOOTS, { log, indexes });
   const seeds = new Informer<Seed>(garden, SEEDS, { log });
   const profiles = new Informer<CloudProfile>(garden, CLOUDPROFILES, { log });
   const quotas = new Informer<Quota>(garden, QUOTAS, { log, indexes: byNamespace });

@@ -32,26 +32,114 @@ export class ByteBudget {
   }
 }
 
+/** What each value that objects share takes besides itself: the text that it is found by, and its places in tables. */
+const SHARED_EXTRA = 400;
+
+/**
+ * Memory of the objects that are kept of one cluster. A frozen part is one that many objects hold: it counts once, for as long as any of
+ * them is kept.
+ */
+export class ObjectBudget {
+  readonly #bytes: ByteBudget;
+  readonly #shared = new Map<object, { readonly size: number; holders: number }>();
+
+  /** @param limit in bytes @param whole what this is a part of */
+  constructor(limit: number, whole?: ByteBudget) {
+    this.#bytes = new ByteBudget(limit, whole);
+  }
+
+  get limit(): number {
+    return this.#bytes.limit;
+  }
+
+  /** Bytes. */
+  get used(): number {
+    return this.#bytes.used;
+  }
+
+  /** False, with nothing taken, when there is no room for one more object. */
+  take(object: object): boolean {
+    const { own, shared } = partsOf(object);
+    let bytes = own;
+    const fresh = new Map<object, number>();
+    for (const part of shared) {
+      if (this.#shared.has(part) || fresh.has(part)) continue;
+      const size = sharedSize(part);
+      fresh.set(part, size);
+      bytes += size;
+    }
+    if (!this.#bytes.take(bytes)) return false;
+    for (const [part, size] of fresh) this.#shared.set(part, { size, holders: 0 });
+    for (const part of shared) this.#shared.get(part)!.holders++;
+    return true;
+  }
+
+  /** Counts an object that is kept in any case. */
+  count(object: object): void {
+    const { own, shared } = partsOf(object);
+    let bytes = own;
+    for (const part of shared) {
+      const known = this.#shared.get(part);
+      if (known) {
+        known.holders++;
+        continue;
+      }
+      const size = sharedSize(part);
+      this.#shared.set(part, { size, holders: 1 });
+      bytes += size;
+    }
+    this.#bytes.count(bytes);
+  }
+
+  /** Gives back what an object took or was counted for. */
+  release(object: object): void {
+    const { own, shared } = partsOf(object);
+    let bytes = own;
+    for (const part of shared) {
+      const known = this.#shared.get(part);
+      if (!known || --known.holders > 0) continue;
+      this.#shared.delete(part);
+      bytes += known.size;
+    }
+    this.#bytes.count(-bytes);
+  }
+}
+
+function partsOf(object: object): { own: number; shared: object[] } {
+  const shared: object[] = [];
+  const own = sizeOf(object, (part) => shared.push(part));
+  return { own, shared };
+}
+
+const sharedSize = (part: object): number => 2 * sizeOf(part) + SHARED_EXTRA;
+
 /** Half of what this process may have is for what tenants' clusters hold; the rest is for the garden and for the work itself. */
 let ofTenants: ByteBudget | undefined;
 
 /**
  * What may be kept of one tenant's cluster. It grows with the memory that this process was given: 64 MiB at least, a quarter of the
- * heap otherwise. Values that objects share count for each of them.
+ * heap otherwise.
  */
-export function tenantBudget(): ByteBudget {
+export function tenantBudget(): ObjectBudget {
   const heap = getHeapStatistics().heap_size_limit;
   ofTenants ??= new ByteBudget(heap / 2);
-  return new ByteBudget(Math.max(64 * MIB, heap / 4), ofTenants);
+  return new ObjectBudget(Math.max(64 * MIB, heap / 4), ofTenants);
 }
 
-/** About how much memory a parsed JSON value takes, in bytes. */
-export function sizeOf(value: unknown): number {
+/**
+ * About how much memory a parsed JSON value takes, in bytes.
+ * @param onShared called for each frozen part of the value, which then counts only as a reference; absent: all parts count
+ */
+export function sizeOf(value: unknown, onShared?: (part: object) => void): number {
   let size = 0;
   // Not by recursion, whose depth whoever wrote the value would choose.
   const open: unknown[] = [value];
   while (open.length > 0) {
     const next = open.pop();
+    if (onShared && next !== value && typeof next === 'object' && next !== null && Object.isFrozen(next)) {
+      onShared(next);
+      continue;
+    }
     if (typeof next === 'string') {
       size += 24 + next.length;
     } else if (Array.isArray(next)) {

@@ -74,6 +74,8 @@ export interface WriteOptions {
   resource?: Resource;
   subresource?: 'status' | 'scale' | 'approval' | 'ephemeralcontainers' | 'resize' | (string & {});
   dryRun?: boolean;
+  /** Who owns what is written; absent: FIELD_MANAGER. */
+  fieldManager?: string;
   signal?: AbortSignal | undefined;
   /** As in RequestOptions, for create and update. */
   abandon?: boolean;
@@ -84,7 +86,6 @@ export interface WriteOptions {
 export interface ApplyOptions extends WriteOptions {
   /** Take over fields that another manager owns. Default true, as is right for a controller. */
   force?: boolean;
-  fieldManager?: string;
 }
 
 export interface DeleteOptions {
@@ -409,7 +410,7 @@ export class KubeClient {
   }
 
   async #patch<T>(contentType: string, path: string, body: unknown, options: WriteOptions): Promise<T> {
-    const query = { fieldManager: FIELD_MANAGER, ...writeQuery(options) };
+    const query = { fieldManager: options.fieldManager ?? FIELD_MANAGER, ...writeQuery(options) };
     return this.request('PATCH', path, { query, body, contentType, signal: options.signal });
   }
 

@@ -200,7 +200,10 @@ class Http2Connection {
     this.#mostStreams = () => Math.min(STREAMS, session.remoteSettings?.maxConcurrentStreams ?? STREAMS);
     // Each stream says itself what has happened.
     session.on('error', () => {});
-    session.once('connect', () => session.setLocalWindowSize(CONNECTION_WINDOW));
+    session.once('connect', () => {
+      // Closed in this very moment: what a listener throws would end the operator.
+      if (!session.destroyed) session.setLocalWindowSize(CONNECTION_WINDOW);
+    });
     session.once('goaway', () => this.#leave());
     const pings = setInterval(() => {
       if (!session.destroyed && !session.closed) session.ping(() => {});

@@ -1,5 +1,5 @@
 import { AnswerTooLargeError, inWords } from './answer-limits.ts';
-import { type ByteBudget, sizeOf } from './byte-budget.ts';
+import type { ObjectBudget } from './byte-budget.ts';
 import type { KubeClient, ListOptions } from './client.ts';
 import { type Log, silent } from './log.ts';
 import { reflect } from './reflector.ts';
@@ -10,12 +10,12 @@ import { type ChangeEvent, type Indexes, Store } from './store.ts';
 export type { ChangeEvent } from './store.ts';
 
 export interface InformerOptions<T extends KubeObject> extends ListOptions {
-  /** Makes objects smaller before they are kept; may change what it gets and return it. */
+  /** Makes objects smaller before they are kept; may change what it gets and return it. Who owns which fields it is told, and is not kept. */
   transform?: (object: T) => T;
   /** Index name -> values under which an object is found. */
   indexes?: Indexes<T>;
   /** Room for what is kept, shared with others; absent: as much as there is. More than that is an AnswerTooLargeError. */
-  budget?: ByteBudget;
+  budget?: ObjectBudget;
   log?: Log;
   /** Longest wait between tries to reach the server; default 10 s. */
   maxDelayMs?: number;
@@ -37,7 +37,8 @@ export class WaitTimeoutError extends Error {
 
 type Waiter = () => void;
 
-const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
+/** What `kubectl apply` says there that it applied. */
+export const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 
 /**
  * A cache of one kind that follows the server. Objects in it are shared: nobody may change them.
@@ -57,9 +58,10 @@ export class Informer<T extends KubeObject = KubeObject> {
   #resourceVersion: string | undefined;
   #lastError: unknown;
   #lastHeardAt: number | undefined;
-  /** Bytes of the budget that the store has, and that objects have which are on their way there. */
-  #kept = 0;
-  #coming = 0;
+  /** Objects that the budget knows of and that are on their way to the store. */
+  #coming: T[] = [];
+  /** Whether it knows of those in the store: not after the end. */
+  #isCounted = true;
 
   constructor(client: KubeClient, resource: Resource, options: InformerOptions<T> = {}) {
     this.#client = client;
@@ -108,16 +110,19 @@ export class Informer<T extends KubeObject = KubeObject> {
       replace: (objects: T[], version: string) => {
         this.#heard();
         const restored = compareResourceVersions(version, this.#resourceVersion) < 0;
+        const before = this.#isCounted ? this.#store.list() : [];
+        this.#isCounted = true;
         const events = this.#store.replace(objects, version, restored);
-        this.#settle(this.#store.list());
+        this.#settle(this.#store.list(), before);
         this.#resourceVersion = version;
         for (const event of events) this.#emit(event);
         this.#wake();
       },
       event: (type: 'ADDED' | 'MODIFIED' | 'DELETED', object: T) => {
         this.#resourceVersion = object.metadata.resourceVersion ?? this.#resourceVersion;
+        const event = type === 'DELETED' ? this.#remove(this.#trim(object)) : this.#put(object);
         this.#forgetComing();
-        this.#tell(type === 'DELETED' ? this.#remove(this.#trim(object)) : this.#put(object));
+        this.#tell(event);
       },
       failed: (error: unknown) => {
         this.#lastError = error;
@@ -137,7 +142,8 @@ export class Informer<T extends KubeObject = KubeObject> {
     await this.#running;
     this.#running = undefined;
     // The cache may be read on, but not for long.
-    this.#settle([]);
+    if (this.#isCounted) this.#settle([], this.#store.list());
+    this.#isCounted = false;
   }
 
   /**
@@ -220,12 +226,11 @@ export class Informer<T extends KubeObject = KubeObject> {
     const known = this.#store.get(keyOf(kept));
     const { uid, resourceVersion } = kept.metadata;
     if (known && known.metadata.uid === uid && known.metadata.resourceVersion === resourceVersion) return known;
-    const size = sizeOf(kept);
-    if (!budget.take(size)) {
+    if (!budget.take(kept)) {
       const room = `${inWords(budget.limit)} that the operator has room for`;
       throw new AnswerTooLargeError(`WATCH ${this.resource.plural} at ${this.#client.server}`, room);
     }
-    this.#coming += size;
+    this.#coming.push(kept);
     return kept;
   }
 
@@ -250,25 +255,22 @@ export class Informer<T extends KubeObject = KubeObject> {
 
   #count(object: T | undefined, old: T | undefined): void {
     const { budget } = this.#options;
-    if (!budget) return;
-    const grown = (object ? sizeOf(object) : 0) - (old ? sizeOf(old) : 0);
-    budget.count(grown);
-    this.#kept += grown;
+    if (!budget || !this.#isCounted) return;
+    if (object) budget.count(object);
+    if (old) budget.release(old);
   }
 
   #forgetComing(): void {
-    this.#options.budget?.count(-this.#coming);
-    this.#coming = 0;
+    for (const object of this.#coming.splice(0)) this.#options.budget?.release(object);
   }
 
-  /** Makes the budget know that exactly these are kept. */
-  #settle(objects: readonly T[]): void {
+  /** Makes the budget know that these are kept in place of others. */
+  #settle(objects: readonly T[], before: readonly T[]): void {
     const { budget } = this.#options;
     if (!budget) return;
+    for (const object of objects) budget.count(object);
+    for (const object of before) budget.release(object);
     this.#forgetComing();
-    const kept = objects.reduce((sum, object) => sum + sizeOf(object), 0);
-    budget.count(kept - this.#kept);
-    this.#kept = kept;
   }
 
   #heard(): void {
@@ -281,9 +283,10 @@ export class Informer<T extends KubeObject = KubeObject> {
       ? `${this.resource.group}/${this.resource.version}`
       : this.resource.version;
     object.kind ??= this.resource.kind;
-    delete object.metadata.managedFields;
-    if (object.metadata.annotations?.[LAST_APPLIED]) delete object.metadata.annotations[LAST_APPLIED];
-    return this.#options.transform ? this.#options.transform(object) : object;
+    const kept = this.#options.transform ? this.#options.transform(object) : object;
+    delete kept.metadata.managedFields;
+    if (kept.metadata.annotations?.[LAST_APPLIED]) delete kept.metadata.annotations[LAST_APPLIED];
+    return kept;
   }
 
   #emit(event: ChangeEvent<T>): void {

@@ -1,4 +1,8 @@
 import type { EtcdMember } from '../etcd/etcd-client.ts';
+import { leaveEtcd } from './etcd-leave.ts';
+
+/** UIDs of claims, by the ordinal of the member. */
+export type EtcdVolumes = Readonly<Record<number, string>>;
 
 /** What planEtcd decides from. */
 export interface EtcdObservation {
@@ -12,8 +16,10 @@ export interface EtcdObservation {
   peerURLs: string[];
   /** Undefined while no member answers. */
   members?: EtcdMember[];
-  /** Ordinals whose volume exists. */
-  volumes: number[];
+  /** The volumes that there are. Seen before the members: a member that answers has data on this one, or on a later one. */
+  volumes: EtcdVolumes;
+  /** The volumes on which members were last seen to vote. */
+  noted: EtcdVolumes;
   /** Ordinals that running API servers talk to; a member is only removed once none does. */
   inUse: number[];
 }
@@ -21,11 +27,15 @@ export interface EtcdObservation {
 /** One safe step. Members are named by the ordinal of their pod. */
 export type EtcdAction =
   | { type: 'scale'; replicas: number }
-  | { type: 'mark-initialised' }
-  | { type: 'add-learner'; ordinal: number; peerURL: string }
-  | { type: 'promote'; ordinal: number; id: string }
+  | { type: 'mark-initialised'; volumes: EtcdVolumes }
+  | { type: 'note-volumes'; volumes: EtcdVolumes }
+  /** `volumes`: to be noted before; who joins is told of their members. */
+  | { type: 'add-learner'; ordinal: number; peerURL: string; volumes: EtcdVolumes }
+  /** `volumes`: to be noted after. */
+  | { type: 'promote'; ordinal: number; id: string; volumes: EtcdVolumes }
   | { type: 'transfer-leadership'; from: string; to: string }
-  | { type: 'remove-member'; ordinal: number; id: string }
+  /** `lost`: since its volume is. */
+  | { type: 'remove-member'; ordinal: number; id: string; lost?: true }
   | { type: 'delete-volume'; ordinal: number };
 
 /** The next step, or what is waited for, or neither: then all is as wanted. */
@@ -50,7 +60,7 @@ interface Located extends EtcdMember {
 /**
  * The next single step from the members there are to the members wanted. Keeps no memory: after a crash at any point it
  * goes on from what it sees. A new member first learns as a non-voter, so that the cluster can lose it at any time; a member
- * that goes leaves the cluster before its pod and its data do.
+ * that goes leaves the cluster before its pod and its data do; one whose volume is lost leaves, and joins as somebody new.
  */
 export function planEtcd(observed: EtcdObservation): EtcdPlan {
   const { desired, replicas, initialised, peerURLs } = observed;
@@ -69,7 +79,7 @@ export function planEtcd(observed: EtcdObservation): EtcdPlan {
     const waitFor = `member ${stranger.name || stranger.id} at ${stranger.peerURLs.join(', ')} is not ours`;
     return { ...blocked(waitFor), endpoints, target: desired };
   }
-  const target = initialised ? (gapOf(members, replicas) ?? desired) : desired;
+  const target = initialised ? (gapOf(members, observed) ?? desired) : desired;
   const voters = members.filter((member) => !member.learner);
   const staying = voters.filter((member) => member.ordinal < target).map((member) => member.ordinal);
   const endpoints = staying.length > 0 ? staying : voters.map((member) => member.ordinal);
@@ -79,12 +89,34 @@ export function planEtcd(observed: EtcdObservation): EtcdPlan {
 
 /**
  * The ordinal of a member that has left the cluster while one above it has not. A StatefulSet takes pods away from the top only: that
- * one's must go, with its data, before it can join anew, and those above it with it.
+ * one's must go, with its data, before it can join anew, and those above it with it. Not where that data is lost already.
  */
-function gapOf(members: readonly Located[], replicas: number): number | undefined {
+function gapOf(members: readonly Located[], observed: EtcdObservation): number | undefined {
   const has = (ordinal: number) => members.some((member) => member.ordinal === ordinal);
-  const absent = range(Math.max(0, ...members.map(({ ordinal }) => ordinal))).find((ordinal) => !has(ordinal));
-  return absent !== undefined && replicas > absent ? absent : undefined;
+  const absent = range(Math.max(0, ...members.map(({ ordinal }) => ordinal))).find(
+    (ordinal) => !has(ordinal) && !isLost(observed, ordinal),
+  );
+  return absent !== undefined && observed.replicas > absent ? absent : undefined;
+}
+
+/** Whether the volume on which the member voted is there no more: there is none, or a new one. */
+const isLost = ({ volumes, noted }: Pick<EtcdObservation, 'volumes' | 'noted'>, ordinal: number): boolean =>
+  noted[ordinal] !== undefined && noted[ordinal] !== volumes[ordinal];
+
+/**
+ * What is lost for good when so many volumes are that the members left cannot agree on anything, in words; pure.
+ * @param ready ordinals of members that answer: they have data, wherever it came from
+ */
+export function lostMajority(
+  observed: Pick<EtcdObservation, 'volumes' | 'noted' | 'replicas'>,
+  ready: readonly number[],
+): string | undefined {
+  const noted = range(observed.replicas).filter((ordinal) => observed.noted[ordinal] !== undefined);
+  const lost = noted.filter((ordinal) => isLost(observed, ordinal) && !ready.includes(ordinal));
+  if (noted.length - lost.length >= Math.floor(noted.length / 2) + 1 || lost.length === 0) return undefined;
+  return noted.length === 1
+    ? 'the volume of the only etcd member is lost, and the state of the cluster with it'
+    : `the volumes of ${lost.length} of ${noted.length} etcd members are lost (${lost.join(', ')}): those left are no majority, and none of them is removed`;
 }
 
 function nextStep(observed: EtcdObservation, members: Located[], voters: Located[]): Step {
@@ -93,14 +125,27 @@ function nextStep(observed: EtcdObservation, members: Located[], voters: Located
     const starting = voters.find((member) => !member.healthy || !member.name);
     return starting
       ? { waitFor: `etcd member ${starting.ordinal} is starting` }
-      : { action: { type: 'mark-initialised' } };
+      : { action: { type: 'mark-initialised', volumes: observed.volumes } };
   }
+  const forgetful = voters.find(
+    (member) => member.ordinal < desired && !member.healthy && isLost(observed, member.ordinal),
+  );
+  if (forgetful) return letGo(forgetful, members);
+  const volumes = noting(observed, voters);
+  if (voters.some(({ ordinal }) => volumes[ordinal] !== observed.noted[ordinal]))
+    return { action: { type: 'note-volumes', volumes } };
   const surplus = members.filter((member) => member.ordinal >= desired);
-  if (surplus.length > 0) return shrink(observed, members, voters, surplus);
-  if (members.length < desired || members.some((member) => member.learner)) return grow(observed, members, voters);
+  // Who has lost its volume comes back first: the others that stay could be too few.
+  const comesBack = range(desired).some((ordinal) => {
+    const member = members.find((found) => found.ordinal === ordinal);
+    return member ? member.learner : isLost(observed, ordinal);
+  });
+  if (surplus.length > 0 && !comesBack) return shrink(observed, members, voters, surplus);
+  if (comesBack || members.length < desired || members.some((member) => member.learner))
+    return grow(observed, members, voters);
   if (replicas > desired) return { action: { type: 'scale', replicas: desired } };
   if (replicas < desired) return { action: { type: 'scale', replicas: replicas + 1 } };
-  const leftover = observed.volumes.filter((ordinal) => ordinal >= desired).sort(descending)[0];
+  const leftover = ordinalsOf(observed.volumes).findLast((ordinal) => ordinal >= desired);
   if (leftover !== undefined) return { action: { type: 'delete-volume', ordinal: leftover } };
   const ill = members.find((member) => !member.healthy);
   return ill ? { waitFor: `etcd member ${ill.ordinal} does not answer` } : {};
@@ -114,19 +159,40 @@ function grow(observed: EtcdObservation, members: Located[], voters: Located[]):
     if (replicas <= ordinal) return { action: { type: 'scale', replicas: ordinal + 1 } };
     if (!learner.name || !learner.healthy) return { waitFor: `etcd member ${ordinal} is starting as a learner` };
     if (!learner.caughtUp) return { waitFor: `etcd member ${ordinal} is still copying the data` };
-    return { action: { type: 'promote', ordinal, id } };
+    return { action: { type: 'promote', ordinal, id, volumes: noting(observed, [...voters, learner]) } };
   }
   // While one voter is away, one more of them could cost the majority.
   const ill = voters.find((member) => !member.healthy);
   if (ill) return { waitFor: `etcd member ${ill.ordinal} must answer before another one joins` };
 
   const ordinal = range(peerURLs.length).find((candidate) => members.every((member) => member.ordinal !== candidate))!;
-  if (replicas > ordinal) {
+  const isNew = isLost(observed, ordinal);
+  if (replicas > ordinal && !isNew) {
     // A pod of a member that has left: gone first, with its data, or it would come back as who it was.
     return { action: { type: 'scale', replicas: ordinal } };
   }
-  if (volumes.includes(ordinal)) return { action: { type: 'delete-volume', ordinal } };
-  return { action: { type: 'add-learner', ordinal, peerURL: peerURLs[ordinal]! } };
+  if (volumes[ordinal] !== undefined && !isNew) return { action: { type: 'delete-volume', ordinal } };
+  return { action: { type: 'add-learner', ordinal, peerURL: peerURLs[ordinal]!, volumes: noting(observed, voters) } };
+}
+
+/**
+ * The volumes of members that vote. One that answers has its data on the volume that is there: without data it would not start (see
+ * etcdConfig), so a person has brought it there.
+ */
+const noting = ({ volumes, noted }: EtcdObservation, voters: readonly Located[]): EtcdVolumes =>
+  Object.fromEntries(
+    voters.flatMap(({ ordinal, healthy }) => {
+      const uid = (healthy ? volumes[ordinal] : undefined) ?? noted[ordinal];
+      return uid === undefined ? [] : [[ordinal, uid]];
+    }),
+  );
+
+/** By which a member that has forgotten what it agreed to leaves. */
+function letGo(going: Located, members: readonly Located[]): Step {
+  const step = leaveEtcd(going, members, String(going.ordinal));
+  if (!('action' in step)) return { ...step, waitFor: `etcd waits for ${step.waitFor}` };
+  const { action } = step;
+  return { action: action.type === 'remove-member' ? { ...action, ordinal: going.ordinal, lost: true } : action };
 }
 
 function shrink(observed: EtcdObservation, members: Located[], voters: Located[], surplus: Located[]): Step {
@@ -162,4 +228,4 @@ const remove = ({ ordinal, id }: Located): Step => ({
 const blocked = (waitFor: string): Step => ({ waitFor, blocked: true });
 
 const range = (length: number): number[] => Array.from({ length }, (_, index) => index);
-const descending = (a: number, b: number): number => b - a;
+const ordinalsOf = (volumes: EtcdVolumes): number[] => Object.keys(volumes).map(Number);

@@ -1,3 +1,4 @@
+import { ANNOTATIONS } from '../api/group.ts';
 import type { KubeObject } from '../api/meta.ts';
 import { COMPONENTS, etcdMemberName } from '../api/names.ts';
 import { keyPair, type PKIData } from './pki.ts';
@@ -35,25 +36,52 @@ export function etcdSecret(values: ControlPlane, pki: PKIData): KubeObject {
     `${etcdMemberName(ordinal)}.yaml`,
     JSON.stringify(etcdConfig(values, ordinal), null, 1),
   ]);
-  return componentSecret(values, COMPONENTS.etcd, {
+  const secret = componentSecret(values, COMPONENTS.etcd, {
     'ca.crt': keyPair(pki, 'ca-etcd').cert,
     'tls.crt': cert,
     'tls.key': key,
     ...Object.fromEntries(configs),
   });
+  // Beside what members are told because of it: one write changes both.
+  const { volumes } = values.etcd;
+  if (volumes) secret.metadata.annotations = { [ANNOTATIONS.etcdVolumes]: JSON.stringify(volumes) };
+  return secret;
+}
+
+/** UIDs of the claims that members keep their data on, by ordinal, as etcd's Secret has them; empty: nothing was noted yet. */
+export function notedVolumes(secret: KubeObject | undefined): Record<number, string> {
+  try {
+    return (
+      (JSON.parse(secret?.metadata.annotations?.[ANNOTATIONS.etcdVolumes] ?? '{}') as Record<number, string>) ?? {}
+    );
+  } catch {
+    return {};
+  }
+}
+
+/**
+ * Whom a member without data begins with. Where its volume is noted it had data, and voted: it must not come back as who it was, having
+ * forgotten what it agreed to. So it is told of the others only, and etcd refuses to start.
+ */
+function beginsWith({ etcd }: ControlPlane, ordinal: number): number[] {
+  const { initialised, replicas, volumes = {} } = etcd;
+  const noted = Object.keys(volumes).map(Number);
+  if (!initialised || noted.length === 0) {
+    return Array.from({ length: initialised ? Math.max(ordinal + 1, replicas) : replicas }, (_, member) => member);
+  }
+  const others = noted.filter((member) => member !== ordinal);
+  return noted.includes(ordinal) && others.length > 0 ? others : [...others, ordinal].sort((a, b) => a - b);
 }
 
 /**
  * The configuration file of member `ordinal`. Only a member without data reads whom to start with or to join: at first all
- * together make a cluster, later each joins the members before it and those that run.
+ * together make a cluster, later each joins those that are in it.
  */
 export function etcdConfig(values: ControlPlane, ordinal: number): Record<string, unknown> {
-  const { initialised, replicas } = values.etcd;
-  const members = initialised ? Math.max(ordinal + 1, replicas) : replicas;
-  const initialCluster = Array.from(
-    { length: Math.min(members, values.addresses.etcd.length) },
-    (_, member) => `${etcdMemberName(member)}=${etcdPeerURL(values, member)}`,
-  );
+  const { initialised } = values.etcd;
+  const initialCluster = beginsWith(values, ordinal)
+    .filter((member) => member < values.addresses.etcd.length)
+    .map((member) => `${etcdMemberName(member)}=${etcdPeerURL(values, member)}`);
   const tls = {
     'cert-file': `${CONFIG}/tls.crt`,
     'key-file': `${CONFIG}/tls.key`,

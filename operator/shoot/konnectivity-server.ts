@@ -45,6 +45,13 @@ export function egressSelector(proxyProtocol: 'GRPC' | 'HTTPConnect', udsName: s
   });
 }
 
+/** The same where nobody is asked: all is dialled as the network of the API server's pod leads it. */
+export const withoutProxy: string = JSON.stringify({
+  apiVersion: 'apiserver.k8s.io/v1beta1',
+  kind: 'EgressSelectorConfiguration',
+  egressSelections: [],
+});
+
 /** The files of the server, in a Secret of its own: it sees no key of the API server's. */
 export function konnectivityServerFiles(values: ControlPlane, pki: PKIData): Record<string, string> {
   const pair = keyPair(pki, 'konnectivity-server');

@@ -33,7 +33,6 @@ export function kubeAPIServer(values: ControlPlane, pki: PKIData): KubeObject[] 
         name: COMPONENTS.apiServer,
         image: kubernetesImage('kube-apiserver', values.version),
         args: [...apiServerArguments(values), ...network.arguments],
-        env: [{ name: 'GOGC', value: '50' }],
         ports: [{ name: 'https', containerPort: API_SERVER_PORT }],
         requests: { cpu: '50m', memory: '230Mi' },
         probes: {
@@ -42,12 +41,13 @@ export function kubeAPIServer(values: ControlPlane, pki: PKIData): KubeObject[] 
           livenessProbe: httpProbe('/livez?exclude=etcd', 'https', { scheme: 'HTTPS', period: 10, failures: 6 }),
         },
         mountPath: CONFIG,
+        ...network.pod,
+        env: [{ name: 'GOGC', value: '50' }, ...(network.pod.env ?? [])],
         ...(machinesOutside && {
           mounts: [egress.mount],
           volumes: [egress.volume],
           sidecars: konnectivityServer(values),
         }),
-        ...(values.clusterNetwork && { initContainers: network.initContainers, volumes: network.volumes }),
         checksum: checksum(tunnelFiles ? { ...files, ...withPrefix('tunnel/', tunnelFiles) } : files),
         gracePeriodSeconds: 10,
         spread: values.replicas > 1,

@@ -15,7 +15,7 @@ interface Container {
   /** Where the Secret of its name is mounted. */
   mountPath: string;
   /** Further mounts. */
-  mounts?: { name: string; mountPath: string }[];
+  mounts?: { name: string; mountPath: string; readOnly?: boolean }[];
 }
 
 /** A container beside a component's own, with a Secret of its own; `command`: path of the executable. */
@@ -29,8 +29,8 @@ export interface Component extends Container {
   volumes?: unknown[];
   /** Further containers. */
   sidecars?: Sidecar[];
-  /** Containers that end before any of these starts, as they are. */
-  initContainers?: object[];
+  /** Containers that start before the component's own, as they are. */
+  first?: object[];
   /** Content whose change must restart the pods. */
   checksum: string;
   /** Seconds between SIGTERM and SIGKILL. */
@@ -50,7 +50,10 @@ export function podTemplate(values: ControlPlane, component: Component): unknown
   return {
     metadata: {
       labels: { ...controlPlaneLabels(values), ...selectorLabels(component.name) },
-      annotations: { [ANNOTATIONS.checksum]: component.checksum },
+      annotations: {
+        [ANNOTATIONS.checksum]: component.checksum,
+        ...(component.first && { 'kubectl.kubernetes.io/default-container': component.name }),
+      },
     },
     spec: {
       automountServiceAccountToken: false,
@@ -67,8 +70,8 @@ export function podTemplate(values: ControlPlane, component: Component): unknown
         seccompProfile: { type: 'RuntimeDefault' },
       },
       ...(component.spread && { affinity: spread(component.name) }),
-      ...(component.initContainers?.length && { initContainers: component.initContainers }),
       containers: [
+        ...(component.first ?? []),
         // Upstream's images have other entry points, or none: the executable is where they all keep it.
         containerOf(component, `/usr/local/bin/${component.executable ?? component.name}`, 'config'),
         ...sidecars.map((sidecar) => containerOf(sidecar, sidecar.command, sidecar.name)),

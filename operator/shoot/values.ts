@@ -28,6 +28,8 @@ export interface ControlPlane {
     initialised: boolean;
     /** Ordinals of the members that API servers talk to, which planEtcd decides. */
     endpoints: number[];
+    /** UIDs of the claims on which members were last seen to vote, by ordinal; absent: nothing was noted yet. */
+    volumes?: Readonly<Record<number, string>>;
     storageClassName?: string;
     /** Kubernetes quantity; default 2Gi. */
     storageSize?: string;
@@ -44,8 +46,10 @@ export interface ControlPlane {
   clusterNetwork?: ClusterNetwork;
 }
 
-/** A container that joins the pod of each API server, before it starts, to the cluster's network, with its volumes; or nothing is there to be reached. */
-export type ClusterNetwork = { container: { env: object[]; [field: string]: unknown }; volumes: object[] } | 'none';
+/** A container beside each API server, and started before it, that joins their pod to the cluster's network, with its volumes; or nothing is there to be reached. */
+export type ClusterNetwork =
+  | { container: { env: object[]; volumeMounts: object[]; [field: string]: unknown }; volumes: object[] }
+  | 'none';
 
 /** The port of every hosted API server. */
 export const API_SERVER_PORT = 6443;

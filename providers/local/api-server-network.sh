@@ -1,5 +1,5 @@
-# Joins the pod of an API server to the network of its cluster's machines (machine.sh has their side), and closes every other way that
-# it could open one by. The API server starts once this has ended well: before, it would dial by the seed's network.
+# Joins the pod of an API server to the network of its cluster's machines (machine.sh has their side), closes every other way that
+# it could open one by, writes the file without which the API server ends, and becomes the program that waits.
 # Needs bash, iproute2, iptables, and NET_ADMIN in the pod's network.
 set -eu
 PATH=/usr/sbin:/usr/bin:/sbin:/bin
@@ -12,7 +12,7 @@ IFS=. read -r a b c d <<<"$own"
 [ "$c" -lt 128 ] || { echo "the address $own is not in the lower half of a /16" >&2; exit 1; }
 here=169.254.$((c + 128)).$d
 
-# The network outlives this container, which a kubelet may run again: the last rule is there when all the others are.
+# The network outlives this container: the last rule is there when all the others are.
 if [ -z "$(ip rule show pref 103)" ]; then
   ip link del cluster 2>/dev/null || true
   for pref in 101 102; do while ip rule del pref $pref 2>/dev/null; do :; done; done
@@ -39,3 +39,6 @@ BATCH
     echo "rule add pref 103 lookup $TABLE"
   } | ip -batch -
 fi
+mkdir -p "${EGRESS_FILE%/*}"
+echo "$EGRESS" >"$EGRESS_FILE"
+exec /pause

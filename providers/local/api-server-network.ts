@@ -5,8 +5,12 @@ import { HOST_FOLDERS, hostFolderMounts, hostFolderVolumes } from './machine-pod
 
 const SCRIPT = readFileSync(new URL('./api-server-network.sh', import.meta.url), 'utf8');
 
+/** Ends with the container at the latest. */
+const WAIT = 'until [ -s "$EGRESS_FILE" ]; do sleep 0.02; done';
+
 /**
- * The container that joins an API server's pod to the VXLAN of the cluster's machines: it sets interfaces, routes and rules, and ends.
+ * The container that joins an API server's pod to the VXLAN of the cluster's machines: it sets interfaces, routes and rules, and then
+ * only waits, as the image's own program, which all pods of the seed run.
  * Undefined for machines of another image, whose seed need have neither such programs nor one layer 2.
  */
 export function apiServerNetwork(
@@ -19,6 +23,8 @@ export function apiServerNetwork(
       image: PAUSE_IMAGE,
       imagePullPolicy: 'IfNotPresent',
       command: ['/bin/bash', '-c', SCRIPT],
+      // A kubelet starts the API server after this hook, a second sooner than after an init container.
+      lifecycle: { postStart: { exec: { command: ['/bin/bash', '-c', WAIT] } } },
       env: [
         { name: 'VNI', value: String(ctx.vni) },
         { name: 'POD_CIDR', value: ctx.podCIDR },

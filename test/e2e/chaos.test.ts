@@ -157,8 +157,8 @@ e2e('a garden whose processes are killed', () => {
       const asleep = await garden.apply(NAME, { dataPlaneNodes: 0, controlPlaneNodes: 3 });
       await settled(NAME, asleep.metadata.generation ?? 0, { members: 3, nodes: 0 });
       await garden.kill('operator');
-      const awake = await garden.apply(NAME, { dataPlaneNodes: 1, controlPlaneNodes: 3 });
-      await settled(NAME, awake.metadata.generation ?? 0, { members: 3 });
+      const awake = await garden.apply(NAME, { dataPlaneNodes: 2, controlPlaneNodes: 3 });
+      await settled(NAME, awake.metadata.generation ?? 0, { members: 3, nodes: 2 });
       await isRefused();
       await client.request('DELETE', `${VALIDATING_WEBHOOKS}/down`);
     } finally {

@@ -247,7 +247,10 @@ export class ManagedOperator {
       garden: {
         apply: ({ metadata, status }: WorkerCluster) => write(() => garden.writeStatus(keyOf({ metadata }), status)),
         mergePatch: (_: Resource, name: string, namespace: string, patch: Pick<WorkerCluster, 'metadata'>) =>
-          write(() => garden.finalizers(`${namespace}/${name}`, patch.metadata.finalizers ?? [])),
+          // The number for the scale subresource is nothing that this garden keeps.
+          patch.metadata.finalizers
+            ? write(() => garden.finalizers(`${namespace}/${name}`, patch.metadata.finalizers ?? []))
+            : Promise.resolve(garden.clusters.get(`${namespace}/${name}`)),
         jsonPatch: (_: Resource, name: string, namespace: string) =>
           write(() => garden.finalizers(`${namespace}/${name}`, [])),
         delete: (_: Resource, name: string, namespace: string) => write(() => garden.delete(`${namespace}/${name}`)),

@@ -5,12 +5,12 @@ import { ANNOTATIONS } from '../../api/group.ts';
 import type { LastOperation } from '../../api/meta.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import { isHeld } from '../finalizer.ts';
+import { Pacer } from '../pacer.ts';
 import { operation } from '../status-writer.ts';
 import { decide, type Situation, type StepName } from './decide.ts';
 import type { ManagedFacts, ManagedWish } from './facts.ts';
 import { factsOf } from './facts-of.ts';
 import type { Operation } from './operation.ts';
-import { pacer } from './pacer.ts';
 import type { ManagedRecord } from './record.ts';
 import { operationType, settleFailures, situationOf } from './situation.ts';
 import { failureOf, type ManagedState, newState } from './state.ts';
@@ -139,7 +139,9 @@ export class ManagedController {
     const visible = step === 'apply' || step === 'destroy';
     // A run that only has the cloud say again what an earlier operator has written: until it ends, the cluster is said to be as it was.
     const confirming = step === 'apply' && on.record?.unconfirmed === true && situation.applied === situation.wish;
-    const pace = pacer(world.clock, PROGRESS_INTERVAL_MS, () => world.changed(key));
+    const pace = new Pacer(world.clock, PROGRESS_INTERVAL_MS, () => world.changed(key));
+    // That it begins is told below.
+    pace.told();
     if (visible) {
       this.#say(state, { type, state: 'Processing', progress: 0, description: 'starting' });
       if (!confirming) this.#seen(key, state);

@@ -1,6 +1,7 @@
 import type { Credentials } from '../../accounts/credentials.ts';
 import { parseDuration } from '../../api/duration.ts';
 import type { LastOperation } from '../../api/meta.ts';
+import { spread } from '../spread.ts';
 import type { Situation } from './decide.ts';
 import type { ManagedRecord } from './record.ts';
 import type { ManagedState } from './state.ts';
@@ -37,13 +38,6 @@ export function situationOf(
     access: { open: state.line !== undefined, dueAt: state.accessDueAt },
     failures: state.failures,
   };
-}
-
-/** The interval, a tenth shorter or longer: always the same for one cluster, so that a fleet made at once does not look at once. */
-export function spread(everyMs: number, uid: string): number {
-  let sum = 0;
-  for (const character of uid) sum = (sum * 31 + character.charCodeAt(0)) >>> 0;
-  return Math.round(everyMs * (0.9 + (0.2 * (sum % 1000)) / 1000));
 }
 
 /** Errors of what has no more need to be done are over. @returns whether there were any. */

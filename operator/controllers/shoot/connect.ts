@@ -1,13 +1,13 @@
 import { COMPONENTS } from '../../api/names.ts';
 import { ClusterConnection } from '../../clusters/cluster-connection.ts';
 import { KubeClient } from '../../kube/client.ts';
-import { sleep } from '../../kube/clock.ts';
 import { waitFor } from '../../kube/informer.ts';
-import { keyOf } from '../../kube/resources.ts';
+import { conditionIsTrue, keyOf, type Pod } from '../../kube/resources.ts';
 import { operatorKubeconfig } from '../../shoot/kubeconfigs.ts';
 import { issueOperatorCertificate } from '../../shoot/pki.ts';
 import { endpointURL } from '../../shoot/values.ts';
 import type { Operation } from './operation.ts';
+import { ELSEWHERE, IN_SEED, type Patience, untilServes } from './until-serves.ts';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -22,8 +22,10 @@ export interface APIServerWait {
    * second, then two, then four.
    */
   started(op: Operation, signal: AbortSignal): Promise<void>;
-  /** How long to sleep between two tries, milliseconds. */
-  readonly pauseMs: number;
+  /** Resolves as soon as there is news of it, or rejects; absent: no news come. */
+  news?(op: Operation, signal: AbortSignal): Promise<void>;
+  /** How often it is asked. */
+  readonly patience: Patience;
 }
 
 /** An API server in a pod of the seed. @param patienceMs how long it may take until that runs */
@@ -35,11 +37,12 @@ export const inPodOfSeed = (patienceMs: number): APIServerWait => ({
       what: `a pod of ${COMPONENTS.apiServer} to run`,
     });
   },
-  pauseMs: 100,
+  news: untilMoreReady,
+  patience: IN_SEED,
 });
 
 /** An API server that no pod of the seed has to do with: whether it has started is seen when it answers. */
-export const outsideOfSeed: APIServerWait = { started: async () => {}, pauseMs: SECOND };
+export const outsideOfSeed: APIServerWait = { started: async () => {}, patience: ELSEWHERE };
 
 /** Opens the line to the shoot's API server once it serves. */
 export async function connect(op: Operation, signal: AbortSignal, wait = inPodOfSeed(4 * MINUTE)): Promise<void> {
@@ -60,10 +63,14 @@ export async function connect(op: Operation, signal: AbortSignal, wait = inPodOf
   let connection: ClusterConnection | undefined;
   try {
     await wait.started(op, signal);
-    while (!(await client.ready({ timeoutMs: 2 * SECOND, signal }).catch(() => false))) {
-      signal.throwIfAborted();
-      await sleep(wait.pauseMs, signal);
-    }
+    await untilServes(
+      {
+        serves: () => client.ready({ timeoutMs: 2 * SECOND, signal }),
+        ...(wait.news && { news: (until) => wait.news!(op, until) }),
+      },
+      wait.patience,
+      signal,
+    );
     const renewAt = new Date(+world.now() + 12 * 60 * MINUTE);
     const opened = new ClusterConnection(
       client,
@@ -97,9 +104,26 @@ function lineChanged({ shoot, state, world }: Operation, answers: boolean): void
   world.again(shoot);
 }
 
-const apiServerRuns = ({ seed, values }: Operation): boolean =>
+const apiServers = ({ seed, values }: Operation): Pod[] =>
   seed
     .podsOf(`${values.shoot.namespace}/${values.shoot.name}`)
-    .some(
-      (pod) => pod.metadata.labels?.app === COMPONENTS.apiServer && pod.status?.containerStatuses?.[0]?.state?.running,
-    );
+    .filter((pod) => pod.metadata.labels?.app === COMPONENTS.apiServer);
+
+const apiServerRuns = (op: Operation): boolean =>
+  apiServers(op).some(({ status }) =>
+    status?.containerStatuses?.some(({ name, state }) => name === COMPONENTS.apiServer && state?.running),
+  );
+
+/** Resolves when a pod of the API server has become Ready that was not. */
+async function untilMoreReady(op: Operation, signal: AbortSignal): Promise<void> {
+  const ready = () =>
+    apiServers(op)
+      .filter((pod) => conditionIsTrue(pod, 'Ready'))
+      .map(({ metadata }) => metadata.uid);
+  const before = new Set(ready());
+  await op.seed.pods.waitFor(() => ready().some((uid) => !before.has(uid)), {
+    signal,
+    timeoutMs: MINUTE,
+    what: 'an API server to be Ready',
+  });
+}

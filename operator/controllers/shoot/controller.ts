@@ -27,7 +27,7 @@ import { retryOf } from './retry.ts';
 import { runFlow } from './run-flow.ts';
 import { seedFor } from './seed-for.ts';
 import { SeedShares } from './seed-shares.ts';
-import { newShootState, type ShootState } from './state.ts';
+import { newShootState, noteChange, type ShootState } from './state.ts';
 import { NODES_LEAVING } from './status.ts';
 import { strategyOf } from './strategy.ts';
 import { allocateVNI } from './vni.ts';
@@ -88,7 +88,8 @@ export class ShootController {
 
   /** To be called on every change of what belongs to a shoot: a running operation that waits is no reason to say what is not true any more. */
   partChanged(key: string): void {
-    this.#states.get(key)?.changed?.();
+    const state = this.#states.get(key);
+    if (state) noteChange(state);
   }
 
   async reconcile(key: string, shutdown: AbortSignal): Promise<{ requeueAfterMs?: number } | undefined> {
@@ -272,7 +273,7 @@ export class ShootController {
       pki: decoded(seed.secrets.get(`${id}/${PKI_SECRET}`)?.data),
       context: () => providerContext(op, profile, seedObject),
       tell: (until) => {
-        state.toldAt = world.now();
+        state.told?.();
         return this.#writeStatus(op, until).then(() => {});
       },
       notice: () => {

@@ -1,5 +1,7 @@
 import type { LastOperation } from '../../api/meta.ts';
 import { Flow, type FlowResult, type Progress, type Task } from '../../flow/graph.ts';
+import { type Clock, systemClock } from '../../kube/clock.ts';
+import { Pacer } from '../pacer.ts';
 import { operation } from '../status-writer.ts';
 import type { Operation } from './operation.ts';
 
@@ -16,22 +18,12 @@ export async function runFlow(
   op: Operation,
   { tasks, type, visible }: { tasks: Task[]; type: LastOperation['type']; visible: boolean },
   signal: AbortSignal,
+  clock: Clock = systemClock,
 ): Promise<FlowResult> {
   const { state, world } = op;
   // What an operation of another kind met says nothing about this one.
   for (const taskID of state.errors.keys()) if (!tasks.some(({ id }) => id === taskID)) state.errors.delete(taskID);
-  state.toldAt = undefined;
-  let pending: NodeJS.Timeout | undefined;
-  const waiting = () => (state.toldAt ? Math.max(0, +state.toldAt + PROGRESS_INTERVAL_MS - +world.now()) : 0);
-  const tell = () => {
-    // Something else was told in the meantime, and the progress with it.
-    if (waiting() > 0) {
-      pending = setTimeout(tell, waiting());
-      return;
-    }
-    pending = undefined;
-    op.notice();
-  };
+  const pace = new Pacer(clock, PROGRESS_INTERVAL_MS, () => op.notice());
   const onProgress = (progress: Progress) => {
     if (!visible) return;
     const seconds = Math.ceil(progress.remainingMs / 1000);
@@ -42,11 +34,12 @@ export async function runFlow(
       world.now(),
     );
     // Told at the end of the interval, not dropped: what follows may be a long wait, under the title of something long over.
-    pending ??= setTimeout(tell, waiting());
+    pace.soon();
   };
-  state.changed = () => {
-    pending ??= setTimeout(tell, Math.max(CHANGES_MS, waiting()));
-  };
+  state.changed = () => pace.soon(CHANGES_MS);
+  if (state.untold) state.changed();
+  state.untold = false;
+  state.told = () => pace.told();
   try {
     return await new Flow(`${type} ${op.shoot.metadata.name}`, tasks).run({
       signal,
@@ -59,6 +52,7 @@ export async function runFlow(
     });
   } finally {
     state.changed = undefined;
-    clearTimeout(pending);
+    state.told = undefined;
+    state.untold = pace.stop();
   }
 }

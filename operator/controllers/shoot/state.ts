@@ -19,13 +19,15 @@ export interface ShootState {
   connection: ClusterConnection | undefined;
   /** While an operation runs: says that something of the shoot may look different, so that the status is written in time. */
   changed: (() => void) | undefined;
+  /** Something changed while no operation ran: the next one may wait for minutes, and must tell it first. */
+  untold: boolean;
   /** Whether the admin's kubeconfig works. */
   usable: { ok: boolean; message: string } | undefined;
   /** The kubeconfig that this was seen of. */
   usableFor: string | undefined;
   operation: LastOperation | undefined;
-  /** When the status was last written because of it. */
-  toldAt: Date | undefined;
+  /** While an operation runs: says that the status was written just now, and how far it is with it. */
+  told: (() => void) | undefined;
   readonly statusWrites: InTurn;
   /** What is kept for several readers in one Secret: two that add to it at once would each leave out what the other one has. */
   readonly secretWrites: InTurn;
@@ -42,6 +44,8 @@ export interface ShootState {
   recordChangesAt: Date | undefined;
   /** Size at which etcd's members were last seen to be as wanted. */
   etcdSettled: number | undefined;
+  /** The pods that hosted etcd's members were in then: one that is replaced may have come to another volume. */
+  etcdPods: string | undefined;
   /** The generation whose operation has succeeded. */
   settledGeneration: number | undefined;
   listMachines: (() => Promise<Machine[]>) | undefined;
@@ -58,10 +62,11 @@ export const newShootState = (): ShootState => ({
   held: undefined,
   connection: undefined,
   changed: undefined,
+  untold: false,
   usable: undefined,
   usableFor: undefined,
   operation: undefined,
-  toldAt: undefined,
+  told: undefined,
   statusWrites: new InTurn(),
   secretWrites: new InTurn(),
   errors: new Map(),
@@ -72,8 +77,15 @@ export const newShootState = (): ShootState => ({
   soundKeys: undefined,
   recordChangesAt: undefined,
   etcdSettled: undefined,
+  etcdPods: undefined,
   settledGeneration: undefined,
   listMachines: undefined,
   dns: undefined,
   drift: undefined,
 });
+
+/** Something of the shoot may look different. */
+export function noteChange(state: ShootState): void {
+  if (state.changed) state.changed();
+  else state.untold = true;
+}

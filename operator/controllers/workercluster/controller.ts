@@ -19,10 +19,12 @@ import { hold } from '../finalizer.ts';
 import { keptFor, usedByCluster } from '../kept-profile.ts';
 import type { ManagedController } from '../managed/controller.ts';
 import { type ClaimantWorld, claimantsIn, heldBy } from '../quota/claimants.ts';
+import { technicalIDTakenBy } from '../same-technical-id.ts';
 import { writeStatus } from '../status-writer.ts';
 import { EXPIRING } from './lifetime.ts';
 import { placed } from './places.ts';
 import { planWorkerCluster, type WorkerClusterView } from './plan.ts';
+import { fillIn } from './scale-default.ts';
 import type { ProjectShare } from './view.ts';
 
 /** What the controller of worker clusters works with. */
@@ -79,6 +81,8 @@ export async function reconcileWorkerCluster(
     shoot,
     managed,
     foreignShoot: shoot === undefined && world.shoots.get(key) !== undefined,
+    // What was admitted has its id.
+    idTakenBy: written.status?.admitted ? undefined : technicalIDTakenBy(written, world.clusters, world.shoots),
     project: projectShare(world, cluster),
     capacity: world.capacity.known(uid),
     decided: world.decided?.(written) ?? 'none',
@@ -129,6 +133,7 @@ export async function reconcileWorkerCluster(
   const made = world.shoots.get(key);
   if (!refused && !cluster.status && made && isUntouched(made, world.now())) return { requeueAfterMs: FIRST_WORD_MS };
   await writeStatus(world.garden, world.clusters, cluster, status, signal);
+  if (cluster.spec.dataPlaneNodes === undefined) await fillIn(world.garden, world.clusters, cluster, signal);
   world.granted.delete(uid);
   tellOfEnd(world, cluster, status);
   if (plan.expire) {

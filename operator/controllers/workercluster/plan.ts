@@ -16,6 +16,7 @@ import { hosted } from './hosted.ts';
 import { type Lifetime, lifetimeOf, warnedAt } from './lifetime.ts';
 import { managed } from './managed.ts';
 import { resolve, runningMode, sized } from './resolve.ts';
+import { nodesToTell } from './scale-default.ts';
 import { selfManaged } from './self-managed.ts';
 import { mayTakeBack, sizeCondition } from './size-condition.ts';
 import {
@@ -75,6 +76,7 @@ export function planWorkerCluster(seen: WorkerClusterView, now: Date): WorkerClu
     ...observed,
     conditions: [...observed.conditions, condition, sizeCondition(view, resolved, asked)],
   };
+  const defaultedNodes = nodesToTell(view, withCapacity.status.nodes);
   return {
     ...(held ? {} : { finalizer: 'add' }),
     // A wrong change of the spec is refused as a whole; the cluster stays as it is.
@@ -88,6 +90,7 @@ export function planWorkerCluster(seen: WorkerClusterView, now: Date): WorkerClu
     status: {
       ...withWarning(statusOf(view, resolved, asked, withCapacity, now), life, cluster, now),
       ...(resolved.mode === 'Managed' && sleep.status && { hibernation: sleep.status }),
+      ...(defaultedNodes !== undefined && { defaultedNodes }),
     },
   };
 }

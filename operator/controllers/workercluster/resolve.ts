@@ -109,6 +109,14 @@ function identityProblems(view: WorkerClusterView, profile: CloudProfile): Probl
       ),
     );
   }
+  if (view.idTakenBy && !runningMode(view)) {
+    problems.push(
+      problem(
+        'metadata.name',
+        `what is made for the cluster would have the same names as what is made for ${view.idTakenBy}; take another name`,
+      ),
+    );
+  }
   if (profile.spec.type !== spec.cloudProvider && name !== spec.cloudProvider) {
     problems.push(
       problem(
@@ -242,6 +250,10 @@ function poolProblems(
       );
     } else problems.push(...gpuProblems(pool, index, cluster, profile));
   });
+  // The API server sees the number that we filled in: without it, taking the pools away would take all nodes.
+  const { pools: listed, dataPlaneNodes, adopt } = cluster.spec;
+  if (!listed && dataPlaneNodes === undefined && !adopt)
+    problems.push(problem('dataPlaneNodes', 'say how many nodes: dataPlaneNodes, or pools with a minimum each'));
   const nodes = pools.reduce((sum, pool) => sum + pool.count, 0);
   const most = profile.spec.limits?.maxNodesTotal;
   if (most !== undefined && nodes > most) {

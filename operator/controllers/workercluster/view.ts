@@ -38,6 +38,8 @@ export interface WorkerClusterView {
   readonly shoot: Shoot | undefined;
   /** A Shoot of the same name that is not ours. */
   readonly foreignShoot?: boolean;
+  /** Who has the technical id already that it would have; absent: nobody. */
+  readonly idTakenBy?: string | undefined;
   /** What was seen of it in the cloud; absent: nothing was ever asked of one. */
   readonly managed?: ManagedFacts | undefined;
   /** What is known of machines that are sold out. Absent: nothing is. */

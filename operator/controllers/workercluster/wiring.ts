@@ -1,9 +1,12 @@
+import type { Shoot } from '../../api/shoot.ts';
+import type { WorkerCluster } from '../../api/workercluster.ts';
 import { profileNamesOf } from '../../capacity/places.ts';
 import { keyOf } from '../../kube/resources.ts';
 import type { Core, Part } from '../core.ts';
 import { clusterOfDecided } from '../decided-sizes.ts';
 import { failuresOf } from '../failure.ts';
 import { quotaChanged } from '../quota/news.ts';
+import { othersOfSameID } from '../same-technical-id.ts';
 import { concernsUsers, onlyStatusChanged } from '../status-writer.ts';
 import { reconcileWorkerCluster, type WorkerClusterWorld } from './controller.ts';
 
@@ -15,11 +18,20 @@ export function wireWorkerClusters(
   const { capacity, clusters, shoots, profiles, quotas } = core;
   const queue = core.queues.clusters;
   const world: WorkerClusterWorld = { ...core, ...others };
+  /** Whoever would have had the same technical id may have it now. */
+  const letGo = (gone: WorkerCluster | Shoot) => {
+    for (const other of othersOfSameID(gone, clusters, shoots).clusters) queue.add(keyOf(other));
+  };
   clusters.onChange(({ type, object }) => {
     queue.add(keyOf(object));
-    if (type === 'deleted') capacity.forget(object.metadata.uid ?? '');
+    if (type !== 'deleted') return;
+    capacity.forget(object.metadata.uid ?? '');
+    letGo(object);
   });
-  shoots.onChange(({ object }) => queue.add(keyOf(object)));
+  shoots.onChange(({ type, object }) => {
+    queue.add(keyOf(object));
+    if (type === 'deleted') letGo(object);
+  });
   quotas.onChange((event) => {
     if (!onlyStatusChanged(event)) quotaChanged(clusters, queue, event.object.metadata.namespace ?? '');
   });

@@ -24,22 +24,22 @@ async function openCluster(how: string, nodes = 4000, heap = 256) {
 }
 
 describe('an API server of a tenant', { timeout: 180_000 }, () => {
-  // 150 MiB. All 4,000 (1 GiB, a minute on a busy machine): COPPICE_TEST_HOSTILE_NODES=4000.
-  const count = Number(process.env.COPPICE_TEST_HOSTILE_NODES ?? 600);
-  it.each(['fat-nodes', 'fat-pages'])(
-    'with Nodes of 256 KiB is followed with a heap that could not hold them (%s)',
-    async (how) => {
-      const { opened, nodes, tookMiB } = await openCluster(how, count, 96);
-      expect({ opened, nodes }).toEqual({ opened: 'opened', nodes: count });
-      expect(tookMiB).toBeLessThan(300);
-    },
-  );
+  // By pages it is the same code that makes them small: 4,000 there too with COPPICE_TEST_HOSTILE_NODES=4000.
+  it.each([
+    ['fat-nodes', 4000],
+    ['fat-pages', Number(process.env.COPPICE_TEST_HOSTILE_NODES ?? 600)],
+  ] as const)('with Nodes of 256 KiB is followed with a heap that could not hold them (%s, %i)', async (how, count) => {
+    const { opened, nodes, tookMiB } = await openCluster(how, count, 96);
+    expect({ opened, nodes }).toEqual({ opened: 'opened', nodes: count });
+    expect(tookMiB).toBeLessThan(300);
+  });
 
   it.each([
     ['no-pages', /the answer to GET \/api\/v1\/nodes at https:\/\/127\.0\.0\.1:\d+ has more than 16 MiB/],
     ['endless-list', /the answer to GET \/api\/v1\/nodes .* has more than 16 MiB/],
     ['nested', /the answer to GET \/api\/v1\/nodes .* has more than a reasonable number of values/],
     ['endless-event', /the answer to WATCH \/api\/v1\/nodes .* has more than 4 MiB in one event/],
+    ['endless-pods', /the answer to WATCH pods .* has more than \d+ MiB that the operator has room for/],
     ['endless-nodes', /the answer to WATCH nodes .* has more than \d+ MiB that the operator has room for/],
   ])(
     'that answers without end costs its cluster the connection, not the operator its memory (%s)',

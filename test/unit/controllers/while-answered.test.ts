@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { LineWatch } from '../../../operator/clusters/line-watch.ts';
 import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
 import { runFlow } from '../../../operator/controllers/shoot/run-flow.ts';
-import { newShootState } from '../../../operator/controllers/shoot/state.ts';
+import { newShootState, noteChange } from '../../../operator/controllers/shoot/state.ts';
 import { whileAnswered } from '../../../operator/controllers/shoot/while-answered.ts';
 import { type Task, TaskDurations } from '../../../operator/flow/graph.ts';
 
@@ -25,7 +25,7 @@ function scene() {
     state,
     world: { now: () => new Date(), durations: new TaskDurations() },
     notice: () => {
-      state.toldAt = new Date();
+      state.told?.();
       told.push((Date.now() - began) / 1000);
     },
   } as unknown as Operation;
@@ -86,4 +86,41 @@ it('tells what changes while a look waits, but not of a look that ends at once',
   await quick;
   await vi.advanceTimersByTimeAsync(20_000);
   expect(told).toHaveLength(3);
+});
+
+it.each<[string, number, boolean]>([
+  ['before an operation began that waits', -1, false],
+  ['while a look waits', 700, false],
+  ['while a change is carried out, just after its progress was told', 5_100, true],
+])('what befalls a pod %s is told within 15 s', async (_, atMs, visible) => {
+  const { run, state, told } = scene();
+  const waiting = Promise.withResolvers<void>();
+  if (atMs < 0) noteChange(state);
+  const flow = run([task('namespace', []), task('api-server-serves', ['namespace'], () => waiting.promise)], visible);
+  await vi.advanceTimersByTimeAsync(Math.max(0, atMs));
+  const before = told.length;
+  if (atMs >= 0) noteChange(state);
+  await vi.advanceTimersByTimeAsync(15_000);
+  expect(told.slice(before).length).toBeGreaterThan(0);
+  expect(told[before]! - Math.max(0, atMs) / 1000).toBeLessThanOrEqual(6);
+  // The scheduler says it once: nothing else would have it told.
+  waiting.resolve();
+  await flow;
+});
+
+it('what an operation had yet to tell when it was stopped is told by the next', async () => {
+  const { run, state, told } = scene();
+  const first = Promise.withResolvers<void>();
+  const stopped = run([task('api-server-serves', [], () => first.promise)]);
+  await vi.advanceTimersByTimeAsync(100);
+  noteChange(state);
+  first.resolve();
+  await stopped;
+  expect(told).toEqual([]);
+  const second = Promise.withResolvers<void>();
+  const next = run([task('api-server-serves', [], () => second.promise)]);
+  await vi.advanceTimersByTimeAsync(15_000);
+  expect(told).toEqual([1.1]);
+  second.resolve();
+  await next;
 });

@@ -55,6 +55,27 @@ const shootOf = (wc: WorkerCluster, status: object = {}): Shoot => {
   return { ...shoot!, metadata: { ...shoot!.metadata, generation: 1 }, status } as Shoot;
 };
 
+it('a cluster is refused in every mode whose names another has already, but not one that runs', () => {
+  for (const mode of ['Hosted', 'SelfManaged', 'Managed'] as const) {
+    const wc = cluster({ mode });
+    const view = {
+      cluster: wc,
+      profile,
+      profileNames: ['aws'],
+      provider: providerNamed('simulated'),
+      shoot: undefined,
+    };
+    const idTakenBy = 'WorkerCluster team/other';
+    const accepted = (more: object) =>
+      findCondition(planWorkerCluster({ ...view, ...more }, NOW).status?.conditions, 'SpecAccepted');
+    expect(accepted({ idTakenBy })).toMatchObject({
+      status: 'False',
+      message: expect.stringContaining('same names as what is made for WorkerCluster team/other'),
+    });
+    if (mode === 'Hosted') expect(accepted({ idTakenBy, shoot: shootOf(wc) })?.message).not.toContain('same names');
+  }
+});
+
 describe('a provider that this garden does not allow', () => {
   const barred = { ...providerNamed('local'), barred: 'whoever runs this garden must allow it' };
   const view = (shoot?: Shoot) => ({

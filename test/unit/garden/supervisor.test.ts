@@ -37,7 +37,7 @@ afterEach(async () => {
 const hasty = () => new Supervisor({ directory, log: silent, backOff: () => 5 });
 const only = (from = supervisor) => from.status()[0]!;
 const until = async (what: () => boolean | Promise<boolean>) => {
-  const deadline = Date.now() + 5_000;
+  const deadline = Date.now() + 20_000;
   while (!(await what())) {
     if (Date.now() > deadline) throw new Error('not in time');
     await new Promise((resolve) => setTimeout(resolve, 10));

@@ -9,7 +9,6 @@ import {
   type Step,
   type StepName,
 } from '../../../operator/controllers/managed/decide.ts';
-import { spread } from '../../../operator/controllers/managed/situation.ts';
 
 const NOW = new Date('2026-11-21T12:00:00Z');
 const inMinutes = (minutes: number) => new Date(+NOW + minutes * 60_000);
@@ -158,11 +157,4 @@ describe('back-off', () => {
     expect(backoff(undefined, 1, 0)).toBe(7500);
     expect(backoff(undefined, 1, 0.999)).toBeGreaterThan(12_000);
   });
-});
-
-it('a fleet does not look for drift in one moment', () => {
-  const moments = Array.from({ length: 200 }, (_, n) => spread(6 * HOUR_MS, `00000000-0000-4000-8000-${n}`));
-  expect(Math.min(...moments)).toBeGreaterThanOrEqual(5.4 * HOUR_MS);
-  expect(Math.max(...moments)).toBeLessThanOrEqual(6.6 * HOUR_MS);
-  expect(new Set(moments).size).toBeGreaterThan(100);
 });

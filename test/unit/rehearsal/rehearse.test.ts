@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { API_VERSION } from '../../../operator/api/group.ts';
-import { workerClusterSpec } from '../../../operator/api/workercluster.ts';
+import { workerClusterDefinition, workerClusterSpec } from '../../../operator/api/workercluster.ts';
 import { renderReport, timelineLines } from '../../../operator/cli/render/rehearsal.ts';
 import { plain } from '../../../operator/cli/render/text.ts';
 import { demandProblem } from '../../../operator/rehearsal/admission.ts';
@@ -243,7 +243,7 @@ describe('a rehearsal', () => {
 
 it('refuses demand in the words of the API server', () => {
   const rules = workerClusterSpec.meta()!['x-kubernetes-validations'] as { message: string }[];
-  const words = rules.map(({ message }) => message);
+  const words = [...rules, ...(workerClusterDefinition.rules ?? [])].map(({ message }) => message);
   const pool = (minimum?: number, maximum?: number) => ({ name: 'a', minimum, maximum });
   const specs = [
     {},

@@ -23,19 +23,26 @@ const podOf = (values: ControlPlane) =>
 
 describe('the API server of a local cluster', () => {
   const pod = podOf(valuesOf(local));
-  const [server, ...beside] = pod.containers;
-  const [network] = pod.initContainers;
+  const [network, server] = pod.containers;
+  const made = '/network/$(POD_IP)/egress-selector.json';
 
-  it("starts only when its pod is in the machines' network: until then it would dial by the seed's", () => {
-    expect([server.name, network.name]).toEqual(['kube-apiserver', 'cluster-network']);
-    expect([beside, pod.initContainers]).toEqual([[], [network]]);
-    // Run to its end, with no error left out: a container that stays would not hold the API server up.
-    expect(network.restartPolicy).toBeUndefined();
-    expect(network.command.at(-1)).toMatch(/^set -eu$/m);
+  it("starts when its pod is in the machines' network, and ends where it is not: it would dial by the seed's", () => {
+    expect(pod.containers.map(({ name }: { name: string }) => name)).toEqual(['cluster-network', 'kube-apiserver']);
+    expect(pod.initContainers).toBeUndefined();
+    expect(network.lifecycle.postStart.exec.command.at(-1)).toContain('until [ -s "$EGRESS_FILE" ]');
+    expect(network.env).toContainEqual({ name: 'EGRESS_FILE', value: made });
+    expect(server.args).toContain(`--egress-selector-config-file=${made}`);
+    // What an earlier network of the pod has left is in the folder of another address.
+    const address = { name: 'POD_IP', valueFrom: { fieldRef: { fieldPath: 'status.podIP' } } };
+    for (const { env } of [network, server]) expect(env).toContainEqual(address);
+    // The last thing that is done, and nothing is done after an error.
+    const script: string = network.command.at(-1);
+    expect(script).toMatch(/^set -eu$/m);
+    expect(script.trim().split('\n').slice(-2)).toEqual(['echo "$EGRESS" >"$EGRESS_FILE"', 'exec /pause']);
   });
 
   it('may go to its etcd and to itself in the seed, and is told which network is its own', () => {
-    expect(network.env).toEqual([
+    expect(network.env.slice(0, 3)).toEqual([
       { name: 'VNI', value: '4711' },
       { name: 'POD_CIDR', value: '100.64.0.0/16' },
       { name: 'SEED_ADDRESSES', value: '10.1.0.20 10.1.0.10' },
@@ -48,7 +55,10 @@ describe('the API server of a local cluster', () => {
       readOnlyRootFilesystem: true,
       capabilities: { drop: ['ALL'] },
     });
-    expect(server.volumeMounts).toEqual([{ name: 'config', mountPath: '/etc/kubernetes', readOnly: true }]);
+    expect(server.volumeMounts).toEqual([
+      { name: 'config', mountPath: '/etc/kubernetes', readOnly: true },
+      { name: 'network', mountPath: '/network', readOnly: true },
+    ]);
     expect(network.securityContext).toMatchObject({
       allowPrivilegeEscalation: false,
       capabilities: { drop: ['ALL'], add: ['NET_ADMIN', 'NET_RAW'] },
@@ -64,7 +74,7 @@ describe('the API server of a local cluster', () => {
     const three = valuesOf(local, 3);
     const growing = { ...three, etcd: { ...three.etcd, replicas: 1, endpoints: [0] } };
     expect({ ...podOf(growing), affinity: undefined }).toEqual({ ...pod, affinity: undefined });
-    expect(podOf(three).initContainers[0].env).toContainEqual({
+    expect(podOf(three).containers[0].env).toContainEqual({
       name: 'SEED_ADDRESSES',
       value: '10.1.0.20 10.1.0.21 10.1.0.22 10.1.0.10',
     });
@@ -75,9 +85,8 @@ describe('the API server of a simulated cluster', () => {
   const values = valuesOf(simulated);
 
   it('reaches nothing, by a name that says why, and no process is needed for it', () => {
-    const { containers, initContainers } = podOf(values);
-    const [server, ...others] = containers;
-    expect([others, initContainers]).toEqual([[], undefined]);
+    const [server, ...others] = podOf(values).containers;
+    expect(others).toEqual([]);
     expect(server.args).toContain('--egress-selector-config-file=/etc/kubernetes/egress-selector.json');
     const secret = objectsOf(values).find(({ kind }) => kind === 'Secret')!;
     const text = Buffer.from(secret.data['egress-selector.json'], 'base64').toString();

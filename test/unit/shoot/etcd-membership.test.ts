@@ -1,6 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { EtcdMember } from '../../../operator/etcd/etcd-client.ts';
-import { type EtcdAction, type EtcdObservation, planEtcd } from '../../../operator/shoot/etcd-membership.ts';
+import {
+  type EtcdAction,
+  type EtcdObservation,
+  type EtcdVolumes,
+  lostMajority,
+  planEtcd,
+} from '../../../operator/shoot/etcd-membership.ts';
 
 const url = (ordinal: number) => `https://10.0.0.${ordinal}:2380`;
 const URLS = [0, 1, 2, 3, 4].map(url);
@@ -16,21 +22,34 @@ const member = (ordinal: number, change: Partial<EtcdMember> = {}): EtcdMember =
   ...change,
 });
 
-const observed = (change: Partial<EtcdObservation> = {}): EtcdObservation => ({
-  desired: 1,
-  replicas: 1,
-  initialised: true,
-  peerURLs: URLS.slice(0, 3),
-  members: [member(0)],
-  volumes: [0],
-  inUse: [0],
-  ...change,
-});
+/** `volumes`: ordinals whose volume is there; `lost`: those that have another one than members voted on. All are noted unless said. */
+type Scene = Partial<Omit<EtcdObservation, 'volumes'>> & { volumes?: number[]; lost?: number[] };
+
+const uids = (ordinals: readonly number[], lost: readonly number[] = []): EtcdVolumes =>
+  Object.fromEntries(ordinals.map((ordinal) => [ordinal, lost.includes(ordinal) ? `new${ordinal}` : `uid${ordinal}`]));
+
+const observed = ({ volumes, lost = [], ...change }: Scene = {}): EtcdObservation => {
+  const members = 'members' in change ? change.members : [member(0)];
+  const there = volumes ?? [0, ...(members ?? []).flatMap(({ name, id }) => (name ? Number(id.slice(2)) : []))];
+  return {
+    desired: 1,
+    replicas: 1,
+    initialised: true,
+    peerURLs: URLS.slice(0, 3),
+    members: [member(0)],
+    volumes: uids(there, lost),
+    noted: uids([...there.filter((ordinal) => !members?.[ordinal]?.learner), ...lost]),
+    inUse: [0],
+    ...change,
+  };
+};
 
 describe('planEtcd', () => {
   const three = [member(0), member(1), member(2)];
   const learner = member(1, { learner: true });
-  it.each<[string, Partial<EtcdObservation>, string]>([
+  const dead = (ordinal: number) => member(ordinal, { healthy: false });
+  const wide = { desired: 3, replicas: 3, members: three };
+  it.each<[string, Scene, string]>([
     ['nothing there yet', { replicas: 0, initialised: false, members: undefined, desired: 3 }, 'scale 3'],
     ['waking up', { replicas: 0, members: undefined, desired: 3 }, 'scale 3'],
     ['starting', { initialised: false, members: undefined }, 'wait: etcd does not answer yet'],
@@ -115,6 +134,70 @@ describe('planEtcd', () => {
       'wait: without etcd member 2 too few of the others would answer',
     ],
     ['shrinking with a learner half added', { replicas: 1, members: [member(0), learner] }, 'remove-member 1'],
+    [
+      'one whose volume is another',
+      { ...wide, members: [member(0), dead(1), member(2)], lost: [1] },
+      'remove-member 1',
+    ],
+    [
+      'one that has no volume any more',
+      { ...wide, members: [member(0), dead(1), member(2)], volumes: [0, 2], noted: uids([0, 1, 2]) },
+      'remove-member 1',
+    ],
+    [
+      'one that led, and whose volume is another',
+      {
+        ...wide,
+        members: [member(0, { healthy: false, leader: false }), member(1, { leader: true }), member(2)],
+        lost: [0],
+      },
+      'remove-member 0',
+    ],
+    [
+      'one whose volume is another, while one more does not answer: nothing is removed',
+      { ...wide, members: [member(0), dead(1), dead(2)], lost: [1] },
+      'wait: etcd waits for more etcd members to answer: without member 1 too few would',
+    ],
+    [
+      'one that is ill on its own volume stays',
+      { ...wide, members: [member(0), dead(1), member(2)] },
+      'wait: etcd member 1 does not answer',
+    ],
+    [
+      'one that was let go with its volume joins anew, and nobody above it goes',
+      { ...wide, members: [member(0), member(2)], volumes: [0, 1, 2], lost: [1] },
+      'add-learner 1',
+    ],
+    [
+      'the same, learning',
+      { ...wide, members: [member(0), member(2), learner], volumes: [0, 1, 2], noted: uids([0, 2]) },
+      'promote 1',
+    ],
+    [
+      'a volume that a person has moved with its data: its member answers, and stays',
+      { ...wide, lost: [1] },
+      'note-volumes 0,1,2',
+    ],
+    ['of before volumes were noted', { ...wide, noted: {} }, 'note-volumes 0,1,2'],
+    [
+      'of before volumes were noted, one ill: nobody knows whether it has its data',
+      { ...wide, members: [member(0), dead(1), member(2)], noted: {} },
+      'note-volumes 0,2',
+    ],
+    [
+      'shrinking to one whose volume is another: it comes back first',
+      {
+        replicas: 3,
+        members: [member(0, { healthy: false, leader: false }), member(1, { leader: true }), member(2)],
+        lost: [0],
+      },
+      'remove-member 0',
+    ],
+    [
+      'the same, let go',
+      { replicas: 3, members: [member(1, { leader: true }), member(2)], volumes: [0, 1, 2], lost: [0] },
+      'add-learner 0',
+    ],
     ['members gone, pods not', { replicas: 3 }, 'scale 1'],
     ['pods gone, volumes not', { volumes: [0, 1, 2] }, 'delete-volume 2'],
     [
@@ -133,6 +216,33 @@ describe('planEtcd', () => {
     expect(gap).toMatchObject({ endpoints: [0], target: 1 });
   });
 });
+
+it.each<[string, Scene, number[], string | undefined]>([
+  ['all there', { volumes: [0, 1, 2] }, [], undefined],
+  ['one of three lost', { volumes: [0, 1, 2], lost: [1] }, [], undefined],
+  [
+    'two of three lost',
+    { volumes: [0, 1, 2], lost: [1, 2] },
+    [],
+    'the volumes of 2 of 3 etcd members are lost (1, 2): those left are no majority, and none of them is removed',
+  ],
+  [
+    'two of three lost, of which one was brought back from a backup',
+    { volumes: [0, 1, 2], lost: [1, 2] },
+    [2],
+    undefined,
+  ],
+  [
+    'the only one lost',
+    { replicas: 1, volumes: [0], lost: [0] },
+    [],
+    'the volume of the only etcd member is lost, and the state of the cluster with it',
+  ],
+  ['volumes of members that have left', { replicas: 1, volumes: [0], noted: uids([0, 1, 2]) }, [], undefined],
+  ['of before volumes were noted', { volumes: [0, 1, 2], noted: {} }, [], undefined],
+])('a majority that is lost: %s', (_, scene, ready, expected) =>
+  expect(lostMajority(observed({ replicas: 3, ...scene }), ready)).toBe(expected),
+);
 
 const UP = ['add-learner 1', 'scale 2', 'promote 1', 'add-learner 2', 'scale 3', 'promote 2'];
 const DOWN = [
@@ -176,6 +286,38 @@ describe('whole changes, step by step', () => {
     }
   });
 
+  it('brings back whose volume is lost as somebody new, wherever that is stopped, and nobody else leaves', () => {
+    for (const lost of [0, 1, 2]) {
+      const world = new World();
+      world.converge(3);
+      world.loseVolume(lost);
+      const steps = world.converge(3);
+      expect(steps).toEqual([`remove-member ${lost}`, `add-learner ${lost}`, `promote ${lost}`]);
+      for (let stop = 1; stop < steps.length; stop++) {
+        for (const size of [1, 3]) {
+          const stopped = new World();
+          stopped.converge(3);
+          stopped.loseVolume(lost);
+          stopped.converge(3, stop);
+          stopped.converge(size);
+          stopped.converge(3);
+          expect(stopped.summary(), `member ${lost}, stopped after ${stop}, then ${size}`).toBe(
+            'members 0,1,2 pods 3 volumes 0,1,2',
+          );
+        }
+      }
+    }
+  });
+
+  it('removes nobody when two of three have lost their volumes', () => {
+    const world = new World();
+    world.converge(3);
+    world.loseVolume(1);
+    world.loseVolume(2);
+    expect(() => world.converge(3)).toThrow('does not settle: ');
+    expect(world.members).toHaveLength(3);
+  });
+
   it('ends right when the wish changes after any step', () => {
     for (let up = 0; up <= UP.length; up++) {
       for (let down = 0; down <= DOWN.length; down++) {
@@ -198,6 +340,9 @@ class World {
   initialised = false;
   members: EtcdMember[] = [];
   volumes = new Set<number>();
+  noted: EtcdVolumes = {};
+  /** How often a volume was made anew, by ordinal. */
+  made = [0, 0, 0, 0, 0];
   inUse = [0];
   /** Ordinals whose volume holds the data of a member that was removed. */
   stale = new Set<number>();
@@ -211,7 +356,8 @@ class World {
         initialised: this.initialised,
         peerURLs: URLS.slice(0, Math.max(desired, this.replicas, 3)),
         members: this.replicas === 0 ? undefined : this.members.map((item) => ({ ...item })),
-        volumes: [...this.volumes],
+        volumes: this.claims(),
+        noted: this.noted,
         inUse: this.inUse,
       });
       this.inUse = plan.endpoints;
@@ -232,6 +378,18 @@ class World {
     this.members.find((item) => item.id === `id${ordinal}`)!.healthy = false;
   }
 
+  claims(): EtcdVolumes {
+    return Object.fromEntries([...this.volumes].sort().map((ordinal) => [ordinal, `${ordinal}.${this.made[ordinal]}`]));
+  }
+
+  /** Its pod comes again, with an empty volume, on which it does not start as who it was. */
+  loseVolume(ordinal: number): void {
+    this.kill(ordinal);
+    this.made[ordinal]!++;
+    this.stale.delete(ordinal);
+    this.lead(this.members.map(({ id }) => Number(id.slice(2))).find((other) => other !== ordinal)!);
+  }
+
   lead(ordinal: number): void {
     for (const item of this.members) item.leader = item.id === `id${ordinal}`;
   }
@@ -248,27 +406,37 @@ class World {
         break;
       case 'mark-initialised':
         this.initialised = true;
+        this.noted = action.volumes;
+        break;
+      case 'note-volumes':
+        this.noted = action.volumes;
         break;
       case 'add-learner':
         expect(this.members.some((item) => item.learner)).toBe(false);
-        expect(this.volumes.has(action.ordinal)).toBe(false);
+        expect(this.stale.has(action.ordinal)).toBe(false);
+        this.noted = action.volumes;
+        // Or it would be told to join nobody.
+        expect(Object.keys(this.noted)).not.toContain(String(action.ordinal));
         this.members.push(member(action.ordinal, { learner: true, name: '', healthy: false, leader: false }));
+        if (this.replicas > action.ordinal) Object.assign(this.members.at(-1)!, { name: 'new', healthy: true });
         break;
       case 'promote':
         this.members.find((item) => item.id === action.id)!.learner = false;
+        this.noted = action.volumes;
         break;
       case 'transfer-leadership':
         this.lead(Number(action.to.slice(2)));
         break;
       case 'remove-member':
         this.members = this.members.filter((item) => item.id !== action.id);
-        if (this.volumes.has(action.ordinal)) this.stale.add(action.ordinal);
+        if (this.volumes.has(action.ordinal) && !action.lost) this.stale.add(action.ordinal);
         expect(this.members.some((item) => item.leader)).toBe(true);
         break;
       case 'delete-volume':
         expect(this.replicas).toBeLessThanOrEqual(action.ordinal);
         expect(this.members.some((item) => item.id === `id${action.ordinal}`)).toBe(false);
         this.volumes.delete(action.ordinal);
+        this.made[action.ordinal]!++;
         this.stale.delete(action.ordinal);
         break;
     }
@@ -298,6 +466,8 @@ function line(plan: ReturnType<typeof planEtcd>): string {
       return `scale ${action.replicas}`;
     case 'mark-initialised':
       return action.type;
+    case 'note-volumes':
+      return `note-volumes ${Object.keys(action.volumes).join(',')}`;
     case 'transfer-leadership':
       return `transfer-leadership ${action.from} ${action.to}`;
     default:

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../../operator/api/meta.ts';
 import { KubeApiError } from '../../../operator/kube/errors.ts';
 import { bootstrapTokenSecret, newBootstrapToken, tokenText } from '../../../operator/shoot/bootstrap-token.ts';
-import { etcdConfig } from '../../../operator/shoot/etcd.ts';
+import { etcdConfig, etcdSecret, notedVolumes } from '../../../operator/shoot/etcd.ts';
 import { nodeMaskSize } from '../../../operator/shoot/kube-controller-manager.ts';
 import { adminKubeconfig, bootstrapKubeconfig } from '../../../operator/shoot/kubeconfigs.ts';
 import { namespace } from '../../../operator/shoot/namespace.ts';
@@ -100,8 +100,9 @@ describe('a control plane of three', () => {
 });
 
 describe('etcdConfig', () => {
-  const cluster = (replicas: number, initialised: boolean, ordinal: number) => {
-    const config = etcdConfig({ ...three, etcd: { ...three.etcd, replicas, initialised } }, ordinal);
+  const cluster = (replicas: number, initialised: boolean, ordinal: number, volumes?: Record<number, string>) => {
+    const etcd = { ...three.etcd, replicas, initialised, ...(volumes && { volumes }) };
+    const config = etcdConfig({ ...three, etcd }, ordinal);
     const names = String(config['initial-cluster'])
       .split(',')
       .map((entry) => entry.split('=')[0]!.at(-1));
@@ -116,6 +117,18 @@ describe('etcdConfig', () => {
     [3, true, 1, 'existing 012'],
   ])('%i replicas, initialised %s, member %i: %s', (replicas, initialised, ordinal, expected) => {
     expect(cluster(replicas, initialised, ordinal)).toBe(expected);
+  });
+  it.each<[string, string, number, number[]]>([
+    ['one that had data is told of the others only, and does not start without', 'existing 02', 1, [0, 1, 2]],
+    ['one that joins, of those that are in, whatever their numbers', 'existing 012', 1, [0, 2]],
+    ['the next of a cluster that grows', 'existing 01', 1, [0]],
+    ['the only one', 'existing 0', 0, [0]],
+  ])('%s: %s', (_, expected, ordinal, noted) => {
+    const volumes = Object.fromEntries(noted.map((one) => [one, `uid${one}`]));
+    expect(cluster(3, true, ordinal, volumes)).toBe(expected);
+    const secret = etcdSecret({ ...three, etcd: { ...three.etcd, initialised: true, volumes } }, pki);
+    expect(notedVolumes(secret)).toEqual(volumes);
+    expect(notedVolumes(etcdSecret(three, pki))).toEqual({});
   });
   it('keeps fsync on', () => expect(etcdConfig(one, 0)).not.toHaveProperty('unsafe-no-fsync'));
 });

@@ -53,11 +53,14 @@ describe('Network', () => {
   });
 
   test('does not wait for a resolver that says nothing', async () => {
-    const network = new Network(() => new Promise(() => {}));
-    const began = performance.now();
+    let asked = 0;
+    const network = new Network(() => {
+      asked++;
+      return new Promise(() => {});
+    });
     await expect(network.get('https://silent.invalid/')).rejects.toThrow(/not resolved/);
     await expect(network.get('https://silent.invalid/')).rejects.toThrow(/not resolved/);
-    expect(performance.now() - began).toBeLessThan(8_000);
+    expect(asked).toBe(1);
     await network.close();
   });
 

@@ -52,10 +52,10 @@ test('tools of one group are of one module, with the same flags, and named as th
 });
 
 test('a bundle lies in one folder', () => {
-  expect(bundleOf('ptp')).toEqual(['bridge', 'host-local', 'ptp', 'loopback', 'portmap']);
-  expect(new Set(bundleOf('containerd').map(cacheFolder)).size).toBe(1);
-  expect(bundleOf('etcd')).toEqual(['etcd']);
-  expect(cacheFolder('etcd')).toBe(`etcd-${TOOLS.etcd.version}`);
+  for (const name of TOOL_NAMES) {
+    expect(bundleOf(name)).toContain(name);
+    expect(new Set(bundleOf(name).map(cacheFolder)).size, name).toBe(1);
+  }
 });
 
 /** Versions that a committed module builds with: required, and then replaced. */

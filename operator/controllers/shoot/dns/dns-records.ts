@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { WantedName } from '../../../accounts/dns-account.ts';
 import { CoppiceError, dependencyNotReady, errorText } from '../../../api/errors.ts';
-import { shortHash } from '../../../api/names.ts';
 import type { ControlPlane } from '../../../shoot/values.ts';
+import { spread } from '../../spread.ts';
 import type { Operation } from '../operation.ts';
 import type { ShootState } from '../state.ts';
 import { recordOf } from './dns-names.ts';
@@ -81,10 +81,6 @@ export async function endRecords(state: ShootState): Promise<void> {
   await state.dns?.running;
 }
 
-/** Between 0.8 and 1, the same for a cluster at all times: what began together, at the start of an operator, does not go on so. */
-const spread = ([first]: readonly WantedName[]): number =>
-  0.8 + (0.2 * Number.parseInt(shortHash(first?.host ?? ''), 16)) / 2 ** 32;
-
 async function look(op: Operation, target: string, state: DNSState): Promise<void> {
   const { world, shoot, names } = op;
   const outcomes = await Promise.all(
@@ -111,7 +107,7 @@ async function look(op: Operation, target: string, state: DNSState): Promise<voi
   }
   const failed = outcomes.some(({ problem }) => problem);
   state.failures = failed ? state.failures + 1 : 0;
-  state.lookAt = new Date(+world.now() + nextLook(outcomes, state.failures) * spread(names));
+  state.lookAt = new Date(+world.now() + spread(nextLook(outcomes, state.failures), names[0]?.host ?? ''));
   if (!isDeepStrictEqual(state.outcomes, outcomes)) state.outcomes = outcomes;
 }
 

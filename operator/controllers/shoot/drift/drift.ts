@@ -4,11 +4,11 @@ import { parseDuration } from '../../../api/duration.ts';
 import { CoppiceError, errorText } from '../../../api/errors.ts';
 import { ANNOTATIONS } from '../../../api/group.ts';
 import type { Condition } from '../../../api/meta.ts';
-import { shortHash } from '../../../api/names.ts';
 import type { Shoot } from '../../../api/shoot.ts';
 import { keyOf, SHOOTS } from '../../../kube/resources.ts';
 import { say } from '../../conditions.ts';
 import { DRIFTED, drifted } from '../../drifted.ts';
+import { nextMoment } from '../../spread.ts';
 import type { Left, Operation } from '../operation.ts';
 import type { ShootState } from '../state.ts';
 import type { DriftState } from './drift-state.ts';
@@ -100,15 +100,6 @@ export function endDriftLook(state: ShootState): void {
   drift.abort.abort(new Error('the cluster is being changed'));
   const { running: _, ...rest } = drift;
   state.drift = { ...rest, abort: new AbortController() };
-}
-
-/**
- * A cluster's next moment: always the same ones in the day for one cluster. So operators that start do not look at all clusters at once, and
- * need not write down when one was looked at. Pure.
- */
-export function nextMoment(now: Date, everyMs: number, uid: string): Date {
-  const phase = Math.floor((everyMs * Number.parseInt(shortHash(uid), 16)) / 2 ** 32);
-  return new Date((Math.floor((+now - phase) / everyMs) + 1) * everyMs + phase);
 }
 
 async function look(op: Operation, drift: DriftState, next: () => Date): Promise<void> {

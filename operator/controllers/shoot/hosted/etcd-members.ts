@@ -1,10 +1,18 @@
+import { configurationProblem } from '../../../api/errors.ts';
 import { COMPONENTS, etcdMemberName } from '../../../api/names.ts';
 import type { EtcdClient } from '../../../etcd/etcd-client.ts';
 import { sleep } from '../../../kube/clock.ts';
+import { isNotFound, KubeApiError } from '../../../kube/errors.ts';
 import { waitFor } from '../../../kube/informer.ts';
-import { PVCS } from '../../../kube/resources.ts';
+import { conditionIsTrue, PODS, PVCS, type Secret } from '../../../kube/resources.ts';
 import { etcd, etcdClaimName } from '../../../shoot/etcd.ts';
-import { type EtcdAction, type EtcdObservation, planEtcd } from '../../../shoot/etcd-membership.ts';
+import {
+  type EtcdAction,
+  type EtcdObservation,
+  type EtcdVolumes,
+  lostMajority,
+  planEtcd,
+} from '../../../shoot/etcd-membership.ts';
 import { kubeAPIServer } from '../../../shoot/kube-apiserver.ts';
 import { etcdClientURL, etcdPeerURL } from '../../../shoot/values.ts';
 import { openEtcd } from '../etcd-access.ts';
@@ -14,16 +22,18 @@ import type { Operation } from '../operation.ts';
 const POLL_MS = 300;
 
 /** Takes etcd from the members it has to those it should have, one safe step at a time; see planEtcd. */
-export async function reconcileEtcdMembers(op: Operation, signal: AbortSignal): Promise<void> {
+export async function reconcileEtcdMembers(op: Operation, signal: AbortSignal, open = openEtcd): Promise<void> {
   const { seed, state } = op;
   const { values } = op;
   const desired = values.replicas;
-  if (state.etcdSettled === desired) return;
+  let pods = podsIn(op);
+  if (state.etcdSettled === desired && state.etcdPods === pods) return;
   const place = { ...values, dialPod: seed.dialPod, podName: etcdMemberName };
-  const client = await openEtcd(place, op.pki, op.world.now());
+  const client = await open(place, op.pki, op.world.now());
   try {
     for (;;) {
       signal.throwIfAborted();
+      pods = podsIn(op);
       const plan = planEtcd(await observe(op, client, signal));
       if (plan.blocked) throw new Error(`etcd cannot be brought to ${desired} members: ${plan.waitFor}`);
       // While members join, API servers keep to those they know: one roll at the end instead of one for each member.
@@ -37,16 +47,54 @@ export async function reconcileEtcdMembers(op: Operation, signal: AbortSignal): 
       else break;
     }
     state.etcdSettled = desired;
+    state.etcdPods = pods;
   } finally {
     await client.close();
   }
 }
 
+/** Throws where the volumes of so many members are lost that nothing but a backup helps. To be run before anything waits for etcd. */
+export async function refuseLostMajority(op: Operation, signal: AbortSignal): Promise<void> {
+  const { volumes: noted = {}, replicas } = op.values.etcd;
+  const members = Object.keys(noted)
+    .map(Number)
+    .filter((ordinal) => ordinal < replicas);
+  const ready = () => members.filter((ordinal) => isReady(op, ordinal));
+  if (ready().length === members.length) return;
+  const lost = lostMajority({ volumes: await volumesOf(op, signal), noted, replicas }, ready());
+  if (lost)
+    throw configurationProblem(lost, 'Restore a backup into the volumes, or delete the cluster and make it anew.');
+}
+
+const podOf = ({ seed, values }: Operation, ordinal: number) =>
+  seed.pods.get(`${values.namespace}/${etcdMemberName(ordinal)}`);
+
+function isReady(op: Operation, ordinal: number): boolean {
+  const pod = podOf(op, ordinal);
+  return pod !== undefined && conditionIsTrue(pod, 'Ready');
+}
+
+/** In which pods the members are; another text when one of them was replaced. */
+const podsIn = (op: Operation): string =>
+  op.values.addresses.etcd.map((_, ordinal) => podOf(op, ordinal)?.metadata.uid ?? '').join();
+
+/** UIDs of the members' claims as they are now, by ordinal. */
+async function volumesOf({ seed, values }: Operation, signal: AbortSignal): Promise<EtcdVolumes> {
+  const { items } = await seed.client.list(PVCS, { namespace: values.namespace, signal });
+  return Object.fromEntries(
+    values.addresses.etcd.flatMap((_, ordinal) => {
+      const uid = items.find(({ metadata }) => metadata.name === etcdClaimName(ordinal))?.metadata.uid;
+      return uid === undefined ? [] : [[ordinal, uid]];
+    }),
+  );
+}
+
 async function observe(op: Operation, client: EtcdClient, signal: AbortSignal): Promise<EtcdObservation> {
   const { seed, values } = op;
   const ns = values.namespace;
-  const [claims, members] = await Promise.all([seed.client.list(PVCS, { namespace: ns, signal }), client.observe()]);
-  const names = new Set(claims.items.map((claim) => claim.metadata.name));
+  // One after the other: see EtcdObservation.
+  const volumes = await volumesOf(op, signal);
+  const members = await client.observe();
   const ordinals = values.addresses.etcd.map((_, ordinal) => ordinal);
   return {
     desired: values.replicas,
@@ -54,7 +102,8 @@ async function observe(op: Operation, client: EtcdClient, signal: AbortSignal): 
     initialised: values.etcd.initialised,
     peerURLs: ordinals.map((ordinal) => etcdPeerURL(values, ordinal)),
     ...(members && { members }),
-    volumes: ordinals.filter((ordinal) => names.has(etcdClaimName(ordinal))),
+    volumes,
+    noted: values.etcd.volumes ?? {},
     inUse: inUse(op),
   };
 }
@@ -79,12 +128,21 @@ async function act(op: Operation, client: EtcdClient, action: EtcdAction, signal
   const { seed, values } = op;
   const ns = values.namespace;
   const reapply = async () => {
-    for (const object of etcd(op.values, op.pki)) await seed.applier.apply(object, signal);
+    for (const object of etcd(op.values, op.pki)) {
+      const applied = await seed.applier.apply(object, signal);
+      // What is noted in it must not be read as it was before.
+      if (object.kind === 'Secret') seed.secrets.absorb(applied.object as Secret);
+    }
+  };
+  const note = (volumes: EtcdVolumes, initialised = op.values.etcd.initialised) => {
+    op.values = { ...op.values, etcd: { ...op.values.etcd, initialised, volumes } };
+    return reapply();
   };
   switch (action.type) {
     case 'mark-initialised':
-      op.values = { ...op.values, etcd: { ...op.values.etcd, initialised: true } };
-      return reapply();
+      return note(action.volumes, true);
+    case 'note-volumes':
+      return note(action.volumes);
     case 'scale': {
       op.values = { ...op.values, etcd: { ...op.values.etcd, replicas: action.replicas } };
       await reapply();
@@ -110,16 +168,36 @@ async function act(op: Operation, client: EtcdClient, action: EtcdAction, signal
     }
     case 'add-learner':
       op.world.record(op.shoot, 'Normal', 'EtcdMemberJoins', `etcd member ${action.ordinal} joins`);
-      return client.addLearner(action.peerURL);
+      await note(action.volumes);
+      await client.addLearner(action.peerURL);
+      // One that lost its volume runs already, was told to join nobody, and would hear late that it may.
+      return removePod(op, action.ordinal, signal);
     case 'promote':
-      return client.promote(action.id);
+      await client.promote(action.id);
+      return note(action.volumes);
     case 'transfer-leadership':
       return client.transferLeadership(action.from, action.to);
     case 'remove-member':
-      op.world.record(op.shoot, 'Normal', 'EtcdMemberLeaves', `etcd member ${action.ordinal} leaves`);
+      if (action.lost)
+        op.world.record(
+          op.shoot,
+          'Warning',
+          'EtcdVolumeLost',
+          `the volume of etcd member ${action.ordinal} is lost: the member is removed from etcd, and joins as a new one`,
+        );
+      else op.world.record(op.shoot, 'Normal', 'EtcdMemberLeaves', `etcd member ${action.ordinal} leaves`);
       return client.remove(action.id);
     case 'delete-volume':
       await seed.client.delete(PVCS, etcdClaimName(action.ordinal), ns, { signal });
       return;
   }
+}
+
+/** Its StatefulSet makes it anew. */
+async function removePod(op: Operation, ordinal: number, signal: AbortSignal): Promise<void> {
+  const { name, namespace, uid } = podOf(op, ordinal)?.metadata ?? {};
+  if (!name || !uid) return;
+  await op.seed.client.delete(PODS, name, namespace, { signal, preconditions: { uid } }).catch((error: unknown) => {
+    if (!isNotFound(error) && !(error instanceof KubeApiError && error.isConflict)) throw error;
+  });
 }

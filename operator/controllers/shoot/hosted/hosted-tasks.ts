@@ -3,7 +3,7 @@ import type { Task } from '../../../flow/graph.ts';
 import { waitFor } from '../../../kube/informer.ts';
 import type { Deployment, KubeObject, Pod, Service } from '../../../kube/resources.ts';
 import { decoded } from '../../../kube/resources.ts';
-import { etcd } from '../../../shoot/etcd.ts';
+import { etcd, notedVolumes } from '../../../shoot/etcd.ts';
 import { kubeAPIServer } from '../../../shoot/kube-apiserver.ts';
 import { kubeControllerManager } from '../../../shoot/kube-controller-manager.ts';
 import { kubeScheduler } from '../../../shoot/kube-scheduler.ts';
@@ -24,7 +24,7 @@ import {
 } from '../inside-tasks.ts';
 import type { Operation } from '../operation.ts';
 import { issueCertificates, namespaceTask } from '../shared-steps.ts';
-import { reconcileEtcdMembers } from './etcd-members.ts';
+import { reconcileEtcdMembers, refuseLostMajority } from './etcd-members.ts';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -83,6 +83,7 @@ export function reconcileTasks(op: Operation): Task[] {
       run: async (signal) => {
         op.values = { ...op.values, etcd: { ...op.values.etcd, ...observedEtcd(op) } };
         await apply(etcd(op.values, op.pki), signal);
+        await refuseLostMajority(op, signal);
       },
     },
     {
@@ -218,8 +219,10 @@ function observedEtcd(op: Operation): Partial<ControlPlane['etcd']> {
   // All members of a new etcd start together; one that exists keeps its size until its members have agreed.
   const replicas = found?.spec.replicas ?? op.values.replicas;
   // Recorded where it matters: in what a member that starts without data is told.
-  const config = decoded(op.seed.secrets.get(`${ns}/${COMPONENTS.etcd}`)?.data)[`${etcdMemberName(0)}.yaml`] ?? '{}';
+  const secret = op.seed.secrets.get(`${ns}/${COMPONENTS.etcd}`);
+  const config = decoded(secret?.data)[`${etcdMemberName(0)}.yaml`] ?? '{}';
   const initialised = (JSON.parse(config) as Record<string, unknown>)['initial-cluster-state'] === 'existing';
   const endpoints = Array.from({ length: Math.min(replicas, op.values.replicas) }, (_, ordinal) => ordinal);
-  return { replicas, initialised, endpoints };
+  const volumes = notedVolumes(secret);
+  return { replicas, initialised, endpoints, ...(Object.keys(volumes).length > 0 && { volumes }) };
 }

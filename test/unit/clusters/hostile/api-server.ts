@@ -9,7 +9,16 @@ import { kubeconfig } from '../../../../operator/pki/kubeconfig.ts';
  * and of how many Nodes.
  */
 const [how, count] = process.argv.slice(2) as [
-  'fat-nodes' | 'fat-pages' | 'no-pages' | 'endless-list' | 'endless-event' | 'endless-nodes' | 'nested',
+  (
+    | 'fat-nodes'
+    | 'fat-pages'
+    | 'no-pages'
+    | 'endless-list'
+    | 'endless-event'
+    | 'endless-nodes'
+    | 'endless-pods'
+    | 'nested'
+  ),
   string,
 ];
 
@@ -82,6 +91,22 @@ async function nodeWatch(stream: ServerHttp2Stream): Promise<void> {
   stream.write(`${INITIAL_END}\n`);
 }
 
+/** Pods that have no part in common: what is kept of each to find what others share is in vain. */
+async function podWatch(stream: ServerHttp2Stream): Promise<void> {
+  for (let i = 0; !stream.destroyed; i++) {
+    const metadata = {
+      name: `p-${i}`,
+      namespace: 'n',
+      uid: `u-${i}`,
+      resourceVersion: String(i + 1),
+      labels: { i: `${i}` },
+    };
+    const tolerations = [{ key: `${i}-${'y'.repeat(400)}` }];
+    const object = { metadata, spec: { tolerations, containers: [{ name: `c-${i}` }] } };
+    await pour(stream, [`${JSON.stringify({ type: 'ADDED', object })}\n`]);
+  }
+}
+
 const hasWatchList = how === 'fat-nodes' || how === 'endless-event' || how === 'endless-nodes';
 
 const ca = await createCA({ commonName: 'hostile', days: 1 });
@@ -98,6 +123,7 @@ server.on('stream', (stream, headers) => {
   stream.respond({ ':status': isRefused ? 400 : 200, 'content-type': 'application/json' });
   if (isRefused) stream.end('{"kind":"Status","code":400}');
   else if (isWatch && !isInitial) return;
+  else if (how === 'endless-pods' && url.pathname.endsWith('/pods')) void podWatch(stream);
   else if (isNodes) void (isWatch ? nodeWatch(stream) : nodeList(stream, url.searchParams));
   else stream.write(`${INITIAL_END}\n`);
 });

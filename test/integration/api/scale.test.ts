@@ -1,0 +1,289 @@
+import { execFile } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
+import { API_VERSION } from '../../../operator/api/group.ts';
+import { installManifests } from '../../../operator/api/install.ts';
+import { profileManifests, simulated } from '../../../operator/api/profiles.ts';
+import type { Shoot } from '../../../operator/api/shoot.ts';
+import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
+import { DecidedSizes } from '../../../operator/controllers/decided-sizes.ts';
+import { Informer, waitFor } from '../../../operator/kube/informer.ts';
+import { silent } from '../../../operator/kube/log.ts';
+import { Registry } from '../../../operator/kube/metrics.ts';
+import {
+  CLOUDPROFILES,
+  type KubeObject,
+  pathOf,
+  SECRETS,
+  type Secret,
+  SHOOTS,
+  WORKERCLUSTERS,
+} from '../../../operator/kube/resources.ts';
+import { type Operator, startOperator } from '../../../operator/operator.ts';
+import { providerNamed } from '../../../providers/index.ts';
+import { startApiserver, type TestApiserver } from '../../kit/apiserver.ts';
+import { testTools } from '../../kit/tools.ts';
+
+const run = promisify(execFile);
+const RANGE = [{ name: 'a', minimum: 2, maximum: 9 }];
+
+let garden: TestApiserver;
+let operator: Operator;
+let clusters: Informer<WorkerCluster>;
+let shoots: Informer<Shoot>;
+let stop = new AbortController();
+let kubectl: (...args: string[]) => Promise<string>;
+
+const begin = async () => {
+  stop = new AbortController();
+  const options = {
+    garden: garden.client,
+    log: silent,
+    metrics: new Registry(),
+    provider: () => providerNamed('simulated'),
+    state: { namespace: 'kube-system', directory: undefined },
+  };
+  operator = await startOperator(options, stop.signal);
+};
+const end = async () => {
+  stop.abort();
+  await operator?.stop();
+};
+
+/** An operator, and no seed: what a Shoot is asked for is all that matters. */
+beforeAll(async () => {
+  garden = await startApiserver();
+  for (const manifest of installManifests()) await garden.client.apply(manifest);
+  const profiles = new Informer<CloudProfile>(garden.client, CLOUDPROFILES);
+  clusters = new Informer<WorkerCluster>(garden.client, WORKERCLUSTERS);
+  shoots = new Informer<Shoot>(garden.client, SHOOTS);
+  for (const cache of [profiles, clusters, shoots]) cache.start();
+  await Promise.all([profiles, clusters, shoots].map((cache) => cache.whenSynced(AbortSignal.timeout(30_000))));
+  const aws = (await profileManifests()).find(({ metadata }) => metadata.name === 'aws')!;
+  await garden.client.apply(simulated(aws));
+  await profiles.stop();
+  const file = join(garden.directory, 'kubeconfig');
+  await writeFile(file, garden.kubeconfig);
+  const { kubectl: binary } = await testTools('kubectl');
+  kubectl = async (...args) => (await run(binary, ['--kubeconfig', file, ...args])).stdout;
+  await begin();
+});
+afterAll(async () => {
+  await end();
+  await Promise.all([clusters?.stop(), shoots?.stop()]);
+  await garden?.stop();
+});
+
+const manifest = (name: string, spec: object): KubeObject => ({
+  apiVersion: API_VERSION,
+  kind: 'WorkerCluster',
+  metadata: { name, namespace: 'default' },
+  spec: { cloudProvider: 'aws', ...spec },
+});
+const make = (name: string, spec: object = { pools: RANGE }) => garden.client.create(manifest(name, spec));
+/** A GitOps tool that applies on the server's side, and takes no field from anybody. */
+const applied = (name: string, spec: object) =>
+  garden.client.apply(manifest(name, spec), { fieldManager: 'gitops', force: false });
+const scalePath = (name: string) => pathOf(WORKERCLUSTERS, 'default', name, 'scale');
+const told = async (name: string) =>
+  (await garden.client.request<{ spec: { replicas?: number } }>('GET', scalePath(name))).spec.replicas;
+/** As kubectl, HPA and KEDA do. */
+const scale = (name: string, replicas: number) =>
+  garden.client.request('PATCH', scalePath(name), {
+    query: { fieldManager: 'horizontal-pod-autoscaler' },
+    body: { spec: { replicas } },
+    contentType: 'application/merge-patch+json',
+  });
+const drop = (name: string) =>
+  garden.client.mergePatch(WORKERCLUSTERS, name, 'default', { spec: { dataPlaneNodes: null } }, { fieldManager: 'me' });
+
+const of = (name: string) => clusters.get(`default/${name}`);
+const asked = (name: string) => shoots.get(`default/${name}`)?.spec.provider.workers?.map(({ minimum }) => minimum);
+const until = (what: string, predicate: () => boolean) =>
+  waitFor([clusters, shoots], () => predicate() || undefined, {
+    timeoutMs: 20_000,
+    what: () => `${what}: ${JSON.stringify(clusters.list())}`,
+  });
+/** The number is there, and nobody owns it. */
+const filled = async (name: string, nodes: number) => {
+  await until(
+    `${name} to be told as ${nodes}`,
+    () => of(name)?.spec.dataPlaneNodes === nodes && `${of(name)?.status?.defaultedNodes}` === `${nodes}`,
+  );
+  const isOwned = async () =>
+    JSON.stringify((await garden.client.get(WORKERCLUSTERS, name, 'default')).metadata).includes('f:dataPlaneNodes');
+  await expect.poll(isOwned, { timeout: 5_000 }).toBe(false);
+};
+const fixed = (name: string, nodes: number) =>
+  until(
+    `${name} to be fixed at ${nodes}`,
+    () =>
+      of(name)?.spec.dataPlaneNodes === nodes &&
+      of(name)?.status !== undefined &&
+      of(name)?.status?.defaultedNodes === undefined,
+  );
+/** Resolves when the operator has looked at the cluster as it is now. */
+const seen = (name: string) =>
+  until(`${name} to be seen`, () => of(name)?.status?.observedGeneration === of(name)?.metadata.generation);
+
+const sizes = () => {
+  const secrets = new Informer<Secret>(garden.client, SECRETS, { namespace: 'kube-system' });
+  secrets.start();
+  return { secrets, sizes: new DecidedSizes(garden.client, 'kube-system', secrets) };
+};
+
+describe('the scale subresource', () => {
+  it('answers for a cluster that has pools and no number, without a fixed size', async () => {
+    await make('ranged');
+    await filled('ranged', 2);
+    expect(await told('ranged')).toBe(2);
+    expect(asked('ranged')).toEqual([2]);
+    const { metadata } = await garden.client.get(WORKERCLUSTERS, 'ranged', 'default');
+    expect(JSON.stringify(metadata)).not.toContain('f:dataPlaneNodes');
+  });
+
+  it('takes a number of kubectl, of an autoscaler, and keeps it', async () => {
+    await make('scaled');
+    await filled('scaled', 2);
+    await kubectl('scale', 'workercluster', 'scaled', '--replicas=4');
+    await fixed('scaled', 4);
+    await until('4 nodes', () => asked('scaled')?.[0] === 4);
+    await scale('scaled', 5);
+    await fixed('scaled', 5);
+    await until('5 nodes', () => asked('scaled')?.[0] === 5);
+    // Who owns it is asked of the server, not remembered.
+    await end();
+    await begin();
+    expect(asked('scaled')).toEqual([5]);
+    expect(await told('scaled')).toBe(5);
+    await expect(scale('scaled', 10)).rejects.toThrow('more than the maximums');
+  });
+
+  it('a person gives the size back by taking the number away', async () => {
+    await make('given-back', { pools: RANGE, dataPlaneNodes: 6 });
+    await until('6 nodes', () => asked('given-back')?.[0] === 6);
+    await drop('given-back');
+    await filled('given-back', 2);
+    await until('2 nodes', () => asked('given-back')?.[0] === 2);
+  });
+
+  it('what was filled in hinders nobody who changes pools', async () => {
+    await make('changed');
+    await filled('changed', 2);
+    await garden.client.mergePatch(WORKERCLUSTERS, 'changed', 'default', {
+      spec: { pools: [{ ...RANGE[0], minimum: 4 }] },
+    });
+    await filled('changed', 4);
+    await until('4 nodes', () => asked('changed')?.[0] === 4);
+    // A person's number is held against the pools as ever.
+    await scale('changed', 5);
+    await fixed('changed', 5);
+    const more = { spec: { pools: [{ ...RANGE[0], minimum: 6 }] } };
+    await expect(garden.client.mergePatch(WORKERCLUSTERS, 'changed', 'default', more)).rejects.toThrow(
+      'less than the minimums',
+    );
+  });
+
+  it('a spec that says no number any more is refused, and keeps its nodes', async () => {
+    await make('poolless');
+    await filled('poolless', 2);
+    await until('2 nodes', () => asked('poolless')?.[0] === 2);
+    await garden.client.mergePatch(WORKERCLUSTERS, 'poolless', 'default', { spec: { pools: null } });
+    await until('poolless to be refused', () =>
+      JSON.stringify(of('poolless')?.status?.lastErrors ?? []).includes('say how many nodes'),
+    );
+    expect(asked('poolless')).toEqual([2]);
+  });
+});
+
+describe('tools that apply a manifest again and again', () => {
+  it('on the server, without a number: nothing changes, and it is nobody’s', async () => {
+    await applied('gitops', { pools: RANGE });
+    await filled('gitops', 2);
+    await seen('gitops');
+    const { metadata } = of('gitops')!;
+    await applied('gitops', { pools: RANGE });
+    expect((await garden.client.get(WORKERCLUSTERS, 'gitops', 'default')).metadata.generation).toBe(
+      metadata.generation,
+    );
+    await applied('gitops', { pools: [{ ...RANGE[0], minimum: 3 }] });
+    await filled('gitops', 3);
+  });
+
+  it('on the server, with a number, another or the same: it is theirs, without a conflict; without it again, nobody’s', async () => {
+    await applied('stated', { pools: RANGE });
+    await filled('stated', 2);
+    await applied('stated', { pools: RANGE, dataPlaneNodes: 5 });
+    await fixed('stated', 5);
+    await applied('stated', { pools: RANGE });
+    await filled('stated', 2);
+    await applied('stated', { pools: RANGE, dataPlaneNodes: 2 });
+    await fixed('stated', 2);
+  });
+
+  it('on their own side, without a number, with the same, and with another', async () => {
+    const apply = async (spec: object) => {
+      const file = join(garden.directory, 'client-side.json');
+      await writeFile(file, JSON.stringify(manifest('client-side', spec)));
+      await kubectl('apply', '-f', file);
+    };
+    await apply({ pools: RANGE });
+    await filled('client-side', 2);
+    await apply({ pools: RANGE });
+    await filled('client-side', 2);
+    await apply({ pools: RANGE, dataPlaneNodes: 2 });
+    await fixed('client-side', 2);
+    await apply({ pools: RANGE, dataPlaneNodes: 5 });
+    await fixed('client-side', 5);
+    await apply({ pools: RANGE });
+    await filled('client-side', 2);
+  });
+});
+
+describe('with a size that was decided', () => {
+  it('it is told; an operator that starts anew takes nothing away and writes nothing', async () => {
+    await make('decided');
+    await filled('decided', 2);
+    const record = sizes();
+    await record.secrets.whenSynced();
+    const { uid = '' } = of('decided')!.metadata;
+    const pool = { ...RANGE[0]!, sizedBy: 'minimum' as const };
+    await record.sizes.decide({
+      key: 'default/decided',
+      uid,
+      pool,
+      size: { count: 5, by: 'Coppice', why: 'pods wait' },
+    });
+    await filled('decided', 5);
+    await until('5 nodes', () => asked('decided')?.[0] === 5);
+    expect(await told('decided')).toBe(5);
+    await seen('decided');
+    await end();
+
+    const least: number[] = [];
+    const unfollow = shoots.onChange(({ object }) => {
+      if (object.metadata.name === 'decided')
+        least.push(...(object.spec.provider.workers ?? []).map(({ minimum }) => minimum));
+    });
+    const versions = () => clusters.list().map(({ metadata }) => `${metadata.name} ${metadata.generation}`);
+    const before = versions();
+    await begin();
+    await make('next', { dataPlaneNodes: 1 });
+    await until('next to be asked for', () => asked('next')?.[0] === 1);
+    await seen('next');
+    expect(versions().filter((line) => !line.startsWith('next '))).toEqual(before);
+    expect(new Set(least)).toEqual(new Set([5]));
+    unfollow();
+
+    await garden.client.delete(WORKERCLUSTERS, 'decided', 'default');
+    await until('decided to be gone', () => of('decided') === undefined);
+    await record.secrets.waitFor(() => !record.sizes.has('default/decided'), {
+      timeoutMs: 20_000,
+      what: 'its record to be gone',
+    });
+    await record.secrets.stop();
+  });
+});

@@ -1,0 +1,157 @@
+import { beforeAll, expect, it } from 'vitest';
+import { reconcileEtcdMembers, refuseLostMajority } from '../../../operator/controllers/shoot/hosted/etcd-members.ts';
+import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
+import { newShootState } from '../../../operator/controllers/shoot/state.ts';
+import type { EtcdClient, EtcdMember } from '../../../operator/etcd/etcd-client.ts';
+import type { KubeObject } from '../../../operator/kube/resources.ts';
+import { etcdClaimName, etcdConfig, notedVolumes } from '../../../operator/shoot/etcd.ts';
+import type { PKIData } from '../../../operator/shoot/pki.ts';
+import { etcdPeerURL } from '../../../operator/shoot/values.ts';
+import { controlPlane, NOW, pkiOf } from '../shoot/values.ts';
+
+const ORDINALS = [0, 1, 2];
+const values = { ...controlPlane(3) };
+const NS = values.namespace;
+let pki: PKIData;
+beforeAll(async () => {
+  pki = await pkiOf(values);
+});
+
+/** A seed with an etcd of three members, each in a pod with a claim, and what the operator did there and to etcd. */
+class Scene {
+  readonly did: string[] = [];
+  readonly claims = new Map(ORDINALS.map((ordinal) => [ordinal, `claim${ordinal}`]));
+  readonly pods = new Map(ORDINALS.map((ordinal) => [ordinal, { uid: `pod${ordinal}`, ready: true }]));
+  members: EtcdMember[] = ORDINALS.map((ordinal) => this.#member(ordinal, { id: `old${ordinal}` }));
+  opened = 0;
+  secret: KubeObject | undefined;
+  readonly op: Operation;
+
+  constructor() {
+    const pod = (ordinal: number) => {
+      const found = this.pods.get(ordinal);
+      const conditions = [{ type: 'Ready', status: found?.ready ? 'True' : 'False' }];
+      return (
+        found && { metadata: { name: `etcd-main-${ordinal}`, namespace: NS, uid: found.uid }, status: { conditions } }
+      );
+    };
+    this.op = {
+      values: { ...values, etcd: { ...values.etcd, initialised: true } },
+      pki,
+      shoot: { metadata: values.shoot },
+      state: newShootState(),
+      world: {
+        now: () => NOW,
+        record: (_: object, type: string, reason: string) => this.did.push(`${type} ${reason}`),
+      },
+      seed: {
+        applier: {
+          apply: async (object: KubeObject) => {
+            if (object.kind === 'Secret') this.secret = object;
+            return { object, changed: true };
+          },
+        },
+        client: {
+          list: async () => ({
+            items: [...this.claims].map(([ordinal, uid]) => ({ metadata: { name: etcdClaimName(ordinal), uid } })),
+          }),
+          delete: async (_: object, name: string, namespace: string, options: { preconditions: { uid: string } }) => {
+            expect([name, namespace, options.preconditions.uid]).toEqual(['etcd-main-1', NS, this.pods.get(1)?.uid]);
+            this.did.push(`delete pod ${name}`);
+            this.pods.set(1, { uid: 'pod1-again', ready: true });
+            Object.assign(this.members.at(-1)!, { name: 'etcd-main-1', healthy: true });
+          },
+        },
+        pods: { get: (key: string) => pod(Number(key.at(-1))) },
+        podsOf: () => [],
+        secrets: { absorb: () => {} },
+        statefulSets: { get: () => ({ spec: { replicas: 3 } }) },
+      },
+    } as unknown as Operation;
+  }
+
+  #member(ordinal: number, change: Partial<EtcdMember>): EtcdMember {
+    const name = `etcd-main-${ordinal}`;
+    const peerURLs = [etcdPeerURL(values, ordinal)];
+    return { id: '', name, learner: false, healthy: true, leader: ordinal === 0, caughtUp: true, peerURLs, ...change };
+  }
+
+  /** Its claim and pod come anew; without its data it does not start. */
+  loseVolume(ordinal: number): void {
+    this.claims.set(ordinal, `claim${ordinal}-new`);
+    this.pods.set(ordinal, { uid: `pod${ordinal}-new`, ready: false });
+    this.members.find(({ id }) => id === `old${ordinal}`)!.healthy = false;
+  }
+
+  look(): Promise<void> {
+    const client = {
+      observe: async () => this.members.map((member) => ({ ...member })),
+      remove: async (id: string) => {
+        this.did.push(`remove ${id}`);
+        this.members = this.members.filter((member) => member.id !== id);
+      },
+      addLearner: async (url: string) => {
+        const ordinal = ORDINALS.find((one) => etcdPeerURL(values, one) === url)!;
+        // By now it must be told whom to join, itself included.
+        this.did.push(`add ${ordinal}, told of ${told(this.op, ordinal)}`);
+        this.members.push(this.#member(ordinal, { id: `new${ordinal}`, name: '', learner: true, healthy: false }));
+      },
+      promote: async (id: string) => {
+        this.did.push(`promote ${id}`);
+        this.members.find((member) => member.id === id)!.learner = false;
+      },
+      close: async () => {},
+    } as unknown as EtcdClient;
+    const open = async () => {
+      this.opened++;
+      return client;
+    };
+    return reconcileEtcdMembers(this.op, new AbortController().signal, open);
+  }
+}
+
+const told = ({ values: now }: Operation, ordinal: number): string =>
+  String(etcdConfig(now, ordinal)['initial-cluster'])
+    .split(',')
+    .map((entry) => entry.split('=')[0]!.at(-1))
+    .join('');
+
+it('notes the volumes of members, and has one whose volume is lost join as somebody new', async () => {
+  const scene = new Scene();
+  await scene.look();
+  expect(notedVolumes(scene.secret)).toEqual({ 0: 'claim0', 1: 'claim1', 2: 'claim2' });
+  expect(told(scene.op, 1)).toBe('02');
+  expect(scene.did).toEqual([]);
+
+  await scene.look();
+  expect(scene.opened, 'etcd was asked although nothing changed').toBe(1);
+
+  scene.loseVolume(1);
+  await scene.look();
+  expect(scene.did).toEqual([
+    'Warning EtcdVolumeLost',
+    'remove old1',
+    'Normal EtcdMemberJoins',
+    'add 1, told of 012',
+    'delete pod etcd-main-1',
+    'promote new1',
+  ]);
+  expect(notedVolumes(scene.secret)).toEqual({ 0: 'claim0', 1: 'claim1-new', 2: 'claim2' });
+  expect(scene.members.filter(({ learner, healthy }) => healthy && !learner)).toHaveLength(3);
+  expect(scene.op.values.etcd.endpoints).toEqual(ORDINALS);
+});
+
+it('says that a majority is lost, and touches nothing', async () => {
+  const scene = new Scene();
+  await scene.look();
+  const { signal } = new AbortController();
+  scene.loseVolume(1);
+  await refuseLostMajority(scene.op, signal);
+  scene.loseVolume(2);
+  await expect(refuseLostMajority(scene.op, signal)).rejects.toMatchObject({
+    code: 'ERR_CONFIGURATION_PROBLEM',
+    message: expect.stringContaining('the volumes of 2 of 3 etcd members are lost (1, 2)'),
+  });
+  expect(scene.did).toEqual([]);
+  expect(scene.members).toHaveLength(3);
+});

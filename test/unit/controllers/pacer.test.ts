@@ -1,0 +1,51 @@
+import { expect, it } from 'vitest';
+import { Pacer } from '../../../operator/controllers/pacer.ts';
+import { FakeClock } from '../kube/fake-clock.ts';
+
+function scene() {
+  const clock = new FakeClock();
+  const began = clock.now();
+  const told: number[] = [];
+  return { clock, told, pacer: new Pacer(clock, 5_000, () => told.push(clock.now() - began)) };
+}
+
+it('tells at once, then once per interval, and drops nothing that came in between', () => {
+  const { clock, told, pacer } = scene();
+  for (let second = 0; second < 12; second++) {
+    pacer.soon();
+    clock.advance(1_000);
+  }
+  expect(told).toEqual([0, 5_000, 10_000]);
+  clock.advance(60_000);
+  expect(told).toEqual([0, 5_000, 10_000, 15_000]);
+});
+
+it('waits for what comes together, but for no more than it was told to', () => {
+  const { clock, told, pacer } = scene();
+  pacer.soon(1_000);
+  clock.advance(500);
+  pacer.soon(1_000);
+  clock.advance(10_000);
+  expect(told).toEqual([1_000]);
+});
+
+it('does not repeat what somebody else has told just now', () => {
+  const { clock, told, pacer } = scene();
+  pacer.told();
+  pacer.soon();
+  clock.advance(4_000);
+  pacer.told();
+  clock.advance(4_000);
+  expect(told).toEqual([]);
+  clock.advance(1_000);
+  expect(told).toEqual([9_000]);
+});
+
+it('tells nothing after its end', () => {
+  const { clock, told, pacer } = scene();
+  pacer.soon(1_000);
+  pacer.stop();
+  clock.advance(60_000);
+  expect(told).toEqual([]);
+  expect(clock.timers).toBe(0);
+});

@@ -1,0 +1,56 @@
+import { describe, expect, it } from 'vitest';
+import { technicalID } from '../../../operator/api/names.ts';
+import type { Shoot } from '../../../operator/api/shoot.ts';
+import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
+import { byTechnicalID, technicalIDTakenBy } from '../../../operator/controllers/same-technical-id.ts';
+import { Store } from '../../../operator/kube/store.ts';
+
+const NAMESPACE = `team-${'n'.repeat(30)}`;
+/** Found among 124,583 names: their hashes are alike. */
+const [FIRST, SECOND] = ['cluster-with-a-long-name-0011290', 'cluster-with-a-long-name-0124582'];
+
+const cluster = (name: string, at: string, more: object = {}): WorkerCluster =>
+  ({
+    kind: 'WorkerCluster',
+    metadata: { name, namespace: NAMESPACE, uid: name, resourceVersion: '1', creationTimestamp: at },
+    spec: {},
+    ...more,
+  }) as unknown as WorkerCluster;
+
+function caches(clusters: WorkerCluster[], shoots: string[] = []) {
+  const known = { clusters: new Store<WorkerCluster>(byTechnicalID), shoots: new Store<Shoot>(byTechnicalID) };
+  for (const one of clusters) known.clusters.put(one);
+  for (const name of shoots) known.shoots.put({ ...cluster(name, ''), kind: 'Shoot' } as unknown as Shoot);
+  return [known.clusters, known.shoots] as const;
+}
+
+describe('two clusters whose technical id is the same', () => {
+  const older = cluster(FIRST, '2026-11-22T10:00:00Z');
+  const newer = cluster(SECOND, '2026-11-22T11:00:00Z');
+
+  it('are possible: whoever wants to finds such names within seconds', () => {
+    expect(technicalID(NAMESPACE, FIRST)).toBe(technicalID(NAMESPACE, SECOND));
+  });
+
+  it('whatever their modes: the older one has it', () => {
+    const [hosted, managed] = [
+      { ...older, spec: { mode: 'Hosted' } } as WorkerCluster,
+      { ...newer, spec: { mode: 'Managed' } } as WorkerCluster,
+    ];
+    expect(technicalIDTakenBy(managed, ...caches([hosted, managed]))).toBe(`WorkerCluster ${NAMESPACE}/${FIRST}`);
+    expect(technicalIDTakenBy(hosted, ...caches([hosted, managed]))).toBeUndefined();
+  });
+
+  it('the one that was admitted has it, though the other is older', () => {
+    const admitted = { ...newer, status: { admitted: { pools: [] } } } as unknown as WorkerCluster;
+    expect(technicalIDTakenBy(older, ...caches([older, admitted]))).toBe(`WorkerCluster ${NAMESPACE}/${SECOND}`);
+  });
+
+  it('a Shoot that people wrote themselves has it', () => {
+    expect(technicalIDTakenBy(older, ...caches([older], [SECOND]))).toBe(`Shoot ${NAMESPACE}/${SECOND}`);
+  });
+
+  it('its own Shoot is no other', () => {
+    expect(technicalIDTakenBy(older, ...caches([older], [FIRST]))).toBeUndefined();
+  });
+});

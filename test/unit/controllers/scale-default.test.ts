@@ -1,0 +1,62 @@
+import { expect, it, test } from 'vitest';
+import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
+import { asStated, DEFAULTER } from '../../../operator/controllers/stated-size.ts';
+
+const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
+const entry = (manager: string, ...fields: string[]) => ({
+  manager,
+  operation: 'Update',
+  fieldsV1: { 'f:spec': Object.fromEntries(fields.map((field) => [`f:${field}`, {}])) },
+});
+const cluster = (
+  managedFields: object[] | undefined,
+  status: object | undefined,
+  lastApplied?: string,
+): WorkerCluster =>
+  ({
+    metadata: {
+      name: 'a',
+      ...(managedFields && { managedFields }),
+      ...(lastApplied && { annotations: { [LAST_APPLIED]: lastApplied } }),
+    },
+    spec: { cloudProvider: 'aws', pools: [{ name: 'a', minimum: 1, maximum: 9 }], dataPlaneNodes: 2 },
+    ...(status && { status }),
+  }) as unknown as WorkerCluster;
+const filledIn = { defaultedNodes: [2] };
+const others = [entry('me', 'pools')];
+
+test.each<[string, WorkerCluster]>([
+  ['nobody owns', cluster(others, filledIn)],
+  [
+    'only the operator owns: it was stopped before it let go',
+    cluster([...others, entry(DEFAULTER, 'dataPlaneNodes')], filledIn),
+  ],
+  ['is followed by another one, which is not yet written', cluster(others, { defaultedNodes: [2, 3] })],
+  ['a manifest does not say', cluster(others, filledIn, '{"spec":{"cloudProvider":"aws"}}')],
+])('a number that %s is nobody’s wish', (_what, given) => {
+  const { spec, defaulted } = asStated(given);
+  expect(spec.dataPlaneNodes).toBeUndefined();
+  expect(defaulted?.nodes).toBe(2);
+});
+
+test.each<[string, WorkerCluster]>([
+  ['somebody owns', cluster([entry('kubectl', 'pools', 'dataPlaneNodes')], filledIn)],
+  [
+    'somebody owns beside the operator',
+    cluster([entry('me', 'dataPlaneNodes'), entry(DEFAULTER, 'dataPlaneNodes')], filledIn),
+  ],
+  ['the operator never filled in, though nobody owns it any more', cluster(others, {})],
+  ['a new object has', cluster(others, undefined)],
+  ['is another than the operator filled in, though nobody owns it', cluster(others, { defaultedNodes: [3] })],
+  ['nobody can tell the owner of', cluster(undefined, filledIn)],
+  ['a manifest says', cluster(others, filledIn, '{"spec":{"dataPlaneNodes":2}}')],
+  ['a manifest says that cannot be read', cluster(others, filledIn, '{')],
+])('a number that %s is a person’s', (_what, given) => {
+  expect(asStated(given).spec.dataPlaneNodes).toBe(2);
+  expect(asStated(given).defaulted).toBeUndefined();
+});
+
+it('what is no WorkerCluster that the API server would take is left as it is', () => {
+  const odd = { metadata: { name: 'a', managedFields: [{}] }, status: filledIn } as unknown as WorkerCluster;
+  expect(asStated(odd)).toBe(odd);
+});

@@ -1,0 +1,53 @@
+import { describe, expect, it } from 'vitest';
+import { keptPod } from '../../../operator/clusters/kept-pod.ts';
+import { ByteBudget, ObjectBudget, tenantBudget } from '../../../operator/kube/byte-budget.ts';
+import type { Pod } from '../../../operator/kube/resources.ts';
+import { sentPod } from '../../bench/kept-pods.ts';
+
+const MIB = 2 ** 20;
+const NODES = 10_000;
+const PODS_EACH = 30;
+
+/** As `count` pods of a bench, each with labels that no other has. */
+const unlike = (index: number): Pod => {
+  const pod = sentPod(index);
+  return { ...pod, metadata: { ...pod.metadata, labels: { own: `${index}-${'x'.repeat(1000)}` } } };
+};
+
+describe('what is kept of a cluster', () => {
+  it('of 10,000 nodes with 30 pods each of ordinary templates fits, also with a heap of 1 GiB', () => {
+    const budget = new ObjectBudget(256 * MIB);
+    // One pod of each template and then one of them again and again: making 300,000 takes long, and all are alike.
+    for (let index = 0; index < 500; index++) expect(budget.take(keptPod(sentPod(index)))).toBe(true);
+    const templates = budget.used;
+    expect(budget.take(keptPod(sentPod(500)))).toBe(true);
+    const one = budget.used - templates;
+    expect(templates + one * NODES * PODS_EACH).toBeLessThan(budget.limit);
+    expect(tenantBudget().limit).toBeGreaterThanOrEqual(64 * MIB);
+  });
+
+  it('counts what objects share once, until the last of them goes', () => {
+    const whole = new ByteBudget(MIB);
+    const budget = new ObjectBudget(MIB, whole);
+    const part = Object.freeze({ text: 'x'.repeat(10_000) });
+    const [one, other] = [{ part }, { part }];
+    budget.take(one);
+    const first = budget.used;
+    budget.count(other);
+    expect(budget.used).toBeLessThan(first + 1000);
+    budget.release(one);
+    expect(budget.used).toBeGreaterThan(10_000);
+    budget.release(other);
+    expect([budget.used, whole.used]).toEqual([0, 0]);
+  });
+
+  it('has an end where pods have nothing in common, whose parts count with all that is kept to find them', () => {
+    const budget = new ObjectBudget(4 * MIB);
+    let taken = 0;
+    while (taken < 10_000 && budget.take(keptPod(unlike(taken)))) taken++;
+    expect(taken).toBeLessThan((4 * MIB) / 2000);
+    const { used } = budget;
+    expect(budget.take(keptPod(unlike(taken)))).toBe(false);
+    expect(budget.used).toBe(used);
+  });
+});
