@@ -223,7 +223,10 @@ export class MembershipController {
 const carried = ({ status }: Membership): Said[] =>
   (status?.conditions ?? [])
     .filter(({ type }) => type !== 'Ready' && type !== 'HubUsable')
-    .map(({ lastTransitionTime: _, ...said }) => said);
+    .map((condition) => {
+      const { lastTransitionTime: _, ...said } = condition;
+      return said;
+    });
 
 function leaveConditions({ drained, drain, withdraw, reason, waiting }: LeaveVerdict, left: string): Said[] {
   return [

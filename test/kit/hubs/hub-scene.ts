@@ -40,20 +40,32 @@ class Breakable {
   breaksAfter = Number.POSITIVE_INFINITY;
   broken = false;
 
-  client(options: KubeClientOptions): KubeClient {
-    const line = this;
-    return new (class extends KubeClient {
-      override async request<T = any>(method: string, path: string, more?: RequestOptions): Promise<T> {
-        if (line.broken) throw new Error('the operator is dead');
-        const answer = await super.request<T>(method, path, more);
-        // Events are told beside what is done, and a token that was asked for leaves nothing behind.
-        if (method === 'GET' || path.includes('/events') || path.endsWith('/token')) return answer;
-        line.writes.push(`${method} ${path}`);
-        if (line.writes.length < line.breaksAfter) return answer;
-        line.broken = true;
-        throw new Error('the operator is dead');
-      }
-    })(options);
+  /** To be called when a write was carried out. */
+  wrote(what: string): void {
+    this.writes.push(what);
+    if (this.writes.length < this.breaksAfter) return;
+    this.broken = true;
+    throw new Error(DEAD);
+  }
+}
+
+const DEAD = 'the operator is dead';
+
+class BreakableClient extends KubeClient {
+  readonly #line: Breakable;
+
+  constructor(options: KubeClientOptions, line: Breakable) {
+    super(options);
+    this.#line = line;
+  }
+
+  override async request<T = any>(method: string, path: string, more?: RequestOptions): Promise<T> {
+    if (this.#line.broken) throw new Error(DEAD);
+    const answer = await super.request<T>(method, path, more);
+    // Events are told beside what is done, and a token that was asked for leaves nothing behind.
+    if (method !== 'GET' && !path.includes('/events') && !path.endsWith('/token'))
+      this.#line.wrote(`${method} ${path}`);
+    return answer;
   }
 }
 
@@ -120,7 +132,7 @@ export class HubScene {
   async startOperator(breaksAfter = Number.POSITIVE_INFINITY): Promise<void> {
     const line = new Breakable();
     line.breaksAfter = breaksAfter;
-    const client = (server: TestApiserver) => line.client({ ...parseUntrustedKubeconfig(server.kubeconfig) });
+    const client = (server: TestApiserver) => new BreakableClient(parseUntrustedKubeconfig(server.kubeconfig), line);
     const [garden, inside] = [client(this.garden), client(this.member)];
     const clusters = new Informer<WorkerCluster>(garden, WORKERCLUSTERS);
     const profiles = new Informer<CloudProfile>(garden, CLOUDPROFILES);
