@@ -57,6 +57,7 @@ export async function connect(op: Operation, signal: AbortSignal, wait = inPodOf
   state.usable &&= SILENT;
   state.usableFor = undefined;
   state.systemApplied = undefined;
+  state.systemRefused = undefined;
   state.changed?.();
   const certificate = await issueOperatorCertificate(op.pki, world.now());
   const client = KubeClient.fromKubeconfig(operatorKubeconfig(op.values, op.pki, certificate));

@@ -350,7 +350,7 @@ export class ShootController {
     // Their kubelets outlived their machines: nothing else will happen that would tell us to look.
     const strays = findCondition(told?.conditions, 'EveryNodeReady')?.reason === NODES_LEAVING;
     if (strays) sleeps.push(op.provider.inCloud ? MACHINE_KNOWN_MS : STRAYS_MS);
-    if (state.usable?.ok === false) sleeps.push(ACCESS_MS);
+    if (state.usable?.ok === false || state.systemRefused) sleeps.push(ACCESS_MS);
     return { requeueAfterMs: Math.max(1000, Math.min(op.strategy.longestSleepMs, ...sleeps)) };
   }
 

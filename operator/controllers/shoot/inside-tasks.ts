@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { errorText } from '../../api/errors.ts';
 import { LABELS } from '../../api/group.ts';
 import type { Shoot } from '../../api/shoot.ts';
 import type { ClusterConnection } from '../../clusters/cluster-connection.ts';
@@ -6,7 +7,7 @@ import type { Task } from '../../flow/graph.ts';
 import { KubeClient } from '../../kube/client.ts';
 import { sleep } from '../../kube/clock.ts';
 import { waitFor } from '../../kube/informer.ts';
-import { conditionIsTrue, type KubeObject } from '../../kube/resources.ts';
+import { conditionIsTrue, type KubeObject, keyOf } from '../../kube/resources.ts';
 import { KONNECTIVITY_AGENT_APP, konnectivityAgent } from '../../shoot/konnectivity-agent.ts';
 import { adminKubeconfig } from '../../shoot/kubeconfigs.ts';
 import { refusedByAdmission, usable } from '../../shoot/readiness.ts';
@@ -136,10 +137,34 @@ export const systemComponentsTask = (op: Operation, own: () => KubeObject[]): Ta
     ];
     const print = createHash('sha256').update(JSON.stringify(objects)).digest('hex');
     if (state.systemApplied === print) return;
-    await inside(op).applyAll(objects, signal);
-    state.systemApplied = print;
+    const refused = await applySystem(op, objects, signal);
+    state.systemRefused = refused;
+    if (refused === undefined) state.systemApplied = print;
   },
 });
+
+/**
+ * In a cluster that has served, a refusal by its own admission policy keeps no machine from being made: the rest is applied.
+ * @returns what was refused, first words first; undefined: nothing
+ */
+async function applySystem(op: Operation, objects: KubeObject[], signal: AbortSignal): Promise<string | undefined> {
+  try {
+    await inside(op).applyAll(objects, signal);
+    return undefined;
+  } catch (error) {
+    if (!hasServed(op.shoot) || !refusedByAdmission(error)) throw error;
+  }
+  const refusals: string[] = [];
+  for (const object of objects) {
+    await inside(op)
+      .applyAll([object], signal)
+      .catch((error: unknown) => {
+        if (!refusedByAdmission(error)) throw error;
+        refusals.push(`${object.kind} ${keyOf(object)}: ${errorText(error)}`);
+      });
+  }
+  return refusals[0];
+}
 
 /**
  * Making the machines for workloads, taking away those that are too many, and replacing those that are outdated.

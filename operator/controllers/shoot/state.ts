@@ -37,6 +37,8 @@ export interface ShootState {
   draining: Map<string, string>;
   /** Fingerprint of what was last applied inside of the shoot. */
   systemApplied: string | undefined;
+  /** What of it an admission policy of the shoot refused. */
+  systemRefused: string | undefined;
   nextRenewal: Date | undefined;
   /** The keys (version of their Secret, and what they depend on) that need nothing until nextRenewal. */
   soundKeys: string | undefined;
@@ -73,6 +75,7 @@ export const newShootState = (): ShootState => ({
   failures: new Map(),
   draining: new Map(),
   systemApplied: undefined,
+  systemRefused: undefined,
   nextRenewal: undefined,
   soundKeys: undefined,
   recordChangesAt: undefined,

@@ -52,6 +52,8 @@ export interface RunningFacts extends CommonFacts {
   readonly tunnel?: boolean | undefined;
   /** Whether nothing of the cluster can be reached, since its nodes run no pods; absent: no. */
   readonly nothingRuns?: boolean | undefined;
+  /** What of the system components an admission policy of the cluster refused; absent: nothing. */
+  readonly systemRefused?: string | undefined;
   /** Pods in the seed that cannot start. */
   readonly problems?: readonly PodProblem[];
   /** One line for each drain that goes on. */
@@ -107,6 +109,7 @@ export async function runningFacts(op: Operation, shoot: Shoot): Promise<Running
     problems: podProblems(op.seed.podsOf(keyOf(shoot))),
     ...(values.machinesOutside && { tunnel: true }),
     ...(values.clusterNetwork === 'none' && { nothingRuns: true }),
+    ...(state.systemRefused && { systemRefused: state.systemRefused }),
     draining: [...state.draining.values()],
     ...(records.length > 0 && { records, named }),
     drift: driftCondition(op, shoot),
@@ -342,6 +345,13 @@ function systemCondition(facts: RunningFacts, desired: number) {
       facts.usable ? 'Unknown' : false,
       'NotObserved',
       'to be seen once the API server answers',
+    );
+  if (facts.systemRefused)
+    return say(
+      'SystemComponentsHealthy',
+      false,
+      'RefusedByAdmission',
+      `an admission policy of the cluster refuses what the operator applies; leave kube-system out of it: ${facts.systemRefused}`,
     );
   const { pods } = facts.inside;
   const podsOf = (app: string) =>

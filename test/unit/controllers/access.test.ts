@@ -1,10 +1,13 @@
 import { expect, it } from 'vitest';
 import type { LastOperation } from '../../../operator/api/meta.ts';
-import { accessTasks, machineTasks } from '../../../operator/controllers/shoot/inside-tasks.ts';
+import type { ClusterConnection } from '../../../operator/clusters/cluster-connection.ts';
+import { accessTasks, machineTasks, systemComponentsTask } from '../../../operator/controllers/shoot/inside-tasks.ts';
 import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
 import { newShootState } from '../../../operator/controllers/shoot/state.ts';
 import { strategyOf } from '../../../operator/controllers/shoot/strategy.ts';
 import { Flow, type Task } from '../../../operator/flow/graph.ts';
+import { KubeApiError } from '../../../operator/kube/errors.ts';
+import type { KubeObject } from '../../../operator/kube/resources.ts';
 import { pool } from '../providers/fixtures.ts';
 import { controlPlane, pkiOf } from '../shoot/values.ts';
 
@@ -77,4 +80,41 @@ it.each([
   const looks = tasks.filter(({ id, skip }) => id.startsWith('access') && !skip);
   expect(looks.map(({ id }) => id)).toEqual(['access-again']);
   expect(tasks.filter(({ after }) => after?.includes('access-again'))).toEqual([]);
+});
+
+const refusal = new KubeApiError('PATCH deployments/coredns', 500, {
+  message: 'Internal error occurred: failed calling webhook "all.shop.example": no endpoints available',
+});
+
+/** A shoot whose webhook refuses Deployments, with the names of what was applied. */
+function refusing(lastOperation: Partial<LastOperation>) {
+  const { op, made } = silent(lastOperation);
+  const applied: string[] = [];
+  op.state.connection = {
+    applyAll: async (objects: KubeObject[]) => {
+      for (const { kind, metadata } of objects) {
+        if (kind === 'Deployment') throw refusal;
+        applied.push(`${kind} ${metadata.name}`);
+      }
+    },
+  } as unknown as ClusterConnection;
+  const provider = { ...op.provider, needsBootstrapToken: true };
+  return { op: { ...op, provider } as Operation, made, applied };
+}
+const system = (op: Operation) => [done('access'), systemComponentsTask(op, () => []), ...machinesOf(op)];
+
+it('machines of a cluster that has served are made although its policy refuses cluster DNS, and it is told', async () => {
+  const { op, made, applied } = refusing({ type: 'Reconcile', state: 'Succeeded' });
+  await new Flow('reconcile', system(op)).run({});
+  expect(made).toEqual(['workers']);
+  expect(op.state.systemRefused).toMatch(/^Deployment kube-system\/coredns: .*calling webhook/);
+  // What comes after the refused one is applied all the same, and what was refused is tried again.
+  expect(applied).toContain('Service kube-dns');
+  expect(op.state.systemApplied).toBeUndefined();
+});
+
+it('machines of a cluster that has never served wait for its system components', async () => {
+  const { op, made } = refusing({ type: 'Create', state: 'Processing' });
+  await new Flow('reconcile', system(op)).run({}).catch(() => {});
+  expect(made).toEqual([]);
 });
