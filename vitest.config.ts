@@ -35,6 +35,13 @@ export default defineConfig({
         hookTimeout: 1_200_000,
         fileParallelism: false,
       }),
+      // Real hubs, whose programs are built beside the repository: `npm run test:hubs`, and no part of `npm test`.
+      tier('hubs', 4, {
+        globalSetup: 'test/kit/tools.ts',
+        testTimeout: 600_000,
+        hookTimeout: 300_000,
+        fileParallelism: false,
+      }),
     ],
   },
 });

@@ -17,7 +17,7 @@ import {
 } from './schema.ts';
 
 /** Every type of hub, with the field of the spec that carries what only it has. */
-export const HUB_TYPES = { ClusterProfile: 'clusterProfile' } as const;
+export const HUB_TYPES = { ClusterProfile: 'clusterProfile', Karmada: 'karmada' } as const;
 export type HubTypeName = keyof typeof HUB_TYPES;
 const TYPES = Object.keys(HUB_TYPES) as [HubTypeName, ...HubTypeName[]];
 
@@ -97,6 +97,23 @@ const clusterProfile = z
   })
   .describe('The cluster inventory of SIG-Multicluster: a ClusterProfile for each cluster, with access providers.');
 
+const karmada = z
+  .object({
+    renewsTokens: z
+      .boolean()
+      .describe(
+        'The hub is Karmada 1.19 or newer, which notices a new token: it gets one of a day, which is renewed. Absent: no; older ones go blind with a new token, so it gets one that never ends.',
+      )
+      .optional(),
+    evicts: z
+      .boolean()
+      .describe(
+        "The hub's controller manager runs with --enable-no-execute-taint-eviction, and so moves work away from a cluster that is drained. Absent: no, as is its default, until an eviction is seen.",
+      )
+      .optional(),
+  })
+  .describe('Karmada: a Cluster that its controllers push to.');
+
 export const hubSpec = rules(
   z.object({
     type: z.enum(TYPES).describe('Which multi-cluster system it is. Cannot be changed.'),
@@ -134,6 +151,7 @@ export const hubSpec = rules(
       .optional(),
     member: member.optional(),
     clusterProfile: clusterProfile.optional(),
+    karmada: karmada.optional(),
   }),
   { rule: 'self.type == oldSelf.type', message: 'type cannot be changed after creation: make another Hub instead' },
   {

@@ -122,6 +122,8 @@ export interface Member {
   readonly version?: string | undefined;
   /** What its nodes offer now; what was planned, where it scales from zero. */
   readonly capacity: Amounts;
+  /** What one node offers, of each size that it has now, or is to have where it has none. */
+  readonly nodeSizes: readonly Amounts[];
   /** Whether its API server answers; while it does not, nothing is written there. */
   readonly answers: boolean;
   /** Why nothing new is to be placed on it: the hub's scheduler is kept away by our own taint, or whatever it has. Absent: it is open. */

@@ -1,9 +1,13 @@
 import type { HubTypeName } from '../api/hub.ts';
 import { clusterProfileHub } from './cluster-profile.ts';
 import type { HubType } from './contract.ts';
+import { karmadaHub } from './karmada.ts';
 
 /** Every hub that clusters can join. */
-const HUB_TYPES: Readonly<Record<HubTypeName, HubType<any>>> = { ClusterProfile: clusterProfileHub };
+const HUB_TYPES: Readonly<Record<HubTypeName, HubType<any>>> = {
+  ClusterProfile: clusterProfileHub,
+  Karmada: karmadaHub,
+};
 
 /** What joins clusters to hubs of this type; undefined: this build knows no such type. */
 export const hubType = (type: string): HubType | undefined => (HUB_TYPES as Record<string, HubType | undefined>)[type];

@@ -21,6 +21,8 @@ export interface ApiserverOptions {
 
 export interface TestApiserver {
   url: string;
+  /** Of its etcd, which asks nobody who they are. */
+  etcdUrl: string;
   /** PEM. */
   ca: string;
   /** Of a member of system:masters, with a client certificate. */
@@ -167,6 +169,7 @@ export async function startApiserver(options: ApiserverOptions = {}): Promise<Te
 
     return {
       url,
+      etcdUrl,
       ca: ca.cert,
       client,
       readerToken,

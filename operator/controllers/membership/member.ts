@@ -2,13 +2,13 @@ import type { CloudProfile } from '../../api/cloudprofile.ts';
 import { findCondition } from '../../api/conditions.ts';
 import { GROUP, LABELS } from '../../api/group.ts';
 import type { HubSpec } from '../../api/hub.ts';
-import { parseBytes, parseCpu } from '../../api/quantity.ts';
+import { formatBytes, formatCpu, parseBytes, parseCpu } from '../../api/quantity.ts';
 import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
 import { clusterResource } from '../../clusters/capacity.ts';
 import type { OpenCluster } from '../../clusters/open-clusters.ts';
 import type { Amounts, Endpoint, Member } from '../../hubs/contract.ts';
 import { conditionIsTrue, type Node } from '../../kube/resources.ts';
-import { planned } from './planned-capacity.ts';
+import { planned, plannedSizes } from './planned-capacity.ts';
 import type { KeptCredential, MembershipRecord } from './record.ts';
 
 /** Where the API server of a cluster is, as its hub is to reach it. */
@@ -81,6 +81,30 @@ const amounts = ({ cpu, memory, gpu }: Amounts): Amounts => ({
   ...(gpu && gpu !== '0' && { gpu }),
 });
 
+/** Nodes of one kind differ by a few Ki, and are one size. */
+const CPU_STEP = 10;
+const MEMORY_STEP = 64 * 2 ** 20;
+/** A cluster has few sizes; a hub is told no more of them than this. */
+const MOST_SIZES = 16;
+
+function nodeSizesOf(
+  cluster: WorkerCluster,
+  open: OpenCluster | undefined,
+  profile: CloudProfile | undefined,
+): Amounts[] {
+  const nodes = (open?.nodes.list() ?? []).flatMap((node) => clusterResource([node], []).total ?? []);
+  const sizes = nodes.length > 0 ? nodes : profile ? plannedSizes(cluster, profile) : [];
+  const rounded = sizes
+    .map(({ cpu = '0', memory = '0' }) => ({
+      cpu: Math.floor(parseCpu(cpu) / CPU_STEP) * CPU_STEP,
+      memory: Math.floor(parseBytes(memory) / MEMORY_STEP) * MEMORY_STEP,
+    }))
+    .filter(({ cpu, memory }) => cpu > 0 && memory > 0)
+    .sort((a, b) => b.cpu - a.cpu || b.memory - a.memory)
+    .map(({ cpu, memory }) => ({ cpu: formatCpu(cpu), memory: formatBytes(memory) }));
+  return [...new Map(rounded.map((size) => [`${size.cpu} ${size.memory}`, size])).values()].slice(0, MOST_SIZES);
+}
+
 /** What the hub's code is told of a cluster. */
 export function memberOf(
   record: MembershipRecord,
@@ -98,6 +122,7 @@ export function memberOf(
   },
 ): Member {
   const { hub: ofHub, member, membership } = record;
+  const profile = cluster && profiles.get(profileNameOf(cluster));
   return {
     name: member.name,
     hubName: ofHub.name,
@@ -108,7 +133,8 @@ export function memberOf(
     labels: cluster ? labelsOf(cluster, ofHub.spec) : {},
     zones: [...new Set((open?.nodes.list() ?? []).flatMap(zoneOf))].sort(),
     version: cluster?.status?.kubernetesVersion,
-    capacity: cluster ? capacityOf(cluster, open, profiles.get(profileNameOf(cluster))) : {},
+    capacity: cluster ? capacityOf(cluster, open, profile) : {},
+    nodeSizes: cluster ? nodeSizesOf(cluster, open, profile) : [],
     answers: answers(cluster, open),
     ...(closed && { closed }),
     credentials: Object.fromEntries(record.credentials.map((one) => [one.identity, credentialOf(one)])),

@@ -18,3 +18,10 @@ export function planned({ spec, status }: WorkerCluster, profile: CloudProfile):
   }
   return { cpu: formatCpu(sum.cpu), memory: formatBytes(sum.memory), gpu: String(sum.gpu) };
 }
+
+/** What one node of each of its pools will offer. Pure. */
+export const plannedSizes = ({ status }: WorkerCluster, profile: CloudProfile): Amounts[] =>
+  (status?.admitted?.pools ?? []).flatMap(({ machineType }) => {
+    const type = profile.spec.machineTypes.find((one) => one.name === machineType);
+    return type ? [{ cpu: String(type.cpu), memory: String(type.memory) }] : [];
+  });

@@ -74,7 +74,8 @@ interface RunningOperator {
   readonly controllers: Controller[];
   readonly caches: Informer<any>[];
   readonly clients: KubeClient[];
-  readonly nodes: Informer<Node>;
+  /** Of the members, by name. */
+  readonly inside: ReadonlyMap<string, { readonly client: KubeClient; readonly nodes: Informer<Node> }>;
   readonly line: Breakable;
   readonly held: () => boolean;
 }
@@ -83,6 +84,8 @@ interface RunningOperator {
 export class HubScene {
   readonly garden: TestApiserver;
   readonly member: TestApiserver;
+  /** API servers of the clusters, by name in namespace shop; `demo` is `member`. */
+  readonly #members = new Map<string, TestApiserver>();
   readonly memberships: Informer<Membership>;
   readonly hubs: Informer<Hub>;
   /** Reason and message of each Event, with the kind. */
@@ -95,14 +98,18 @@ export class HubScene {
   private constructor(garden: TestApiserver, member: TestApiserver, spec: HubSpec) {
     this.garden = garden;
     this.member = member;
+    this.#members.set('demo', member);
     this.#spec = spec;
     this.memberships = new Informer<Membership>(garden.client, MEMBERSHIPS);
     this.hubs = new Informer<Hub>(garden.client, HUBS);
   }
 
-  /** @param crds folders of test/fixtures/hubs whose kinds the hub serves */
-  static async start(spec: HubSpec, crds: readonly string[]): Promise<HubScene> {
-    const [garden, member] = await Promise.all([startApiserver(), startApiserver()]);
+  /**
+   * @param crds folders of test/fixtures/hubs whose kinds the hub serves
+   * @param running an API server that is garden and hub; absent: a new one. Either is stopped with the scene
+   */
+  static async start(spec: HubSpec, crds: readonly string[], running?: TestApiserver): Promise<HubScene> {
+    const [garden, member] = await Promise.all([running ?? startApiserver(), startApiserver()]);
     const scene = new HubScene(garden, member, spec);
     for (const manifest of installManifests()) await garden.client.apply(manifest);
     for (const folder of crds) await applyFolder(garden.client, folder);
@@ -113,8 +120,7 @@ export class HubScene {
       { timeoutMs: PATIENCE_MS, what: 'the CRDs to be served' },
     );
     await crdsReady.stop();
-    await member.client.apply(node('one'));
-    await member.client.apply(nodeStatus('one'), { subresource: 'status' });
+    await addNode(member, 'one', '4', '8Gi');
     for (const cache of [scene.memberships, scene.hubs]) {
       cache.start();
       await cache.whenSynced(AbortSignal.timeout(PATIENCE_MS));
@@ -125,7 +131,15 @@ export class HubScene {
   async stop(): Promise<void> {
     await this.stopOperator();
     await Promise.all([this.memberships.stop(), this.hubs.stop()]);
-    await Promise.all([this.garden.stop(), this.member.stop()]);
+    await Promise.all([this.garden.stop(), ...[...this.#members.values()].map((member) => member.stop())]);
+  }
+
+  /** One more cluster, known to operators that start after it. @returns its API server, with a node of this size */
+  async addMember(name: string, cpu: string, memory: string): Promise<TestApiserver> {
+    const member = await startApiserver();
+    this.#members.set(name, member);
+    await addNode(member, 'one', cpu, memory);
+    return member;
   }
 
   /** @param breaksAfter so many writes the operator lives */
@@ -133,10 +147,15 @@ export class HubScene {
     const line = new Breakable();
     line.breaksAfter = breaksAfter;
     const client = (server: TestApiserver) => new BreakableClient(parseUntrustedKubeconfig(server.kubeconfig), line);
-    const [garden, inside] = [client(this.garden), client(this.member)];
+    const garden = client(this.garden);
+    const inside = new Map(
+      [...this.#members].map(([name, member]) => {
+        const line = client(member);
+        return [name, { client: line, nodes: new Informer<Node>(line, NODES) }] as const;
+      }),
+    );
     const clusters = new Informer<WorkerCluster>(garden, WORKERCLUSTERS);
     const profiles = new Informer<CloudProfile>(garden, CLOUDPROFILES);
-    const nodes = new Informer<Node>(inside, NODES);
     this.#openClusters = new OpenClusters();
     const hubs = wireHubs({
       garden,
@@ -150,7 +169,7 @@ export class HubScene {
       now: () => this.now(),
       record: (object, _type, reason, message) => this.events.push(`${object.kind} ${reason}: ${message}`),
     });
-    const caches = [clusters, profiles, nodes, ...(hubs.caches ?? [])];
+    const caches = [clusters, profiles, ...[...inside.values()].map(({ nodes }) => nodes), ...(hubs.caches ?? [])];
     for (const cache of caches) cache.start();
     await Promise.all(caches.map((cache) => cache.whenSynced(AbortSignal.timeout(PATIENCE_MS))));
     const held = () => hubs.holds('shop', 'demo').length > 0;
@@ -158,8 +177,8 @@ export class HubScene {
       hubs,
       controllers: hubs.controllers.map((controller) => runController(controller)),
       caches,
-      clients: [garden, inside],
-      nodes,
+      clients: [garden, ...[...inside.values()].map(({ client }) => client)],
+      inside,
       line,
       held,
     };
@@ -185,17 +204,17 @@ export class HubScene {
   }
 
   /** What other controllers of the operator do when they have a line to the cluster, or lose it. */
-  open(): () => void {
-    const { nodes, clients } = this.#operator!;
+  open(name = 'demo'): () => void {
+    const { client, nodes } = this.#operator!.inside.get(name)!;
     const listeners: (() => void)[] = [];
     const cluster: OpenCluster = {
-      client: clients[1]!,
-      server: this.member.url,
+      client,
+      server: this.#members.get(name)!.url,
       nodes,
       pods: { list: () => [] },
       onStop: (listener) => listeners.push(listener),
     };
-    this.#openClusters.add('shop/demo', cluster);
+    this.#openClusters.add(`shop/${name}`, cluster);
     return () => {
       for (const listener of listeners.splice(0)) listener();
     };
@@ -206,13 +225,13 @@ export class HubScene {
     await this.garden.client.apply({ apiVersion: ALPHA_API_VERSION, kind: 'Hub', metadata: { name }, spec });
   }
 
-  async makeCluster(labels: Record<string, string> = {}): Promise<void> {
+  async makeCluster(labels: Record<string, string> = {}, name = 'demo'): Promise<void> {
     const { client } = this.garden;
     await client.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } });
     await client.apply({
       apiVersion: API_VERSION,
       kind: 'WorkerCluster',
-      metadata: { name: 'demo', namespace: 'shop', labels, finalizers: [`${API_VERSION.split('/')[0]}/test`] },
+      metadata: { name, namespace: 'shop', labels, finalizers: [`${API_VERSION.split('/')[0]}/test`] },
       spec: { cloudProvider: 'local', dataPlaneNodes: 1 },
     });
   }
@@ -224,16 +243,17 @@ export class HubScene {
     await this.garden.client.mergePatch(WORKERCLUSTERS, 'demo', 'shop', { status }, { subresource: 'status' });
   }
 
-  membership(hub = 'test'): Membership | undefined {
-    return this.memberships.get(`shop/${membershipName('demo', hub)}`);
+  membership(hub = 'test', cluster = 'demo'): Membership | undefined {
+    return this.memberships.get(`shop/${membershipName(cluster, hub)}`);
   }
 
-  state = (hub = 'test'): string | undefined => this.membership(hub)?.status?.state;
+  state = (hub = 'test', cluster = 'demo'): string | undefined => this.membership(hub, cluster)?.status?.state;
 
-  until(what: string, predicate: () => boolean): Promise<unknown> {
+  until(what: string, predicate: () => boolean, timeoutMs = PATIENCE_MS): Promise<unknown> {
     return waitFor([this.memberships, this.hubs], () => predicate() || undefined, {
-      timeoutMs: PATIENCE_MS,
-      what: () => `${what}; last said: ${JSON.stringify(this.membership()?.status ?? this.hubs.list()[0]?.status)}`,
+      timeoutMs,
+      what: () =>
+        `${what}; last said: ${JSON.stringify(this.memberships.list().map(({ status }) => status))} ${JSON.stringify(this.hubs.list()[0]?.status)}`,
     });
   }
 
@@ -255,21 +275,16 @@ async function applyFolder(client: KubeClient, folder: string): Promise<void> {
   }
 }
 
-const node = (name: string): KubeObject => ({ apiVersion: 'v1', kind: 'Node', metadata: { name } });
-const nodeStatus = (name: string): KubeObject => ({
-  ...node(name),
-  status: {
-    capacity: { cpu: '4', memory: '8Gi', pods: '110' },
-    allocatable: { cpu: '4', memory: '8Gi', pods: '110' },
-    conditions: [
-      {
-        type: 'Ready',
-        status: 'True',
-        reason: 'KubeletReady',
-        message: 'ready',
-        lastHeartbeatTime: null,
-        lastTransitionTime: null,
-      },
-    ],
-  },
-});
+/** A node as its kubelet would report it, or with another size than before. */
+export async function addNode({ client }: TestApiserver, name: string, cpu: string, memory: string): Promise<void> {
+  const node: KubeObject = { apiVersion: 'v1', kind: 'Node', metadata: { name } };
+  const amounts = { cpu, memory, pods: '110' };
+  const ready = { type: 'Ready', status: 'True', reason: 'KubeletReady', message: 'ready' };
+  await client.apply(node);
+  const status = {
+    capacity: amounts,
+    allocatable: amounts,
+    conditions: [{ ...ready, lastHeartbeatTime: null, lastTransitionTime: null }],
+  };
+  await client.apply({ ...node, status }, { subresource: 'status' });
+}

@@ -1,0 +1,149 @@
+import { GROUP, LABELS } from '../api/group.ts';
+import { formatBytes, formatCpu, parseBytes, parseCpu } from '../api/quantity.ts';
+import type { KubeObject, Resource } from '../kube/resources.ts';
+import type { Amounts, Member } from './contract.ts';
+
+const CLUSTER_GROUP = 'cluster.karmada.io';
+export const CLUSTERS: Resource = {
+  group: CLUSTER_GROUP,
+  version: 'v1alpha1',
+  plural: 'clusters',
+  kind: 'Cluster',
+  namespaced: false,
+};
+
+/** Where Karmada keeps the Secrets of its clusters. */
+export const CLUSTER_NAMESPACE = 'karmada-cluster';
+/** What Karmada says of a cluster by a taint of its own. */
+const NOT_READY = 'cluster.karmada.io/not-ready';
+const INITIALIZING: Taint = { key: `${GROUP}/initializing`, effect: 'NoSchedule' };
+const LEAVING: Taint = { key: `${GROUP}/leaving`, effect: 'NoSchedule' };
+const DRAINING: Taint = { key: `${GROUP}/leaving`, effect: 'NoExecute' };
+/** What the hub was last seen to count with: the scheduler looks again at what found no room when a label changes, and not when a status does. */
+const OFFERED = `${GROUP}/offered`;
+
+interface Taint {
+  key: string;
+  effect: 'NoSchedule' | 'NoExecute';
+  [field: string]: unknown;
+}
+type ResourceList = Readonly<Record<string, string>>;
+
+/** A Cluster of Karmada's, as far as it is read here. */
+export type KarmadaCluster = KubeObject & {
+  spec?: { id?: string; taints?: Taint[] };
+  status?: {
+    conditions?: { type: string; status: string; message?: string }[];
+    resourceSummary?: { allocatable?: ResourceList; allocated?: ResourceList; allocating?: ResourceList };
+  };
+};
+
+/** What is to become of the taint that has hub move work away: it is put there once, and then stays until the cluster is gone. */
+export type Draining = 'begin' | 'keep';
+
+/** The Cluster of a member, as it should be now. `more`: what belongs to the way in which it is reached. Pure. */
+export function clusterObject(
+  member: Member,
+  live: KarmadaCluster | undefined,
+  more: Record<string, unknown>,
+  draining: Draining = 'keep',
+): KubeObject {
+  const { name, id, labels, zones, nodeSizes } = member;
+  const offered = offeredBy(live);
+  const provider = labels[LABELS.provider];
+  const region = labels['topology.kubernetes.io/region'];
+  return {
+    apiVersion: `${CLUSTER_GROUP}/v1alpha1`,
+    kind: 'Cluster',
+    metadata: { name, labels: { ...labels, ...(offered && { [OFFERED]: offered }) } },
+    spec: {
+      id,
+      ...(provider && { provider }),
+      ...(region && { region }),
+      ...(zones.length > 0 && { zones }),
+      ...(nodeSizes.length > 0 && { resourceModels: resourceModels(nodeSizes) }),
+      taints: taints(live?.spec?.taints ?? [], member.closed, draining),
+      ...more,
+    },
+  };
+}
+
+/** The list has one owner, as Karmada declares it: those of Karmada and of people are repeated where they stand, ours put in or left out. Pure. */
+export function taints(live: readonly Taint[], closed: Member['closed'], draining: Draining): Taint[] {
+  const isIn = (taint: Taint) => live.some((one) => isSame(one, taint));
+  const wanted: Taint[] = [];
+  if (closed === 'Initializing') wanted.push(INITIALIZING);
+  if (closed === 'Leaving') wanted.push(LEAVING);
+  if (closed === 'Leaving' && (draining === 'begin' || isIn(DRAINING))) wanted.push(DRAINING);
+  const ours = [INITIALIZING, LEAVING, DRAINING];
+  const kept = live.filter((one) => !ours.some((own) => isSame(own, one)) || wanted.some((own) => isSame(own, one)));
+  return [...kept, ...wanted.filter((taint) => !isIn(taint))];
+}
+
+const isSame = (a: Taint, b: Taint): boolean => a.key === b.key && a.effect === b.effect;
+
+/** A node counts for what its grade has at least, so this is the most of it that can be lost. */
+const STEPS = 8;
+const MEBIBYTE = 2 ** 20;
+const MOST = '9223372036854775807';
+
+/**
+ * Grades by which Karmada counts free nodes: eighths of each size. With its own ones a node of less than 4 GiB counts as nothing, and no
+ * work is ever divided onto it. Where sizes differ in shape they count for less, never for more. Pure.
+ */
+export function resourceModels(sizes: readonly Amounts[]): object[] {
+  const eighths = (amount: number) => Array.from({ length: STEPS }, (_, step) => (amount * (step + 1)) / STEPS);
+  const cpus = sizes.flatMap(({ cpu = '0' }) => eighths(parseCpu(cpu)).map(Math.floor)).sort((a, b) => a - b);
+  const memories = sizes
+    .flatMap(({ memory = '0' }) => eighths(parseBytes(memory)).map((bytes) => Math.floor(bytes / MEBIBYTE) * MEBIBYTE))
+    .sort((a, b) => a - b);
+  const bounds: { cpu: number; memory: number }[] = [];
+  for (let at = cpus.length - 1; at >= 0; at--) {
+    const [cpu, memory] = [cpus[at]!, memories[at]!];
+    const above = bounds[0];
+    if (cpu > 0 && memory > 0 && (!above || (cpu < above.cpu && memory < above.memory)))
+      bounds.unshift({ cpu, memory });
+  }
+  bounds.unshift({ cpu: 0, memory: 0 });
+  return bounds.map((min, grade) => {
+    const max = bounds[grade + 1];
+    return {
+      grade,
+      ranges: [
+        { name: 'cpu', min: formatCpu(min.cpu), max: max ? formatCpu(max.cpu) : MOST },
+        { name: 'memory', min: formatBytes(min.memory), max: max ? formatBytes(max.memory) : MOST },
+      ],
+    };
+  });
+}
+
+/** Why Karmada does not count on the cluster yet, a sentence; undefined: it does. Pure. */
+export function whyNotReady(name: string, live: KarmadaCluster | undefined): string | undefined {
+  const ready = live?.status?.conditions?.find(({ type }) => type === 'Ready');
+  if (!ready) return `Karmada has not looked at Cluster ${name} yet`;
+  if (ready.status !== 'True') return `Cluster ${name} is not Ready: ${ready.message ?? 'Karmada does not say why'}`;
+  if (live?.spec?.taints?.some(({ key }) => key === NOT_READY)) return `Cluster ${name} still has taint ${NOT_READY}`;
+  return undefined;
+}
+
+const amountOf = (list: ResourceList | undefined, name: string): string => list?.[name] ?? '0';
+
+/** The label value that says what the hub counts with; '': nothing yet. Pure. */
+export function offeredBy(live: KarmadaCluster | undefined): string {
+  const offered = live?.status?.resourceSummary?.allocatable;
+  const [cpu, memory] = [amountOf(offered, 'cpu'), amountOf(offered, 'memory')];
+  if (parseCpu(cpu) === 0) return '';
+  return `cpu-${formatCpu(parseCpu(cpu))}.memory-${formatBytes(parseBytes(memory))}`;
+}
+
+/** What Karmada believes that is free: what nodes offer, less what is asked for. Pure. */
+export function freeOn(live: KarmadaCluster | undefined): Amounts | undefined {
+  const { allocatable, allocated, allocating } = live?.status?.resourceSummary ?? {};
+  if (!allocatable) return undefined;
+  const free = (name: string, parse: (quantity: string) => number) =>
+    Math.max(
+      0,
+      parse(amountOf(allocatable, name)) - parse(amountOf(allocated, name)) - parse(amountOf(allocating, name)),
+    );
+  return { cpu: formatCpu(free('cpu', parseCpu)), memory: formatBytes(free('memory', parseBytes)) };
+}

@@ -1,0 +1,112 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { RESOURCEBINDINGS } from '../../operator/hubs/karmada.ts';
+import { CLUSTERS, type KarmadaCluster } from '../../operator/hubs/karmada-cluster.ts';
+import { DEPLOYMENTS, type KubeObject, NAMESPACES, SECRETS, WORKERCLUSTERS } from '../../operator/kube/resources.ts';
+import type { TestApiserver } from '../kit/apiserver.ts';
+import { addNode, HubScene } from '../kit/hubs/hub-scene.ts';
+import { RealKarmada } from '../kit/hubs/real-karmada.ts';
+
+/** Folder with programs of real hubs, built beside the repository. */
+const { COPPICE_HUB_PROGRAMS: programs } = process.env;
+if (!programs) console.log('hubs: skipped, as COPPICE_HUB_PROGRAMS names no folder with programs of real hubs');
+
+const PATIENCE_MS = 120_000;
+const POLICIES = {
+  group: 'policy.karmada.io',
+  version: 'v1alpha1',
+  plural: 'propagationpolicies',
+  kind: 'PropagationPolicy',
+  namespaced: true,
+};
+
+describe.skipIf(!programs)('the real Karmada', () => {
+  let karmada: RealKarmada;
+  let scene: HubScene;
+  let second: TestApiserver;
+  const began = Date.now();
+  const saw = (what: string) => console.log(`karmada ${((Date.now() - began) / 1000).toFixed(1)} s: ${what}`);
+  beforeAll(async () => {
+    karmada = await RealKarmada.start(programs!);
+    saw('Karmada runs');
+    const spec = { type: 'Karmada' as const, karmada: { renewsTokens: true, evicts: true } };
+    scene = await HubScene.start(spec, [], karmada.apiserver);
+    second = await scene.addMember('small', '2', '2Gi');
+    await scene.startOperator();
+    saw('two clusters and the operator run');
+  });
+  afterAll(async () => {
+    await karmada?.stop();
+    await scene?.stop();
+  });
+
+  const cluster = async (name: string) => (await scene.garden.client.get(CLUSTERS, name)) as KarmadaCluster;
+  const binding = async (name: string) =>
+    (await scene.garden.client.getOrUndefined(RESOURCEBINDINGS, `${name}-deployment`, 'shop')) as
+      | (KubeObject & { spec: { clusters?: { name: string; replicas: number }[] } })
+      | undefined;
+  const placed = async (name: string) =>
+    Object.fromEntries(((await binding(name))?.spec.clusters ?? []).map((one) => [one.name, one.replicas]));
+  const propagate = async (name: string, replicas: number, cpu: string, placement: object) => {
+    const { client } = scene.garden;
+    await client.apply(deployment(name, replicas, cpu));
+    const resourceSelectors = [{ apiVersion: 'apps/v1', kind: 'Deployment', name }];
+    await client.apply(
+      {
+        apiVersion: 'policy.karmada.io/v1alpha1',
+        kind: 'PropagationPolicy',
+        metadata: { name, namespace: 'shop' },
+        spec: { resourceSelectors, placement },
+      },
+      { resource: POLICIES },
+    );
+  };
+  const within = (work: () => Promise<void>) => expect.poll(work, { timeout: PATIENCE_MS }).resolves;
+
+  it('takes two clusters, and opens them when it counts what their nodes offer', async () => {
+    await scene.makeHub();
+    for (const name of ['demo', 'small']) {
+      await scene.makeCluster({}, name);
+      scene.open(name);
+    }
+    for (const name of ['demo', 'small'])
+      await scene.until(`${name} to join`, () => scene.state('test', name) === 'Joined', PATIENCE_MS);
+    saw('both have joined');
+    const { metadata, spec, status } = await cluster('shop--small');
+    saw(JSON.stringify({ labels: metadata.labels, taints: spec?.taints, summary: status?.resourceSummary }));
+    expect(spec?.taints ?? []).toEqual([]);
+    expect(metadata.labels?.['multi-cluster.demo.io/offered']).toBe('cpu-2.memory-2Gi');
+  });
+
+  it('divides work onto both, also onto nodes that its own grades count as nothing', async () => {
+    await propagate('web', 4, '250m', {
+      replicaScheduling: {
+        replicaSchedulingType: 'Divided',
+        replicaDivisionPreference: 'Weighted',
+        weightPreference: { dynamicWeight: 'AvailableReplicas' },
+      },
+    });
+    await expect
+      .poll(() => placed('web'), { timeout: PATIENCE_MS })
+      .toMatchObject({ 'shop--small': expect.any(Number) });
+    saw(`placed: ${JSON.stringify(await placed('web'))}`);
+    for (const { client } of [scene.member, second])
+      await expect
+        .poll(() => client.getOrUndefined(DEPLOYMENTS, 'web', 'shop'), { timeout: PATIENCE_MS })
+        .toMatchObject({ spec: { replicas: expect.any(Number) } });
+    saw('the Deployment is in both clusters');
+  });
+});
+
+const deployment = (name: string, replicas: number, cpu: string): KubeObject => ({
+  apiVersion: 'apps/v1',
+  kind: 'Deployment',
+  metadata: { name, namespace: 'shop', labels: { app: name } },
+  spec: {
+    replicas,
+    selector: { matchLabels: { app: name } },
+    template: {
+      metadata: { labels: { app: name } },
+      spec: { containers: [{ name: 'web', image: 'pause', resources: { requests: { cpu, memory: '64Mi' } } }] },
+    },
+  },
+});

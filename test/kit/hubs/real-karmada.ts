@@ -1,0 +1,236 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createWriteStream } from 'node:fs';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { loadAll } from 'js-yaml';
+import { Informer } from '../../../operator/kube/informer.ts';
+import { CRDS, conditionIsTrue, type KubeObject } from '../../../operator/kube/resources.ts';
+import { createCA, issue } from '../../../operator/pki/certificates.ts';
+import { freePorts, startApiserver, type TestApiserver } from '../apiserver.ts';
+import { testTools } from '../tools.ts';
+
+const PATIENCE_MS = 120_000;
+const SYSTEM = 'karmada-system';
+const AGGREGATED = 'karmada-aggregated-apiserver';
+/** Karmada's own default: the one webhook that it cannot do without schedules nothing while it is away. */
+const WEBHOOK_SECONDS = 10;
+
+/** What of Karmada's webhook a binding needs to be scheduled: without it no policy has a scheduler, and no binding an id. */
+const WEBHOOKS: readonly { group: string; plural: string; operations: string[]; path: string }[] = [
+  {
+    group: 'policy',
+    plural: 'propagationpolicies',
+    operations: ['CREATE', 'UPDATE'],
+    path: 'mutate-propagationpolicy',
+  },
+  { group: 'work', plural: 'resourcebindings', operations: ['CREATE'], path: 'mutate-resourcebinding' },
+  { group: 'work', plural: 'clusterresourcebindings', operations: ['CREATE'], path: 'mutate-clusterresourcebinding' },
+  { group: 'work', plural: 'works', operations: ['CREATE', 'UPDATE'], path: 'mutate-work' },
+];
+
+/** The real Karmada as processes on loopback. Its programs, and its CRDs in a folder `karmada-crds`, were built and laid beside. */
+export class RealKarmada {
+  /** Its API server; stopped by whoever has it. */
+  readonly apiserver: TestApiserver;
+  readonly directory: string;
+  readonly #programs: string;
+  readonly #children: ChildProcess[] = [];
+
+  private constructor(apiserver: TestApiserver, directory: string, programs: string) {
+    this.apiserver = apiserver;
+    this.directory = directory;
+    this.#programs = programs;
+  }
+
+  /** @param programs folder with karmada-controller-manager, -scheduler, -webhook, -aggregated-apiserver and karmada-crds */
+  static async start(programs: string): Promise<RealKarmada> {
+    const directory = await mkdtemp(join(tmpdir(), 'coppice-karmada-'));
+    const file = async (name: string, text: string) => {
+      const path = join(directory, name);
+      await writeFile(path, text, { mode: 0o600 });
+      return path;
+    };
+    const ca = await createCA({ commonName: 'karmada-test', days: 2 });
+    const proxy = await issue(ca, { commonName: 'front-proxy-client', usages: ['client'], days: 1 });
+    const serving = await issue(ca, {
+      commonName: 'karmada',
+      dnsNames: ['localhost', `${AGGREGATED}.${SYSTEM}.svc`],
+      ipAddresses: ['127.0.0.1'],
+      usages: ['server'],
+      days: 1,
+    });
+    const apiserver = await startApiserver({
+      flags: [
+        `--proxy-client-cert-file=${await file('proxy.crt', proxy.cert)}`,
+        `--proxy-client-key-file=${await file('proxy.key', proxy.key)}`,
+        `--requestheader-client-ca-file=${await file('ca.crt', ca.cert)}`,
+        '--requestheader-allowed-names=front-proxy-client',
+        '--requestheader-extra-headers-prefix=X-Remote-Extra-',
+        '--requestheader-group-headers=X-Remote-Group',
+        '--requestheader-username-headers=X-Remote-User',
+        '--disable-admission-plugins=ServiceAccount',
+      ],
+    });
+    const karmada = new RealKarmada(apiserver, directory, programs);
+    process.once('exit', karmada.#killAll);
+    try {
+      const kubeconfig = await file('kubeconfig', apiserver.kubeconfig);
+      const [aggregated, webhook] = (await freePorts(2)) as [number, number];
+      await karmada.#install(aggregated, webhook, ca.cert);
+      const tls = [await file('tls.crt', serving.cert), await file('tls.key', serving.key)];
+      const { 'kube-controller-manager': kcm } = await testTools('kube-controller-manager');
+      const quiet = ['--metrics-bind-address=0', '--health-probe-bind-address=0', '--leader-elect=false'];
+      karmada.#run(kcm, 'kube-controller-manager', [
+        `--kubeconfig=${kubeconfig}`,
+        '--controllers=namespace,garbagecollector,clusterrole-aggregation',
+        '--leader-elect=false',
+        '--secure-port=0',
+      ]);
+      karmada.#program(AGGREGATED, [
+        `--kubeconfig=${kubeconfig}`,
+        `--authentication-kubeconfig=${kubeconfig}`,
+        `--authorization-kubeconfig=${kubeconfig}`,
+        `--etcd-servers=${apiserver.etcdUrl}`,
+        '--bind-address=127.0.0.1',
+        `--secure-port=${aggregated}`,
+        `--tls-cert-file=${tls[0]}`,
+        `--tls-private-key-file=${tls[1]}`,
+      ]);
+      karmada.#program('karmada-webhook', [
+        `--kubeconfig=${kubeconfig}`,
+        '--bind-address=127.0.0.1',
+        `--secure-port=${webhook}`,
+        `--cert-dir=${directory}`,
+        ...quiet.slice(0, 2),
+      ]);
+      await karmada.#until('Cluster to be served', async () => {
+        const { resources } = await apiserver.client.request<{ resources: unknown[] }>(
+          'GET',
+          '/apis/cluster.karmada.io/v1alpha1',
+        );
+        return resources.length > 0;
+      });
+      karmada.#program('karmada-controller-manager', [
+        `--kubeconfig=${kubeconfig}`,
+        ...quiet,
+        '--enable-no-execute-taint-eviction=true',
+        '--resource-eviction-rate=10',
+        '--graceful-eviction-timeout=30s',
+        '--cluster-success-threshold=2s',
+        '--cluster-failure-threshold=2s',
+        '--cluster-status-update-frequency=2s',
+      ]);
+      karmada.#program('karmada-scheduler', [`--kubeconfig=${kubeconfig}`, ...quiet]);
+      return karmada;
+    } catch (error) {
+      await karmada.stop();
+      await apiserver.stop();
+      throw error;
+    }
+  }
+
+  /** Ends all but the API server. */
+  async stop(): Promise<void> {
+    process.off('exit', this.#killAll);
+    const running = this.#children.filter(({ exitCode, signalCode }) => exitCode === null && signalCode === null);
+    const ended = running.map((child) => once(child, 'exit'));
+    this.#killAll();
+    await Promise.all(ended);
+    if (!process.env.COPPICE_HUB_LOGS) await rm(this.directory, { recursive: true, force: true });
+  }
+
+  #killAll = (): void => {
+    for (const child of this.#children) child.kill('SIGKILL');
+  };
+
+  #program(name: string, args: string[]): void {
+    this.#run(join(this.#programs, name), name, args);
+  }
+
+  #run(binary: string, name: string, args: string[]): void {
+    const log = createWriteStream(join(this.directory, `${name}.log`));
+    const child = spawn(binary, args, { stdio: ['ignore', 'pipe', 'pipe'], cwd: this.directory });
+    child.stdout.pipe(log, { end: false });
+    child.stderr.pipe(log, { end: false });
+    child.on('error', (error) => log.write(`${error}\n`));
+    this.#children.push(child);
+  }
+
+  async #install(aggregated: number, webhook: number, ca: string): Promise<void> {
+    const { client } = this.apiserver;
+    const caBundle = Buffer.from(ca).toString('base64');
+    for (const name of [SYSTEM, 'karmada-cluster'])
+      await client.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+    const crds = join(this.#programs, 'karmada-crds');
+    for (const name of await readdir(crds))
+      for (const object of loadAll(await readFile(join(crds, name), 'utf8')) as KubeObject[])
+        if (object) await client.apply(object);
+    const served = new Informer(client, CRDS);
+    served.start();
+    await served.waitFor(
+      () => served.list().every((crd) => conditionIsTrue(crd as never, 'Established')) || undefined,
+      {
+        timeoutMs: PATIENCE_MS,
+        what: "Karmada's CRDs to be served",
+      },
+    );
+    await served.stop();
+    const service = { name: AGGREGATED, namespace: SYSTEM, port: aggregated };
+    await client.apply({
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name: AGGREGATED, namespace: SYSTEM },
+      spec: { type: 'ExternalName', externalName: 'localhost' },
+    });
+    await client.apply({
+      apiVersion: 'apiregistration.k8s.io/v1',
+      kind: 'APIService',
+      metadata: { name: 'v1alpha1.cluster.karmada.io' },
+      spec: {
+        group: 'cluster.karmada.io',
+        version: 'v1alpha1',
+        groupPriorityMinimum: 2000,
+        versionPriority: 10,
+        caBundle,
+        service,
+      },
+    });
+    const resource = {
+      group: 'admissionregistration.k8s.io',
+      version: 'v1',
+      plural: 'mutatingwebhookconfigurations',
+      kind: 'MutatingWebhookConfiguration',
+      namespaced: false,
+    };
+    const configuration: KubeObject = {
+      apiVersion: 'admissionregistration.k8s.io/v1',
+      kind: resource.kind,
+      metadata: { name: 'karmada' },
+      webhooks: WEBHOOKS.map(({ group, plural, operations, path }) => ({
+        name: `${plural}.karmada.io`,
+        rules: [{ operations, apiGroups: [`${group}.karmada.io`], apiVersions: ['*'], resources: [plural] }],
+        clientConfig: { url: `https://localhost:${webhook}/${path}`, caBundle },
+        failurePolicy: 'Fail',
+        sideEffects: 'None',
+        admissionReviewVersions: ['v1'],
+        timeoutSeconds: WEBHOOK_SECONDS,
+      })),
+    };
+    await client.apply(configuration, { resource });
+  }
+
+  async #until(what: string, holds: () => Promise<boolean>): Promise<void> {
+    const deadline = Date.now() + PATIENCE_MS;
+    while (!(await holds().catch(() => false))) {
+      const dead = this.#children.find(({ exitCode }) => exitCode !== null);
+      if (dead || Date.now() > deadline)
+        throw new Error(
+          `waited in vain for ${what}${dead ? `: ${dead.spawnfile} has ended` : ''}; logs: ${this.directory}`,
+        );
+      await delay(200);
+    }
+  }
+}
