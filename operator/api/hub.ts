@@ -108,7 +108,7 @@ const karmada = z
     evicts: z
       .boolean()
       .describe(
-        "The hub's controller manager runs with --enable-no-execute-taint-eviction, and so moves work away from a cluster that is drained. Absent: no, as is its default, until an eviction is seen.",
+        "The hub's controller manager runs with --enable-no-execute-taint-eviction and feature gate Failover, and so moves work away from a cluster that is drained. Absent: no, as is its default, until an eviction is seen.",
       )
       .optional(),
   })

@@ -61,11 +61,12 @@ export interface Step {
 export interface Removal {
   /** Written first: what is shared, without this member. */
   readonly apply?: readonly Wanted[];
-  readonly places: readonly Place[];
+  /** What is on the record, and traces that lie in a namespace which is on it. */
+  readonly places: readonly (Place | Trace)[];
   /** Not begun before this is over: a sentence that names what is in the way. */
   readonly waiting?: string | undefined;
-  /** When the leave is forced: finalizers of these are taken off. */
-  readonly force?: readonly Place[];
+  /** When the leave is forced: finalizers of these are taken off, before those of the places. */
+  readonly force?: readonly (Place | Trace)[];
 }
 
 /** Who one side is to be on the other. Made with these rights and no others, beside the objects of step IdentityReady. */

@@ -31,10 +31,15 @@ type ResourceList = Readonly<Record<string, string>>;
 
 /** A Cluster of Karmada's, as far as it is read here. */
 export type KarmadaCluster = KubeObject & {
-  spec?: { id?: string; taints?: Taint[] };
+  spec?: { id?: string; syncMode?: string; taints?: Taint[]; secretRef?: { name: string } };
   status?: {
     conditions?: { type: string; status: string; message?: string }[];
-    resourceSummary?: { allocatable?: ResourceList; allocated?: ResourceList; allocating?: ResourceList };
+    resourceSummary?: {
+      allocatable?: ResourceList;
+      allocated?: ResourceList;
+      allocating?: ResourceList;
+      allocatableModelings?: { grade: number; count: number }[];
+    };
   };
 };
 
@@ -49,7 +54,7 @@ export function clusterObject(
   draining: Draining = 'keep',
 ): KubeObject {
   const { name, id, labels, zones, nodeSizes } = member;
-  const offered = offeredBy(live);
+  const offered = offeredBy(member, live) ?? live?.metadata.labels?.[OFFERED];
   const provider = labels[LABELS.provider];
   const region = labels['topology.kubernetes.io/region'];
   return {
@@ -128,12 +133,17 @@ export function whyNotReady(name: string, live: KarmadaCluster | undefined): str
 
 const amountOf = (list: ResourceList | undefined, name: string): string => list?.[name] ?? '0';
 
-/** The label value that says what the hub counts with; '': nothing yet. Pure. */
-export function offeredBy(live: KarmadaCluster | undefined): string {
-  const offered = live?.status?.resourceSummary?.allocatable;
-  const [cpu, memory] = [amountOf(offered, 'cpu'), amountOf(offered, 'memory')];
-  if (parseCpu(cpu) === 0) return '';
-  return `cpu-${formatCpu(parseCpu(cpu))}.memory-${formatBytes(parseBytes(memory))}`;
+/**
+ * The label value that says what the hub counts with; undefined: nothing, or not by the present grades yet. A scheduler that was sent
+ * before would count new grades by old numbers, find no room, and not come again. Pure.
+ */
+export function offeredBy({ nodeSizes }: Member, live: KarmadaCluster | undefined): string | undefined {
+  const { allocatable, allocatableModelings: counted = [] } = live?.status?.resourceSummary ?? {};
+  const [cpu, memory] = [amountOf(allocatable, 'cpu'), amountOf(allocatable, 'memory')];
+  if (parseCpu(cpu) === 0) return undefined;
+  // A Karmada that counts no grades reports none.
+  const isOld = counted.length > 0 && nodeSizes.length > 0 && counted.length !== resourceModels(nodeSizes).length;
+  return isOld ? undefined : `cpu-${formatCpu(parseCpu(cpu))}.memory-${formatBytes(parseBytes(memory))}`;
 }
 
 /** What Karmada believes that is free: what nodes offer, less what is asked for. Pure. */

@@ -27,6 +27,8 @@ export const CLUSTERRESOURCEBINDINGS: Resource = {
   namespaced: false,
 };
 
+export const WORKS: Resource = { ...RESOURCEBINDINGS, version: 'v1alpha1', plural: 'works', kind: 'Work' };
+
 /** Whom Karmada's controllers are in the member, and whom it is when it passes on what people ask. */
 const CONTROLLER = 'controller';
 const IMPERSONATOR = 'impersonator';
@@ -44,6 +46,8 @@ interface Seen {
   readonly twin: string | undefined;
   /** What is placed on the member, or still on its way off it; read only when it leaves. */
   readonly bindings: readonly Binding[];
+  /** What Karmada wants in the member; read only when it leaves. */
+  readonly works: readonly Trace[];
 }
 
 /** Karmada, which pushes to its members: a Cluster with two Secrets. */
@@ -91,7 +95,9 @@ export const karmadaHub: HubType<Seen> = {
     const cluster = (await hub.get(CLUSTERS, name)) as KarmadaCluster | undefined;
     const others = cluster ? [] : ((await hub.list(CLUSTERS)) as KarmadaCluster[]);
     const twin = others.find(({ spec }) => spec?.id === id)?.metadata.name;
-    return { cluster, twin, bindings: closed === 'Leaving' ? await bindingsOn(hub, name) : [] };
+    if (closed !== 'Leaving') return { cluster, twin, bindings: [], works: [] };
+    const [bindings, works] = await Promise.all([bindingsOn(hub, name), worksOf(hub, name)]);
+    return { cluster, twin, bindings, works };
   },
 
   join(member, _spec, { cluster, twin }) {
@@ -109,18 +115,18 @@ export const karmadaHub: HubType<Seen> = {
       },
       {
         type: 'CapacityVisible',
-        waiting: offeredBy(cluster)
+        waiting: offeredBy(member, cluster)
           ? undefined
           : `Karmada counts what nodes offer, and sees none of Cluster ${name} yet`,
       },
     ];
   },
 
-  leave(member) {
+  leave(member, _spec, { works }) {
     const cluster: Place = { on: 'hub', resource: CLUSTERS, name: member.name };
     return [
-      // Karmada takes away the Works first, and then its finalizer.
-      { places: [cluster], force: [worksNamespace(member), cluster] },
+      // Karmada takes away the Works first, and then its finalizer; of a Cluster that is gone it takes away no Works any more.
+      { places: [cluster], force: [...works, worksNamespace(member)] },
       { places: [secretPlace(member.name), secretPlace(impersonatorSecret(member))] },
     ];
   },
@@ -136,11 +142,13 @@ export const karmadaHub: HubType<Seen> = {
 const impersonatorSecret = ({ name }: Member): string => `${name}-impersonator`;
 const secretPlace = (name: string): Place => ({ on: 'hub', resource: SECRETS, namespace: CLUSTER_NAMESPACE, name });
 
+const worksNamespaceName = (cluster: string): string => `karmada-es-${cluster}`;
+
 /** Where Karmada keeps the Works of a cluster. */
 const worksNamespace = ({ name }: Member): Trace => ({
   on: 'hub',
   resource: NAMESPACES,
-  name: `karmada-es-${name}`,
+  name: worksNamespaceName(name),
   labels: { 'karmada.io/system': 'true' },
 });
 
@@ -226,4 +234,18 @@ async function bindingsOn(hub: Reader, cluster: string): Promise<Binding[]> {
       return [{ text: `${resource.kind} ${namespace ? `${namespace}/` : ''}${name}`, isEvicted }];
     }),
   );
+}
+
+const WORK_ID = 'work.karmada.io/permanent-id';
+
+async function worksOf(hub: Reader, cluster: string): Promise<Trace[]> {
+  const namespace = worksNamespaceName(cluster);
+  const works = await hub.list(WORKS, { namespace });
+  return works.map(({ metadata: { name, labels } }) => ({
+    on: 'hub',
+    resource: WORKS,
+    namespace,
+    name,
+    labels: { [WORK_ID]: labels?.[WORK_ID] ?? '' },
+  }));
 }

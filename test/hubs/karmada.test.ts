@@ -11,6 +11,7 @@ const { COPPICE_HUB_PROGRAMS: programs } = process.env;
 if (!programs) console.log('hubs: skipped, as COPPICE_HUB_PROGRAMS names no folder with programs of real hubs');
 
 const PATIENCE_MS = 120_000;
+const IDLE_MS = 12_000;
 const POLICIES = {
   group: 'policy.karmada.io',
   version: 'v1alpha1',
@@ -60,7 +61,6 @@ describe.skipIf(!programs)('the real Karmada', () => {
       { resource: POLICIES },
     );
   };
-  const within = (work: () => Promise<void>) => expect.poll(work, { timeout: PATIENCE_MS }).resolves;
 
   it('takes two clusters, and opens them when it counts what their nodes offer', async () => {
     await scene.makeHub();
@@ -94,6 +94,73 @@ describe.skipIf(!programs)('the real Karmada', () => {
         .poll(() => client.getOrUndefined(DEPLOYMENTS, 'web', 'shop'), { timeout: PATIENCE_MS })
         .toMatchObject({ spec: { replicas: expect.any(Number) } });
     saw('the Deployment is in both clusters');
+  });
+
+  it('places work that found no room as soon as a cluster has grown', async () => {
+    await propagate('big', 6, '1500m', {
+      replicaScheduling: {
+        replicaSchedulingType: 'Divided',
+        replicaDivisionPreference: 'Weighted',
+        weightPreference: { dynamicWeight: 'AvailableReplicas' },
+      },
+    });
+    const scheduled = async () => (await binding('big'))?.status?.conditions ?? [];
+    await expect
+      .poll(scheduled, { timeout: PATIENCE_MS })
+      .toContainEqual(expect.objectContaining({ type: 'Scheduled', status: 'False', reason: 'Unschedulable' }));
+    saw(`no room: ${JSON.stringify(await scheduled())}`);
+    const grown = Date.now();
+    await addNode(second, 'two', '16', '32Gi');
+    await expect
+      .poll(() => placed('big'), { timeout: PATIENCE_MS })
+      .toMatchObject({ 'shop--small': expect.any(Number) });
+    saw(`placed ${Date.now() - grown} ms after the node was there: ${JSON.stringify(await placed('big'))}`);
+    expect(Date.now() - grown).toBeLessThan(30_000);
+    const { metadata, spec } = await cluster('shop--small');
+    saw(JSON.stringify({ offered: metadata.labels?.['multi-cluster.demo.io/offered'], taints: spec?.taints }));
+    await scene.garden.client.delete(DEPLOYMENTS, 'big', 'shop');
+  });
+
+  it('writes nothing while nothing changes, though Karmada reports every two seconds', async () => {
+    const { length } = scene.line.writes;
+    await new Promise((resolve) => setTimeout(resolve, IDLE_MS));
+    const writes = scene.line.writes.slice(length);
+    saw(`writes in ${IDLE_MS} ms: ${JSON.stringify(writes)}`);
+    expect(writes).toEqual([]);
+  });
+
+  it('moves work away from a cluster that leaves, and then leaves nothing of it', async () => {
+    await expect.poll(() => placed('web'), { timeout: PATIENCE_MS }).toHaveProperty('shop--small');
+    const began = Date.now();
+    await scene.garden.client.delete(WORKERCLUSTERS, 'small', 'shop');
+    await expect.poll(() => placed('web'), { timeout: PATIENCE_MS }).toEqual({ 'shop--demo': 4 });
+    saw(`moved after ${Date.now() - began} ms; ${scene.membership('test', 'small')?.status?.waiting}`);
+    expect((await cluster('shop--small')).metadata.deletionTimestamp).toBeUndefined();
+    await scene.until('small to have left', () => !scene.membership('test', 'small'), PATIENCE_MS * 2);
+    saw(`left after ${Date.now() - began} ms`);
+    const { client } = scene.garden;
+    expect(await client.getOrUndefined(CLUSTERS, 'shop--small')).toBeUndefined();
+    expect(await client.getOrUndefined(NAMESPACES, 'karmada-es-shop--small')).toBeUndefined();
+    const secrets = (await client.list(SECRETS, { namespace: 'karmada-cluster' })).items.map(
+      (one) => one.metadata.name,
+    );
+    expect(secrets.sort()).toEqual(['shop--demo', 'shop--demo-impersonator']);
+    expect(await placed('web')).toEqual({ 'shop--demo': 4 });
+  });
+
+  it('lets go of a cluster that is dead, by force, and leaves nothing of it', async () => {
+    const { client } = scene.garden;
+    await scene.makeHub('test', { drain: { timeout: '5s', force: true } });
+    await scene.member.kill();
+    await scene.silence();
+    const began = Date.now();
+    await client.delete(WORKERCLUSTERS, 'demo', 'shop');
+    await scene.until('demo to have left', () => !scene.membership(), PATIENCE_MS);
+    saw(`left by force after ${Date.now() - began} ms`);
+    expect(await client.getOrUndefined(CLUSTERS, 'shop--demo')).toBeUndefined();
+    await expect
+      .poll(() => client.getOrUndefined(NAMESPACES, 'karmada-es-shop--demo'), { timeout: PATIENCE_MS })
+      .toBeUndefined();
   });
 });
 

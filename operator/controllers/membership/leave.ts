@@ -5,8 +5,8 @@ import type { HubSpec } from '../../api/hub.ts';
 import type { Membership } from '../../api/membership.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import type { OpenCluster } from '../../clusters/open-clusters.ts';
-import type { HubType, Member, Wanted } from '../../hubs/contract.ts';
-import { keyOf } from '../../kube/resources.ts';
+import type { HubType, Member, Place, Trace, Wanted } from '../../hubs/contract.ts';
+import { keyOf, NAMESPACES } from '../../kube/resources.ts';
 import { BY_CLUSTER, clusterOf } from './holds.ts';
 import type { HubLine } from './hub-lines.ts';
 import { identityObjects } from './identity-objects.ts';
@@ -103,6 +103,19 @@ function viewOf(world: MembershipWorld, scene: LeaveScene, member: Member, seen:
   };
 }
 
+/** The place as it was written down, or one that lies in a namespace which was: nothing else is deleted. */
+const toGo = (
+  { places }: MembershipRecord,
+  place: Place | Trace,
+): (Place & Partial<Pick<Trace, 'labels'>>) | undefined =>
+  places.find((one) => samePlace(one, place)) ??
+  ('labels' in place &&
+  places.some(
+    ({ on, resource, name }) => resource.kind === NAMESPACES.kind && on === place.on && name === place.namespace,
+  )
+    ? place
+    : undefined);
+
 /** In the hub's order first, then whatever else is on the record, last made first. @returns what it waits for; undefined: all is gone */
 async function withdraw(
   sides: TwoSides,
@@ -126,13 +139,13 @@ async function withdraw(
     if (waiting !== undefined && !force) return waiting;
     for (const one of apply) if (sides.has(one.on)) await sides.apply(one, signal);
     for (const place of places) {
-      const known = record.places.find((one) => samePlace(one, place));
+      const known = toGo(record, place);
       if (!known) continue;
       const left = await remove(known, false);
       if (left === undefined) continue;
       if (!force) return left;
       for (const one of [...forced, place]) {
-        const noted = record.places.find((other) => samePlace(other, one));
+        const noted = toGo(record, one);
         if (noted) await remove(noted, true);
       }
     }

@@ -82,7 +82,8 @@ export function keepsMembers(hub: HubUnderTest): void {
       // Whatever these set off is over when a change that is acted on has come through.
       await scene.garden.client.mergePatch(WORKERCLUSTERS, 'demo', 'shop', { metadata: { labels: { tier: 'gold' } } });
       await scene.until('the hub to be counted', () => scene.hubs.get('test')?.status?.joined === 1);
-      const idle = scene.line.writes.slice(length).filter((write) => !/\/(hubs|clusterprofiles)\//.test(write));
+      const told = ['hubs', ...hub.kinds.map(({ plural }) => plural)];
+      const idle = scene.line.writes.slice(length).filter((write) => !told.some((kind) => write.includes(`/${kind}/`)));
       expect(idle).toEqual([]);
 
       await leave();

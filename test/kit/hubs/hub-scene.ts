@@ -91,6 +91,7 @@ export class HubScene {
   /** Reason and message of each Event, with the kind. */
   readonly events: string[] = [];
   now = (): Date => new Date();
+  readonly #ends: (() => Promise<void>)[] = [];
   readonly #spec: HubSpec;
   #operator: RunningOperator | undefined;
   #openClusters = new OpenClusters();
@@ -128,8 +129,14 @@ export class HubScene {
     return scene;
   }
 
+  /** What else is to end with the scene, before its API servers do. */
+  onStop(end: () => Promise<void>): void {
+    this.#ends.push(end);
+  }
+
   async stop(): Promise<void> {
     await this.stopOperator();
+    for (const end of this.#ends) await end();
     await Promise.all([this.memberships.stop(), this.hubs.stop()]);
     await Promise.all([this.garden.stop(), ...[...this.#members.values()].map((member) => member.stop())]);
   }

@@ -116,6 +116,8 @@ export class RealKarmada {
       karmada.#program('karmada-controller-manager', [
         `--kubeconfig=${kubeconfig}`,
         ...quiet,
+        // Without the gate there is no taint manager, and nothing is evicted whatever the flag says.
+        '--feature-gates=Failover=true',
         '--enable-no-execute-taint-eviction=true',
         '--resource-eviction-rate=10',
         '--graceful-eviction-timeout=30s',

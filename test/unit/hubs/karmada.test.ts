@@ -1,0 +1,230 @@
+import { describe, expect, it } from 'vitest';
+import type { HubSpec } from '../../../operator/api/hub.ts';
+import { parseBytes, parseCpu } from '../../../operator/api/quantity.ts';
+import type { Amounts, Member, Reader } from '../../../operator/hubs/contract.ts';
+import { karmadaHub } from '../../../operator/hubs/karmada.ts';
+import {
+  clusterObject,
+  freeOn,
+  type KarmadaCluster,
+  offeredBy,
+  resourceModels,
+  taints,
+  whyNotReady,
+} from '../../../operator/hubs/karmada-cluster.ts';
+import type { KubeObject, Resource } from '../../../operator/kube/resources.ts';
+
+const GROUP = 'multi-cluster.demo.io';
+const initializing = { key: `${GROUP}/initializing`, effect: 'NoSchedule' } as const;
+const leaving = { key: `${GROUP}/leaving`, effect: 'NoSchedule' } as const;
+const draining = { key: `${GROUP}/leaving`, effect: 'NoExecute' } as const;
+const notReady = { key: 'cluster.karmada.io/not-ready', effect: 'NoSchedule' } as const;
+const cordoned = { key: 'cluster.karmada.io/unschedulable', effect: 'NoSchedule' } as const;
+const since = { ...draining, timeAdded: '2026-11-22T12:00:00Z' };
+
+interface Grade {
+  ranges: { name: string; min: string; max: string }[];
+}
+/** What Karmada counts a free node for: the least of the grade that all of it reaches. */
+function counted(models: Grade[], cpu: string, memory: string): [string, string] {
+  const reached = models.filter(
+    ({ ranges: [c, m] }) => parseCpu(c!.min) <= parseCpu(cpu) && parseBytes(m!.min) <= parseBytes(memory),
+  );
+  const [c, m] = reached.at(-1)!.ranges;
+  return [c!.min, m!.min];
+}
+
+describe('grades of a Cluster of Karmada', () => {
+  it.each<[string, Amounts[], [string, string], [string, string]]>([
+    ['a small node counts in full', [{ cpu: '2', memory: '2Gi' }], ['2', '2Gi'], ['2', '2Gi']],
+    ['half of it counts for half', [{ cpu: '2', memory: '2Gi' }], ['1', '1Gi'], ['1', '1Gi']],
+    ['what is short of one resource counts by that', [{ cpu: '4', memory: '16Gi' }], ['4', '4Gi'], ['1', '4Gi']],
+    ['one of odd size loses an eighth at most', [{ cpu: '4', memory: '8Gi' }], ['3900m', '8Gi'], ['3500m', '7Gi']],
+    [
+      'beside a larger kind the small one still counts in full',
+      [
+        { cpu: '8', memory: '32Gi' },
+        { cpu: '2', memory: '8Gi' },
+      ],
+      ['2', '8Gi'],
+      ['2', '8Gi'],
+    ],
+  ])('%s', (_, sizes, free, expected) => {
+    expect(counted(resourceModels(sizes) as Grade[], ...free)).toEqual(expected);
+  });
+
+  it('are what Karmada accepts, whatever the sizes are', () => {
+    for (const sizes of [
+      [{ cpu: '10m', memory: '64Mi' }],
+      [
+        { cpu: '2', memory: '64Gi' },
+        { cpu: '64', memory: '4Gi' },
+      ],
+      [
+        { cpu: '2', memory: '8Gi' },
+        { cpu: '4', memory: '8Gi' },
+      ],
+    ]) {
+      const models = resourceModels(sizes) as Grade[];
+      models.forEach(({ ranges }, grade) => {
+        for (const [index, { min, max }] of ranges.entries()) {
+          expect(min).toBe(grade === 0 ? '0' : models[grade - 1]!.ranges[index]!.max);
+          expect(
+            grade === models.length - 1 ? max : parseBytes(max) > parseBytes(min) || parseCpu(max) > parseCpu(min),
+          ).toBe(grade === models.length - 1 ? '9223372036854775807' : true);
+        }
+      });
+    }
+  });
+});
+
+describe('taints of a Cluster of Karmada', () => {
+  it.each<[string, Parameters<typeof taints>, ReturnType<typeof taints>]>([
+    ['a new one is kept free', [[], 'Initializing', 'keep'], [initializing]],
+    [
+      "Karmada's own and people's stay as they stand",
+      [[notReady, initializing, cordoned], 'Initializing', 'keep'],
+      [notReady, initializing, cordoned],
+    ],
+    ['one that has joined is open', [[cordoned, initializing], undefined, 'keep'], [cordoned]],
+    ['one that leaves is closed', [[cordoned], 'Leaving', 'keep'], [cordoned, leaving]],
+    ['and drained', [[leaving], 'Leaving', 'begin'], [leaving, draining]],
+    ['and stays so, with the time that Karmada gave it', [[leaving, since], 'Leaving', 'keep'], [leaving, since]],
+  ])('%s', (_, given, expected) => expect(taints(...given)).toEqual(expected));
+});
+
+const ready = { type: 'Ready', status: 'True' };
+const live = (more: object = {}): KarmadaCluster =>
+  ({ apiVersion: 'v1', kind: 'Cluster', metadata: { name: 'shop--demo' }, ...more }) as KarmadaCluster;
+
+describe('a Cluster of Karmada', () => {
+  it.each<[string, KarmadaCluster | undefined, string | undefined]>([
+    ['that is not there yet', undefined, 'has not looked'],
+    ['that Karmada has not looked at', live(), 'has not looked'],
+    [
+      'that it does not reach',
+      live({ status: { conditions: [{ type: 'Ready', status: 'False', message: 'cluster is not reachable' }] } }),
+      'not reachable',
+    ],
+    [
+      'whose taint is still there',
+      live({ spec: { taints: [notReady] }, status: { conditions: [ready] } }),
+      'not-ready',
+    ],
+    ['that is Ready', live({ status: { conditions: [ready] } }), undefined],
+  ])('%s', (_, cluster, why) => {
+    if (why === undefined) expect(whyNotReady('shop--demo', cluster)).toBeUndefined();
+    else expect(whyNotReady('shop--demo', cluster)).toContain(why);
+  });
+
+  it('shows by a label, whose change sends the scheduler, what the hub counts with', () => {
+    expect(offeredBy(member, live())).toBeUndefined();
+    expect(offeredBy(member, live({ status: { resourceSummary: { allocatable: {} } } }))).toBeUndefined();
+    const resourceSummary = {
+      allocatable: { cpu: '3500m', memory: '8Gi', pods: '110' },
+      allocated: { cpu: '1', memory: '1Gi' },
+      allocating: { cpu: '500m' },
+    };
+    const cluster = live({ status: { resourceSummary } });
+    expect(offeredBy(member, cluster)).toBe('cpu-3500m.memory-8Gi');
+    // Karmada has not counted by the present grades yet.
+    const counted = (grades: number) =>
+      live({
+        metadata: { name: 'shop--demo', labels: { [`${GROUP}/offered`]: 'cpu-1.memory-1Gi' } },
+        status: { resourceSummary: { ...resourceSummary, allocatableModelings: Array(grades).fill({}) } },
+      });
+    const label = (grades: number) => clusterObject(member, counted(grades), {}).metadata.labels?.[`${GROUP}/offered`];
+    expect(label(17)).toBe('cpu-1.memory-1Gi');
+    expect(label(9)).toBe('cpu-3500m.memory-8Gi');
+    expect(freeOn(cluster)).toEqual({ cpu: '2', memory: '7Gi' });
+  });
+});
+
+const spec: HubSpec = { type: 'Karmada' };
+const member: Member = {
+  name: 'shop--demo',
+  hubName: 'prod',
+  cluster: { namespace: 'shop', name: 'demo' },
+  id: 'uid-of-kube-system',
+  endpoint: { server: 'https://10.0.0.1', ca: 'PEM' },
+  hub: { server: 'https://10.0.0.2' },
+  labels: { [`${GROUP}/provider`]: 'aws', 'topology.kubernetes.io/region': 'eu-central-1' },
+  zones: ['a', 'b'],
+  capacity: { cpu: '2', memory: '2Gi' },
+  nodeSizes: [{ cpu: '2', memory: '2Gi' }],
+  answers: true,
+  closed: 'Initializing',
+  credentials: { controller: { token: 'one' }, impersonator: { token: 'two' } },
+};
+/** A hub that holds these, by kind. */
+const hub = (held: Record<string, object[]>): Reader => ({
+  get: async ({ kind }: Resource, name: string) =>
+    (held[kind] as KubeObject[] | undefined)?.find(({ metadata }) => metadata.name === name),
+  list: async ({ kind }: Resource) => (held[kind] ?? []) as KubeObject[],
+  serves: async ({ kind }: Resource) => kind in held,
+});
+const observe = (held: Record<string, object[]>, one = member) => karmadaHub.observe(hub(held), undefined, one, spec);
+
+describe('the hub Karmada', () => {
+  it('says which API server it is not', async () => {
+    expect(await karmadaHub.validate(hub({ Cluster: [], ResourceBinding: [] }), spec)).toEqual([]);
+    expect((await karmadaHub.validate(hub({}), spec)).join()).toContain("Karmada's own API server");
+  });
+
+  it('gives tokens that end only to a Karmada that notices a new one', () => {
+    const lives = (more: HubSpec['karmada']) =>
+      karmadaHub.identities(member, { ...spec, karmada: more }).map(({ life }) => life);
+    expect(lives(undefined)).toEqual(['forever', 'forever']);
+    expect(lives({ renewsTokens: true })).toEqual([86400, 86400]);
+  });
+
+  it('has who passes on what people ask do nothing by itself', () => {
+    const { rules } = karmadaHub.identities(member, spec).find(({ name }) => name === 'impersonator')!;
+    expect(rules.flatMap(({ verbs }) => verbs)).toEqual(['impersonate']);
+  });
+
+  it('joins no cluster twice that somebody has joined by another name', async () => {
+    const steps = karmadaHub.join(
+      member,
+      spec,
+      await observe({ Cluster: [live({ metadata: { name: 'by-hand' }, spec: { id: member.id } })] }),
+    );
+    const registered = steps.find(({ type }) => type === 'Registered')!;
+    expect(registered.waiting).toContain('by-hand');
+    expect(registered.apply).toEqual([]);
+  });
+
+  it("takes the namespace of somebody else's Cluster of its name for no trace of its own", async () => {
+    const traces = async (metadata: object) => {
+      const seen = await observe({ Cluster: [live({ metadata, spec: { id: member.id } })] });
+      return karmadaHub.join(member, spec, seen).flatMap(({ traces: left = [] }) => left.map(({ name }) => name));
+    };
+    expect(await traces({ name: 'shop--demo' })).toEqual([]);
+    expect(await traces({ name: 'shop--demo', labels: { [`${GROUP}/membership`]: 'uid' } })).toEqual([
+      'karmada-es-shop--demo',
+    ]);
+  });
+
+  it('sees what is placed on a cluster that leaves, and what is still on its way off it', async () => {
+    const binding = (name: string, placed: object) => ({ metadata: { name, namespace: 'shop' }, spec: placed });
+    const held = {
+      Cluster: [live()],
+      ResourceBinding: [
+        binding('web', { clusters: [{ name: 'shop--demo' }] }),
+        binding('other', { clusters: [{ name: 'shop--demo2' }] }),
+      ],
+      ClusterResourceBinding: [],
+    };
+    const one = { ...member, closed: 'Leaving' as const };
+    const seen = await observe(held, one);
+    expect(karmadaHub.placements?.(one, seen)).toEqual(['ResourceBinding shop/web']);
+    expect(karmadaHub.drains(spec, seen)).toBe('None');
+    expect(karmadaHub.drains({ ...spec, karmada: { evicts: true } }, seen)).toBe('Moves');
+    held.ResourceBinding = [
+      binding('web', { clusters: [{ name: 'b' }], gracefulEvictionTasks: [{ fromCluster: 'shop--demo' }] }),
+    ];
+    const later = await observe(held, one);
+    expect(karmadaHub.placements?.(one, later)).toEqual(['ResourceBinding shop/web']);
+    expect(karmadaHub.drains(spec, later)).toBe('Moves');
+  });
+});
