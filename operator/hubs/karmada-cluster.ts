@@ -131,6 +131,10 @@ export function whyNotReady(name: string, live: KarmadaCluster | undefined): str
   return undefined;
 }
 
+/** Whether Karmada has seen a node that offers anything. Pure. */
+export const countsNodes = (live: KarmadaCluster | undefined): boolean =>
+  parseCpu(amountOf(live?.status?.resourceSummary?.allocatable, 'cpu')) > 0;
+
 const amountOf = (list: ResourceList | undefined, name: string): string => list?.[name] ?? '0';
 
 /**
@@ -140,7 +144,7 @@ const amountOf = (list: ResourceList | undefined, name: string): string => list?
 export function offeredBy({ nodeSizes }: Member, live: KarmadaCluster | undefined): string | undefined {
   const { allocatable, allocatableModelings: counted = [] } = live?.status?.resourceSummary ?? {};
   const [cpu, memory] = [amountOf(allocatable, 'cpu'), amountOf(allocatable, 'memory')];
-  if (parseCpu(cpu) === 0) return undefined;
+  if (!countsNodes(live)) return undefined;
   // A Karmada that counts no grades reports none.
   const isOld = counted.length > 0 && nodeSizes.length > 0 && counted.length !== resourceModels(nodeSizes).length;
   return isOld ? undefined : `cpu-${formatCpu(parseCpu(cpu))}.memory-${formatBytes(parseBytes(memory))}`;

@@ -5,10 +5,10 @@ import {
   CLUSTER_NAMESPACE,
   CLUSTERS,
   clusterObject,
+  countsNodes,
   type Draining,
   freeOn,
   type KarmadaCluster,
-  offeredBy,
   whyNotReady,
 } from './karmada-cluster.ts';
 
@@ -115,7 +115,7 @@ export const karmadaHub: HubType<Seen> = {
       },
       {
         type: 'CapacityVisible',
-        waiting: offeredBy(member, cluster)
+        waiting: countsNodes(cluster)
           ? undefined
           : `Karmada counts what nodes offer, and sees none of Cluster ${name} yet`,
       },

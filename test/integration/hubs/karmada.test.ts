@@ -1,19 +1,22 @@
-import { CLUSTERS } from '../../../operator/hubs/karmada-cluster.ts';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { RESOURCEBINDINGS, WORKS } from '../../../operator/hubs/karmada.ts';
+import { CLUSTERS, type KarmadaCluster } from '../../../operator/hubs/karmada-cluster.ts';
+import { type KubeObject, NAMESPACES, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
 import { keepsMembers } from '../../kit/conformance/hubs.ts';
 import { HubScene } from '../../kit/hubs/hub-scene.ts';
-import { KarmadaStandIn } from '../../kit/hubs/karmada-stand-in.ts';
+import { KarmadaStandIn, removeNamespace } from '../../kit/hubs/karmada-stand-in.ts';
 
-const open = async (): Promise<HubScene> => {
+async function open(): Promise<{ scene: HubScene; standIn: KarmadaStandIn }> {
   const scene = await HubScene.start({ type: 'Karmada', karmada: { renewsTokens: true } }, ['karmada']);
   const standIn = new KarmadaStandIn(scene.garden.client, scene.member.client);
   await standIn.start();
   scene.onStop(() => standIn.stop());
-  return scene;
-};
+  return { scene, standIn };
+}
 
 keepsMembers({
   type: 'Karmada',
-  open,
+  open: async () => (await open()).scene,
   kinds: [CLUSTERS],
   taken: {
     resource: CLUSTERS,
@@ -25,3 +28,111 @@ keepsMembers({
     },
   },
 });
+
+const NAME = 'shop--demo';
+const NAMESPACE = `karmada-es-${NAME}`;
+
+describe('a cluster in Karmada', () => {
+  let scene: HubScene;
+  let standIn: KarmadaStandIn;
+  beforeAll(async () => {
+    ({ scene, standIn } = await open());
+    await scene.startOperator();
+  });
+  afterAll(() => scene?.stop());
+
+  const cluster = async () => (await scene.garden.client.getOrUndefined(CLUSTERS, NAME)) as KarmadaCluster | undefined;
+  const waiting = () => scene.membership()?.status?.waiting ?? '';
+  const join = async (more: Parameters<HubScene['makeHub']>[1] = {}) => {
+    await scene.makeHub('test', more);
+    await scene.makeCluster();
+    scene.open();
+    await scene.until('the cluster to join', () => scene.state() === 'Joined');
+  };
+  /** It stays what it is, and is selected no more. */
+  const leave = (more: Parameters<HubScene['makeHub']>[1] = {}) =>
+    scene.makeHub('test', { ...more, clusterSelector: { matchLabels: { fleet: 'other' } } });
+  const left = () => scene.until('the membership to be gone', () => scene.memberships.size === 0);
+  const place = async (spec: object) => {
+    const object: KubeObject = {
+      apiVersion: 'work.karmada.io/v1alpha2',
+      kind: 'ResourceBinding',
+      metadata: { name: 'web-deployment', namespace: 'shop' },
+      spec: { resource: { apiVersion: 'apps/v1', kind: 'Deployment', namespace: 'shop', name: 'web' }, ...spec },
+    };
+    await scene.garden.client.apply(object, { resource: RESOURCEBINDINGS, force: true });
+  };
+  const keys = async () => ((await cluster())?.spec?.taints ?? []).map(({ key, effect }) => `${key}:${effect}`).sort();
+
+  it('is there with grades that fit its nodes, and keeps what others have put on it', async () => {
+    await join();
+    const { spec, metadata } = (await cluster())!;
+    expect(spec).toMatchObject({ syncMode: 'Push', id: expect.any(String), resourceModels: { length: 9 } });
+    await expect
+      .poll(async () => (await cluster())?.metadata.labels)
+      .toHaveProperty('multi-cluster.demo.io/offered', 'cpu-4.memory-8Gi');
+    expect(metadata.labels).toHaveProperty('multi-cluster.demo.io/provider', 'local');
+    expect(await keys()).toEqual([]);
+    const cordoned = { key: 'cluster.karmada.io/unschedulable', effect: 'NoSchedule' };
+    await scene.garden.client.mergePatch(CLUSTERS, NAME, undefined, { spec: { taints: [cordoned] } });
+    await scene.garden.client.mergePatch(WORKERCLUSTERS, 'demo', 'shop', { metadata: { labels: { tier: 'gold' } } });
+    await expect.poll(async () => (await cluster())?.metadata.labels).toHaveProperty('tier', 'gold');
+    expect(await keys()).toEqual(['cluster.karmada.io/unschedulable:NoSchedule']);
+  });
+
+  it('stays while a binding names it that this Karmada does not move, and leaves when it was moved', async () => {
+    await place({ clusters: [{ name: NAME, replicas: 1 }] });
+    await leave();
+    await scene.until('it to be said', () => waiting().includes('ResourceBinding shop/web-deployment is placed'));
+    expect(await keys()).toEqual([
+      'cluster.karmada.io/unschedulable:NoSchedule',
+      'multi-cluster.demo.io/leaving:NoExecute',
+      'multi-cluster.demo.io/leaving:NoSchedule',
+    ]);
+    // A Karmada that evicts all the same is seen to.
+    await place({ clusters: [{ name: 'other' }], gracefulEvictionTasks: [evictedFrom(NAME)] });
+    await scene.until('it to be moved', () => waiting().includes('the hub moves ResourceBinding'));
+    expect((await cluster())?.metadata.deletionTimestamp).toBeUndefined();
+    await place({ clusters: [{ name: 'other' }] });
+    await left();
+    expect(await cluster()).toBeUndefined();
+  });
+
+  it('leaves no namespace behind that Karmada has leaked', async () => {
+    standIn.leaksNamespace = true;
+    await join();
+    await leave();
+    await scene.until('the namespace to be swept', () => waiting().includes(NAMESPACE));
+    await removeNamespace(scene.garden.client, NAMESPACE);
+    await left();
+    standIn.leaksNamespace = false;
+  });
+
+  it('is withdrawn by force from a Karmada that does nothing any more, its Works first', async () => {
+    const { client } = scene.garden;
+    await join();
+    await expect.poll(() => client.getOrUndefined(NAMESPACES, NAMESPACE)).toBeDefined();
+    await client.apply(work, { resource: WORKS });
+    standIn.isDown = true;
+    await leave({ drain: { timeout: '1s', force: true } });
+    await expect.poll(() => client.getOrUndefined(WORKS, work.metadata.name, NAMESPACE)).toBeUndefined();
+    await expect.poll(cluster).toBeUndefined();
+    await removeNamespace(client, NAMESPACE);
+    await left();
+    standIn.wake();
+  });
+});
+
+const evictedFrom = (fromCluster: string) => ({ fromCluster, producer: 'TaintManager', reason: 'TaintUntolerated' });
+
+const work: KubeObject = {
+  apiVersion: 'work.karmada.io/v1alpha1',
+  kind: 'Work',
+  metadata: {
+    name: 'web',
+    namespace: NAMESPACE,
+    labels: { 'work.karmada.io/permanent-id': 'one' },
+    finalizers: ['karmada.io/execution-controller'],
+  },
+  spec: { workload: {} },
+};
