@@ -1,11 +1,12 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { LABELS } from '../../../operator/api/group.ts';
-import { MEMBERSHIP_RECORDS } from '../../../operator/controllers/membership/record.ts';
+import { MEMBERSHIP_RECORDS, type MembershipRecord } from '../../../operator/controllers/membership/record.ts';
 import {
   CLUSTERROLEBINDINGS,
   CLUSTERROLES,
   HUBS,
   type KubeObject,
+  MEMBERSHIPS,
   type Resource,
   SECRETS,
   SERVICEACCOUNTS,
@@ -23,6 +24,8 @@ export interface HubUnderTest {
   readonly taken: { readonly resource: Resource; readonly object: KubeObject };
 }
 
+const PATIENCE_MS = 30_000;
+const HOUR_MS = 3_600_000;
 const IN_MEMBER = [SERVICEACCOUNTS, CLUSTERROLES, CLUSTERROLEBINDINGS, SECRETS];
 
 /** What every hub promises, told by one cluster that comes and goes. */
@@ -99,6 +102,31 @@ export function keepsMembers(hub: HubUnderTest): void {
       await scene.until('the membership to be gone', () => scene.memberships.size === 0);
       expect(await scene.made(kinds)).toEqual([]);
       expect(await records()).toEqual([]);
+    });
+
+    it('puts back what somebody deleted: in the hub at once, in the cluster when it is looked through', async () => {
+      await scene.startOperator();
+      await joined();
+      const before = await scene.made(kinds);
+      const { items: secrets } = await scene.garden.client.list(SECRETS, { labelSelector: LABELS.membership });
+      for (const { metadata } of secrets) await scene.garden.client.delete(SECRETS, metadata.name, metadata.namespace);
+      await expect.poll(() => scene.made(kinds), { timeout: PATIENCE_MS }).toEqual(before);
+
+      const { now } = scene;
+      try {
+        for (const resource of kinds.member)
+          for (const { metadata } of (await scene.member.client.list(resource, { labelSelector: LABELS.membership }))
+            .items)
+            await scene.member.client.delete(resource, metadata.name, metadata.namespace);
+        scene.now = () => new Date(+now() + HOUR_MS);
+        const { name, namespace } = scene.membership()!.metadata;
+        await scene.garden.client.mergePatch(MEMBERSHIPS, name, namespace, { metadata: { labels: { look: 'now' } } });
+        await expect.poll(() => scene.made(kinds), { timeout: PATIENCE_MS }).toEqual(before);
+        // A token of the account that was deleted would open nothing any more.
+        await expect.poll(() => dead(scene, records), { timeout: PATIENCE_MS }).toEqual([]);
+      } finally {
+        scene.now = now;
+      }
     });
 
     it('writes down what it makes before it makes anything, and finds its way from every write that it dies after', async () => {
@@ -197,6 +225,23 @@ export function keepsMembers(hub: HubUnderTest): void {
       expect(await records()).toEqual([]);
     });
   });
+}
+
+/** Names of the credentials on the records that the cluster does not take. */
+async function dead({ member }: HubScene, records: () => Promise<KubeObject[]>): Promise<string[]> {
+  const names: string[] = [];
+  for (const { data } of await records()) {
+    const { credentials } = JSON.parse(
+      Buffer.from((data as Record<string, string>).record ?? '', 'base64').toString(),
+    ) as Pick<MembershipRecord, 'credentials'>;
+    for (const { identity, side, token } of credentials) {
+      if (side === 'hub') continue;
+      const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenReview', spec: { token } };
+      const { status } = await member.client.request('POST', '/apis/authentication.k8s.io/v1/tokenreviews', { body });
+      if (!status.authenticated) names.push(identity);
+    }
+  }
+  return names;
 }
 
 type Place = { resource: { kind: string }; namespace?: string; name: string };
