@@ -31,7 +31,7 @@ export interface ApiserverAccess {
 export function accessTo(
   { url, ca, admin, readerToken }: ApiserverKeys,
   onRequest?: KubeClientOptions['onRequest'],
-): ApiserverAccess & { close(): Promise<void> } {
+): ApiserverAccess & { close: () => Promise<void> } {
   const clients = new Set<KubeClient>();
   const connect = (more: Partial<KubeClientOptions> = {}) => {
     const anonymous = more.token !== undefined || more.tokenFile !== undefined || more.credentials !== undefined;
