@@ -16,6 +16,8 @@ import { replicaCheck } from './kube/replica-check.ts';
 import {
   CLOUDPROFILES,
   CREDENTIALSBINDINGS,
+  HUBS,
+  MEMBERSHIPS,
   QUOTAS,
   SECRETS,
   SEEDS,
@@ -34,6 +36,8 @@ const FOLLOWED = [
   QUOTAS,
   CREDENTIALSBINDINGS,
   WORKLOADIDENTITIES,
+  HUBS,
+  MEMBERSHIPS,
   SECRETS,
 ];
 

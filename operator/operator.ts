@@ -4,6 +4,7 @@ import { wireCloudProfiles } from './controllers/cloudprofile/wiring.ts';
 import { type CoreOptions, openCore, type Part } from './controllers/core.ts';
 import { wireCredentials } from './controllers/credentials/wiring.ts';
 import { wireManaged } from './controllers/managed/wiring.ts';
+import { wireHubs } from './controllers/membership/wiring.ts';
 import { wireQuotas } from './controllers/quota/wiring.ts';
 import { wireSeeds } from './controllers/seed/wiring.ts';
 import { wireShoots } from './controllers/shoot/wiring.ts';
@@ -33,8 +34,9 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
   const backup = wireBackups(core, credentials.ofBuckets);
   const quota = wireQuotas(core);
   const seed = wireSeeds(core, backup);
+  const hubs = wireHubs(core);
   // Who holds a cluster is one more source here.
-  const holds = holdsFrom(seed.holds);
+  const holds = holdsFrom(seed.holds, hubs.holds);
   const parts: readonly Part[] = [
     managed,
     credentials,
@@ -42,6 +44,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
     wireCloudProfiles(core),
     quota,
     seed,
+    hubs,
     wireWorkerClusters(core, { managed: managed.managed, granted: quota.granted, holds }),
     wireShoots(core, { accounts: credentials.ofShoots, backups: backup.backups, holds }),
   ];

@@ -119,6 +119,9 @@ function fieldsOf(kind: KindDefinition): Schema {
   };
 }
 
+/** `apiVersion` of the objects of a kind. */
+export const apiVersionOf = ({ version = VERSION }: Pick<KindDefinition, 'version'>): string => `${GROUP}/${version}`;
+
 /** The CustomResourceDefinition of one kind. */
 export function crd(kind: KindDefinition): KubeObject {
   const { properties, required, 'x-kubernetes-validations': rules } = fieldsOf(kind);
@@ -127,7 +130,7 @@ export function crd(kind: KindDefinition): KubeObject {
     type: 'object',
     ...(required && { required }),
     properties: {
-      apiVersion: { type: 'string', description: `${GROUP}/${VERSION}` },
+      apiVersion: { type: 'string', description: apiVersionOf(kind) },
       kind: { type: 'string', description: kind.kind },
       metadata: metadata(kind),
       ...properties,
@@ -152,7 +155,7 @@ export function crd(kind: KindDefinition): KubeObject {
       scope: kind.scope,
       versions: [
         {
-          name: VERSION,
+          name: kind.version ?? VERSION,
           served: true,
           storage: true,
           schema: { openAPIV3Schema: schema },

@@ -9,6 +9,7 @@ import {
   deletionByOperator,
   deletionProtection,
   gardenRules,
+  hubsWithMembers,
   identityTokens,
   ownCredentials,
   seedRules,
@@ -34,6 +35,7 @@ export function generatedFiles(): Map<string, string> {
   files.set('charts/coppice/templates/deletion-by-operator.yaml', yaml(...deletionByOperator()));
   files.set('charts/coppice/templates/own-credentials.yaml', yaml(...ownCredentials()));
   files.set('charts/coppice/templates/identity-tokens.yaml', yaml(...identityTokens()));
+  files.set('charts/coppice/templates/hub-members.yaml', yaml(...hubsWithMembers()));
   files.set('charts/coppice/templates/tenant-roles.yaml', yaml(...tenantRoles()));
   files.set(
     'charts/coppice/templates/clusterroles.yaml',

@@ -1,9 +1,13 @@
 /** The API group of every Coppice kind. */
 export const GROUP = 'multi-cluster.demo.io';
-/** The one served and stored version. */
+/** The one served and stored version, of all kinds but those that name another. */
 export const VERSION = 'v1';
-/** `apiVersion` of every Coppice object. */
+/** `apiVersion` of every Coppice object whose kind names no other version. */
 export const API_VERSION = `${GROUP}/${VERSION}`;
+/** Version of kinds that are new and may still change. */
+export const ALPHA_VERSION = 'v1alpha1';
+/** `apiVersion` of objects of these kinds. */
+export const ALPHA_API_VERSION = `${GROUP}/${ALPHA_VERSION}`;
 /** The field manager of every server-side apply; also the User-Agent's first word. */
 export const FIELD_MANAGER = 'coppice';
 /** Held by the operator on an object until everything made for it is gone. */
@@ -33,6 +37,8 @@ export const LABELS = {
   seed: `${GROUP}/seed`,
   /** Cloud provider of a cluster, as in `spec.cloudProvider`. */
   provider: `${GROUP}/provider`,
+  /** UID of the Membership that an object in a hub, or in a member of one, was made for. */
+  membership: `${GROUP}/membership`,
   /** `simulated` on a ConfigMap that stands for a DNS zone. */
   dnsZone: `${GROUP}/dns-zone`,
   /** Cluster API's convention: the cluster a kubeconfig Secret belongs to. */
@@ -54,6 +60,8 @@ export const ROLES = {
   decidedSizes: 'decided-sizes',
   /** Secret with credentials of a cloud that something uses. */
   credentials: 'credentials',
+  /** Secret with what was made for a membership, in the hub and in the cluster. */
+  membershipRecord: 'membership-record',
 } as const;
 
 /** Annotation keys that people or Coppice set. */
@@ -72,6 +80,10 @@ export const ANNOTATIONS = {
   leaders: `${GROUP}/leaders`,
   /** RFC 3339, on a Shoot: a snapshot of its etcd is taken unless there is one that is newer. */
   backupRequestedAt: `${GROUP}/backup-requested-at`,
+  /** `"true"` on a Membership: the cluster leaves the hub although its selector would have too many leave at once. */
+  approveLeave: `${GROUP}/approve-leave`,
+  /** `"true"` on a Membership that leaves: when its time is over the cluster is withdrawn whatever still runs on it. */
+  forceLeave: `${GROUP}/force-leave`,
   /** On the Secret of a hosted etcd: UIDs of the claims that its members keep their data on, as JSON by ordinal. */
   etcdVolumes: `${GROUP}/etcd-volumes`,
   /** One of Gardener's operations, for example `reconcile` or `retry`; removed when taken up. */

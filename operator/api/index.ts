@@ -1,5 +1,7 @@
 import { cloudProfileDefinition } from './cloudprofile.ts';
 import { credentialsBindingDefinition } from './credentialsbinding.ts';
+import { hubDefinition } from './hub.ts';
+import { membershipDefinition } from './membership.ts';
 import { quotaDefinition } from './quota.ts';
 import type { KindDefinition } from './schema.ts';
 import { seedDefinition } from './seed.ts';
@@ -16,6 +18,8 @@ export const KINDS: readonly KindDefinition[] = [
   credentialsBindingDefinition,
   workloadIdentityDefinition,
   quotaDefinition,
+  hubDefinition,
+  membershipDefinition,
 ];
 
 export * from './cloudprofile.ts';
@@ -24,6 +28,8 @@ export * from './cost.ts';
 export * from './credentialsbinding.ts';
 export * from './errors.ts';
 export * from './group.ts';
+export * from './hub.ts';
+export * from './membership.ts';
 export type * from './meta.ts';
 export * from './names.ts';
 export * from './pools.ts';

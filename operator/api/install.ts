@@ -1,5 +1,5 @@
 import { crds } from './crd.ts';
-import { ANNOTATIONS, GROUP, VERSION } from './group.ts';
+import { ALPHA_VERSION, ANNOTATIONS, GROUP, VERSION } from './group.ts';
 import type { KubeObject } from './meta.ts';
 import { IDENTITY_ACCOUNT_PREFIX } from './names.ts';
 
@@ -29,6 +29,13 @@ export function gardenRules(): PolicyRule[] {
     { apiGroups: [GROUP], resources: ['workerclusters'], verbs: ['delete'] },
     // It keeps to quotas, so it must not be able to raise them.
     { apiGroups: [GROUP], resources: ['quotas'], verbs: READ },
+    // Which clusters join which hub is decided by administrators.
+    { apiGroups: [GROUP], resources: ['hubs'], verbs: [...READ, 'patch'] },
+    { apiGroups: [GROUP], resources: ['memberships'], verbs: [...READ, ...WRITE] },
+    // Where the garden itself is a hub.
+    { apiGroups: ['multicluster.x-k8s.io'], resources: ['clusterprofiles'], verbs: [...READ, ...WRITE] },
+    { apiGroups: ['multicluster.x-k8s.io'], resources: ['clusterprofiles/status'], verbs: ['get', 'patch'] },
+    { apiGroups: ['multicluster.x-k8s.io'], resources: ['placementdecisions'], verbs: READ },
     // Shoots are made for WorkerClusters, and go with them.
     { apiGroups: [GROUP], resources: ['shoots'], verbs: [...READ, ...WRITE] },
     {
@@ -41,6 +48,8 @@ export function gardenRules(): PolicyRule[] {
         'credentialsbindings',
         'workloadidentities',
         'quotas',
+        'hubs',
+        'memberships',
       ].flatMap((kind) => [`${kind}/status`, `${kind}/finalizers`]),
       verbs: ['get', 'update', 'patch'],
     },
@@ -102,7 +111,7 @@ const aggregatedTo = (...roles: ('view' | 'edit' | 'admin')[]): Record<string, s
 
 /**
  * What tenants may do in their namespaces: whoever has Kubernetes' role view, edit or admin there has it. Nobody of them writes status,
- * which says what a cluster was granted; Shoots, which quotas do not refuse on apply; nor Quotas.
+ * which says what a cluster was granted; Shoots, which quotas do not refuse on apply; nor Quotas, Hubs and Memberships.
  */
 export const tenantRoles = (): KubeObject[] => [
   clusterRole(
@@ -110,7 +119,7 @@ export const tenantRoles = (): KubeObject[] => [
     [
       {
         apiGroups: [GROUP],
-        resources: ['workerclusters', 'shoots', 'quotas', 'credentialsbindings', 'workloadidentities'],
+        resources: ['workerclusters', 'shoots', 'quotas', 'credentialsbindings', 'workloadidentities', 'memberships'],
         verbs: READ,
       },
       { apiGroups: [GROUP], resources: ['workerclusters/scale'], verbs: ['get'] },
@@ -192,7 +201,13 @@ export function deletionProtection(): KubeObject[] {
   return refusing(POLICY, {
     matchConstraints: {
       resourceRules: [
-        { apiGroups: [GROUP], apiVersions: [VERSION], operations: ['DELETE'], resources: ['*'], scope: '*' },
+        {
+          apiGroups: [GROUP],
+          apiVersions: [VERSION, ALPHA_VERSION],
+          operations: ['DELETE'],
+          resources: ['*'],
+          scope: '*',
+        },
       ],
     },
     variables: [
@@ -248,6 +263,29 @@ export function deletionByOperator(): KubeObject[] {
       {
         expression: 'has(oldObject.spec.ttl)',
         message: 'the operator deletes only clusters that have a ttl',
+        reason: 'Forbidden',
+      },
+    ],
+  });
+}
+
+const HUB_MEMBERS = `hub-members.${GROUP}`;
+
+/** Refuses to delete a Hub that has members: by one slip of the keyboard a whole fleet would leave it. */
+export function hubsWithMembers(): KubeObject[] {
+  return refusing(HUB_MEMBERS, {
+    matchConstraints: {
+      resourceRules: [
+        { apiGroups: [GROUP], apiVersions: [ALPHA_VERSION], operations: ['DELETE'], resources: ['hubs'] },
+      ],
+    },
+    validations: [
+      {
+        expression:
+          '(has(oldObject.spec.orphan) && oldObject.spec.orphan) || !has(oldObject.status) || !has(oldObject.status.memberships) || oldObject.status.memberships == 0',
+        messageExpression:
+          "'Hub ' + oldObject.metadata.name + ' has ' + string(oldObject.status.memberships) + ' members: have them leave first by its allowedNamespaces, or set spec.orphan to true to let go of them as they are'",
+        message: 'the Hub has members: have them leave first, or set spec.orphan to true',
         reason: 'Forbidden',
       },
     ],
@@ -347,6 +385,7 @@ export function installManifests(): KubeObject[] {
     ...deletionByOperator(),
     ...ownCredentials(),
     ...identityTokens(),
+    ...hubsWithMembers(),
     clusterRole(OPERATOR_USER, gardenRules()),
     bindToUser(OPERATOR_USER, OPERATOR_USER),
     clusterRole(seedRole, seedRules()),

@@ -89,3 +89,10 @@ export const backupBucketName = (seedUID: string): string => `coppice-backup-${s
 
 /** Begins the keys of a shoot's backups in the bucket. */
 export const backupPrefix = (technical: string, uid: string): string => `${technical}/${uid}/`;
+
+/** Membership of a cluster in a hub. Neither name has a dot, so that it can be read back in one way only. */
+export const membershipName = (cluster: string, hub: string): string => `${cluster}.${hub}`;
+
+/** Secret in the operator's namespace with what was made for a membership (`namespace/name`). The whole hash: as for managedRecordName. */
+export const membershipRecordName = (key: string): string =>
+  `membership-${createHash('sha256').update(key).digest('hex')}`;

@@ -1,5 +1,4 @@
-import type { Schema } from './crd.ts';
-import { API_VERSION } from './group.ts';
+import { apiVersionOf, type Schema } from './crd.ts';
 import type { KubeObject } from './meta.ts';
 import { type KindDefinition, PATTERNS, type Rule } from './schema.ts';
 
@@ -62,7 +61,7 @@ export function referencePage(kind: KindDefinition, crd: KubeObject): string {
   return [
     `<!-- Generated from operator/api by \`npm run generate\`. Do not edit. -->`,
     `# ${kind.kind}`,
-    `\`apiVersion: ${API_VERSION}\`, \`kind: ${kind.kind}\`, ${kind.scope === 'Namespaced' ? 'in a namespace' : 'cluster-wide'}; \`kubectl get ${[kind.plural, ...kind.shortNames].join('`, `')}\`.`,
+    `\`apiVersion: ${apiVersionOf(kind)}\`, \`kind: ${kind.kind}\`, ${kind.scope === 'Namespaced' ? 'in a namespace' : 'cluster-wide'}; \`kubectl get ${[kind.plural, ...kind.shortNames].join('`, `')}\`.`,
     prose(kind.description),
     ...writtenFields(kind, schema),
     ...(rules.length > 0 ? ['## Refused at apply time', rules.map((message) => `- ${message}`).join('\n')] : []),

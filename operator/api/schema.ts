@@ -178,6 +178,8 @@ export interface PrinterColumn {
 /** Everything that the CRD of a kind is generated from. */
 export interface KindDefinition {
   kind: string;
+  /** The one served and stored version. Absent: the group's. */
+  version?: string;
   plural: string;
   singular: string;
   shortNames: string[];

@@ -1,4 +1,4 @@
-import type { CommandSpec, OptionSpec } from './parse.ts';
+import type { CommandSpec, CommandTable, OptionSpec } from './command.ts';
 
 const MINUTE = 'DURATION';
 
@@ -184,6 +184,17 @@ export const COMMANDS: readonly CommandSpec[] = [
     load: () => import('./commands/rehearse.ts'),
   },
   {
+    name: 'hubs',
+    summary: 'show which cluster is in which hub, since when, and what it waits for',
+    description:
+      'Lists the hubs, and the clusters that are in them, join them or leave them, in all namespaces unless one is given. ' +
+      'With a NAME only that hub. docs/hubs.md tells how clusters join and leave.',
+    positionals: [{ name: 'NAME' }],
+    options: [OUTPUT('json', 'yaml')],
+    examples: ['coppice hubs', 'coppice hubs production -n shop'],
+    load: () => import('./commands/hubs.ts'),
+  },
+  {
     name: 'sweep',
     summary: 'list what is left in clouds that belongs to no cluster any more, and remove it on request',
     description:
@@ -271,7 +282,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     summary: 'show help, also for one command',
     positionals: [{ name: 'COMMAND', complete: 'command' }],
     options: [],
-    load: () => import('./commands/help.ts'),
+    load: async () => (await import('./commands/help.ts')).helpOn(COMMAND_TABLE),
   },
   {
     name: 'garden',
@@ -288,6 +299,9 @@ export const COMMANDS: readonly CommandSpec[] = [
     positionals: [{ name: 'WORD', repeatable: true }],
     options: [],
     hidden: true,
-    load: () => import('./commands/complete.ts'),
+    load: async () => (await import('./commands/complete.ts')).completionOf(COMMAND_TABLE),
   },
 ];
+
+/** What coppice understands. Commands that tell of others are given it. */
+export const COMMAND_TABLE: CommandTable = { commands: COMMANDS, globals: GLOBAL_OPTIONS };

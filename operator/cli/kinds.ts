@@ -2,6 +2,8 @@ import { API_VERSION, GROUP } from '../api/group.ts';
 import {
   CLOUDPROFILES,
   CREDENTIALSBINDINGS,
+  HUBS,
+  MEMBERSHIPS,
   QUOTAS,
   type Resource,
   SEEDS,
@@ -33,6 +35,9 @@ export const CREDENTIALS_BINDING: CliKind = {
 export const WORKLOAD_IDENTITY: CliKind = { resource: WORKLOADIDENTITIES, aliases: ['workloadidentity', 'wi'] };
 export const QUOTA: CliKind = { resource: QUOTAS, aliases: ['quota'] };
 
+export const HUB: CliKind = { resource: HUBS, aliases: ['hub'] };
+export const MEMBERSHIP: CliKind = { resource: MEMBERSHIPS, aliases: ['membership'] };
+
 export const CLI_KINDS: readonly CliKind[] = [
   WORKER_CLUSTER,
   SHOOT,
@@ -41,6 +46,8 @@ export const CLI_KINDS: readonly CliKind[] = [
   CREDENTIALS_BINDING,
   WORKLOAD_IDENTITY,
   QUOTA,
+  HUB,
+  MEMBERSHIP,
 ];
 
 /** The kind that a word means: its name, plural, short name, or `plural.group`; upper or lower case. */

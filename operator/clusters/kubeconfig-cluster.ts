@@ -4,11 +4,11 @@ import { KubeClient } from '../kube/client.ts';
 import { isNotFound } from '../kube/errors.ts';
 import { parseUntrustedKubeconfig } from '../kube/kubeconfig.ts';
 import type { Log } from '../kube/log.ts';
-import { type KubeObject, type Node, type Pod, pathOf, SERVICEACCOUNTS } from '../kube/resources.ts';
+import type { KubeObject, Node, Pod } from '../kube/resources.ts';
 import { kubeconfig } from '../pki/kubeconfig.ts';
 import { ClusterConnection } from './cluster-connection.ts';
-
 import type { OpenCluster } from './open-clusters.ts';
+import { requestToken } from './service-account-token.ts';
 
 const NAMESPACE = 'kube-system';
 const ACCOUNT = 'coppice-admin';
@@ -42,10 +42,6 @@ export interface ClusterLine {
   /** Who we are, from the next request that asks. */
   use(kubeconfig: string): void;
   close(): Promise<void>;
-}
-
-interface TokenRequest {
-  status: { token: string; expirationTimestamp: string };
 }
 
 /** What whoever opens a line is told. */
@@ -121,24 +117,15 @@ async function ownKubeconfig(
   where: { server: string; ca: string },
   signal: AbortSignal,
 ): Promise<CloudKubeconfig> {
-  const token = () =>
-    client.request<TokenRequest>('POST', pathOf(SERVICEACCOUNTS, NAMESPACE, ACCOUNT, 'token'), {
-      body: {
-        apiVersion: 'authentication.k8s.io/v1',
-        kind: 'TokenRequest',
-        spec: { expirationSeconds: TOKEN_SECONDS },
-      },
-      signal,
-    });
+  const token = () => requestToken(client, { namespace: NAMESPACE, name: ACCOUNT }, TOKEN_SECONDS, signal);
   const granted = await token().catch(async (error: unknown) => {
     if (!isNotFound(error)) throw error;
     for (const object of ACCESS) await client.apply(object, { signal });
     return token();
   });
-  const { token: bearer, expirationTimestamp } = granted.status;
   return {
-    kubeconfig: kubeconfig({ ...where, token: bearer, name: 'cluster', user: ACCOUNT }),
+    kubeconfig: kubeconfig({ ...where, token: granted.token, name: 'cluster', user: ACCOUNT }),
     // The server may grant less than was asked for.
-    expiresAt: expirationTimestamp,
+    expiresAt: granted.expiresAt,
   };
 }

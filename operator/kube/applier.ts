@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { FIELD_MANAGER, GROUP } from '../api/group.ts';
 import type { KubeClient } from './client.ts';
 import type { Informer } from './informer.ts';
-import { compareResourceVersions, type KubeObject, keyOf } from './resources.ts';
+import { compareResourceVersions, type KubeObject, keyOf, type Resource } from './resources.ts';
 
 /** Holds the hash of what was applied: fields that a newer version of the manifest no longer names are noticed by it. */
 export const APPLIED_ANNOTATION = `${GROUP}/applied`;
@@ -46,13 +46,25 @@ export class Applier {
     return this.#newest(cacheKey(desired), this.#lookup(desired)) as T | undefined;
   }
 
-  /** @returns the live object, and whether it was written. */
-  async apply<T extends KubeObject>(desired: T, signal?: AbortSignal): Promise<{ object: T; changed: boolean }> {
+  /**
+   * @param resource needed for kinds that operator/kube/resources.ts does not list
+   * @returns the live object, and whether it was written.
+   */
+  async apply<T extends KubeObject>(
+    desired: T,
+    signal?: AbortSignal,
+    resource?: Resource,
+  ): Promise<{ object: T; changed: boolean }> {
     const manifest = withHash(desired);
     const key = cacheKey(desired);
     const live = this.#newest(key, this.#lookup(desired));
     if (live && isApplied(manifest, live)) return { object: live as T, changed: false };
-    const object = await this.#client.apply<T>(manifest, { force: true, fieldManager: FIELD_MANAGER, signal });
+    const object = await this.#client.apply<T>(manifest, {
+      force: true,
+      fieldManager: FIELD_MANAGER,
+      signal,
+      ...(resource && { resource }),
+    });
     this.#written.set(key, object);
     if (this.#written.size > MANY_WRITTEN) this.#forgetSeen();
     return { object, changed: true };

@@ -137,6 +137,8 @@ const JSON_PATCH = 'application/json-patch+json';
  */
 export class KubeClient {
   readonly server: string;
+  /** PEM of who vouches for the server; undefined: whom everybody trusts. */
+  readonly ca: string | undefined;
   /** Counted since the start: requests (watches too), writes (dry runs not), bytes of answers. */
   readonly stats = { requests: 0, writes: 0, bytes: 0 };
   readonly #origin: string;
@@ -152,6 +154,7 @@ export class KubeClient {
   constructor(options: KubeClientOptions) {
     const url = new URL(options.server);
     this.server = options.server;
+    this.ca = options.ca;
     this.#origin = url.origin;
     this.#prefix = url.pathname.replace(/\/+$/, '');
     this.#options = options;

@@ -1,4 +1,4 @@
-import { API_VERSION, GROUP, VERSION } from '../api/group.ts';
+import { ALPHA_VERSION, API_VERSION, GROUP, VERSION } from '../api/group.ts';
 import type { KubeObject } from '../api/meta.ts';
 
 export type { KubeObject, ObjectMeta } from '../api/meta.ts';
@@ -93,6 +93,8 @@ export const CLOUDPROFILES = define(GROUP, VERSION, 'CloudProfile', 'cloudprofil
 export const CREDENTIALSBINDINGS = define(GROUP, VERSION, 'CredentialsBinding', 'credentialsbindings', true);
 export const WORKLOADIDENTITIES = define(GROUP, VERSION, 'WorkloadIdentity', 'workloadidentities', true);
 export const QUOTAS = define(GROUP, VERSION, 'Quota', 'quotas', true);
+export const HUBS = define(GROUP, ALPHA_VERSION, 'Hub', 'hubs', false);
+export const MEMBERSHIPS = define(GROUP, ALPHA_VERSION, 'Membership', 'memberships', true);
 
 /** `v1` or `group/version`, as it stands in an object's apiVersion. */
 export function apiVersionOf(resource: Resource): string {

@@ -1,0 +1,205 @@
+import { z } from 'zod';
+import { ALPHA_VERSION } from './group.ts';
+import { commonStatus, type KubeObject } from './meta.ts';
+import {
+  count,
+  duration,
+  type KindDefinition,
+  LIMITS,
+  labelName,
+  labels,
+  list,
+  name,
+  objectName,
+  PATTERNS,
+  rules,
+  text,
+} from './schema.ts';
+
+/** Every type of hub, with the field of the spec that carries what only it has. */
+export const HUB_TYPES = { ClusterProfile: 'clusterProfile' } as const;
+export type HubTypeName = keyof typeof HUB_TYPES;
+const TYPES = Object.keys(HUB_TYPES) as [HubTypeName, ...HubTypeName[]];
+
+/** In allowedNamespaces: all of them. */
+export const EVERY_NAMESPACE = '*';
+
+export const labelSelectorSchema = (description: string) =>
+  z
+    .object({
+      matchLabels: labels(64, 'Labels that must be there with these values.').optional(),
+      matchExpressions: list(
+        z
+          .object({
+            key: name(317, 'Key of the label.', PATTERNS.labelKey),
+            operator: z.enum(['In', 'NotIn', 'Exists', 'DoesNotExist']).describe('What is asked of it.'),
+            values: list(text(LIMITS.label, 'A value.'), 64, 'Values, for In and NotIn.').optional(),
+          })
+          .describe('One thing that is asked of labels.'),
+        32,
+        'What else is asked of the labels; all of it must hold.',
+      ).optional(),
+    })
+    .describe(description);
+/** A label selector as Kubernetes has it. */
+export type LabelSelector = z.output<ReturnType<typeof labelSelectorSchema>>;
+
+const drain = z
+  .object({
+    timeout: duration(
+      'How long a cluster that leaves is drained. Then the leave stops with reason DrainBlocked, unless it is forced. Absent: 10m.',
+    ).optional(),
+    force: z
+      .boolean()
+      .describe(
+        'When the time is over, withdraw the cluster whatever still runs on it. Absent: no. One Membership alone is forced by an annotation.',
+      )
+      .optional(),
+    allowDelete: z
+      .boolean()
+      .describe(
+        'Let clusters leave although this hub does not move what it placed on them: the work ends with the cluster. Absent: no; the leave stops with reason DrainNotPossible while anything is placed.',
+      )
+      .optional(),
+  })
+  .describe('How clusters are emptied before they leave.');
+
+const member = z
+  .object({
+    endpoint: text(
+      2048,
+      'URL by which the hub reaches a member, with {namespace} and {name} for those of the cluster, for example https://{name}.{namespace}.clusters.example.com. Absent: the URL that the operator itself uses.',
+      /^https:\/\/.*$/,
+    ).optional(),
+    proxyURL: text(
+      2048,
+      'Proxy that the hub reaches members through. Absent: none.',
+      /^(https?|socks5):\/\/.*$/,
+    ).optional(),
+    agentImage: text(
+      512,
+      "Image of the agent in members, where the hub has one. Absent: of the hub's own version.",
+    ).optional(),
+  })
+  .describe('How the hub and its members reach each other.');
+
+const clusterProfile = z
+  .object({
+    namespace: labelName(
+      "Namespace of the ClusterProfiles in the hub. Absent: the cluster's own, which is possible only where the garden is the hub.",
+    ).optional(),
+    rights: z
+      .enum(['Read', 'Manage'])
+      .describe(
+        'What the credentials allow that a ClusterProfile leads to. Read: see all but Secrets. Manage: everything. Absent: Read.',
+      )
+      .optional(),
+  })
+  .describe('The cluster inventory of SIG-Multicluster: a ClusterProfile for each cluster, with access providers.');
+
+export const hubSpec = rules(
+  z.object({
+    type: z.enum(TYPES).describe('Which multi-cluster system it is. Cannot be changed.'),
+    kubeconfigRef: z
+      .object({
+        name: objectName('Name of the Secret; the kubeconfig is under key value, or else kubeconfig.'),
+      })
+      .describe(
+        "Secret with a kubeconfig of the hub, in the operator's namespace. One that names files, plugins or a proxy, or skips verification, is refused. Absent: the garden itself is the hub.",
+      )
+      .optional(),
+    clusterSelector: labelSelectorSchema(
+      'Which WorkerClusters join, by their labels. Absent: all of the allowed namespaces.',
+    ).optional(),
+    allowedNamespaces: list(
+      name(LIMITS.label, 'A namespace, or "*" for all.', /^([a-z0-9]([-a-z0-9]*[a-z0-9])?|\*)$/),
+      1000,
+      'Namespaces whose clusters may join; "*" is all of them. Absent: none.',
+    ).optional(),
+    clusterLabels: labels(
+      64,
+      'Labels that every member carries in the hub, beside those that tell its provider, region, zones, mode and version.',
+    ).optional(),
+    drain: drain.optional(),
+    maxConcurrentLeaves: count(
+      1,
+      1000,
+      'How many clusters may leave at once because a label or a selector was changed. If more would, none begins before each is approved by an annotation of its Membership. Absent: 1.',
+    ).optional(),
+    orphan: z
+      .boolean()
+      .describe(
+        'When this Hub is deleted, let go of its members: what was made in the hub and in them stays as it is. Absent: a Hub with members is not deleted.',
+      )
+      .optional(),
+    member: member.optional(),
+    clusterProfile: clusterProfile.optional(),
+  }),
+  { rule: 'self.type == oldSelf.type', message: 'type cannot be changed after creation: make another Hub instead' },
+  {
+    rule: 'has(self.kubeconfigRef) == has(oldSelf.kubeconfigRef)',
+    message: 'kubeconfigRef cannot be added or removed after creation: make another Hub instead',
+  },
+  {
+    rule: "!has(self.kubeconfigRef) || self.type != 'ClusterProfile' || (has(self.clusterProfile) && has(self.clusterProfile.__namespace__))",
+    message: 'say in which namespace of the hub the ClusterProfiles are to be: clusterProfile.namespace',
+  },
+).describe('What the hub is, and which clusters join it.');
+/** What a Hub says of itself. */
+export type HubSpec = z.output<typeof hubSpec>;
+
+export const hubStatus = z
+  .object({
+    ...commonStatus,
+    clusterIdentity: text(
+      256,
+      'UID of the namespace kube-system of the cluster that the hub was first seen to be. With a kubeconfig of another cluster nothing is done.',
+    ).optional(),
+    memberships: count(0, undefined, 'How many clusters are in it, join it or leave it.').optional(),
+    joined: count(0, undefined, 'How many of them are in it.').optional(),
+    leaving: count(0, undefined, 'How many of them leave it.').optional(),
+  })
+  .describe('How the hub is, and how many members it has.');
+/** What is known about a Hub. */
+export type HubStatus = z.output<typeof hubStatus>;
+
+/** A multi-cluster system that clusters join by themselves. */
+export interface Hub extends KubeObject {
+  kind: 'Hub';
+  spec: HubSpec;
+  status?: HubStatus;
+}
+
+export const hubDefinition: KindDefinition = {
+  kind: 'Hub',
+  version: ALPHA_VERSION,
+  plural: 'hubs',
+  singular: 'hub',
+  shortNames: [],
+  scope: 'Cluster',
+  categories: ['coppice'],
+  description:
+    'A multi-cluster system that clusters join by themselves. Every WorkerCluster of its allowed namespaces that its selector matches gets a Membership. Only administrators write it.',
+  spec: hubSpec,
+  status: hubStatus,
+  maxNameLength: LIMITS.label,
+  printerColumns: [
+    { name: 'Type', type: 'string', jsonPath: '.spec.type', description: 'Which system it is.' },
+    { name: 'Members', type: 'integer', jsonPath: '.status.memberships', description: 'Clusters in it.' },
+    { name: 'Joined', type: 'integer', jsonPath: '.status.joined', description: 'Clusters that have joined.' },
+    {
+      name: 'Ready',
+      type: 'string',
+      jsonPath: '.status.conditions[?(@.type=="Ready")].status',
+      description: 'Whether clusters can join it.',
+    },
+    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp', description: 'How long it is known.' },
+    {
+      name: 'Message',
+      type: 'string',
+      jsonPath: '.status.conditions[?(@.type=="Ready")].message',
+      description: 'Why it is (not) ready.',
+      priority: 1,
+    },
+  ],
+};

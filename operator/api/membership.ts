@@ -1,0 +1,81 @@
+import { z } from 'zod';
+import { ALPHA_VERSION } from './group.ts';
+import { commonStatus, type KubeObject, time } from './meta.ts';
+import { type KindDefinition, LIMITS, labelName, list, rules, text } from './schema.ts';
+
+export const membershipSpec = rules(
+  z.object({
+    cluster: labelName('Name of the WorkerCluster, in the same namespace. Cannot be changed.'),
+    hub: labelName('Name of the Hub. Cannot be changed.'),
+  }),
+  {
+    rule: 'self.cluster == oldSelf.cluster && self.hub == oldSelf.hub',
+    message: 'cluster and hub cannot be changed: a Membership is of one pair',
+  },
+).describe('Which cluster is in which hub.');
+
+/** How a membership stands, in one word. */
+export const MEMBERSHIP_STATES = ['Pending', 'Joining', 'Joined', 'Leaving'] as const;
+export type MembershipState = (typeof MEMBERSHIP_STATES)[number];
+
+export const membershipStatus = z
+  .object({
+    ...commonStatus,
+    state: z
+      .enum(MEMBERSHIP_STATES)
+      .describe('Pending: the cluster cannot take work yet. Joining, Joined, Leaving: as it stands in the hub.')
+      .optional(),
+    since: time('Since when that is so.').optional(),
+    waiting: text(1024, 'What the next step waits for.').optional(),
+    memberName: text(LIMITS.name, 'Name of the cluster in the hub.').optional(),
+    credentials: list(
+      z
+        .object({
+          name: text(LIMITS.label, 'What they are for.'),
+          side: z.enum(['hub', 'member']).describe('On which side somebody is known by them.'),
+          account: text(512, 'The ServiceAccount.'),
+          expiresAt: time('When they end. Absent: never, as this hub cannot take others.').optional(),
+        })
+        .describe('Credentials that one side holds of the other.'),
+      16,
+      'Credentials that the hub and the cluster hold of each other.',
+    ).optional(),
+  })
+  .describe('How far the cluster is on its way into the hub, or out of it.');
+/** What is known about a Membership. */
+export type MembershipStatus = z.output<typeof membershipStatus>;
+
+/** A cluster in a hub. */
+export interface Membership extends KubeObject {
+  kind: 'Membership';
+  spec: z.output<typeof membershipSpec>;
+  status?: MembershipStatus;
+}
+
+export const membershipDefinition: KindDefinition = {
+  kind: 'Membership',
+  version: ALPHA_VERSION,
+  plural: 'memberships',
+  singular: 'membership',
+  shortNames: [],
+  scope: 'Namespaced',
+  categories: ['coppice'],
+  description:
+    "A cluster in a hub, one for each pair. The operator makes it where the Hub's selector matches the WorkerCluster; deleting it has the cluster leave. While it is there, nothing of the cluster is taken apart.",
+  spec: membershipSpec,
+  status: membershipStatus,
+  printerColumns: [
+    { name: 'Cluster', type: 'string', jsonPath: '.spec.cluster', description: 'The cluster.' },
+    { name: 'Hub', type: 'string', jsonPath: '.spec.hub', description: 'The hub.' },
+    { name: 'State', type: 'string', jsonPath: '.status.state', description: 'How it stands.' },
+    { name: 'Since', type: 'date', jsonPath: '.status.since', description: 'Since when.' },
+    {
+      name: 'Ready',
+      type: 'string',
+      jsonPath: '.status.conditions[?(@.type=="Ready")].status',
+      description: 'Whether the cluster is in the hub, and nothing is waited for.',
+      priority: 1,
+    },
+    { name: 'Waiting', type: 'string', jsonPath: '.status.waiting', description: 'What the next step waits for.' },
+  ],
+};

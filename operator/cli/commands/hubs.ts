@@ -1,0 +1,39 @@
+import type { Hub } from '../../api/hub.ts';
+import type { Membership } from '../../api/membership.ts';
+import { connect } from '../connect.ts';
+import type { Context } from '../context.ts';
+import { HUB, MEMBERSHIP } from '../kinds.ts';
+import { printObject } from '../output.ts';
+import { HUBS_HEADER, hubRows, MEMBERSHIPS_HEADER, membershipRows } from '../render/hubs.ts';
+import { renderTable } from '../render/table.ts';
+import { listOf, notFound } from './get.ts';
+
+/** `coppice hubs [NAME]`. */
+export async function run(context: Context): Promise<undefined> {
+  const { options, positionals, terminal, signal } = context;
+  const [name] = positionals;
+  const { client } = await connect(context);
+  const namespace = options.text('namespace');
+  const [all, found] = await Promise.all([
+    client.list<Hub>(HUB.resource, { signal }),
+    client.list<Membership>(MEMBERSHIP.resource, { namespace, signal }),
+  ]);
+  const hubs = all.items.filter(({ metadata }) => name === undefined || metadata.name === name);
+  if (name !== undefined && hubs.length === 0) throw notFound(HUB, name, undefined);
+  const memberships = found.items.filter(({ spec }) => name === undefined || spec.hub === name);
+  const format = options.text('output');
+  if (format === 'json' || format === 'yaml') {
+    await printObject(terminal, format, listOf([...hubs, ...memberships]));
+    return;
+  }
+  if (hubs.length === 0) {
+    terminal.note(
+      'There are no hubs: "coppice apply -f examples/hubs/clusterprofile.yaml" makes one. See docs/hubs.md.',
+    );
+    return;
+  }
+  const table = { paint: terminal.paint, ...(terminal.width === undefined ? {} : { width: terminal.width }) };
+  terminal.print(...renderTable(HUBS_HEADER, hubRows(hubs, Date.now()), table));
+  if (memberships.length > 0)
+    terminal.print('', ...renderTable(MEMBERSHIPS_HEADER, membershipRows(memberships, Date.now()), table));
+}

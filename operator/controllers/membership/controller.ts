@@ -1,0 +1,294 @@
+import { isDeepStrictEqual } from 'node:util';
+import { findCondition } from '../../api/conditions.ts';
+import { CoppiceError, errorText } from '../../api/errors.ts';
+import { ALPHA_API_VERSION, API_VERSION } from '../../api/group.ts';
+import type { Hub } from '../../api/hub.ts';
+import type { Membership } from '../../api/membership.ts';
+import type { WorkerCluster } from '../../api/workercluster.ts';
+import { hubType } from '../../hubs/index.ts';
+import { isNotFound, isTransient, KubeApiError } from '../../kube/errors.ts';
+import { keyOf, MEMBERSHIPS } from '../../kube/resources.ts';
+import { say } from '../conditions.ts';
+import { hold } from '../finalizer.ts';
+import { spread } from '../spread.ts';
+import { writeStatus } from '../status-writer.ts';
+import { clusterOf } from './holds.ts';
+import { type JoinOutcome, join } from './join.ts';
+import type { LeaveVerdict } from './judge.ts';
+import { drainEnds, isForced, type LeaveOutcome, leave } from './leave.ts';
+import { answers, isSilent, labelsOf, whyNotUsable } from './member.ts';
+import type { MembershipRecord } from './record.ts';
+import { newlyDone, type Said, statusOf, stepConditions, type Told } from './status.ts';
+import type { MembershipWorld } from './world.ts';
+
+/** While something is under way that nobody is told of (a finalizer in the hub, a PlacementDecision). */
+const LOOK_AGAIN_MS = 2_000;
+const SLACK_MS = 50;
+const RENEW_AGAIN_MS = 60_000;
+/** What nobody hears of (in the member, and kinds of the hub that are not watched) is looked at as often. It costs reads, and no write. */
+const LOOK_THROUGH_MS = 15 * 60_000;
+/** Longest that a timer of Node's can wait. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+type Next = { requeueAfterMs?: number };
+
+/** Joins clusters to hubs and has them leave: observe, plan, act for one Membership at a time. */
+export class MembershipController {
+  readonly #world: MembershipWorld;
+  /** What a membership rested on when all was as it should be, by its UID: as long as nothing of it changes nobody is asked. */
+  readonly #settled = new Map<string, { readonly rests: unknown; readonly until: number }>();
+
+  constructor(world: MembershipWorld) {
+    this.#world = world;
+  }
+
+  /** Something that belongs to the membership has changed in the hub. */
+  hubChanged(uid: string): void {
+    this.#settled.delete(uid);
+  }
+
+  async reconcile(key: string, signal: AbortSignal): Promise<Next> {
+    const world = this.#world;
+    const membership = world.memberships.get(key);
+    if (!membership) return {};
+    const cluster = world.clusters.get(clusterOf(membership));
+    if (membership.metadata.deletionTimestamp) return this.#leave(membership, cluster, signal);
+    if (!cluster || cluster.metadata.deletionTimestamp) {
+      const { name, namespace, uid } = membership.metadata;
+      await world.garden
+        .delete(MEMBERSHIPS, name, namespace, { signal, preconditions: { ...(uid && { uid }) } })
+        .catch((error: unknown) => {
+          if (!isNotFound(error)) throw error;
+        });
+      return {};
+    }
+    return this.#join(membership, cluster, signal);
+  }
+
+  async #join(membership: Membership, cluster: WorkerCluster, signal: AbortSignal): Promise<Next> {
+    const world = this.#world;
+    const { hub: hubName } = membership.spec;
+    const hub = world.hubs.get(hubName);
+    const open = world.openClusters.get(clusterOf(membership));
+    const before = membership.status;
+    const isIn = before?.state === 'Joined';
+    const type = hub && hubType(hub.spec.type);
+    const hubReady = findCondition(hub?.status?.conditions, 'Ready');
+    const notUsable = whyNotUsable(cluster, open);
+    // The first word about a cluster that is still being made would be a write for each, and say nothing that it does not say itself.
+    if (notUsable && !before && !world.records.get(keyOf(membership))) return {};
+    const problem = !hub
+      ? `Hub ${hubName} does not exist`
+      : hubReady?.status !== 'True'
+        ? `Hub ${hubName} cannot take clusters now: ${hubReady?.message ?? 'it was not looked at yet'}`
+        : undefined;
+    // Its line is not open yet after a start of the operator: nothing has changed for all that is known.
+    if (isIn && !open && !isSilent(cluster)) return {};
+    if (problem || !open || (notUsable && !isIn)) {
+      const conditions = [
+        ...carried(membership),
+        say('HubUsable', !problem, problem ? 'NotUsable' : 'Usable', problem ?? `Hub ${hubName} takes clusters`),
+      ];
+      await this.#tell(
+        membership,
+        { state: isIn ? 'Joined' : 'Pending', waiting: problem ?? notUsable!, conditions },
+        signal,
+      );
+      return {};
+    }
+    const rests = {
+      cluster: labelsOf(cluster, hub!.spec),
+      nodes: shapeOf(open),
+      hub: hub!.metadata.generation,
+      answers: answers(cluster, open),
+      before,
+    };
+    const renewal = renewalOf(world.records.get(keyOf(membership)), world.now());
+    const uid = membership.metadata.uid ?? '';
+    const settled = this.#settled.get(uid);
+    if (isIn && settled && !renewal.isDue && isDeepStrictEqual(settled.rests, rests) && settled.until > +world.now())
+      return sooner(renewal.next, settled.until - +world.now());
+    this.#settled.delete(uid);
+    const { client, identity } = await world.lines.open(hubName, hub!.spec, hub!.status?.clusterIdentity, signal);
+    const scene = {
+      membership,
+      hub: hub!,
+      type: type!,
+      cluster,
+      line: { client, identity },
+      open,
+      answers: answers(cluster, open),
+    };
+    let outcome: JoinOutcome;
+    try {
+      outcome = await join(world, scene, signal);
+    } catch (error) {
+      await this.#tellFailure(membership, isIn ? 'Joined' : 'Joining', error, signal);
+      throw error;
+    }
+    const { verdict, record, isWhole } = outcome;
+    const conditions = stepConditions(verdict.done, verdict.at);
+    const joined = verdict.at === undefined && record.opened === true;
+    const silent = scene.answers ? '' : notUsable!;
+    const told: Told = {
+      state: joined || isIn ? 'Joined' : 'Joining',
+      waiting: verdict.at?.waiting ?? silent,
+      conditions,
+    };
+    const fresh = newlyDone(membership, conditions);
+    if (fresh !== '' && !isIn) {
+      const text = joined ? `the cluster has joined Hub ${hubName} as ${record.member.name}: ${fresh}` : fresh;
+      world.record(membership, 'Normal', joined ? 'Joined' : 'Joining', text);
+    }
+    const newest = await this.#tell(membership, told, signal, record);
+    const { isDue, next } = renewalOf(record, world.now());
+    if (!joined || !(isWhole || isDue)) return { requeueAfterMs: LOOK_AGAIN_MS };
+    const lookMs = spread(LOOK_THROUGH_MS, uid);
+    this.#settled.set(uid, { rests: { ...rests, before: newest.status }, until: +world.now() + lookMs });
+    return sooner(next, lookMs);
+  }
+
+  async #leave(membership: Membership, cluster: WorkerCluster | undefined, signal: AbortSignal): Promise<Next> {
+    const world = this.#world;
+    const key = keyOf(membership);
+    const { hub: hubName } = membership.spec;
+    this.#settled.delete(membership.metadata.uid ?? '');
+    const hub = world.hubs.get(hubName);
+    const record = await world.records.read(key, signal);
+    const letGo = async (reason: string, text: string): Promise<Next> => {
+      await world.records.remove(key, signal);
+      await hold(world, MEMBERSHIPS, world.memberships, membership, false, { signal });
+      world.record(membership, 'Normal', reason, text);
+      return {};
+    };
+    if (!record) return letGo('Left', `nothing of the cluster was in Hub ${hubName}`);
+    if (hub?.metadata.deletionTimestamp && hub.spec.orphan)
+      return letGo('Orphaned', `Hub ${hubName} is deleted and lets go: what was made in it and in the cluster stays`);
+    const spec = hub?.spec ?? record.hub.spec;
+    const type = hubType(spec.type);
+    const overdue = world.now() >= drainEnds(membership, spec);
+    let outcome: LeaveOutcome;
+    try {
+      if (!type) throw new Error(`this operator knows no hubs of type ${spec.type}`);
+      const line = await world.lines.open(hubName, spec, record.hub.identity, signal);
+      const opened = world.openClusters.get(clusterOf(membership));
+      const open = !cluster || answers(cluster, opened) ? opened : undefined;
+      outcome = await leave(world, { membership, spec, type, record, cluster, line, open }, signal);
+    } catch (error) {
+      if (signal.aborted) throw error;
+      // A hub that is gone for good must not hold a cluster for ever, if somebody says so.
+      if (overdue && isForced(membership, spec) && isTransient(error)) {
+        world.record(
+          membership,
+          'Warning',
+          'Forced',
+          `Hub ${hubName} does not answer: what it holds of the cluster as ${record.member.name} stays there`,
+        );
+        return letGo('Left', `the cluster has left Hub ${hubName} by force`);
+      }
+      await this.#tellFailure(membership, 'Leaving', error, signal);
+      throw error;
+    }
+    const { verdict, gone, waiting } = outcome;
+    if (verdict.reason === 'Forced' && verdict.withdraw && !findCondition(membership.status?.conditions, 'Withdrawn'))
+      world.record(membership, 'Warning', 'Forced', `withdrawn from Hub ${hubName} although it was not drained`);
+    if (gone) return letGo('Left', `the cluster has left Hub ${hubName}, which knew it as ${record.member.name}`);
+    await this.#tell(
+      membership,
+      { state: 'Leaving', waiting, conditions: leaveConditions(verdict, waiting) },
+      signal,
+      record,
+    );
+    const untilMs = verdict.until ? +verdict.until - +world.now() + SLACK_MS : LOOK_AGAIN_MS;
+    return { requeueAfterMs: Math.max(SLACK_MS, Math.min(LOOK_AGAIN_MS, untilMs)) };
+  }
+
+  async #tell(membership: Membership, told: Told, signal: AbortSignal, record?: MembershipRecord): Promise<Membership> {
+    const world = this.#world;
+    const known = record ?? world.records.get(keyOf(membership));
+    await writeStatus(
+      world.garden,
+      world.memberships,
+      membership,
+      statusOf(membership, told, known, world.now()),
+      signal,
+    );
+    return world.memberships.get(keyOf(membership)) ?? membership;
+  }
+
+  /** A line that breaks is told as well: which end, and why. The queue tries again. */
+  async #tellFailure(membership: Membership, state: Told['state'], error: unknown, signal: AbortSignal): Promise<void> {
+    // A newer object is on its way to the cache: nothing to tell anybody.
+    if (signal.aborted || (error instanceof KubeApiError && error.isConflict)) return;
+    const codes = error instanceof CoppiceError ? [error.code] : ['ERR_RETRYABLE_INFRA_DEPENDENCIES'];
+    const waiting = errorText(error);
+    await this.#tell(membership, { state, waiting, conditions: carried(membership), codes }, signal);
+  }
+}
+
+/** Conditions of steps as they were said before. */
+const carried = ({ status }: Membership): Said[] =>
+  (status?.conditions ?? [])
+    .filter(({ type }) => type !== 'Ready' && type !== 'HubUsable')
+    .map((condition) => {
+      const { lastTransitionTime: _, ...said } = condition;
+      return said;
+    });
+
+function leaveConditions({ drained, drain, withdraw, reason, waiting }: LeaveVerdict, left: string): Said[] {
+  return [
+    say('Cordoned', true, 'Cordoned', 'the hub places nothing new on the cluster'),
+    ...(drain || drained
+      ? [say('Drained', drained, reason, drained ? 'nothing of the hub counts on the cluster any more' : waiting)]
+      : []),
+    ...(withdraw ? [say('Withdrawn', false, 'Withdrawing', left)] : []),
+  ];
+}
+
+/** What of its nodes a hub is shown. */
+const shapeOf = (open: ReturnType<MembershipWorld['openClusters']['get']>): unknown => ({
+  server: open?.server,
+  nodes: (open?.nodes.list() ?? [])
+    .map(({ metadata, status }) => [metadata.name, status?.allocatable?.cpu, status?.allocatable?.memory])
+    .sort(),
+});
+
+/** When the first credential of a record is to be replaced. Pure. */
+function renewalOf(record: MembershipRecord | undefined, now: Date): { isDue: boolean; next: Next } {
+  const times = (record?.credentials ?? []).flatMap(({ renewAt }) => (renewAt ? [Date.parse(renewAt)] : []));
+  if (times.length === 0) return { isDue: record === undefined, next: {} };
+  const inMs = Math.min(...times) - +now;
+  // One that is due and could not be had waits for a cluster that does not answer.
+  const nextMs = inMs <= 0 ? RENEW_AGAIN_MS : Math.min(inMs + SLACK_MS, LONGEST_TIMER_MS);
+  return { isDue: inMs <= 0, next: { requeueAfterMs: nextMs } };
+}
+
+const sooner = ({ requeueAfterMs = Number.POSITIVE_INFINITY }: Next, ms: number): Next => ({
+  requeueAfterMs: Math.min(requeueAfterMs, ms + SLACK_MS),
+});
+
+/** The Membership of a cluster in a hub, as it is made. It is held from its first moment. */
+export const newMembership = (
+  { metadata }: WorkerCluster,
+  hub: Hub,
+  { name, finalizers }: { name: string; finalizers: string[] },
+): Membership => ({
+  apiVersion: ALPHA_API_VERSION,
+  kind: 'Membership',
+  metadata: {
+    name,
+    namespace: metadata.namespace ?? '',
+    finalizers,
+    ownerReferences: [
+      {
+        apiVersion: API_VERSION,
+        kind: 'WorkerCluster',
+        name: metadata.name,
+        uid: metadata.uid ?? '',
+        controller: false,
+        blockOwnerDeletion: false,
+      },
+    ],
+  },
+  spec: { cluster: metadata.name, hub: hub.metadata.name },
+});

@@ -1,0 +1,146 @@
+import { CoppiceError, errorText } from '../../api/errors.ts';
+import { FINALIZER } from '../../api/group.ts';
+import type { Hub, HubStatus } from '../../api/hub.ts';
+import type { Membership } from '../../api/membership.ts';
+import { membershipName } from '../../api/names.ts';
+import { hubType } from '../../hubs/index.ts';
+import { isNotFound, KubeApiError } from '../../kube/errors.ts';
+import { HUBS, MEMBERSHIPS } from '../../kube/resources.ts';
+import { say, withConditions } from '../conditions.ts';
+import { hold } from '../finalizer.ts';
+import { writeStatus } from '../status-writer.ts';
+import { newMembership } from './controller.ts';
+import { type Selection, selectMembers } from './selection.ts';
+import { readerOf } from './two-sides.ts';
+import { BY_HUB, type MembershipWorld } from './world.ts';
+
+/** A hub that answers is not asked again for this long. */
+const LOOK_AGAIN_MS = 5 * 60_000;
+/** One that does not is asked again after this. */
+const RETRY_MS = 15_000;
+const NAMED = 5;
+const AT_ONCE = 16;
+
+/** Keeps the line to a hub open, says whether clusters can join it, and makes and ends the memberships that its selector asks for. */
+export async function reconcileHub(
+  world: MembershipWorld,
+  name: string,
+  signal: AbortSignal,
+): Promise<{ requeueAfterMs?: number }> {
+  const hub = world.hubs.get(name);
+  if (!hub) {
+    await world.lines.close(name);
+    return {};
+  }
+  const memberships = world.memberships.byIndex(BY_HUB, name);
+  const deleting = hub.metadata.deletionTimestamp !== undefined;
+  if (deleting && memberships.length === 0) {
+    await world.lines.close(name);
+    await hold(world, HUBS, world.hubs, hub, false, { signal });
+    return {};
+  }
+  await hold(world, HUBS, world.hubs, hub, true, { signal });
+  const seen = await look(world, hub, signal);
+  const selection = selectMembers(hub, world.clusters.list(), memberships);
+  const status: HubStatus = {
+    ...hub.status,
+    ...(seen.identity && { clusterIdentity: hub.status?.clusterIdentity ?? seen.identity }),
+    conditions: withConditions(
+      hub.status?.conditions,
+      [
+        seen.problem
+          ? say('Ready', false, 'NotUsable', seen.problem, seen.codes)
+          : say('Ready', true, 'HubReady', 'clusters can join'),
+        deleting ? inUse(hub, memberships) : undefined,
+        unapproved(selection),
+      ],
+      world.now(),
+    ),
+    memberships: memberships.length,
+    joined: memberships.filter(({ status }) => status?.state === 'Joined').length,
+    leaving: memberships.filter(({ metadata }) => metadata.deletionTimestamp).length,
+    observedGeneration: hub.metadata.generation,
+  };
+  await writeStatus(world.garden, world.hubs, hub, status, signal);
+  const ending = deleting && hub.spec.orphan ? memberships : selection.leave;
+  await each(ending, (membership) => end(world, membership, signal));
+  await each(selection.join, async (cluster) => {
+    const made = { name: membershipName(cluster.metadata.name, name), finalizers: [FINALIZER] };
+    try {
+      world.memberships.absorb(await world.garden.create(newMembership(cluster, hub, made), { signal }));
+    } catch (error) {
+      // The cache had not heard of it yet; or the namespace goes, and the cluster with it.
+      if (
+        !(error instanceof KubeApiError && (error.isAlreadyExists || error.isNamespaceTerminating || error.isNotFound))
+      )
+        throw error;
+    }
+  });
+  return { requeueAfterMs: seen.problem ? RETRY_MS : LOOK_AGAIN_MS };
+}
+
+interface Look {
+  readonly identity?: string;
+  readonly problem?: string;
+  readonly codes?: string[];
+}
+
+async function look(
+  { lines }: MembershipWorld,
+  { metadata: { name }, spec, status }: Hub,
+  signal: AbortSignal,
+): Promise<Look> {
+  const type = hubType(spec.type);
+  if (!type)
+    return { problem: `this operator knows no hubs of type ${spec.type}`, codes: ['ERR_CONFIGURATION_PROBLEM'] };
+  try {
+    const { client, identity } = await lines.open(name, spec, status?.clusterIdentity, signal);
+    const problems = await type.validate(readerOf(client, signal), spec);
+    if (problems.length > 0)
+      return { identity, problem: problems.join('; '), codes: ['ERR_RETRYABLE_CONFIGURATION_PROBLEM'] };
+    lines.watch(name, spec);
+    return { identity };
+  } catch (error) {
+    if (signal.aborted) throw error;
+    const codes = [error instanceof CoppiceError ? error.code : 'ERR_RETRYABLE_INFRA_DEPENDENCIES'];
+    const problem = error instanceof CoppiceError ? errorText(error) : `the hub does not answer: ${errorText(error)}`;
+    return { problem, codes };
+  }
+}
+
+async function end({ garden }: MembershipWorld, { metadata }: Membership, signal: AbortSignal): Promise<void> {
+  if (metadata.deletionTimestamp) return;
+  const { name, namespace, uid } = metadata;
+  await garden
+    .delete(MEMBERSHIPS, name, namespace, { signal, preconditions: { ...(uid && { uid }) } })
+    .catch((error: unknown) => {
+      if (!isNotFound(error)) throw error;
+    });
+}
+
+function inUse({ spec }: Hub, memberships: readonly Membership[]) {
+  const names = named(memberships);
+  return spec.orphan
+    ? say('Deleting', true, 'Orphaning', `it lets go of ${names}`)
+    : say(
+        'Deleting',
+        true,
+        'InUse',
+        `deletion waits for its members to leave: ${names}. Delete these Memberships, or set orphan`,
+      );
+}
+
+function unapproved({ unapproved: waiting }: Selection) {
+  if (waiting.length === 0) return undefined;
+  const message = `the selector asks ${waiting.length} clusters to leave, more than maxConcurrentLeaves: none begins. Correct the selector or the labels, or approve by annotation: ${named(waiting)}`;
+  return say('LeavesApproved', false, 'ApprovalNeeded', message);
+}
+
+const named = (memberships: readonly Membership[]): string => {
+  const names = memberships.slice(0, NAMED).map(({ metadata }) => `${metadata.namespace}/${metadata.name}`);
+  return names.join(', ') + (memberships.length > NAMED ? ` and ${memberships.length - NAMED} more` : '');
+};
+
+async function each<T>(items: readonly T[], run: (item: T) => Promise<void>): Promise<void> {
+  for (let at = 0; at < items.length; at += AT_ONCE) await Promise.all(items.slice(at, at + AT_ONCE).map(run));
+}

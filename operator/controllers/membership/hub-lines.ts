@@ -1,0 +1,130 @@
+import { configurationProblem, notYetConfigured } from '../../api/errors.ts';
+import { LABELS } from '../../api/group.ts';
+import type { HubSpec } from '../../api/hub.ts';
+import { identityOf } from '../../clusters/seed-access.ts';
+import { hubType } from '../../hubs/index.ts';
+import { KubeClient } from '../../kube/client.ts';
+import { Informer } from '../../kube/informer.ts';
+import type { Log } from '../../kube/log.ts';
+import { decoded, type KubeObject, SECRETS, type Secret } from '../../kube/resources.ts';
+
+/** An open line to a hub. */
+export interface HubLine {
+  readonly client: KubeClient;
+  /** UID of its namespace kube-system. */
+  readonly identity: string;
+}
+
+interface Opened extends HubLine {
+  readonly credentials: string;
+  watches: Informer[];
+}
+
+const ANSWER_MS = 30_000;
+
+/** The hubs that are reachable, by the name of their Hub; one without kubeconfigRef is the garden itself. */
+export class HubLines {
+  readonly #lines = new Map<string, Opened>();
+  readonly #garden: KubeClient;
+  readonly #namespace: string;
+  readonly #log: Log;
+  readonly #changed: (membershipUID: string) => void;
+
+  /** @param changed told of each object in a hub that changes, by the UID of its membership */
+  constructor(garden: KubeClient, namespace: string, log: Log, changed: (membershipUID: string) => void) {
+    this.#garden = garden;
+    this.#namespace = namespace;
+    this.#log = log;
+    this.#changed = changed;
+  }
+
+  /**
+   * The line to a hub, made if needed, and made anew when its credentials changed.
+   * @param pinned which cluster it was seen to be. Throws when it is another one by now, and when it cannot be reached
+   */
+  async open(name: string, spec: HubSpec, pinned: string | undefined, signal: AbortSignal): Promise<HubLine> {
+    const credentials = await this.#credentials(name, spec, signal);
+    const known = this.#lines.get(name);
+    if (known?.credentials === credentials) return refuseOther(name, known, pinned);
+    await this.close(name);
+    const source = `the kubeconfig of Hub ${name}`;
+    const client = credentials === '' ? this.#garden : KubeClient.fromKubeconfig(credentials, undefined, { source });
+    try {
+      const identity = await identityOf(client, AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]));
+      const line: Opened = { client, identity, credentials, watches: [] };
+      refuseOther(name, line, pinned);
+      this.#lines.set(name, line);
+      return line;
+    } catch (error) {
+      if (client !== this.#garden) await client.close();
+      throw error;
+    }
+  }
+
+  /** Has changes of what was made in the hub heard of. The kinds are known to be served there. */
+  watch(name: string, spec: HubSpec): void {
+    const line = this.#lines.get(name);
+    if (!line || line.watches.length > 0) return;
+    // Tokens and kubeconfigs of members lie in Secrets with every hub.
+    line.watches = [SECRETS, ...(hubType(spec.type)?.watches ?? [])].map((resource) => {
+      const informer = new Informer(line.client, resource, {
+        labelSelector: LABELS.membership,
+        transform: onlyVersion,
+        log: this.#log,
+      });
+      informer.onChange(({ object }) => this.#changed(object.metadata.labels?.[LABELS.membership] ?? ''));
+      informer.start();
+      return informer;
+    });
+  }
+
+  async close(name: string): Promise<void> {
+    const line = this.#lines.get(name);
+    if (!line) return;
+    this.#lines.delete(name);
+    await Promise.all(line.watches.map((watch) => watch.stop()));
+    if (line.client !== this.#garden) await line.client.close();
+  }
+
+  async closeAll(): Promise<void> {
+    for (const name of [...this.#lines.keys()]) await this.close(name);
+  }
+
+  async #credentials(name: string, { kubeconfigRef }: HubSpec, signal: AbortSignal): Promise<string> {
+    if (!kubeconfigRef) return '';
+    const place = `Secret ${this.#namespace}/${kubeconfigRef.name}`;
+    const secret = await this.#garden.getOrUndefined<Secret>(SECRETS, kubeconfigRef.name, this.#namespace, { signal });
+    const { value, kubeconfig } = decoded(secret?.data);
+    const text = value || kubeconfig;
+    if (text) return text;
+    throw notYetConfigured(
+      `${place}, which Hub ${name} names, ${secret ? 'has no kubeconfig' : 'does not exist'}`,
+      'Put a kubeconfig of the hub there, under key value.',
+    );
+  }
+}
+
+/** What is kept of what was made in a hub: that it has changed is all that is asked. */
+const onlyVersion = ({ apiVersion, kind, metadata }: KubeObject): KubeObject => {
+  const { name, namespace, uid, resourceVersion, labels } = metadata;
+  return {
+    apiVersion,
+    kind,
+    metadata: {
+      name,
+      ...(namespace && { namespace }),
+      ...(uid && { uid }),
+      ...(resourceVersion && { resourceVersion }),
+      labels: { [LABELS.membership]: labels?.[LABELS.membership] ?? '' },
+    },
+  };
+};
+
+/** By a kubeconfig that was exchanged, all members would be made a second time in another hub, and be taken for gone in this one. */
+function refuseOther(name: string, line: HubLine, pinned: string | undefined): HubLine {
+  if (pinned === undefined || pinned === line.identity) return line;
+  throw configurationProblem(
+    `the kubeconfig of Hub ${name} leads to another cluster (UID of kube-system ${line.identity}, not ${pinned}): nothing is made or deleted there`,
+    'Put back a kubeconfig of the right hub; for another one, make another Hub.',
+  );
+}

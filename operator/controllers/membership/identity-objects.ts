@@ -1,0 +1,52 @@
+import type { Identity, Wanted } from '../../hubs/contract.ts';
+import { CLUSTERROLEBINDINGS, CLUSTERROLES, SECRETS, SERVICEACCOUNTS } from '../../kube/resources.ts';
+
+const RBAC = 'rbac.authorization.k8s.io';
+
+/** Secret that Kubernetes puts a token into which never ends. */
+export const tokenSecretName = ({ account }: Identity): string => `${account.name}-token`;
+
+/** The ServiceAccount of an identity with its rights, and no others. */
+export function identityObjects(identity: Identity): Wanted[] {
+  const { on, rules, life, account } = identity;
+  const metadata = { name: account.name };
+  const wanted: Wanted[] = [
+    {
+      on,
+      resource: SERVICEACCOUNTS,
+      object: { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { ...account } },
+    },
+    {
+      on,
+      resource: CLUSTERROLES,
+      object: { apiVersion: `${RBAC}/v1`, kind: 'ClusterRole', metadata, rules: structuredClone(rules) },
+    },
+    {
+      on,
+      resource: CLUSTERROLEBINDINGS,
+      object: {
+        apiVersion: `${RBAC}/v1`,
+        kind: 'ClusterRoleBinding',
+        metadata,
+        roleRef: { apiGroup: RBAC, kind: 'ClusterRole', name: account.name },
+        subjects: [{ kind: 'ServiceAccount', ...account }],
+      },
+    },
+  ];
+  if (life !== 'forever') return wanted;
+  const secret: Wanted = {
+    on,
+    resource: SECRETS,
+    object: {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: {
+        name: tokenSecretName(identity),
+        namespace: account.namespace,
+        annotations: { 'kubernetes.io/service-account.name': account.name },
+      },
+      type: 'kubernetes.io/service-account-token',
+    },
+  };
+  return [...wanted, secret];
+}

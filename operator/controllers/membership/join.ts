@@ -1,0 +1,136 @@
+import { configurationProblem } from '../../api/errors.ts';
+import type { Hub } from '../../api/hub.ts';
+import type { Membership } from '../../api/membership.ts';
+import type { WorkerCluster } from '../../api/workercluster.ts';
+import type { OpenCluster } from '../../clusters/open-clusters.ts';
+import { identityOf } from '../../clusters/seed-access.ts';
+import type { Endpoint, HubType, Member } from '../../hubs/contract.ts';
+import { memberName } from '../../hubs/member-name.ts';
+import { keyOf } from '../../kube/resources.ts';
+import { boundTo, due, renewed } from './credentials.ts';
+import type { HubLine } from './hub-lines.ts';
+import { identityObjects } from './identity-objects.ts';
+import { type JoinVerdict, judgeJoin } from './judge.ts';
+import { endpointOf, memberOf } from './member.ts';
+import { type MembershipRecord, noting } from './record.ts';
+import { readerOf, TwoSides } from './two-sides.ts';
+import type { MembershipWorld } from './world.ts';
+
+/** Both ends of a join that can be reached. */
+export interface JoinScene {
+  readonly membership: Membership;
+  readonly hub: Hub;
+  readonly type: HubType;
+  readonly cluster: WorkerCluster;
+  readonly line: HubLine;
+  readonly open: OpenCluster;
+  /** False: it does not answer for the moment; only what is in the hub is seen to. */
+  readonly answers: boolean;
+}
+
+/** How far a join has come. */
+export interface JoinOutcome {
+  readonly verdict: JoinVerdict;
+  readonly record: MembershipRecord;
+  /** Whether all credentials could be had that are to be made or replaced. */
+  readonly isWhole: boolean;
+}
+
+/** Identities, credentials, hub, capacity, open: each round may make the next one possible. */
+const MOST_ROUNDS = 8;
+
+/** Where the hub is, as its members reach it. */
+export const hubEndpoint = ({ client }: HubLine): Endpoint => ({ server: client.server, ca: client.ca });
+
+/**
+ * Takes a join as far as it goes now. Idempotent: of a cluster that has joined it sees to it that all is as it should be. What is made is
+ * written down before.
+ */
+export async function join(world: MembershipWorld, scene: JoinScene, signal: AbortSignal): Promise<JoinOutcome> {
+  const { membership, type, line, open, cluster } = scene;
+  const inside = scene.answers ? open.client : undefined;
+  const key = keyOf(membership);
+  const spec = scene.hub.spec;
+  let record = await begun(world, scene, signal);
+  const sides = new TwoSides({ hub: line.client, member: inside }, record.membership.uid, () => world.now());
+  const [hub, reader] = [readerOf(line.client, signal), inside && readerOf(inside, signal)];
+  const save = async (next: MembershipRecord) => {
+    if (next !== record) await world.records.save(key, next, signal);
+    record = next;
+  };
+  for (let round = 0; ; round++) {
+    const closed: Member['closed'] = record.opened ? undefined : 'Initializing';
+    const member = memberOf(record, hubEndpoint(line), { cluster, open, profiles: world.profiles, closed });
+    const identities = type.identities(member, spec).filter(({ on }) => sides.has(on));
+    const seen = await type.observe(hub, reader, member, spec);
+    const steps = type.join(member, spec, seen);
+    const without = identities.filter(({ name }) => !member.credentials[name]).map(({ name }) => name);
+    const verdict = judgeJoin(steps, without);
+    const wanted = [
+      ...identities.flatMap(identityObjects),
+      ...verdict.acting.flatMap(({ apply = [] }) => apply),
+    ].filter(({ on }) => sides.has(on));
+    await save(noting(record, wanted, verdict.acting));
+    let changed = false;
+    for (const one of wanted) changed = (await sides.apply(one, signal)) || changed;
+    const lacking = due(identities, record.credentials, world.now(), (identity) => boundTo(sides, identity));
+    if (lacking.length > 0) {
+      const credentials = await renewed(sides, lacking, record.credentials, world.now(), signal);
+      changed = JSON.stringify(credentials) !== JSON.stringify(record.credentials);
+      if (changed) await save({ ...record, credentials });
+    } else if (!verdict.at && !record.opened) {
+      await save({ ...record, opened: true });
+      changed = true;
+    }
+    if (!changed || round === MOST_ROUNDS) return { verdict, record, isWhole: lacking.length === 0 };
+  }
+}
+
+/** The record that this join goes by: as it was written, or a new one that is not written yet. */
+async function begun(
+  world: MembershipWorld,
+  { membership, hub, type, line, cluster, open, answers }: JoinScene,
+  signal: AbortSignal,
+): Promise<MembershipRecord> {
+  const { namespace = '', name, uid = '' } = membership.metadata;
+  const known = world.records.get(keyOf(membership)) ?? (await world.records.read(keyOf(membership), signal));
+  const where = { namespace, name: cluster.metadata.name };
+  const id = answers ? await memberIdentity(open, signal) : undefined;
+  const ofHub = { name: hub.metadata.name, identity: line.identity, spec: hub.spec };
+  if (known) {
+    if (
+      known.membership.uid !== uid ||
+      (id !== undefined && known.member.id !== id) ||
+      known.hub.identity !== line.identity
+    )
+      throw configurationProblem(
+        `the record of Membership ${namespace}/${name} is of another hub or cluster than it is now`,
+        'Delete the Membership: what was made before is taken away, and a new one is made.',
+      );
+    const endpoint = endpointOf(hub.spec, where, open);
+    // Not written for its own sake: it goes with whatever is noted next.
+    return { ...known, hub: ofHub, member: { ...known.member, endpoint } };
+  }
+  if (id === undefined) throw new Error('a join begins only when the cluster answers');
+  return {
+    membership: { namespace, name, uid },
+    cluster: where.name,
+    hub: ofHub,
+    member: {
+      name: memberName(namespace, where.name, type.nameLimit),
+      id,
+      endpoint: endpointOf(hub.spec, where, open),
+    },
+    places: [],
+    credentials: [],
+  };
+}
+
+const identities = new WeakMap<OpenCluster, string>();
+
+/** Asked once for each connection: a cluster does not become another one while it lasts. */
+async function memberIdentity(open: OpenCluster, signal: AbortSignal): Promise<string> {
+  const known = identities.get(open) ?? (await identityOf(open.client, signal));
+  identities.set(open, known);
+  return known;
+}

@@ -1,0 +1,123 @@
+import type { DrainEffect, JoinStep, Placement, Step } from '../../hubs/contract.ts';
+
+/** How far a join has come. */
+export interface JoinVerdict {
+  /** Steps whose objects are to be applied now, in order. */
+  readonly acting: readonly Step[];
+  /** Steps that have nothing left to do once these objects are there. */
+  readonly done: readonly JoinStep[];
+  /** The step that the join stands at; undefined: all are done. */
+  readonly at?: { readonly type: JoinStep; readonly waiting: string };
+}
+
+/**
+ * Which steps of a join are to be taken now: each one when all before it are done. Pure.
+ * @param missing whose credentials are not there yet, in words
+ */
+export function judgeJoin(steps: readonly Step[], missing: readonly string[]): JoinVerdict {
+  const acting: Step[] = [];
+  const done: JoinStep[] = [];
+  for (const step of steps) {
+    acting.push(step);
+    const waiting =
+      step.waiting ??
+      (step.type === 'IdentityReady' && missing.length > 0
+        ? `credentials of ${missing.join(', ')} are to be made`
+        : undefined);
+    if (waiting !== undefined) return { acting, done, at: { type: step.type, waiting } };
+    done.push(step.type);
+  }
+  return { acting, done };
+}
+
+/** Stages of a leave; each is a condition of the Membership, and all hubs of a cluster reach one before any goes on to the next. */
+export const LEAVE_STAGES = ['Cordoned', 'Drained', 'Withdrawn'] as const;
+export type LeaveStage = (typeof LEAVE_STAGES)[number];
+
+/** All that the next stage of a leave rests on. */
+export interface LeaveView {
+  /** What is placed on the cluster; undefined: the hub cannot tell. */
+  readonly placements: readonly Placement[] | undefined;
+  readonly effect: DrainEffect;
+  readonly allowDelete: boolean;
+  /** When the leave began, and how long the drain may take. */
+  readonly began: Date;
+  readonly timeoutMs: number;
+  /** By the Hub's spec or an annotation; nothing else forces. */
+  readonly force: boolean;
+  /** What the other hubs that the cluster is leaving have reached: "Hub production", and its stages. */
+  readonly others: readonly { readonly hub: string; readonly reached: readonly LeaveStage[] }[];
+}
+
+/** What a leave may do now. */
+export interface LeaveVerdict {
+  /** Whether new work is kept away everywhere, so that draining may begin. */
+  readonly drain: boolean;
+  /** Whether nothing of the hub's is left on the cluster, or does not count. */
+  readonly drained: boolean;
+  /** Whether the cluster may be taken out of the hub. */
+  readonly withdraw: boolean;
+  readonly reason: 'Drained' | 'Draining' | 'DrainNotPossible' | 'DrainBlocked' | 'Forced';
+  /** What it waits for; '' where it does not. */
+  readonly waiting: string;
+  /** The time of the drain is over. */
+  readonly overdue: boolean;
+  /** When to look again at the latest, though nothing changes. */
+  readonly until?: Date;
+}
+
+const NAMED = 3;
+
+/** What the leave of a cluster from one hub may do now. Pure. Expects that new work is kept away from it in this hub already. */
+export function judgeLeave(view: LeaveView, now: Date): LeaveVerdict {
+  const { placements = [], effect, allowDelete, force, others } = view;
+  const end = new Date(+view.began + view.timeoutMs);
+  const overdue = now >= end;
+  const until = overdue ? {} : { until: end };
+  const left = placements.length > 0 ? named(placements) : '';
+  const behind = (stage: LeaveStage) => others.filter(({ reached }) => !reached.includes(stage)).map(({ hub }) => hub);
+  const blocked = { drain: false, drained: false, withdraw: false, overdue };
+
+  const open = behind('Cordoned');
+  if (open.length > 0 && !(force && overdue))
+    return {
+      ...blocked,
+      reason: 'Draining',
+      waiting: `new work is still to be kept away in ${open.join(', ')}`,
+      ...until,
+    };
+  if (left !== '' && !(force && overdue)) {
+    const drain = { ...blocked, drain: true };
+    if (effect === 'Moves' && !overdue)
+      return { ...drain, reason: 'Draining', waiting: `the hub moves ${left}`, ...until };
+    if (effect === 'Moves') {
+      const advice = 'make room elsewhere, or force it';
+      return {
+        ...drain,
+        reason: 'DrainBlocked',
+        waiting: `the time of the drain is over and ${left} is still placed: ${advice}`,
+      };
+    }
+    if (!allowDelete)
+      return { ...drain, reason: 'DrainNotPossible', waiting: `${left} is placed, and ${WHY[effect]}`, ...until };
+  }
+  const forced = left !== '' && !allowDelete;
+  const reason = forced ? 'Forced' : 'Drained';
+  const undrained = behind('Drained');
+  if (undrained.length > 0 && !(force && overdue)) {
+    const waiting = `work is still to be moved in ${undrained.join(', ')}`;
+    return { drain: true, drained: true, withdraw: false, reason, waiting, overdue, ...until };
+  }
+  return { drain: true, drained: true, withdraw: true, reason, waiting: '', overdue };
+}
+
+const WHY: Record<Exclude<DrainEffect, 'Moves'>, string> = {
+  Waits: 'the hub leaves it to whoever placed it to take it away: do that, or set drain.allowDelete of the Hub',
+  Deletes: 'would be deleted with the membership: move it, or set drain.allowDelete of the Hub',
+  None: 'this hub does not drain: move it, or set drain.allowDelete of the Hub',
+};
+
+const named = (placements: readonly Placement[]): string => {
+  const more = placements.length > NAMED ? ` and ${placements.length - NAMED} more` : '';
+  return `${placements.slice(0, NAMED).join(', ')}${more}`;
+};

@@ -1,0 +1,147 @@
+import { findCondition } from '../../api/conditions.ts';
+import { parseDuration } from '../../api/duration.ts';
+import { ANNOTATIONS } from '../../api/group.ts';
+import type { HubSpec } from '../../api/hub.ts';
+import type { Membership } from '../../api/membership.ts';
+import type { WorkerCluster } from '../../api/workercluster.ts';
+import type { OpenCluster } from '../../clusters/open-clusters.ts';
+import type { HubType, Member, Wanted } from '../../hubs/contract.ts';
+import { keyOf } from '../../kube/resources.ts';
+import { BY_CLUSTER, clusterOf } from './holds.ts';
+import type { HubLine } from './hub-lines.ts';
+import { identityObjects } from './identity-objects.ts';
+import { hubEndpoint } from './join.ts';
+import { judgeLeave, LEAVE_STAGES, type LeaveVerdict, type LeaveView } from './judge.ts';
+import { memberOf } from './member.ts';
+import { type MembershipRecord, noting, placeOf, samePlace } from './record.ts';
+import { readerOf, TwoSides } from './two-sides.ts';
+import type { MembershipWorld } from './world.ts';
+
+const DRAIN_MS = 10 * 60_000;
+
+/** What is known of a cluster that leaves a hub. */
+export interface LeaveScene {
+  readonly membership: Membership;
+  readonly spec: HubSpec;
+  readonly type: HubType;
+  readonly record: MembershipRecord;
+  readonly cluster: WorkerCluster | undefined;
+  readonly line: HubLine;
+  /** Absent: it does not answer. */
+  readonly open: OpenCluster | undefined;
+}
+
+/** How a leave stands after one look. `gone`: nothing is left. */
+export interface LeaveOutcome {
+  readonly verdict: LeaveVerdict;
+  readonly gone: boolean;
+  /** What the next step waits for. */
+  readonly waiting: string;
+}
+
+/** Whether the cluster itself goes, and all that is in it: what was made in it needs no tidying, and must not hold it up. */
+export const clusterGoes = (cluster: WorkerCluster | undefined): boolean =>
+  cluster === undefined ||
+  (cluster.metadata.deletionTimestamp !== undefined &&
+    (cluster.spec.adopt === undefined || cluster.spec.adopt.deletionPolicy === 'Delete'));
+
+/** Whether a leave may be forced when its time is over: by the Hub or by a person, and by nothing else. */
+export const isForced = ({ metadata }: Membership, { drain }: HubSpec): boolean =>
+  drain?.force === true || metadata.annotations?.[ANNOTATIONS.forceLeave] === 'true';
+
+export const drainEnds = ({ metadata }: Membership, { drain }: HubSpec): Date =>
+  new Date(Date.parse(metadata.deletionTimestamp ?? '') + timeoutOf(drain));
+
+const timeoutOf = (drain: HubSpec['drain']): number => parseDuration(drain?.timeout ?? '') ?? DRAIN_MS;
+
+/** Takes a leave as far as it goes now: keeps new work away, drains, withdraws, and sweeps what is on the record. Idempotent. */
+export async function leave(world: MembershipWorld, scene: LeaveScene, signal: AbortSignal): Promise<LeaveOutcome> {
+  const { membership, spec, type, cluster, line, open } = scene;
+  let { record } = scene;
+  const sides = new TwoSides({ hub: line.client, member: open?.client }, record.membership.uid, () => world.now());
+  const [hub, inside] = [readerOf(line.client, signal), open && readerOf(open.client, signal)];
+  const member = memberOf(record, hubEndpoint(line), { cluster, open, profiles: world.profiles, closed: 'Leaving' });
+  // What was never opened for work has none on it.
+  const wasOpen = record.opened === true;
+  let seen = await type.observe(hub, inside, member, spec);
+  const write = async (wanted: readonly Wanted[], how: 'apply' | 'change') => {
+    const next = noting(record, wanted, []);
+    if (next !== record) await world.records.save(keyOf(membership), next, signal);
+    record = next;
+    let changed = false;
+    for (const one of wanted) if (sides.has(one.on)) changed = (await sides[how](one, signal)) || changed;
+    if (changed) seen = await type.observe(hub, inside, member, spec);
+  };
+  // What an operator before this one has withdrawn already is not made anew only to be closed.
+  if (wasOpen && type.cordon) await write(type.cordon(member, spec, seen), 'change');
+  const verdict = judgeLeave(viewOf(world, scene, member, seen), world.now());
+  if (wasOpen && verdict.drain && !verdict.drained && type.drain) await write(type.drain(member, spec, seen), 'apply');
+  if (!verdict.withdraw) return { verdict, gone: false, waiting: verdict.waiting };
+  const waiting = await withdraw(sides, { ...scene, record }, member, seen, verdict.overdue, signal);
+  return { verdict, gone: waiting === undefined, waiting: waiting ?? '' };
+}
+
+const isReached = ({ status }: Membership, stage: (typeof LEAVE_STAGES)[number]): boolean =>
+  findCondition(status?.conditions, stage)?.status === 'True';
+
+function viewOf(world: MembershipWorld, scene: LeaveScene, member: Member, seen: unknown): LeaveView {
+  const { membership, spec, type, record } = scene;
+  const siblings = world.memberships
+    .byIndex(BY_CLUSTER, clusterOf(membership))
+    .filter((one) => one.metadata.deletionTimestamp && one.metadata.uid !== membership.metadata.uid);
+  return {
+    placements: record.opened ? type.placements?.(member, seen) : [],
+    effect: type.drains(spec, seen),
+    allowDelete: spec.drain?.allowDelete === true,
+    began: new Date(membership.metadata.deletionTimestamp ?? 0),
+    timeoutMs: timeoutOf(spec.drain),
+    force: isForced(membership, spec),
+    others: siblings.map((one) => ({
+      hub: `Hub ${one.spec.hub}`,
+      reached: LEAVE_STAGES.filter((stage) => isReached(one, stage)),
+    })),
+  };
+}
+
+/** In the hub's order first, then whatever else is on the record, last made first. @returns what it waits for; undefined: all is gone */
+async function withdraw(
+  sides: TwoSides,
+  { spec, type, record, cluster, membership }: LeaveScene,
+  member: Member,
+  seen: unknown,
+  overdue: boolean,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const force = overdue && isForced(membership, spec);
+  const goes = clusterGoes(cluster);
+  const remove = async (place: MembershipRecord['places'][number], forced: boolean) => {
+    if (place.on === 'member' && (goes || (force && !sides.has('member')))) return undefined;
+    if (!sides.has(place.on))
+      return `the cluster does not answer, and ${place.resource.kind} ${place.name} is left in it`;
+    return sides.remove(place, forced, signal);
+  };
+  const kept = type.identities(member, spec).flatMap(identityObjects).map(placeOf);
+  const isIdentity = (place: MembershipRecord['places'][number]) => kept.some((one) => samePlace(one, place));
+  for (const { apply = [], places, waiting, force: forced = [] } of type.leave(member, spec, seen)) {
+    if (waiting !== undefined && !force) return waiting;
+    for (const one of apply) if (sides.has(one.on)) await sides.apply(one, signal);
+    for (const place of places) {
+      const known = record.places.find((one) => samePlace(one, place));
+      if (!known) continue;
+      const left = await remove(known, false);
+      if (left === undefined) continue;
+      if (!force) return left;
+      for (const one of [...forced, place]) {
+        const noted = record.places.find((other) => samePlace(other, one));
+        if (noted) await remove(noted, true);
+      }
+    }
+  }
+  const rest = [...record.places].reverse();
+  // Who may still be working in the other side ends last.
+  for (const place of [...rest.filter((one) => !isIdentity(one)), ...rest.filter(isIdentity)]) {
+    const left = await remove(place, force);
+    if (left !== undefined) return left;
+  }
+  return undefined;
+}

@@ -1,0 +1,123 @@
+import type { CloudProfile } from '../../api/cloudprofile.ts';
+import { findCondition } from '../../api/conditions.ts';
+import { GROUP, LABELS } from '../../api/group.ts';
+import type { HubSpec } from '../../api/hub.ts';
+import { parseBytes, parseCpu } from '../../api/quantity.ts';
+import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
+import { clusterResource } from '../../clusters/capacity.ts';
+import type { OpenCluster } from '../../clusters/open-clusters.ts';
+import type { Amounts, Endpoint, Member } from '../../hubs/contract.ts';
+import { conditionIsTrue, type Node } from '../../kube/resources.ts';
+import { planned } from './planned-capacity.ts';
+import type { KeptCredential, MembershipRecord } from './record.ts';
+
+/** Where the API server of a cluster is, as its hub is to reach it. */
+export function endpointOf(spec: HubSpec, cluster: { namespace: string; name: string }, open: OpenCluster): Endpoint {
+  const { endpoint, proxyURL } = spec.member ?? {};
+  const server = endpoint?.replaceAll('{namespace}', cluster.namespace).replaceAll('{name}', cluster.name);
+  return { server: server ?? open.server, ca: open.client.ca, ...(proxyURL && { proxyURL }) };
+}
+
+/**
+ * Why a cluster cannot take work yet, a sentence; undefined: it can. One that is to have no nodes now can, with what was planned for it: the
+ * hub has to see it to ask for nodes. Pure.
+ */
+export function whyNotUsable(cluster: WorkerCluster, open: OpenCluster | undefined): string | undefined {
+  if (!answers(cluster, open)) return 'the API server of the cluster does not answer yet';
+  const desired = cluster.status?.nodes?.desired ?? cluster.spec.dataPlaneNodes;
+  if (desired === 0 || open!.nodes.list().some(takesPods)) return undefined;
+  return 'no node of the cluster can run pods yet';
+}
+
+/** Whether the API server of a cluster is known not to answer. */
+export const isSilent = (cluster: WorkerCluster | undefined): boolean =>
+  findCondition(cluster?.status?.conditions, 'APIServerAvailable')?.status === 'False';
+
+/** Whether the API server of a cluster answers, as far as it was noticed. */
+export const answers = (cluster: WorkerCluster | undefined, open: OpenCluster | undefined): boolean =>
+  open !== undefined && !isSilent(cluster);
+
+const takesPods = (node: Node): boolean => !node.spec.unschedulable && conditionIsTrue(node, 'Ready');
+
+/** What a cluster shows of itself in a hub; keys are those of labels. Pure. */
+export function labelsOf(
+  { metadata, spec, status }: WorkerCluster,
+  { clusterLabels }: HubSpec,
+): Record<string, string> {
+  const own = Object.entries(metadata.labels ?? {});
+  const machineTypes = status?.admitted?.pools.map(({ machineType }) => machineType) ?? [];
+  const all: Record<string, string | undefined> = {
+    // A hub may act on labels with a domain (which set a cluster is in, whose it is): of a tenant's only those without one are shown.
+    ...Object.fromEntries(own.filter(([key]) => !key.includes('/'))),
+    ...clusterLabels,
+    [LABELS.provider]: status?.provider ?? spec.cloudProvider,
+    [`${GROUP}/mode`]: status?.mode,
+    [`${GROUP}/kubernetes-version`]: status?.kubernetesVersion,
+    [`${GROUP}/simulated`]: status?.simulated ? 'true' : undefined,
+    [`${GROUP}/spot`]: spec.pools?.some(({ spot }) => spot) ? 'true' : undefined,
+    [LABELS.workerCluster]: metadata.name,
+    [LABELS.workerClusterNamespace]: metadata.namespace,
+    'topology.kubernetes.io/region': status?.region,
+    ...Object.fromEntries(machineTypes.map((type) => [`${GROUP}/machine-type.${type}`, 'true'])),
+  };
+  return Object.fromEntries(
+    Object.entries(all).flatMap(([key, value]) => (isLabel(key, value) ? [[key, value!]] : [])),
+  );
+}
+
+const isLabel = (key: string, value: string | undefined): boolean =>
+  value !== undefined && value.length <= 63 && key.slice(key.indexOf('/') + 1).length <= 63;
+
+/** Nodes come and go by themselves: what each of them adds is shown, but not each change of a few Ki. */
+function capacityOf(cluster: WorkerCluster, open: OpenCluster | undefined, profile: CloudProfile | undefined): Amounts {
+  const { total } = clusterResource(open?.nodes.list() ?? [], []);
+  if (total && parseCpu(total.cpu ?? '0') > 0) return amounts(total);
+  return profile ? amounts(planned(cluster, profile)) : {};
+}
+
+const amounts = ({ cpu, memory, gpu }: Amounts): Amounts => ({
+  ...(cpu && parseCpu(cpu) > 0 && { cpu }),
+  ...(memory && parseBytes(memory) > 0 && { memory }),
+  ...(gpu && gpu !== '0' && { gpu }),
+});
+
+/** What the hub's code is told of a cluster. */
+export function memberOf(
+  record: MembershipRecord,
+  hub: Endpoint,
+  {
+    cluster,
+    open,
+    profiles,
+    closed,
+  }: {
+    cluster: WorkerCluster | undefined;
+    open: OpenCluster | undefined;
+    profiles: { get(key: string): CloudProfile | undefined };
+    closed: Member['closed'];
+  },
+): Member {
+  const { hub: ofHub, member, membership } = record;
+  return {
+    name: member.name,
+    hubName: ofHub.name,
+    cluster: { namespace: membership.namespace, name: record.cluster },
+    id: member.id,
+    endpoint: member.endpoint,
+    hub,
+    labels: cluster ? labelsOf(cluster, ofHub.spec) : {},
+    zones: [...new Set((open?.nodes.list() ?? []).flatMap(zoneOf))].sort(),
+    version: cluster?.status?.kubernetesVersion,
+    capacity: cluster ? capacityOf(cluster, open, profiles.get(profileNameOf(cluster))) : {},
+    answers: answers(cluster, open),
+    ...(closed && { closed }),
+    credentials: Object.fromEntries(record.credentials.map((one) => [one.identity, credentialOf(one)])),
+  };
+}
+
+const zoneOf = ({ metadata }: Node): string[] => {
+  const zone = metadata.labels?.['topology.kubernetes.io/zone'];
+  return zone ? [zone] : [];
+};
+
+const credentialOf = ({ token, expiresAt }: KeptCredential) => ({ token, ...(expiresAt && { expiresAt }) });

@@ -1,0 +1,82 @@
+import { GROUP, LABELS, ROLES } from '../../api/group.ts';
+import type { HubSpec } from '../../api/hub.ts';
+import { membershipRecordName } from '../../api/names.ts';
+import type { Credential, Endpoint, Identity, Place, Step, Trace, Wanted } from '../../hubs/contract.ts';
+import { type ReceiptCache, type ReceiptClient, Receipts } from '../../kube/receipt.ts';
+
+/** A credential as it is kept: whose it is, and when it is replaced. */
+export interface KeptCredential extends Credential {
+  readonly identity: string;
+  readonly side: Identity['on'];
+  readonly account: Identity['account'];
+  /** RFC 3339; absent: never. */
+  readonly renewAt?: string;
+  /** UID of what the token lives and dies with; absent: written before this was known. */
+  readonly boundTo?: string;
+}
+
+/**
+ * What was made for a membership, on both sides, written down before it is made. It says all that is needed to take it away again, also when
+ * the Hub, the cluster or the Membership are gone.
+ */
+export interface MembershipRecord {
+  readonly membership: { readonly namespace: string; readonly name: string; readonly uid: string };
+  readonly cluster: string;
+  readonly hub: { readonly name: string; readonly identity: string; readonly spec: HubSpec };
+  /** Name in the hub, UID of its namespace kube-system, and where it was reached last. */
+  readonly member: { readonly name: string; readonly id: string; readonly endpoint: Endpoint };
+  readonly places: readonly (Place & Partial<Pick<Trace, 'labels'>>)[];
+  readonly credentials: readonly KeptCredential[];
+  /** The hub has shown its capacity once: from then on it is open for work. */
+  readonly opened?: true;
+}
+
+export const MEMBERSHIP_RECORD_TYPE = `${GROUP}/${ROLES.membershipRecord}`;
+/** Selects the Secrets with records. */
+export const MEMBERSHIP_RECORDS = `${LABELS.role}=${ROLES.membershipRecord}`;
+
+/** The records of all memberships, by `namespace/name`, in the operator's namespace: a tenant writes none of them. */
+export const membershipRecords = (
+  garden: ReceiptClient,
+  operatorNamespace: string,
+  cache: ReceiptCache,
+): Receipts<MembershipRecord> =>
+  new Receipts<MembershipRecord>(
+    garden,
+    (key) => ({
+      name: membershipRecordName(key),
+      namespace: operatorNamespace,
+      labels: { [LABELS.managedBy]: 'coppice', [LABELS.role]: ROLES.membershipRecord },
+      type: MEMBERSHIP_RECORD_TYPE,
+    }),
+    {
+      cache,
+      marks: ({ membership, cluster }) => ({
+        [LABELS.workerCluster]: cluster,
+        [LABELS.workerClusterNamespace]: membership.namespace,
+      }),
+    },
+  );
+
+export const samePlace = (a: Place, b: Place): boolean =>
+  a.on === b.on &&
+  a.name === b.name &&
+  (a.namespace ?? '') === (b.namespace ?? '') &&
+  a.resource.plural === b.resource.plural &&
+  a.resource.group === b.resource.group;
+
+export const placeOf = ({ on, resource, object }: Wanted): Place => ({
+  on,
+  resource,
+  name: object.metadata.name,
+  ...(resource.namespaced && { namespace: object.metadata.namespace ?? '' }),
+});
+
+/** The record with everything in it that these steps are about to make; the same object where that is no news. Pure. */
+export function noting(record: MembershipRecord, wanted: readonly Wanted[], steps: readonly Step[]): MembershipRecord {
+  const made = wanted.filter(({ shared, subresource }) => !shared && !subresource).map(placeOf);
+  const fresh: MembershipRecord['places'][number][] = [];
+  for (const place of [...made, ...steps.flatMap(({ traces = [] }) => traces)])
+    if (![...record.places, ...fresh].some((known) => samePlace(known, place))) fresh.push(place);
+  return fresh.length > 0 ? { ...record, places: [...record.places, ...fresh] } : record;
+}

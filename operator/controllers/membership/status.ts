@@ -1,0 +1,77 @@
+import { findCondition, rfc3339 } from '../../api/conditions.ts';
+import type { Membership, MembershipState, MembershipStatus } from '../../api/membership.ts';
+import type { Condition } from '../../api/meta.ts';
+import { JOIN_STEPS, type JoinStep } from '../../hubs/contract.ts';
+import { say, withConditions } from '../conditions.ts';
+import type { MembershipRecord } from './record.ts';
+
+export type Said = Omit<Condition, 'lastTransitionTime'>;
+
+/** What there is to say of a membership. */
+export interface Told {
+  readonly state: MembershipState;
+  /** '' where it waits for nothing. */
+  readonly waiting: string;
+  readonly conditions: readonly Said[];
+  readonly codes?: readonly string[];
+}
+
+const LONGEST = 1024;
+
+/** The status that says so. Pure. */
+export function statusOf(
+  { metadata, status: before }: Membership,
+  { state, waiting, conditions, codes = [] }: Told,
+  record: MembershipRecord | undefined,
+  now: Date,
+): MembershipStatus {
+  const text = waiting.slice(0, LONGEST);
+  const ready = say(
+    'Ready',
+    state === 'Joined' && text === '',
+    codes.length > 0 ? 'CannotGoOn' : state,
+    text || 'the cluster is in the hub and takes work',
+    [...codes],
+  );
+  return {
+    conditions: withConditions(before?.conditions, [ready, ...conditions], now),
+    state,
+    since: before?.state === state && before.since ? before.since : rfc3339(now),
+    ...(text && { waiting: text }),
+    ...(record && { memberName: record.member.name }),
+    ...(record &&
+      record.credentials.length > 0 && {
+        credentials: record.credentials.map(({ identity, side, account, expiresAt }) => ({
+          name: identity,
+          side,
+          account: `${account.namespace}/${account.name}`,
+          ...(expiresAt && { expiresAt }),
+        })),
+      }),
+    observedGeneration: metadata.generation,
+  };
+}
+
+const SENTENCES: Record<JoinStep, string> = {
+  IdentityReady: 'the identities of the hub and of the cluster are made, with their rights',
+  CredentialsReady: 'the credentials are handed over',
+  Registered: 'the cluster is known to the hub',
+  CapacityVisible: 'the hub shows the capacity of the cluster',
+};
+
+/** A condition for each step of a join. Pure. */
+export const stepConditions = (
+  done: readonly JoinStep[],
+  at: { readonly type: JoinStep; readonly waiting: string } | undefined,
+): Said[] => [
+  ...JOIN_STEPS.filter((type) => done.includes(type)).map((type) => say(type, true, 'Done', SENTENCES[type])),
+  ...(at ? [say(at.type, false, 'Waiting', at.waiting)] : []),
+];
+
+/** Steps that are done now and were not before, in words; '' where there are none. Pure. */
+export function newlyDone({ status }: Membership, said: readonly Said[]): string {
+  const fresh = said.filter(
+    ({ type, status: now }) => now === 'True' && findCondition(status?.conditions, type)?.status !== 'True',
+  );
+  return fresh.map(({ message }) => message).join('; ');
+}

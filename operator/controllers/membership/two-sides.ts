@@ -1,0 +1,203 @@
+import { isDeepStrictEqual } from 'node:util';
+import { setCondition } from '../../api/conditions.ts';
+import { notYetConfigured } from '../../api/errors.ts';
+import { FIELD_MANAGER, LABELS } from '../../api/group.ts';
+import type { Condition } from '../../api/meta.ts';
+import type { Place, Reader, Side, Trace, Wanted } from '../../hubs/contract.ts';
+import { Applier, includes } from '../../kube/applier.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { isNotFound, KubeApiError } from '../../kube/errors.ts';
+import { type KubeObject, keyOf, type Resource } from '../../kube/resources.ts';
+
+/** What may be asked of a cluster by a hub's code: reading. */
+export function readerOf(client: KubeClient, signal: AbortSignal): Reader {
+  return {
+    get: (resource, name, namespace) => client.getOrUndefined(resource, name, namespace, { signal }),
+    async list(resource, options = {}) {
+      try {
+        return (await client.list(resource, { ...options, signal })).items;
+      } catch (error) {
+        if (isNotFound(error)) return [];
+        throw error;
+      }
+    },
+    serves: (resource) => serves(client, resource, signal),
+  };
+}
+
+async function serves(client: KubeClient, { group, version, plural }: Resource, signal: AbortSignal): Promise<boolean> {
+  const path = group === '' ? `/api/${version}` : `/apis/${group}/${version}`;
+  try {
+    const { resources = [] } = await client.request<{ resources?: { name: string }[] }>('GET', path, { signal });
+    return resources.some(({ name }) => name === plural);
+  } catch (error) {
+    if (isNotFound(error)) return false;
+    throw error;
+  }
+}
+
+/** The API servers of a membership. `member` absent: it does not answer. */
+export type Clients = { readonly hub: KubeClient; readonly member?: KubeClient | undefined };
+
+/** Writes and deletes what a membership wants in the hub and in the cluster: only what bears its label, and only what differs. */
+export class TwoSides {
+  readonly #clients: Clients;
+  readonly #membershipUID: string;
+  readonly #now: () => Date;
+  readonly #uids = new Map<string, string>();
+
+  constructor(clients: Clients, membershipUID: string, now: () => Date) {
+    this.#clients = clients;
+    this.#membershipUID = membershipUID;
+    this.#now = now;
+  }
+
+  has(side: Side): boolean {
+    return this.#clients[side] !== undefined;
+  }
+
+  client(side: Side): KubeClient {
+    const client = this.#clients[side];
+    if (!client) throw new Error(`the ${side} does not answer`);
+    return client;
+  }
+
+  /** UID of what `apply` found or made there; undefined: it has not seen to that. */
+  uidOf(place: Place): string | undefined {
+    return this.#uids.get(textOf(place));
+  }
+
+  /** The same for what is there: an object that has gone, or is on its way out, is not made again. */
+  async change(wanted: Wanted, signal: AbortSignal): Promise<boolean> {
+    const { name, namespace } = wanted.object.metadata;
+    const live = await this.client(wanted.on).getOrUndefined(wanted.resource, name, namespace, { signal });
+    return live && !live.metadata.deletionTimestamp ? this.apply(wanted, signal) : false;
+  }
+
+  /** @returns whether anything was written. Throws when something has the name that was not made for this membership. */
+  async apply(wanted: Wanted, signal: AbortSignal): Promise<boolean> {
+    const { on, resource, object, status, shared, subresource } = wanted;
+    const client = this.client(on);
+    const { name, namespace } = object.metadata;
+    const live = await client.getOrUndefined(resource, name, namespace, { signal });
+    if (subresource) {
+      if (!live || includes(live, { ...object, metadata: {} })) return false;
+      await client.apply(object, { resource, subresource, fieldManager: FIELD_MANAGER, signal });
+      return true;
+    }
+    if (shared) return this.#applyShared(client, wanted, live, signal);
+    if (live && !this.isOurs(live)) {
+      throw notYetConfigured(
+        `${object.kind} ${keyOf(object)} ${on === 'hub' ? 'of the hub' : 'of the cluster'} was not made for this membership`,
+        'Look whose it is; delete it or rename it, and the cluster joins.',
+      );
+    }
+    const labels = {
+      ...object.metadata.labels,
+      [LABELS.managedBy]: 'coppice',
+      [LABELS.membership]: this.#membershipUID,
+    };
+    const labelled = { ...object, metadata: { ...object.metadata, labels } };
+    const applier = new Applier(client, () => ({ live }));
+    const { object: written, changed } = await applier.apply(labelled, signal, resource);
+    this.#uids.set(textOf({ on, resource, name, ...(namespace && { namespace }) }), written.metadata.uid ?? '');
+    if (!status) return changed;
+    return (await this.#applyStatus(client, { ...wanted, object: written }, status, signal)) || changed;
+  }
+
+  async #applyShared(
+    client: KubeClient,
+    { object, resource }: Wanted,
+    live: KubeObject | undefined,
+    signal: AbortSignal,
+  ) {
+    if (live && !object.metadata.resourceVersion) return false;
+    const applier = new Applier(client, () => ({ live }));
+    return (await applier.apply(object, signal, resource)).changed;
+  }
+
+  async #applyStatus(
+    client: KubeClient,
+    { object, resource }: Wanted,
+    status: Record<string, unknown>,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const live = (object.status ?? {}) as Record<string, unknown>;
+    const before = (live.conditions ?? []) as Condition[];
+    let conditions: Condition[] = [];
+    for (const condition of (status.conditions ?? []) as Condition[]) {
+      const old = before.find(({ type }) => type === condition.type);
+      conditions = [...conditions, ...setCondition(old ? [old] : [], condition, this.#now())];
+    }
+    const wanted = { ...status, ...(conditions.length > 0 && { conditions }) };
+    const isSaid = Object.entries(wanted).every(([field, value]) =>
+      isDeepStrictEqual(sorted(live[field]), sorted(value)),
+    );
+    if (isSaid) return false;
+    const { apiVersion, kind } = object;
+    const { name, namespace } = object.metadata;
+    await client.apply(
+      { apiVersion, kind, metadata: { name, ...(namespace && { namespace }) }, status: wanted },
+      { resource, subresource: 'status', fieldManager: FIELD_MANAGER, signal },
+    );
+    return true;
+  }
+
+  /** Takes something of ours, or a trace of the hub's, away. @returns what is still in the way of that; undefined: it is gone. */
+  async remove(
+    place: Place & Partial<Pick<Trace, 'labels'>>,
+    force: boolean,
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
+    const { on, resource, namespace, name } = place;
+    const client = this.client(on);
+    const live = await client.getOrUndefined(resource, name, namespace, { signal });
+    if (!live || !this.#isToGo(live, place)) return undefined;
+    const { uid, deletionTimestamp } = live.metadata;
+    if (!deletionTimestamp) {
+      await client
+        .delete(resource, name, namespace, {
+          signal,
+          preconditions: { ...(uid && { uid }) },
+          propagationPolicy: 'Background',
+        })
+        .catch(ignoreNotFound);
+    }
+    const left = await client.getOrUndefined(resource, name, namespace, { signal });
+    if (left?.metadata.uid !== uid || !left) return undefined;
+    const finalizers = left.metadata.finalizers ?? [];
+    if (force && finalizers.length > 0) {
+      const patch = { metadata: { finalizers: null, uid } };
+      await client.mergePatch(resource, name, namespace, patch, { signal }).catch(ignoreNotFound);
+      return undefined;
+    }
+    const by = finalizers.length > 0 ? `: finalizer ${finalizers.join(', ')}` : '';
+    return `${left.kind ?? resource.kind} ${keyOf(left)} ${on === 'hub' ? 'of the hub' : 'of the cluster'} is being deleted${by}`;
+  }
+
+  isOurs({ metadata }: KubeObject): boolean {
+    return metadata.labels?.[LABELS.membership] === this.#membershipUID;
+  }
+
+  /** What somebody else has made under the name meanwhile stays. */
+  #isToGo(live: KubeObject, { labels }: Partial<Pick<Trace, 'labels'>>): boolean {
+    if (!labels) return this.isOurs(live);
+    const entries = Object.entries(labels);
+    return entries.length > 0 && entries.every(([key, value]) => live.metadata.labels?.[key] === value);
+  }
+}
+
+const textOf = ({ on, resource: { group, plural }, namespace = '', name }: Place): string =>
+  [on, group, plural, namespace, name].join('/');
+
+const ignoreNotFound = (error: unknown): void => {
+  // Gone meanwhile, or another object has its name by now: neither is ours to delete.
+  if (!(error instanceof KubeApiError && (error.isNotFound || error.isConflict))) throw error;
+};
+
+/** Servers may keep lists with keys in another order than they were written in. */
+const sorted = (value: unknown): unknown =>
+  Array.isArray(value) ? [...value].sort((a, b) => (keyIn(a) < keyIn(b) ? -1 : 1)) : value;
+
+const keyIn = (item: { type?: unknown; name?: unknown } | undefined): string =>
+  String(item?.type ?? item?.name ?? item);

@@ -1,0 +1,29 @@
+import type { CloudProfile } from '../../api/cloudprofile.ts';
+import type { Hub } from '../../api/hub.ts';
+import type { Membership } from '../../api/membership.ts';
+import type { WorkerCluster } from '../../api/workercluster.ts';
+import type { OpenClusters } from '../../clusters/open-clusters.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import type { Informer } from '../../kube/informer.ts';
+import type { Receipts } from '../../kube/receipt.ts';
+import type { KubeObject } from '../../kube/resources.ts';
+import type { HubLines } from './hub-lines.ts';
+import type { MembershipRecord } from './record.ts';
+
+/** What the controllers of hubs and of memberships work with. */
+export interface MembershipWorld {
+  readonly garden: KubeClient;
+  readonly hubs: Informer<Hub>;
+  /** With index BY_CLUSTER and BY_HUB. */
+  readonly memberships: Informer<Membership>;
+  readonly clusters: Informer<WorkerCluster>;
+  readonly profiles: Informer<CloudProfile>;
+  readonly openClusters: OpenClusters;
+  readonly lines: HubLines;
+  readonly records: Receipts<MembershipRecord>;
+  now(): Date;
+  record(object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string): void;
+}
+
+/** Index of memberships by the name of their hub. */
+export const BY_HUB = 'hub';

@@ -1,0 +1,244 @@
+import { LABELS } from '../api/group.ts';
+import type { HubSpec } from '../api/hub.ts';
+import { type KubeObject, type Resource, SECRETS } from '../kube/resources.ts';
+import { kubeconfig } from '../pki/kubeconfig.ts';
+import type { Amounts, HubType, Identity, Member, Place, Reader, Wanted } from './contract.ts';
+
+const GROUP = 'multicluster.x-k8s.io';
+export const CLUSTERPROFILES: Resource = {
+  group: GROUP,
+  version: 'v1alpha1',
+  plural: 'clusterprofiles',
+  kind: 'ClusterProfile',
+  namespaced: true,
+};
+const PLACEMENTDECISIONS: Resource = { ...CLUSTERPROFILES, plural: 'placementdecisions', kind: 'PlacementDecision' };
+
+/** `spec.clusterManager.name`: who makes and reports these profiles. It can never be changed. */
+const MANAGER = 'coppice';
+/** Key of the label by which consumers leave a profile out. */
+const CLOSED = `${LABELS.membership}-closed`;
+const ACCESS = 'access';
+const DAY = 24 * 3600;
+
+const READ = ['get', 'list', 'watch'];
+/** All that people look at, and no Secrets. */
+const READ_RULES: Identity['rules'] = [
+  {
+    apiGroups: [''],
+    resources: [
+      'configmaps',
+      'endpoints',
+      'events',
+      'limitranges',
+      'namespaces',
+      'nodes',
+      'persistentvolumeclaims',
+      'persistentvolumes',
+      'pods',
+      'pods/log',
+      'replicationcontrollers',
+      'resourcequotas',
+      'serviceaccounts',
+      'services',
+    ],
+    verbs: READ,
+  },
+  {
+    apiGroups: [
+      'apps',
+      'autoscaling',
+      'batch',
+      'discovery.k8s.io',
+      'metrics.k8s.io',
+      'networking.k8s.io',
+      'policy',
+      'scheduling.k8s.io',
+      'storage.k8s.io',
+      GROUP,
+    ],
+    resources: ['*'],
+    verbs: READ,
+  },
+];
+const MANAGE_RULES: Identity['rules'] = [
+  { apiGroups: ['*'], resources: ['*'], verbs: ['*'] },
+  { nonResourceURLs: ['*'], verbs: ['get'] },
+];
+
+interface Seen {
+  readonly profile: KubeObject | undefined;
+  /** PlacementDecisions that name the profile, as `namespace/name`. */
+  readonly decisions: readonly string[];
+}
+
+/** The cluster inventory of SIG-Multicluster, which Kueue, Argo CD, OCM and others read: one ClusterProfile a cluster, with a way in. */
+export const clusterProfileHub: HubType<Seen> = {
+  type: 'ClusterProfile',
+  // A label value, as `x-k8s.io/cluster-manager` and others that name profiles are.
+  nameLimit: 63,
+  watches: [CLUSTERPROFILES],
+  dials: () => 'Neither',
+
+  async validate(hub) {
+    if (await hub.serves(CLUSTERPROFILES)) return [];
+    return [
+      `the hub serves no ${CLUSTERPROFILES.plural}.${GROUP}/${CLUSTERPROFILES.version}: install its CustomResourceDefinition`,
+    ];
+  },
+
+  identities: (member, spec) => [
+    {
+      name: ACCESS,
+      on: 'member',
+      account: { namespace: 'kube-system', name: accountName(member) },
+      rules: spec.clusterProfile?.rights === 'Manage' ? MANAGE_RULES : READ_RULES,
+      life: DAY,
+    },
+  ],
+
+  async observe(hub, _cluster, member, spec) {
+    const { namespace, name } = profilePlace(member, spec);
+    const [profile, decisions] = await Promise.all([
+      hub.get(CLUSTERPROFILES, name, namespace),
+      member.closed === 'Leaving' ? decisionsFor(hub, namespace, name) : [],
+    ]);
+    return { profile, decisions };
+  },
+
+  join(member, spec, { profile }) {
+    const token = member.credentials[ACCESS]?.token;
+    const shown = amountsIn(profile);
+    const isShown = profile !== undefined && Object.keys(member.capacity).every((resource) => resource in shown);
+    return [
+      { type: 'IdentityReady' },
+      { type: 'CredentialsReady', apply: token ? [accessSecret(member, spec, token)] : [] },
+      { type: 'Registered', apply: [profileObject(member, spec)] },
+      {
+        type: 'CapacityVisible',
+        waiting: isShown ? undefined : `ClusterProfile ${member.name} does not show the capacity of the cluster yet`,
+      },
+    ];
+  },
+
+  leave: (member, spec) => [
+    { places: [profilePlace(member, spec)] },
+    { places: [{ ...profilePlace(member, spec), resource: SECRETS }] },
+  ],
+
+  // Schedulers see that it is closed; whether they move what they have placed is theirs.
+  drains: () => 'Waits',
+  cordon: (member, spec) => [profileObject(member, spec)],
+  placements: (_member, { decisions }) => decisions.map((decision) => `PlacementDecision ${decision}`),
+  capacity: (_member, { profile }) => amountsIn(profile),
+};
+
+const accountName = ({ hubName }: Member): string => `coppice-hub-${hubName}`;
+
+const profilePlace = (member: Member, spec: HubSpec): Place & { namespace: string } => ({
+  on: 'hub',
+  resource: CLUSTERPROFILES,
+  namespace: spec.clusterProfile?.namespace ?? member.cluster.namespace,
+  name: member.name,
+});
+
+function profileObject(member: Member, spec: HubSpec): Wanted {
+  const { namespace, name } = profilePlace(member, spec);
+  const { cluster, closed, labels } = member;
+  return {
+    on: 'hub',
+    resource: CLUSTERPROFILES,
+    object: {
+      apiVersion: `${GROUP}/v1alpha1`,
+      kind: 'ClusterProfile',
+      metadata: {
+        name,
+        namespace,
+        labels: { ...labels, 'x-k8s.io/cluster-manager': MANAGER, ...(closed && { [CLOSED]: closed }) },
+      },
+      spec: { displayName: `${cluster.namespace}/${cluster.name}`, clusterManager: { name: MANAGER } },
+    },
+    status: profileStatus(member, namespace),
+  };
+}
+
+function profileStatus(member: Member, namespace: string): Record<string, unknown> {
+  const { id, zones, capacity, endpoint, version, labels, closed, answers } = member;
+  const { server, ca, proxyURL } = endpoint;
+  const properties: Record<string, string> = {
+    // The name that KEP-2149 gives to a cluster's identity.
+    'cluster.clusterset.k8s.io': member.name,
+    'id.k8s.io': id,
+    ...(zones.length > 0 && { zones: zones.join(',') }),
+    ...labels,
+    ...Object.fromEntries(Object.entries(capacity).map(([resource, amount]) => [`${resource}.allocatable`, amount])),
+  };
+  const cluster = {
+    server,
+    ...(ca && { 'certificate-authority-data': Buffer.from(ca).toString('base64') }),
+    ...(proxyURL && { 'proxy-url': proxyURL }),
+  };
+  // The configuration of the two plugins of the cluster inventory: each is told the Secret that accessSecret makes.
+  const provider = (name: string, extension: Record<string, string>) => ({
+    name,
+    cluster: { ...cluster, extensions: [{ name: 'client.authentication.k8s.io/exec', extension }] },
+  });
+  return {
+    ...(version && { version: { kubernetes: `v${version}` } }),
+    conditions: [
+      answers
+        ? { type: 'ControlPlaneHealthy', status: 'True', reason: 'Answers', message: 'the API server answers' }
+        : { type: 'ControlPlaneHealthy', status: 'False', reason: 'Silent', message: 'the API server does not answer' },
+      closed
+        ? { type: 'Joined', status: 'False', reason: closed, message: 'nothing new is to be placed on the cluster' }
+        : { type: 'Joined', status: 'True', reason: 'Joined', message: 'the cluster takes work' },
+    ],
+    properties: Object.entries(properties)
+      .filter(([, value]) => value !== '')
+      .map(([name, value]) => ({ name, value })),
+    accessProviders: [
+      provider('secretreader', { clusterName: member.name }),
+      provider('kubeconfig-secretreader', { name: member.name, namespace, key: 'value' }),
+    ],
+  };
+}
+
+function accessSecret(member: Member, spec: HubSpec, token: string): Wanted {
+  const { namespace, name } = profilePlace(member, spec);
+  const { server, ca = '' } = member.endpoint;
+  const text = kubeconfig({ server, ca, token, name: member.name, user: accountName(member) });
+  const base64 = (value: string) => Buffer.from(value).toString('base64');
+  return {
+    on: 'hub',
+    resource: SECRETS,
+    object: {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name, namespace },
+      type: 'Opaque',
+      data: { token: base64(token), value: base64(text) },
+    },
+  };
+}
+
+/** Decisions in another namespace than the profile's name it too, so all are looked at. */
+async function decisionsFor(hub: Reader, namespace: string, name: string): Promise<string[]> {
+  const decisions = await hub.list(PLACEMENTDECISIONS);
+  return decisions
+    .filter(({ metadata, decisions: chosen }) =>
+      ((chosen ?? []) as { clusterProfileRef?: { name?: string; namespace?: string } }[]).some(
+        ({ clusterProfileRef: ref }) => ref?.name === name && (ref.namespace || metadata.namespace) === namespace,
+      ),
+    )
+    .map(({ metadata }) => `${metadata.namespace}/${metadata.name}`);
+}
+
+function amountsIn(profile: KubeObject | undefined): Amounts {
+  const properties = (profile?.status?.properties ?? []) as { name: string; value: string }[];
+  const suffix = '.allocatable';
+  return Object.fromEntries(
+    properties
+      .filter(({ name }) => name.endsWith(suffix))
+      .map(({ name, value }) => [name.slice(0, -suffix.length), value]),
+  );
+}

@@ -1,0 +1,190 @@
+import type { HubSpec, HubTypeName } from '../api/hub.ts';
+import type { KubeObject, Resource } from '../kube/resources.ts';
+
+/** On which of the two API servers something is: the hub's, or that of the cluster that is its member. */
+export type Side = 'hub' | 'member';
+
+/** Reading from one of the two. Answers are bounded; each method throws as KubeClient does. */
+export interface Reader {
+  get(resource: Resource, name: string, namespace?: string): Promise<KubeObject | undefined>;
+  /** Empty also where the kind is not served. */
+  list(resource: Resource, options?: { namespace?: string; labelSelector?: string }): Promise<KubeObject[]>;
+  /** Whether the kind is served in this version. */
+  serves(resource: Resource): Promise<boolean>;
+}
+
+/** One object, and where it is. */
+export interface Place {
+  readonly on: Side;
+  readonly resource: Resource;
+  readonly namespace?: string;
+  readonly name: string;
+}
+
+/** An object that is wanted. It is labelled as ours when it is written, and what is not ours is never written over. */
+export interface Wanted {
+  readonly on: Side;
+  readonly resource: Resource;
+  readonly object: KubeObject;
+  /** Written as well, by the subresource `status`, where we are who reports it. Conditions get their lastTransitionTime when they are written. */
+  readonly status?: Record<string, unknown>;
+  /** Nothing but this part of an object that is there already is written, for example `approval` of a certificate request. */
+  readonly subresource?: string;
+  /**
+   * Others use it too (a namespace, a list of all members): it is made where it is missing and stays when the cluster leaves. With a
+   * resourceVersion in its metadata it is also changed, and only at this version.
+   */
+  readonly shared?: true;
+}
+
+/** Something that a hub makes by itself for a member and may leave behind: deleted when the cluster leaves, if it has these labels. */
+export interface Trace extends Place {
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+/** Steps of a join in their order; each is a condition of the Membership. */
+export const JOIN_STEPS = ['IdentityReady', 'CredentialsReady', 'Registered', 'CapacityVisible'] as const;
+export type JoinStep = (typeof JOIN_STEPS)[number];
+
+/** One step: what it wants there, and what is still missing after that. */
+export interface Step {
+  readonly type: JoinStep;
+  /** In the order to apply them. */
+  readonly apply?: readonly Wanted[];
+  /** What the hub is about to make by itself because of it. */
+  readonly traces?: readonly Trace[];
+  /** What the hub has to do before the next step may begin: a sentence that names the object. undefined: nothing. */
+  readonly waiting?: string | undefined;
+}
+
+/** What is to go, in order: the next is begun when all before it are gone, finalizers and all. */
+export interface Removal {
+  /** Written first: what is shared, without this member. */
+  readonly apply?: readonly Wanted[];
+  readonly places: readonly Place[];
+  /** Not begun before this is over: a sentence that names what is in the way. */
+  readonly waiting?: string | undefined;
+  /** When the leave is forced: finalizers of these are taken off. */
+  readonly force?: readonly Place[];
+}
+
+/** Who one side is to be on the other. Made with these rights and no others, beside the objects of step IdentityReady. */
+export interface Identity {
+  /** Key of its credentials; unique within the hub's type. */
+  readonly name: string;
+  /** Where it is known. */
+  readonly on: Side;
+  readonly account: { readonly namespace: string; readonly name: string };
+  readonly rules: readonly Readonly<{
+    apiGroups?: string[];
+    resources?: string[];
+    nonResourceURLs?: string[];
+    verbs: string[];
+  }>[];
+  /** Life of its token, in seconds; it is replaced well before its end. 'forever': the hub cannot take another one, and status says so. */
+  readonly life: number | 'forever';
+}
+
+/** What is held of an Identity. */
+export interface Credential {
+  readonly token: string;
+  /** RFC 3339; absent: it never ends. */
+  readonly expiresAt?: string;
+}
+
+/** Where an API server is. `ca` is PEM; absent: a public one vouches for it. */
+export interface Endpoint {
+  readonly server: string;
+  readonly ca?: string | undefined;
+  readonly proxyURL?: string | undefined;
+}
+
+/** Amounts as Kubernetes quantities. */
+export type Amounts = Readonly<Partial<Record<'cpu' | 'memory' | 'gpu', string>>>;
+
+/** A cluster on its way into a hub, or in it, as it is known without asking the hub. */
+export interface Member {
+  /** Name in the hub: computed from namespace and name, within the hub's limit. */
+  readonly name: string;
+  /** Name of the Hub object: what is made in the member is named by it, as it may be in several hubs. */
+  readonly hubName: string;
+  /** The WorkerCluster. */
+  readonly cluster: { readonly namespace: string; readonly name: string };
+  /** UID of its namespace kube-system: which cluster it is, whatever its names. */
+  readonly id: string;
+  /** As the hub is to reach it. */
+  readonly endpoint: Endpoint;
+  /** As the member is to reach the hub. */
+  readonly hub: Endpoint;
+  /** Provider, region, mode, version and what the Hub adds: keys and values are those of Kubernetes labels. */
+  readonly labels: Readonly<Record<string, string>>;
+  readonly zones: readonly string[];
+  readonly version?: string | undefined;
+  /** What its nodes offer now; what was planned, where it scales from zero. */
+  readonly capacity: Amounts;
+  /** Whether its API server answers; while it does not, nothing is written there. */
+  readonly answers: boolean;
+  /** Why nothing new is to be placed on it: the hub's scheduler is kept away by our own taint, or whatever it has. Absent: it is open. */
+  readonly closed?: 'Initializing' | 'Leaving' | undefined;
+  /** By Identity; those that are there already. */
+  readonly credentials: Readonly<Record<string, Credential>>;
+}
+
+/** What becomes of work that a hub has placed on a cluster when it is drained. */
+export type DrainEffect =
+  /** The hub places it elsewhere before it ends here. */
+  | 'Moves'
+  /** The hub places nothing new; whoever placed it has to take it away. */
+  | 'Waits'
+  /** It ends with the membership. */
+  | 'Deletes'
+  /** The hub does not know of draining. */
+  | 'None';
+
+/** Something that a hub has placed on a cluster, in words: "ResourceBinding shop/web". */
+export type Placement = string;
+
+/** Work that a hub cannot place: pods of this size. */
+export interface Demand {
+  readonly source: string;
+  readonly count: number;
+  readonly each: Amounts;
+  /** RFC 3339. */
+  readonly since: string;
+}
+
+/**
+ * A multi-cluster system. `observe` reads, all else is pure: the controller applies what is returned, after writing it down, and deletes
+ * only what it wrote down. @typeParam Seen what one look at the hub and the member brings
+ */
+export interface HubType<Seen = unknown> {
+  readonly type: HubTypeName;
+  /** Longest name of a member. */
+  readonly nameLimit: number;
+  /** Kinds in the hub by whose objects of ours a join goes on: they are watched. */
+  readonly watches: readonly Resource[];
+  /** Who opens connections to whom. */
+  dials(spec: HubSpec): 'HubToMember' | 'MemberToHub' | 'Both' | 'Neither';
+  /** Why no cluster can join this hub: sentences. Nothing is written before there are none. */
+  validate(hub: Reader, spec: HubSpec): Promise<readonly string[]>;
+  identities(member: Member, spec: HubSpec): readonly Identity[];
+  observe(hub: Reader, cluster: Reader | undefined, member: Member, spec: HubSpec): Promise<Seen>;
+  /** The same objects each time, as they should be now; also of a cluster that has long joined. */
+  join(member: Member, spec: HubSpec, seen: Seen): readonly Step[];
+  leave(member: Member, spec: HubSpec, seen: Seen): readonly Removal[];
+  /** Of this hub as it is set up now. */
+  drains(spec: HubSpec, seen: Seen): DrainEffect;
+
+  /** Keeps new work away: what is there already as it is to be for a member that is `closed`; nothing is made. Absent: the hub has no way to. */
+  cordon?(member: Member, spec: HubSpec, seen: Seen): readonly Wanted[];
+  /** Has the hub move work away, beyond what `cordon` does. */
+  drain?(member: Member, spec: HubSpec, seen: Seen): readonly Wanted[];
+  /** What is still placed on the member. Absent: the hub cannot tell, and the drain counts as done. */
+  placements?(member: Member, seen: Seen): readonly Placement[];
+  /** Work that the hub cannot place for want of room. */
+  demand?(hub: Reader, spec: HubSpec): Promise<readonly Demand[]>;
+  /** What the hub believes that is free on the member. */
+  capacity?(member: Member, seen: Seen): Amounts | undefined;
+  /** What else a new credential needs before the old one ends (a restart, a bumped annotation). */
+  rotate?(member: Member, spec: HubSpec, seen: Seen): readonly Wanted[];
+}

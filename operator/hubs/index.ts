@@ -1,0 +1,9 @@
+import type { HubTypeName } from '../api/hub.ts';
+import { clusterProfileHub } from './cluster-profile.ts';
+import type { HubType } from './contract.ts';
+
+/** Every hub that clusters can join. */
+const HUB_TYPES: Readonly<Record<HubTypeName, HubType<any>>> = { ClusterProfile: clusterProfileHub };
+
+/** What joins clusters to hubs of this type; undefined: this build knows no such type. */
+export const hubType = (type: string): HubType | undefined => (HUB_TYPES as Record<string, HubType | undefined>)[type];

@@ -1,0 +1,266 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { LABELS } from '../../../operator/api/group.ts';
+import { MEMBERSHIP_RECORDS, type MembershipRecord } from '../../../operator/controllers/membership/record.ts';
+import {
+  CLUSTERROLEBINDINGS,
+  CLUSTERROLES,
+  HUBS,
+  type KubeObject,
+  MEMBERSHIPS,
+  type Resource,
+  SECRETS,
+  SERVICEACCOUNTS,
+  WORKERCLUSTERS,
+} from '../../../operator/kube/resources.ts';
+import type { HubScene } from '../hubs/hub-scene.ts';
+
+/** A type of hub, as the conformance suite needs it. */
+export interface HubUnderTest {
+  readonly type: string;
+  open(): Promise<HubScene>;
+  /** Kinds that it writes in the hub, beside Secrets. */
+  readonly kinds: readonly Resource[];
+  /** An object of somebody else's that has a name which the join of shop/demo wants. */
+  readonly taken: { readonly resource: Resource; readonly object: KubeObject };
+}
+
+const PATIENCE_MS = 30_000;
+const HOUR_MS = 3_600_000;
+const IN_MEMBER = [SERVICEACCOUNTS, CLUSTERROLES, CLUSTERROLEBINDINGS, SECRETS];
+
+/** What every hub promises, told by one cluster that comes and goes. */
+export function keepsMembers(hub: HubUnderTest): void {
+  describe(`hub ${hub.type}`, () => {
+    let scene: HubScene;
+    const kinds = { hub: [...hub.kinds, SECRETS], member: IN_MEMBER };
+    beforeAll(async () => {
+      scene = await hub.open();
+    });
+    afterAll(() => scene?.stop());
+    beforeEach(() => scene.makeHub());
+    afterEach(async () => {
+      // Also when a test has failed: the next one begins with nothing.
+      await scene.stopOperator();
+      await scene.startOperator();
+      scene.open();
+      const { client } = scene.garden;
+      await client.delete(WORKERCLUSTERS, 'demo', 'shop').catch(() => {});
+      await scene.until('the cluster to have left', () => scene.memberships.size === 0);
+      await release(scene);
+      if (scene.hubs.size > 0) {
+        await scene.until('the hub to have no members', () => !scene.hubs.get('test')?.status?.memberships);
+        await client.delete(HUBS, 'test');
+        await scene.until('the hub to be gone', () => scene.hubs.size === 0);
+      }
+      await scene.stopOperator();
+      // The member was not destroyed, as a cluster that is deleted is.
+      await sweep(scene, kinds);
+    });
+
+    const joined = async () => {
+      await scene.makeCluster();
+      scene.open();
+      await scene.until('the cluster to join', () => scene.state() === 'Joined');
+    };
+    const records = async () =>
+      (await scene.garden.client.list(SECRETS, { namespace: 'kube-system', labelSelector: MEMBERSHIP_RECORDS })).items;
+    const leave = async () => {
+      await scene.garden.client.delete(WORKERCLUSTERS, 'demo', 'shop');
+      await scene.until('the membership to be gone', () => scene.memberships.size === 0);
+    };
+
+    it('has a cluster join by itself, and leave without a trace before it is taken apart', async () => {
+      await scene.startOperator();
+      await joined();
+      expect(scene.isHeld).toBe(true);
+      const made = await scene.made(kinds);
+      expect(made.length).toBeGreaterThan(0);
+      expect(scene.events.some((text) => text.startsWith('Membership Joined'))).toBe(true);
+
+      const { length } = scene.line.writes;
+      await scene.garden.client.mergePatch(WORKERCLUSTERS, 'demo', 'shop', {
+        metadata: { annotations: { seen: 'now' } },
+      });
+      await scene.garden.client.mergePatch(HUBS, 'test', undefined, { metadata: { annotations: { seen: 'now' } } });
+      // Whatever these set off is over when a change that is acted on has come through.
+      await scene.garden.client.mergePatch(WORKERCLUSTERS, 'demo', 'shop', { metadata: { labels: { tier: 'gold' } } });
+      await scene.until('the hub to be counted', () => scene.hubs.get('test')?.status?.joined === 1);
+      const idle = scene.line.writes.slice(length).filter((write) => !/\/(hubs|clusterprofiles)\//.test(write));
+      expect(idle).toEqual([]);
+
+      await leave();
+      expect(await records()).toEqual([]);
+      expect(scene.isHeld).toBe(false);
+      // What is inside of the cluster goes with it.
+      expect(await scene.made({ ...kinds, member: [] })).toEqual([]);
+    });
+
+    it('takes away what it made in a cluster that stays', async () => {
+      await scene.startOperator();
+      await joined();
+      await scene.makeHub('test', { clusterSelector: { matchLabels: { fleet: 'other' } } });
+      await scene.until('the membership to be gone', () => scene.memberships.size === 0);
+      expect(await scene.made(kinds)).toEqual([]);
+      expect(await records()).toEqual([]);
+    });
+
+    it('puts back what somebody deleted: in the hub at once, in the cluster when it is looked through', async () => {
+      await scene.startOperator();
+      await joined();
+      const before = await scene.made(kinds);
+      const { items: secrets } = await scene.garden.client.list(SECRETS, { labelSelector: LABELS.membership });
+      for (const { metadata } of secrets) await scene.garden.client.delete(SECRETS, metadata.name, metadata.namespace);
+      await expect.poll(() => scene.made(kinds), { timeout: PATIENCE_MS }).toEqual(before);
+
+      const { now } = scene;
+      try {
+        for (const resource of kinds.member)
+          for (const { metadata } of (await scene.member.client.list(resource, { labelSelector: LABELS.membership }))
+            .items)
+            await scene.member.client.delete(resource, metadata.name, metadata.namespace);
+        scene.now = () => new Date(+now() + HOUR_MS);
+        const { name, namespace } = scene.membership()!.metadata;
+        await scene.garden.client.mergePatch(MEMBERSHIPS, name, namespace, { metadata: { labels: { look: 'now' } } });
+        await expect.poll(() => scene.made(kinds), { timeout: PATIENCE_MS }).toEqual(before);
+        // A token of the account that was deleted would open nothing any more.
+        await expect.poll(() => dead(scene, records), { timeout: PATIENCE_MS }).toEqual([]);
+      } finally {
+        scene.now = now;
+      }
+    });
+
+    it('writes down what it makes before it makes anything, and finds its way from every write that it dies after', async () => {
+      await scene.makeCluster();
+      let deaths = 0;
+      const deathsOf: string[] = [];
+      for (let after = 1; ; after++) {
+        // Each operator dies with its first write that the ones before have not made.
+        await scene.startOperator(1);
+        scene.open();
+        const isOver = await Promise.race([
+          scene
+            .until('the cluster to join', () => scene.state() === 'Joined')
+            .then(
+              () => true,
+              () => true,
+            ),
+          died(scene),
+        ]);
+        const written = await records();
+        const made = await scene.made(kinds);
+        if (made.length > 0) {
+          const places = JSON.parse(Buffer.from(written[0]!.data.record, 'base64').toString()).places as Place[];
+          const noted = places.map(({ resource, namespace = '', name }) => `${resource.kind} ${namespace}/${name}`);
+          expect(noted).toEqual(expect.arrayContaining(made));
+        }
+        const lastWrite = scene.line.writes.at(-1) ?? '';
+        await scene.stopOperator();
+        if (isOver) break;
+        deaths++;
+        deathsOf.push(lastWrite);
+        // One that dies of the same write again and again makes it anew each time.
+        if (after > 38) throw new Error(`it never ends: ${deathsOf.slice(-3).join('; ')}`);
+      }
+      expect(deaths).toBeGreaterThan(5);
+      const made = await scene.made(kinds);
+      expect(new Set(made).size).toBe(made.length);
+
+      await scene.garden.client.delete(WORKERCLUSTERS, 'demo', 'shop');
+      for (let after = 1; scene.memberships.size > 0; after++) {
+        await scene.startOperator(1);
+        scene.open();
+        const gone = scene.until('the membership to be gone', () => scene.memberships.size === 0);
+        await Promise.race([gone.catch(() => {}), died(scene)]);
+        await scene.stopOperator();
+        expect(after).toBeLessThan(40);
+      }
+      expect(await records()).toEqual([]);
+      expect(await scene.made({ ...kinds, member: [] })).toEqual([]);
+    });
+
+    it('does not touch what others made, and says whose name is in the way', async () => {
+      const { resource, object } = hub.taken;
+      await scene.startOperator();
+      await scene.garden.client.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } });
+      const theirs = await scene.garden.client.apply(object, { resource, fieldManager: 'somebody' });
+      await scene.makeCluster();
+      scene.open();
+      const waiting = () => scene.membership()?.status?.waiting ?? '';
+      await scene.until('the name to be said', () => waiting().includes('was not made for this membership'));
+      expect(waiting()).toContain(object.metadata.name);
+      const { name, namespace } = object.metadata;
+      const live = await scene.garden.client.get(resource, name, namespace);
+      expect(live.metadata.resourceVersion).toBe(theirs.metadata.resourceVersion);
+
+      await leave();
+      expect((await scene.garden.client.get(resource, name, namespace)).metadata.uid).toBe(theirs.metadata.uid);
+      await scene.garden.client.delete(resource, name, namespace);
+    });
+
+    it('waits for a cluster that does not answer, and lets go of one that is dead', async () => {
+      await scene.startOperator();
+      await scene.makeCluster();
+      await scene.until('the membership to be made', () => scene.membership() !== undefined);
+      expect(await scene.made(kinds)).toEqual([]);
+      const close = scene.open();
+      await scene.until('the cluster to join', () => scene.state() === 'Joined');
+      await scene.silence();
+      close();
+      await scene.until('it to be said', () => (scene.membership()?.status?.waiting ?? '').includes('does not answer'));
+      expect(scene.state()).toBe('Joined');
+      await leave();
+      expect(await scene.made({ ...kinds, member: [] })).toEqual([]);
+    });
+
+    it('keeps a Hub with members from being deleted, unless it lets go of them', async () => {
+      await scene.startOperator();
+      await joined();
+      await scene.until('the hub to count it', () => scene.hubs.get('test')?.status?.memberships === 1);
+      await expect(scene.garden.client.delete(HUBS, 'test')).rejects.toThrow(/has 1 members/);
+      const made = await scene.made(kinds);
+      await scene.makeHub('test', { orphan: true });
+      await scene.garden.client.delete(HUBS, 'test');
+      await scene.until('the hub to be gone', () => scene.hubs.size === 0);
+      expect(await scene.made(kinds)).toEqual(made);
+      expect(await records()).toEqual([]);
+    });
+  });
+}
+
+/** Names of the credentials on the records that the cluster does not take. */
+async function dead({ member }: HubScene, records: () => Promise<KubeObject[]>): Promise<string[]> {
+  const names: string[] = [];
+  for (const { data } of await records()) {
+    const { credentials } = JSON.parse(
+      Buffer.from((data as Record<string, string>).record ?? '', 'base64').toString(),
+    ) as Pick<MembershipRecord, 'credentials'>;
+    for (const { identity, side, token } of credentials) {
+      if (side === 'hub') continue;
+      const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenReview', spec: { token } };
+      const { status } = await member.client.request('POST', '/apis/authentication.k8s.io/v1/tokenreviews', { body });
+      if (!status.authenticated) names.push(identity);
+    }
+  }
+  return names;
+}
+
+type Place = { resource: { kind: string }; namespace?: string; name: string };
+
+/** Resolves to false when the operator has died. */
+async function died(scene: HubScene): Promise<false> {
+  while (!scene.line.broken) await new Promise((resolve) => setTimeout(resolve, 10));
+  return false;
+}
+
+/** What the rest of the operator does when nothing holds a cluster any more. */
+const release = (scene: HubScene) =>
+  scene.garden.client.mergePatch(WORKERCLUSTERS, 'demo', 'shop', { metadata: { finalizers: null } }).catch(() => {});
+
+async function sweep(scene: HubScene, kinds: { hub: readonly Resource[]; member: readonly Resource[] }): Promise<void> {
+  for (const [side, resources] of Object.entries(kinds) as ['hub' | 'member', readonly Resource[]][]) {
+    const { client } = side === 'hub' ? scene.garden : scene.member;
+    for (const resource of resources)
+      for (const { metadata } of (await client.list(resource, { labelSelector: LABELS.membership })).items)
+        await client.delete(resource, metadata.name, metadata.namespace);
+  }
+}

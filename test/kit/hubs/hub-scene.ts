@@ -1,0 +1,303 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { loadAll } from 'js-yaml';
+import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
+import { ALPHA_API_VERSION, API_VERSION, LABELS } from '../../../operator/api/group.ts';
+import type { Hub, HubSpec } from '../../../operator/api/hub.ts';
+import { installManifests } from '../../../operator/api/install.ts';
+import type { Membership } from '../../../operator/api/membership.ts';
+import { membershipName } from '../../../operator/api/names.ts';
+import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
+import { type OpenCluster, OpenClusters } from '../../../operator/clusters/open-clusters.ts';
+import { requestToken } from '../../../operator/clusters/service-account-token.ts';
+import { type Hubs, wireHubs } from '../../../operator/controllers/membership/wiring.ts';
+import { KubeClient, type KubeClientOptions, type RequestOptions } from '../../../operator/kube/client.ts';
+import { type Controller, runController } from '../../../operator/kube/controller.ts';
+import { Informer, waitFor } from '../../../operator/kube/informer.ts';
+import { parseUntrustedKubeconfig } from '../../../operator/kube/kubeconfig.ts';
+import { silent } from '../../../operator/kube/log.ts';
+import {
+  CLOUDPROFILES,
+  CRDS,
+  conditionIsTrue,
+  HUBS,
+  type KubeObject,
+  MEMBERSHIPS,
+  NODES,
+  type Node,
+  type Resource,
+  WORKERCLUSTERS,
+} from '../../../operator/kube/resources.ts';
+import { WorkQueue } from '../../../operator/kube/workqueue.ts';
+import { kubeconfig } from '../../../operator/pki/kubeconfig.ts';
+import { startApiserver, type TestApiserver } from '../apiserver.ts';
+
+const FIXTURES = fileURLToPath(new URL('../../fixtures/hubs', import.meta.url));
+const CHART = fileURLToPath(new URL('../../../charts/coppice/templates', import.meta.url));
+const PATIENCE_MS = 30_000;
+
+/** Ends, as far as its operator can tell, with one of its writes: that one is carried out, and nothing is after it. */
+class Breakable {
+  /** What was written, for example `PATCH /api/v1/namespaces/shop/secrets/x`. */
+  readonly writes: string[] = [];
+  breaksAfter = Number.POSITIVE_INFINITY;
+  broken = false;
+
+  /** To be called when a write was carried out. */
+  wrote(what: string): void {
+    this.writes.push(what);
+    if (this.writes.length < this.breaksAfter) return;
+    this.broken = true;
+    throw new Error(DEAD);
+  }
+}
+
+const DEAD = 'the operator is dead';
+
+class BreakableClient extends KubeClient {
+  readonly #line: Breakable;
+
+  constructor(options: KubeClientOptions, line: Breakable) {
+    super(options);
+    this.#line = line;
+  }
+
+  override async request<T = any>(method: string, path: string, more?: RequestOptions): Promise<T> {
+    if (this.#line.broken) throw new Error(DEAD);
+    const answer = await super.request<T>(method, path, more);
+    // Events are told beside what is done, and a token that was asked for leaves nothing behind.
+    if (method !== 'GET' && !path.includes('/events') && !path.endsWith('/token'))
+      this.#line.wrote(`${method} ${path}`);
+    return answer;
+  }
+}
+
+interface RunningOperator {
+  readonly hubs: Hubs;
+  readonly controllers: Controller[];
+  readonly caches: Informer<any>[];
+  readonly clients: KubeClient[];
+  readonly nodes: Informer<Node>;
+  readonly line: Breakable;
+  readonly held: () => boolean;
+}
+
+/** A garden that is a hub too, and a cluster with a node: real API servers, and nothing of the operator but its membership controllers. */
+export class HubScene {
+  readonly garden: TestApiserver;
+  readonly member: TestApiserver;
+  readonly memberships: Informer<Membership>;
+  readonly hubs: Informer<Hub>;
+  /** Reason and message of each Event, with the kind. */
+  readonly events: string[] = [];
+  now = (): Date => new Date();
+  readonly #spec: HubSpec;
+  /** Kubeconfig of the operator in the garden. */
+  #gardenAccess: string;
+  #operator: RunningOperator | undefined;
+  #openClusters = new OpenClusters();
+
+  private constructor(garden: TestApiserver, member: TestApiserver, spec: HubSpec) {
+    this.garden = garden;
+    this.member = member;
+    this.#spec = spec;
+    this.#gardenAccess = garden.kubeconfig;
+    this.memberships = new Informer<Membership>(garden.client, MEMBERSHIPS);
+    this.hubs = new Informer<Hub>(garden.client, HUBS);
+  }
+
+  /**
+   * @param crds folders of test/fixtures/hubs whose kinds the hub serves
+   * @param account 'chart': in the garden the operator has the ServiceAccount and the roles of the chart, where it is not a seed
+   */
+  static async start(spec: HubSpec, crds: readonly string[], account: 'admin' | 'chart' = 'admin'): Promise<HubScene> {
+    const [garden, member] = await Promise.all([startApiserver(), startApiserver()]);
+    const scene = new HubScene(garden, member, spec);
+    for (const manifest of installManifests()) await garden.client.apply(manifest);
+    for (const folder of crds) await applyFolder(garden.client, folder);
+    const crdsReady = new Informer(garden.client, CRDS);
+    crdsReady.start();
+    await crdsReady.waitFor(
+      () => crdsReady.list().every((crd) => conditionIsTrue(crd as never, 'Established')) || undefined,
+      { timeoutMs: PATIENCE_MS, what: 'the CRDs to be served' },
+    );
+    await crdsReady.stop();
+    if (account === 'chart') scene.#gardenAccess = await accessOfChart(garden);
+    await member.client.apply(node('one'));
+    await member.client.apply(nodeStatus('one'), { subresource: 'status' });
+    for (const cache of [scene.memberships, scene.hubs]) {
+      cache.start();
+      await cache.whenSynced(AbortSignal.timeout(PATIENCE_MS));
+    }
+    return scene;
+  }
+
+  async stop(): Promise<void> {
+    await this.stopOperator();
+    await Promise.all([this.memberships.stop(), this.hubs.stop()]);
+    await Promise.all([this.garden.stop(), this.member.stop()]);
+  }
+
+  /** @param breaksAfter so many writes the operator lives */
+  async startOperator(breaksAfter = Number.POSITIVE_INFINITY): Promise<void> {
+    const line = new Breakable();
+    line.breaksAfter = breaksAfter;
+    const client = (access: string) => new BreakableClient(parseUntrustedKubeconfig(access), line);
+    const [garden, inside] = [client(this.#gardenAccess), client(this.member.kubeconfig)];
+    const clusters = new Informer<WorkerCluster>(garden, WORKERCLUSTERS);
+    const profiles = new Informer<CloudProfile>(garden, CLOUDPROFILES);
+    const nodes = new Informer<Node>(inside, NODES);
+    this.#openClusters = new OpenClusters();
+    const hubs = wireHubs({
+      garden,
+      state: { namespace: 'kube-system', directory: undefined },
+      log: silent,
+      queue: () => new WorkQueue(),
+      queues: { clusters: new WorkQueue(), shoots: new WorkQueue() },
+      clusters,
+      profiles,
+      openClusters: this.#openClusters,
+      now: () => this.now(),
+      record: (object, _type, reason, message) => this.events.push(`${object.kind} ${reason}: ${message}`),
+    });
+    const caches = [clusters, profiles, nodes, ...(hubs.caches ?? [])];
+    for (const cache of caches) cache.start();
+    await Promise.all(caches.map((cache) => cache.whenSynced(AbortSignal.timeout(PATIENCE_MS))));
+    const held = () => hubs.holds('shop', 'demo').length > 0;
+    this.#operator = {
+      hubs,
+      controllers: hubs.controllers.map((controller) => runController(controller)),
+      caches,
+      clients: [garden, inside],
+      nodes,
+      line,
+      held,
+    };
+  }
+
+  async stopOperator(): Promise<void> {
+    const operator = this.#operator;
+    this.#operator = undefined;
+    if (!operator) return;
+    await Promise.all(operator.controllers.map((controller) => controller.stop(0)));
+    await operator.hubs.close?.();
+    await Promise.all(operator.caches.map((cache) => cache.stop()));
+    await Promise.all(operator.clients.map((client) => client.close()));
+  }
+
+  get line(): Breakable {
+    return this.#operator!.line;
+  }
+
+  /** Whether memberships keep the cluster from being taken apart. */
+  get isHeld(): boolean {
+    return this.#operator!.held();
+  }
+
+  /** What other controllers of the operator do when they have a line to the cluster, or lose it. */
+  open(): () => void {
+    const { nodes, clients } = this.#operator!;
+    const listeners: (() => void)[] = [];
+    const cluster: OpenCluster = {
+      client: clients[1]!,
+      server: this.member.url,
+      nodes,
+      pods: { list: () => [] },
+      onStop: (listener) => listeners.push(listener),
+    };
+    this.#openClusters.add('shop/demo', cluster);
+    return () => {
+      for (const listener of listeners.splice(0)) listener();
+    };
+  }
+
+  async makeHub(name = 'test', more: Partial<HubSpec> = {}): Promise<void> {
+    const spec = { ...this.#spec, allowedNamespaces: ['shop'], ...more };
+    await this.garden.client.apply({ apiVersion: ALPHA_API_VERSION, kind: 'Hub', metadata: { name }, spec });
+  }
+
+  async makeCluster(labels: Record<string, string> = {}): Promise<void> {
+    const { client } = this.garden;
+    await client.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } });
+    await client.apply({
+      apiVersion: API_VERSION,
+      kind: 'WorkerCluster',
+      metadata: { name: 'demo', namespace: 'shop', labels, finalizers: [`${API_VERSION.split('/')[0]}/test`] },
+      spec: { cloudProvider: 'local', dataPlaneNodes: 1 },
+    });
+  }
+
+  /** What other controllers say of a cluster whose API server does not answer. */
+  async silence(): Promise<void> {
+    const condition = { type: 'APIServerAvailable', status: 'False', lastTransitionTime: '2026-11-22T12:00:00Z' };
+    const status = { conditions: [condition] };
+    await this.garden.client.mergePatch(WORKERCLUSTERS, 'demo', 'shop', { status }, { subresource: 'status' });
+  }
+
+  membership(hub = 'test'): Membership | undefined {
+    return this.memberships.get(`shop/${membershipName('demo', hub)}`);
+  }
+
+  state = (hub = 'test'): string | undefined => this.membership(hub)?.status?.state;
+
+  until(what: string, predicate: () => boolean): Promise<unknown> {
+    return waitFor([this.memberships, this.hubs], () => predicate() || undefined, {
+      timeoutMs: PATIENCE_MS,
+      what: () => `${what}; last said: ${JSON.stringify(this.membership()?.status ?? this.hubs.list()[0]?.status)}`,
+    });
+  }
+
+  /** Everything on either side that bears the label of a membership, as `kind namespace/name`. */
+  async made(kinds: { hub: readonly Resource[]; member: readonly Resource[] }): Promise<string[]> {
+    const on = async ({ client }: TestApiserver, resources: readonly Resource[]) =>
+      (await Promise.all(resources.map((kind) => client.list(kind, { labelSelector: LABELS.membership })))).flatMap(
+        ({ items }) => items,
+      );
+    const all = [...(await on(this.garden, kinds.hub)), ...(await on(this.member, kinds.member))];
+    return all.map(({ kind, metadata: { namespace = '', name } }) => `${kind} ${namespace}/${name}`).sort();
+  }
+}
+
+/** What `helm install coppice` gives the operator in a garden that is no seed, without the chart's objects that need a node. */
+async function accessOfChart({ client, url, ca }: TestApiserver): Promise<string> {
+  const roles = loadAll(await readFile(`${CHART}/clusterroles.yaml`, 'utf8')) as KubeObject[];
+  const role = roles.find(({ metadata }) => metadata.name === 'coppice-operator')!;
+  const account = { name: 'coppice-operator', namespace: 'kube-system' };
+  await client.apply({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: account });
+  await client.apply(role);
+  await client.apply({
+    apiVersion: role.apiVersion,
+    kind: 'ClusterRoleBinding',
+    metadata: { name: account.name },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: role.metadata.name },
+    subjects: [{ kind: 'ServiceAccount', ...account }],
+  });
+  const { token } = await requestToken(client, account, 3600, AbortSignal.timeout(PATIENCE_MS));
+  return kubeconfig({ server: url, ca, token, name: 'garden', user: account.name });
+}
+
+async function applyFolder(client: KubeClient, folder: string): Promise<void> {
+  for (const file of await readdir(`${FIXTURES}/${folder}`)) {
+    const objects = loadAll(await readFile(`${FIXTURES}/${folder}/${file}`, 'utf8')) as KubeObject[];
+    for (const object of objects) if (object) await client.apply(object);
+  }
+}
+
+const node = (name: string): KubeObject => ({ apiVersion: 'v1', kind: 'Node', metadata: { name } });
+const nodeStatus = (name: string): KubeObject => ({
+  ...node(name),
+  status: {
+    capacity: { cpu: '4', memory: '8Gi', pods: '110' },
+    allocatable: { cpu: '4', memory: '8Gi', pods: '110' },
+    conditions: [
+      {
+        type: 'Ready',
+        status: 'True',
+        reason: 'KubeletReady',
+        message: 'ready',
+        lastHeartbeatTime: null,
+        lastTransitionTime: null,
+      },
+    ],
+  },
+});

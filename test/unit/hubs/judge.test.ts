@@ -1,0 +1,142 @@
+import { describe, expect, it } from 'vitest';
+import { judgeJoin, judgeLeave, type LeaveView } from '../../../operator/controllers/membership/judge.ts';
+import type { Step } from '../../../operator/hubs/contract.ts';
+
+const NOW = new Date('2026-11-22T12:00:00Z');
+const ago = (minutes: number) => new Date(+NOW - minutes * 60_000);
+
+describe('a join', () => {
+  const steps: Step[] = [
+    { type: 'IdentityReady' },
+    { type: 'CredentialsReady' },
+    { type: 'Registered', waiting: 'Cluster x is not Ready' },
+    { type: 'CapacityVisible' },
+  ];
+  it.each<[string, readonly Step[], string[], number, string[], string | undefined]>([
+    [
+      'takes no step before the credentials are there',
+      steps,
+      ['access'],
+      1,
+      [],
+      'credentials of access are to be made',
+    ],
+    [
+      'takes each step when those before are done',
+      steps,
+      [],
+      3,
+      ['IdentityReady', 'CredentialsReady'],
+      'Cluster x is not Ready',
+    ],
+    [
+      'is over when nothing waits',
+      steps.map(({ type }) => ({ type })),
+      [],
+      4,
+      steps.map(({ type }) => type),
+      undefined,
+    ],
+  ])('%s', (_, given, missing, acting, done, waiting) => {
+    const verdict = judgeJoin(given, missing);
+    expect(verdict.acting).toHaveLength(acting);
+    expect(verdict.done).toEqual(done);
+    expect(verdict.at?.waiting).toBe(waiting);
+  });
+});
+
+describe('a leave', () => {
+  const view = (more: Partial<LeaveView>): LeaveView => ({
+    placements: [],
+    effect: 'Moves',
+    allowDelete: false,
+    began: ago(1),
+    timeoutMs: 10 * 60_000,
+    force: false,
+    others: [],
+    ...more,
+  });
+  const work = ['ResourceBinding shop/web'];
+  const other = (...reached: LeaveView['others'][number]['reached']) => [{ hub: 'Hub karmada', reached }];
+  it.each<[string, Partial<LeaveView>, boolean, string, string]>([
+    ['withdraws what nothing is placed on', {}, true, 'Drained', ''],
+    ['withdraws where the hub cannot tell', { placements: undefined, effect: 'None' }, true, 'Drained', ''],
+    [
+      'waits while the hub moves work',
+      { placements: work },
+      false,
+      'Draining',
+      'the hub moves ResourceBinding shop/web',
+    ],
+    [
+      'is blocked when the time is over',
+      { placements: work, began: ago(11) },
+      false,
+      'DrainBlocked',
+      'make room elsewhere, or force it',
+    ],
+    [
+      'stops where work would be deleted',
+      { placements: work, effect: 'Deletes' },
+      false,
+      'DrainNotPossible',
+      'drain.allowDelete',
+    ],
+    [
+      'also when the time is over',
+      { placements: work, effect: 'Waits', began: ago(11) },
+      false,
+      'DrainNotPossible',
+      'drain.allowDelete',
+    ],
+    [
+      'deletes work where the Hub allows it',
+      { placements: work, effect: 'Deletes', allowDelete: true },
+      true,
+      'Drained',
+      '',
+    ],
+    [
+      'does not take that leave for work that can be moved',
+      { placements: work, allowDelete: true },
+      false,
+      'Draining',
+      'the hub moves',
+    ],
+    ['is not forced before its time', { placements: work, force: true }, false, 'Draining', 'the hub moves'],
+    ['is forced after it', { placements: work, force: true, began: ago(11) }, true, 'Forced', ''],
+    [
+      'drains only when all hubs keep new work away',
+      { others: other() },
+      false,
+      'Draining',
+      'still to be kept away in Hub karmada',
+    ],
+    [
+      'withdraws only when all hubs are drained',
+      { others: other('Cordoned') },
+      false,
+      'Drained',
+      'still to be moved in Hub karmada',
+    ],
+    ['withdraws with all others', { others: other('Cordoned', 'Drained') }, true, 'Drained', ''],
+    [
+      'does not wait for a hub that is gone, by force',
+      { others: other(), force: true, began: ago(11) },
+      true,
+      'Drained',
+      '',
+    ],
+  ])('%s', (_, more, withdraw, reason, waiting) => {
+    const verdict = judgeLeave(view(more), NOW);
+    expect(verdict).toMatchObject({ withdraw, reason });
+    expect(verdict.waiting).toContain(waiting);
+    if (waiting === '') expect(verdict.waiting).toBe('');
+  });
+
+  it('names three of many, and when it will look again', () => {
+    const verdict = judgeLeave(view({ placements: ['A', 'B', 'C', 'D', 'E'] }), NOW);
+    expect(verdict.waiting).toBe('the hub moves A, B, C and 2 more');
+    expect(verdict.until).toEqual(new Date(+NOW + 9 * 60_000));
+  });
+});

@@ -1,0 +1,98 @@
+import { describe, expect, it } from 'vitest';
+import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
+import type { HubSpec } from '../../../operator/api/hub.ts';
+import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
+import type { OpenCluster } from '../../../operator/clusters/open-clusters.ts';
+import { endpointOf, labelsOf, whyNotUsable } from '../../../operator/controllers/membership/member.ts';
+import { planned } from '../../../operator/controllers/membership/planned-capacity.ts';
+import { clusterProfileHub } from '../../../operator/hubs/cluster-profile.ts';
+import type { Member } from '../../../operator/hubs/contract.ts';
+
+const spec: HubSpec = { type: 'ClusterProfile', clusterLabels: { tier: 'burst' } };
+const cluster = (more: object = {}) =>
+  ({
+    metadata: { name: 'demo', namespace: 'shop', labels: { team: 'web', 'argocd.argoproj.io/secret-type': 'cluster' } },
+    spec: { cloudProvider: 'aws', dataPlaneNodes: 2 },
+    status: { provider: 'aws', region: 'eu-central-1', mode: 'Managed', kubernetesVersion: '1.36.3' },
+    ...more,
+  }) as unknown as WorkerCluster;
+const open = (...nodes: object[]) =>
+  ({
+    server: 'https://10.0.0.1',
+    client: {},
+    nodes: { list: () => nodes },
+    pods: { list: () => [] },
+  }) as unknown as OpenCluster;
+const node = (ready: boolean, unschedulable = false) => ({
+  metadata: { name: 'n' },
+  spec: { unschedulable },
+  status: { conditions: [{ type: 'Ready', status: ready ? 'True' : 'False' }] },
+});
+
+describe('a cluster', () => {
+  it.each<[string, WorkerCluster, OpenCluster | undefined, string | undefined]>([
+    ['that does not answer cannot take work', cluster(), undefined, 'does not answer'],
+    ['without a node that is Ready cannot', cluster(), open(node(false)), 'no node'],
+    ['whose nodes are all cordoned cannot', cluster(), open(node(true, true)), 'no node'],
+    ['with a node can', cluster(), open(node(true)), undefined],
+    ['that scales from zero can', cluster({ spec: { cloudProvider: 'aws', dataPlaneNodes: 0 } }), open(), undefined],
+  ])('%s', (_, one, line, why) => {
+    if (why === undefined) expect(whyNotUsable(one, line)).toBeUndefined();
+    else expect(whyNotUsable(one, line)).toContain(why);
+  });
+
+  it("shows a hub what it is, and of a tenant's labels none that a hub may act on", () => {
+    const labels = labelsOf(cluster(), spec);
+    expect(labels).toMatchObject({
+      team: 'web',
+      tier: 'burst',
+      'multi-cluster.demo.io/provider': 'aws',
+      'multi-cluster.demo.io/mode': 'Managed',
+      'multi-cluster.demo.io/worker-cluster-namespace': 'shop',
+      'topology.kubernetes.io/region': 'eu-central-1',
+    });
+    expect(labels).not.toHaveProperty('argocd.argoproj.io/secret-type');
+    const spoofed = cluster({ metadata: { name: 'demo', namespace: 'shop', labels: { tier: 'gold' } } });
+    expect(labelsOf(spoofed, spec).tier).toBe('burst');
+  });
+
+  it('is reached where the Hub says', () => {
+    const where = { namespace: 'shop', name: 'demo' };
+    const member = { endpoint: 'https://{name}.{namespace}.example.com', proxyURL: 'socks5://proxy:1080' };
+    expect(endpointOf({ ...spec, member }, where, open())).toMatchObject({
+      server: 'https://demo.shop.example.com',
+      proxyURL: 'socks5://proxy:1080',
+    });
+    expect(endpointOf(spec, where, open()).server).toBe('https://10.0.0.1');
+  });
+
+  it('with no nodes shows what its pools may become', () => {
+    const profile = {
+      spec: { machineTypes: [{ name: 'm5.large', cpu: '2', memory: '8Gi' }] },
+    } as unknown as CloudProfile;
+    const pools = [{ name: 'a', machineType: 'm5.large', count: 0 }];
+    const one = cluster({
+      spec: { cloudProvider: 'aws', pools: [{ name: 'a', minimum: 0, maximum: 3 }] },
+      status: { admitted: { pools } },
+    });
+    expect(planned(one, profile)).toEqual({ cpu: '6', memory: '24Gi', gpu: '0' });
+  });
+});
+
+describe('the identity that a ClusterProfile leads to', () => {
+  const rules = (rights?: 'Read' | 'Manage') =>
+    clusterProfileHub.identities({ name: 'shop--demo', hubName: 'neutral' } as Member, {
+      ...spec,
+      ...(rights && { clusterProfile: { rights } }),
+    })[0]!.rules;
+
+  it('may only read, and no Secrets, unless the Hub says more', () => {
+    for (const { verbs } of rules()) expect(verbs).toEqual(['get', 'list', 'watch']);
+    const inCore = rules().filter(({ apiGroups }) => apiGroups?.includes(''));
+    expect(inCore.flatMap(({ resources }) => resources)).not.toContain('secrets');
+    expect(inCore.flatMap(({ resources }) => resources)).not.toContain('*');
+    const groups = rules().flatMap(({ apiGroups = [] }) => apiGroups);
+    for (const group of ['*', 'rbac.authorization.k8s.io', 'certificates.k8s.io']) expect(groups).not.toContain(group);
+    expect(rules('Manage')[0]!.verbs).toEqual(['*']);
+  });
+});
