@@ -1,8 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { findCondition } from '../../api/conditions.ts';
 import { CoppiceError, errorText } from '../../api/errors.ts';
-import { ALPHA_API_VERSION, API_VERSION } from '../../api/group.ts';
-import type { Hub } from '../../api/hub.ts';
 import type { Membership } from '../../api/membership.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import { hubType } from '../../hubs/index.ts';
@@ -12,11 +10,12 @@ import { say } from '../conditions.ts';
 import { hold } from '../finalizer.ts';
 import { spread } from '../spread.ts';
 import { writeStatus } from '../status-writer.ts';
+import { whyNoLine } from './dialing.ts';
 import { clusterOf } from './holds.ts';
 import { type JoinOutcome, join } from './join.ts';
 import type { LeaveVerdict } from './judge.ts';
 import { drainEnds, isForced, type LeaveOutcome, leave } from './leave.ts';
-import { answers, isSilent, labelsOf, whyNotUsable } from './member.ts';
+import { answers, endpointOf, isSilent, labelsOf, whyNotUsable } from './member.ts';
 import type { MembershipRecord } from './record.ts';
 import { newlyDone, type Said, statusOf, stepConditions, type Told } from './status.ts';
 import type { MembershipWorld } from './world.ts';
@@ -29,6 +28,8 @@ const RENEW_AGAIN_MS = 60_000;
 const LOOK_THROUGH_MS = 15 * 60_000;
 /** Longest that a timer of Node's can wait. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+const CONFIGURATION = 'ERR_CONFIGURATION_PROBLEM';
 
 type Next = { requeueAfterMs?: number };
 
@@ -110,6 +111,17 @@ export class MembershipController {
       return sooner(renewal.next, settled.until - +world.now());
     this.#settled.delete(uid);
     const { client, identity } = await world.lines.open(hubName, hub!.spec, hub!.status?.clusterIdentity, signal);
+    const noLine = whyNoLine(
+      type!.dials(hub!.spec),
+      { who: `Hub ${hubName}`, at: { server: client.server } },
+      { who: `cluster ${clusterOf(membership)}`, at: endpointOf(hub!.spec, cluster.metadata, open) },
+    );
+    if (noLine) {
+      const conditions = [...carried(membership), say('LinePossible', false, 'CannotReach', noLine)];
+      const told: Told = { state: before?.state ?? 'Pending', waiting: noLine, conditions, codes: [CONFIGURATION] };
+      await this.#tell(membership, told, signal);
+      return { requeueAfterMs: RENEW_AGAIN_MS };
+    }
     const scene = {
       membership,
       hub: hub!,
@@ -229,7 +241,7 @@ export class MembershipController {
 /** Conditions of steps as they were said before. */
 const carried = ({ status }: Membership): Said[] =>
   (status?.conditions ?? [])
-    .filter(({ type }) => type !== 'Ready' && type !== 'HubUsable')
+    .filter(({ type }) => type !== 'Ready' && type !== 'HubUsable' && type !== 'LinePossible')
     .map((condition) => {
       const { lastTransitionTime: _, ...said } = condition;
       return said;
@@ -265,30 +277,4 @@ function renewalOf(record: MembershipRecord | undefined, now: Date): { isDue: bo
 
 const sooner = ({ requeueAfterMs = Number.POSITIVE_INFINITY }: Next, ms: number): Next => ({
   requeueAfterMs: Math.min(requeueAfterMs, ms + SLACK_MS),
-});
-
-/** The Membership of a cluster in a hub, as it is made. It is held from its first moment. */
-export const newMembership = (
-  { metadata }: WorkerCluster,
-  hub: Hub,
-  { name, finalizers }: { name: string; finalizers: string[] },
-): Membership => ({
-  apiVersion: ALPHA_API_VERSION,
-  kind: 'Membership',
-  metadata: {
-    name,
-    namespace: metadata.namespace ?? '',
-    finalizers,
-    ownerReferences: [
-      {
-        apiVersion: API_VERSION,
-        kind: 'WorkerCluster',
-        name: metadata.name,
-        uid: metadata.uid ?? '',
-        controller: false,
-        blockOwnerDeletion: false,
-      },
-    ],
-  },
-  spec: { cluster: metadata.name, hub: hub.metadata.name },
 });

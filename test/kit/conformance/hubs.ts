@@ -1,6 +1,7 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { LABELS } from '../../../operator/api/group.ts';
 import { MEMBERSHIP_RECORDS, type MembershipRecord } from '../../../operator/controllers/membership/record.ts';
+import { hubType } from '../../../operator/hubs/index.ts';
 import {
   CLUSTERROLEBINDINGS,
   CLUSTERROLES,
@@ -107,11 +108,13 @@ export function keepsMembers(hub: HubUnderTest): void {
     it('puts back what somebody deleted: in the hub at once, in the cluster when it is looked through', async () => {
       await scene.startOperator();
       await joined();
+      await scene.quiet();
       const before = await scene.made(kinds);
       const { items: secrets } = await scene.garden.client.list(SECRETS, { labelSelector: LABELS.membership });
       for (const { metadata } of secrets) await scene.garden.client.delete(SECRETS, metadata.name, metadata.namespace);
       await expect.poll(() => scene.made(kinds), { timeout: PATIENCE_MS }).toEqual(before);
 
+      await scene.quiet();
       const { now } = scene;
       try {
         for (const resource of kinds.member)
@@ -195,6 +198,27 @@ export function keepsMembers(hub: HubUnderTest): void {
       await leave();
       expect((await scene.garden.client.get(resource, name, namespace)).metadata.uid).toBe(theirs.metadata.uid);
       await scene.garden.client.delete(resource, name, namespace);
+    });
+
+    it('makes nothing where the hub cannot reach the cluster, and names both ends', async () => {
+      const dials = vi.spyOn(hubType(hub.type)!, 'dials').mockReturnValue('HubToMember');
+      try {
+        await scene.makeHub('test', { member: { endpoint: 'https://0.0.0.0:6443' } });
+        await scene.startOperator();
+        await scene.makeCluster();
+        scene.open();
+        const waiting = () => scene.membership()?.status?.waiting ?? '';
+        await scene.until('it to be said', () =>
+          waiting().includes('cannot reach cluster shop/demo at https://0.0.0.0'),
+        );
+        expect(waiting()).toContain('Hub test at https://');
+        expect(await scene.made(kinds)).toEqual([]);
+        expect(await records()).toEqual([]);
+        await scene.makeHub();
+        await scene.until('the cluster to join', () => scene.state() === 'Joined');
+      } finally {
+        dials.mockRestore();
+      }
     });
 
     it('waits for a cluster that does not answer, and lets go of one that is dead', async () => {

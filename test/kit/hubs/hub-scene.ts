@@ -1,4 +1,5 @@
 import { readdir, readFile } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { loadAll } from 'js-yaml';
 import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
@@ -36,11 +37,15 @@ import { startApiserver, type TestApiserver } from '../apiserver.ts';
 const FIXTURES = fileURLToPath(new URL('../../fixtures/hubs', import.meta.url));
 const CHART = fileURLToPath(new URL('../../../charts/coppice/templates', import.meta.url));
 const PATIENCE_MS = 30_000;
+/** Longer than one request takes on a busy machine, and than any delay of the controllers but their slow ones. */
+const QUIET_MS = 1_500;
 
 /** Ends, as far as its operator can tell, with one of its writes: that one is carried out, and nothing is after it. */
 class Breakable {
   /** What was written, for example `PATCH /api/v1/namespaces/shop/secrets/x`. */
   readonly writes: string[] = [];
+  /** How many requests were begun, reading ones too. */
+  requests = 0;
   breaksAfter = Number.POSITIVE_INFINITY;
   broken = false;
 
@@ -65,6 +70,7 @@ class BreakableClient extends KubeClient {
 
   override async request<T = any>(method: string, path: string, more?: RequestOptions): Promise<T> {
     if (this.#line.broken) throw new Error(DEAD);
+    this.#line.requests++;
     const answer = await super.request<T>(method, path, more);
     // Events are told beside what is done, and a token that was asked for leaves nothing behind.
     if (method !== 'GET' && !path.includes('/events') && !path.endsWith('/token'))
@@ -226,6 +232,14 @@ export class HubScene {
       metadata: { name: 'demo', namespace: 'shop', labels, finalizers: [`${API_VERSION.split('/')[0]}/test`] },
       spec: { cloudProvider: 'local', dataPlaneNodes: 1 },
     });
+  }
+
+  /** Until the operator has stopped asking anybody for anything. */
+  async quiet(): Promise<void> {
+    for (let before = -1; before !== this.line.requests; ) {
+      before = this.line.requests;
+      await delay(QUIET_MS);
+    }
   }
 
   /** What other controllers say of a cluster whose API server does not answer. */
