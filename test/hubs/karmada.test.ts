@@ -30,7 +30,7 @@ describe.skipIf(!programs)('the real Karmada', () => {
     karmada = await RealKarmada.start(programs!);
     saw('Karmada runs');
     const spec = { type: 'Karmada' as const, karmada: { renewsTokens: true, evicts: true } };
-    scene = await HubScene.start(spec, [], karmada.apiserver);
+    scene = await HubScene.start(spec, [], 'admin', karmada.apiserver);
     second = await scene.addMember('small', '2', '2Gi');
     await scene.startOperator();
     saw('two clusters and the operator run');
