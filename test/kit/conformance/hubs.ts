@@ -226,7 +226,7 @@ export function keepsMembers(hub: HubUnderTest): void {
       const type = hubType(hub.type)!;
       const drains = vi.spyOn(type, 'drains').mockReturnValue('Moves');
       const drain = vi.fn(() => []);
-      const [placements, before] = [type.placements, type.drain];
+      const before = { placements: undefined, drain: undefined, ...type };
       let placed = ['ResourceBinding shop/web'];
       Object.assign(type, { placements: () => placed, drain });
       try {
@@ -243,8 +243,8 @@ export function keepsMembers(hub: HubUnderTest): void {
         placed = [];
         await scene.until('the membership to be gone', () => scene.memberships.size === 0);
       } finally {
-        Object.assign(type, { placements, drain: before });
         drains.mockRestore();
+        Object.assign(type, before, { drains: type.drains });
       }
     });
 
