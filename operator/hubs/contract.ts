@@ -125,7 +125,7 @@ export interface Member {
   /** Whether its API server answers; while it does not, nothing is written there. */
   readonly answers: boolean;
   /** Why nothing new is to be placed on it: the hub's scheduler is kept away by our own taint, or whatever it has. Absent: it is open. */
-  readonly closed?: 'Initializing' | 'Leaving' | undefined;
+  readonly closed?: 'Initializing' | 'Asleep' | 'Leaving' | undefined;
   /** By Identity; those that are there already. */
   readonly credentials: Readonly<Record<string, Credential>>;
 }

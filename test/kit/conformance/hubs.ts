@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import { findCondition } from '../../../operator/api/conditions.ts';
 import { LABELS } from '../../../operator/api/group.ts';
 import { MEMBERSHIP_RECORDS, type MembershipRecord } from '../../../operator/controllers/membership/record.ts';
+import type { Member } from '../../../operator/hubs/contract.ts';
 import { hubType } from '../../../operator/hubs/index.ts';
 import {
   CLUSTERROLEBINDINGS,
@@ -259,6 +260,39 @@ export function keepsMembers(hub: HubUnderTest): void {
       expect(scene.state()).toBe('Joined');
       await leave();
       expect(await scene.made({ ...kinds, member: [] })).toEqual([]);
+    });
+
+    it('parks a cluster that sleeps, and opens it with new tokens when it has woken', async () => {
+      const told: Member[] = [];
+      const type = hubType(hub.type)!;
+      const { join } = type;
+      Object.assign(type, {
+        join: (...all: Parameters<typeof join>) => {
+          told.push(all[0]);
+          return join.apply(type, all);
+        },
+      });
+      const tokens = (members: readonly Member[]) =>
+        members.flatMap(({ credentials }) =>
+          Object.values(credentials).flatMap(({ token, expiresAt }) => (expiresAt ? [token] : [])),
+        );
+      try {
+        await scene.startOperator();
+        await joined();
+        const old = new Set(tokens(told));
+        await scene.sleep(true);
+        await scene.until('the cluster to be parked', () => scene.state() === 'Asleep');
+        expect(told.at(-1)?.closed).toBe('Asleep');
+        const { length } = told;
+        await scene.sleep(false);
+        await scene.until('the cluster to be back', () => scene.state() === 'Joined');
+        const open = told.slice(length).filter(({ closed }) => closed === undefined);
+        expect(open.length).toBeGreaterThan(0);
+        expect(tokens(open).filter((token) => old.has(token))).toEqual([]);
+        expect(scene.membership()?.status?.waiting).toBeUndefined();
+      } finally {
+        Object.assign(type, { join });
+      }
     });
 
     it('keeps a Hub with members from being deleted, unless it lets go of them', async () => {

@@ -250,6 +250,12 @@ export class HubScene {
     await this.garden.client.mergePatch(WORKERCLUSTERS, 'demo', 'shop', { status }, { subresource: 'status' });
   }
 
+  /** What other controllers say of a cluster that is to sleep, or to wake. */
+  async sleep(asleep: boolean): Promise<void> {
+    const status = { hibernation: { asleep, since: '2026-11-22T12:00:00Z' } };
+    await this.garden.client.mergePatch(WORKERCLUSTERS, 'demo', 'shop', { status }, { subresource: 'status' });
+  }
+
   membership(hub = 'test'): Membership | undefined {
     return this.memberships.get(`shop/${membershipName('demo', hub)}`);
   }
