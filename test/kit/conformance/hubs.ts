@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import { findCondition } from '../../../operator/api/conditions.ts';
 import { LABELS } from '../../../operator/api/group.ts';
 import { MEMBERSHIP_RECORDS, type MembershipRecord } from '../../../operator/controllers/membership/record.ts';
-import type { Member } from '../../../operator/hubs/contract.ts';
+import type { HubType, Member } from '../../../operator/hubs/contract.ts';
 import { hubType } from '../../../operator/hubs/index.ts';
 import {
   CLUSTERROLEBINDINGS,
@@ -265,11 +265,11 @@ export function keepsMembers(hub: HubUnderTest): void {
     it('parks a cluster that sleeps, and opens it with new tokens when it has woken', async () => {
       const told: Member[] = [];
       const type = hubType(hub.type)!;
-      const { join } = type;
+      const before = { ...type };
       Object.assign(type, {
-        join: (...all: Parameters<typeof join>) => {
+        join: (...all: Parameters<HubType['join']>) => {
           told.push(all[0]);
-          return join.apply(type, all);
+          return before.join(...all);
         },
       });
       const tokens = (members: readonly Member[]) =>
@@ -291,7 +291,7 @@ export function keepsMembers(hub: HubUnderTest): void {
         expect(tokens(open).filter((token) => old.has(token))).toEqual([]);
         expect(scene.membership()?.status?.waiting).toBeUndefined();
       } finally {
-        Object.assign(type, { join });
+        Object.assign(type, before);
       }
     });
 
