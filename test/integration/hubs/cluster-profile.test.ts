@@ -6,6 +6,7 @@ keepsMembers({
   type: 'ClusterProfile',
   open: () => HubScene.start({ type: 'ClusterProfile' }, ['cluster-inventory']),
   kinds: [CLUSTERPROFILES],
+  shows: '/clusterprofiles/shop--demo',
   taken: {
     resource: CLUSTERPROFILES,
     object: {
