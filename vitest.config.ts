@@ -24,7 +24,7 @@ export default defineConfig({
       tier('integration', 2, {
         // Vitest would leave a core free, of two; engines of Pulumi wait for each other's processes most of the time.
         maxWorkers: 2,
-        globalSetup: 'test/kit/tools.ts',
+        globalSetup: ['test/kit/tools.ts', 'test/kit/apiserver-setup.ts'],
         testTimeout: 60_000,
         hookTimeout: 120_000,
       }),

@@ -1,4 +1,4 @@
-import type { CommandSpec, OptionSpec } from './parse.ts';
+import type { CommandSpec, CommandTable, OptionSpec } from './command.ts';
 
 const MINUTE = 'DURATION';
 
@@ -282,7 +282,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     summary: 'show help, also for one command',
     positionals: [{ name: 'COMMAND', complete: 'command' }],
     options: [],
-    load: () => import('./commands/help.ts'),
+    load: async () => (await import('./commands/help.ts')).helpOn(COMMAND_TABLE),
   },
   {
     name: 'garden',
@@ -299,6 +299,9 @@ export const COMMANDS: readonly CommandSpec[] = [
     positionals: [{ name: 'WORD', repeatable: true }],
     options: [],
     hidden: true,
-    load: () => import('./commands/complete.ts'),
+    load: async () => (await import('./commands/complete.ts')).completionOf(COMMAND_TABLE),
   },
 ];
+
+/** What coppice understands. Commands that tell of others are given it. */
+export const COMMAND_TABLE: CommandTable = { commands: COMMANDS, globals: GLOBAL_OPTIONS };

@@ -1,5 +1,5 @@
+import type { CommandSpec, OptionSpec } from './command.ts';
 import { CLI_KINDS, type CliKind, kindOf, kindWords, WORKER_CLUSTER } from './kinds.ts';
-import type { CommandSpec, OptionSpec } from './parse.ts';
 
 export type Wanted =
   | { what: 'words'; words: string[] }

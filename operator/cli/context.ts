@@ -1,4 +1,3 @@
-import type { OptionValue } from './parse.ts';
 import type { Terminal } from './terminal.ts';
 
 /** What a command is given to work with. */
@@ -12,6 +11,8 @@ export interface Context {
   /** How the person calls us: `coppice` or `kubectl coppice`. */
   program: string;
 }
+
+export type OptionValue = string | number | boolean | string[];
 
 /** Typed access to parsed options. */
 export class Options {

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import { basename } from 'node:path';
-import { COMMANDS, GLOBAL_OPTIONS } from './commands.ts';
+import { COMMAND_TABLE } from './commands.ts';
 import { type Context, Options } from './context.ts';
 import { CliError, EXIT, explain, InterruptedError } from './errors.ts';
 import { type ParsedCommand, parse } from './parse.ts';
@@ -14,7 +14,7 @@ export async function main(
   signal: AbortSignal,
 ): Promise<number> {
   try {
-    const parsed = parse(argv, COMMANDS, GLOBAL_OPTIONS);
+    const parsed = parse(argv, COMMAND_TABLE.commands, COMMAND_TABLE.globals);
     return await dispatch(parsed, terminal, env, signal);
   } catch (error) {
     const reason = signal.aborted && !(error instanceof CliError) ? signal.reason : error;
@@ -44,7 +44,7 @@ async function dispatch(
   };
   if (command === undefined || parsed.help) {
     const { showHelp } = await import('./commands/help.ts');
-    showHelp(command, context);
+    showHelp(command, context, COMMAND_TABLE);
     return EXIT.ok;
   }
 

@@ -6,9 +6,9 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { KubeClient, type KubeClientOptions } from '../../operator/kube/client.ts';
-import { createCA, issue, type KeyPair, newServiceAccountKey } from '../../operator/pki/certificates.ts';
-import { kubeconfig } from '../../operator/pki/kubeconfig.ts';
+import type { KubeClientOptions } from '../../operator/kube/client.ts';
+import { createCA, issue, newServiceAccountKey } from '../../operator/pki/certificates.ts';
+import { type ApiserverAccess, type ApiserverKeys, accessTo, certificateOf } from './apiserver-access.ts';
 import { testTools } from './tools.ts';
 
 export interface ApiserverOptions {
@@ -19,20 +19,11 @@ export interface ApiserverOptions {
   stored?: (server: Pick<TestApiserver, 'url' | 'ca' | 'readerToken'>) => Readonly<Record<string, string>>;
 }
 
-export interface TestApiserver {
-  url: string;
-  /** PEM. */
-  ca: string;
-  /** Of a member of system:masters, with a client certificate. */
-  kubeconfig: string;
-  client: KubeClient;
-  /** Bearer token of the user `reader`, who may read nothing until RBAC says so. */
-  readerToken: string;
+export interface TestApiserver extends ApiserverAccess {
+  /** For other processes. */
+  keys: ApiserverKeys;
+  /** Of its files, and of those of a test: goes with stop(). */
   directory: string;
-  /** A client with options of its own, closed by stop(). */
-  connect(more?: Partial<KubeClientOptions>): KubeClient;
-  /** A client certificate of this user. */
-  certificate(user: string, groups?: string[]): Promise<KeyPair>;
   /** kill -9 of kube-apiserver; etcd stays. */
   kill(): Promise<void>;
   /** Starts kube-apiserver again on the same port, after kill(). */
@@ -46,25 +37,21 @@ export interface TestApiserver {
 
 const READY_TIMEOUT_MS = 110_000;
 
-/** An etcd and a kube-apiserver of our own on free loopback ports, with RBAC; nothing of them is left after stop(). */
+/**
+ * An etcd and a kube-apiserver of our own on free loopback ports, with RBAC; nothing of them is left after stop(). They cost seconds of a
+ * core: a test file that needs no more than namespaces takes those of `sharedApiserver()`, which says who may.
+ */
 export async function startApiserver(options: ApiserverOptions = {}): Promise<TestApiserver> {
   const { etcd: etcdBinary, 'kube-apiserver': apiserverBinary } = await testTools('etcd', 'kube-apiserver');
   const directory = await mkdtemp(join(tmpdir(), 'coppice-apiserver-'));
-  const children = new Set<ChildProcess>();
-  const clients = new Set<KubeClient>();
-  const killAll = () => {
-    for (const child of children) child.kill('SIGKILL');
-  };
-  // A test run that ends without stop() must not leave servers behind.
-  process.once('exit', killAll);
 
   const run = (name: string, binary: string, args: string[]): ChildProcess => {
     const log = createWriteStream(join(directory, `${name}.log`), { flags: 'a' });
-    const child = spawn(binary, args, { stdio: ['ignore', 'pipe', 'pipe'], cwd: directory });
+    // A test run that ends without stop(), by a signal too, must not leave servers behind: the kernel ends them with this process.
+    const command = ['--pdeathsig=KILL', binary, ...args];
+    const child = spawn('setpriv', command, { stdio: ['ignore', 'pipe', 'pipe'], cwd: directory });
     child.stdout.pipe(log, { end: false });
     child.stderr.pipe(log, { end: false });
-    children.add(child);
-    child.once('exit', () => children.delete(child));
     return child;
   };
   const end = async (child: ChildProcess | undefined, signal: NodeJS.Signals) => {
@@ -76,11 +63,11 @@ export async function startApiserver(options: ApiserverOptions = {}): Promise<Te
 
   let apiserver: ChildProcess | undefined;
   let etcd: ChildProcess | undefined;
+  let access: ReturnType<typeof accessTo> | undefined;
   const stop = async () => {
-    await Promise.all([...clients].map((client) => client.close()));
+    await access?.close();
     await end(apiserver, 'SIGKILL');
     await end(etcd, 'SIGKILL');
-    process.off('exit', killAll);
     await rm(directory, { recursive: true, force: true, maxRetries: 3 });
   };
 
@@ -102,11 +89,9 @@ export async function startApiserver(options: ApiserverOptions = {}): Promise<Te
     ]);
 
     const ca = await createCA({ commonName: 'coppice-test', days: 2 });
-    const certificate = (user: string, groups: string[] = []) =>
-      issue(ca, { commonName: user, organizations: groups, usages: ['client'], days: 1 });
     const [serving, admin, account] = await Promise.all([
       issue(ca, { commonName: 'apiserver', ipAddresses: ['127.0.0.1'], usages: ['server'], days: 1 }),
-      certificate('admin', ['system:masters']),
+      issue(ca, certificateOf('admin', ['system:masters'])),
       newServiceAccountKey(),
     ]);
     const readerToken = `reader-${Math.random().toString(36).slice(2)}`;
@@ -145,13 +130,6 @@ export async function startApiserver(options: ApiserverOptions = {}): Promise<Te
         await delay(50);
       }
     };
-    const connect = (more: Partial<KubeClientOptions> = {}) => {
-      const anonymous = more.token !== undefined || more.tokenFile !== undefined || more.credentials !== undefined;
-      const identity = anonymous ? {} : { cert: admin.cert, key: admin.key };
-      const made = new KubeClient({ server: url, ca: ca.cert, ...identity, ...more });
-      clients.add(made);
-      return made;
-    };
     const askEtcd = async <T>(path: string, body: object): Promise<T> => {
       const response = await fetch(`${etcdUrl}/v3/kv/${path}`, { method: 'POST', body: JSON.stringify(body) });
       if (!response.ok) throw new Error(`etcd ${path}: ${response.status} ${await response.text()}`);
@@ -162,18 +140,15 @@ export async function startApiserver(options: ApiserverOptions = {}): Promise<Te
       for (const [key, value] of Object.entries(options.stored({ url, ca: ca.cert, readerToken })))
         await askEtcd('put', { key: encoded(key), value: encoded(value) });
     }
-    const client = connect(options.onRequest ? { onRequest: options.onRequest } : {});
+    const keys = { url, ca, admin, readerToken };
+    access = accessTo(keys, options.onRequest);
+    const { client } = access;
     await start();
 
     return {
-      url,
-      ca: ca.cert,
-      client,
-      readerToken,
+      ...access,
+      keys,
       directory,
-      kubeconfig: kubeconfig({ server: url, ca: ca.cert, ...admin, name: 'test', user: 'admin' }),
-      connect,
-      certificate,
       kill: () => end(apiserver, 'SIGKILL'),
       start,
       async compact() {

@@ -1,5 +1,5 @@
 import { NAMESPACES } from '../../kube/resources.ts';
-import { COMMANDS, GLOBAL_OPTIONS } from '../commands.ts';
+import type { CommandModule, CommandTable } from '../command.ts';
 import { completionsFor } from '../completion.ts';
 import { connect } from '../connect.ts';
 import { type Context, Options } from '../context.ts';
@@ -9,9 +9,11 @@ import { parse } from '../parse.ts';
 const PATIENCE_MS = 1500;
 
 /** `coppice __complete -- WORD...`: what could stand in place of the last word, one a line. Never fails. */
-export async function run(context: Context): Promise<undefined> {
+export const completionOf = (table: CommandTable): CommandModule => ({ run: (context) => complete(context, table) });
+
+async function complete(context: Context, table: CommandTable): Promise<undefined> {
   const { positionals, terminal } = context;
-  const wanted = completionsFor(positionals, COMMANDS, GLOBAL_OPTIONS);
+  const wanted = completionsFor(positionals, table.commands, table.globals);
   if (wanted.what === 'files') {
     terminal.print(':files');
     return;
@@ -19,7 +21,7 @@ export async function run(context: Context): Promise<undefined> {
   const words = 'words' in wanted ? [...wanted.words] : [];
   if (wanted.what !== 'words') {
     try {
-      const options = optionsTyped(positionals);
+      const options = optionsTyped(positionals, table);
       const { client, namespace } = await connect({ options, env: context.env });
       const resource = wanted.what === 'namespaces' ? NAMESPACES : wanted.kind.resource;
       const signal = AbortSignal.any([context.signal, AbortSignal.timeout(PATIENCE_MS)]);
@@ -32,15 +34,14 @@ export async function run(context: Context): Promise<undefined> {
   if (words.length > 0) terminal.print(...words);
 }
 
-// What is being completed is not there yet, so nothing can be required.
-const UNFINISHED = COMMANDS.map((command) => ({
-  ...command,
-  positionals: command.positionals.map((positional) => ({ ...positional, required: false })),
-}));
-
-function optionsTyped(words: readonly string[]): Options {
+function optionsTyped(words: readonly string[], { commands, globals }: CommandTable): Options {
+  // What is being completed is not there yet, so nothing can be required.
+  const unfinished = commands.map((command) => ({
+    ...command,
+    positionals: command.positionals.map((positional) => ({ ...positional, required: false })),
+  }));
   try {
-    return new Options(parse(words.slice(0, -1), UNFINISHED, GLOBAL_OPTIONS).options);
+    return new Options(parse(words.slice(0, -1), unfinished, globals).options);
   } catch {
     return new Options({});
   }

@@ -1,33 +1,41 @@
-import { COMMANDS, GLOBAL_OPTIONS } from '../commands.ts';
+import type { CommandModule, CommandSpec, CommandTable, OptionSpec } from '../command.ts';
 import type { Context } from '../context.ts';
 import { EXIT_MEANINGS, UsageError } from '../errors.ts';
-import { type CommandSpec, type OptionSpec, usageLine } from '../parse.ts';
+import { usageLine } from '../parse.ts';
 import { padEnd, wrap } from '../render/text.ts';
 import { didYouMean } from '../suggest.ts';
 
 const TEXT_WIDTH = 100;
 
 /** `coppice help [COMMAND]`. */
-export async function run(context: Context): Promise<undefined> {
-  const [name] = context.positionals;
-  if (name === undefined) return showHelp(undefined, context);
-  const command = COMMANDS.find((spec) => spec.name === name);
-  if (command === undefined) {
-    const names = COMMANDS.filter((spec) => !spec.hidden).map((spec) => spec.name);
-    throw new UsageError(`there is no command "${name}"`, didYouMean(name, names) ?? 'see "coppice help"');
-  }
-  return showHelp(command, context);
-}
+export const helpOn = (table: CommandTable): CommandModule => ({
+  async run(context) {
+    const [name] = context.positionals;
+    if (name === undefined) return showHelp(undefined, context, table);
+    const command = table.commands.find((spec) => spec.name === name);
+    if (command === undefined) {
+      const names = visible(table).map((spec) => spec.name);
+      throw new UsageError(`there is no command "${name}"`, didYouMean(name, names) ?? 'see "coppice help"');
+    }
+    return showHelp(command, context, table);
+  },
+});
 
 /** Prints help for one command, or for all of them. */
-export function showHelp(command: CommandSpec | undefined, { terminal, program }: Context): undefined {
+export function showHelp(
+  command: CommandSpec | undefined,
+  { terminal, program }: Context,
+  table: CommandTable,
+): undefined {
   const width = Math.min(terminal.width ?? TEXT_WIDTH, TEXT_WIDTH);
-  terminal.print(...(command === undefined ? overview(program, width) : commandHelp(command, program, width)));
+  const lines = command ? commandHelp(command, table, program, width) : overview(table, program, width);
+  terminal.print(...lines);
 }
 
+const visible = ({ commands }: CommandTable): CommandSpec[] => commands.filter((spec) => !spec.hidden);
+
 /** The lines of `coppice help`. */
-export function overview(program: string, width: number): string[] {
-  const commands = COMMANDS.filter((spec) => !spec.hidden);
+function overview(table: CommandTable, program: string, width: number): string[] {
   return [
     ...wrap('Coppice: a Kubernetes cluster as a Kubernetes resource.', width),
     '',
@@ -35,12 +43,12 @@ export function overview(program: string, width: number): string[] {
     '',
     'Commands:',
     ...definitions(
-      commands.map((spec) => [spec.name, spec.summary]),
+      visible(table).map((spec) => [spec.name, spec.summary]),
       width,
     ),
     '',
     'Options of every command:',
-    ...optionLines(GLOBAL_OPTIONS, width),
+    ...optionLines(table.globals, width),
     '',
     ...wrap(
       'Without --kubeconfig it talks to the API server of $COPPICE_KUBECONFIG, else of the embedded garden, else of ' +
@@ -59,7 +67,7 @@ export function overview(program: string, width: number): string[] {
 }
 
 /** The lines of `coppice help COMMAND`. */
-export function commandHelp(command: CommandSpec, program: string, width: number): string[] {
+function commandHelp(command: CommandSpec, { globals }: CommandTable, program: string, width: number): string[] {
   const sentence = command.summary[0]!.toUpperCase() + command.summary.slice(1);
   const options = command.options.filter((option) => !option.hidden);
   return [
@@ -70,7 +78,7 @@ export function commandHelp(command: CommandSpec, program: string, width: number
     ...(options.length === 0 ? [] : ['', 'Options:', ...optionLines(options, width)]),
     '',
     'Options of every command:',
-    ...optionLines(GLOBAL_OPTIONS, width),
+    ...optionLines(globals, width),
     ...(command.examples === undefined ? [] : ['', 'Examples:', ...command.examples.map((example) => `  ${example}`)]),
     '',
     `Exit codes: ${EXIT_MEANINGS.map(([code, meaning]) => `${code} ${meaning}`).join('; ')}.`,

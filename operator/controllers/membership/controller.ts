@@ -1,8 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { findCondition } from '../../api/conditions.ts';
 import { CoppiceError, errorText } from '../../api/errors.ts';
-import { ALPHA_API_VERSION, API_VERSION } from '../../api/group.ts';
-import type { Hub } from '../../api/hub.ts';
 import type { Membership } from '../../api/membership.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import { hubType } from '../../hubs/index.ts';
@@ -10,12 +8,14 @@ import { isNotFound, isTransient, KubeApiError } from '../../kube/errors.ts';
 import { keyOf, MEMBERSHIPS } from '../../kube/resources.ts';
 import { say } from '../conditions.ts';
 import { hold } from '../finalizer.ts';
+import { spread } from '../spread.ts';
 import { writeStatus } from '../status-writer.ts';
+import { whyNoLine } from './dialing.ts';
 import { clusterOf } from './holds.ts';
-import { join } from './join.ts';
+import { type JoinOutcome, join } from './join.ts';
 import type { LeaveVerdict } from './judge.ts';
 import { drainEnds, isForced, type LeaveOutcome, leave } from './leave.ts';
-import { answers, isSilent, labelsOf, whyNotUsable } from './member.ts';
+import { answers, endpointOf, isSilent, labelsOf, whyNotUsable } from './member.ts';
 import type { MembershipRecord } from './record.ts';
 import { newlyDone, type Said, statusOf, stepConditions, type Told } from './status.ts';
 import type { MembershipWorld } from './world.ts';
@@ -24,8 +24,12 @@ import type { MembershipWorld } from './world.ts';
 const LOOK_AGAIN_MS = 2_000;
 const SLACK_MS = 50;
 const RENEW_AGAIN_MS = 60_000;
+/** What nobody hears of (in the member, and kinds of the hub that are not watched) is looked at as often. It costs reads, and no write. */
+const LOOK_THROUGH_MS = 15 * 60_000;
 /** Longest that a timer of Node's can wait. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+const CONFIGURATION = 'ERR_CONFIGURATION_PROBLEM';
 
 type Next = { requeueAfterMs?: number };
 
@@ -33,7 +37,7 @@ type Next = { requeueAfterMs?: number };
 export class MembershipController {
   readonly #world: MembershipWorld;
   /** What a membership rested on when all was as it should be, by its UID: as long as nothing of it changes nobody is asked. */
-  readonly #settled = new Map<string, unknown>();
+  readonly #settled = new Map<string, { readonly rests: unknown; readonly until: number }>();
 
   constructor(world: MembershipWorld) {
     this.#world = world;
@@ -100,11 +104,24 @@ export class MembershipController {
       answers: answers(cluster, open),
       before,
     };
-    const renewAt = renewalOf(world.records.get(keyOf(membership)), world.now());
+    const renewal = renewalOf(world.records.get(keyOf(membership)), world.now());
     const uid = membership.metadata.uid ?? '';
-    if (isIn && renewAt.isDue === false && isDeepStrictEqual(this.#settled.get(uid), rests)) return renewAt.next;
+    const settled = this.#settled.get(uid);
+    if (isIn && settled && !renewal.isDue && isDeepStrictEqual(settled.rests, rests) && settled.until > +world.now())
+      return sooner(renewal.next, settled.until - +world.now());
     this.#settled.delete(uid);
     const { client, identity } = await world.lines.open(hubName, hub!.spec, hub!.status?.clusterIdentity, signal);
+    const noLine = whyNoLine(
+      type!.dials(hub!.spec),
+      { who: `Hub ${hubName}`, at: { server: client.server } },
+      { who: `cluster ${clusterOf(membership)}`, at: endpointOf(hub!.spec, cluster.metadata, open) },
+    );
+    if (noLine) {
+      const conditions = [...carried(membership), say('LinePossible', false, 'CannotReach', noLine)];
+      const told: Told = { state: before?.state ?? 'Pending', waiting: noLine, conditions, codes: [CONFIGURATION] };
+      await this.#tell(membership, told, signal);
+      return { requeueAfterMs: RENEW_AGAIN_MS };
+    }
     const scene = {
       membership,
       hub: hub!,
@@ -114,14 +131,14 @@ export class MembershipController {
       open,
       answers: answers(cluster, open),
     };
-    let outcome: Awaited<ReturnType<typeof join>>;
+    let outcome: JoinOutcome;
     try {
       outcome = await join(world, scene, signal);
     } catch (error) {
       await this.#tellFailure(membership, isIn ? 'Joined' : 'Joining', error, signal);
       throw error;
     }
-    const { verdict, record } = outcome;
+    const { verdict, record, isWhole } = outcome;
     const conditions = stepConditions(verdict.done, verdict.at);
     const joined = verdict.at === undefined && record.opened === true;
     const silent = scene.answers ? '' : notUsable!;
@@ -136,9 +153,11 @@ export class MembershipController {
       world.record(membership, 'Normal', joined ? 'Joined' : 'Joining', text);
     }
     const newest = await this.#tell(membership, told, signal, record);
-    if (!joined) return { requeueAfterMs: LOOK_AGAIN_MS };
-    this.#settled.set(uid, { ...rests, before: newest.status });
-    return renewalOf(record, world.now()).next;
+    const { isDue, next } = renewalOf(record, world.now());
+    if (!joined || !(isWhole || isDue)) return { requeueAfterMs: LOOK_AGAIN_MS };
+    const lookMs = spread(LOOK_THROUGH_MS, uid);
+    this.#settled.set(uid, { rests: { ...rests, before: newest.status }, until: +world.now() + lookMs });
+    return sooner(next, lookMs);
   }
 
   async #leave(membership: Membership, cluster: WorkerCluster | undefined, signal: AbortSignal): Promise<Next> {
@@ -222,7 +241,7 @@ export class MembershipController {
 /** Conditions of steps as they were said before. */
 const carried = ({ status }: Membership): Said[] =>
   (status?.conditions ?? [])
-    .filter(({ type }) => type !== 'Ready' && type !== 'HubUsable')
+    .filter(({ type }) => type !== 'Ready' && type !== 'HubUsable' && type !== 'LinePossible')
     .map((condition) => {
       const { lastTransitionTime: _, ...said } = condition;
       return said;
@@ -256,28 +275,6 @@ function renewalOf(record: MembershipRecord | undefined, now: Date): { isDue: bo
   return { isDue: inMs <= 0, next: { requeueAfterMs: nextMs } };
 }
 
-/** The Membership of a cluster in a hub, as it is made. It is held from its first moment. */
-export const newMembership = (
-  { metadata }: WorkerCluster,
-  hub: Hub,
-  { name, finalizers }: { name: string; finalizers: string[] },
-): Membership => ({
-  apiVersion: ALPHA_API_VERSION,
-  kind: 'Membership',
-  metadata: {
-    name,
-    namespace: metadata.namespace ?? '',
-    finalizers,
-    ownerReferences: [
-      {
-        apiVersion: API_VERSION,
-        kind: 'WorkerCluster',
-        name: metadata.name,
-        uid: metadata.uid ?? '',
-        controller: false,
-        blockOwnerDeletion: false,
-      },
-    ],
-  },
-  spec: { cluster: metadata.name, hub: hub.metadata.name },
+const sooner = ({ requeueAfterMs = Number.POSITIVE_INFINITY }: Next, ms: number): Next => ({
+  requeueAfterMs: Math.min(requeueAfterMs, ms + SLACK_MS),
 });

@@ -1,7 +1,7 @@
 import { rfc3339 } from '../../api/conditions.ts';
 import { requestToken } from '../../clusters/service-account-token.ts';
 import type { Identity } from '../../hubs/contract.ts';
-import { decoded, SECRETS, type Secret } from '../../kube/resources.ts';
+import { decoded, SECRETS, SERVICEACCOUNTS, type Secret } from '../../kube/resources.ts';
 import { tokenSecretName } from './identity-objects.ts';
 import type { KeptCredential } from './record.ts';
 import type { TwoSides } from './two-sides.ts';
@@ -9,12 +9,31 @@ import type { TwoSides } from './two-sides.ts';
 /** The part of its life after which a token is replaced: the old one works on for the rest, so that nobody is ever without. */
 const RENEW_AFTER = 0.8;
 
-/** Identities that have no credential, or one that is to be replaced. Pure. */
-export const due = (identities: readonly Identity[], kept: readonly KeptCredential[], now: Date): Identity[] =>
+/**
+ * Identities that have no credential, or one that is to be replaced. Pure.
+ * @param boundTo UID of what a token of an identity lives and dies with; undefined: not known now
+ */
+export const due = (
+  identities: readonly Identity[],
+  kept: readonly KeptCredential[],
+  now: Date,
+  boundTo: (identity: Identity) => string | undefined,
+): Identity[] =>
   identities.filter((identity) => {
     const known = kept.find((one) => isOf(one, identity));
-    return !known || (known.renewAt !== undefined && Date.parse(known.renewAt) <= +now);
+    if (!known || (known.renewAt !== undefined && Date.parse(known.renewAt) <= +now)) return true;
+    // An account that was deleted and made anew does not vouch for the tokens of the old one.
+    const bound = boundTo(identity);
+    return bound !== undefined && known.boundTo !== undefined && known.boundTo !== bound;
   });
+
+/** UID of what a token of the identity lives and dies with, once its objects were applied. */
+export const boundTo = (sides: TwoSides, identity: Identity): string | undefined => {
+  const { on, account, life } = identity;
+  return life === 'forever'
+    ? sides.uidOf({ on, resource: SECRETS, namespace: account.namespace, name: tokenSecretName(identity) })
+    : sides.uidOf({ on, resource: SERVICEACCOUNTS, ...account });
+};
 
 const isOf = (kept: KeptCredential, { name, on, account }: Identity): boolean =>
   kept.identity === name &&
@@ -48,7 +67,8 @@ async function obtain(
 ): Promise<KeptCredential | undefined> {
   const { name, on, account, life } = identity;
   const client = sides.client(on);
-  const whose = { identity: name, side: on, account };
+  const bound = boundTo(sides, identity);
+  const whose = { identity: name, side: on, account, ...(bound && { boundTo: bound }) };
   if (life === 'forever') {
     const secret = await client.getOrUndefined<Secret>(SECRETS, tokenSecretName(identity), account.namespace, {
       signal,

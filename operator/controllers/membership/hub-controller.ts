@@ -1,15 +1,15 @@
 import { CoppiceError, errorText } from '../../api/errors.ts';
-import { FINALIZER } from '../../api/group.ts';
+import { ALPHA_API_VERSION, API_VERSION, FINALIZER } from '../../api/group.ts';
 import type { Hub, HubStatus } from '../../api/hub.ts';
 import type { Membership } from '../../api/membership.ts';
 import { membershipName } from '../../api/names.ts';
+import type { WorkerCluster } from '../../api/workercluster.ts';
 import { hubType } from '../../hubs/index.ts';
 import { isNotFound, KubeApiError } from '../../kube/errors.ts';
 import { HUBS, MEMBERSHIPS } from '../../kube/resources.ts';
 import { say, withConditions } from '../conditions.ts';
 import { hold } from '../finalizer.ts';
 import { writeStatus } from '../status-writer.ts';
-import { newMembership } from './controller.ts';
 import { type Selection, selectMembers } from './selection.ts';
 import { readerOf } from './two-sides.ts';
 import { BY_HUB, type MembershipWorld } from './world.ts';
@@ -144,3 +144,29 @@ const named = (memberships: readonly Membership[]): string => {
 async function each<T>(items: readonly T[], run: (item: T) => Promise<void>): Promise<void> {
   for (let at = 0; at < items.length; at += AT_ONCE) await Promise.all(items.slice(at, at + AT_ONCE).map(run));
 }
+
+/** The Membership of a cluster in a hub, as it is made. It is held from its first moment. */
+const newMembership = (
+  { metadata }: WorkerCluster,
+  hub: Hub,
+  { name, finalizers }: { name: string; finalizers: string[] },
+): Membership => ({
+  apiVersion: ALPHA_API_VERSION,
+  kind: 'Membership',
+  metadata: {
+    name,
+    namespace: metadata.namespace ?? '',
+    finalizers,
+    ownerReferences: [
+      {
+        apiVersion: API_VERSION,
+        kind: 'WorkerCluster',
+        name: metadata.name,
+        uid: metadata.uid ?? '',
+        controller: false,
+        blockOwnerDeletion: false,
+      },
+    ],
+  },
+  spec: { cluster: metadata.name, hub: hub.metadata.name },
+});

@@ -65,7 +65,8 @@ export class HubLines {
   watch(name: string, spec: HubSpec): void {
     const line = this.#lines.get(name);
     if (!line || line.watches.length > 0) return;
-    line.watches = (hubType(spec.type)?.watches ?? []).map((resource) => {
+    // Tokens and kubeconfigs of members lie in Secrets with every hub.
+    line.watches = [SECRETS, ...(hubType(spec.type)?.watches ?? [])].map((resource) => {
       const informer = new Informer(line.client, resource, {
         labelSelector: LABELS.membership,
         transform: onlyVersion,

@@ -7,7 +7,7 @@ import { identityOf } from '../../clusters/seed-access.ts';
 import type { Endpoint, HubType, Member } from '../../hubs/contract.ts';
 import { memberName } from '../../hubs/member-name.ts';
 import { keyOf } from '../../kube/resources.ts';
-import { due, renewed } from './credentials.ts';
+import { boundTo, due, renewed } from './credentials.ts';
 import type { HubLine } from './hub-lines.ts';
 import { identityObjects } from './identity-objects.ts';
 import { type JoinVerdict, judgeJoin } from './judge.ts';
@@ -28,6 +28,14 @@ export interface JoinScene {
   readonly answers: boolean;
 }
 
+/** How far a join has come. */
+export interface JoinOutcome {
+  readonly verdict: JoinVerdict;
+  readonly record: MembershipRecord;
+  /** Whether all credentials could be had that are to be made or replaced. */
+  readonly isWhole: boolean;
+}
+
 /** Identities, credentials, hub, capacity, open: each round may make the next one possible. */
 const MOST_ROUNDS = 8;
 
@@ -38,11 +46,7 @@ export const hubEndpoint = ({ client }: HubLine): Endpoint => ({ server: client.
  * Takes a join as far as it goes now. Idempotent: of a cluster that has joined it sees to it that all is as it should be. What is made is
  * written down before.
  */
-export async function join(
-  world: MembershipWorld,
-  scene: JoinScene,
-  signal: AbortSignal,
-): Promise<{ verdict: JoinVerdict; record: MembershipRecord }> {
+export async function join(world: MembershipWorld, scene: JoinScene, signal: AbortSignal): Promise<JoinOutcome> {
   const { membership, type, line, open, cluster } = scene;
   const inside = scene.answers ? open.client : undefined;
   const key = keyOf(membership);
@@ -60,8 +64,7 @@ export async function join(
     const identities = type.identities(member, spec).filter(({ on }) => sides.has(on));
     const seen = await type.observe(hub, reader, member, spec);
     const steps = type.join(member, spec, seen);
-    const missing = due(identities, record.credentials, world.now());
-    const without = missing.filter(({ name }) => !member.credentials[name]).map(({ name }) => name);
+    const without = identities.filter(({ name }) => !member.credentials[name]).map(({ name }) => name);
     const verdict = judgeJoin(steps, without);
     const wanted = [
       ...identities.flatMap(identityObjects),
@@ -70,15 +73,16 @@ export async function join(
     await save(noting(record, wanted, verdict.acting));
     let changed = false;
     for (const one of wanted) changed = (await sides.apply(one, signal)) || changed;
-    if (missing.length > 0) {
-      const credentials = await renewed(sides, missing, record.credentials, world.now(), signal);
+    const lacking = due(identities, record.credentials, world.now(), (identity) => boundTo(sides, identity));
+    if (lacking.length > 0) {
+      const credentials = await renewed(sides, lacking, record.credentials, world.now(), signal);
       changed = JSON.stringify(credentials) !== JSON.stringify(record.credentials);
       if (changed) await save({ ...record, credentials });
     } else if (!verdict.at && !record.opened) {
       await save({ ...record, opened: true });
       changed = true;
     }
-    if (!changed || round === MOST_ROUNDS) return { verdict, record };
+    if (!changed || round === MOST_ROUNDS) return { verdict, record, isWhole: lacking.length === 0 };
   }
 }
 

@@ -12,9 +12,13 @@ import { planned } from './planned-capacity.ts';
 import type { KeptCredential, MembershipRecord } from './record.ts';
 
 /** Where the API server of a cluster is, as its hub is to reach it. */
-export function endpointOf(spec: HubSpec, cluster: { namespace: string; name: string }, open: OpenCluster): Endpoint {
+export function endpointOf(
+  spec: HubSpec,
+  { namespace = '', name }: { namespace?: string; name: string },
+  open: OpenCluster,
+): Endpoint {
   const { endpoint, proxyURL } = spec.member ?? {};
-  const server = endpoint?.replaceAll('{namespace}', cluster.namespace).replaceAll('{name}', cluster.name);
+  const server = endpoint?.replaceAll('{namespace}', namespace).replaceAll('{name}', name);
   return { server: server ?? open.server, ca: open.client.ca, ...(proxyURL && { proxyURL }) };
 }
 

@@ -11,6 +11,8 @@ export interface KeptCredential extends Credential {
   readonly account: Identity['account'];
   /** RFC 3339; absent: never. */
   readonly renewAt?: string;
+  /** UID of what the token lives and dies with; absent: written before this was known. */
+  readonly boundTo?: string;
 }
 
 /**

@@ -44,6 +44,7 @@ export class TwoSides {
   readonly #clients: Clients;
   readonly #membershipUID: string;
   readonly #now: () => Date;
+  readonly #uids = new Map<string, string>();
 
   constructor(clients: Clients, membershipUID: string, now: () => Date) {
     this.#clients = clients;
@@ -59,6 +60,11 @@ export class TwoSides {
     const client = this.#clients[side];
     if (!client) throw new Error(`the ${side} does not answer`);
     return client;
+  }
+
+  /** UID of what `apply` found or made there; undefined: it has not seen to that. */
+  uidOf(place: Place): string | undefined {
+    return this.#uids.get(textOf(place));
   }
 
   /** The same for what is there and ours: an object that has gone, or is on its way out, is not made again. */
@@ -94,6 +100,7 @@ export class TwoSides {
     const labelled = { ...object, metadata: { ...object.metadata, labels } };
     const applier = new Applier(client, () => ({ live }));
     const { object: written, changed } = await applier.apply(labelled, signal, resource);
+    this.#uids.set(textOf({ on, resource, name, ...(namespace && { namespace }) }), written.metadata.uid ?? '');
     if (!status) return changed;
     return (await this.#applyStatus(client, { ...wanted, object: written }, status, signal)) || changed;
   }
@@ -179,6 +186,9 @@ export class TwoSides {
     return entries.length > 0 && entries.every(([key, value]) => live.metadata.labels?.[key] === value);
   }
 }
+
+const textOf = ({ on, resource: { group, plural }, namespace = '', name }: Place): string =>
+  [on, group, plural, namespace, name].join('/');
 
 const ignoreNotFound = (error: unknown): void => {
   // Gone meanwhile, or another object has its name by now: neither is ours to delete.

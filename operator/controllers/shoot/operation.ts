@@ -1,18 +1,20 @@
 import type { Change } from '../../../providers/cloud.ts';
 import type {
   ControlPlanePart,
+  Machine,
   Pool,
   Provider,
   ProviderContext,
   RecordedClusters,
 } from '../../../providers/contract.ts';
 import type { WantedName } from '../../accounts/dns-account.ts';
-import type { Shoot } from '../../api/shoot.ts';
+import type { Seed } from '../../api/seed.ts';
+import type { Shoot, ShootStatus } from '../../api/shoot.ts';
 import type { SeedAccess } from '../../clusters/seed-access.ts';
+import type { Task } from '../../flow/graph.ts';
 import type { PKIData } from '../../shoot/pki.ts';
 import type { ControlPlane } from '../../shoot/values.ts';
 import type { ShootState } from './state.ts';
-import type { ShootStrategy } from './strategy.ts';
 import type { ShootWorld } from './world.ts';
 
 /** What mending has left of a part of a control plane. */
@@ -57,4 +59,31 @@ export interface Operation {
   tell(signal?: AbortSignal): Promise<void>;
   /** Says that something a person would notice has changed. Does not wait for that to be written. */
   notice(): void;
+}
+
+/** What stands behind a shoot, and all that follows from it: nobody else asks where its control plane is. */
+export interface ShootStrategy {
+  /** Whether machines come to API servers in the seed; otherwise these are where the machines are. */
+  readonly servesInSeed: boolean;
+  /** Whether it stays at the version that it runs, also when its profile offers that no longer. */
+  readonly keepsVersion: boolean;
+  /** How long it may take until somebody looks again, milliseconds. */
+  readonly longestSleepMs: number;
+  /** Names of its API server that we keep records for. @param machines name of the provider of its machines */
+  names(shoot: Shoot, seed: Seed, machines: string): WantedName[];
+  /** The values, and how API servers and machines come to each other. */
+  reaching(
+    values: ControlPlane,
+    seed: Seed,
+    provider: Pick<Provider, 'inCloud' | 'clusterNetwork'>,
+    vni: number,
+  ): ControlPlane;
+  /** Why it cannot be made as the shoot asks for it; undefined: it can. Pure. */
+  problem(op: Operation): string | undefined;
+  reconcileTasks(op: Operation): Task[];
+  deletionTasks(op: Operation): Task[];
+  /** `shoot`: as it is now, perhaps newer than the operation. */
+  status(op: Operation, shoot: Shoot, now: Date): Promise<ShootStatus>;
+  /** All machines of the shoot, those of its control plane among them. */
+  machines(op: Operation): Promise<Machine[]>;
 }

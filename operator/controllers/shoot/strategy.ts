@@ -1,16 +1,12 @@
-import type { ControlPlaneMachines, Machine, Pool, Provider } from '../../../providers/contract.ts';
-import type { WantedName } from '../../accounts/dns-account.ts';
+import type { ControlPlaneMachines, Pool, Provider } from '../../../providers/contract.ts';
 import { COMPONENTS } from '../../api/names.ts';
-import type { Seed } from '../../api/seed.ts';
-import type { Shoot, ShootStatus } from '../../api/shoot.ts';
-import type { Task } from '../../flow/graph.ts';
 import { keyOf } from '../../kube/resources.ts';
 import type { ControlPlane } from '../../shoot/values.ts';
 import { reaching } from './context.ts';
 import { deletionTasks } from './deletion.ts';
 import { wantedNames } from './dns/dns-names.ts';
 import { reconcileTasks } from './hosted/hosted-tasks.ts';
-import type { Operation } from './operation.ts';
+import type { Operation, ShootStrategy } from './operation.ts';
 import { recordedStatus } from './recorded/recorded-status.ts';
 import { recordedDeletionTasks, recordedTasks } from './recorded/recorded-tasks.ts';
 import { inCloud } from './self-hosted/in-cloud.ts';
@@ -23,33 +19,6 @@ import { hostedStatus } from './status.ts';
 
 /** Whatever happens, certificates are looked at this often. */
 const LONGEST_SLEEP_MS = 12 * 3600_000;
-
-/** What stands behind a shoot, and all that follows from it: nobody else asks where its control plane is. */
-export interface ShootStrategy {
-  /** Whether machines come to API servers in the seed; otherwise these are where the machines are. */
-  readonly servesInSeed: boolean;
-  /** Whether it stays at the version that it runs, also when its profile offers that no longer. */
-  readonly keepsVersion: boolean;
-  /** How long it may take until somebody looks again, milliseconds. */
-  readonly longestSleepMs: number;
-  /** Names of its API server that we keep records for. @param machines name of the provider of its machines */
-  names(shoot: Shoot, seed: Seed, machines: string): WantedName[];
-  /** The values, and how API servers and machines come to each other. */
-  reaching(
-    values: ControlPlane,
-    seed: Seed,
-    provider: Pick<Provider, 'inCloud' | 'clusterNetwork'>,
-    vni: number,
-  ): ControlPlane;
-  /** Why it cannot be made as the shoot asks for it; undefined: it can. Pure. */
-  problem(op: Operation): string | undefined;
-  reconcileTasks(op: Operation): Task[];
-  deletionTasks(op: Operation): Task[];
-  /** `shoot`: as it is now, perhaps newer than the operation. */
-  status(op: Operation, shoot: Shoot, now: Date): Promise<ShootStatus>;
-  /** All machines of the shoot, those of its control plane among them. */
-  machines(op: Operation): Promise<Machine[]>;
-}
 
 /** A control plane of pods in the seed. */
 const hosted: ShootStrategy = {

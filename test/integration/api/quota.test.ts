@@ -4,12 +4,12 @@ import { installManifests } from '../../../operator/api/install.ts';
 import { profileManifests } from '../../../operator/api/profiles.ts';
 import { KubeApiError } from '../../../operator/kube/client.ts';
 import { QUOTAS } from '../../../operator/kube/resources.ts';
-import { startApiserver, type TestApiserver } from '../../kit/apiserver.ts';
+import { type SharedApiserver, sharedApiserver } from '../../kit/shared-apiserver.ts';
 
-let garden: TestApiserver;
+let garden: SharedApiserver;
 
 beforeAll(async () => {
-  garden = await startApiserver();
+  garden = await sharedApiserver();
   for (const manifest of installManifests()) await garden.client.apply(manifest);
   const deadline = Date.now() + 20_000;
   // The API server serves a new CRD a moment after it was made.
@@ -23,12 +23,12 @@ beforeAll(async () => {
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
 });
-afterAll(() => garden?.stop());
+afterAll(() => garden?.leave());
 
 const quota = (spec: object, name = 'team'): KubeObject => ({
   apiVersion: API_VERSION,
   kind: 'Quota',
-  metadata: { name, namespace: 'default' },
+  metadata: { name, namespace: garden.namespace },
   spec,
 });
 
@@ -75,11 +75,13 @@ describe('Quota', () => {
     const made = await garden.client.create(quota(gardener, 'fixed'));
     expect(made.spec.currency).toBe('USD');
     const change = (scope: object | null) =>
-      refusal(() => garden.client.mergePatch(QUOTAS, 'fixed', 'default', { spec: { scope } }));
+      refusal(() => garden.client.mergePatch(QUOTAS, 'fixed', garden.namespace, { spec: { scope } }));
     expect(await change({ kind: 'Secret' })).toMatch(/scope cannot be changed/);
     expect(await change(null)).toMatch(/scope cannot be changed/);
     expect(
-      await refusal(() => garden.client.mergePatch(QUOTAS, 'fixed', 'default', { spec: { metrics: { cpu: '300' } } })),
+      await refusal(() =>
+        garden.client.mergePatch(QUOTAS, 'fixed', garden.namespace, { spec: { metrics: { cpu: '300' } } }),
+      ),
     ).toBe('');
   });
 });

@@ -4,19 +4,19 @@ import { API_VERSION, type KubeObject } from '../../../operator/api/index.ts';
 import { installManifests, OPERATOR_USER } from '../../../operator/api/install.ts';
 import { KubeApiError, type KubeClient } from '../../../operator/kube/client.ts';
 import { QUOTAS, SECRETS, SHOOTS, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
-import { startApiserver, type TestApiserver } from '../../kit/apiserver.ts';
+import { type SharedApiserver, sharedApiserver } from '../../kit/shared-apiserver.ts';
 
 const RBAC = 'rbac.authorization.k8s.io';
-let garden: TestApiserver;
+let garden: SharedApiserver;
 let editor: KubeClient;
 let viewer: KubeClient;
 
-/** A user who has a role in the namespace default. No controller manager runs here that would add the role to Kubernetes' own. */
+/** A user who has a role in the namespace. No controller manager runs here that would add the role to Kubernetes' own. */
 async function tenant(user: string, role: string): Promise<KubeClient> {
   await garden.client.create({
     apiVersion: `${RBAC}/v1`,
     kind: 'RoleBinding',
-    metadata: { name: user, namespace: 'default' },
+    metadata: { name: user, namespace: garden.namespace },
     roleRef: { apiGroup: RBAC, kind: 'ClusterRole', name: role },
     subjects: [{ apiGroup: RBAC, kind: 'User', name: user }],
   });
@@ -24,7 +24,7 @@ async function tenant(user: string, role: string): Promise<KubeClient> {
 }
 
 beforeAll(async () => {
-  garden = await startApiserver();
+  garden = await sharedApiserver();
   for (const manifest of installManifests()) await garden.client.apply(manifest);
   [editor, viewer] = await Promise.all([tenant('ada', 'coppice:edit'), tenant('ben', 'coppice:view')]);
   // A new CRD is served, and a new policy heeded, a moment after it was made.
@@ -33,12 +33,12 @@ beforeAll(async () => {
     (await answer(() => garden.client.list(SHOOTS))) === '' && /token/.test(await answer(() => tokenSecret(operator)));
   while (!(await settled()) && Date.now() < deadline) await sleep(100);
 });
-afterAll(() => garden?.stop());
+afterAll(() => garden?.leave());
 
 const object = (kind: string, name: string, spec: object): KubeObject => ({
   apiVersion: API_VERSION,
   kind,
-  metadata: { name, namespace: 'default' },
+  metadata: { name, namespace: garden.namespace },
   spec,
 });
 const cluster = (name: string) => object('WorkerCluster', name, { cloudProvider: 'aws', dataPlaneNodes: 1 });
@@ -64,7 +64,7 @@ const tokenSecret = async (by: () => Promise<KubeClient>) =>
       type: 'kubernetes.io/service-account-token',
       metadata: {
         name: 'stolen',
-        namespace: 'default',
+        namespace: garden.namespace,
         annotations: { 'kubernetes.io/service-account.name': 'default' },
       },
     },
@@ -76,18 +76,19 @@ describe('whoever may edit in a namespace', () => {
     expect(await answer(() => editor.create(cluster('mine')))).toBe('');
     const scale = { spec: { replicas: 3 } };
     expect(
-      await answer(() => editor.mergePatch(WORKERCLUSTERS, 'mine', 'default', scale, { subresource: 'scale' })),
+      await answer(() => editor.mergePatch(WORKERCLUSTERS, 'mine', garden.namespace, scale, { subresource: 'scale' })),
     ).toBe('');
-    expect(await answer(() => editor.delete(WORKERCLUSTERS, 'mine', 'default'))).toBe('');
+    expect(await answer(() => editor.delete(WORKERCLUSTERS, 'mine', garden.namespace))).toBe('');
   });
 
   test('cannot raise what a cluster was granted, nor say anything else in a status', async () => {
     await garden.client.create(cluster('granted'));
     const status = { admitted: { pools: [{ name: 'a', machineType: 'huge', count: 5000 }] } };
-    const raise = () => editor.mergePatch(WORKERCLUSTERS, 'granted', 'default', { status }, { subresource: 'status' });
+    const raise = () =>
+      editor.mergePatch(WORKERCLUSTERS, 'granted', garden.namespace, { status }, { subresource: 'status' });
     expect(await answer(raise)).toMatch(FORBIDDEN);
-    expect(await answer(() => editor.mergePatch(WORKERCLUSTERS, 'granted', 'default', { status }))).toBe('');
-    expect((await garden.client.get(WORKERCLUSTERS, 'granted', 'default')).status).toBeUndefined();
+    expect(await answer(() => editor.mergePatch(WORKERCLUSTERS, 'granted', garden.namespace, { status }))).toBe('');
+    expect((await garden.client.get(WORKERCLUSTERS, 'granted', garden.namespace)).status).toBeUndefined();
   });
 
   test('makes no Shoots and no Quotas, and changes none', async () => {
@@ -99,8 +100,8 @@ describe('whoever may edit in a namespace', () => {
     expect(await answer(() => editor.create(shoot))).toMatch(FORBIDDEN);
     await garden.client.create(object('Quota', 'limit', { metrics: { nodes: 1 } }));
     const raise = { spec: { metrics: { nodes: 5000 } } };
-    expect(await answer(() => editor.mergePatch(QUOTAS, 'limit', 'default', raise))).toMatch(FORBIDDEN);
-    expect(await answer(() => editor.delete(QUOTAS, 'limit', 'default'))).toMatch(FORBIDDEN);
+    expect(await answer(() => editor.mergePatch(QUOTAS, 'limit', garden.namespace, raise))).toMatch(FORBIDDEN);
+    expect(await answer(() => editor.delete(QUOTAS, 'limit', garden.namespace))).toMatch(FORBIDDEN);
   });
 
   test('has nothing in other namespaces', async () => {
@@ -109,8 +110,8 @@ describe('whoever may edit in a namespace', () => {
 });
 
 test('whoever may view sees clusters and quotas, and changes none', async () => {
-  expect(await answer(() => viewer.list(WORKERCLUSTERS, { namespace: 'default' }))).toBe('');
-  expect(await answer(() => viewer.list(QUOTAS, { namespace: 'default' }))).toBe('');
+  expect(await answer(() => viewer.list(WORKERCLUSTERS, { namespace: garden.namespace }))).toBe('');
+  expect(await answer(() => viewer.list(QUOTAS, { namespace: garden.namespace }))).toBe('');
   expect(await answer(() => viewer.create(cluster('theirs')))).toMatch(FORBIDDEN);
 });
 
@@ -127,7 +128,7 @@ test("the roles are added to Kubernetes' own view, edit and admin", async () => 
 test('the operator makes no Secret that Kubernetes puts a token into; others may, and it may make other Secrets', async () => {
   expect(await answer(() => tokenSecret(operator))).toMatch(/makes no Secrets that Kubernetes puts tokens/);
   expect(await answer(() => tokenSecret(async () => garden.client))).toBe('');
-  const plain = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'plain', namespace: 'default' } };
+  const plain = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'plain', namespace: garden.namespace } };
   expect(await answer(async () => (await operator()).create(plain))).toBe('');
-  expect(await answer(() => garden.client.delete(SECRETS, 'plain', 'default'))).toBe('');
+  expect(await answer(() => garden.client.delete(SECRETS, 'plain', garden.namespace))).toBe('');
 });

@@ -2,10 +2,10 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ClusterConnection } from '../../../operator/clusters/cluster-connection.ts';
 import { silent } from '../../../operator/kube/log.ts';
 import { CONFIGMAPS, type KubeObject } from '../../../operator/kube/resources.ts';
-import { startApiserver, type TestApiserver } from '../../kit/apiserver.ts';
 import { type FlakyProxy, startFlakyProxy } from '../../kit/flaky-proxy.ts';
+import { type SharedApiserver, sharedApiserver } from '../../kit/shared-apiserver.ts';
 
-let api: TestApiserver;
+let api: SharedApiserver;
 let proxy: FlakyProxy;
 let connection: ClusterConnection;
 /** What the line said, and who waits for it. */
@@ -13,7 +13,7 @@ const told: boolean[] = [];
 let heard = Promise.withResolvers<boolean>();
 
 beforeAll(async () => {
-  api = await startApiserver();
+  api = await sharedApiserver();
   proxy = await startFlakyProxy(api.url);
   const client = api.connect({ server: proxy.url, liveness: { pingMs: 500, silenceMs: 900 } });
   const onLine = (answers: boolean) => {
@@ -27,7 +27,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await connection?.stop();
   await proxy?.close();
-  await api?.stop();
+  await api?.leave();
 });
 
 it.each<[string, () => unknown]>([
@@ -53,9 +53,13 @@ it('a line that is cut and at once restored is no news', async () => {
   const before = told.length;
   await proxy.cut();
   await proxy.restore();
-  const note: KubeObject = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'after', namespace: 'default' } };
+  const note: KubeObject = {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: 'after', namespace: api.namespace },
+  };
   await expect.poll(() => connection.client.create(note).catch(() => undefined), { timeout: 20_000 }).toBeDefined();
-  expect(await connection.client.get(CONFIGMAPS, 'after', 'default')).toBeDefined();
+  expect(await connection.client.get(CONFIGMAPS, 'after', api.namespace)).toBeDefined();
   expect(connection.line.answers).toBe(true);
   expect(told.length).toBe(before);
 });

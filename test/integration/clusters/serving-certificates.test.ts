@@ -7,13 +7,13 @@ import { decideServingCertificates } from '../../../operator/controllers/shoot/m
 import { silent } from '../../../operator/kube/log.ts';
 import { type CertificateSigningRequest, CSRS } from '../../../operator/kube/resources.ts';
 import type { Machine } from '../../../providers/contract.ts';
-import { startApiserver, type TestApiserver } from '../../kit/apiserver.ts';
+import { type SharedApiserver, sharedApiserver } from '../../kit/shared-apiserver.ts';
 
-let api: TestApiserver;
+let api: SharedApiserver;
 beforeAll(async () => {
-  api = await startApiserver();
+  api = await sharedApiserver();
 });
-afterAll(() => api?.stop());
+afterAll(() => api?.leave());
 
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
 
@@ -31,9 +31,10 @@ async function requestOf(address: string): Promise<string> {
 it('answers what a kubelet asks for, of which only a part is kept, and leaves the rest of the request as it is', async () => {
   const impersonate = { user: 'system:node:node-1', groups: ['system:nodes', 'system:masters'] };
   const kubelet = api.connect({ impersonate });
+  const [own, foreign] = [`${api.namespace}-own`, `${api.namespace}-foreign`];
   for (const [name, address] of [
-    ['own', '10.0.0.5'],
-    ['foreign', '10.0.0.6'],
+    [own, '10.0.0.5'],
+    [foreign, '10.0.0.6'],
   ] as const) {
     const signerName = 'kubernetes.io/kubelet-serving';
     await kubelet.create<CertificateSigningRequest>({
@@ -50,8 +51,8 @@ it('answers what a kubelet asks for, of which only a part is kept, and leaves th
   const waits = await decideServingCertificates(connection, machines, silent, new Date());
   expect(waits).toBe(false);
   for (const [name, type] of [
-    ['own', 'Approved'],
-    ['foreign', 'Denied'],
+    [own, 'Approved'],
+    [foreign, 'Denied'],
   ] as const) {
     const { metadata, spec, status } = await api.client.get<CertificateSigningRequest>(CSRS, name);
     expect(status?.conditions).toMatchObject([{ type, status: 'True' }]);

@@ -1,17 +1,19 @@
-import { startApiserver } from '../../kit/apiserver.ts';
 import { keepsRecords } from '../../kit/conformance/dns.ts';
 import { simulatedDNSScene } from '../../kit/conformance/dns-scenes.ts';
+import { sharedApiserver } from '../../kit/shared-apiserver.ts';
 
 keepsRecords('simulated', async () => {
   let writes = 0;
-  const server = await startApiserver({
+  const server = await sharedApiserver();
+  const client = server.connect({
     onRequest: ({ method }) => {
       if (method !== 'GET') writes++;
     },
   });
   return simulatedDNSScene(
-    server.client,
+    client,
+    server.namespace,
     () => writes,
-    () => server.stop(),
+    () => server.leave(),
   );
 });

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import type { HubSpec } from '../../../operator/api/hub.ts';
 import { APPLICATIONS } from '../../../operator/hubs/argo-cd.ts';
 import { CONFIGMAPS, SECRETS, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
-import { keepsMembers } from '../../kit/conformance/hubs.ts';
+import { keepsMembers, sweepMember } from '../../kit/conformance/hubs.ts';
 import { ArgoCD, application, RESOURCES } from '../../kit/hubs/argo-cd.ts';
 import { HubScene } from '../../kit/hubs/hub-scene.ts';
 
@@ -53,6 +53,7 @@ describe('Argo CD and its clusters', () => {
     await scene.until('the cluster to have left', () => scene.memberships.size === 0);
     await client.mergePatch(WORKERCLUSTERS, 'demo', 'shop', { metadata: { finalizers: null } }).catch(() => {});
     await scene.stopOperator();
+    await sweepMember(scene);
   });
 
   const joined = async () => {

@@ -2,9 +2,10 @@ import { CLUSTERPROFILES } from '../../../operator/hubs/cluster-profile.ts';
 import { keepsMembers } from '../../kit/conformance/hubs.ts';
 import { HubScene } from '../../kit/hubs/hub-scene.ts';
 
+// The garden is the hub: all of it with the rights that the chart gives the operator, and no more.
 keepsMembers({
   type: 'ClusterProfile',
-  open: () => HubScene.start({ type: 'ClusterProfile' }, ['cluster-inventory']),
+  open: () => HubScene.start({ type: 'ClusterProfile' }, ['cluster-inventory'], 'chart'),
   kinds: [CLUSTERPROFILES],
   shows: '/clusterprofiles/shop--demo',
   taken: {

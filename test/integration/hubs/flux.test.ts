@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import type { HubSpec } from '../../../operator/api/hub.ts';
 import { KUSTOMIZATIONS } from '../../../operator/hubs/flux.ts';
 import { CONFIGMAPS, SECRETS, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
-import { keepsMembers } from '../../kit/conformance/hubs.ts';
+import { keepsMembers, sweepMember } from '../../kit/conformance/hubs.ts';
 import { Flux, kustomization } from '../../kit/hubs/flux.ts';
 import { HubScene } from '../../kit/hubs/hub-scene.ts';
 
@@ -60,6 +60,7 @@ describe('Flux and its clusters', () => {
     await scene.member.client.delete(CONFIGMAPS, 'web', 'default').catch(() => {});
     await client.mergePatch(WORKERCLUSTERS, 'demo', 'shop', { metadata: { finalizers: null } }).catch(() => {});
     await scene.stopOperator();
+    await sweepMember(scene);
   });
   const deployed = async () => (await scene.member.client.getOrUndefined(CONFIGMAPS, 'web', 'default')) !== undefined;
   const waiting = () => scene.membership()?.status?.waiting ?? '';

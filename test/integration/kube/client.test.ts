@@ -14,24 +14,19 @@ import {
   type Resource,
 } from '../../../operator/kube/resources.ts';
 import { createCA } from '../../../operator/pki/certificates.ts';
-import { startApiserver, type TestApiserver } from '../../kit/apiserver.ts';
 import { startFlakyProxy } from '../../kit/flaky-proxy.ts';
+import { type SharedApiserver, sharedApiserver } from '../../kit/shared-apiserver.ts';
 
-let api: TestApiserver;
+let api: SharedApiserver;
 let client: KubeClient;
-let serial = 0;
 
 beforeAll(async () => {
-  api = await startApiserver();
+  api = await sharedApiserver();
   client = api.client;
 });
-afterAll(() => api?.stop());
+afterAll(() => api?.leave());
 
-async function newNamespace(): Promise<string> {
-  const name = `test-${++serial}`;
-  await client.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
-  return name;
-}
+const newNamespace = () => api.newNamespace();
 
 function configMap(namespace: string, name: string, data: Record<string, string> = {}): ConfigMap {
   return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace, name }, data };

@@ -2,37 +2,39 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { gonePods } from '../../../operator/kube/gone-pods.ts';
 import { silent } from '../../../operator/kube/log.ts';
 import { PODS } from '../../../operator/kube/resources.ts';
-import { startApiserver, type TestApiserver } from '../../kit/apiserver.ts';
+import { type SharedApiserver, sharedApiserver } from '../../kit/shared-apiserver.ts';
 
-let api: TestApiserver;
+let api: SharedApiserver;
 beforeAll(async () => {
-  api = await startApiserver();
+  api = await sharedApiserver();
   // There is no controller manager that would make it.
   await api.client.create({
     apiVersion: 'v1',
     kind: 'ServiceAccount',
-    metadata: { name: 'default', namespace: 'default' },
+    metadata: { name: 'default', namespace: api.namespace },
   });
 });
-afterAll(() => api?.stop());
+afterAll(() => api?.leave());
 
 describe('a pod that led before', () => {
-  const isGone = (host: string, namespace = 'default') =>
-    gonePods({ client: api.client, namespace, ours: () => ['operator-a', 'operator-b'], log: silent })(host);
+  const isGone = (host: string) =>
+    gonePods({ client: api.client, namespace: api.namespace, ours: () => ['operator-a', 'operator-b'], log: silent })(
+      host,
+    );
   const pod = (name: string) => ({
     apiVersion: 'v1',
     kind: 'Pod',
-    metadata: { name, namespace: 'default' },
+    metadata: { name, namespace: api.namespace },
     spec: { containers: [{ name: 'operator', image: 'coppice' }] },
   });
 
   it('is gone when the API server has it no longer, or it has ended, and not before', async () => {
     await api.client.create(pod('operator-a'));
     expect(await isGone('operator-a')).toBe(false);
-    const { metadata } = await api.client.get(PODS, 'operator-a', 'default');
+    const { metadata } = await api.client.get(PODS, 'operator-a', api.namespace);
     await api.client.update({ ...pod('operator-a'), metadata, status: { phase: 'Failed' } }, { subresource: 'status' });
     expect(await isGone('operator-a')).toBe(true);
-    await api.client.delete(PODS, 'operator-a', 'default');
+    await api.client.delete(PODS, 'operator-a', api.namespace);
     expect(await isGone('operator-a')).toBe(true);
     expect(await isGone('operator-b')).toBe(true);
   });
@@ -44,8 +46,8 @@ describe('a pod that led before', () => {
   it('is not taken for gone when the API server cannot be asked', async () => {
     const broken = { getOrUndefined: () => Promise.reject(new Error('connection refused')) };
     const ask = gonePods({
-      client: broken as unknown as TestApiserver['client'],
-      namespace: 'default',
+      client: broken as unknown as SharedApiserver['client'],
+      namespace: api.namespace,
       ours: () => ['operator-a'],
       log: silent,
     });

@@ -4,14 +4,14 @@ import type { KubeClient } from '../../../operator/kube/client.ts';
 import { EventRecorder } from '../../../operator/kube/events.ts';
 import { LeaderElector, type LeaderElectorOptions } from '../../../operator/kube/leader.ts';
 import { EVENTS, LEASES, type Lease, NAMESPACES } from '../../../operator/kube/resources.ts';
-import { startApiserver, type TestApiserver } from '../../kit/apiserver.ts';
 import { startFlakyProxy } from '../../kit/flaky-proxy.ts';
+import { type SharedApiserver, sharedApiserver } from '../../kit/shared-apiserver.ts';
 
-let api: TestApiserver;
+let api: SharedApiserver;
 beforeAll(async () => {
-  api = await startApiserver();
+  api = await sharedApiserver();
 });
-afterAll(() => api?.stop());
+afterAll(() => api?.leave());
 
 /** Nobody waits for a lease to run out, and an API server may stand still for seconds. */
 const PATIENT = { leaseDurationMs: 60_000, renewDeadlineMs: 20_000, retryPeriodMs: 200 };
@@ -23,7 +23,7 @@ function candidate(name: string, identity: string, more: Partial<LeaderElectorOp
   const stop = new AbortController();
   const elector = new LeaderElector({
     client: api.client,
-    namespace: 'default',
+    namespace: api.namespace,
     name,
     identity,
     ...PATIENT,
@@ -58,7 +58,7 @@ describe('LeaderElector', () => {
       one.stop.abort();
       await one.run;
     }
-    const lease = await api.client.get<Lease>(LEASES, 'remembering', 'default');
+    const lease = await api.client.get<Lease>(LEASES, 'remembering', api.namespace);
     expect(lease.metadata.annotations).toEqual({ [rememberIn]: 'a,b' });
     // Given back, nobody is named as holder any more.
     expect(lease.spec?.holderIdentity).toBe('');
@@ -75,12 +75,12 @@ describe('LeaderElector', () => {
     await a.run;
     expect(a.history).toEqual(['started', 'ended']);
     await until(() => b.elector.leading);
-    const { spec } = await api.client.get<Lease>(LEASES, 'one', 'default');
+    const { spec } = await api.client.get<Lease>(LEASES, 'one', api.namespace);
     expect(spec).toMatchObject({ holderIdentity: 'b', leaseDurationSeconds: 60 });
     expect(spec?.renewTime).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
     b.stop.abort();
     await b.run;
-    expect((await api.client.get<Lease>(LEASES, 'one', 'default')).spec?.holderIdentity).toBe('');
+    expect((await api.client.get<Lease>(LEASES, 'one', api.namespace)).spec?.holderIdentity).toBe('');
   });
 
   it('gives back a lease too whose last renewal was cut off by the stop, yet got through', async () => {
@@ -98,7 +98,7 @@ describe('LeaderElector', () => {
     const a = candidate('cut-off', 'a', { client: cutOff as KubeClient });
     stop.signal.addEventListener('abort', () => a.stop.abort());
     await a.run;
-    expect((await api.client.get<Lease>(LEASES, 'cut-off', 'default')).spec?.holderIdentity).toBe('');
+    expect((await api.client.get<Lease>(LEASES, 'cut-off', api.namespace)).spec?.holderIdentity).toBe('');
   });
 
   it('waits for the lease of one who died to run out, unless it is the same identity that returns', async () => {
@@ -145,7 +145,7 @@ describe('LeaderElector', () => {
   it('survives somebody writing to the lease', async () => {
     const a = candidate('touched', 'a');
     await until(() => a.elector.leading);
-    await api.client.mergePatch(LEASES, 'touched', 'default', { metadata: { labels: { touched: 'yes' } } });
+    await api.client.mergePatch(LEASES, 'touched', api.namespace, { metadata: { labels: { touched: 'yes' } } });
     await delay(1500);
     expect(a.elector.leading).toBe(true);
     expect(a.history).toEqual(['started']);
@@ -174,13 +174,18 @@ describe('LeaderElector', () => {
 
 it('events are accepted by the API server, for namespaced and for cluster-wide objects', async () => {
   const recorder = new EventRecorder({ client: api.client, component: 'coppice', log: undefined as never });
-  const namespace = await api.client.get(NAMESPACES, 'default');
+  const namespace = await api.client.get(NAMESPACES, api.namespace);
   recorder.record(namespace, 'Normal', 'Seen', 'a namespace was seen');
-  recorder.record({ ...namespace, metadata: { ...namespace.metadata, namespace: 'default' } }, 'Warning', 'Odd', 'odd');
+  recorder.record(
+    { ...namespace, metadata: { ...namespace.metadata, namespace: api.namespace } },
+    'Warning',
+    'Odd',
+    'odd',
+  );
   await recorder.flush();
-  const { items } = await api.client.list(EVENTS, { namespace: 'default', fieldSelector: 'source=coppice' });
-  expect(items.map((event) => `${event.type} ${event.reason} ${event.count}`).sort()).toEqual([
-    'Normal Seen 1',
-    'Warning Odd 1',
-  ]);
+  const { items } = await api.client.list(EVENTS, {
+    fieldSelector: `source=coppice,involvedObject.name=${api.namespace}`,
+  });
+  const seen = items.map(({ type, reason, count, metadata }) => `${type} ${reason} ${count} ${metadata.namespace}`);
+  expect(seen.sort()).toEqual(['Normal Seen 1 default', `Warning Odd 1 ${api.namespace}`]);
 });

@@ -87,8 +87,12 @@ export async function fakeDNSScene(name: keyof typeof FACES): Promise<DNSScene> 
 }
 
 /** The simulated provider's zones: ConfigMaps of an API server that is asked for real. */
-export function simulatedDNSScene(client: KubeClient, writes: () => number, close: () => Promise<void>): DNSScene {
-  const namespace = 'default';
+export function simulatedDNSScene(
+  client: KubeClient,
+  namespace: string,
+  writes: () => number,
+  close: () => Promise<void>,
+): DNSScene {
   let made = 0;
   let ours = 0;
   const zone = (id: string) => client.get<ConfigMap>(CONFIGMAPS, id, namespace);

@@ -1,11 +1,13 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { LABELS } from '../../../operator/api/group.ts';
-import { MEMBERSHIP_RECORDS } from '../../../operator/controllers/membership/record.ts';
+import { MEMBERSHIP_RECORDS, type MembershipRecord } from '../../../operator/controllers/membership/record.ts';
+import { hubType } from '../../../operator/hubs/index.ts';
 import {
   CLUSTERROLEBINDINGS,
   CLUSTERROLES,
   HUBS,
   type KubeObject,
+  MEMBERSHIPS,
   type Resource,
   SECRETS,
   SERVICEACCOUNTS,
@@ -25,6 +27,8 @@ export interface HubUnderTest {
   readonly taken: { readonly resource: Resource; readonly object: KubeObject };
 }
 
+const PATIENCE_MS = 30_000;
+const HOUR_MS = 3_600_000;
 const IN_MEMBER = [SERVICEACCOUNTS, CLUSTERROLES, CLUSTERROLEBINDINGS, SECRETS];
 
 /** What every hub promises, told by one cluster that comes and goes. */
@@ -104,6 +108,33 @@ export function keepsMembers(hub: HubUnderTest): void {
       expect(await records()).toEqual([]);
     });
 
+    it('puts back what somebody deleted: in the hub at once, in the cluster when it is looked through', async () => {
+      await scene.startOperator();
+      await joined();
+      await scene.quiet();
+      const before = await scene.made(kinds);
+      const { items: secrets } = await scene.garden.client.list(SECRETS, { labelSelector: LABELS.membership });
+      for (const { metadata } of secrets) await scene.garden.client.delete(SECRETS, metadata.name, metadata.namespace);
+      await expect.poll(() => scene.made(kinds), { timeout: PATIENCE_MS }).toEqual(before);
+
+      await scene.quiet();
+      const { now } = scene;
+      try {
+        for (const resource of kinds.member)
+          for (const { metadata } of (await scene.member.client.list(resource, { labelSelector: LABELS.membership }))
+            .items)
+            await scene.member.client.delete(resource, metadata.name, metadata.namespace);
+        scene.now = () => new Date(+now() + HOUR_MS);
+        const { name, namespace } = scene.membership()!.metadata;
+        await scene.garden.client.mergePatch(MEMBERSHIPS, name, namespace, { metadata: { labels: { look: 'now' } } });
+        await expect.poll(() => scene.made(kinds), { timeout: PATIENCE_MS }).toEqual(before);
+        // A token of the account that was deleted would open nothing any more.
+        await expect.poll(() => dead(scene, records), { timeout: PATIENCE_MS }).toEqual([]);
+      } finally {
+        scene.now = now;
+      }
+    });
+
     it('writes down what it makes before it makes anything, and finds its way from every write that it dies after', async () => {
       await scene.makeCluster();
       let deaths = 0;
@@ -172,6 +203,27 @@ export function keepsMembers(hub: HubUnderTest): void {
       await scene.garden.client.delete(resource, name, namespace);
     });
 
+    it('makes nothing where the hub cannot reach the cluster, and names both ends', async () => {
+      const dials = vi.spyOn(hubType(hub.type)!, 'dials').mockReturnValue('HubToMember');
+      try {
+        await scene.makeHub('test', { member: { endpoint: 'https://0.0.0.0:6443' } });
+        await scene.startOperator();
+        await scene.makeCluster();
+        scene.open();
+        const waiting = () => scene.membership()?.status?.waiting ?? '';
+        await scene.until('it to be said', () =>
+          waiting().includes('cannot reach cluster shop/demo at https://0.0.0.0'),
+        );
+        expect(waiting()).toContain('Hub test at https://');
+        expect(await scene.made(kinds)).toEqual([]);
+        expect(await records()).toEqual([]);
+        await scene.makeHub();
+        await scene.until('the cluster to join', () => scene.state() === 'Joined');
+      } finally {
+        dials.mockRestore();
+      }
+    });
+
     it('waits for a cluster that does not answer, and lets go of one that is dead', async () => {
       await scene.startOperator();
       await scene.makeCluster();
@@ -202,6 +254,23 @@ export function keepsMembers(hub: HubUnderTest): void {
   });
 }
 
+/** Names of the credentials on the records that the cluster does not take. */
+async function dead({ member }: HubScene, records: () => Promise<KubeObject[]>): Promise<string[]> {
+  const names: string[] = [];
+  for (const { data } of await records()) {
+    const { credentials } = JSON.parse(
+      Buffer.from((data as Record<string, string>).record ?? '', 'base64').toString(),
+    ) as Pick<MembershipRecord, 'credentials'>;
+    for (const { identity, side, token } of credentials) {
+      if (side === 'hub') continue;
+      const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenReview', spec: { token } };
+      const { status } = await member.client.request('POST', '/apis/authentication.k8s.io/v1/tokenreviews', { body });
+      if (!status.authenticated) names.push(identity);
+    }
+  }
+  return names;
+}
+
 type Place = { resource: { kind: string }; namespace?: string; name: string };
 
 /** Resolves to false when the operator has died. */
@@ -213,6 +282,9 @@ async function died(scene: HubScene): Promise<false> {
 /** What the rest of the operator does when nothing holds a cluster any more. */
 const release = (scene: HubScene) =>
   scene.garden.client.mergePatch(WORKERCLUSTERS, 'demo', 'shop', { metadata: { finalizers: null } }).catch(() => {});
+
+/** What is destroyed with a cluster, where it is not. */
+export const sweepMember = (scene: HubScene): Promise<void> => sweep(scene, { hub: [], member: IN_MEMBER });
 
 async function sweep(scene: HubScene, kinds: { hub: readonly Resource[]; member: readonly Resource[] }): Promise<void> {
   for (const [side, resources] of Object.entries(kinds) as ['hub' | 'member', readonly Resource[]][]) {

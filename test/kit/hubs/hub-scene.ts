@@ -1,4 +1,5 @@
 import { readdir, readFile } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { loadAll } from 'js-yaml';
 import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
@@ -9,6 +10,7 @@ import type { Membership } from '../../../operator/api/membership.ts';
 import { membershipName } from '../../../operator/api/names.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import { type OpenCluster, OpenClusters } from '../../../operator/clusters/open-clusters.ts';
+import { requestToken } from '../../../operator/clusters/service-account-token.ts';
 import { type Hubs, wireHubs } from '../../../operator/controllers/membership/wiring.ts';
 import { KubeClient, type KubeClientOptions, type RequestOptions } from '../../../operator/kube/client.ts';
 import { type Controller, runController } from '../../../operator/kube/controller.ts';
@@ -28,15 +30,21 @@ import {
   WORKERCLUSTERS,
 } from '../../../operator/kube/resources.ts';
 import { WorkQueue } from '../../../operator/kube/workqueue.ts';
+import { kubeconfig } from '../../../operator/pki/kubeconfig.ts';
 import { startApiserver, type TestApiserver } from '../apiserver.ts';
 
 const FIXTURES = fileURLToPath(new URL('../../fixtures/hubs', import.meta.url));
+const CHART = fileURLToPath(new URL('../../../charts/coppice/templates', import.meta.url));
 const PATIENCE_MS = 30_000;
+/** Longer than one request takes on a busy machine, and than any delay of the controllers but their slow ones. */
+const QUIET_MS = 1_500;
 
 /** Ends, as far as its operator can tell, with one of its writes: that one is carried out, and nothing is after it. */
 class Breakable {
   /** What was written, for example `PATCH /api/v1/namespaces/shop/secrets/x`. */
   readonly writes: string[] = [];
+  /** How many requests were begun, reading ones too. */
+  requests = 0;
   breaksAfter = Number.POSITIVE_INFINITY;
   broken = false;
 
@@ -61,6 +69,7 @@ class BreakableClient extends KubeClient {
 
   override async request<T = any>(method: string, path: string, more?: RequestOptions): Promise<T> {
     if (this.#line.broken) throw new Error(DEAD);
+    this.#line.requests++;
     const answer = await super.request<T>(method, path, more);
     // Events are told beside what is done, and a token that was asked for leaves nothing behind.
     if (method !== 'GET' && !path.includes('/events') && !path.endsWith('/token'))
@@ -89,6 +98,8 @@ export class HubScene {
   readonly events: string[] = [];
   now = (): Date => new Date();
   readonly #spec: HubSpec;
+  /** Kubeconfig of the operator in the garden. */
+  #gardenAccess: string;
   #operator: RunningOperator | undefined;
   #openClusters = new OpenClusters();
 
@@ -96,12 +107,16 @@ export class HubScene {
     this.garden = garden;
     this.member = member;
     this.#spec = spec;
+    this.#gardenAccess = garden.kubeconfig;
     this.memberships = new Informer<Membership>(garden.client, MEMBERSHIPS);
     this.hubs = new Informer<Hub>(garden.client, HUBS);
   }
 
-  /** @param crds folders of test/fixtures/hubs whose kinds the hub serves */
-  static async start(spec: HubSpec, crds: readonly string[]): Promise<HubScene> {
+  /**
+   * @param crds folders of test/fixtures/hubs whose kinds the hub serves
+   * @param account 'chart': in the garden the operator has the ServiceAccount and the roles of the chart, where it is not a seed
+   */
+  static async start(spec: HubSpec, crds: readonly string[], account: 'admin' | 'chart' = 'admin'): Promise<HubScene> {
     const [garden, member] = await Promise.all([startApiserver(), startApiserver()]);
     const scene = new HubScene(garden, member, spec);
     for (const manifest of installManifests()) await garden.client.apply(manifest);
@@ -113,6 +128,7 @@ export class HubScene {
       { timeoutMs: PATIENCE_MS, what: 'the CRDs to be served' },
     );
     await crdsReady.stop();
+    if (account === 'chart') scene.#gardenAccess = await accessOfChart(garden);
     await member.client.apply(node('one'));
     await member.client.apply(nodeStatus('one'), { subresource: 'status' });
     for (const cache of [scene.memberships, scene.hubs]) {
@@ -132,8 +148,8 @@ export class HubScene {
   async startOperator(breaksAfter = Number.POSITIVE_INFINITY): Promise<void> {
     const line = new Breakable();
     line.breaksAfter = breaksAfter;
-    const client = (server: TestApiserver) => new BreakableClient(parseUntrustedKubeconfig(server.kubeconfig), line);
-    const [garden, inside] = [client(this.garden), client(this.member)];
+    const client = (access: string) => new BreakableClient(parseUntrustedKubeconfig(access), line);
+    const [garden, inside] = [client(this.#gardenAccess), client(this.member.kubeconfig)];
     const clusters = new Informer<WorkerCluster>(garden, WORKERCLUSTERS);
     const profiles = new Informer<CloudProfile>(garden, CLOUDPROFILES);
     const nodes = new Informer<Node>(inside, NODES);
@@ -217,6 +233,14 @@ export class HubScene {
     });
   }
 
+  /** Until the operator has stopped asking anybody for anything. */
+  async quiet(): Promise<void> {
+    for (let before = -1; before !== this.line.requests; ) {
+      before = this.line.requests;
+      await delay(QUIET_MS);
+    }
+  }
+
   /** What other controllers say of a cluster whose API server does not answer. */
   async silence(): Promise<void> {
     const condition = { type: 'APIServerAvailable', status: 'False', lastTransitionTime: '2026-11-22T12:00:00Z' };
@@ -246,6 +270,24 @@ export class HubScene {
     const all = [...(await on(this.garden, kinds.hub)), ...(await on(this.member, kinds.member))];
     return all.map(({ kind, metadata: { namespace = '', name } }) => `${kind} ${namespace}/${name}`).sort();
   }
+}
+
+/** What `helm install coppice` gives the operator in a garden that is no seed, without the chart's objects that need a node. */
+async function accessOfChart({ client, url, ca }: TestApiserver): Promise<string> {
+  const roles = loadAll(await readFile(`${CHART}/clusterroles.yaml`, 'utf8')) as KubeObject[];
+  const role = roles.find(({ metadata }) => metadata.name === 'coppice-operator')!;
+  const account = { name: 'coppice-operator', namespace: 'kube-system' };
+  await client.apply({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: account });
+  await client.apply(role);
+  await client.apply({
+    apiVersion: role.apiVersion,
+    kind: 'ClusterRoleBinding',
+    metadata: { name: account.name },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: role.metadata.name },
+    subjects: [{ kind: 'ServiceAccount', ...account }],
+  });
+  const { token } = await requestToken(client, account, 3600, AbortSignal.timeout(PATIENCE_MS));
+  return kubeconfig({ server: url, ca, token, name: 'garden', user: account.name });
 }
 
 async function applyFolder(client: KubeClient, folder: string): Promise<void> {

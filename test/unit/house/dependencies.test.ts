@@ -95,6 +95,29 @@ const controllerOf = (file: string): string | undefined => /^operator\/controlle
 const imported = (file: string): string =>
   readFileSync(join(root, file), 'utf8').replace(/\{[^{}]*\}(?= from ')/g, (names) => names.replace(/\s+/g, ' '));
 
+/** The first circle that imports of these files make, types among them: [a, b, ..., a]. Empty: there is none. */
+function circleOf(all: readonly string[]): string[] {
+  const way: string[] = [];
+  const done = new Set<string>();
+  const follow = (file: string): string[] => {
+    if (way.includes(file)) return [...way.slice(way.indexOf(file)), file];
+    if (done.has(file)) return [];
+    done.add(file);
+    way.push(file);
+    for (const target of importsOf(file)) {
+      const circle = follow(target);
+      if (circle.length > 0) return circle;
+    }
+    way.pop();
+    return [];
+  };
+  for (const file of all) {
+    const circle = follow(file);
+    if (circle.length > 0) return circle;
+  }
+  return [];
+}
+
 describe('the house', () => {
   it('has a room for every file', () => {
     expect(files.filter((file) => !roomOf(file) && !WIRING.includes(file))).toEqual([]);
@@ -110,6 +133,10 @@ describe('the house', () => {
           .map((target) => `${file} imports ${target}`);
       });
     expect(wrong).toEqual([]);
+  });
+
+  it('has no circle of files, so that each can be read after what it imports', () => {
+    expect(circleOf(files)).toEqual([]);
   });
 
   it('has no circles among the controllers', () => {

@@ -4,6 +4,9 @@ import type { Log } from '../../../kube/log.ts';
 import { type CertificateSigningRequest, CSRS } from '../../../kube/resources.ts';
 import { approveServingCSR } from '../../../shoot/kubelet-csr.ts';
 
+/** As long as a provider may take to know of a new machine. */
+export const MACHINE_KNOWN_MS = 10_000;
+
 /**
  * Approves or denies the kubelets' requests for serving certificates; without one `kubectl logs` and `exec` do not work.
  * @returns whether one has to wait until its machine is known

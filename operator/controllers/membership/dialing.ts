@@ -1,0 +1,53 @@
+import { BlockList, isIP } from 'node:net';
+import type { Endpoint, HubType } from '../../hubs/contract.ts';
+
+/** One end of the line between a hub and a cluster. */
+export interface End {
+  /** Who it is, for example `Hub production`. */
+  readonly who: string;
+  readonly at: Endpoint;
+}
+
+/**
+ * Why the line between a hub and a cluster cannot be, a sentence that names both ends and what to set; undefined: nothing speaks against
+ * it. Pure: what a firewall does is not known here. An address of the loopback is reached by who is on the same machine, and by a proxy.
+ */
+export function whyNoLine(dials: ReturnType<HubType['dials']>, hub: End, member: End): string | undefined {
+  if (dials === 'HubToMember' || dials === 'Both') {
+    const why = whyNotDialled(hub, member);
+    if (why) return `${why}: set member.endpoint of the Hub, or member.proxyURL`;
+  }
+  if (dials === 'MemberToHub' || dials === 'Both') {
+    const why = whyNotDialled(member, hub);
+    if (why) return `${why}: give the Hub a kubeconfig with an address that its members reach`;
+  }
+  return undefined;
+}
+
+function whyNotDialled(from: End, to: End): string | undefined {
+  const line = `${from.who} at ${from.at.server || 'no address'} cannot reach ${to.who} at ${to.at.server || 'no address'}`;
+  const host = hostOf(to.at);
+  if (host === undefined) return `${line}, which is no URL`;
+  if (NOWHERE.has(host)) return `${line}, which is no address to connect to`;
+  if (to.at.proxyURL || !isLoopback(host)) return undefined;
+  const own = hostOf(from.at);
+  return own !== undefined && isLoopback(own) ? undefined : `${line}, which only its own machine can reach`;
+}
+
+const NOWHERE = new Set(['0.0.0.0', '::']);
+
+function hostOf({ server }: Endpoint): string | undefined {
+  if (!URL.canParse(server)) return undefined;
+  return new URL(server).hostname.replace(/^\[|\]$/g, '') || undefined;
+}
+
+const LOOPBACK = new BlockList();
+LOOPBACK.addSubnet('127.0.0.0', 8);
+LOOPBACK.addAddress('::1', 'ipv6');
+
+const isLoopback = (host: string): boolean => {
+  const family = isIP(host);
+  return family === 0
+    ? host === 'localhost' || host.endsWith('.localhost')
+    : LOOPBACK.check(host, family === 4 ? 'ipv4' : 'ipv6');
+};

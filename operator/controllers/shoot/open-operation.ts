@@ -1,0 +1,144 @@
+import type { Provider } from '../../../providers/contract.ts';
+import type { CloudProfile } from '../../api/cloudprofile.ts';
+import { CoppiceError, configurationProblem, notYetConfigured } from '../../api/errors.ts';
+import { technicalID } from '../../api/names.ts';
+import type { Seed } from '../../api/seed.ts';
+import { type Shoot, shootProfileName } from '../../api/shoot.ts';
+import { isNotFound } from '../../kube/errors.ts';
+import { decoded } from '../../kube/resources.ts';
+import { PKI_SECRET } from '../../shoot/pki.ts';
+import { keptFor, usedByShoot } from '../kept-profile.ts';
+import { resolveVersion, upgradeProblem } from '../versions.ts';
+import { controlPlanePoolOf, controlPlaneValues, poolsOfShoot, providerContext } from './context.ts';
+import { isLeaving } from './deletion-path.ts';
+import { wantsMending } from './drift/drift.ts';
+import { unreachable } from './expose.ts';
+import type { Operation } from './operation.ts';
+import type { ShootState } from './state.ts';
+import { strategyOf } from './strategy.ts';
+import { tellStatus } from './tell-status.ts';
+import { allocateVNI } from './vni.ts';
+import type { ShootWorld } from './world.ts';
+
+/** A shoot, what is remembered of it, and the seed that it is on. */
+export interface PlacedShoot {
+  readonly shoot: Shoot;
+  readonly state: ShootState;
+  readonly placed: Seed;
+}
+
+/**
+ * Observes all that an operation on a shoot works with, and makes nothing.
+ * @param vnis by technical ID, what was allocated and is in no namespace yet; grows
+ * @throws CoppiceError why the shoot cannot be made as it asks to be
+ */
+export async function openOperation(
+  world: ShootWorld,
+  { shoot, state, placed }: PlacedShoot,
+  vnis: Map<string, number>,
+  signal: AbortSignal,
+): Promise<Operation> {
+  const deleting = isLeaving(shoot, state);
+  const { profile, provider } = offerFor(world, shoot, deleting);
+  const seed = await world.registry.open(placed, signal);
+  const { name, namespace = '' } = shoot.metadata;
+  const id = technicalID(namespace, name);
+  const recorded = provider.recorded?.includes(profile) ? provider.recorded : undefined;
+  const controlPlanePool = controlPlanePoolOf(shoot);
+  const strategy = strategyOf({ controlPlanePool, provider, recorded, seed, shoot, values: { namespace: id } });
+  const barred = provider.inCloud && !deleting && strategy.servesInSeed ? unreachable(placed) : undefined;
+  if (barred) throw barred;
+  const version = versionOf(shoot, profile, { deleting, keeps: strategy.keepsVersion }, world.now());
+  const vni = allocateVNI(id, seed.namespaces, vnis);
+  vnis.set(id, vni);
+  const op: Operation = {
+    world,
+    shoot,
+    state,
+    seed,
+    provider,
+    strategy,
+    recorded,
+    pools: poolsOfShoot(shoot),
+    controlPlanePool,
+    mend: wantsMending(provider, shoot, state),
+    left: new Map(),
+    vni,
+    names: strategy.names(shoot, placed, provider.name),
+    signal,
+    values: strategy.reaching(controlPlaneValues(shoot, profile, placed, version), placed, provider, vni),
+    pki: decoded(seed.secrets.get(`${id}/${PKI_SECRET}`)?.data),
+    context: () => providerContext(op, profile, placed),
+    tell: (until) => {
+      state.told?.();
+      return tellStatus(op, until).then(() => {});
+    },
+    notice: () => {
+      op.tell().catch((error) => {
+        // A cluster that has just gone has no status.
+        if (!isNotFound(error)) world.log.warn({ err: error, shoot: name }, 'status not written');
+      });
+    },
+  };
+  state.listMachines = () => strategy.machines(op);
+  if (!deleting) checkFits(op, profile);
+  return op;
+}
+
+/** The profile as it holds for the shoot, and who makes the machines. */
+function offerFor(
+  world: ShootWorld,
+  shoot: Shoot,
+  deleting: boolean,
+): { readonly profile: CloudProfile; readonly provider: Provider } {
+  const offered = world.profiles.get(shootProfileName(shoot.spec));
+  if (!offered) throw notYetConfigured(`CloudProfile "${shootProfileName(shoot.spec)}" does not exist`);
+  const inUse = usedByShoot(shoot);
+  const profile = inUse ? keptFor(offered, inUse, world.now()) : offered;
+  const provider = world.provider(profile, world.namesAccount(shoot));
+  if (!provider)
+    throw configurationProblem(`this operator has no provider "${profile.spec.provider ?? profile.spec.type}"`);
+  if (provider.barred && !deleting && shoot.status?.seedName === undefined) throw configurationProblem(provider.barred);
+  return { profile, provider };
+}
+
+/** The version of Kubernetes that the shoot is to have, pure. @param keeps whether it stays at the one that it runs */
+function versionOf(
+  shoot: Shoot,
+  profile: CloudProfile,
+  { deleting, keeps }: { readonly deleting: boolean; readonly keeps: boolean },
+  now: Date,
+): string {
+  const running = shoot.status?.kubernetesVersion;
+  const wanted = shoot.spec.kubernetes.version;
+  if (deleting) return running ?? wanted ?? '';
+  const stays = running && (wanted === undefined || (wanted === running && keeps));
+  const version = stays ? running : resolveVersion(wanted, profile, now);
+  if (version === undefined)
+    throw configurationProblem(`CloudProfile "${profile.metadata.name}" offers no Kubernetes ${wanted}`);
+  const why = running && upgradeProblem(running, version);
+  if (why) throw configurationProblem(why);
+  return version;
+}
+
+/** @throws CoppiceError what the strategy or the provider cannot do of what the shoot asks for */
+function checkFits(op: Operation, profile: CloudProfile): void {
+  const { provider, shoot, strategy, values } = op;
+  const unfit = strategy.problem(op);
+  if (unfit) throw configurationProblem(unfit);
+  const problems = provider.validate(
+    {
+      region: shoot.spec.region,
+      kubernetesVersion: values.version,
+      networking: {
+        pods: values.networks.pods,
+        services: values.networks.services,
+        ...(provider.inCloud && shoot.spec.networking?.nodes && { nodes: shoot.spec.networking.nodes }),
+      },
+      pools: [...(op.controlPlanePool ? [op.controlPlanePool] : []), ...op.pools],
+    },
+    profile,
+  );
+  if (problems.length > 0)
+    throw new CoppiceError(problems[0]!.code, problems.map((p) => `${p.field}: ${p.message}`).join('; '));
+}

@@ -1,0 +1,65 @@
+import { findCondition } from '../../api/conditions.ts';
+import type { ShootStatus } from '../../api/shoot.ts';
+import { operation } from '../status-writer.ts';
+import { endDriftLook, lookForDrift, noteMended } from './drift/drift.ts';
+import { MACHINE_KNOWN_MS } from './machines/serving-certificates.ts';
+import type { Operation } from './operation.ts';
+import { runFlow } from './run-flow.ts';
+import { NODES_LEAVING } from './status.ts';
+import { tellFailures } from './tell-failures.ts';
+import { tellStatus } from './tell-status.ts';
+import { whileAnswered } from './while-answered.ts';
+
+/** How soon Nodes without a machine are looked at again. */
+const STRAYS_MS = 1_000;
+/** How soon it is looked again whether the admin's kubeconfig works, where it did not. */
+const ACCESS_MS = 10_000;
+
+/** Makes the shoot what it should be, and says when to look again. @throws the signal's reason when it was aborted */
+export async function runReconcile(
+  op: Operation,
+  signal: AbortSignal,
+): Promise<{ requeueAfterMs: number } | undefined> {
+  const { shoot, state, world } = op;
+  const last = shoot.status?.lastOperation;
+  // It would hold up what the change asks for, and tell of it as if others had made it.
+  if (op.mend || state.settledGeneration !== shoot.metadata.generation) endDriftLook(state);
+  const upToDate = shoot.status?.observedGeneration === shoot.metadata.generation && last?.state === 'Succeeded';
+  const type = !last || (last.type === 'Create' && last.state !== 'Succeeded') ? 'Create' : 'Reconcile';
+  // A look that finds all in order is no operation: it leaves no trace, or an idle fleet would write.
+  state.operation = upToDate
+    ? last
+    : operation(last, { type, state: 'Processing', progress: 0, description: 'starting' }, world.now());
+  const tasks = whileAnswered(op, op.strategy.reconcileTasks(op));
+  const result = await runFlow(op, { tasks, type, visible: !upToDate }, signal);
+  if (signal.aborted) throw signal.reason;
+  if (result.failures.length > 0) return tellFailures(op, result.failures, op);
+  if (!upToDate) {
+    const description = type === 'Create' ? 'the cluster was made' : 'the cluster is as it should be';
+    state.operation = operation(state.operation, { type, state: 'Succeeded', progress: 100, description }, world.now());
+  }
+  state.errors.clear();
+  state.failures.clear();
+  state.settledGeneration = shoot.metadata.generation;
+  lookForDrift(op);
+  if (op.mend) await noteMended(op);
+  const told = await tellStatus(op, signal);
+  if (!upToDate)
+    world.record(shoot, 'Normal', type === 'Create' ? 'Created' : 'Reconciled', state.operation?.description ?? '');
+  return { requeueAfterMs: nextLookMs(op, told) };
+}
+
+/** How long it may take until somebody looks again, though nothing changes. */
+function nextLookMs({ provider, state, strategy, world }: Operation, told: ShootStatus | undefined): number {
+  // A look that is under way queues the shoot when it ends.
+  const recordsAt = state.dns?.running ? undefined : state.dns?.lookAt;
+  const driftAt = state.drift?.running ? undefined : state.drift?.lookAt;
+  const sleeps = [state.nextRenewal, state.recordChangesAt, recordsAt, driftAt].flatMap((at) =>
+    at ? [+at - +world.now()] : [],
+  );
+  // Their kubelets outlived their machines: nothing else will happen that would tell us to look.
+  const strays = findCondition(told?.conditions, 'EveryNodeReady')?.reason === NODES_LEAVING;
+  if (strays) sleeps.push(provider.inCloud ? MACHINE_KNOWN_MS : STRAYS_MS);
+  if (state.usable?.ok === false || state.systemRefused) sleeps.push(ACCESS_MS);
+  return Math.max(1000, Math.min(strategy.longestSleepMs, ...sleeps));
+}

@@ -1,0 +1,62 @@
+import { rfc3339 } from '../../api/conditions.ts';
+import { CoppiceError, errorText } from '../../api/errors.ts';
+import type { Shoot } from '../../api/shoot.ts';
+import { operation, writeStatus } from '../status-writer.ts';
+import { bareStatus } from './bare-status.ts';
+import { isLeaving } from './deletion-path.ts';
+import type { Operation } from './operation.ts';
+import { retryOf } from './retry.ts';
+import type { ShootState } from './state.ts';
+import { tellStatus } from './tell-status.ts';
+import type { ShootWorld } from './world.ts';
+
+/** A task that failed, and with what. */
+interface Failure {
+  readonly taskID: string;
+  readonly error: unknown;
+}
+
+/**
+ * Puts errors into the status; throws when it is worth trying again soon, so that the queue backs off.
+ * @param op the operation that failed; absent: it could not even be begun
+ */
+export async function tellFailures(
+  { world, shoot, state }: { readonly world: ShootWorld; readonly shoot: Shoot; readonly state: ShootState },
+  failures: readonly Failure[],
+  op?: Operation,
+): Promise<{ requeueAfterMs: number } | undefined> {
+  const now = world.now();
+  const leaving = isLeaving(shoot, state);
+  for (const { taskID, error } of failures) {
+    state.failures.set(taskID, (state.failures.get(taskID) ?? 0) + 1);
+    if (error instanceof CoppiceError && error.code === 'ERR_INFRA_RESOURCES_DEPLETED') world.depleted(shoot, error);
+    const before = state.errors.get(taskID);
+    const description = errorText(error);
+    const codes = error instanceof CoppiceError ? [error.code] : [];
+    const same = before?.description === description;
+    state.errors.set(taskID, same ? before : { taskID, description, codes, lastUpdateTime: rfc3339(now) });
+    if (!same) world.record(shoot, 'Warning', leaving ? 'DeleteFailed' : 'ReconcileFailed', description);
+    world.log.warn(
+      { shoot: `${shoot.metadata.namespace}/${shoot.metadata.name}`, task: taskID, err: error },
+      'task failed',
+    );
+  }
+  const errors = [...state.errors.values()];
+  const failed = failures.map(({ taskID, error }) => ({ error, count: state.failures.get(taskID) ?? 1 }));
+  const retry = retryOf(failed, leaving, Math.random());
+  const type = leaving ? 'Delete' : (state.operation?.type ?? 'Create');
+  const description = errors.map((error) => error.description).join('; ');
+  state.operation = operation(
+    state.operation,
+    { type, state: retry === 'never' ? 'Failed' : 'Error', progress: state.operation?.progress ?? 0, description },
+    now,
+  );
+  if (op) await tellStatus(op);
+  else {
+    // Progress that an operation before this one still has to tell goes first.
+    const status = bareStatus(shoot, state.operation, errors, now);
+    await state.statusWrites.run(() => writeStatus(world.garden, world.shoots, shoot, status));
+  }
+  if (retry === 'by-queue') throw failures[0]!.error;
+  return retry === 'never' ? undefined : { requeueAfterMs: retry.afterMs };
+}

@@ -1,0 +1,25 @@
+import type { ShootStatus } from '../../api/shoot.ts';
+import { writeStatus } from '../status-writer.ts';
+import { deletionConditions } from './deletion-path.ts';
+import type { Operation } from './operation.ts';
+
+/**
+ * Writes the status as it is when its turn comes. One after the other: progress that was sent just before the end could reach the
+ * server after it, and a cluster that is done would say for ever that it is being made.
+ *
+ * @returns what it says; undefined: another shoot has that name by now
+ */
+export function tellStatus(op: Operation, signal?: AbortSignal): Promise<ShootStatus | undefined> {
+  return op.state.statusWrites.run(() => tellNow(op, signal));
+}
+
+async function tellNow(op: Operation, signal?: AbortSignal): Promise<ShootStatus | undefined> {
+  const { state, world } = op;
+  const shoot = world.shoots.get(`${op.shoot.metadata.namespace}/${op.shoot.metadata.name}`) ?? op.shoot;
+  if (shoot.metadata.uid !== op.shoot.metadata.uid) return undefined;
+  const now = world.now();
+  const status = await op.strategy.status(op, shoot, now);
+  if (shoot.metadata.deletionTimestamp) status.conditions = deletionConditions(shoot, state, now);
+  await writeStatus(world.garden, world.shoots, shoot, status, signal);
+  return status;
+}
