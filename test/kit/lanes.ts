@@ -38,7 +38,11 @@ export async function inLanes<Garden>(
   const waiting = files.filter((file) => !quiet.includes(file));
   const last = files.filter((file) => quiet.includes(file));
   let atWork = 0;
-  const openOne = () => open().catch((error: Error) => void fail(`no garden: ${error.message}`));
+  const openOne = () =>
+    open().catch((error: Error) => {
+      fail(`no garden: ${error.message}`);
+      return undefined;
+    });
   const work = async (first: Lane<Garden>) => {
     let lane: Lane<Garden> | undefined = first;
     const close = async () => lane?.takeDown?.().catch((error: Error) => fail(error.message));
