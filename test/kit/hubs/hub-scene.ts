@@ -27,6 +27,7 @@ import {
   MEMBERSHIPS,
   NODES,
   type Node,
+  type Pod,
   type Resource,
   WORKERCLUSTERS,
 } from '../../../operator/kube/resources.ts';
@@ -202,14 +203,14 @@ export class HubScene {
   }
 
   /** What other controllers of the operator do when they have a line to the cluster, or lose it. */
-  open(): () => void {
+  open(pods: readonly Pod[] = []): () => void {
     const { nodes, clients } = this.#operator!;
     const listeners: (() => void)[] = [];
     const cluster: OpenCluster = {
       client: clients[1]!,
       server: this.member.url,
       nodes,
-      pods: { list: () => [] },
+      pods: { list: () => [...pods] },
       onStop: (listener) => listeners.push(listener),
     };
     this.#openClusters.add('shop/demo', cluster);
