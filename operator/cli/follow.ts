@@ -1,5 +1,6 @@
 import type { KubeObject } from '../api/meta.ts';
-import { KubeApiError, type KubeClient } from '../kube/client.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { KubeApiError } from '../kube/errors.ts';
 import { silent } from '../kube/log.ts';
 import { reflect } from '../kube/reflector.ts';
 import type { Resource } from '../kube/resources.ts';

@@ -1,6 +1,7 @@
 import { AnswerTooLargeError, inWords } from './answer-limits.ts';
 import type { ObjectBudget } from './byte-budget.ts';
-import type { KubeClient, ListOptions } from './client.ts';
+import type { KubeClient } from './client.ts';
+import type { ListOptions } from './list-pages.ts';
 import { type Log, silent } from './log.ts';
 import { reflect } from './reflector.ts';
 import { compareResourceVersions, type KubeObject, keyOf, type Resource } from './resources.ts';

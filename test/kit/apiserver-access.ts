@@ -1,4 +1,5 @@
-import { KubeClient, type KubeClientOptions } from '../../operator/kube/client.ts';
+import type { KubeClientOptions } from '../../operator/kube/api-requests.ts';
+import { KubeClient } from '../../operator/kube/client.ts';
 import { issue, type KeyPair } from '../../operator/pki/certificates.ts';
 import { kubeconfig } from '../../operator/pki/kubeconfig.ts';
 

@@ -10,8 +10,9 @@ import type { ObjectMeta } from '../../operator/api/meta.ts';
 import { KUBECONFIG_KEY, kubeconfigSecretName, technicalID } from '../../operator/api/names.ts';
 import type { Shoot } from '../../operator/api/shoot.ts';
 import type { WorkerCluster } from '../../operator/api/workercluster.ts';
-import { KubeClient, type ListOptions } from '../../operator/kube/client.ts';
+import { KubeClient } from '../../operator/kube/client.ts';
 import { Informer } from '../../operator/kube/informer.ts';
+import type { ListOptions } from '../../operator/kube/list-pages.ts';
 import {
   type KubeObject,
   keyOf,

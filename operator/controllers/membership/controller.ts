@@ -247,9 +247,10 @@ const carried = ({ status }: Membership): Said[] =>
       return said;
     });
 
-function leaveConditions({ drained, drain, withdraw, reason, waiting }: LeaveVerdict, left: string): Said[] {
+function leaveConditions({ drained, drain, withdraw, reason, waiting, noRoom }: LeaveVerdict, left: string): Said[] {
   return [
     say('Cordoned', true, 'Cordoned', 'the hub places nothing new on the cluster'),
+    ...(noRoom ? [say('RoomElsewhere', false, reason, waiting)] : []),
     ...(drain || drained
       ? [say('Drained', drained, reason, drained ? 'nothing of the hub counts on the cluster any more' : waiting)]
       : []),

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { API_VERSION, type KubeObject } from '../../../operator/api/index.ts';
 import { installManifests, OPERATOR_USER } from '../../../operator/api/install.ts';
 import { profileManifests } from '../../../operator/api/profiles.ts';
-import { KubeApiError } from '../../../operator/kube/client.ts';
+import { KubeApiError } from '../../../operator/kube/errors.ts';
 import { SHOOTS, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
 import { startApiserver, type TestApiserver } from '../../kit/apiserver.ts';
 import { testTools } from '../../kit/tools.ts';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
 import { API_VERSION, type KubeObject } from '../../../operator/api/index.ts';
 import { installManifests } from '../../../operator/api/install.ts';
 import { profileManifests } from '../../../operator/api/profiles.ts';
-import { KubeApiError } from '../../../operator/kube/client.ts';
+import { KubeApiError } from '../../../operator/kube/errors.ts';
 import { QUOTAS } from '../../../operator/kube/resources.ts';
 import { type SharedApiserver, sharedApiserver } from '../../kit/shared-apiserver.ts';
 

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { KubeApiError, type RequestRecord } from '../../../operator/kube/client.ts';
+import type { RequestRecord } from '../../../operator/kube/api-requests.ts';
+import { KubeApiError } from '../../../operator/kube/errors.ts';
 import { type ChangeEvent, Informer, WaitTimeoutError } from '../../../operator/kube/informer.ts';
 import type { Log } from '../../../operator/kube/log.ts';
 import { CONFIGMAPS, type ConfigMap, NAMESPACES } from '../../../operator/kube/resources.ts';

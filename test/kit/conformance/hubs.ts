@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { findCondition } from '../../../operator/api/conditions.ts';
 import { LABELS } from '../../../operator/api/group.ts';
 import { MEMBERSHIP_RECORDS, type MembershipRecord } from '../../../operator/controllers/membership/record.ts';
 import { hubType } from '../../../operator/hubs/index.ts';
@@ -224,6 +225,30 @@ export function keepsMembers(hub: HubUnderTest): void {
       }
     });
 
+    it('does not begin to drain before the other members have room for the work', async () => {
+      const type = hubType(hub.type)!;
+      const drain = vi.fn(() => []);
+      const before = { placements: undefined, drain: undefined, ...type };
+      let placed = ['ResourceBinding shop/web'];
+      Object.assign(type, { drains: () => 'Moves', placements: () => placed, drain });
+      try {
+        await scene.startOperator();
+        await scene.makeCluster();
+        scene.open([POD]);
+        await scene.until('the cluster to join', () => scene.state() === 'Joined');
+        await scene.garden.client.delete(WORKERCLUSTERS, 'demo', 'shop');
+        const condition = () => findCondition(scene.membership()?.status?.conditions, 'RoomElsewhere');
+        await scene.until('it to be said', () => condition()?.status === 'False');
+        expect(condition()?.message).toContain('have no room for the 3 CPU that pods here request');
+        expect(drain).not.toHaveBeenCalled();
+        expect(scene.isHeld).toBe(true);
+        placed = [];
+        await scene.until('the membership to be gone', () => scene.memberships.size === 0);
+      } finally {
+        Object.assign(type, before);
+      }
+    });
+
     it('waits for a cluster that does not answer, and lets go of one that is dead', async () => {
       await scene.startOperator();
       await scene.makeCluster();
@@ -272,6 +297,13 @@ async function dead({ member }: HubScene, records: () => Promise<KubeObject[]>):
 }
 
 type Place = { resource: { kind: string }; namespace?: string; name: string };
+
+const POD = {
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name: 'web', namespace: 'shop' },
+  spec: { nodeName: 'one', containers: [{ name: 'web', resources: { requests: { cpu: '3' } } }] },
+};
 
 /** Resolves to false when the operator has died. */
 async function died(scene: HubScene): Promise<false> {

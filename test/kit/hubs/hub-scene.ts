@@ -12,7 +12,8 @@ import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import { type OpenCluster, OpenClusters } from '../../../operator/clusters/open-clusters.ts';
 import { requestToken } from '../../../operator/clusters/service-account-token.ts';
 import { type Hubs, wireHubs } from '../../../operator/controllers/membership/wiring.ts';
-import { KubeClient, type KubeClientOptions, type RequestOptions } from '../../../operator/kube/client.ts';
+import type { KubeClientOptions, RequestOptions } from '../../../operator/kube/api-requests.ts';
+import { KubeClient } from '../../../operator/kube/client.ts';
 import { type Controller, runController } from '../../../operator/kube/controller.ts';
 import { Informer, waitFor } from '../../../operator/kube/informer.ts';
 import { parseUntrustedKubeconfig } from '../../../operator/kube/kubeconfig.ts';
@@ -26,6 +27,7 @@ import {
   MEMBERSHIPS,
   NODES,
   type Node,
+  type Pod,
   type Resource,
   WORKERCLUSTERS,
 } from '../../../operator/kube/resources.ts';
@@ -201,14 +203,14 @@ export class HubScene {
   }
 
   /** What other controllers of the operator do when they have a line to the cluster, or lose it. */
-  open(): () => void {
+  open(pods: readonly Pod[] = []): () => void {
     const { nodes, clients } = this.#operator!;
     const listeners: (() => void)[] = [];
     const cluster: OpenCluster = {
       client: clients[1]!,
       server: this.member.url,
       nodes,
-      pods: { list: () => [] },
+      pods: { list: () => [...pods] },
       onStop: (listener) => listeners.push(listener),
     };
     this.#openClusters.add('shop/demo', cluster);

@@ -10,10 +10,11 @@ import { wireQuotas } from '../../../operator/controllers/quota/wiring.ts';
 import { wireSeeds } from '../../../operator/controllers/seed/wiring.ts';
 import { wireShoots } from '../../../operator/controllers/shoot/wiring.ts';
 import { wireWorkerClusters } from '../../../operator/controllers/workercluster/wiring.ts';
-import type { KubeClient, WatchEvent } from '../../../operator/kube/client.ts';
+import type { KubeClient } from '../../../operator/kube/client.ts';
 import { silent } from '../../../operator/kube/log.ts';
 import { Registry } from '../../../operator/kube/metrics.ts';
 import type { KubeObject, Resource } from '../../../operator/kube/resources.ts';
+import type { WatchEvent } from '../../../operator/kube/watch.ts';
 
 /** An object as a test writes it. */
 interface Told {
