@@ -59,7 +59,7 @@ export interface Step {
 
 /** What is to go, in order: the next is begun when all before it are gone, finalizers and all. */
 export interface Removal {
-  /** Written first: what is shared, without this member. */
+  /** Written first: what is shared, without this member; and what is there of ours, in another form. */
   readonly apply?: readonly Wanted[];
   readonly places: readonly Place[];
   /** Not begun before this is over: a sentence that names what is in the way. */

@@ -141,7 +141,7 @@ async function withdraw(
   const isIdentity = (place: MembershipRecord['places'][number]) => kept.some((one) => samePlace(one, place));
   for (const { apply = [], places, waiting, force: forced = [] } of type.leave(member, spec, seen)) {
     if (waiting !== undefined && !force) return waiting;
-    for (const one of apply) if (sides.has(one.on)) await sides.apply(one, signal);
+    for (const one of apply) if (sides.has(one.on)) await sides[one.shared ? 'apply' : 'change'](one, signal);
     for (const place of places) {
       const known = record.places.find((one) => samePlace(one, place));
       if (!known) continue;
