@@ -1,6 +1,7 @@
 import { configurationProblem } from '../operator/api/errors.ts';
 import { LABELS } from '../operator/api/group.ts';
 import type { KubeClient } from '../operator/kube/client.ts';
+import { KubeApiError } from '../operator/kube/errors.ts';
 import { NODES, type Node, type Taint } from '../operator/kube/resources.ts';
 import type { Pool, ProviderContext } from './contract.ts';
 
@@ -79,9 +80,33 @@ export function marksPatch(node: Node, wanted: Marks, before: Marks): object | u
 }
 
 /** Makes these nodes carry what their pool says; see marksPatch. */
-export async function followPool(shoot: KubeClient, nodes: Node[], wanted: Marks, before: Marks): Promise<void> {
-  for (const node of nodes) {
-    const patch = marksPatch(node, wanted, before);
-    if (patch) await shoot.mergePatch(NODES, node.metadata.name, undefined, patch);
+export async function followPool(
+  shoot: Pick<KubeClient, 'mergePatch' | 'getOrUndefined'>,
+  nodes: readonly Node[],
+  wanted: Marks,
+  before: Marks,
+): Promise<void> {
+  for (const node of nodes) await follow(shoot, node, wanted, before, TRIES);
+}
+
+/** A kubelet that has just come writes its Node every few hundred milliseconds. */
+const TRIES = 5;
+
+async function follow(
+  shoot: Pick<KubeClient, 'mergePatch' | 'getOrUndefined'>,
+  node: Node,
+  wanted: Marks,
+  before: Marks,
+  tries: number,
+): Promise<void> {
+  const patch = marksPatch(node, wanted, before);
+  if (!patch) return;
+  const { name } = node.metadata;
+  try {
+    await shoot.mergePatch(NODES, name, undefined, patch);
+  } catch (error) {
+    if (!(error instanceof KubeApiError && error.isConflict) || tries <= 1) throw error;
+    const newer = await shoot.getOrUndefined<Node>(NODES, name);
+    if (newer) await follow(shoot, newer, wanted, before, tries - 1);
   }
 }

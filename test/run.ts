@@ -58,7 +58,7 @@ if (command === 'tools') {
 const runs = new TestRuns();
 let isPreparing = true;
 /** The unit tests, once they run. */
-let unit: Promise<void> = Promise.resolve();
+let unit: Promise<unknown> = Promise.resolve();
 
 function stop(why: string): void {
   runs.stop(why);

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { ALPHA_VERSION } from './group.ts';
+import { argoCD, flux } from './hub-types.ts';
 import { commonStatus, type KubeObject } from './meta.ts';
 import {
   count,
@@ -17,7 +18,12 @@ import {
 } from './schema.ts';
 
 /** Every type of hub, with the field of the spec that carries what only it has. */
-export const HUB_TYPES = { ClusterProfile: 'clusterProfile', Karmada: 'karmada' } as const;
+export const HUB_TYPES = {
+  ClusterProfile: 'clusterProfile',
+  ArgoCD: 'argoCD',
+  Flux: 'flux',
+  Karmada: 'karmada',
+} as const;
 export type HubTypeName = keyof typeof HUB_TYPES;
 const TYPES = Object.keys(HUB_TYPES) as [HubTypeName, ...HubTypeName[]];
 
@@ -151,6 +157,8 @@ export const hubSpec = rules(
       .optional(),
     member: member.optional(),
     clusterProfile: clusterProfile.optional(),
+    argoCD: argoCD.optional(),
+    flux: flux.optional(),
     karmada: karmada.optional(),
   }),
   { rule: 'self.type == oldSelf.type', message: 'type cannot be changed after creation: make another Hub instead' },
@@ -161,6 +169,10 @@ export const hubSpec = rules(
   {
     rule: "!has(self.kubeconfigRef) || self.type != 'ClusterProfile' || (has(self.clusterProfile) && has(self.clusterProfile.__namespace__))",
     message: 'say in which namespace of the hub the ClusterProfiles are to be: clusterProfile.namespace',
+  },
+  {
+    rule: "!has(self.kubeconfigRef) || self.type != 'Flux' || (has(self.flux) && has(self.flux.__namespace__))",
+    message: 'say in which namespace of the hub the kubeconfig Secrets are to be: flux.namespace',
   },
 ).describe('What the hub is, and which clusters join it.');
 /** What a Hub says of itself. */

@@ -36,6 +36,9 @@ export function gardenRules(): PolicyRule[] {
     { apiGroups: ['multicluster.x-k8s.io'], resources: ['clusterprofiles'], verbs: [...READ, ...WRITE] },
     { apiGroups: ['multicluster.x-k8s.io'], resources: ['clusterprofiles/status'], verbs: ['get', 'patch'] },
     { apiGroups: ['multicluster.x-k8s.io'], resources: ['placementdecisions'], verbs: READ },
+    { apiGroups: ['argoproj.io'], resources: ['applications'], verbs: READ },
+    { apiGroups: ['kustomize.toolkit.fluxcd.io'], resources: ['kustomizations'], verbs: READ },
+    { apiGroups: ['helm.toolkit.fluxcd.io'], resources: ['helmreleases'], verbs: READ },
     // Shoots are made for WorkerClusters, and go with them.
     { apiGroups: [GROUP], resources: ['shoots'], verbs: [...READ, ...WRITE] },
     {

@@ -15,7 +15,7 @@ export const membershipSpec = rules(
 ).describe('Which cluster is in which hub.');
 
 /** How a membership stands, in one word. */
-export const MEMBERSHIP_STATES = ['Pending', 'Joining', 'Joined', 'Leaving'] as const;
+export const MEMBERSHIP_STATES = ['Pending', 'Joining', 'Joined', 'Asleep', 'Leaving'] as const;
 export type MembershipState = (typeof MEMBERSHIP_STATES)[number];
 
 export const membershipStatus = z
@@ -23,7 +23,9 @@ export const membershipStatus = z
     ...commonStatus,
     state: z
       .enum(MEMBERSHIP_STATES)
-      .describe('Pending: the cluster cannot take work yet. Joining, Joined, Leaving: as it stands in the hub.')
+      .describe(
+        'Pending: the cluster cannot take work yet. Joining, Joined, Leaving: as it stands in the hub. Asleep: it is in the hub, which places nothing on it before it has woken.',
+      )
       .optional(),
     since: time('Since when that is so.').optional(),
     waiting: text(1024, 'What the next step waits for.').optional(),

@@ -3,6 +3,7 @@ import type { HubSpec } from '../api/hub.ts';
 import { type KubeObject, type Resource, SECRETS } from '../kube/resources.ts';
 import { kubeconfig } from '../pki/kubeconfig.ts';
 import type { Amounts, HubType, Identity, Member, Place, Reader, Wanted } from './contract.ts';
+import { accountName, MANAGE_RULES } from './rights.ts';
 
 const GROUP = 'multicluster.x-k8s.io';
 export const CLUSTERPROFILES: Resource = {
@@ -60,10 +61,6 @@ const READ_RULES: Identity['rules'] = [
     resources: ['*'],
     verbs: READ,
   },
-];
-const MANAGE_RULES: Identity['rules'] = [
-  { apiGroups: ['*'], resources: ['*'], verbs: ['*'] },
-  { nonResourceURLs: ['*'], verbs: ['get'] },
 ];
 
 interface Seen {
@@ -132,8 +129,6 @@ export const clusterProfileHub: HubType<Seen> = {
   placements: (_member, { decisions }) => decisions.map((decision) => `PlacementDecision ${decision}`),
   capacity: (_member, { profile }) => amountsIn(profile),
 };
-
-const accountName = ({ hubName }: Member): string => `coppice-hub-${hubName}`;
 
 const profilePlace = (member: Member, spec: HubSpec): Place & { namespace: string } => ({
   on: 'hub',

@@ -59,7 +59,7 @@ export interface Step {
 
 /** What is to go, in order: the next is begun when all before it are gone, finalizers and all. */
 export interface Removal {
-  /** Written first: what is shared, without this member. */
+  /** Written first: what is shared, without this member; and what is there of ours, in another form. */
   readonly apply?: readonly Wanted[];
   /** What is on the record, and traces that lie in a namespace which is on it. */
   readonly places: readonly (Place | Trace)[];
@@ -128,7 +128,7 @@ export interface Member {
   /** Whether its API server answers; while it does not, nothing is written there. */
   readonly answers: boolean;
   /** Why nothing new is to be placed on it: the hub's scheduler is kept away by our own taint, or whatever it has. Absent: it is open. */
-  readonly closed?: 'Initializing' | 'Leaving' | undefined;
+  readonly closed?: 'Initializing' | 'Asleep' | 'Leaving' | undefined;
   /** By Identity; those that are there already. */
   readonly credentials: Readonly<Record<string, Credential>>;
 }

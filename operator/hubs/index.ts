@@ -1,11 +1,15 @@
 import type { HubTypeName } from '../api/hub.ts';
+import { argoCDHub } from './argo-cd.ts';
 import { clusterProfileHub } from './cluster-profile.ts';
 import type { HubType } from './contract.ts';
+import { fluxHub } from './flux.ts';
 import { karmadaHub } from './karmada.ts';
 
 /** Every hub that clusters can join. */
 const HUB_TYPES: Readonly<Record<HubTypeName, HubType<any>>> = {
   ClusterProfile: clusterProfileHub,
+  ArgoCD: argoCDHub,
+  Flux: fluxHub,
   Karmada: karmadaHub,
 };
 

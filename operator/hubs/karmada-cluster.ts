@@ -17,6 +17,7 @@ export const CLUSTER_NAMESPACE = 'karmada-cluster';
 /** What Karmada says of a cluster by a taint of its own. */
 const NOT_READY = 'cluster.karmada.io/not-ready';
 const INITIALIZING: Taint = { key: `${GROUP}/initializing`, effect: 'NoSchedule' };
+const ASLEEP: Taint = { key: `${GROUP}/asleep`, effect: 'NoSchedule' };
 const LEAVING: Taint = { key: `${GROUP}/leaving`, effect: 'NoSchedule' };
 const DRAINING: Taint = { key: `${GROUP}/leaving`, effect: 'NoExecute' };
 /** What the hub was last seen to count with: the scheduler looks again at what found no room when a label changes, and not when a status does. */
@@ -78,9 +79,10 @@ export function taints(live: readonly Taint[], closed: Member['closed'], drainin
   const isIn = (taint: Taint) => live.some((one) => isSame(one, taint));
   const wanted: Taint[] = [];
   if (closed === 'Initializing') wanted.push(INITIALIZING);
+  if (closed === 'Asleep') wanted.push(ASLEEP);
   if (closed === 'Leaving') wanted.push(LEAVING);
   if (closed === 'Leaving' && (draining === 'begin' || isIn(DRAINING))) wanted.push(DRAINING);
-  const ours = [INITIALIZING, LEAVING, DRAINING];
+  const ours = [INITIALIZING, ASLEEP, LEAVING, DRAINING];
   const kept = live.filter((one) => !ours.some((own) => isSame(own, one)) || wanted.some((own) => isSame(own, one)));
   return [...kept, ...wanted.filter((taint) => !isIn(taint))];
 }

@@ -11,13 +11,15 @@ export interface KubeconfigParameters {
   name: string;
   user: string;
   namespace?: string;
+  /** Through which the API server is reached. */
+  proxyURL?: string | undefined;
   /** Further clusters and contexts: the same API server at another URL. */
   others?: readonly { name: string; server: string }[];
 }
 
 /** A kubeconfig as YAML, with certificates and keys inline. */
 export function kubeconfig(parameters: KubeconfigParameters): string {
-  const { server, ca, cert, key, token, name, user, namespace, others = [] } = parameters;
+  const { server, ca, cert, key, token, name, user, namespace, proxyURL, others = [] } = parameters;
   const ways = [{ name, server }, ...others];
   return dump(
     {
@@ -25,7 +27,11 @@ export function kubeconfig(parameters: KubeconfigParameters): string {
       kind: 'Config',
       clusters: ways.map((way) => ({
         name: way.name,
-        cluster: { server: way.server, 'certificate-authority-data': base64(ca) },
+        cluster: {
+          server: way.server,
+          'certificate-authority-data': base64(ca),
+          ...(proxyURL && { 'proxy-url': proxyURL }),
+        },
       })),
       users: [
         {

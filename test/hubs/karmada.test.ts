@@ -66,7 +66,7 @@ describe.skipIf(!programs)('the real Karmada', () => {
     await scene.makeHub();
     for (const name of ['demo', 'small']) {
       await scene.makeCluster({}, name);
-      scene.open(name);
+      scene.open([], name);
     }
     for (const name of ['demo', 'small'])
       await scene.until(`${name} to join`, () => scene.state('test', name) === 'Joined', PATIENCE_MS);

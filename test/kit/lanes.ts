@@ -13,8 +13,8 @@ export interface Lane<Garden> {
 interface Work<Garden> {
   /** Brings a garden up. The second is asked for while the first is worked in. */
   open: () => Promise<Lane<Garden>>;
-  /** Runs a file in a garden; must not reject. */
-  run: (file: string, garden: Garden) => Promise<void>;
+  /** Runs a file in a garden; must not reject. @returns whether it came to its end, and so has tidied up */
+  run: (file: string, garden: Garden) => Promise<boolean>;
   /** Is told of a garden that does not come up, or not down. */
   fail: (message: string) => void;
   /** How many gardens there are at most. */
@@ -27,8 +27,9 @@ interface Work<Garden> {
 
 /**
  * Runs each file once, in the order given, as many at once as there are lanes. Each lane has a garden to itself, so that a file may restart
- * the operator, change the seed or count all that there is without another one seeing it. `quiet` files come last, one after the other. Files
- * that no garden came up for are not run.
+ * the operator, change the seed or count all that there is without another one seeing it. After a file that was ended the garden is made
+ * anew: clusters that nobody waits for any more would slow all that follow. `quiet` files come last, one after the other. Files that no
+ * garden came up for are not run.
  */
 export async function inLanes<Garden>(
   files: readonly string[],
@@ -37,21 +38,33 @@ export async function inLanes<Garden>(
   const waiting = files.filter((file) => !quiet.includes(file));
   const last = files.filter((file) => quiet.includes(file));
   let atWork = 0;
-  const work = async ({ garden, takeDown }: Lane<Garden>) => {
+  const openOne = () =>
+    open().catch((error: Error) => {
+      fail(`no garden: ${error.message}`);
+      return undefined;
+    });
+  const work = async (first: Lane<Garden>) => {
+    let lane: Lane<Garden> | undefined = first;
+    const close = async () => lane?.takeDown?.().catch((error: Error) => fail(error.message));
     const runAll = async (queue: string[]) => {
-      for (let file = queue.shift(); file !== undefined; file = queue.shift()) await run(file, garden);
+      for (let file = lane && queue.shift(); lane && file !== undefined; file = lane && queue.shift()) {
+        const hasEnded = await run(file, lane.garden);
+        if (hasEnded || !lane.takeDown || queue.length === 0) continue;
+        await close();
+        lane = await openOne();
+      }
     };
     atWork++;
     await runAll(waiting);
     atWork--;
     if (atWork === 0 && last.length > 0) await calm.then(() => runAll(last));
     // At once: the other lane has the processors to itself then.
-    await takeDown?.().catch((error: Error) => fail(error.message));
+    await close();
   };
   const running: Promise<void>[] = [];
   for (let lane = 1; lane === 1 || (lane <= lanes && waiting.length > 0); lane++) {
     // One after the other: two that come up on two cores keep each other.
-    const opened = await open().catch((error: Error) => fail(`no garden: ${error.message}`));
+    const opened = await openOne();
     if (opened) running.push(work(opened));
   }
   await Promise.all(running);

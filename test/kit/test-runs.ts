@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { setPriority } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -48,9 +48,15 @@ export class TestRuns {
     return this.#stopped;
   }
 
-  /** Runs vitest to its end with these arguments. A run that ends without having counted its tests is a failure; none rejects. */
-  async run(name: string, args: readonly string[], { nice = 0, limitSeconds, env }: RunOptions = {}): Promise<void> {
-    if (this.#stopped !== undefined) return this.fail(`${name} was left out: ${this.#stopped}`);
+  /**
+   * Runs vitest to its end with these arguments. A run that ends without having counted its tests is a failure; none rejects.
+   * @returns whether it ended by itself
+   */
+  async run(name: string, args: readonly string[], { nice = 0, limitSeconds, env }: RunOptions = {}): Promise<boolean> {
+    if (this.#stopped !== undefined) {
+      this.fail(`${name} was left out: ${this.#stopped}`);
+      return false;
+    }
     const file = join(this.#folder, `${name}.json`);
     replaceFile(file, JSON.stringify({ counts: UNCOUNTED, seconds: {} } satisfies Report));
     this.#reports.push(file);
@@ -61,14 +67,16 @@ export class TestRuns {
       detached: true,
     });
     this.#running.add(child);
-    if (nice > 0 && child.pid !== undefined) setPriority(child.pid, nice);
+    if (nice > 0 && child.pid !== undefined) giveWay(child.pid, nice);
     // By lines: of two that write at once neither reads.
     createInterface({ input: child.stdout }).on('line', (line) => process.stdout.write(`${line}\n`));
     createInterface({ input: child.stderr }).on('line', (line) => process.stderr.write(`${line}\n`));
-    const limit =
-      limitSeconds === undefined
-        ? undefined
-        : setTimeout(() => this.#overdue(name, child, limitSeconds), limitSeconds * 1000);
+    let wasEnded = false;
+    const end = (seconds: number) => {
+      wasEnded = true;
+      this.#overdue(name, child, seconds);
+    };
+    const limit = limitSeconds === undefined ? undefined : setTimeout(end, limitSeconds * 1000, limitSeconds);
     const [code] = (await once(child, 'close').catch((error: Error) => {
       console.error(`tests: ${name} cannot be run: ${error.message}`);
       return [1];
@@ -78,6 +86,7 @@ export class TestRuns {
     // For example a garden that did not come down.
     if (code !== 0 && readReport(file).counts.failed === 0) this.fail(`${name} ended with exit code ${code}`);
     this.#write();
+    return !wasEnded;
   }
 
   /** Counts a failure that is not one of a test. */
@@ -121,6 +130,16 @@ export class TestRuns {
   #overdue(name: string, child: ChildProcess, limitSeconds: number): void {
     console.error(`tests: ${name} has not ended after ${limitSeconds} s (test/durations.json): it is ended`);
     endGroup(child);
+  }
+}
+
+/** A process that leads a session is scheduled as a group of its own, within which alone its nice value counts: the group's is set as well. */
+function giveWay(pid: number, nice: number): void {
+  setPriority(pid, nice);
+  try {
+    writeFileSync(`/proc/${pid}/autogroup`, `${nice}`);
+  } catch {
+    // A kernel without such groups: the process's own counts there.
   }
 }
 

@@ -1,4 +1,5 @@
 import { LABELS } from '../../api/group.ts';
+import type { Membership } from '../../api/membership.ts';
 import type { Condition, KubeObject } from '../../api/meta.ts';
 import { COMPONENTS, KUBECONFIG_KEY, kubeconfigSecretName, technicalID } from '../../api/names.ts';
 import { type Seed, seedKubeconfigRef } from '../../api/seed.ts';
@@ -10,7 +11,7 @@ import { lacksControlPlane, simulatedWarning } from '../clusterview.ts';
 import { type Connection, connect } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { explain, UsageError } from '../errors.ts';
-import { type CliKind, kindOf, kindWords, SEED, SHOOT, WORKER_CLUSTER } from '../kinds.ts';
+import { type CliKind, kindOf, kindWords, MEMBERSHIP, SEED, SHOOT, WORKER_CLUSTER } from '../kinds.ts';
 import {
   type ClusterPicture,
   type ControlPlanePart,
@@ -79,6 +80,14 @@ async function gather(
   const namespace = object.metadata.namespace ?? connection.namespace;
   if (object.kind === 'WorkerCluster') {
     picture.cluster = object as WorkerCluster;
+    const { name } = object.metadata;
+    const found = await noting(picture, 'its hubs', signal, () =>
+      client.list<Membership>(MEMBERSHIP.resource, {
+        namespace,
+        signal: AbortSignal.any([signal, AbortSignal.timeout(PEEK_MS)]),
+      }),
+    );
+    picture.memberships = (found?.items ?? []).filter(({ spec }) => spec.cluster === name);
     const ref = picture.cluster.status?.shootRef;
     if (ref === undefined) {
       if (picture.cluster.status?.kubeconfigRef)

@@ -1,4 +1,5 @@
 import { NO_CONTROL_PLANE } from '../../api/conditions.ts';
+import type { Membership } from '../../api/membership.ts';
 import type { Condition, KubeObject } from '../../api/meta.ts';
 import { METRICS, type Quota } from '../../api/quota.ts';
 import { controlPlaneWorker, type Shoot } from '../../api/shoot.ts';
@@ -37,6 +38,8 @@ export interface ClusterPicture {
   shoot?: Shoot | undefined;
   controlPlane: ControlPlanePart[];
   machines: MachinePicture[];
+  /** Its places in hubs. */
+  memberships?: readonly Membership[];
   /** What could not be seen, and why. */
   gaps: string[];
 }
@@ -61,7 +64,7 @@ const LOUD: ReadonlyMap<string, string> = new Map([
 const GROUP_FROM = 4;
 const NAMES_SHOWN = 3;
 
-/** The tree of a cluster: WorkerCluster, Shoot, control plane, pools, machines. */
+/** The tree of a cluster: WorkerCluster, hubs, Shoot, control plane, pools, machines. */
 export function describeTree(picture: ClusterPicture, options: DescribeOptions): TreeNode {
   const { cluster, shoot } = picture;
   const shootNode = shoot && objectNode(shoot, seedOf(shoot), partsOf(picture, options), options);
@@ -69,7 +72,11 @@ export function describeTree(picture: ClusterPicture, options: DescribeOptions):
   return objectNode(
     withoutRepeated(cluster, shoot),
     undefined,
-    [...costNodes(cluster, options), ...(shootNode ? [shootNode] : partsOf(picture, options))],
+    [
+      ...costNodes(cluster, options),
+      ...hubNodes(picture.memberships ?? [], options),
+      ...(shootNode ? [shootNode] : partsOf(picture, options)),
+    ],
     options,
   );
 }
@@ -91,6 +98,15 @@ function costNodes(cluster: WorkerCluster, { now }: DescribeOptions): TreeNode[]
     },
   ];
 }
+
+/** A line for each hub that it is in, with what the next step waits for. */
+const hubNodes = (memberships: readonly Membership[], options: DescribeOptions): TreeNode[] =>
+  memberships.map((membership) => {
+    const { spec, status, metadata } = membership;
+    const state = metadata.deletionTimestamp ? 'Leaving' : (status?.state ?? 'Pending');
+    const since = ageOf(status?.since ?? metadata.creationTimestamp, options.now);
+    return { cells: [`Hub/${spec.hub}`, '', readyMark(readiness(membership)), state, since, cell(status?.waiting)] };
+  });
 
 /** The cluster without the conditions that its shoot has word for word: they stand where they come from. */
 function withoutRepeated(cluster: WorkerCluster, shoot: Shoot | undefined): WorkerCluster {

@@ -30,7 +30,13 @@ export function hubRows(hubs: readonly Hub[], now: number): Row[] {
   });
 }
 
-const TONES: Record<MembershipState, Tone> = { Pending: 'busy', Joining: 'busy', Joined: 'good', Leaving: 'busy' };
+const TONES: Record<MembershipState, Tone> = {
+  Pending: 'busy',
+  Joining: 'busy',
+  Joined: 'good',
+  Asleep: 'busy',
+  Leaving: 'busy',
+};
 
 /** A line for each cluster in a hub. @param now milliseconds since the epoch */
 export function membershipRows(memberships: readonly Membership[], now: number): Row[] {

@@ -15,7 +15,7 @@ import { clusterOf } from './holds.ts';
 import { type JoinOutcome, join } from './join.ts';
 import type { LeaveVerdict } from './judge.ts';
 import { drainEnds, isForced, type LeaveOutcome, leave } from './leave.ts';
-import { answers, endpointOf, isSilent, labelsOf, whyNotUsable } from './member.ts';
+import { answers, endpointOf, isAsleep, isSilent, labelsOf, whyNotUsable } from './member.ts';
 import type { MembershipRecord } from './record.ts';
 import { newlyDone, type Said, statusOf, stepConditions, type Told } from './status.ts';
 import type { MembershipWorld } from './world.ts';
@@ -29,6 +29,10 @@ const LOOK_THROUGH_MS = 15 * 60_000;
 /** Longest that a timer of Node's can wait. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
+const PARKED = {
+  Asleep: 'the cluster sleeps: the hub is to place nothing on it before it wakes',
+  Waking: 'the cluster wakes: it is opened when it has new credentials and a node that runs pods',
+};
 const CONFIGURATION = 'ERR_CONFIGURATION_PROBLEM';
 
 type Next = { requeueAfterMs?: number };
@@ -72,7 +76,7 @@ export class MembershipController {
     const hub = world.hubs.get(hubName);
     const open = world.openClusters.get(clusterOf(membership));
     const before = membership.status;
-    const isIn = before?.state === 'Joined';
+    const isIn = before?.state === 'Joined' || before?.state === 'Asleep';
     const type = hub && hubType(hub.spec.type);
     const hubReady = findCondition(hub?.status?.conditions, 'Ready');
     const notUsable = whyNotUsable(cluster, open);
@@ -92,7 +96,7 @@ export class MembershipController {
       ];
       await this.#tell(
         membership,
-        { state: isIn ? 'Joined' : 'Pending', waiting: problem ?? notUsable!, conditions },
+        { state: isIn ? before.state! : 'Pending', waiting: problem ?? notUsable!, conditions },
         signal,
       );
       return {};
@@ -102,6 +106,7 @@ export class MembershipController {
       nodes: shapeOf(open),
       hub: hub!.metadata.generation,
       answers: answers(cluster, open),
+      sleep: [isAsleep(cluster), notUsable],
       before,
     };
     const renewal = renewalOf(world.records.get(keyOf(membership)), world.now());
@@ -130,12 +135,14 @@ export class MembershipController {
       line: { client, identity },
       open,
       answers: answers(cluster, open),
+      asleep: isAsleep(cluster),
+      usable: notUsable === undefined,
     };
     let outcome: JoinOutcome;
     try {
       outcome = await join(world, scene, signal);
     } catch (error) {
-      await this.#tellFailure(membership, isIn ? 'Joined' : 'Joining', error, signal);
+      await this.#tellFailure(membership, isIn ? before.state! : 'Joining', error, signal);
       throw error;
     }
     const { verdict, record, isWhole } = outcome;
@@ -143,8 +150,8 @@ export class MembershipController {
     const joined = verdict.at === undefined && record.opened === true;
     const silent = scene.answers ? '' : notUsable!;
     const told: Told = {
-      state: joined || isIn ? 'Joined' : 'Joining',
-      waiting: verdict.at?.waiting ?? silent,
+      state: record.parked ? 'Asleep' : joined || isIn ? 'Joined' : 'Joining',
+      waiting: verdict.at?.waiting ?? (record.parked ? PARKED[record.parked] : silent),
       conditions,
     };
     const fresh = newlyDone(membership, conditions);
@@ -247,9 +254,10 @@ const carried = ({ status }: Membership): Said[] =>
       return said;
     });
 
-function leaveConditions({ drained, drain, withdraw, reason, waiting }: LeaveVerdict, left: string): Said[] {
+function leaveConditions({ drained, drain, withdraw, reason, waiting, noRoom }: LeaveVerdict, left: string): Said[] {
   return [
     say('Cordoned', true, 'Cordoned', 'the hub places nothing new on the cluster'),
+    ...(noRoom ? [say('RoomElsewhere', false, reason, waiting)] : []),
     ...(drain || drained
       ? [say('Drained', drained, reason, drained ? 'nothing of the hub counts on the cluster any more' : waiting)]
       : []),

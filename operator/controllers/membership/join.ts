@@ -1,3 +1,4 @@
+import { rfc3339 } from '../../api/conditions.ts';
 import { configurationProblem } from '../../api/errors.ts';
 import type { Hub } from '../../api/hub.ts';
 import type { Membership } from '../../api/membership.ts';
@@ -26,6 +27,9 @@ export interface JoinScene {
   readonly open: OpenCluster;
   /** False: it does not answer for the moment; only what is in the hub is seen to. */
   readonly answers: boolean;
+  readonly asleep: boolean;
+  /** Whether it can take work. */
+  readonly usable: boolean;
 }
 
 /** How far a join has come. */
@@ -58,8 +62,9 @@ export async function join(world: MembershipWorld, scene: JoinScene, signal: Abo
     if (next !== record) await world.records.save(key, next, signal);
     record = next;
   };
+  await save(parked(record, scene.asleep, world.now()));
   for (let round = 0; ; round++) {
-    const closed: Member['closed'] = record.opened ? undefined : 'Initializing';
+    const closed: Member['closed'] = !record.opened ? 'Initializing' : record.parked ? 'Asleep' : undefined;
     const member = memberOf(record, hubEndpoint(line), { cluster, open, profiles: world.profiles, closed });
     const identities = type.identities(member, spec).filter(({ on }) => sides.has(on));
     const seen = await type.observe(hub, reader, member, spec);
@@ -81,9 +86,24 @@ export async function join(world: MembershipWorld, scene: JoinScene, signal: Abo
     } else if (!verdict.at && !record.opened) {
       await save({ ...record, opened: true });
       changed = true;
+    } else if (!verdict.at && record.parked === 'Waking' && scene.usable && !changed) {
+      const { parked: _, ...awake } = record;
+      await save(awake);
+      changed = true;
     }
     if (!changed || round === MOST_ROUNDS) return { verdict, record, isWhole: lacking.length === 0 };
   }
+}
+
+/**
+ * The record of a cluster that falls asleep or wakes; the same object where it does neither. Pure. Who wakes has all tokens replaced before
+ * work comes: those from before may have ended, or been seen by somebody while nobody looked.
+ */
+export function parked(record: MembershipRecord, asleep: boolean, now: Date): MembershipRecord {
+  if (!record.opened || asleep === (record.parked === 'Asleep')) return record;
+  if (asleep) return { ...record, parked: 'Asleep' };
+  const credentials = record.credentials.map((one) => (one.renewAt ? { ...one, renewAt: rfc3339(now) } : one));
+  return { ...record, parked: 'Waking', credentials };
 }
 
 /** The record that this join goes by: as it was written, or a new one that is not written yet. */

@@ -45,6 +45,8 @@ export interface LeaveView {
   readonly timeoutMs: number;
   /** By the Hub's spec or an annotation; nothing else forces. */
   readonly force: boolean;
+  /** Why its other members cannot take what runs on the cluster; asked before the drain begins, and only of a hub that moves work. */
+  readonly noRoom?: string | undefined;
   /** What the other hubs that the cluster is leaving have reached: "Hub production", and its stages. */
   readonly others: readonly { readonly hub: string; readonly reached: readonly LeaveStage[] }[];
 }
@@ -57,7 +59,9 @@ export interface LeaveVerdict {
   readonly drained: boolean;
   /** Whether the cluster may be taken out of the hub. */
   readonly withdraw: boolean;
-  readonly reason: 'Drained' | 'Draining' | 'DrainNotPossible' | 'DrainBlocked' | 'Forced';
+  readonly reason: 'Drained' | 'Draining' | 'NoRoom' | 'DrainNotPossible' | 'DrainBlocked' | 'Forced';
+  /** The drain is not begun because nobody has room for the work. */
+  readonly noRoom?: true;
   /** What it waits for; '' where it does not. */
   readonly waiting: string;
   /** The time of the drain is over. */
@@ -87,6 +91,10 @@ export function judgeLeave(view: LeaveView, now: Date): LeaveVerdict {
       ...until,
     };
   if (left !== '' && !(force && overdue)) {
+    if (effect === 'Moves' && view.noRoom) {
+      const reason = overdue ? 'DrainBlocked' : 'NoRoom';
+      return { ...blocked, noRoom: true, reason, waiting: `${view.noRoom}: add nodes there, or force it`, ...until };
+    }
     const drain = { ...blocked, drain: true };
     if (effect === 'Moves' && !overdue)
       return { ...drain, reason: 'Draining', waiting: `the hub moves ${left}`, ...until };

@@ -3,7 +3,7 @@ import { parseDuration } from '../../api/duration.ts';
 import { ANNOTATIONS } from '../../api/group.ts';
 import type { HubSpec } from '../../api/hub.ts';
 import type { Membership } from '../../api/membership.ts';
-import type { WorkerCluster } from '../../api/workercluster.ts';
+import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
 import type { OpenCluster } from '../../clusters/open-clusters.ts';
 import type { HubType, Member, Place, Trace, Wanted } from '../../hubs/contract.ts';
 import { keyOf, NAMESPACES } from '../../kube/resources.ts';
@@ -12,10 +12,11 @@ import type { HubLine } from './hub-lines.ts';
 import { identityObjects } from './identity-objects.ts';
 import { hubEndpoint } from './join.ts';
 import { judgeLeave, LEAVE_STAGES, type LeaveVerdict, type LeaveView } from './judge.ts';
-import { memberOf } from './member.ts';
+import { isSilent, memberOf } from './member.ts';
 import { type MembershipRecord, noting, placeOf, samePlace } from './record.ts';
+import { whyNoRoom } from './room.ts';
 import { readerOf, TwoSides } from './two-sides.ts';
-import type { MembershipWorld } from './world.ts';
+import { BY_HUB, type MembershipWorld } from './world.ts';
 
 const DRAIN_MS = 10 * 60_000;
 
@@ -89,9 +90,13 @@ function viewOf(world: MembershipWorld, scene: LeaveScene, member: Member, seen:
   const siblings = world.memberships
     .byIndex(BY_CLUSTER, clusterOf(membership))
     .filter((one) => one.metadata.deletionTimestamp && one.metadata.uid !== membership.metadata.uid);
+  const placements = record.opened ? type.placements?.(member, seen) : [];
+  const effect = type.drains(spec, seen);
+  const isDraining = findCondition(membership.status?.conditions, 'Drained') !== undefined;
   return {
-    placements: record.opened ? type.placements?.(member, seen) : [],
-    effect: type.drains(spec, seen),
+    placements,
+    effect,
+    noRoom: effect === 'Moves' && placements?.length && !isDraining ? noRoomFor(world, scene) : undefined,
     allowDelete: spec.drain?.allowDelete === true,
     began: new Date(membership.metadata.deletionTimestamp ?? 0),
     timeoutMs: timeoutOf(spec.drain),
@@ -101,6 +106,18 @@ function viewOf(world: MembershipWorld, scene: LeaveScene, member: Member, seen:
       reached: LEAVE_STAGES.filter((stage) => isReached(one, stage)),
     })),
   };
+}
+
+/** Of a cluster that does not answer nobody knows what it runs. */
+function noRoomFor(world: MembershipWorld, { membership, record, open }: LeaveScene): string | undefined {
+  if (!open) return undefined;
+  const others = world.memberships.byIndex(BY_HUB, record.hub.name).flatMap((one) => {
+    const cluster = world.clusters.get(clusterOf(one));
+    const takesWork = one.status?.state === 'Joined' && !one.metadata.deletionTimestamp && cluster !== undefined;
+    if (!takesWork || clusterOf(one) === clusterOf(membership) || isSilent(cluster)) return [];
+    return [{ cluster, profile: world.profiles.get(profileNameOf(cluster)) }];
+  });
+  return whyNoRoom(record.hub.name, open.pods.list(), others);
 }
 
 /** The place as it was written down, or one that lies in a namespace which was: nothing else is deleted. */
@@ -137,7 +154,7 @@ async function withdraw(
   const isIdentity = (place: MembershipRecord['places'][number]) => kept.some((one) => samePlace(one, place));
   for (const { apply = [], places, waiting, force: forced = [] } of type.leave(member, spec, seen)) {
     if (waiting !== undefined && !force) return waiting;
-    for (const one of apply) if (sides.has(one.on)) await sides.apply(one, signal);
+    for (const one of apply) if (sides.has(one.on)) await sides[one.shared ? 'apply' : 'change'](one, signal);
     for (const place of places) {
       const known = toGo(record, place);
       if (!known) continue;

@@ -28,10 +28,14 @@ export function endpointOf(
  */
 export function whyNotUsable(cluster: WorkerCluster, open: OpenCluster | undefined): string | undefined {
   if (!answers(cluster, open)) return 'the API server of the cluster does not answer yet';
+  if (isAsleep(cluster)) return 'the cluster sleeps';
   const desired = cluster.status?.nodes?.desired ?? cluster.spec.dataPlaneNodes;
   if (desired === 0 || open!.nodes.list().some(takesPods)) return undefined;
   return 'no node of the cluster can run pods yet';
 }
+
+/** Whether the cluster is to sleep. */
+export const isAsleep = ({ status }: WorkerCluster): boolean => status?.hibernation?.asleep === true;
 
 /** Whether the API server of a cluster is known not to answer. */
 export const isSilent = (cluster: WorkerCluster | undefined): boolean =>

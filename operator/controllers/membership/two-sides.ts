@@ -67,11 +67,11 @@ export class TwoSides {
     return this.#uids.get(textOf(place));
   }
 
-  /** The same for what is there: an object that has gone, or is on its way out, is not made again. */
+  /** The same for what is there and ours: an object that has gone, or is on its way out, is not made again. */
   async change(wanted: Wanted, signal: AbortSignal): Promise<boolean> {
     const { name, namespace } = wanted.object.metadata;
     const live = await this.client(wanted.on).getOrUndefined(wanted.resource, name, namespace, { signal });
-    return live && !live.metadata.deletionTimestamp ? this.apply(wanted, signal) : false;
+    return live && !live.metadata.deletionTimestamp && this.isOurs(live) ? this.apply(wanted, signal) : false;
   }
 
   /** @returns whether anything was written. Throws when something has the name that was not made for this membership. */

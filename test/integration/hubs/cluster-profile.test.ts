@@ -7,6 +7,7 @@ keepsMembers({
   type: 'ClusterProfile',
   open: () => HubScene.start({ type: 'ClusterProfile' }, ['cluster-inventory'], 'chart'),
   kinds: [CLUSTERPROFILES],
+  shows: '/clusterprofiles/shop--demo',
   taken: {
     resource: CLUSTERPROFILES,
     object: {

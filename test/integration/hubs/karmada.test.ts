@@ -18,6 +18,7 @@ keepsMembers({
   type: 'Karmada',
   open: async () => (await open()).scene,
   kinds: [CLUSTERS],
+  shows: '/clusters/shop--demo',
   taken: {
     resource: CLUSTERS,
     object: {

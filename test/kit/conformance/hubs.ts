@@ -1,6 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { findCondition } from '../../../operator/api/conditions.ts';
 import { LABELS } from '../../../operator/api/group.ts';
 import { MEMBERSHIP_RECORDS, type MembershipRecord } from '../../../operator/controllers/membership/record.ts';
+import type { HubType, Member } from '../../../operator/hubs/contract.ts';
 import { hubType } from '../../../operator/hubs/index.ts';
 import {
   CLUSTERROLEBINDINGS,
@@ -21,6 +23,8 @@ export interface HubUnderTest {
   open(): Promise<HubScene>;
   /** Kinds that it writes in the hub, beside Secrets. */
   readonly kinds: readonly Resource[];
+  /** Part of the path of what shows the labels of shop/demo in the hub, for example `/secrets/shop--demo`. */
+  readonly shows: string;
   /** An object of somebody else's that has a name which the join of shop/demo wants. */
   readonly taken: { readonly resource: Resource; readonly object: KubeObject };
 }
@@ -86,8 +90,8 @@ export function keepsMembers(hub: HubUnderTest): void {
       // Whatever these set off is over when a change that is acted on has come through.
       await scene.garden.client.mergePatch(WORKERCLUSTERS, 'demo', 'shop', { metadata: { labels: { tier: 'gold' } } });
       await scene.until('the hub to be counted', () => scene.hubs.get('test')?.status?.joined === 1);
-      const told = ['hubs', ...hub.kinds.map(({ plural }) => plural)];
-      const idle = scene.line.writes.slice(length).filter((write) => !told.some((kind) => write.includes(`/${kind}/`)));
+      const acted = ['/hubs/', hub.shows];
+      const idle = scene.line.writes.slice(length).filter((write) => !acted.some((path) => write.includes(path)));
       expect(idle).toEqual([]);
 
       await leave();
@@ -222,6 +226,30 @@ export function keepsMembers(hub: HubUnderTest): void {
       }
     });
 
+    it('does not begin to drain before the other members have room for the work', async () => {
+      const type = hubType(hub.type)!;
+      const drain = vi.fn(() => []);
+      const before = { placements: undefined, drain: undefined, ...type };
+      let placed = ['ResourceBinding shop/web'];
+      Object.assign(type, { drains: () => 'Moves', placements: () => placed, drain });
+      try {
+        await scene.startOperator();
+        await scene.makeCluster();
+        scene.open([POD]);
+        await scene.until('the cluster to join', () => scene.state() === 'Joined');
+        await scene.garden.client.delete(WORKERCLUSTERS, 'demo', 'shop');
+        const condition = () => findCondition(scene.membership()?.status?.conditions, 'RoomElsewhere');
+        await scene.until('it to be said', () => condition()?.status === 'False');
+        expect(condition()?.message).toContain('have no room for the 3 CPU that pods here request');
+        expect(drain).not.toHaveBeenCalled();
+        expect(scene.isHeld).toBe(true);
+        placed = [];
+        await scene.until('the membership to be gone', () => scene.memberships.size === 0);
+      } finally {
+        Object.assign(type, before);
+      }
+    });
+
     it('waits for a cluster that does not answer, and lets go of one that is dead', async () => {
       await scene.startOperator();
       await scene.makeCluster();
@@ -235,6 +263,39 @@ export function keepsMembers(hub: HubUnderTest): void {
       expect(scene.state()).toBe('Joined');
       await leave();
       expect(await scene.made({ ...kinds, member: [] })).toEqual([]);
+    });
+
+    it('parks a cluster that sleeps, and opens it with new tokens when it has woken', async () => {
+      const told: Member[] = [];
+      const type = hubType(hub.type)!;
+      const before = { ...type };
+      Object.assign(type, {
+        join: (...all: Parameters<HubType['join']>) => {
+          told.push(all[0]);
+          return before.join(...all);
+        },
+      });
+      const tokens = (members: readonly Member[]) =>
+        members.flatMap(({ credentials }) =>
+          Object.values(credentials).flatMap(({ token, expiresAt }) => (expiresAt ? [token] : [])),
+        );
+      try {
+        await scene.startOperator();
+        await joined();
+        const old = new Set(tokens(told));
+        await scene.sleep(true);
+        await scene.until('the cluster to be parked', () => scene.state() === 'Asleep');
+        expect(told.at(-1)?.closed).toBe('Asleep');
+        const { length } = told;
+        await scene.sleep(false);
+        await scene.until('the cluster to be back', () => scene.state() === 'Joined');
+        const open = told.slice(length).filter(({ closed }) => closed === undefined);
+        expect(open.length).toBeGreaterThan(0);
+        expect(tokens(open).filter((token) => old.has(token))).toEqual([]);
+        expect(scene.membership()?.status?.waiting).toBeUndefined();
+      } finally {
+        Object.assign(type, before);
+      }
     });
 
     it('keeps a Hub with members from being deleted, unless it lets go of them', async () => {
@@ -271,6 +332,13 @@ async function dead({ member }: HubScene, records: () => Promise<KubeObject[]>):
 
 type Place = { resource: { kind: string }; namespace?: string; name: string };
 
+const POD = {
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name: 'web', namespace: 'shop' },
+  spec: { nodeName: 'one', containers: [{ name: 'web', resources: { requests: { cpu: '3' } } }] },
+};
+
 /** Resolves to false when the operator has died. */
 async function died(scene: HubScene): Promise<false> {
   while (!scene.line.broken) await new Promise((resolve) => setTimeout(resolve, 10));
@@ -280,6 +348,9 @@ async function died(scene: HubScene): Promise<false> {
 /** What the rest of the operator does when nothing holds a cluster any more. */
 const release = (scene: HubScene) =>
   scene.garden.client.mergePatch(WORKERCLUSTERS, 'demo', 'shop', { metadata: { finalizers: null } }).catch(() => {});
+
+/** What is destroyed with a cluster, where it is not. */
+export const sweepMember = (scene: HubScene): Promise<void> => sweep(scene, { hub: [], member: IN_MEMBER });
 
 async function sweep(scene: HubScene, kinds: { hub: readonly Resource[]; member: readonly Resource[] }): Promise<void> {
   for (const [side, resources] of Object.entries(kinds) as ['hub' | 'member', readonly Resource[]][]) {

@@ -27,6 +27,7 @@ import {
   MEMBERSHIPS,
   NODES,
   type Node,
+  type Pod,
   type Resource,
   WORKERCLUSTERS,
 } from '../../../operator/kube/resources.ts';
@@ -231,14 +232,14 @@ export class HubScene {
   }
 
   /** What other controllers of the operator do when they have a line to the cluster, or lose it. */
-  open(name = 'demo'): () => void {
+  open(pods: readonly Pod[] = [], name = 'demo'): () => void {
     const { client, nodes } = this.#operator!.inside.get(name)!;
     const listeners: (() => void)[] = [];
     const cluster: OpenCluster = {
       client,
       server: this.#members.get(name)!.url,
       nodes,
-      pods: { list: () => [] },
+      pods: { list: () => [...pods] },
       onStop: (listener) => listeners.push(listener),
     };
     this.#openClusters.add(`shop/${name}`, cluster);
@@ -275,6 +276,12 @@ export class HubScene {
   async silence(): Promise<void> {
     const condition = { type: 'APIServerAvailable', status: 'False', lastTransitionTime: '2026-11-22T12:00:00Z' };
     const status = { conditions: [condition] };
+    await this.garden.client.mergePatch(WORKERCLUSTERS, 'demo', 'shop', { status }, { subresource: 'status' });
+  }
+
+  /** What other controllers say of a cluster that is to sleep, or to wake. */
+  async sleep(asleep: boolean): Promise<void> {
+    const status = { hibernation: { asleep, since: '2026-11-22T12:00:00Z' } };
     await this.garden.client.mergePatch(WORKERCLUSTERS, 'demo', 'shop', { status }, { subresource: 'status' });
   }
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { Membership } from '../../../operator/api/membership.ts';
 import type { Shoot } from '../../../operator/api/shoot.ts';
 import { machinesOf } from '../../../operator/cli/commands/describe.ts';
 import {
@@ -45,6 +46,38 @@ describe('describe', () => {
         "    └─Pool/worker                    2/2        True",
         "      ├─Machine/machines-worker-2               True    NodeReady       2m",
         "      └─Machine/machines-worker-10              True    NodeReady       2m",
+      ]
+    `);
+  });
+
+  it('shows in which hubs a cluster is, and what they wait for', () => {
+    const membership = (hub: string, status: object, more: object = {}) =>
+      ({
+        kind: 'Membership',
+        metadata: { name: `demo.${hub}`, namespace: 'shop', creationTimestamp: AGO, ...more },
+        spec: { cluster: 'demo', hub },
+        status,
+      }) as unknown as Membership;
+    const lines = draw({
+      cluster: cluster('demo', {}, READY),
+      memberships: [
+        membership('inventory', { state: 'Joined', since: AGO, conditions: [condition('Ready', 'True', 'Joined')] }),
+        membership(
+          'production',
+          { state: 'Joined', since: AGO, waiting: 'PlacementDecision shop/a' },
+          { deletionTimestamp: AGO },
+        ),
+      ],
+      controlPlane: [],
+      machines: [],
+      gaps: [],
+    });
+    expect(lines).toMatchInlineSnapshot(`
+      [
+        "NAME                 REPLICAS   READY     REASON          SINCE   MESSAGE",
+        "WorkerCluster/demo              True      ClusterUsable   2m",
+        "├─Hub/inventory                 True      Joined          2m",
+        "└─Hub/production                Unknown   Leaving         2m      PlacementDecision shop/a",
       ]
     `);
   });

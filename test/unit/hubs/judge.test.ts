@@ -76,6 +76,27 @@ describe('a leave', () => {
       'make room elsewhere, or force it',
     ],
     [
+      'does not begin to drain where nobody has room',
+      { placements: work, noRoom: 'the other 2 members have no room' },
+      false,
+      'NoRoom',
+      'have no room: add nodes there, or force it',
+    ],
+    [
+      'is blocked where nobody has had room in all that time',
+      { placements: work, noRoom: 'the other 2 members have no room', began: ago(11) },
+      false,
+      'DrainBlocked',
+      'have no room',
+    ],
+    [
+      'is forced although nobody has room',
+      { placements: work, noRoom: 'no room', force: true, began: ago(11) },
+      true,
+      'Forced',
+      '',
+    ],
+    [
       'stops where work would be deleted',
       { placements: work, effect: 'Deletes' },
       false,

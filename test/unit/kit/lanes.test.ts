@@ -26,6 +26,7 @@ function scene({ broken = [] as number[] } = {}) {
       async run(file: string, garden: number) {
         said.push(`${file} in ${garden}`);
         await new Promise<void>((resolve) => ends.set(file, resolve));
+        return !file.startsWith('overdue');
       },
       fail: (message: string) => void said.push(message),
     },
@@ -80,6 +81,17 @@ it('knows only quiet files that exist', () => {
 it('tells of a garden that does not go down, and brings up no more than there are files', async () => {
   const { work, said } = scene();
   const garden = { garden: 1, takeDown: () => Promise.reject(new Error('a mount is left')) };
-  await inLanes(['only'], { ...work, open: async () => garden, run: async () => {} });
+  await inLanes(['only'], { ...work, open: async () => garden, run: async () => true });
   expect(said).toEqual(['a mount is left']);
+});
+
+it('makes a garden anew in which a file was ended, since nobody tidied up in it', async () => {
+  const { work, said, end, running } = scene();
+  const all = inLanes(['overdue', 'next', 'overdue too'], { ...work, lanes: 1 });
+  for (const file of ['overdue', 'next', 'overdue too']) {
+    await until(() => running().includes(file), `${file} to run`);
+    end(file);
+  }
+  await all;
+  expect(said).toEqual(['1 up', 'overdue in 1', '1 down', '2 up', 'next in 2', 'overdue too in 2', '2 down']);
 });

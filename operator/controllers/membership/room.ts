@@ -1,0 +1,94 @@
+import type { CloudProfile } from '../../api/cloudprofile.ts';
+import { formatBytes, formatCpu, parseBytes, parseCount, parseCpu } from '../../api/quantity.ts';
+import type { WorkerCluster } from '../../api/workercluster.ts';
+import { podRequests } from '../../clusters/capacity.ts';
+import type { Amounts } from '../../hubs/contract.ts';
+import type { Pod } from '../../kube/resources.ts';
+import { planned } from './planned-capacity.ts';
+
+/** Another member of the hub, that work could be moved to. */
+export interface OtherMember {
+  readonly cluster: WorkerCluster;
+  readonly profile: CloudProfile | undefined;
+}
+
+/** Millicores, bytes, whole GPUs. */
+interface Sizes {
+  cpu: number;
+  memory: number;
+  gpu: number;
+}
+const KEYS = ['cpu', 'memory', 'gpu'] as const;
+
+/**
+ * Why the other members of a hub cannot take what runs on a cluster that leaves, a sentence; undefined: they can, as far as sums and the
+ * largest pod tell. Nodes that their pools may still add count as free. Pure.
+ * @param pods of the cluster that leaves
+ */
+export function whyNoRoom(hubName: string, pods: readonly Pod[], others: readonly OtherMember[]): string | undefined {
+  const needed: Sizes = { cpu: 0, memory: 0, gpu: 0 };
+  const largest: Sizes = { cpu: 0, memory: 0, gpu: 0 };
+  for (const pod of pods.filter(moves)) {
+    const size = podRequests(pod);
+    for (const key of KEYS) {
+      needed[key] += size[key];
+      largest[key] = Math.max(largest[key], size[key]);
+    }
+  }
+  const free: Sizes = { cpu: 0, memory: 0, gpu: 0 };
+  const piece: Sizes = { cpu: 0, memory: 0, gpu: 0 };
+  for (const other of others) {
+    const { grown, node } = growth(other);
+    const { available, continuous } = other.cluster.status?.resource ?? {};
+    const [left, whole] = [sizes(available), sizes(continuous)];
+    for (const key of KEYS) {
+      free[key] += Math.max(0, left[key]) + grown[key];
+      piece[key] = Math.max(piece[key], whole[key], node[key]);
+    }
+  }
+  const where = `the other ${others.length} members of Hub ${hubName}`;
+  const lacking = KEYS.filter((key) => needed[key] > free[key]);
+  // What is free changes by the second, and is not said for that.
+  if (lacking.length > 0) return `${where} have no room for the ${said(needed, lacking)} that pods here request`;
+  const tooLarge = KEYS.filter((key) => largest[key] > piece[key]);
+  if (tooLarge.length > 0)
+    return `no node of ${where} has room for a pod here that requests ${said(largest, tooLarge)}`;
+  return undefined;
+}
+
+/** Whether a pod is work that could be moved: not done, of no DaemonSet and no node, and none of Kubernetes itself. */
+const moves = ({ metadata, spec, status }: Pod): boolean =>
+  spec.nodeName !== undefined &&
+  metadata.deletionTimestamp === undefined &&
+  metadata.namespace !== 'kube-system' &&
+  status?.phase !== 'Succeeded' &&
+  status?.phase !== 'Failed' &&
+  !metadata.ownerReferences?.some(({ kind }) => kind === 'DaemonSet' || kind === 'Node');
+
+/** What the pools of a cluster may still add, and the largest node of them. */
+function growth({ cluster, profile }: OtherMember): { grown: Sizes; node: Sizes } {
+  const grown: Sizes = { cpu: 0, memory: 0, gpu: 0 };
+  const node: Sizes = { cpu: 0, memory: 0, gpu: 0 };
+  if (!profile) return { grown, node };
+  const [most, now] = [sizes(planned(cluster, profile)), sizes(cluster.status?.resource?.total)];
+  for (const key of KEYS) grown[key] = Math.max(0, most[key] - now[key]);
+  if (grown.cpu === 0) return { grown, node };
+  for (const { machineType } of cluster.status?.admitted?.pools ?? []) {
+    const type = profile.spec.machineTypes.find(({ name }) => name === machineType);
+    if (!type) continue;
+    const size = sizes({ cpu: String(type.cpu), memory: String(type.memory), gpu: String(type.gpu ?? 0) });
+    for (const key of KEYS) node[key] = Math.max(node[key], size[key]);
+  }
+  return { grown, node };
+}
+
+const sizes = ({ cpu = '0', memory = '0', gpu = '0' }: Amounts = {}): Sizes => ({
+  cpu: parseCpu(cpu),
+  memory: parseBytes(memory),
+  gpu: parseCount(gpu),
+});
+
+function said({ cpu, memory, gpu }: Sizes, keys: readonly (keyof Sizes)[]): string {
+  const words = { cpu: `${formatCpu(cpu)} CPU`, memory: `${formatBytes(memory)} memory`, gpu: `${gpu} GPU` };
+  return keys.map((key) => words[key]).join(', ');
+}

@@ -1,0 +1,137 @@
+import type { HubSpec } from '../api/hub.ts';
+import { kubeconfigSecretName } from '../api/names.ts';
+import { type Resource, SECRETS } from '../kube/resources.ts';
+import { kubeconfig } from '../pki/kubeconfig.ts';
+import type { HubType, Member, Place, Reader, Wanted } from './contract.ts';
+import { accountName, rulesOf } from './rights.ts';
+
+export const KUSTOMIZATIONS: Resource = {
+  group: 'kustomize.toolkit.fluxcd.io',
+  version: 'v1',
+  plural: 'kustomizations',
+  kind: 'Kustomization',
+  namespaced: true,
+};
+const HELMRELEASES: Resource = {
+  group: 'helm.toolkit.fluxcd.io',
+  version: 'v2',
+  plural: 'helmreleases',
+  kind: 'HelmRelease',
+  namespaced: true,
+};
+/** What deploys to other clusters. */
+const DEPLOYING = [KUSTOMIZATIONS, HELMRELEASES];
+
+const ACCESS = 'access';
+const DAY = 24 * 3600;
+/** Where Flux looks first. */
+const KEY = 'value';
+
+/** Something of Flux that names the cluster. */
+interface User {
+  /** `Kustomization namespace/name`. */
+  readonly text: string;
+  readonly isGoing: boolean;
+}
+
+interface Seen {
+  readonly users: readonly User[];
+}
+
+/** Flux: it knows no clusters, only Secrets with kubeconfigs that are named where something is deployed. */
+export const fluxHub: HubType<Seen> = {
+  type: 'Flux',
+  // The Secret's name, with its suffix, is at most 63 characters: it is written into labels as well.
+  nameLimit: 52,
+  watches: [],
+  dials: () => 'HubToMember',
+
+  async validate(hub) {
+    const served = await Promise.all(DEPLOYING.map((resource) => hub.serves(resource)));
+    if (served.includes(true)) return [];
+    const kinds = DEPLOYING.map(({ plural, group, version }) => `${plural}.${group}/${version}`).join(' nor ');
+    return [`the hub serves neither ${kinds}: install Flux`];
+  },
+
+  // The Secret is read anew for each reconciliation, so a short-lived token will do.
+  identities: (member, { flux }) => [
+    {
+      name: ACCESS,
+      on: 'member',
+      account: { namespace: 'kube-system', name: accountName(member) },
+      rules: rulesOf(flux?.rights),
+      life: DAY,
+    },
+  ],
+
+  observe: async (hub, _cluster, member, spec) => ({
+    users: member.closed === 'Leaving' ? await usersOf(hub, secretPlace(member, spec)) : [],
+  }),
+
+  join(member, spec) {
+    const token = member.credentials[ACCESS]?.token;
+    return [
+      { type: 'IdentityReady' },
+      { type: 'CredentialsReady' },
+      { type: 'Registered', apply: token ? [accessSecret(member, spec, token)] : [] },
+      { type: 'CapacityVisible' },
+    ];
+  },
+
+  leave(member, spec, { users }) {
+    const place = secretPlace(member, spec);
+    const going = users.filter(({ isGoing }) => isGoing).map(({ text }) => text);
+    // Who is being deleted without the Secret leaves all that it deployed in the cluster; who is not has to live without it.
+    const waiting =
+      going.length > 0 ? `${going.join(', ')} is being deleted, and needs Secret ${place.name} for it` : undefined;
+    return [{ places: [place], waiting }];
+  },
+
+  // A Kustomization stays on its cluster until somebody deletes it: Flux places nothing by itself, and moves nothing.
+  drains: () => 'Waits',
+  placements: (_member, { users }) => users.map(({ text }) => text),
+};
+
+const secretPlace = (member: Member, { flux }: HubSpec): Place & { namespace: string } => ({
+  on: 'hub',
+  resource: SECRETS,
+  namespace: flux?.namespace ?? member.cluster.namespace,
+  name: kubeconfigSecretName(member.name),
+});
+
+function accessSecret(member: Member, spec: HubSpec, token: string): Wanted {
+  const { namespace, name } = secretPlace(member, spec);
+  const { server, ca = '', proxyURL } = member.endpoint;
+  const text = kubeconfig({ server, ca, token, proxyURL, name: member.name, user: accountName(member) });
+  return {
+    on: 'hub',
+    resource: SECRETS,
+    object: {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name, namespace, labels: member.labels },
+      type: 'Opaque',
+      data: { [KEY]: Buffer.from(text).toString('base64') },
+    },
+  };
+}
+
+/** They can name Secrets of their own namespace only. */
+async function usersOf(hub: Reader, { namespace, name }: { namespace: string; name: string }): Promise<User[]> {
+  const found = await Promise.all(
+    DEPLOYING.map(async (resource) => {
+      const all = await hub.list(resource, { namespace });
+      return all
+        .filter(({ spec }) => (spec as Deploying | undefined)?.kubeConfig?.secretRef?.name === name)
+        .map(({ metadata }) => ({
+          text: `${resource.kind} ${metadata.namespace}/${metadata.name}`,
+          isGoing: metadata.deletionTimestamp !== undefined,
+        }));
+    }),
+  );
+  return found.flat();
+}
+
+interface Deploying {
+  readonly kubeConfig?: { readonly secretRef?: { readonly name?: string } };
+}

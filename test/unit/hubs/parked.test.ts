@@ -1,0 +1,28 @@
+import { expect, it } from 'vitest';
+import { parked } from '../../../operator/controllers/membership/join.ts';
+import type { MembershipRecord } from '../../../operator/controllers/membership/record.ts';
+
+const NOW = new Date('2026-11-22T12:00:00Z');
+const account = { namespace: 'kube-system', name: 'a' };
+const credentials = [
+  { identity: 'access', side: 'member', account, token: 'a', renewAt: '2026-11-23T00:00:00Z' },
+  { identity: 'old', side: 'member', account, token: 'b' },
+];
+const record = (more: object) => ({ credentials, ...more }) as unknown as MembershipRecord;
+
+it.each<[string, object, boolean, object]>([
+  ['what was never open is not parked', {}, true, {}],
+  ['what sleeps is parked', { opened: true }, true, { opened: true, parked: 'Asleep' }],
+  ['once', { opened: true, parked: 'Asleep' }, true, { opened: true, parked: 'Asleep' }],
+  ['also while it wakes', { opened: true, parked: 'Waking' }, true, { opened: true, parked: 'Asleep' }],
+  ['what is awake stays open', { opened: true }, false, { opened: true }],
+  ['what wakes is looked at again', { opened: true, parked: 'Waking' }, false, { opened: true, parked: 'Waking' }],
+])('%s', (_, before, asleep, after) => {
+  expect(parked(record(before), asleep, NOW)).toEqual(record(after));
+});
+
+it('has the tokens replaced that can be, of what wakes', () => {
+  const woken = parked(record({ opened: true, parked: 'Asleep' }), false, NOW);
+  expect(woken.parked).toBe('Waking');
+  expect(woken.credentials.map(({ renewAt }) => renewAt)).toEqual(['2026-11-22T12:00:00Z', undefined]);
+});

@@ -1,0 +1,38 @@
+import { describe, expect, it } from 'vitest';
+import type { Identity } from '../../../operator/hubs/contract.ts';
+import { rulesOf, WORKLOAD_RULES } from '../../../operator/hubs/rights.ts';
+
+/** Whether these rules allow this, as Kubernetes reads them. */
+const allows = (rules: Identity['rules'], group: string, resource: string, verb: string): boolean =>
+  rules.some(
+    ({ apiGroups = [], resources = [], verbs }) =>
+      [group, '*'].some((one) => apiGroups.includes(one)) &&
+      [resource, '*'].some((one) => resources.includes(one)) &&
+      [verb, '*'].some((one) => verbs.includes(one)),
+  );
+
+it('are everything, as the documentation of these hubs asks for, unless a Hub says otherwise', () => {
+  expect(allows(rulesOf(undefined), 'rbac.authorization.k8s.io', 'clusterroles', 'escalate')).toBe(true);
+  expect(rulesOf('Workloads')).toBe(WORKLOAD_RULES);
+});
+
+describe('rights to workloads', () => {
+  it.each<[boolean, string, string, string]>([
+    [true, 'apps', 'deployments', 'patch'],
+    [true, '', 'secrets', 'create'],
+    [true, 'rbac.authorization.k8s.io', 'clusterroles', 'list'],
+    [false, 'rbac.authorization.k8s.io', 'clusterroles', 'create'],
+    [false, 'rbac.authorization.k8s.io', 'rolebindings', 'patch'],
+    [false, '', 'serviceaccounts/token', 'create'],
+    [false, '', 'users', 'impersonate'],
+    [false, '', 'nodes', 'patch'],
+    [false, '', 'namespaces', 'delete'],
+    [false, '', 'pods/exec', 'create'],
+    [false, '', 'pods/ephemeralcontainers', 'patch'],
+    [false, 'apiextensions.k8s.io', 'customresourcedefinitions', 'create'],
+    [false, 'admissionregistration.k8s.io', 'mutatingwebhookconfigurations', 'create'],
+    [false, 'certificates.k8s.io', 'certificatesigningrequests/approval', 'update'],
+  ])('%s: %s %s %s', (expected, group, resource, verb) => {
+    expect(allows(WORKLOAD_RULES, group, resource, verb)).toBe(expected);
+  });
+});
