@@ -149,7 +149,10 @@ export function offeredBy({ nodeSizes }: Member, live: KarmadaCluster | undefine
   if (!countsNodes(live)) return undefined;
   // A Karmada that counts no grades reports none.
   const isOld = counted.length > 0 && nodeSizes.length > 0 && counted.length !== resourceModels(nodeSizes).length;
-  return isOld ? undefined : `cpu-${formatCpu(parseCpu(cpu))}.memory-${formatBytes(parseBytes(memory))}`;
+  if (isOld) return undefined;
+  // Sums that were shown by old grades already are told again when they are counted by new ones.
+  const grades = counted.length > 0 ? `.grades-${counted.length}` : '';
+  return `cpu-${formatCpu(parseCpu(cpu))}.memory-${formatBytes(parseBytes(memory))}${grades}`;
 }
 
 /** What Karmada believes that is free: what nodes offer, less what is asked for. Pure. */

@@ -74,7 +74,7 @@ describe.skipIf(!programs)('the real Karmada', () => {
     const { metadata, spec, status } = await cluster('shop--small');
     saw(JSON.stringify({ labels: metadata.labels, taints: spec?.taints, summary: status?.resourceSummary }));
     expect(spec?.taints ?? []).toEqual([]);
-    expect(metadata.labels?.['multi-cluster.demo.io/offered']).toBe('cpu-2.memory-2Gi');
+    expect(metadata.labels?.['multi-cluster.demo.io/offered']).toBe('cpu-2.memory-2Gi.grades-9');
   });
 
   it('divides work onto both, also onto nodes that its own grades count as nothing', async () => {

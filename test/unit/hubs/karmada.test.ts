@@ -135,7 +135,7 @@ describe('a Cluster of Karmada', () => {
       });
     const label = (grades: number) => clusterObject(member, counted(grades), {}).metadata.labels?.[`${GROUP}/offered`];
     expect(label(17)).toBe('cpu-1.memory-1Gi');
-    expect(label(9)).toBe('cpu-3500m.memory-8Gi');
+    expect(label(9)).toBe('cpu-3500m.memory-8Gi.grades-9');
     expect(freeOn(cluster)).toEqual({ cpu: '2', memory: '7Gi' });
   });
 });
