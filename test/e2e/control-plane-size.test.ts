@@ -1,8 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, it } from 'vitest';
+import { findCondition } from '../../operator/api/conditions.ts';
 import { COMPONENTS } from '../../operator/api/names.ts';
+import type { Shoot } from '../../operator/api/shoot.ts';
 import type { KubeClient } from '../../operator/kube/client.ts';
-import { CONFIGMAPS, type ConfigMap, PVCS } from '../../operator/kube/resources.ts';
+import { CONFIGMAPS, type ConfigMap, PODS, PVCS, SECRETS, type Secret } from '../../operator/kube/resources.ts';
+import { notedVolumes } from '../../operator/shoot/etcd.ts';
 import {
   changeCluster,
   clusterClient,
@@ -13,6 +16,7 @@ import {
   seedNamespace,
   seedPods,
   untilReady,
+  untilShoot,
 } from '../kit/garden.ts';
 
 /** A control plane that changes its size may refuse for a moment, and must not stop: its parts are replaced one at a time. */
@@ -100,6 +104,33 @@ e2e('the number of control plane nodes', () => {
     expect(found.status?.controlPlane).toEqual({ desired: 3, ready: 3 });
     expect(await namesInSeed(COMPONENTS.etcd)).toEqual(['etcd-main-0', 'etcd-main-1', 'etcd-main-2']);
     expect(await namesInSeed(COMPONENTS.apiServer)).toHaveLength(3);
+    expect(writer.acknowledged.length).toBeGreaterThan(before);
+  });
+
+  it('replaces a member whose volume is lost, while somebody writes', async () => {
+    const before = writer.acknowledged.length;
+    const pod = `${COMPONENTS.etcd}-1`;
+    const namespace = seedNamespace(cluster);
+    const uid = async (resource: typeof PVCS, name: string) =>
+      (await gardenClient().getOrUndefined(resource, name, namespace))?.metadata.uid;
+    const lost = await uid(PVCS, `data-${pod}`);
+    await gardenClient().delete(PVCS, `data-${pod}`, namespace);
+    await gardenClient().delete(PODS, pod, namespace);
+    await untilShoot(
+      cluster,
+      (found) => found?.status?.controlPlane?.ready === 2 && found,
+      'to say that a member is missing',
+    );
+    await untilShoot(
+      cluster,
+      ({ status } = {} as Shoot) =>
+        status?.controlPlane?.ready === 3 && findCondition(status.conditions, 'Ready')?.status === 'True',
+      'to be Ready with all members',
+    );
+    expect(await uid(PVCS, `data-${pod}`)).not.toBe(lost);
+    const secret = await gardenClient().get<Secret>(SECRETS, COMPONENTS.etcd, namespace);
+    expect(notedVolumes(secret)[1]).toBe(await uid(PVCS, `data-${pod}`));
+    expect(await namesInSeed(COMPONENTS.etcd)).toEqual(['etcd-main-0', 'etcd-main-1', 'etcd-main-2']);
     expect(writer.acknowledged.length).toBeGreaterThan(before);
   });
 

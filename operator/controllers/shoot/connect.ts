@@ -110,10 +110,14 @@ const apiServers = ({ seed, values }: Operation): Pod[] =>
     .podsOf(`${values.shoot.namespace}/${values.shoot.name}`)
     .filter((pod) => pod.metadata.labels?.app === COMPONENTS.apiServer);
 
-const apiServerRuns = (op: Operation): boolean =>
-  apiServers(op).some(({ status }) =>
-    status?.containerStatuses?.some(({ name, state }) => name === COMPONENTS.apiServer && state?.running),
-  );
+const apiServerRuns = (op: Operation): boolean => apiServers(op).some(runsAPIServer);
+
+/** Whether the API server's own container runs; of a pod that is a whole machine, whether that does. */
+export function runsAPIServer({ status }: Pick<Pod, 'status'>): boolean {
+  const all = status?.containerStatuses ?? [];
+  const own = all.filter(({ name }) => name === COMPONENTS.apiServer);
+  return (own.length > 0 ? own : all).some(({ state }) => state?.running !== undefined);
+}
 
 /** Resolves when a pod of the API server has become Ready that was not. */
 async function untilMoreReady(op: Operation, signal: AbortSignal): Promise<void> {

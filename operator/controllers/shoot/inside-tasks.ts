@@ -35,7 +35,7 @@ export const wantsNodes = ({ pools }: Pick<Operation, 'pools'>): boolean => pool
 const ACCESS_AGAIN_MS = 5_000;
 
 /** Whether the shoot was made to its end once. */
-const hasServed = ({ status }: Shoot): boolean =>
+export const hasServed = ({ status }: Shoot): boolean =>
   status?.lastOperation !== undefined &&
   (status.lastOperation.type !== 'Create' || status.lastOperation.state === 'Succeeded');
 
