@@ -351,6 +351,11 @@ export const shootProfileName = (spec: ShootSpec): string => spec.cloudProfile?.
 export const controlPlaneWorker = (spec: ShootSpec): Worker | undefined =>
   spec.provider.workers?.find((worker) => worker.controlPlane !== undefined);
 
+/** Whether the shoot was made to its end once, so that people may work with it. */
+export const hasServed = ({ status }: Shoot): boolean =>
+  status?.lastOperation !== undefined &&
+  (status.lastOperation.type !== 'Create' || status.lastOperation.state === 'Succeeded');
+
 /** How many members the control plane of a shoot has: its own machines, else `replicas`, else 3 where highly available, else 1. */
 export const controlPlaneMembers = (spec: ShootSpec): 1 | 3 | 5 => {
   const machines = controlPlaneWorker(spec)?.minimum;

@@ -1,6 +1,8 @@
 import { COMPONENTS } from '../../api/names.ts';
+import { hasServed } from '../../api/shoot.ts';
 import { ClusterConnection } from '../../clusters/cluster-connection.ts';
 import { KubeClient } from '../../kube/client.ts';
+import { systemClock } from '../../kube/clock.ts';
 import { waitFor } from '../../kube/informer.ts';
 import { conditionIsTrue, keyOf, type Pod } from '../../kube/resources.ts';
 import { operatorKubeconfig } from '../../shoot/kubeconfigs.ts';
@@ -14,6 +16,9 @@ const MINUTE = 60 * SECOND;
 export const USABLE = { ok: true, message: "the API server answers, and the admin's kubeconfig can write" };
 /** What is said from when an API server that served stops answering. */
 const SILENT = { ok: false, message: 'the API server does not answer' };
+
+/** By then an API server that served has answered the first question of an operator that starts anew, or is said to be silent. */
+const FIRST_ANSWER_MS = 10 * SECOND;
 
 /** How an API server is waited for that may have yet to start. */
 export interface APIServerWait {
@@ -62,6 +67,7 @@ export async function connect(op: Operation, signal: AbortSignal, wait = inPodOf
   const certificate = await issueOperatorCertificate(op.pki, world.now());
   const client = KubeClient.fromKubeconfig(operatorKubeconfig(op.values, op.pki, certificate));
   let connection: ClusterConnection | undefined;
+  const cancel = hasServed(op.shoot) && systemClock.after(FIRST_ANSWER_MS, () => saySilent(state));
   try {
     await wait.started(op, signal);
     await untilServes(
@@ -94,7 +100,15 @@ export async function connect(op: Operation, signal: AbortSignal, wait = inPodOf
     // What has begun to follow the cluster would go on asking a closed client for ever.
     await (connection ? connection.stop() : client.close());
     throw error;
+  } finally {
+    if (cancel) cancel();
   }
+}
+
+/** Of an API server that was asked, and has not answered. */
+function saySilent(state: Operation['state']): void {
+  state.usable ??= SILENT;
+  state.changed?.();
 }
 
 /** Said at once, also while a task takes minutes; the next operation does what can be done about it. */

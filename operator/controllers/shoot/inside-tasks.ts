@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { errorText } from '../../api/errors.ts';
 import { LABELS } from '../../api/group.ts';
-import type { Shoot } from '../../api/shoot.ts';
+import { hasServed } from '../../api/shoot.ts';
 import type { ClusterConnection } from '../../clusters/cluster-connection.ts';
 import type { Task } from '../../flow/graph.ts';
 import { KubeClient } from '../../kube/client.ts';
@@ -33,11 +33,6 @@ export const wantsNodes = ({ pools }: Pick<Operation, 'pools'>): boolean => pool
 
 /** How long a cluster that has served before is asked whether its admin may write. */
 const ACCESS_AGAIN_MS = 5_000;
-
-/** Whether the shoot was made to its end once. */
-export const hasServed = ({ status }: Shoot): boolean =>
-  status?.lastOperation !== undefined &&
-  (status.lastOperation.type !== 'Create' || status.lastOperation.state === 'Succeeded');
 
 /**
  * `access` ends, the first time, only when the admin's own kubeconfig was seen to be able to write. In a cluster that has served, nothing

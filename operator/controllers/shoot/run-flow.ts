@@ -3,15 +3,12 @@ import { Flow, type FlowResult, type Progress, type Task } from '../../flow/grap
 import { type Clock, systemClock } from '../../kube/clock.ts';
 import { Pacer } from '../pacer.ts';
 import { operation } from '../status-writer.ts';
-import { hasServed } from './inside-tasks.ts';
 import type { Operation } from './operation.ts';
 
 /** Progress is for people: more often than this nobody reads it, and each time is two writes (Shoot and WorkerCluster). */
 const PROGRESS_INTERVAL_MS = 5_000;
 /** A look that finds all in order is over by then, and changes that come together are told together. */
 const CHANGES_MS = 1_000;
-/** An operator that has just begun has not asked the API server yet: to say until then that it is away would be a lie about each cluster. */
-const FIRST_LOOK_MS = 10_000;
 
 /**
  * Runs the tasks, and tells how far they are where somebody is waiting for it (`visible`). What changes meanwhile is told in either case:
@@ -39,8 +36,7 @@ export async function runFlow(
     // Told at the end of the interval, not dropped: what follows may be a long wait, under the title of something long over.
     pace.soon();
   };
-  const leastMs = hasServed(op.shoot) && state.usable === undefined ? FIRST_LOOK_MS : CHANGES_MS;
-  state.changed = () => pace.soon(leastMs);
+  state.changed = () => pace.soon(CHANGES_MS);
   if (state.untold) state.changed();
   state.untold = false;
   state.told = () => pace.told();

@@ -21,7 +21,7 @@ export interface ShootState {
   changed: (() => void) | undefined;
   /** Something changed while no operation ran: the next one may wait for minutes, and must tell it first. */
   untold: boolean;
-  /** Whether the admin's kubeconfig works. */
+  /** Whether the admin's kubeconfig works; undefined: the API server was not asked yet. */
   usable: { ok: boolean; message: string } | undefined;
   /** The kubeconfig that this was seen of. */
   usableFor: string | undefined;

@@ -1,8 +1,9 @@
 import type { Machine, Pool } from '../../../providers/contract.ts';
 import type { MadeOf } from '../../api/acted.ts';
+import { findCondition } from '../../api/conditions.ts';
 import type { LastError, LastOperation } from '../../api/meta.ts';
 import { COMPONENTS } from '../../api/names.ts';
-import { controlPlaneMembers, type Shoot, type ShootStatus, unactedFields } from '../../api/shoot.ts';
+import { controlPlaneMembers, hasServed, type Shoot, type ShootStatus, unactedFields } from '../../api/shoot.ts';
 import { clusterResource } from '../../clusters/capacity.ts';
 import {
   conditionIsTrue,
@@ -26,6 +27,8 @@ import { type PodProblem, podProblems, problemsText } from './pod-problems.ts';
 /** Reason of condition EveryNodeReady while there are Nodes whose machines have gone: the next reconcile takes them away. */
 export const NODES_LEAVING = 'NodesLeaving';
 
+type Said = ReturnType<typeof say>;
+
 /** What is known of every shoot, whatever stands behind it. */
 export interface CommonFacts {
   readonly shoot: Shoot;
@@ -44,7 +47,7 @@ export interface CommonFacts {
 
 /** What is seen of a shoot whose control plane runs somewhere. */
 export interface RunningFacts extends CommonFacts {
-  /** Whether the admin's kubeconfig was seen to work and the API server is still in touch; undefined: not tried yet. */
+  /** Whether the admin's kubeconfig was seen to work and the API server is still in touch; undefined: nobody has asked it yet. */
   readonly usable: { ok: boolean; message: string } | undefined;
   /** Absent while there is no line to the API server: then nothing is known about nodes. */
   readonly inside: { nodes: readonly Node[]; pods: readonly Pod[]; machines: readonly Machine[] } | undefined;
@@ -61,9 +64,9 @@ export interface RunningFacts extends CommonFacts {
   /** What became of the names of the API server. */
   readonly records?: readonly DNSOutcome[];
   /** Condition Drifted; absent: nobody has looked yet, or there is nothing to be looked at. */
-  readonly drift?: ReturnType<typeof say> | undefined;
+  readonly drift?: Said | undefined;
   /** Condition of its backups; absent: it has none. */
-  readonly backup?: ReturnType<typeof say> | undefined;
+  readonly backup?: Said | undefined;
 }
 
 /** What is seen of a shoot with a hosted control plane, for its status. */
@@ -161,7 +164,7 @@ export function shootStatus(facts: ShootFacts, now: Date): ShootStatus {
 /** What is told of a control plane that runs, wherever it does. */
 export interface ControlPlaneSeen {
   /** Condition ControlPlaneHealthy. */
-  readonly healthy: ReturnType<typeof say>;
+  readonly healthy: Said;
   readonly desired: number;
   readonly ready: number;
   /** What there is for workloads; undefined: nothing is known about nodes. */
@@ -188,10 +191,12 @@ export function runningStatus(facts: RunningFacts, seen: ControlPlaneSeen, now: 
         facts.usable.message,
       )
     : say('APIServerAvailable', false, 'Starting', 'the API server is being started');
-  const apiServer = named(serving, ofControlPlane);
+  const standing = (condition: Said): Said => lastSaid(facts, condition.type) ?? condition;
+  const apiServer = named(standing(serving), ofControlPlane);
   const healthy = named(seen.healthy, ofControlPlane);
   const rolling = rollLines(pools, machines, readyMachines);
-  const counted = nodesCondition(facts, desired, machines.length, readyMachines.length, rolling.length > 0);
+  const observed = nodesCondition(facts, desired, machines.length, readyMachines.length, rolling.length > 0);
+  const counted = inside ? observed : standing(observed);
   const strays = inside ? strayNodes(shoot, inside.nodes, inside.machines) : [];
   const everyNode = named(
     counted.status === 'True' && strays.length > 0
@@ -204,7 +209,7 @@ export function runningStatus(facts: RunningFacts, seen: ControlPlaneSeen, now: 
       : counted,
     problems.filter(({ machine }) => machine),
   );
-  const system = systemCondition(facts, desired);
+  const system = inside ? systemCondition(facts, desired) : standing(systemCondition(facts, desired));
   const errors = facts.errors.length > 0;
   const all = [apiServer, healthy, everyNode, system];
   const wrong = all.find((condition) => condition.status !== 'True');
@@ -233,8 +238,17 @@ export function runningStatus(facts: RunningFacts, seen: ControlPlaneSeen, now: 
   return inside || !before?.nodes ? status : { ...status, ...lastSeen(before, desired) };
 }
 
+/**
+ * What was said last of a cluster that has served, while nobody has asked its API server yet: an operator that starts anew would otherwise
+ * tell of an outage of each cluster.
+ */
+function lastSaid({ shoot, usable }: RunningFacts, type: string): Said | undefined {
+  const last = usable || !hasServed(shoot) ? undefined : findCondition(shoot.status?.conditions, type);
+  return last && { type, status: last.status, reason: last.reason, message: last.message };
+}
+
 /** The condition with the pods that keep it from being True, and Kubernetes' own word for it. */
-const named = (condition: ReturnType<typeof say>, [problem, ...more]: readonly PodProblem[]): ReturnType<typeof say> =>
+const named = (condition: Said, [problem, ...more]: readonly PodProblem[]): Said =>
   condition.status === 'True' || !problem
     ? condition
     : {

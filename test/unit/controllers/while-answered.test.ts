@@ -88,25 +88,6 @@ it('tells what changes while a look waits, but not of a look that ends at once',
   expect(told).toHaveLength(3);
 });
 
-it.each([
-  ['an operator that has just begun says nothing of a cluster that served until it has asked it', undefined, []],
-  ['one that has asked it tells what changes', { ok: true, message: 'it answers' }, [1]],
-])('%s', async (_, usable, told) => {
-  const { op, run, state, told: seen } = scene();
-  Object.assign(op.shoot, { status: { lastOperation: { type: 'Create', state: 'Succeeded' } } });
-  state.usable = usable;
-  const asked = Promise.withResolvers<void>();
-  const flow = run([task('api-server-serves', [], () => asked.promise)]);
-  state.changed?.();
-  await vi.advanceTimersByTimeAsync(9_000);
-  expect(seen).toEqual(told);
-  // A server that does not answer by then is told of.
-  await vi.advanceTimersByTimeAsync(2_000);
-  expect(seen.length).toBe(1);
-  asked.resolve();
-  await flow;
-});
-
 it.each<[string, number, boolean]>([
   ['before an operation began that waits', -1, false],
   ['while a look waits', 700, false],

@@ -1,0 +1,94 @@
+import { afterEach, expect, it, vi } from 'vitest';
+import { findCondition, isTrue } from '../../../operator/api/conditions.ts';
+import type { Shoot, ShootStatus } from '../../../operator/api/shoot.ts';
+import { say } from '../../../operator/controllers/conditions.ts';
+import { connect } from '../../../operator/controllers/shoot/connect.ts';
+import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
+import { newShootState } from '../../../operator/controllers/shoot/state.ts';
+import { type RunningFacts, runningStatus } from '../../../operator/controllers/shoot/status.ts';
+import { pool } from '../providers/fixtures.ts';
+import { controlPlane, pkiOf } from '../shoot/values.ts';
+
+const THEN = new Date('2026-11-22T00:00:00Z');
+const NOW = new Date('2026-11-22T06:00:00Z');
+const answers = { ok: true, message: 'it answers' };
+const ready = { conditions: [{ type: 'Ready', status: 'True' }] };
+const inside = {
+  nodes: [{ metadata: { name: 'n' }, status: ready }],
+  pods: [{ metadata: { name: 'dns', labels: { 'k8s-app': 'kube-dns' } }, status: ready }],
+  machines: [{ name: 'm', pool: 'workers', nodeName: 'n', phase: 'Running' }],
+} as unknown as NonNullable<RunningFacts['inside']>;
+
+function shootThat(served: boolean, status?: ShootStatus): Shoot {
+  const state = served ? 'Succeeded' : 'Processing';
+  return {
+    metadata: { name: 'one', namespace: 'team', generation: 1 },
+    spec: { provider: { type: 'local' } },
+    status: { ...status, lastOperation: { type: 'Create', state } },
+  } as unknown as Shoot;
+}
+
+const statusAs = (facts: Pick<RunningFacts, 'shoot' | 'usable' | 'inside'>, now: Date): ShootStatus =>
+  runningStatus(
+    {
+      technicalID: 'shoot--team--one',
+      seedName: 'local',
+      version: '1.36.3',
+      endpoint: 'https://127.0.0.1:6443',
+      pools: [pool({ count: 1 })],
+      operation: undefined,
+      errors: [],
+      observedGeneration: 1,
+      draining: [],
+      ...facts,
+    },
+    { healthy: say('ControlPlaneHealthy', true, 'AllReady', 'all'), desired: 1, ready: 1, resource: undefined },
+    now,
+  );
+
+it.each([
+  ['an API server that nobody has asked yet is told of as it was last', true, undefined, true],
+  ['one that is silent is told of at once', true, { ok: false, message: 'it is silent' }, false],
+  ['one that has never served is being started', false, undefined, false],
+])('%s', (_, served, usable, available) => {
+  const before = statusAs({ shoot: shootThat(served), usable: answers, inside }, THEN);
+  const after = statusAs({ shoot: shootThat(served, before), usable, inside: undefined }, NOW);
+  expect(isTrue(after.conditions, 'APIServerAvailable')).toBe(available);
+  expect(isTrue(before.conditions, 'Ready')).toBe(true);
+  if (!available) return;
+  for (const type of ['Ready', 'APIServerAvailable', 'EveryNodeReady', 'SystemComponentsHealthy'])
+    expect(findCondition(after.conditions, type)).toEqual(findCondition(before.conditions, type));
+});
+
+afterEach(() => void vi.useRealTimers());
+
+it.each([
+  [
+    'that has served is said to be silent when it has not answered an operator that starts anew',
+    true,
+    [9, false, 10, true],
+  ],
+  ['that has yet to start is waited for', false, [9, false, 10, false]],
+])('an API server %s', async (_, served, [before, said, after, saidLater]) => {
+  const values = controlPlane();
+  const state = newShootState();
+  const op = { values, state, pki: await pkiOf(values), shoot: shootThat(served), world: { now: () => NOW } };
+  const over = new AbortController();
+  const waits = Promise.withResolvers<void>();
+  const wait = {
+    started: (_: Operation, signal: AbortSignal) => {
+      waits.resolve();
+      return new Promise<void>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+    },
+    patience: { waits: { first: 1, longest: 1 }, usualMs: 1 },
+  };
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  const opened = connect(op as unknown as Operation, over.signal, wait);
+  await waits.promise;
+  vi.advanceTimersByTime(Number(before) * 1000);
+  expect(state.usable !== undefined).toBe(said);
+  vi.advanceTimersByTime((Number(after) - Number(before)) * 1000);
+  expect(state.usable?.ok === false).toBe(saidLater);
+  over.abort();
+  await expect(opened).rejects.toThrow();
+});
