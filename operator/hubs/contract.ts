@@ -166,6 +166,8 @@ export interface HubType<Seen = unknown> {
   readonly nameLimit: number;
   /** Kinds in the hub by whose objects of ours a join goes on: they are watched. */
   readonly watches: readonly Resource[];
+  /** What else it wants objects of, beside Secrets and what identities are made of: what is left over of a member is looked for among them. */
+  readonly writes?: readonly Pick<Place, 'on' | 'resource'>[];
   /** Who opens connections to whom. */
   dials(spec: HubSpec): 'HubToMember' | 'MemberToHub' | 'Both' | 'Neither';
   /** Why no cluster can join this hub: sentences. Nothing is written before there are none. */

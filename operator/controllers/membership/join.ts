@@ -13,6 +13,7 @@ import type { HubLine } from './hub-lines.ts';
 import { identityObjects } from './identity-objects.ts';
 import { type JoinVerdict, judgeJoin } from './judge.ts';
 import { endpointOf, memberOf } from './member.ts';
+import { madeFor } from './ownership.ts';
 import { type MembershipRecord, noting } from './record.ts';
 import { readerOf, TwoSides } from './two-sides.ts';
 import type { MembershipWorld } from './world.ts';
@@ -56,7 +57,9 @@ export async function join(world: MembershipWorld, scene: JoinScene, signal: Abo
   const key = keyOf(membership);
   const spec = scene.hub.spec;
   let record = await begun(world, scene, signal);
-  const sides = new TwoSides({ hub: line.client, member: inside }, record.membership.uid, () => world.now());
+  const sides = new TwoSides({ hub: line.client, member: inside }, madeFor(world.gardenID, membership, record), () =>
+    world.now(),
+  );
   const [hub, reader] = [readerOf(line.client, signal), inside && readerOf(inside, signal)];
   const save = async (next: MembershipRecord) => {
     if (next !== record) await world.records.save(key, next, signal);

@@ -13,6 +13,7 @@ import { identityObjects } from './identity-objects.ts';
 import { hubEndpoint } from './join.ts';
 import { judgeLeave, LEAVE_STAGES, type LeaveVerdict, type LeaveView } from './judge.ts';
 import { isSilent, memberOf } from './member.ts';
+import { madeFor } from './ownership.ts';
 import { type MembershipRecord, noting, placeOf, samePlace } from './record.ts';
 import { whyNoRoom } from './room.ts';
 import { readerOf, TwoSides } from './two-sides.ts';
@@ -59,7 +60,11 @@ const timeoutOf = (drain: HubSpec['drain']): number => parseDuration(drain?.time
 export async function leave(world: MembershipWorld, scene: LeaveScene, signal: AbortSignal): Promise<LeaveOutcome> {
   const { membership, spec, type, cluster, line, open } = scene;
   let { record } = scene;
-  const sides = new TwoSides({ hub: line.client, member: open?.client }, record.membership.uid, () => world.now());
+  const sides = new TwoSides(
+    { hub: line.client, member: open?.client },
+    madeFor(world.gardenID, membership, record),
+    () => world.now(),
+  );
   const [hub, inside] = [readerOf(line.client, signal), open && readerOf(open.client, signal)];
   const member = memberOf(record, hubEndpoint(line), { cluster, open, profiles: world.profiles, closed: 'Leaving' });
   // What was never opened for work has none on it.
@@ -78,7 +83,9 @@ export async function leave(world: MembershipWorld, scene: LeaveScene, signal: A
   const verdict = judgeLeave(viewOf(world, scene, member, seen), world.now());
   if (wasOpen && verdict.drain && !verdict.drained && type.drain) await write(type.drain(member, spec, seen), 'apply');
   if (!verdict.withdraw) return { verdict, gone: false, waiting: verdict.waiting };
-  const waiting = await withdraw(sides, { ...scene, record }, member, seen, verdict.overdue, signal);
+  const force = verdict.overdue && isForced(membership, spec);
+  const leaving = { spec, type, record, member, seen, goes: clusterGoes(cluster) };
+  const waiting = await withdraw(sides, leaving, force, signal);
   return { verdict, gone: waiting === undefined, waiting: waiting ?? '' };
 }
 
@@ -133,17 +140,25 @@ const toGo = (
     ? place
     : undefined);
 
+/** What is to be taken out of a hub. */
+export interface Leaving {
+  readonly spec: HubSpec;
+  readonly type: HubType;
+  readonly record: MembershipRecord;
+  readonly member: Member;
+  /** What the type has observed. */
+  readonly seen: unknown;
+  /** See clusterGoes. */
+  readonly goes: boolean;
+}
+
 /** In the hub's order first, then whatever else is on the record, last made first. @returns what it waits for; undefined: all is gone */
-async function withdraw(
+export async function withdraw(
   sides: TwoSides,
-  { spec, type, record, cluster, membership }: LeaveScene,
-  member: Member,
-  seen: unknown,
-  overdue: boolean,
+  { spec, type, record, member, seen, goes }: Leaving,
+  force: boolean,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  const force = overdue && isForced(membership, spec);
-  const goes = clusterGoes(cluster);
   const remove = async (place: MembershipRecord['places'][number], forced: boolean) => {
     if (place.on === 'member' && (goes || (force && !sides.has('member')))) return undefined;
     if (!sides.has(place.on))

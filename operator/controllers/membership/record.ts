@@ -2,7 +2,9 @@ import { GROUP, LABELS, ROLES } from '../../api/group.ts';
 import type { HubSpec } from '../../api/hub.ts';
 import { membershipRecordName } from '../../api/names.ts';
 import type { Credential, Endpoint, Identity, Place, Step, Trace, Wanted } from '../../hubs/contract.ts';
-import { type ReceiptCache, type ReceiptClient, Receipts } from '../../kube/receipt.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { type ReceiptCache, type ReceiptClient, Receipts, receiptIn } from '../../kube/receipt.ts';
+import { keyOf, SECRETS, type Secret } from '../../kube/resources.ts';
 
 /** A credential as it is kept: whose it is, and when it is replaced. */
 export interface KeptCredential extends Credential {
@@ -59,6 +61,20 @@ export const membershipRecords = (
       }),
     },
   );
+
+/** Every record that there is, with the key of its Secret; one that cannot be read is left out. */
+export async function recordsIn(
+  garden: Pick<KubeClient, 'list'>,
+  operatorNamespace: string,
+  signal: AbortSignal,
+): Promise<{ key: string; record: MembershipRecord }[]> {
+  const options = { namespace: operatorNamespace, labelSelector: MEMBERSHIP_RECORDS, signal };
+  const { items } = await garden.list<Secret>(SECRETS, options);
+  return items.flatMap((secret) => {
+    const record = secret.type === MEMBERSHIP_RECORD_TYPE ? receiptIn<MembershipRecord>(secret) : undefined;
+    return record ? [{ key: keyOf(secret), record }] : [];
+  });
+}
 
 export const samePlace = (a: Place, b: Place): boolean =>
   a.on === b.on &&

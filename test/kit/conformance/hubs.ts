@@ -1,6 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { findCondition } from '../../../operator/api/conditions.ts';
 import { LABELS } from '../../../operator/api/group.ts';
+import { HubAudit } from '../../../operator/controllers/membership/audit.ts';
+import { cleanUp } from '../../../operator/controllers/membership/clean.ts';
 import { MEMBERSHIP_RECORDS, type MembershipRecord } from '../../../operator/controllers/membership/record.ts';
 import type { HubType, Member } from '../../../operator/hubs/contract.ts';
 import { hubType } from '../../../operator/hubs/index.ts';
@@ -10,6 +12,7 @@ import {
   HUBS,
   type KubeObject,
   MEMBERSHIPS,
+  NAMESPACES,
   type Resource,
   SECRETS,
   SERVICEACCOUNTS,
@@ -80,6 +83,7 @@ export function keepsMembers(hub: HubUnderTest): void {
       expect(scene.isHeld).toBe(true);
       const made = await scene.made(kinds);
       expect(made.length).toBeGreaterThan(0);
+      expect(await unsaid(scene, kinds)).toEqual([]);
       expect(scene.events.some((text) => text.startsWith('Membership Joined'))).toBe(true);
 
       const { length } = scene.line.writes;
@@ -250,6 +254,41 @@ export function keepsMembers(hub: HubUnderTest): void {
       }
     });
 
+    it('is audited: what a membership left that nobody ended is found in the hub, and taken away', async () => {
+      await scene.startOperator();
+      await joined();
+      await scene.quiet();
+      const made = await scene.made({ ...kinds, member: [] });
+      const written = await records();
+      await scene.stopOperator();
+      const { client } = scene.garden;
+      const audit = new HubAudit(client, 'kube-system');
+      const found = async () => (await audit.look(AbortSignal.timeout(PATIENCE_MS))).leftOvers;
+      try {
+        expect(await found()).toEqual([]);
+        // Somebody takes the finalizer off, and the record is lost.
+        const { name, namespace } = scene.membership()!.metadata;
+        await client.delete(MEMBERSHIPS, name, namespace);
+        await client.mergePatch(MEMBERSHIPS, name, namespace, { metadata: { finalizers: null } });
+        await client.delete(WORKERCLUSTERS, 'demo', 'shop');
+        await release(scene);
+        for (const { metadata } of written) await client.delete(SECRETS, metadata.name, metadata.namespace);
+        expect(
+          (await found())
+            .map(({ resource, namespace: within = '', name: one }) => `${resource.kind} ${within}/${one}`)
+            .sort(),
+        ).toEqual(made);
+        const signal = AbortSignal.timeout(PATIENCE_MS);
+        const how = { told: () => {}, patienceMs: 5_000, now: () => new Date() };
+        expect(await cleanUp(client, await audit.look(signal), how, signal)).toEqual([]);
+        expect(await scene.made({ ...kinds, member: [] })).toEqual([]);
+        expect(await found()).toEqual([]);
+      } finally {
+        await audit.close();
+        await scene.startOperator();
+      }
+    });
+
     it('waits for a cluster that does not answer, and lets go of one that is dead', async () => {
       await scene.startOperator();
       await scene.makeCluster();
@@ -311,6 +350,25 @@ export function keepsMembers(hub: HubUnderTest): void {
       expect(await records()).toEqual([]);
     });
   });
+}
+
+/** What does not say which garden, cluster and Hub it was made for. */
+async function unsaid({ garden, member }: HubScene, kinds: { hub: readonly Resource[]; member: readonly Resource[] }) {
+  const uid = (await garden.client.get(NAMESPACES, 'kube-system')).metadata.uid;
+  const labels = {
+    [LABELS.garden]: uid,
+    [LABELS.hub]: 'test',
+    [LABELS.memberNamespace]: 'shop',
+    [LABELS.member]: 'demo',
+  };
+  const lists = await Promise.all([
+    ...kinds.hub.map((kind) => garden.client.list(kind, { labelSelector: LABELS.membership })),
+    ...kinds.member.map((kind) => member.client.list(kind, { labelSelector: LABELS.membership })),
+  ]);
+  return lists
+    .flatMap(({ items }) => items)
+    .filter(({ metadata }) => Object.entries(labels).some(([key, value]) => metadata.labels?.[key] !== value))
+    .map(({ kind, metadata }) => `${kind} ${metadata.name}`);
 }
 
 /** Names of the credentials on the records that the cluster does not take. */

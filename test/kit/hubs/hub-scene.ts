@@ -11,6 +11,7 @@ import { membershipName } from '../../../operator/api/names.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import { type OpenCluster, OpenClusters } from '../../../operator/clusters/open-clusters.ts';
 import { requestToken } from '../../../operator/clusters/service-account-token.ts';
+import { gardenIdentity } from '../../../operator/controllers/garden-identity.ts';
 import { type Hubs, wireHubs } from '../../../operator/controllers/membership/wiring.ts';
 import type { KubeClientOptions, RequestOptions } from '../../../operator/kube/api-requests.ts';
 import { KubeClient } from '../../../operator/kube/client.ts';
@@ -187,6 +188,7 @@ export class HubScene {
     this.#openClusters = new OpenClusters();
     const hubs = wireHubs({
       garden,
+      gardenID: await gardenIdentity(this.garden.client, AbortSignal.timeout(PATIENCE_MS)),
       state: { namespace: 'kube-system', directory: undefined },
       log: silent,
       queue: () => new WorkQueue(),
@@ -328,7 +330,8 @@ async function accessOfChart({ client, url, ca }: TestApiserver): Promise<string
   return kubeconfig({ server: url, ca, token, name: 'garden', user: account.name });
 }
 
-async function applyFolder(client: KubeClient, folder: string): Promise<void> {
+/** Has a hub serve the kinds of a folder of test/fixtures/hubs. */
+export async function applyFolder(client: KubeClient, folder: string): Promise<void> {
   for (const file of await readdir(`${FIXTURES}/${folder}`)) {
     const objects = loadAll(await readFile(`${FIXTURES}/${folder}/${file}`, 'utf8')) as KubeObject[];
     for (const object of objects) if (object) await client.apply(object);
