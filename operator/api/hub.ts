@@ -155,6 +155,12 @@ export const hubSpec = rules(
         'When this Hub is deleted, let go of its members: what was made in the hub and in them stays as it is. Absent: a Hub with members is not deleted.',
       )
       .optional(),
+    adoption: z
+      .enum(['Observe', 'Own'])
+      .describe(
+        'What becomes of an object in the hub that somebody else made for the same cluster (by the UID of its kube-system, or by its URL). Observe: the cluster counts as joined, and it is never drained, changed or deleted. Own: it is taken over. Absent: it keeps the cluster from joining.',
+      )
+      .optional(),
     member: member.optional(),
     clusterProfile: clusterProfile.optional(),
     argoCD: argoCD.optional(),

@@ -1,3 +1,4 @@
+import { LABELS } from '../api/group.ts';
 import type { HubSpec, HubTypeName } from '../api/hub.ts';
 import type { KubeObject, Resource } from '../kube/resources.ts';
 
@@ -41,6 +42,28 @@ export interface Wanted {
 export interface Trace extends Place {
   readonly labels: Readonly<Record<string, string>>;
 }
+
+/** What somebody else has made in the hub for a cluster that is to join it: known by the UID of its kube-system, or by its URL. */
+export interface Stranger {
+  /** Name of the cluster there. */
+  readonly name: string;
+  /** First what stands for the cluster, then what it refers to. */
+  readonly places: readonly (Place & { readonly uid: string })[];
+  /** Why we cannot make it ours, the beginning of a sentence; absent: we can. */
+  readonly whyNot?: string;
+}
+
+/** Whether no operator of ours, of whatever garden, has made it. */
+export const isStrange = ({ metadata }: KubeObject): boolean => metadata.labels?.[LABELS.membership] === undefined;
+
+/** It as something to take over; read from the hub. */
+export const takenOver = (resource: Resource, { metadata: { namespace, name, uid = '' } }: KubeObject) => ({
+  on: 'hub' as const,
+  resource,
+  ...(namespace && { namespace }),
+  name,
+  uid,
+});
 
 /** Steps of a join in their order; each is a condition of the Membership. */
 export const JOIN_STEPS = ['IdentityReady', 'CredentialsReady', 'Registered', 'CapacityVisible'] as const;
@@ -174,6 +197,8 @@ export interface HubType<Seen = unknown> {
   validate(hub: Reader, spec: HubSpec): Promise<readonly string[]>;
   identities(member: Member, spec: HubSpec): readonly Identity[];
   observe(hub: Reader, cluster: Reader | undefined, member: Member, spec: HubSpec): Promise<Seen>;
+  /** Somebody else's object for the same cluster, whatever its name; read before anything is made. Absent: the hub cannot tell. */
+  stranger?(hub: Reader, member: Member, spec: HubSpec): Promise<Stranger | undefined>;
   /** The same objects each time, as they should be now; also of a cluster that has long joined. */
   join(member: Member, spec: HubSpec, seen: Seen): readonly Step[];
   leave(member: Member, spec: HubSpec, seen: Seen): readonly Removal[];

@@ -1,8 +1,9 @@
 import type { HubSpec } from '../api/hub.ts';
 import { kubeconfigSecretName } from '../api/names.ts';
-import { type Resource, SECRETS } from '../kube/resources.ts';
+import { parseUntrustedKubeconfig } from '../kube/kubeconfig.ts';
+import { decoded, type Resource, SECRETS, type Secret } from '../kube/resources.ts';
 import { kubeconfig } from '../pki/kubeconfig.ts';
-import type { HubType, Member, Place, Reader, Wanted } from './contract.ts';
+import { type HubType, isStrange, type Member, type Place, type Reader, takenOver, type Wanted } from './contract.ts';
 import { accountName, rulesOf } from './rights.ts';
 
 export const KUSTOMIZATIONS: Resource = {
@@ -64,6 +65,21 @@ export const fluxHub: HubType<Seen> = {
     },
   ],
 
+  // Its Secrets are known by what is in them: a kubeconfig with the URL of the cluster.
+  async stranger(hub, member, spec) {
+    const { namespace } = secretPlace(member, spec);
+    const secrets = (await hub.list(SECRETS, { namespace })) as Secret[];
+    const found = secrets.find((one) => isStrange(one) && serverIn(decoded(one.data)[KEY]) === member.endpoint.server);
+    if (!found) return undefined;
+    const { name } = found.metadata;
+    const suffix = kubeconfigSecretName('');
+    const whyNot = name.endsWith(suffix)
+      ? undefined
+      : `Secret ${namespace}/${name} of the hub has no name that ends in ${suffix}`;
+    const places = [takenOver(SECRETS, found)];
+    return { name: name.slice(0, whyNot ? undefined : -suffix.length), places, ...(whyNot && { whyNot }) };
+  },
+
   observe: async (hub, _cluster, member, spec) => ({
     users: member.closed === 'Leaving' ? await usersOf(hub, secretPlace(member, spec)) : [],
   }),
@@ -114,6 +130,16 @@ function accessSecret(member: Member, spec: HubSpec, token: string): Wanted {
       data: { [KEY]: Buffer.from(text).toString('base64') },
     },
   };
+}
+
+/** URL in a kubeconfig; undefined: it is none that we would read. */
+function serverIn(text: string | undefined): string | undefined {
+  if (!text) return undefined;
+  try {
+    return parseUntrustedKubeconfig(text).server;
+  } catch {
+    return undefined;
+  }
 }
 
 /** They can name Secrets of their own namespace only. */

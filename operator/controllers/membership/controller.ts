@@ -17,7 +17,7 @@ import type { LeaveVerdict } from './judge.ts';
 import { drainEnds, isForced, type LeaveOutcome, leave } from './leave.ts';
 import { answers, endpointOf, isAsleep, isSilent, labelsOf, whyNotUsable } from './member.ts';
 import type { MembershipRecord } from './record.ts';
-import { newlyDone, type Said, statusOf, stepConditions, type Told } from './status.ts';
+import { newlyDone, OBSERVED, type Said, statusOf, stepConditions, type Told, toldOfOthers } from './status.ts';
 import type { MembershipWorld } from './world.ts';
 
 /** While something is under way that nobody is told of (a finalizer in the hub, a PlacementDecision). */
@@ -26,6 +26,8 @@ const SLACK_MS = 50;
 const RENEW_AGAIN_MS = 60_000;
 /** What nobody hears of (in the member, and kinds of the hub that are not watched) is looked at as often. It costs reads, and no write. */
 const LOOK_THROUGH_MS = 15 * 60_000;
+/** Nobody tells when what somebody else has made is gone, or when its Hub lets us own it. */
+const OBSERVE_AGAIN_MS = 60_000;
 /** Longest that a timer of Node's can wait. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
@@ -77,6 +79,7 @@ export class MembershipController {
     const open = world.openClusters.get(clusterOf(membership));
     const before = membership.status;
     const isIn = before?.state === 'Joined' || before?.state === 'Asleep';
+    const isObserved = findCondition(before?.conditions, OBSERVED) !== undefined;
     const type = hub && hubType(hub.spec.type);
     const hubReady = findCondition(hub?.status?.conditions, 'Ready');
     const notUsable = whyNotUsable(cluster, open);
@@ -89,6 +92,8 @@ export class MembershipController {
         : undefined;
     // Its line is not open yet after a start of the operator: nothing has changed for all that is known.
     if (isIn && !open && !isSilent(cluster)) return {};
+    // What others made is theirs to look after while the cluster is silent.
+    if (isObserved && !answers(cluster, open)) return {};
     if (problem || !open || (notUsable && !isIn)) {
       const conditions = [
         ...carried(membership),
@@ -138,24 +143,30 @@ export class MembershipController {
       asleep: isAsleep(cluster),
       usable: notUsable === undefined,
     };
+    // Out of what others made nothing of ours comes by itself.
+    const wasIn = isIn && !isObserved;
     let outcome: JoinOutcome;
     try {
       outcome = await join(world, scene, signal);
     } catch (error) {
-      await this.#tellFailure(membership, isIn ? before.state! : 'Joining', error, signal);
+      await this.#tellFailure(membership, wasIn ? before.state! : 'Joining', error, signal);
       throw error;
+    }
+    if (outcome.observed) {
+      await this.#tell(membership, toldOfOthers(outcome.observed), signal);
+      return { requeueAfterMs: spread(OBSERVE_AGAIN_MS, uid) };
     }
     const { verdict, record, isWhole } = outcome;
     const conditions = stepConditions(verdict.done, verdict.at);
     const joined = verdict.at === undefined && record.opened === true;
     const silent = scene.answers ? '' : notUsable!;
     const told: Told = {
-      state: record.parked ? 'Asleep' : joined || isIn ? 'Joined' : 'Joining',
+      state: record.parked ? 'Asleep' : joined || wasIn ? 'Joined' : 'Joining',
       waiting: verdict.at?.waiting ?? (record.parked ? PARKED[record.parked] : silent),
       conditions,
     };
     const fresh = newlyDone(membership, conditions);
-    if (fresh !== '' && !isIn) {
+    if (fresh !== '' && !wasIn) {
       const text = joined ? `the cluster has joined Hub ${hubName} as ${record.member.name}: ${fresh}` : fresh;
       world.record(membership, 'Normal', joined ? 'Joined' : 'Joining', text);
     }
@@ -209,8 +220,8 @@ export class MembershipController {
       throw error;
     }
     const { verdict, gone, waiting } = outcome;
-    if (verdict.reason === 'Forced' && verdict.withdraw && !findCondition(membership.status?.conditions, 'Withdrawn'))
-      world.record(membership, 'Warning', 'Forced', `withdrawn from Hub ${hubName} although it was not drained`);
+    if (verdict.forced && !findCondition(membership.status?.conditions, 'Withdrawn'))
+      world.record(membership, 'Warning', 'Forced', `withdrawn from Hub ${hubName} although ${verdict.forced}`);
     if (gone) return letGo('Left', `the cluster has left Hub ${hubName}, which knew it as ${record.member.name}`);
     await this.#tell(
       membership,
@@ -254,13 +265,22 @@ const carried = ({ status }: Membership): Said[] =>
       return said;
     });
 
-function leaveConditions({ drained, drain, withdraw, reason, waiting, noRoom }: LeaveVerdict, left: string): Said[] {
+function leaveConditions(verdict: LeaveVerdict, left: string): Said[] {
+  const { drained, drain, withdraw, reason, waiting, noRoom, exported } = verdict;
   return [
     say('Cordoned', true, 'Cordoned', 'the hub places nothing new on the cluster'),
     ...(noRoom ? [say('RoomElsewhere', false, reason, waiting)] : []),
     ...(drain || drained
-      ? [say('Drained', drained, reason, drained ? 'nothing of the hub counts on the cluster any more' : waiting)]
+      ? [
+          say(
+            'Drained',
+            drained,
+            exported ? 'Drained' : reason,
+            drained ? 'nothing of the hub counts on the cluster any more' : waiting,
+          ),
+        ]
       : []),
+    ...(exported ? [say('ExportsWithdrawn', false, reason, waiting)] : []),
     ...(withdraw ? [say('Withdrawn', false, 'Withdrawing', left)] : []),
   ];
 }

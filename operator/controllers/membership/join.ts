@@ -5,9 +5,10 @@ import type { Membership } from '../../api/membership.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import type { OpenCluster } from '../../clusters/open-clusters.ts';
 import { identityOf } from '../../clusters/seed-access.ts';
-import type { Endpoint, HubType, Member } from '../../hubs/contract.ts';
+import type { Endpoint, HubType, Member, Stranger } from '../../hubs/contract.ts';
 import { memberName } from '../../hubs/member-name.ts';
 import { keyOf } from '../../kube/resources.ts';
+import { owning, strangerOf, takeOver } from './adoption.ts';
 import { boundTo, due, renewed } from './credentials.ts';
 import type { HubLine } from './hub-lines.ts';
 import { identityObjects } from './identity-objects.ts';
@@ -39,6 +40,8 @@ export interface JoinOutcome {
   readonly record: MembershipRecord;
   /** Whether all credentials could be had that are to be made or replaced. */
   readonly isWhole: boolean;
+  /** Somebody else has put the cluster into the hub, and it is to stay theirs: nothing was made. */
+  readonly observed?: Stranger;
 }
 
 /** Identities, credentials, hub, capacity, open: each round may make the next one possible. */
@@ -65,6 +68,17 @@ export async function join(world: MembershipWorld, scene: JoinScene, signal: Abo
     if (next !== record) await world.records.save(key, next, signal);
     record = next;
   };
+  const asNew = memberOf(record, hubEndpoint(line), {
+    cluster,
+    open,
+    profiles: world.profiles,
+    closed: 'Initializing',
+  });
+  const stranger = await strangerOf(type, hub, { member: asNew, spec, record });
+  if (stranger && spec.adoption === 'Observe')
+    return { verdict: { acting: [], done: [] }, record, isWhole: true, observed: stranger };
+  if (stranger) await save(owning(record, stranger));
+  if (record.takingOver) await save(await takeOver(sides, record, signal));
   await save(parked(record, scene.asleep, world.now()));
   for (let round = 0; ; round++) {
     const closed: Member['closed'] = !record.opened ? 'Initializing' : record.parked ? 'Asleep' : undefined;

@@ -47,6 +47,8 @@ export interface LeaveView {
   readonly force: boolean;
   /** Why its other members cannot take what runs on the cluster; asked before the drain begins, and only of a hub that moves work. */
   readonly noRoom?: string | undefined;
+  /** What of its ServiceExports still stands, in words; asked when all else is done, and only of a cluster that is destroyed. */
+  readonly exported?: readonly string[] | undefined;
   /** What the other hubs that the cluster is leaving have reached: "Hub production", and its stages. */
   readonly others: readonly { readonly hub: string; readonly reached: readonly LeaveStage[] }[];
 }
@@ -59,9 +61,13 @@ export interface LeaveVerdict {
   readonly drained: boolean;
   /** Whether the cluster may be taken out of the hub. */
   readonly withdraw: boolean;
-  readonly reason: 'Drained' | 'Draining' | 'NoRoom' | 'DrainNotPossible' | 'DrainBlocked' | 'Forced';
+  readonly reason: 'Drained' | 'Draining' | 'Exported' | 'NoRoom' | 'DrainNotPossible' | 'DrainBlocked' | 'Forced';
+  /** In spite of what it goes on, in words. */
+  readonly forced?: string;
   /** The drain is not begun because nobody has room for the work. */
   readonly noRoom?: true;
+  /** Its Services are used by others yet. */
+  readonly exported?: true;
   /** What it waits for; '' where it does not. */
   readonly waiting: string;
   /** The time of the drain is over. */
@@ -74,7 +80,7 @@ const NAMED = 3;
 
 /** What the leave of a cluster from one hub may do now. Pure. Expects that new work is kept away from it in this hub already. */
 export function judgeLeave(view: LeaveView, now: Date): LeaveVerdict {
-  const { placements = [], effect, allowDelete, force, others } = view;
+  const { placements = [], effect, allowDelete, force, others, exported = [] } = view;
   const end = new Date(+view.began + view.timeoutMs);
   const overdue = now >= end;
   const until = overdue ? {} : { until: end };
@@ -116,7 +122,20 @@ export function judgeLeave(view: LeaveView, now: Date): LeaveVerdict {
     const waiting = `work is still to be moved in ${undrained.join(', ')}`;
     return { drain: true, drained: true, withdraw: false, reason, waiting, overdue, ...until };
   }
-  return { drain: true, drained: true, withdraw: true, reason, waiting: '', overdue };
+  const used = exported.length > 0 ? `other clusters are still led to it by ${named(exported)}` : '';
+  if (used !== '' && !(force && overdue)) {
+    const stands = { drain: true, drained: true, withdraw: false, exported: true, overdue } as const;
+    return overdue
+      ? {
+          ...stands,
+          reason: 'DrainBlocked',
+          waiting: `the time of the drain is over and ${used}: mend that, or force it`,
+        }
+      : { ...stands, reason: 'Exported', waiting: used, ...until };
+  }
+  const inSpite = [forced ? 'it was not drained' : '', used].filter((text) => text !== '').join(', and ');
+  const last = { drain: true, drained: true, withdraw: true, waiting: '', overdue } as const;
+  return inSpite === '' ? { ...last, reason } : { ...last, reason: 'Forced', forced: inSpite };
 }
 
 const WHY: Record<Exclude<DrainEffect, 'Moves'>, string> = {

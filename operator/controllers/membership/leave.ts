@@ -7,6 +7,7 @@ import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
 import type { OpenCluster } from '../../clusters/open-clusters.ts';
 import type { HubType, Member, Place, Trace, Wanted } from '../../hubs/contract.ts';
 import { keyOf, NAMESPACES } from '../../kube/resources.ts';
+import { withdrawExports } from './exports.ts';
 import { BY_CLUSTER, clusterOf } from './holds.ts';
 import type { HubLine } from './hub-lines.ts';
 import { identityObjects } from './identity-objects.ts';
@@ -80,7 +81,13 @@ export async function leave(world: MembershipWorld, scene: LeaveScene, signal: A
   };
   // What an operator before this one has withdrawn already is not made anew only to be closed.
   if (wasOpen && type.cordon) await write(type.cordon(member, spec, seen), 'change');
-  const verdict = judgeLeave(viewOf(world, scene, member, seen), world.now());
+  const view = viewOf(world, scene, member, seen);
+  let verdict = judgeLeave(view, world.now());
+  // Last of all, and never of a cluster that stays: who has exported there means it to be so.
+  if (verdict.withdraw && clusterGoes(cluster) && open && inside) {
+    const exported = await withdrawExports({ member, hub, inside, client: open.client }, signal);
+    verdict = judgeLeave({ ...view, exported }, world.now());
+  }
   if (wasOpen && verdict.drain && !verdict.drained && type.drain) await write(type.drain(member, spec, seen), 'apply');
   if (!verdict.withdraw) return { verdict, gone: false, waiting: verdict.waiting };
   const force = verdict.overdue && isForced(membership, spec);

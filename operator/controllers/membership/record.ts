@@ -1,7 +1,7 @@
 import { GROUP, LABELS, ROLES } from '../../api/group.ts';
 import type { HubSpec } from '../../api/hub.ts';
 import { membershipRecordName } from '../../api/names.ts';
-import type { Credential, Endpoint, Identity, Place, Step, Trace, Wanted } from '../../hubs/contract.ts';
+import type { Credential, Endpoint, Identity, Place, Step, Stranger, Trace, Wanted } from '../../hubs/contract.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { type ReceiptCache, type ReceiptClient, Receipts, receiptIn } from '../../kube/receipt.ts';
 import { keyOf, SECRETS, type Secret } from '../../kube/resources.ts';
@@ -29,6 +29,8 @@ export interface MembershipRecord {
   readonly member: { readonly name: string; readonly id: string; readonly endpoint: Endpoint };
   readonly places: readonly (Place & Partial<Pick<Trace, 'labels'>>)[];
   readonly credentials: readonly KeptCredential[];
+  /** What somebody else made and is ours from now on, by UID; absent: nothing is being taken over. */
+  readonly takingOver?: Stranger['places'];
   /** The hub has shown its capacity once: from then on it is open for work. */
   readonly opened?: true;
   /** It sleeps, or wakes and has not got new credentials and nodes yet: it is closed again for as long. */

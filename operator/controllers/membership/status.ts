@@ -1,7 +1,7 @@
 import { findCondition, rfc3339 } from '../../api/conditions.ts';
 import type { Membership, MembershipState, MembershipStatus } from '../../api/membership.ts';
 import type { Condition } from '../../api/meta.ts';
-import { JOIN_STEPS, type JoinStep } from '../../hubs/contract.ts';
+import { JOIN_STEPS, type JoinStep, type Stranger } from '../../hubs/contract.ts';
 import { say, withConditions } from '../conditions.ts';
 import type { MembershipRecord } from './record.ts';
 
@@ -14,6 +14,8 @@ export interface Told {
   readonly waiting: string;
   readonly conditions: readonly Said[];
   readonly codes?: readonly string[];
+  /** Its name in the hub, where there is no record of it. */
+  readonly name?: string;
 }
 
 const LONGEST = 1024;
@@ -21,7 +23,7 @@ const LONGEST = 1024;
 /** The status that says so. Pure. */
 export function statusOf(
   { metadata, status: before }: Membership,
-  { state, waiting, conditions, codes = [] }: Told,
+  { state, waiting, conditions, codes = [], name }: Told,
   record: MembershipRecord | undefined,
   now: Date,
 ): MembershipStatus {
@@ -38,7 +40,7 @@ export function statusOf(
     state,
     since: before?.state === state && before.since ? before.since : rfc3339(now),
     ...(text && { waiting: text }),
-    ...(record && { memberName: record.member.name }),
+    ...((record || name) && { memberName: name ?? record!.member.name }),
     ...(record &&
       record.credentials.length > 0 && {
         credentials: record.credentials.map(({ identity, side, account, expiresAt }) => ({
@@ -51,6 +53,16 @@ export function statusOf(
     observedGeneration: metadata.generation,
   };
 }
+
+/** Condition of a cluster that somebody else has put into the hub, while it stays theirs. */
+export const OBSERVED = 'Observed';
+
+/** It is in the hub, and not by us. Pure. */
+export const toldOfOthers = ({ name, places: [place] }: Stranger): Told => {
+  const what = place ? `${place.resource.kind} ${place.namespace ? `${place.namespace}/` : ''}${place.name}` : name;
+  const text = `${what} of the hub is this cluster, and somebody else made it: it is never drained, changed or deleted`;
+  return { state: 'Joined', waiting: '', conditions: [say(OBSERVED, true, 'MadeByOthers', text)], name };
+};
 
 const SENTENCES: Record<JoinStep, string> = {
   IdentityReady: 'the identities of the hub and of the cluster are made, with their rights',

@@ -8,7 +8,7 @@ import { Applier, includes } from '../../kube/applier.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { isNotFound, KubeApiError } from '../../kube/errors.ts';
 import { type KubeObject, keyOf, type Resource } from '../../kube/resources.ts';
-import { isMadeFor, type MadeFor, ownerLabels } from './ownership.ts';
+import { isMadeFor, type MadeFor, ownerLabels, saidOf } from './ownership.ts';
 
 /** What may be asked of a cluster by a hub's code: reading. */
 export function readerOf(client: KubeClient, signal: AbortSignal): Reader {
@@ -138,6 +138,17 @@ export class TwoSides {
       { resource, subresource: 'status', fieldManager: FIELD_MANAGER, signal },
     );
     return true;
+  }
+
+  /** Labels as ours what somebody else has made, if it is the object with this UID, and was made for no membership. */
+  async takeOver(place: Place, uid: string, signal: AbortSignal): Promise<void> {
+    const { on, resource, namespace, name } = place;
+    const client = this.client(on);
+    const live = await client.getOrUndefined(resource, name, namespace, { signal });
+    if (live?.metadata.uid !== uid || saidOf(live) !== undefined) return;
+    const { resourceVersion } = live.metadata;
+    const metadata = { uid, resourceVersion, labels: ownerLabels(this.#owner) };
+    await client.mergePatch(resource, name, namespace, { metadata }, { signal });
   }
 
   /** Takes something of ours, or a trace of the hub's, away. @returns what is still in the way of that; undefined: it is gone. */

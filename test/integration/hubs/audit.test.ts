@@ -1,12 +1,16 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { LABELS } from '../../../operator/api/group.ts';
+import { findCondition } from '../../../operator/api/conditions.ts';
+import { ANNOTATIONS, LABELS } from '../../../operator/api/group.ts';
+import { SERVICEEXPORTS, SERVICEIMPORTS } from '../../../operator/controllers/membership/exports.ts';
+import { readerOf } from '../../../operator/controllers/membership/two-sides.ts';
 import { CLUSTERPROFILES } from '../../../operator/hubs/cluster-profile.ts';
 import {
   CLUSTERROLES,
   HUBS,
   type KubeObject,
+  MEMBERSHIPS,
   NAMESPACES,
   SECRETS,
   SERVICEACCOUNTS,
@@ -24,7 +28,7 @@ const SPEC = {
 } as const;
 
 /** A garden, a cluster of it, and a hub that is another API server. */
-describe('coppice hubs audit', () => {
+describe('a cluster that leaves a hub elsewhere', () => {
   let scene: HubScene;
   let hub: TestApiserver;
   beforeAll(async () => {
@@ -160,5 +164,88 @@ describe('coppice hubs audit', () => {
     await expect
       .poll(async () => (await profile()).labels)
       .toMatchObject({ [LABELS.garden]: garden, [LABELS.hub]: 'test' });
+  });
+
+  describe('and has exported Services', () => {
+    const MEMBER = 'shop--demo';
+    const waiting = () => scene.membership()?.status?.waiting ?? '';
+    const imported = (cluster: string) =>
+      hub.client.mergePatch(
+        SERVICEIMPORTS,
+        'web',
+        'fleet',
+        { status: { clusters: cluster ? [{ cluster }] : [] } },
+        { subresource: 'status' },
+      );
+    beforeAll(async () => {
+      await applyFolder(scene.member.client, 'mcs');
+      await applyFolder(hub.client, 'mcs');
+      await expect
+        .poll(() => readerOf(scene.member.client, AbortSignal.timeout(30_000)).serves(SERVICEEXPORTS))
+        .toBe(true);
+      await scene.member.client.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'web' } });
+      await hub.client.apply(
+        {
+          apiVersion: 'multicluster.x-k8s.io/v1alpha1',
+          kind: 'ServiceImport',
+          metadata: { name: 'web', namespace: 'fleet' },
+          spec: { type: 'ClusterSetIP', ports: [{ port: 80 }] },
+        },
+        { resource: SERVICEIMPORTS },
+      );
+      await scene.garden.client.delete(WORKERCLUSTERS, 'demo', 'shop');
+      await scene.until('the membership to be gone', () => scene.memberships.size === 0);
+      await scene.garden.client.mergePatch(WORKERCLUSTERS, 'demo', 'shop', { metadata: { finalizers: null } });
+    });
+    const exported = async () => {
+      await joined();
+      const object = {
+        apiVersion: 'multicluster.x-k8s.io/v1alpha1',
+        kind: 'ServiceExport',
+        metadata: { name: 'web', namespace: 'web' },
+      };
+      await scene.member.client.apply(object, { resource: SERVICEEXPORTS });
+      await imported(MEMBER);
+    };
+    const exports = async () => (await scene.member.client.list(SERVICEEXPORTS)).items.length;
+
+    it('is not destroyed before they are seen to be gone in the hub', async () => {
+      await exported();
+      await scene.makeHub('test', { drain: { timeout: '5m' } });
+      await scene.garden.client.delete(WORKERCLUSTERS, 'demo', 'shop');
+      await scene.until('it to be said', () => waiting().includes('led to it by ServiceImport fleet/web of the hub'));
+      expect(await exports()).toBe(0);
+      expect(scene.isHeld).toBe(true);
+      expect(await inHub()).toContain(`ClusterProfile fleet/${MEMBER}`);
+      expect(findCondition(scene.membership()?.status?.conditions, 'ExportsWithdrawn')?.status).toBe('False');
+      // That it is another cluster's is nothing to wait for.
+      await imported('other');
+      await scene.until('the membership to be gone', () => scene.memberships.size === 0);
+      await scene.garden.client.mergePatch(WORKERCLUSTERS, 'demo', 'shop', { metadata: { finalizers: null } });
+    });
+
+    it('is destroyed all the same when the time is over and somebody forces it, which is said', async () => {
+      await exported();
+      await scene.makeHub('test', { drain: { timeout: '1s' } });
+      await scene.garden.client.delete(WORKERCLUSTERS, 'demo', 'shop');
+      await scene.until('the time to be over', () =>
+        waiting().includes('the time of the drain is over and other clusters'),
+      );
+      const { name, namespace } = scene.membership()!.metadata;
+      const annotations = { [ANNOTATIONS.forceLeave]: 'true' };
+      await scene.garden.client.mergePatch(MEMBERSHIPS, name, namespace, { metadata: { annotations } });
+      await scene.until('the membership to be gone', () => scene.memberships.size === 0);
+      expect(
+        scene.events.some((text) => text.includes('although other clusters are still led to it by ServiceImport')),
+      ).toBe(true);
+    });
+
+    it('keeps them where it stays and only leaves the hub', async () => {
+      await scene.garden.client.mergePatch(WORKERCLUSTERS, 'demo', 'shop', { metadata: { finalizers: null } });
+      await exported();
+      await scene.makeHub('test', { clusterSelector: { matchLabels: { fleet: 'other' } } });
+      await scene.until('the membership to be gone', () => scene.memberships.size === 0);
+      expect(await exports()).toBe(1);
+    });
   });
 });

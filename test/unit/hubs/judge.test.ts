@@ -127,6 +127,27 @@ describe('a leave', () => {
     ['is not forced before its time', { placements: work, force: true }, false, 'Draining', 'the hub moves'],
     ['is forced after it', { placements: work, force: true, began: ago(11) }, true, 'Forced', ''],
     [
+      'waits while other clusters use its Services',
+      { exported: ['ServiceImport web/web of the hub'] },
+      false,
+      'Exported',
+      'other clusters are still led to it by ServiceImport web/web of the hub',
+    ],
+    [
+      'is blocked when they do after its time',
+      { exported: ['ServiceExport web/web'], began: ago(11) },
+      false,
+      'DrainBlocked',
+      'ServiceExport web/web: mend that, or force it',
+    ],
+    [
+      'is forced although they do',
+      { exported: ['ServiceExport web/web'], force: true, began: ago(11) },
+      true,
+      'Forced',
+      '',
+    ],
+    [
       'drains only when all hubs keep new work away',
       { others: other() },
       false,
