@@ -53,8 +53,9 @@ export interface Stranger {
   readonly whyNot?: string;
 }
 
-/** Whether no operator of ours, of whatever garden, has made it. */
-export const isStrange = ({ metadata }: KubeObject): boolean => metadata.labels?.[LABELS.membership] === undefined;
+/** Whether no operator of ours, of whatever garden, has made it, for a hub or for anything else. */
+export const isStrange = ({ metadata: { labels = {} } }: KubeObject): boolean =>
+  labels[LABELS.membership] === undefined && labels[LABELS.managedBy] !== 'coppice';
 
 /** It as something to take over; read from the hub. */
 export const takenOver = (resource: Resource, { metadata: { namespace, name, uid = '' } }: KubeObject) => ({

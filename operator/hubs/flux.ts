@@ -67,17 +67,19 @@ export const fluxHub: HubType<Seen> = {
 
   // Its Secrets are known by what is in them: a kubeconfig with the URL of the cluster.
   async stranger(hub, member, spec) {
-    const { namespace } = secretPlace(member, spec);
-    const secrets = (await hub.list(SECRETS, { namespace })) as Secret[];
-    const found = secrets.find((one) => isStrange(one) && serverIn(decoded(one.data)[KEY]) === member.endpoint.server);
-    if (!found) return undefined;
-    const { name } = found.metadata;
-    const suffix = kubeconfigSecretName('');
-    const whyNot = name.endsWith(suffix)
-      ? undefined
-      : `Secret ${namespace}/${name} of the hub has no name that ends in ${suffix}`;
-    const places = [takenOver(SECRETS, found)];
-    return { name: name.slice(0, whyNot ? undefined : -suffix.length), places, ...(whyNot && { whyNot }) };
+    const { namespace, name: wanted } = secretPlace(member, spec);
+    for (const name of new Set([wanted, ...(await namedSecrets(hub, namespace))])) {
+      const secret = (await hub.get(SECRETS, name, namespace)) as Secret | undefined;
+      if (!secret || !isStrange(secret) || serverIn(decoded(secret.data)[KEY]) !== member.endpoint.server) continue;
+      const isOwnable = name === wanted;
+      return {
+        name: isOwnable ? member.name : name,
+        places: [takenOver(SECRETS, secret)],
+        // It may be what its cluster is attached by, or anything else.
+        ...(!isOwnable && { whyNot: `Secret ${namespace}/${name} of the hub is not called ${wanted}` }),
+      };
+    }
+    return undefined;
   },
 
   observe: async (hub, _cluster, member, spec) => ({
@@ -140,6 +142,12 @@ function serverIn(text: string | undefined): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Of those that deploy to other clusters. */
+async function namedSecrets(hub: Reader, namespace: string): Promise<string[]> {
+  const lists = await Promise.all(DEPLOYING.map((resource) => hub.list(resource, { namespace })));
+  return lists.flat().flatMap(({ spec }) => (spec as Deploying | undefined)?.kubeConfig?.secretRef?.name ?? []);
 }
 
 /** They can name Secrets of their own namespace only. */

@@ -6,15 +6,15 @@ import type { TwoSides } from './two-sides.ts';
 
 /**
  * What somebody else has put into the hub for this cluster, where the Hub says what is to become of it. undefined: nothing, or the hub cannot
- * tell, or the cluster is in it by us already. Two objects of one cluster are its hub's to judge.
+ * tell, or the cluster is in it by us already: two objects of one cluster are then the hub's to judge.
  */
 export async function strangerOf(
   type: HubType,
   hub: Reader,
-  { member, spec, record }: { member: Member; spec: HubSpec; record: MembershipRecord },
+  { member, spec, record }: { member: () => Member; spec: HubSpec; record: MembershipRecord },
 ): Promise<Stranger | undefined> {
-  if (!spec.adoption || record.places.some(({ on }) => on === 'hub')) return undefined;
-  return type.stranger?.(hub, member, spec);
+  if (!spec.adoption || record.opened) return undefined;
+  return type.stranger?.(hub, member(), spec);
 }
 
 /**

@@ -11,6 +11,7 @@ import {
   CLUSTERROLES,
   HUBS,
   type KubeObject,
+  keyOf,
   MEMBERSHIPS,
   NAMESPACES,
   type Resource,
@@ -19,6 +20,9 @@ import {
   WORKERCLUSTERS,
 } from '../../../operator/kube/resources.ts';
 import type { HubScene } from '../hubs/hub-scene.ts';
+
+/** An object, and how to address it. */
+export type HubObject = { readonly resource: Resource; readonly object: KubeObject };
 
 /** A type of hub, as the conformance suite needs it. */
 export interface HubUnderTest {
@@ -30,6 +34,11 @@ export interface HubUnderTest {
   readonly shows: string;
   /** An object of somebody else's that has a name which the join of shop/demo wants. */
   readonly taken: { readonly resource: Resource; readonly object: KubeObject };
+  /** What somebody else might make for this cluster, and what the hub then calls it; the first stands for it. Absent: the hub cannot tell. */
+  theirs?(cluster: { id: string; server: string; access: string }): {
+    readonly name: string;
+    readonly objects: readonly HubObject[];
+  };
 }
 
 const PATIENCE_MS = 30_000;
@@ -209,6 +218,70 @@ export function keepsMembers(hub: HubUnderTest): void {
       await scene.garden.client.delete(resource, name, namespace);
     });
 
+    const { theirs } = hub;
+    /** Runs while somebody else has put the cluster into the hub. `live` is what stands for it. */
+    const besideTheirs = async (
+      run: (
+        name: string,
+        objects: readonly HubObject[],
+        live: (one: HubObject) => Promise<KubeObject | undefined>,
+      ) => Promise<void>,
+    ) => {
+      const garden = scene.garden.client;
+      const { client, url: server, kubeconfig: access } = scene.member;
+      const id = (await client.get(NAMESPACES, 'kube-system')).metadata.uid ?? '';
+      await garden.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } });
+      const { name, objects } = theirs!({ id, server, access });
+      for (const { resource, object } of objects) {
+        const { status, ...rest } = object;
+        const how = { resource, fieldManager: 'somebody' };
+        await garden.apply(rest, how);
+        if (status) await garden.apply({ ...rest, status }, { ...how, subresource: 'status' });
+      }
+      const place = ({ metadata }: KubeObject) => [metadata.name, metadata.namespace] as const;
+      try {
+        await run(name, objects, ({ resource, object }) => garden.getOrUndefined(resource, ...place(object)));
+      } finally {
+        for (const { resource, object } of objects) await garden.delete(resource, ...place(object));
+      }
+    };
+
+    it.runIf(theirs)('leaves alone what somebody else made for the cluster, where it is to observe it', () =>
+      besideTheirs(async (name, [first], live) => {
+        await scene.makeHub('test', { adoption: 'Observe' });
+        const before = await live(first!);
+        await scene.startOperator();
+        await joined();
+        const { status } = scene.membership()!;
+        expect(findCondition(status?.conditions, 'Observed')?.message).toContain(
+          `${keyOf(first!.object)} of the hub is this cluster, and somebody else made it`,
+        );
+        expect(status?.memberName).toBe(name);
+        await leave();
+        expect(await scene.made(kinds)).toEqual([]);
+        expect(await records()).toEqual([]);
+        const after = await live(first!);
+        const kept = ({ metadata, spec }: KubeObject) => [metadata.uid, metadata.labels, metadata.generation, spec];
+        expect(kept(after!)).toEqual(kept(before!));
+      }),
+    );
+
+    it.runIf(theirs)('takes over what somebody else made for the cluster, where it is to own it', () =>
+      besideTheirs(async (name, objects, live) => {
+        await scene.makeHub('test', { adoption: 'Own' });
+        const before = await live(objects[0]!);
+        await scene.startOperator();
+        await joined();
+        expect(scene.membership()?.status?.memberName).toBe(name);
+        const after = await live(objects[0]!);
+        expect(after?.metadata.uid).toBe(before?.metadata.uid);
+        expect(after?.metadata.labels?.[LABELS.membership]).toBe(scene.membership()?.metadata.uid);
+        await leave();
+        for (const one of objects) expect(await live(one)).toBeUndefined();
+        expect(await scene.made({ ...kinds, member: [] })).toEqual([]);
+      }),
+    );
+
     it('makes nothing where the hub cannot reach the cluster, and names both ends', async () => {
       const dials = vi.spyOn(hubType(hub.type)!, 'dials').mockReturnValue('HubToMember');
       try {
@@ -304,11 +377,16 @@ export function keepsMembers(hub: HubUnderTest): void {
       expect(await scene.made({ ...kinds, member: [] })).toEqual([]);
     });
 
-    it('parks a cluster that sleeps, and opens it with new tokens when it has woken', async () => {
+    it('has work moved away before a cluster sleeps, parks it, and opens it with new tokens when it has woken', async () => {
       const told: Member[] = [];
       const type = hubType(hub.type)!;
-      const before = { ...type };
+      const before = { drain: undefined, placements: undefined, ...type };
+      let placed = ['ResourceBinding shop/web'];
+      const drain = vi.fn(before.drain ?? (() => []));
       Object.assign(type, {
+        drains: () => 'Moves',
+        placements: () => placed,
+        drain,
         join: (...all: Parameters<HubType['join']>) => {
           told.push(all[0]);
           return before.join(...all);
@@ -323,8 +401,14 @@ export function keepsMembers(hub: HubUnderTest): void {
         await joined();
         const old = new Set(tokens(told));
         await scene.sleep(true);
+        const drained = () => findCondition(scene.membership()?.status?.conditions, 'Drained');
+        await scene.until('work to be moved', () => drained()?.message === 'the hub moves ResourceBinding shop/web');
+        expect(drain).toHaveBeenCalled();
+        expect(scene.isKeptAwake).toBe(true);
+        placed = [];
         await scene.until('the cluster to be parked', () => scene.state() === 'Asleep');
         expect(told.at(-1)?.closed).toBe('Asleep');
+        expect(scene.isKeptAwake).toBe(false);
         const { length } = told;
         await scene.sleep(false);
         await scene.until('the cluster to be back', () => scene.state() === 'Joined');
