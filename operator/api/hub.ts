@@ -61,6 +61,12 @@ const drain = z
         'When the time is over, withdraw the cluster whatever still runs on it. Absent: no. One Membership alone is forced by an annotation.',
       )
       .optional(),
+    otherWork: z
+      .enum(['List', 'Hold'])
+      .describe(
+        'What becomes of a cluster that is destroyed while it has pods that no hub placed, bound volumes or load balancers. Hold: it waits until they are gone, or is forced when the time is over; with allowDelete nobody can tell whose they are, and nothing waits. List: an Event names them. Absent: List.',
+      )
+      .optional(),
     allowDelete: z
       .boolean()
       .describe(

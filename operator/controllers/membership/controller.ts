@@ -14,11 +14,20 @@ import { whyNoLine } from './dialing.ts';
 import { drainEnds } from './drain-time.ts';
 import { clusterOf } from './holds.ts';
 import { type JoinOutcome, join } from './join.ts';
-import type { LeaveVerdict } from './judge.ts';
+import { named } from './judge.ts';
 import { isForced, type LeaveOutcome, leave } from './leave.ts';
 import { answers, endpointOf, isAsleep, isSilent, labelsOf, whyNotUsable } from './member.ts';
 import type { MembershipRecord } from './record.ts';
-import { newlyDone, OBSERVED, type Said, statusOf, stepConditions, type Told, toldOfOthers } from './status.ts';
+import {
+  leaveConditions,
+  newlyDone,
+  OBSERVED,
+  type Said,
+  statusOf,
+  stepConditions,
+  type Told,
+  toldOfOthers,
+} from './status.ts';
 import type { MembershipWorld } from './world.ts';
 
 /** While something is under way that nobody is told of (a finalizer in the hub, a PlacementDecision). */
@@ -222,7 +231,9 @@ export class MembershipController {
       await this.#tellFailure(membership, 'Leaving', error, signal);
       throw error;
     }
-    const { verdict, gone, waiting } = outcome;
+    const { verdict, gone, waiting, ends = [] } = outcome;
+    if (ends.length > 0 && verdict.withdraw)
+      world.record(membership, 'Warning', 'EndsWithCluster', `with the cluster ends what is in it: ${named(ends)}`);
     if (verdict.forced && !findCondition(membership.status?.conditions, 'Withdrawn'))
       world.record(membership, 'Warning', 'Forced', `withdrawn from Hub ${hubName} although ${verdict.forced}`);
     if (gone) return letGo('Left', `the cluster has left Hub ${hubName}, which knew it as ${record.member.name}`);
@@ -267,26 +278,6 @@ const carried = ({ status }: Membership): Said[] =>
       const { lastTransitionTime: _, ...said } = condition;
       return said;
     });
-
-function leaveConditions(verdict: LeaveVerdict, left: string): Said[] {
-  const { drained, drain, withdraw, reason, waiting, noRoom, exported } = verdict;
-  return [
-    say('Cordoned', true, 'Cordoned', 'the hub places nothing new on the cluster'),
-    ...(noRoom ? [say('RoomElsewhere', false, reason, waiting)] : []),
-    ...(drain || drained
-      ? [
-          say(
-            'Drained',
-            drained,
-            exported ? 'Drained' : reason,
-            drained ? 'nothing of the hub counts on the cluster any more' : waiting,
-          ),
-        ]
-      : []),
-    ...(exported ? [say('ExportsWithdrawn', false, reason, waiting)] : []),
-    ...(withdraw ? [say('Withdrawn', false, 'Withdrawing', left)] : []),
-  ];
-}
 
 /** What of its nodes a hub is shown. */
 const shapeOf = (open: ReturnType<MembershipWorld['openClusters']['get']>): unknown => ({

@@ -13,8 +13,9 @@ import { BY_CLUSTER, clusterOf } from './holds.ts';
 import type { HubLine } from './hub-lines.ts';
 import { identityObjects } from './identity-objects.ts';
 import { hubEndpoint } from './join.ts';
-import { judgeLeave, LEAVE_STAGES, type LeaveVerdict, type LeaveView } from './judge.ts';
+import { judgeLeave, LEAVE_STAGES, type LeaveStage, type LeaveVerdict, type LeaveView } from './judge.ts';
 import { memberOf } from './member.ts';
+import { ownWorkIn } from './own-work.ts';
 import { madeFor } from './ownership.ts';
 import { type MembershipRecord, noting, placeOf, samePlace } from './record.ts';
 import { whyNoRoomElsewhere } from './room-elsewhere.ts';
@@ -39,6 +40,8 @@ export interface LeaveOutcome {
   readonly gone: boolean;
   /** What the next step waits for. */
   readonly waiting: string;
+  /** What no hub has placed and ends with the cluster, in words; said once, before it is withdrawn. */
+  readonly ends?: readonly string[];
 }
 
 /** Whether the cluster itself goes, and all that is in it: what was made in it needs no tidying, and must not hold it up. */
@@ -95,9 +98,14 @@ export async function leave(world: MembershipWorld, scene: LeaveScene, signal: A
   const view = viewOf(world, scene, member, seen);
   let verdict = judgeLeave(view, world.now());
   // Last of all, and never of a cluster that stays: who has exported there means it to be so.
-  if (verdict.withdraw && clusterGoes(cluster) && open && inside) {
+  let ends: readonly string[] = [];
+  if (verdict.withdraw && clusterGoes(cluster) && open && inside && !isReached(membership, 'Withdrawn', 'False')) {
     const exported = await withdrawExports({ member, hub, inside, client: open.client }, signal);
-    verdict = judgeLeave({ ...view, exported }, world.now());
+    ends = await ownWorkIn(inside, open.pods.list());
+    const { otherWork, allowDelete } = spec.drain ?? {};
+    // Where work may end with the cluster nobody can tell whose it is.
+    const ownWork = otherWork === 'Hold' && !allowDelete ? ends : [];
+    verdict = judgeLeave({ ...view, exported, ownWork }, world.now());
   }
   if (!verdict.withdraw) await renew();
   if (wasOpen && verdict.drain && !verdict.drained && type.drain) await write(type.drain(member, spec, seen), 'apply');
@@ -105,11 +113,11 @@ export async function leave(world: MembershipWorld, scene: LeaveScene, signal: A
   const force = verdict.overdue && isForced(membership, spec);
   const leaving = { spec, type, record, member, seen, goes: clusterGoes(cluster) };
   const waiting = await withdraw(sides, leaving, force, signal);
-  return { verdict, gone: waiting === undefined, waiting: waiting ?? '' };
+  return { verdict, gone: waiting === undefined, waiting: waiting ?? '', ends };
 }
 
-const isReached = ({ status }: Membership, stage: (typeof LEAVE_STAGES)[number]): boolean =>
-  findCondition(status?.conditions, stage)?.status === 'True';
+const isReached = ({ status }: Membership, stage: LeaveStage, by: 'True' | 'False' = 'True'): boolean =>
+  findCondition(status?.conditions, stage)?.status === by;
 
 function viewOf(world: MembershipWorld, scene: LeaveScene, member: Member, seen: unknown): LeaveView {
   const { membership, spec, type, record } = scene;

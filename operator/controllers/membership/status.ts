@@ -3,6 +3,7 @@ import type { Membership, MembershipState, MembershipStatus } from '../../api/me
 import type { Condition } from '../../api/meta.ts';
 import { JOIN_STEPS, type JoinStep, type Stranger } from '../../hubs/contract.ts';
 import { say, withConditions } from '../conditions.ts';
+import type { LeaveVerdict } from './judge.ts';
 import type { MembershipRecord } from './record.ts';
 
 export type Said = Omit<Condition, 'lastTransitionTime'>;
@@ -86,4 +87,26 @@ export function newlyDone({ status }: Membership, said: readonly Said[]): string
     ({ type, status: now }) => now === 'True' && findCondition(status?.conditions, type)?.status !== 'True',
   );
   return fresh.map(({ message }) => message).join('; ');
+}
+
+/** A condition for each stage of a leave. Pure. @param left what it waits for while it is withdrawn */
+export function leaveConditions(verdict: LeaveVerdict, left: string): Said[] {
+  const { drained, drain, withdraw, reason, waiting, noRoom, held } = verdict;
+  return [
+    say('Cordoned', true, 'Cordoned', 'the hub places nothing new on the cluster'),
+    ...(noRoom ? [say('RoomElsewhere', false, reason, waiting)] : []),
+    ...(drain || drained
+      ? [
+          say(
+            'Drained',
+            drained,
+            held ? 'Drained' : reason,
+            drained ? 'nothing of the hub counts on the cluster any more' : waiting,
+          ),
+        ]
+      : []),
+    ...(held === 'Exported' ? [say('ExportsWithdrawn', false, reason, waiting)] : []),
+    ...(held === 'OwnWork' ? [say('OwnWorkGone', false, reason, waiting)] : []),
+    ...(withdraw ? [say('Withdrawn', false, 'Withdrawing', left)] : []),
+  ];
 }

@@ -144,7 +144,21 @@ describe('a leave', () => {
       { exported: ['ServiceExport web/web'], began: ago(11) },
       false,
       'DrainBlocked',
-      'ServiceExport web/web: mend that, or force it',
+      'ServiceExport web/web: take it away, or force it',
+    ],
+    [
+      'waits for what no hub has placed, where it is to be kept',
+      { ownWork: ['Pod shop/db-0', 'PersistentVolumeClaim shop/db'] },
+      false,
+      'OwnWork',
+      'no hub has placed Pod shop/db-0, PersistentVolumeClaim shop/db, which would end with the cluster',
+    ],
+    [
+      'is blocked where that is still there after its time',
+      { ownWork: ['Pod shop/db-0'], began: ago(11) },
+      false,
+      'DrainBlocked',
+      'take it away, or force it',
     ],
     [
       'is forced although they do',
