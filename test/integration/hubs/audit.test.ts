@@ -1,22 +1,25 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { findCondition } from '../../../operator/api/conditions.ts';
 import { ANNOTATIONS, LABELS } from '../../../operator/api/group.ts';
 import { SERVICEEXPORTS, SERVICEIMPORTS } from '../../../operator/controllers/membership/exports.ts';
 import { readerOf } from '../../../operator/controllers/membership/two-sides.ts';
 import { CLUSTERPROFILES } from '../../../operator/hubs/cluster-profile.ts';
+import type { KubeClient } from '../../../operator/kube/client.ts';
 import {
   CLUSTERROLES,
   HUBS,
   type KubeObject,
   MEMBERSHIPS,
   NAMESPACES,
+  type Resource,
   SECRETS,
   SERVICEACCOUNTS,
   WORKERCLUSTERS,
 } from '../../../operator/kube/resources.ts';
 import { startApiserver, type TestApiserver } from '../../kit/apiserver.ts';
+import { sweepMember } from '../../kit/conformance/hubs.ts';
 import { applyFolder, HubScene } from '../../kit/hubs/hub-scene.ts';
 import { type CommandResult, runCoppice } from '../../kit/run.ts';
 
@@ -72,9 +75,16 @@ describe('a cluster that leaves a hub elsewhere', () => {
       .map(({ kind, metadata }) => `${kind} ${metadata.namespace}/${metadata.name}`);
   };
   const gone = async () => {
-    await scene.garden.client.delete(WORKERCLUSTERS, 'demo', 'shop');
+    await scene.garden.client.delete(WORKERCLUSTERS, 'demo', 'shop').catch(() => {});
     await scene.until('the membership to be gone', () => scene.memberships.size === 0);
-    await scene.garden.client.mergePatch(WORKERCLUSTERS, 'demo', 'shop', { metadata: { finalizers: null } });
+    await destroyed();
+  };
+  /** What the rest of the operator does. */
+  const destroyed = async () => {
+    await scene.garden.client
+      .mergePatch(WORKERCLUSTERS, 'demo', 'shop', { metadata: { finalizers: null } })
+      .catch(() => {});
+    await sweepMember(scene);
   };
 
   it('finds nothing while all is as it should be', async () => {
@@ -180,9 +190,12 @@ describe('a cluster that leaves a hub elsewhere', () => {
     beforeAll(async () => {
       await applyFolder(scene.member.client, 'mcs');
       await applyFolder(hub.client, 'mcs');
-      await expect
-        .poll(() => readerOf(scene.member.client, AbortSignal.timeout(30_000)).serves(SERVICEEXPORTS))
-        .toBe(true);
+      const serves = (client: KubeClient, kind: Resource) =>
+        vi.waitFor(async () => expect(await readerOf(client, AbortSignal.timeout(20_000)).serves(kind)).toBe(true), {
+          timeout: 20_000,
+        });
+      await serves(scene.member.client, SERVICEEXPORTS);
+      await serves(hub.client, SERVICEIMPORTS);
       await scene.member.client.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'web' } });
       await hub.client.apply(
         {
@@ -193,9 +206,7 @@ describe('a cluster that leaves a hub elsewhere', () => {
         },
         { resource: SERVICEIMPORTS },
       );
-      await scene.garden.client.delete(WORKERCLUSTERS, 'demo', 'shop');
-      await scene.until('the membership to be gone', () => scene.memberships.size === 0);
-      await scene.garden.client.mergePatch(WORKERCLUSTERS, 'demo', 'shop', { metadata: { finalizers: null } });
+      await gone();
     });
     const exported = async () => {
       await joined();
@@ -221,7 +232,7 @@ describe('a cluster that leaves a hub elsewhere', () => {
       // That it is another cluster's is nothing to wait for.
       await imported('other');
       await scene.until('the membership to be gone', () => scene.memberships.size === 0);
-      await scene.garden.client.mergePatch(WORKERCLUSTERS, 'demo', 'shop', { metadata: { finalizers: null } });
+      await destroyed();
     });
 
     it('is destroyed all the same when the time is over and somebody forces it, which is said', async () => {
@@ -241,7 +252,7 @@ describe('a cluster that leaves a hub elsewhere', () => {
     });
 
     it('keeps them where it stays and only leaves the hub', async () => {
-      await scene.garden.client.mergePatch(WORKERCLUSTERS, 'demo', 'shop', { metadata: { finalizers: null } });
+      await destroyed();
       await exported();
       await scene.makeHub('test', { clusterSelector: { matchLabels: { fleet: 'other' } } });
       await scene.until('the membership to be gone', () => scene.memberships.size === 0);
