@@ -1,6 +1,6 @@
 import { configurationProblem } from '../../api/errors.ts';
 import type { HubSpec } from '../../api/hub.ts';
-import type { HubType, Member, Reader, Stranger } from '../../hubs/contract.ts';
+import type { HubType, Member, Place, Reader, Stranger } from '../../hubs/contract.ts';
 import { type MembershipRecord, samePlace } from './record.ts';
 import type { TwoSides } from './two-sides.ts';
 
@@ -26,9 +26,7 @@ export function owning(record: MembershipRecord, { name, places, whyNot }: Stran
       `${whyNot}, so this cluster cannot be taken over in the hub`,
       'Set adoption of the Hub to Observe, or take the cluster out of the hub by hand, and it joins.',
     );
-  const fresh = places
-    .map(({ uid: _, ...place }) => place)
-    .filter((place) => !record.places.some((known) => samePlace(known, place)));
+  const fresh = places.map(withoutUID).filter((place) => !record.places.some((known) => samePlace(known, place)));
   return {
     ...record,
     member: { ...record.member, name },
@@ -47,3 +45,8 @@ export async function takeOver(
   for (const { uid, ...place } of [...takingOver].reverse()) await sides.takeOver(place, uid, signal);
   return rest;
 }
+
+const withoutUID = (place: Stranger['places'][number]): Place => {
+  const { uid: _, ...rest } = place;
+  return rest;
+};

@@ -35,7 +35,7 @@ export interface HubUnderTest {
   /** An object of somebody else's that has a name which the join of shop/demo wants. */
   readonly taken: { readonly resource: Resource; readonly object: KubeObject };
   /** What somebody else might make for this cluster, and what the hub then calls it; the first stands for it. Absent: the hub cannot tell. */
-  theirs?(cluster: { id: string; server: string; access: string }): {
+  theirs?: (cluster: { id: string; server: string; access: string }) => {
     readonly name: string;
     readonly objects: readonly HubObject[];
   };
