@@ -264,6 +264,7 @@ export class ManagedOperator {
       decided: () => 'none',
       sizes: { remove: async () => {} },
       managed: this.controller,
+      attached: undefined,
       holds: () => [],
       now: () => garden.now(),
       provider: () => this.#provider,

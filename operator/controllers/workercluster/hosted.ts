@@ -149,7 +149,7 @@ function shootFor(cluster: WorkerCluster, spec: ShootSpec): Shoot {
       namespace,
       // The finalizer comes with the object: it saves a write, and there is no moment without it.
       finalizers: [FINALIZER],
-      labels: { [LABELS.workerCluster]: name, [LABELS.provider]: cluster.spec.cloudProvider },
+      labels: { [LABELS.workerCluster]: name, [LABELS.provider]: cluster.spec.cloudProvider ?? '' },
       ownerReferences: [
         { apiVersion: API_VERSION, kind: 'WorkerCluster', name, uid: uid!, controller: true, blockOwnerDeletion: true },
       ],
