@@ -3,7 +3,8 @@ import type { KubeClient } from '../kube/client.ts';
 import { KubeApiError } from '../kube/errors.ts';
 import { Informer } from '../kube/informer.ts';
 import type { Log } from '../kube/log.ts';
-import { NAMESPACES, NODES, type Node, PODS, type Pod, pathOf } from '../kube/resources.ts';
+import { conditionIsTrue, NAMESPACES, NODES, type Node, PODS, type Pod, pathOf } from '../kube/resources.ts';
+import { clusterResource, podRequests } from './capacity.ts';
 import { slimNode } from './kept-objects.ts';
 import { keptPod } from './kept-pod.ts';
 import { LineWatch } from './line-watch.ts';
@@ -52,6 +53,20 @@ export async function whoIs(client: KubeClient, signal: AbortSignal): Promise<Se
   for (const [what, path] of NEEDED) await may(what, ask(path, { limit: 1 }));
   const { gitVersion } = (await may('get /version', ask('/version'))) ?? {};
   return { identity, version: /^v?(\d{1,4}\.\d{1,4}(\.\d{1,4})?)/.exec(String(gitVersion))?.[1] ?? '' };
+}
+
+/** What is no Node at all must fail here, and not in whoever reckons with it later. Throws what the reckoning throws. */
+function soundNode(node: Node): Node {
+  const kept = slimNode(node);
+  clusterResource([kept], []);
+  conditionIsTrue(kept, 'Ready');
+  return kept;
+}
+
+function soundPod(pod: Pod): Pod {
+  const kept = keptPod(pod);
+  podRequests(kept);
+  return kept;
 }
 
 /** What whoever opens a line is told. */
@@ -107,8 +122,8 @@ export class AttachedLine implements OpenCluster {
     this.#line = new LineWatch({ ask, told: (answers) => news.answers(answers) });
     const budget = tenantBudget();
     const options = { budget, log, failed: () => this.#line.doubt() };
-    this.nodes = new Informer<Node>(client, NODES, { ...options, transform: slimNode });
-    this.pods = new Informer<Pod>(client, PODS, { ...options, transform: keptPod });
+    this.nodes = new Informer<Node>(client, NODES, { ...options, transform: soundNode });
+    this.pods = new Informer<Pod>(client, PODS, { ...options, transform: soundPod });
     for (const informer of [this.nodes, this.pods]) informer.onChange(() => news.changed());
   }
 

@@ -1,4 +1,5 @@
 import type { BlockList } from 'node:net';
+import { isDeepStrictEqual } from 'node:util';
 import { CoppiceError, errorText } from '../../api/errors.ts';
 import { ANNOTATIONS } from '../../api/group.ts';
 import { KUBECONFIG_KEY } from '../../api/names.ts';
@@ -47,6 +48,7 @@ export interface AttachedWorld {
 
 /** What is remembered of one attached cluster. All of it can be lost. */
 interface State {
+  readonly key: string;
   readonly uid: string;
   /** Follows the Secret with its kubeconfig. */
   secret: { readonly name: string; readonly informer: Informer<Secret> } | undefined;
@@ -54,6 +56,8 @@ interface State {
   /** What the line was opened with. */
   source: string | undefined;
   refusal: Refusal | undefined;
+  /** Of the object, when it was looked at last. */
+  generation: number | undefined;
   failures: number;
   /** Nothing is opened any more: the object is let go. */
   released: boolean;
@@ -67,11 +71,14 @@ const LOOK_AGAIN_MS = 10 * 60_000;
 /** What only a person can mend may be mended where nobody tells us: in the cluster, in a name server. */
 const REFUSED_AGAIN_MS = 5 * 60_000;
 const GARDEN = 'the garden';
+/** What status.endpoint has room for. */
+const LONGEST_URL = 2048;
 
 /** What a kubeconfig says. @throws Refused where anything in it could harm whoever uses it, or nothing can be made of it */
 function connectionIn(text: string): Connection {
   try {
     const connection = parseUntrustedKubeconfig(text);
+    if (connection.server.length > LONGEST_URL) throw new Error('the kubeconfig is refused: its server is too long');
     const { username, password } = new URL(connection.server);
     // It would stand in the status of the cluster.
     if (username || password) throw new Error('the kubeconfig is refused: its server has a user or a password in it');
@@ -95,11 +102,12 @@ export class AttachedController {
   /** What is known of the cluster with this UID; undefined: it was not looked at yet. */
   facts(key: string, uid: string | undefined): AttachedFacts | undefined {
     const state = this.#states.get(key);
-    if (!state?.seen || state.uid !== uid) return undefined;
+    if (!state?.seen || state.released || state.uid !== uid) return undefined;
     const record = this.#recordOf(key, state.uid);
     const { line } = state;
     return {
-      refusal: state.refusal,
+      generation: state.generation,
+      refusal: state.refusal ?? (line ? undefined : LINE_ENDED),
       ...(record && { identity: record.identity }),
       ...(line && { version: line.version, server: line.server }),
       ...(line && { inside: { nodes: line.nodes.list(), pods: line.pods.list() } }),
@@ -131,9 +139,11 @@ export class AttachedController {
     if (state.released || !isHeld(cluster)) return undefined;
     const refusal = await this.#look(cluster, state, signal);
     signal.throwIfAborted();
-    const isNews =
-      !state.seen || refusal?.message !== state.refusal?.message || refusal?.reason !== state.refusal?.reason;
+    const { generation } = cluster.metadata;
+    const before = [state.seen, state.generation, state.refusal?.reason, state.refusal?.message];
+    const isNews = !isDeepStrictEqual(before, [true, generation, refusal?.reason, refusal?.message]);
     state.refusal = refusal;
+    state.generation = generation;
     state.seen = true;
     if (isNews) world.changed(key);
     if (!refusal) {
@@ -201,20 +211,19 @@ export class AttachedController {
   async #secret(namespace: string, name: string, state: State, signal: AbortSignal): Promise<Secret | undefined> {
     if (state.secret?.name !== name) {
       await state.secret?.informer.stop();
-      const { garden, log } = this.#world;
+      const { garden, log, enqueue } = this.#world;
       const informer = new Informer<Secret>(garden, SECRETS, {
         log,
         namespace,
         fieldSelector: `metadata.name=${name}`,
       });
       state.secret = { name, informer };
+      informer.onChange(() => enqueue(state.key));
       informer.start();
-      await informer.whenSynced(signal);
-      const key = this.#keyOf(state);
-      informer.onChange(() => key !== undefined && this.#world.enqueue(key));
     }
-    await state.secret.informer.whenSynced(signal);
-    return state.secret.informer.get(`${namespace}/${name}`);
+    const { informer } = state.secret;
+    await informer.whenSynced(signal);
+    return informer.get(`${namespace}/${name}`);
   }
 
   async #open(cluster: WorkerCluster, state: State, source: string, signal: AbortSignal): Promise<Refusal | undefined> {
@@ -335,22 +344,19 @@ export class AttachedController {
     if (known?.uid === uid) return known;
     if (known) void this.#close(known);
     const state: State = {
+      key,
       uid,
       secret: undefined,
       line: undefined,
       source: undefined,
       refusal: undefined,
+      generation: undefined,
       failures: 0,
       released: false,
       seen: false,
     };
     this.#states.set(key, state);
     return state;
-  }
-
-  #keyOf(state: State): string | undefined {
-    for (const [key, known] of this.#states) if (known === state) return key;
-    return undefined;
   }
 
   async #forget(key: string, signal: AbortSignal): Promise<void> {
@@ -375,6 +381,12 @@ export class AttachedController {
 }
 
 const NOT_READY = 'ERR_RETRYABLE_INFRA_DEPENDENCIES';
+
+const LINE_ENDED: Refusal = {
+  reason: 'NotReachable',
+  message: 'the line to the API server has ended',
+  code: NOT_READY,
+};
 
 const notAnswering = ({ server, failure }: AttachedLine): string =>
   `${server} does not answer${failure ? `: ${failure}` : ''}`;

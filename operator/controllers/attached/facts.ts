@@ -18,6 +18,8 @@ export interface Refusal {
 
 /** What is known of a cluster that others made. */
 export interface AttachedFacts {
+  /** metadata.generation of the object that was acted on. */
+  readonly generation: number | undefined;
   /** Why it is not used; undefined: it answers, and is the one that it was. */
   readonly refusal: Refusal | undefined;
   /** As it was first seen; undefined: it never was. */

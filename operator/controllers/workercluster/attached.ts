@@ -1,4 +1,6 @@
 import { findCondition } from '../../api/conditions.ts';
+import { KUBECONFIG_KEY } from '../../api/names.ts';
+import { LIMITS } from '../../api/schema.ts';
 import type { WorkerCluster, WorkerClusterStatus } from '../../api/workercluster.ts';
 import { clusterResource } from '../../clusters/capacity.ts';
 import { HELD, type Hold, judgeDeletion } from '../../clusters/deletion-gate.ts';
@@ -42,21 +44,28 @@ export function planAttached(view: AttachedView, now: Date): AttachedPlan {
   const { isOver, warning, expiresAt, next } = lifetimeOf(cluster, now);
   const before = cluster.status?.conditions;
   const looked = conditionsOf(view);
+  const ready = readyOf(view, looked);
   const status: WorkerClusterStatus = {
     ...observedStatus(view, now),
+    phase: phaseOf(view, ready),
     conditions: [
-      ...withConditions(before, [readyOf(view, looked), ...looked], now),
+      ...withConditions(before, [ready, ...looked], now),
       ...withConditions(warnedAt(cluster, now) ? before : [], [warning], now),
     ],
     ...(expiresAt && { expiresAt }),
   };
-  const ready = findCondition(status.conditions, 'Ready')?.status === 'True';
   return {
     ...(!isHeld(cluster) && { finalizer: 'add' }),
     ...(isOver && { expire: true }),
     ...(next && { next }),
-    status: { ...status, phase: ready ? 'Ready' : view.facts?.identity ? 'Updating' : 'Pending' },
+    status,
   };
+}
+
+function phaseOf({ cluster, facts }: AttachedView, ready: Said): string {
+  if (ready.status === 'True') return 'Ready';
+  if (!facts) return cluster.status?.phase ?? 'Pending';
+  return facts.identity ? 'Updating' : 'Pending';
 }
 
 function planEnd(view: AttachedView, now: Date): AttachedPlan {
@@ -117,6 +126,11 @@ function readyOf({ facts, cluster }: AttachedView, looked: readonly Said[]): Sai
 
 function observedStatus({ cluster, facts }: AttachedView, now: Date): WorkerClusterStatus {
   const { spec, metadata, status: before } = cluster;
+  // The operator has just started, and knows nothing that was not said before.
+  if (!facts && before) {
+    const { expiresAt: _, ...said } = before;
+    return said;
+  }
   const ref = spec.attached?.kubeconfigSecretRef;
   const nodes = facts?.inside?.nodes;
   const region = spec.region ?? (nodes ? onlyRegion(nodes) : before?.region);
@@ -133,7 +147,7 @@ function observedStatus({ cluster, facts }: AttachedView, now: Date): WorkerClus
     ...(version && { kubernetesVersion: version }),
     ...(endpoint && { endpoint }),
     ...(identity && { clusterIdentity: identity }),
-    ...(ref && { kubeconfigRef: { name: ref.name, key: ref.key ?? 'value' } }),
+    ...(ref && { kubeconfigRef: { name: ref.name, key: ref.key ?? KUBECONFIG_KEY } }),
     ...(facts ? { controlPlane: { desired: 1, ready: refusal ? 0 : 1 } } : asBefore(before, 'controlPlane')),
     ...(nodes
       ? {
@@ -144,7 +158,10 @@ function observedStatus({ cluster, facts }: AttachedView, now: Date): WorkerClus
         { ...asBefore(before, 'nodes'), ...asBefore(before, 'resource') }),
     ...(cost && { cost }),
     lastErrors: refusal ? [{ taskID: 'attach', description: refusal.message, codes: [refusal.code] }] : [],
-    observedGeneration: metadata.generation,
+    // What was seen with an earlier spec says nothing of this one.
+    ...(facts?.generation === metadata.generation
+      ? { observedGeneration: metadata.generation }
+      : asBefore(before, 'observedGeneration')),
   };
 }
 
@@ -163,5 +180,6 @@ function priced(
 function onlyRegion(nodes: readonly Node[]): string | undefined {
   const regions = new Set(nodes.flatMap(({ metadata }) => metadata.labels?.[REGION] ?? []));
   const [region] = regions;
-  return regions.size === 1 ? region : undefined;
+  // An API server that somebody chose may say what no other would.
+  return regions.size === 1 && typeof region === 'string' && region.length <= LIMITS.label ? region : undefined;
 }

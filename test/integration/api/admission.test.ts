@@ -300,7 +300,7 @@ describe('WorkerCluster', () => {
     ['a skipped minor', before, { kubernetes: { version: '1.37.0' } }, /one minor version at a time/],
     ['another major', before, { kubernetes: { version: '2.35.4' } }, /no downgrade, and one minor/],
     ['another provider', before, { cloudProvider: 'gcp' }, /cloudProvider cannot be changed/],
-    ['attaching it', minimal, { mode: 'Attached', cloudProvider: null, ...theirs }, /mode cannot be changed, added/],
+    ['attaching it', minimal, { cloudProvider: null, ...theirs }, /mode cannot be changed, added/],
     ['making an attached one', theirs, { mode: null, attached: null, ...minimal }, /mode cannot be changed/],
     ['another kubeconfig', theirs, { attached: { kubeconfigSecretRef: { name: 'new' } } }, ''],
     ['no provider', before, { cloudProvider: null }, /spec\.cloudProvider: Required/],

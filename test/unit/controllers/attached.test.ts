@@ -27,6 +27,7 @@ const node = (name: string, ready: boolean, region = 'eu') =>
     },
   }) as unknown as Node;
 const open = (...nodes: Node[]): AttachedFacts => ({
+  generation: 2,
   refusal: undefined,
   identity: 'id-1',
   version: '1.36.3',
@@ -34,6 +35,7 @@ const open = (...nodes: Node[]): AttachedFacts => ({
   inside: { nodes, pods: [] },
 });
 const gone: AttachedFacts = {
+  generation: 2,
   refusal: {
     reason: 'KubeconfigMissing',
     message: 'Secret shop/theirs does not exist',
@@ -91,6 +93,12 @@ describe('an attached cluster', () => {
     expect(status.cost).toEqual({ hourly: '1.5', accrued: '0', currency: 'EUR', asOf: '2026-11-22T12:00:00Z' });
     const later = planAttached({ cluster: { ...priced, status }, facts: open(), holds: [] }, new Date(+NOW + 3600_000));
     expect(later.status).toEqual(status);
+  });
+
+  it('says of a changed spec nothing that was seen with the one before', () => {
+    const changed = cluster({ metadata: { ...cluster().metadata, generation: 3 } });
+    expect(plan(changed, open()).status.observedGeneration).toBeUndefined();
+    expect(plan(changed, { ...open(), generation: 3 }).status.observedGeneration).toBe(3);
   });
 
   it('takes no region from nodes that do not agree', () => {
