@@ -1,50 +1,19 @@
-import type { BlockList } from 'node:net';
 import { isDeepStrictEqual } from 'node:util';
-import { CoppiceError, errorText } from '../../api/errors.ts';
-import { ANNOTATIONS } from '../../api/group.ts';
 import { KUBECONFIG_KEY } from '../../api/names.ts';
 import { isAttached, type WorkerCluster } from '../../api/workercluster.ts';
-import { AttachedLine, failureText, LacksRight, type SeenCluster, whoIs } from '../../clusters/attached-line.ts';
-import type { OpenClusters } from '../../clusters/open-clusters.ts';
-import { identityOf } from '../../clusters/seed-access.ts';
+import { AttachedLine, whoIs } from '../../clusters/attached-line.ts';
 import { addressesOf, outsideOnly } from '../../kube/address-guard.ts';
 import { TENANT_LIMITS } from '../../kube/answer-limits.ts';
 import { KubeClient } from '../../kube/client.ts';
-import { KubeApiError } from '../../kube/errors.ts';
 import { Informer } from '../../kube/informer.ts';
-import { type Connection, parseUntrustedKubeconfig } from '../../kube/kubeconfig.ts';
-import type { Log } from '../../kube/log.ts';
-import type { Receipts } from '../../kube/receipt.ts';
 import { decoded, keyOf, SECRETS, type Secret } from '../../kube/resources.ts';
 import { backoff } from '../backoff.ts';
 import { isHeld } from '../finalizer.ts';
 import { spread } from '../spread.ts';
+import { Claims } from './claims.ts';
 import type { AttachedFacts, Refusal } from './facts.ts';
-import { judgeIdentity } from './judge-identity.ts';
-import type { AttachedRecord } from './record.ts';
-
-/** What the controller of attached clusters works with. */
-export interface AttachedWorld {
-  readonly garden: KubeClient;
-  /** The operator's namespace: what is attached there, administrators attach. */
-  readonly namespace: string;
-  readonly log: Log;
-  readonly clusters: Pick<Informer<WorkerCluster>, 'get' | 'list'>;
-  readonly openClusters: OpenClusters;
-  readonly records: Receipts<AttachedRecord>;
-  /** All records that there are. */
-  allRecords(): readonly AttachedRecord[];
-  /** Clusters of the platform: where they are, and which they are (UID of kube-system -> in words). */
-  platform(): { readonly servers: readonly string[]; readonly identities: ReadonlyMap<string, string> };
-  /** Internal networks that tenants may attach clusters of. */
-  readonly allowed: BlockList;
-  /** In [0, 1). */
-  random(): number;
-  /** Says that a key should be worked on. */
-  enqueue(key: string): void;
-  /** Says that the facts about a cluster are others. `inside`: only what is in the cluster, which changes all the time. */
-  changed(key: string, inside?: 'inside'): void;
-}
+import { connectionIn, LINE_ENDED, NOT_READY, notAnswering, Refused, refusalOf } from './refusals.ts';
+import type { AttachedWorld } from './world.ts';
 
 /** What is remembered of one attached cluster. All of it can be lost. */
 interface State {
@@ -71,39 +40,23 @@ const LOOK_AGAIN_MS = 10 * 60_000;
 /** What only a person can mend may be mended where nobody tells us: in the cluster, in a name server. */
 const REFUSED_AGAIN_MS = 5 * 60_000;
 const GARDEN = 'the garden';
-/** What status.endpoint has room for. */
-const LONGEST_URL = 2048;
-
-/** What a kubeconfig says. @throws Refused where anything in it could harm whoever uses it, or nothing can be made of it */
-function connectionIn(text: string): Connection {
-  try {
-    const connection = parseUntrustedKubeconfig(text);
-    if (connection.server.length > LONGEST_URL) throw new Error('the kubeconfig is refused: its server is too long');
-    const { username, password } = new URL(connection.server);
-    // It would stand in the status of the cluster.
-    if (username || password) throw new Error('the kubeconfig is refused: its server has a user or a password in it');
-    return connection;
-  } catch (error) {
-    throw new Refused('KubeconfigRefused', error instanceof CoppiceError ? errorText(error) : failureText(error));
-  }
-}
 
 /** Keeps a line open to each cluster that others made. It makes nothing in them, and deletes nothing. */
 export class AttachedController {
   readonly #world: AttachedWorld;
   readonly #states = new Map<string, State>();
-  /** Clusters that are being written down, by UID of their kube-system: two that are opened in the same moment must not both have it. */
-  readonly #claims = new Map<string, string>();
+  readonly #claims: Claims;
 
   constructor(world: AttachedWorld) {
     this.#world = world;
+    this.#claims = new Claims(world);
   }
 
   /** What is known of the cluster with this UID; undefined: it was not looked at yet. */
   facts(key: string, uid: string | undefined): AttachedFacts | undefined {
     const state = this.#states.get(key);
     if (!state?.seen || state.released || state.uid !== uid) return undefined;
-    const record = this.#recordOf(key, state.uid);
+    const record = this.#claims.recordOf(key, state.uid);
     const { line } = state;
     return {
       generation: state.generation,
@@ -235,7 +188,7 @@ export class AttachedController {
     let isOpen = false;
     try {
       const seen = await whoIs(client, signal);
-      const refusal = await this.#claim(cluster, client, seen, signal);
+      const refusal = await this.#claims.claim(cluster, client, seen, signal);
       if (refusal) return refusal;
       const opened: AttachedLine = new AttachedLine(
         { client, seen, shared, log: world.log },
@@ -269,64 +222,6 @@ export class AttachedController {
     if (metadata.namespace === namespace) return new KubeClient({ ...connection, limits: TENANT_LIMITS });
     const own = await addressesOf(this.#world.platform().servers);
     return new KubeClient({ ...connection, limits: TENANT_LIMITS, admit: outsideOnly(allowed, own) });
-  }
-
-  /** Writes down which cluster it is. @returns why it may not have it */
-  async #claim(
-    cluster: WorkerCluster,
-    client: KubeClient,
-    { identity }: SeenCluster,
-    signal: AbortSignal,
-  ): Promise<Refusal | undefined> {
-    const world = this.#world;
-    const key = keyOf(cluster);
-    const { name, namespace = '', uid = '', annotations } = cluster.metadata;
-    const pinned = this.#recordOf(key, uid)?.identity;
-    const holder = this.#holderOf(identity, key) ?? (await this.#madeHere(client, identity, key, signal));
-    const refusal = judgeIdentity({
-      seen: identity,
-      pinned,
-      approved: annotations?.[ANNOTATIONS.approveCluster],
-      platform: namespace === world.namespace ? undefined : world.platform().identities.get(identity),
-      holder: holder === undefined ? undefined : { key: holder, own: holder.startsWith(`${namespace}/`) },
-      annotation: ANNOTATIONS.approveCluster,
-    });
-    if (refusal || pinned === identity) return refusal;
-    this.#claims.set(identity, key);
-    try {
-      await world.records.save(key, { cluster: { namespace, name, uid }, identity }, signal);
-    } finally {
-      this.#claims.delete(identity);
-    }
-    return undefined;
-  }
-
-  #holderOf(identity: string, key: string): string | undefined {
-    const { clusters } = this.#world;
-    const claimed = this.#claims.get(identity);
-    if (claimed !== undefined && claimed !== key) return claimed;
-    const record = this.#world.allRecords().find(({ identity: known, cluster: { namespace, name, uid } }) => {
-      const other = `${namespace}/${name}`;
-      return known === identity && other !== key && clusters.get(other)?.metadata.uid === uid;
-    });
-    return record && `${record.cluster.namespace}/${record.cluster.name}`;
-  }
-
-  /** Whether a cluster of this garden, which was not attached, is the same: only those are asked that have its address or its authority. */
-  async #madeHere(client: KubeClient, identity: string, key: string, signal: AbortSignal): Promise<string | undefined> {
-    const { openClusters } = this.#world;
-    for (const other of openClusters.keys()) {
-      const open = openClusters.get(other);
-      if (!open || other === key || open.identity !== undefined) continue;
-      const isNear = open.server === client.server || (open.client.ca !== undefined && open.client.ca === client.ca);
-      if (isNear && (await identityOf(open.client, signal).catch(() => '')) === identity) return other;
-    }
-    return undefined;
-  }
-
-  #recordOf(key: string, uid: string): AttachedRecord | undefined {
-    const record = this.#world.records.get(key);
-    return record?.cluster.uid === uid ? record : undefined;
   }
 
   #lineChanged(key: string, line: AttachedLine): void {
@@ -378,35 +273,4 @@ export class AttachedController {
     state.source = undefined;
     await line?.stop();
   }
-}
-
-const NOT_READY = 'ERR_RETRYABLE_INFRA_DEPENDENCIES';
-
-const LINE_ENDED: Refusal = {
-  reason: 'NotReachable',
-  message: 'the line to the API server has ended',
-  code: NOT_READY,
-};
-
-const notAnswering = ({ server, failure }: AttachedLine): string =>
-  `${server} does not answer${failure ? `: ${failure}` : ''}`;
-
-class Refused extends Error {
-  readonly refusal: Refusal;
-
-  constructor(reason: Refusal['reason'], message: string, code: Refusal['code'] = 'ERR_CONFIGURATION_PROBLEM') {
-    super(message);
-    this.refusal = { reason, message, code };
-  }
-}
-
-function refusalOf(error: unknown): Refusal {
-  if (error instanceof Refused) return error.refusal;
-  if (error instanceof LacksRight)
-    return { reason: 'Forbidden', message: error.message, code: 'ERR_INFRA_UNAUTHORIZED' };
-  if (error instanceof KubeApiError && error.isUnauthorized)
-    return { reason: 'Unauthorized', message: failureText(error), code: 'ERR_INFRA_UNAUTHENTICATED' };
-  if (error instanceof CoppiceError && !error.code.includes('INFRA'))
-    return { reason: 'KubeconfigRefused', message: errorText(error), code: error.code };
-  return { reason: 'NotReachable', message: failureText(error), code: NOT_READY };
 }
