@@ -164,14 +164,14 @@ export class AttachedController {
   async #secret(namespace: string, name: string, state: State, signal: AbortSignal): Promise<Secret | undefined> {
     if (state.secret?.name !== name) {
       await state.secret?.informer.stop();
-      const { garden, log, enqueue } = this.#world;
+      const { garden, log } = this.#world;
       const informer = new Informer<Secret>(garden, SECRETS, {
         log,
         namespace,
         fieldSelector: `metadata.name=${name}`,
       });
       state.secret = { name, informer };
-      informer.onChange(() => enqueue(state.key));
+      informer.onChange(() => this.#world.enqueue(state.key));
       informer.start();
     }
     const { informer } = state.secret;
