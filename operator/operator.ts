@@ -53,6 +53,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
       attached: attached.attached,
       granted: quota.granted,
       holds,
+      keepsAwake: hubs.keepsAwake,
     }),
     wireShoots(core, { accounts: credentials.ofShoots, backups: backup.backups, holds }),
   ];

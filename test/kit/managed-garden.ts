@@ -266,6 +266,7 @@ export class ManagedOperator {
       managed: this.controller,
       attached: undefined,
       holds: () => [],
+      keepsAwake: () => [],
       now: () => garden.now(),
       provider: () => this.#provider,
       record: this.#record,

@@ -7,6 +7,7 @@ import type { Shoot } from '../../api/shoot.ts';
 import { isAttached, profileNameOf, type WorkerCluster, type WorkerClusterStatus } from '../../api/workercluster.ts';
 import type { DepletedOffers } from '../../capacity/depleted-offers.ts';
 import { atPlace } from '../../capacity/places.ts';
+import type { SleepHoldsOf } from '../../clusters/deletion-gate.ts';
 import { isLarger } from '../../cost/size.ts';
 import type { Applier } from '../../kube/applier.ts';
 import type { Informer } from '../../kube/informer.ts';
@@ -35,6 +36,8 @@ export interface WorkerClusterWorld extends ClaimantWorld, AttachedClusterWorld 
   readonly capacity: DepletedOffers;
   /** Absent: this operator manages no clouds. */
   readonly managed?: Pick<ManagedController, 'facts' | 'want'> | undefined;
+  /** What keeps a cluster awake that is to sleep; absent: nothing ever does. */
+  readonly keepsAwake?: SleepHoldsOf;
   /** Records of what was decided. Absent: there are none. */
   readonly sizes?: Pick<DecidedSizes, 'remove'>;
   /** `withAccount`: for somebody who has credentials of the cloud. */
@@ -85,6 +88,7 @@ export async function reconcileWorkerCluster(
     holds: cluster.metadata.deletionTimestamp
       ? world.holds(cluster.metadata.namespace ?? '', cluster.metadata.name)
       : [],
+    keepsAwake: (since) => world.keepsAwake?.(cluster.metadata.namespace ?? '', cluster.metadata.name, since) ?? [],
     ...places,
   };
   const plan = planWorkerCluster(view, world.now());
