@@ -51,7 +51,7 @@ const CLOSING_MS = 5_000;
  * made whose machines are privileged pods of the seed), COPPICE_PULUMI (path of Pulumi's
  * engine; absent: found or made when it is needed), COPPICE_DATA (directory that outlives the process), COPPICE_HEALTH_PORT (default any),
  * COPPICE_HEALTH_HOST (default loopback), COPPICE_ATTACHED_NETWORKS (internal networks, with commas between, that tenants may attach
- * clusters of; default none),
+ * clusters of; default none), COPPICE_ATTACH_CLUSTER_API (label selector of the Clusters of Cluster API that are attached; default none),
  * COPPICE_IDENTITY (of the leader Lease), COPPICE_NAMESPACE (of the Lease), COPPICE_LOG_LEVEL.
  */
 async function main(): Promise<void> {
@@ -150,6 +150,7 @@ async function main(): Promise<void> {
           dns: (name) => providers.named(name)?.dns,
           state: { namespace, directory: data },
           attachable,
+          clusterAPI: env.COPPICE_ATTACH_CLUSTER_API ?? '',
         },
         signal,
       );

@@ -88,6 +88,8 @@ export const ANNOTATIONS = {
   forceLeave: `${GROUP}/force-leave`,
   /** On an attached WorkerCluster: the UID of kube-system of the cluster that its kubeconfig leads to now, which it may become. */
   approveCluster: `${GROUP}/approve-cluster`,
+  /** `"true"` on an attached WorkerCluster: whoever made the cluster takes it down, with all that is in it. */
+  destroyed: `${GROUP}/destroyed`,
   /** On the Secret of a hosted etcd: UIDs of the claims that its members keep their data on, as JSON by ordinal. */
   etcdVolumes: `${GROUP}/etcd-volumes`,
   /** One of Gardener's operations, for example `reconcile` or `retry`; removed when taken up. */

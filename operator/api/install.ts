@@ -25,8 +25,9 @@ export function gardenRules(): PolicyRule[] {
       resources: ['workerclusters', 'seeds', 'cloudprofiles', 'credentialsbindings', 'workloadidentities'],
       verbs: [...READ, 'update', 'patch'],
     },
-    // Those whose ttl is over.
-    { apiGroups: [GROUP], resources: ['workerclusters'], verbs: ['delete'] },
+    // Those whose ttl is over; and those of Cluster API, which are attached by themselves.
+    { apiGroups: [GROUP], resources: ['workerclusters'], verbs: ['create', 'delete'] },
+    { apiGroups: ['cluster.x-k8s.io'], resources: ['clusters'], verbs: READ },
     // It keeps to quotas, so it must not be able to raise them.
     { apiGroups: [GROUP], resources: ['quotas'], verbs: READ },
     // Which clusters join which hub is decided by administrators.

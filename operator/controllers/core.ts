@@ -52,6 +52,8 @@ export interface CoreOptions {
   readonly now?: () => Date;
   /** Internal networks that clusters of tenants may be in which are attached. Absent: none. */
   readonly attachable?: BlockList;
+  /** Label selector of the Clusters of Cluster API that are attached. Absent or empty: none are. */
+  readonly clusterAPI?: string;
 }
 
 /** What the controllers of all kinds share: each `wire...` takes it. It knows no controller. */
@@ -105,7 +107,15 @@ export interface Part {
 
 /** Makes what controllers share. Rejects where the garden does not say which one it is. */
 export async function openCore(options: CoreOptions, signal: AbortSignal): Promise<Core> {
-  const { garden, log, metrics, dns = () => undefined, now = () => new Date(), attachable = addressList([]) } = options;
+  const {
+    garden,
+    log,
+    metrics,
+    dns = () => undefined,
+    now = () => new Date(),
+    attachable = addressList([]),
+    clusterAPI = '',
+  } = options;
   const recorder = new EventRecorder({ client: garden, component: 'coppice', log });
   const queue: Core['queue'] = (name, more) => new WorkQueue({ observer: queueMetrics(metrics, name), ...more });
 
@@ -127,6 +137,7 @@ export async function openCore(options: CoreOptions, signal: AbortSignal): Promi
     dns,
     now,
     attachable,
+    clusterAPI,
     gardenID: await gardenIdentity(garden, signal),
     record: (object, type, reason, message) => recorder.record(object, type, reason, message),
     clusters,

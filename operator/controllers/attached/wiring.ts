@@ -3,6 +3,7 @@ import { Informer } from '../../kube/informer.ts';
 import { keyOf, SECRETS, type Secret } from '../../kube/resources.ts';
 import type { Core, Part } from '../core.ts';
 import { onlyStatusChanged } from '../status-writer.ts';
+import { wireClusterAPI } from './cluster-api.ts';
 import { AttachedController } from './controller.ts';
 import { ATTACHED_RECORDS, attachedRecordIn, attachedRecords, clusterOfRecord } from './record.ts';
 
@@ -50,10 +51,12 @@ export function wireAttached(core: Core): Attached {
   clusters.onChange((event) => {
     if (isAttached(event.object) && !onlyStatusChanged(event)) queue.add(keyOf(event.object));
   });
+  const clusterAPI = wireClusterAPI(core);
   return {
     attached,
     caches: [secrets],
-    async prepare() {
+    async prepare(signal) {
+      await clusterAPI.prepare?.(signal);
       // Of clusters that were deleted by force while no operator ran, only the record tells.
       for (const record of allRecords()) queue.add(clusterOfRecord(record));
     },
@@ -64,7 +67,10 @@ export function wireAttached(core: Core): Attached {
         concurrency: CLUSTERS_AT_ONCE,
         reconcile: (key, stop) => attached.reconcile(key, stop),
       },
+      ...clusterAPI.controllers,
     ],
-    close: () => attached.stop(),
+    async close() {
+      await Promise.all([attached.stop(), clusterAPI.close?.()]);
+    },
   };
 }

@@ -43,7 +43,7 @@ export interface LeaveOutcome {
 export const clusterGoes = (cluster: WorkerCluster | undefined): boolean =>
   cluster === undefined ||
   (cluster.metadata.deletionTimestamp !== undefined &&
-    !isAttached(cluster) &&
+    (!isAttached(cluster) || cluster.metadata.annotations?.[ANNOTATIONS.destroyed] === 'true') &&
     (cluster.spec.adopt === undefined || cluster.spec.adopt.deletionPolicy === 'Delete'));
 
 /** Whether a leave may be forced when its time is over: by the Hub or by a person, and by nothing else. */

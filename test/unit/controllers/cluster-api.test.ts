@@ -1,0 +1,70 @@
+import { expect, it } from 'vitest';
+import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
+import { type CapiView, judgeCapi } from '../../../operator/controllers/attached/cluster-api.ts';
+import { clusterGoes } from '../../../operator/controllers/membership/leave.ts';
+import type { KubeObject } from '../../../operator/kube/resources.ts';
+
+const capi = (labels: Record<string, string> = { fleet: 'a', 'topology.x/y': 'z' }, more: object = {}): KubeObject => ({
+  apiVersion: 'cluster.x-k8s.io/v1beta2',
+  kind: 'Cluster',
+  metadata: { name: 'demo', namespace: 'shop', uid: 'capi', labels, ...more },
+});
+const step = (view: Partial<CapiView>) => judgeCapi({ capi: capi(), hasKubeconfig: true, cluster: undefined, ...view });
+const made = (view: Partial<CapiView> = {}): WorkerCluster => {
+  const taken = step(view);
+  if (taken?.do !== 'apply') throw new Error('nothing is made');
+  return taken.object;
+};
+const DELETED = { deletionTimestamp: '2026-11-22T12:00:00Z' };
+
+it('attaches a Cluster of Cluster API by its kubeconfig, with the labels that people gave it', () => {
+  expect(made()).toMatchObject({
+    metadata: {
+      name: 'demo',
+      namespace: 'shop',
+      labels: { fleet: 'a', 'cluster.x-k8s.io/cluster-name': 'demo', 'app.kubernetes.io/managed-by': 'coppice' },
+      ownerReferences: [{ kind: 'Cluster', name: 'demo', uid: 'capi' }],
+    },
+    spec: { mode: 'Attached', attached: { kubeconfigSecretRef: { name: 'demo-kubeconfig', key: 'value' } } },
+  });
+  expect(made().metadata.labels).not.toHaveProperty('topology.x/y');
+});
+
+it('waits for the kubeconfig', () => {
+  expect(step({ hasKubeconfig: false })).toBeUndefined();
+});
+
+it('writes nothing when all is as it should be, and follows its labels', () => {
+  const cluster = made();
+  expect(step({ cluster })).toBeUndefined();
+  // A kubeconfig that has gone is told by the attached cluster itself.
+  expect(step({ cluster, hasKubeconfig: false })).toBeUndefined();
+  expect(step({ cluster, capi: capi({ fleet: 'b' }) })).toMatchObject({ do: 'apply' });
+  expect(step({ cluster, capi: capi({}) })).toMatchObject({ do: 'apply' });
+});
+
+it('lets go of it when it is not selected any more, and when it is deleted', () => {
+  const cluster = made();
+  expect(step({ cluster, capi: undefined })).toEqual({ do: 'delete', destroyed: false });
+  expect(step({ cluster, capi: capi({}, DELETED) })).toEqual({ do: 'delete', destroyed: true });
+  expect(
+    step({ cluster: { ...cluster, metadata: { ...cluster.metadata, ...DELETED } }, capi: undefined }),
+  ).toBeUndefined();
+  expect(step({ cluster: undefined, capi: capi({}, DELETED) })).toBeUndefined();
+});
+
+it('leaves alone what a person made under the name', () => {
+  const theirs = { ...made(), metadata: { name: 'demo', namespace: 'shop', labels: {} } };
+  expect(step({ cluster: theirs })).toBeUndefined();
+  expect(step({ cluster: theirs, capi: undefined })).toBeUndefined();
+  const named = { ...theirs, metadata: { ...theirs.metadata, labels: { 'app.kubernetes.io/managed-by': 'coppice' } } };
+  expect(step({ cluster: named, capi: undefined })).toBeUndefined();
+});
+
+it('does not tidy up in a cluster that is taken down: it would wait for a dead one', () => {
+  const cluster = made();
+  const going = (annotations: Record<string, string>) =>
+    clusterGoes({ ...cluster, metadata: { ...cluster.metadata, ...DELETED, annotations } });
+  expect(going({})).toBe(false);
+  expect(going({ 'multi-cluster.demo.io/destroyed': 'true' })).toBe(true);
+});
