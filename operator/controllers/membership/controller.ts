@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { findCondition } from '../../api/conditions.ts';
 import { CoppiceError, errorText } from '../../api/errors.ts';
 import type { Membership } from '../../api/membership.ts';
-import type { WorkerCluster } from '../../api/workercluster.ts';
+import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
 import { hubType } from '../../hubs/index.ts';
 import { isNotFound, isTransient, KubeApiError } from '../../kube/errors.ts';
 import { keyOf, MEMBERSHIPS } from '../../kube/resources.ts';
@@ -16,7 +16,8 @@ import { clusterOf } from './holds.ts';
 import { type JoinOutcome, join } from './join.ts';
 import type { LeaveVerdict } from './judge.ts';
 import { isForced, type LeaveOutcome, leave } from './leave.ts';
-import { answers, endpointOf, isAsleep, isSilent, labelsOf, whyNotUsable } from './member.ts';
+import { answers, endpointOf, isAsleep, isSilent, whyNotUsable } from './member.ts';
+import { labelsOf } from './member-labels.ts';
 import type { MembershipRecord } from './record.ts';
 import { newlyDone, type Said, statusOf, stepConditions, type Told } from './status.ts';
 import type { MembershipWorld } from './world.ts';
@@ -104,7 +105,7 @@ export class MembershipController {
       return {};
     }
     const rests = {
-      cluster: labelsOf(cluster, hub!.spec),
+      cluster: labelsOf(cluster, hub!.spec, { open, profile: world.profiles.get(profileNameOf(cluster)) }),
       nodes: shapeOf(open),
       hub: hub!.metadata.generation,
       answers: answers(cluster, open),
