@@ -7,6 +7,7 @@ import { kubeconfig } from '../../operator/pki/kubeconfig.ts';
 
 interface Stored {
   kind?: string;
+  type?: string;
   metadata: {
     name: string;
     namespace?: string;
@@ -143,14 +144,14 @@ const isIn = (path: string, collection: string): boolean => {
   return folder === collection || (!collection.includes('/namespaces/') && folder.endsWith(plural));
 };
 
-function isWanted(
-  { path, query }: { path: string; query: URLSearchParams },
-  at: string,
-  { metadata }: Stored,
-): boolean {
-  const name = query.get('fieldSelector')?.replace('metadata.name=', '');
+function isWanted({ path, query }: { path: string; query: URLSearchParams }, at: string, object: Stored): boolean {
+  const { metadata, type } = object;
+  const fields: Record<string, string | undefined> = { 'metadata.name': metadata.name, type };
+  const [field = '', wanted] = query.get('fieldSelector')?.split('=') ?? [];
   const [label = '', value] = query.get('labelSelector')?.split('=') ?? [];
-  return isIn(at, path) && (!name || name === metadata.name) && (!label || metadata.labels?.[label] === value);
+  const labelled = metadata.labels?.[label];
+  const isLabelled = value === undefined ? labelled !== undefined : labelled === value;
+  return isIn(at, path) && (!field || fields[field] === wanted) && (!label || isLabelled);
 }
 
 const write = (stream: ServerHttp2Stream, type: string, object: object): void => {

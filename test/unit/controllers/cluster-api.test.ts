@@ -1,8 +1,15 @@
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
-import { type CapiView, judgeCapi } from '../../../operator/controllers/attached/cluster-api.ts';
+import { type CapiView, judgeCapi, wireClusterAPI } from '../../../operator/controllers/attached/cluster-api.ts';
+import type { Core } from '../../../operator/controllers/core.ts';
 import { clusterGoes } from '../../../operator/controllers/membership/leave.ts';
-import type { KubeObject } from '../../../operator/kube/resources.ts';
+import { KubeClient } from '../../../operator/kube/client.ts';
+import { runController } from '../../../operator/kube/controller.ts';
+import { Informer } from '../../../operator/kube/informer.ts';
+import { silent } from '../../../operator/kube/log.ts';
+import { type KubeObject, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
+import { WorkQueue } from '../../../operator/kube/workqueue.ts';
+import { SmallApiServer } from '../../kit/small-api-server.ts';
 
 const capi = (labels: Record<string, string> = { fleet: 'a', 'topology.x/y': 'z' }, more: object = {}): KubeObject => ({
   apiVersion: 'cluster.x-k8s.io/v1beta2',
@@ -67,4 +74,41 @@ it('does not tidy up in a cluster that is taken down: it would wait for a dead o
     clusterGoes({ ...cluster, metadata: { ...cluster.metadata, ...DELETED, annotations } });
   expect(going({})).toBe(false);
   expect(going({ 'multi-cluster.demo.io/destroyed': 'true' })).toBe(true);
+});
+
+it('follows the Clusters of a selector, and no others, from their first kubeconfig to their end', async () => {
+  const garden = await SmallApiServer.start('garden');
+  const client = KubeClient.fromKubeconfig(garden.kubeconfig);
+  const clusters = new Informer<WorkerCluster>(client, WORKERCLUSTERS);
+  clusters.start();
+  const at = (name: string) => `/apis/cluster.x-k8s.io/v1beta2/namespaces/shop/clusters/${name}`;
+  const attached = (name: string) =>
+    garden.objects.get(`/apis/multi-cluster.demo.io/v1/namespaces/shop/workerclusters/${name}`);
+  const keep = (name: string) =>
+    garden.put(`/api/v1/namespaces/shop/secrets/${name}-kubeconfig`, {
+      type: 'cluster.x-k8s.io/secret',
+      metadata: { name: `${name}-kubeconfig`, namespace: 'shop', labels: { 'cluster.x-k8s.io/cluster-name': name } },
+    });
+  const core = { garden: client, log: silent, clusters, clusterAPI: 'fleet=a', queue: () => new WorkQueue() };
+  const part = wireClusterAPI(core as unknown as Core);
+  const controllers = part.controllers.map((controller) => runController(controller));
+  await part.prepare?.(AbortSignal.timeout(5_000));
+  const until = (predicate: () => boolean) =>
+    vi.waitFor(() => expect(predicate()).toBe(true), { timeout: 10_000, interval: 10 });
+
+  for (const name of ['demo', 'late']) garden.put(at(name), capi({ fleet: 'a' }, { name, uid: name }));
+  garden.put(at('other'), capi({ fleet: 'b' }, { name: 'other', uid: 'other' }));
+  for (const name of ['demo', 'other']) keep(name);
+  await until(() => attached('demo') !== undefined);
+  expect([attached('late'), attached('other')]).toEqual([undefined, undefined]);
+  keep('late');
+  await until(() => attached('late') !== undefined);
+
+  garden.remove(at('late'));
+  await until(() => attached('late') === undefined);
+  expect(attached('demo')).toBeDefined();
+  await Promise.all(controllers.map((controller) => controller.stop(0)));
+  await Promise.all([part.close?.(), clusters.stop()]);
+  await client.close();
+  await garden.stop();
 });
