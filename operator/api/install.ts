@@ -1,5 +1,5 @@
 import { crds } from './crd.ts';
-import { ALPHA_VERSION, ANNOTATIONS, GROUP, VERSION } from './group.ts';
+import { ALPHA_VERSION, ANNOTATIONS, GROUP, LABELS, VERSION } from './group.ts';
 import type { KubeObject } from './meta.ts';
 import { IDENTITY_ACCOUNT_PREFIX } from './names.ts';
 
@@ -25,9 +25,8 @@ export function gardenRules(): PolicyRule[] {
       resources: ['workerclusters', 'seeds', 'cloudprofiles', 'credentialsbindings', 'workloadidentities'],
       verbs: [...READ, 'update', 'patch'],
     },
-    // Those whose ttl is over; and those of Cluster API, which are attached by themselves.
-    { apiGroups: [GROUP], resources: ['workerclusters'], verbs: ['create', 'delete'] },
-    { apiGroups: ['cluster.x-k8s.io'], resources: ['clusters'], verbs: READ },
+    // Those whose ttl is over.
+    { apiGroups: [GROUP], resources: ['workerclusters'], verbs: ['delete'] },
     // It keeps to quotas, so it must not be able to raise them.
     { apiGroups: [GROUP], resources: ['quotas'], verbs: READ },
     // Which clusters join which hub is decided by administrators.
@@ -251,6 +250,15 @@ const BY_THE_OPERATOR = {
 
 const EXPIRY = `expiry.${GROUP}`;
 
+/** In CEL: the operator has made the object for a Cluster of Cluster API, which lives on without it. */
+const ATTACHED_BY_US = [
+  "has(oldObject.spec.mode) && oldObject.spec.mode == 'Attached'",
+  `has(oldObject.metadata.labels) && '${LABELS.managedBy}' in oldObject.metadata.labels`,
+  `oldObject.metadata.labels['${LABELS.managedBy}'] == 'coppice'`,
+  'has(oldObject.metadata.ownerReferences)',
+  "oldObject.metadata.ownerReferences.exists(r, r.kind == 'Cluster' && r.apiVersion.startsWith('cluster.x-k8s.io/'))",
+].join(' && ');
+
 /**
  * The operator deletes WorkerClusters whose ttl is over. RBAC knows no "only those", and a policy no clock; this keeps a mistake of
  * the operator's, or a thief of its credentials, from all the clusters that nobody gave a ttl.
@@ -265,8 +273,8 @@ export function deletionByOperator(): KubeObject[] {
     matchConditions: [BY_THE_OPERATOR],
     validations: [
       {
-        expression: 'has(oldObject.spec.ttl)',
-        message: 'the operator deletes only clusters that have a ttl',
+        expression: `has(oldObject.spec.ttl) || (${ATTACHED_BY_US})`,
+        message: 'the operator deletes only clusters that have a ttl, and those that it attached for Cluster API',
         reason: 'Forbidden',
       },
     ],

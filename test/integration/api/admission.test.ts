@@ -636,6 +636,17 @@ describe('people', () => {
     expect(await refusal).toContain('the operator deletes only clusters that have a ttl');
     expect(await remove('brief', '--as', OPERATOR_USER)).toContain('deleted');
     expect(await remove('lasting')).toContain('deleted');
+
+    // Of those that are attached, those that it has made itself for a Cluster of Cluster API.
+    const theirs = { mode: 'Attached', attached: { kubeconfigSecretRef: { name: 'theirs' } } };
+    const owner = { apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'Cluster', name: 'capi', uid: 'capi' };
+    const labels = { 'app.kubernetes.io/managed-by': 'coppice' };
+    const capi = cluster(theirs, 'capi') as KubeObject;
+    const metadata = { ...capi.metadata, labels, ownerReferences: [owner] };
+    await garden.client.create(cluster(theirs, 'by-hand'));
+    await garden.client.create({ ...capi, metadata });
+    expect(await remove('by-hand', '--as', OPERATOR_USER).catch((error) => error.stderr)).toContain('only clusters');
+    expect(await remove('capi', '--as', OPERATOR_USER)).toContain('deleted');
   });
 });
 
