@@ -641,7 +641,7 @@ describe('people', () => {
     const theirs = { mode: 'Attached', attached: { kubeconfigSecretRef: { name: 'theirs' } } };
     const owner = { apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'Cluster', name: 'capi', uid: 'capi' };
     const labels = { 'app.kubernetes.io/managed-by': 'coppice' };
-    const capi = cluster(theirs, 'capi') as KubeObject;
+    const capi = cluster(theirs, 'capi');
     const metadata = { ...capi.metadata, labels, ownerReferences: [owner] };
     await garden.client.create(cluster(theirs, 'by-hand'));
     await garden.client.create({ ...capi, metadata });
