@@ -56,13 +56,14 @@ export async function join(world: MembershipWorld, scene: JoinScene, signal: Abo
   const key = keyOf(membership);
   const spec = scene.hub.spec;
   let record = await begun(world, scene, signal);
+  let saved = record;
   const sides = new TwoSides({ hub: line.client, member: inside }, record.membership.uid, () => world.now());
   const [hub, reader] = [readerOf(line.client, signal), inside && readerOf(inside, signal)];
-  const save = async (next: MembershipRecord) => {
-    if (next !== record) await world.records.save(key, next, signal);
-    record = next;
+  const save = async () => {
+    if (record !== saved) await world.records.save(key, record, signal);
+    saved = record;
   };
-  await save(parked(record, scene.asleep, world.now()));
+  record = parked(record, scene.asleep, world.now());
   for (let round = 0; ; round++) {
     const closed: Member['closed'] = !record.opened ? 'Initializing' : record.parked ? 'Asleep' : undefined;
     const member = memberOf(record, hubEndpoint(line), { cluster, open, profiles: world.profiles, closed });
@@ -71,27 +72,34 @@ export async function join(world: MembershipWorld, scene: JoinScene, signal: Abo
     const steps = type.join(member, spec, seen);
     const without = identities.filter(({ name }) => !member.credentials[name]).map(({ name }) => name);
     const verdict = judgeJoin(steps, without);
+    if (!verdict.at && !record.opened) {
+      // Nothing is left to wait for: what is not there yet is made open at once, and both are one write of the record.
+      record = { ...record, opened: true };
+      continue;
+    }
     const wanted = [
       ...identities.flatMap(identityObjects),
       ...verdict.acting.flatMap(({ apply = [] }) => apply),
     ].filter(({ on }) => sides.has(on));
-    await save(noting(record, wanted, verdict.acting));
+    record = noting(record, wanted, verdict.acting);
+    await save();
     let changed = false;
     for (const one of wanted) changed = (await sides.apply(one, signal)) || changed;
     const lacking = due(identities, record.credentials, world.now(), (identity) => boundTo(sides, identity));
     if (lacking.length > 0) {
       const credentials = await renewed(sides, lacking, record.credentials, world.now(), signal);
       changed = JSON.stringify(credentials) !== JSON.stringify(record.credentials);
-      if (changed) await save({ ...record, credentials });
-    } else if (!verdict.at && !record.opened) {
-      await save({ ...record, opened: true });
-      changed = true;
+      if (changed) record = { ...record, credentials };
     } else if (!verdict.at && record.parked === 'Waking' && scene.usable && !changed) {
       const { parked: _, ...awake } = record;
-      await save(awake);
+      record = awake;
       changed = true;
     }
-    if (!changed || round === MOST_ROUNDS) return { verdict, record, isWhole: lacking.length === 0 };
+    if (!changed || round >= MOST_ROUNDS) {
+      // What the next round would have written down with its own.
+      await save();
+      return { verdict, record, isWhole: lacking.length === 0 };
+    }
   }
 }
 

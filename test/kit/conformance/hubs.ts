@@ -25,6 +25,8 @@ export interface HubUnderTest {
   readonly kinds: readonly Resource[];
   /** Part of the path of what shows the labels of shop/demo in the hub, for example `/secrets/shop--demo`. */
   readonly shows: string;
+  /** Most writes, on both sides and of the record, that a cluster costs which comes and goes. Absent: nobody counts. */
+  readonly costs?: { readonly join: number; readonly leave: number };
   /** An object of somebody else's that has a name which the join of shop/demo wants. */
   readonly taken: { readonly resource: Resource; readonly object: KubeObject };
 }
@@ -77,6 +79,8 @@ export function keepsMembers(hub: HubUnderTest): void {
     it('has a cluster join by itself, and leave without a trace before it is taken apart', async () => {
       await scene.startOperator();
       await joined();
+      const costs = () => scene.line.writes.filter((write) => !write.includes('/hubs/'));
+      if (hub.costs) expect(costs().slice(hub.costs.join)).toEqual([]);
       expect(scene.isHeld).toBe(true);
       const made = await scene.made(kinds);
       expect(made.length).toBeGreaterThan(0);
@@ -94,7 +98,9 @@ export function keepsMembers(hub: HubUnderTest): void {
       const idle = scene.line.writes.slice(length).filter((write) => !acted.some((path) => write.includes(path)));
       expect(idle).toEqual([]);
 
+      const stayed = costs().length;
       await leave();
+      if (hub.costs) expect(costs().slice(stayed + hub.costs.leave)).toEqual([]);
       expect(await records()).toEqual([]);
       expect(scene.isHeld).toBe(false);
       // What is inside of the cluster goes with it.
