@@ -41,6 +41,18 @@ export const LABELS = {
   burst: `${GROUP}/burst`,
   /** UID of the Membership that an object in a hub, or in a member of one, was made for. */
   membership: `${GROUP}/membership`,
+  /** On the same: UID of the namespace kube-system of the garden that made it. */
+  garden: `${GROUP}/garden`,
+  /** On the same: name of the Hub. */
+  hub: `${GROUP}/hub`,
+  /** On the same: name of the WorkerCluster. Not workerCluster: hubs choose clusters by that one. */
+  member: `${GROUP}/member`,
+  /** On the same: namespace of that WorkerCluster. */
+  memberNamespace: `${GROUP}/member-namespace`,
+  /** On the same: UID of that WorkerCluster. */
+  memberUID: `${GROUP}/member-uid`,
+  /** On the same: UID of the namespace kube-system of that cluster. */
+  memberIdentity: `${GROUP}/member-identity`,
   /** `simulated` on a ConfigMap that stands for a DNS zone. */
   dnsZone: `${GROUP}/dns-zone`,
   /** Cluster API's convention: the cluster a kubeconfig Secret belongs to. */

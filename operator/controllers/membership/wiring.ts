@@ -18,6 +18,7 @@ import { BY_HUB, type MembershipWorld } from './world.ts';
 export type HubsCore = Pick<
   Core,
   | 'garden'
+  | 'gardenID'
   | 'state'
   | 'log'
   | 'clusters'
