@@ -11,6 +11,7 @@ import {
   takenOver,
   type Wanted,
 } from './contract.ts';
+import { rangeNotes } from './range-notes.ts';
 import { accountName, rulesOf } from './rights.ts';
 
 export const APPLICATIONS: Resource = {
@@ -180,7 +181,7 @@ function clusterSecret(
           ...(form === 'Open' ? member.labels : { [CLOSED]: form }),
           [SECRET_TYPE]: 'cluster',
         },
-        annotations: { ...Object.fromEntries(capacity), ...(skip && { [SKIP]: 'true' }) },
+        annotations: { ...rangeNotes(member.ranges), ...Object.fromEntries(capacity), ...(skip && { [SKIP]: 'true' }) },
       },
       type: 'Opaque',
       data: {

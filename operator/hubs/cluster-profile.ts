@@ -13,6 +13,7 @@ import {
   takenOver,
   type Wanted,
 } from './contract.ts';
+import { rangeNotes } from './range-notes.ts';
 import { accountName, MANAGE_RULES } from './rights.ts';
 
 const GROUP = 'multicluster.x-k8s.io';
@@ -183,13 +184,14 @@ function profileObject(member: Member, spec: HubSpec): Wanted {
 }
 
 function profileStatus(member: Member, namespace: string): Record<string, unknown> {
-  const { id, zones, capacity, endpoint, version, labels, closed, answers } = member;
+  const { id, zones, ranges, capacity, endpoint, version, labels, closed, answers } = member;
   const { server, ca, proxyURL } = endpoint;
   const properties: Record<string, string> = {
     // The name that KEP-2149 gives to a cluster's identity.
     'cluster.clusterset.k8s.io': member.name,
     [ID]: id,
     ...(zones.length > 0 && { zones: zones.join(',') }),
+    ...rangeNotes(ranges),
     ...labels,
     ...Object.fromEntries(Object.entries(capacity).map(([resource, amount]) => [`${resource}.allocatable`, amount])),
   };

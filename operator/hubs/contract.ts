@@ -144,6 +144,8 @@ export interface Member {
   /** Provider, region, mode, version and what the Hub adds: keys and values are those of Kubernetes labels. */
   readonly labels: Readonly<Record<string, string>>;
   readonly zones: readonly string[];
+  /** Ranges of pods and Services; absent: not known. */
+  readonly ranges?: { readonly pods?: string | undefined; readonly services?: string | undefined } | undefined;
   readonly version?: string | undefined;
   /** What its nodes offer now; what was planned, where it scales from zero. */
   readonly capacity: Amounts;

@@ -120,6 +120,7 @@ export class MembershipController {
     }
     const rests = {
       cluster: labelsOf(cluster, hub!.spec, { open, profile: world.profiles.get(profileNameOf(cluster)) }),
+      ranges: cluster.status?.networking,
       nodes: shapeOf(open),
       hub: hub!.metadata.generation,
       answers: answers(cluster, open),
