@@ -58,7 +58,7 @@ export async function reconcileWorkerCluster(
   const written = world.clusters.get(key);
   if (!written) {
     await world.sizes?.remove(key, signal);
-    await world.meshes?.release(key, signal);
+    await world.meshes?.release(key);
     // A delete that came in the same moment as the finalizer can win: what was made for the cluster must not outlive it.
     const orphan = world.shoots.get(key);
     const owner = orphan?.metadata.ownerReferences?.find((reference) => reference.kind === 'WorkerCluster');
@@ -100,7 +100,7 @@ export async function reconcileWorkerCluster(
   };
   let plan = planWorkerCluster(view, world.now());
   if (plan.allocate) {
-    const { refused } = await world.meshes!.allocate(plan.allocate, signal);
+    const { refused } = await world.meshes!.allocate(plan.allocate);
     view = { ...view, ...meshView(world, cluster, shoot, refused) };
     plan = planWorkerCluster(view, world.now());
   }
@@ -130,7 +130,7 @@ export async function reconcileWorkerCluster(
   if (plan.deleteShoot) await world.garden.delete(SHOOTS, name, namespace, { propagationPolicy: 'Background', signal });
   if (plan.finalizer === 'remove') {
     await world.sizes?.remove(key, signal);
-    await world.meshes?.release(key, signal);
+    await world.meshes?.release(key);
     await hold(world, WORKERCLUSTERS, world.clusters, cluster, false, { signal });
     world.granted.delete(uid);
     world.capacity.forget(uid);
