@@ -1,9 +1,9 @@
 import type { HubSpec } from '../api/hub.ts';
 import { kubeconfigSecretName } from '../api/names.ts';
-import { type Resource, SECRETS } from '../kube/resources.ts';
-import { kubeconfig } from '../pki/kubeconfig.ts';
-import type { HubType, Member, Place, Reader, Wanted } from './contract.ts';
+import type { Resource } from '../kube/resources.ts';
+import type { HubType, Member, Reader, Wanted } from './contract.ts';
 import { accountName, rulesOf } from './rights.ts';
+import { kubeconfigOf, type SecretPlace, secretAt, secretWith } from './secrets.ts';
 
 export const KUSTOMIZATIONS: Resource = {
   group: 'kustomize.toolkit.fluxcd.io',
@@ -73,7 +73,10 @@ export const fluxHub: HubType<Seen> = {
     return [
       { type: 'IdentityReady' },
       { type: 'CredentialsReady' },
-      { type: 'Registered', apply: token ? [accessSecret(member, spec, token)] : [] },
+      {
+        type: 'Registered',
+        apply: token ? [accessSecret(member, spec, token)] : [],
+      },
       { type: 'CapacityVisible' },
     ];
   },
@@ -92,29 +95,11 @@ export const fluxHub: HubType<Seen> = {
   placements: (_member, { users }) => users.map(({ text }) => text),
 };
 
-const secretPlace = (member: Member, { flux }: HubSpec): Place & { namespace: string } => ({
-  on: 'hub',
-  resource: SECRETS,
-  namespace: flux?.namespace ?? member.cluster.namespace,
-  name: kubeconfigSecretName(member.name),
-});
+const secretPlace = (member: Member, { flux }: HubSpec): SecretPlace =>
+  secretAt(flux?.namespace ?? member.cluster.namespace, kubeconfigSecretName(member.name));
 
-function accessSecret(member: Member, spec: HubSpec, token: string): Wanted {
-  const { namespace, name } = secretPlace(member, spec);
-  const { server, ca = '', proxyURL } = member.endpoint;
-  const text = kubeconfig({ server, ca, token, proxyURL, name: member.name, user: accountName(member) });
-  return {
-    on: 'hub',
-    resource: SECRETS,
-    object: {
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: { name, namespace, labels: member.labels },
-      type: 'Opaque',
-      data: { [KEY]: Buffer.from(text).toString('base64') },
-    },
-  };
-}
+const accessSecret = (member: Member, spec: HubSpec, token: string): Wanted =>
+  secretWith(secretPlace(member, spec), { [KEY]: kubeconfigOf(member, token) }, member.labels);
 
 /** They can name Secrets of their own namespace only. */
 async function usersOf(hub: Reader, { namespace, name }: { namespace: string; name: string }): Promise<User[]> {

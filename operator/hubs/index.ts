@@ -1,9 +1,11 @@
 import type { HubTypeName } from '../api/hub.ts';
 import { argoCDHub } from './argo-cd.ts';
 import { clusterProfileHub } from './cluster-profile.ts';
+import { clusternetHub } from './clusternet.ts';
 import type { HubType } from './contract.ts';
 import { fluxHub } from './flux.ts';
 import { karmadaHub } from './karmada.ts';
+import { kueueHub } from './kueue.ts';
 
 /** Every hub that clusters can join. */
 const HUB_TYPES: Readonly<Record<HubTypeName, HubType<any>>> = {
@@ -11,6 +13,8 @@ const HUB_TYPES: Readonly<Record<HubTypeName, HubType<any>>> = {
   ArgoCD: argoCDHub,
   Flux: fluxHub,
   Karmada: karmadaHub,
+  Kueue: kueueHub,
+  Clusternet: clusternetHub,
 };
 
 /** What joins clusters to hubs of this type; undefined: this build knows no such type. */

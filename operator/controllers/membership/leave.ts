@@ -70,7 +70,8 @@ export async function leave(world: MembershipWorld, scene: LeaveScene, signal: A
     if (next !== record) await world.records.save(keyOf(membership), next, signal);
     record = next;
     let changed = false;
-    for (const one of wanted) if (sides.has(one.on)) changed = (await sides[how](one, signal)) || changed;
+    for (const one of wanted)
+      if (sides.has(one.on)) changed = (await sides[one.shared ? 'apply' : how](one, signal)) || changed;
     if (changed) seen = await type.observe(hub, inside, member, spec);
   };
   // What an operator before this one has withdrawn already is not made anew only to be closed.
@@ -152,9 +153,13 @@ async function withdraw(
   };
   const kept = type.identities(member, spec).flatMap(identityObjects).map(placeOf);
   const isIdentity = (place: MembershipRecord['places'][number]) => kept.some((one) => samePlace(one, place));
-  for (const { apply = [], places, waiting, force: forced = [] } of type.leave(member, spec, seen)) {
+  for (const { apply = [], sweep = [], places, waiting, force: forced = [] } of type.leave(member, spec, seen)) {
     if (waiting !== undefined && !force) return waiting;
     for (const one of apply) if (sides.has(one.on)) await sides[one.shared ? 'apply' : 'change'](one, signal);
+    for (const trace of sweep) {
+      const left = await remove(trace, force);
+      if (left !== undefined) return left;
+    }
     for (const place of places) {
       const known = toGo(record, place);
       if (!known) continue;

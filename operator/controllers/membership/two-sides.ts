@@ -111,7 +111,13 @@ export class TwoSides {
     live: KubeObject | undefined,
     signal: AbortSignal,
   ) {
-    if (live && !object.metadata.resourceVersion) return false;
+    const { resourceVersion } = object.metadata;
+    if (live && !resourceVersion) return false;
+    if (resourceVersion) {
+      // No mark of ours stays on what others made: nothing but the fields that are wanted is written.
+      const written = await client.apply(object, { resource, force: true, fieldManager: FIELD_MANAGER, signal });
+      return written.metadata.resourceVersion !== resourceVersion;
+    }
     const applier = new Applier(client, () => ({ live }));
     return (await applier.apply(object, signal, resource)).changed;
   }

@@ -133,14 +133,7 @@ export class HubScene {
     const [garden, member] = await Promise.all([running ?? startApiserver(), startApiserver()]);
     const scene = new HubScene(garden, member, spec);
     for (const manifest of installManifests()) await garden.client.apply(manifest);
-    for (const folder of crds) await applyFolder(garden.client, folder);
-    const crdsReady = new Informer(garden.client, CRDS);
-    crdsReady.start();
-    await crdsReady.waitFor(
-      () => crdsReady.list().every((crd) => conditionIsTrue(crd as never, 'Established')) || undefined,
-      { timeoutMs: PATIENCE_MS, what: 'the CRDs to be served' },
-    );
-    await crdsReady.stop();
+    await serveKinds(garden.client, crds);
     if (account === 'chart') scene.#gardenAccess = await accessOfChart(garden);
     await addNode(member, 'one', '4', '8Gi');
     for (const cache of [scene.memberships, scene.hubs]) {
@@ -328,11 +321,20 @@ async function accessOfChart({ client, url, ca }: TestApiserver): Promise<string
   return kubeconfig({ server: url, ca, token, name: 'garden', user: account.name });
 }
 
-async function applyFolder(client: KubeClient, folder: string): Promise<void> {
-  for (const file of await readdir(`${FIXTURES}/${folder}`)) {
-    const objects = loadAll(await readFile(`${FIXTURES}/${folder}/${file}`, 'utf8')) as KubeObject[];
-    for (const object of objects) if (object) await client.apply(object);
-  }
+/** Has an API server serve the kinds of these folders of test/fixtures/hubs, and waits until it serves all that were ever applied. */
+export async function serveKinds(client: KubeClient, folders: readonly string[]): Promise<void> {
+  for (const folder of folders)
+    for (const file of await readdir(`${FIXTURES}/${folder}`)) {
+      const objects = loadAll(await readFile(`${FIXTURES}/${folder}/${file}`, 'utf8')) as KubeObject[];
+      for (const object of objects) if (object) await client.apply(object);
+    }
+  const ready = new Informer(client, CRDS);
+  ready.start();
+  await ready.waitFor(() => ready.list().every((crd) => conditionIsTrue(crd as never, 'Established')) || undefined, {
+    timeoutMs: PATIENCE_MS,
+    what: 'the CRDs to be served',
+  });
+  await ready.stop();
 }
 
 /** A node as its kubelet would report it, or with another size than before. */
