@@ -64,8 +64,7 @@ export async function leave(world: MembershipWorld, scene: LeaveScene, signal: A
     if (next !== record) await world.records.save(keyOf(membership), next, signal);
     record = next;
     let changed = false;
-    for (const one of wanted)
-      if (sides.has(one.on)) changed = (await sides[one.shared ? 'apply' : how](one, signal)) || changed;
+    for (const one of wanted) if (sides.has(one.on)) changed = (await sides[how](one, signal)) || changed;
     if (changed) seen = await type.observe(hub, inside, member, spec);
   };
   // A drain may last longer than tokens live, and without one the hub moves nothing any more.
@@ -158,7 +157,7 @@ async function withdraw(
   const isIdentity = (place: MembershipRecord['places'][number]) => kept.some((one) => samePlace(one, place));
   for (const { apply = [], sweep = [], places, waiting, force: forced = [] } of type.leave(member, spec, seen)) {
     if (waiting !== undefined && !force) return waiting;
-    for (const one of apply) if (sides.has(one.on)) await sides[one.shared ? 'apply' : 'change'](one, signal);
+    for (const one of apply) if (sides.has(one.on)) await sides.change(one, signal);
     for (const trace of sweep) {
       const left = await remove(trace, force);
       if (left !== undefined) return left;

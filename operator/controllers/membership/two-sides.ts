@@ -67,8 +67,9 @@ export class TwoSides {
     return this.#uids.get(textOf(place));
   }
 
-  /** The same for what is there and ours: an object that has gone, or is on its way out, is not made again. */
+  /** The same for what is shared, or is there and ours: an object that has gone, or is on its way out, is not made again. */
   async change(wanted: Wanted, signal: AbortSignal): Promise<boolean> {
+    if (wanted.shared) return this.apply(wanted, signal);
     const { name, namespace } = wanted.object.metadata;
     const live = await this.client(wanted.on).getOrUndefined(wanted.resource, name, namespace, { signal });
     return live && !live.metadata.deletionTimestamp && this.isOurs(live) ? this.apply(wanted, signal) : false;
