@@ -52,7 +52,7 @@ keepsMembers({
       apiVersion: 'kueue.x-k8s.io/v1beta2',
       kind: 'MultiKueueCluster',
       metadata: { name: NAME },
-      spec: { clusterSource: { kubeConfig: { locationType: 'Secret', location: 'theirs' } } },
+      spec: { clusterSource: { clusterProfileRef: { name: 'theirs' } } },
     },
   },
 });

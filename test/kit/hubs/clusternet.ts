@@ -67,8 +67,14 @@ export class Clusternet extends StandIn {
     if (!this.isUp) return;
     const clusters = await this.list<ManagedCluster>(MANAGEDCLUSTERS);
     for (const cluster of clusters) await this.#lifecycle(cluster);
-    for (const one of await this.list<Subscription>(SUBSCRIPTIONS)) await this.#schedule(one, clusters);
-    for (const base of await this.list(BASES)) await this.#describe(base);
+    const subscriptions = await this.list<Subscription>(SUBSCRIPTIONS);
+    for (const one of subscriptions) await this.#schedule(one, clusters);
+    const uids = subscriptions.map(({ metadata }) => metadata.uid);
+    for (const base of await this.list(BASES)) {
+      const isOver = !uids.includes(base.metadata.labels?.[SUBSCRIPTION_UID]);
+      if (isOver && !isGoing(base)) await this.#delete(BASES, base);
+      else await this.#describe(base);
+    }
     for (const one of await this.list(DESCRIPTIONS)) {
       const ofCluster = clusters.find(({ metadata }) => metadata.namespace === one.metadata.namespace);
       // One that fails is tried again, and the others are seen to all the same.

@@ -64,7 +64,10 @@ export class KueueManager extends StandIn {
   }
 
   async #connect({ metadata: { name }, spec, status }: KubeObject, lines: Map<string, KubeClient>): Promise<void> {
-    const { location } = (spec as { clusterSource: { kubeConfig: { location: string } } }).clusterSource.kubeConfig;
+    const { kubeConfig } = (spec as { clusterSource: { kubeConfig?: { location: string } } }).clusterSource;
+    // It is one of a ClusterProfile.
+    if (!kubeConfig) return;
+    const { location } = kubeConfig;
     const secret = await this.client.getOrUndefined<Secret>(SECRETS, location, NAMESPACE);
     const { kubeconfig } = decoded(secret?.data);
     let active = condition('Active', true, 'Active', 'Connected');
