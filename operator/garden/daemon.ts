@@ -450,6 +450,8 @@ class Daemon {
         COPPICE_SIMULATE_CLOUDS: 'true',
         // Everything here is of the one person who runs this machine.
         COPPICE_LOCAL_MACHINES: 'allowed',
+        // Other clusters of this machine and of the networks around it.
+        COPPICE_ATTACHED_NETWORKS: '127.0.0.0/8,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,::1/128,fc00::/7',
         // The supervisor sees to it that there is only one, so it need not wait for its own old lease after a crash.
         COPPICE_IDENTITY: `garden-${this.#state.id}`,
       },

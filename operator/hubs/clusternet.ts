@@ -58,6 +58,7 @@ export const clusternetHub: HubType<Seen> = {
   // The namespace, with what is before it, has 63 characters.
   nameLimit: 52,
   watches: [MANAGEDCLUSTERS],
+  writes: [{ on: 'hub', resource: NAMESPACES }],
   dials: () => 'HubToMember',
 
   async validate(hub, { member }) {

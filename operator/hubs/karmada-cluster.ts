@@ -1,7 +1,7 @@
 import { GROUP, LABELS } from '../api/group.ts';
 import { formatBytes, formatCpu, parseBytes, parseCpu } from '../api/quantity.ts';
-import type { KubeObject, Resource } from '../kube/resources.ts';
-import type { Amounts, Member } from './contract.ts';
+import { type KubeObject, type Resource, SECRETS } from '../kube/resources.ts';
+import { type Amounts, isStrange, type Member, type Reader, type Stranger, takenOver } from './contract.ts';
 
 const CLUSTER_GROUP = 'cluster.karmada.io';
 export const CLUSTERS: Resource = {
@@ -33,9 +33,11 @@ interface Taint {
 }
 type ResourceList = Readonly<Record<string, string>>;
 
+type SecretRef = { namespace?: string; name: string };
+
 /** A Cluster of Karmada's, as far as it is read here. */
 export type KarmadaCluster = KubeObject & {
-  spec?: { id?: string; syncMode?: string; taints?: Taint[]; secretRef?: { name: string } };
+  spec?: { id?: string; syncMode?: string; taints?: Taint[]; secretRef?: SecretRef; impersonatorSecretRef?: SecretRef };
   status?: {
     conditions?: { type: string; status: string; message?: string }[];
     resourceSummary?: {
@@ -169,4 +171,28 @@ export function freeOn(live: KarmadaCluster | undefined): Amounts | undefined {
       parse(amountOf(allocatable, name)) - parse(amountOf(allocated, name)) - parse(amountOf(allocating, name)),
     );
   return { cpu: formatCpu(free('cpu', parseCpu)), memory: formatBytes(free('memory', parseBytes)) };
+}
+
+/** A Cluster that somebody else made for the same cluster, with the Secrets that it refers to where ours would be. */
+export async function strangerIn(hub: Reader, { id }: Member): Promise<Stranger | undefined> {
+  const clusters = (await hub.list(CLUSTERS)) as KarmadaCluster[];
+  const found = clusters.find((one) => one.spec?.id === id && isStrange(one));
+  if (!found) return undefined;
+  const { name } = found.metadata;
+  const { secretRef, impersonatorSecretRef, syncMode } = found.spec ?? {};
+  const wanted = [`${CLUSTER_NAMESPACE}/${name}`, `${CLUSTER_NAMESPACE}/${name}-impersonator`];
+  const refs = [secretRef, impersonatorSecretRef].flatMap((ref) =>
+    ref && wanted.includes(`${ref.namespace}/${ref.name}`) ? [ref.name] : [],
+  );
+  const secrets = await Promise.all(refs.map((ref) => hub.get(SECRETS, ref, CLUSTER_NAMESPACE)));
+  return {
+    name,
+    places: [
+      takenOver(CLUSTERS, found),
+      ...secrets.flatMap((secret) => (secret && isStrange(secret) ? [takenOver(SECRETS, secret)] : [])),
+    ],
+    ...(syncMode !== 'Push' && {
+      whyNot: `Cluster ${name} of the hub has an agent of somebody else's (syncMode ${syncMode})`,
+    }),
+  };
 }

@@ -2,7 +2,7 @@ import type { CloudProfile } from '../../api/cloudprofile.ts';
 import { findCondition } from '../../api/conditions.ts';
 import type { HubSpec } from '../../api/hub.ts';
 import { formatBytes, formatCpu, parseBytes, parseCpu } from '../../api/quantity.ts';
-import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
+import { isAttached, profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
 import { clusterResource } from '../../clusters/capacity.ts';
 import type { OpenCluster } from '../../clusters/open-clusters.ts';
 import type { Amounts, Endpoint, Member } from '../../hubs/contract.ts';
@@ -30,7 +30,8 @@ export function whyNotUsable(cluster: WorkerCluster, open: OpenCluster | undefin
   if (!answers(cluster, open)) return 'the API server of the cluster does not answer yet';
   if (isAsleep(cluster)) return 'the cluster sleeps';
   const desired = cluster.status?.nodes?.desired ?? cluster.spec.dataPlaneNodes;
-  if (desired === 0 || open!.nodes.list().some(takesPods)) return undefined;
+  // How many nodes an attached one should have nobody here knows: none may be all that it has.
+  if ((desired === 0 && !isAttached(cluster)) || open!.nodes.list().some(takesPods)) return undefined;
   return 'no node of the cluster can run pods yet';
 }
 
@@ -110,6 +111,7 @@ export function memberOf(
     endpoint: member.endpoint,
     hub,
     labels: cluster ? labelsOf(cluster, ofHub.spec, { open, profile }) : {},
+    ranges: cluster?.status?.networking,
     zones: cluster ? zonesOf(cluster, { open, profile }) : [],
     version: cluster?.status?.kubernetesVersion,
     capacity: cluster ? capacityOf(cluster, open, profile) : {},

@@ -13,6 +13,7 @@ import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import { judgeHolds } from '../../../operator/clusters/deletion-gate.ts';
 import { type OpenCluster, OpenClusters } from '../../../operator/clusters/open-clusters.ts';
 import { requestToken } from '../../../operator/clusters/service-account-token.ts';
+import { gardenIdentity } from '../../../operator/controllers/garden-identity.ts';
 import { type Hubs, wireHubs } from '../../../operator/controllers/membership/wiring.ts';
 import type { KubeClientOptions, RequestOptions } from '../../../operator/kube/api-requests.ts';
 import { KubeClient } from '../../../operator/kube/client.ts';
@@ -182,6 +183,7 @@ export class HubScene {
     this.#openClusters = new OpenClusters();
     const hubs = wireHubs({
       garden,
+      gardenID: await gardenIdentity(this.garden.client, AbortSignal.timeout(PATIENCE_MS)),
       state: { namespace: 'kube-system', directory: undefined },
       log: silent,
       queue: () => new WorkQueue(),
@@ -330,11 +332,7 @@ async function accessOfChart({ client, url, ca }: TestApiserver): Promise<string
 
 /** Has an API server serve the kinds of these folders of test/fixtures/hubs, and waits until it serves all that were ever applied. */
 export async function serveKinds(client: KubeClient, folders: readonly string[]): Promise<void> {
-  for (const folder of folders)
-    for (const file of await readdir(`${FIXTURES}/${folder}`)) {
-      const objects = loadAll(await readFile(`${FIXTURES}/${folder}/${file}`, 'utf8')) as KubeObject[];
-      for (const object of objects) if (object) await client.apply(object);
-    }
+  for (const folder of folders) await applyFolder(client, folder);
   const ready = new Informer(client, CRDS);
   ready.start();
   await ready.waitFor(() => ready.list().every((crd) => conditionIsTrue(crd as never, 'Established')) || undefined, {
@@ -342,6 +340,14 @@ export async function serveKinds(client: KubeClient, folders: readonly string[])
     what: 'the CRDs to be served',
   });
   await ready.stop();
+}
+
+/** Has a hub serve the kinds of a folder of test/fixtures/hubs. */
+export async function applyFolder(client: KubeClient, folder: string): Promise<void> {
+  for (const file of await readdir(`${FIXTURES}/${folder}`)) {
+    const objects = loadAll(await readFile(`${FIXTURES}/${folder}/${file}`, 'utf8')) as KubeObject[];
+    for (const object of objects) if (object) await client.apply(object);
+  }
 }
 
 /** A node as its kubelet would report it, or with another size than before. */
