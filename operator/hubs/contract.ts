@@ -42,6 +42,13 @@ export interface Trace extends Place {
   readonly labels: Readonly<Record<string, string>>;
 }
 
+/** An object of others, of which one field is changed so that the hub looks at it again; nothing, if it is another one by now. */
+export interface Touch extends Place {
+  readonly uid: string;
+  /** A JSON merge patch. */
+  readonly patch: Readonly<Record<string, unknown>>;
+}
+
 /** Steps of a join in their order; each is a condition of the Membership. */
 export const JOIN_STEPS = ['IdentityReady', 'CredentialsReady', 'Registered', 'CapacityVisible'] as const;
 export type JoinStep = (typeof JOIN_STEPS)[number];
@@ -79,6 +86,7 @@ export interface Identity {
   readonly rules: readonly Readonly<{
     apiGroups?: string[];
     resources?: string[];
+    resourceNames?: string[];
     nonResourceURLs?: string[];
     verbs: string[];
   }>[];
@@ -184,6 +192,11 @@ export interface HubType<Seen = unknown> {
   drain?(member: Member, spec: HubSpec, seen: Seen): readonly Wanted[];
   /** What is still placed on the member. Absent: the hub cannot tell, and the drain counts as done. */
   placements?(member: Member, seen: Seen): readonly Placement[];
+  /**
+   * Work without room that the hub would not look at again by itself, although this look at it is the one after which the member takes more.
+   * Done once, when the steps are written; bounded by the hub's file.
+   */
+  requeue?(member: Member, spec: HubSpec, seen: Seen): readonly Touch[];
   /** Work that the hub cannot place for want of room. */
   demand?(hub: Reader, spec: HubSpec): Promise<readonly Demand[]>;
   /** What the hub believes that is free on the member. */

@@ -3,7 +3,7 @@ import { argoCDHub } from './argo-cd.ts';
 import { clusterProfileHub } from './cluster-profile.ts';
 import type { HubType } from './contract.ts';
 import { fluxHub } from './flux.ts';
-import { karmadaHub } from './karmada.ts';
+import { karmadaHub } from './karmada/karmada.ts';
 
 /** Every hub that clusters can join. */
 const HUB_TYPES: Readonly<Record<HubTypeName, HubType<any>>> = {

@@ -12,7 +12,7 @@ import { spread } from '../spread.ts';
 import { writeStatus } from '../status-writer.ts';
 import { whyNoLine } from './dialing.ts';
 import { clusterOf } from './holds.ts';
-import { type JoinOutcome, join } from './join.ts';
+import { hubEndpoint, type JoinOutcome, join } from './join.ts';
 import type { LeaveVerdict } from './judge.ts';
 import { drainEnds, isForced, type LeaveOutcome, leave } from './leave.ts';
 import { answers, endpointOf, isAsleep, isSilent, labelsOf, whyNotUsable } from './member.ts';
@@ -118,7 +118,7 @@ export class MembershipController {
     const { client, identity } = await world.lines.open(hubName, hub!.spec, hub!.status?.clusterIdentity, signal);
     const noLine = whyNoLine(
       type!.dials(hub!.spec),
-      { who: `Hub ${hubName}`, at: { server: client.server } },
+      { who: `Hub ${hubName}`, at: hubEndpoint({ client, identity }, hub!.spec) },
       { who: `cluster ${clusterOf(membership)}`, at: endpointOf(hub!.spec, cluster.metadata, open) },
     );
     if (noLine) {

@@ -1,6 +1,6 @@
 import { rfc3339 } from '../../api/conditions.ts';
 import { configurationProblem } from '../../api/errors.ts';
-import type { Hub } from '../../api/hub.ts';
+import type { Hub, HubSpec } from '../../api/hub.ts';
 import type { Membership } from '../../api/membership.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import type { OpenCluster } from '../../clusters/open-clusters.ts';
@@ -44,7 +44,11 @@ export interface JoinOutcome {
 const MOST_ROUNDS = 8;
 
 /** Where the hub is, as its members reach it. */
-export const hubEndpoint = ({ client }: HubLine): Endpoint => ({ server: client.server, ca: client.ca });
+export const hubEndpoint = ({ client }: HubLine, { member }: HubSpec): Endpoint => ({
+  server: client.server,
+  ca: client.ca,
+  ...(member?.proxyURL && { proxyURL: member.proxyURL }),
+});
 
 /**
  * Takes a join as far as it goes now. Idempotent: of a cluster that has joined it sees to it that all is as it should be. What is made is
@@ -65,7 +69,7 @@ export async function join(world: MembershipWorld, scene: JoinScene, signal: Abo
   await save(parked(record, scene.asleep, world.now()));
   for (let round = 0; ; round++) {
     const closed: Member['closed'] = !record.opened ? 'Initializing' : record.parked ? 'Asleep' : undefined;
-    const member = memberOf(record, hubEndpoint(line), { cluster, open, profiles: world.profiles, closed });
+    const member = memberOf(record, hubEndpoint(line, spec), { cluster, open, profiles: world.profiles, closed });
     const identities = type.identities(member, spec).filter(({ on }) => sides.has(on));
     const seen = await type.observe(hub, reader, member, spec);
     const steps = type.join(member, spec, seen);
@@ -78,6 +82,8 @@ export async function join(world: MembershipWorld, scene: JoinScene, signal: Abo
     await save(noting(record, wanted, verdict.acting));
     let changed = false;
     for (const one of wanted) changed = (await sides.apply(one, signal)) || changed;
+    const touched = verdict.at ? [] : (type.requeue?.(member, spec, seen) ?? []);
+    for (const one of touched) await sides.touch(one, signal);
     const lacking = due(identities, record.credentials, world.now(), (identity) => boundTo(sides, identity));
     if (lacking.length > 0) {
       const credentials = await renewed(sides, lacking, record.credentials, world.now(), signal);

@@ -23,6 +23,8 @@ export interface HubUnderTest {
   open(): Promise<HubScene>;
   /** Kinds that it writes in the hub, beside Secrets. */
   readonly kinds: readonly Resource[];
+  /** Kinds that it writes in the member, beside those of identities. */
+  readonly inMember?: readonly Resource[];
   /** Part of the path of what shows the labels of shop/demo in the hub, for example `/secrets/shop--demo`. */
   readonly shows: string;
   /** An object of somebody else's that has a name which the join of shop/demo wants. */
@@ -37,7 +39,7 @@ const IN_MEMBER = [SERVICEACCOUNTS, CLUSTERROLES, CLUSTERROLEBINDINGS, SECRETS];
 export function keepsMembers(hub: HubUnderTest): void {
   describe(`hub ${hub.type}`, () => {
     let scene: HubScene;
-    const kinds = { hub: [...hub.kinds, SECRETS], member: IN_MEMBER };
+    const kinds = { hub: [...hub.kinds, SECRETS], member: [...IN_MEMBER, ...(hub.inMember ?? [])] };
     beforeAll(async () => {
       scene = await hub.open();
     });
