@@ -37,6 +37,8 @@ export const LABELS = {
   seed: `${GROUP}/seed`,
   /** Cloud provider of a cluster, as in `spec.cloudProvider`. */
   provider: `${GROUP}/provider`,
+  /** People set it on a WorkerCluster that is there for what finds no room elsewhere; its hubs see it. */
+  burst: `${GROUP}/burst`,
   /** UID of the Membership that an object in a hub, or in a member of one, was made for. */
   membership: `${GROUP}/membership`,
   /** `simulated` on a ConfigMap that stands for a DNS zone. */

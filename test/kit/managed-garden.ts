@@ -265,6 +265,7 @@ export class ManagedOperator {
       sizes: { remove: async () => {} },
       managed: this.controller,
       holds: () => [],
+      keepsAwake: () => [],
       now: () => garden.now(),
       provider: () => this.#provider,
       record: this.#record,

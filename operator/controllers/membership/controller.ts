@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { findCondition } from '../../api/conditions.ts';
 import { CoppiceError, errorText } from '../../api/errors.ts';
 import type { Membership } from '../../api/membership.ts';
-import type { WorkerCluster } from '../../api/workercluster.ts';
+import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
 import { hubType } from '../../hubs/index.ts';
 import { isNotFound, isTransient, KubeApiError } from '../../kube/errors.ts';
 import { keyOf, MEMBERSHIPS } from '../../kube/resources.ts';
@@ -11,11 +11,13 @@ import { hold } from '../finalizer.ts';
 import { spread } from '../spread.ts';
 import { writeStatus } from '../status-writer.ts';
 import { whyNoLine } from './dialing.ts';
+import { drainEnds } from './drain-time.ts';
 import { clusterOf } from './holds.ts';
 import { hubEndpoint, type JoinOutcome, join } from './join.ts';
 import type { LeaveVerdict } from './judge.ts';
-import { drainEnds, isForced, type LeaveOutcome, leave } from './leave.ts';
-import { answers, endpointOf, isAsleep, isSilent, labelsOf, whyNotUsable } from './member.ts';
+import { isForced, type LeaveOutcome, leave } from './leave.ts';
+import { answers, endpointOf, isAsleep, isSilent, whyNotUsable } from './member.ts';
+import { labelsOf } from './member-labels.ts';
 import type { MembershipRecord } from './record.ts';
 import { newlyDone, type Said, statusOf, stepConditions, type Told } from './status.ts';
 import type { MembershipWorld } from './world.ts';
@@ -30,6 +32,7 @@ const LOOK_THROUGH_MS = 15 * 60_000;
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 const PARKED = {
+  FallingAsleep: 'the cluster is to sleep, and the hub moves work away first',
   Asleep: 'the cluster sleeps: the hub is to place nothing on it before it wakes',
   Waking: 'the cluster wakes: it is opened when it has new credentials and a node that runs pods',
 };
@@ -102,7 +105,7 @@ export class MembershipController {
       return {};
     }
     const rests = {
-      cluster: labelsOf(cluster, hub!.spec),
+      cluster: labelsOf(cluster, hub!.spec, { open, profile: world.profiles.get(profileNameOf(cluster)) }),
       nodes: shapeOf(open),
       hub: hub!.metadata.generation,
       answers: answers(cluster, open),
@@ -145,13 +148,14 @@ export class MembershipController {
       await this.#tellFailure(membership, isIn ? before.state! : 'Joining', error, signal);
       throw error;
     }
-    const { verdict, record, isWhole } = outcome;
+    const { verdict, record, isWhole, awake } = outcome;
     const conditions = stepConditions(verdict.done, verdict.at);
+    if (awake !== undefined) conditions.push(say('Drained', false, 'FallingAsleep', awake));
     const joined = verdict.at === undefined && record.opened === true;
     const silent = scene.answers ? '' : notUsable!;
     const told: Told = {
-      state: record.parked ? 'Asleep' : joined || isIn ? 'Joined' : 'Joining',
-      waiting: verdict.at?.waiting ?? (record.parked ? PARKED[record.parked] : silent),
+      state: record.parked && record.parked !== 'FallingAsleep' ? 'Asleep' : joined || isIn ? 'Joined' : 'Joining',
+      waiting: verdict.at?.waiting ?? awake ?? (record.parked ? PARKED[record.parked] : silent),
       conditions,
     };
     const fresh = newlyDone(membership, conditions);
@@ -161,7 +165,7 @@ export class MembershipController {
     }
     const newest = await this.#tell(membership, told, signal, record);
     const { isDue, next } = renewalOf(record, world.now());
-    if (!joined || !(isWhole || isDue)) return { requeueAfterMs: LOOK_AGAIN_MS };
+    if (!joined || awake !== undefined || !(isWhole || isDue)) return { requeueAfterMs: LOOK_AGAIN_MS };
     const lookMs = spread(LOOK_THROUGH_MS, uid);
     this.#settled.set(uid, { rests: { ...rests, before: newest.status }, until: +world.now() + lookMs });
     return sooner(next, lookMs);

@@ -1,4 +1,4 @@
-import { rfc3339 } from '../../api/conditions.ts';
+import { findCondition, rfc3339 } from '../../api/conditions.ts';
 import { configurationProblem } from '../../api/errors.ts';
 import type { Hub, HubSpec } from '../../api/hub.ts';
 import type { Membership } from '../../api/membership.ts';
@@ -9,11 +9,14 @@ import type { Endpoint, HubType, Member } from '../../hubs/contract.ts';
 import { memberName } from '../../hubs/member-name.ts';
 import { keyOf } from '../../kube/resources.ts';
 import { boundTo, due, renewed } from './credentials.ts';
+import { drainTimeoutMs } from './drain-time.ts';
+import { clusterOf } from './holds.ts';
 import type { HubLine } from './hub-lines.ts';
 import { identityObjects } from './identity-objects.ts';
-import { type JoinVerdict, judgeJoin } from './judge.ts';
+import { type JoinVerdict, judgeJoin, judgeSleep } from './judge.ts';
 import { endpointOf, memberOf } from './member.ts';
 import { type MembershipRecord, noting } from './record.ts';
+import { whyNoRoomElsewhere } from './room-elsewhere.ts';
 import { readerOf, TwoSides } from './two-sides.ts';
 import type { MembershipWorld } from './world.ts';
 
@@ -38,6 +41,8 @@ export interface JoinOutcome {
   readonly record: MembershipRecord;
   /** Whether all credentials could be had that are to be made or replaced. */
   readonly isWhole: boolean;
+  /** Why it is kept awake although it is to sleep; absent: it is not. */
+  readonly awake?: string | undefined;
 }
 
 /** Identities, credentials, hub, capacity, open: each round may make the next one possible. */
@@ -85,10 +90,20 @@ export async function join(world: MembershipWorld, scene: JoinScene, signal: Abo
     const touched = verdict.at ? [] : (type.requeue?.(member, spec, seen) ?? []);
     for (const one of touched) await sides.touch(one, signal);
     const lacking = due(identities, record.credentials, world.now(), (identity) => boundTo(sides, identity));
+    const awake = record.parked === 'FallingAsleep' ? whyAwake(world, scene, member, seen) : undefined;
+    if (record.parked === 'FallingAsleep' && !awake) {
+      await save({ ...record, parked: 'Asleep' });
+      changed = true;
+    } else if (awake?.drain) {
+      const moving = type.drain?.(member, spec, seen).filter(({ on }) => sides.has(on)) ?? [];
+      for (const one of moving) changed = (await sides.change(one, signal)) || changed;
+    }
     if (lacking.length > 0) {
       const credentials = await renewed(sides, lacking, record.credentials, world.now(), signal);
-      changed = JSON.stringify(credentials) !== JSON.stringify(record.credentials);
-      if (changed) await save({ ...record, credentials });
+      if (JSON.stringify(credentials) !== JSON.stringify(record.credentials)) {
+        await save({ ...record, credentials });
+        changed = true;
+      }
     } else if (!verdict.at && !record.opened) {
       await save({ ...record, opened: true });
       changed = true;
@@ -97,8 +112,29 @@ export async function join(world: MembershipWorld, scene: JoinScene, signal: Abo
       await save(awake);
       changed = true;
     }
-    if (!changed || round === MOST_ROUNDS) return { verdict, record, isWhole: lacking.length === 0 };
+    if (!changed || round === MOST_ROUNDS) return { verdict, record, isWhole: lacking.length === 0, awake: awake?.why };
   }
+}
+
+/** Why a hub keeps a cluster awake that is to sleep, and whether it is to move work away now. */
+function whyAwake(
+  world: MembershipWorld,
+  { membership, hub, type, cluster, open }: JoinScene,
+  member: Member,
+  seen: unknown,
+): { why: string; drain: boolean } | undefined {
+  const { spec } = hub;
+  const placements = type.placements?.(member, seen);
+  const effect = type.drains(spec, seen);
+  const isDraining = findCondition(membership.status?.conditions, 'Drained') !== undefined;
+  const noRoom =
+    effect === 'Moves' && placements?.length && !isDraining
+      ? whyNoRoomElsewhere(world, hub.metadata.name, clusterOf(membership), open)
+      : undefined;
+  const since = Date.parse(cluster.status?.hibernation?.since ?? '') || 0;
+  const ends = new Date(since + drainTimeoutMs(spec));
+  const why = judgeSleep({ placements, effect, noRoom, ends }, world.now());
+  return why === undefined ? undefined : { why, drain: noRoom === undefined };
 }
 
 /**
@@ -106,8 +142,10 @@ export async function join(world: MembershipWorld, scene: JoinScene, signal: Abo
  * work comes: those from before may have ended, or been seen by somebody while nobody looked.
  */
 export function parked(record: MembershipRecord, asleep: boolean, now: Date): MembershipRecord {
-  if (!record.opened || asleep === (record.parked === 'Asleep')) return record;
-  if (asleep) return { ...record, parked: 'Asleep' };
+  const sleeps = record.parked === 'Asleep' || record.parked === 'FallingAsleep';
+  if (!record.opened || asleep === sleeps) return record;
+  // Since it woke nothing was placed on it.
+  if (asleep) return { ...record, parked: record.parked === 'Waking' ? 'Asleep' : 'FallingAsleep' };
   const credentials = record.credentials.map((one) => (one.renewAt ? { ...one, renewAt: rfc3339(now) } : one));
   return { ...record, parked: 'Waking', credentials };
 }

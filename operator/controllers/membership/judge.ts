@@ -1,3 +1,4 @@
+import { rfc3339 } from '../../api/conditions.ts';
 import type { DrainEffect, JoinStep, Placement, Step } from '../../hubs/contract.ts';
 
 /** How far a join has come. */
@@ -68,6 +69,18 @@ export interface LeaveVerdict {
   readonly overdue: boolean;
   /** When to look again at the latest, though nothing changes. */
   readonly until?: Date;
+}
+
+/** All that rests on it whether a hub lets a cluster fall asleep. */
+export interface SleepView extends Pick<LeaveView, 'placements' | 'effect' | 'noRoom'> {
+  /** When it sleeps all the same: nothing is lost by that, as what was placed runs again when it wakes. */
+  readonly ends: Date;
+}
+
+/** Why a cluster that is to sleep is kept awake by a hub, a sentence; undefined: it may sleep. Pure. */
+export function judgeSleep({ placements = [], effect, noRoom, ends }: SleepView, now: Date): string | undefined {
+  if (effect !== 'Moves' || placements.length === 0 || now >= ends) return undefined;
+  return noRoom ? `${noRoom}: it sleeps at ${rfc3339(ends)} all the same` : `the hub moves ${named(placements)}`;
 }
 
 const NAMED = 3;

@@ -1,24 +1,23 @@
 import { findCondition } from '../../api/conditions.ts';
-import { parseDuration } from '../../api/duration.ts';
 import { ANNOTATIONS } from '../../api/group.ts';
 import type { HubSpec } from '../../api/hub.ts';
 import type { Membership } from '../../api/membership.ts';
-import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
+import type { WorkerCluster } from '../../api/workercluster.ts';
 import type { OpenCluster } from '../../clusters/open-clusters.ts';
 import type { HubType, Member, Place, Trace, Wanted } from '../../hubs/contract.ts';
 import { keyOf, NAMESPACES } from '../../kube/resources.ts';
+import { due, renewed } from './credentials.ts';
+import { drainTimeoutMs } from './drain-time.ts';
 import { BY_CLUSTER, clusterOf } from './holds.ts';
 import type { HubLine } from './hub-lines.ts';
 import { identityObjects } from './identity-objects.ts';
 import { hubEndpoint } from './join.ts';
 import { judgeLeave, LEAVE_STAGES, type LeaveVerdict, type LeaveView } from './judge.ts';
-import { isSilent, memberOf } from './member.ts';
+import { memberOf } from './member.ts';
 import { type MembershipRecord, noting, placeOf, samePlace } from './record.ts';
-import { whyNoRoom } from './room.ts';
+import { whyNoRoomElsewhere } from './room-elsewhere.ts';
 import { readerOf, TwoSides } from './two-sides.ts';
-import { BY_HUB, type MembershipWorld } from './world.ts';
-
-const DRAIN_MS = 10 * 60_000;
+import type { MembershipWorld } from './world.ts';
 
 /** What is known of a cluster that leaves a hub. */
 export interface LeaveScene {
@@ -50,11 +49,6 @@ export const clusterGoes = (cluster: WorkerCluster | undefined): boolean =>
 export const isForced = ({ metadata }: Membership, { drain }: HubSpec): boolean =>
   drain?.force === true || metadata.annotations?.[ANNOTATIONS.forceLeave] === 'true';
 
-export const drainEnds = ({ metadata }: Membership, { drain }: HubSpec): Date =>
-  new Date(Date.parse(metadata.deletionTimestamp ?? '') + timeoutOf(drain));
-
-const timeoutOf = (drain: HubSpec['drain']): number => parseDuration(drain?.timeout ?? '') ?? DRAIN_MS;
-
 /** Takes a leave as far as it goes now: keeps new work away, drains, withdraws, and sweeps what is on the record. Idempotent. */
 export async function leave(world: MembershipWorld, scene: LeaveScene, signal: AbortSignal): Promise<LeaveOutcome> {
   const { membership, spec, type, cluster, line, open } = scene;
@@ -78,9 +72,27 @@ export async function leave(world: MembershipWorld, scene: LeaveScene, signal: A
     for (const one of wanted) if (sides.has(one.on)) changed = (await sides[how](one, signal)) || changed;
     if (changed) seen = await type.observe(hub, inside, member, spec);
   };
+  // A drain may last longer than tokens live, and without one the hub moves nothing any more.
+  const renew = async () => {
+    const known = type
+      .identities(member, spec)
+      .filter(({ name, on }) => sides.has(on) && member.credentials[name] !== undefined);
+    const ending = due(known, record.credentials, world.now(), () => undefined);
+    if (ending.length === 0) return;
+    const credentials = await renewed(sides, ending, record.credentials, world.now(), signal);
+    record = { ...record, credentials };
+    await world.records.save(keyOf(membership), record, signal);
+    const fresh = memberOf(record, hubEndpoint(line), { cluster, open, profiles: world.profiles, closed: 'Leaving' });
+    const handing = type.join(fresh, spec, seen).filter((step) => step.type === 'CredentialsReady');
+    await write(
+      handing.flatMap(({ apply = [] }) => apply.filter(({ shared }) => !shared)),
+      'change',
+    );
+  };
   // What an operator before this one has withdrawn already is not made anew only to be closed.
   if (wasOpen && type.cordon) await write(type.cordon(member, spec, seen), 'change');
   const verdict = judgeLeave(viewOf(world, scene, member, seen), world.now());
+  if (!verdict.withdraw) await renew();
   if (wasOpen && verdict.drain && !verdict.drained && type.drain) await write(type.drain(member, spec, seen), 'apply');
   if (!verdict.withdraw) return { verdict, gone: false, waiting: verdict.waiting };
   const waiting = await withdraw(sides, { ...scene, record }, member, seen, verdict.overdue, signal);
@@ -101,28 +113,19 @@ function viewOf(world: MembershipWorld, scene: LeaveScene, member: Member, seen:
   return {
     placements,
     effect,
-    noRoom: effect === 'Moves' && placements?.length && !isDraining ? noRoomFor(world, scene) : undefined,
+    noRoom:
+      effect === 'Moves' && placements?.length && !isDraining
+        ? whyNoRoomElsewhere(world, record.hub.name, clusterOf(membership), scene.open)
+        : undefined,
     allowDelete: spec.drain?.allowDelete === true,
     began: new Date(membership.metadata.deletionTimestamp ?? 0),
-    timeoutMs: timeoutOf(spec.drain),
+    timeoutMs: drainTimeoutMs(spec),
     force: isForced(membership, spec),
     others: siblings.map((one) => ({
       hub: `Hub ${one.spec.hub}`,
       reached: LEAVE_STAGES.filter((stage) => isReached(one, stage)),
     })),
   };
-}
-
-/** Of a cluster that does not answer nobody knows what it runs. */
-function noRoomFor(world: MembershipWorld, { membership, record, open }: LeaveScene): string | undefined {
-  if (!open) return undefined;
-  const others = world.memberships.byIndex(BY_HUB, record.hub.name).flatMap((one) => {
-    const cluster = world.clusters.get(clusterOf(one));
-    const takesWork = one.status?.state === 'Joined' && !one.metadata.deletionTimestamp && cluster !== undefined;
-    if (!takesWork || clusterOf(one) === clusterOf(membership) || isSilent(cluster)) return [];
-    return [{ cluster, profile: world.profiles.get(profileNameOf(cluster)) }];
-  });
-  return whyNoRoom(record.hub.name, open.pods.list(), others);
 }
 
 /** The place as it was written down, or one that lies in a namespace which was: nothing else is deleted. */

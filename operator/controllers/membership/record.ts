@@ -29,8 +29,8 @@ export interface MembershipRecord {
   readonly credentials: readonly KeptCredential[];
   /** The hub has shown its capacity once: from then on it is open for work. */
   readonly opened?: true;
-  /** It sleeps, or wakes and has not got new credentials and nodes yet: it is closed again for as long. */
-  readonly parked?: 'Asleep' | 'Waking';
+  /** Work is moved away before it sleeps, it sleeps, or it wakes and has not got new credentials and nodes yet: it is closed for as long. */
+  readonly parked?: 'FallingAsleep' | 'Asleep' | 'Waking';
 }
 
 export const MEMBERSHIP_RECORD_TYPE = `${GROUP}/${ROLES.membershipRecord}`;

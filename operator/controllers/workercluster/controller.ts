@@ -7,7 +7,7 @@ import type { Shoot } from '../../api/shoot.ts';
 import { profileNameOf, type WorkerCluster, type WorkerClusterStatus } from '../../api/workercluster.ts';
 import type { DepletedOffers } from '../../capacity/depleted-offers.ts';
 import { atPlace } from '../../capacity/places.ts';
-import type { HoldsOf } from '../../clusters/deletion-gate.ts';
+import type { HoldsOf, SleepHoldsOf } from '../../clusters/deletion-gate.ts';
 import { isLarger } from '../../cost/size.ts';
 import type { Applier } from '../../kube/applier.ts';
 import type { KubeClient } from '../../kube/client.ts';
@@ -38,6 +38,8 @@ export interface WorkerClusterWorld extends ClaimantWorld {
   readonly managed?: Pick<ManagedController, 'facts' | 'want'> | undefined;
   /** What holds a cluster: see judgeDeletion. */
   readonly holds: HoldsOf;
+  /** What keeps a cluster awake that is to sleep; absent: nothing ever does. */
+  readonly keepsAwake?: SleepHoldsOf;
   /** Records of what was decided. Absent: there are none. */
   readonly sizes?: Pick<DecidedSizes, 'remove'>;
   now(): Date;
@@ -89,6 +91,7 @@ export async function reconcileWorkerCluster(
     holds: cluster.metadata.deletionTimestamp
       ? world.holds(cluster.metadata.namespace ?? '', cluster.metadata.name)
       : [],
+    keepsAwake: (since) => world.keepsAwake?.(cluster.metadata.namespace ?? '', cluster.metadata.name, since) ?? [],
     ...places,
   };
   const plan = planWorkerCluster(view, world.now());

@@ -85,7 +85,7 @@ export function planWorkerCluster(seen: WorkerClusterView, now: Date): WorkerClu
       managed: leave ? { desired: undefined, leave } : { desired: accepted ? asked.managed : undefined },
     }),
     ...(life.isOver && { expire: true }),
-    ...earliest(life.next, resolved.mode === 'Managed' ? sleep.next : undefined, lookAgainAt),
+    ...earliest(life.next, resolved.mode === 'Managed' ? sleep.next : undefined, view.keptAwake?.until, lookAgainAt),
     filled,
     status: {
       ...withWarning(statusOf(view, resolved, asked, withCapacity, now), life, cluster, now),

@@ -5,6 +5,7 @@ import type { DesiredPool, NormalPool } from '../../api/pools.ts';
 import { controlPlaneWorker, type Shoot } from '../../api/shoot.ts';
 import { profileNameOf } from '../../api/workercluster.ts';
 import { desiredSizes } from '../../capacity/desired-sizes.ts';
+import { judgeHolds } from '../../clusters/deletion-gate.ts';
 import { DEFAULT_RANGES, wasBegun } from '../managed/wish.ts';
 import { resolveVersion, upgradeProblem } from '../versions.ts';
 import { divided, lastAsked } from './capacity.ts';
@@ -17,15 +18,18 @@ const among = (names: readonly string[]): string =>
 /** Resolves what each pool should have, and whether the cluster is to sleep now. Pure. */
 export function sized(view: WorkerClusterView, now: Date): SizedView {
   const { cluster, profile, decided, managed } = view;
-  const { asleep } = sleepOf(cluster, now);
+  const { asleep, status } = sleepOf(cluster, now);
   // What was never there cannot sleep: its add-ons need nodes to come up on.
-  const sleeps = asleep && managed?.outputs !== undefined && modeOf(view) === 'Managed';
+  const toSleep = asleep && managed?.outputs !== undefined && modeOf(view) === 'Managed';
+  const gate = toSleep && status ? judgeHolds(view.keepsAwake?.(new Date(status.since)) ?? [], now) : undefined;
+  const sleeps = toSleep && gate?.open !== false;
   const asked = decided === 'unknown' ? lastAsked(view) : undefined;
   return {
     ...view,
     sizes: profile
       ? desiredSizes({ cluster, profile, ...(decided && { decided }), has: (pool) => asked?.get(pool) })
       : [],
+    ...(gate && !gate.open && { keptAwake: gate }),
     ...(sleeps && { asleep: cluster.spec.hibernation?.enabled ? 'sleep' : 'schedule' }),
   };
 }

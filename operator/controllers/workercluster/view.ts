@@ -11,7 +11,7 @@ import type { WorkerCluster, WorkerClusterStatus } from '../../api/workercluster
 import type { DividedPool } from '../../capacity/condition.ts';
 import type { Decided, Holds } from '../../capacity/desired-sizes.ts';
 import type { KnownCapacity } from '../../capacity/offers.ts';
-import type { Hold } from '../../clusters/deletion-gate.ts';
+import type { GateVerdict, Hold } from '../../clusters/deletion-gate.ts';
 import type { Claimant } from '../../cost/admission.ts';
 import type { ManagedFacts } from '../managed/facts.ts';
 
@@ -57,6 +57,8 @@ export interface WorkerClusterView {
   readonly project?: ProjectShare;
   /** What must let go of it before anything of it is taken apart. */
   readonly holds?: readonly Hold[];
+  /** What keeps it awake that is to sleep since then; absent: nothing. */
+  readonly keepsAwake?: (since: Date) => readonly Hold[];
   /** What was decided for its pools; absent: nothing is. */
   readonly decided?: Decided;
 }
@@ -67,6 +69,8 @@ export interface SizedView extends WorkerClusterView {
   readonly sizes: readonly DesiredPool[];
   /** Whether its nodes are to be at zero for a while, and by whose word. */
   readonly asleep?: Holds['asleep'];
+  /** It is to sleep, and whoever has placed work on it moves that away first; absent: not so. */
+  readonly keptAwake?: GateVerdict;
 }
 
 /** What a cluster asks for with everything filled in that was left to the profile; absent is what cannot be told. */

@@ -19,7 +19,10 @@ const NOT_READY = 'cluster.karmada.io/not-ready';
 const INITIALIZING: Taint = { key: `${GROUP}/initializing`, effect: 'NoSchedule' };
 const ASLEEP: Taint = { key: `${GROUP}/asleep`, effect: 'NoSchedule' };
 const LEAVING: Taint = { key: `${GROUP}/leaving`, effect: 'NoSchedule' };
-const DRAINING: Taint = { key: `${GROUP}/leaving`, effect: 'NoExecute' };
+const NO_EXECUTE = {
+  Asleep: { key: ASLEEP.key, effect: 'NoExecute' },
+  Leaving: { key: LEAVING.key, effect: 'NoExecute' },
+} as const;
 /** What the hub was last seen to count with: the scheduler looks again at what found no room when a label changes, and not when a status does. */
 const OFFERED = `${GROUP}/offered`;
 
@@ -52,7 +55,7 @@ export type KarmadaCluster = KubeObject & {
   };
 };
 
-/** What is to become of the taint that has hub move work away: it is put there once, and then stays until the cluster is gone. */
+/** What is to become of the taint that has hub move work away: it is put there once, and then stays until the cluster is gone or wakes. */
 export type Draining = 'begin' | 'keep';
 
 /** The Cluster of a member, as it should be now. `more`: what belongs to the way in which it is reached. Pure. */
@@ -89,8 +92,9 @@ export function taints(live: readonly Taint[], closed: Member['closed'], drainin
   if (closed === 'Initializing') wanted.push(INITIALIZING);
   if (closed === 'Asleep') wanted.push(ASLEEP);
   if (closed === 'Leaving') wanted.push(LEAVING);
-  if (closed === 'Leaving' && (draining === 'begin' || isIn(DRAINING))) wanted.push(DRAINING);
-  const ours = [INITIALIZING, ASLEEP, LEAVING, DRAINING];
+  const noExecute = closed && closed !== 'Initializing' ? NO_EXECUTE[closed] : undefined;
+  if (noExecute && (draining === 'begin' || isIn(noExecute))) wanted.push(noExecute);
+  const ours = [INITIALIZING, ASLEEP, LEAVING, ...Object.values(NO_EXECUTE)];
   const kept = live.filter((one) => !ours.some((own) => isSame(own, one)) || wanted.some((own) => isSame(own, one)));
   return [...kept, ...wanted.filter((taint) => !isIn(taint))];
 }

@@ -267,11 +267,16 @@ export function keepsMembers(hub: HubUnderTest): void {
       expect(await scene.made({ ...kinds, member: [] })).toEqual([]);
     });
 
-    it('parks a cluster that sleeps, and opens it with new tokens when it has woken', async () => {
+    it('has work moved away before a cluster sleeps, parks it, and opens it with new tokens when it has woken', async () => {
       const told: Member[] = [];
       const type = hubType(hub.type)!;
-      const before = { ...type };
+      const before = { drain: undefined, placements: undefined, ...type };
+      let placed = ['ResourceBinding shop/web'];
+      const drain = vi.fn(before.drain ?? (() => []));
       Object.assign(type, {
+        drains: () => 'Moves',
+        placements: () => placed,
+        drain,
         join: (...all: Parameters<HubType['join']>) => {
           told.push(all[0]);
           return before.join(...all);
@@ -286,8 +291,14 @@ export function keepsMembers(hub: HubUnderTest): void {
         await joined();
         const old = new Set(tokens(told));
         await scene.sleep(true);
+        const drained = () => findCondition(scene.membership()?.status?.conditions, 'Drained');
+        await scene.until('work to be moved', () => drained()?.message === 'the hub moves ResourceBinding shop/web');
+        expect(drain).toHaveBeenCalled();
+        expect(scene.isKeptAwake).toBe(true);
+        placed = [];
         await scene.until('the cluster to be parked', () => scene.state() === 'Asleep');
         expect(told.at(-1)?.closed).toBe('Asleep');
+        expect(scene.isKeptAwake).toBe(false);
         const { length } = told;
         await scene.sleep(false);
         await scene.until('the cluster to be back', () => scene.state() === 'Joined');

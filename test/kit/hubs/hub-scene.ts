@@ -3,12 +3,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { loadAll } from 'js-yaml';
 import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
+import { rfc3339 } from '../../../operator/api/conditions.ts';
 import { ALPHA_API_VERSION, API_VERSION, LABELS } from '../../../operator/api/group.ts';
 import type { Hub, HubSpec } from '../../../operator/api/hub.ts';
 import { installManifests } from '../../../operator/api/install.ts';
 import type { Membership } from '../../../operator/api/membership.ts';
 import { membershipName } from '../../../operator/api/names.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
+import { judgeHolds } from '../../../operator/clusters/deletion-gate.ts';
 import { type OpenCluster, OpenClusters } from '../../../operator/clusters/open-clusters.ts';
 import { requestToken } from '../../../operator/clusters/service-account-token.ts';
 import { type Hubs, wireHubs } from '../../../operator/controllers/membership/wiring.ts';
@@ -231,6 +233,11 @@ export class HubScene {
     return this.#operator!.held();
   }
 
+  /** Whether memberships keep the cluster from falling asleep, that is to sleep from now on. */
+  get isKeptAwake(): boolean {
+    return judgeHolds(this.#operator!.hubs.keepsAwake('shop', 'demo', this.now()), this.now()).open === false;
+  }
+
   /** What other controllers of the operator do when they have a line to the cluster, or lose it. */
   open(pods: readonly Pod[] = [], name = 'demo'): () => void {
     const { client, nodes } = this.#operator!.inside.get(name)!;
@@ -281,7 +288,7 @@ export class HubScene {
 
   /** What other controllers say of a cluster that is to sleep, or to wake. */
   async sleep(asleep: boolean): Promise<void> {
-    const status = { hibernation: { asleep, since: '2026-11-22T12:00:00Z' } };
+    const status = { hibernation: { asleep, since: rfc3339(this.now()) } };
     await this.garden.client.mergePatch(WORKERCLUSTERS, 'demo', 'shop', { status }, { subresource: 'status' });
   }
 

@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { judgeJoin, judgeLeave, type LeaveView } from '../../../operator/controllers/membership/judge.ts';
+import {
+  judgeJoin,
+  judgeLeave,
+  judgeSleep,
+  type LeaveView,
+  type SleepView,
+} from '../../../operator/controllers/membership/judge.ts';
 import type { Step } from '../../../operator/hubs/contract.ts';
 
 const NOW = new Date('2026-11-22T12:00:00Z');
@@ -160,4 +166,21 @@ describe('a leave', () => {
     expect(verdict.waiting).toBe('the hub moves A, B, C and 2 more');
     expect(verdict.until).toEqual(new Date(+NOW + 9 * 60_000));
   });
+});
+
+describe('a cluster that is to sleep', () => {
+  const ends = new Date(+NOW + 60_000);
+  const view: SleepView = { placements: ['ResourceBinding shop/web'], effect: 'Moves', noRoom: undefined, ends };
+  it.each<[string, Partial<SleepView>, string | undefined]>([
+    ['stays awake while the hub moves its work', {}, 'the hub moves ResourceBinding shop/web'],
+    ['sleeps when nothing is left', { placements: [] }, undefined],
+    ['sleeps where the hub cannot tell', { placements: undefined }, undefined],
+    ['sleeps with work that the hub does not move: it waits there', { effect: 'Waits' }, undefined],
+    ['sleeps when the time is over', { ends: NOW }, undefined],
+    [
+      'stays awake as long as nobody has room, but not for ever',
+      { noRoom: 'nobody has room' },
+      'nobody has room: it sleeps at 2026-11-22T12:01:00Z all the same',
+    ],
+  ])('%s', (_, given, expected) => expect(judgeSleep({ ...view, ...given }, NOW)).toBe(expected));
 });
