@@ -82,7 +82,12 @@ export async function leave(world: MembershipWorld, scene: LeaveScene, signal: A
     const credentials = await renewed(sides, ending, record.credentials, world.now(), signal);
     record = { ...record, credentials };
     await world.records.save(keyOf(membership), record, signal);
-    const fresh = memberOf(record, hubEndpoint(line), { cluster, open, profiles: world.profiles, closed: 'Leaving' });
+    const fresh = memberOf(record, hubEndpoint(line, spec), {
+      cluster,
+      open,
+      profiles: world.profiles,
+      closed: 'Leaving',
+    });
     const handing = type.join(fresh, spec, seen).filter((step) => step.type === 'CredentialsReady');
     await write(
       handing.flatMap(({ apply = [] }) => apply.filter(({ shared }) => !shared)),

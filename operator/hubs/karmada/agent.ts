@@ -16,30 +16,35 @@ const RBAC = 'rbac.authorization.k8s.io';
 const ACCESS = '/etc/karmada';
 const HEALTH_PORT = 10357;
 
-/**
- * karmada-agent in a member, and what it needs there: it applies whatever people propagate, of any kind. Its way into the hub is a token in a
- * file that it reads again each minute, so that a new one needs no restart.
- * @param token of the agent in the hub. @param namespace where it is to be in the member, which is there already
- */
-export function agent(
-  member: Member,
-  spec: HubSpec,
-  { token, namespace }: { token: string; namespace: string },
-): Wanted[] {
-  const account = accountName(member);
-  const name = `${account}-agent`;
-  const labels = { app: 'karmada-agent', 'karmada-hub': member.hubName };
+/** Namespace that is there in every cluster, in which tenants of the cluster write nothing. */
+export const KUBE_SYSTEM = 'kube-system';
+
+const agentName = (member: Member): string => `${accountName(member)}-agent`;
+
+function wanted(
+  resource: Resource,
+  apiVersion: string,
+  object: Record<string, unknown> & Pick<KubeObject, 'metadata'>,
+): Wanted {
+  return { on: 'member', resource, object: { apiVersion, kind: resource.kind, ...object } };
+}
+
+/** The way of the agent into the hub: its token is in a file that it reads again each minute, so that a new one needs no restart. */
+export function agentAccess(member: Member, token: string): Wanted {
   const { server, ca = '', proxyURL } = member.hub;
   const access = kubeconfig({ server, ca, proxyURL, tokenFile: 'token', name: 'karmada', user: 'karmada-agent' });
-  const wanted = (
-    resource: Resource,
-    apiVersion: string,
-    object: Record<string, unknown> & Pick<KubeObject, 'metadata'>,
-  ): Wanted => ({
-    on: 'member',
-    resource,
-    object: { apiVersion, kind: resource.kind, ...object },
+  return wanted(SECRETS, 'v1', {
+    metadata: { name: agentName(member), namespace: KUBE_SYSTEM },
+    type: 'Opaque',
+    data: { kubeconfig: base64(access), token: base64(token) },
   });
+}
+
+/** karmada-agent in a member, with its rights there: it applies whatever people propagate, of any kind. */
+export function agent(member: Member, spec: HubSpec): Wanted[] {
+  const account = accountName(member);
+  const namespace = KUBE_SYSTEM;
+  const labels = { app: 'karmada-agent', 'karmada-hub': member.hubName };
   const metadata = { name: account };
   return [
     wanted(SERVICEACCOUNTS, 'v1', { metadata: { ...metadata, namespace } }),
@@ -49,31 +54,22 @@ export function agent(
       roleRef: { apiGroup: RBAC, kind: 'ClusterRole', name: account },
       subjects: [{ kind: 'ServiceAccount', name: account, namespace }],
     }),
-    wanted(SECRETS, 'v1', {
-      metadata: { name, namespace },
-      type: 'Opaque',
-      data: { kubeconfig: base64(access), token: base64(token) },
-    }),
     wanted(DEPLOYMENTS, 'apps/v1', {
-      metadata: { name, namespace, labels },
+      metadata: { name: agentName(member), namespace, labels },
       spec: {
         // One, which elects nobody: two at a time would both apply.
         replicas: 1,
         strategy: { type: 'Recreate' },
         selector: { matchLabels: labels },
-        template: { metadata: { labels }, spec: podOf(member, spec, { account, secret: name, namespace }) },
+        template: { metadata: { labels }, spec: podOf(member, spec) },
       },
     }),
   ];
 }
 
-function podOf(
-  { name, endpoint }: Member,
-  spec: HubSpec,
-  { account, secret, namespace }: { account: string; secret: string; namespace: string },
-) {
+function podOf(member: Member, spec: HubSpec) {
   return {
-    serviceAccountName: account,
+    serviceAccountName: accountName(member),
     priorityClassName: 'system-cluster-critical',
     containers: [
       {
@@ -82,9 +78,10 @@ function podOf(
         command: [
           '/bin/karmada-agent',
           `--karmada-kubeconfig=${ACCESS}/kubeconfig`,
-          `--cluster-name=${name}`,
-          `--cluster-api-endpoint=${endpoint.server}`,
-          `--cluster-namespace=${namespace}`,
+          `--cluster-name=${member.name}`,
+          `--cluster-api-endpoint=${member.endpoint.server}`,
+          // It looks for this one on both sides, and makes it where it is not.
+          `--cluster-namespace=${KUBE_SYSTEM}`,
           '--report-secrets=None',
           '--leader-elect=false',
           '--metrics-bind-address=0',
@@ -101,7 +98,7 @@ function podOf(
         volumeMounts: [{ name: 'access', mountPath: ACCESS, readOnly: true }],
       },
     ],
-    volumes: [{ name: 'access', secret: { secretName: secret } }],
+    volumes: [{ name: 'access', secret: { secretName: agentName(member) } }],
   };
 }
 

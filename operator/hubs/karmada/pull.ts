@@ -1,6 +1,6 @@
 import { ROLEBINDINGS, ROLES } from '../../kube/resources.ts';
 import type { Identity, Member, Place, Wanted } from '../contract.ts';
-import { agent } from './agent.ts';
+import { agent, agentAccess, KUBE_SYSTEM } from './agent.ts';
 import { CLUSTER_NAMESPACE, CLUSTERS, isReady } from './cluster.ts';
 import { isOurs, worksNamespace, worksNamespaceName } from './seen.ts';
 import { clusterNamespace, DAY, type SyncMode } from './sync-mode.ts';
@@ -9,9 +9,6 @@ import { clusterNamespace, DAY, type SyncMode } from './sync-mode.ts';
 const AGENT = 'agent';
 const RBAC = 'rbac.authorization.k8s.io';
 type Rules = Identity['rules'];
-
-/** Namespace that is there in every cluster: the agent looks for the one it is told of, and would make it. */
-const KUBE_SYSTEM = 'kube-system';
 
 /** An agent in the member takes its Works from Karmada. Nobody of the hub gets a way into the member. */
 export const pull: SyncMode = {
@@ -49,6 +46,7 @@ export const pull: SyncMode = {
   reachedBy: ({ endpoint }) => ({ syncMode: 'Pull', apiEndpoint: endpoint.server }),
 
   access: (member) => [
+    ...(member.credentials[AGENT] ? [agentAccess(member, member.credentials[AGENT].token)] : []),
     clusterNamespace(),
     ...roleIn(CLUSTER_NAMESPACE, member, [
       {
@@ -62,9 +60,8 @@ export const pull: SyncMode = {
   ],
 
   registered(member, spec, { cluster, hasWorksNamespace }) {
-    const token = member.credentials[AGENT]?.token;
     // An agent that finds no Cluster, or somebody else's, must not be there.
-    if (!token || !isOurs(member, cluster)) return { apply: [] };
+    if (!isOurs(member, cluster)) return { apply: [] };
     const namespace = worksNamespaceName(member.name);
     if (!hasWorksNamespace) return { apply: [], waiting: `Karmada has not made Namespace ${namespace} yet` };
     const works = roleIn(namespace, member, [
@@ -75,7 +72,7 @@ export const pull: SyncMode = {
       },
       { apiGroups: ['work.karmada.io'], resources: ['works/status'], verbs: ['patch', 'update'] },
     ]);
-    return { apply: [...works, ...agent(member, spec, { token, namespace: KUBE_SYSTEM })] };
+    return { apply: [...works, ...agent(member, spec)] };
   },
 
   removals(member, { cluster, works }) {

@@ -27,7 +27,7 @@ export interface Seen {
   readonly twin: string | undefined;
   /** Whether the namespace for the Works of the cluster is there, where that is asked. */
   readonly hasWorksNamespace: boolean;
-  /** Read only when it leaves. */
+  /** Read only when it leaves or is to sleep. */
   readonly placed: readonly Placed[];
   /** What Karmada wants in the member; read only when it leaves. */
   readonly works: readonly Trace[];
@@ -46,13 +46,14 @@ export async function look(
   const namespace = usesWorksNamespace ? await hub.get(NAMESPACES, worksNamespaceName(name)) : undefined;
   const others = cluster ? [] : ((await hub.list(CLUSTERS)) as KarmadaCluster[]);
   const leaves = closed === 'Leaving';
+  const isEmptied = leaves || closed === 'Asleep';
   const grows = cluster !== undefined && isOurs(member, cluster) && takesMore(member, cluster);
-  const bindings = leaves || grows ? await bindingsOf(hub) : [];
+  const bindings = isEmptied || grows ? await bindingsOf(hub) : [];
   return {
     cluster,
     twin: others.find(({ spec }) => spec?.id === id)?.metadata.name,
     hasWorksNamespace: namespace !== undefined && namespace.metadata.deletionTimestamp === undefined,
-    placed: leaves ? placedOn(bindings, name) : [],
+    placed: isEmptied ? placedOn(bindings, name) : [],
     works: leaves ? await worksOf(hub, name) : [],
     overlooked: grows ? overlooked(bindings, cluster) : [],
   };

@@ -232,5 +232,9 @@ describe('the hub Karmada', () => {
     const later = await observe(held, one);
     expect(karmadaHub.placements?.(one, later)).toEqual(['ResourceBinding shop/web']);
     expect(karmadaHub.drains(spec, later)).toBe('Moves');
+    // One that is to sleep is emptied as well.
+    const sleepy = { ...member, closed: 'Asleep' as const };
+    expect(karmadaHub.placements?.(sleepy, await observe(held, sleepy))).toEqual(['ResourceBinding shop/web']);
+    expect(karmadaHub.placements?.(member, await observe(held))).toEqual([]);
   });
 });
