@@ -7,7 +7,7 @@ export interface KubeconfigParameters {
   cert?: string;
   key?: string;
   token?: string;
-  /** In place of a token: who reads the kubeconfig finds it there, relative to where the kubeconfig is, and looks again now and then. */
+  /** In place of a token: the path where whoever uses the kubeconfig finds it, and looks again now and then. */
   tokenFile?: string;
   /** Name of the cluster and of the context. */
   name: string;

@@ -32,7 +32,14 @@ function wanted(
 /** The way of the agent into the hub: its token is in a file that it reads again each minute, so that a new one needs no restart. */
 export function agentAccess(member: Member, token: string): Wanted {
   const { server, ca = '', proxyURL } = member.hub;
-  const access = kubeconfig({ server, ca, proxyURL, tokenFile: 'token', name: 'karmada', user: 'karmada-agent' });
+  const access = kubeconfig({
+    server,
+    ca,
+    proxyURL,
+    tokenFile: `${ACCESS}/token`,
+    name: 'karmada',
+    user: 'karmada-agent',
+  });
   return wanted(SECRETS, 'v1', {
     metadata: { name: agentName(member), namespace: KUBE_SYSTEM },
     type: 'Opaque',

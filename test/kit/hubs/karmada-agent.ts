@@ -41,4 +41,4 @@ export async function agentRun(member: KubeClient): Promise<AgentRun | undefined
 
 /** The kubeconfig of the agent with its token in it: as good as it is to the agent at this moment. */
 export const accessOf = ({ files }: AgentRun): string =>
-  files.kubeconfig!.replace('tokenFile: token', `token: ${files.token}`);
+  files.kubeconfig!.replace(/tokenFile: .*/, `token: ${files.token}`);

@@ -157,7 +157,7 @@ export class RealKarmada {
     const directory = join(this.directory, `agent-${name}`);
     await mkdir(directory);
     const file = (key: string, text: string) => writeFile(join(directory, key), text, { mode: 0o600 });
-    for (const [key, text] of Object.entries(run.files)) await file(key, text);
+    for (const [key, text] of Object.entries(run.files)) await file(key, text.replaceAll(run.mountPath, directory));
     const { client, url, ca } = member;
     const { token } = await requestToken(client, run.account, DAY, AbortSignal.timeout(PATIENCE_MS));
     await file('member', kubeconfig({ server: url, ca, token, name, user: run.account.name }));

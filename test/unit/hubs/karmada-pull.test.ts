@@ -71,7 +71,7 @@ describe('a cluster that an agent pulls for', () => {
     const all = await wanted({ clusters: [cluster('Unknown')] });
     const secret = all.find(({ resource, on }) => resource.kind === 'Secret' && on === 'member');
     expect(textOf(secret, 'token')).toBe('token-in-the-hub');
-    expect(textOf(secret, 'kubeconfig')).toContain('tokenFile: token');
+    expect(textOf(secret, 'kubeconfig')).toContain('tokenFile: /etc/karmada/token');
     expect(textOf(secret, 'kubeconfig')).toContain('https://hub.example.com');
     expect(textOf(secret, 'kubeconfig')).not.toContain('token-in-the-hub');
     const deployment = all.find(({ resource }) => resource.kind === 'Deployment')!;
