@@ -263,6 +263,7 @@ export class ManagedOperator {
       capacity: this.capacity,
       decided: () => 'none',
       sizes: { remove: async () => {} },
+      meshes: undefined,
       managed: this.controller,
       holds: () => [],
       keepsAwake: () => [],

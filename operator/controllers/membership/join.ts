@@ -5,9 +5,10 @@ import type { Membership } from '../../api/membership.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import type { OpenCluster } from '../../clusters/open-clusters.ts';
 import { identityOf } from '../../clusters/seed-access.ts';
-import type { Endpoint, HubType, Member } from '../../hubs/contract.ts';
+import type { Endpoint, HubType, Member, Stranger } from '../../hubs/contract.ts';
 import { memberName } from '../../hubs/member-name.ts';
 import { keyOf } from '../../kube/resources.ts';
+import { owning, strangerOf, takeOver } from './adoption.ts';
 import { boundTo, due, renewed } from './credentials.ts';
 import { drainTimeoutMs } from './drain-time.ts';
 import { clusterOf } from './holds.ts';
@@ -15,6 +16,7 @@ import type { HubLine } from './hub-lines.ts';
 import { identityObjects } from './identity-objects.ts';
 import { type JoinVerdict, judgeJoin, judgeSleep } from './judge.ts';
 import { endpointOf, memberOf } from './member.ts';
+import { madeFor } from './ownership.ts';
 import { type MembershipRecord, noting } from './record.ts';
 import { whyNoRoomElsewhere } from './room-elsewhere.ts';
 import { readerOf, TwoSides } from './two-sides.ts';
@@ -41,6 +43,8 @@ export interface JoinOutcome {
   readonly record: MembershipRecord;
   /** Whether all credentials could be had that are to be made or replaced. */
   readonly isWhole: boolean;
+  /** Somebody else has put the cluster into the hub, and it is to stay theirs: nothing was made. */
+  readonly observed?: Stranger;
   /** Why it is kept awake although it is to sleep; absent: it is not. */
   readonly awake?: string | undefined;
 }
@@ -65,16 +69,25 @@ export async function join(world: MembershipWorld, scene: JoinScene, signal: Abo
   const key = keyOf(membership);
   const spec = scene.hub.spec;
   let record = await begun(world, scene, signal);
-  const sides = new TwoSides({ hub: line.client, member: inside }, record.membership.uid, () => world.now());
+  const sides = new TwoSides({ hub: line.client, member: inside }, madeFor(world.gardenID, membership, record), () =>
+    world.now(),
+  );
   const [hub, reader] = [readerOf(line.client, signal), inside && readerOf(inside, signal)];
   const save = async (next: MembershipRecord) => {
     if (next !== record) await world.records.save(key, next, signal);
     record = next;
   };
+  const memberAs = (closed: Member['closed']) =>
+    memberOf(record, hubEndpoint(line, spec), { cluster, open, profiles: world.profiles, closed });
+  const stranger = await strangerOf(type, hub, { member: () => memberAs('Initializing'), spec, record });
+  if (stranger && spec.adoption === 'Observe')
+    return { verdict: { acting: [], done: [] }, record, isWhole: true, observed: stranger };
+  if (stranger) await save(owning(record, stranger));
+  if (record.takingOver) await save(await takeOver(sides, record, signal));
   await save(parked(record, scene.asleep, world.now()));
   for (let round = 0; ; round++) {
     const closed: Member['closed'] = !record.opened ? 'Initializing' : record.parked ? 'Asleep' : undefined;
-    const member = memberOf(record, hubEndpoint(line, spec), { cluster, open, profiles: world.profiles, closed });
+    const member = memberAs(closed);
     const identities = type.identities(member, spec).filter(({ on }) => sides.has(on));
     const seen = await type.observe(hub, reader, member, spec);
     const steps = type.join(member, spec, seen);

@@ -110,6 +110,7 @@ export function memberOf(
     endpoint: member.endpoint,
     hub,
     labels: cluster ? labelsOf(cluster, ofHub.spec, { open, profile }) : {},
+    ranges: cluster?.status?.networking,
     zones: cluster ? zonesOf(cluster, { open, profile }) : [],
     version: cluster?.status?.kubernetesVersion,
     capacity: cluster ? capacityOf(cluster, open, profile) : {},

@@ -13,6 +13,8 @@ import type { Decided, Holds } from '../../capacity/desired-sizes.ts';
 import type { KnownCapacity } from '../../capacity/offers.ts';
 import type { GateVerdict, Hold } from '../../clusters/deletion-gate.ts';
 import type { Claimant } from '../../cost/admission.ts';
+import type { Refusal } from '../../mesh/allocate.ts';
+import type { KnownEntry } from '../../mesh/meshes.ts';
 import type { ManagedFacts } from '../managed/facts.ts';
 
 export type Mode = NonNullable<WorkerCluster['spec']['mode']>;
@@ -61,6 +63,18 @@ export interface WorkerClusterView {
   readonly keepsAwake?: (since: Date) => readonly Hold[];
   /** What was decided for its pools; absent: nothing is. */
   readonly decided?: Decided;
+  /** Absent: nobody gives clusters ranges. */
+  readonly mesh?: MeshView;
+}
+
+/** A cluster and its mesh. */
+export interface MeshView {
+  /** What it was given; absent: it is in no mesh. */
+  readonly known?: KnownEntry | undefined;
+  /** Why it was given nothing. */
+  readonly refused?: Refusal | undefined;
+  /** Clusters of meshes with addresses that it has too. */
+  readonly overlapping: readonly string[];
 }
 
 /** The same, with what follows for the sizes of its pools: resolved once, for everybody. */
@@ -97,6 +111,8 @@ export interface Settled {
   readonly version: string;
   readonly pools: readonly (DesiredPool & { machineType: string })[];
   readonly ranges: Resolved['ranges'];
+  /** Its place in its mesh. */
+  readonly known?: KnownEntry | undefined;
 }
 
 /** What a mode makes of a cluster. With problems nothing is to be made. */

@@ -33,6 +33,8 @@ interface Taint {
 }
 type ResourceList = Readonly<Record<string, string>>;
 
+type SecretRef = { namespace?: string; name: string };
+
 /** A Cluster of Karmada's, as far as it is read here. */
 export type KarmadaCluster = KubeObject & {
   spec?: {
@@ -42,7 +44,8 @@ export type KarmadaCluster = KubeObject & {
     region?: string;
     zones?: string[];
     taints?: Taint[];
-    secretRef?: { name: string };
+    secretRef?: SecretRef;
+    impersonatorSecretRef?: SecretRef;
   };
   status?: {
     conditions?: { type: string; status: string; message?: string }[];

@@ -13,6 +13,7 @@ import {
 import { pull } from './pull.ts';
 import { push } from './push.ts';
 import { bindingsOf, isOurs, look, RESOURCEBINDINGS, type Seen, worksNamespace } from './seen.ts';
+import { strangerIn } from './stranger.ts';
 import type { SyncMode } from './sync-mode.ts';
 
 const modeOf = ({ karmada }: HubSpec): SyncMode => (karmada?.syncMode === 'Pull' ? pull : push);
@@ -34,6 +35,7 @@ export const karmadaHub: HubType<Seen> = {
   },
 
   identities: (member, spec) => modeOf(spec).identities(member, spec),
+  stranger: strangerIn,
   observe: (hub, _cluster, member, spec) => look(hub, member, modeOf(spec)),
 
   join(member, spec, seen) {

@@ -13,6 +13,7 @@ import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import { judgeHolds } from '../../../operator/clusters/deletion-gate.ts';
 import { type OpenCluster, OpenClusters } from '../../../operator/clusters/open-clusters.ts';
 import { requestToken } from '../../../operator/clusters/service-account-token.ts';
+import { gardenIdentity } from '../../../operator/controllers/garden-identity.ts';
 import { type Hubs, wireHubs } from '../../../operator/controllers/membership/wiring.ts';
 import type { KubeClientOptions, RequestOptions } from '../../../operator/kube/api-requests.ts';
 import { KubeClient } from '../../../operator/kube/client.ts';
@@ -189,6 +190,7 @@ export class HubScene {
     this.#openClusters = new OpenClusters();
     const hubs = wireHubs({
       garden,
+      gardenID: await gardenIdentity(this.garden.client, AbortSignal.timeout(PATIENCE_MS)),
       state: { namespace: 'kube-system', directory: undefined },
       log: silent,
       queue: () => new WorkQueue(),
@@ -335,7 +337,8 @@ async function accessOfChart({ client, url, ca }: TestApiserver): Promise<string
   return kubeconfig({ server: url, ca, token, name: 'garden', user: account.name });
 }
 
-async function applyFolder(client: KubeClient, folder: string): Promise<void> {
+/** Has a hub serve the kinds of a folder of test/fixtures/hubs. */
+export async function applyFolder(client: KubeClient, folder: string): Promise<void> {
   for (const file of await readdir(`${FIXTURES}/${folder}`)) {
     const objects = loadAll(await readFile(`${FIXTURES}/${folder}/${file}`, 'utf8')) as KubeObject[];
     for (const object of objects) if (object) await client.apply(object);

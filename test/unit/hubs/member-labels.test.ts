@@ -5,6 +5,7 @@ import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import type { OpenCluster } from '../../../operator/clusters/open-clusters.ts';
 import { labelsOf, zonesOf } from '../../../operator/controllers/membership/member-labels.ts';
 import { CONTROL_PLANE_POOL } from '../../../operator/cost/size.ts';
+import type { Wanted } from '../../../operator/hubs/contract.ts';
 import { hubType } from '../../../operator/hubs/index.ts';
 import { member, reader } from './hub-members.ts';
 
@@ -122,6 +123,28 @@ describe('the labels of a cluster in a hub', () => {
       expect(key.slice(key.indexOf('/') + 1)).toMatch(/^[A-Za-z0-9]([-._A-Za-z0-9]{0,61}[A-Za-z0-9])?$/);
       expect(value).toMatch(/^([A-Za-z0-9]([-._A-Za-z0-9]{0,61}[A-Za-z0-9])?)?$/);
     }
+  });
+
+  it('say who the cluster is in its mesh', () => {
+    const networking = { pods: '100.72.0.0/18', mesh: 'default', clusterID: 7, clusterName: 'shop--demo' };
+    expect(labelsOf(cluster({ networking }), spec)).toMatchObject({
+      'multi-cluster.demo.io/mesh': 'default',
+      'multi-cluster.demo.io/cluster-id': '7',
+      'multi-cluster.demo.io/mesh-cluster-name': 'shop--demo',
+    });
+    for (const key of Object.keys(labelsOf(cluster(), spec))) expect(key).not.toMatch(/mesh|cluster-id/);
+  });
+
+  it.each([
+    ['ClusterProfile', (one: Wanted) => one.status],
+    ['ArgoCD', (one: Wanted) => one.object.metadata.annotations],
+  ] as const)('leave its ranges to properties and annotations of a %s hub', async (type, shown) => {
+    const one = member({ ranges: { pods: '100.72.0.0/18', services: '100.72.64.0/20' } });
+    const hub = hubType(type)!;
+    const steps = hub.join(one, { type }, await hub.observe(reader({}), undefined, one, { type }));
+    const text = JSON.stringify(steps.flatMap(({ apply = [] }) => apply).map(shown));
+    expect(text).toMatch(/pod-range[^}]*100\.72\.0\.0\/18/);
+    expect(text).toMatch(/service-range[^}]*100\.72\.64\.0\/20/);
   });
 
   it.each(['ClusterProfile', 'ArgoCD', 'Flux', 'Karmada'] as const)('are on what a %s hub selects by', async (type) => {
