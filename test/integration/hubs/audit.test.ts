@@ -13,9 +13,11 @@ import {
   type KubeObject,
   MEMBERSHIPS,
   NAMESPACES,
+  type Pod,
   type Resource,
   SECRETS,
   SERVICEACCOUNTS,
+  SERVICES,
   WORKERCLUSTERS,
 } from '../../../operator/kube/resources.ts';
 import { startApiserver, type TestApiserver } from '../../kit/apiserver.ts';
@@ -29,6 +31,13 @@ const SPEC = {
   clusterProfile: { namespace: 'fleet' },
   drain: { timeout: '1s', force: true },
 } as const;
+
+const POD = {
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name: 'web', namespace: 'shop' },
+  spec: { nodeName: 'one', containers: [{ name: 'web' }] },
+} as Pod;
 
 /** A garden, a cluster of it, and a hub that is another API server. */
 describe('a cluster that leaves a hub elsewhere', () => {
@@ -51,11 +60,11 @@ describe('a cluster that leaves a hub elsewhere', () => {
       metadata: { name, namespace },
       data: { value: Buffer.from(kubeconfig).toString('base64') },
     });
-  const joined = async () => {
+  const joined = async (pods: readonly Pod[] = []) => {
     await scene.makeHub();
     await scene.makeCluster();
     await secret('shop', 'demo-kubeconfig', scene.member.kubeconfig);
-    scene.open();
+    scene.open(pods);
     await scene.until('the cluster to join', () => scene.state() === 'Joined');
   };
   const audit = async (...more: string[]): Promise<CommandResult & { lines: string[] }> => {
@@ -174,6 +183,30 @@ describe('a cluster that leaves a hub elsewhere', () => {
     await expect
       .poll(async () => (await profile()).labels)
       .toMatchObject({ [LABELS.garden]: garden, [LABELS.hub]: 'test' });
+  });
+
+  it('is not destroyed while it runs what no hub has placed, where the Hub says so; else that is told', async () => {
+    const pods: Pod[] = [POD];
+    await joined(pods);
+    const service = { apiVersion: 'v1', kind: 'Service', metadata: { name: 'web', namespace: 'default' } };
+    await scene.member.client.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'default' } });
+    await scene.member.client.apply({ ...service, spec: { type: 'LoadBalancer', ports: [{ port: 80 }] } });
+    await scene.makeHub('test', { drain: { timeout: '5m', otherWork: 'Hold' } });
+    await scene.garden.client.delete(WORKERCLUSTERS, 'demo', 'shop');
+    const waiting = () => scene.membership()?.status?.waiting ?? '';
+    await scene.until('it to be said', () => waiting().includes('no hub has placed Pod shop/web, Service default/web'));
+    expect(scene.isHeld).toBe(true);
+    expect(findCondition(scene.membership()?.status?.conditions, 'OwnWorkGone')?.status).toBe('False');
+    pods.pop();
+    await scene.until('it to be said', () => waiting().includes('no hub has placed Service default/web'));
+    await scene.makeHub('test', { drain: { timeout: '5m' } });
+    await gone();
+    expect(
+      scene.events.some((text) =>
+        text.includes('EndsWithCluster: with the cluster ends what is in it: Service default/web'),
+      ),
+    ).toBe(true);
+    await scene.member.client.delete(SERVICES, 'web', 'default');
   });
 
   describe('and has exported Services', () => {
