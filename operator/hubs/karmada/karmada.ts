@@ -1,4 +1,5 @@
 import type { HubSpec } from '../../api/hub.ts';
+import { DEPLOYMENTS, ROLEBINDINGS, ROLES } from '../../kube/resources.ts';
 import type { HubType, Member, Wanted } from '../contract.ts';
 import { demandOf } from './bindings.ts';
 import {
@@ -24,6 +25,11 @@ export const karmadaHub: HubType<Seen> = {
   // The namespace of a cluster's Works, `karmada-es-<name>`, has to fit into a label.
   nameLimit: 48,
   watches: [CLUSTERS],
+  writes: [
+    { on: 'hub', resource: ROLES },
+    { on: 'hub', resource: ROLEBINDINGS },
+    { on: 'member', resource: DEPLOYMENTS },
+  ],
   dials: (spec) => modeOf(spec).dials,
 
   async validate(hub) {

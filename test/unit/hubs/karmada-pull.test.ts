@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { HubSpec } from '../../../operator/api/hub.ts';
 import type { Member } from '../../../operator/hubs/contract.ts';
+import { kindsWritten } from '../../../operator/hubs/index.ts';
 import type { KarmadaCluster } from '../../../operator/hubs/karmada/cluster.ts';
 import { karmadaHub } from '../../../operator/hubs/karmada/karmada.ts';
 import type { KubeObject } from '../../../operator/kube/resources.ts';
@@ -91,6 +92,22 @@ describe('a cluster that an agent pulls for', () => {
     expect(registered.object.spec).toMatchObject({ syncMode: 'Pull', apiEndpoint: 'https://demo.example.com:6443' });
     expect(registered.object.spec).not.toHaveProperty('secretRef');
     expect(kindsIn('hub', all)).not.toContain('Secret');
+  });
+
+  it('takes over no Cluster that somebody else pushes to: both would apply', async () => {
+    const whyNot = async (syncMode: string) => {
+      const theirs = { ...cluster('True', { labels: {} }), spec: { id: member.id, syncMode } };
+      return (await karmadaHub.stranger!(reader({ clusters: [theirs] }), member, spec))?.whyNot;
+    };
+    expect(await whyNot('Push')).toContain('is of syncMode Push');
+    expect(await whyNot('Pull')).toContain("an agent of somebody else's");
+  });
+
+  it('writes no kind that an audit would not look for', async () => {
+    const all = (await wanted({ clusters: [cluster('True')] })).filter(({ shared }) => !shared);
+    const isLookedFor = (on: 'hub' | 'member', { plural }: { plural: string }) =>
+      kindsWritten(on).some((kind) => kind.plural === plural);
+    expect(all.filter(({ on, resource }) => !isLookedFor(on, resource))).toEqual([]);
   });
 
   it('leaves with its Works first, while its agent may still take them away; of a dead one Karmada drops them', async () => {
