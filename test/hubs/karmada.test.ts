@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CLUSTERS, type KarmadaCluster } from '../../operator/hubs/karmada/cluster.ts';
-import { DEPLOYMENTS, NAMESPACES, SECRETS, WORKERCLUSTERS } from '../../operator/kube/resources.ts';
+import { DEPLOYMENTS, NAMESPACES, NODES, SECRETS, WORKERCLUSTERS } from '../../operator/kube/resources.ts';
 import type { TestApiserver } from '../kit/apiserver.ts';
 import { addNode, HubScene } from '../kit/hubs/hub-scene.ts';
 import {
   BY_WEIGHT,
+  bindingOf,
   placed as placedIn,
   propagate as propagateTo,
   scheduled as scheduledIn,
@@ -19,6 +20,12 @@ const PATIENCE_MS = 120_000;
 const IDLE_MS = 12_000;
 /** What the scheduler has, after a cluster has grown, to place work that waits for it. */
 const PLACED_MS = 10_000;
+
+const tier = (name: string) => ({ affinityName: name, labelSelector: { matchLabels: { tier: name } } });
+const overflowing = {
+  clusterAffinities: [{ ...tier('own'), overflowAffinities: [tier('burst')] }],
+  replicaScheduling: BY_WEIGHT,
+};
 
 describe.skipIf(!programs)('the real Karmada', () => {
   let karmada: RealKarmada;
@@ -62,6 +69,34 @@ describe.skipIf(!programs)('the real Karmada', () => {
     expect(metadata.labels?.['multi-cluster.demo.io/offered']).toBe('cpu-2.memory-2Gi.grades-9');
   });
 
+  it('has work looked at again that Karmada overlooks: placed before, homeless since, and as it was', async () => {
+    const { client } = scene.garden;
+    await propagate('lone', 1, '3', overflowing);
+    await expect.poll(() => placed('lone'), { timeout: PATIENCE_MS }).toEqual({ 'shop--demo': 1 });
+    const { uid } = (await cluster('shop--demo')).metadata;
+    await client.delete(CLUSTERS, 'shop--demo');
+    await expect.poll(() => scheduled('lone'), { timeout: PATIENCE_MS }).toContainEqual(unschedulable);
+    const grown = Date.now();
+    await addNode(second, 'spare', '4', '8Gi');
+    await expect.poll(() => placed('lone'), { timeout: PATIENCE_MS }).toEqual({ 'shop--small': 1 });
+    const at = (await bindingOf(client, 'lone'))?.spec.rescheduleTriggeredAt;
+    saw(`homeless work is placed ${Date.now() - grown} ms after the node was there; rescheduleTriggeredAt ${at}`);
+    expect(Date.now() - grown).toBeLessThan(PLACED_MS);
+    expect(at).toBeDefined();
+
+    await client.delete(DEPLOYMENTS, 'lone', 'shop');
+    await second.client.delete(NODES, 'spare');
+    const offered = async (name: string) => (await cluster(name)).metadata.labels?.['multi-cluster.demo.io/offered'];
+    await expect.poll(() => offered('shop--small'), { timeout: PATIENCE_MS }).toBe('cpu-2.memory-2Gi.grades-9');
+    // What somebody deleted has come back.
+    const isBack = async () => {
+      const { metadata, spec } = await cluster('shop--demo');
+      return metadata.uid !== uid && (spec?.taints ?? []).length === 0 && (await offered('shop--demo')) !== undefined;
+    };
+    await expect.poll(() => isBack().catch(() => false), { timeout: PATIENCE_MS }).toBe(true);
+    saw('the Cluster that somebody deleted is back');
+  });
+
   it('divides work onto both, also onto nodes that its own grades count as nothing', async () => {
     await propagate('web', 4, '250m', { replicaScheduling: BY_WEIGHT });
     await expect
@@ -92,11 +127,7 @@ describe.skipIf(!programs)('the real Karmada', () => {
   });
 
   it('places work that only overflows onto a cluster as soon as that has grown', async () => {
-    const tier = (name: string) => ({ affinityName: name, labelSelector: { matchLabels: { tier: name } } });
-    await propagate('spill', 6, '3500m', {
-      clusterAffinities: [{ ...tier('own'), overflowAffinities: [tier('burst')] }],
-      replicaScheduling: BY_WEIGHT,
-    });
+    await propagate('spill', 6, '3500m', overflowing);
     await expect.poll(() => scheduled('spill'), { timeout: PATIENCE_MS }).toContainEqual(unschedulable);
     saw(`no room to overflow to: ${JSON.stringify(await scheduled('spill'))}`);
     const grown = Date.now();
@@ -105,6 +136,7 @@ describe.skipIf(!programs)('the real Karmada', () => {
       .poll(() => placed('spill'), { timeout: PATIENCE_MS })
       .toMatchObject({ 'shop--demo': 1, 'shop--small': 5 });
     saw(`overflowed ${Date.now() - grown} ms after the node was there: ${JSON.stringify(await placed('spill'))}`);
+    saw(`rescheduleTriggeredAt ${(await bindingOf(scene.garden.client, 'spill'))?.spec.rescheduleTriggeredAt}`);
     expect(Date.now() - grown).toBeLessThan(PLACED_MS);
     await scene.garden.client.delete(DEPLOYMENTS, 'spill', 'shop');
   });

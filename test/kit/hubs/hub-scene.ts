@@ -258,7 +258,8 @@ export class HubScene {
   }
 
   async makeHub(name = 'test', more: Partial<HubSpec> = {}): Promise<void> {
-    const spec = { ...this.#spec, allowedNamespaces: ['shop'], ...more };
+    const member = { ...this.#spec.member, ...more.member };
+    const spec = { ...this.#spec, allowedNamespaces: ['shop'], ...more, member };
     await this.garden.client.apply({ apiVersion: ALPHA_API_VERSION, kind: 'Hub', metadata: { name }, spec });
   }
 

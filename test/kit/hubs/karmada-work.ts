@@ -48,10 +48,11 @@ export async function propagate(
   );
 }
 
-const bindingOf = async (client: KubeClient, name: string) =>
+/** Its binding, in namespace shop. */
+export const bindingOf = async (client: KubeClient, name: string) =>
   (await client.getOrUndefined(RESOURCEBINDINGS, `${name}-deployment`, 'shop')) as
     | (KubeObject & {
-        spec: { clusters?: { name: string; replicas: number }[] };
+        spec: { clusters?: { name: string; replicas: number }[]; rescheduleTriggeredAt?: string };
         status?: { conditions?: { type: string }[] };
       })
     | undefined;
