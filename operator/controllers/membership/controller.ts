@@ -216,7 +216,9 @@ export class MembershipController {
       if (!type) throw new Error(`this operator knows no hubs of type ${spec.type}`);
       const line = await world.lines.open(hubName, spec, record.hub.identity, signal);
       const opened = world.openClusters.get(clusterOf(membership));
-      const open = !cluster || answers(cluster, opened) ? opened : undefined;
+      // Another cluster may answer behind the same kubeconfig by now: nothing in it is ours.
+      const isOther = opened?.identity !== undefined && opened.identity !== record.member.id;
+      const open = !isOther && (!cluster || answers(cluster, opened)) ? opened : undefined;
       outcome = await leave(world, { membership, spec, type, record, cluster, line, open }, signal);
     } catch (error) {
       if (signal.aborted) throw error;

@@ -2,7 +2,7 @@ import { findCondition } from '../../api/conditions.ts';
 import { ANNOTATIONS } from '../../api/group.ts';
 import type { HubSpec } from '../../api/hub.ts';
 import type { Membership } from '../../api/membership.ts';
-import type { WorkerCluster } from '../../api/workercluster.ts';
+import { isAttached, type WorkerCluster } from '../../api/workercluster.ts';
 import type { OpenCluster } from '../../clusters/open-clusters.ts';
 import type { HubType, Member, Place, Trace, Wanted } from '../../hubs/contract.ts';
 import { keyOf, NAMESPACES } from '../../kube/resources.ts';
@@ -48,6 +48,7 @@ export interface LeaveOutcome {
 export const clusterGoes = (cluster: WorkerCluster | undefined): boolean =>
   cluster === undefined ||
   (cluster.metadata.deletionTimestamp !== undefined &&
+    (!isAttached(cluster) || cluster.metadata.annotations?.[ANNOTATIONS.destroyed] === 'true') &&
     (cluster.spec.adopt === undefined || cluster.spec.adopt.deletionPolicy === 'Delete'));
 
 /** Whether a leave may be forced when its time is over: by the Hub or by a person, and by nothing else. */
