@@ -43,6 +43,13 @@ export interface Trace extends Place {
   readonly labels: Readonly<Record<string, string>>;
 }
 
+/** An object of others, of which one field is changed so that the hub looks at it again; nothing, if it is another one by now. */
+export interface Touch extends Place {
+  readonly uid: string;
+  /** A JSON merge patch. */
+  readonly patch: Readonly<Record<string, unknown>>;
+}
+
 /** What somebody else has made in the hub for a cluster that is to join it: known by the UID of its kube-system, or by its URL. */
 export interface Stranger {
   /** Name of the cluster there. */
@@ -105,6 +112,7 @@ export interface Identity {
   readonly rules: readonly Readonly<{
     apiGroups?: string[];
     resources?: string[];
+    resourceNames?: string[];
     nonResourceURLs?: string[];
     verbs: string[];
   }>[];
@@ -216,6 +224,11 @@ export interface HubType<Seen = unknown> {
   drain?(member: Member, spec: HubSpec, seen: Seen): readonly Wanted[];
   /** What is still placed on the member. Absent: the hub cannot tell, and the drain counts as done. */
   placements?(member: Member, seen: Seen): readonly Placement[];
+  /**
+   * Work without room that the hub would not look at again by itself, although this look at it is the one after which the member takes more.
+   * Done once, when the steps are written; bounded by the hub's file.
+   */
+  requeue?(member: Member, spec: HubSpec, seen: Seen): readonly Touch[];
   /** Work that the hub cannot place for want of room. */
   demand?(hub: Reader, spec: HubSpec): Promise<readonly Demand[]>;
   /** What the hub believes that is free on the member. */

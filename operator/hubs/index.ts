@@ -5,7 +5,7 @@ import { clusterProfileHub } from './cluster-profile.ts';
 import { clusternetHub } from './clusternet.ts';
 import type { HubType, Side } from './contract.ts';
 import { fluxHub } from './flux.ts';
-import { karmadaHub } from './karmada.ts';
+import { karmadaHub } from './karmada/karmada.ts';
 import { kueueHub } from './kueue.ts';
 
 /** Every hub that clusters can join. */

@@ -3,7 +3,7 @@ import { setCondition } from '../../api/conditions.ts';
 import { notYetConfigured } from '../../api/errors.ts';
 import { FIELD_MANAGER } from '../../api/group.ts';
 import type { Condition } from '../../api/meta.ts';
-import type { Place, Reader, Side, Trace, Wanted } from '../../hubs/contract.ts';
+import type { Place, Reader, Side, Touch, Trace, Wanted } from '../../hubs/contract.ts';
 import { Applier, includes } from '../../kube/applier.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { isNotFound, KubeApiError } from '../../kube/errors.ts';
@@ -145,6 +145,12 @@ export class TwoSides {
       { resource, subresource: 'status', fieldManager: FIELD_MANAGER, signal },
     );
     return true;
+  }
+
+  /** Changes one field of something that is not ours, if it is still there. */
+  async touch({ on, resource, namespace, name, uid, patch }: Touch, signal: AbortSignal): Promise<void> {
+    const whole = { ...patch, metadata: { uid } };
+    await this.client(on).mergePatch(resource, name, namespace, whole, { signal }).catch(ignoreNotFound);
   }
 
   /** Labels as ours what somebody else has made, if it is the object with this UID, and was made for no membership. */

@@ -1,12 +1,13 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { loadAll } from 'js-yaml';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { findCondition } from '../../../operator/api/conditions.ts';
 import { ALPHA_API_VERSION, ANNOTATIONS, API_VERSION, LABELS } from '../../../operator/api/group.ts';
 import { installManifests } from '../../../operator/api/install.ts';
 import type { Membership } from '../../../operator/api/membership.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
+import { CAPI_CLUSTERS } from '../../../operator/controllers/attached/cluster-api.ts';
 import { ATTACHED_RECORDS } from '../../../operator/controllers/attached/record.ts';
 import { MEMBERSHIP_RECORDS } from '../../../operator/controllers/membership/record.ts';
 import { CLUSTERPROFILES } from '../../../operator/hubs/cluster-profile.ts';
@@ -20,7 +21,6 @@ import {
   CONFIGMAPS,
   CRDS,
   conditionIsTrue,
-  HUBS,
   type KubeObject,
   MEMBERSHIPS,
   SECRETS,
@@ -45,7 +45,7 @@ let memberships: Informer<Membership>;
 let operator: Operator | undefined;
 const stop = new AbortController();
 
-const operate = async (...allowed: string[]) => {
+const operate = async (allowed: string[] = [], clusterAPI = '') => {
   await operator?.stop();
   operator = await startOperator(
     {
@@ -55,6 +55,7 @@ const operate = async (...allowed: string[]) => {
       provider: () => undefined,
       state: { namespace: 'kube-system', directory: undefined },
       attachable: addressList(allowed),
+      clusterAPI,
     },
     stop.signal,
   );
@@ -247,7 +248,7 @@ describe('a kubeconfig that a tenant wrote', () => {
   ];
 
   it('can harm nobody', async () => {
-    await operate(LOOPBACK);
+    await operate([LOOPBACK]);
     for (const [index, [, text]] of table.entries()) {
       await keep(`k${index}`, text());
       await attach(`k${index}`);
@@ -295,7 +296,7 @@ describe('a cluster that others made', () => {
   const mine: KubeObject = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'mine', namespace: 'default' } };
 
   beforeAll(async () => {
-    await operate(LOOPBACK);
+    await operate([LOOPBACK]);
     await theirs.client.apply(mine);
     await garden.client.apply({
       apiVersion: ALPHA_API_VERSION,
@@ -405,6 +406,35 @@ describe('a cluster that others made', () => {
     });
     await until('the cluster to be let go', () => !clusters.get('shop/demo'));
     expect(memberships.size).toBe(0);
-    await garden.client.delete(HUBS, 'test');
   });
+});
+
+it('Clusters of Cluster API are attached by a selector, once their kubeconfig is there, and let go when they are deleted', async () => {
+  const { group, version, plural, kind } = CAPI_CLUSTERS;
+  const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
+  const versions = [{ name: version, served: true, storage: true, schema }];
+  // As much of the kind as is looked at.
+  await garden.client.apply({
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `${plural}.${group}` },
+    spec: { group, scope: 'Namespaced', names: { plural, kind }, versions },
+  });
+  await operate([LOOPBACK], 'fleet=a');
+  const capi = { apiVersion: `${group}/${version}`, kind, metadata: { name: 'capi', namespace: 'shop' } };
+  const metadata = { ...capi.metadata, labels: { fleet: 'a' }, finalizers: ['cluster.cluster.x-k8s.io/test'] };
+  const served = () =>
+    garden.client.apply({ ...capi, metadata }, { resource: CAPI_CLUSTERS }).then(Boolean, () => false);
+  await vi.waitFor(async () => expect(await served()).toBe(true), { timeout: PATIENCE_MS, interval: 200 });
+  await garden.client.apply({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'capi-kubeconfig', namespace: 'shop', labels: { [LABELS.clusterName]: 'capi' } },
+    type: 'cluster.x-k8s.io/secret',
+    data: { value: Buffer.from(others.kubeconfig).toString('base64') },
+  } as KubeObject);
+  await until('the Cluster to be attached', () => isReady('capi'));
+  expect(clusters.get('shop/capi')?.metadata.labels).toMatchObject({ fleet: 'a' });
+  await garden.client.delete(CAPI_CLUSTERS, 'capi', 'shop');
+  await until('it to be let go', () => !clusters.get('shop/capi'));
 });

@@ -1,4 +1,5 @@
 import { readdir, readFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { loadAll } from 'js-yaml';
@@ -123,7 +124,7 @@ export class HubScene {
   }
 
   /**
-   * @param crds folders of test/fixtures/hubs whose kinds the hub serves
+   * @param crds folders whose kinds the hub serves: in test/fixtures/hubs, or absolute paths
    * @param account 'chart': in the garden the operator has the ServiceAccount and the roles of the chart, where it is not a seed
    * @param running an API server that is garden and hub; absent: a new one. Either is stopped with the scene
    */
@@ -190,6 +191,7 @@ export class HubScene {
       queues: { clusters: new WorkQueue(), shoots: new WorkQueue() },
       clusters,
       profiles,
+      provider: () => undefined,
       openClusters: this.#openClusters,
       now: () => this.now(),
       record: (object, _type, reason, message) => this.events.push(`${object.kind} ${reason}: ${message}`),
@@ -251,7 +253,8 @@ export class HubScene {
   }
 
   async makeHub(name = 'test', more: Partial<HubSpec> = {}): Promise<void> {
-    const spec = { ...this.#spec, allowedNamespaces: ['shop'], ...more };
+    const member = { ...this.#spec.member, ...more.member };
+    const spec = { ...this.#spec, allowedNamespaces: ['shop'], ...more, member };
     await this.garden.client.apply({ apiVersion: ALPHA_API_VERSION, kind: 'Hub', metadata: { name }, spec });
   }
 
@@ -342,10 +345,11 @@ export async function serveKinds(client: KubeClient, folders: readonly string[])
   await ready.stop();
 }
 
-/** Has a hub serve the kinds of a folder of test/fixtures/hubs. */
+/** Has a hub serve the kinds of a folder of test/fixtures/hubs, or of one by its absolute path. */
 export async function applyFolder(client: KubeClient, folder: string): Promise<void> {
-  for (const file of await readdir(`${FIXTURES}/${folder}`)) {
-    const objects = loadAll(await readFile(`${FIXTURES}/${folder}/${file}`, 'utf8')) as KubeObject[];
+  const path = resolve(FIXTURES, folder);
+  for (const file of (await readdir(path)).filter((name) => name.endsWith('.yaml'))) {
+    const objects = loadAll(await readFile(join(path, file), 'utf8')) as KubeObject[];
     for (const object of objects) if (object) await client.apply(object);
   }
 }

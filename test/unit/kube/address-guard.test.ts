@@ -1,8 +1,10 @@
 import { once } from 'node:events';
+import { createServer as createHttpsServer } from 'node:https';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { addressesOf, addressList, outsideOnly } from '../../../operator/kube/address-guard.ts';
 import { KubeClient } from '../../../operator/kube/client.ts';
+import { createCA, issue } from '../../../operator/pki/certificates.ts';
 
 const admits = (address: string, allowed: string[] = [], own: string[] = []): boolean => {
   try {
@@ -112,4 +114,37 @@ describe('a client that is guarded', () => {
     await client.close();
     expect(connections).toBeGreaterThan(0);
   });
+});
+
+it('each connection is judged anew, also those of a server that knows only HTTP/1.1', async () => {
+  const ca = await createCA({ commonName: 'authority', days: 1 });
+  const pair = await issue(ca, { commonName: 'old', days: 1, usages: ['server'], dnsNames: ['localhost'] });
+  let requests = 0;
+  const server = createHttpsServer({ key: pair.key, cert: pair.cert }, (_, response) => {
+    requests++;
+    response.end('{}');
+  }).listen(0, 'localhost');
+  await once(server, 'listening');
+  const url = `https://localhost:${(server.address() as AddressInfo).port}`;
+  const asked: string[] = [];
+  let refuses = Number.POSITIVE_INFINITY;
+  const admit = (address: string) => {
+    asked.push(address);
+    if (asked.length >= refuses) throw new Error('refused');
+  };
+  const client = new KubeClient({ server: url, ca: ca.cert, admit });
+  await client.request('GET', '/version', { retries: 0 });
+  await client.close();
+  // That it speaks HTTP/1.1 the first connection has shown, and the second one sends the request.
+  const perConnection = asked.length / 2;
+  expect([requests, Number.isInteger(perConnection), perConnection > 0]).toEqual([1, true, true]);
+
+  asked.length = 0;
+  refuses = perConnection + 1;
+  const rebound = new KubeClient({ server: url, ca: ca.cert, admit });
+  await expect(rebound.request('GET', '/version', { retries: 0 })).rejects.toThrow('refused');
+  expect(requests).toBe(1);
+  await rebound.close();
+  server.closeAllConnections();
+  server.close();
 });
