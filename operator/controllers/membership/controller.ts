@@ -13,7 +13,7 @@ import { writeStatus } from '../status-writer.ts';
 import { whyNoLine } from './dialing.ts';
 import { drainEnds } from './drain-time.ts';
 import { clusterOf } from './holds.ts';
-import { type JoinOutcome, join } from './join.ts';
+import { hubEndpoint, type JoinOutcome, join } from './join.ts';
 import { named } from './judge.ts';
 import { isForced, type LeaveOutcome, leave } from './leave.ts';
 import { answers, endpointOf, isAsleep, isSilent, whyNotUsable } from './member.ts';
@@ -136,7 +136,7 @@ export class MembershipController {
     const { client, identity } = await world.lines.open(hubName, hub!.spec, hub!.status?.clusterIdentity, signal);
     const noLine = whyNoLine(
       type!.dials(hub!.spec),
-      { who: `Hub ${hubName}`, at: { server: client.server } },
+      { who: `Hub ${hubName}`, at: hubEndpoint({ client, identity }, hub!.spec) },
       { who: `cluster ${clusterOf(membership)}`, at: endpointOf(hub!.spec, cluster.metadata, open) },
     );
     if (noLine) {

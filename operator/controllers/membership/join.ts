@@ -1,6 +1,6 @@
 import { findCondition, rfc3339 } from '../../api/conditions.ts';
 import { configurationProblem } from '../../api/errors.ts';
-import type { Hub } from '../../api/hub.ts';
+import type { Hub, HubSpec } from '../../api/hub.ts';
 import type { Membership } from '../../api/membership.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import type { OpenCluster } from '../../clusters/open-clusters.ts';
@@ -53,7 +53,11 @@ export interface JoinOutcome {
 const MOST_ROUNDS = 8;
 
 /** Where the hub is, as its members reach it. */
-export const hubEndpoint = ({ client }: HubLine): Endpoint => ({ server: client.server, ca: client.ca });
+export const hubEndpoint = ({ client }: HubLine, { member }: HubSpec): Endpoint => ({
+  server: client.server,
+  ca: client.ca,
+  ...(member?.proxyURL && { proxyURL: member.proxyURL }),
+});
 
 /**
  * Takes a join as far as it goes now. Idempotent: of a cluster that has joined it sees to it that all is as it should be. What is made is
@@ -75,7 +79,7 @@ export async function join(world: MembershipWorld, scene: JoinScene, signal: Abo
     saved = record;
   };
   const memberAs = (closed: Member['closed']) =>
-    memberOf(record, hubEndpoint(line), { cluster, open, profiles: world.profiles, closed });
+    memberOf(record, hubEndpoint(line, spec), { cluster, open, profiles: world.profiles, closed });
   const stranger = await strangerOf(type, hub, { member: () => memberAs('Initializing'), spec, record });
   if (stranger && spec.adoption === 'Observe')
     return { verdict: { acting: [], done: [] }, record, isWhole: true, observed: stranger };
@@ -109,6 +113,8 @@ export async function join(world: MembershipWorld, scene: JoinScene, signal: Abo
     await save();
     let changed = false;
     for (const one of wanted) changed = (await sides.apply(one, signal)) || changed;
+    const touched = verdict.at ? [] : (type.requeue?.(member, spec, seen) ?? []);
+    for (const one of touched) await sides.touch(one, signal);
     const lacking = due(identities, record.credentials, world.now(), (identity) => boundTo(sides, identity));
     const awake = record.parked === 'FallingAsleep' ? whyAwake(world, scene, member, seen) : undefined;
     if (record.parked === 'FallingAsleep' && !awake) {

@@ -30,6 +30,8 @@ export interface HubUnderTest {
   open(): Promise<HubScene>;
   /** Kinds that it writes in the hub, beside Secrets. */
   readonly kinds: readonly Resource[];
+  /** Kinds that it writes in the member, beside those of identities. */
+  readonly inMember?: readonly Resource[];
   /** Part of the path of what shows the labels of shop/demo in the hub, for example `/secrets/shop--demo`. */
   readonly shows: string;
   /** Most writes, on both sides and of the record, that a cluster costs which comes and goes. Absent: nobody counts. */
@@ -51,7 +53,7 @@ const IN_MEMBER = [SERVICEACCOUNTS, CLUSTERROLES, CLUSTERROLEBINDINGS, SECRETS];
 export function keepsMembers(hub: HubUnderTest): void {
   describe(`hub ${hub.type}`, () => {
     let scene: HubScene;
-    const kinds = { hub: [...hub.kinds, SECRETS], member: IN_MEMBER };
+    const kinds = { hub: [...hub.kinds, SECRETS], member: [...IN_MEMBER, ...(hub.inMember ?? [])] };
     beforeAll(async () => {
       scene = await hub.open();
     });

@@ -19,7 +19,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   providers: ['operator/api', 'operator/kube', 'operator/pki'],
   'operator/clusters': ['operator/api', 'operator/kube', 'operator/pki', 'providers'],
   'operator/accounts': ['operator/api', 'operator/kube', 'operator/pki', 'operator/cost', 'providers'],
-  'operator/hubs': ['operator/api', 'operator/kube', 'operator/pki'],
+  'operator/hubs': ['operator/api', 'operator/kube', 'operator/pki', 'operator/placement'],
   'operator/mesh': ['operator/api', 'operator/hubs', 'operator/kube', 'operator/shoot'],
   'operator/controllers': [
     'operator/api',
