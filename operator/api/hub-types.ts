@@ -25,3 +25,11 @@ export const flux = z
     rights,
   })
   .describe('Flux: a kubeconfig Secret for each cluster, which Kustomizations and HelmReleases name.');
+
+export const openClusterManagement = z
+  .object({
+    clusterSet: labelName(
+      'ManagedClusterSet that the clusters are put into. Absent: the one named default.',
+    ).optional(),
+  })
+  .describe('Open Cluster Management: a ManagedCluster for each cluster, with its agents in the hub.');

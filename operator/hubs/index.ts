@@ -4,6 +4,7 @@ import { clusterProfileHub } from './cluster-profile.ts';
 import type { HubType } from './contract.ts';
 import { fluxHub } from './flux.ts';
 import { karmadaHub } from './karmada.ts';
+import { openClusterManagementHub } from './open-cluster-management.ts';
 
 /** Every hub that clusters can join. */
 const HUB_TYPES: Readonly<Record<HubTypeName, HubType<any>>> = {
@@ -11,6 +12,7 @@ const HUB_TYPES: Readonly<Record<HubTypeName, HubType<any>>> = {
   ArgoCD: argoCDHub,
   Flux: fluxHub,
   Karmada: karmadaHub,
+  OpenClusterManagement: openClusterManagementHub,
 };
 
 /** What joins clusters to hubs of this type; undefined: this build knows no such type. */

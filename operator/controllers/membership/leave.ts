@@ -5,7 +5,7 @@ import type { HubSpec } from '../../api/hub.ts';
 import type { Membership } from '../../api/membership.ts';
 import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
 import type { OpenCluster } from '../../clusters/open-clusters.ts';
-import type { HubType, Member, Place, Trace, Wanted } from '../../hubs/contract.ts';
+import type { Contents, HubType, Member, Place, Trace, Wanted } from '../../hubs/contract.ts';
 import { keyOf, NAMESPACES } from '../../kube/resources.ts';
 import { BY_CLUSTER, clusterOf } from './holds.ts';
 import type { HubLine } from './hub-lines.ts';
@@ -133,6 +133,17 @@ const toGo = (
     ? place
     : undefined);
 
+/** Takes away what is left in a namespace, if that was written down and is still the one that it was. */
+async function empty(
+  sides: TwoSides,
+  { places }: MembershipRecord,
+  { on, resource, within }: Contents,
+  signal: AbortSignal,
+): Promise<void> {
+  const namespace = places.find((one) => samePlace(one, { on, resource: NAMESPACES, name: within }));
+  if (namespace && sides.has(on)) await sides.empty(namespace, resource, signal);
+}
+
 /** In the hub's order first, then whatever else is on the record, last made first. @returns what it waits for; undefined: all is gone */
 async function withdraw(
   sides: TwoSides,
@@ -162,8 +173,11 @@ async function withdraw(
       if (left === undefined) continue;
       if (!force) return left;
       for (const one of [...forced, place]) {
-        const noted = toGo(record, one);
-        if (noted) await remove(noted, true);
+        if ('within' in one) await empty(sides, record, one, signal);
+        else {
+          const noted = toGo(record, one);
+          if (noted) await remove(noted, true);
+        }
       }
     }
   }
