@@ -30,8 +30,8 @@ import { memberName } from './member-name.ts';
 import { accountName, MANAGE_RULES } from './rights.ts';
 
 const DAY = 24 * 3600;
-/** The namespace `klusterlet-<this>`, and labels with it, have 63 characters at most. */
-const AGENTS_LIMIT = 52;
+/** Namespaces `open-cluster-management-<this>` in members have 57 characters at most. */
+const AGENTS_LIMIT = 33;
 
 interface Seen {
   readonly cluster: ManagedCluster | undefined;
@@ -152,8 +152,11 @@ export const openClusterManagementHub: HubType<Seen> = {
   capacity: (_member, { cluster }) => amountsIn(cluster),
 };
 
-/** Of the Klusterlet, of the namespace that its agents run in, and of all that it makes in the member, which may be in several hubs. */
-const agentsOf = ({ hubName, name }: Member): string => `klusterlet-${memberName(hubName, name, AGENTS_LIMIT)}`;
+/** Its Klusterlet, and all that this makes in the member, is named by it: the member may be in several hubs. */
+const agentsName = ({ hubName, name }: Member): string => memberName(hubName, name, AGENTS_LIMIT);
+
+/** Of the Klusterlet, and of the namespace that its agents run in. */
+const agentsOf = (member: Member): string => `klusterlet-${agentsName(member)}`;
 
 const agentNamespace = (member: Member): Wanted => ({
   on: 'hub',
@@ -220,7 +223,7 @@ const klusterlet = (member: Member, image: string): Wanted => ({
     spec: {
       clusterName: member.name,
       // In the member: the default one is the same for all Klusterlets, and goes with the first that goes.
-      namespace: agentsOf(member),
+      namespace: `open-cluster-management-${agentsName(member)}`,
       deployOption: { mode: 'SingletonHosted' },
       imagePullSpec: image,
     },

@@ -21,7 +21,11 @@ import {
 } from '../../../operator/kube/resources.ts';
 import { keepsMembers } from '../../kit/conformance/hubs.ts';
 import { HubScene } from '../../kit/hubs/hub-scene.ts';
-import { OpenClusterManagement, WORK_FINALIZER } from '../../kit/hubs/open-cluster-management-stand-in.ts';
+import {
+  CLUSTER_FINALIZERS,
+  OpenClusterManagement,
+  WORK_FINALIZER,
+} from '../../kit/hubs/open-cluster-management-stand-in.ts';
 
 async function open(): Promise<{ scene: HubScene; standIn: OpenClusterManagement }> {
   const scene = await HubScene.start({ type: 'OpenClusterManagement' }, ['open-cluster-management']);
@@ -47,7 +51,8 @@ keepsMembers({
     object: {
       apiVersion: 'cluster.open-cluster-management.io/v1',
       kind: 'ManagedCluster',
-      metadata: { name: 'shop--demo' },
+      // Before it joins, so that the hub has nothing more to write.
+      metadata: { name: 'shop--demo', finalizers: [...CLUSTER_FINALIZERS] },
       spec: { hubAcceptsClient: false },
     },
   },

@@ -32,7 +32,11 @@ import { removeNamespace } from './karmada-stand-in.ts';
 import { StandIn } from './stand-in.ts';
 
 const CLUSTER_NAME = `${DOMAIN}/cluster-name`;
-const CLUSTER_FINALIZERS = [`cluster.${DOMAIN}/api-resource-cleanup`, `cluster.${DOMAIN}/resource-cleanup`] as const;
+/** Of every ManagedCluster that the hub has seen. */
+export const CLUSTER_FINALIZERS = [
+  `cluster.${DOMAIN}/api-resource-cleanup`,
+  `cluster.${DOMAIN}/resource-cleanup`,
+] as const;
 /** Of ManifestWorks, and of the RoleBinding by which the agent may end them. */
 export const WORK_FINALIZER = `cluster.${DOMAIN}/manifest-work-cleanup`;
 const AGENT_FINALIZER = `operator.${DOMAIN}/klusterlet-cleanup`;
@@ -90,7 +94,8 @@ export class OpenClusterManagement extends StandIn {
     if (!deletionTimestamp) {
       await this.#finalize(MANAGEDCLUSTERS, cluster, CLUSTER_FINALIZERS);
       await this.#stampTaints(cluster);
-      if (conditionIsTrue(cluster as never, 'HubAcceptedManagedCluster')) return;
+      const isAccepted = (cluster.spec as { hubAcceptsClient?: boolean } | undefined)?.hubAcceptsClient;
+      if (!isAccepted || conditionIsTrue(cluster as never, 'HubAcceptedManagedCluster')) return;
       const labels = { [CLUSTER_NAME]: name };
       await this.#apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } });
       await this.#apply({

@@ -123,8 +123,10 @@ describe('a cluster that joins Open Cluster Management', () => {
     const name = ({ apply }: typeof one) =>
       apply.find(({ resource }) => resource === KLUSTERLETS)!.object.metadata.name;
     expect(name(one)).not.toBe(name(two));
-    expect(name(one).length).toBeLessThanOrEqual(63);
-    expect(spec(one.apply, 'Klusterlet')?.namespace).toBe(name(one));
+    const { namespace } = spec(one.apply, 'Klusterlet')!;
+    expect(namespace).not.toBe(spec(two.apply, 'Klusterlet')!.namespace);
+    // What the hub's schema allows.
+    expect(namespace).toMatch(/^open-cluster-management-[-a-z0-9]{0,32}[a-z0-9]$/);
   });
 
   it('has no traces under the ManagedCluster of somebody else', async () => {
