@@ -45,7 +45,12 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
     quota,
     seed,
     hubs,
-    wireWorkerClusters(core, { managed: managed.managed, granted: quota.granted, holds }),
+    wireWorkerClusters(core, {
+      managed: managed.managed,
+      granted: quota.granted,
+      holds,
+      keepsAwake: hubs.keepsAwake,
+    }),
     wireShoots(core, { accounts: credentials.ofShoots, backups: backup.backups, holds }),
   ];
 

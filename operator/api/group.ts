@@ -37,8 +37,26 @@ export const LABELS = {
   seed: `${GROUP}/seed`,
   /** Cloud provider of a cluster, as in `spec.cloudProvider`. */
   provider: `${GROUP}/provider`,
+  /** People set it on a WorkerCluster that is there for what finds no room elsewhere; its hubs see it. */
+  burst: `${GROUP}/burst`,
+  /** Mesh of a cluster, its id there and its name there: on its Shoot, and in hubs. */
+  mesh: `${GROUP}/mesh`,
+  clusterID: `${GROUP}/cluster-id`,
+  meshClusterName: `${GROUP}/mesh-cluster-name`,
   /** UID of the Membership that an object in a hub, or in a member of one, was made for. */
   membership: `${GROUP}/membership`,
+  /** On the same: UID of the namespace kube-system of the garden that made it. */
+  garden: `${GROUP}/garden`,
+  /** On the same: name of the Hub. */
+  hub: `${GROUP}/hub`,
+  /** On the same: name of the WorkerCluster. Not workerCluster: hubs choose clusters by that one. */
+  member: `${GROUP}/member`,
+  /** On the same: namespace of that WorkerCluster. */
+  memberNamespace: `${GROUP}/member-namespace`,
+  /** On the same: UID of that WorkerCluster. */
+  memberUID: `${GROUP}/member-uid`,
+  /** On the same: UID of the namespace kube-system of that cluster. */
+  memberIdentity: `${GROUP}/member-identity`,
   /** `simulated` on a ConfigMap that stands for a DNS zone. */
   dnsZone: `${GROUP}/dns-zone`,
   /** Cluster API's convention: the cluster a kubeconfig Secret belongs to. */
@@ -58,6 +76,8 @@ export const ROLES = {
   cloudRecord: 'cloud-record',
   /** Secret with what was decided for the pools of a cluster. */
   decidedSizes: 'decided-sizes',
+  /** Secret with what clusters of a mesh were given. */
+  meshRecord: 'mesh-record',
   /** Secret with credentials of a cloud that something uses. */
   credentials: 'credentials',
   /** Secret with what was made for a membership, in the hub and in the cluster. */

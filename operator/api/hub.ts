@@ -62,6 +62,12 @@ const drain = z
         'When the time is over, withdraw the cluster whatever still runs on it. Absent: no. One Membership alone is forced by an annotation.',
       )
       .optional(),
+    otherWork: z
+      .enum(['List', 'Hold'])
+      .describe(
+        'What becomes of a cluster that is destroyed while it has pods that no hub placed, bound volumes or load balancers. Hold: it waits until they are gone, or is forced when the time is over; with allowDelete nobody can tell whose they are, and nothing waits. List: an Event names them. Absent: List.',
+      )
+      .optional(),
     allowDelete: z
       .boolean()
       .describe(
@@ -154,6 +160,12 @@ export const hubSpec = rules(
       .boolean()
       .describe(
         'When this Hub is deleted, let go of its members: what was made in the hub and in them stays as it is. Absent: a Hub with members is not deleted.',
+      )
+      .optional(),
+    adoption: z
+      .enum(['Observe', 'Own'])
+      .describe(
+        'What becomes of an object in the hub that somebody else made for the same cluster (by the UID of its kube-system, or by its URL). Observe: the cluster counts as joined, and it is never drained, changed or deleted. Own: it is taken over. Absent: it keeps the cluster from joining.',
       )
       .optional(),
     member: member.optional(),

@@ -66,6 +66,8 @@ export function gardenRules(): PolicyRule[] {
     { apiGroups: [''], resources: ['pods'], verbs: ['get'] },
     { apiGroups: ['', 'events.k8s.io'], resources: ['events'], verbs: ['create', 'patch', 'update'] },
     { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: [...READ, ...WRITE] },
+    // Ranges that no cluster of a mesh is given.
+    { apiGroups: ['networking.k8s.io'], resources: ['servicecidrs'], verbs: ['list'] },
   ];
 }
 

@@ -366,6 +366,19 @@ export const workerClusterStatus = z
       })
       .describe('What schedules and spec.hibernation.enabled come to.')
       .optional(),
+    networking: z
+      .object({
+        pods: text(64, 'Range of pod addresses.').optional(),
+        services: text(64, 'Range of Service addresses.').optional(),
+        mesh: text(63, 'Clusters of one mesh have ids, names and ranges of their own.').optional(),
+        clusterID: count(1, undefined, 'Id in the mesh, for example cluster.id of Cilium ClusterMesh.').optional(),
+        clusterName: text(
+          32,
+          'Name in the mesh: cluster.name of Cilium, clusterID of Submariner, cluster and network of Istio.',
+        ).optional(),
+      })
+      .describe('Address ranges in use, and who the cluster is for clusters that it is connected with.')
+      .optional(),
     admitted: clusterSizeSchema
       .describe('What the cluster was granted and has not given back: what quotas count it with.')
       .optional(),

@@ -11,6 +11,9 @@ export interface Hold {
 /** What holds a cluster, looked up in caches. */
 export type HoldsOf = (namespace: string, name: string) => readonly Hold[];
 
+/** The same of a cluster that is to sleep since then. */
+export type SleepHoldsOf = (namespace: string, name: string, since: Date) => readonly Hold[];
+
 /** Whoever holds a cluster is asked for here: a new kind of holder is one more source. */
 export const holdsFrom =
   (...sources: readonly HoldsOf[]): HoldsOf =>
@@ -34,8 +37,12 @@ const NAMED = 3;
  * Judges whether a cluster may be taken apart. Pure. A deletion that has begun is never stopped half way: what holds the cluster only then
  * comes too late.
  */
-export function judgeDeletion(holds: readonly Hold[], begun: boolean, now: Date): GateVerdict {
-  const holding = begun ? [] : holds.filter(({ until }) => until === undefined || until > now);
+export const judgeDeletion = (holds: readonly Hold[], begun: boolean, now: Date): GateVerdict =>
+  judgeHolds(begun ? [] : holds, now);
+
+/** Whether nothing holds a cluster any more. Pure. */
+export function judgeHolds(holds: readonly Hold[], now: Date): GateVerdict {
+  const holding = holds.filter(({ until }) => until === undefined || until > now);
   if (holding.length === 0) return { open: true, message: '' };
   const more = holding.length > NAMED ? `; and ${holding.length - NAMED} more` : '';
   const named = holding.slice(0, NAMED).map(({ by, advice }) => `${by} holds the cluster: ${advice}`);

@@ -30,6 +30,8 @@ import {
   WORKERCLUSTERS,
 } from '../kube/resources.ts';
 import { WorkQueue } from '../kube/workqueue.ts';
+import type { Meshes } from '../mesh/meshes.ts';
+import { openMeshes } from '../mesh/wiring.ts';
 import { byNamespace } from './by-namespace.ts';
 import { DECIDED_SELECTOR, DecidedSizes } from './decided-sizes.ts';
 import { gardenIdentity } from './garden-identity.ts';
@@ -83,6 +85,8 @@ export interface Core extends Required<CoreOptions> {
   readonly sizes: DecidedSizes;
   /** The same, of one cluster. */
   decided(cluster: WorkerCluster): Decided;
+  /** What clusters were given in their meshes. */
+  readonly meshes: Meshes;
   /** What places had no machines left of. */
   readonly capacity: DepletedOffers;
 }
@@ -118,6 +122,7 @@ export async function openCore(options: CoreOptions, signal: AbortSignal): Promi
   const { namespace } = options.state;
   const decidedSecrets = new Informer<Secret>(garden, SECRETS, { log, fieldSelector: DECIDED_SELECTOR, namespace });
   const sizes = new DecidedSizes(garden, namespace, decidedSecrets);
+  const { meshes, meshSecrets } = openMeshes(garden, namespace, log, { clusters, shoots, seeds, profiles });
   return {
     ...options,
     dns,
@@ -131,7 +136,7 @@ export async function openCore(options: CoreOptions, signal: AbortSignal): Promi
     quotas,
     kubeconfigs,
     decidedSecrets,
-    caches: [clusters, shoots, seeds, profiles, quotas, kubeconfigs, decidedSecrets],
+    caches: [clusters, shoots, seeds, profiles, quotas, kubeconfigs, decidedSecrets, meshSecrets],
     queues: { clusters: queue('workercluster'), shoots: queue('shoot') },
     queue,
     gardenApplier: new Applier(garden, (object) => knownBy(object.kind === 'Shoot' ? shoots : kubeconfigs, object)),
@@ -139,6 +144,7 @@ export async function openCore(options: CoreOptions, signal: AbortSignal): Promi
     openClusters: new OpenClusters(),
     sizes,
     decided: (cluster) => sizes.get(keyOf(cluster), cluster.metadata.uid ?? ''),
+    meshes,
     capacity: new DepletedOffers(now),
   };
 }

@@ -1,3 +1,4 @@
+import { LABELS } from '../api/group.ts';
 import type { HubSpec, HubTypeName } from '../api/hub.ts';
 import type { KubeObject, Resource } from '../kube/resources.ts';
 
@@ -49,6 +50,29 @@ export interface Contents {
   /** Name of the namespace. */
   readonly within: string;
 }
+
+/** What somebody else has made in the hub for a cluster that is to join it: known by the UID of its kube-system, or by its URL. */
+export interface Stranger {
+  /** Name of the cluster there. */
+  readonly name: string;
+  /** First what stands for the cluster, then what it refers to. */
+  readonly places: readonly (Place & { readonly uid: string })[];
+  /** Why we cannot make it ours, the beginning of a sentence; absent: we can. */
+  readonly whyNot?: string;
+}
+
+/** Whether no operator of ours, of whatever garden, has made it, for a hub or for anything else. */
+export const isStrange = ({ metadata: { labels = {} } }: KubeObject): boolean =>
+  labels[LABELS.membership] === undefined && labels[LABELS.managedBy] !== 'coppice';
+
+/** It as something to take over; read from the hub. */
+export const takenOver = (resource: Resource, { metadata: { namespace, name, uid = '' } }: KubeObject) => ({
+  on: 'hub' as const,
+  resource,
+  ...(namespace && { namespace }),
+  name,
+  uid,
+});
 
 /** Steps of a join in their order; each is a condition of the Membership. */
 export const JOIN_STEPS = ['IdentityReady', 'CredentialsReady', 'Registered', 'CapacityVisible'] as const;
@@ -128,6 +152,8 @@ export interface Member {
   /** Provider, region, mode, version and what the Hub adds: keys and values are those of Kubernetes labels. */
   readonly labels: Readonly<Record<string, string>>;
   readonly zones: readonly string[];
+  /** Ranges of pods and Services; absent: not known. */
+  readonly ranges?: { readonly pods?: string | undefined; readonly services?: string | undefined } | undefined;
   readonly version?: string | undefined;
   /** What its nodes offer now; what was planned, where it scales from zero. */
   readonly capacity: Amounts;
@@ -174,12 +200,16 @@ export interface HubType<Seen = unknown> {
   readonly nameLimit: number;
   /** Kinds in the hub by whose objects of ours a join goes on: they are watched. */
   readonly watches: readonly Resource[];
+  /** What else it wants objects of, beside Secrets and what identities are made of: what is left over of a member is looked for among them. */
+  readonly writes?: readonly Pick<Place, 'on' | 'resource'>[];
   /** Who opens connections to whom. */
   dials(spec: HubSpec): 'HubToMember' | 'MemberToHub' | 'Both' | 'Neither';
   /** Why no cluster can join this hub: sentences. Nothing is written before there are none. */
   validate(hub: Reader, spec: HubSpec): Promise<readonly string[]>;
   identities(member: Member, spec: HubSpec): readonly Identity[];
   observe(hub: Reader, cluster: Reader | undefined, member: Member, spec: HubSpec): Promise<Seen>;
+  /** Somebody else's object for the same cluster, whatever its name; read before anything is made. Absent: the hub cannot tell. */
+  stranger?(hub: Reader, member: Member, spec: HubSpec): Promise<Stranger | undefined>;
   /** The same objects each time, as they should be now; also of a cluster that has long joined. */
   join(member: Member, spec: HubSpec, seen: Seen): readonly Step[];
   leave(member: Member, spec: HubSpec, seen: Seen): readonly Removal[];

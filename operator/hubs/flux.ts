@@ -1,8 +1,9 @@
 import type { HubSpec } from '../api/hub.ts';
 import { kubeconfigSecretName } from '../api/names.ts';
-import { type Resource, SECRETS } from '../kube/resources.ts';
+import { parseUntrustedKubeconfig } from '../kube/kubeconfig.ts';
+import { decoded, type Resource, SECRETS, type Secret } from '../kube/resources.ts';
 import { kubeconfig } from '../pki/kubeconfig.ts';
-import type { HubType, Member, Place, Reader, Wanted } from './contract.ts';
+import { type HubType, isStrange, type Member, type Place, type Reader, takenOver, type Wanted } from './contract.ts';
 import { accountName, rulesOf } from './rights.ts';
 
 export const KUSTOMIZATIONS: Resource = {
@@ -64,6 +65,23 @@ export const fluxHub: HubType<Seen> = {
     },
   ],
 
+  // Its Secrets are known by what is in them: a kubeconfig with the URL of the cluster.
+  async stranger(hub, member, spec) {
+    const { namespace, name: wanted } = secretPlace(member, spec);
+    for (const name of new Set([wanted, ...(await namedSecrets(hub, namespace))])) {
+      const secret = (await hub.get(SECRETS, name, namespace)) as Secret | undefined;
+      if (!secret || !isStrange(secret) || serverIn(decoded(secret.data)[KEY]) !== member.endpoint.server) continue;
+      const isOwnable = name === wanted;
+      return {
+        name: isOwnable ? member.name : name,
+        places: [takenOver(SECRETS, secret)],
+        // It may be what its cluster is attached by, or anything else.
+        ...(!isOwnable && { whyNot: `Secret ${namespace}/${name} of the hub is not called ${wanted}` }),
+      };
+    }
+    return undefined;
+  },
+
   observe: async (hub, _cluster, member, spec) => ({
     users: member.closed === 'Leaving' ? await usersOf(hub, secretPlace(member, spec)) : [],
   }),
@@ -114,6 +132,22 @@ function accessSecret(member: Member, spec: HubSpec, token: string): Wanted {
       data: { [KEY]: Buffer.from(text).toString('base64') },
     },
   };
+}
+
+/** URL in a kubeconfig; undefined: it is none that we would read. */
+function serverIn(text: string | undefined): string | undefined {
+  if (!text) return undefined;
+  try {
+    return parseUntrustedKubeconfig(text).server;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Of those that deploy to other clusters. */
+async function namedSecrets(hub: Reader, namespace: string): Promise<string[]> {
+  const lists = await Promise.all(DEPLOYING.map((resource) => hub.list(resource, { namespace })));
+  return lists.flat().flatMap(({ spec }) => (spec as Deploying | undefined)?.kubeConfig?.secretRef?.name ?? []);
 }
 
 /** They can name Secrets of their own namespace only. */

@@ -1,7 +1,7 @@
 import { GROUP, LABELS } from '../api/group.ts';
 import { formatBytes, formatCpu, parseBytes, parseCpu } from '../api/quantity.ts';
-import type { KubeObject, Resource } from '../kube/resources.ts';
-import type { Amounts, Member } from './contract.ts';
+import { type KubeObject, type Resource, SECRETS } from '../kube/resources.ts';
+import { type Amounts, isStrange, type Member, type Reader, type Stranger, takenOver } from './contract.ts';
 
 const CLUSTER_GROUP = 'cluster.karmada.io';
 export const CLUSTERS: Resource = {
@@ -19,7 +19,10 @@ const NOT_READY = 'cluster.karmada.io/not-ready';
 const INITIALIZING: Taint = { key: `${GROUP}/initializing`, effect: 'NoSchedule' };
 const ASLEEP: Taint = { key: `${GROUP}/asleep`, effect: 'NoSchedule' };
 const LEAVING: Taint = { key: `${GROUP}/leaving`, effect: 'NoSchedule' };
-const DRAINING: Taint = { key: `${GROUP}/leaving`, effect: 'NoExecute' };
+const NO_EXECUTE = {
+  Asleep: { key: ASLEEP.key, effect: 'NoExecute' },
+  Leaving: { key: LEAVING.key, effect: 'NoExecute' },
+} as const;
 /** What the hub was last seen to count with: the scheduler looks again at what found no room when a label changes, and not when a status does. */
 const OFFERED = `${GROUP}/offered`;
 
@@ -30,9 +33,11 @@ interface Taint {
 }
 type ResourceList = Readonly<Record<string, string>>;
 
+type SecretRef = { namespace?: string; name: string };
+
 /** A Cluster of Karmada's, as far as it is read here. */
 export type KarmadaCluster = KubeObject & {
-  spec?: { id?: string; syncMode?: string; taints?: Taint[]; secretRef?: { name: string } };
+  spec?: { id?: string; syncMode?: string; taints?: Taint[]; secretRef?: SecretRef; impersonatorSecretRef?: SecretRef };
   status?: {
     conditions?: { type: string; status: string; message?: string }[];
     resourceSummary?: {
@@ -44,7 +49,7 @@ export type KarmadaCluster = KubeObject & {
   };
 };
 
-/** What is to become of the taint that has hub move work away: it is put there once, and then stays until the cluster is gone. */
+/** What is to become of the taint that has hub move work away: it is put there once, and then stays until the cluster is gone or wakes. */
 export type Draining = 'begin' | 'keep';
 
 /** The Cluster of a member, as it should be now. `more`: what belongs to the way in which it is reached. Pure. */
@@ -81,8 +86,9 @@ export function taints(live: readonly Taint[], closed: Member['closed'], drainin
   if (closed === 'Initializing') wanted.push(INITIALIZING);
   if (closed === 'Asleep') wanted.push(ASLEEP);
   if (closed === 'Leaving') wanted.push(LEAVING);
-  if (closed === 'Leaving' && (draining === 'begin' || isIn(DRAINING))) wanted.push(DRAINING);
-  const ours = [INITIALIZING, ASLEEP, LEAVING, DRAINING];
+  const noExecute = closed && closed !== 'Initializing' ? NO_EXECUTE[closed] : undefined;
+  if (noExecute && (draining === 'begin' || isIn(noExecute))) wanted.push(noExecute);
+  const ours = [INITIALIZING, ASLEEP, LEAVING, ...Object.values(NO_EXECUTE)];
   const kept = live.filter((one) => !ours.some((own) => isSame(own, one)) || wanted.some((own) => isSame(own, one)));
   return [...kept, ...wanted.filter((taint) => !isIn(taint))];
 }
@@ -165,4 +171,28 @@ export function freeOn(live: KarmadaCluster | undefined): Amounts | undefined {
       parse(amountOf(allocatable, name)) - parse(amountOf(allocated, name)) - parse(amountOf(allocating, name)),
     );
   return { cpu: formatCpu(free('cpu', parseCpu)), memory: formatBytes(free('memory', parseBytes)) };
+}
+
+/** A Cluster that somebody else made for the same cluster, with the Secrets that it refers to where ours would be. */
+export async function strangerIn(hub: Reader, { id }: Member): Promise<Stranger | undefined> {
+  const clusters = (await hub.list(CLUSTERS)) as KarmadaCluster[];
+  const found = clusters.find((one) => one.spec?.id === id && isStrange(one));
+  if (!found) return undefined;
+  const { name } = found.metadata;
+  const { secretRef, impersonatorSecretRef, syncMode } = found.spec ?? {};
+  const wanted = [`${CLUSTER_NAMESPACE}/${name}`, `${CLUSTER_NAMESPACE}/${name}-impersonator`];
+  const refs = [secretRef, impersonatorSecretRef].flatMap((ref) =>
+    ref && wanted.includes(`${ref.namespace}/${ref.name}`) ? [ref.name] : [],
+  );
+  const secrets = await Promise.all(refs.map((ref) => hub.get(SECRETS, ref, CLUSTER_NAMESPACE)));
+  return {
+    name,
+    places: [
+      takenOver(CLUSTERS, found),
+      ...secrets.flatMap((secret) => (secret && isStrange(secret) ? [takenOver(SECRETS, secret)] : [])),
+    ],
+    ...(syncMode !== 'Push' && {
+      whyNot: `Cluster ${name} of the hub has an agent of somebody else's (syncMode ${syncMode})`,
+    }),
+  };
 }

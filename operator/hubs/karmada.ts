@@ -9,6 +9,7 @@ import {
   type Draining,
   freeOn,
   type KarmadaCluster,
+  strangerIn,
   whyNotReady,
 } from './karmada-cluster.ts';
 
@@ -90,6 +91,8 @@ export const karmadaHub: HubType<Seen> = {
       },
     ];
   },
+
+  stranger: strangerIn,
 
   async observe(hub, _cluster, { name, id, closed }) {
     const cluster = (await hub.get(CLUSTERS, name)) as KarmadaCluster | undefined;

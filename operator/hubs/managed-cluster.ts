@@ -2,6 +2,7 @@ import { GROUP, LABELS } from '../api/group.ts';
 import type { HubSpec } from '../api/hub.ts';
 import type { KubeObject, Resource } from '../kube/resources.ts';
 import type { Amounts, Member, Wanted } from './contract.ts';
+import { rangeNotes } from './range-notes.ts';
 
 /** Domain of the groups and labels of Open Cluster Management. */
 export const DOMAIN = 'open-cluster-management.io';
@@ -22,8 +23,6 @@ export const ADDONS = kind('addon', 'v1alpha1', 'managedclusteraddons', 'Managed
 
 /** Ours, whatever else has tainted the cluster. */
 export const TAINT = `${GROUP}/membership-closed`;
-/** Which cluster a ManagedCluster of ours stands for, whatever its name: UID of the namespace kube-system. */
-const CLUSTER_ID = `${GROUP}/cluster-id`;
 
 interface Taint {
   readonly key: string;
@@ -43,11 +42,11 @@ export interface ManagedCluster extends KubeObject {
 
 /** Whether it was made for this cluster by a Coppice; the hub's namespace of somebody else's would be taken for a trace of ours. Pure. */
 export const isOurs = ({ id }: Member, cluster: ManagedCluster | undefined): boolean =>
-  cluster?.metadata.labels?.[LABELS.membership] !== undefined && cluster.metadata.annotations?.[CLUSTER_ID] === id;
+  cluster?.metadata.labels?.[LABELS.membership] !== undefined && cluster.metadata.labels[LABELS.memberIdentity] === id;
 
 /**
  * The ManagedCluster of a member, as it should be now. Pure.
- * @param drain have the hub take it out of PlacementDecisions; it stays so until the cluster is gone
+ * @param drain have the hub take it out of PlacementDecisions; it stays so until the cluster is gone, or wakes
  */
 export function managedCluster(
   member: Member,
@@ -55,7 +54,7 @@ export function managedCluster(
   live: ManagedCluster | undefined,
   drain = false,
 ): Wanted {
-  const { name, id, labels, closed, endpoint } = member;
+  const { name, labels, closed, endpoint, ranges } = member;
   const { clusterSet } = openClusterManagement ?? {};
   const shown = { ...labels, ...(clusterSet && { [`cluster.${DOMAIN}/clusterset`]: clusterSet }) };
   return {
@@ -68,7 +67,7 @@ export function managedCluster(
         name,
         // A cluster that leaves because its labels have changed keeps them there: without them a Placement would drop it undrained.
         labels: closed === 'Leaving' ? (live?.metadata.labels ?? {}) : shown,
-        annotations: { [CLUSTER_ID]: id },
+        annotations: rangeNotes(ranges),
       },
       spec: {
         hubAcceptsClient: true,
@@ -90,9 +89,9 @@ export function taints(live: readonly Taint[], closed: Member['closed'], drain: 
   const before = live.find(({ key }) => key === TAINT);
   const others = () => live.filter(({ key }) => key !== TAINT);
   if (!closed) return others();
-  const isDrained = before?.value === 'Leaving' && before.effect === 'NoSelect';
+  const isDrained = before?.value === closed && before.effect === 'NoSelect';
   // NoSelectIfNew leaves PlacementDecisions as they are. With NoSelect what was placed ends, and is placed elsewhere.
-  const effect = closed === 'Leaving' && (drain || isDrained) ? 'NoSelect' : 'NoSelectIfNew';
+  const effect = drain || isDrained ? 'NoSelect' : 'NoSelectIfNew';
   if (before?.effect === effect && before.value === closed) return [...live];
   const ours = { key: TAINT, value: closed, effect };
   return before ? live.map((one) => (one.key === TAINT ? ours : one)) : [...live, ours];

@@ -39,7 +39,7 @@ interface Seen {
   readonly requests: readonly string[];
   /** Image of the hub's own klusterlet operator, which is that of its agents too. */
   readonly image: string | undefined;
-  /** Only when it leaves: ManifestWorks for it, and whether something would make them elsewhere. */
+  /** Only when it leaves or sleeps: ManifestWorks for it, and whether something would make them elsewhere. */
   readonly works: readonly { readonly key: string; readonly moves: boolean }[];
 }
 
@@ -49,6 +49,10 @@ export const openClusterManagementHub: HubType<Seen> = {
   // It is a namespace of the hub and the value of a label.
   nameLimit: 63,
   watches: [MANAGEDCLUSTERS],
+  writes: [
+    { on: 'hub', resource: KLUSTERLETS },
+    { on: 'hub', resource: NAMESPACES },
+  ],
   dials: () => 'HubToMember',
 
   async validate(hub) {
@@ -90,7 +94,7 @@ export const openClusterManagementHub: HubType<Seen> = {
       hub.get(MANAGEDCLUSTERS, member.name) as Promise<ManagedCluster | undefined>,
       leaves ? [] : requestsOf(hub, member),
       leaves || spec.member?.agentImage ? undefined : operatorImage(hub),
-      leaves ? worksOf(hub, member) : [],
+      leaves || member.closed === 'Asleep' ? worksOf(hub, member) : [],
     ]);
     return { cluster, requests, image, works };
   },

@@ -1,5 +1,7 @@
+import type { Hub } from '../../api/hub.ts';
 import type { Membership } from '../../api/membership.ts';
-import type { HoldsOf } from '../../clusters/deletion-gate.ts';
+import type { HoldsOf, SleepHoldsOf } from '../../clusters/deletion-gate.ts';
+import { drainTimeoutMs } from './drain-time.ts';
 
 /** Index of memberships by the cluster that they are of, as `namespace/name`. */
 export const BY_CLUSTER = 'cluster';
@@ -13,3 +15,22 @@ export const membershipHolds =
       by: `Membership ${metadata.name}`,
       advice: status?.state === 'Leaving' && status.waiting ? status.waiting : `it leaves Hub ${spec.hub} first`,
     }));
+
+/**
+ * Memberships keep a cluster awake that is to sleep until its hubs have moved away what they can, or their time for it is over: one that
+ * does not answer keeps nobody awake for ever.
+ */
+export const membershipsAwake =
+  (
+    memberships: { byIndex(name: string, value: string): Membership[] },
+    hubs: { get(name: string): Hub | undefined },
+  ): SleepHoldsOf =>
+  (namespace, name, since) =>
+    memberships
+      .byIndex(BY_CLUSTER, `${namespace}/${name}`)
+      .filter(({ status }) => status?.state === 'Joined' || status?.state === 'Leaving')
+      .map(({ metadata, spec, status }) => ({
+        by: `Membership ${metadata.name}`,
+        advice: status?.waiting ?? `Hub ${spec.hub} is told first`,
+        until: new Date(+since + drainTimeoutMs(hubs.get(spec.hub)?.spec)),
+      }));

@@ -1,19 +1,24 @@
-import { rfc3339 } from '../../api/conditions.ts';
+import { findCondition, rfc3339 } from '../../api/conditions.ts';
 import { configurationProblem } from '../../api/errors.ts';
 import type { Hub } from '../../api/hub.ts';
 import type { Membership } from '../../api/membership.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import type { OpenCluster } from '../../clusters/open-clusters.ts';
 import { identityOf } from '../../clusters/seed-access.ts';
-import type { Endpoint, HubType, Member } from '../../hubs/contract.ts';
+import type { Endpoint, HubType, Member, Stranger } from '../../hubs/contract.ts';
 import { memberName } from '../../hubs/member-name.ts';
 import { keyOf } from '../../kube/resources.ts';
+import { owning, strangerOf, takeOver } from './adoption.ts';
 import { boundTo, due, renewed } from './credentials.ts';
+import { drainTimeoutMs } from './drain-time.ts';
+import { clusterOf } from './holds.ts';
 import type { HubLine } from './hub-lines.ts';
 import { identityObjects } from './identity-objects.ts';
-import { type JoinVerdict, judgeJoin } from './judge.ts';
+import { type JoinVerdict, judgeJoin, judgeSleep } from './judge.ts';
 import { endpointOf, memberOf } from './member.ts';
+import { madeFor } from './ownership.ts';
 import { type MembershipRecord, noting } from './record.ts';
+import { whyNoRoomElsewhere } from './room-elsewhere.ts';
 import { readerOf, TwoSides } from './two-sides.ts';
 import type { MembershipWorld } from './world.ts';
 
@@ -38,6 +43,10 @@ export interface JoinOutcome {
   readonly record: MembershipRecord;
   /** Whether all credentials could be had that are to be made or replaced. */
   readonly isWhole: boolean;
+  /** Somebody else has put the cluster into the hub, and it is to stay theirs: nothing was made. */
+  readonly observed?: Stranger;
+  /** Why it is kept awake although it is to sleep; absent: it is not. */
+  readonly awake?: string | undefined;
 }
 
 /** Identities, credentials, hub, capacity, open: each round may make the next one possible. */
@@ -56,16 +65,25 @@ export async function join(world: MembershipWorld, scene: JoinScene, signal: Abo
   const key = keyOf(membership);
   const spec = scene.hub.spec;
   let record = await begun(world, scene, signal);
-  const sides = new TwoSides({ hub: line.client, member: inside }, record.membership.uid, () => world.now());
+  const sides = new TwoSides({ hub: line.client, member: inside }, madeFor(world.gardenID, membership, record), () =>
+    world.now(),
+  );
   const [hub, reader] = [readerOf(line.client, signal), inside && readerOf(inside, signal)];
   const save = async (next: MembershipRecord) => {
     if (next !== record) await world.records.save(key, next, signal);
     record = next;
   };
+  const memberAs = (closed: Member['closed']) =>
+    memberOf(record, hubEndpoint(line), { cluster, open, profiles: world.profiles, closed });
+  const stranger = await strangerOf(type, hub, { member: () => memberAs('Initializing'), spec, record });
+  if (stranger && spec.adoption === 'Observe')
+    return { verdict: { acting: [], done: [] }, record, isWhole: true, observed: stranger };
+  if (stranger) await save(owning(record, stranger));
+  if (record.takingOver) await save(await takeOver(sides, record, signal));
   await save(parked(record, scene.asleep, world.now()));
   for (let round = 0; ; round++) {
     const closed: Member['closed'] = !record.opened ? 'Initializing' : record.parked ? 'Asleep' : undefined;
-    const member = memberOf(record, hubEndpoint(line), { cluster, open, profiles: world.profiles, closed });
+    const member = memberAs(closed);
     const identities = type.identities(member, spec).filter(({ on }) => sides.has(on));
     const seen = await type.observe(hub, reader, member, spec);
     const steps = type.join(member, spec, seen);
@@ -79,10 +97,20 @@ export async function join(world: MembershipWorld, scene: JoinScene, signal: Abo
     let changed = false;
     for (const one of wanted) changed = (await sides.apply(one, signal)) || changed;
     const lacking = due(identities, record.credentials, world.now(), (identity) => boundTo(sides, identity));
+    const awake = record.parked === 'FallingAsleep' ? whyAwake(world, scene, member, seen) : undefined;
+    if (record.parked === 'FallingAsleep' && !awake) {
+      await save({ ...record, parked: 'Asleep' });
+      changed = true;
+    } else if (awake?.drain) {
+      const moving = type.drain?.(member, spec, seen).filter(({ on }) => sides.has(on)) ?? [];
+      for (const one of moving) changed = (await sides.change(one, signal)) || changed;
+    }
     if (lacking.length > 0) {
       const credentials = await renewed(sides, lacking, record.credentials, world.now(), signal);
-      changed = JSON.stringify(credentials) !== JSON.stringify(record.credentials);
-      if (changed) await save({ ...record, credentials });
+      if (JSON.stringify(credentials) !== JSON.stringify(record.credentials)) {
+        await save({ ...record, credentials });
+        changed = true;
+      }
     } else if (!verdict.at && !record.opened) {
       await save({ ...record, opened: true });
       changed = true;
@@ -91,8 +119,29 @@ export async function join(world: MembershipWorld, scene: JoinScene, signal: Abo
       await save(awake);
       changed = true;
     }
-    if (!changed || round === MOST_ROUNDS) return { verdict, record, isWhole: lacking.length === 0 };
+    if (!changed || round === MOST_ROUNDS) return { verdict, record, isWhole: lacking.length === 0, awake: awake?.why };
   }
+}
+
+/** Why a hub keeps a cluster awake that is to sleep, and whether it is to move work away now. */
+function whyAwake(
+  world: MembershipWorld,
+  { membership, hub, type, cluster, open }: JoinScene,
+  member: Member,
+  seen: unknown,
+): { why: string; drain: boolean } | undefined {
+  const { spec } = hub;
+  const placements = type.placements?.(member, seen);
+  const effect = type.drains(spec, seen);
+  const isDraining = findCondition(membership.status?.conditions, 'Drained') !== undefined;
+  const noRoom =
+    effect === 'Moves' && placements?.length && !isDraining
+      ? whyNoRoomElsewhere(world, hub.metadata.name, clusterOf(membership), open)
+      : undefined;
+  const since = Date.parse(cluster.status?.hibernation?.since ?? '') || 0;
+  const ends = new Date(since + drainTimeoutMs(spec));
+  const why = judgeSleep({ placements, effect, noRoom, ends }, world.now());
+  return why === undefined ? undefined : { why, drain: noRoom === undefined };
 }
 
 /**
@@ -100,8 +149,10 @@ export async function join(world: MembershipWorld, scene: JoinScene, signal: Abo
  * work comes: those from before may have ended, or been seen by somebody while nobody looked.
  */
 export function parked(record: MembershipRecord, asleep: boolean, now: Date): MembershipRecord {
-  if (!record.opened || asleep === (record.parked === 'Asleep')) return record;
-  if (asleep) return { ...record, parked: 'Asleep' };
+  const sleeps = record.parked === 'Asleep' || record.parked === 'FallingAsleep';
+  if (!record.opened || asleep === sleeps) return record;
+  // Since it woke nothing was placed on it.
+  if (asleep) return { ...record, parked: record.parked === 'Waking' ? 'Asleep' : 'FallingAsleep' };
   const credentials = record.credentials.map((one) => (one.renewAt ? { ...one, renewAt: rfc3339(now) } : one));
   return { ...record, parked: 'Waking', credentials };
 }

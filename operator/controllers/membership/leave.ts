@@ -1,24 +1,26 @@
 import { findCondition } from '../../api/conditions.ts';
-import { parseDuration } from '../../api/duration.ts';
 import { ANNOTATIONS } from '../../api/group.ts';
 import type { HubSpec } from '../../api/hub.ts';
 import type { Membership } from '../../api/membership.ts';
-import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
+import type { WorkerCluster } from '../../api/workercluster.ts';
 import type { OpenCluster } from '../../clusters/open-clusters.ts';
 import type { Contents, HubType, Member, Place, Trace, Wanted } from '../../hubs/contract.ts';
 import { keyOf, NAMESPACES } from '../../kube/resources.ts';
+import { due, renewed } from './credentials.ts';
+import { drainTimeoutMs } from './drain-time.ts';
+import { withdrawExports } from './exports.ts';
 import { BY_CLUSTER, clusterOf } from './holds.ts';
 import type { HubLine } from './hub-lines.ts';
 import { identityObjects } from './identity-objects.ts';
 import { hubEndpoint } from './join.ts';
-import { judgeLeave, LEAVE_STAGES, type LeaveVerdict, type LeaveView } from './judge.ts';
-import { isSilent, memberOf } from './member.ts';
+import { judgeLeave, LEAVE_STAGES, type LeaveStage, type LeaveVerdict, type LeaveView } from './judge.ts';
+import { memberOf } from './member.ts';
+import { ownWorkIn } from './own-work.ts';
+import { madeFor } from './ownership.ts';
 import { type MembershipRecord, noting, placeOf, samePlace } from './record.ts';
-import { whyNoRoom } from './room.ts';
+import { whyNoRoomElsewhere } from './room-elsewhere.ts';
 import { readerOf, TwoSides } from './two-sides.ts';
-import { BY_HUB, type MembershipWorld } from './world.ts';
-
-const DRAIN_MS = 10 * 60_000;
+import type { MembershipWorld } from './world.ts';
 
 /** What is known of a cluster that leaves a hub. */
 export interface LeaveScene {
@@ -38,6 +40,8 @@ export interface LeaveOutcome {
   readonly gone: boolean;
   /** What the next step waits for. */
   readonly waiting: string;
+  /** What no hub has placed and ends with the cluster, in words; said once, before it is withdrawn. */
+  readonly ends?: readonly string[];
 }
 
 /** Whether the cluster itself goes, and all that is in it: what was made in it needs no tidying, and must not hold it up. */
@@ -50,16 +54,15 @@ export const clusterGoes = (cluster: WorkerCluster | undefined): boolean =>
 export const isForced = ({ metadata }: Membership, { drain }: HubSpec): boolean =>
   drain?.force === true || metadata.annotations?.[ANNOTATIONS.forceLeave] === 'true';
 
-export const drainEnds = ({ metadata }: Membership, { drain }: HubSpec): Date =>
-  new Date(Date.parse(metadata.deletionTimestamp ?? '') + timeoutOf(drain));
-
-const timeoutOf = (drain: HubSpec['drain']): number => parseDuration(drain?.timeout ?? '') ?? DRAIN_MS;
-
 /** Takes a leave as far as it goes now: keeps new work away, drains, withdraws, and sweeps what is on the record. Idempotent. */
 export async function leave(world: MembershipWorld, scene: LeaveScene, signal: AbortSignal): Promise<LeaveOutcome> {
   const { membership, spec, type, cluster, line, open } = scene;
   let { record } = scene;
-  const sides = new TwoSides({ hub: line.client, member: open?.client }, record.membership.uid, () => world.now());
+  const sides = new TwoSides(
+    { hub: line.client, member: open?.client },
+    madeFor(world.gardenID, membership, record),
+    () => world.now(),
+  );
   const [hub, inside] = [readerOf(line.client, signal), open && readerOf(open.client, signal)];
   const member = memberOf(record, hubEndpoint(line), { cluster, open, profiles: world.profiles, closed: 'Leaving' });
   // What was never opened for work has none on it.
@@ -73,17 +76,48 @@ export async function leave(world: MembershipWorld, scene: LeaveScene, signal: A
     for (const one of wanted) if (sides.has(one.on)) changed = (await sides[how](one, signal)) || changed;
     if (changed) seen = await type.observe(hub, inside, member, spec);
   };
+  // A drain may last longer than tokens live, and without one the hub moves nothing any more.
+  const renew = async () => {
+    const known = type
+      .identities(member, spec)
+      .filter(({ name, on }) => sides.has(on) && member.credentials[name] !== undefined);
+    const ending = due(known, record.credentials, world.now(), () => undefined);
+    if (ending.length === 0) return;
+    const credentials = await renewed(sides, ending, record.credentials, world.now(), signal);
+    record = { ...record, credentials };
+    await world.records.save(keyOf(membership), record, signal);
+    const fresh = memberOf(record, hubEndpoint(line), { cluster, open, profiles: world.profiles, closed: 'Leaving' });
+    const handing = type.join(fresh, spec, seen).filter((step) => step.type === 'CredentialsReady');
+    await write(
+      handing.flatMap(({ apply = [] }) => apply.filter(({ shared }) => !shared)),
+      'change',
+    );
+  };
   // What an operator before this one has withdrawn already is not made anew only to be closed.
   if (wasOpen && type.cordon) await write(type.cordon(member, spec, seen), 'change');
-  const verdict = judgeLeave(viewOf(world, scene, member, seen), world.now());
+  const view = viewOf(world, scene, member, seen);
+  let verdict = judgeLeave(view, world.now());
+  // Last of all, and never of a cluster that stays: who has exported there means it to be so.
+  let ends: readonly string[] = [];
+  if (verdict.withdraw && clusterGoes(cluster) && open && inside && !isReached(membership, 'Withdrawn', 'False')) {
+    const exported = await withdrawExports({ member, hub, inside, client: open.client }, signal);
+    ends = await ownWorkIn(inside, open.pods.list());
+    const { otherWork, allowDelete } = spec.drain ?? {};
+    // Where work may end with the cluster nobody can tell whose it is.
+    const ownWork = otherWork === 'Hold' && !allowDelete ? ends : [];
+    verdict = judgeLeave({ ...view, exported, ownWork }, world.now());
+  }
+  if (!verdict.withdraw) await renew();
   if (wasOpen && verdict.drain && !verdict.drained && type.drain) await write(type.drain(member, spec, seen), 'apply');
   if (!verdict.withdraw) return { verdict, gone: false, waiting: verdict.waiting };
-  const waiting = await withdraw(sides, { ...scene, record }, member, seen, verdict.overdue, signal);
-  return { verdict, gone: waiting === undefined, waiting: waiting ?? '' };
+  const force = verdict.overdue && isForced(membership, spec);
+  const leaving = { spec, type, record, member, seen, goes: clusterGoes(cluster) };
+  const waiting = await withdraw(sides, leaving, force, signal);
+  return { verdict, gone: waiting === undefined, waiting: waiting ?? '', ends };
 }
 
-const isReached = ({ status }: Membership, stage: (typeof LEAVE_STAGES)[number]): boolean =>
-  findCondition(status?.conditions, stage)?.status === 'True';
+const isReached = ({ status }: Membership, stage: LeaveStage, by: 'True' | 'False' = 'True'): boolean =>
+  findCondition(status?.conditions, stage)?.status === by;
 
 function viewOf(world: MembershipWorld, scene: LeaveScene, member: Member, seen: unknown): LeaveView {
   const { membership, spec, type, record } = scene;
@@ -96,28 +130,19 @@ function viewOf(world: MembershipWorld, scene: LeaveScene, member: Member, seen:
   return {
     placements,
     effect,
-    noRoom: effect === 'Moves' && placements?.length && !isDraining ? noRoomFor(world, scene) : undefined,
+    noRoom:
+      effect === 'Moves' && placements?.length && !isDraining
+        ? whyNoRoomElsewhere(world, record.hub.name, clusterOf(membership), scene.open)
+        : undefined,
     allowDelete: spec.drain?.allowDelete === true,
     began: new Date(membership.metadata.deletionTimestamp ?? 0),
-    timeoutMs: timeoutOf(spec.drain),
+    timeoutMs: drainTimeoutMs(spec),
     force: isForced(membership, spec),
     others: siblings.map((one) => ({
       hub: `Hub ${one.spec.hub}`,
       reached: LEAVE_STAGES.filter((stage) => isReached(one, stage)),
     })),
   };
-}
-
-/** Of a cluster that does not answer nobody knows what it runs. */
-function noRoomFor(world: MembershipWorld, { membership, record, open }: LeaveScene): string | undefined {
-  if (!open) return undefined;
-  const others = world.memberships.byIndex(BY_HUB, record.hub.name).flatMap((one) => {
-    const cluster = world.clusters.get(clusterOf(one));
-    const takesWork = one.status?.state === 'Joined' && !one.metadata.deletionTimestamp && cluster !== undefined;
-    if (!takesWork || clusterOf(one) === clusterOf(membership) || isSilent(cluster)) return [];
-    return [{ cluster, profile: world.profiles.get(profileNameOf(cluster)) }];
-  });
-  return whyNoRoom(record.hub.name, open.pods.list(), others);
 }
 
 /** The place as it was written down, or one that lies in a namespace which was: nothing else is deleted. */
@@ -144,17 +169,25 @@ async function empty(
   if (namespace && sides.has(on)) await sides.empty(namespace, resource, signal);
 }
 
+/** What is to be taken out of a hub. */
+export interface Leaving {
+  readonly spec: HubSpec;
+  readonly type: HubType;
+  readonly record: MembershipRecord;
+  readonly member: Member;
+  /** What the type has observed. */
+  readonly seen: unknown;
+  /** See clusterGoes. */
+  readonly goes: boolean;
+}
+
 /** In the hub's order first, then whatever else is on the record, last made first. @returns what it waits for; undefined: all is gone */
-async function withdraw(
+export async function withdraw(
   sides: TwoSides,
-  { spec, type, record, cluster, membership }: LeaveScene,
-  member: Member,
-  seen: unknown,
-  overdue: boolean,
+  { spec, type, record, member, seen, goes }: Leaving,
+  force: boolean,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  const force = overdue && isForced(membership, spec);
-  const goes = clusterGoes(cluster);
   const remove = async (place: MembershipRecord['places'][number], forced: boolean) => {
     if (place.on === 'member' && (goes || (force && !sides.has('member')))) return undefined;
     if (!sides.has(place.on))

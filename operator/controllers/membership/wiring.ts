@@ -1,14 +1,14 @@
 import { isTrue } from '../../api/conditions.ts';
 import type { Hub } from '../../api/hub.ts';
 import type { Membership } from '../../api/membership.ts';
-import type { HoldsOf } from '../../clusters/deletion-gate.ts';
+import type { HoldsOf, SleepHoldsOf } from '../../clusters/deletion-gate.ts';
 import { Informer } from '../../kube/informer.ts';
 import { HUBS, keyOf, MEMBERSHIPS, SECRETS, type Secret } from '../../kube/resources.ts';
 import type { Core, Part } from '../core.ts';
 import { failuresOf } from '../failure.ts';
 import { onlyStatusChanged } from '../status-writer.ts';
 import { MembershipController } from './controller.ts';
-import { BY_CLUSTER, clusterOf, membershipHolds } from './holds.ts';
+import { BY_CLUSTER, clusterOf, membershipHolds, membershipsAwake } from './holds.ts';
 import { reconcileHub } from './hub-controller.ts';
 import { HubLines } from './hub-lines.ts';
 import { MEMBERSHIP_RECORDS, membershipRecords } from './record.ts';
@@ -17,13 +17,25 @@ import { BY_HUB, type MembershipWorld } from './world.ts';
 /** What the controllers of hubs and memberships need of the others. */
 export type HubsCore = Pick<
   Core,
-  'garden' | 'state' | 'log' | 'clusters' | 'profiles' | 'openClusters' | 'now' | 'record' | 'queue' | 'queues'
+  | 'garden'
+  | 'gardenID'
+  | 'state'
+  | 'log'
+  | 'clusters'
+  | 'profiles'
+  | 'openClusters'
+  | 'now'
+  | 'record'
+  | 'queue'
+  | 'queues'
 >;
 
 /** The controllers of hubs and memberships, wired. */
 export interface Hubs extends Part {
   /** Memberships hold their clusters. */
   readonly holds: HoldsOf;
+  /** And have them wait before they sleep. */
+  readonly keepsAwake: SleepHoldsOf;
 }
 
 /** A thousand clusters that come at once are worth a few looks at a hub's selector, not a thousand. */
@@ -91,6 +103,8 @@ export function wireHubs(core: HubsCore): Hubs {
     // What the gate before a deletion says, and when it opens.
     if (event.type === 'deleted' || (event.type === 'updated' && waits(event.old) !== waits(one)))
       for (const queue of [core.queues.clusters, core.queues.shoots]) queue.add(clusterOf(one));
+    const sleeps = ({ status }: Membership) => status?.state === 'Asleep';
+    if (event.type === 'updated' && sleeps(event.old) !== sleeps(one)) core.queues.clusters.add(clusterOf(one));
     // All hubs that a cluster leaves reach each stage together.
     for (const sibling of memberships.byIndex(BY_CLUSTER, clusterOf(one)))
       if (sibling.metadata.deletionTimestamp && sibling.metadata.uid !== one.metadata.uid)
@@ -100,6 +114,7 @@ export function wireHubs(core: HubsCore): Hubs {
   return {
     caches: [hubs, memberships, secrets],
     holds: membershipHolds(memberships),
+    keepsAwake: membershipsAwake(memberships, hubs),
     controllers: [
       {
         name: 'hub',

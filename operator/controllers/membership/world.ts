@@ -13,6 +13,8 @@ import type { MembershipRecord } from './record.ts';
 /** What the controllers of hubs and of memberships work with. */
 export interface MembershipWorld {
   readonly garden: KubeClient;
+  /** See gardenIdentity. */
+  readonly gardenID: string;
   readonly hubs: Informer<Hub>;
   /** With index BY_CLUSTER and BY_HUB. */
   readonly memberships: Informer<Membership>;

@@ -7,12 +7,14 @@ import type { Shoot } from '../../api/shoot.ts';
 import { profileNameOf, type WorkerCluster, type WorkerClusterStatus } from '../../api/workercluster.ts';
 import type { DepletedOffers } from '../../capacity/depleted-offers.ts';
 import { atPlace } from '../../capacity/places.ts';
-import type { HoldsOf } from '../../clusters/deletion-gate.ts';
+import type { HoldsOf, SleepHoldsOf } from '../../clusters/deletion-gate.ts';
 import { isLarger } from '../../cost/size.ts';
 import type { Applier } from '../../kube/applier.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { Informer } from '../../kube/informer.ts';
-import { type KubeObject, SHOOTS, WORKERCLUSTERS } from '../../kube/resources.ts';
+import { type KubeObject, keyOf, SHOOTS, WORKERCLUSTERS } from '../../kube/resources.ts';
+import type { Refusal } from '../../mesh/allocate.ts';
+import type { Meshes } from '../../mesh/meshes.ts';
 import { BY_NAMESPACE } from '../by-namespace.ts';
 import type { DecidedSizes } from '../decided-sizes.ts';
 import { hold } from '../finalizer.ts';
@@ -22,6 +24,7 @@ import { type ClaimantWorld, claimantsIn, heldBy } from '../quota/claimants.ts';
 import { technicalIDTakenBy } from '../same-technical-id.ts';
 import { writeStatus } from '../status-writer.ts';
 import { EXPIRING } from './lifetime.ts';
+import { knownByShoot, ownRanges } from './networking.ts';
 import { placed } from './places.ts';
 import { planWorkerCluster, type WorkerClusterView } from './plan.ts';
 import { fillIn } from './scale-default.ts';
@@ -38,8 +41,12 @@ export interface WorkerClusterWorld extends ClaimantWorld {
   readonly managed?: Pick<ManagedController, 'facts' | 'want'> | undefined;
   /** What holds a cluster: see judgeDeletion. */
   readonly holds: HoldsOf;
+  /** What keeps a cluster awake that is to sleep; absent: nothing ever does. */
+  readonly keepsAwake?: SleepHoldsOf;
   /** Records of what was decided. Absent: there are none. */
   readonly sizes?: Pick<DecidedSizes, 'remove'>;
+  /** Who gives clusters their ranges. Absent: nobody does. */
+  readonly meshes?: Pick<Meshes, 'entry' | 'overlapping' | 'allocate' | 'release'>;
   now(): Date;
   /** `withAccount`: for somebody who has credentials of the cloud. */
   provider(profile: CloudProfile, withAccount: boolean): Provider | undefined;
@@ -55,6 +62,7 @@ export async function reconcileWorkerCluster(
   const written = world.clusters.get(key);
   if (!written) {
     await world.sizes?.remove(key, signal);
+    await world.meshes?.release(key, signal);
     // A delete that came in the same moment as the finalizer can win: what was made for the cluster must not outlive it.
     const orphan = world.shoots.get(key);
     const owner = orphan?.metadata.ownerReferences?.find((reference) => reference.kind === 'WorkerCluster');
@@ -73,7 +81,7 @@ export async function reconcileWorkerCluster(
   const inUse = usedByCluster(cluster, shoot, managed);
   const profile = offered && inUse ? keptFor(offered, inUse, world.now()) : offered;
   const provider = profile && world.provider(profile, hasAccount(cluster, shoot));
-  const view: WorkerClusterView = {
+  let view: WorkerClusterView = {
     cluster,
     profile,
     profileNames: world.profiles.list().map((known) => known.metadata.name),
@@ -89,9 +97,16 @@ export async function reconcileWorkerCluster(
     holds: cluster.metadata.deletionTimestamp
       ? world.holds(cluster.metadata.namespace ?? '', cluster.metadata.name)
       : [],
+    keepsAwake: (since) => world.keepsAwake?.(cluster.metadata.namespace ?? '', cluster.metadata.name, since) ?? [],
     ...places,
+    ...meshView(world, cluster, shoot),
   };
-  const plan = planWorkerCluster(view, world.now());
+  let plan = planWorkerCluster(view, world.now());
+  if (plan.allocate) {
+    const { refused } = await world.meshes!.allocate(plan.allocate, signal);
+    view = { ...view, ...meshView(world, cluster, shoot, refused) };
+    plan = planWorkerCluster(view, world.now());
+  }
   // In the same breath as the decision: from here on everybody else sees what was granted.
   const granted = grant(world, view, plan.status);
   let { status } = plan;
@@ -118,6 +133,7 @@ export async function reconcileWorkerCluster(
   if (plan.deleteShoot) await world.garden.delete(SHOOTS, name, namespace, { propagationPolicy: 'Background', signal });
   if (plan.finalizer === 'remove') {
     await world.sizes?.remove(key, signal);
+    await world.meshes?.release(key, signal);
     await hold(world, WORKERCLUSTERS, world.clusters, cluster, false, { signal });
     world.granted.delete(uid);
     world.capacity.forget(uid);
@@ -154,6 +170,20 @@ function tellOfEnd(world: WorkerClusterWorld, cluster: WorkerCluster, status: Wo
   const known = findCondition(cluster.status?.conditions, EXPIRING);
   if (said && said.message !== known?.message)
     world.record(cluster, 'Warning', said.reason ?? EXPIRING, said.message ?? '');
+}
+
+/** Nobody is asked what others have unless a range of the cluster may be theirs too. */
+function meshView(
+  { meshes }: WorkerClusterWorld,
+  cluster: WorkerCluster,
+  shoot: Shoot | undefined,
+  refused?: Refusal,
+): Pick<WorkerClusterView, 'mesh'> {
+  if (!meshes) return {};
+  const { uid = '' } = cluster.metadata;
+  const known = meshes.entry(keyOf(cluster), uid) ?? (shoot && knownByShoot(shoot));
+  const own = ownRanges(cluster, known);
+  return { mesh: { known, refused, overlapping: own.length > 0 ? meshes.overlapping(keyOf(cluster), own) : [] } };
 }
 
 /** Without quotas nobody else is looked at: most projects have none. */

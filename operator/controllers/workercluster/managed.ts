@@ -185,6 +185,7 @@ const foreignNodes = ({ cluster, managed: facts }: SizedView): number =>
 function hibernated(view: SizedView): Said | undefined {
   const { cluster, profile, managed: facts, asleep } = view;
   if (!cluster.spec.hibernation) return undefined;
+  if (view.keptAwake) return say('Hibernated', false, 'FallingAsleep', view.keptAwake.message);
   if (!asleep) return say('Hibernated', false, 'Awake', 'the nodes are as the spec says');
   const fee = profile?.spec.controlPlaneFee;
   const cost = fee ? `costs ${fee.hourly} ${fee.currency} an hour all the same` : 'costs what it costs all the same';

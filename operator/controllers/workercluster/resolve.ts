@@ -1,11 +1,12 @@
 import type { Problem } from '../../../providers/contract.ts';
-import type { CloudProfile } from '../../api/cloudprofile.ts';
+import { type CloudProfile, DEFAULT_RANGES } from '../../api/cloudprofile.ts';
 import { gpusOf } from '../../api/gpu.ts';
 import type { DesiredPool, NormalPool } from '../../api/pools.ts';
 import { controlPlaneWorker, type Shoot } from '../../api/shoot.ts';
 import { profileNameOf } from '../../api/workercluster.ts';
 import { desiredSizes } from '../../capacity/desired-sizes.ts';
-import { DEFAULT_RANGES, wasBegun } from '../managed/wish.ts';
+import { judgeHolds } from '../../clusters/deletion-gate.ts';
+import { wasBegun } from '../managed/wish.ts';
 import { resolveVersion, upgradeProblem } from '../versions.ts';
 import { divided, lastAsked } from './capacity.ts';
 import { sleepOf } from './hibernation.ts';
@@ -17,15 +18,18 @@ const among = (names: readonly string[]): string =>
 /** Resolves what each pool should have, and whether the cluster is to sleep now. Pure. */
 export function sized(view: WorkerClusterView, now: Date): SizedView {
   const { cluster, profile, decided, managed } = view;
-  const { asleep } = sleepOf(cluster, now);
+  const { asleep, status } = sleepOf(cluster, now);
   // What was never there cannot sleep: its add-ons need nodes to come up on.
-  const sleeps = asleep && managed?.outputs !== undefined && modeOf(view) === 'Managed';
+  const toSleep = asleep && managed?.outputs !== undefined && modeOf(view) === 'Managed';
+  const gate = toSleep && status ? judgeHolds(view.keepsAwake?.(new Date(status.since)) ?? [], now) : undefined;
+  const sleeps = toSleep && gate?.open !== false;
   const asked = decided === 'unknown' ? lastAsked(view) : undefined;
   return {
     ...view,
     sizes: profile
       ? desiredSizes({ cluster, profile, ...(decided && { decided }), has: (pool) => asked?.get(pool) })
       : [],
+    ...(gate && !gate.open && { keptAwake: gate }),
     ...(sleeps && { asleep: cluster.spec.hibernation?.enabled ? 'sleep' : 'schedule' }),
   };
 }
@@ -37,7 +41,8 @@ const modeOf = (view: WorkerClusterView): Mode | undefined =>
 export function resolve(view: SizedView, now: Date): Resolved {
   const { cluster, profile } = view;
   const { spec } = cluster;
-  const ranges = { ...DEFAULT_RANGES, ...defined(profile?.spec.defaults), ...defined(spec.networking) };
+  const usual = { ...DEFAULT_RANGES, ...defined(profile?.spec.defaults) };
+  const ranges = { ...usual, ...givenRanges(view), ...defined(spec.networking) };
   if (!profile) {
     const field = spec.cloudProfile ? 'cloudProfile' : 'cloudProvider';
     const message = `there is no CloudProfile "${profileNameOf(cluster)}" (there are: ${among(view.profileNames)}); use one of these, or make the profile`;
@@ -73,6 +78,12 @@ export function resolve(view: SizedView, now: Date): Resolved {
     ranges,
     problems,
   };
+}
+
+/** The ranges that the cluster was given by its mesh. */
+function givenRanges({ mesh }: WorkerClusterView): { pods?: string; services?: string } {
+  const entry = mesh?.known?.entry;
+  return Object.fromEntries((entry?.given ?? []).flatMap((kind) => (entry![kind] ? [[kind, entry![kind]]] : [])));
 }
 
 /** Of the ranges, those that are given; another object's fields are left out. */

@@ -11,8 +11,10 @@ import type { WorkerCluster, WorkerClusterStatus } from '../../api/workercluster
 import type { DividedPool } from '../../capacity/condition.ts';
 import type { Decided, Holds } from '../../capacity/desired-sizes.ts';
 import type { KnownCapacity } from '../../capacity/offers.ts';
-import type { Hold } from '../../clusters/deletion-gate.ts';
+import type { GateVerdict, Hold } from '../../clusters/deletion-gate.ts';
 import type { Claimant } from '../../cost/admission.ts';
+import type { Refusal } from '../../mesh/allocate.ts';
+import type { KnownEntry } from '../../mesh/meshes.ts';
 import type { ManagedFacts } from '../managed/facts.ts';
 
 export type Mode = NonNullable<WorkerCluster['spec']['mode']>;
@@ -57,8 +59,22 @@ export interface WorkerClusterView {
   readonly project?: ProjectShare;
   /** What must let go of it before anything of it is taken apart. */
   readonly holds?: readonly Hold[];
+  /** What keeps it awake that is to sleep since then; absent: nothing. */
+  readonly keepsAwake?: (since: Date) => readonly Hold[];
   /** What was decided for its pools; absent: nothing is. */
   readonly decided?: Decided;
+  /** Absent: nobody gives clusters ranges. */
+  readonly mesh?: MeshView;
+}
+
+/** A cluster and its mesh. */
+export interface MeshView {
+  /** What it was given; absent: it is in no mesh. */
+  readonly known?: KnownEntry | undefined;
+  /** Why it was given nothing. */
+  readonly refused?: Refusal | undefined;
+  /** Clusters of meshes with addresses that it has too. */
+  readonly overlapping: readonly string[];
 }
 
 /** The same, with what follows for the sizes of its pools: resolved once, for everybody. */
@@ -67,6 +83,8 @@ export interface SizedView extends WorkerClusterView {
   readonly sizes: readonly DesiredPool[];
   /** Whether its nodes are to be at zero for a while, and by whose word. */
   readonly asleep?: Holds['asleep'];
+  /** It is to sleep, and whoever has placed work on it moves that away first; absent: not so. */
+  readonly keptAwake?: GateVerdict;
 }
 
 /** What a cluster asks for with everything filled in that was left to the profile; absent is what cannot be told. */
@@ -93,6 +111,8 @@ export interface Settled {
   readonly version: string;
   readonly pools: readonly (DesiredPool & { machineType: string })[];
   readonly ranges: Resolved['ranges'];
+  /** Its place in its mesh. */
+  readonly known?: KnownEntry | undefined;
 }
 
 /** What a mode makes of a cluster. With problems nothing is to be made. */

@@ -510,6 +510,9 @@ describe('Seed and CloudProfile', () => {
       /expirationDate.*of type string/,
     ],
     ['a region with a slash', { regions: [{ name: 'a/b' }] }, /regions\[0\]\.name/],
+    ['a mesh without a name', { mesh: {} }, /mesh\.name/],
+    ['a pool that is none', { mesh: { name: 'm', pods: ['10.0.0.0'] } }, /mesh\.pods\[0\]/],
+    ['a pool of IPv6', { mesh: { name: 'm', services: ['fd00::/48'] } }, /range of IPv4 addresses/],
     ['no time between two looks', { drift: { interval: '0h' } }, /drift\.interval.*longer than 0/],
   ])('a profile refuses %s', async (_, more, message) => {
     const spec = { type: 'x', kubernetes: {}, machineTypes: [], regions: [{ name: 'r' }], ...more };

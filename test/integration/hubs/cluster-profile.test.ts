@@ -17,4 +17,14 @@ keepsMembers({
       spec: { clusterManager: { name: 'somebody' } },
     },
   },
+  theirs: ({ id }) => {
+    const object = {
+      apiVersion: 'multicluster.x-k8s.io/v1alpha1',
+      kind: 'ClusterProfile',
+      metadata: { name: 'theirs', namespace: 'shop' },
+      spec: { clusterManager: { name: 'coppice' } },
+      status: { properties: [{ name: 'id.k8s.io', value: id }] },
+    };
+    return { name: 'theirs', objects: [{ resource: CLUSTERPROFILES, object }] };
+  },
 });

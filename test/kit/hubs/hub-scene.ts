@@ -3,14 +3,17 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { loadAll } from 'js-yaml';
 import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
+import { rfc3339 } from '../../../operator/api/conditions.ts';
 import { ALPHA_API_VERSION, API_VERSION, LABELS } from '../../../operator/api/group.ts';
 import type { Hub, HubSpec } from '../../../operator/api/hub.ts';
 import { installManifests } from '../../../operator/api/install.ts';
 import type { Membership } from '../../../operator/api/membership.ts';
 import { membershipName } from '../../../operator/api/names.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
+import { judgeHolds } from '../../../operator/clusters/deletion-gate.ts';
 import { type OpenCluster, OpenClusters } from '../../../operator/clusters/open-clusters.ts';
 import { requestToken } from '../../../operator/clusters/service-account-token.ts';
+import { gardenIdentity } from '../../../operator/controllers/garden-identity.ts';
 import { type Hubs, wireHubs } from '../../../operator/controllers/membership/wiring.ts';
 import type { KubeClientOptions, RequestOptions } from '../../../operator/kube/api-requests.ts';
 import { KubeClient } from '../../../operator/kube/client.ts';
@@ -187,6 +190,7 @@ export class HubScene {
     this.#openClusters = new OpenClusters();
     const hubs = wireHubs({
       garden,
+      gardenID: await gardenIdentity(this.garden.client, AbortSignal.timeout(PATIENCE_MS)),
       state: { namespace: 'kube-system', directory: undefined },
       log: silent,
       queue: () => new WorkQueue(),
@@ -229,6 +233,11 @@ export class HubScene {
   /** Whether memberships keep the cluster from being taken apart. */
   get isHeld(): boolean {
     return this.#operator!.held();
+  }
+
+  /** Whether memberships keep the cluster from falling asleep, that is to sleep from now on. */
+  get isKeptAwake(): boolean {
+    return judgeHolds(this.#operator!.hubs.keepsAwake('shop', 'demo', this.now()), this.now()).open === false;
   }
 
   /** What other controllers of the operator do when they have a line to the cluster, or lose it. */
@@ -281,7 +290,7 @@ export class HubScene {
 
   /** What other controllers say of a cluster that is to sleep, or to wake. */
   async sleep(asleep: boolean): Promise<void> {
-    const status = { hibernation: { asleep, since: '2026-11-22T12:00:00Z' } };
+    const status = { hibernation: { asleep, since: rfc3339(this.now()) } };
     await this.garden.client.mergePatch(WORKERCLUSTERS, 'demo', 'shop', { status }, { subresource: 'status' });
   }
 
@@ -328,7 +337,8 @@ async function accessOfChart({ client, url, ca }: TestApiserver): Promise<string
   return kubeconfig({ server: url, ca, token, name: 'garden', user: account.name });
 }
 
-async function applyFolder(client: KubeClient, folder: string): Promise<void> {
+/** Has a hub serve the kinds of a folder of test/fixtures/hubs. */
+export async function applyFolder(client: KubeClient, folder: string): Promise<void> {
   for (const file of await readdir(`${FIXTURES}/${folder}`)) {
     const objects = loadAll(await readFile(`${FIXTURES}/${folder}/${file}`, 'utf8')) as KubeObject[];
     for (const object of objects) if (object) await client.apply(object);

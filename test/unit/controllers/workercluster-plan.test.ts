@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { hasAccount } from '../../../operator/accounts/has-account.ts';
 import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
 import { findCondition } from '../../../operator/api/conditions.ts';
@@ -399,6 +399,26 @@ describe('modes', () => {
       expect(said(plan, 'Hibernated')?.message).toContain('costs 0.10 USD an hour all the same');
       expect(said(plan, 'Ready')?.status).toBe('True');
       expect(said(plan, 'SpecAccepted')?.message).toBe('the spec can be had');
+    });
+
+    it('waits for hubs that move work away first, until their time is over', () => {
+      const wc = cluster({ credentialsRef: { name: 'cloud' }, dataPlaneNodes: 3, hibernation: { enabled: true } });
+      const until = new Date(+NOW + 60_000);
+      const keepsAwake = vi.fn(() => [{ by: 'Membership one-in-all', advice: 'the hub moves a binding', until }]);
+      const planAt = (now: Date, sleeping = wc) =>
+        planWorkerCluster({ ...view, profile: priced, cluster: sleeping, managed: facts, keepsAwake }, now);
+      const plan = planAt(NOW);
+      expect(plan.managed?.desired).toMatchObject({ pools: [{ desired: 3 }] });
+      expect(plan.managed?.desired?.asleep).toBeFalsy();
+      expect(said(plan, 'Hibernated')).toMatchObject({ status: 'False', reason: 'FallingAsleep' });
+      expect(said(plan, 'Hibernated')?.message).toBe(
+        'Membership one-in-all holds the cluster: the hub moves a binding',
+      );
+      // By it the hubs know that they are to move it.
+      expect(plan.status.hibernation).toMatchObject({ asleep: true });
+      expect(plan.next).toEqual(until);
+      expect(keepsAwake).toHaveBeenCalledWith(new Date(plan.status.hibernation!.since));
+      expect(planAt(until).managed?.desired).toMatchObject({ asleep: true, pools: [{ desired: 0 }] });
     });
 
     it('ends with as many nodes as before', () => {

@@ -20,6 +20,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   'operator/clusters': ['operator/api', 'operator/kube', 'operator/pki', 'providers'],
   'operator/accounts': ['operator/api', 'operator/kube', 'operator/pki', 'operator/cost', 'providers'],
   'operator/hubs': ['operator/api', 'operator/kube', 'operator/pki'],
+  'operator/mesh': ['operator/api', 'operator/hubs', 'operator/kube', 'operator/shoot'],
   'operator/controllers': [
     'operator/api',
     'operator/hubs',
@@ -27,6 +28,7 @@ const MAY_IMPORT: Record<string, string[]> = {
     'operator/clusters',
     'operator/etcd',
     'operator/flow',
+    'operator/mesh',
     'operator/kube',
     'operator/pki',
     'operator/shoot',

@@ -33,7 +33,9 @@ async function emptied(namespace: Partial<KubeObject['metadata']>): Promise<stri
       return {} as any;
     },
   };
-  const sides = new TwoSides({ hub: hub as KubeClient }, 'uid-of-membership', () => new Date());
+  const cluster = { namespace: 'shop', name: 'demo', uid: 'uid' };
+  const owner = { garden: 'garden', membership: 'uid', hub: 'fleet', cluster, identity: 'member' };
+  const sides = new TwoSides({ hub: hub as KubeClient }, owner, () => new Date());
   await sides.empty(place, MANIFESTWORKS, AbortSignal.timeout(1000));
   return works.map((one) => `${one.metadata.namespace}/${one.metadata.name}`);
 }

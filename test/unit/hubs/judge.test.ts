@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { judgeJoin, judgeLeave, type LeaveView } from '../../../operator/controllers/membership/judge.ts';
+import {
+  judgeJoin,
+  judgeLeave,
+  judgeSleep,
+  type LeaveView,
+  type SleepView,
+} from '../../../operator/controllers/membership/judge.ts';
 import type { Step } from '../../../operator/hubs/contract.ts';
 
 const NOW = new Date('2026-11-22T12:00:00Z');
@@ -127,6 +133,41 @@ describe('a leave', () => {
     ['is not forced before its time', { placements: work, force: true }, false, 'Draining', 'the hub moves'],
     ['is forced after it', { placements: work, force: true, began: ago(11) }, true, 'Forced', ''],
     [
+      'waits while other clusters use its Services',
+      { exported: ['ServiceImport web/web of the hub'] },
+      false,
+      'Exported',
+      'other clusters are still led to it by ServiceImport web/web of the hub',
+    ],
+    [
+      'is blocked when they do after its time',
+      { exported: ['ServiceExport web/web'], began: ago(11) },
+      false,
+      'DrainBlocked',
+      'ServiceExport web/web: take it away, or force it',
+    ],
+    [
+      'waits for what no hub has placed, where it is to be kept',
+      { ownWork: ['Pod shop/db-0', 'PersistentVolumeClaim shop/db'] },
+      false,
+      'OwnWork',
+      'no hub has placed Pod shop/db-0, PersistentVolumeClaim shop/db, which would end with the cluster',
+    ],
+    [
+      'is blocked where that is still there after its time',
+      { ownWork: ['Pod shop/db-0'], began: ago(11) },
+      false,
+      'DrainBlocked',
+      'take it away, or force it',
+    ],
+    [
+      'is forced although they do',
+      { exported: ['ServiceExport web/web'], force: true, began: ago(11) },
+      true,
+      'Forced',
+      '',
+    ],
+    [
       'drains only when all hubs keep new work away',
       { others: other() },
       false,
@@ -160,4 +201,21 @@ describe('a leave', () => {
     expect(verdict.waiting).toBe('the hub moves A, B, C and 2 more');
     expect(verdict.until).toEqual(new Date(+NOW + 9 * 60_000));
   });
+});
+
+describe('a cluster that is to sleep', () => {
+  const ends = new Date(+NOW + 60_000);
+  const view: SleepView = { placements: ['ResourceBinding shop/web'], effect: 'Moves', noRoom: undefined, ends };
+  it.each<[string, Partial<SleepView>, string | undefined]>([
+    ['stays awake while the hub moves its work', {}, 'the hub moves ResourceBinding shop/web'],
+    ['sleeps when nothing is left', { placements: [] }, undefined],
+    ['sleeps where the hub cannot tell', { placements: undefined }, undefined],
+    ['sleeps with work that the hub does not move: it waits there', { effect: 'Waits' }, undefined],
+    ['sleeps when the time is over', { ends: NOW }, undefined],
+    [
+      'stays awake as long as nobody has room, but not for ever',
+      { noRoom: 'nobody has room' },
+      'nobody has room: it sleeps at 2026-11-22T12:01:00Z all the same',
+    ],
+  ])('%s', (_, given, expected) => expect(judgeSleep({ ...view, ...given }, NOW)).toBe(expected));
 });

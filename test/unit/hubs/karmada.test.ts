@@ -18,6 +18,8 @@ const GROUP = 'multi-cluster.demo.io';
 const initializing = { key: `${GROUP}/initializing`, effect: 'NoSchedule' } as const;
 const leaving = { key: `${GROUP}/leaving`, effect: 'NoSchedule' } as const;
 const draining = { key: `${GROUP}/leaving`, effect: 'NoExecute' } as const;
+const emptied = { key: `${GROUP}/asleep`, effect: 'NoExecute' } as const;
+const asleep = { key: `${GROUP}/asleep`, effect: 'NoSchedule' } as const;
 const notReady = { key: 'cluster.karmada.io/not-ready', effect: 'NoSchedule' } as const;
 const cordoned = { key: 'cluster.karmada.io/unschedulable', effect: 'NoSchedule' } as const;
 const since = { ...draining, timeAdded: '2026-11-22T12:00:00Z' };
@@ -89,6 +91,10 @@ describe('taints of a Cluster of Karmada', () => {
     ['one that has joined is open', [[cordoned, initializing], undefined, 'keep'], [cordoned]],
     ['one that leaves is closed', [[cordoned], 'Leaving', 'keep'], [cordoned, leaving]],
     ['and drained', [[leaving], 'Leaving', 'begin'], [leaving, draining]],
+    ['one that sleeps is closed', [[cordoned], 'Asleep', 'keep'], [cordoned, asleep]],
+    ['and emptied', [[asleep], 'Asleep', 'begin'], [asleep, emptied]],
+    ['and stays so until it has woken', [[asleep, emptied], 'Asleep', 'keep'], [asleep, emptied]],
+    ['and then it is open', [[asleep, emptied], undefined, 'keep'], []],
     ['and stays so, with the time that Karmada gave it', [[leaving, since], 'Leaving', 'keep'], [leaving, since]],
   ])('%s', (_, given, expected) => expect(taints(...given)).toEqual(expected));
 });

@@ -3,7 +3,7 @@ import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
 import type { HubSpec } from '../../../operator/api/hub.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import type { OpenCluster } from '../../../operator/clusters/open-clusters.ts';
-import { endpointOf, labelsOf, whyNotUsable } from '../../../operator/controllers/membership/member.ts';
+import { endpointOf, whyNotUsable } from '../../../operator/controllers/membership/member.ts';
 import { planned } from '../../../operator/controllers/membership/planned-capacity.ts';
 import { clusterProfileHub } from '../../../operator/hubs/cluster-profile.ts';
 import type { Member } from '../../../operator/hubs/contract.ts';
@@ -39,21 +39,6 @@ describe('a cluster', () => {
   ])('%s', (_, one, line, why) => {
     if (why === undefined) expect(whyNotUsable(one, line)).toBeUndefined();
     else expect(whyNotUsable(one, line)).toContain(why);
-  });
-
-  it("shows a hub what it is, and of a tenant's labels none that a hub may act on", () => {
-    const labels = labelsOf(cluster(), spec);
-    expect(labels).toMatchObject({
-      team: 'web',
-      tier: 'burst',
-      'multi-cluster.demo.io/provider': 'aws',
-      'multi-cluster.demo.io/mode': 'Managed',
-      'multi-cluster.demo.io/worker-cluster-namespace': 'shop',
-      'topology.kubernetes.io/region': 'eu-central-1',
-    });
-    expect(labels).not.toHaveProperty('argocd.argoproj.io/secret-type');
-    const spoofed = cluster({ metadata: { name: 'demo', namespace: 'shop', labels: { tier: 'gold' } } });
-    expect(labelsOf(spoofed, spec).tier).toBe('burst');
   });
 
   it('is reached where the Hub says', () => {

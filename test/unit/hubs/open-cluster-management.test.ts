@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { LABELS } from '../../../operator/api/group.ts';
 import type { Member, Wanted } from '../../../operator/hubs/contract.ts';
 import {
   KLUSTERLETS,
@@ -34,8 +35,7 @@ const ours = (more: Partial<ManagedCluster> = {}): ManagedCluster => ({
   kind: 'ManagedCluster',
   metadata: {
     name: 'shop--demo',
-    labels: { 'multi-cluster.demo.io/membership': 'uid', tier: 'gold' },
-    annotations: { 'multi-cluster.demo.io/cluster-id': 'uid-of-kube-system' },
+    labels: { [LABELS.membership]: 'uid', [LABELS.memberIdentity]: 'uid-of-kube-system', tier: 'gold' },
   },
   ...more,
 });
@@ -131,7 +131,7 @@ describe('a cluster that joins Open Cluster Management', () => {
 
   it('has no traces under the ManagedCluster of somebody else', async () => {
     const theirs = ours({ metadata: { name: 'shop--demo' } });
-    const ofOther = ours({ metadata: { ...ours().metadata, annotations: {} } });
+    const ofOther = ours({ metadata: { name: 'shop--demo', labels: { [LABELS.membership]: 'uid' } } });
     for (const cluster of [undefined, theirs, ofOther])
       expect((await joining({ deployments: [operator()], managedclusters: cluster ? [cluster] : [] })).traces).toEqual(
         [],
@@ -170,7 +170,10 @@ describe('taints of a ManagedCluster', () => {
     expect(taints(live, 'Leaving', false)).toEqual([mine('Leaving', 'NoSelectIfNew'), unavailable]);
   });
 
-  it('take work away only when it is drained, and then as long as it leaves', () => {
+  it('take work away only when it is drained, and then as long as it leaves or sleeps', () => {
+    expect(taints([], 'Asleep', true)).toEqual([mine('Asleep', 'NoSelect')]);
+    expect(taints([mine('Asleep', 'NoSelect')], 'Asleep', false)).toEqual([mine('Asleep', 'NoSelect')]);
+    expect(taints([mine('Asleep', 'NoSelect')], undefined, false)).toEqual([]);
     const cordoned = [{ ...mine('Leaving', 'NoSelectIfNew'), ...added }];
     expect(taints(cordoned, 'Leaving', false)).toEqual(cordoned);
     expect(taints(cordoned, 'Leaving', true)).toEqual([mine('Leaving', 'NoSelect')]);

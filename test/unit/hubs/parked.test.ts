@@ -12,9 +12,15 @@ const record = (more: object) => ({ credentials, ...more }) as unknown as Member
 
 it.each<[string, object, boolean, object]>([
   ['what was never open is not parked', {}, true, {}],
-  ['what sleeps is parked', { opened: true }, true, { opened: true, parked: 'Asleep' }],
+  ['what is to sleep is emptied first', { opened: true }, true, { opened: true, parked: 'FallingAsleep' }],
+  ['once', { opened: true, parked: 'FallingAsleep' }, true, { opened: true, parked: 'FallingAsleep' }],
   ['once', { opened: true, parked: 'Asleep' }, true, { opened: true, parked: 'Asleep' }],
-  ['also while it wakes', { opened: true, parked: 'Waking' }, true, { opened: true, parked: 'Asleep' }],
+  [
+    'at once while it wakes, as nothing was placed on it yet',
+    { opened: true, parked: 'Waking' },
+    true,
+    { opened: true, parked: 'Asleep' },
+  ],
   ['what is awake stays open', { opened: true }, false, { opened: true }],
   ['what wakes is looked at again', { opened: true, parked: 'Waking' }, false, { opened: true, parked: 'Waking' }],
 ])('%s', (_, before, asleep, after) => {
@@ -25,4 +31,5 @@ it('has the tokens replaced that can be, of what wakes', () => {
   const woken = parked(record({ opened: true, parked: 'Asleep' }), false, NOW);
   expect(woken.parked).toBe('Waking');
   expect(woken.credentials.map(({ renewAt }) => renewAt)).toEqual(['2026-11-22T12:00:00Z', undefined]);
+  expect(parked(record({ opened: true, parked: 'FallingAsleep' }), false, NOW).parked).toBe('Waking');
 });
