@@ -82,6 +82,8 @@ export const ROLES = {
   credentials: 'credentials',
   /** Secret with what was made for a membership, in the hub and in the cluster. */
   membershipRecord: 'membership-record',
+  /** Secret with which cluster an attached one was first seen to be. */
+  attachedRecord: 'attached-record',
 } as const;
 
 /** Annotation keys that people or Coppice set. */
@@ -104,6 +106,10 @@ export const ANNOTATIONS = {
   approveLeave: `${GROUP}/approve-leave`,
   /** `"true"` on a Membership that leaves: when its time is over the cluster is withdrawn whatever still runs on it. */
   forceLeave: `${GROUP}/force-leave`,
+  /** On an attached WorkerCluster: the UID of kube-system of the cluster that its kubeconfig leads to now, which it may become. */
+  approveCluster: `${GROUP}/approve-cluster`,
+  /** `"true"` on an attached WorkerCluster: whoever made the cluster takes it down, with all that is in it. */
+  destroyed: `${GROUP}/destroyed`,
   /** On the Secret of a hosted etcd: UIDs of the claims that its members keep their data on, as JSON by ordinal. */
   etcdVolumes: `${GROUP}/etcd-volumes`,
   /** One of Gardener's operations, for example `reconcile` or `retry`; removed when taken up. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ALPHA_VERSION } from './group.ts';
-import { argoCD, flux, openClusterManagement } from './hub-types.ts';
+import { argoCD, clusternet, flux, kueue, openClusterManagement } from './hub-types.ts';
 import { commonStatus, type KubeObject } from './meta.ts';
 import {
   count,
@@ -23,6 +23,8 @@ export const HUB_TYPES = {
   ArgoCD: 'argoCD',
   Flux: 'flux',
   Karmada: 'karmada',
+  Kueue: 'kueue',
+  Clusternet: 'clusternet',
   OpenClusterManagement: 'openClusterManagement',
 } as const;
 export type HubTypeName = keyof typeof HUB_TYPES;
@@ -86,12 +88,12 @@ const member = z
     ).optional(),
     proxyURL: text(
       2048,
-      'Proxy that the hub reaches members through. Absent: none.',
+      'Proxy between the hub and its members, for whoever of them opens connections. Absent: none.',
       /^(https?|socks5):\/\/.*$/,
     ).optional(),
     agentImage: text(
       512,
-      "Image of the agent in members, where the hub has one. Absent: of the hub's own version.",
+      "Image of the agent in members, where the hub has one. Absent: of the hub's own version. Karmada tells nobody its version: with it, say which.",
     ).optional(),
   })
   .describe('How the hub and its members reach each other.');
@@ -112,6 +114,12 @@ const clusterProfile = z
 
 const karmada = z
   .object({
+    syncMode: z
+      .enum(['Push', 'Pull'])
+      .describe(
+        "Who applies in a member what people propagate. Push: Karmada's controllers, which reach into it. Pull: karmada-agent, which is installed in it and reaches the hub; member.agentImage says of which version. Cannot be changed. Absent: Push.",
+      )
+      .optional(),
     renewsTokens: z
       .boolean()
       .describe(
@@ -125,7 +133,10 @@ const karmada = z
       )
       .optional(),
   })
-  .describe('Karmada: a Cluster that its controllers push to.');
+  .describe('Karmada: a Cluster that its controllers push to, or that an agent pulls for.');
+
+const PULLS = (spec: string) =>
+  `(has(${spec}.karmada) && has(${spec}.karmada.syncMode) && ${spec}.karmada.syncMode == 'Pull')`;
 
 export const hubSpec = rules(
   z.object({
@@ -173,6 +184,8 @@ export const hubSpec = rules(
     argoCD: argoCD.optional(),
     flux: flux.optional(),
     karmada: karmada.optional(),
+    kueue: kueue.optional(),
+    clusternet: clusternet.optional(),
     openClusterManagement: openClusterManagement.optional(),
   }),
   { rule: 'self.type == oldSelf.type', message: 'type cannot be changed after creation: make another Hub instead' },
@@ -187,6 +200,15 @@ export const hubSpec = rules(
   {
     rule: "!has(self.kubeconfigRef) || self.type != 'Flux' || (has(self.flux) && has(self.flux.__namespace__))",
     message: 'say in which namespace of the hub the kubeconfig Secrets are to be: flux.namespace',
+  },
+  {
+    rule: `${PULLS('self')} == ${PULLS('oldSelf')}`,
+    message: 'karmada.syncMode cannot be changed after creation: make another Hub instead',
+  },
+  {
+    rule: `!(${PULLS('self')}) || (has(self.member) && has(self.member.agentImage))`,
+    message:
+      'say which image of karmada-agent members are to run: member.agentImage, of the version of Karmada, which does not tell it',
   },
 ).describe('What the hub is, and which clusters join it.');
 /** What a Hub says of itself. */

@@ -99,3 +99,6 @@ export const membershipName = (cluster: string, hub: string): string => `${clust
 /** Secret in the operator's namespace with what was made for a membership (`namespace/name`). The whole hash: as for managedRecordName. */
 export const membershipRecordName = (key: string): string =>
   `membership-${createHash('sha256').update(key).digest('hex')}`;
+
+/** Secret in the operator's namespace with which cluster an attached one (`namespace/name`) is. The whole hash: as for managedRecordName. */
+export const attachedRecordName = (key: string): string => `attached-${createHash('sha256').update(key).digest('hex')}`;

@@ -1,3 +1,4 @@
+import type { BlockList } from 'node:net';
 import type { Provider } from '../../providers/contract.ts';
 import type { DNSProviders } from '../accounts/dns-account.ts';
 import type { StateOptions } from '../accounts/state-backend.ts';
@@ -11,6 +12,7 @@ import { DepletedOffers } from '../capacity/depleted-offers.ts';
 import type { Decided } from '../capacity/desired-sizes.ts';
 import { OpenClusters } from '../clusters/open-clusters.ts';
 import { SeedRegistry } from '../clusters/seed-access.ts';
+import { addressList } from '../kube/address-guard.ts';
 import { Applier, knownBy } from '../kube/applier.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { type ControllerOptions, queueMetrics } from '../kube/controller.ts';
@@ -50,6 +52,10 @@ export interface CoreOptions {
   /** Where the state of clouds is kept that have no backend of their own. */
   readonly state: Omit<StateOptions, 'garden'>;
   readonly now?: () => Date;
+  /** Internal networks that clusters of tenants may be in which are attached. Absent: none. */
+  readonly attachable?: BlockList;
+  /** Label selector of the Clusters of Cluster API that are attached. Absent or empty: none are. */
+  readonly clusterAPI?: string;
 }
 
 /** What the controllers of all kinds share: each `wire...` takes it. It knows no controller. */
@@ -105,7 +111,15 @@ export interface Part {
 
 /** Makes what controllers share. Rejects where the garden does not say which one it is. */
 export async function openCore(options: CoreOptions, signal: AbortSignal): Promise<Core> {
-  const { garden, log, metrics, dns = () => undefined, now = () => new Date() } = options;
+  const {
+    garden,
+    log,
+    metrics,
+    dns = () => undefined,
+    now = () => new Date(),
+    attachable = addressList([]),
+    clusterAPI = '',
+  } = options;
   const recorder = new EventRecorder({ client: garden, component: 'coppice', log });
   const queue: Core['queue'] = (name, more) => new WorkQueue({ observer: queueMetrics(metrics, name), ...more });
 
@@ -127,6 +141,8 @@ export async function openCore(options: CoreOptions, signal: AbortSignal): Promi
     ...options,
     dns,
     now,
+    attachable,
+    clusterAPI,
     gardenID: await gardenIdentity(garden, signal),
     record: (object, type, reason, message) => recorder.record(object, type, reason, message),
     clusters,

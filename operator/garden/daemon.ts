@@ -18,6 +18,7 @@ import { raiseHostLimits } from './host-limits.ts';
 import { imagesDirectory } from './images/build.ts';
 import { IMAGES, type ImageName, toolImage } from './images/catalog.ts';
 import { mirrorHosts } from './images/mirror.ts';
+import { inventoryManifests } from './inventory.ts';
 import { boundLogs } from './logs.ts';
 import { applyManifests, foreignSeed, localSeed, networksOf } from './manifests.ts';
 import { FIXED_FOLDERS, makeFolders, SEED_PATHS, setUpMounts } from './mounts.ts';
@@ -418,7 +419,7 @@ class Daemon {
 
   async #applyManifests(foreign: string | undefined): Promise<void> {
     this.#say('garden', 'applying CRDs, profiles and the seed');
-    const { seed, ranges } = this.#state;
+    const { seed, ranges, inventory = false } = this.#state;
     let objects = seed === 'local' ? [localSeed(ranges, this.#mirrorUrl)] : [];
     if (foreign) {
       const client = KubeClient.fromKubeconfig(foreign);
@@ -430,7 +431,12 @@ class Daemon {
         await client.close();
       }
     }
-    await applyManifests(this.#client!, objects, this.#stopping.signal);
+    const inventoried = await inventoryManifests(this.#client!, inventory);
+    await applyManifests(this.#client!, [...objects, ...inventoried], this.#stopping.signal);
+    if (!inventory) {
+      this.#state = { ...this.#state, inventory: true };
+      await this.#directory.write(this.#state);
+    }
     this.#say('garden', 'CRDs, profiles and the seed are applied', { fraction: 1 });
   }
 
@@ -450,6 +456,8 @@ class Daemon {
         COPPICE_SIMULATE_CLOUDS: 'true',
         // Everything here is of the one person who runs this machine.
         COPPICE_LOCAL_MACHINES: 'allowed',
+        // Other clusters of this machine and of the networks around it.
+        COPPICE_ATTACHED_NETWORKS: '127.0.0.0/8,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,::1/128,fc00::/7',
         // The supervisor sees to it that there is only one, so it need not wait for its own old lease after a crash.
         COPPICE_IDENTITY: `garden-${this.#state.id}`,
       },

@@ -133,18 +133,14 @@ export const clusterProfileHub: HubType<Seen> = {
     return { profile, decisions };
   },
 
-  join(member, spec, { profile }) {
+  join(member, spec) {
     const token = member.credentials[ACCESS]?.token;
-    const shown = amountsIn(profile);
-    const isShown = profile !== undefined && Object.keys(member.capacity).every((resource) => resource in shown);
     return [
       { type: 'IdentityReady' },
       { type: 'CredentialsReady', apply: token ? [accessSecret(member, spec, token)] : [] },
       { type: 'Registered', apply: [profileObject(member, spec)] },
-      {
-        type: 'CapacityVisible',
-        waiting: isShown ? undefined : `ClusterProfile ${member.name} does not show the capacity of the cluster yet`,
-      },
+      // It is we who report it, with the profile: there is nobody to wait for.
+      { type: 'CapacityVisible' },
     ];
   },
 

@@ -33,7 +33,7 @@ export interface Wanted {
   readonly subresource?: string;
   /**
    * Others use it too (a namespace, a list of all members): it is made where it is missing and stays when the cluster leaves. With a
-   * resourceVersion in its metadata it is also changed, and only at this version.
+   * resourceVersion in its metadata it is also changed, and only at this version: to be given only where something differs.
    */
   readonly shared?: true;
 }
@@ -49,6 +49,13 @@ export interface Contents {
   readonly resource: Resource;
   /** Name of the namespace. */
   readonly within: string;
+}
+
+/** An object of others, of which one field is changed so that the hub looks at it again; nothing, if it is another one by now. */
+export interface Touch extends Place {
+  readonly uid: string;
+  /** A JSON merge patch. */
+  readonly patch: Readonly<Record<string, unknown>>;
 }
 
 /** What somebody else has made in the hub for a cluster that is to join it: known by the UID of its kube-system, or by its URL. */
@@ -93,6 +100,8 @@ export interface Step {
 export interface Removal {
   /** Written first: what is shared, without this member; and what is there of ours, in another form. */
   readonly apply?: readonly Wanted[];
+  /** What the hub has made by names that nobody could write down before: deleted first, by the labels alone. */
+  readonly sweep?: readonly Trace[];
   /** What is on the record, and traces that lie in a namespace which is on it. */
   readonly places: readonly (Place | Trace)[];
   /** Not begun before this is over: a sentence that names what is in the way. */
@@ -111,6 +120,7 @@ export interface Identity {
   readonly rules: readonly Readonly<{
     apiGroups?: string[];
     resources?: string[];
+    resourceNames?: string[];
     nonResourceURLs?: string[];
     verbs: string[];
   }>[];
@@ -222,6 +232,11 @@ export interface HubType<Seen = unknown> {
   drain?(member: Member, spec: HubSpec, seen: Seen): readonly Wanted[];
   /** What is still placed on the member. Absent: the hub cannot tell, and the drain counts as done. */
   placements?(member: Member, seen: Seen): readonly Placement[];
+  /**
+   * Work without room that the hub would not look at again by itself, although this look at it is the one after which the member takes more.
+   * Done once, when the steps are written; bounded by the hub's file.
+   */
+  requeue?(member: Member, spec: HubSpec, seen: Seen): readonly Touch[];
   /** Work that the hub cannot place for want of room. */
   demand?(hub: Reader, spec: HubSpec): Promise<readonly Demand[]>;
   /** What the hub believes that is free on the member. */

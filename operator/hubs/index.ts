@@ -2,9 +2,11 @@ import type { HubTypeName } from '../api/hub.ts';
 import { CLUSTERROLEBINDINGS, CLUSTERROLES, type Resource, SECRETS, SERVICEACCOUNTS } from '../kube/resources.ts';
 import { argoCDHub } from './argo-cd.ts';
 import { clusterProfileHub } from './cluster-profile.ts';
+import { clusternetHub } from './clusternet.ts';
 import type { HubType, Side } from './contract.ts';
 import { fluxHub } from './flux.ts';
-import { karmadaHub } from './karmada.ts';
+import { karmadaHub } from './karmada/karmada.ts';
+import { kueueHub } from './kueue.ts';
 import { openClusterManagementHub } from './open-cluster-management.ts';
 
 /** Every hub that clusters can join. */
@@ -13,6 +15,8 @@ const HUB_TYPES: Readonly<Record<HubTypeName, HubType<any>>> = {
   ArgoCD: argoCDHub,
   Flux: fluxHub,
   Karmada: karmadaHub,
+  Kueue: kueueHub,
+  Clusternet: clusternetHub,
   OpenClusterManagement: openClusterManagementHub,
 };
 

@@ -40,6 +40,14 @@ export interface Surroundings {
   isThere(key: string, uid: string): boolean;
 }
 
+/** Something to be done with the record of a mesh. */
+interface Step {
+  /** Called again with the record as it is then, when somebody else has written it meanwhile. */
+  change(before: MeshRecord, taken: Taken): MeshRecord;
+  /** Whether what was done is in the cache. */
+  isSeen(): boolean;
+}
+
 /** A cluster's place in its mesh. */
 export interface KnownEntry {
   readonly mesh: string;
@@ -56,6 +64,8 @@ export class Meshes {
   readonly #cache: Cache;
   readonly #surroundings: Surroundings;
   readonly #turns = new InTurn();
+  /** What is done with the next write of a mesh, by its name. */
+  readonly #waiting = new Map<string, { readonly steps: Step[]; readonly done: Promise<void> }>();
   readonly #read = new WeakMap<Secret, MeshRecord>();
 
   /** @param cache of Secrets selected by MESH_RECORDS in the operator's namespace */
@@ -85,64 +95,71 @@ export class Meshes {
   }
 
   /**
-   * Gives a cluster what it asks for, or what it has. One after the other: each sees what was given before.
+   * Gives a cluster what it asks for, or what it has. What is asked while the record is written waits for the next write, all of it together:
+   * a hundred new clusters are a few writes.
    * @throws CoppiceError when the record cannot be read: who has what is not known then
    */
-  allocate(request: MeshRequest, signal?: AbortSignal): Promise<Allocated> {
-    return this.#turns.run(async () => {
-      const { mesh, cluster } = request;
-      const own = keyOfCluster(cluster);
-      const taken = await this.#surroundings.taken(mesh, (key) => this.#meshesOf(key).length > 0);
-      let result: Allocated | undefined;
-      await this.#change(
-        mesh,
-        (record) => {
-          const isGone = ([key, { uid }]: [string, MeshEntry]) => key !== own && !this.#surroundings.isThere(key, uid);
-          const gone = Object.entries(record.clusters).filter(isGone);
-          const left = release(
-            record,
-            gone.map(([key]) => key),
-          );
-          result = allocate(left, request, taken);
-          return result.refused ? record : result.record;
-        },
-        signal,
-      );
-      if (!result!.refused)
-        await this.#heard(
-          () => this.entry(own, cluster.uid) !== undefined,
-          `what ${own} was given in mesh ${mesh}`,
-          signal,
-        );
-      return result!;
+  async allocate(request: MeshRequest): Promise<Allocated> {
+    const { mesh, cluster } = request;
+    let result: Allocated | undefined;
+    await this.#together(mesh, {
+      change(record, taken) {
+        result = allocate(record, request, taken);
+        return result.refused ? record : result.record;
+      },
+      isSeen: () => result?.refused !== undefined || this.entry(keyOfCluster(cluster), cluster.uid) !== undefined,
     });
+    return result!;
   }
 
   /** To be called when nothing is left of the cluster; asks nobody where it was in no mesh. */
-  async release(key: string, signal?: AbortSignal): Promise<void> {
+  async release(key: string): Promise<void> {
     for (const mesh of this.#meshesOf(key))
-      await this.#turns.run(async () => {
-        await this.#change(mesh, (record) => release(record, [key]), signal);
-        await this.#heard(
-          () => !this.#meshesOf(key).includes(mesh),
-          `what ${key} had in mesh ${mesh} to be free`,
-          signal,
-        );
+      await this.#together(mesh, {
+        change: (record) => release(record, [key]),
+        isSeen: () => !this.#meshesOf(key).includes(mesh),
       });
+  }
+
+  #together(mesh: string, step: Step): Promise<void> {
+    const waiting = this.#waiting.get(mesh);
+    if (waiting) {
+      waiting.steps.push(step);
+      return waiting.done;
+    }
+    const steps = [step];
+    const done = this.#turns.run(() => {
+      this.#waiting.delete(mesh);
+      return this.#take(mesh, steps);
+    });
+    this.#waiting.set(mesh, { steps, done });
+    return done;
+  }
+
+  async #take(mesh: string, steps: readonly Step[]): Promise<void> {
+    const taken = await this.#surroundings.taken(mesh, (key) => this.#meshesOf(key).length > 0);
+    await this.#change(mesh, (record) => {
+      const gone = Object.entries(record.clusters).filter(([key, { uid }]) => !this.#surroundings.isThere(key, uid));
+      const left = release(
+        record,
+        gone.map(([key]) => key),
+      );
+      return steps.reduce((before, step) => step.change(before, taken), left);
+    });
+    await this.#cache.waitFor(() => steps.every((step) => step.isSeen()) || undefined, {
+      timeoutMs: HEARD_MS,
+      what: `what clusters of mesh ${mesh} were given`,
+    });
   }
 
   #meshesOf(key: string): string[] {
     return this.#records().flatMap(([mesh, { clusters }]) => (clusters[key] ? [mesh] : []));
   }
 
-  #heard(predicate: () => boolean, what: string, signal: AbortSignal | undefined): Promise<boolean> {
-    return this.#cache.waitFor(() => predicate() || undefined, { timeoutMs: HEARD_MS, what, signal });
-  }
-
-  async #change(mesh: string, change: (before: MeshRecord) => MeshRecord, signal?: AbortSignal): Promise<void> {
+  async #change(mesh: string, change: (before: MeshRecord) => MeshRecord): Promise<void> {
     const place = placeOf(this.#namespace, mesh);
     for (let tried = 1; ; tried++) {
-      const live = await this.#client.getOrUndefined<Secret>(SECRETS, place.name, place.namespace, { signal });
+      const live = await this.#client.getOrUndefined<Secret>(SECRETS, place.name, place.namespace);
       const before = live ? recordOf(live, place) : NO_CLUSTERS;
       const after = change(before);
       if (after === before) return;
@@ -150,9 +167,7 @@ export class Meshes {
       const { resourceVersion } = live?.metadata ?? {};
       const versioned = { ...secret, metadata: { ...secret.metadata, ...(resourceVersion && { resourceVersion }) } };
       try {
-        const written = live
-          ? await this.#client.apply(versioned, { signal })
-          : await this.#client.create(secret, { signal });
+        const written = live ? await this.#client.apply(versioned) : await this.#client.create(secret);
         this.#cache.absorb(written);
         return;
       } catch (error) {

@@ -265,6 +265,7 @@ export class ManagedOperator {
       sizes: { remove: async () => {} },
       meshes: undefined,
       managed: this.controller,
+      attached: undefined,
       holds: () => [],
       keepsAwake: () => [],
       now: () => garden.now(),

@@ -133,7 +133,7 @@ async function asMember(
   const record = known ?? recordOf(owner, { name: hub.metadata.name, identity, spec: hub.spec }, type.nameLimit);
   const { spec } = hub;
   const whole = { cluster: undefined, open: undefined, profiles: NONE, closed: 'Leaving' } as const;
-  const member = memberOf(record, hubEndpoint({ client, identity }), whole);
+  const member = memberOf(record, hubEndpoint({ client, identity }, spec), whole);
   const seen = await type.observe(readerOf(client, signal), undefined, member, spec);
   for (const { places: wanted } of type.leave(member, spec, seen))
     for (const place of wanted) {

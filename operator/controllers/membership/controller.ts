@@ -13,7 +13,7 @@ import { writeStatus } from '../status-writer.ts';
 import { whyNoLine } from './dialing.ts';
 import { drainEnds } from './drain-time.ts';
 import { clusterOf } from './holds.ts';
-import { type JoinOutcome, join } from './join.ts';
+import { hubEndpoint, type JoinOutcome, join } from './join.ts';
 import { named } from './judge.ts';
 import { isForced, type LeaveOutcome, leave } from './leave.ts';
 import { answers, endpointOf, isAsleep, isSilent, whyNotUsable } from './member.ts';
@@ -136,7 +136,7 @@ export class MembershipController {
     const { client, identity } = await world.lines.open(hubName, hub!.spec, hub!.status?.clusterIdentity, signal);
     const noLine = whyNoLine(
       type!.dials(hub!.spec),
-      { who: `Hub ${hubName}`, at: { server: client.server } },
+      { who: `Hub ${hubName}`, at: hubEndpoint({ client, identity }, hub!.spec) },
       { who: `cluster ${clusterOf(membership)}`, at: endpointOf(hub!.spec, cluster.metadata, open) },
     );
     if (noLine) {
@@ -216,7 +216,9 @@ export class MembershipController {
       if (!type) throw new Error(`this operator knows no hubs of type ${spec.type}`);
       const line = await world.lines.open(hubName, spec, record.hub.identity, signal);
       const opened = world.openClusters.get(clusterOf(membership));
-      const open = !cluster || answers(cluster, opened) ? opened : undefined;
+      // Another cluster may answer behind the same kubeconfig by now: nothing in it is ours.
+      const isOther = opened?.identity !== undefined && opened.identity !== record.member.id;
+      const open = !isOther && (!cluster || answers(cluster, opened)) ? opened : undefined;
       outcome = await leave(world, { membership, spec, type, record, cluster, line, open }, signal);
     } catch (error) {
       if (signal.aborted) throw error;

@@ -2,7 +2,7 @@ import { findCondition } from '../../api/conditions.ts';
 import { ANNOTATIONS } from '../../api/group.ts';
 import type { HubSpec } from '../../api/hub.ts';
 import type { Membership } from '../../api/membership.ts';
-import type { WorkerCluster } from '../../api/workercluster.ts';
+import { isAttached, type WorkerCluster } from '../../api/workercluster.ts';
 import type { OpenCluster } from '../../clusters/open-clusters.ts';
 import type { Contents, HubType, Member, Place, Trace, Wanted } from '../../hubs/contract.ts';
 import { keyOf, NAMESPACES } from '../../kube/resources.ts';
@@ -48,6 +48,7 @@ export interface LeaveOutcome {
 export const clusterGoes = (cluster: WorkerCluster | undefined): boolean =>
   cluster === undefined ||
   (cluster.metadata.deletionTimestamp !== undefined &&
+    (!isAttached(cluster) || cluster.metadata.annotations?.[ANNOTATIONS.destroyed] === 'true') &&
     (cluster.spec.adopt === undefined || cluster.spec.adopt.deletionPolicy === 'Delete'));
 
 /** Whether a leave may be forced when its time is over: by the Hub or by a person, and by nothing else. */
@@ -64,7 +65,12 @@ export async function leave(world: MembershipWorld, scene: LeaveScene, signal: A
     () => world.now(),
   );
   const [hub, inside] = [readerOf(line.client, signal), open && readerOf(open.client, signal)];
-  const member = memberOf(record, hubEndpoint(line), { cluster, open, profiles: world.profiles, closed: 'Leaving' });
+  const member = memberOf(record, hubEndpoint(line, spec), {
+    cluster,
+    open,
+    profiles: world.profiles,
+    closed: 'Leaving',
+  });
   // What was never opened for work has none on it.
   const wasOpen = record.opened === true;
   let seen = await type.observe(hub, inside, member, spec);
@@ -86,7 +92,12 @@ export async function leave(world: MembershipWorld, scene: LeaveScene, signal: A
     const credentials = await renewed(sides, ending, record.credentials, world.now(), signal);
     record = { ...record, credentials };
     await world.records.save(keyOf(membership), record, signal);
-    const fresh = memberOf(record, hubEndpoint(line), { cluster, open, profiles: world.profiles, closed: 'Leaving' });
+    const fresh = memberOf(record, hubEndpoint(line, spec), {
+      cluster,
+      open,
+      profiles: world.profiles,
+      closed: 'Leaving',
+    });
     const handing = type.join(fresh, spec, seen).filter((step) => step.type === 'CredentialsReady');
     await write(
       handing.flatMap(({ apply = [] }) => apply.filter(({ shared }) => !shared)),
@@ -196,15 +207,18 @@ export async function withdraw(
   };
   const kept = type.identities(member, spec).flatMap(identityObjects).map(placeOf);
   const isIdentity = (place: MembershipRecord['places'][number]) => kept.some((one) => samePlace(one, place));
-  for (const { apply = [], places, waiting, force: forced = [] } of type.leave(member, spec, seen)) {
+  for (const { apply = [], sweep = [], places, waiting, force: forced = [] } of type.leave(member, spec, seen)) {
     if (waiting !== undefined && !force) return waiting;
-    for (const one of apply) if (sides.has(one.on)) await sides[one.shared ? 'apply' : 'change'](one, signal);
+    for (const one of apply) if (sides.has(one.on)) await sides.change(one, signal);
+    // All at once: a hub may have hundreds, and each of them takes its time to go.
+    let waits: string | undefined;
+    for (const trace of sweep) waits = (await remove(trace, force)) ?? waits;
     for (const place of places) {
       const known = toGo(record, place);
-      if (!known) continue;
-      const left = await remove(known, false);
+      const left = known && (await remove(known, false));
       if (left === undefined) continue;
-      if (!force) return left;
+      waits ??= left;
+      if (!force) continue;
       for (const one of [...forced, place]) {
         if ('within' in one) await empty(sides, record, one, signal);
         else {
@@ -213,6 +227,7 @@ export async function withdraw(
         }
       }
     }
+    if (waits !== undefined && !force) return waits;
   }
   const rest = [...record.places].reverse();
   // Who may still be working in the other side ends last.

@@ -10,6 +10,18 @@ import type { OpenCluster } from '../../clusters/open-clusters.ts';
 import { poolsForWork } from './planned-capacity.ts';
 
 const TOPOLOGY = 'topology.kubernetes.io';
+const INSTANCE_TYPE = 'node.kubernetes.io/instance-type';
+/** How clouds, and Karpenter, mark nodes that may be taken away at short notice. */
+const SPOT_MARKS = [
+  ['eks.amazonaws.com/capacityType', 'SPOT'],
+  ['cloud.google.com/gke-spot', 'true'],
+  ['cloud.google.com/gke-preemptible', 'true'],
+  ['kubernetes.azure.com/scalesetpriority', 'spot'],
+  ['karpenter.sh/capacity-type', 'spot'],
+] as const;
+
+/** A cluster has few zones and machine types; one that says it has thousands must not fill its hubs. */
+const MOST_VALUES = 32;
 
 /** What is known of a cluster beside its object: the open cluster, and its profile. */
 export interface Surroundings {
@@ -19,11 +31,30 @@ export interface Surroundings {
 
 /** Zones of its nodes; of those that it is to have, where it has none. Sorted. Pure. */
 export function zonesOf({ spec, status }: WorkerCluster, { open, profile }: Surroundings): string[] {
-  const seen = (open?.nodes.list() ?? []).flatMap(({ metadata }) => metadata.labels?.[`${TOPOLOGY}/zone`] || []);
-  const ofPools = (spec.pools ?? []).flatMap(({ zones = [] }) => zones);
+  const seen = labelOfNodes(open, `${TOPOLOGY}/zone`);
   const ofRegion = profile?.spec.regions?.find(({ name }) => name === status?.region)?.zones ?? [];
-  const planned = [ofPools, spec.zones ?? [], ofRegion.map(({ name }) => name)].find(({ length }) => length > 0) ?? [];
+  const usual = spec.zones ?? ofRegion.map(({ name }) => name);
+  const planned = spec.pools?.length ? spec.pools.flatMap(({ zones }) => zones ?? usual) : usual;
   return [...new Set(seen.length > 0 ? seen : planned)].sort();
+}
+
+/** Values of a label on nodes, each once. Sorted, and no more than a hub is told. */
+const labelOfNodes = (open: OpenCluster | undefined, label: string): string[] =>
+  [...new Set((open?.nodes.list() ?? []).flatMap(({ metadata }) => metadata.labels?.[label] || []))]
+    .sort()
+    .slice(0, MOST_VALUES);
+
+/** Machines that run work: what was granted; of a cluster that others made, what its nodes say. */
+function machinesOf(
+  cluster: WorkerCluster,
+  { open }: Surroundings,
+): { machineType?: string | undefined; spot?: boolean | undefined }[] {
+  const granted = poolsForWork(cluster);
+  if (granted.length > 0) return granted;
+  return (open?.nodes.list() ?? []).map(({ metadata: { labels = {} } }) => ({
+    machineType: labels[INSTANCE_TYPE],
+    spot: SPOT_MARKS.some(([label, value]) => labels[label] === value),
+  }));
 }
 
 /**
@@ -38,7 +69,8 @@ export function labelsOf(
   const { metadata, spec, status } = cluster;
   const version = status?.kubernetesVersion;
   const zones = zonesOf(cluster, surroundings);
-  const pools = poolsForWork(cluster);
+  const machines = machinesOf(cluster, surroundings);
+  const regions = status?.region ? [status.region] : labelOfNodes(surroundings.open, `${TOPOLOGY}/region`);
   const own = Object.entries(metadata.labels ?? {});
   const all: Record<string, string | undefined> = {
     // A hub may act on labels with a domain (which set a cluster is in, whose it is): of a tenant's only those without one are shown.
@@ -52,28 +84,32 @@ export function labelsOf(
     [`${GROUP}/kubernetes-minor`]: version && /^\d+\.\d+/.exec(version)?.[0],
     [`${GROUP}/simulated`]: status?.simulated ? 'true' : undefined,
     [`${GROUP}/spot`]: spec.pools?.some(({ spot }) => spot) ? 'true' : undefined,
-    [`${GROUP}/price-class`]: priceClass(pools),
+    [`${GROUP}/price-class`]: priceClass(machines),
     [`${GROUP}/gpu`]: hasGPUs(cluster, surroundings) ? 'true' : undefined,
     [LABELS.mesh]: status?.networking?.mesh,
     [LABELS.clusterID]: status?.networking?.clusterID?.toString(),
     [LABELS.meshClusterName]: status?.networking?.clusterName,
     [LABELS.workerCluster]: metadata.name,
     [LABELS.workerClusterNamespace]: metadata.namespace,
-    [`${TOPOLOGY}/region`]: status?.region,
+    [`${TOPOLOGY}/region`]: regions.length === 1 ? regions[0] : undefined,
     [`${TOPOLOGY}/zone`]: zones.length === 1 ? zones[0] : undefined,
     ...Object.fromEntries(zones.map((zone) => [`${GROUP}/zone.${zone}`, 'true'])),
-    ...Object.fromEntries(pools.map(({ machineType }) => [`${GROUP}/machine-type.${machineType}`, 'true'])),
+    ...Object.fromEntries(typesOf(machines).map((type) => [`${GROUP}/machine-type.${type}`, 'true'])),
   };
   return Object.fromEntries(
     Object.entries(all).flatMap(([key, value]) => (isLabel(key, value) ? [[key, value!]] : [])),
   );
 }
 
+/** Each machine type once. */
+const typesOf = (machines: readonly { machineType?: string | undefined }[]): string[] =>
+  [...new Set(machines.flatMap(({ machineType }) => machineType || []))].sort().slice(0, MOST_VALUES);
+
 /** Whether its machines may be taken away at short notice: all, none, or some of them. */
-function priceClass(pools: readonly { spot?: boolean | undefined }[]): string | undefined {
-  const spot = pools.filter((pool) => pool.spot).length;
-  if (pools.length === 0) return undefined;
-  return spot === 0 ? 'on-demand' : spot === pools.length ? 'spot' : 'mixed';
+function priceClass(machines: readonly { spot?: boolean | undefined }[]): string | undefined {
+  const spot = machines.filter((one) => one.spot).length;
+  if (machines.length === 0) return undefined;
+  return spot === 0 ? 'on-demand' : spot === machines.length ? 'spot' : 'mixed';
 }
 
 function hasGPUs(cluster: WorkerCluster, { open, profile }: Surroundings): boolean {

@@ -2,7 +2,7 @@ import type { CloudProfile } from '../../api/cloudprofile.ts';
 import { findCondition } from '../../api/conditions.ts';
 import type { HubSpec } from '../../api/hub.ts';
 import { formatBytes, formatCpu, parseBytes, parseCpu } from '../../api/quantity.ts';
-import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
+import { isAttached, profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
 import { clusterResource } from '../../clusters/capacity.ts';
 import type { OpenCluster } from '../../clusters/open-clusters.ts';
 import type { Amounts, Endpoint, Member } from '../../hubs/contract.ts';
@@ -29,10 +29,19 @@ export function endpointOf(
 export function whyNotUsable(cluster: WorkerCluster, open: OpenCluster | undefined): string | undefined {
   if (!answers(cluster, open)) return 'the API server of the cluster does not answer yet';
   if (isAsleep(cluster)) return 'the cluster sleeps';
+  // What a join asks of a control plane that is still starting would be taken from its start.
+  const lacking = cluster.status?.conditions?.find(
+    ({ type, status }) => WORKS_WITH.includes(type) && status === 'False',
+  );
+  if (lacking) return `the cluster is not healthy yet: ${lacking.message}`;
   const desired = cluster.status?.nodes?.desired ?? cluster.spec.dataPlaneNodes;
-  if (desired === 0 || open!.nodes.list().some(takesPods)) return undefined;
+  // How many nodes an attached one should have nobody here knows: none may be all that it has.
+  if ((desired === 0 && !isAttached(cluster)) || open!.nodes.list().some(takesPods)) return undefined;
   return 'no node of the cluster can run pods yet';
 }
+
+/** Conditions without which a cluster runs no work well, where it has them. */
+const WORKS_WITH = ['ControlPlaneHealthy', 'SystemComponentsHealthy'];
 
 /** Whether the cluster is to sleep. */
 export const isAsleep = ({ status }: WorkerCluster): boolean => status?.hibernation?.asleep === true;

@@ -23,6 +23,7 @@ export type HubsCore = Pick<
   | 'log'
   | 'clusters'
   | 'profiles'
+  | 'provider'
   | 'openClusters'
   | 'now'
   | 'record'

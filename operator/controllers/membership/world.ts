@@ -7,6 +7,7 @@ import type { KubeClient } from '../../kube/client.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { Receipts } from '../../kube/receipt.ts';
 import type { KubeObject } from '../../kube/resources.ts';
+import type { Core } from '../core.ts';
 import type { HubLines } from './hub-lines.ts';
 import type { MembershipRecord } from './record.ts';
 
@@ -20,6 +21,8 @@ export interface MembershipWorld {
   readonly memberships: Informer<Membership>;
   readonly clusters: Informer<WorkerCluster>;
   readonly profiles: Informer<CloudProfile>;
+  /** undefined: this operator has none. */
+  readonly provider: Core['provider'];
   readonly openClusters: OpenClusters;
   readonly lines: HubLines;
   readonly records: Receipts<MembershipRecord>;

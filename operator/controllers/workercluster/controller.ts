@@ -4,15 +4,14 @@ import type { CloudProfile } from '../../api/cloudprofile.ts';
 import { findCondition } from '../../api/conditions.ts';
 import type { Quota } from '../../api/quota.ts';
 import type { Shoot } from '../../api/shoot.ts';
-import { profileNameOf, type WorkerCluster, type WorkerClusterStatus } from '../../api/workercluster.ts';
+import { isAttached, profileNameOf, type WorkerCluster, type WorkerClusterStatus } from '../../api/workercluster.ts';
 import type { DepletedOffers } from '../../capacity/depleted-offers.ts';
 import { atPlace } from '../../capacity/places.ts';
-import type { HoldsOf, SleepHoldsOf } from '../../clusters/deletion-gate.ts';
+import type { SleepHoldsOf } from '../../clusters/deletion-gate.ts';
 import { isLarger } from '../../cost/size.ts';
 import type { Applier } from '../../kube/applier.ts';
-import type { KubeClient } from '../../kube/client.ts';
 import type { Informer } from '../../kube/informer.ts';
-import { type KubeObject, keyOf, SHOOTS, WORKERCLUSTERS } from '../../kube/resources.ts';
+import { keyOf, SHOOTS, WORKERCLUSTERS } from '../../kube/resources.ts';
 import type { Refusal } from '../../mesh/allocate.ts';
 import type { Meshes } from '../../mesh/meshes.ts';
 import { BY_NAMESPACE } from '../by-namespace.ts';
@@ -23,6 +22,7 @@ import type { ManagedController } from '../managed/controller.ts';
 import { type ClaimantWorld, claimantsIn, heldBy } from '../quota/claimants.ts';
 import { technicalIDTakenBy } from '../same-technical-id.ts';
 import { writeStatus } from '../status-writer.ts';
+import { type AttachedClusterWorld, reconcileAttached } from './attached-act.ts';
 import { EXPIRING } from './lifetime.ts';
 import { knownByShoot, ownRanges } from './networking.ts';
 import { placed } from './places.ts';
@@ -31,26 +31,22 @@ import { fillIn } from './scale-default.ts';
 import type { ProjectShare } from './view.ts';
 
 /** What the controller of worker clusters works with. */
-export interface WorkerClusterWorld extends ClaimantWorld {
-  readonly garden: KubeClient;
+export interface WorkerClusterWorld extends ClaimantWorld, AttachedClusterWorld {
+  readonly clusters: Informer<WorkerCluster>;
   readonly gardenApplier: Applier;
   /** With index BY_NAMESPACE. */
   readonly quotas: Informer<Quota>;
   readonly capacity: DepletedOffers;
   /** Absent: this operator manages no clouds. */
   readonly managed?: Pick<ManagedController, 'facts' | 'want'> | undefined;
-  /** What holds a cluster: see judgeDeletion. */
-  readonly holds: HoldsOf;
   /** What keeps a cluster awake that is to sleep; absent: nothing ever does. */
   readonly keepsAwake?: SleepHoldsOf;
   /** Records of what was decided. Absent: there are none. */
   readonly sizes?: Pick<DecidedSizes, 'remove'>;
   /** Who gives clusters their ranges. Absent: nobody does. */
   readonly meshes?: Pick<Meshes, 'entry' | 'overlapping' | 'allocate' | 'release'>;
-  now(): Date;
   /** `withAccount`: for somebody who has credentials of the cloud. */
   provider(profile: CloudProfile, withAccount: boolean): Provider | undefined;
-  record(object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string): void;
 }
 
 /** Observe, plan, act for one WorkerCluster. */
@@ -62,7 +58,7 @@ export async function reconcileWorkerCluster(
   const written = world.clusters.get(key);
   if (!written) {
     await world.sizes?.remove(key, signal);
-    await world.meshes?.release(key, signal);
+    await world.meshes?.release(key);
     // A delete that came in the same moment as the finalizer can win: what was made for the cluster must not outlive it.
     const orphan = world.shoots.get(key);
     const owner = orphan?.metadata.ownerReferences?.find((reference) => reference.kind === 'WorkerCluster');
@@ -72,6 +68,7 @@ export async function reconcileWorkerCluster(
     }
     return undefined;
   }
+  if (isAttached(written)) return lookAt(world, await reconcileAttached(world, written, signal));
   const { uid = '' } = written.metadata;
   const shoot = ownShoot(world, written);
   const managed = world.managed?.facts(key, uid);
@@ -103,7 +100,7 @@ export async function reconcileWorkerCluster(
   };
   let plan = planWorkerCluster(view, world.now());
   if (plan.allocate) {
-    const { refused } = await world.meshes!.allocate(plan.allocate, signal);
+    const { refused } = await world.meshes!.allocate(plan.allocate);
     view = { ...view, ...meshView(world, cluster, shoot, refused) };
     plan = planWorkerCluster(view, world.now());
   }
@@ -133,7 +130,7 @@ export async function reconcileWorkerCluster(
   if (plan.deleteShoot) await world.garden.delete(SHOOTS, name, namespace, { propagationPolicy: 'Background', signal });
   if (plan.finalizer === 'remove') {
     await world.sizes?.remove(key, signal);
-    await world.meshes?.release(key, signal);
+    await world.meshes?.release(key);
     await hold(world, WORKERCLUSTERS, world.clusters, cluster, false, { signal });
     world.granted.delete(uid);
     world.capacity.forget(uid);
@@ -155,9 +152,11 @@ export async function reconcileWorkerCluster(
   if (plan.expire) {
     await world.garden.delete(WORKERCLUSTERS, name, namespace, { ...(uid && { preconditions: { uid } }), signal });
   }
-  if (!plan.next) return undefined;
-  return { requeueAfterMs: Math.min(LONGEST_TIMER_MS, Math.max(0, +plan.next - +world.now()) + TIMER_SLACK_MS) };
+  return lookAt(world, plan.next);
 }
+
+const lookAt = (world: Pick<WorkerClusterWorld, 'now'>, next: Date | undefined) =>
+  next && { requeueAfterMs: Math.min(LONGEST_TIMER_MS, Math.max(0, +next - +world.now()) + TIMER_SLACK_MS) };
 
 /** Longest that a timer of Node's can wait. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;

@@ -150,7 +150,7 @@ function shootFor(cluster: WorkerCluster, spec: ShootSpec, labels: Record<string
       namespace,
       // The finalizer comes with the object: it saves a write, and there is no moment without it.
       finalizers: [FINALIZER],
-      labels: { [LABELS.workerCluster]: name, [LABELS.provider]: cluster.spec.cloudProvider, ...labels },
+      labels: { [LABELS.workerCluster]: name, [LABELS.provider]: cluster.spec.cloudProvider ?? '', ...labels },
       ownerReferences: [
         { apiVersion: API_VERSION, kind: 'WorkerCluster', name, uid: uid!, controller: true, blockOwnerDeletion: true },
       ],

@@ -4,7 +4,12 @@ import type { CloudProfile } from '../../api/cloudprofile.ts';
 import { LABELS } from '../../api/group.ts';
 import { KUBECONFIG_KEY, kubeconfigSecretName } from '../../api/names.ts';
 import type { Shoot } from '../../api/shoot.ts';
-import { unactedClusterFields, type WorkerCluster, type WorkerClusterStatus } from '../../api/workercluster.ts';
+import {
+  madeModeOf,
+  unactedClusterFields,
+  type WorkerCluster,
+  type WorkerClusterStatus,
+} from '../../api/workercluster.ts';
 import { HELD, judgeDeletion } from '../../clusters/deletion-gate.ts';
 import type { MeshRequest } from '../../mesh/allocate.ts';
 import { say, withConditions } from '../conditions.ts';
@@ -249,7 +254,7 @@ function planDeletion(view: SizedView, now: Date): WorkerClusterPlan {
   const status = { ...cluster.status, observedGeneration: cluster.metadata.generation };
   const held = isHeld(cluster);
   // Which mode things were made in is looked up, not computed: the profile may say something else by now.
-  const mode = runningMode(view) ?? cluster.status?.mode ?? cluster.spec.mode ?? 'Hosted';
+  const mode = runningMode(view) ?? madeModeOf(cluster.status ?? {}) ?? madeModeOf(cluster.spec) ?? 'Hosted';
   const strategy = STRATEGIES[mode];
   const leaving = strategy.leave(view);
   if (leaving.gone) return { ...(held ? { finalizer: 'remove' } : {}), status };

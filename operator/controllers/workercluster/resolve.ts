@@ -3,7 +3,7 @@ import { type CloudProfile, DEFAULT_RANGES } from '../../api/cloudprofile.ts';
 import { gpusOf } from '../../api/gpu.ts';
 import type { DesiredPool, NormalPool } from '../../api/pools.ts';
 import { controlPlaneWorker, type Shoot } from '../../api/shoot.ts';
-import { profileNameOf } from '../../api/workercluster.ts';
+import { madeModeOf, profileNameOf } from '../../api/workercluster.ts';
 import { desiredSizes } from '../../capacity/desired-sizes.ts';
 import { judgeHolds } from '../../clusters/deletion-gate.ts';
 import { wasBegun } from '../managed/wish.ts';
@@ -35,7 +35,7 @@ export function sized(view: WorkerClusterView, now: Date): SizedView {
 }
 
 const modeOf = (view: WorkerClusterView): Mode | undefined =>
-  view.profile ? resolveMode(view, view.profile) : (runningMode(view) ?? view.cluster.spec.mode);
+  view.profile ? resolveMode(view, view.profile) : (runningMode(view) ?? madeModeOf(view.cluster.spec));
 
 /** Fills in what was left to the profile and finds everything that cannot be had in any mode. */
 export function resolve(view: SizedView, now: Date): Resolved {
@@ -102,7 +102,7 @@ function resolveMode({ cluster, provider, ...view }: WorkerClusterView, profile:
   const running = runningMode({ cluster, provider, ...view });
   if (running) return running;
   // Nobody manages a control plane where the cloud is simulated: it is hosted in the seed instead, and status says so.
-  const asked = cluster.spec.mode ?? profile.spec.defaults?.mode ?? 'Hosted';
+  const asked = madeModeOf(cluster.spec) ?? profile.spec.defaults?.mode ?? 'Hosted';
   return asked === 'Managed' && provider?.simulated ? 'Hosted' : asked;
 }
 

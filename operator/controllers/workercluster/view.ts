@@ -7,7 +7,7 @@ import type { Condition, LastError } from '../../api/meta.ts';
 import type { DesiredPool } from '../../api/pools.ts';
 import type { Quota } from '../../api/quota.ts';
 import type { Shoot } from '../../api/shoot.ts';
-import type { WorkerCluster, WorkerClusterStatus } from '../../api/workercluster.ts';
+import type { madeModeOf, WorkerCluster, WorkerClusterStatus } from '../../api/workercluster.ts';
 import type { DividedPool } from '../../capacity/condition.ts';
 import type { Decided, Holds } from '../../capacity/desired-sizes.ts';
 import type { KnownCapacity } from '../../capacity/offers.ts';
@@ -17,7 +17,8 @@ import type { Refusal } from '../../mesh/allocate.ts';
 import type { KnownEntry } from '../../mesh/meshes.ts';
 import type { ManagedFacts } from '../managed/facts.ts';
 
-export type Mode = NonNullable<WorkerCluster['spec']['mode']>;
+/** Who runs the control plane of a cluster that is made. */
+export type Mode = NonNullable<ReturnType<typeof madeModeOf>>;
 
 /** A cluster's share of what its project (its namespace) may have. */
 export interface ProjectShare {

@@ -5,6 +5,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { findCondition, isTrue } from '../../../operator/api/conditions.ts';
 import { API_VERSION } from '../../../operator/api/group.ts';
+import type { Hub } from '../../../operator/api/hub.ts';
+import type { Membership } from '../../../operator/api/membership.ts';
 import type { ObjectMeta } from '../../../operator/api/meta.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import { Informer } from '../../../operator/kube/informer.ts';
@@ -14,7 +16,9 @@ import {
   CONFIGMAPS,
   DEPLOYMENTS,
   EVENTS,
+  HUBS,
   type KubeObject,
+  MEMBERSHIPS,
   NAMESPACES,
   QUOTAS,
   type Resource,
@@ -146,6 +150,15 @@ describe.each(files)('%s, opened by the present code', (file) => {
     // record says that a tenant could have written.
     expect(cloud.calls.filter((call) => call === 'apply').length).toBeLessThanOrEqual(3);
     expect(cloud.calls.filter((call) => call === 'destroy')).toHaveLength(1);
+  });
+
+  it('gets the inventory, which its clusters join, but for those on record', async () => {
+    const hub = await server.client.get<Hub>(HUBS, 'inventory');
+    expect(isTrue(hub.status?.conditions, 'Ready')).toBe(true);
+    const { items } = await server.client.list<Membership>(MEMBERSHIPS);
+    const members = items.map(({ spec }) => spec.cluster);
+    expect(members).toContain('one');
+    for (const name of ['paper', 'pooled']) expect(members).not.toContain(name);
   });
 
   it('goes on with what was begun', async () => {

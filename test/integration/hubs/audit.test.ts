@@ -5,6 +5,7 @@ import { findCondition } from '../../../operator/api/conditions.ts';
 import { ANNOTATIONS, LABELS } from '../../../operator/api/group.ts';
 import { SERVICEEXPORTS, SERVICEIMPORTS } from '../../../operator/controllers/membership/exports.ts';
 import { readerOf } from '../../../operator/controllers/membership/two-sides.ts';
+import { CLUSTER_INVENTORY } from '../../../operator/garden/inventory.ts';
 import { CLUSTERPROFILES } from '../../../operator/hubs/cluster-profile.ts';
 import type { KubeClient } from '../../../operator/kube/client.ts';
 import {
@@ -46,7 +47,7 @@ describe('a cluster that leaves a hub elsewhere', () => {
   beforeAll(async () => {
     [scene, hub] = await Promise.all([HubScene.start(SPEC, []), startApiserver()]);
     scene.onStop(() => hub.stop());
-    await applyFolder(hub.client, 'cluster-inventory');
+    await applyFolder(hub.client, CLUSTER_INVENTORY);
     await hub.client.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'fleet' } });
     await secret('kube-system', 'hub', hub.kubeconfig);
     await scene.startOperator();

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { RESOURCEBINDINGS, WORKS } from '../../../operator/hubs/karmada.ts';
-import { CLUSTERS, type KarmadaCluster } from '../../../operator/hubs/karmada-cluster.ts';
+import { CLUSTERS, type KarmadaCluster } from '../../../operator/hubs/karmada/cluster.ts';
+import { RESOURCEBINDINGS, WORKS } from '../../../operator/hubs/karmada/seen.ts';
 import { type KubeObject, NAMESPACES, SECRETS, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
 import { keepsMembers } from '../../kit/conformance/hubs.ts';
 import { HubScene } from '../../kit/hubs/hub-scene.ts';

@@ -67,6 +67,24 @@ describe('two operators that give out ranges of one mesh', () => {
     expect(again).toMatchObject({ entry: entries[0] });
   });
 
+  it('write a hundred new clusters down in a few writes, and let a hundred go in as few', async () => {
+    const meshes = await operator();
+    const { client, namespace } = server;
+    const versions = new Set<string | undefined>();
+    const watched = caches.at(-1)!;
+    watched.onChange(({ object }) => versions.add(object.metadata.resourceVersion));
+    const before = (await client.get<Secret>(SECRETS, 'mesh-default', namespace)).metadata.resourceVersion;
+    const many = Array.from({ length: 100 }, (_, index) => request(`many${index}`));
+    const results = await Promise.all(
+      many.map((one) => meshes.allocate({ ...one, prefixes: { pods: 24, services: 24 } })),
+    );
+    expect(new Set(results.map((result) => result.refused ?? result.entry.id)).size).toBe(100);
+    await Promise.all(many.map(({ cluster }) => meshes.release(`shop/${cluster.name}`)));
+    versions.delete(before);
+    expect(versions.size).toBeLessThanOrEqual(4);
+    for (const { cluster } of many) expect(meshes.entry(`shop/${cluster.name}`, cluster.uid)).toBeUndefined();
+  });
+
   it('write nothing about clusters that are in no mesh, and free what was of one that is gone', async () => {
     const meshes = await operator();
     const { client, namespace } = server;

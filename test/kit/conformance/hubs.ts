@@ -30,8 +30,12 @@ export interface HubUnderTest {
   open(): Promise<HubScene>;
   /** Kinds that it writes in the hub, beside Secrets. */
   readonly kinds: readonly Resource[];
+  /** Kinds that it writes in the member, beside those of identities. */
+  readonly inMember?: readonly Resource[];
   /** Part of the path of what shows the labels of shop/demo in the hub, for example `/secrets/shop--demo`. */
   readonly shows: string;
+  /** Most writes, on both sides and of the record, that a cluster costs which comes and goes. Absent: nobody counts. */
+  readonly costs?: { readonly join: number; readonly leave: number };
   /** An object of somebody else's that has a name which the join of shop/demo wants. */
   readonly taken: { readonly resource: Resource; readonly object: KubeObject };
   /** What somebody else might make for this cluster, and what the hub then calls it; the first stands for it. Absent: the hub cannot tell. */
@@ -49,7 +53,7 @@ const IN_MEMBER = [SERVICEACCOUNTS, CLUSTERROLES, CLUSTERROLEBINDINGS, SECRETS];
 export function keepsMembers(hub: HubUnderTest): void {
   describe(`hub ${hub.type}`, () => {
     let scene: HubScene;
-    const kinds = { hub: [...hub.kinds, SECRETS], member: IN_MEMBER };
+    const kinds = { hub: [...hub.kinds, SECRETS], member: [...IN_MEMBER, ...(hub.inMember ?? [])] };
     beforeAll(async () => {
       scene = await hub.open();
     });
@@ -112,6 +116,16 @@ export function keepsMembers(hub: HubUnderTest): void {
       expect(scene.isHeld).toBe(false);
       // What is inside of the cluster goes with it.
       expect(await scene.made({ ...kinds, member: [] })).toEqual([]);
+    });
+
+    it.runIf(hub.costs)('costs no more writes than it says, to come and to go', async () => {
+      await scene.startOperator();
+      await joined();
+      const writes = () => scene.line.writes.filter((write) => !write.includes('/hubs/'));
+      expect(writes().slice(hub.costs!.join)).toEqual([]);
+      const { length } = writes();
+      await leave();
+      expect(writes().slice(length + hub.costs!.leave)).toEqual([]);
     });
 
     it('takes away what it made in a cluster that stays', async () => {
@@ -408,7 +422,8 @@ export function keepsMembers(hub: HubUnderTest): void {
         placed = [];
         await scene.until('the cluster to be parked', () => scene.state() === 'Asleep');
         expect(told.at(-1)?.closed).toBe('Asleep');
-        expect(scene.isKeptAwake).toBe(false);
+        // The operator hears of what it wrote a moment later.
+        await expect.poll(() => scene.isKeptAwake, { timeout: PATIENCE_MS }).toBe(false);
         const { length } = told;
         await scene.sleep(false);
         await scene.until('the cluster to be back', () => scene.state() === 'Joined');

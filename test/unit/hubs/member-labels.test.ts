@@ -91,6 +91,43 @@ describe('the labels of a cluster in a hub', () => {
     expect(labels).not.toHaveProperty(['multi-cluster.demo.io/machine-type.m5.xlarge']);
   });
 
+  it('of a cluster that others made are those of its nodes', () => {
+    const node = (labels: object) => ({
+      metadata: { labels },
+      spec: {},
+      status: { allocatable: { 'nvidia.com/gpu': '1' } },
+    });
+    const type = { 'node.kubernetes.io/instance-type': 'g5.xlarge', 'topology.kubernetes.io/region': 'eu-west-1' };
+    const nodes = [node(type), node({ ...type, 'eks.amazonaws.com/capacityType': 'SPOT' })];
+    const seen = { nodes: { list: () => nodes } } as unknown as OpenCluster;
+    const attached = cluster({}, { spec: { mode: 'Attached' }, status: { mode: 'Attached' } });
+    expect(labelsOf(attached, spec, { open: seen })).toMatchObject({
+      'multi-cluster.demo.io/mode': 'Attached',
+      'multi-cluster.demo.io/machine-type.g5.xlarge': 'true',
+      'multi-cluster.demo.io/price-class': 'mixed',
+      'multi-cluster.demo.io/gpu': 'true',
+      'topology.kubernetes.io/region': 'eu-west-1',
+    });
+    // Nodes say nothing where it is known what was asked for.
+    const own = labelsOf(cluster(), spec, { open: seen });
+    expect(own).toMatchObject({
+      'multi-cluster.demo.io/price-class': 'on-demand',
+      'topology.kubernetes.io/region': 'eu-central-1',
+    });
+  });
+
+  it('are few, whatever an API server says of its nodes', () => {
+    const nodes = Array.from({ length: 5000 }, (_, index) => ({
+      metadata: {
+        labels: { 'node.kubernetes.io/instance-type': `t${index}`, 'topology.kubernetes.io/zone': `z${index}` },
+      },
+      spec: {},
+    }));
+    const hostile = { nodes: { list: () => nodes } } as unknown as OpenCluster;
+    const attached = cluster({}, { spec: { mode: 'Attached' }, status: { mode: 'Attached' } });
+    expect(Object.keys(labelsOf(attached, spec, { open: hostile })).length).toBeLessThan(100);
+  });
+
   it('tell of GPUs, and of zones, also before there are nodes', () => {
     const withGPUs = labelsOf(cluster({ admitted: { pools: [pool('a', 'p4d.24xlarge')] } }), spec, {
       open: open(),
@@ -147,14 +184,17 @@ describe('the labels of a cluster in a hub', () => {
     expect(text).toMatch(/service-range[^}]*100\.72\.64\.0\/20/);
   });
 
-  it.each(['ClusterProfile', 'ArgoCD', 'Flux', 'Karmada'] as const)('are on what a %s hub selects by', async (type) => {
-    const labels = labelsOf(cluster(), spec, { profile });
-    const credential = { token: 'token-of-demo' };
-    const credentials = { access: credential, controller: credential, impersonator: credential };
-    const one = member({ labels, credentials });
-    const hub = hubType(type)!;
-    const steps = hub.join(one, { ...spec, type }, await hub.observe(reader({}), undefined, one, { ...spec, type }));
-    const objects = steps.flatMap(({ apply = [] }) => apply).filter(({ on }) => on === 'hub');
-    expect(objects.map(({ object }) => object.metadata.labels)).toContainEqual(expect.objectContaining(labels));
-  });
+  it.each(['ClusterProfile', 'ArgoCD', 'Flux', 'Karmada', 'Kueue', 'Clusternet'] as const)(
+    'are on what a %s hub selects by',
+    async (type) => {
+      const labels = labelsOf(cluster(), spec, { profile });
+      const hub = hubType(type)!;
+      const names = hub.identities(member(), { ...spec, type }).map(({ name }) => name);
+      const credentials = Object.fromEntries(names.map((name) => [name, { token: 'token-of-demo' }]));
+      const one = member({ labels, credentials });
+      const steps = hub.join(one, { ...spec, type }, await hub.observe(reader({}), undefined, one, { ...spec, type }));
+      const objects = steps.flatMap(({ apply = [] }) => apply).filter(({ on }) => on === 'hub');
+      expect(objects.map(({ object }) => object.metadata.labels)).toContainEqual(expect.objectContaining(labels));
+    },
+  );
 });

@@ -23,6 +23,7 @@ const open = (...nodes: object[]) =>
     nodes: { list: () => nodes },
     pods: { list: () => [] },
   }) as unknown as OpenCluster;
+const unhealthy = (type: string, message: string) => ({ type, status: 'False', message });
 const node = (ready: boolean, unschedulable = false) => ({
   metadata: { name: 'n' },
   spec: { unschedulable },
@@ -36,6 +37,24 @@ describe('a cluster', () => {
     ['whose nodes are all cordoned cannot', cluster(), open(node(true, true)), 'no node'],
     ['with a node can', cluster(), open(node(true)), undefined],
     ['that scales from zero can', cluster({ spec: { cloudProvider: 'aws', dataPlaneNodes: 0 } }), open(), undefined],
+    [
+      'whose control plane still starts cannot',
+      cluster({ status: { conditions: [unhealthy('ControlPlaneHealthy', 'not ready: kube-scheduler (0 of 1)')] } }),
+      open(node(true)),
+      'not ready: kube-scheduler (0 of 1)',
+    ],
+    [
+      'whose DNS does not serve yet cannot',
+      cluster({ status: { conditions: [unhealthy('SystemComponentsHealthy', 'cluster DNS is not ready yet')] } }),
+      open(node(true)),
+      'cluster DNS is not ready yet',
+    ],
+    [
+      'of which one node of many is not Ready can',
+      cluster({ status: { conditions: [unhealthy('EveryNodeReady', '1 of 2 nodes are Ready')] } }),
+      open(node(true), node(false)),
+      undefined,
+    ],
   ])('%s', (_, one, line, why) => {
     if (why === undefined) expect(whyNotUsable(one, line)).toBeUndefined();
     else expect(whyNotUsable(one, line)).toContain(why);
