@@ -6,6 +6,7 @@ import { openProviders, providerFor } from '../providers/index.ts';
 import type { CloudProfile } from './api/cloudprofile.ts';
 import { ANNOTATIONS } from './api/group.ts';
 import { dataDirectory, pulumiEngine } from './garden/pulumi-engine.ts';
+import { addressList } from './kube/address-guard.ts';
 import { KubeClient } from './kube/client.ts';
 import { gonePods } from './kube/gone-pods.ts';
 import { serveHealth } from './kube/health.ts';
@@ -49,7 +50,8 @@ const CLOSING_MS = 5_000;
  * COPPICE_SIMULATE_CLOUDS=true (clouds are simulated for clusters that name no credentials), COPPICE_LOCAL_MACHINES=allowed (clusters may be
  * made whose machines are privileged pods of the seed), COPPICE_PULUMI (path of Pulumi's
  * engine; absent: found or made when it is needed), COPPICE_DATA (directory that outlives the process), COPPICE_HEALTH_PORT (default any),
- * COPPICE_HEALTH_HOST (default loopback),
+ * COPPICE_HEALTH_HOST (default loopback), COPPICE_ATTACHED_NETWORKS (internal networks, with commas between, that tenants may attach
+ * clusters of; default none), COPPICE_ATTACH_CLUSTER_API (label selector of the Clusters of Cluster API that are attached; default none),
  * COPPICE_IDENTITY (of the leader Lease), COPPICE_NAMESPACE (of the Lease), COPPICE_LOG_LEVEL.
  */
 async function main(): Promise<void> {
@@ -100,6 +102,7 @@ async function main(): Promise<void> {
   const elections = connect();
   const simulate = env.COPPICE_SIMULATE_CLOUDS === 'true';
   const namespace = env.COPPICE_NAMESPACE ?? 'kube-system';
+  const attachable = addressList(env.COPPICE_ATTACHED_NETWORKS?.split(',').filter(Boolean) ?? []);
   const data = dataDirectory(env);
   const providers = openProviders({
     engine: pulumiEngine(env, log),
@@ -146,6 +149,8 @@ async function main(): Promise<void> {
           provider,
           dns: (name) => providers.named(name)?.dns,
           state: { namespace, directory: data },
+          attachable,
+          clusterAPI: env.COPPICE_ATTACH_CLUSTER_API ?? '',
         },
         signal,
       );

@@ -1,4 +1,5 @@
 import { holdsFrom } from './clusters/deletion-gate.ts';
+import { wireAttached } from './controllers/attached/wiring.ts';
 import { wireBackups } from './controllers/backup/wiring.ts';
 import { wireCloudProfiles } from './controllers/cloudprofile/wiring.ts';
 import { type CoreOptions, openCore, type Part } from './controllers/core.ts';
@@ -31,6 +32,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
   // Each is told of others what it needs of them, and those are made before it: a tree.
   const credentials = wireCredentials(core);
   const managed = wireManaged(core, credentials);
+  const attached = wireAttached(core);
   const backup = wireBackups(core, credentials.ofBuckets);
   const quota = wireQuotas(core);
   const seed = wireSeeds(core, backup);
@@ -39,6 +41,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
   const holds = holdsFrom(seed.holds, hubs.holds);
   const parts: readonly Part[] = [
     managed,
+    attached,
     credentials,
     backup,
     wireCloudProfiles(core),
@@ -47,6 +50,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
     hubs,
     wireWorkerClusters(core, {
       managed: managed.managed,
+      attached: attached.attached,
       granted: quota.granted,
       holds,
       keepsAwake: hubs.keepsAwake,

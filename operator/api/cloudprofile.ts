@@ -3,6 +3,7 @@ import { DECIMAL } from './cost.ts';
 import { commonStatus, type KubeObject } from './meta.ts';
 import {
   cidr,
+  cidrV4,
   count,
   duration,
   free,
@@ -186,6 +187,40 @@ export const cloudProfileSpec = rules(
       })
       .describe('What clusters get that do not say (not a field of Gardener).')
       .optional(),
+    mesh: z
+      .object({
+        name: labelName('Name of the mesh. Clusters of several profiles may be in one.'),
+        pods: list(
+          cidrV4('A range.'),
+          16,
+          'What pod ranges are taken from, the first one first. Absent: 100.64.0.0/10, then 10.0.0.0/8.',
+        ).optional(),
+        services: list(
+          cidrV4('A range.'),
+          16,
+          'What Service ranges are taken from, the first one first. Absent: 100.64.0.0/10, then 10.0.0.0/8.',
+        ).optional(),
+        reserved: list(
+          cidr('A range.'),
+          64,
+          'Ranges that no cluster is given: those of offices, data centres and the networks of clouds. Those of seeds, of nodes, of Services of the garden and of all other clusters need not be named.',
+        ).optional(),
+        leastNodes: count(
+          1,
+          8192,
+          'For how many nodes each pod range has room at least; a node takes 256 addresses. Absent: 64. A cluster that asks for more than half of it gets room for twice what it asks for. It cannot grow beyond that.',
+        ).optional(),
+        servicesPrefix: count(12, 24, 'Prefix length of Service ranges. Absent: 20, for 4096 Services.').optional(),
+        highestClusterID: count(
+          1,
+          65535,
+          'Highest cluster id. Absent: 255, as Cilium has it unless it is told that it is 511.',
+        ).optional(),
+      })
+      .describe(
+        "Clusters that are to be connected later: each new cluster of this profile gets an id, a name and, unless a cloud manages it or it names its own, address ranges that no other cluster of the mesh has. Clusters that are there already stay as they are. Absent: all get the profile's ranges (not a field of Gardener).",
+      )
+      .optional(),
   }),
   { rule: 'self.type == oldSelf.type', message: 'type cannot be changed after creation: make a new profile instead' },
   {
@@ -220,6 +255,9 @@ export interface CloudProfile extends KubeObject {
   spec: CloudProfileSpec;
   status?: CloudProfileStatus;
 }
+
+/** Ranges where neither cluster nor profile names one. `nodes` is what Gardener's examples have. */
+export const DEFAULT_RANGES = { pods: '100.96.0.0/11', services: '100.64.0.0/13', nodes: '10.250.0.0/16' };
 
 /** Name of the provider that makes the machines of clusters of this profile. */
 export const providerOf = (profile: CloudProfile): string => profile.spec.provider ?? profile.spec.type;

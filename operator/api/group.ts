@@ -37,8 +37,26 @@ export const LABELS = {
   seed: `${GROUP}/seed`,
   /** Cloud provider of a cluster, as in `spec.cloudProvider`. */
   provider: `${GROUP}/provider`,
+  /** People set it on a WorkerCluster that is there for what finds no room elsewhere; its hubs see it. */
+  burst: `${GROUP}/burst`,
+  /** Mesh of a cluster, its id there and its name there: on its Shoot, and in hubs. */
+  mesh: `${GROUP}/mesh`,
+  clusterID: `${GROUP}/cluster-id`,
+  meshClusterName: `${GROUP}/mesh-cluster-name`,
   /** UID of the Membership that an object in a hub, or in a member of one, was made for. */
   membership: `${GROUP}/membership`,
+  /** On the same: UID of the namespace kube-system of the garden that made it. */
+  garden: `${GROUP}/garden`,
+  /** On the same: name of the Hub. */
+  hub: `${GROUP}/hub`,
+  /** On the same: name of the WorkerCluster. Not workerCluster: hubs choose clusters by that one. */
+  member: `${GROUP}/member`,
+  /** On the same: namespace of that WorkerCluster. */
+  memberNamespace: `${GROUP}/member-namespace`,
+  /** On the same: UID of that WorkerCluster. */
+  memberUID: `${GROUP}/member-uid`,
+  /** On the same: UID of the namespace kube-system of that cluster. */
+  memberIdentity: `${GROUP}/member-identity`,
   /** `simulated` on a ConfigMap that stands for a DNS zone. */
   dnsZone: `${GROUP}/dns-zone`,
   /** Cluster API's convention: the cluster a kubeconfig Secret belongs to. */
@@ -58,10 +76,14 @@ export const ROLES = {
   cloudRecord: 'cloud-record',
   /** Secret with what was decided for the pools of a cluster. */
   decidedSizes: 'decided-sizes',
+  /** Secret with what clusters of a mesh were given. */
+  meshRecord: 'mesh-record',
   /** Secret with credentials of a cloud that something uses. */
   credentials: 'credentials',
   /** Secret with what was made for a membership, in the hub and in the cluster. */
   membershipRecord: 'membership-record',
+  /** Secret with which cluster an attached one was first seen to be. */
+  attachedRecord: 'attached-record',
 } as const;
 
 /** Annotation keys that people or Coppice set. */
@@ -84,6 +106,10 @@ export const ANNOTATIONS = {
   approveLeave: `${GROUP}/approve-leave`,
   /** `"true"` on a Membership that leaves: when its time is over the cluster is withdrawn whatever still runs on it. */
   forceLeave: `${GROUP}/force-leave`,
+  /** On an attached WorkerCluster: the UID of kube-system of the cluster that its kubeconfig leads to now, which it may become. */
+  approveCluster: `${GROUP}/approve-cluster`,
+  /** `"true"` on an attached WorkerCluster: whoever made the cluster takes it down, with all that is in it. */
+  destroyed: `${GROUP}/destroyed`,
   /** On the Secret of a hosted etcd: UIDs of the claims that its members keep their data on, as JSON by ordinal. */
   etcdVolumes: `${GROUP}/etcd-volumes`,
   /** One of Gardener's operations, for example `reconcile` or `retry`; removed when taken up. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ALPHA_VERSION } from './group.ts';
-import { argoCD, flux } from './hub-types.ts';
+import { argoCD, clusternet, flux, kueue } from './hub-types.ts';
 import { commonStatus, type KubeObject } from './meta.ts';
 import {
   count,
@@ -23,6 +23,8 @@ export const HUB_TYPES = {
   ArgoCD: 'argoCD',
   Flux: 'flux',
   Karmada: 'karmada',
+  Kueue: 'kueue',
+  Clusternet: 'clusternet',
 } as const;
 export type HubTypeName = keyof typeof HUB_TYPES;
 const TYPES = Object.keys(HUB_TYPES) as [HubTypeName, ...HubTypeName[]];
@@ -61,6 +63,12 @@ const drain = z
         'When the time is over, withdraw the cluster whatever still runs on it. Absent: no. One Membership alone is forced by an annotation.',
       )
       .optional(),
+    otherWork: z
+      .enum(['List', 'Hold'])
+      .describe(
+        'What becomes of a cluster that is destroyed while it has pods that no hub placed, bound volumes or load balancers. Hold: it waits until they are gone, or is forced when the time is over; with allowDelete nobody can tell whose they are, and nothing waits. List: an Event names them. Absent: List.',
+      )
+      .optional(),
     allowDelete: z
       .boolean()
       .describe(
@@ -79,12 +87,12 @@ const member = z
     ).optional(),
     proxyURL: text(
       2048,
-      'Proxy that the hub reaches members through. Absent: none.',
+      'Proxy between the hub and its members, for whoever of them opens connections. Absent: none.',
       /^(https?|socks5):\/\/.*$/,
     ).optional(),
     agentImage: text(
       512,
-      "Image of the agent in members, where the hub has one. Absent: of the hub's own version.",
+      "Image of the agent in members, where the hub has one. Absent: of the hub's own version. Karmada tells nobody its version: with it, say which.",
     ).optional(),
   })
   .describe('How the hub and its members reach each other.');
@@ -105,6 +113,12 @@ const clusterProfile = z
 
 const karmada = z
   .object({
+    syncMode: z
+      .enum(['Push', 'Pull'])
+      .describe(
+        "Who applies in a member what people propagate. Push: Karmada's controllers, which reach into it. Pull: karmada-agent, which is installed in it and reaches the hub; member.agentImage says of which version. Cannot be changed. Absent: Push.",
+      )
+      .optional(),
     renewsTokens: z
       .boolean()
       .describe(
@@ -118,7 +132,10 @@ const karmada = z
       )
       .optional(),
   })
-  .describe('Karmada: a Cluster that its controllers push to.');
+  .describe('Karmada: a Cluster that its controllers push to, or that an agent pulls for.');
+
+const PULLS = (spec: string) =>
+  `(has(${spec}.karmada) && has(${spec}.karmada.syncMode) && ${spec}.karmada.syncMode == 'Pull')`;
 
 export const hubSpec = rules(
   z.object({
@@ -155,11 +172,19 @@ export const hubSpec = rules(
         'When this Hub is deleted, let go of its members: what was made in the hub and in them stays as it is. Absent: a Hub with members is not deleted.',
       )
       .optional(),
+    adoption: z
+      .enum(['Observe', 'Own'])
+      .describe(
+        'What becomes of an object in the hub that somebody else made for the same cluster (by the UID of its kube-system, or by its URL). Observe: the cluster counts as joined, and it is never drained, changed or deleted. Own: it is taken over. Absent: it keeps the cluster from joining.',
+      )
+      .optional(),
     member: member.optional(),
     clusterProfile: clusterProfile.optional(),
     argoCD: argoCD.optional(),
     flux: flux.optional(),
     karmada: karmada.optional(),
+    kueue: kueue.optional(),
+    clusternet: clusternet.optional(),
   }),
   { rule: 'self.type == oldSelf.type', message: 'type cannot be changed after creation: make another Hub instead' },
   {
@@ -173,6 +198,15 @@ export const hubSpec = rules(
   {
     rule: "!has(self.kubeconfigRef) || self.type != 'Flux' || (has(self.flux) && has(self.flux.__namespace__))",
     message: 'say in which namespace of the hub the kubeconfig Secrets are to be: flux.namespace',
+  },
+  {
+    rule: `${PULLS('self')} == ${PULLS('oldSelf')}`,
+    message: 'karmada.syncMode cannot be changed after creation: make another Hub instead',
+  },
+  {
+    rule: `!(${PULLS('self')}) || (has(self.member) && has(self.member.agentImage))`,
+    message:
+      'say which image of karmada-agent members are to run: member.agentImage, of the version of Karmada, which does not tell it',
   },
 ).describe('What the hub is, and which clusters join it.');
 /** What a Hub says of itself. */

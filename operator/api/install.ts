@@ -1,5 +1,5 @@
 import { crds } from './crd.ts';
-import { ALPHA_VERSION, ANNOTATIONS, GROUP, VERSION } from './group.ts';
+import { ALPHA_VERSION, ANNOTATIONS, GROUP, LABELS, VERSION } from './group.ts';
 import type { KubeObject } from './meta.ts';
 import { IDENTITY_ACCOUNT_PREFIX } from './names.ts';
 
@@ -39,6 +39,12 @@ export function gardenRules(): PolicyRule[] {
     { apiGroups: ['argoproj.io'], resources: ['applications'], verbs: READ },
     { apiGroups: ['kustomize.toolkit.fluxcd.io'], resources: ['kustomizations'], verbs: READ },
     { apiGroups: ['helm.toolkit.fluxcd.io'], resources: ['helmreleases'], verbs: READ },
+    {
+      apiGroups: ['kueue.x-k8s.io'],
+      resources: ['multikueueclusters', 'multikueueconfigs', 'admissionchecks'],
+      verbs: [...READ, ...WRITE],
+    },
+    { apiGroups: ['kueue.x-k8s.io'], resources: ['workloads', 'localqueues'], verbs: READ },
     // Shoots are made for WorkerClusters, and go with them.
     { apiGroups: [GROUP], resources: ['shoots'], verbs: [...READ, ...WRITE] },
     {
@@ -66,6 +72,8 @@ export function gardenRules(): PolicyRule[] {
     { apiGroups: [''], resources: ['pods'], verbs: ['get'] },
     { apiGroups: ['', 'events.k8s.io'], resources: ['events'], verbs: ['create', 'patch', 'update'] },
     { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: [...READ, ...WRITE] },
+    // Ranges that no cluster of a mesh is given.
+    { apiGroups: ['networking.k8s.io'], resources: ['servicecidrs'], verbs: ['list'] },
   ];
 }
 
@@ -250,6 +258,15 @@ const BY_THE_OPERATOR = {
 
 const EXPIRY = `expiry.${GROUP}`;
 
+/** In CEL: the operator has made the object for a Cluster of Cluster API, which lives on without it. */
+const ATTACHED_BY_US = [
+  "has(oldObject.spec.mode) && oldObject.spec.mode == 'Attached'",
+  `has(oldObject.metadata.labels) && '${LABELS.managedBy}' in oldObject.metadata.labels`,
+  `oldObject.metadata.labels['${LABELS.managedBy}'] == 'coppice'`,
+  'has(oldObject.metadata.ownerReferences)',
+  "oldObject.metadata.ownerReferences.exists(r, r.kind == 'Cluster' && r.apiVersion.startsWith('cluster.x-k8s.io/'))",
+].join(' && ');
+
 /**
  * The operator deletes WorkerClusters whose ttl is over. RBAC knows no "only those", and a policy no clock; this keeps a mistake of
  * the operator's, or a thief of its credentials, from all the clusters that nobody gave a ttl.
@@ -264,8 +281,8 @@ export function deletionByOperator(): KubeObject[] {
     matchConditions: [BY_THE_OPERATOR],
     validations: [
       {
-        expression: 'has(oldObject.spec.ttl)',
-        message: 'the operator deletes only clusters that have a ttl',
+        expression: `has(oldObject.spec.ttl) || (${ATTACHED_BY_US})`,
+        message: 'the operator deletes only clusters that have a ttl, and those that it attached for Cluster API',
         reason: 'Forbidden',
       },
     ],

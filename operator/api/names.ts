@@ -39,6 +39,9 @@ export const managedRecordName = (key: string): string =>
 export const decidedSizesName = (key: string): string =>
   `decided-sizes-${createHash('sha256').update(key).digest('hex')}`;
 
+/** Secret in the operator's namespace with what the clusters of a mesh were given. */
+export const meshRecordName = (mesh: string): string => `mesh-${mesh}`;
+
 /** Secret in the garden with the kubeconfig of a cluster, under key KUBECONFIG_KEY (Cluster API's convention). */
 export const kubeconfigSecretName = (cluster: string): string => `${cluster}-kubeconfig`;
 export const KUBECONFIG_KEY = 'value';
@@ -96,3 +99,6 @@ export const membershipName = (cluster: string, hub: string): string => `${clust
 /** Secret in the operator's namespace with what was made for a membership (`namespace/name`). The whole hash: as for managedRecordName. */
 export const membershipRecordName = (key: string): string =>
   `membership-${createHash('sha256').update(key).digest('hex')}`;
+
+/** Secret in the operator's namespace with which cluster an attached one (`namespace/name`) is. The whole hash: as for managedRecordName. */
+export const attachedRecordName = (key: string): string => `attached-${createHash('sha256').update(key).digest('hex')}`;

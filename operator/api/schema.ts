@@ -91,6 +91,13 @@ export const cidr = (description: string) =>
     message: 'must be an address range, for example 10.0.0.0/16',
   });
 
+/** An address range of IPv4. */
+export const cidrV4 = (description: string) =>
+  rules(name(18, description, PATTERNS.cidr), {
+    rule: 'isCIDR(self) && cidr(self).ip().family() == 4',
+    message: 'must be a range of IPv4 addresses, for example 10.0.0.0/8',
+  });
+
 /** A Go duration that is longer than nothing, and short enough to be reckoned with (292 years). */
 export const duration = (description: string) =>
   rules(name(LIMITS.duration, description, PATTERNS.duration), {

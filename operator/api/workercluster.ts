@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type ActedFields, type MadeOf, unacted, withoutNames } from './acted.ts';
-import { clusterSizeSchema, costSchema } from './cost.ts';
+import { clusterSizeSchema, costSchema, DECIMAL } from './cost.ts';
 import { CRON } from './cron.ts';
 import { ACTED_DNS, clusterDNSSchema, domainStays } from './dns.ts';
 import { commonStatus, type KubeObject, nodeCountsSchema, replicaCountsSchema, resourceSchema, time } from './meta.ts';
@@ -196,15 +196,64 @@ const fallback = describe(
 export type Fallback = z.output<typeof fallback>;
 
 const profileOf = (object: string) =>
-  `(has(${object}.cloudProfile) ? ${object}.cloudProfile : ${object}.cloudProvider)`;
+  `(has(${object}.cloudProfile) ? ${object}.cloudProfile : has(${object}.cloudProvider) ? ${object}.cloudProvider : '')`;
+
+const attached = rules(
+  z.object({
+    kubeconfigSecretRef: z
+      .object({
+        name: objectName('Name of the Secret, for example <cluster>-kubeconfig of Cluster API.'),
+        key: text(LIMITS.name, 'Key in the Secret. Absent: value.', /^[-._a-zA-Z0-9]+$/).optional(),
+      })
+      .describe(
+        'Secret with a kubeconfig of the cluster, in the same namespace. One that names files, plugins or a proxy, or skips verification, is refused; so are addresses of the platform.',
+      )
+      .optional(),
+    garden: z.literal(true).describe("The cluster is the garden itself. Only in the operator's namespace.").optional(),
+    price: z
+      .object({
+        hourly: text(32, 'What the cluster costs in an hour, as a decimal number.', DECIMAL),
+        currency: name(3, 'ISO 4217 code.', /^[A-Z]{3}$/),
+      })
+      .describe('What the cluster costs, where somebody knows. Absent: its status has no cost.')
+      .optional(),
+  }),
+  {
+    rule: 'has(self.kubeconfigSecretRef) != has(self.garden)',
+    message: 'say which cluster it is: kubeconfigSecretRef, or garden: true',
+  },
+).describe(
+  'The cluster, which others have made (mode Attached). Nothing of it is changed but what its memberships in hubs need, and nothing else is ever deleted in it.',
+);
+
+/** What a cluster has that is made or taken over, and one that is attached has not. */
+const OF_MADE = [
+  'cloudProvider',
+  'cloudProfile',
+  'dataPlaneNodes',
+  'zones',
+  'kubernetes',
+  'machineType',
+  'machineTypes',
+  'fallback',
+  'pools',
+  'networking',
+  'dns',
+  'credentialsRef',
+  'drift',
+  'hibernation',
+  'maintenance',
+  'adopt',
+];
+const isAttachedIn = (object: string) => `(has(${object}.mode) && ${object}.mode == 'Attached')`;
 
 export const workerClusterSpec = rules(
   z.object({
     cloudProvider: name(
       LIMITS.label,
-      'Where the cluster runs: aws, gcp, azure, local, or the type of any other CloudProfile. Cannot be changed.',
+      'Where the cluster runs: aws, gcp, azure, local, or the type of any other CloudProfile. Required, but for mode Attached, which has none. Cannot be changed.',
       PATTERNS.label,
-    ),
+    ).optional(),
     controlPlaneNodes: z
       .literal([1, 3, 5])
       .default(1)
@@ -220,9 +269,9 @@ export const workerClusterSpec = rules(
       'The CloudProfile to use. Absent: the one named as cloudProvider. Cannot be changed.',
     ).optional(),
     mode: z
-      .enum(['Hosted', 'Managed', 'SelfManaged'])
+      .enum(['Hosted', 'Managed', 'SelfManaged', 'Attached'])
       .describe(
-        "Who runs the control plane. Hosted: Coppice, as pods in a seed cluster. Managed: the cloud's own service (EKS, GKE, AKS). SelfManaged: machines of the cluster itself. Absent: the profile's default. Cannot be changed.",
+        "Who runs the control plane. Hosted: Coppice, as pods in a seed cluster. Managed: the cloud's own service (EKS, GKE, AKS). SelfManaged: machines of the cluster itself. Attached: others; the cluster is only looked at, and joins hubs. Absent: the profile's default. Cannot be changed.",
       )
       .optional(),
     region: place("Region of the profile. Absent: the profile's default. Cannot be changed.").optional(),
@@ -292,10 +341,27 @@ export const workerClusterSpec = rules(
         'Take over a cluster that exists already, instead of making one (mode Managed). It is never replaced: what others chose stays; pools are node groups (node pools, agent pools) of ours beside those that it has.',
       )
       .optional(),
+    attached: attached.optional(),
     deletionProtection: z.boolean().describe('Whether deleting this object is refused.').optional(),
   }),
   {
-    rule: 'self.cloudProvider == oldSelf.cloudProvider',
+    rule: `has(self.cloudProvider) || ${isAttachedIn('self')}`,
+    message: 'say where the cluster runs: only one of mode Attached has no cloudProvider',
+    reason: 'FieldValueRequired',
+    fieldPath: '.cloudProvider',
+  },
+  {
+    rule: `${isAttachedIn('self')} == has(self.attached)`,
+    message: 'mode Attached and attached go together',
+  },
+  {
+    rule: `!${isAttachedIn('self')} || (self.controlPlaneNodes == 1 && !(${OF_MADE.map((field) => `has(self.${field})`).join(' || ')}))`,
+    message:
+      'an attached cluster is as others made it: of its spec only mode, attached, region, ttl and deletionProtection can be said',
+    reason: 'FieldValueForbidden',
+  },
+  {
+    rule: 'has(self.cloudProvider) == has(oldSelf.cloudProvider) && (!has(self.cloudProvider) || self.cloudProvider == oldSelf.cloudProvider)',
     message: 'cloudProvider cannot be changed after creation: make a new cluster instead',
   },
   {
@@ -309,7 +375,7 @@ export const workerClusterSpec = rules(
   fixedAtCreation('networking', 'services'),
   domainStays,
   {
-    rule: 'has(self.dataPlaneNodes) || has(self.pools) || has(self.adopt)',
+    rule: 'has(self.dataPlaneNodes) || has(self.pools) || has(self.adopt) || has(self.attached)',
     message: 'say how many nodes: dataPlaneNodes, or pools with a minimum each',
   },
   {
@@ -323,7 +389,7 @@ export const workerClusterStatus = z
   .object({
     ...commonStatus,
     phase: text(64, 'One word for people: Pending, Creating, Ready, Updating, Deleting, Failed.').optional(),
-    mode: z.enum(['Hosted', 'Managed', 'SelfManaged']).describe('Who runs the control plane.').optional(),
+    mode: z.enum(['Hosted', 'Managed', 'SelfManaged', 'Attached']).describe('Who runs the control plane.').optional(),
     provider: text(63, 'The provider that makes the nodes.').optional(),
     simulated: z
       .boolean()
@@ -332,6 +398,10 @@ export const workerClusterStatus = z
     region: text(63, 'Region that the cluster is in.').optional(),
     kubernetesVersion: text(64, 'Version that the control plane runs.').optional(),
     endpoint: text(2048, 'URL of the API server.').optional(),
+    clusterIdentity: text(
+      256,
+      'Of an attached cluster: UID of its namespace kube-system, as it was first seen. A kubeconfig that leads to another cluster is not used before somebody approves it.',
+    ).optional(),
     shootRef: z
       .object({
         name: text(LIMITS.name, 'Name of the Shoot.'),
@@ -366,6 +436,19 @@ export const workerClusterStatus = z
       })
       .describe('What schedules and spec.hibernation.enabled come to.')
       .optional(),
+    networking: z
+      .object({
+        pods: text(64, 'Range of pod addresses.').optional(),
+        services: text(64, 'Range of Service addresses.').optional(),
+        mesh: text(63, 'Clusters of one mesh have ids, names and ranges of their own.').optional(),
+        clusterID: count(1, undefined, 'Id in the mesh, for example cluster.id of Cilium ClusterMesh.').optional(),
+        clusterName: text(
+          32,
+          'Name in the mesh: cluster.name of Cilium, clusterID of Submariner, cluster and network of Istio.',
+        ).optional(),
+      })
+      .describe('Address ranges in use, and who the cluster is for clusters that it is connected with.')
+      .optional(),
     admitted: clusterSizeSchema
       .describe('What the cluster was granted and has not given back: what quotas count it with.')
       .optional(),
@@ -383,9 +466,15 @@ export interface WorkerCluster extends KubeObject {
   defaulted?: { readonly nodes: number /** Whether our field manager owns it still. */; readonly owned: boolean };
 }
 
-/** Name of the CloudProfile that a cluster uses. */
-export const profileNameOf = (cluster: WorkerCluster): string =>
-  cluster.spec.cloudProfile ?? cluster.spec.cloudProvider;
+/** Whether others made the cluster, and it is only looked at. */
+export const isAttached = ({ spec }: Pick<WorkerCluster, 'spec'>): boolean => spec.mode === 'Attached';
+
+/** Who is asked to run the control plane of a cluster that is made; undefined: nobody in particular, or it is attached. */
+export const madeModeOf = ({ mode }: Pick<WorkerClusterSpec, 'mode'>) => (mode === 'Attached' ? undefined : mode);
+
+/** Name of the CloudProfile that a cluster uses; '' where it is attached, and has none. */
+export const profileNameOf = ({ spec }: Pick<WorkerCluster, 'spec'>): string =>
+  spec.cloudProfile ?? spec.cloudProvider ?? '';
 
 // What the operator acts on. The rest is kept, and reported in a condition.
 const ACTED: ActedFields = {

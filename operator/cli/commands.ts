@@ -188,10 +188,12 @@ export const COMMANDS: readonly CommandSpec[] = [
     summary: 'show which cluster is in which hub, since when, and what it waits for',
     description:
       'Lists the hubs, and the clusters that are in them, join them or leave them, in all namespaces unless one is given. ' +
-      'With a NAME only that hub. docs/hubs.md tells how clusters join and leave.',
-    positionals: [{ name: 'NAME' }],
-    options: [OUTPUT('json', 'yaml')],
-    examples: ['coppice hubs', 'coppice hubs production -n shop'],
+      'With a NAME only that hub. "coppice hubs audit" looks in the garden, in all hubs and in all clusters for what memberships that are ' +
+      'no more have left there; its exit code is 0 when there is nothing, and everything could be looked at. It needs the right to ' +
+      'read the kubeconfigs of hubs and clusters. docs/hubs.md tells how clusters join and leave.',
+    positionals: [{ name: 'NAME|audit', complete: ['audit'] }],
+    options: [{ name: 'clean', summary: 'with audit: remove what is found' }, OUTPUT('json', 'yaml')],
+    examples: ['coppice hubs', 'coppice hubs production -n shop', 'coppice hubs audit --clean'],
     load: () => import('./commands/hubs.ts'),
   },
   {

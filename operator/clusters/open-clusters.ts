@@ -6,6 +6,8 @@ export interface OpenCluster {
   readonly client: KubeClient;
   /** URL of its API server, as the operator reaches it. */
   readonly server: string;
+  /** UID of its namespace kube-system, where whoever opened it has seen to it. */
+  readonly identity?: string;
   readonly nodes: { list(): Node[] };
   readonly pods: { list(): Pod[] };
   /** Calls the listener once, when the connection ends. */

@@ -1,3 +1,4 @@
+import type { BlockList } from 'node:net';
 import type { Provider } from '../../providers/contract.ts';
 import type { DNSProviders } from '../accounts/dns-account.ts';
 import type { StateOptions } from '../accounts/state-backend.ts';
@@ -11,6 +12,7 @@ import { DepletedOffers } from '../capacity/depleted-offers.ts';
 import type { Decided } from '../capacity/desired-sizes.ts';
 import { OpenClusters } from '../clusters/open-clusters.ts';
 import { SeedRegistry } from '../clusters/seed-access.ts';
+import { addressList } from '../kube/address-guard.ts';
 import { Applier, knownBy } from '../kube/applier.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { type ControllerOptions, queueMetrics } from '../kube/controller.ts';
@@ -30,6 +32,8 @@ import {
   WORKERCLUSTERS,
 } from '../kube/resources.ts';
 import { WorkQueue } from '../kube/workqueue.ts';
+import type { Meshes } from '../mesh/meshes.ts';
+import { openMeshes } from '../mesh/wiring.ts';
 import { byNamespace } from './by-namespace.ts';
 import { DECIDED_SELECTOR, DecidedSizes } from './decided-sizes.ts';
 import { gardenIdentity } from './garden-identity.ts';
@@ -48,6 +52,10 @@ export interface CoreOptions {
   /** Where the state of clouds is kept that have no backend of their own. */
   readonly state: Omit<StateOptions, 'garden'>;
   readonly now?: () => Date;
+  /** Internal networks that clusters of tenants may be in which are attached. Absent: none. */
+  readonly attachable?: BlockList;
+  /** Label selector of the Clusters of Cluster API that are attached. Absent or empty: none are. */
+  readonly clusterAPI?: string;
 }
 
 /** What the controllers of all kinds share: each `wire...` takes it. It knows no controller. */
@@ -83,6 +91,8 @@ export interface Core extends Required<CoreOptions> {
   readonly sizes: DecidedSizes;
   /** The same, of one cluster. */
   decided(cluster: WorkerCluster): Decided;
+  /** What clusters were given in their meshes. */
+  readonly meshes: Meshes;
   /** What places had no machines left of. */
   readonly capacity: DepletedOffers;
 }
@@ -101,7 +111,15 @@ export interface Part {
 
 /** Makes what controllers share. Rejects where the garden does not say which one it is. */
 export async function openCore(options: CoreOptions, signal: AbortSignal): Promise<Core> {
-  const { garden, log, metrics, dns = () => undefined, now = () => new Date() } = options;
+  const {
+    garden,
+    log,
+    metrics,
+    dns = () => undefined,
+    now = () => new Date(),
+    attachable = addressList([]),
+    clusterAPI = '',
+  } = options;
   const recorder = new EventRecorder({ client: garden, component: 'coppice', log });
   const queue: Core['queue'] = (name, more) => new WorkQueue({ observer: queueMetrics(metrics, name), ...more });
 
@@ -118,10 +136,13 @@ export async function openCore(options: CoreOptions, signal: AbortSignal): Promi
   const { namespace } = options.state;
   const decidedSecrets = new Informer<Secret>(garden, SECRETS, { log, fieldSelector: DECIDED_SELECTOR, namespace });
   const sizes = new DecidedSizes(garden, namespace, decidedSecrets);
+  const { meshes, meshSecrets } = openMeshes(garden, namespace, log, { clusters, shoots, seeds, profiles });
   return {
     ...options,
     dns,
     now,
+    attachable,
+    clusterAPI,
     gardenID: await gardenIdentity(garden, signal),
     record: (object, type, reason, message) => recorder.record(object, type, reason, message),
     clusters,
@@ -131,7 +152,7 @@ export async function openCore(options: CoreOptions, signal: AbortSignal): Promi
     quotas,
     kubeconfigs,
     decidedSecrets,
-    caches: [clusters, shoots, seeds, profiles, quotas, kubeconfigs, decidedSecrets],
+    caches: [clusters, shoots, seeds, profiles, quotas, kubeconfigs, decidedSecrets, meshSecrets],
     queues: { clusters: queue('workercluster'), shoots: queue('shoot') },
     queue,
     gardenApplier: new Applier(garden, (object) => knownBy(object.kind === 'Shoot' ? shoots : kubeconfigs, object)),
@@ -139,6 +160,7 @@ export async function openCore(options: CoreOptions, signal: AbortSignal): Promi
     openClusters: new OpenClusters(),
     sizes,
     decided: (cluster) => sizes.get(keyOf(cluster), cluster.metadata.uid ?? ''),
+    meshes,
     capacity: new DepletedOffers(now),
   };
 }

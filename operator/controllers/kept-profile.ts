@@ -67,19 +67,23 @@ export function usedByCluster(
     region,
     zones: known(pools.flatMap(({ zones = [] }) => zones)),
     machineTypes: known([...machineTypesOf(cluster), ...(shoot ? machineTypesOf(shoot) : [])]),
-    defaults: { ...defaultsOf(cluster, shoot), ...(region && { region }) },
+    defaults: { ...defaultsOf(cluster, shoot?.spec.networking ?? madeHere?.cidrs), ...(region && { region }) },
   };
 }
 
 /** What a cluster was granted that it did not name itself: another default of the profile is for new clusters. */
-function defaultsOf({ spec, status }: WorkerCluster, shoot: Shoot | undefined): InUse['defaults'] {
+function defaultsOf(
+  { spec, status }: WorkerCluster,
+  ranges: { pods?: string; services?: string } | undefined,
+): InUse['defaults'] {
   const pools = spec.pools?.length ? spec.pools : [{ name: DEFAULT_POOL }];
   const names = (one: { machineType?: string | undefined; machineTypes?: string[] | undefined }) =>
     one.machineType !== undefined || one.machineTypes !== undefined;
   const unnamed = names(spec) ? [] : pools.filter((pool) => !names(pool) && !('gpu' in pool)).map(({ name }) => name);
   const granted = status?.admitted;
   const machineType = granted?.pools.find(({ name }) => unnamed.includes(name))?.machineType;
-  const { pods, services } = shoot?.spec.networking ?? {};
+  // Other ranges would be another network, and another cluster.
+  const { pods, services } = ranges ?? {};
   return {
     ...(machineType && { machineType }),
     ...(pods && { pods }),

@@ -5,7 +5,7 @@ import { LABELS } from '../api/group.ts';
 import type { KubeObject } from '../api/meta.ts';
 import type { DesiredPool } from '../api/pools.ts';
 import { controlPlaneWorker, type Shoot } from '../api/shoot.ts';
-import type { WorkerCluster } from '../api/workercluster.ts';
+import { madeModeOf, type WorkerCluster } from '../api/workercluster.ts';
 
 type SizedPool = ClusterSize['pools'][number];
 
@@ -26,7 +26,7 @@ const sizedPool = (name: string, machineType: string, count: number, spot: boole
  */
 export function askedSize(cluster: WorkerCluster, profile: CloudProfile, pools: readonly DesiredPool[]): ClusterSize {
   const { spec } = cluster;
-  const mode = spec.mode ?? profile.spec.defaults?.mode ?? 'Hosted';
+  const mode = madeModeOf(spec) ?? profile.spec.defaults?.mode ?? 'Hosted';
   const region = spec.region ?? profile.spec.defaults?.region ?? profile.spec.regions[0]?.name;
   const sized = pools.flatMap(({ name, machineType, count, maximum, spot, sizedBy }) => {
     // What a cloud's autoscaler may make without asking us is granted beforehand.

@@ -10,6 +10,7 @@ import { childEnvironment } from './child-environment.ts';
 import { endLeftOvers, forgetDaemon } from './cleanup.ts';
 import { apiserver, controllerManager, etcd, scheduler } from './control-plane.ts';
 import { readText } from './files.ts';
+import { inventoryManifests } from './inventory.ts';
 import { LocalSeed, mirrorURL } from './local-seed.ts';
 import { boundLogs } from './logs.ts';
 import { applyManifests, foreignSeed, localSeed, networksOf } from './manifests.ts';
@@ -256,7 +257,7 @@ class Daemon {
 
   async #applyManifests(foreign: string | undefined): Promise<void> {
     this.#say('garden', 'applying CRDs, profiles and the seed');
-    const { seed, ranges } = this.#state;
+    const { seed, ranges, inventory = false } = this.#state;
     let objects = seed === 'local' ? [localSeed(ranges, mirrorURL(ranges))] : [];
     if (foreign) {
       const client = KubeClient.fromKubeconfig(foreign);
@@ -268,7 +269,12 @@ class Daemon {
         await client.close();
       }
     }
-    await applyManifests(this.#client!, objects, this.#stopping.signal);
+    const inventoried = await inventoryManifests(this.#client!, inventory);
+    await applyManifests(this.#client!, [...objects, ...inventoried], this.#stopping.signal);
+    if (!inventory) {
+      this.#state = { ...this.#state, inventory: true };
+      await this.#directory.write(this.#state);
+    }
     this.#say('garden', 'CRDs, profiles and the seed are applied', { fraction: 1 });
   }
 
@@ -288,6 +294,8 @@ class Daemon {
         COPPICE_SIMULATE_CLOUDS: 'true',
         // Everything here is of the one person who runs this machine.
         COPPICE_LOCAL_MACHINES: 'allowed',
+        // Other clusters of this machine and of the networks around it.
+        COPPICE_ATTACHED_NETWORKS: '127.0.0.0/8,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,::1/128,fc00::/7',
         // The supervisor sees to it that there is only one, so it need not wait for its own old lease after a crash.
         COPPICE_IDENTITY: `garden-${this.#state.id}`,
       },

@@ -63,10 +63,10 @@ export async function shippedProfiles(): Promise<KubeObject[]> {
 
 const CRD_PATIENCE_MS = 15_000;
 
-/** Applies CRDs, rights and policies, then what is of the new kinds: profiles and the seed. */
+/** Applies CRDs, those among the objects too, rights and policies, then what is of the new kinds: profiles and the other objects. */
 export async function applyManifests(client: KubeClient, objects: KubeObject[], signal?: AbortSignal): Promise<void> {
-  const install = installManifests();
   const isCrd = ({ kind }: KubeObject) => kind === 'CustomResourceDefinition';
+  const install = [...installManifests(), ...objects.filter(isCrd)];
   const kinds = install.filter(isCrd);
   await Promise.all(install.map((object) => client.apply(object, { signal })));
   await whenEstablished(
@@ -77,7 +77,7 @@ export async function applyManifests(client: KubeClient, objects: KubeObject[], 
   const profiles = await shippedProfiles();
   const isFirst = ({ kind }: KubeObject) => kind === 'Namespace';
   await Promise.all([storageClass(), ...objects.filter(isFirst)].map((object) => client.apply(object, { signal })));
-  const rest = [...profiles, ...objects.filter((object) => !isFirst(object))];
+  const rest = [...profiles, ...objects.filter((object) => !isFirst(object) && !isCrd(object))];
   await Promise.all(rest.map((object) => applyPatiently(client, object, signal)));
 }
 

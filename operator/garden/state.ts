@@ -23,6 +23,8 @@ export interface GardenState {
   ranges: Ranges;
   /** `local`: control planes run on this machine; `kubeconfig`: on another Kubernetes; `none`: there is no seed. */
   seed: 'local' | 'kubeconfig' | 'none';
+  /** The Hub `inventory` was made: whoever deletes it does not find it there again. Absent in gardens from before there was one. */
+  inventory?: boolean;
 }
 
 const PORTS_FROM = 21_000;

@@ -1,7 +1,17 @@
 import { GROUP, LABELS } from '../api/group.ts';
 import type { HubSpec } from '../api/hub.ts';
 import { decoded, type KubeObject, type Resource, SECRETS, type Secret } from '../kube/resources.ts';
-import type { Amounts, HubType, Member, Place, Reader, Wanted } from './contract.ts';
+import {
+  type Amounts,
+  type HubType,
+  isStrange,
+  type Member,
+  type Place,
+  type Reader,
+  takenOver,
+  type Wanted,
+} from './contract.ts';
+import { rangeNotes } from './range-notes.ts';
 import { accountName, rulesOf } from './rights.ts';
 
 export const APPLICATIONS: Resource = {
@@ -67,6 +77,20 @@ export const argoCDHub: HubType<Seen> = {
     },
   ],
 
+  // It knows clusters by their URL alone.
+  async stranger(hub, { endpoint }, spec) {
+    const { namespace } = secretPlace({ name: '' }, spec);
+    const secrets = (await hub.list(SECRETS, { namespace, labelSelector: CLUSTER_SECRETS })) as Secret[];
+    const server = urlOf(endpoint.server);
+    const found = secrets.find((one) => isStrange(one) && urlOf(decoded(one.data).server ?? '') === server);
+    if (!found) return undefined;
+    const { name } = found.metadata;
+    const called = decoded(found.data).name;
+    // Applications name their cluster so, and would lose it.
+    const whyNot = called === name ? undefined : `Secret ${namespace}/${name} of the hub calls the cluster ${called}`;
+    return { name, places: [takenOver(SECRETS, found)], ...(whyNot && { whyNot }) };
+  },
+
   async observe(hub, _cluster, member, spec) {
     const { namespace, name } = secretPlace(member, spec);
     const [secret, applications, twin] = await Promise.all([
@@ -120,7 +144,7 @@ export const argoCDHub: HubType<Seen> = {
 const isThere = (secret: Secret | undefined): secret is Secret =>
   secret !== undefined && !secret.metadata.deletionTimestamp;
 
-const secretPlace = (member: Member, { argoCD }: HubSpec): Place & { namespace: string } => ({
+const secretPlace = (member: Pick<Member, 'name'>, { argoCD }: HubSpec): Place & { namespace: string } => ({
   on: 'hub',
   resource: SECRETS,
   namespace: argoCD?.namespace ?? 'argocd',
@@ -157,7 +181,7 @@ function clusterSecret(
           ...(form === 'Open' ? member.labels : { [CLOSED]: form }),
           [SECRET_TYPE]: 'cluster',
         },
-        annotations: { ...Object.fromEntries(capacity), ...(skip && { [SKIP]: 'true' }) },
+        annotations: { ...rangeNotes(member.ranges), ...Object.fromEntries(capacity), ...(skip && { [SKIP]: 'true' }) },
       },
       type: 'Opaque',
       data: {

@@ -2,7 +2,18 @@ import { LABELS } from '../api/group.ts';
 import type { HubSpec } from '../api/hub.ts';
 import { type KubeObject, type Resource, SECRETS } from '../kube/resources.ts';
 import { kubeconfig } from '../pki/kubeconfig.ts';
-import type { Amounts, HubType, Identity, Member, Place, Reader, Wanted } from './contract.ts';
+import {
+  type Amounts,
+  type HubType,
+  type Identity,
+  isStrange,
+  type Member,
+  type Place,
+  type Reader,
+  takenOver,
+  type Wanted,
+} from './contract.ts';
+import { rangeNotes } from './range-notes.ts';
 import { accountName, MANAGE_RULES } from './rights.ts';
 
 const GROUP = 'multicluster.x-k8s.io';
@@ -19,6 +30,8 @@ const PLACEMENTDECISIONS: Resource = { ...CLUSTERPROFILES, plural: 'placementdec
 const MANAGER = 'coppice';
 /** Key of the label by which consumers leave a profile out. */
 const CLOSED = `${LABELS.membership}-closed`;
+/** Property with the UID of the cluster's namespace kube-system, as the about API has it. */
+const ID = 'id.k8s.io';
 const ACCESS = 'access';
 const DAY = 24 * 3600;
 
@@ -94,6 +107,23 @@ export const clusterProfileHub: HubType<Seen> = {
     },
   ],
 
+  async stranger(hub, member, spec) {
+    const wanted = profilePlace(member, spec);
+    const profiles = await hub.list(CLUSTERPROFILES);
+    const found = profiles.find((one) => isStrange(one) && propertiesOf(one).get(ID) === member.id);
+    if (!found) return undefined;
+    const { name, namespace } = found.metadata;
+    const { clusterManager } = (found.spec ?? {}) as { clusterManager?: { name?: string } };
+    const what = `ClusterProfile ${namespace}/${name} of the hub`;
+    const whyNot =
+      clusterManager?.name !== MANAGER
+        ? `${what} is of cluster manager ${clusterManager?.name}, which cannot be changed`
+        : namespace !== wanted.namespace
+          ? `${what} is not in namespace ${wanted.namespace}`
+          : undefined;
+    return { name, places: [takenOver(CLUSTERPROFILES, found)], ...(whyNot && { whyNot }) };
+  },
+
   async observe(hub, _cluster, member, spec) {
     const { namespace, name } = profilePlace(member, spec);
     const [profile, decisions] = await Promise.all([
@@ -103,18 +133,14 @@ export const clusterProfileHub: HubType<Seen> = {
     return { profile, decisions };
   },
 
-  join(member, spec, { profile }) {
+  join(member, spec) {
     const token = member.credentials[ACCESS]?.token;
-    const shown = amountsIn(profile);
-    const isShown = profile !== undefined && Object.keys(member.capacity).every((resource) => resource in shown);
     return [
       { type: 'IdentityReady' },
       { type: 'CredentialsReady', apply: token ? [accessSecret(member, spec, token)] : [] },
       { type: 'Registered', apply: [profileObject(member, spec)] },
-      {
-        type: 'CapacityVisible',
-        waiting: isShown ? undefined : `ClusterProfile ${member.name} does not show the capacity of the cluster yet`,
-      },
+      // It is we who report it, with the profile: there is nobody to wait for.
+      { type: 'CapacityVisible' },
     ];
   },
 
@@ -158,13 +184,14 @@ function profileObject(member: Member, spec: HubSpec): Wanted {
 }
 
 function profileStatus(member: Member, namespace: string): Record<string, unknown> {
-  const { id, zones, capacity, endpoint, version, labels, closed, answers } = member;
+  const { id, zones, ranges, capacity, endpoint, version, labels, closed, answers } = member;
   const { server, ca, proxyURL } = endpoint;
   const properties: Record<string, string> = {
     // The name that KEP-2149 gives to a cluster's identity.
     'cluster.clusterset.k8s.io': member.name,
-    'id.k8s.io': id,
+    [ID]: id,
     ...(zones.length > 0 && { zones: zones.join(',') }),
+    ...rangeNotes(ranges),
     ...labels,
     ...Object.fromEntries(Object.entries(capacity).map(([resource, amount]) => [`${resource}.allocatable`, amount])),
   };
@@ -228,12 +255,16 @@ async function decisionsFor(hub: Reader, namespace: string, name: string): Promi
     .map(({ metadata }) => `${metadata.namespace}/${metadata.name}`);
 }
 
+const propertiesOf = (profile: KubeObject | undefined): Map<string, string> =>
+  new Map(
+    ((profile?.status?.properties ?? []) as { name: string; value: string }[]).map((one) => [one.name, one.value]),
+  );
+
 function amountsIn(profile: KubeObject | undefined): Amounts {
-  const properties = (profile?.status?.properties ?? []) as { name: string; value: string }[];
   const suffix = '.allocatable';
   return Object.fromEntries(
-    properties
-      .filter(({ name }) => name.endsWith(suffix))
-      .map(({ name, value }) => [name.slice(0, -suffix.length), value]),
+    [...propertiesOf(profile)]
+      .filter(([name]) => name.endsWith(suffix))
+      .map(([name, value]) => [name.slice(0, -suffix.length), value]),
   );
 }

@@ -1,3 +1,4 @@
+import { LABELS } from '../api/group.ts';
 import type { HubSpec, HubTypeName } from '../api/hub.ts';
 import type { KubeObject, Resource } from '../kube/resources.ts';
 
@@ -32,7 +33,7 @@ export interface Wanted {
   readonly subresource?: string;
   /**
    * Others use it too (a namespace, a list of all members): it is made where it is missing and stays when the cluster leaves. With a
-   * resourceVersion in its metadata it is also changed, and only at this version.
+   * resourceVersion in its metadata it is also changed, and only at this version: to be given only where something differs.
    */
   readonly shared?: true;
 }
@@ -41,6 +42,36 @@ export interface Wanted {
 export interface Trace extends Place {
   readonly labels: Readonly<Record<string, string>>;
 }
+
+/** An object of others, of which one field is changed so that the hub looks at it again; nothing, if it is another one by now. */
+export interface Touch extends Place {
+  readonly uid: string;
+  /** A JSON merge patch. */
+  readonly patch: Readonly<Record<string, unknown>>;
+}
+
+/** What somebody else has made in the hub for a cluster that is to join it: known by the UID of its kube-system, or by its URL. */
+export interface Stranger {
+  /** Name of the cluster there. */
+  readonly name: string;
+  /** First what stands for the cluster, then what it refers to. */
+  readonly places: readonly (Place & { readonly uid: string })[];
+  /** Why we cannot make it ours, the beginning of a sentence; absent: we can. */
+  readonly whyNot?: string;
+}
+
+/** Whether no operator of ours, of whatever garden, has made it, for a hub or for anything else. */
+export const isStrange = ({ metadata: { labels = {} } }: KubeObject): boolean =>
+  labels[LABELS.membership] === undefined && labels[LABELS.managedBy] !== 'coppice';
+
+/** It as something to take over; read from the hub. */
+export const takenOver = (resource: Resource, { metadata: { namespace, name, uid = '' } }: KubeObject) => ({
+  on: 'hub' as const,
+  resource,
+  ...(namespace && { namespace }),
+  name,
+  uid,
+});
 
 /** Steps of a join in their order; each is a condition of the Membership. */
 export const JOIN_STEPS = ['IdentityReady', 'CredentialsReady', 'Registered', 'CapacityVisible'] as const;
@@ -61,6 +92,8 @@ export interface Step {
 export interface Removal {
   /** Written first: what is shared, without this member; and what is there of ours, in another form. */
   readonly apply?: readonly Wanted[];
+  /** What the hub has made by names that nobody could write down before: deleted first, by the labels alone. */
+  readonly sweep?: readonly Trace[];
   /** What is on the record, and traces that lie in a namespace which is on it. */
   readonly places: readonly (Place | Trace)[];
   /** Not begun before this is over: a sentence that names what is in the way. */
@@ -79,6 +112,7 @@ export interface Identity {
   readonly rules: readonly Readonly<{
     apiGroups?: string[];
     resources?: string[];
+    resourceNames?: string[];
     nonResourceURLs?: string[];
     verbs: string[];
   }>[];
@@ -120,6 +154,8 @@ export interface Member {
   /** Provider, region, mode, version and what the Hub adds: keys and values are those of Kubernetes labels. */
   readonly labels: Readonly<Record<string, string>>;
   readonly zones: readonly string[];
+  /** Ranges of pods and Services; absent: not known. */
+  readonly ranges?: { readonly pods?: string | undefined; readonly services?: string | undefined } | undefined;
   readonly version?: string | undefined;
   /** What its nodes offer now; what was planned, where it scales from zero. */
   readonly capacity: Amounts;
@@ -166,12 +202,16 @@ export interface HubType<Seen = unknown> {
   readonly nameLimit: number;
   /** Kinds in the hub by whose objects of ours a join goes on: they are watched. */
   readonly watches: readonly Resource[];
+  /** What else it wants objects of, beside Secrets and what identities are made of: what is left over of a member is looked for among them. */
+  readonly writes?: readonly Pick<Place, 'on' | 'resource'>[];
   /** Who opens connections to whom. */
   dials(spec: HubSpec): 'HubToMember' | 'MemberToHub' | 'Both' | 'Neither';
   /** Why no cluster can join this hub: sentences. Nothing is written before there are none. */
   validate(hub: Reader, spec: HubSpec): Promise<readonly string[]>;
   identities(member: Member, spec: HubSpec): readonly Identity[];
   observe(hub: Reader, cluster: Reader | undefined, member: Member, spec: HubSpec): Promise<Seen>;
+  /** Somebody else's object for the same cluster, whatever its name; read before anything is made. Absent: the hub cannot tell. */
+  stranger?(hub: Reader, member: Member, spec: HubSpec): Promise<Stranger | undefined>;
   /** The same objects each time, as they should be now; also of a cluster that has long joined. */
   join(member: Member, spec: HubSpec, seen: Seen): readonly Step[];
   leave(member: Member, spec: HubSpec, seen: Seen): readonly Removal[];
@@ -184,6 +224,11 @@ export interface HubType<Seen = unknown> {
   drain?(member: Member, spec: HubSpec, seen: Seen): readonly Wanted[];
   /** What is still placed on the member. Absent: the hub cannot tell, and the drain counts as done. */
   placements?(member: Member, seen: Seen): readonly Placement[];
+  /**
+   * Work without room that the hub would not look at again by itself, although this look at it is the one after which the member takes more.
+   * Done once, when the steps are written; bounded by the hub's file.
+   */
+  requeue?(member: Member, spec: HubSpec, seen: Seen): readonly Touch[];
   /** Work that the hub cannot place for want of room. */
   demand?(hub: Reader, spec: HubSpec): Promise<readonly Demand[]>;
   /** What the hub believes that is free on the member. */

@@ -1,9 +1,10 @@
 import type { HubSpec } from '../api/hub.ts';
 import { kubeconfigSecretName } from '../api/names.ts';
-import { type Resource, SECRETS } from '../kube/resources.ts';
-import { kubeconfig } from '../pki/kubeconfig.ts';
-import type { HubType, Member, Place, Reader, Wanted } from './contract.ts';
+import { parseUntrustedKubeconfig } from '../kube/kubeconfig.ts';
+import { decoded, type Resource, SECRETS, type Secret } from '../kube/resources.ts';
+import { type HubType, isStrange, type Member, type Reader, takenOver, type Wanted } from './contract.ts';
 import { accountName, rulesOf } from './rights.ts';
+import { kubeconfigOf, type SecretPlace, secretAt, secretWith } from './secrets.ts';
 
 export const KUSTOMIZATIONS: Resource = {
   group: 'kustomize.toolkit.fluxcd.io',
@@ -64,6 +65,23 @@ export const fluxHub: HubType<Seen> = {
     },
   ],
 
+  // Its Secrets are known by what is in them: a kubeconfig with the URL of the cluster.
+  async stranger(hub, member, spec) {
+    const { namespace, name: wanted } = secretPlace(member, spec);
+    for (const name of new Set([wanted, ...(await namedSecrets(hub, namespace))])) {
+      const secret = (await hub.get(SECRETS, name, namespace)) as Secret | undefined;
+      if (!secret || !isStrange(secret) || serverIn(decoded(secret.data)[KEY]) !== member.endpoint.server) continue;
+      const isOwnable = name === wanted;
+      return {
+        name: isOwnable ? member.name : name,
+        places: [takenOver(SECRETS, secret)],
+        // It may be what its cluster is attached by, or anything else.
+        ...(!isOwnable && { whyNot: `Secret ${namespace}/${name} of the hub is not called ${wanted}` }),
+      };
+    }
+    return undefined;
+  },
+
   observe: async (hub, _cluster, member, spec) => ({
     users: member.closed === 'Leaving' ? await usersOf(hub, secretPlace(member, spec)) : [],
   }),
@@ -73,7 +91,10 @@ export const fluxHub: HubType<Seen> = {
     return [
       { type: 'IdentityReady' },
       { type: 'CredentialsReady' },
-      { type: 'Registered', apply: token ? [accessSecret(member, spec, token)] : [] },
+      {
+        type: 'Registered',
+        apply: token ? [accessSecret(member, spec, token)] : [],
+      },
       { type: 'CapacityVisible' },
     ];
   },
@@ -92,28 +113,26 @@ export const fluxHub: HubType<Seen> = {
   placements: (_member, { users }) => users.map(({ text }) => text),
 };
 
-const secretPlace = (member: Member, { flux }: HubSpec): Place & { namespace: string } => ({
-  on: 'hub',
-  resource: SECRETS,
-  namespace: flux?.namespace ?? member.cluster.namespace,
-  name: kubeconfigSecretName(member.name),
-});
+const secretPlace = (member: Member, { flux }: HubSpec): SecretPlace =>
+  secretAt(flux?.namespace ?? member.cluster.namespace, kubeconfigSecretName(member.name));
 
-function accessSecret(member: Member, spec: HubSpec, token: string): Wanted {
-  const { namespace, name } = secretPlace(member, spec);
-  const { server, ca = '', proxyURL } = member.endpoint;
-  const text = kubeconfig({ server, ca, token, proxyURL, name: member.name, user: accountName(member) });
-  return {
-    on: 'hub',
-    resource: SECRETS,
-    object: {
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: { name, namespace, labels: member.labels },
-      type: 'Opaque',
-      data: { [KEY]: Buffer.from(text).toString('base64') },
-    },
-  };
+const accessSecret = (member: Member, spec: HubSpec, token: string): Wanted =>
+  secretWith(secretPlace(member, spec), { [KEY]: kubeconfigOf(member, token) }, member.labels);
+
+/** URL in a kubeconfig; undefined: it is none that we would read. */
+function serverIn(text: string | undefined): string | undefined {
+  if (!text) return undefined;
+  try {
+    return parseUntrustedKubeconfig(text).server;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Of those that deploy to other clusters. */
+async function namedSecrets(hub: Reader, namespace: string): Promise<string[]> {
+  const lists = await Promise.all(DEPLOYING.map((resource) => hub.list(resource, { namespace })));
+  return lists.flat().flatMap(({ spec }) => (spec as Deploying | undefined)?.kubeConfig?.secretRef?.name ?? []);
 }
 
 /** They can name Secrets of their own namespace only. */

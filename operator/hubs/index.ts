@@ -1,9 +1,12 @@
 import type { HubTypeName } from '../api/hub.ts';
+import { CLUSTERROLEBINDINGS, CLUSTERROLES, type Resource, SECRETS, SERVICEACCOUNTS } from '../kube/resources.ts';
 import { argoCDHub } from './argo-cd.ts';
 import { clusterProfileHub } from './cluster-profile.ts';
-import type { HubType } from './contract.ts';
+import { clusternetHub } from './clusternet.ts';
+import type { HubType, Side } from './contract.ts';
 import { fluxHub } from './flux.ts';
-import { karmadaHub } from './karmada.ts';
+import { karmadaHub } from './karmada/karmada.ts';
+import { kueueHub } from './kueue.ts';
 
 /** Every hub that clusters can join. */
 const HUB_TYPES: Readonly<Record<HubTypeName, HubType<any>>> = {
@@ -11,6 +14,19 @@ const HUB_TYPES: Readonly<Record<HubTypeName, HubType<any>>> = {
   ArgoCD: argoCDHub,
   Flux: fluxHub,
   Karmada: karmadaHub,
+  Kueue: kueueHub,
+  Clusternet: clusternetHub,
+};
+
+/** Kinds on one side that hubs of any type write, or have written for a member that has not left. */
+export const kindsWritten = (side: Side): Resource[] => {
+  const types: readonly HubType[] = Object.values(HUB_TYPES);
+  const own = types.flatMap(({ watches, writes = [] }) => [
+    ...(side === 'hub' ? watches : []),
+    ...writes.filter(({ on }) => on === side).map(({ resource }) => resource),
+  ]);
+  const all = [...own, SECRETS, CLUSTERROLEBINDINGS, CLUSTERROLES, SERVICEACCOUNTS];
+  return [...new Map(all.map((kind) => [`${kind.group}/${kind.plural}`, kind])).values()];
 };
 
 /** What joins clusters to hubs of this type; undefined: this build knows no such type. */

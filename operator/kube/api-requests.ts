@@ -1,5 +1,6 @@
 import { CoppiceError } from '../api/errors.ts';
 import { FIELD_MANAGER } from '../api/group.ts';
+import type { Admit } from './address-guard.ts';
 import { ANSWER_LIMITS, type AnswerLimits, AnswerTooLargeError } from './answer-limits.ts';
 import { Authorization } from './authorization.ts';
 import { sleep } from './clock.ts';
@@ -16,6 +17,8 @@ export interface KubeClientOptions extends Connection {
   liveness?: Liveness;
   /** How much is taken of its answers; default ANSWER_LIMITS. */
   limits?: AnswerLimits;
+  /** Asked about each address before it is connected to; throws where one will not do. Absent: all will. */
+  admit?: Admit;
 }
 
 export interface RequestRecord {
@@ -232,9 +235,9 @@ export class ApiRequests {
   }
 
   #newTransport(identity: Credentials): Transport {
-    const { ca, cert, key, serverName, insecureSkipTlsVerify, liveness } = this.#options;
+    const { ca, cert, key, serverName, insecureSkipTlsVerify, liveness, admit } = this.#options;
     const tls = { ca, cert, key, serverName, insecureSkipTlsVerify, ...identity };
-    return newTransport({ origin: this.#origin, liveness, ...tls });
+    return newTransport({ origin: this.#origin, liveness, admit, ...tls });
   }
 
   #unreachable(what: string, error: unknown): Error {

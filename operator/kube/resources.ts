@@ -51,6 +51,7 @@ export const CSRS = define(
   'certificatesigningrequests',
   false,
 );
+export const SERVICECIDRS = define('networking.k8s.io', 'v1', 'ServiceCIDR', 'servicecidrs', false);
 export const NETWORKPOLICIES = define('networking.k8s.io', 'v1', 'NetworkPolicy', 'networkpolicies', true);
 export const STORAGECLASSES = define('storage.k8s.io', 'v1', 'StorageClass', 'storageclasses', false);
 export const PRIORITYCLASSES = define('scheduling.k8s.io', 'v1', 'PriorityClass', 'priorityclasses', false);

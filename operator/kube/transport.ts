@@ -1,6 +1,7 @@
 import { isIP, type Socket } from 'node:net';
 import { createSecureContext, type TLSSocket, connect as tlsConnect } from 'node:tls';
 import { Agent, buildConnector } from 'undici';
+import { type Admit, guardedLookup } from './address-guard.ts';
 import type { Answer, Exchange } from './exchange.ts';
 import { Http2Pool } from './http2-pool.ts';
 
@@ -19,6 +20,8 @@ export interface TransportOptions extends TlsMaterial {
   /** Scheme, host and port. */
   origin: string;
   liveness?: Liveness | undefined;
+  /** Asked about each address before it is connected to. Absent: all will do. */
+  admit?: Admit | undefined;
 }
 
 export interface Transport {
@@ -45,7 +48,7 @@ export interface Liveness {
 
 /** Opens no connection yet. HTTP/2 where the server can, which every API server does; what stands before one may not. */
 export function newTransport(options: TransportOptions): Transport {
-  const { origin, liveness = { pingMs: PING_MS, silenceMs: SILENCE_MS }, ...tls } = options;
+  const { origin, liveness = { pingMs: PING_MS, silenceMs: SILENCE_MS }, admit, ...tls } = options;
   const { protocol, hostname, port } = new URL(origin);
   const sockets = watchSilence(liveness);
   // Parsed once, not for each connection.
@@ -54,8 +57,12 @@ export function newTransport(options: TransportOptions): Transport {
   const dialing = new Set<TLSSocket>();
 
   const host = hostname.replace(/^\[|\]$/g, '');
+  const guard = admit && { lookup: guardedLookup(admit) };
   const dial = async (): Promise<TLSSocket> => {
+    // An address is not looked up.
+    if (isIP(host)) admit?.(host);
     const socket = tlsConnect({
+      ...guard,
       host,
       port: Number(port || 443),
       servername: tls.serverName ?? (isIP(host) ? '' : host),
@@ -81,6 +88,7 @@ export function newTransport(options: TransportOptions): Transport {
 
   function newHttp1(): Agent {
     const connect = buildConnector({
+      ...guard,
       secureContext,
       rejectUnauthorized,
       ...(tls.serverName ? { servername: tls.serverName } : {}),
@@ -107,6 +115,7 @@ export function newTransport(options: TransportOptions): Transport {
           http1 ??= newHttp1();
         }
       }
+      if (isIP(host)) admit?.(host);
       return overHttp1(http1, origin, exchange);
     },
     sockets: () => sockets.size(),

@@ -7,6 +7,8 @@ export interface KubeconfigParameters {
   cert?: string;
   key?: string;
   token?: string;
+  /** In place of a token: the path where whoever uses the kubeconfig finds it, and looks again now and then. */
+  tokenFile?: string;
   /** Name of the cluster and of the context. */
   name: string;
   user: string;
@@ -19,7 +21,7 @@ export interface KubeconfigParameters {
 
 /** A kubeconfig as YAML, with certificates and keys inline. */
 export function kubeconfig(parameters: KubeconfigParameters): string {
-  const { server, ca, cert, key, token, name, user, namespace, proxyURL, others = [] } = parameters;
+  const { server, ca, cert, key, token, tokenFile, name, user, namespace, proxyURL, others = [] } = parameters;
   const ways = [{ name, server }, ...others];
   return dump(
     {
@@ -40,6 +42,7 @@ export function kubeconfig(parameters: KubeconfigParameters): string {
             ...(cert && { 'client-certificate-data': base64(cert) }),
             ...(key && { 'client-key-data': base64(key) }),
             ...(token && { token }),
+            ...(tokenFile && { tokenFile }),
           },
         },
       ],

@@ -7,6 +7,8 @@ import { KubeClient } from '../../operator/kube/client.ts';
 import { Informer, waitFor } from '../../operator/kube/informer.ts';
 import {
   type CertificateSigningRequest,
+  CLUSTERROLEBINDINGS,
+  CLUSTERROLES,
   CSRS,
   conditionIsTrue,
   type KubeObject,
@@ -15,6 +17,7 @@ import {
   type Node,
   PODS,
   type Pod,
+  SERVICEACCOUNTS,
   SERVICES,
   type Service,
   WORKERCLUSTERS,
@@ -120,6 +123,15 @@ export class BenchCluster {
       },
       { ...this.#patience, what: () => `${this.name} to be Ready: ${JSON.stringify(clusters.get(this.#key)?.status)}` },
     );
+  }
+
+  /** Resolves when it is in the inventory of the garden. */
+  async joined(): Promise<void> {
+    const { memberships } = this.#garden.hubs;
+    await waitFor([memberships], () => this.#times.has('joined'), {
+      ...this.#patience,
+      what: () => `${this.name} to have joined: ${JSON.stringify(memberships.list().map(({ status }) => status))}`,
+    });
   }
 
   /** Makes a pod in the usable cluster and resolves when it runs on a node that is Ready. */
@@ -266,16 +278,21 @@ export class BenchCluster {
 
   /**
    * The operator's writes inside of the cluster, from what they left: the API server counts applies of all its clients,
-   * which but for two of Kubernetes' own controllers are the operator's, and approvals show in the requests.
+   * which but for two of Kubernetes' own controllers are the operator's, and approvals show in the requests. `join`: of hubs' accounts, what
+   * each takes to be made, with its token.
    */
-  async writesInside(): Promise<number> {
+  async writesInside(): Promise<{ own: number; join: number }> {
     const client = this.#client!;
-    const [metrics, roles, requests, tokens] = await Promise.all([
+    const labelSelector = LABELS.membership;
+    const [metrics, roles, requests, tokens, ...ofHubs] = await Promise.all([
       client.request<string>('GET', '/metrics'),
       client.request<{ items: KubeObject[] }>('GET', '/apis/rbac.authorization.k8s.io/v1/clusterroles'),
       client.list<CertificateSigningRequest>(CSRS),
       client.request<{ items: KubeObject[] }>('GET', '/api/v1/namespaces/kube-system/secrets'),
+      ...[SERVICEACCOUNTS, CLUSTERROLES, CLUSTERROLEBINDINGS].map((kind) => client.list(kind, { labelSelector })),
     ]);
+    const [accounts = 0, ...rights] = ofHubs.map(({ items }) => items.length);
+    const joining = accounts + rights.reduce((sum, count) => sum + count, 0);
     const ours = (object: KubeObject) =>
       (object.metadata.managedFields as { manager?: string }[] | undefined)?.some(
         ({ manager }) => manager === 'coppice',
@@ -290,7 +307,8 @@ export class BenchCluster {
       ({ spec, status }) => spec.signerName === 'kubernetes.io/kubelet-serving' && status?.conditions?.length,
     );
     const created = tokens.items.filter((secret) => secret.type === 'bootstrap.kubernetes.io/token');
-    return applies + roles.items.filter(ours).length + approvals.length + created.length;
+    const own = applies + roles.items.filter(ours).length + approvals.length + created.length - joining;
+    return { own, join: joining + accounts };
   }
 
   get #patience() {
@@ -308,7 +326,7 @@ export class BenchCluster {
 
   /** Takes the time of what the caches tell of this cluster. */
   #watch(): void {
-    const { clusters, shoots, namespaces, pods, deployments, statefulSets, kubeconfigs } = this.#garden;
+    const { clusters, shoots, namespaces, pods, deployments, statefulSets, kubeconfigs, hubs } = this.#garden;
     const on = <T extends KubeObject>(
       informer: Informer<T>,
       isOurs: (object: T) => boolean,
@@ -344,6 +362,13 @@ export class BenchCluster {
       (cluster) => keyOf(cluster) === this.#key,
       ({ status }) => {
         if (findCondition(status?.conditions, 'Ready')?.status === 'True') this.#mark('ready');
+      },
+    );
+    on(
+      hubs.memberships,
+      ({ metadata, spec }) => metadata.namespace === NAMESPACE && spec.cluster === this.name,
+      () => {
+        if (hubs.hasJoined(NAMESPACE, this.name)) this.#mark('joined');
       },
     );
     on(pods, inSeed, (pod) => {

@@ -30,6 +30,7 @@ import {
 } from '../../operator/kube/resources.ts';
 import { leftOvers } from '../kit/left-overs.ts';
 import { runCoppice } from '../kit/run.ts';
+import { HubWatch } from './hub-watch.ts';
 import { type GardenProcesses, type Process, readProcesses } from './processes.ts';
 import { isWrite, sumOf } from './prometheus.ts';
 
@@ -54,6 +55,8 @@ export interface Writes {
   operator: number;
   /** Of `operator`, renewals of its leader Lease. */
   leases: number;
+  /** Of `operator`, what was written because clusters join a hub or leave it. */
+  hubs: number;
   /** Everybody's. */
   all: number;
 }
@@ -71,6 +74,7 @@ export class BenchGarden {
   readonly deployments: Informer;
   readonly statefulSets: Informer;
   readonly kubeconfigs: Informer<Secret>;
+  readonly hubs: HubWatch;
   readonly #leases: Informer;
   readonly #informers: readonly Informer<any>[];
   readonly #tools: string;
@@ -90,9 +94,11 @@ export class BenchGarden {
     this.deployments = new Informer(client, DEPLOYMENTS, ofShoots);
     this.statefulSets = new Informer(client, STATEFULSETS, ofShoots);
     this.kubeconfigs = new Informer<Secret>(client, SECRETS, { labelSelector: LABELS.clusterName });
+    this.hubs = new HubWatch(client);
     this.#leases = new Informer(client, LEASES, { namespace: 'kube-system' });
     const { clusters, shoots, namespaces, pods, deployments, statefulSets, kubeconfigs } = this;
-    this.#informers = [clusters, shoots, namespaces, pods, deployments, statefulSets, kubeconfigs, this.#leases];
+    const own = [clusters, shoots, namespaces, pods, deployments, statefulSets, kubeconfigs, this.#leases];
+    this.#informers = [...own, ...this.hubs.informers];
   }
 
   /** Brings a new garden up. Rejects with what `coppice up` says when that fails; what there is of it is taken down then. */
@@ -217,6 +223,7 @@ export class BenchGarden {
     return {
       operator: sumOf(own, 'coppice_api_requests_total', isWrite),
       leases: this.#leaseWrites,
+      hubs: this.hubs.writes,
       all: sumOf(server, 'apiserver_request_total', isWrite),
     };
   }

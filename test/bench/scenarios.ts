@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { LABELS } from '../../operator/api/group.ts';
 import { BenchCluster, type Gone } from './cluster.ts';
 import { type FigureId, Figures } from './figures.ts';
-import { type BenchGarden, componentOf } from './garden.ts';
+import { type BenchGarden, componentOf, type Writes } from './garden.ts';
 import { Parts } from './parts.ts';
 import { cpuBetween, type Memory, memoryOf, type Process } from './processes.ts';
 import type { PartsTable } from './report.ts';
@@ -89,13 +89,22 @@ export class Bench {
     figure('cpu.usable', total(this.#cpuBetween(before, whenUsable)) / count);
     figure('cpu.ready', this.#keepCpu(count === 1 ? 'one' : 'each of five', before, whenReady, count));
 
+    await Promise.all(clusters.map((cluster) => cluster.joined()));
+    for (const cluster of clusters) figure('joined', cluster.at('joined')! - cluster.at('ready')!);
     await sleep(SETTLE_MS, undefined, { signal: this.#signal });
     const after = await this.#garden.writes();
-    figure('writes', (after.operator - after.leases - writes.operator + writes.leases) / count);
+    figure('writes', ownWrites(writes, after) / count);
     figure('writes.all', (after.all - writes.all) / count);
-    for (const cluster of clusters) figure('writes.inside', await cluster.writesInside());
+    figure('join.writes', (after.hubs - writes.hubs) / count);
+    for (const cluster of clusters) {
+      const { own, join } = await cluster.writesInside();
+      figure('writes.inside', own);
+      figure('join.inside', join);
+    }
 
     const gone = await Promise.all(clusters.map((cluster) => cluster.delete()));
+    await sleep(SETTLE_MS, undefined, { signal: this.#signal });
+    figure('leave.writes', (this.#garden.hubs.writes - after.hubs) / count);
     this.#keepGone(count === 1 ? 'one' : 'five', gone);
     const last = (what: 'object' | 'namespace' | 'processes') => Math.max(...gone.map((times) => times[what]));
     figure('delete', Math.max(last('object'), last('processes')));
@@ -117,7 +126,9 @@ export class Bench {
     await ready;
     await readyz;
     const whenReady = this.#garden.processes();
+    await cluster.joined();
     const marks = cluster.marks();
+    figures.add('nodes.joined', cluster.at('joined')! - cluster.at('ready')!);
     this.#marks.push(marks);
     figures.add('nodes.usable', marks.usable);
     figures.add('nodes.node', marks['node.ready']);
@@ -127,8 +138,8 @@ export class Bench {
 
     await sleep(SETTLE_MS, undefined, { signal: this.#signal });
     const after = await this.#garden.writes();
-    figures.add('nodes.writes', after.operator - after.leases - writes.operator + writes.leases);
-    figures.add('nodes.writes.inside', await cluster.writesInside());
+    figures.add('nodes.writes', ownWrites(writes, after));
+    figures.add('nodes.writes.inside', (await cluster.writesInside()).own);
     if (scale) {
       const start = this.#garden.processes();
       figures.add('grow.nodes', await cluster.scale(10));
@@ -293,6 +304,12 @@ export class Bench {
     }
   }
 }
+
+/** The operator's writes for clusters themselves: not its Lease, and not what they are for hubs. */
+const ownWrites = (before: Writes, after: Writes): number => {
+  const own = ({ operator, leases, hubs }: Writes) => operator - leases - hubs;
+  return own(after) - own(before);
+};
 
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
 

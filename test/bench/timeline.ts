@@ -35,6 +35,7 @@ export const MILESTONES = {
   'pod.scheduled': ['first pod', 'scheduled'],
   'pod.running': ['first pod', 'running'],
   ready: ['WorkerCluster', 'Ready'],
+  joined: ['Membership', 'Joined'],
 } as const satisfies Record<string, readonly [string, string]>;
 
 export type Milestone = keyof typeof MILESTONES;

@@ -2,14 +2,19 @@ import { readdir } from 'node:fs/promises';
 import { beforeAll, expect, it, vi } from 'vitest';
 import { findCondition, isTrue } from '../../operator/api/conditions.ts';
 import { LABELS } from '../../operator/api/group.ts';
+import type { Membership } from '../../operator/api/membership.ts';
 import { COMPONENTS, kubeconfigSecretName } from '../../operator/api/names.ts';
 import type { WorkerCluster } from '../../operator/api/workercluster.ts';
+import { MEMBERSHIP_RECORDS } from '../../operator/controllers/membership/record.ts';
 import { Cgroups, cgroupName, readLayout } from '../../operator/garden/cgroups.ts';
 import { run } from '../../operator/garden/command.ts';
 import { networkNames } from '../../operator/garden/network.ts';
 import { StateDirectory } from '../../operator/garden/state.ts';
+import { CLUSTERPROFILES } from '../../operator/hubs/cluster-profile.ts';
+import { memberName } from '../../operator/hubs/member-name.ts';
 import {
   CONFIGMAPS,
+  MEMBERSHIPS,
   NAMESPACES,
   NODES,
   PDBS,
@@ -40,6 +45,7 @@ import {
   seedNamespace,
   uniqueName,
   until,
+  untilJoined,
   untilReady,
   untilShoot,
 } from '../kit/garden.ts';
@@ -82,6 +88,13 @@ async function expectGone(cluster: Name): Promise<void> {
   }
   const { items } = await client.list<PersistentVolume>(PVS);
   expect(items.filter((volume) => volume.spec.claimRef?.namespace === seedNamespace(cluster))).toEqual([]);
+  const memberships = (await client.list<Membership>(MEMBERSHIPS, { namespace })).items;
+  expect(memberships.filter(({ spec }) => spec.cluster === name)).toEqual([]);
+  for (const resource of [CLUSTERPROFILES, SECRETS])
+    expect(await client.getOrUndefined(resource, memberName(namespace, name, 63), namespace)).toBeUndefined();
+  const ofCluster = `${LABELS.workerCluster}=${name},${LABELS.workerClusterNamespace}=${namespace}`;
+  const records = await client.list(SECRETS, { labelSelector: `${MEMBERSHIP_RECORDS},${ofCluster}` });
+  expect(records.items).toEqual([]);
 }
 
 e2e('deletion', () => {
@@ -107,6 +120,7 @@ e2e('deletion', () => {
   it('takes a whole cluster away, and the name can be used again at once', async () => {
     const cluster = await makeCluster({ dataPlaneNodes: 1 });
     const before = await untilReady(cluster);
+    await untilJoined(cluster);
     const oldKubeconfig = await kubeconfigOf(cluster);
     const full = await traces();
     expect(full.volumes.length).toBeGreaterThan(clean.volumes.length);

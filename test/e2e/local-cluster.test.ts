@@ -9,6 +9,7 @@ import {
   type CertificateSigningRequest,
   CONFIGMAPS,
   CSRS,
+  decoded,
   NODES,
   type Node,
   PODS,
@@ -32,6 +33,7 @@ import {
   seedPods,
   temporaryFile,
   until,
+  untilJoined,
   untilReady,
 } from '../kit/garden.ts';
 import {
@@ -109,6 +111,26 @@ e2e('a local cluster with two nodes', () => {
     const tree = ok(await coppice(['describe', cluster.name]));
     expect(tree).toContain(`WorkerCluster/${cluster.name}`);
     expect(tree).toMatch(/Pool\/default +2\/2 +True/);
+  });
+
+  it('is in the inventory of the garden, with a way in that works and shows no Secrets', async () => {
+    const { status } = await untilJoined(cluster);
+    const offered = Object.fromEntries(
+      status?.properties.map(({ name, value }: Record<string, string>) => [name, value]),
+    );
+    expect(offered['cpu.allocatable']).toBe((await untilReady(cluster)).status?.resource?.total?.cpu);
+    const provider = status?.accessProviders.find(({ name }: { name: string }) => name === 'kubeconfig-secretreader');
+    // As that plugin of the cluster inventory is told it.
+    const where = provider.cluster.extensions[0].extension as { name: string; namespace: string; key: string };
+    const secret = await gardenClient().get<Secret>(SECRETS, where.name, where.namespace);
+    const file = await temporaryFile('inventory.yaml', decoded(secret.data)[where.key]!);
+    expect(
+      ok(await kubectl(['get', 'nodes', '-o', 'name'], { kubeconfig: file }))
+        .trim()
+        .split('\n'),
+    ).toHaveLength(2);
+    expect((await kubectl(['get', 'secrets', '-A'], { kubeconfig: file })).stderr).toContain('forbidden');
+    expect(ok(await coppice(['hubs']))).toMatch(new RegExp(`${cluster.name} +inventory +Joined`));
   });
 
   it('lets a pod reach a pod on another node, under its own address', async () => {

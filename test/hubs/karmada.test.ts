@@ -1,9 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { RESOURCEBINDINGS } from '../../operator/hubs/karmada.ts';
-import { CLUSTERS, type KarmadaCluster } from '../../operator/hubs/karmada-cluster.ts';
-import { DEPLOYMENTS, type KubeObject, NAMESPACES, SECRETS, WORKERCLUSTERS } from '../../operator/kube/resources.ts';
+import { CLUSTERS, type KarmadaCluster } from '../../operator/hubs/karmada/cluster.ts';
+import { DEPLOYMENTS, NAMESPACES, NODES, SECRETS, WORKERCLUSTERS } from '../../operator/kube/resources.ts';
 import type { TestApiserver } from '../kit/apiserver.ts';
 import { addNode, HubScene } from '../kit/hubs/hub-scene.ts';
+import {
+  BY_WEIGHT,
+  bindingOf,
+  placed as placedIn,
+  propagate as propagateTo,
+  scheduled as scheduledIn,
+} from '../kit/hubs/karmada-work.ts';
 import { RealKarmada } from '../kit/hubs/real-karmada.ts';
 
 /** Folder with programs of real hubs, built beside the repository. */
@@ -12,12 +18,13 @@ if (!programs) console.log('hubs: skipped, as COPPICE_HUB_PROGRAMS names no fold
 
 const PATIENCE_MS = 120_000;
 const IDLE_MS = 12_000;
-const POLICIES = {
-  group: 'policy.karmada.io',
-  version: 'v1alpha1',
-  plural: 'propagationpolicies',
-  kind: 'PropagationPolicy',
-  namespaced: true,
+/** What the scheduler has, after a cluster has grown, to place work that waits for it. */
+const PLACED_MS = 10_000;
+
+const tier = (name: string) => ({ affinityName: name, labelSelector: { matchLabels: { tier: name } } });
+const overflowing = {
+  clusterAffinities: [{ ...tier('own'), overflowAffinities: [tier('burst')] }],
+  replicaScheduling: BY_WEIGHT,
 };
 
 describe.skipIf(!programs)('the real Karmada', () => {
@@ -41,31 +48,16 @@ describe.skipIf(!programs)('the real Karmada', () => {
   });
 
   const cluster = async (name: string) => (await scene.garden.client.get(CLUSTERS, name)) as KarmadaCluster;
-  const binding = async (name: string) =>
-    (await scene.garden.client.getOrUndefined(RESOURCEBINDINGS, `${name}-deployment`, 'shop')) as
-      | (KubeObject & { spec: { clusters?: { name: string; replicas: number }[] } })
-      | undefined;
-  const placed = async (name: string) =>
-    Object.fromEntries(((await binding(name))?.spec.clusters ?? []).map((one) => [one.name, one.replicas]));
-  const propagate = async (name: string, replicas: number, cpu: string, placement: object) => {
-    const { client } = scene.garden;
-    await client.apply(deployment(name, replicas, cpu));
-    const resourceSelectors = [{ apiVersion: 'apps/v1', kind: 'Deployment', name }];
-    await client.apply(
-      {
-        apiVersion: 'policy.karmada.io/v1alpha1',
-        kind: 'PropagationPolicy',
-        metadata: { name, namespace: 'shop' },
-        spec: { resourceSelectors, placement },
-      },
-      { resource: POLICIES },
-    );
-  };
+  const propagate = (name: string, replicas: number, cpu: string, placement: object) =>
+    propagateTo(scene.garden.client, { name, replicas, cpu }, placement);
+  const placed = (name: string) => placedIn(scene.garden.client, name);
+  const scheduled = (name: string) => scheduledIn(scene.garden.client, name);
+  const unschedulable = expect.objectContaining({ type: 'Scheduled', status: 'False', reason: 'Unschedulable' });
 
   it('takes two clusters, and opens them when it counts what their nodes offer', async () => {
     await scene.makeHub();
-    for (const name of ['demo', 'small']) {
-      await scene.makeCluster({}, name);
+    for (const [name, tier] of Object.entries({ demo: 'own', small: 'burst' })) {
+      await scene.makeCluster({ tier }, name);
       scene.open([], name);
     }
     for (const name of ['demo', 'small'])
@@ -77,14 +69,36 @@ describe.skipIf(!programs)('the real Karmada', () => {
     expect(metadata.labels?.['multi-cluster.demo.io/offered']).toBe('cpu-2.memory-2Gi.grades-9');
   });
 
+  it('has work looked at again that Karmada overlooks: placed before, homeless since, and as it was', async () => {
+    const { client } = scene.garden;
+    await propagate('lone', 1, '3', overflowing);
+    await expect.poll(() => placed('lone'), { timeout: PATIENCE_MS }).toEqual({ 'shop--demo': 1 });
+    const { uid } = (await cluster('shop--demo')).metadata;
+    await client.delete(CLUSTERS, 'shop--demo');
+    await expect.poll(() => scheduled('lone'), { timeout: PATIENCE_MS }).toContainEqual(unschedulable);
+    const grown = Date.now();
+    await addNode(second, 'spare', '4', '8Gi');
+    await expect.poll(() => placed('lone'), { timeout: PATIENCE_MS }).toEqual({ 'shop--small': 1 });
+    const at = (await bindingOf(client, 'lone'))?.spec.rescheduleTriggeredAt;
+    saw(`homeless work is placed ${Date.now() - grown} ms after the node was there; rescheduleTriggeredAt ${at}`);
+    expect(Date.now() - grown).toBeLessThan(PLACED_MS);
+    expect(at).toBeDefined();
+
+    await client.delete(DEPLOYMENTS, 'lone', 'shop');
+    await second.client.delete(NODES, 'spare');
+    const offered = async (name: string) => (await cluster(name)).metadata.labels?.['multi-cluster.demo.io/offered'];
+    await expect.poll(() => offered('shop--small'), { timeout: PATIENCE_MS }).toBe('cpu-2.memory-2Gi.grades-9');
+    // What somebody deleted has come back.
+    const isBack = async () => {
+      const { metadata, spec } = await cluster('shop--demo');
+      return metadata.uid !== uid && (spec?.taints ?? []).length === 0 && (await offered('shop--demo')) !== undefined;
+    };
+    await expect.poll(() => isBack().catch(() => false), { timeout: PATIENCE_MS }).toBe(true);
+    saw('the Cluster that somebody deleted is back');
+  });
+
   it('divides work onto both, also onto nodes that its own grades count as nothing', async () => {
-    await propagate('web', 4, '250m', {
-      replicaScheduling: {
-        replicaSchedulingType: 'Divided',
-        replicaDivisionPreference: 'Weighted',
-        weightPreference: { dynamicWeight: 'AvailableReplicas' },
-      },
-    });
+    await propagate('web', 4, '250m', { replicaScheduling: BY_WEIGHT });
     await expect
       .poll(() => placed('web'), { timeout: PATIENCE_MS })
       .toMatchObject({ 'shop--small': expect.any(Number) });
@@ -97,28 +111,34 @@ describe.skipIf(!programs)('the real Karmada', () => {
   });
 
   it('places work that found no room as soon as a cluster has grown', async () => {
-    await propagate('big', 6, '1500m', {
-      replicaScheduling: {
-        replicaSchedulingType: 'Divided',
-        replicaDivisionPreference: 'Weighted',
-        weightPreference: { dynamicWeight: 'AvailableReplicas' },
-      },
-    });
-    const scheduled = async () => (await binding('big'))?.status?.conditions ?? [];
-    await expect
-      .poll(scheduled, { timeout: PATIENCE_MS })
-      .toContainEqual(expect.objectContaining({ type: 'Scheduled', status: 'False', reason: 'Unschedulable' }));
-    saw(`no room: ${JSON.stringify(await scheduled())}`);
+    await propagate('big', 6, '1500m', { replicaScheduling: BY_WEIGHT });
+    await expect.poll(() => scheduled('big'), { timeout: PATIENCE_MS }).toContainEqual(unschedulable);
+    saw(`no room: ${JSON.stringify(await scheduled('big'))}`);
     const grown = Date.now();
     await addNode(second, 'two', '16', '32Gi');
     await expect
       .poll(() => placed('big'), { timeout: PATIENCE_MS })
       .toMatchObject({ 'shop--small': expect.any(Number) });
     saw(`placed ${Date.now() - grown} ms after the node was there: ${JSON.stringify(await placed('big'))}`);
-    expect(Date.now() - grown).toBeLessThan(30_000);
+    expect(Date.now() - grown).toBeLessThan(PLACED_MS);
     const { metadata, spec } = await cluster('shop--small');
     saw(JSON.stringify({ offered: metadata.labels?.['multi-cluster.demo.io/offered'], taints: spec?.taints }));
     await scene.garden.client.delete(DEPLOYMENTS, 'big', 'shop');
+  });
+
+  it('places work that only overflows onto a cluster as soon as that has grown', async () => {
+    await propagate('spill', 6, '3500m', overflowing);
+    await expect.poll(() => scheduled('spill'), { timeout: PATIENCE_MS }).toContainEqual(unschedulable);
+    saw(`no room to overflow to: ${JSON.stringify(await scheduled('spill'))}`);
+    const grown = Date.now();
+    await addNode(second, 'three', '16', '32Gi');
+    await expect
+      .poll(() => placed('spill'), { timeout: PATIENCE_MS })
+      .toMatchObject({ 'shop--demo': 1, 'shop--small': 5 });
+    saw(`overflowed ${Date.now() - grown} ms after the node was there: ${JSON.stringify(await placed('spill'))}`);
+    saw(`rescheduleTriggeredAt ${(await bindingOf(scene.garden.client, 'spill'))?.spec.rescheduleTriggeredAt}`);
+    expect(Date.now() - grown).toBeLessThan(PLACED_MS);
+    await scene.garden.client.delete(DEPLOYMENTS, 'spill', 'shop');
   });
 
   it('writes nothing while nothing changes, though Karmada reports every two seconds', async () => {
@@ -162,18 +182,4 @@ describe.skipIf(!programs)('the real Karmada', () => {
       .poll(() => client.getOrUndefined(NAMESPACES, 'karmada-es-shop--demo'), { timeout: PATIENCE_MS })
       .toBeUndefined();
   });
-});
-
-const deployment = (name: string, replicas: number, cpu: string): KubeObject => ({
-  apiVersion: 'apps/v1',
-  kind: 'Deployment',
-  metadata: { name, namespace: 'shop', labels: { app: name } },
-  spec: {
-    replicas,
-    selector: { matchLabels: { app: name } },
-    template: {
-      metadata: { labels: { app: name } },
-      spec: { containers: [{ name: 'web', image: 'pause', resources: { requests: { cpu, memory: '64Mi' } } }] },
-    },
-  },
 });

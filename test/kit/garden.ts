@@ -10,6 +10,8 @@ import type { ObjectMeta } from '../../operator/api/meta.ts';
 import { KUBECONFIG_KEY, kubeconfigSecretName, technicalID } from '../../operator/api/names.ts';
 import type { Shoot } from '../../operator/api/shoot.ts';
 import type { WorkerCluster } from '../../operator/api/workercluster.ts';
+import { CLUSTERPROFILES } from '../../operator/hubs/cluster-profile.ts';
+import { memberName } from '../../operator/hubs/member-name.ts';
 import { KubeClient } from '../../operator/kube/client.ts';
 import { Informer } from '../../operator/kube/informer.ts';
 import type { ListOptions } from '../../operator/kube/list-pages.ts';
@@ -221,6 +223,16 @@ export async function untilReady(cluster: Name, timeoutMs?: number): Promise<Wor
     'to be Ready',
     timeoutMs,
   );
+}
+
+/** Waits until the cluster is in the inventory that a garden has. Resolves to its ClusterProfile. */
+export async function untilJoined({ name, namespace }: Name): Promise<KubeObject> {
+  const profiles = await follow(gardenClient(), CLUSTERPROFILES);
+  const key = `${namespace}/${memberName(namespace, name, 63)}`;
+  return profiles.waitFor(() => isTrue(profiles.get(key)?.status?.conditions, 'Joined') && profiles.get(key), {
+    timeoutMs: PATIENCE_MS,
+    what: () => `ClusterProfile ${key} to have joined: ${JSON.stringify(profiles.get(key))}`,
+  });
 }
 
 /** untilReady for a Shoot that somebody made by hand. */

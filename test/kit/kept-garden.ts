@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { gunzipSync } from 'node:zlib';
+import { inventoryManifests } from '../../operator/garden/inventory.ts';
 import { applyManifests, localSeed } from '../../operator/garden/manifests.ts';
 import { chooseRanges } from '../../operator/garden/ranges.ts';
 import { silent } from '../../operator/kube/log.ts';
@@ -58,8 +59,10 @@ export function storedFor(
 }
 
 /** What `coppice up` applies whenever it brings a garden up. */
-export const install = (server: TestApiserver): Promise<void> =>
-  applyManifests(server.client, [localSeed(chooseRanges('000abc', [])!, 'http://10.0.0.1:5000')]);
+export const install = async ({ client }: TestApiserver): Promise<void> => {
+  const seed = localSeed(chooseRanges('000abc', [])!, 'http://10.0.0.1:5000');
+  await applyManifests(client, [seed, ...(await inventoryManifests(client, false))]);
+};
 
 /** An operator with clusters on record, and managed ones in a cloud in memory whose every cluster is the garden itself. */
 export async function operate(

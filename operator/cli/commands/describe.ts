@@ -90,8 +90,10 @@ async function gather(
     picture.memberships = (found?.items ?? []).filter(({ spec }) => spec.cluster === name);
     const ref = picture.cluster.status?.shootRef;
     if (ref === undefined) {
-      if (picture.cluster.status?.kubeconfigRef)
-        await gatherNodes(connection, picture, object.metadata.name, namespace, signal);
+      const { attached } = picture.cluster.spec;
+      const own = attached ? attached.kubeconfigSecretRef : { name: kubeconfigSecretName(name) };
+      if (picture.cluster.status?.kubeconfigRef || attached?.garden)
+        await gatherNodes(connection, picture, own && { namespace, ...own }, signal);
       return picture;
     }
     picture.shoot = await client.getOrUndefined<Shoot>(SHOOT.resource, ref.name, ref.namespace ?? namespace, {
@@ -116,22 +118,31 @@ async function gather(
       if (seed !== client) await seed.close();
       return list.items;
     }),
-    noting(picture, API_SERVER, signal, () => nodesOf(client, shoot.metadata.name, shootNamespace, peek)),
+    noting(picture, API_SERVER, signal, () =>
+      nodesOf(client, { name: kubeconfigSecretName(shoot.metadata.name), namespace: shootNamespace }, peek),
+    ),
   ]);
   picture.machines = machinesOf(pods ?? [], nodes ?? []);
   return picture;
 }
 
-/** Of a cluster that a cloud manages nothing can be seen but its nodes. */
+/** Where a kubeconfig is. */
+interface KubeconfigPlace {
+  readonly namespace: string;
+  readonly name: string;
+  /** Absent: as we write it. */
+  readonly key?: string | undefined;
+}
+
+/** Of a cluster that a cloud manages, or others made, nothing can be seen but its nodes. `at` absent: it is the garden. */
 async function gatherNodes(
   { client }: Connection,
   picture: ClusterPicture,
-  cluster: string,
-  namespace: string,
+  at: KubeconfigPlace | undefined,
   signal: AbortSignal,
 ): Promise<void> {
   const peek = AbortSignal.any([signal, AbortSignal.timeout(PEEK_MS)]);
-  const nodes = await noting(picture, API_SERVER, signal, () => nodesOf(client, cluster, namespace, peek));
+  const nodes = await noting(picture, API_SERVER, signal, () => nodesOf(client, at, peek));
   picture.machines = machinesOf([], nodes ?? []);
 }
 
@@ -157,18 +168,17 @@ async function seedClient(garden: KubeClient, shoot: Shoot, signal: AbortSignal)
   const seed = await garden.getOrUndefined<Seed>(SEED.resource, name, undefined, { signal });
   const ref = seed && seedKubeconfigRef(seed);
   if (ref === undefined) return garden;
-  return secretClient(garden, ref.name, ref.namespace, signal);
+  return secretClient(garden, ref, signal);
 }
 
 async function secretClient(
   client: KubeClient,
-  name: string,
-  namespace: string,
+  { name, namespace, key = KUBECONFIG_KEY }: KubeconfigPlace,
   signal: AbortSignal,
 ): Promise<KubeClient | undefined> {
   const secret = await client.getOrUndefined(SECRETS, name, namespace, { signal });
   const data = secret?.data as Record<string, string> | undefined;
-  const value = data?.[KUBECONFIG_KEY] ?? data?.kubeconfig;
+  const value = data?.[key] ?? data?.kubeconfig;
   if (value === undefined) return undefined;
   return KubeClient.fromKubeconfig(Buffer.from(value, 'base64').toString('utf8'), undefined, {
     userAgent: 'coppice-cli',
@@ -178,11 +188,11 @@ async function secretClient(
 
 async function nodesOf(
   client: KubeClient,
-  cluster: string,
-  namespace: string,
+  at: KubeconfigPlace | undefined,
   signal: AbortSignal,
 ): Promise<KubeObject[]> {
-  const own = await secretClient(client, kubeconfigSecretName(cluster), namespace, signal);
+  if (at === undefined) return (await client.list(NODES, { signal })).items;
+  const own = await secretClient(client, at, signal);
   if (own === undefined) return [];
   try {
     return (await own.list(NODES, { signal })).items;

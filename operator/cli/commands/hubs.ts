@@ -2,16 +2,19 @@ import type { Hub } from '../../api/hub.ts';
 import type { Membership } from '../../api/membership.ts';
 import { connect } from '../connect.ts';
 import type { Context } from '../context.ts';
+import { UsageError } from '../errors.ts';
 import { HUB, MEMBERSHIP } from '../kinds.ts';
 import { printObject } from '../output.ts';
 import { HUBS_HEADER, hubRows, MEMBERSHIPS_HEADER, membershipRows } from '../render/hubs.ts';
 import { renderTable } from '../render/table.ts';
 import { listOf, notFound } from './get.ts';
 
-/** `coppice hubs [NAME]`. */
-export async function run(context: Context): Promise<undefined> {
+/** `coppice hubs [NAME]`, `coppice hubs audit [--clean]`. */
+export async function run(context: Context): Promise<number | undefined> {
   const { options, positionals, terminal, signal } = context;
   const [name] = positionals;
+  if (name === 'audit') return (await import('./hubs-audit.ts')).run(context);
+  if (options.flag('clean')) throw new UsageError('--clean belongs to "coppice hubs audit"');
   const { client } = await connect(context);
   const namespace = options.text('namespace');
   const [all, found] = await Promise.all([
@@ -24,16 +27,17 @@ export async function run(context: Context): Promise<undefined> {
   const format = options.text('output');
   if (format === 'json' || format === 'yaml') {
     await printObject(terminal, format, listOf([...hubs, ...memberships]));
-    return;
+    return undefined;
   }
   if (hubs.length === 0) {
     terminal.note(
       'There are no hubs: "coppice apply -f examples/hubs/clusterprofile.yaml" makes one. See docs/hubs.md.',
     );
-    return;
+    return undefined;
   }
   const table = { paint: terminal.paint, ...(terminal.width === undefined ? {} : { width: terminal.width }) };
   terminal.print(...renderTable(HUBS_HEADER, hubRows(hubs, Date.now()), table));
   if (memberships.length > 0)
     terminal.print('', ...renderTable(MEMBERSHIPS_HEADER, membershipRows(memberships, Date.now()), table));
+  return undefined;
 }

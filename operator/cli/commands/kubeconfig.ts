@@ -1,4 +1,5 @@
 import { KUBECONFIG_KEY, kubeconfigSecretName, NO_API_SERVER } from '../../api/names.ts';
+import type { WorkerCluster } from '../../api/workercluster.ts';
 import { parseUntrustedKubeconfig } from '../../kube/kubeconfig.ts';
 import { personalKubeconfigs } from '../../kube/kubeconfig-files.ts';
 import { SECRETS } from '../../kube/resources.ts';
@@ -64,17 +65,23 @@ async function gardenKubeconfig({ env }: Context): Promise<{ text: string; ours:
 
 async function clusterKubeconfig(context: Context, name: string): Promise<{ text: string; ours: string }> {
   const { client, namespace } = await connect(context);
-  const secretName = kubeconfigSecretName(name);
   const { signal } = context;
+  const cluster = await client.getOrUndefined<WorkerCluster>(WORKER_CLUSTER.resource, name, namespace, { signal });
+  const { kubeconfigSecretRef: ref, garden } = cluster?.spec.attached ?? {};
+  if (garden)
+    throw new CliError(`WorkerCluster "${name}" is the garden itself`, {
+      exitCode: EXIT.notFound,
+      advice: 'run "coppice kubeconfig --garden"',
+    });
+  const secretName = ref?.name ?? kubeconfigSecretName(name);
   const secret = await client.getOrUndefined(SECRETS, secretName, namespace, { signal });
-  const value = (secret?.data as Record<string, string> | undefined)?.[KUBECONFIG_KEY];
+  const value = (secret?.data as Record<string, string> | undefined)?.[ref?.key ?? KUBECONFIG_KEY];
   if (value !== undefined) {
     const text = Buffer.from(value, 'base64').toString('utf8');
     // Who may write Secrets of that namespace would else have a person's kubectl run what they like.
     parseUntrustedKubeconfig(text, `the kubeconfig in Secret ${namespace}/${secretName}`);
     return { text, ours: contextName(namespace, name) };
   }
-  const cluster = await client.getOrUndefined(WORKER_CLUSTER.resource, name, namespace, { signal });
   if (cluster === undefined) throw notFound(WORKER_CLUSTER, name, namespace);
   throw new CliError(`WorkerCluster "${name}" has no kubeconfig yet`, {
     exitCode: EXIT.notFound,

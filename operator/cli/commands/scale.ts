@@ -1,7 +1,7 @@
 import { pathOf } from '../../kube/resources.ts';
 import { connect } from '../connect.ts';
 import type { Context } from '../context.ts';
-import { UsageError } from '../errors.ts';
+import { CliError, UsageError } from '../errors.ts';
 import { WORKER_CLUSTER } from '../kinds.ts';
 import { CLI_FIELD_MANAGER } from './apply.ts';
 import { notFound } from './get.ts';
@@ -23,6 +23,10 @@ export async function run(context: Context): Promise<undefined> {
   const { resource } = WORKER_CLUSTER;
   const old = await client.getOrUndefined(resource, name, namespace, { signal });
   if (old === undefined) throw notFound(WORKER_CLUSTER, name, namespace);
+  if (old.spec?.mode === 'Attached')
+    throw new CliError(`WorkerCluster "${name}" is attached: others made it, and say how many nodes it has`, {
+      advice: 'scale it where it was made',
+    });
   await client.request<Scale>('PATCH', pathOf(resource, namespace, name, 'scale'), {
     query: { fieldManager: CLI_FIELD_MANAGER },
     body: { spec: { replicas: nodes } },

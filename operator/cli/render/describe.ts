@@ -74,6 +74,7 @@ export function describeTree(picture: ClusterPicture, options: DescribeOptions):
     undefined,
     [
       ...costNodes(cluster, options),
+      ...networkNodes(cluster),
       ...hubNodes(picture.memberships ?? [], options),
       ...(shootNode ? [shootNode] : partsOf(picture, options)),
     ],
@@ -97,6 +98,17 @@ function costNodes(cluster: WorkerCluster, { now }: DescribeOptions): TreeNode[]
       ],
     },
   ];
+}
+
+/** Its ranges, and who it is in its mesh. */
+function networkNodes({ status }: WorkerCluster): TreeNode[] {
+  const { pods, services, mesh, clusterID, clusterName } = status?.networking ?? {};
+  const parts = [
+    pods && `pods ${pods}`,
+    services && `Services ${services}`,
+    mesh && `id ${clusterID} in mesh ${mesh}, as ${clusterName}`,
+  ].filter((part) => part !== undefined && part !== '');
+  return parts.length > 0 ? [{ cells: ['Network', '', '', '', '', cell(parts.join('; '))] }] : [];
 }
 
 /** A line for each hub that it is in, with what the next step waits for. */

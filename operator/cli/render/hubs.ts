@@ -1,6 +1,7 @@
 import { findCondition } from '../../api/conditions.ts';
 import type { Hub } from '../../api/hub.ts';
 import type { Membership, MembershipState } from '../../api/membership.ts';
+import { adviceFor, type LeftOver, whatOf, whoseOf } from '../../controllers/membership/left-overs.ts';
 import { ageOf } from './age.ts';
 import type { Cell } from './table.ts';
 import { cell, type Tone } from './text.ts';
@@ -53,3 +54,9 @@ export function membershipRows(memberships: readonly Membership[], now: number):
     ];
   });
 }
+
+export const LEFT_OVERS_HEADER = ['WHAT', 'WHERE', 'WHOSE', 'WHAT TO DO'];
+
+/** A line for each object that a membership has left. @param garden see gardenIdentity */
+export const leftOverRows = (leftOvers: readonly LeftOver[], garden: string): Row[] =>
+  leftOvers.map((one) => [cell(whatOf(one)), cell(one.where), cell(whoseOf(one)), cell(adviceFor(one, garden))]);

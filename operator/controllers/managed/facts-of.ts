@@ -26,7 +26,7 @@ export function factsOf(state: ManagedState | undefined, own: ManagedRecord | un
     version: own?.cluster.kubernetesVersion || undefined,
     planned: own?.planned && changesText(own.planned),
     outputs: own?.outputs,
-    madeIn: own && { profile: own.profile, region: own.cluster.region },
+    madeIn: own && { profile: own.profile, region: own.cluster.region, cidrs: own.cluster.cidrs },
     pools: own?.cluster.pools,
     access: state?.access,
     inside: state?.line?.answers ? { nodes: state.line.nodes, pods: state.line.pods } : undefined,

@@ -42,8 +42,10 @@ export interface ManagedFacts {
   /** What was said to be changed when it was last applied, in one line. */
   readonly planned: string | undefined;
   readonly outputs: ManagedClusterOutputs | undefined;
-  /** Profile and region that anything was, or may have been, made in. */
-  readonly madeIn: { readonly profile: string; readonly region: string } | undefined;
+  /** Profile, region and address ranges that anything was, or may have been, made in. */
+  readonly madeIn:
+    | { readonly profile: string; readonly region: string; readonly cidrs?: Partial<ManagedCluster['cidrs']> }
+    | undefined;
   /** As the cloud was asked for them last. */
   readonly pools: readonly CloudPool[] | undefined;
   /** Whether the kubeconfig was seen to work; absent: there is none yet. */

@@ -1,14 +1,11 @@
 import { createHash } from 'node:crypto';
 import type { Adoption, ManagedCluster, Owner } from '../../../providers/cloud.ts';
-import type { CloudProfile } from '../../api/cloudprofile.ts';
+import { type CloudProfile, DEFAULT_RANGES } from '../../api/cloudprofile.ts';
 import { findCondition } from '../../api/conditions.ts';
 import { ANNOTATIONS } from '../../api/group.ts';
 import { technicalID } from '../../api/names.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import type { ManagedWish } from './facts.ts';
-
-/** Ranges where neither cluster nor profile names one. `nodes` is what Gardener's examples have. */
-export const DEFAULT_RANGES = { pods: '100.96.0.0/11', services: '100.64.0.0/13', nodes: '10.250.0.0/16' };
 
 /** Text that is equal for equal values, whatever the order of their fields. */
 function canonical(value: unknown): unknown {

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { findCondition } from '../../api/conditions.ts';
 import { CoppiceError, errorText } from '../../api/errors.ts';
 import type { Membership } from '../../api/membership.ts';
-import type { WorkerCluster } from '../../api/workercluster.ts';
+import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
 import { hubType } from '../../hubs/index.ts';
 import { isNotFound, isTransient, KubeApiError } from '../../kube/errors.ts';
 import { keyOf, MEMBERSHIPS } from '../../kube/resources.ts';
@@ -13,12 +13,22 @@ import { writeStatus } from '../status-writer.ts';
 import { whyNoLine } from './dialing.ts';
 import { drainEnds } from './drain-time.ts';
 import { clusterOf } from './holds.ts';
-import { type JoinOutcome, join } from './join.ts';
-import type { LeaveVerdict } from './judge.ts';
+import { hubEndpoint, type JoinOutcome, join } from './join.ts';
+import { named } from './judge.ts';
 import { isForced, type LeaveOutcome, leave } from './leave.ts';
-import { answers, endpointOf, isAsleep, isSilent, labelsOf, whyNotUsable } from './member.ts';
+import { answers, endpointOf, isAsleep, isSilent, whyNotUsable } from './member.ts';
+import { labelsOf } from './member-labels.ts';
 import type { MembershipRecord } from './record.ts';
-import { newlyDone, type Said, statusOf, stepConditions, type Told } from './status.ts';
+import {
+  leaveConditions,
+  newlyDone,
+  OBSERVED,
+  type Said,
+  statusOf,
+  stepConditions,
+  type Told,
+  toldOfOthers,
+} from './status.ts';
 import type { MembershipWorld } from './world.ts';
 
 /** While something is under way that nobody is told of (a finalizer in the hub, a PlacementDecision). */
@@ -27,6 +37,8 @@ const SLACK_MS = 50;
 const RENEW_AGAIN_MS = 60_000;
 /** What nobody hears of (in the member, and kinds of the hub that are not watched) is looked at as often. It costs reads, and no write. */
 const LOOK_THROUGH_MS = 15 * 60_000;
+/** Nobody tells when what somebody else has made is gone, or when its Hub lets us own it. */
+const OBSERVE_AGAIN_MS = 60_000;
 /** Longest that a timer of Node's can wait. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
@@ -79,6 +91,7 @@ export class MembershipController {
     const open = world.openClusters.get(clusterOf(membership));
     const before = membership.status;
     const isIn = before?.state === 'Joined' || before?.state === 'Asleep';
+    const isObserved = findCondition(before?.conditions, OBSERVED) !== undefined;
     const type = hub && hubType(hub.spec.type);
     const hubReady = findCondition(hub?.status?.conditions, 'Ready');
     const notUsable = whyNotUsable(cluster, open);
@@ -91,6 +104,8 @@ export class MembershipController {
         : undefined;
     // Its line is not open yet after a start of the operator: nothing has changed for all that is known.
     if (isIn && !open && !isSilent(cluster)) return {};
+    // What others made is theirs to look after while the cluster is silent.
+    if (isObserved && !answers(cluster, open)) return {};
     if (problem || !open || (notUsable && !isIn)) {
       const conditions = [
         ...carried(membership),
@@ -104,7 +119,8 @@ export class MembershipController {
       return {};
     }
     const rests = {
-      cluster: labelsOf(cluster, hub!.spec),
+      cluster: labelsOf(cluster, hub!.spec, { open, profile: world.profiles.get(profileNameOf(cluster)) }),
+      ranges: cluster.status?.networking,
       nodes: shapeOf(open),
       hub: hub!.metadata.generation,
       answers: answers(cluster, open),
@@ -120,7 +136,7 @@ export class MembershipController {
     const { client, identity } = await world.lines.open(hubName, hub!.spec, hub!.status?.clusterIdentity, signal);
     const noLine = whyNoLine(
       type!.dials(hub!.spec),
-      { who: `Hub ${hubName}`, at: { server: client.server } },
+      { who: `Hub ${hubName}`, at: hubEndpoint({ client, identity }, hub!.spec) },
       { who: `cluster ${clusterOf(membership)}`, at: endpointOf(hub!.spec, cluster.metadata, open) },
     );
     if (noLine) {
@@ -140,12 +156,18 @@ export class MembershipController {
       asleep: isAsleep(cluster),
       usable: notUsable === undefined,
     };
+    // Out of what others made nothing of ours comes by itself.
+    const wasIn = isIn && !isObserved;
     let outcome: JoinOutcome;
     try {
       outcome = await join(world, scene, signal);
     } catch (error) {
-      await this.#tellFailure(membership, isIn ? before.state! : 'Joining', error, signal);
+      await this.#tellFailure(membership, wasIn ? before.state! : 'Joining', error, signal);
       throw error;
+    }
+    if (outcome.observed) {
+      await this.#tell(membership, toldOfOthers(outcome.observed), signal);
+      return { requeueAfterMs: spread(OBSERVE_AGAIN_MS, uid) };
     }
     const { verdict, record, isWhole, awake } = outcome;
     const conditions = stepConditions(verdict.done, verdict.at);
@@ -153,12 +175,12 @@ export class MembershipController {
     const joined = verdict.at === undefined && record.opened === true;
     const silent = scene.answers ? '' : notUsable!;
     const told: Told = {
-      state: record.parked && record.parked !== 'FallingAsleep' ? 'Asleep' : joined || isIn ? 'Joined' : 'Joining',
+      state: record.parked && record.parked !== 'FallingAsleep' ? 'Asleep' : joined || wasIn ? 'Joined' : 'Joining',
       waiting: verdict.at?.waiting ?? awake ?? (record.parked ? PARKED[record.parked] : silent),
       conditions,
     };
     const fresh = newlyDone(membership, conditions);
-    if (fresh !== '' && !isIn) {
+    if (fresh !== '' && !wasIn) {
       const text = joined ? `the cluster has joined Hub ${hubName} as ${record.member.name}: ${fresh}` : fresh;
       world.record(membership, 'Normal', joined ? 'Joined' : 'Joining', text);
     }
@@ -194,7 +216,9 @@ export class MembershipController {
       if (!type) throw new Error(`this operator knows no hubs of type ${spec.type}`);
       const line = await world.lines.open(hubName, spec, record.hub.identity, signal);
       const opened = world.openClusters.get(clusterOf(membership));
-      const open = !cluster || answers(cluster, opened) ? opened : undefined;
+      // Another cluster may answer behind the same kubeconfig by now: nothing in it is ours.
+      const isOther = opened?.identity !== undefined && opened.identity !== record.member.id;
+      const open = !isOther && (!cluster || answers(cluster, opened)) ? opened : undefined;
       outcome = await leave(world, { membership, spec, type, record, cluster, line, open }, signal);
     } catch (error) {
       if (signal.aborted) throw error;
@@ -211,9 +235,11 @@ export class MembershipController {
       await this.#tellFailure(membership, 'Leaving', error, signal);
       throw error;
     }
-    const { verdict, gone, waiting } = outcome;
-    if (verdict.reason === 'Forced' && verdict.withdraw && !findCondition(membership.status?.conditions, 'Withdrawn'))
-      world.record(membership, 'Warning', 'Forced', `withdrawn from Hub ${hubName} although it was not drained`);
+    const { verdict, gone, waiting, ends = [] } = outcome;
+    if (ends.length > 0 && verdict.withdraw)
+      world.record(membership, 'Warning', 'EndsWithCluster', `with the cluster ends what is in it: ${named(ends)}`);
+    if (verdict.forced && !findCondition(membership.status?.conditions, 'Withdrawn'))
+      world.record(membership, 'Warning', 'Forced', `withdrawn from Hub ${hubName} although ${verdict.forced}`);
     if (gone) return letGo('Left', `the cluster has left Hub ${hubName}, which knew it as ${record.member.name}`);
     await this.#tell(
       membership,
@@ -256,17 +282,6 @@ const carried = ({ status }: Membership): Said[] =>
       const { lastTransitionTime: _, ...said } = condition;
       return said;
     });
-
-function leaveConditions({ drained, drain, withdraw, reason, waiting, noRoom }: LeaveVerdict, left: string): Said[] {
-  return [
-    say('Cordoned', true, 'Cordoned', 'the hub places nothing new on the cluster'),
-    ...(noRoom ? [say('RoomElsewhere', false, reason, waiting)] : []),
-    ...(drain || drained
-      ? [say('Drained', drained, reason, drained ? 'nothing of the hub counts on the cluster any more' : waiting)]
-      : []),
-    ...(withdraw ? [say('Withdrawn', false, 'Withdrawing', left)] : []),
-  ];
-}
 
 /** What of its nodes a hub is shown. */
 const shapeOf = (open: ReturnType<MembershipWorld['openClusters']['get']>): unknown => ({

@@ -1,9 +1,10 @@
+import { isTrue } from '../../api/conditions.ts';
 import { CoppiceError, errorText } from '../../api/errors.ts';
 import { ALPHA_API_VERSION, API_VERSION, FINALIZER } from '../../api/group.ts';
 import type { Hub, HubStatus } from '../../api/hub.ts';
 import type { Membership } from '../../api/membership.ts';
 import { membershipName } from '../../api/names.ts';
-import type { WorkerCluster } from '../../api/workercluster.ts';
+import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
 import { hubType } from '../../hubs/index.ts';
 import { isNotFound, KubeApiError } from '../../kube/errors.ts';
 import { HUBS, MEMBERSHIPS } from '../../kube/resources.ts';
@@ -41,7 +42,7 @@ export async function reconcileHub(
   }
   await hold(world, HUBS, world.hubs, hub, true, { signal });
   const seen = await look(world, hub, signal);
-  const selection = selectMembers(hub, world.clusters.list(), memberships);
+  const selection = selectMembers(hub, world.clusters.list(), memberships, (cluster) => isOnRecord(world, cluster));
   const status: HubStatus = {
     ...hub.status,
     ...(seen.identity && { clusterIdentity: hub.status?.clusterIdentity ?? seen.identity }),
@@ -77,6 +78,16 @@ export async function reconcileHub(
     }
   });
   return { requeueAfterMs: seen.problem ? RETRY_MS : LOOK_AGAIN_MS };
+}
+
+/** Whether a cluster has no control plane and gets none: its profile is for scale tests. One that has one nevertheless keeps it. */
+function isOnRecord({ profiles, provider }: MembershipWorld, cluster: WorkerCluster): boolean {
+  const profile = profiles.get(profileNameOf(cluster));
+  return (
+    profile !== undefined &&
+    provider(profile)?.recorded?.includes(profile) === true &&
+    !isTrue(cluster.status?.conditions, 'APIServerAvailable')
+  );
 }
 
 interface Look {

@@ -1,13 +1,14 @@
 import { findCondition, rfc3339 } from '../../api/conditions.ts';
 import { configurationProblem } from '../../api/errors.ts';
-import type { Hub } from '../../api/hub.ts';
+import type { Hub, HubSpec } from '../../api/hub.ts';
 import type { Membership } from '../../api/membership.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import type { OpenCluster } from '../../clusters/open-clusters.ts';
 import { identityOf } from '../../clusters/seed-access.ts';
-import type { Endpoint, HubType, Member } from '../../hubs/contract.ts';
+import type { Endpoint, HubType, Member, Stranger } from '../../hubs/contract.ts';
 import { memberName } from '../../hubs/member-name.ts';
 import { keyOf } from '../../kube/resources.ts';
+import { owning, strangerOf, takeOver } from './adoption.ts';
 import { boundTo, due, renewed } from './credentials.ts';
 import { drainTimeoutMs } from './drain-time.ts';
 import { clusterOf } from './holds.ts';
@@ -15,6 +16,7 @@ import type { HubLine } from './hub-lines.ts';
 import { identityObjects } from './identity-objects.ts';
 import { type JoinVerdict, judgeJoin, judgeSleep } from './judge.ts';
 import { endpointOf, memberOf } from './member.ts';
+import { madeFor } from './ownership.ts';
 import { type MembershipRecord, noting } from './record.ts';
 import { whyNoRoomElsewhere } from './room-elsewhere.ts';
 import { readerOf, TwoSides } from './two-sides.ts';
@@ -41,6 +43,8 @@ export interface JoinOutcome {
   readonly record: MembershipRecord;
   /** Whether all credentials could be had that are to be made or replaced. */
   readonly isWhole: boolean;
+  /** Somebody else has put the cluster into the hub, and it is to stay theirs: nothing was made. */
+  readonly observed?: Stranger;
   /** Why it is kept awake although it is to sleep; absent: it is not. */
   readonly awake?: string | undefined;
 }
@@ -49,7 +53,11 @@ export interface JoinOutcome {
 const MOST_ROUNDS = 8;
 
 /** Where the hub is, as its members reach it. */
-export const hubEndpoint = ({ client }: HubLine): Endpoint => ({ server: client.server, ca: client.ca });
+export const hubEndpoint = ({ client }: HubLine, { member }: HubSpec): Endpoint => ({
+  server: client.server,
+  ca: client.ca,
+  ...(member?.proxyURL && { proxyURL: member.proxyURL }),
+});
 
 /**
  * Takes a join as far as it goes now. Idempotent: of a cluster that has joined it sees to it that all is as it should be. What is made is
@@ -61,32 +69,56 @@ export async function join(world: MembershipWorld, scene: JoinScene, signal: Abo
   const key = keyOf(membership);
   const spec = scene.hub.spec;
   let record = await begun(world, scene, signal);
-  const sides = new TwoSides({ hub: line.client, member: inside }, record.membership.uid, () => world.now());
+  let saved = record;
+  const sides = new TwoSides({ hub: line.client, member: inside }, madeFor(world.gardenID, membership, record), () =>
+    world.now(),
+  );
   const [hub, reader] = [readerOf(line.client, signal), inside && readerOf(inside, signal)];
-  const save = async (next: MembershipRecord) => {
-    if (next !== record) await world.records.save(key, next, signal);
-    record = next;
+  const save = async () => {
+    if (record !== saved) await world.records.save(key, record, signal);
+    saved = record;
   };
-  await save(parked(record, scene.asleep, world.now()));
+  const memberAs = (closed: Member['closed']) =>
+    memberOf(record, hubEndpoint(line, spec), { cluster, open, profiles: world.profiles, closed });
+  const stranger = await strangerOf(type, hub, { member: () => memberAs('Initializing'), spec, record });
+  if (stranger && spec.adoption === 'Observe')
+    return { verdict: { acting: [], done: [] }, record, isWhole: true, observed: stranger };
+  if (stranger) {
+    record = owning(record, stranger);
+    await save();
+  }
+  if (record.takingOver) {
+    record = await takeOver(sides, record, signal);
+    await save();
+  }
+  record = parked(record, scene.asleep, world.now());
   for (let round = 0; ; round++) {
     const closed: Member['closed'] = !record.opened ? 'Initializing' : record.parked ? 'Asleep' : undefined;
-    const member = memberOf(record, hubEndpoint(line), { cluster, open, profiles: world.profiles, closed });
+    const member = memberAs(closed);
     const identities = type.identities(member, spec).filter(({ on }) => sides.has(on));
     const seen = await type.observe(hub, reader, member, spec);
     const steps = type.join(member, spec, seen);
     const without = identities.filter(({ name }) => !member.credentials[name]).map(({ name }) => name);
     const verdict = judgeJoin(steps, without);
+    if (!verdict.at && !record.opened) {
+      // Nothing is left to wait for: what is not there yet is made open at once, and both are one write of the record.
+      record = { ...record, opened: true };
+      continue;
+    }
     const wanted = [
       ...identities.flatMap(identityObjects),
       ...verdict.acting.flatMap(({ apply = [] }) => apply),
     ].filter(({ on }) => sides.has(on));
-    await save(noting(record, wanted, verdict.acting));
+    record = noting(record, wanted, verdict.acting);
+    await save();
     let changed = false;
     for (const one of wanted) changed = (await sides.apply(one, signal)) || changed;
+    const touched = verdict.at ? [] : (type.requeue?.(member, spec, seen) ?? []);
+    for (const one of touched) await sides.touch(one, signal);
     const lacking = due(identities, record.credentials, world.now(), (identity) => boundTo(sides, identity));
     const awake = record.parked === 'FallingAsleep' ? whyAwake(world, scene, member, seen) : undefined;
     if (record.parked === 'FallingAsleep' && !awake) {
-      await save({ ...record, parked: 'Asleep' });
+      record = { ...record, parked: 'Asleep' };
       changed = true;
     } else if (awake?.drain) {
       const moving = type.drain?.(member, spec, seen).filter(({ on }) => sides.has(on)) ?? [];
@@ -95,18 +127,19 @@ export async function join(world: MembershipWorld, scene: JoinScene, signal: Abo
     if (lacking.length > 0) {
       const credentials = await renewed(sides, lacking, record.credentials, world.now(), signal);
       if (JSON.stringify(credentials) !== JSON.stringify(record.credentials)) {
-        await save({ ...record, credentials });
+        record = { ...record, credentials };
         changed = true;
       }
-    } else if (!verdict.at && !record.opened) {
-      await save({ ...record, opened: true });
-      changed = true;
     } else if (!verdict.at && record.parked === 'Waking' && scene.usable && !changed) {
       const { parked: _, ...awake } = record;
-      await save(awake);
+      record = awake;
       changed = true;
     }
-    if (!changed || round === MOST_ROUNDS) return { verdict, record, isWhole: lacking.length === 0, awake: awake?.why };
+    if (!changed || round >= MOST_ROUNDS) {
+      // What the next round would have written down with its own.
+      await save();
+      return { verdict, record, isWhole: lacking.length === 0, awake: awake?.why };
+    }
   }
 }
 

@@ -48,6 +48,10 @@ export interface LeaveView {
   readonly force: boolean;
   /** Why its other members cannot take what runs on the cluster; asked before the drain begins, and only of a hub that moves work. */
   readonly noRoom?: string | undefined;
+  /** What of its ServiceExports still stands, in words; asked when all else is done, and only of a cluster that is destroyed. */
+  readonly exported?: readonly string[] | undefined;
+  /** What no hub has placed there and is to be kept, in words; asked at the same time. */
+  readonly ownWork?: readonly string[] | undefined;
   /** What the other hubs that the cluster is leaving have reached: "Hub production", and its stages. */
   readonly others: readonly { readonly hub: string; readonly reached: readonly LeaveStage[] }[];
 }
@@ -60,9 +64,21 @@ export interface LeaveVerdict {
   readonly drained: boolean;
   /** Whether the cluster may be taken out of the hub. */
   readonly withdraw: boolean;
-  readonly reason: 'Drained' | 'Draining' | 'NoRoom' | 'DrainNotPossible' | 'DrainBlocked' | 'Forced';
+  readonly reason:
+    | 'Drained'
+    | 'Draining'
+    | 'Exported'
+    | 'OwnWork'
+    | 'NoRoom'
+    | 'DrainNotPossible'
+    | 'DrainBlocked'
+    | 'Forced';
+  /** In spite of what it goes on, in words. */
+  readonly forced?: string;
   /** The drain is not begun because nobody has room for the work. */
   readonly noRoom?: true;
+  /** It is drained, and something else holds it: its Services are used by others yet, or it runs what no hub has placed. */
+  readonly held?: 'Exported' | 'OwnWork';
   /** What it waits for; '' where it does not. */
   readonly waiting: string;
   /** The time of the drain is over. */
@@ -87,7 +103,7 @@ const NAMED = 3;
 
 /** What the leave of a cluster from one hub may do now. Pure. Expects that new work is kept away from it in this hub already. */
 export function judgeLeave(view: LeaveView, now: Date): LeaveVerdict {
-  const { placements = [], effect, allowDelete, force, others } = view;
+  const { placements = [], effect, allowDelete, force, others, exported = [] } = view;
   const end = new Date(+view.began + view.timeoutMs);
   const overdue = now >= end;
   const until = overdue ? {} : { until: end };
@@ -129,7 +145,29 @@ export function judgeLeave(view: LeaveView, now: Date): LeaveVerdict {
     const waiting = `work is still to be moved in ${undrained.join(', ')}`;
     return { drain: true, drained: true, withdraw: false, reason, waiting, overdue, ...until };
   }
-  return { drain: true, drained: true, withdraw: true, reason, waiting: '', overdue };
+  const { ownWork = [] } = view;
+  const used = exported.length > 0 ? `other clusters are still led to it by ${named(exported)}` : '';
+  const kept = ownWork.length > 0 ? `no hub has placed ${named(ownWork)}, which would end with the cluster` : '';
+  const held = used || kept;
+  if (held !== '' && !(force && overdue)) {
+    const stands = {
+      drain: true,
+      drained: true,
+      withdraw: false,
+      held: used ? 'Exported' : 'OwnWork',
+      overdue,
+    } as const;
+    return overdue
+      ? {
+          ...stands,
+          reason: 'DrainBlocked',
+          waiting: `the time of the drain is over and ${held}: take it away, or force it`,
+        }
+      : { ...stands, reason: stands.held, waiting: held, ...until };
+  }
+  const inSpite = [forced ? 'it was not drained' : '', used, kept].filter((text) => text !== '').join(', and ');
+  const last = { drain: true, drained: true, withdraw: true, waiting: '', overdue } as const;
+  return inSpite === '' ? { ...last, reason } : { ...last, reason: 'Forced', forced: inSpite };
 }
 
 const WHY: Record<Exclude<DrainEffect, 'Moves'>, string> = {
@@ -138,7 +176,8 @@ const WHY: Record<Exclude<DrainEffect, 'Moves'>, string> = {
   None: 'this hub does not drain: move it, or set drain.allowDelete of the Hub',
 };
 
-const named = (placements: readonly Placement[]): string => {
+/** The first of them, and how many more. Pure. */
+export const named = (placements: readonly Placement[]): string => {
   const more = placements.length > NAMED ? ` and ${placements.length - NAMED} more` : '';
   return `${placements.slice(0, NAMED).join(', ')}${more}`;
 };

@@ -2,18 +2,21 @@ import { findCondition } from '../../api/conditions.ts';
 import { ANNOTATIONS } from '../../api/group.ts';
 import type { HubSpec } from '../../api/hub.ts';
 import type { Membership } from '../../api/membership.ts';
-import type { WorkerCluster } from '../../api/workercluster.ts';
+import { isAttached, type WorkerCluster } from '../../api/workercluster.ts';
 import type { OpenCluster } from '../../clusters/open-clusters.ts';
 import type { HubType, Member, Place, Trace, Wanted } from '../../hubs/contract.ts';
 import { keyOf, NAMESPACES } from '../../kube/resources.ts';
 import { due, renewed } from './credentials.ts';
 import { drainTimeoutMs } from './drain-time.ts';
+import { withdrawExports } from './exports.ts';
 import { BY_CLUSTER, clusterOf } from './holds.ts';
 import type { HubLine } from './hub-lines.ts';
 import { identityObjects } from './identity-objects.ts';
 import { hubEndpoint } from './join.ts';
-import { judgeLeave, LEAVE_STAGES, type LeaveVerdict, type LeaveView } from './judge.ts';
+import { judgeLeave, LEAVE_STAGES, type LeaveStage, type LeaveVerdict, type LeaveView } from './judge.ts';
 import { memberOf } from './member.ts';
+import { ownWorkIn } from './own-work.ts';
+import { madeFor } from './ownership.ts';
 import { type MembershipRecord, noting, placeOf, samePlace } from './record.ts';
 import { whyNoRoomElsewhere } from './room-elsewhere.ts';
 import { readerOf, TwoSides } from './two-sides.ts';
@@ -37,12 +40,15 @@ export interface LeaveOutcome {
   readonly gone: boolean;
   /** What the next step waits for. */
   readonly waiting: string;
+  /** What no hub has placed and ends with the cluster, in words; said once, before it is withdrawn. */
+  readonly ends?: readonly string[];
 }
 
 /** Whether the cluster itself goes, and all that is in it: what was made in it needs no tidying, and must not hold it up. */
 export const clusterGoes = (cluster: WorkerCluster | undefined): boolean =>
   cluster === undefined ||
   (cluster.metadata.deletionTimestamp !== undefined &&
+    (!isAttached(cluster) || cluster.metadata.annotations?.[ANNOTATIONS.destroyed] === 'true') &&
     (cluster.spec.adopt === undefined || cluster.spec.adopt.deletionPolicy === 'Delete'));
 
 /** Whether a leave may be forced when its time is over: by the Hub or by a person, and by nothing else. */
@@ -53,9 +59,18 @@ export const isForced = ({ metadata }: Membership, { drain }: HubSpec): boolean 
 export async function leave(world: MembershipWorld, scene: LeaveScene, signal: AbortSignal): Promise<LeaveOutcome> {
   const { membership, spec, type, cluster, line, open } = scene;
   let { record } = scene;
-  const sides = new TwoSides({ hub: line.client, member: open?.client }, record.membership.uid, () => world.now());
+  const sides = new TwoSides(
+    { hub: line.client, member: open?.client },
+    madeFor(world.gardenID, membership, record),
+    () => world.now(),
+  );
   const [hub, inside] = [readerOf(line.client, signal), open && readerOf(open.client, signal)];
-  const member = memberOf(record, hubEndpoint(line), { cluster, open, profiles: world.profiles, closed: 'Leaving' });
+  const member = memberOf(record, hubEndpoint(line, spec), {
+    cluster,
+    open,
+    profiles: world.profiles,
+    closed: 'Leaving',
+  });
   // What was never opened for work has none on it.
   const wasOpen = record.opened === true;
   let seen = await type.observe(hub, inside, member, spec);
@@ -77,7 +92,12 @@ export async function leave(world: MembershipWorld, scene: LeaveScene, signal: A
     const credentials = await renewed(sides, ending, record.credentials, world.now(), signal);
     record = { ...record, credentials };
     await world.records.save(keyOf(membership), record, signal);
-    const fresh = memberOf(record, hubEndpoint(line), { cluster, open, profiles: world.profiles, closed: 'Leaving' });
+    const fresh = memberOf(record, hubEndpoint(line, spec), {
+      cluster,
+      open,
+      profiles: world.profiles,
+      closed: 'Leaving',
+    });
     const handing = type.join(fresh, spec, seen).filter((step) => step.type === 'CredentialsReady');
     await write(
       handing.flatMap(({ apply = [] }) => apply.filter(({ shared }) => !shared)),
@@ -86,16 +106,29 @@ export async function leave(world: MembershipWorld, scene: LeaveScene, signal: A
   };
   // What an operator before this one has withdrawn already is not made anew only to be closed.
   if (wasOpen && type.cordon) await write(type.cordon(member, spec, seen), 'change');
-  const verdict = judgeLeave(viewOf(world, scene, member, seen), world.now());
+  const view = viewOf(world, scene, member, seen);
+  let verdict = judgeLeave(view, world.now());
+  // Last of all, and never of a cluster that stays: who has exported there means it to be so.
+  let ends: readonly string[] = [];
+  if (verdict.withdraw && clusterGoes(cluster) && open && inside && !isReached(membership, 'Withdrawn', 'False')) {
+    const exported = await withdrawExports({ member, hub, inside, client: open.client }, signal);
+    ends = await ownWorkIn(inside, open.pods.list());
+    const { otherWork, allowDelete } = spec.drain ?? {};
+    // Where work may end with the cluster nobody can tell whose it is.
+    const ownWork = otherWork === 'Hold' && !allowDelete ? ends : [];
+    verdict = judgeLeave({ ...view, exported, ownWork }, world.now());
+  }
   if (!verdict.withdraw) await renew();
   if (wasOpen && verdict.drain && !verdict.drained && type.drain) await write(type.drain(member, spec, seen), 'apply');
   if (!verdict.withdraw) return { verdict, gone: false, waiting: verdict.waiting };
-  const waiting = await withdraw(sides, { ...scene, record }, member, seen, verdict.overdue, signal);
-  return { verdict, gone: waiting === undefined, waiting: waiting ?? '' };
+  const force = verdict.overdue && isForced(membership, spec);
+  const leaving = { spec, type, record, member, seen, goes: clusterGoes(cluster) };
+  const waiting = await withdraw(sides, leaving, force, signal);
+  return { verdict, gone: waiting === undefined, waiting: waiting ?? '', ends };
 }
 
-const isReached = ({ status }: Membership, stage: (typeof LEAVE_STAGES)[number]): boolean =>
-  findCondition(status?.conditions, stage)?.status === 'True';
+const isReached = ({ status }: Membership, stage: LeaveStage, by: 'True' | 'False' = 'True'): boolean =>
+  findCondition(status?.conditions, stage)?.status === by;
 
 function viewOf(world: MembershipWorld, scene: LeaveScene, member: Member, seen: unknown): LeaveView {
   const { membership, spec, type, record } = scene;
@@ -136,17 +169,25 @@ const toGo = (
     ? place
     : undefined);
 
+/** What is to be taken out of a hub. */
+export interface Leaving {
+  readonly spec: HubSpec;
+  readonly type: HubType;
+  readonly record: MembershipRecord;
+  readonly member: Member;
+  /** What the type has observed. */
+  readonly seen: unknown;
+  /** See clusterGoes. */
+  readonly goes: boolean;
+}
+
 /** In the hub's order first, then whatever else is on the record, last made first. @returns what it waits for; undefined: all is gone */
-async function withdraw(
+export async function withdraw(
   sides: TwoSides,
-  { spec, type, record, cluster, membership }: LeaveScene,
-  member: Member,
-  seen: unknown,
-  overdue: boolean,
+  { spec, type, record, member, seen, goes }: Leaving,
+  force: boolean,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  const force = overdue && isForced(membership, spec);
-  const goes = clusterGoes(cluster);
   const remove = async (place: MembershipRecord['places'][number], forced: boolean) => {
     if (place.on === 'member' && (goes || (force && !sides.has('member')))) return undefined;
     if (!sides.has(place.on))
@@ -155,20 +196,24 @@ async function withdraw(
   };
   const kept = type.identities(member, spec).flatMap(identityObjects).map(placeOf);
   const isIdentity = (place: MembershipRecord['places'][number]) => kept.some((one) => samePlace(one, place));
-  for (const { apply = [], places, waiting, force: forced = [] } of type.leave(member, spec, seen)) {
+  for (const { apply = [], sweep = [], places, waiting, force: forced = [] } of type.leave(member, spec, seen)) {
     if (waiting !== undefined && !force) return waiting;
-    for (const one of apply) if (sides.has(one.on)) await sides[one.shared ? 'apply' : 'change'](one, signal);
+    for (const one of apply) if (sides.has(one.on)) await sides.change(one, signal);
+    // All at once: a hub may have hundreds, and each of them takes its time to go.
+    let waits: string | undefined;
+    for (const trace of sweep) waits = (await remove(trace, force)) ?? waits;
     for (const place of places) {
       const known = toGo(record, place);
-      if (!known) continue;
-      const left = await remove(known, false);
+      const left = known && (await remove(known, false));
       if (left === undefined) continue;
-      if (!force) return left;
+      waits ??= left;
+      if (!force) continue;
       for (const one of [...forced, place]) {
         const noted = toGo(record, one);
         if (noted) await remove(noted, true);
       }
     }
+    if (waits !== undefined && !force) return waits;
   }
   const rest = [...record.places].reverse();
   // Who may still be working in the other side ends last.

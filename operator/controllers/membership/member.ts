@@ -1,13 +1,13 @@
 import type { CloudProfile } from '../../api/cloudprofile.ts';
 import { findCondition } from '../../api/conditions.ts';
-import { GROUP, LABELS } from '../../api/group.ts';
 import type { HubSpec } from '../../api/hub.ts';
 import { formatBytes, formatCpu, parseBytes, parseCpu } from '../../api/quantity.ts';
-import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
+import { isAttached, profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
 import { clusterResource } from '../../clusters/capacity.ts';
 import type { OpenCluster } from '../../clusters/open-clusters.ts';
 import type { Amounts, Endpoint, Member } from '../../hubs/contract.ts';
 import { conditionIsTrue, type Node } from '../../kube/resources.ts';
+import { labelsOf, zonesOf } from './member-labels.ts';
 import { planned, plannedSizes } from './planned-capacity.ts';
 import type { KeptCredential, MembershipRecord } from './record.ts';
 
@@ -29,10 +29,19 @@ export function endpointOf(
 export function whyNotUsable(cluster: WorkerCluster, open: OpenCluster | undefined): string | undefined {
   if (!answers(cluster, open)) return 'the API server of the cluster does not answer yet';
   if (isAsleep(cluster)) return 'the cluster sleeps';
+  // What a join asks of a control plane that is still starting would be taken from its start.
+  const lacking = cluster.status?.conditions?.find(
+    ({ type, status }) => WORKS_WITH.includes(type) && status === 'False',
+  );
+  if (lacking) return `the cluster is not healthy yet: ${lacking.message}`;
   const desired = cluster.status?.nodes?.desired ?? cluster.spec.dataPlaneNodes;
-  if (desired === 0 || open!.nodes.list().some(takesPods)) return undefined;
+  // How many nodes an attached one should have nobody here knows: none may be all that it has.
+  if ((desired === 0 && !isAttached(cluster)) || open!.nodes.list().some(takesPods)) return undefined;
   return 'no node of the cluster can run pods yet';
 }
+
+/** Conditions without which a cluster runs no work well, where it has them. */
+const WORKS_WITH = ['ControlPlaneHealthy', 'SystemComponentsHealthy'];
 
 /** Whether the cluster is to sleep. */
 export const isAsleep = ({ status }: WorkerCluster): boolean => status?.hibernation?.asleep === true;
@@ -46,35 +55,6 @@ export const answers = (cluster: WorkerCluster | undefined, open: OpenCluster | 
   open !== undefined && !isSilent(cluster);
 
 const takesPods = (node: Node): boolean => !node.spec.unschedulable && conditionIsTrue(node, 'Ready');
-
-/** What a cluster shows of itself in a hub; keys are those of labels. Pure. */
-export function labelsOf(
-  { metadata, spec, status }: WorkerCluster,
-  { clusterLabels }: HubSpec,
-): Record<string, string> {
-  const own = Object.entries(metadata.labels ?? {});
-  const machineTypes = status?.admitted?.pools.map(({ machineType }) => machineType) ?? [];
-  const all: Record<string, string | undefined> = {
-    // A hub may act on labels with a domain (which set a cluster is in, whose it is): of a tenant's only those without one are shown.
-    ...Object.fromEntries(own.filter(([key]) => !key.includes('/'))),
-    ...clusterLabels,
-    [LABELS.provider]: status?.provider ?? spec.cloudProvider,
-    [`${GROUP}/mode`]: status?.mode,
-    [`${GROUP}/kubernetes-version`]: status?.kubernetesVersion,
-    [`${GROUP}/simulated`]: status?.simulated ? 'true' : undefined,
-    [`${GROUP}/spot`]: spec.pools?.some(({ spot }) => spot) ? 'true' : undefined,
-    [LABELS.workerCluster]: metadata.name,
-    [LABELS.workerClusterNamespace]: metadata.namespace,
-    'topology.kubernetes.io/region': status?.region,
-    ...Object.fromEntries(machineTypes.map((type) => [`${GROUP}/machine-type.${type}`, 'true'])),
-  };
-  return Object.fromEntries(
-    Object.entries(all).flatMap(([key, value]) => (isLabel(key, value) ? [[key, value!]] : [])),
-  );
-}
-
-const isLabel = (key: string, value: string | undefined): boolean =>
-  value !== undefined && value.length <= 63 && key.slice(key.indexOf('/') + 1).length <= 63;
 
 /** Nodes come and go by themselves: what each of them adds is shown, but not each change of a few Ki. */
 function capacityOf(cluster: WorkerCluster, open: OpenCluster | undefined, profile: CloudProfile | undefined): Amounts {
@@ -138,8 +118,9 @@ export function memberOf(
     id: member.id,
     endpoint: member.endpoint,
     hub,
-    labels: cluster ? labelsOf(cluster, ofHub.spec) : {},
-    zones: [...new Set((open?.nodes.list() ?? []).flatMap(zoneOf))].sort(),
+    labels: cluster ? labelsOf(cluster, ofHub.spec, { open, profile }) : {},
+    ranges: cluster?.status?.networking,
+    zones: cluster ? zonesOf(cluster, { open, profile }) : [],
     version: cluster?.status?.kubernetesVersion,
     capacity: cluster ? capacityOf(cluster, open, profile) : {},
     nodeSizes: cluster ? nodeSizesOf(cluster, open, profile) : [],
@@ -148,10 +129,5 @@ export function memberOf(
     credentials: Object.fromEntries(record.credentials.map((one) => [one.identity, credentialOf(one)])),
   };
 }
-
-const zoneOf = ({ metadata }: Node): string[] => {
-  const zone = metadata.labels?.['topology.kubernetes.io/zone'];
-  return zone ? [zone] : [];
-};
 
 const credentialOf = ({ token, expiresAt }: KeptCredential) => ({ token, ...(expiresAt && { expiresAt }) });

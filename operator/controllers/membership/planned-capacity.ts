@@ -1,15 +1,19 @@
 import type { CloudProfile } from '../../api/cloudprofile.ts';
 import { formatBytes, formatCpu, parseBytes, parseCount, parseCpu } from '../../api/quantity.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
+import { CONTROL_PLANE_POOL } from '../../cost/size.ts';
 import type { Amounts } from '../../hubs/contract.ts';
 
+/** What was granted to pools that run work; machines of a control plane run none. Pure. */
+export const poolsForWork = ({ status }: WorkerCluster) =>
+  (status?.admitted?.pools ?? []).filter(({ name }) => name !== CONTROL_PLANE_POOL);
+
 /** What the nodes of a cluster will offer that has none now: its pools at their largest, or a node of each. Pure. */
-export function planned({ spec, status }: WorkerCluster, profile: CloudProfile): Amounts {
-  const granted = status?.admitted?.pools ?? [];
+export function planned(cluster: WorkerCluster, profile: CloudProfile): Amounts {
   const sum = { cpu: 0, memory: 0, gpu: 0 };
-  for (const { name, machineType } of granted) {
+  for (const { name, machineType } of poolsForWork(cluster)) {
     const type = profile.spec.machineTypes.find((one) => one.name === machineType);
-    const pool = spec.pools?.find((one) => one.name === name);
+    const pool = cluster.spec.pools?.find((one) => one.name === name);
     const count = Math.max(1, pool?.maximum ?? 1);
     if (!type) continue;
     sum.cpu += count * parseCpu(String(type.cpu));
@@ -20,8 +24,8 @@ export function planned({ spec, status }: WorkerCluster, profile: CloudProfile):
 }
 
 /** What one node of each of its pools will offer. Pure. */
-export const plannedSizes = ({ status }: WorkerCluster, profile: CloudProfile): Amounts[] =>
-  (status?.admitted?.pools ?? []).flatMap(({ machineType }) => {
+export const plannedSizes = (cluster: WorkerCluster, profile: CloudProfile): Amounts[] =>
+  poolsForWork(cluster).flatMap(({ machineType }) => {
     const type = profile.spec.machineTypes.find((one) => one.name === machineType);
     return type ? [{ cpu: String(type.cpu), memory: String(type.memory) }] : [];
   });

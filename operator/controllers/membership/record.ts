@@ -1,8 +1,10 @@
 import { GROUP, LABELS, ROLES } from '../../api/group.ts';
 import type { HubSpec } from '../../api/hub.ts';
 import { membershipRecordName } from '../../api/names.ts';
-import type { Credential, Endpoint, Identity, Place, Step, Trace, Wanted } from '../../hubs/contract.ts';
-import { type ReceiptCache, type ReceiptClient, Receipts } from '../../kube/receipt.ts';
+import type { Credential, Endpoint, Identity, Place, Step, Stranger, Trace, Wanted } from '../../hubs/contract.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { type ReceiptCache, type ReceiptClient, Receipts, receiptIn } from '../../kube/receipt.ts';
+import { keyOf, SECRETS, type Secret } from '../../kube/resources.ts';
 
 /** A credential as it is kept: whose it is, and when it is replaced. */
 export interface KeptCredential extends Credential {
@@ -27,6 +29,8 @@ export interface MembershipRecord {
   readonly member: { readonly name: string; readonly id: string; readonly endpoint: Endpoint };
   readonly places: readonly (Place & Partial<Pick<Trace, 'labels'>>)[];
   readonly credentials: readonly KeptCredential[];
+  /** What somebody else made and is ours from now on, by UID; absent: nothing is being taken over. */
+  readonly takingOver?: Stranger['places'];
   /** The hub has shown its capacity once: from then on it is open for work. */
   readonly opened?: true;
   /** Work is moved away before it sleeps, it sleeps, or it wakes and has not got new credentials and nodes yet: it is closed for as long. */
@@ -59,6 +63,20 @@ export const membershipRecords = (
       }),
     },
   );
+
+/** Every record that there is, with the key of its Secret; one that cannot be read is left out. */
+export async function recordsIn(
+  garden: Pick<KubeClient, 'list'>,
+  operatorNamespace: string,
+  signal: AbortSignal,
+): Promise<{ key: string; record: MembershipRecord }[]> {
+  const options = { namespace: operatorNamespace, labelSelector: MEMBERSHIP_RECORDS, signal };
+  const { items } = await garden.list<Secret>(SECRETS, options);
+  return items.flatMap((secret) => {
+    const record = secret.type === MEMBERSHIP_RECORD_TYPE ? receiptIn<MembershipRecord>(secret) : undefined;
+    return record ? [{ key: keyOf(secret), record }] : [];
+  });
+}
 
 export const samePlace = (a: Place, b: Place): boolean =>
   a.on === b.on &&

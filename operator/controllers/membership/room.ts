@@ -28,7 +28,7 @@ const KEYS = ['cpu', 'memory', 'gpu'] as const;
 export function whyNoRoom(hubName: string, pods: readonly Pod[], others: readonly OtherMember[]): string | undefined {
   const needed: Sizes = { cpu: 0, memory: 0, gpu: 0 };
   const largest: Sizes = { cpu: 0, memory: 0, gpu: 0 };
-  for (const pod of pods.filter(moves)) {
+  for (const pod of pods.filter(isWork)) {
     const size = podRequests(pod);
     for (const key of KEYS) {
       needed[key] += size[key];
@@ -56,8 +56,8 @@ export function whyNoRoom(hubName: string, pods: readonly Pod[], others: readonl
   return undefined;
 }
 
-/** Whether a pod is work that could be moved: not done, of no DaemonSet and no node, and none of Kubernetes itself. */
-const moves = ({ metadata, spec, status }: Pod): boolean =>
+/** Whether a pod is work of somebody's, that could be moved: not done, of no DaemonSet and no node, and none of Kubernetes itself. */
+export const isWork = ({ metadata, spec, status }: Pod): boolean =>
   spec.nodeName !== undefined &&
   metadata.deletionTimestamp === undefined &&
   metadata.namespace !== 'kube-system' &&

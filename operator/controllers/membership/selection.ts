@@ -24,13 +24,15 @@ export interface Selection {
 }
 
 /**
- * Which clusters are to join a hub and which are to leave it. Pure. A slip in a label or a selector must not empty a fleet: where more would
+ * Which clusters are to join a hub and which are to leave it. Pure. Of one that can never take work no Membership is made: it would wait for
+ * good, and a thousand of them would be a thousand writes. A slip in a label or a selector must not empty a fleet: where more would
  * leave at once than the hub allows, none begins before it is approved. Clusters that are deleted are not counted.
  */
 export function selectMembers(
   { metadata, spec }: Hub,
   clusters: readonly WorkerCluster[],
   memberships: readonly Membership[],
+  neverTakesWork: (cluster: WorkerCluster) => boolean = () => false,
 ): Selection {
   const byKey = new Map(clusters.map((cluster) => [keyOf(cluster), cluster]));
   const clusterOf = (membership: Membership) =>
@@ -41,7 +43,8 @@ export function selectMembers(
       !metadata.deletionTimestamp &&
       !cluster.metadata.deletionTimestamp &&
       !present.has(keyOf(cluster)) &&
-      selects(spec, cluster),
+      selects(spec, cluster) &&
+      !neverTakesWork(cluster),
   );
   const living = memberships.filter((one) => {
     const cluster = clusterOf(one);

@@ -1,8 +1,9 @@
 import { findCondition, rfc3339 } from '../../api/conditions.ts';
 import type { Membership, MembershipState, MembershipStatus } from '../../api/membership.ts';
 import type { Condition } from '../../api/meta.ts';
-import { JOIN_STEPS, type JoinStep } from '../../hubs/contract.ts';
+import { JOIN_STEPS, type JoinStep, type Stranger } from '../../hubs/contract.ts';
 import { say, withConditions } from '../conditions.ts';
+import type { LeaveVerdict } from './judge.ts';
 import type { MembershipRecord } from './record.ts';
 
 export type Said = Omit<Condition, 'lastTransitionTime'>;
@@ -14,6 +15,8 @@ export interface Told {
   readonly waiting: string;
   readonly conditions: readonly Said[];
   readonly codes?: readonly string[];
+  /** Its name in the hub, where there is no record of it. */
+  readonly name?: string;
 }
 
 const LONGEST = 1024;
@@ -21,7 +24,7 @@ const LONGEST = 1024;
 /** The status that says so. Pure. */
 export function statusOf(
   { metadata, status: before }: Membership,
-  { state, waiting, conditions, codes = [] }: Told,
+  { state, waiting, conditions, codes = [], name }: Told,
   record: MembershipRecord | undefined,
   now: Date,
 ): MembershipStatus {
@@ -38,7 +41,7 @@ export function statusOf(
     state,
     since: before?.state === state && before.since ? before.since : rfc3339(now),
     ...(text && { waiting: text }),
-    ...(record && { memberName: record.member.name }),
+    ...((record || name) && { memberName: name ?? record!.member.name }),
     ...(record &&
       record.credentials.length > 0 && {
         credentials: record.credentials.map(({ identity, side, account, expiresAt }) => ({
@@ -51,6 +54,16 @@ export function statusOf(
     observedGeneration: metadata.generation,
   };
 }
+
+/** Condition of a cluster that somebody else has put into the hub, while it stays theirs. */
+export const OBSERVED = 'Observed';
+
+/** It is in the hub, and not by us. Pure. */
+export const toldOfOthers = ({ name, places: [place] }: Stranger): Told => {
+  const what = place ? `${place.resource.kind} ${place.namespace ? `${place.namespace}/` : ''}${place.name}` : name;
+  const text = `${what} of the hub is this cluster, and somebody else made it: it is never drained, changed or deleted`;
+  return { state: 'Joined', waiting: '', conditions: [say(OBSERVED, true, 'MadeByOthers', text)], name };
+};
 
 const SENTENCES: Record<JoinStep, string> = {
   IdentityReady: 'the identities of the hub and of the cluster are made, with their rights',
@@ -74,4 +87,26 @@ export function newlyDone({ status }: Membership, said: readonly Said[]): string
     ({ type, status: now }) => now === 'True' && findCondition(status?.conditions, type)?.status !== 'True',
   );
   return fresh.map(({ message }) => message).join('; ');
+}
+
+/** A condition for each stage of a leave. Pure. @param left what it waits for while it is withdrawn */
+export function leaveConditions(verdict: LeaveVerdict, left: string): Said[] {
+  const { drained, drain, withdraw, reason, waiting, noRoom, held } = verdict;
+  return [
+    say('Cordoned', true, 'Cordoned', 'the hub places nothing new on the cluster'),
+    ...(noRoom ? [say('RoomElsewhere', false, reason, waiting)] : []),
+    ...(drain || drained
+      ? [
+          say(
+            'Drained',
+            drained,
+            held ? 'Drained' : reason,
+            drained ? 'nothing of the hub counts on the cluster any more' : waiting,
+          ),
+        ]
+      : []),
+    ...(held === 'Exported' ? [say('ExportsWithdrawn', false, reason, waiting)] : []),
+    ...(held === 'OwnWork' ? [say('OwnWorkGone', false, reason, waiting)] : []),
+    ...(withdraw ? [say('Withdrawn', false, 'Withdrawing', left)] : []),
+  ];
 }

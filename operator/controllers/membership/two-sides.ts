@@ -1,13 +1,14 @@
 import { isDeepStrictEqual } from 'node:util';
 import { setCondition } from '../../api/conditions.ts';
 import { notYetConfigured } from '../../api/errors.ts';
-import { FIELD_MANAGER, LABELS } from '../../api/group.ts';
+import { FIELD_MANAGER } from '../../api/group.ts';
 import type { Condition } from '../../api/meta.ts';
-import type { Place, Reader, Side, Trace, Wanted } from '../../hubs/contract.ts';
+import type { Place, Reader, Side, Touch, Trace, Wanted } from '../../hubs/contract.ts';
 import { Applier, includes } from '../../kube/applier.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { isNotFound, KubeApiError } from '../../kube/errors.ts';
 import { type KubeObject, keyOf, type Resource } from '../../kube/resources.ts';
+import { isMadeFor, type MadeFor, ownerLabels, saidOf } from './ownership.ts';
 
 /** What may be asked of a cluster by a hub's code: reading. */
 export function readerOf(client: KubeClient, signal: AbortSignal): Reader {
@@ -42,13 +43,13 @@ export type Clients = { readonly hub: KubeClient; readonly member?: KubeClient |
 /** Writes and deletes what a membership wants in the hub and in the cluster: only what bears its label, and only what differs. */
 export class TwoSides {
   readonly #clients: Clients;
-  readonly #membershipUID: string;
+  readonly #owner: MadeFor;
   readonly #now: () => Date;
   readonly #uids = new Map<string, string>();
 
-  constructor(clients: Clients, membershipUID: string, now: () => Date) {
+  constructor(clients: Clients, owner: MadeFor, now: () => Date) {
     this.#clients = clients;
-    this.#membershipUID = membershipUID;
+    this.#owner = owner;
     this.#now = now;
   }
 
@@ -67,8 +68,9 @@ export class TwoSides {
     return this.#uids.get(textOf(place));
   }
 
-  /** The same for what is there and ours: an object that has gone, or is on its way out, is not made again. */
+  /** The same for what is shared, or is there and ours: an object that has gone, or is on its way out, is not made again. */
   async change(wanted: Wanted, signal: AbortSignal): Promise<boolean> {
+    if (wanted.shared) return this.apply(wanted, signal);
     const { name, namespace } = wanted.object.metadata;
     const live = await this.client(wanted.on).getOrUndefined(wanted.resource, name, namespace, { signal });
     return live && !live.metadata.deletionTimestamp && this.isOurs(live) ? this.apply(wanted, signal) : false;
@@ -92,11 +94,7 @@ export class TwoSides {
         'Look whose it is; delete it or rename it, and the cluster joins.',
       );
     }
-    const labels = {
-      ...object.metadata.labels,
-      [LABELS.managedBy]: 'coppice',
-      [LABELS.membership]: this.#membershipUID,
-    };
+    const labels = { ...object.metadata.labels, ...ownerLabels(this.#owner) };
     const labelled = { ...object, metadata: { ...object.metadata, labels } };
     const applier = new Applier(client, () => ({ live }));
     const { object: written, changed } = await applier.apply(labelled, signal, resource);
@@ -111,7 +109,13 @@ export class TwoSides {
     live: KubeObject | undefined,
     signal: AbortSignal,
   ) {
-    if (live && !object.metadata.resourceVersion) return false;
+    const { resourceVersion } = object.metadata;
+    if (live && !resourceVersion) return false;
+    if (resourceVersion) {
+      // No mark of ours stays on what others made: nothing but the fields that are wanted is written.
+      const written = await client.apply(object, { resource, force: true, fieldManager: FIELD_MANAGER, signal });
+      return written.metadata.resourceVersion !== resourceVersion;
+    }
     const applier = new Applier(client, () => ({ live }));
     return (await applier.apply(object, signal, resource)).changed;
   }
@@ -141,6 +145,23 @@ export class TwoSides {
       { resource, subresource: 'status', fieldManager: FIELD_MANAGER, signal },
     );
     return true;
+  }
+
+  /** Changes one field of something that is not ours, if it is still there. */
+  async touch({ on, resource, namespace, name, uid, patch }: Touch, signal: AbortSignal): Promise<void> {
+    const whole = { ...patch, metadata: { uid } };
+    await this.client(on).mergePatch(resource, name, namespace, whole, { signal }).catch(ignoreNotFound);
+  }
+
+  /** Labels as ours what somebody else has made, if it is the object with this UID, and was made for no membership. */
+  async takeOver(place: Place, uid: string, signal: AbortSignal): Promise<void> {
+    const { on, resource, namespace, name } = place;
+    const client = this.client(on);
+    const live = await client.getOrUndefined(resource, name, namespace, { signal });
+    if (live?.metadata.uid !== uid || saidOf(live) !== undefined) return;
+    const { resourceVersion } = live.metadata;
+    const metadata = { uid, resourceVersion, labels: ownerLabels(this.#owner) };
+    await client.mergePatch(resource, name, namespace, { metadata }, { signal });
   }
 
   /** Takes something of ours, or a trace of the hub's, away. @returns what is still in the way of that; undefined: it is gone. */
@@ -175,8 +196,8 @@ export class TwoSides {
     return `${left.kind ?? resource.kind} ${keyOf(left)} ${on === 'hub' ? 'of the hub' : 'of the cluster'} is being deleted${by}`;
   }
 
-  isOurs({ metadata }: KubeObject): boolean {
-    return metadata.labels?.[LABELS.membership] === this.#membershipUID;
+  isOurs(object: KubeObject): boolean {
+    return isMadeFor(object, this.#owner.membership);
   }
 
   /** What somebody else has made under the name meanwhile stays. */

@@ -17,7 +17,18 @@ import { BY_HUB, type MembershipWorld } from './world.ts';
 /** What the controllers of hubs and memberships need of the others. */
 export type HubsCore = Pick<
   Core,
-  'garden' | 'state' | 'log' | 'clusters' | 'profiles' | 'openClusters' | 'now' | 'record' | 'queue' | 'queues'
+  | 'garden'
+  | 'gardenID'
+  | 'state'
+  | 'log'
+  | 'clusters'
+  | 'profiles'
+  | 'provider'
+  | 'openClusters'
+  | 'now'
+  | 'record'
+  | 'queue'
+  | 'queues'
 >;
 
 /** The controllers of hubs and memberships, wired. */

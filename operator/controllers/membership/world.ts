@@ -7,17 +7,22 @@ import type { KubeClient } from '../../kube/client.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { Receipts } from '../../kube/receipt.ts';
 import type { KubeObject } from '../../kube/resources.ts';
+import type { Core } from '../core.ts';
 import type { HubLines } from './hub-lines.ts';
 import type { MembershipRecord } from './record.ts';
 
 /** What the controllers of hubs and of memberships work with. */
 export interface MembershipWorld {
   readonly garden: KubeClient;
+  /** See gardenIdentity. */
+  readonly gardenID: string;
   readonly hubs: Informer<Hub>;
   /** With index BY_CLUSTER and BY_HUB. */
   readonly memberships: Informer<Membership>;
   readonly clusters: Informer<WorkerCluster>;
   readonly profiles: Informer<CloudProfile>;
+  /** undefined: this operator has none. */
+  readonly provider: Core['provider'];
   readonly openClusters: OpenClusters;
   readonly lines: HubLines;
   readonly records: Receipts<MembershipRecord>;

@@ -1,5 +1,5 @@
 import type { Pool, Provider, ProviderContext } from '../../../providers/contract.ts';
-import type { CloudProfile } from '../../api/cloudprofile.ts';
+import { type CloudProfile, DEFAULT_RANGES } from '../../api/cloudprofile.ts';
 import { LABELS } from '../../api/group.ts';
 import { technicalID } from '../../api/names.ts';
 import type { Seed } from '../../api/seed.ts';
@@ -19,8 +19,6 @@ import type { Operation } from './operation.ts';
 
 /** On a Seed: storage class of etcd's volumes. Absent: the seed's default class. */
 export const STORAGE_CLASS_ANNOTATION = 'multi-cluster.demo.io/storage-class';
-
-const DEFAULT_RANGES = { pods: '100.96.0.0/11', services: '100.64.0.0/13' };
 
 /** The worker pools of a shoot, as providers take them; machines that run its control plane are none of these. */
 export const poolsOfShoot = (shoot: Shoot): Pool[] =>

@@ -35,6 +35,8 @@ export interface CommonFacts {
   readonly technicalID: string;
   readonly seedName: string | undefined;
   readonly version: string | undefined;
+  /** Ranges in use. */
+  readonly networks?: { readonly pods: string; readonly services: string };
   readonly endpoint: string | undefined;
   /** URLs by names that lead to the endpoint, by whose domain they are in. */
   readonly named?: readonly { name: string; url: string }[];
@@ -83,6 +85,7 @@ export const commonFacts = (op: Operation, shoot: Shoot, endpoint: string | unde
   technicalID: op.values.namespace,
   seedName: op.seed.name,
   version: op.values.version,
+  networks: op.values.networks,
   endpoint,
   pools: op.pools,
   madeOf: { inCloud: op.provider.inCloud },
@@ -293,6 +296,9 @@ export function statusOf(
     ...(shoot.metadata.uid && { uid: shoot.metadata.uid }),
     ...(facts.seedName && { seedName: facts.seedName }),
     ...(facts.version && { kubernetesVersion: facts.version }),
+    ...(facts.networks && {
+      networking: { pods: [facts.networks.pods], services: [facts.networks.services] },
+    }),
     ...(facts.endpoint && {
       advertisedAddresses: [{ name: 'internal', url: facts.endpoint }, ...(facts.named ?? [])].map((address) => ({
         ...address,

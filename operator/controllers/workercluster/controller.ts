@@ -4,15 +4,16 @@ import type { CloudProfile } from '../../api/cloudprofile.ts';
 import { findCondition } from '../../api/conditions.ts';
 import type { Quota } from '../../api/quota.ts';
 import type { Shoot } from '../../api/shoot.ts';
-import { profileNameOf, type WorkerCluster, type WorkerClusterStatus } from '../../api/workercluster.ts';
+import { isAttached, profileNameOf, type WorkerCluster, type WorkerClusterStatus } from '../../api/workercluster.ts';
 import type { DepletedOffers } from '../../capacity/depleted-offers.ts';
 import { atPlace } from '../../capacity/places.ts';
-import type { HoldsOf, SleepHoldsOf } from '../../clusters/deletion-gate.ts';
+import type { SleepHoldsOf } from '../../clusters/deletion-gate.ts';
 import { isLarger } from '../../cost/size.ts';
 import type { Applier } from '../../kube/applier.ts';
-import type { KubeClient } from '../../kube/client.ts';
 import type { Informer } from '../../kube/informer.ts';
-import { type KubeObject, SHOOTS, WORKERCLUSTERS } from '../../kube/resources.ts';
+import { keyOf, SHOOTS, WORKERCLUSTERS } from '../../kube/resources.ts';
+import type { Refusal } from '../../mesh/allocate.ts';
+import type { Meshes } from '../../mesh/meshes.ts';
 import { BY_NAMESPACE } from '../by-namespace.ts';
 import type { DecidedSizes } from '../decided-sizes.ts';
 import { hold } from '../finalizer.ts';
@@ -21,31 +22,31 @@ import type { ManagedController } from '../managed/controller.ts';
 import { type ClaimantWorld, claimantsIn, heldBy } from '../quota/claimants.ts';
 import { technicalIDTakenBy } from '../same-technical-id.ts';
 import { writeStatus } from '../status-writer.ts';
+import { type AttachedClusterWorld, reconcileAttached } from './attached-act.ts';
 import { EXPIRING } from './lifetime.ts';
+import { knownByShoot, ownRanges } from './networking.ts';
 import { placed } from './places.ts';
 import { planWorkerCluster, type WorkerClusterView } from './plan.ts';
 import { fillIn } from './scale-default.ts';
 import type { ProjectShare } from './view.ts';
 
 /** What the controller of worker clusters works with. */
-export interface WorkerClusterWorld extends ClaimantWorld {
-  readonly garden: KubeClient;
+export interface WorkerClusterWorld extends ClaimantWorld, AttachedClusterWorld {
+  readonly clusters: Informer<WorkerCluster>;
   readonly gardenApplier: Applier;
   /** With index BY_NAMESPACE. */
   readonly quotas: Informer<Quota>;
   readonly capacity: DepletedOffers;
   /** Absent: this operator manages no clouds. */
   readonly managed?: Pick<ManagedController, 'facts' | 'want'> | undefined;
-  /** What holds a cluster: see judgeDeletion. */
-  readonly holds: HoldsOf;
   /** What keeps a cluster awake that is to sleep; absent: nothing ever does. */
   readonly keepsAwake?: SleepHoldsOf;
   /** Records of what was decided. Absent: there are none. */
   readonly sizes?: Pick<DecidedSizes, 'remove'>;
-  now(): Date;
+  /** Who gives clusters their ranges. Absent: nobody does. */
+  readonly meshes?: Pick<Meshes, 'entry' | 'overlapping' | 'allocate' | 'release'>;
   /** `withAccount`: for somebody who has credentials of the cloud. */
   provider(profile: CloudProfile, withAccount: boolean): Provider | undefined;
-  record(object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string): void;
 }
 
 /** Observe, plan, act for one WorkerCluster. */
@@ -57,6 +58,7 @@ export async function reconcileWorkerCluster(
   const written = world.clusters.get(key);
   if (!written) {
     await world.sizes?.remove(key, signal);
+    await world.meshes?.release(key);
     // A delete that came in the same moment as the finalizer can win: what was made for the cluster must not outlive it.
     const orphan = world.shoots.get(key);
     const owner = orphan?.metadata.ownerReferences?.find((reference) => reference.kind === 'WorkerCluster');
@@ -66,6 +68,7 @@ export async function reconcileWorkerCluster(
     }
     return undefined;
   }
+  if (isAttached(written)) return lookAt(world, await reconcileAttached(world, written, signal));
   const { uid = '' } = written.metadata;
   const shoot = ownShoot(world, written);
   const managed = world.managed?.facts(key, uid);
@@ -75,7 +78,7 @@ export async function reconcileWorkerCluster(
   const inUse = usedByCluster(cluster, shoot, managed);
   const profile = offered && inUse ? keptFor(offered, inUse, world.now()) : offered;
   const provider = profile && world.provider(profile, hasAccount(cluster, shoot));
-  const view: WorkerClusterView = {
+  let view: WorkerClusterView = {
     cluster,
     profile,
     profileNames: world.profiles.list().map((known) => known.metadata.name),
@@ -93,8 +96,14 @@ export async function reconcileWorkerCluster(
       : [],
     keepsAwake: (since) => world.keepsAwake?.(cluster.metadata.namespace ?? '', cluster.metadata.name, since) ?? [],
     ...places,
+    ...meshView(world, cluster, shoot),
   };
-  const plan = planWorkerCluster(view, world.now());
+  let plan = planWorkerCluster(view, world.now());
+  if (plan.allocate) {
+    const { refused } = await world.meshes!.allocate(plan.allocate);
+    view = { ...view, ...meshView(world, cluster, shoot, refused) };
+    plan = planWorkerCluster(view, world.now());
+  }
   // In the same breath as the decision: from here on everybody else sees what was granted.
   const granted = grant(world, view, plan.status);
   let { status } = plan;
@@ -121,6 +130,7 @@ export async function reconcileWorkerCluster(
   if (plan.deleteShoot) await world.garden.delete(SHOOTS, name, namespace, { propagationPolicy: 'Background', signal });
   if (plan.finalizer === 'remove') {
     await world.sizes?.remove(key, signal);
+    await world.meshes?.release(key);
     await hold(world, WORKERCLUSTERS, world.clusters, cluster, false, { signal });
     world.granted.delete(uid);
     world.capacity.forget(uid);
@@ -142,9 +152,11 @@ export async function reconcileWorkerCluster(
   if (plan.expire) {
     await world.garden.delete(WORKERCLUSTERS, name, namespace, { ...(uid && { preconditions: { uid } }), signal });
   }
-  if (!plan.next) return undefined;
-  return { requeueAfterMs: Math.min(LONGEST_TIMER_MS, Math.max(0, +plan.next - +world.now()) + TIMER_SLACK_MS) };
+  return lookAt(world, plan.next);
 }
+
+const lookAt = (world: Pick<WorkerClusterWorld, 'now'>, next: Date | undefined) =>
+  next && { requeueAfterMs: Math.min(LONGEST_TIMER_MS, Math.max(0, +next - +world.now()) + TIMER_SLACK_MS) };
 
 /** Longest that a timer of Node's can wait. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
@@ -157,6 +169,20 @@ function tellOfEnd(world: WorkerClusterWorld, cluster: WorkerCluster, status: Wo
   const known = findCondition(cluster.status?.conditions, EXPIRING);
   if (said && said.message !== known?.message)
     world.record(cluster, 'Warning', said.reason ?? EXPIRING, said.message ?? '');
+}
+
+/** Nobody is asked what others have unless a range of the cluster may be theirs too. */
+function meshView(
+  { meshes }: WorkerClusterWorld,
+  cluster: WorkerCluster,
+  shoot: Shoot | undefined,
+  refused?: Refusal,
+): Pick<WorkerClusterView, 'mesh'> {
+  if (!meshes) return {};
+  const { uid = '' } = cluster.metadata;
+  const known = meshes.entry(keyOf(cluster), uid) ?? (shoot && knownByShoot(shoot));
+  const own = ownRanges(cluster, known);
+  return { mesh: { known, refused, overlapping: own.length > 0 ? meshes.overlapping(keyOf(cluster), own) : [] } };
 }
 
 /** Without quotas nobody else is looked at: most projects have none. */

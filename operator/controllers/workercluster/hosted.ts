@@ -8,6 +8,7 @@ import { HELD } from '../../clusters/deletion-gate.ts';
 import { BACKUP_READY } from '../backup/conditions.ts';
 import { say } from '../conditions.ts';
 import { DRIFTED } from '../drifted.ts';
+import { meshLabels } from './networking.ts';
 import { type Asked, type ModeStrategy, problem, type Settled, type WorkerClusterView, withoutTime } from './view.ts';
 
 /** What a Shoot says that is true of the WorkerCluster as well, word for word. */
@@ -96,7 +97,7 @@ export function askForShoot(cluster: WorkerCluster, settled: Settled, controlPla
     { region, kubernetesVersion: version, networking: { pods, services, ...(provider.inCloud && { nodes }) }, pools },
     profile,
   );
-  return { problems, shoot: shootFor(cluster, shootSpec(cluster, settled, controlPlane)) };
+  return { problems, shoot: shootFor(cluster, shootSpec(cluster, settled, controlPlane), meshLabels(settled.known)) };
 }
 
 type SettledPool = NormalPool & { machineType: string };
@@ -139,7 +140,7 @@ function shootSpec(
   };
 }
 
-function shootFor(cluster: WorkerCluster, spec: ShootSpec): Shoot {
+function shootFor(cluster: WorkerCluster, spec: ShootSpec, labels: Record<string, string>): Shoot {
   const { name, namespace, uid } = cluster.metadata;
   return {
     apiVersion: API_VERSION,
@@ -149,7 +150,7 @@ function shootFor(cluster: WorkerCluster, spec: ShootSpec): Shoot {
       namespace,
       // The finalizer comes with the object: it saves a write, and there is no moment without it.
       finalizers: [FINALIZER],
-      labels: { [LABELS.workerCluster]: name, [LABELS.provider]: cluster.spec.cloudProvider },
+      labels: { [LABELS.workerCluster]: name, [LABELS.provider]: cluster.spec.cloudProvider ?? '', ...labels },
       ownerReferences: [
         { apiVersion: API_VERSION, kind: 'WorkerCluster', name, uid: uid!, controller: true, blockOwnerDeletion: true },
       ],

@@ -4,8 +4,14 @@ import type { CloudProfile } from '../../api/cloudprofile.ts';
 import { LABELS } from '../../api/group.ts';
 import { KUBECONFIG_KEY, kubeconfigSecretName } from '../../api/names.ts';
 import type { Shoot } from '../../api/shoot.ts';
-import { unactedClusterFields, type WorkerCluster, type WorkerClusterStatus } from '../../api/workercluster.ts';
+import {
+  madeModeOf,
+  unactedClusterFields,
+  type WorkerCluster,
+  type WorkerClusterStatus,
+} from '../../api/workercluster.ts';
 import { HELD, judgeDeletion } from '../../clusters/deletion-gate.ts';
+import type { MeshRequest } from '../../mesh/allocate.ts';
 import { say, withConditions } from '../conditions.ts';
 import { isHeld } from '../finalizer.ts';
 import { OVER_QUOTA } from '../quota/claimants.ts';
@@ -15,6 +21,7 @@ import { hibernationProblems, sleepOf } from './hibernation.ts';
 import { hosted } from './hosted.ts';
 import { type Lifetime, lifetimeOf, warnedAt } from './lifetime.ts';
 import { managed } from './managed.ts';
+import { meshProblems, meshWanted, networkingStatus, rangesCondition } from './networking.ts';
 import { resolve, runningMode, sized } from './resolve.ts';
 import { nodesToTell } from './scale-default.ts';
 import { selfManaged } from './self-managed.ts';
@@ -39,6 +46,8 @@ export interface WorkerClusterPlan {
   /** The Shoot as it should be. */
   readonly shoot?: Shoot;
   readonly deleteShoot?: boolean;
+  /** It is to be given this before anything of it is made; then it is planned anew. */
+  readonly allocate?: MeshRequest;
   /** What the cloud's managed service is asked for; `desired` absent: leave what there is as it is, or take it away. */
   readonly managed?: {
     readonly desired: ManagedCluster | undefined;
@@ -58,6 +67,9 @@ export interface WorkerClusterPlan {
 
 const STRATEGIES: Readonly<Record<Mode, ModeStrategy>> = { Hosted: hosted, Managed: managed, SelfManaged: selfManaged };
 
+/** Another cluster of the mesh may have gone by then. */
+const REFUSED_MS = 60_000;
+
 /** Pure: no clock but `now`, no network. */
 export function planWorkerCluster(seen: WorkerClusterView, now: Date): WorkerClusterPlan {
   const { cluster } = seen;
@@ -71,21 +83,28 @@ export function planWorkerCluster(seen: WorkerClusterView, now: Date): WorkerClu
   const observed = strategy.observe(view);
   const held = isHeld(cluster);
   const accepted = asked.problems.length === 0;
+  const allocate = accepted ? meshWanted(view, resolved) : undefined;
   const { leave, lookAgainAt, filled, condition } = capacityOf(view, resolved, now);
   const withCapacity = {
     ...observed,
-    conditions: [...observed.conditions, condition, sizeCondition(view, resolved, asked)],
+    conditions: [...observed.conditions, condition, sizeCondition(view, resolved, asked), rangesCondition(view)],
   };
   const defaultedNodes = nodesToTell(view, withCapacity.status.nodes);
   return {
     ...(held ? {} : { finalizer: 'add' }),
     // A wrong change of the spec is refused as a whole; the cluster stays as it is.
-    ...(accepted && asked.shoot && { shoot: asked.shoot }),
+    ...(allocate ? { allocate } : accepted && asked.shoot && { shoot: asked.shoot }),
     ...(resolved.mode === 'Managed' && {
-      managed: leave ? { desired: undefined, leave } : { desired: accepted ? asked.managed : undefined },
+      managed: leave ? { desired: undefined, leave } : { desired: accepted && !allocate ? asked.managed : undefined },
     }),
     ...(life.isOver && { expire: true }),
-    ...earliest(life.next, resolved.mode === 'Managed' ? sleep.next : undefined, view.keptAwake?.until, lookAgainAt),
+    ...earliest(
+      life.next,
+      resolved.mode === 'Managed' ? sleep.next : undefined,
+      view.keptAwake?.until,
+      lookAgainAt,
+      view.mesh?.refused && new Date(+now + REFUSED_MS),
+    ),
     filled,
     status: {
       ...withWarning(statusOf(view, resolved, asked, withCapacity, now), life, cluster, now),
@@ -125,22 +144,23 @@ function ask(view: SizedView, resolved: Resolved, strategy: ModeStrategy): Asked
   const { profile, provider, cluster } = view;
   const { region, zones, version, ranges } = resolved;
   const problems = profile
-    ? [...resolved.problems, ...hibernationProblems(cluster), ...strategy.limits(view)]
+    ? [...resolved.problems, ...hibernationProblems(cluster), ...strategy.limits(view), ...meshProblems(view)]
     : resolved.problems;
   if (problems.length > 0 || !profile || !provider || !region || !version) return { problems };
   if (mayTakeBack(view)) return { problems };
   const pools = resolved.pools.map((pool) => ({ ...pool, machineType: pool.machineType! }));
-  return strategy.ask(view, { profile, provider, region, zones, version, pools, ranges });
+  return strategy.ask(view, { profile, provider, region, zones, version, pools, ranges, known: view.mesh?.known });
 }
 
 function statusOf(
   view: SizedView,
-  { mode, region, pools }: Resolved,
+  resolved: Resolved,
   { problems, overQuota = false }: Asked,
   observed: Observed,
   now: Date,
 ): WorkerClusterStatus {
   const { cluster, provider } = view;
+  const { mode, region, pools } = resolved;
   const before = cluster.status;
   const simulated = provider?.simulated === true;
   const onRecord = view.profile !== undefined && provider?.recorded?.includes(view.profile);
@@ -182,6 +202,7 @@ function statusOf(
     simulated,
     ...(region && { region }),
     ...observed.status,
+    ...networkingStatus(view, resolved, exists),
     ...accountStatus(view, !refused, now, pools),
     ...(observed.usable || before?.kubeconfigRef
       ? { kubeconfigRef: { name: kubeconfigSecretName(cluster.metadata.name), key: KUBECONFIG_KEY } }
@@ -233,7 +254,7 @@ function planDeletion(view: SizedView, now: Date): WorkerClusterPlan {
   const status = { ...cluster.status, observedGeneration: cluster.metadata.generation };
   const held = isHeld(cluster);
   // Which mode things were made in is looked up, not computed: the profile may say something else by now.
-  const mode = runningMode(view) ?? cluster.status?.mode ?? cluster.spec.mode ?? 'Hosted';
+  const mode = runningMode(view) ?? madeModeOf(cluster.status ?? {}) ?? madeModeOf(cluster.spec) ?? 'Hosted';
   const strategy = STRATEGIES[mode];
   const leaving = strategy.leave(view);
   if (leaving.gone) return { ...(held ? { finalizer: 'remove' } : {}), status };

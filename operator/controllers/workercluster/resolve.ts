@@ -1,12 +1,12 @@
 import type { Problem } from '../../../providers/contract.ts';
-import type { CloudProfile } from '../../api/cloudprofile.ts';
+import { type CloudProfile, DEFAULT_RANGES } from '../../api/cloudprofile.ts';
 import { gpusOf } from '../../api/gpu.ts';
 import type { DesiredPool, NormalPool } from '../../api/pools.ts';
 import { controlPlaneWorker, type Shoot } from '../../api/shoot.ts';
-import { profileNameOf } from '../../api/workercluster.ts';
+import { madeModeOf, profileNameOf } from '../../api/workercluster.ts';
 import { desiredSizes } from '../../capacity/desired-sizes.ts';
 import { judgeHolds } from '../../clusters/deletion-gate.ts';
-import { DEFAULT_RANGES, wasBegun } from '../managed/wish.ts';
+import { wasBegun } from '../managed/wish.ts';
 import { resolveVersion, upgradeProblem } from '../versions.ts';
 import { divided, lastAsked } from './capacity.ts';
 import { sleepOf } from './hibernation.ts';
@@ -35,13 +35,14 @@ export function sized(view: WorkerClusterView, now: Date): SizedView {
 }
 
 const modeOf = (view: WorkerClusterView): Mode | undefined =>
-  view.profile ? resolveMode(view, view.profile) : (runningMode(view) ?? view.cluster.spec.mode);
+  view.profile ? resolveMode(view, view.profile) : (runningMode(view) ?? madeModeOf(view.cluster.spec));
 
 /** Fills in what was left to the profile and finds everything that cannot be had in any mode. */
 export function resolve(view: SizedView, now: Date): Resolved {
   const { cluster, profile } = view;
   const { spec } = cluster;
-  const ranges = { ...DEFAULT_RANGES, ...defined(profile?.spec.defaults), ...defined(spec.networking) };
+  const usual = { ...DEFAULT_RANGES, ...defined(profile?.spec.defaults) };
+  const ranges = { ...usual, ...givenRanges(view), ...defined(spec.networking) };
   if (!profile) {
     const field = spec.cloudProfile ? 'cloudProfile' : 'cloudProvider';
     const message = `there is no CloudProfile "${profileNameOf(cluster)}" (there are: ${among(view.profileNames)}); use one of these, or make the profile`;
@@ -79,6 +80,12 @@ export function resolve(view: SizedView, now: Date): Resolved {
   };
 }
 
+/** The ranges that the cluster was given by its mesh. */
+function givenRanges({ mesh }: WorkerClusterView): { pods?: string; services?: string } {
+  const entry = mesh?.known?.entry;
+  return Object.fromEntries((entry?.given ?? []).flatMap((kind) => (entry![kind] ? [[kind, entry![kind]]] : [])));
+}
+
 /** Of the ranges, those that are given; another object's fields are left out. */
 function defined(given: { pods?: string; services?: string; nodes?: string } | undefined) {
   const entries = Object.keys(DEFAULT_RANGES).map((key) => [key, given?.[key as keyof typeof DEFAULT_RANGES]]);
@@ -95,7 +102,7 @@ function resolveMode({ cluster, provider, ...view }: WorkerClusterView, profile:
   const running = runningMode({ cluster, provider, ...view });
   if (running) return running;
   // Nobody manages a control plane where the cloud is simulated: it is hosted in the seed instead, and status says so.
-  const asked = cluster.spec.mode ?? profile.spec.defaults?.mode ?? 'Hosted';
+  const asked = madeModeOf(cluster.spec) ?? profile.spec.defaults?.mode ?? 'Hosted';
   return asked === 'Managed' && provider?.simulated ? 'Hosted' : asked;
 }
 

@@ -7,15 +7,18 @@ import type { Condition, LastError } from '../../api/meta.ts';
 import type { DesiredPool } from '../../api/pools.ts';
 import type { Quota } from '../../api/quota.ts';
 import type { Shoot } from '../../api/shoot.ts';
-import type { WorkerCluster, WorkerClusterStatus } from '../../api/workercluster.ts';
+import type { madeModeOf, WorkerCluster, WorkerClusterStatus } from '../../api/workercluster.ts';
 import type { DividedPool } from '../../capacity/condition.ts';
 import type { Decided, Holds } from '../../capacity/desired-sizes.ts';
 import type { KnownCapacity } from '../../capacity/offers.ts';
 import type { GateVerdict, Hold } from '../../clusters/deletion-gate.ts';
 import type { Claimant } from '../../cost/admission.ts';
+import type { Refusal } from '../../mesh/allocate.ts';
+import type { KnownEntry } from '../../mesh/meshes.ts';
 import type { ManagedFacts } from '../managed/facts.ts';
 
-export type Mode = NonNullable<WorkerCluster['spec']['mode']>;
+/** Who runs the control plane of a cluster that is made. */
+export type Mode = NonNullable<ReturnType<typeof madeModeOf>>;
 
 /** A cluster's share of what its project (its namespace) may have. */
 export interface ProjectShare {
@@ -61,6 +64,18 @@ export interface WorkerClusterView {
   readonly keepsAwake?: (since: Date) => readonly Hold[];
   /** What was decided for its pools; absent: nothing is. */
   readonly decided?: Decided;
+  /** Absent: nobody gives clusters ranges. */
+  readonly mesh?: MeshView;
+}
+
+/** A cluster and its mesh. */
+export interface MeshView {
+  /** What it was given; absent: it is in no mesh. */
+  readonly known?: KnownEntry | undefined;
+  /** Why it was given nothing. */
+  readonly refused?: Refusal | undefined;
+  /** Clusters of meshes with addresses that it has too. */
+  readonly overlapping: readonly string[];
 }
 
 /** The same, with what follows for the sizes of its pools: resolved once, for everybody. */
@@ -97,6 +112,8 @@ export interface Settled {
   readonly version: string;
   readonly pools: readonly (DesiredPool & { machineType: string })[];
   readonly ranges: Resolved['ranges'];
+  /** Its place in its mesh. */
+  readonly known?: KnownEntry | undefined;
 }
 
 /** What a mode makes of a cluster. With problems nothing is to be made. */

@@ -62,10 +62,14 @@ const dryCreate = (manifest: KubeObject) => garden.client.create(manifest, { dry
 
 describe('WorkerCluster', () => {
   const minimal = { cloudProvider: 'aws', dataPlaneNodes: 1 };
+  const theirs = { mode: 'Attached', attached: { kubeconfigSecretRef: { name: 'theirs' } } };
 
   test.each<[string, object]>([
     ['the first example of the README', { cloudProvider: 'aws', controlPlaneNodes: 3, dataPlaneNodes: 20 }],
     ['no nodes at all', { cloudProvider: 'local', dataPlaneNodes: 0 }],
+    ['an attached cluster', theirs],
+    ['an attached cluster with a price', { ...theirs, region: 'eu', ttl: '8h', deletionProtection: true }],
+    ['the garden itself', { mode: 'Attached', attached: { garden: true, price: { hourly: '0.5', currency: 'EUR' } } }],
     ['five members', { ...minimal, controlPlaneNodes: 5 }],
     ['5000 nodes', { ...minimal, dataPlaneNodes: 5000 }],
     ['a minor version', { ...minimal, kubernetes: { version: '1.36' } }],
@@ -152,6 +156,20 @@ describe('WorkerCluster', () => {
     ['a domain too long to have names', { ...minimal, dns: { domain: 'a.'.repeat(120) + 'com' } }, /spec\.dns\.domain/],
     ['a domain with a wildcard', { ...minimal, dns: { domain: '*.example.com' } }, /spec\.dns\.domain/],
     ['no number of nodes at all', { cloudProvider: 'aws' }, /say how many nodes/],
+    ['an attached cluster that is none', { mode: 'Attached' }, /mode Attached and attached go together/],
+    ['an attached one of another mode', { ...minimal, attached: theirs.attached }, /mode Attached and attached go/],
+    ['an attached one with a provider', { ...theirs, cloudProvider: 'aws' }, /spec: Forbidden.*as others made it/],
+    ['an attached one with nodes', { ...theirs, dataPlaneNodes: 1 }, /spec: Forbidden.*as others made it/],
+    ['an attached one with pools', { ...theirs, pools: [{ name: 'a', minimum: 1 }] }, /spec: Forbidden/],
+    ['an attached one with members', { ...theirs, controlPlaneNodes: 3 }, /spec: Forbidden/],
+    ['an attached one with credentials', { ...theirs, credentialsRef: { name: 'aws' } }, /spec: Forbidden/],
+    ['one that says not which it is', { mode: 'Attached', attached: {} }, /kubeconfigSecretRef, or garden: true/],
+    [
+      'one that says it twice',
+      { mode: 'Attached', attached: { ...theirs.attached, garden: true } },
+      /kubeconfigSecretRef, or garden: true/,
+    ],
+    ['one that is the garden no more', { mode: 'Attached', attached: { garden: false } }, /supported values: "true"/],
     ['a misspelt field', { ...minimal, dataplanenodes: 3 }, /unknown field "spec\.dataplanenodes"/],
     [
       'a misspelt field in a pool',
@@ -282,6 +300,10 @@ describe('WorkerCluster', () => {
     ['a skipped minor', before, { kubernetes: { version: '1.37.0' } }, /one minor version at a time/],
     ['another major', before, { kubernetes: { version: '2.35.4' } }, /no downgrade, and one minor/],
     ['another provider', before, { cloudProvider: 'gcp' }, /cloudProvider cannot be changed/],
+    ['attaching it', minimal, { cloudProvider: null, ...theirs }, /mode cannot be changed, added/],
+    ['making an attached one', theirs, { mode: null, attached: null, ...minimal }, /mode cannot be changed/],
+    ['another kubeconfig', theirs, { attached: { kubeconfigSecretRef: { name: 'new' } } }, ''],
+    ['no provider', before, { cloudProvider: null }, /spec\.cloudProvider: Required/],
     ['another profile', before, { cloudProfile: 'other' }, /cloudProfile cannot be changed/],
     ['the same profile by name', before, { cloudProfile: 'aws' }, ''],
     ['another region', before, { region: 'eu-west-1' }, /region cannot be changed/],
@@ -510,6 +532,9 @@ describe('Seed and CloudProfile', () => {
       /expirationDate.*of type string/,
     ],
     ['a region with a slash', { regions: [{ name: 'a/b' }] }, /regions\[0\]\.name/],
+    ['a mesh without a name', { mesh: {} }, /mesh\.name/],
+    ['a pool that is none', { mesh: { name: 'm', pods: ['10.0.0.0'] } }, /mesh\.pods\[0\]/],
+    ['a pool of IPv6', { mesh: { name: 'm', services: ['fd00::/48'] } }, /range of IPv4 addresses/],
     ['no time between two looks', { drift: { interval: '0h' } }, /drift\.interval.*longer than 0/],
   ])('a profile refuses %s', async (_, more, message) => {
     const spec = { type: 'x', kubernetes: {}, machineTypes: [], regions: [{ name: 'r' }], ...more };
@@ -570,7 +595,8 @@ describe('people', () => {
     const text = await kubectl('explain', 'workercluster.spec');
     expect(text).toContain('What the cluster should be.');
     expect(text).toContain('How many nodes run workloads');
-    expect(text).toMatch(/cloudProvider\s+<string> -required-/);
+    // Only a cluster that is attached has none.
+    expect(text).toMatch(/cloudProvider\s+<string>\n/);
     expect(text).not.toContain('<no description>');
     for (const kind of ['workercluster', 'shoot', 'seed', 'cloudprofile']) {
       const whole = await kubectl('explain', kind, '--recursive');
@@ -613,6 +639,17 @@ describe('people', () => {
     expect(await refusal).toContain('the operator deletes only clusters that have a ttl');
     expect(await remove('brief', '--as', OPERATOR_USER)).toContain('deleted');
     expect(await remove('lasting')).toContain('deleted');
+
+    // Of those that are attached, those that it has made itself for a Cluster of Cluster API.
+    const theirs = { mode: 'Attached', attached: { kubeconfigSecretRef: { name: 'theirs' } } };
+    const owner = { apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'Cluster', name: 'capi', uid: 'capi' };
+    const labels = { 'app.kubernetes.io/managed-by': 'coppice' };
+    const capi = cluster(theirs, 'capi');
+    const metadata = { ...capi.metadata, labels, ownerReferences: [owner] };
+    await garden.client.create(cluster(theirs, 'by-hand'));
+    await garden.client.create({ ...capi, metadata });
+    expect(await remove('by-hand', '--as', OPERATOR_USER).catch((error) => error.stderr)).toContain('only clusters');
+    expect(await remove('capi', '--as', OPERATOR_USER)).toContain('deleted');
   });
 });
 

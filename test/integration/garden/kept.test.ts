@@ -4,15 +4,21 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { findCondition, isTrue } from '../../../operator/api/conditions.ts';
+import { API_VERSION } from '../../../operator/api/group.ts';
+import type { Hub } from '../../../operator/api/hub.ts';
+import type { Membership } from '../../../operator/api/membership.ts';
 import type { ObjectMeta } from '../../../operator/api/meta.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import { Informer } from '../../../operator/kube/informer.ts';
 import { Registry } from '../../../operator/kube/metrics.ts';
 import {
+  CLOUDPROFILES,
   CONFIGMAPS,
   DEPLOYMENTS,
   EVENTS,
+  HUBS,
   type KubeObject,
+  MEMBERSHIPS,
   NAMESPACES,
   QUOTAS,
   type Resource,
@@ -146,6 +152,15 @@ describe.each(files)('%s, opened by the present code', (file) => {
     expect(cloud.calls.filter((call) => call === 'destroy')).toHaveLength(1);
   });
 
+  it('gets the inventory, which its clusters join, but for those on record', async () => {
+    const hub = await server.client.get<Hub>(HUBS, 'inventory');
+    expect(isTrue(hub.status?.conditions, 'Ready')).toBe(true);
+    const { items } = await server.client.list<Membership>(MEMBERSHIPS);
+    const members = items.map(({ spec }) => spec.cluster);
+    expect(members).toContain('one');
+    for (const name of ['paper', 'pooled']) expect(members).not.toContain(name);
+  });
+
   it('goes on with what was begun', async () => {
     expect(cloud.names()).not.toContain('leaving/cluster');
     expect(madeFor('leaving', cloud.made)).toEqual({});
@@ -155,6 +170,58 @@ describe.each(files)('%s, opened by the present code', (file) => {
       status('hosted')?.lastOperation?.description?.includes('Waiting for the API server'),
     );
     expect(status('hosted')?.lastErrors).toEqual([]);
+  });
+
+  it('gives new clusters of a profile ranges of their own when it gets a mesh, and leaves all others as they are', async () => {
+    const before = await compared(SHOOTS);
+    const { made } = structuredClone({ made: [...cloud.made] });
+    for (const profile of ['simulated-scale', 'memory'])
+      await server.client.mergePatch(CLOUDPROFILES, profile, undefined, { spec: { mesh: { name: 'default' } } });
+    const spec = { cloudProvider: 'simulated', cloudProfile: 'simulated-scale', dataPlaneNodes: 2 };
+    for (const name of ['meshed', 'second'])
+      await server.client.apply({
+        apiVersion: API_VERSION,
+        kind: 'WorkerCluster',
+        metadata: { name, namespace: 'shop' },
+        spec,
+      });
+    await until('both to be Ready', () =>
+      ['meshed', 'second'].every((name) => isTrue(status(name)?.conditions, 'Ready')),
+    );
+    // 100.96.0.0/11 and 100.64.0.0/13 are what all others have.
+    const given = ['meshed', 'second'].map((name) => status(name)?.networking);
+    expect(new Set(given.flatMap((one) => [one?.pods, one?.services, String(one?.clusterID)])).size).toBe(6);
+    for (const one of given) {
+      expect(one).toMatchObject({ mesh: 'default' });
+      expect(one?.pods).toMatch(/^100\.(7[2-9]|8[0-9]|9[0-5])\..*\/18$/);
+      expect(one?.services).toMatch(/^100\.(7[2-9]|8[0-9]|9[0-5])\..*\/20$/);
+    }
+    const shoot = await server.client.get(SHOOTS, 'meshed', 'shop');
+    expect(shoot.spec).toMatchObject({ networking: { pods: given[0]?.pods, services: given[0]?.services } });
+
+    await quiet();
+    const after = await compared(SHOOTS);
+    expect(after.map(({ is }) => is?.spec)).toEqual(before.map(({ is }) => is?.spec));
+    expect([...cloud.made]).toEqual(made);
+    for (const name of [...READY, 'half', 'hosted']) expect(status(name)?.networking?.mesh, name).toBeUndefined();
+
+    const { items } = await server.client.list<Secret>(SECRETS, {
+      namespace: 'kube-system',
+      labelSelector: 'multi-cluster.demo.io/mesh=default',
+    });
+    expect(items).toHaveLength(1);
+    for (const name of ['meshed', 'second']) await server.client.delete(WORKERCLUSTERS, name, 'shop');
+    await until('both to be gone', () => !['meshed', 'second'].some(status));
+    const [record] = (
+      await server.client.list<Secret>(SECRETS, {
+        namespace: 'kube-system',
+        labelSelector: 'multi-cluster.demo.io/mesh=default',
+      })
+    ).items;
+    expect(JSON.parse(Buffer.from(record?.data?.record ?? '', 'base64').toString())).toMatchObject({
+      clusters: {},
+      freed: [{}, {}],
+    });
   });
 
   it('does with them what a person asks for', async () => {

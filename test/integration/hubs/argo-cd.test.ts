@@ -7,6 +7,7 @@ import { ArgoCD, application, RESOURCES } from '../../kit/hubs/argo-cd.ts';
 import { HubScene } from '../../kit/hubs/hub-scene.ts';
 
 const NAME = 'shop--demo';
+const base64 = (text: string) => Buffer.from(text).toString('base64');
 const standIns: ArgoCD[] = [];
 
 /** A hub with a generator for clusters that are labelled so, and a Hub that labels each. */
@@ -30,6 +31,17 @@ keepsMembers({
   taken: {
     resource: SECRETS,
     object: { apiVersion: 'v1', kind: 'Secret', metadata: { name: NAME, namespace: 'argocd' } },
+  },
+  theirs: ({ server }) => {
+    const labels = { 'argocd.argoproj.io/secret-type': 'cluster' };
+    const data = { name: base64('theirs'), server: base64(server), config: base64('{}') };
+    const object = {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 'theirs', namespace: 'argocd', labels },
+      data,
+    };
+    return { name: 'theirs', objects: [{ resource: SECRETS, object }] };
   },
 });
 

@@ -1,3 +1,4 @@
+import { CLUSTER_INVENTORY } from '../../../operator/garden/inventory.ts';
 import { CLUSTERPROFILES } from '../../../operator/hubs/cluster-profile.ts';
 import { keepsMembers } from '../../kit/conformance/hubs.ts';
 import { HubScene } from '../../kit/hubs/hub-scene.ts';
@@ -5,8 +6,10 @@ import { HubScene } from '../../kit/hubs/hub-scene.ts';
 // The garden is the hub: all of it with the rights that the chart gives the operator, and no more.
 keepsMembers({
   type: 'ClusterProfile',
-  open: () => HubScene.start({ type: 'ClusterProfile' }, ['cluster-inventory'], 'chart'),
+  open: () => HubScene.start({ type: 'ClusterProfile' }, [CLUSTER_INVENTORY], 'chart'),
   kinds: [CLUSTERPROFILES],
+  // Each embedded garden pays this for each of its clusters.
+  costs: { join: 10, leave: 7 },
   shows: '/clusterprofiles/shop--demo',
   taken: {
     resource: CLUSTERPROFILES,
@@ -16,5 +19,15 @@ keepsMembers({
       metadata: { name: 'shop--demo', namespace: 'shop' },
       spec: { clusterManager: { name: 'somebody' } },
     },
+  },
+  theirs: ({ id }) => {
+    const object = {
+      apiVersion: 'multicluster.x-k8s.io/v1alpha1',
+      kind: 'ClusterProfile',
+      metadata: { name: 'theirs', namespace: 'shop' },
+      spec: { clusterManager: { name: 'coppice' } },
+      status: { properties: [{ name: 'id.k8s.io', value: id }] },
+    };
+    return { name: 'theirs', objects: [{ resource: CLUSTERPROFILES, object }] };
   },
 });

@@ -30,6 +30,11 @@ keepsMembers({
     resource: SECRETS,
     object: { apiVersion: 'v1', kind: 'Secret', metadata: { name: SECRET, namespace: 'shop' } },
   },
+  theirs: ({ access }) => {
+    const data = { value: Buffer.from(access).toString('base64') };
+    const object = { apiVersion: 'v1', kind: 'Secret', metadata: { name: SECRET, namespace: 'shop' }, data };
+    return { name: 'shop--demo', objects: [{ resource: SECRETS, object }] };
+  },
 });
 
 describe('Flux and its clusters', () => {

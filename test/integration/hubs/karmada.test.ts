@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { RESOURCEBINDINGS, WORKS } from '../../../operator/hubs/karmada.ts';
-import { CLUSTERS, type KarmadaCluster } from '../../../operator/hubs/karmada-cluster.ts';
-import { type KubeObject, NAMESPACES, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
+import { CLUSTERS, type KarmadaCluster } from '../../../operator/hubs/karmada/cluster.ts';
+import { RESOURCEBINDINGS, WORKS } from '../../../operator/hubs/karmada/seen.ts';
+import { type KubeObject, NAMESPACES, SECRETS, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
 import { keepsMembers } from '../../kit/conformance/hubs.ts';
 import { HubScene } from '../../kit/hubs/hub-scene.ts';
 import { KarmadaStandIn, removeNamespace } from '../../kit/hubs/karmada-stand-in.ts';
@@ -16,7 +16,11 @@ async function open(): Promise<{ scene: HubScene; standIn: KarmadaStandIn }> {
 
 keepsMembers({
   type: 'Karmada',
-  open: async () => (await open()).scene,
+  open: async () => {
+    const { scene } = await open();
+    await scene.garden.client.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'karmada-cluster' } });
+    return scene;
+  },
   kinds: [CLUSTERS],
   shows: '/clusters/shop--demo',
   taken: {
@@ -27,6 +31,16 @@ keepsMembers({
       metadata: { name: 'shop--demo' },
       spec: { syncMode: 'Pull' },
     },
+  },
+  theirs: ({ id, server }) => {
+    const secret = (name: string) => ({
+      resource: SECRETS,
+      object: { apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace: 'karmada-cluster' } },
+    });
+    const secretRef = { namespace: 'karmada-cluster', name: 'theirs' };
+    const spec = { id, syncMode: 'Push', apiEndpoint: server, secretRef };
+    const object = { apiVersion: 'cluster.karmada.io/v1alpha1', kind: 'Cluster', metadata: { name: 'theirs' }, spec };
+    return { name: 'theirs', objects: [{ resource: CLUSTERS, object }, secret('theirs')] };
   },
 });
 

@@ -1,6 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { findCondition } from '../../../operator/api/conditions.ts';
 import { LABELS } from '../../../operator/api/group.ts';
+import { HubAudit } from '../../../operator/controllers/membership/audit.ts';
+import { cleanUp } from '../../../operator/controllers/membership/clean.ts';
 import { MEMBERSHIP_RECORDS, type MembershipRecord } from '../../../operator/controllers/membership/record.ts';
 import type { HubType, Member } from '../../../operator/hubs/contract.ts';
 import { hubType } from '../../../operator/hubs/index.ts';
@@ -9,7 +11,9 @@ import {
   CLUSTERROLES,
   HUBS,
   type KubeObject,
+  keyOf,
   MEMBERSHIPS,
+  NAMESPACES,
   type Resource,
   SECRETS,
   SERVICEACCOUNTS,
@@ -17,16 +21,28 @@ import {
 } from '../../../operator/kube/resources.ts';
 import type { HubScene } from '../hubs/hub-scene.ts';
 
+/** An object, and how to address it. */
+export type HubObject = { readonly resource: Resource; readonly object: KubeObject };
+
 /** A type of hub, as the conformance suite needs it. */
 export interface HubUnderTest {
   readonly type: string;
   open(): Promise<HubScene>;
   /** Kinds that it writes in the hub, beside Secrets. */
   readonly kinds: readonly Resource[];
+  /** Kinds that it writes in the member, beside those of identities. */
+  readonly inMember?: readonly Resource[];
   /** Part of the path of what shows the labels of shop/demo in the hub, for example `/secrets/shop--demo`. */
   readonly shows: string;
+  /** Most writes, on both sides and of the record, that a cluster costs which comes and goes. Absent: nobody counts. */
+  readonly costs?: { readonly join: number; readonly leave: number };
   /** An object of somebody else's that has a name which the join of shop/demo wants. */
   readonly taken: { readonly resource: Resource; readonly object: KubeObject };
+  /** What somebody else might make for this cluster, and what the hub then calls it; the first stands for it. Absent: the hub cannot tell. */
+  theirs?: (cluster: { id: string; server: string; access: string }) => {
+    readonly name: string;
+    readonly objects: readonly HubObject[];
+  };
 }
 
 const PATIENCE_MS = 30_000;
@@ -37,7 +53,7 @@ const IN_MEMBER = [SERVICEACCOUNTS, CLUSTERROLES, CLUSTERROLEBINDINGS, SECRETS];
 export function keepsMembers(hub: HubUnderTest): void {
   describe(`hub ${hub.type}`, () => {
     let scene: HubScene;
-    const kinds = { hub: [...hub.kinds, SECRETS], member: IN_MEMBER };
+    const kinds = { hub: [...hub.kinds, SECRETS], member: [...IN_MEMBER, ...(hub.inMember ?? [])] };
     beforeAll(async () => {
       scene = await hub.open();
     });
@@ -80,6 +96,7 @@ export function keepsMembers(hub: HubUnderTest): void {
       expect(scene.isHeld).toBe(true);
       const made = await scene.made(kinds);
       expect(made.length).toBeGreaterThan(0);
+      expect(await unsaid(scene, kinds)).toEqual([]);
       expect(scene.events.some((text) => text.startsWith('Membership Joined'))).toBe(true);
 
       const { length } = scene.line.writes;
@@ -99,6 +116,16 @@ export function keepsMembers(hub: HubUnderTest): void {
       expect(scene.isHeld).toBe(false);
       // What is inside of the cluster goes with it.
       expect(await scene.made({ ...kinds, member: [] })).toEqual([]);
+    });
+
+    it.runIf(hub.costs)('costs no more writes than it says, to come and to go', async () => {
+      await scene.startOperator();
+      await joined();
+      const writes = () => scene.line.writes.filter((write) => !write.includes('/hubs/'));
+      expect(writes().slice(hub.costs!.join)).toEqual([]);
+      const { length } = writes();
+      await leave();
+      expect(writes().slice(length + hub.costs!.leave)).toEqual([]);
     });
 
     it('takes away what it made in a cluster that stays', async () => {
@@ -205,6 +232,70 @@ export function keepsMembers(hub: HubUnderTest): void {
       await scene.garden.client.delete(resource, name, namespace);
     });
 
+    const { theirs } = hub;
+    /** Runs while somebody else has put the cluster into the hub. `live` is what stands for it. */
+    const besideTheirs = async (
+      run: (
+        name: string,
+        objects: readonly HubObject[],
+        live: (one: HubObject) => Promise<KubeObject | undefined>,
+      ) => Promise<void>,
+    ) => {
+      const garden = scene.garden.client;
+      const { client, url: server, kubeconfig: access } = scene.member;
+      const id = (await client.get(NAMESPACES, 'kube-system')).metadata.uid ?? '';
+      await garden.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } });
+      const { name, objects } = theirs!({ id, server, access });
+      for (const { resource, object } of objects) {
+        const { status, ...rest } = object;
+        const how = { resource, fieldManager: 'somebody' };
+        await garden.apply(rest, how);
+        if (status) await garden.apply({ ...rest, status }, { ...how, subresource: 'status' });
+      }
+      const place = ({ metadata }: KubeObject) => [metadata.name, metadata.namespace] as const;
+      try {
+        await run(name, objects, ({ resource, object }) => garden.getOrUndefined(resource, ...place(object)));
+      } finally {
+        for (const { resource, object } of objects) await garden.delete(resource, ...place(object));
+      }
+    };
+
+    it.runIf(theirs)('leaves alone what somebody else made for the cluster, where it is to observe it', () =>
+      besideTheirs(async (name, [first], live) => {
+        await scene.makeHub('test', { adoption: 'Observe' });
+        const before = await live(first!);
+        await scene.startOperator();
+        await joined();
+        const { status } = scene.membership()!;
+        expect(findCondition(status?.conditions, 'Observed')?.message).toContain(
+          `${keyOf(first!.object)} of the hub is this cluster, and somebody else made it`,
+        );
+        expect(status?.memberName).toBe(name);
+        await leave();
+        expect(await scene.made(kinds)).toEqual([]);
+        expect(await records()).toEqual([]);
+        const after = await live(first!);
+        const kept = ({ metadata, spec }: KubeObject) => [metadata.uid, metadata.labels, metadata.generation, spec];
+        expect(kept(after!)).toEqual(kept(before!));
+      }),
+    );
+
+    it.runIf(theirs)('takes over what somebody else made for the cluster, where it is to own it', () =>
+      besideTheirs(async (name, objects, live) => {
+        await scene.makeHub('test', { adoption: 'Own' });
+        const before = await live(objects[0]!);
+        await scene.startOperator();
+        await joined();
+        expect(scene.membership()?.status?.memberName).toBe(name);
+        const after = await live(objects[0]!);
+        expect(after?.metadata.uid).toBe(before?.metadata.uid);
+        expect(after?.metadata.labels?.[LABELS.membership]).toBe(scene.membership()?.metadata.uid);
+        await leave();
+        for (const one of objects) expect(await live(one)).toBeUndefined();
+        expect(await scene.made({ ...kinds, member: [] })).toEqual([]);
+      }),
+    );
+
     it('makes nothing where the hub cannot reach the cluster, and names both ends', async () => {
       const dials = vi.spyOn(hubType(hub.type)!, 'dials').mockReturnValue('HubToMember');
       try {
@@ -247,6 +338,41 @@ export function keepsMembers(hub: HubUnderTest): void {
         await scene.until('the membership to be gone', () => scene.memberships.size === 0);
       } finally {
         Object.assign(type, before);
+      }
+    });
+
+    it('is audited: what a membership left that nobody ended is found in the hub, and taken away', async () => {
+      await scene.startOperator();
+      await joined();
+      await scene.quiet();
+      const made = await scene.made({ ...kinds, member: [] });
+      const written = await records();
+      await scene.stopOperator();
+      const { client } = scene.garden;
+      const audit = new HubAudit(client, 'kube-system');
+      const found = async () => (await audit.look(AbortSignal.timeout(PATIENCE_MS))).leftOvers;
+      try {
+        expect(await found()).toEqual([]);
+        // Somebody takes the finalizer off, and the record is lost.
+        const { name, namespace } = scene.membership()!.metadata;
+        await client.delete(MEMBERSHIPS, name, namespace);
+        await client.mergePatch(MEMBERSHIPS, name, namespace, { metadata: { finalizers: null } });
+        await client.delete(WORKERCLUSTERS, 'demo', 'shop');
+        await release(scene);
+        for (const { metadata } of written) await client.delete(SECRETS, metadata.name, metadata.namespace);
+        expect(
+          (await found())
+            .map(({ resource, namespace: within = '', name: one }) => `${resource.kind} ${within}/${one}`)
+            .sort(),
+        ).toEqual(made);
+        const signal = AbortSignal.timeout(PATIENCE_MS);
+        const how = { told: () => {}, patienceMs: 5_000, now: () => new Date() };
+        expect(await cleanUp(client, await audit.look(signal), how, signal)).toEqual([]);
+        expect(await scene.made({ ...kinds, member: [] })).toEqual([]);
+        expect(await found()).toEqual([]);
+      } finally {
+        await audit.close();
+        await scene.startOperator();
       }
     });
 
@@ -322,6 +448,25 @@ export function keepsMembers(hub: HubUnderTest): void {
       expect(await records()).toEqual([]);
     });
   });
+}
+
+/** What does not say which garden, cluster and Hub it was made for. */
+async function unsaid({ garden, member }: HubScene, kinds: { hub: readonly Resource[]; member: readonly Resource[] }) {
+  const uid = (await garden.client.get(NAMESPACES, 'kube-system')).metadata.uid;
+  const labels = {
+    [LABELS.garden]: uid,
+    [LABELS.hub]: 'test',
+    [LABELS.memberNamespace]: 'shop',
+    [LABELS.member]: 'demo',
+  };
+  const lists = await Promise.all([
+    ...kinds.hub.map((kind) => garden.client.list(kind, { labelSelector: LABELS.membership })),
+    ...kinds.member.map((kind) => member.client.list(kind, { labelSelector: LABELS.membership })),
+  ]);
+  return lists
+    .flatMap(({ items }) => items)
+    .filter(({ metadata }) => Object.entries(labels).some(([key, value]) => metadata.labels?.[key] !== value))
+    .map(({ kind, metadata }) => `${kind} ${metadata.name}`);
 }
 
 /** Names of the credentials on the records that the cluster does not take. */

@@ -1,4 +1,5 @@
 import { readdir, readFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { loadAll } from 'js-yaml';
@@ -13,6 +14,7 @@ import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import { judgeHolds } from '../../../operator/clusters/deletion-gate.ts';
 import { type OpenCluster, OpenClusters } from '../../../operator/clusters/open-clusters.ts';
 import { requestToken } from '../../../operator/clusters/service-account-token.ts';
+import { gardenIdentity } from '../../../operator/controllers/garden-identity.ts';
 import { type Hubs, wireHubs } from '../../../operator/controllers/membership/wiring.ts';
 import type { KubeClientOptions, RequestOptions } from '../../../operator/kube/api-requests.ts';
 import { KubeClient } from '../../../operator/kube/client.ts';
@@ -122,7 +124,7 @@ export class HubScene {
   }
 
   /**
-   * @param crds folders of test/fixtures/hubs whose kinds the hub serves
+   * @param crds folders whose kinds the hub serves: in test/fixtures/hubs, or absolute paths
    * @param account 'chart': in the garden the operator has the ServiceAccount and the roles of the chart, where it is not a seed
    * @param running an API server that is garden and hub; absent: a new one. Either is stopped with the scene
    */
@@ -135,14 +137,7 @@ export class HubScene {
     const [garden, member] = await Promise.all([running ?? startApiserver(), startApiserver()]);
     const scene = new HubScene(garden, member, spec);
     for (const manifest of installManifests()) await garden.client.apply(manifest);
-    for (const folder of crds) await applyFolder(garden.client, folder);
-    const crdsReady = new Informer(garden.client, CRDS);
-    crdsReady.start();
-    await crdsReady.waitFor(
-      () => crdsReady.list().every((crd) => conditionIsTrue(crd as never, 'Established')) || undefined,
-      { timeoutMs: PATIENCE_MS, what: 'the CRDs to be served' },
-    );
-    await crdsReady.stop();
+    await serveKinds(garden.client, crds);
     if (account === 'chart') scene.#gardenAccess = await accessOfChart(garden);
     await addNode(member, 'one', '4', '8Gi');
     for (const cache of [scene.memberships, scene.hubs]) {
@@ -189,12 +184,14 @@ export class HubScene {
     this.#openClusters = new OpenClusters();
     const hubs = wireHubs({
       garden,
+      gardenID: await gardenIdentity(this.garden.client, AbortSignal.timeout(PATIENCE_MS)),
       state: { namespace: 'kube-system', directory: undefined },
       log: silent,
       queue: () => new WorkQueue(),
       queues: { clusters: new WorkQueue(), shoots: new WorkQueue() },
       clusters,
       profiles,
+      provider: () => undefined,
       openClusters: this.#openClusters,
       now: () => this.now(),
       record: (object, _type, reason, message) => this.events.push(`${object.kind} ${reason}: ${message}`),
@@ -256,7 +253,14 @@ export class HubScene {
   }
 
   async makeHub(name = 'test', more: Partial<HubSpec> = {}): Promise<void> {
-    const spec = { ...this.#spec, allowedNamespaces: ['shop'], ...more };
+    const member = { ...this.#spec.member, ...more.member };
+    const spec = {
+      ...this.#spec,
+      allowedNamespaces: ['shop'],
+      ...more,
+      // An API server makes null of an object that is emptied, which the Hub's schema refuses.
+      ...(Object.keys(member).length > 0 && { member }),
+    };
     await this.garden.client.apply({ apiVersion: ALPHA_API_VERSION, kind: 'Hub', metadata: { name }, spec });
   }
 
@@ -335,9 +339,23 @@ async function accessOfChart({ client, url, ca }: TestApiserver): Promise<string
   return kubeconfig({ server: url, ca, token, name: 'garden', user: account.name });
 }
 
-async function applyFolder(client: KubeClient, folder: string): Promise<void> {
-  for (const file of await readdir(`${FIXTURES}/${folder}`)) {
-    const objects = loadAll(await readFile(`${FIXTURES}/${folder}/${file}`, 'utf8')) as KubeObject[];
+/** Has an API server serve the kinds of these folders of test/fixtures/hubs, and waits until it serves all that were ever applied. */
+export async function serveKinds(client: KubeClient, folders: readonly string[]): Promise<void> {
+  for (const folder of folders) await applyFolder(client, folder);
+  const ready = new Informer(client, CRDS);
+  ready.start();
+  await ready.waitFor(() => ready.list().every((crd) => conditionIsTrue(crd as never, 'Established')) || undefined, {
+    timeoutMs: PATIENCE_MS,
+    what: 'the CRDs to be served',
+  });
+  await ready.stop();
+}
+
+/** Has a hub serve the kinds of a folder of test/fixtures/hubs, or of one by its absolute path. */
+export async function applyFolder(client: KubeClient, folder: string): Promise<void> {
+  const path = resolve(FIXTURES, folder);
+  for (const file of (await readdir(path)).filter((name) => name.endsWith('.yaml'))) {
+    const objects = loadAll(await readFile(join(path, file), 'utf8')) as KubeObject[];
     for (const object of objects) if (object) await client.apply(object);
   }
 }

@@ -1,22 +1,26 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { loadAll } from 'js-yaml';
+import { requestToken } from '../../../operator/clusters/service-account-token.ts';
 import { Informer } from '../../../operator/kube/informer.ts';
 import { CRDS, conditionIsTrue, type KubeObject } from '../../../operator/kube/resources.ts';
 import { createCA, issue } from '../../../operator/pki/certificates.ts';
+import { kubeconfig } from '../../../operator/pki/kubeconfig.ts';
 import { freePorts, startApiserver, type TestApiserver } from '../apiserver.ts';
 import { testTools } from '../tools.ts';
+import { agentRun } from './karmada-agent.ts';
 
 const PATIENCE_MS = 120_000;
 const SYSTEM = 'karmada-system';
 const AGGREGATED = 'karmada-aggregated-apiserver';
 /** Karmada's own default: the one webhook that it cannot do without schedules nothing while it is away. */
 const WEBHOOK_SECONDS = 10;
+const DAY = 24 * 3600;
 
 /** What of Karmada's webhook a binding needs to be scheduled: without it no policy has a scheduler, and no binding an id. */
 const WEBHOOKS: readonly { group: string; plural: string; operations: string[]; path: string }[] = [
@@ -144,21 +148,54 @@ export class RealKarmada {
     if (!process.env.COPPICE_HUB_LOGS) await rm(this.directory, { recursive: true, force: true });
   }
 
+  /**
+   * Runs what a kubelet of the member would: the agent of its Deployment, with the files of its Secret and the rights of its account.
+   * @returns ends it
+   */
+  async startAgent(name: string, member: TestApiserver): Promise<() => void> {
+    const run = await this.#wait(`an agent in ${name}`, () => agentRun(member.client));
+    const directory = join(this.directory, `agent-${name}`);
+    await mkdir(directory);
+    const file = (key: string, text: string) => writeFile(join(directory, key), text, { mode: 0o600 });
+    for (const [key, text] of Object.entries(run.files)) await file(key, text.replaceAll(run.mountPath, directory));
+    const { client, url, ca } = member;
+    const { token } = await requestToken(client, run.account, DAY, AbortSignal.timeout(PATIENCE_MS));
+    await file('member', kubeconfig({ server: url, ca, token, name, user: run.account.name }));
+    const child = this.#program(
+      'karmada-agent',
+      [
+        ...run.args.map((arg) => arg.replace(run.mountPath, directory)),
+        `--kubeconfig=${join(directory, 'member')}`,
+        // A member on the same machine as another one.
+        '--health-probe-bind-address=0',
+        '--cluster-success-threshold=2s',
+        '--cluster-failure-threshold=2s',
+        '--cluster-status-update-frequency=2s',
+      ],
+      `karmada-agent-${name}`,
+    );
+    return () => {
+      this.#children.splice(this.#children.indexOf(child), 1);
+      child.kill('SIGKILL');
+    };
+  }
+
   #killAll = (): void => {
     for (const child of this.#children) child.kill('SIGKILL');
   };
 
-  #program(name: string, args: string[]): void {
-    this.#run(join(this.#programs, name), name, args);
+  #program(program: string, args: string[], name = program): ChildProcess {
+    return this.#run(join(this.#programs, program), name, args);
   }
 
-  #run(binary: string, name: string, args: string[]): void {
+  #run(binary: string, name: string, args: string[]): ChildProcess {
     const log = createWriteStream(join(this.directory, `${name}.log`));
     const child = spawn(binary, args, { stdio: ['ignore', 'pipe', 'pipe'], cwd: this.directory });
     child.stdout.pipe(log, { end: false });
     child.stderr.pipe(log, { end: false });
     child.on('error', (error) => log.write(`${error}\n`));
     this.#children.push(child);
+    return child;
   }
 
   async #install(aggregated: number, webhook: number, ca: string): Promise<void> {
@@ -225,8 +262,14 @@ export class RealKarmada {
   }
 
   async #until(what: string, holds: () => Promise<boolean>): Promise<void> {
+    await this.#wait(what, async () => (await holds()) || undefined);
+  }
+
+  async #wait<T>(what: string, look: () => Promise<T | undefined>): Promise<T> {
     const deadline = Date.now() + PATIENCE_MS;
-    while (!(await holds().catch(() => false))) {
+    for (;;) {
+      const found = await look().catch(() => undefined);
+      if (found !== undefined) return found;
       const dead = this.#children.find(({ exitCode }) => exitCode !== null);
       if (dead || Date.now() > deadline)
         throw new Error(

@@ -120,6 +120,15 @@ describe('describe', () => {
     expect(lines.at(-1)).toMatch(/─Pool\/worker \(on record\) +2\/2 +True$/);
   });
 
+  it('says which addresses the cluster has, and who it is in its mesh', () => {
+    const network = (networking: object) =>
+      draw({ cluster: cluster('demo', {}, { ...READY, networking }), controlPlane: [], machines: [], gaps: [] });
+    const ranges = { pods: '100.72.0.0/18', services: '100.72.64.0/20' };
+    expect(network(ranges).at(-1)).toMatch(/─Network +pods 100\.72\.0\.0\/18; Services 100\.72\.64\.0\/20$/);
+    const inMesh = { ...ranges, mesh: 'default', clusterID: 7, clusterName: 'shop--demo' };
+    expect(network(inMesh).at(-1)).toMatch(/; id 7 in mesh default, as shop--demo$/);
+  });
+
   it('says what the cluster costs, and that nothing is paid for a simulated one', () => {
     const costs = (status: object) =>
       draw({

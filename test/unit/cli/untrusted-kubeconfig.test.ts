@@ -14,6 +14,7 @@ let home: string;
 let server: Server;
 let personal: string;
 let ran: string;
+let writes: number;
 
 const kubeconfig = (clusterFields: object, user: object) =>
   dump({
@@ -40,7 +41,16 @@ beforeEach(async () => {
     'secrets/demo-kubeconfig': { data: { value: Buffer.from(forged).toString('base64') } },
     'workerclusters/demo': cluster('demo', {}, { kubeconfigRef: { name: 'demo-kubeconfig', key: 'value' } }),
   };
+  const theirs = { mode: 'Attached', attached: { kubeconfigSecretRef: { name: 'handed-over', key: 'config' } } };
+  objects['workerclusters/theirs'] = { ...cluster('theirs'), spec: theirs };
+  objects['workerclusters/self'] = { ...cluster('self'), spec: { mode: 'Attached', attached: { garden: true } } };
+  const good = kubeconfig({ server: 'https://theirs.example.com' }, { token: 'theirs' });
+  objects['secrets/handed-over'] = { data: { config: Buffer.from(good).toString('base64') } };
+  // Nobody's of these: the name alone says nothing of an attached cluster.
+  objects['secrets/theirs-kubeconfig'] = objects['secrets/demo-kubeconfig']!;
+  writes = 0;
   server = createServer((request, response) => {
+    if (request.method !== 'GET') writes++;
     const found = Object.entries(objects).find(([end]) => (request.url ?? '').split('?')[0]!.endsWith(`/${end}`))?.[1];
     response.writeHead(found ? 200 : 404, { 'content-type': 'application/json' });
     response.end(JSON.stringify(found ?? { kind: 'Status', code: 404, reason: 'NotFound', message: 'not found' }));
@@ -87,4 +97,23 @@ it.each([['--merge'], []])('does not hand out a kubeconfig that would run a plug
   const { code, out, err } = await coppice('kubeconfig', 'demo', ...flags);
   expect({ code, out }).toEqual({ code: 1, out: '' });
   expect(err).toMatch(REFUSED);
+});
+
+it('hands out the kubeconfig that an attached cluster names, and that of the garden where it is the garden', async () => {
+  const { code, out } = await coppice('kubeconfig', 'theirs');
+  expect({ code, out }).toEqual({ code: 0, out: expect.stringContaining('https://theirs.example.com') });
+  const { code: none, err } = await coppice('kubeconfig', 'self');
+  expect({ none, err }).toEqual({
+    none: 3,
+    err: 'error: WorkerCluster "self" is the garden itself; run "coppice kubeconfig --garden"\n',
+  });
+});
+
+it('does not scale an attached cluster', async () => {
+  const { code, err } = await coppice('scale', 'theirs', '--nodes', '3');
+  expect({ code, err, writes }).toEqual({
+    code: 1,
+    err: 'error: WorkerCluster "theirs" is attached: others made it, and say how many nodes it has; scale it where it was made\n',
+    writes: 0,
+  });
 });

@@ -5,7 +5,7 @@ import type { Shoot } from '../../../operator/api/shoot.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import { DepletedOffers } from '../../../operator/capacity/depleted-offers.ts';
 import { reconcileCloudProfile } from '../../../operator/controllers/cloudprofile/controller.ts';
-import { keptFor, usedByShoot } from '../../../operator/controllers/kept-profile.ts';
+import { keptFor, usedByCluster, usedByShoot } from '../../../operator/controllers/kept-profile.ts';
 import {
   reconcileWorkerCluster,
   type WorkerClusterWorld,
@@ -157,4 +157,21 @@ it('a profile that still has all of it is left as it is', () => {
   const inUse = { versions: ['1.36.3'], region: 'north', zones: ['a'], machineTypes: ['small'] };
   expect(keptFor(profile, inUse, NOW)).toBe(profile);
   expect(keptFor(profile, { versions: [], region: undefined, zones: [], machineTypes: [] }, NOW)).toBe(profile);
+});
+
+it('a cluster that a cloud manages keeps its ranges when the profile gets others, or its network would be made anew', () => {
+  const cluster = { metadata: { name: 'one' }, spec: { cloudProvider: 'simulated' } } as WorkerCluster;
+  const cidrs = { pods: '10.1.0.0/16', services: '10.2.0.0/16' };
+  const profile = { metadata: { name: 'simulated' }, spec: before } as CloudProfile;
+  const kept = (name: string) => {
+    const inUse = usedByCluster(cluster, undefined, {
+      version: undefined,
+      pools: undefined,
+      madeIn: { profile: name, region: 'north', cidrs },
+    });
+    return inUse ? keptFor(profile, inUse, NOW) : profile;
+  };
+  expect(kept('simulated').spec.defaults).toMatchObject(cidrs);
+  // What is left of it elsewhere has nothing to say here.
+  expect(kept('another').spec.defaults).toEqual(before.defaults);
 });

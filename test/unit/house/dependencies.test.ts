@@ -19,7 +19,8 @@ const MAY_IMPORT: Record<string, string[]> = {
   providers: ['operator/api', 'operator/kube', 'operator/pki'],
   'operator/clusters': ['operator/api', 'operator/kube', 'operator/pki', 'providers'],
   'operator/accounts': ['operator/api', 'operator/kube', 'operator/pki', 'operator/cost', 'providers'],
-  'operator/hubs': ['operator/api', 'operator/kube', 'operator/pki'],
+  'operator/hubs': ['operator/api', 'operator/kube', 'operator/pki', 'operator/placement'],
+  'operator/mesh': ['operator/api', 'operator/hubs', 'operator/kube', 'operator/shoot'],
   'operator/controllers': [
     'operator/api',
     'operator/hubs',
@@ -27,6 +28,7 @@ const MAY_IMPORT: Record<string, string[]> = {
     'operator/clusters',
     'operator/etcd',
     'operator/flow',
+    'operator/mesh',
     'operator/kube',
     'operator/pki',
     'operator/shoot',
@@ -61,6 +63,7 @@ const MAY_IMPORT: Record<string, string[]> = {
 };
 /** What each controller may import of others, besides the files that all share: they meet in the API server, and circles begin here. */
 const CONTROLLER_MAY_IMPORT: Record<string, string[]> = {
+  attached: [],
   backup: ['shoot'],
   cloudprofile: [],
   credentials: [],
@@ -69,7 +72,7 @@ const CONTROLLER_MAY_IMPORT: Record<string, string[]> = {
   quota: [],
   seed: ['backup'],
   shoot: [],
-  workercluster: ['backup', 'managed', 'quota', 'shoot'],
+  workercluster: ['attached', 'backup', 'managed', 'quota', 'shoot'],
 };
 /** The two files that wire everything together. */
 const WIRING = ['operator/main.ts', 'operator/operator.ts'];

@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest';
 import type { HubSpec } from '../../../operator/api/hub.ts';
 import { parseBytes, parseCpu } from '../../../operator/api/quantity.ts';
 import type { Amounts, Member, Reader } from '../../../operator/hubs/contract.ts';
-import { karmadaHub } from '../../../operator/hubs/karmada.ts';
 import {
   clusterObject,
   freeOn,
@@ -11,7 +10,8 @@ import {
   resourceModels,
   taints,
   whyNotReady,
-} from '../../../operator/hubs/karmada-cluster.ts';
+} from '../../../operator/hubs/karmada/cluster.ts';
+import { karmadaHub } from '../../../operator/hubs/karmada/karmada.ts';
 import type { KubeObject, Resource } from '../../../operator/kube/resources.ts';
 
 const GROUP = 'multi-cluster.demo.io';
@@ -232,5 +232,9 @@ describe('the hub Karmada', () => {
     const later = await observe(held, one);
     expect(karmadaHub.placements?.(one, later)).toEqual(['ResourceBinding shop/web']);
     expect(karmadaHub.drains(spec, later)).toBe('Moves');
+    // One that is to sleep is emptied as well.
+    const sleepy = { ...member, closed: 'Asleep' as const };
+    expect(karmadaHub.placements?.(sleepy, await observe(held, sleepy))).toEqual(['ResourceBinding shop/web']);
+    expect(karmadaHub.placements?.(member, await observe(held))).toEqual([]);
   });
 });

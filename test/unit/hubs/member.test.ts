@@ -3,7 +3,7 @@ import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
 import type { HubSpec } from '../../../operator/api/hub.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import type { OpenCluster } from '../../../operator/clusters/open-clusters.ts';
-import { endpointOf, labelsOf, whyNotUsable } from '../../../operator/controllers/membership/member.ts';
+import { endpointOf, whyNotUsable } from '../../../operator/controllers/membership/member.ts';
 import { planned } from '../../../operator/controllers/membership/planned-capacity.ts';
 import { clusterProfileHub } from '../../../operator/hubs/cluster-profile.ts';
 import type { Member } from '../../../operator/hubs/contract.ts';
@@ -23,6 +23,7 @@ const open = (...nodes: object[]) =>
     nodes: { list: () => nodes },
     pods: { list: () => [] },
   }) as unknown as OpenCluster;
+const unhealthy = (type: string, message: string) => ({ type, status: 'False', message });
 const node = (ready: boolean, unschedulable = false) => ({
   metadata: { name: 'n' },
   spec: { unschedulable },
@@ -36,24 +37,27 @@ describe('a cluster', () => {
     ['whose nodes are all cordoned cannot', cluster(), open(node(true, true)), 'no node'],
     ['with a node can', cluster(), open(node(true)), undefined],
     ['that scales from zero can', cluster({ spec: { cloudProvider: 'aws', dataPlaneNodes: 0 } }), open(), undefined],
+    [
+      'whose control plane still starts cannot',
+      cluster({ status: { conditions: [unhealthy('ControlPlaneHealthy', 'not ready: kube-scheduler (0 of 1)')] } }),
+      open(node(true)),
+      'not ready: kube-scheduler (0 of 1)',
+    ],
+    [
+      'whose DNS does not serve yet cannot',
+      cluster({ status: { conditions: [unhealthy('SystemComponentsHealthy', 'cluster DNS is not ready yet')] } }),
+      open(node(true)),
+      'cluster DNS is not ready yet',
+    ],
+    [
+      'of which one node of many is not Ready can',
+      cluster({ status: { conditions: [unhealthy('EveryNodeReady', '1 of 2 nodes are Ready')] } }),
+      open(node(true), node(false)),
+      undefined,
+    ],
   ])('%s', (_, one, line, why) => {
     if (why === undefined) expect(whyNotUsable(one, line)).toBeUndefined();
     else expect(whyNotUsable(one, line)).toContain(why);
-  });
-
-  it("shows a hub what it is, and of a tenant's labels none that a hub may act on", () => {
-    const labels = labelsOf(cluster(), spec);
-    expect(labels).toMatchObject({
-      team: 'web',
-      tier: 'burst',
-      'multi-cluster.demo.io/provider': 'aws',
-      'multi-cluster.demo.io/mode': 'Managed',
-      'multi-cluster.demo.io/worker-cluster-namespace': 'shop',
-      'topology.kubernetes.io/region': 'eu-central-1',
-    });
-    expect(labels).not.toHaveProperty('argocd.argoproj.io/secret-type');
-    const spoofed = cluster({ metadata: { name: 'demo', namespace: 'shop', labels: { tier: 'gold' } } });
-    expect(labelsOf(spoofed, spec).tier).toBe('burst');
   });
 
   it('is reached where the Hub says', () => {

@@ -46,6 +46,14 @@ describe('a hub selects', () => {
   });
 });
 
+it('has no cluster join that can never take work, and has none leave for it', () => {
+  const all = ['a/paper', 'a/real'].map((key) => cluster(key));
+  const isPaper = ({ metadata }: WorkerCluster) => metadata.name === 'paper';
+  const everybody = hub({ allowedNamespaces: ['*'] });
+  expect(names(selectMembers(everybody, all, [], isPaper).join)).toBe('real');
+  expect(selectMembers(everybody, all, [membership('a/paper'), membership('a/real')], isPaper).leave).toEqual([]);
+});
+
 describe('a slip in a selector does not empty a fleet', () => {
   const clusters = ['a/one', 'a/two', 'a/three'].map((key) => cluster(key));
   const members = clusters.map(({ metadata }) => membership(`a/${metadata.name}`));

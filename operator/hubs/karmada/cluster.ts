@@ -1,7 +1,7 @@
-import { GROUP, LABELS } from '../api/group.ts';
-import { formatBytes, formatCpu, parseBytes, parseCpu } from '../api/quantity.ts';
-import type { KubeObject, Resource } from '../kube/resources.ts';
-import type { Amounts, Member } from './contract.ts';
+import { GROUP, LABELS } from '../../api/group.ts';
+import { formatBytes, formatCpu, parseBytes, parseCpu } from '../../api/quantity.ts';
+import type { KubeObject, Resource } from '../../kube/resources.ts';
+import type { Amounts, Member } from '../contract.ts';
 
 const CLUSTER_GROUP = 'cluster.karmada.io';
 export const CLUSTERS: Resource = {
@@ -33,9 +33,20 @@ interface Taint {
 }
 type ResourceList = Readonly<Record<string, string>>;
 
+type SecretRef = { namespace?: string; name: string };
+
 /** A Cluster of Karmada's, as far as it is read here. */
 export type KarmadaCluster = KubeObject & {
-  spec?: { id?: string; syncMode?: string; taints?: Taint[]; secretRef?: { name: string } };
+  spec?: {
+    id?: string;
+    syncMode?: string;
+    provider?: string;
+    region?: string;
+    zones?: string[];
+    taints?: Taint[];
+    secretRef?: SecretRef;
+    impersonatorSecretRef?: SecretRef;
+  };
   status?: {
     conditions?: { type: string; status: string; message?: string }[];
     resourceSummary?: {
@@ -128,9 +139,14 @@ export function resourceModels(sizes: readonly Amounts[]): object[] {
   });
 }
 
+const readyOf = (live: KarmadaCluster | undefined) => live?.status?.conditions?.find(({ type }) => type === 'Ready');
+
+/** Whether whoever works for Karmada in the cluster was heard of lately. Pure. */
+export const isReady = (live: KarmadaCluster | undefined): boolean => readyOf(live)?.status === 'True';
+
 /** Why Karmada does not count on the cluster yet, a sentence; undefined: it does. Pure. */
 export function whyNotReady(name: string, live: KarmadaCluster | undefined): string | undefined {
-  const ready = live?.status?.conditions?.find(({ type }) => type === 'Ready');
+  const ready = readyOf(live);
   if (!ready) return `Karmada has not looked at Cluster ${name} yet`;
   if (ready.status !== 'True') return `Cluster ${name} is not Ready: ${ready.message ?? 'Karmada does not say why'}`;
   if (live?.spec?.taints?.some(({ key }) => key === NOT_READY)) return `Cluster ${name} still has taint ${NOT_READY}`;
@@ -157,6 +173,34 @@ export function offeredBy({ nodeSizes }: Member, live: KarmadaCluster | undefine
   // Sums that were shown by old grades already are told again when they are counted by new ones.
   const grades = counted.length > 0 ? `.grades-${counted.length}` : '';
   return `cpu-${formatCpu(parseCpu(cpu))}.memory-${formatBytes(parseBytes(memory))}${grades}`;
+}
+
+/**
+ * Whether what is about to be written of the Cluster lets more work in than before: it is opened, or more of it is counted. What is written
+ * does not differ the next time, so this holds once for each growth. Pure.
+ */
+export function takesMore(member: Member, live: KarmadaCluster): boolean {
+  if (member.closed) return false;
+  if (live.spec?.taints?.some((one) => isSame(one, INITIALIZING) || isSame(one, ASLEEP))) return true;
+  const [told, offered] = [live.metadata.labels?.[OFFERED], offeredBy(member, live)];
+  if (offered === undefined || offered === told) return false;
+  const [before, after] = [partsOf(told), partsOf(offered)];
+  const grows = after.cpu > before.cpu || after.memory > before.memory;
+  return grows || (after.cpu === before.cpu && after.memory === before.memory);
+}
+
+function partsOf(told: string | undefined): { cpu: number; memory: number } {
+  const part = (name: string) =>
+    told
+      ?.split('.')
+      .find((one) => one.startsWith(`${name}-`))
+      ?.slice(name.length + 1);
+  try {
+    return { cpu: parseCpu(part('cpu') ?? '0'), memory: parseBytes(part('memory') ?? '0') };
+  } catch {
+    // Somebody has written it by hand.
+    return { cpu: 0, memory: 0 };
+  }
 }
 
 /** What Karmada believes that is free: what nodes offer, less what is asked for. Pure. */

@@ -1,0 +1,177 @@
+import { tenantBudget } from '../kube/byte-budget.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { KubeApiError } from '../kube/errors.ts';
+import { Informer } from '../kube/informer.ts';
+import type { Log } from '../kube/log.ts';
+import { conditionIsTrue, NAMESPACES, NODES, type Node, PODS, type Pod, pathOf } from '../kube/resources.ts';
+import { clusterResource, podRequests } from './capacity.ts';
+import { slimNode } from './kept-objects.ts';
+import { keptPod } from './kept-pod.ts';
+import { LineWatch } from './line-watch.ts';
+import type { OpenCluster } from './open-clusters.ts';
+
+const ASK_MS = 5_000;
+/** A UID has 36 characters. What is longer is none, and would fill a status. */
+const LONGEST_UID = 64;
+
+/** Who an API server says that it is. */
+export interface SeenCluster {
+  /** UID of its namespace kube-system, which lives as long as the cluster does. */
+  readonly identity: string;
+  /** For example 1.36.3; '' where it says none that can be read. */
+  readonly version: string;
+}
+
+/** What the kubeconfig's identity must be allowed to: without it nothing could be said of the cluster. */
+const NEEDED: readonly [what: string, path: string][] = [
+  ['list nodes', pathOf(NODES)],
+  ['list pods of all namespaces', pathOf(PODS)],
+];
+
+/** A right that the identity of a kubeconfig lacks. */
+export class LacksRight extends Error {
+  override readonly name = 'LacksRight';
+}
+
+/** Asks a cluster who it is. @throws LacksRight, KubeApiError (401), KubeUnreachableError, and what refuses an address */
+export async function whoIs(client: KubeClient, signal: AbortSignal): Promise<SeenCluster> {
+  const ask = (path: string, query = {}) =>
+    client.request('GET', path, { query, signal, timeoutMs: ASK_MS, retries: 0 });
+  const may = async <T>(what: string, asked: Promise<T>): Promise<T> => {
+    try {
+      return await asked;
+    } catch (error) {
+      if (error instanceof KubeApiError && error.isForbidden)
+        throw new LacksRight(`the identity of the kubeconfig may not ${what}`);
+      throw error;
+    }
+  };
+  const found = await may('get namespace kube-system', ask(pathOf(NAMESPACES, undefined, 'kube-system')));
+  const identity: unknown = found?.metadata?.uid;
+  if (typeof identity !== 'string' || identity === '' || identity.length > LONGEST_UID)
+    throw new Error('the API server does not say who it is: its namespace kube-system has no UID');
+  for (const [what, path] of NEEDED) await may(what, ask(path, { limit: 1 }));
+  const { gitVersion } = (await may('get /version', ask('/version'))) ?? {};
+  return { identity, version: /^v?(\d{1,4}\.\d{1,4}(\.\d{1,4})?)/.exec(String(gitVersion))?.[1] ?? '' };
+}
+
+/** What is no Node at all must fail here, and not in whoever reckons with it later. Throws what the reckoning throws. */
+function soundNode(node: Node): Node {
+  const kept = slimNode(node);
+  clusterResource([kept], []);
+  conditionIsTrue(kept, 'Ready');
+  return kept;
+}
+
+function soundPod(pod: Pod): Pod {
+  const kept = keptPod(pod);
+  podRequests(kept);
+  return kept;
+}
+
+/** What whoever opens a line is told. */
+export interface AttachedNews {
+  /** A node or pod has changed. */
+  changed(): void;
+  /** The API server stopped answering, or answers again. */
+  answers(now: boolean): void;
+  /** Another cluster answers by now. The line has ended. */
+  replaced(): void;
+}
+
+/** An open line to a cluster that others made: its nodes and pods are watched, and it is watched that it stays the same cluster. */
+export class AttachedLine implements OpenCluster {
+  readonly client: KubeClient;
+  readonly server: string;
+  readonly identity: string;
+  readonly nodes: Informer<Node>;
+  readonly pods: Informer<Pod>;
+  readonly #line: LineWatch;
+  readonly #isShared: boolean;
+  readonly #stopListeners: (() => void)[] = [];
+  #version: string;
+  #failure = '';
+
+  /** @param shared others use the client too: it stays open when the line ends */
+  constructor(
+    { client, seen, shared = false, log }: { client: KubeClient; seen: SeenCluster; shared?: boolean; log: Log },
+    news: AttachedNews,
+  ) {
+    this.client = client;
+    this.server = client.server;
+    const { identity } = seen;
+    this.identity = identity;
+    this.#version = seen.version;
+    this.#isShared = shared;
+    const ask = async (): Promise<boolean> => {
+      try {
+        const now = await whoIs(client, AbortSignal.timeout(ASK_MS));
+        if (now.identity === identity) {
+          this.#version = now.version;
+          return true;
+        }
+        // At once: what is written from now on would be written to another cluster.
+        void this.stop();
+        news.replaced();
+        return false;
+      } catch (error) {
+        this.#failure = failureText(error);
+        return false;
+      }
+    };
+    this.#line = new LineWatch({ ask, told: (answers) => news.answers(answers) });
+    const budget = tenantBudget();
+    const options = { budget, log, failed: () => this.#line.doubt() };
+    this.nodes = new Informer<Node>(client, NODES, { ...options, transform: soundNode });
+    this.pods = new Informer<Pod>(client, PODS, { ...options, transform: soundPod });
+    for (const informer of [this.nodes, this.pods]) informer.onChange(() => news.changed());
+  }
+
+  /** False from when the API server was seen not to answer until it answers again. */
+  get answers(): boolean {
+    return this.#line.answers;
+  }
+
+  /** For example 1.36.3; '' where it says none that can be read. */
+  get version(): string {
+    return this.#version;
+  }
+
+  /** What it failed with when it was asked last. */
+  get failure(): string {
+    return this.#failure;
+  }
+
+  /** Has the API server asked whether it is still there, and the same. */
+  doubt(): void {
+    this.#line.doubt();
+  }
+
+  /** Rejects, also, when the API server answers more than is taken from it; `stop` it then. */
+  async start(signal: AbortSignal): Promise<void> {
+    for (const informer of [this.nodes, this.pods]) informer.start();
+    await Promise.all([this.nodes, this.pods].map((informer) => informer.whenSynced(signal)));
+  }
+
+  onStop(listener: () => void): void {
+    this.#stopListeners.push(listener);
+  }
+
+  async stop(): Promise<void> {
+    this.#line.stop();
+    for (const listener of this.#stopListeners.splice(0)) listener();
+    await Promise.all([this.nodes, this.pods].map((informer) => informer.stop()));
+    if (!this.#isShared) await this.client.close();
+  }
+}
+
+const LONGEST_FAILURE = 300;
+
+/** One line for a condition, whatever an API server that somebody chose has answered. */
+export function failureText(error: unknown): string {
+  if (error instanceof KubeApiError && error.isUnauthorized)
+    return 'the API server does not accept the credentials of the kubeconfig';
+  const text = error instanceof Error ? error.message : String(error);
+  // Parsers quote what they could not read, and here that may be a key.
+  return (text.split('\n')[0] ?? '').slice(0, LONGEST_FAILURE);
+}

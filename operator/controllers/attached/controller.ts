@@ -1,0 +1,276 @@
+import { isDeepStrictEqual } from 'node:util';
+import { KUBECONFIG_KEY } from '../../api/names.ts';
+import { isAttached, type WorkerCluster } from '../../api/workercluster.ts';
+import { AttachedLine, whoIs } from '../../clusters/attached-line.ts';
+import { addressesOf, outsideOnly } from '../../kube/address-guard.ts';
+import { TENANT_LIMITS } from '../../kube/answer-limits.ts';
+import { KubeClient } from '../../kube/client.ts';
+import { Informer } from '../../kube/informer.ts';
+import { decoded, keyOf, SECRETS, type Secret } from '../../kube/resources.ts';
+import { backoff } from '../backoff.ts';
+import { isHeld } from '../finalizer.ts';
+import { spread } from '../spread.ts';
+import { Claims } from './claims.ts';
+import type { AttachedFacts, Refusal } from './facts.ts';
+import { connectionIn, LINE_ENDED, NOT_READY, notAnswering, Refused, refusalOf } from './refusals.ts';
+import type { AttachedWorld } from './world.ts';
+
+/** What is remembered of one attached cluster. All of it can be lost. */
+interface State {
+  readonly key: string;
+  readonly uid: string;
+  /** Follows the Secret with its kubeconfig. */
+  secret: { readonly name: string; readonly informer: Informer<Secret> } | undefined;
+  line: AttachedLine | undefined;
+  /** What the line was opened with. */
+  source: string | undefined;
+  refusal: Refusal | undefined;
+  /** Of the object, when it was looked at last. */
+  generation: number | undefined;
+  failures: number;
+  /** Nothing is opened any more: the object is let go. */
+  released: boolean;
+  /** Whether there was a look since the start. */
+  seen: boolean;
+}
+
+const CONNECT_MS = 60_000;
+/** A cluster that answers is asked again for its version, and who it is, at this interval. */
+const LOOK_AGAIN_MS = 10 * 60_000;
+/** What only a person can mend may be mended where nobody tells us: in the cluster, in a name server. */
+const REFUSED_AGAIN_MS = 5 * 60_000;
+const GARDEN = 'the garden';
+
+/** Keeps a line open to each cluster that others made. It makes nothing in them, and deletes nothing. */
+export class AttachedController {
+  readonly #world: AttachedWorld;
+  readonly #states = new Map<string, State>();
+  readonly #claims: Claims;
+
+  constructor(world: AttachedWorld) {
+    this.#world = world;
+    this.#claims = new Claims(world);
+  }
+
+  /** What is known of the cluster with this UID; undefined: it was not looked at yet. */
+  facts(key: string, uid: string | undefined): AttachedFacts | undefined {
+    const state = this.#states.get(key);
+    if (!state?.seen || state.released || state.uid !== uid) return undefined;
+    const record = this.#claims.recordOf(key, state.uid);
+    const { line } = state;
+    return {
+      generation: state.generation,
+      refusal: state.refusal ?? (line ? undefined : LINE_ENDED),
+      ...(record && { identity: record.identity }),
+      ...(line && { version: line.version, server: line.server }),
+      ...(line && { inside: { nodes: line.nodes.list(), pods: line.pods.list() } }),
+    };
+  }
+
+  /** Lets go of a cluster: the line ends, and it is not remembered which one it was. Nothing is opened for this object again. */
+  async release(key: string, uid: string, signal: AbortSignal): Promise<void> {
+    const state = this.#stateOf(key, uid);
+    state.released = true;
+    await this.#close(state);
+    await this.#world.records.remove(key, signal);
+    this.#freed();
+  }
+
+  async reconcile(key: string, signal: AbortSignal): Promise<{ requeueAfterMs: number } | undefined> {
+    const world = this.#world;
+    const cluster = world.clusters.get(key);
+    if (!cluster || !isAttached(cluster)) {
+      await this.#forget(key, signal);
+      return undefined;
+    }
+    const { uid = '' } = cluster.metadata;
+    const earlier = world.records.get(key);
+    // Of an object that was deleted by force.
+    if (earlier && earlier.cluster.uid !== uid) await world.records.remove(key, signal);
+    const state = this.#stateOf(key, uid);
+    // Finalizer first: without it a deletion would not wait for the hubs.
+    if (state.released || !isHeld(cluster)) return undefined;
+    const refusal = await this.#look(cluster, state, signal);
+    signal.throwIfAborted();
+    const { generation } = cluster.metadata;
+    const before = [state.seen, state.generation, state.refusal?.reason, state.refusal?.message];
+    const isNews = !isDeepStrictEqual(before, [true, generation, refusal?.reason, refusal?.message]);
+    state.refusal = refusal;
+    state.generation = generation;
+    state.seen = true;
+    if (isNews) world.changed(key);
+    if (!refusal) {
+      state.failures = 0;
+      return { requeueAfterMs: spread(LOOK_AGAIN_MS, uid) };
+    }
+    state.failures++;
+    return { requeueAfterMs: backoff(refusal.code, state.failures, world.random()) ?? spread(REFUSED_AGAIN_MS, uid) };
+  }
+
+  async stop(): Promise<void> {
+    const states = [...this.#states.values()];
+    this.#states.clear();
+    await Promise.all(states.map((state) => this.#close(state)));
+  }
+
+  /** Opens the line, or finds that it is as it should be. @returns why it cannot be used */
+  async #look(cluster: WorkerCluster, state: State, signal: AbortSignal): Promise<Refusal | undefined> {
+    let source: string;
+    try {
+      source = await this.#source(cluster, state, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      await this.#hangUp(state);
+      return refusalOf(error);
+    }
+    const { line } = state;
+    if (line && state.source === source) {
+      if (!line.answers) return { reason: 'NotReachable', message: notAnswering(line), code: NOT_READY };
+      line.doubt();
+      return undefined;
+    }
+    try {
+      return await this.#open(cluster, state, source, AbortSignal.any([signal, AbortSignal.timeout(CONNECT_MS)]));
+    } catch (error) {
+      signal.throwIfAborted();
+      return refusalOf(error);
+    } finally {
+      // Whoever replaced the kubeconfig has taken the old one back, whatever the new one is good for.
+      if (state.line === line) await this.#hangUp(state);
+      else await line?.stop();
+    }
+  }
+
+  /** The text of the kubeconfig; GARDEN for the garden itself, which needs none. */
+  async #source({ metadata, spec }: WorkerCluster, state: State, signal: AbortSignal): Promise<string> {
+    const { namespace = '' } = metadata;
+    const { kubeconfigSecretRef: ref, garden } = spec.attached ?? {};
+    if (garden) {
+      if (namespace === this.#world.namespace) return GARDEN;
+      throw new Refused('PlatformCluster', `the garden itself is attached in namespace ${this.#world.namespace} only`);
+    }
+    const { name = '', key = KUBECONFIG_KEY } = ref ?? {};
+    const secret = await this.#secret(namespace, name, state, signal);
+    const text = decoded(secret?.data)[key];
+    if (text) return text;
+    const what = secret ? `has no key ${key}` : 'does not exist';
+    throw new Refused(
+      'KubeconfigMissing',
+      `Secret ${namespace}/${name} ${what}`,
+      'ERR_RETRYABLE_CONFIGURATION_PROBLEM',
+    );
+  }
+
+  async #secret(namespace: string, name: string, state: State, signal: AbortSignal): Promise<Secret | undefined> {
+    if (state.secret?.name !== name) {
+      await state.secret?.informer.stop();
+      const { garden, log } = this.#world;
+      const informer = new Informer<Secret>(garden, SECRETS, {
+        log,
+        namespace,
+        fieldSelector: `metadata.name=${name}`,
+      });
+      state.secret = { name, informer };
+      informer.onChange(() => this.#world.enqueue(state.key));
+      informer.start();
+    }
+    const { informer } = state.secret;
+    await informer.whenSynced(signal);
+    return informer.get(`${namespace}/${name}`);
+  }
+
+  async #open(cluster: WorkerCluster, state: State, source: string, signal: AbortSignal): Promise<Refusal | undefined> {
+    const world = this.#world;
+    const key = keyOf(cluster);
+    const shared = source === GARDEN;
+    const client = shared ? world.garden : await this.#client(cluster, source);
+    let line: AttachedLine | undefined;
+    let isOpen = false;
+    try {
+      const seen = await whoIs(client, signal);
+      const refusal = await this.#claims.claim(cluster, client, seen, signal);
+      if (refusal) return refusal;
+      const opened: AttachedLine = new AttachedLine(
+        { client, seen, shared, log: world.log },
+        {
+          changed: () => world.changed(key, 'inside'),
+          answers: () => this.#lineChanged(key, opened),
+          replaced: () => this.#lineChanged(key, opened),
+        },
+      );
+      line = opened;
+      opened.onStop(() => {
+        if (state.line === opened) state.line = undefined;
+      });
+      await opened.start(signal);
+      if (state.released || this.#states.get(key) !== state) return undefined;
+      state.line = opened;
+      state.source = source;
+      isOpen = true;
+      world.openClusters.add(key, opened);
+      return undefined;
+    } finally {
+      if (!isOpen && line) await line.stop();
+      else if (!isOpen && !shared) await client.close();
+    }
+  }
+
+  /** Who is no administrator has the operator connect to nothing of the platform. */
+  async #client({ metadata }: WorkerCluster, text: string): Promise<KubeClient> {
+    const connection = connectionIn(text);
+    const { namespace, allowed } = this.#world;
+    if (metadata.namespace === namespace) return new KubeClient({ ...connection, limits: TENANT_LIMITS });
+    const own = await addressesOf(this.#world.platform().servers);
+    return new KubeClient({ ...connection, limits: TENANT_LIMITS, admit: outsideOnly(allowed, own) });
+  }
+
+  #lineChanged(key: string, line: AttachedLine): void {
+    const state = this.#states.get(key);
+    if (state && (state.line === undefined || state.line === line)) this.#world.enqueue(key);
+  }
+
+  /** Who was refused because somebody else has the same cluster may have it now. */
+  #freed(): void {
+    for (const [key, { refusal }] of this.#states) if (refusal?.reason === 'SameCluster') this.#world.enqueue(key);
+  }
+
+  #stateOf(key: string, uid: string): State {
+    const known = this.#states.get(key);
+    if (known?.uid === uid) return known;
+    if (known) void this.#close(known);
+    const state: State = {
+      key,
+      uid,
+      secret: undefined,
+      line: undefined,
+      source: undefined,
+      refusal: undefined,
+      generation: undefined,
+      failures: 0,
+      released: false,
+      seen: false,
+    };
+    this.#states.set(key, state);
+    return state;
+  }
+
+  async #forget(key: string, signal: AbortSignal): Promise<void> {
+    const state = this.#states.get(key);
+    this.#states.delete(key);
+    if (state) await this.#close(state);
+    if (this.#world.records.get(key)) await this.#world.records.remove(key, signal);
+    this.#freed();
+  }
+
+  async #close(state: State): Promise<void> {
+    await Promise.all([this.#hangUp(state), state.secret?.informer.stop()]);
+    state.secret = undefined;
+  }
+
+  async #hangUp(state: State): Promise<void> {
+    const { line } = state;
+    state.line = undefined;
+    state.source = undefined;
+    await line?.stop();
+  }
+}

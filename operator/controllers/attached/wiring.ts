@@ -1,0 +1,76 @@
+import { isAttached } from '../../api/workercluster.ts';
+import { Informer } from '../../kube/informer.ts';
+import { keyOf, SECRETS, type Secret } from '../../kube/resources.ts';
+import type { Core, Part } from '../core.ts';
+import { onlyStatusChanged } from '../status-writer.ts';
+import { wireClusterAPI } from './cluster-api.ts';
+import { AttachedController } from './controller.ts';
+import { ATTACHED_RECORDS, attachedRecordIn, attachedRecords, clusterOfRecord } from './record.ts';
+
+/** The controller of attached clusters, wired. */
+export interface Attached extends Part {
+  readonly attached: AttachedController;
+}
+
+/** Most of the time they wait for an API server. */
+const CLUSTERS_AT_ONCE = 64;
+/** Pods of a cluster come and go all the time: its status follows at this pace. */
+const INSIDE_CHANGES_MS = 500;
+
+/** Makes the controller of clusters that others made. What it finds out goes to the controller of WorkerClusters. */
+export function wireAttached(core: Core): Attached {
+  const { garden, gardenID, log, clusters, registry } = core;
+  const { namespace } = core.state;
+  const queue = core.queue('attached');
+  const told = core.queues.clusters;
+  const secrets = new Informer<Secret>(garden, SECRETS, { log, labelSelector: ATTACHED_RECORDS, namespace });
+  const allRecords = () => secrets.list().flatMap((secret) => attachedRecordIn(secret) ?? []);
+  const attached = new AttachedController({
+    garden,
+    namespace,
+    log,
+    clusters,
+    openClusters: core.openClusters,
+    records: attachedRecords(garden, namespace, secrets),
+    allRecords,
+    platform() {
+      const seeds = registry.all();
+      return {
+        servers: [garden.server, ...seeds.map(({ client }) => client.server)],
+        identities: new Map([
+          ...seeds.map(({ name, identity }): [string, string] => [identity, `Seed ${name}`]),
+          [gardenID, 'the garden'],
+        ]),
+      };
+    },
+    allowed: core.attachable,
+    random: Math.random,
+    enqueue: (key) => queue.add(key),
+    changed: (key, inside) => (inside ? told.addAfter(key, INSIDE_CHANGES_MS) : told.add(key)),
+  });
+  clusters.onChange((event) => {
+    if (isAttached(event.object) && !onlyStatusChanged(event)) queue.add(keyOf(event.object));
+  });
+  const clusterAPI = wireClusterAPI(core);
+  return {
+    attached,
+    caches: [secrets],
+    async prepare(signal) {
+      await clusterAPI.prepare?.(signal);
+      // Of clusters that were deleted by force while no operator ran, only the record tells.
+      for (const record of allRecords()) queue.add(clusterOfRecord(record));
+    },
+    controllers: [
+      {
+        name: 'attached',
+        queue,
+        concurrency: CLUSTERS_AT_ONCE,
+        reconcile: (key, stop) => attached.reconcile(key, stop),
+      },
+      ...clusterAPI.controllers,
+    ],
+    async close() {
+      await Promise.all([attached.stop(), clusterAPI.close?.()]);
+    },
+  };
+}

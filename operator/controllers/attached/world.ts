@@ -1,0 +1,31 @@
+import type { BlockList } from 'node:net';
+import type { WorkerCluster } from '../../api/workercluster.ts';
+import type { OpenClusters } from '../../clusters/open-clusters.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import type { Informer } from '../../kube/informer.ts';
+import type { Log } from '../../kube/log.ts';
+import type { Receipts } from '../../kube/receipt.ts';
+import type { AttachedRecord } from './record.ts';
+
+/** What the controller of attached clusters works with. */
+export interface AttachedWorld {
+  readonly garden: KubeClient;
+  /** The operator's namespace: what is attached there, administrators attach. */
+  readonly namespace: string;
+  readonly log: Log;
+  readonly clusters: Pick<Informer<WorkerCluster>, 'get' | 'list'>;
+  readonly openClusters: OpenClusters;
+  readonly records: Receipts<AttachedRecord>;
+  /** All records that there are. */
+  allRecords(): readonly AttachedRecord[];
+  /** Clusters of the platform: where they are, and which they are (UID of kube-system -> in words). */
+  platform(): { readonly servers: readonly string[]; readonly identities: ReadonlyMap<string, string> };
+  /** Internal networks that tenants may attach clusters of. */
+  readonly allowed: BlockList;
+  /** In [0, 1). */
+  random(): number;
+  /** Says that a key should be worked on. */
+  enqueue(key: string): void;
+  /** Says that the facts about a cluster are others. `inside`: only what is in the cluster, which changes all the time. */
+  changed(key: string, inside?: 'inside'): void;
+}

@@ -1,0 +1,52 @@
+import { configurationProblem } from '../../api/errors.ts';
+import type { HubSpec } from '../../api/hub.ts';
+import type { HubType, Member, Place, Reader, Stranger } from '../../hubs/contract.ts';
+import { type MembershipRecord, samePlace } from './record.ts';
+import type { TwoSides } from './two-sides.ts';
+
+/**
+ * What somebody else has put into the hub for this cluster, where the Hub says what is to become of it. undefined: nothing, or the hub cannot
+ * tell, or the cluster is in it by us already: two objects of one cluster are then the hub's to judge.
+ */
+export async function strangerOf(
+  type: HubType,
+  hub: Reader,
+  { member, spec, record }: { member: () => Member; spec: HubSpec; record: MembershipRecord },
+): Promise<Stranger | undefined> {
+  if (!spec.adoption || record.opened) return undefined;
+  return type.stranger?.(hub, member(), spec);
+}
+
+/**
+ * The record with what is to be taken over on it, under the name that it has in the hub. Pure. Throws where it cannot be taken over.
+ */
+export function owning(record: MembershipRecord, { name, places, whyNot }: Stranger): MembershipRecord {
+  if (whyNot)
+    throw configurationProblem(
+      `${whyNot}, so this cluster cannot be taken over in the hub`,
+      'Set adoption of the Hub to Observe, or take the cluster out of the hub by hand, and it joins.',
+    );
+  const fresh = places.map(withoutUID).filter((place) => !record.places.some((known) => samePlace(known, place)));
+  return {
+    ...record,
+    member: { ...record.member, name },
+    places: [...record.places, ...fresh],
+    takingOver: places,
+  };
+}
+
+/** Labels as ours what is to be taken over. Last what stands for the cluster: who dies before that comes here again. */
+export async function takeOver(
+  sides: TwoSides,
+  record: MembershipRecord,
+  signal: AbortSignal,
+): Promise<MembershipRecord> {
+  const { takingOver = [], ...rest } = record;
+  for (const { uid, ...place } of [...takingOver].reverse()) await sides.takeOver(place, uid, signal);
+  return rest;
+}
+
+const withoutUID = (place: Stranger['places'][number]): Place => {
+  const { uid: _, ...rest } = place;
+  return rest;
+};

@@ -1,0 +1,182 @@
+import { errorText } from '../../api/errors.ts';
+import { LABELS } from '../../api/group.ts';
+import type { Hub } from '../../api/hub.ts';
+import type { Membership } from '../../api/membership.ts';
+import { KUBECONFIG_KEY, kubeconfigSecretName } from '../../api/names.ts';
+import type { WorkerCluster } from '../../api/workercluster.ts';
+import { identityOf } from '../../clusters/seed-access.ts';
+import { kindsWritten } from '../../hubs/index.ts';
+import { KubeClient } from '../../kube/client.ts';
+import { isNotFound } from '../../kube/errors.ts';
+import { silent } from '../../kube/log.ts';
+import {
+  decoded,
+  HUBS,
+  type KubeObject,
+  MEMBERSHIPS,
+  type Resource,
+  SECRETS,
+  type Secret,
+  WORKERCLUSTERS,
+} from '../../kube/resources.ts';
+import { HubLines } from './hub-lines.ts';
+import { type GardenKnows, type LeftOver, leftOvers, type Sighting } from './left-overs.ts';
+import { recordsIn } from './record.ts';
+
+const ANSWER_MS = 15_000;
+const AT_ONCE = 8;
+
+/** An API server that was looked at. */
+export interface LookedAt {
+  readonly on: Sighting['on'];
+  readonly where: string;
+  readonly identity: string;
+  readonly client: KubeClient;
+}
+
+/** What one look has brought. */
+export interface Audit {
+  readonly leftOvers: readonly LeftOver[];
+  /** What could not be looked at, and why: sentences. */
+  readonly gaps: readonly string[];
+  readonly knows: GardenKnows;
+  /** By `where`. */
+  readonly lookedAt: ReadonlyMap<string, LookedAt>;
+}
+
+/** Looks in the garden, in all hubs and in all clusters for what memberships that are no more have left there. It writes nothing. */
+export class HubAudit {
+  readonly #garden: KubeClient;
+  readonly #namespace: string;
+  readonly #lines: HubLines;
+  #clients: KubeClient[] = [];
+
+  /** @param namespace the operator's, where kubeconfigs of hubs and the records of memberships are */
+  constructor(garden: KubeClient, namespace: string) {
+    this.#garden = garden;
+    this.#namespace = namespace;
+    this.#lines = new HubLines(garden, namespace, silent, () => {});
+  }
+
+  async look(signal: AbortSignal): Promise<Audit> {
+    const gaps: string[] = [];
+    const [hubs, clusters] = await Promise.all([
+      this.#garden.list<Hub>(HUBS, { signal }),
+      this.#garden.list<WorkerCluster>(WORKERCLUSTERS, { signal }),
+    ]);
+    const garden = await identityOf(this.#garden, signal);
+    const lookedAt = [
+      ...(await this.#hubs(garden, hubs.items, gaps, signal)),
+      ...(await this.#members(clusters.items, gaps, signal)),
+    ];
+    const sightings: Sighting[] = [];
+    await each(lookedAt, async (side) => {
+      sightings.push(...(await this.#sightings(side, gaps, signal)));
+    });
+    const knows = await this.#knows(garden, signal);
+    return {
+      leftOvers: leftOvers(sightings, knows),
+      gaps,
+      knows,
+      lookedAt: new Map(lookedAt.map((side) => [side.where, side])),
+    };
+  }
+
+  async close(): Promise<void> {
+    await this.#lines.closeAll();
+    await Promise.all(this.#clients.splice(0).map((client) => client.close()));
+  }
+
+  /** The garden is always one: a Hub that let go may be gone, and what it made stays. */
+  async #hubs(garden: string, hubs: readonly Hub[], gaps: string[], signal: AbortSignal): Promise<LookedAt[]> {
+    const found = new Map<string, LookedAt & { readonly names: string[] }>();
+    const add = (identity: string, client: KubeClient, name?: string) => {
+      const known = found.get(identity) ?? { on: 'hub', where: '', identity, client, names: [] };
+      if (name) known.names.push(name);
+      found.set(identity, known);
+    };
+    for (const { metadata, spec, status } of hubs) {
+      try {
+        const within = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]);
+        const { identity, client } = await this.#lines.open(metadata.name, spec, status?.clusterIdentity, within);
+        add(identity, client, metadata.name);
+      } catch (error) {
+        signal.throwIfAborted();
+        gaps.push(`Hub ${metadata.name}: ${errorText(error)}`);
+      }
+    }
+    if (!found.has(garden)) add(garden, this.#garden);
+    return [...found.values()].map(({ names, ...side }) => ({
+      ...side,
+      where: names.length > 0 ? `Hub ${names.join(', ')}` : 'the garden',
+    }));
+  }
+
+  async #members(clusters: readonly WorkerCluster[], gaps: string[], signal: AbortSignal): Promise<LookedAt[]> {
+    const found: LookedAt[] = [];
+    await each(clusters, async ({ metadata: { namespace = '', name } }) => {
+      const where = `cluster ${namespace}/${name}`;
+      try {
+        const place = [kubeconfigSecretName(name), namespace] as const;
+        const secret = await this.#garden.getOrUndefined<Secret>(SECRETS, ...place, { signal });
+        const text = decoded(secret?.data)[KUBECONFIG_KEY];
+        // Nothing can be in a cluster that nobody has ever reached.
+        if (!text) return;
+        const client = KubeClient.fromKubeconfig(text, undefined, { source: `the kubeconfig of ${where}` });
+        this.#clients.push(client);
+        const within = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]);
+        found.push({ on: 'member', where, identity: await identityOf(client, within), client });
+      } catch (error) {
+        signal.throwIfAborted();
+        gaps.push(`${where}: ${errorText(error)}`);
+      }
+    });
+    return found;
+  }
+
+  async #sightings(side: LookedAt, gaps: string[], signal: AbortSignal): Promise<Sighting[]> {
+    const { client, ...rest } = side;
+    const found: Sighting[] = [];
+    for (const resource of kindsWritten(side.on)) {
+      try {
+        const objects = await bearing(client, resource, AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]));
+        found.push(...objects.map((object) => ({ ...rest, resource, object })));
+      } catch (error) {
+        signal.throwIfAborted();
+        gaps.push(`${resource.plural} of ${side.where}: ${errorText(error)}`);
+      }
+    }
+    return found;
+  }
+
+  async #knows(garden: string, signal: AbortSignal): Promise<GardenKnows> {
+    const [hubs, memberships, clusters, records] = await Promise.all([
+      this.#garden.list<Hub>(HUBS, { signal }),
+      this.#garden.list<Membership>(MEMBERSHIPS, { signal }),
+      this.#garden.list<WorkerCluster>(WORKERCLUSTERS, { signal }),
+      recordsIn(this.#garden, this.#namespace, signal),
+    ]);
+    return { garden, hubs: hubs.items, memberships: memberships.items, clusters: clusters.items, records };
+  }
+}
+
+async function bearing(client: KubeClient, resource: Resource, signal: AbortSignal): Promise<KubeObject[]> {
+  try {
+    const { items } = await client.list(resource, {
+      labelSelector: LABELS.membership,
+      transform: onlyMetadata,
+      signal,
+    });
+    return items;
+  } catch (error) {
+    if (isNotFound(error)) return [];
+    throw error;
+  }
+}
+
+/** Tokens of members are among them, and nobody needs to hold those. */
+const onlyMetadata = ({ apiVersion, kind, metadata }: KubeObject): KubeObject => ({ apiVersion, kind, metadata });
+
+async function each<T>(items: readonly T[], run: (item: T) => Promise<void>): Promise<void> {
+  for (let at = 0; at < items.length; at += AT_ONCE) await Promise.all(items.slice(at, at + AT_ONCE).map(run));
+}

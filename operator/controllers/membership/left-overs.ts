@@ -1,0 +1,167 @@
+import { LABELS } from '../../api/group.ts';
+import type { Hub } from '../../api/hub.ts';
+import type { Membership } from '../../api/membership.ts';
+import type { WorkerCluster } from '../../api/workercluster.ts';
+import type { Place, Side } from '../../hubs/contract.ts';
+import { type KubeObject, keyOf, type Resource } from '../../kube/resources.ts';
+import { type OwnerSaid, saidOf } from './ownership.ts';
+import type { MembershipRecord } from './record.ts';
+
+/** An object that bears the label of a membership, and where it was seen. */
+export interface Sighting {
+  readonly on: Side;
+  /** `Hub production`, `cluster shop/demo`. */
+  readonly where: string;
+  /** UID of kube-system there: two Hubs may be one API server. */
+  readonly identity: string;
+  readonly resource: Resource;
+  readonly object: KubeObject;
+}
+
+/** What the garden knows, listed after all sightings were made: what came meanwhile finds its owner. */
+export interface GardenKnows {
+  /** See gardenIdentity. */
+  readonly garden: string;
+  readonly hubs: readonly Hub[];
+  readonly memberships: readonly Membership[];
+  readonly clusters: readonly WorkerCluster[];
+  /** With their Secrets, as `namespace/name`. */
+  readonly records: readonly { readonly key: string; readonly record: MembershipRecord }[];
+}
+
+/** Why nobody needs an object any more, or why nobody knows that. */
+export type Cause = 'ClusterGone' | 'HubGone' | 'Left' | 'GardenUnknown';
+
+/** Something that a membership which is no more has left. */
+export interface LeftOver {
+  /** 'garden': the record of the membership. */
+  readonly on: Side | 'garden';
+  readonly where: string;
+  readonly identity: string;
+  readonly resource: Resource;
+  readonly namespace?: string;
+  readonly name: string;
+  readonly owner: OwnerSaid;
+  readonly cause: Cause;
+  /** RFC 3339. */
+  readonly madeAt: string;
+  /** Held by finalizers, for example `karmada.io/cluster-controller`; absent: it is not being deleted. */
+  readonly heldBy?: readonly string[];
+}
+
+/**
+ * Of what bears the label of a membership, that whose membership is no more. Pure. What another garden made is not ours to judge. Of what
+ * says no garden, a record tells that it is ours; without one nobody knows, and it is listed as such.
+ */
+export function leftOvers(sightings: readonly Sighting[], knows: GardenKnows): LeftOver[] {
+  const { garden, memberships, records } = knows;
+  const live = new Set(memberships.map(({ metadata }) => metadata.uid));
+  const onRecord = new Set(records.map(({ record }) => record.membership.uid));
+  const seen = new Set<string>();
+  const found = sightings.flatMap(({ on, where, identity, resource, object }): LeftOver[] => {
+    const owner = saidOf(object);
+    const id = [identity, resource.group, resource.plural, keyOf(object)].join('/');
+    if (!owner || live.has(owner.membership) || seen.has(id)) return [];
+    if (owner.garden !== undefined && owner.garden !== garden) return [];
+    seen.add(id);
+    const isOurs = owner.garden === garden || onRecord.has(owner.membership);
+    const { namespace, name, creationTimestamp = '', deletionTimestamp, finalizers = [] } = object.metadata;
+    const whose = withRecord(owner, records);
+    return [
+      {
+        on,
+        where,
+        identity,
+        resource,
+        ...(namespace && { namespace }),
+        name,
+        owner: whose,
+        cause: isOurs ? causeOf(whose, knows) : 'GardenUnknown',
+        madeAt: creationTimestamp,
+        ...(deletionTimestamp && { heldBy: finalizers }),
+      },
+    ];
+  });
+  return [...found, ...records.filter(({ record }) => !live.has(record.membership.uid)).map((one) => kept(one, knows))];
+}
+
+/** The record of a membership that is no more: it alone tells of what others made because of it. */
+function kept({ key, record }: GardenKnows['records'][number], knows: GardenKnows): LeftOver {
+  const [namespace = '', name = ''] = key.split('/');
+  const owner = ownerOf(record);
+  const resource: Resource = { group: '', version: 'v1', plural: 'secrets', kind: 'Secret', namespaced: true };
+  return {
+    on: 'garden',
+    where: 'the garden',
+    identity: knows.garden,
+    resource,
+    namespace,
+    name,
+    owner,
+    cause: causeOf(owner, knows),
+    madeAt: '',
+  };
+}
+
+const ownerOf = ({ membership, cluster, hub, member }: MembershipRecord): OwnerSaid => ({
+  membership: membership.uid,
+  hub: hub.name,
+  cluster: { namespace: membership.namespace, name: cluster, uid: '' },
+  identity: member.id,
+});
+
+/** What was written by an older operator says less than its record. */
+function withRecord(owner: OwnerSaid, records: GardenKnows['records']): OwnerSaid {
+  if (owner.cluster.name !== '') return owner;
+  const known = records.find(({ record }) => record.membership.uid === owner.membership);
+  return known ? { ...ownerOf(known.record), ...(owner.garden && { garden: owner.garden }) } : owner;
+}
+
+const causeOf = (owner: OwnerSaid, knows: GardenKnows): Cause => {
+  if (!isLive(owner, knows.clusters)) return 'ClusterGone';
+  return knows.hubs.some(({ metadata }) => metadata.name === owner.hub) ? 'Left' : 'HubGone';
+};
+
+/** Whether the cluster still exists; one of which no UID is known does so by its name. Pure. */
+export const isLive = ({ cluster }: OwnerSaid, clusters: readonly WorkerCluster[]): boolean =>
+  clusters.some(({ metadata }) =>
+    cluster.uid === ''
+      ? metadata.namespace === cluster.namespace && metadata.name === cluster.name
+      : metadata.uid === cluster.uid,
+  );
+
+/** Whether it may be taken away. Pure. */
+export const isOurs = ({ cause }: LeftOver): boolean => cause !== 'GardenUnknown';
+
+export const placeOfLeftOver = ({ on, resource, namespace, name }: LeftOver & { on: Side }): Place => ({
+  on,
+  resource,
+  name,
+  ...(namespace && { namespace }),
+});
+
+/** What it is: "Secret argocd/shop--demo". Pure. */
+export const whatOf = ({ resource, namespace, name }: LeftOver): string =>
+  `${resource.kind} ${namespace ? `${namespace}/` : ''}${name}`;
+
+/** Whose it was, in words. Pure. */
+export function whoseOf({ owner, cause, on }: LeftOver): string {
+  const cluster = owner.cluster.name ? `cluster ${owner.cluster.namespace}/${owner.cluster.name}` : 'a cluster';
+  const hub = owner.hub ? `Hub ${owner.hub}` : 'a hub';
+  if (cause === 'GardenUnknown') return `Membership with UID ${owner.membership}, of which garden it does not say`;
+  if (cause === 'ClusterGone') return `${cluster} in ${hub}; the cluster is gone`;
+  if (cause === 'HubGone') return `${cluster} in ${hub}; the Hub is gone`;
+  return on === 'member' ? `${hub}, which the cluster has left` : `${cluster}, which has left ${hub}`;
+}
+
+/** What to do about it, in words. Pure. */
+export function adviceFor({ cause, heldBy, resource, namespace, name }: LeftOver, garden: string): string {
+  if (cause === 'GardenUnknown') {
+    const kind = resource.group ? `${resource.plural}.${resource.group}` : resource.plural;
+    const where = namespace ? ` -n ${namespace}` : '';
+    return `if it is of this garden: kubectl label ${kind} ${name}${where} ${LABELS.garden}=${garden}, and audit again`;
+  }
+  if (heldBy && heldBy.length > 0)
+    return `it is being deleted: finalizer ${heldBy.join(', ')} is its hub's to take off; "coppice hubs audit --clean" does so where the cluster is gone`;
+  return '"coppice hubs audit --clean" removes it';
+}

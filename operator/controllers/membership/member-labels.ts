@@ -1,0 +1,125 @@
+import type { CloudProfile } from '../../api/cloudprofile.ts';
+import { gpusOf } from '../../api/gpu.ts';
+import { GROUP, LABELS } from '../../api/group.ts';
+import type { HubSpec } from '../../api/hub.ts';
+import { parseCount } from '../../api/quantity.ts';
+import { PATTERNS } from '../../api/schema.ts';
+import type { WorkerCluster } from '../../api/workercluster.ts';
+import { clusterResource } from '../../clusters/capacity.ts';
+import type { OpenCluster } from '../../clusters/open-clusters.ts';
+import { poolsForWork } from './planned-capacity.ts';
+
+const TOPOLOGY = 'topology.kubernetes.io';
+const INSTANCE_TYPE = 'node.kubernetes.io/instance-type';
+/** How clouds, and Karpenter, mark nodes that may be taken away at short notice. */
+const SPOT_MARKS = [
+  ['eks.amazonaws.com/capacityType', 'SPOT'],
+  ['cloud.google.com/gke-spot', 'true'],
+  ['cloud.google.com/gke-preemptible', 'true'],
+  ['kubernetes.azure.com/scalesetpriority', 'spot'],
+  ['karpenter.sh/capacity-type', 'spot'],
+] as const;
+
+/** A cluster has few zones and machine types; one that says it has thousands must not fill its hubs. */
+const MOST_VALUES = 32;
+
+/** What is known of a cluster beside its object: the open cluster, and its profile. */
+export interface Surroundings {
+  readonly open?: OpenCluster | undefined;
+  readonly profile?: CloudProfile | undefined;
+}
+
+/** Zones of its nodes; of those that it is to have, where it has none. Sorted. Pure. */
+export function zonesOf({ spec, status }: WorkerCluster, { open, profile }: Surroundings): string[] {
+  const seen = labelOfNodes(open, `${TOPOLOGY}/zone`);
+  const ofRegion = profile?.spec.regions?.find(({ name }) => name === status?.region)?.zones ?? [];
+  const usual = spec.zones ?? ofRegion.map(({ name }) => name);
+  const planned = spec.pools?.length ? spec.pools.flatMap(({ zones }) => zones ?? usual) : usual;
+  return [...new Set(seen.length > 0 ? seen : planned)].sort();
+}
+
+/** Values of a label on nodes, each once. Sorted, and no more than a hub is told. */
+const labelOfNodes = (open: OpenCluster | undefined, label: string): string[] =>
+  [...new Set((open?.nodes.list() ?? []).flatMap(({ metadata }) => metadata.labels?.[label] || []))]
+    .sort()
+    .slice(0, MOST_VALUES);
+
+/** Machines that run work: what was granted; of a cluster that others made, what its nodes say. */
+function machinesOf(
+  cluster: WorkerCluster,
+  { open }: Surroundings,
+): { machineType?: string | undefined; spot?: boolean | undefined }[] {
+  const granted = poolsForWork(cluster);
+  if (granted.length > 0) return granted;
+  return (open?.nodes.list() ?? []).map(({ metadata: { labels = {} } }) => ({
+    machineType: labels[INSTANCE_TYPE],
+    spot: SPOT_MARKS.some(([label, value]) => labels[label] === value),
+  }));
+}
+
+/**
+ * What a cluster shows of itself in a hub; keys and values are those of Kubernetes labels, and what cannot be one is left out. What a
+ * cluster has several of has a key for each, with value `true`: selectors ask whether one is among them. Pure.
+ */
+export function labelsOf(
+  cluster: WorkerCluster,
+  { clusterLabels }: HubSpec,
+  surroundings: Surroundings = {},
+): Record<string, string> {
+  const { metadata, spec, status } = cluster;
+  const version = status?.kubernetesVersion;
+  const zones = zonesOf(cluster, surroundings);
+  const machines = machinesOf(cluster, surroundings);
+  const regions = status?.region ? [status.region] : labelOfNodes(surroundings.open, `${TOPOLOGY}/region`);
+  const own = Object.entries(metadata.labels ?? {});
+  const all: Record<string, string | undefined> = {
+    // A hub may act on labels with a domain (which set a cluster is in, whose it is): of a tenant's only those without one are shown.
+    ...Object.fromEntries(own.filter(([key]) => !key.includes('/') || key === LABELS.burst)),
+    ...clusterLabels,
+    [LABELS.provider]: status?.provider ?? spec.cloudProvider,
+    [`${GROUP}/mode`]: status?.mode,
+    // What comes after a plus sign no label can have: Helm writes it so, too.
+    [`${GROUP}/kubernetes-version`]: version?.replaceAll('+', '_'),
+    // Selectors compare no versions: by this one they ask for a few.
+    [`${GROUP}/kubernetes-minor`]: version && /^\d+\.\d+/.exec(version)?.[0],
+    [`${GROUP}/simulated`]: status?.simulated ? 'true' : undefined,
+    [`${GROUP}/spot`]: spec.pools?.some(({ spot }) => spot) ? 'true' : undefined,
+    [`${GROUP}/price-class`]: priceClass(machines),
+    [`${GROUP}/gpu`]: hasGPUs(cluster, surroundings) ? 'true' : undefined,
+    [LABELS.mesh]: status?.networking?.mesh,
+    [LABELS.clusterID]: status?.networking?.clusterID?.toString(),
+    [LABELS.meshClusterName]: status?.networking?.clusterName,
+    [LABELS.workerCluster]: metadata.name,
+    [LABELS.workerClusterNamespace]: metadata.namespace,
+    [`${TOPOLOGY}/region`]: regions.length === 1 ? regions[0] : undefined,
+    [`${TOPOLOGY}/zone`]: zones.length === 1 ? zones[0] : undefined,
+    ...Object.fromEntries(zones.map((zone) => [`${GROUP}/zone.${zone}`, 'true'])),
+    ...Object.fromEntries(typesOf(machines).map((type) => [`${GROUP}/machine-type.${type}`, 'true'])),
+  };
+  return Object.fromEntries(
+    Object.entries(all).flatMap(([key, value]) => (isLabel(key, value) ? [[key, value!]] : [])),
+  );
+}
+
+/** Each machine type once. */
+const typesOf = (machines: readonly { machineType?: string | undefined }[]): string[] =>
+  [...new Set(machines.flatMap(({ machineType }) => machineType || []))].sort().slice(0, MOST_VALUES);
+
+/** Whether its machines may be taken away at short notice: all, none, or some of them. */
+function priceClass(machines: readonly { spot?: boolean | undefined }[]): string | undefined {
+  const spot = machines.filter((one) => one.spot).length;
+  if (machines.length === 0) return undefined;
+  return spot === 0 ? 'on-demand' : spot === machines.length ? 'spot' : 'mixed';
+}
+
+function hasGPUs(cluster: WorkerCluster, { open, profile }: Surroundings): boolean {
+  const types = new Set(poolsForWork(cluster).map(({ machineType }) => machineType));
+  const { total } = clusterResource(open?.nodes.list() ?? [], []);
+  return (
+    parseCount(total?.gpu ?? '0') > 0 ||
+    (profile?.spec.machineTypes ?? []).some((type) => types.has(type.name) && gpusOf(type) > 0)
+  );
+}
+
+const isLabel = (key: string, value: string | undefined): boolean =>
+  value !== undefined && value.length <= 63 && PATTERNS.labelKey.test(key) && PATTERNS.labelValue.test(value);

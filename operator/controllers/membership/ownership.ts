@@ -1,0 +1,72 @@
+import { LABELS } from '../../api/group.ts';
+import type { Membership } from '../../api/membership.ts';
+import type { KubeObject } from '../../kube/resources.ts';
+import type { MembershipRecord } from './record.ts';
+
+/** Whose an object in a hub, or in a member of one, is. It stands on the object as labels: who finds it later knows which garden to ask. */
+export interface MadeFor {
+  /** See gardenIdentity. */
+  readonly garden: string;
+  /** UID of the Membership. */
+  readonly membership: string;
+  readonly hub: string;
+  /** The WorkerCluster. */
+  readonly cluster: { readonly namespace: string; readonly name: string; readonly uid: string };
+  /** UID of the cluster's namespace kube-system. */
+  readonly identity: string;
+}
+
+/** Whose the objects of a membership are. */
+export const madeFor = (
+  garden: string,
+  { metadata }: Membership,
+  { membership, cluster, hub, member }: MembershipRecord,
+): MadeFor => ({
+  garden,
+  membership: membership.uid,
+  hub: hub.name,
+  cluster: {
+    namespace: membership.namespace,
+    name: cluster,
+    uid: metadata.ownerReferences?.find(({ kind }) => kind === 'WorkerCluster')?.uid ?? '',
+  },
+  identity: member.id,
+});
+
+/** The labels that say so. Pure. */
+export const ownerLabels = ({ garden, membership, hub, cluster, identity }: MadeFor): Record<string, string> => ({
+  [LABELS.managedBy]: 'coppice',
+  [LABELS.membership]: membership,
+  [LABELS.garden]: garden,
+  [LABELS.hub]: hub,
+  [LABELS.memberNamespace]: cluster.namespace,
+  [LABELS.member]: cluster.name,
+  ...(cluster.uid && { [LABELS.memberUID]: cluster.uid }),
+  [LABELS.memberIdentity]: identity,
+});
+
+/** Whether the object was made for the membership with this UID: by its name alone nothing is. Pure. */
+export const isMadeFor = ({ metadata }: KubeObject, membershipUID: string): boolean =>
+  metadata.labels?.[LABELS.membership] === membershipUID;
+
+/** What an object says of whose it is: '' and no garden where an older operator wrote it. */
+export type OwnerSaid = Omit<MadeFor, 'garden'> & { readonly garden?: string };
+
+/** What the labels of an object say; undefined: it was made for no membership. Pure. */
+export function saidOf({ metadata }: KubeObject): OwnerSaid | undefined {
+  const labels = metadata.labels ?? {};
+  const membership = labels[LABELS.membership];
+  if (!membership) return undefined;
+  const garden = labels[LABELS.garden];
+  return {
+    membership,
+    ...(garden && { garden }),
+    hub: labels[LABELS.hub] ?? '',
+    cluster: {
+      namespace: labels[LABELS.memberNamespace] ?? '',
+      name: labels[LABELS.member] ?? '',
+      uid: labels[LABELS.memberUID] ?? '',
+    },
+    identity: labels[LABELS.memberIdentity] ?? '',
+  };
+}

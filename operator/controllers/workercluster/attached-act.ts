@@ -1,0 +1,53 @@
+import { findCondition } from '../../api/conditions.ts';
+import type { WorkerCluster } from '../../api/workercluster.ts';
+import type { HoldsOf } from '../../clusters/deletion-gate.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import type { Informer } from '../../kube/informer.ts';
+import { type KubeObject, keyOf, WORKERCLUSTERS } from '../../kube/resources.ts';
+import type { AttachedController } from '../attached/controller.ts';
+import { hold } from '../finalizer.ts';
+import { writeStatus } from '../status-writer.ts';
+import { type AttachedPlan, planAttached } from './attached.ts';
+
+/** What an attached cluster is worked on with. */
+export interface AttachedClusterWorld {
+  readonly garden: KubeClient;
+  readonly clusters: Informer<WorkerCluster>;
+  /** Absent: this operator attaches none. */
+  readonly attached?: Pick<AttachedController, 'facts' | 'release'> | undefined;
+  /** What holds a cluster: see judgeDeletion. */
+  readonly holds: HoldsOf;
+  now(): Date;
+  record(object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string): void;
+}
+
+/** Observe, plan, act for a WorkerCluster of mode Attached. @returns when to look again; undefined: when something changes */
+export async function reconcileAttached(
+  world: AttachedClusterWorld,
+  cluster: WorkerCluster,
+  signal: AbortSignal,
+): Promise<Date | undefined> {
+  const key = keyOf(cluster);
+  const { name, namespace = '', uid = '', deletionTimestamp } = cluster.metadata;
+  const holds = deletionTimestamp ? world.holds(namespace, name) : [];
+  const plan = planAttached({ cluster, facts: world.attached?.facts(key, uid), holds }, world.now());
+  if (plan.finalizer === 'add') await hold(world, WORKERCLUSTERS, world.clusters, cluster, true, { signal });
+  if (plan.release) {
+    await world.attached?.release(key, uid, signal);
+    await hold(world, WORKERCLUSTERS, world.clusters, cluster, false, { signal });
+    return undefined;
+  }
+  await writeStatus(world.garden, world.clusters, cluster, plan.status, signal);
+  tell(world, cluster, plan);
+  if (plan.expire)
+    await world.garden.delete(WORKERCLUSTERS, name, namespace, { ...(uid && { preconditions: { uid } }), signal });
+  return plan.next;
+}
+
+/** An Event when it is used, and when it is not any more. */
+function tell(world: AttachedClusterWorld, cluster: WorkerCluster, { status }: AttachedPlan): void {
+  const serves = findCondition(status.conditions, 'APIServerAvailable');
+  const known = findCondition(cluster.status?.conditions, 'APIServerAvailable');
+  if (!serves || (serves.status === known?.status && serves.reason === known.reason)) return;
+  world.record(cluster, serves.status === 'True' ? 'Normal' : 'Warning', serves.reason ?? '', serves.message ?? '');
+}

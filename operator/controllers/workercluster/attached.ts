@@ -1,0 +1,185 @@
+import { findCondition } from '../../api/conditions.ts';
+import { KUBECONFIG_KEY } from '../../api/names.ts';
+import { LIMITS } from '../../api/schema.ts';
+import type { WorkerCluster, WorkerClusterStatus } from '../../api/workercluster.ts';
+import { clusterResource } from '../../clusters/capacity.ts';
+import { HELD, type Hold, judgeDeletion } from '../../clusters/deletion-gate.ts';
+import { accrue } from '../../cost/accrual.ts';
+import { parseMoney } from '../../cost/money.ts';
+import { conditionIsTrue, type Node } from '../../kube/resources.ts';
+import type { AttachedFacts } from '../attached/facts.ts';
+import { say, withConditions } from '../conditions.ts';
+import { isHeld } from '../finalizer.ts';
+import { lifetimeOf, warnedAt } from './lifetime.ts';
+import { type Said, withoutTime } from './view.ts';
+
+/** All that a decision about an attached cluster rests on. */
+export interface AttachedView {
+  readonly cluster: WorkerCluster;
+  /** Absent: it was not looked at since the operator started. */
+  readonly facts: AttachedFacts | undefined;
+  /** What must let go of it before it is let go itself. */
+  readonly holds: readonly Hold[];
+}
+
+/** What is to be done; absent means: nothing. */
+export interface AttachedPlan {
+  readonly finalizer?: 'add';
+  /** Nothing holds it any more: the line ends, and the finalizer goes. In the cluster nothing is done. */
+  readonly release?: true;
+  /** Its time is over: the object itself is deleted. */
+  readonly expire?: true;
+  /** When something of this changes by itself. */
+  readonly next?: Date;
+  readonly status: WorkerClusterStatus;
+}
+
+const REGION = 'topology.kubernetes.io/region';
+const FROM_LOOKS = ['APIServerAvailable', 'EveryNodeReady'];
+
+/** What is to be done about a cluster that others made. Pure. */
+export function planAttached(view: AttachedView, now: Date): AttachedPlan {
+  const { cluster } = view;
+  if (cluster.metadata.deletionTimestamp) return planEnd(view, now);
+  const { isOver, warning, expiresAt, next } = lifetimeOf(cluster, now);
+  const before = cluster.status?.conditions;
+  const looked = conditionsOf(view);
+  const ready = readyOf(view, looked);
+  const status: WorkerClusterStatus = {
+    ...observedStatus(view, now),
+    phase: phaseOf(view, ready),
+    conditions: [
+      ...withConditions(before, [ready, ...looked], now),
+      ...withConditions(warnedAt(cluster, now) ? before : [], [warning], now),
+    ],
+    ...(expiresAt && { expiresAt }),
+  };
+  return {
+    ...(!isHeld(cluster) && { finalizer: 'add' }),
+    ...(isOver && { expire: true }),
+    ...(next && { next }),
+    status,
+  };
+}
+
+function phaseOf({ cluster, facts }: AttachedView, ready: Said): string {
+  if (ready.status === 'True') return 'Ready';
+  if (!facts) return cluster.status?.phase ?? 'Pending';
+  return facts.identity ? 'Updating' : 'Pending';
+}
+
+function planEnd(view: AttachedView, now: Date): AttachedPlan {
+  const { cluster, holds } = view;
+  const gate = judgeDeletion(holds, false, now);
+  const looked = conditionsOf(view);
+  const waiting = gate.open
+    ? say('Deleting', true, 'InProgress', 'the cluster is let go; it stays as it is')
+    : say('Deleting', true, HELD, gate.message);
+  const ready = say('Ready', false, 'Deleting', 'the cluster is being let go');
+  return {
+    ...(gate.open && isHeld(cluster) && { release: true }),
+    ...(gate.until && { next: gate.until }),
+    status: {
+      ...observedStatus(view, now),
+      phase: 'Deleting',
+      conditions: withConditions(cluster.status?.conditions, [ready, waiting, ...looked], now),
+    },
+  };
+}
+
+function conditionsOf({ cluster, facts }: AttachedView): Said[] {
+  const before = cluster.status?.conditions;
+  // The operator has just started: what it said before is as good as anything until it has looked.
+  if (!facts) return FROM_LOOKS.flatMap((type) => withoutTime(findCondition(before, type)) ?? []);
+  const { refusal, server, inside } = facts;
+  if (refusal) {
+    const { reason, message, code } = refusal;
+    return [
+      say('APIServerAvailable', false, reason, message, [code]),
+      say('EveryNodeReady', 'Unknown', 'NotObserved', 'to be seen once the cluster can be used'),
+    ];
+  }
+  const serves = say('APIServerAvailable', true, 'Answers', `${server} answers, and is the cluster that it was`);
+  return [serves, ...(inside ? [everyNode(inside.nodes)] : [])];
+}
+
+function everyNode(nodes: readonly Node[]): Said {
+  const ready = readyNodes(nodes);
+  if (nodes.length === 0) return say('EveryNodeReady', true, 'NoNodes', 'the cluster has no nodes');
+  return ready === nodes.length
+    ? say('EveryNodeReady', true, 'AllReady', `all ${ready} nodes are Ready`)
+    : say('EveryNodeReady', false, 'NotReady', `${ready} of ${nodes.length} nodes are Ready`);
+}
+
+const readyNodes = (nodes: readonly Node[]): number => nodes.filter((node) => conditionIsTrue(node, 'Ready')).length;
+
+/** How many nodes there should be is for others to say: one that is not Ready is told, and is no reason not to use the cluster. */
+function readyOf({ facts, cluster }: AttachedView, looked: readonly Said[]): Said {
+  const serves = looked.find(({ type }) => type === 'APIServerAvailable');
+  if (!facts) {
+    const before = withoutTime(findCondition(cluster.status?.conditions, 'Ready'));
+    return before ?? say('Ready', false, 'Pending', 'waiting for its turn');
+  }
+  if (serves?.status !== 'True') return { ...serves!, type: 'Ready' };
+  return say('Ready', true, 'ClusterReady', 'the API server of the cluster answers');
+}
+
+function observedStatus({ cluster, facts }: AttachedView, now: Date): WorkerClusterStatus {
+  const { spec, metadata, status: before } = cluster;
+  // The operator has just started, and knows nothing that was not said before.
+  if (!facts && before) {
+    const { expiresAt: _, ...said } = before;
+    return said;
+  }
+  const ref = spec.attached?.kubeconfigSecretRef;
+  const nodes = facts?.inside?.nodes;
+  const region = spec.region ?? (nodes ? onlyRegion(nodes) : before?.region);
+  const version = facts?.version || before?.kubernetesVersion;
+  const endpoint = facts?.server ?? before?.endpoint;
+  const identity = facts?.identity ?? before?.clusterIdentity;
+  const refusal = facts?.refusal;
+  // From when it was seen first; while it does not answer it goes on costing what it costs.
+  const cost = identity && spec.attached?.price ? priced(spec.attached.price, before, now) : before?.cost;
+  return {
+    mode: 'Attached',
+    simulated: false,
+    ...(region && { region }),
+    ...(version && { kubernetesVersion: version }),
+    ...(endpoint && { endpoint }),
+    ...(identity && { clusterIdentity: identity }),
+    ...(ref && { kubeconfigRef: { name: ref.name, key: ref.key ?? KUBECONFIG_KEY } }),
+    ...(facts ? { controlPlane: { desired: 1, ready: refusal ? 0 : 1 } } : asBefore(before, 'controlPlane')),
+    ...(nodes
+      ? {
+          nodes: { desired: nodes.length, current: nodes.length, ready: readyNodes(nodes) },
+          resource: clusterResource(nodes, facts?.inside?.pods ?? []),
+        }
+      : // A line that is down is no loss of nodes.
+        { ...asBefore(before, 'nodes'), ...asBefore(before, 'resource') }),
+    ...(cost && { cost }),
+    lastErrors: refusal ? [{ taskID: 'attach', description: refusal.message, codes: [refusal.code] }] : [],
+    // What was seen with an earlier spec says nothing of this one.
+    ...(facts?.generation === metadata.generation
+      ? { observedGeneration: metadata.generation }
+      : asBefore(before, 'observedGeneration')),
+  };
+}
+
+const asBefore = <K extends keyof WorkerClusterStatus>(before: WorkerClusterStatus | undefined, field: K) =>
+  before?.[field] === undefined ? {} : { [field]: before[field] };
+
+function priced(
+  { hourly, currency }: { hourly: string; currency: string },
+  before: WorkerClusterStatus | undefined,
+  now: Date,
+) {
+  return accrue(before?.cost, now, { hourly: parseMoney(hourly), currency, unpriced: [], unpricedCount: 0 });
+}
+
+/** The region that its nodes say they are in, where all say the same. */
+function onlyRegion(nodes: readonly Node[]): string | undefined {
+  const regions = new Set(nodes.flatMap(({ metadata }) => metadata.labels?.[REGION] ?? []));
+  const [region] = regions;
+  // An API server that somebody chose may say what no other would.
+  return regions.size === 1 && typeof region === 'string' && region.length <= LIMITS.label ? region : undefined;
+}

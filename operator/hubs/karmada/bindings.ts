@@ -1,0 +1,188 @@
+import type { LabelSelector } from '../../api/hub.ts';
+import type { KubeObject, Resource } from '../../kube/resources.ts';
+import { matchesLabels } from '../../placement/selectors.ts';
+import type { Amounts, Demand, Placement, Touch } from '../contract.ts';
+import type { KarmadaCluster } from './cluster.ts';
+
+type ResourceRequest = Readonly<Record<string, string>>;
+interface Requirement {
+  readonly key: string;
+  readonly operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist';
+  readonly values?: string[];
+}
+interface Affinity {
+  readonly labelSelector?: LabelSelector;
+  readonly fieldSelector?: { readonly matchExpressions?: readonly Requirement[] };
+  readonly clusterNames?: readonly string[];
+  readonly exclude?: readonly string[];
+}
+interface AffinityTerm extends Affinity {
+  readonly affinityName: string;
+  readonly overflowAffinities?: readonly Affinity[];
+}
+interface Replicas {
+  readonly replicas?: number;
+  readonly replicaRequirements?: { readonly resourceRequest?: ResourceRequest };
+}
+
+/** A ResourceBinding or ClusterResourceBinding, as far as it is read here. */
+export type BindingObject = KubeObject & {
+  spec?: Replicas & {
+    clusters?: { name: string; replicas?: number }[];
+    gracefulEvictionTasks?: { fromCluster: string }[];
+    components?: (Replicas & { name: string })[];
+    placement?: { clusterAffinities?: AffinityTerm[] };
+    suspension?: { scheduling?: boolean };
+    rescheduleTriggeredAt?: string;
+  };
+  status?: {
+    conditions?: { type: string; status: string; reason?: string; message?: string; lastTransitionTime?: string }[];
+    schedulerObservedGeneration?: number;
+    schedulerObservedAffinityName?: string;
+    lastScheduledTime?: string;
+  };
+};
+/** Bindings with their kinds. */
+export type Bindings = readonly { readonly resource: Resource; readonly binding: BindingObject }[];
+
+/** Something that is placed on the member. */
+export interface Placed {
+  readonly text: Placement;
+  /** It is on its way off it. */
+  readonly isEvicted: boolean;
+}
+
+const textOf = ({ kind }: Resource, { metadata: { namespace, name } }: KubeObject): string =>
+  `${kind} ${namespace ? `${namespace}/` : ''}${name}`;
+
+/** What counts on the cluster, or did and has not left it. Pure. */
+export const placedOn = (bindings: Bindings, cluster: string): Placed[] =>
+  bindings.flatMap(({ resource, binding }) => {
+    const { clusters = [], gracefulEvictionTasks = [] } = binding.spec ?? {};
+    const isEvicted = gracefulEvictionTasks.some(({ fromCluster }) => fromCluster === cluster);
+    const isPlaced = isEvicted || clusters.some(({ name }) => name === cluster);
+    return isPlaced ? [{ text: textOf(resource, binding), isEvicted }] : [];
+  });
+
+/** Of work that waits longest first; the rest is looked at by Karmada itself within five minutes. */
+const MOST_TOUCHED = 100;
+/** Karmada looks again by itself where a quota was exceeded. */
+const WITHOUT_ROOM = new Set(['Unschedulable', 'NoClusterFit', 'SchedulerError']);
+
+/**
+ * Bindings without a place that this cluster may take, and that Karmada's scheduler leaves alone when the cluster changes. Where a binding has a
+ * list of affinities it compares only the one that it observed last, without its overflow; but for bindings that have changed since they were
+ * last placed, which it looks at again in any case. Pure.
+ */
+export function overlooked(bindings: Bindings, cluster: KarmadaCluster): Touch[] {
+  return bindings
+    .flatMap(({ resource, binding }) => {
+      const refusal = refusalOf(binding);
+      const terms = binding.spec?.placement?.clusterAffinities;
+      if (!terms || !refusal || !WITHOUT_ROOM.has(refusal.reason ?? '')) return [];
+      if (binding.status?.schedulerObservedGeneration !== binding.metadata.generation) return [];
+      const observed = terms.findIndex(
+        ({ affinityName }) => affinityName === binding.status?.schedulerObservedAffinityName,
+      );
+      const [first, ...rest] = terms.slice(Math.max(0, observed));
+      if (!first || matches(cluster, first)) return [];
+      const unseen = [
+        ...(first.overflowAffinities ?? []),
+        ...rest.flatMap((one) => [one, ...(one.overflowAffinities ?? [])]),
+      ];
+      return unseen.some((one) => matches(cluster, one))
+        ? [{ resource, binding, since: refusal.lastTransitionTime ?? '' }]
+        : [];
+    })
+    .sort((a, b) => (a.since < b.since ? -1 : a.since > b.since ? 1 : 0))
+    .slice(0, MOST_TOUCHED)
+    .flatMap(({ resource, binding }) => touchOf(resource, binding));
+}
+
+/** Why the scheduler has found no place; undefined: it has, or does not look. Its observed generation is that of its last success. */
+function refusalOf({ spec, status }: BindingObject) {
+  if (spec?.suspension?.scheduling) return undefined;
+  return status?.conditions?.find((one) => one.type === 'Scheduled' && one.status === 'False');
+}
+
+const SECOND_MS = 1000;
+
+/**
+ * Any change of its spec sends a binding to the scheduler. The time is one of the past: with a later one than that of the last success Karmada
+ * would divide anew what runs already, and with one of our clock, were it fast, again and again.
+ */
+function touchOf(resource: Resource, { metadata, spec, status }: BindingObject): Touch[] {
+  const { namespace, name, uid = '' } = metadata;
+  const now = spec?.rescheduleTriggeredAt;
+  const past = Date.parse(status?.lastScheduledTime ?? metadata.creationTimestamp ?? '');
+  // Somebody has asked for a new division, which is still to come.
+  const isAsked = now !== undefined && status?.lastScheduledTime !== undefined && Date.parse(now) > past;
+  const at = isAsked ? Date.parse(now) + SECOND_MS : Date.parse(now ?? '') === past ? past - SECOND_MS : past;
+  if (Number.isNaN(at)) return [];
+  const patch = { spec: { rescheduleTriggeredAt: `${new Date(at).toISOString().slice(0, -5)}Z` } };
+  return [{ on: 'hub', resource, name, ...(namespace && { namespace }), uid, patch }];
+}
+
+/** Karmada's rule: all that is asked, and nothing asked is met by every cluster. */
+function matches({ metadata, spec }: KarmadaCluster, affinity: Affinity): boolean {
+  const { labelSelector, fieldSelector, clusterNames = [], exclude = [] } = affinity;
+  if (exclude.includes(metadata.name)) return false;
+  if (clusterNames.length > 0 && !clusterNames.includes(metadata.name)) return false;
+  if (labelSelector && !matchesLabels(metadata.labels ?? {}, labelSelector)) return false;
+  const fields: Readonly<Record<string, readonly (string | undefined)[]>> = {
+    provider: [spec?.provider],
+    region: [spec?.region],
+    zone: spec?.zones ?? [],
+  };
+  return (fieldSelector?.matchExpressions ?? []).every((one) =>
+    meets(
+      (fields[one.key] ?? []).flatMap((value) => value ?? []),
+      one,
+    ),
+  );
+}
+
+function meets(have: readonly string[], { operator, values = [] }: Requirement): boolean {
+  const isThere = have.some((one) => values.includes(one));
+  switch (operator) {
+    case 'In':
+      return isThere;
+    case 'NotIn':
+      return !isThere;
+    case 'Exists':
+      return have.length > 0;
+    case 'DoesNotExist':
+      return have.length === 0;
+    default:
+      return false;
+  }
+}
+
+/** Where clusters are to be spread, Karmada says by words alone that there is no room. */
+const FULL = /no enough resource|number of feasible (clusters|region) is less/;
+const GPU = 'nvidia.com/gpu';
+
+/**
+ * Work that found no room. A division is all or nothing, so all that is not placed counts. Work that is duplicated, or divided by static
+ * weights, is not among it: Karmada places that without looking at what is free. Pure.
+ */
+export const demandOf = (bindings: Bindings): Demand[] =>
+  bindings.flatMap(({ resource, binding }) => {
+    const { reason, message = '', lastTransitionTime = '' } = refusalOf(binding) ?? {};
+    if (reason !== 'Unschedulable' && !(reason === 'SchedulerError' && FULL.test(message))) return [];
+    const { clusters = [], components = [], ...whole } = binding.spec ?? {};
+    const placed = clusters.reduce((sum, { replicas = 0 }) => sum + replicas, 0);
+    const source = textOf(resource, binding);
+    return (components.length > 0 ? components : [whole]).flatMap(({ replicas = 0, replicaRequirements }) => {
+      const count = replicas - (components.length > 0 ? 0 : placed);
+      return count > 0
+        ? [{ source, count, each: amountsOf(replicaRequirements?.resourceRequest), since: lastTransitionTime }]
+        : [];
+    });
+  });
+
+const amountsOf = ({ cpu, memory, [GPU]: gpu }: ResourceRequest = {}): Amounts => ({
+  ...(cpu && { cpu }),
+  ...(memory && { memory }),
+  ...(gpu && { gpu }),
+});

@@ -1,0 +1,90 @@
+import type { HubSpec } from '../../api/hub.ts';
+import { DEPLOYMENTS, ROLEBINDINGS, ROLES } from '../../kube/resources.ts';
+import type { HubType, Member, Wanted } from '../contract.ts';
+import { demandOf } from './bindings.ts';
+import {
+  CLUSTERS,
+  clusterObject,
+  countsNodes,
+  type Draining,
+  freeOn,
+  type KarmadaCluster,
+  whyNotReady,
+} from './cluster.ts';
+import { pull } from './pull.ts';
+import { push } from './push.ts';
+import { bindingsOf, isOurs, look, RESOURCEBINDINGS, type Seen, worksNamespace } from './seen.ts';
+import { strangerIn } from './stranger.ts';
+import type { SyncMode } from './sync-mode.ts';
+
+const modeOf = ({ karmada }: HubSpec): SyncMode => (karmada?.syncMode === 'Pull' ? pull : push);
+
+/** Karmada: a Cluster, and somebody who carries its Works into the member. */
+export const karmadaHub: HubType<Seen> = {
+  type: 'Karmada',
+  // The namespace of a cluster's Works, `karmada-es-<name>`, has to fit into a label.
+  nameLimit: 48,
+  watches: [CLUSTERS],
+  writes: [
+    { on: 'hub', resource: ROLES },
+    { on: 'hub', resource: ROLEBINDINGS },
+    { on: 'member', resource: DEPLOYMENTS },
+  ],
+  dials: (spec) => modeOf(spec).dials,
+
+  async validate(hub) {
+    const missing: string[] = [];
+    for (const kind of [CLUSTERS, RESOURCEBINDINGS])
+      if (!(await hub.serves(kind))) missing.push(`${kind.plural}.${kind.group}/${kind.version}`);
+    if (missing.length === 0) return [];
+    return [`the hub serves no ${missing.join(', ')}: the kubeconfig has to be that of Karmada's own API server`];
+  },
+
+  identities: (member, spec) => modeOf(spec).identities(member, spec),
+  stranger: strangerIn,
+  observe: (hub, _cluster, member, spec) => look(hub, member, modeOf(spec)),
+
+  join(member, spec, seen) {
+    const { cluster, twin } = seen;
+    const mode = modeOf(spec);
+    const taken = twin && `Cluster ${twin} of the hub is the same cluster (id ${member.id}): let it leave there first`;
+    const more = mode.registered(member, spec, seen);
+    return [
+      { type: 'IdentityReady' },
+      { type: 'CredentialsReady', apply: mode.access(member, cluster) },
+      {
+        type: 'Registered',
+        apply: taken ? [] : [clusterWanted(member, spec, cluster), ...more.apply],
+        traces: isOurs(member, cluster) ? [worksNamespace(member)] : [],
+        waiting: taken ?? more.waiting ?? whyNotReady(member.name, cluster),
+      },
+      {
+        type: 'CapacityVisible',
+        waiting: countsNodes(cluster)
+          ? undefined
+          : `Karmada counts what nodes offer, and sees none of Cluster ${member.name} yet`,
+      },
+    ];
+  },
+
+  leave: (member, spec, seen) => modeOf(spec).removals(member, seen),
+
+  drains: (spec, { placed }) => (spec.karmada?.evicts || placed.some(({ isEvicted }) => isEvicted) ? 'Moves' : 'None'),
+  cordon: (member, spec, { cluster }) => (cluster ? [clusterWanted(member, spec, cluster)] : []),
+  drain: (member, spec, { cluster }) => (cluster ? [clusterWanted(member, spec, cluster, 'begin')] : []),
+  placements: (_member, { placed }) => placed.map(({ text }) => text),
+  requeue: (_member, _spec, { overlooked }) => overlooked,
+  demand: async (hub) => demandOf(await bindingsOf(hub)),
+  capacity: (_member, { cluster }) => freeOn(cluster),
+};
+
+const clusterWanted = (
+  member: Member,
+  spec: HubSpec,
+  live: KarmadaCluster | undefined,
+  draining?: Draining,
+): Wanted => ({
+  on: 'hub',
+  resource: CLUSTERS,
+  object: clusterObject(member, live, modeOf(spec).reachedBy(member), draining),
+});

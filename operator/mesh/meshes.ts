@@ -1,0 +1,217 @@
+import { configurationProblem } from '../api/errors.ts';
+import { GROUP, LABELS, ROLES } from '../api/group.ts';
+import { meshRecordName } from '../api/names.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { KubeApiError } from '../kube/errors.ts';
+import { InTurn } from '../kube/in-turn.ts';
+import type { Informer } from '../kube/informer.ts';
+import { isReceipt, type ReceiptPlace, receiptIn, receiptSecret } from '../kube/receipt.ts';
+import { SECRETS, type Secret } from '../kube/resources.ts';
+import {
+  type Allocated,
+  allocate,
+  keyOfCluster,
+  type MeshEntry,
+  type MeshRecord,
+  type MeshRequest,
+  NO_CLUSTERS,
+  overlap,
+  rangesIn,
+  release,
+  type Taken,
+} from './allocate.ts';
+
+const TYPE = `${GROUP}/${ROLES.meshRecord}`;
+/** Selects the records by what nobody can change. */
+export const MESH_RECORDS = `type=${TYPE}`;
+/** Another operator that writes as often as this one is one too many. */
+const MOST_TRIES = 5;
+/** A cache that has not heard of a write by then is broken, and says so itself. */
+const HEARD_MS = 10_000;
+
+type Cache = Pick<Informer<Secret>, 'list' | 'absorb' | 'waitFor'>;
+type Client = Pick<KubeClient, 'getOrUndefined' | 'create' | 'apply'>;
+
+/** Who in the garden is there, and what it has: asked when a range is given, not before. */
+export interface Surroundings {
+  /** What is in use outside of the mesh; `isKnown`: by `namespace/name`, whether some mesh has the cluster on record. */
+  taken(mesh: string, isKnown: (key: string) => boolean): Promise<Taken>;
+  /** Whether something is left of the cluster with this UID. */
+  isThere(key: string, uid: string): boolean;
+}
+
+/** Something to be done with the record of a mesh. */
+interface Step {
+  /** Called again with the record as it is then, when somebody else has written it meanwhile. */
+  change(before: MeshRecord, taken: Taken): MeshRecord;
+  /** Whether what was done is in the cache. */
+  isSeen(): boolean;
+}
+
+/** A cluster's place in its mesh. */
+export interface KnownEntry {
+  readonly mesh: string;
+  readonly entry: MeshEntry;
+}
+
+/**
+ * What clusters were given in their meshes: one record a mesh, where only the operator writes. It is written at the version that was read, so
+ * that two operators never give one range twice, and before anything is made with it.
+ */
+export class Meshes {
+  readonly #client: Client;
+  readonly #namespace: string;
+  readonly #cache: Cache;
+  readonly #surroundings: Surroundings;
+  readonly #turns = new InTurn();
+  /** What is done with the next write of a mesh, by its name. */
+  readonly #waiting = new Map<string, { readonly steps: Step[]; readonly done: Promise<void> }>();
+  readonly #read = new WeakMap<Secret, MeshRecord>();
+
+  /** @param cache of Secrets selected by MESH_RECORDS in the operator's namespace */
+  constructor(client: Client, operatorNamespace: string, cache: Cache, surroundings: Surroundings) {
+    this.#client = client;
+    this.#namespace = operatorNamespace;
+    this.#cache = cache;
+    this.#surroundings = surroundings;
+  }
+
+  /** What the cluster was given; undefined: it is in no mesh. */
+  entry(key: string, uid: string): KnownEntry | undefined {
+    for (const [mesh, { clusters }] of this.#records()) {
+      const entry = clusters[key];
+      if (entry?.uid === uid) return { mesh, entry };
+    }
+    return undefined;
+  }
+
+  /** Clusters of meshes, other than this one, that have an address in common with these ranges, as `namespace/name`. Sorted. */
+  overlapping(key: string, ranges: readonly string[]): string[] {
+    const meets = (entry: MeshEntry) => rangesIn([entry]).some((theirs) => ranges.some((own) => overlap(own, theirs)));
+    return this.#records()
+      .flatMap(([, { clusters }]) => Object.entries(clusters))
+      .flatMap(([other, entry]) => (other !== key && meets(entry) ? [other] : []))
+      .sort();
+  }
+
+  /**
+   * Gives a cluster what it asks for, or what it has. What is asked while the record is written waits for the next write, all of it together:
+   * a hundred new clusters are a few writes.
+   * @throws CoppiceError when the record cannot be read: who has what is not known then
+   */
+  async allocate(request: MeshRequest): Promise<Allocated> {
+    const { mesh, cluster } = request;
+    let result: Allocated | undefined;
+    await this.#together(mesh, {
+      change(record, taken) {
+        result = allocate(record, request, taken);
+        return result.refused ? record : result.record;
+      },
+      isSeen: () => result?.refused !== undefined || this.entry(keyOfCluster(cluster), cluster.uid) !== undefined,
+    });
+    return result!;
+  }
+
+  /** To be called when nothing is left of the cluster; asks nobody where it was in no mesh. */
+  async release(key: string): Promise<void> {
+    for (const mesh of this.#meshesOf(key))
+      await this.#together(mesh, {
+        change: (record) => release(record, [key]),
+        isSeen: () => !this.#meshesOf(key).includes(mesh),
+      });
+  }
+
+  #together(mesh: string, step: Step): Promise<void> {
+    const waiting = this.#waiting.get(mesh);
+    if (waiting) {
+      waiting.steps.push(step);
+      return waiting.done;
+    }
+    const steps = [step];
+    const done = this.#turns.run(() => {
+      this.#waiting.delete(mesh);
+      return this.#take(mesh, steps);
+    });
+    this.#waiting.set(mesh, { steps, done });
+    return done;
+  }
+
+  async #take(mesh: string, steps: readonly Step[]): Promise<void> {
+    const taken = await this.#surroundings.taken(mesh, (key) => this.#meshesOf(key).length > 0);
+    await this.#change(mesh, (record) => {
+      const gone = Object.entries(record.clusters).filter(([key, { uid }]) => !this.#surroundings.isThere(key, uid));
+      const left = release(
+        record,
+        gone.map(([key]) => key),
+      );
+      return steps.reduce((before, step) => step.change(before, taken), left);
+    });
+    await this.#cache.waitFor(() => steps.every((step) => step.isSeen()) || undefined, {
+      timeoutMs: HEARD_MS,
+      what: `what clusters of mesh ${mesh} were given`,
+    });
+  }
+
+  #meshesOf(key: string): string[] {
+    return this.#records().flatMap(([mesh, { clusters }]) => (clusters[key] ? [mesh] : []));
+  }
+
+  async #change(mesh: string, change: (before: MeshRecord) => MeshRecord): Promise<void> {
+    const place = placeOf(this.#namespace, mesh);
+    for (let tried = 1; ; tried++) {
+      const live = await this.#client.getOrUndefined<Secret>(SECRETS, place.name, place.namespace);
+      const before = live ? recordOf(live, place) : NO_CLUSTERS;
+      const after = change(before);
+      if (after === before) return;
+      const secret = receiptSecret(place, after);
+      const { resourceVersion } = live?.metadata ?? {};
+      const versioned = { ...secret, metadata: { ...secret.metadata, ...(resourceVersion && { resourceVersion }) } };
+      try {
+        const written = live ? await this.#client.apply(versioned) : await this.#client.create(secret);
+        this.#cache.absorb(written);
+        return;
+      } catch (error) {
+        // Somebody else has written it meanwhile.
+        const isBehind = error instanceof KubeApiError && error.status === 409;
+        if (!isBehind || tried === MOST_TRIES) throw error;
+      }
+    }
+  }
+
+  #records(): (readonly [string, MeshRecord])[] {
+    return this.#cache.list().flatMap((secret) => {
+      const mesh = secret.metadata.name.slice(meshRecordName('').length);
+      const place = placeOf(this.#namespace, mesh);
+      if (place.name !== secret.metadata.name || !isReceipt(secret, place)) return [];
+      const known = this.#read.get(secret) ?? receiptIn<MeshRecord>(secret);
+      if (!isRecord(known)) return [];
+      this.#read.set(secret, known);
+      return [[mesh, known] as const];
+    });
+  }
+}
+
+const placeOf = (operatorNamespace: string, mesh: string): ReceiptPlace => ({
+  name: meshRecordName(mesh),
+  namespace: operatorNamespace,
+  labels: { [LABELS.managedBy]: 'coppice', [LABELS.role]: ROLES.meshRecord, [LABELS.mesh]: mesh },
+  type: TYPE,
+});
+
+function recordOf(secret: Secret, place: ReceiptPlace): MeshRecord {
+  const record = isReceipt(secret, place) ? receiptIn<MeshRecord>(secret) : undefined;
+  if (isRecord(record)) return record;
+  throw configurationProblem(
+    `Secret ${place.namespace}/${place.name} does not say what clusters of the mesh were given`,
+    'Bring it back from a backup; or delete it: the ranges of clusters that run are then seen at their Shoots.',
+  );
+}
+
+/** Whether all of it can be read: half of a record would have ranges given twice. */
+const isRecord = (record: MeshRecord | undefined): record is MeshRecord =>
+  typeof record?.clusters === 'object' &&
+  record.clusters !== null &&
+  Array.isArray(record.freed) &&
+  Object.values(record.clusters).every(
+    (entry) => typeof entry?.uid === 'string' && Number.isSafeInteger(entry.id) && Array.isArray(entry.given),
+  );

@@ -1,0 +1,61 @@
+import type { CloudProfile } from '../api/cloudprofile.ts';
+import type { DesiredPool } from '../api/pools.ts';
+import type { WorkerCluster } from '../api/workercluster.ts';
+import { KINDS, type MeshRequest } from './allocate.ts';
+
+/** Shared address space (RFC 6598) first: offices and VPCs have none of it. */
+const POOLS = ['100.64.0.0/10', '10.0.0.0/8'];
+/** Each node takes a /24 of the pod range. */
+const NODE_PREFIX = 24;
+const LEAST_NODES = 64;
+/** A pod range cannot be made larger later, so a cluster has room to become so many times as large. */
+const GROWTH = 2;
+/** More nodes no cluster has, and more than 16 bits of difference the controller manager does not take. */
+const MOST_NODES = 8192;
+/** 4096 Services; since Kubernetes 1.33 a cluster can be given more by a ServiceCIDR. */
+const SERVICES_PREFIX = 20;
+/** What Cilium ClusterMesh takes unless it is told otherwise. */
+const HIGHEST_ID = 255;
+
+/** What a new cluster of this profile asks of the profile's mesh; undefined: the profile has none. Pure. */
+export function meshRequest(
+  cluster: WorkerCluster,
+  profile: CloudProfile,
+  asked: {
+    readonly mode: WorkerCluster['spec']['mode'];
+    readonly pools: readonly Pick<DesiredPool, 'count' | 'maximum'>[];
+    readonly ranges: { readonly pods: string; readonly services: string };
+  },
+): MeshRequest | undefined {
+  const { mesh } = profile.spec;
+  if (!mesh) return undefined;
+  const { name, namespace = '', uid = '' } = cluster.metadata;
+  const { networking, adopt, controlPlaneNodes } = cluster.spec;
+  const written = KINDS.filter((kind) => networking?.[kind] !== undefined);
+  // What the cloud manages has the ranges that its stack was made with, and nothing may ever change them.
+  const keeps = asked.mode === 'Managed';
+  const has = keeps ? asked.ranges : networking;
+  const machines = asked.mode === 'SelfManaged' ? controlPlaneNodes : 0;
+  const nodes = asked.pools.reduce(
+    (sum, { count, maximum }) => sum + Math.max(count, Number.isFinite(maximum) ? maximum : 0),
+    machines,
+  );
+  return {
+    mesh: mesh.name,
+    profile: profile.metadata.name,
+    cluster: { namespace, name, uid },
+    has: adopt ? {} : Object.fromEntries(KINDS.flatMap((kind) => (has?.[kind] ? [[kind, has[kind]]] : []))),
+    written: adopt ? [] : written,
+    wants: keeps ? [] : KINDS.filter((kind) => !written.includes(kind)),
+    pools: { pods: mesh.pods ?? POOLS, services: mesh.services ?? POOLS },
+    reserved: mesh.reserved ?? [],
+    prefixes: {
+      pods: podPrefix(Math.max(mesh.leastNodes ?? LEAST_NODES, nodes * GROWTH)),
+      services: mesh.servicesPrefix ?? SERVICES_PREFIX,
+    },
+    highestID: mesh.highestClusterID ?? HIGHEST_ID,
+  };
+}
+
+/** Prefix length of a pod range for so many nodes. */
+const podPrefix = (nodes: number): number => NODE_PREFIX - Math.ceil(Math.log2(Math.min(nodes, MOST_NODES)));

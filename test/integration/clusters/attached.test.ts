@@ -1,0 +1,440 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { loadAll } from 'js-yaml';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { findCondition } from '../../../operator/api/conditions.ts';
+import { ALPHA_API_VERSION, ANNOTATIONS, API_VERSION, LABELS } from '../../../operator/api/group.ts';
+import { installManifests } from '../../../operator/api/install.ts';
+import type { Membership } from '../../../operator/api/membership.ts';
+import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
+import { CAPI_CLUSTERS } from '../../../operator/controllers/attached/cluster-api.ts';
+import { ATTACHED_RECORDS } from '../../../operator/controllers/attached/record.ts';
+import { MEMBERSHIP_RECORDS } from '../../../operator/controllers/membership/record.ts';
+import { CLUSTERPROFILES } from '../../../operator/hubs/cluster-profile.ts';
+import { addressList } from '../../../operator/kube/address-guard.ts';
+import { Informer, waitFor } from '../../../operator/kube/informer.ts';
+import { silent } from '../../../operator/kube/log.ts';
+import { Registry } from '../../../operator/kube/metrics.ts';
+import {
+  CLUSTERROLEBINDINGS,
+  CLUSTERROLES,
+  CONFIGMAPS,
+  CRDS,
+  conditionIsTrue,
+  type KubeObject,
+  MEMBERSHIPS,
+  SECRETS,
+  SERVICEACCOUNTS,
+  WORKERCLUSTERS,
+} from '../../../operator/kube/resources.ts';
+import { type Operator, startOperator } from '../../../operator/operator.ts';
+import { kubeconfig } from '../../../operator/pki/kubeconfig.ts';
+import { startApiserver, type TestApiserver } from '../../kit/apiserver.ts';
+import { addNode } from '../../kit/hubs/hub-scene.ts';
+
+const FIXTURES = fileURLToPath(new URL('../../fixtures/hubs/cluster-inventory', import.meta.url));
+const PATIENCE_MS = 30_000;
+/** Test API servers are on the loopback, which tenants do not reach unless somebody allows it. */
+const LOOPBACK = '127.0.0.0/8';
+
+let garden: TestApiserver;
+let theirs: TestApiserver;
+let others: TestApiserver;
+let clusters: Informer<WorkerCluster>;
+let memberships: Informer<Membership>;
+let operator: Operator | undefined;
+const stop = new AbortController();
+
+const operate = async (allowed: string[] = [], clusterAPI = '') => {
+  await operator?.stop();
+  operator = await startOperator(
+    {
+      garden: garden.client,
+      log: silent,
+      metrics: new Registry(),
+      provider: () => undefined,
+      state: { namespace: 'kube-system', directory: undefined },
+      attachable: addressList(allowed),
+      clusterAPI,
+    },
+    stop.signal,
+  );
+};
+
+beforeAll(async () => {
+  [garden, theirs, others] = await Promise.all([startApiserver(), startApiserver(), startApiserver()]);
+  for (const manifest of installManifests()) await garden.client.apply(manifest);
+  for (const file of await readdir(FIXTURES))
+    for (const object of loadAll(await readFile(`${FIXTURES}/${file}`, 'utf8')) as KubeObject[])
+      if (object) await garden.client.apply(object);
+  const crds = new Informer(garden.client, CRDS);
+  crds.start();
+  await crds.waitFor(() => crds.list().every((crd) => conditionIsTrue(crd as never, 'Established')) || undefined, {
+    timeoutMs: PATIENCE_MS,
+    what: 'the CRDs to be served',
+  });
+  await crds.stop();
+  for (const name of ['shop', 'rival'])
+    await garden.client.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+  await addNode(theirs, 'one', '4', '8Gi');
+  clusters = new Informer<WorkerCluster>(garden.client, WORKERCLUSTERS);
+  memberships = new Informer<Membership>(garden.client, MEMBERSHIPS);
+  for (const cache of [clusters, memberships]) {
+    cache.start();
+    await cache.whenSynced(AbortSignal.timeout(PATIENCE_MS));
+  }
+});
+afterAll(async () => {
+  stop.abort();
+  await operator?.stop();
+  await Promise.all([clusters?.stop(), memberships?.stop()]);
+  await Promise.all([garden?.stop(), theirs?.stop(), others?.stop()]);
+});
+
+const keep = (name: string, text: string, namespace = 'shop', key = 'value') =>
+  garden.client.apply({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name, namespace },
+    data: { [key]: Buffer.from(text).toString('base64') },
+  } as KubeObject);
+const attach = (name: string, attached: object = {}, namespace = 'shop') =>
+  garden.client.apply({
+    apiVersion: API_VERSION,
+    kind: 'WorkerCluster',
+    metadata: { name, namespace },
+    spec: { mode: 'Attached', attached: { kubeconfigSecretRef: { name }, ...attached } },
+  });
+const detach = async (name: string, namespace = 'shop') => {
+  await garden.client.delete(WORKERCLUSTERS, name, namespace);
+  await until(`${name} to be let go`, () => !clusters.get(`${namespace}/${name}`));
+};
+const until = (what: string, predicate: () => boolean) =>
+  waitFor([clusters, memberships], () => predicate() || undefined, {
+    timeoutMs: PATIENCE_MS,
+    what: () =>
+      `${what}; last said: ${JSON.stringify([...clusters.list(), ...memberships.list()].map(({ status }) => status))}`,
+  });
+const serves = (name: string, namespace = 'shop') =>
+  findCondition(clusters.get(`${namespace}/${name}`)?.status?.conditions, 'APIServerAvailable');
+const refused = async (name: string, reason: string, namespace = 'shop') => {
+  await until(`${name} to be refused for ${reason}`, () => serves(name, namespace)?.reason === reason);
+  return serves(name, namespace)!.message ?? '';
+};
+const isReady = (name: string, namespace = 'shop') =>
+  findCondition(clusters.get(`${namespace}/${name}`)?.status?.conditions, 'Ready')?.status === 'True';
+const records = async (labelSelector: string) =>
+  (await garden.client.list(SECRETS, { namespace: 'kube-system', labelSelector })).items.length;
+/** What hubs have put into a cluster. */
+const putInto = async ({ client }: TestApiserver) => {
+  const kinds = [SERVICEACCOUNTS, CLUSTERROLES, CLUSTERROLEBINDINGS, SECRETS];
+  const found = await Promise.all(kinds.map((kind) => client.list(kind, { labelSelector: LABELS.managedBy })));
+  return found.flatMap(({ items }) => items.map(({ kind, metadata }) => `${kind} ${metadata.name}`));
+};
+
+/** A kubeconfig with these fields in its cluster and its user. */
+const config = (cluster: object, user: object = { token: 't' }, more: object[] = []) =>
+  JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    'current-context': 'c',
+    contexts: [{ name: 'c', context: { cluster: 'c', user: 'u' } }],
+    clusters: [{ name: 'c', cluster: { server: theirs.url, ...cluster } }],
+    users: [{ name: 'u', user }, ...more],
+  });
+
+describe('a kubeconfig that a tenant wrote', () => {
+  const marker = `${fileURLToPath(new URL('.', import.meta.url))}was-run`;
+  const exec = { apiVersion: 'client.authentication.k8s.io/v1', command: 'touch', args: [marker] };
+  const table: [string, () => string, string, RegExp][] = [
+    ['runs no program', () => config({}, { exec }), 'KubeconfigRefused', /user "u" of context "c" has exec/],
+    [
+      'runs none of another context',
+      () => config({}, {}, [{ name: 'x', user: { exec } }]),
+      'KubeconfigRefused',
+      /user "x" has exec/,
+    ],
+    [
+      'asks no auth provider',
+      () => config({}, { 'auth-provider': { name: 'gcp' } }),
+      'KubeconfigRefused',
+      /auth-provider/,
+    ],
+    ['reads no token from a file', () => config({}, { tokenFile: '/etc/hostname' }), 'KubeconfigRefused', /tokenFile/],
+    [
+      'reads no authority',
+      () => config({ 'certificate-authority': '/etc/hostname' }),
+      'KubeconfigRefused',
+      /certificate-authority/,
+    ],
+    [
+      'reads no certificate',
+      () => config({}, { 'client-certificate': '/etc/hostname' }),
+      'KubeconfigRefused',
+      /client-certificate/,
+    ],
+    ['reads no key', () => config({}, { 'client-key': '/etc/hostname' }), 'KubeconfigRefused', /client-key/],
+    ['goes through no proxy', () => config({ 'proxy-url': 'http://127.0.0.1:1' }), 'KubeconfigRefused', /proxy-url/],
+    [
+      'trusts nobody unseen',
+      () => config({ 'insecure-skip-tls-verify': true }),
+      'KubeconfigRefused',
+      /insecure-skip-tls-verify/,
+    ],
+    [
+      'sends no token in the clear',
+      () => config({ server: 'http://example.com' }),
+      'KubeconfigRefused',
+      /a server without https/,
+    ],
+    [
+      'shows no password',
+      () => config({ server: 'https://a:hidden@example.com' }),
+      'KubeconfigRefused',
+      /^(?!.*hidden)/,
+    ],
+    ['is not quoted', () => 'clusters: [\ntoken: hidden', 'KubeconfigRefused', /^(?!.*hidden)/],
+    ['is one', () => 'hello', 'KubeconfigRefused', /not a kubeconfig/],
+    ['has a URL', () => config({ server: 'https://' }), 'KubeconfigRefused', /Invalid URL/],
+    ['is not empty', () => '', 'KubeconfigMissing', /^Secret shop\/k\d+ has no key value$/],
+    [
+      'does not reach the metadata of a cloud',
+      () => config({ server: 'https://169.254.169.254' }),
+      'KubeconfigRefused',
+      /^address 169.254.169.254 is internal/,
+    ],
+    [
+      'does not by another writing',
+      () => config({ server: 'https://[::ffff:a9fe:a9fe]' }),
+      'KubeconfigRefused',
+      /is internal/,
+    ],
+    [
+      'does not reach a network inside',
+      () => config({ server: 'https://10.96.0.1' }),
+      'KubeconfigRefused',
+      /^address 10.96.0.1 is internal/,
+    ],
+    [
+      'does not reach the loopback of IPv6',
+      () => config({ server: 'https://[::1]:6443' }),
+      'KubeconfigRefused',
+      /^address ::1 is internal/,
+    ],
+    [
+      'does not reach the garden',
+      () => garden.kubeconfig,
+      'PlatformCluster',
+      /leads to the garden, which only administrators attach$/,
+    ],
+    [
+      'shows who somebody is',
+      () => kubeconfig({ server: theirs.url, ca: theirs.ca, token: 'wrong', name: 'c', user: 'u' }),
+      'Unauthorized',
+      /does not accept the credentials/,
+    ],
+    [
+      'gives rights',
+      () => kubeconfig({ server: theirs.url, ca: theirs.ca, token: theirs.readerToken, name: 'c', user: 'u' }),
+      'Forbidden',
+      /may not get namespace kube-system$/,
+    ],
+    [
+      'leads to whom its authority vouches for',
+      () => kubeconfig({ server: theirs.url, ca: others.ca, token: 't', name: 'c', user: 'u' }),
+      'NotReachable',
+      /./,
+    ],
+  ];
+
+  it('can harm nobody', async () => {
+    await operate([LOOPBACK]);
+    for (const [index, [, text]] of table.entries()) {
+      await keep(`k${index}`, text());
+      await attach(`k${index}`);
+    }
+    for (const [index, [what, , reason, message]] of table.entries()) {
+      expect([what, await refused(`k${index}`, reason)]).toEqual([what, expect.stringMatching(message)]);
+      expect(isReady(`k${index}`)).toBe(false);
+    }
+    await attach('none');
+    expect(await refused('none', 'KubeconfigMissing')).toBe('Secret shop/none does not exist');
+    await expect(readFile(marker)).rejects.toThrow('ENOENT');
+    expect(await putInto(theirs)).toEqual([]);
+    expect(await records(ATTACHED_RECORDS)).toBe(0);
+    for (const { metadata } of clusters.list()) await detach(metadata.name);
+  });
+
+  it('reaches no loopback where nobody allows it; administrators reach all, and attach the garden itself', async () => {
+    await operate();
+    await keep('demo', theirs.kubeconfig);
+    await attach('demo');
+    expect(await refused('demo', 'KubeconfigRefused')).toMatch(
+      /^address 127.0.0.1 is internal to the platform, and refused\. Give an address on the internet; or ask an administrator/,
+    );
+    await attach('self', { kubeconfigSecretRef: undefined, garden: true });
+    expect(await refused('self', 'PlatformCluster')).toBe(
+      'the garden itself is attached in namespace kube-system only',
+    );
+    await detach('self');
+    await detach('demo');
+
+    await keep('demo', theirs.kubeconfig, 'kube-system');
+    await attach('demo', {}, 'kube-system');
+    await attach('self', { kubeconfigSecretRef: undefined, garden: true }, 'kube-system');
+    await until('both to be Ready', () => isReady('demo', 'kube-system') && isReady('self', 'kube-system'));
+    await detach('demo', 'kube-system');
+    await detach('self', 'kube-system');
+    // The operator's own line to the garden did not end with it.
+    expect(await garden.client.ready()).toBe(true);
+  });
+});
+
+describe('a cluster that others made', () => {
+  const joined = () =>
+    until('the cluster to join', () => memberships.get('shop/demo.test')?.status?.state === 'Joined');
+  const mine: KubeObject = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'mine', namespace: 'default' } };
+
+  beforeAll(async () => {
+    await operate([LOOPBACK]);
+    await theirs.client.apply(mine);
+    await garden.client.apply({
+      apiVersion: ALPHA_API_VERSION,
+      kind: 'Hub',
+      metadata: { name: 'test' },
+      spec: { type: 'ClusterProfile', allowedNamespaces: ['shop'], drain: { timeout: '1s' } },
+    });
+    await keep('demo', theirs.kubeconfig);
+    await attach('demo');
+  });
+
+  it('is shown as it is, and joins hubs as any other', async () => {
+    await joined();
+    const { status } = clusters.get('shop/demo')!;
+    expect(status).toMatchObject({
+      mode: 'Attached',
+      phase: 'Ready',
+      endpoint: theirs.url,
+      kubernetesVersion: expect.stringMatching(/^1\.\d+\.\d+$/),
+      kubeconfigRef: { name: 'demo', key: 'value' },
+      nodes: { desired: 1, current: 1, ready: 1 },
+      resource: { total: { cpu: '4' } },
+    });
+    expect(status?.admitted).toBeUndefined();
+    const profile = await garden.client.get(CLUSTERPROFILES, 'shop--demo', 'shop');
+    expect(JSON.stringify(profile.status)).toContain('Attached');
+    expect(await putInto(theirs)).not.toEqual([]);
+  });
+
+  it('is in the garden once: the second object of it is refused, until the first has gone', async () => {
+    await keep('twice', theirs.kubeconfig);
+    await attach('twice');
+    expect(await refused('twice', 'SameCluster')).toMatch(/^WorkerCluster shop\/demo is the same cluster/);
+    await keep('theft', theirs.kubeconfig, 'rival');
+    await attach('theft', {}, 'rival');
+    expect(await refused('theft', 'SameCluster', 'rival')).toMatch(/^a WorkerCluster of another namespace is the same/);
+    expect(memberships.get('shop/twice.test')?.status?.state).not.toBe('Joined');
+    await detach('twice');
+    await detach('theft', 'rival');
+    expect(isReady('demo')).toBe(true);
+  });
+
+  it('waits in its hubs while its Secret is gone', async () => {
+    await garden.client.delete(SECRETS, 'demo', 'shop');
+    expect(await refused('demo', 'KubeconfigMissing')).toBe('Secret shop/demo does not exist');
+    await until(
+      'the membership to wait',
+      () => memberships.get('shop/demo.test')?.status?.waiting === 'the API server of the cluster does not answer yet',
+    );
+    expect(memberships.get('shop/demo.test')?.status?.state).toBe('Joined');
+    expect(clusters.get('shop/demo')?.status?.nodes?.current).toBe(1);
+    await keep('demo', theirs.kubeconfig);
+    await until('the cluster to be back', () => isReady('demo'));
+  });
+
+  it('is not exchanged for another one before a person approves', async () => {
+    const identity = clusters.get('shop/demo')!.status!.clusterIdentity!;
+    await keep('demo', others.kubeconfig);
+    const message = await refused('demo', 'OtherCluster');
+    expect(message).toContain(`not ${identity}): nothing is done to it`);
+    expect(clusters.get('shop/demo')?.status?.clusterIdentity).toBe(identity);
+    expect(await putInto(others)).toEqual([]);
+    expect(memberships.get('shop/demo.test')?.status?.state).toBe('Joined');
+
+    const approval = /annotate (\S+)=(\S+)$/.exec(message)!;
+    await garden.client.mergePatch(WORKERCLUSTERS, 'demo', 'shop', {
+      metadata: { annotations: { [approval[1]!]: approval[2]! } },
+    });
+    await until('the other cluster to be used', () => isReady('demo'));
+    expect(clusters.get('shop/demo')?.status?.clusterIdentity).toBe(approval[2]);
+    // Its hub knows the old one as the member: nothing is made in the new one for that.
+    expect(await putInto(others)).toEqual([]);
+
+    await garden.client.mergePatch(WORKERCLUSTERS, 'demo', 'shop', {
+      metadata: { annotations: { [ANNOTATIONS.approveCluster]: identity } },
+    });
+    await keep('demo', theirs.kubeconfig);
+    await until(
+      'the first to be back',
+      () => isReady('demo') && clusters.get('shop/demo')?.status?.clusterIdentity === identity,
+    );
+  });
+
+  it('leaves without a trace, and nothing else of it is touched', async () => {
+    await joined();
+    await detach('demo');
+    expect(memberships.size).toBe(0);
+    expect(await putInto(theirs)).toEqual([]);
+    expect(await theirs.client.get(CONFIGMAPS, 'mine', 'default')).toBeDefined();
+    expect(await records(ATTACHED_RECORDS)).toBe(0);
+    expect(await records(MEMBERSHIP_RECORDS)).toBe(0);
+    // The Secret is theirs.
+    expect(await garden.client.getOrUndefined(SECRETS, 'demo', 'shop')).toBeDefined();
+  });
+
+  it('is let go by force when it is dead', async () => {
+    await attach('demo');
+    await joined();
+    await theirs.kill();
+    await refused('demo', 'NotReachable');
+    await garden.client.delete(WORKERCLUSTERS, 'demo', 'shop');
+    await until('the leave to wait', () =>
+      (memberships.get('shop/demo.test')?.status?.waiting ?? '').startsWith('the cluster does not answer, and '),
+    );
+    await garden.client.mergePatch(MEMBERSHIPS, 'demo.test', 'shop', {
+      metadata: { annotations: { [ANNOTATIONS.forceLeave]: 'true' } },
+    });
+    await until('the cluster to be let go', () => !clusters.get('shop/demo'));
+    expect(memberships.size).toBe(0);
+  });
+});
+
+it('Clusters of Cluster API are attached by a selector, once their kubeconfig is there, and let go when they are deleted', async () => {
+  const { group, version, plural, kind } = CAPI_CLUSTERS;
+  const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
+  const versions = [{ name: version, served: true, storage: true, schema }];
+  // As much of the kind as is looked at.
+  await garden.client.apply({
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `${plural}.${group}` },
+    spec: { group, scope: 'Namespaced', names: { plural, kind }, versions },
+  });
+  await operate([LOOPBACK], 'fleet=a');
+  const capi = { apiVersion: `${group}/${version}`, kind, metadata: { name: 'capi', namespace: 'shop' } };
+  const metadata = { ...capi.metadata, labels: { fleet: 'a' }, finalizers: ['cluster.cluster.x-k8s.io/test'] };
+  const served = () =>
+    garden.client.apply({ ...capi, metadata }, { resource: CAPI_CLUSTERS }).then(Boolean, () => false);
+  await vi.waitFor(async () => expect(await served()).toBe(true), { timeout: PATIENCE_MS, interval: 200 });
+  await garden.client.apply({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'capi-kubeconfig', namespace: 'shop', labels: { [LABELS.clusterName]: 'capi' } },
+    type: 'cluster.x-k8s.io/secret',
+    data: { value: Buffer.from(others.kubeconfig).toString('base64') },
+  } as KubeObject);
+  await until('the Cluster to be attached', () => isReady('capi'));
+  expect(clusters.get('shop/capi')?.metadata.labels).toMatchObject({ fleet: 'a' });
+  await garden.client.delete(CAPI_CLUSTERS, 'capi', 'shop');
+  await until('it to be let go', () => !clusters.get('shop/capi'));
+});

@@ -1,0 +1,296 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { findCondition } from '../../../operator/api/conditions.ts';
+import { ANNOTATIONS, LABELS } from '../../../operator/api/group.ts';
+import { SERVICEEXPORTS, SERVICEIMPORTS } from '../../../operator/controllers/membership/exports.ts';
+import { readerOf } from '../../../operator/controllers/membership/two-sides.ts';
+import { CLUSTER_INVENTORY } from '../../../operator/garden/inventory.ts';
+import { CLUSTERPROFILES } from '../../../operator/hubs/cluster-profile.ts';
+import type { KubeClient } from '../../../operator/kube/client.ts';
+import {
+  CLUSTERROLES,
+  HUBS,
+  type KubeObject,
+  MEMBERSHIPS,
+  NAMESPACES,
+  type Pod,
+  type Resource,
+  SECRETS,
+  SERVICEACCOUNTS,
+  SERVICES,
+  WORKERCLUSTERS,
+} from '../../../operator/kube/resources.ts';
+import { startApiserver, type TestApiserver } from '../../kit/apiserver.ts';
+import { sweepMember } from '../../kit/conformance/hubs.ts';
+import { applyFolder, HubScene } from '../../kit/hubs/hub-scene.ts';
+import { type CommandResult, runCoppice } from '../../kit/run.ts';
+
+const SPEC = {
+  type: 'ClusterProfile',
+  kubeconfigRef: { name: 'hub' },
+  clusterProfile: { namespace: 'fleet' },
+  drain: { timeout: '1s', force: true },
+} as const;
+
+const POD = {
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name: 'web', namespace: 'shop' },
+  spec: { nodeName: 'one', containers: [{ name: 'web' }] },
+} as Pod;
+
+/** A garden, a cluster of it, and a hub that is another API server. */
+describe('a cluster that leaves a hub elsewhere', () => {
+  let scene: HubScene;
+  let hub: TestApiserver;
+  beforeAll(async () => {
+    [scene, hub] = await Promise.all([HubScene.start(SPEC, []), startApiserver()]);
+    scene.onStop(() => hub.stop());
+    await applyFolder(hub.client, CLUSTER_INVENTORY);
+    await hub.client.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'fleet' } });
+    await secret('kube-system', 'hub', hub.kubeconfig);
+    await scene.startOperator();
+  });
+  afterAll(() => scene?.stop());
+
+  const secret = (namespace: string, name: string, kubeconfig: string) =>
+    scene.garden.client.apply({
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name, namespace },
+      data: { value: Buffer.from(kubeconfig).toString('base64') },
+    });
+  const joined = async (pods: readonly Pod[] = []) => {
+    await scene.makeHub();
+    await scene.makeCluster();
+    await secret('shop', 'demo-kubeconfig', scene.member.kubeconfig);
+    scene.open(pods);
+    await scene.until('the cluster to join', () => scene.state() === 'Joined');
+  };
+  const audit = async (...more: string[]): Promise<CommandResult & { lines: string[] }> => {
+    const { directory, kubeconfig } = scene.garden;
+    const file = join(directory, 'admin.kubeconfig');
+    await writeFile(file, kubeconfig);
+    const home = join(directory, 'home');
+    const result = await runCoppice(['hubs', 'audit', ...more, '--kubeconfig', file], { home, tools: home });
+    return { ...result, lines: result.stdout.trim().split('\n').slice(1).sort() };
+  };
+  const inHub = async () => {
+    const found = await Promise.all(
+      [CLUSTERPROFILES, SECRETS].map((kind) => hub.client.list(kind, { labelSelector: LABELS.membership })),
+    );
+    return found
+      .flatMap(({ items }) => items)
+      .map(({ kind, metadata }) => `${kind} ${metadata.namespace}/${metadata.name}`);
+  };
+  const gone = async () => {
+    await scene.garden.client.delete(WORKERCLUSTERS, 'demo', 'shop').catch(() => {});
+    await scene.until('the membership to be gone', () => scene.memberships.size === 0);
+    await destroyed();
+  };
+  /** What the rest of the operator does. */
+  const destroyed = async () => {
+    await scene.garden.client
+      .mergePatch(WORKERCLUSTERS, 'demo', 'shop', { metadata: { finalizers: null } })
+      .catch(() => {});
+    await sweepMember(scene);
+  };
+
+  it('finds nothing while all is as it should be', async () => {
+    await joined();
+    expect(await audit()).toMatchObject({ code: 0, stdout: '' });
+  });
+
+  it('finds what a leave left that was forced while the hub was away, and takes it away when it is back', async () => {
+    await hub.kill();
+    await gone();
+    const away = await audit();
+    expect(away.code).toBe(1);
+    expect(away.stderr).toContain('not looked at: Hub test');
+
+    await hub.start();
+    const [profile] = (await hub.client.list(CLUSTERPROFILES)).items;
+    const others = {
+      // Of another garden, and of an operator before gardens were said.
+      theirs: { ...profile!.metadata.labels, [LABELS.garden]: 'another' },
+      unknown: { [LABELS.membership]: 'somebody' },
+    };
+    for (const [name, labels] of Object.entries(others))
+      await hub.client.apply({ apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace: 'fleet', labels } });
+
+    const found = await audit();
+    expect(found.code).toBe(1);
+    expect(found.lines).toEqual([
+      expect.stringMatching(
+        /^ClusterProfile fleet\/shop--demo +Hub test +cluster shop\/demo in Hub test; the cluster is gone +"coppice hubs audit --clean" removes it$/,
+      ),
+      expect.stringMatching(/^Secret fleet\/shop--demo +Hub test /),
+      expect.stringMatching(
+        /^Secret fleet\/unknown +Hub test .* it does not say +if it is of this garden: kubectl label /,
+      ),
+    ]);
+    expect(await inHub()).toHaveLength(4);
+
+    const cleaned = await audit('--clean');
+    expect(cleaned.stderr).toContain('Removing from Hub test what cluster shop/demo in Hub test has left');
+    // Nobody knows whose the one is that says no garden.
+    expect(cleaned.code).toBe(1);
+    expect((await inHub()).sort()).toEqual(['Secret fleet/theirs', 'Secret fleet/unknown']);
+
+    await hub.client.delete(SECRETS, 'unknown', 'fleet');
+    expect(await audit()).toMatchObject({ code: 0, stdout: '' });
+    expect(await inHub()).toEqual(['Secret fleet/theirs']);
+  });
+
+  it('finds in a cluster what a Hub has left that let go of it', async () => {
+    await joined();
+    await scene.makeHub('test', { orphan: true });
+    await scene.garden.client.delete(HUBS, 'test');
+    await scene.until('the hub to be gone', () => scene.hubs.size === 0);
+    const found = await audit('-o', 'json');
+    expect(found.code).toBe(1);
+    const { leftOvers } = JSON.parse(found.stdout) as { leftOvers: { kind: string; where: string; cause: string }[] };
+    const inMember = leftOvers.filter(({ where }) => where === 'cluster shop/demo');
+    expect(inMember.map(({ kind, cause }) => `${kind} ${cause}`).sort()).toEqual([
+      'ClusterRole HubGone',
+      'ClusterRoleBinding HubGone',
+      'ServiceAccount HubGone',
+    ]);
+    expect((await audit('--clean')).code).toBe(0);
+    const left = await Promise.all(
+      [SERVICEACCOUNTS, CLUSTERROLES].map((kind) =>
+        scene.member.client.list(kind, { labelSelector: LABELS.membership }),
+      ),
+    );
+    expect(left.flatMap(({ items }) => items)).toEqual([]);
+  });
+
+  it('opens what an operator wrote that said no garden: the next look says it', async () => {
+    await hub.client.deleteCollection(CLUSTERPROFILES, { namespace: 'fleet' });
+    await hub.client.deleteCollection(SECRETS, { namespace: 'fleet' });
+    await joined();
+    await scene.quiet();
+    await scene.stopOperator();
+    const garden = (await scene.garden.client.get(NAMESPACES, 'kube-system')).metadata.uid;
+    const profile = async () => (await hub.client.list<KubeObject>(CLUSTERPROFILES)).items[0]!.metadata;
+    const { name, namespace } = await profile();
+    const older = [LABELS.garden, LABELS.hub, LABELS.member, LABELS.memberNamespace, LABELS.memberUID];
+    const labels = Object.fromEntries(older.map((label) => [label, null]));
+    await hub.client.mergePatch(CLUSTERPROFILES, name, namespace, { metadata: { labels } });
+    expect(await audit()).toMatchObject({ code: 0, stdout: '' });
+    await scene.startOperator();
+    scene.open();
+    await expect
+      .poll(async () => (await profile()).labels)
+      .toMatchObject({ [LABELS.garden]: garden, [LABELS.hub]: 'test' });
+  });
+
+  it('is not destroyed while it runs what no hub has placed, where the Hub says so; else that is told', async () => {
+    const pods: Pod[] = [POD];
+    await joined(pods);
+    const service = { apiVersion: 'v1', kind: 'Service', metadata: { name: 'web', namespace: 'default' } };
+    await scene.member.client.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'default' } });
+    await scene.member.client.apply({ ...service, spec: { type: 'LoadBalancer', ports: [{ port: 80 }] } });
+    await scene.makeHub('test', { drain: { timeout: '5m', otherWork: 'Hold' } });
+    await scene.garden.client.delete(WORKERCLUSTERS, 'demo', 'shop');
+    const waiting = () => scene.membership()?.status?.waiting ?? '';
+    await scene.until('it to be said', () => waiting().includes('no hub has placed Pod shop/web, Service default/web'));
+    expect(scene.isHeld).toBe(true);
+    expect(findCondition(scene.membership()?.status?.conditions, 'OwnWorkGone')?.status).toBe('False');
+    pods.pop();
+    await scene.until('it to be said', () => waiting().includes('no hub has placed Service default/web'));
+    await scene.makeHub('test', { drain: { timeout: '5m' } });
+    await gone();
+    expect(
+      scene.events.some((text) =>
+        text.includes('EndsWithCluster: with the cluster ends what is in it: Service default/web'),
+      ),
+    ).toBe(true);
+    await scene.member.client.delete(SERVICES, 'web', 'default');
+  });
+
+  describe('and has exported Services', () => {
+    const MEMBER = 'shop--demo';
+    const waiting = () => scene.membership()?.status?.waiting ?? '';
+    const imported = (cluster: string) =>
+      hub.client.mergePatch(
+        SERVICEIMPORTS,
+        'web',
+        'fleet',
+        { status: { clusters: cluster ? [{ cluster }] : [] } },
+        { subresource: 'status' },
+      );
+    beforeAll(async () => {
+      await applyFolder(scene.member.client, 'mcs');
+      await applyFolder(hub.client, 'mcs');
+      const serves = (client: KubeClient, kind: Resource) =>
+        vi.waitFor(async () => expect(await readerOf(client, AbortSignal.timeout(20_000)).serves(kind)).toBe(true), {
+          timeout: 20_000,
+        });
+      await serves(scene.member.client, SERVICEEXPORTS);
+      await serves(hub.client, SERVICEIMPORTS);
+      await scene.member.client.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'web' } });
+      await hub.client.apply(
+        {
+          apiVersion: 'multicluster.x-k8s.io/v1alpha1',
+          kind: 'ServiceImport',
+          metadata: { name: 'web', namespace: 'fleet' },
+          spec: { type: 'ClusterSetIP', ports: [{ port: 80 }] },
+        },
+        { resource: SERVICEIMPORTS },
+      );
+      await gone();
+    });
+    const exported = async () => {
+      await joined();
+      const object = {
+        apiVersion: 'multicluster.x-k8s.io/v1alpha1',
+        kind: 'ServiceExport',
+        metadata: { name: 'web', namespace: 'web' },
+      };
+      await scene.member.client.apply(object, { resource: SERVICEEXPORTS });
+      await imported(MEMBER);
+    };
+    const exports = async () => (await scene.member.client.list(SERVICEEXPORTS)).items.length;
+
+    it('is not destroyed before they are seen to be gone in the hub', async () => {
+      await exported();
+      await scene.makeHub('test', { drain: { timeout: '5m' } });
+      await scene.garden.client.delete(WORKERCLUSTERS, 'demo', 'shop');
+      await scene.until('it to be said', () => waiting().includes('led to it by ServiceImport fleet/web of the hub'));
+      expect(await exports()).toBe(0);
+      expect(scene.isHeld).toBe(true);
+      expect(await inHub()).toContain(`ClusterProfile fleet/${MEMBER}`);
+      expect(findCondition(scene.membership()?.status?.conditions, 'ExportsWithdrawn')?.status).toBe('False');
+      // That it is another cluster's is nothing to wait for.
+      await imported('other');
+      await scene.until('the membership to be gone', () => scene.memberships.size === 0);
+      await destroyed();
+    });
+
+    it('is destroyed all the same when the time is over and somebody forces it, which is said', async () => {
+      await exported();
+      await scene.makeHub('test', { drain: { timeout: '1s' } });
+      await scene.garden.client.delete(WORKERCLUSTERS, 'demo', 'shop');
+      await scene.until('the time to be over', () =>
+        waiting().includes('the time of the drain is over and other clusters'),
+      );
+      const { name, namespace } = scene.membership()!.metadata;
+      const annotations = { [ANNOTATIONS.forceLeave]: 'true' };
+      await scene.garden.client.mergePatch(MEMBERSHIPS, name, namespace, { metadata: { annotations } });
+      await scene.until('the membership to be gone', () => scene.memberships.size === 0);
+      expect(
+        scene.events.some((text) => text.includes('although other clusters are still led to it by ServiceImport')),
+      ).toBe(true);
+    });
+
+    it('keeps them where it stays and only leaves the hub', async () => {
+      await destroyed();
+      await exported();
+      await scene.makeHub('test', { clusterSelector: { matchLabels: { fleet: 'other' } } });
+      await scene.until('the membership to be gone', () => scene.memberships.size === 0);
+      expect(await exports()).toBe(1);
+    });
+  });
+});

@@ -1,0 +1,181 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { HubSpec } from '../../../operator/api/hub.ts';
+import { CLUSTERS, type KarmadaCluster } from '../../../operator/hubs/karmada/cluster.ts';
+import { WORKS } from '../../../operator/hubs/karmada/seen.ts';
+import { KubeClient } from '../../../operator/kube/client.ts';
+import {
+  CLUSTERROLEBINDINGS,
+  CLUSTERROLES,
+  DEPLOYMENTS,
+  HUBS,
+  type KubeObject,
+  LEASES,
+  MEMBERSHIPS,
+  NAMESPACES,
+  ROLEBINDINGS,
+  ROLES,
+  SECRETS,
+  SERVICEACCOUNTS,
+} from '../../../operator/kube/resources.ts';
+import { keepsMembers } from '../../kit/conformance/hubs.ts';
+import { HubScene } from '../../kit/hubs/hub-scene.ts';
+import { accessOf, agentRun } from '../../kit/hubs/karmada-agent.ts';
+import { KarmadaStandIn } from '../../kit/hubs/karmada-stand-in.ts';
+
+const SPEC: HubSpec = {
+  type: 'Karmada',
+  karmada: { syncMode: 'Pull' },
+  member: { agentImage: 'registry.example.com/karmada-agent:v1.19.0' },
+};
+const IN_HUB = [CLUSTERS, SERVICEACCOUNTS, CLUSTERROLES, CLUSTERROLEBINDINGS, ROLES, ROLEBINDINGS];
+const NAME = 'shop--demo';
+const NAMESPACE = `karmada-es-${NAME}`;
+
+async function open(): Promise<{ scene: HubScene; standIn: KarmadaStandIn }> {
+  const scene = await HubScene.start(SPEC, ['karmada']);
+  const standIn = new KarmadaStandIn(scene.garden.client, scene.member.client);
+  await standIn.start();
+  scene.onStop(() => standIn.stop());
+  return { scene, standIn };
+}
+
+keepsMembers({
+  type: 'Karmada',
+  open: async () => (await open()).scene,
+  kinds: IN_HUB,
+  inMember: [DEPLOYMENTS],
+  shows: '/clusters/shop--demo',
+  taken: {
+    resource: CLUSTERS,
+    object: {
+      apiVersion: 'cluster.karmada.io/v1alpha1',
+      kind: 'Cluster',
+      metadata: { name: NAME },
+      spec: { syncMode: 'Pull' },
+    },
+  },
+});
+
+describe('a cluster that an agent of Karmada pulls for', () => {
+  let scene: HubScene;
+  let standIn: KarmadaStandIn;
+  beforeAll(async () => {
+    ({ scene, standIn } = await open());
+    await scene.startOperator();
+  });
+  afterAll(() => scene?.stop());
+
+  const cluster = async () => (await scene.garden.client.getOrUndefined(CLUSTERS, NAME)) as KarmadaCluster | undefined;
+  const join = async () => {
+    await scene.makeHub();
+    await scene.makeCluster();
+    scene.open();
+    await scene.until('the cluster to join', () => scene.state() === 'Joined');
+  };
+  /** It stays what it is, and is selected no more. */
+  const leave = async () => {
+    await scene.makeHub('test', { clusterSelector: { matchLabels: { fleet: 'other' } } });
+    await scene.until('the membership to be gone', () => scene.memberships.size === 0);
+  };
+  const makeWork = () => scene.garden.client.apply(work, { resource: WORKS });
+  const left = () =>
+    scene.made({ hub: [...IN_HUB, SECRETS], member: [SERVICEACCOUNTS, CLUSTERROLES, SECRETS, DEPLOYMENTS] });
+
+  it('runs an agent that does in the hub what it has to, and nothing else', async () => {
+    await join();
+    expect((await cluster())?.spec).toMatchObject({ syncMode: 'Pull', id: expect.any(String) });
+    // It has reported, by the rights of its token.
+    expect(await scene.garden.client.getOrUndefined(LEASES, NAME, 'karmada-cluster')).toBeDefined();
+    const agent = KubeClient.fromKubeconfig(accessOf((await agentRun(scene.member.client))!));
+    try {
+      const live = (await agent.get(CLUSTERS, NAME)) as KarmadaCluster;
+      const forbidden = { status: 403 };
+      const role = {
+        apiVersion: 'rbac.authorization.k8s.io/v1',
+        kind: 'ClusterRole',
+        metadata: { name: 'x' },
+        rules: [],
+      };
+      await expect(
+        agent.update({ ...live, spec: { ...live.spec, taints: [] } }, { resource: CLUSTERS }),
+      ).rejects.toMatchObject(forbidden);
+      await expect(agent.delete(CLUSTERS, NAME)).rejects.toMatchObject(forbidden);
+      await expect(agent.list(SECRETS, { namespace: 'karmada-cluster' })).rejects.toMatchObject(forbidden);
+      await expect(agent.list(SECRETS, { namespace: 'kube-system' })).rejects.toMatchObject(forbidden);
+      await expect(agent.list(WORKS, { namespace: 'karmada-es-other' })).rejects.toMatchObject(forbidden);
+      await expect(agent.get(LEASES, 'other', 'karmada-cluster')).rejects.toMatchObject(forbidden);
+      await expect(agent.get(LEASES, 'karmada-scheduler', 'karmada-system')).rejects.toMatchObject(forbidden);
+      await expect(agent.create(role)).rejects.toMatchObject(forbidden);
+    } finally {
+      await agent.close();
+    }
+    // Nothing that leads into the member is in the hub.
+    expect((await left()).filter((one) => one.startsWith('Secret'))).toEqual([
+      'Secret kube-system/coppice-hub-test-agent',
+    ]);
+    expect(await scene.garden.client.getOrUndefined(SECRETS, 'coppice-hub-test-agent', 'kube-system')).toBeUndefined();
+  });
+
+  it('gives the agent a new token before the old one ends, without a restart', async () => {
+    const { now } = scene;
+    const secret = async () => (await agentRun(scene.member.client))!.files.token!;
+    const generation = async () =>
+      (await scene.member.client.get(DEPLOYMENTS, 'coppice-hub-test-agent', 'kube-system')).metadata.generation;
+    const [before, old] = [await generation(), await secret()];
+    try {
+      scene.now = () => new Date(+now() + 20 * 3_600_000);
+      const { name, namespace } = scene.membership()!.metadata;
+      await scene.garden.client.mergePatch(MEMBERSHIPS, name, namespace, { metadata: { labels: { look: 'now' } } });
+      await expect.poll(secret).not.toBe(old);
+      expect(await generation()).toBe(before);
+      const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenReview', spec: { token: old } };
+      const { status } = await scene.garden.client.request('POST', '/apis/authentication.k8s.io/v1/tokenreviews', {
+        body,
+      });
+      expect(status.user.username).toBe(`system:serviceaccount:kube-system:coppice-agent-${NAME}`);
+    } finally {
+      scene.now = now;
+    }
+  });
+
+  it('has its Works taken away by its agent before that may not any more, and leaves nothing', async () => {
+    await makeWork();
+    await leave();
+    expect(await scene.garden.client.getOrUndefined(WORKS, 'web', NAMESPACE)).toBeUndefined();
+    expect(await left()).toEqual([]);
+    expect(await scene.garden.client.getOrUndefined(NAMESPACES, NAMESPACE)).toBeUndefined();
+    expect(await scene.member.client.getOrUndefined(NAMESPACES, 'karmada-cluster')).toBeUndefined();
+  });
+
+  it('leaves without being forced when its agent is dead: Karmada drops the Works itself', async () => {
+    await join();
+    await makeWork();
+    standIn.agentIsDown = true;
+    standIn.wake();
+    await expect.poll(async () => (await cluster())?.status?.conditions?.[0]?.status).toBe('Unknown');
+    await leave();
+    expect(await cluster()).toBeUndefined();
+    expect(await scene.garden.client.getOrUndefined(WORKS, 'web', NAMESPACE)).toBeUndefined();
+    expect(await left()).toEqual([]);
+    standIn.agentIsDown = false;
+  });
+
+  it('is pulled for as long as its Hub lives, by an agent that the Hub names', async () => {
+    const patch = (spec: object) => scene.garden.client.mergePatch(HUBS, 'test', undefined, { spec });
+    await expect(patch({ karmada: { syncMode: 'Push' } })).rejects.toThrow(/syncMode cannot be changed/);
+    await expect(patch({ karmada: null })).rejects.toThrow(/syncMode cannot be changed/);
+    await expect(patch({ member: null })).rejects.toThrow(/member.agentImage/);
+  });
+});
+
+const work: KubeObject = {
+  apiVersion: 'work.karmada.io/v1alpha1',
+  kind: 'Work',
+  metadata: {
+    name: 'web',
+    namespace: NAMESPACE,
+    labels: { 'work.karmada.io/permanent-id': 'one' },
+    finalizers: ['karmada.io/execution-controller'],
+  },
+  spec: { workload: {} },
+};

@@ -1,0 +1,66 @@
+import { RESOURCEBINDINGS } from '../../../operator/hubs/karmada/seen.ts';
+import type { KubeClient } from '../../../operator/kube/client.ts';
+import type { KubeObject } from '../../../operator/kube/resources.ts';
+
+const POLICIES = {
+  group: 'policy.karmada.io',
+  version: 'v1alpha1',
+  plural: 'propagationpolicies',
+  kind: 'PropagationPolicy',
+  namespaced: true,
+};
+
+/** Divided by what is free. */
+export const BY_WEIGHT = {
+  replicaSchedulingType: 'Divided',
+  replicaDivisionPreference: 'Weighted',
+  weightPreference: { dynamicWeight: 'AvailableReplicas' },
+};
+
+/** Deployment shop/<name> in the hub, and a policy that propagates it. */
+export async function propagate(
+  client: KubeClient,
+  { name, replicas, cpu }: { name: string; replicas: number; cpu: string },
+  placement: object,
+): Promise<void> {
+  await client.apply({
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name, namespace: 'shop', labels: { app: name } },
+    spec: {
+      replicas,
+      selector: { matchLabels: { app: name } },
+      template: {
+        metadata: { labels: { app: name } },
+        spec: { containers: [{ name: 'web', image: 'pause', resources: { requests: { cpu, memory: '64Mi' } } }] },
+      },
+    },
+  });
+  const resourceSelectors = [{ apiVersion: 'apps/v1', kind: 'Deployment', name }];
+  await client.apply(
+    {
+      apiVersion: 'policy.karmada.io/v1alpha1',
+      kind: 'PropagationPolicy',
+      metadata: { name, namespace: 'shop' },
+      spec: { resourceSelectors, placement },
+    },
+    { resource: POLICIES },
+  );
+}
+
+/** Its binding, in namespace shop. */
+export const bindingOf = async (client: KubeClient, name: string) =>
+  (await client.getOrUndefined(RESOURCEBINDINGS, `${name}-deployment`, 'shop')) as
+    | (KubeObject & {
+        spec: { clusters?: { name: string; replicas: number }[]; rescheduleTriggeredAt?: string };
+        status?: { conditions?: { type: string }[] };
+      })
+    | undefined;
+
+/** Replicas of Deployment shop/<name>, by cluster. */
+export const placed = async (client: KubeClient, name: string): Promise<Record<string, number>> =>
+  Object.fromEntries(((await bindingOf(client, name))?.spec.clusters ?? []).map((one) => [one.name, one.replicas]));
+
+/** What the scheduler says of it. */
+export const scheduled = async (client: KubeClient, name: string): Promise<{ type: string }[]> =>
+  (await bindingOf(client, name))?.status?.conditions?.filter(({ type }) => type === 'Scheduled') ?? [];

@@ -1,0 +1,225 @@
+import { describe, expect, it } from 'vitest';
+import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
+import { findCondition } from '../../../operator/api/conditions.ts';
+import { API_VERSION, FINALIZER, LABELS } from '../../../operator/api/group.ts';
+import type { Seed } from '../../../operator/api/seed.ts';
+import type { Shoot } from '../../../operator/api/shoot.ts';
+import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
+import { knownByShoot } from '../../../operator/controllers/workercluster/networking.ts';
+import { planWorkerCluster } from '../../../operator/controllers/workercluster/plan.ts';
+import type { MeshView } from '../../../operator/controllers/workercluster/view.ts';
+import {
+  allocate,
+  type MeshEntry,
+  type MeshRequest,
+  NO_CLUSTERS,
+  overlap,
+  release,
+} from '../../../operator/mesh/allocate.ts';
+import { meshRequest } from '../../../operator/mesh/request.ts';
+import { takenIn } from '../../../operator/mesh/taken.ts';
+import { providerNamed } from '../../../providers/index.ts';
+
+const NOW = new Date('2026-11-22T00:00:00Z');
+const OLD = { pods: '100.96.0.0/11', services: '100.64.0.0/13' };
+
+const profile = (mesh: CloudProfile['spec']['mesh'] = { name: 'default' }): CloudProfile => ({
+  apiVersion: API_VERSION,
+  kind: 'CloudProfile',
+  metadata: { name: 'local' },
+  spec: {
+    type: 'local',
+    kubernetes: { versions: [{ version: '1.36.3', classification: 'supported' }] },
+    machineTypes: [{ name: 'medium', cpu: 2, gpu: 0, memory: '8Gi' }],
+    regions: [{ name: 'here', zones: [{ name: 'here-a' }] }],
+    defaults: { mode: 'Hosted', region: 'here', machineType: 'medium', ...OLD },
+    ...(mesh && { mesh }),
+  },
+});
+const cluster = (spec: object = {}, name = 'one'): WorkerCluster =>
+  ({
+    apiVersion: API_VERSION,
+    kind: 'WorkerCluster',
+    metadata: { name, namespace: 'shop', uid: `uid-${name}`, generation: 1, finalizers: [FINALIZER] },
+    spec: { cloudProvider: 'local', controlPlaneNodes: 1, dataPlaneNodes: 2, ...spec },
+  }) as WorkerCluster;
+const entry = (more: Partial<MeshEntry> = {}): MeshEntry => ({
+  uid: 'uid-one',
+  id: 7,
+  name: 'shop--one',
+  pods: '100.72.0.0/18',
+  services: '100.72.64.0/20',
+  given: ['pods', 'services'],
+  ...more,
+});
+const known = (more: Partial<MeshEntry> = {}): MeshView => ({
+  known: { mesh: 'default', entry: entry(more) },
+  overlapping: [],
+});
+
+const plan = (wc: WorkerCluster, mesh: MeshView | undefined, shoot?: Shoot, its: CloudProfile = profile()) =>
+  planWorkerCluster(
+    {
+      cluster: wc,
+      profile: its,
+      profileNames: ['local'],
+      provider: providerNamed('simulated'),
+      shoot,
+      ...(mesh && { mesh }),
+    },
+    NOW,
+  );
+const wanted = (wc: WorkerCluster, its = profile()): MeshRequest =>
+  plan(wc, { overlapping: [] }, undefined, its).allocate!;
+const conditionOf = (made: ReturnType<typeof plan>, type: string) => findCondition(made.status.conditions, type);
+
+describe('a new cluster of a profile with a mesh', () => {
+  it('is given its ranges before anything of it is made, and then is made with them', () => {
+    const first = plan(cluster(), { overlapping: [] });
+    expect(first.shoot).toBeUndefined();
+    expect(first.allocate).toMatchObject({
+      mesh: 'default',
+      wants: ['pods', 'services'],
+      prefixes: { pods: 18, services: 20 },
+    });
+    const then = plan(cluster(), known());
+    expect(then.allocate).toBeUndefined();
+    expect(then.shoot?.spec.networking).toMatchObject({ pods: '100.72.0.0/18', services: '100.72.64.0/20' });
+    expect(then.shoot?.metadata.labels).toMatchObject({
+      [LABELS.mesh]: 'default',
+      [LABELS.clusterID]: '7',
+      [LABELS.meshClusterName]: 'shop--one',
+    });
+    expect(then.status.networking).toMatchObject({ mesh: 'default', clusterID: 7, clusterName: 'shop--one' });
+    expect(conditionOf(then, 'RangesUnique')?.status).toBe('True');
+  });
+
+  it('has room to become twice as large as it was asked to be at most', () => {
+    const prefix = (spec: object) => wanted(cluster(spec)).prefixes.pods;
+    expect(prefix({ dataPlaneNodes: 32 })).toBe(18);
+    expect(prefix({ dataPlaneNodes: 33 })).toBe(17);
+    expect(prefix({ dataPlaneNodes: undefined, pools: [{ name: 'a', minimum: 0, maximum: 300 }] })).toBe(14);
+    expect(prefix({ dataPlaneNodes: 5000 })).toBe(11);
+  });
+
+  it('keeps the ranges that a person wrote, and has an id all the same', () => {
+    const own = cluster({ networking: { pods: '10.1.0.0/16' } });
+    expect(wanted(own)).toMatchObject({ has: { pods: '10.1.0.0/16' }, written: ['pods'], wants: ['services'] });
+    const shot = plan(own, known({ pods: '10.1.0.0/16', given: ['services'] })).shoot;
+    expect(shot?.spec.networking).toMatchObject({ pods: '10.1.0.0/16', services: '100.72.64.0/20' });
+  });
+
+  it('waits, and says what to do, when nothing is left; and looks again in a minute', () => {
+    const tiny = wanted(cluster(), profile({ name: 'default', pods: ['10.1.0.0/18'], services: ['10.2.0.0/16'] }));
+    const full = allocate(NO_CLUSTERS, tiny, { ranges: ['10.1.3.0/24'], ids: [] });
+    expect(full.refused?.message).toContain('add a range to spec.mesh.pods of CloudProfile local');
+    const refused = plan(cluster(), { overlapping: [], ...(full.refused && { refused: full.refused }) });
+    expect(refused.shoot).toBeUndefined();
+    expect(conditionOf(refused, 'SpecAccepted')).toMatchObject({
+      status: 'False',
+      message: expect.stringContaining('spec.networking.pods: mesh default has no /18 left'),
+    });
+    expect(refused.next).toEqual(new Date(+NOW + 60_000));
+  });
+
+  it('that is refused for another reason takes nobody a range', () => {
+    expect(plan(cluster({ machineType: 'none-such' }), { overlapping: [] }).allocate).toBeUndefined();
+  });
+});
+
+describe('a cluster that runs', () => {
+  const running = plan(cluster(), undefined).shoot!;
+  it('keeps its ranges, and joins no mesh by itself', () => {
+    expect(running.spec.networking).toEqual(OLD);
+    const later = plan(cluster(), { overlapping: [] }, running);
+    expect(later.allocate).toBeUndefined();
+    expect(later.shoot).toEqual(running);
+    expect(later.status.networking).toEqual(OLD);
+    expect(conditionOf(later, 'RangesUnique')).toBeUndefined();
+  });
+
+  it('says whose addresses it has too, which is allowed outside of a mesh', () => {
+    const overlapping = ['shop/a', 'shop/b', 'shop/c', 'shop/d'];
+    const said = plan(cluster({ networking: OLD }), { overlapping }, running);
+    expect(conditionOf(said, 'RangesUnique')).toMatchObject({
+      status: 'False',
+      message: expect.stringContaining('shop/a, shop/b, shop/c and 1 more'),
+    });
+    expect(said.shoot).toBeDefined();
+  });
+
+  it('is known by its Shoot when the record of its mesh is lost', () => {
+    const shot = plan(cluster(), known()).shoot!;
+    const again = knownByShoot(shot);
+    expect(again).toMatchObject({ mesh: 'default', entry: { id: 7, name: 'shop--one' } });
+    expect(plan(cluster(), { known: again, overlapping: [] }, shot).shoot).toEqual(shot);
+    const taken = takenIn(
+      { clusters: [], shoots: [shot], seeds: [], profile: () => profile() },
+      'default',
+      () => false,
+    );
+    expect(taken).toMatchObject({ ids: [7] });
+    expect(taken.ranges).toContain('100.72.0.0/18');
+  });
+});
+
+it('a cluster that a cloud manages gets an id, and never other ranges than without a mesh', () => {
+  const request = meshRequest(cluster(), profile(), { mode: 'Managed', pools: [], ranges: OLD });
+  expect(request).toMatchObject({ wants: [], has: OLD, written: [] });
+  const one = allocate(NO_CLUSTERS, request!, { ranges: [], ids: [] });
+  const second = { ...request!, cluster: { namespace: 'shop', name: 'two', uid: 'uid-two' } };
+  // They overlap, as they do today; that is said, and stops nobody.
+  const two = allocate(one.refused ? NO_CLUSTERS : one.record, second, { ranges: [], ids: [] });
+  expect([one, two]).toMatchObject([{ entry: { id: 1, ...OLD } }, { entry: { id: 2, ...OLD } }]);
+});
+
+describe('what a mesh gives', () => {
+  const seed = {
+    spec: { networks: { pods: '10.160.0.0/17', nodes: '10.160.128.0/24', services: '10.161.0.0/16' } },
+  } as Seed;
+  const shoots = ['a', 'b'].map((name) => ({ ...plan(cluster({}, name), undefined).shoot! }));
+  const taken = takenIn({ clusters: [], shoots, seeds: [seed], profile: () => profile() }, 'default', () => false);
+
+  it('is nothing of seeds, of nodes, or of clusters from before, though these are all equal', () => {
+    expect(new Set(taken.ranges).size).toBe(taken.ranges.length);
+    for (const range of [OLD.pods, OLD.services, '10.160.0.0/17', '10.161.0.0/16', '10.250.0.0/16'])
+      expect(taken.ranges).toContain(range);
+    const first = allocate(NO_CLUSTERS, wanted(cluster()), taken);
+    expect(first).toMatchObject({
+      entry: { id: 1, name: 'shop--one', pods: '100.72.0.0/18', services: '100.72.64.0/20' },
+    });
+  });
+
+  it('is enough for a thousand clusters, by the defaults', () => {
+    let record = NO_CLUSTERS;
+    const request = wanted(cluster(), profile({ name: 'default', highestClusterID: 2000 }));
+    for (let index = 0; index < 1000; index++) {
+      const one = { ...request, cluster: { namespace: 'shop', name: `c${index}`, uid: `u${index}` } };
+      const result = allocate(record, one, { ranges: ['10.160.0.0/17', '10.161.0.0/16', '10.250.0.0/16'], ids: [] });
+      if (result.refused) expect.fail(`cluster ${index}: ${result.refused.message}`);
+      record = result.record;
+    }
+    expect(Object.keys(record.clusters)).toHaveLength(1000);
+  });
+
+  it('is refused where a person wrote a range of another cluster in the mesh', () => {
+    const first = allocate(NO_CLUSTERS, wanted(cluster()), taken);
+    const record = first.refused ? NO_CLUSTERS : first.record;
+    const own = wanted(cluster({ networking: { pods: '100.72.32.0/20' } }, 'two'));
+    expect(allocate(record, own, taken).refused).toMatchObject({
+      field: 'networking.pods',
+      message: expect.stringContaining('WorkerCluster shop/one'),
+    });
+  });
+
+  it('is given again last, when a cluster goes and when a new one has its name', () => {
+    const request = wanted(cluster());
+    const first = allocate(NO_CLUSTERS, request, taken);
+    if (first.refused) throw new Error(first.refused.message);
+    const freed = release(first.record, ['shop/one']);
+    const second = allocate(freed, { ...request, cluster: { ...request.cluster, uid: 'another' } }, taken);
+    if (second.refused) throw new Error(second.refused.message);
+    expect(second.entry.id).toBe(2);
+    expect(overlap(second.entry.pods!, first.entry.pods!)).toBe(false);
+  });
+});

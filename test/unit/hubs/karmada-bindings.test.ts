@@ -1,0 +1,178 @@
+import { describe, expect, it } from 'vitest';
+import type { HubSpec } from '../../../operator/api/hub.ts';
+import type { KarmadaCluster } from '../../../operator/hubs/karmada/cluster.ts';
+import { karmadaHub } from '../../../operator/hubs/karmada/karmada.ts';
+import type { KubeObject } from '../../../operator/kube/resources.ts';
+import { member as memberOf, reader } from './hub-members.ts';
+
+const GROUP = 'multi-cluster.demo.io';
+const spec: HubSpec = { type: 'Karmada' };
+const member = memberOf({ nodeSizes: [{ cpu: '2', memory: '2Gi' }] });
+
+const own = { affinityName: 'own', labelSelector: { matchLabels: { tier: 'own' } } };
+const gold = { affinityName: 'gold', labelSelector: { matchLabels: { tier: 'gold' } } };
+const CREATED = '2026-11-22T12:00:00Z';
+const PLACED = '2026-11-22T13:00:00Z';
+
+const cluster = (more: { offered?: string; closed?: boolean; cpu?: string } = {}): KarmadaCluster => ({
+  apiVersion: 'cluster.karmada.io/v1alpha1',
+  kind: 'Cluster',
+  metadata: {
+    name: 'shop--demo',
+    labels: { tier: 'gold', [`${GROUP}/membership`]: 'uid', [`${GROUP}/offered`]: more.offered ?? 'cpu-2.memory-2Gi' },
+  },
+  spec: {
+    id: member.id,
+    provider: 'aws',
+    zones: ['a', 'b'],
+    taints: more.closed ? [{ key: `${GROUP}/initializing`, effect: 'NoSchedule' }] : [],
+  },
+  status: { resourceSummary: { allocatable: { cpu: more.cpu ?? '4', memory: '4Gi' } } },
+});
+
+/** One that was placed once, and has found no room since, without having changed. */
+const binding = (
+  placement: object,
+  more: { reason?: string; status?: object; spec?: object; at?: string } = {},
+): KubeObject => ({
+  apiVersion: 'work.karmada.io/v1alpha2',
+  kind: 'ResourceBinding',
+  metadata: { name: 'web', namespace: 'shop', uid: 'uid-of-web', generation: 4, creationTimestamp: CREATED },
+  spec: { placement, ...more.spec },
+  status: {
+    schedulerObservedGeneration: 4,
+    lastScheduledTime: PLACED,
+    conditions: [
+      {
+        type: 'Scheduled',
+        status: 'False',
+        reason: more.reason ?? 'Unschedulable',
+        lastTransitionTime: more.at ?? PLACED,
+      },
+    ],
+    ...more.status,
+  },
+});
+
+const touched = async (bindings: KubeObject[], live = cluster(), one = member) => {
+  const hub = reader({ clusters: [live], resourcebindings: bindings, clusterresourcebindings: [] });
+  const seen = await karmadaHub.observe(hub, undefined, one, spec);
+  return karmadaHub.requeue!(one, spec, seen);
+};
+const overflow = { clusterAffinities: [{ ...own, overflowAffinities: [gold] }] };
+
+describe('bindings that Karmada overlooks when a cluster grows', () => {
+  it.each<[string, KubeObject, number]>([
+    ['one that overflows onto it', binding(overflow), 1],
+    ['one of whose list it is a later entry', binding({ clusterAffinities: [own, gold] }), 1],
+    ['not one that Karmada compares itself', binding({ clusterAffinities: [gold, own] }), 0],
+    ['not one with a single affinity, which Karmada compares', binding({ clusterAffinity: gold }), 0],
+    [
+      'not one whose entry it was before',
+      binding({ clusterAffinities: [gold, own] }, { status: { schedulerObservedAffinityName: 'own' } }),
+      0,
+    ],
+    ['not one that may not come here', binding({ clusterAffinities: [own, { ...gold, exclude: ['shop--demo'] }] }), 0],
+    ['not one that asks for another zone', binding({ clusterAffinities: [own, zone('c')] }), 0],
+    ['one that asks for its zone', binding({ clusterAffinities: [own, zone('b')] }), 1],
+    [
+      'not one that is placed',
+      binding(overflow, { status: { conditions: [{ type: 'Scheduled', status: 'True' }] } }),
+      0,
+    ],
+    [
+      'not one that has changed, at which Karmada looks in any case',
+      binding(overflow, { status: { schedulerObservedGeneration: 3 } }),
+      0,
+    ],
+    ['not one that is over a quota', binding(overflow, { reason: 'QuotaExceeded' }), 0],
+    ['not one that somebody holds', binding(overflow, { spec: { suspension: { scheduling: true } } }), 0],
+  ])('%s', async (_, one, count) => expect(await touched([one])).toHaveLength(count));
+
+  it.each<[string, KarmadaCluster, Partial<typeof member>, number]>([
+    ['grown', cluster(), {}, 1],
+    ['opened', cluster({ closed: true, offered: 'cpu-4.memory-4Gi' }), {}, 1],
+    ['told of already', cluster({ offered: 'cpu-4.memory-4Gi' }), {}, 0],
+    ['shrunk', cluster({ cpu: '1', offered: 'cpu-2.memory-4Gi' }), {}, 0],
+    ['closed', cluster(), { closed: 'Asleep' }, 0],
+  ])('are touched for a cluster that is %s: once', async (_, live, more, count) =>
+    expect(await touched([binding(overflow)], live, { ...member, ...more })).toHaveLength(count),
+  );
+
+  it('are touched with a time by which nothing that runs is divided anew, and another one each time', async () => {
+    const at = async (given: object, status: object = {}) => {
+      const [touch] = await touched([binding(overflow, { spec: given, status })]);
+      expect(touch).toMatchObject({ name: 'web', namespace: 'shop', uid: 'uid-of-web' });
+      return (touch!.patch.spec as { rescheduleTriggeredAt: string }).rescheduleTriggeredAt;
+    };
+    expect(await at({})).toBe(PLACED);
+    expect(await at({ rescheduleTriggeredAt: PLACED })).toBe('2026-11-22T12:59:59Z');
+    expect(await at({ rescheduleTriggeredAt: '2026-11-22T12:59:59Z' })).toBe(PLACED);
+    expect(await at({}, { lastScheduledTime: undefined })).toBe(CREATED);
+    // Somebody has asked for a new division, and still gets it.
+    expect(await at({ rescheduleTriggeredAt: '2026-11-22T14:00:00Z' })).toBe('2026-11-22T14:00:01Z');
+  });
+
+  it('are a hundred at most, those first that wait longest', async () => {
+    const waiting = Array.from({ length: 150 }, (_, at) => {
+      const since = new Date(Date.parse(PLACED) + (150 - at) * 1000).toISOString();
+      const one = binding(overflow, { at: since });
+      return { ...one, metadata: { ...one.metadata, name: `web-${at}` } };
+    });
+    const names = (await touched(waiting)).map(({ name }) => name);
+    expect(names).toHaveLength(100);
+    expect([names[0], names.at(-1)]).toEqual(['web-149', 'web-50']);
+  });
+});
+
+function zone(value: string) {
+  return {
+    affinityName: 'zone',
+    fieldSelector: { matchExpressions: [{ key: 'zone', operator: 'In', values: [value] }] },
+  };
+}
+
+describe('what Karmada has no room for', () => {
+  const demand = (bindings: KubeObject[]) =>
+    karmadaHub.demand!(reader({ resourcebindings: bindings, clusterresourcebindings: [] }), spec);
+  const wants = {
+    replicas: 6,
+    replicaRequirements: { resourceRequest: { cpu: '1500m', memory: '64Mi', 'nvidia.com/gpu': '1', pods: '1' } },
+  };
+  const each = { cpu: '1500m', memory: '64Mi', gpu: '1' };
+  const refused = (reason: string, message: string) => ({
+    // Its observed generation is that of its last success, so it says nothing here.
+    schedulerObservedGeneration: undefined,
+    conditions: [{ type: 'Scheduled', status: 'False', reason, message, lastTransitionTime: PLACED }],
+  });
+  const one = (reason: string, message = '', more: object = wants) =>
+    demand([binding({}, { spec: more, status: refused(reason, message) })]);
+  const source = 'ResourceBinding shop/web';
+
+  it('is all of a division that found no place, and the rest of one that grew', async () => {
+    expect(await one('Unschedulable')).toEqual([{ source, count: 6, each, since: PLACED }]);
+    const placed = { ...wants, clusters: [{ name: 'own', replicas: 4 }] };
+    expect(await one('Unschedulable', '', placed)).toEqual([{ source, count: 2, each, since: PLACED }]);
+  });
+
+  it.each<[string, string, number]>([
+    ['SchedulerError', 'failed to select clusters: no enough resource when selecting 2 clusters', 1],
+    ['SchedulerError', 'the number of feasible clusters is less than spreadConstraint.MinGroups', 1],
+    ['SchedulerError', 'the number of feasible region is less than spreadConstraint.MinGroups', 1],
+    ['SchedulerError', 'the server could not find the requested resource', 0],
+    ['NoClusterFit', '0/2 clusters are available: 2 cluster(s) had untolerated taint', 0],
+    ['QuotaExceeded', 'FederatedResourceQuota exceeded', 0],
+    ['Success', '', 0],
+  ])('%s "%s" counts or not', async (reason, message, count) => expect(await one(reason, message)).toHaveLength(count));
+
+  it('is each part of work that has several', async () => {
+    const components = [
+      { name: 'manager', replicas: 1, replicaRequirements: { resourceRequest: { cpu: '1' } } },
+      { name: 'worker', replicas: 3, replicaRequirements: { resourceRequest: { cpu: '2' } } },
+    ];
+    expect(await one('Unschedulable', '', { components })).toEqual([
+      { source, count: 1, each: { cpu: '1' }, since: PLACED },
+      { source, count: 3, each: { cpu: '2' }, since: PLACED },
+    ]);
+  });
+});
