@@ -36,7 +36,7 @@ export interface GardenOfSeed {
   readonly log: Log & { error(text: string): void };
   /** Aborted when the garden stops. */
   readonly signal: AbortSignal;
-  say(stage: string, message: string, more?: Partial<GardenProgress>): void;
+  readonly say: (stage: string, message: string, more?: Partial<GardenProgress>) => void;
 }
 
 /** Where the seed's containerd asks for images that are not imported yet. */

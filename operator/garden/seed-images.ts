@@ -98,7 +98,7 @@ const IMAGES_LATEST_MS = 15 * 60_000;
 interface GardenOfImages {
   readonly toolchain: Toolchain;
   readonly signal: AbortSignal;
-  say(stage: string, message: string, more?: { fraction: number }): void;
+  readonly say: (stage: string, message: string, more?: { fraction: number }) => void;
 }
 
 /**
