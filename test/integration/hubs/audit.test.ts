@@ -102,6 +102,20 @@ describe('a cluster that leaves a hub elsewhere', () => {
     expect(await audit()).toMatchObject({ code: 0, stdout: '' });
   });
 
+  it('does not follow the kubeconfig of an attached cluster to where the operator was not yet', async () => {
+    const say = (status: object) =>
+      scene.garden.client.mergePatch(WORKERCLUSTERS, 'demo', 'shop', { status }, { subresource: 'status' });
+    await say({ mode: 'Attached', endpoint: 'https://demo.example.com' });
+    const refused = await audit();
+    expect(refused.code).toBe(1);
+    expect(refused.stderr).toContain(`not looked at: cluster shop/demo: its kubeconfig leads to ${scene.member.url}`);
+    await say({ endpoint: scene.member.url, clusterIdentity: 'another' });
+    expect((await audit()).stderr).toContain(
+      'not looked at: cluster shop/demo: its kubeconfig leads to another cluster',
+    );
+    await say({ mode: null, endpoint: null, clusterIdentity: null });
+  });
+
   it('finds what a leave left that was forced while the hub was away, and takes it away when it is back', async () => {
     await hub.kill();
     await gone();
