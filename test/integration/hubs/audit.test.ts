@@ -146,10 +146,19 @@ describe('a cluster that leaves a hub elsewhere', () => {
     ]);
     expect(await inHub()).toHaveLength(4);
 
+    // It is in the way of the next cluster of this name.
+    await scene.makeCluster();
+    const waiting = () => scene.membership()?.status?.waiting ?? '';
+    await scene.until('it to be said', () => waiting().includes('was not made for this membership'));
+
     const cleaned = await audit('--clean');
     expect(cleaned.stderr).toContain('Removing from Hub test what cluster shop/demo in Hub test has left');
     // Nobody knows whose the one is that says no garden.
     expect(cleaned.code).toBe(1);
+    const { name, namespace } = scene.membership()!.metadata;
+    await scene.garden.client.mergePatch(MEMBERSHIPS, name, namespace, { metadata: { labels: { look: 'now' } } });
+    await scene.until('the next one to join', () => scene.state() === 'Joined');
+    await gone();
     expect((await inHub()).sort()).toEqual(['Secret fleet/theirs', 'Secret fleet/unknown']);
 
     await hub.client.delete(SECRETS, 'unknown', 'fleet');
