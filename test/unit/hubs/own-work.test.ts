@@ -19,6 +19,7 @@ it('is pods, bound volumes and load balancers of people, and nothing of Kubernet
     pods: [pod('db-0'), pod('log-1', { ownerReferences: node }), pod('dns', {}, 'kube-system')],
     claims: [
       of('PersistentVolumeClaim', 'db', { status: { phase: 'Bound' } }),
+      of('PersistentVolumeClaim', 'registry', { status: { phase: 'Bound' } }, 'kube-system'),
       of('PersistentVolumeClaim', 'new', { status: { phase: 'Pending' } }),
     ],
     services: [
