@@ -123,9 +123,9 @@ export function keepsMembers(hub: HubUnderTest): void {
       await joined();
       const writes = () => scene.line.writes.filter((write) => !write.includes('/hubs/'));
       expect(writes().slice(hub.costs!.join)).toEqual([]);
-      const { length } = writes();
       await leave();
-      expect(writes().slice(length + hub.costs!.leave)).toEqual([]);
+      // Both together: the watch may tell of the last write of the join before its answer is here.
+      expect(writes().slice(hub.costs!.join + hub.costs!.leave)).toEqual([]);
     });
 
     it('takes away what it made in a cluster that stays', async () => {
