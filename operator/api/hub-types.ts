@@ -25,3 +25,31 @@ export const flux = z
     rights,
   })
   .describe('Flux: a kubeconfig Secret for each cluster, which Kustomizations and HelmReleases name.');
+
+export const kueue = z
+  .object({
+    namespace: labelName(
+      'Namespace that Kueue runs in on the hub, where it looks for kubeconfigs. Absent: kueue-system.',
+    ).optional(),
+    config: labelName(
+      'MultiKueueConfig that lists the clusters, and AdmissionCheck that ClusterQueues name; made where missing. Absent: the name of the Hub.',
+    ).optional(),
+    origin: labelName(
+      "Kueue's setting multiKueue.origin: the label of what it makes in a member. Absent: multikueue.",
+    ).optional(),
+    evicts: z
+      .boolean()
+      .describe(
+        'Have Kueue stop the jobs of a cluster that leaves and start them anew in others. Absent: no; the leave waits until they have ended.',
+      )
+      .optional(),
+  })
+  .describe(
+    "Kueue's MultiKueue: a MultiKueueCluster for each cluster, and its name in the list that jobs are dispatched by.",
+  );
+
+export const clusternet = z
+  .object({ rights })
+  .describe(
+    'Clusternet: a namespace with a ManagedCluster, which its controller manager deploys to. No agent runs in the cluster.',
+  );

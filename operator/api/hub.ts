@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ALPHA_VERSION } from './group.ts';
-import { argoCD, flux } from './hub-types.ts';
+import { argoCD, clusternet, flux, kueue } from './hub-types.ts';
 import { commonStatus, type KubeObject } from './meta.ts';
 import {
   count,
@@ -23,6 +23,8 @@ export const HUB_TYPES = {
   ArgoCD: 'argoCD',
   Flux: 'flux',
   Karmada: 'karmada',
+  Kueue: 'kueue',
+  Clusternet: 'clusternet',
 } as const;
 export type HubTypeName = keyof typeof HUB_TYPES;
 const TYPES = Object.keys(HUB_TYPES) as [HubTypeName, ...HubTypeName[]];
@@ -181,6 +183,8 @@ export const hubSpec = rules(
     argoCD: argoCD.optional(),
     flux: flux.optional(),
     karmada: karmada.optional(),
+    kueue: kueue.optional(),
+    clusternet: clusternet.optional(),
   }),
   { rule: 'self.type == oldSelf.type', message: 'type cannot be changed after creation: make another Hub instead' },
   {

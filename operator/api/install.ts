@@ -39,6 +39,12 @@ export function gardenRules(): PolicyRule[] {
     { apiGroups: ['argoproj.io'], resources: ['applications'], verbs: READ },
     { apiGroups: ['kustomize.toolkit.fluxcd.io'], resources: ['kustomizations'], verbs: READ },
     { apiGroups: ['helm.toolkit.fluxcd.io'], resources: ['helmreleases'], verbs: READ },
+    {
+      apiGroups: ['kueue.x-k8s.io'],
+      resources: ['multikueueclusters', 'multikueueconfigs', 'admissionchecks'],
+      verbs: [...READ, ...WRITE],
+    },
+    { apiGroups: ['kueue.x-k8s.io'], resources: ['workloads', 'localqueues'], verbs: READ },
     // Shoots are made for WorkerClusters, and go with them.
     { apiGroups: [GROUP], resources: ['shoots'], verbs: [...READ, ...WRITE] },
     {

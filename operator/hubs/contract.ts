@@ -33,7 +33,7 @@ export interface Wanted {
   readonly subresource?: string;
   /**
    * Others use it too (a namespace, a list of all members): it is made where it is missing and stays when the cluster leaves. With a
-   * resourceVersion in its metadata it is also changed, and only at this version.
+   * resourceVersion in its metadata it is also changed, and only at this version: to be given only where something differs.
    */
   readonly shared?: true;
 }
@@ -92,6 +92,8 @@ export interface Step {
 export interface Removal {
   /** Written first: what is shared, without this member; and what is there of ours, in another form. */
   readonly apply?: readonly Wanted[];
+  /** What the hub has made by names that nobody could write down before: deleted first, by the labels alone. */
+  readonly sweep?: readonly Trace[];
   /** What is on the record, and traces that lie in a namespace which is on it. */
   readonly places: readonly (Place | Trace)[];
   /** Not begun before this is over: a sentence that names what is in the way. */

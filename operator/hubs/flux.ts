@@ -2,9 +2,9 @@ import type { HubSpec } from '../api/hub.ts';
 import { kubeconfigSecretName } from '../api/names.ts';
 import { parseUntrustedKubeconfig } from '../kube/kubeconfig.ts';
 import { decoded, type Resource, SECRETS, type Secret } from '../kube/resources.ts';
-import { kubeconfig } from '../pki/kubeconfig.ts';
-import { type HubType, isStrange, type Member, type Place, type Reader, takenOver, type Wanted } from './contract.ts';
+import { type HubType, isStrange, type Member, type Reader, takenOver, type Wanted } from './contract.ts';
 import { accountName, rulesOf } from './rights.ts';
+import { kubeconfigOf, type SecretPlace, secretAt, secretWith } from './secrets.ts';
 
 export const KUSTOMIZATIONS: Resource = {
   group: 'kustomize.toolkit.fluxcd.io',
@@ -91,7 +91,10 @@ export const fluxHub: HubType<Seen> = {
     return [
       { type: 'IdentityReady' },
       { type: 'CredentialsReady' },
-      { type: 'Registered', apply: token ? [accessSecret(member, spec, token)] : [] },
+      {
+        type: 'Registered',
+        apply: token ? [accessSecret(member, spec, token)] : [],
+      },
       { type: 'CapacityVisible' },
     ];
   },
@@ -110,29 +113,11 @@ export const fluxHub: HubType<Seen> = {
   placements: (_member, { users }) => users.map(({ text }) => text),
 };
 
-const secretPlace = (member: Member, { flux }: HubSpec): Place & { namespace: string } => ({
-  on: 'hub',
-  resource: SECRETS,
-  namespace: flux?.namespace ?? member.cluster.namespace,
-  name: kubeconfigSecretName(member.name),
-});
+const secretPlace = (member: Member, { flux }: HubSpec): SecretPlace =>
+  secretAt(flux?.namespace ?? member.cluster.namespace, kubeconfigSecretName(member.name));
 
-function accessSecret(member: Member, spec: HubSpec, token: string): Wanted {
-  const { namespace, name } = secretPlace(member, spec);
-  const { server, ca = '', proxyURL } = member.endpoint;
-  const text = kubeconfig({ server, ca, token, proxyURL, name: member.name, user: accountName(member) });
-  return {
-    on: 'hub',
-    resource: SECRETS,
-    object: {
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: { name, namespace, labels: member.labels },
-      type: 'Opaque',
-      data: { [KEY]: Buffer.from(text).toString('base64') },
-    },
-  };
-}
+const accessSecret = (member: Member, spec: HubSpec, token: string): Wanted =>
+  secretWith(secretPlace(member, spec), { [KEY]: kubeconfigOf(member, token) }, member.labels);
 
 /** URL in a kubeconfig; undefined: it is none that we would read. */
 function serverIn(text: string | undefined): string | undefined {

@@ -2,9 +2,11 @@ import type { HubTypeName } from '../api/hub.ts';
 import { CLUSTERROLEBINDINGS, CLUSTERROLES, type Resource, SECRETS, SERVICEACCOUNTS } from '../kube/resources.ts';
 import { argoCDHub } from './argo-cd.ts';
 import { clusterProfileHub } from './cluster-profile.ts';
+import { clusternetHub } from './clusternet.ts';
 import type { HubType, Side } from './contract.ts';
 import { fluxHub } from './flux.ts';
 import { karmadaHub } from './karmada/karmada.ts';
+import { kueueHub } from './kueue.ts';
 
 /** Every hub that clusters can join. */
 const HUB_TYPES: Readonly<Record<HubTypeName, HubType<any>>> = {
@@ -12,6 +14,8 @@ const HUB_TYPES: Readonly<Record<HubTypeName, HubType<any>>> = {
   ArgoCD: argoCDHub,
   Flux: fluxHub,
   Karmada: karmadaHub,
+  Kueue: kueueHub,
+  Clusternet: clusternetHub,
 };
 
 /** Kinds on one side that hubs of any type write, or have written for a member that has not left. */

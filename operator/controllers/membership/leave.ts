@@ -196,11 +196,12 @@ export async function withdraw(
   };
   const kept = type.identities(member, spec).flatMap(identityObjects).map(placeOf);
   const isIdentity = (place: MembershipRecord['places'][number]) => kept.some((one) => samePlace(one, place));
-  for (const { apply = [], places, waiting, force: forced = [] } of type.leave(member, spec, seen)) {
+  for (const { apply = [], sweep = [], places, waiting, force: forced = [] } of type.leave(member, spec, seen)) {
     if (waiting !== undefined && !force) return waiting;
-    for (const one of apply) if (sides.has(one.on)) await sides[one.shared ? 'apply' : 'change'](one, signal);
+    for (const one of apply) if (sides.has(one.on)) await sides.change(one, signal);
     // All at once: a hub may have hundreds, and each of them takes its time to go.
     let waits: string | undefined;
+    for (const trace of sweep) waits = (await remove(trace, force)) ?? waits;
     for (const place of places) {
       const known = toGo(record, place);
       const left = known && (await remove(known, false));

@@ -68,8 +68,9 @@ export class TwoSides {
     return this.#uids.get(textOf(place));
   }
 
-  /** The same for what is there and ours: an object that has gone, or is on its way out, is not made again. */
+  /** The same for what is shared, or is there and ours: an object that has gone, or is on its way out, is not made again. */
   async change(wanted: Wanted, signal: AbortSignal): Promise<boolean> {
+    if (wanted.shared) return this.apply(wanted, signal);
     const { name, namespace } = wanted.object.metadata;
     const live = await this.client(wanted.on).getOrUndefined(wanted.resource, name, namespace, { signal });
     return live && !live.metadata.deletionTimestamp && this.isOurs(live) ? this.apply(wanted, signal) : false;
@@ -108,7 +109,13 @@ export class TwoSides {
     live: KubeObject | undefined,
     signal: AbortSignal,
   ) {
-    if (live && !object.metadata.resourceVersion) return false;
+    const { resourceVersion } = object.metadata;
+    if (live && !resourceVersion) return false;
+    if (resourceVersion) {
+      // No mark of ours stays on what others made: nothing but the fields that are wanted is written.
+      const written = await client.apply(object, { resource, force: true, fieldManager: FIELD_MANAGER, signal });
+      return written.metadata.resourceVersion !== resourceVersion;
+    }
     const applier = new Applier(client, () => ({ live }));
     return (await applier.apply(object, signal, resource)).changed;
   }

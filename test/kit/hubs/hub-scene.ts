@@ -137,14 +137,7 @@ export class HubScene {
     const [garden, member] = await Promise.all([running ?? startApiserver(), startApiserver()]);
     const scene = new HubScene(garden, member, spec);
     for (const manifest of installManifests()) await garden.client.apply(manifest);
-    for (const folder of crds) await applyFolder(garden.client, folder);
-    const crdsReady = new Informer(garden.client, CRDS);
-    crdsReady.start();
-    await crdsReady.waitFor(
-      () => crdsReady.list().every((crd) => conditionIsTrue(crd as never, 'Established')) || undefined,
-      { timeoutMs: PATIENCE_MS, what: 'the CRDs to be served' },
-    );
-    await crdsReady.stop();
+    await serveKinds(garden.client, crds);
     if (account === 'chart') scene.#gardenAccess = await accessOfChart(garden);
     await addNode(member, 'one', '4', '8Gi');
     for (const cache of [scene.memberships, scene.hubs]) {
@@ -338,6 +331,18 @@ async function accessOfChart({ client, url, ca }: TestApiserver): Promise<string
   });
   const { token } = await requestToken(client, account, 3600, AbortSignal.timeout(PATIENCE_MS));
   return kubeconfig({ server: url, ca, token, name: 'garden', user: account.name });
+}
+
+/** Has an API server serve the kinds of these folders of test/fixtures/hubs, and waits until it serves all that were ever applied. */
+export async function serveKinds(client: KubeClient, folders: readonly string[]): Promise<void> {
+  for (const folder of folders) await applyFolder(client, folder);
+  const ready = new Informer(client, CRDS);
+  ready.start();
+  await ready.waitFor(() => ready.list().every((crd) => conditionIsTrue(crd as never, 'Established')) || undefined, {
+    timeoutMs: PATIENCE_MS,
+    what: 'the CRDs to be served',
+  });
+  await ready.stop();
 }
 
 /** Has a hub serve the kinds of a folder of test/fixtures/hubs, or of one by its absolute path. */

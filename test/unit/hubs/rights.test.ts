@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Identity } from '../../../operator/hubs/contract.ts';
-import { rulesOf, WORKLOAD_RULES } from '../../../operator/hubs/rights.ts';
+import { KUEUE_RULES, rulesOf, WORKLOAD_RULES } from '../../../operator/hubs/rights.ts';
 
 /** Whether these rules allow this, as Kubernetes reads them. */
 const allows = (rules: Identity['rules'], group: string, resource: string, verb: string): boolean =>
@@ -34,5 +34,25 @@ describe('rights to workloads', () => {
     [false, 'certificates.k8s.io', 'certificatesigningrequests/approval', 'update'],
   ])('%s: %s %s %s', (expected, group, resource, verb) => {
     expect(allows(WORKLOAD_RULES, group, resource, verb)).toBe(expected);
+  });
+});
+
+describe('rights of Kueue', () => {
+  it.each<[boolean, string, string, string]>([
+    [true, 'batch', 'jobs', 'create'],
+    [true, 'batch', 'jobs/status', 'get'],
+    [true, 'kubeflow.org', 'pytorchjobs', 'watch'],
+    [true, 'ray.io', 'rayclusters', 'patch'],
+    [true, 'kueue.x-k8s.io', 'workloads/status', 'patch'],
+    [true, 'kueue.x-k8s.io', 'localqueues', 'list'],
+    [false, 'kueue.x-k8s.io', 'localqueues', 'patch'],
+    [false, 'batch', 'jobs', 'patch'],
+    [false, '', 'secrets', 'list'],
+    [false, '', 'serviceaccounts/token', 'create'],
+    [false, '', 'pods/exec', 'create'],
+    [false, '', 'nodes', 'list'],
+    [false, 'rbac.authorization.k8s.io', 'clusterroles', 'list'],
+  ])('%s: %s %s %s', (expected, group, resource, verb) => {
+    expect(allows(KUEUE_RULES, group, resource, verb)).toBe(expected);
   });
 });

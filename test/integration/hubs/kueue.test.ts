@@ -1,0 +1,192 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { HubSpec } from '../../../operator/api/hub.ts';
+import {
+  ADMISSIONCHECKS,
+  LOCALQUEUES,
+  MULTIKUEUECLUSTERS,
+  MULTIKUEUECONFIGS,
+  NO_CLUSTER,
+  WORKLOADS,
+} from '../../../operator/hubs/kueue.ts';
+import type { KubeObject, Resource } from '../../../operator/kube/resources.ts';
+import { WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
+import { keepsMembers, sweepMember } from '../../kit/conformance/hubs.ts';
+import { HubScene, serveKinds } from '../../kit/hubs/hub-scene.ts';
+import { KueueManager, KueueWorker, localQueue, workload } from '../../kit/hubs/kueue.ts';
+
+const NAME = 'shop--demo';
+const JOBS: Resource = { group: 'batch', version: 'v1', plural: 'jobs', kind: 'Job', namespaced: true };
+
+interface Scene {
+  readonly scene: HubScene;
+  readonly manager: KueueManager;
+}
+
+/** The garden is the manager cluster: all of it with the rights that the chart gives the operator, and no more. */
+async function open(spec: Partial<HubSpec> = {}): Promise<Scene> {
+  const scene = await HubScene.start({ type: 'Kueue', ...spec }, ['kueue'], 'chart');
+  const { garden, member } = scene;
+  await serveKinds(member.client, ['kueue']);
+  for (const { client } of [garden, member]) {
+    for (const name of ['kueue-system', 'shop'])
+      await client.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+    await client.create(localQueue('shop'), { resource: LOCALQUEUES });
+  }
+  const manager = new KueueManager(garden.client);
+  const worker = new KueueWorker(member.client, () => manager.look());
+  for (const standIn of [manager, worker]) {
+    await standIn.start();
+    scene.onStop(() => standIn.stop());
+  }
+  return { scene, manager };
+}
+
+keepsMembers({
+  type: 'Kueue',
+  open: async () => (await open()).scene,
+  kinds: [MULTIKUEUECLUSTERS],
+  shows: `/multikueueclusters/${NAME}`,
+  taken: {
+    resource: MULTIKUEUECLUSTERS,
+    object: {
+      apiVersion: 'kueue.x-k8s.io/v1beta2',
+      kind: 'MultiKueueCluster',
+      metadata: { name: NAME },
+      spec: { clusterSource: { clusterProfileRef: { name: 'theirs' } } },
+    },
+  },
+});
+
+describe('Kueue and its clusters', () => {
+  let scene: HubScene;
+  let manager: KueueManager;
+  beforeAll(async () => {
+    ({ scene, manager } = await open());
+  });
+  afterAll(() => scene?.stop());
+  beforeEach(async () => {
+    await scene.makeHub();
+    await scene.startOperator();
+    await scene.makeCluster();
+    scene.open();
+    await scene.until('the cluster to join', () => scene.state() === 'Joined');
+    await submit('train');
+    await expect.poll(() => runsIn('train'), PATIENCE).toBe(NAME);
+  });
+  afterEach(async () => {
+    manager.answers = true;
+    const { client } = scene.garden;
+    for (const name of ['train', 'later']) await client.delete(WORKLOADS, name, 'shop').catch(() => {});
+    await scene.makeHub('test', { drain: { allowDelete: true } });
+    await client.delete(WORKERCLUSTERS, 'demo', 'shop').catch(() => {});
+    await scene.until('the cluster to have left', () => scene.memberships.size === 0);
+    await client.mergePatch(WORKERCLUSTERS, 'demo', 'shop', { metadata: { finalizers: null } }).catch(() => {});
+    await scene.stopOperator();
+    await sweepMember(scene);
+    for (const resource of [JOBS, WORKLOADS])
+      for (const { metadata } of await inMember(resource))
+        await scene.member.client.delete(resource, metadata.name, 'shop').catch(() => {});
+  });
+
+  const submit = (name: string) => scene.garden.client.create(workload(name, 'shop'), { resource: WORKLOADS });
+  const runsIn = async (name: string) =>
+    (
+      (await scene.garden.client.getOrUndefined(WORKLOADS, name, 'shop'))?.status as
+        | { clusterName?: string }
+        | undefined
+    )?.clusterName;
+  const listed = async () =>
+    ((await scene.garden.client.get(MULTIKUEUECONFIGS, 'test')).spec as { clusters: string[] }).clusters;
+  const inMember = async (resource: Resource): Promise<KubeObject[]> =>
+    (await scene.member.client.list(resource, { namespace: 'shop' })).items;
+  const namesIn = async (resource: Resource) => (await inMember(resource)).map(({ metadata }) => metadata.name);
+  const queue = async () => (await inMember(LOCALQUEUES))[0]!;
+  const finish = (name: string) => {
+    const conditions = [
+      {
+        type: 'Finished',
+        status: 'True',
+        reason: 'Succeeded',
+        message: '',
+        lastTransitionTime: '2026-11-22T12:00:00Z',
+      },
+    ];
+    const patch = { status: { conditions } };
+    return scene.garden.client.mergePatch(WORKLOADS, name, 'shop', patch, { subresource: 'status' });
+  };
+  const waiting = () => scene.membership()?.status?.waiting ?? '';
+  /** It stays what it is, and is selected no more. */
+  const leave = (more: Partial<HubSpec> = {}) =>
+    scene.makeHub('test', { ...more, clusterSelector: { matchLabels: { fleet: 'other' } } });
+  const gone = () => scene.until('the membership to be gone', () => scene.memberships.size === 0);
+
+  it('runs jobs by an AdmissionCheck that ClusterQueues can name', async () => {
+    expect(await listed()).toEqual([NAME]);
+    expect(await namesIn(JOBS)).toEqual(['train']);
+    expect((await scene.garden.client.get(ADMISSIONCHECKS, 'test')).spec).toEqual({
+      controllerName: 'kueue.x-k8s.io/multikueue',
+      parameters: { apiGroup: 'kueue.x-k8s.io', kind: 'MultiKueueConfig', name: 'test' },
+    });
+  });
+
+  it('lets a job end in a cluster that leaves, begins none there, and leaves its queue as it was', async () => {
+    const before = await queue();
+    await leave();
+    await scene.until('it to be said', () => waiting().includes('Workload shop/train is placed'));
+    expect((await queue()).spec).toHaveProperty('stopPolicy', 'Hold');
+    await submit('later');
+    await expect.poll(() => namesIn(WORKLOADS), PATIENCE).toContain('later');
+    // Off the list Kueue would take it for lost, and begin it anew elsewhere.
+    expect(await listed()).toEqual([NAME]);
+    expect(await runsIn('train')).toBe(NAME);
+    expect(await namesIn(JOBS)).toEqual(['train']);
+    await finish('train');
+    await gone();
+    expect(await listed()).toEqual([NO_CLUSTER]);
+    // Kueue itself leaves there what it has dispatched to a cluster that is not in the list any more.
+    expect([...(await namesIn(WORKLOADS)), ...(await namesIn(JOBS))]).toEqual([]);
+    const { metadata, spec } = await queue();
+    expect({ spec, annotations: metadata.annotations }).toEqual({
+      spec: before.spec,
+      annotations: before.metadata.annotations,
+    });
+  });
+
+  it('has Kueue take a job back before the cluster is off the list, where the Hub lets it end: it never runs twice', async () => {
+    await leave({ drain: { allowDelete: true } });
+    await gone();
+    expect(await runsIn('train')).toBeUndefined();
+    expect([...(await namesIn(WORKLOADS)), ...(await namesIn(JOBS))]).toEqual([]);
+    expect((await queue()).spec).toHaveProperty('stopPolicy', 'None');
+  });
+
+  it('moves jobs where the Hub says so', async () => {
+    await leave({ kueue: { evicts: true } });
+    await gone();
+    expect(await runsIn('train')).toBeUndefined();
+    expect(await namesIn(JOBS)).toEqual([]);
+  });
+
+  it('gives the jobs of a dead cluster that is forced out back to Kueue at once', async () => {
+    manager.answers = false;
+    manager.look();
+    await scene.silence();
+    await scene.makeHub('test', { drain: { timeout: '1s', force: true } });
+    await scene.garden.client.delete(WORKERCLUSTERS, 'demo', 'shop');
+    await gone();
+    expect(await listed()).toEqual([NO_CLUSTER]);
+    await expect.poll(() => runsIn('train'), PATIENCE).toBeUndefined();
+  });
+
+  it('does not touch a queue that a person has stopped', async () => {
+    const { client } = scene.member;
+    await finish('train');
+    await client.mergePatch(LOCALQUEUES, 'jobs', 'shop', { spec: { stopPolicy: 'Hold' } });
+    await leave();
+    await gone();
+    expect((await queue()).spec).toHaveProperty('stopPolicy', 'Hold');
+    await client.mergePatch(LOCALQUEUES, 'jobs', 'shop', { spec: { stopPolicy: 'None' } });
+  });
+});
+
+const PATIENCE = { timeout: 20_000 };

@@ -1,0 +1,202 @@
+import { describe, expect, it } from 'vitest';
+import type { HubSpec } from '../../../operator/api/hub.ts';
+import type { Member } from '../../../operator/hubs/contract.ts';
+import { kueueHub, LOCALQUEUES, MULTIKUEUECONFIGS, NO_CLUSTER, ORIGIN } from '../../../operator/hubs/kueue.ts';
+import { parseUntrustedKubeconfig } from '../../../operator/kube/kubeconfig.ts';
+import { type KubeObject, SECRETS } from '../../../operator/kube/resources.ts';
+import { member, reader, textOf } from './hub-members.ts';
+
+const SPEC: HubSpec = { type: 'Kueue' };
+const NAME = 'shop--demo';
+const api = { apiVersion: 'kueue.x-k8s.io/v1beta2' };
+const config = (...clusters: string[]): KubeObject => ({
+  ...api,
+  kind: 'MultiKueueConfig',
+  metadata: { name: 'fleet', resourceVersion: '7' },
+  spec: { clusters },
+});
+const active = { type: 'Active', status: 'True', reason: 'Active', message: 'Connected' };
+const cluster = (condition: object = active): KubeObject => ({
+  ...api,
+  kind: 'MultiKueueCluster',
+  metadata: { name: NAME },
+  status: { conditions: [condition] },
+});
+const queue = (name: string, stopPolicy?: string, annotations: Record<string, string> = {}): KubeObject => ({
+  ...api,
+  kind: 'LocalQueue',
+  metadata: { name, namespace: 'shop', resourceVersion: '3', annotations },
+  spec: { clusterQueue: 'all', ...(stopPolicy && { stopPolicy }) },
+});
+const stopped = { 'multi-cluster.demo.io/membership-stopped-for': 'fleet' };
+const workload = (name: string, more: object = {}): KubeObject => ({
+  ...api,
+  kind: 'Workload',
+  metadata: { name, namespace: 'shop' },
+  ...more,
+});
+
+/** What one look brings. */
+const look = (
+  one: Member,
+  hub: Record<string, KubeObject[]>,
+  inside: Record<string, KubeObject[]> | undefined = { workloads: [] },
+) => kueueHub.observe(reader(hub), inside && reader(inside), one, SPEC);
+const stepsOf = async (one: Member, hub: Record<string, KubeObject[]>, inside?: Record<string, KubeObject[]>) =>
+  kueueHub.join(one, SPEC, await look(one, hub, inside));
+const listOf = async (one: Member, ...configs: KubeObject[]) => {
+  const steps = await stepsOf(one, { multikueueclusters: [cluster()], multikueueconfigs: configs });
+  const wanted = steps.flatMap(({ apply = [] }) => apply).find(({ resource }) => resource === MULTIKUEUECONFIGS);
+  return wanted && { ...wanted.object.metadata, clusters: (wanted.object.spec as { clusters: string[] }).clusters };
+};
+
+describe('the list of clusters', () => {
+  it.each<[string, Member['closed'], string[] | undefined, string[] | undefined]>([
+    ['has no cluster in it that is not open yet', 'Initializing', undefined, [NO_CLUSTER]],
+    ['has the first one', undefined, [NO_CLUSTER], [NAME]],
+    ['has a new one behind the others, which Kueue asks first', undefined, ['b', 'a'], ['b', 'a', NAME]],
+    ['is not written where it is right', undefined, ['b', NAME, 'a'], undefined],
+    ['is not written for one that is not in it', 'Asleep', ['a'], undefined],
+    ['has none that sleeps, and runs nothing', 'Asleep', ['b', NAME, 'a'], ['b', 'a']],
+    ['takes no empty list: a name stands for none', 'Asleep', [NAME], [NO_CLUSTER]],
+  ])('%s', async (_, closed, before, after) => {
+    const one = member(closed && { closed });
+    expect((await listOf(one, ...(before ? [config(...before)] : [])))?.clusters).toEqual(after);
+  });
+
+  it('is written over what was seen only: a cluster that joined meanwhile is not lost', async () => {
+    expect(await listOf(member(), config('a'))).toMatchObject({ name: 'fleet', resourceVersion: '7' });
+  });
+
+  it('takes 20 clusters, and the next one is told so before it is opened', async () => {
+    const full = config(...Array.from({ length: 20 }, (_, index) => `c${index}`));
+    const objects = { multikueueclusters: [cluster()], multikueueconfigs: [full] };
+    const steps = await stepsOf(member({ closed: 'Initializing' }), objects);
+    expect(steps.at(-1)).toMatchObject({ apply: [], waiting: expect.stringContaining('has 20 clusters, the most') });
+  });
+});
+
+it('has jobs wait on a cluster that sleeps, and no new ones begin there', async () => {
+  const running = workload('train', { status: { clusterName: NAME } });
+  const hub = {
+    multikueueclusters: [cluster()],
+    multikueueconfigs: [config(NAME)],
+    localqueues: [queue('jobs')],
+    workloads: [running],
+  };
+  const wantedOf = async (one: Member, localqueues: KubeObject[]) =>
+    (await stepsOf(one, hub, { workloads: [], localqueues }))
+      .at(-1)
+      ?.apply?.map(({ object }) => [object.kind, object.spec]);
+  expect(await wantedOf(member({ closed: 'Asleep' }), [queue('jobs')])).toEqual([
+    ['LocalQueue', { stopPolicy: 'Hold' }],
+  ]);
+  expect(await wantedOf(member(), [queue('jobs', 'Hold', stopped)])).toEqual([['LocalQueue', {}]]);
+});
+
+describe('a cluster that joins', () => {
+  it('is a kubeconfig under the key, and by the place, that Kueue looks at', async () => {
+    const steps = await stepsOf(member(), { multikueueclusters: [], multikueueconfigs: [] });
+    const wanted = steps.flatMap(({ apply = [] }) => apply);
+    const secret = wanted.find(({ resource }) => resource === SECRETS);
+    expect(secret?.object.metadata).toEqual({ name: `${NAME}-kubeconfig`, namespace: 'kueue-system' });
+    expect(parseUntrustedKubeconfig(textOf(secret, 'kubeconfig'))).toMatchObject({ token: 'token-of-demo' });
+    const made = wanted.find(({ object }) => object.kind === 'MultiKueueCluster')?.object;
+    expect(made).toMatchObject({
+      metadata: { labels: { tier: 'gold' }, annotations: { 'multi-cluster.demo.io/capacity.cpu': '4' } },
+      spec: { clusterSource: { kubeConfig: { locationType: 'Secret', location: `${NAME}-kubeconfig` } } },
+    });
+  });
+
+  it.each<[string, KubeObject[], Record<string, KubeObject[]>, string]>([
+    ['Kueue has to be in it', [cluster()], {}, 'serves no workloads.kueue.x-k8s.io/v1beta2: install Kueue in it'],
+    ['Kueue has to look', [], { workloads: [] }, 'has not looked at MultiKueueCluster shop--demo'],
+    [
+      'Kueue has to reach it',
+      [cluster({ ...active, status: 'False', reason: 'ClientConnectionFailed', message: 'i/o timeout' })],
+      { workloads: [] },
+      'is not Active: i/o timeout',
+    ],
+  ])('%s', async (_, clusters, inside, said) => {
+    const objects = { multikueueclusters: clusters, multikueueconfigs: [] };
+    const [, , registered] = await stepsOf(member({ closed: 'Initializing' }), objects, inside);
+    expect(registered?.waiting).toContain(said);
+  });
+
+  it('has queues opened that a leave which was not ended has stopped', async () => {
+    const queues = [queue('ours', 'HoldAndDrain', stopped), queue('theirs', 'Hold')];
+    const hub = { multikueueclusters: [cluster()], multikueueconfigs: [config('a')], localqueues: queues };
+    const steps = await stepsOf(member({ closed: 'Initializing' }), hub, { workloads: [], localqueues: queues });
+    const wanted = steps.flatMap(({ apply = [] }) => apply).filter(({ resource }) => resource === LOCALQUEUES);
+    expect(wanted.map(({ object }) => [object.metadata.name, object.spec])).toEqual([['ours', {}]]);
+  });
+});
+
+describe('a cluster that leaves', () => {
+  const leaving = member({ closed: 'Leaving' });
+  const running = workload('train', { status: { clusterName: NAME } });
+  const queues = [
+    queue('open'),
+    queue('held', 'Hold', stopped),
+    queue('theirs', 'Hold'),
+    queue('drained', 'HoldAndDrain', stopped),
+  ];
+  const hub = { multikueueconfigs: [config(NAME)], workloads: [running], localqueues: queues };
+  const inside = { localqueues: [...queues, queue('local')], workloads: [] };
+  const policies = (wanted: readonly { object: KubeObject }[]) =>
+    Object.fromEntries(
+      wanted.map(({ object }) => [object.metadata.name, (object.spec as { stopPolicy?: string }).stopPolicy]),
+    );
+
+  it('counts what runs there, and not what has ended or runs elsewhere', async () => {
+    const finished = { clusterName: NAME, conditions: [{ type: 'Finished', status: 'True' }] };
+    const workloads = [
+      running,
+      workload('done', { status: finished }),
+      workload('elsewhere', { status: { clusterName: 'other' } }),
+      workload('pending', { status: { nominatedClusterNames: [NAME] } }),
+    ];
+    expect(kueueHub.placements!(leaving, await look(leaving, { ...hub, workloads }))).toEqual(['Workload shop/train']);
+  });
+
+  it('has those of its queues stopped that the hub sends jobs to, and none that is stopped already', async () => {
+    const seen = await look(leaving, hub, inside);
+    expect(policies(kueueHub.cordon!(leaving, SPEC, seen))).toEqual({ open: 'Hold' });
+    expect(kueueHub.drain!(leaving, SPEC, seen)).toEqual([]);
+    const evicting = { ...SPEC, kueue: { evicts: true } };
+    expect(policies(kueueHub.drain!(leaving, evicting, seen))).toEqual({ open: 'HoldAndDrain', held: 'HoldAndDrain' });
+  });
+
+  it('moves jobs only where the Hub says so', async () => {
+    const seen = await look(leaving, hub, inside);
+    expect(kueueHub.drains(SPEC, seen)).toBe('Waits');
+    expect(kueueHub.drains({ ...SPEC, kueue: { evicts: true } }, seen)).toBe('Moves');
+  });
+
+  it('is waited for by a list that it is on, while it answers', async () => {
+    expect(kueueHub.leave(leaving, SPEC, await look(leaving, hub, inside))[1]?.waiting).toContain(
+      'Workload shop/train',
+    );
+    const dead = { ...leaving, answers: false };
+    expect(kueueHub.leave(dead, SPEC, await look(dead, hub, undefined))[1]?.waiting).toBeUndefined();
+  });
+
+  it('has the jobs of the hub swept, whatever their kind is, before the Workloads', async () => {
+    const owner = { apiVersion: 'kubeflow.org/v1', kind: 'PyTorchJob', name: 'train-job', uid: 'one' };
+    const theirs = { labels: { [ORIGIN]: 'multikueue' }, ownerReferences: [owner] };
+    const left = workload('train');
+    const seen = await look(
+      leaving,
+      { ...hub, multikueueconfigs: [config('other')] },
+      {
+        workloads: [{ ...left, metadata: { ...left.metadata, ...theirs } }],
+      },
+    );
+    const sweep = kueueHub.leave(leaving, SPEC, seen).flatMap(({ sweep: some = [] }) => some);
+    expect(sweep.map(({ resource, name }) => [resource.group, resource.plural, name])).toEqual([
+      ['kubeflow.org', 'pytorchjobs', 'train-job'],
+      ['kueue.x-k8s.io', 'workloads', 'train'],
+    ]);
+    expect(sweep[0]?.labels).toEqual({ [ORIGIN]: 'multikueue' });
+  });
+});
