@@ -254,7 +254,13 @@ export class HubScene {
 
   async makeHub(name = 'test', more: Partial<HubSpec> = {}): Promise<void> {
     const member = { ...this.#spec.member, ...more.member };
-    const spec = { ...this.#spec, allowedNamespaces: ['shop'], ...more, member };
+    const spec = {
+      ...this.#spec,
+      allowedNamespaces: ['shop'],
+      ...more,
+      // An API server makes null of an object that is emptied, which the Hub's schema refuses.
+      ...(Object.keys(member).length > 0 && { member }),
+    };
     await this.garden.client.apply({ apiVersion: ALPHA_API_VERSION, kind: 'Hub', metadata: { name }, spec });
   }
 

@@ -184,14 +184,17 @@ describe('the labels of a cluster in a hub', () => {
     expect(text).toMatch(/service-range[^}]*100\.72\.64\.0\/20/);
   });
 
-  it.each(['ClusterProfile', 'ArgoCD', 'Flux', 'Karmada'] as const)('are on what a %s hub selects by', async (type) => {
-    const labels = labelsOf(cluster(), spec, { profile });
-    const credential = { token: 'token-of-demo' };
-    const credentials = { access: credential, controller: credential, impersonator: credential };
-    const one = member({ labels, credentials });
-    const hub = hubType(type)!;
-    const steps = hub.join(one, { ...spec, type }, await hub.observe(reader({}), undefined, one, { ...spec, type }));
-    const objects = steps.flatMap(({ apply = [] }) => apply).filter(({ on }) => on === 'hub');
-    expect(objects.map(({ object }) => object.metadata.labels)).toContainEqual(expect.objectContaining(labels));
-  });
+  it.each(['ClusterProfile', 'ArgoCD', 'Flux', 'Karmada', 'Kueue', 'Clusternet'] as const)(
+    'are on what a %s hub selects by',
+    async (type) => {
+      const labels = labelsOf(cluster(), spec, { profile });
+      const hub = hubType(type)!;
+      const names = hub.identities(member(), { ...spec, type }).map(({ name }) => name);
+      const credentials = Object.fromEntries(names.map((name) => [name, { token: 'token-of-demo' }]));
+      const one = member({ labels, credentials });
+      const steps = hub.join(one, { ...spec, type }, await hub.observe(reader({}), undefined, one, { ...spec, type }));
+      const objects = steps.flatMap(({ apply = [] }) => apply).filter(({ on }) => on === 'hub');
+      expect(objects.map(({ object }) => object.metadata.labels)).toContainEqual(expect.objectContaining(labels));
+    },
+  );
 });
