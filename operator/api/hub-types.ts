@@ -53,3 +53,11 @@ export const clusternet = z
   .describe(
     'Clusternet: a namespace with a ManagedCluster, which its controller manager deploys to. No agent runs in the cluster.',
   );
+
+export const openClusterManagement = z
+  .object({
+    clusterSet: labelName(
+      'ManagedClusterSet that the clusters are put into. Absent: the one named default.',
+    ).optional(),
+  })
+  .describe('Open Cluster Management: a ManagedCluster for each cluster, with its agents in the hub.');

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ALPHA_VERSION } from './group.ts';
-import { argoCD, clusternet, flux, kueue } from './hub-types.ts';
+import { argoCD, clusternet, flux, kueue, openClusterManagement } from './hub-types.ts';
 import { commonStatus, type KubeObject } from './meta.ts';
 import {
   count,
@@ -25,6 +25,7 @@ export const HUB_TYPES = {
   Karmada: 'karmada',
   Kueue: 'kueue',
   Clusternet: 'clusternet',
+  OpenClusterManagement: 'openClusterManagement',
 } as const;
 export type HubTypeName = keyof typeof HUB_TYPES;
 const TYPES = Object.keys(HUB_TYPES) as [HubTypeName, ...HubTypeName[]];
@@ -185,6 +186,7 @@ export const hubSpec = rules(
     karmada: karmada.optional(),
     kueue: kueue.optional(),
     clusternet: clusternet.optional(),
+    openClusterManagement: openClusterManagement.optional(),
   }),
   { rule: 'self.type == oldSelf.type', message: 'type cannot be changed after creation: make another Hub instead' },
   {

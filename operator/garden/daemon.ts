@@ -1,64 +1,36 @@
 import { existsSync } from 'node:fs';
-import { mkdir } from 'node:fs/promises';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import { KubeClient } from '../kube/client.ts';
 import { unlessAborted } from '../kube/clock.ts';
 import { steadyOutput } from '../kube/log-output.ts';
-import { NODES, type Node } from '../kube/resources.ts';
-import { type Relay, relayIntoNamespace } from './apiserver-relay.ts';
 import { noNodesMessage, whyNoNodes } from './capabilities.ts';
-import { ensureCertificates, NODE_NAME } from './certificates.ts';
-import { Cgroups, cgroupName, readLayout } from './cgroups.ts';
-import { endLeftOvers, forgetDaemon, takeDownSeed } from './cleanup.ts';
+import { ensureCertificates } from './certificates.ts';
+import { childEnvironment } from './child-environment.ts';
+import { endLeftOvers, forgetDaemon } from './cleanup.ts';
 import { apiserver, controllerManager, etcd, scheduler } from './control-plane.ts';
 import { readText } from './files.ts';
-import { raiseHostLimits } from './host-limits.ts';
-import { imagesDirectory } from './images/build.ts';
-import { IMAGES, type ImageName, toolImage } from './images/catalog.ts';
-import { mirrorHosts } from './images/mirror.ts';
 import { inventoryManifests } from './inventory.ts';
+import { LocalSeed, mirrorURL } from './local-seed.ts';
 import { boundLogs } from './logs.ts';
 import { applyManifests, foreignSeed, localSeed, networksOf } from './manifests.ts';
-import { FIXED_FOLDERS, makeFolders, SEED_PATHS, setUpMounts } from './mounts.ts';
-import { loadModules, namespaceFile, networkExists, networkNames, occupiedRanges, setUpNetwork } from './network.ts';
-import { containerd, enterSeed, kubelet, kubeProxy, NODE_TOOLS, type NodeContext, writeNodeConfig } from './node.ts';
+import { networkNames, occupiedRanges } from './network.ts';
 import { ownIdentity } from './process-identity.ts';
 import { chooseRanges, conflicts } from './ranges.ts';
-import {
-  buildControlPlaneMachineImage,
-  buildMachineImage,
-  CONTROL_PLANE_MACHINE_IMAGE,
-  ImageImporter,
-  SEED_IMAGES,
-} from './seed-images.ts';
 import { choosePorts, type GardenState, keptPorts, StateDirectory } from './state.ts';
 import { type GardenProgress, StatusFile } from './status.ts';
-import { type ProcessSpec, Supervisor } from './supervisor.ts';
+import { Supervisor } from './supervisor.ts';
 import { withLock } from './toolchain/lock.ts';
 import type { ProgressEvent } from './toolchain/progress.ts';
 import { Toolchain } from './toolchain/toolchain.ts';
-import { LocalVolumes } from './volumes.ts';
 
 /** Bounds what V8 leaves uncollected while many clusters are made: 80 MiB less with 1000, for a fifth more CPU (docs/benchmarks.md). */
 const YOUNG_GENERATION = '--max-semi-space-size=4';
 const OPERATOR = fileURLToPath(new URL('../main.ts', import.meta.url));
-const MIRROR = fileURLToPath(new URL('./images/mirror-main.ts', import.meta.url));
-const MIRROR_PORT = 5000;
-/** Made after the garden is up, so that pods may ask for them before they are there. */
-const EXPECTED_IMAGES: string[] = [
-  ...([...SEED_IMAGES, 'coredns', 'kwok'] satisfies ImageName[]).map((name) => IMAGES[name].ref),
-  CONTROL_PLANE_MACHINE_IMAGE,
-];
 const HOUSEKEEPING_MS = 15_000;
 const RENEWAL_MS = 24 * 3600 * 1000;
 /** Certificates that could not be renewed, for want of room perhaps. */
 const RENEWAL_AGAIN_MS = 5 * 60_000;
-/** Images that are missing, for the first time and at most: to try may be to build for minutes. */
-const IMAGES_AGAIN_MS = 30_000;
-const IMAGES_LATEST_MS = 15 * 60_000;
-const NODE_PATIENCE_MS = 60_000;
 /** What must be there before anything of the seed can be made. */
 const HOST_TOOLS = ['ip', 'mount', 'umount', 'unshare', 'nsenter'] as const;
 
@@ -101,9 +73,7 @@ class Daemon {
   #status!: StatusFile;
   #state!: GardenState;
   #client: KubeClient | undefined;
-  #relay: Relay | undefined;
-  #volumes: LocalVolumes | undefined;
-  #cgroups: Cgroups | undefined;
+  #seed: LocalSeed | undefined;
 
   constructor(directory: StateDirectory) {
     this.#directory = directory;
@@ -185,24 +155,21 @@ class Daemon {
       this.#say('seed', noNodesMessage(why), { fraction: 1 });
     }
     this.#state = await this.#prepareState(isLocal ? 'local' : foreign ? 'kubeconfig' : 'none');
-    if (isLocal) await this.#prepareSeed();
+    if (isLocal) this.#seed = this.#localSeed();
+    await this.#seed?.prepare();
     await this.#certify();
 
     const { ports } = this.#state;
     const files = await first;
     this.#say('control plane', 'starting etcd and the API server');
     await this.#supervisor.start(etcd(this.#directory, this.#state, files.etcd));
-    const served = apiserver(this.#directory, this.#state, files['kube-apiserver']).then((spec) =>
-      this.#supervisor.start(spec),
-    );
-    const seed = isLocal ? this.#startSeed(served) : Promise.resolve();
-    seed.catch(() => {});
+    const served = this.#serve(files['kube-apiserver']);
+    const seed = this.#seed?.start(served);
+    seed?.catch(() => {});
     await served;
     this.#status.set({ apiserverAfterMs: this.#elapsedMs() });
     this.#say('control plane', `serving at https://127.0.0.1:${ports.apiserver}`, { fraction: 1 });
 
-    const admin = (await readText(this.#directory.kubeconfigFile('admin')))!;
-    this.#client = KubeClient.fromKubeconfig(admin, undefined, { userAgent: 'coppice-garden' });
     const manifests = this.#applyManifests(foreign);
     const others = controllers.then(({ 'kube-controller-manager': kcm, 'kube-scheduler': kubeScheduler }) =>
       Promise.all([
@@ -211,6 +178,26 @@ class Daemon {
       ]),
     );
     await Promise.all([manifests.then(() => this.#startOperator()), others, seed]);
+  }
+
+  /** @returns a client of the API server, once that serves */
+  async #serve(program: string): Promise<KubeClient> {
+    await this.#supervisor.start(await apiserver(this.#directory, this.#state, program));
+    const admin = (await readText(this.#directory.kubeconfigFile('admin')))!;
+    this.#client = KubeClient.fromKubeconfig(admin, undefined, { userAgent: 'coppice-garden' });
+    return this.#client;
+  }
+
+  #localSeed(): LocalSeed {
+    return new LocalSeed({
+      directory: this.#directory,
+      state: this.#state,
+      supervisor: this.#supervisor,
+      toolchain: this.#toolchain,
+      log: this.#log,
+      signal: this.#stopping.signal,
+      say: (stage, message, more) => this.#say(stage, message, more),
+    });
   }
 
   async #whyNoSeed(): Promise<string | undefined> {
@@ -251,30 +238,6 @@ class Daemon {
     return state;
   }
 
-  /** Namespaces, cgroups, limits: all that the seed's processes start in. */
-  async #prepareSeed(): Promise<void> {
-    const directory = this.#directory;
-    const { ranges } = this.#state;
-    const names = networkNames(directory.id);
-    const layout = await readLayout();
-    this.#cgroups = new Cgroups(layout!, cgroupName(directory.id));
-    // Half of a seed cannot be joined to a new network: what is left of it goes.
-    if (!(await networkExists(names))) await takeDownSeed(directory, { except: [process.pid] });
-    await this.#cgroups.create();
-    this.#supervisor.procsFile = this.#cgroups.procsFile;
-    await loadModules();
-    await Promise.all([setUpNetwork(names, ranges), makeFolders(FIXED_FOLDERS), raiseHostLimits()]);
-    const sources: Record<string, string> = {
-      [SEED_PATHS.containerd]: directory.path('seed', 'containerd'),
-      [SEED_PATHS.kubelet]: directory.path('seed', 'kubelet'),
-      [SEED_PATHS.config]: directory.path('seed', 'config'),
-      '/var/log': directory.path('seed', 'log'),
-      '/var/lib/cni': directory.path('seed', 'cni'),
-    };
-    for (const source of Object.values(sources)) await mkdir(source, { recursive: true, mode: 0o700 });
-    await setUpMounts({ folder: directory.path('ns'), binds: sources });
-  }
-
   #certify(): Promise<Set<string>> {
     const { ranges, ports } = this.#state;
     return ensureCertificates(this.#directory, { ranges, apiserverPort: ports.apiserver, now: new Date() });
@@ -292,135 +255,10 @@ class Daemon {
     }
   }
 
-  get #mirrorUrl(): string {
-    return `http://${this.#state.ranges.nodeAddress}:${MIRROR_PORT}`;
-  }
-
-  /** The seed's node, from containerd to Ready. The kubelet waits for `served`, everything before does not. */
-  async #startSeed(served: Promise<unknown>): Promise<void> {
-    const directory = this.#directory;
-    const { ranges, ports } = this.#state;
-    const names = networkNames(directory.id);
-    this.#say('seed', 'getting tools');
-    const [files, pause] = await Promise.all([
-      this.#toolchain.ensure([...NODE_TOOLS, 'kubelet', 'kube-proxy']),
-      toolImage('pause', this.#toolchain),
-    ]);
-    const context: NodeContext = {
-      directory,
-      state: this.#state,
-      names,
-      cgroup: cgroupName(directory.id),
-      files,
-      pauseImage: IMAGES.pause.ref,
-      registryHosts: mirrorHosts(this.#mirrorUrl),
-    };
-    await writeNodeConfig(context);
-    this.#say('seed', 'starting containerd, kubelet and kube-proxy');
-    [this.#relay] = await Promise.all([
-      relayIntoNamespace(namespaceFile(names), ['127.0.0.1', ranges.nodeAddress], ports.apiserver),
-      this.#supervisor.start(containerd(context)),
-      this.#supervisor.start(this.#imageMirror(names)),
-    ]);
-    const importer = new ImageImporter({
-      enter: enterSeed(directory, names),
-      ctr: files.ctr,
-      memory: directory.path('seed', 'images.json'),
-    });
-    await Promise.all([importer.import(pause), served]);
-    // A node that was Ready before a crash still says so: only the status of a kubelet that runs counts.
-    const since = Date.now();
-    const [isSame] = await Promise.all([
-      this.#supervisor.start(kubelet(context)),
-      this.#supervisor.start(kubeProxy(context)),
-    ]);
-    await this.#whenNodeReady(isSame ? 0 : since);
-    this.#volumes = new LocalVolumes(this.#client!, directory.path('seed', 'volumes'), this.#log);
-    this.#volumes.start();
-    this.#say('seed', `node ${NODE_NAME} is Ready`, { fraction: 1 });
-    void this.#fillImages(importer);
-  }
-
-  #imageMirror(names: ReturnType<typeof networkNames>): ProcessSpec {
-    const { nodeAddress } = this.#state.ranges;
-    return {
-      name: 'image-mirror',
-      command: [
-        'nsenter',
-        `--net=${namespaceFile(names)}`,
-        process.execPath,
-        MIRROR,
-        '--listen',
-        `${nodeAddress}:${MIRROR_PORT}`,
-        '--dir',
-        imagesDirectory(this.#toolchain.dir),
-        '--expect',
-        EXPECTED_IMAGES.map((ref) => ref.replace(/^[^/]+\//, '')).join(','),
-      ],
-      env: childEnvironment(),
-    };
-  }
-
-  /** Resolves when the node is Ready by a status not older than `since`. */
-  async #whenNodeReady(since: number): Promise<void> {
-    const deadline = Date.now() + NODE_PATIENCE_MS;
-    const { signal } = this.#stopping;
-    while (!signal.aborted) {
-      const node = await this.#client?.getOrUndefined<Node>(NODES, NODE_NAME).catch(() => undefined);
-      const ready = node?.status?.conditions?.find(({ type }) => type === 'Ready');
-      const heartbeat = Date.parse((ready as { lastHeartbeatTime?: string })?.lastHeartbeatTime ?? '');
-      if (ready?.status === 'True' && heartbeat + 1_000 > since) return;
-      if (Date.now() > deadline) {
-        const status = this.#supervisor.status().find(({ name }) => name === 'kubelet');
-        throw new Error(
-          `the seed's node is not Ready: ${status?.lastExit ?? ready?.message ?? 'it has not registered'}`,
-        );
-      }
-      await sleep(60, undefined, { signal }).catch(() => {});
-    }
-  }
-
-  /**
-   * Images that pods will want. Until one is here, containerd gets it from the mirror, if that has it. One that cannot be made or
-   * imported, for want of room perhaps, is tried again after all others.
-   */
-  async #fillImages(importer: ImageImporter): Promise<void> {
-    const tool = (name: ImageName) => () => toolImage(name, this.#toolchain);
-    const { signal } = this.#stopping;
-    let missing = [
-      ...SEED_IMAGES.map((name) => ({ make: tool(name), here: true })),
-      { make: () => buildMachineImage(this.#toolchain), here: true },
-      // Wanted by machines, which ask the mirror for it.
-      { make: tool('coredns'), here: false },
-      // Late, because only simulated nodes need it and it takes minutes where it must be built.
-      { make: tool('kwok'), here: true },
-      // Last, and not imported: few gardens see a control plane on machines, whose seed then asks the mirror for it.
-      { make: () => buildControlPlaneMachineImage(this.#toolchain), here: false },
-    ];
-    for (let waitMs = IMAGES_AGAIN_MS; ; waitMs = Math.min(waitMs * 2, IMAGES_LATEST_MS)) {
-      const failed: typeof missing = [];
-      for (const image of missing) {
-        if (signal.aborted) return;
-        try {
-          const tar = await image.make();
-          if (image.here) await importer.import(tar);
-        } catch (error) {
-          if (signal.aborted) return;
-          failed.push(image);
-          this.#say('images', `an image is missing, it is tried again: ${(error as Error).message}`);
-        }
-      }
-      missing = failed;
-      if (missing.length === 0) break;
-      await sleep(waitMs, undefined, { signal }).catch(() => {});
-    }
-    this.#say('images', 'all images are in the seed', { fraction: 1 });
-  }
-
   async #applyManifests(foreign: string | undefined): Promise<void> {
     this.#say('garden', 'applying CRDs, profiles and the seed');
     const { seed, ranges, inventory = false } = this.#state;
-    let objects = seed === 'local' ? [localSeed(ranges, this.#mirrorUrl)] : [];
+    let objects = seed === 'local' ? [localSeed(ranges, mirrorURL(ranges))] : [];
     if (foreign) {
       const client = KubeClient.fromKubeconfig(foreign);
       try {
@@ -468,44 +306,14 @@ class Daemon {
   }
 
   async #shutDown(): Promise<void> {
-    this.#relay?.close();
-    await this.#volumes?.stop().catch(() => {});
+    await this.#seed?.close();
     for (const [i, names] of STOP_ORDER.entries()) {
       await Promise.all(names.map((name) => this.#supervisor.stop(name)));
-      if (i === 1) await this.#endPods();
+      if (i === 1) await this.#seed?.endPods();
     }
     await this.#client?.close().catch(() => {});
     await endLeftOvers(this.#directory);
   }
-
-  /** Pods and their shims; the garden's own processes go in their order. */
-  async #endPods(): Promise<void> {
-    const own = this.#supervisor.status().flatMap(({ pid }) => (pid ? [pid] : []));
-    await this.#cgroups?.killAll([process.pid, ...own]).catch((error) => this.#log.error(String(error)));
-  }
-}
-
-/** What our own programs may see of this process's environment. */
-function childEnvironment(): Record<string, string> {
-  const passed = [
-    'PATH',
-    'HOME',
-    'LANG',
-    'TZ',
-    'COPPICE_HOME',
-    'COPPICE_TOOLS',
-    'COPPICE_PULUMI',
-    'COPPICE_DATA',
-    'COPPICE_LOG_LEVEL',
-    'NODE_COMPILE_CACHE',
-    'NODE_EXTRA_CA_CERTS',
-    'HTTPS_PROXY',
-    'HTTP_PROXY',
-    'NO_PROXY',
-  ];
-  return Object.fromEntries(
-    passed.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]])),
-  );
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) await runDaemon();

@@ -1,4 +1,5 @@
 import { basename, dirname } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
   controlPlaneMachineImage,
   type MachineTools,
@@ -8,7 +9,7 @@ import {
 import { run } from './command.ts';
 import { readJson, writeAtomic } from './files.ts';
 import { buildImage } from './images/build.ts';
-import { type ImageName, toolImage } from './images/catalog.ts';
+import { IMAGES, type ImageName, toolImage } from './images/catalog.ts';
 import { SEED_PATHS } from './mounts.ts';
 import type { Toolchain } from './toolchain/toolchain.ts';
 import { TOOLS } from './toolchain/tools.ts';
@@ -82,4 +83,56 @@ export class ImageImporter {
     this.#imported[name] = true;
     await writeAtomic(this.#memory, JSON.stringify(this.#imported));
   }
+}
+
+/** Made after the garden is up, so that pods may ask for them before they are there. */
+export const EXPECTED_IMAGES: string[] = [
+  ...([...SEED_IMAGES, 'coredns', 'kwok'] satisfies ImageName[]).map((name) => IMAGES[name].ref),
+  CONTROL_PLANE_MACHINE_IMAGE,
+];
+/** Images that are missing, for the first time and at most: to try may be to build for minutes. */
+const IMAGES_AGAIN_MS = 30_000;
+const IMAGES_LATEST_MS = 15 * 60_000;
+
+/** Of an embedded garden, what its images are made with. */
+interface GardenOfImages {
+  readonly toolchain: Toolchain;
+  readonly signal: AbortSignal;
+  readonly say: (stage: string, message: string, more?: { fraction: number }) => void;
+}
+
+/**
+ * Images that pods will want. Until one is here, containerd gets it from the mirror, if that has it. One that cannot be made or
+ * imported, for want of room perhaps, is tried again after all others.
+ */
+export async function fillImages(importer: ImageImporter, { toolchain, signal, say }: GardenOfImages): Promise<void> {
+  const tool = (name: ImageName) => () => toolImage(name, toolchain);
+  let missing = [
+    ...SEED_IMAGES.map((name) => ({ make: tool(name), here: true })),
+    { make: () => buildMachineImage(toolchain), here: true },
+    // Wanted by machines, which ask the mirror for it.
+    { make: tool('coredns'), here: false },
+    // Late, because only simulated nodes need it and it takes minutes where it must be built.
+    { make: tool('kwok'), here: true },
+    // Last, and not imported: few gardens see a control plane on machines, whose seed then asks the mirror for it.
+    { make: () => buildControlPlaneMachineImage(toolchain), here: false },
+  ];
+  for (let waitMs = IMAGES_AGAIN_MS; ; waitMs = Math.min(waitMs * 2, IMAGES_LATEST_MS)) {
+    const failed: typeof missing = [];
+    for (const image of missing) {
+      if (signal.aborted) return;
+      try {
+        const tar = await image.make();
+        if (image.here) await importer.import(tar);
+      } catch (error) {
+        if (signal.aborted) return;
+        failed.push(image);
+        say('images', `an image is missing, it is tried again: ${(error as Error).message}`);
+      }
+    }
+    missing = failed;
+    if (missing.length === 0) break;
+    await sleep(waitMs, undefined, { signal }).catch(() => {});
+  }
+  say('images', 'all images are in the seed', { fraction: 1 });
 }

@@ -43,6 +43,14 @@ export interface Trace extends Place {
   readonly labels: Readonly<Record<string, string>>;
 }
 
+/** All objects of a kind in a namespace that is on the record, whoever made them: they end with the namespace. */
+export interface Contents {
+  readonly on: Side;
+  readonly resource: Resource;
+  /** Name of the namespace. */
+  readonly within: string;
+}
+
 /** An object of others, of which one field is changed so that the hub looks at it again; nothing, if it is another one by now. */
 export interface Touch extends Place {
   readonly uid: string;
@@ -98,8 +106,8 @@ export interface Removal {
   readonly places: readonly (Place | Trace)[];
   /** Not begun before this is over: a sentence that names what is in the way. */
   readonly waiting?: string | undefined;
-  /** When the leave is forced: finalizers of these are taken off, before those of the places. */
-  readonly force?: readonly (Place | Trace)[];
+  /** When the leave is forced: these are deleted and their finalizers taken off, before those of the places. */
+  readonly force?: readonly (Place | Trace | Contents)[];
 }
 
 /** Who one side is to be on the other. Made with these rights and no others, beside the objects of step IdentityReady. */

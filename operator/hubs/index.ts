@@ -7,6 +7,7 @@ import type { HubType, Side } from './contract.ts';
 import { fluxHub } from './flux.ts';
 import { karmadaHub } from './karmada/karmada.ts';
 import { kueueHub } from './kueue.ts';
+import { openClusterManagementHub } from './open-cluster-management.ts';
 
 /** Every hub that clusters can join. */
 const HUB_TYPES: Readonly<Record<HubTypeName, HubType<any>>> = {
@@ -16,6 +17,7 @@ const HUB_TYPES: Readonly<Record<HubTypeName, HubType<any>>> = {
   Karmada: karmadaHub,
   Kueue: kueueHub,
   Clusternet: clusternetHub,
+  OpenClusterManagement: openClusterManagementHub,
 };
 
 /** Kinds on one side that hubs of any type write, or have written for a member that has not left. */

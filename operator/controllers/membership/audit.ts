@@ -13,6 +13,7 @@ import {
   decoded,
   HUBS,
   type KubeObject,
+  keyOf,
   MEMBERSHIPS,
   type Resource,
   SECRETS,
@@ -114,18 +115,17 @@ export class HubAudit {
 
   async #members(clusters: readonly WorkerCluster[], gaps: string[], signal: AbortSignal): Promise<LookedAt[]> {
     const found: LookedAt[] = [];
-    await each(clusters, async ({ metadata: { namespace = '', name } }) => {
-      const where = `cluster ${namespace}/${name}`;
+    await each(clusters, async (cluster) => {
+      const where = `cluster ${keyOf(cluster)}`;
       try {
-        const place = [kubeconfigSecretName(name), namespace] as const;
-        const secret = await this.#garden.getOrUndefined<Secret>(SECRETS, ...place, { signal });
-        const text = decoded(secret?.data)[KUBECONFIG_KEY];
+        const client = await this.#open(cluster, where, signal);
         // Nothing can be in a cluster that nobody has ever reached.
-        if (!text) return;
-        const client = KubeClient.fromKubeconfig(text, undefined, { source: `the kubeconfig of ${where}` });
-        this.#clients.push(client);
-        const within = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]);
-        found.push({ on: 'member', where, identity: await identityOf(client, within), client });
+        if (!client) return;
+        const identity = await identityOf(client, AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]));
+        const pinned = cluster.status?.clusterIdentity;
+        if (pinned && pinned !== identity)
+          throw new Error(`its kubeconfig leads to another cluster (UID of kube-system ${identity}, not ${pinned})`);
+        found.push({ on: 'member', where, identity, client });
       } catch (error) {
         signal.throwIfAborted();
         gaps.push(`${where}: ${errorText(error)}`);
@@ -134,10 +134,29 @@ export class HubAudit {
     return found;
   }
 
+  async #open(
+    { metadata, status }: WorkerCluster,
+    where: string,
+    signal: AbortSignal,
+  ): Promise<KubeClient | undefined> {
+    const { name = kubeconfigSecretName(metadata.name), key = KUBECONFIG_KEY } = status?.kubeconfigRef ?? {};
+    const secret = await this.#garden.getOrUndefined<Secret>(SECRETS, name, metadata.namespace, { signal });
+    const text = decoded(secret?.data)[key];
+    if (!text) return undefined;
+    const client = KubeClient.fromKubeconfig(text, undefined, { source: `the kubeconfig of ${where}` });
+    this.#clients.push(client);
+    // A tenant writes it: where the operator has not been by it we do not go from an administrator's machine.
+    if (status?.mode === 'Attached' && status.endpoint !== client.server)
+      throw new Error(`its kubeconfig leads to ${client.server}, where the operator was not yet`);
+    return client;
+  }
+
   async #sightings(side: LookedAt, gaps: string[], signal: AbortSignal): Promise<Sighting[]> {
     const { client, ...rest } = side;
     const found: Sighting[] = [];
-    for (const resource of kindsWritten(side.on)) {
+    // The garden may be a member of a hub too.
+    const kinds = new Set([...kindsWritten(side.on), ...(side.on === 'hub' ? kindsWritten('member') : [])]);
+    for (const resource of kinds) {
       try {
         const objects = await bearing(client, resource, AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]));
         found.push(...objects.map((object) => ({ ...rest, resource, object })));

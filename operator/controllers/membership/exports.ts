@@ -42,23 +42,24 @@ export async function withdrawExports(
   signal: AbortSignal,
 ): Promise<string[]> {
   if (!(await inside.serves(SERVICEEXPORTS))) return [];
-  const exports = await inside.list(SERVICEEXPORTS);
+  const exports = await readable(inside.list(SERVICEEXPORTS));
   for (const { metadata } of exports) {
     const { name, namespace, uid, deletionTimestamp } = metadata;
     if (deletionTimestamp) continue;
     await client
       .delete(SERVICEEXPORTS, name, namespace, { signal, preconditions: { ...(uid && { uid }) } })
       .catch((error: unknown) => {
-        if (!isNotFound(error)) throw error;
+        // What we may not take away still stands, and is said.
+        if (!isNotFound(error) && !isForbidden(error)) throw error;
       });
   }
-  const properties = await inside.list(CLUSTERPROPERTIES);
+  const properties = await readable(inside.list(CLUSTERPROPERTIES));
   const names = namesOf(member, properties);
   const [imports, slices] = await Promise.all([
     readable(hub.list(SERVICEIMPORTS)),
     readable(hub.list(ENDPOINTSLICES, { labelSelector: SOURCE_CLUSTER })),
   ]);
-  const left = await inside.list(SERVICEEXPORTS);
+  const left = await readable(inside.list(SERVICEEXPORTS));
   return [...left.map((one) => `ServiceExport ${keyOf(one)}`), ...importedFrom(names, imports, slices)];
 }
 
@@ -88,9 +89,11 @@ export function importedFrom(
   ];
 }
 
+const isForbidden = (error: unknown): boolean => error instanceof KubeApiError && error.isForbidden;
+
 /** What we may not read nobody asks us to wait for. */
-const readable = (list: Promise<KubeObject[]>): Promise<KubeObject[]> =>
+export const readable = (list: Promise<KubeObject[]>): Promise<KubeObject[]> =>
   list.catch((error: unknown) => {
-    if (error instanceof KubeApiError && error.isForbidden) return [];
+    if (isForbidden(error)) return [];
     throw error;
   });

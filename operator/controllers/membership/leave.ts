@@ -4,7 +4,7 @@ import type { HubSpec } from '../../api/hub.ts';
 import type { Membership } from '../../api/membership.ts';
 import { isAttached, type WorkerCluster } from '../../api/workercluster.ts';
 import type { OpenCluster } from '../../clusters/open-clusters.ts';
-import type { HubType, Member, Place, Trace, Wanted } from '../../hubs/contract.ts';
+import type { Contents, HubType, Member, Place, Trace, Wanted } from '../../hubs/contract.ts';
 import { keyOf, NAMESPACES } from '../../kube/resources.ts';
 import { due, renewed } from './credentials.ts';
 import { drainTimeoutMs } from './drain-time.ts';
@@ -169,6 +169,17 @@ const toGo = (
     ? place
     : undefined);
 
+/** Takes away what is left in a namespace, if that was written down and is still the one that it was. */
+async function empty(
+  sides: TwoSides,
+  { places }: MembershipRecord,
+  { on, resource, within }: Contents,
+  signal: AbortSignal,
+): Promise<void> {
+  const namespace = places.find((one) => samePlace(one, { on, resource: NAMESPACES, name: within }));
+  if (namespace && sides.has(on)) await sides.empty(namespace, resource, signal);
+}
+
 /** What is to be taken out of a hub. */
 export interface Leaving {
   readonly spec: HubSpec;
@@ -209,8 +220,11 @@ export async function withdraw(
       waits ??= left;
       if (!force) continue;
       for (const one of [...forced, place]) {
-        const noted = toGo(record, one);
-        if (noted) await remove(noted, true);
+        if ('within' in one) await empty(sides, record, one, signal);
+        else {
+          const noted = toGo(record, one);
+          if (noted) await remove(noted, true);
+        }
       }
     }
     if (waits !== undefined && !force) return waits;

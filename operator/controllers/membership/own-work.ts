@@ -1,5 +1,6 @@
 import type { Reader } from '../../hubs/contract.ts';
 import { type KubeObject, keyOf, type Pod, PVCS, SERVICES } from '../../kube/resources.ts';
+import { readable } from './exports.ts';
 import { isWork } from './room.ts';
 
 /** What belongs to Kubernetes itself, and ends with its cluster as it should. */
@@ -26,6 +27,6 @@ export function ownWork({ pods, claims, services }: Inside): string[] {
 
 /** The same of a cluster that answers. */
 export async function ownWorkIn(inside: Reader, pods: readonly Pod[]): Promise<string[]> {
-  const [claims, services] = await Promise.all([inside.list(PVCS), inside.list(SERVICES)]);
+  const [claims, services] = await Promise.all([readable(inside.list(PVCS)), readable(inside.list(SERVICES))]);
   return ownWork({ pods, claims, services });
 }

@@ -171,10 +171,35 @@ export class TwoSides {
     signal: AbortSignal,
   ): Promise<string | undefined> {
     const { on, resource, namespace, name } = place;
+    const live = await this.client(on).getOrUndefined(resource, name, namespace, { signal });
+    return live && this.#isToGo(live, place) ? this.#end(on, resource, live, force, signal) : undefined;
+  }
+
+  /**
+   * Takes away all objects of a kind in a namespace that is being deleted, finalizers and all: who would take those off is dead. Does nothing
+   * where it is not, or has another owner by now.
+   */
+  async empty(
+    namespace: Place & Partial<Pick<Trace, 'labels'>>,
+    resource: Resource,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { on, name } = namespace;
+    const live = await this.client(on).getOrUndefined(namespace.resource, name, undefined, { signal });
+    if (!live?.metadata.deletionTimestamp || !this.#isToGo(live, namespace)) return;
+    const left = await readerOf(this.client(on), signal).list(resource, { namespace: name });
+    for (const object of left) await this.#end(on, resource, object, true, signal);
+  }
+
+  async #end(
+    on: Side,
+    resource: Resource,
+    live: KubeObject,
+    force: boolean,
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
     const client = this.client(on);
-    const live = await client.getOrUndefined(resource, name, namespace, { signal });
-    if (!live || !this.#isToGo(live, place)) return undefined;
-    const { uid, deletionTimestamp } = live.metadata;
+    const { name, namespace, uid, deletionTimestamp } = live.metadata;
     if (!deletionTimestamp) {
       await client
         .delete(resource, name, namespace, {

@@ -102,6 +102,20 @@ describe('a cluster that leaves a hub elsewhere', () => {
     expect(await audit()).toMatchObject({ code: 0, stdout: '' });
   });
 
+  it('does not follow the kubeconfig of an attached cluster to where the operator was not yet', async () => {
+    const say = (status: object) =>
+      scene.garden.client.mergePatch(WORKERCLUSTERS, 'demo', 'shop', { status }, { subresource: 'status' });
+    await say({ mode: 'Attached', endpoint: 'https://demo.example.com' });
+    const refused = await audit();
+    expect(refused.code).toBe(1);
+    expect(refused.stderr).toContain(`not looked at: cluster shop/demo: its kubeconfig leads to ${scene.member.url}`);
+    await say({ endpoint: scene.member.url, clusterIdentity: 'another' });
+    expect((await audit()).stderr).toContain(
+      'not looked at: cluster shop/demo: its kubeconfig leads to another cluster',
+    );
+    await say({ mode: null, endpoint: null, clusterIdentity: null });
+  });
+
   it('finds what a leave left that was forced while the hub was away, and takes it away when it is back', async () => {
     await hub.kill();
     await gone();
@@ -132,10 +146,19 @@ describe('a cluster that leaves a hub elsewhere', () => {
     ]);
     expect(await inHub()).toHaveLength(4);
 
+    // It is in the way of the next cluster of this name.
+    await scene.makeCluster();
+    const waiting = () => scene.membership()?.status?.waiting ?? '';
+    await scene.until('it to be said', () => waiting().includes('was not made for this membership'));
+
     const cleaned = await audit('--clean');
     expect(cleaned.stderr).toContain('Removing from Hub test what cluster shop/demo in Hub test has left');
     // Nobody knows whose the one is that says no garden.
     expect(cleaned.code).toBe(1);
+    const { name, namespace } = scene.membership()!.metadata;
+    await scene.garden.client.mergePatch(MEMBERSHIPS, name, namespace, { metadata: { labels: { look: 'now' } } });
+    await scene.until('the next one to join', () => scene.state() === 'Joined');
+    await gone();
     expect((await inHub()).sort()).toEqual(['Secret fleet/theirs', 'Secret fleet/unknown']);
 
     await hub.client.delete(SECRETS, 'unknown', 'fleet');

@@ -1,0 +1,252 @@
+import {
+  CLUSTERROLEBINDINGS,
+  CLUSTERROLES,
+  CSRS,
+  DEPLOYMENTS,
+  type KubeObject,
+  NAMESPACES,
+  type Resource,
+  ROLEBINDINGS,
+  ROLES,
+  SECRETS,
+} from '../kube/resources.ts';
+import { kubeconfig } from '../pki/kubeconfig.ts';
+import { approval, bootstrapOf, requestsOf, requestTrace } from './agent-requests.ts';
+import type { Endpoint, HubType, Member, Reader, Removal, Step, Trace, Wanted } from './contract.ts';
+import {
+  ADDONS,
+  amountsIn,
+  CLUSTER_NAME,
+  DOMAIN,
+  isOurs,
+  KLUSTERLETS,
+  MANAGEDCLUSTERS,
+  MANIFESTWORKS,
+  type ManagedCluster,
+  managedCluster,
+  whyNotAvailable,
+} from './managed-cluster.ts';
+import { memberName } from './member-name.ts';
+import { accountName, MANAGE_RULES } from './rights.ts';
+
+const DAY = 24 * 3600;
+/** Namespaces `open-cluster-management-<this>` in members have 57 characters at most. */
+const AGENTS_LIMIT = 33;
+
+interface Seen {
+  readonly cluster: ManagedCluster | undefined;
+  /** Certificate requests of its agent that nobody has decided. */
+  readonly requests: readonly string[];
+  /** Image of the hub's own klusterlet operator, which is that of its agents too. */
+  readonly image: string | undefined;
+  /** Only when it leaves or sleeps: ManifestWorks for it, and whether something would make them elsewhere. */
+  readonly works: readonly { readonly key: string; readonly moves: boolean }[];
+}
+
+/** Open Cluster Management, with the agents of its members in the hub (mode SingletonHosted): no image is needed in a member. */
+export const openClusterManagementHub: HubType<Seen> = {
+  type: 'OpenClusterManagement',
+  // It is a namespace of the hub and the value of a label.
+  nameLimit: 63,
+  watches: [MANAGEDCLUSTERS],
+  writes: [
+    { on: 'hub', resource: KLUSTERLETS },
+    { on: 'hub', resource: NAMESPACES },
+  ],
+  dials: () => 'HubToMember',
+
+  async validate(hub) {
+    const needed = [MANAGEDCLUSTERS, KLUSTERLETS];
+    const served = await Promise.all(needed.map((resource) => hub.serves(resource)));
+    return needed
+      .filter((_, at) => !served[at])
+      .map(
+        ({ plural, group }) =>
+          `the hub serves no ${plural}.${group}: install its cluster-manager and its klusterlet operator`,
+      );
+  },
+
+  identities: (member) => [
+    {
+      name: 'access',
+      on: 'member',
+      account: { namespace: 'kube-system', name: accountName(member) },
+      // It makes accounts with rights of its own there, and what people put into ManifestWorks.
+      rules: MANAGE_RULES,
+      life: DAY,
+    },
+    {
+      name: 'bootstrap',
+      on: 'hub',
+      // One for each member: by its name we know whose certificate request we approve.
+      account: bootstrapOf(member),
+      rules: [
+        { apiGroups: ['certificates.k8s.io'], resources: [CSRS.plural], verbs: ['create', 'get', 'list', 'watch'] },
+        { apiGroups: [MANAGEDCLUSTERS.group], resources: [MANAGEDCLUSTERS.plural], verbs: ['get'] },
+      ],
+      life: DAY,
+    },
+  ],
+
+  async observe(hub, _cluster, member, spec) {
+    const leaves = member.closed === 'Leaving';
+    const [cluster, requests, image, works] = await Promise.all([
+      hub.get(MANAGEDCLUSTERS, member.name) as Promise<ManagedCluster | undefined>,
+      leaves ? [] : requestsOf(hub, member),
+      leaves || spec.member?.agentImage ? undefined : operatorImage(hub),
+      leaves || member.closed === 'Asleep' ? worksOf(hub, member) : [],
+    ]);
+    return { cluster, requests, image, works };
+  },
+
+  join(member, spec, { cluster, requests, image: ofHub }): readonly Step[] {
+    const { access, bootstrap } = member.credentials;
+    const image = spec.member?.agentImage ?? ofHub;
+    const shown = amountsIn(cluster);
+    const hidden = Object.keys(member.capacity).filter((resource) => !(resource in shown));
+    const noImage =
+      'the hub has no Deployment open-cluster-management/klusterlet to take the image of its agents from: set member.agentImage of the Hub';
+    return [
+      { type: 'IdentityReady' },
+      {
+        type: 'CredentialsReady',
+        apply: [
+          agentNamespace(member),
+          ...(access ? [secret(member, 'external-managed-kubeconfig', member.endpoint, access.token)] : []),
+          ...(bootstrap ? [secret(member, 'bootstrap-hub-kubeconfig', member.hub, bootstrap.token)] : []),
+        ],
+      },
+      {
+        type: 'Registered',
+        apply: [
+          managedCluster(member, spec, cluster),
+          ...(image ? [klusterlet(member, image)] : []),
+          ...requests.map(approval),
+        ],
+        traces: [
+          ...requests.map((name) => requestTrace(member, name)),
+          ...(isOurs(member, cluster) ? traces(member) : []),
+        ],
+        waiting: image ? whyNotAvailable(member.name, cluster) : noImage,
+      },
+      {
+        type: 'CapacityVisible',
+        waiting: hidden.length > 0 ? `ManagedCluster ${member.name} does not show ${hidden.join(', ')} yet` : undefined,
+      },
+    ];
+  },
+
+  // The agents end what is in ManifestWorks, and by their Secrets the operator takes them out of the member: each goes after the other.
+  leave: (member): readonly Removal[] => [
+    { places: [{ on: 'hub', resource: MANAGEDCLUSTERS, name: member.name }] },
+    {
+      // The hub makes it, and keeps it: a later cluster of the same name would find what this one left.
+      places: [clusterNamespace(member)],
+      // Only agents take these finalizers off, and those of a dead member never do. Those of the binding wait for the works.
+      force: [ADDONS, MANIFESTWORKS, ROLEBINDINGS].map((resource) => ({ on: 'hub', resource, within: member.name })),
+    },
+    { places: [{ on: 'hub', resource: KLUSTERLETS, name: agentsOf(member) }] },
+  ],
+
+  // Taken out of PlacementDecisions, it loses what a ManifestWorkReplicaSet made; a ManifestWork that somebody wrote has no other place.
+  drains: (_spec, { works }) => (works.every(({ moves }) => moves) ? 'Moves' : 'Deletes'),
+  cordon: (member, spec, { cluster }) => (cluster ? [managedCluster(member, spec, cluster)] : []),
+  drain: (member, spec, { cluster }) => (cluster ? [managedCluster(member, spec, cluster, true)] : []),
+  placements: (_member, { works }) => works.map(({ key }) => `ManifestWork ${key}`),
+  capacity: (_member, { cluster }) => amountsIn(cluster),
+};
+
+/** Its Klusterlet, and all that this makes in the member, is named by it: the member may be in several hubs. */
+const agentsName = ({ hubName, name }: Member): string => memberName(hubName, name, AGENTS_LIMIT);
+
+/** Of the Klusterlet, and of the namespace that its agents run in. */
+const agentsOf = (member: Member): string => `klusterlet-${agentsName(member)}`;
+
+const agentNamespace = (member: Member): Wanted => ({
+  on: 'hub',
+  resource: NAMESPACES,
+  object: { apiVersion: 'v1', kind: 'Namespace', metadata: { name: agentsOf(member) } },
+});
+
+const clusterNamespace = ({ name }: Member): Trace => ({
+  on: 'hub',
+  resource: NAMESPACES,
+  name,
+  labels: { [CLUSTER_NAME]: name },
+});
+
+/** What the hub makes for the cluster and its agents: all but the namespace it takes away by itself, unless it is forced. */
+function traces(member: Member): Trace[] {
+  const agents = agentsOf(member);
+  const ofAgents = (resource: Resource, name: string): Trace => ({
+    on: 'hub',
+    resource,
+    ...(resource.namespaced && { namespace: 'kube-system' }),
+    name: `open-cluster-management:management:${agents}${name}`,
+    labels: { [`${DOMAIN}/created-by-klusterlet`]: agents },
+  });
+  const ofCluster = (resource: Resource): Trace => ({
+    ...clusterNamespace(member),
+    resource,
+    name: `open-cluster-management:managedcluster:${member.name}`,
+  });
+  return [
+    clusterNamespace(member),
+    ofCluster(CLUSTERROLES),
+    ofCluster(CLUSTERROLEBINDINGS),
+    ofAgents(CLUSTERROLES, '-registration:addon-management'),
+    ofAgents(CLUSTERROLEBINDINGS, '-registration:addon-management'),
+    ofAgents(ROLES, ':extension-apiserver'),
+    ofAgents(ROLEBINDINGS, '-registration:agent'),
+    ofAgents(ROLEBINDINGS, '-work:agent'),
+  ];
+}
+
+function secret(member: Member, name: string, { server, ca = '', proxyURL }: Endpoint, token: string): Wanted {
+  const text = kubeconfig({ server, ca, token, proxyURL, name: 'cluster', user: 'coppice' });
+  return {
+    on: 'hub',
+    resource: SECRETS,
+    object: {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name, namespace: agentsOf(member) },
+      type: 'Opaque',
+      data: { kubeconfig: Buffer.from(text).toString('base64') },
+    },
+  };
+}
+
+const klusterlet = (member: Member, image: string): Wanted => ({
+  on: 'hub',
+  resource: KLUSTERLETS,
+  object: {
+    apiVersion: `${KLUSTERLETS.group}/v1`,
+    kind: 'Klusterlet',
+    metadata: { name: agentsOf(member) },
+    spec: {
+      clusterName: member.name,
+      // In the member: the default one is the same for all Klusterlets, and goes with the first that goes.
+      namespace: `open-cluster-management-${agentsName(member)}`,
+      deployOption: { mode: 'SingletonHosted' },
+      imagePullSpec: image,
+    },
+  },
+});
+
+async function operatorImage(hub: Reader): Promise<string | undefined> {
+  type Container = { name: string; image?: string };
+  type Deployment = KubeObject & { spec?: { template?: { spec?: { containers?: Container[] } } } };
+  const deployment = (await hub.get(DEPLOYMENTS, 'klusterlet', 'open-cluster-management')) as Deployment | undefined;
+  return deployment?.spec?.template?.spec?.containers?.find(({ name }) => name === 'klusterlet')?.image;
+}
+
+async function worksOf(hub: Reader, { name }: Member): Promise<Seen['works']> {
+  const works = await hub.list(MANIFESTWORKS, { namespace: name });
+  return works
+    .filter(({ metadata }) => !metadata.labels?.[`${DOMAIN}/addon-name`])
+    .map(({ metadata }) => ({
+      key: `${metadata.namespace}/${metadata.name}`,
+      moves: `work.${DOMAIN}/manifestworkreplicaset` in (metadata.labels ?? {}),
+    }));
+}

@@ -1,0 +1,179 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  ADDONS,
+  KLUSTERLETS,
+  MANAGEDCLUSTERS,
+  MANIFESTWORKS,
+  type ManagedCluster,
+} from '../../operator/hubs/managed-cluster.ts';
+import {
+  CLUSTERROLEBINDINGS,
+  CLUSTERROLES,
+  CONFIGMAPS,
+  CSRS,
+  DEPLOYMENTS,
+  type KubeObject,
+  NAMESPACES,
+  type Resource,
+  ROLEBINDINGS,
+  ROLES,
+  SECRETS,
+  SERVICEACCOUNTS,
+  WORKERCLUSTERS,
+} from '../../operator/kube/resources.ts';
+import type { TestApiserver } from '../kit/apiserver.ts';
+import { HubScene } from '../kit/hubs/hub-scene.ts';
+import { RealOpenClusterManagement } from '../kit/hubs/real-open-cluster-management.ts';
+
+/** Folder with programs of real hubs, built beside the repository. */
+const { COPPICE_HUB_PROGRAMS: programs } = process.env;
+if (!programs) console.log('hubs: skipped, as COPPICE_HUB_PROGRAMS names no folder with programs of real hubs');
+
+const PATIENCE_MS = 240_000;
+const IDLE_MS = 12_000;
+const OCM = 'open-cluster-management.io';
+const kind = (group: string, version: string, plural: string, name: string): Resource => ({
+  group: `${group}.${OCM}`,
+  version,
+  plural,
+  kind: name,
+  namespaced: true,
+});
+const BINDINGS = kind('cluster', 'v1beta2', 'managedclustersetbindings', 'ManagedClusterSetBinding');
+const PLACEMENTS = kind('cluster', 'v1beta1', 'placements', 'Placement');
+const DECISIONS = kind('cluster', 'v1beta1', 'placementdecisions', 'PlacementDecision');
+const REPLICASETS = kind('work', 'v1alpha1', 'manifestworkreplicasets', 'ManifestWorkReplicaSet');
+
+describe.skipIf(!programs)('the real Open Cluster Management', () => {
+  let hub: RealOpenClusterManagement;
+  let scene: HubScene;
+  let second: TestApiserver;
+  const began = Date.now();
+  const saw = (what: string) => console.log(`ocm ${((Date.now() - began) / 1000).toFixed(1)} s: ${what}`);
+  beforeAll(async () => {
+    hub = await RealOpenClusterManagement.start(programs!);
+    saw('Open Cluster Management runs');
+    const spec = { type: 'OpenClusterManagement' as const, member: { agentImage: 'registration-operator' } };
+    scene = await HubScene.start(spec, [], 'admin', hub.apiserver);
+    second = await scene.addMember('small', '2', '2Gi');
+    for (const [member, name] of [
+      [scene.member, 'demo'],
+      [second, 'small'],
+    ] as const) {
+      await member.client.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'default' } });
+      await hub.controllersOf(member, name);
+    }
+    await scene.startOperator();
+    saw('two clusters and the operator run');
+  });
+  afterAll(async () => {
+    await hub?.stop();
+    await scene?.stop();
+  });
+
+  const make = (resource: Resource, name: string, namespace: string, spec: object) =>
+    scene.garden.client.apply(
+      { apiVersion: `${resource.group}/${resource.version}`, kind: resource.kind, metadata: { name, namespace }, spec },
+      { resource },
+    );
+  const cluster = async (name: string) =>
+    (await scene.garden.client.getOrUndefined(MANAGEDCLUSTERS, name)) as ManagedCluster | undefined;
+  const decided = async () => {
+    const { items } = await scene.garden.client.list(DECISIONS, { namespace: 'shop' });
+    return items.flatMap(({ status }) => (status?.decisions ?? []).map((one: any) => one.clusterName)).sort();
+  };
+  const deployed = ({ client }: TestApiserver, name: string) => client.getOrUndefined(CONFIGMAPS, name, 'default');
+  /** What on this API server names the cluster or its agents, except what the operator keeps of it in the garden. */
+  const leftovers = async ({ client }: TestApiserver, name: string, more: readonly Resource[] = []) => {
+    const rights = [CLUSTERROLES, CLUSTERROLEBINDINGS, ROLES, ROLEBINDINGS, SERVICEACCOUNTS, SECRETS];
+    const lists = await Promise.all([NAMESPACES, ...rights, ...more].map((one) => client.list(one)));
+    return lists
+      .flatMap(({ items }) => items.map((one) => `${one.kind} ${one.metadata.namespace ?? ''}/${one.metadata.name}`))
+      .filter((text) => new RegExp(`shop-+${name}`).test(text));
+  };
+  const OF_HUB = [MANAGEDCLUSTERS, KLUSTERLETS, MANIFESTWORKS, ADDONS, CSRS, DEPLOYMENTS];
+
+  it('accepts two clusters, signs their agents, and opens them when it was told what they offer', async () => {
+    const made = Date.now();
+    await scene.makeHub();
+    for (const name of ['demo', 'small']) {
+      await scene.makeCluster({}, name);
+      scene.open([], name);
+    }
+    for (const name of ['demo', 'small'])
+      await scene.until(`${name} to join`, () => scene.state('test', name) === 'Joined', PATIENCE_MS);
+    saw(`both have joined ${Date.now() - made} ms after they were made`);
+    const { metadata, spec, status } = (await cluster('shop--small'))!;
+    saw(JSON.stringify({ labels: metadata.labels, taints: spec?.taints, allocatable: status?.allocatable }));
+    saw(JSON.stringify(status?.conditions?.map(({ type, status: is }) => `${type}=${is}`)));
+    expect(spec?.taints ?? []).toEqual([]);
+    expect(status?.allocatable).toMatchObject({ cpu: '2', memory: '2Gi' });
+    const requests = (await scene.garden.client.list(CSRS)).items;
+    saw(JSON.stringify(requests.map((one) => [one.spec.username, one.status?.conditions?.map((c: any) => c.reason)])));
+    expect(requests.every((one) => one.status?.certificate)).toBe(true);
+  });
+
+  it('places by our labels, and its agents apply what is placed', async () => {
+    await make(BINDINGS, 'default', 'shop', { clusterSet: 'default' });
+    const labelSelector = { matchLabels: { 'multi-cluster.demo.io/provider': 'local' } };
+    await make(PLACEMENTS, 'local', 'shop', { predicates: [{ requiredClusterSelector: { labelSelector } }] });
+    await expect.poll(decided, { timeout: PATIENCE_MS }).toEqual(['shop--demo', 'shop--small']);
+    saw('the Placement has chosen both');
+    await make(REPLICASETS, 'web', 'shop', {
+      manifestWorkTemplate: { workload: { manifests: [configMap('web')] } },
+      placementRefs: [{ name: 'local', rolloutStrategy: { type: 'All' } }],
+    });
+    for (const member of [scene.member, second])
+      await expect.poll(() => deployed(member, 'web'), { timeout: PATIENCE_MS }).toBeDefined();
+    saw('what the ManifestWorkReplicaSet says is in both');
+    await make(MANIFESTWORKS, 'db', 'shop--demo', { workload: { manifests: [configMap('db')] } });
+    await expect.poll(() => deployed(scene.member, 'db'), { timeout: PATIENCE_MS }).toBeDefined();
+    saw('a ManifestWork is applied');
+  });
+
+  it('writes nothing while nothing changes, though agents report', async () => {
+    await scene.quiet();
+    const { length } = scene.line.writes;
+    await new Promise((resolve) => setTimeout(resolve, IDLE_MS));
+    const writes = scene.line.writes.slice(length);
+    saw(`writes in ${IDLE_MS} ms: ${JSON.stringify(writes)}`);
+    expect(writes).toEqual([]);
+  });
+
+  it('moves work away from a cluster that leaves, and then leaves nothing of it', async () => {
+    const left = Date.now();
+    const { client } = scene.garden;
+    await client.delete(WORKERCLUSTERS, 'small', 'shop');
+    await expect.poll(decided, { timeout: PATIENCE_MS }).toEqual(['shop--demo']);
+    saw(`the Placement has dropped it after ${Date.now() - left} ms`);
+    await scene.until('small to have left', () => !scene.membership('test', 'small'), PATIENCE_MS);
+    saw(`left after ${Date.now() - left} ms`);
+    expect(await deployed(second, 'web')).toBeUndefined();
+    expect(await deployed(scene.member, 'web')).toBeDefined();
+    expect(await leftovers(scene.garden, 'small', OF_HUB)).toEqual([]);
+    // Of ours there is the account by which the hub came in: it would have gone with the cluster.
+    const inMember = () => leftovers(second, 'small');
+    await expect.poll(inMember, { timeout: PATIENCE_MS }).toEqual([]);
+    saw('nothing of it is left in the hub, nor of the hub in it');
+  });
+
+  it('lets go of a cluster that is dead, by force, and leaves nothing of it', async () => {
+    await scene.makeHub('test', { drain: { timeout: '5s', force: true } });
+    await scene.member.kill();
+    await scene.silence();
+    const left = Date.now();
+    await scene.garden.client.delete(WORKERCLUSTERS, 'demo', 'shop');
+    await scene.until('demo to have left', () => !scene.membership(), PATIENCE_MS);
+    saw(`left by force after ${Date.now() - left} ms`);
+    const inHub = () => leftovers(scene.garden, 'demo', OF_HUB);
+    await expect.poll(inHub, { timeout: PATIENCE_MS }).toEqual([]);
+    saw('nothing of it is left in the hub');
+  });
+});
+
+const configMap = (name: string): KubeObject => ({
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { name, namespace: 'default' },
+  data: { key: 'value' },
+});

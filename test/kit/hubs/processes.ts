@@ -1,0 +1,59 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createWriteStream } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** Programs that a test runs beside itself, with a folder for their files and logs. None of them outlives the test. */
+export class Processes {
+  readonly directory: string;
+  readonly #children = new Set<ChildProcess>();
+
+  private constructor(directory: string) {
+    this.directory = directory;
+  }
+
+  static async begin(name: string): Promise<Processes> {
+    return new Processes(await mkdtemp(join(tmpdir(), `coppice-${name}-`)));
+  }
+
+  /** @returns the path of a new file that only we can read */
+  async file(name: string, text: string): Promise<string> {
+    const path = join(this.directory, name);
+    await writeFile(path, text, { mode: 0o600 });
+    return path;
+  }
+
+  /** @param name of its log */
+  run(
+    binary: string,
+    name: string,
+    args: readonly string[],
+    { env = {}, onExit }: { env?: Record<string, string>; onExit?: () => void } = {},
+  ): ChildProcess {
+    const log = createWriteStream(join(this.directory, `${name}.log`), { flags: 'a' });
+    const child = spawn('setpriv', ['--pdeathsig=KILL', binary, ...args], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      cwd: this.directory,
+      env: { ...process.env, ...env },
+    });
+    child.stdout.pipe(log, { end: false });
+    child.stderr.pipe(log, { end: false });
+    child.on('error', (error) => log.write(`${error}\n`));
+    this.#children.add(child);
+    child.once('exit', () => {
+      this.#children.delete(child);
+      onExit?.();
+    });
+    return child;
+  }
+
+  async stop(): Promise<void> {
+    const children = [...this.#children];
+    const ended = children.map((child) => once(child, 'exit'));
+    for (const child of children) child.kill('SIGKILL');
+    await Promise.all(ended);
+    if (!process.env.COPPICE_HUB_LOGS) await rm(this.directory, { recursive: true, force: true, maxRetries: 3 });
+  }
+}
