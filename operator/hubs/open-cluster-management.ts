@@ -26,6 +26,7 @@ import {
   managedCluster,
   whyNotAvailable,
 } from './managed-cluster.ts';
+import { strangerIn } from './managed-cluster-stranger.ts';
 import { memberName } from './member-name.ts';
 import { accountName, MANAGE_RULES } from './rights.ts';
 
@@ -54,6 +55,7 @@ export const openClusterManagementHub: HubType<Seen> = {
     { on: 'hub', resource: NAMESPACES },
   ],
   dials: () => 'HubToMember',
+  stranger: strangerIn,
 
   async validate(hub) {
     const needed = [MANAGEDCLUSTERS, KLUSTERLETS];

@@ -56,6 +56,8 @@ export class MembershipController {
   readonly #world: MembershipWorld;
   /** What a membership rested on when all was as it should be, by its UID: as long as nothing of it changes nobody is asked. */
   readonly #settled = new Map<string, { readonly rests: unknown; readonly until: number }>();
+  /** The last look at each, by its UID: one during which something changed in the hub says nothing of what is there now. */
+  readonly #looks = new Map<string, { isOld: boolean }>();
 
   constructor(world: MembershipWorld) {
     this.#world = world;
@@ -64,6 +66,8 @@ export class MembershipController {
   /** Something that belongs to the membership has changed in the hub. */
   hubChanged(uid: string): void {
     this.#settled.delete(uid);
+    const look = this.#looks.get(uid);
+    if (look) look.isOld = true;
   }
 
   async reconcile(key: string, signal: AbortSignal): Promise<Next> {
@@ -133,6 +137,8 @@ export class MembershipController {
     if (isIn && settled && !renewal.isDue && isDeepStrictEqual(settled.rests, rests) && settled.until > +world.now())
       return sooner(renewal.next, settled.until - +world.now());
     this.#settled.delete(uid);
+    const thisLook = { isOld: false };
+    this.#looks.set(uid, thisLook);
     const { client, identity } = await world.lines.open(hubName, hub!.spec, hub!.status?.clusterIdentity, signal);
     const noLine = whyNoLine(
       type!.dials(hub!.spec),
@@ -188,7 +194,8 @@ export class MembershipController {
     const { isDue, next } = renewalOf(record, world.now());
     if (!joined || awake !== undefined || !(isWhole || isDue)) return { requeueAfterMs: LOOK_AGAIN_MS };
     const lookMs = spread(LOOK_THROUGH_MS, uid);
-    this.#settled.set(uid, { rests: { ...rests, before: newest.status }, until: +world.now() + lookMs });
+    if (!thisLook.isOld)
+      this.#settled.set(uid, { rests: { ...rests, before: newest.status }, until: +world.now() + lookMs });
     return sooner(next, lookMs);
   }
 
@@ -197,6 +204,7 @@ export class MembershipController {
     const key = keyOf(membership);
     const { hub: hubName } = membership.spec;
     this.#settled.delete(membership.metadata.uid ?? '');
+    this.#looks.delete(membership.metadata.uid ?? '');
     const hub = world.hubs.get(hubName);
     const record = await world.records.read(key, signal);
     const letGo = async (reason: string, text: string): Promise<Next> => {

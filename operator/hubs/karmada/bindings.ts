@@ -38,7 +38,7 @@ export type BindingObject = KubeObject & {
   status?: {
     conditions?: { type: string; status: string; reason?: string; message?: string; lastTransitionTime?: string }[];
     schedulerObservedGeneration?: number;
-    schedulerObservedAffinityName?: string;
+    schedulerObservingAffinityName?: string;
     lastScheduledTime?: string;
   };
 };
@@ -82,7 +82,7 @@ export function overlooked(bindings: Bindings, cluster: KarmadaCluster): Touch[]
       if (!terms || !refusal || !WITHOUT_ROOM.has(refusal.reason ?? '')) return [];
       if (binding.status?.schedulerObservedGeneration !== binding.metadata.generation) return [];
       const observed = terms.findIndex(
-        ({ affinityName }) => affinityName === binding.status?.schedulerObservedAffinityName,
+        ({ affinityName }) => affinityName === binding.status?.schedulerObservingAffinityName,
       );
       const [first, ...rest] = terms.slice(Math.max(0, observed));
       if (!first || matches(cluster, first)) return [];

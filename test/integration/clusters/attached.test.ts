@@ -1,6 +1,5 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { loadAll } from 'js-yaml';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { findCondition } from '../../../operator/api/conditions.ts';
 import { ALPHA_API_VERSION, ANNOTATIONS, API_VERSION, LABELS } from '../../../operator/api/group.ts';
@@ -10,6 +9,7 @@ import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import { CAPI_CLUSTERS } from '../../../operator/controllers/attached/cluster-api.ts';
 import { ATTACHED_RECORDS } from '../../../operator/controllers/attached/record.ts';
 import { MEMBERSHIP_RECORDS } from '../../../operator/controllers/membership/record.ts';
+import { CLUSTER_INVENTORY } from '../../../operator/garden/inventory.ts';
 import { CLUSTERPROFILES } from '../../../operator/hubs/cluster-profile.ts';
 import { addressList } from '../../../operator/kube/address-guard.ts';
 import { Informer, waitFor } from '../../../operator/kube/informer.ts';
@@ -19,8 +19,6 @@ import {
   CLUSTERROLEBINDINGS,
   CLUSTERROLES,
   CONFIGMAPS,
-  CRDS,
-  conditionIsTrue,
   type KubeObject,
   MEMBERSHIPS,
   SECRETS,
@@ -30,9 +28,8 @@ import {
 import { type Operator, startOperator } from '../../../operator/operator.ts';
 import { kubeconfig } from '../../../operator/pki/kubeconfig.ts';
 import { startApiserver, type TestApiserver } from '../../kit/apiserver.ts';
-import { addNode } from '../../kit/hubs/hub-scene.ts';
+import { addNode, serveKinds } from '../../kit/hubs/hub-scene.ts';
 
-const FIXTURES = fileURLToPath(new URL('../../fixtures/hubs/cluster-inventory', import.meta.url));
 const PATIENCE_MS = 30_000;
 /** Test API servers are on the loopback, which tenants do not reach unless somebody allows it. */
 const LOOPBACK = '127.0.0.0/8';
@@ -64,16 +61,7 @@ const operate = async (allowed: string[] = [], clusterAPI = '') => {
 beforeAll(async () => {
   [garden, theirs, others] = await Promise.all([startApiserver(), startApiserver(), startApiserver()]);
   for (const manifest of installManifests()) await garden.client.apply(manifest);
-  for (const file of await readdir(FIXTURES))
-    for (const object of loadAll(await readFile(`${FIXTURES}/${file}`, 'utf8')) as KubeObject[])
-      if (object) await garden.client.apply(object);
-  const crds = new Informer(garden.client, CRDS);
-  crds.start();
-  await crds.waitFor(() => crds.list().every((crd) => conditionIsTrue(crd as never, 'Established')) || undefined, {
-    timeoutMs: PATIENCE_MS,
-    what: 'the CRDs to be served',
-  });
-  await crds.stop();
+  await serveKinds(garden.client, [CLUSTER_INVENTORY]);
   for (const name of ['shop', 'rival'])
     await garden.client.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
   await addNode(theirs, 'one', '4', '8Gi');

@@ -88,6 +88,7 @@ describe('a cluster in Karmada', () => {
       .toHaveProperty('multi-cluster.demo.io/offered', 'cpu-4.memory-8Gi');
     expect(metadata.labels).toHaveProperty('multi-cluster.demo.io/provider', 'local');
     expect(await keys()).toEqual([]);
+    await scene.quiet();
     const cordoned = { key: 'cluster.karmada.io/unschedulable', effect: 'NoSchedule' };
     await scene.garden.client.mergePatch(CLUSTERS, NAME, undefined, { spec: { taints: [cordoned] } });
     await scene.garden.client.mergePatch(WORKERCLUSTERS, 'demo', 'shop', { metadata: { labels: { tier: 'gold' } } });

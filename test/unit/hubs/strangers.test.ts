@@ -73,6 +73,20 @@ describe('what somebody else made for a cluster', () => {
       "has an agent of somebody else's",
     ],
     [
+      'is known in Open Cluster Management by a claim, and cannot be taken from its agent',
+      'OpenClusterManagement',
+      {
+        managedclusters: [
+          object('ManagedCluster', 'other', '', {
+            status: { clusterClaims: [{ name: 'id.k8s.io', value: 'another' }] },
+          }),
+          object('ManagedCluster', 'theirs', '', { status: { clusterClaims: [{ name: 'id.k8s.io', value: ID }] } }),
+        ],
+      },
+      ['ManagedCluster theirs'],
+      "has an agent of somebody else's",
+    ],
+    [
       'is known in an inventory by a property',
       'ClusterProfile',
       { clusterprofiles: [profile(ID, 'coppice')] },
