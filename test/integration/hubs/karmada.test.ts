@@ -1,5 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { MembershipController } from '../../../operator/controllers/membership/controller.ts';
 import { CLUSTERS, type KarmadaCluster } from '../../../operator/hubs/karmada/cluster.ts';
+import { karmadaHub } from '../../../operator/hubs/karmada/karmada.ts';
 import { RESOURCEBINDINGS, WORKS } from '../../../operator/hubs/karmada/seen.ts';
 import { type KubeObject, NAMESPACES, SECRETS, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
 import { keepsMembers } from '../../kit/conformance/hubs.ts';
@@ -96,6 +98,38 @@ describe('a cluster in Karmada', () => {
     expect(await keys()).toEqual(['cluster.karmada.io/unschedulable:NoSchedule']);
   });
 
+  it('is looked at again when Karmada reports while it is being looked at', async () => {
+    const told = vi.spyOn(MembershipController.prototype, 'hubChanged');
+    const { observe } = karmadaHub;
+    const reported = { conditions: [{ type: 'Ready', status: 'True' }], resourceSummary: { allocatable: more } };
+    try {
+      await scene.quiet();
+      standIn.isDown = true;
+      vi.spyOn(karmadaHub, 'observe').mockImplementation(async (...all) => {
+        const seen = await observe(...all);
+        if (seen.cluster?.status?.resourceSummary?.allocatable?.cpu === more.cpu) return seen;
+        const before = told.mock.calls.length;
+        await scene.garden.client.mergePatch(
+          CLUSTERS,
+          NAME,
+          undefined,
+          { status: reported },
+          { subresource: 'status' },
+        );
+        await expect.poll(() => told.mock.calls.length).toBeGreaterThan(before);
+        return seen;
+      });
+      // Something by which it is looked at, and nothing is written.
+      await scene.garden.client.mergePatch(CLUSTERS, NAME, undefined, { metadata: { annotations: { look: 'now' } } });
+      await expect
+        .poll(async () => (await cluster())?.metadata.labels?.['multi-cluster.demo.io/offered'])
+        .toBe('cpu-64.memory-8Gi');
+    } finally {
+      vi.restoreAllMocks();
+      standIn.wake();
+    }
+  });
+
   it('stays while a binding names it that this Karmada does not move, and leaves when it was moved', async () => {
     await place({ clusters: [{ name: NAME, replicas: 1 }] });
     await leave();
@@ -138,6 +172,8 @@ describe('a cluster in Karmada', () => {
     standIn.wake();
   });
 });
+
+const more = { cpu: '64', memory: '8Gi' };
 
 const evictedFrom = (fromCluster: string) => ({ fromCluster, producer: 'TaintManager', reason: 'TaintUntolerated' });
 
