@@ -357,6 +357,11 @@ describe('a cluster that others made', () => {
     expect(clusters.get('shop/demo')?.status?.clusterIdentity).toBe(approval[2]);
     // Its hub knows the old one as the member: nothing is made in the new one for that.
     expect(await putInto(others)).toEqual([]);
+    // Nor is it taken for gone from the old one because it is not in the new one.
+    await garden.client.delete(MEMBERSHIPS, 'demo.test', 'shop');
+    await until('the leave to wait for the old cluster', () =>
+      (memberships.get('shop/demo.test')?.status?.waiting ?? '').startsWith('the cluster does not answer, and '),
+    );
 
     await garden.client.mergePatch(WORKERCLUSTERS, 'demo', 'shop', {
       metadata: { annotations: { [ANNOTATIONS.approveCluster]: identity } },
@@ -369,6 +374,7 @@ describe('a cluster that others made', () => {
   });
 
   it('leaves without a trace, and nothing else of it is touched', async () => {
+    // It had left, and joins again.
     await joined();
     await detach('demo');
     expect(memberships.size).toBe(0);
