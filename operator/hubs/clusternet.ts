@@ -183,6 +183,7 @@ function clusterWanted(member: Member, id: string, live: ManagedCluster | undefi
   const wanted: Wanted = {
     on: 'hub',
     resource: MANAGEDCLUSTERS,
+    basedOn: live?.metadata.resourceVersion,
     object: {
       apiVersion: 'clusters.clusternet.io/v1beta1',
       kind: 'ManagedCluster',

@@ -36,6 +36,11 @@ export interface Wanted {
    * resourceVersion in its metadata it is also changed, and only at this version: to be given only where something differs.
    */
   readonly shared?: true;
+  /**
+   * resourceVersion of the object that was looked at, where this repeats what others write there (taints). Changed since then, it is looked at
+   * again before it is written, or what a person has just written would be taken back.
+   */
+  readonly basedOn?: string | undefined;
 }
 
 /** Something that a hub makes by itself for a member and may leave behind: deleted when the cluster leaves, if it has these labels. */

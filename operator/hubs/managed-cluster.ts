@@ -60,6 +60,7 @@ export function managedCluster(
   return {
     on: 'hub',
     resource: MANAGEDCLUSTERS,
+    basedOn: live?.metadata.resourceVersion,
     object: {
       apiVersion: `${MANAGEDCLUSTERS.group}/v1`,
       kind: 'ManagedCluster',

@@ -76,9 +76,9 @@ export class TwoSides {
     return live && !live.metadata.deletionTimestamp && this.isOurs(live) ? this.apply(wanted, signal) : false;
   }
 
-  /** @returns whether anything was written. Throws when something has the name that was not made for this membership. */
+  /** @returns whether anything was written, or is to be looked at again. Throws when something has the name that was not made for this membership. */
   async apply(wanted: Wanted, signal: AbortSignal): Promise<boolean> {
-    const { on, resource, object, status, shared, subresource } = wanted;
+    const { on, resource, object, status, shared, subresource, basedOn } = wanted;
     const client = this.client(on);
     const { name, namespace } = object.metadata;
     const live = await client.getOrUndefined(resource, name, namespace, { signal });
@@ -94,6 +94,7 @@ export class TwoSides {
         'Look whose it is; delete it or rename it, and the cluster joins.',
       );
     }
+    if (basedOn !== undefined && live && live.metadata.resourceVersion !== basedOn) return true;
     const labels = { ...object.metadata.labels, ...ownerLabels(this.#owner) };
     const labelled = { ...object, metadata: { ...object.metadata, labels } };
     const applier = new Applier(client, () => ({ live }));

@@ -87,4 +87,5 @@ const clusterWanted = (
   on: 'hub',
   resource: CLUSTERS,
   object: clusterObject(member, live, modeOf(spec).reachedBy(member), draining),
+  basedOn: live?.metadata.resourceVersion,
 });

@@ -90,12 +90,18 @@ describe('a cluster in Karmada', () => {
       .toHaveProperty('multi-cluster.demo.io/offered', 'cpu-4.memory-8Gi');
     expect(metadata.labels).toHaveProperty('multi-cluster.demo.io/provider', 'local');
     expect(await keys()).toEqual([]);
-    await scene.quiet();
     const cordoned = { key: 'cluster.karmada.io/unschedulable', effect: 'NoSchedule' };
-    await scene.garden.client.mergePatch(CLUSTERS, NAME, undefined, { spec: { taints: [cordoned] } });
+    const { observe } = karmadaHub;
+    // Somebody cordons it after it was looked at, and before it is written.
+    const look = vi.spyOn(karmadaHub, 'observe').mockImplementationOnce(async (...all) => {
+      const seen = await observe(...all);
+      await scene.garden.client.mergePatch(CLUSTERS, NAME, undefined, { spec: { taints: [cordoned] } });
+      return seen;
+    });
     await scene.garden.client.mergePatch(WORKERCLUSTERS, 'demo', 'shop', { metadata: { labels: { tier: 'gold' } } });
     await expect.poll(async () => (await cluster())?.metadata.labels).toHaveProperty('tier', 'gold');
     expect(await keys()).toEqual(['cluster.karmada.io/unschedulable:NoSchedule']);
+    look.mockRestore();
   });
 
   it('is looked at again when Karmada reports while it is being looked at', async () => {
