@@ -91,7 +91,7 @@ describe('a cluster in Karmada', () => {
     expect(metadata.labels).toHaveProperty('multi-cluster.demo.io/provider', 'local');
     expect(await keys()).toEqual([]);
     const cordoned = { key: 'cluster.karmada.io/unschedulable', effect: 'NoSchedule' };
-    const { observe } = karmadaHub;
+    const observe = karmadaHub.observe.bind(karmadaHub);
     // Somebody cordons it after it was looked at, and before it is written.
     const look = vi.spyOn(karmadaHub, 'observe').mockImplementationOnce(async (...all) => {
       const seen = await observe(...all);
@@ -106,7 +106,7 @@ describe('a cluster in Karmada', () => {
 
   it('is looked at again when Karmada reports while it is being looked at', async () => {
     const told = vi.spyOn(MembershipController.prototype, 'hubChanged');
-    const { observe } = karmadaHub;
+    const observe = karmadaHub.observe.bind(karmadaHub);
     const reported = { conditions: [{ type: 'Ready', status: 'True' }], resourceSummary: { allocatable: more } };
     try {
       await scene.quiet();
