@@ -5,6 +5,7 @@ import { CONFIGMAPS, SECRETS, WORKERCLUSTERS } from '../../../operator/kube/reso
 import { keepsMembers, sweepMember } from '../../kit/conformance/hubs.ts';
 import { ArgoCD, application, RESOURCES } from '../../kit/hubs/argo-cd.ts';
 import { HubScene } from '../../kit/hubs/hub-scene.ts';
+import { rotates } from '../../kit/rotation.ts';
 
 const NAME = 'shop--demo';
 const base64 = (text: string) => Buffer.from(text).toString('base64');
@@ -23,7 +24,11 @@ async function open(spec: Partial<HubSpec> = {}): Promise<HubScene> {
 }
 afterAll(() => Promise.all(standIns.map((argo) => argo.stop())));
 
+/** Of three parts of the hubs, as each takes a minute or more. */
+const TURN = { of: 3, turns: [0] };
+
 keepsMembers({
+  turn: TURN,
   type: 'ArgoCD',
   open: () => open({ drain: { allowDelete: true } }),
   kinds: [],
@@ -45,7 +50,7 @@ keepsMembers({
   },
 });
 
-describe('Argo CD and its clusters', () => {
+rotates(describe, TURN)('Argo CD and its clusters', () => {
   let scene: HubScene;
   let argo: ArgoCD;
   beforeAll(async () => {

@@ -6,6 +6,7 @@ import { keepsMembers, sweepMember } from '../../kit/conformance/hubs.ts';
 import { Clusternet, subscription } from '../../kit/hubs/clusternet.ts';
 import { HubScene } from '../../kit/hubs/hub-scene.ts';
 import { TokenController } from '../../kit/hubs/token-controller.ts';
+import { rotates } from '../../kit/rotation.ts';
 
 const NAME = 'shop--demo';
 const NAMESPACE = `clusternet-${NAME}`;
@@ -27,7 +28,11 @@ async function open(spec: Partial<HubSpec> = {}): Promise<Scene> {
   return { scene, clusternet };
 }
 
+/** Of three parts of the hubs, as each takes a minute or more. */
+const TURN = { of: 3, turns: [1] };
+
 keepsMembers({
+  turn: TURN,
   type: 'Clusternet',
   open: async () => (await open()).scene,
   kinds: [MANAGEDCLUSTERS, NAMESPACES],
@@ -38,7 +43,7 @@ keepsMembers({
   },
 });
 
-describe('Clusternet and its clusters', () => {
+rotates(describe, TURN)('Clusternet and its clusters', () => {
   let scene: HubScene;
   let clusternet: Clusternet;
   beforeAll(async () => {

@@ -5,6 +5,7 @@ import { CONFIGMAPS, SECRETS, WORKERCLUSTERS } from '../../../operator/kube/reso
 import { keepsMembers, sweepMember } from '../../kit/conformance/hubs.ts';
 import { Flux, kustomization } from '../../kit/hubs/flux.ts';
 import { HubScene } from '../../kit/hubs/hub-scene.ts';
+import { rotates } from '../../kit/rotation.ts';
 
 const SECRET = 'shop--demo-kubeconfig';
 const standIns: Flux[] = [];
@@ -21,7 +22,11 @@ async function open(spec: Partial<HubSpec> = {}): Promise<HubScene> {
 }
 afterAll(() => Promise.all(standIns.map((flux) => flux.stop())));
 
+/** Of three parts of the hubs, as each takes a minute or more. */
+const TURN = { of: 3, turns: [2] };
+
 keepsMembers({
+  turn: TURN,
   type: 'Flux',
   open,
   kinds: [],
@@ -37,7 +42,7 @@ keepsMembers({
   },
 });
 
-describe('Flux and its clusters', () => {
+rotates(describe, TURN)('Flux and its clusters', () => {
   let scene: HubScene;
   let flux: Flux;
   beforeAll(async () => {

@@ -21,6 +21,7 @@ import { keepsMembers } from '../../kit/conformance/hubs.ts';
 import { HubScene } from '../../kit/hubs/hub-scene.ts';
 import { accessOf, agentRun } from '../../kit/hubs/karmada-agent.ts';
 import { KarmadaStandIn } from '../../kit/hubs/karmada-stand-in.ts';
+import { rotates } from '../../kit/rotation.ts';
 
 const SPEC: HubSpec = {
   type: 'Karmada',
@@ -39,7 +40,11 @@ async function open(): Promise<{ scene: HubScene; standIn: KarmadaStandIn }> {
   return { scene, standIn };
 }
 
+/** Of three parts of the hubs, as each takes a minute or more. */
+const TURN = { of: 3, turns: [2] };
+
 keepsMembers({
+  turn: TURN,
   type: 'Karmada',
   open: async () => (await open()).scene,
   kinds: IN_HUB,
@@ -56,7 +61,7 @@ keepsMembers({
   },
 });
 
-describe('a cluster that an agent of Karmada pulls for', () => {
+rotates(describe, TURN)('a cluster that an agent of Karmada pulls for', () => {
   let scene: HubScene;
   let standIn: KarmadaStandIn;
   beforeAll(async () => {

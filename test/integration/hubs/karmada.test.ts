@@ -7,6 +7,7 @@ import { type KubeObject, NAMESPACES, SECRETS, WORKERCLUSTERS } from '../../../o
 import { keepsMembers } from '../../kit/conformance/hubs.ts';
 import { HubScene } from '../../kit/hubs/hub-scene.ts';
 import { KarmadaStandIn, removeNamespace } from '../../kit/hubs/karmada-stand-in.ts';
+import { rotates } from '../../kit/rotation.ts';
 
 async function open(): Promise<{ scene: HubScene; standIn: KarmadaStandIn }> {
   const scene = await HubScene.start({ type: 'Karmada', karmada: { renewsTokens: true } }, ['karmada']);
@@ -16,7 +17,11 @@ async function open(): Promise<{ scene: HubScene; standIn: KarmadaStandIn }> {
   return { scene, standIn };
 }
 
+/** Of three parts of the hubs, as each takes a minute or more. */
+const TURN = { of: 3, turns: [1] };
+
 keepsMembers({
+  turn: TURN,
   type: 'Karmada',
   open: async () => {
     const { scene } = await open();
@@ -49,7 +54,7 @@ keepsMembers({
 const NAME = 'shop--demo';
 const NAMESPACE = `karmada-es-${NAME}`;
 
-describe('a cluster in Karmada', () => {
+rotates(describe, TURN)('a cluster in Karmada', () => {
   let scene: HubScene;
   let standIn: KarmadaStandIn;
   beforeAll(async () => {

@@ -13,6 +13,7 @@ import { WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
 import { keepsMembers, sweepMember } from '../../kit/conformance/hubs.ts';
 import { HubScene, serveKinds } from '../../kit/hubs/hub-scene.ts';
 import { KueueManager, KueueWorker, localQueue, workload } from '../../kit/hubs/kueue.ts';
+import { rotates } from '../../kit/rotation.ts';
 
 const NAME = 'shop--demo';
 const JOBS: Resource = { group: 'batch', version: 'v1', plural: 'jobs', kind: 'Job', namespaced: true };
@@ -41,7 +42,11 @@ async function open(spec: Partial<HubSpec> = {}): Promise<Scene> {
   return { scene, manager };
 }
 
+/** Of three parts of the hubs, as each takes a minute or more. */
+const TURN = { of: 3, turns: [2] };
+
 keepsMembers({
+  turn: TURN,
   type: 'Kueue',
   open: async () => (await open()).scene,
   kinds: [MULTIKUEUECLUSTERS],
@@ -57,7 +62,7 @@ keepsMembers({
   },
 });
 
-describe('Kueue and its clusters', () => {
+rotates(describe, TURN)('Kueue and its clusters', () => {
   let scene: HubScene;
   let manager: KueueManager;
   beforeAll(async () => {

@@ -26,6 +26,7 @@ import {
   OpenClusterManagement,
   WORK_FINALIZER,
 } from '../../kit/hubs/open-cluster-management-stand-in.ts';
+import { rotates } from '../../kit/rotation.ts';
 
 async function open(): Promise<{ scene: HubScene; standIn: OpenClusterManagement }> {
   const scene = await HubScene.start({ type: 'OpenClusterManagement' }, ['open-cluster-management']);
@@ -41,7 +42,11 @@ async function open(): Promise<{ scene: HubScene; standIn: OpenClusterManagement
   return { scene, standIn };
 }
 
+/** Of three parts of the hubs, as each takes a minute or more. */
+const TURN = { of: 3, turns: [0] };
+
 keepsMembers({
+  turn: TURN,
   type: 'OpenClusterManagement',
   open: async () => (await open()).scene,
   kinds: [MANAGEDCLUSTERS, KLUSTERLETS, SERVICEACCOUNTS, CLUSTERROLES, CLUSTERROLEBINDINGS, NAMESPACES],
@@ -60,7 +65,7 @@ keepsMembers({
 
 const NAME = 'shop--demo';
 
-describe('a cluster in Open Cluster Management', () => {
+rotates(describe, TURN)('a cluster in Open Cluster Management', () => {
   let scene: HubScene;
   let standIn: OpenClusterManagement;
   beforeAll(async () => {
