@@ -60,7 +60,8 @@ export default class SummaryReporter implements Reporter {
     const counts = { ...this.#counts, failed: this.#counts.failed + unfinished };
     mkdirSync('test-results', { recursive: true });
     const { COPPICE_TEST_COUNTS: file } = process.env;
-    if (file) replaceFile(file, JSON.stringify({ counts, seconds: this.#seconds, failures: this.#failures } satisfies Report));
+    if (file)
+      replaceFile(file, JSON.stringify({ counts, seconds: this.#seconds, failures: this.#failures } satisfies Report));
     else replaceFile('test-results/summary.txt', `${summaryLine([counts])}\n`);
   }
 }
