@@ -39,6 +39,7 @@ import { echo } from '../kit/workload.ts';
 
 const HUB = 'argo';
 const FLEET = { fleet: 'argo' };
+const FORCED = { timeout: '1s', force: true, allowDelete: true };
 
 e2e('the real Argo CD', () => {
   let argo: RealArgoCD;
@@ -80,7 +81,7 @@ e2e('the real Argo CD', () => {
     const key = `argocd/${inHub(cluster)}-web`;
     await all.waitFor(() => is(all.get(key)?.status) || undefined, {
       timeoutMs: PATIENCE_MS,
-      what: () => `Application ${key} ${what}: ${JSON.stringify(all.get(key)?.status)}; logs: ${argo.directory}`,
+      what: () => `Application ${key} ${what}: ${JSON.stringify(all.get(key)?.status)}; ${argo.state}`,
     });
   };
 
@@ -98,7 +99,11 @@ e2e('the real Argo CD', () => {
     [lives, dies] = await Promise.all([makeCluster({ dataPlaneNodes: 1 }), makeCluster()]);
     for (const { namespace, name } of [lives, dies])
       await client().mergePatch(WORKERCLUSTERS, name, namespace, { metadata: { labels: FLEET } });
-    ends.push(() => Promise.all([lives, dies].map((cluster) => deleteCluster(cluster))));
+    ends.push(async () => {
+      // One that a failed test has left dead would stay for ever.
+      await makeHub(FORCED);
+      await Promise.all([lives, dies].map((cluster) => deleteCluster(cluster)));
+    });
     return () => endAll(ends);
   });
 
@@ -137,6 +142,16 @@ e2e('the real Argo CD', () => {
     expect((await application(dies))?.status?.sync?.status).toBe('Synced');
   });
 
+  it('has an Application again for a cluster that comes back, and none when it is deleted', async () => {
+    const { name, namespace } = lives;
+    await client().mergePatch(WORKERCLUSTERS, name, namespace, { metadata: { labels: FLEET } });
+    await untilMembership(lives, (found) => found?.status?.state === 'Joined', 'to have joined');
+    await untilApplication(lives, (status) => status?.sync?.status === 'Synced', 'to be synced');
+    await deleteCluster(lives);
+    expect(await application(lives)).toBeUndefined();
+    expect(await secret(lives)).toBeUndefined();
+  });
+
   it('lets go of a cluster whose control plane is dead, by force, and no Application is left', async () => {
     // No pod of the control plane comes back.
     const namespace = seedNamespace(dies);
@@ -158,11 +173,18 @@ e2e('the real Argo CD', () => {
       (found) => findCondition(found?.status?.conditions, 'APIServerAvailable')?.status === 'False',
       'to be dead',
     );
-    await makeHub({ timeout: '5s', force: true });
-    const began = Date.now();
+    // Its labels go, and its Application with them, which Argo CD cannot end while the cluster does not answer.
     await deleteCluster(dies, { wait: false });
+    await untilMembership(
+      dies,
+      (found) => found?.status?.waiting?.includes(`Application argocd/${inHub(dies)}-web is still to be deleted`),
+      'to wait for it',
+    );
+    await expect.poll(async () => (await application(dies))?.metadata.deletionTimestamp).toBeDefined();
+    await makeHub(FORCED);
+    const began = Date.now();
     await untilMembership(dies, (found) => found === undefined, 'to be gone');
-    console.log(`argo: left by force after ${Date.now() - began} ms`);
+    console.log(`argo: left by force ${Date.now() - began} ms after it was allowed`);
     expect(await secret(dies)).toBeUndefined();
     await expect.poll(() => application(dies), { timeout: PATIENCE_MS }).toBeUndefined();
     console.log(`argo: its Application was gone after ${Date.now() - began} ms`);

@@ -283,7 +283,7 @@ const table = {
       package: '.',
       ldflags: `${STRIP} -X github.com/argoproj/argo-cd/v2/common.version=${ARGO_CD}`,
       group: 'argo-cd',
-      weight: 300,
+      weight: 170,
     },
   },
   containerd: containerd('containerd', { args: ['--version'], pattern: / v?(\d+\.\d+\.\d+)/ }),

@@ -83,8 +83,6 @@ export class RealArgoCD {
         `--repo-server=${manifests}`,
         '--repo-server-plaintext',
         `--metrics-port=${metrics}`,
-        // Default is 3 minutes; by it alone it comes back to an Application that it could not delete.
-        '--app-resync=5',
       );
       program(
         'applicationset-controller',
@@ -102,9 +100,10 @@ export class RealArgoCD {
     }
   }
 
-  /** Where the logs are while it runs. */
-  get directory(): string {
-    return this.#processes.directory;
+  /** How it is, and where its logs are while it runs. */
+  get state(): string {
+    const { ended, directory } = this.#processes;
+    return `${ended ? `${ended} has ended; ` : ''}logs are in ${directory}`;
   }
 
   /** Ends it, and takes away its kinds, its namespace and all that is in there. */

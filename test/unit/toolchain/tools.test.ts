@@ -5,7 +5,7 @@ import { bundleOf, cacheFolder, GO_MODULES, TOOL_NAMES, TOOLS } from '../../../o
 
 /** Argo CD is written for Kubernetes 1.31: its libraries, and what these are written for. */
 const OF_OLD_KUBERNETES =
-  /^(k8s\.io\/(?!klog|utils)|sigs\.k8s\.io\/(kustomize|yaml)|github\.com\/(go-openapi|google\/gnostic-models|jonboulle)|.*\/otelgrpc$)/;
+  /^(k8s\.io\/(?!klog|utils)|sigs\.k8s\.io\/(kustomize|yaml)|github\.com\/(cyphar|go-openapi|google\/gnostic-models|jonboulle)|.*\/otelgrpc$)/;
 
 test('every tool has a source beside cache and PATH', () => {
   for (const name of TOOL_NAMES) {

@@ -221,7 +221,6 @@ replace (
 
 // At the versions that Kubernetes itself has (../kubernetes/go.mod), so that what both need is compiled once.
 replace (
-	github.com/cyphar/filepath-securejoin => github.com/cyphar/filepath-securejoin v0.6.1
 	github.com/distribution/reference => github.com/distribution/reference v0.6.0
 	github.com/emicklei/go-restful/v3 => github.com/emicklei/go-restful/v3 v3.13.0
 	github.com/exponent-io/jsonpath => github.com/exponent-io/jsonpath v0.0.0-20210407135951-1de76d718b3f
