@@ -1,7 +1,7 @@
 import type { Problem } from '../../../providers/contract.ts';
 import { findCondition } from '../../api/conditions.ts';
 import { LABELS } from '../../api/group.ts';
-import type { DesiredPool } from '../../api/pools.ts';
+import { type DesiredPool, isSizedByCloud } from '../../api/pools.ts';
 import type { WorkerClusterSpec, WorkerClusterStatus } from '../../api/workercluster.ts';
 import { presentSize } from '../../capacity/desired-sizes.ts';
 import { clusterResource } from '../../clusters/capacity.ts';
@@ -171,7 +171,7 @@ function wantedNodes(view: SizedView, current: number): { least: number; most: n
   if (!profile && !asleep) return { least: current, most: current };
   const sum = (of: (pool: DesiredPool) => number) => sizes.reduce((total, pool) => total + of(pool), foreign);
   const least = sum((pool) => presentSize(pool, { asleep }).present);
-  const most = asleep ? least : sum((pool) => (pool.sizedBy === 'minimum' ? pool.maximum : pool.count));
+  const most = asleep ? least : sum((pool) => (isSizedByCloud(pool) ? pool.maximum : pool.count));
   return { least, most: Math.min(most, Math.max(least, current)) };
 }
 

@@ -245,7 +245,7 @@ describe('tools that apply a manifest again and again', () => {
 
 describe('with a size that was decided', () => {
   it('it is told; an operator that starts anew takes nothing away and writes nothing', async () => {
-    await make('decided');
+    await make('decided', { pools: [{ ...RANGE[0], autoscale: 'Coppice' }] });
     await filled('decided', 2);
     const record = sizes();
     await record.secrets.whenSynced();
