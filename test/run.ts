@@ -67,7 +67,8 @@ function stop(why: string): void {
 }
 
 function end(): never {
-  const { line, failed } = runs.finish();
+  const { line, failures, failed } = runs.finish();
+  for (const failure of failures) console.log(`failed: ${failure}`);
   console.log(line);
   process.exit(failed ? 1 : 0);
 }

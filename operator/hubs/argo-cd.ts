@@ -13,6 +13,7 @@ import {
 } from './contract.ts';
 import { rangeNotes } from './range-notes.ts';
 import { accountName, rulesOf } from './rights.ts';
+import { secretWith } from './secrets.ts';
 
 export const APPLICATIONS: Resource = {
   group: 'argoproj.io',
@@ -166,32 +167,17 @@ function clusterSecret(
     ...(proxyURL && { proxyUrl: proxyURL }),
   };
   const project = spec.argoCD?.project;
-  const { namespace, name } = secretPlace(member, spec);
   const capacity = Object.entries(member.capacity).map(([resource, amount]) => [`${CAPACITY}${resource}`, amount]);
-  return {
-    on: 'hub',
-    resource: SECRETS,
-    object: {
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: {
-        name,
-        namespace,
-        labels: {
-          ...(form === 'Open' ? member.labels : { [CLOSED]: form }),
-          [SECRET_TYPE]: 'cluster',
-        },
-        annotations: { ...rangeNotes(member.ranges), ...Object.fromEntries(capacity), ...(skip && { [SKIP]: 'true' }) },
-      },
-      type: 'Opaque',
-      data: {
-        name: base64(member.name),
-        server: base64(urlOf(server)),
-        config: base64(JSON.stringify(config)),
-        ...(project && { project: base64(project) }),
-      },
-    },
+  const texts = {
+    name: member.name,
+    server: urlOf(server),
+    config: JSON.stringify(config),
+    ...(project && { project }),
   };
+  return secretWith(secretPlace(member, spec), texts, {
+    labels: { ...(form === 'Open' ? member.labels : { [CLOSED]: form }), [SECRET_TYPE]: 'cluster' },
+    annotations: { ...rangeNotes(member.ranges), ...Object.fromEntries(capacity), ...(skip && { [SKIP]: 'true' }) },
+  });
 }
 
 /**

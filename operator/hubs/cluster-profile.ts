@@ -15,6 +15,7 @@ import {
 } from './contract.ts';
 import { rangeNotes } from './range-notes.ts';
 import { accountName, MANAGE_RULES } from './rights.ts';
+import { secretAt, secretWith } from './secrets.ts';
 
 const GROUP = 'multicluster.x-k8s.io';
 export const CLUSTERPROFILES: Resource = {
@@ -229,18 +230,7 @@ function accessSecret(member: Member, spec: HubSpec, token: string): Wanted {
   const { namespace, name } = profilePlace(member, spec);
   const { server, ca = '' } = member.endpoint;
   const text = kubeconfig({ server, ca, token, name: member.name, user: accountName(member) });
-  const base64 = (value: string) => Buffer.from(value).toString('base64');
-  return {
-    on: 'hub',
-    resource: SECRETS,
-    object: {
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: { name, namespace },
-      type: 'Opaque',
-      data: { token: base64(token), value: base64(text) },
-    },
-  };
+  return secretWith(secretAt(namespace, name), { token, value: text });
 }
 
 /** Decisions in another namespace than the profile's name it too, so all are looked at. */

@@ -174,7 +174,7 @@ function namespaceWanted(member: Member, id: string): Wanted {
 function deployerSecret(member: Member, id: string, token: string): Wanted {
   const { server, ca = '' } = member.endpoint;
   const texts = { 'apiserver-advertise-url': server, 'ca.crt': ca, token };
-  return secretWith(secretAt(namespaceName(member), DEPLOYER), texts, labelsOf(member, id));
+  return secretWith(secretAt(namespaceName(member), DEPLOYER), texts, { labels: labelsOf(member, id) });
 }
 
 function clusterWanted(member: Member, id: string, live: ManagedCluster | undefined): Wanted {

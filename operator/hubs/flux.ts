@@ -117,7 +117,7 @@ const secretPlace = (member: Member, { flux }: HubSpec): SecretPlace =>
   secretAt(flux?.namespace ?? member.cluster.namespace, kubeconfigSecretName(member.name));
 
 const accessSecret = (member: Member, spec: HubSpec, token: string): Wanted =>
-  secretWith(secretPlace(member, spec), { [KEY]: kubeconfigOf(member, token) }, member.labels);
+  secretWith(secretPlace(member, spec), { [KEY]: kubeconfigOf(member, token) }, { labels: member.labels });
 
 /** URL in a kubeconfig; undefined: it is none that we would read. */
 function serverIn(text: string | undefined): string | undefined {

@@ -8,7 +8,6 @@ import {
   type Resource,
   ROLEBINDINGS,
   ROLES,
-  SECRETS,
 } from '../kube/resources.ts';
 import { kubeconfig } from '../pki/kubeconfig.ts';
 import { approval, bootstrapOf, requestsOf, requestTrace } from './agent-requests.ts';
@@ -29,6 +28,7 @@ import {
 import { strangerIn } from './managed-cluster-stranger.ts';
 import { memberName } from './member-name.ts';
 import { accountName, MANAGE_RULES } from './rights.ts';
+import { secretAt, secretWith } from './secrets.ts';
 
 const DAY = 24 * 3600;
 /** Namespaces `open-cluster-management-<this>` in members have 57 characters at most. */
@@ -206,17 +206,7 @@ function traces(member: Member): Trace[] {
 
 function secret(member: Member, name: string, { server, ca = '', proxyURL }: Endpoint, token: string): Wanted {
   const text = kubeconfig({ server, ca, token, proxyURL, name: 'cluster', user: 'coppice' });
-  return {
-    on: 'hub',
-    resource: SECRETS,
-    object: {
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: { name, namespace: agentsOf(member) },
-      type: 'Opaque',
-      data: { kubeconfig: Buffer.from(text).toString('base64') },
-    },
-  };
+  return secretWith(secretAt(agentsOf(member), name), { kubeconfig: text });
 }
 
 const klusterlet = (member: Member, image: string): Wanted => ({

@@ -1,4 +1,4 @@
-import { SECRETS } from '../kube/resources.ts';
+import { type ObjectMeta, SECRETS } from '../kube/resources.ts';
 import { kubeconfig } from '../pki/kubeconfig.ts';
 import type { Member, Place, Wanted } from './contract.ts';
 import { accountName } from './rights.ts';
@@ -13,18 +13,18 @@ export const secretAt = (namespace: string, name: string): SecretPlace => ({
   name,
 });
 
-/** A Secret of the hub with these texts, by their keys. */
+/** A Secret of the hub with these texts, by their keys. @param more what else of its metadata is wanted */
 export const secretWith = (
   { on, resource, namespace, name }: SecretPlace,
   texts: Readonly<Record<string, string>>,
-  labels?: Member['labels'],
+  more?: Pick<ObjectMeta, 'labels' | 'annotations' | 'ownerReferences'>,
 ): Wanted => ({
   on,
   resource,
   object: {
     apiVersion: 'v1',
     kind: 'Secret',
-    metadata: { name, namespace, ...(labels && { labels }) },
+    metadata: { name, namespace, ...more },
     type: 'Opaque',
     data: Object.fromEntries(Object.entries(texts).map(([key, text]) => [key, Buffer.from(text).toString('base64')])),
   },

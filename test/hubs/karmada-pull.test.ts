@@ -13,11 +13,8 @@ import {
 import type { TestApiserver } from '../kit/apiserver.ts';
 import { addNode, HubScene } from '../kit/hubs/hub-scene.ts';
 import { BY_WEIGHT, placed as placedIn, propagate, scheduled } from '../kit/hubs/karmada-work.ts';
+import { programs } from '../kit/hubs/programs.ts';
 import { RealKarmada } from '../kit/hubs/real-karmada.ts';
-
-/** Folder with programs of real hubs, built beside the repository. */
-const { COPPICE_HUB_PROGRAMS: programs } = process.env;
-if (!programs) console.log('hubs: skipped, as COPPICE_HUB_PROGRAMS names no folder with programs of real hubs');
 
 const PATIENCE_MS = 120_000;
 const IDLE_MS = 12_000;

@@ -10,11 +10,8 @@ import {
   propagate as propagateTo,
   scheduled as scheduledIn,
 } from '../kit/hubs/karmada-work.ts';
+import { programs } from '../kit/hubs/programs.ts';
 import { RealKarmada } from '../kit/hubs/real-karmada.ts';
-
-/** Folder with programs of real hubs, built beside the repository. */
-const { COPPICE_HUB_PROGRAMS: programs } = process.env;
-if (!programs) console.log('hubs: skipped, as COPPICE_HUB_PROGRAMS names no folder with programs of real hubs');
 
 const PATIENCE_MS = 120_000;
 const IDLE_MS = 12_000;

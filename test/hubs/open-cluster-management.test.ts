@@ -23,11 +23,8 @@ import {
 } from '../../operator/kube/resources.ts';
 import type { TestApiserver } from '../kit/apiserver.ts';
 import { HubScene } from '../kit/hubs/hub-scene.ts';
+import { programs } from '../kit/hubs/programs.ts';
 import { RealOpenClusterManagement } from '../kit/hubs/real-open-cluster-management.ts';
-
-/** Folder with programs of real hubs, built beside the repository. */
-const { COPPICE_HUB_PROGRAMS: programs } = process.env;
-if (!programs) console.log('hubs: skipped, as COPPICE_HUB_PROGRAMS names no folder with programs of real hubs');
 
 const PATIENCE_MS = 240_000;
 const IDLE_MS = 12_000;

@@ -8,7 +8,7 @@ export interface Counts {
 }
 
 /** Of a run that has not counted anything: that is a failure. */
-export const UNCOUNTED: Counts = { passed: 0, failed: 1, skipped: 0 };
+const UNCOUNTED: Counts = { passed: 0, failed: 1, skipped: 0 };
 
 /** The line that CI ends with. */
 export function summaryLine(runs: readonly Counts[]): string {
@@ -21,14 +21,19 @@ export interface Report {
   counts: Counts;
   /** Seconds that each file took. */
   seconds: Record<string, number>;
+  /** What failed, a line each. */
+  failures: string[];
 }
+
+/** Of a run that has not said anything yet, or nothing that can be read. */
+export const NO_REPORT: Report = { counts: UNCOUNTED, seconds: {}, failures: [] };
 
 /** Reads what a run has reported until now; one that reported nothing that can be read has failed. */
 export function readReport(file: string): Report {
   try {
     return JSON.parse(readFileSync(file, 'utf8')) as Report;
   } catch {
-    return { counts: UNCOUNTED, seconds: {} };
+    return NO_REPORT;
   }
 }
 

@@ -5,7 +5,7 @@ import { setPriority } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { type Counts, type Report, readReport, replaceFile, summaryLine, UNCOUNTED } from './counts.ts';
+import { type Counts, NO_REPORT, readReport, replaceFile, summaryLine } from './counts.ts';
 
 const VITEST = fileURLToPath(new URL('../../node_modules/vitest/vitest.mjs', import.meta.url));
 const WRITE_MS = 2000;
@@ -30,7 +30,7 @@ export class TestRuns {
   readonly #running = new Set<ChildProcess>();
   readonly #timer: NodeJS.Timeout;
   /** Failures that no run has counted. */
-  #failures = 0;
+  readonly #failures: string[] = [];
   /** Until then something is still to come, and a summary without a failure would be taken for a success. */
   #finished = false;
   #stopped: string | undefined;
@@ -58,7 +58,7 @@ export class TestRuns {
       return false;
     }
     const file = join(this.#folder, `${name}.json`);
-    replaceFile(file, JSON.stringify({ counts: UNCOUNTED, seconds: {} } satisfies Report));
+    replaceFile(file, JSON.stringify(NO_REPORT));
     this.#reports.push(file);
     const child = spawn(process.execPath, [VITEST, 'run', ...args], {
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -92,7 +92,7 @@ export class TestRuns {
   /** Counts a failure that is not one of a test. */
   fail(message: string): void {
     console.error(`tests: ${message}`);
-    this.#failures++;
+    this.#failures.push(message);
     this.#write();
   }
 
@@ -104,8 +104,8 @@ export class TestRuns {
     for (const child of this.#running) endGroup(child);
   }
 
-  /** Says what all came to. Call it when no run is on. */
-  finish(): { line: string; failed: boolean } {
+  /** Says what all came to, and what failed: of a long output often only the end is kept. Call it when no run is on. */
+  finish(): { line: string; failures: string[]; failed: boolean } {
     clearInterval(this.#timer);
     this.#finished = true;
     this.#write();
@@ -115,11 +115,12 @@ export class TestRuns {
       .toSorted(([one], [other]) => (one < other ? -1 : 1));
     replaceFile(join(this.#folder, 'durations.json'), `${JSON.stringify(Object.fromEntries(worth), undefined, 2)}\n`);
     const counts = this.#counts();
-    return { line: summaryLine(counts), failed: counts.some(({ failed }) => failed > 0) };
+    const failures = [...this.#reports.flatMap((file) => readReport(file).failures), ...this.#failures];
+    return { line: summaryLine(counts), failures, failed: counts.some(({ failed }) => failed > 0) };
   }
 
   #counts(): Counts[] {
-    const others = { passed: 0, failed: this.#failures + (this.#finished ? 0 : 1), skipped: 0 };
+    const others = { passed: 0, failed: this.#failures.length + (this.#finished ? 0 : 1), skipped: 0 };
     return [...this.#reports.map((file) => readReport(file).counts), others];
   }
 

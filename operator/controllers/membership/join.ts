@@ -1,4 +1,4 @@
-import { findCondition, rfc3339 } from '../../api/conditions.ts';
+import { rfc3339 } from '../../api/conditions.ts';
 import { configurationProblem } from '../../api/errors.ts';
 import type { Hub, HubSpec } from '../../api/hub.ts';
 import type { Membership } from '../../api/membership.ts';
@@ -11,14 +11,13 @@ import { keyOf } from '../../kube/resources.ts';
 import { owning, strangerOf, takeOver } from './adoption.ts';
 import { boundTo, due, renewed } from './credentials.ts';
 import { drainTimeoutMs } from './drain-time.ts';
-import { clusterOf } from './holds.ts';
 import type { HubLine } from './hub-lines.ts';
 import { identityObjects } from './identity-objects.ts';
 import { type JoinVerdict, judgeJoin, judgeSleep } from './judge.ts';
 import { endpointOf, memberOf } from './member.ts';
 import { madeFor } from './ownership.ts';
+import { placedOn } from './placed.ts';
 import { type MembershipRecord, noting } from './record.ts';
-import { whyNoRoomElsewhere } from './room-elsewhere.ts';
 import { readerOf, TwoSides } from './two-sides.ts';
 import type { MembershipWorld } from './world.ts';
 
@@ -116,7 +115,7 @@ export async function join(world: MembershipWorld, scene: JoinScene, signal: Abo
     const touched = verdict.at ? [] : (type.requeue?.(member, spec, seen) ?? []);
     for (const one of touched) await sides.touch(one, signal);
     const lacking = due(identities, record.credentials, world.now(), (identity) => boundTo(sides, identity));
-    const awake = record.parked === 'FallingAsleep' ? whyAwake(world, scene, member, seen) : undefined;
+    const awake = record.parked === 'FallingAsleep' ? whyAwake(world, scene, record, member, seen) : undefined;
     if (record.parked === 'FallingAsleep' && !awake) {
       record = { ...record, parked: 'Asleep' };
       changed = true;
@@ -147,21 +146,16 @@ export async function join(world: MembershipWorld, scene: JoinScene, signal: Abo
 function whyAwake(
   world: MembershipWorld,
   { membership, hub, type, cluster, open }: JoinScene,
+  record: MembershipRecord,
   member: Member,
   seen: unknown,
 ): { why: string; drain: boolean } | undefined {
   const { spec } = hub;
-  const placements = type.placements?.(member, seen);
-  const effect = type.drains(spec, seen);
-  const isDraining = findCondition(membership.status?.conditions, 'Drained') !== undefined;
-  const noRoom =
-    effect === 'Moves' && placements?.length && !isDraining
-      ? whyNoRoomElsewhere(world, hub.metadata.name, clusterOf(membership), open)
-      : undefined;
+  const placed = placedOn(world, { membership, spec, type, record, open }, member, seen);
   const since = Date.parse(cluster.status?.hibernation?.since ?? '') || 0;
   const ends = new Date(since + drainTimeoutMs(spec));
-  const why = judgeSleep({ placements, effect, noRoom, ends }, world.now());
-  return why === undefined ? undefined : { why, drain: noRoom === undefined };
+  const why = judgeSleep({ ...placed, ends }, world.now());
+  return why === undefined ? undefined : { why, drain: placed.noRoom === undefined };
 }
 
 /**

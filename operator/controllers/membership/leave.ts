@@ -17,8 +17,8 @@ import { judgeLeave, LEAVE_STAGES, type LeaveStage, type LeaveVerdict, type Leav
 import { memberOf } from './member.ts';
 import { ownWorkIn } from './own-work.ts';
 import { madeFor } from './ownership.ts';
+import { placedOn } from './placed.ts';
 import { type MembershipRecord, noting, placeOf, samePlace } from './record.ts';
-import { whyNoRoomElsewhere } from './room-elsewhere.ts';
 import { readerOf, TwoSides } from './two-sides.ts';
 import type { MembershipWorld } from './world.ts';
 
@@ -65,12 +65,9 @@ export async function leave(world: MembershipWorld, scene: LeaveScene, signal: A
     () => world.now(),
   );
   const [hub, inside] = [readerOf(line.client, signal), open && readerOf(open.client, signal)];
-  const member = memberOf(record, hubEndpoint(line, spec), {
-    cluster,
-    open,
-    profiles: world.profiles,
-    closed: 'Leaving',
-  });
+  const leaving = () =>
+    memberOf(record, hubEndpoint(line, spec), { cluster, open, profiles: world.profiles, closed: 'Leaving' });
+  const member = leaving();
   // What was never opened for work has none on it.
   const wasOpen = record.opened === true;
   let seen = await type.observe(hub, inside, member, spec);
@@ -92,13 +89,7 @@ export async function leave(world: MembershipWorld, scene: LeaveScene, signal: A
     const credentials = await renewed(sides, ending, record.credentials, world.now(), signal);
     record = { ...record, credentials };
     await world.records.save(keyOf(membership), record, signal);
-    const fresh = memberOf(record, hubEndpoint(line, spec), {
-      cluster,
-      open,
-      profiles: world.profiles,
-      closed: 'Leaving',
-    });
-    const handing = type.join(fresh, spec, seen).filter((step) => step.type === 'CredentialsReady');
+    const handing = type.join(leaving(), spec, seen).filter((step) => step.type === 'CredentialsReady');
     await write(
       handing.flatMap(({ apply = [] }) => apply.filter(({ shared }) => !shared)),
       'change',
@@ -122,8 +113,8 @@ export async function leave(world: MembershipWorld, scene: LeaveScene, signal: A
   if (wasOpen && verdict.drain && !verdict.drained && type.drain) await write(type.drain(member, spec, seen), 'apply');
   if (!verdict.withdraw) return { verdict, gone: false, waiting: verdict.waiting };
   const force = verdict.overdue && isForced(membership, spec);
-  const leaving = { spec, type, record, member, seen, goes: clusterGoes(cluster) };
-  const waiting = await withdraw(sides, leaving, force, signal);
+  const whole = { spec, type, record, member, seen, goes: clusterGoes(cluster) };
+  const waiting = await withdraw(sides, whole, force, signal);
   return { verdict, gone: waiting === undefined, waiting: waiting ?? '', ends };
 }
 
@@ -135,16 +126,8 @@ function viewOf(world: MembershipWorld, scene: LeaveScene, member: Member, seen:
   const siblings = world.memberships
     .byIndex(BY_CLUSTER, clusterOf(membership))
     .filter((one) => one.metadata.deletionTimestamp && one.metadata.uid !== membership.metadata.uid);
-  const placements = record.opened ? type.placements?.(member, seen) : [];
-  const effect = type.drains(spec, seen);
-  const isDraining = findCondition(membership.status?.conditions, 'Drained') !== undefined;
   return {
-    placements,
-    effect,
-    noRoom:
-      effect === 'Moves' && placements?.length && !isDraining
-        ? whyNoRoomElsewhere(world, record.hub.name, clusterOf(membership), scene.open)
-        : undefined,
+    ...placedOn(world, { membership, spec, type, record, open: scene.open }, member, seen),
     allowDelete: spec.drain?.allowDelete === true,
     began: new Date(membership.metadata.deletionTimestamp ?? 0),
     timeoutMs: drainTimeoutMs(spec),

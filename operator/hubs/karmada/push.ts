@@ -1,6 +1,6 @@
-import { SECRETS } from '../../kube/resources.ts';
 import type { Identity, Member, Place, Wanted } from '../contract.ts';
 import { accountName, MANAGE_RULES } from '../rights.ts';
+import { type SecretPlace, secretAt, secretWith } from '../secrets.ts';
 import { CLUSTER_NAMESPACE, CLUSTERS, type KarmadaCluster } from './cluster.ts';
 import { isOurs, worksNamespace } from './seen.ts';
 import { clusterNamespace, DAY, type SyncMode } from './sync-mode.ts';
@@ -60,7 +60,7 @@ export const push: SyncMode = {
 };
 
 const impersonatorSecret = ({ name }: Member): string => `${name}-impersonator`;
-const secretPlace = (name: string): Place => ({ on: 'hub', resource: SECRETS, namespace: CLUSTER_NAMESPACE, name });
+const secretPlace = (name: string): SecretPlace => secretAt(CLUSTER_NAMESPACE, name);
 
 function secrets(member: Member, cluster: KarmadaCluster | undefined): Wanted[] {
   const { name, endpoint, credentials } = member;
@@ -79,21 +79,8 @@ function secrets(member: Member, cluster: KarmadaCluster | undefined): Wanted[] 
           },
         ]
       : [];
-  const secret = (secretName: string, data: Record<string, string>): Wanted => ({
-    on: 'hub',
-    resource: SECRETS,
-    object: {
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: {
-        name: secretName,
-        namespace: CLUSTER_NAMESPACE,
-        ...(ownerReferences.length > 0 && { ownerReferences }),
-      },
-      type: 'Opaque',
-      data: Object.fromEntries(Object.entries(data).map(([key, text]) => [key, Buffer.from(text).toString('base64')])),
-    },
-  });
+  const secret = (secretName: string, texts: Record<string, string>): Wanted =>
+    secretWith(secretPlace(secretName), texts, ownerReferences.length > 0 ? { ownerReferences } : undefined);
   return [
     clusterNamespace(),
     secret(name, {

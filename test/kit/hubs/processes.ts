@@ -9,6 +9,7 @@ import { join } from 'node:path';
 export class Processes {
   readonly directory: string;
   readonly #children = new Set<ChildProcess>();
+  #ended: string | undefined;
 
   private constructor(directory: string) {
     this.directory = directory;
@@ -16,6 +17,11 @@ export class Processes {
 
   static async begin(name: string): Promise<Processes> {
     return new Processes(await mkdtemp(join(tmpdir(), `coppice-${name}-`)));
+  }
+
+  /** The name of a program that ended by itself: what waits for it waits in vain. */
+  get ended(): string | undefined {
+    return this.#ended;
   }
 
   /** @returns the path of a new file that only we can read */
@@ -44,6 +50,7 @@ export class Processes {
     this.#children.add(child);
     child.once('exit', () => {
       this.#children.delete(child);
+      if (!child.killed) this.#ended = name;
       onExit?.();
     });
     return child;

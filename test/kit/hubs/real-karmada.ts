@@ -1,8 +1,5 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { createWriteStream } from 'node:fs';
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import type { ChildProcess } from 'node:child_process';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { loadAll } from 'js-yaml';
@@ -14,6 +11,7 @@ import { kubeconfig } from '../../../operator/pki/kubeconfig.ts';
 import { freePorts, startApiserver, type TestApiserver } from '../apiserver.ts';
 import { testTools } from '../tools.ts';
 import { agentRun } from './karmada-agent.ts';
+import { Processes } from './processes.ts';
 
 const PATIENCE_MS = 120_000;
 const SYSTEM = 'karmada-system';
@@ -39,24 +37,19 @@ const WEBHOOKS: readonly { group: string; plural: string; operations: string[]; 
 export class RealKarmada {
   /** Its API server; stopped by whoever has it. */
   readonly apiserver: TestApiserver;
-  readonly directory: string;
+  readonly #processes: Processes;
   readonly #programs: string;
-  readonly #children: ChildProcess[] = [];
 
-  private constructor(apiserver: TestApiserver, directory: string, programs: string) {
+  private constructor(apiserver: TestApiserver, processes: Processes, programs: string) {
     this.apiserver = apiserver;
-    this.directory = directory;
+    this.#processes = processes;
     this.#programs = programs;
   }
 
   /** @param programs folder with karmada-controller-manager, -scheduler, -webhook, -aggregated-apiserver and karmada-crds */
   static async start(programs: string): Promise<RealKarmada> {
-    const directory = await mkdtemp(join(tmpdir(), 'coppice-karmada-'));
-    const file = async (name: string, text: string) => {
-      const path = join(directory, name);
-      await writeFile(path, text, { mode: 0o600 });
-      return path;
-    };
+    const processes = await Processes.begin('karmada');
+    const file = (name: string, text: string) => processes.file(name, text);
     const ca = await createCA({ commonName: 'karmada-test', days: 2 });
     const proxy = await issue(ca, { commonName: 'front-proxy-client', usages: ['client'], days: 1 });
     const serving = await issue(ca, {
@@ -78,8 +71,7 @@ export class RealKarmada {
         '--disable-admission-plugins=ServiceAccount',
       ],
     });
-    const karmada = new RealKarmada(apiserver, directory, programs);
-    process.once('exit', karmada.#killAll);
+    const karmada = new RealKarmada(apiserver, processes, programs);
     try {
       const kubeconfig = await file('kubeconfig', apiserver.kubeconfig);
       const [aggregated, webhook] = (await freePorts(2)) as [number, number];
@@ -87,7 +79,7 @@ export class RealKarmada {
       const tls = [await file('tls.crt', serving.cert), await file('tls.key', serving.key)];
       const { 'kube-controller-manager': kcm } = await testTools('kube-controller-manager');
       const quiet = ['--metrics-bind-address=0', '--health-probe-bind-address=0', '--leader-elect=false'];
-      karmada.#run(kcm, 'kube-controller-manager', [
+      processes.run(kcm, 'kube-controller-manager', [
         `--kubeconfig=${kubeconfig}`,
         '--controllers=namespace,garbagecollector,clusterrole-aggregation',
         '--leader-elect=false',
@@ -107,7 +99,7 @@ export class RealKarmada {
         `--kubeconfig=${kubeconfig}`,
         '--bind-address=127.0.0.1',
         `--secure-port=${webhook}`,
-        `--cert-dir=${directory}`,
+        `--cert-dir=${processes.directory}`,
         ...quiet.slice(0, 2),
       ]);
       await karmada.#until('Cluster to be served', async () => {
@@ -140,12 +132,7 @@ export class RealKarmada {
 
   /** Ends all but the API server. */
   async stop(): Promise<void> {
-    process.off('exit', this.#killAll);
-    const running = this.#children.filter(({ exitCode, signalCode }) => exitCode === null && signalCode === null);
-    const ended = running.map((child) => once(child, 'exit'));
-    this.#killAll();
-    await Promise.all(ended);
-    if (!process.env.COPPICE_HUB_LOGS) await rm(this.directory, { recursive: true, force: true });
+    await this.#processes.stop();
   }
 
   /**
@@ -154,7 +141,7 @@ export class RealKarmada {
    */
   async startAgent(name: string, member: TestApiserver): Promise<() => void> {
     const run = await this.#wait(`an agent in ${name}`, () => agentRun(member.client));
-    const directory = join(this.directory, `agent-${name}`);
+    const directory = join(this.#processes.directory, `agent-${name}`);
     await mkdir(directory);
     const file = (key: string, text: string) => writeFile(join(directory, key), text, { mode: 0o600 });
     for (const [key, text] of Object.entries(run.files)) await file(key, text.replaceAll(run.mountPath, directory));
@@ -174,28 +161,11 @@ export class RealKarmada {
       ],
       `karmada-agent-${name}`,
     );
-    return () => {
-      this.#children.splice(this.#children.indexOf(child), 1);
-      child.kill('SIGKILL');
-    };
+    return () => void child.kill('SIGKILL');
   }
-
-  #killAll = (): void => {
-    for (const child of this.#children) child.kill('SIGKILL');
-  };
 
   #program(program: string, args: string[], name = program): ChildProcess {
-    return this.#run(join(this.#programs, program), name, args);
-  }
-
-  #run(binary: string, name: string, args: string[]): ChildProcess {
-    const log = createWriteStream(join(this.directory, `${name}.log`));
-    const child = spawn(binary, args, { stdio: ['ignore', 'pipe', 'pipe'], cwd: this.directory });
-    child.stdout.pipe(log, { end: false });
-    child.stderr.pipe(log, { end: false });
-    child.on('error', (error) => log.write(`${error}\n`));
-    this.#children.push(child);
-    return child;
+    return this.#processes.run(join(this.#programs, program), name, args);
   }
 
   async #install(aggregated: number, webhook: number, ca: string): Promise<void> {
@@ -270,11 +240,9 @@ export class RealKarmada {
     for (;;) {
       const found = await look().catch(() => undefined);
       if (found !== undefined) return found;
-      const dead = this.#children.find(({ exitCode }) => exitCode !== null);
-      if (dead || Date.now() > deadline)
-        throw new Error(
-          `waited in vain for ${what}${dead ? `: ${dead.spawnfile} has ended` : ''}; logs: ${this.directory}`,
-        );
+      const { ended, directory } = this.#processes;
+      if (ended || Date.now() > deadline)
+        throw new Error(`waited in vain for ${what}${ended ? `: ${ended} has ended` : ''}; logs: ${directory}`);
       await delay(200);
     }
   }

@@ -27,12 +27,16 @@ const args = (...files: string[]) => ['--root', folder, '--globals', '--reporter
 const summary = () => readFileSync(join(folder, 'summary.txt'), 'utf8');
 
 describe('runs of vitest', { timeout: PATIENCE_MS }, () => {
-  it('are counted together', async () => {
+  it('are counted together, and what failed is named', async () => {
     file('one', "it('a', () => {}); it.skip('b', () => {});");
-    file('two', "it('a', () => {}); it('b', () => { throw new Error('no'); });");
+    file('two', "it('a', () => {}); it('b', () => { throw new Error('no\\nthe rest'); });");
     const runs = new TestRuns(folder);
     await Promise.all([runs.run('first', args('one')), runs.run('second', args('two'))]);
-    expect(runs.finish()).toEqual({ line: '2 passed, 1 failed, 1 skipped', failed: true });
+    expect(runs.finish()).toEqual({
+      line: '2 passed, 1 failed, 1 skipped',
+      failures: ['two.test.js > b: no'],
+      failed: true,
+    });
     expect(summary()).toBe('2 passed, 1 failed, 1 skipped\n');
   });
 
@@ -52,7 +56,7 @@ describe('runs of vitest', { timeout: PATIENCE_MS }, () => {
     runs.stop('its time is up');
     await slow;
     await runs.run('left', args('quick'));
-    expect(runs.finish()).toEqual({ line: '2 passed, 3 failed', failed: true });
+    expect(runs.finish()).toMatchObject({ line: '2 passed, 3 failed', failed: true });
     expect(said).toContain('tests: stopped: its time is up');
     expect(said).toContain('tests: left was left out: its time is up');
   });

@@ -1,0 +1,56 @@
+import { findCondition } from '../../api/conditions.ts';
+import type { HubSpec } from '../../api/hub.ts';
+import type { Membership } from '../../api/membership.ts';
+import { profileNameOf } from '../../api/workercluster.ts';
+import type { OpenCluster } from '../../clusters/open-clusters.ts';
+import type { HubType, Member } from '../../hubs/contract.ts';
+import { clusterOf } from './holds.ts';
+import type { LeaveView } from './judge.ts';
+import { isAsleep, isSilent } from './member.ts';
+import type { MembershipRecord } from './record.ts';
+import { whyNoRoom } from './room.ts';
+import { BY_HUB, type MembershipWorld } from './world.ts';
+
+/** Whose work is asked for. */
+interface Emptied {
+  readonly membership: Membership;
+  readonly spec: HubSpec;
+  readonly type: HubType;
+  readonly record: MembershipRecord;
+  readonly open: OpenCluster | undefined;
+}
+
+/** What a hub has placed on a cluster that is to be emptied, and whether it can go elsewhere. Whether there is room is asked before a drain begins. */
+export function placedOn(
+  world: MembershipWorld,
+  { membership, spec, type, record, open }: Emptied,
+  member: Member,
+  seen: unknown,
+): Pick<LeaveView, 'placements' | 'effect' | 'noRoom'> {
+  const placements = record.opened ? type.placements?.(member, seen) : [];
+  const effect = type.drains(spec, seen);
+  const isDraining = findCondition(membership.status?.conditions, 'Drained') !== undefined;
+  const isToMove = effect === 'Moves' && placements !== undefined && placements.length > 0 && !isDraining;
+  const noRoom = isToMove ? whyNoRoomElsewhere(world, record.hub.name, clusterOf(membership), open) : undefined;
+  return { placements, effect, noRoom };
+}
+
+/**
+ * Why the other members of a hub cannot take what runs on a cluster, a sentence; undefined: they can.
+ * @param clusterKey of the cluster, `namespace/name`. @param open absent: it does not answer, and nobody knows what it runs
+ */
+function whyNoRoomElsewhere(
+  world: MembershipWorld,
+  hubName: string,
+  clusterKey: string,
+  open: OpenCluster | undefined,
+): string | undefined {
+  if (!open) return undefined;
+  const others = world.memberships.byIndex(BY_HUB, hubName).flatMap((one) => {
+    const cluster = world.clusters.get(clusterOf(one));
+    const takesWork = one.status?.state === 'Joined' && !one.metadata.deletionTimestamp && cluster !== undefined;
+    if (!takesWork || clusterOf(one) === clusterKey || isAsleep(cluster) || isSilent(cluster)) return [];
+    return [{ cluster, profile: world.profiles.get(profileNameOf(cluster)) }];
+  });
+  return whyNoRoom(hubName, open.pods.list(), others);
+}
