@@ -68,7 +68,8 @@ export function pendingDemand(
     const who = ownerOf(pod);
     const alike = groups.get(replica) ?? [];
     const group = alike.find((one) => one.who === who);
-    if (!group) groups.set(replica, [...alike, { who, keys: [keyOfPod(pod)], since: waits.since, isSystem: isSystem(pod) }]);
+    if (!group)
+      groups.set(replica, [...alike, { who, keys: [keyOfPod(pod)], since: waits.since, isSystem: isSystem(pod) }]);
     else {
       group.keys.push(keyOfPod(pod));
       if (waits.since < group.since) group.since = waits.since;

@@ -1,7 +1,7 @@
 import type { Demand } from '../demand.ts';
 import type { Misfit, Offer, Packed, PendingPod, Unplaced } from '../fit/model.ts';
-import type { NotJudgedReason } from '../fit/not-judged.ts';
 import { nodeOf } from '../fit/node.ts';
+import type { NotJudgedReason } from '../fit/not-judged.ts';
 import { type PackOptions, pack } from '../fit/pack.ts';
 import type { ClusterState } from '../fit/state.ts';
 import type { PoolView, SizeChange } from './model.ts';
@@ -101,7 +101,15 @@ export function planGrowth(view: GrowView): Growth {
     sizes: [...sizes, ...given],
     keep,
     waiting: [
-      ...view.demands.flatMap((demand) => waitingOf(demand, packed, pools.filter((pool) => !pool.offer || late.includes(pool)), limits, refusal)),
+      ...view.demands.flatMap((demand) =>
+        waitingOf(
+          demand,
+          packed,
+          pools.filter((pool) => !pool.offer || late.includes(pool)),
+          limits,
+          refusal,
+        ),
+      ),
       ...(hasWork ? [] : view.demands.filter(({ isSystem }) => isSystem).map(systemOnly)),
     ],
     placed: packed.placed,
@@ -244,7 +252,11 @@ function waitingOf(
       detail: (packed.notJudged.get(unjudged[0]!) as readonly NotJudgedReason[]).join(', '),
     });
   if (unplaced.length > 0)
-    found.push({ who, pods: unplaced.length, ...whyUnplaced(packed.unplaced.get(unplaced[0]!)!, closed, cut, refusal) });
+    found.push({
+      who,
+      pods: unplaced.length,
+      ...whyUnplaced(packed.unplaced.get(unplaced[0]!)!, closed, cut, refusal),
+    });
   return found;
 }
 

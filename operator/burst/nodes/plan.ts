@@ -8,6 +8,8 @@ export interface NodesView
   extends Omit<GrowView, 'emptying'>,
     Pick<ShrinkView, 'mayShrink' | 'unneededSince' | 'waitMs'> {
   readonly nodes: readonly NodeView[];
+  /** Names of nodes that are there and not Ready: they may count as what is to come, but nobody is moved there. */
+  readonly notReady: readonly string[];
   /** Whether nodes may be taken away at all: named ones, by who makes them, and not while something else takes machines away. */
   readonly mayTakeNodes: boolean;
 }
@@ -30,6 +32,7 @@ export function planNodes(view: NodesView): NodesPlan {
   const kept = new Set(growth.keep);
   // What is yet to come is no room that a running pod could be moved to.
   const shrinkage = state.whatIf(() => {
+    for (const name of view.notReady) state.removeNode(name);
     for (const [key, node] of growth.placed) if (state.node(node)) state.place(replicas.get(key) as FitPod, node);
     return planShrinkage({
       ...view,
@@ -42,4 +45,3 @@ export function planNodes(view: NodesView): NodesPlan {
   });
   return { growth, shrinkage };
 }
-

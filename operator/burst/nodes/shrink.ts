@@ -61,7 +61,9 @@ export function planShrinkage(view: ShrinkView): Shrinkage {
   );
   const unneeded = nodes
     .filter((node) => !node.isEmptying && whyNot(view, node, sizes) === undefined)
-    .sort((a, b) => holders(view, a).length - holders(view, b).length || b.price - a.price || (a.name < b.name ? -1 : 1));
+    .sort(
+      (a, b) => holders(view, a).length - holders(view, b).length || b.price - a.price || (a.name < b.name ? -1 : 1),
+    );
   const begin: { node: string; why: string }[] = [];
   let next = Number.POSITIVE_INFINITY;
   for (const node of unneeded) {
@@ -74,7 +76,9 @@ export function planShrinkage(view: ShrinkView): Shrinkage {
     if (!isEmpty && (isDraining || view.isUnsettled || begin.length > 0)) continue;
     if (!allows(view, node.pool, sizes)) continue;
     less(sizes, node.pool);
-    const why = isEmpty ? 'nothing runs on it' : `its ${countOf(holders(view, node).length, 'pod')} have room elsewhere`;
+    const why = isEmpty
+      ? 'nothing runs on it'
+      : `its ${countOf(holders(view, node).length, 'pod')} have room elsewhere`;
     begin.push({ node: node.name, why });
   }
   return {
@@ -112,7 +116,7 @@ function whyNot(view: ShrinkView, node: NodeView, sizes: ReadonlyMap<string, num
 
 const whyNoRoom = (state: ClusterState, name: string, pods: readonly FitPod[]): string | undefined =>
   state.whatIf(() => {
-    state.removeNode(name);
+    if (state.node(name)) state.removeNode(name);
     const { placed, notJudged } = pack(
       pods.map((pod, index) => ({ key: String(index), pod })),
       state,

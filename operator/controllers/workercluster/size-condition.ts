@@ -2,9 +2,10 @@ import { findCondition } from '../../api/conditions.ts';
 import { type DesiredPool, isSizedByCloud } from '../../api/pools.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import { type DecidedSize, type Holds, isCoppices, presentSize } from '../../capacity/desired-sizes.ts';
+import { AUTOSCALED } from '../autoscaling/condition.ts';
 import { say } from '../conditions.ts';
 import { lastAsked } from './capacity.ts';
-import type { Asked, Resolved, Said, SizedView } from './view.ts';
+import { type Asked, type Resolved, type Said, type SizedView, withoutTime } from './view.ts';
 
 const TYPE = 'SizeDecided';
 
@@ -44,6 +45,12 @@ export function sizeCondition(view: SizedView, resolved: Resolved, asked: Asked)
   const isRaised = pools.some(({ sizedBy }) => sizedBy === 'floor');
   return say(TYPE, true, isRaised ? 'Floor' : 'Decided', [...words, ...floor].join('. '));
 }
+
+/** What the autoscaler says; after a start of the operator, until it has looked, what was said last. Pure. */
+export const autoscaledCondition = ({ sizes, autoscaled, cluster }: SizedView): Said | undefined =>
+  sizes.some(isCoppices)
+    ? (autoscaled ?? withoutTime(findCondition(cluster.status?.conditions, AUTOSCALED)))
+    : undefined;
 
 function holdsOf(view: SizedView, { divided }: Resolved, { overQuota }: Asked): Holds {
   const last = overQuota ? lastAsked(view) : undefined;

@@ -64,6 +64,8 @@ export interface WorkerClusterView {
   readonly keepsAwake?: (since: Date) => readonly Hold[];
   /** What was decided for its pools; absent: nothing is. */
   readonly decided?: Decided;
+  /** What the autoscaler says of its nodes; absent: nothing yet. */
+  readonly autoscaled?: Said | undefined;
   /** Absent: nobody gives clusters ranges. */
   readonly mesh?: MeshView;
 }
