@@ -115,7 +115,7 @@ const filled = async (name: string, nodes: number) => {
   );
   const isOwned = async () =>
     JSON.stringify((await garden.client.get(WORKERCLUSTERS, name, 'default')).metadata).includes('f:dataPlaneNodes');
-  await expect.poll(isOwned, { timeout: 5_000 }).toBe(false);
+  await expect.poll(isOwned).toBe(false);
 };
 const fixed = (name: string, nodes: number) =>
   until(
