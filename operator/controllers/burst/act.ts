@@ -3,7 +3,7 @@ import { rfc3339 } from '../../api/conditions.ts';
 import { errorText } from '../../api/errors.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import { type BurstRecord, decided, gone, type KeptPurchase, rested } from '../../burst/clusters/record.ts';
-import { isNotFound, KubeApiError } from '../../kube/errors.ts';
+import { isNotFound, isTransient, KubeApiError } from '../../kube/errors.ts';
 import { keyOf, WORKERCLUSTERS } from '../../kube/resources.ts';
 import { isOf, manifestOf } from './own-clusters.ts';
 import type { BurstWorld } from './world.ts';
@@ -67,17 +67,23 @@ async function make(
   }
 }
 
-/**
- * Deletes what is given back; hubs let go of it first, as of every cluster that is deleted.
- * @returns names of what is on record and still there
- */
+/** What giving back has come to. */
+export interface Ended {
+  /** Names of what is on record and still there. */
+  readonly left: readonly string[];
+  /** Why one of them cannot be deleted, a sentence; undefined: each can be. */
+  readonly problem: string | undefined;
+}
+
+/** Deletes what is given back; hubs let go of it first, as of every cluster that is deleted. */
 export async function endClusters(
   world: BurstWorld,
   policy: BurstPolicy,
   record: BurstRecord,
   signal: AbortSignal,
-): Promise<string[]> {
+): Promise<Ended> {
   const left: string[] = [];
+  let problem: string | undefined;
   for (const purchase of record.purchases) {
     if (!purchase.leaving) continue;
     const { namespace } = policy.metadata;
@@ -93,8 +99,11 @@ export async function endClusters(
     await world.garden
       .delete(WORKERCLUSTERS, name, namespace, { signal, preconditions: { ...(uid && { uid }) } })
       .catch((error: unknown) => {
-        if (!isNotFound(error)) throw error;
+        if (isNotFound(error)) return;
+        if (signal.aborted || isTransient(error)) throw error;
+        // One that somebody protects keeps no other from being given back.
+        problem ??= `WorkerCluster ${name} cannot be given back: ${errorText(error)}`;
       });
   }
-  return left;
+  return { left, problem };
 }

@@ -44,7 +44,7 @@ export async function candidatesOf(
     const refusal =
       typeof offer === 'string'
         ? offer
-        : await memory.tried(trialKey(policy, name), JSON.stringify(candidate.template), () =>
+        : await memory.tried(trialKey(policy, name), JSON.stringify(candidate.template), now, () =>
             refusalOf(world, policy, candidate, {}, signal),
           );
     found.push({

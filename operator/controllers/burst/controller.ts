@@ -14,7 +14,7 @@ import {
   spentUntil,
   told,
 } from '../../burst/clusters/record.ts';
-import { isTransient } from '../../kube/errors.ts';
+import { isTransient, KubeApiError } from '../../kube/errors.ts';
 import { BURSTPOLICIES, keyOf } from '../../kube/resources.ts';
 import { tellFailure } from '../failure.ts';
 import { hold } from '../finalizer.ts';
@@ -78,7 +78,8 @@ export async function reconcileBurst(
     } catch (error) {
       if (signal.aborted) throw error;
       // What it has bought is on its record, and room for the others. What it would have bought for is left to its next look.
-      if (!isTransient(error)) await tellFailure(world, world.policies, turn.policy, error);
+      const isConflict = error instanceof KubeApiError && error.isConflict;
+      if (!isConflict && !isTransient(error)) await tellFailure(world, world.policies, turn.policy, error);
       left = [];
     }
   }
@@ -189,16 +190,18 @@ class PolicyLook {
       this.#turn.record = await makeClusters(this.#world, this.#policy, this.#turn.record, this.#now, this.#signal);
       await this.#save();
     }
-    await endClusters(this.#world, this.#policy, this.#turn.record, this.#signal);
-    const ready = suspend
-      ? { status: true, reason: 'Suspended', message: `it watches Hub ${hub.metadata.name}, and decides nothing` }
-      : dryRun
-        ? {
-            status: true,
-            reason: 'DryRun',
-            message: `it says what it would do for Hub ${hub.metadata.name}, and does nothing`,
-          }
-        : { status: true, reason: 'Watching', message: `it watches Hub ${hub.metadata.name}` };
+    const { problem } = await endClusters(this.#world, this.#policy, this.#turn.record, this.#signal);
+    const ready = problem
+      ? { status: false, reason: 'CannotGiveBack', message: problem }
+      : suspend
+        ? { status: true, reason: 'Suspended', message: `it watches Hub ${hub.metadata.name}, and decides nothing` }
+        : dryRun
+          ? {
+              status: true,
+              reason: 'DryRun',
+              message: `it says what it would do for Hub ${hub.metadata.name}, and does nothing`,
+            }
+          : { status: true, reason: 'Watching', message: `it watches Hub ${hub.metadata.name}` };
     await this.#tell({ ready, candidates, waiting: mine, verdicts: plan.verdicts });
     const isLeft = new Set<unknown>(plan.left);
     return dryRun ? work : [...others, ...mine.filter((one) => isLeft.has(one))];
@@ -326,9 +329,9 @@ class PolicyLook {
       if (!leaving) record = givenBack(record, { name, why: 'the policy is deleted', isFailure: false }, this.#now);
     this.#turn.record = record;
     await this.#save();
-    const left = await endClusters(this.#world, this.#policy, record, this.#signal);
+    const { left, problem } = await endClusters(this.#world, this.#policy, record, this.#signal);
     if (left.length > 0) {
-      const message = `its clusters leave first: ${left.slice(0, 5).join(', ')}`;
+      const message = problem ?? `its clusters leave first: ${left.slice(0, 5).join(', ')}`;
       await this.#tell({ ready: { status: false, reason: 'Deleting', message }, deleting: message });
       return;
     }

@@ -87,7 +87,7 @@ export function seenOf(
   const membership = world.memberships.get(`${policy.metadata.namespace}/${membershipName(name, policy.spec.hub)}`);
   const isJoined = cluster !== undefined && membership?.status?.state === 'Joined';
   const isIdle = isJoined ? isWithoutWork(world, key) : undefined;
-  const idleSince = memory.idle(cluster?.metadata.uid ?? key, isIdle, now);
+  const idleSince = memory.idle(`${policy.metadata.uid}/${purchase.number}`, isIdle, now);
   const isLeaving = purchase.leaving || cluster?.metadata.deletionTimestamp !== undefined;
   const hasJoined = isJoined || purchase.joinedAt !== undefined;
   const phase = isLeaving ? 'Leaving' : hasJoined ? 'Joined' : cluster || uid ? 'Making' : 'Ordered';

@@ -55,7 +55,7 @@ export function statusOf(policy: BurstPolicy, outcome: Outcome, now: Date): Burs
       before?.conditions,
       [
         say('Ready', ready.status, ready.reason, ready.message),
-        ready.status ? demandMet(verdicts) : undefined,
+        ready.status || verdicts.length > 0 ? demandMet(verdicts) : undefined,
         deleting ? say('Deleting', true, 'ClustersLeave', deleting) : undefined,
       ],
       now,

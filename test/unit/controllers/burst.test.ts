@@ -88,6 +88,8 @@ class Scene {
   now = START;
   memory = new BurstMemory();
   refuse: (cluster: WorkerCluster) => string | undefined = () => undefined;
+  /** Name of the cluster that nobody may delete. */
+  protect = '';
   /** What caches show; undefined: what there is. */
   stale: Map<string, KubeObject> | undefined;
   /** Writes until the operator is killed. */
@@ -133,7 +135,11 @@ class Scene {
         if (message) throw new KubeApiError('POST', 422, { reason: 'Invalid', message });
         return dryRun ? object : write(() => objects.create(object));
       },
-      delete: (...all: Parameters<MemoryObjects['delete']>) => write(() => objects.delete(...all)),
+      delete: async (...all: Parameters<MemoryObjects['delete']>) => {
+        if (all[1] === this.protect)
+          throw new KubeApiError('DELETE', 403, { reason: 'Forbidden', message: 'it is protected' });
+        return write(() => objects.delete(...all));
+      },
       mergePatch: (resource: Resource, name: string, namespace: string, patch: { metadata: object }) =>
         write(async () => {
           const known = objects.find(resource, name, namespace)!;
@@ -507,6 +513,20 @@ describe('a candidate', () => {
     expect(scene.events.some((text) => /^ClusterFailed .*no machines left/.test(text))).toBe(true);
   });
 
+  it('whose cluster joined and is of no use for the work rests, and the next is tried', async () => {
+    scene.demands = [demand('ResourceBinding shop/web', 3)];
+    await scene.looks(40 * SECOND);
+    const [first] = scene.clusters();
+    scene.join(first!, 0);
+    // Its nodes never come.
+    scene.open.get(`shop/${first!.metadata.name}`)!.nodes = [];
+    await scene.looks(4 * MINUTE);
+    expect(scene.clusters()).toHaveLength(1);
+    await scene.looks(4 * MINUTE);
+    expect(scene.clusters().map(({ spec }) => spec.region)).toEqual([undefined, 'there']);
+    expect(scene.record()!.rests.cloud).toMatchObject({ failures: 1 });
+  });
+
   it('of a name that somebody else has is never touched, and another name is taken', async () => {
     const name = burstClusterName('peak', 'cloud', 'uid-of-peak', 1);
     const theirs = { apiVersion: API_VERSION, kind: 'WorkerCluster', metadata: { name, namespace: 'shop' }, spec: {} };
@@ -568,6 +588,38 @@ describe('policies', () => {
     expect(scene.policy()).toBeUndefined();
     expect(scene.objects.find(SECRETS, 'x', 'kube-system')).toBeUndefined();
     expect(scene.record()).toBeUndefined();
+  });
+
+  it('say which cluster they cannot give back, and give back the others', async () => {
+    scene.demands = [demand('ResourceBinding shop/web', 3)];
+    await scene.looks(40 * SECOND);
+    const [kept] = scene.clusters();
+    scene.protect = kept!.metadata.name;
+    await scene.objects.delete(BURSTPOLICIES, 'peak', 'shop');
+    await scene.looks(MINUTE);
+    expect(scene.policy()!.status!.conditions).toContainEqual(
+      expect.objectContaining({
+        type: 'Deleting',
+        message: expect.stringMatching(/cannot be given back: .*protected/),
+      }),
+    );
+    scene.protect = '';
+    await scene.looks(MINUTE);
+    expect(scene.policy()).toBeUndefined();
+    expect(scene.clusters()).toEqual([]);
+  });
+
+  it('let go of a cluster from which somebody took the label: it stays, and costs them nothing more', async () => {
+    scene.demands = [demand('ResourceBinding shop/web', 3)];
+    await scene.looks(MINUTE);
+    scene.demands = [];
+    const [cluster] = scene.clusters();
+    const { [LABELS.burstPolicy]: _, ...labels } = cluster!.metadata.labels!;
+    scene.objects.put({ ...cluster!, metadata: { ...cluster!.metadata, labels } });
+    scene.join(cluster!, 0);
+    await scene.looks(2 * 60 * MINUTE);
+    expect(scene.clusters()).toHaveLength(1);
+    expect(scene.record()!.purchases).toEqual([]);
   });
 
   it('that are deleted without their clusters let go of them', async () => {
