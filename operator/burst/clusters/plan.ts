@@ -10,7 +10,7 @@ import type {
   WorkState,
   WorkVerdict,
 } from './model.ts';
-import { Room } from './room.ts';
+import { likenessOf, Room } from './room.ts';
 
 /** A cluster that has not joined its hub by then is given up. Clouds take 15 minutes and more for one that they manage. */
 export const JOIN_LIMIT_MS = 30 * 60_000;
@@ -45,27 +45,16 @@ class Planning {
   }
 
   plan(): ClustersPlan {
+    const sources = this.#bounded();
+    const fitting = this.#fitting(sources);
     const waits: WaitingWork[][] = [];
-    let replicas = 0;
-    for (const work of bySource(this.#view.waiting)) {
-      const count = work.reduce((sum, one) => sum + one.count, 0);
-      if (count > MOST_REPLICAS) {
-        this.#say(
-          work,
-          'Refused',
-          `it has ${count} replicas, more than ${MOST_REPLICAS}: make several workloads of it`,
-        );
-        continue;
-      }
-      replicas += count;
-      if (replicas > MOST_REPLICAS) {
-        this.#later(work);
-        continue;
-      }
-      if (this.#fits(work)) continue;
+    for (const work of sources) {
+      const on = fitting.get(work);
       const since = Math.min(...work.map((one) => one.since));
       const due = since + this.#view.limits.pendingForMs;
-      if (this.#view.limits.isSuspended) this.#say(work, 'Suspended', 'the policy is suspended: nothing is bought');
+      if (on) this.#sayWhere(work, on);
+      else if (this.#view.limits.isSuspended)
+        this.#say(work, 'Suspended', 'the policy is suspended: nothing is bought');
       else if (due > this.#now) {
         this.#times.push(due);
         const wait = `it waits since ${text(since)}; it is served when it still does at ${text(due)}`;
@@ -93,19 +82,62 @@ class Planning {
     this.#say(work, 'Later', 'more work waits than is looked at in one go: it is looked at after the older one');
   }
 
-  /** Whether all of a source finds room in what is there and what is on its way; it has that room then. */
-  #fits(work: readonly WaitingWork[]): boolean {
+  /** The sources that are looked at now, the oldest first. */
+  #bounded(): WaitingWork[][] {
+    let replicas = 0;
+    return bySource(this.#view.waiting).filter((work) => {
+      const count = work.reduce((sum, one) => sum + one.count, 0);
+      if (count > MOST_REPLICAS) {
+        const advice = `it has ${count} replicas, more than ${MOST_REPLICAS}: make several workloads of it`;
+        this.#say(work, 'Refused', advice);
+        return false;
+      }
+      replicas += count;
+      if (replicas > MOST_REPLICAS) this.#later(work);
+      return replicas <= MOST_REPLICAS;
+    });
+  }
+
+  /** Sources that find room, as a whole, in what is there and what is on its way, and on which clusters. They have that room then. */
+  #fitting(sources: readonly WaitingWork[][]): Map<WaitingWork[], ReadonlySet<string>> {
+    const found = new Map<WaitingWork[], ReadonlySet<string>>();
+    const likeness = likenessOf();
+    const alike = new Map<string, WaitingWork[][]>();
+    for (const source of sources) {
+      const key = source.length === 1 ? likeness(source[0]!) : source[0]!.source;
+      alike.set(key, [...(alike.get(key) ?? []), source]);
+    }
+    for (const group of alike.values()) {
+      const [first] = group;
+      if (first!.length > 1) {
+        const on = this.#fitsTogether(first!);
+        if (on) found.set(first!, on);
+        continue;
+      }
+      const { whole, on } = this.#room.fillAlike(group.map(([work]) => work!));
+      // A part of what does not fit as a whole would go there, and the rest to what is bought.
+      for (const cluster of on) this.#needed.add(cluster);
+      for (const source of group) {
+        const its = whole.get(source[0]!);
+        if (its) found.set(source, its);
+      }
+    }
+    return found;
+  }
+
+  /** Of a source whose parts ask for different things. */
+  #fitsTogether(work: readonly WaitingWork[]): ReadonlySet<string> | undefined {
     const wanted = work.map((one) => ({ work: one, count: one.count }));
-    const tried = this.#room.whatIf(() => this.#room.fill(wanted));
-    // A part of it would go there, and the rest to what is bought.
-    for (const cluster of tried.on) this.#needed.add(cluster);
-    if (tried.left.length > 0) return false;
-    this.#room.fill(wanted);
-    const coming = this.#view.supply.filter(({ cluster, planned }) => tried.on.has(cluster) && planned.length > 0);
-    const where = listed([...tried.on].sort());
-    if (coming.length > 0) this.#say(work, 'RoomOrdered', `room for it is on its way: ${where}`);
+    const { left, on } = this.#room.whatIf(() => this.#room.fill(wanted));
+    for (const cluster of on) this.#needed.add(cluster);
+    return left.length > 0 ? undefined : this.#room.fill(wanted).on;
+  }
+
+  #sayWhere(work: readonly WaitingWork[], on: ReadonlySet<string>): void {
+    const coming = this.#view.supply.some(({ cluster, planned }) => on.has(cluster) && planned.length > 0);
+    const where = listed([...on].sort());
+    if (coming) this.#say(work, 'RoomOrdered', `room for it is on its way: ${where}`);
     else this.#say(work, 'Fits', `it fits on ${where}, and the hub has not placed it there yet: nothing is bought`);
-    return true;
   }
 
   #buy(waits: readonly WaitingWork[][]): Purchase[] {

@@ -32,16 +32,39 @@ export class Room {
 
   /** Takes the room that there is for it. @returns what found none, and on which clusters the rest is */
   fill(wanted: readonly Replicas[]): { left: Replicas[]; on: ReadonlySet<string> } {
-    const pods = podsOf(wanted, (work, node) => {
-      const member = this.#members.get(clusterOfNode(node));
-      return member !== undefined && (work.accepts?.(member) ?? true);
-    });
-    const { placed } = pack(pods, this.#state);
+    const { placed } = pack(podsOf(wanted, this.#mayGo), this.#state);
     return {
       left: without(wanted, placed.keys()),
       on: new Set([...placed.values()].map(clusterOfNode)),
     };
   }
+
+  /**
+   * Takes room for sources that ask for the same for each replica: for each as a whole, or not at all; the first come first. Together, as there may be
+   * thousands of them and of nodes.
+   * @returns for each that has room now: on which clusters; and all clusters that any replica would go to
+   */
+  fillAlike(works: readonly WaitingWork[]): { whole: Map<WaitingWork, ReadonlySet<string>>; on: ReadonlySet<string> } {
+    const total = works.reduce((sum, { count }) => sum + count, 0);
+    const pending = podsOf([{ work: works[0]!, count: total }], this.#mayGo);
+    const { placed } = pack(pending, this.#state);
+    const nodes = [...placed.values()];
+    const on = new Set(nodes.map(clusterOfNode));
+    const whole = new Map<WaitingWork, ReadonlySet<string>>();
+    let taken = 0;
+    for (const work of works) {
+      if (taken + work.count > nodes.length) continue;
+      whole.set(work, new Set(nodes.slice(taken, taken + work.count).map(clusterOfNode)));
+      taken += work.count;
+    }
+    for (const node of nodes.slice(taken)) this.#state.remove(pending[0]!.pod, node);
+    return { whole, on };
+  }
+
+  readonly #mayGo = (work: WaitingWork, node: string): boolean => {
+    const member = this.#members.get(clusterOfNode(node));
+    return member !== undefined && (work.accepts?.(member) ?? true);
+  };
 
   /** Does something, and takes back all that it has filled. */
   whatIf<T>(work: () => T): T {
@@ -101,13 +124,35 @@ export function takenBy(offer: ClusterOffer, wanted: readonly Replicas[]): Taken
   };
 }
 
-/** Replicas as pods that are packed. @param mayGo whether the hub would place it on the node of this name */
-const podsOf = (wanted: readonly Replicas[], mayGo = (_: WaitingWork, _node: string) => true): PendingPod[] =>
-  wanted.flatMap(({ work, count }, index) => {
+/** Replicas as pods that are packed; alike ones share a pod. @param mayGo whether the hub would place it on the node of this name */
+function podsOf(
+  wanted: readonly Replicas[],
+  mayGo: (work: WaitingWork, node: string) => boolean = () => true,
+): PendingPod[] {
+  const known = new Map<string, FitPod>();
+  const likeness = likenessOf();
+  return wanted.flatMap(({ work, count }, index) => {
+    const alike = likeness(work);
     const { acceptsNode } = work.pod;
-    const pod: FitPod = { ...work.pod, acceptsNode: (node) => mayGo(work, node.name) && acceptsNode(node) };
+    const pod = known.get(alike) ?? {
+      ...work.pod,
+      acceptsNode: (node) => mayGo(work, node.name) && acceptsNode(node),
+    };
+    known.set(alike, pod);
     return Array.from({ length: count }, (_, replica) => ({ key: `${index}/${replica}`, pod }));
   });
+}
+
+/** A text for each work that is the same for what asks for the same, and may go to the same clusters. */
+export function likenessOf(): (work: WaitingWork) => string {
+  const numbers = new Map<unknown, number>();
+  const numberOf = (one: unknown) => {
+    const number = numbers.get(one) ?? numbers.size;
+    numbers.set(one, number);
+    return number;
+  };
+  return ({ pod, accepts }) => `${numberOf(pod)}/${numberOf(accepts)}`;
+}
 
 /** What is left of it when the pods of these keys are placed. */
 function without(wanted: readonly Replicas[], keys: Iterable<string>): Replicas[] {

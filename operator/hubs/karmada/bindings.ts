@@ -167,14 +167,22 @@ const GPU = 'nvidia.com/gpu';
  * Work that found no room. A division is all or nothing, so all that is not placed counts. Work that is duplicated, or divided by static
  * weights, is not among it: Karmada places that without looking at what is free. Pure.
  */
-export const demandOf = (bindings: Bindings): Demand[] =>
-  bindings.flatMap(({ resource, binding }) => {
+export function demandOf(bindings: Bindings): Demand[] {
+  // Shared by those that say the same: whoever packs them sees that they are alike.
+  const known = new Map<string, NonNullable<Demand['accepts']>>();
+  const acceptedBy = ({ spec }: BindingObject) => {
+    const key = JSON.stringify(spec?.placement ?? {});
+    const accepts = known.get(key) ?? accepting(spec?.placement);
+    known.set(key, accepts);
+    return accepts;
+  };
+  return bindings.flatMap(({ resource, binding }) => {
     const { reason, message = '', lastTransitionTime = '' } = refusalOf(binding) ?? {};
     if (reason !== 'Unschedulable' && !(reason === 'SchedulerError' && FULL.test(message))) return [];
     const { clusters = [], components = [], ...whole } = binding.spec ?? {};
     const placed = clusters.reduce((sum, { replicas = 0 }) => sum + replicas, 0);
     const source = textOf(resource, binding);
-    const accepts = accepting(binding);
+    const accepts = acceptedBy(binding);
     const { namespace } = binding.metadata;
     return (components.length > 0 ? components : [whole]).flatMap(({ replicas = 0, replicaRequirements }) => {
       const count = replicas - (components.length > 0 ? 0 : placed);
@@ -192,10 +200,13 @@ export const demandOf = (bindings: Bindings): Demand[] =>
         : [];
     });
   });
+}
 
 /** Whether a binding may go to a member by its affinities, of which any will do. */
-function accepting({ spec }: BindingObject): NonNullable<Demand['accepts']> {
-  const { clusterAffinity, clusterAffinities = [] } = spec?.placement ?? {};
+function accepting({
+  clusterAffinity,
+  clusterAffinities = [],
+}: NonNullable<BindingObject['spec']>['placement'] = {}): NonNullable<Demand['accepts']> {
   const asked = [
     ...(clusterAffinity ? [clusterAffinity] : []),
     ...clusterAffinities.flatMap((one) => [one, ...(one.overflowAffinities ?? [])]),
