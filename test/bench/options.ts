@@ -1,5 +1,16 @@
 /** What is run; each one measures several figures. The last two need no garden. */
-export const SCENARIOS = ['garden', 'one', 'five', 'nodes', 'grow', 'scale', 'idle', 'clouds', 'decisions'] as const;
+export const SCENARIOS = [
+  'garden',
+  'one',
+  'five',
+  'nodes',
+  'grow',
+  'autoscale',
+  'scale',
+  'idle',
+  'clouds',
+  'decisions',
+] as const;
 export type Scenario = (typeof SCENARIOS)[number];
 const WITHOUT_GARDEN: readonly Scenario[] = ['clouds', 'decisions'];
 
@@ -18,6 +29,7 @@ export const TOPICS: Readonly<Record<string, readonly Scenario[]>> = {
   nodes: ['nodes'],
   timeline: ['nodes'],
   grow: ['grow'],
+  autoscale: ['autoscale'],
   scale: ['scale'],
   idle: ['idle'],
   memory: ['idle', 'nodes'],

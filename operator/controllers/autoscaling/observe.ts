@@ -24,7 +24,7 @@ import { askedSize } from '../../cost/size.ts';
 import type { Informer } from '../../kube/informer.ts';
 import { conditionIsTrue, keyOf, type Node, type Pod } from '../../kube/resources.ts';
 import { BY_NAMESPACE } from '../by-namespace.ts';
-import { type ClaimantWorld, claimantsIn, heldBy } from '../quota/claimants.ts';
+import { type ClaimantWorld, claimantsIn, heldBy, OVER_QUOTA } from '../quota/claimants.ts';
 import type { ClusterMemory } from './memory.ts';
 import { offerOf } from './offers.ts';
 
@@ -151,11 +151,13 @@ export function observe(world: ObservedWorld, key: string, memory: ClusterMemory
 
 function isOpenToDecisions({ metadata, status, ...cluster }: WorkerCluster): boolean {
   const is = (type: string) => findCondition(status?.conditions, type)?.status;
+  // Who waits for a quota may need less by now: only what else is refused says that nothing of it is acted on.
+  const accepted = findCondition(status?.conditions, 'SpecAccepted');
   return (
     !metadata.deletionTimestamp &&
     !isAttached(cluster) &&
     isAutoscaled({ metadata, ...cluster } as WorkerCluster) &&
-    is('SpecAccepted') !== 'False' &&
+    (accepted?.status !== 'False' || accepted.reason === OVER_QUOTA) &&
     is('APIServerAvailable') !== 'False' &&
     status?.hibernation?.asleep !== true &&
     cluster.spec.hibernation?.enabled !== true

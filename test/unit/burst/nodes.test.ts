@@ -57,6 +57,14 @@ describe('more nodes for pods that wait', () => {
     }
   });
 
+  it('what does not come is given up once nobody waits, but not below a floor', () => {
+    const late = poolView('a', { count: 3, present: 1, decidedAt: NOW - PROVISION_MS - 1 });
+    const view = { state: stateOf([node('n1')]), pools: [late] };
+    expect(grow(view).sizes).toMatchObject([{ pool: 'a', count: 1, why: expect.stringContaining('nobody waits') }]);
+    expect(sizes({ ...view, mayShrink: () => false })).toEqual([]);
+    expect(sizes({ ...view, demands: [demand(1, '64')] })).toEqual([]);
+  });
+
   it('within the maximum of the pool and of the cluster, and says what stands against it', () => {
     const full = grow({ demands: [demand(3, '4')], pools: [poolView('a', { maximum: 2 })] });
     expect(full.sizes).toMatchObject([{ pool: 'a', count: 2 }]);
