@@ -3,17 +3,17 @@ import { pick, seeded } from './seeded.ts';
 /** What a property is tried with: choices that are the same for the same seed. */
 export interface Draw {
   /** In [0, 1). */
-  random(): number;
+  random: () => number;
   /** A whole number, both ends included. */
-  integer(from: number, to: number): number;
-  chance(probability: number): boolean;
-  pick<T>(items: readonly T[]): T;
+  integer: (from: number, to: number) => number;
+  chance: (probability: number) => boolean;
+  pick: <T>(items: readonly T[]) => T;
   /** Some of them, perhaps none, in their order. */
-  some<T>(items: readonly T[], probability?: number): T[];
+  some: <T>(items: readonly T[], probability?: number) => T[];
   /** All of them in any order. */
-  shuffled<T>(items: readonly T[]): T[];
+  shuffled: <T>(items: readonly T[]) => T[];
   /** So many of what `make` makes. */
-  many<T>(count: number, make: (index: number) => T): T[];
+  many: <T>(count: number, make: (index: number) => T) => T[];
 }
 
 /** Choices of one seed. */
@@ -27,7 +27,7 @@ export function draw(seed: number): Draw {
     chance: (probability) => random() < probability,
     pick: (items) => pick(random, items),
     some: (items, probability = 0.5) => items.filter(() => random() < probability),
-    shuffled(items) {
+    shuffled: (items) => {
       const left = [...items];
       return items.map(() => left.splice(integer(0, left.length - 1), 1)[0]!);
     },
