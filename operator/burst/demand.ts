@@ -24,7 +24,6 @@ export const NOT_DEMAND = {
   Nominated: 'a node is nominated for it, where others make room',
   BoundToNode: 'it runs on one node only: a DaemonSet or the node itself made it',
   LowPriority: 'its priority is below the least that buys nodes',
-  SystemOnly: 'it serves other pods of the cluster, and there are none',
 } as const;
 
 /** A key of the list. */

@@ -18,7 +18,8 @@ export class ClusterMemory {
 
   /** These nodes are unneeded now, and no others. */
   unneeded(nodes: readonly string[], now: number): void {
-    for (const known of this.unneededSince.keys()) if (!nodes.includes(known)) this.unneededSince.delete(known);
+    const all = new Set(nodes);
+    for (const known of this.unneededSince.keys()) if (!all.has(known)) this.unneededSince.delete(known);
     for (const node of nodes) if (!this.unneededSince.has(node)) this.unneededSince.set(node, now);
   }
 
