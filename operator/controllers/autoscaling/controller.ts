@@ -9,6 +9,7 @@ import { KubeApiError } from '../../kube/errors.ts';
 import type { KubeObject, Node } from '../../kube/resources.ts';
 import type { DecidedSizes } from '../decided-sizes.ts';
 import { Batches, type BatchTimes } from './batches.ts';
+import { FactsReader } from './cluster-facts.ts';
 import { autoscaledCondition } from './condition.ts';
 import { beginEmptying, emptiedSince, endEmptying, evictAll, markEmpty } from './empty-node.ts';
 import { ClusterMemory } from './memory.ts';
@@ -39,6 +40,7 @@ export class Autoscaler {
   readonly #world: AutoscalingWorld;
   readonly #times: AutoscalingTimes;
   readonly #batches: Batches;
+  readonly #facts: FactsReader;
   readonly #memory = new Map<string, ClusterMemory>();
   readonly #told = new Map<string, Told>();
 
@@ -46,6 +48,7 @@ export class Autoscaler {
     this.#world = world;
     this.#times = times;
     this.#batches = new Batches(times, () => +world.now());
+    this.#facts = new FactsReader(() => +world.now());
   }
 
   /** Something has changed in a cluster. @returns whether it is the first news of a batch: how long to wait then, milliseconds */
@@ -60,14 +63,15 @@ export class Autoscaler {
 
   /** Nobody is to decide about the cluster any more, or it is gone. */
   forget(key: string): void {
+    this.#facts.forget(key);
     this.#memory.delete(key);
     this.#told.delete(key);
   }
 
   /** Looks at a cluster, decides, and takes the next step. Everything begins by looking: it does not matter where the last look ended. */
   async reconcile(key: string, signal: AbortSignal): Promise<{ requeueAfterMs: number } | undefined> {
-    const open = this.#batches.take(key);
-    if (open > 0) return { requeueAfterMs: open };
+    const left = this.#batches.take(key);
+    if (left > 0) return { requeueAfterMs: left };
     const { clusters, sizes } = this.#world;
     const { uid = '', deletionTimestamp } = clusters.get(key)?.metadata ?? {};
     if (uid === '' || deletionTimestamp) {
@@ -83,7 +87,10 @@ export class Autoscaler {
       return undefined;
     }
     const memory = this.#memoryOf(key, uid);
-    const seen = observe(this.#world, key, memory);
+    const open = this.#world.openClusters.get(key);
+    if (!open) return undefined;
+    const facts = await this.#facts.of(key, open.client, open.pods.list(), signal);
+    const seen = observe(this.#world, key, memory, facts);
     if (!seen) return undefined;
     const now = +this.#world.now();
     const plan = planNodes(seen.view);

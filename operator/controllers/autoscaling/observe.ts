@@ -25,6 +25,7 @@ import type { Informer } from '../../kube/informer.ts';
 import { conditionIsTrue, keyOf, type Node, type Pod } from '../../kube/resources.ts';
 import { BY_NAMESPACE } from '../by-namespace.ts';
 import { type ClaimantWorld, claimantsIn, heldBy, OVER_QUOTA } from '../quota/claimants.ts';
+import { type KnownFacts, NOTHING_KNOWN } from './cluster-facts.ts';
 import type { ClusterMemory } from './memory.ts';
 import { offerOf } from './offers.ts';
 
@@ -65,7 +66,12 @@ export const isAutoscaled = ({ spec }: WorkerCluster): boolean => (spec.pools ??
 const isCoppicesPool = ({ autoscale }: { autoscale?: string | undefined }): boolean => autoscale === 'Coppice';
 
 /** Why nothing is decided about a cluster now, or what a decision rests on. */
-export function observe(world: ObservedWorld, key: string, memory: ClusterMemory): Seen | undefined {
+export function observe(
+  world: ObservedWorld,
+  key: string,
+  memory: ClusterMemory,
+  { facts, csiNodes }: KnownFacts = NOTHING_KNOWN,
+): Seen | undefined {
   const cluster = world.clusters.get(key);
   const profile = cluster && world.profiles.get(profileNameOf(cluster));
   const open = world.openClusters.get(key);
@@ -101,7 +107,7 @@ export function observe(world: ObservedWorld, key: string, memory: ClusterMemory
       maximum: pool.maximum,
       present: there.length - (leaving.get(pool.name)?.length ?? 0),
       ...(at !== undefined && { decidedAt: Date.parse(at) }),
-      ...offerOf(offers, pool, there),
+      ...offerOf(offers, pool, there, csiNodes),
     };
   });
   const { demands, ignored } = pendingDemand(pods, {
@@ -129,7 +135,7 @@ export function observe(world: ObservedWorld, key: string, memory: ClusterMemory
     spared,
     ...(noShrinking !== undefined && { noShrinking }),
     view: {
-      state: stateOf(nodes, podsOn, +now),
+      state: stateOf(nodes, podsOn, { facts, csiNodes }, +now),
       demands,
       pools: poolViews,
       nodes: nodeViews(own, poolViews, ofPool, { leaving, podsOn, shoot, memory, now: +now }),
@@ -250,12 +256,13 @@ function asReady(node: Node, now: number): Node {
 function stateOf(
   nodes: ReadonlyMap<string, Node>,
   podsOn: ReadonlyMap<string, readonly Pod[]>,
+  { facts, csiNodes }: KnownFacts,
   now: number,
 ): ClusterState {
-  const state = new ClusterState();
+  const state = new ClusterState(facts);
   for (const [name, node] of nodes) {
     if (!isThere(node)) continue;
-    state.addNode(fitNode(asReady(node, now)));
+    state.addNode(fitNode(asReady(node, now), csiNodes.get(name)));
     for (const pod of podsOn.get(name) ?? []) state.place(fitPod(pod), name);
   }
   return state;

@@ -6,7 +6,7 @@ import type { DesiredPool } from '../../api/pools.ts';
 import { parseBytes, parseCpu } from '../../api/quantity.ts';
 import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
 import type { NodeTemplate } from '../../burst/fit/model.ts';
-import { allocatableOf } from '../../burst/fit/node.ts';
+import { allocatableOf, attachLimitsOf, type CSINode } from '../../burst/fit/node.ts';
 import type { PoolView } from '../../burst/nodes/model.ts';
 import { bestOffer } from '../../capacity/allocation.ts';
 import { isDepleted, type KnownCapacity, machineTypesOf } from '../../capacity/offers.ts';
@@ -37,6 +37,7 @@ export function offerOf(
   { cluster, profile, provider, capacity, now }: OfferView,
   pool: DesiredPool,
   siblings: readonly Node[],
+  csiNodes: ReadonlyMap<string, CSINode>,
 ): Pick<PoolView, 'offer' | 'soldOut'> {
   const region = cluster.spec.region ?? profile.spec.defaults?.region ?? profile.spec.regions[0]?.name ?? '';
   const place = { profile: profileNameOf(cluster), region, spot: pool.spot };
@@ -71,7 +72,8 @@ export function offerOf(
     labels: { ...known, ...(isZoned && zone !== undefined && others.length === 0 && { [ZONE]: zone }) },
     taints: pool.taints,
     allocatable: sibling ? allocatableOf(sibling.status?.allocatable) : allocatableOf(guessed(type, provider)),
-    attachLimits: new Map(),
+    // Its machine type decides how many volumes it may have attached: a sibling has as many.
+    attachLimits: attachLimitsOf(sibling && csiNodes.get(sibling.metadata.name)),
   };
   return { offer: { template, price: price === undefined ? UNPRICED : Number(price) } };
 }
