@@ -39,12 +39,13 @@ export class Recorder {
   }
 
   /**
-   * What the scheduler says: null when it takes the open node, else its message. undefined: the API server refuses an object of the case.
+   * What the scheduler says, asked so long after all else is there: null when it takes the open node, else its message. undefined: the API
+   * server refuses an object of the case.
    */
-  async verdict(of: FitCase): Promise<string | null | undefined> {
+  async verdict(of: FitCase, settleMs = SETTLE_MS): Promise<string | null | undefined> {
     const created: KubeObject[] = [];
     try {
-      return await this.#ask(of, created);
+      return await this.#ask(of, created, settleMs);
     } catch (error) {
       if (error instanceof KubeApiError && [400, 422].includes(error.status)) return undefined;
       throw error;
@@ -53,7 +54,7 @@ export class Recorder {
     }
   }
 
-  async #ask(of: FitCase, created: KubeObject[]): Promise<string | null> {
+  async #ask(of: FitCase, created: KubeObject[], settleMs: number): Promise<string | null> {
     const objects = objectsOf(of);
     const waitsForClaim = objects.claims.some(({ metadata }) => metadata.ownerReferences);
     // All are tried before any refusal is told, so that all that were made are known.
@@ -91,7 +92,7 @@ export class Recorder {
       ...objects.attachments,
     ]);
     await make(objects.pods);
-    await delay(SETTLE_MS);
+    await delay(settleMs);
     const { namespace } = objects.subject.metadata;
     if (waitsForClaim) await this.#client.mergePatch(PODS, SUBJECT, namespace, { spec: { schedulingGates: null } });
     else await make([subject]);
