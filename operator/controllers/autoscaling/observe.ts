@@ -9,9 +9,8 @@ import type { Quota } from '../../api/quota.ts';
 import type { Shoot } from '../../api/shoot.ts';
 import { isAttached, MAX_NODES, profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
 import { type Ignored, isMovable, isSystem, pendingDemand } from '../../burst/demand.ts';
-import { fitNode } from '../../burst/fit/node.ts';
+import { clusterState } from '../../burst/fit/cluster.ts';
 import { fitPod } from '../../burst/fit/pod.ts';
-import { ClusterState } from '../../burst/fit/state.ts';
 import { PROVISION_MS } from '../../burst/nodes/grow.ts';
 import type { NodeView, PoolView } from '../../burst/nodes/model.ts';
 import type { NodesView } from '../../burst/nodes/plan.ts';
@@ -94,6 +93,7 @@ export function observe(
     cluster,
     profile,
     provider: world.provider(profile, hasAccount(cluster, shoot)),
+    isManaged: !isMadeOf(shoot, cluster),
     capacity: world.capacity.known(cluster.metadata.uid ?? ''),
     now,
   };
@@ -135,7 +135,12 @@ export function observe(
     spared,
     ...(noShrinking !== undefined && { noShrinking }),
     view: {
-      state: stateOf(nodes, podsOn, { facts, csiNodes }, +now),
+      state: clusterState({
+        ...facts,
+        nodes: [...nodes.values()].filter(isThere).map((node) => asReady(node, +now)),
+        pods,
+        csiNodes: [...csiNodes.values()],
+      }),
       demands,
       pools: poolViews,
       nodes: nodeViews(own, poolViews, ofPool, { leaving, podsOn, shoot, memory, now: +now }),
@@ -170,11 +175,15 @@ function isOpenToDecisions({ metadata, status, ...cluster }: WorkerCluster): boo
   );
 }
 
+/** Whether the nodes are machines of the cluster's own Shoot. */
+const isMadeOf = (shoot: Shoot | undefined, { metadata }: WorkerCluster): boolean =>
+  shoot?.metadata.ownerReferences?.some(({ uid }) => uid === metadata.uid) === true;
+
 /** Why named nodes cannot be taken away; undefined: they can. */
-function whyNoShrinking({ metadata }: WorkerCluster, shoot: Shoot | undefined): string | undefined {
-  if (!shoot?.metadata.ownerReferences?.some(({ uid }) => uid === metadata.uid))
+function whyNoShrinking(cluster: WorkerCluster, shoot: Shoot | undefined): string | undefined {
+  if (!isMadeOf(shoot, cluster))
     return 'the cloud chooses itself which nodes of a managed cluster go, so Coppice takes none away';
-  return findCondition(shoot.status?.conditions, 'Rolling')?.status === 'True'
+  return findCondition(shoot?.status?.conditions, 'Rolling')?.status === 'True'
     ? 'machines are being replaced'
     : undefined;
 }
@@ -251,21 +260,6 @@ function asReady(node: Node, now: number): Node {
     ({ key }) => !STARTUP.includes(key) && !STARTUP_PREFIXES.some((prefix) => key.startsWith(prefix)),
   );
   return { ...node, spec: { ...node.spec, taints: lasting } };
-}
-
-function stateOf(
-  nodes: ReadonlyMap<string, Node>,
-  podsOn: ReadonlyMap<string, readonly Pod[]>,
-  { facts, csiNodes }: KnownFacts,
-  now: number,
-): ClusterState {
-  const state = new ClusterState(facts);
-  for (const [name, node] of nodes) {
-    if (!isThere(node)) continue;
-    state.addNode(fitNode(asReady(node, now), csiNodes.get(name)));
-    for (const pod of podsOn.get(name) ?? []) state.place(fitPod(pod), name);
-  }
-  return state;
 }
 
 /** One pod of each DaemonSet. */
