@@ -73,6 +73,8 @@ describe.skipIf(!programs)('the real Open Cluster Management', () => {
       { apiVersion: `${resource.group}/${resource.version}`, kind: resource.kind, metadata: { name, namespace }, spec },
       { resource },
     );
+  /** Without those to the Hub, whose counts follow at a pace of their own. */
+  const writesSince = (length: number) => scene.line.writes.slice(length).filter((write) => !write.includes('/hubs/'));
   const cluster = async (name: string) =>
     (await scene.garden.client.getOrUndefined(MANAGEDCLUSTERS, name)) as ManagedCluster | undefined;
   const decided = async () => {
@@ -102,12 +104,20 @@ describe.skipIf(!programs)('the real Open Cluster Management', () => {
     saw(`both have joined ${Date.now() - made} ms after they were made`);
     const { metadata, spec, status } = (await cluster('shop--small'))!;
     saw(JSON.stringify({ labels: metadata.labels, taints: spec?.taints, allocatable: status?.allocatable }));
-    saw(JSON.stringify(status?.conditions?.map(({ type, status: is }) => `${type}=${is}`)));
+    const conditions = (status?.conditions ?? []).map(({ type, status: is }) => `${type}=${is}`);
+    saw(JSON.stringify(conditions));
+    const accepted = ['HubAcceptedManagedCluster', 'ManagedClusterJoined', 'ManagedClusterConditionAvailable'];
+    expect(conditions).toEqual(expect.arrayContaining(accepted.map((type) => `${type}=True`)));
     expect(spec?.taints ?? []).toEqual([]);
     expect(status?.allocatable).toMatchObject({ cpu: '2', memory: '2Gi' });
     const requests = (await scene.garden.client.list(CSRS)).items;
-    saw(JSON.stringify(requests.map((one) => [one.spec.username, one.status?.conditions?.map((c: any) => c.reason)])));
+    const approvals = requests.map((one) => [one.spec.username, one.status?.conditions?.map((c: any) => c.reason)]);
+    saw(JSON.stringify(approvals));
+    for (const name of ['demo', 'small'])
+      expect(approvals).toContainEqual([`system:serviceaccount:kube-system:coppice-shop--${name}`, ['CoppiceJoin']]);
     expect(requests.every((one) => one.status?.certificate)).toBe(true);
+    await scene.quiet();
+    saw(`writes for both joins: ${writesSince(0).length}`);
   });
 
   it('places by our labels, and its agents apply what is placed', async () => {
@@ -138,13 +148,14 @@ describe.skipIf(!programs)('the real Open Cluster Management', () => {
   });
 
   it('moves work away from a cluster that leaves, and then leaves nothing of it', async () => {
+    const { length } = scene.line.writes;
     const left = Date.now();
     const { client } = scene.garden;
     await client.delete(WORKERCLUSTERS, 'small', 'shop');
     await expect.poll(decided, { timeout: PATIENCE_MS }).toEqual(['shop--demo']);
     saw(`the Placement has dropped it after ${Date.now() - left} ms`);
     await scene.until('small to have left', () => !scene.membership('test', 'small'), PATIENCE_MS);
-    saw(`left after ${Date.now() - left} ms`);
+    saw(`left after ${Date.now() - left} ms, with ${writesSince(length).length} writes`);
     expect(await deployed(second, 'web')).toBeUndefined();
     expect(await deployed(scene.member, 'web')).toBeDefined();
     expect(await leftovers(scene.garden, 'small', OF_HUB)).toEqual([]);
