@@ -50,10 +50,7 @@ export function volumeFor(claim: PersistentVolumeClaim, folder: string): Persist
 
 /** Whether a claim waits for a volume of ours. */
 export const wantsVolume = (claim: PersistentVolumeClaim): boolean =>
-  claim.spec.storageClassName === STORAGE_CLASS &&
-  !claim.spec.volumeName &&
-  !claim.metadata.deletionTimestamp &&
-  claim.status?.phase !== 'Bound';
+  claim.spec.storageClassName === STORAGE_CLASS && !claim.spec.volumeName && !claim.metadata.deletionTimestamp;
 
 /** Whether a volume of ours has no owner any more. */
 export const isReleased = (volume: PersistentVolume): boolean =>
@@ -108,7 +105,19 @@ export class LocalVolumes {
     await mkdir(path, { recursive: true });
     // Whatever user a pod runs as; the folder above is closed to everybody else.
     await chmod(path, 0o777);
+    await this.#sayBound(claim, volume);
     await this.#client.apply(volume);
+  }
+
+  /**
+   * Kubernetes binds in two writes: the claim's volume, by which the scheduler places the pod, and then the phase. A kubelet that reads
+   * the claim between them calls it not bound, and looks again after 10 to 15 s only. So the phase says it before there is a volume.
+   */
+  async #sayBound({ metadata, status }: PersistentVolumeClaim, { spec }: PersistentVolume): Promise<void> {
+    if (status?.phase === 'Bound') return;
+    const { name, namespace } = metadata;
+    const bound = { phase: 'Bound', capacity: spec.capacity, accessModes: spec.accessModes };
+    await this.#client.mergePatch(PVCS, name, namespace, { status: bound }, { subresource: 'status' });
   }
 
   async #reclaim(name: string): Promise<void> {

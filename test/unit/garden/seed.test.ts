@@ -67,6 +67,8 @@ it('makes a volume for a claim of its class only, and only once', () => {
   expect(wantsVolume(claim())).toBe(true);
   expect(wantsVolume(claim({ spec: { storageClassName: 'fast' } }))).toBe(false);
   expect(wantsVolume(claim({ spec: { storageClassName: 'local', volumeName: 'pvc-u1' } }))).toBe(false);
+  // Said before there is a volume: an operator that was killed then goes on.
+  expect(wantsVolume(claim({ status: { phase: 'Bound' } }))).toBe(true);
   expect(wantsVolume(claim({ metadata: { name: 'a', deletionTimestamp: '2026-01-01T00:00:00Z' } }))).toBe(false);
   const volume = volumeFor(claim(), '/state/volumes');
   expect(volume.metadata.name).toBe('pvc-u1');

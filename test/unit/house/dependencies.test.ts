@@ -16,6 +16,8 @@ const MAY_IMPORT: Record<string, string[]> = {
   'operator/placement': ['operator/api'],
   'operator/cost': ['operator/api'],
   'operator/capacity': ['operator/api'],
+  // Pure: of operator/kube only types of objects.
+  'operator/burst': ['operator/api', 'operator/kube', 'operator/capacity', 'operator/cost'],
   providers: ['operator/api', 'operator/kube', 'operator/pki'],
   'operator/clusters': ['operator/api', 'operator/kube', 'operator/pki', 'providers'],
   'operator/accounts': ['operator/api', 'operator/kube', 'operator/pki', 'operator/cost', 'providers'],
@@ -23,6 +25,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   'operator/mesh': ['operator/api', 'operator/hubs', 'operator/kube', 'operator/shoot'],
   'operator/controllers': [
     'operator/api',
+    'operator/burst',
     'operator/hubs',
     'operator/accounts',
     'operator/clusters',
@@ -40,6 +43,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   // Plays the operator's deciders against the simulated cloud, without a network.
   'operator/rehearsal': [
     'operator/api',
+    'operator/burst',
     'operator/kube',
     'operator/capacity',
     'operator/cost',

@@ -1,0 +1,49 @@
+import type { KubeObject, Pod } from '../../kube/resources.ts';
+import { nodeMisfit } from './filters/node.ts';
+import type { FitNode, FitPod } from './model.ts';
+import { fitPod } from './pod.ts';
+import { requestsOf } from './requests.ts';
+
+/** What is read of a DaemonSet. */
+export interface DaemonSet extends KubeObject {
+  spec: { template: { metadata?: { labels?: Record<string, string> }; spec: Pod['spec'] } };
+}
+
+const tolerated = (condition: string, effect: string) => ({
+  key: `node.kubernetes.io/${condition}`,
+  operator: 'Exists',
+  effect,
+});
+
+/** What the DaemonSet controller has each of its pods tolerate. */
+const TOLERATIONS = [
+  tolerated('not-ready', 'NoExecute'),
+  tolerated('unreachable', 'NoExecute'),
+  tolerated('disk-pressure', 'NoSchedule'),
+  tolerated('memory-pressure', 'NoSchedule'),
+  tolerated('pid-pressure', 'NoSchedule'),
+  tolerated('unschedulable', 'NoSchedule'),
+];
+
+/**
+ * A pod of a DaemonSet as it would be on a node to come. `live`, one of its pods that runs, says better than the template how much it takes:
+ * a LimitRange, an autoscaler or an injected sidecar may have changed that.
+ */
+export function daemonPod({ metadata, spec: { template } }: DaemonSet, live?: Pod): FitPod {
+  const forHost = template.spec.hostNetwork ? [tolerated('network-unavailable', 'NoSchedule')] : [];
+  const made = fitPod({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name: metadata.name,
+      ...(metadata.namespace && { namespace: metadata.namespace }),
+      labels: template.metadata?.labels ?? {},
+    },
+    spec: { ...template.spec, tolerations: [...(template.spec.tolerations ?? []), ...TOLERATIONS, ...forHost] },
+  });
+  return live ? { ...made, requests: requestsOf(live) } : made;
+}
+
+/** Those that would run on a node: what it is decides, not whether there is room. */
+export const daemonsOn = (node: FitNode, daemons: readonly FitPod[]): FitPod[] =>
+  daemons.filter((daemon) => nodeMisfit(daemon, node) === undefined);

@@ -1,0 +1,124 @@
+import type { FitNode, FitPod, Labels, Misfit, PodTerm } from '../model.ts';
+import { labelOf } from '../selectors.ts';
+import type { ClusterState } from '../state.ts';
+
+const misfit = (message: string): Misfit => ({ plugin: 'InterPodAffinity', message, everywhere: false });
+
+const NOT_NEAR = misfit("node(s) didn't match pod affinity rules");
+const TOO_NEAR = misfit("node(s) didn't match pod anti-affinity rules");
+const UNWANTED = misfit("node(s) didn't satisfy existing pods anti-affinity rules");
+
+type NamespaceLabels = ReadonlyMap<string, Labels> | undefined;
+
+/** A namespace that is not known has no labels, for the scheduler as well. */
+function matches(
+  { namespaces, namespaceMatches, matches: selects }: PodTerm,
+  pod: FitPod,
+  known: NamespaceLabels,
+): boolean {
+  if (!namespaces.has(pod.namespace) && !namespaceMatches?.(known?.get(pod.namespace) ?? {})) return false;
+  return selects(pod.labels);
+}
+
+/** Counts by topology key and value. */
+class Pairs {
+  readonly #counts = new Map<string, Map<string, number>>();
+
+  get isEmpty(): boolean {
+    return this.#counts.size === 0;
+  }
+
+  add(key: string, node: FitNode, count: number): void {
+    const value = labelOf(node.labels, key);
+    if (value === undefined) return;
+    const ofKey = this.#counts.get(key) ?? new Map<string, number>();
+    const left = (ofKey.get(value) ?? 0) + count;
+    if (left > 0) ofKey.set(value, left);
+    else ofKey.delete(value);
+    if (ofKey.size > 0) this.#counts.set(key, ofKey);
+    else this.#counts.delete(key);
+  }
+
+  has(key: string, value: string): boolean {
+    return this.#counts.get(key)?.has(value) ?? false;
+  }
+
+  /** Whether any pair is one of the node's labels. */
+  hasAnyOf(labels: Labels): boolean {
+    for (const [key, values] of this.#counts) {
+      const value = labelOf(labels, key);
+      if (value !== undefined && values.has(value)) return true;
+    }
+    return false;
+  }
+}
+
+/**
+ * InterPodAffinity of one pod: where pods are that it wants near, where those that it does not, and where those are that do not want it. Pods
+ * that are being deleted count until they are gone.
+ */
+export class PodAffinity {
+  readonly #pod: FitPod;
+  readonly #namespaces: NamespaceLabels;
+  readonly #near = new Pairs();
+  readonly #away = new Pairs();
+  readonly #unwanted = new Pairs();
+  readonly #isItsOwn: boolean;
+
+  constructor(pod: FitPod, state: ClusterState) {
+    this.#pod = pod;
+    this.#namespaces = state.facts.namespaces;
+    this.#isItsOwn = pod.affinity.length > 0 && pod.affinity.every((term) => matches(term, pod, this.#namespaces));
+    for (const [other, places] of state.pods()) {
+      const relation = this.#relationTo(other);
+      if (relation) for (const [{ node }, count] of places) this.#add(relation, node, count);
+    }
+  }
+
+  /** Whether anything here can say no: then it must be asked for each node. */
+  get concerns(): boolean {
+    return this.#pod.affinity.length > 0 || this.#pod.antiAffinity.length > 0 || !this.#unwanted.isEmpty;
+  }
+
+  /** A pod has come to a node. `by` -1: it is gone again. */
+  placed(other: FitPod, node: FitNode, by: 1 | -1 = 1): void {
+    const relation = this.#relationTo(other);
+    if (relation) this.#add(relation, node, by);
+  }
+
+  misfit(node: FitNode): Misfit | undefined {
+    let areNear = true;
+    for (const { topologyKey } of this.#pod.affinity) {
+      const value = labelOf(node.labels, topologyKey);
+      if (value === undefined) return NOT_NEAR;
+      areNear &&= this.#near.has(topologyKey, value);
+    }
+    // The first of pods that want to be near each other has nobody to be near to.
+    if (!areNear && !(this.#near.isEmpty && this.#isItsOwn)) return NOT_NEAR;
+    for (const { topologyKey } of this.#pod.antiAffinity) {
+      const value = labelOf(node.labels, topologyKey);
+      if (value !== undefined && this.#away.has(topologyKey, value)) return TOO_NEAR;
+    }
+    return this.#unwanted.hasAnyOf(node.labels) ? UNWANTED : undefined;
+  }
+
+  #relationTo(other: FitPod): Relation | undefined {
+    const { affinity, antiAffinity } = this.#pod;
+    const isWanted = affinity.length > 0 && affinity.every((term) => matches(term, other, this.#namespaces));
+    const away = antiAffinity.filter((term) => matches(term, other, this.#namespaces));
+    const unwanted = other.antiAffinity.filter((term) => matches(term, this.#pod, this.#namespaces));
+    return isWanted || away.length > 0 || unwanted.length > 0 ? { isWanted, away, unwanted } : undefined;
+  }
+
+  #add({ isWanted, away, unwanted }: Relation, node: FitNode, count: number): void {
+    if (isWanted) for (const { topologyKey } of this.#pod.affinity) this.#near.add(topologyKey, node, count);
+    for (const { topologyKey } of away) this.#away.add(topologyKey, node, count);
+    for (const { topologyKey } of unwanted) this.#unwanted.add(topologyKey, node, count);
+  }
+}
+
+interface Relation {
+  isWanted: boolean;
+  away: readonly PodTerm[];
+  unwanted: readonly PodTerm[];
+}

@@ -1,0 +1,37 @@
+import type { FitPod, Misfit } from '../model.ts';
+import type { NodeState } from '../state.ts';
+
+const insufficient = (message: string): Misfit => ({ plugin: 'NodeResourcesFit', message, everywhere: false });
+
+/** Whether NodeResourcesFit says yes. What is not asked for is not looked at: a node may have promised too much of it. */
+export function hasRoom({ requests }: FitPod, { node, used, podCount }: NodeState): boolean {
+  const { allocatable } = node;
+  if (podCount + 1 > allocatable.pods) return false;
+  if (requests.cpu > 0 && requests.cpu > allocatable.cpu - used.cpu) return false;
+  if (requests.memory > 0 && requests.memory > allocatable.memory - used.memory) return false;
+  if (requests.storage > 0 && requests.storage > allocatable.storage - used.storage) return false;
+  if (requests.others.size > 0)
+    for (const [name, amount] of requests.others)
+      if (amount > (allocatable.others.get(name) ?? 0) - (used.others.get(name) ?? 0)) return false;
+  return true;
+}
+
+/** Everything that the node has too little of. */
+export function resourceMisfits(pod: FitPod, at: NodeState): Misfit[] {
+  if (hasRoom(pod, at)) return [];
+  const { requests } = pod;
+  const { allocatable } = at.node;
+  const found: Misfit[] = [];
+  if (at.podCount + 1 > allocatable.pods) found.push(insufficient('Too many pods'));
+  for (const [field, name] of [
+    ['cpu', 'cpu'],
+    ['memory', 'memory'],
+    ['storage', 'ephemeral-storage'],
+  ] as const)
+    if (requests[field] > 0 && requests[field] > allocatable[field] - at.used[field])
+      found.push(insufficient(`Insufficient ${name}`));
+  for (const [name, amount] of requests.others)
+    if (amount > (allocatable.others.get(name) ?? 0) - (at.used.others.get(name) ?? 0))
+      found.push(insufficient(`Insufficient ${name}`));
+  return found;
+}

@@ -1,0 +1,179 @@
+import type { PersistentVolume, PersistentVolumeClaim } from '../../../kube/resources.ts';
+import type { ClaimUse, FitNode, FitPod, Labels, Misfit } from '../model.ts';
+import type { NotJudgedReason } from '../not-judged.ts';
+import { labelOf, type NodeSelectorTerm, nodeSelectorTerms } from '../selectors.ts';
+import type { ClusterState, NodeState } from '../state.ts';
+import type { StorageClass, VolumeFacts } from '../volume-facts.ts';
+import { exceedsAttachLimit, isInTree } from './attach-limits.ts';
+import { classOf } from './claim-class.ts';
+
+const BOUND = 'pv.kubernetes.io/bind-completed';
+const SELECTED_NODE = 'volume.kubernetes.io/selected-node';
+const NO_PROVISIONER = 'kubernetes.io/no-provisioner';
+
+const misfit = (plugin: Misfit['plugin'], message: string, everywhere = false): Misfit => ({
+  plugin,
+  message,
+  everywhere,
+});
+
+const NOT_REACHED = misfit('VolumeBinding', "node(s) didn't match PersistentVolume's node affinity");
+const NOT_FOR_NODE = misfit('VolumeBinding', "node(s) didn't find available persistent volumes to bind");
+const TOO_MANY = misfit('NodeVolumeLimits', 'node(s) exceed max volume count');
+const OTHER_ZONE = misfit('VolumeZone', 'node(s) had no available volume zone');
+const ALONE = misfit(
+  'VolumeRestrictions',
+  'node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod',
+  true,
+);
+
+type Terms = readonly NodeSelectorTerm[] | undefined;
+type Accepts = (node: FitNode) => boolean;
+
+/** The claims of one pod: what they say of every node (`everywhere`), what of each, and what is not modelled of them. */
+export class PodVolumes {
+  readonly notJudged: readonly NotJudgedReason[];
+  readonly everywhere: readonly Misfit[];
+  readonly #pod: FitPod;
+  readonly #facts: VolumeFacts | undefined;
+  /** Nodes that reach all volumes that are bound. */
+  readonly #reached: Accepts[] = [];
+  /** Nodes where all volumes that are not there yet can be made. */
+  readonly #makeable: Accepts[] = [];
+  readonly #zones: { key: string; values: ReadonlySet<string> }[] = [];
+  /** Claims that only one pod may use, and how many pods do. */
+  readonly #exclusive = new Set<string>();
+  #users = 0;
+
+  constructor(pod: FitPod, state: ClusterState) {
+    this.#pod = pod;
+    this.#facts = state.facts.volumes;
+    const notJudged = new Set<NotJudgedReason>();
+    this.everywhere = this.#facts ? this.#read(this.#facts, state, notJudged) : [];
+    if (!this.#facts) notJudged.add('VolumesUnknown');
+    this.notJudged = [...notJudged];
+  }
+
+  /** What the first plugin for volumes that says no has to say: VolumeRestrictions, NodeVolumeLimits, VolumeBinding, VolumeZone. */
+  misfits(at: NodeState): readonly Misfit[] {
+    if (this.#users > 0) return [ALONE];
+    if (this.#facts && exceedsAttachLimit(this.#pod, at, this.#facts)) return [TOO_MANY];
+    const byBinding = [
+      ...(this.#reached.every((accepts) => accepts(at.node)) ? [] : [NOT_REACHED]),
+      ...(this.#makeable.every((accepts) => accepts(at.node)) ? [] : [NOT_FOR_NODE]),
+    ];
+    if (byBinding.length > 0) return byBinding;
+    return isInZones(this.#zones, at.node.labels) ? [] : [OTHER_ZONE];
+  }
+
+  /** A pod has come to a node. `by` -1: it is gone again. */
+  placed(other: FitPod, by: 1 | -1): void {
+    if (other.namespace !== this.#pod.namespace) return;
+    for (const { name } of other.claims) if (this.#exclusive.has(name)) this.#users += by;
+  }
+
+  /** Reads the claims; answers with what keeps the pod from all nodes, in the order in which the scheduler finds it. */
+  #read(facts: VolumeFacts, state: ClusterState, notJudged: Set<NotJudgedReason>): Misfit[] {
+    const { namespace, claims } = this.#pod;
+    const found: { use: ClaimUse; claim: PersistentVolumeClaim }[] = [];
+    for (const use of claims) {
+      const claim = facts.claims.get(`${namespace}/${use.name}`);
+      if (claim) found.push({ use, claim });
+      else
+        return never(
+          use.owner === undefined ? 'VolumeRestrictions' : 'VolumeBinding',
+          use.owner === undefined
+            ? `persistentvolumeclaim "${use.name}" not found`
+            : `waiting for ephemeral volume controller to create the persistentvolumeclaim "${use.name}"`,
+        );
+    }
+    for (const { use, claim } of found) {
+      const { name, deletionTimestamp, ownerReferences } = claim.metadata;
+      if (claim.status?.phase === 'Lost')
+        return never(
+          'VolumeBinding',
+          `persistentvolumeclaim "${name}" bound to non-existent persistentvolume "${claim.spec.volumeName}"`,
+        );
+      if (deletionTimestamp) return never('VolumeBinding', `persistentvolumeclaim "${name}" is being deleted`);
+      if (use.owner !== undefined && !ownerReferences?.some(({ uid, controller }) => controller && uid === use.owner))
+        return never('VolumeBinding', `PVC ${namespace}/${name} was not created for pod (pod is not owner)`);
+      if (claim.spec.accessModes?.includes('ReadWriteOncePod') && use.owner === undefined) {
+        this.#exclusive.add(name);
+        this.#users += state.usersOf(namespace, name);
+      }
+    }
+    const waiting = found.filter(({ claim }) => !claim.spec.volumeName || !claim.metadata.annotations?.[BOUND]);
+    for (const { claim } of waiting) {
+      const storageClass = facts.classes.get(classOf(claim));
+      if (claim.spec.volumeName || storageClass?.volumeBindingMode !== 'WaitForFirstConsumer')
+        return never('VolumeBinding', 'pod has unbound immediate PersistentVolumeClaims');
+      this.#toBeMade(claim, storageClass, facts, notJudged);
+    }
+    for (const { use, claim } of found) {
+      if (waiting.some((other) => other.claim === claim)) continue;
+      const volume = facts.volumes.get(claim.spec.volumeName!);
+      if (!volume)
+        return use.owner === undefined
+          ? never('VolumeZone', `persistentvolume "${claim.spec.volumeName}" not found`)
+          : never('VolumeBinding', 'node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)');
+      this.#isThere(volume, use.owner === undefined, notJudged);
+    }
+    return [];
+  }
+
+  #toBeMade(
+    claim: PersistentVolumeClaim,
+    { provisioner, allowedTopologies = [] }: StorageClass,
+    { driversWithCapacity }: VolumeFacts,
+    notJudged: Set<NotJudgedReason>,
+  ): void {
+    if (!provisioner || provisioner === NO_PROVISIONER) notJudged.add('StaticVolumes');
+    if (driversWithCapacity.has(provisioner ?? '')) notJudged.add('StorageCapacity');
+    const selected = claim.metadata.annotations?.[SELECTED_NODE];
+    // Being made for a node, perhaps for one that is gone.
+    if (selected !== undefined) this.#makeable.push(({ name }) => name === selected);
+    if (allowedTopologies.length === 0) return;
+    const accepts = nodeSelectorTerms(
+      allowedTopologies.map(({ matchLabelExpressions = [] }) => ({
+        matchExpressions: matchLabelExpressions.map(({ key, values = [] }) => ({ key, operator: 'In', values })),
+      })),
+    );
+    this.#makeable.push(accepts);
+  }
+
+  #isThere(volume: PersistentVolume, hasZones: boolean, notJudged: Set<NotJudgedReason>): void {
+    if (isInTree(volume)) notJudged.add('InTreeVolume');
+    const terms = volume.spec.nodeAffinity?.required?.nodeSelectorTerms as Terms;
+    // The scheduler shows the volume the labels of a node, and not its name.
+    if (terms) {
+      const accepts = nodeSelectorTerms(terms.map(({ matchExpressions = [] }) => ({ matchExpressions })));
+      this.#reached.push(accepts);
+    }
+    if (hasZones) this.#zones.push(...zonesOf(volume.metadata.labels ?? {}));
+  }
+}
+
+const never = (plugin: Misfit['plugin'], message: string): Misfit[] => [misfit(plugin, message, true)];
+
+const ZONE_KEYS: Record<string, string> = {
+  'failure-domain.beta.kubernetes.io/zone': 'topology.kubernetes.io/zone',
+  'failure-domain.beta.kubernetes.io/region': 'topology.kubernetes.io/region',
+  'topology.kubernetes.io/zone': 'topology.kubernetes.io/zone',
+  'topology.kubernetes.io/region': 'topology.kubernetes.io/region',
+};
+
+/** Zones and regions of a volume by its labels; more than one are joined by two underscores. */
+const zonesOf = (labels: Labels): { key: string; values: ReadonlySet<string> }[] =>
+  Object.keys(ZONE_KEYS).flatMap((key) => {
+    const value = labelOf(labels, key);
+    return value === undefined ? [] : [{ key, values: new Set(value.split('__').map((zone) => zone.trim())) }];
+  });
+
+/** A node without any zone or region takes them all: a cluster in one zone may name none. */
+function isInZones(zones: readonly { key: string; values: ReadonlySet<string> }[], labels: Labels): boolean {
+  if (zones.length === 0 || !Object.keys(ZONE_KEYS).some((key) => labelOf(labels, key) !== undefined)) return true;
+  return zones.every(({ key, values }) => {
+    const value = labelOf(labels, key) ?? labelOf(labels, ZONE_KEYS[key]!);
+    return value !== undefined && values.has(value);
+  });
+}

@@ -1,0 +1,55 @@
+import { parseCount } from '../../api/quantity.ts';
+import type { Node } from '../../kube/resources.ts';
+import type { FitNode, NodeTemplate } from './model.ts';
+import { amountsOf } from './requests.ts';
+
+const HOSTNAME = 'kubernetes.io/hostname';
+
+/** What a CSINode says of a driver. */
+export interface CSINode {
+  metadata: { name: string };
+  spec: { drivers?: readonly { name: string; allocatable?: { count?: number } }[] | null };
+}
+
+/**
+ * What decides which pods fit on a Node. `csi`: its CSINode; without one no volume counts. A Node whose quantities cannot be read has
+ * nothing to give.
+ */
+export function fitNode(node: Node, csi?: CSINode): FitNode {
+  return {
+    name: node.metadata.name,
+    labels: node.metadata.labels ?? {},
+    taints: node.spec?.taints ?? [],
+    unschedulable: node.spec?.unschedulable ?? false,
+    allocatable: allocatableOf(node.status?.allocatable),
+    attachLimits: attachLimitsOf(csi),
+  };
+}
+
+/** What a node offers, of quantities as Kubernetes writes them; nothing where they cannot be read. */
+export function allocatableOf(quantities: Record<string, string> | undefined): FitNode['allocatable'] {
+  try {
+    return { ...amountsOf(quantities), pods: parseCount(quantities?.pods ?? 0) };
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    return { cpu: 0, memory: 0, storage: 0, others: new Map(), pods: 0 };
+  }
+}
+
+/** Most volumes at once by driver, as a CSINode says it. */
+export const attachLimitsOf = (csi: CSINode | undefined): FitNode['attachLimits'] =>
+  new Map(
+    (csi?.spec.drivers ?? []).flatMap(({ name, allocatable }) =>
+      allocatable?.count === undefined ? [] : [[name, allocatable.count] as const],
+    ),
+  );
+
+/** A node of a template, as it will be once it is ready. */
+export const nodeOf = (template: NodeTemplate, name: string): FitNode => ({
+  name,
+  labels: { ...template.labels, [HOSTNAME]: name },
+  taints: template.taints,
+  unschedulable: false,
+  allocatable: template.allocatable,
+  attachLimits: template.attachLimits,
+});

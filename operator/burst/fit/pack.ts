@@ -1,0 +1,197 @@
+import { daemonsOn } from './daemons.ts';
+import { hasRoom } from './filters/resources.ts';
+import { Judged } from './judge.ts';
+import type { FitNode, FitPod, Misfit, Offer, OpenedNode, Packed, PendingPod, Unplaced } from './model.ts';
+import { nodeOf } from './node.ts';
+import type { ClusterState, NodeState } from './state.ts';
+
+export interface PackOptions {
+  /** What may be bought; none: only what is there is filled. */
+  offers?: readonly Offer[];
+  /** How many more nodes may count against each key of `countsAgainst`; a key that is not named has no limit. */
+  limits?: ReadonlyMap<string, number>;
+  /** The DaemonSets of the cluster, by `daemonPod()`: their share is taken on each new node first. */
+  daemons?: readonly FitPod[];
+}
+
+/** Alike pods. */
+interface Group {
+  pod: FitPod;
+  keys: string[];
+}
+
+/**
+ * Finds a node for each pod: the most important first, then the largest; on nodes that are there, then on new ones, of which the cheapest for
+ * what it would hold is opened. Deterministic. The state is left as it would be then, pods and new nodes in it: call it within
+ * `state.whatIf()` to only ask.
+ */
+export function pack(pending: readonly PendingPod[], state: ClusterState, options: PackOptions = {}): Packed {
+  const packing = new Packing(state, options);
+  for (const group of inOrder(pending)) packing.add(group);
+  return packing.packed;
+}
+
+function inOrder(pending: readonly PendingPod[]): Group[] {
+  const byPod = new Map<FitPod, string[]>();
+  for (const { key, pod } of pending) {
+    const keys = byPod.get(pod);
+    if (keys) keys.push(key);
+    else byPod.set(pod, [key]);
+  }
+  const groups = [...byPod].map(([pod, keys]) => ({ pod, keys: keys.sort() }));
+  const most = (field: 'cpu' | 'memory') => Math.max(1, ...groups.map(({ pod }) => pod.requests[field]));
+  const [cpu, memory] = [most('cpu'), most('memory')];
+  const sizeOf = ({ requests }: FitPod) => Math.max(requests.cpu / cpu, requests.memory / memory);
+  return groups.sort(
+    (a, b) => b.pod.priority - a.pod.priority || sizeOf(b.pod) - sizeOf(a.pod) || (a.keys[0]! < b.keys[0]! ? -1 : 1),
+  );
+}
+
+class Packing {
+  readonly packed: Packed = { placed: new Map(), opened: [], unplaced: new Map(), notJudged: new Map() };
+  readonly #state: ClusterState;
+  readonly #offers: readonly Offer[];
+  readonly #limits: Map<string, number>;
+  readonly #daemons: readonly FitPod[];
+  readonly #opened = new Map<string, OpenedNode>();
+
+  constructor(state: ClusterState, { offers = [], limits = new Map(), daemons = [] }: PackOptions) {
+    this.#state = state;
+    this.#offers = [...offers].sort((a, b) => (a.template.id < b.template.id ? -1 : 1));
+    this.#limits = new Map(limits);
+    this.#daemons = daemons;
+  }
+
+  add({ pod, keys }: Group): void {
+    const judged = new Judged(pod, this.#state);
+    if (judged.notJudged.length > 0) {
+      for (const key of keys) this.packed.notJudged.set(key, judged.notJudged);
+      return;
+    }
+    if (judged.everywhere.length > 0) {
+      this.#leave(keys, { misfits: judged.everywhere, atLimit: [] });
+      return;
+    }
+    const left = [...keys].reverse();
+    this.#fillNodes(judged, left);
+    while (left.length > 0) {
+      const best = this.#cheapest(judged, left.length);
+      if (!best) {
+        this.#leave(left, this.#whyNot(judged));
+        return;
+      }
+      this.#open(best, judged, left);
+    }
+  }
+
+  #leave(keys: readonly string[], why: Unplaced): void {
+    for (const key of keys) this.packed.unplaced.set(key, why);
+  }
+
+  /** Puts pods on nodes that are there, opened ones too. */
+  #fillNodes(judged: Judged, left: string[]): void {
+    let nodes = this.#state.nodes().filter((at) => judged.fitsAlone(at));
+    // A node that said no for what is around it may say yes after the next pod: all are asked again until none takes any.
+    for (let before = -1; left.length > 0 && before !== left.length; ) {
+      before = left.length;
+      for (const at of nodes) {
+        // One at a time, so that pods that are spread come to all of the nodes.
+        const most = judged.looksAround ? 1 : left.length;
+        this.#fill(judged, at, left, most);
+        if (left.length === 0) return;
+      }
+      if (!judged.looksAround) return;
+      nodes = nodes.filter((at) => hasRoom(judged.pod, at));
+    }
+  }
+
+  /** Puts as many on a node as fit, at most so many. */
+  #fill(judged: Judged, at: NodeState, left: string[], most: number): void {
+    for (let count = 0; count < most && left.length > 0 && judged.fits(at); count++) {
+      const key = left.pop()!;
+      this.#place(judged, at.node);
+      const opened = this.#opened.get(at.node.name);
+      if (opened) opened.pods.push(key);
+      else this.packed.placed.set(key, at.node.name);
+    }
+  }
+
+  #place(judged: Judged, node: FitNode): void {
+    this.#state.place(judged.pod, node.name);
+    judged.placed(judged.pod, node);
+  }
+
+  #isLimited = ({ countsAgainst }: Offer): boolean => countsAgainst.some((key) => (this.#limits.get(key) ?? 1) <= 0);
+
+  /** The offer whose node costs least for each of the pods that it would hold. */
+  #cheapest(judged: Judged, wanted: number): Offer | undefined {
+    let best: { offer: Offer; each: number; count: number } | undefined;
+    for (const offer of this.#offers) {
+      if (this.#isLimited(offer)) continue;
+      const count = this.#onTrial(judged, offer, (at) => this.#countOn(judged, at, wanted));
+      if (count === 0) continue;
+      const each = offer.price / count;
+      if (!best || each < best.each || (each === best.each && count > best.count)) best = { offer, each, count };
+    }
+    return best?.offer;
+  }
+
+  /** How many would fit on an empty node; nothing is changed. */
+  #countOn(judged: Judged, at: NodeState, wanted: number): number {
+    return this.#state.whatIf(() => {
+      let count = 0;
+      for (; count < wanted && judged.fits(at); count++) this.#place(judged, at.node);
+      for (let undone = 0; undone < count; undone++) judged.placed(judged.pod, at.node, -1);
+      return count;
+    });
+  }
+
+  /** Asks something of a new node, and takes it away again. */
+  #onTrial<T>(judged: Judged, offer: Offer, ask: (at: NodeState) => T): T {
+    return this.#state.whatIf(() => {
+      const at = this.#newNode(offer, judged);
+      const answer = ask(at);
+      for (const daemon of at.pods.keys()) judged.placed(daemon, at.node, -1);
+      judged.nodeAdded(at.node, -1);
+      return answer;
+    });
+  }
+
+  #newNode({ template }: Offer, judged: Judged): NodeState {
+    // No name of a real node has a colon.
+    const node = nodeOf(template, `new:${template.id}:${this.packed.opened.length + 1}`);
+    const at = this.#state.addNode(node);
+    judged.nodeAdded(node);
+    for (const daemon of daemonsOn(node, this.#daemons)) {
+      this.#state.place(daemon, node.name);
+      judged.placed(daemon, node);
+    }
+    return at;
+  }
+
+  #open(offer: Offer, judged: Judged, left: string[]): void {
+    const at = this.#newNode(offer, judged);
+    const opened: OpenedNode = { offer, node: at.node, pods: [] };
+    this.packed.opened.push(opened);
+    this.#opened.set(at.node.name, opened);
+    for (const key of offer.countsAgainst) {
+      const limit = this.#limits.get(key);
+      if (limit !== undefined) this.#limits.set(key, limit - 1);
+    }
+    this.#fill(judged, at, left, left.length);
+    // Pods that are spread may fit on older nodes now that there is one more domain.
+    if (judged.looksAround) this.#fillNodes(judged, left);
+  }
+
+  #whyNot(judged: Judged): Unplaced {
+    const misfits = new Map<string, Misfit>();
+    const atLimit = new Set<string>();
+    for (const offer of this.#offers) {
+      const found = this.#onTrial(judged, offer, (at) => judged.misfits(at));
+      for (const misfit of found) misfits.set(misfit.message, misfit);
+      if (found.length === 0)
+        for (const key of offer.countsAgainst) if ((this.#limits.get(key) ?? 1) <= 0) atLimit.add(key);
+    }
+    return { misfits: [...misfits.values()], atLimit: [...atLimit] };
+  }
+}

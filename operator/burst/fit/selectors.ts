@@ -1,0 +1,107 @@
+import type { FitPod, Labels, Matches } from './model.ts';
+
+interface Requirement {
+  key: string;
+  operator: string;
+  values?: readonly string[];
+}
+
+export interface LabelSelector {
+  matchLabels?: Labels;
+  matchExpressions?: readonly Requirement[];
+}
+
+export interface NodeSelectorTerm {
+  matchExpressions?: readonly Requirement[];
+  matchFields?: readonly Requirement[];
+}
+
+type AcceptsNode = FitPod['acceptsNode'];
+
+const INTEGER = /^[+-]?\d{1,19}$/;
+
+/** A label's value; undefined: it is not there. Labels are whatever people write: `constructor` is one like any other. */
+export const labelOf = (labels: Labels, key: string): string | undefined =>
+  Object.hasOwn(labels, key) ? labels[key] : undefined;
+
+function requirement({ key, operator, values = [] }: Requirement): Matches {
+  const set = new Set(values);
+  switch (operator) {
+    case 'In':
+      return (labels) => {
+        const value = labelOf(labels, key);
+        return value !== undefined && set.has(value);
+      };
+    case 'NotIn':
+      return (labels) => {
+        const value = labelOf(labels, key);
+        return value === undefined || !set.has(value);
+      };
+    case 'Exists':
+      return (labels) => labelOf(labels, key) !== undefined;
+    case 'DoesNotExist':
+      return (labels) => labelOf(labels, key) === undefined;
+    case 'Gt':
+    case 'Lt':
+      return (labels) => {
+        const [value, bound] = [labelOf(labels, key), values[0]];
+        if (value === undefined || bound === undefined || !INTEGER.test(value) || !INTEGER.test(bound)) return false;
+        return operator === 'Gt' ? BigInt(value) > BigInt(bound) : BigInt(value) < BigInt(bound);
+      };
+    default:
+      return () => false;
+  }
+}
+
+/** All of them must hold. */
+export function allOf(conditions: readonly Matches[]): Matches {
+  if (conditions.length === 0) return () => true;
+  if (conditions.length === 1) return conditions[0]!;
+  return (labels) => conditions.every((holds) => holds(labels));
+}
+
+const equals = (labels: Labels): Matches[] =>
+  Object.entries(labels).map(
+    ([key, value]) =>
+      (others) =>
+        labelOf(others, key) === value,
+  );
+
+/** A selector of labels: absent matches nothing, an empty one everything. */
+export function labelSelector(selector: LabelSelector | undefined): Matches {
+  if (!selector) return () => false;
+  return allOf([...equals(selector.matchLabels ?? {}), ...(selector.matchExpressions ?? []).map(requirement)]);
+}
+
+/** Whether it is there and asks for nothing. */
+export const isEmptySelector = (selector: LabelSelector | undefined): boolean =>
+  selector !== undefined &&
+  Object.keys(selector.matchLabels ?? {}).length === 0 &&
+  (selector.matchExpressions ?? []).length === 0;
+
+/** Terms of which one must hold; none at all: no node will do. A term without a condition holds for no node. */
+export function nodeSelectorTerms(terms: readonly NodeSelectorTerm[]): AcceptsNode {
+  const compiled = terms
+    .filter(({ matchExpressions = [], matchFields = [] }) => matchExpressions.length + matchFields.length > 0)
+    .map(({ matchExpressions = [], matchFields = [] }) => ({
+      labels: allOf(matchExpressions.map(requirement)),
+      // The only field that the API server accepts is the name.
+      fields: allOf(matchFields.map(requirement)),
+      hasFields: matchFields.length > 0,
+    }));
+  return (node) =>
+    compiled.some(
+      ({ labels, fields, hasFields }) => labels(node.labels) && (!hasFields || fields({ 'metadata.name': node.name })),
+    );
+}
+
+/** What a pod wants of the node itself: nodeSelector, and required node affinity. */
+export function nodeRequirement(
+  selector: Labels | undefined,
+  terms: readonly NodeSelectorTerm[] | undefined,
+): AcceptsNode {
+  const bySelector = allOf(equals(selector ?? {}));
+  if (!terms) return (node) => bySelector(node.labels);
+  const byTerms = nodeSelectorTerms(terms);
+  return (node) => bySelector(node.labels) && byTerms(node);
+}

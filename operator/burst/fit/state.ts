@@ -1,0 +1,158 @@
+import type { FitNode, FitPod, Labels } from './model.ts';
+import type { VolumeFacts } from './volume-facts.ts';
+
+/** A node with what is on it. Read only: it is changed by `ClusterState`. */
+export interface NodeState {
+  readonly node: FitNode;
+  /** Alike pods, and how many of them are there. */
+  readonly pods: ReadonlyMap<FitPod, number>;
+  readonly podCount: number;
+  /** What pods took, of all that there is. */
+  readonly used: { cpu: number; memory: number; storage: number; others: Map<string, number> };
+}
+
+interface OwnNodeState extends NodeState {
+  pods: Map<FitPod, number>;
+  podCount: number;
+}
+
+/** What is known of a cluster besides nodes and pods. */
+export interface ClusterFacts {
+  /** Labels of its namespaces, by name; undefined: they are not watched. */
+  namespaces?: ReadonlyMap<string, Labels> | undefined;
+  /** undefined: they are not watched, and pods with claims are not judged. */
+  volumes?: VolumeFacts | undefined;
+}
+
+/**
+ * Nodes of a cluster and the pods on them, for asking what would fit. It can be changed; `whatIf()` takes back everything that was changed
+ * within. Pods that are finished, and pods without a node, do not belong in here.
+ */
+export class ClusterState {
+  readonly facts: ClusterFacts;
+  readonly #nodes = new Map<string, OwnNodeState>();
+  readonly #where = new Map<FitPod, Map<NodeState, number>>();
+  readonly #claims = new Map<string, number>();
+  readonly #sorted: NodeState[] = [];
+  #log: (() => void)[] | undefined;
+
+  constructor(facts: ClusterFacts = {}) {
+    this.facts = facts;
+  }
+
+  /** All nodes, by name. It changes with them. */
+  nodes(): readonly NodeState[] {
+    return this.#sorted;
+  }
+
+  node(name: string): NodeState | undefined {
+    return this.#nodes.get(name);
+  }
+
+  /** Where the pods that are there run: alike ones, with how many are on which node. */
+  pods(): ReadonlyMap<FitPod, ReadonlyMap<NodeState, number>> {
+    return this.#where;
+  }
+
+  /** How many pods on nodes use a claim. */
+  usersOf(namespace: string, claim: string): number {
+    return this.#claims.get(`${namespace}/${claim}`) ?? 0;
+  }
+
+  addNode(node: FitNode): NodeState {
+    if (this.#nodes.has(node.name)) throw new Error(`node ${node.name} is there already`);
+    const added = {
+      node,
+      pods: new Map<FitPod, number>(),
+      podCount: 0,
+      used: { cpu: 0, memory: 0, storage: 0, others: new Map<string, number>() },
+    };
+    this.#nodes.set(node.name, added);
+    this.#sorted.splice(this.#indexOf(node.name), 0, added);
+    this.#log?.push(() => this.removeNode(node.name));
+    return added;
+  }
+
+  /** Takes a node away with all that is on it, and answers with that: alike pods, and how many. */
+  removeNode(name: string): ReadonlyMap<FitPod, number> {
+    const removed = this.#nodes.get(name);
+    if (!removed) throw new Error(`there is no node ${name}`);
+    const pods = new Map(removed.pods);
+    for (const [pod, count] of pods) this.#change(removed, pod, -count);
+    this.#nodes.delete(name);
+    this.#sorted.splice(this.#indexOf(name), 1);
+    this.#log?.push(() => {
+      this.addNode(removed.node);
+      for (const [pod, count] of pods) this.place(pod, name, count);
+    });
+    return pods;
+  }
+
+  /** Puts pods on a node, whether they fit or not: what runs, runs. */
+  place(pod: FitPod, name: string, count = 1): void {
+    this.#change(this.#known(name), pod, count);
+    this.#log?.push(() => this.#change(this.#known(name), pod, -count));
+  }
+
+  /** Takes pods off a node. */
+  remove(pod: FitPod, name: string, count = 1): void {
+    const node = this.#known(name);
+    if ((node.pods.get(pod) ?? 0) < count) throw new Error(`there are not ${count} such pods on node ${name}`);
+    this.#change(node, pod, -count);
+    this.#log?.push(() => this.#change(this.#known(name), pod, count));
+  }
+
+  /** Does something and takes back all that it changed here, however it ends. May be nested. */
+  whatIf<T>(work: () => T): T {
+    const outer = this.#log;
+    const log: (() => void)[] = [];
+    this.#log = log;
+    try {
+      return work();
+    } finally {
+      this.#log = undefined;
+      for (const undo of log.reverse()) undo();
+      this.#log = outer;
+    }
+  }
+
+  /** Where it is, or would be, among the sorted: sorting 10,000 anew for each node that is tried takes too long. */
+  #indexOf(name: string): number {
+    let [from, to] = [0, this.#sorted.length];
+    while (from < to) {
+      const middle = (from + to) >> 1;
+      if (this.#sorted[middle]!.node.name < name) from = middle + 1;
+      else to = middle;
+    }
+    return from;
+  }
+
+  #known(name: string): OwnNodeState {
+    const found = this.#nodes.get(name);
+    if (!found) throw new Error(`there is no node ${name}`);
+    return found;
+  }
+
+  #change(at: OwnNodeState, pod: FitPod, count: number): void {
+    const left = (at.pods.get(pod) ?? 0) + count;
+    if (left > 0) at.pods.set(pod, left);
+    else at.pods.delete(pod);
+    at.podCount += count;
+    const { requests } = pod;
+    at.used.cpu += count * requests.cpu;
+    at.used.memory += count * requests.memory;
+    at.used.storage += count * requests.storage;
+    for (const [name, amount] of requests.others)
+      at.used.others.set(name, (at.used.others.get(name) ?? 0) + count * amount);
+
+    const places = this.#where.get(pod) ?? new Map<NodeState, number>();
+    if (left > 0) places.set(at, left);
+    else places.delete(at);
+    if (places.size > 0) this.#where.set(pod, places);
+    else this.#where.delete(pod);
+    for (const { name } of pod.claims) {
+      const key = `${pod.namespace}/${name}`;
+      this.#claims.set(key, (this.#claims.get(key) ?? 0) + count);
+    }
+  }
+}
