@@ -33,6 +33,7 @@ const TURN = turnOf('Clusternet');
 
 keepsMembers({
   turn: TURN,
+  costs: { join: 17, leave: 11 },
   type: 'Clusternet',
   open: async () => (await open()).scene,
   kinds: [MANAGEDCLUSTERS, NAMESPACES],

@@ -27,6 +27,7 @@ const TURN = turnOf('Flux');
 
 keepsMembers({
   turn: TURN,
+  costs: { join: 9, leave: 6 },
   type: 'Flux',
   open,
   kinds: [],

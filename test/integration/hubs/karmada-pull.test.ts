@@ -45,6 +45,7 @@ const TURN = turnOf('Karmada, pull');
 
 keepsMembers({
   turn: TURN,
+  costs: { join: 26, leave: 14 },
   type: 'Karmada',
   open: async () => (await open()).scene,
   kinds: IN_HUB,

@@ -22,6 +22,7 @@ const TURN = turnOf('Karmada');
 
 keepsMembers({
   turn: TURN,
+  costs: { join: 20, leave: 10 },
   type: 'Karmada',
   open: async () => {
     const { scene } = await open();

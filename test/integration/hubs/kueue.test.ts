@@ -48,6 +48,7 @@ const TURN = turnOf('Kueue');
 
 keepsMembers({
   turn: TURN,
+  costs: { join: 14, leave: 10 },
   type: 'Kueue',
   open: async () => (await open()).scene,
   kinds: [MULTIKUEUECLUSTERS],

@@ -47,6 +47,7 @@ const TURN = turnOf('Open Cluster Management');
 
 keepsMembers({
   turn: TURN,
+  costs: { join: 28, leave: 16 },
   type: 'OpenClusterManagement',
   open: async () => (await open()).scene,
   kinds: [MANAGEDCLUSTERS, KLUSTERLETS, SERVICEACCOUNTS, CLUSTERROLES, CLUSTERROLEBINDINGS, NAMESPACES],
