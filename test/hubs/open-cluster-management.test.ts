@@ -45,6 +45,7 @@ describe.skipIf(!programs)('the real Open Cluster Management', () => {
   let hub: RealOpenClusterManagement;
   let scene: HubScene;
   let second: TestApiserver;
+  let third: TestApiserver;
   const began = Date.now();
   const saw = (what: string) => console.log(`ocm ${((Date.now() - began) / 1000).toFixed(1)} s: ${what}`);
   beforeAll(async () => {
@@ -53,15 +54,13 @@ describe.skipIf(!programs)('the real Open Cluster Management', () => {
     const spec = { type: 'OpenClusterManagement' as const, member: { agentImage: 'registration-operator' } };
     scene = await HubScene.start(spec, [], 'admin', hub.apiserver);
     second = await scene.addMember('small', '2', '2Gi');
-    for (const [member, name] of [
-      [scene.member, 'demo'],
-      [second, 'small'],
-    ] as const) {
+    third = await scene.addMember('third', '8', '16Gi');
+    for (const [name, member] of Object.entries({ demo: scene.member, small: second, third })) {
       await member.client.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'default' } });
       await hub.controllersOf(member, name);
     }
     await scene.startOperator();
-    saw('two clusters and the operator run');
+    saw('three clusters and the operator run');
   });
   afterAll(async () => {
     await hub?.stop();
@@ -138,6 +137,21 @@ describe.skipIf(!programs)('the real Open Cluster Management', () => {
     saw('a ManifestWork is applied');
   });
 
+  it('takes a third, to which the Placement then brings what is in the two', async () => {
+    await scene.quiet();
+    const { length } = scene.line.writes;
+    const made = Date.now();
+    await scene.makeCluster({}, 'third');
+    scene.open([], 'third');
+    await scene.until('third to join', () => scene.state('test', 'third') === 'Joined', PATIENCE_MS);
+    saw(`the third has joined ${Date.now() - made} ms after it was usable`);
+    await expect.poll(() => deployed(third, 'web'), { timeout: PATIENCE_MS }).toBeDefined();
+    saw(`the ConfigMap is in it ${Date.now() - made} ms after it was usable`);
+    expect(await decided()).toEqual(['shop--demo', 'shop--small', 'shop--third']);
+    await scene.quiet();
+    saw(`writes for its join: ${writesSince(length).length}`);
+  });
+
   it('writes nothing while nothing changes, though agents report', async () => {
     await scene.quiet();
     const { length } = scene.line.writes;
@@ -152,7 +166,7 @@ describe.skipIf(!programs)('the real Open Cluster Management', () => {
     const left = Date.now();
     const { client } = scene.garden;
     await client.delete(WORKERCLUSTERS, 'small', 'shop');
-    await expect.poll(decided, { timeout: PATIENCE_MS }).toEqual(['shop--demo']);
+    await expect.poll(decided, { timeout: PATIENCE_MS }).toEqual(['shop--demo', 'shop--third']);
     saw(`the Placement has dropped it after ${Date.now() - left} ms`);
     await scene.until('small to have left', () => !scene.membership('test', 'small'), PATIENCE_MS);
     saw(`left after ${Date.now() - left} ms, with ${writesSince(length).length} writes`);
