@@ -1,5 +1,6 @@
 import { holdsFrom } from './clusters/deletion-gate.ts';
 import { wireAttached } from './controllers/attached/wiring.ts';
+import { wireAutoscaling } from './controllers/autoscaling/wiring.ts';
 import { wireBackups } from './controllers/backup/wiring.ts';
 import { wireCloudProfiles } from './controllers/cloudprofile/wiring.ts';
 import { type CoreOptions, openCore, type Part } from './controllers/core.ts';
@@ -35,6 +36,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
   const attached = wireAttached(core);
   const backup = wireBackups(core, credentials.ofBuckets);
   const quota = wireQuotas(core);
+  const autoscaling = wireAutoscaling(core, quota.granted);
   const seed = wireSeeds(core, backup);
   const hubs = wireHubs(core);
   // Who holds a cluster is one more source here.
@@ -46,12 +48,14 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
     backup,
     wireCloudProfiles(core),
     quota,
+    autoscaling,
     seed,
     hubs,
     wireWorkerClusters(core, {
       managed: managed.managed,
       attached: attached.attached,
       granted: quota.granted,
+      autoscaler: autoscaling.autoscaler,
       holds,
       keepsAwake: hubs.keepsAwake,
     }),

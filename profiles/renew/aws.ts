@@ -53,7 +53,7 @@ export const readAws: ReadPrices = async (wanted, { base = BASE, signal }) => {
   const whole = found.whole();
   const published = index.publicationDate?.slice(0, 10) ?? 'at an unknown date';
   return {
-    source: `Linux on demand: AWS Price List Bulk API (pricing.us-east-1.amazonaws.com, offer AmazonEC2), published ${published}. Spot prices move by the hour and are left out.`,
+    source: `Linux on demand: AWS Price List Bulk API (pricing.us-east-1.amazonaws.com, offer AmazonEC2), published ${published}. It has no spot prices.`,
     currency,
     prices: whole.prices,
     remarks: [...remarks, ...whole.remarks],

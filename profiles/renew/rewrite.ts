@@ -24,6 +24,8 @@ export function renew(text: string, list: PriceList): Renewal {
   let result = text;
   let changed = 0;
   let kept = 0;
+  let spotKept = 0;
+  const hasSpot = [...list.prices.values()].some((types) => [...types.values()].some(({ spot }) => spot !== undefined));
   for (const type of profile.spec.machineTypes) {
     const before = pricesOf(type);
     const after: Prices = new Map();
@@ -32,6 +34,7 @@ export function renew(text: string, list: PriceList): Renewal {
       const now = list.prices.get(region)?.get(type.name);
       if (now?.hourly === undefined && old)
         remarks.push(`${type.name} in ${region}: the list has none, ${old.hourly} stays`);
+      else if (now?.hourly !== undefined && old?.spot !== undefined && !hasSpot) spotKept++;
       else if (now?.hourly !== undefined && old?.spot !== undefined && now.spot === undefined)
         remarks.push(`${type.name} in ${region}: the list has none of spot machines, ${old.spot} stays`);
       const hourly = now?.hourly ?? old?.hourly;
@@ -48,6 +51,7 @@ export function renew(text: string, list: PriceList): Renewal {
       throw new Error(`how ${type.name} is written in the profile cannot be rewritten by a program`);
     result = replaced;
   }
+  if (spotKept > 0) remarks.push(`the list has no spot prices: ${spotKept} stay as they are`);
   result = withSource(result, list.source, kept > 0);
   if (!isDeepStrictEqual(unpriced(load(result)), unpriced(load(text)))) {
     throw new Error('rewriting the prices would have changed something else');

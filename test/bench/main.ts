@@ -125,6 +125,8 @@ async function measure(options: Options, signal: AbortSignal): Promise<Report> {
       const options = { scale: scenarios.has('grow'), isFirst: run === 1 };
       await attempt(`nodes, run ${run}`, () => bench.nodes(options));
     }
+    for (const run of scenarios.has('autoscale') ? times(runs) : [])
+      await attempt(`a node for a pod that waits, run ${run}`, () => bench.autoscale());
     await write(await report());
     for (const run of scenarios.has('five') ? times(runs) : []) {
       await attempt(`five control planes, run ${run}`, () => bench.controlPlanes(5));

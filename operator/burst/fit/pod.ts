@@ -6,6 +6,7 @@ import {
   allOf,
   isEmptySelector,
   type LabelSelector,
+  labelNeeded,
   labelOf,
   labelSelector,
   type NodeSelectorTerm,
@@ -94,15 +95,15 @@ function compiled(pod: Pod): FitPod {
     notJudged.push('BadQuantity');
   }
   const { nodeAffinity, podAffinity, podAntiAffinity } = spec.affinity ?? {};
+  const terms: NodeSelectorTerm[] | undefined =
+    nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms;
   return {
     namespace,
     labels,
     requests,
     ports: portsOf(spec),
-    acceptsNode: nodeRequirement(
-      spec.nodeSelector,
-      nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms as NodeSelectorTerm[] | undefined,
-    ),
+    acceptsNode: nodeRequirement(spec.nodeSelector, terms),
+    acceptsAnyNode: !spec.nodeSelector && !terms,
     tolerations: (spec.tolerations ?? []) as Toleration[],
     affinity: podTerms(podAffinity, namespace, labels),
     antiAffinity: podTerms(podAntiAffinity, namespace, labels),
@@ -142,6 +143,7 @@ function podTerms(affinity: WrittenAffinity | undefined, namespace: string, own:
             ...keyed(term.mismatchLabelKeys, own, false),
           ])
         : () => false,
+      label: labelNeeded(term.labelSelector),
       namespaces: new Set(names.length === 0 && !term.namespaceSelector ? [namespace] : names),
       namespaceMatches: term.namespaceSelector && labelSelector(term.namespaceSelector),
     };
@@ -174,6 +176,7 @@ function spreadOf(constraint: WrittenSpread, own: Labels): SpreadConstraint {
     maxSkew: constraint.maxSkew,
     minDomains: constraint.minDomains ?? 1,
     counts: isEmpty ? () => false : matches,
+    label: labelNeeded(constraint.labelSelector),
     countsItself: matches(own),
     honorsAffinity: constraint.nodeAffinityPolicy !== 'Ignore',
     honorsTaints: constraint.nodeTaintsPolicy === 'Honor',

@@ -1,0 +1,246 @@
+import { isDeepStrictEqual } from 'node:util';
+import { rfc3339 } from '../../api/conditions.ts';
+import type { Condition } from '../../api/meta.ts';
+import type { WorkerCluster } from '../../api/workercluster.ts';
+import { PROVISION_MS } from '../../burst/nodes/grow.ts';
+import { type NodesPlan, planNodes } from '../../burst/nodes/plan.ts';
+import type { DecidedSize } from '../../capacity/desired-sizes.ts';
+import { KubeApiError } from '../../kube/errors.ts';
+import type { KubeObject, Node } from '../../kube/resources.ts';
+import type { DecidedSizes } from '../decided-sizes.ts';
+import { Batches, type BatchTimes } from './batches.ts';
+import { autoscaledCondition } from './condition.ts';
+import { beginEmptying, emptiedSince, endEmptying, evictAll, markEmpty } from './empty-node.ts';
+import { ClusterMemory } from './memory.ts';
+import { type ObservedWorld, observe, type Seen } from './observe.ts';
+
+/** What the autoscaler works with. */
+export interface AutoscalingWorld extends ObservedWorld {
+  readonly sizes: Pick<DecidedSizes, 'decide' | 'forget'>;
+  readonly record: (object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string) => void;
+  /** Has the WorkerCluster of this key looked at: there is something new to say of it. */
+  tell(key: string): void;
+}
+
+export interface AutoscalingTimes extends BatchTimes {
+  /** How long a PodDisruptionBudget may keep a node from being emptied, milliseconds; then it is left alone for a while. */
+  readonly patienceMs: number;
+}
+
+type Told = Omit<Condition, 'lastTransitionTime'>;
+
+/** How often an eviction that was refused is asked for again, and a node looked at whose pods end. */
+const EVICTION_RETRY_MS = 5_000;
+/** Who decides, as SizeDecided shows it. */
+const COPPICE = 'Coppice';
+
+/** Decides how many nodes the pools have that are Coppice's to size, and empties those that go. */
+export class Autoscaler {
+  readonly #world: AutoscalingWorld;
+  readonly #times: AutoscalingTimes;
+  readonly #batches: Batches;
+  readonly #memory = new Map<string, ClusterMemory>();
+  readonly #told = new Map<string, Told>();
+
+  constructor(world: AutoscalingWorld, times: AutoscalingTimes) {
+    this.#world = world;
+    this.#times = times;
+    this.#batches = new Batches(times, () => +world.now());
+  }
+
+  /** Something has changed in a cluster. @returns whether it is the first news of a batch: how long to wait then, milliseconds */
+  noteChange(key: string): number | undefined {
+    return this.#batches.note(key) ? this.#times.idleMs : undefined;
+  }
+
+  /** What is said of the nodes of a cluster; undefined: nothing yet, what was said last holds. */
+  condition(key: string, uid: string): Told | undefined {
+    return this.#memory.get(key)?.uid === uid ? this.#told.get(key) : undefined;
+  }
+
+  /** Nobody is to decide about the cluster any more, or it is gone. */
+  forget(key: string): void {
+    this.#memory.delete(key);
+    this.#told.delete(key);
+  }
+
+  /** Looks at a cluster, decides, and takes the next step. Everything begins by looking: it does not matter where the last look ended. */
+  async reconcile(key: string, signal: AbortSignal): Promise<{ requeueAfterMs: number } | undefined> {
+    const open = this.#batches.take(key);
+    if (open > 0) return { requeueAfterMs: open };
+    const { clusters, sizes } = this.#world;
+    const { uid = '', deletionTimestamp } = clusters.get(key)?.metadata ?? {};
+    if (uid === '' || deletionTimestamp) {
+      this.forget(key);
+      return undefined;
+    }
+    const own = new Set(
+      (clusters.get(key)?.spec.pools ?? []).flatMap((pool) => (pool.autoscale === COPPICE ? [pool.name] : [])),
+    );
+    await sizes.forget(key, uid, (pool) => own.has(pool), signal);
+    if (own.size === 0) {
+      this.forget(key);
+      return undefined;
+    }
+    const memory = this.#memoryOf(key, uid);
+    const seen = observe(this.#world, key, memory);
+    if (!seen) return undefined;
+    const now = +this.#world.now();
+    const plan = planNodes(seen.view);
+    memory.unneeded(plan.shrinkage.unneeded, now);
+    await this.#letStay(seen, plan, signal);
+    const emptied = await this.#goOnEmptying(seen, plan, memory, signal);
+    await this.#decide(key, seen, plan, emptied.empty, signal);
+    for (const { node, why } of plan.shrinkage.begin) {
+      await quietly(beginEmptying(seen.open.client, seen.nodes.get(node)!, this.#world.now(), signal));
+      emptied.waits.set(node, why);
+    }
+    this.#tell(key, seen.cluster, autoscaledCondition(seen, plan, emptied.waits));
+    return nextLook(seen, plan, emptied.waits.size > 0, memory, now);
+  }
+
+  #memoryOf(key: string, uid: string): ClusterMemory {
+    let memory = this.#memory.get(key);
+    if (memory?.uid !== uid) {
+      memory = new ClusterMemory(uid);
+      this.#memory.set(key, memory);
+    }
+    return memory;
+  }
+
+  /** Nodes that were being emptied and are needed, or that nobody takes away: pods may go there again. */
+  async #letStay(
+    { nodes, open, cluster, spared }: Seen,
+    { growth, shrinkage }: NodesPlan,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const stay = new Map<string, string>([
+      ...spared.map((node): [string, string] => [node, 'its pool needs it again']),
+      ...growth.keep.map((node): [string, string] => [node, 'pods that wait have room there']),
+      ...shrinkage.keep.map(({ node, why }): [string, string] => [node, why]),
+    ]);
+    for (const [name, why] of stay) {
+      await quietly(endEmptying(open.client, nodes.get(name)!, signal));
+      this.#world.record(cluster, 'Normal', 'NodeStays', `node ${name} is not emptied any more: ${why}`);
+    }
+  }
+
+  async #goOnEmptying(seen: Seen, { growth, shrinkage }: NodesPlan, memory: ClusterMemory, signal: AbortSignal) {
+    const { nodes, open, cluster, view } = seen;
+    const kept = new Set([...growth.keep, ...shrinkage.keep.map(({ node }) => node)]);
+    const waits = new Map<string, string>();
+    const empty: { pool: string; node: Node }[] = [];
+    for (const { name, pool, isEmptying } of view.nodes) {
+      if (!isEmptying || kept.has(name) || !view.mayTakeNodes) continue;
+      const node = nodes.get(name)!;
+      const { left, blocked } = await evictAll(open.client, seen.podsOn.get(name) ?? [], signal);
+      if (left.length === 0) {
+        empty.push({ pool, node });
+        continue;
+      }
+      const isOver = blocked !== undefined && +this.#world.now() - emptiedSince(node) > this.#times.patienceMs;
+      if (!isOver) {
+        waits.set(name, blocked ?? `${left.length} pods are still there`);
+        continue;
+      }
+      memory.giveUp(name, `it could not be emptied: ${blocked}`, +this.#world.now());
+      await quietly(endEmptying(open.client, node, signal));
+      this.#world.record(
+        cluster,
+        'Warning',
+        'NodeStays',
+        `node ${name} could not be emptied and takes pods again: ${blocked}`,
+      );
+    }
+    return { waits, empty };
+  }
+
+  /** Writes down what pools are to have: what is bought, and without what is empty. */
+  async #decide(
+    key: string,
+    seen: Seen,
+    { growth }: NodesPlan,
+    empty: readonly { pool: string; node: Node }[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    for (const pool of seen.pools) {
+      const grown = growth.sizes.find((change) => change.pool === pool.name);
+      const view = seen.view.pools.find(({ name }) => name === pool.name)!;
+      const isWhole = view.present >= view.count;
+      const gone = grown || !isWhole ? [] : empty.filter((one) => one.pool === pool.name).map(({ node }) => node);
+      const known = seen.decided.get(pool.name);
+      const before = (known?.leaving ?? []).filter((name) => seen.leaving.get(pool.name)?.includes(name));
+      // Who goes still and is not gone yet may as well stay.
+      const revived = grown ? before.slice(0, Math.max(0, grown.count - pool.count)) : [];
+      const leaving = [
+        ...before.filter((name) => !revived.includes(name)),
+        ...gone.map(({ metadata }) => metadata.name),
+      ];
+      const isNews =
+        grown !== undefined || gone.length > 0 || (known && seen.spared.some((name) => known.leaving?.includes(name)));
+      if (!isNews) continue;
+      for (const node of gone) await markEmpty(seen.open.client, node, signal);
+      const count = grown?.count ?? pool.count - gone.length;
+      const names = gone.map(({ metadata }) => metadata.name).join(', ');
+      const why = grown?.why ?? (gone.length > 0 ? `nobody needs ${names} any more` : (known?.why ?? ''));
+      const isSame = known?.count === count;
+      const size: DecidedSize = {
+        count,
+        by: COPPICE,
+        why,
+        at: (isSame ? known.at : undefined) ?? rfc3339(this.#world.now()),
+        ...(leaving.length > 0 && { leaving }),
+      };
+      await this.#world.sizes.decide({ key, uid: seen.cluster.metadata.uid ?? '', pool, size }, signal);
+      for (const name of revived) await quietly(endEmptying(seen.open.client, seen.nodes.get(name)!, signal));
+      if (count === pool.count) continue;
+      const [reason, words] = count > pool.count ? ['PoolGrows', 'more'] : ['PoolShrinks', 'fewer'];
+      this.#world.record(
+        seen.cluster,
+        'Normal',
+        reason,
+        `pool ${pool.name} is to have ${count} nodes, ${Math.abs(count - pool.count)} ${words}: ${why}`,
+      );
+    }
+  }
+
+  #tell(key: string, cluster: WorkerCluster, condition: Told): void {
+    if (isDeepStrictEqual(this.#told.get(key), condition)) return;
+    const before = this.#told.get(key);
+    this.#told.set(key, condition);
+    if (condition.status === 'False' && before?.message !== condition.message)
+      this.#world.record(cluster, 'Warning', condition.reason ?? '', condition.message ?? '');
+    this.#world.tell(key);
+  }
+}
+
+/** A node or pod that was changed or is gone meanwhile: the cache brings what became of it. */
+async function quietly(done: Promise<void>): Promise<void> {
+  try {
+    await done;
+  } catch (error) {
+    if (!(error instanceof KubeApiError && (error.isNotFound || error.isConflict))) throw error;
+  }
+}
+
+function nextLook(
+  { view }: Seen,
+  { growth, shrinkage }: NodesPlan,
+  isEmptying: boolean,
+  memory: ClusterMemory,
+  now: number,
+): { requeueAfterMs: number } | undefined {
+  const times = [
+    ...(shrinkage.next === undefined ? [] : [shrinkage.next]),
+    ...(isEmptying ? [now + EVICTION_RETRY_MS] : []),
+    ...view.nodes.flatMap(({ name }) => memory.leftAlone(name, now)?.until ?? []),
+    // A purchase that does not come is no supply any more.
+    ...view.pools.flatMap(({ name, decidedAt }) =>
+      growth.ordered.has(name) && decidedAt !== undefined ? [decidedAt + PROVISION_MS + 1] : [],
+    ),
+    // What is sold out may be had again, and a pool that was refused by a quota: nobody tells.
+    ...(growth.waiting.some(({ reason }) => reason === 'NoOffer' || reason === 'OverQuota') ? [now + 30_000] : []),
+  ];
+  const due = Math.min(...times);
+  return Number.isFinite(due) ? { requeueAfterMs: Math.max(100, due - now) } : undefined;
+}
