@@ -1,4 +1,4 @@
-import { daemonsOn } from './daemons.ts';
+import { addNewNode, daemonsOn } from './daemons.ts';
 import { nodeMisfit } from './filters/node.ts';
 import { hasRoom, roomFor } from './filters/resources.ts';
 import { Judged } from './judge.ts';
@@ -224,7 +224,7 @@ class Packing {
     return this.#state.whatIf(() => {
       const at = this.#newNode(offer, judged);
       const answer = ask(at);
-      for (const daemon of at.pods.keys()) judged.placed(daemon, at.node, -1);
+      for (const daemon of podsOn(at)) judged.placed(daemon, at.node, -1);
       judged.nodeAdded(at.node, -1);
       return answer;
     });
@@ -232,20 +232,17 @@ class Packing {
 
   #newNode({ template }: Offer, judged: Judged): NodeState {
     // No name of a real node has a colon.
-    const node = nodeOf(template, `new:${template.id}:${this.packed.opened.length + 1}`);
-    const at = this.#state.addNode(node);
-    judged.nodeAdded(node);
-    for (const daemon of daemonsOn(node, this.#daemons)) {
-      this.#state.place(daemon, node.name);
-      judged.placed(daemon, node);
-    }
+    const name = `new:${template.id}:${this.packed.opened.length + 1}`;
+    const at = addNewNode(this.#state, template, name, this.#daemons);
+    judged.nodeAdded(at.node);
+    for (const daemon of podsOn(at)) judged.placed(daemon, at.node);
     return at;
   }
 
   #open(offer: Offer, judged: Judged, left: string[]): void {
     const at = this.#newNode(offer, judged);
     this.#withRoom.push(at);
-    const opened: OpenedNode = { offer, node: at.node, daemons: [...at.pods.keys()], pods: [] };
+    const opened: OpenedNode = { offer, node: at.node, daemons: podsOn(at), pods: [] };
     this.packed.opened.push(opened);
     this.#opened.set(at.node.name, opened);
     for (const key of offer.countsAgainst) {
@@ -269,6 +266,9 @@ class Packing {
     return { misfits: [...misfits.values()], atLimit: [...atLimit] };
   }
 }
+
+const podsOn = ({ pods }: NodeState): FitPod[] =>
+  [...pods].flatMap(([pod, count]) => Array.from({ length: count }, () => pod));
 
 /**
  * Nodes of different domains in turn: pods that must be spread are then placed one after the other, and not one in each pass over the nodes of

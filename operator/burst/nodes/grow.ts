@@ -1,6 +1,6 @@
 import type { Demand } from '../demand.ts';
+import { addNewNode } from '../fit/daemons.ts';
 import type { Misfit, Offer, Packed, PendingPod, Unplaced } from '../fit/model.ts';
-import { nodeOf } from '../fit/node.ts';
 import type { NotJudgedReason } from '../fit/not-judged.ts';
 import { type PackOptions, pack } from '../fit/pack.ts';
 import type { ClusterState } from '../fit/state.ts';
@@ -90,7 +90,7 @@ export function planGrowth(view: GrowView): Growth {
     const missing = missingOf(pool);
     if (missing > 0) ordered.set(pool.name, missing);
     for (let index = 1; index <= missing; index++)
-      state.addNode(nodeOf(pool.offer.template, `ordered:${pool.name}:${index}`));
+      addNewNode(state, pool.offer.template, `ordered:${pool.name}:${index}`, view.daemons);
   }
   const work = view.demands.filter(({ isSystem }) => !isSystem);
   const first = state.whatIf(() => attempt(view, work, late));

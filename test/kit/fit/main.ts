@@ -25,30 +25,22 @@ try {
     }
     say('checked');
   } else {
-    const kept = before?.cases.filter(({ name }) => !families.includes(name.split('-')[0]!)) ?? [];
-    const recorded: JudgedCase[] = [];
+    const { gitVersion } = await server.client.serverVersion();
+    let cases = before?.cases.filter(({ name }) => !families.includes(name.split('-')[0]!)) ?? [];
     for (const family of families) {
-      let count = 0;
+      const recorded: JudgedCase[] = [];
       let refused = 0;
       for (const of of casesOf(family)) {
-        if (count === Number(most ?? FAMILIES[family]!.count)) break;
+        if (recorded.length === Number(most ?? FAMILIES[family]!.count)) break;
         const verdict = await recorder.verdict(of);
         if (verdict === undefined) refused++;
-        else {
-          recorded.push({ ...of, verdict });
-          count++;
-        }
+        else recorded.push({ ...of, verdict });
       }
-      say(`${family}: ${count} cases, ${refused} refused by the API server`);
+      say(`${family}: ${recorded.length} cases, ${refused} refused by the API server`);
+      cases = [...cases, ...recorded];
+      const head: Omit<RecordedCases, 'cases'> = { scheduler: gitVersion, featureGates: 'defaults' };
+      await writeFile(CASES_FILE, [head, ...cases].map((one) => `${JSON.stringify(one)}\n`).join(''));
     }
-    const { gitVersion } = await server.client.serverVersion();
-    const all: RecordedCases = {
-      scheduler: gitVersion,
-      featureGates: 'defaults',
-      cases: [...kept, ...recorded].sort((a, b) => (a.name < b.name ? -1 : 1)),
-    };
-    const { cases, ...head } = all;
-    await writeFile(CASES_FILE, [head, ...cases].map((one) => `${JSON.stringify(one)}\n`).join(''));
   }
 } finally {
   await server.stop();
