@@ -30,9 +30,8 @@ e2e('the nodes of a pool that is Coppice’s to size', () => {
     client.mergePatch(DEPLOYMENTS, 'web', 'default', { spec: { replicas } }, { fieldManager: 'test' });
 
   beforeAll(async () => {
-    const { dataPlaneNodes: _, ...none } = { dataPlaneNodes: undefined };
     cluster = await makeCluster({
-      ...none,
+      dataPlaneNodes: undefined,
       pools: [{ name: 'a', minimum: 0, maximum: 3, autoscale: 'Coppice', scaleInAfter: '3s' }],
     });
     await untilReady(cluster);

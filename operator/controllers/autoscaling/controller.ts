@@ -4,12 +4,13 @@ import type { Condition } from '../../api/meta.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import { PROVISION_MS } from '../../burst/nodes/grow.ts';
 import { type NodesPlan, planNodes } from '../../burst/nodes/plan.ts';
-import type { DecidedSize } from '../../capacity/desired-sizes.ts';
 import { KubeApiError } from '../../kube/errors.ts';
 import type { KubeObject, Node } from '../../kube/resources.ts';
 import type { DecidedSizes } from '../decided-sizes.ts';
 import { Batches, type BatchTimes } from './batches.ts';
+import { FactsReader } from './cluster-facts.ts';
 import { autoscaledCondition } from './condition.ts';
+import { decisionOf } from './decision.ts';
 import { beginEmptying, emptiedSince, endEmptying, evictAll, markEmpty } from './empty-node.ts';
 import { ClusterMemory } from './memory.ts';
 import { type ObservedWorld, observe, type Seen } from './observe.ts';
@@ -39,6 +40,7 @@ export class Autoscaler {
   readonly #world: AutoscalingWorld;
   readonly #times: AutoscalingTimes;
   readonly #batches: Batches;
+  readonly #facts: FactsReader;
   readonly #memory = new Map<string, ClusterMemory>();
   readonly #told = new Map<string, Told>();
 
@@ -46,6 +48,7 @@ export class Autoscaler {
     this.#world = world;
     this.#times = times;
     this.#batches = new Batches(times, () => +world.now());
+    this.#facts = new FactsReader(() => +world.now());
   }
 
   /** Something has changed in a cluster. @returns whether it is the first news of a batch: how long to wait then, milliseconds */
@@ -60,14 +63,15 @@ export class Autoscaler {
 
   /** Nobody is to decide about the cluster any more, or it is gone. */
   forget(key: string): void {
+    this.#facts.forget(key);
     this.#memory.delete(key);
     this.#told.delete(key);
   }
 
   /** Looks at a cluster, decides, and takes the next step. Everything begins by looking: it does not matter where the last look ended. */
   async reconcile(key: string, signal: AbortSignal): Promise<{ requeueAfterMs: number } | undefined> {
-    const open = this.#batches.take(key);
-    if (open > 0) return { requeueAfterMs: open };
+    const left = this.#batches.take(key);
+    if (left > 0) return { requeueAfterMs: left };
     const { clusters, sizes } = this.#world;
     const { uid = '', deletionTimestamp } = clusters.get(key)?.metadata ?? {};
     if (uid === '' || deletionTimestamp) {
@@ -83,7 +87,10 @@ export class Autoscaler {
       return undefined;
     }
     const memory = this.#memoryOf(key, uid);
-    const seen = observe(this.#world, key, memory);
+    const open = this.#world.openClusters.get(key);
+    if (!open) return undefined;
+    const facts = await this.#facts.of(key, open.client, open.pods.list(), signal);
+    const seen = observe(this.#world, key, memory, facts);
     if (!seen) return undefined;
     const now = +this.#world.now();
     const plan = planNodes(seen.view);
@@ -164,43 +171,31 @@ export class Autoscaler {
     signal: AbortSignal,
   ): Promise<void> {
     for (const pool of seen.pools) {
-      const grown = growth.sizes.find((change) => change.pool === pool.name);
       const view = seen.view.pools.find(({ name }) => name === pool.name)!;
+      const grown = growth.sizes.find((change) => change.pool === pool.name);
+      // What was ordered would be taken instead of what is empty.
       const isWhole = view.present >= view.count;
       const gone = grown || !isWhole ? [] : empty.filter((one) => one.pool === pool.name).map(({ node }) => node);
       const known = seen.decided.get(pool.name);
-      const before = (known?.leaving ?? []).filter((name) => seen.leaving.get(pool.name)?.includes(name));
-      // Who goes still and is not gone yet may as well stay.
-      const revived = grown ? before.slice(0, Math.max(0, grown.count - pool.count)) : [];
-      const leaving = [
-        ...before.filter((name) => !revived.includes(name)),
-        ...gone.map(({ metadata }) => metadata.name),
-      ];
-      const isNews =
-        grown !== undefined || gone.length > 0 || (known && seen.spared.some((name) => known.leaving?.includes(name)));
-      if (!isNews) continue;
+      const decision = decisionOf({
+        pool,
+        known,
+        grown,
+        gone: gone.map(({ metadata }) => metadata.name),
+        leaving: seen.leaving.get(pool.name) ?? [],
+        spared: seen.spared,
+      });
+      if (!decision) continue;
       for (const node of gone) await markEmpty(seen.open.client, node, signal);
-      const count = grown?.count ?? pool.count - gone.length;
-      const names = gone.map(({ metadata }) => metadata.name).join(', ');
-      const why = grown?.why ?? (gone.length > 0 ? `nobody needs ${names} any more` : (known?.why ?? ''));
-      const isSame = known?.count === count;
-      const size: DecidedSize = {
-        count,
-        by: COPPICE,
-        why,
-        at: (isSame ? known.at : undefined) ?? rfc3339(this.#world.now()),
-        ...(leaving.length > 0 && { leaving }),
-      };
+      const { count, why } = decision.size;
+      const at = (known?.count === count ? known.at : undefined) ?? rfc3339(this.#world.now());
+      const size = { ...decision.size, at };
       await this.#world.sizes.decide({ key, uid: seen.cluster.metadata.uid ?? '', pool, size }, signal);
-      for (const name of revived) await quietly(endEmptying(seen.open.client, seen.nodes.get(name)!, signal));
+      for (const name of decision.revived) await quietly(endEmptying(seen.open.client, seen.nodes.get(name)!, signal));
       if (count === pool.count) continue;
       const [reason, words] = count > pool.count ? ['PoolGrows', 'more'] : ['PoolShrinks', 'fewer'];
-      this.#world.record(
-        seen.cluster,
-        'Normal',
-        reason,
-        `pool ${pool.name} is to have ${count} nodes, ${Math.abs(count - pool.count)} ${words}: ${why}`,
-      );
+      const message = `pool ${pool.name} is to have ${count} nodes, ${Math.abs(count - pool.count)} ${words}: ${why}`;
+      this.#world.record(seen.cluster, 'Normal', reason, message);
     }
   }
 

@@ -6,7 +6,8 @@ import type { DesiredPool } from '../../api/pools.ts';
 import { parseBytes, parseCpu } from '../../api/quantity.ts';
 import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
 import type { NodeTemplate } from '../../burst/fit/model.ts';
-import { allocatableOf } from '../../burst/fit/node.ts';
+import { allocatableOf, attachLimitsOf, type CSINode } from '../../burst/fit/node.ts';
+import { allocatableOfType, type Reserve, type Sold } from '../../burst/fit/reserve.ts';
 import type { PoolView } from '../../burst/nodes/model.ts';
 import { bestOffer } from '../../capacity/allocation.ts';
 import { isDepleted, type KnownCapacity, machineTypesOf } from '../../capacity/offers.ts';
@@ -27,16 +28,19 @@ const UNPRICED = Number.MAX_SAFE_INTEGER / 1e6;
 export interface OfferView {
   readonly cluster: WorkerCluster;
   readonly profile: CloudProfile;
-  readonly provider: Pick<Provider, 'inCloud' | 'simulated'> | undefined;
+  readonly provider: Pick<Provider, 'name' | 'inCloud' | 'simulated'> | undefined;
+  /** Whether the cloud runs the control plane, and says what its nodes keep. */
+  readonly isManaged: boolean;
   readonly capacity: KnownCapacity;
   readonly now: Date;
 }
 
 /** What the next node of a pool would be, and what it would cost in an hour (millionths); or why there is none. Pure. */
 export function offerOf(
-  { cluster, profile, provider, capacity, now }: OfferView,
+  { cluster, profile, provider, isManaged, capacity, now }: OfferView,
   pool: DesiredPool,
   siblings: readonly Node[],
+  csiNodes: ReadonlyMap<string, CSINode>,
 ): Pick<PoolView, 'offer' | 'soldOut'> {
   const region = cluster.spec.region ?? profile.spec.defaults?.region ?? profile.spec.regions[0]?.name ?? '';
   const place = { profile: profileNameOf(cluster), region, spot: pool.spot };
@@ -70,8 +74,11 @@ export function offerOf(
     // In which of several zones it comes to be is not known: a pod that asks for one of them is not promised it.
     labels: { ...known, ...(isZoned && zone !== undefined && others.length === 0 && { [ZONE]: zone }) },
     taints: pool.taints,
-    allocatable: sibling ? allocatableOf(sibling.status?.allocatable) : allocatableOf(guessed(type, provider)),
-    attachLimits: new Map(),
+    allocatable: sibling
+      ? allocatableOf(sibling.status?.allocatable)
+      : allocatableOfType(soldOf(type), reserveOf({ provider, isManaged })),
+    // Its machine type decides how many volumes it may have attached: a sibling has as many.
+    attachLimits: attachLimitsOf(sibling && csiNodes.get(sibling.metadata.name)),
   };
   return { offer: { template, price: price === undefined ? UNPRICED : Number(price) } };
 }
@@ -79,18 +86,18 @@ export function offerOf(
 /** Whether machines are containers of the seed, which have all that their type says and no zones. */
 const isOfSeed = (provider: OfferView['provider']): boolean => !provider?.inCloud && !provider?.simulated;
 
-/**
- * What a node of a type offers of which none was seen yet. Machines of clouds keep some for kubelet and system, and have less memory than is
- * sold: rather too little than too much, or a node would be bought on which its pod does not fit.
- */
-function guessed(type: MachineType, provider: OfferView['provider']): Record<string, string> {
-  const [cpu, memory] = [parseCpu(type.cpu), parseBytes(type.memory)];
-  const isReal = provider?.inCloud === true || provider === undefined;
-  const gpus = gpusOf(type);
-  return {
-    cpu: `${isReal ? Math.max(0, Math.floor(cpu * 0.94) - 100) : cpu}m`,
-    memory: String(isReal ? Math.max(0, Math.floor(memory * 0.9) - 800 * 2 ** 20) : memory),
-    pods: String(type.pods ?? DEFAULT_PODS),
-    ...(gpus > 0 && { 'nvidia.com/gpu': String(gpus) }),
-  };
+/** Managed services, by the provider that makes them. */
+const MANAGED: Readonly<Record<string, Reserve>> = { aws: 'eks', gcp: 'gke', azure: 'aks' };
+
+/** Who decides what the kubelet of a new node keeps; where that is not known, whoever is known to keep most. */
+function reserveOf({ provider, isManaged }: Pick<OfferView, 'provider' | 'isManaged'>): Reserve {
+  if (isManaged) return MANAGED[provider?.name ?? ''] ?? 'gke';
+  return provider?.inCloud ? 'machines' : 'none';
 }
+
+const soldOf = (type: MachineType): Sold => ({
+  millicores: parseCpu(type.cpu),
+  bytes: parseBytes(type.memory),
+  gpus: gpusOf(type),
+  pods: type.pods ?? DEFAULT_PODS,
+});

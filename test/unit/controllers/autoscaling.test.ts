@@ -78,14 +78,31 @@ describe('nodes come for pods that wait, and go when nobody needs them', () => {
 
   it('a number that somebody wrote is a floor: it adds nodes, and keeps them until it is given back', async () => {
     const one = new AutoscaledCluster(POOL, { dataPlaneNodes: 3 });
+    one.deploy(1);
     await one.pass(20);
     expect(one.counts).toEqual({ a: 3 });
     const { dataPlaneNodes: _, ...spec } = one.cluster.spec;
     one.cluster = { ...one.cluster, spec };
-    one.deploy(1);
-    await one.pass(20);
-    // Nobody had decided these: with the floor they go.
+    // Then nodes go because nobody needs them, and not all at once.
+    await one.pass(5);
+    expect(one.counts).toEqual({ a: 3 });
+    await one.pass(10);
     expect(one.counts).toEqual({ a: 1 });
+    expect(one.killed).toEqual([]);
+  });
+
+  it('a minimum that is lowered takes nobody’s node away', async () => {
+    const one = new AutoscaledCluster([{ name: 'a', minimum: 3, maximum: 5 }]);
+    one.deploy(9, '1');
+    await one.pass(5);
+    one.cluster = {
+      ...one.cluster,
+      spec: { ...one.cluster.spec, pools: [{ name: 'a', minimum: 0, maximum: 5, autoscale: 'Coppice' }] },
+    };
+    await one.pass(30);
+    expect(one.counts).toEqual({ a: 3 });
+    expect(one.history).toEqual(['+a-1', '+a-2', '+a-3']);
+    expect(one.writes).toBe(1);
   });
 });
 
