@@ -103,7 +103,7 @@ export function observe(
       maximum: pool.maximum,
       present: there.length - (leaving.get(pool.name)?.length ?? 0),
       ...(at !== undefined && { decidedAt: Date.parse(at) }),
-      ...offerOf(offers, pool, there, csiNodes),
+      ...offerOf(offers, pool, memory.alsoGone(pool.name, there.filter(isReady)), csiNodes),
     };
   });
   const { demands, ignored } = pendingDemand(pods, {
@@ -151,7 +151,7 @@ export function observe(
       nodes: nodeViews(own, poolViews, byPool(lasting), { leaving, podsOn, shoot, memory, now: +now }),
       most: Math.min(MAX_NODES, profile.spec.limits?.maxNodesTotal ?? MAX_NODES) - others,
       refused: refusedBy(world, cluster, profile, sizedAs),
-      notReady: lasting.filter((node) => !conditionIsTrue(node, 'Ready')).map(({ metadata }) => metadata.name),
+      notReady: lasting.filter((node) => !isReady(node)).map(({ metadata }) => metadata.name),
       hasWork: pods.some((pod) => pod.spec.nodeName && isMovable(pod) && !isSystem(pod)),
       daemons: daemonsOf(pods),
       mayShrink: (sizes) => sizedAs(sizes).every(({ name, count }) => count === (sizes.get(name) ?? count)),
@@ -162,6 +162,8 @@ export function observe(
     },
   };
 }
+
+const isReady = (node: Node): boolean => conditionIsTrue(node, 'Ready');
 
 function isOpenToDecisions({ metadata, status, ...cluster }: WorkerCluster): boolean {
   const is = (type: string) => findCondition(status?.conditions, type)?.status;

@@ -106,6 +106,26 @@ describe('nodes come for pods that wait, and go when nobody needs them', () => {
   });
 });
 
+describe('nodes that do not help', () => {
+  it('a node that offers less than its type says is not bought again and again', async () => {
+    const one = new AutoscaledCluster(POOL);
+    one.offers = '3900m';
+    one.deploy(1, '4');
+    await one.pass(90);
+    expect(one.history).toEqual(['+a-1', '-a-1']);
+    expect(one.condition()).toMatchObject({ reason: 'PodsWait', message: expect.stringContaining('Insufficient cpu') });
+  });
+
+  it('somebody who taints each node that comes does not have all of them bought', async () => {
+    const one = new AutoscaledCluster(POOL);
+    one.taint = 'chaos';
+    one.deploy(1, '1');
+    await one.pass(90);
+    expect(one.history).toEqual(['+a-1', '-a-1']);
+    expect(one.condition()).toMatchObject({ reason: 'PodsWait', message: expect.stringContaining('taint') });
+  });
+});
+
 describe('a node that a cloud takes away', () => {
   it.each<[{ spec?: object; status?: object }]>([
     [{ spec: { taints: [{ key: 'cloud.google.com/impending-node-termination', effect: 'NoSchedule' }] } }],
