@@ -53,6 +53,8 @@ export class AutoscaledCluster {
   now = NOW;
   /** Machines come and go only each so many steps; new ones are Ready one such time later. */
   lag = 1;
+  /** Whether a cloud makes the nodes, of whom none can be named to go. */
+  isManaged = false;
   /** What the kubelet of each node offers. */
   offers = '4';
   /** A taint that somebody gives each node once it is Ready. */
@@ -169,7 +171,7 @@ export class AutoscaledCluster {
     const world = {
       clusters: { get: (key: string) => (key === KEY ? this.cluster : undefined), byIndex: () => [this.cluster] },
       profiles: { get: () => this.#profile },
-      shoots: { get: () => shoot, byIndex: () => [] },
+      shoots: { get: () => (this.isManaged ? undefined : shoot), byIndex: () => [] },
       quotas: { byIndex: () => this.quotas },
       openClusters: {
         get: () => ({

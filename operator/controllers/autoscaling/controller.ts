@@ -235,13 +235,14 @@ async function quietly(done: Promise<void>): Promise<void> {
 }
 
 function nextLook(
-  { view }: Seen,
+  { view, changesAt }: Seen,
   { growth, shrinkage }: NodesPlan,
   isEmptying: boolean,
   memory: ClusterMemory,
   now: number,
 ): { requeueAfterMs: number } | undefined {
   const times = [
+    ...changesAt,
     ...(shrinkage.next === undefined ? [] : [shrinkage.next]),
     ...(isEmptying ? [now + EVICTION_RETRY_MS] : []),
     ...view.nodes.flatMap(({ name }) => memory.leftAlone(name, now)?.until ?? []),

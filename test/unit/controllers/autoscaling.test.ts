@@ -106,6 +106,23 @@ describe('nodes come for pods that wait, and go when nobody needs them', () => {
   });
 });
 
+it('of a managed cluster pools grow and do not shrink, and that is said', async () => {
+  const one = new AutoscaledCluster(POOL);
+  one.isManaged = true;
+  one.deploy(3, '3');
+  await one.pass(2);
+  expect(one.pending).toBe(0);
+  one.deploy(0);
+  await one.pass(30);
+  expect(one.counts).toEqual({ a: 3 });
+  expect(one.condition()).toMatchObject({
+    status: 'True',
+    message: expect.stringContaining(
+      'the cloud chooses itself which nodes of a managed cluster go, so Coppice takes none away',
+    ),
+  });
+});
+
 describe('nodes that do not help', () => {
   it('a node that offers less than its type says is not bought again and again', async () => {
     const one = new AutoscaledCluster(POOL);
