@@ -53,6 +53,10 @@ export class AutoscaledCluster {
   now = NOW;
   /** Machines come and go only each so many steps; new ones are Ready one such time later. */
   lag = 1;
+  /** What the kubelet of each node offers. */
+  offers = '4';
+  /** A taint that somebody gives each node once it is Ready. */
+  taint: string | undefined;
   /** So many machines are never Ready. */
   broken = 0;
   /** How many writes the operator still makes before it is killed; undefined: it is not. */
@@ -238,8 +242,10 @@ export class AutoscaledCluster {
   #machines(): void {
     for (const [name, { spec, ...known }] of this.nodes) {
       const { taints, ...rest } = spec;
-      const { status } = node(name);
-      if (taints && !this.#broken.has(name)) this.nodes.set(name, { ...known, spec: rest, ...(status && { status }) });
+      const { status } = node(name, 'a', {}, this.offers);
+      if (!taints?.some(({ key }) => key === 'node.kubernetes.io/not-ready') || this.#broken.has(name)) continue;
+      const given = this.taint && { taints: [{ key: this.taint, effect: 'NoSchedule' as const }] };
+      this.nodes.set(name, { ...known, spec: { ...rest, ...given }, ...(status && { status }) });
     }
     const sizes = desiredSizes({ cluster: this.cluster, profile: this.#profile, decided: this.decided() });
     const machines = [...this.nodes.values()].map(({ metadata }) => ({

@@ -97,6 +97,7 @@ export class Autoscaler {
     memory.unneeded(plan.shrinkage.unneeded, now);
     await this.#letStay(seen, plan, signal);
     const emptied = await this.#goOnEmptying(seen, plan, memory, signal);
+    await this.#leaveInterrupted(seen, emptied.waits, signal);
     await this.#decide(key, seen, plan, emptied.empty, signal);
     for (const { node, why } of plan.shrinkage.begin) {
       await quietly(beginEmptying(seen.open.client, seen.nodes.get(node)!, this.#world.now(), signal));
@@ -129,6 +130,21 @@ export class Autoscaler {
     for (const [name, why] of stay) {
       await quietly(endEmptying(open.client, nodes.get(name)!, signal));
       this.#world.record(cluster, 'Normal', 'NodeStays', `node ${name} is not emptied any more: ${why}`);
+    }
+  }
+
+  /** The machine ends by itself, and whoever made it makes another: all that can be done is to have pods leave in time. */
+  async #leaveInterrupted(seen: Seen, waits: Map<string, string>, signal: AbortSignal): Promise<void> {
+    const { interrupted, nodes, open, cluster } = seen;
+    for (const [name, why] of interrupted) {
+      const node = nodes.get(name)!;
+      if (Number.isNaN(emptiedSince(node))) {
+        await quietly(beginEmptying(open.client, node, this.#world.now(), signal));
+        this.#world.record(cluster, 'Warning', 'NodeInterrupted', `the cloud takes node ${name} away: ${why}`);
+      }
+      const { left, blocked } = await evictAll(open.client, seen.podsOn.get(name) ?? [], signal);
+      if (left.length > 0)
+        waits.set(name, `the cloud takes it away (${why}); ${blocked ?? `${left.length} pods are still there`}`);
     }
   }
 

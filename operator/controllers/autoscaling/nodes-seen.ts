@@ -80,7 +80,8 @@ const STARTUP = [
   'node.cloudprovider.kubernetes.io/uninitialized',
   'node.kubernetes.io/network-unavailable',
 ];
-const STARTUP_PREFIXES = ['startup-taint.', 'status-taint.', 'ignore-taint.'].map(
+/** Beginnings of keys of taints that say so themselves: as Cluster Autoscaler knows them. */
+export const STARTUP_PREFIXES = ['startup-taint.', 'status-taint.', 'ignore-taint.'].map(
   (one) => `${one}cluster-autoscaler.kubernetes.io/`,
 );
 

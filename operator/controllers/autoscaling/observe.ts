@@ -1,14 +1,15 @@
 import type { Provider } from '../../../providers/contract.ts';
 import { hasAccount } from '../../accounts/has-account.ts';
 import type { CloudProfile } from '../../api/cloudprofile.ts';
-import { findCondition } from '../../api/conditions.ts';
+import { findCondition, rfc3339 } from '../../api/conditions.ts';
 import { parseDuration } from '../../api/duration.ts';
 import type { DesiredPool } from '../../api/pools.ts';
 import type { Quota } from '../../api/quota.ts';
 import type { Shoot } from '../../api/shoot.ts';
 import { isAttached, MAX_NODES, profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
-import { type Ignored, isMovable, isSystem, pendingDemand } from '../../burst/demand.ts';
+import { type Ignored, interruptedDemand, isMovable, isSystem, pendingDemand } from '../../burst/demand.ts';
 import { clusterState } from '../../burst/fit/cluster.ts';
+import { whyInterrupted } from '../../burst/nodes/interruption.ts';
 import type { PoolView } from '../../burst/nodes/model.ts';
 import type { NodesView } from '../../burst/nodes/plan.ts';
 import type { DepletedOffers } from '../../capacity/depleted-offers.ts';
@@ -45,6 +46,8 @@ export interface Seen extends Leaving {
   readonly ignored: readonly Ignored[];
   readonly nodes: ReadonlyMap<string, Node>;
   readonly podsOn: ReadonlyMap<string, readonly Pod[]>;
+  /** Nodes that a cloud takes away within minutes, and by what it says so. */
+  readonly interrupted: ReadonlyMap<string, string>;
   /** Why nodes cannot be taken away here at all; absent: they can. */
   readonly noShrinking?: string;
 }
@@ -100,7 +103,7 @@ export function observe(
       maximum: pool.maximum,
       present: there.length - (leaving.get(pool.name)?.length ?? 0),
       ...(at !== undefined && { decidedAt: Date.parse(at) }),
-      ...offerOf(offers, pool, there, csiNodes),
+      ...offerOf(offers, pool, memory.alsoGone(pool.name, there.filter(isReady)), csiNodes),
     };
   });
   const { demands, ignored } = pendingDemand(pods, {
@@ -111,6 +114,14 @@ export function observe(
       return isThereStill && memory.nominatedMs(metadata.uid ?? '', name, +now) < NOMINATION_MS;
     },
   });
+  const interrupted = new Map(
+    [...nodes.values()].flatMap((node): [string, string][] => {
+      const why = isThere(node) ? whyInterrupted(node) : undefined;
+      return why === undefined ? [] : [[node.metadata.name, why]];
+    }),
+  );
+  const going = [...interrupted.keys()].flatMap((name) => podsOn.get(name) ?? []);
+  const lasting = [...nodes.values()].filter((node) => isThere(node) && !interrupted.has(node.metadata.name));
   const noShrinking = whyNoShrinking(cluster, shoot);
   const others = pools.reduce((sum, pool) => sum + (isCoppices(pool) ? 0 : pool.count), 0);
   const waits = new Map((cluster.spec.pools ?? []).map(({ name, scaleInAfter }) => [name, scaleInAfter]));
@@ -126,22 +137,21 @@ export function observe(
     podsOn,
     leaving,
     spared,
+    interrupted,
     ...(noShrinking !== undefined && { noShrinking }),
     view: {
       state: clusterState({
         ...facts,
-        nodes: [...nodes.values()].filter(isThere).map((node) => asReady(node, +now)),
+        nodes: lasting.map((node) => asReady(node, +now)),
         pods,
         csiNodes: [...csiNodes.values()],
       }),
-      demands,
+      demands: [...demands, ...interruptedDemand(going, rfc3339(now))],
       pools: poolViews,
-      nodes: nodeViews(own, poolViews, ofPool, { leaving, podsOn, shoot, memory, now: +now }),
+      nodes: nodeViews(own, poolViews, byPool(lasting), { leaving, podsOn, shoot, memory, now: +now }),
       most: Math.min(MAX_NODES, profile.spec.limits?.maxNodesTotal ?? MAX_NODES) - others,
       refused: refusedBy(world, cluster, profile, sizedAs),
-      notReady: [...nodes.values()]
-        .filter((node) => isThere(node) && !conditionIsTrue(node, 'Ready'))
-        .map(({ metadata }) => metadata.name),
+      notReady: lasting.filter((node) => !isReady(node)).map(({ metadata }) => metadata.name),
       hasWork: pods.some((pod) => pod.spec.nodeName && isMovable(pod) && !isSystem(pod)),
       daemons: daemonsOf(pods),
       mayShrink: (sizes) => sizedAs(sizes).every(({ name, count }) => count === (sizes.get(name) ?? count)),
@@ -152,6 +162,8 @@ export function observe(
     },
   };
 }
+
+const isReady = (node: Node): boolean => conditionIsTrue(node, 'Ready');
 
 function isOpenToDecisions({ metadata, status, ...cluster }: WorkerCluster): boolean {
   const is = (type: string) => findCondition(status?.conditions, type)?.status;

@@ -12,7 +12,9 @@ import type { PoolView } from '../../burst/nodes/model.ts';
 import { bestOffer } from '../../capacity/allocation.ts';
 import { isDepleted, type KnownCapacity, machineTypesOf } from '../../capacity/offers.ts';
 import { machinePrice } from '../../cost/price.ts';
-import type { Node } from '../../kube/resources.ts';
+import type { Node, Taint } from '../../kube/resources.ts';
+
+import { STARTUP_PREFIXES } from './nodes-seen.ts';
 
 const HOSTNAME = 'kubernetes.io/hostname';
 const INSTANCE_TYPE = 'node.kubernetes.io/instance-type';
@@ -52,9 +54,10 @@ export function offerOf(
   const type = profile.spec.machineTypes.find(({ name }) => name === best.machineType);
   if (!type) return { soldOut: `CloudProfile ${profile.metadata.name} has no machine type ${best.machineType}` };
   const price = machinePrice(type, region, pool.spot);
-  const sibling = siblings.find(
+  const ofType = siblings.filter(
     ({ metadata, status }) => metadata.labels?.[INSTANCE_TYPE] === type.name && status?.allocatable?.cpu !== undefined,
   );
+  const [sibling] = ofType;
   const [zone, ...others] = best.zones;
   const isZoned = sibling ? sibling.metadata.labels?.[ZONE] !== undefined : !isOfSeed(provider);
   const {
@@ -73,7 +76,7 @@ export function offerOf(
     id: pool.name,
     // In which of several zones it comes to be is not known: a pod that asks for one of them is not promised it.
     labels: { ...known, ...(isZoned && zone !== undefined && others.length === 0 && { [ZONE]: zone }) },
-    taints: pool.taints,
+    taints: [...pool.taints, ...taintsOfAll(ofType, pool)],
     allocatable: sibling
       ? allocatableOf(sibling.status?.allocatable)
       : allocatableOfType(soldOf(type), reserveOf({ provider, isManaged })),
@@ -85,6 +88,23 @@ export function offerOf(
 
 /** Whether machines are containers of the seed, which have all that their type says and no zones. */
 const isOfSeed = (provider: OfferView['provider']): boolean => !provider?.inCloud && !provider?.simulated;
+
+/** Of Kubernetes itself, and those that a node loses once it is up: they tell of one node, and of a moment. */
+const PASSING = ['node.kubernetes.io/', 'node.cloudprovider.kubernetes.io/', ...STARTUP_PREFIXES];
+
+/**
+ * Taints that the pool does not have, and all its nodes do: somebody gives them to each node that comes. Without them one node after the other
+ * would be bought for a pod that takes none of them.
+ */
+function taintsOfAll(nodes: readonly Node[], pool: DesiredPool): Taint[] {
+  const [first, ...others] = nodes.map(({ spec }) => spec.taints ?? []);
+  return (first ?? []).filter(
+    ({ key }) =>
+      !pool.taints.some((taint) => taint.key === key) &&
+      !PASSING.some((prefix) => key.startsWith(prefix)) &&
+      others.every((taints) => taints.some((taint) => taint.key === key)),
+  );
+}
 
 /** Managed services, by the provider that makes them. */
 const MANAGED: Readonly<Record<string, Reserve>> = { aws: 'eks', gcp: 'gke', azure: 'aks' };

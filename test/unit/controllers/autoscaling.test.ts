@@ -106,6 +106,62 @@ describe('nodes come for pods that wait, and go when nobody needs them', () => {
   });
 });
 
+describe('nodes that do not help', () => {
+  it('a node that offers less than its type says is not bought again and again', async () => {
+    const one = new AutoscaledCluster(POOL);
+    one.offers = '3900m';
+    one.deploy(1, '4');
+    await one.pass(90);
+    expect(one.history).toEqual(['+a-1', '-a-1']);
+    expect(one.condition()).toMatchObject({ reason: 'PodsWait', message: expect.stringContaining('Insufficient cpu') });
+  });
+
+  it('somebody who taints each node that comes does not have all of them bought', async () => {
+    const one = new AutoscaledCluster(POOL);
+    one.taint = 'chaos';
+    one.deploy(1, '1');
+    await one.pass(90);
+    expect(one.history).toEqual(['+a-1', '-a-1']);
+    expect(one.condition()).toMatchObject({ reason: 'PodsWait', message: expect.stringContaining('taint') });
+  });
+});
+
+describe('a node that a cloud takes away', () => {
+  it.each<[{ spec?: object; status?: object }]>([
+    [{ spec: { taints: [{ key: 'cloud.google.com/impending-node-termination', effect: 'NoSchedule' }] } }],
+    [
+      {
+        status: {
+          conditions: [
+            { type: 'PreemptionScheduled', status: 'True' },
+            { type: 'Ready', status: 'True' },
+          ],
+        },
+      },
+    ],
+  ])('is emptied at once, and another one is bought: %j', async (said) => {
+    const one = new AutoscaledCluster(POOL);
+    one.deploy(8, '1');
+    await one.pass(2);
+    expect(one.counts).toEqual({ a: 2 });
+    const { spec, status, ...known } = one.nodes.get('a-1')!;
+    one.nodes.set('a-1', { ...known, spec: { ...spec, ...said.spec }, status: { ...status, ...said.status } });
+    await one.step();
+    expect(one.nodes.get('a-1')?.spec.unschedulable).toBe(true);
+    expect([...one.pods.values()].filter((pod) => pod.spec.nodeName === 'a-1')).toEqual([]);
+    expect(one.counts).toEqual({ a: 3 });
+    expect(one.events.join('\n')).toContain('Warning NodeInterrupted: the cloud takes node a-1 away');
+    await one.pass(2);
+    expect(one.pending).toBe(0);
+    // Its machine ends.
+    one.nodes.delete('a-1');
+    await one.pass(30);
+    expect(one.counts).toEqual({ a: 2 });
+    expect(one.pending).toBe(0);
+    expect(one.killed).toEqual([]);
+  });
+});
+
 describe('machines that take their time', () => {
   it('a pool shrinks by what was emptied and by no more, however late machines go', async () => {
     const one = new AutoscaledCluster([{ name: 'a', minimum: 0, maximum: 5 }]);
