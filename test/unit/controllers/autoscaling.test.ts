@@ -258,6 +258,22 @@ describe('a node that cannot be emptied', () => {
   });
 });
 
+it('a pool that is taken from Coppice in the middle has no node left cordoned, and nothing on record', async () => {
+  const one = new AutoscaledCluster(POOL);
+  one.deploy(5, '1');
+  await one.pass(2);
+  for (const { metadata } of one.pods.values()) one.held.add(metadata.name);
+  one.pods.delete([...one.pods].find(([, { spec }]) => spec.nodeName === 'a-1')![0]);
+  one.deploy(4);
+  await one.pass(13);
+  expect(one.nodes.get('a-2')?.spec.unschedulable).toBe(true);
+  one.cluster = { ...one.cluster, spec: { ...one.cluster.spec, pools: [{ name: 'a', minimum: 2, maximum: 5 }] } };
+  await one.step();
+  expect(one.nodes.get('a-2')).toMatchObject({ spec: { unschedulable: false }, metadata: { annotations: {} } });
+  expect(one.decided()).toEqual(new Map());
+  expect(one.counts).toEqual({ a: 2 });
+});
+
 describe('an operator that is killed between any two of its writes', () => {
   it.each(Array.from({ length: 12 }, (_, index) => index))(
     'after write %i: buys nothing twice, takes no other node away',
