@@ -9,7 +9,7 @@ import { type Micros, parseMoney } from '../../cost/money.ts';
 import { machinePrice, priceOf } from '../../cost/price.ts';
 import { askedSize } from '../../cost/size.ts';
 import type { NodeTemplate } from '../fit/model.ts';
-import { allocatableOf } from '../fit/node.ts';
+import { allocatableOfType, type Reserve } from '../fit/reserve.ts';
 import type { ClusterOffer, ClusterPrice, HubMember, OfferedPool, PlannedNodes } from './model.ts';
 
 /** Pods on a node where the machine type does not say: kubelet's own default. */
@@ -23,8 +23,8 @@ export interface OfferInputs {
   readonly cluster: WorkerCluster;
   readonly profile: CloudProfile;
   readonly member: HubMember;
-  /** Its machines are a cloud's: some of each is kept for kubelet and system, and memory is less than what is sold. */
-  readonly isReal: boolean;
+  /** Who decides what the kubelets of its nodes keep. */
+  readonly reserve: Reserve;
   readonly currency: string;
   /** What it counts for in an hour where not all of it has a price; undefined: then it has none. */
   readonly assumedHourly?: string | undefined;
@@ -63,7 +63,7 @@ const regionOf = ({ cluster: { spec }, profile }: Pick<OfferInputs, 'cluster' | 
 
 /** Empty where the profile has no such machine type: the spec will be refused. */
 function poolOf(inputs: OfferInputs, pool: DesiredPool): OfferedPool[] {
-  const { cluster, profile, isReal, currency } = inputs;
+  const { cluster, profile, reserve, currency } = inputs;
   const type = profile.spec.machineTypes.find(({ name }) => name === pool.machineType);
   if (!type) return [];
   const region = regionOf(inputs);
@@ -81,7 +81,7 @@ function poolOf(inputs: OfferInputs, pool: DesiredPool): OfferedPool[] {
       'kubernetes.io/os': 'linux',
     },
     taints: pool.taints,
-    allocatable: allocatableOf(offeredBy(type, isReal)),
+    allocatable: offeredBy(type, reserve),
     attachLimits: new Map(),
   };
   const price = type.price?.currency === currency ? machinePrice(type, region, pool.spot) : undefined;
@@ -89,23 +89,21 @@ function poolOf(inputs: OfferInputs, pool: DesiredPool): OfferedPool[] {
   return [{ name: pool.name, template, minimum: pool.count, most: Math.max(pool.count, most), price }];
 }
 
-/** What pods get of a machine, of which none was seen yet: rather too little, or a cluster would be bought for work that does not fit. */
-function offeredBy(type: MachineType, isReal: boolean): Record<string, string> | undefined {
+/** What work gets of a machine, of which none was seen yet: nothing where the profile is written so that nobody can read it. */
+function offeredBy(type: MachineType, reserve: Reserve): NodeTemplate['allocatable'] {
   try {
-    const [cpu, memory] = [parseCpu(type.cpu), parseBytes(type.memory)];
-    const left = isReal
-      ? { cpu: Math.floor(cpu * 0.94), memory: Math.floor(memory * 0.9) - 700 * 2 ** 20 }
-      : { cpu, memory };
-    const gpus = gpusOf(type);
-    return {
-      cpu: `${Math.max(0, left.cpu - SYSTEM.cpu)}m`,
-      memory: String(Math.max(0, left.memory - SYSTEM.memory)),
-      pods: String(type.pods ?? DEFAULT_PODS),
-      ...(gpus > 0 && { 'nvidia.com/gpu': String(gpus) }),
+    const sold = {
+      millicores: parseCpu(type.cpu),
+      bytes: parseBytes(type.memory),
+      gpus: gpusOf(type),
+      pods: type.pods ?? DEFAULT_PODS,
     };
+    const offered = allocatableOfType(sold, reserve);
+    const cpu = Math.max(0, offered.cpu - SYSTEM.cpu);
+    return { ...offered, cpu, memory: Math.max(0, offered.memory - SYSTEM.memory) };
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
-    return undefined;
+    return { cpu: 0, memory: 0, storage: 0, others: new Map(), pods: 0 };
   }
 }
 

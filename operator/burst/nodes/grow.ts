@@ -1,6 +1,6 @@
 import type { Demand } from '../demand.ts';
+import { addNewNode } from '../fit/daemons.ts';
 import type { Misfit, Offer, Packed, PendingPod, Unplaced } from '../fit/model.ts';
-import { nodeOf } from '../fit/node.ts';
 import type { NotJudgedReason } from '../fit/not-judged.ts';
 import { type PackOptions, pack } from '../fit/pack.ts';
 import type { ClusterState } from '../fit/state.ts';
@@ -21,6 +21,8 @@ export interface GrowView {
   readonly most: number;
   /** Why these sizes of pools may not be had (a quota); undefined: they may. */
   readonly refused: (sizes: ReadonlyMap<string, number>) => string | undefined;
+  /** Whether pools may be as small as this: a number that somebody wrote may be a floor of all of them. */
+  readonly mayShrink: (sizes: ReadonlyMap<string, number>) => boolean;
   /** Whether anything but system pods runs. */
   readonly hasWork: boolean;
   /** Daemons of the cluster, each once: their share of a new node is not free. */
@@ -88,15 +90,15 @@ export function planGrowth(view: GrowView): Growth {
     const missing = missingOf(pool);
     if (missing > 0) ordered.set(pool.name, missing);
     for (let index = 1; index <= missing; index++)
-      state.addNode(nodeOf(pool.offer.template, `ordered:${pool.name}:${index}`));
+      addNewNode(state, pool.offer.template, `ordered:${pool.name}:${index}`, view.daemons);
   }
   const work = view.demands.filter(({ isSystem }) => !isSystem);
   const first = state.whatIf(() => attempt(view, work, late));
   const hasWork = view.hasWork || first.packed.placed.size + first.packed.opened.length > 0;
   const { packed, limits, keep, refusal } = attempt(view, hasWork ? view.demands : work, late);
   const sizes = bought(view, packed);
-  const isReplaced = sizes.length > 0;
-  const given = isReplaced ? late.flatMap((pool) => givenUp(pool)) : [];
+  const waits = packed.unplaced.size > 0;
+  const given = sizes.length > 0 || !waits ? late.flatMap((pool) => givenUp(view, pool, sizes.length > 0)) : [];
   return {
     sizes: [...sizes, ...given],
     keep,
@@ -133,11 +135,8 @@ function attempt(view: GrowView, demands: readonly Demand[], late: readonly Pool
   if (revived) for (const name of emptying) revive(state, name);
   const offers = offersOf(view, late);
   const limits = new Map<string, number>([
-    [CLUSTER, view.most - view.pools.reduce((sum, pool) => sum + Math.max(pool.count, pool.present), 0)],
-    ...view.pools.map((pool): [string, number] => [
-      ofPool(pool.name),
-      pool.maximum - Math.max(pool.count, pool.present),
-    ]),
+    [CLUSTER, view.most - view.pools.reduce((sum, { count }) => sum + count, 0)],
+    ...view.pools.map(({ name, maximum, count }): [string, number] => [ofPool(name), maximum - count]),
   ]);
   const refusedPools = new Set<string>();
   let refusal: string | undefined;
@@ -213,23 +212,24 @@ const add = (sum: Map<string, number>, key: string, more: number): void => {
 
 function bought({ pools, demands }: GrowView, { opened }: Packed): SizeChange[] {
   const whose = new Map(demands.flatMap((demand) => demand.keys.map((key) => [key, demand] as const)));
-  return pools.flatMap(({ name, count, present }): SizeChange[] => {
+  return pools.flatMap(({ name, count }): SizeChange[] => {
     const nodes = opened.filter(({ offer }) => poolOfOffer(offer) === name);
     if (nodes.length === 0) return [];
     const pods = nodes.flatMap((node) => node.pods);
     const oldest = pods.map((key) => whose.get(key)!).sort((a, b) => (a.since < b.since ? -1 : 1))[0]!;
     const why = `${countOf(pods.length, 'pod')} waited for ${countOf(nodes.length, 'node')}, first of ${oldest.who} since ${oldest.since}`;
-    return [{ pool: name, count: Math.max(count, present) + nodes.length, why }];
+    return [{ pool: name, count: count + nodes.length, why }];
   });
 }
 
 export const countOf = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`;
 
-/** What does not come is not asked for any more once something else is bought for it: it would come besides. */
-function givenUp(pool: PoolView): SizeChange[] {
+/** What does not come is not asked for any more once something else is bought for it, or nobody waits: it would come besides. */
+function givenUp({ mayShrink }: GrowView, pool: PoolView, isReplaced: boolean): SizeChange[] {
   const count = Math.max(pool.minimum, pool.present);
-  if (count >= pool.count) return [];
-  return [{ pool: pool.name, count, why: `${whyClosed(pool)}, so that nodes of another pool were bought` }];
+  if (count >= pool.count || !mayShrink(new Map([[pool.name, count]]))) return [];
+  const then = isReplaced ? 'so that nodes of another pool were bought' : 'and nobody waits for them any more';
+  return [{ pool: pool.name, count, why: `${whyClosed(pool)}, ${then}` }];
 }
 
 const whyClosed = ({ soldOut }: PoolView): string => soldOut ?? 'its nodes did not come within 15 minutes';

@@ -59,8 +59,8 @@ export function planShrinkage(view: ShrinkView): Shrinkage {
   const isDraining = emptying.some(
     ({ name, pods }) => pods.some(isMovable) && !keep.some((kept) => kept.node === name),
   );
-  const unneeded = nodes
-    .filter((node) => !node.isEmptying && whyNot(view, node, sizes) === undefined)
+  const unneeded = candidates(view, sizes)
+    .filter((node) => whyNot(view, node, sizes) === undefined)
     .sort(
       (a, b) => holders(view, a).length - holders(view, b).length || b.price - a.price || (a.name < b.name ? -1 : 1),
     );
@@ -89,6 +89,27 @@ export function planShrinkage(view: ShrinkView): Shrinkage {
   };
 }
 
+/**
+ * So many nodes with pods are looked at: whether these have room elsewhere takes longer the larger the cluster is. As Cluster Autoscaler
+ * (scale-down-non-empty-candidates-count).
+ */
+const MOST_WITH_PODS = 30;
+
+/** Nodes that may turn out to be unneeded: those on which nothing runs, and of the others first those that were unneeded before. */
+function candidates(view: ShrinkView, sizes: ReadonlyMap<string, number>): NodeView[] {
+  const shrinks = new Map(view.pools.map(({ name }) => [name, allows(view, name, sizes)]));
+  const all = view.nodes.filter(
+    ({ isEmptying, stays, pool }) => !isEmptying && stays === undefined && shrinks.get(pool),
+  );
+  const counted = all.map((node) => ({ node, pods: holders(view, node).length }));
+  const isKnown = ({ node }: (typeof counted)[number]) => (view.unneededSince.has(node.name) ? 0 : 1);
+  const withPods = counted
+    .filter(({ pods }) => pods > 0)
+    .sort((a, b) => isKnown(a) - isKnown(b) || a.pods - b.pods || (a.node.name < b.node.name ? -1 : 1))
+    .slice(0, MOST_WITH_PODS);
+  return [...counted.filter(({ pods }) => pods === 0), ...withPods].map(({ node }) => node);
+}
+
 /** Pods that keep a node where it is unless they have room elsewhere. Those that end already are made anew, and wait then. */
 const holders = ({ hasWork }: ShrinkView, { pods }: NodeView): Pod[] =>
   pods.filter((pod) => isMovable(pod) && !pod.metadata.deletionTimestamp && (hasWork || !isSystem(pod)));
@@ -108,7 +129,7 @@ function allows(view: ShrinkView, name: string, sizes: ReadonlyMap<string, numbe
 function whyNot(view: ShrinkView, node: NodeView, sizes: ReadonlyMap<string, number>): string | undefined {
   if (node.stays) return node.stays;
   if (view.reserved.has(node.name)) return 'pods that wait have room there';
-  if (!allows(view, node.pool, sizes)) return `pool ${node.pool} is as small as it may be`;
+  if (node.isEmptying && !allows(view, node.pool, sizes)) return `pool ${node.pool} is as small as it may be`;
   const pods = holders(view, node).map(fitPod);
   if (pods.length === 0) return undefined;
   return whyNoRoom(view.state, node.name, pods);

@@ -14,7 +14,7 @@ import { BY_NAMESPACE } from '../by-namespace.ts';
 import { claimantsIn } from '../quota/claimants.ts';
 import type { BurstMemory } from './memory.ts';
 import { manifestOf } from './own-clusters.ts';
-import { isReal, memberOf } from './supply.ts';
+import { memberOf, reserveOf } from './supply.ts';
 import type { BurstWorld } from './world.ts';
 
 /** No purchase has this number: what is only tried. */
@@ -71,7 +71,7 @@ function offerFor(world: BurstWorld, hub: Hub, policy: BurstPolicy, candidate: B
     cluster,
     profile,
     member: memberOf(world, hub, cluster),
-    isReal: isReal(world, profile),
+    reserve: reserveOf(world, cluster, profile),
     currency: policy.spec.budget.currency,
     assumedHourly: candidate.assumedHourly,
   });

@@ -6,6 +6,7 @@ import type { HubMember, PlannedNodes, Supply, WaitingWork } from '../../burst/c
 import { nodesOf } from '../../burst/clusters/offer.ts';
 import { fitNode } from '../../burst/fit/node.ts';
 import { fitPod } from '../../burst/fit/pod.ts';
+import type { Reserve } from '../../burst/fit/reserve.ts';
 import type { Amounts, Demand } from '../../hubs/contract.ts';
 import { conditionIsTrue, type Node, type Pod } from '../../kube/resources.ts';
 import { clusterOf } from '../membership/holds.ts';
@@ -137,12 +138,27 @@ function asMade(cluster: WorkerCluster, profile: CloudProfile | undefined): Work
 function plannedOf(world: BurstWorld, hub: Hub, cluster: WorkerCluster): PlannedNodes[] {
   const profile = world.profiles.get(profileNameOf(cluster));
   if (!profile) return [];
-  return nodesOf({ cluster, profile, member: memberOf(world, hub, cluster), isReal: isReal(world, profile) });
+  return nodesOf({
+    cluster,
+    profile,
+    member: memberOf(world, hub, cluster),
+    reserve: reserveOf(world, cluster, profile),
+  });
 }
 
-/** Whether the machines of a profile are those of a cloud. */
-export const isReal = ({ provider }: Pick<BurstWorld, 'provider'>, profile: CloudProfile): boolean =>
-  provider(profile)?.inCloud === true;
+/** Managed services, by the type of their profiles. */
+const MANAGED: Readonly<Record<string, Reserve>> = { aws: 'eks', gcp: 'gke', azure: 'aks' };
+
+/** Who decides what kubelets of such a cluster keep; where that is not known, whoever is known to keep most. */
+export function reserveOf(
+  { provider }: Pick<BurstWorld, 'provider'>,
+  { spec }: WorkerCluster,
+  profile: CloudProfile,
+): Reserve {
+  if (!provider(profile)?.inCloud) return 'none';
+  const isManaged = (spec.mode ?? profile.spec.defaults?.mode) === 'Managed';
+  return isManaged ? (MANAGED[profile.spec.type] ?? 'gke') : 'machines';
+}
 
 /** What of the plan is not among the nodes that are there. */
 function missing(planned: readonly PlannedNodes[], nodes: readonly Node[]): PlannedNodes[] {

@@ -6,12 +6,12 @@ import type { WorkerClusterSpec, WorkerClusterStatus } from '../../api/workerclu
 import { presentSize } from '../../capacity/desired-sizes.ts';
 import { clusterResource } from '../../clusters/capacity.ts';
 import { conditionIsTrue, type Node } from '../../kube/resources.ts';
-import { say } from '../conditions.ts';
+import { type Said, say } from '../conditions.ts';
 import { DRIFTED, drifted } from '../drifted.ts';
 import type { ManagedFacts } from '../managed/facts.ts';
 import { adoptionOf } from '../managed/wish.ts';
 import { managedCluster } from './managed-cluster.ts';
-import { type ModeStrategy, type Observed, problem, type Said, type SizedView, withoutTime } from './view.ts';
+import { type ModeStrategy, type Observed, problem, type SizedView, withoutTime } from './view.ts';
 
 /** Names of node groups are made of it, and clouds have short ones. */
 const LONGEST_POOL_NAME = 12;

@@ -3,9 +3,9 @@ import { type DesiredPool, isSizedByCloud } from '../../api/pools.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import { type DecidedSize, type Holds, isCoppices, presentSize } from '../../capacity/desired-sizes.ts';
 import { AUTOSCALED } from '../autoscaling/condition.ts';
-import { say } from '../conditions.ts';
+import { type Said, say } from '../conditions.ts';
 import { lastAsked } from './capacity.ts';
-import { type Asked, type Resolved, type Said, type SizedView, withoutTime } from './view.ts';
+import { type Asked, type Resolved, type SizedView, withoutTime } from './view.ts';
 
 const TYPE = 'SizeDecided';
 

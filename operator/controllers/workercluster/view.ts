@@ -15,6 +15,7 @@ import type { GateVerdict, Hold } from '../../clusters/deletion-gate.ts';
 import type { Claimant } from '../../cost/admission.ts';
 import type { Refusal } from '../../mesh/allocate.ts';
 import type { KnownEntry } from '../../mesh/meshes.ts';
+import type { Said } from '../conditions.ts';
 import type { ManagedFacts } from '../managed/facts.ts';
 
 /** Who runs the control plane of a cluster that is made. */
@@ -126,8 +127,6 @@ export interface Asked {
   readonly shoot?: Shoot;
   readonly managed?: ManagedCluster;
 }
-
-export type Said = Omit<Condition, 'lastTransitionTime'>;
 
 /** What a mode sees of a cluster. */
 export interface Observed {

@@ -131,11 +131,18 @@ describe('a BurstPolicy', () => {
     );
   });
 
-  test('of the examples is accepted', async () => {
+  test('of the examples is accepted, and so are its clusters', async () => {
     const text = await readFile(new URL('../../../examples/burst/policy.yaml', import.meta.url), 'utf8');
-    const example = load(text) as BurstPolicy;
-    const here = { ...example, metadata: { ...example.metadata, namespace: garden.namespace } };
-    expect(await answer(() => editor.create(here, { dryRun: true }))).toBe('');
+    const { spec, ...example } = load(text) as BurstPolicy;
+    const here = await editor.create({ ...example, ...policy('example'), spec });
+    for (const candidate of here.spec.candidates) {
+      const cluster = manifestOf(here, candidate, {
+        name: `example-${candidate.name}`,
+        number: 1,
+        nodes: { workers: 3 },
+      });
+      expect(await answer(() => operator.create(cluster, { dryRun: true }))).toBe('');
+    }
   });
 });
 

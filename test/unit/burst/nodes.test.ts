@@ -1,5 +1,7 @@
+import { readFile } from 'node:fs/promises';
 import { describe, expect, it, test } from 'vitest';
-import { PROVISION_MS, planGrowth } from '../../../operator/burst/nodes/grow.ts';
+import { NOT_DEMAND } from '../../../operator/burst/demand.ts';
+import { PROVISION_MS, planGrowth, WAITS } from '../../../operator/burst/nodes/grow.ts';
 import type { NodeView, PoolView } from '../../../operator/burst/nodes/model.ts';
 import { type NodesView, planNodes } from '../../../operator/burst/nodes/plan.ts';
 import { whyNodeStays } from '../../../operator/burst/nodes/stays.ts';
@@ -53,6 +55,14 @@ describe('more nodes for pods that wait', () => {
       expect(alone.sizes).toEqual([]);
       expect(alone.waiting).toMatchObject([{ reason: 'NoOffer', pods: 1 }]);
     }
+  });
+
+  it('what does not come is given up once nobody waits, but not below a floor', () => {
+    const late = poolView('a', { count: 3, present: 1, decidedAt: NOW - PROVISION_MS - 1 });
+    const view = { state: stateOf([node('n1')]), pools: [late] };
+    expect(grow(view).sizes).toMatchObject([{ pool: 'a', count: 1, why: expect.stringContaining('nobody waits') }]);
+    expect(sizes({ ...view, mayShrink: () => false })).toEqual([]);
+    expect(sizes({ ...view, demands: [demand(1, '64')] })).toEqual([]);
   });
 
   it('within the maximum of the pool and of the cluster, and says what stands against it', () => {
@@ -128,6 +138,16 @@ function cluster(names: string[], pods: Pod[], more: Partial<NodesView> = {}, po
 }
 const shrink = (view: NodesView) => planNodes(view).shrinkage;
 const begun = (view: NodesView) => shrink(view).begin.map((one) => one.node);
+
+it('docs/burst.md shows why pods buy nothing', async () => {
+  const page = await readFile(new URL('../../../docs/burst.md', import.meta.url), 'utf8');
+  for (const list of [NOT_DEMAND, WAITS])
+    expect(page).toContain(
+      Object.entries(list)
+        .map(([reason, words]) => `| ${reason} | ${words} |`)
+        .join('\n'),
+    );
+});
 
 describe('fewer nodes', () => {
   it('all on which nothing runs, at once', () => {

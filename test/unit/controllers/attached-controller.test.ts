@@ -36,7 +36,7 @@ beforeEach(async () => {
   client = KubeClient.fromKubeconfig(garden.kubeconfig);
   records = new Informer<Secret>(client, SECRETS, { labelSelector: ATTACHED_RECORDS, namespace: OPERATOR });
   records.start();
-  await records.whenSynced(AbortSignal.timeout(5_000));
+  await records.whenSynced(AbortSignal.timeout(60_000));
   clusters = new Map();
   enqueued = [];
   allowed = ['127.0.0.0/8'];

@@ -92,7 +92,7 @@ it('follows the Clusters of a selector, and no others, from their first kubeconf
   const core = { garden: client, log: silent, clusters, clusterAPI: 'fleet=a', queue: () => new WorkQueue() };
   const part = wireClusterAPI(core as unknown as Core);
   const controllers = part.controllers.map((controller) => runController(controller));
-  await part.prepare?.(AbortSignal.timeout(5_000));
+  await part.prepare?.(AbortSignal.timeout(60_000));
   const until = (predicate: () => boolean) => expect.poll(predicate, { interval: 10 }).toBe(true);
 
   for (const name of ['demo', 'late']) garden.put(at(name), capi({ fleet: 'a' }, { name, uid: name }));
