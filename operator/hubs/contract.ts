@@ -207,7 +207,7 @@ export interface Demand {
   /** RFC 3339. */
   readonly since: string;
   /** Whether the hub would place it on such a member, room aside. Absent: on each. */
-  accepts?(member: Pick<Member, 'name' | 'labels' | 'zones'>): boolean;
+  readonly accepts?: (member: Pick<Member, 'name' | 'labels' | 'zones'>) => boolean;
 }
 
 /**

@@ -37,10 +37,10 @@ export function wireBurst(
     memberships: hubs.memberships,
     records: burstRecords(garden, core.state.namespace),
     async demandOf({ metadata: { name }, spec, status }, signal) {
-      const demand = hubType(spec.type)?.demand;
-      if (!demand) return undefined;
+      const type = hubType(spec.type);
+      if (!type?.demand) return undefined;
       const { client } = await hubs.lines.open(name, spec, status?.clusterIdentity, signal);
-      return demand(readerOf(client, signal), spec);
+      return type.demand(readerOf(client, signal), spec);
     },
   };
   policies.onChange((event) => {

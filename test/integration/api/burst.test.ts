@@ -40,7 +40,7 @@ beforeAll(async () => {
     metadata: { name: 'policies', namespace: garden.namespace },
     rules: [{ apiGroups: [GROUP], resources: ['burstpolicies'], verbs: ['create', 'get', 'patch', 'update'] }],
   });
-  operator = await garden.connect(await garden.certificate(OPERATOR_USER));
+  operator = garden.connect(await garden.certificate(OPERATOR_USER));
   [editor, writer] = await Promise.all([
     bound('eve', 'ClusterRole', 'coppice:edit'),
     bound('will', 'Role', 'policies'),
