@@ -33,6 +33,14 @@ export const profile = (machineTypes = [{ name: 'medium', cpu: 4, gpu: 0, memory
   },
 });
 
+/** Lets the project have so many nodes. */
+export const nodesQuota = (nodes: number): Quota => ({
+  apiVersion: API_VERSION,
+  kind: 'Quota',
+  metadata: { name: 'small', namespace: 'shop' },
+  spec: { currency: 'USD', metrics: { nodes } },
+});
+
 /**
  * A cluster with a scheduler, a ReplicaSet and machines that all take a step when told to, and the real autoscaler, which may be killed between
  * any two of its writes. One machine is as large as another: 4 CPUs.

@@ -1,7 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { API_VERSION } from '../../../operator/api/group.ts';
-import type { Quota } from '../../../operator/api/quota.ts';
-import { AutoscaledCluster } from '../../kit/autoscaled-cluster.ts';
+import { AutoscaledCluster, nodesQuota } from '../../kit/autoscaled-cluster.ts';
 
 const POOL = [{ name: 'a', minimum: 0, maximum: 5 }];
 
@@ -62,14 +60,7 @@ describe('nodes come for pods that wait, and go when nobody needs them', () => {
 
   it('within the quota of its project', async () => {
     const one = new AutoscaledCluster(POOL);
-    one.quotas = [
-      {
-        apiVersion: API_VERSION,
-        kind: 'Quota',
-        metadata: { name: 'small', namespace: 'shop' },
-        spec: { currency: 'USD', metrics: { nodes: 2 } },
-      } as unknown as Quota,
-    ];
+    one.quotas = [nodesQuota(2)];
     one.deploy(8, '4');
     await one.pass(1);
     expect(one.counts).toEqual({ a: 2 });
