@@ -1,6 +1,8 @@
 import { holdsFrom } from './clusters/deletion-gate.ts';
 import { wireAttached } from './controllers/attached/wiring.ts';
+import { wireAutoscaling } from './controllers/autoscaling/wiring.ts';
 import { wireBackups } from './controllers/backup/wiring.ts';
+import { wireBurst } from './controllers/burst/wiring.ts';
 import { wireCloudProfiles } from './controllers/cloudprofile/wiring.ts';
 import { type CoreOptions, openCore, type Part } from './controllers/core.ts';
 import { wireCredentials } from './controllers/credentials/wiring.ts';
@@ -35,6 +37,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
   const attached = wireAttached(core);
   const backup = wireBackups(core, credentials.ofBuckets);
   const quota = wireQuotas(core);
+  const autoscaling = wireAutoscaling(core, quota.granted);
   const seed = wireSeeds(core, backup);
   const hubs = wireHubs(core);
   // Who holds a cluster is one more source here.
@@ -46,12 +49,15 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
     backup,
     wireCloudProfiles(core),
     quota,
+    autoscaling,
     seed,
     hubs,
+    wireBurst(core, hubs, quota),
     wireWorkerClusters(core, {
       managed: managed.managed,
       attached: attached.attached,
       granted: quota.granted,
+      autoscaler: autoscaling.autoscaler,
       holds,
       keepsAwake: hubs.keepsAwake,
     }),

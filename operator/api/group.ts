@@ -39,6 +39,10 @@ export const LABELS = {
   provider: `${GROUP}/provider`,
   /** People set it on a WorkerCluster that is there for what finds no room elsewhere; its hubs see it. */
   burst: `${GROUP}/burst`,
+  /** On a WorkerCluster that was made for a BurstPolicy: name of the policy. */
+  burstPolicy: `${GROUP}/burst-policy`,
+  /** On the same: which purchase of that policy it is. */
+  burstPurchase: `${GROUP}/burst-purchase`,
   /** Mesh of a cluster, its id there and its name there: on its Shoot, and in hubs. */
   mesh: `${GROUP}/mesh`,
   clusterID: `${GROUP}/cluster-id`,
@@ -82,6 +86,8 @@ export const ROLES = {
   credentials: 'credentials',
   /** Secret with what was made for a membership, in the hub and in the cluster. */
   membershipRecord: 'membership-record',
+  /** Secret with what a BurstPolicy has bought. */
+  burstRecord: 'burst-record',
   /** Secret with which cluster an attached one was first seen to be. */
   attachedRecord: 'attached-record',
 } as const;
@@ -92,6 +98,8 @@ export const ANNOTATIONS = {
   deletionProtection: `${GROUP}/deletion-protection`,
   /** `"true"` on a node or machine: goes first when its pool is scaled in. */
   scaleInFirst: `${GROUP}/scale-in-first`,
+  /** On a node that the autoscaler empties, RFC 3339: since when; with ` empty` once nothing is left there and its machine goes. */
+  emptiedSince: `${GROUP}/emptied-since`,
   /** RFC 3339: when the credentials in a kubeconfig Secret end. */
   expiresAt: `${GROUP}/expires-at`,
   /** RFC 3339: when the operator replaces them. */
@@ -118,4 +126,14 @@ export const ANNOTATIONS = {
   ignore: 'shoot.gardener.cloud/ignore',
   /** `"true"` on a Seed: no shoot on it is reconciled and none is placed there. */
   emergencyStop: 'shoot.gardener.cloud/emergency-stop-reconciliations',
+} as const;
+
+/** Annotation keys of others by which people say what must not be disturbed: Karpenter's and Cluster Autoscaler's. */
+export const OTHERS_ANNOTATIONS = {
+  /** On a node or a pod: `"true"`, or on a pod for how long from its start. */
+  doNotDisrupt: 'karpenter.sh/do-not-disrupt',
+  /** On a pod: `"false"`, or `"true"` to have it evicted whatever else says no. */
+  safeToEvict: 'cluster-autoscaler.kubernetes.io/safe-to-evict',
+  /** On a node: `"true"`. */
+  scaleDownDisabled: 'cluster-autoscaler.kubernetes.io/scale-down-disabled',
 } as const;

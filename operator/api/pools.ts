@@ -5,6 +5,9 @@ import type { Taint, WorkerCluster } from './workercluster.ts';
 /** Name of the one pool of a cluster that lists none. */
 export const DEFAULT_POOL = 'default';
 
+/** Who decides, between minimum and maximum, how many nodes a pool has. */
+export type Autoscale = 'Coppice' | 'Cloud' | 'None';
+
 /** A pool with everything settled but the machine type, which no profile may have (undefined then). */
 export interface NormalPool {
   name: string;
@@ -17,6 +20,8 @@ export interface NormalPool {
   minimum: number;
   /** Infinity where nothing limits it. */
   maximum: number;
+  /** As the spec says it; absent: what is usual for the mode. */
+  autoscale?: Autoscale;
   labels: Record<string, string>;
   taints: Taint[];
   zones: string[];
@@ -27,15 +32,20 @@ export interface NormalPool {
 }
 
 /**
- * Who said how many nodes a pool should have: `person` by spec.dataPlaneNodes; `decider` by a size on record; `kept`: whether anything was
- * decided is unknown, so the pool keeps what it has; `minimum`: nobody, so it is the pool's minimum, above which a cloud's autoscaler may go.
+ * Who said how many nodes a pool should have: `person` by spec.dataPlaneNodes; `floor`: the same, which is the least where Coppice decides;
+ * `decider` by a size on record; `kept`: whether anything was decided is unknown, so the pool keeps what it has; `minimum`: nobody, so it is
+ * the pool's minimum, above which a cloud's autoscaler may go.
  */
-export type SizedBy = 'person' | 'decider' | 'kept' | 'minimum';
+export type SizedBy = 'person' | 'floor' | 'decider' | 'kept' | 'minimum';
 
 /** A pool with what it should have once all who may say so were asked: see operator/capacity/desired-sizes.ts. */
 export interface DesiredPool extends NormalPool {
   sizedBy: SizedBy;
 }
+
+/** Whether a cloud's autoscaler chooses the size of the pool, in mode Managed. */
+export const isSizedByCloud = ({ autoscale = 'Cloud', sizedBy, minimum, maximum }: DesiredPool): boolean =>
+  autoscale === 'Cloud' && sizedBy === 'minimum' && Number.isFinite(maximum) && maximum > minimum;
 
 /** Names of the pools that ask for spot machines. */
 export const spotPools = ({ spec }: WorkerCluster): ReadonlySet<string> =>
@@ -81,6 +91,7 @@ export function poolsOf(cluster: WorkerCluster, profile: CloudProfile): NormalPo
       count: minimum,
       minimum,
       maximum: pool.maximum ?? (spec.dataPlaneNodes === undefined ? minimum : Number.POSITIVE_INFINITY),
+      ...(pool.autoscale && { autoscale: pool.autoscale }),
       labels: pool.labels ?? {},
       taints: pool.taints ?? [],
       zones: pool.zones ?? zones,

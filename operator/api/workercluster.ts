@@ -57,6 +57,15 @@ const pool = rules(
       MAX_NODES,
       'Most nodes of the pool. Absent: no limit where dataPlaneNodes says how many there are, otherwise minimum.',
     ).optional(),
+    autoscale: z
+      .enum(['Coppice', 'Cloud', 'None'])
+      .describe(
+        "Who decides, between minimum and maximum, how many nodes the pool has. Coppice: its own autoscaler, by pods that wait and nodes that nobody needs; a write to dataPlaneNodes or to the scale subresource is then a floor of all pools together. Cloud: the cloud's autoscaler, in mode Managed only, and only while nobody says dataPlaneNodes. None: nobody, so it is dataPlaneNodes, or minimum. Absent: Cloud in mode Managed, otherwise None.",
+      )
+      .optional(),
+    scaleInAfter: duration(
+      'How long nobody must have needed a node before it is taken away, where autoscale is Coppice, for example 30m. Absent: 10m.',
+    ).optional(),
     spot: z.boolean().describe("Use the cloud's cheaper machines that it may take away at short notice.").optional(),
     gpu: count(
       0,
@@ -71,6 +80,11 @@ const pool = rules(
     rule: '!has(self.minimum) || !has(self.maximum) || self.minimum <= self.maximum',
     messageExpression: "'pool ' + self.name + ': minimum is larger than maximum'",
     message: 'minimum is larger than maximum',
+  },
+  {
+    rule: "!has(self.autoscale) || self.autoscale == 'None' || has(self.maximum)",
+    messageExpression: "'pool ' + self.name + ': autoscale needs a maximum'",
+    message: 'autoscale needs a maximum',
   },
 ).describe('A group of equal nodes.');
 
@@ -464,6 +478,8 @@ export interface WorkerCluster extends KubeObject {
   status?: WorkerClusterStatus;
   /** In the operator's cache only: the number in its spec that nobody wished for, and that `spec` is without here. */
   defaulted?: { readonly nodes: number /** Whether our field manager owns it still. */; readonly owned: boolean };
+  /** In the operator's cache only: who wrote spec.dataPlaneNodes, by the names of field managers. Absent: that cannot be told. */
+  statedBy?: string;
 }
 
 /** Whether others made the cluster, and it is only looked at. */
@@ -495,6 +511,8 @@ const ACTED: ActedFields = {
     machineTypes: true,
     minimum: true,
     maximum: true,
+    autoscale: true,
+    scaleInAfter: true,
     gpu: true,
     labels: true,
     taints: true,

@@ -112,7 +112,11 @@ type Machines = Pick<PoolPart, 'machineType' | 'zones'>;
 
 const preferredOf = ({ machineTypes, zones }: PoolWish): Machines => ({ machineType: machineTypes[0]!, zones });
 
-function bestOffer({ machineTypes, zones }: PoolWish, market: Market): Machines | undefined {
+/** What a pool's next node would be of; undefined: nothing is left that it may have. Pure. */
+export function bestOffer(
+  { machineTypes, zones }: Pick<PoolWish, 'machineTypes' | 'zones'>,
+  market: Pick<Market, 'isDepleted'>,
+): Machines | undefined {
   for (const machineType of machineTypes) {
     if (zones.length === 0 && !market.isDepleted(machineType, '')) return { machineType, zones };
     const left = zones.filter((zone) => !market.isDepleted(machineType, zone));

@@ -9,6 +9,10 @@ export interface DecidedSize {
   /** Who decided it, in a word for people. */
   readonly by: string;
   readonly why: string;
+  /** RFC 3339: when this count was decided. Absent in records from before this was noted. */
+  readonly at?: string;
+  /** Names of nodes that are to go, and that `count` leaves out already. Absent: none. */
+  readonly leaving?: readonly string[];
 }
 
 /** What was decided for the pools of a cluster, by their names. `unknown`: it cannot be read now, which never means the minimum. */
@@ -37,7 +41,7 @@ export interface Holds {
 }
 
 /** Who has a say in how many nodes a pool has. */
-export type Say = 'person' | 'decider' | 'minimum' | 'schedule' | 'sleep' | 'quota' | 'sold out' | 'roll-out';
+export type Say = 'person' | 'floor' | 'decider' | 'minimum' | 'schedule' | 'sleep' | 'quota' | 'sold out' | 'roll-out';
 
 interface Rule {
   readonly who: Say;
@@ -47,8 +51,8 @@ interface Rule {
 }
 
 interface Decides extends Rule {
-  /** @returns undefined: the next one is asked. */
-  decide(pool: NormalPool, inputs: SizeInputs): { count: number; sizedBy: SizedBy } | undefined;
+  /** @param floor the least that the pool has by a number of all pools. @returns undefined: the next one is asked. */
+  decide(pool: NormalPool, inputs: SizeInputs, floor?: number): { count: number; sizedBy: SizedBy } | undefined;
 }
 
 interface HoldsBack extends Rule {
@@ -60,17 +64,25 @@ interface HoldsBack extends Rule {
 export const DECIDES: readonly Decides[] = [
   {
     who: 'person',
-    says: 'Somebody wrote `spec.dataPlaneNodes`: the pools share that number, in the order written.',
+    says: 'Somebody wrote `spec.dataPlaneNodes`: the pools share that number, in the order written; not those with `autoscale: Coppice`.',
     because: 'A number that a person fixed belongs to that person.',
     decide: (pool, { cluster }) =>
-      cluster.spec.dataPlaneNodes === undefined ? undefined : { count: pool.count, sizedBy: 'person' },
+      cluster.spec.dataPlaneNodes === undefined || isCoppices(pool)
+        ? undefined
+        : { count: pool.count, sizedBy: 'person' },
+  },
+  {
+    who: 'floor',
+    says: 'Somebody wrote `spec.dataPlaneNodes`, and those with `autoscale: Coppice` lack some of it: they get these, in the order written.',
+    because: 'Who scales by `/scale` (HPA, KEDA) knows what is needed, but not what else waits: the number is a least.',
+    decide: (_pool, _inputs, floor) => (floor === undefined ? undefined : { count: floor, sizedBy: 'floor' }),
   },
   {
     who: 'decider',
-    says: 'A size is on record: the pool has that, within its minimum and maximum. The record cannot be read: it keeps what it has.',
+    says: 'With `autoscale: Coppice`, a size is on record: the pool has that, within its minimum and maximum. The record cannot be read: it keeps what it has.',
     because: 'A size that is unknown for a moment must not drain nodes that were decided.',
     decide(pool, { decided = 'none', has }) {
-      if (decided === 'none') return undefined;
+      if (decided === 'none' || !isCoppices(pool)) return undefined;
       const count = decided === 'unknown' ? has?.(pool.name) : decided.get(pool.name)?.count;
       if (count === undefined) return undefined;
       return { count: within(pool, count), sizedBy: decided === 'unknown' ? 'kept' : 'decider' };
@@ -125,14 +137,32 @@ export const HOLDS: readonly HoldsBack[] = [
  * What each pool of a cluster should have, and who decided it: the one place where that is resolved. Pure. Everybody who needs it takes it
  * from the view of the cluster, or calls this with the same inputs.
  */
-export const desiredSizes = (inputs: SizeInputs): DesiredPool[] =>
-  poolsOf(inputs.cluster, inputs.profile).map((pool) => {
-    for (const rule of DECIDES) {
-      const said = rule.decide(pool, inputs);
-      if (said) return { ...pool, ...said };
-    }
-    return { ...pool, sizedBy: 'minimum' };
+export function desiredSizes(inputs: SizeInputs): DesiredPool[] {
+  const { dataPlaneNodes } = inputs.cluster.spec;
+  const stated = poolsOf(inputs.cluster, inputs.profile);
+  const pools = stated.map((pool) => asked(asMinimum(pool), inputs));
+  if (dataPlaneNodes === undefined || !pools.some(isCoppices)) return pools;
+  let lacking = dataPlaneNodes - pools.reduce((sum, { count }) => sum + count, 0);
+  return pools.map((pool) => {
+    const more = isCoppices(pool) ? Math.max(0, Math.min(lacking, pool.maximum - pool.count)) : 0;
+    lacking -= more;
+    return more > 0 ? asked(pool, inputs, pool.count + more) : pool;
   });
+}
+
+/** Its share of a number of all pools is no wish of its own. */
+const asMinimum = (pool: NormalPool): NormalPool => (isCoppices(pool) ? { ...pool, count: pool.minimum } : pool);
+
+function asked(pool: NormalPool, inputs: SizeInputs, floor?: number): DesiredPool {
+  for (const rule of DECIDES) {
+    const said = rule.decide(pool, inputs, floor);
+    if (said) return { ...pool, ...said };
+  }
+  return { ...pool, sizedBy: 'minimum' };
+}
+
+/** Whether Coppice's own autoscaler decides the size of the pool. */
+export const isCoppices = ({ autoscale }: Pick<NormalPool, 'autoscale'>): boolean => autoscale === 'Coppice';
 
 /** What a pool has at this moment of what was decided, and what holds it back. Pure. */
 export function presentSize(pool: DesiredPool, holds: Holds): { present: number; heldBy: Say[] } {

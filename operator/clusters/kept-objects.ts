@@ -1,13 +1,15 @@
-import { GROUP } from '../api/group.ts';
+import { GROUP, OTHERS_ANNOTATIONS } from '../api/group.ts';
 import type { BuiltinCondition, CertificateSigningRequest, Node } from '../kube/resources.ts';
+
+/** What people say to autoscalers; nobody here reads any other. */
+const OF_OTHERS: readonly string[] = [OTHERS_ANNOTATIONS.doNotDisrupt, OTHERS_ANNOTATIONS.scaleDownDisabled];
 
 /** What of a Node is ever looked at: a tenant may write megabytes into its annotations, and images alone are many KiB. */
 export function slimNode(node: Node): Node {
   const { name, uid, resourceVersion, creationTimestamp, deletionTimestamp, labels, annotations = {} } = node.metadata;
   const { podCIDR, podCIDRs, providerID, unschedulable, taints } = node.spec ?? {};
   const { capacity, allocatable, conditions, addresses, nodeInfo } = node.status ?? {};
-  // Nobody here reads any other.
-  const ours = Object.entries(annotations).filter(([key]) => key.startsWith(`${GROUP}/`));
+  const ours = Object.entries(annotations).filter(([key]) => key.startsWith(`${GROUP}/`) || OF_OTHERS.includes(key));
   return {
     apiVersion: node.apiVersion,
     kind: node.kind,

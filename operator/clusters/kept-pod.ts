@@ -10,10 +10,21 @@ const KEPT_ANNOTATIONS = [
   'cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes',
 ];
 /** Conditions that are read: whether it serves, and why nobody could place it. */
-const KEPT_CONDITIONS = ['Ready', 'PodScheduled'];
+const KEPT_CONDITIONS = ['Ready', 'PodScheduled', 'PodResizePending'];
+/** Disks that a pod may mount without a claim, of which a scheduler knows that they are attached to one node at a time. */
+const INLINE_DISKS = [
+  'awsElasticBlockStore',
+  'azureDisk',
+  'cinder',
+  'gcePersistentDisk',
+  'iscsi',
+  'portworxVolume',
+  'rbd',
+] as const;
 /** Fields of a spec that kube-scheduler or the kubelet's admission looks at. */
 const SCHEDULING = [
   'hostNetwork',
+  'hostUsers',
   'overhead',
   'resources',
   'nodeSelector',
@@ -23,6 +34,7 @@ const SCHEDULING = [
   'preemptionPolicy',
   'schedulerName',
   'schedulingGates',
+  'schedulingGroup',
   'runtimeClassName',
   'resourceClaims',
 ] as const;
@@ -56,13 +68,14 @@ export function keptPod(pod: Pod): Pod {
       ...(pod.status?.phase && { phase: pod.status.phase }),
       ...(pod.status?.nominatedNodeName && { nominatedNodeName: pod.status.nominatedNodeName }),
       conditions: keptConditions(pod.status),
+      ...keptResize(pod),
     }),
   };
 }
 
 function keptSpec(spec: Pod['spec'], owners: Pod['metadata']['ownerReferences']): Pod['spec'] {
   const affinity = owners?.some(({ kind }) => kind === 'DaemonSet') ? ofDaemon(spec.affinity) : spec.affinity;
-  const volumes = spec.volumes?.filter((volume: Volume) => volume.persistentVolumeClaim || volume.ephemeral);
+  const volumes = (spec.volumes as Volume[] | undefined)?.map(keptVolume).filter((volume) => volume !== undefined);
   return {
     // Part by part: a whole that nobody holds would be forgotten, and with it that its parts are shared.
     ...picked(spec, SCHEDULING),
@@ -70,22 +83,22 @@ function keptSpec(spec: Pod['spec'], owners: Pod['metadata']['ownerReferences'])
     containers: shared(spec.containers.map(keptContainer)),
     ...(spec.initContainers && { initContainers: shared(spec.initContainers.map(keptContainer)) }),
     ...(spec.nodeName && { nodeName: sharedText(spec.nodeName) }),
-    ...(volumes?.length > 0 && { volumes: volumes.map(keptVolume) }),
+    ...(volumes && volumes.length > 0 && { volumes }),
   };
 }
 
-interface Volume {
-  name: string;
-  persistentVolumeClaim?: { claimName: string };
-  ephemeral?: object;
-}
+type Volume = { name: string; persistentVolumeClaim?: { claimName: string }; ephemeral?: object } & {
+  [disk in (typeof INLINE_DISKS)[number]]?: object;
+};
 
-const keptVolume = ({ name, persistentVolumeClaim, ephemeral }: Volume): Volume => ({
-  name,
-  ...(persistentVolumeClaim && { persistentVolumeClaim: { claimName: persistentVolumeClaim.claimName } }),
+function keptVolume(volume: Volume): Volume | undefined {
+  const { name, persistentVolumeClaim: claim } = volume;
+  if (claim) return { name, persistentVolumeClaim: { claimName: claim.claimName } };
   // Its claim is named after pod and volume; what it asks for is in the claim.
-  ...(ephemeral && { ephemeral: {} }),
-});
+  if (volume.ephemeral) return { name, ephemeral: {} };
+  const disk = INLINE_DISKS.find((source) => volume[source]);
+  return disk && { name, [disk]: {} };
+}
 
 /** A daemon's pod is bound to its node by a term that names it, which no two share, and it goes nowhere else. */
 const ofDaemon = (affinity: Record<string, unknown> | undefined): object | undefined => {
@@ -93,17 +106,60 @@ const ofDaemon = (affinity: Record<string, unknown> | undefined): object | undef
   return Object.keys(rest).length > 0 ? rest : undefined;
 };
 
-type Container = Pod['spec']['containers'][number] & { restartPolicy?: string; ports?: { hostPort?: number }[] };
+type Container = Pod['spec']['containers'][number] & {
+  restartPolicy?: string;
+  restartPolicyRules?: object[];
+  ports?: { hostPort?: number }[];
+};
 
-const keptContainer = ({ name, resources, restartPolicy, ports }: Container): Container => {
+const keptContainer = ({ name, resources, restartPolicy, restartPolicyRules, ports }: Container): Container => {
   const hostPorts = ports?.filter(({ hostPort }) => hostPort);
   return {
     name,
     ...(resources && { resources }),
     ...(restartPolicy && { restartPolicy }),
+    ...(restartPolicyRules && { restartPolicyRules }),
     ...(hostPorts && hostPorts.length > 0 && { ports: hostPorts }),
   };
 };
+
+interface Resized {
+  name: string;
+  resources?: { requests?: object };
+  allocatedResources?: object;
+}
+
+/**
+ * What a pod holds while it is resized, which is more than its spec says. Of all others nothing is kept: they hold what they asked for.
+ */
+function keptResize({ spec, status }: Pod): object {
+  const asked = new Map([...spec.containers, ...(spec.initContainers ?? [])].map((one) => [one.name, one.resources]));
+  const differs = (one: Resized) => {
+    const requests = JSON.stringify(inOrder(asked.get(one.name)?.requests));
+    return [one.resources?.requests, one.allocatedResources].some(
+      (held) => held && JSON.stringify(inOrder(held)) !== requests,
+    );
+  };
+  const keep = (all: readonly Resized[] | undefined) =>
+    all
+      ?.filter((one) => one.resources && differs(one))
+      .map(({ name, resources, allocatedResources }) => ({
+        name,
+        resources: { requests: resources?.requests ?? {} },
+        ...(allocatedResources && { allocatedResources }),
+      })) ?? [];
+  const { containerStatuses, initContainerStatuses, resources, allocatedResources } = status ?? {};
+  const [containers, initContainers] = [keep(containerStatuses), keep(initContainerStatuses)];
+  return {
+    ...(containers.length > 0 && { containerStatuses: containers }),
+    ...(initContainers.length > 0 && { initContainerStatuses: initContainers }),
+    ...(spec.resources && resources && { resources: { requests: resources.requests ?? {} } }),
+    ...(spec.resources && allocatedResources && { allocatedResources }),
+  };
+}
+
+const inOrder = (quantities: object | undefined): [string, unknown][] =>
+  Object.entries(quantities ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
 
 /** Times are kept of those alone that nobody could place: in all others they would keep pods from sharing. */
 const keptConditions = (status: Pod['status']): NonNullable<NonNullable<Pod['status']>['conditions']> =>

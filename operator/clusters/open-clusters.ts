@@ -1,5 +1,13 @@
 import type { KubeClient } from '../kube/client.ts';
 import type { Node, Pod } from '../kube/resources.ts';
+import type { ChangeEvent } from '../kube/store.ts';
+
+/** Objects of a cluster that are followed. */
+export interface Watched<T> {
+  list(): T[];
+  /** Calls the handler for each object that is there, and after each change; returns how to end that. Absent: no news come. */
+  onChange?(handler: (event: ChangeEvent<T>) => void): () => void;
+}
 
 /** A cluster that is open: requests to it, and what is watched in it. */
 export interface OpenCluster {
@@ -8,8 +16,8 @@ export interface OpenCluster {
   readonly server: string;
   /** UID of its namespace kube-system, where whoever opened it has seen to it. */
   readonly identity?: string;
-  readonly nodes: { list(): Node[] };
-  readonly pods: { list(): Pod[] };
+  readonly nodes: Watched<Node>;
+  readonly pods: Watched<Pod>;
   /** Calls the listener once, when the connection ends. */
   onStop(listener: () => void): void;
 }

@@ -4,7 +4,7 @@ import type { Condition } from '../api/meta.ts';
 /** Sets several conditions in order; `undefined` entries are left out. */
 export function withConditions(
   before: readonly Condition[] | undefined,
-  next: readonly (Omit<Condition, 'lastTransitionTime'> | undefined)[],
+  next: readonly (Said | undefined)[],
   now: Date,
 ): Condition[] {
   let list: Condition[] = [];
@@ -16,6 +16,9 @@ export function withConditions(
   return list;
 }
 
+/** A condition as it is said; when it began is for whoever writes it. */
+export type Said = Omit<Condition, 'lastTransitionTime'>;
+
 /** A condition in one call. */
 export const say = (
   type: string,
@@ -23,7 +26,7 @@ export const say = (
   reason: string,
   message: string,
   codes?: string[],
-): Omit<Condition, 'lastTransitionTime'> => ({
+): Said => ({
   type,
   status: status === 'Unknown' ? 'Unknown' : status ? 'True' : 'False',
   reason,

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { configurationProblem } from '../api/errors.ts';
 import { GROUP, LABELS, ROLES } from '../api/group.ts';
 import { decidedSizesName } from '../api/names.ts';
@@ -78,7 +79,7 @@ export class DecidedSizes {
    */
   async decide({ key, uid, pool, size }: Decision, signal?: AbortSignal): Promise<DecidedSize | undefined> {
     if (pool.sizedBy === 'person') return undefined;
-    const decided = { ...size, count: within(pool, size.count) };
+    const decided: DecidedSize = { ...size, count: within(pool, size.count) };
     // The server is asked: a cache that is behind would lose what was decided for another pool.
     const before = await this.#receipts.read(key, signal);
     if (before && !isKept(before))
@@ -96,6 +97,16 @@ export class DecidedSizes {
     return decided;
   }
 
+  /** Forgets what was decided for pools that nobody is to decide for any more. Does nothing where no other is on record. */
+  async forget(key: string, uid: string, isKeptPool: (pool: string) => boolean, signal?: AbortSignal): Promise<void> {
+    const known = this.get(key, uid);
+    if (typeof known === 'string' || [...known.keys()].every(isKeptPool)) return;
+    const before = await this.#receipts.read(key, signal);
+    if (!before || !isKept(before) || before.uid !== uid) return;
+    const pools = Object.fromEntries(Object.entries(before.pools).filter(([pool]) => isKeptPool(pool)));
+    await this.#receipts.save(key, { uid, pools }, signal);
+  }
+
   /** To be called when nothing is left of the cluster; does nothing where there is no record. */
   async remove(key: string, signal?: AbortSignal): Promise<void> {
     if (this.has(key)) await this.#receipts.remove(key, signal);
@@ -110,7 +121,7 @@ export function clusterOfDecided({ metadata: { name, labels } }: Secret): string
 
 function isSame(decided: Decided, pool: string, size: DecidedSize): boolean {
   const known = typeof decided === 'string' ? undefined : decided.get(pool);
-  return known !== undefined && known.count === size.count && known.by === size.by && known.why === size.why;
+  return known !== undefined && isDeepStrictEqual({ ...known }, { ...size });
 }
 
 function placeOf(operatorNamespace: string, key: string): ReceiptPlace {
@@ -133,4 +144,9 @@ const isKept = (kept: Kept | undefined): kept is Kept =>
   typeof kept?.uid === 'string' &&
   typeof kept.pools === 'object' &&
   kept.pools !== null &&
-  Object.values(kept.pools).every((size) => Number.isSafeInteger(size?.count) && size.count >= 0);
+  Object.values(kept.pools).every(
+    (size) =>
+      Number.isSafeInteger(size?.count) &&
+      size.count >= 0 &&
+      (size.leaving === undefined || Array.isArray(size.leaving)),
+  );

@@ -25,10 +25,15 @@ export function asStated(cluster: WorkerCluster): WorkerCluster {
   const nodes = spec?.dataPlaneNodes;
   const owners = ownersOf(cluster);
   // A write to the scale subresource may leave no owner: another number than ours is a person's.
-  if (nodes === undefined || !status?.defaultedNodes?.includes(nodes) || !owners) return cluster;
+  if (nodes === undefined || !owners) return cluster;
   const whose = owners.filter(owns);
-  if (whose.some(({ manager }) => manager !== DEFAULTER) || isInManifest(metadata.annotations?.[LAST_APPLIED]))
-    return cluster;
+  const others = whose.flatMap(({ manager }) => (manager && manager !== DEFAULTER ? [manager] : []));
+  if (
+    !status?.defaultedNodes?.includes(nodes) ||
+    others.length > 0 ||
+    isInManifest(metadata.annotations?.[LAST_APPLIED])
+  )
+    return others.length > 0 ? { ...cluster, statedBy: [...new Set(others)].sort().join(', ') } : cluster;
   const { dataPlaneNodes: _, ...stated } = spec;
   return { ...cluster, spec: stated, defaulted: { nodes, owned: whose.length > 0 } };
 }

@@ -3,7 +3,7 @@ import { findCondition } from '../api/conditions.ts';
 import type { ClusterSize } from '../api/cost.ts';
 import { LABELS } from '../api/group.ts';
 import type { KubeObject } from '../api/meta.ts';
-import type { DesiredPool } from '../api/pools.ts';
+import { type DesiredPool, isSizedByCloud } from '../api/pools.ts';
 import { controlPlaneWorker, type Shoot } from '../api/shoot.ts';
 import { madeModeOf, type WorkerCluster } from '../api/workercluster.ts';
 
@@ -28,10 +28,10 @@ export function askedSize(cluster: WorkerCluster, profile: CloudProfile, pools: 
   const { spec } = cluster;
   const mode = madeModeOf(spec) ?? profile.spec.defaults?.mode ?? 'Hosted';
   const region = spec.region ?? profile.spec.defaults?.region ?? profile.spec.regions[0]?.name;
-  const sized = pools.flatMap(({ name, machineType, count, maximum, spot, sizedBy }) => {
+  const sized = pools.flatMap((pool) => {
+    const { name, machineType, count, maximum, spot } = pool;
     // What a cloud's autoscaler may make without asking us is granted beforehand.
-    const autoscaled = mode === 'Managed' && sizedBy === 'minimum' && Number.isFinite(maximum);
-    const most = autoscaled ? Math.max(count, maximum) : count;
+    const most = mode === 'Managed' && isSizedByCloud(pool) ? Math.max(count, maximum) : count;
     return machineType === undefined ? [] : [sizedPool(name, machineType, most, spot)];
   });
   const machineType = spec.machineType ?? spec.machineTypes?.[0] ?? profile.spec.defaults?.machineType;

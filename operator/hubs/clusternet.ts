@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { GROUP, LABELS } from '../api/group.ts';
 import type { Condition } from '../api/meta.ts';
 import { type KubeObject, keyOf, NAMESPACES, type Resource } from '../kube/resources.ts';
-import type { Amounts, HubType, Member, Trace, Wanted } from './contract.ts';
+import { type Amounts, type HubType, isStrange, type Member, type Trace, takenOver, type Wanted } from './contract.ts';
 import { accountName, rulesOf } from './rights.ts';
 import { secretAt, secretWith } from './secrets.ts';
 
@@ -38,7 +38,12 @@ interface Taint {
 }
 type ManagedCluster = KubeObject & {
   spec?: { taints?: Taint[] };
-  status?: { allocatable?: Record<string, string>; lastObservedTime?: string; conditions?: Condition[] };
+  status?: {
+    apiserverURL?: string;
+    allocatable?: Record<string, string>;
+    lastObservedTime?: string;
+    conditions?: Condition[];
+  };
 };
 
 type Subscription = KubeObject & { spec?: { schedulingStrategy?: string }; status?: { bindingClusters?: string[] } };
@@ -79,6 +84,15 @@ export const clusternetHub: HubType<Seen> = {
       life: 'forever',
     },
   ],
+
+  // A cluster that an agent registered is known by the URL that the agent reports.
+  async stranger(hub, { endpoint }) {
+    const all = (await hub.list(MANAGEDCLUSTERS)) as ManagedCluster[];
+    const found = all.find((one) => isStrange(one) && one.status?.apiserverURL === endpoint.server);
+    if (!found) return undefined;
+    const whyNot = `ManagedCluster ${keyOf(found)} of the hub has an agent of somebody else's`;
+    return { name: found.metadata.name, places: [takenOver(MANAGEDCLUSTERS, found)], whyNot };
+  },
 
   async observe(hub, _inside, member) {
     const name = namespaceName(member);

@@ -1,10 +1,9 @@
 import type { HubSpec } from '../api/hub.ts';
 import { kubeconfigSecretName } from '../api/names.ts';
-import { parseUntrustedKubeconfig } from '../kube/kubeconfig.ts';
 import { decoded, type Resource, SECRETS, type Secret } from '../kube/resources.ts';
 import { type HubType, isStrange, type Member, type Reader, takenOver, type Wanted } from './contract.ts';
 import { accountName, rulesOf } from './rights.ts';
-import { kubeconfigOf, type SecretPlace, secretAt, secretWith } from './secrets.ts';
+import { kubeconfigOf, type SecretPlace, secretAt, secretWith, serverIn } from './secrets.ts';
 
 export const KUSTOMIZATIONS: Resource = {
   group: 'kustomize.toolkit.fluxcd.io',
@@ -118,16 +117,6 @@ const secretPlace = (member: Member, { flux }: HubSpec): SecretPlace =>
 
 const accessSecret = (member: Member, spec: HubSpec, token: string): Wanted =>
   secretWith(secretPlace(member, spec), { [KEY]: kubeconfigOf(member, token) }, { labels: member.labels });
-
-/** URL in a kubeconfig; undefined: it is none that we would read. */
-function serverIn(text: string | undefined): string | undefined {
-  if (!text) return undefined;
-  try {
-    return parseUntrustedKubeconfig(text).server;
-  } catch {
-    return undefined;
-  }
-}
 
 /** Of those that deploy to other clusters. */
 async function namedSecrets(hub: Reader, namespace: string): Promise<string[]> {

@@ -2,10 +2,19 @@ import { GROUP, LABELS } from '../api/group.ts';
 import type { HubSpec } from '../api/hub.ts';
 import type { Condition } from '../api/meta.ts';
 import { kubeconfigSecretName } from '../api/names.ts';
-import { type KubeObject, keyOf, type Resource } from '../kube/resources.ts';
-import type { HubType, Member, Reader, Trace, Wanted } from './contract.ts';
+import { decoded, type KubeObject, keyOf, type Resource, SECRETS, type Secret } from '../kube/resources.ts';
+import {
+  type HubType,
+  isStrange,
+  type Member,
+  type Reader,
+  type Stranger,
+  type Trace,
+  takenOver,
+  type Wanted,
+} from './contract.ts';
 import { accountName, KUEUE_RULES } from './rights.ts';
-import { kubeconfigOf, type SecretPlace, secretAt, secretWith } from './secrets.ts';
+import { kubeconfigOf, type SecretPlace, secretAt, secretWith, serverIn } from './secrets.ts';
 
 const KUEUE_GROUP = 'kueue.x-k8s.io';
 const kind = (name: string, plural: string, namespaced: boolean): Resource => ({
@@ -37,6 +46,7 @@ const DAY = 24 * 3600;
 const POLICIES = ['None', 'Hold', 'HoldAndDrain'] as const;
 type StopPolicy = (typeof POLICIES)[number];
 type LocalQueue = KubeObject & { spec?: { stopPolicy?: StopPolicy } };
+type ClusterSpec = { clusterSource?: { kubeConfig?: { locationType?: string; location?: string } } };
 type Conditioned = KubeObject & { status?: { conditions?: Condition[] } };
 type Workload = Conditioned & { status?: { clusterName?: string } };
 
@@ -76,6 +86,8 @@ export const kueueHub: HubType<Seen> = {
       life: DAY,
     },
   ],
+
+  stranger: strangerIn,
 
   async observe(hub, inside, member, spec) {
     const leaves = member.closed === 'Leaving';
@@ -232,6 +244,21 @@ function queuesAs({ hubName }: Member, queues: readonly LocalQueue[], policy?: S
     };
     return [{ ...wanted(LOCALQUEUES, object), on: 'member' as const, shared: true as const }];
   });
+}
+
+/** A MultiKueueCluster of somebody else's, known by the URL in the kubeconfig that it names. */
+async function strangerIn(hub: Reader, member: Member, spec: HubSpec): Promise<Stranger | undefined> {
+  for (const one of (await hub.list(MULTIKUEUECLUSTERS)).filter(isStrange)) {
+    const { locationType, location = '' } = (one.spec as ClusterSpec | undefined)?.clusterSource?.kubeConfig ?? {};
+    if (locationType !== 'Secret') continue;
+    const place = secretAt(secretPlace(member, spec).namespace, location);
+    const secret = (await hub.get(SECRETS, place.name, place.namespace)) as Secret | undefined;
+    if (serverIn(decoded(secret?.data)[KEY]) !== member.endpoint.server) continue;
+    // Whoever made it has lists of clusters that name it: without it Kueue stops at them, and dispatches to none of their clusters.
+    const whyNot = `MultiKueueCluster ${one.metadata.name} of the hub is named by lists of somebody else's`;
+    return { name: one.metadata.name, places: [takenOver(MULTIKUEUECLUSTERS, one)], whyNot };
+  }
+  return undefined;
 }
 
 async function placedOn(hub: Reader, cluster: string): Promise<string[]> {

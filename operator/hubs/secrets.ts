@@ -1,3 +1,4 @@
+import { parseUntrustedKubeconfig } from '../kube/kubeconfig.ts';
 import { type ObjectMeta, SECRETS } from '../kube/resources.ts';
 import { kubeconfig } from '../pki/kubeconfig.ts';
 import type { Member, Place, Wanted } from './contract.ts';
@@ -34,4 +35,14 @@ export const secretWith = (
 export function kubeconfigOf(member: Member, token: string): string {
   const { server, ca = '', proxyURL } = member.endpoint;
   return kubeconfig({ server, ca, token, proxyURL, name: member.name, user: accountName(member) });
+}
+
+/** URL in a kubeconfig; undefined: it is none that we would read. */
+export function serverIn(text: string | undefined): string | undefined {
+  if (!text) return undefined;
+  try {
+    return parseUntrustedKubeconfig(text).server;
+  } catch {
+    return undefined;
+  }
 }

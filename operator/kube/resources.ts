@@ -54,6 +54,9 @@ export const CSRS = define(
 export const SERVICECIDRS = define('networking.k8s.io', 'v1', 'ServiceCIDR', 'servicecidrs', false);
 export const NETWORKPOLICIES = define('networking.k8s.io', 'v1', 'NetworkPolicy', 'networkpolicies', true);
 export const STORAGECLASSES = define('storage.k8s.io', 'v1', 'StorageClass', 'storageclasses', false);
+export const CSIDRIVERS = define('storage.k8s.io', 'v1', 'CSIDriver', 'csidrivers', false);
+export const CSINODES = define('storage.k8s.io', 'v1', 'CSINode', 'csinodes', false);
+export const VOLUMEATTACHMENTS = define('storage.k8s.io', 'v1', 'VolumeAttachment', 'volumeattachments', false);
 export const PRIORITYCLASSES = define('scheduling.k8s.io', 'v1', 'PriorityClass', 'priorityclasses', false);
 
 const RBAC = 'rbac.authorization.k8s.io';
@@ -96,6 +99,7 @@ export const WORKLOADIDENTITIES = define(GROUP, VERSION, 'WorkloadIdentity', 'wo
 export const QUOTAS = define(GROUP, VERSION, 'Quota', 'quotas', true);
 export const HUBS = define(GROUP, ALPHA_VERSION, 'Hub', 'hubs', false);
 export const MEMBERSHIPS = define(GROUP, ALPHA_VERSION, 'Membership', 'memberships', true);
+export const BURSTPOLICIES = define(GROUP, ALPHA_VERSION, 'BurstPolicy', 'burstpolicies', true);
 
 /** `v1` or `group/version`, as it stands in an object's apiVersion. */
 export function apiVersionOf(resource: Resource): string {

@@ -78,13 +78,18 @@ export class BenchCluster {
   }
 
   /** Sends the POST of the WorkerCluster. */
-  async create(dataPlaneNodes: number): Promise<void> {
+  async create(dataPlaneNodes: number | undefined, more: object = {}): Promise<void> {
     this.#mark('posted');
     await this.#garden.client.create({
       apiVersion: API_VERSION,
       kind: 'WorkerCluster',
       metadata: { name: this.name, namespace: NAMESPACE },
-      spec: { cloudProvider: 'local', controlPlaneNodes: 1, dataPlaneNodes },
+      spec: {
+        cloudProvider: 'local',
+        controlPlaneNodes: 1,
+        ...(dataPlaneNodes !== undefined && { dataPlaneNodes }),
+        ...more,
+      },
     });
   }
 
@@ -179,6 +184,34 @@ export class BenchCluster {
       ...this.#patience,
       what: `a pod of ${this.name} to run`,
     });
+  }
+
+  /**
+   * Fills the one node there is, and makes a pod that does not fit. After firstPod.
+   * @returns seconds from the POST of that pod until its node is Ready, and until it runs
+   */
+  async podOnNewNode(): Promise<{ node: number; running: number }> {
+    const pods = new Informer<Pod>(this.#client!, PODS);
+    pods.start();
+    this.#cleanup.push(() => pods.stop());
+    const runs = async (name: string) => {
+      const resources = { requests: { cpu: '1500m' } };
+      const containers = [{ name: 'echo', image: POD_IMAGE, resources }];
+      const metadata = { name, namespace: 'default' };
+      await this.#client!.create({ apiVersion: 'v1', kind: 'Pod', metadata, spec: { containers } } as KubeObject);
+      await waitFor([pods], () => pods.get(`default/${name}`)?.status?.phase === 'Running', {
+        ...this.#patience,
+        what: `pod ${name} of ${this.name} to run`,
+      });
+    };
+    await runs('filler');
+    const start = performance.now();
+    const isNew = () => this.#nodes!.list().filter((node) => conditionIsTrue(node, 'Ready')).length > 1;
+    const node = waitFor([this.#nodes!], isNew, { ...this.#patience, what: 'a node to be added' }).then(() =>
+      secondsSince(start),
+    );
+    await runs('waits');
+    return { running: secondsSince(start), node: await node };
   }
 
   /** Changes dataPlaneNodes; resolves to the seconds until so many nodes are Ready. */

@@ -153,6 +153,13 @@ export const FIGURES = {
   'grow.nodes': { section: NODES, title: 'scale 1 to 10: all 10 Ready', unit: 's' },
   'grow.cpu': { section: NODES, title: 'CPU of the nine new nodes', unit: 'CPU-s' },
   'grow.delete': { section: NODES, title: 'delete to all gone, 10 nodes', unit: 's' },
+  'autoscale.node': { section: NODES, title: 'autoscale: a pod that does not fit, to its node Ready', unit: 's' },
+  'autoscale.running': {
+    section: NODES,
+    title: 'autoscale: a pod that does not fit, to running',
+    unit: 's',
+    bar: { median: 5 },
+  },
   'nodes.delete': { section: NODES, title: 'delete to all gone, 1 node', unit: 's' },
 
   'idle.1.writes': {

@@ -10,6 +10,7 @@ import { Toolchain } from '../../operator/garden/toolchain/toolchain.ts';
 import { CloudBench } from './clouds.ts';
 import { BenchGarden, secondsSince } from './garden.ts';
 import { cpuTimes, describeMachine } from './machine.ts';
+import { MembersBench } from './members.ts';
 import { needsGarden, type Options, parseOptions, USAGE } from './options.ts';
 import { type Report, renderMarkdown, renderText } from './report.ts';
 import { Bench } from './scenarios.ts';
@@ -56,6 +57,7 @@ async function measure(options: Options, signal: AbortSignal): Promise<Report> {
   }
   const bench = new Bench(signal, scenarios.has('scale') ? clusters : []);
   const clouds = new CloudBench(pulumi, signal);
+  const members = new MembersBench(signal);
   const failures: string[] = [];
   const start = { at: performance.now(), time: new Date(), cpu: await cpuTimes() };
   const report = async (): Promise<Report> => {
@@ -70,7 +72,7 @@ async function measure(options: Options, signal: AbortSignal): Promise<Report> {
       busyPercent: percent('busy'),
       stolenPercent: percent('stolen'),
       figures: bench.figures.report(),
-      parts: [...bench.parts(), ...clouds.tables()],
+      parts: [...bench.parts(), ...members.tables(), ...clouds.tables()],
       timeline: bench.timeline(),
       failures,
     };
@@ -123,6 +125,8 @@ async function measure(options: Options, signal: AbortSignal): Promise<Report> {
       const options = { scale: scenarios.has('grow'), isFirst: run === 1 };
       await attempt(`nodes, run ${run}`, () => bench.nodes(options));
     }
+    for (const run of scenarios.has('autoscale') ? times(runs) : [])
+      await attempt(`a node for a pod that waits, run ${run}`, () => bench.autoscale());
     await write(await report());
     for (const run of scenarios.has('five') ? times(runs) : []) {
       await attempt(`five control planes, run ${run}`, () => bench.controlPlanes(5));
@@ -136,6 +140,10 @@ async function measure(options: Options, signal: AbortSignal): Promise<Report> {
   };
 
   try {
+    for (const count of scenarios.has('members') ? clusters : []) {
+      await attempt(`${count} members of one hub`, () => members.run(count));
+      await write(await report());
+    }
     if (scenarios.has('decisions')) await attempt('decisions', async () => clouds.decisions());
     for (const run of scenarios.has('clouds') ? times(Math.min(runs, MOST_CLOUD_RUNS)) : []) {
       await attempt(`start of workers, run ${run}`, () => clouds.loads());

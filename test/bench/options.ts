@@ -1,7 +1,19 @@
-/** What is run; each one measures several figures. The last two need no garden. */
-export const SCENARIOS = ['garden', 'one', 'five', 'nodes', 'grow', 'scale', 'idle', 'clouds', 'decisions'] as const;
+/** What is run; each one measures several figures. The last three need no garden. */
+export const SCENARIOS = [
+  'garden',
+  'one',
+  'five',
+  'nodes',
+  'grow',
+  'autoscale',
+  'scale',
+  'idle',
+  'members',
+  'clouds',
+  'decisions',
+] as const;
 export type Scenario = (typeof SCENARIOS)[number];
-const WITHOUT_GARDEN: readonly Scenario[] = ['clouds', 'decisions'];
+const WITHOUT_GARDEN: readonly Scenario[] = ['members', 'clouds', 'decisions'];
 
 export const needsGarden = (scenarios: ReadonlySet<Scenario>): boolean =>
   [...scenarios].some((scenario) => !WITHOUT_GARDEN.includes(scenario));
@@ -18,9 +30,11 @@ export const TOPICS: Readonly<Record<string, readonly Scenario[]>> = {
   nodes: ['nodes'],
   timeline: ['nodes'],
   grow: ['grow'],
+  autoscale: ['autoscale'],
   scale: ['scale'],
   idle: ['idle'],
   memory: ['idle', 'nodes'],
+  members: ['members'],
   clouds: ['clouds', 'decisions'],
   decisions: ['decisions'],
 };
@@ -29,7 +43,7 @@ export interface Options {
   /** How often each scenario is run. */
   runs: number;
   scenarios: ReadonlySet<Scenario>;
-  /** How many clusters without control planes are made at once in scenario scale, one size after the other. */
+  /** How many clusters without control planes are made at once in scenario scale, or join one hub in scenario members, one size after the other. */
   clusters: readonly number[];
   help: boolean;
 }
@@ -38,7 +52,7 @@ export const USAGE = `npm run bench -- [--runs N] [--only TOPIC,...] [--clusters
 
   --runs N   how often each measurement is made (default 10)
   --only     ${Object.keys(TOPICS).join(', ')} (default: all)
-  --clusters sizes of topic scale, each run once (default 100)
+  --clusters sizes of topics scale and members, each run once (default 100)
 
 Makes a garden of its own in a temporary folder, measures, and takes it down. Needs root and the tools in the cache (those
 that are missing are made first). Clouds are the test kit's, without a garden and without root. Writes test-results/bench.json and test-results/bench.md.

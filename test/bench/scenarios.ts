@@ -151,6 +151,20 @@ export class Bench {
     figures.add(scale ? 'grow.delete' : 'nodes.delete', Math.max(gone.object, gone.processes));
   }
 
+  /** A pod that waits, and the node that the autoscaler adds for it. */
+  async autoscale(): Promise<void> {
+    const cluster = this.#cluster();
+    await cluster.create(undefined, { pools: [{ name: 'a', minimum: 1, maximum: 3, autoscale: 'Coppice' }] });
+    await cluster.usable();
+    await cluster.firstPod();
+    await cluster.ready();
+    await sleep(SETTLE_MS, undefined, { signal: this.#signal });
+    const { node, running } = await cluster.podOnNewNode();
+    this.figures.add('autoscale.node', node);
+    this.figures.add('autoscale.running', running);
+    await cluster.delete();
+  }
+
   /** What a garden does and needs with one and with five control planes of which nobody wants anything. */
   async idle(slices: number): Promise<void> {
     const clusters: BenchCluster[] = [];

@@ -45,6 +45,7 @@ describe.skipIf(!programs)('the real Open Cluster Management', () => {
   let hub: RealOpenClusterManagement;
   let scene: HubScene;
   let second: TestApiserver;
+  let third: TestApiserver;
   const began = Date.now();
   const saw = (what: string) => console.log(`ocm ${((Date.now() - began) / 1000).toFixed(1)} s: ${what}`);
   beforeAll(async () => {
@@ -53,15 +54,13 @@ describe.skipIf(!programs)('the real Open Cluster Management', () => {
     const spec = { type: 'OpenClusterManagement' as const, member: { agentImage: 'registration-operator' } };
     scene = await HubScene.start(spec, [], 'admin', hub.apiserver);
     second = await scene.addMember('small', '2', '2Gi');
-    for (const [member, name] of [
-      [scene.member, 'demo'],
-      [second, 'small'],
-    ] as const) {
+    third = await scene.addMember('third', '8', '16Gi');
+    for (const [name, member] of Object.entries({ demo: scene.member, small: second, third })) {
       await member.client.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'default' } });
       await hub.controllersOf(member, name);
     }
     await scene.startOperator();
-    saw('two clusters and the operator run');
+    saw('three clusters and the operator run');
   });
   afterAll(async () => {
     await hub?.stop();
@@ -73,6 +72,8 @@ describe.skipIf(!programs)('the real Open Cluster Management', () => {
       { apiVersion: `${resource.group}/${resource.version}`, kind: resource.kind, metadata: { name, namespace }, spec },
       { resource },
     );
+  /** Without those to the Hub, whose counts follow at a pace of their own. */
+  const writesSince = (length: number) => scene.line.writes.slice(length).filter((write) => !write.includes('/hubs/'));
   const cluster = async (name: string) =>
     (await scene.garden.client.getOrUndefined(MANAGEDCLUSTERS, name)) as ManagedCluster | undefined;
   const decided = async () => {
@@ -102,12 +103,20 @@ describe.skipIf(!programs)('the real Open Cluster Management', () => {
     saw(`both have joined ${Date.now() - made} ms after they were made`);
     const { metadata, spec, status } = (await cluster('shop--small'))!;
     saw(JSON.stringify({ labels: metadata.labels, taints: spec?.taints, allocatable: status?.allocatable }));
-    saw(JSON.stringify(status?.conditions?.map(({ type, status: is }) => `${type}=${is}`)));
+    const conditions = (status?.conditions ?? []).map(({ type, status: is }) => `${type}=${is}`);
+    saw(JSON.stringify(conditions));
+    const accepted = ['HubAcceptedManagedCluster', 'ManagedClusterJoined', 'ManagedClusterConditionAvailable'];
+    expect(conditions).toEqual(expect.arrayContaining(accepted.map((type) => `${type}=True`)));
     expect(spec?.taints ?? []).toEqual([]);
     expect(status?.allocatable).toMatchObject({ cpu: '2', memory: '2Gi' });
     const requests = (await scene.garden.client.list(CSRS)).items;
-    saw(JSON.stringify(requests.map((one) => [one.spec.username, one.status?.conditions?.map((c: any) => c.reason)])));
+    const approvals = requests.map((one) => [one.spec.username, one.status?.conditions?.map((c: any) => c.reason)]);
+    saw(JSON.stringify(approvals));
+    for (const name of ['demo', 'small'])
+      expect(approvals).toContainEqual([`system:serviceaccount:kube-system:coppice-shop--${name}`, ['CoppiceJoin']]);
     expect(requests.every((one) => one.status?.certificate)).toBe(true);
+    await scene.quiet();
+    saw(`writes for both joins: ${writesSince(0).length}`);
   });
 
   it('places by our labels, and its agents apply what is placed', async () => {
@@ -128,6 +137,21 @@ describe.skipIf(!programs)('the real Open Cluster Management', () => {
     saw('a ManifestWork is applied');
   });
 
+  it('takes a third, to which the Placement then brings what is in the two', async () => {
+    await scene.quiet();
+    const { length } = scene.line.writes;
+    const made = Date.now();
+    await scene.makeCluster({}, 'third');
+    scene.open([], 'third');
+    await scene.until('third to join', () => scene.state('test', 'third') === 'Joined', PATIENCE_MS);
+    saw(`the third has joined ${Date.now() - made} ms after it was usable`);
+    await expect.poll(() => deployed(third, 'web'), { timeout: PATIENCE_MS }).toBeDefined();
+    saw(`the ConfigMap is in it ${Date.now() - made} ms after it was usable`);
+    expect(await decided()).toEqual(['shop--demo', 'shop--small', 'shop--third']);
+    await scene.quiet();
+    saw(`writes for its join: ${writesSince(length).length}`);
+  });
+
   it('writes nothing while nothing changes, though agents report', async () => {
     await scene.quiet();
     const { length } = scene.line.writes;
@@ -138,13 +162,14 @@ describe.skipIf(!programs)('the real Open Cluster Management', () => {
   });
 
   it('moves work away from a cluster that leaves, and then leaves nothing of it', async () => {
+    const { length } = scene.line.writes;
     const left = Date.now();
     const { client } = scene.garden;
     await client.delete(WORKERCLUSTERS, 'small', 'shop');
-    await expect.poll(decided, { timeout: PATIENCE_MS }).toEqual(['shop--demo']);
+    await expect.poll(decided, { timeout: PATIENCE_MS }).toEqual(['shop--demo', 'shop--third']);
     saw(`the Placement has dropped it after ${Date.now() - left} ms`);
     await scene.until('small to have left', () => !scene.membership('test', 'small'), PATIENCE_MS);
-    saw(`left after ${Date.now() - left} ms`);
+    saw(`left after ${Date.now() - left} ms, with ${writesSince(length).length} writes`);
     expect(await deployed(second, 'web')).toBeUndefined();
     expect(await deployed(scene.member, 'web')).toBeDefined();
     expect(await leftovers(scene.garden, 'small', OF_HUB)).toEqual([]);

@@ -266,6 +266,7 @@ export class ManagedOperator {
       meshes: undefined,
       managed: this.controller,
       attached: undefined,
+      autoscaler: undefined,
       holds: () => [],
       keepsAwake: () => [],
       now: () => garden.now(),

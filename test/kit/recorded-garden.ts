@@ -39,7 +39,7 @@ export class RecordedGarden {
     for (const profile of await profileManifests()) if (profile.metadata.name === PROFILE) await client.apply(profile);
     await client.apply(localSeed(RANGES as never, 'http://127.0.0.1:1'));
     for (const cache of garden.#caches) cache.start();
-    await Promise.all(garden.#caches.map((cache) => cache.whenSynced(AbortSignal.timeout(30_000))));
+    await Promise.all(garden.#caches.map((cache) => cache.whenSynced(AbortSignal.timeout(60_000))));
     await garden.startOperator();
     return garden;
   }
@@ -72,7 +72,7 @@ export class RecordedGarden {
   }
 
   until(what: string, predicate: () => boolean): Promise<unknown> {
-    return waitFor(this.#caches, () => predicate() || undefined, { timeoutMs: 30_000, what });
+    return waitFor(this.#caches, () => predicate() || undefined, { timeoutMs: 60_000, what });
   }
 
   cluster(name: string): WorkerCluster | undefined {

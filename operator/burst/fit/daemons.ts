@@ -1,8 +1,10 @@
 import type { KubeObject, Pod } from '../../kube/resources.ts';
 import { nodeMisfit } from './filters/node.ts';
-import type { FitNode, FitPod } from './model.ts';
+import type { FitNode, FitPod, NodeTemplate } from './model.ts';
+import { nodeOf } from './node.ts';
 import { fitPod } from './pod.ts';
 import { requestsOf } from './requests.ts';
+import type { ClusterState, NodeState } from './state.ts';
 
 /** What is read of a DaemonSet. */
 export interface DaemonSet extends KubeObject {
@@ -47,3 +49,16 @@ export function daemonPod({ metadata, spec: { template } }: DaemonSet, live?: Po
 /** Those that would run on a node: what it is decides, not whether there is room. */
 export const daemonsOn = (node: FitNode, daemons: readonly FitPod[]): FitPod[] =>
   daemons.filter((daemon) => nodeMisfit(daemon, node) === undefined);
+
+/** Adds a node that is yet to come, with the share of DaemonSets that will run there on it. */
+export function addNewNode(
+  state: ClusterState,
+  template: NodeTemplate,
+  name: string,
+  daemons: readonly FitPod[] = [],
+): NodeState {
+  const node = nodeOf(template, name);
+  const at = state.addNode(node);
+  for (const daemon of daemonsOn(node, daemons)) state.place(daemon, name);
+  return at;
+}

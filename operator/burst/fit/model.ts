@@ -32,6 +32,8 @@ export interface PodTerm {
   topologyKey: string;
   /** Of the pods that it speaks of. */
   matches: Matches;
+  /** A label that they all have, as `key=value`; undefined: no one label. */
+  label: string | undefined;
   namespaces: ReadonlySet<string>;
   /** Of the labels of their namespaces, besides those that are named; undefined: no others. */
   namespaceMatches: Matches | undefined;
@@ -44,6 +46,8 @@ export interface SpreadConstraint {
   minDomains: number;
   /** Whether a pod that is there counts. */
   counts: Matches;
+  /** A label that all that count have, as `key=value`; undefined: no one label. */
+  label: string | undefined;
   /** Whether the pod itself does: an empty selector counts no other, but itself. */
   countsItself: boolean;
   honorsAffinity: boolean;
@@ -69,6 +73,8 @@ export interface FitPod {
   ports: readonly HostPort[];
   /** nodeSelector and required node affinity. */
   acceptsNode: (node: Pick<FitNode, 'name' | 'labels'>) => boolean;
+  /** It has neither. */
+  acceptsAnyNode: boolean;
   tolerations: readonly Toleration[];
   affinity: readonly PodTerm[];
   antiAffinity: readonly PodTerm[];
@@ -158,6 +164,8 @@ export interface OpenedNode {
   offer: Offer;
   /** As it was packed onto; its name is made up. */
   node: FitNode;
+  /** Pods of DaemonSets whose share was taken first. */
+  daemons: readonly FitPod[];
   /** Keys. */
   pods: string[];
 }

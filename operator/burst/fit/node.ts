@@ -3,7 +3,7 @@ import type { Node } from '../../kube/resources.ts';
 import type { FitNode, NodeTemplate } from './model.ts';
 import { amountsOf } from './requests.ts';
 
-const HOSTNAME = 'kubernetes.io/hostname';
+export const HOSTNAME = 'kubernetes.io/hostname';
 
 /** What a CSINode says of a driver. */
 export interface CSINode {

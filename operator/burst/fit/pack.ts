@@ -1,8 +1,21 @@
-import { daemonsOn } from './daemons.ts';
-import { hasRoom } from './filters/resources.ts';
+import { addNewNode, daemonsOn } from './daemons.ts';
+import { nodeMisfit } from './filters/node.ts';
+import { hasRoom, roomFor } from './filters/resources.ts';
 import { Judged } from './judge.ts';
-import type { FitNode, FitPod, Misfit, Offer, OpenedNode, Packed, PendingPod, Unplaced } from './model.ts';
-import { nodeOf } from './node.ts';
+import type {
+  FitNode,
+  FitPod,
+  Misfit,
+  NodeTemplate,
+  Offer,
+  OpenedNode,
+  Packed,
+  PendingPod,
+  SpreadConstraint,
+  Unplaced,
+} from './model.ts';
+import { HOSTNAME, nodeOf } from './node.ts';
+import { labelOf } from './selectors.ts';
 import type { ClusterState, NodeState } from './state.ts';
 
 export interface PackOptions {
@@ -12,7 +25,12 @@ export interface PackOptions {
   limits?: ReadonlyMap<string, number>;
   /** The DaemonSets of the cluster, by `daemonPod()`: their share is taken on each new node first. */
   daemons?: readonly FitPod[];
+  /** Hears of each pod that got a node, in order: what was right for it then. */
+  onPlaced?: (key: string, node: string) => void;
 }
+
+/** After so many questions nodes that are full now are left out. */
+const ASKED_OFTEN = 50;
 
 /** Alike pods. */
 interface Group {
@@ -26,8 +44,9 @@ interface Group {
  * `state.whatIf()` to only ask.
  */
 export function pack(pending: readonly PendingPod[], state: ClusterState, options: PackOptions = {}): Packed {
-  const packing = new Packing(state, options);
-  for (const group of inOrder(pending)) packing.add(group);
+  const groups = inOrder(pending);
+  const packing = new Packing(groups, state, options);
+  for (const group of groups) packing.add(group);
   return packing.packed;
 }
 
@@ -53,13 +72,39 @@ class Packing {
   readonly #offers: readonly Offer[];
   readonly #limits: Map<string, number>;
   readonly #daemons: readonly FitPod[];
+  readonly #onPlaced: (key: string, node: string) => void;
+  readonly #most = new Map<FitPod, Map<NodeTemplate, number>>();
+  /** The least that any of the pods asks for. */
+  readonly #least: { cpu: number; memory: number };
+  #withRoom: NodeState[];
+  #asked = 0;
   readonly #opened = new Map<string, OpenedNode>();
 
-  constructor(state: ClusterState, { offers = [], limits = new Map(), daemons = [] }: PackOptions) {
+  constructor(
+    groups: readonly Group[],
+    state: ClusterState,
+    { offers = [], limits = new Map(), daemons = [], onPlaced = () => {} }: PackOptions,
+  ) {
     this.#state = state;
     this.#offers = [...offers].sort((a, b) => (a.template.id < b.template.id ? -1 : 1));
     this.#limits = new Map(limits);
     this.#daemons = daemons;
+    this.#onPlaced = onPlaced;
+    const least = (field: 'cpu' | 'memory') => Math.min(...groups.map(({ pod }) => pod.requests[field]));
+    this.#least = { cpu: least('cpu'), memory: least('memory') };
+    this.#withRoom = state.nodes().filter(this.#hasRoomForAny);
+  }
+
+  readonly #hasRoomForAny = ({ node: { allocatable }, used, podCount }: NodeState): boolean =>
+    podCount < allocatable.pods &&
+    (this.#least.cpu === 0 || allocatable.cpu - used.cpu >= this.#least.cpu) &&
+    (this.#least.memory === 0 || allocatable.memory - used.memory >= this.#least.memory);
+
+  /** Nodes that may have room: most of a full cluster need not be looked at for each of many different pods. */
+  #nodesWithRoom(): readonly NodeState[] {
+    this.#asked += 1;
+    if (this.#asked % ASKED_OFTEN === 0) this.#withRoom = this.#withRoom.filter(this.#hasRoomForAny);
+    return this.#withRoom;
   }
 
   add({ pod, keys }: Group): void {
@@ -90,7 +135,8 @@ class Packing {
 
   /** Puts pods on nodes that are there, opened ones too. */
   #fillNodes(judged: Judged, left: string[]): void {
-    let nodes = this.#state.nodes().filter((at) => judged.fitsAlone(at));
+    let nodes = this.#nodesWithRoom().filter((at) => judged.fitsAlone(at));
+    if (judged.looksAround) nodes = inTurn(nodes, judged.pod.spread);
     // A node that said no for what is around it may say yes after the next pod: all are asked again until none takes any.
     for (let before = -1; left.length > 0 && before !== left.length; ) {
       before = left.length;
@@ -110,6 +156,7 @@ class Packing {
     for (let count = 0; count < most && left.length > 0 && judged.fits(at); count++) {
       const key = left.pop()!;
       this.#place(judged, at.node);
+      this.#onPlaced(key, at.node.name);
       const opened = this.#opened.get(at.node.name);
       if (opened) opened.pods.push(key);
       else this.packed.placed.set(key, at.node.name);
@@ -125,15 +172,41 @@ class Packing {
 
   /** The offer whose node costs least for each of the pods that it would hold. */
   #cheapest(judged: Judged, wanted: number): Offer | undefined {
-    let best: { offer: Offer; each: number; count: number } | undefined;
-    for (const offer of this.#offers) {
-      if (this.#isLimited(offer)) continue;
+    let best: { offer: Offer; each: number } | undefined;
+    for (const { offer, least } of this.#byLeast(judged, wanted)) {
+      // Spread and affinity let fewer on a node, never more.
+      if (best && least >= best.each) break;
       const count = this.#onTrial(judged, offer, (at) => this.#countOn(judged, at, wanted));
-      if (count === 0) continue;
       const each = offer.price / count;
-      if (!best || each < best.each || (each === best.each && count > best.count)) best = { offer, each, count };
+      if (count > 0 && (!best || each < best.each)) best = { offer, each };
     }
     return best?.offer;
+  }
+
+  /** Offers that would do by their size alone, those first of which the least for each pod is to be paid if so many came there. */
+  #byLeast(judged: Judged, wanted: number): { offer: Offer; least: number }[] {
+    return this.#offers
+      .filter((offer) => !this.#isLimited(offer))
+      .map((offer) => {
+        const most = this.#mostOn(judged.pod, offer);
+        return { offer, most, least: offer.price / Math.min(most, wanted) };
+      })
+      .filter(({ most }) => most > 0)
+      .sort((a, b) => a.least - b.least || b.most - a.most || (a.offer.template.id < b.offer.template.id ? -1 : 1));
+  }
+
+  /** How many of a pod a node of an offer has room for, beside its DaemonSets; none when it does not accept the pod. */
+  #mostOn(pod: FitPod, offer: Offer): number {
+    const { template } = offer;
+    const ofPod = this.#most.get(pod) ?? new Map<NodeTemplate, number>();
+    this.#most.set(pod, ofPod);
+    let most = ofPod.get(template);
+    if (most === undefined) {
+      const node = nodeOf(template, `new:${template.id}`);
+      most = nodeMisfit(pod, node) ? 0 : roomFor(pod, node, daemonsOn(node, this.#daemons));
+      ofPod.set(template, most);
+    }
+    return most;
   }
 
   /** How many would fit on an empty node; nothing is changed. */
@@ -151,7 +224,7 @@ class Packing {
     return this.#state.whatIf(() => {
       const at = this.#newNode(offer, judged);
       const answer = ask(at);
-      for (const daemon of at.pods.keys()) judged.placed(daemon, at.node, -1);
+      for (const daemon of podsOn(at)) judged.placed(daemon, at.node, -1);
       judged.nodeAdded(at.node, -1);
       return answer;
     });
@@ -159,19 +232,17 @@ class Packing {
 
   #newNode({ template }: Offer, judged: Judged): NodeState {
     // No name of a real node has a colon.
-    const node = nodeOf(template, `new:${template.id}:${this.packed.opened.length + 1}`);
-    const at = this.#state.addNode(node);
-    judged.nodeAdded(node);
-    for (const daemon of daemonsOn(node, this.#daemons)) {
-      this.#state.place(daemon, node.name);
-      judged.placed(daemon, node);
-    }
+    const name = `new:${template.id}:${this.packed.opened.length + 1}`;
+    const at = addNewNode(this.#state, template, name, this.#daemons);
+    judged.nodeAdded(at.node);
+    for (const daemon of podsOn(at)) judged.placed(daemon, at.node);
     return at;
   }
 
   #open(offer: Offer, judged: Judged, left: string[]): void {
     const at = this.#newNode(offer, judged);
-    const opened: OpenedNode = { offer, node: at.node, pods: [] };
+    this.#withRoom.push(at);
+    const opened: OpenedNode = { offer, node: at.node, daemons: podsOn(at), pods: [] };
     this.packed.opened.push(opened);
     this.#opened.set(at.node.name, opened);
     for (const key of offer.countsAgainst) {
@@ -194,4 +265,27 @@ class Packing {
     }
     return { misfits: [...misfits.values()], atLimit: [...atLimit] };
   }
+}
+
+const podsOn = ({ pods }: NodeState): FitPod[] =>
+  [...pods].flatMap(([pod, count]) => Array.from({ length: count }, () => pod));
+
+/**
+ * Nodes of different domains in turn: pods that must be spread are then placed one after the other, and not one in each pass over the nodes of
+ * one zone.
+ */
+function inTurn(nodes: readonly NodeState[], spread: readonly SpreadConstraint[]): NodeState[] {
+  if (spread.length === 0) return [...nodes];
+  const seen = new Map<string, number>();
+  return nodes
+    .map((at) => {
+      const domain = JSON.stringify(
+        spread.map(({ topologyKey }) => (topologyKey === HOSTNAME ? '' : labelOf(at.node.labels, topologyKey))),
+      );
+      const turn = seen.get(domain) ?? 0;
+      seen.set(domain, turn + 1);
+      return { at, turn };
+    })
+    .sort((a, b) => a.turn - b.turn)
+    .map(({ at }) => at);
 }

@@ -6,6 +6,7 @@ import {
   allOf,
   isEmptySelector,
   type LabelSelector,
+  labelNeeded,
   labelOf,
   labelSelector,
   type NodeSelectorTerm,
@@ -53,7 +54,10 @@ function named(part: unknown): string {
 }
 
 function likeness({ metadata, spec, status }: Pod): string {
-  const resized = status?.containerStatuses?.some((one) => 'resources' in one);
+  const { containerStatuses = [], initContainerStatuses = [] } = status ?? {};
+  const isResized =
+    status?.resources !== undefined ||
+    [...containerStatuses, ...initContainerStatuses].some((one) => 'resources' in one);
   return [
     metadata.namespace,
     named(metadata.labels),
@@ -75,7 +79,7 @@ function likeness({ metadata, spec, status }: Pod): string {
     named(spec.resourceClaims),
     named(spec.schedulingGroup),
     `${spec.hostNetwork ?? ''}${spec.hostUsers ?? ''}`,
-    resized ? JSON.stringify(status) : '',
+    isResized ? JSON.stringify(status) : '',
   ].join('\n');
 }
 
@@ -94,15 +98,15 @@ function compiled(pod: Pod): FitPod {
     notJudged.push('BadQuantity');
   }
   const { nodeAffinity, podAffinity, podAntiAffinity } = spec.affinity ?? {};
+  const terms: NodeSelectorTerm[] | undefined =
+    nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms;
   return {
     namespace,
     labels,
     requests,
     ports: portsOf(spec),
-    acceptsNode: nodeRequirement(
-      spec.nodeSelector,
-      nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms as NodeSelectorTerm[] | undefined,
-    ),
+    acceptsNode: nodeRequirement(spec.nodeSelector, terms),
+    acceptsAnyNode: !spec.nodeSelector && !terms,
     tolerations: (spec.tolerations ?? []) as Toleration[],
     affinity: podTerms(podAffinity, namespace, labels),
     antiAffinity: podTerms(podAntiAffinity, namespace, labels),
@@ -142,6 +146,7 @@ function podTerms(affinity: WrittenAffinity | undefined, namespace: string, own:
             ...keyed(term.mismatchLabelKeys, own, false),
           ])
         : () => false,
+      label: labelNeeded(term.labelSelector),
       namespaces: new Set(names.length === 0 && !term.namespaceSelector ? [namespace] : names),
       namespaceMatches: term.namespaceSelector && labelSelector(term.namespaceSelector),
     };
@@ -174,6 +179,7 @@ function spreadOf(constraint: WrittenSpread, own: Labels): SpreadConstraint {
     maxSkew: constraint.maxSkew,
     minDomains: constraint.minDomains ?? 1,
     counts: isEmpty ? () => false : matches,
+    label: labelNeeded(constraint.labelSelector),
     countsItself: matches(own),
     honorsAffinity: constraint.nodeAffinityPolicy !== 'Ignore',
     honorsTaints: constraint.nodeTaintsPolicy === 'Honor',

@@ -73,6 +73,14 @@ export function labelSelector(selector: LabelSelector | undefined): Matches {
   return allOf([...equals(selector.matchLabels ?? {}), ...(selector.matchExpressions ?? []).map(requirement)]);
 }
 
+/** A label, as `key=value`, that all that the selector matches have; undefined: there is none. For an index, not for judging. */
+export function labelNeeded(selector: LabelSelector | undefined): string | undefined {
+  const [first] = Object.entries(selector?.matchLabels ?? {});
+  if (first) return `${first[0]}=${first[1]}`;
+  const one = selector?.matchExpressions?.find(({ operator, values }) => operator === 'In' && values?.length === 1);
+  return one && `${one.key}=${one.values![0]}`;
+}
+
 /** Whether it is there and asks for nothing. */
 export const isEmptySelector = (selector: LabelSelector | undefined): boolean =>
   selector !== undefined &&

@@ -1,4 +1,6 @@
 import type { FitNode, FitPod, Labels } from './model.ts';
+import { PodIndex } from './pod-index.ts';
+import { labelOf } from './selectors.ts';
 import type { VolumeFacts } from './volume-facts.ts';
 
 /** A node with what is on it. Read only: it is changed by `ClusterState`. */
@@ -24,6 +26,8 @@ export interface ClusterFacts {
   volumes?: VolumeFacts | undefined;
 }
 
+const NOWHERE: ReadonlyMap<NodeState, number> = new Map();
+
 /**
  * Nodes of a cluster and the pods on them, for asking what would fit. It can be changed; `whatIf()` takes back everything that was changed
  * within. Pods that are finished, and pods without a node, do not belong in here.
@@ -32,7 +36,9 @@ export class ClusterState {
   readonly facts: ClusterFacts;
   readonly #nodes = new Map<string, OwnNodeState>();
   readonly #where = new Map<FitPod, Map<NodeState, number>>();
+  readonly #index = new PodIndex();
   readonly #claims = new Map<string, number>();
+  readonly #domains = new Map<string, { keys: readonly string[]; counts: readonly Map<string, number>[] }>();
   readonly #sorted: NodeState[] = [];
   #log: (() => void)[] | undefined;
 
@@ -49,9 +55,26 @@ export class ClusterState {
     return this.#nodes.get(name);
   }
 
-  /** Where the pods that are there run: alike ones, with how many are on which node. */
-  pods(): ReadonlyMap<FitPod, ReadonlyMap<NodeState, number>> {
-    return this.#where;
+  /** Where alike pods run, with how many are on which node. */
+  placesOf(pod: FitPod): ReadonlyMap<NodeState, number> {
+    return this.#where.get(pod) ?? NOWHERE;
+  }
+
+  /** To find the pods that are there by namespace and label. */
+  get index(): Pick<PodIndex, 'in' | 'namespaces' | 'unfriendlyTo'> {
+    return this.#index;
+  }
+
+  /** For each of these label keys the values that nodes have, and how many nodes; of nodes that have all of the keys. It changes with them. */
+  domains(keys: readonly string[]): readonly ReadonlyMap<string, number>[] {
+    const name = JSON.stringify(keys);
+    let found = this.#domains.get(name);
+    if (!found) {
+      found = { keys, counts: keys.map(() => new Map<string, number>()) };
+      for (const { node } of this.#sorted) addDomains(found, node, 1);
+      this.#domains.set(name, found);
+    }
+    return found.counts;
   }
 
   /** How many pods on nodes use a claim. */
@@ -69,6 +92,7 @@ export class ClusterState {
     };
     this.#nodes.set(node.name, added);
     this.#sorted.splice(this.#indexOf(node.name), 0, added);
+    for (const domains of this.#domains.values()) addDomains(domains, node, 1);
     this.#log?.push(() => this.removeNode(node.name));
     return added;
   }
@@ -81,6 +105,7 @@ export class ClusterState {
     for (const [pod, count] of pods) this.#change(removed, pod, -count);
     this.#nodes.delete(name);
     this.#sorted.splice(this.#indexOf(name), 1);
+    for (const domains of this.#domains.values()) addDomains(domains, removed.node, -1);
     this.#log?.push(() => {
       this.addNode(removed.node);
       for (const [pod, count] of pods) this.place(pod, name, count);
@@ -146,13 +171,36 @@ export class ClusterState {
       at.used.others.set(name, (at.used.others.get(name) ?? 0) + count * amount);
 
     const places = this.#where.get(pod) ?? new Map<NodeState, number>();
+    if (places.size === 0) {
+      this.#where.set(pod, places);
+      this.#index.add(pod);
+    }
     if (left > 0) places.set(at, left);
     else places.delete(at);
-    if (places.size > 0) this.#where.set(pod, places);
-    else this.#where.delete(pod);
+    if (places.size === 0) {
+      this.#where.delete(pod);
+      this.#index.delete(pod);
+    }
     for (const { name } of pod.claims) {
       const key = `${pod.namespace}/${name}`;
       this.#claims.set(key, (this.#claims.get(key) ?? 0) + count);
     }
   }
+}
+
+function addDomains(
+  { keys, counts }: { keys: readonly string[]; counts: readonly Map<string, number>[] },
+  { labels }: FitNode,
+  by: 1 | -1,
+): void {
+  const values = keys.map((key) => labelOf(labels, key));
+  if (values.includes(undefined)) return;
+  for (const [index, value] of values.entries()) addTo(counts[index]!, value!, by);
+}
+
+/** Adds to a count; one that comes to nothing is gone. */
+export function addTo<K>(counts: Map<K, number>, key: K, by: number): void {
+  const left = (counts.get(key) ?? 0) + by;
+  if (left > 0) counts.set(key, left);
+  else counts.delete(key);
 }

@@ -15,7 +15,7 @@ import { drainEnds } from './drain-time.ts';
 import { clusterOf } from './holds.ts';
 import { hubEndpoint, type JoinOutcome, join } from './join.ts';
 import { named } from './judge.ts';
-import { isForced, type LeaveOutcome, leave } from './leave.ts';
+import { clusterGoes, isForced, type LeaveOutcome, leave } from './leave.ts';
 import { answers, endpointOf, isAsleep, isSilent, whyNotUsable } from './member.ts';
 import { labelsOf } from './member-labels.ts';
 import type { MembershipRecord } from './record.ts';
@@ -219,7 +219,10 @@ export class MembershipController {
     const spec = hub?.spec ?? record.hub.spec;
     const type = hubType(spec.type);
     const overdue = world.now() >= drainEnds(membership, spec);
+    const mayForce = overdue && isForced(membership, spec);
+    const force = (text: string) => world.record(membership, 'Warning', 'Forced', text);
     let outcome: LeaveOutcome;
+    let isInside = false;
     try {
       if (!type) throw new Error(`this operator knows no hubs of type ${spec.type}`);
       const line = await world.lines.open(hubName, spec, record.hub.identity, signal);
@@ -227,17 +230,22 @@ export class MembershipController {
       // Another cluster may answer behind the same kubeconfig by now: nothing in it is ours.
       const isOther = opened?.identity !== undefined && opened.identity !== record.member.id;
       const open = !isOther && (!cluster || answers(cluster, opened)) ? opened : undefined;
-      outcome = await leave(world, { membership, spec, type, record, cluster, line, open }, signal);
+      const scene = { membership, spec, type, record, cluster, line, open };
+      isInside = open !== undefined;
+      try {
+        outcome = await leave(world, scene, signal);
+      } catch (error) {
+        // Which of the two did not answer is not known. If it was the cluster, the hub must not keep what it holds of it.
+        if (!isInside || signal.aborted || !mayForce || !isTransient(error)) throw error;
+        isInside = false;
+        const written = (await world.records.read(key, signal)) ?? record;
+        outcome = await leave(world, { ...scene, record: written, open: undefined }, signal);
+      }
     } catch (error) {
       if (signal.aborted) throw error;
       // A hub that is gone for good must not hold a cluster for ever, if somebody says so.
-      if (overdue && isForced(membership, spec) && isTransient(error)) {
-        world.record(
-          membership,
-          'Warning',
-          'Forced',
-          `Hub ${hubName} does not answer: what it holds of the cluster as ${record.member.name} stays there`,
-        );
+      if (mayForce && isTransient(error)) {
+        force(`Hub ${hubName} does not answer: what it holds of the cluster as ${record.member.name} stays there`);
         return letGo('Left', `the cluster has left Hub ${hubName} by force`);
       }
       await this.#tellFailure(membership, 'Leaving', error, signal);
@@ -247,7 +255,9 @@ export class MembershipController {
     if (ends.length > 0 && verdict.withdraw)
       world.record(membership, 'Warning', 'EndsWithCluster', `with the cluster ends what is in it: ${named(ends)}`);
     if (verdict.forced && !findCondition(membership.status?.conditions, 'Withdrawn'))
-      world.record(membership, 'Warning', 'Forced', `withdrawn from Hub ${hubName} although ${verdict.forced}`);
+      force(`withdrawn from Hub ${hubName} although ${verdict.forced}`);
+    if (gone && !isInside && !clusterGoes(cluster) && record.places.some(({ on }) => on === 'member'))
+      force(`cluster ${clusterOf(membership)} does not answer: what is left in it of Hub ${hubName} stays there`);
     if (gone) return letGo('Left', `the cluster has left Hub ${hubName}, which knew it as ${record.member.name}`);
     await this.#tell(
       membership,

@@ -5,12 +5,14 @@ import type { Hub, HubStatus } from '../../api/hub.ts';
 import type { Membership } from '../../api/membership.ts';
 import { membershipName } from '../../api/names.ts';
 import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
+import type { HubType } from '../../hubs/contract.ts';
 import { hubType } from '../../hubs/index.ts';
 import { isNotFound, KubeApiError } from '../../kube/errors.ts';
 import { HUBS, MEMBERSHIPS } from '../../kube/resources.ts';
 import { say, withConditions } from '../conditions.ts';
 import { hold } from '../finalizer.ts';
 import { writeStatus } from '../status-writer.ts';
+import type { HubLine } from './hub-lines.ts';
 import { type Selection, selectMembers } from './selection.ts';
 import { readerOf } from './two-sides.ts';
 import { BY_HUB, type MembershipWorld } from './world.ts';
@@ -19,6 +21,8 @@ import { BY_HUB, type MembershipWorld } from './world.ts';
 const LOOK_AGAIN_MS = 5 * 60_000;
 /** One that does not is asked again after this. */
 const RETRY_MS = 15_000;
+/** So long an answer is good for, however often its Hub is looked at: a thousand clusters that come ask it once. Less than RETRY_MS. */
+const ANSWER_IS_GOOD_MS = 10_000;
 const NAMED = 5;
 const AT_ONCE = 16;
 
@@ -96,20 +100,22 @@ interface Look {
   readonly codes?: string[];
 }
 
-async function look(
-  { lines }: MembershipWorld,
-  { metadata: { name }, spec, status }: Hub,
-  signal: AbortSignal,
-): Promise<Look> {
+async function look(world: MembershipWorld, hub: Hub, signal: AbortSignal): Promise<Look> {
+  const {
+    metadata: { name },
+    spec,
+    status,
+  } = hub;
   const type = hubType(spec.type);
   if (!type)
     return { problem: `this operator knows no hubs of type ${spec.type}`, codes: ['ERR_CONFIGURATION_PROBLEM'] };
   try {
-    const { client, identity } = await lines.open(name, spec, status?.clusterIdentity, signal);
-    const problems = await type.validate(readerOf(client, signal), spec);
+    const line = await world.lines.open(name, spec, status?.clusterIdentity, signal);
+    const { identity } = line;
+    const problems = await problemsOf(type, hub, line, world.now(), signal);
     if (problems.length > 0)
       return { identity, problem: problems.join('; '), codes: ['ERR_RETRYABLE_CONFIGURATION_PROBLEM'] };
-    lines.watch(name, spec);
+    world.lines.watch(name, spec);
     return { identity };
   } catch (error) {
     if (signal.aborted) throw error;
@@ -117,6 +123,29 @@ async function look(
     const problem = error instanceof CoppiceError ? errorText(error) : `the hub does not answer: ${errorText(error)}`;
     return { problem, codes };
   }
+}
+
+interface Answer {
+  readonly generation: number | undefined;
+  readonly at: Date;
+  readonly problems: readonly string[];
+}
+
+const answers = new WeakMap<HubLine, Answer>();
+
+/** Why no cluster can join it. What it has answered lately is taken for granted, as long as the Hub and the line to it are the same. */
+async function problemsOf(
+  type: HubType,
+  { metadata: { generation }, spec }: Hub,
+  line: HubLine,
+  now: Date,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const known = answers.get(line);
+  if (known?.generation === generation && known && +now - +known.at < ANSWER_IS_GOOD_MS) return known.problems;
+  const problems = await type.validate(readerOf(line.client, signal), spec);
+  answers.set(line, { generation, at: now, problems });
+  return problems;
 }
 
 async function end({ garden }: MembershipWorld, { metadata }: Membership, signal: AbortSignal): Promise<void> {

@@ -5,7 +5,7 @@ import { endDriftLook, lookForDrift, noteMended } from './drift/drift.ts';
 import { MACHINE_KNOWN_MS } from './machines/serving-certificates.ts';
 import type { Operation } from './operation.ts';
 import { runFlow } from './run-flow.ts';
-import { NODES_LEAVING } from './status.ts';
+import { NODES_LEAVING } from './status/node-conditions.ts';
 import { tellFailures } from './tell-failures.ts';
 import { tellStatus } from './tell-status.ts';
 import { whileAnswered } from './while-answered.ts';

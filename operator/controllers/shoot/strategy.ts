@@ -5,6 +5,7 @@ import type { ControlPlane } from '../../shoot/values.ts';
 import { reaching } from './context.ts';
 import { deletionTasks } from './deletion.ts';
 import { wantedNames } from './dns/dns-names.ts';
+import { hostedStatus } from './hosted/hosted-status.ts';
 import { reconcileTasks } from './hosted/hosted-tasks.ts';
 import type { Operation, ShootStrategy } from './operation.ts';
 import { recordedStatus } from './recorded/recorded-status.ts';
@@ -15,7 +16,6 @@ import type { ControlPlaneInfrastructure } from './self-hosted/infrastructure.ts
 import { selfHostedProblem } from './self-hosted/self-hosted.ts';
 import { selfHostedStatus } from './self-hosted/self-hosted-status.ts';
 import { selfHostedTasks } from './self-hosted/self-hosted-tasks.ts';
-import { hostedStatus } from './status.ts';
 
 /** Whatever happens, certificates are looked at this often. */
 const LONGEST_SLEEP_MS = 12 * 3600_000;

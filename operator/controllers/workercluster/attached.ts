@@ -8,10 +8,10 @@ import { accrue } from '../../cost/accrual.ts';
 import { parseMoney } from '../../cost/money.ts';
 import { conditionIsTrue, type Node } from '../../kube/resources.ts';
 import type { AttachedFacts } from '../attached/facts.ts';
-import { say, withConditions } from '../conditions.ts';
+import { type Said, say, withConditions } from '../conditions.ts';
 import { isHeld } from '../finalizer.ts';
 import { lifetimeOf, warnedAt } from './lifetime.ts';
-import { type Said, withoutTime } from './view.ts';
+import { withoutTime } from './view.ts';
 
 /** All that a decision about an attached cluster rests on. */
 export interface AttachedView {

@@ -7,8 +7,9 @@ import { allocate, type HeldPart, type Market, type PoolPart } from '../../capac
 import { capacityCondition, type DividedPool } from '../../capacity/condition.ts';
 import { isDepleted, type KnownCapacity, machineTypesOf, NOTHING_DEPLETED, type Try } from '../../capacity/offers.ts';
 import type { Node } from '../../kube/resources.ts';
+import type { Said } from '../conditions.ts';
 import { wasBegun } from '../managed/wish.ts';
-import type { Resolved, Said, SizedView, WorkerClusterView } from './view.ts';
+import type { Resolved, SizedView, WorkerClusterView } from './view.ts';
 import { withoutTime } from './view.ts';
 
 const ZONE = 'topology.kubernetes.io/zone';

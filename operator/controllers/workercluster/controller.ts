@@ -14,6 +14,7 @@ import type { Informer } from '../../kube/informer.ts';
 import { keyOf, SHOOTS, WORKERCLUSTERS } from '../../kube/resources.ts';
 import type { Refusal } from '../../mesh/allocate.ts';
 import type { Meshes } from '../../mesh/meshes.ts';
+import type { Autoscaler } from '../autoscaling/controller.ts';
 import { BY_NAMESPACE } from '../by-namespace.ts';
 import type { DecidedSizes } from '../decided-sizes.ts';
 import { hold } from '../finalizer.ts';
@@ -43,6 +44,8 @@ export interface WorkerClusterWorld extends ClaimantWorld, AttachedClusterWorld 
   readonly keepsAwake?: SleepHoldsOf;
   /** Records of what was decided. Absent: there are none. */
   readonly sizes?: Pick<DecidedSizes, 'remove'>;
+  /** Who decides about nodes of pools that are Coppice's to size. Absent: nobody does. */
+  readonly autoscaler?: Pick<Autoscaler, 'condition'>;
   /** Who gives clusters their ranges. Absent: nobody does. */
   readonly meshes?: Pick<Meshes, 'entry' | 'overlapping' | 'allocate' | 'release'>;
   /** `withAccount`: for somebody who has credentials of the cloud. */
@@ -91,6 +94,7 @@ export async function reconcileWorkerCluster(
     project: projectShare(world, cluster),
     capacity: world.capacity.known(uid),
     decided: world.decided?.(written) ?? 'none',
+    autoscaled: world.autoscaler?.condition(key, uid),
     holds: cluster.metadata.deletionTimestamp
       ? world.holds(cluster.metadata.namespace ?? '', cluster.metadata.name)
       : [],

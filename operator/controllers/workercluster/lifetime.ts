@@ -2,8 +2,8 @@ import { findCondition, rfc3339 } from '../../api/conditions.ts';
 import { parseDuration } from '../../api/duration.ts';
 import { ANNOTATIONS } from '../../api/group.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
-import { say } from '../conditions.ts';
-import type { Said } from './view.ts';
+import { type Said, say } from '../conditions.ts';
+import type {} from './view.ts';
 
 /** Condition of a cluster whose end is near. */
 export const EXPIRING = 'Expiring';

@@ -1,6 +1,7 @@
 import type { CloudPool, ManagedCluster } from '../../../providers/cloud.ts';
 import { gpusOf } from '../../api/gpu.ts';
 import { LABELS } from '../../api/group.ts';
+import { isSizedByCloud } from '../../api/pools.ts';
 import type { WorkerClusterSpec } from '../../api/workercluster.ts';
 import { adoptionOf } from '../managed/wish.ts';
 import type { Settled } from './view.ts';
@@ -18,13 +19,12 @@ export function managedCluster(spec: WorkerClusterSpec, settled: Settled, asleep
     const type = profile.spec.machineTypes.find((known) => known.name === pool.machineType);
     const limited = Number.isFinite(pool.maximum);
     // Where somebody said how many nodes there are, nobody else may; otherwise the cloud's autoscaler moves between the two.
-    const autoscaled = limited && pool.maximum > pool.minimum && pool.sizedBy === 'minimum';
     return {
       name: pool.name,
       machineType: pool.machineType,
       minimum: pool.minimum,
       maximum: Math.max(limited ? pool.maximum : 0, pool.count),
-      ...(!autoscaled && { desired: pool.count }),
+      ...(!isSizedByCloud(pool) && { desired: pool.count }),
       spot: pool.spot,
       gpu: gpusOf(type),
       architecture: type?.architecture === 'arm64' ? 'arm64' : 'amd64',

@@ -1,17 +1,17 @@
 import type { Problem } from '../../../providers/contract.ts';
 import { findCondition } from '../../api/conditions.ts';
 import { LABELS } from '../../api/group.ts';
-import type { DesiredPool } from '../../api/pools.ts';
+import { type DesiredPool, isSizedByCloud } from '../../api/pools.ts';
 import type { WorkerClusterSpec, WorkerClusterStatus } from '../../api/workercluster.ts';
 import { presentSize } from '../../capacity/desired-sizes.ts';
 import { clusterResource } from '../../clusters/capacity.ts';
 import { conditionIsTrue, type Node } from '../../kube/resources.ts';
-import { say } from '../conditions.ts';
+import { type Said, say } from '../conditions.ts';
 import { DRIFTED, drifted } from '../drifted.ts';
 import type { ManagedFacts } from '../managed/facts.ts';
 import { adoptionOf } from '../managed/wish.ts';
 import { managedCluster } from './managed-cluster.ts';
-import { type ModeStrategy, type Observed, problem, type Said, type SizedView, withoutTime } from './view.ts';
+import { type ModeStrategy, type Observed, problem, type SizedView, withoutTime } from './view.ts';
 
 /** Names of node groups are made of it, and clouds have short ones. */
 const LONGEST_POOL_NAME = 12;
@@ -171,7 +171,7 @@ function wantedNodes(view: SizedView, current: number): { least: number; most: n
   if (!profile && !asleep) return { least: current, most: current };
   const sum = (of: (pool: DesiredPool) => number) => sizes.reduce((total, pool) => total + of(pool), foreign);
   const least = sum((pool) => presentSize(pool, { asleep }).present);
-  const most = asleep ? least : sum((pool) => (pool.sizedBy === 'minimum' ? pool.maximum : pool.count));
+  const most = asleep ? least : sum((pool) => (isSizedByCloud(pool) ? pool.maximum : pool.count));
   return { least, most: Math.min(most, Math.max(least, current)) };
 }
 

@@ -5,9 +5,9 @@ import type { WorkerCluster, WorkerClusterStatus } from '../../api/workercluster
 import { KINDS, type MeshRequest } from '../../mesh/allocate.ts';
 import type { KnownEntry } from '../../mesh/meshes.ts';
 import { meshRequest } from '../../mesh/request.ts';
-import { say } from '../conditions.ts';
+import { type Said, say } from '../conditions.ts';
 import { runningMode } from './resolve.ts';
-import { problem, type Resolved, type Said, type WorkerClusterView } from './view.ts';
+import { problem, type Resolved, type WorkerClusterView } from './view.ts';
 
 /** More names help nobody. */
 const MOST_NAMED = 3;

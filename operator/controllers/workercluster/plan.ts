@@ -25,7 +25,7 @@ import { meshProblems, meshWanted, networkingStatus, rangesCondition } from './n
 import { resolve, runningMode, sized } from './resolve.ts';
 import { nodesToTell } from './scale-default.ts';
 import { selfManaged } from './self-managed.ts';
-import { mayTakeBack, sizeCondition } from './size-condition.ts';
+import { autoscaledCondition, mayTakeBack, sizeCondition } from './size-condition.ts';
 import {
   type Asked,
   type Mode,
@@ -87,7 +87,13 @@ export function planWorkerCluster(seen: WorkerClusterView, now: Date): WorkerClu
   const { leave, lookAgainAt, filled, condition } = capacityOf(view, resolved, now);
   const withCapacity = {
     ...observed,
-    conditions: [...observed.conditions, condition, sizeCondition(view, resolved, asked), rangesCondition(view)],
+    conditions: [
+      ...observed.conditions,
+      condition,
+      sizeCondition(view, resolved, asked),
+      autoscaledCondition(view),
+      rangesCondition(view),
+    ],
   };
   const defaultedNodes = nodesToTell(view, withCapacity.status.nodes);
   return {

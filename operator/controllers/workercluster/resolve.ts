@@ -66,6 +66,7 @@ export function resolve(view: SizedView, now: Date): Resolved {
     ...place.problems,
     ...kubernetes.problems,
     ...poolProblems(view, profile, view.sizes),
+    ...autoscaleProblems(cluster, profile),
     ...fallbackProblems(view),
   ];
   return {
@@ -210,6 +211,21 @@ function gpuProblems(
   const where = zones.length > 0 ? ` in ${zones.join(', ')}` : '';
   const message = `CloudProfile "${profile.metadata.name}" has no machine type with ${gpu} GPUs${where}`;
   return [problem(field, `${message} (with GPUs it has: ${known.length > 0 ? among(known) : 'none'})`)];
+}
+
+/** By the mode that was asked for: what is simulated is hosted, and a manifest may be tried there. */
+function autoscaleProblems({ spec }: WorkerClusterView['cluster'], profile: CloudProfile): Problem[] {
+  if ((madeModeOf(spec) ?? profile.spec.defaults?.mode ?? 'Hosted') === 'Managed') return [];
+  return (spec.pools ?? []).flatMap(({ name, autoscale }, index) =>
+    autoscale === 'Cloud'
+      ? [
+          problem(
+            `pools[${index}].autoscale`,
+            `no cloud has an autoscaler for pool ${name}, whose machines Coppice makes: use Coppice, or None`,
+          ),
+        ]
+      : [],
+  );
 }
 
 /** Found at once, not when the first place is sold out and people are asleep. */

@@ -1,3 +1,4 @@
+import { isSizedByCloud } from '../../api/pools.ts';
 import { MAX_NODES, type WorkerCluster, type WorkerClusterStatus } from '../../api/workercluster.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { KubeApiError } from '../../kube/errors.ts';
@@ -20,7 +21,7 @@ export function nodesToTell(
   const sum = least.reduce((total, count) => total + count, 0);
   // Where a cloud's autoscaler chooses, it is what that chose: who scales by it must not begin at the minimum.
   const chosen = asleep || cluster.spec.adopt || !managed ? 0 : (nodes?.desired ?? 0);
-  const next = Math.min(MAX_NODES, Math.max(sum, sizes.some(({ sizedBy }) => sizedBy === 'minimum') ? chosen : 0));
+  const next = Math.min(MAX_NODES, Math.max(sum, sizes.some(isSizedByCloud) ? chosen : 0));
   return [...new Set([cluster.defaulted?.nodes ?? next, next])];
 }
 

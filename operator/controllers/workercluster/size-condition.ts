@@ -1,15 +1,17 @@
 import { findCondition } from '../../api/conditions.ts';
-import type { DesiredPool } from '../../api/pools.ts';
-import { type Holds, presentSize } from '../../capacity/desired-sizes.ts';
-import { say } from '../conditions.ts';
+import { type DesiredPool, isSizedByCloud } from '../../api/pools.ts';
+import type { WorkerCluster } from '../../api/workercluster.ts';
+import { type DecidedSize, type Holds, isCoppices, presentSize } from '../../capacity/desired-sizes.ts';
+import { AUTOSCALED } from '../autoscaling/condition.ts';
+import { type Said, say } from '../conditions.ts';
 import { lastAsked } from './capacity.ts';
-import type { Asked, Resolved, Said, SizedView } from './view.ts';
+import { type Asked, type Resolved, type SizedView, withoutTime } from './view.ts';
 
 const TYPE = 'SizeDecided';
 
-/** Pools that somebody other than a person may size. */
+/** Pools that Coppice's autoscaler may size. */
 export const decidablePools = (sizes: readonly DesiredPool[]): DesiredPool[] =>
-  sizes.filter(({ sizedBy, minimum, maximum }) => sizedBy !== 'person' && maximum > minimum);
+  sizes.filter((pool) => isCoppices(pool) && pool.maximum > pool.minimum);
 
 /**
  * Whether what was decided is unknown, and so is what the pools have: then nothing is asked for, or what was decided would be taken back.
@@ -17,30 +19,63 @@ export const decidablePools = (sizes: readonly DesiredPool[]): DesiredPool[] =>
 export const mayTakeBack = (view: SizedView): boolean =>
   view.decided === 'unknown' && decidablePools(view.sizes).length > 0 && lastAsked(view) === undefined;
 
-/** What is said of sizes that were decided, and what holds them back; undefined: none was, or a person fixed them all. Pure. */
-export function sizeCondition(view: SizedView, { divided }: Resolved, { overQuota }: Asked): Said | undefined {
-  const { decided = 'none', sizes } = view;
-  if (decided === 'none') return undefined;
+/** What is said of who decides sizes, and what holds them back; undefined: nobody but people and clouds, as is usual for them. Pure. */
+export function sizeCondition(view: SizedView, resolved: Resolved, asked: Asked): Said | undefined {
+  const { decided = 'none', sizes, cluster } = view;
+  const isFloor = cluster.spec.dataPlaneNodes !== undefined;
+  const pools = sizes.filter((pool) => isCoppices(pool) && (isFloor || pool.sizedBy !== 'minimum'));
   if (decided === 'unknown') {
     const names = decidablePools(sizes).map(({ name }) => name);
     if (names.length === 0) return undefined;
     const message = `what was decided for pools ${names.join(', ')} cannot be read: each keeps the nodes that it has. Restore the record in the operator's namespace, or delete it`;
     return say(TYPE, 'Unknown', 'RecordUnreadable', message);
   }
-  const pools = sizes.filter(({ sizedBy }) => sizedBy === 'decider');
-  if (pools.length === 0) return undefined;
-  const asked = overQuota ? lastAsked(view) : undefined;
-  const holds: Holds = {
+  const clouds = sizes.filter(({ autoscale }) => autoscale === 'Cloud');
+  if (pools.length + clouds.length === 0) return undefined;
+  const holds = holdsOf(view, resolved, asked);
+  const words = [
+    ...pools.map((pool) => sizeOf(pool, decided, holds)),
+    ...clouds.map((pool) =>
+      isSizedByCloud(pool)
+        ? `pool ${pool.name}: the cloud's autoscaler decides, from ${pool.minimum} to ${pool.maximum} nodes; Coppice stays out`
+        : `pool ${pool.name}: ${pool.count} nodes; the cloud's autoscaler does not decide while spec.dataPlaneNodes is said`,
+    ),
+  ];
+  const floor = isFloor && pools.length > 0 ? floorOf(cluster) : [];
+  const isRaised = pools.some(({ sizedBy }) => sizedBy === 'floor');
+  return say(TYPE, true, isRaised ? 'Floor' : 'Decided', [...words, ...floor].join('. '));
+}
+
+/** What the autoscaler says; after a start of the operator, until it has looked, what was said last. Pure. */
+export const autoscaledCondition = ({ sizes, autoscaled, cluster }: SizedView): Said | undefined =>
+  sizes.some(isCoppices)
+    ? (autoscaled ?? withoutTime(findCondition(cluster.status?.conditions, AUTOSCALED)))
+    : undefined;
+
+function holdsOf(view: SizedView, { divided }: Resolved, { overQuota }: Asked): Holds {
+  const last = overQuota ? lastAsked(view) : undefined;
+  return {
     asleep: view.asleep,
-    refused: overQuota ? (pool) => asked?.get(pool) : undefined,
+    refused: overQuota ? (pool) => last?.get(pool) : undefined,
     lacking: (pool) => divided.find((known) => known.pool === pool)?.lacking ?? 0,
     rolling: findCondition(view.shoot?.status?.conditions, 'Rolling')?.status === 'True',
   };
-  const words = pools.map((pool) => {
-    const { by, why } = decided.get(pool.name)!;
-    const { present, heldBy } = presentSize(pool, holds);
-    const held = heldBy.length > 0 ? `; ${present} at present, held by ${heldBy.join(', ')}` : '';
-    return `pool ${pool.name}: ${pool.count} nodes, decided by ${by} (${why})${held}`;
-  });
-  return say(TYPE, true, 'Decided', words.join('. '));
 }
+
+function sizeOf(pool: DesiredPool, decided: ReadonlyMap<string, DecidedSize> | 'none', holds: Holds): string {
+  const { present, heldBy } = presentSize(pool, holds);
+  const known = decided === 'none' ? undefined : decided.get(pool.name);
+  const why =
+    pool.sizedBy === 'floor'
+      ? 'raised to the floor'
+      : known
+        ? `decided by ${known.by} (${known.why})`
+        : 'its minimum, since nothing was decided';
+  const held = heldBy.length > 0 ? `; ${present} at present, held by ${heldBy.join(', ')}` : '';
+  return `pool ${pool.name}: ${pool.count} nodes, ${why}${held}`;
+}
+
+const floorOf = ({ spec, statedBy, metadata }: WorkerCluster): string[] => [
+  `spec.dataPlaneNodes: ${spec.dataPlaneNodes} is the floor of all pools together, written by ${statedBy ?? 'somebody'}`,
+  `To give it back: kubectl patch wc ${metadata.name} --type=merge -p '{"spec":{"dataPlaneNodes":null}}'`,
+];

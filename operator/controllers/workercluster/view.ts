@@ -15,6 +15,7 @@ import type { GateVerdict, Hold } from '../../clusters/deletion-gate.ts';
 import type { Claimant } from '../../cost/admission.ts';
 import type { Refusal } from '../../mesh/allocate.ts';
 import type { KnownEntry } from '../../mesh/meshes.ts';
+import type { Said } from '../conditions.ts';
 import type { ManagedFacts } from '../managed/facts.ts';
 
 /** Who runs the control plane of a cluster that is made. */
@@ -64,6 +65,8 @@ export interface WorkerClusterView {
   readonly keepsAwake?: (since: Date) => readonly Hold[];
   /** What was decided for its pools; absent: nothing is. */
   readonly decided?: Decided;
+  /** What the autoscaler says of its nodes; absent: nothing yet. */
+  readonly autoscaled?: Said | undefined;
   /** Absent: nobody gives clusters ranges. */
   readonly mesh?: MeshView;
 }
@@ -124,8 +127,6 @@ export interface Asked {
   readonly shoot?: Shoot;
   readonly managed?: ManagedCluster;
 }
-
-export type Said = Omit<Condition, 'lastTransitionTime'>;
 
 /** What a mode sees of a cluster. */
 export interface Observed {

@@ -13,7 +13,7 @@ import { reconcileWorkerCluster, type WorkerClusterWorld } from './controller.ts
 /** Makes the controller of WorkerClusters, in all modes. */
 export function wireWorkerClusters(
   core: Core,
-  others: Pick<WorkerClusterWorld, 'managed' | 'attached' | 'granted' | 'holds' | 'keepsAwake'>,
+  others: Pick<WorkerClusterWorld, 'managed' | 'attached' | 'granted' | 'holds' | 'keepsAwake' | 'autoscaler'>,
 ): Part {
   const { capacity, clusters, shoots, profiles, quotas } = core;
   const queue = core.queues.clusters;

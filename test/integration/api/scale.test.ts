@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
+import { findCondition } from '../../../operator/api/conditions.ts';
 import { API_VERSION } from '../../../operator/api/group.ts';
 import { installManifests } from '../../../operator/api/install.ts';
 import { profileManifests, simulated } from '../../../operator/api/profiles.ts';
@@ -115,7 +116,7 @@ const filled = async (name: string, nodes: number) => {
   );
   const isOwned = async () =>
     JSON.stringify((await garden.client.get(WORKERCLUSTERS, name, 'default')).metadata).includes('f:dataPlaneNodes');
-  await expect.poll(isOwned, { timeout: 5_000 }).toBe(false);
+  await expect.poll(isOwned).toBe(false);
 };
 const fixed = (name: string, nodes: number) =>
   until(
@@ -243,9 +244,41 @@ describe('tools that apply a manifest again and again', () => {
   });
 });
 
+describe('where Coppice decides', () => {
+  const COPPICE = [{ ...RANGE[0], autoscale: 'Coppice' }];
+  const said = (name: string) => findCondition(of(name)?.status?.conditions, 'SizeDecided');
+
+  it('a number is a floor: it is seen, with who wrote it, and is given back', async () => {
+    await make('floor', { pools: COPPICE });
+    await filled('floor', 2);
+    await scale('floor', 5);
+    await until('5 nodes', () => asked('floor')?.[0] === 5);
+    await until('to be said', () => said('floor')?.reason === 'Floor');
+    expect(said('floor')?.message).toContain(
+      'pool a: 5 nodes, raised to the floor. spec.dataPlaneNodes: 5 is the floor',
+    );
+    await applied('floor', { pools: COPPICE, dataPlaneNodes: 4 });
+    await until('its writer', () => said('floor')?.message?.includes('written by gitops') === true);
+    await applied('floor', { pools: COPPICE });
+    await drop('floor');
+    await filled('floor', 2);
+    await until('2 nodes', () => asked('floor')?.[0] === 2);
+    await until('to be quiet', () => said('floor') === undefined);
+  });
+
+  it('and a cloud: not without a maximum', async () => {
+    for (const autoscale of ['Coppice', 'Cloud'])
+      await expect(make('boundless', { pools: [{ name: 'a', autoscale }] })).rejects.toThrow(
+        'autoscale needs a maximum',
+      );
+    await make('nobody', { pools: [{ name: 'a', minimum: 1, autoscale: 'None' }] });
+    await until('1 node', () => asked('nobody')?.[0] === 1);
+  });
+});
+
 describe('with a size that was decided', () => {
   it('it is told; an operator that starts anew takes nothing away and writes nothing', async () => {
-    await make('decided');
+    await make('decided', { pools: [{ ...RANGE[0], autoscale: 'Coppice' }] });
     await filled('decided', 2);
     const record = sizes();
     await record.secrets.whenSynced();

@@ -13,7 +13,6 @@ beforeAll(async () => {
 afterEach(() => fake.cloud.faults.clear());
 
 /** Each question is a process's that has the lower priority of two. */
-const POLL = { timeout: 30_000 };
 
 const role = (name: string) => ({ name, assumeRolePolicy: '{}' });
 const refusal = (promise: Promise<unknown>): Promise<PluginError> =>
@@ -30,13 +29,13 @@ describe('time', () => {
     fake.cloud.faults.set({ latencyMs: { [T.cluster]: { create: 5_000, delete: 5_000 } } });
     const started = Date.now();
     const creating = aws.create(T.cluster, 'cluster', ground.cluster);
-    await expect.poll(() => fake.cloud.resources({ type: T.cluster, name: 'slow' }).length, POLL).toBe(1);
+    await expect.poll(() => fake.cloud.resources({ type: T.cluster, name: 'slow' }).length).toBe(1);
     expect((await aws.read(T.cluster, 'slow'))?.outputs).toMatchObject({ status: 'CREATING', endpoint: '' });
     expect((await creating).outputs).toMatchObject({ status: 'ACTIVE', endpoint: expect.stringContaining('https://') });
     expect(Date.now() - started).toBeGreaterThanOrEqual(5_000);
 
     const deleting = aws.delete(T.cluster, 'slow');
-    await expect.poll(async () => (await aws.read(T.cluster, 'slow'))?.outputs.status, POLL).toBe('DELETING');
+    await expect.poll(async () => (await aws.read(T.cluster, 'slow'))?.outputs.status).toBe('DELETING');
     await deleting;
     expect(await aws.read(T.cluster, 'slow')).toBeUndefined();
   });
@@ -46,12 +45,12 @@ describe('time', () => {
     fake.cloud.faults.set({ latencyMs: { [T.cluster]: { create: 5_000 } } });
     const impatient = await fake.plugin('aws');
     const creating = refusal(impatient.create(T.cluster, 'cluster', ground.cluster));
-    await expect.poll(() => fake.cloud.resources({ type: T.cluster, name: 'left' }).length, POLL).toBe(1);
+    await expect.poll(() => fake.cloud.resources({ type: T.cluster, name: 'left' }).length).toBe(1);
     await impatient.cancel();
     const error = await creating;
     expect(error.message).toContain('context canceled');
     expect(error.partial).toMatchObject({ id: 'left', outputs: { status: 'CREATING' } });
-    await expect.poll(async () => (await aws.read(T.cluster, 'left'))?.outputs.status, POLL).toBe('ACTIVE');
+    await expect.poll(async () => (await aws.read(T.cluster, 'left'))?.outputs.status).toBe('ACTIVE');
   });
 
   it('does not show at once what was made', async () => {
@@ -63,7 +62,7 @@ describe('time', () => {
       'NoSuchEntity',
     );
     fake.cloud.faults.clear();
-    await expect.poll(() => aws.read(T.role, 'new'), POLL).toMatchObject({ id: 'new' });
+    await expect.poll(() => aws.read(T.role, 'new')).toMatchObject({ id: 'new' });
   });
 });
 

@@ -28,7 +28,8 @@ import {
 import { type Operator, startOperator } from '../../../operator/operator.ts';
 import { kubeconfig } from '../../../operator/pki/kubeconfig.ts';
 import { startApiserver, type TestApiserver } from '../../kit/apiserver.ts';
-import { addNode, serveKinds } from '../../kit/hubs/hub-scene.ts';
+import { addNode } from '../../kit/hubs/hub-scene.ts';
+import { serveKinds } from '../../kit/hubs/serve-kinds.ts';
 
 const PATIENCE_MS = 30_000;
 /** Test API servers are on the loopback, which tenants do not reach unless somebody allows it. */

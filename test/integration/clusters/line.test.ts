@@ -58,7 +58,7 @@ it('a line that is cut and at once restored is no news', async () => {
     kind: 'ConfigMap',
     metadata: { name: 'after', namespace: api.namespace },
   };
-  await expect.poll(() => connection.client.create(note).catch(() => undefined), { timeout: 20_000 }).toBeDefined();
+  await expect.poll(() => connection.client.create(note).catch(() => undefined)).toBeDefined();
   expect(await connection.client.get(CONFIGMAPS, 'after', api.namespace)).toBeDefined();
   expect(connection.line.answers).toBe(true);
   expect(told.length).toBe(before);

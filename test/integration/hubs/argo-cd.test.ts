@@ -5,6 +5,7 @@ import { CONFIGMAPS, SECRETS, WORKERCLUSTERS } from '../../../operator/kube/reso
 import { keepsMembers, sweepMember } from '../../kit/conformance/hubs.ts';
 import { ArgoCD, application, RESOURCES } from '../../kit/hubs/argo-cd.ts';
 import { HubScene } from '../../kit/hubs/hub-scene.ts';
+import { turnOf } from '../../kit/hubs/turns.ts';
 import { rotates } from '../../kit/rotation.ts';
 
 const NAME = 'shop--demo';
@@ -24,8 +25,7 @@ async function open(spec: Partial<HubSpec> = {}): Promise<HubScene> {
 }
 afterAll(() => Promise.all(standIns.map((argo) => argo.stop())));
 
-/** Of three parts of the hubs, as each takes a minute or more. */
-const TURN = { of: 3, turns: [0] };
+const TURN = turnOf('Argo CD');
 
 keepsMembers({
   turn: TURN,

@@ -23,7 +23,8 @@ import {
 } from '../../../operator/kube/resources.ts';
 import { startApiserver, type TestApiserver } from '../../kit/apiserver.ts';
 import { sweepMember } from '../../kit/conformance/hubs.ts';
-import { applyFolder, HubScene } from '../../kit/hubs/hub-scene.ts';
+import { HubScene } from '../../kit/hubs/hub-scene.ts';
+import { applyFolder } from '../../kit/hubs/serve-kinds.ts';
 import { type CommandResult, runCoppice } from '../../kit/run.ts';
 
 const SPEC = {

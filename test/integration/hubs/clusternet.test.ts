@@ -6,6 +6,7 @@ import { keepsMembers, sweepMember } from '../../kit/conformance/hubs.ts';
 import { Clusternet, subscription } from '../../kit/hubs/clusternet.ts';
 import { HubScene } from '../../kit/hubs/hub-scene.ts';
 import { TokenController } from '../../kit/hubs/token-controller.ts';
+import { turnOf } from '../../kit/hubs/turns.ts';
 import { rotates } from '../../kit/rotation.ts';
 
 const NAME = 'shop--demo';
@@ -28,11 +29,11 @@ async function open(spec: Partial<HubSpec> = {}): Promise<Scene> {
   return { scene, clusternet };
 }
 
-/** Of three parts of the hubs, as each takes a minute or more. */
-const TURN = { of: 3, turns: [1] };
+const TURN = turnOf('Clusternet');
 
 keepsMembers({
   turn: TURN,
+  costs: { join: 17, leave: 11 },
   type: 'Clusternet',
   open: async () => (await open()).scene,
   kinds: [MANAGEDCLUSTERS, NAMESPACES],
@@ -40,6 +41,17 @@ keepsMembers({
   taken: {
     resource: NAMESPACES,
     object: { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } },
+  },
+  theirs: ({ id, server }) => {
+    const object: KubeObject = {
+      apiVersion: 'clusters.clusternet.io/v1beta1',
+      kind: 'ManagedCluster',
+      metadata: { name: 'theirs', namespace: 'shop' },
+      spec: { clusterId: id, clusterType: 'StandardCluster', syncMode: 'Push' },
+      status: { apiserverURL: server },
+    };
+    const whyNot = "ManagedCluster shop/theirs of the hub has an agent of somebody else's";
+    return { name: 'theirs', objects: [{ resource: MANAGEDCLUSTERS, object }], whyNot };
   },
 });
 

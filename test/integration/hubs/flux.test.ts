@@ -5,6 +5,7 @@ import { CONFIGMAPS, SECRETS, WORKERCLUSTERS } from '../../../operator/kube/reso
 import { keepsMembers, sweepMember } from '../../kit/conformance/hubs.ts';
 import { Flux, kustomization } from '../../kit/hubs/flux.ts';
 import { HubScene } from '../../kit/hubs/hub-scene.ts';
+import { turnOf } from '../../kit/hubs/turns.ts';
 import { rotates } from '../../kit/rotation.ts';
 
 const SECRET = 'shop--demo-kubeconfig';
@@ -22,11 +23,11 @@ async function open(spec: Partial<HubSpec> = {}): Promise<HubScene> {
 }
 afterAll(() => Promise.all(standIns.map((flux) => flux.stop())));
 
-/** Of three parts of the hubs, as each takes a minute or more. */
-const TURN = { of: 3, turns: [2] };
+const TURN = turnOf('Flux');
 
 keepsMembers({
   turn: TURN,
+  costs: { join: 9, leave: 6 },
   type: 'Flux',
   open,
   kinds: [],

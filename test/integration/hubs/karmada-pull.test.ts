@@ -21,6 +21,7 @@ import { keepsMembers } from '../../kit/conformance/hubs.ts';
 import { HubScene } from '../../kit/hubs/hub-scene.ts';
 import { accessOf, agentRun } from '../../kit/hubs/karmada-agent.ts';
 import { KarmadaStandIn } from '../../kit/hubs/karmada-stand-in.ts';
+import { turnOf } from '../../kit/hubs/turns.ts';
 import { rotates } from '../../kit/rotation.ts';
 
 const SPEC: HubSpec = {
@@ -40,11 +41,11 @@ async function open(): Promise<{ scene: HubScene; standIn: KarmadaStandIn }> {
   return { scene, standIn };
 }
 
-/** Of three parts of the hubs, as each takes a minute or more. */
-const TURN = { of: 3, turns: [2] };
+const TURN = turnOf('Karmada, pull');
 
 keepsMembers({
   turn: TURN,
+  costs: { join: 26, leave: 14 },
   type: 'Karmada',
   open: async () => (await open()).scene,
   kinds: IN_HUB,

@@ -7,6 +7,7 @@ import { type KubeObject, NAMESPACES, SECRETS, WORKERCLUSTERS } from '../../../o
 import { keepsMembers } from '../../kit/conformance/hubs.ts';
 import { HubScene } from '../../kit/hubs/hub-scene.ts';
 import { KarmadaStandIn, removeNamespace } from '../../kit/hubs/karmada-stand-in.ts';
+import { turnOf } from '../../kit/hubs/turns.ts';
 import { rotates } from '../../kit/rotation.ts';
 
 async function open(): Promise<{ scene: HubScene; standIn: KarmadaStandIn }> {
@@ -17,11 +18,11 @@ async function open(): Promise<{ scene: HubScene; standIn: KarmadaStandIn }> {
   return { scene, standIn };
 }
 
-/** Of three parts of the hubs, as each takes a minute or more. */
-const TURN = { of: 3, turns: [1] };
+const TURN = turnOf('Karmada');
 
 keepsMembers({
   turn: TURN,
+  costs: { join: 20, leave: 10 },
   type: 'Karmada',
   open: async () => {
     const { scene } = await open();

@@ -9,10 +9,12 @@ import {
   WORKLOADS,
 } from '../../../operator/hubs/kueue.ts';
 import type { KubeObject, Resource } from '../../../operator/kube/resources.ts';
-import { WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
+import { SECRETS, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
 import { keepsMembers, sweepMember } from '../../kit/conformance/hubs.ts';
-import { HubScene, serveKinds } from '../../kit/hubs/hub-scene.ts';
+import { HubScene } from '../../kit/hubs/hub-scene.ts';
 import { KueueManager, KueueWorker, localQueue, workload } from '../../kit/hubs/kueue.ts';
+import { serveKinds } from '../../kit/hubs/serve-kinds.ts';
+import { turnOf } from '../../kit/hubs/turns.ts';
 import { rotates } from '../../kit/rotation.ts';
 
 const NAME = 'shop--demo';
@@ -42,11 +44,11 @@ async function open(spec: Partial<HubSpec> = {}): Promise<Scene> {
   return { scene, manager };
 }
 
-/** Of three parts of the hubs, as each takes a minute or more. */
-const TURN = { of: 3, turns: [2] };
+const TURN = turnOf('Kueue');
 
 keepsMembers({
   turn: TURN,
+  costs: { join: 14, leave: 10 },
   type: 'Kueue',
   open: async () => (await open()).scene,
   kinds: [MULTIKUEUECLUSTERS],
@@ -59,6 +61,26 @@ keepsMembers({
       metadata: { name: NAME },
       spec: { clusterSource: { clusterProfileRef: { name: 'theirs' } } },
     },
+  },
+  theirs: ({ access }) => {
+    const clusterSource = { kubeConfig: { locationType: 'Secret', location: 'theirs-access' } };
+    const cluster: KubeObject = {
+      apiVersion: 'kueue.x-k8s.io/v1beta2',
+      kind: 'MultiKueueCluster',
+      metadata: { name: 'theirs' },
+      spec: { clusterSource },
+    };
+    const secret: KubeObject = {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 'theirs-access', namespace: 'kueue-system' },
+      data: { kubeconfig: Buffer.from(access).toString('base64') },
+    };
+    const objects = [
+      { resource: MULTIKUEUECLUSTERS, object: cluster },
+      { resource: SECRETS, object: secret },
+    ];
+    return { name: 'theirs', objects, whyNot: "is named by lists of somebody else's" };
   },
 });
 

@@ -26,6 +26,7 @@ import {
   OpenClusterManagement,
   WORK_FINALIZER,
 } from '../../kit/hubs/open-cluster-management-stand-in.ts';
+import { turnOf } from '../../kit/hubs/turns.ts';
 import { rotates } from '../../kit/rotation.ts';
 
 async function open(): Promise<{ scene: HubScene; standIn: OpenClusterManagement }> {
@@ -42,11 +43,11 @@ async function open(): Promise<{ scene: HubScene; standIn: OpenClusterManagement
   return { scene, standIn };
 }
 
-/** Of three parts of the hubs, as each takes a minute or more. */
-const TURN = { of: 3, turns: [0] };
+const TURN = turnOf('Open Cluster Management');
 
 keepsMembers({
   turn: TURN,
+  costs: { join: 28, leave: 16 },
   type: 'OpenClusterManagement',
   open: async () => (await open()).scene,
   kinds: [MANAGEDCLUSTERS, KLUSTERLETS, SERVICEACCOUNTS, CLUSTERROLES, CLUSTERROLEBINDINGS, NAMESPACES],
@@ -60,6 +61,17 @@ keepsMembers({
       metadata: { name: 'shop--demo', finalizers: [...CLUSTER_FINALIZERS] },
       spec: { hubAcceptsClient: false },
     },
+  },
+  theirs: ({ id }) => {
+    const object: KubeObject = {
+      apiVersion: 'cluster.open-cluster-management.io/v1',
+      kind: 'ManagedCluster',
+      metadata: { name: 'theirs' },
+      spec: { hubAcceptsClient: false },
+      status: { conditions: [], version: {}, clusterClaims: [{ name: 'id.k8s.io', value: id }] },
+    };
+    const whyNot = "ManagedCluster theirs of the hub has an agent of somebody else's";
+    return { name: 'theirs', objects: [{ resource: MANAGEDCLUSTERS, object }], whyNot };
   },
 });
 

@@ -147,7 +147,7 @@ describe('following', () => {
     const informer = new Informer(api.client, resource, { maxDelayMs: 300 });
     informers.push(informer);
     informer.start();
-    await expect.poll(() => informer.lastError, { timeout: 30_000 }).toMatchObject({ status: 404 });
+    await expect.poll(() => informer.lastError).toMatchObject({ status: 404 });
     expect(informer.synced).toBe(false);
     const schema = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
     await api.client.create({

@@ -37,7 +37,7 @@ export interface HubUnderTest {
   readonly inMember?: readonly Resource[];
   /** Part of the path of what shows the labels of shop/demo in the hub, for example `/secrets/shop--demo`. */
   readonly shows: string;
-  /** Most writes, on both sides and of the record, that a cluster costs which comes and goes. Absent: nobody counts. */
+  /** Most writes, on both sides and of the record, that a cluster costs which comes and goes: up to three tell what it waits for. Absent: nobody counts. */
   readonly costs?: { readonly join: number; readonly leave: number };
   /** An object of somebody else's that has a name which the join of shop/demo wants. */
   readonly taken: { readonly resource: Resource; readonly object: KubeObject };
@@ -45,6 +45,8 @@ export interface HubUnderTest {
   theirs?: (cluster: { id: string; server: string; access: string }) => {
     readonly name: string;
     readonly objects: readonly HubObject[];
+    /** Why it cannot be taken over, or part of that; absent: it can. */
+    readonly whyNot?: string;
   };
 }
 
@@ -243,13 +245,14 @@ export function keepsMembers(hub: HubUnderTest): void {
         name: string,
         objects: readonly HubObject[],
         live: (one: HubObject) => Promise<KubeObject | undefined>,
+        whyNot: string | undefined,
       ) => Promise<void>,
     ) => {
       const garden = scene.garden.client;
       const { client, url: server, kubeconfig: access } = scene.member;
       const id = (await client.get(NAMESPACES, 'kube-system')).metadata.uid ?? '';
       await garden.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } });
-      const { name, objects } = theirs!({ id, server, access });
+      const { name, objects, whyNot } = theirs!({ id, server, access });
       for (const { resource, object } of objects) {
         const { status, ...rest } = object;
         const how = { resource, fieldManager: 'somebody' };
@@ -258,7 +261,8 @@ export function keepsMembers(hub: HubUnderTest): void {
       }
       const place = ({ metadata }: KubeObject) => [metadata.name, metadata.namespace] as const;
       try {
-        await run(name, objects, ({ resource, object }) => garden.getOrUndefined(resource, ...place(object)));
+        const live = ({ resource, object }: HubObject) => garden.getOrUndefined(resource, ...place(object));
+        await run(name, objects, live, whyNot);
       } finally {
         for (const { resource, object } of objects) await garden.delete(resource, ...place(object));
       }
@@ -284,11 +288,19 @@ export function keepsMembers(hub: HubUnderTest): void {
       }),
     );
 
-    it.runIf(theirs)('takes over what somebody else made for the cluster, where it is to own it', () =>
-      besideTheirs(async (name, objects, live) => {
+    it.runIf(theirs)('takes over what somebody else made for the cluster, where it is to own it, or says why not', () =>
+      besideTheirs(async (name, objects, live, whyNot) => {
         await scene.makeHub('test', { adoption: 'Own' });
         const before = await live(objects[0]!);
         await scene.startOperator();
+        if (whyNot !== undefined) {
+          await scene.makeCluster();
+          scene.open();
+          const waiting = () => scene.membership()?.status?.waiting ?? '';
+          await scene.until('it to be said', () => waiting().includes(whyNot));
+          expect(await scene.made(kinds)).toEqual([]);
+          return;
+        }
         await joined();
         expect(scene.membership()?.status?.memberName).toBe(name);
         const after = await live(objects[0]!);

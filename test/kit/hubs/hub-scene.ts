@@ -1,5 +1,4 @@
-import { readdir, readFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { loadAll } from 'js-yaml';
@@ -24,8 +23,6 @@ import { parseUntrustedKubeconfig } from '../../../operator/kube/kubeconfig.ts';
 import { silent } from '../../../operator/kube/log.ts';
 import {
   CLOUDPROFILES,
-  CRDS,
-  conditionIsTrue,
   HUBS,
   type KubeObject,
   MEMBERSHIPS,
@@ -38,8 +35,8 @@ import {
 import { WorkQueue } from '../../../operator/kube/workqueue.ts';
 import { kubeconfig } from '../../../operator/pki/kubeconfig.ts';
 import { startApiserver, type TestApiserver } from '../apiserver.ts';
+import { serveKinds } from './serve-kinds.ts';
 
-const FIXTURES = fileURLToPath(new URL('../../fixtures/hubs', import.meta.url));
 const CHART = fileURLToPath(new URL('../../../charts/coppice/templates', import.meta.url));
 const PATIENCE_MS = 30_000;
 /** Longer than one request takes on a busy machine, and than any delay of the controllers but their slow ones. */
@@ -337,27 +334,6 @@ async function accessOfChart({ client, url, ca }: TestApiserver): Promise<string
   });
   const { token } = await requestToken(client, account, 3600, AbortSignal.timeout(PATIENCE_MS));
   return kubeconfig({ server: url, ca, token, name: 'garden', user: account.name });
-}
-
-/** Has an API server serve the kinds of these folders of test/fixtures/hubs, and waits until it serves all that were ever applied. */
-export async function serveKinds(client: KubeClient, folders: readonly string[]): Promise<void> {
-  for (const folder of folders) await applyFolder(client, folder);
-  const ready = new Informer(client, CRDS);
-  ready.start();
-  await ready.waitFor(() => ready.list().every((crd) => conditionIsTrue(crd as never, 'Established')) || undefined, {
-    timeoutMs: PATIENCE_MS,
-    what: 'the CRDs to be served',
-  });
-  await ready.stop();
-}
-
-/** Has a hub serve the kinds of a folder of test/fixtures/hubs, or of one by its absolute path. */
-export async function applyFolder(client: KubeClient, folder: string): Promise<void> {
-  const path = resolve(FIXTURES, folder);
-  for (const file of (await readdir(path)).filter((name) => name.endsWith('.yaml'))) {
-    const objects = loadAll(await readFile(join(path, file), 'utf8')) as KubeObject[];
-    for (const object of objects) if (object) await client.apply(object);
-  }
 }
 
 /** A node as its kubelet would report it, or with another size than before. */

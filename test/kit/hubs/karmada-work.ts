@@ -17,6 +17,16 @@ export const BY_WEIGHT = {
   weightPreference: { dynamicWeight: 'AvailableReplicas' },
 };
 
+/** As many in each cluster. */
+export const DUPLICATED = { replicaSchedulingType: 'Duplicated' };
+
+const tier = (name: string) => ({ affinityName: name, labelSelector: { matchLabels: { tier: name } } });
+/** On clusters of tier own, and of tier burst where those have no room. */
+export const OVERFLOWING = {
+  clusterAffinities: [{ ...tier('own'), overflowAffinities: [tier('burst')] }],
+  replicaScheduling: BY_WEIGHT,
+};
+
 /** Deployment shop/<name> in the hub, and a policy that propagates it. */
 export async function propagate(
   client: KubeClient,

@@ -1,17 +1,16 @@
 import type { ChildProcess } from 'node:child_process';
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { loadAll } from 'js-yaml';
 import { requestToken } from '../../../operator/clusters/service-account-token.ts';
-import { Informer } from '../../../operator/kube/informer.ts';
-import { CRDS, conditionIsTrue, type KubeObject } from '../../../operator/kube/resources.ts';
+import type { KubeObject } from '../../../operator/kube/resources.ts';
 import { createCA, issue } from '../../../operator/pki/certificates.ts';
 import { kubeconfig } from '../../../operator/pki/kubeconfig.ts';
 import { freePorts, startApiserver, type TestApiserver } from '../apiserver.ts';
-import { testTools } from '../tools.ts';
+import { runControllers } from './controllers.ts';
 import { agentRun } from './karmada-agent.ts';
 import { Processes } from './processes.ts';
+import { serveKinds } from './serve-kinds.ts';
 
 const PATIENCE_MS = 120_000;
 const SYSTEM = 'karmada-system';
@@ -77,13 +76,11 @@ export class RealKarmada {
       const [aggregated, webhook] = (await freePorts(2)) as [number, number];
       await karmada.#install(aggregated, webhook, ca.cert);
       const tls = [await file('tls.crt', serving.cert), await file('tls.key', serving.key)];
-      const { 'kube-controller-manager': kcm } = await testTools('kube-controller-manager');
       const quiet = ['--metrics-bind-address=0', '--health-probe-bind-address=0', '--leader-elect=false'];
-      processes.run(kcm, 'kube-controller-manager', [
-        `--kubeconfig=${kubeconfig}`,
-        '--controllers=namespace,garbagecollector,clusterrole-aggregation',
-        '--leader-elect=false',
-        '--secure-port=0',
+      await runControllers(processes, apiserver, 'karmada', [
+        'namespace',
+        'garbagecollector',
+        'clusterrole-aggregation',
       ]);
       karmada.#program(AGGREGATED, [
         `--kubeconfig=${kubeconfig}`,
@@ -135,6 +132,11 @@ export class RealKarmada {
     await this.#processes.stop();
   }
 
+  /** Karmada deletes the namespaces that it has made in a member when the member leaves: they are to end, as in any cluster. */
+  async controllersOf(member: TestApiserver, name: string): Promise<void> {
+    await runControllers(this.#processes, member, name, ['namespace']);
+  }
+
   /**
    * Runs what a kubelet of the member would: the agent of its Deployment, with the files of its Secret and the rights of its account.
    * @returns ends it
@@ -173,20 +175,7 @@ export class RealKarmada {
     const caBundle = Buffer.from(ca).toString('base64');
     for (const name of [SYSTEM, 'karmada-cluster'])
       await client.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
-    const crds = join(this.#programs, 'karmada-crds');
-    for (const name of await readdir(crds))
-      for (const object of loadAll(await readFile(join(crds, name), 'utf8')) as KubeObject[])
-        if (object) await client.apply(object);
-    const served = new Informer(client, CRDS);
-    served.start();
-    await served.waitFor(
-      () => served.list().every((crd) => conditionIsTrue(crd as never, 'Established')) || undefined,
-      {
-        timeoutMs: PATIENCE_MS,
-        what: "Karmada's CRDs to be served",
-      },
-    );
-    await served.stop();
+    await serveKinds(client, [join(this.#programs, 'karmada-crds')]);
     const service = { name: AGGREGATED, namespace: SYSTEM, port: aggregated };
     await client.apply({
       apiVersion: 'v1',

@@ -1,15 +1,13 @@
-import { mkdir, readdir, readFile } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { loadAll } from 'js-yaml';
-import { Informer } from '../../../operator/kube/informer.ts';
-import { CRDS, conditionIsTrue, type KubeObject } from '../../../operator/kube/resources.ts';
+import type { KubeObject } from '../../../operator/kube/resources.ts';
 import { createCA, issue } from '../../../operator/pki/certificates.ts';
 import { freePorts, startApiserver, type TestApiserver } from '../apiserver.ts';
-import { testTools } from '../tools.ts';
+import { runControllers } from './controllers.ts';
 import { HostedAgents } from './hosted-agents.ts';
 import { Processes } from './processes.ts';
+import { serveKinds } from './serve-kinds.ts';
 
-const PATIENCE_MS = 120_000;
 const WEBHOOK_SECONDS = 10;
 
 /** The real Open Cluster Management as processes on loopback. Its programs, and its CRDs in a folder `ocm-crds`, were built and laid beside. */
@@ -50,37 +48,20 @@ export class RealOpenClusterManagement {
 
   /** What of kube-controller-manager a member has that is left: its namespaces end. */
   async controllersOf(member: TestApiserver, name: string): Promise<void> {
-    await this.#controllers(member, name, ['namespace', 'clusterrole-aggregation']);
-  }
-
-  async #controllers(at: TestApiserver, name: string, controllers: readonly string[], more: string[] = []) {
-    const { 'kube-controller-manager': kcm } = await testTools('kube-controller-manager');
-    const kubeconfig = await this.#processes.file(`${name}.kubeconfig`, at.kubeconfig);
-    const quiet = ['--leader-elect=false', '--secure-port=0'];
-    const args = [`--kubeconfig=${kubeconfig}`, `--controllers=${controllers.join(',')}`, ...quiet, ...more];
-    this.#processes.run(kcm, `kcm-${name}`, args);
+    await runControllers(this.#processes, member, name, ['namespace', 'clusterrole-aggregation']);
   }
 
   async #install(): Promise<void> {
     const { client, keys, kubeconfig: access } = this.apiserver;
     for (const name of ['open-cluster-management', 'open-cluster-management-hub'])
       await client.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
-    const crds = join(this.#programs, 'ocm-crds');
-    for (const name of await readdir(crds))
-      for (const object of loadAll(await readFile(join(crds, name), 'utf8')) as KubeObject[])
-        if (object) await client.apply(object);
-    const served = new Informer(client, CRDS);
-    served.start();
-    await served.waitFor(
-      () => served.list().every((crd) => conditionIsTrue(crd as never, 'Established')) || undefined,
-      { timeoutMs: PATIENCE_MS, what: 'the CRDs of Open Cluster Management to be served' },
-    );
-    await served.stop();
+    await serveKinds(client, [join(this.#programs, 'ocm-crds')]);
     const signing = [
       `--cluster-signing-cert-file=${await this.#processes.file('ca.crt', keys.ca.cert)}`,
       `--cluster-signing-key-file=${await this.#processes.file('ca.key', keys.ca.key)}`,
     ];
-    await this.#controllers(this.apiserver, 'hub', ['namespace', 'garbagecollector', 'csrsigning'], signing);
+    const controllers = ['namespace', 'garbagecollector', 'csrsigning'];
+    await runControllers(this.#processes, this.apiserver, 'hub', controllers, signing);
     const kubeconfig = await this.#processes.file('kubeconfig', access);
     await this.#webhook(kubeconfig);
     await this.#controller('ocm-registration', ['controller'], kubeconfig);

@@ -23,7 +23,7 @@ async function tried(server: MemoryObjects): Promise<string> {
   const bucket = { ctx: { now: () => NOW } } as unknown as OpenBucket;
   const spool = new Spool(undefined);
   try {
-    await takeSnapshot(etcd, bucket, '', spool, AbortSignal.timeout(10_000));
+    await takeSnapshot(etcd, bucket, '', spool, AbortSignal.timeout(60_000));
     return '';
   } catch (error) {
     return (error as Error).message;

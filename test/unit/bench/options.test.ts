@@ -16,7 +16,8 @@ describe('parseOptions', () => {
     const options = parseOptions(['--only', 'scale', '--clusters', '100,500,1000']);
     expect(options).toMatchObject({ scenarios: new Set(['scale']), clusters: [100, 500, 1000] });
   });
-  it('needs no garden for clouds and decisions', () => {
+  it('needs no garden for clouds, decisions and members of a hub', () => {
+    expect(needsGarden(parseOptions(['--only', 'members']).scenarios)).toBe(false);
     expect(needsGarden(parseOptions(['--only', 'clouds']).scenarios)).toBe(false);
     expect(needsGarden(parseOptions(['--only', 'clouds,idle']).scenarios)).toBe(true);
   });

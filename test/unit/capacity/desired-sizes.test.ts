@@ -18,6 +18,7 @@ const profile = {
   spec: { machineTypes: [], regions: [{ name: 'here' }], defaults: { machineType: 'm' } },
 } as unknown as CloudProfile;
 const RANGE = [{ name: 'a', minimum: 1, maximum: 8 }];
+const COPPICE = [{ ...RANGE[0], autoscale: 'Coppice' }];
 const cluster = (spec: object) =>
   ({ metadata: { name: 'c' }, spec: { cloudProvider: 'cloud', ...spec } }) as WorkerCluster;
 const decided = (count: number): Decided => new Map([['a', { count, by: 'Coppice', why: 'pods wait' }]]);
@@ -39,22 +40,46 @@ describe('who decides: the first who says anything', () => {
     ],
     ['person', 'also where that is unknown', { dataPlaneNodes: 4, pools: RANGE }, 'unknown', 7, 4, 'person'],
     ['person', 'of a cluster without pools', { dataPlaneNodes: 4 }, 'unknown', 7, 4, 'person'],
-    ['decider', 'what is on record', { pools: RANGE }, decided(5), 2, 5, 'decider'],
-    ['decider', 'no less than the minimum', { pools: RANGE }, decided(0), 2, 1, 'decider'],
-    ['decider', 'no more than the maximum', { pools: RANGE }, decided(50), 2, 8, 'decider'],
-    ['decider', 'unknown: what it has', { pools: RANGE }, 'unknown', 5, 5, 'kept'],
+    ['decider', 'what is on record', { pools: COPPICE }, decided(5), 2, 5, 'decider'],
+    ['decider', 'no less than the minimum', { pools: COPPICE }, decided(0), 2, 1, 'decider'],
+    ['decider', 'no more than the maximum', { pools: COPPICE }, decided(50), 2, 8, 'decider'],
+    ['decider', 'unknown: what it has', { pools: COPPICE }, 'unknown', 5, 5, 'kept'],
     [
       'decider',
       'unknown: within what people allow now',
-      { pools: [{ ...RANGE[0], maximum: 3 }] },
+      { pools: [{ ...COPPICE[0], maximum: 3 }] },
       'unknown',
       5,
       3,
       'kept',
     ],
+    [
+      'person',
+      'as before without a word on autoscale',
+      { dataPlaneNodes: 4, pools: RANGE },
+      decided(7),
+      6,
+      4,
+      'person',
+    ],
+    ['floor', 'more than was decided', { dataPlaneNodes: 4, pools: COPPICE }, decided(2), 2, 4, 'floor'],
+    ['floor', 'no more than the maximum', { dataPlaneNodes: 40, pools: COPPICE }, 'none', 2, 8, 'floor'],
+    ['floor', 'also while the record cannot be read', { dataPlaneNodes: 4, pools: COPPICE }, 'unknown', 2, 4, 'floor'],
+    ['decider', 'more than the floor', { dataPlaneNodes: 4, pools: COPPICE }, decided(6), 2, 6, 'decider'],
+    ['decider', 'as many as the floor', { dataPlaneNodes: 4, pools: COPPICE }, decided(4), 2, 4, 'decider'],
+    ['minimum', 'a record of a pool that is not Coppice’s to size', { pools: RANGE }, decided(5), 5, 1, 'minimum'],
+    [
+      'minimum',
+      'a record of a pool that nobody is to size any more',
+      { pools: [{ ...RANGE[0], autoscale: 'None' }] },
+      decided(5),
+      5,
+      1,
+      'minimum',
+    ],
     ['minimum', 'nobody said anything', { pools: RANGE }, 'none', 5, 1, 'minimum'],
-    ['minimum', 'a pool that is not on record', { pools: RANGE }, new Map(), 5, 1, 'minimum'],
-    ['minimum', 'unknown, of a pool that is new', { pools: RANGE }, 'unknown', undefined, 1, 'minimum'],
+    ['minimum', 'a pool that is not on record', { pools: COPPICE }, new Map(), 5, 1, 'minimum'],
+    ['minimum', 'unknown, of a pool that is new', { pools: COPPICE }, 'unknown', undefined, 1, 'minimum'],
     [
       'minimum',
       'a cluster that was taken over, without pools of ours',
@@ -73,8 +98,33 @@ describe('who decides: the first who says anything', () => {
     expect(new Set(cases.map(([who]) => who))).toEqual(new Set(DECIDES.map(({ who }) => who))));
 });
 
+describe('a floor of several pools', () => {
+  const pools = [
+    { name: 'a', minimum: 0, maximum: 3, autoscale: 'Coppice' },
+    { name: 'b', minimum: 1, maximum: 9, autoscale: 'None' },
+    { name: 'c', minimum: 0, maximum: 9, autoscale: 'Coppice' },
+  ];
+  const counts = (dataPlaneNodes: number, known: [string, number][] = []) =>
+    desiredSizes({
+      cluster: cluster({ dataPlaneNodes, pools }),
+      profile,
+      decided: new Map(known.map(([name, count]) => [name, { count, by: 'Coppice', why: 'pods wait' }])),
+    }).map(({ count, sizedBy }) => `${count} ${sizedBy}`);
+
+  it('is met by all of them together, in the order written, each up to its maximum', () => {
+    expect(counts(6)).toEqual(['3 floor', '3 person', '0 minimum']);
+    expect(counts(14)).toEqual(['3 floor', '9 person', '2 floor']);
+  });
+
+  it('raises nothing where enough was decided, wherever that is', () => {
+    expect(counts(6, [['c', 5]])).toEqual(
+      ['3 floor', '3 person', '5 decider'].map((one) => one.replace('3 floor', '0 minimum')),
+    );
+  });
+});
+
 describe('what holds a pool back, all in turn', () => {
-  const five = sizeOf({ pools: RANGE }, decided(5));
+  const five = sizeOf({ pools: COPPICE }, decided(5));
   const cases: [Say, string, Holds, number, Say[]][] = [
     ['schedule', 'no nodes until it wakes', { asleep: 'schedule' }, 0, ['schedule']],
     ['sleep', 'no nodes until it wakes', { asleep: 'sleep' }, 0, ['sleep']],

@@ -19,11 +19,11 @@ async function openCluster(how: string, nodes = 4000, heap = 256) {
   });
   const [kubeconfig] = (await once(server.stdout!, 'data')) as [Buffer];
   const operator = [`--max-old-space-size=${heap}`, program('operator'), JSON.parse(kubeconfig.toString()) as string];
-  const { stdout } = await promisify(execFile)(process.execPath, operator, { timeout: 170_000 });
+  const { stdout } = await promisify(execFile)(process.execPath, operator, { timeout: 300_000 });
   return JSON.parse(stdout) as { opened: 'opened' | { code: string; message: string }; nodes: number; tookMiB: number };
 }
 
-describe('an API server of a tenant', { timeout: 180_000 }, () => {
+describe('an API server of a tenant', { timeout: 310_000 }, () => {
   // By pages it is the same code that makes them small: 4,000 there too with COPPICE_TEST_HOSTILE_NODES=4000.
   it.each([
     ['fat-nodes', 4000],

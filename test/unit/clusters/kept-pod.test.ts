@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { fitPod } from '../../../operator/burst/fit/pod.ts';
 import { podRequests } from '../../../operator/clusters/capacity.ts';
 import { keptPod } from '../../../operator/clusters/kept-pod.ts';
 import type { Pod } from '../../../operator/kube/resources.ts';
@@ -20,6 +21,8 @@ const scheduling = {
   schedulingGates: [{ name: 'wait.example/quota' }],
   resourceClaims: [{ name: 'gpu' }],
   runtimeClassName: 'kata',
+  hostUsers: false,
+  schedulingGroup: { podGroupName: 'g' },
   overhead: { cpu: '250m' },
 };
 const pod = (spec: object, more: object = {}): Pod =>
@@ -62,6 +65,33 @@ describe('what is kept of a pod', () => {
       { name: 'data', persistentVolumeClaim: { claimName: 'data-0' } },
       { name: 'scratch', ephemeral: {} },
     ]);
+  });
+
+  it('names disks that it mounts without a claim, and nothing of them', () => {
+    const volumes = [{ name: 'disk', gcePersistentDisk: { pdName: 'd', fsType: 'ext4' } }];
+    expect(keptPod(pod({ volumes })).spec.volumes).toEqual([{ name: 'disk', gcePersistentDisk: {} }]);
+  });
+
+  it('has what a container holds while it is resized, and of all others nothing', () => {
+    const status = (name: string, cpu: string) => ({
+      name,
+      image: 'i',
+      ready: true,
+      restartCount: 0,
+      resources: { requests: { cpu }, limits: { cpu: '9' } },
+      allocatedResources: { cpu },
+    });
+    const requests = { cpu: '1' };
+    const kept = keptPod(
+      pod(
+        { containers: ['a', 'b'].map((name) => ({ name, resources: { requests } })) },
+        { status: { phase: 'Running', containerStatuses: [status('a', '2'), status('b', '1')] } },
+      ),
+    );
+    expect(kept.status?.containerStatuses).toEqual([
+      { name: 'a', resources: { requests: { cpu: '2' } }, allocatedResources: { cpu: '2' } },
+    ]);
+    expect(fitPod(kept).requests.cpu).toBe(3000);
   });
 
   it('tells why and since when nobody could place it, and who wants it left alone', () => {

@@ -1,7 +1,7 @@
 import { access } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { FINALIZER } from '../../../operator/api/group.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import { OpenClusters } from '../../../operator/clusters/open-clusters.ts';
@@ -36,7 +36,7 @@ beforeEach(async () => {
   client = KubeClient.fromKubeconfig(garden.kubeconfig);
   records = new Informer<Secret>(client, SECRETS, { labelSelector: ATTACHED_RECORDS, namespace: OPERATOR });
   records.start();
-  await records.whenSynced(AbortSignal.timeout(5_000));
+  await records.whenSynced(AbortSignal.timeout(60_000));
   clusters = new Map();
   enqueued = [];
   allowed = ['127.0.0.0/8'];
@@ -86,8 +86,7 @@ const look = async (key: string): Promise<AttachedFacts> => {
   return facts(key)!;
 };
 /** Until what a watch has brought was taken note of. */
-const noticed = (predicate: () => boolean) =>
-  vi.waitFor(() => expect(predicate()).toBe(true), { timeout: 10_000, interval: 10 });
+const noticed = (predicate: () => boolean) => expect.poll(predicate, { interval: 10 }).toBe(true);
 const recordsOf = () => [...garden.objects.keys()].filter((path) => path.includes(`/${OPERATOR}/secrets/attached-`));
 
 it('is opened, written down, and shown with what is in it', async () => {

@@ -1,4 +1,4 @@
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import { type CapiView, judgeCapi, wireClusterAPI } from '../../../operator/controllers/attached/cluster-api.ts';
 import type { Core } from '../../../operator/controllers/core.ts';
@@ -92,9 +92,8 @@ it('follows the Clusters of a selector, and no others, from their first kubeconf
   const core = { garden: client, log: silent, clusters, clusterAPI: 'fleet=a', queue: () => new WorkQueue() };
   const part = wireClusterAPI(core as unknown as Core);
   const controllers = part.controllers.map((controller) => runController(controller));
-  await part.prepare?.(AbortSignal.timeout(5_000));
-  const until = (predicate: () => boolean) =>
-    vi.waitFor(() => expect(predicate()).toBe(true), { timeout: 10_000, interval: 10 });
+  await part.prepare?.(AbortSignal.timeout(60_000));
+  const until = (predicate: () => boolean) => expect.poll(predicate, { interval: 10 }).toBe(true);
 
   for (const name of ['demo', 'late']) garden.put(at(name), capi({ fleet: 'a' }, { name, uid: name }));
   garden.put(at('other'), capi({ fleet: 'b' }, { name: 'other', uid: 'other' }));

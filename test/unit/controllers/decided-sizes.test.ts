@@ -30,6 +30,10 @@ const profile = (mode: 'Hosted' | 'Managed'): CloudProfile => ({
     defaults: { mode, region: 'here', machineType: 'medium' },
   },
 });
+const PLAIN = [
+  { name: 'a', minimum: 1, maximum: 9 },
+  { name: 'b', minimum: 1, maximum: 9 },
+];
 const cluster = (spec: object = {}, uid = 'u1'): WorkerCluster =>
   ({
     apiVersion: API_VERSION,
@@ -39,10 +43,7 @@ const cluster = (spec: object = {}, uid = 'u1'): WorkerCluster =>
       cloudProvider: 'cloud',
       controlPlaneNodes: 1,
       credentialsRef: { name: 'bound' },
-      pools: [
-        { name: 'a', minimum: 1, maximum: 9 },
-        { name: 'b', minimum: 1, maximum: 9 },
-      ],
+      pools: PLAIN.map((one) => ({ ...one, autoscale: 'Coppice' })),
       ...spec,
     },
   }) as WorkerCluster;
@@ -153,7 +154,7 @@ describe('an operator that starts anew takes no node away that was decided', () 
   });
 
   it('a size that a person fixed holds all the same, and is nobody else’s to change', async () => {
-    const fixed = cluster({ dataPlaneNodes: 3 });
+    const fixed = cluster({ dataPlaneNodes: 3, pools: PLAIN });
     expect(reconcile(start({ synced: false, server: true }), before, fixed)).toMatchObject({
       nodes: 'a 2, b 1',
       said: undefined,
@@ -203,6 +204,69 @@ describe('the record', () => {
   });
 });
 
+describe('a number of nodes where Coppice decides', () => {
+  const scaled = (dataPlaneNodes: number, statedBy?: string) =>
+    ({ ...cluster({ dataPlaneNodes }), ...(statedBy && { statedBy }) }) as WorkerCluster;
+
+  it('is a floor that is seen, with who wrote it and how to give it back; quotas count it', async () => {
+    expect(await decide(start(), 2, 'a', scaled(4))).toMatchObject({ count: 2 });
+    const seen = reconcile(start(), undefined, scaled(4, 'horizontal-pod-autoscaler'));
+    expect(seen).toMatchObject({ nodes: 'a 3, b 1', granted: 'a 3, b 1', said: { status: 'True', reason: 'Floor' } });
+    expect(seen.said?.message).toContain('pool a: 3 nodes, raised to the floor');
+    expect(seen.said?.message).toContain('written by horizontal-pod-autoscaler');
+    expect(seen.said?.message).toContain(`kubectl patch wc one --type=merge -p '{"spec":{"dataPlaneNodes":null}}'`);
+  });
+
+  it('fixes nothing above it, and ends when it is given back', async () => {
+    await decide(start(), 6);
+    expect(reconcile(start(), undefined, scaled(4))).toMatchObject({ nodes: 'a 6, b 1', said: { reason: 'Decided' } });
+    await decide(start(), 2);
+    expect(reconcile(start(), undefined, scaled(4)).nodes).toBe('a 3, b 1');
+    expect(reconcile(start(), undefined).nodes).toBe('a 2, b 1');
+  });
+});
+
+describe('who may decide', () => {
+  const planned = (autoscale: string, mode: 'Hosted' | 'Managed') =>
+    planWorkerCluster(
+      {
+        cluster: cluster({ pools: [{ ...PLAIN[0], autoscale }] }),
+        profile: profile(mode),
+        profileNames: ['cloud'],
+        provider:
+          mode === 'Hosted' ? providerNamed('simulated') : managedOnly('cloud', new MemoryCloud().managed('one')),
+        shoot: undefined,
+      },
+      NOW,
+    );
+
+  it('a cloud only where one has an autoscaler: elsewhere it is refused, and nothing is made', () => {
+    const { shoot, status } = planned('Cloud', 'Hosted');
+    expect(shoot).toBeUndefined();
+    expect(findCondition(status.conditions, 'SpecAccepted')).toMatchObject({
+      status: 'False',
+      codes: ['ERR_CONFIGURATION_PROBLEM'],
+      message: expect.stringContaining('spec.pools[0].autoscale: no cloud has an autoscaler for pool a'),
+    });
+  });
+
+  it('a cloud that was chosen: Coppice stays out, and says so', () => {
+    const { managed, status } = planned('Cloud', 'Managed');
+    expect(managed?.desired?.pools[0]).toMatchObject({ minimum: 1, maximum: 9 });
+    expect(managed?.desired?.pools[0]).not.toHaveProperty('desired');
+    expect(findCondition(status.conditions, 'SizeDecided')?.message).toContain('from 1 to 9 nodes; Coppice stays out');
+  });
+
+  it.each([
+    ['None', 1],
+    ['Coppice', 1],
+  ])('%s: not the cloud, which is told a number; quotas count that', (autoscale, desired) => {
+    const { managed, status } = planned(autoscale, 'Managed');
+    expect(managed?.desired?.pools[0]).toMatchObject({ desired });
+    expect(status.admitted?.pools[0]?.count).toBe(1);
+  });
+});
+
 describe('a managed cluster', () => {
   const facts = (pools: ManagedFacts['pools']): ManagedFacts =>
     ({
@@ -217,7 +281,7 @@ describe('a managed cluster', () => {
   const asked = (sizes: DecidedSizes, managed: ManagedFacts) => {
     const provider = managedOnly('cloud', new MemoryCloud().managed('one'));
     const view = {
-      cluster: cluster(),
+      cluster: cluster({ pools: [{ ...PLAIN[0], autoscale: 'Coppice' }, PLAIN[1]] }),
       profile: profile('Managed'),
       profileNames: ['cloud'],
       provider,

@@ -5,7 +5,8 @@ import { say } from '../../../operator/controllers/conditions.ts';
 import { connect } from '../../../operator/controllers/shoot/connect.ts';
 import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
 import { newShootState } from '../../../operator/controllers/shoot/state.ts';
-import { type RunningFacts, runningStatus } from '../../../operator/controllers/shoot/status.ts';
+import type { RunningFacts } from '../../../operator/controllers/shoot/status/facts.ts';
+import { runningStatus } from '../../../operator/controllers/shoot/status/running-status.ts';
 import { pool } from '../providers/fixtures.ts';
 import { controlPlane, pkiOf } from '../shoot/values.ts';
 

@@ -2,8 +2,8 @@ import { expect, it } from 'vitest';
 import { findCondition } from '../../../operator/api/conditions.ts';
 import { LABELS, ROLES } from '../../../operator/api/group.ts';
 import type { Shoot } from '../../../operator/api/shoot.ts';
+import { shootStatus } from '../../../operator/controllers/shoot/hosted/hosted-status.ts';
 import { podProblems } from '../../../operator/controllers/shoot/pod-problems.ts';
-import { shootStatus } from '../../../operator/controllers/shoot/status.ts';
 import type { Pod } from '../../../operator/kube/resources.ts';
 import { pool } from '../providers/fixtures.ts';
 

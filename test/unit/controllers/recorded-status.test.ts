@@ -3,7 +3,7 @@ import { findCondition } from '../../../operator/api/conditions.ts';
 import type { LastError } from '../../../operator/api/meta.ts';
 import type { Shoot } from '../../../operator/api/shoot.ts';
 import { statusOnRecord } from '../../../operator/controllers/shoot/recorded/recorded-status.ts';
-import type { CommonFacts } from '../../../operator/controllers/shoot/status.ts';
+import type { CommonFacts } from '../../../operator/controllers/shoot/status/facts.ts';
 import type { Node } from '../../../operator/kube/resources.ts';
 import type { Machine, MachinePhase, Recorded } from '../../../providers/contract.ts';
 import { pool } from '../providers/fixtures.ts';

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { findCondition } from '../../../operator/api/conditions.ts';
 import type { Shoot } from '../../../operator/api/shoot.ts';
 import { say } from '../../../operator/controllers/conditions.ts';
-import { runningStatus } from '../../../operator/controllers/shoot/status.ts';
+import { runningStatus } from '../../../operator/controllers/shoot/status/running-status.ts';
 import type { Node, Pod } from '../../../operator/kube/resources.ts';
 import type { Machine } from '../../../providers/contract.ts';
 import { pool } from '../providers/fixtures.ts';

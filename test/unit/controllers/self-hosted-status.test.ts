@@ -3,7 +3,7 @@ import { findCondition } from '../../../operator/api/conditions.ts';
 import { LABELS } from '../../../operator/api/group.ts';
 import type { Shoot } from '../../../operator/api/shoot.ts';
 import { statusOnMachines } from '../../../operator/controllers/shoot/self-hosted/self-hosted-status.ts';
-import type { RunningFacts } from '../../../operator/controllers/shoot/status.ts';
+import type { RunningFacts } from '../../../operator/controllers/shoot/status/facts.ts';
 import type { Node, Pod } from '../../../operator/kube/resources.ts';
 import type { Machine } from '../../../providers/contract.ts';
 import { pool } from '../providers/fixtures.ts';

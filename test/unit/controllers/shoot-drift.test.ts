@@ -175,7 +175,7 @@ describe('what others changed in the account of a cluster', () => {
     pass(6 * HOUR);
     lookForDrift(op);
     const { running } = op.state.drift!;
-    await vi.waitFor(() => expect(drift).toHaveBeenCalled(), { timeout: 10_000 });
+    await expect.poll(() => drift).toHaveBeenCalled();
     endDriftLook(op.state);
     end([WALL]);
     await running;

@@ -4,7 +4,7 @@ import { LABELS } from '../../../operator/api/group.ts';
 import type { Shoot } from '../../../operator/api/shoot.ts';
 import { say } from '../../../operator/controllers/conditions.ts';
 import { strayNodes } from '../../../operator/controllers/shoot/machines/stray-nodes.ts';
-import { runningStatus } from '../../../operator/controllers/shoot/status.ts';
+import { runningStatus } from '../../../operator/controllers/shoot/status/running-status.ts';
 import type { Node, Pod } from '../../../operator/kube/resources.ts';
 import type { Machine } from '../../../providers/contract.ts';
 import { pool } from '../providers/fixtures.ts';

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { findCondition } from '../../../operator/api/conditions.ts';
 import type { Shoot } from '../../../operator/api/shoot.ts';
-import { shootStatus } from '../../../operator/controllers/shoot/status.ts';
+import { shootStatus } from '../../../operator/controllers/shoot/hosted/hosted-status.ts';
 import type { Pod } from '../../../operator/kube/resources.ts';
 import { pool } from '../providers/fixtures.ts';
 

@@ -3,7 +3,7 @@ import { closeSync, existsSync, openSync } from 'node:fs';
 import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, expect, it } from 'vitest';
 import { ownIdentity } from '../../../operator/garden/process-identity.ts';
 import { readStatus, StatusFile } from '../../../operator/garden/status.ts';
 
@@ -22,7 +22,7 @@ it('tells what it could not write when it can', async () => {
   await status.flush();
   expect(await readStatus(file)).toBeUndefined();
   await rename(run, `${run}.aside`);
-  await vi.waitUntil(async () => (await readStatus(file))?.phase === 'ready', { timeout: 5_000 });
+  await expect.poll(async () => (await readStatus(file))?.phase).toBe('ready');
 });
 
 it.skipIf(!existsSync('/dev/full'))(
@@ -45,7 +45,7 @@ it.skipIf(!existsSync('/dev/full'))(
         encoding: 'utf8',
         // A test's environment would have the log leave out what it does when the process ends.
         env: { PATH: process.env.PATH },
-        timeout: 10_000,
+        timeout: 60_000,
       });
       expect({ status, stderr }).toEqual({ status: 7, stderr: '' });
     } finally {

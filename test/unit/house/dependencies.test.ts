@@ -68,7 +68,9 @@ const MAY_IMPORT: Record<string, string[]> = {
 /** What each controller may import of others, besides the files that all share: they meet in the API server, and circles begin here. */
 const CONTROLLER_MAY_IMPORT: Record<string, string[]> = {
   attached: [],
+  autoscaling: ['quota'],
   backup: ['shoot'],
+  burst: ['membership', 'quota'],
   cloudprofile: [],
   credentials: [],
   managed: ['credentials'],
@@ -76,7 +78,7 @@ const CONTROLLER_MAY_IMPORT: Record<string, string[]> = {
   quota: [],
   seed: ['backup'],
   shoot: [],
-  workercluster: ['attached', 'backup', 'managed', 'quota', 'shoot'],
+  workercluster: ['attached', 'autoscaling', 'backup', 'managed', 'quota', 'shoot'],
 };
 /** The two files that wire everything together. */
 const WIRING = ['operator/main.ts', 'operator/operator.ts'];

@@ -36,7 +36,7 @@ async function emptied(namespace: Partial<KubeObject['metadata']>): Promise<stri
   const cluster = { namespace: 'shop', name: 'demo', uid: 'uid' };
   const owner = { garden: 'garden', membership: 'uid', hub: 'fleet', cluster, identity: 'member' };
   const sides = new TwoSides({ hub: hub as KubeClient }, owner, () => new Date());
-  await sides.empty(place, MANIFESTWORKS, AbortSignal.timeout(1000));
+  await sides.empty(place, MANIFESTWORKS, AbortSignal.timeout(60_000));
   return works.map((one) => `${one.metadata.namespace}/${one.metadata.name}`);
 }
 

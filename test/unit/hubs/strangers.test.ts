@@ -34,6 +34,13 @@ const fluxSecret = (name: string, url: string) =>
   object('Secret', name, 'shop', {
     data: { value: base64(kubeconfig({ server: url, ca: 'CA', token: 't', name: 'x', user: 'x' })) },
   });
+const workerSecret = (url: string) =>
+  object('Secret', 'theirs-access', 'kueue-system', {
+    data: { kubeconfig: base64(kubeconfig({ server: url, ca: 'CA', token: 't', name: 'x', user: 'x' })) },
+  });
+const worker = (clusterSource: object) => object('MultiKueueCluster', 'theirs', '', { spec: { clusterSource } });
+const named = worker({ kubeConfig: { locationType: 'Secret', location: 'theirs-access' } });
+const reported = (apiserverURL: string) => object('ManagedCluster', 'theirs', 'fleet', { status: { apiserverURL } });
 const kustomization = (secret: string) =>
   object('Kustomization', 'web', 'shop', { spec: { kubeConfig: { secretRef: { name: secret } } } });
 
@@ -127,6 +134,34 @@ describe('what somebody else made for a cluster', () => {
       { secrets: [fluxSecret('own', server)], kustomizations: [kustomization('own')] },
       ['Secret shop/own'],
       'is not called shop--demo-kubeconfig',
+    ],
+    [
+      'is known in Kueue by the URL in the Secret that it names, and cannot be taken from the lists that name it',
+      'Kueue',
+      { multikueueclusters: [worker({ clusterProfileRef: { name: 'x' } }), named], secrets: [workerSecret(server)] },
+      ['MultiKueueCluster theirs'],
+      "named by lists of somebody else's",
+    ],
+    [
+      'is no other cluster of Kueue',
+      'Kueue',
+      { multikueueclusters: [named], secrets: [workerSecret('https://other:6443')] },
+      undefined,
+      undefined,
+    ],
+    [
+      'is known in Clusternet by the URL that its agent reports, and cannot be taken from it',
+      'Clusternet',
+      { managedclusters: [reported('https://other:6443'), reported(server)] },
+      ['ManagedCluster fleet/theirs'],
+      "has an agent of somebody else's",
+    ],
+    [
+      'is not a cluster of Clusternet that a garden made',
+      'Clusternet',
+      { managedclusters: [labelled(reported(server), OURS)] },
+      undefined,
+      undefined,
     ],
     ['is no Secret that Flux does not use', 'Flux', { secrets: [fluxSecret('own', server)] }, undefined, undefined],
     [

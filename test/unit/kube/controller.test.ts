@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { queueMetrics, runController } from '../../../operator/kube/controller.ts';
 import { KubeApiError } from '../../../operator/kube/errors.ts';
 import type { Log } from '../../../operator/kube/log.ts';
@@ -40,7 +40,7 @@ describe('runController', () => {
     queue.add('n/a');
     queue.add('n/a');
     const all = () => [...runs.values()].reduce((sum, count) => sum + count, 0);
-    await vi.waitFor(() => expect([all(), queue.depth]).toEqual([5, 0]), { timeout: 10_000, interval: 5 });
+    await expect.poll(() => [all(), queue.depth], { interval: 5 }).toEqual([5, 0]);
     await controller.stop();
     expect(Object.fromEntries(runs)).toEqual({ 'n/a': 2, 'n/b': 1, 'n/c': 1, 'n/d': 1 });
     expect(most).toBe(3);

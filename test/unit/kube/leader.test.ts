@@ -50,7 +50,7 @@ it('ends a process that has lost the Lease before another can lead, though its w
       await turn();
     }
   };
-  await vi.waitFor(() => expect(elector.leading).toBe(true));
+  await expect.poll(() => elector.leading).toBe(true);
   await pass(20_000);
   expect(lostAt).toBeUndefined();
   server.refuses = new KubeApiError('PUT lease', 503, 'not now');
@@ -67,12 +67,13 @@ it('says that the Lease can be neither read nor written, and no more when it can
   const stop = new AbortController();
   const elector = candidate(server.client, { clock });
   const run = elector.run(stop.signal);
-  await vi.waitFor(() => expect(elector.problem).toMatch(/Lease n\/l cannot be read or written: .*no rule/));
+  await expect.poll(() => elector.problem).toMatch(/Lease n\/l cannot be read or written: .*no rule/);
   server.refuses = undefined;
-  await vi.waitFor(() => {
+  const problem = () => {
     clock.advance(1000);
-    expect(elector.problem).toBeUndefined();
-  });
+    return elector.problem;
+  };
+  await expect.poll(problem).toBeUndefined();
   stop.abort();
   await run;
 });
@@ -85,7 +86,7 @@ it.each([1, -1])('a wall clock that steps by an hour (%i) does not end leading, 
   const times = { leaseDurationMs: 3000, renewDeadlineMs: 2000, retryPeriodMs: 20 };
   const elector = candidate(server.client, { ...times, onLost });
   const run = elector.run(stop.signal);
-  await vi.waitFor(() => expect(elector.leading).toBe(true));
+  await expect.poll(() => elector.leading).toBe(true);
   const queue = new WorkQueue({ baseDelayMs: 50 });
   queue.addAfter('later', 60);
   queue.retry('failed');

@@ -1,6 +1,6 @@
 import type { FitNode, FitPod, Labels, Misfit, PodTerm } from '../model.ts';
 import { labelOf } from '../selectors.ts';
-import type { ClusterState } from '../state.ts';
+import { addTo, type ClusterState } from '../state.ts';
 
 const misfit = (message: string): Misfit => ({ plugin: 'InterPodAffinity', message, everywhere: false });
 
@@ -32,9 +32,7 @@ class Pairs {
     const value = labelOf(node.labels, key);
     if (value === undefined) return;
     const ofKey = this.#counts.get(key) ?? new Map<string, number>();
-    const left = (ofKey.get(value) ?? 0) + count;
-    if (left > 0) ofKey.set(value, left);
-    else ofKey.delete(value);
+    addTo(ofKey, value, count);
     if (ofKey.size > 0) this.#counts.set(key, ofKey);
     else this.#counts.delete(key);
   }
@@ -69,9 +67,14 @@ export class PodAffinity {
     this.#pod = pod;
     this.#namespaces = state.facts.namespaces;
     this.#isItsOwn = pod.affinity.length > 0 && pod.affinity.every((term) => matches(term, pod, this.#namespaces));
-    for (const [other, places] of state.pods()) {
+    const related = new Set(state.index.unfriendlyTo(pod.labels));
+    // Who is wanted near matches all terms, so one of them finds it.
+    for (const term of [...pod.affinity.slice(0, 1), ...pod.antiAffinity])
+      for (const namespace of term.namespaceMatches ? state.index.namespaces() : term.namespaces)
+        for (const other of state.index.in(namespace, term.label)) related.add(other);
+    for (const other of related) {
       const relation = this.#relationTo(other);
-      if (relation) for (const [{ node }, count] of places) this.#add(relation, node, count);
+      if (relation) for (const [{ node }, count] of state.placesOf(other)) this.#add(relation, node, count);
     }
   }
 
@@ -102,12 +105,19 @@ export class PodAffinity {
     return this.#unwanted.hasAnyOf(node.labels) ? UNWANTED : undefined;
   }
 
+  /** Asked of every kind of pod that there is, and mostly in vain: nothing is made for those. */
   #relationTo(other: FitPod): Relation | undefined {
     const { affinity, antiAffinity } = this.#pod;
     const isWanted = affinity.length > 0 && affinity.every((term) => matches(term, other, this.#namespaces));
-    const away = antiAffinity.filter((term) => matches(term, other, this.#namespaces));
-    const unwanted = other.antiAffinity.filter((term) => matches(term, this.#pod, this.#namespaces));
-    return isWanted || away.length > 0 || unwanted.length > 0 ? { isWanted, away, unwanted } : undefined;
+    const away = this.#speakingOf(antiAffinity, other);
+    const unwanted = this.#speakingOf(other.antiAffinity, this.#pod);
+    return isWanted || away !== NONE || unwanted !== NONE ? { isWanted, away, unwanted } : undefined;
+  }
+
+  #speakingOf(terms: readonly PodTerm[], pod: FitPod): readonly PodTerm[] {
+    for (const term of terms)
+      if (matches(term, pod, this.#namespaces)) return terms.filter((one) => matches(one, pod, this.#namespaces));
+    return NONE;
   }
 
   #add({ isWanted, away, unwanted }: Relation, node: FitNode, count: number): void {
@@ -116,6 +126,8 @@ export class PodAffinity {
     for (const { topologyKey } of unwanted) this.#unwanted.add(topologyKey, node, count);
   }
 }
+
+const NONE: readonly PodTerm[] = [];
 
 interface Relation {
   isWanted: boolean;

@@ -1,4 +1,4 @@
-import type { FitPod, Misfit } from '../model.ts';
+import type { FitNode, FitPod, Misfit } from '../model.ts';
 import type { NodeState } from '../state.ts';
 
 const insufficient = (message: string): Misfit => ({ plugin: 'NodeResourcesFit', message, everywhere: false });
@@ -34,4 +34,22 @@ export function resourceMisfits(pod: FitPod, at: NodeState): Misfit[] {
     if (amount > (allocatable.others.get(name) ?? 0) - (at.used.others.get(name) ?? 0))
       found.push(insufficient(`Insufficient ${name}`));
   return found;
+}
+
+/** How many of a pod a new node has room for, beside others that are there already; at most as many as may be on a node. */
+export function roomFor({ requests }: FitPod, { allocatable }: FitNode, others: readonly FitPod[]): number {
+  const left = (of: (amounts: FitPod['requests']) => number) =>
+    others.reduce((rest, other) => rest - of(other.requests), of(allocatable));
+  const times = (asked: number, of: (amounts: FitPod['requests']) => number) =>
+    asked > 0 ? Math.floor(left(of) / asked) : Number.POSITIVE_INFINITY;
+  return Math.max(
+    0,
+    Math.min(
+      allocatable.pods - others.length,
+      times(requests.cpu, ({ cpu }) => cpu),
+      times(requests.memory, ({ memory }) => memory),
+      times(requests.storage, ({ storage }) => storage),
+      ...[...requests.others].map(([name, asked]) => times(asked, (amounts) => amounts.others.get(name) ?? 0)),
+    ),
+  );
 }

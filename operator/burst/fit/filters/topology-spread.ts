@@ -1,6 +1,6 @@
 import type { FitNode, FitPod, Misfit, SpreadConstraint } from '../model.ts';
 import { labelOf } from '../selectors.ts';
-import type { ClusterState } from '../state.ts';
+import { addTo, type ClusterState } from '../state.ts';
 import { toleratesTaints } from './node.ts';
 
 const NO_DOMAIN: Misfit = {
@@ -14,38 +14,35 @@ const SKEWED: Misfit = {
   everywhere: false,
 };
 
-/** How many pods count in each domain that has nodes, and the least of that, kept while both change. */
+/** Domains of one constraint, and how many pods count in each. */
 class Domains {
-  readonly #counts = new Map<string, { pods: number; nodes: number }>();
-  /** Count of pods → how many domains have it. */
+  /** Domain → how many nodes it has: of the whole cluster, shared, or of those that the constraint includes. */
+  readonly nodes: ReadonlyMap<string, number>;
+  readonly #pods = new Map<string, number>();
+  /** Count of pods, but none → how many domains have it. */
   readonly #having = new Map<number, number>();
-  /** What the scheduler calls the global minimum; of no domain at all: more than any count. */
-  least = Number.POSITIVE_INFINITY;
 
-  get size(): number {
-    return this.#counts.size;
+  constructor(nodes: ReadonlyMap<string, number>) {
+    this.nodes = nodes;
+  }
+
+  /** What the scheduler calls the global minimum; of no domain at all: more than any count. */
+  get least(): number {
+    if (this.#pods.size < this.nodes.size) return 0;
+    let least = Number.POSITIVE_INFINITY;
+    for (const pods of this.#having.keys()) least = Math.min(least, pods);
+    return least;
   }
 
   at(domain: string): number {
-    return this.#counts.get(domain)?.pods ?? 0;
+    return this.#pods.get(domain) ?? 0;
   }
 
-  add(domain: string, pods: number, nodes: number): void {
-    const before = this.#counts.get(domain);
-    const after = { pods: (before?.pods ?? 0) + pods, nodes: (before?.nodes ?? 0) + nodes };
-    if (before) this.#have(before.pods, -1);
-    if (after.nodes > 0) {
-      this.#counts.set(domain, after);
-      this.#have(after.pods, 1);
-    } else this.#counts.delete(domain);
-    if (after.nodes > 0 && after.pods <= this.least) this.least = after.pods;
-    else if (!this.#having.has(this.least)) this.least = Math.min(...this.#having.keys());
-  }
-
-  #have(pods: number, domains: number): void {
-    const left = (this.#having.get(pods) ?? 0) + domains;
-    if (left > 0) this.#having.set(pods, left);
-    else this.#having.delete(pods);
+  add(domain: string, pods: number): void {
+    const before = this.at(domain);
+    if (before > 0) addTo(this.#having, before, -1);
+    addTo(this.#pods, domain, pods);
+    if (before + pods > 0) addTo(this.#having, before + pods, 1);
   }
 }
 
@@ -57,25 +54,38 @@ export class TopologySpread {
   readonly #pod: FitPod;
   readonly #domains: Domains[];
 
+  /** Those that are counted here, because the constraint leaves nodes out; index by index. */
+  readonly #own: (Map<string, number> | undefined)[];
+
   constructor(pod: FitPod, state: ClusterState) {
     this.#pod = pod;
-    this.#domains = pod.spread.map(() => new Domains());
-    for (const { node } of state.nodes()) this.nodeAdded(node);
-    for (const [other, places] of state.pods()) {
+    const shared = state.domains(pod.spread.map(({ topologyKey }) => topologyKey));
+    this.#own = pod.spread.map((constraint) => {
+      const includesAll = !constraint.honorsTaints && (pod.acceptsAnyNode || !constraint.honorsAffinity);
+      return includesAll ? undefined : new Map<string, number>();
+    });
+    this.#domains = pod.spread.map((_, index) => new Domains(this.#own[index] ?? shared[index]!));
+    if (this.#own.some((own) => own)) for (const { node } of state.nodes()) this.nodeAdded(node);
+    const counting = new Set(pod.spread.flatMap(({ label }) => [...state.index.in(pod.namespace, label)]));
+    for (const other of counting) {
       const counted = this.#counted(other);
-      if (counted) for (const [{ node }, count] of places) this.#count(counted, node, count, 0);
+      if (counted) for (const [{ node }, count] of state.placesOf(other)) this.#count(counted, node, count);
     }
   }
 
   /** A node has come with nothing on it: its domain is there, if it was not. `by` -1: it is gone again. */
   nodeAdded(node: FitNode, by: 1 | -1 = 1): void {
-    this.#count(undefined, node, 0, by);
+    if (!this.#hasAllKeys(node)) return;
+    for (const [index, constraint] of this.#pod.spread.entries()) {
+      const own = this.#own[index];
+      if (own && this.#includes(constraint, node)) addTo(own, labelOf(node.labels, constraint.topologyKey)!, by);
+    }
   }
 
   /** A pod has come to a node. `by` -1: it is gone again. */
   placed(other: FitPod, node: FitNode, by: 1 | -1 = 1): void {
     const counted = this.#counted(other);
-    if (counted) this.#count(counted, node, by, 0);
+    if (counted) this.#count(counted, node, by);
   }
 
   misfit(node: FitNode): Misfit | undefined {
@@ -83,24 +93,30 @@ export class TopologySpread {
       const domain = labelOf(node.labels, constraint.topologyKey);
       if (domain === undefined) return NO_DOMAIN;
       const domains = this.#domains[index]!;
-      const least = domains.size < constraint.minDomains ? 0 : domains.least;
+      const least = domains.nodes.size < constraint.minDomains ? 0 : domains.least;
       if (domains.at(domain) + (constraint.countsItself ? 1 : 0) - least > constraint.maxSkew) return SKEWED;
     }
     return undefined;
   }
 
   /** Which constraints count a pod; undefined: none does. */
-  #counted(other: FitPod): readonly boolean[] | undefined {
+  #counted(other: FitPod): readonly SpreadConstraint[] | undefined {
     if (other.terminating || other.namespace !== this.#pod.namespace) return undefined;
-    const counted = this.#pod.spread.map(({ counts }) => counts(other.labels));
-    return counted.includes(true) ? counted : undefined;
+    // Asked of every kind of pod that there is, and mostly in vain: nothing is made for those.
+    let counted: SpreadConstraint[] | undefined;
+    for (const constraint of this.#pod.spread)
+      if (constraint.counts(other.labels)) {
+        counted ??= [];
+        counted.push(constraint);
+      }
+    return counted;
   }
 
-  #count(counted: readonly boolean[] | undefined, node: FitNode, pods: number, nodes: number): void {
+  #count(counted: readonly SpreadConstraint[], node: FitNode, pods: number): void {
     if (!this.#hasAllKeys(node)) return;
     for (const [index, constraint] of this.#pod.spread.entries())
-      if ((!counted || counted[index]) && this.#includes(constraint, node))
-        this.#domains[index]!.add(labelOf(node.labels, constraint.topologyKey)!, pods, nodes);
+      if (counted.includes(constraint) && this.#includes(constraint, node))
+        this.#domains[index]!.add(labelOf(node.labels, constraint.topologyKey)!, pods);
   }
 
   /** A node that lacks the key of any constraint counts for none of them. */

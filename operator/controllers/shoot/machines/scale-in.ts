@@ -1,6 +1,7 @@
 import type { Machine } from '../../../../providers/contract.ts';
 import { ANNOTATIONS } from '../../../api/group.ts';
 import { conditionIsTrue, type Node, type Pod } from '../../../kube/resources.ts';
+import { EMPTY } from '../../empty-mark.ts';
 
 /** What scaling one pool in comes to. */
 export interface PoolScaleIn {
@@ -30,7 +31,7 @@ export function planScaleIn(
 }
 
 /**
- * Who goes first, pure: those that serve nobody (failed, not yet or no longer Ready), then outdated ones, then those a person marked,
+ * Who goes first, pure: those that the autoscaler has emptied, then those that serve nobody (failed, not yet or no longer Ready), then outdated ones, then those a person marked,
  * then the emptiest, then the youngest.
  */
 export function inOrderOfLeaving(
@@ -43,6 +44,8 @@ export function inOrderOfLeaving(
       const node = nodes.get(machine.nodeName);
       return {
         machine,
+        // The autoscaler has emptied that one, and counted it as gone: another in its place would be one that somebody needs.
+        named: node?.metadata.annotations?.[ANNOTATIONS.emptiedSince]?.endsWith(EMPTY) ? 0 : 1,
         useless: machine.phase === 'Failed' || !node || !conditionIsTrue(node, 'Ready') ? 0 : 1,
         outdated: machine.outdated ? 0 : 1,
         marked: node?.metadata.annotations?.[ANNOTATIONS.scaleInFirst] === 'true' ? 0 : 1,
@@ -53,6 +56,7 @@ export function inOrderOfLeaving(
     })
     .sort(
       (a, b) =>
+        a.named - b.named ||
         a.useless - b.useless ||
         a.outdated - b.outdated ||
         a.marked - b.marked ||

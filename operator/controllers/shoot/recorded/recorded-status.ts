@@ -7,8 +7,10 @@ import type { Node } from '../../../kube/resources.ts';
 import { nthAddress } from '../../../shoot/cidr.ts';
 import { say } from '../../conditions.ts';
 import type { Operation } from '../operation.ts';
-import type { CommonFacts } from '../status.ts';
-import { commonFacts, desiredNodes, nodesCondition, statusOf } from '../status.ts';
+import type { CommonFacts } from '../status/facts.ts';
+import { commonFacts } from '../status/facts.ts';
+import { nodesCondition } from '../status/node-conditions.ts';
+import { desiredNodes, statusOf } from '../status/status-of.ts';
 import { onRecord, recordedEndpoint } from './recorded-tasks.ts';
 
 /** status of a Shoot that is on record only, as the caches show it. */

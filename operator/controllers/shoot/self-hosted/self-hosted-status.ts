@@ -4,7 +4,8 @@ import { clusterResource } from '../../../clusters/capacity.ts';
 import type { Node, Pod } from '../../../kube/resources.ts';
 import { say } from '../../conditions.ts';
 import type { Operation } from '../operation.ts';
-import { type RunningFacts, runningFacts, runningStatus } from '../status.ts';
+import { type RunningFacts, runningFacts } from '../status/facts.ts';
+import { runningStatus } from '../status/running-status.ts';
 import type { ControlPlaneInfrastructure } from './infrastructure.ts';
 import { wanting } from './not-ready.ts';
 

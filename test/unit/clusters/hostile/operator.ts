@@ -8,7 +8,7 @@ const peakMiB = () => Math.round(process.resourceUsage().maxRSS / 1024);
 const client = KubeClient.fromKubeconfig(process.argv[2]!);
 const connection = new ClusterConnection(client, client.server, new Date(8.64e15), silent, () => {});
 const before = peakMiB();
-const opened = await connection.start(AbortSignal.timeout(150_000)).then(
+const opened = await connection.start(AbortSignal.timeout(280_000)).then(
   () => 'opened',
   (error: Error & { code?: string }) => ({ code: error.code, message: error.message }),
 );

@@ -1,0 +1,149 @@
+import type { Pod } from '../kube/resources.ts';
+import type { FitPod } from './fit/model.ts';
+import { fitPod } from './fit/pod.ts';
+
+/** Room that somebody waits for: so many alike replicas. */
+export interface Demand {
+  /** Kind and `namespace/name` of whoever made the pods, or of the one pod. */
+  readonly who: string;
+  /** Requests of one replica, and where it may run. */
+  readonly replica: FitPod;
+  /** One key a replica, that no other has: the UID of its pod. */
+  readonly keys: readonly string[];
+  /** RFC 3339: since when the one waits that has waited longest. */
+  readonly since: string;
+  /** `InterruptedNodes`: they run still, on nodes that a cloud takes away. */
+  readonly source: 'PendingPods' | 'InterruptedNodes';
+  /** It is there only for the other pods of its cluster: without any it waits for none. */
+  readonly isSystem: boolean;
+}
+
+/** Why a pod that waits buys nothing. docs/burst.md shows this list. */
+export const NOT_DEMAND = {
+  Gated: 'a scheduling gate holds it',
+  SchedulerError: 'its scheduler failed, for which a node is no cure',
+  Nominated: 'a node is nominated for it, where others make room',
+  BoundToNode: 'it runs on one node only: a DaemonSet or the node itself made it',
+  LowPriority: 'its priority is below -10, the least that buys nodes',
+} as const;
+
+/** A key of the list. */
+export type NotDemand = keyof typeof NOT_DEMAND;
+
+/** Pods that wait for a reason that no node cures. */
+export interface Ignored {
+  readonly reason: NotDemand;
+  readonly pods: number;
+  /** One of them, `namespace/name`. */
+  readonly example: string;
+}
+
+/** As Cluster Autoscaler (expendable-pods-priority-cutoff): what may be interrupted at any time is not worth a node. */
+export const LEAST_PRIORITY = -10;
+
+export interface DemandOptions {
+  /** Pods of less priority buy nothing. Absent: LEAST_PRIORITY. */
+  readonly minimumPriority?: number;
+  /** Whether the node that a pod is nominated for is there and will take it; a nomination outlives its node (Kubernetes keeps it). */
+  readonly isNominationLive: (pod: Pod) => boolean;
+}
+
+/** What pods of a cluster wait for, by those who made them. Pure. Pods that no scheduler has tried yet are left out: there is news of them soon. */
+export function pendingDemand(
+  pods: readonly Pod[],
+  { minimumPriority = LEAST_PRIORITY, isNominationLive }: DemandOptions,
+): { demands: Demand[]; ignored: Ignored[] } {
+  const found = new Groups();
+  const ignored = new Map<NotDemand, { pods: number; example: string }>();
+  for (const pod of pods) {
+    const waits = waiting(pod);
+    if (!waits) continue;
+    const reason = whyNot(pod, waits.reason);
+    if (!reason) {
+      found.add(pod, waits.since);
+      continue;
+    }
+    const known = ignored.get(reason);
+    ignored.set(reason, { pods: (known?.pods ?? 0) + 1, example: known?.example ?? nameOf(pod) });
+  }
+  return {
+    demands: found.demands('PendingPods'),
+    ignored: [...ignored].map(([reason, what]) => ({ reason, ...what })),
+  };
+
+  function whyNot(pod: Pod, why: string): NotDemand | undefined {
+    if (why === 'SchedulingGated' || (pod.spec.schedulingGates ?? []).length > 0) return 'Gated';
+    if (why !== 'Unschedulable') return 'SchedulerError';
+    if (isOfNode(pod)) return 'BoundToNode';
+    if ((pod.spec.priority ?? 0) < minimumPriority) return 'LowPriority';
+    return pod.status?.nominatedNodeName && isNominationLive(pod) ? 'Nominated' : undefined;
+  }
+}
+
+/** What pods need elsewhere that run on nodes which a cloud takes away. Pure. @param since RFC 3339 */
+export function interruptedDemand(pods: readonly Pod[], since: string): Demand[] {
+  const found = new Groups();
+  for (const pod of pods) if (isMovable(pod) && !pod.metadata.deletionTimestamp) found.add(pod, since);
+  return found.demands('InterruptedNodes');
+}
+
+/** Alike pods of one owner. */
+class Groups {
+  readonly #byReplica = new Map<FitPod, { who: string; keys: string[]; since: string; isSystem: boolean }[]>();
+
+  add(pod: Pod, since: string): void {
+    const replica = fitPod(pod);
+    const who = ownerOf(pod);
+    const alike = this.#byReplica.get(replica) ?? [];
+    const group = alike.find((one) => one.who === who);
+    if (!group)
+      this.#byReplica.set(replica, [...alike, { who, keys: [keyOfPod(pod)], since, isSystem: isSystem(pod) }]);
+    else {
+      group.keys.push(keyOfPod(pod));
+      if (since < group.since) group.since = since;
+    }
+  }
+
+  demands(source: Demand['source']): Demand[] {
+    return [...this.#byReplica].flatMap(([replica, owners]) =>
+      owners.map((owner): Demand => ({ ...owner, replica, source })),
+    );
+  }
+}
+
+/** Since when a scheduler says that it cannot place a pod, and by which reason; undefined: none says so. */
+function waiting({ metadata, spec, status }: Pod): { reason: string; since: string } | undefined {
+  if (spec.nodeName || metadata.deletionTimestamp || isDone(status)) return undefined;
+  const said = status?.conditions?.find(({ type }: { type: string }) => type === 'PodScheduled');
+  if (said?.status !== 'False') return undefined;
+  return {
+    reason: said.reason ?? '',
+    since: said.lastTransitionTime ?? metadata.creationTimestamp ?? '',
+  };
+}
+
+const isDone = (status: Pod['status']): boolean => status?.phase === 'Succeeded' || status?.phase === 'Failed';
+
+/** Whether it belongs to its node, and nobody could move it. */
+const isOfNode = ({ metadata: { annotations, ownerReferences } }: Pod): boolean =>
+  annotations?.['kubernetes.io/config.mirror'] !== undefined ||
+  (ownerReferences ?? []).some(({ kind, controller }) => kind === 'Node' || (kind === 'DaemonSet' && controller));
+
+/** Whether a pod must leave before its node goes: finished, mirror and DaemonSet pods go with it. */
+export const isMovable = (pod: Pod): boolean => !isDone(pod.status) && !isOfNode(pod);
+
+/** What every cluster runs for its other pods. Without these it would keep the last node, and buy the first. */
+const SYSTEM_APPS = ['kube-dns', 'konnectivity-agent'];
+
+/** Whether a pod is there only for the other pods of its cluster. */
+export const isSystem = ({ metadata: { namespace, labels } }: Pod): boolean =>
+  namespace === 'kube-system' && SYSTEM_APPS.includes(labels?.['k8s-app'] ?? '');
+
+const nameOf = ({ metadata: { namespace, name } }: Pod): string => `${namespace}/${name}`;
+const keyOfPod = (pod: Pod): string => pod.metadata.uid ?? nameOf(pod);
+
+function ownerOf(pod: Pod): string {
+  const { namespace, name, ownerReferences } = pod.metadata;
+  const owner = (ownerReferences ?? []).find(({ controller }) => controller);
+  return owner ? `${owner.kind} ${namespace}/${owner.name}` : `Pod ${namespace}/${name}`;
+}

@@ -1,0 +1,56 @@
+import type { FitPod, Labels } from './model.ts';
+
+const NOBODY: ReadonlySet<FitPod> = new Set();
+/** Stands for all pods of a namespace, or for terms that need no one label. */
+const ANY = '';
+
+/**
+ * Pods that are there, by what others ask of them: thousands of kinds each of which asks for a label of its own would else be held against
+ * each other.
+ */
+export class PodIndex {
+  /** Namespace → label, as `key=value` → pods. */
+  readonly #pods = new Map<string, Map<string, Set<FitPod>>>();
+  /** Label that a term of anti-affinity needs → pods that have the term. */
+  readonly #unfriendly = new Map<string, Set<FitPod>>();
+
+  add(pod: FitPod): void {
+    const there = this.#pods.get(pod.namespace) ?? new Map<string, Set<FitPod>>();
+    this.#pods.set(pod.namespace, there);
+    for (const label of [ANY, ...written(pod.labels)]) there.set(label, (there.get(label) ?? new Set()).add(pod));
+    for (const { label = ANY } of pod.antiAffinity)
+      this.#unfriendly.set(label, (this.#unfriendly.get(label) ?? new Set()).add(pod));
+  }
+
+  delete(pod: FitPod): void {
+    const there = this.#pods.get(pod.namespace);
+    if (there) {
+      for (const label of [ANY, ...written(pod.labels)]) forget(there, label, pod);
+      if (there.size === 0) this.#pods.delete(pod.namespace);
+    }
+    for (const { label = ANY } of pod.antiAffinity) forget(this.#unfriendly, label, pod);
+  }
+
+  namespaces(): Iterable<string> {
+    return this.#pods.keys();
+  }
+
+  /** Pods of a namespace; with a label: those of them that have it. */
+  in(namespace: string, label: string = ANY): ReadonlySet<FitPod> {
+    return this.#pods.get(namespace)?.get(label) ?? NOBODY;
+  }
+
+  /** Pods that may not want one of these labels near them. One may come twice. */
+  *unfriendlyTo(labels: Labels): Generator<FitPod> {
+    if (this.#unfriendly.size === 0) return;
+    for (const label of [ANY, ...written(labels)]) yield* this.#unfriendly.get(label) ?? NOBODY;
+  }
+}
+
+const written = (labels: Labels): string[] => Object.entries(labels).map(([key, value]) => `${key}=${value}`);
+
+function forget(index: Map<string, Set<FitPod>>, key: string, pod: FitPod): void {
+  const pods = index.get(key);
+  pods?.delete(pod);
+  if (pods?.size === 0) index.delete(key);
+}

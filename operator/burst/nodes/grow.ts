@@ -1,0 +1,277 @@
+import type { Demand } from '../demand.ts';
+import { addNewNode } from '../fit/daemons.ts';
+import type { Misfit, Offer, Packed, PendingPod, Unplaced } from '../fit/model.ts';
+import type { NotJudgedReason } from '../fit/not-judged.ts';
+import { type PackOptions, pack } from '../fit/pack.ts';
+import type { ClusterState } from '../fit/state.ts';
+import type { PoolView, SizeChange } from './model.ts';
+
+/** A node that has not come by then does not come: its purchase is no supply any more. As Cluster Autoscaler (max-node-provision-time). */
+export const PROVISION_MS = 15 * 60_000;
+
+/** What a decision about more nodes rests on. */
+export interface GrowView {
+  /** Nodes that are there, as they are once they are ready, and the pods on them. Left with what was packed. */
+  readonly state: ClusterState;
+  readonly demands: readonly Demand[];
+  readonly pools: readonly PoolView[];
+  /** Names of nodes that are being emptied and could stay; in `state` they are unschedulable. */
+  readonly emptying: readonly string[];
+  /** Most nodes that all pools may have together. */
+  readonly most: number;
+  /** Why these sizes of pools may not be had (a quota); undefined: they may. */
+  readonly refused: (sizes: ReadonlyMap<string, number>) => string | undefined;
+  /** Whether pools may be as small as this: a number that somebody wrote may be a floor of all of them. */
+  readonly mayShrink: (sizes: ReadonlyMap<string, number>) => boolean;
+  /** Whether anything but system pods runs. */
+  readonly hasWork: boolean;
+  /** Daemons of the cluster, each once: their share of a new node is not free. */
+  readonly daemons: PackOptions['daemons'];
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
+/** Why pods wait for which no node is bought. docs/burst.md shows this list. */
+export const WAITS = {
+  NotJudged: 'whether they fit is not known',
+  Incurable: 'no new node would take them',
+  NoOffer: 'the pools that would take them have nothing to be had now',
+  AtMaximum: 'the pools that would take them are at their maximum',
+  OverQuota: 'a quota stands against it',
+  SystemOnly: 'they serve other pods of the cluster, and there are none',
+} as const;
+
+/** A key of the list. */
+export type WaitReason = keyof typeof WAITS;
+
+/** A demand that buys nothing. */
+export interface Waiting {
+  readonly who: string;
+  readonly pods: number;
+  readonly reason: WaitReason;
+  /** In the words of whoever says no; may be empty. */
+  readonly detail: string;
+}
+
+/** What is to be done for pods that wait. */
+export interface Growth {
+  readonly sizes: readonly SizeChange[];
+  /** Nodes that are being emptied and are needed after all. */
+  readonly keep: readonly string[];
+  readonly waiting: readonly Waiting[];
+  /** Where pods have room that wait: their keys, and names of nodes, of which some may be yet to come. */
+  readonly placed: ReadonlyMap<string, string>;
+  /** Nodes that were ordered and are yet to come, by pool. */
+  readonly ordered: ReadonlyMap<string, number>;
+  /** Whether anything but system pods runs, or will. */
+  readonly hasWork: boolean;
+}
+
+const CLUSTER = 'cluster';
+const ofPool = (name: string): string => `pool ${name}`;
+
+/** Nodes of a pool that were ordered and are not there. */
+const missingOf = ({ count, present }: PoolView): number => Math.max(0, count - present);
+
+/** Whether what a pool lacks is given up: it is sold out, or did not come in time. */
+export const isLate = (pool: PoolView, now: number): boolean =>
+  missingOf(pool) > 0 && (!pool.offer || (pool.decidedAt !== undefined && now - pool.decidedAt > PROVISION_MS));
+
+/**
+ * How many nodes which pools are to have more, so that pods that wait can run: what is there is filled first, then what was ordered, then
+ * nodes that are being emptied; the rest is bought where it is cheapest. Pure but for `state`.
+ */
+export function planGrowth(view: GrowView): Growth {
+  const { state, pools, now } = view;
+  const late = pools.filter((pool) => isLate(pool, now));
+  const ordered = new Map<string, number>();
+  for (const pool of pools) {
+    if (late.includes(pool) || !pool.offer) continue;
+    const missing = missingOf(pool);
+    if (missing > 0) ordered.set(pool.name, missing);
+    for (let index = 1; index <= missing; index++)
+      addNewNode(state, pool.offer.template, `ordered:${pool.name}:${index}`, view.daemons);
+  }
+  const work = view.demands.filter(({ isSystem }) => !isSystem);
+  const first = state.whatIf(() => attempt(view, work, late));
+  const hasWork = view.hasWork || first.packed.placed.size + first.packed.opened.length > 0;
+  const { packed, limits, keep, refusal } = attempt(view, hasWork ? view.demands : work, late);
+  const sizes = bought(view, packed);
+  const waits = packed.unplaced.size > 0;
+  const given = sizes.length > 0 || !waits ? late.flatMap((pool) => givenUp(view, pool, sizes.length > 0)) : [];
+  return {
+    sizes: [...sizes, ...given],
+    keep,
+    waiting: [
+      ...view.demands.flatMap((demand) =>
+        waitingOf(
+          demand,
+          packed,
+          pools.filter((pool) => !pool.offer || late.includes(pool)),
+          limits,
+          refusal,
+        ),
+      ),
+      ...(hasWork ? [] : view.demands.filter(({ isSystem }) => isSystem).map(systemOnly)),
+    ],
+    placed: packed.placed,
+    ordered,
+    hasWork,
+  };
+}
+
+interface Attempt {
+  packed: Packed;
+  /** Pools that a quota keeps smaller than they were to be. */
+  limits: ReadonlySet<string>;
+  keep: string[];
+  refusal: string | undefined;
+}
+
+function attempt(view: GrowView, demands: readonly Demand[], late: readonly PoolView[]): Attempt {
+  const { state, emptying, daemons = [] } = view;
+  const pending = demands.flatMap(({ keys, replica }) => keys.map((key): PendingPod => ({ key, pod: replica })));
+  const revived = emptying.length > 0 && !fitsAll(state, pending);
+  if (revived) for (const name of emptying) revive(state, name);
+  const offers = offersOf(view, late);
+  const limits = new Map<string, number>([
+    [CLUSTER, view.most - view.pools.reduce((sum, { count }) => sum + count, 0)],
+    ...view.pools.map(({ name, maximum, count }): [string, number] => [ofPool(name), maximum - count]),
+  ]);
+  const refusedPools = new Set<string>();
+  let refusal: string | undefined;
+  for (;;) {
+    // With each round at least one pool has reached its limit.
+    const options = { offers, limits, daemons };
+    const trial = state.whatIf(() => pack(pending, state, options));
+    const cut = cutByQuota(view, trial);
+    if (cut.limits.size === 0) break;
+    refusal = cut.refusal;
+    for (const [pool, limit] of cut.limits) {
+      limits.set(ofPool(pool), limit);
+      refusedPools.add(pool);
+    }
+  }
+  const packed = pack(pending, state, { offers, limits, daemons });
+  const used = new Set(packed.placed.values());
+  return { packed, limits: refusedPools, keep: revived ? emptying.filter((name) => used.has(name)) : [], refusal };
+}
+
+const fitsAll = (state: ClusterState, pending: readonly PendingPod[]): boolean =>
+  state.whatIf(() => {
+    const { unplaced } = pack(pending, state);
+    return unplaced.size === 0;
+  });
+
+/** Has a node that was cordoned take pods again. */
+function revive(state: ClusterState, name: string): void {
+  const there = state.node(name);
+  if (!there) return;
+  const { node } = there;
+  const pods = state.removeNode(name);
+  state.addNode({ ...node, unschedulable: false });
+  for (const [pod, count] of pods) state.place(pod, name, count);
+}
+
+const offersOf = ({ pools }: GrowView, late: readonly PoolView[]): Offer[] =>
+  pools.flatMap((pool): Offer[] =>
+    pool.offer && !late.includes(pool)
+      ? [{ template: pool.offer.template, price: pool.offer.price, countsAgainst: [ofPool(pool.name), CLUSTER] }]
+      : [],
+  );
+
+const poolOfOffer = ({ countsAgainst }: Offer): string => countsAgainst[0]!.slice(ofPool('').length);
+
+/** The nodes, of those that were to be bought, that a quota lets be; for each pool that it cuts, how many. */
+function cutByQuota(view: GrowView, { opened }: Packed): { limits: Map<string, number>; refusal: string | undefined } {
+  const sizes = new Map(view.pools.map(({ name, count }) => [name, count]));
+  const wanted = new Map(sizes);
+  for (const { offer } of opened) add(wanted, poolOfOffer(offer), 1);
+  const limits = new Map<string, number>();
+  let refusal = opened.length > 0 ? view.refused(wanted) : undefined;
+  if (refusal === undefined) return { limits, refusal };
+  const granted = new Map<string, number>();
+  for (const { offer } of opened) {
+    const pool = poolOfOffer(offer);
+    if (limits.has(pool)) continue;
+    add(sizes, pool, 1);
+    const no = view.refused(sizes);
+    if (no === undefined) add(granted, pool, 1);
+    else {
+      add(sizes, pool, -1);
+      refusal = no;
+      limits.set(pool, granted.get(pool) ?? 0);
+    }
+  }
+  return { limits, refusal };
+}
+
+const add = (sum: Map<string, number>, key: string, more: number): void => {
+  sum.set(key, (sum.get(key) ?? 0) + more);
+};
+
+function bought({ pools, demands }: GrowView, { opened }: Packed): SizeChange[] {
+  const whose = new Map(demands.flatMap((demand) => demand.keys.map((key) => [key, demand] as const)));
+  return pools.flatMap(({ name, count }): SizeChange[] => {
+    const nodes = opened.filter(({ offer }) => poolOfOffer(offer) === name);
+    if (nodes.length === 0) return [];
+    const pods = nodes.flatMap((node) => node.pods);
+    const oldest = pods.map((key) => whose.get(key)!).sort((a, b) => (a.since < b.since ? -1 : 1))[0]!;
+    const why = `${countOf(pods.length, 'pod')} waited for ${countOf(nodes.length, 'node')}, first of ${oldest.who} since ${oldest.since}`;
+    return [{ pool: name, count: count + nodes.length, why }];
+  });
+}
+
+export const countOf = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`;
+
+/** What does not come is not asked for any more once something else is bought for it, or nobody waits: it would come besides. */
+function givenUp({ mayShrink }: GrowView, pool: PoolView, isReplaced: boolean): SizeChange[] {
+  const count = Math.max(pool.minimum, pool.present);
+  if (count >= pool.count || !mayShrink(new Map([[pool.name, count]]))) return [];
+  const then = isReplaced ? 'so that nodes of another pool were bought' : 'and nobody waits for them any more';
+  return [{ pool: pool.name, count, why: `${whyClosed(pool)}, ${then}` }];
+}
+
+const whyClosed = ({ soldOut }: PoolView): string => soldOut ?? 'its nodes did not come within 15 minutes';
+
+function waitingOf(
+  { who, keys }: Demand,
+  packed: Packed,
+  closed: readonly PoolView[],
+  cut: ReadonlySet<string>,
+  refusal: string | undefined,
+): Waiting[] {
+  const unjudged = keys.filter((key) => packed.notJudged.has(key));
+  const unplaced = keys.filter((key) => packed.unplaced.has(key));
+  const found: Waiting[] = [];
+  if (unjudged.length > 0)
+    found.push({
+      who,
+      pods: unjudged.length,
+      reason: 'NotJudged',
+      detail: (packed.notJudged.get(unjudged[0]!) as readonly NotJudgedReason[]).join(', '),
+    });
+  if (unplaced.length > 0)
+    found.push({
+      who,
+      pods: unplaced.length,
+      ...whyUnplaced(packed.unplaced.get(unplaced[0]!)!, closed, cut, refusal),
+    });
+  return found;
+}
+
+function whyUnplaced(
+  { misfits, atLimit }: Unplaced,
+  closed: readonly PoolView[],
+  cut: ReadonlySet<string>,
+  refusal: string | undefined,
+): Pick<Waiting, 'reason' | 'detail'> {
+  if (atLimit.some((key) => [...cut].some((pool) => ofPool(pool) === key)))
+    return { reason: 'OverQuota', detail: refusal ?? '' };
+  if (atLimit.length > 0) return { reason: 'AtMaximum', detail: atLimit.filter((key) => key !== CLUSTER).join(', ') };
+  if (closed.length > 0 && !misfits.some(({ everywhere }: Misfit) => everywhere))
+    return { reason: 'NoOffer', detail: closed.map((pool) => `${ofPool(pool.name)}: ${whyClosed(pool)}`).join('; ') };
+  return { reason: 'Incurable', detail: misfits.map(({ message }: Misfit) => message).join('; ') };
+}
+
+const systemOnly = ({ who, keys }: Demand): Waiting => ({ who, pods: keys.length, reason: 'SystemOnly', detail: '' });

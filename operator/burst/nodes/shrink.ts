@@ -1,0 +1,152 @@
+import type { Pod } from '../../kube/resources.ts';
+import { isMovable, isSystem } from '../demand.ts';
+import type { FitPod } from '../fit/model.ts';
+import { pack } from '../fit/pack.ts';
+import { fitPod } from '../fit/pod.ts';
+import type { ClusterState } from '../fit/state.ts';
+import { countOf } from './grow.ts';
+import type { NodeView, PoolView } from './model.ts';
+
+/** What a decision about fewer nodes rests on. */
+export interface ShrinkView {
+  /** Nodes that are there and the pods on them, with those that wait and will have room there. */
+  readonly state: ClusterState;
+  readonly pools: readonly PoolView[];
+  /** Nodes that may be looked at: Ready, and of pools that are Coppice's to size. */
+  readonly nodes: readonly NodeView[];
+  /** Whether the pools may be as small as this together: a number that somebody wrote may be a floor. */
+  readonly mayShrink: (sizes: ReadonlyMap<string, number>) => boolean;
+  /** Whether anything but system pods runs, or waits and will have room. */
+  readonly hasWork: boolean;
+  /** Since when nobody needs a node, milliseconds since the epoch, by its name; those of which that is not known are left out. */
+  readonly unneededSince: ReadonlyMap<string, number>;
+  /** How long nobody must have needed a node of the pool, milliseconds. */
+  readonly waitMs: (pool: string) => number;
+  /** Names of nodes on which pods that wait have room. */
+  readonly reserved: ReadonlySet<string>;
+  /** Whether something is coming or waits still: then only nodes go on which nothing runs. */
+  readonly isUnsettled: boolean;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
+/** What is to be done about nodes that nobody needs. */
+export interface Shrinkage {
+  /** Nodes that nobody needs now, whether or not it is time. */
+  readonly unneeded: readonly string[];
+  /** Nodes that are to be emptied from now on, and why. */
+  readonly begin: readonly { readonly node: string; readonly why: string }[];
+  /** Nodes that are being emptied and are to stay, and why. */
+  readonly keep: readonly { readonly node: string; readonly why: string }[];
+  /** When it is time for the next, milliseconds since the epoch. */
+  readonly next?: number;
+}
+
+/**
+ * Which nodes are to be emptied: those on which nothing runs first; then one whose pods have room elsewhere, one at a time, so that no room
+ * is promised twice. Pure; `state` is left as it was.
+ */
+export function planShrinkage(view: ShrinkView): Shrinkage {
+  const { nodes, now } = view;
+  const sizes = new Map(view.pools.map(({ name, count }) => [name, count]));
+  const keep: { node: string; why: string }[] = [];
+  const emptying = nodes.filter(({ isEmptying }) => isEmptying);
+  for (const node of emptying) {
+    const why = whyNot(view, node, sizes);
+    if (why === undefined) less(sizes, node.pool);
+    else keep.push({ node: node.name, why });
+  }
+  const isDraining = emptying.some(
+    ({ name, pods }) => pods.some(isMovable) && !keep.some((kept) => kept.node === name),
+  );
+  const unneeded = candidates(view, sizes)
+    .filter((node) => whyNot(view, node, sizes) === undefined)
+    .sort((a, b) => disturbance(view, a) - disturbance(view, b) || b.price - a.price || (a.name < b.name ? -1 : 1));
+  const begin: { node: string; why: string }[] = [];
+  let next = Number.POSITIVE_INFINITY;
+  for (const node of unneeded) {
+    const due = (view.unneededSince.get(node.name) ?? now) + view.waitMs(node.pool);
+    if (due > now) {
+      next = Math.min(next, due);
+      continue;
+    }
+    const isEmpty = holders(view, node).length === 0;
+    if (!isEmpty && (isDraining || view.isUnsettled || begin.length > 0)) continue;
+    if (!allows(view, node.pool, sizes)) continue;
+    less(sizes, node.pool);
+    const why = isEmpty
+      ? 'nothing runs on it'
+      : `its ${countOf(holders(view, node).length, 'pod')} have room elsewhere`;
+    begin.push({ node: node.name, why });
+  }
+  return {
+    unneeded: unneeded.map(({ name }) => name),
+    begin,
+    keep,
+    ...(Number.isFinite(next) && { next }),
+  };
+}
+
+/**
+ * So many nodes with pods are looked at: whether these have room elsewhere takes longer the larger the cluster is. As Cluster Autoscaler
+ * (scale-down-non-empty-candidates-count).
+ */
+const MOST_WITH_PODS = 30;
+
+/** Nodes that may turn out to be unneeded: those on which nothing runs, and of the others first those that were unneeded before. */
+function candidates(view: ShrinkView, sizes: ReadonlyMap<string, number>): NodeView[] {
+  const shrinks = new Map(view.pools.map(({ name }) => [name, allows(view, name, sizes)]));
+  const all = view.nodes.filter(
+    ({ isEmptying, stays, pool }) => !isEmptying && stays === undefined && shrinks.get(pool),
+  );
+  const counted = all.map((node) => ({ node, pods: disturbance(view, node) }));
+  const isKnown = ({ node }: (typeof counted)[number]) => (view.unneededSince.has(node.name) ? 0 : 1);
+  const withPods = counted
+    .filter(({ pods }) => pods > 0)
+    .sort((a, b) => isKnown(a) - isKnown(b) || a.pods - b.pods || (a.node.name < b.node.name ? -1 : 1))
+    .slice(0, MOST_WITH_PODS);
+  return [...counted.filter(({ pods }) => pods === 0), ...withPods].map(({ node }) => node);
+}
+
+/** Pods that keep a node where it is unless they have room elsewhere. Those that end already are made anew, and wait then. */
+const holders = ({ hasWork }: ShrinkView, { pods }: NodeView): Pod[] =>
+  pods.filter((pod) => isMovable(pod) && !pod.metadata.deletionTimestamp && (hasWork || !isSystem(pod)));
+
+/** How much it disturbs people that a node goes: by its pods, and far less by those that only serve others. 0: nothing runs there. */
+const disturbance = (view: ShrinkView, node: NodeView): number =>
+  holders(view, node).reduce((sum, pod) => sum + (isSystem(pod) ? 0.001 : 1), 0);
+
+const less = (sizes: Map<string, number>, pool: string): void => {
+  sizes.set(pool, (sizes.get(pool) ?? 0) - 1);
+};
+
+function allows(view: ShrinkView, name: string, sizes: ReadonlyMap<string, number>): boolean {
+  const pool = view.pools.find((one) => one.name === name);
+  const after = (sizes.get(name) ?? 0) - 1;
+  if (!pool || after < pool.minimum) return false;
+  return view.mayShrink(new Map([...sizes, [name, after]]));
+}
+
+/** Why a node stays; undefined: nobody needs it. */
+function whyNot(view: ShrinkView, node: NodeView, sizes: ReadonlyMap<string, number>): string | undefined {
+  if (node.stays) return node.stays;
+  if (view.reserved.has(node.name)) return 'pods that wait have room there';
+  if (node.isEmptying && !allows(view, node.pool, sizes)) return `pool ${node.pool} is as small as it may be`;
+  const pods = holders(view, node).map(fitPod);
+  if (pods.length === 0) return undefined;
+  return whyNoRoom(view.state, node.name, pods);
+}
+
+const whyNoRoom = (state: ClusterState, name: string, pods: readonly FitPod[]): string | undefined =>
+  state.whatIf(() => {
+    if (state.node(name)) state.removeNode(name);
+    const { placed, notJudged } = pack(
+      pods.map((pod, index) => ({ key: String(index), pod })),
+      state,
+    );
+    if (placed.size === pods.length) return undefined;
+    const [reasons] = notJudged.values();
+    return reasons
+      ? `whether its pods have room elsewhere is not known (${reasons.join(', ')})`
+      : 'its pods have no room elsewhere';
+  });

@@ -1,0 +1,31 @@
+import { OTHERS_ANNOTATIONS } from '../../api/group.ts';
+import type { Node, Pod } from '../../kube/resources.ts';
+import { isMovable } from '../demand.ts';
+
+const { doNotDisrupt, safeToEvict, scaleDownDisabled } = OTHERS_ANNOTATIONS;
+
+/** Why a node must not be emptied, whoever has room; undefined: it may. Pure. */
+export function whyNodeStays(node: Node, pods: readonly Pod[]): string | undefined {
+  const marks = node.metadata.annotations ?? {};
+  const mark = [scaleDownDisabled, doNotDisrupt].find((key) => isSet(marks[key]));
+  if (mark) return `its annotation ${mark} says so`;
+  for (const pod of pods) {
+    const why = isMovable(pod) && !pod.metadata.deletionTimestamp && whyPodStays(pod);
+    if (why) return `pod ${pod.metadata.namespace}/${pod.metadata.name} ${why}`;
+  }
+  return undefined;
+}
+
+const isSet = (value: string | undefined): boolean => value !== undefined && value !== 'false';
+
+function whyPodStays({ metadata }: Pod): string | undefined {
+  const marks = metadata.annotations ?? {};
+  // A time is taken for `true`: nobody keeps when pods began.
+  if (isSet(marks[doNotDisrupt])) return `has annotation ${doNotDisrupt}`;
+  if (marks[safeToEvict] === 'false') return `has annotation ${safeToEvict}: "false"`;
+  if (marks[safeToEvict] === 'true') return undefined;
+  const owner = (metadata.ownerReferences ?? []).find(({ controller }) => controller);
+  if (!owner) return 'was made by nobody who would make it again';
+  // Its work would begin anew.
+  return owner.kind === 'Job' ? 'is of a Job that has not ended' : undefined;
+}

@@ -1,0 +1,51 @@
+import { NOT_DEMAND } from '../../burst/demand.ts';
+import { countOf, WAITS } from '../../burst/nodes/grow.ts';
+import type { NodesPlan } from '../../burst/nodes/plan.ts';
+import { say } from '../conditions.ts';
+import type { Seen } from './observe.ts';
+
+/** Condition of a WorkerCluster with pools that are Coppice's to size: whether pods that wait get nodes, and why not. */
+export const AUTOSCALED = 'Autoscaled';
+
+/** So many are told one by one. */
+const MOST_TOLD = 3;
+const MOST_CHARACTERS = 300;
+
+/** What is said of the nodes of a cluster. Pure. @param emptying names of nodes that are being emptied, and what they wait for */
+export function autoscaledCondition(
+  { ignored, noShrinking }: Pick<Seen, 'ignored' | 'noShrinking'>,
+  { growth }: Pick<NodesPlan, 'growth'>,
+  emptying: ReadonlyMap<string, string>,
+) {
+  const waiting = growth.waiting
+    .filter(({ reason }) => reason !== 'SystemOnly')
+    .map(
+      ({ who, pods, reason, detail }) =>
+        `${countOf(pods, 'pod')} of ${who}: ${WAITS[reason]}${detail && ` (${detail})`}`,
+    );
+  const notDemand = ignored
+    .filter(({ reason }) => reason !== 'BoundToNode')
+    .map(({ reason, pods, example }) => `${countOf(pods, 'pod')}, ${example} for one: ${NOT_DEMAND[reason]}`);
+  const bought = [...growth.sizes.map(({ pool, count, why }) => `pool ${pool} gets ${count} nodes: ${why}`)];
+  const ordered = [...growth.ordered].map(([pool, nodes]) => `${countOf(nodes, 'node')} of pool ${pool} to come`);
+  const going = [...emptying].map(([node, what]) => `node ${node} is being emptied: ${what}`);
+  const rest = [
+    ...(notDemand.length > 0 ? [`no node is bought for ${told(notDemand)}`] : []),
+    ...(noShrinking ? [noShrinking] : []),
+  ];
+  if (waiting.length > 0)
+    return said(false, 'PodsWait', [`no node is bought for ${told(waiting)}`, ...bought, ...ordered, ...rest]);
+  if (bought.length + ordered.length > 0) return said(true, 'NodesOrdered', [...bought, ...ordered, ...rest]);
+  if (going.length > 0) return said(true, 'NodesLeave', [told(going), ...rest]);
+  return said(true, 'Settled', ['every pod that a node would help has one', ...rest]);
+}
+
+const said = (status: boolean, reason: string, parts: readonly string[]) =>
+  say(AUTOSCALED, status, reason, shortened(parts.join('. '), 3 * MOST_CHARACTERS));
+
+const told = (lines: readonly string[]): string => {
+  const shown = lines.slice(0, MOST_TOLD).map((line) => shortened(line, MOST_CHARACTERS));
+  return lines.length > MOST_TOLD ? `${shown.join('; ')}; and ${lines.length - MOST_TOLD} more` : shown.join('; ');
+};
+
+const shortened = (text: string, most: number): string => (text.length > most ? `${text.slice(0, most - 3)}...` : text);

@@ -1,0 +1,263 @@
+import { isDeepStrictEqual } from 'node:util';
+import { rfc3339 } from '../../api/conditions.ts';
+import type { Condition } from '../../api/meta.ts';
+import type { WorkerCluster } from '../../api/workercluster.ts';
+import { PROVISION_MS } from '../../burst/nodes/grow.ts';
+import { type NodesPlan, planNodes } from '../../burst/nodes/plan.ts';
+import { KubeApiError } from '../../kube/errors.ts';
+import type { KubeObject, Node } from '../../kube/resources.ts';
+import type { DecidedSizes } from '../decided-sizes.ts';
+import { Batches, type BatchTimes } from './batches.ts';
+import { FactsReader } from './cluster-facts.ts';
+import { autoscaledCondition } from './condition.ts';
+import { decisionOf } from './decision.ts';
+import { beginEmptying, emptiedSince, endEmptying, evictAll, markEmpty } from './empty-node.ts';
+import { ClusterMemory } from './memory.ts';
+import { poolOf } from './nodes-seen.ts';
+import { type ObservedWorld, observe, type Seen } from './observe.ts';
+
+/** What the autoscaler works with. */
+export interface AutoscalingWorld extends ObservedWorld {
+  readonly sizes: Pick<DecidedSizes, 'decide' | 'forget'>;
+  readonly record: (object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string) => void;
+  /** Has the WorkerCluster of this key looked at: there is something new to say of it. */
+  tell(key: string): void;
+}
+
+export interface AutoscalingTimes extends BatchTimes {
+  /** How long a PodDisruptionBudget may keep a node from being emptied, milliseconds; then it is left alone for a while. */
+  readonly patienceMs: number;
+}
+
+type Told = Omit<Condition, 'lastTransitionTime'>;
+
+/** How often an eviction that was refused is asked for again, and a node looked at whose pods end. */
+const EVICTION_RETRY_MS = 5_000;
+/** Who decides, as SizeDecided shows it. */
+const COPPICE = 'Coppice';
+
+/** Decides how many nodes the pools have that are Coppice's to size, and empties those that go. */
+export class Autoscaler {
+  readonly #world: AutoscalingWorld;
+  readonly #times: AutoscalingTimes;
+  readonly #batches: Batches;
+  readonly #facts: FactsReader;
+  readonly #memory = new Map<string, ClusterMemory>();
+  readonly #told = new Map<string, Told>();
+
+  constructor(world: AutoscalingWorld, times: AutoscalingTimes) {
+    this.#world = world;
+    this.#times = times;
+    this.#batches = new Batches(times, () => +world.now());
+    this.#facts = new FactsReader(() => +world.now());
+  }
+
+  /** Something has changed in a cluster. @returns whether it is the first news of a batch: how long to wait then, milliseconds */
+  noteChange(key: string): number | undefined {
+    return this.#batches.note(key) ? this.#times.idleMs : undefined;
+  }
+
+  /** What is said of the nodes of a cluster; undefined: nothing yet, what was said last holds. */
+  condition(key: string, uid: string): Told | undefined {
+    return this.#memory.get(key)?.uid === uid ? this.#told.get(key) : undefined;
+  }
+
+  /** Nobody is to decide about the cluster any more, or it is gone. */
+  forget(key: string): void {
+    this.#facts.forget(key);
+    this.#memory.delete(key);
+    this.#told.delete(key);
+  }
+
+  /** Looks at a cluster, decides, and takes the next step. Everything begins by looking: it does not matter where the last look ended. */
+  async reconcile(key: string, signal: AbortSignal): Promise<{ requeueAfterMs: number } | undefined> {
+    const left = this.#batches.take(key);
+    if (left > 0) return { requeueAfterMs: left };
+    const { clusters, sizes } = this.#world;
+    const { uid = '', deletionTimestamp } = clusters.get(key)?.metadata ?? {};
+    if (uid === '' || deletionTimestamp) {
+      this.forget(key);
+      return undefined;
+    }
+    const own = new Set(
+      (clusters.get(key)?.spec.pools ?? []).flatMap((pool) => (pool.autoscale === COPPICE ? [pool.name] : [])),
+    );
+    await sizes.forget(key, uid, (pool) => own.has(pool), signal);
+    const open = this.#world.openClusters.get(key);
+    // Nobody else would have nodes take pods again that were being emptied when a pool was taken from us.
+    for (const node of open?.nodes.list() ?? [])
+      if (!own.has(poolOf(node)) && !Number.isNaN(emptiedSince(node)))
+        await quietly(endEmptying(open!.client, node, signal));
+    if (own.size === 0) {
+      this.forget(key);
+      return undefined;
+    }
+    const memory = this.#memoryOf(key, uid);
+    if (!open) return undefined;
+    const facts = await this.#facts.of(key, open.client, open.pods.list(), signal);
+    const seen = observe(this.#world, key, memory, facts);
+    if (!seen) return undefined;
+    const now = +this.#world.now();
+    const plan = planNodes(seen.view);
+    memory.unneeded(plan.shrinkage.unneeded, now);
+    await this.#letStay(seen, plan, signal);
+    const emptied = await this.#goOnEmptying(seen, plan, memory, signal);
+    await this.#leaveInterrupted(seen, emptied.waits, signal);
+    await this.#decide(key, seen, plan, emptied.empty, signal);
+    for (const { node, why } of plan.shrinkage.begin) {
+      await quietly(beginEmptying(seen.open.client, seen.nodes.get(node)!, this.#world.now(), signal));
+      emptied.waits.set(node, why);
+    }
+    this.#tell(key, seen.cluster, autoscaledCondition(seen, plan, emptied.waits));
+    return nextLook(seen, plan, emptied.waits.size > 0, memory, now);
+  }
+
+  #memoryOf(key: string, uid: string): ClusterMemory {
+    let memory = this.#memory.get(key);
+    if (memory?.uid !== uid) {
+      memory = new ClusterMemory(uid);
+      this.#memory.set(key, memory);
+    }
+    return memory;
+  }
+
+  /** Nodes that were being emptied and are needed, or that nobody takes away: pods may go there again. */
+  async #letStay(
+    { nodes, open, cluster, spared }: Seen,
+    { growth, shrinkage }: NodesPlan,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const stay = new Map<string, string>([
+      ...spared.map((node): [string, string] => [node, 'its pool needs it again']),
+      ...growth.keep.map((node): [string, string] => [node, 'pods that wait have room there']),
+      ...shrinkage.keep.map(({ node, why }): [string, string] => [node, why]),
+    ]);
+    for (const [name, why] of stay) {
+      await quietly(endEmptying(open.client, nodes.get(name)!, signal));
+      this.#world.record(cluster, 'Normal', 'NodeStays', `node ${name} is not emptied any more: ${why}`);
+    }
+  }
+
+  /** The machine ends by itself, and whoever made it makes another: all that can be done is to have pods leave in time. */
+  async #leaveInterrupted(seen: Seen, waits: Map<string, string>, signal: AbortSignal): Promise<void> {
+    const { interrupted, nodes, open, cluster } = seen;
+    for (const [name, why] of interrupted) {
+      const node = nodes.get(name)!;
+      if (Number.isNaN(emptiedSince(node))) {
+        await quietly(beginEmptying(open.client, node, this.#world.now(), signal));
+        this.#world.record(cluster, 'Warning', 'NodeInterrupted', `the cloud takes node ${name} away: ${why}`);
+      }
+      const { left, blocked } = await evictAll(open.client, seen.podsOn.get(name) ?? [], signal);
+      if (left.length > 0)
+        waits.set(name, `the cloud takes it away (${why}); ${blocked ?? `${left.length} pods are still there`}`);
+    }
+  }
+
+  async #goOnEmptying(seen: Seen, { growth, shrinkage }: NodesPlan, memory: ClusterMemory, signal: AbortSignal) {
+    const { nodes, open, cluster, view } = seen;
+    const kept = new Set([...growth.keep, ...shrinkage.keep.map(({ node }) => node)]);
+    const waits = new Map<string, string>();
+    const empty: { pool: string; node: Node }[] = [];
+    for (const { name, pool, isEmptying } of view.nodes) {
+      if (!isEmptying || kept.has(name) || !view.mayTakeNodes) continue;
+      const node = nodes.get(name)!;
+      const { left, blocked } = await evictAll(open.client, seen.podsOn.get(name) ?? [], signal);
+      if (left.length === 0) {
+        empty.push({ pool, node });
+        continue;
+      }
+      const isOver = blocked !== undefined && +this.#world.now() - emptiedSince(node) > this.#times.patienceMs;
+      if (!isOver) {
+        waits.set(name, blocked ?? `${left.length} pods are still there`);
+        continue;
+      }
+      memory.giveUp(name, `it could not be emptied: ${blocked}`, +this.#world.now());
+      await quietly(endEmptying(open.client, node, signal));
+      this.#world.record(
+        cluster,
+        'Warning',
+        'NodeStays',
+        `node ${name} could not be emptied and takes pods again: ${blocked}`,
+      );
+    }
+    return { waits, empty };
+  }
+
+  /** Writes down what pools are to have: what is bought, and without what is empty. */
+  async #decide(
+    key: string,
+    seen: Seen,
+    { growth }: NodesPlan,
+    empty: readonly { pool: string; node: Node }[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    for (const pool of seen.pools) {
+      const view = seen.view.pools.find(({ name }) => name === pool.name)!;
+      const grown = growth.sizes.find((change) => change.pool === pool.name);
+      // What was ordered would be taken instead of what is empty.
+      const isWhole = view.present >= view.count;
+      const gone = grown || !isWhole ? [] : empty.filter((one) => one.pool === pool.name).map(({ node }) => node);
+      const known = seen.decided.get(pool.name);
+      const decision = decisionOf({
+        pool,
+        known,
+        grown,
+        gone: gone.map(({ metadata }) => metadata.name),
+        leaving: seen.leaving.get(pool.name) ?? [],
+        spared: seen.spared,
+      });
+      if (!decision) continue;
+      for (const node of gone) await markEmpty(seen.open.client, node, signal);
+      const { count, why } = decision.size;
+      const at = (known?.count === count ? known.at : undefined) ?? rfc3339(this.#world.now());
+      const size = { ...decision.size, at };
+      await this.#world.sizes.decide({ key, uid: seen.cluster.metadata.uid ?? '', pool, size }, signal);
+      for (const name of decision.revived) await quietly(endEmptying(seen.open.client, seen.nodes.get(name)!, signal));
+      if (count === pool.count) continue;
+      const [reason, words] = count > pool.count ? ['PoolGrows', 'more'] : ['PoolShrinks', 'fewer'];
+      const message = `pool ${pool.name} is to have ${count} nodes, ${Math.abs(count - pool.count)} ${words}: ${why}`;
+      this.#world.record(seen.cluster, 'Normal', reason, message);
+    }
+  }
+
+  #tell(key: string, cluster: WorkerCluster, condition: Told): void {
+    if (isDeepStrictEqual(this.#told.get(key), condition)) return;
+    const before = this.#told.get(key);
+    this.#told.set(key, condition);
+    if (condition.status === 'False' && before?.message !== condition.message)
+      this.#world.record(cluster, 'Warning', condition.reason ?? '', condition.message ?? '');
+    this.#world.tell(key);
+  }
+}
+
+/** A node or pod that was changed or is gone meanwhile: the cache brings what became of it. */
+async function quietly(done: Promise<void>): Promise<void> {
+  try {
+    await done;
+  } catch (error) {
+    if (!(error instanceof KubeApiError && (error.isNotFound || error.isConflict))) throw error;
+  }
+}
+
+function nextLook(
+  { view, changesAt }: Seen,
+  { growth, shrinkage }: NodesPlan,
+  isEmptying: boolean,
+  memory: ClusterMemory,
+  now: number,
+): { requeueAfterMs: number } | undefined {
+  const times = [
+    ...changesAt,
+    ...(shrinkage.next === undefined ? [] : [shrinkage.next]),
+    ...(isEmptying ? [now + EVICTION_RETRY_MS] : []),
+    ...view.nodes.flatMap(({ name }) => memory.leftAlone(name, now)?.until ?? []),
+    // A purchase that does not come is no supply any more.
+    ...view.pools.flatMap(({ name, decidedAt }) =>
+      growth.ordered.has(name) && decidedAt !== undefined ? [decidedAt + PROVISION_MS + 1] : [],
+    ),
+    // What is sold out may be had again, and a pool that was refused by a quota: nobody tells.
+    ...(growth.waiting.some(({ reason }) => reason === 'NoOffer' || reason === 'OverQuota') ? [now + 30_000] : []),
+  ];
+  const due = Math.min(...times);
+  return Number.isFinite(due) ? { requeueAfterMs: Math.max(100, due - now) } : undefined;
+}

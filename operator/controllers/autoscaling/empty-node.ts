@@ -1,0 +1,58 @@
+import { ANNOTATIONS } from '../../api/group.ts';
+import { isMovable } from '../../burst/demand.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { keyOf, NODES, type Node, type Pod } from '../../kube/resources.ts';
+import { EMPTY } from '../empty-mark.ts';
+
+type Client = Pick<KubeClient, 'mergePatch' | 'evict'>;
+
+/** Nothing new goes there. The annotation outlives the operator, which goes on where it was. */
+export async function beginEmptying(client: Client, node: Node, now: Date, signal: AbortSignal): Promise<void> {
+  await mark(client, node, { annotations: { [ANNOTATIONS.emptiedSince]: now.toISOString() } }, true, signal);
+}
+
+/** The node takes pods again. */
+export async function endEmptying(client: Client, node: Node, signal: AbortSignal): Promise<void> {
+  await mark(client, node, { annotations: { [ANNOTATIONS.emptiedSince]: null } }, null, signal);
+}
+
+/** Whoever takes machines away takes this one first. */
+export async function markEmpty(client: Client, node: Node, signal: AbortSignal): Promise<void> {
+  const since = node.metadata.annotations?.[ANNOTATIONS.emptiedSince] ?? '';
+  if (since.endsWith(EMPTY)) return;
+  await mark(client, node, { annotations: { [ANNOTATIONS.emptiedSince]: `${since}${EMPTY}` } }, true, signal);
+}
+
+const mark = (
+  client: Client,
+  { metadata: { name, uid } }: Node,
+  metadata: object,
+  unschedulable: true | null,
+  signal: AbortSignal,
+): Promise<unknown> =>
+  // The UID keeps a late write from landing on another machine of the same name.
+  client.mergePatch(NODES, name, undefined, { metadata: { uid, ...metadata }, spec: { unschedulable } }, { signal });
+
+/** What became of the pods of a node. */
+export interface Emptied {
+  /** Pods that are there still. */
+  readonly left: readonly Pod[];
+  /** Who keeps pods there by a PodDisruptionBudget, in the API server's words; undefined: nobody. */
+  readonly blocked: string | undefined;
+}
+
+/** Asks each pod that must leave to do so, once. None is ever deleted: who may not be evicted stays. */
+export async function evictAll(client: Client, pods: readonly Pod[], signal: AbortSignal): Promise<Emptied> {
+  const left = pods.filter(isMovable);
+  let blocked: string | undefined;
+  for (const pod of left) {
+    if (pod.metadata.deletionTimestamp) continue;
+    const eviction = await client.evict(pod, { signal });
+    if (eviction.outcome === 'blocked') blocked ??= `${keyOf(pod)}: ${eviction.message}`;
+  }
+  return { left, blocked };
+}
+
+/** Since when a node is being emptied. */
+export const emptiedSince = ({ metadata }: Node): number =>
+  Date.parse((metadata.annotations?.[ANNOTATIONS.emptiedSince] ?? '').replace(EMPTY, ''));

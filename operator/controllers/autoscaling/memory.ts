@@ -1,0 +1,69 @@
+import type { Node } from '../../kube/resources.ts';
+
+const INSTANCE_TYPE = 'node.kubernetes.io/instance-type';
+
+/** A node that could not be emptied is left alone for this long, milliseconds; each further time twice as long, up to an hour. */
+const FIRST_BACKOFF_MS = 5 * 60_000;
+const LONGEST_BACKOFF_MS = 60 * 60_000;
+
+/** What is known of one cluster from look to look. All of it may be lost: then nodes stay longer than they had to. */
+export class ClusterMemory {
+  /** UID of the WorkerCluster. */
+  readonly uid: string;
+  /** Since when nobody needs a node, milliseconds since the epoch. */
+  readonly unneededSince = new Map<string, number>();
+  readonly #givenUp = new Map<string, { until: number; times: number; why: string }>();
+  /** UID of a pod → node that it was first seen to be nominated for, and when. */
+  readonly #nominated = new Map<string, { node: string; since: number }>();
+
+  /** Pool and machine type → a node as it was last seen there. */
+  readonly #seen = new Map<string, Node>();
+
+  constructor(uid: string) {
+    this.uid = uid;
+  }
+
+  /**
+   * Nodes of a pool, the ones that are there first, then those that were last seen of each machine type. Without these, a guess that was too
+   * high would be made again once the node is gone that has shown it, and another one bought.
+   */
+  alsoGone(pool: string, there: readonly Node[]): readonly Node[] {
+    for (const node of there) this.#seen.set(`${pool}/${node.metadata.labels?.[INSTANCE_TYPE]}`, node);
+    const gone = [...this.#seen].flatMap(([key, node]) => (key.startsWith(`${pool}/`) ? [node] : []));
+    return [...there, ...gone];
+  }
+
+  /** These nodes are unneeded now, and no others. */
+  unneeded(nodes: readonly string[], now: number): void {
+    const all = new Set(nodes);
+    for (const known of this.unneededSince.keys()) if (!all.has(known)) this.unneededSince.delete(known);
+    for (const node of nodes) if (!this.unneededSince.has(node)) this.unneededSince.set(node, now);
+  }
+
+  /** A node could not be emptied. */
+  giveUp(node: string, why: string, now: number): void {
+    const times = (this.#givenUp.get(node)?.times ?? 0) + 1;
+    const until = now + Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** (times - 1));
+    this.#givenUp.set(node, { until, times, why });
+  }
+
+  /** Why a node is left alone for now; undefined: it is not. */
+  leftAlone(node: string, now: number): { until: number; why: string } | undefined {
+    const known = this.#givenUp.get(node);
+    return known && known.until > now ? known : undefined;
+  }
+
+  /** How long a pod has been nominated for this node, milliseconds. */
+  nominatedMs(pod: string, node: string, now: number): number {
+    const known = this.#nominated.get(pod);
+    if (known?.node === node) return now - known.since;
+    this.#nominated.set(pod, { node, since: now });
+    return 0;
+  }
+
+  /** Forgets nodes and pods that are no more. */
+  keepOnly(nodes: ReadonlySet<string>, pods: ReadonlySet<string>): void {
+    for (const node of this.#givenUp.keys()) if (!nodes.has(node)) this.#givenUp.delete(node);
+    for (const pod of this.#nominated.keys()) if (!pods.has(pod)) this.#nominated.delete(pod);
+  }
+}

@@ -1,0 +1,230 @@
+import type { Provider } from '../../../providers/contract.ts';
+import { hasAccount } from '../../accounts/has-account.ts';
+import type { CloudProfile } from '../../api/cloudprofile.ts';
+import { findCondition, rfc3339 } from '../../api/conditions.ts';
+import { parseDuration } from '../../api/duration.ts';
+import type { DesiredPool } from '../../api/pools.ts';
+import type { Quota } from '../../api/quota.ts';
+import type { Shoot } from '../../api/shoot.ts';
+import { isAttached, MAX_NODES, profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
+import { type Ignored, interruptedDemand, isMovable, isSystem, pendingDemand } from '../../burst/demand.ts';
+import { clusterState } from '../../burst/fit/cluster.ts';
+import { PROVISION_MS } from '../../burst/nodes/grow.ts';
+import { whyInterrupted } from '../../burst/nodes/interruption.ts';
+import type { PoolView } from '../../burst/nodes/model.ts';
+import type { NodesView } from '../../burst/nodes/plan.ts';
+import type { DepletedOffers } from '../../capacity/depleted-offers.ts';
+import { type DecidedSize, desiredSizes, isCoppices } from '../../capacity/desired-sizes.ts';
+import type { OpenCluster, OpenClusters } from '../../clusters/open-clusters.ts';
+import { admit } from '../../cost/admission.ts';
+import { askedSize } from '../../cost/size.ts';
+import type { Informer } from '../../kube/informer.ts';
+import { conditionIsTrue, keyOf, type Node, type Pod } from '../../kube/resources.ts';
+import { BY_NAMESPACE } from '../by-namespace.ts';
+import { type ClaimantWorld, claimantsIn, heldBy, OVER_QUOTA } from '../quota/claimants.ts';
+import { type KnownFacts, NOTHING_KNOWN } from './cluster-facts.ts';
+import type { ClusterMemory } from './memory.ts';
+import { asReady, byNode, byPool, daemonsOf, isThere, type Leaving, nodeViews, whoLeaves } from './nodes-seen.ts';
+import { offerOf } from './offers.ts';
+
+/** What is looked at. */
+export interface ObservedWorld extends ClaimantWorld {
+  readonly openClusters: Pick<OpenClusters, 'get'>;
+  readonly quotas: Pick<Informer<Quota>, 'byIndex'>;
+  readonly capacity: Pick<DepletedOffers, 'known'>;
+  readonly decided: NonNullable<ClaimantWorld['decided']>;
+  provider(profile: CloudProfile, withAccount: boolean): Provider | undefined;
+  now(): Date;
+}
+
+/** What was seen of a cluster whose nodes are Coppice's to decide about. */
+export interface Seen extends Leaving {
+  readonly cluster: WorkerCluster;
+  readonly open: OpenCluster;
+  readonly pools: readonly DesiredPool[];
+  readonly decided: ReadonlyMap<string, DecidedSize>;
+  readonly view: NodesView;
+  readonly ignored: readonly Ignored[];
+  readonly nodes: ReadonlyMap<string, Node>;
+  readonly podsOn: ReadonlyMap<string, readonly Pod[]>;
+  /** Nodes that a cloud takes away within minutes, and by what it says so. */
+  readonly interrupted: ReadonlyMap<string, string>;
+  /** When something of this is seen otherwise though nothing happens, milliseconds since the epoch. */
+  readonly changesAt: readonly number[];
+  /** Why nodes cannot be taken away here at all; absent: they can. */
+  readonly noShrinking?: string;
+}
+
+/** A nomination that is older holds up nobody: Kubernetes keeps those to nodes that will never take the pod. */
+const NOMINATION_MS = 2 * 60_000;
+const SCALE_IN_AFTER_MS = 10 * 60_000;
+
+/** Whether some pool of the cluster is Coppice's to size. */
+export const isAutoscaled = ({ spec }: WorkerCluster): boolean => (spec.pools ?? []).some(isCoppicesPool);
+const isCoppicesPool = ({ autoscale }: { autoscale?: string | undefined }): boolean => autoscale === 'Coppice';
+
+/** Why nothing is decided about a cluster now, or what a decision rests on. */
+export function observe(
+  world: ObservedWorld,
+  key: string,
+  memory: ClusterMemory,
+  { facts, csiNodes }: KnownFacts = NOTHING_KNOWN,
+): Seen | undefined {
+  const cluster = world.clusters.get(key);
+  const profile = cluster && world.profiles.get(profileNameOf(cluster));
+  const open = world.openClusters.get(key);
+  if (!cluster || !profile || !open || !isOpenToDecisions(cluster)) return undefined;
+  const decided = world.decided(cluster);
+  if (decided === 'unknown') return undefined;
+  const onRecord: ReadonlyMap<string, DecidedSize> = decided === 'none' ? new Map() : decided;
+  const pools = desiredSizes({ cluster, profile, decided });
+  const own = pools.filter(isCoppices);
+  const shoot = world.shoots.get(key);
+  const now = world.now();
+
+  const nodes = new Map(open.nodes.list().map((node) => [node.metadata.name, node]));
+  const pods = open.pods.list();
+  const podsOn = byNode(pods);
+  memory.keepOnly(new Set(nodes.keys()), new Set(pods.map(({ metadata }) => metadata.uid ?? '')));
+  const ofPool = byPool(nodes.values());
+  const { leaving, spared } = whoLeaves(own, onRecord, ofPool, nodes);
+  const offers = {
+    cluster,
+    profile,
+    provider: world.provider(profile, hasAccount(cluster, shoot)),
+    isManaged: !isMadeOf(shoot, cluster),
+    capacity: world.capacity.known(cluster.metadata.uid ?? ''),
+    now,
+  };
+  const poolViews = own.map((pool): PoolView => {
+    const there = (ofPool.get(pool.name) ?? []).filter(isThere);
+    const at = onRecord.get(pool.name)?.at;
+    return {
+      name: pool.name,
+      count: pool.count,
+      minimum: pool.minimum,
+      maximum: pool.maximum,
+      present: there.length - (leaving.get(pool.name)?.length ?? 0),
+      ...(at !== undefined && { decidedAt: Date.parse(at) }),
+      ...offerOf(offers, pool, memory.alsoGone(pool.name, there.filter(isReady)), csiNodes),
+    };
+  });
+  const { demands, ignored } = pendingDemand(pods, {
+    isNominationLive: ({ metadata, status }) => {
+      const name = status?.nominatedNodeName ?? '';
+      const node = nodes.get(name);
+      const isThereStill = node !== undefined && isThere(node) && !node.spec.unschedulable;
+      return isThereStill && memory.nominatedMs(metadata.uid ?? '', name, +now) < NOMINATION_MS;
+    },
+  });
+  const interrupted = new Map(
+    [...nodes.values()].flatMap((node): [string, string][] => {
+      const why = isThere(node) ? whyInterrupted(node) : undefined;
+      return why === undefined ? [] : [[node.metadata.name, why]];
+    }),
+  );
+  const going = [...interrupted.keys()].flatMap((name) => podsOn.get(name) ?? []);
+  const lasting = [...nodes.values()].filter((node) => isThere(node) && !interrupted.has(node.metadata.name));
+  const noShrinking = whyNoShrinking(cluster, shoot);
+  const others = pools.reduce((sum, pool) => sum + (isCoppices(pool) ? 0 : pool.count), 0);
+  const waits = new Map((cluster.spec.pools ?? []).map(({ name, scaleInAfter }) => [name, scaleInAfter]));
+  const sizedAs = (sizes: ReadonlyMap<string, number>) =>
+    desiredSizes({ cluster, profile, decided: withCounts(onRecord, sizes) });
+  return {
+    cluster,
+    open,
+    pools: own,
+    decided: onRecord,
+    ignored,
+    nodes,
+    podsOn,
+    leaving,
+    spared,
+    interrupted,
+    changesAt: [
+      ...(ignored.some(({ reason }) => reason === 'Nominated') ? [+now + NOMINATION_MS] : []),
+      // A node that does not come up is no supply any more.
+      ...lasting
+        .filter((node) => !isReady(node))
+        .map(({ metadata }) => Date.parse(metadata.creationTimestamp ?? '') + PROVISION_MS)
+        .filter((at) => at > +now),
+    ],
+    ...(noShrinking !== undefined && { noShrinking }),
+    view: {
+      state: clusterState({
+        ...facts,
+        nodes: lasting.map((node) => asReady(node, +now)),
+        pods,
+        csiNodes: [...csiNodes.values()],
+      }),
+      demands: [...demands, ...interruptedDemand(going, rfc3339(now))],
+      pools: poolViews,
+      nodes: nodeViews(own, poolViews, byPool(lasting), { leaving, podsOn, shoot, memory, now: +now }),
+      most: Math.min(MAX_NODES, profile.spec.limits?.maxNodesTotal ?? MAX_NODES) - others,
+      refused: refusedBy(world, cluster, profile, sizedAs),
+      notReady: lasting.filter((node) => !isReady(node)).map(({ metadata }) => metadata.name),
+      hasWork: pods.some((pod) => pod.spec.nodeName && isMovable(pod) && !isSystem(pod)),
+      daemons: daemonsOf(pods),
+      mayShrink: (sizes) => sizedAs(sizes).every(({ name, count }) => count === (sizes.get(name) ?? count)),
+      unneededSince: memory.unneededSince,
+      waitMs: (pool) => parseDuration(waits.get(pool) ?? '') ?? SCALE_IN_AFTER_MS,
+      mayTakeNodes: noShrinking === undefined,
+      now: +now,
+    },
+  };
+}
+
+const isReady = (node: Node): boolean => conditionIsTrue(node, 'Ready');
+
+function isOpenToDecisions({ metadata, status, ...cluster }: WorkerCluster): boolean {
+  const is = (type: string) => findCondition(status?.conditions, type)?.status;
+  // Who waits for a quota may need less by now: only what else is refused says that nothing of it is acted on.
+  const accepted = findCondition(status?.conditions, 'SpecAccepted');
+  return (
+    !metadata.deletionTimestamp &&
+    !isAttached(cluster) &&
+    isAutoscaled({ metadata, ...cluster } as WorkerCluster) &&
+    (accepted?.status !== 'False' || accepted.reason === OVER_QUOTA) &&
+    is('APIServerAvailable') !== 'False' &&
+    status?.hibernation?.asleep !== true &&
+    cluster.spec.hibernation?.enabled !== true
+  );
+}
+
+/** Whether the nodes are machines of the cluster's own Shoot. */
+const isMadeOf = (shoot: Shoot | undefined, { metadata }: WorkerCluster): boolean =>
+  shoot?.metadata.ownerReferences?.some(({ uid }) => uid === metadata.uid) === true;
+
+/** Why named nodes cannot be taken away; undefined: they can. */
+function whyNoShrinking(cluster: WorkerCluster, shoot: Shoot | undefined): string | undefined {
+  if (!isMadeOf(shoot, cluster))
+    return 'the cloud chooses itself which nodes of a managed cluster go, so Coppice takes none away';
+  return findCondition(shoot?.status?.conditions, 'Rolling')?.status === 'True'
+    ? 'machines are being replaced'
+    : undefined;
+}
+
+/** Sizes as if these were on record. */
+const withCounts = (decided: ReadonlyMap<string, DecidedSize>, sizes: ReadonlyMap<string, number>) =>
+  new Map<string, DecidedSize>([
+    ...decided,
+    ...[...sizes].map(([name, count]): [string, DecidedSize] => [name, { count, by: '', why: '' }]),
+  ]);
+
+function refusedBy(
+  world: ObservedWorld,
+  cluster: WorkerCluster,
+  profile: CloudProfile,
+  sizedAs: (sizes: ReadonlyMap<string, number>) => DesiredPool[],
+): NodesView['refused'] {
+  const { namespace = '', creationTimestamp: createdAt = '' } = cluster.metadata;
+  const quotas = world.quotas.byIndex(BY_NAMESPACE, namespace);
+  if (quotas.length === 0) return () => undefined;
+  const key = keyOf(cluster);
+  const others = claimantsIn(world, namespace).filter((one) => one.key !== key);
+  const held = heldBy(world, cluster);
+  return (sizes) => {
+    const asked = askedSize(cluster, profile, sizedAs(sizes));
+    return admit({ key, createdAt, profile, held, asked }, others, quotas)[0]?.message;
+  };
+}

@@ -1,0 +1,57 @@
+import { COMPONENTS } from '../../../api/names.ts';
+import { controlPlaneMembers, type Shoot, type ShootStatus } from '../../../api/shoot.ts';
+import { clusterResource } from '../../../clusters/capacity.ts';
+import type { Deployment, StatefulSet } from '../../../kube/resources.ts';
+import { say } from '../../conditions.ts';
+import type { Operation } from '../operation.ts';
+import { type RunningFacts, runningFacts } from '../status/facts.ts';
+import { runningStatus } from '../status/running-status.ts';
+
+/** What is seen of a shoot with a hosted control plane, for its status. */
+export interface ShootFacts extends RunningFacts {
+  readonly etcd: StatefulSet | undefined;
+  readonly apiServer: Deployment | undefined;
+  readonly controllerManager: Deployment | undefined;
+  readonly scheduler: Deployment | undefined;
+}
+
+/** status of a Shoot with a hosted control plane, as the caches show it. */
+export async function hostedStatus(op: Operation, shoot: Shoot, now: Date): Promise<ShootStatus> {
+  const { seed, values } = op;
+  const ns = values.namespace;
+  const facts: ShootFacts = {
+    ...(await runningFacts(op, shoot)),
+    etcd: seed.statefulSets.get(`${ns}/${COMPONENTS.etcd}`),
+    apiServer: seed.deployments.get(`${ns}/${COMPONENTS.apiServer}`),
+    controllerManager: seed.deployments.get(`${ns}/${COMPONENTS.controllerManager}`),
+    scheduler: seed.deployments.get(`${ns}/${COMPONENTS.scheduler}`),
+  };
+  return shootStatus(facts, now);
+}
+
+/** status of a Shoot with a hosted control plane, pure. */
+export function shootStatus(facts: ShootFacts, now: Date): ShootStatus {
+  const members = controlPlaneMembers(facts.shoot.spec);
+  const ready = Math.min(facts.etcd?.status?.readyReplicas ?? 0, facts.apiServer?.status?.readyReplicas ?? 0);
+  const unavailable = [
+    [COMPONENTS.etcd, members, facts.etcd?.status?.readyReplicas] as const,
+    [COMPONENTS.apiServer, members, facts.apiServer?.status?.readyReplicas] as const,
+    [
+      COMPONENTS.controllerManager,
+      facts.controllerManager?.spec.replicas ?? 1,
+      facts.controllerManager?.status?.readyReplicas,
+    ] as const,
+    [COMPONENTS.scheduler, facts.scheduler?.spec.replicas ?? 1, facts.scheduler?.status?.readyReplicas] as const,
+  ].filter(([, wanted, have]) => (have ?? 0) < wanted);
+  const healthy =
+    unavailable.length === 0
+      ? say('ControlPlaneHealthy', true, 'AllReady', 'etcd, API server, controller manager and scheduler are ready')
+      : say(
+          'ControlPlaneHealthy',
+          false,
+          'NotReady',
+          `not ready: ${unavailable.map(([name, wanted, have]) => `${name} (${have ?? 0} of ${wanted})`).join(', ')}`,
+        );
+  const resource = facts.inside && clusterResource(facts.inside.nodes, facts.inside.pods);
+  return runningStatus(facts, { healthy, desired: members, ready, resource }, now);
+}

@@ -1,0 +1,98 @@
+import type { Machine, Pool } from '../../../../providers/contract.ts';
+import type { MadeOf } from '../../../api/acted.ts';
+import type { LastError, LastOperation } from '../../../api/meta.ts';
+import type { Shoot } from '../../../api/shoot.ts';
+import { keyOf, type Node, type Pod } from '../../../kube/resources.ts';
+import { endpointURL, namedURL } from '../../../shoot/values.ts';
+import type { Said } from '../../conditions.ts';
+import type { DNSOutcome } from '../dns/dns-outcome.ts';
+import { outcomesOf } from '../dns/dns-records.ts';
+import { driftCondition } from '../drift/drift.ts';
+import type { Operation } from '../operation.ts';
+import { type PodProblem, podProblems } from '../pod-problems.ts';
+
+/** What is known of every shoot, whatever stands behind it. */
+export interface CommonFacts {
+  readonly shoot: Shoot;
+  readonly technicalID: string;
+  readonly seedName: string | undefined;
+  readonly version: string | undefined;
+  /** Ranges in use. */
+  readonly networks?: { readonly pods: string; readonly services: string };
+  readonly endpoint: string | undefined;
+  /** URLs by names that lead to the endpoint, by whose domain they are in. */
+  readonly named?: readonly { name: string; url: string }[];
+  readonly pools: readonly Pool[];
+  readonly madeOf?: MadeOf;
+  readonly operation: LastOperation | undefined;
+  readonly errors: readonly LastError[];
+  readonly observedGeneration: number | undefined;
+}
+
+/** What is seen of a shoot whose control plane runs somewhere. */
+export interface RunningFacts extends CommonFacts {
+  /** Whether the admin's kubeconfig was seen to work and the API server is still in touch; undefined: nobody has asked it yet. */
+  readonly usable: { ok: boolean; message: string } | undefined;
+  /** Absent while there is no line to the API server: then nothing is known about nodes. */
+  readonly inside: { nodes: readonly Node[]; pods: readonly Pod[]; machines: readonly Machine[] } | undefined;
+  /** Whether API servers reach the cluster through a tunnel; absent: directly. */
+  readonly tunnel?: boolean | undefined;
+  /** Whether nothing of the cluster can be reached, since its nodes run no pods; absent: no. */
+  readonly nothingRuns?: boolean | undefined;
+  /** What of the system components an admission policy of the cluster refused; absent: nothing. */
+  readonly systemRefused?: string | undefined;
+  /** Pods in the seed that cannot start. */
+  readonly problems?: readonly PodProblem[];
+  /** One line for each drain that goes on. */
+  readonly draining: readonly string[];
+  /** What became of the names of the API server. */
+  readonly records?: readonly DNSOutcome[];
+  /** Condition Drifted; absent: nobody has looked yet, or there is nothing to be looked at. */
+  readonly drift?: Said | undefined;
+  /** Condition of its backups; absent: it has none. */
+  readonly backup?: Said | undefined;
+}
+
+/** What an operation knows of its shoot; `shoot` as it is now. */
+export const commonFacts = (op: Operation, shoot: Shoot, endpoint: string | undefined): CommonFacts => ({
+  shoot,
+  technicalID: op.values.namespace,
+  seedName: op.seed.name,
+  version: op.values.version,
+  networks: op.values.networks,
+  endpoint,
+  pools: op.pools,
+  madeOf: { inCloud: op.provider.inCloud },
+  operation: op.state.operation,
+  errors: [...op.state.errors.values()],
+  observedGeneration: op.state.settledGeneration ?? shoot.status?.observedGeneration,
+});
+
+/** What an operation knows of a shoot whose control plane runs somewhere; `shoot` as it is now. */
+export async function runningFacts(op: Operation, shoot: Shoot): Promise<RunningFacts> {
+  const { state, values } = op;
+  const { connection } = state;
+  const records = outcomesOf({ ...op, shoot });
+  const named = records
+    .filter(({ ready }) => ready)
+    .map(({ domain, host }) => ({ name: domain, url: namedURL(host, values) }));
+  return {
+    ...commonFacts(op, shoot, values.addresses.apiServer ? endpointURL(values) : undefined),
+    usable: state.usable,
+    inside: connection?.line.answers
+      ? {
+          nodes: connection.nodes.list(),
+          pods: connection.pods.list(),
+          machines: await op.provider.listMachines(op.context()),
+        }
+      : undefined,
+    problems: podProblems(op.seed.podsOf(keyOf(shoot))),
+    ...(values.machinesOutside && { tunnel: true }),
+    ...(values.clusterNetwork === 'none' && { nothingRuns: true }),
+    ...(state.systemRefused && { systemRefused: state.systemRefused }),
+    draining: [...state.draining.values()],
+    ...(records.length > 0 && { records, named }),
+    drift: driftCondition(op, shoot),
+    backup: op.world.backups.condition(shoot),
+  };
+}

@@ -1,0 +1,85 @@
+import { conditionIsTrue, type Pod } from '../../../kube/resources.ts';
+import { KONNECTIVITY_AGENT_APP } from '../../../shoot/konnectivity-agent.ts';
+import { say } from '../../conditions.ts';
+import type { RunningFacts } from './facts.ts';
+
+/** Reason of condition EveryNodeReady while there are Nodes whose machines have gone: the next reconcile takes them away. */
+export const NODES_LEAVING = 'NodesLeaving';
+
+/** Condition EveryNodeReady. @param rolling whether machines are being replaced, of which some come before others go */
+export function nodesCondition(
+  facts: Pick<RunningFacts, 'usable'> & { inside: unknown },
+  desired: number,
+  current: number,
+  ready: number,
+  rolling = false,
+) {
+  if (!facts.inside) {
+    // Without a line to the API server the last word stands, as Unknown: a seed's hiccup is no failure of nodes.
+    return desired === 0
+      ? say('EveryNodeReady', true, 'NoNodes', 'no nodes are asked for')
+      : say(
+          'EveryNodeReady',
+          facts.usable ? 'Unknown' : false,
+          'NotObserved',
+          'nodes can be seen once the API server answers',
+        );
+  }
+  if (desired === 0 && current === 0) return say('EveryNodeReady', true, 'NoNodes', 'no nodes are asked for');
+  if (ready === desired && current === desired)
+    return say('EveryNodeReady', true, 'AllReady', `all ${desired} nodes are Ready`);
+  if (rolling && ready >= desired)
+    return say('EveryNodeReady', true, 'AllReady', `all ${desired} nodes are Ready, while machines are replaced`);
+  if (current > desired && !rolling)
+    return say('EveryNodeReady', false, 'ScalingIn', `${current - desired} of ${current} nodes are being taken away`);
+  return say(
+    'EveryNodeReady',
+    false,
+    current < desired ? 'ScalingOut' : 'NotReady',
+    `${ready} of ${desired} nodes are Ready`,
+  );
+}
+
+/** Condition SystemComponentsHealthy. @param desired nodes that are asked for */
+export function systemCondition(facts: RunningFacts, desired: number) {
+  if (desired === 0) return say('SystemComponentsHealthy', true, 'NoNodes', 'without nodes no system components run');
+  if (!facts.inside)
+    return say(
+      'SystemComponentsHealthy',
+      facts.usable ? 'Unknown' : false,
+      'NotObserved',
+      'to be seen once the API server answers',
+    );
+  if (facts.systemRefused)
+    return say(
+      'SystemComponentsHealthy',
+      false,
+      'RefusedByAdmission',
+      `an admission policy of the cluster refuses what the operator applies; leave kube-system out of it: ${facts.systemRefused}`,
+    );
+  const { pods } = facts.inside;
+  const podsOf = (app: string) =>
+    pods.filter((pod) => pod.metadata.labels?.['k8s-app'] === app && !pod.metadata.deletionTimestamp);
+  const isReady = (pod: Pod) => conditionIsTrue(pod, 'Ready');
+  const dns = podsOf('kube-dns');
+  const agents = podsOf(KONNECTIVITY_AGENT_APP);
+  if (!dns.some(isReady))
+    return say('SystemComponentsHealthy', false, 'NotReady', `cluster DNS is not ready yet (${dns.length} pods)`);
+  if (facts.tunnel && !agents.some(isReady))
+    return say(
+      'SystemComponentsHealthy',
+      false,
+      'TunnelDown',
+      `no agent of the tunnel is connected to an API server (${agents.length} pods): kubectl logs, exec and port-forward, ` +
+        'aggregated APIs and webhooks in the cluster do not work',
+    );
+  if (facts.nothingRuns)
+    return say(
+      'SystemComponentsHealthy',
+      true,
+      'Simulated',
+      'nodes are simulated and run no pods: there is none that kubectl logs, exec and proxy, webhooks or aggregated APIs could reach',
+    );
+  const what = facts.tunnel ? 'cluster DNS serves, the tunnel from the API server is open' : 'cluster DNS serves';
+  return say('SystemComponentsHealthy', true, 'Healthy', what);
+}

@@ -1,0 +1,112 @@
+import { findCondition } from '../../../api/conditions.ts';
+import { hasServed, type ShootStatus } from '../../../api/shoot.ts';
+import { conditionIsTrue } from '../../../kube/resources.ts';
+import { type Said, say } from '../../conditions.ts';
+import { recordsCondition } from '../dns/dns-outcome.ts';
+import { rollLines } from '../machines/roll.ts';
+import { strayNodes } from '../machines/stray-nodes.ts';
+import { type PodProblem, problemsText } from '../pod-problems.ts';
+import type { RunningFacts } from './facts.ts';
+import { NODES_LEAVING, nodesCondition, systemCondition } from './node-conditions.ts';
+import { desiredNodes, statusOf } from './status-of.ts';
+
+/** What is told of a control plane that runs, wherever it does. */
+export interface ControlPlaneSeen {
+  /** Condition ControlPlaneHealthy. */
+  readonly healthy: Said;
+  readonly desired: number;
+  readonly ready: number;
+  /** What there is for workloads; undefined: nothing is known about nodes. */
+  readonly resource: ShootStatus['resource'];
+}
+
+/** status of a Shoot whose control plane runs somewhere, pure. */
+export function runningStatus(facts: RunningFacts, seen: ControlPlaneSeen, now: Date): ShootStatus {
+  const { shoot, inside, pools } = facts;
+  const before = shoot.status;
+  const desired = desiredNodes(pools);
+  const readyNodes = inside?.nodes.filter((node) => conditionIsTrue(node, 'Ready')) ?? [];
+  const machines = inside?.machines.filter((machine) => machine.phase !== 'Terminating') ?? [];
+  const readyMachines = machines.filter((machine) =>
+    readyNodes.some((node) => node.metadata.name === machine.nodeName),
+  );
+  const { problems = [] } = facts;
+  const ofControlPlane = problems.filter(({ machine }) => !machine);
+  const serving = facts.usable
+    ? say(
+        'APIServerAvailable',
+        facts.usable.ok,
+        facts.usable.ok ? 'AdminCanWrite' : 'NotReachable',
+        facts.usable.message,
+      )
+    : say('APIServerAvailable', false, 'Starting', 'the API server is being started');
+  const standing = (condition: Said): Said => lastSaid(facts, condition.type) ?? condition;
+  const apiServer = named(standing(serving), ofControlPlane);
+  const healthy = named(seen.healthy, ofControlPlane);
+  const rolling = rollLines(pools, machines, readyMachines);
+  const observed = nodesCondition(facts, desired, machines.length, readyMachines.length, rolling.length > 0);
+  const counted = inside ? observed : standing(observed);
+  const strays = inside ? strayNodes(shoot, inside.nodes, inside.machines) : [];
+  const everyNode = named(
+    counted.status === 'True' && strays.length > 0
+      ? say(
+          'EveryNodeReady',
+          false,
+          NODES_LEAVING,
+          `nodes without a machine are being taken away: ${strays.join(', ')}`,
+        )
+      : counted,
+    problems.filter(({ machine }) => machine),
+  );
+  const system = inside ? systemCondition(facts, desired) : standing(systemCondition(facts, desired));
+  const errors = facts.errors.length > 0;
+  const all = [apiServer, healthy, everyNode, system];
+  const wrong = all.find((condition) => condition.status !== 'True');
+  const isReady = !wrong && facts.observedGeneration === shoot.metadata.generation;
+  const codes = [...new Set(facts.errors.flatMap((error) => error.codes ?? []))];
+  const readyCondition = isReady
+    ? say('Ready', true, 'ClusterReady', 'the control plane serves, all nodes are Ready')
+    : errors
+      ? say('Ready', false, 'OperationFailed', facts.errors.map((error) => error.description).join('; '), codes)
+      : say('Ready', false, wrong?.reason ?? 'Reconciling', wrong?.message ?? 'the change is being carried out');
+
+  const conditions = [
+    readyCondition,
+    ...all,
+    facts.draining.length > 0 ? say('Draining', true, 'ScaleIn', facts.draining.join('; ')) : undefined,
+    rolling.length > 0 ? say('Rolling', true, 'MachinesOutdated', rolling.join('; ')) : undefined,
+    recordsCondition(facts.records ?? [], shoot),
+    facts.drift,
+    facts.backup,
+  ];
+  const controlPlane = { desired: seen.desired, ready: seen.ready };
+  const resource = seen.resource ?? before?.resource;
+  const told = { controlPlane, machines, readyMachines, ...(resource && { resource }) };
+  const status = statusOf(facts, told, conditions, now);
+  // A line that is down is no loss of nodes: they are told as they were last seen.
+  return inside || !before?.nodes ? status : { ...status, ...lastSeen(before, desired) };
+}
+
+/**
+ * What was said last of a cluster that has served, while nobody has asked its API server yet: an operator that starts anew would otherwise
+ * tell of an outage of each cluster.
+ */
+function lastSaid({ shoot, usable }: RunningFacts, type: string): Said | undefined {
+  const last = usable || !hasServed(shoot) ? undefined : findCondition(shoot.status?.conditions, type);
+  return last && { type, status: last.status, reason: last.reason, message: last.message };
+}
+
+/** The condition with the pods that keep it from being True, and Kubernetes' own word for it. */
+const named = (condition: Said, [problem, ...more]: readonly PodProblem[]): Said =>
+  condition.status === 'True' || !problem
+    ? condition
+    : {
+        ...condition,
+        reason: problem.reason,
+        message: `${condition.message}; ${problemsText([problem, ...more])}`,
+      };
+
+const lastSeen = ({ nodes, workers }: ShootStatus, desired: number): Partial<ShootStatus> => ({
+  ...(nodes && { nodes: { ...nodes, desired } }),
+  ...(workers && { workers }),
+});

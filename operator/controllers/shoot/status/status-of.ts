@@ -1,0 +1,62 @@
+import type { Machine, Pool } from '../../../../providers/contract.ts';
+import { type ShootStatus, unactedFields } from '../../../api/shoot.ts';
+import { say, withConditions } from '../../conditions.ts';
+import type { CommonFacts } from './facts.ts';
+
+/** What every shoot's status has, whatever stands behind it. */
+export function statusOf(
+  facts: CommonFacts,
+  seen: {
+    controlPlane: NonNullable<ShootStatus['controlPlane']>;
+    machines: readonly Machine[];
+    readyMachines: readonly Machine[];
+    resource?: NonNullable<ShootStatus['resource']>;
+  },
+  conditions: Parameters<typeof withConditions>[1],
+  now: Date,
+): ShootStatus {
+  const { shoot, pools } = facts;
+  const { controlPlane, machines, readyMachines, resource } = seen;
+  const unacted = unactedFields(shoot.spec, facts.madeOf);
+  const inPool = (name: string, list: readonly Machine[]) => list.filter(({ pool }) => pool === name).length;
+  return {
+    conditions: withConditions(
+      shoot.status?.conditions,
+      [
+        ...conditions,
+        unacted.length > 0
+          ? say('AllFieldsActedOn', false, 'KeptOnly', `kept but not acted on yet: ${unacted.join(', ')}`)
+          : undefined,
+      ],
+      now,
+    ),
+    technicalID: facts.technicalID,
+    ...(shoot.metadata.uid && { uid: shoot.metadata.uid }),
+    ...(facts.seedName && { seedName: facts.seedName }),
+    ...(facts.version && { kubernetesVersion: facts.version }),
+    ...(facts.networks && {
+      networking: { pods: [facts.networks.pods], services: [facts.networks.services] },
+    }),
+    ...(facts.endpoint && {
+      advertisedAddresses: [{ name: 'internal', url: facts.endpoint }, ...(facts.named ?? [])].map((address) => ({
+        ...address,
+        application: 'kube-apiserver',
+      })),
+    }),
+    controlPlane,
+    nodes: { desired: desiredNodes(pools), current: machines.length, ready: readyMachines.length },
+    workers: pools.map(({ name, count }) => ({
+      name,
+      desired: count,
+      current: inPool(name, machines),
+      ready: inPool(name, readyMachines),
+    })),
+    ...(resource && { resource }),
+    ...(facts.operation && { lastOperation: facts.operation }),
+    lastErrors: [...facts.errors],
+    ...(facts.observedGeneration !== undefined && { observedGeneration: facts.observedGeneration }),
+  };
+}
+
+/** How many nodes are asked for. */
+export const desiredNodes = (pools: readonly Pool[]): number => pools.reduce((sum, pool) => sum + pool.count, 0);

@@ -1,0 +1,92 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { CLUSTER_INVENTORY } from '../../../operator/garden/inventory.ts';
+import { CLUSTERPROFILES } from '../../../operator/hubs/cluster-profile.ts';
+import { hubType } from '../../../operator/hubs/index.ts';
+import { KubeUnreachableError } from '../../../operator/kube/errors.ts';
+import { WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
+import { sweepMember } from '../../kit/conformance/hubs.ts';
+import { HubScene } from '../../kit/hubs/hub-scene.ts';
+
+const MANY = 8;
+const OTHER = { clusterSelector: { matchLabels: { fleet: 'other' } } };
+
+describe('a hub and its members', () => {
+  let scene: HubScene;
+  beforeAll(async () => {
+    scene = await HubScene.start({ type: 'ClusterProfile' }, [CLUSTER_INVENTORY]);
+  });
+  afterAll(() => scene?.stop());
+  beforeEach(async () => {
+    scene.now = () => new Date();
+    await scene.startOperator();
+    await scene.makeHub();
+  });
+  afterEach(async () => {
+    vi.restoreAllMocks();
+    await scene.stopOperator();
+  });
+
+  it('are asked once in a while whether clusters can join, however many come, and at once when the Hub is changed', async () => {
+    const isReady = () => scene.hubs.get('test')?.status?.conditions?.find(({ type }) => type === 'Ready')?.status;
+    await scene.until('the hub to be usable', () => isReady() === 'True');
+    const validate = vi.spyOn(hubType('ClusterProfile')!, 'validate');
+    const at = new Date();
+    scene.now = () => at;
+    const names = Array.from({ length: MANY }, (_, at) => `c${at}`);
+    for (const [index, name] of names.entries()) {
+      await scene.makeCluster({}, name);
+      // Each of them has the Hub looked at anew.
+      await scene.until(`${name} to be a member`, () => scene.memberships.size === index + 1);
+    }
+    await scene.makeHub('test', { maxConcurrentLeaves: MANY });
+    await expect.poll(() => validate.mock.calls.length).toBe(1);
+    scene.now = () => new Date(+at + 11_000);
+    await scene.makeCluster({}, 'last');
+    names.push('last');
+    await expect.poll(() => validate.mock.calls.length).toBe(2);
+    for (const name of names) {
+      await scene.garden.client.mergePatch(WORKERCLUSTERS, name, 'shop', { metadata: { finalizers: null } });
+      await scene.garden.client.delete(WORKERCLUSTERS, name, 'shop');
+    }
+    await scene.until('all to have left', () => scene.memberships.size === 0);
+    expect(validate).toHaveBeenCalledTimes(2);
+  });
+
+  it('part by force when the cluster has broken off, which is named, and nothing stays in the hub', async () => {
+    const { garden, member } = scene;
+    await scene.makeCluster();
+    scene.open();
+    await scene.until('the cluster to join', () => scene.state() === 'Joined');
+    // Nobody has noticed yet: it counts as one that answers.
+    await member.kill();
+    try {
+      await scene.makeHub('test', { ...OTHER, drain: { timeout: '1s', force: true } });
+      await scene.until('the cluster to have left', () => scene.memberships.size === 0);
+    } finally {
+      await member.start();
+      await sweepMember(scene);
+    }
+    expect(await garden.client.getOrUndefined(CLUSTERPROFILES, 'shop--demo', 'shop')).toBeUndefined();
+    const forced = scene.events.filter((text) => text.startsWith('Membership Forced'));
+    expect(forced).toEqual([
+      'Membership Forced: cluster shop/demo does not answer: what is left in it of Hub test stays there',
+    ]);
+  });
+
+  it('part by force when the hub does not answer, which is named', async () => {
+    const { client } = scene.garden;
+    const before = scene.events.length;
+    await scene.makeCluster();
+    scene.open();
+    await scene.until('the cluster to join', () => scene.state() === 'Joined');
+    const away = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
+    vi.spyOn(hubType('ClusterProfile')!, 'observe').mockRejectedValue(new KubeUnreachableError('GET /', away));
+    await scene.makeHub('test', { ...OTHER, drain: { timeout: '1s', force: true } });
+    await scene.until('the cluster to have left', () => scene.memberships.size === 0);
+    expect(await client.getOrUndefined(CLUSTERPROFILES, 'shop--demo', 'shop')).toBeDefined();
+    const forced = scene.events.slice(before).filter((text) => text.startsWith('Membership Forced'));
+    expect(forced).toEqual([
+      'Membership Forced: Hub test does not answer: what it holds of the cluster as shop--demo stays there',
+    ]);
+  });
+});

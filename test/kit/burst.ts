@@ -1,0 +1,143 @@
+import type { Demand } from '../../operator/burst/demand.ts';
+import { allocatableOf, fitNode } from '../../operator/burst/fit/node.ts';
+import { fitPod } from '../../operator/burst/fit/pod.ts';
+import { ClusterState } from '../../operator/burst/fit/state.ts';
+import type { PoolView } from '../../operator/burst/nodes/model.ts';
+import type { NodesView } from '../../operator/burst/nodes/plan.ts';
+import type { Node, Pod } from '../../operator/kube/resources.ts';
+
+/** Milliseconds since the epoch. */
+export const NOW = Date.parse('2026-11-23T00:00:00Z');
+export const MINUTE = 60_000;
+
+let serial = 0;
+
+/** A pod of a ReplicaSet that asks for so much. @param where its node; absent: it waits */
+export function pod(
+  cpu: string,
+  where?: string,
+  more: { metadata?: object; spec?: object; status?: object } = {},
+): Pod {
+  const name = `web-${++serial}`;
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name,
+      namespace: 'shop',
+      uid: `uid-${name}`,
+      creationTimestamp: '2026-11-23T00:00:00Z',
+      labels: { app: 'web' },
+      ownerReferences: [{ apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'web', uid: 'rs', controller: true }],
+      ...more.metadata,
+    },
+    spec: {
+      containers: [{ name: 'c', resources: { requests: { cpu } } }],
+      ...(where && { nodeName: where }),
+      ...more.spec,
+    },
+    status: where
+      ? { phase: 'Running' }
+      : {
+          phase: 'Pending',
+          conditions: [
+            {
+              type: 'PodScheduled',
+              status: 'False',
+              reason: 'Unschedulable',
+              lastTransitionTime: '2026-11-22T23:59:50Z',
+            },
+          ],
+          ...more.status,
+        },
+  };
+}
+
+/** A node of 4 CPUs that is Ready. */
+export const node = (
+  name: string,
+  pool = 'a',
+  more: { metadata?: object; spec?: object; status?: object } = {},
+  cpu = '4',
+): Node => ({
+  apiVersion: 'v1',
+  kind: 'Node',
+  metadata: {
+    name,
+    uid: `uid-${name}`,
+    creationTimestamp: '2026-11-22T00:00:00Z',
+    labels: {
+      'kubernetes.io/hostname': name,
+      'node.kubernetes.io/instance-type': 'medium',
+      'multi-cluster.demo.io/pool': pool,
+    },
+    ...more.metadata,
+  },
+  spec: { ...more.spec },
+  status: {
+    allocatable: { cpu, memory: '8Gi', pods: '110' },
+    conditions: [{ type: 'Ready', status: 'True' }],
+    ...more.status,
+  },
+});
+
+export const poolView = (name: string, more: Partial<PoolView> & { cpu?: string; price?: number } = {}): PoolView => {
+  const { cpu = '4', price = 1, ...view } = more;
+  return {
+    name,
+    count: 0,
+    minimum: 0,
+    maximum: 10,
+    present: 0,
+    offer: {
+      template: {
+        id: name,
+        labels: { pool: name },
+        taints: [],
+        allocatable: allocatableOf({ cpu, memory: '32Gi', pods: '110' }),
+        attachLimits: new Map(),
+      },
+      price,
+    },
+    ...view,
+  };
+};
+
+export const demand = (count: number, cpu: string, more: Partial<Demand> = {}): Demand => {
+  const made = Array.from({ length: count }, () => pod(cpu));
+  return {
+    who: 'ReplicaSet shop/web',
+    replica: fitPod(made[0]!),
+    keys: made.map(({ metadata }) => metadata.uid!),
+    since: '2026-11-22T23:59:50Z',
+    source: 'PendingPods',
+    isSystem: false,
+    ...more,
+  };
+};
+
+/** Nodes, and the pods that run there. */
+export function stateOf(nodes: readonly Node[], pods: readonly Pod[] = []): ClusterState {
+  const state = new ClusterState();
+  for (const one of nodes) state.addNode(fitNode(one));
+  for (const one of pods) if (one.spec.nodeName) state.place(fitPod(one), one.spec.nodeName);
+  return state;
+}
+
+export const nodesView = (more: Partial<NodesView> = {}): NodesView => ({
+  state: stateOf([]),
+  demands: [],
+  pools: [],
+  nodes: [],
+  most: 1000,
+  refused: () => undefined,
+  notReady: [],
+  hasWork: true,
+  daemons: [],
+  mayShrink: () => true,
+  unneededSince: new Map(),
+  waitMs: () => 10 * MINUTE,
+  mayTakeNodes: true,
+  now: NOW,
+  ...more,
+});

@@ -1,0 +1,258 @@
+import { readFile } from 'node:fs/promises';
+import { describe, expect, it, test } from 'vitest';
+import { NOT_DEMAND } from '../../../operator/burst/demand.ts';
+import { PROVISION_MS, planGrowth, WAITS } from '../../../operator/burst/nodes/grow.ts';
+import type { NodeView, PoolView } from '../../../operator/burst/nodes/model.ts';
+import { type NodesView, planNodes } from '../../../operator/burst/nodes/plan.ts';
+import { whyNodeStays } from '../../../operator/burst/nodes/stays.ts';
+import type { Node, Pod } from '../../../operator/kube/resources.ts';
+import { demand, MINUTE, NOW, node, nodesView, pod, poolView, stateOf } from '../../kit/burst.ts';
+
+const grow = (more: Partial<NodesView>) => planGrowth({ ...nodesView(more), emptying: [] });
+const sizes = (more: Partial<NodesView>) => grow(more).sizes.map(({ pool, count }) => `${pool} ${count}`);
+
+describe('more nodes for pods that wait', () => {
+  it('from zero, as many as they need', () => {
+    expect(sizes({ demands: [demand(5, '2')], pools: [poolView('a')] })).toEqual(['a 3']);
+  });
+
+  it('of the pool that costs least for them', () => {
+    const pools = [
+      poolView('dear', { price: 5 }),
+      poolView('cheap', { price: 1 }),
+      poolView('large', { cpu: '64', price: 9 }),
+    ];
+    expect(sizes({ demands: [demand(2, '4')], pools })).toEqual(['cheap 2']);
+    expect(sizes({ demands: [demand(16, '4')], pools })).toEqual(['large 1']);
+  });
+
+  it('none where there is room', () => {
+    const growth = grow({
+      state: stateOf([node('n1')]),
+      demands: [demand(2, '2')],
+      pools: [poolView('a', { count: 1, present: 1 })],
+    });
+    expect(growth.sizes).toEqual([]);
+    expect(growth.placed.size).toBe(2);
+  });
+
+  it('none twice: what was ordered counts until it is there', () => {
+    const ordered = poolView('a', { count: 3, present: 1, decidedAt: NOW - MINUTE });
+    const view = { state: stateOf([node('n1')], [pod('4', 'n1')]), demands: [demand(2, '4')], pools: [ordered] };
+    expect(grow(view)).toMatchObject({ sizes: [], waiting: [] });
+    expect(
+      grow({ ...view, state: stateOf([node('n1')], [pod('4', 'n1')]), demands: [demand(3, '4')] }).sizes,
+    ).toMatchObject([{ pool: 'a', count: 4 }]);
+  });
+
+  it('of another pool where what was ordered is sold out or late, which is then not asked for any more', () => {
+    const order = { count: 1, present: 0, decidedAt: NOW - MINUTE };
+    const { offer: _, ...none } = poolView('a', { ...order, soldOut: 'all its machine types are sold out' });
+    const late = poolView('a', { ...order, decidedAt: NOW - PROVISION_MS - 1 });
+    for (const one of [none, late]) {
+      expect(sizes({ demands: [demand(1, '4')], pools: [one, poolView('b', { price: 9 })] })).toEqual(['b 1', 'a 0']);
+      const alone = grow({ demands: [demand(1, '4')], pools: [one] });
+      expect(alone.sizes).toEqual([]);
+      expect(alone.waiting).toMatchObject([{ reason: 'NoOffer', pods: 1 }]);
+    }
+  });
+
+  it('what does not come is given up once nobody waits, but not below a floor', () => {
+    const late = poolView('a', { count: 3, present: 1, decidedAt: NOW - PROVISION_MS - 1 });
+    const view = { state: stateOf([node('n1')]), pools: [late] };
+    expect(grow(view).sizes).toMatchObject([{ pool: 'a', count: 1, why: expect.stringContaining('nobody waits') }]);
+    expect(sizes({ ...view, mayShrink: () => false })).toEqual([]);
+    expect(sizes({ ...view, demands: [demand(1, '64')] })).toEqual([]);
+  });
+
+  it('within the maximum of the pool and of the cluster, and says what stands against it', () => {
+    const full = grow({ demands: [demand(3, '4')], pools: [poolView('a', { maximum: 2 })] });
+    expect(full.sizes).toMatchObject([{ pool: 'a', count: 2 }]);
+    expect(full.waiting).toMatchObject([
+      { who: 'ReplicaSet shop/web', pods: 1, reason: 'AtMaximum', detail: 'pool a' },
+    ]);
+    expect(sizes({ demands: [demand(3, '4')], pools: [poolView('a')], most: 1 })).toEqual(['a 1']);
+  });
+
+  it('within the quota: what it refuses of one pool goes to another that it lets be', () => {
+    const refused = (sizes: ReadonlyMap<string, number>) => (sizes.get('gpu')! > 1 ? 'quota "q" allows 1' : undefined);
+    const pools = [poolView('gpu', { price: 1 }), poolView('plain', { price: 2, maximum: 1 })];
+    const growth = grow({ demands: [demand(3, '4')], pools, refused });
+    expect(growth.sizes.map(({ pool, count }) => `${pool} ${count}`)).toEqual(['gpu 1', 'plain 1']);
+    expect(growth.waiting).toMatchObject([{ pods: 1, reason: 'OverQuota', detail: 'quota "q" allows 1' }]);
+  });
+
+  it('none for what no new node would take, and says so', () => {
+    const { sizes: bought, waiting } = grow({ demands: [demand(1, '64')], pools: [poolView('a')] });
+    expect(bought).toEqual([]);
+    expect(waiting).toMatchObject([{ reason: 'Incurable', detail: expect.stringContaining('Insufficient cpu') }]);
+  });
+
+  it('none for system pods alone; with others their share is counted', () => {
+    const dns = demand(2, '4', { isSystem: true, who: 'ReplicaSet kube-system/coredns' });
+    const alone = grow({ demands: [dns], pools: [poolView('a')], hasWork: false });
+    expect(alone).toMatchObject({ sizes: [], waiting: [{ reason: 'SystemOnly', pods: 2 }] });
+    expect(sizes({ demands: [dns, demand(1, '4')], pools: [poolView('a')], hasWork: false })).toEqual(['a 3']);
+    // A pod that no node takes is no reason to have nodes for what would serve it.
+    expect(sizes({ demands: [dns, demand(1, '64')], pools: [poolView('a')], hasWork: false })).toEqual([]);
+  });
+
+  it('says for whom, since when, and how many', () => {
+    expect(grow({ demands: [demand(5, '2')], pools: [poolView('a')] }).sizes[0]!.why).toBe(
+      '5 pods waited for 3 nodes, first of ReplicaSet shop/web since 2026-11-22T23:59:50Z',
+    );
+  });
+
+  it('uses a node that is being emptied before it buys one', () => {
+    const cordoned = node('n1', 'a', { spec: { unschedulable: true } });
+    const growth = planGrowth({
+      ...nodesView({
+        state: stateOf([cordoned]),
+        demands: [demand(1, '4')],
+        pools: [poolView('a', { count: 1, present: 1 })],
+      }),
+      emptying: ['n1'],
+    });
+    expect(growth).toMatchObject({ sizes: [], keep: ['n1'] });
+  });
+});
+
+/** A cluster of nodes of one pool, with what runs there. */
+function cluster(names: string[], pods: Pod[], more: Partial<NodesView> = {}, pool: Partial<PoolView> = {}): NodesView {
+  const nodes: Node[] = names.map((name) => node(name));
+  return nodesView({
+    state: stateOf(nodes, pods),
+    pools: [poolView('a', { count: names.length, present: names.length, ...pool })],
+    nodes: names.map(
+      (name): NodeView => ({
+        name,
+        pool: 'a',
+        price: 1,
+        pods: pods.filter(({ spec }) => spec.nodeName === name),
+        isEmptying: false,
+      }),
+    ),
+    unneededSince: new Map(names.map((name) => [name, NOW - 10 * MINUTE])),
+    ...more,
+  });
+}
+const shrink = (view: NodesView) => planNodes(view).shrinkage;
+const begun = (view: NodesView) => shrink(view).begin.map((one) => one.node);
+
+it('docs/burst.md shows why pods buy nothing', async () => {
+  const page = await readFile(new URL('../../../docs/burst.md', import.meta.url), 'utf8');
+  for (const list of [NOT_DEMAND, WAITS])
+    expect(page).toContain(
+      Object.entries(list)
+        .map(([reason, words]) => `| ${reason} | ${words} |`)
+        .join('\n'),
+    );
+});
+
+describe('fewer nodes', () => {
+  it('all on which nothing runs, at once', () => {
+    expect(begun(cluster(['n1', 'n2', 'n3'], [pod('1', 'n2')]))).toEqual(['n1', 'n3']);
+  });
+
+  it('then one whose pods have room elsewhere, the one with fewest, and no second beside it', () => {
+    const pods = [pod('1', 'n1'), pod('1', 'n1'), pod('1', 'n2'), pod('1', 'n3'), pod('1', 'n3')];
+    const view = cluster(['n1', 'n2', 'n3'], pods);
+    expect(shrink(view)).toMatchObject({ begin: [{ node: 'n2', why: 'its 1 pod have room elsewhere' }] });
+    const draining = { ...view, nodes: view.nodes.map((one) => ({ ...one, isEmptying: one.name === 'n2' })) };
+    expect(begun(draining)).toEqual([]);
+  });
+
+  it('rather one with pods that only serve others than one with somebody’s work', () => {
+    const dns = { metadata: { namespace: 'kube-system', labels: { 'k8s-app': 'kube-dns' } } };
+    const pods = [pod('1', 'n1'), pod('1', 'n2', dns), pod('1', 'n2', dns)];
+    expect(begun(cluster(['n1', 'n2'], pods))).toEqual(['n2']);
+  });
+
+  it('none whose pods have no room elsewhere; one that is being emptied stays then', () => {
+    const view = cluster(['n1', 'n2'], [pod('3', 'n1'), pod('3', 'n2')]);
+    expect(shrink(view)).toEqual({ unneeded: [], begin: [], keep: [] });
+    const draining = { ...view, nodes: view.nodes.map((one) => ({ ...one, isEmptying: one.name === 'n2' })) };
+    expect(shrink(draining).keep).toEqual([{ node: 'n2', why: 'its pods have no room elsewhere' }]);
+  });
+
+  it('not before its time, and says when that is', () => {
+    const view = cluster(['n1'], [], { unneededSince: new Map([['n1', NOW - MINUTE]]) });
+    expect(shrink(view)).toEqual({ unneeded: ['n1'], begin: [], keep: [], next: NOW + 9 * MINUTE });
+    expect(shrink({ ...view, unneededSince: new Map() }).next).toBe(NOW + 10 * MINUTE);
+  });
+
+  it('no fewer than the minimum, nor than a floor lets be', () => {
+    expect(begun(cluster(['n1', 'n2', 'n3'], [], {}, { minimum: 2 }))).toEqual(['n1']);
+    const mayShrink = (sizes: ReadonlyMap<string, number>) => sizes.get('a')! >= 2;
+    expect(begun(cluster(['n1', 'n2', 'n3'], [], { mayShrink }))).toEqual(['n1']);
+  });
+
+  it('none on which pods that wait have room', () => {
+    expect(begun(cluster(['n1'], [], { demands: [demand(1, '4')] }))).toEqual([]);
+  });
+
+  it('while something is to come or waits, only those on which nothing runs', () => {
+    const view = cluster(['n1', 'n2', 'n3'], [pod('4', 'n1'), pod('1', 'n2')], { demands: [demand(1, '1')] });
+    expect(begun(view)).toEqual(['n3']);
+  });
+
+  it('to zero: system pods keep no node where nothing else runs, and do where something does', () => {
+    const dns = pod('1', 'n1', { metadata: { namespace: 'kube-system', labels: { 'k8s-app': 'kube-dns' } } });
+    expect(begun(cluster(['n1'], [dns], { hasWork: false }))).toEqual(['n1']);
+    expect(begun(cluster(['n1'], [dns], { hasWork: true }))).toEqual([]);
+  });
+
+  it('none where nobody can take named ones away', () => {
+    expect(shrink(cluster(['n1'], [], { mayTakeNodes: false }))).toEqual({ unneeded: [], begin: [], keep: [] });
+  });
+
+  const marks: [string, string | undefined, object, object][] = [
+    ['nothing', undefined, {}, {}],
+    [
+      'Karpenter’s mark on the pod',
+      'karpenter.sh/do-not-disrupt',
+      { annotations: { 'karpenter.sh/do-not-disrupt': 'true' } },
+      {},
+    ],
+    [
+      'the same for a time',
+      'karpenter.sh/do-not-disrupt',
+      { annotations: { 'karpenter.sh/do-not-disrupt': '4h' } },
+      {},
+    ],
+    ['the same taken back', undefined, { annotations: { 'karpenter.sh/do-not-disrupt': 'false' } }, {}],
+    [
+      'Cluster Autoscaler’s mark on the pod',
+      'safe-to-evict: "false"',
+      { annotations: { 'cluster-autoscaler.kubernetes.io/safe-to-evict': 'false' } },
+      {},
+    ],
+    ['a pod that nobody makes again', 'made by nobody', { ownerReferences: [] }, {}],
+    [
+      'the same that may go all the same',
+      undefined,
+      { ownerReferences: [], annotations: { 'cluster-autoscaler.kubernetes.io/safe-to-evict': 'true' } },
+      {},
+    ],
+    [
+      'a Job',
+      'of a Job',
+      { ownerReferences: [{ apiVersion: 'batch/v1', kind: 'Job', name: 'j', uid: 'j', controller: true }] },
+      {},
+    ],
+    [
+      'a mark on the node',
+      'scale-down-disabled',
+      {},
+      { annotations: { 'cluster-autoscaler.kubernetes.io/scale-down-disabled': 'true' } },
+    ],
+    ['Karpenter’s mark on the node', 'do-not-disrupt', {}, { annotations: { 'karpenter.sh/do-not-disrupt': 'true' } }],
+  ];
+  test.each(marks)('%s: whether a node stays', (_what, says, ofPod, ofNode) => {
+    const why = whyNodeStays(node('n1', 'a', { metadata: { name: 'n1', ...ofNode } }), [
+      pod('1', 'n1', { metadata: ofPod }),
+    ]);
+    if (says === undefined) expect(why).toBeUndefined();
+    else expect(why).toContain(says);
+  });
+});

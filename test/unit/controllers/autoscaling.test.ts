@@ -1,0 +1,287 @@
+import { describe, expect, it } from 'vitest';
+import { AutoscaledCluster, nodesQuota } from '../../kit/autoscaled-cluster.ts';
+
+const POOL = [{ name: 'a', minimum: 0, maximum: 5 }];
+
+describe('nodes come for pods that wait, and go when nobody needs them', () => {
+  it('from zero to as many as are needed, once, and back to zero after 10 minutes', async () => {
+    const one = new AutoscaledCluster(POOL);
+    await one.step();
+    expect(one.writes).toBe(0);
+    one.deploy(6, '2');
+    await one.step();
+    expect(one.counts).toEqual({ a: 3 });
+    expect(one.condition()).toMatchObject({ status: 'True', reason: 'NodesOrdered' });
+    await one.pass(1);
+    expect(one.pending).toBe(0);
+    await one.pass(3);
+    expect(one.counts).toEqual({ a: 3 });
+    one.deploy(0);
+    await one.pass(9);
+    expect(one.counts).toEqual({ a: 3 });
+    await one.pass(3);
+    expect(one.counts).toEqual({});
+    expect(one.killed).toEqual([]);
+    expect(one.history).toEqual(['+a-1', '+a-2', '+a-3', '-a-1', '-a-2', '-a-3']);
+    expect(one.events.filter((line) => line.includes('PoolGrows'))).toEqual([
+      'Normal PoolGrows: pool a is to have 3 nodes, 3 more: 6 pods waited for 3 nodes, first of ReplicaSet shop/web since 2026-11-22T23:59:50Z',
+    ]);
+    const { writes } = one;
+    await one.pass(30);
+    expect(one.writes).toBe(writes);
+    expect(one.condition()).toMatchObject({ status: 'True', reason: 'Settled' });
+  });
+
+  it('takes exactly the node that it has emptied', async () => {
+    const one = new AutoscaledCluster(POOL);
+    one.deploy(9, '1');
+    await one.pass(2);
+    expect(one.counts).toEqual({ a: 3 });
+    one.deploy(4);
+    await one.pass(15);
+    expect(one.killed).toEqual([]);
+    expect(one.counts).toEqual({ a: 1 });
+    expect(one.pending).toBe(0);
+  });
+
+  it('never above the maximum, and says who waits for what', async () => {
+    const one = new AutoscaledCluster(POOL);
+    one.deploy(8, '4');
+    await one.pass(2);
+    expect(one.counts).toEqual({ a: 5 });
+    expect(one.condition()).toMatchObject({
+      status: 'False',
+      reason: 'PodsWait',
+      message: expect.stringContaining(
+        '3 pods of ReplicaSet shop/web: the pools that would take them are at their maximum (pool a)',
+      ),
+    });
+  });
+
+  it('within the quota of its project', async () => {
+    const one = new AutoscaledCluster(POOL);
+    one.quotas = [nodesQuota(2)];
+    one.deploy(8, '4');
+    await one.pass(1);
+    expect(one.counts).toEqual({ a: 2 });
+    expect(one.condition()?.message).toContain('a quota stands against it (quota "small" allows');
+  });
+
+  it('a number that somebody wrote is a floor: it adds nodes, and keeps them until it is given back', async () => {
+    const one = new AutoscaledCluster(POOL, { dataPlaneNodes: 3 });
+    one.deploy(1);
+    await one.pass(20);
+    expect(one.counts).toEqual({ a: 3 });
+    const { dataPlaneNodes: _, ...spec } = one.cluster.spec;
+    one.cluster = { ...one.cluster, spec };
+    // Then nodes go because nobody needs them, and not all at once.
+    await one.pass(5);
+    expect(one.counts).toEqual({ a: 3 });
+    await one.pass(10);
+    expect(one.counts).toEqual({ a: 1 });
+    expect(one.killed).toEqual([]);
+  });
+
+  it('a minimum that is lowered takes nobody’s node away', async () => {
+    const one = new AutoscaledCluster([{ name: 'a', minimum: 3, maximum: 5 }]);
+    one.deploy(9, '1');
+    await one.pass(5);
+    one.cluster = {
+      ...one.cluster,
+      spec: { ...one.cluster.spec, pools: [{ name: 'a', minimum: 0, maximum: 5, autoscale: 'Coppice' }] },
+    };
+    await one.pass(30);
+    expect(one.counts).toEqual({ a: 3 });
+    expect(one.history).toEqual(['+a-1', '+a-2', '+a-3']);
+    expect(one.writes).toBe(1);
+  });
+});
+
+it('of a managed cluster pools grow and do not shrink, and that is said', async () => {
+  const one = new AutoscaledCluster(POOL);
+  one.isManaged = true;
+  one.deploy(3, '3');
+  await one.pass(2);
+  expect(one.pending).toBe(0);
+  one.deploy(0);
+  await one.pass(30);
+  expect(one.counts).toEqual({ a: 3 });
+  expect(one.condition()).toMatchObject({
+    status: 'True',
+    message: expect.stringContaining(
+      'the cloud chooses itself which nodes of a managed cluster go, so Coppice takes none away',
+    ),
+  });
+});
+
+describe('nodes that do not help', () => {
+  it('a node that offers less than its type says is not bought again and again', async () => {
+    const one = new AutoscaledCluster(POOL);
+    one.offers = '3900m';
+    one.deploy(1, '4');
+    await one.pass(90);
+    expect(one.history).toEqual(['+a-1', '-a-1']);
+    expect(one.condition()).toMatchObject({ reason: 'PodsWait', message: expect.stringContaining('Insufficient cpu') });
+  });
+
+  it('somebody who taints each node that comes does not have all of them bought', async () => {
+    const one = new AutoscaledCluster(POOL);
+    one.taint = 'chaos';
+    one.deploy(1, '1');
+    await one.pass(90);
+    expect(one.history).toEqual(['+a-1', '-a-1']);
+    expect(one.condition()).toMatchObject({ reason: 'PodsWait', message: expect.stringContaining('taint') });
+  });
+});
+
+describe('a node that a cloud takes away', () => {
+  it.each<[{ spec?: object; status?: object }]>([
+    [{ spec: { taints: [{ key: 'cloud.google.com/impending-node-termination', effect: 'NoSchedule' }] } }],
+    [
+      {
+        status: {
+          conditions: [
+            { type: 'PreemptionScheduled', status: 'True' },
+            { type: 'Ready', status: 'True' },
+          ],
+        },
+      },
+    ],
+  ])('is emptied at once, and another one is bought: %j', async (said) => {
+    const one = new AutoscaledCluster(POOL);
+    one.deploy(8, '1');
+    await one.pass(2);
+    expect(one.counts).toEqual({ a: 2 });
+    const { spec, status, ...known } = one.nodes.get('a-1')!;
+    one.nodes.set('a-1', { ...known, spec: { ...spec, ...said.spec }, status: { ...status, ...said.status } });
+    await one.step();
+    expect(one.nodes.get('a-1')?.spec.unschedulable).toBe(true);
+    expect([...one.pods.values()].filter((pod) => pod.spec.nodeName === 'a-1')).toEqual([]);
+    expect(one.counts).toEqual({ a: 3 });
+    expect(one.events.join('\n')).toContain('Warning NodeInterrupted: the cloud takes node a-1 away');
+    await one.pass(2);
+    expect(one.pending).toBe(0);
+    // Its machine ends.
+    one.nodes.delete('a-1');
+    await one.pass(30);
+    expect(one.counts).toEqual({ a: 2 });
+    expect(one.pending).toBe(0);
+    expect(one.killed).toEqual([]);
+  });
+});
+
+describe('machines that take their time', () => {
+  it('a pool shrinks by what was emptied and by no more, however late machines go', async () => {
+    const one = new AutoscaledCluster([{ name: 'a', minimum: 0, maximum: 5 }]);
+    one.deploy(9, '1');
+    await one.pass(2);
+    one.deploy(4);
+    one.lag = 1000;
+    await one.pass(20);
+    expect(one.decided()).toEqual(new Map([['a', expect.objectContaining({ count: 1 })]]));
+    await one.pass(60);
+    expect(one.decided()).toEqual(new Map([['a', expect.objectContaining({ count: 1 })]]));
+    one.lag = 1;
+    await one.pass(2);
+    expect(one.counts).toEqual({ a: 1 });
+    expect(one.killed).toEqual([]);
+  });
+
+  it('the node that was emptied goes, though another one serves nobody', async () => {
+    const one = new AutoscaledCluster([{ name: 'a', minimum: 0, maximum: 5 }]);
+    one.deploy(8, '1');
+    await one.pass(1);
+    one.broken = 1;
+    one.deploy(12);
+    await one.pass(3);
+    expect(one.counts).toEqual({ a: 3 });
+    one.deploy(4);
+    await one.pass(14);
+    // The one that does not come up is no room for anybody: who runs stays where it is.
+    expect([...one.nodes.keys()]).toEqual(['a-1', 'a-3']);
+    expect([...one.pods.values()].map(({ spec }) => spec.nodeName)).toEqual(Array.from({ length: 4 }, () => 'a-1'));
+  });
+});
+
+describe('a node that cannot be emptied', () => {
+  it('takes pods again after 5 minutes, and is left alone for a while', async () => {
+    const one = new AutoscaledCluster(POOL);
+    one.deploy(5, '1');
+    await one.pass(2);
+    for (const { metadata } of one.pods.values()) one.held.add(metadata.name);
+    one.pods.delete([...one.pods].find(([, { spec }]) => spec.nodeName === 'a-1')![0]);
+    one.deploy(4);
+    await one.pass(13);
+    expect(one.condition()).toMatchObject({
+      reason: 'NodesLeave',
+      message: expect.stringContaining('node a-2 is being emptied: shop/web-'),
+    });
+    expect(one.nodes.get('a-2')?.spec.unschedulable).toBe(true);
+    await one.pass(3);
+    expect(one.nodes.get('a-2')).toMatchObject({ spec: { unschedulable: false }, metadata: { annotations: {} } });
+    expect(one.events.at(-1)).toMatch(
+      /Warning NodeStays: node a-2 could not be emptied and takes pods again: .*the budget needs 1/,
+    );
+    const { length } = one.events;
+    await one.pass(3);
+    expect(one.events).toHaveLength(length);
+    one.held.clear();
+    await one.pass(20);
+    expect(one.counts).toEqual({ a: 1 });
+    expect(one.killed).toEqual([]);
+  });
+
+  it('stays when its pods are needed there after all', async () => {
+    const one = new AutoscaledCluster(POOL);
+    one.deploy(5, '1');
+    await one.pass(2);
+    for (const { metadata } of one.pods.values()) one.held.add(metadata.name);
+    one.pods.delete([...one.pods].find(([, { spec }]) => spec.nodeName === 'a-1')![0]);
+    one.deploy(4);
+    await one.pass(13);
+    expect(one.nodes.get('a-2')?.spec.unschedulable).toBe(true);
+    one.deploy(7);
+    await one.step();
+    await one.step();
+    expect(one.nodes.get('a-2')?.spec.unschedulable).toBe(false);
+    expect(one.pending).toBe(0);
+    expect(one.counts).toEqual({ a: 2 });
+  });
+});
+
+it('a pool that is taken from Coppice in the middle has no node left cordoned, and nothing on record', async () => {
+  const one = new AutoscaledCluster(POOL);
+  one.deploy(5, '1');
+  await one.pass(2);
+  for (const { metadata } of one.pods.values()) one.held.add(metadata.name);
+  one.pods.delete([...one.pods].find(([, { spec }]) => spec.nodeName === 'a-1')![0]);
+  one.deploy(4);
+  await one.pass(13);
+  expect(one.nodes.get('a-2')?.spec.unschedulable).toBe(true);
+  one.cluster = { ...one.cluster, spec: { ...one.cluster.spec, pools: [{ name: 'a', minimum: 2, maximum: 5 }] } };
+  await one.step();
+  expect(one.nodes.get('a-2')).toMatchObject({ spec: { unschedulable: false }, metadata: { annotations: {} } });
+  expect(one.decided()).toEqual(new Map());
+  expect(one.counts).toEqual({ a: 2 });
+});
+
+describe('an operator that is killed between any two of its writes', () => {
+  it.each(Array.from({ length: 12 }, (_, index) => index))(
+    'after write %i: buys nothing twice, takes no other node away',
+    async (writes) => {
+      const one = new AutoscaledCluster([{ ...POOL[0], scaleInAfter: '1m' }]);
+      one.writesLeft = writes;
+      one.deploy(9, '1');
+      await one.pass(3);
+      expect(one.counts).toEqual({ a: 3 });
+      one.deploy(4);
+      await one.pass(6);
+      expect(one.counts).toEqual({ a: 1 });
+      one.deploy(0);
+      await one.pass(6);
+      expect(one.counts).toEqual({});
+      expect(one.killed).toEqual([]);
+      expect(one.history.filter((line) => line.startsWith('+'))).toHaveLength(3);
+    },
+  );
+});
