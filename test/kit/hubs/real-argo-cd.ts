@@ -1,9 +1,8 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { load } from 'js-yaml';
 import { findGo } from '../../../operator/garden/toolchain/go-source.ts';
 import { GO_MODULES } from '../../../operator/garden/toolchain/tools.ts';
 import { APPLICATIONS } from '../../../operator/hubs/argo-cd.ts';
@@ -11,8 +10,8 @@ import type { KubeClient } from '../../../operator/kube/client.ts';
 import { CRDS, type KubeObject, NAMESPACES, type Resource } from '../../../operator/kube/resources.ts';
 import { freePorts } from '../apiserver.ts';
 import { testTools } from '../tools.ts';
-import { serveKinds } from './hub-scene.ts';
 import { Processes } from './processes.ts';
+import { serveKinds } from './serve-kinds.ts';
 
 const run = promisify(execFile);
 const NAMESPACE = 'argocd';
@@ -121,10 +120,7 @@ export class RealArgoCD {
   }
 
   async #install(): Promise<void> {
-    const kinds = join(await moduleFolder(), 'manifests/crds');
-    for (const name of ['application', 'applicationset', 'appproject'])
-      await this.#client.apply(load(await readFile(join(kinds, `${name}-crd.yaml`), 'utf8')) as KubeObject);
-    await serveKinds(this.#client, []);
+    await serveKinds(this.#client, [join(await moduleFolder(), 'manifests/crds')]);
     await this.#client.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } });
     const labels = { 'app.kubernetes.io/part-of': 'argocd' };
     const its = (name: string) => ({ apiVersion: 'v1', metadata: { name, namespace: NAMESPACE, labels } });
