@@ -24,7 +24,7 @@ export const NOT_DEMAND = {
   SchedulerError: 'its scheduler failed, for which a node is no cure',
   Nominated: 'a node is nominated for it, where others make room',
   BoundToNode: 'it runs on one node only: a DaemonSet or the node itself made it',
-  LowPriority: 'its priority is below the least that buys nodes',
+  LowPriority: 'its priority is below -10, the least that buys nodes',
 } as const;
 
 /** A key of the list. */

@@ -13,6 +13,7 @@ import { autoscaledCondition } from './condition.ts';
 import { decisionOf } from './decision.ts';
 import { beginEmptying, emptiedSince, endEmptying, evictAll, markEmpty } from './empty-node.ts';
 import { ClusterMemory } from './memory.ts';
+import { poolOf } from './nodes-seen.ts';
 import { type ObservedWorld, observe, type Seen } from './observe.ts';
 
 /** What the autoscaler works with. */
@@ -82,12 +83,16 @@ export class Autoscaler {
       (clusters.get(key)?.spec.pools ?? []).flatMap((pool) => (pool.autoscale === COPPICE ? [pool.name] : [])),
     );
     await sizes.forget(key, uid, (pool) => own.has(pool), signal);
+    const open = this.#world.openClusters.get(key);
+    // Nobody else would have nodes take pods again that were being emptied when a pool was taken from us.
+    for (const node of open?.nodes.list() ?? [])
+      if (!own.has(poolOf(node)) && !Number.isNaN(emptiedSince(node)))
+        await quietly(endEmptying(open!.client, node, signal));
     if (own.size === 0) {
       this.forget(key);
       return undefined;
     }
     const memory = this.#memoryOf(key, uid);
-    const open = this.#world.openClusters.get(key);
     if (!open) return undefined;
     const facts = await this.#facts.of(key, open.client, open.pods.list(), signal);
     const seen = observe(this.#world, key, memory, facts);
@@ -235,13 +240,14 @@ async function quietly(done: Promise<void>): Promise<void> {
 }
 
 function nextLook(
-  { view }: Seen,
+  { view, changesAt }: Seen,
   { growth, shrinkage }: NodesPlan,
   isEmptying: boolean,
   memory: ClusterMemory,
   now: number,
 ): { requeueAfterMs: number } | undefined {
   const times = [
+    ...changesAt,
     ...(shrinkage.next === undefined ? [] : [shrinkage.next]),
     ...(isEmptying ? [now + EVICTION_RETRY_MS] : []),
     ...view.nodes.flatMap(({ name }) => memory.leftAlone(name, now)?.until ?? []),

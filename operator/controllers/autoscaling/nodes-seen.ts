@@ -17,7 +17,8 @@ export interface Leaving {
   readonly spared: readonly string[];
 }
 
-const poolOf = ({ metadata: { labels } }: Node): string =>
+/** The pool of the spec that a node is of; empty: none. */
+export const poolOf = ({ metadata: { labels } }: Node): string =>
   labels?.[LABELS.alternativeOf] ?? labels?.[LABELS.pool] ?? '';
 
 /** Nodes by the pool of the spec that they are of. */

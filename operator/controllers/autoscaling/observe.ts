@@ -9,6 +9,7 @@ import type { Shoot } from '../../api/shoot.ts';
 import { isAttached, MAX_NODES, profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
 import { type Ignored, interruptedDemand, isMovable, isSystem, pendingDemand } from '../../burst/demand.ts';
 import { clusterState } from '../../burst/fit/cluster.ts';
+import { PROVISION_MS } from '../../burst/nodes/grow.ts';
 import { whyInterrupted } from '../../burst/nodes/interruption.ts';
 import type { PoolView } from '../../burst/nodes/model.ts';
 import type { NodesView } from '../../burst/nodes/plan.ts';
@@ -48,6 +49,8 @@ export interface Seen extends Leaving {
   readonly podsOn: ReadonlyMap<string, readonly Pod[]>;
   /** Nodes that a cloud takes away within minutes, and by what it says so. */
   readonly interrupted: ReadonlyMap<string, string>;
+  /** When something of this is seen otherwise though nothing happens, milliseconds since the epoch. */
+  readonly changesAt: readonly number[];
   /** Why nodes cannot be taken away here at all; absent: they can. */
   readonly noShrinking?: string;
 }
@@ -138,6 +141,14 @@ export function observe(
     leaving,
     spared,
     interrupted,
+    changesAt: [
+      ...(ignored.some(({ reason }) => reason === 'Nominated') ? [+now + NOMINATION_MS] : []),
+      // A node that does not come up is no supply any more.
+      ...lasting
+        .filter((node) => !isReady(node))
+        .map(({ metadata }) => Date.parse(metadata.creationTimestamp ?? '') + PROVISION_MS)
+        .filter((at) => at > +now),
+    ],
     ...(noShrinking !== undefined && { noShrinking }),
     view: {
       state: clusterState({

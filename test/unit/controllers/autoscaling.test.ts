@@ -1,7 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { API_VERSION } from '../../../operator/api/group.ts';
-import type { Quota } from '../../../operator/api/quota.ts';
-import { AutoscaledCluster } from '../../kit/autoscaled-cluster.ts';
+import { AutoscaledCluster, nodesQuota } from '../../kit/autoscaled-cluster.ts';
 
 const POOL = [{ name: 'a', minimum: 0, maximum: 5 }];
 
@@ -62,14 +60,7 @@ describe('nodes come for pods that wait, and go when nobody needs them', () => {
 
   it('within the quota of its project', async () => {
     const one = new AutoscaledCluster(POOL);
-    one.quotas = [
-      {
-        apiVersion: API_VERSION,
-        kind: 'Quota',
-        metadata: { name: 'small', namespace: 'shop' },
-        spec: { currency: 'USD', metrics: { nodes: 2 } },
-      } as unknown as Quota,
-    ];
+    one.quotas = [nodesQuota(2)];
     one.deploy(8, '4');
     await one.pass(1);
     expect(one.counts).toEqual({ a: 2 });
@@ -103,6 +94,23 @@ describe('nodes come for pods that wait, and go when nobody needs them', () => {
     expect(one.counts).toEqual({ a: 3 });
     expect(one.history).toEqual(['+a-1', '+a-2', '+a-3']);
     expect(one.writes).toBe(1);
+  });
+});
+
+it('of a managed cluster pools grow and do not shrink, and that is said', async () => {
+  const one = new AutoscaledCluster(POOL);
+  one.isManaged = true;
+  one.deploy(3, '3');
+  await one.pass(2);
+  expect(one.pending).toBe(0);
+  one.deploy(0);
+  await one.pass(30);
+  expect(one.counts).toEqual({ a: 3 });
+  expect(one.condition()).toMatchObject({
+    status: 'True',
+    message: expect.stringContaining(
+      'the cloud chooses itself which nodes of a managed cluster go, so Coppice takes none away',
+    ),
   });
 });
 
@@ -239,6 +247,22 @@ describe('a node that cannot be emptied', () => {
     expect(one.pending).toBe(0);
     expect(one.counts).toEqual({ a: 2 });
   });
+});
+
+it('a pool that is taken from Coppice in the middle has no node left cordoned, and nothing on record', async () => {
+  const one = new AutoscaledCluster(POOL);
+  one.deploy(5, '1');
+  await one.pass(2);
+  for (const { metadata } of one.pods.values()) one.held.add(metadata.name);
+  one.pods.delete([...one.pods].find(([, { spec }]) => spec.nodeName === 'a-1')![0]);
+  one.deploy(4);
+  await one.pass(13);
+  expect(one.nodes.get('a-2')?.spec.unschedulable).toBe(true);
+  one.cluster = { ...one.cluster, spec: { ...one.cluster.spec, pools: [{ name: 'a', minimum: 2, maximum: 5 }] } };
+  await one.step();
+  expect(one.nodes.get('a-2')).toMatchObject({ spec: { unschedulable: false }, metadata: { annotations: {} } });
+  expect(one.decided()).toEqual(new Map());
+  expect(one.counts).toEqual({ a: 2 });
 });
 
 describe('an operator that is killed between any two of its writes', () => {

@@ -181,6 +181,11 @@ it('has the nodes of a cluster looked at when one of its pods changes, where Cop
   expect(queued()).toEqual([]);
   garden.tell('MODIFIED', cluster('a', { pools }, { summary: 'fine' }));
   expect(queued()).toEqual(['workercluster shop/a']);
+  const accepted = {
+    conditions: [{ type: 'SpecAccepted', status: 'True', lastTransitionTime: '2026-11-23T00:00:00Z' }],
+  };
+  garden.tell('MODIFIED', cluster('a', { pools }, accepted));
+  expect(queued()).toContain('autoscaling shop/a');
   garden.tell('MODIFIED', cluster('a', { pools: [{ name: 'p', maximum: 3 }] }));
   expect(queued()).toContain('autoscaling shop/a');
 });
