@@ -2,6 +2,7 @@ import { holdsFrom } from './clusters/deletion-gate.ts';
 import { wireAttached } from './controllers/attached/wiring.ts';
 import { wireAutoscaling } from './controllers/autoscaling/wiring.ts';
 import { wireBackups } from './controllers/backup/wiring.ts';
+import { wireBurst } from './controllers/burst/wiring.ts';
 import { wireCloudProfiles } from './controllers/cloudprofile/wiring.ts';
 import { type CoreOptions, openCore, type Part } from './controllers/core.ts';
 import { wireCredentials } from './controllers/credentials/wiring.ts';
@@ -51,6 +52,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
     autoscaling,
     seed,
     hubs,
+    wireBurst(core, hubs, quota),
     wireWorkerClusters(core, {
       managed: managed.managed,
       attached: attached.attached,

@@ -8,10 +8,10 @@
 import { readdirSync } from 'node:fs';
 import { budgetSeconds, longestFirst } from './kit/durations.ts';
 import { bringUpGarden, GARDEN_VARIABLE, isKept } from './kit/garden-setup.ts';
-import { inLanes, LANES, QUIET } from './kit/lanes.ts';
+import { inLanes, LANES, LATE, QUIET } from './kit/lanes.ts';
 import { chosenRotation, tellRotation } from './kit/rotation.ts';
 import { TestRuns } from './kit/test-runs.ts';
-import { allTools } from './kit/tools.ts';
+import { allTools, lateTools } from './kit/tools.ts';
 
 /** Of what is not urgent. */
 const NICE = 5;
@@ -20,9 +20,16 @@ const START_SECONDS = 60;
 
 /** Makes what all but unit tests need. Not within anybody's time: one that waits for the other's builds may run out of its own. */
 async function tools(): Promise<void> {
-  await allTools().catch((error: Error) => runs.fail(`tools cannot be made: ${error.message}`));
+  await made(allTools());
   isPreparing = false;
 }
+
+const made = (making: Promise<void>): Promise<void> =>
+  making.catch((error: Error) => runs.fail(`tools cannot be made: ${error.message}`));
+
+const lateToolsFor = async (files: readonly string[]): Promise<void> => {
+  if (files.some((file) => LATE.includes(file))) await made(lateTools());
+};
 
 /** Runs each end-to-end file in a garden in which nothing else runs; `others`: what goes on meanwhile. */
 const endToEnd = (files: readonly string[], others?: Promise<unknown>): Promise<void> =>
@@ -32,6 +39,7 @@ const endToEnd = (files: readonly string[], others?: Promise<unknown>): Promise<
       lanes: isKept() ? 1 : LANES,
       quiet: QUIET,
       calm: others,
+      late: { files: LATE, ready: Promise.race([stopping.promise, lateToolsFor(files)]) },
       open: bringUpGarden,
       run(file, garden) {
         const name = file.slice('test/'.length, -'.test.ts'.length).replace('/', '-');
@@ -53,15 +61,19 @@ const tier = (name: 'unit' | 'integration') => runs.run(name, ['--project', name
 const [command, ...chosen] = process.argv.slice(2);
 if (command === 'tools') {
   await allTools();
+  await lateTools();
   process.exit();
 }
 const runs = new TestRuns();
 let isPreparing = true;
+/** No file waits for tools any more. */
+const stopping = Promise.withResolvers<void>();
 /** The unit tests, once they run. */
 let unit: Promise<unknown> = Promise.resolve();
 
 function stop(why: string): void {
   runs.stop(why);
+  stopping.resolve();
   // Builds are not ours to end: what they have made until now is used the next time.
   if (isPreparing) void unit.then(end);
 }
@@ -95,8 +107,8 @@ if (command === 'e2e') {
 } else {
   // They need no tools, which on a new machine take a third of an hour and leave a core idle now and then.
   unit = tier('unit');
-  const made = tools();
-  const others = Promise.all([unit, made]).then(() => tier('integration'));
-  await Promise.all([made.then(() => endToEnd(allEndToEnd(), others)), others]);
+  const ready = tools();
+  const others = Promise.all([unit, ready]).then(() => tier('integration'));
+  await Promise.all([ready.then(() => endToEnd(allEndToEnd(), others)), others]);
 }
 end();

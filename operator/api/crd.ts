@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { GROUP, VERSION } from './group.ts';
 import { KINDS } from './index.ts';
 import type { KubeObject } from './meta.ts';
-import { type KindDefinition, PATTERNS } from './schema.ts';
+import { type KindDefinition, PATTERNS, WITHOUT_RULES } from './schema.ts';
 
 /** A JSON schema node as the API server takes it. */
 export interface Schema {
@@ -52,8 +52,11 @@ export function structural(schema: z.ZodType, path = ''): Schema {
   return structure(json as Schema, path);
 }
 
-function structure(from: Schema, path: string): Schema {
+function structure(from: Schema, path: string, outerRules = true): Schema {
   const to: Schema = { ...from };
+  const rules = outerRules && !to[WITHOUT_RULES];
+  delete to[WITHOUT_RULES];
+  if (!rules) delete to['x-kubernetes-validations'];
   for (const keyword of UNKNOWN_KEYWORDS) delete to[keyword];
   if (!to.description) throw new SchemaError(`${path}: has no description, so kubectl explain would say nothing`);
 
@@ -78,15 +81,15 @@ function structure(from: Schema, path: string): Schema {
     throw new SchemaError(`${path}: text without maxLength`);
   }
   if (to.type === 'array' && to.maxItems === undefined) throw new SchemaError(`${path}: list without maxItems`);
-  if (to.items) to.items = structure(to.items, `${path}[]`);
+  if (to.items) to.items = structure(to.items, `${path}[]`, rules);
   if (to.properties) {
     to.properties = Object.fromEntries(
-      Object.entries(to.properties).map(([field, inner]) => [field, structure(inner, `${path}.${field}`)]),
+      Object.entries(to.properties).map(([field, inner]) => [field, structure(inner, `${path}.${field}`, rules)]),
     );
   }
   if (typeof to.additionalProperties === 'object') {
     // The values of a map are explained by the map.
-    to.additionalProperties = structure({ description: '-', ...to.additionalProperties }, `${path}{}`);
+    to.additionalProperties = structure({ description: '-', ...to.additionalProperties }, `${path}{}`, rules);
     if (to.additionalProperties.description === '-') delete to.additionalProperties.description;
   }
   return to;

@@ -5,6 +5,7 @@ import { dump } from 'js-yaml';
 import { crd } from './crd.ts';
 import { KINDS } from './index.ts';
 import {
+  burstPolicies,
   clusterRole,
   deletionByOperator,
   deletionProtection,
@@ -36,6 +37,7 @@ export function generatedFiles(): Map<string, string> {
   files.set('charts/coppice/templates/own-credentials.yaml', yaml(...ownCredentials()));
   files.set('charts/coppice/templates/identity-tokens.yaml', yaml(...identityTokens()));
   files.set('charts/coppice/templates/hub-members.yaml', yaml(...hubsWithMembers()));
+  files.set('charts/coppice/templates/burst-policies.yaml', yaml(...burstPolicies()));
   files.set('charts/coppice/templates/tenant-roles.yaml', yaml(...tenantRoles()));
   files.set(
     'charts/coppice/templates/clusterroles.yaml',

@@ -39,6 +39,10 @@ export const LABELS = {
   provider: `${GROUP}/provider`,
   /** People set it on a WorkerCluster that is there for what finds no room elsewhere; its hubs see it. */
   burst: `${GROUP}/burst`,
+  /** On a WorkerCluster that was made for a BurstPolicy: name of the policy. */
+  burstPolicy: `${GROUP}/burst-policy`,
+  /** On the same: which purchase of that policy it is. */
+  burstPurchase: `${GROUP}/burst-purchase`,
   /** Mesh of a cluster, its id there and its name there: on its Shoot, and in hubs. */
   mesh: `${GROUP}/mesh`,
   clusterID: `${GROUP}/cluster-id`,
@@ -82,6 +86,8 @@ export const ROLES = {
   credentials: 'credentials',
   /** Secret with what was made for a membership, in the hub and in the cluster. */
   membershipRecord: 'membership-record',
+  /** Secret with what a BurstPolicy has bought. */
+  burstRecord: 'burst-record',
   /** Secret with which cluster an attached one was first seen to be. */
   attachedRecord: 'attached-record',
 } as const;

@@ -1,3 +1,4 @@
+import { burstPolicyDefinition } from './burstpolicy.ts';
 import { cloudProfileDefinition } from './cloudprofile.ts';
 import { credentialsBindingDefinition } from './credentialsbinding.ts';
 import { hubDefinition } from './hub.ts';
@@ -20,8 +21,10 @@ export const KINDS: readonly KindDefinition[] = [
   quotaDefinition,
   hubDefinition,
   membershipDefinition,
+  burstPolicyDefinition,
 ];
 
+export * from './burstpolicy.ts';
 export * from './cloudprofile.ts';
 export * from './conditions.ts';
 export * from './cost.ts';

@@ -25,8 +25,10 @@ export function gardenRules(): PolicyRule[] {
       resources: ['workerclusters', 'seeds', 'cloudprofiles', 'credentialsbindings', 'workloadidentities'],
       verbs: [...READ, 'update', 'patch'],
     },
-    // Those whose ttl is over.
-    { apiGroups: [GROUP], resources: ['workerclusters'], verbs: ['delete'] },
+    // It makes those that a BurstPolicy asks for, and deletes them, and those whose ttl is over.
+    { apiGroups: [GROUP], resources: ['workerclusters'], verbs: ['create', 'delete'] },
+    // Who decides what is bought are people.
+    { apiGroups: [GROUP], resources: ['burstpolicies'], verbs: [...READ, 'patch'] },
     // It keeps to quotas, so it must not be able to raise them.
     { apiGroups: [GROUP], resources: ['quotas'], verbs: READ },
     // Which clusters join which hub is decided by administrators.
@@ -59,6 +61,7 @@ export function gardenRules(): PolicyRule[] {
         'quotas',
         'hubs',
         'memberships',
+        'burstpolicies',
       ].flatMap((kind) => [`${kind}/status`, `${kind}/finalizers`]),
       verbs: ['get', 'update', 'patch'],
     },
@@ -130,7 +133,15 @@ export const tenantRoles = (): KubeObject[] => [
     [
       {
         apiGroups: [GROUP],
-        resources: ['workerclusters', 'shoots', 'quotas', 'credentialsbindings', 'workloadidentities', 'memberships'],
+        resources: [
+          'workerclusters',
+          'shoots',
+          'quotas',
+          'credentialsbindings',
+          'workloadidentities',
+          'memberships',
+          'burstpolicies',
+        ],
         verbs: READ,
       },
       { apiGroups: [GROUP], resources: ['workerclusters/scale'], verbs: ['get'] },
@@ -142,7 +153,7 @@ export const tenantRoles = (): KubeObject[] => [
     [
       {
         apiGroups: [GROUP],
-        resources: ['workerclusters', 'credentialsbindings', 'workloadidentities'],
+        resources: ['workerclusters', 'credentialsbindings', 'workloadidentities', 'burstpolicies'],
         verbs: [...WRITE, 'deletecollection'],
       },
       { apiGroups: [GROUP], resources: ['workerclusters/scale'], verbs: ['update', 'patch'] },
@@ -267,9 +278,16 @@ const ATTACHED_BY_US = [
   "oldObject.metadata.ownerReferences.exists(r, r.kind == 'Cluster' && r.apiVersion.startsWith('cluster.x-k8s.io/'))",
 ].join(' && ');
 
+/** In CEL: the operator has made the object for a BurstPolicy. */
+const MADE_FOR_BURST = [
+  `has(oldObject.metadata.labels) && '${LABELS.burstPolicy}' in oldObject.metadata.labels`,
+  'has(oldObject.metadata.ownerReferences)',
+  `oldObject.metadata.ownerReferences.exists(r, r.kind == 'BurstPolicy' && r.apiVersion.startsWith('${GROUP}/'))`,
+].join(' && ');
+
 /**
- * The operator deletes WorkerClusters whose ttl is over. RBAC knows no "only those", and a policy no clock; this keeps a mistake of
- * the operator's, or a thief of its credentials, from all the clusters that nobody gave a ttl.
+ * The operator deletes WorkerClusters whose ttl is over, and those that it has made. RBAC knows no "only those", and a policy no clock; this
+ * keeps a mistake of the operator's, or a thief of its credentials, from all clusters that people made to stay.
  */
 export function deletionByOperator(): KubeObject[] {
   return refusing(EXPIRY, {
@@ -281,8 +299,9 @@ export function deletionByOperator(): KubeObject[] {
     matchConditions: [BY_THE_OPERATOR],
     validations: [
       {
-        expression: `has(oldObject.spec.ttl) || (${ATTACHED_BY_US})`,
-        message: 'the operator deletes only clusters that have a ttl, and those that it attached for Cluster API',
+        expression: `has(oldObject.spec.ttl) || (${ATTACHED_BY_US}) || (${MADE_FOR_BURST})`,
+        message:
+          'the operator deletes only clusters that have a ttl, and those that it attached for Cluster API or made for a BurstPolicy',
         reason: 'Forbidden',
       },
     ],
@@ -306,6 +325,38 @@ export function hubsWithMembers(): KubeObject[] {
         messageExpression:
           "'Hub ' + oldObject.metadata.name + ' has ' + string(oldObject.status.memberships) + ' members: have them leave first by its allowedNamespaces, or set spec.orphan to true to let go of them as they are'",
         message: 'the Hub has members: have them leave first, or set spec.orphan to true',
+        reason: 'Forbidden',
+      },
+    ],
+  });
+}
+
+const BURST_POLICIES = `burst-policies.${GROUP}`;
+
+/**
+ * Refuses a BurstPolicy of somebody who could not create its WorkerClusters: the operator makes them, so without this whoever may write
+ * policies would borrow its rights.
+ */
+export function burstPolicies(): KubeObject[] {
+  const may = `authorizer.group('${GROUP}').resource('workerclusters').namespace(object.metadata.namespace)`;
+  return refusing(BURST_POLICIES, {
+    matchConstraints: {
+      resourceRules: [
+        {
+          apiGroups: [GROUP],
+          apiVersions: [ALPHA_VERSION],
+          operations: ['CREATE', 'UPDATE'],
+          resources: ['burstpolicies'],
+        },
+      ],
+    },
+    validations: [
+      {
+        // Who changes nothing of what it asks for (a finalizer, a label) spends nothing.
+        expression: `(oldObject != null && object.spec == oldObject.spec) || (${may}.check('create').allowed() && ${may}.check('delete').allowed())`,
+        messageExpression:
+          "'a BurstPolicy makes and deletes WorkerClusters: only who may do so in namespace ' + object.metadata.namespace + ' may write one there'",
+        message: 'only who may create and delete WorkerClusters in its namespace may write a BurstPolicy',
         reason: 'Forbidden',
       },
     ],
@@ -406,6 +457,7 @@ export function installManifests(): KubeObject[] {
     ...ownCredentials(),
     ...identityTokens(),
     ...hubsWithMembers(),
+    ...burstPolicies(),
     clusterRole(OPERATOR_USER, gardenRules()),
     bindToUser(OPERATOR_USER, OPERATOR_USER),
     clusterRole(seedRole, seedRules()),

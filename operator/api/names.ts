@@ -102,3 +102,13 @@ export const membershipRecordName = (key: string): string =>
 
 /** Secret in the operator's namespace with which cluster an attached one (`namespace/name`) is. The whole hash: as for managedRecordName. */
 export const attachedRecordName = (key: string): string => `attached-${createHash('sha256').update(key).digest('hex')}`;
+
+/** Secret in the operator's namespace with what a BurstPolicy (`namespace/name`) has bought. The whole hash: as for managedRecordName. */
+export const burstRecordName = (key: string): string => `burst-${createHash('sha256').update(key).digest('hex')}`;
+
+/**
+ * WorkerCluster that is purchase number `purchase` of a BurstPolicy. Of the policy's UID too: a policy of the same name that comes after
+ * it never takes its clusters for its own.
+ */
+export const burstClusterName = (policy: string, candidate: string, uid: string, purchase: number): string =>
+  fitted(`${policy}-${candidate}-${shortHash(`${uid}/${purchase}`).slice(0, 6)}`);

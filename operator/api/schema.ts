@@ -20,6 +20,16 @@ export function rules<T extends z.ZodType>(schema: T, ...added: Rule[]): T {
   return schema.meta({ ...meta, 'x-kubernetes-validations': [...before, ...added] });
 }
 
+/** Marks a schema whose rules, and those within, the CRD leaves out. */
+export const WITHOUT_RULES = 'x-coppice-without-rules';
+
+/**
+ * The same without CEL rules, for what is only a template: those of many templates cost an API server too much, and rules about what may
+ * change are not for it. Whoever makes something of it has the API server try it.
+ */
+export const withoutRules = <T extends z.ZodType>(schema: T): T =>
+  schema.meta({ ...schema.meta(), [WITHOUT_RULES]: true });
+
 /** Text of at most `max` characters. Everything is bounded, or the API server refuses CEL rules over it as too costly. */
 export const text = (max: number, description: string, pattern?: RegExp) =>
   (pattern ? z.string().max(max).regex(pattern) : z.string().max(max)).describe(description);

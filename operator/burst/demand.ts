@@ -12,7 +12,8 @@ export interface Demand {
   readonly keys: readonly string[];
   /** RFC 3339: since when the one waits that has waited longest. */
   readonly since: string;
-  readonly source: 'PendingPods';
+  /** `InterruptedNodes`: they run still, on nodes that a cloud takes away. */
+  readonly source: 'PendingPods' | 'InterruptedNodes';
   /** It is there only for the other pods of its cluster: without any it waits for none. */
   readonly isSystem: boolean;
 }
@@ -23,7 +24,7 @@ export const NOT_DEMAND = {
   SchedulerError: 'its scheduler failed, for which a node is no cure',
   Nominated: 'a node is nominated for it, where others make room',
   BoundToNode: 'it runs on one node only: a DaemonSet or the node itself made it',
-  LowPriority: 'its priority is below the least that buys nodes',
+  LowPriority: 'its priority is below -10, the least that buys nodes',
 } as const;
 
 /** A key of the list. */
@@ -52,32 +53,21 @@ export function pendingDemand(
   pods: readonly Pod[],
   { minimumPriority = LEAST_PRIORITY, isNominationLive }: DemandOptions,
 ): { demands: Demand[]; ignored: Ignored[] } {
-  const groups = new Map<FitPod, { who: string; keys: string[]; since: string; isSystem: boolean }[]>();
+  const found = new Groups();
   const ignored = new Map<NotDemand, { pods: number; example: string }>();
   for (const pod of pods) {
     const waits = waiting(pod);
     if (!waits) continue;
     const reason = whyNot(pod, waits.reason);
-    if (reason) {
-      const known = ignored.get(reason);
-      ignored.set(reason, { pods: (known?.pods ?? 0) + 1, example: known?.example ?? nameOf(pod) });
+    if (!reason) {
+      found.add(pod, waits.since);
       continue;
     }
-    const replica = fitPod(pod);
-    const who = ownerOf(pod);
-    const alike = groups.get(replica) ?? [];
-    const group = alike.find((one) => one.who === who);
-    if (!group)
-      groups.set(replica, [...alike, { who, keys: [keyOfPod(pod)], since: waits.since, isSystem: isSystem(pod) }]);
-    else {
-      group.keys.push(keyOfPod(pod));
-      if (waits.since < group.since) group.since = waits.since;
-    }
+    const known = ignored.get(reason);
+    ignored.set(reason, { pods: (known?.pods ?? 0) + 1, example: known?.example ?? nameOf(pod) });
   }
   return {
-    demands: [...groups].flatMap(([replica, owners]) =>
-      owners.map((owner): Demand => ({ ...owner, replica, source: 'PendingPods' })),
-    ),
+    demands: found.demands('PendingPods'),
     ignored: [...ignored].map(([reason, what]) => ({ reason, ...what })),
   };
 
@@ -87,6 +77,37 @@ export function pendingDemand(
     if (isOfNode(pod)) return 'BoundToNode';
     if ((pod.spec.priority ?? 0) < minimumPriority) return 'LowPriority';
     return pod.status?.nominatedNodeName && isNominationLive(pod) ? 'Nominated' : undefined;
+  }
+}
+
+/** What pods need elsewhere that run on nodes which a cloud takes away. Pure. @param since RFC 3339 */
+export function interruptedDemand(pods: readonly Pod[], since: string): Demand[] {
+  const found = new Groups();
+  for (const pod of pods) if (isMovable(pod) && !pod.metadata.deletionTimestamp) found.add(pod, since);
+  return found.demands('InterruptedNodes');
+}
+
+/** Alike pods of one owner. */
+class Groups {
+  readonly #byReplica = new Map<FitPod, { who: string; keys: string[]; since: string; isSystem: boolean }[]>();
+
+  add(pod: Pod, since: string): void {
+    const replica = fitPod(pod);
+    const who = ownerOf(pod);
+    const alike = this.#byReplica.get(replica) ?? [];
+    const group = alike.find((one) => one.who === who);
+    if (!group)
+      this.#byReplica.set(replica, [...alike, { who, keys: [keyOfPod(pod)], since, isSystem: isSystem(pod) }]);
+    else {
+      group.keys.push(keyOfPod(pod));
+      if (since < group.since) group.since = since;
+    }
+  }
+
+  demands(source: Demand['source']): Demand[] {
+    return [...this.#byReplica].flatMap(([replica, owners]) =>
+      owners.map((owner): Demand => ({ ...owner, replica, source })),
+    );
   }
 }
 

@@ -197,6 +197,17 @@ export const COMMANDS: readonly CommandSpec[] = [
     load: () => import('./commands/hubs.ts'),
   },
   {
+    name: 'burst',
+    summary: 'show which clusters were bought for work without a place, why, and for how much',
+    description:
+      'Lists the BurstPolicies of a namespace, with what their clusters cost. "coppice burst explain" tells of each, or of the one with ' +
+      'that NAME, what waits, what was decided and when, what else there was to choose, and why not. docs/burst.md tells how it decides.',
+    positionals: [{ name: 'explain', complete: ['explain'] }, { name: 'NAME' }],
+    options: [{ name: 'all-namespaces', short: 'A', summary: 'in every namespace' }, OUTPUT('json', 'yaml')],
+    examples: ['coppice burst -A', 'coppice burst explain peak -n shop'],
+    load: () => import('./commands/burst.ts'),
+  },
+  {
     name: 'sweep',
     summary: 'list what is left in clouds that belongs to no cluster any more, and remove it on request',
     description:

@@ -1,5 +1,6 @@
 import { API_VERSION, GROUP } from '../api/group.ts';
 import {
+  BURSTPOLICIES,
   CLOUDPROFILES,
   CREDENTIALSBINDINGS,
   HUBS,
@@ -37,6 +38,7 @@ export const QUOTA: CliKind = { resource: QUOTAS, aliases: ['quota'] };
 
 export const HUB: CliKind = { resource: HUBS, aliases: ['hub'] };
 export const MEMBERSHIP: CliKind = { resource: MEMBERSHIPS, aliases: ['membership'] };
+export const BURST_POLICY: CliKind = { resource: BURSTPOLICIES, aliases: ['burstpolicy', 'bp'] };
 
 export const CLI_KINDS: readonly CliKind[] = [
   WORKER_CLUSTER,
@@ -48,6 +50,7 @@ export const CLI_KINDS: readonly CliKind[] = [
   QUOTA,
   HUB,
   MEMBERSHIP,
+  BURST_POLICY,
 ];
 
 /** The kind that a word means: its name, plural, short name, or `plural.group`; upper or lower case. */

@@ -198,11 +198,16 @@ export type Placement = string;
 
 /** Work that a hub cannot place: pods of this size. */
 export interface Demand {
+  /** Whose it is, in words. What is of one source is placed as a whole. */
   readonly source: string;
+  /** Namespace in the hub; absent: it is in none. */
+  readonly namespace?: string | undefined;
   readonly count: number;
   readonly each: Amounts;
   /** RFC 3339. */
   readonly since: string;
+  /** Whether the hub would place it on such a member, room aside. Absent: on each. */
+  readonly accepts?: (member: Pick<Member, 'name' | 'labels' | 'zones'>) => boolean;
 }
 
 /**

@@ -99,6 +99,7 @@ export const WORKLOADIDENTITIES = define(GROUP, VERSION, 'WorkloadIdentity', 'wo
 export const QUOTAS = define(GROUP, VERSION, 'Quota', 'quotas', true);
 export const HUBS = define(GROUP, ALPHA_VERSION, 'Hub', 'hubs', false);
 export const MEMBERSHIPS = define(GROUP, ALPHA_VERSION, 'Membership', 'memberships', true);
+export const BURSTPOLICIES = define(GROUP, ALPHA_VERSION, 'BurstPolicy', 'burstpolicies', true);
 
 /** `v1` or `group/version`, as it stands in an object's apiVersion. */
 export function apiVersionOf(resource: Resource): string {

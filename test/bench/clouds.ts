@@ -5,6 +5,7 @@ import { measureDecisions } from './decisions.ts';
 import { secondsSince } from './garden.ts';
 import { measureKeptPods } from './kept-pods.ts';
 import { measureLoads } from './module-load.ts';
+import { measurePacking } from './packing.ts';
 import { Parts } from './parts.ts';
 import type { PartsTable } from './report.ts';
 import { WORKER_PARTS, type WorkerUse, WorkerWatch } from './worker-watch.ts';
@@ -112,6 +113,8 @@ export class CloudBench {
   decisions(): void {
     for (const [what, microseconds] of Object.entries(measureDecisions()))
       this.#decisions.add(what, 'CPU time', microseconds);
+    for (const [what, milliseconds] of Object.entries(measurePacking()))
+      this.#decisions.add(what, 'CPU time', milliseconds * 1000);
     for (const [what, mebibytes] of Object.entries(measureKeptPods())) this.#kept.add(what, 'heap', mebibytes);
   }
 

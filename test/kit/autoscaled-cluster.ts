@@ -33,6 +33,14 @@ export const profile = (machineTypes = [{ name: 'medium', cpu: 4, gpu: 0, memory
   },
 });
 
+/** Lets the project have so many nodes. */
+export const nodesQuota = (nodes: number): Quota => ({
+  apiVersion: API_VERSION,
+  kind: 'Quota',
+  metadata: { name: 'small', namespace: 'shop' },
+  spec: { currency: 'USD', metrics: { nodes } },
+});
+
 /**
  * A cluster with a scheduler, a ReplicaSet and machines that all take a step when told to, and the real autoscaler, which may be killed between
  * any two of its writes. One machine is as large as another: 4 CPUs.
@@ -53,6 +61,12 @@ export class AutoscaledCluster {
   now = NOW;
   /** Machines come and go only each so many steps; new ones are Ready one such time later. */
   lag = 1;
+  /** Whether a cloud makes the nodes, of whom none can be named to go. */
+  isManaged = false;
+  /** What the kubelet of each node offers. */
+  offers = '4';
+  /** A taint that somebody gives each node once it is Ready. */
+  taint: string | undefined;
   /** So many machines are never Ready. */
   broken = 0;
   /** How many writes the operator still makes before it is killed; undefined: it is not. */
@@ -165,7 +179,7 @@ export class AutoscaledCluster {
     const world = {
       clusters: { get: (key: string) => (key === KEY ? this.cluster : undefined), byIndex: () => [this.cluster] },
       profiles: { get: () => this.#profile },
-      shoots: { get: () => shoot, byIndex: () => [] },
+      shoots: { get: () => (this.isManaged ? undefined : shoot), byIndex: () => [] },
       quotas: { byIndex: () => this.quotas },
       openClusters: {
         get: () => ({
@@ -238,8 +252,10 @@ export class AutoscaledCluster {
   #machines(): void {
     for (const [name, { spec, ...known }] of this.nodes) {
       const { taints, ...rest } = spec;
-      const { status } = node(name);
-      if (taints && !this.#broken.has(name)) this.nodes.set(name, { ...known, spec: rest, ...(status && { status }) });
+      const { status } = node(name, 'a', {}, this.offers);
+      if (!taints?.some(({ key }) => key === 'node.kubernetes.io/not-ready') || this.#broken.has(name)) continue;
+      const given = this.taint && { taints: [{ key: this.taint, effect: 'NoSchedule' as const }] };
+      this.nodes.set(name, { ...known, spec: { ...rest, ...given }, ...(status && { status }) });
     }
     const sizes = desiredSizes({ cluster: this.cluster, profile: this.#profile, decided: this.decided() });
     const machines = [...this.nodes.values()].map(({ metadata }) => ({

@@ -4,6 +4,9 @@ export const LANES = 2;
 /** Files that measure what a garden does while nothing happens: other work on the machine would be measured as well. */
 export const QUIET: readonly string[] = ['test/e2e/idle.test.ts'];
 
+/** Files that need the tools which are made last: `lateTools` of tools.ts. */
+export const LATE: readonly string[] = ['test/e2e/argo-cd.test.ts'];
+
 /** A garden that was brought up, for files that come one after the other. */
 export interface Lane<Garden> {
   garden: Garden;
@@ -23,6 +26,8 @@ interface Work<Garden> {
   quiet?: readonly string[];
   /** Resolves when nothing else is on that `quiet` files would notice. */
   calm?: Promise<unknown> | undefined;
+  /** Files that are begun when this has resolved, and that others go before until then. */
+  late?: { files: readonly string[]; ready: Promise<unknown> } | undefined;
 }
 
 /**
@@ -33,8 +38,16 @@ interface Work<Garden> {
  */
 export async function inLanes<Garden>(
   files: readonly string[],
-  { open, run, fail, lanes = LANES, quiet = [], calm = Promise.resolve() }: Work<Garden>,
+  { open, run, fail, lanes = LANES, quiet = [], calm = Promise.resolve(), late }: Work<Garden>,
 ): Promise<void> {
+  let isReady = late === undefined;
+  void late?.ready.then(() => {
+    isReady = true;
+  });
+  const take = (queue: string[]): string | undefined => {
+    const index = queue.findIndex((file) => isReady || !late?.files.includes(file));
+    return index < 0 ? undefined : queue.splice(index, 1)[0];
+  };
   const waiting = files.filter((file) => !quiet.includes(file));
   const last = files.filter((file) => quiet.includes(file));
   let atWork = 0;
@@ -47,7 +60,12 @@ export async function inLanes<Garden>(
     let lane: Lane<Garden> | undefined = first;
     const close = async () => lane?.takeDown?.().catch((error: Error) => fail(error.message));
     const runAll = async (queue: string[]) => {
-      for (let file = lane && queue.shift(); lane && file !== undefined; file = lane && queue.shift()) {
+      while (lane && queue.length > 0) {
+        const file = take(queue);
+        if (file === undefined) {
+          await late?.ready;
+          continue;
+        }
         const hasEnded = await run(file, lane.garden);
         if (hasEnded || !lane.takeDown || queue.length === 0) continue;
         await close();

@@ -24,6 +24,9 @@ const ALL = [
   'proxy-agent',
 ] as const;
 
+/** What only few end-to-end files need (LATE of lanes.ts), and takes minutes to make. */
+const LATE = ['argo-cd', 'redis-server', 'git'] as const;
+
 /** A toolchain that says what it does when that takes long. */
 async function withToolchain<T>(work: (toolchain: Toolchain) => Promise<T>): Promise<T> {
   let last = Date.now();
@@ -46,8 +49,11 @@ async function withToolchain<T>(work: (toolchain: Toolchain) => Promise<T>): Pro
 export const testTools = <N extends ToolName>(...names: N[]): Promise<Record<N, string>> =>
   withToolchain(async (toolchain) => (await toolchain.ensure(names)) as Record<N, string>);
 
-/** All that any test needs. */
+/** All that tests need, but for a few end-to-end files. */
 export const allTools = async (): Promise<void> => void (await testTools(...ALL));
+
+/** What these few need besides. To be made after all else: of two builds at once one waits for the other. */
+export const lateTools = async (): Promise<void> => void (await testTools(...LATE));
 
 /** Has the garden's registry serve images that it makes only for those who need them. */
 export const testImages = (...names: Parameters<typeof toolImage>[0][]): Promise<void> =>

@@ -54,7 +54,10 @@ function named(part: unknown): string {
 }
 
 function likeness({ metadata, spec, status }: Pod): string {
-  const resized = status?.containerStatuses?.some((one) => 'resources' in one);
+  const { containerStatuses = [], initContainerStatuses = [] } = status ?? {};
+  const isResized =
+    status?.resources !== undefined ||
+    [...containerStatuses, ...initContainerStatuses].some((one) => 'resources' in one);
   return [
     metadata.namespace,
     named(metadata.labels),
@@ -76,7 +79,7 @@ function likeness({ metadata, spec, status }: Pod): string {
     named(spec.resourceClaims),
     named(spec.schedulingGroup),
     `${spec.hostNetwork ?? ''}${spec.hostUsers ?? ''}`,
-    resized ? JSON.stringify(status) : '',
+    isResized ? JSON.stringify(status) : '',
   ].join('\n');
 }
 

@@ -61,9 +61,7 @@ export function planShrinkage(view: ShrinkView): Shrinkage {
   );
   const unneeded = candidates(view, sizes)
     .filter((node) => whyNot(view, node, sizes) === undefined)
-    .sort(
-      (a, b) => holders(view, a).length - holders(view, b).length || b.price - a.price || (a.name < b.name ? -1 : 1),
-    );
+    .sort((a, b) => disturbance(view, a) - disturbance(view, b) || b.price - a.price || (a.name < b.name ? -1 : 1));
   const begin: { node: string; why: string }[] = [];
   let next = Number.POSITIVE_INFINITY;
   for (const node of unneeded) {
@@ -101,7 +99,7 @@ function candidates(view: ShrinkView, sizes: ReadonlyMap<string, number>): NodeV
   const all = view.nodes.filter(
     ({ isEmptying, stays, pool }) => !isEmptying && stays === undefined && shrinks.get(pool),
   );
-  const counted = all.map((node) => ({ node, pods: holders(view, node).length }));
+  const counted = all.map((node) => ({ node, pods: disturbance(view, node) }));
   const isKnown = ({ node }: (typeof counted)[number]) => (view.unneededSince.has(node.name) ? 0 : 1);
   const withPods = counted
     .filter(({ pods }) => pods > 0)
@@ -113,6 +111,10 @@ function candidates(view: ShrinkView, sizes: ReadonlyMap<string, number>): NodeV
 /** Pods that keep a node where it is unless they have room elsewhere. Those that end already are made anew, and wait then. */
 const holders = ({ hasWork }: ShrinkView, { pods }: NodeView): Pod[] =>
   pods.filter((pod) => isMovable(pod) && !pod.metadata.deletionTimestamp && (hasWork || !isSystem(pod)));
+
+/** How much it disturbs people that a node goes: by its pods, and far less by those that only serve others. 0: nothing runs there. */
+const disturbance = (view: ShrinkView, node: NodeView): number =>
+  holders(view, node).reduce((sum, pod) => sum + (isSystem(pod) ? 0.001 : 1), 0);
 
 const less = (sizes: Map<string, number>, pool: string): void => {
   sizes.set(pool, (sizes.get(pool) ?? 0) - 1);

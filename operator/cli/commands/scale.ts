@@ -35,5 +35,9 @@ export async function run(context: Context): Promise<undefined> {
   });
   const before = old.spec?.dataPlaneNodes as number | undefined;
   const change = before === undefined ? `${nodes}` : before === nodes ? `${nodes}, as before` : `${before} to ${nodes}`;
-  terminal.print(`WorkerCluster ${name}: nodes ${change}.`);
+  const isFloor = (old.spec?.pools as { autoscale?: string }[] | undefined)?.some(
+    ({ autoscale }) => autoscale === 'Coppice',
+  );
+  const floor = isFloor ? ' at least: pools with autoscale Coppice may have more' : '';
+  terminal.print(`WorkerCluster ${name}: nodes ${change}${floor}.`);
 }

@@ -4,14 +4,16 @@ import type { Condition } from '../../api/meta.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import { PROVISION_MS } from '../../burst/nodes/grow.ts';
 import { type NodesPlan, planNodes } from '../../burst/nodes/plan.ts';
-import type { DecidedSize } from '../../capacity/desired-sizes.ts';
 import { KubeApiError } from '../../kube/errors.ts';
 import type { KubeObject, Node } from '../../kube/resources.ts';
 import type { DecidedSizes } from '../decided-sizes.ts';
 import { Batches, type BatchTimes } from './batches.ts';
+import { FactsReader } from './cluster-facts.ts';
 import { autoscaledCondition } from './condition.ts';
+import { decisionOf } from './decision.ts';
 import { beginEmptying, emptiedSince, endEmptying, evictAll, markEmpty } from './empty-node.ts';
 import { ClusterMemory } from './memory.ts';
+import { poolOf } from './nodes-seen.ts';
 import { type ObservedWorld, observe, type Seen } from './observe.ts';
 
 /** What the autoscaler works with. */
@@ -39,6 +41,7 @@ export class Autoscaler {
   readonly #world: AutoscalingWorld;
   readonly #times: AutoscalingTimes;
   readonly #batches: Batches;
+  readonly #facts: FactsReader;
   readonly #memory = new Map<string, ClusterMemory>();
   readonly #told = new Map<string, Told>();
 
@@ -46,6 +49,7 @@ export class Autoscaler {
     this.#world = world;
     this.#times = times;
     this.#batches = new Batches(times, () => +world.now());
+    this.#facts = new FactsReader(() => +world.now());
   }
 
   /** Something has changed in a cluster. @returns whether it is the first news of a batch: how long to wait then, milliseconds */
@@ -60,14 +64,15 @@ export class Autoscaler {
 
   /** Nobody is to decide about the cluster any more, or it is gone. */
   forget(key: string): void {
+    this.#facts.forget(key);
     this.#memory.delete(key);
     this.#told.delete(key);
   }
 
   /** Looks at a cluster, decides, and takes the next step. Everything begins by looking: it does not matter where the last look ended. */
   async reconcile(key: string, signal: AbortSignal): Promise<{ requeueAfterMs: number } | undefined> {
-    const open = this.#batches.take(key);
-    if (open > 0) return { requeueAfterMs: open };
+    const left = this.#batches.take(key);
+    if (left > 0) return { requeueAfterMs: left };
     const { clusters, sizes } = this.#world;
     const { uid = '', deletionTimestamp } = clusters.get(key)?.metadata ?? {};
     if (uid === '' || deletionTimestamp) {
@@ -78,18 +83,26 @@ export class Autoscaler {
       (clusters.get(key)?.spec.pools ?? []).flatMap((pool) => (pool.autoscale === COPPICE ? [pool.name] : [])),
     );
     await sizes.forget(key, uid, (pool) => own.has(pool), signal);
+    const open = this.#world.openClusters.get(key);
+    // Nobody else would have nodes take pods again that were being emptied when a pool was taken from us.
+    for (const node of open?.nodes.list() ?? [])
+      if (!own.has(poolOf(node)) && !Number.isNaN(emptiedSince(node)))
+        await quietly(endEmptying(open!.client, node, signal));
     if (own.size === 0) {
       this.forget(key);
       return undefined;
     }
     const memory = this.#memoryOf(key, uid);
-    const seen = observe(this.#world, key, memory);
+    if (!open) return undefined;
+    const facts = await this.#facts.of(key, open.client, open.pods.list(), signal);
+    const seen = observe(this.#world, key, memory, facts);
     if (!seen) return undefined;
     const now = +this.#world.now();
     const plan = planNodes(seen.view);
     memory.unneeded(plan.shrinkage.unneeded, now);
     await this.#letStay(seen, plan, signal);
     const emptied = await this.#goOnEmptying(seen, plan, memory, signal);
+    await this.#leaveInterrupted(seen, emptied.waits, signal);
     await this.#decide(key, seen, plan, emptied.empty, signal);
     for (const { node, why } of plan.shrinkage.begin) {
       await quietly(beginEmptying(seen.open.client, seen.nodes.get(node)!, this.#world.now(), signal));
@@ -122,6 +135,21 @@ export class Autoscaler {
     for (const [name, why] of stay) {
       await quietly(endEmptying(open.client, nodes.get(name)!, signal));
       this.#world.record(cluster, 'Normal', 'NodeStays', `node ${name} is not emptied any more: ${why}`);
+    }
+  }
+
+  /** The machine ends by itself, and whoever made it makes another: all that can be done is to have pods leave in time. */
+  async #leaveInterrupted(seen: Seen, waits: Map<string, string>, signal: AbortSignal): Promise<void> {
+    const { interrupted, nodes, open, cluster } = seen;
+    for (const [name, why] of interrupted) {
+      const node = nodes.get(name)!;
+      if (Number.isNaN(emptiedSince(node))) {
+        await quietly(beginEmptying(open.client, node, this.#world.now(), signal));
+        this.#world.record(cluster, 'Warning', 'NodeInterrupted', `the cloud takes node ${name} away: ${why}`);
+      }
+      const { left, blocked } = await evictAll(open.client, seen.podsOn.get(name) ?? [], signal);
+      if (left.length > 0)
+        waits.set(name, `the cloud takes it away (${why}); ${blocked ?? `${left.length} pods are still there`}`);
     }
   }
 
@@ -164,43 +192,31 @@ export class Autoscaler {
     signal: AbortSignal,
   ): Promise<void> {
     for (const pool of seen.pools) {
-      const grown = growth.sizes.find((change) => change.pool === pool.name);
       const view = seen.view.pools.find(({ name }) => name === pool.name)!;
+      const grown = growth.sizes.find((change) => change.pool === pool.name);
+      // What was ordered would be taken instead of what is empty.
       const isWhole = view.present >= view.count;
       const gone = grown || !isWhole ? [] : empty.filter((one) => one.pool === pool.name).map(({ node }) => node);
       const known = seen.decided.get(pool.name);
-      const before = (known?.leaving ?? []).filter((name) => seen.leaving.get(pool.name)?.includes(name));
-      // Who goes still and is not gone yet may as well stay.
-      const revived = grown ? before.slice(0, Math.max(0, grown.count - pool.count)) : [];
-      const leaving = [
-        ...before.filter((name) => !revived.includes(name)),
-        ...gone.map(({ metadata }) => metadata.name),
-      ];
-      const isNews =
-        grown !== undefined || gone.length > 0 || (known && seen.spared.some((name) => known.leaving?.includes(name)));
-      if (!isNews) continue;
+      const decision = decisionOf({
+        pool,
+        known,
+        grown,
+        gone: gone.map(({ metadata }) => metadata.name),
+        leaving: seen.leaving.get(pool.name) ?? [],
+        spared: seen.spared,
+      });
+      if (!decision) continue;
       for (const node of gone) await markEmpty(seen.open.client, node, signal);
-      const count = grown?.count ?? pool.count - gone.length;
-      const names = gone.map(({ metadata }) => metadata.name).join(', ');
-      const why = grown?.why ?? (gone.length > 0 ? `nobody needs ${names} any more` : (known?.why ?? ''));
-      const isSame = known?.count === count;
-      const size: DecidedSize = {
-        count,
-        by: COPPICE,
-        why,
-        at: (isSame ? known.at : undefined) ?? rfc3339(this.#world.now()),
-        ...(leaving.length > 0 && { leaving }),
-      };
+      const { count, why } = decision.size;
+      const at = (known?.count === count ? known.at : undefined) ?? rfc3339(this.#world.now());
+      const size = { ...decision.size, at };
       await this.#world.sizes.decide({ key, uid: seen.cluster.metadata.uid ?? '', pool, size }, signal);
-      for (const name of revived) await quietly(endEmptying(seen.open.client, seen.nodes.get(name)!, signal));
+      for (const name of decision.revived) await quietly(endEmptying(seen.open.client, seen.nodes.get(name)!, signal));
       if (count === pool.count) continue;
       const [reason, words] = count > pool.count ? ['PoolGrows', 'more'] : ['PoolShrinks', 'fewer'];
-      this.#world.record(
-        seen.cluster,
-        'Normal',
-        reason,
-        `pool ${pool.name} is to have ${count} nodes, ${Math.abs(count - pool.count)} ${words}: ${why}`,
-      );
+      const message = `pool ${pool.name} is to have ${count} nodes, ${Math.abs(count - pool.count)} ${words}: ${why}`;
+      this.#world.record(seen.cluster, 'Normal', reason, message);
     }
   }
 
@@ -224,13 +240,14 @@ async function quietly(done: Promise<void>): Promise<void> {
 }
 
 function nextLook(
-  { view }: Seen,
+  { view, changesAt }: Seen,
   { growth, shrinkage }: NodesPlan,
   isEmptying: boolean,
   memory: ClusterMemory,
   now: number,
 ): { requeueAfterMs: number } | undefined {
   const times = [
+    ...changesAt,
     ...(shrinkage.next === undefined ? [] : [shrinkage.next]),
     ...(isEmptying ? [now + EVICTION_RETRY_MS] : []),
     ...view.nodes.flatMap(({ name }) => memory.leftAlone(name, now)?.until ?? []),

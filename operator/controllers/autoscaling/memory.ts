@@ -1,3 +1,7 @@
+import type { Node } from '../../kube/resources.ts';
+
+const INSTANCE_TYPE = 'node.kubernetes.io/instance-type';
+
 /** A node that could not be emptied is left alone for this long, milliseconds; each further time twice as long, up to an hour. */
 const FIRST_BACKOFF_MS = 5 * 60_000;
 const LONGEST_BACKOFF_MS = 60 * 60_000;
@@ -12,8 +16,21 @@ export class ClusterMemory {
   /** UID of a pod → node that it was first seen to be nominated for, and when. */
   readonly #nominated = new Map<string, { node: string; since: number }>();
 
+  /** Pool and machine type → a node as it was last seen there. */
+  readonly #seen = new Map<string, Node>();
+
   constructor(uid: string) {
     this.uid = uid;
+  }
+
+  /**
+   * Nodes of a pool, the ones that are there first, then those that were last seen of each machine type. Without these, a guess that was too
+   * high would be made again once the node is gone that has shown it, and another one bought.
+   */
+  alsoGone(pool: string, there: readonly Node[]): readonly Node[] {
+    for (const node of there) this.#seen.set(`${pool}/${node.metadata.labels?.[INSTANCE_TYPE]}`, node);
+    const gone = [...this.#seen].flatMap(([key, node]) => (key.startsWith(`${pool}/`) ? [node] : []));
+    return [...there, ...gone];
   }
 
   /** These nodes are unneeded now, and no others. */

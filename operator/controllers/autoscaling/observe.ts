@@ -1,21 +1,18 @@
 import type { Provider } from '../../../providers/contract.ts';
 import { hasAccount } from '../../accounts/has-account.ts';
 import type { CloudProfile } from '../../api/cloudprofile.ts';
-import { findCondition } from '../../api/conditions.ts';
+import { findCondition, rfc3339 } from '../../api/conditions.ts';
 import { parseDuration } from '../../api/duration.ts';
-import { ANNOTATIONS, LABELS } from '../../api/group.ts';
 import type { DesiredPool } from '../../api/pools.ts';
 import type { Quota } from '../../api/quota.ts';
 import type { Shoot } from '../../api/shoot.ts';
 import { isAttached, MAX_NODES, profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
-import { type Ignored, isMovable, isSystem, pendingDemand } from '../../burst/demand.ts';
-import { fitNode } from '../../burst/fit/node.ts';
-import { fitPod } from '../../burst/fit/pod.ts';
-import { ClusterState } from '../../burst/fit/state.ts';
+import { type Ignored, interruptedDemand, isMovable, isSystem, pendingDemand } from '../../burst/demand.ts';
+import { clusterState } from '../../burst/fit/cluster.ts';
 import { PROVISION_MS } from '../../burst/nodes/grow.ts';
-import type { NodeView, PoolView } from '../../burst/nodes/model.ts';
+import { whyInterrupted } from '../../burst/nodes/interruption.ts';
+import type { PoolView } from '../../burst/nodes/model.ts';
 import type { NodesView } from '../../burst/nodes/plan.ts';
-import { whyNodeStays } from '../../burst/nodes/stays.ts';
 import type { DepletedOffers } from '../../capacity/depleted-offers.ts';
 import { type DecidedSize, desiredSizes, isCoppices } from '../../capacity/desired-sizes.ts';
 import type { OpenCluster, OpenClusters } from '../../clusters/open-clusters.ts';
@@ -25,7 +22,9 @@ import type { Informer } from '../../kube/informer.ts';
 import { conditionIsTrue, keyOf, type Node, type Pod } from '../../kube/resources.ts';
 import { BY_NAMESPACE } from '../by-namespace.ts';
 import { type ClaimantWorld, claimantsIn, heldBy, OVER_QUOTA } from '../quota/claimants.ts';
+import { type KnownFacts, NOTHING_KNOWN } from './cluster-facts.ts';
 import type { ClusterMemory } from './memory.ts';
+import { asReady, byNode, byPool, daemonsOf, isThere, type Leaving, nodeViews, whoLeaves } from './nodes-seen.ts';
 import { offerOf } from './offers.ts';
 
 /** What is looked at. */
@@ -39,7 +38,7 @@ export interface ObservedWorld extends ClaimantWorld {
 }
 
 /** What was seen of a cluster whose nodes are Coppice's to decide about. */
-export interface Seen {
+export interface Seen extends Leaving {
   readonly cluster: WorkerCluster;
   readonly open: OpenCluster;
   readonly pools: readonly DesiredPool[];
@@ -48,10 +47,10 @@ export interface Seen {
   readonly ignored: readonly Ignored[];
   readonly nodes: ReadonlyMap<string, Node>;
   readonly podsOn: ReadonlyMap<string, readonly Pod[]>;
-  /** Nodes that are to go by what is on record, by pool; those that others have taken away in their place are in `spared`. */
-  readonly leaving: ReadonlyMap<string, readonly string[]>;
-  /** Nodes with our mark that nobody takes away any more. */
-  readonly spared: readonly string[];
+  /** Nodes that a cloud takes away within minutes, and by what it says so. */
+  readonly interrupted: ReadonlyMap<string, string>;
+  /** When something of this is seen otherwise though nothing happens, milliseconds since the epoch. */
+  readonly changesAt: readonly number[];
   /** Why nodes cannot be taken away here at all; absent: they can. */
   readonly noShrinking?: string;
 }
@@ -65,7 +64,12 @@ export const isAutoscaled = ({ spec }: WorkerCluster): boolean => (spec.pools ??
 const isCoppicesPool = ({ autoscale }: { autoscale?: string | undefined }): boolean => autoscale === 'Coppice';
 
 /** Why nothing is decided about a cluster now, or what a decision rests on. */
-export function observe(world: ObservedWorld, key: string, memory: ClusterMemory): Seen | undefined {
+export function observe(
+  world: ObservedWorld,
+  key: string,
+  memory: ClusterMemory,
+  { facts, csiNodes }: KnownFacts = NOTHING_KNOWN,
+): Seen | undefined {
   const cluster = world.clusters.get(key);
   const profile = cluster && world.profiles.get(profileNameOf(cluster));
   const open = world.openClusters.get(key);
@@ -88,6 +92,7 @@ export function observe(world: ObservedWorld, key: string, memory: ClusterMemory
     cluster,
     profile,
     provider: world.provider(profile, hasAccount(cluster, shoot)),
+    isManaged: !isMadeOf(shoot, cluster),
     capacity: world.capacity.known(cluster.metadata.uid ?? ''),
     now,
   };
@@ -101,7 +106,7 @@ export function observe(world: ObservedWorld, key: string, memory: ClusterMemory
       maximum: pool.maximum,
       present: there.length - (leaving.get(pool.name)?.length ?? 0),
       ...(at !== undefined && { decidedAt: Date.parse(at) }),
-      ...offerOf(offers, pool, there),
+      ...offerOf(offers, pool, memory.alsoGone(pool.name, there.filter(isReady)), csiNodes),
     };
   });
   const { demands, ignored } = pendingDemand(pods, {
@@ -112,6 +117,14 @@ export function observe(world: ObservedWorld, key: string, memory: ClusterMemory
       return isThereStill && memory.nominatedMs(metadata.uid ?? '', name, +now) < NOMINATION_MS;
     },
   });
+  const interrupted = new Map(
+    [...nodes.values()].flatMap((node): [string, string][] => {
+      const why = isThere(node) ? whyInterrupted(node) : undefined;
+      return why === undefined ? [] : [[node.metadata.name, why]];
+    }),
+  );
+  const going = [...interrupted.keys()].flatMap((name) => podsOn.get(name) ?? []);
+  const lasting = [...nodes.values()].filter((node) => isThere(node) && !interrupted.has(node.metadata.name));
   const noShrinking = whyNoShrinking(cluster, shoot);
   const others = pools.reduce((sum, pool) => sum + (isCoppices(pool) ? 0 : pool.count), 0);
   const waits = new Map((cluster.spec.pools ?? []).map(({ name, scaleInAfter }) => [name, scaleInAfter]));
@@ -127,17 +140,29 @@ export function observe(world: ObservedWorld, key: string, memory: ClusterMemory
     podsOn,
     leaving,
     spared,
+    interrupted,
+    changesAt: [
+      ...(ignored.some(({ reason }) => reason === 'Nominated') ? [+now + NOMINATION_MS] : []),
+      // A node that does not come up is no supply any more.
+      ...lasting
+        .filter((node) => !isReady(node))
+        .map(({ metadata }) => Date.parse(metadata.creationTimestamp ?? '') + PROVISION_MS)
+        .filter((at) => at > +now),
+    ],
     ...(noShrinking !== undefined && { noShrinking }),
     view: {
-      state: stateOf(nodes, podsOn, +now),
-      demands,
+      state: clusterState({
+        ...facts,
+        nodes: lasting.map((node) => asReady(node, +now)),
+        pods,
+        csiNodes: [...csiNodes.values()],
+      }),
+      demands: [...demands, ...interruptedDemand(going, rfc3339(now))],
       pools: poolViews,
-      nodes: nodeViews(own, poolViews, ofPool, { leaving, podsOn, shoot, memory, now: +now }),
+      nodes: nodeViews(own, poolViews, byPool(lasting), { leaving, podsOn, shoot, memory, now: +now }),
       most: Math.min(MAX_NODES, profile.spec.limits?.maxNodesTotal ?? MAX_NODES) - others,
       refused: refusedBy(world, cluster, profile, sizedAs),
-      notReady: [...nodes.values()]
-        .filter((node) => isThere(node) && !conditionIsTrue(node, 'Ready'))
-        .map(({ metadata }) => metadata.name),
+      notReady: lasting.filter((node) => !isReady(node)).map(({ metadata }) => metadata.name),
       hasWork: pods.some((pod) => pod.spec.nodeName && isMovable(pod) && !isSystem(pod)),
       daemons: daemonsOf(pods),
       mayShrink: (sizes) => sizedAs(sizes).every(({ name, count }) => count === (sizes.get(name) ?? count)),
@@ -148,6 +173,8 @@ export function observe(world: ObservedWorld, key: string, memory: ClusterMemory
     },
   };
 }
+
+const isReady = (node: Node): boolean => conditionIsTrue(node, 'Ready');
 
 function isOpenToDecisions({ metadata, status, ...cluster }: WorkerCluster): boolean {
   const is = (type: string) => findCondition(status?.conditions, type)?.status;
@@ -164,148 +191,17 @@ function isOpenToDecisions({ metadata, status, ...cluster }: WorkerCluster): boo
   );
 }
 
+/** Whether the nodes are machines of the cluster's own Shoot. */
+const isMadeOf = (shoot: Shoot | undefined, { metadata }: WorkerCluster): boolean =>
+  shoot?.metadata.ownerReferences?.some(({ uid }) => uid === metadata.uid) === true;
+
 /** Why named nodes cannot be taken away; undefined: they can. */
-function whyNoShrinking({ metadata }: WorkerCluster, shoot: Shoot | undefined): string | undefined {
-  if (!shoot?.metadata.ownerReferences?.some(({ uid }) => uid === metadata.uid))
+function whyNoShrinking(cluster: WorkerCluster, shoot: Shoot | undefined): string | undefined {
+  if (!isMadeOf(shoot, cluster))
     return 'the cloud chooses itself which nodes of a managed cluster go, so Coppice takes none away';
-  return findCondition(shoot.status?.conditions, 'Rolling')?.status === 'True'
+  return findCondition(shoot?.status?.conditions, 'Rolling')?.status === 'True'
     ? 'machines are being replaced'
     : undefined;
-}
-
-const poolOf = ({ metadata: { labels } }: Node): string =>
-  labels?.[LABELS.alternativeOf] ?? labels?.[LABELS.pool] ?? '';
-
-function byPool(nodes: Iterable<Node>): Map<string, Node[]> {
-  const found = new Map<string, Node[]>();
-  for (const node of nodes) {
-    const pool = poolOf(node);
-    const known = found.get(pool);
-    if (known) known.push(node);
-    else found.set(pool, [node]);
-  }
-  return found;
-}
-
-const isThere = ({ metadata }: Node): boolean => metadata.deletionTimestamp === undefined;
-
-function byNode(pods: readonly Pod[]): Map<string, Pod[]> {
-  const found = new Map<string, Pod[]>();
-  for (const pod of pods) {
-    const { nodeName } = pod.spec;
-    if (!nodeName || pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed') continue;
-    const there = found.get(nodeName);
-    if (there) there.push(pod);
-    else found.set(nodeName, [pod]);
-  }
-  return found;
-}
-
-/**
- * Which nodes are on their way out by what is on record. Where the pool has been made larger since, or others were taken in their place,
- * nobody takes them away: they are spared.
- */
-function whoLeaves(
-  own: readonly DesiredPool[],
-  decided: ReadonlyMap<string, DecidedSize>,
-  ofPool: ReadonlyMap<string, readonly Node[]>,
-  nodes: ReadonlyMap<string, Node>,
-): Pick<Seen, 'leaving' | 'spared'> {
-  const leaving = new Map<string, readonly string[]>();
-  for (const { name, count } of own) {
-    const there = (ofPool.get(name) ?? []).filter(isThere);
-    const named = (decided.get(name)?.leaving ?? []).filter((node) =>
-      there.some(({ metadata }) => metadata.name === node),
-    );
-    leaving.set(name, named.slice(0, Math.max(0, there.length - count)));
-  }
-  const going = new Set([...leaving.values()].flat());
-  const onRecord = new Set([...decided.values()].flatMap((size) => size.leaving ?? []));
-  const spared = [...onRecord].filter(
-    (name) => !going.has(name) && nodes.get(name)?.metadata.annotations?.[ANNOTATIONS.emptiedSince],
-  );
-  return { leaving, spared };
-}
-
-/** Taints that a node loses by itself once it is up. */
-const STARTUP = [
-  'node.kubernetes.io/not-ready',
-  'node.cloudprovider.kubernetes.io/uninitialized',
-  'node.kubernetes.io/network-unavailable',
-];
-const STARTUP_PREFIXES = ['startup-taint.', 'status-taint.', 'ignore-taint.'].map(
-  (one) => `${one}cluster-autoscaler.kubernetes.io/`,
-);
-
-/** A node that has just come counts as it will be: another one would be bought for its pods otherwise. */
-function asReady(node: Node, now: number): Node {
-  const isYoung = now - Date.parse(node.metadata.creationTimestamp ?? '') < PROVISION_MS;
-  if (!node.spec.taints || (!isYoung && !conditionIsTrue(node, 'Ready'))) return node;
-  const lasting = node.spec.taints.filter(
-    ({ key }) => !STARTUP.includes(key) && !STARTUP_PREFIXES.some((prefix) => key.startsWith(prefix)),
-  );
-  return { ...node, spec: { ...node.spec, taints: lasting } };
-}
-
-function stateOf(
-  nodes: ReadonlyMap<string, Node>,
-  podsOn: ReadonlyMap<string, readonly Pod[]>,
-  now: number,
-): ClusterState {
-  const state = new ClusterState();
-  for (const [name, node] of nodes) {
-    if (!isThere(node)) continue;
-    state.addNode(fitNode(asReady(node, now)));
-    for (const pod of podsOn.get(name) ?? []) state.place(fitPod(pod), name);
-  }
-  return state;
-}
-
-/** One pod of each DaemonSet. */
-function daemonsOf(pods: readonly Pod[]) {
-  const found = new Map<string, Pod>();
-  for (const pod of pods) {
-    const owner = pod.metadata.ownerReferences?.find(({ kind, controller }) => kind === 'DaemonSet' && controller);
-    if (owner) found.set(owner.uid, pod);
-  }
-  return [...found.values()].map(fitPod);
-}
-
-interface NodesSeen extends Pick<Seen, 'leaving' | 'podsOn'> {
-  readonly shoot: Shoot | undefined;
-  readonly memory: ClusterMemory;
-  readonly now: number;
-}
-
-function nodeViews(
-  own: readonly DesiredPool[],
-  views: readonly PoolView[],
-  ofPool: ReadonlyMap<string, readonly Node[]>,
-  { leaving, podsOn, shoot, memory, now }: NodesSeen,
-): NodeView[] {
-  return own.flatMap(({ name: pool }, index) => {
-    const view = views[index]!;
-    // Of a pool that is divided, the part that was chosen last shrinks first.
-    const parts = (shoot?.spec.provider.workers ?? []).filter(
-      ({ name, labels, minimum }) => minimum > 0 && (labels?.[LABELS.alternativeOf] ?? name) === pool,
-    );
-    return (ofPool.get(pool) ?? []).flatMap((node): NodeView[] => {
-      const { name, labels, annotations } = node.metadata;
-      if (!isThere(node) || leaving.get(pool)?.includes(name)) return [];
-      const pods = podsOn.get(name) ?? [];
-      const isEmptying = annotations?.[ANNOTATIONS.emptiedSince] !== undefined;
-      const whyNotBegun = (): string | undefined =>
-        (parts.length > 1 && labels?.[LABELS.pool] !== parts.at(-1)!.name
-          ? 'other machines of its pool go first'
-          : undefined) ??
-        (view.present < view.count ? 'nodes of its pool are yet to come' : undefined) ??
-        (conditionIsTrue(node, 'Ready') ? undefined : 'it is not Ready') ??
-        (node.spec.unschedulable ? 'somebody has cordoned it' : undefined);
-      const stays =
-        whyNodeStays(node, pods) ?? memory.leftAlone(name, now)?.why ?? (isEmptying ? undefined : whyNotBegun());
-      return [{ name, pool, price: view.offer?.price ?? 0, pods, isEmptying, ...(stays !== undefined && { stays }) }];
-    });
-  });
 }
 
 /** Sizes as if these were on record. */

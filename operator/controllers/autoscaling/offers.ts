@@ -6,12 +6,15 @@ import type { DesiredPool } from '../../api/pools.ts';
 import { parseBytes, parseCpu } from '../../api/quantity.ts';
 import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
 import type { NodeTemplate } from '../../burst/fit/model.ts';
-import { allocatableOf } from '../../burst/fit/node.ts';
+import { allocatableOf, attachLimitsOf, type CSINode } from '../../burst/fit/node.ts';
+import { allocatableOfType, type Reserve, type Sold } from '../../burst/fit/reserve.ts';
 import type { PoolView } from '../../burst/nodes/model.ts';
 import { bestOffer } from '../../capacity/allocation.ts';
 import { isDepleted, type KnownCapacity, machineTypesOf } from '../../capacity/offers.ts';
 import { machinePrice } from '../../cost/price.ts';
-import type { Node } from '../../kube/resources.ts';
+import type { Node, Taint } from '../../kube/resources.ts';
+
+import { STARTUP_PREFIXES } from './nodes-seen.ts';
 
 const HOSTNAME = 'kubernetes.io/hostname';
 const INSTANCE_TYPE = 'node.kubernetes.io/instance-type';
@@ -27,16 +30,19 @@ const UNPRICED = Number.MAX_SAFE_INTEGER / 1e6;
 export interface OfferView {
   readonly cluster: WorkerCluster;
   readonly profile: CloudProfile;
-  readonly provider: Pick<Provider, 'inCloud' | 'simulated'> | undefined;
+  readonly provider: Pick<Provider, 'name' | 'inCloud' | 'simulated'> | undefined;
+  /** Whether the cloud runs the control plane, and says what its nodes keep. */
+  readonly isManaged: boolean;
   readonly capacity: KnownCapacity;
   readonly now: Date;
 }
 
 /** What the next node of a pool would be, and what it would cost in an hour (millionths); or why there is none. Pure. */
 export function offerOf(
-  { cluster, profile, provider, capacity, now }: OfferView,
+  { cluster, profile, provider, isManaged, capacity, now }: OfferView,
   pool: DesiredPool,
   siblings: readonly Node[],
+  csiNodes: ReadonlyMap<string, CSINode>,
 ): Pick<PoolView, 'offer' | 'soldOut'> {
   const region = cluster.spec.region ?? profile.spec.defaults?.region ?? profile.spec.regions[0]?.name ?? '';
   const place = { profile: profileNameOf(cluster), region, spot: pool.spot };
@@ -48,9 +54,10 @@ export function offerOf(
   const type = profile.spec.machineTypes.find(({ name }) => name === best.machineType);
   if (!type) return { soldOut: `CloudProfile ${profile.metadata.name} has no machine type ${best.machineType}` };
   const price = machinePrice(type, region, pool.spot);
-  const sibling = siblings.find(
+  const ofType = siblings.filter(
     ({ metadata, status }) => metadata.labels?.[INSTANCE_TYPE] === type.name && status?.allocatable?.cpu !== undefined,
   );
+  const [sibling] = ofType;
   const [zone, ...others] = best.zones;
   const isZoned = sibling ? sibling.metadata.labels?.[ZONE] !== undefined : !isOfSeed(provider);
   const {
@@ -69,9 +76,12 @@ export function offerOf(
     id: pool.name,
     // In which of several zones it comes to be is not known: a pod that asks for one of them is not promised it.
     labels: { ...known, ...(isZoned && zone !== undefined && others.length === 0 && { [ZONE]: zone }) },
-    taints: pool.taints,
-    allocatable: sibling ? allocatableOf(sibling.status?.allocatable) : allocatableOf(guessed(type, provider)),
-    attachLimits: new Map(),
+    taints: [...pool.taints, ...taintsOfAll(ofType, pool)],
+    allocatable: sibling
+      ? allocatableOf(sibling.status?.allocatable)
+      : allocatableOfType(soldOf(type), reserveOf({ provider, isManaged })),
+    // Its machine type decides how many volumes it may have attached: a sibling has as many.
+    attachLimits: attachLimitsOf(sibling && csiNodes.get(sibling.metadata.name)),
   };
   return { offer: { template, price: price === undefined ? UNPRICED : Number(price) } };
 }
@@ -79,18 +89,35 @@ export function offerOf(
 /** Whether machines are containers of the seed, which have all that their type says and no zones. */
 const isOfSeed = (provider: OfferView['provider']): boolean => !provider?.inCloud && !provider?.simulated;
 
+/** Of Kubernetes itself, and those that a node loses once it is up: they tell of one node, and of a moment. */
+const PASSING = ['node.kubernetes.io/', 'node.cloudprovider.kubernetes.io/', ...STARTUP_PREFIXES];
+
 /**
- * What a node of a type offers of which none was seen yet. Machines of clouds keep some for kubelet and system, and have less memory than is
- * sold: rather too little than too much, or a node would be bought on which its pod does not fit.
+ * Taints that the pool does not have, and all its nodes do: somebody gives them to each node that comes. Without them one node after the other
+ * would be bought for a pod that takes none of them.
  */
-function guessed(type: MachineType, provider: OfferView['provider']): Record<string, string> {
-  const [cpu, memory] = [parseCpu(type.cpu), parseBytes(type.memory)];
-  const isReal = provider?.inCloud === true || provider === undefined;
-  const gpus = gpusOf(type);
-  return {
-    cpu: `${isReal ? Math.max(0, Math.floor(cpu * 0.94) - 100) : cpu}m`,
-    memory: String(isReal ? Math.max(0, Math.floor(memory * 0.9) - 800 * 2 ** 20) : memory),
-    pods: String(type.pods ?? DEFAULT_PODS),
-    ...(gpus > 0 && { 'nvidia.com/gpu': String(gpus) }),
-  };
+function taintsOfAll(nodes: readonly Node[], pool: DesiredPool): Taint[] {
+  const [first, ...others] = nodes.map(({ spec }) => spec.taints ?? []);
+  return (first ?? []).filter(
+    ({ key }) =>
+      !pool.taints.some((taint) => taint.key === key) &&
+      !PASSING.some((prefix) => key.startsWith(prefix)) &&
+      others.every((taints) => taints.some((taint) => taint.key === key)),
+  );
 }
+
+/** Managed services, by the provider that makes them. */
+const MANAGED: Readonly<Record<string, Reserve>> = { aws: 'eks', gcp: 'gke', azure: 'aks' };
+
+/** Who decides what the kubelet of a new node keeps; where that is not known, whoever is known to keep most. */
+function reserveOf({ provider, isManaged }: Pick<OfferView, 'provider' | 'isManaged'>): Reserve {
+  if (isManaged) return MANAGED[provider?.name ?? ''] ?? 'gke';
+  return provider?.inCloud ? 'machines' : 'none';
+}
+
+const soldOf = (type: MachineType): Sold => ({
+  millicores: parseCpu(type.cpu),
+  bytes: parseBytes(type.memory),
+  gpus: gpusOf(type),
+  pods: type.pods ?? DEFAULT_PODS,
+});

@@ -1,4 +1,6 @@
+import { findCondition } from '../../api/conditions.ts';
 import type { ClusterSize } from '../../api/cost.ts';
+import type { WorkerCluster } from '../../api/workercluster.ts';
 import type { OpenCluster } from '../../clusters/open-clusters.ts';
 import { keyOf } from '../../kube/resources.ts';
 import type { Core, Part } from '../core.ts';
@@ -49,7 +51,9 @@ export function wireAutoscaling(core: Core, granted: Map<string, ClusterSize>, t
     if (event.type !== 'deleted' && isAutoscaled(event.object)) autoscaled.add(key);
     else autoscaled.delete(key);
     if (autoscaled.has(key)) follow(key);
-    if (was !== autoscaled.has(key) || (autoscaled.has(key) && !onlyStatusChanged(event))) queue.add(key);
+    const isNews =
+      !onlyStatusChanged(event) || (event.type === 'updated' && isAccepted(event.old) !== isAccepted(event.object));
+    if (was !== autoscaled.has(key) || (autoscaled.has(key) && isNews)) queue.add(key);
   });
   shoots.onChange(({ object }) => news(keyOf(object)));
   core.decidedSecrets.onChange(({ object }) => {
@@ -76,3 +80,6 @@ export function wireAutoscaling(core: Core, granted: Map<string, ClusterSize>, t
     ],
   };
 }
+
+const isAccepted = ({ status }: WorkerCluster): string | undefined =>
+  findCondition(status?.conditions, 'SpecAccepted')?.status;

@@ -33,6 +33,8 @@ export type HubsCore = Pick<
 
 /** The controllers of hubs and memberships, wired. */
 export interface Hubs extends Part {
+  /** Hubs and memberships as they are known, and lines to hubs. */
+  readonly world: Pick<MembershipWorld, 'hubs' | 'memberships' | 'lines'>;
   /** Memberships hold their clusters. */
   readonly holds: HoldsOf;
   /** And have them wait before they sleep. */
@@ -113,6 +115,7 @@ export function wireHubs(core: HubsCore): Hubs {
   });
 
   return {
+    world,
     caches: [hubs, memberships, secrets],
     holds: membershipHolds(memberships),
     keepsAwake: membershipsAwake(memberships, hubs),

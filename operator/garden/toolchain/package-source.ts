@@ -7,6 +7,11 @@ const APT = '/usr/bin/apt-get';
 const POLICY = '/usr/sbin/policy-rc.d';
 const POLICY_MARK = '# made by coppice while it installs packages';
 const NO_SERVICES = `#!/bin/sh\n${POLICY_MARK}\nexit 101\n`;
+/** Of packages that bring a service, which nobody here asked for. */
+const SERVICES: Readonly<Record<string, string>> = {
+  containerd: 'containerd.service',
+  'redis-server': 'redis-server.service',
+};
 /** Another apt run (unattended upgrades) may hold dpkg's lock. */
 const LOCK_PATIENCE_SECONDS = 180;
 
@@ -66,12 +71,14 @@ async function withoutServices(work: () => Promise<void>): Promise<void> {
 
 /**
  * Installs distribution packages with one update and one install, asking nothing and starting nothing:
- * a packaged containerd is for our own instances of it, so its service is also kept from the next boot.
+ * packaged servers are for our own instances of them, so their services are also kept from the next boot.
  * Throws with apt's own errors.
  */
 export async function installPackages(packages: string[], options: Run): Promise<void> {
   const common = ['-q', '-o', 'Dpkg::Use-Pty=0', '-o', `DPkg::Lock::Timeout=${LOCK_PATIENCE_SECONDS}`];
-  const hadContainerd = await exists('/lib/systemd/system/containerd.service');
+  const hasService = (pkg: string) => exists(`/lib/systemd/system/${SERVICES[pkg]}`);
+  const brought: string[] = [];
+  for (const pkg of packages) if (SERVICES[pkg] && !(await hasService(pkg))) brought.push(SERVICES[pkg]);
   // Stale lists still install what the mirror keeps; only the install decides.
   const update = await run(APT, ['update', ...common], options).catch((error: Error) => error);
   await withoutServices(() =>
@@ -79,8 +86,6 @@ export async function installPackages(packages: string[], options: Run): Promise
   ).catch((error: Error) => {
     throw update ? new Error(`${error.message} (${update.message})`) : error;
   });
-  const isBooted = await exists('/run/systemd/system');
-  if (packages.includes('containerd') && !hadContainerd && isBooted) {
-    await run('systemctl', ['disable', '--now', 'containerd.service'], options);
-  }
+  if (brought.length > 0 && (await exists('/run/systemd/system')))
+    await run('systemctl', ['disable', '--now', ...brought], options);
 }

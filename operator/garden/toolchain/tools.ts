@@ -63,6 +63,8 @@ const RUNC = '1.5.2';
 const CNI_PLUGINS = '1.9.1';
 /** The newest of pkg/v3 that the module proxy serves; it drives newer SDKs (theirs asks for 3.2 or later). */
 const PULUMI = '3.256.0';
+/** The newest of 2.14 that the module proxy serves. */
+const ARGO_CD = '2.14.21';
 
 const [kubernetesMajor, kubernetesMinor] = KUBERNETES.split('.');
 const STRIP = '-s -w';
@@ -263,6 +265,27 @@ const table = {
       weight: 240,
     },
   },
+  // For tests only, which choose one of its programs by ARGOCD_BINARY_NAME.
+  'argo-cd': {
+    version: ARGO_CD,
+    accepts: 'any',
+    // What lies on PATH under another name is the command line of any version.
+    folders: [],
+    archive: {
+      url: `https://github.com/argoproj/argo-cd/releases/download/v${ARGO_CD}/argocd-linux-{arch}`,
+      checksum: {
+        url: `https://github.com/argoproj/argo-cd/releases/download/v${ARGO_CD}/cli_checksums.txt`,
+        format: 'list',
+      },
+    },
+    build: {
+      module: 'argo-cd',
+      package: '.',
+      ldflags: `${STRIP} -X github.com/argoproj/argo-cd/v2/common.version=${ARGO_CD}`,
+      group: 'argo-cd',
+      weight: 170,
+    },
+  },
   containerd: containerd('containerd', { args: ['--version'], pattern: / v?(\d+\.\d+\.\d+)/ }),
   'containerd-shim-runc-v2': containerd('containerd-shim-runc-v2'),
   ctr: containerd('ctr', { args: ['--version'], pattern: / v?(\d+\.\d+\.\d+)/ }),
@@ -293,6 +316,9 @@ const table = {
   umount: packaged('mount'),
   unshare: packaged('util-linux'),
   nsenter: packaged('util-linux'),
+  // Of Argo CD, in tests.
+  'redis-server': packaged('redis-server'),
+  git: packaged('git'),
 } satisfies Record<string, Tool>;
 
 export type ToolName = keyof typeof table;

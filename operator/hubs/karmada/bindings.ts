@@ -1,3 +1,4 @@
+import { LABELS } from '../../api/group.ts';
 import type { LabelSelector } from '../../api/hub.ts';
 import type { KubeObject, Resource } from '../../kube/resources.ts';
 import { matchesLabels } from '../../placement/selectors.ts';
@@ -31,7 +32,7 @@ export type BindingObject = KubeObject & {
     clusters?: { name: string; replicas?: number }[];
     gracefulEvictionTasks?: { fromCluster: string }[];
     components?: (Replicas & { name: string })[];
-    placement?: { clusterAffinities?: AffinityTerm[] };
+    placement?: { clusterAffinity?: Affinity; clusterAffinities?: AffinityTerm[] };
     suspension?: { scheduling?: boolean };
     rescheduleTriggeredAt?: string;
   };
@@ -124,7 +125,7 @@ function touchOf(resource: Resource, { metadata, spec, status }: BindingObject):
 }
 
 /** Karmada's rule: all that is asked, and nothing asked is met by every cluster. */
-function matches({ metadata, spec }: KarmadaCluster, affinity: Affinity): boolean {
+function matches({ metadata, spec }: Pick<KarmadaCluster, 'metadata' | 'spec'>, affinity: Affinity): boolean {
   const { labelSelector, fieldSelector, clusterNames = [], exclude = [] } = affinity;
   if (exclude.includes(metadata.name)) return false;
   if (clusterNames.length > 0 && !clusterNames.includes(metadata.name)) return false;
@@ -166,20 +167,58 @@ const GPU = 'nvidia.com/gpu';
  * Work that found no room. A division is all or nothing, so all that is not placed counts. Work that is duplicated, or divided by static
  * weights, is not among it: Karmada places that without looking at what is free. Pure.
  */
-export const demandOf = (bindings: Bindings): Demand[] =>
-  bindings.flatMap(({ resource, binding }) => {
+export function demandOf(bindings: Bindings): Demand[] {
+  // Shared by those that say the same: whoever packs them sees that they are alike.
+  const known = new Map<string, NonNullable<Demand['accepts']>>();
+  const acceptedBy = ({ spec }: BindingObject) => {
+    const key = JSON.stringify(spec?.placement ?? {});
+    const accepts = known.get(key) ?? accepting(spec?.placement);
+    known.set(key, accepts);
+    return accepts;
+  };
+  return bindings.flatMap(({ resource, binding }) => {
     const { reason, message = '', lastTransitionTime = '' } = refusalOf(binding) ?? {};
     if (reason !== 'Unschedulable' && !(reason === 'SchedulerError' && FULL.test(message))) return [];
     const { clusters = [], components = [], ...whole } = binding.spec ?? {};
     const placed = clusters.reduce((sum, { replicas = 0 }) => sum + replicas, 0);
     const source = textOf(resource, binding);
+    const accepts = acceptedBy(binding);
+    const { namespace } = binding.metadata;
     return (components.length > 0 ? components : [whole]).flatMap(({ replicas = 0, replicaRequirements }) => {
       const count = replicas - (components.length > 0 ? 0 : placed);
       return count > 0
-        ? [{ source, count, each: amountsOf(replicaRequirements?.resourceRequest), since: lastTransitionTime }]
+        ? [
+            {
+              source,
+              namespace,
+              count,
+              each: amountsOf(replicaRequirements?.resourceRequest),
+              since: lastTransitionTime,
+              accepts,
+            },
+          ]
         : [];
     });
   });
+}
+
+/** Whether a binding may go to a member by its affinities, of which any will do. */
+function accepting({
+  clusterAffinity,
+  clusterAffinities = [],
+}: NonNullable<BindingObject['spec']>['placement'] = {}): NonNullable<Demand['accepts']> {
+  const asked = [
+    ...(clusterAffinity ? [clusterAffinity] : []),
+    ...clusterAffinities.flatMap((one) => [one, ...(one.overflowAffinities ?? [])]),
+  ];
+  return ({ name, labels, zones }) => {
+    const region = labels['topology.kubernetes.io/region'];
+    const provider = labels[LABELS.provider];
+    const metadata = { name, labels: { ...labels } };
+    const cluster = { metadata, spec: { zones: [...zones], ...(provider && { provider }), ...(region && { region }) } };
+    return asked.length === 0 || asked.some((one) => matches(cluster, one));
+  };
+}
 
 const amountsOf = ({ cpu, memory, [GPU]: gpu }: ResourceRequest = {}): Amounts => ({
   ...(cpu && { cpu }),

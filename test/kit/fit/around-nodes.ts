@@ -18,14 +18,14 @@ function nodes({ many, integer, pick, chance }: Draw): CaseNode[] {
 }
 
 const labelsOf = ({ pick, chance }: Draw) => ({
-  app: pick(APPS),
+  app: pick(['web', 'web', 'db']),
   ...(chance(0.4) && { version: pick(['1', '2']) }),
 });
 
 function selector({ pick, chance }: Draw): object | undefined {
   if (chance(0.04)) return undefined;
   if (chance(0.06)) return {};
-  if (chance(0.7)) return { matchLabels: { app: pick(APPS) } };
+  if (chance(0.7)) return { matchLabels: { app: pick(['web', 'web', 'db']) } };
   return pick([
     { matchExpressions: [{ key: 'app', operator: 'In', values: APPS }] },
     { matchExpressions: [{ key: 'app', operator: 'NotIn', values: [pick(APPS)] }] },
@@ -61,7 +61,7 @@ function others(choose: Draw, count: number, kinds: number, spec: () => object |
   return many(integer(1, kinds), () => {
     const own = spec();
     return {
-      on: `n${integer(0, count - 1)}`,
+      on: chance(0.2) ? 'n0' : `n${integer(0, count - 1)}`,
       ...(chance(0.25) && { namespace: pick(['team-b', 'team-c']) }),
       labels: labelsOf(choose),
       ...(chance(0.12) && { terminating: true }),
@@ -76,7 +76,7 @@ export function podAffinity(choose: Draw): Drawn {
   const all = nodes(choose);
   const kind = pick(['near', 'near', 'away', 'away', 'unwanted', 'unwanted', 'both', 'first']);
   const away = () => ({ affinity: { podAntiAffinity: hard(many(integer(1, 2), () => term(choose))) } });
-  const unwanted = kind === 'unwanted' || chance(0.15);
+  const unwanted = kind === 'unwanted' || chance(0.2);
   const labels = labelsOf(choose);
   const toItself = { topologyKey: pick([ZONE, HOSTNAME, RACK]), labelSelector: { matchLabels: { app: labels.app } } };
   return {
@@ -84,7 +84,7 @@ export function podAffinity(choose: Draw): Drawn {
     pods:
       kind === 'first' && chance(0.5)
         ? []
-        : others(choose, all.length, 4, () => (unwanted && chance(0.6) ? away() : undefined)),
+        : others(choose, all.length, 4, () => (unwanted && chance(0.8) ? away() : undefined)),
     pod: {
       ...(chance(0.15) && { namespace: 'team-b' }),
       labels,
@@ -118,7 +118,7 @@ export function spread(choose: Draw): Drawn {
     const isHard = chance(0.92);
     return {
       topologyKey: chance(0.6) && index === 0 ? ZONE : keys[index]!,
-      maxSkew: pick([1, 1, 1, 2]),
+      maxSkew: pick([1, 1, 1, 1, 2]),
       whenUnsatisfiable: isHard ? 'DoNotSchedule' : 'ScheduleAnyway',
       ...(labelSelector && { labelSelector }),
       ...(isHard && chance(0.3) && { minDomains: integer(1, 4) }),
@@ -134,13 +134,13 @@ export function spread(choose: Draw): Drawn {
   const tolerations = all[0]!.taints?.map((taint) => tolerationOf(choose, taint));
   return {
     nodes: all,
-    pods: others(choose, all.length, 7, () => undefined),
+    pods: others(choose, all.length, 9, () => undefined),
     pod: {
       labels,
       spec: {
         topologySpreadConstraints: distinct,
         ...(tolerations && { tolerations }),
-        ...(chance(0.3) && { nodeSelector: { [ZONE]: pick(['a', 'b']) } }),
+        ...(chance(0.3) && { nodeSelector: { [ZONE]: chance(0.85) ? (all[0]!.labels?.[ZONE] ?? 'a') : 'b' } }),
         ...(chance(0.08) && {
           affinity: {
             podAntiAffinity: hard([{ topologyKey: HOSTNAME, labelSelector: { matchLabels: { app: labels.app } } }]),

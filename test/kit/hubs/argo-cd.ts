@@ -20,7 +20,8 @@ interface Cluster extends Access {
 /**
  * What of Argo CD 3.6 meets its clusters, as its sources say: cluster generators, an Application that deploys, and how it ends. In its
  * place in tests only. Of note: a skipped cluster's Applications are not even finalized (canProcessApp), and one whose cluster is unknown
- * ends and leaves behind what it deployed (finalizeApplicationDeletion).
+ * ends and leaves behind what it deployed (finalizeApplicationDeletion). 2.14 heeds no skipping: that one is tried for real, in
+ * test/e2e/argo-cd.test.ts.
  */
 export class ArgoCD extends StandIn {
   readonly deployed = new Deployed();

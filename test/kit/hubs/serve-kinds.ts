@@ -32,6 +32,7 @@ export async function applyFolder(client: KubeClient, folder: string): Promise<v
   const path = resolve(FIXTURES, folder);
   for (const file of (await readdir(path)).filter((name) => name.endsWith('.yaml'))) {
     const objects = loadAll(await readFile(join(path, file), 'utf8')) as KubeObject[];
-    for (const object of objects) if (object) await client.apply(object);
+    // A kustomization beside them is no object.
+    for (const object of objects) if (object?.metadata) await client.apply(object);
   }
 }

@@ -162,6 +162,12 @@ describe('fewer nodes', () => {
     expect(begun(draining)).toEqual([]);
   });
 
+  it('rather one with pods that only serve others than one with somebody’s work', () => {
+    const dns = { metadata: { namespace: 'kube-system', labels: { 'k8s-app': 'kube-dns' } } };
+    const pods = [pod('1', 'n1'), pod('1', 'n2', dns), pod('1', 'n2', dns)];
+    expect(begun(cluster(['n1', 'n2'], pods))).toEqual(['n2']);
+  });
+
   it('none whose pods have no room elsewhere; one that is being emptied stays then', () => {
     const view = cluster(['n1', 'n2'], [pod('3', 'n1'), pod('3', 'n2')]);
     expect(shrink(view)).toEqual({ unneeded: [], begin: [], keep: [] });

@@ -11,7 +11,11 @@ it('keeps of a Node what is decided by, and not what a tenant may write without 
       uid: 'u',
       resourceVersion: '7',
       labels: { zone: 'a' },
-      annotations: { 'multi-cluster.demo.io/draining': '2026-11-22T12:00:00Z' },
+      annotations: {
+        'multi-cluster.demo.io/draining': '2026-11-22T12:00:00Z',
+        'karpenter.sh/do-not-disrupt': 'true',
+        'cluster-autoscaler.kubernetes.io/scale-down-disabled': 'true',
+      },
     },
     spec: {
       podCIDR: '10.0.0.0/24',

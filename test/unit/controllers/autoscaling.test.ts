@@ -1,7 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { API_VERSION } from '../../../operator/api/group.ts';
-import type { Quota } from '../../../operator/api/quota.ts';
-import { AutoscaledCluster } from '../../kit/autoscaled-cluster.ts';
+import { AutoscaledCluster, nodesQuota } from '../../kit/autoscaled-cluster.ts';
 
 const POOL = [{ name: 'a', minimum: 0, maximum: 5 }];
 
@@ -62,14 +60,7 @@ describe('nodes come for pods that wait, and go when nobody needs them', () => {
 
   it('within the quota of its project', async () => {
     const one = new AutoscaledCluster(POOL);
-    one.quotas = [
-      {
-        apiVersion: API_VERSION,
-        kind: 'Quota',
-        metadata: { name: 'small', namespace: 'shop' },
-        spec: { currency: 'USD', metrics: { nodes: 2 } },
-      } as unknown as Quota,
-    ];
+    one.quotas = [nodesQuota(2)];
     one.deploy(8, '4');
     await one.pass(1);
     expect(one.counts).toEqual({ a: 2 });
@@ -78,14 +69,104 @@ describe('nodes come for pods that wait, and go when nobody needs them', () => {
 
   it('a number that somebody wrote is a floor: it adds nodes, and keeps them until it is given back', async () => {
     const one = new AutoscaledCluster(POOL, { dataPlaneNodes: 3 });
+    one.deploy(1);
     await one.pass(20);
     expect(one.counts).toEqual({ a: 3 });
     const { dataPlaneNodes: _, ...spec } = one.cluster.spec;
     one.cluster = { ...one.cluster, spec };
-    one.deploy(1);
-    await one.pass(20);
-    // Nobody had decided these: with the floor they go.
+    // Then nodes go because nobody needs them, and not all at once.
+    await one.pass(5);
+    expect(one.counts).toEqual({ a: 3 });
+    await one.pass(10);
     expect(one.counts).toEqual({ a: 1 });
+    expect(one.killed).toEqual([]);
+  });
+
+  it('a minimum that is lowered takes nobody’s node away', async () => {
+    const one = new AutoscaledCluster([{ name: 'a', minimum: 3, maximum: 5 }]);
+    one.deploy(9, '1');
+    await one.pass(5);
+    one.cluster = {
+      ...one.cluster,
+      spec: { ...one.cluster.spec, pools: [{ name: 'a', minimum: 0, maximum: 5, autoscale: 'Coppice' }] },
+    };
+    await one.pass(30);
+    expect(one.counts).toEqual({ a: 3 });
+    expect(one.history).toEqual(['+a-1', '+a-2', '+a-3']);
+    expect(one.writes).toBe(1);
+  });
+});
+
+it('of a managed cluster pools grow and do not shrink, and that is said', async () => {
+  const one = new AutoscaledCluster(POOL);
+  one.isManaged = true;
+  one.deploy(3, '3');
+  await one.pass(2);
+  expect(one.pending).toBe(0);
+  one.deploy(0);
+  await one.pass(30);
+  expect(one.counts).toEqual({ a: 3 });
+  expect(one.condition()).toMatchObject({
+    status: 'True',
+    message: expect.stringContaining(
+      'the cloud chooses itself which nodes of a managed cluster go, so Coppice takes none away',
+    ),
+  });
+});
+
+describe('nodes that do not help', () => {
+  it('a node that offers less than its type says is not bought again and again', async () => {
+    const one = new AutoscaledCluster(POOL);
+    one.offers = '3900m';
+    one.deploy(1, '4');
+    await one.pass(90);
+    expect(one.history).toEqual(['+a-1', '-a-1']);
+    expect(one.condition()).toMatchObject({ reason: 'PodsWait', message: expect.stringContaining('Insufficient cpu') });
+  });
+
+  it('somebody who taints each node that comes does not have all of them bought', async () => {
+    const one = new AutoscaledCluster(POOL);
+    one.taint = 'chaos';
+    one.deploy(1, '1');
+    await one.pass(90);
+    expect(one.history).toEqual(['+a-1', '-a-1']);
+    expect(one.condition()).toMatchObject({ reason: 'PodsWait', message: expect.stringContaining('taint') });
+  });
+});
+
+describe('a node that a cloud takes away', () => {
+  it.each<[{ spec?: object; status?: object }]>([
+    [{ spec: { taints: [{ key: 'cloud.google.com/impending-node-termination', effect: 'NoSchedule' }] } }],
+    [
+      {
+        status: {
+          conditions: [
+            { type: 'PreemptionScheduled', status: 'True' },
+            { type: 'Ready', status: 'True' },
+          ],
+        },
+      },
+    ],
+  ])('is emptied at once, and another one is bought: %j', async (said) => {
+    const one = new AutoscaledCluster(POOL);
+    one.deploy(8, '1');
+    await one.pass(2);
+    expect(one.counts).toEqual({ a: 2 });
+    const { spec, status, ...known } = one.nodes.get('a-1')!;
+    one.nodes.set('a-1', { ...known, spec: { ...spec, ...said.spec }, status: { ...status, ...said.status } });
+    await one.step();
+    expect(one.nodes.get('a-1')?.spec.unschedulable).toBe(true);
+    expect([...one.pods.values()].filter((pod) => pod.spec.nodeName === 'a-1')).toEqual([]);
+    expect(one.counts).toEqual({ a: 3 });
+    expect(one.events.join('\n')).toContain('Warning NodeInterrupted: the cloud takes node a-1 away');
+    await one.pass(2);
+    expect(one.pending).toBe(0);
+    // Its machine ends.
+    one.nodes.delete('a-1');
+    await one.pass(30);
+    expect(one.counts).toEqual({ a: 2 });
+    expect(one.pending).toBe(0);
+    expect(one.killed).toEqual([]);
   });
 });
 
@@ -166,6 +247,22 @@ describe('a node that cannot be emptied', () => {
     expect(one.pending).toBe(0);
     expect(one.counts).toEqual({ a: 2 });
   });
+});
+
+it('a pool that is taken from Coppice in the middle has no node left cordoned, and nothing on record', async () => {
+  const one = new AutoscaledCluster(POOL);
+  one.deploy(5, '1');
+  await one.pass(2);
+  for (const { metadata } of one.pods.values()) one.held.add(metadata.name);
+  one.pods.delete([...one.pods].find(([, { spec }]) => spec.nodeName === 'a-1')![0]);
+  one.deploy(4);
+  await one.pass(13);
+  expect(one.nodes.get('a-2')?.spec.unschedulable).toBe(true);
+  one.cluster = { ...one.cluster, spec: { ...one.cluster.spec, pools: [{ name: 'a', minimum: 2, maximum: 5 }] } };
+  await one.step();
+  expect(one.nodes.get('a-2')).toMatchObject({ spec: { unschedulable: false }, metadata: { annotations: {} } });
+  expect(one.decided()).toEqual(new Map());
+  expect(one.counts).toEqual({ a: 2 });
 });
 
 describe('an operator that is killed between any two of its writes', () => {

@@ -56,6 +56,12 @@ test.each<[string, WorkerCluster]>([
   expect(asStated(given).defaulted).toBeUndefined();
 });
 
+it('of a person’s number it is known who wrote it, where the API server says so', () => {
+  const writers = [entry('kube-controller-manager', 'dataPlaneNodes'), entry('kubectl', 'dataPlaneNodes')];
+  expect(asStated(cluster(writers, undefined)).statedBy).toBe('kube-controller-manager, kubectl');
+  expect(asStated(cluster([entry(DEFAULTER, 'dataPlaneNodes')], {})).statedBy).toBeUndefined();
+});
+
 it('what is no WorkerCluster that the API server would take is left as it is', () => {
   const odd = { metadata: { name: 'a', managedFields: [{}] }, status: filledIn } as unknown as WorkerCluster;
   expect(asStated(odd)).toBe(odd);

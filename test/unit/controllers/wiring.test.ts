@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { FINALIZER, LABELS } from '../../../operator/api/group.ts';
 import { decidedSizesName } from '../../../operator/api/names.ts';
+import type { OpenCluster } from '../../../operator/clusters/open-clusters.ts';
+import { wireAutoscaling } from '../../../operator/controllers/autoscaling/wiring.ts';
 import { wireBackups } from '../../../operator/controllers/backup/wiring.ts';
 import { wireCloudProfiles } from '../../../operator/controllers/cloudprofile/wiring.ts';
 import { openCore, type Part } from '../../../operator/controllers/core.ts';
@@ -80,6 +82,7 @@ beforeEach(async () => {
     managed,
     wireCloudProfiles(core),
     quota,
+    wireAutoscaling(core, quota.granted),
     seed,
     wireWorkerClusters(core, { managed: managed.managed, granted: quota.granted, holds }),
     wireShoots(core, { accounts: credentials.ofShoots, backups: backup.backups, holds }),
@@ -152,6 +155,39 @@ it('has a shoot looked at when it changes, but not when only its status says so'
     'shoot shop/by-hand',
     'workercluster shop/by-hand',
   ]);
+});
+
+it('has the nodes of a cluster looked at when one of its pods changes, where Coppice sizes a pool, and nowhere else', () => {
+  const heard: (() => void)[] = [];
+  const onChange = (handler: () => void) => {
+    heard.push(handler);
+    return () => {};
+  };
+  const watched = { list: () => [], onChange };
+  const open = { nodes: watched, pods: watched, onStop: () => {} } as unknown as OpenCluster;
+  core.openClusters.add('shop/a', open);
+  core.openClusters.add('shop/b', open);
+  garden.tell('ADDED', cluster('b', { pools: [{ name: 'p', maximum: 3 }] }));
+  queued();
+  expect(heard).toEqual([]);
+  const pools = [{ name: 'p', maximum: 3, autoscale: 'Coppice' }];
+  garden.tell('ADDED', cluster('a', { pools }));
+  expect(queued()).toContain('autoscaling shop/a');
+  expect(heard).toHaveLength(2);
+  for (const tell of heard) tell();
+  expect(queued()).toEqual(['autoscaling shop/a']);
+  // Of a batch that is open everybody knows.
+  for (const tell of heard) tell();
+  expect(queued()).toEqual([]);
+  garden.tell('MODIFIED', cluster('a', { pools }, { summary: 'fine' }));
+  expect(queued()).toEqual(['workercluster shop/a']);
+  const accepted = {
+    conditions: [{ type: 'SpecAccepted', status: 'True', lastTransitionTime: '2026-11-23T00:00:00Z' }],
+  };
+  garden.tell('MODIFIED', cluster('a', { pools }, accepted));
+  expect(queued()).toContain('autoscaling shop/a');
+  garden.tell('MODIFIED', cluster('a', { pools: [{ name: 'p', maximum: 3 }] }));
+  expect(queued()).toContain('autoscaling shop/a');
 });
 
 it('has all who use a profile looked at when it changes', () => {

@@ -70,6 +70,7 @@ const CONTROLLER_MAY_IMPORT: Record<string, string[]> = {
   attached: [],
   autoscaling: ['quota'],
   backup: ['shoot'],
+  burst: ['membership', 'quota'],
   cloudprofile: [],
   credentials: [],
   managed: ['credentials'],

@@ -150,9 +150,23 @@ describe('what Karmada has no room for', () => {
   const source = 'ResourceBinding shop/web';
 
   it('is all of a division that found no place, and the rest of one that grew', async () => {
-    expect(await one('Unschedulable')).toEqual([{ source, count: 6, each, since: PLACED }]);
+    expect(await one('Unschedulable')).toMatchObject([{ source, namespace: 'shop', count: 6, each, since: PLACED }]);
     const placed = { ...wants, clusters: [{ name: 'own', replicas: 4 }] };
-    expect(await one('Unschedulable', '', placed)).toEqual([{ source, count: 2, each, since: PLACED }]);
+    expect(await one('Unschedulable', '', placed)).toMatchObject([{ source, count: 2, each, since: PLACED }]);
+  });
+
+  it('is for clusters that its affinities allow, of which any will do', async () => {
+    const accepted = async (placement: object, labels: Record<string, string>, zones: string[] = []) => {
+      const [found] = await demand([binding(placement, { spec: wants, status: refused('Unschedulable', '') })]);
+      return found!.accepts!({ name: 'new', labels, zones });
+    };
+    const overflow = { ...own, overflowAffinities: [gold] };
+    expect(await accepted({}, {})).toBe(true);
+    expect(await accepted({ clusterAffinity: { labelSelector: own.labelSelector } }, { tier: 'own' })).toBe(true);
+    expect(await accepted({ clusterAffinity: { labelSelector: own.labelSelector } }, { tier: 'gold' })).toBe(false);
+    expect(await accepted({ clusterAffinities: [own, zone('a')] }, {}, ['a', 'b'])).toBe(true);
+    expect(await accepted({ clusterAffinities: [overflow] }, { tier: 'gold' })).toBe(true);
+    expect(await accepted({ clusterAffinities: [overflow] }, {})).toBe(false);
   });
 
   it.each<[string, string, number]>([
@@ -170,7 +184,7 @@ describe('what Karmada has no room for', () => {
       { name: 'manager', replicas: 1, replicaRequirements: { resourceRequest: { cpu: '1' } } },
       { name: 'worker', replicas: 3, replicaRequirements: { resourceRequest: { cpu: '2' } } },
     ];
-    expect(await one('Unschedulable', '', { components })).toEqual([
+    expect(await one('Unschedulable', '', { components })).toMatchObject([
       { source, count: 1, each: { cpu: '1' }, since: PLACED },
       { source, count: 3, each: { cpu: '2' }, since: PLACED },
     ]);

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { inLanes, QUIET } from '../../kit/lanes.ts';
+import { inLanes, LATE, QUIET } from '../../kit/lanes.ts';
 import { idle, until } from '../../kit/turns.ts';
 
 /** Files that end when a test says so, in gardens that are called by numbers. `broken`: those that do not come up. */
@@ -74,8 +74,36 @@ it('keeps files for the end that need a quiet machine: when no other runs, nor a
   expect(said.slice(4)).toEqual(['2 down', 'idle in 1', '1 down']);
 });
 
-it('knows only quiet files that exist', () => {
-  expect(QUIET.filter((file) => !existsSync(file))).toEqual([]);
+it('begins a file that needs more tools when they are made, and no garden stands idle for it while others wait', async () => {
+  const { work, said, end, running } = scene();
+  const made = Promise.withResolvers<void>();
+  const late = { files: ['late'], ready: made.promise };
+  const all = inLanes(['late', 'long', 'short'], { ...work, late });
+  await until(() => running().length === 2, 'two to run');
+  expect(said).toEqual(['1 up', 'long in 1', '2 up', 'short in 2']);
+  end('short');
+  await idle();
+  expect(running()).toEqual(['long']);
+  made.resolve();
+  await until(() => running().includes('late'), 'it to run');
+  for (const file of ['late', 'long']) end(file);
+  await all;
+  expect(said).toContain('late in 2');
+});
+
+it('runs such a file in its order when its tools are there', async () => {
+  const { work, said, end, running } = scene();
+  const all = inLanes(['late', 'long', 'short'], { ...work, late: { files: ['late'], ready: Promise.resolve() } });
+  await until(() => running().length === 2, 'two to run');
+  expect(said).toEqual(['1 up', 'late in 1', '2 up', 'long in 2']);
+  for (const file of ['late', 'long']) end(file);
+  await until(() => running().includes('short'), 'the last to run');
+  end('short');
+  await all;
+});
+
+it('knows only quiet and late files that exist', () => {
+  expect([...QUIET, ...LATE].filter((file) => !existsSync(file))).toEqual([]);
 });
 
 it('tells of a garden that does not go down, and brings up no more than there are files', async () => {

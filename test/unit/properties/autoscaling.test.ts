@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import { AutoscaledCluster } from '../../kit/autoscaled-cluster.ts';
+import { AutoscaledCluster, nodesQuota } from '../../kit/autoscaled-cluster.ts';
 import { type Draw, holds } from '../../kit/property.ts';
 
 const CPUS = ['500m', '1', '2', '3'];
@@ -12,6 +12,8 @@ async function live(choose: Draw): Promise<AutoscaledCluster> {
     { name: 'b', minimum: 0, maximum: MOST.b, scaleInAfter: '2m' },
   ]);
   one.lag = choose.integer(1, 4);
+  const most = choose.chance(0.4) ? choose.integer(1, 8) : MOST.a + MOST.b;
+  one.quotas = [nodesQuota(most)];
   for (let turn = 0; turn < 12; turn++) {
     const what = choose.random();
     if (what < 0.6) one.deploy(choose.integer(0, 24), choose.pick(CPUS));
@@ -21,6 +23,7 @@ async function live(choose: Draw): Promise<AutoscaledCluster> {
     await one.pass(choose.integer(1, 5));
     for (const [pool, most] of Object.entries(MOST)) expect(one.counts[pool] ?? 0).toBeLessThanOrEqual(most);
     expect(one.killed).toEqual([]);
+    expect(one.nodes.size).toBeLessThanOrEqual(most);
   }
   one.held.clear();
   one.writesLeft = undefined;
@@ -29,7 +32,7 @@ async function live(choose: Draw): Promise<AutoscaledCluster> {
 
 describe('whatever happens to a cluster', () => {
   holds(
-    'no pool is above its maximum, no pod is killed, and what changes ends by itself',
+    'no pool is above its maximum, nor all above a quota, no pod is killed, and what changes ends by itself',
     async (choose) => {
       const one = await live(choose);
       await one.pass(80);
@@ -38,7 +41,7 @@ describe('whatever happens to a cluster', () => {
       await one.pass(60);
       expect(one.history.slice(settled)).toEqual([]);
       expect(one.writes).toBe(writes);
-      if (one.pending > 0) expect(one.counts).toEqual(MOST);
+      if (one.pending > 0) expect(one.nodes.size).toBe(one.quotas[0]!.spec.metrics.nodes);
       one.deploy(0);
       await one.pass(20);
       const least = one.cluster.spec.pools?.[0]?.minimum ?? 0;

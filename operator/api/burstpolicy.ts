@@ -1,0 +1,269 @@
+import { z } from 'zod';
+import { DECIMAL } from './cost.ts';
+import { ALPHA_VERSION } from './group.ts';
+import { commonStatus, type KubeObject, time } from './meta.ts';
+import {
+  count,
+  duration,
+  type KindDefinition,
+  keyed,
+  LIMITS,
+  labelName,
+  labels,
+  list,
+  name,
+  PATTERNS,
+  rules,
+  text,
+  withoutRules,
+} from './schema.ts';
+import { workerClusterSpec } from './workercluster.ts';
+
+/** Most clusters that one policy may have. */
+const MOST_CLUSTERS = 100;
+/** How many decisions are kept for people to read. */
+export const KEPT_DECISIONS = 20;
+/** How much of what waits is shown. */
+export const SHOWN_DEMAND = 20;
+
+const money = (description: string) => text(32, description, DECIMAL);
+const currency = (description: string) => name(3, description, /^[A-Z]{3}$/);
+
+const candidate = z
+  .object({
+    name: name(15, 'Name of the candidate; part of the names of its clusters.', PATTERNS.label),
+    priority: count(
+      0,
+      1000,
+      'Candidates of the highest priority that can take the work are tried first; among equal ones the cheapest. Absent: 0.',
+    ).optional(),
+    maximumClusters: count(1, MOST_CLUSTERS, "Most clusters of this candidate. Absent: the policy's.").optional(),
+    assumedHourly: money(
+      "What a cluster counts for in an hour where its CloudProfile does not have all prices in the budget's currency. Absent: what has no price is not bought.",
+    ).optional(),
+    template: z
+      .object({
+        metadata: z
+          .object({ labels: labels(32, 'Labels, by which hubs choose the cluster.').optional() })
+          .describe('Metadata of the clusters.')
+          .optional(),
+        spec: withoutRules(workerClusterSpec).describe(
+          'Spec of the clusters. Pools get as many nodes as the work needs, from their minimum to their maximum.',
+        ),
+      })
+      .describe('What its clusters are made from. The API server tries it; status.candidates has its answer.'),
+  })
+  .describe('A kind of cluster that may be made.');
+/** A kind of cluster that a policy may make. */
+export type BurstCandidate = z.output<typeof candidate>;
+
+export const burstPolicySpec = rules(
+  z.object({
+    hub: labelName(
+      'Name of the Hub whose waiting work is served. Its allowedNamespaces must name the namespace of this policy. Cannot be changed.',
+    ),
+    namespaces: list(
+      labelName('A namespace of the hub.'),
+      100,
+      'Namespaces in the hub whose work counts. Absent: all.',
+    ).optional(),
+    trigger: z
+      .object({
+        pendingFor: duration(
+          'How long work has to wait without a break before a cluster is made. Absent: 30s.',
+        ).optional(),
+      })
+      .describe('When clusters are made.')
+      .optional(),
+    candidates: keyed(candidate, 8, 'name', 'What may be made.').min(1),
+    maximumClusters: count(1, MOST_CLUSTERS, 'Most clusters of this policy at once.'),
+    budget: z
+      .object({
+        hourly: money('The most that its clusters may cost in an hour together.'),
+        monthly: money(
+          'The most that they may cost in a calendar month (UTC). When it is reached nothing more is bought; what runs goes on. Absent: no limit.',
+        ).optional(),
+        currency: currency('ISO 4217 code.').default('USD'),
+      })
+      .describe('What it may cost, at the prices of the CloudProfiles. It stops purchases, and destroys nothing.'),
+    scaleIn: z
+      .object({
+        idleFor: duration('How long a cluster has to be without work before it is given back. Absent: 10m.').optional(),
+        minimumLife: duration('How long a cluster stays at least. Absent: 30m.').optional(),
+      })
+      .describe('When clusters are given back.')
+      .optional(),
+    cooldown: z
+      .object({
+        scaleOut: duration('Time between two purchases at least. Absent: 1m.').optional(),
+        scaleIn: duration(
+          'Time after a purchase, or after clusters were given back, at least. Absent: 10m.',
+        ).optional(),
+      })
+      .describe('Rest between decisions.')
+      .optional(),
+    suspend: z.boolean().describe('Decide nothing: clusters that are there stay. Absent: no.').optional(),
+    dryRun: z.boolean().describe('Say what would be decided, and do nothing. Absent: no.').optional(),
+  }),
+  { rule: 'self.hub == oldSelf.hub', message: 'hub cannot be changed: make another policy instead' },
+  {
+    rule: 'self.candidates.all(c, !has(c.maximumClusters) || c.maximumClusters <= self.maximumClusters)',
+    message: 'a candidate may not have more clusters than the policy',
+  },
+).describe('When clusters come and go, which, and for how much.');
+/** What a BurstPolicy says. */
+export type BurstPolicySpec = z.output<typeof burstPolicySpec>;
+
+const amounts = z
+  .object({
+    cpu: text(64, 'CPU.').optional(),
+    memory: text(64, 'Memory.').optional(),
+    gpu: text(64, 'GPUs.').optional(),
+  })
+  .describe('What each replica asks for.');
+
+const alternative = z
+  .object({
+    candidate: text(15, 'Name of the candidate.'),
+    hourly: money('What it would have cost in an hour.').optional(),
+    whyNot: text(1024, 'Why it was not chosen.').optional(),
+  })
+  .describe('What else there was to choose.');
+
+export const decisionSchema = z
+  .object({
+    at: time('When.'),
+    action: z
+      .enum(['Buy', 'Refuse', 'Remove', 'Fail'])
+      .describe(
+        'Buy: a cluster was ordered. Refuse: work was waiting and nothing was bought. Remove: a cluster is given back. Fail: a cluster did not come.',
+      ),
+    source: text(512, 'Whose work nothing was bought for.').optional(),
+    cluster: text(LIMITS.label, 'Name of the WorkerCluster.').optional(),
+    candidate: text(15, 'Name of the candidate.').optional(),
+    why: text(2048, 'Why.'),
+    hourly: money('What it costs in an hour.').optional(),
+    alternatives: list(alternative, 8, 'What else there was to choose.').optional(),
+    dryRun: z.boolean().describe('It was only said.').optional(),
+  })
+  .describe('What was decided.');
+/** A decision, with all that is needed to understand it later. */
+export type BurstDecision = z.output<typeof decisionSchema>;
+
+/** How a cluster of a policy stands, in one word. */
+export const BURST_PHASES = ['Ordered', 'Making', 'Joined', 'Leaving'] as const;
+export type BurstPhase = (typeof BURST_PHASES)[number];
+
+export const burstPolicyStatus = z
+  .object({
+    ...commonStatus,
+    clusters: list(
+      z
+        .object({
+          name: text(LIMITS.label, 'Name of the WorkerCluster.'),
+          candidate: text(15, 'Name of the candidate.'),
+          phase: z
+            .enum(BURST_PHASES)
+            .describe(
+              'Ordered: written down. Making: on its way into the hub. Joined: it takes work. Leaving: it is given back.',
+            ),
+          since: time('When it was ordered.'),
+          hourly: money('What it costs in an hour.'),
+          idleSince: time('Since when it has no work.').optional(),
+        })
+        .describe('A cluster of this policy.'),
+      MOST_CLUSTERS,
+      'Clusters of this policy.',
+    ).optional(),
+    clusterCount: count(0, undefined, 'How many clusters it has.').optional(),
+    hourly: money('What they cost in an hour together.').optional(),
+    demand: list(
+      z
+        .object({
+          source: text(512, 'Whose work it is.'),
+          count: count(0, undefined, 'How many replicas have no place.'),
+          each: amounts,
+          since: time('Since when it waits, as this operator has seen it.'),
+          state: text(64, 'What becomes of it, in one word.'),
+          message: text(2048, 'The same in a sentence.').optional(),
+        })
+        .describe('Work without a place.'),
+      SHOWN_DEMAND,
+      'Work of the hub that has no place; the oldest first, and not all where there is more.',
+    ).optional(),
+    candidates: list(
+      z
+        .object({
+          name: text(15, 'Name of the candidate.'),
+          hourly: money('What the smallest cluster of it costs in an hour.').optional(),
+          problem: text(2048, 'Why none of it is made now.').optional(),
+        })
+        .describe('How a candidate is.'),
+      8,
+      'How the candidates are.',
+    ).optional(),
+    spend: z
+      .object({
+        month: text(7, 'The month, for example 2026-11 (UTC).'),
+        amount: money(
+          'What was spent in it until asOf, also on clusters that are gone. Until now: amount + hourly x hours since asOf.',
+        ),
+        currency: text(3, 'ISO 4217 code.'),
+        asOf: time('Until when that is.'),
+      })
+      .describe('What the policy has spent, at the prices of the CloudProfiles.')
+      .optional(),
+    decisions: list(decisionSchema, KEPT_DECISIONS, 'What was decided last, the newest first.').optional(),
+  })
+  .describe('What was decided, and why. The operator never reads it.');
+/** What is told of a BurstPolicy. */
+export type BurstPolicyStatus = z.output<typeof burstPolicyStatus>;
+
+/** When whole clusters may come and go. */
+export interface BurstPolicy extends KubeObject {
+  kind: 'BurstPolicy';
+  spec: BurstPolicySpec;
+  status?: BurstPolicyStatus;
+}
+
+export const burstPolicyDefinition: KindDefinition = {
+  kind: 'BurstPolicy',
+  version: ALPHA_VERSION,
+  plural: 'burstpolicies',
+  singular: 'burstpolicy',
+  shortNames: ['bp'],
+  scope: 'Namespaced',
+  categories: ['coppice'],
+  description:
+    'When whole clusters may come and go. Where a hub has work without a place, the operator makes WorkerClusters from the candidates in the namespace of the policy, within its budget, and gives them back when they are without work. Who writes one must be allowed to create WorkerClusters there.',
+  spec: burstPolicySpec,
+  status: burstPolicyStatus,
+  maxNameLength: 40,
+  printerColumns: [
+    { name: 'Hub', type: 'string', jsonPath: '.spec.hub', description: 'The hub.' },
+    { name: 'Clusters', type: 'integer', jsonPath: '.status.clusterCount', description: 'Clusters that it has.' },
+    { name: 'Maximum', type: 'integer', jsonPath: '.spec.maximumClusters', description: 'Most clusters.' },
+    { name: 'Hourly', type: 'string', jsonPath: '.status.hourly', description: 'What they cost in an hour.' },
+    { name: 'Budget', type: 'string', jsonPath: '.spec.budget.hourly', description: 'What they may cost in an hour.' },
+    {
+      name: 'Demand',
+      type: 'string',
+      jsonPath: '.status.conditions[?(@.type=="DemandMet")].reason',
+      description: 'What becomes of work without a place.',
+    },
+    {
+      name: 'Ready',
+      type: 'string',
+      jsonPath: '.status.conditions[?(@.type=="Ready")].status',
+      description: 'Whether it decides.',
+    },
+    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp', description: 'How long it is known.' },
+    {
+      name: 'Message',
+      type: 'string',
+      jsonPath: '.status.conditions[?(@.type=="DemandMet")].message',
+      description: 'Why something was decided, or not.',
+      priority: 1,
+    },
+  ],
+};

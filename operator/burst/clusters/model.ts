@@ -1,0 +1,187 @@
+import type { Micros } from '../../cost/money.ts';
+import type { FitNode, FitPod, Labels, NodeTemplate } from '../fit/model.ts';
+
+/** What a hub knows a cluster by when it chooses where work may go. */
+export interface HubMember {
+  readonly name: string;
+  readonly labels: Labels;
+  readonly zones: readonly string[];
+}
+
+/** Work that a hub cannot place, of which each replica asks for the same. */
+export interface WaitingWork {
+  /** Whose it is, in words; all work of one source is placed as a whole. */
+  readonly source: string;
+  readonly count: number;
+  readonly pod: FitPod;
+  /** What a replica asks for, in words. */
+  readonly each: string;
+  /** Since when it is seen to wait without a break, milliseconds since the epoch. */
+  readonly since: number;
+  /** Whether the hub would place it there, room aside. Absent: everywhere. */
+  readonly accepts?: ((member: HubMember) => boolean) | undefined;
+}
+
+/** Equal nodes of a cluster that are not there yet. */
+export interface PlannedNodes {
+  readonly template: NodeTemplate;
+  readonly count: number;
+}
+
+/** A cluster that takes work of the hub, or is about to. */
+export interface Supply {
+  /** `namespace/name` of the WorkerCluster. */
+  readonly cluster: string;
+  readonly member: HubMember;
+  readonly nodes: readonly { readonly node: FitNode; readonly pods: readonly FitPod[] }[];
+  /** What is on its way. */
+  readonly planned: readonly PlannedNodes[];
+}
+
+/** A pool of a cluster that could be made. */
+export interface OfferedPool {
+  readonly name: string;
+  readonly template: NodeTemplate;
+  /** Nodes that it has at least. */
+  readonly minimum: number;
+  /** Nodes that it may have. */
+  readonly most: number;
+  /** One more node in an hour, in millionths; undefined: not known. */
+  readonly price: Micros | undefined;
+}
+
+/** What a cluster costs in an hour. */
+export interface ClusterPrice {
+  readonly hourly: Micros;
+  /** With all nodes that a cloud's autoscaler may add to it by itself: what budgets count. */
+  readonly most: Micros;
+}
+
+/** A cluster that could be made from a candidate. */
+export interface ClusterOffer {
+  readonly member: HubMember;
+  readonly pools: readonly OfferedPool[];
+  /** With so many nodes in each pool; a sentence: why its price is not known. */
+  price(nodes: ReadonlyMap<string, number>): ClusterPrice | string;
+}
+
+/** A candidate of a policy, as it is now. */
+export interface CandidateView {
+  readonly name: string;
+  readonly priority: number;
+  /** How many more clusters of it there may be. */
+  readonly left: number;
+  /** undefined: `problem` says why there is none. */
+  readonly offer: ClusterOffer | undefined;
+  /** Why none is made now, a sentence; undefined: it can be. */
+  readonly problem: string | undefined;
+}
+
+/** A cluster that a policy has bought. */
+export interface OwnCluster {
+  /** `namespace/name` of the WorkerCluster, and its name alone. */
+  readonly key: string;
+  readonly name: string;
+  readonly candidate: string;
+  /** When it was ordered, milliseconds since the epoch. */
+  readonly at: number;
+  readonly phase: 'Ordered' | 'Making' | 'Joined' | 'Leaving';
+  /** Since when it has no work; undefined: it has some, or nobody can tell. */
+  readonly idleSince: number | undefined;
+  /** What budgets count it with. */
+  readonly hourly: Micros;
+  /** Why it will not come, a sentence; undefined: nothing says so. */
+  readonly failure: string | undefined;
+}
+
+/** What a policy allows. Times in milliseconds, money in millionths of its currency. */
+export interface Limits {
+  readonly pendingForMs: number;
+  readonly maximumClusters: number;
+  readonly hourly: Micros;
+  readonly monthly: Micros | undefined;
+  readonly currency: string;
+  readonly idleForMs: number;
+  readonly minimumLifeMs: number;
+  readonly cooldownOutMs: number;
+  readonly cooldownInMs: number;
+  readonly isSuspended: boolean;
+}
+
+/** All that a decision rests on. */
+export interface ClustersView {
+  readonly limits: Limits;
+  /** Work of the hub that this policy may serve. */
+  readonly waiting: readonly WaitingWork[];
+  /** Clusters of the hub, whoever made them. */
+  readonly supply: readonly Supply[];
+  readonly candidates: readonly CandidateView[];
+  readonly clusters: readonly OwnCluster[];
+  /** In this month, until now. */
+  readonly spent: Micros;
+  /** When something was bought, or given back, last; milliseconds since the epoch. */
+  readonly lastOut: number | undefined;
+  readonly lastIn: number | undefined;
+}
+
+/** What else there was to choose, or why not. */
+export interface Alternative {
+  readonly candidate: string;
+  readonly hourly?: Micros;
+  readonly whyNot?: string;
+}
+
+/** A cluster to buy. */
+export interface Purchase {
+  readonly candidate: string;
+  /** Nodes by pool. */
+  readonly nodes: Readonly<Record<string, number>>;
+  readonly price: ClusterPrice;
+  readonly sources: readonly string[];
+  readonly why: string;
+  readonly alternatives: readonly Alternative[];
+}
+
+/** A cluster to give back. */
+export interface Removal {
+  readonly name: string;
+  readonly why: string;
+  /** It did not come: its candidate rests. */
+  readonly isFailure: boolean;
+}
+
+/** What becomes of waiting work. */
+export type WorkState =
+  /** It fits on what is there: the hub has yet to place it. */
+  | 'Fits'
+  /** Room is on its way. */
+  | 'RoomOrdered'
+  /** It has not waited long enough. */
+  | 'Stabilising'
+  /** A purchase was made a moment ago. */
+  | 'CoolingDown'
+  | 'Bought'
+  | 'Suspended'
+  /** There is more than is looked at in one go. */
+  | 'Later'
+  /** Nothing may be bought for it. */
+  | 'Refused';
+
+export interface WorkVerdict {
+  readonly source: string;
+  readonly state: WorkState;
+  readonly message: string;
+  /** Of a refusal. */
+  readonly alternatives?: readonly Alternative[];
+}
+
+/** What is to be done now. */
+export interface ClustersPlan {
+  readonly purchases: readonly Purchase[];
+  readonly removals: readonly Removal[];
+  readonly verdicts: readonly WorkVerdict[];
+  /** Work that another policy may serve: this one does not. */
+  readonly left: readonly WaitingWork[];
+  /** When something changes by the clock alone, milliseconds since the epoch; undefined: nothing does. */
+  readonly next: number | undefined;
+}

@@ -1,0 +1,136 @@
+import type { CloudProfile, MachineType } from '../../api/cloudprofile.ts';
+import { gpusOf } from '../../api/gpu.ts';
+import { LABELS } from '../../api/group.ts';
+import type { DesiredPool } from '../../api/pools.ts';
+import { parseBytes, parseCpu } from '../../api/quantity.ts';
+import { MAX_NODES, type WorkerCluster, type WorkerClusterSpec } from '../../api/workercluster.ts';
+import { desiredSizes } from '../../capacity/desired-sizes.ts';
+import { type Micros, parseMoney } from '../../cost/money.ts';
+import { machinePrice, priceOf } from '../../cost/price.ts';
+import { askedSize } from '../../cost/size.ts';
+import type { NodeTemplate } from '../fit/model.ts';
+import { allocatableOfType, type Reserve } from '../fit/reserve.ts';
+import type { ClusterOffer, ClusterPrice, HubMember, OfferedPool, PlannedNodes } from './model.ts';
+
+/** Pods on a node where the machine type does not say: kubelet's own default. */
+const DEFAULT_PODS = 110;
+/** What pods of the system take of a node: DNS, tunnels, agents of hubs. */
+const SYSTEM = { cpu: 100, memory: 128 * 2 ** 20 };
+
+/** What an offer rests on. */
+export interface OfferInputs {
+  /** As it would be made, or as it is. */
+  readonly cluster: WorkerCluster;
+  readonly profile: CloudProfile;
+  readonly member: HubMember;
+  /** Who decides what the kubelets of its nodes keep. */
+  readonly reserve: Reserve;
+  readonly currency: string;
+  /** What it counts for in an hour where not all of it has a price; undefined: then it has none. */
+  readonly assumedHourly?: string | undefined;
+}
+
+/** What a cluster of this spec could take, and what it would cost. Pure. */
+export function offerOf(inputs: OfferInputs): ClusterOffer {
+  const { cluster, profile, member } = inputs;
+  const pools = desiredSizes({ cluster, profile });
+  return {
+    member,
+    pools: pools.flatMap((pool) => poolOf(inputs, pool)),
+    price: (nodes) => priceWith(inputs, nodes),
+  };
+}
+
+/** Nodes that a cluster of this spec has when it is ready. Pure. */
+export const nodesOf = (inputs: Omit<OfferInputs, 'currency'>): PlannedNodes[] =>
+  desiredSizes(inputs).flatMap((pool) => {
+    const [offered] = poolOf({ ...inputs, currency: '' }, pool);
+    return offered ? [{ template: offered.template, count: pool.count }] : [];
+  });
+
+/** The spec with at least so many nodes in each pool. Pure. */
+export function withNodes(spec: WorkerClusterSpec, nodes: Readonly<Record<string, number>>): WorkerClusterSpec {
+  if (!spec.pools) return spec;
+  const pools = spec.pools.map((pool) => {
+    const wanted = nodes[pool.name] ?? 0;
+    return wanted > (pool.minimum ?? 0) && spec.dataPlaneNodes === undefined ? { ...pool, minimum: wanted } : pool;
+  });
+  return { ...spec, pools };
+}
+
+const regionOf = ({ cluster: { spec }, profile }: Pick<OfferInputs, 'cluster' | 'profile'>): string =>
+  spec.region ?? profile.spec.defaults?.region ?? profile.spec.regions[0]?.name ?? '';
+
+/** Empty where the profile has no such machine type: the spec will be refused. */
+function poolOf(inputs: OfferInputs, pool: DesiredPool): OfferedPool[] {
+  const { cluster, profile, reserve, currency } = inputs;
+  const type = profile.spec.machineTypes.find(({ name }) => name === pool.machineType);
+  if (!type) return [];
+  const region = regionOf(inputs);
+  const [zone, ...others] = pool.zones;
+  const template: NodeTemplate = {
+    id: pool.name,
+    labels: {
+      ...pool.labels,
+      'node.kubernetes.io/instance-type': type.name,
+      'topology.kubernetes.io/region': region,
+      // In which of several zones a node comes to be is not known.
+      ...(zone !== undefined && others.length === 0 && { 'topology.kubernetes.io/zone': zone }),
+      [LABELS.pool]: pool.name,
+      'kubernetes.io/arch': type.architecture ?? 'amd64',
+      'kubernetes.io/os': 'linux',
+    },
+    taints: pool.taints,
+    allocatable: offeredBy(type, reserve),
+    attachLimits: new Map(),
+  };
+  const price = type.price?.currency === currency ? machinePrice(type, region, pool.spot) : undefined;
+  const most = cluster.spec.dataPlaneNodes === undefined ? Math.min(MAX_NODES, pool.maximum) : pool.count;
+  return [{ name: pool.name, template, minimum: pool.count, most: Math.max(pool.count, most), price }];
+}
+
+/** What work gets of a machine, of which none was seen yet: nothing where the profile is written so that nobody can read it. */
+function offeredBy(type: MachineType, reserve: Reserve): NodeTemplate['allocatable'] {
+  try {
+    const sold = {
+      millicores: parseCpu(type.cpu),
+      bytes: parseBytes(type.memory),
+      gpus: gpusOf(type),
+      pods: type.pods ?? DEFAULT_PODS,
+    };
+    const offered = allocatableOfType(sold, reserve);
+    const cpu = Math.max(0, offered.cpu - SYSTEM.cpu);
+    return { ...offered, cpu, memory: Math.max(0, offered.memory - SYSTEM.memory) };
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    return { cpu: 0, memory: 0, storage: 0, others: new Map(), pods: 0 };
+  }
+}
+
+/** What the cluster would be asked for with so many nodes in each pool. Pure. */
+export function sizeWith(
+  { cluster, profile }: Pick<OfferInputs, 'cluster' | 'profile'>,
+  nodes: Readonly<Record<string, number>>,
+) {
+  const made = { ...cluster, spec: withNodes(cluster.spec, nodes) };
+  const pools = desiredSizes({ cluster: made, profile });
+  const most = askedSize(made, profile, pools);
+  const counts = new Map(pools.map(({ name, count }) => [name, count]));
+  const now = { ...most, pools: most.pools.map((one) => ({ ...one, count: counts.get(one.name) ?? one.count })) };
+  return { now, most };
+}
+
+function priceWith(inputs: OfferInputs, nodes: ReadonlyMap<string, number>): ClusterPrice | string {
+  const { profile, currency, assumedHourly } = inputs;
+  const size = sizeWith(inputs, Object.fromEntries(nodes));
+  const [now, most] = [priceOf(size.now, profile), priceOf(size.most, profile)];
+  const isKnown = most.unpricedCount === 0 && (most.currency === currency || (most.hourly ?? 0n) === 0n);
+  const hasPrices = most.currency !== undefined;
+  if (isKnown && hasPrices) return { hourly: now.hourly ?? 0n, most: most.hourly ?? 0n };
+  if (assumedHourly !== undefined) {
+    const assumed: Micros = parseMoney(assumedHourly);
+    return { hourly: assumed, most: assumed };
+  }
+  const missing = most.unpriced[0] ?? `CloudProfile ${profile.metadata.name} has no prices in ${currency}`;
+  return `not all of it has a price in ${currency} (${missing}), and assumedHourly does not say for how much it counts`;
+}

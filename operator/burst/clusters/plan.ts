@@ -1,0 +1,258 @@
+import { formatMoney } from '../../cost/money.ts';
+import { type Chosen, choose, whyNone } from './choose.ts';
+import type {
+  ClustersPlan,
+  ClustersView,
+  OwnCluster,
+  Purchase,
+  Removal,
+  WaitingWork,
+  WorkState,
+  WorkVerdict,
+} from './model.ts';
+import { likenessOf, Room } from './room.ts';
+
+/** A cluster that has not joined its hub by then is given up. Clouds take 15 minutes and more for one that they manage. */
+export const JOIN_LIMIT_MS = 30 * 60_000;
+/** Of work that cannot be served so many sources are looked at one by one; the rest is looked at next time. */
+const MOST_REFUSED = 8;
+/** More replicas than this are not looked at in one go; the oldest sources first. */
+const MOST_REPLICAS = 5_000;
+const NAMED = 3;
+
+/**
+ * What one policy does now about work that its hub has no place for: what is bought, what is given back, and what becomes of each source.
+ * Pure and deterministic. Work that fits on what is there, or is on its way, buys nothing; a source is served as a whole or not at all.
+ */
+export function planClusters(view: ClustersView, now: number): ClustersPlan {
+  return new Planning(view, now).plan();
+}
+
+class Planning {
+  readonly #view: ClustersView;
+  readonly #now: number;
+  readonly #room: Room;
+  readonly #verdicts: WorkVerdict[] = [];
+  readonly #left: WaitingWork[] = [];
+  readonly #times: number[] = [];
+  /** Clusters that waiting work would go to. */
+  readonly #needed = new Set<string>();
+
+  constructor(view: ClustersView, now: number) {
+    this.#view = view;
+    this.#now = now;
+    this.#room = new Room(view.supply);
+  }
+
+  plan(): ClustersPlan {
+    const sources = this.#bounded();
+    const fitting = this.#fitting(sources);
+    const waits: WaitingWork[][] = [];
+    for (const work of sources) {
+      const on = fitting.get(work);
+      const since = Math.min(...work.map((one) => one.since));
+      const due = since + this.#view.limits.pendingForMs;
+      if (on) this.#sayWhere(work, on);
+      else if (this.#view.limits.isSuspended)
+        this.#say(work, 'Suspended', 'the policy is suspended: nothing is bought');
+      else if (due > this.#now) {
+        this.#times.push(due);
+        const wait = `it waits since ${text(since)}; it is served when it still does at ${text(due)}`;
+        this.#say(work, 'Stabilising', wait);
+      } else waits.push(work);
+    }
+    const purchases = this.#buy(waits);
+    const removals = this.#giveBack(purchases.length > 0);
+    const coming = this.#times.filter((time) => time > this.#now);
+    return {
+      purchases,
+      removals,
+      verdicts: this.#verdicts,
+      left: this.#left,
+      next: coming.length > 0 ? Math.min(...coming) : undefined,
+    };
+  }
+
+  #say(work: readonly WaitingWork[], state: WorkState, message: string, more: Partial<WorkVerdict> = {}): void {
+    this.#verdicts.push({ source: work[0]!.source, state, message, ...more });
+    if (state === 'Suspended' || state === 'Refused') this.#left.push(...work);
+  }
+
+  #later(work: readonly WaitingWork[]): void {
+    this.#say(work, 'Later', 'more work waits than is looked at in one go: it is looked at after the older one');
+  }
+
+  /** The sources that are looked at now, the oldest first. */
+  #bounded(): WaitingWork[][] {
+    let replicas = 0;
+    return bySource(this.#view.waiting).filter((work) => {
+      const count = work.reduce((sum, one) => sum + one.count, 0);
+      if (count > MOST_REPLICAS) {
+        const advice = `it has ${count} replicas, more than ${MOST_REPLICAS}: make several workloads of it`;
+        this.#say(work, 'Refused', advice);
+        return false;
+      }
+      replicas += count;
+      if (replicas > MOST_REPLICAS) this.#later(work);
+      return replicas <= MOST_REPLICAS;
+    });
+  }
+
+  /** Sources that find room, as a whole, in what is there and what is on its way, and on which clusters. They have that room then. */
+  #fitting(sources: readonly WaitingWork[][]): Map<WaitingWork[], ReadonlySet<string>> {
+    const found = new Map<WaitingWork[], ReadonlySet<string>>();
+    const likeness = likenessOf();
+    const alike = new Map<string, WaitingWork[][]>();
+    for (const source of sources) {
+      const key = source.length === 1 ? likeness(source[0]!) : source[0]!.source;
+      alike.set(key, [...(alike.get(key) ?? []), source]);
+    }
+    for (const group of alike.values()) {
+      const [first] = group;
+      if (first!.length > 1) {
+        const on = this.#fitsTogether(first!);
+        if (on) found.set(first!, on);
+        continue;
+      }
+      const { whole, on } = this.#room.fillAlike(group.map(([work]) => work!));
+      // A part of what does not fit as a whole would go there, and the rest to what is bought.
+      for (const cluster of on) this.#needed.add(cluster);
+      for (const source of group) {
+        const its = whole.get(source[0]!);
+        if (its) found.set(source, its);
+      }
+    }
+    return found;
+  }
+
+  /** Of a source whose parts ask for different things. */
+  #fitsTogether(work: readonly WaitingWork[]): ReadonlySet<string> | undefined {
+    const wanted = work.map((one) => ({ work: one, count: one.count }));
+    const { left, on } = this.#room.whatIf(() => this.#room.fill(wanted));
+    for (const cluster of on) this.#needed.add(cluster);
+    return left.length > 0 ? undefined : this.#room.fill(wanted).on;
+  }
+
+  #sayWhere(work: readonly WaitingWork[], on: ReadonlySet<string>): void {
+    const coming = this.#view.supply.some(({ cluster, planned }) => on.has(cluster) && planned.length > 0);
+    const where = listed([...on].sort());
+    if (coming) this.#say(work, 'RoomOrdered', `room for it is on its way: ${where}`);
+    else this.#say(work, 'Fits', `it fits on ${where}, and the hub has not placed it there yet: nothing is bought`);
+  }
+
+  #buy(waits: readonly WaitingWork[][]): Purchase[] {
+    if (waits.length === 0) return [];
+    const { limits, lastOut } = this.#view;
+    const rested = (lastOut ?? Number.NEGATIVE_INFINITY) + limits.cooldownOutMs;
+    if (rested > this.#now) {
+      this.#times.push(rested);
+      for (const work of waits)
+        this.#say(work, 'CoolingDown', `a cluster was bought a moment ago: the next one not before ${text(rested)}`);
+      return [];
+    }
+    const { served, chosen, refused } = this.#most(waits);
+    for (const work of refused) this.#refuse(work);
+    if (chosen.length === 0) return [];
+    const work = served.flat();
+    const sources = [...new Set(work.map(({ source }) => source))];
+    const why = `${replicasOf(work)} of ${listed(sources)} have no place`;
+    for (const one of served) {
+      const names = listed(chosen.map(({ candidate }) => candidate));
+      this.#say(one, 'Bought', `bought for it: ${names}`);
+    }
+    return chosen.map(({ candidate, nodes, price, count, alternatives }) => ({
+      candidate,
+      nodes: Object.fromEntries(nodes),
+      price,
+      sources,
+      why: `${why}; ${candidate} takes ${count} of them for ${formatMoney(price.hourly)} ${limits.currency} an hour`,
+      alternatives,
+    }));
+  }
+
+  /** As many sources as can be served, the oldest first; one that cannot is passed by, so that it keeps nobody waiting. */
+  #most(waits: readonly WaitingWork[][]): { served: WaitingWork[][]; chosen: Chosen[]; refused: WaitingWork[][] } {
+    let served: WaitingWork[][] = [];
+    let chosen: Chosen[] = [];
+    const refused: WaitingWork[][] = [];
+    let rest = [...waits];
+    while (rest.length > 0 && refused.length < MOST_REFUSED) {
+      // The longest beginning that can be served, by halves.
+      let [can, cannot] = [0, rest.length + 1];
+      while (cannot - can > 1) {
+        const tried = can === 0 && cannot > rest.length ? rest.length : (can + cannot) >> 1;
+        const found = choose(this.#view, this.#room, [...served, ...rest.slice(0, tried)].flat());
+        if (found) [can, chosen] = [tried, found];
+        else cannot = tried;
+      }
+      served = [...served, ...rest.slice(0, can)];
+      if (can < rest.length) refused.push(rest[can]!);
+      rest = rest.slice(can + 1);
+    }
+    for (const work of rest) this.#later(work);
+    return { served, chosen, refused };
+  }
+
+  #refuse(work: readonly WaitingWork[]): void {
+    const alternatives = whyNone(this.#view, this.#room, work);
+    const reasons = alternatives.map(({ candidate, whyNot }) => `${candidate}: ${whyNot}`).join('; ');
+    this.#say(work, 'Refused', `nothing is bought for its ${replicasOf(work)}: ${reasons}`, { alternatives });
+  }
+
+  #giveBack(hasBought: boolean): Removal[] {
+    const { clusters, limits, lastOut, lastIn } = this.#view;
+    const failed = clusters.flatMap((one) => this.#failure(one));
+    if (limits.isSuspended) return failed;
+    const last = hasBought ? this.#now : Math.max(lastOut ?? -Infinity, lastIn ?? -Infinity);
+    const rested = last + limits.cooldownInMs;
+    const idle = clusters.flatMap((one): Removal[] => {
+      const { phase, idleSince, at, name } = one;
+      if (phase !== 'Joined' || idleSince === undefined || this.#isNeeded(one)) return [];
+      const due = Math.max(idleSince + limits.idleForMs, at + limits.minimumLifeMs, rested);
+      if (due > this.#now) {
+        this.#times.push(due);
+        return [];
+      }
+      return [{ name, why: `it has had no work since ${text(idleSince)}`, isFailure: false }];
+    });
+    return [...failed, ...idle];
+  }
+
+  #failure({ name, phase, at, failure }: OwnCluster): Removal[] {
+    if (phase !== 'Making') return [];
+    const due = at + JOIN_LIMIT_MS;
+    if (failure === undefined && due > this.#now) {
+      this.#times.push(due);
+      return [];
+    }
+    const why = failure ?? `it has not joined the hub within ${JOIN_LIMIT_MS / 60_000} minutes`;
+    return [{ name, why, isFailure: true }];
+  }
+
+  #isNeeded({ key }: OwnCluster): boolean {
+    return this.#needed.has(key);
+  }
+}
+
+/** Work of one source together, the oldest first. */
+function bySource(waiting: readonly WaitingWork[]): WaitingWork[][] {
+  const found = new Map<string, WaitingWork[]>();
+  for (const work of waiting) {
+    const known = found.get(work.source);
+    if (known) known.push(work);
+    else found.set(work.source, [work]);
+  }
+  const since = (work: readonly WaitingWork[]) => Math.min(...work.map((one) => one.since));
+  return [...found.values()].sort((a, b) => since(a) - since(b) || (a[0]!.source < b[0]!.source ? -1 : 1));
+}
+
+const replicasOf = (work: readonly WaitingWork[]): string => {
+  const count = work.reduce((sum, one) => sum + one.count, 0);
+  const sizes = [...new Set(work.map(({ each }) => each))];
+  return `${count} ${count === 1 ? 'replica' : 'replicas'} (${listed(sizes)} each)`;
+};
+
+const listed = (names: readonly string[]): string =>
+  names.length > NAMED ? `${names.slice(0, NAMED).join(', ')} and ${names.length - NAMED} more` : names.join(', ');
+
+const text = (time: number): string => `${new Date(time).toISOString().slice(0, 19)}Z`;

@@ -1,0 +1,212 @@
+import type { BurstDecision } from '../../api/burstpolicy.ts';
+import { KEPT_DECISIONS } from '../../api/burstpolicy.ts';
+import { rfc3339 } from '../../api/conditions.ts';
+import { burstClusterName } from '../../api/names.ts';
+import { formatMoney, type Micros, parseMoney } from '../../cost/money.ts';
+import type { Alternative, Purchase } from './model.ts';
+
+/** A cluster that was bought, as it is written down before it is made. Money as decimals, times as RFC 3339. */
+export interface KeptPurchase {
+  readonly number: number;
+  /** Of the WorkerCluster. */
+  readonly name: string;
+  readonly candidate: string;
+  readonly at: string;
+  readonly sources: readonly string[];
+  readonly nodes: Readonly<Record<string, number>>;
+  /** What budgets count an hour of it with. */
+  readonly most: string;
+  /** What it costs in an hour since `rateSince`; what it cost before is in `spent` already. */
+  readonly rate: string;
+  readonly rateSince: string;
+  /** Of the WorkerCluster, once it was seen. Then one that is gone is not made again. */
+  readonly uid?: string;
+  /** When it was first seen in the hub. */
+  readonly joinedAt?: string;
+  /** It was seen to have work. */
+  readonly worked?: true;
+  /** It joined, and the hub placed none of the work there that it was bought for. */
+  readonly useless?: true;
+  /** It is given back. */
+  readonly leaving?: true;
+}
+
+/** A candidate that is not tried for a while. */
+export interface Rest {
+  readonly failures: number;
+  /** RFC 3339. */
+  readonly until: string;
+  readonly why: string;
+}
+
+/** What a policy has bought and spent: its only memory. What its status says is for people. */
+export interface BurstRecord {
+  readonly policy: { readonly namespace: string; readonly name: string; readonly uid: string };
+  /** Number of the next purchase: none is ever used twice. */
+  readonly next: number;
+  readonly purchases: readonly KeptPurchase[];
+  /** By month (2026-11), as decimals. */
+  readonly spent: Readonly<Record<string, string>>;
+  readonly rests: Readonly<Record<string, Rest>>;
+  readonly lastOut?: string;
+  readonly lastIn?: string;
+  /** The newest first. */
+  readonly decisions: readonly BurstDecision[];
+}
+
+const KEPT_MONTHS = 24;
+const HOUR_MS = 3_600_000n;
+const FIRST_REST_MS = 5 * 60_000;
+const LONGEST_REST_MS = 24 * 3_600_000;
+const MOST_WORDS = 500;
+
+export const emptyRecord = (policy: BurstRecord['policy']): BurstRecord => ({
+  policy,
+  next: 1,
+  purchases: [],
+  spent: {},
+  rests: {},
+  decisions: [],
+});
+
+/** The month that a time is in (UTC), for example 2026-11. */
+export const monthOf = (time: number): string => new Date(time).toISOString().slice(0, 7);
+
+/** A purchase is written down. */
+export function ordered(record: BurstRecord, purchase: Purchase, now: number): BurstRecord {
+  const { candidate, nodes, price, sources, why, alternatives } = purchase;
+  const at = rfc3339(new Date(now));
+  const { name, uid } = record.policy;
+  const kept: KeptPurchase = {
+    number: record.next,
+    name: burstClusterName(name, candidate, uid, record.next),
+    candidate,
+    at,
+    sources: sources.slice(0, 20),
+    nodes,
+    most: formatMoney(price.most),
+    rate: formatMoney(price.hourly),
+    rateSince: at,
+  };
+  const bought = { ...record, next: record.next + 1, purchases: [...record.purchases, kept], lastOut: at };
+  return decided(bought, {
+    at,
+    action: 'Buy',
+    cluster: kept.name,
+    candidate,
+    why,
+    hourly: kept.rate,
+    alternatives: told(alternatives),
+  });
+}
+
+/** A cluster is given back; of one that did not come, its candidate rests. */
+export function givenBack(
+  record: BurstRecord,
+  { name, why, isFailure }: { name: string; why: string; isFailure: boolean },
+  now: number,
+): BurstRecord {
+  const purchase = record.purchases.find((one) => one.name === name);
+  if (!purchase || purchase.leaving) return record;
+  const at = rfc3339(new Date(now));
+  const leaving = { ...changed(record, name, { leaving: true }), lastIn: at };
+  const said = decided(leaving, {
+    at,
+    action: isFailure ? 'Fail' : 'Remove',
+    cluster: name,
+    candidate: purchase.candidate,
+    why,
+    hourly: purchase.rate,
+  });
+  return isFailure ? rested(said, purchase.candidate, `${name}: ${why}`, now) : said;
+}
+
+/** Has a candidate rest, each time twice as long. */
+export function rested(record: BurstRecord, candidate: string, why: string, now: number): BurstRecord {
+  const failures = (record.rests[candidate]?.failures ?? 0) + 1;
+  const length = Math.min(LONGEST_REST_MS, FIRST_REST_MS * 2 ** (failures - 1));
+  const rest = { failures, until: rfc3339(new Date(now + length)), why: why.slice(0, MOST_WORDS) };
+  return { ...record, rests: { ...record.rests, [candidate]: rest } };
+}
+
+/** The candidate was of use: it does not rest any more. */
+export function useful(record: BurstRecord, candidate: string): BurstRecord {
+  const { [candidate]: _, ...rests } = record.rests;
+  return candidate in record.rests ? { ...record, rests } : record;
+}
+
+/** With something else said of a purchase; the same object where that is no news. */
+export function changed(record: BurstRecord, name: string, more: Partial<KeptPurchase>): BurstRecord {
+  const purchase = record.purchases.find((one) => one.name === name);
+  if (!purchase) return record;
+  const isNews = Object.entries(more).some(([field, value]) => purchase[field as keyof KeptPurchase] !== value);
+  if (!isNews) return record;
+  return { ...record, purchases: record.purchases.map((one) => (one === purchase ? { ...one, ...more } : one)) };
+}
+
+/** From now on it costs so much; what it cost until now is added to what was spent. */
+export function costs(record: BurstRecord, name: string, rate: string, now: number): BurstRecord {
+  const purchase = record.purchases.find((one) => one.name === name);
+  if (!purchase || purchase.rate === rate) return record;
+  const settled = { ...record, spent: spentWith(record.spent, purchase, now) };
+  return changed(settled, name, { rate, rateSince: rfc3339(new Date(now)) });
+}
+
+/** A cluster is gone. */
+export function gone(record: BurstRecord, name: string, now: number): BurstRecord {
+  const purchase = record.purchases.find((one) => one.name === name);
+  if (!purchase) return record;
+  return {
+    ...record,
+    purchases: record.purchases.filter((one) => one !== purchase),
+    spent: spentWith(record.spent, purchase, now),
+  };
+}
+
+/**
+ * A decision is kept. Of refusals only the last one for each source, and none that says the same again: work that changes all the time must
+ * not push out what was bought.
+ */
+export function decided(record: BurstRecord, decision: BurstDecision): BurstRecord {
+  const { action, source, dryRun } = decision;
+  const kept = { ...decision, why: decision.why.slice(0, 2000) };
+  // A dry run says the same at each look.
+  const isRepeated = action === 'Refuse' || dryRun;
+  const before = isRepeated
+    ? record.decisions.find((one) => one.action === action && one.source === source && one.dryRun === dryRun)
+    : undefined;
+  if (before && before.why === kept.why && before.cluster === kept.cluster) return record;
+  const others = action === 'Refuse' ? record.decisions.filter((one) => one !== before) : record.decisions;
+  return { ...record, decisions: [kept, ...others].slice(0, KEPT_DECISIONS) };
+}
+
+/** What was spent in the month of `now` until then. */
+export const spentUntil = (record: BurstRecord, now: number): Micros =>
+  parseMoney(
+    record.purchases.reduce((spent, purchase) => spentWith(spent, purchase, now), record.spent)[monthOf(now)] ?? '0',
+  );
+
+/** Alternatives as they are kept and shown. */
+export const told = (alternatives: readonly Alternative[]) =>
+  alternatives.slice(0, 8).map(({ candidate, hourly, whyNot }) => ({
+    candidate,
+    ...(hourly !== undefined && { hourly: formatMoney(hourly) }),
+    ...(whyNot && { whyNot: whyNot.slice(0, MOST_WORDS) }),
+  }));
+
+function spentWith(
+  spent: Readonly<Record<string, string>>,
+  { rate, rateSince }: KeptPurchase,
+  now: number,
+): Readonly<Record<string, string>> {
+  const sums = { ...spent };
+  const hourly = parseMoney(rate);
+  for (let from = Date.parse(rateSince); from < now; ) {
+    const date = new Date(from);
+    const to = Math.min(now, Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1));
+    const month = monthOf(from);
+    sums[month] = formatMoney(parseMoney(sums[month] ?? '0') + (hourly * BigInt(Math.floor(to - from))) / HOUR_MS);
+    from = to;
+  }
+  return Object.fromEntries(Object.entries(sums).sort().slice(-KEPT_MONTHS));
+}

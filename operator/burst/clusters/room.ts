@@ -1,0 +1,168 @@
+import type { FitPod, NodeTemplate, PendingPod } from '../fit/model.ts';
+import { nodeOf } from '../fit/node.ts';
+import { pack } from '../fit/pack.ts';
+import { ClusterState } from '../fit/state.ts';
+import type { ClusterOffer, HubMember, Supply, WaitingWork } from './model.ts';
+
+/** Replicas of work without a place, each once. */
+export interface Replicas {
+  readonly work: WaitingWork;
+  readonly count: number;
+}
+
+/** No name of a cluster or of a node has it. */
+const BETWEEN = ':';
+
+/** Free room in clusters of a hub, and on the nodes that are on their way to them. Work goes only where the hub would place it. */
+export class Room {
+  readonly #state = new ClusterState();
+  readonly #members = new Map<string, HubMember>();
+
+  constructor(supply: readonly Supply[]) {
+    for (const { cluster, member, nodes, planned } of supply) {
+      this.#members.set(cluster, member);
+      for (const { node, pods } of nodes) {
+        const name = `${cluster}${BETWEEN}${node.name}`;
+        this.#state.addNode({ ...node, name });
+        for (const pod of pods) this.#state.place(pod, name);
+      }
+      for (const { template, count } of planned) addNodes(this.#state, cluster, template, count);
+    }
+  }
+
+  /** Takes the room that there is for it. @returns what found none, and on which clusters the rest is */
+  fill(wanted: readonly Replicas[]): { left: Replicas[]; on: ReadonlySet<string> } {
+    const { placed } = pack(podsOf(wanted, this.#mayGo), this.#state);
+    return {
+      left: without(wanted, placed.keys()),
+      on: new Set([...placed.values()].map(clusterOfNode)),
+    };
+  }
+
+  /**
+   * Takes room for sources that ask for the same for each replica: for each as a whole, or not at all; the first come first. Together, as there may be
+   * thousands of them and of nodes.
+   * @returns for each that has room now: on which clusters; and all clusters that any replica would go to
+   */
+  fillAlike(works: readonly WaitingWork[]): { whole: Map<WaitingWork, ReadonlySet<string>>; on: ReadonlySet<string> } {
+    const total = works.reduce((sum, { count }) => sum + count, 0);
+    const pending = podsOf([{ work: works[0]!, count: total }], this.#mayGo);
+    const { placed } = pack(pending, this.#state);
+    const nodes = [...placed.values()];
+    const on = new Set(nodes.map(clusterOfNode));
+    const whole = new Map<WaitingWork, ReadonlySet<string>>();
+    let taken = 0;
+    for (const work of works) {
+      if (taken + work.count > nodes.length) continue;
+      whole.set(work, new Set(nodes.slice(taken, taken + work.count).map(clusterOfNode)));
+      taken += work.count;
+    }
+    for (const node of nodes.slice(taken)) this.#state.remove(pending[0]!.pod, node);
+    return { whole, on };
+  }
+
+  readonly #mayGo = (work: WaitingWork, node: string): boolean => {
+    const member = this.#members.get(clusterOfNode(node));
+    return member !== undefined && (work.accepts?.(member) ?? true);
+  };
+
+  /** Does something, and takes back all that it has filled. */
+  whatIf<T>(work: () => T): T {
+    return this.#state.whatIf(work);
+  }
+}
+
+const clusterOfNode = (node: string): string => node.slice(0, node.indexOf(BETWEEN));
+
+function addNodes(state: ClusterState, cluster: string, template: NodeTemplate, count: number): void {
+  for (let index = 0; index < count; index++)
+    state.addNode(nodeOf(template, `${cluster}${BETWEEN}planned${BETWEEN}${template.id}${BETWEEN}${index}`));
+}
+
+/** What a new cluster would take. */
+export interface Taken {
+  readonly left: Replicas[];
+  /** Nodes by pool that it needs for that, at least the minimum of each. */
+  readonly nodes: ReadonlyMap<string, number>;
+  /** How many replicas it takes. */
+  readonly count: number;
+  /** Of what it does not take: why, in the scheduler's words. */
+  readonly misfits: readonly string[];
+}
+
+/** How much of it one cluster of this offer takes, and with which nodes. Deterministic. */
+export function takenBy(offer: ClusterOffer, wanted: readonly Replicas[]): Taken {
+  const accepted = wanted.filter(({ work }) => work.accepts?.(offer.member) ?? true);
+  const refused = wanted.filter((one) => !accepted.includes(one));
+  const state = new ClusterState();
+  for (const { template, minimum } of offer.pools) addNodes(state, 'new', template, minimum);
+  const packed = pack(podsOf(accepted), state, {
+    offers: offer.pools.map(({ name, template, price }) => ({
+      template,
+      // Where a price is not known, the fewest nodes are best.
+      price: Number(price ?? 1n),
+      countsAgainst: [name],
+    })),
+    limits: new Map(offer.pools.map(({ name, minimum, most }) => [name, most - minimum])),
+  });
+  const nodes = new Map(offer.pools.map(({ name, minimum }) => [name, minimum]));
+  for (const { offer: opened } of packed.opened)
+    for (const pool of opened.countsAgainst) nodes.set(pool, (nodes.get(pool) ?? 0) + 1);
+  const placed = [...packed.placed.keys(), ...packed.opened.flatMap(({ pods }) => pods)];
+  const misfits = new Set<string>();
+  if (refused.length > 0) misfits.add('the hub would not place it there: its affinity asks for other clusters');
+  for (const { misfits: why, atLimit } of packed.unplaced.values()) {
+    for (const { message } of why) misfits.add(message);
+    for (const pool of atLimit) misfits.add(`pool ${pool} is at its maximum`);
+  }
+  for (const reasons of packed.notJudged.values()) for (const reason of reasons) misfits.add(`not judged: ${reason}`);
+  return {
+    left: [...refused, ...without(accepted, placed)],
+    nodes,
+    count: placed.length,
+    misfits: [...misfits],
+  };
+}
+
+/** Replicas as pods that are packed; alike ones share a pod. @param mayGo whether the hub would place it on the node of this name */
+function podsOf(
+  wanted: readonly Replicas[],
+  mayGo: (work: WaitingWork, node: string) => boolean = () => true,
+): PendingPod[] {
+  const known = new Map<string, FitPod>();
+  const likeness = likenessOf();
+  return wanted.flatMap(({ work, count }, index) => {
+    const alike = likeness(work);
+    const { acceptsNode } = work.pod;
+    const pod = known.get(alike) ?? {
+      ...work.pod,
+      acceptsNode: (node) => mayGo(work, node.name) && acceptsNode(node),
+    };
+    known.set(alike, pod);
+    return Array.from({ length: count }, (_, replica) => ({ key: `${index}/${replica}`, pod }));
+  });
+}
+
+/** A text for each work that is the same for what asks for the same, and may go to the same clusters. */
+export function likenessOf(): (work: WaitingWork) => string {
+  const numbers = new Map<unknown, number>();
+  const numberOf = (one: unknown) => {
+    const number = numbers.get(one) ?? numbers.size;
+    numbers.set(one, number);
+    return number;
+  };
+  return ({ pod, accepts }) => `${numberOf(pod)}/${numberOf(accepts)}`;
+}
+
+/** What is left of it when the pods of these keys are placed. */
+function without(wanted: readonly Replicas[], keys: Iterable<string>): Replicas[] {
+  const placed = new Map<number, number>();
+  for (const key of keys) {
+    const index = Number(key.slice(0, key.indexOf('/')));
+    placed.set(index, (placed.get(index) ?? 0) + 1);
+  }
+  return wanted.flatMap(({ work, count }, index) => {
+    const left = count - (placed.get(index) ?? 0);
+    return left > 0 ? [{ work, count: left }] : [];
+  });
+}

@@ -1,0 +1,46 @@
+import type { BurstPolicy } from '../../api/burstpolicy.ts';
+import { connect } from '../connect.ts';
+import type { Context } from '../context.ts';
+import { UsageError } from '../errors.ts';
+import { BURST_POLICY } from '../kinds.ts';
+import { printObject } from '../output.ts';
+import { explainPolicy, POLICIES_HEADER, policyRows } from '../render/burst.ts';
+import { renderTable } from '../render/table.ts';
+import { listOf, notFound } from './get.ts';
+
+/** `coppice burst [explain [NAME]]`. */
+export async function run(context: Context): Promise<number | undefined> {
+  const { options, positionals, terminal, signal } = context;
+  const [what, name] = positionals;
+  if (what !== undefined && what !== 'explain')
+    throw new UsageError(
+      `"coppice burst ${what}" is not known: "coppice burst explain [NAME]" tells what was decided and why`,
+    );
+  const { client, namespace } = await connect(context);
+  const everywhere = options.flag('all-namespaces');
+  if (name !== undefined && everywhere) throw new UsageError('a NAME and --all-namespaces do not go together');
+  const format = options.text('output');
+  const { items } = await client.list<BurstPolicy>(BURST_POLICY.resource, {
+    ...(!everywhere && { namespace }),
+    signal,
+  });
+  const policies = items.filter(({ metadata }) => name === undefined || metadata.name === name);
+  if (name !== undefined && policies.length === 0) throw notFound(BURST_POLICY, name, namespace);
+  if (format === 'json' || format === 'yaml') {
+    await printObject(terminal, format, name === undefined ? listOf(policies) : policies[0]!);
+    return undefined;
+  }
+  if (policies.length === 0) {
+    terminal.note(
+      `There are no BurstPolicies${everywhere ? '' : ` in namespace ${namespace}`}: examples/burst/policy.yaml is one. See docs/burst.md.`,
+    );
+    return undefined;
+  }
+  const table = { paint: terminal.paint, ...(terminal.width === undefined ? {} : { width: terminal.width }) };
+  const now = Date.now();
+  if (what === undefined) terminal.print(...renderTable(POLICIES_HEADER, policyRows(policies, now), table));
+  else
+    for (const [index, policy] of policies.entries())
+      terminal.print(...(index > 0 ? [''] : []), ...explainPolicy(policy, now, table));
+  return undefined;
+}

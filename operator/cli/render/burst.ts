@@ -1,0 +1,119 @@
+import type { BurstDecision, BurstPolicy } from '../../api/burstpolicy.ts';
+import { findCondition, isTrue } from '../../api/conditions.ts';
+import { accruedUntil } from '../../cost/accrual.ts';
+import { roundMoney } from '../../cost/money.ts';
+import { oneLine } from '../errors.ts';
+import { ageOf } from './age.ts';
+import { renderTable, type TableOptions } from './table.ts';
+import { cell, type Tone } from './text.ts';
+
+const CLUSTERS_HEADER = ['CLUSTER', 'CANDIDATE', 'PHASE', 'HOURLY', 'AGE', 'IDLE'];
+const CANDIDATES_HEADER = ['CANDIDATE', 'FROM HOURLY', 'PROBLEM'];
+const DEMAND_HEADER = ['SOURCE', 'REPLICAS', 'EACH', 'WAITS', 'STATE', 'WHY'];
+const PHASES: Record<string, Tone> = { Joined: 'good', Ordered: 'busy', Making: 'busy', Leaving: 'busy' };
+
+/** All that is known of a policy: what it has, what waits, what was decided and for how much. @param now milliseconds since the epoch */
+export function explainPolicy(policy: BurstPolicy, now: number, table: TableOptions = {}): string[] {
+  const { metadata, spec, status } = policy;
+  const { currency, hourly, monthly } = spec.budget;
+  const said = ['Ready', 'DemandMet', 'Reconciled', 'Deleting'].flatMap((type) => {
+    const condition = findCondition(status?.conditions, type);
+    return condition
+      ? [`  ${type}: ${condition.status} (${condition.reason}): ${oneLine(condition.message ?? '')}`]
+      : [];
+  });
+  const spent = spentText(policy, now);
+  const lines = [
+    `BurstPolicy ${metadata.namespace}/${metadata.name}, Hub ${spec.hub}`,
+    ...(said.length > 0 ? said : ['  the operator has not looked at it yet']),
+    `  Clusters: ${status?.clusterCount ?? 0} of ${spec.maximumClusters}, ${status?.hourly ?? '0'} of ${hourly} ${currency} an hour`,
+    `  Spent: ${spent}${monthly === undefined ? '' : ` of ${monthly} ${currency} a month`}`,
+  ];
+  if (status?.clusters?.length)
+    lines.push(
+      '',
+      ...renderTable(
+        CLUSTERS_HEADER,
+        status.clusters.map((one) => [
+          one.name,
+          one.candidate,
+          { text: one.phase, tone: PHASES[one.phase] ?? 'busy' },
+          one.hourly,
+          ageOf(one.since, now),
+          one.idleSince === undefined ? '' : ageOf(one.idleSince, now),
+        ]),
+        table,
+      ),
+    );
+  if (status?.demand?.length)
+    lines.push(
+      '',
+      ...renderTable(
+        DEMAND_HEADER,
+        status.demand.map((one) => [
+          cell(one.source),
+          String(one.count),
+          cell([one.each.cpu, one.each.memory, one.each.gpu && `${one.each.gpu} GPU`].filter(Boolean).join(' ')),
+          ageOf(one.since, now),
+          one.state,
+          cell(one.message ?? ''),
+        ]),
+        table,
+      ),
+    );
+  if (status?.candidates?.length)
+    lines.push(
+      '',
+      ...renderTable(
+        CANDIDATES_HEADER,
+        status.candidates.map((one) => [one.name, one.hourly ?? '?', cell(one.problem ?? '')]),
+        table,
+      ),
+    );
+  if (status?.decisions?.length)
+    lines.push('', 'Decisions, the newest first', ...status.decisions.flatMap(decisionLines));
+  return lines;
+
+  function decisionLines(one: BurstDecision): string[] {
+    const what = [one.dryRun && 'dry run', one.action, one.source, one.cluster ?? one.candidate];
+    const price = one.hourly === undefined ? '' : ` for ${one.hourly} ${currency} an hour`;
+    return [
+      `  ${one.at}  ${what.filter(Boolean).map(String).map(oneLine).join(' ')}${price}: ${oneLine(one.why)}`,
+      ...(one.alternatives ?? []).map(
+        (other) =>
+          `      not ${other.candidate}${other.hourly === undefined ? '' : ` (${other.hourly})`}: ${oneLine(other.whyNot ?? '')}`,
+      ),
+    ];
+  }
+}
+
+/** One line for each policy, where none is named. */
+export const POLICIES_HEADER = ['NAMESPACE', 'NAME', 'HUB', 'CLUSTERS', 'HOURLY', 'SPENT', 'DEMAND', 'WHY'];
+
+export const policyRows = (policies: readonly BurstPolicy[], now: number) =>
+  policies.map((policy) => {
+    const { metadata, spec, status } = policy;
+    const ready = isTrue(status?.conditions, 'Ready');
+    const said = findCondition(status?.conditions, ready ? 'DemandMet' : 'Ready');
+    const tone: Tone = said?.status === 'True' ? 'good' : ready ? 'busy' : 'bad';
+    return [
+      metadata.namespace ?? '',
+      metadata.name,
+      spec.hub,
+      `${status?.clusterCount ?? 0}/${spec.maximumClusters}`,
+      `${status?.hourly ?? '0'}/${spec.budget.hourly}`,
+      spentText(policy, now),
+      { text: said?.reason ?? 'Unknown', tone },
+      cell(said?.message ?? 'the operator has not looked at it yet'),
+    ];
+  });
+
+/** What was spent in the month that the status speaks of, until now. */
+function spentText({ status }: BurstPolicy, now: number): string {
+  if (!status?.spend) return '0';
+  const { amount, currency, asOf, month } = status.spend;
+  const [year = 0, number = 0] = month.split('-').map(Number);
+  const until = Math.min(now, Date.UTC(year, number));
+  const cost = { hourly: status.hourly ?? '0', accrued: amount, currency, asOf };
+  return `${roundMoney(accruedUntil(cost, new Date(until)), 2)} ${currency} in ${month}`;
+}

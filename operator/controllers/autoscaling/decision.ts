@@ -1,0 +1,46 @@
+import type { DesiredPool } from '../../api/pools.ts';
+import type { SizeChange } from '../../burst/nodes/model.ts';
+import type { DecidedSize } from '../../capacity/desired-sizes.ts';
+
+/** What speaks for another size of a pool. */
+export interface Grounds {
+  readonly pool: Pick<DesiredPool, 'name' | 'count' | 'sizedBy'>;
+  /** What is on record; undefined: nothing. */
+  readonly known: DecidedSize | undefined;
+  /** What is to be bought, or not to be asked for any more. */
+  readonly grown: SizeChange | undefined;
+  /** Names of nodes that are empty and go. */
+  readonly gone: readonly string[];
+  /** Names of nodes that are on record as leaving, and are there still. */
+  readonly leaving: readonly string[];
+  /** Names of nodes that are on record as leaving, and that nobody takes away any more. */
+  readonly spared: readonly string[];
+}
+
+/** What is to be on record of a pool, but for when it was decided. */
+export interface PoolDecision {
+  readonly size: Omit<DecidedSize, 'at'>;
+  /** Names of nodes that were to leave and may stay, since the pool grows. */
+  readonly revived: readonly string[];
+}
+
+/**
+ * What is to be written down of a pool; undefined: nothing new. What a minimum, a maximum or a floor made of its size is written down, too:
+ * when that ends, nodes go because nobody needs them, one by one, and not all at once by a deadline. Pure.
+ */
+export function decisionOf({ pool, known, grown, gone, leaving, spared }: Grounds): PoolDecision | undefined {
+  // Who goes still and is not gone yet may as well stay.
+  const revived = grown ? leaving.slice(0, Math.max(0, grown.count - pool.count)) : [];
+  const left = [...leaving.filter((name) => !revived.includes(name)), ...gone];
+  const count = grown?.count ?? pool.count - gone.length;
+  const isSpared = known?.leaving?.some((name) => spared.includes(name)) === true;
+  const isAdopted = known ? known.count !== pool.count : pool.count > 0;
+  if (!grown && gone.length === 0 && !isSpared && !isAdopted) return undefined;
+  const why =
+    grown?.why ??
+    (gone.length > 0 ? `nobody needs ${gone.join(', ')} any more` : isAdopted ? adopted(pool) : (known?.why ?? ''));
+  return { size: { count, by: 'Coppice', why, ...(left.length > 0 && { leaving: left }) }, revived };
+}
+
+const adopted = ({ sizedBy }: Grounds['pool']): string =>
+  sizedBy === 'floor' ? 'raised to the floor that spec.dataPlaneNodes says' : 'within its minimum and maximum';

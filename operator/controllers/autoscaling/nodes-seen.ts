@@ -1,0 +1,146 @@
+import { ANNOTATIONS, LABELS } from '../../api/group.ts';
+import type { DesiredPool } from '../../api/pools.ts';
+import type { Shoot } from '../../api/shoot.ts';
+import { fitPod } from '../../burst/fit/pod.ts';
+import { PROVISION_MS } from '../../burst/nodes/grow.ts';
+import type { NodeView, PoolView } from '../../burst/nodes/model.ts';
+import { whyNodeStays } from '../../burst/nodes/stays.ts';
+import type { DecidedSize } from '../../capacity/desired-sizes.ts';
+import { conditionIsTrue, type Node, type Pod } from '../../kube/resources.ts';
+import type { ClusterMemory } from './memory.ts';
+
+/** Which nodes of pools are on their way out by what is on record. */
+export interface Leaving {
+  /** Nodes that are to go, by pool. */
+  readonly leaving: ReadonlyMap<string, readonly string[]>;
+  /** Nodes that were to go, and that nobody takes away any more. */
+  readonly spared: readonly string[];
+}
+
+/** The pool of the spec that a node is of; empty: none. */
+export const poolOf = ({ metadata: { labels } }: Node): string =>
+  labels?.[LABELS.alternativeOf] ?? labels?.[LABELS.pool] ?? '';
+
+/** Nodes by the pool of the spec that they are of. */
+export function byPool(nodes: Iterable<Node>): Map<string, Node[]> {
+  const found = new Map<string, Node[]>();
+  for (const node of nodes) {
+    const pool = poolOf(node);
+    const known = found.get(pool);
+    if (known) known.push(node);
+    else found.set(pool, [node]);
+  }
+  return found;
+}
+
+/** Whether a node is not on its way out. */
+export const isThere = ({ metadata }: Node): boolean => metadata.deletionTimestamp === undefined;
+
+/** Pods that have not ended, by their nodes. */
+export function byNode(pods: readonly Pod[]): Map<string, Pod[]> {
+  const found = new Map<string, Pod[]>();
+  for (const pod of pods) {
+    const { nodeName } = pod.spec;
+    if (!nodeName || pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed') continue;
+    const there = found.get(nodeName);
+    if (there) there.push(pod);
+    else found.set(nodeName, [pod]);
+  }
+  return found;
+}
+
+/**
+ * Which nodes are on their way out by what is on record. Where the pool has been made larger since, or others were taken in their place,
+ * nobody takes them away: they are spared.
+ */
+export function whoLeaves(
+  own: readonly DesiredPool[],
+  decided: ReadonlyMap<string, DecidedSize>,
+  ofPool: ReadonlyMap<string, readonly Node[]>,
+  nodes: ReadonlyMap<string, Node>,
+): Leaving {
+  const leaving = new Map<string, readonly string[]>();
+  for (const { name, count } of own) {
+    const there = (ofPool.get(name) ?? []).filter(isThere);
+    const named = (decided.get(name)?.leaving ?? []).filter((node) =>
+      there.some(({ metadata }) => metadata.name === node),
+    );
+    leaving.set(name, named.slice(0, Math.max(0, there.length - count)));
+  }
+  const going = new Set([...leaving.values()].flat());
+  const onRecord = new Set([...decided.values()].flatMap((size) => size.leaving ?? []));
+  const spared = [...onRecord].filter(
+    (name) => !going.has(name) && nodes.get(name)?.metadata.annotations?.[ANNOTATIONS.emptiedSince],
+  );
+  return { leaving, spared };
+}
+
+/** Taints that a node loses by itself once it is up. */
+const STARTUP = [
+  'node.kubernetes.io/not-ready',
+  'node.cloudprovider.kubernetes.io/uninitialized',
+  'node.kubernetes.io/network-unavailable',
+];
+/** Beginnings of keys of taints that say so themselves: as Cluster Autoscaler knows them. */
+export const STARTUP_PREFIXES = ['startup-taint.', 'status-taint.', 'ignore-taint.'].map(
+  (one) => `${one}cluster-autoscaler.kubernetes.io/`,
+);
+
+/** A node that has just come counts as it will be: another one would be bought for its pods otherwise. */
+export function asReady(node: Node, now: number): Node {
+  const isYoung = now - Date.parse(node.metadata.creationTimestamp ?? '') < PROVISION_MS;
+  if (!node.spec.taints || (!isYoung && !conditionIsTrue(node, 'Ready'))) return node;
+  const lasting = node.spec.taints.filter(
+    ({ key }) => !STARTUP.includes(key) && !STARTUP_PREFIXES.some((prefix) => key.startsWith(prefix)),
+  );
+  return { ...node, spec: { ...node.spec, taints: lasting } };
+}
+
+/** One pod of each DaemonSet. */
+export function daemonsOf(pods: readonly Pod[]) {
+  const found = new Map<string, Pod>();
+  for (const pod of pods) {
+    const owner = pod.metadata.ownerReferences?.find(({ kind, controller }) => kind === 'DaemonSet' && controller);
+    if (owner) found.set(owner.uid, pod);
+  }
+  return [...found.values()].map(fitPod);
+}
+
+interface NodesSeen extends Pick<Leaving, 'leaving'> {
+  readonly podsOn: ReadonlyMap<string, readonly Pod[]>;
+  readonly shoot: Shoot | undefined;
+  readonly memory: ClusterMemory;
+  readonly now: number;
+}
+
+/** Nodes of pools that are Coppice's to size, without those that leave by what is on record; and why each stays. Pure but for `memory`. */
+export function nodeViews(
+  own: readonly DesiredPool[],
+  views: readonly PoolView[],
+  ofPool: ReadonlyMap<string, readonly Node[]>,
+  { leaving, podsOn, shoot, memory, now }: NodesSeen,
+): NodeView[] {
+  return own.flatMap(({ name: pool }, index) => {
+    const view = views[index]!;
+    // Of a pool that is divided, the part that was chosen last shrinks first.
+    const parts = (shoot?.spec.provider.workers ?? []).filter(
+      ({ name, labels, minimum }) => minimum > 0 && (labels?.[LABELS.alternativeOf] ?? name) === pool,
+    );
+    return (ofPool.get(pool) ?? []).flatMap((node): NodeView[] => {
+      const { name, labels, annotations } = node.metadata;
+      if (!isThere(node) || leaving.get(pool)?.includes(name)) return [];
+      const pods = podsOn.get(name) ?? [];
+      const isEmptying = annotations?.[ANNOTATIONS.emptiedSince] !== undefined;
+      const whyNotBegun = (): string | undefined =>
+        (parts.length > 1 && labels?.[LABELS.pool] !== parts.at(-1)!.name
+          ? 'other machines of its pool go first'
+          : undefined) ??
+        (view.present < view.count ? 'nodes of its pool are yet to come' : undefined) ??
+        (conditionIsTrue(node, 'Ready') ? undefined : 'it is not Ready') ??
+        (node.spec.unschedulable ? 'somebody has cordoned it' : undefined);
+      const stays =
+        whyNodeStays(node, pods) ?? memory.leftAlone(name, now)?.why ?? (isEmptying ? undefined : whyNotBegun());
+      return [{ name, pool, price: view.offer?.price ?? 0, pods, isEmptying, ...(stays !== undefined && { stays }) }];
+    });
+  });
+}

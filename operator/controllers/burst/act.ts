@@ -1,0 +1,109 @@
+import type { BurstPolicy } from '../../api/burstpolicy.ts';
+import { rfc3339 } from '../../api/conditions.ts';
+import { errorText } from '../../api/errors.ts';
+import type { WorkerCluster } from '../../api/workercluster.ts';
+import { type BurstRecord, decided, gone, type KeptPurchase, rested } from '../../burst/clusters/record.ts';
+import { isNotFound, isTransient, KubeApiError } from '../../kube/errors.ts';
+import { keyOf, WORKERCLUSTERS } from '../../kube/resources.ts';
+import { isOf, manifestOf } from './own-clusters.ts';
+import type { BurstWorld } from './world.ts';
+
+/**
+ * Makes what is on record and was not made yet. Somebody else's cluster of the same name is never touched: it is made, and not applied.
+ * @returns the record without what cannot be made
+ */
+export async function makeClusters(
+  world: BurstWorld,
+  policy: BurstPolicy,
+  record: BurstRecord,
+  now: number,
+  signal: AbortSignal,
+): Promise<BurstRecord> {
+  let next = record;
+  for (const purchase of record.purchases) {
+    if (purchase.uid !== undefined || purchase.leaving) continue;
+    const candidate = policy.spec.candidates.find(({ name }) => name === purchase.candidate);
+    const problem = candidate
+      ? await make(world, policy, manifestOf(policy, candidate, purchase), purchase, signal)
+      : 'the policy has this candidate no longer';
+    if (problem === undefined) continue;
+    const { name } = purchase;
+    next = decided(rested(gone(next, name, now), purchase.candidate, problem, now), {
+      at: rfc3339(new Date(now)),
+      action: 'Fail',
+      cluster: name,
+      candidate: purchase.candidate,
+      why: problem,
+    });
+  }
+  return next;
+}
+
+/** @returns why it can never be made under this name; undefined: it is there. Throws where it may be made later. */
+async function make(
+  world: BurstWorld,
+  policy: BurstPolicy,
+  cluster: WorkerCluster,
+  purchase: KeptPurchase,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  // Made by a look before this one, of which the cache has heard.
+  const known = world.clusters.get(keyOf(cluster));
+  if (known && isOf(known, policy, purchase)) return undefined;
+  try {
+    world.clusters.absorb(await world.garden.create(cluster, { signal }));
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof KubeApiError)) throw error;
+    if (error.isAlreadyExists) {
+      const { name, namespace } = cluster.metadata;
+      const live = await world.garden.getOrUndefined<WorkerCluster>(WORKERCLUSTERS, name, namespace, { signal });
+      if (live && isOf(live, policy, purchase)) return undefined;
+      return `there is a WorkerCluster ${name} that was not made for this policy`;
+    }
+    if (error.status >= 400 && error.status < 500 && error.status !== 409 && error.status !== 429)
+      return `the API server refuses it: ${errorText(error)}`;
+    throw error;
+  }
+}
+
+/** What giving back has come to. */
+export interface Ended {
+  /** Names of what is on record and still there. */
+  readonly left: readonly string[];
+  /** Why one of them cannot be deleted, a sentence; undefined: each can be. */
+  readonly problem: string | undefined;
+}
+
+/** Deletes what is given back; hubs let go of it first, as of every cluster that is deleted. */
+export async function endClusters(
+  world: BurstWorld,
+  policy: BurstPolicy,
+  record: BurstRecord,
+  signal: AbortSignal,
+): Promise<Ended> {
+  const left: string[] = [];
+  let problem: string | undefined;
+  for (const purchase of record.purchases) {
+    if (!purchase.leaving) continue;
+    const { namespace } = policy.metadata;
+    const { name } = purchase;
+    const known = world.clusters.get(`${namespace}/${name}`);
+    // One of which the cache has not heard may be there all the same.
+    const cluster =
+      known ?? (await world.garden.getOrUndefined<WorkerCluster>(WORKERCLUSTERS, name, namespace, { signal }));
+    if (!cluster || !isOf(cluster, policy, purchase)) continue;
+    left.push(name);
+    const { uid, deletionTimestamp } = cluster.metadata;
+    if (deletionTimestamp) continue;
+    await world.garden
+      .delete(WORKERCLUSTERS, name, namespace, { signal, preconditions: { ...(uid && { uid }) } })
+      .catch((error: unknown) => {
+        if (isNotFound(error)) return;
+        if (signal.aborted || isTransient(error)) throw error;
+        // One that somebody protects keeps no other from being given back.
+        problem ??= `WorkerCluster ${name} cannot be given back: ${errorText(error)}`;
+      });
+  }
+  return { left, problem };
+}

@@ -1,0 +1,124 @@
+import type { BurstCandidate, BurstPolicy } from '../../api/burstpolicy.ts';
+import { rfc3339 } from '../../api/conditions.ts';
+import { errorText } from '../../api/errors.ts';
+import type { Hub } from '../../api/hub.ts';
+import { burstClusterName } from '../../api/names.ts';
+import { isAttached, profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
+import type { CandidateView, ClusterOffer } from '../../burst/clusters/model.ts';
+import { offerOf, sizeWith } from '../../burst/clusters/offer.ts';
+import type { BurstRecord } from '../../burst/clusters/record.ts';
+import { admit } from '../../cost/admission.ts';
+import { KubeApiError } from '../../kube/errors.ts';
+import { keyOf } from '../../kube/resources.ts';
+import { BY_NAMESPACE } from '../by-namespace.ts';
+import { claimantsIn } from '../quota/claimants.ts';
+import type { BurstMemory } from './memory.ts';
+import { manifestOf } from './own-clusters.ts';
+import { memberOf, reserveOf } from './supply.ts';
+import type { BurstWorld } from './world.ts';
+
+/** No purchase has this number: what is only tried. */
+const TRIAL = 0;
+
+/** A candidate before it is asked whether it can be made: what it offers, and why not. */
+export type Considered = CandidateView & { readonly candidate: BurstCandidate };
+
+/** What the candidates of a policy offer now. Templates are tried by the API server, each once. */
+export async function candidatesOf(
+  world: BurstWorld,
+  memory: BurstMemory,
+  hub: Hub,
+  policy: BurstPolicy,
+  record: BurstRecord,
+  now: number,
+  signal: AbortSignal,
+): Promise<Considered[]> {
+  const found: Considered[] = [];
+  for (const candidate of policy.spec.candidates) {
+    const { name, priority = 0, maximumClusters = policy.spec.maximumClusters } = candidate;
+    const has = record.purchases.filter((one) => one.candidate === name).length;
+    const offer = offerFor(world, hub, policy, candidate);
+    const rest = record.rests[name];
+    const rests =
+      rest && Date.parse(rest.until) > now ? `it rests until ${rest.until}, because of ${rest.why}` : undefined;
+    const refusal =
+      typeof offer === 'string'
+        ? offer
+        : await memory.tried(trialKey(policy, name), JSON.stringify(candidate.template), now, () =>
+            refusalOf(world, policy, candidate, {}, signal),
+          );
+    found.push({
+      candidate,
+      name,
+      priority,
+      left: maximumClusters - has,
+      offer: typeof offer === 'string' ? undefined : offer,
+      problem: refusal ?? rests,
+    });
+  }
+  return found;
+}
+
+export const trialKey = (policy: BurstPolicy, candidate: string): string => `${policy.metadata.uid}/${candidate}`;
+
+function offerFor(world: BurstWorld, hub: Hub, policy: BurstPolicy, candidate: BurstCandidate): ClusterOffer | string {
+  const cluster = trialOf(policy, candidate, {});
+  if (isAttached(cluster)) return 'its template is of mode Attached: such a cluster is not made';
+  if (cluster.spec.adopt) return 'its template takes over a cluster: such a one is not made';
+  const profile = world.profiles.get(profileNameOf(cluster));
+  if (!profile) return `there is no CloudProfile ${profileNameOf(cluster)}`;
+  const offer = offerOf({
+    cluster,
+    profile,
+    member: memberOf(world, hub, cluster),
+    reserve: reserveOf(world, cluster, profile),
+    currency: policy.spec.budget.currency,
+    assumedHourly: candidate.assumedHourly,
+  });
+  const sold = offer.pools.some(({ most }) => most > 0);
+  return sold ? offer : 'its pools have no nodes, or no machine type that the CloudProfile has';
+}
+
+const trialOf = (
+  policy: BurstPolicy,
+  candidate: BurstCandidate,
+  nodes: Readonly<Record<string, number>>,
+): WorkerCluster => {
+  const { name, uid = '' } = policy.metadata;
+  const named = { number: TRIAL, name: burstClusterName(name, candidate.name, uid, TRIAL), nodes };
+  return manifestOf(policy, candidate, named);
+};
+
+/** Why a cluster of this candidate with so many nodes would be refused, by the API server or by quotas; undefined: it would not. */
+export async function refusalOf(
+  world: BurstWorld,
+  policy: BurstPolicy,
+  candidate: BurstCandidate,
+  nodes: Readonly<Record<string, number>>,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const cluster = trialOf(policy, candidate, nodes);
+  try {
+    await world.garden.create(cluster, { dryRun: true, signal });
+  } catch (error) {
+    if (signal.aborted) throw error;
+    if (!(error instanceof KubeApiError && error.isAlreadyExists))
+      return `the API server refuses its template: ${errorText(error)}`.slice(0, 1000);
+  }
+  return overQuota(world, cluster);
+}
+
+function overQuota(world: BurstWorld, cluster: WorkerCluster): string | undefined {
+  const { namespace = '' } = cluster.metadata;
+  const profile = world.profiles.get(profileNameOf(cluster));
+  if (!profile) return undefined;
+  const claimant = {
+    key: keyOf(cluster),
+    createdAt: rfc3339(world.now()),
+    profile,
+    held: undefined,
+    asked: sizeWith({ cluster, profile }, {}).most,
+  };
+  const refusals = admit(claimant, claimantsIn(world, namespace), world.quotas.byIndex(BY_NAMESPACE, namespace));
+  return refusals.length > 0 ? refusals.map(({ message }) => message).join('; ') : undefined;
+}

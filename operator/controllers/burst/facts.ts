@@ -1,0 +1,40 @@
+import { rfc3339 } from '../../api/conditions.ts';
+import { type BurstRecord, changed, costs, gone, rested, useful } from '../../burst/clusters/record.ts';
+import type { Seen } from './own-clusters.ts';
+import type { HubWork } from './supply.ts';
+
+/** A hub has placed on a cluster that joined what it was bought for by then, or never will. */
+const PLACED_MS = 5 * 60_000;
+
+/** The record with what is seen of its clusters: that they are there, have joined, cost something else by now, or are gone. Pure. */
+export function withFacts(
+  record: BurstRecord,
+  seen: readonly Seen[],
+  work: readonly HubWork[],
+  now: number,
+): BurstRecord {
+  let next = record;
+  for (const { purchase, cluster, hasJoined, isIdle } of seen) {
+    const { name, candidate, uid, joinedAt, worked, useless } = purchase;
+    if (!cluster) {
+      // One that was never seen is still to be made; one that was is gone, or is somebody else's now.
+      if (uid !== undefined) next = gone(next, name, now);
+      continue;
+    }
+    if (cluster.metadata.uid !== undefined) next = changed(next, name, { uid: cluster.metadata.uid });
+    if (hasJoined && joinedAt === undefined) next = changed(next, name, { joinedAt: rfc3339(new Date(now)) });
+    const hourly = cluster.status?.cost?.hourly;
+    // Until it has machines it costs what it was bought for: a budget must not be spent twice in between.
+    if (hourly !== undefined && (joinedAt !== undefined || purchase.leaving)) next = costs(next, name, hourly, now);
+    if (isIdle === false && !worked) next = useful(changed(next, name, { worked: true }), candidate);
+    const isOverdue = joinedAt !== undefined && Date.parse(joinedAt) + PLACED_MS <= now;
+    const waits = work.find(
+      ({ source, since }) => purchase.sources.includes(source) && since < Date.parse(joinedAt ?? ''),
+    );
+    if (isOverdue && isIdle && !worked && !useless && waits) {
+      const why = `${name}, which has joined and got none of the work of ${waits.source} that it was bought for`;
+      next = rested(changed(next, name, { useless: true }), candidate, why, now);
+    }
+  }
+  return next;
+}

@@ -1,0 +1,24 @@
+import type { BurstPolicySpec } from '../../api/burstpolicy.ts';
+import { parseDuration } from '../../api/duration.ts';
+import type { Limits } from '../../burst/clusters/model.ts';
+import { parseMoney } from '../../cost/money.ts';
+
+const MINUTE_MS = 60_000;
+
+/** What a policy allows, with what holds where it says nothing. */
+export function limitsOf({ trigger, maximumClusters, budget, scaleIn, cooldown, suspend }: BurstPolicySpec): Limits {
+  const time = (text: string | undefined, usual: number) =>
+    text === undefined ? usual : (parseDuration(text) ?? usual);
+  return {
+    pendingForMs: time(trigger?.pendingFor, 30_000),
+    maximumClusters,
+    hourly: parseMoney(budget.hourly),
+    monthly: budget.monthly === undefined ? undefined : parseMoney(budget.monthly),
+    currency: budget.currency,
+    idleForMs: time(scaleIn?.idleFor, 10 * MINUTE_MS),
+    minimumLifeMs: time(scaleIn?.minimumLife, 30 * MINUTE_MS),
+    cooldownOutMs: time(cooldown?.scaleOut, MINUTE_MS),
+    cooldownInMs: time(cooldown?.scaleIn, 10 * MINUTE_MS),
+    isSuspended: suspend ?? false,
+  };
+}

@@ -1,0 +1,68 @@
+import type { Demand } from '../../hubs/contract.ts';
+
+/** A hub that did not answer for longer has its work wait anew. */
+const LONGEST_SILENCE_MS = 60_000;
+/** What was refused is tried again after this long: a quota may have room by then. */
+const REFUSED_MS = 60_000;
+
+/**
+ * What is remembered only as long as this process lives: since when something is so without a break. After a restart all of it begins anew,
+ * so that nothing is bought or given back for what happened in between.
+ */
+export class BurstMemory {
+  readonly #waiting = new Map<string, { readonly since: ReadonlyMap<string, number>; readonly seen: number }>();
+  readonly #idle = new Map<string, number>();
+  readonly #tried = new Map<
+    string,
+    { readonly template: string; readonly at: number; readonly problem: string | undefined }
+  >();
+
+  /**
+   * Since when each source waits. What a hub itself says of that is not used: one that places work and takes it back again has it wait from then on.
+   * @returns by source, milliseconds since the epoch
+   */
+  waiting(hub: string, demands: readonly Demand[], now: number): ReadonlyMap<string, number> {
+    const known = this.#waiting.get(hub);
+    // What was in a long silence nobody knows.
+    const before = known && now - known.seen <= LONGEST_SILENCE_MS ? known.since : undefined;
+    const since = new Map(demands.map(({ source }) => [source, before?.get(source) ?? now]));
+    this.#waiting.set(hub, { since, seen: now });
+    return since;
+  }
+
+  /** Nobody asks this hub any more. */
+  forgetHub(hub: string): void {
+    this.#waiting.delete(hub);
+  }
+
+  /** Since when a cluster is without work. @param isIdle undefined: nobody can tell, and it counts anew */
+  idle(cluster: string, isIdle: boolean | undefined, now: number): number | undefined {
+    if (!isIdle) {
+      this.#idle.delete(cluster);
+      return undefined;
+    }
+    const since = this.#idle.get(cluster) ?? now;
+    this.#idle.set(cluster, since);
+    return since;
+  }
+
+  /** What the API server and quotas have said to a template of a candidate: asked once for each, and again after a while where they refused it. */
+  async tried(
+    candidate: string,
+    template: string,
+    now: number,
+    ask: () => Promise<string | undefined>,
+  ): Promise<string | undefined> {
+    const known = this.#tried.get(candidate);
+    const isOld = known?.problem !== undefined && now - known.at >= REFUSED_MS;
+    if (known?.template === template && !isOld) return known.problem;
+    const problem = await ask();
+    this.#tried.set(candidate, { template, at: now, problem });
+    return problem;
+  }
+
+  /** It is asked again. */
+  forgetTried(candidate: string): void {
+    this.#tried.delete(candidate);
+  }
+}

@@ -1,0 +1,123 @@
+import type { BurstCandidate, BurstPolicy } from '../../api/burstpolicy.ts';
+import { findCondition } from '../../api/conditions.ts';
+import { ALPHA_API_VERSION, API_VERSION, LABELS } from '../../api/group.ts';
+import { membershipName } from '../../api/names.ts';
+import type { WorkerCluster } from '../../api/workercluster.ts';
+import type { OwnCluster } from '../../burst/clusters/model.ts';
+import { withNodes } from '../../burst/clusters/offer.ts';
+import type { KeptPurchase } from '../../burst/clusters/record.ts';
+import { parseMoney } from '../../cost/money.ts';
+import type { Pod } from '../../kube/resources.ts';
+import type { BurstMemory } from './memory.ts';
+import type { BurstWorld } from './world.ts';
+
+/** Of a cluster that waits for its machines: with these it will not come by itself, and another candidate may. */
+const HOPELESS = new Set([
+  'ERR_INFRA_RESOURCES_DEPLETED',
+  'ERR_INFRA_QUOTA_EXCEEDED',
+  'ERR_INFRA_UNAUTHENTICATED',
+  'ERR_INFRA_UNAUTHORIZED',
+]);
+
+/** The WorkerCluster of a purchase, as it is made. */
+export const manifestOf = (
+  { metadata }: BurstPolicy,
+  { template }: Pick<BurstCandidate, 'template'>,
+  { name, number, nodes }: Pick<KeptPurchase, 'name' | 'number' | 'nodes'>,
+): WorkerCluster => ({
+  apiVersion: API_VERSION,
+  kind: 'WorkerCluster',
+  metadata: {
+    name,
+    namespace: metadata.namespace ?? '',
+    labels: {
+      ...template.metadata?.labels,
+      [LABELS.burst]: 'true',
+      [LABELS.burstPolicy]: metadata.name,
+      [LABELS.burstPurchase]: String(number),
+    },
+    ownerReferences: [
+      {
+        apiVersion: ALPHA_API_VERSION,
+        kind: 'BurstPolicy',
+        name: metadata.name,
+        uid: metadata.uid ?? '',
+        controller: false,
+        blockOwnerDeletion: false,
+      },
+    ],
+  },
+  spec: withNodes(template.spec, nodes),
+});
+
+/**
+ * Whether a cluster was made for this purchase and still belongs to the policy: by its name alone none does. One from which somebody took the
+ * owner or the label away is theirs from then on.
+ */
+export const isOf = ({ metadata }: WorkerCluster, policy: BurstPolicy, { number, uid }: KeptPurchase): boolean =>
+  metadata.labels?.[LABELS.burstPolicy] === policy.metadata.name &&
+  metadata.labels[LABELS.burstPurchase] === String(number) &&
+  (uid === undefined || uid === metadata.uid) &&
+  (metadata.ownerReferences?.some((owner) => owner.kind === 'BurstPolicy' && owner.uid === policy.metadata.uid) ??
+    false);
+
+/** A purchase with what there is of it. */
+export interface Seen {
+  readonly purchase: KeptPurchase;
+  /** undefined: it is not there (yet). */
+  readonly cluster: WorkerCluster | undefined;
+  readonly own: OwnCluster;
+  readonly hasJoined: boolean;
+  /** undefined: nobody can tell. */
+  readonly isIdle: boolean | undefined;
+}
+
+/** What there is of a purchase now. */
+export function seenOf(
+  world: BurstWorld,
+  memory: BurstMemory,
+  policy: BurstPolicy,
+  purchase: KeptPurchase,
+  now: number,
+): Seen {
+  const { name, candidate, at, most, uid } = purchase;
+  const key = `${policy.metadata.namespace}/${name}`;
+  const live = world.clusters.get(key);
+  const cluster = live && isOf(live, policy, purchase) ? live : undefined;
+  const membership = world.memberships.get(`${policy.metadata.namespace}/${membershipName(name, policy.spec.hub)}`);
+  const isJoined = cluster !== undefined && membership?.status?.state === 'Joined';
+  const isIdle = isJoined ? isWithoutWork(world, key) : undefined;
+  const idleSince = memory.idle(`${policy.metadata.uid}/${purchase.number}`, isIdle, now);
+  const isLeaving = purchase.leaving || cluster?.metadata.deletionTimestamp !== undefined;
+  const hasJoined = isJoined || purchase.joinedAt !== undefined;
+  const phase = isLeaving ? 'Leaving' : hasJoined ? 'Joined' : cluster || uid ? 'Making' : 'Ordered';
+  const failure = cluster && !hasJoined ? failureOf(cluster) : undefined;
+  const hourly = [most, purchase.rate].map((amount) => parseMoney(amount)).reduce((a, b) => (a > b ? a : b));
+  const own = { key, name, candidate, at: Date.parse(at), phase, idleSince, hourly, failure } as const;
+  return { purchase, cluster, own, hasJoined: isJoined, isIdle };
+}
+
+/** Why a cluster will not come, as far as it says so. */
+function failureOf({ metadata, status }: WorkerCluster): string | undefined {
+  const accepted = findCondition(status?.conditions, 'SpecAccepted');
+  if (accepted?.status === 'False' && status?.observedGeneration === metadata.generation) return accepted.message;
+  const hopeless = [
+    ...(status?.conditions ?? []).filter((one) => one.status === 'False'),
+    ...(status?.lastErrors ?? []),
+  ];
+  const found = hopeless.find(({ codes }) => codes?.some((code) => HOPELESS.has(code)));
+  return found && ('description' in found ? found.description : found.message);
+}
+
+/** @returns undefined where nobody can tell: the cluster does not answer. */
+function isWithoutWork({ openClusters }: BurstWorld, key: string): boolean | undefined {
+  const open = openClusters.get(key);
+  return open && !open.pods.list().some(isWork);
+}
+
+/** Whether a pod is somebody's work, also one that waits for a node. */
+const isWork = ({ metadata, status }: Pod): boolean =>
+  metadata.namespace !== 'kube-system' &&
+  status?.phase !== 'Succeeded' &&
+  status?.phase !== 'Failed' &&
+  !metadata.ownerReferences?.some(({ kind }) => kind === 'DaemonSet' || kind === 'Node');

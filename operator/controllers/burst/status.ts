@@ -1,0 +1,105 @@
+import { type BurstPolicy, type BurstPolicyStatus, KEPT_DECISIONS, SHOWN_DEMAND } from '../../api/burstpolicy.ts';
+import { rfc3339 } from '../../api/conditions.ts';
+import type { CandidateView, WorkState, WorkVerdict } from '../../burst/clusters/model.ts';
+import { type BurstRecord, monthOf, spentUntil } from '../../burst/clusters/record.ts';
+import { formatMoney, parseMoney } from '../../cost/money.ts';
+import { say, withConditions } from '../conditions.ts';
+import type { Seen } from './own-clusters.ts';
+import type { HubWork } from './supply.ts';
+
+/** What one look at a policy has come to. */
+export interface Outcome {
+  readonly ready: { readonly status: boolean; readonly reason: string; readonly message: string };
+  readonly record: BurstRecord;
+  /** The record has changed in this look: sums are told anew. */
+  readonly isNews: boolean;
+  readonly seen: readonly Seen[];
+  readonly candidates: readonly CandidateView[];
+  readonly waiting: readonly HubWork[];
+  readonly verdicts: readonly WorkVerdict[];
+  /** The policy is on its way out: what it waits for. */
+  readonly deleting?: string;
+}
+
+/** Of several states the one that tells people most. */
+const BY_WEIGHT: readonly WorkState[] = [
+  'Refused',
+  'Bought',
+  'RoomOrdered',
+  'CoolingDown',
+  'Stabilising',
+  'Suspended',
+  'Later',
+  'Fits',
+];
+
+/** What is told of a policy. It says nothing new while nothing happens: sums are told with the time that they are of. Pure. */
+export function statusOf(policy: BurstPolicy, outcome: Outcome, now: Date): BurstPolicyStatus {
+  const { record, seen, candidates, waiting, verdicts, ready, deleting } = outcome;
+  const { budget } = policy.spec;
+  const clusters = record.purchases.map((purchase) => {
+    const own = seen.find((one) => one.purchase.name === purchase.name)?.own;
+    return {
+      name: purchase.name,
+      candidate: purchase.candidate,
+      phase: purchase.leaving ? ('Leaving' as const) : (own?.phase ?? ('Ordered' as const)),
+      since: purchase.at,
+      hourly: purchase.rate,
+      ...(own?.idleSince !== undefined && { idleSince: rfc3339(new Date(own.idleSince)) }),
+    };
+  });
+  const byText = new Map(verdicts.map((verdict) => [verdict.source, verdict]));
+  const before = policy.status;
+  const next: BurstPolicyStatus = {
+    conditions: withConditions(
+      before?.conditions,
+      [
+        say('Ready', ready.status, ready.reason, ready.message),
+        ready.status || verdicts.length > 0 ? demandMet(verdicts) : undefined,
+        deleting ? say('Deleting', true, 'ClustersLeave', deleting) : undefined,
+      ],
+      now,
+    ),
+    observedGeneration: policy.metadata.generation,
+    clusters,
+    clusterCount: clusters.length,
+    hourly: formatMoney(record.purchases.reduce((sum, { rate }) => sum + parseMoney(rate), 0n)),
+    demand: [...waiting]
+      .sort((a, b) => a.since - b.since)
+      .slice(0, SHOWN_DEMAND)
+      .map(({ source, count, asked, since }) => {
+        const verdict = byText.get(source);
+        return {
+          source,
+          count,
+          each: asked,
+          since: rfc3339(new Date(since)),
+          state: verdict?.state ?? 'ServedByOther',
+          ...(verdict && { message: verdict.message.slice(0, 2000) }),
+        };
+      }),
+    candidates: candidates.map((one) => {
+      const price = one.offer?.price(new Map());
+      return {
+        name: one.name,
+        ...(price !== undefined && typeof price !== 'string' && { hourly: formatMoney(price.hourly) }),
+        ...((one.problem ?? (typeof price === 'string' ? price : undefined)) && {
+          problem: (one.problem ?? String(price)).slice(0, 2000),
+        }),
+      };
+    }),
+    decisions: record.decisions.slice(0, KEPT_DECISIONS),
+    ...(before?.spend && { spend: before.spend }),
+  };
+  const month = monthOf(now.getTime());
+  if (before?.spend?.month === month && !outcome.isNews) return next;
+  const amount = formatMoney(spentUntil(record, now.getTime()));
+  return { ...next, spend: { month, amount, currency: budget.currency, asOf: rfc3339(now) } };
+}
+
+function demandMet(verdicts: readonly WorkVerdict[]) {
+  const [first] = [...verdicts].sort((a, b) => BY_WEIGHT.indexOf(a.state) - BY_WEIGHT.indexOf(b.state));
+  if (!first) return say('DemandMet', true, 'NothingWaits', 'the hub has a place for all of its work');
+  const more = verdicts.length > 1 ? `; and ${verdicts.length - 1} more sources wait` : '';
+  return say('DemandMet', false, first.state, `${first.source}: ${first.message}${more}`.slice(0, 4000));
+}

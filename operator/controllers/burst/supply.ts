@@ -1,0 +1,184 @@
+import type { CloudProfile } from '../../api/cloudprofile.ts';
+import { LABELS } from '../../api/group.ts';
+import type { Hub } from '../../api/hub.ts';
+import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
+import type { HubMember, PlannedNodes, Supply, WaitingWork } from '../../burst/clusters/model.ts';
+import { nodesOf } from '../../burst/clusters/offer.ts';
+import { fitNode } from '../../burst/fit/node.ts';
+import { fitPod } from '../../burst/fit/pod.ts';
+import type { Reserve } from '../../burst/fit/reserve.ts';
+import type { Amounts, Demand } from '../../hubs/contract.ts';
+import { conditionIsTrue, type Node, type Pod } from '../../kube/resources.ts';
+import { clusterOf } from '../membership/holds.ts';
+import { labelsOf, zonesOf } from '../membership/member-labels.ts';
+import { BY_HUB } from '../membership/world.ts';
+import type { BurstWorld } from './world.ts';
+
+/** So many of a hub's demands are looked at; by what it lists first. */
+const MOST_DEMANDS = 2_000;
+/** Nodes of a cluster that has joined come within this time, or are not counted on any more. */
+const SETTLE_MS = 5 * 60_000;
+
+/** A cluster that some policy has bought and that is not on its way out, as it is or as it will be made. */
+export interface Bought {
+  readonly key: string;
+  readonly cluster: WorkerCluster;
+  /** RFC 3339; undefined: it is still to join. */
+  readonly joinedAt: string | undefined;
+}
+
+/** Work of a hub with what it is chosen by. */
+export type HubWork = WaitingWork & {
+  readonly namespace: string | undefined;
+  readonly asked: Amounts;
+};
+
+/** What a hub has no place for, as the planner takes it. */
+export function workOf(demands: readonly Demand[], since: ReadonlyMap<string, number>, now: number): HubWork[] {
+  return demands.slice(0, MOST_DEMANDS).flatMap(({ source, namespace, count, each, accepts }) =>
+    Number.isSafeInteger(count) && count > 0
+      ? [
+          {
+            source: source.slice(0, 512),
+            namespace,
+            asked: each,
+            count,
+            pod: fitPod(podOf(each)),
+            each: wordsOf(each),
+            since: since.get(source) ?? now,
+            ...(accepts && { accepts }),
+          },
+        ]
+      : [],
+  );
+}
+
+const podOf = ({ cpu, memory, gpu }: Amounts): Pod => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name: 'replica', namespace: 'default' },
+  spec: {
+    containers: [
+      {
+        name: 'work',
+        resources: {
+          requests: {
+            ...(cpu && { cpu }),
+            ...(memory && { memory }),
+            ...(gpu && gpu !== '0' && { 'nvidia.com/gpu': gpu }),
+          },
+        },
+      },
+    ],
+  },
+});
+
+const wordsOf = ({ cpu, memory, gpu }: Amounts): string =>
+  [cpu && `${cpu} CPU`, memory && `${memory} memory`, gpu && gpu !== '0' && `${gpu} GPU`].filter(Boolean).join(', ') ||
+  'nothing asked for';
+
+/** Clusters that take work of the hub, and those that are on their way. */
+export function supplyOf(world: BurstWorld, hub: Hub, bought: readonly Bought[], now: number): Supply[] {
+  const byKey = new Map(bought.map((one) => [one.key, one]));
+  const joined = world.memberships.byIndex(BY_HUB, hub.metadata.name).flatMap((membership): Supply[] => {
+    const { metadata, status } = membership;
+    const key = clusterOf(membership);
+    const cluster = world.clusters.get(key);
+    if (status?.state !== 'Joined' || metadata.deletionTimestamp || !cluster || cluster.metadata.deletionTimestamp)
+      return [];
+    const open = world.openClusters.get(key);
+    const nodes = (open?.nodes.list() ?? []).filter((node) => conditionIsTrue(node, 'Ready'));
+    const own = byKey.get(key);
+    byKey.delete(key);
+    const settled = own?.joinedAt !== undefined && Date.parse(own.joinedAt) + SETTLE_MS <= now;
+    const name = status.memberName ?? cluster.metadata.name;
+    return [
+      {
+        cluster: key,
+        member: memberOf(world, hub, cluster, name),
+        nodes: withPods(nodes, open?.pods.list() ?? []),
+        planned: own && !settled ? missing(plannedOf(world, hub, cluster), nodes) : [],
+      },
+    ];
+  });
+  const coming = [...byKey.values()].map(
+    ({ key, cluster, joinedAt }): Supply => ({
+      cluster: key,
+      member: memberOf(world, hub, cluster),
+      nodes: [],
+      // One that was in the hub and is not now is asleep, or has lost its line: its room is none.
+      planned: joinedAt === undefined ? plannedOf(world, hub, cluster) : [],
+    }),
+  );
+  return [...joined, ...coming];
+}
+
+/** How the hub knows a cluster, or would know one that is not made yet. */
+export function memberOf(
+  { profiles, openClusters }: Pick<BurstWorld, 'profiles' | 'openClusters'>,
+  hub: Hub,
+  cluster: WorkerCluster,
+  name: string = cluster.metadata.name,
+): HubMember {
+  const profile = profiles.get(profileNameOf(cluster));
+  const open = openClusters.get(`${cluster.metadata.namespace}/${cluster.metadata.name}`);
+  const made = asMade(cluster, profile);
+  const surroundings = { open, profile };
+  return { name, labels: labelsOf(made, hub.spec, surroundings), zones: zonesOf(made, surroundings) };
+}
+
+/** With what its status will say, as far as its labels rest on it. */
+function asMade(cluster: WorkerCluster, profile: CloudProfile | undefined): WorkerCluster {
+  const region = cluster.spec.region ?? profile?.spec.defaults?.region ?? profile?.spec.regions[0]?.name;
+  const mode = cluster.spec.mode ?? profile?.spec.defaults?.mode;
+  const status = { ...(region && { region }), ...(mode && { mode }), ...cluster.status };
+  return { ...cluster, status };
+}
+
+function plannedOf(world: BurstWorld, hub: Hub, cluster: WorkerCluster): PlannedNodes[] {
+  const profile = world.profiles.get(profileNameOf(cluster));
+  if (!profile) return [];
+  return nodesOf({
+    cluster,
+    profile,
+    member: memberOf(world, hub, cluster),
+    reserve: reserveOf(world, cluster, profile),
+  });
+}
+
+/** Managed services, by the type of their profiles. */
+const MANAGED: Readonly<Record<string, Reserve>> = { aws: 'eks', gcp: 'gke', azure: 'aks' };
+
+/** Who decides what kubelets of such a cluster keep; where that is not known, whoever is known to keep most. */
+export function reserveOf(
+  { provider }: Pick<BurstWorld, 'provider'>,
+  { spec }: WorkerCluster,
+  profile: CloudProfile,
+): Reserve {
+  if (!provider(profile)?.inCloud) return 'none';
+  const isManaged = (spec.mode ?? profile.spec.defaults?.mode) === 'Managed';
+  return isManaged ? (MANAGED[profile.spec.type] ?? 'gke') : 'machines';
+}
+
+/** What of the plan is not among the nodes that are there. */
+function missing(planned: readonly PlannedNodes[], nodes: readonly Node[]): PlannedNodes[] {
+  return planned.flatMap(({ template, count }) => {
+    const there = nodes.filter(({ metadata }) => metadata.labels?.[LABELS.pool] === template.id).length;
+    // Nodes that do not say of which pool they are may be of any.
+    const unnamed = nodes.filter(({ metadata }) => metadata.labels?.[LABELS.pool] === undefined).length;
+    const left = count - there - unnamed;
+    return left > 0 ? [{ template, count: left }] : [];
+  });
+}
+
+function withPods(nodes: readonly Node[], pods: readonly Pod[]): Supply['nodes'] {
+  const byNode = new Map<string, Pod[]>();
+  for (const pod of pods) {
+    const { nodeName } = pod.spec;
+    if (!nodeName || pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed') continue;
+    const known = byNode.get(nodeName);
+    if (known) known.push(pod);
+    else byNode.set(nodeName, [pod]);
+  }
+  return nodes.map((node) => ({ node: fitNode(node), pods: (byNode.get(node.metadata.name) ?? []).map(fitPod) }));
+}

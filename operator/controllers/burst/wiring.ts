@@ -1,0 +1,67 @@
+import type { BurstPolicy } from '../../api/burstpolicy.ts';
+import { LABELS } from '../../api/group.ts';
+import { hubType } from '../../hubs/index.ts';
+import { Informer } from '../../kube/informer.ts';
+import { BURSTPOLICIES } from '../../kube/resources.ts';
+import type { Core, Part } from '../core.ts';
+import { readerOf } from '../membership/two-sides.ts';
+import type { Hubs } from '../membership/wiring.ts';
+import { BY_HUB } from '../membership/world.ts';
+import type { Quotas } from '../quota/wiring.ts';
+import { onlyStatusChanged } from '../status-writer.ts';
+import { reconcileBurst } from './controller.ts';
+import { BurstMemory } from './memory.ts';
+import { type BurstWorld, burstRecords } from './world.ts';
+
+const HUBS_AT_ONCE = 4;
+const LONGEST_DELAY_MS = 30_000;
+
+/** Makes the controller of BurstPolicies. Its keys are hubs: policies of one hub decide in turn. */
+export function wireBurst(
+  core: Core,
+  { world: hubs }: Pick<Hubs, 'world'>,
+  { granted }: Pick<Quotas, 'granted'>,
+): Part {
+  const { garden, log, clusters } = core;
+  const queue = core.queue('burst', { maxDelayMs: LONGEST_DELAY_MS });
+  const policies = new Informer<BurstPolicy>(garden, BURSTPOLICIES, {
+    log,
+    indexes: { [BY_HUB]: ({ spec }) => [spec.hub] },
+  });
+  const memory = new BurstMemory();
+  const world: BurstWorld = {
+    ...core,
+    granted,
+    policies,
+    hubs: hubs.hubs,
+    memberships: hubs.memberships,
+    records: burstRecords(garden, core.state.namespace),
+    async demandOf({ metadata: { name }, spec, status }, signal) {
+      const type = hubType(spec.type);
+      if (!type?.demand) return undefined;
+      const { client } = await hubs.lines.open(name, spec, status?.clusterIdentity, signal);
+      return type.demand(readerOf(client, signal), spec);
+    },
+  };
+  policies.onChange((event) => {
+    if (!onlyStatusChanged(event)) queue.add(event.object.spec.hub);
+  });
+  // A cluster of a policy that comes or goes is room, and money.
+  clusters.onChange((event) => {
+    const { namespace, labels } = event.object.metadata;
+    const policy = labels?.[LABELS.burstPolicy];
+    const found = policy === undefined ? undefined : policies.get(`${namespace}/${policy}`);
+    if (found && !onlyStatusChanged(event)) queue.add(found.spec.hub);
+  });
+  return {
+    caches: [policies],
+    controllers: [
+      {
+        name: 'burst',
+        queue,
+        concurrency: HUBS_AT_ONCE,
+        reconcile: (hub, stop) => reconcileBurst(world, memory, hub, stop),
+      },
+    ],
+  };
+}

@@ -1,0 +1,48 @@
+import type { BurstPolicy } from '../../api/burstpolicy.ts';
+import { GROUP, LABELS, ROLES } from '../../api/group.ts';
+import type { Hub } from '../../api/hub.ts';
+import type { Membership } from '../../api/membership.ts';
+import { burstRecordName } from '../../api/names.ts';
+import type { Quota } from '../../api/quota.ts';
+import type { BurstRecord } from '../../burst/clusters/record.ts';
+import type { OpenClusters } from '../../clusters/open-clusters.ts';
+import type { Demand } from '../../hubs/contract.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import type { Informer } from '../../kube/informer.ts';
+import type { Registry } from '../../kube/metrics.ts';
+import { type ReceiptClient, Receipts } from '../../kube/receipt.ts';
+import type { Core } from '../core.ts';
+import type { ClaimantWorld } from '../quota/claimants.ts';
+
+/** What decides about clusters works with. */
+export interface BurstWorld extends ClaimantWorld {
+  readonly garden: KubeClient;
+  /** With index BY_HUB. */
+  readonly policies: Informer<BurstPolicy>;
+  readonly hubs: Pick<Informer<Hub>, 'get'>;
+  /** With index BY_HUB. */
+  readonly memberships: Pick<Informer<Membership>, 'get' | 'byIndex'>;
+  /** With index BY_NAMESPACE. */
+  readonly quotas: Pick<Informer<Quota>, 'byIndex'>;
+  readonly provider: Core['provider'];
+  readonly openClusters: Pick<OpenClusters, 'get'>;
+  readonly records: Receipts<BurstRecord>;
+  readonly metrics: Registry;
+  /** What a hub has no place for. undefined: hubs of its type do not tell. Throws where it does not answer. */
+  demandOf(hub: Hub, signal: AbortSignal): Promise<readonly Demand[] | undefined>;
+  now(): Date;
+  record: Core['record'];
+}
+
+/** The records of all policies, by `namespace/name`, in the operator's namespace: a tenant writes none of them. */
+export const burstRecords = (garden: ReceiptClient, operatorNamespace: string): Receipts<BurstRecord> =>
+  new Receipts<BurstRecord>(
+    garden,
+    (key) => ({
+      name: burstRecordName(key),
+      namespace: operatorNamespace,
+      labels: { [LABELS.managedBy]: 'coppice', [LABELS.role]: ROLES.burstRecord },
+      type: `${GROUP}/${ROLES.burstRecord}`,
+    }),
+    { marks: ({ policy }) => ({ [LABELS.burstPolicy]: policy.name }) },
+  );

@@ -1,0 +1,362 @@
+import { describe, expect, it } from 'vitest';
+import type {
+  ClusterOffer,
+  ClustersView,
+  Limits,
+  OwnCluster,
+  Supply,
+  WaitingWork,
+} from '../../../operator/burst/clusters/model.ts';
+import { JOIN_LIMIT_MS, planClusters } from '../../../operator/burst/clusters/plan.ts';
+import type { FitPod, NodeTemplate } from '../../../operator/burst/fit/model.ts';
+import { fitPod } from '../../../operator/burst/fit/pod.ts';
+import type { Pod } from '../../../operator/kube/resources.ts';
+import { holds } from '../../kit/property.ts';
+
+const NOW = Date.parse('2026-11-23T12:00:00Z');
+const MINUTE = 60_000;
+const GIB = 2 ** 30;
+
+const limits = (more: Partial<Limits> = {}): Limits => ({
+  pendingForMs: 30_000,
+  maximumClusters: 3,
+  hourly: 60_000_000n,
+  monthly: undefined,
+  currency: 'USD',
+  idleForMs: 10 * MINUTE,
+  minimumLifeMs: 30 * MINUTE,
+  cooldownOutMs: MINUTE,
+  cooldownInMs: 10 * MINUTE,
+  isSuspended: false,
+  ...more,
+});
+
+const podOf = (cpu: string): FitPod =>
+  fitPod({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'replica', namespace: 'shop' },
+    spec: { containers: [{ name: 'work', resources: { requests: { cpu, memory: '1Gi' } } }] },
+  } as Pod);
+
+const work = (source: string, count: number, cpu = '1', more: Partial<WaitingWork> = {}): WaitingWork => ({
+  source,
+  count,
+  pod: podOf(cpu),
+  each: `${cpu} CPU`,
+  since: NOW - 10 * MINUTE,
+  ...more,
+});
+
+const template = (cpu: number): NodeTemplate => ({
+  id: 'pool',
+  labels: {},
+  taints: [],
+  allocatable: { cpu: cpu * 1000, memory: 64 * GIB, storage: 0, others: new Map(), pods: 110 },
+  attachLimits: new Map(),
+});
+
+/** Nodes of 4 CPU, `most` of them, each at `price` an hour in whole units. */
+const offer = (price: number, more: { most?: number; minimum?: number; tier?: string } = {}): ClusterOffer => ({
+  member: { name: 'new', labels: { tier: more.tier ?? 'public' }, zones: [] },
+  pools: [
+    {
+      name: 'pool',
+      template: template(4),
+      minimum: more.minimum ?? 1,
+      most: more.most ?? 10,
+      price: BigInt(price * 1e6),
+    },
+  ],
+  price: (nodes) => {
+    const hourly = BigInt((nodes.get('pool') ?? 0) * price * 1e6);
+    return { hourly, most: hourly };
+  },
+});
+const candidate = (
+  name: string,
+  price: number,
+  more: Partial<ClustersView['candidates'][number]> & { most?: number } = {},
+) => {
+  const { most, ...rest } = more;
+  return {
+    name,
+    priority: 0,
+    left: 3,
+    offer: offer(price, most === undefined ? {} : { most }),
+    problem: undefined,
+    ...rest,
+  };
+};
+
+const own = (name: string, more: Partial<OwnCluster> = {}): OwnCluster => ({
+  key: `shop/${name}`,
+  name,
+  candidate: 'aws',
+  at: NOW - 60 * MINUTE,
+  phase: 'Joined',
+  idleSince: undefined,
+  hourly: 1_000_000n,
+  failure: undefined,
+  ...more,
+});
+
+/** A cluster with one node of so many CPUs, so many of which are in use. */
+const supply = (name: string, cpu: number, used = 0, more: Partial<Supply> = {}): Supply => ({
+  cluster: `shop/${name}`,
+  member: { name, labels: { tier: 'private' }, zones: [] },
+  nodes: [
+    {
+      node: { ...template(cpu), name: 'node', unschedulable: false },
+      pods: Array.from({ length: used }, () => podOf('1')),
+    },
+  ],
+  planned: [],
+  ...more,
+});
+
+const view = (more: Partial<ClustersView> = {}): ClustersView => ({
+  limits: limits(),
+  waiting: [work('web', 6)],
+  supply: [],
+  candidates: [candidate('aws', 1), candidate('gcp', 2)],
+  clusters: [],
+  spent: 0n,
+  lastOut: undefined,
+  lastIn: undefined,
+  ...more,
+});
+
+const plan = (more: Partial<ClustersView> = {}, now = NOW) => planClusters(view(more), now);
+const bought = (more: Partial<ClustersView> = {}, now = NOW) =>
+  plan(more, now).purchases.map(({ candidate, nodes }) => `${candidate} ${nodes.pool}`);
+const states = (more: Partial<ClustersView> = {}, now = NOW) => plan(more, now).verdicts.map(({ state }) => state);
+const removed = (more: Partial<ClustersView> = {}, now = NOW) => plan(more, now).removals.map(({ name }) => name);
+
+describe('work without a place', () => {
+  it('buys the cheapest cluster that takes all of it, with as many nodes as it needs, and says what else there was', () => {
+    const { purchases } = plan();
+    expect(purchases).toEqual([
+      {
+        candidate: 'aws',
+        nodes: { pool: 2 },
+        price: { hourly: 2_000_000n, most: 2_000_000n },
+        sources: ['web'],
+        why: '6 replicas (1 CPU each) of web have no place; aws takes 6 of them for 2 USD an hour',
+        alternatives: [{ candidate: 'gcp', hourly: 4_000_000n, whyNot: 'aws was better' }],
+      },
+    ]);
+  });
+
+  it('buys from a candidate of a higher priority, though it costs more', () => {
+    expect(bought({ candidates: [candidate('aws', 1), candidate('gcp', 2, { priority: 1 })] })).toEqual(['gcp 2']);
+  });
+
+  it('buys several clusters where one is too small', () => {
+    expect(bought({ candidates: [candidate('aws', 1, { most: 1 })] })).toEqual(['aws 1', 'aws 1']);
+  });
+
+  it('prefers one that takes all to a part of it that is cheaper', () => {
+    const candidates = [candidate('aws', 1, { most: 1 }), candidate('gcp', 1)];
+    expect(bought({ candidates })).toEqual(['gcp 2']);
+  });
+
+  it('buys nothing where it fits already, and says where', () => {
+    const room = { supply: [supply('private', 8, 2)] };
+    expect(bought(room)).toEqual([]);
+    expect(plan(room).verdicts).toEqual([
+      {
+        source: 'web',
+        state: 'Fits',
+        message: 'it fits on shop/private, and the hub has not placed it there yet: nothing is bought',
+      },
+    ]);
+  });
+
+  it('buys only for the part that finds no room', () => {
+    expect(bought({ supply: [supply('private', 4, 2)] })).toEqual(['aws 1']);
+  });
+
+  it('does not count room to which the hub would not send it', () => {
+    const waiting = [work('web', 6, '1', { accepts: ({ labels }) => labels.tier === 'public' })];
+    expect(bought({ waiting, supply: [supply('private', 8)] })).toEqual(['aws 2']);
+    const elsewhere = [work('web', 6, '1', { accepts: ({ labels }) => labels.tier === 'gold' })];
+    expect(plan({ waiting: elsewhere }).verdicts[0]).toMatchObject({
+      state: 'Refused',
+      message: expect.stringContaining('its affinity asks for other clusters'),
+    });
+  });
+
+  it('counts room that is on its way, so that nothing is bought twice', () => {
+    const coming = { ...supply('coming', 4), nodes: [], planned: [{ template: template(4), count: 2 }] };
+    expect(bought({ supply: [coming] })).toEqual([]);
+    expect(states({ supply: [coming] })).toEqual(['RoomOrdered']);
+  });
+
+  it('waits until work has waited long enough, and until the cool-down is over', () => {
+    const waiting = [work('web', 6, '1', { since: NOW - 20_000 })];
+    expect(states({ waiting })).toEqual(['Stabilising']);
+    expect(plan({ waiting }).next).toBe(NOW + 10_000);
+    expect(bought({ waiting }, NOW + 10_000)).toEqual(['aws 2']);
+    expect(states({ lastOut: NOW - 20_000 })).toEqual(['CoolingDown']);
+    expect(plan({ lastOut: NOW - 20_000 }).next).toBe(NOW + 40_000);
+  });
+
+  it.each<[string, Partial<ClustersView>, RegExp]>([
+    [
+      'the budget of an hour',
+      { limits: limits({ hourly: 1_500_000n }) },
+      /costs 2 USD an hour, and 1.5 USD of the budget/,
+    ],
+    [
+      'the budget of an hour, with what runs',
+      { limits: limits({ hourly: 2_500_000n }), clusters: [own('a')] },
+      /costs 2 USD an hour, and 1.5 USD of the budget/,
+    ],
+    [
+      'the budget of the month',
+      { limits: limits({ monthly: 5_000_000n }), spent: 4_500_000n },
+      /costs 1 USD, more than is left of the budget of the month of 5 USD/,
+    ],
+    ['the maximum', { limits: limits({ maximumClusters: 1 }), clusters: [own('a')] }, /the policy has its 1 clusters/],
+    ['the maximum of a candidate', { candidates: [candidate('aws', 1, { left: 0 })] }, /as many of it as it allows/],
+    [
+      'a candidate that cannot be made',
+      { candidates: [candidate('aws', 1, { problem: 'it rests' })] },
+      /aws: it rests/,
+    ],
+    ['work that no node takes', { waiting: [work('web', 1, '5')] }, /Insufficient cpu/],
+  ])('buys nothing against %s, and says so', (_, more, message) => {
+    const { purchases, verdicts, left } = plan(more);
+    expect(purchases).toEqual([]);
+    expect(verdicts[0]).toMatchObject({ state: 'Refused', message: expect.stringMatching(message) });
+    // Another policy may have it.
+    expect(left).toHaveLength(1);
+  });
+
+  it('buys nothing for a part of a source, which the hub would not place; and passes it by for others', () => {
+    const waiting = [work('large', 100), work('web', 6, '1', { since: NOW - MINUTE })];
+    const { purchases, verdicts } = plan({ waiting, limits: limits({ hourly: 3_000_000n }) });
+    expect(purchases.map(({ sources }) => sources)).toEqual([['web']]);
+    expect(verdicts.map(({ source, state }) => [source, state])).toEqual([
+      ['large', 'Refused'],
+      ['web', 'Bought'],
+    ]);
+  });
+
+  it('buys nothing while it is suspended, and leaves the work to others', () => {
+    const suspended = plan({ limits: limits({ isSuspended: true }) });
+    expect(suspended.purchases).toEqual([]);
+    expect(suspended.left).toHaveLength(1);
+  });
+
+  it('refuses what no hub should ask for, in no time', () => {
+    expect(states({ waiting: [work('flood', 1_000_000)] })).toEqual(['Refused']);
+  });
+});
+
+describe('a cluster', () => {
+  const idle = (minutes: number, more: Partial<OwnCluster> = {}) =>
+    own('a', { idleSince: NOW - minutes * MINUTE, ...more });
+  const quiet = { waiting: [] };
+
+  it('is given back when it has been without work, and old enough', () => {
+    expect(removed({ ...quiet, clusters: [idle(11)] })).toEqual(['a']);
+    expect(removed({ ...quiet, clusters: [idle(9)] })).toEqual([]);
+    expect(plan({ ...quiet, clusters: [idle(9)] }).next).toBe(NOW + MINUTE);
+    expect(removed({ ...quiet, clusters: [idle(11, { at: NOW - 20 * MINUTE })] })).toEqual([]);
+    expect(removed({ ...quiet, clusters: [own('a')] })).toEqual([]);
+  });
+
+  it('stays for a while after something was bought, or given back', () => {
+    expect(removed({ ...quiet, clusters: [idle(11)], lastOut: NOW - 5 * MINUTE })).toEqual([]);
+    expect(removed({ ...quiet, clusters: [idle(11)], lastIn: NOW - 5 * MINUTE })).toEqual([]);
+  });
+
+  it('stays as long as work waits that would go there', () => {
+    expect(removed({ clusters: [idle(60)], supply: [supply('a', 2)] })).toEqual([]);
+  });
+
+  it('is given up when it does not come, whatever its age', () => {
+    const making = own('a', { phase: 'Making', at: NOW - MINUTE });
+    expect(removed({ ...quiet, clusters: [making] })).toEqual([]);
+    expect(plan({ ...quiet, clusters: [{ ...making, failure: 'sold out' }] }).removals).toEqual([
+      { name: 'a', why: 'sold out', isFailure: true },
+    ]);
+    expect(removed({ ...quiet, clusters: [{ ...making, at: NOW - JOIN_LIMIT_MS }] })).toEqual(['a']);
+  });
+
+  it('stays while the policy is suspended', () => {
+    expect(removed({ ...quiet, clusters: [idle(60)], limits: limits({ isSuspended: true }) })).toEqual([]);
+  });
+});
+
+holds(
+  'never spends more than it may, buys nothing for what fits, and decides the same again',
+  (choose) => {
+    const maximumClusters = choose.integer(1, 4);
+    const hourly = BigInt(choose.integer(0, 20)) * 1_000_000n;
+    const monthly = choose.chance(0.3) ? BigInt(choose.integer(0, 20)) * 1_000_000n : undefined;
+    const clusters = choose.many(choose.integer(0, 4), (index) =>
+      own(`c${index}`, {
+        hourly: BigInt(choose.integer(0, 3)) * 1_000_000n,
+        idleSince: choose.chance(0.5) ? NOW - choose.integer(0, 60) * MINUTE : undefined,
+      }),
+    );
+    const drawn = view({
+      limits: limits({ maximumClusters, hourly, monthly }),
+      waiting: choose.many(choose.integer(0, 5), (index) =>
+        work(`s${index}`, choose.integer(1, 30), String(choose.integer(1, 5)), {
+          since: NOW - choose.integer(0, 90) * 1000,
+        }),
+      ),
+      supply: choose.many(choose.integer(0, 3), (index) =>
+        supply(`c${index}`, choose.integer(1, 16), choose.integer(0, 1)),
+      ),
+      candidates: choose.many(choose.integer(1, 3), (index) =>
+        candidate(`k${index}`, choose.integer(1, 4), { most: choose.integer(1, 6), priority: choose.integer(0, 1) }),
+      ),
+      clusters,
+      spent: BigInt(choose.integer(0, 10)) * 1_000_000n,
+    });
+    const { purchases, verdicts, removals } = planClusters(drawn, NOW);
+    expect(planClusters(drawn, NOW)).toEqual(planClusters(drawn, NOW));
+
+    const runs = clusters.reduce((sum, one) => sum + one.hourly, 0n);
+    const more = purchases.reduce((sum, { price }) => sum + price.most, 0n);
+    if (purchases.length > 0) {
+      expect(runs + more <= hourly).toBe(true);
+      expect(clusters.length + purchases.length).toBeLessThanOrEqual(maximumClusters);
+      if (monthly !== undefined) expect(drawn.spent + (runs + more) / 2n <= monthly).toBe(true);
+    }
+    for (const { candidate } of purchases) expect(drawn.candidates.some(({ name }) => name === candidate)).toBe(true);
+    const served = new Set(purchases.flatMap(({ sources }) => sources));
+    for (const { source, state } of verdicts) expect(served.has(source)).toBe(state === 'Bought');
+
+    // What was bought is there: nothing more is bought for the same work, and nothing that it needs goes.
+    const then = NOW + 2 * MINUTE;
+    const made = purchases.map(({ candidate, nodes }, index): Supply => {
+      const [pool] = drawn.candidates.find(({ name }) => name === candidate)!.offer!.pools;
+      const planned = [{ template: pool!.template, count: nodes.pool! }];
+      return { cluster: `shop/new${index}`, member: { name: 'new', labels: {}, zones: [] }, nodes: [], planned };
+    });
+    const later = planClusters(
+      {
+        ...drawn,
+        waiting: drawn.waiting.filter(({ source }) => served.has(source)),
+        supply: [...drawn.supply, ...made],
+        clusters: [
+          ...clusters,
+          ...purchases.map(({ price }, index) => own(`new${index}`, { hourly: price.most, at: NOW })),
+        ],
+        lastOut: purchases.length > 0 ? NOW : undefined,
+      },
+      then,
+    );
+    expect(later.purchases).toEqual([]);
+    expect(later.removals.filter(({ name }) => name.startsWith('new'))).toEqual([]);
+    for (const { name } of removals)
+      expect(clusters.some((one) => one.name === name && one.idleSince !== undefined)).toBe(true);
+  },
+  { runs: 100 },
+);

@@ -1,0 +1,106 @@
+import { expect, it } from 'vitest';
+import type { BurstPolicy } from '../../../operator/api/burstpolicy.ts';
+import { explainPolicy, POLICIES_HEADER, policyRows } from '../../../operator/cli/render/burst.ts';
+import { renderTable } from '../../../operator/cli/render/table.ts';
+
+const NOW = Date.parse('2026-11-23T12:00:00Z');
+const at = (minutes: number) => new Date(NOW - minutes * 60_000).toISOString();
+
+const policy: BurstPolicy = {
+  apiVersion: 'multi-cluster.demo.io/v1alpha1',
+  kind: 'BurstPolicy',
+  metadata: { name: 'peak', namespace: 'shop' },
+  spec: {
+    hub: 'karmada',
+    maximumClusters: 3,
+    budget: { hourly: '20', monthly: '2000', currency: 'USD' },
+    candidates: [],
+  },
+  status: {
+    conditions: [
+      {
+        type: 'Ready',
+        status: 'True',
+        reason: 'Watching',
+        message: 'it watches Hub karmada',
+        lastTransitionTime: at(60),
+      },
+      {
+        type: 'DemandMet',
+        status: 'False',
+        reason: 'Refused',
+        message: 'ResourceBinding shop/web: nothing is bought for its 9 replicas',
+        lastTransitionTime: at(1),
+      },
+    ],
+    clusterCount: 1,
+    hourly: '0.6',
+    clusters: [
+      { name: 'peak-aws-1a2b3c', candidate: 'aws', phase: 'Joined', since: at(30), hourly: '0.6', idleSince: at(3) },
+    ],
+    demand: [
+      {
+        source: 'ResourceBinding shop/web',
+        count: 9,
+        each: { cpu: '2', memory: '4Gi' },
+        since: at(1),
+        state: 'Refused',
+        // What a terminal would take for a command is shown as text.
+        message: 'nothing is bought\u001b[31m for its 9 replicas',
+      },
+    ],
+    candidates: [
+      { name: 'aws', hourly: '0.1' },
+      { name: 'gcp', problem: 'there is no CloudProfile gcp' },
+    ],
+    spend: { month: '2026-11', amount: '12.3', currency: 'USD', asOf: at(60) },
+    decisions: [
+      {
+        at: '2026-11-23T11:30:00Z',
+        action: 'Buy',
+        cluster: 'peak-aws-1a2b3c',
+        candidate: 'aws',
+        why: '6 replicas have no place',
+        hourly: '0.6',
+        alternatives: [{ candidate: 'gcp', hourly: '0.9', whyNot: 'aws was better' }],
+      },
+    ],
+  },
+};
+
+it('tells what a policy has, what waits, what was decided, and for how much until now', () => {
+  expect(explainPolicy(policy, NOW)).toEqual([
+    'BurstPolicy shop/peak, Hub karmada',
+    '  Ready: True (Watching): it watches Hub karmada',
+    '  DemandMet: False (Refused): ResourceBinding shop/web: nothing is bought for its 9 replicas',
+    '  Clusters: 1 of 3, 0.6 of 20 USD an hour',
+    '  Spent: 12.90 USD in 2026-11 of 2000 USD a month',
+    '',
+    'CLUSTER           CANDIDATE   PHASE    HOURLY   AGE   IDLE',
+    'peak-aws-1a2b3c   aws         Joined   0.6      30m   3m',
+    '',
+    'SOURCE                     REPLICAS   EACH    WAITS   STATE     WHY',
+    'ResourceBinding shop/web   9          2 4Gi   60s     Refused   nothing is bought [31m for its 9 replicas',
+    '',
+    'CANDIDATE   FROM HOURLY   PROBLEM',
+    'aws         0.1',
+    'gcp         ?             there is no CloudProfile gcp',
+    '',
+    'Decisions, the newest first',
+    '  2026-11-23T11:30:00Z  Buy peak-aws-1a2b3c for 0.6 USD an hour: 6 replicas have no place',
+    '      not gcp (0.9): aws was better',
+  ]);
+});
+
+it('lists policies, and says of one that nobody has looked at so', () => {
+  const fresh = {
+    ...policy,
+    metadata: { name: 'new', namespace: 'shop' },
+    status: undefined,
+  } as unknown as BurstPolicy;
+  expect(renderTable(POLICIES_HEADER, policyRows([policy, fresh], NOW))).toEqual([
+    'NAMESPACE   NAME   HUB       CLUSTERS   HOURLY   SPENT                  DEMAND    WHY',
+    'shop        peak   karmada   1/3        0.6/20   12.90 USD in 2026-11   Refused   ResourceBinding shop/web: nothing is bought for its 9 replicas',
+    'shop        new    karmada   0/3        0/20     0                      Unknown   the operator has not looked at it yet',
+  ]);
+});

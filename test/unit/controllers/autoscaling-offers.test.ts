@@ -1,0 +1,91 @@
+import { describe, expect, it } from 'vitest';
+import type { DesiredPool } from '../../../operator/api/pools.ts';
+import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
+import { DepletedOffers } from '../../../operator/capacity/depleted-offers.ts';
+import { type OfferView, offerOf } from '../../../operator/controllers/autoscaling/offers.ts';
+import { profile } from '../../kit/autoscaled-cluster.ts';
+import { node } from '../../kit/burst.ts';
+
+const now = new Date('2026-11-23T00:00:00Z');
+const types = [
+  { name: 'medium', cpu: 4, gpu: 0, memory: '16Gi', price: { hourly: '0.20', spot: '0.05', currency: 'USD' } },
+  { name: 'large', cpu: 8, gpu: 1, memory: '32Gi', price: { hourly: '0.40', currency: 'USD' } },
+];
+const pool = (more: Partial<DesiredPool> = {}): DesiredPool => ({
+  name: 'a',
+  machineType: 'medium',
+  alternatives: ['large'],
+  count: 0,
+  minimum: 0,
+  maximum: 9,
+  labels: { team: 'shop' },
+  taints: [],
+  zones: [],
+  spot: false,
+  gpu: 0,
+  sizedBy: 'minimum',
+  ...more,
+});
+const view = (more: Partial<OfferView> = {}): OfferView => ({
+  cluster: { metadata: { name: 'one', uid: 'u1' }, spec: { cloudProvider: 'cloud' } } as WorkerCluster,
+  profile: profile(types),
+  provider: { name: 'local', simulated: false },
+  isManaged: false,
+  capacity: { depleted: [], tries: [] },
+  now,
+  ...more,
+});
+
+describe('the next node of a pool', () => {
+  it('is what a node of the pool and type is; it has its name and zone to itself', () => {
+    const there = node('n1', 'a', {}, '3500m');
+    const { offer } = offerOf(
+      view(),
+      pool(),
+      [there],
+      new Map([['n1', { metadata: { name: 'n1' }, spec: { drivers: [{ name: 'd', allocatable: { count: 3 } }] } }]]),
+    );
+    expect(offer?.template.allocatable.cpu).toBe(3500);
+    expect(offer?.template.attachLimits).toEqual(new Map([['d', 3]]));
+    expect(offer?.template.labels).toEqual({
+      'multi-cluster.demo.io/pool': 'a',
+      'node.kubernetes.io/instance-type': 'medium',
+    });
+    expect(offer?.price).toBe(200_000);
+  });
+
+  it('is what its type says where there is none, less what the kubelet of that cloud keeps', () => {
+    const cpuOf = (more: Partial<OfferView>) =>
+      offerOf(view(more), pool(), [], new Map()).offer?.template.allocatable.cpu;
+    expect(cpuOf({})).toBe(4000);
+    expect(cpuOf({ provider: { name: 'aws', simulated: false, inCloud: true } })).toBe(3900);
+    expect(cpuOf({ provider: { name: 'aws', simulated: false }, isManaged: true })).toBeLessThan(3950);
+  });
+
+  it('costs its spot price where spot is asked for; one without a price is the dearest', () => {
+    expect(offerOf(view(), pool({ spot: true }), [], new Map()).offer?.price).toBe(50_000);
+    const unpriced = offerOf(view(), pool({ machineType: 'large', alternatives: [], spot: true }), [], new Map());
+    expect(unpriced.offer!.price).toBeGreaterThan(1e9);
+  });
+
+  it('is of the next machine type where the first is sold out, and none where all are', () => {
+    const known = new DepletedOffers(() => now);
+    const told = (machineType: string) =>
+      known.note('u1', { part: machineType, profile: 'cloud', region: 'here', zones: [], machineType, spot: false });
+    told('medium');
+    const next = offerOf(view({ capacity: known.known('u1') }), pool(), [], new Map());
+    expect(next.offer?.template.allocatable.others.get('nvidia.com/gpu')).toBe(1);
+    told('large');
+    expect(offerOf(view({ capacity: known.known('u1') }), pool(), [], new Map())).toEqual({
+      soldOut: 'all its machine types are sold out',
+    });
+  });
+
+  it('is promised to be in a zone only where the pool has one', () => {
+    const zoneOf = (zones: string[]) =>
+      offerOf(view({ provider: { name: 'aws', simulated: true } }), pool({ zones }), [], new Map()).offer?.template
+        .labels['topology.kubernetes.io/zone'];
+    expect(zoneOf(['here-a'])).toBe('here-a');
+    expect(zoneOf(['here-a', 'here-b'])).toBeUndefined();
+  });
+});

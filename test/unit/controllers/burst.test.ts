@@ -1,0 +1,640 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { BurstPolicy, BurstPolicySpec } from '../../../operator/api/burstpolicy.ts';
+import { findCondition } from '../../../operator/api/conditions.ts';
+import { ALPHA_API_VERSION, API_VERSION, FINALIZER, LABELS } from '../../../operator/api/group.ts';
+import { burstClusterName } from '../../../operator/api/names.ts';
+import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
+import type { BurstRecord } from '../../../operator/burst/clusters/record.ts';
+import { reconcileBurst } from '../../../operator/controllers/burst/controller.ts';
+import { BurstMemory } from '../../../operator/controllers/burst/memory.ts';
+import { type BurstWorld, burstRecords } from '../../../operator/controllers/burst/world.ts';
+import type { Demand } from '../../../operator/hubs/contract.ts';
+import { KubeApiError } from '../../../operator/kube/errors.ts';
+import { Registry } from '../../../operator/kube/metrics.ts';
+import { receiptIn } from '../../../operator/kube/receipt.ts';
+import {
+  BURSTPOLICIES,
+  HUBS,
+  type KubeObject,
+  MEMBERSHIPS,
+  type Node,
+  type Pod,
+  QUOTAS,
+  type Resource,
+  SECRETS,
+  type Secret,
+  SHOOTS,
+  WORKERCLUSTERS,
+} from '../../../operator/kube/resources.ts';
+import { MemoryObjects } from '../../kit/memory-objects.ts';
+import { profile, quota } from '../cost/objects.ts';
+
+const START = Date.parse('2026-11-23T12:00:00Z');
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+const NEVER = new AbortController().signal;
+class Killed extends Error {}
+
+const demand = (source: string, count: number, more: Partial<Demand> = {}): Demand => ({
+  source,
+  namespace: 'shop',
+  count,
+  each: { cpu: '1', memory: '1Gi' },
+  since: '1970-01-01T00:00:00Z',
+  ...more,
+});
+
+const spec = (more: Partial<BurstPolicySpec> = {}): BurstPolicySpec => ({
+  hub: 'production',
+  maximumClusters: 3,
+  budget: { hourly: '10', currency: 'USD' },
+  candidates: [
+    {
+      name: 'cloud',
+      template: {
+        metadata: { labels: { fleet: 'production' } },
+        spec: { cloudProvider: 'cloud', controlPlaneNodes: 1, pools: [{ name: 'a', minimum: 1, maximum: 10 }] },
+      },
+    },
+    {
+      name: 'there',
+      template: {
+        spec: { cloudProvider: 'cloud', controlPlaneNodes: 1, region: 'there', pools: [{ name: 'a', maximum: 10 }] },
+      },
+    },
+  ],
+  ...more,
+});
+
+const policyNamed = (name: string, more: Partial<BurstPolicySpec> = {}, created = START): BurstPolicy => ({
+  apiVersion: ALPHA_API_VERSION,
+  kind: 'BurstPolicy',
+  metadata: {
+    name,
+    namespace: 'shop',
+    uid: `uid-of-${name}`,
+    generation: 1,
+    creationTimestamp: new Date(created).toISOString(),
+  },
+  spec: spec(more),
+});
+
+/** A garden with a hub, whose clusters come when the test says so. */
+class Scene {
+  readonly objects = new MemoryObjects();
+  readonly events: string[] = [];
+  readonly open = new Map<string, { nodes: Node[]; pods: Pod[] }>();
+  demands: readonly Demand[] | Error = [];
+  now = START;
+  memory = new BurstMemory();
+  refuse: (cluster: WorkerCluster) => string | undefined = () => undefined;
+  /** Name of the cluster that nobody may delete. */
+  protect = '';
+  /** What caches show; undefined: what there is. */
+  stale: Map<string, KubeObject> | undefined;
+  /** Writes until the operator is killed. */
+  lives = Number.POSITIVE_INFINITY;
+
+  constructor() {
+    this.objects.put({
+      apiVersion: ALPHA_API_VERSION,
+      kind: 'Hub',
+      metadata: { name: 'production' },
+      spec: { type: 'Karmada', allowedNamespaces: ['shop'] },
+      status: { conditions: [{ type: 'Ready', status: 'True', lastTransitionTime: '' }] },
+    });
+  }
+
+  #cache(resource: Resource) {
+    const all = () =>
+      [...(this.stale ?? this.objects.objects)]
+        .filter(([key]) => key.startsWith(`${resource.plural}/`))
+        .map(([, object]) => object as any);
+    return {
+      get: (key: string) =>
+        all().find(({ metadata: { name, namespace } }) => key === (namespace ? `${namespace}/${name}` : name)),
+      list: all,
+      byIndex: (index: string, value: string) =>
+        all().filter((one) => (index === 'hub' ? one.spec.hub === value : one.metadata.namespace === value)),
+      absorb: () => {},
+    };
+  }
+
+  get world(): BurstWorld {
+    const { objects } = this;
+    const write = async <T>(act: () => Promise<T>): Promise<T> => {
+      const done = await act();
+      if (--this.lives <= 0) throw new Killed('the operator was killed');
+      return done;
+    };
+    const garden = {
+      getOrUndefined: objects.getOrUndefined.bind(objects),
+      apply: (object: KubeObject) => write(() => objects.apply(object)),
+      create: async (object: WorkerCluster, { dryRun }: { dryRun?: boolean } = {}) => {
+        const message = this.refuse(object);
+        if (message) throw new KubeApiError('POST', 422, { reason: 'Invalid', message });
+        return dryRun ? object : write(() => objects.create(object));
+      },
+      delete: async (...all: Parameters<MemoryObjects['delete']>) => {
+        if (all[1] === this.protect)
+          throw new KubeApiError('DELETE', 403, { reason: 'Forbidden', message: 'it is protected' });
+        return write(() => objects.delete(...all));
+      },
+      mergePatch: (resource: Resource, name: string, namespace: string, patch: { metadata: object }) =>
+        write(async () => {
+          const known = objects.find(resource, name, namespace)!;
+          return objects.put({ ...known, metadata: { ...known.metadata, ...patch.metadata, name } });
+        }),
+      jsonPatch: (resource: Resource, name: string, namespace: string) =>
+        write(async () => {
+          objects.objects.delete(`${resource.plural}/${namespace}/${name}`);
+        }),
+    };
+    return {
+      garden,
+      policies: this.#cache(BURSTPOLICIES),
+      hubs: this.#cache(HUBS),
+      memberships: this.#cache(MEMBERSHIPS),
+      clusters: this.#cache(WORKERCLUSTERS),
+      shoots: this.#cache(SHOOTS),
+      quotas: this.#cache(QUOTAS),
+      profiles: { get: (name: string) => (name === 'cloud' ? profile() : undefined) },
+      granted: new Map(),
+      provider: () => ({}),
+      openClusters: {
+        get: (key: string) => {
+          const open = this.open.get(key);
+          return open && { nodes: { list: () => open.nodes }, pods: { list: () => open.pods } };
+        },
+      },
+      records: burstRecords(garden as never, 'kube-system'),
+      metrics: new Registry(),
+      demandOf: async () => {
+        if (this.demands instanceof Error) throw this.demands;
+        return this.demands;
+      },
+      now: () => new Date(this.now),
+      record: (_object: unknown, _type: string, reason: string, message: string) =>
+        this.events.push(`${reason} ${message}`),
+    } as unknown as BurstWorld;
+  }
+
+  async look(after = 0): Promise<void> {
+    this.now += after;
+    await reconcileBurst(this.world, this.memory, 'production', NEVER);
+  }
+
+  /** Looks as often as the operator would. */
+  async looks(during: number): Promise<void> {
+    // In long stretches nothing depends on each of them.
+    const every = during > 5 * MINUTE ? MINUTE : 10 * SECOND;
+    for (let past = 0; past < during; past += every) await this.look(every);
+  }
+
+  clusters(): WorkerCluster[] {
+    return [...this.objects.objects.values()].filter(({ kind }) => kind === 'WorkerCluster') as WorkerCluster[];
+  }
+
+  policy(name = 'peak'): BurstPolicy | undefined {
+    return this.objects.find<BurstPolicy>(BURSTPOLICIES, name, 'shop');
+  }
+
+  record(): BurstRecord | undefined {
+    const found = [...this.objects.objects.values()].find(({ type }) => type?.includes('burst-record'));
+    return found && receiptIn<BurstRecord>(found as Secret);
+  }
+
+  /** A cluster joins its hub, with the nodes that it asks for and so many replicas on them. */
+  join(cluster: WorkerCluster, replicas: number): void {
+    const { name, namespace = '' } = cluster.metadata;
+    const key = `${namespace}/${name}`;
+    this.objects.put({
+      apiVersion: ALPHA_API_VERSION,
+      kind: 'Membership',
+      metadata: { name: `${name}.production`, namespace },
+      spec: { cluster: name, hub: 'production' },
+      status: { state: 'Joined', memberName: name },
+    });
+    const node = (index: number): Node =>
+      ({
+        kind: 'Node',
+        metadata: { name: `${name}-${index}`, labels: { [LABELS.pool]: 'a' } },
+        spec: {},
+        status: {
+          allocatable: { cpu: '1900m', memory: '7Gi', pods: '110' },
+          conditions: [{ type: 'Ready', status: 'True' }],
+        },
+      }) as unknown as Node;
+    const pod = (index: number): Pod =>
+      ({
+        kind: 'Pod',
+        metadata: { name: `web-${index}`, namespace: 'shop' },
+        spec: {
+          nodeName: `${name}-${index}`,
+          containers: [{ name: 'web', resources: { requests: { cpu: '1', memory: '1Gi' } } }],
+        },
+      }) as unknown as Pod;
+    const count = cluster.spec.pools![0]!.minimum!;
+    this.open.set(key, {
+      nodes: Array.from({ length: count }, (_, index) => node(index)),
+      pods: Array.from({ length: replicas }, (_, index) => pod(index)),
+    });
+  }
+
+  empty(cluster: WorkerCluster): void {
+    this.open.get(`shop/${cluster.metadata.name}`)!.pods = [];
+  }
+
+  says(type: string, name?: string) {
+    const found = findCondition(this.policy(name)?.status?.conditions, type);
+    return found && `${found.status} ${found.reason}`;
+  }
+}
+
+let scene: Scene;
+beforeEach(() => {
+  scene = new Scene();
+  scene.objects.put(policyNamed('peak'));
+});
+
+const written = async (act: () => Promise<void>): Promise<string[]> => {
+  scene.objects.writes.length = 0;
+  await act();
+  return [...scene.objects.writes];
+};
+
+/** The whole life of a peak, until nothing is left of it. */
+async function peak(): Promise<void> {
+  scene.demands = [demand('ResourceBinding shop/web', 3)];
+  await scene.looks(40 * SECOND);
+  const [cluster] = scene.clusters();
+  scene.join(cluster!, 3);
+  scene.demands = [];
+  await scene.looks(40 * MINUTE);
+  scene.empty(cluster!);
+  await scene.looks(11 * MINUTE);
+}
+
+describe('a peak', () => {
+  it('has the cheapest cluster made when work has waited for long enough, in the namespace of the policy', async () => {
+    scene.demands = [demand('ResourceBinding shop/web', 3)];
+    await scene.looks(30 * SECOND);
+    expect(scene.clusters()).toEqual([]);
+    expect(scene.says('DemandMet')).toBe('False Stabilising');
+    await scene.looks(10 * SECOND);
+    const [cluster, ...others] = scene.clusters();
+    expect(others).toEqual([]);
+    expect(cluster).toMatchObject({
+      apiVersion: API_VERSION,
+      metadata: {
+        namespace: 'shop',
+        labels: { fleet: 'production', [LABELS.burst]: 'true', [LABELS.burstPolicy]: 'peak' },
+        ownerReferences: [{ kind: 'BurstPolicy', name: 'peak', uid: 'uid-of-peak' }],
+      },
+      // Two CPUs a node, of which the system has a part: one replica each.
+      spec: { cloudProvider: 'cloud', pools: [{ name: 'a', minimum: 3, maximum: 10 }] },
+    });
+    const { status } = scene.policy()!;
+    expect(status).toMatchObject({
+      clusterCount: 1,
+      hourly: '0.3',
+      clusters: [{ name: cluster!.metadata.name, candidate: 'cloud', hourly: '0.3' }],
+      candidates: [
+        { name: 'cloud', hourly: '0.1' },
+        { name: 'there', hourly: '0' },
+      ],
+      decisions: [
+        {
+          action: 'Buy',
+          candidate: 'cloud',
+          hourly: '0.3',
+          alternatives: [{ candidate: 'there', hourly: '0.36', whyNot: 'cloud was better' }],
+        },
+      ],
+    });
+    expect(scene.events).toEqual([
+      expect.stringMatching(/^ClusterBought .*3 replicas .* of ResourceBinding shop\/web have no place/),
+    ]);
+  });
+
+  it('is written down before anything is made, and read from there: the status is never read', async () => {
+    scene.demands = [demand('ResourceBinding shop/web', 3)];
+    await scene.looks(30 * SECOND);
+    const writes = await written(() => scene.look(10 * SECOND));
+    const made = writes.findIndex((line) => line.startsWith('create workerclusters'));
+    expect(writes[made - 1]).toMatch(/^apply secrets kube-system\/burst-/);
+    const { status: _, ...policy } = scene.policy()!;
+    scene.objects.put({
+      ...policy,
+      status: { clusters: [], spend: { month: '2026-11', amount: '0', currency: 'USD', asOf: '' } },
+    } as never);
+    await scene.looks(5 * MINUTE);
+    expect(scene.clusters()).toHaveLength(1);
+  });
+
+  it('buys nothing more while the cluster comes, and when the work is placed', async () => {
+    scene.demands = [demand('ResourceBinding shop/web', 3)];
+    await scene.looks(5 * MINUTE);
+    expect(scene.clusters()).toHaveLength(1);
+    expect(scene.says('DemandMet')).toBe('False RoomOrdered');
+    scene.join(scene.clusters()[0]!, 0);
+    await scene.looks(5 * MINUTE);
+    expect(scene.clusters()).toHaveLength(1);
+    // More than what is there takes: a second one.
+    scene.demands = [demand('ResourceBinding shop/web', 3), demand('ResourceBinding shop/api', 2)];
+    await scene.looks(MINUTE);
+    expect(scene.clusters()).toHaveLength(2);
+  });
+
+  it('ends with the cluster given back, and what it cost kept', async () => {
+    await peak();
+    expect(scene.clusters()).toEqual([]);
+    await scene.looks(MINUTE);
+    expect(scene.policy()!.status).toMatchObject({ clusterCount: 0, hourly: '0' });
+    expect(scene.policy()!.status!.decisions!.map(({ action }) => action)).toEqual(['Remove', 'Buy']);
+    // 0.3 an hour for some 50 minutes.
+    expect(Number(scene.record()!.spent['2026-11'])).toBeCloseTo((0.3 * 50.6) / 60, 1);
+    expect(Number(scene.policy()!.status!.spend!.amount)).toBeGreaterThan(0.24);
+  });
+
+  it('keeps a cluster that has work, that is young, or whose pods nobody can see', async () => {
+    scene.demands = [demand('ResourceBinding shop/web', 3)];
+    await scene.looks(40 * SECOND);
+    const [cluster] = scene.clusters();
+    scene.join(cluster!, 3);
+    scene.demands = [];
+    await scene.looks(60 * MINUTE);
+    expect(scene.clusters()).toHaveLength(1);
+    scene.open.delete(`shop/${cluster!.metadata.name}`);
+    await scene.looks(60 * MINUTE);
+    expect(scene.clusters()).toHaveLength(1);
+  });
+
+  it('costs no write while nothing happens', async () => {
+    scene.demands = [demand('ResourceBinding shop/web', 3)];
+    await scene.looks(40 * SECOND);
+    scene.join(scene.clusters()[0]!, 3);
+    scene.demands = [];
+    await scene.looks(MINUTE);
+    expect(await written(() => scene.looks(10 * MINUTE))).toEqual([]);
+  });
+
+  it('ends the same whenever the operator is killed: after each of its writes', async () => {
+    for (let lives = 1; lives <= 12; lives++) {
+      scene = new Scene();
+      scene.objects.put(policyNamed('peak'));
+      scene.lives = lives;
+      const tolerant = async (during: number) => {
+        const every = during > 5 * MINUTE ? MINUTE : 10 * SECOND;
+        for (let past = 0; past < during; past += every)
+          await scene.look(every).catch((error: unknown) => {
+            if (!(error instanceof Killed)) throw error;
+            scene.lives = Number.POSITIVE_INFINITY;
+            scene.memory = new BurstMemory();
+          });
+      };
+      scene.demands = [demand('ResourceBinding shop/web', 3)];
+      await tolerant(3 * MINUTE);
+      expect(scene.clusters(), `killed at write ${lives}`).toHaveLength(1);
+      scene.join(scene.clusters()[0]!, 3);
+      scene.demands = [];
+      await tolerant(30 * MINUTE);
+      scene.empty(scene.clusters()[0]!);
+      await tolerant(30 * MINUTE);
+      expect(scene.clusters(), `killed at write ${lives}`).toEqual([]);
+      expect(scene.record()!.purchases).toEqual([]);
+      expect(scene.record()!.next).toBe(2);
+    }
+  });
+
+  it('is not bought for twice with caches that are behind', async () => {
+    scene.demands = [demand('ResourceBinding shop/web', 3)];
+    await scene.looks(30 * SECOND);
+    scene.stale = new Map(scene.objects.objects);
+    await scene.looks(5 * MINUTE);
+    scene.stale = undefined;
+    await scene.looks(MINUTE);
+    expect(scene.clusters()).toHaveLength(1);
+    expect(scene.record()!.purchases).toHaveLength(1);
+  });
+});
+
+describe('a hub', () => {
+  it('that places its work and takes it back again, all the time, has nothing bought', async () => {
+    for (let turn = 0; turn < 30; turn++) {
+      scene.demands = [demand('ResourceBinding shop/web', 3)];
+      await scene.looks(20 * SECOND);
+      scene.demands = [];
+      await scene.look(10 * SECOND);
+    }
+    expect(scene.clusters()).toEqual([]);
+  });
+
+  it('that does not answer has nothing bought and nothing given back, and the policy says so', async () => {
+    scene.demands = [demand('ResourceBinding shop/web', 3)];
+    await scene.looks(40 * SECOND);
+    scene.join(scene.clusters()[0]!, 3);
+    scene.demands = [];
+    await scene.looks(30 * MINUTE);
+    scene.empty(scene.clusters()[0]!);
+    scene.demands = new Error('connection refused');
+    await scene.looks(60 * MINUTE);
+    expect(scene.clusters()).toHaveLength(1);
+    expect(scene.says('Ready')).toBe('False HubDoesNotAnswer');
+    // What waits then waits anew.
+    scene.demands = [demand('ResourceBinding shop/other', 9)];
+    await scene.look(10 * SECOND);
+    expect(scene.says('DemandMet')).toBe('False Stabilising');
+  });
+
+  it('that does not allow the namespace is not served', async () => {
+    scene.objects.put({
+      ...scene.objects.find(HUBS, 'production')!,
+      spec: { type: 'Karmada', allowedNamespaces: ['other'] },
+    });
+    scene.demands = [demand('ResourceBinding shop/web', 3)];
+    await scene.looks(2 * MINUTE);
+    expect(scene.clusters()).toEqual([]);
+    expect(scene.says('Ready')).toBe('False NotAllowed');
+  });
+
+  it('that asks for nonsense has nothing bought, and the operator goes on', async () => {
+    scene.demands = [
+      demand('negative', -3),
+      demand('nan', Number.NaN),
+      demand('words', 1, { each: { cpu: 'a lot' } }),
+      demand('flood', 1e9),
+    ];
+    await scene.looks(2 * MINUTE);
+    expect(scene.clusters()).toEqual([]);
+    expect(scene.says('Ready')).toBe('True Watching');
+  });
+});
+
+describe('a candidate', () => {
+  it('that the API server refuses is passed by, and the status says why', async () => {
+    scene.refuse = ({ spec }) => (spec.region === undefined ? 'spec.pools: too many' : undefined);
+    scene.demands = [demand('ResourceBinding shop/web', 3)];
+    await scene.looks(MINUTE);
+    expect(scene.clusters().map(({ spec }) => spec.region)).toEqual(['there']);
+    expect(scene.policy()!.status!.candidates![0]).toMatchObject({
+      name: 'cloud',
+      problem: expect.stringMatching(/too many/),
+    });
+  });
+
+  it('that a quota does not allow is passed by', async () => {
+    scene.objects.put(quota({ 'cost.hourly': '0.1' }));
+    scene.demands = [demand('ResourceBinding shop/web', 3)];
+    await scene.looks(MINUTE);
+    expect(scene.clusters()).toEqual([]);
+    expect(scene.policy()!.status!.decisions![0]).toMatchObject({
+      action: 'Refuse',
+      why: expect.stringMatching(/quota "team" allows/),
+    });
+  });
+
+  it('whose machines are sold out is given up, rests, and the next is tried; nothing is left of it', async () => {
+    scene.demands = [demand('ResourceBinding shop/web', 3)];
+    await scene.looks(40 * SECOND);
+    const [first] = scene.clusters();
+    const conditions = [
+      {
+        type: 'Ready',
+        status: 'False',
+        message: 'no machines left',
+        lastTransitionTime: '',
+        codes: ['ERR_INFRA_RESOURCES_DEPLETED'],
+      },
+    ];
+    scene.objects.put({ ...first!, status: { conditions } } as never);
+    await scene.looks(2 * MINUTE);
+    expect(scene.clusters().map(({ spec }) => spec.region)).toEqual(['there']);
+    expect(scene.events.some((text) => /^ClusterFailed .*no machines left/.test(text))).toBe(true);
+  });
+
+  it('whose cluster joined and is of no use for the work rests, and the next is tried', async () => {
+    scene.demands = [demand('ResourceBinding shop/web', 3)];
+    await scene.looks(40 * SECOND);
+    const [first] = scene.clusters();
+    scene.join(first!, 0);
+    // Its nodes never come.
+    scene.open.get(`shop/${first!.metadata.name}`)!.nodes = [];
+    await scene.looks(4 * MINUTE);
+    expect(scene.clusters()).toHaveLength(1);
+    await scene.looks(4 * MINUTE);
+    expect(scene.clusters().map(({ spec }) => spec.region)).toEqual([undefined, 'there']);
+    expect(scene.record()!.rests.cloud).toMatchObject({ failures: 1 });
+  });
+
+  it('of a name that somebody else has is never touched, and another name is taken', async () => {
+    const name = burstClusterName('peak', 'cloud', 'uid-of-peak', 1);
+    const theirs = { apiVersion: API_VERSION, kind: 'WorkerCluster', metadata: { name, namespace: 'shop' }, spec: {} };
+    scene.objects.put(theirs);
+    scene.stale = new Map(scene.objects.objects);
+    scene.stale.delete(`workerclusters/shop/${name}`);
+    scene.demands = [demand('ResourceBinding shop/web', 3)];
+    await scene.looks(2 * MINUTE);
+    expect(scene.objects.find(WORKERCLUSTERS, name, 'shop')).toMatchObject({ spec: {} });
+    expect(scene.clusters()).toHaveLength(2);
+  });
+});
+
+describe('policies', () => {
+  it('never serve the same work: the older one does', async () => {
+    scene.objects.put(policyNamed('younger', {}, START + 1000));
+    scene.demands = [demand('ResourceBinding shop/web', 3)];
+    await scene.looks(5 * MINUTE);
+    expect(scene.clusters().map(({ metadata }) => metadata.labels![LABELS.burstPolicy])).toEqual(['peak']);
+    expect(scene.policy('younger')!.status!.clusterCount).toBe(0);
+  });
+
+  it('serve what an older one may not buy for', async () => {
+    scene.objects.put(policyNamed('younger', {}, START + 1000));
+    scene.objects.put(policyNamed('peak', { budget: { hourly: '0.1', currency: 'USD' } }));
+    scene.demands = [demand('ResourceBinding shop/web', 3)];
+    await scene.looks(5 * MINUTE);
+    expect(scene.clusters().map(({ metadata }) => metadata.labels![LABELS.burstPolicy])).toEqual(['younger']);
+  });
+
+  it('serve only work of the namespaces that they name', async () => {
+    scene.objects.put(policyNamed('peak', { namespaces: ['bank'] }));
+    scene.demands = [demand('ResourceBinding shop/web', 3)];
+    await scene.looks(2 * MINUTE);
+    expect(scene.clusters()).toEqual([]);
+  });
+
+  it('only say what they would do in a dry run, once', async () => {
+    scene.objects.put(policyNamed('peak', { dryRun: true }));
+    scene.demands = [demand('ResourceBinding shop/web', 3)];
+    await scene.looks(10 * MINUTE);
+    expect(scene.clusters()).toEqual([]);
+    expect(scene.policy()!.status!.decisions).toMatchObject([{ action: 'Buy', dryRun: true }]);
+    expect(scene.events).toHaveLength(1);
+  });
+
+  it('that are deleted give their clusters back first, and leave nothing', async () => {
+    scene.demands = [demand('ResourceBinding shop/web', 3)];
+    await scene.looks(40 * SECOND);
+    expect(scene.policy()!.metadata.finalizers).toEqual([FINALIZER]);
+    const held = scene.clusters()[0]!;
+    scene.objects.put({ ...held, metadata: { ...held.metadata, finalizers: [FINALIZER] } });
+    await scene.objects.delete(BURSTPOLICIES, 'peak', 'shop');
+    await scene.looks(MINUTE);
+    expect(scene.clusters()[0]!.metadata.deletionTimestamp).toBeDefined();
+    expect(scene.says('Deleting')).toBe('True ClustersLeave');
+    scene.objects.objects.delete(`workerclusters/shop/${held.metadata.name}`);
+    await scene.looks(MINUTE);
+    expect(scene.policy()).toBeUndefined();
+    expect(scene.objects.find(SECRETS, 'x', 'kube-system')).toBeUndefined();
+    expect(scene.record()).toBeUndefined();
+  });
+
+  it('say which cluster they cannot give back, and give back the others', async () => {
+    scene.demands = [demand('ResourceBinding shop/web', 3)];
+    await scene.looks(40 * SECOND);
+    const [kept] = scene.clusters();
+    scene.protect = kept!.metadata.name;
+    await scene.objects.delete(BURSTPOLICIES, 'peak', 'shop');
+    await scene.looks(MINUTE);
+    expect(scene.policy()!.status!.conditions).toContainEqual(
+      expect.objectContaining({
+        type: 'Deleting',
+        message: expect.stringMatching(/cannot be given back: .*protected/),
+      }),
+    );
+    scene.protect = '';
+    await scene.looks(MINUTE);
+    expect(scene.policy()).toBeUndefined();
+    expect(scene.clusters()).toEqual([]);
+  });
+
+  it('let go of a cluster from which somebody took the label: it stays, and costs them nothing more', async () => {
+    scene.demands = [demand('ResourceBinding shop/web', 3)];
+    await scene.looks(MINUTE);
+    scene.demands = [];
+    const [cluster] = scene.clusters();
+    const { [LABELS.burstPolicy]: _, ...labels } = cluster!.metadata.labels!;
+    scene.objects.put({ ...cluster!, metadata: { ...cluster!.metadata, labels } });
+    scene.join(cluster!, 0);
+    await scene.looks(2 * 60 * MINUTE);
+    expect(scene.clusters()).toHaveLength(1);
+    expect(scene.record()!.purchases).toEqual([]);
+  });
+
+  it('that are deleted without their clusters let go of them', async () => {
+    scene.demands = [demand('ResourceBinding shop/web', 3)];
+    await scene.looks(40 * SECOND);
+    const [cluster] = scene.clusters();
+    await scene.objects.delete(BURSTPOLICIES, 'peak', 'shop');
+    const policy = scene.policy()!;
+    scene.objects.put({ ...policy, metadata: { ...policy.metadata, finalizers: [FINALIZER, 'orphan'] } });
+    await scene.looks(MINUTE);
+    const { ownerReferences: _, ...metadata } = cluster!.metadata;
+    scene.objects.put({ ...cluster!, metadata });
+    scene.objects.put({ ...policy, metadata: { ...policy.metadata, finalizers: [FINALIZER] } });
+    await scene.looks(MINUTE);
+    expect(scene.policy()).toBeUndefined();
+    expect(scene.clusters()).toHaveLength(1);
+  });
+});
