@@ -1,13 +1,15 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { LABELS } from '../../../operator/api/group.ts';
 import { CLUSTER_INVENTORY } from '../../../operator/garden/inventory.ts';
 import { CLUSTERPROFILES } from '../../../operator/hubs/cluster-profile.ts';
 import { hubType } from '../../../operator/hubs/index.ts';
-import { KubeUnreachableError } from '../../../operator/kube/errors.ts';
-import { WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
+import { KubeApiError, KubeUnreachableError } from '../../../operator/kube/errors.ts';
+import { SECRETS, SERVICEACCOUNTS, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
 import { sweepMember } from '../../kit/conformance/hubs.ts';
 import { HubScene } from '../../kit/hubs/hub-scene.ts';
 
 const MANY = 8;
+const HOUR_MS = 3_600_000;
 const OTHER = { clusterSelector: { matchLabels: { fleet: 'other' } } };
 
 describe('a hub and its members', () => {
@@ -78,6 +80,15 @@ describe('a hub and its members', () => {
     ]);
   });
 
+  /** What a leave by force has left in the hub. */
+  const sweepHub = async () => {
+    const { client } = scene.garden;
+    for (const resource of [CLUSTERPROFILES, SECRETS])
+      for (const { metadata } of (await client.list(resource, { labelSelector: LABELS.membership })).items)
+        await client.delete(resource, metadata.name, metadata.namespace);
+    await sweepMember(scene);
+  };
+
   it('part by force when the hub does not answer, which is named', async () => {
     const { client } = scene.garden;
     const before = scene.events.length;
@@ -93,5 +104,30 @@ describe('a hub and its members', () => {
     expect(forced).toEqual([
       'Membership Forced: Hub test does not answer: what it holds of the cluster as shop--demo stays there',
     ]);
+  });
+
+  it('part as always, though by force, when somebody has written in between', async () => {
+    const { client } = scene.garden;
+    const before = scene.events.length;
+    await sweepHub();
+    await scene.makeCluster();
+    scene.open();
+    await scene.until('the cluster to join', () => scene.state() === 'Joined');
+    // The time of the drain is over from the first look on.
+    scene.now = () => new Date(Date.now() + HOUR_MS);
+    const inBetween = new KubeApiError('PATCH /', 409, { reason: 'Conflict', message: 'the object has been modified' });
+    const type = hubType('ClusterProfile')!;
+    const observe = type.observe.bind(type);
+    let refused = 0;
+    vi.spyOn(type, 'observe').mockImplementation(async (...all) => {
+      if (all[2].closed === 'Leaving' && refused++ === 0) throw inBetween;
+      return observe(...all);
+    });
+    await scene.makeHub('test', { ...OTHER, drain: { timeout: '1s', force: true } });
+    await scene.until('the cluster to have left', () => scene.memberships.size === 0);
+    expect(refused).toBeGreaterThan(1);
+    expect(await client.getOrUndefined(CLUSTERPROFILES, 'shop--demo', 'shop')).toBeUndefined();
+    expect(await scene.made({ hub: [], member: [SERVICEACCOUNTS] })).toEqual([]);
+    expect(scene.events.slice(before).filter((text) => text.startsWith('Membership Forced'))).toEqual([]);
   });
 });
