@@ -236,7 +236,7 @@ export class MembershipController {
         outcome = await leave(world, scene, signal);
       } catch (error) {
         // Which of the two did not answer is not known. If it was the cluster, the hub must not keep what it holds of it.
-        if (!isInside || signal.aborted || !mayForce || !isTransient(error)) throw error;
+        if (!isInside || signal.aborted || !mayForce || !isSilence(error)) throw error;
         isInside = false;
         const written = (await world.records.read(key, signal)) ?? record;
         outcome = await leave(world, { ...scene, record: written, open: undefined }, signal);
@@ -244,7 +244,7 @@ export class MembershipController {
     } catch (error) {
       if (signal.aborted) throw error;
       // A hub that is gone for good must not hold a cluster for ever, if somebody says so.
-      if (mayForce && isTransient(error)) {
+      if (mayForce && isSilence(error)) {
         force(`Hub ${hubName} does not answer: what it holds of the cluster as ${record.member.name} stays there`);
         return letGo('Left', `the cluster has left Hub ${hubName} by force`);
       }
@@ -308,6 +308,10 @@ const shapeOf = (open: ReturnType<MembershipWorld['openClusters']['get']>): unkn
     .map(({ metadata, status }) => [metadata.name, status?.allocatable?.cpu, status?.allocatable?.memory])
     .sort(),
 });
+
+/** Somebody who wrote in between is no reason to leave anything behind: the next try will do. */
+const isSilence = (error: unknown): boolean =>
+  isTransient(error) && !(error instanceof KubeApiError && error.isConflict);
 
 /** When the first credential of a record is to be replaced. Pure. */
 function renewalOf(record: MembershipRecord | undefined, now: Date): { isDue: boolean; next: Next } {

@@ -1,13 +1,15 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { LABELS } from '../../../operator/api/group.ts';
 import { CLUSTER_INVENTORY } from '../../../operator/garden/inventory.ts';
 import { CLUSTERPROFILES } from '../../../operator/hubs/cluster-profile.ts';
 import { hubType } from '../../../operator/hubs/index.ts';
-import { KubeUnreachableError } from '../../../operator/kube/errors.ts';
-import { WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
+import { KubeApiError, KubeUnreachableError } from '../../../operator/kube/errors.ts';
+import { SECRETS, SERVICEACCOUNTS, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
 import { sweepMember } from '../../kit/conformance/hubs.ts';
 import { HubScene } from '../../kit/hubs/hub-scene.ts';
 
 const MANY = 8;
+const HOUR_MS = 3_600_000;
 const OTHER = { clusterSelector: { matchLabels: { fleet: 'other' } } };
 
 describe('a hub and its members', () => {
@@ -23,8 +25,18 @@ describe('a hub and its members', () => {
   });
   afterEach(async () => {
     vi.restoreAllMocks();
+    await remove();
     await scene.stopOperator();
   });
+  /** All clusters. */
+  const remove = async () => {
+    const { client } = scene.garden;
+    for (const { metadata } of (await client.list(WORKERCLUSTERS, { namespace: 'shop' })).items) {
+      await client.mergePatch(WORKERCLUSTERS, metadata.name, 'shop', { metadata: { finalizers: null } });
+      await client.delete(WORKERCLUSTERS, metadata.name, 'shop');
+    }
+    await scene.until('all to have left', () => scene.memberships.size === 0);
+  };
 
   it('are asked once in a while whether clusters can join, however many come, and at once when the Hub is changed', async () => {
     const isReady = () => scene.hubs.get('test')?.status?.conditions?.find(({ type }) => type === 'Ready')?.status;
@@ -42,13 +54,8 @@ describe('a hub and its members', () => {
     await expect.poll(() => validate.mock.calls.length).toBe(1);
     scene.now = () => new Date(+at + 11_000);
     await scene.makeCluster({}, 'last');
-    names.push('last');
     await expect.poll(() => validate.mock.calls.length).toBe(2);
-    for (const name of names) {
-      await scene.garden.client.mergePatch(WORKERCLUSTERS, name, 'shop', { metadata: { finalizers: null } });
-      await scene.garden.client.delete(WORKERCLUSTERS, name, 'shop');
-    }
-    await scene.until('all to have left', () => scene.memberships.size === 0);
+    await remove();
     expect(validate).toHaveBeenCalledTimes(2);
   });
 
@@ -73,6 +80,15 @@ describe('a hub and its members', () => {
     ]);
   });
 
+  /** What a leave by force has left in the hub. */
+  const sweepHub = async () => {
+    const { client } = scene.garden;
+    for (const resource of [CLUSTERPROFILES, SECRETS])
+      for (const { metadata } of (await client.list(resource, { labelSelector: LABELS.membership })).items)
+        await client.delete(resource, metadata.name, metadata.namespace);
+    await sweepMember(scene);
+  };
+
   it('part by force when the hub does not answer, which is named', async () => {
     const { client } = scene.garden;
     const before = scene.events.length;
@@ -88,5 +104,30 @@ describe('a hub and its members', () => {
     expect(forced).toEqual([
       'Membership Forced: Hub test does not answer: what it holds of the cluster as shop--demo stays there',
     ]);
+  });
+
+  it('part as always, though by force, when somebody has written in between', async () => {
+    const { client } = scene.garden;
+    const before = scene.events.length;
+    await sweepHub();
+    await scene.makeCluster();
+    scene.open();
+    await scene.until('the cluster to join', () => scene.state() === 'Joined');
+    // The time of the drain is over from the first look on.
+    scene.now = () => new Date(Date.now() + HOUR_MS);
+    const inBetween = new KubeApiError('PATCH /', 409, { reason: 'Conflict', message: 'the object has been modified' });
+    const type = hubType('ClusterProfile')!;
+    const observe = type.observe.bind(type);
+    let refused = 0;
+    vi.spyOn(type, 'observe').mockImplementation(async (...all) => {
+      if (all[2].closed === 'Leaving' && refused++ === 0) throw inBetween;
+      return observe(...all);
+    });
+    await scene.makeHub('test', { ...OTHER, drain: { timeout: '1s', force: true } });
+    await scene.until('the cluster to have left', () => scene.memberships.size === 0);
+    expect(refused).toBeGreaterThan(1);
+    expect(await client.getOrUndefined(CLUSTERPROFILES, 'shop--demo', 'shop')).toBeUndefined();
+    expect(await scene.made({ hub: [], member: [SERVICEACCOUNTS] })).toEqual([]);
+    expect(scene.events.slice(before).filter((text) => text.startsWith('Membership Forced'))).toEqual([]);
   });
 });

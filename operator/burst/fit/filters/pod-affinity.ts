@@ -10,15 +10,17 @@ const UNWANTED = misfit("node(s) didn't satisfy existing pods anti-affinity rule
 
 type NamespaceLabels = ReadonlyMap<string, Labels> | undefined;
 
-/** A namespace that is not known has no labels, for the scheduler as well. */
-function matches(
-  { namespaces, namespaceMatches, matches: selects }: PodTerm,
-  pod: FitPod,
-  known: NamespaceLabels,
-): boolean {
-  if (!namespaces.has(pod.namespace) && !namespaceMatches?.(known?.get(pod.namespace) ?? {})) return false;
-  return selects(pod.labels);
-}
+/** Whether a term of somebody else speaks of the pod. A namespace that is not known has no labels, for the scheduler as well. */
+const speaksOf = ({ namespaces, namespaceMatches, matches }: PodTerm, pod: FitPod, known: NamespaceLabels): boolean =>
+  (namespaces.has(pod.namespace) || namespaceMatches?.(known?.get(pod.namespace) ?? {}) === true) &&
+  matches(pod.labels);
+
+/**
+ * Whether a term of the pod in question speaks of another. kube-scheduler looks up the namespaces that the selector matches, and then holds
+ * the selector against no labels at all as well: one that only excludes labels (DoesNotExist, NotIn) matches all namespaces.
+ */
+const ownSpeaksOf = (term: PodTerm, other: FitPod, known: NamespaceLabels): boolean =>
+  speaksOf(term, other, known) || (term.namespaceMatches?.({}) === true && term.matches(other.labels));
 
 /** Counts by topology key and value. */
 class Pairs {
@@ -66,7 +68,7 @@ export class PodAffinity {
   constructor(pod: FitPod, state: ClusterState) {
     this.#pod = pod;
     this.#namespaces = state.facts.namespaces;
-    this.#isItsOwn = pod.affinity.length > 0 && pod.affinity.every((term) => matches(term, pod, this.#namespaces));
+    this.#isItsOwn = pod.affinity.length > 0 && pod.affinity.every((term) => ownSpeaksOf(term, pod, this.#namespaces));
     const related = new Set(state.index.unfriendlyTo(pod.labels));
     // Who is wanted near matches all terms, so one of them finds it.
     for (const term of [...pod.affinity.slice(0, 1), ...pod.antiAffinity])
@@ -108,16 +110,14 @@ export class PodAffinity {
   /** Asked of every kind of pod that there is, and mostly in vain: nothing is made for those. */
   #relationTo(other: FitPod): Relation | undefined {
     const { affinity, antiAffinity } = this.#pod;
-    const isWanted = affinity.length > 0 && affinity.every((term) => matches(term, other, this.#namespaces));
-    const away = this.#speakingOf(antiAffinity, other);
-    const unwanted = this.#speakingOf(other.antiAffinity, this.#pod);
+    const isWanted = affinity.length > 0 && affinity.every((term) => ownSpeaksOf(term, other, this.#namespaces));
+    const away = antiAffinity.some((term) => ownSpeaksOf(term, other, this.#namespaces))
+      ? antiAffinity.filter((term) => ownSpeaksOf(term, other, this.#namespaces))
+      : NONE;
+    const unwanted = other.antiAffinity.some((term) => speaksOf(term, this.#pod, this.#namespaces))
+      ? other.antiAffinity.filter((term) => speaksOf(term, this.#pod, this.#namespaces))
+      : NONE;
     return isWanted || away !== NONE || unwanted !== NONE ? { isWanted, away, unwanted } : undefined;
-  }
-
-  #speakingOf(terms: readonly PodTerm[], pod: FitPod): readonly PodTerm[] {
-    for (const term of terms)
-      if (matches(term, pod, this.#namespaces)) return terms.filter((one) => matches(one, pod, this.#namespaces));
-    return NONE;
   }
 
   #add({ isWanted, away, unwanted }: Relation, node: FitNode, count: number): void {
