@@ -51,7 +51,9 @@ export class RealArgoCD {
       await argo.#commit(tools.git, files);
       const repositories = join(processes.directory, 'git');
       const listen = ['--listen=127.0.0.1', `--port=${git}`, `--base-path=${repositories}`, '--export-all'];
-      processes.run(tools.git, 'git', ['daemon', ...listen]);
+      // Not by `git daemon`, which runs it as a child that would outlive it.
+      const { stdout: programs } = await run(tools.git, ['--exec-path']);
+      processes.run(join(programs.trim(), 'git-daemon'), 'git', listen);
       const memory = ['--save', '', '--appendonly', 'no'];
       processes.run(tools['redis-server'], 'redis', ['--bind', '127.0.0.1', '--port', `${redis}`, ...memory]);
       const env = {
