@@ -29,7 +29,6 @@ import {
   gardenClient,
   makeCluster,
   type Name,
-  PATIENCE_MS,
   seedNamespace,
   seedPods,
   until,
@@ -39,6 +38,8 @@ import { echo } from '../kit/workload.ts';
 
 const HUB = 'argo';
 const FLEET = { fleet: 'argo' };
+/** For what takes seconds: a file that has failed is to have time to tidy up. */
+const SOON_MS = 60_000;
 const FORCED = { timeout: '1s', force: true, allowDelete: true };
 
 e2e('the real Argo CD', () => {
@@ -72,7 +73,7 @@ e2e('the real Argo CD', () => {
     const all = await follow<Membership>(client(), MEMBERSHIPS);
     const key = `${namespace}/${membershipName(name, HUB)}`;
     return all.waitFor(() => is(all.get(key)), {
-      timeoutMs: PATIENCE_MS,
+      timeoutMs: SOON_MS,
       what: () => `Membership ${key} ${what}; its status is ${JSON.stringify(all.get(key)?.status)}`,
     });
   };
@@ -80,7 +81,7 @@ e2e('the real Argo CD', () => {
     const all = await follow(client(), APPLICATIONS, { namespace: 'argocd' });
     const key = `argocd/${inHub(cluster)}-web`;
     await all.waitFor(() => is(all.get(key)?.status) || undefined, {
-      timeoutMs: PATIENCE_MS,
+      timeoutMs: SOON_MS,
       what: () => `Application ${key} ${what}: ${JSON.stringify(all.get(key)?.status)}; ${argo.state}`,
     });
   };
@@ -167,11 +168,12 @@ e2e('the real Argo CD', () => {
       for (const { metadata } of left) await client().delete(PODS, metadata.name, namespace, { gracePeriodSeconds: 0 });
       return left;
     };
-    await expect.poll(killed, { timeout: PATIENCE_MS, interval: 1000 }).toEqual([]);
+    await expect.poll(killed, { timeout: SOON_MS, interval: 1000 }).toEqual([]);
     await until(
       dies,
       (found) => findCondition(found?.status?.conditions, 'APIServerAvailable')?.status === 'False',
       'to be dead',
+      SOON_MS,
     );
     // Its labels go, and its Application with them, which Argo CD cannot end while the cluster does not answer.
     await deleteCluster(dies, { wait: false });
@@ -186,7 +188,7 @@ e2e('the real Argo CD', () => {
     await untilMembership(dies, (found) => found === undefined, 'to be gone');
     console.log(`argo: left by force ${Date.now() - began} ms after it was allowed`);
     expect(await secret(dies)).toBeUndefined();
-    await expect.poll(() => application(dies), { timeout: PATIENCE_MS }).toBeUndefined();
+    await expect.poll(() => application(dies), { timeout: SOON_MS }).toBeUndefined();
     console.log(`argo: its Application was gone after ${Date.now() - began} ms`);
     await client().delete(RESOURCEQUOTAS, 'dead', namespace);
     await until(dies, (found) => found === undefined, 'to be gone');
