@@ -29,6 +29,11 @@ const WEB_REPLICAS = 4;
 export interface SyncModeUnderTest {
   readonly name: string;
   readonly spec: HubSpec;
+  /**
+   * Whether a Cluster that somebody deletes is sure to come back. An agent may lose its right to the Works, which ends with their namespace,
+   * before it has let go of them: then Karmada waits for ever.
+   */
+  readonly comesBack: boolean;
   /** Begins what a kubelet of a member that joins would run. @returns ends it */
   readonly runsIn?: (karmada: RealKarmada, name: string, member: TestApiserver) => Promise<() => void>;
   /** What is there of shop/small, beside its Cluster, when it has joined. */
@@ -176,6 +181,15 @@ export function placesWork(mode: SyncModeUnderTest): void {
       await forget('spill');
     });
 
+    it('writes nothing while nothing changes, though Karmada reports every two seconds', async () => {
+      await scene.quiet();
+      const { length } = scene.line.writes;
+      await new Promise((resolve) => setTimeout(resolve, IDLE_MS));
+      const writes = scene.line.writes.slice(length);
+      saw(`writes in ${IDLE_MS} ms: ${JSON.stringify(writes)}`);
+      expect(writes).toEqual([]);
+    });
+
     it('has work looked at again that Karmada overlooks: placed before, homeless since, and as it was', async () => {
       const { client } = scene.garden;
       for (const node of ['two', 'three']) await small.client.delete(NODES, node);
@@ -194,6 +208,7 @@ export function placesWork(mode: SyncModeUnderTest): void {
       expect(ms).toBeLessThan(PLACED_MS);
       expect(at).toBeDefined();
       await forget('lone');
+      if (!mode.comesBack) return;
       // What somebody deleted comes back, and takes work as before.
       const isBack = async () => {
         const { metadata, spec } = await cluster('shop--demo');
@@ -204,15 +219,6 @@ export function placesWork(mode: SyncModeUnderTest): void {
       const back = await took(deleted, async () => (await deployed(scene.member, 'again'))?.spec?.replicas, 2);
       saw(`a Cluster that somebody deleted is back, and work is in it, ${back} ms after that`);
       await forget('again');
-    });
-
-    it('writes nothing while nothing changes, though Karmada reports every two seconds', async () => {
-      await scene.quiet();
-      const { length } = scene.line.writes;
-      await new Promise((resolve) => setTimeout(resolve, IDLE_MS));
-      const writes = scene.line.writes.slice(length);
-      saw(`writes in ${IDLE_MS} ms: ${JSON.stringify(writes)}`);
-      expect(writes).toEqual([]);
     });
 
     it('drains a cluster that is deleted while every replica lives on, and then leaves nothing of it', async () => {

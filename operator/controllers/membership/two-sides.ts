@@ -94,6 +94,8 @@ export class TwoSides {
         'Look whose it is; delete it or rename it, and the cluster joins.',
       );
     }
+    // Whoever has a finalizer on it may take for ever: each look would write it again. It is made anew when it is gone.
+    if (live?.metadata.deletionTimestamp) return false;
     if (basedOn !== undefined && live && live.metadata.resourceVersion !== basedOn) return true;
     const labels = { ...object.metadata.labels, ...ownerLabels(this.#owner) };
     const labelled = { ...object, metadata: { ...object.metadata, labels } };

@@ -10,6 +10,7 @@ import { HubScene } from '../../kit/hubs/hub-scene.ts';
 
 const MANY = 8;
 const HOUR_MS = 3_600_000;
+const PATIENCE = { timeout: 20_000 };
 const OTHER = { clusterSelector: { matchLabels: { fleet: 'other' } } };
 
 describe('a hub and its members', () => {
@@ -129,5 +130,23 @@ describe('a hub and its members', () => {
     expect(await client.getOrUndefined(CLUSTERPROFILES, 'shop--demo', 'shop')).toBeUndefined();
     expect(await scene.made({ hub: [], member: [SERVICEACCOUNTS] })).toEqual([]);
     expect(scene.events.slice(before).filter((text) => text.startsWith('Membership Forced'))).toEqual([]);
+  });
+
+  it('do not hear of what somebody deletes in the hub before it is gone, and then have it back', async () => {
+    const { client } = scene.garden;
+    await sweepHub();
+    await scene.makeCluster();
+    scene.open();
+    await scene.until('the cluster to join', () => scene.state() === 'Joined');
+    const place = [CLUSTERPROFILES, 'shop--demo', 'shop'] as const;
+    const finalizers = (wanted: string[] | null) => client.mergePatch(...place, { metadata: { finalizers: wanted } });
+    const { uid } = (await finalizers([`${LABELS.membership}-test`])).metadata;
+    await scene.quiet();
+    const { length } = scene.line.writes;
+    await client.delete(...place);
+    await scene.quiet();
+    expect(scene.line.writes.slice(length)).toEqual([]);
+    await finalizers(null);
+    await expect.poll(async () => (await client.getOrUndefined(...place))?.metadata.uid ?? uid, PATIENCE).not.toBe(uid);
   });
 });
