@@ -81,7 +81,15 @@ beforeAll(async () => {
       defaults: { mode: 'Hosted', region: 'here', machineType: 'large' },
     },
   });
-  await scene.makeHub('test', { clusterSelector: { matchLabels: { fleet: 'production' } } });
+  // Karmada's own API server, with rights of its own there: here it is the same one.
+  await client.apply({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'karmada', namespace: 'kube-system' },
+    stringData: { value: scene.garden.kubeconfig },
+  });
+  const clusterSelector = { matchLabels: { fleet: 'production' } };
+  await scene.makeHub('test', { clusterSelector, kubeconfigRef: { name: 'karmada' } });
   scene.beside = (core, hubs) => {
     const { garden } = core;
     const shoots = new Informer<Shoot>(garden, SHOOTS, { indexes: byNamespace });
@@ -120,7 +128,9 @@ it('has a cluster made for work that Karmada has no room for, joined, given back
       cooldown: { scaleOut: '1s', scaleIn: '1s' },
     },
   });
-  await expect.poll(clusters, PATIENCE).toHaveLength(1);
+  await expect
+    .poll(async () => (await clusters()).length || JSON.stringify((await policy())?.status), PATIENCE)
+    .toBe(1);
   const [made] = await clusters();
   expect(made!.spec.pools).toEqual([{ name: 'a', minimum: 1, maximum: 5 }]);
   const { name } = made!.metadata;
