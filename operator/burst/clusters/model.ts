@@ -53,7 +53,7 @@ export interface OfferedPool {
 /** What a cluster costs in an hour. */
 export interface ClusterPrice {
   readonly hourly: Micros;
-  /** With all nodes that a cloud's autoscaler may add to it by itself: what budgets count. */
+  /** With all nodes that autoscalers may add to it: what budgets count. */
   readonly most: Micros;
 }
 

@@ -1,10 +1,11 @@
 import type { CloudProfile, MachineType } from '../../api/cloudprofile.ts';
+import type { ClusterSize } from '../../api/cost.ts';
 import { gpusOf } from '../../api/gpu.ts';
 import { LABELS } from '../../api/group.ts';
 import type { DesiredPool } from '../../api/pools.ts';
 import { parseBytes, parseCpu } from '../../api/quantity.ts';
 import { MAX_NODES, type WorkerCluster, type WorkerClusterSpec } from '../../api/workercluster.ts';
-import { desiredSizes } from '../../capacity/desired-sizes.ts';
+import { desiredSizes, isCoppices } from '../../capacity/desired-sizes.ts';
 import { type Micros, parseMoney } from '../../cost/money.ts';
 import { machinePrice, priceOf } from '../../cost/price.ts';
 import { askedSize } from '../../cost/size.ts';
@@ -107,17 +108,30 @@ function offeredBy(type: MachineType, reserve: Reserve): NodeTemplate['allocatab
   }
 }
 
-/** What the cluster would be asked for with so many nodes in each pool. Pure. */
+/**
+ * How large the cluster would be with so many nodes in each pool: what it would have, what quotas count it with, and what autoscalers may make of
+ * it without asking anybody here. Pure.
+ */
 export function sizeWith(
   { cluster, profile }: Pick<OfferInputs, 'cluster' | 'profile'>,
   nodes: Readonly<Record<string, number>>,
 ) {
   const made = { ...cluster, spec: withNodes(cluster.spec, nodes) };
   const pools = desiredSizes({ cluster: made, profile });
-  const most = askedSize(made, profile, pools);
-  const counts = new Map(pools.map(({ name, count }) => [name, count]));
-  const now = { ...most, pools: most.pools.map((one) => ({ ...one, count: counts.get(one.name) ?? one.count })) };
-  return { now, most };
+  const asked = askedSize(made, profile, pools);
+  const withCounts = (count: (pool: DesiredPool) => number): ClusterSize => ({
+    ...asked,
+    pools: asked.pools.map((one) => {
+      const pool = pools.find(({ name }) => name === one.name);
+      return pool ? { ...one, count: count(pool) } : one;
+    }),
+  });
+  const counted = new Map(asked.pools.map(({ name, count }) => [name, count]));
+  const now = withCounts(({ count }) => count);
+  const most = withCounts((pool) =>
+    Math.max(counted.get(pool.name) ?? 0, isCoppices(pool) ? pool.maximum : pool.count),
+  );
+  return { now, asked, most };
 }
 
 function priceWith(inputs: OfferInputs, nodes: ReadonlyMap<string, number>): ClusterPrice | string {

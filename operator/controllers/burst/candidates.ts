@@ -117,7 +117,7 @@ function overQuota(world: BurstWorld, cluster: WorkerCluster): string | undefine
     createdAt: rfc3339(world.now()),
     profile,
     held: undefined,
-    asked: sizeWith({ cluster, profile }, {}).most,
+    asked: sizeWith({ cluster, profile }, {}).asked,
   };
   const refusals = admit(claimant, claimantsIn(world, namespace), world.quotas.byIndex(BY_NAMESPACE, namespace));
   return refusals.length > 0 ? refusals.map(({ message }) => message).join('; ') : undefined;

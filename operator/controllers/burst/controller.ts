@@ -32,6 +32,7 @@ import type { BurstWorld } from './world.ts';
 
 /** As often a hub is asked what it has no place for, while a policy names it. */
 const LOOK_MS = 10_000;
+const SOONEST_MS = 100;
 /** A hub that has not answered by then is taken for one that does not. */
 const ANSWER_MS = 30_000;
 
@@ -40,10 +41,13 @@ type Look =
   | { readonly hub: Hub; readonly work: readonly HubWork[] }
   | { readonly problem: string; readonly reason: string };
 
-/** A policy in a look at its hub, with its record as it is by now. */
+/** A policy in a look at its hub. */
 interface Turn {
   readonly policy: BurstPolicy;
+  /** As it is by now. */
   record: BurstRecord;
+  /** When something changes by the clock alone, milliseconds since the epoch. */
+  next?: number | undefined;
 }
 
 /**
@@ -83,7 +87,8 @@ export async function reconcileBurst(
       left = [];
     }
   }
-  return { requeueAfterMs: LOOK_MS };
+  const next = Math.min(...turns.map((turn) => turn.next ?? Number.POSITIVE_INFINITY)) - world.now().getTime();
+  return { requeueAfterMs: Math.max(SOONEST_MS, Math.min(LOOK_MS, next)) };
 }
 
 const byAge = (a: BurstPolicy, b: BurstPolicy): number => {
@@ -185,6 +190,7 @@ class PolicyLook {
     );
     const plan = await this.#plan(hub, mine, candidates);
     this.#turn.record = this.#decided(plan);
+    this.#turn.next = plan.next;
     await this.#save();
     if (!dryRun) {
       this.#turn.record = await makeClusters(this.#world, this.#policy, this.#turn.record, this.#now, this.#signal);

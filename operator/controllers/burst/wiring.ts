@@ -16,9 +16,28 @@ import { type BurstWorld, burstRecords } from './world.ts';
 const HUBS_AT_ONCE = 4;
 const LONGEST_DELAY_MS = 30_000;
 
+/** What the controller of BurstPolicies needs of what all share. */
+export type BurstCore = Pick<
+  Core,
+  | 'garden'
+  | 'log'
+  | 'state'
+  | 'clusters'
+  | 'shoots'
+  | 'profiles'
+  | 'quotas'
+  | 'provider'
+  | 'openClusters'
+  | 'metrics'
+  | 'decided'
+  | 'now'
+  | 'record'
+  | 'queue'
+>;
+
 /** Makes the controller of BurstPolicies. Its keys are hubs: policies of one hub decide in turn. */
 export function wireBurst(
-  core: Core,
+  core: BurstCore,
   { world: hubs }: Pick<Hubs, 'world'>,
   { granted }: Pick<Quotas, 'granted'>,
 ): Part {

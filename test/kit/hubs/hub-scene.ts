@@ -13,8 +13,10 @@ import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import { judgeHolds } from '../../../operator/clusters/deletion-gate.ts';
 import { type OpenCluster, OpenClusters } from '../../../operator/clusters/open-clusters.ts';
 import { requestToken } from '../../../operator/clusters/service-account-token.ts';
+import { byNamespace } from '../../../operator/controllers/by-namespace.ts';
+import type { Part } from '../../../operator/controllers/core.ts';
 import { gardenIdentity } from '../../../operator/controllers/garden-identity.ts';
-import { type Hubs, wireHubs } from '../../../operator/controllers/membership/wiring.ts';
+import { type Hubs, type HubsCore, wireHubs } from '../../../operator/controllers/membership/wiring.ts';
 import type { KubeClientOptions, RequestOptions } from '../../../operator/kube/api-requests.ts';
 import { KubeClient } from '../../../operator/kube/client.ts';
 import { type Controller, runController } from '../../../operator/kube/controller.ts';
@@ -109,6 +111,8 @@ export class HubScene {
   #gardenAccess: string;
   #operator: RunningOperator | undefined;
   #openClusters = new OpenClusters();
+  /** Controllers that run beside those of hubs, in operators that start after this was set. */
+  beside: (core: HubsCore, hubs: Hubs) => Part = () => ({ controllers: [] });
 
   private constructor(garden: TestApiserver, member: TestApiserver, spec: HubSpec) {
     this.garden = garden;
@@ -176,10 +180,10 @@ export class HubScene {
         return [name, { client: opened, nodes: new Informer<Node>(opened, NODES) }] as const;
       }),
     );
-    const clusters = new Informer<WorkerCluster>(garden, WORKERCLUSTERS);
+    const clusters = new Informer<WorkerCluster>(garden, WORKERCLUSTERS, { indexes: byNamespace });
     const profiles = new Informer<CloudProfile>(garden, CLOUDPROFILES);
     this.#openClusters = new OpenClusters();
-    const hubs = wireHubs({
+    const core: HubsCore = {
       garden,
       gardenID: await gardenIdentity(this.garden.client, AbortSignal.timeout(PATIENCE_MS)),
       state: { namespace: 'kube-system', directory: undefined },
@@ -192,14 +196,18 @@ export class HubScene {
       openClusters: this.#openClusters,
       now: () => this.now(),
       record: (object, _type, reason, message) => this.events.push(`${object.kind} ${reason}: ${message}`),
-    });
-    const caches = [clusters, profiles, ...[...inside.values()].map(({ nodes }) => nodes), ...(hubs.caches ?? [])];
+    };
+    const hubs = wireHubs(core);
+    const parts = [hubs, this.beside(core, hubs)];
+    const caches = [clusters, profiles, ...[...inside.values()].map(({ nodes }) => nodes)].concat(
+      parts.flatMap((part) => part.caches ?? []),
+    );
     for (const cache of caches) cache.start();
     await Promise.all(caches.map((cache) => cache.whenSynced(AbortSignal.timeout(PATIENCE_MS))));
     const held = () => hubs.holds('shop', 'demo').length > 0;
     this.#operator = {
       hubs,
-      controllers: hubs.controllers.map((controller) => runController(controller)),
+      controllers: parts.flatMap((part) => part.controllers).map((controller) => runController(controller)),
       caches,
       clients: [garden, ...[...inside.values()].map(({ client }) => client)],
       inside,
@@ -232,8 +240,11 @@ export class HubScene {
     return judgeHolds(this.#operator!.hubs.keepsAwake('shop', 'demo', this.now()), this.now()).open === false;
   }
 
-  /** What other controllers of the operator do when they have a line to the cluster, or lose it. */
-  open(pods: readonly Pod[] = [], name = 'demo'): () => void {
+  /**
+   * What other controllers of the operator do when they have a line to the cluster, or lose it.
+   * @param as name of the WorkerCluster, where a policy has given it another one
+   */
+  open(pods: readonly Pod[] = [], name = 'demo', as = name): () => void {
     const { client, nodes } = this.#operator!.inside.get(name)!;
     const listeners: (() => void)[] = [];
     const cluster: OpenCluster = {
@@ -243,7 +254,7 @@ export class HubScene {
       pods: { list: () => [...pods] },
       onStop: (listener) => listeners.push(listener),
     };
-    this.#openClusters.add(`shop/${name}`, cluster);
+    this.#openClusters.add(`shop/${as}`, cluster);
     return () => {
       for (const listener of listeners.splice(0)) listener();
     };

@@ -1,0 +1,175 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import {
+  ALPHA_API_VERSION,
+  API_VERSION,
+  type BurstPolicy,
+  type Quota,
+  type Shoot,
+  type WorkerCluster,
+} from '../../../operator/api/index.ts';
+import { wireBurst } from '../../../operator/controllers/burst/wiring.ts';
+import { byNamespace } from '../../../operator/controllers/by-namespace.ts';
+import { CLUSTERS } from '../../../operator/hubs/karmada/cluster.ts';
+import { RESOURCEBINDINGS } from '../../../operator/hubs/karmada/seen.ts';
+import { Informer } from '../../../operator/kube/informer.ts';
+import { Registry } from '../../../operator/kube/metrics.ts';
+import {
+  BURSTPOLICIES,
+  type KubeObject,
+  type Pod,
+  QUOTAS,
+  SECRETS,
+  SHOOTS,
+  WORKERCLUSTERS,
+} from '../../../operator/kube/resources.ts';
+import { HubScene } from '../../kit/hubs/hub-scene.ts';
+import { KarmadaStandIn } from '../../kit/hubs/karmada-stand-in.ts';
+
+const PATIENCE = { timeout: 30_000, interval: 100 };
+const TEST_FINALIZER = 'multi-cluster.demo.io/test';
+let scene: HubScene;
+
+/** Work that Karmada has no room for, or that it has placed on a cluster. */
+async function bind(cluster?: string): Promise<void> {
+  const binding: KubeObject = {
+    apiVersion: 'work.karmada.io/v1alpha2',
+    kind: 'ResourceBinding',
+    metadata: { name: 'web-deployment', namespace: 'shop' },
+    spec: {
+      resource: { apiVersion: 'apps/v1', kind: 'Deployment', namespace: 'shop', name: 'web' },
+      replicas: 3,
+      replicaRequirements: { resourceRequest: { cpu: '1', memory: '1Gi' } },
+      clusters: cluster ? [{ name: cluster, replicas: 3 }] : [],
+    },
+  };
+  const written = await scene.garden.client.apply(binding, { resource: RESOURCEBINDINGS, force: true });
+  const scheduled = cluster
+    ? { status: 'True', reason: 'Success', message: '' }
+    : { status: 'False', reason: 'Unschedulable', message: '0/0 clusters are available' };
+  const conditions = [{ type: 'Scheduled', lastTransitionTime: '2026-11-23T12:00:00Z', ...scheduled }];
+  const { apiVersion, kind, metadata } = written;
+  await scene.garden.client.apply(
+    { apiVersion, kind, metadata: { name: metadata.name, namespace: 'shop' }, status: { conditions } },
+    { resource: RESOURCEBINDINGS, subresource: 'status', force: true },
+  );
+}
+
+const clusters = async (): Promise<WorkerCluster[]> =>
+  (await scene.garden.client.list<WorkerCluster>(WORKERCLUSTERS, { namespace: 'shop' })).items;
+const policy = () => scene.garden.client.getOrUndefined<BurstPolicy>(BURSTPOLICIES, 'peak', 'shop');
+
+beforeAll(async () => {
+  // With the rights that the chart gives, and no more.
+  scene = await HubScene.start({ type: 'Karmada', karmada: { renewsTokens: true } }, ['karmada'], 'chart');
+  const { client } = scene.garden;
+  const standIn = new KarmadaStandIn(client, scene.member.client);
+  await standIn.start();
+  scene.onStop(() => standIn.stop());
+  for (const name of ['shop', 'karmada-cluster'])
+    await client.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+  const price = { hourly: '0.1', currency: 'USD' };
+  await client.apply({
+    apiVersion: API_VERSION,
+    kind: 'CloudProfile',
+    metadata: { name: 'cloud' },
+    spec: {
+      type: 'cloud',
+      kubernetes: { versions: [{ version: '1.36.3', classification: 'supported' }] },
+      machineTypes: [{ name: 'large', cpu: '4', gpu: '0', memory: '8Gi', price }],
+      regions: [{ name: 'here' }],
+      defaults: { mode: 'Hosted', region: 'here', machineType: 'large' },
+    },
+  });
+  // Karmada's own API server, with rights of its own there: here it is the same one.
+  await client.apply({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'karmada', namespace: 'kube-system' },
+    stringData: { value: scene.garden.kubeconfig },
+  });
+  const clusterSelector = { matchLabels: { fleet: 'production' } };
+  await scene.makeHub('test', { clusterSelector, kubeconfigRef: { name: 'karmada' } });
+  scene.beside = (core, hubs) => {
+    const { garden } = core;
+    const shoots = new Informer<Shoot>(garden, SHOOTS, { indexes: byNamespace });
+    const quotas = new Informer<Quota>(garden, QUOTAS, { indexes: byNamespace });
+    const burst = wireBurst({ ...core, shoots, quotas, decided: () => 'none', metrics: new Registry() }, hubs, {
+      granted: new Map(),
+    });
+    return { ...burst, caches: [...(burst.caches ?? []), shoots, quotas] };
+  };
+  await scene.startOperator();
+});
+afterAll(() => scene?.stop());
+
+it('has a cluster made for work that Karmada has no room for, joined, given back when it is empty, and nothing left', async () => {
+  const { client } = scene.garden;
+  await bind();
+  await client.create({
+    apiVersion: ALPHA_API_VERSION,
+    kind: 'BurstPolicy',
+    metadata: { name: 'peak', namespace: 'shop' },
+    spec: {
+      hub: 'test',
+      trigger: { pendingFor: '1s' },
+      candidates: [
+        {
+          name: 'cloud',
+          template: {
+            metadata: { labels: { fleet: 'production' } },
+            spec: { cloudProvider: 'cloud', pools: [{ name: 'a', maximum: 5 }] },
+          },
+        },
+      ],
+      maximumClusters: 1,
+      budget: { hourly: '1' },
+      scaleIn: { idleFor: '1s', minimumLife: '1s' },
+      cooldown: { scaleOut: '1s', scaleIn: '1s' },
+    },
+  });
+  await expect
+    .poll(async () => (await clusters()).length || JSON.stringify((await policy())?.status), PATIENCE)
+    .toBe(1);
+  const [made] = await clusters();
+  expect(made!.spec.pools).toEqual([{ name: 'a', minimum: 1, maximum: 5 }]);
+  const { name } = made!.metadata;
+
+  // What the controllers of clusters do: hold it, and open a line to it.
+  await client.mergePatch(WORKERCLUSTERS, name, 'shop', { metadata: { finalizers: [TEST_FINALIZER] } });
+  const pods: Pod[] = [];
+  scene.open(pods, 'demo', name);
+  await scene.until('the cluster to join', () => scene.state('test', name) === 'Joined');
+  const { memberName = '' } = scene.membership('test', name)!.status!;
+  expect((await client.get(CLUSTERS, memberName)).metadata.labels).toMatchObject({
+    'multi-cluster.demo.io/burst': 'true',
+    fleet: 'production',
+  });
+  const requests = [{ name: 'web', resources: { requests: { cpu: '1', memory: '1Gi' } } }];
+  const metadata = { name: 'web', namespace: 'shop' };
+  pods.push({ apiVersion: 'v1', kind: 'Pod', metadata, spec: { nodeName: 'one', containers: requests } });
+  await bind(memberName);
+  await expect
+    .poll(async () => (await policy())?.status?.conditions?.find(({ type }) => type === 'DemandMet')?.status, PATIENCE)
+    .toBe('True');
+  // It has work, and is old enough.
+  await delay(2_000);
+  expect((await clusters())[0]!.metadata.deletionTimestamp).toBeUndefined();
+
+  pods.length = 0;
+  await client.delete(RESOURCEBINDINGS, 'web-deployment', 'shop');
+  await expect.poll(async () => (await clusters())[0]?.metadata.deletionTimestamp, PATIENCE).toBeDefined();
+  await scene.until('the cluster to leave the hub', () => scene.memberships.size === 0);
+  expect(await client.getOrUndefined(CLUSTERS, memberName)).toBeUndefined();
+  await client.mergePatch(WORKERCLUSTERS, name, 'shop', { metadata: { finalizers: null } });
+  await expect.poll(async () => (await policy())?.status?.clusterCount, PATIENCE).toBe(0);
+  const { decisions = [], spend } = (await policy())!.status!;
+  expect(decisions.map(({ action }) => action)).toEqual(['Remove', 'Buy']);
+  expect(Number(spend!.amount)).toBeGreaterThan(0);
+  expect(scene.events).toContainEqual(expect.stringMatching(/^BurstPolicy ClusterBought: .*have no place/));
+
+  await client.delete(BURSTPOLICIES, 'peak', 'shop');
+  await expect.poll(policy, PATIENCE).toBeUndefined();
+  const secrets = (await client.list(SECRETS, { namespace: 'kube-system' })).items;
+  expect(secrets.map((one) => one.metadata.name).filter((one) => /^(burst|membership)-/.test(one))).toEqual([]);
+}, 120_000);

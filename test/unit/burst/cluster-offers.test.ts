@@ -1,0 +1,160 @@
+import { describe, expect, it } from 'vitest';
+import type { WorkerCluster, WorkerClusterSpec } from '../../../operator/api/workercluster.ts';
+import { nodesOf, offerOf, withNodes } from '../../../operator/burst/clusters/offer.ts';
+import {
+  type BurstRecord,
+  changed,
+  costs,
+  decided,
+  emptyRecord,
+  gone,
+  ordered,
+  rested,
+  spentUntil,
+  useful,
+} from '../../../operator/burst/clusters/record.ts';
+import { parseMoney } from '../../../operator/cost/money.ts';
+import { holds } from '../../kit/property.ts';
+import { profile } from '../cost/objects.ts';
+
+const cluster = (spec: Partial<WorkerClusterSpec>): WorkerCluster => ({
+  apiVersion: 'multi-cluster.demo.io/v1',
+  kind: 'WorkerCluster',
+  metadata: { name: 'new', namespace: 'shop' },
+  spec: { cloudProvider: 'cloud', controlPlaneNodes: 1, ...spec },
+});
+const offer = (spec: Partial<WorkerClusterSpec>, more: { currency?: string; assumedHourly?: string } = {}) =>
+  offerOf({
+    cluster: cluster(spec),
+    profile: profile(),
+    member: { name: 'new', labels: {}, zones: [] },
+    reserve: 'none',
+    currency: 'USD',
+    ...more,
+  });
+const pool = (more: object = {}) => ({ name: 'a', minimum: 1, maximum: 5, ...more });
+const price = (spec: Partial<WorkerClusterSpec>, more: Parameters<typeof offer>[1] = {}, nodes = 2) =>
+  offer(spec, more).price(new Map([['a', nodes]]));
+
+describe('what a cluster would cost', () => {
+  it('is its nodes and the fee; a budget counts what autoscalers may add', () => {
+    expect(price({ pools: [pool()] })).toEqual({ hourly: 200_000n, most: 200_000n });
+    expect(price({ pools: [pool({ spot: true })] })).toEqual({ hourly: 80_000n, most: 80_000n });
+    expect(price({ pools: [pool({ autoscale: 'Coppice' })] })).toEqual({ hourly: 200_000n, most: 500_000n });
+    expect(price({ mode: 'Managed', pools: [pool()] })).toEqual({ hourly: 300_000n, most: 600_000n });
+    expect(price({ mode: 'Managed', pools: [pool({ autoscale: 'None' })] })).toEqual({
+      hourly: 300_000n,
+      most: 300_000n,
+    });
+  });
+
+  it('is not guessed: what has no price says so, unless somebody says for how much it counts', () => {
+    const free = { pools: [pool({ machineType: 'free' })] };
+    expect(price(free)).toMatch(/has no price of machine type free.*assumedHourly/);
+    expect(price(free, { assumedHourly: '0.5' })).toEqual({ hourly: 500_000n, most: 500_000n });
+    expect(price({ pools: [pool()] }, { currency: 'EUR' })).toMatch(/has no prices in EUR/);
+    expect(price({ region: 'elsewhere', pools: [pool()] })).toMatch(
+      /no price of machine type small in region elsewhere/,
+    );
+  });
+});
+
+describe('the nodes of a cluster', () => {
+  it('are as many as the work needs, of pools whose size nobody has fixed', () => {
+    expect(withNodes(cluster({ pools: [pool()] }).spec, { a: 3 }).pools).toEqual([pool({ minimum: 3 })]);
+    expect(withNodes(cluster({ pools: [pool({ minimum: 4 })] }).spec, { a: 3 }).pools).toEqual([pool({ minimum: 4 })]);
+    const fixed = cluster({ pools: [pool()], dataPlaneNodes: 2 }).spec;
+    expect(withNodes(fixed, { a: 3 })).toEqual(fixed);
+    expect(offer({ pools: [pool()] }).pools).toMatchObject([{ minimum: 1, most: 5 }]);
+    expect(offer({ pools: [pool()], dataPlaneNodes: 2 }).pools).toMatchObject([{ minimum: 2, most: 2 }]);
+    expect(offer({ dataPlaneNodes: 3 }).pools).toMatchObject([{ minimum: 3, most: 3 }]);
+  });
+
+  it('are known before they are there, with what the system leaves', () => {
+    const inputs = {
+      cluster: cluster({ pools: [pool({ minimum: 2 })] }),
+      profile: profile(),
+      reserve: 'none' as const,
+    };
+    const [planned] = nodesOf({ ...inputs, member: { name: 'new', labels: {}, zones: [] } });
+    expect(planned).toMatchObject({ count: 2, template: { allocatable: { cpu: 1900, pods: 110 } } });
+    // A profile that nobody can read, or without the type, offers nothing.
+    const broken = profile({ machineTypes: [{ name: 'small', cpu: 'two', gpu: '0', memory: '8Gi' }] });
+    const [none] = nodesOf({ ...inputs, profile: broken, member: { name: 'new', labels: {}, zones: [] } });
+    expect(none!.template.allocatable).toMatchObject({ cpu: 0, pods: 0 });
+    expect(offer({ pools: [pool({ machineType: 'unknown' })] }).pools).toEqual([]);
+  });
+});
+
+describe('the record of a policy', () => {
+  const START = Date.parse('2026-11-30T22:00:00Z');
+  const HOUR = 3_600_000;
+  const buy = (record: BurstRecord, hourly: bigint, now: number) =>
+    ordered(
+      record,
+      { candidate: 'aws', nodes: {}, price: { hourly, most: hourly }, sources: [], why: 'w', alternatives: [] },
+      now,
+    );
+  const empty = emptyRecord({ namespace: 'shop', name: 'peak', uid: 'uid' });
+
+  it('keeps what was spent by month, when clusters are gone', () => {
+    const one = buy(empty, 1_000_000n, START);
+    const [{ name }] = one.purchases as [BurstRecord['purchases'][number]];
+    const dearer = costs(one, name, '2', START + HOUR);
+    const left = gone(dearer, name, START + 4 * HOUR);
+    expect(left).toMatchObject({ purchases: [], spent: { '2026-11': '3', '2026-12': '4' } });
+    expect(spentUntil(dearer, START + 4 * HOUR)).toBe(4_000_000n);
+  });
+
+  it('never uses a name twice, and is the same where there is no news', () => {
+    const two = buy(buy(empty, 1n, START), 1n, START);
+    expect(new Set(two.purchases.map(({ name }) => name)).size).toBe(2);
+    const [{ name }] = two.purchases as [BurstRecord['purchases'][number]];
+    const third = buy(gone(two, name, START), 1n, START);
+    expect(third.purchases.map((one) => one.number)).toEqual([2, 3]);
+    expect(changed(two, name, { candidate: 'aws' })).toBe(two);
+    expect(useful(two, 'aws')).toBe(two);
+  });
+
+  it('has a candidate rest twice as long each time, at most a day, until it is of use', () => {
+    let record = empty;
+    const lengths: number[] = [];
+    for (let time = 0; time < 11; time++) {
+      record = rested(record, 'aws', 'sold out', START);
+      lengths.push((Date.parse(record.rests.aws!.until) - START) / 60_000);
+    }
+    expect(lengths).toEqual([5, 10, 20, 40, 80, 160, 320, 640, 1280, 1440, 1440]);
+    expect(useful(record, 'aws').rests).toEqual({});
+  });
+
+  it('keeps the last refusal for each source only, so that purchases stay to be read', () => {
+    let record = buy(empty, 1n, START);
+    for (let count = 0; count < 50; count++)
+      record = decided(record, { at: 'now', action: 'Refuse', source: 'web', why: `for ${count} replicas` });
+    expect(record.decisions.map(({ why }) => why)).toEqual(['for 49 replicas', 'w']);
+    expect(decided(record, { at: 'later', action: 'Refuse', source: 'web', why: 'for 49 replicas' })).toBe(record);
+  });
+
+  holds(
+    'loses no money, whatever happens when',
+    (choose) => {
+      let record = empty;
+      let now = START;
+      let expected = 0;
+      for (let step = 0; step < 20; step++) {
+        const passed = choose.integer(1, 100 * 3600) * 1000;
+        expected += record.purchases.reduce((sum, { rate }) => sum + Number(parseMoney(rate)) * passed, 0) / HOUR;
+        now += passed;
+        const some = record.purchases.length > 0 ? choose.pick(record.purchases) : undefined;
+        if (!some || choose.chance(0.4)) record = buy(record, BigInt(choose.integer(0, 5_000_000)), now);
+        else if (choose.chance(0.5)) record = costs(record, some.name, `${choose.integer(0, 9)}.5`, now);
+        else record = gone(record, some.name, now);
+      }
+      for (const { name } of record.purchases) record = gone(record, name, now);
+      const spent = Object.values(record.spent).reduce((sum, amount) => sum + Number(parseMoney(amount)), 0);
+      // A part is rounded down for each piece of time.
+      expect(Math.abs(spent - expected)).toBeLessThan(500);
+    },
+    { runs: 50 },
+  );
+});
