@@ -83,7 +83,7 @@ export const burstPolicySpec = rules(
         monthly: money(
           'The most that they may cost in a calendar month (UTC). When it is reached nothing more is bought; what runs goes on. Absent: no limit.',
         ).optional(),
-        currency: currency('ISO 4217 code.').default('USD'),
+        currency: currency('ISO 4217 code. Cannot be changed.').default('USD'),
       })
       .describe('What it may cost, at the prices of the CloudProfiles. It stops purchases, and destroys nothing.'),
     scaleIn: z
@@ -106,6 +106,10 @@ export const burstPolicySpec = rules(
     dryRun: z.boolean().describe('Say what would be decided, and do nothing. Absent: no.').optional(),
   }),
   { rule: 'self.hub == oldSelf.hub', message: 'hub cannot be changed: make another policy instead' },
+  {
+    rule: 'self.budget.currency == oldSelf.budget.currency',
+    message: 'budget.currency cannot be changed: what was spent is added up in it; make another policy instead',
+  },
   {
     rule: 'self.candidates.all(c, !has(c.maximumClusters) || c.maximumClusters <= self.maximumClusters)',
     message: 'a candidate may not have more clusters than the policy',

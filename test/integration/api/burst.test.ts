@@ -123,11 +123,13 @@ describe('a BurstPolicy', () => {
     expect(await answer(() => editor.create(policy('wrong', spec)))).toMatch(message);
   });
 
-  test('keeps its hub', async () => {
-    await editor.create(policy('stays'));
-    const patch = { spec: { hub: 'other' } };
-    expect(await answer(() => editor.mergePatch(BURSTPOLICIES, 'stays', garden.namespace, patch))).toMatch(
-      /hub cannot be changed/,
+  test.each([
+    ['hub', { hub: 'other' }],
+    ['budget.currency', { budget: { currency: 'EUR' } }],
+  ])('keeps its %s', async (what, spec) => {
+    const { metadata } = await editor.create(policy(`keeps-${what.replace('.', '-')}`));
+    expect(await answer(() => editor.mergePatch(BURSTPOLICIES, metadata.name, garden.namespace, { spec }))).toMatch(
+      `${what} cannot be changed`,
     );
   });
 
