@@ -7,7 +7,7 @@ import { KINDS } from './index.ts';
 import {
   burstPolicies,
   clusterRole,
-  deletionByOperator,
+  clustersByOperator,
   deletionProtection,
   gardenRules,
   hubsWithMembers,
@@ -33,7 +33,7 @@ export function generatedFiles(): Map<string, string> {
     files.set(`docs/reference/${kind.plural}.md`, referencePage(kind, definition));
   }
   files.set('charts/coppice/templates/deletion-protection.yaml', yaml(...deletionProtection()));
-  files.set('charts/coppice/templates/deletion-by-operator.yaml', yaml(...deletionByOperator()));
+  files.set('charts/coppice/templates/clusters-by-operator.yaml', yaml(...clustersByOperator()));
   files.set('charts/coppice/templates/own-credentials.yaml', yaml(...ownCredentials()));
   files.set('charts/coppice/templates/identity-tokens.yaml', yaml(...identityTokens()));
   files.set('charts/coppice/templates/hub-members.yaml', yaml(...hubsWithMembers()));

@@ -269,39 +269,49 @@ const BY_THE_OPERATOR = {
 
 const EXPIRY = `expiry.${GROUP}`;
 
-/** In CEL: the operator has made the object for a Cluster of Cluster API, which lives on without it. */
+/** In CEL: the operator makes the object for a Cluster of Cluster API, which lives on without it. */
 const ATTACHED_BY_US = [
-  "has(oldObject.spec.mode) && oldObject.spec.mode == 'Attached'",
-  `has(oldObject.metadata.labels) && '${LABELS.managedBy}' in oldObject.metadata.labels`,
-  `oldObject.metadata.labels['${LABELS.managedBy}'] == 'coppice'`,
-  'has(oldObject.metadata.ownerReferences)',
-  "oldObject.metadata.ownerReferences.exists(r, r.kind == 'Cluster' && r.apiVersion.startsWith('cluster.x-k8s.io/'))",
+  "has(variables.cluster.spec.mode) && variables.cluster.spec.mode == 'Attached'",
+  `has(variables.cluster.metadata.labels) && '${LABELS.managedBy}' in variables.cluster.metadata.labels`,
+  `variables.cluster.metadata.labels['${LABELS.managedBy}'] == 'coppice'`,
+  'has(variables.cluster.metadata.ownerReferences)',
+  "variables.cluster.metadata.ownerReferences.exists(r, r.kind == 'Cluster' && r.apiVersion.startsWith('cluster.x-k8s.io/'))",
 ].join(' && ');
 
-/** In CEL: the operator has made the object for a BurstPolicy. */
+/** In CEL: the operator makes the object for a BurstPolicy. */
 const MADE_FOR_BURST = [
-  `has(oldObject.metadata.labels) && '${LABELS.burstPolicy}' in oldObject.metadata.labels`,
-  'has(oldObject.metadata.ownerReferences)',
-  `oldObject.metadata.ownerReferences.exists(r, r.kind == 'BurstPolicy' && r.apiVersion.startsWith('${GROUP}/'))`,
+  `has(variables.cluster.metadata.labels) && '${LABELS.burstPolicy}' in variables.cluster.metadata.labels`,
+  'has(variables.cluster.metadata.ownerReferences)',
+  `variables.cluster.metadata.ownerReferences.exists(r, r.kind == 'BurstPolicy' && r.apiVersion.startsWith('${GROUP}/'))`,
 ].join(' && ');
 
 /**
- * The operator deletes WorkerClusters whose ttl is over, and those that it has made. RBAC knows no "only those", and a policy no clock; this
- * keeps a mistake of the operator's, or a thief of its credentials, from all clusters that people made to stay.
+ * The operator makes WorkerClusters for BurstPolicies and for Clusters of Cluster API, and deletes those, and what its ttl is over of. RBAC
+ * knows no "only those", and a policy no clock; this keeps a mistake of the operator's, or a thief of its credentials, from all clusters that
+ * people made to stay, and keeps what it applies to a cluster that has just gone from making it anew.
  */
-export function deletionByOperator(): KubeObject[] {
+export function clustersByOperator(): KubeObject[] {
   return refusing(EXPIRY, {
     matchConstraints: {
       resourceRules: [
-        { apiGroups: [GROUP], apiVersions: [VERSION], operations: ['DELETE'], resources: ['workerclusters'] },
+        { apiGroups: [GROUP], apiVersions: [VERSION], operations: ['CREATE', 'DELETE'], resources: ['workerclusters'] },
       ],
     },
     matchConditions: [BY_THE_OPERATOR],
+    variables: [
+      { name: 'cluster', expression: "request.operation == 'DELETE' ? oldObject : object" },
+      { name: 'isOurs', expression: `(${ATTACHED_BY_US}) || (${MADE_FOR_BURST})` },
+    ],
     validations: [
       {
-        expression: `has(oldObject.spec.ttl) || (${ATTACHED_BY_US}) || (${MADE_FOR_BURST})`,
+        expression: "request.operation == 'CREATE' || has(oldObject.spec.ttl) || variables.isOurs",
         message:
           'the operator deletes only clusters that have a ttl, and those that it attached for Cluster API or made for a BurstPolicy',
+        reason: 'Forbidden',
+      },
+      {
+        expression: "request.operation == 'DELETE' || variables.isOurs",
+        message: 'the operator makes clusters for Cluster API and BurstPolicies only',
         reason: 'Forbidden',
       },
     ],
@@ -453,7 +463,7 @@ export function installManifests(): KubeObject[] {
   return [
     ...crds(),
     ...deletionProtection(),
-    ...deletionByOperator(),
+    ...clustersByOperator(),
     ...ownCredentials(),
     ...identityTokens(),
     ...hubsWithMembers(),

@@ -32,7 +32,7 @@ export class ClusterConnection implements OpenCluster {
   readonly server: string;
   /** When the operator's certificate should be replaced by a fresh one. */
   readonly renewAt: Date;
-  /** Whether the API server answers. */
+  /** Notices that the API server stops answering. */
   readonly line: LineWatch;
   readonly #stopListeners: (() => void)[] = [];
 
@@ -71,6 +71,10 @@ export class ClusterConnection implements OpenCluster {
   async start(signal: AbortSignal): Promise<void> {
     for (const informer of [this.nodes, this.pods, this.csrs]) informer.start();
     await Promise.all([this.nodes, this.pods, this.csrs].map((informer) => informer.whenSynced(signal)));
+  }
+
+  get answers(): boolean {
+    return this.line.answers;
   }
 
   podsOn(node: string): Pod[] {

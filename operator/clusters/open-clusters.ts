@@ -16,6 +16,8 @@ export interface OpenCluster {
   readonly server: string;
   /** UID of its namespace kube-system, where whoever opened it has seen to it. */
   readonly identity?: string;
+  /** False from when its API server was seen not to answer until it answers again. */
+  readonly answers: boolean;
   readonly nodes: Watched<Node>;
   readonly pods: Watched<Pod>;
   /** Calls the listener once, when the connection ends. */

@@ -273,7 +273,8 @@ class Supervised {
     const { signal } = this.#stopping;
     const deadline = performance.now() + readyTimeoutMs;
     const before = this.#restarts;
-    while (ready && !(await ready().catch(() => false))) {
+    // It may serve before it is known here which process it is: nobody could end it then.
+    while (!this.#record || (ready && !(await ready().catch(() => false)))) {
       if (signal.aborted) return;
       if (performance.now() > deadline || this.#restarts - before >= HOPELESS) {
         const why = this.#lastExit ?? (await lastError(this.#options.directory.logFile(name)));

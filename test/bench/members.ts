@@ -152,7 +152,14 @@ export class MembersBench {
       for (const name of names) {
         const opened = new OneOfMany({ ...inside, onRequest: counting('member') }, name);
         const pods = { list: () => [] };
-        openClusters.add(`shop/${name}`, { client: opened, server: member.url, nodes, pods, onStop: () => {} });
+        openClusters.add(`shop/${name}`, {
+          client: opened,
+          server: member.url,
+          nodes,
+          pods,
+          answers: true,
+          onStop: () => {},
+        });
       }
       await until('all to join', joined);
       this.#seconds.add('first WorkerCluster made to all joined', column, secondsSince(before.at));

@@ -7,7 +7,7 @@ import { budgetSeconds } from './durations.ts';
 /** Writing costs little, but there are thousands of tests that take milliseconds. */
 const WRITE_MS = 500;
 /** Of what an error says, in a list of failures. */
-const ERROR_CHARACTERS = 300;
+const ERROR_CHARACTERS = 1_500;
 
 /**
  * Counts the tests while they run, so that a run that is killed has told what it knew: into test-results/summary.txt, the line that CI ends
@@ -50,7 +50,8 @@ export default class SummaryReporter implements Reporter {
 
   #failed(what: string, errors: readonly Pick<SerializedError, 'message'>[]): void {
     this.#counts.failed++;
-    const [said = ''] = (errors[0]?.message ?? '').split('\n', 1);
+    // On one line, with what stands below the first: that is often the status of what was waited for.
+    const said = (errors[0]?.message ?? '').replaceAll(/\s+/g, ' ');
     this.#failures.push(`${what}: ${said.slice(0, ERROR_CHARACTERS)}`);
   }
 

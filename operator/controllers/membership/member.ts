@@ -50,9 +50,12 @@ export const isAsleep = ({ status }: WorkerCluster): boolean => status?.hibernat
 export const isSilent = (cluster: WorkerCluster | undefined): boolean =>
   findCondition(cluster?.status?.conditions, 'APIServerAvailable')?.status === 'False';
 
-/** Whether the API server of a cluster answers, as far as it was noticed. */
+/**
+ * Whether the API server of a cluster answers, as far as it was noticed. A cluster that is being deleted has no condition that says so: of one
+ * that died just before, only its line tells.
+ */
 export const answers = (cluster: WorkerCluster | undefined, open: OpenCluster | undefined): boolean =>
-  open !== undefined && !isSilent(cluster);
+  open?.answers === true && !isSilent(cluster);
 
 const takesPods = (node: Node): boolean => !node.spec.unschedulable && conditionIsTrue(node, 'Ready');
 

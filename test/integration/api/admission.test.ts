@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { dump, load } from 'js-yaml';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ALPHA_API_VERSION, LABELS } from '../../../operator/api/group.ts';
 import { API_VERSION, type KubeObject } from '../../../operator/api/index.ts';
 import { installManifests, OPERATOR_USER } from '../../../operator/api/install.ts';
 import { profileManifests } from '../../../operator/api/profiles.ts';
@@ -620,15 +621,43 @@ describe('people', () => {
     expect(await may('create', 'shoots.multi-cluster.demo.io')).toBe('yes');
     expect(await may('patch', 'workerclusters.multi-cluster.demo.io', '--subresource=status')).toBe('yes');
     expect(await may('create', 'statefulsets.apps')).toBe('yes');
-    // Of what users write, only what they gave a ttl: see the next test.
+    // Which of them: see the next two tests.
     expect(await may('delete', 'workerclusters.multi-cluster.demo.io')).toBe('yes');
-    expect(await may('create', 'workerclusters.multi-cluster.demo.io')).toBe('no');
+    expect(await may('create', 'workerclusters.multi-cluster.demo.io')).toBe('yes');
     expect(await may('delete', 'cloudprofiles.multi-cluster.demo.io')).toBe('no');
     expect(await may('delete', 'quotas.multi-cluster.demo.io')).toBe('no');
     expect(await may('create', 'clusterroles.rbac.authorization.k8s.io')).toBe('no');
     expect(await may('delete', 'customresourcedefinitions.apiextensions.k8s.io')).toBe('no');
     expect(await may('create', 'pods', '--subresource=exec')).toBe('no');
     expect(await may('delete', 'nodes')).toBe('no');
+  });
+
+  test('the operator makes no cluster but for a BurstPolicy or a Cluster of Cluster API', async () => {
+    const spec = { cloudProvider: 'aws', dataPlaneNodes: 1 };
+    const file = join(garden.directory, 'made.json');
+    const make = async (name: string, metadata: object, more: object = {}) => {
+      const made = cluster({ ...spec, ...more }, name);
+      await writeFile(file, JSON.stringify({ ...made, metadata: { ...made.metadata, ...metadata } }));
+      // As it writes: an apply makes what is not there.
+      return kubectl('apply', '--server-side', '-f', file, '--as', OPERATOR_USER).catch((error) => error.stderr);
+    };
+    const refusal = 'the operator makes clusters for Cluster API and BurstPolicies only';
+    const owner = (kind: string, apiVersion: string) => ({
+      ownerReferences: [{ apiVersion, kind, name: 'peak', uid: 'peak', controller: true }],
+    });
+    const policy = owner('BurstPolicy', ALPHA_API_VERSION);
+    const labels = { [LABELS.burstPolicy]: 'peak' };
+    expect(await make('plain', {})).toContain(refusal);
+    expect(await make('labelled', { labels })).toContain(refusal);
+    expect(await make('owned', { labels, ...owner('BurstPolicy', 'example.org/v1') })).toContain(refusal);
+    expect(await make('bought', { labels, ...policy })).toContain('serverside-applied');
+    const theirs = { mode: 'Attached', attached: { kubeconfigSecretRef: { name: 'theirs' } } };
+    const capi = owner('Cluster', 'cluster.x-k8s.io/v1beta2');
+    expect(await make('made', { labels: { [LABELS.managedBy]: 'coppice' }, ...capi })).toContain(refusal);
+    const attached = cluster(theirs, 'taken');
+    const metadata = { ...attached.metadata, labels: { [LABELS.managedBy]: 'coppice' }, ...capi };
+    await writeFile(file, JSON.stringify({ ...attached, metadata }));
+    expect(await kubectl('apply', '--server-side', '-f', file, '--as', OPERATOR_USER)).toContain('serverside-applied');
   });
 
   test('the operator deletes no cluster that nobody gave a ttl', async () => {

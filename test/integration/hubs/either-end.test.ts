@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { findCondition } from '../../../operator/api/conditions.ts';
 import { LABELS } from '../../../operator/api/group.ts';
 import { CLUSTER_INVENTORY } from '../../../operator/garden/inventory.ts';
 import { CLUSTERPROFILES } from '../../../operator/hubs/cluster-profile.ts';
@@ -79,6 +80,30 @@ describe('a hub and its members', () => {
     expect(forced).toEqual([
       'Membership Forced: cluster shop/demo does not answer: what is left in it of Hub test stays there',
     ]);
+  });
+
+  it('part without force when the cluster is deleted that broke off before', async () => {
+    const { garden, member } = scene;
+    const before = scene.events.length;
+    await scene.makeHub();
+    await scene.makeCluster();
+    let isAnswering = true;
+    const reason = () => findCondition(scene.membership()?.status?.conditions, 'Ready')?.reason;
+    scene.open([], 'demo', 'demo', () => isAnswering);
+    await scene.until('the cluster to join', () => scene.state() === 'Joined');
+    await member.kill();
+    try {
+      // Its conditions say no more of its API server by then: all that knows is the line.
+      await garden.client.delete(WORKERCLUSTERS, 'demo', 'shop');
+      await scene.until('the leave to fail', () => reason() === 'CannotGoOn');
+      isAnswering = false;
+      await scene.until('the cluster to have left', () => scene.memberships.size === 0);
+    } finally {
+      await member.start();
+      await sweepMember(scene);
+    }
+    expect(await garden.client.getOrUndefined(CLUSTERPROFILES, 'shop--demo', 'shop')).toBeUndefined();
+    expect(scene.events.slice(before).filter((text) => text.startsWith('Membership Forced'))).toEqual([]);
   });
 
   /** What a leave by force has left in the hub. */

@@ -243,8 +243,9 @@ export class HubScene {
   /**
    * What other controllers of the operator do when they have a line to the cluster, or lose it.
    * @param as name of the WorkerCluster, where a policy has given it another one
+   * @param isAnswering whether they have noticed nothing that is wrong with it
    */
-  open(pods: readonly Pod[] = [], name = 'demo', as = name): () => void {
+  open(pods: readonly Pod[] = [], name = 'demo', as = name, isAnswering = () => true): () => void {
     const { client, nodes } = this.#operator!.inside.get(name)!;
     const listeners: (() => void)[] = [];
     const cluster: OpenCluster = {
@@ -252,6 +253,9 @@ export class HubScene {
       server: this.#members.get(name)!.url,
       nodes,
       pods: { list: () => [...pods] },
+      get answers() {
+        return isAnswering();
+      },
       onStop: (listener) => listeners.push(listener),
     };
     this.#openClusters.add(`shop/${as}`, cluster);

@@ -130,7 +130,7 @@ describe('an attached cluster', () => {
   });
 
   it('without nodes joins no hub: nobody knows what it could have', () => {
-    const line = { nodes: { list: () => [] }, pods: { list: () => [] } } as never;
+    const line = { answers: true, nodes: { list: () => [] }, pods: { list: () => [] } } as never;
     expect(whyNotUsable(cluster({ status: { nodes: { desired: 0 } } as never }), line)).toContain('no node');
   });
 });

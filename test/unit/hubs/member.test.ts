@@ -19,6 +19,7 @@ const cluster = (more: object = {}) =>
 const open = (...nodes: object[]) =>
   ({
     server: 'https://10.0.0.1',
+    answers: true,
     client: {},
     nodes: { list: () => nodes },
     pods: { list: () => [] },

@@ -34,7 +34,7 @@ describe('runs of vitest', { timeout: PATIENCE_MS }, () => {
     await Promise.all([runs.run('first', args('one')), runs.run('second', args('two'))]);
     expect(runs.finish()).toEqual({
       line: '2 passed, 1 failed, 1 skipped',
-      failures: ['two.test.js > b: no'],
+      failures: ['two.test.js > b: no the rest'],
       failed: true,
     });
     expect(summary()).toBe('2 passed, 1 failed, 1 skipped\n');
