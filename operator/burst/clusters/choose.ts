@@ -1,6 +1,6 @@
 import { formatMoney, type Micros } from '../../cost/money.ts';
-import type { Alternative, CandidateView, ClusterPrice, ClustersView, WaitingWork } from './model.ts';
-import { type Replicas, type Room, type Taken, takenBy } from './room.ts';
+import type { Alternative, CandidateView, ClusterPrice, ClustersView } from './model.ts';
+import { type Replicas, type Taken, takenBy } from './room.ts';
 
 /** More candidates than this are never bought in one decision. */
 const MOST_AT_ONCE = 10;
@@ -28,8 +28,8 @@ const HOUR_MS = 3_600_000n;
  * What is left of maximums and budgets. What runs and what is bought counts for as long as a cluster lives at least: for less nothing can be
  * had, and how much longer it will be needed nobody knows.
  */
-function leftOf({ limits, clusters, candidates, spent }: ClustersView): Left {
-  const running = clusters.reduce((sum, { hourly }) => sum + hourly, 0n);
+function leftOf({ limits, clusters, candidates, spent, grownHourly = 0n }: ClustersView): Left {
+  const running = clusters.reduce((sum, { hourly }) => sum + hourly, grownHourly);
   return {
     clusters: limits.maximumClusters - clusters.length,
     hourly: limits.hourly - running,
@@ -38,15 +38,20 @@ function leftOf({ limits, clusters, candidates, spent }: ClustersView): Left {
   };
 }
 
-const forMinimumLife = (hourly: Micros, { minimumLifeMs }: ClustersView['limits']): Micros =>
+export const forMinimumLife = (hourly: Micros, { minimumLifeMs }: ClustersView['limits']): Micros =>
   (hourly * BigInt(Math.ceil(minimumLifeMs)) + HOUR_MS - 1n) / HOUR_MS;
 
+/** Money that budgets leave for more, in an hour and in the month (undefined: no limit). */
+export function moneyLeft(view: ClustersView): { hourly: Micros; monthly: Micros | undefined } {
+  const { hourly, monthly } = leftOf(view);
+  return { hourly, monthly };
+}
+
 /**
- * Clusters that take all of this work, which is more than the room that there is takes: of the highest priority the cheapest each time.
- * undefined: maximums, budgets or candidates do not allow that, and nothing is bought for a part of it.
+ * Clusters that take all of this, for which there is no room: of the highest priority the cheapest each time. undefined: maximums, budgets or
+ * candidates do not allow that, and nothing is bought for a part of it.
  */
-export function choose(view: ClustersView, room: Room, work: readonly WaitingWork[]): Chosen[] | undefined {
-  const replicas = withoutRoom(room, work);
+export function choose(view: ClustersView, replicas: readonly Replicas[]): Chosen[] | undefined {
   // One large cluster, or several small ones: each may be the cheaper way to the end, and the only one that is allowed.
   const [few, many] = [chooseBy(true, view, replicas), chooseBy(false, view, replicas)];
   if (!few || !many) return few ?? many;
@@ -54,10 +59,7 @@ export function choose(view: ClustersView, room: Room, work: readonly WaitingWor
   return costMany < costFew || (costMany === costFew && many.length < few.length) ? many : few;
 }
 
-const costOf = (chosen: readonly Chosen[]): Micros => chosen.reduce((sum, { price }) => sum + price.hourly, 0n);
-
-const withoutRoom = (room: Room, work: readonly WaitingWork[]): Replicas[] =>
-  room.whatIf(() => room.fill(work.map((one) => ({ work: one, count: one.count }))).left);
+export const costOf = (chosen: readonly Chosen[]): Micros => chosen.reduce((sum, { price }) => sum + price.hourly, 0n);
 
 function chooseBy(wholeFirst: boolean, view: ClustersView, wanted: readonly Replicas[]): Chosen[] | undefined {
   let replicas = wanted;
@@ -85,8 +87,7 @@ function chooseBy(wholeFirst: boolean, view: ClustersView, wanted: readonly Repl
 }
 
 /** What each candidate has to say to work that nothing is bought for. */
-export function whyNone(view: ClustersView, room: Room, work: readonly WaitingWork[]): Alternative[] {
-  const replicas = withoutRoom(room, work);
+export function whyNone(view: ClustersView, replicas: readonly Replicas[]): Alternative[] {
   const left = leftOf(view);
   return view.candidates.map((candidate) => {
     const one = judged(candidate, replicas, left, view);

@@ -1,8 +1,10 @@
 import { formatMoney } from '../../cost/money.ts';
-import { type Chosen, choose, whyNone } from './choose.ts';
+import { whyNone } from './choose.ts';
+import { type Serving, serve, whyNotGrown } from './grow.ts';
 import type {
   ClustersPlan,
   ClustersView,
+  Growth,
   OwnCluster,
   Purchase,
   Removal,
@@ -61,11 +63,14 @@ class Planning {
         this.#say(work, 'Stabilising', wait);
       } else waits.push(work);
     }
-    const purchases = this.#buy(waits);
-    const removals = this.#giveBack(purchases.length > 0);
+    const { purchases, growths } = this.#buy(waits);
+    // What grows is to have work.
+    for (const { cluster } of growths) this.#needed.add(cluster);
+    const removals = this.#giveBack(purchases.length + growths.length > 0);
     const coming = this.#times.filter((time) => time > this.#now);
     return {
       purchases,
+      growths,
       removals,
       verdicts: this.#verdicts,
       left: this.#left,
@@ -140,40 +145,55 @@ class Planning {
     else this.#say(work, 'Fits', `it fits on ${where}, and the hub has not placed it there yet: nothing is bought`);
   }
 
-  #buy(waits: readonly WaitingWork[][]): Purchase[] {
-    if (waits.length === 0) return [];
+  #buy(waits: readonly WaitingWork[][]): { purchases: Purchase[]; growths: Growth[] } {
+    const nothing = { purchases: [], growths: [] };
+    if (waits.length === 0) return nothing;
     const { limits, lastOut } = this.#view;
     const rested = (lastOut ?? Number.NEGATIVE_INFINITY) + limits.cooldownOutMs;
     if (rested > this.#now) {
       this.#times.push(rested);
       for (const work of waits)
-        this.#say(work, 'CoolingDown', `a cluster was bought a moment ago: the next one not before ${text(rested)}`);
-      return [];
+        this.#say(work, 'CoolingDown', `something was bought a moment ago: the next time not before ${text(rested)}`);
+      return nothing;
     }
-    const { served, chosen, refused } = this.#most(waits);
+    const { served, serving, refused } = this.#most(waits);
     for (const work of refused) this.#refuse(work);
-    if (chosen.length === 0) return [];
+    if (served.length === 0) return nothing;
+    const { clusters, growths } = serving;
     const work = served.flat();
     const sources = [...new Set(work.map(({ source }) => source))];
     const why = `${replicasOf(work)} of ${listed(sources)} have no place`;
+    const grown = growths.map(({ pool, nodes }) => `${nodesOf(nodes)} of pool ${pool.pool} of ${pool.cluster}`);
     for (const one of served) {
-      const names = listed(chosen.map(({ candidate }) => candidate));
-      this.#say(one, 'Bought', `bought for it: ${names}`);
+      const names = listed([...clusters.map(({ candidate }) => candidate), ...grown]);
+      if (clusters.length > 0) this.#say(one, 'Bought', `bought for it: ${names}`);
+      else this.#say(one, 'Growing', `added for it: ${names}`);
     }
-    return chosen.map(({ candidate, nodes, price, count, alternatives }) => ({
-      candidate,
-      nodes: Object.fromEntries(nodes),
-      price,
-      sources,
-      why: `${why}; ${candidate} takes ${count} of them for ${formatMoney(price.hourly)} ${limits.currency} an hour`,
-      alternatives,
-    }));
+    return {
+      purchases: clusters.map(({ candidate, nodes, price, count, alternatives }) => ({
+        candidate,
+        nodes: Object.fromEntries(nodes),
+        price,
+        sources,
+        why: `${why}; ${candidate} takes ${count} of them for ${formatMoney(price.hourly)} ${limits.currency} an hour`,
+        alternatives,
+      })),
+      growths: growths.map(({ entry, pool, nodes, count }) => ({
+        entry,
+        cluster: pool.cluster,
+        pool: pool.pool,
+        nodes,
+        each: pool.hourly,
+        sources,
+        why: `${why}; ${nodesOf(nodes)} more of pool ${pool.pool} ${nodes === 1 ? 'takes' : 'take'} ${count} of them`,
+      })),
+    };
   }
 
   /** As many sources as can be served, the oldest first; one that cannot is passed by, so that it keeps nobody waiting. */
-  #most(waits: readonly WaitingWork[][]): { served: WaitingWork[][]; chosen: Chosen[]; refused: WaitingWork[][] } {
+  #most(waits: readonly WaitingWork[][]): { served: WaitingWork[][]; serving: Serving; refused: WaitingWork[][] } {
     let served: WaitingWork[][] = [];
-    let chosen: Chosen[] = [];
+    let serving: Serving = { growths: [], clusters: [] };
     const refused: WaitingWork[][] = [];
     let rest = [...waits];
     while (rest.length > 0 && refused.length < MOST_REFUSED) {
@@ -181,8 +201,9 @@ class Planning {
       let [can, cannot] = [0, rest.length + 1];
       while (cannot - can > 1) {
         const tried = can === 0 && cannot > rest.length ? rest.length : (can + cannot) >> 1;
-        const found = choose(this.#view, this.#room, [...served, ...rest.slice(0, tried)].flat());
-        if (found) [can, chosen] = [tried, found];
+        const wanted = this.#room.without([...served, ...rest.slice(0, tried)].flat());
+        const found = serve(this.#view, wanted);
+        if (found) [can, serving] = [tried, found];
         else cannot = tried;
       }
       served = [...served, ...rest.slice(0, can)];
@@ -190,11 +211,12 @@ class Planning {
       rest = rest.slice(can + 1);
     }
     for (const work of rest) this.#later(work);
-    return { served, chosen, refused };
+    return { served, serving, refused };
   }
 
   #refuse(work: readonly WaitingWork[]): void {
-    const alternatives = whyNone(this.#view, this.#room, work);
+    const wanted = this.#room.without(work);
+    const alternatives = [...whyNotGrown(this.#view, wanted), ...whyNone(this.#view, wanted)];
     const reasons = alternatives.map(({ candidate, whyNot }) => `${candidate}: ${whyNot}`).join('; ');
     this.#say(work, 'Refused', `nothing is bought for its ${replicasOf(work)}: ${reasons}`, { alternatives });
   }
@@ -251,6 +273,8 @@ const replicasOf = (work: readonly WaitingWork[]): string => {
   const sizes = [...new Set(work.map(({ each }) => each))];
   return `${count} ${count === 1 ? 'replica' : 'replicas'} (${listed(sizes)} each)`;
 };
+
+const nodesOf = (count: number): string => `${count} ${count === 1 ? 'node' : 'nodes'}`;
 
 const listed = (names: readonly string[]): string =>
   names.length > NAMED ? `${names.slice(0, NAMED).join(', ')} and ${names.length - NAMED} more` : names.join(', ');

@@ -31,7 +31,32 @@ export interface KeptPurchase {
   readonly leaving?: true;
 }
 
-/** A candidate that is not tried for a while. */
+/** Nodes that were added to a pool, as it is written down before they are ordered. Money as decimals, times as RFC 3339. */
+export interface KeptGrowth {
+  /** `namespace/name` of the WorkerCluster, and its UID. */
+  readonly cluster: string;
+  readonly uid: string;
+  readonly pool: string;
+  /** Of the entry of the policy; absent: the cluster is the policy's. */
+  readonly entry?: string;
+  readonly at: string;
+  readonly sources: readonly string[];
+  /** Nodes that the pool was to have before, and with them. */
+  readonly from: number;
+  readonly to: number;
+  /** How many of them are still wanted: the pool may have become smaller since. */
+  readonly nodes: number;
+  /** What one costs in an hour; and all that are still wanted, since `rateSince`. */
+  readonly each: string;
+  readonly rate: string;
+  readonly rateSince: string;
+  /** All of them were seen. */
+  readonly came?: true;
+  /** They did not come, and the pool rests. */
+  readonly failed?: true;
+}
+
+/** A candidate, or a pool by `namespace/name/pool`, that is not tried for a while. */
 export interface Rest {
   readonly failures: number;
   /** RFC 3339. */
@@ -45,6 +70,8 @@ export interface BurstRecord {
   /** Number of the next purchase: none is ever used twice. */
   readonly next: number;
   readonly purchases: readonly KeptPurchase[];
+  /** Nodes that were added to pools. Absent: none, as in records from before this was done. */
+  readonly growths?: readonly KeptGrowth[];
   /** By month (2026-11), as decimals. */
   readonly spent: Readonly<Record<string, string>>;
   readonly rests: Readonly<Record<string, Rest>>;
@@ -183,8 +210,14 @@ export function decided(record: BurstRecord, decision: BurstDecision): BurstReco
 /** What was spent in the month of `now` until then. */
 export const spentUntil = (record: BurstRecord, now: number): Micros =>
   parseMoney(
-    record.purchases.reduce((spent, purchase) => spentWith(spent, purchase, now), record.spent)[monthOf(now)] ?? '0',
+    [...record.purchases, ...(record.growths ?? [])].reduce((spent, one) => spentWith(spent, one, now), record.spent)[
+      monthOf(now)
+    ] ?? '0',
   );
+
+/** What all that it has costs in an hour. */
+export const hourlyOf = ({ purchases, growths = [] }: BurstRecord): Micros =>
+  [...purchases, ...growths].reduce((sum, { rate }) => sum + parseMoney(rate), 0n);
 
 /** Alternatives as they are kept and shown. */
 export const told = (alternatives: readonly Alternative[]) =>
@@ -194,9 +227,10 @@ export const told = (alternatives: readonly Alternative[]) =>
     ...(whyNot && { whyNot: whyNot.slice(0, MOST_WORDS) }),
   }));
 
-function spentWith(
+/** What was spent, with what this has cost since `rateSince`. */
+export function spentWith(
   spent: Readonly<Record<string, string>>,
-  { rate, rateSince }: KeptPurchase,
+  { rate, rateSince }: { readonly rate: string; readonly rateSince: string },
   now: number,
 ): Readonly<Record<string, string>> {
   const sums = { ...spent };

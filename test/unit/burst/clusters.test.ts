@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type {
   ClusterOffer,
   ClustersView,
+  GrowingPool,
   Limits,
   OwnCluster,
   Supply,
@@ -291,6 +292,123 @@ describe('a cluster', () => {
   });
 });
 
+/** A pool of nodes of 4 CPU that may have `more`, each at `price` an hour in whole units. */
+const growing = (name: string, more: number, price: number, rest: Partial<GrowingPool> = {}): GrowingPool => ({
+  cluster: `shop/${name}`,
+  member: { name, labels: { tier: 'private' }, zones: [] },
+  pool: 'a',
+  template: { ...template(4), id: `shop/${name}/a` },
+  more,
+  hourly: BigInt(price * 1e6),
+  problem: undefined,
+  ...rest,
+});
+
+describe('pools that may grow', () => {
+  const growth = (pools: GrowingPool[], left = 100) => [{ name: 'private', left, pools }];
+  const grown = (more: Partial<ClustersView>) => {
+    const { growths, purchases } = plan(more);
+    return [
+      ...growths.map(({ cluster, nodes }) => `${cluster} +${nodes}`),
+      ...purchases.map(({ candidate, nodes }) => `${candidate} ${nodes.pool}`),
+    ];
+  };
+
+  it('grow before a cluster is bought, though that would cost less, and say why', () => {
+    const { growths, purchases, verdicts } = plan({ growth: growth([growing('own', 5, 3)]) });
+    expect(purchases).toEqual([]);
+    expect(growths).toEqual([
+      {
+        entry: 'private',
+        cluster: 'shop/own',
+        pool: 'a',
+        nodes: 2,
+        each: 3_000_000n,
+        sources: ['web'],
+        why: '6 replicas (1 CPU each) of web have no place; 2 nodes more of pool a take 6 of them',
+      },
+    ]);
+    expect(verdicts).toMatchObject([{ state: 'Growing', message: 'added for it: 2 nodes of pool a of shop/own' }]);
+  });
+
+  it.each<[string, Partial<ClustersView>, string[]]>([
+    [
+      'what is free is taken first',
+      { supply: [supply('own', 4, 2)], growth: growth([growing('own', 5, 1)]) },
+      ['shop/own +1'],
+    ],
+    ['the cheapest pool first', { growth: growth([growing('dear', 5, 2), growing('own', 5, 1)]) }, ['shop/own +2']],
+    [
+      'several pools where one is too small',
+      { growth: growth([growing('own', 1, 1), growing('two', 5, 2)]) },
+      ['shop/own +1', 'shop/two +1'],
+    ],
+    ['a cluster for the rest', { growth: growth([growing('own', 1, 0)]) }, ['shop/own +1', 'aws 1']],
+    ['a cluster alone where that costs less', { growth: growth([growing('own', 1, 5)]) }, ['aws 2']],
+    ['no more than its entry allows', { growth: growth([growing('own', 5, 0)], 1) }, ['shop/own +1', 'aws 1']],
+    ['none that cannot', { growth: growth([growing('own', 5, 1, { problem: 'it rests' })]) }, ['aws 2']],
+    [
+      'none to which the hub would not send it',
+      {
+        waiting: [work('web', 6, '1', { accepts: ({ labels }) => labels.tier === 'public' })],
+        growth: growth([growing('own', 5, 1)]),
+      },
+      ['aws 2'],
+    ],
+    [
+      'within the budget of an hour',
+      { limits: limits({ hourly: 5_000_000n }), growth: growth([growing('own', 5, 4)]) },
+      ['aws 2'],
+    ],
+    [
+      'within the budget, with nodes that were added before',
+      {
+        limits: limits({ hourly: 3_000_000n }),
+        grownHourly: 2_000_000n,
+        growth: growth([growing('own', 5, 1)]),
+        candidates: [],
+      },
+      [],
+    ],
+    [
+      'within the budget of the month',
+      {
+        limits: limits({ monthly: 1_000_000n }),
+        spent: 400_000n,
+        growth: growth([growing('own', 5, 1)]),
+        candidates: [],
+      },
+      [],
+    ],
+    ['nothing while it cools down', { lastOut: NOW - 20_000, growth: growth([growing('own', 5, 1)]) }, []],
+    ['nothing for a part', { waiting: [work('web', 600)], growth: growth([growing('own', 5, 1)]) }, []],
+  ])('%s', (_, more, expected) => expect(grown(more)).toEqual(expected));
+
+  it('say why they do not, beside the candidates', () => {
+    const { verdicts } = plan({ waiting: [work('web', 600)], growth: growth([growing('own', 5, 1)]) });
+    expect(verdicts[0]!.alternatives?.[0]).toEqual({
+      candidate: 'private',
+      whyNot: 'nodes that may be added there take 20 of 600 replicas',
+    });
+  });
+
+  it('leaves nodes to the pods of their own cluster that wait for them', () => {
+    const coming = { planned: [{ template: template(4), count: 2 }], nodes: [] };
+    expect(bought({ supply: [supply('own', 4, 0, coming)] })).toEqual([]);
+    expect(bought({ supply: [supply('own', 4, 0, { ...coming, pending: [podOf('3')] })] })).toEqual(['aws 1']);
+  });
+
+  it('keeps a cluster whose pool grows, though it is empty', () => {
+    const idle = own('a', { idleSince: NOW - 60 * MINUTE });
+    const { removals, growths } = plan({
+      clusters: [idle],
+      growth: [{ name: undefined, left: 9, pools: [growing('a', 5, 0)] }],
+    });
+    expect(growths).toMatchObject([{ entry: undefined, cluster: 'shop/a' }]);
+    expect(removals).toEqual([]);
+  });
+});
+
 holds(
   'never spends more than it may, buys nothing for what fits, and decides the same again',
   (choose) => {
@@ -357,6 +475,57 @@ holds(
     expect(later.removals.filter(({ name }) => name.startsWith('new'))).toEqual([]);
     for (const { name } of removals)
       expect(clusters.some((one) => one.name === name && one.idleSince !== undefined)).toBe(true);
+  },
+  { runs: 100 },
+);
+
+holds(
+  'grows no pool beyond what its entry and budgets allow, and not again for what it has grown for',
+  (choose) => {
+    const hourly = BigInt(choose.integer(0, 20)) * 1_000_000n;
+    const left = choose.integer(0, 6);
+    const pools = choose.many(choose.integer(1, 4), (index) =>
+      growing(`g${index}`, choose.integer(0, 5), choose.integer(0, 3)),
+    );
+    const drawn = view({
+      limits: limits({ hourly }),
+      grownHourly: BigInt(choose.integer(0, 4)) * 1_000_000n,
+      waiting: choose.many(choose.integer(1, 5), (index) =>
+        work(`s${index}`, choose.integer(1, 20), String(choose.integer(1, 4))),
+      ),
+      growth: [{ name: 'private', left, pools }],
+      candidates: [candidate('aws', choose.integer(1, 4), { most: choose.integer(1, 3) })],
+    });
+    const { growths, purchases, verdicts } = planClusters(drawn, NOW);
+    const nodes = growths.reduce((sum, one) => sum + one.nodes, 0);
+    expect(nodes).toBeLessThanOrEqual(left);
+    for (const { cluster, nodes: more } of growths)
+      expect(more).toBeLessThanOrEqual(pools.find((one) => one.cluster === cluster)!.more);
+    const cost = growths.reduce((sum, one) => sum + one.each * BigInt(one.nodes), 0n);
+    const most = purchases.reduce((sum, { price }) => sum + price.most, 0n);
+    if (cost + most > 0n) expect(drawn.grownHourly! + cost + most <= hourly).toBe(true);
+    const states = verdicts.map(({ state }) => state);
+    expect(states.includes('Growing')).toBe(growths.length > 0 && purchases.length === 0);
+
+    const served = new Set(
+      verdicts.flatMap(({ source, state }) => (state === 'Growing' || state === 'Bought' ? [source] : [])),
+    );
+    const made = purchases.map(
+      ({ nodes: { pool = 0 } }, index): Supply => ({
+        ...supply(`new${index}`, 4, 0, { planned: [{ template: template(4), count: pool }] }),
+        nodes: [],
+      }),
+    );
+    const grown = growths.map((one): Supply => {
+      const { member, template: ofPool } = pools.find(({ cluster }) => cluster === one.cluster)!;
+      return { cluster: one.cluster, member, nodes: [], planned: [{ template: ofPool, count: one.nodes }] };
+    });
+    const again = planClusters(
+      { ...drawn, waiting: drawn.waiting.filter(({ source }) => served.has(source)), supply: [...made, ...grown] },
+      NOW + 2 * MINUTE,
+    );
+    expect(again.growths).toEqual([]);
+    expect(again.purchases).toEqual([]);
   },
   { runs: 100 },
 );
