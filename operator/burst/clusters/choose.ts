@@ -1,6 +1,6 @@
 import { formatMoney, type Micros } from '../../cost/money.ts';
-import type { Alternative, CandidateView, ClusterPrice, ClustersView, WaitingWork } from './model.ts';
-import { type Replicas, type Room, type Taken, takenBy } from './room.ts';
+import type { Alternative, CandidateView, ClusterOffer, ClusterPrice, ClustersView, WaitingWork } from './model.ts';
+import { type Replicas, type Room, type Taken, takenBy, together } from './room.ts';
 
 /** More candidates than this are never bought in one decision. */
 const MOST_AT_ONCE = 10;
@@ -48,7 +48,8 @@ const forMinimumLife = (hourly: Micros, { minimumLifeMs }: ClustersView['limits'
 export function choose(view: ClustersView, room: Room, work: readonly WaitingWork[]): Chosen[] | undefined {
   const replicas = withoutRoom(room, work);
   // One large cluster, or several small ones: each may be the cheaper way to the end, and the only one that is allowed.
-  const [few, many] = [chooseBy(true, view, replicas), chooseBy(false, view, replicas)];
+  const take = remembered();
+  const [few, many] = [chooseBy(true, view, replicas, take), chooseBy(false, view, replicas, take)];
   if (!few || !many) return few ?? many;
   const [costFew, costMany] = [costOf(few), costOf(many)];
   return costMany < costFew || (costMany === costFew && many.length < few.length) ? many : few;
@@ -57,15 +58,32 @@ export function choose(view: ClustersView, room: Room, work: readonly WaitingWor
 const costOf = (chosen: readonly Chosen[]): Micros => chosen.reduce((sum, { price }) => sum + price.hourly, 0n);
 
 const withoutRoom = (room: Room, work: readonly WaitingWork[]): Replicas[] =>
-  room.whatIf(() => room.fill(work.map((one) => ({ work: one, count: one.count }))).left);
+  together(room.whatIf(() => room.fill(work.map((one) => ({ work: one, count: one.count }))).left));
 
-function chooseBy(wholeFirst: boolean, view: ClustersView, wanted: readonly Replicas[]): Chosen[] | undefined {
+/** As long as both ways choose the same, they ask the same. */
+function remembered(): typeof takenBy {
+  const known = new Map<readonly Replicas[], Map<ClusterOffer, Taken>>();
+  return (offer, wanted) => {
+    const ofWanted = known.get(wanted) ?? new Map<ClusterOffer, Taken>();
+    known.set(wanted, ofWanted);
+    const taken = ofWanted.get(offer) ?? takenBy(offer, wanted);
+    ofWanted.set(offer, taken);
+    return taken;
+  };
+}
+
+function chooseBy(
+  wholeFirst: boolean,
+  view: ClustersView,
+  wanted: readonly Replicas[],
+  take: typeof takenBy,
+): Chosen[] | undefined {
   let replicas = wanted;
   const left = leftOf(view);
   const chosen: Chosen[] = [];
   while (replicas.length > 0) {
     if (chosen.length === MOST_AT_ONCE) return undefined;
-    const offers = view.candidates.map((candidate) => judged(candidate, replicas, left, view));
+    const offers = view.candidates.map((candidate) => judged(candidate, replicas, left, view, take));
     const best = offers.filter(isPossible).sort(better(wholeFirst))[0];
     if (!best) return undefined;
     chosen.push({
@@ -107,10 +125,16 @@ type Possible = Judged & { readonly taken: Taken; readonly price: ClusterPrice }
 
 const isPossible = (one: Judged): one is Possible => one.whyNot === undefined;
 
-function judged(candidate: CandidateView, replicas: readonly Replicas[], left: Left, { limits }: ClustersView): Judged {
+function judged(
+  candidate: CandidateView,
+  replicas: readonly Replicas[],
+  left: Left,
+  { limits }: ClustersView,
+  take = takenBy,
+): Judged {
   const { name, offer, problem } = candidate;
   if (problem !== undefined || !offer) return { candidate, whyNot: problem ?? 'it cannot be made' };
-  const taken = takenBy(offer, replicas);
+  const taken = take(offer, replicas);
   if (taken.count === 0) return { candidate, whyNot: taken.misfits.join('; ') || 'it takes none of it' };
   const price = offer.price(taken.nodes);
   if (typeof price === 'string') return { candidate, taken, whyNot: price };

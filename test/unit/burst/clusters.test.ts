@@ -134,6 +134,27 @@ const states = (more: Partial<ClustersView> = {}, now = NOW) => plan(more, now).
 const removed = (more: Partial<ClustersView> = {}, now = NOW) => plan(more, now).removals.map(({ name }) => name);
 
 describe('work without a place', () => {
+  it('is looked at quickly where there is much of it and the budget has room for little', () => {
+    let asked = 0;
+    const offered = candidate('aws', 1, { most: 1000 });
+    const counting: ClusterOffer = {
+      ...offered.offer,
+      price: (nodes) => {
+        asked++;
+        return offered.offer.price(nodes);
+      },
+    };
+    const waiting = Array.from({ length: 1000 }, (_, index) => work(`web-${index}`, 1));
+    const { purchases } = plan({
+      waiting,
+      candidates: [{ ...offered, offer: counting }],
+      limits: limits({ hourly: 3_000_000n }),
+    });
+    expect(purchases.map(({ nodes }) => nodes.pool)).toEqual([3]);
+    // Halving a thousand anew for each that is refused would ask more than a hundred times.
+    expect(asked).toBeLessThan(60);
+  });
+
   it('buys the cheapest cluster that takes all of it, with as many nodes as it needs, and says what else there was', () => {
     const { purchases } = plan();
     expect(purchases).toEqual([
