@@ -1,7 +1,15 @@
 import { costOver } from '../../cost/billing.ts';
 import { formatMoney, type Micros } from '../../cost/money.ts';
-import type { Alternative, CandidateView, ClusterPrice, ClustersView, Limits, WaitingWork } from './model.ts';
-import { type Replicas, type Room, type Taken, takenBy } from './room.ts';
+import type {
+  Alternative,
+  CandidateView,
+  ClusterOffer,
+  ClusterPrice,
+  ClustersView,
+  Limits,
+  WaitingWork,
+} from './model.ts';
+import { type Replicas, type Room, type Taken, takenBy, together } from './room.ts';
 
 /** More candidates than this are never bought in one decision. */
 const MOST_AT_ONCE = 10;
@@ -65,7 +73,11 @@ export function choose(
 ): Chosen[] | undefined {
   const replicas = withoutRoom(room, work);
   // One large cluster, or several small ones: each may be the cheaper way to the end, and the only one that is allowed.
-  const [few, many] = [true, false].map((wholeFirst) => chooseBy(wholeFirst, view, replicas, now));
+  const take = remembered();
+  const [few, many] = [true, false].map((wholeFirst) => chooseBy(wholeFirst, view, replicas, now, take));
+  if (!few && !many && view.limits.startWithinMs !== undefined)
+    // Money for what comes in time may be too little: late is better than not at all.
+    return choose({ ...view, limits: { ...view.limits, startWithinMs: undefined } }, room, work, now);
   if (!few || !many) return few ?? many;
   const lateness = (chosen: readonly Chosen[]) => chosen.filter((one) => one.isLate).length;
   if (lateness(few) !== lateness(many)) return lateness(few) < lateness(many) ? few : many;
@@ -77,13 +89,26 @@ const costOf = (chosen: readonly Chosen[], limits: Limits): Micros =>
   chosen.reduce((sum, { price }) => sum + forMinimumLife(price, limits).cost, 0n);
 
 const withoutRoom = (room: Room, work: readonly WaitingWork[]): Replicas[] =>
-  room.whatIf(() => room.fill(work.map((one) => ({ work: one, count: one.count }))).left);
+  together(room.whatIf(() => room.fill(work.map((one) => ({ work: one, count: one.count }))).left));
+
+/** As long as both ways choose the same, they ask the same. */
+function remembered(): typeof takenBy {
+  const known = new Map<readonly Replicas[], Map<ClusterOffer, Taken>>();
+  return (offer, wanted) => {
+    const ofWanted = known.get(wanted) ?? new Map<ClusterOffer, Taken>();
+    known.set(wanted, ofWanted);
+    const taken = ofWanted.get(offer) ?? takenBy(offer, wanted);
+    ofWanted.set(offer, taken);
+    return taken;
+  };
+}
 
 function chooseBy(
   wholeFirst: boolean,
   view: ClustersView,
   wanted: readonly Replicas[],
   now: number,
+  take: typeof takenBy,
 ): Chosen[] | undefined {
   let replicas = wanted;
   const { limits } = view;
@@ -91,7 +116,7 @@ function chooseBy(
   const chosen: Chosen[] = [];
   while (replicas.length > 0) {
     if (chosen.length === MOST_AT_ONCE) return undefined;
-    const offers = view.candidates.map((candidate) => judged(candidate, replicas, left, view));
+    const offers = view.candidates.map((candidate) => judged(candidate, replicas, left, view, take));
     const best = offers.filter(isPossible).sort(better(wholeFirst, limits))[0];
     if (!best) return undefined;
     chosen.push({
@@ -134,10 +159,16 @@ type Possible = Judged & { readonly taken: Taken; readonly price: ClusterPrice }
 
 const isPossible = (one: Judged): one is Possible => one.whyNot === undefined;
 
-function judged(candidate: CandidateView, replicas: readonly Replicas[], left: Left, { limits }: ClustersView): Judged {
+function judged(
+  candidate: CandidateView,
+  replicas: readonly Replicas[],
+  left: Left,
+  { limits }: ClustersView,
+  take = takenBy,
+): Judged {
   const { name, offer, problem } = candidate;
   if (problem !== undefined || !offer) return { candidate, whyNot: problem ?? 'it cannot be made' };
-  const taken = takenBy(offer, replicas);
+  const taken = take(offer, replicas);
   if (taken.count === 0) return { candidate, whyNot: taken.misfits.join('; ') || 'it takes none of it' };
   const price = offer.price(taken.nodes);
   if (typeof price === 'string') return { candidate, taken, whyNot: price };

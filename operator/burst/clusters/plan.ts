@@ -44,7 +44,7 @@ class Planning {
   constructor(view: ClustersView, now: number) {
     this.#view = view;
     this.#now = now;
-    this.#room = new Room(view.supply);
+    this.#room = new Room(view.supply, view.waiting);
   }
 
   plan(): ClustersPlan {
@@ -180,14 +180,12 @@ class Planning {
     const refused: WaitingWork[][] = [];
     let rest = [...waits];
     while (rest.length > 0 && refused.length < MOST_REFUSED) {
-      // The longest beginning that can be served, by halves.
-      let [can, cannot] = [0, rest.length + 1];
-      while (cannot - can > 1) {
-        const tried = can === 0 && cannot > rest.length ? rest.length : (can + cannot) >> 1;
+      const isFirst = served.length + refused.length === 0;
+      const can = mostThat(rest.length, isFirst, (tried) => {
         const found = choose(this.#view, this.#room, [...served, ...rest.slice(0, tried)].flat(), this.#now);
-        if (found) [can, chosen] = [tried, found];
-        else cannot = tried;
-      }
+        if (found) chosen = found;
+        return found !== undefined;
+      });
       served = [...served, ...rest.slice(0, can)];
       if (can < rest.length) refused.push(rest[can]!);
       rest = rest.slice(can + 1);
@@ -243,6 +241,21 @@ class Planning {
   #isNeeded({ key }: OwnCluster): boolean {
     return this.#needed.has(key);
   }
+}
+
+/**
+ * The largest number up to `most` that can be, where any less can be too: of those that can be, the largest is tried last. All at once is tried
+ * only if `expectsAll`; else 1, then twice as many each time, then by halves, because what can be had is often little, and to try much takes long.
+ */
+function mostThat(most: number, expectsAll: boolean, canBe: (tried: number) => boolean): number {
+  if (expectsAll && canBe(most)) return most;
+  let [can, cannot] = [0, expectsAll ? most : most + 1];
+  for (let next = 1; cannot - can > 1; ) {
+    const tried = next < cannot ? next : (can + cannot) >> 1;
+    if (canBe(tried)) [can, next] = [tried, Math.max(next, 2 * tried)];
+    else [cannot, next] = [tried, Number.POSITIVE_INFINITY];
+  }
+  return can;
 }
 
 /** Work of one source together, the oldest first. */

@@ -151,6 +151,27 @@ const states = (more: Partial<ClustersView> = {}, now = NOW) => plan(more, now).
 const removed = (more: Partial<ClustersView> = {}, now = NOW) => plan(more, now).removals.map(({ name }) => name);
 
 describe('work without a place', () => {
+  it('is looked at quickly where there is much of it and the budget has room for little', () => {
+    let asked = 0;
+    const offered = candidate('aws', 1, { most: 1000 });
+    const counting: ClusterOffer = {
+      ...offered.offer,
+      price: (nodes) => {
+        asked++;
+        return offered.offer.price(nodes);
+      },
+    };
+    const waiting = Array.from({ length: 1000 }, (_, index) => work(`web-${index}`, 1));
+    const { purchases } = plan({
+      waiting,
+      candidates: [{ ...offered, offer: counting }],
+      limits: limits({ hourly: 3_000_000n }),
+    });
+    expect(purchases.map(({ nodes }) => nodes.pool)).toEqual([3]);
+    // Halving a thousand anew for each that is refused would ask more than a hundred times.
+    expect(asked).toBeLessThan(60);
+  });
+
   it('buys the cheapest cluster that takes all of it, with as many nodes as it needs, and says what else there was', () => {
     const { purchases } = plan();
     expect(purchases).toEqual([
@@ -219,6 +240,11 @@ describe('work without a place', () => {
     expect(bought({ candidates: [slow, candidate('gcp', 2, { problem: 'it rests' })], ...within(1) })).toEqual([
       'aws 2',
     ]);
+    // There may be no money for what comes in time: late is better than not at all.
+    const little = { limits: limits({ startWithinMs: 5 * MINUTE, hourly: 3_000_000n }) };
+    expect(bought({ candidates: [slow, quick], ...little })).toEqual(['aws 2']);
+    const small = candidate('gcp', 2, { startupMs: 4 * MINUTE, most: 1 });
+    expect(bought({ waiting: [work('web', 12)], candidates: [slow, small], ...little })).toEqual(['aws 3']);
     // Of what costs the same, the quicker.
     expect(bought({ candidates: [{ ...slow, priority: 0 }, candidate('gcp', 1, { startupMs: MINUTE })] })).toEqual([
       'gcp 2',
