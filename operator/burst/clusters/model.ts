@@ -1,3 +1,4 @@
+import type { ClusterBilling } from '../../cost/billing.ts';
 import type { Micros } from '../../cost/money.ts';
 import type { FitNode, FitPod, Labels, NodeTemplate } from '../fit/model.ts';
 
@@ -55,6 +56,8 @@ export interface ClusterPrice {
   readonly hourly: Micros;
   /** With all nodes that autoscalers may add to it: what budgets count. */
   readonly most: Micros;
+  /** How its time is billed; undefined: every moment counts. */
+  readonly billing?: ClusterBilling | undefined;
 }
 
 /** A cluster that could be made from a candidate. */
@@ -75,6 +78,8 @@ export interface CandidateView {
   readonly offer: ClusterOffer | undefined;
   /** Why none is made now, a sentence; undefined: it can be. */
   readonly problem: string | undefined;
+  /** How long one takes to come, milliseconds; undefined: not known. */
+  readonly startupMs?: number | undefined;
 }
 
 /** A cluster that a policy has bought. */
@@ -90,6 +95,8 @@ export interface OwnCluster {
   readonly idleSince: number | undefined;
   /** What budgets count it with. */
   readonly hourly: Micros;
+  /** How its time is billed, which is counted from `at`; undefined: every moment counts. */
+  readonly billing?: ClusterBilling | undefined;
   /** Why it will not come, a sentence; undefined: nothing says so. */
   readonly failure: string | undefined;
 }
@@ -97,6 +104,8 @@ export interface OwnCluster {
 /** What a policy allows. Times in milliseconds, money in millionths of its currency. */
 export interface Limits {
   readonly pendingForMs: number;
+  /** How long a cluster may take to come where another is quicker; undefined: as long as it takes. */
+  readonly startWithinMs?: number | undefined;
   readonly maximumClusters: number;
   readonly hourly: Micros;
   readonly monthly: Micros | undefined;
