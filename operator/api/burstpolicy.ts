@@ -94,6 +94,9 @@ export const burstPolicySpec = rules(
         pendingFor: duration(
           'How long work has to wait without a break before a cluster is made. Absent: 30s.',
         ).optional(),
+        startWithin: duration(
+          'How long a cluster may take to come, from its order until it is in the hub. Of the candidates that are not known to take longer one is bought, by priority and price; where all take longer, the quickest. Absent: however long it takes.',
+        ).optional(),
       })
       .describe('When clusters are made.')
       .optional(),
@@ -241,6 +244,11 @@ export const burstPolicyStatus = z
         .object({
           name: text(15, 'Name of the candidate.'),
           hourly: money('What the smallest cluster of it costs in an hour.').optional(),
+          startupSeconds: count(
+            0,
+            undefined,
+            'How long one takes to come: half of the last ones, or what the CloudProfile says. Absent: not known.',
+          ).optional(),
           problem: text(2048, 'Why none of it is made now.').optional(),
         })
         .describe('How a candidate is.'),

@@ -1,6 +1,7 @@
+import { costOver } from '../../cost/billing.ts';
 import { formatMoney, type Micros } from '../../cost/money.ts';
-import { type Chosen, choose, costOf, forMinimumLife, moneyLeft } from './choose.ts';
-import type { Alternative, ClustersView, GrowingPool, GrowthView } from './model.ts';
+import { type Chosen, choose, costOf, moneyLeft } from './choose.ts';
+import type { Alternative, ClustersView, GrowingPool, GrowthView, Limits } from './model.ts';
 import { type Replicas, takenByPool } from './room.ts';
 
 /** More pools than this are not looked at for one decision. */
@@ -25,24 +26,33 @@ export interface Serving {
  * How all of this is served, for which there is no room: by nodes that pools may still add, as they come within minutes and a cluster does
  * not; where these are too few, by them and clusters, or by clusters alone, whichever costs less. undefined: not at all.
  */
-export function serve(view: ClustersView, replicas: readonly Replicas[]): Serving | undefined {
-  const { chosen: growths, left } = growFor(view, replicas);
+export function serve(view: ClustersView, replicas: readonly Replicas[], now: number): Serving | undefined {
+  const { chosen: growths, left } = growFor(view, replicas, now);
   if (left.length === 0) return { growths, clusters: [] };
-  const alone = choose(view, replicas);
+  const alone = choose(view, replicas, now);
   if (growths.length === 0) return alone && { growths, clusters: alone };
-  const cost = hourlyOf(growths);
-  const rest = choose({ ...view, grownHourly: (view.grownHourly ?? 0n) + cost }, left);
-  if (rest && (!alone || cost + costOf(rest) <= costOf(alone))) return { growths, clusters: rest };
+  const rest = choose({ ...view, grownHourly: (view.grownHourly ?? 0n) + hourlyOf(growths) }, left, now);
+  const { limits } = view;
+  const cost = growths.reduce((sum, { pool, nodes }) => sum + forMinimumLife(pool, limits) * BigInt(nodes), 0n);
+  if (rest && (!alone || cost + costOf(rest, limits) <= costOf(alone, limits))) return { growths, clusters: rest };
   return alone && { growths: [], clusters: alone };
 }
+
+/** What one node costs that is there no longer than a cluster must be, as its cloud bills time. */
+const forMinimumLife = ({ hourly, billing }: GrowingPool, { minimumLifeMs }: Limits): Micros =>
+  costOver(hourly, minimumLifeMs, billing);
 
 const hourlyOf = (growths: readonly ChosenGrowth[]): Micros =>
   growths.reduce((sum, { pool, nodes }) => sum + pool.hourly * BigInt(nodes), 0n);
 
 /** Nodes of pools that may grow, those first that cost least for each replica. */
-function growFor(view: ClustersView, wanted: readonly Replicas[]): { chosen: ChosenGrowth[]; left: Replicas[] } {
+function growFor(
+  view: ClustersView,
+  wanted: readonly Replicas[],
+  now: number,
+): { chosen: ChosenGrowth[]; left: Replicas[] } {
   const chosen: ChosenGrowth[] = [];
-  const money = moneyLeft(view);
+  const money = moneyLeft(view, now);
   const byEntry = new Map((view.growth ?? []).map((entry) => [entry, entry.left]));
   let left = [...wanted];
   for (const { entry, pool } of inOrder(view, wanted)) {
@@ -54,9 +64,8 @@ function growFor(view: ClustersView, wanted: readonly Replicas[]): { chosen: Cho
     const { nodes, count } = taken;
     chosen.push({ entry: entry.name, pool, nodes, count });
     byEntry.set(entry, (byEntry.get(entry) ?? 0) - nodes);
-    const cost = pool.hourly * BigInt(nodes);
-    money.hourly -= cost;
-    if (money.monthly !== undefined) money.monthly -= forMinimumLife(cost, view.limits);
+    money.hourly -= pool.hourly * BigInt(nodes);
+    if (money.monthly !== undefined) money.monthly -= forMinimumLife(pool, view.limits) * BigInt(nodes);
     left = taken.left;
   }
   return { chosen, left };
@@ -78,20 +87,21 @@ function inOrder(view: ClustersView, wanted: readonly Replicas[]): { entry: Grow
 
 /** How many nodes more of it budgets allow. */
 function affordable(
-  { hourly, more }: GrowingPool,
+  pool: GrowingPool,
   money: { hourly: Micros; monthly: Micros | undefined },
   { limits }: ClustersView,
 ): number {
+  const { hourly, more } = pool;
   if (hourly === 0n) return more;
   let most = money.hourly / hourly;
-  const life = forMinimumLife(hourly, limits);
+  const life = forMinimumLife(pool, limits);
   if (money.monthly !== undefined && life > 0n && money.monthly / life < most) most = money.monthly / life;
   return most <= 0n ? 0 : Number(most < BigInt(more) ? most : BigInt(more));
 }
 
 /** What each entry that may grow has to say to work for which nothing is done. */
-export function whyNotGrown(view: ClustersView, replicas: readonly Replicas[]): Alternative[] {
-  const { chosen } = growFor(view, replicas);
+export function whyNotGrown(view: ClustersView, replicas: readonly Replicas[], now: number): Alternative[] {
+  const { chosen } = growFor(view, replicas, now);
   return (view.growth ?? []).flatMap((entry): Alternative[] => {
     if (entry.name === undefined) return [];
     const grown = chosen.filter((one) => one.entry === entry.name);

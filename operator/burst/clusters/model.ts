@@ -1,3 +1,4 @@
+import type { ClusterBilling } from '../../cost/billing.ts';
 import type { Micros } from '../../cost/money.ts';
 import type { FitNode, FitPod, Labels, NodeTemplate } from '../fit/model.ts';
 
@@ -52,6 +53,8 @@ export interface GrowingPool {
   readonly more: number;
   /** What budgets count an hour of one more node with, in millionths: 0 where its cluster is counted at its largest already. */
   readonly hourly: Micros;
+  /** How its time is billed; absent: every moment counts. */
+  readonly billing?: ClusterBilling | undefined;
   /** Why it has no more now, a sentence; undefined: it can. */
   readonly problem: string | undefined;
 }
@@ -82,6 +85,8 @@ export interface ClusterPrice {
   readonly hourly: Micros;
   /** With all nodes that autoscalers may add to it: what budgets count. */
   readonly most: Micros;
+  /** How its time is billed; undefined: every moment counts. */
+  readonly billing?: ClusterBilling | undefined;
 }
 
 /** A cluster that could be made from a candidate. */
@@ -102,6 +107,8 @@ export interface CandidateView {
   readonly offer: ClusterOffer | undefined;
   /** Why none is made now, a sentence; undefined: it can be. */
   readonly problem: string | undefined;
+  /** How long one takes to come, milliseconds; undefined: not known. */
+  readonly startupMs?: number | undefined;
 }
 
 /** A cluster that a policy has bought. */
@@ -117,6 +124,8 @@ export interface OwnCluster {
   readonly idleSince: number | undefined;
   /** What budgets count it with. */
   readonly hourly: Micros;
+  /** How its time is billed, which is counted from `at`; undefined: every moment counts. */
+  readonly billing?: ClusterBilling | undefined;
   /** Why it will not come, a sentence; undefined: nothing says so. */
   readonly failure: string | undefined;
 }
@@ -124,6 +133,8 @@ export interface OwnCluster {
 /** What a policy allows. Times in milliseconds, money in millionths of its currency. */
 export interface Limits {
   readonly pendingForMs: number;
+  /** How long a cluster may take to come where another is quicker; undefined: as long as it takes. */
+  readonly startWithinMs?: number | undefined;
   readonly maximumClusters: number;
   readonly hourly: Micros;
   readonly monthly: Micros | undefined;

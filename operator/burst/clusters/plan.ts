@@ -1,3 +1,4 @@
+import { paidAheadMs } from '../../cost/billing.ts';
 import { formatMoney } from '../../cost/money.ts';
 import { whyNone } from './choose.ts';
 import { type Serving, serve, whyNotGrown } from './grow.ts';
@@ -16,6 +17,8 @@ import { likenessOf, Room } from './room.ts';
 
 /** A cluster that has not joined its hub by then is given up. Clouds take 15 minutes and more for one that they manage. */
 export const JOIN_LIMIT_MS = 30 * 60_000;
+/** A cluster needs so long to leave its hubs and to be destroyed: it begins before more of its time has to be paid for. */
+const LEAVE_MS = 5 * 60_000;
 /** Of work that cannot be served so many sources are looked at one by one; the rest is looked at next time. */
 const MOST_REFUSED = 8;
 /** More replicas than this are not looked at in one go; the oldest sources first. */
@@ -43,7 +46,7 @@ class Planning {
   constructor(view: ClustersView, now: number) {
     this.#view = view;
     this.#now = now;
-    this.#room = new Room(view.supply);
+    this.#room = new Room(view.supply, view.waiting);
   }
 
   plan(): ClustersPlan {
@@ -197,15 +200,13 @@ class Planning {
     const refused: WaitingWork[][] = [];
     let rest = [...waits];
     while (rest.length > 0 && refused.length < MOST_REFUSED) {
-      // The longest beginning that can be served, by halves.
-      let [can, cannot] = [0, rest.length + 1];
-      while (cannot - can > 1) {
-        const tried = can === 0 && cannot > rest.length ? rest.length : (can + cannot) >> 1;
+      const isFirst = served.length + refused.length === 0;
+      const can = mostThat(rest.length, isFirst, (tried) => {
         const wanted = this.#room.without([...served, ...rest.slice(0, tried)].flat());
-        const found = serve(this.#view, wanted);
-        if (found) [can, serving] = [tried, found];
-        else cannot = tried;
-      }
+        const found = serve(this.#view, wanted, this.#now);
+        if (found) serving = found;
+        return found !== undefined;
+      });
       served = [...served, ...rest.slice(0, can)];
       if (can < rest.length) refused.push(rest[can]!);
       rest = rest.slice(can + 1);
@@ -216,7 +217,7 @@ class Planning {
 
   #refuse(work: readonly WaitingWork[]): void {
     const wanted = this.#room.without(work);
-    const alternatives = [...whyNotGrown(this.#view, wanted), ...whyNone(this.#view, wanted)];
+    const alternatives = [...whyNotGrown(this.#view, wanted, this.#now), ...whyNone(this.#view, wanted, this.#now)];
     const reasons = alternatives.map(({ candidate, whyNot }) => `${candidate}: ${whyNot}`).join('; ');
     this.#say(work, 'Refused', `nothing is bought for its ${replicasOf(work)}: ${reasons}`, { alternatives });
   }
@@ -230,7 +231,7 @@ class Planning {
     const idle = clusters.flatMap((one): Removal[] => {
       const { phase, idleSince, at, name } = one;
       if (phase !== 'Joined' || idleSince === undefined || this.#isNeeded(one)) return [];
-      const due = Math.max(idleSince + limits.idleForMs, at + limits.minimumLifeMs, rested);
+      const due = this.#paidUntil(one, Math.max(idleSince + limits.idleForMs, at + limits.minimumLifeMs, rested));
       if (due > this.#now) {
         this.#times.push(due);
         return [];
@@ -251,9 +252,32 @@ class Planning {
     return [{ name, why, isFailure: true }];
   }
 
+  /** When a cluster goes that may go at `due`: it stays as long as that costs nothing, as work may come back to it. */
+  #paidUntil({ at, hourly, billing }: OwnCluster, due: number): number {
+    if (!billing) return due;
+    const since = Math.max(due, this.#now);
+    const ahead = paidAheadMs(Math.max(0, since - at), hourly, billing) - LEAVE_MS;
+    return ahead > 0 ? since + ahead : due;
+  }
+
   #isNeeded({ key }: OwnCluster): boolean {
     return this.#needed.has(key);
   }
+}
+
+/**
+ * The largest number up to `most` that can be, where any less can be too: of those that can be, the largest is tried last. All at once is tried
+ * only if `expectsAll`; else 1, then twice as many each time, then by halves, because what can be had is often little, and to try much takes long.
+ */
+function mostThat(most: number, expectsAll: boolean, canBe: (tried: number) => boolean): number {
+  if (expectsAll && canBe(most)) return most;
+  let [can, cannot] = [0, expectsAll ? most : most + 1];
+  for (let next = 1; cannot - can > 1; ) {
+    const tried = next < cannot ? next : (can + cannot) >> 1;
+    if (canBe(tried)) [can, next] = [tried, Math.max(next, 2 * tried)];
+    else [cannot, next] = [tried, Number.POSITIVE_INFINITY];
+  }
+  return can;
 }
 
 /** Work of one source together, the oldest first. */

@@ -8,6 +8,7 @@ import type { GrowingPool, Growth, GrowthView, HubMember } from '../../burst/clu
 import type { BurstRecord, KeptGrowth } from '../../burst/clusters/record.ts';
 import { type DecidedSize, desiredSizes } from '../../capacity/desired-sizes.ts';
 import { admit } from '../../cost/admission.ts';
+import { billingOf } from '../../cost/billing.ts';
 import { parseMoney } from '../../cost/money.ts';
 import { machinePrice } from '../../cost/price.ts';
 import { askedSize } from '../../cost/size.ts';
@@ -91,6 +92,10 @@ function poolsOf(
         template: { ...one.template, id: `${key}/${name}` },
         more: Math.max(0, Math.min(maximum - one.count, room)),
         hourly: typeof price === 'string' ? 0n : price,
+        // No node has a control plane of its own.
+        ...(profile.spec.billing && {
+          billing: { machines: billingOf(profile, 'machines'), controlPlane: undefined, fee: 0n },
+        }),
         problem:
           restsUntil(record, restOf({ cluster: key, pool: name }), now) ??
           (one.isLate ? 'nodes that its pool was to have did not come' : undefined) ??

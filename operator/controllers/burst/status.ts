@@ -89,6 +89,7 @@ export function statusOf(policy: BurstPolicy, outcome: Outcome, now: Date): Burs
       return {
         name: one.name,
         ...(price !== undefined && typeof price !== 'string' && { hourly: formatMoney(price.hourly) }),
+        ...(one.startupMs !== undefined && { startupSeconds: Math.round(one.startupMs / 1000) }),
         ...((one.problem ?? (typeof price === 'string' ? price : undefined)) && {
           problem: (one.problem ?? String(price)).slice(0, 2000),
         }),

@@ -89,6 +89,7 @@ export class BurstScene {
   demands: readonly Demand[] | Error = [];
   now = START;
   memory = new BurstMemory();
+  profile = profile();
   refuse: (cluster: WorkerCluster) => string | undefined = () => undefined;
   /** Name of the cluster that nobody may delete. */
   protect = '';
@@ -160,7 +161,7 @@ export class BurstScene {
       clusters: this.#cache(WORKERCLUSTERS),
       shoots: this.#cache(SHOOTS),
       quotas: this.#cache(QUOTAS),
-      profiles: { get: (name: string) => (name === 'cloud' ? profile() : undefined) },
+      profiles: { get: (name: string) => (name === 'cloud' ? this.profile : undefined) },
       granted: new Map(),
       provider: () => ({}),
       capacity: { known: () => ({ depleted: this.depleted, tries: [] }) },

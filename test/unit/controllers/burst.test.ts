@@ -4,7 +4,7 @@ import { burstClusterName } from '../../../operator/api/names.ts';
 import { BurstMemory } from '../../../operator/controllers/burst/memory.ts';
 import { BURSTPOLICIES, HUBS, SECRETS, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
 import { BurstScene, demand, Killed, MINUTE, policyNamed, SECOND, START } from '../../kit/burst/scene.ts';
-import { quota } from '../cost/objects.ts';
+import { profile, quota } from '../cost/objects.ts';
 
 let scene: BurstScene;
 beforeEach(() => {
@@ -280,6 +280,41 @@ describe('a candidate', () => {
     await scene.looks(4 * MINUTE);
     expect(scene.clusters().map(({ spec }) => spec.region)).toEqual([undefined, 'there']);
     expect(scene.record()!.rests.cloud).toMatchObject({ failures: 1 });
+  });
+
+  it('is chosen by how long its clusters take to come: as its profile says, and then as they did', async () => {
+    scene.profile = profile({ startupTimes: [{ mode: 'Hosted', cluster: '2m' }] });
+    scene.objects.put(policyNamed('peak', { trigger: { startWithin: '5m' } }));
+    scene.demands = [demand('ResourceBinding shop/web', 3)];
+    await scene.looks(40 * SECOND);
+    expect(scene.policy()!.status!.candidates!.map(({ startupSeconds }) => startupSeconds)).toEqual([120, 120]);
+    await scene.looks(8 * MINUTE);
+    const [first] = scene.clusters();
+    expect(first!.spec.region).toBeUndefined();
+    scene.join(first!, 3);
+    await scene.look(10 * SECOND);
+    expect(scene.policy()!.status!.candidates!.map(({ startupSeconds }) => startupSeconds)).toEqual([490, 120]);
+    // The other one costs more, and comes in time.
+    scene.demands = [demand('ResourceBinding shop/api', 3)];
+    await scene.looks(2 * MINUTE);
+    expect(scene.clusters().map(({ spec }) => spec.region)).toEqual([undefined, 'there']);
+    expect(scene.policy()!.status!.decisions![0]!.alternatives![0]!.whyNot).toMatch(/takes 9 minutes to come, and 5/);
+  });
+
+  it('that is billed by the hour is kept while its hour lasts, and its spend is what it costs', async () => {
+    scene.profile = profile({ billing: { machines: { step: '1h' } } });
+    scene.demands = [demand('ResourceBinding shop/web', 3)];
+    await scene.looks(40 * SECOND);
+    scene.join(scene.clusters()[0]!, 3);
+    scene.demands = [];
+    await scene.looks(20 * MINUTE);
+    scene.empty(scene.clusters()[0]!);
+    await scene.looks(30 * MINUTE);
+    expect(scene.clusters()).toHaveLength(1);
+    await scene.looks(6 * MINUTE);
+    expect(scene.clusters()).toEqual([]);
+    await scene.looks(MINUTE);
+    expect(scene.record()!.spent).toEqual({ '2026-11': '0.3' });
   });
 
   it('of a name that somebody else has is never touched, and another name is taken', async () => {
