@@ -14,6 +14,7 @@ import {
   spentUntil,
   told,
 } from '../../burst/clusters/record.ts';
+import { formatMoney } from '../../cost/money.ts';
 import { isTransient, KubeApiError } from '../../kube/errors.ts';
 import { BURSTPOLICIES, keyOf } from '../../kube/resources.ts';
 import { tellFailure } from '../failure.ts';
@@ -272,6 +273,7 @@ class PolicyLook {
             action: 'Buy',
             candidate: purchase.candidate,
             why: purchase.why,
+            hourly: formatMoney(purchase.price.hourly),
             alternatives: told(purchase.alternatives),
             dryRun,
           })
