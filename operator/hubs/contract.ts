@@ -214,7 +214,7 @@ export interface Demand {
 export interface DemandWatch {
   readonly resource: Resource;
   /** What it says, of its metadata alone; undefined: nothing. */
-  says(object: KubeObject): string | undefined;
+  readonly says: (object: KubeObject) => string | undefined;
 }
 
 /**

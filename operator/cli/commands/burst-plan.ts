@@ -26,7 +26,9 @@ export async function plan(context: Context, garden: KubeClient, policies: reado
     (profile) => providerFor(profile, providers, { simulate: false, withAccount: true }),
     ({ metadata }) => uids.has(metadata.uid),
     signal,
-  ).finally(() => providers.close());
+  ).finally(async () => {
+    await providers.close();
+  });
   const format = options.text('output');
   if (format === 'json' || format === 'yaml') {
     const plans = planned.map(({ metadata: { namespace, name }, status }) => ({

@@ -126,10 +126,12 @@ function worldOf(
   told: Map<string, BurstPolicy>,
 ): BurstWorld {
   const policies = asked.map(
-    ({ spec, status: _, ...rest }): BurstPolicy => ({
-      ...rest,
+    (policy): BurstPolicy => ({
+      ...policy,
+      // Nothing is told where a status says it already.
+      status: undefined,
       // A duration of nothing is refused in a policy that is kept.
-      spec: { ...spec, dryRun: true, trigger: { ...spec.trigger, pendingFor: '0s' } },
+      spec: { ...policy.spec, dryRun: true, trigger: { ...policy.spec.trigger, pendingFor: '0s' } },
     }),
   );
   const byUid = new Map(asked.map((policy) => [policy.metadata.uid ?? '', policy]));
