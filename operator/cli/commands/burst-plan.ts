@@ -26,9 +26,8 @@ export async function plan(context: Context, garden: KubeClient, policies: reado
     (profile) => providerFor(profile, providers, { simulate: false, withAccount: true }),
     ({ metadata }) => uids.has(metadata.uid),
     signal,
-  ).finally(async () => {
-    await providers.close();
-  });
+  );
+  await providers.close();
   const format = options.text('output');
   if (format === 'json' || format === 'yaml') {
     const plans = planned.map(({ metadata: { namespace, name }, status }) => ({
