@@ -15,7 +15,10 @@ export function planLines({ metadata, spec, status }: BurstPolicy): string[] {
   const waiting = (status?.demand ?? []).map(
     ({ source, count, message = '' }) => `  ${oneLine(source)} waits, ${count} replicas: ${oneLine(message)}`,
   );
-  const bought = decisions.reduce((sum, one) => sum + (one.action === 'Buy' ? parseMoney(one.hourly ?? '0') : 0n), 0n);
+  const bought = decisions.reduce(
+    (sum, one) => sum + (one.action === 'Buy' || one.action === 'Grow' ? parseMoney(one.hourly ?? '0') : 0n),
+    0n,
+  );
   const has = parseMoney(status?.hourly ?? '0');
   return [
     head,
@@ -27,6 +30,7 @@ export function planLines({ metadata, spec, status }: BurstPolicy): string[] {
 
 const WORDS: Record<BurstDecision['action'], string> = {
   Buy: 'buy a cluster of',
+  Grow: 'add nodes to',
   Remove: 'give back',
   Fail: 'give up',
   Refuse: 'buy nothing for',

@@ -7,6 +7,7 @@ import { KUBECONFIG_KEY, kubeconfigSecretName } from '../../api/names.ts';
 import type { Quota } from '../../api/quota.ts';
 import type { Shoot } from '../../api/shoot.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
+import { DepletedOffers } from '../../capacity/depleted-offers.ts';
 import type { OpenCluster } from '../../clusters/open-clusters.ts';
 import { hubType } from '../../hubs/index.ts';
 import { KubeClient } from '../../kube/client.ts';
@@ -31,6 +32,7 @@ import {
   WORKERCLUSTERS,
 } from '../../kube/resources.ts';
 import { byNamespace } from '../by-namespace.ts';
+import { DECIDED_SELECTOR, DecidedSizes } from '../decided-sizes.ts';
 import { clusterOf } from '../membership/holds.ts';
 import { HubLines } from '../membership/hub-lines.ts';
 import { readerOf } from '../membership/two-sides.ts';
@@ -65,7 +67,7 @@ export async function previewBurst(
 ): Promise<Previewed> {
   const ends: (() => Promise<unknown>)[] = [];
   try {
-    const informers = cachesOf(garden);
+    const informers = cachesOf(garden, namespace);
     for (const informer of Object.values(informers)) {
       informer.start();
       ends.push(() => informer.stop());
@@ -88,12 +90,13 @@ export async function previewBurst(
   }
 }
 
-const cachesOf = (garden: KubeClient) => ({
+const cachesOf = (garden: KubeClient, namespace: string) => ({
   clusters: new Informer<WorkerCluster>(garden, WORKERCLUSTERS, { indexes: byNamespace }),
   shoots: new Informer<Shoot>(garden, SHOOTS, { indexes: byNamespace }),
   profiles: new Informer<CloudProfile>(garden, CLOUDPROFILES),
   quotas: new Informer<Quota>(garden, QUOTAS, { indexes: byNamespace }),
   hubs: new Informer<Hub>(garden, HUBS),
+  decidedSecrets: new Informer<Secret>(garden, SECRETS, { fieldSelector: DECIDED_SELECTOR, namespace }),
   memberships: new Informer<Membership>(garden, MEMBERSHIPS, { indexes: { [BY_HUB]: ({ spec }) => [spec.hub] } }),
 });
 type Caches = ReturnType<typeof cachesOf>;
@@ -140,6 +143,7 @@ function worldOf(
     if (policy) told.set(object.metadata.uid ?? '', { ...policy, status: object.status as BurstPolicy['status'] });
   });
   const records = burstRecords(readOnly, namespace);
+  const sizes = new DecidedSizes(readOnly, namespace, caches.decidedSecrets);
   const read = records.read.bind(records);
   // What was decided before is not told again: all decisions are those of this look.
   records.read = async (key, stop) => {
@@ -157,6 +161,10 @@ function worldOf(
     openClusters: { get: (key) => opened.get(key) },
     provider,
     granted: new Map(),
+    // What the operator was told to be sold out it alone knows.
+    capacity: new DepletedOffers(() => new Date()),
+    sizes,
+    decided: (cluster) => sizes.get(keyOf(cluster), cluster.metadata.uid ?? ''),
     records,
     metrics: new Registry(),
     now: () => new Date(),
