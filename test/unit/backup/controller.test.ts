@@ -120,11 +120,8 @@ describe('the controller of backups', () => {
 
   it('misses no snapshot of a cluster that sleeps: nothing changes in it', async () => {
     const lastOperation = { type: 'Hibernate', state: 'Succeeded' };
-    const provider = { workers: [] };
-    shoot = {
-      ...shootWith({ status: { lastOperation } }),
-      spec: { hibernation: { enabled: true }, provider },
-    } as Shoot;
+    const spec = { hibernation: { enabled: true }, provider: { workers: [] } };
+    shoot = { ...shootWith({ status: { lastOperation } }), spec: spec as unknown as Shoot['spec'] };
     put(-5);
     await reconcile();
     etcdReady = 0;
