@@ -2,21 +2,18 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { dump } from 'js-yaml';
-import { crd } from './crd.ts';
-import { KINDS } from './index.ts';
 import {
   burstPolicies,
-  clusterRole,
   clustersByOperator,
   deletionProtection,
-  gardenRules,
   hubsWithMembers,
   identityTokens,
   ownCredentials,
-  seedRules,
-  tenantRoles,
-} from './install.ts';
+} from './admission-policies.ts';
+import { crd } from './crd.ts';
+import { KINDS } from './index.ts';
 import { referencePage } from './reference.ts';
+import { clusterRole, gardenRules, seedRules, tenantRoles } from './roles.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const NOTICE = '# Generated from operator/api by `npm run generate`. Do not edit.\n';

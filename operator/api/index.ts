@@ -7,7 +7,7 @@ import { quotaDefinition } from './quota.ts';
 import type { KindDefinition } from './schema.ts';
 import { seedDefinition } from './seed.ts';
 import { shootDefinition } from './shoot.ts';
-import { workerClusterDefinition } from './workercluster.ts';
+import { workerClusterDefinition } from './workercluster-definition.ts';
 import { workloadIdentityDefinition } from './workloadidentity.ts';
 
 /** Every kind of the API group. */
@@ -32,6 +32,7 @@ export * from './credentialsbinding.ts';
 export * from './errors.ts';
 export * from './group.ts';
 export * from './hub.ts';
+export * from './maintenance.ts';
 export * from './membership.ts';
 export type * from './meta.ts';
 export * from './names.ts';
@@ -41,5 +42,7 @@ export * from './quota.ts';
 export type { KindDefinition, PrinterColumn, Rule } from './schema.ts';
 export * from './seed.ts';
 export * from './shoot.ts';
+export * from './worker-pool.ts';
 export * from './workercluster.ts';
+export * from './workercluster-definition.ts';
 export * from './workloadidentity.ts';

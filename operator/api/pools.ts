@@ -1,6 +1,7 @@
 import type { CloudProfile } from './cloudprofile.ts';
 import { gpuMachineType, gpusOf } from './gpu.ts';
-import type { Taint, WorkerCluster } from './workercluster.ts';
+import type { Taint } from './worker-pool.ts';
+import type { WorkerCluster } from './workercluster.ts';
 
 /** Name of the one pool of a cluster that lists none. */
 export const DEFAULT_POOL = 'default';

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { type ActedFields, type MadeOf, unacted, withoutNames } from './acted.ts';
 import { ACTED_DNS, clusterDNSSchema, domainStays } from './dns.ts';
+import { driftSchema, hibernationSchema, maintenanceSchema, versionSchema } from './maintenance.ts';
 import {
   commonStatus,
   conditionSchema,
@@ -30,14 +31,7 @@ import {
   rules,
   text,
 } from './schema.ts';
-import {
-  driftSchema,
-  hibernationSchema,
-  MAX_NODES,
-  maintenanceSchema,
-  taintSchema,
-  versionSchema,
-} from './workercluster.ts';
+import { MAX_NODES, taintSchema } from './worker-pool.ts';
 
 /** Which seeds may be used: label selector and provider types; shared by Shoot and CloudProfile. */
 export const seedSelectorSchema = z

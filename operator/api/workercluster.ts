@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { type ActedFields, type MadeOf, unacted, withoutNames } from './acted.ts';
 import { clusterSizeSchema, costSchema, DECIMAL } from './cost.ts';
-import { CRON } from './cron.ts';
 import { ACTED_DNS, clusterDNSSchema, domainStays } from './dns.ts';
+import { driftSchema, hibernationSchema, maintenanceSchema, versionSchema } from './maintenance.ts';
 import { commonStatus, type KubeObject, nodeCountsSchema, replicaCountsSchema, resourceSchema, time } from './meta.ts';
 import {
   cidr,
@@ -10,12 +10,9 @@ import {
   describe,
   duration,
   fixedAtCreation,
-  free,
-  type KindDefinition,
   keyed,
   LIMITS,
   labelName,
-  labels,
   list,
   machineTypeName,
   name,
@@ -25,139 +22,7 @@ import {
   rules,
   text,
 } from './schema.ts';
-
-/** Most nodes that one cluster may have. */
-export const MAX_NODES = 5000;
-
-export const taintSchema = describe(
-  z.object({
-    key: name(317, 'The key of the taint.', PATTERNS.labelKey),
-    value: text(63, 'The value of the taint.', PATTERNS.labelValue).optional(),
-    effect: z
-      .enum(['NoSchedule', 'PreferNoSchedule', 'NoExecute'])
-      .describe('What happens to pods that do not tolerate it.'),
-  }),
-  'A taint of the nodes.',
-);
-/** A taint as nodes carry it. */
-export type Taint = z.output<typeof taintSchema>;
-
-const pool = rules(
-  z.object({
-    name: name(15, 'Name of the pool; part of the names of its machines.', PATTERNS.label),
-    machineType: machineTypeName("A machine type of the profile. Absent: the cluster's.").optional(),
-    machineTypes: list(
-      machineTypeName('A machine type of the profile.'),
-      16,
-      "Machine types in order of preference, after machineType if that is named too. When one is sold out in all zones of the pool, new nodes are of the next; nodes that run stay what they are. Absent: the cluster's, for a pool that names no machine type itself.",
-    ).optional(),
-    minimum: count(0, MAX_NODES, 'Fewest nodes of the pool. Absent: 0.').optional(),
-    maximum: count(
-      0,
-      MAX_NODES,
-      'Most nodes of the pool. Absent: no limit where dataPlaneNodes says how many there are, otherwise minimum.',
-    ).optional(),
-    autoscale: z
-      .enum(['Coppice', 'Cloud', 'None'])
-      .describe(
-        "Who decides, between minimum and maximum, how many nodes the pool has. Coppice: its own autoscaler, by pods that wait and nodes that nobody needs; a write to dataPlaneNodes or to the scale subresource is then a floor of all pools together. Cloud: the cloud's autoscaler, in mode Managed only, and only while nobody says dataPlaneNodes. None: nobody, so it is dataPlaneNodes, or minimum. Absent: Cloud in mode Managed, otherwise None.",
-      )
-      .optional(),
-    scaleInAfter: duration(
-      'How long nobody must have needed a node before it is taken away, where autoscale is Coppice, for example 30m. Absent: 10m.',
-    ).optional(),
-    spot: z.boolean().describe("Use the cloud's cheaper machines that it may take away at short notice.").optional(),
-    gpu: count(
-      0,
-      64,
-      'GPUs that each node must have. When the pool names no machine type: the cheapest of the profile that has so many.',
-    ).optional(),
-    labels: labels(64, 'Labels of the nodes.').optional(),
-    taints: list(taintSchema, 32, 'Taints of the nodes.').optional(),
-    zones: list(place('A zone.'), 16, "Zones that the nodes are spread over. Absent: the cluster's.").optional(),
-  }),
-  {
-    rule: '!has(self.minimum) || !has(self.maximum) || self.minimum <= self.maximum',
-    messageExpression: "'pool ' + self.name + ': minimum is larger than maximum'",
-    message: 'minimum is larger than maximum',
-  },
-  {
-    rule: "!has(self.autoscale) || self.autoscale == 'None' || has(self.maximum)",
-    messageExpression: "'pool ' + self.name + ': autoscale needs a maximum'",
-    message: 'autoscale needs a maximum',
-  },
-).describe('A group of equal nodes.');
-
-const versionRule = {
-  rule: [
-    "int(self.split('.')[0]) == int(oldSelf.split('.')[0])",
-    "int(self.split('.')[1]) - int(oldSelf.split('.')[1]) in [0, 1]",
-    "(self.split('.')[1] != oldSelf.split('.')[1] || self.split('.').size() < 3 || oldSelf.split('.').size() < 3 || int(self.split('.')[2]) >= int(oldSelf.split('.')[2]))",
-  ].join(' && '),
-  messageExpression:
-    "'version cannot go from ' + oldSelf + ' to ' + self + ': no downgrade, and one minor version at a time'",
-  message: 'no downgrade, and one minor version at a time',
-};
-
-/** Kubernetes version of a cluster: no downgrade, one minor at a time. */
-export const versionSchema = (description: string) =>
-  rules(name(LIMITS.version, description, PATTERNS.version), versionRule);
-
-export const driftSchema = z
-  .object({
-    policy: z
-      .enum(['Report', 'Mend'])
-      .describe(
-        'What happens when something in the cloud was changed by others: Report says so in condition Drifted, Mend changes it back as well (of a control plane on machines what is safe for it). Absent: Report.',
-      )
-      .optional(),
-  })
-  .describe('What was changed behind our back in an account of a cloud.');
-
-export const hibernationSchema = z
-  .object({
-    enabled: z.boolean().describe('Whether the cluster sleeps: no nodes, no control plane, data kept.').optional(),
-    schedules: list(
-      z
-        .object({
-          start: text(128, 'When it goes to sleep, as a cron expression.', CRON).optional(),
-          end: text(128, 'When it wakes up, as a cron expression.', CRON).optional(),
-          location: rules(
-            text(64, 'Time zone of both, for example Europe/Berlin. Absent: UTC.', PATTERNS.timeZone),
-            // Kubernetes' API server has all zones within itself, as it needs them for CronJobs.
-            {
-              rule: "timestamp('2026-01-01T00:00:00Z').getFullYear(self) > 0",
-              message: 'must be a time zone, for example Europe/Berlin',
-            },
-          ).optional(),
-        })
-        .describe('When the cluster sleeps.'),
-      32,
-      'When the cluster goes to sleep and wakes up by itself.',
-    ).optional(),
-  })
-  .describe('Sleep: at once, or by the clock.');
-
-export const maintenanceSchema = z
-  .object({
-    timeWindow: z
-      .object({
-        begin: name(11, 'Begin as HHMMSS+ZZZZ, for example 220000+0100.', PATTERNS.timeOfDay),
-        end: name(11, 'End as HHMMSS+ZZZZ, for example 230000+0100.', PATTERNS.timeOfDay),
-      })
-      .describe('When disruptive changes may be made, each day.')
-      .optional(),
-    autoUpdate: z
-      .object({
-        kubernetesVersion: z.boolean().describe('Take new patch versions of Kubernetes.').optional(),
-        machineImageVersion: z.boolean().describe('Take new versions of the machine image.').optional(),
-      })
-      .describe('What is updated by itself.')
-      .optional(),
-    confineSpecUpdateRollout: z.boolean().describe('Roll changes of the spec out only in the window.').optional(),
-    autoRotation: free('Credentials that are rotated by themselves.').optional(),
-  })
-  .describe('When and how the cluster is kept up to date.');
+import { MAX_NODES, workerPoolSchema } from './worker-pool.ts';
 
 /** What names the credentials of a cloud, for the cluster and for each other place that it may be in. */
 const credentials = {
@@ -310,7 +175,7 @@ export const workerClusterSpec = rules(
       'Where the cluster is made instead, in order, when its own place and those before have none of the machine types left that it may have. Mode Managed only, and only until the cluster was made once: what is half made is taken away first, and a cluster that people may have put something into never moves. Condition CapacityAvailable says what was tried.',
     ).optional(),
     pools: keyed(
-      pool,
+      workerPoolSchema,
       50,
       'name',
       'Groups of nodes that differ. Nodes are given to pools in the order written: first each one its minimum, then each one up to its maximum.',
@@ -556,136 +421,3 @@ export function unactedClusterFields(
   if (onRecord) return unacted(spec, withoutNames(acted));
   return unacted(spec, mode === 'Hosted' ? { ...acted, hibernation: true } : acted);
 }
-
-const oldVersion = 'oldSelf.status.kubernetesVersion';
-const newVersion = 'self.spec.kubernetes.version';
-
-/**
- * In CEL: nobody said how many nodes the pools have together. A number that the operator filled in is no wish: who changes pools has not
- * written it, and must not be refused for it.
- */
-const NO_WISH = [
-  '!has(self.spec.pools) || size(self.spec.pools) == 0 || !has(self.spec.dataPlaneNodes)',
-  '(has(self.status) && has(self.status.defaultedNodes) && self.spec.dataPlaneNodes in self.status.defaultedNodes)',
-].join(' || ');
-
-export const workerClusterDefinition: KindDefinition = {
-  kind: 'WorkerCluster',
-  plural: 'workerclusters',
-  singular: 'workercluster',
-  shortNames: ['wc'],
-  scope: 'Namespaced',
-  categories: ['coppice'],
-  description:
-    'A Kubernetes cluster to run workloads on. Say where and how large; everything else is optional. The kubeconfig of the cluster is put into the Secret <name>-kubeconfig, key value.',
-  spec: workerClusterSpec,
-  status: workerClusterStatus,
-  maxNameLength: LIMITS.label,
-  printerColumns: [
-    { name: 'Provider', type: 'string', jsonPath: '.spec.cloudProvider', description: 'Where the cluster runs.' },
-    { name: 'Mode', type: 'string', jsonPath: '.status.mode', description: 'Who runs the control plane.' },
-    { name: 'Version', type: 'string', jsonPath: '.status.kubernetesVersion', description: 'Kubernetes version.' },
-    {
-      name: 'Control',
-      type: 'integer',
-      jsonPath: '.status.controlPlane.ready',
-      description: 'Members of the control plane that serve.',
-    },
-    { name: 'Nodes', type: 'integer', jsonPath: '.status.nodes.ready', description: 'Nodes that are Ready.' },
-    { name: 'Wanted', type: 'integer', jsonPath: '.status.nodes.desired', description: 'Nodes that there should be.' },
-    {
-      name: 'Ready',
-      type: 'string',
-      jsonPath: '.status.conditions[?(@.type=="Ready")].status',
-      description: 'Whether the cluster can be used.',
-    },
-    {
-      name: 'Simulated',
-      type: 'boolean',
-      jsonPath: '.status.simulated',
-      description: 'Whether the nodes are simulated.',
-    },
-    {
-      name: 'Age',
-      type: 'date',
-      jsonPath: '.metadata.creationTimestamp',
-      description: 'How long ago it was asked for.',
-    },
-    { name: 'Region', type: 'string', jsonPath: '.status.region', description: 'Region.', priority: 1 },
-    {
-      name: 'Hourly',
-      type: 'string',
-      jsonPath: '.status.cost.hourly',
-      description: 'What it costs in an hour now.',
-      priority: 1,
-    },
-    {
-      name: 'Currency',
-      type: 'string',
-      jsonPath: '.status.cost.currency',
-      description: 'Currency of the cost.',
-      priority: 1,
-    },
-    {
-      name: 'Operation',
-      type: 'string',
-      jsonPath: '.status.lastOperation.type',
-      description: 'Last operation.',
-      priority: 1,
-    },
-    {
-      name: 'State',
-      type: 'string',
-      jsonPath: '.status.lastOperation.state',
-      description: 'State of the last operation.',
-      priority: 1,
-    },
-    {
-      name: 'Endpoint',
-      type: 'string',
-      jsonPath: '.status.endpoint',
-      description: 'URL of the API server.',
-      priority: 1,
-    },
-    {
-      name: 'Message',
-      type: 'string',
-      jsonPath: '.status.conditions[?(@.type=="Ready")].message',
-      description: 'Why it is (not) ready.',
-      priority: 1,
-    },
-  ],
-  scale: {
-    specReplicasPath: '.spec.dataPlaneNodes',
-    statusReplicasPath: '.status.dataPlaneNodes',
-    labelSelectorPath: '.status.selector',
-  },
-  rules: [
-    {
-      rule: `${NO_WISH} || self.spec.pools.map(p, has(p.minimum) ? p.minimum : 0).sum() <= self.spec.dataPlaneNodes`,
-      message: 'dataPlaneNodes is less than the minimums of the pools together',
-    },
-    {
-      rule: `${NO_WISH} || self.spec.pools.exists(p, !has(p.maximum)) || self.spec.pools.map(p, has(p.maximum) ? p.maximum : 0).sum() >= self.spec.dataPlaneNodes`,
-      message: 'dataPlaneNodes is more than the maximums of the pools together',
-    },
-    {
-      // A version that was left to us, then written down, must not be older than what runs.
-      rule: [
-        'has(self.spec.kubernetes) && has(self.spec.kubernetes.version)',
-        '(!has(oldSelf.spec.kubernetes) || !has(oldSelf.spec.kubernetes.version))',
-        'has(oldSelf.status) && has(oldSelf.status.kubernetesVersion)',
-      ]
-        .join(' && ')
-        .concat(
-          ` ? (int(${newVersion}.split('.')[0]) == int(${oldVersion}.split('.')[0])`,
-          ` && int(${newVersion}.split('.')[1]) - int(${oldVersion}.split('.')[1]) in [0, 1]`,
-          ` && (${newVersion}.split('.').size() < 3 || ${oldVersion}.split('.').size() < 3 || ${newVersion}.split('.')[1] != ${oldVersion}.split('.')[1]`,
-          ` || int(${newVersion}.split('.')[2]) >= int(${oldVersion}.split('.')[2]))) : true`,
-        ),
-      messageExpression: `'the cluster runs ' + ${oldVersion} + ': no downgrade, and one minor version at a time'`,
-      message: 'no downgrade, and one minor version at a time',
-      fieldPath: '.spec.kubernetes.version',
-    },
-  ],
-};

@@ -1,4 +1,4 @@
-import { OPERATOR_USER } from '../api/install.ts';
+import { OPERATOR_USER } from '../api/roles.ts';
 import {
   type CertificateRequest,
   createCA,

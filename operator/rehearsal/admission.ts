@@ -1,4 +1,5 @@
-import { MAX_NODES, type WorkerClusterSpec } from '../api/workercluster.ts';
+import { MAX_NODES } from '../api/worker-pool.ts';
+import type { WorkerClusterSpec } from '../api/workercluster.ts';
 
 /**
  * Why the API server would refuse the spec, by those of its CEL rules that demand can break; a unit test holds the words to

@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs';
 import { z } from 'zod';
 import { parseDuration } from '../api/duration.ts';
 import { type CoppiceError, configurationProblem } from '../api/errors.ts';
-import { MAX_NODES } from '../api/workercluster.ts';
+import { MAX_NODES } from '../api/worker-pool.ts';
 
 /** What one line of a demand trace says. */
 export interface TraceLine {

@@ -4,8 +4,10 @@ import { gpusOf } from '../../api/gpu.ts';
 import { LABELS } from '../../api/group.ts';
 import type { DesiredPool } from '../../api/pools.ts';
 import { parseBytes, parseCpu } from '../../api/quantity.ts';
-import { MAX_NODES, type WorkerCluster, type WorkerClusterSpec } from '../../api/workercluster.ts';
+import { MAX_NODES } from '../../api/worker-pool.ts';
+import type { WorkerCluster, WorkerClusterSpec } from '../../api/workercluster.ts';
 import { desiredSizes, isCoppices } from '../../capacity/desired-sizes.ts';
+import { clusterBilling } from '../../cost/billing.ts';
 import { type Micros, parseMoney } from '../../cost/money.ts';
 import { machinePrice, priceOf } from '../../cost/price.ts';
 import { askedSize } from '../../cost/size.ts';
@@ -140,10 +142,11 @@ function priceWith(inputs: OfferInputs, nodes: ReadonlyMap<string, number>): Clu
   const [now, most] = [priceOf(size.now, profile), priceOf(size.most, profile)];
   const isKnown = most.unpricedCount === 0 && (most.currency === currency || (most.hourly ?? 0n) === 0n);
   const hasPrices = most.currency !== undefined;
-  if (isKnown && hasPrices) return { hourly: now.hourly ?? 0n, most: most.hourly ?? 0n };
+  const billing = clusterBilling(size.now, profile);
+  if (isKnown && hasPrices) return { hourly: now.hourly ?? 0n, most: most.hourly ?? 0n, ...(billing && { billing }) };
   if (assumedHourly !== undefined) {
     const assumed: Micros = parseMoney(assumedHourly);
-    return { hourly: assumed, most: assumed };
+    return { hourly: assumed, most: assumed, ...(billing && { billing }) };
   }
   const missing = most.unpriced[0] ?? `CloudProfile ${profile.metadata.name} has no prices in ${currency}`;
   return `not all of it has a price in ${currency} (${missing}), and assumedHourly does not say for how much it counts`;

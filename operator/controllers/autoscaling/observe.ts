@@ -6,7 +6,8 @@ import { parseDuration } from '../../api/duration.ts';
 import type { DesiredPool } from '../../api/pools.ts';
 import type { Quota } from '../../api/quota.ts';
 import type { Shoot } from '../../api/shoot.ts';
-import { isAttached, MAX_NODES, profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
+import { MAX_NODES } from '../../api/worker-pool.ts';
+import { isAttached, profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
 import { type Ignored, interruptedDemand, isMovable, isSystem, pendingDemand } from '../../burst/demand.ts';
 import { clusterState } from '../../burst/fit/cluster.ts';
 import { PROVISION_MS } from '../../burst/nodes/grow.ts';
@@ -176,7 +177,8 @@ export function observe(
 
 const isReady = (node: Node): boolean => conditionIsTrue(node, 'Ready');
 
-function isOpenToDecisions({ metadata, status, ...cluster }: WorkerCluster): boolean {
+/** Whether sizes of its pools may be decided now. */
+export function isOpenToDecisions({ metadata, status, ...cluster }: WorkerCluster): boolean {
   const is = (type: string) => findCondition(status?.conditions, type)?.status;
   // Who waits for a quota may need less by now: only what else is refused says that nothing of it is acted on.
   const accepted = findCondition(status?.conditions, 'SpecAccepted');

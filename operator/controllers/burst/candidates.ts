@@ -6,7 +6,8 @@ import { burstClusterName } from '../../api/names.ts';
 import { isAttached, profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
 import type { CandidateView, ClusterOffer } from '../../burst/clusters/model.ts';
 import { offerOf, sizeWith } from '../../burst/clusters/offer.ts';
-import type { BurstRecord } from '../../burst/clusters/record.ts';
+import { type BurstRecord, measuredStartupMs } from '../../burst/clusters/record.ts';
+import { startupMs } from '../../capacity/startup-times.ts';
 import { admit } from '../../cost/admission.ts';
 import { KubeApiError } from '../../kube/errors.ts';
 import { keyOf } from '../../kube/resources.ts';
@@ -54,9 +55,15 @@ export async function candidatesOf(
       left: maximumClusters - has,
       offer: typeof offer === 'string' ? undefined : offer,
       problem: refusal ?? rests,
+      startupMs: measuredStartupMs(record, name) ?? statedStartupMs(world, candidate),
     });
   }
   return found;
+}
+
+function statedStartupMs({ profiles }: BurstWorld, { template: { spec } }: BurstCandidate): number | undefined {
+  const profile = profiles.get(profileNameOf({ spec }));
+  return profile && startupMs(profile, spec.mode, 'cluster');
 }
 
 export const trialKey = (policy: BurstPolicy, candidate: string): string => `${policy.metadata.uid}/${candidate}`;

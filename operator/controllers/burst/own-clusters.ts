@@ -5,7 +5,7 @@ import { membershipName } from '../../api/names.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import type { OwnCluster } from '../../burst/clusters/model.ts';
 import { withNodes } from '../../burst/clusters/offer.ts';
-import type { KeptPurchase } from '../../burst/clusters/record.ts';
+import { billingOfPurchase, type KeptPurchase } from '../../burst/clusters/record.ts';
 import { parseMoney } from '../../cost/money.ts';
 import type { Pod } from '../../kube/resources.ts';
 import type { BurstMemory } from './memory.ts';
@@ -93,7 +93,8 @@ export function seenOf(
   const phase = isLeaving ? 'Leaving' : hasJoined ? 'Joined' : cluster || uid ? 'Making' : 'Ordered';
   const failure = cluster && !hasJoined ? failureOf(cluster) : undefined;
   const hourly = [most, purchase.rate].map((amount) => parseMoney(amount)).reduce((a, b) => (a > b ? a : b));
-  const own = { key, name, candidate, at: Date.parse(at), phase, idleSince, hourly, failure } as const;
+  const billing = billingOfPurchase(purchase);
+  const own = { key, name, candidate, at: Date.parse(at), phase, idleSince, hourly, billing, failure } as const;
   return { purchase, cluster, own, hasJoined: isJoined, isIdle };
 }
 

@@ -1,8 +1,9 @@
 import { type BurstPolicy, type BurstPolicyStatus, KEPT_DECISIONS, SHOWN_DEMAND } from '../../api/burstpolicy.ts';
 import { rfc3339 } from '../../api/conditions.ts';
+import { nameOf } from '../../burst/clusters/growth-record.ts';
 import type { CandidateView, WorkState, WorkVerdict } from '../../burst/clusters/model.ts';
-import { type BurstRecord, monthOf, spentUntil } from '../../burst/clusters/record.ts';
-import { formatMoney, parseMoney } from '../../cost/money.ts';
+import { type BurstRecord, hourlyOf, monthOf, spentUntil } from '../../burst/clusters/record.ts';
+import { formatMoney } from '../../cost/money.ts';
 import { say, withConditions } from '../conditions.ts';
 import type { Seen } from './own-clusters.ts';
 import type { HubWork } from './supply.ts';
@@ -21,10 +22,14 @@ export interface Outcome {
   readonly deleting?: string;
 }
 
+/** So many are shown. */
+const MOST_GROWTHS = 100;
+
 /** Of several states the one that tells people most. */
 const BY_WEIGHT: readonly WorkState[] = [
   'Refused',
   'Bought',
+  'Growing',
   'RoomOrdered',
   'CoolingDown',
   'Stabilising',
@@ -63,7 +68,8 @@ export function statusOf(policy: BurstPolicy, outcome: Outcome, now: Date): Burs
     observedGeneration: policy.metadata.generation,
     clusters,
     clusterCount: clusters.length,
-    hourly: formatMoney(record.purchases.reduce((sum, { rate }) => sum + parseMoney(rate), 0n)),
+    ...(record.growths?.length && { nodes: nodesOf(record) }),
+    hourly: formatMoney(hourlyOf(record)),
     demand: [...waiting]
       .sort((a, b) => a.since - b.since)
       .slice(0, SHOWN_DEMAND)
@@ -83,6 +89,7 @@ export function statusOf(policy: BurstPolicy, outcome: Outcome, now: Date): Burs
       return {
         name: one.name,
         ...(price !== undefined && typeof price !== 'string' && { hourly: formatMoney(price.hourly) }),
+        ...(one.startupMs !== undefined && { startupSeconds: Math.round(one.startupMs / 1000) }),
         ...((one.problem ?? (typeof price === 'string' ? price : undefined)) && {
           problem: (one.problem ?? String(price)).slice(0, 2000),
         }),
@@ -96,6 +103,15 @@ export function statusOf(policy: BurstPolicy, outcome: Outcome, now: Date): Burs
   const amount = formatMoney(spentUntil(record, now.getTime()));
   return { ...next, spend: { month, amount, currency: budget.currency, asOf: rfc3339(now) } };
 }
+
+const nodesOf = ({ growths = [] }: BurstRecord) =>
+  growths.slice(-MOST_GROWTHS).map(({ cluster, pool, nodes, at, rate }) => ({
+    cluster: nameOf(cluster),
+    pool,
+    count: nodes,
+    since: at,
+    hourly: rate,
+  }));
 
 function demandMet(verdicts: readonly WorkVerdict[]) {
   const [first] = [...verdicts].sort((a, b) => BY_WEIGHT.indexOf(a.state) - BY_WEIGHT.indexOf(b.state));

@@ -30,6 +30,8 @@ export type BurstCore = Pick<
   | 'openClusters'
   | 'metrics'
   | 'decided'
+  | 'sizes'
+  | 'capacity'
   | 'now'
   | 'record'
   | 'queue'

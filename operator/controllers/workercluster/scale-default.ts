@@ -1,5 +1,6 @@
 import { isSizedByCloud } from '../../api/pools.ts';
-import { MAX_NODES, type WorkerCluster, type WorkerClusterStatus } from '../../api/workercluster.ts';
+import { MAX_NODES } from '../../api/worker-pool.ts';
+import type { WorkerCluster, WorkerClusterStatus } from '../../api/workercluster.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { KubeApiError } from '../../kube/errors.ts';
 import type { Informer } from '../../kube/informer.ts';

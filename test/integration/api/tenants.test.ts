@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { API_VERSION, type KubeObject } from '../../../operator/api/index.ts';
-import { installManifests, OPERATOR_USER } from '../../../operator/api/install.ts';
+import { installManifests } from '../../../operator/api/install.ts';
+import { OPERATOR_USER } from '../../../operator/api/roles.ts';
 import type { KubeClient } from '../../../operator/kube/client.ts';
 import { KubeApiError } from '../../../operator/kube/errors.ts';
 import { QUOTAS, SECRETS, SHOOTS, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';

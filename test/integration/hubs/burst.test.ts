@@ -8,8 +8,10 @@ import {
   type Shoot,
   type WorkerCluster,
 } from '../../../operator/api/index.ts';
+import { DepletedOffers } from '../../../operator/capacity/depleted-offers.ts';
 import { wireBurst } from '../../../operator/controllers/burst/wiring.ts';
 import { byNamespace } from '../../../operator/controllers/by-namespace.ts';
+import { DECIDED_SELECTOR, DecidedSizes } from '../../../operator/controllers/decided-sizes.ts';
 import { CLUSTERS } from '../../../operator/hubs/karmada/cluster.ts';
 import { RESOURCEBINDINGS } from '../../../operator/hubs/karmada/seen.ts';
 import { Informer } from '../../../operator/kube/informer.ts';
@@ -20,6 +22,7 @@ import {
   type Pod,
   QUOTAS,
   SECRETS,
+  type Secret,
   SHOOTS,
   WORKERCLUSTERS,
 } from '../../../operator/kube/resources.ts';
@@ -29,15 +32,16 @@ import { KarmadaStandIn } from '../../kit/hubs/karmada-stand-in.ts';
 const PATIENCE = { timeout: 30_000, interval: 100 };
 const TEST_FINALIZER = 'multi-cluster.demo.io/test';
 let scene: HubScene;
+let sizes: DecidedSizes;
 
 /** Work that Karmada has no room for, or that it has placed on a cluster. */
-async function bind(cluster?: string): Promise<void> {
+async function bind(cluster?: string, app = 'web'): Promise<void> {
   const binding: KubeObject = {
     apiVersion: 'work.karmada.io/v1alpha2',
     kind: 'ResourceBinding',
-    metadata: { name: 'web-deployment', namespace: 'shop' },
+    metadata: { name: `${app}-deployment`, namespace: 'shop' },
     spec: {
-      resource: { apiVersion: 'apps/v1', kind: 'Deployment', namespace: 'shop', name: 'web' },
+      resource: { apiVersion: 'apps/v1', kind: 'Deployment', namespace: 'shop', name: app },
       replicas: 3,
       replicaRequirements: { resourceRequest: { cpu: '1', memory: '1Gi' } },
       clusters: cluster ? [{ name: cluster, replicas: 3 }] : [],
@@ -94,10 +98,21 @@ beforeAll(async () => {
     const { garden } = core;
     const shoots = new Informer<Shoot>(garden, SHOOTS, { indexes: byNamespace });
     const quotas = new Informer<Quota>(garden, QUOTAS, { indexes: byNamespace });
-    const burst = wireBurst({ ...core, shoots, quotas, decided: () => 'none', metrics: new Registry() }, hubs, {
-      granted: new Map(),
+    const decided = new Informer<Secret>(garden, SECRETS, {
+      fieldSelector: DECIDED_SELECTOR,
+      namespace: core.state.namespace,
     });
-    return { ...burst, caches: [...(burst.caches ?? []), shoots, quotas] };
+    sizes = new DecidedSizes(garden, core.state.namespace, decided);
+    const more = {
+      shoots,
+      quotas,
+      sizes,
+      decided: ({ metadata }: WorkerCluster) => sizes.get(`${metadata.namespace}/${metadata.name}`, metadata.uid ?? ''),
+      capacity: new DepletedOffers(core.now),
+      metrics: new Registry(),
+    };
+    const burst = wireBurst({ ...core, ...more }, hubs, { granted: new Map() });
+    return { ...burst, caches: [...(burst.caches ?? []), shoots, quotas, decided] };
   };
   await scene.startOperator();
 });
@@ -118,7 +133,7 @@ it('has a cluster made for work that Karmada has no room for, joined, given back
           name: 'cloud',
           template: {
             metadata: { labels: { fleet: 'production' } },
-            spec: { cloudProvider: 'cloud', pools: [{ name: 'a', maximum: 5 }] },
+            spec: { cloudProvider: 'cloud', pools: [{ name: 'a', maximum: 5, autoscale: 'Coppice' }] },
           },
         },
       ],
@@ -132,7 +147,7 @@ it('has a cluster made for work that Karmada has no room for, joined, given back
     .poll(async () => (await clusters()).length || JSON.stringify((await policy())?.status), PATIENCE)
     .toBe(1);
   const [made] = await clusters();
-  expect(made!.spec.pools).toEqual([{ name: 'a', minimum: 1, maximum: 5 }]);
+  expect(made!.spec.pools).toEqual([{ name: 'a', minimum: 1, maximum: 5, autoscale: 'Coppice' }]);
   const { name } = made!.metadata;
 
   // What the controllers of clusters do: hold it, and open a line to it.
@@ -145,7 +160,7 @@ it('has a cluster made for work that Karmada has no room for, joined, given back
     'multi-cluster.demo.io/burst': 'true',
     fleet: 'production',
   });
-  const requests = [{ name: 'web', resources: { requests: { cpu: '1', memory: '1Gi' } } }];
+  const requests = [{ name: 'web', resources: { requests: { cpu: '3', memory: '1Gi' } } }];
   const metadata = { name: 'web', namespace: 'shop' };
   pods.push({ apiVersion: 'v1', kind: 'Pod', metadata, spec: { nodeName: 'one', containers: requests } });
   await bind(memberName);
@@ -156,6 +171,15 @@ it('has a cluster made for work that Karmada has no room for, joined, given back
   await delay(2_000);
   expect((await clusters())[0]!.metadata.deletionTimestamp).toBeUndefined();
 
+  // More work: its pool grows, and no other cluster is made.
+  await bind(undefined, 'more');
+  const decided = () => sizes.get(`shop/${name}`, made!.metadata.uid!);
+  await expect
+    .poll(() => [...(decided() as ReadonlyMap<string, object>)], PATIENCE)
+    .toEqual([['a', expect.objectContaining({ count: 2, by: 'BurstPolicy shop/peak' })]]);
+  expect((await policy())!.status!.nodes).toMatchObject([{ cluster: name, pool: 'a', count: 1 }]);
+  await client.delete(RESOURCEBINDINGS, 'more-deployment', 'shop');
+
   pods.length = 0;
   await client.delete(RESOURCEBINDINGS, 'web-deployment', 'shop');
   await expect.poll(async () => (await clusters())[0]?.metadata.deletionTimestamp, PATIENCE).toBeDefined();
@@ -164,7 +188,7 @@ it('has a cluster made for work that Karmada has no room for, joined, given back
   await client.mergePatch(WORKERCLUSTERS, name, 'shop', { metadata: { finalizers: null } });
   await expect.poll(async () => (await policy())?.status?.clusterCount, PATIENCE).toBe(0);
   const { decisions = [], spend } = (await policy())!.status!;
-  expect(decisions.map(({ action }) => action)).toEqual(['Remove', 'Buy']);
+  expect(decisions.map(({ action }) => action)).toEqual(['Remove', 'Grow', 'Buy']);
   expect(Number(spend!.amount)).toBeGreaterThan(0);
   expect(scene.events).toContainEqual(expect.stringMatching(/^BurstPolicy ClusterBought: .*have no place/));
 

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { CredentialsBinding } from '../../../operator/api/credentialsbinding.ts';
 import { API_VERSION } from '../../../operator/api/group.ts';
-import { installManifests, OPERATOR_USER } from '../../../operator/api/install.ts';
+import { installManifests } from '../../../operator/api/install.ts';
 import { profileManifests } from '../../../operator/api/profiles.ts';
+import { OPERATOR_USER } from '../../../operator/api/roles.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import type { WorkloadIdentity } from '../../../operator/api/workloadidentity.ts';
 import { Informer, waitFor } from '../../../operator/kube/informer.ts';

@@ -5,8 +5,8 @@ import { IdentityTokens, identityAccount, subjectOf } from '../../../operator/ac
 import { type CredentialsSource, obtainCredentials } from '../../../operator/accounts/obtain-credentials.ts';
 import { CoppiceError } from '../../../operator/api/errors.ts';
 import { API_VERSION } from '../../../operator/api/group.ts';
-import { gardenRules } from '../../../operator/api/install.ts';
 import { identityAccountName } from '../../../operator/api/names.ts';
+import { gardenRules } from '../../../operator/api/roles.ts';
 import { audiencesOf, type WorkloadIdentity, workloadIdentitySpec } from '../../../operator/api/workloadidentity.ts';
 import { KubeApiError } from '../../../operator/kube/errors.ts';
 import type { KubeObject } from '../../../operator/kube/resources.ts';

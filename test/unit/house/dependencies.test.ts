@@ -70,7 +70,8 @@ const CONTROLLER_MAY_IMPORT: Record<string, string[]> = {
   attached: [],
   autoscaling: ['quota'],
   backup: ['shoot'],
-  burst: ['membership', 'quota'],
+  // Nodes that it adds are decided by the rules of the autoscaler, which takes them away again.
+  burst: ['autoscaling', 'membership', 'quota'],
   cloudprofile: [],
   credentials: [],
   managed: ['credentials'],

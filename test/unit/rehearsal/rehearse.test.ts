@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { API_VERSION } from '../../../operator/api/group.ts';
-import { workerClusterDefinition, workerClusterSpec } from '../../../operator/api/workercluster.ts';
+import { workerClusterSpec } from '../../../operator/api/workercluster.ts';
+import { workerClusterDefinition } from '../../../operator/api/workercluster-definition.ts';
 import { renderReport, timelineLines } from '../../../operator/cli/render/rehearsal.ts';
 import { plain } from '../../../operator/cli/render/text.ts';
 import { demandProblem } from '../../../operator/rehearsal/admission.ts';

@@ -1,0 +1,258 @@
+import { ALPHA_VERSION, ANNOTATIONS, GROUP, LABELS, VERSION } from './group.ts';
+import type { KubeObject } from './meta.ts';
+import { IDENTITY_ACCOUNT_PREFIX } from './names.ts';
+import { OPERATOR_USER } from './roles.ts';
+
+/** A policy with its binding: what it finds fault with is refused, and so is everything while it cannot be asked. */
+const refusing = (name: string, rules: Record<string, unknown>): KubeObject[] => [
+  {
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind: 'ValidatingAdmissionPolicy',
+    metadata: { name },
+    spec: { failurePolicy: 'Fail', ...rules },
+  },
+  {
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind: 'ValidatingAdmissionPolicyBinding',
+    metadata: { name },
+    spec: { policyName: name, validationActions: ['Deny'] },
+  },
+];
+
+const POLICY = `deletion-protection.${GROUP}`;
+
+/** Refuses to delete what is protected. No webhook server is needed for that. */
+export function deletionProtection(): KubeObject[] {
+  const annotation = `'${ANNOTATIONS.deletionProtection}'`;
+  return refusing(POLICY, {
+    matchConstraints: {
+      resourceRules: [
+        {
+          apiGroups: [GROUP],
+          apiVersions: [VERSION, ALPHA_VERSION],
+          operations: ['DELETE'],
+          resources: ['*'],
+          scope: '*',
+        },
+      ],
+    },
+    variables: [
+      {
+        name: 'bySpec',
+        expression:
+          'has(oldObject.spec) && has(oldObject.spec.deletionProtection) && oldObject.spec.deletionProtection == true',
+      },
+      {
+        name: 'byAnnotation',
+        expression: `has(oldObject.metadata.annotations) && ${annotation} in oldObject.metadata.annotations && oldObject.metadata.annotations[${annotation}] == 'true'`,
+      },
+    ],
+    validations: [
+      {
+        expression: '!variables.bySpec',
+        messageExpression:
+          "oldObject.kind + ' ' + oldObject.metadata.name + ' is protected from deletion: set spec.deletionProtection to false first'",
+        message: 'protected from deletion: set spec.deletionProtection to false first',
+        reason: 'Forbidden',
+      },
+      {
+        expression: '!variables.byAnnotation',
+        messageExpression: `oldObject.kind + ' ' + oldObject.metadata.name + ' is protected from deletion: remove the annotation ${ANNOTATIONS.deletionProtection} first'`,
+        message: `protected from deletion: remove the annotation ${ANNOTATIONS.deletionProtection} first`,
+        reason: 'Forbidden',
+      },
+    ],
+  });
+}
+
+const BY_THE_OPERATOR = {
+  name: 'by-the-operator',
+  // In a cluster it is the ServiceAccount coppice-operator of some namespace.
+  expression: `request.userInfo.username == '${OPERATOR_USER}' || request.userInfo.username.endsWith(':coppice-operator')`,
+};
+
+const EXPIRY = `expiry.${GROUP}`;
+
+/** In CEL: the operator makes the object for a Cluster of Cluster API, which lives on without it. */
+const ATTACHED_BY_US = [
+  "has(variables.cluster.spec.mode) && variables.cluster.spec.mode == 'Attached'",
+  `has(variables.cluster.metadata.labels) && '${LABELS.managedBy}' in variables.cluster.metadata.labels`,
+  `variables.cluster.metadata.labels['${LABELS.managedBy}'] == 'coppice'`,
+  'has(variables.cluster.metadata.ownerReferences)',
+  "variables.cluster.metadata.ownerReferences.exists(r, r.kind == 'Cluster' && r.apiVersion.startsWith('cluster.x-k8s.io/'))",
+].join(' && ');
+
+/** In CEL: the operator makes the object for a BurstPolicy. */
+const MADE_FOR_BURST = [
+  `has(variables.cluster.metadata.labels) && '${LABELS.burstPolicy}' in variables.cluster.metadata.labels`,
+  'has(variables.cluster.metadata.ownerReferences)',
+  `variables.cluster.metadata.ownerReferences.exists(r, r.kind == 'BurstPolicy' && r.apiVersion.startsWith('${GROUP}/'))`,
+].join(' && ');
+
+/**
+ * The operator makes WorkerClusters for BurstPolicies and for Clusters of Cluster API, and deletes those, and what its ttl is over of. RBAC
+ * knows no "only those", and a policy no clock; this keeps a mistake of the operator's, or a thief of its credentials, from all clusters that
+ * people made to stay, and keeps what it applies to a cluster that has just gone from making it anew.
+ */
+export function clustersByOperator(): KubeObject[] {
+  return refusing(EXPIRY, {
+    matchConstraints: {
+      resourceRules: [
+        { apiGroups: [GROUP], apiVersions: [VERSION], operations: ['CREATE', 'DELETE'], resources: ['workerclusters'] },
+      ],
+    },
+    matchConditions: [BY_THE_OPERATOR],
+    variables: [
+      { name: 'cluster', expression: "request.operation == 'DELETE' ? oldObject : object" },
+      { name: 'isOurs', expression: `(${ATTACHED_BY_US}) || (${MADE_FOR_BURST})` },
+    ],
+    validations: [
+      {
+        expression: "request.operation == 'CREATE' || has(oldObject.spec.ttl) || variables.isOurs",
+        message:
+          'the operator deletes only clusters that have a ttl, and those that it attached for Cluster API or made for a BurstPolicy',
+        reason: 'Forbidden',
+      },
+      {
+        expression: "request.operation == 'DELETE' || variables.isOurs",
+        message: 'the operator makes clusters for Cluster API and BurstPolicies only',
+        reason: 'Forbidden',
+      },
+    ],
+  });
+}
+
+const HUB_MEMBERS = `hub-members.${GROUP}`;
+
+/** Refuses to delete a Hub that has members: by one slip of the keyboard a whole fleet would leave it. */
+export function hubsWithMembers(): KubeObject[] {
+  return refusing(HUB_MEMBERS, {
+    matchConstraints: {
+      resourceRules: [
+        { apiGroups: [GROUP], apiVersions: [ALPHA_VERSION], operations: ['DELETE'], resources: ['hubs'] },
+      ],
+    },
+    validations: [
+      {
+        expression:
+          '(has(oldObject.spec.orphan) && oldObject.spec.orphan) || !has(oldObject.status) || !has(oldObject.status.memberships) || oldObject.status.memberships == 0',
+        messageExpression:
+          "'Hub ' + oldObject.metadata.name + ' has ' + string(oldObject.status.memberships) + ' members: have them leave first by its allowedNamespaces, or set spec.orphan to true to let go of them as they are'",
+        message: 'the Hub has members: have them leave first, or set spec.orphan to true',
+        reason: 'Forbidden',
+      },
+    ],
+  });
+}
+
+const BURST_POLICIES = `burst-policies.${GROUP}`;
+
+/**
+ * Refuses a BurstPolicy of somebody who could not create its WorkerClusters: the operator makes them, so without this whoever may write
+ * policies would borrow its rights.
+ */
+export function burstPolicies(): KubeObject[] {
+  const may = `authorizer.group('${GROUP}').resource('workerclusters').namespace(object.metadata.namespace)`;
+  return refusing(BURST_POLICIES, {
+    matchConstraints: {
+      resourceRules: [
+        {
+          apiGroups: [GROUP],
+          apiVersions: [ALPHA_VERSION],
+          operations: ['CREATE', 'UPDATE'],
+          resources: ['burstpolicies'],
+        },
+      ],
+    },
+    validations: [
+      {
+        // Who changes nothing of what it asks for (a finalizer, a label) spends nothing.
+        expression: `(oldObject != null && object.spec == oldObject.spec) || (${may}.check('create').allowed() && ${may}.check('delete').allowed())`,
+        messageExpression:
+          "'a BurstPolicy makes and deletes WorkerClusters: only who may do so in namespace ' + object.metadata.namespace + ' may write one there'",
+        message: 'only who may create and delete WorkerClusters in its namespace may write a BurstPolicy',
+        reason: 'Forbidden',
+      },
+    ],
+  });
+}
+
+const IDENTITIES = `identity-tokens.${GROUP}`;
+const TOKEN_SECRETS = `token-secrets.${GROUP}`;
+
+/**
+ * The operator has tokens made of ServiceAccounts that belong to WorkloadIdentities. RBAC knows no "only those"; this keeps a thief of
+ * the operator's credentials from becoming every other ServiceAccount of the garden, be it by a request or by a Secret that Kubernetes
+ * puts a token into.
+ */
+export function identityTokens(): KubeObject[] {
+  const requests = refusing(IDENTITIES, {
+    matchConstraints: {
+      resourceRules: [
+        { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['serviceaccounts/token'] },
+      ],
+    },
+    matchConditions: [BY_THE_OPERATOR],
+    validations: [
+      {
+        expression: `request.name.startsWith('${IDENTITY_ACCOUNT_PREFIX}')`,
+        message: 'the operator has tokens made of the ServiceAccounts of WorkloadIdentities only',
+        reason: 'Forbidden',
+      },
+    ],
+  });
+  const secrets = refusing(TOKEN_SECRETS, {
+    matchConstraints: {
+      resourceRules: [
+        { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE', 'UPDATE'], resources: ['secrets'] },
+      ],
+    },
+    matchConditions: [BY_THE_OPERATOR],
+    validations: [
+      {
+        expression: "!has(object.type) || object.type != 'kubernetes.io/service-account-token'",
+        message: 'the operator makes no Secrets that Kubernetes puts tokens of ServiceAccounts into',
+        reason: 'Forbidden',
+      },
+    ],
+  });
+  return [...requests, ...secrets];
+}
+
+const TENANTS = `own-credentials.${GROUP}`;
+
+/**
+ * Refuses references to credentials of another namespace. The operator follows none either; this says so at once, where
+ * the CRD's own rules cannot: they do not see the object's namespace.
+ */
+export function ownCredentials(): KubeObject[] {
+  return refusing(TENANTS, {
+    matchConstraints: {
+      resourceRules: [
+        {
+          apiGroups: [GROUP],
+          apiVersions: [VERSION],
+          operations: ['CREATE', 'UPDATE'],
+          resources: ['workerclusters', 'credentialsbindings'],
+        },
+      ],
+    },
+    variables: [
+      {
+        name: 'ref',
+        expression: `object.kind == 'WorkerCluster' ? (has(object.spec.credentialsRef) ? object.spec.credentialsRef : null) : object.credentialsRef`,
+      },
+    ],
+    validations: [
+      {
+        // An object that is on its way out must not be held by a rule that came after it.
+        expression:
+          'has(object.metadata.deletionTimestamp) || variables.ref == null || !has(variables.ref.namespace) || variables.ref.namespace == object.metadata.namespace',
+        messageExpression:
+          "'credentialsRef names ' + variables.ref.namespace + '/' + variables.ref.name + ', but credentials are used in their own namespace only: put them into namespace ' + object.metadata.namespace",
+        message: 'credentials are used in their own namespace only',
+        reason: 'Forbidden',
+      },
+    ],
+  });
+}

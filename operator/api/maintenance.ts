@@ -1,0 +1,77 @@
+import { z } from 'zod';
+import { CRON } from './cron.ts';
+import { free, LIMITS, list, name, PATTERNS, rules, text } from './schema.ts';
+
+const versionRule = {
+  rule: [
+    "int(self.split('.')[0]) == int(oldSelf.split('.')[0])",
+    "int(self.split('.')[1]) - int(oldSelf.split('.')[1]) in [0, 1]",
+    "(self.split('.')[1] != oldSelf.split('.')[1] || self.split('.').size() < 3 || oldSelf.split('.').size() < 3 || int(self.split('.')[2]) >= int(oldSelf.split('.')[2]))",
+  ].join(' && '),
+  messageExpression:
+    "'version cannot go from ' + oldSelf + ' to ' + self + ': no downgrade, and one minor version at a time'",
+  message: 'no downgrade, and one minor version at a time',
+};
+
+/** Kubernetes version of a cluster: no downgrade, one minor at a time. */
+export const versionSchema = (description: string) =>
+  rules(name(LIMITS.version, description, PATTERNS.version), versionRule);
+
+/** What is done about changes that others make in an account of a cloud. */
+export const driftSchema = z
+  .object({
+    policy: z
+      .enum(['Report', 'Mend'])
+      .describe(
+        'What happens when something in the cloud was changed by others: Report says so in condition Drifted, Mend changes it back as well (of a control plane on machines what is safe for it). Absent: Report.',
+      )
+      .optional(),
+  })
+  .describe('What was changed behind our back in an account of a cloud.');
+
+/** When a cluster sleeps. */
+export const hibernationSchema = z
+  .object({
+    enabled: z.boolean().describe('Whether the cluster sleeps: no nodes, no control plane, data kept.').optional(),
+    schedules: list(
+      z
+        .object({
+          start: text(128, 'When it goes to sleep, as a cron expression.', CRON).optional(),
+          end: text(128, 'When it wakes up, as a cron expression.', CRON).optional(),
+          location: rules(
+            text(64, 'Time zone of both, for example Europe/Berlin. Absent: UTC.', PATTERNS.timeZone),
+            // Kubernetes' API server has all zones within itself, as it needs them for CronJobs.
+            {
+              rule: "timestamp('2026-01-01T00:00:00Z').getFullYear(self) > 0",
+              message: 'must be a time zone, for example Europe/Berlin',
+            },
+          ).optional(),
+        })
+        .describe('When the cluster sleeps.'),
+      32,
+      'When the cluster goes to sleep and wakes up by itself.',
+    ).optional(),
+  })
+  .describe('Sleep: at once, or by the clock.');
+
+/** When a cluster may be disturbed, and what is updated then. */
+export const maintenanceSchema = z
+  .object({
+    timeWindow: z
+      .object({
+        begin: name(11, 'Begin as HHMMSS+ZZZZ, for example 220000+0100.', PATTERNS.timeOfDay),
+        end: name(11, 'End as HHMMSS+ZZZZ, for example 230000+0100.', PATTERNS.timeOfDay),
+      })
+      .describe('When disruptive changes may be made, each day.')
+      .optional(),
+    autoUpdate: z
+      .object({
+        kubernetesVersion: z.boolean().describe('Take new patch versions of Kubernetes.').optional(),
+        machineImageVersion: z.boolean().describe('Take new versions of the machine image.').optional(),
+      })
+      .describe('What is updated by itself.')
+      .optional(),
+    confineSpecUpdateRollout: z.boolean().describe('Roll changes of the spec out only in the window.').optional(),
+    autoRotation: free('Credentials that are rotated by themselves.').optional(),
+  })
+  .describe('When and how the cluster is kept up to date.');

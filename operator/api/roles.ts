@@ -1,0 +1,199 @@
+import { GROUP } from './group.ts';
+import type { KubeObject } from './meta.ts';
+
+/** The user (and the name of the ClusterRole) that the operator of an embedded garden has. */
+export const OPERATOR_USER = 'coppice:operator';
+
+interface PolicyRule {
+  apiGroups: string[];
+  resources: string[];
+  verbs: string[];
+  resourceNames?: string[];
+}
+
+const READ = ['get', 'list', 'watch'];
+const WRITE = ['create', 'update', 'patch', 'delete'];
+const RBAC = 'rbac.authorization.k8s.io/v1';
+
+/** What the operator may do in the garden. */
+export function gardenRules(): PolicyRule[] {
+  return [
+    {
+      apiGroups: [GROUP],
+      resources: ['workerclusters', 'seeds', 'cloudprofiles', 'credentialsbindings', 'workloadidentities'],
+      verbs: [...READ, 'update', 'patch'],
+    },
+    // It makes those that a BurstPolicy asks for, and deletes them, and those whose ttl is over.
+    { apiGroups: [GROUP], resources: ['workerclusters'], verbs: ['create', 'delete'] },
+    // Who decides what is bought are people.
+    { apiGroups: [GROUP], resources: ['burstpolicies'], verbs: [...READ, 'patch'] },
+    // It keeps to quotas, so it must not be able to raise them.
+    { apiGroups: [GROUP], resources: ['quotas'], verbs: READ },
+    // Which clusters join which hub is decided by administrators.
+    { apiGroups: [GROUP], resources: ['hubs'], verbs: [...READ, 'patch'] },
+    { apiGroups: [GROUP], resources: ['memberships'], verbs: [...READ, ...WRITE] },
+    // Where the garden itself is a hub.
+    { apiGroups: ['multicluster.x-k8s.io'], resources: ['clusterprofiles'], verbs: [...READ, ...WRITE] },
+    { apiGroups: ['multicluster.x-k8s.io'], resources: ['clusterprofiles/status'], verbs: ['get', 'patch'] },
+    { apiGroups: ['multicluster.x-k8s.io'], resources: ['placementdecisions'], verbs: READ },
+    { apiGroups: ['argoproj.io'], resources: ['applications'], verbs: READ },
+    { apiGroups: ['kustomize.toolkit.fluxcd.io'], resources: ['kustomizations'], verbs: READ },
+    { apiGroups: ['helm.toolkit.fluxcd.io'], resources: ['helmreleases'], verbs: READ },
+    {
+      apiGroups: ['kueue.x-k8s.io'],
+      resources: ['multikueueclusters', 'multikueueconfigs', 'admissionchecks'],
+      verbs: [...READ, ...WRITE],
+    },
+    { apiGroups: ['kueue.x-k8s.io'], resources: ['workloads', 'localqueues'], verbs: READ },
+    // Shoots are made for WorkerClusters, and go with them.
+    { apiGroups: [GROUP], resources: ['shoots'], verbs: [...READ, ...WRITE] },
+    {
+      apiGroups: [GROUP],
+      resources: [
+        'workerclusters',
+        'shoots',
+        'seeds',
+        'cloudprofiles',
+        'credentialsbindings',
+        'workloadidentities',
+        'quotas',
+        'hubs',
+        'memberships',
+        'burstpolicies',
+      ].flatMap((kind) => [`${kind}/status`, `${kind}/finalizers`]),
+      verbs: ['get', 'update', 'patch'],
+    },
+    { apiGroups: [''], resources: ['secrets'], verbs: [...READ, ...WRITE] },
+    // The ServiceAccount of a WorkloadIdentity, which goes with it, and tokens for the cloud: of which accounts, a policy says.
+    { apiGroups: [''], resources: ['serviceaccounts'], verbs: ['get', 'create', 'patch'] },
+    { apiGroups: [''], resources: ['serviceaccounts/token'], verbs: ['create'] },
+    // Its UID is the garden's own: part of the tags in clouds, and on namespaces in seeds.
+    { apiGroups: [''], resources: ['namespaces'], resourceNames: ['kube-system'], verbs: ['get'] },
+    // Whether one that led before is gone for good, so that what it has locked can be taken over.
+    { apiGroups: [''], resources: ['pods'], verbs: ['get'] },
+    { apiGroups: ['', 'events.k8s.io'], resources: ['events'], verbs: ['create', 'patch', 'update'] },
+    { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: [...READ, ...WRITE] },
+    // Ranges that no cluster of a mesh is given.
+    { apiGroups: ['networking.k8s.io'], resources: ['servicecidrs'], verbs: ['list'] },
+  ];
+}
+
+/** What the operator may do in a seed: everything there is to a hosted control plane and its machines, and no more. */
+export function seedRules(): PolicyRule[] {
+  return [
+    { apiGroups: [''], resources: ['namespaces'], verbs: [...READ, ...WRITE] },
+    {
+      apiGroups: [''],
+      resources: ['secrets', 'configmaps', 'services', 'persistentvolumeclaims', 'serviceaccounts'],
+      verbs: [...READ, ...WRITE, 'deletecollection'],
+    },
+    { apiGroups: [''], resources: ['pods'], verbs: [...READ, ...WRITE, 'deletecollection'] },
+    { apiGroups: [''], resources: ['pods/status'], verbs: ['get', 'patch'] },
+    { apiGroups: [''], resources: ['pods/eviction'], verbs: ['create'] },
+    { apiGroups: [''], resources: ['pods/log'], verbs: ['get'] },
+    // The way to etcd in a seed whose Services have no way from here; over WebSockets it is a get, since 1.35 also a create.
+    { apiGroups: [''], resources: ['pods/portforward'], verbs: ['get', 'create'] },
+    { apiGroups: [''], resources: ['nodes', 'persistentvolumes'], verbs: READ },
+    { apiGroups: [''], resources: ['events'], verbs: [...READ, 'create', 'patch', 'update'] },
+    {
+      apiGroups: ['apps'],
+      resources: ['deployments', 'replicasets', 'statefulsets'],
+      verbs: [...READ, ...WRITE, 'deletecollection'],
+    },
+    { apiGroups: ['apps'], resources: ['deployments/scale', 'statefulsets/scale'], verbs: ['get', 'update', 'patch'] },
+    { apiGroups: ['apps'], resources: ['controllerrevisions'], verbs: READ },
+    { apiGroups: ['policy'], resources: ['poddisruptionbudgets'], verbs: [...READ, ...WRITE] },
+    { apiGroups: ['networking.k8s.io'], resources: ['networkpolicies'], verbs: [...READ, ...WRITE] },
+    { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: [...READ, ...WRITE] },
+    { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: [...READ, ...WRITE] },
+  ];
+}
+
+/** A ClusterRole. */
+export const clusterRole = (name: string, rules: PolicyRule[], labels?: Record<string, string>): KubeObject => ({
+  apiVersion: RBAC,
+  kind: 'ClusterRole',
+  metadata: { name, ...(labels && { labels }) },
+  rules,
+});
+
+/** Has Kubernetes add the rules to roles of its own. */
+const aggregatedTo = (...roles: ('view' | 'edit' | 'admin')[]): Record<string, string> =>
+  Object.fromEntries(roles.map((role) => [`rbac.authorization.k8s.io/aggregate-to-${role}`, 'true']));
+
+/**
+ * What tenants may do in their namespaces: whoever has Kubernetes' role view, edit or admin there has it. Nobody of them writes status,
+ * which says what a cluster was granted; Shoots, which quotas do not refuse on apply; nor Quotas, Hubs and Memberships.
+ */
+export const tenantRoles = (): KubeObject[] => [
+  clusterRole(
+    'coppice:view',
+    [
+      {
+        apiGroups: [GROUP],
+        resources: [
+          'workerclusters',
+          'shoots',
+          'quotas',
+          'credentialsbindings',
+          'workloadidentities',
+          'memberships',
+          'burstpolicies',
+        ],
+        verbs: READ,
+      },
+      { apiGroups: [GROUP], resources: ['workerclusters/scale'], verbs: ['get'] },
+    ],
+    aggregatedTo('view', 'edit', 'admin'),
+  ),
+  clusterRole(
+    'coppice:edit',
+    [
+      {
+        apiGroups: [GROUP],
+        resources: ['workerclusters', 'credentialsbindings', 'workloadidentities', 'burstpolicies'],
+        verbs: [...WRITE, 'deletecollection'],
+      },
+      { apiGroups: [GROUP], resources: ['workerclusters/scale'], verbs: ['update', 'patch'] },
+    ],
+    aggregatedTo('edit', 'admin'),
+  ),
+];
+
+/** Gives the ClusterRole of that name to a user. */
+export const bindToUser = (name: string, user: string): KubeObject => ({
+  apiVersion: RBAC,
+  kind: 'ClusterRoleBinding',
+  metadata: { name },
+  roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
+  subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: user }],
+});
+
+/**
+ * Renewals of the operator's Lease are taken before all that it has asked for itself: a server that is slow under its requests would else
+ * have it lose the lease, start anew, and ask for even more.
+ */
+export const leaseFirst = (user: string): KubeObject => ({
+  apiVersion: 'flowcontrol.apiserver.k8s.io/v1',
+  kind: 'FlowSchema',
+  metadata: { name: 'coppice-leader-election' },
+  spec: {
+    priorityLevelConfiguration: { name: 'leader-election' },
+    // As Kubernetes' own schemas for elections, before those for whoever is authenticated.
+    matchingPrecedence: 150,
+    distinguisherMethod: { type: 'ByUser' },
+    rules: [
+      {
+        subjects: [{ kind: 'User', user: { name: user } }],
+        resourceRules: [
+          {
+            apiGroups: ['coordination.k8s.io'],
+            resources: ['leases'],
+            verbs: ['get', 'create', 'update', 'patch'],
+            namespaces: ['kube-system'],
+          },
+        ],
+      },
+    ],
+  },
+});

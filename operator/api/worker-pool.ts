@@ -1,0 +1,77 @@
+import { z } from 'zod';
+import {
+  count,
+  describe,
+  duration,
+  labels,
+  list,
+  machineTypeName,
+  name,
+  PATTERNS,
+  place,
+  rules,
+  text,
+} from './schema.ts';
+
+/** Most nodes that one cluster may have. */
+export const MAX_NODES = 5000;
+
+export const taintSchema = describe(
+  z.object({
+    key: name(317, 'The key of the taint.', PATTERNS.labelKey),
+    value: text(63, 'The value of the taint.', PATTERNS.labelValue).optional(),
+    effect: z
+      .enum(['NoSchedule', 'PreferNoSchedule', 'NoExecute'])
+      .describe('What happens to pods that do not tolerate it.'),
+  }),
+  'A taint of the nodes.',
+);
+/** A taint as nodes carry it. */
+export type Taint = z.output<typeof taintSchema>;
+
+/** A pool of a WorkerCluster, as somebody writes it. */
+export const workerPoolSchema = rules(
+  z.object({
+    name: name(15, 'Name of the pool; part of the names of its machines.', PATTERNS.label),
+    machineType: machineTypeName("A machine type of the profile. Absent: the cluster's.").optional(),
+    machineTypes: list(
+      machineTypeName('A machine type of the profile.'),
+      16,
+      "Machine types in order of preference, after machineType if that is named too. When one is sold out in all zones of the pool, new nodes are of the next; nodes that run stay what they are. Absent: the cluster's, for a pool that names no machine type itself.",
+    ).optional(),
+    minimum: count(0, MAX_NODES, 'Fewest nodes of the pool. Absent: 0.').optional(),
+    maximum: count(
+      0,
+      MAX_NODES,
+      'Most nodes of the pool. Absent: no limit where dataPlaneNodes says how many there are, otherwise minimum.',
+    ).optional(),
+    autoscale: z
+      .enum(['Coppice', 'Cloud', 'None'])
+      .describe(
+        "Who decides, between minimum and maximum, how many nodes the pool has. Coppice: its own autoscaler, by pods that wait and nodes that nobody needs; a write to dataPlaneNodes or to the scale subresource is then a floor of all pools together. Cloud: the cloud's autoscaler, in mode Managed only, and only while nobody says dataPlaneNodes. None: nobody, so it is dataPlaneNodes, or minimum. Absent: Cloud in mode Managed, otherwise None.",
+      )
+      .optional(),
+    scaleInAfter: duration(
+      'How long nobody must have needed a node before it is taken away, where autoscale is Coppice, for example 30m. Absent: 10m.',
+    ).optional(),
+    spot: z.boolean().describe("Use the cloud's cheaper machines that it may take away at short notice.").optional(),
+    gpu: count(
+      0,
+      64,
+      'GPUs that each node must have. When the pool names no machine type: the cheapest of the profile that has so many.',
+    ).optional(),
+    labels: labels(64, 'Labels of the nodes.').optional(),
+    taints: list(taintSchema, 32, 'Taints of the nodes.').optional(),
+    zones: list(place('A zone.'), 16, "Zones that the nodes are spread over. Absent: the cluster's.").optional(),
+  }),
+  {
+    rule: '!has(self.minimum) || !has(self.maximum) || self.minimum <= self.maximum',
+    messageExpression: "'pool ' + self.name + ': minimum is larger than maximum'",
+    message: 'minimum is larger than maximum',
+  },
+  {
+    rule: "!has(self.autoscale) || self.autoscale == 'None' || has(self.maximum)",
+    messageExpression: "'pool ' + self.name + ': autoscale needs a maximum'",
+    message: 'autoscale needs a maximum',
+  },
+).describe('A group of equal nodes.');
