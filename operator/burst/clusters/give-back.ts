@@ -32,8 +32,9 @@ export function giveBack(view: ClustersView, { needed, hasBought, now }: Circums
     if (due > now) times.push(due);
     return due <= now;
   };
-  const failed = clusters.flatMap(({ name, phase, at, failure }): Removal[] => {
-    if (phase !== 'Making' || (failure === undefined && !isDue(at + JOIN_LIMIT_MS))) return [];
+  const failed = clusters.flatMap(({ name, phase, at, failure, hasWork }): Removal[] => {
+    // What has work has come, though a cache that is behind does not show that it has joined.
+    if (phase !== 'Making' || hasWork || (failure === undefined && !isDue(at + JOIN_LIMIT_MS))) return [];
     const why = failure ?? `it has not joined the hub within ${JOIN_LIMIT_MS / 60_000} minutes`;
     return [{ name, why, isFailure: true }];
   });
