@@ -42,6 +42,11 @@ const candidate = z
       'Candidates of the highest priority that can take the work are tried first; among equal ones the cheapest. Absent: 0.',
     ).optional(),
     maximumClusters: count(1, MOST_CLUSTERS, "Most clusters of this candidate. Absent: the policy's.").optional(),
+    warmClusters: count(
+      0,
+      MOST_CLUSTERS,
+      'How many of its clusters wait warm: made and in the hub, which places nothing there until work needs them. They count in maximums, budgets and Quotas. Another one is made for each that is opened. Absent: 0.',
+    ).optional(),
     assumedHourly: money(
       "What a cluster counts for in an hour where its CloudProfile does not have all prices in the budget's currency. Absent: what has no price is not bought.",
     ).optional(),
@@ -178,6 +183,10 @@ export const burstPolicySpec = rules(
     message: 'a candidate may not have more clusters than the policy',
   },
   {
+    rule: 'self.candidates.all(c, !has(c.warmClusters) || c.warmClusters <= self.maximumClusters)',
+    message: 'a candidate may not have more warm clusters than the policy has clusters',
+  },
+  {
     rule: '!has(self.schedule) || self.schedule.all(p, p.clusters <= self.maximumClusters)',
     message: 'a peak may not have more clusters than the policy',
   },
@@ -209,9 +218,9 @@ export const decisionSchema = z
   .object({
     at: time('When.'),
     action: z
-      .enum(['Buy', 'Grow', 'Refuse', 'Remove', 'Fail'])
+      .enum(['Buy', 'Open', 'Grow', 'Refuse', 'Remove', 'Fail'])
       .describe(
-        'Buy: a cluster was ordered. Grow: nodes of a cluster were ordered. Refuse: work was waiting and nothing was bought. Remove: a cluster is given back. Fail: a cluster, or nodes, did not come.',
+        'Buy: a cluster was ordered. Open: one that waited warm takes work. Grow: nodes of a cluster were ordered. Refuse: work was waiting and nothing was bought. Remove: a cluster is given back. Fail: a cluster, or nodes, did not come.',
       ),
     source: text(512, 'Whose work nothing was bought for.').optional(),
     cluster: text(LIMITS.label, 'Name of the WorkerCluster.').optional(),
@@ -226,7 +235,7 @@ export const decisionSchema = z
 export type BurstDecision = z.output<typeof decisionSchema>;
 
 /** How a cluster of a policy stands, in one word. */
-export const BURST_PHASES = ['Ordered', 'Making', 'Joined', 'Leaving'] as const;
+export const BURST_PHASES = ['Ordered', 'Making', 'Warm', 'Joined', 'Leaving'] as const;
 export type BurstPhase = (typeof BURST_PHASES)[number];
 
 export const burstPolicyStatus = z
@@ -240,7 +249,7 @@ export const burstPolicyStatus = z
           phase: z
             .enum(BURST_PHASES)
             .describe(
-              'Ordered: written down. Making: on its way into the hub. Joined: it takes work. Leaving: it is given back.',
+              'Ordered: written down. Making: on its way into the hub. Warm: it waits there until work needs it. Joined: it takes work. Leaving: it is given back.',
             ),
           since: time('When it was ordered.'),
           hourly: money('What it costs in an hour.'),

@@ -43,6 +43,8 @@ export const LABELS = {
   burstPolicy: `${GROUP}/burst-policy`,
   /** On the same: which purchase of that policy it is. */
   burstPurchase: `${GROUP}/burst-purchase`,
+  /** On the same, as long as it waits warm: it joins its hubs, and is not opened there. */
+  burstWarm: `${GROUP}/burst-warm`,
   /** Mesh of a cluster, its id there and its name there: on its Shoot, and in hubs. */
   mesh: `${GROUP}/mesh`,
   clusterID: `${GROUP}/cluster-id`,

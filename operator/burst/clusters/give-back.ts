@@ -1,6 +1,7 @@
 import { paidAheadMs } from '../../cost/billing.ts';
 import type { ClustersView, OwnCluster, Removal } from './model.ts';
 import { countsFor, isOn } from './peaks.ts';
+import { warmToGo } from './warm.ts';
 import { text } from './words.ts';
 
 /** A cluster that has not joined its hub by then is given up. Clouds take 15 minutes and more for one that they manage. */
@@ -43,13 +44,15 @@ export function giveBack(view: ClustersView, { needed, hasBought, now }: Circums
   const rested = last + limits.cooldownInMs;
   const stays = keptForPeaks(view, now);
   const idle = clusters.flatMap((one): Removal[] => {
-    const { phase, idleSince, at, name, key } = one;
-    if (phase !== 'Joined' || idleSince === undefined || needed.has(key)) return [];
+    const { phase, idleSince, at, name, key, warm } = one;
+    if (phase !== 'Joined' || warm || idleSince === undefined || needed.has(key)) return [];
     const earliest = Math.max(idleSince + limits.idleForMs, at + limits.minimumLifeMs, rested);
     if (!isDue(paidUntil(one, earliest, now)) || stays(one)) return [];
     return [{ name, why: `it has had no work since ${text(idleSince)}`, isFailure: false }];
   });
-  return { removals: [...failed, ...idle], times };
+  // What has failed goes as that.
+  const warm = warmToGo(view).filter(({ name }) => !failed.some((one) => one.name === name));
+  return { removals: [...failed, ...(hasBought ? [] : warm), ...idle], times };
 }
 
 /** Whether a cluster stays because a peak is on; one that does not is gone for those that are asked about after it. */

@@ -3,6 +3,7 @@ import { formatMoney, type Micros } from '../../cost/money.ts';
 import { type Chosen, choose, costOf, moneyLeft } from './choose.ts';
 import type { Alternative, ClustersView, GrowingPool, GrowthView, Limits } from './model.ts';
 import { type Replicas, takenByPool } from './room.ts';
+import { type ChosenWarm, openFor } from './warm.ts';
 
 /** More pools than this are not looked at for one decision. */
 const MOST_POOLS = 100;
@@ -19,23 +20,31 @@ export interface ChosenGrowth {
 /** What serves work that finds no room. */
 export interface Serving {
   readonly growths: readonly ChosenGrowth[];
+  readonly openings: readonly ChosenWarm[];
   readonly clusters: readonly Chosen[];
 }
 
 /**
- * How all of this is served, for which there is no room: by nodes that pools may still add, as they come within minutes and a cluster does
- * not; where these are too few, by them and clusters, or by clusters alone, whichever costs less. undefined: not at all.
+ * How all of this is served, for which there is no room: by nodes that pools may still add, as they cost less than a cluster; then by clusters that
+ * wait warm, and new ones. Where nodes are too few, with them or without them, whichever costs less. undefined: not at all.
  */
 export function serve(view: ClustersView, replicas: readonly Replicas[], now: number): Serving | undefined {
-  const { chosen: growths, left } = growFor(view, replicas, now);
-  if (left.length === 0) return { growths, clusters: [] };
-  const alone = choose(view, replicas, now);
-  if (growths.length === 0) return alone && { growths, clusters: alone };
-  const rest = choose({ ...view, grownHourly: (view.grownHourly ?? 0n) + hourlyOf(growths) }, left, now);
   const { limits } = view;
+  const { chosen: growths, left } = growFor(view, replicas, now);
+  if (left.length === 0) return { growths, openings: [], clusters: [] };
+  const alone = byClusters(view, replicas, now);
+  if (growths.length === 0) return alone && { growths, ...alone };
+  const rest = byClusters({ ...view, grownHourly: (view.grownHourly ?? 0n) + hourlyOf(growths) }, left, now);
   const cost = growths.reduce((sum, { pool, nodes }) => sum + forMinimumLife(pool, limits) * BigInt(nodes), 0n);
-  if (rest && (!alone || cost + costOf(rest, limits) <= costOf(alone, limits))) return { growths, clusters: rest };
-  return alone && { growths: [], clusters: alone };
+  if (rest && (!alone || cost + costOf(rest.clusters, limits) <= costOf(alone.clusters, limits)))
+    return { growths, ...rest };
+  return alone && { growths: [], ...alone };
+}
+
+function byClusters(view: ClustersView, replicas: readonly Replicas[], now: number) {
+  const { chosen: openings, left } = openFor(view, replicas);
+  const clusters = left.length === 0 ? [] : choose(view, left, now);
+  return clusters && { openings, clusters };
 }
 
 /** What one node costs that is there no longer than a cluster must be, as its cloud bills time. */

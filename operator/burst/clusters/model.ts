@@ -97,6 +97,14 @@ export interface ClusterOffer {
   price(nodes: ReadonlyMap<string, number>): ClusterPrice | string;
 }
 
+/** A cluster that waits warm, and could take work at once. */
+export interface WarmCluster {
+  readonly name: string;
+  readonly candidate: string;
+  /** What it would take. */
+  readonly supply: Supply;
+}
+
 /** A candidate of a policy, as it is now. */
 export interface CandidateView {
   readonly name: string;
@@ -107,6 +115,10 @@ export interface CandidateView {
   readonly noMore?: string;
   /** undefined: `problem` says why there is none. */
   readonly offer: ClusterOffer | undefined;
+  /** How many wait warm. Absent: none. */
+  readonly warm?: number;
+  /** Of its template: warm clusters of another one are replaced. Absent: not known. */
+  readonly revision?: string;
   /** Why none is made now, a sentence; undefined: it can be. */
   readonly problem: string | undefined;
   /** How long one takes to come, milliseconds; undefined: not known. */
@@ -128,6 +140,10 @@ export interface OwnCluster {
   readonly hourly: Micros;
   /** How its time is billed, which is counted from `at`; undefined: every moment counts. */
   readonly billing?: ClusterBilling | undefined;
+  /** It waits warm, or is to: it takes no work. */
+  readonly warm?: boolean | undefined;
+  /** Of the template that it was made from. */
+  readonly revision?: string | undefined;
   /** Why it will not come, a sentence; undefined: nothing says so. */
   readonly failure: string | undefined;
   /** Somebody's work is seen to run there, whatever else is known. */
@@ -172,6 +188,8 @@ export interface ClustersView {
   readonly growth?: readonly GrowthView[];
   /** What nodes that were added to pools cost in an hour, as budgets count it. Absent: nothing. */
   readonly grownHourly?: Micros;
+  /** Clusters of the policy that wait warm. Absent: none. */
+  readonly warm?: readonly WarmCluster[];
   /** Those that are on, or come next. Absent: none. */
   readonly peaks?: readonly Peak[];
   readonly clusters: readonly OwnCluster[];
@@ -198,6 +216,17 @@ export interface Purchase {
   readonly sources: readonly string[];
   readonly why: string;
   readonly alternatives: readonly Alternative[];
+  /** It is to wait warm. */
+  readonly warm?: true;
+  readonly revision?: string | undefined;
+}
+
+/** A warm cluster that is to take work. */
+export interface Opening {
+  readonly name: string;
+  readonly candidate: string;
+  readonly sources: readonly string[];
+  readonly why: string;
 }
 
 /** Nodes to add to a pool. */
@@ -236,6 +265,8 @@ export type WorkState =
   | 'Bought'
   /** Nodes are added for it to clusters that are there, and no cluster is bought. */
   | 'Growing'
+  /** A cluster that waited warm takes it, and none is bought. */
+  | 'Opened'
   | 'Suspended'
   /** There is more than is looked at in one go. */
   | 'Later'
@@ -254,6 +285,7 @@ export interface WorkVerdict {
 export interface ClustersPlan {
   readonly purchases: readonly Purchase[];
   readonly growths: readonly Growth[];
+  readonly openings: readonly Opening[];
   readonly removals: readonly Removal[];
   readonly verdicts: readonly WorkVerdict[];
   /** Work that another policy may serve: this one does not. */

@@ -1,8 +1,9 @@
 import { type Chosen, chooseLeast } from './choose.ts';
-import type { Alternative, CandidateView, ClustersView, OwnCluster, Peak } from './model.ts';
+import type { Alternative, CandidateView, ClustersView, OwnCluster, Peak, WarmCluster } from './model.ts';
 
 /** What is done for peaks that are on. */
 export interface ForPeaks {
+  readonly openings: readonly { readonly peak: Peak; readonly warm: WarmCluster }[];
   readonly chosen: readonly { readonly peak: Peak; readonly cluster: Chosen }[];
   readonly refused: readonly { readonly peak: Peak; readonly alternatives: readonly Alternative[] }[];
 }
@@ -11,7 +12,7 @@ export const isOn = ({ from, until }: Peak, now: number): boolean => from <= now
 
 /** Clusters that count for a peak: those of its candidate. One that has failed does until it leaves, and its candidate rests. */
 export const countsFor = ({ candidate }: Peak, one: OwnCluster): boolean =>
-  one.phase !== 'Leaving' && (candidate === undefined || candidate === one.candidate);
+  one.phase !== 'Leaving' && !one.warm && (candidate === undefined || candidate === one.candidate);
 
 /**
  * Clusters that peaks ask for and that are not there, within what the policy allows. One counts for each peak that is on: what peaks ask for is
@@ -19,6 +20,7 @@ export const countsFor = ({ candidate }: Peak, one: OwnCluster): boolean =>
  */
 export function choosePeaks(view: ClustersView, now: number): ForPeaks {
   const chosen: { peak: Peak; cluster: Chosen }[] = [];
+  const openings: { peak: Peak; warm: WarmCluster }[] = [];
   const refused: { peak: Peak; alternatives: readonly Alternative[] }[] = [];
   let rest: ClustersView = { ...view, candidates: view.candidates.map(withANode) };
   for (const peak of view.peaks ?? []) {
@@ -26,6 +28,15 @@ export function choosePeaks(view: ClustersView, now: number): ForPeaks {
     const isIts = ({ name }: { name: string }) => peak.candidate === undefined || peak.candidate === name;
     let missing = peak.clusters - rest.clusters.filter((one) => countsFor(peak, one)).length;
     for (; missing > 0; missing--) {
+      const warm = (view.warm ?? []).find(
+        (one) => isIts({ name: one.candidate }) && !openings.some((other) => other.warm === one),
+      );
+      if (warm) {
+        openings.push({ peak, warm });
+        const clusters = rest.clusters.map((one) => (one.name === warm.name ? { ...one, warm: false } : one));
+        rest = { ...rest, clusters };
+        continue;
+      }
       const cluster = chooseLeast(rest, now, rest.candidates.filter(isIts));
       if (!('candidate' in cluster)) {
         refused.push({ peak, alternatives: cluster.alternatives });
@@ -35,11 +46,11 @@ export function choosePeaks(view: ClustersView, now: number): ForPeaks {
       rest = withOne(rest, cluster, now);
     }
   }
-  return { chosen, refused };
+  return { openings, chosen, refused };
 }
 
 /** A hub places nothing where there is no node. */
-function withANode(candidate: CandidateView): CandidateView {
+export function withANode(candidate: CandidateView): CandidateView {
   const { offer } = candidate;
   if (!offer || offer.pools.some(({ minimum }) => minimum > 0)) return candidate;
   const [cheapest] = offer.pools

@@ -2,9 +2,10 @@ import { formatMoney } from '../../cost/money.ts';
 import { whyNone } from './choose.ts';
 import { giveBack } from './give-back.ts';
 import { type Serving, serve, whyNotGrown } from './grow.ts';
-import type { ClustersPlan, ClustersView, Growth, Purchase, WaitingWork, WorkState, WorkVerdict } from './model.ts';
+import type { ClustersPlan, ClustersView, Purchase, WaitingWork, WorkState, WorkVerdict } from './model.ts';
 import { choosePeaks, countsFor } from './peaks.ts';
 import { likenessOf, Room } from './room.ts';
+import { chooseWarm } from './warm.ts';
 import { listed, nodesOf, replicasOf, sourceOf, text } from './words.ts';
 
 /** Of work that cannot be served so many sources are looked at one by one; the rest is looked at next time. */
@@ -54,16 +55,23 @@ class Planning {
       } else waits.push(work);
     }
     const forPeaks = this.#buyForPeaks();
-    const { purchases, growths } = this.#buy(waits, forPeaks.length > 0);
+    const bought = this.#buy(waits, forPeaks.purchases.length + forPeaks.openings.length > 0);
+    const openings = [...forPeaks.openings, ...bought.openings];
+    const { growths } = bought;
     // What grows is to have work.
     for (const { cluster } of growths) this.#needed.add(cluster);
-    const hasBought = forPeaks.length + purchases.length + growths.length > 0;
+    const forWork = [...forPeaks.purchases, ...bought.purchases];
+    const hasActed = forWork.length + growths.length + openings.length > 0;
+    // Work that waits comes first: it may need the money.
+    const purchases = hasActed || waits.length > 0 ? forWork : this.#buyWarm();
+    const hasBought = hasActed || purchases.length > 0;
     const { removals, times } = giveBack(this.#view, { needed: this.#needed, hasBought, now: this.#now });
     this.#times.push(...times);
     const coming = this.#times.filter((time) => time > this.#now);
     return {
-      purchases: [...forPeaks, ...purchases],
+      purchases,
       growths,
+      openings,
       removals,
       verdicts: this.#verdicts,
       left: this.#left,
@@ -139,17 +147,17 @@ class Planning {
   }
 
   /** Clusters that are there because a peak was known before. */
-  #buyForPeaks(): Purchase[] {
+  #buyForPeaks(): Pick<ClustersPlan, 'purchases' | 'openings'> {
     const { limits, clusters, peaks = [] } = this.#view;
     for (const { from, until } of peaks) this.#times.push(from, until);
-    if (limits.isSuspended) return [];
-    const { chosen, refused } = choosePeaks(this.#view, this.#now);
+    if (limits.isSuspended) return { purchases: [], openings: [] };
+    const { openings, chosen, refused } = choosePeaks(this.#view, this.#now);
     for (const { peak, alternatives } of refused) {
       const reasons = alternatives.map(({ candidate, whyNot }) => `${candidate}: ${whyNot}`).join('; ');
       const message = `it is to have ${peak.clusters} clusters until ${text(peak.until)}, and has fewer: ${reasons}`;
       this.#verdicts.push({ source: sourceOf(peak), state: 'Refused', message, alternatives });
     }
-    return chosen.map(({ peak, cluster: { candidate, nodes, price, alternatives } }) => {
+    const purchases = chosen.map(({ peak, cluster: { candidate, nodes, price, alternatives } }) => {
       const there = clusters.filter((one) => countsFor(peak, one)).length;
       const least = `${sourceOf(peak)} is to have ${peak.clusters} clusters until ${text(peak.until)}`;
       return {
@@ -161,11 +169,38 @@ class Planning {
         alternatives,
       };
     });
+    const opened = openings.map(({ peak, warm: { name, candidate } }) => {
+      const why = `${sourceOf(peak)} is to have ${peak.clusters} clusters until ${text(peak.until)}`;
+      return { name, candidate, sources: [sourceOf(peak)], why };
+    });
+    return { purchases, openings: opened };
+  }
+
+  /** A cluster that is to wait warm. */
+  #buyWarm(): Purchase[] {
+    const { limits } = this.#view;
+    if (limits.isSuspended) return [];
+    const { chosen, refused } = chooseWarm(this.#view, this.#now);
+    for (const { candidate, why } of refused) {
+      const reasons = why.map(({ whyNot }) => whyNot).join('; ');
+      const message = `fewer of its clusters wait warm than it asks for: ${reasons}`;
+      this.#verdicts.push({ source: `candidate ${candidate}`, state: 'Refused', message });
+    }
+    return chosen.map(({ candidate: { name, warm, revision }, cluster: { nodes, price } }) => ({
+      candidate: name,
+      nodes: Object.fromEntries(nodes),
+      price,
+      sources: [],
+      why: `it waits warm, as candidate ${name} is to have ${warm} of`,
+      alternatives: [],
+      warm: true,
+      revision,
+    }));
   }
 
   /** @param hasBought something in this look: what of it takes this work is known in the next */
-  #buy(waits: readonly WaitingWork[][], hasBought: boolean): { purchases: Purchase[]; growths: Growth[] } {
-    const nothing = { purchases: [], growths: [] };
+  #buy(waits: readonly WaitingWork[][], hasBought: boolean): Pick<ClustersPlan, 'purchases' | 'growths' | 'openings'> {
+    const nothing = { purchases: [], growths: [], openings: [] };
     if (waits.length === 0) return nothing;
     const { limits, lastOut } = this.#view;
     const last = hasBought ? this.#now : (lastOut ?? Number.NEGATIVE_INFINITY);
@@ -179,14 +214,16 @@ class Planning {
     const { served, serving, refused } = this.#most(waits);
     for (const work of refused) this.#refuse(work);
     if (served.length === 0) return nothing;
-    const { clusters, growths } = serving;
+    const { clusters, growths, openings } = serving;
     const work = served.flat();
     const sources = [...new Set(work.map(({ source }) => source))];
     const why = `${replicasOf(work)} of ${listed(sources)} have no place`;
     const grown = growths.map(({ pool, nodes }) => `${nodesOf(nodes)} of pool ${pool.pool} of ${pool.cluster}`);
     for (const one of served) {
-      const names = listed([...clusters.map(({ candidate }) => candidate), ...grown]);
+      const opened = openings.map(({ warm }) => warm.name);
+      const names = listed([...clusters.map(({ candidate }) => candidate), ...grown, ...opened]);
       if (clusters.length > 0) this.#say(one, 'Bought', `bought for it: ${names}`);
+      else if (growths.length === 0) this.#say(one, 'Opened', `opened for it: ${names}`);
       else this.#say(one, 'Growing', `added for it: ${names}`);
     }
     return {
@@ -197,6 +234,12 @@ class Planning {
         sources,
         why: `${why}; ${candidate} takes ${count} of them for ${formatMoney(price.hourly)} ${limits.currency} an hour`,
         alternatives,
+      })),
+      openings: openings.map(({ warm: { name, candidate }, count }) => ({
+        name,
+        candidate,
+        sources,
+        why: `${why}; ${name}, which waited warm, takes ${count} of them`,
       })),
       growths: growths.map(({ entry, pool, nodes, count }) => ({
         entry,
@@ -213,7 +256,7 @@ class Planning {
   /** As many sources as can be served, the oldest first; one that cannot is passed by, so that it keeps nobody waiting. */
   #most(waits: readonly WaitingWork[][]): { served: WaitingWork[][]; serving: Serving; refused: WaitingWork[][] } {
     let served: WaitingWork[][] = [];
-    let serving: Serving = { growths: [], clusters: [] };
+    let serving: Serving = { growths: [], openings: [], clusters: [] };
     const refused: WaitingWork[][] = [];
     let rest = [...waits];
     while (rest.length > 0 && refused.length < MOST_REFUSED) {

@@ -4,7 +4,7 @@ import { rfc3339 } from '../../api/conditions.ts';
 import { burstClusterName } from '../../api/names.ts';
 import { type Billing, type ClusterBilling, costOver } from '../../cost/billing.ts';
 import { formatMoney, type Micros, parseMoney } from '../../cost/money.ts';
-import type { Alternative, Purchase } from './model.ts';
+import type { Alternative, Opening, Purchase } from './model.ts';
 
 /** A cluster that was bought, as it is written down before it is made. Money as decimals, times as RFC 3339. */
 export interface KeptPurchase {
@@ -24,6 +24,12 @@ export interface KeptPurchase {
   readonly billing?: KeptBilling;
   /** Of the WorkerCluster, once it was seen. Then one that is gone is not made again. */
   readonly uid?: string;
+  /** It waits warm, or is to. Absent: it takes work. */
+  readonly warm?: true;
+  /** Of the template that it was made from. */
+  readonly revision?: string;
+  /** When it was first seen to be ready to take work, while it waited warm. */
+  readonly warmAt?: string;
   /** When it was first seen in the hub. */
   readonly joinedAt?: string;
   /** It was seen to have work. */
@@ -116,7 +122,7 @@ export const monthOf = (time: number): string => new Date(time).toISOString().sl
 
 /** A purchase is written down. */
 export function ordered(record: BurstRecord, purchase: Purchase, now: number): BurstRecord {
-  const { candidate, nodes, price, sources, why, alternatives } = purchase;
+  const { candidate, nodes, price, sources, why, alternatives, warm, revision } = purchase;
   const at = rfc3339(new Date(now));
   const { name, uid } = record.policy;
   const kept: KeptPurchase = {
@@ -129,9 +135,17 @@ export function ordered(record: BurstRecord, purchase: Purchase, now: number): B
     most: formatMoney(price.most),
     rate: formatMoney(price.hourly),
     rateSince: at,
+    ...(warm && { warm }),
+    ...(revision && { revision }),
     ...(price.billing && { billing: keptBilling(price.billing) }),
   };
-  const bought = { ...record, next: record.next + 1, purchases: [...record.purchases, kept], lastOut: at };
+  const bought = {
+    ...record,
+    next: record.next + 1,
+    purchases: [...record.purchases, kept],
+    // What waits warm takes none of the work that waits: that need not wait for it.
+    ...(!warm && { lastOut: at }),
+  };
   return decided(bought, {
     at,
     action: 'Buy',
@@ -141,6 +155,17 @@ export function ordered(record: BurstRecord, purchase: Purchase, now: number): B
     hourly: kept.rate,
     alternatives: told(alternatives),
   });
+}
+
+/** A cluster that waited warm takes work from now on. */
+export function opened(record: BurstRecord, { name, candidate, sources, why }: Opening, now: number): BurstRecord {
+  const at = rfc3339(new Date(now));
+  const purchases = record.purchases.map((one) => {
+    if (one.name !== name) return one;
+    const { warm: _, ...open } = one;
+    return { ...open, sources: sources.slice(0, 20) };
+  });
+  return decided({ ...record, purchases, lastOut: at }, { at, action: 'Open', cluster: name, candidate, why });
 }
 
 /** A cluster is given back; of one that did not come, its candidate rests. */

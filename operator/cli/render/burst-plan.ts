@@ -30,6 +30,7 @@ export function planLines({ metadata, spec, status }: BurstPolicy): string[] {
 
 const WORDS: Record<BurstDecision['action'], string> = {
   Buy: 'buy a cluster of',
+  Open: 'have work placed on',
   Grow: 'add nodes to',
   Remove: 'give back',
   Fail: 'give up',

@@ -1,6 +1,7 @@
 import type { BurstPolicy } from '../../api/burstpolicy.ts';
 import { rfc3339 } from '../../api/conditions.ts';
 import { errorText } from '../../api/errors.ts';
+import { LABELS } from '../../api/group.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import { type BurstRecord, decided, gone, type KeptPurchase, rested } from '../../burst/clusters/record.ts';
 import { isNotFound, isTransient, KubeApiError } from '../../kube/errors.ts';
@@ -64,6 +65,23 @@ async function make(
     if (error.status >= 400 && error.status < 500 && error.status !== 409 && error.status !== 429)
       return `the API server refuses it: ${errorText(error)}`;
     throw error;
+  }
+}
+
+/** Has hubs place work on clusters that waited warm: by this label their memberships keep them closed. Does nothing where it was done. */
+export async function openClusters(
+  world: BurstWorld,
+  policy: BurstPolicy,
+  record: BurstRecord,
+  signal: AbortSignal,
+): Promise<void> {
+  for (const purchase of record.purchases) {
+    if (purchase.warm || purchase.leaving) continue;
+    const cluster = world.clusters.get(`${policy.metadata.namespace}/${purchase.name}`);
+    if (!cluster?.metadata.labels?.[LABELS.burstWarm] || !isOf(cluster, policy, purchase)) continue;
+    const { name, namespace, uid } = cluster.metadata;
+    const metadata = { labels: { [LABELS.burstWarm]: null }, ...(uid && { uid }) };
+    world.clusters.absorb(await world.garden.mergePatch(WORKERCLUSTERS, name, namespace, { metadata }, { signal }));
   }
 }
 

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { BurstCandidate, BurstPolicy } from '../../api/burstpolicy.ts';
 import { rfc3339 } from '../../api/conditions.ts';
 import { errorText } from '../../api/errors.ts';
@@ -55,11 +56,17 @@ export async function candidatesOf(
       left: maximumClusters - has,
       offer: typeof offer === 'string' ? undefined : offer,
       problem: refusal ?? rests,
+      ...(candidate.warmClusters && { warm: candidate.warmClusters }),
+      revision: revisionOf(candidate),
       startupMs: measuredStartupMs(record, name) ?? statedStartupMs(world, candidate),
     });
   }
   return found;
 }
+
+/** Of the template: another one has another. */
+const revisionOf = ({ template }: BurstCandidate): string =>
+  createHash('sha256').update(JSON.stringify(template)).digest('hex').slice(0, 12);
 
 function statedStartupMs({ profiles }: BurstWorld, { template: { spec } }: BurstCandidate): number | undefined {
   const profile = profiles.get(profileNameOf({ spec }));

@@ -2,9 +2,17 @@ import type { BurstDecision, BurstPolicy } from '../../api/burstpolicy.ts';
 import { rfc3339 } from '../../api/conditions.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import { grew, grownHourly, nameOf } from '../../burst/clusters/growth-record.ts';
-import type { ClustersPlan, GrowthView } from '../../burst/clusters/model.ts';
+import type { ClustersPlan, GrowthView, WarmCluster } from '../../burst/clusters/model.ts';
 import { planClusters } from '../../burst/clusters/plan.ts';
-import { type BurstRecord, decided, givenBack, ordered, spentUntil, told } from '../../burst/clusters/record.ts';
+import {
+  type BurstRecord,
+  decided,
+  givenBack,
+  opened,
+  ordered,
+  spentUntil,
+  told,
+} from '../../burst/clusters/record.ts';
 import { formatMoney } from '../../cost/money.ts';
 import { type Considered, refusalOf, shareOf, trialKey, trialOf } from './candidates.ts';
 import { type GrowthScene, growthOf, whyOverQuota } from './growth.ts';
@@ -12,7 +20,7 @@ import { limitsOf } from './limits.ts';
 import type { BurstMemory } from './memory.ts';
 import { peaksOf } from './peaks.ts';
 import { poolsSeen } from './pools.ts';
-import { type HubWork, supplyOf } from './supply.ts';
+import { type HubWork, supplyIn, supplyOf } from './supply.ts';
 import { boughtBy, seenIn, type Turn } from './turn.ts';
 import type { BurstWorld } from './world.ts';
 
@@ -46,6 +54,7 @@ export async function planFor(
         candidates,
         growth,
         grownHourly: grownHourly(record),
+        warm: warmOf(world, scene),
         peaks: peaksOf(policy.spec, now),
         clusters: seenIn(world, memory, turn, now).map(({ own }) => own),
         spent: spentUntil(record, now),
@@ -84,6 +93,14 @@ export async function planFor(
 
 const isBeside = (cluster: WorkerCluster, policy: BurstPolicy): boolean =>
   cluster.metadata.namespace === policy.metadata.namespace;
+
+/** Clusters of the policy that wait warm and are ready, with what they would take. */
+const warmOf = (world: BurstWorld, { hub, memory, turn, now }: DecisionScene): WarmCluster[] =>
+  seenIn(world, memory, turn, now).flatMap(({ purchase, cluster, isWarm, own }) =>
+    cluster && isWarm && own.phase !== 'Leaving'
+      ? [{ name: purchase.name, candidate: purchase.candidate, supply: supplyIn(world, hub, cluster) }]
+      : [],
+  );
 
 /** Pools that may grow less, where quotas refuse what is planned for one of them; undefined: they refuse nothing. */
 function withinQuota(
@@ -137,6 +154,10 @@ export function withPlan(world: BurstWorld, scene: DecisionScene, plan: Clusters
       ? only(record, { action: 'Buy', candidate, why, hourly, alternatives: told(alternatives) })
       : ordered(record, purchase, now);
   }
+  for (const opening of plan.openings) {
+    const { name: cluster, candidate, why } = opening;
+    record = dryRun ? only(record, { action: 'Open', cluster, candidate, why }) : opened(record, opening, now);
+  }
   for (const removal of plan.removals)
     record = dryRun
       ? only(record, { action: 'Remove', cluster: removal.name, why: removal.why })
@@ -165,9 +186,17 @@ export function tellDecisions(world: BurstWorld, policy: BurstPolicy, fresh: rea
 
 const REASONS = {
   Buy: 'ClusterBought',
+  Open: 'ClusterOpened',
   Grow: 'NodesAdded',
   Refuse: 'NothingBought',
   Remove: 'ClusterGivenBack',
   Fail: 'ClusterFailed',
 } as const;
-const TYPES = { Buy: 'Normal', Grow: 'Normal', Refuse: 'Warning', Remove: 'Normal', Fail: 'Warning' } as const;
+const TYPES = {
+  Buy: 'Normal',
+  Open: 'Normal',
+  Grow: 'Normal',
+  Refuse: 'Warning',
+  Remove: 'Normal',
+  Fail: 'Warning',
+} as const;

@@ -14,8 +14,8 @@ export function withFacts(
   now: number,
 ): BurstRecord {
   let next = record;
-  for (const { purchase, cluster, hasJoined, isIdle } of seen) {
-    const { name, candidate, uid, joinedAt, worked, useless } = purchase;
+  for (const { purchase, cluster, hasJoined, isIdle, isWarm } of seen) {
+    const { name, candidate, uid, joinedAt, warmAt, worked, useless } = purchase;
     if (!cluster) {
       // One that was never seen is still to be made; one that was is gone, or is somebody else's now.
       if (uid !== undefined) next = gone(next, name, now);
@@ -24,11 +24,17 @@ export function withFacts(
     if (cluster.metadata.uid !== undefined) next = changed(next, name, { uid: cluster.metadata.uid });
     if (hasJoined && joinedAt === undefined) {
       next = changed(next, name, { joinedAt: rfc3339(new Date(now)) });
+      // One that has waited warm has taken as long as it took then.
+      if (warmAt === undefined) next = startedUp(next, candidate, now - Date.parse(purchase.at));
+    }
+    if (isWarm && warmAt === undefined) {
+      next = changed(next, name, { warmAt: rfc3339(new Date(now)) });
       next = startedUp(next, candidate, now - Date.parse(purchase.at));
     }
     const hourly = cluster.status?.cost?.hourly;
     // Until it has machines it costs what it was bought for: a budget must not be spent twice in between.
-    if (hourly !== undefined && (joinedAt !== undefined || purchase.leaving)) next = costs(next, name, hourly, now);
+    if (hourly !== undefined && ((joinedAt ?? warmAt) !== undefined || purchase.leaving))
+      next = costs(next, name, hourly, now);
     if (isIdle === false && !worked) next = useful(changed(next, name, { worked: true }), candidate);
     const isOverdue = joinedAt !== undefined && Date.parse(joinedAt) + PLACED_MS <= now;
     const waits = work.find(

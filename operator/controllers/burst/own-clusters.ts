@@ -1,6 +1,7 @@
 import type { BurstCandidate, BurstPolicy } from '../../api/burstpolicy.ts';
-import { findCondition } from '../../api/conditions.ts';
+import { findCondition, isTrue } from '../../api/conditions.ts';
 import { ALPHA_API_VERSION, API_VERSION, LABELS } from '../../api/group.ts';
+import type { Membership } from '../../api/membership.ts';
 import { membershipName } from '../../api/names.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import type { OwnCluster } from '../../burst/clusters/model.ts';
@@ -23,7 +24,7 @@ const HOPELESS = new Set([
 export const manifestOf = (
   { metadata }: BurstPolicy,
   { template }: Pick<BurstCandidate, 'template'>,
-  { name, number, nodes }: Pick<KeptPurchase, 'name' | 'number' | 'nodes'>,
+  { name, number, nodes, warm }: Pick<KeptPurchase, 'name' | 'number' | 'nodes' | 'warm'>,
 ): WorkerCluster => ({
   apiVersion: API_VERSION,
   kind: 'WorkerCluster',
@@ -35,6 +36,7 @@ export const manifestOf = (
       [LABELS.burst]: 'true',
       [LABELS.burstPolicy]: metadata.name,
       [LABELS.burstPurchase]: String(number),
+      ...(warm && { [LABELS.burstWarm]: 'true' }),
     },
     ownerReferences: [
       {
@@ -68,6 +70,8 @@ export interface Seen {
   readonly cluster: WorkerCluster | undefined;
   readonly own: OwnCluster;
   readonly hasJoined: boolean;
+  /** It waits warm, and could take work at once. */
+  readonly isWarm: boolean;
   /** undefined: nobody can tell. */
   readonly isIdle: boolean | undefined;
 }
@@ -93,7 +97,8 @@ export function seenOf(
   const isIdle = isJoined ? isWorkless : undefined;
   const idleSince = memory.idle(idleKey(policy, purchase.number), isIdle, now);
   const isLeaving = purchase.leaving || cluster?.metadata.deletionTimestamp !== undefined;
-  const hasJoined = isJoined || purchase.joinedAt !== undefined;
+  const isWarm = purchase.warm === true && cluster !== undefined && isReady(membership);
+  const hasJoined = isJoined || purchase.joinedAt !== undefined || purchase.warmAt !== undefined || isWarm;
   const phase = isLeaving ? 'Leaving' : hasJoined ? 'Joined' : cluster || uid ? 'Making' : 'Ordered';
   const failure = cluster && !hasJoined ? failureOf(cluster) : undefined;
   const hourly = [most, purchase.rate].map((amount) => parseMoney(amount)).reduce((a, b) => (a > b ? a : b));
@@ -110,9 +115,15 @@ export function seenOf(
     billing,
     failure,
     hasWork,
+    warm: purchase.warm,
+    revision: purchase.revision,
   } as const;
-  return { purchase, cluster, own, hasJoined: isJoined, isIdle };
+  return { purchase, cluster, own, hasJoined: isJoined, isIdle, isWarm };
 }
+
+/** Whether all is done that a join does before it opens a cluster. */
+const isReady = (membership: Membership | undefined): boolean =>
+  membership?.status?.state === 'Joining' && isTrue(membership.status.conditions, 'Warm');
 
 /** Why a cluster will not come, as far as it says so. */
 function failureOf({ metadata, status }: WorkerCluster): string | undefined {

@@ -5,7 +5,7 @@ import { type BurstRecord, givenBack, monthOf } from '../../burst/clusters/recor
 import { BURSTPOLICIES, keyOf } from '../../kube/resources.ts';
 import { hold } from '../finalizer.ts';
 import { writeStatus } from '../status-writer.ts';
-import { endClusters, makeClusters } from './act.ts';
+import { endClusters, makeClusters, openClusters } from './act.ts';
 import { candidatesOf } from './candidates.ts';
 import { planFor, tellDecisions, withPlan } from './decide.ts';
 import { withFacts } from './facts.ts';
@@ -119,6 +119,7 @@ export class PolicyLook {
     await this.#save();
     if (!dryRun) {
       await growPools(this.#world, this.#policy, this.#turn.record, this.#now, this.#signal);
+      await openClusters(this.#world, this.#policy, this.#turn.record, this.#signal);
       this.#turn.record = await makeClusters(this.#world, this.#policy, this.#turn.record, this.#now, this.#signal);
       await this.#save();
     }

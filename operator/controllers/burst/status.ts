@@ -1,9 +1,15 @@
-import { type BurstPolicy, type BurstPolicyStatus, KEPT_DECISIONS, SHOWN_DEMAND } from '../../api/burstpolicy.ts';
+import {
+  type BurstPhase,
+  type BurstPolicy,
+  type BurstPolicyStatus,
+  KEPT_DECISIONS,
+  SHOWN_DEMAND,
+} from '../../api/burstpolicy.ts';
 import { rfc3339 } from '../../api/conditions.ts';
 import { nameOf } from '../../burst/clusters/growth-record.ts';
-import type { CandidateView, WorkState, WorkVerdict } from '../../burst/clusters/model.ts';
+import type { CandidateView, OwnCluster, WorkState, WorkVerdict } from '../../burst/clusters/model.ts';
 import { isOn } from '../../burst/clusters/peaks.ts';
-import { type BurstRecord, hourlyOf, monthOf, spentUntil } from '../../burst/clusters/record.ts';
+import { type BurstRecord, hourlyOf, type KeptPurchase, monthOf, spentUntil } from '../../burst/clusters/record.ts';
 import { formatMoney } from '../../cost/money.ts';
 import { say, withConditions } from '../conditions.ts';
 import type { Seen } from './own-clusters.ts';
@@ -32,6 +38,7 @@ const BY_WEIGHT: readonly WorkState[] = [
   'Refused',
   'Bought',
   'Growing',
+  'Opened',
   'RoomOrdered',
   'CoolingDown',
   'Stabilising',
@@ -49,7 +56,7 @@ export function statusOf(policy: BurstPolicy, outcome: Outcome, now: Date): Burs
     return {
       name: purchase.name,
       candidate: purchase.candidate,
-      phase: purchase.leaving ? ('Leaving' as const) : (own?.phase ?? ('Ordered' as const)),
+      phase: phaseOf(purchase, own),
       since: purchase.at,
       hourly: purchase.rate,
       ...(own?.idleSince !== undefined && { idleSince: rfc3339(new Date(own.idleSince)) }),
@@ -113,6 +120,11 @@ export function statusOf(policy: BurstPolicy, outcome: Outcome, now: Date): Burs
   if (before?.spend?.month === month && !outcome.isNews) return next;
   const amount = formatMoney(spentUntil(record, now.getTime()));
   return { ...next, spend: { month, amount, currency: budget.currency, asOf: rfc3339(now) } };
+}
+
+function phaseOf({ leaving, warm }: KeptPurchase, own: OwnCluster | undefined): BurstPhase {
+  if (leaving) return 'Leaving';
+  return own?.phase === 'Joined' && warm ? 'Warm' : (own?.phase ?? 'Ordered');
 }
 
 const nodesOf = ({ growths = [] }: BurstRecord) =>

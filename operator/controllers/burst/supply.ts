@@ -10,7 +10,7 @@ import { fitNode } from '../../burst/fit/node.ts';
 import { fitPod } from '../../burst/fit/pod.ts';
 import type { Reserve } from '../../burst/fit/reserve.ts';
 import type { Amounts, Demand } from '../../hubs/contract.ts';
-import { conditionIsTrue, type Node, type Pod } from '../../kube/resources.ts';
+import { conditionIsTrue, keyOf, type Node, type Pod } from '../../kube/resources.ts';
 import { clusterOf } from '../membership/holds.ts';
 import { labelsOf, zonesOf } from '../membership/member-labels.ts';
 import { BY_HUB } from '../membership/world.ts';
@@ -129,6 +129,19 @@ export function supplyOf(
     }),
   );
   return [...joined, ...coming];
+}
+
+/** What a cluster takes that the hub has not opened yet. */
+export function supplyIn(world: BurstWorld, hub: Hub, cluster: WorkerCluster): Supply {
+  const key = keyOf(cluster);
+  const open = world.openClusters.get(key);
+  const nodes = (open?.nodes.list() ?? []).filter((node) => conditionIsTrue(node, 'Ready'));
+  return {
+    cluster: key,
+    member: memberOf(world, hub, cluster),
+    nodes: withPods(nodes, open?.pods.list() ?? []),
+    planned: [],
+  };
 }
 
 /** Pods of a cluster that wait for a node of it. */

@@ -24,7 +24,7 @@ export const boughtBy = (world: BurstWorld, memory: BurstMemory, turns: readonly
     seenIn(world, memory, turn, now).flatMap(({ purchase, cluster, own }): Bought[] => {
       const { candidate, joinedAt } = purchase;
       const made = turn.policy.spec.candidates.find(({ name }) => name === candidate);
-      if (own.phase === 'Leaving') return [];
+      if (own.phase === 'Leaving' || purchase.warm) return [];
       if (cluster) return [{ key: own.key, cluster, joinedAt }];
       return made ? [{ key: own.key, cluster: manifestOf(turn.policy, made, purchase), joinedAt }] : [];
     }),

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { findCondition } from '../../api/conditions.ts';
+import { LABELS } from '../../api/group.ts';
 import type { Membership } from '../../api/membership.ts';
 import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
 import { hubType } from '../../hubs/index.ts';
@@ -32,6 +33,7 @@ const PARKED = {
   Asleep: 'the cluster sleeps: the hub is to place nothing on it before it wakes',
   Waking: 'the cluster wakes: it is opened when it has new credentials and a node that runs pods',
 };
+const WARM = 'the cluster waits warm: its BurstPolicy has the hub open it when work needs it';
 const CONFIGURATION = 'ERR_CONFIGURATION_PROBLEM';
 
 /** Joins clusters to hubs and has them leave: observe, plan, act for one Membership at a time. */
@@ -148,6 +150,7 @@ export class MembershipController {
       open,
       answers: answers(cluster, open),
       asleep: isAsleep(cluster),
+      warm: cluster.metadata.labels?.[LABELS.burstWarm] === 'true',
       usable: notUsable === undefined,
     };
     // Out of what others made nothing of ours comes by itself.
@@ -167,10 +170,12 @@ export class MembershipController {
     const conditions = stepConditions(verdict.done, verdict.at);
     if (awake !== undefined) conditions.push(say('Drained', false, 'FallingAsleep', awake));
     const joined = verdict.at === undefined && record.opened === true;
+    const isWarm = scene.warm && record.opened !== true;
+    if (isWarm && verdict.at === undefined) conditions.push(say('Warm', true, 'WaitsWarm', WARM));
     const silent = scene.answers ? '' : notUsable!;
     const told: Told = {
       state: record.parked && record.parked !== 'FallingAsleep' ? 'Asleep' : joined || wasIn ? 'Joined' : 'Joining',
-      waiting: verdict.at?.waiting ?? awake ?? (record.parked ? PARKED[record.parked] : silent),
+      waiting: verdict.at?.waiting ?? awake ?? (record.parked ? PARKED[record.parked] : isWarm ? WARM : silent),
       conditions,
     };
     const fresh = newlyDone(membership, conditions);
@@ -180,6 +185,8 @@ export class MembershipController {
     }
     const newest = await tell(world, membership, told, signal, record);
     const { isDue, next } = renewalOf(record, world.now());
+    // It is looked at again when its label goes.
+    if (isWarm && verdict.at === undefined) return sooner(next, spread(LOOK_THROUGH_MS, uid));
     if (!joined || awake !== undefined || !(isWhole || isDue)) return { requeueAfterMs: LOOK_AGAIN_MS };
     const lookMs = spread(LOOK_THROUGH_MS, uid);
     if (!thisLook.isOld)

@@ -32,6 +32,8 @@ export interface JoinScene {
   /** False: it does not answer for the moment; only what is in the hub is seen to. */
   readonly answers: boolean;
   readonly asleep: boolean;
+  /** It waits warm: all is made, and it is not opened for work. */
+  readonly warm: boolean;
   /** Whether it can take work. */
   readonly usable: boolean;
 }
@@ -99,7 +101,7 @@ export async function join(world: MembershipWorld, scene: JoinScene, signal: Abo
     const steps = type.join(member, spec, seen);
     const without = identities.filter(({ name }) => !member.credentials[name]).map(({ name }) => name);
     const verdict = judgeJoin(steps, without);
-    if (!verdict.at && !record.opened) {
+    if (!verdict.at && !record.opened && !scene.warm) {
       // Nothing is left to wait for: what is not there yet is made open at once, and both are one write of the record.
       record = { ...record, opened: true };
       continue;

@@ -4,6 +4,7 @@ import {
   ALPHA_API_VERSION,
   API_VERSION,
   type BurstPolicy,
+  LABELS,
   type Quota,
   type Shoot,
   type WorkerCluster,
@@ -217,4 +218,48 @@ it('says what it would buy, has a cluster made for work that Karmada has no room
   await expect.poll(policy, PATIENCE).toBeUndefined();
   const secrets = (await client.list(SECRETS, { namespace: 'kube-system' })).items;
   expect(secrets.map((one) => one.metadata.name).filter((one) => /^(burst|membership)-/.test(one))).toEqual([]);
+}, 120_000);
+
+it('keeps a warm cluster in the hub, which places nothing there, and has it opened at once when work waits', async () => {
+  const { client } = scene.garden;
+  const spec = { cloudProvider: 'cloud', pools: [{ name: 'a', minimum: 1, maximum: 1 }] };
+  const template = { metadata: { labels: { fleet: 'production' } }, spec };
+  await client.create({
+    apiVersion: ALPHA_API_VERSION,
+    kind: 'BurstPolicy',
+    metadata: { name: 'peak', namespace: 'shop' },
+    spec: {
+      hub: 'test',
+      trigger: { pendingFor: '1s' },
+      candidates: [{ name: 'cloud', warmClusters: 1, template }],
+      maximumClusters: 1,
+      budget: { hourly: '1' },
+    },
+  });
+  await expect.poll(async () => (await clusters()).length, PATIENCE).toBe(1);
+  const [made] = await clusters();
+  const { name } = made!.metadata;
+  await client.mergePatch(WORKERCLUSTERS, name, 'shop', { metadata: { finalizers: [TEST_FINALIZER] } });
+  scene.open([], 'demo', name);
+  await expect.poll(async () => (await policy())?.status?.clusters?.[0]?.phase, PATIENCE).toBe('Warm');
+  expect(scene.state('test', name)).toBe('Joining');
+  const { memberName = '' } = scene.membership('test', name)!.status!;
+  const taints = async () =>
+    (
+      (await client.get<KubeObject & { spec: { taints?: { effect: string }[] } }>(CLUSTERS, memberName)).spec.taints ??
+      []
+    ).map(({ effect }) => effect);
+  expect(await taints()).toContain('NoSchedule');
+
+  await bind();
+  await scene.until('the cluster to be open', () => scene.state('test', name) === 'Joined');
+  await expect.poll(taints, PATIENCE).toEqual([]);
+  expect((await clusters()).map(({ metadata }) => metadata.labels?.[LABELS.burstWarm])).toEqual([undefined]);
+  expect((await policy())!.status!.decisions!.map(({ action }) => action)).toEqual(['Open', 'Buy']);
+
+  await client.delete(RESOURCEBINDINGS, 'web-deployment', 'shop');
+  await client.delete(BURSTPOLICIES, 'peak', 'shop');
+  await scene.until('the cluster to leave the hub', () => scene.memberships.size === 0);
+  await client.mergePatch(WORKERCLUSTERS, name, 'shop', { metadata: { finalizers: null } });
+  await expect.poll(policy, PATIENCE).toBeUndefined();
 }, 120_000);

@@ -144,10 +144,14 @@ export class BurstScene {
           throw new KubeApiError('DELETE', 403, { reason: 'Forbidden', message: 'it is protected' });
         return write(() => objects.delete(...all));
       },
-      mergePatch: (resource: Resource, name: string, namespace: string, patch: { metadata: object }) =>
+      mergePatch: (resource: Resource, name: string, namespace: string, patch: { metadata: { labels?: object } }) =>
         write(async () => {
           const known = objects.find(resource, name, namespace)!;
-          return objects.put({ ...known, metadata: { ...known.metadata, ...patch.metadata, name } });
+          const labels = Object.entries({ ...known.metadata.labels, ...patch.metadata.labels }).filter(
+            ([, value]) => value !== null,
+          );
+          const metadata = { ...known.metadata, ...patch.metadata, name, labels: Object.fromEntries(labels) };
+          return objects.put({ ...known, metadata } as KubeObject);
         }),
       jsonPatch: (resource: Resource, name: string, namespace: string) =>
         write(async () => {

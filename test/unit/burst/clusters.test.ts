@@ -10,6 +10,7 @@ import type {
   Peak,
   Supply,
   WaitingWork,
+  WarmCluster,
 } from '../../../operator/burst/clusters/model.ts';
 import { planClusters } from '../../../operator/burst/clusters/plan.ts';
 import type { FitPod, NodeTemplate } from '../../../operator/burst/fit/model.ts';
@@ -537,6 +538,104 @@ describe('pools that may grow', () => {
     });
     expect(growths).toMatchObject([{ entry: undefined, cluster: 'shop/a' }]);
     expect(removals).toEqual([]);
+  });
+});
+
+describe('a warm cluster', () => {
+  const warm = (name: string, more: Partial<OwnCluster> = {}) => own(name, { warm: true, revision: 'now', ...more });
+  const ready = (name: string, cpu = 4, more: Partial<WarmCluster> = {}): WarmCluster => ({
+    name,
+    candidate: 'aws',
+    supply: supply(name, cpu),
+    ...more,
+  });
+  const wanting = (count: number, more: object = {}) => [
+    { ...candidate('aws', 1, more), warm: count, revision: 'now' },
+  ];
+  const quiet = { waiting: [] };
+  const done = (more: Partial<ClustersView>) => {
+    const { openings, growths, purchases } = plan(more);
+    return [
+      ...growths.map(({ cluster, nodes }) => `${cluster} +${nodes}`),
+      ...openings.map(({ name }) => `open ${name}`),
+      ...purchases.map((one) => `${one.candidate} ${one.nodes.pool}${one.warm ? ' warm' : ''}`),
+    ];
+  };
+
+  it('is made for each that a candidate asks for, one in each look, of its least size', () => {
+    const [first, ...others] = plan({ ...quiet, candidates: wanting(2) }).purchases;
+    expect(others).toEqual([]);
+    expect(first).toMatchObject({ candidate: 'aws', nodes: { pool: 1 }, warm: true, revision: 'now' });
+    expect(done({ ...quiet, candidates: wanting(2), clusters: [warm('a')] })).toEqual(['aws 1 warm']);
+    expect(done({ ...quiet, candidates: wanting(1), clusters: [warm('a')] })).toEqual([]);
+  });
+
+  it.each<[string, Partial<ClustersView>, string[]]>([
+    ['is opened before another is bought', { warm: [ready('a', 8)] }, ['open a']],
+    ['is opened for a part, and one is bought for the rest', { warm: [ready('a')] }, ['open a', 'aws 1']],
+    ['is opened as many as are needed', { warm: [ready('a'), ready('b'), ready('c')] }, ['open a', 'open b']],
+    [
+      'is opened after pools that may grow',
+      {
+        warm: [ready('a', 8)],
+        growth: [{ name: 'private', left: 9, pools: [growing('own', 9, 1)] }],
+      },
+      ['shop/own +2'],
+    ],
+    [
+      'is opened where pools that may grow are too little',
+      { warm: [ready('a', 8)], growth: [{ name: 'private', left: 9, pools: [growing('own', 1, 1)] }] },
+      ['open a'],
+    ],
+    [
+      'is not opened for what the hub would not send there',
+      { warm: [ready('a', 8)], waiting: [work('web', 6, '1', { accepts: ({ labels }) => labels.tier === 'public' })] },
+      ['aws 2'],
+    ],
+    [
+      'is opened though no money is left',
+      { warm: [ready('a', 8)], clusters: [warm('a')], limits: limits({ hourly: 0n }) },
+      ['open a'],
+    ],
+    [
+      'is not made within a budget that has no room',
+      { ...quiet, candidates: wanting(1), limits: limits({ hourly: 0n }) },
+      [],
+    ],
+    [
+      'is not made beyond the maximum',
+      { ...quiet, candidates: wanting(1), clusters: [own('a'), own('b'), own('c')] },
+      [],
+    ],
+    ['is not made while work waits', { waiting: [work('web', 600)], candidates: wanting(1) }, []],
+    [
+      'is not made while it is suspended',
+      { ...quiet, candidates: wanting(1), limits: limits({ isSuspended: true }) },
+      [],
+    ],
+    [
+      'is opened for a peak',
+      {
+        ...quiet,
+        warm: [ready('a')],
+        clusters: [warm('a')],
+        peaks: [{ name: 'sale', candidate: undefined, clusters: 1, from: 0, until: NOW + 1 }],
+      },
+      ['open a'],
+    ],
+  ])('%s', (_, more, expected) => expect(done(more)).toEqual(expected));
+
+  it('stays though it has no work; goes where fewer are asked for, and when its template has changed', () => {
+    const clusters = [warm('a', { at: NOW - 90 * MINUTE }), warm('b')];
+    expect(removed({ ...quiet, candidates: wanting(2), clusters })).toEqual([]);
+    expect(removed({ ...quiet, candidates: wanting(1), clusters })).toEqual(['b']);
+    expect(removed({ ...quiet, candidates: [], clusters })).toEqual(['a', 'b']);
+    const old = clusters.map((one) => ({ ...one, revision: 'before' }));
+    expect(removed({ ...quiet, candidates: wanting(2), clusters: old })).toEqual(['b']);
+    // The others stay until its successor is there.
+    const making = { ...warm('c'), phase: 'Making' as const, at: NOW };
+    expect(removed({ ...quiet, candidates: wanting(2), clusters: [old[0]!, making] })).toEqual([]);
+    expect(removed({ ...quiet, candidates: wanting(2, { problem: 'it rests' }), clusters: old })).toEqual([]);
   });
 });
 
