@@ -59,8 +59,8 @@ function registries(words: readonly string[]): string[] {
 
 function size(text: string): number {
   try {
-    return parseBytes(text);
-  } catch {
-    throw new Error(`"${text}" is no size of a cache: write for example 20Gi`);
-  }
+    const bytes = parseBytes(text);
+    if (bytes >= 0) return bytes;
+  } catch {}
+  throw new Error(`"${text}" is no size of a cache: write for example 20Gi`);
 }
