@@ -27,7 +27,7 @@ export interface RegistryOptions {
 export interface TestRegistry {
   /** `127.0.0.1:PORT`. */
   host: string;
-  close(): Promise<void>;
+  close: () => Promise<void>;
 }
 
 /** CNCF's distribution on loopback: what most registries are, or are compatible with. */
@@ -94,7 +94,7 @@ export interface TokenServer {
   jwks: string;
   /** How each request for a token was authorized; undefined: not at all. */
   asked: (string | undefined)[];
-  close(): Promise<void>;
+  close: () => Promise<void>;
 }
 
 /** Hands out tokens as Docker Hub does: for `public/` to everybody, for the rest to `USER:PASSWORD`. */
@@ -131,7 +131,7 @@ function token(key: KeyObject, access: object[]): string {
 /** Serves a registry's folder as the store elsewhere that it sends people to. */
 export async function startBlobStore(
   root: string,
-): Promise<{ url: string; requests: IncomingMessage[]; close(): Promise<void> }> {
+): Promise<{ url: string; requests: IncomingMessage[]; close: () => Promise<void> }> {
   const requests: IncomingMessage[] = [];
   const server = createServer((request, response) => {
     requests.push(request);
@@ -147,7 +147,7 @@ export async function startBlobStore(
 /** A forward proxy; `names` says where hosts are that only it knows. */
 export async function startProxy(
   names: Record<string, number>,
-): Promise<{ url: string; asked: string[]; close(): Promise<void> }> {
+): Promise<{ url: string; asked: string[]; close: () => Promise<void> }> {
   const asked: string[] = [];
   const server = createServer((_, response) => void response.writeHead(501).end());
   server.on('connect', (request, client, head) => {
@@ -211,9 +211,8 @@ export async function madeImage(ref: string): Promise<TestImage> {
   const read = async (blob: Blob | undefined) => {
     if (!blob) throw new Error(`${ref} is not made, or not whole`);
     const handle = await open(blob.file);
-    const { buffer } = await handle
-      .read(Buffer.alloc(blob.size), 0, blob.size, blob.offset)
-      .finally(() => handle.close());
+    const { buffer } = await handle.read(Buffer.alloc(blob.size), 0, blob.size, blob.offset);
+    await handle.close();
     return buffer;
   };
   const found = await store.manifest(registry, repository, tag);

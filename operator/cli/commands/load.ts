@@ -85,7 +85,8 @@ async function unpacked(path: string, folder: string): Promise<string> {
     throw new CliError(`there is no file ${path}`, { exitCode: EXIT.notFound });
   });
   const { size } = await handle.stat();
-  const packed = await compressionOf(handle, { offset: 0, size }).finally(() => handle.close());
+  const packed = await compressionOf(handle, { offset: 0, size });
+  await handle.close();
   if (!packed) return path;
   const unpack = packed === 'gzip' ? createGunzip() : createZstdDecompress();
   await pipeline(createReadStream(path), unpack, createWriteStream(copy));

@@ -90,7 +90,11 @@ export class PullCache {
     if (!(await this.#makeRoom(files, size - (files.get(path)?.size ?? 0)))) return false;
     // After a crash of the machine the name must not stand for half of the bytes: nobody checks them again.
     const handle = await open(draft, 'r+');
-    await handle.sync().finally(() => handle.close());
+    try {
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
     await mkdir(join(folder, path, '..'), { recursive: true, mode: 0o700 });
     await rename(draft, join(folder, path));
     files.set(path, { size, usedAt: Date.now() });

@@ -194,7 +194,8 @@ function speaksPlainly(error: unknown): boolean {
   return /^(?:EPROTO|ERR_SSL_|ECONNRESET|UND_ERR_SOCKET)/.test(cause?.code ?? '');
 }
 
-const withoutAuthorization = ({ authorization: _, ...rest }: Record<string, string>) => rest;
+const withoutAuthorization = (headers: Record<string, string>): Record<string, string> =>
+  Object.fromEntries(Object.entries(headers).filter(([name]) => name !== 'authorization'));
 
 const discard = ({ body }: Answer): void => {
   body.on('error', () => {});
