@@ -16,8 +16,10 @@ import { keyOf } from '../../kube/resources.ts';
 import { matchesLabels } from '../../placement/selectors.ts';
 import { BY_NAMESPACE } from '../by-namespace.ts';
 import { clusterOf } from '../membership/holds.ts';
+import { nodeSizesOf } from '../membership/member.ts';
 import { BY_HUB } from '../membership/world.ts';
 import { claimantsIn, heldBy } from '../quota/claimants.ts';
+import { countedTemplate } from './counted.ts';
 import { isManaged, type PoolSeen, poolsSeen } from './pools.ts';
 import { memberOf } from './supply.ts';
 import type { BurstWorld } from './world.ts';
@@ -69,7 +71,7 @@ export function growthOf(world: BurstWorld, scene: GrowthScene): GrowthView[] {
 
 function poolsOf(
   world: BurstWorld,
-  { record, growths, policy, now }: GrowthScene,
+  { hub, record, growths, policy, now }: GrowthScene,
   cluster: WorkerCluster,
   member: HubMember,
   entry: Entry | undefined,
@@ -77,6 +79,7 @@ function poolsOf(
   const profile = world.profiles.get(profileNameOf(cluster));
   const seen = poolsSeen(world, cluster, growths, now);
   if (!profile || !seen) return [];
+  const sizes = nodeSizesOf(cluster, world.openClusters.get(keyOf(cluster)), profile);
   const total = seen.reduce((sum, { count }) => sum + count, 0);
   const room = Math.min(MAX_NODES, profile.spec.limits?.maxNodesTotal ?? MAX_NODES) - total;
   return seen.flatMap((one): GrowingPool[] => {
@@ -89,7 +92,7 @@ function poolsOf(
         cluster: key,
         member,
         pool: name,
-        template: { ...one.template, id: `${key}/${name}` },
+        template: { ...countedTemplate(hub, one.template, sizes), id: `${key}/${name}` },
         more: Math.max(0, Math.min(maximum - one.count, room)),
         hourly: typeof price === 'string' ? 0n : price,
         // No node has a control plane of its own.

@@ -12,8 +12,10 @@ import type { Reserve } from '../../burst/fit/reserve.ts';
 import type { Amounts, Demand } from '../../hubs/contract.ts';
 import { conditionIsTrue, type Node, type Pod } from '../../kube/resources.ts';
 import { clusterOf } from '../membership/holds.ts';
+import { nodeSizesOf } from '../membership/member.ts';
 import { labelsOf, zonesOf } from '../membership/member-labels.ts';
 import { BY_HUB } from '../membership/world.ts';
+import { countedTemplate, countsOf, uncountedBy } from './counted.ts';
 import { ordered, poolsSeen } from './pools.ts';
 import type { BurstWorld } from './world.ts';
 
@@ -103,17 +105,19 @@ export function supplyOf(
     byKey.delete(key);
     const settled = own?.joinedAt !== undefined && Date.parse(own.joinedAt) + SETTLE_MS <= now;
     const name = status.memberName ?? cluster.metadata.name;
+    const sizes = nodeSizesOf(cluster, open, world.profiles.get(profileNameOf(cluster)));
     const pods = open?.pods.list() ?? [];
     const pools = poolsSeen(world, cluster, growths, now);
     const grown = ordered((pools ?? []).filter(({ decidedAt }) => decidedAt !== undefined));
     const isCounted = new Set(grown.map(({ template }) => template.id));
     const made = own && !settled ? missing(plannedOf(world, hub, cluster), nodes) : [];
-    const planned = [...made.filter(({ template }) => !isCounted.has(template.id)), ...grown];
+    const growing = grown.map((one) => ({ ...one, template: countedTemplate(hub, one.template, sizes) }));
+    const planned = [...made.filter(({ template }) => !isCounted.has(template.id)), ...growing];
     return [
       {
         cluster: key,
         member: memberOf(world, hub, cluster, name),
-        nodes: withPods(nodes, pods),
+        nodes: withPods(nodes, pods, uncountedBy(hub, sizes)),
         planned,
         ...(planned.length > 0 && { pending: waitingPods(pods) }),
       },
@@ -170,6 +174,7 @@ function plannedOf(world: BurstWorld, hub: Hub, cluster: WorkerCluster): Planned
     profile,
     member: memberOf(world, hub, cluster),
     reserve: reserveOf(world, cluster, profile),
+    counts: countsOf(hub),
   });
 }
 
@@ -198,7 +203,11 @@ function missing(planned: readonly PlannedNodes[], nodes: readonly Node[]): Plan
   });
 }
 
-function withPods(nodes: readonly Node[], pods: readonly Pod[]): Supply['nodes'] {
+function withPods(
+  nodes: readonly Node[],
+  pods: readonly Pod[],
+  uncounted: ReturnType<typeof uncountedBy>,
+): Supply['nodes'] {
   const byNode = new Map<string, Pod[]>();
   for (const pod of pods) {
     const { nodeName } = pod.spec;
@@ -207,5 +216,8 @@ function withPods(nodes: readonly Node[], pods: readonly Pod[]): Supply['nodes']
     if (known) known.push(pod);
     else byNode.set(nodeName, [pod]);
   }
-  return nodes.map((node) => ({ node: fitNode(node), pods: (byNode.get(node.metadata.name) ?? []).map(fitPod) }));
+  return nodes.map((node) => {
+    const on = byNode.get(node.metadata.name) ?? [];
+    return { node: fitNode(node), pods: [...on.map(fitPod), ...uncounted(node, on)] };
+  });
 }
