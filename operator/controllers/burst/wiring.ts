@@ -11,6 +11,7 @@ import type { Quotas } from '../quota/wiring.ts';
 import { onlyStatusChanged } from '../status-writer.ts';
 import { reconcileBurst } from './controller.ts';
 import { BurstMemory } from './memory.ts';
+import { ToldByHubs } from './told.ts';
 import { type BurstWorld, burstRecords } from './world.ts';
 
 const HUBS_AT_ONCE = 4;
@@ -50,6 +51,7 @@ export function wireBurst(
     indexes: { [BY_HUB]: ({ spec }) => [spec.hub] },
   });
   const memory = new BurstMemory();
+  const told = new ToldByHubs();
   const world: BurstWorld = {
     ...core,
     granted,
@@ -61,7 +63,8 @@ export function wireBurst(
       const type = hubType(spec.type);
       if (!type?.demand) return undefined;
       const { client } = await hubs.lines.open(name, spec, status?.clusterIdentity, signal);
-      return type.demand(readerOf(client, signal), spec);
+      const demands = await type.demand(readerOf(client, signal), spec, name);
+      return told.once(name, status?.clusterIdentity ?? name, demands, core.now().getTime());
     },
   };
   policies.onChange((event) => {
