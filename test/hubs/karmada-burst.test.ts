@@ -95,6 +95,7 @@ describe.skipIf(!programs)('the real Karmada and a BurstPolicy', () => {
     await expect.poll(() => bought.names, { timeout: PATIENCE_MS, interval: 50 }).toHaveLength(1);
     const [name] = bought.names as [string];
     saw(`WorkerCluster ${name} is made ${((bought.madeAt.get(name)! - from) / 1000).toFixed(1)} s after that`);
+    await took(from, async () => (await decisions())[0]?.action, 'Buy');
     const [{ why, hourly } = { why: '' }] = await decisions();
     saw(`decided: Buy, ${hourly} USD an hour, because ${why}`);
     await scene.until(`${name} to join`, () => scene.state('test', name) === 'Joined', PATIENCE_MS);

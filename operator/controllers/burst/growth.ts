@@ -5,7 +5,7 @@ import { MAX_NODES } from '../../api/worker-pool.ts';
 import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
 import { restOf } from '../../burst/clusters/growth-record.ts';
 import type { GrowingPool, Growth, GrowthView, HubMember } from '../../burst/clusters/model.ts';
-import type { BurstRecord, KeptGrowth } from '../../burst/clusters/record.ts';
+import { type BurstRecord, isOfNoUse, type KeptGrowth } from '../../burst/clusters/record.ts';
 import { type DecidedSize, desiredSizes } from '../../capacity/desired-sizes.ts';
 import { admit } from '../../cost/admission.ts';
 import { billingOf } from '../../cost/billing.ts';
@@ -40,7 +40,9 @@ type Entry = NonNullable<BurstPolicy['spec']['grow']>[number];
 export function growthOf(world: BurstWorld, scene: GrowthScene): GrowthView[] {
   const { hub, policy, record } = scene;
   const { namespace = '' } = policy.metadata;
-  const own = new Set(record.purchases.flatMap(({ uid, leaving }) => (uid === undefined || leaving ? [] : [uid])));
+  const own = new Set(
+    record.purchases.flatMap((one) => (one.uid === undefined || one.leaving || isOfNoUse(one) ? [] : [one.uid])),
+  );
   const members = world.memberships.byIndex(BY_HUB, hub.metadata.name).flatMap((membership) => {
     const cluster = world.clusters.get(clusterOf(membership));
     const isIn = membership.status?.state === 'Joined' && !membership.metadata.deletionTimestamp;

@@ -32,6 +32,8 @@ export interface Bought {
   readonly cluster: WorkerCluster;
   /** RFC 3339; undefined: it is still to join. */
   readonly joinedAt: string | undefined;
+  /** It has room by what is seen here, and its hub places nothing there. */
+  readonly isUseless: boolean;
 }
 
 /** Work of a hub with what it is chosen by. */
@@ -103,6 +105,8 @@ export function supplyOf(
     const nodes = (open?.nodes.list() ?? []).filter((node) => conditionIsTrue(node, 'Ready'));
     const own = byKey.get(key);
     byKey.delete(key);
+    // Its room would keep work waiting for ever, and the cluster with it.
+    if (own?.isUseless) return [];
     const settled = own?.joinedAt !== undefined && Date.parse(own.joinedAt) + SETTLE_MS <= now;
     const name = status.memberName ?? cluster.metadata.name;
     const sizes = nodeSizesOf(cluster, open, world.profiles.get(profileNameOf(cluster)));

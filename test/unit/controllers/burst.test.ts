@@ -301,6 +301,22 @@ describe('a candidate', () => {
     expect(scene.record()!.rests.cloud).toMatchObject({ failures: 1 });
   });
 
+  it('whose cluster has room that the hub places nothing on does not keep work waiting: the next is tried, and it is given back', async () => {
+    scene.demands = [demand('ResourceBinding shop/web', 3)];
+    await scene.looks(40 * SECOND);
+    const [first] = scene.clusters();
+    scene.join(first!, 0);
+    await scene.looks(4 * MINUTE);
+    expect(scene.clusters()).toHaveLength(1);
+    await scene.looks(4 * MINUTE);
+    const [, second] = scene.clusters();
+    expect(second?.spec.region).toBe('there');
+    scene.join(second!, 3);
+    scene.demands = [];
+    await scene.looks(60 * MINUTE);
+    expect(scene.clusters().map(({ metadata }) => metadata.name)).toEqual([second!.metadata.name]);
+  });
+
   it('is chosen by how long its clusters take to come: as its profile says, and then as they did', async () => {
     scene.profile = profile({ startupTimes: [{ mode: 'Hosted', cluster: '2m' }] });
     scene.objects.put(policyNamed('peak', { trigger: { startWithin: '5m' } }));
