@@ -10,8 +10,9 @@ import type { Node, Pod } from '../../kube/resources.ts';
 
 /** What the hub counts of a node that is not there yet. undefined: all that it has. Pure. */
 export function countsOf({ spec }: Hub): OfferInputs['counts'] {
-  const counts = hubType(spec.type)?.counts;
-  return counts && ((free, size) => roomIn(counts([amountsOf(size)])(amountsOf(free))));
+  const type = hubType(spec.type);
+  if (!type?.counts) return undefined;
+  return (free, size) => roomIn(type.counts!([amountsOf(size)])(amountsOf(free)));
 }
 
 /** What a new node of a cluster, whose nodes have these sizes, has for work as the hub counts it. Pure. */
