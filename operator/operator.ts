@@ -59,7 +59,11 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
       granted: quota.granted,
       autoscaler: autoscaling.autoscaler,
       holds,
-      keepsAwake: hubs.keepsAwake,
+      // Control planes that are hosted in a cluster would end with its nodes.
+      keepsAwake: (namespace, name, since) => [
+        ...seed.holds(namespace, name),
+        ...hubs.keepsAwake(namespace, name, since),
+      ],
     }),
     wireShoots(core, { accounts: credentials.ofShoots, backups: backup.backups, holds }),
   ];

@@ -212,6 +212,13 @@ export interface Demand {
   readonly accepts?: (member: Pick<Member, 'name' | 'labels' | 'zones'>) => boolean;
 }
 
+/** Objects of which each says what has no place. */
+export interface DemandWatch {
+  readonly resource: Resource;
+  /** What it says, of its metadata alone; undefined: nothing. */
+  readonly says: (object: KubeObject) => string | undefined;
+}
+
 /**
  * A multi-cluster system. `observe` reads, all else is pure: the controller applies what is returned, after writing it down, and deletes
  * only what it wrote down. @typeParam Seen what one look at the hub and the member brings
@@ -251,6 +258,8 @@ export interface HubType<Seen = unknown> {
   requeue?(member: Member, spec: HubSpec, seen: Seen): readonly Touch[];
   /** Work that the hub cannot place for want of room. */
   demand?(hub: Reader, spec: HubSpec, hubName: string): Promise<readonly Demand[]>;
+  /** What is watched for that, so that work does not wait for the next look. Absent: it does. */
+  demandWatch?: DemandWatch;
   /**
    * What the hub counts of a node on which so much is free, in a cluster with nodes of these sizes. Absent: all of it. What it counts less it
    * places nothing on, so nobody may take it for room.

@@ -168,7 +168,8 @@ function judged(
   const show = (amount: Micros) => `${formatMoney(amount > 0n ? amount : 0n)} ${currency}`;
   const known = { candidate, taken, price };
   if (left.clusters <= 0) return { ...known, whyNot: `the policy has its ${limits.maximumClusters} clusters` };
-  if ((left.byCandidate.get(name) ?? 0) <= 0) return { ...known, whyNot: 'there are as many of it as it allows' };
+  if ((left.byCandidate.get(name) ?? 0) <= 0)
+    return { ...known, whyNot: candidate.noMore ?? 'there are as many of it as it allows' };
   if (price.most > left.hourly)
     return {
       ...known,

@@ -103,6 +103,8 @@ export interface CandidateView {
   readonly priority: number;
   /** How many more clusters of it there may be. */
   readonly left: number;
+  /** Why there may be no more, a sentence; absent: the policy says so. */
+  readonly noMore?: string;
   /** undefined: `problem` says why there is none. */
   readonly offer: ClusterOffer | undefined;
   /** Why none is made now, a sentence; undefined: it can be. */
@@ -128,6 +130,8 @@ export interface OwnCluster {
   readonly billing?: ClusterBilling | undefined;
   /** Why it will not come, a sentence; undefined: nothing says so. */
   readonly failure: string | undefined;
+  /** Somebody's work is seen to run there, whatever else is known. */
+  readonly hasWork?: boolean;
 }
 
 /** What a policy allows. Times in milliseconds, money in millionths of its currency. */

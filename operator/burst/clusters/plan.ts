@@ -241,8 +241,9 @@ class Planning {
     return [...failed, ...idle];
   }
 
-  #failure({ name, phase, at, failure }: OwnCluster): Removal[] {
-    if (phase !== 'Making') return [];
+  #failure({ name, phase, at, failure, hasWork }: OwnCluster): Removal[] {
+    // What has work has come, though a cache that is behind does not show that it has joined.
+    if (phase !== 'Making' || hasWork) return [];
     const due = at + JOIN_LIMIT_MS;
     if (failure === undefined && due > this.#now) {
       this.#times.push(due);
