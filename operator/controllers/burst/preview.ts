@@ -151,7 +151,7 @@ function worldOf(
     const kept = await read(key, stop);
     return kept && { ...kept, decisions: [] };
   };
-  const told = new ToldByHubs();
+  const first = new ToldByHubs();
   return {
     ...caches,
     garden: readOnly,
@@ -176,7 +176,7 @@ function worldOf(
       if (!type?.demand) return undefined;
       const { client } = await lines.open(name, spec, status?.clusterIdentity, stop);
       const demands = await type.demand(readerOf(client, stop), spec, name);
-      return told.once(name, status?.clusterIdentity ?? name, demands, Date.now());
+      return first.once(name, status?.clusterIdentity ?? name, demands, Date.now());
     },
   };
 }
