@@ -210,6 +210,13 @@ export interface Demand {
   readonly accepts?: (member: Pick<Member, 'name' | 'labels' | 'zones'>) => boolean;
 }
 
+/** Objects of which each says what has no place. */
+export interface DemandWatch {
+  readonly resource: Resource;
+  /** What it says, of its metadata alone; undefined: nothing. */
+  readonly says: (object: KubeObject) => string | undefined;
+}
+
 /**
  * A multi-cluster system. `observe` reads, all else is pure: the controller applies what is returned, after writing it down, and deletes
  * only what it wrote down. @typeParam Seen what one look at the hub and the member brings
@@ -249,6 +256,8 @@ export interface HubType<Seen = unknown> {
   requeue?(member: Member, spec: HubSpec, seen: Seen): readonly Touch[];
   /** Work that the hub cannot place for want of room. */
   demand?(hub: Reader, spec: HubSpec): Promise<readonly Demand[]>;
+  /** What is watched for that, so that work does not wait for the next look. Absent: it does. */
+  demandWatch?: DemandWatch;
   /** What the hub believes that is free on the member. */
   capacity?(member: Member, seen: Seen): Amounts | undefined;
   /** What else a new credential needs before the old one ends (a restart, a bumped annotation). */

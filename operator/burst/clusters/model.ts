@@ -103,6 +103,8 @@ export interface CandidateView {
   readonly priority: number;
   /** How many more clusters of it there may be. */
   readonly left: number;
+  /** Why there may be no more, a sentence; absent: the policy says so. */
+  readonly noMore?: string;
   /** undefined: `problem` says why there is none. */
   readonly offer: ClusterOffer | undefined;
   /** Why none is made now, a sentence; undefined: it can be. */
@@ -128,6 +130,8 @@ export interface OwnCluster {
   readonly billing?: ClusterBilling | undefined;
   /** Why it will not come, a sentence; undefined: nothing says so. */
   readonly failure: string | undefined;
+  /** Somebody's work is seen to run there, whatever else is known. */
+  readonly hasWork?: boolean;
 }
 
 /** What a policy allows. Times in milliseconds, money in millionths of its currency. */
@@ -146,6 +150,16 @@ export interface Limits {
   readonly isSuspended: boolean;
 }
 
+/** A peak that is known before: so many clusters are there from `from` (milliseconds since the epoch) until `until`. */
+export interface Peak {
+  readonly name: string;
+  /** undefined: clusters of any. */
+  readonly candidate: string | undefined;
+  readonly clusters: number;
+  readonly from: number;
+  readonly until: number;
+}
+
 /** All that a decision rests on. */
 export interface ClustersView {
   readonly limits: Limits;
@@ -158,6 +172,8 @@ export interface ClustersView {
   readonly growth?: readonly GrowthView[];
   /** What nodes that were added to pools cost in an hour, as budgets count it. Absent: nothing. */
   readonly grownHourly?: Micros;
+  /** Those that are on, or come next. Absent: none. */
+  readonly peaks?: readonly Peak[];
   readonly clusters: readonly OwnCluster[];
   /** In this month, until now. */
   readonly spent: Micros;

@@ -1,14 +1,16 @@
 import type { BurstDecision, BurstPolicy } from '../../api/burstpolicy.ts';
 import { rfc3339 } from '../../api/conditions.ts';
+import type { WorkerCluster } from '../../api/workercluster.ts';
 import { grew, grownHourly, nameOf } from '../../burst/clusters/growth-record.ts';
 import type { ClustersPlan, GrowthView } from '../../burst/clusters/model.ts';
 import { planClusters } from '../../burst/clusters/plan.ts';
 import { type BurstRecord, decided, givenBack, ordered, spentUntil, told } from '../../burst/clusters/record.ts';
 import { formatMoney } from '../../cost/money.ts';
-import { type Considered, refusalOf, trialKey } from './candidates.ts';
+import { type Considered, refusalOf, shareOf, trialKey, trialOf } from './candidates.ts';
 import { type GrowthScene, growthOf, whyOverQuota } from './growth.ts';
 import { limitsOf } from './limits.ts';
 import type { BurstMemory } from './memory.ts';
+import { peaksOf } from './peaks.ts';
 import { poolsSeen } from './pools.ts';
 import { type HubWork, supplyOf } from './supply.ts';
 import { boughtBy, seenIn, type Turn } from './turn.ts';
@@ -44,6 +46,7 @@ export async function planFor(
         candidates,
         growth,
         grownHourly: grownHourly(record),
+        peaks: peaksOf(policy.spec, now),
         clusters: seenIn(world, memory, turn, now).map(({ own }) => own),
         spent: spentUntil(record, now),
         lastOut: time(record.lastOut),
@@ -56,19 +59,31 @@ export async function planFor(
       growth = narrower;
       continue;
     }
-    let at = -1;
+    const unmade = bought.filter(({ key, cluster }) => isBeside(cluster, policy) && !world.clusters.get(key));
+    const beside = unmade.map(({ cluster }) => shareOf(world, cluster));
+    const passed: string[] = [];
     let problem: string | undefined;
+    let at = -1;
     for (const { candidate, nodes } of plan.purchases) {
       at = candidates.findIndex(({ name }) => name === candidate);
-      problem = await refusalOf(world, policy, candidates[at]!.candidate, nodes, signal);
+      const tried = candidates[at]!.candidate;
+      problem = await refusalOf(world, policy, tried, nodes, signal, beside);
       if (problem) break;
+      passed.push(candidate);
+      beside.push(shareOf(world, trialOf(policy, tried, nodes)));
     }
     if (!problem) return plan;
-    candidates[at] = { ...candidates[at]!, problem };
+    const refused = candidates[at]!;
+    // A quota may allow one of several that are bought together.
+    const left = passed.filter((name) => name === refused.name).length;
+    candidates[at] = left > 0 ? { ...refused, left, noMore: problem } : { ...refused, problem };
     // It may be allowed by the next look.
-    memory.forgetTried(trialKey(policy, candidates[at]!.name));
+    memory.forgetTried(trialKey(policy, refused.name));
   }
 }
+
+const isBeside = (cluster: WorkerCluster, policy: BurstPolicy): boolean =>
+  cluster.metadata.namespace === policy.metadata.namespace;
 
 /** Pools that may grow less, where quotas refuse what is planned for one of them; undefined: they refuse nothing. */
 function withinQuota(
@@ -116,9 +131,10 @@ export function withPlan(world: BurstWorld, scene: DecisionScene, plan: Clusters
       : grew(record, growth, cluster.metadata.uid ?? '', seen.count, now);
   }
   for (const purchase of plan.purchases) {
-    const { candidate, why, alternatives } = purchase;
+    const { candidate, why, alternatives, price } = purchase;
+    const hourly = formatMoney(price.hourly);
     record = dryRun
-      ? only(record, { action: 'Buy', candidate, why, alternatives: told(alternatives) })
+      ? only(record, { action: 'Buy', candidate, why, hourly, alternatives: told(alternatives) })
       : ordered(record, purchase, now);
   }
   for (const removal of plan.removals)

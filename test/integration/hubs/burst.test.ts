@@ -9,6 +9,7 @@ import {
   type WorkerCluster,
 } from '../../../operator/api/index.ts';
 import { DepletedOffers } from '../../../operator/capacity/depleted-offers.ts';
+import { previewBurst } from '../../../operator/controllers/burst/preview.ts';
 import { wireBurst } from '../../../operator/controllers/burst/wiring.ts';
 import { byNamespace } from '../../../operator/controllers/by-namespace.ts';
 import { DECIDED_SELECTOR, DecidedSizes } from '../../../operator/controllers/decided-sizes.ts';
@@ -118,7 +119,7 @@ beforeAll(async () => {
 });
 afterAll(() => scene?.stop());
 
-it('has a cluster made for work that Karmada has no room for, joined, given back when it is empty, and nothing left', async () => {
+it('says what it would buy, has a cluster made for work that Karmada has no room for, joined, given back when it is empty, and nothing left', async () => {
   const { client } = scene.garden;
   await bind();
   await client.create({
@@ -127,6 +128,7 @@ it('has a cluster made for work that Karmada has no room for, joined, given back
     metadata: { name: 'peak', namespace: 'shop' },
     spec: {
       hub: 'test',
+      dryRun: true,
       trigger: { pendingFor: '1s' },
       candidates: [
         {
@@ -143,6 +145,25 @@ it('has a cluster made for work that Karmada has no room for, joined, given back
       cooldown: { scaleOut: '1s', scaleIn: '1s' },
     },
   });
+  // The policy has been looked at, so that whatever is written from now on somebody else writes.
+  await expect.poll(async () => (await policy())?.status?.decisions?.length, PATIENCE).toBe(1);
+  const before = await policy();
+  const seen = AbortSignal.timeout(20_000);
+  const { policies, gaps } = await previewBurst(
+    client,
+    'kube-system',
+    () => undefined,
+    () => true,
+    seen,
+  );
+  expect(gaps).toEqual([]);
+  expect(policies.map(({ status }) => status?.decisions)).toMatchObject([
+    [{ action: 'Buy', candidate: 'cloud', hourly: '0.1', why: expect.stringContaining('have no place') }],
+  ]);
+  expect(await clusters()).toEqual([]);
+  expect((await policy())?.metadata.resourceVersion).toBe(before?.metadata.resourceVersion);
+  await client.mergePatch(BURSTPOLICIES, 'peak', 'shop', { spec: { dryRun: false } });
+
   await expect
     .poll(async () => (await clusters()).length || JSON.stringify((await policy())?.status), PATIENCE)
     .toBe(1);
@@ -188,7 +209,7 @@ it('has a cluster made for work that Karmada has no room for, joined, given back
   await client.mergePatch(WORKERCLUSTERS, name, 'shop', { metadata: { finalizers: null } });
   await expect.poll(async () => (await policy())?.status?.clusterCount, PATIENCE).toBe(0);
   const { decisions = [], spend } = (await policy())!.status!;
-  expect(decisions.map(({ action }) => action)).toEqual(['Remove', 'Grow', 'Buy']);
+  expect(decisions.filter(({ dryRun }) => !dryRun).map(({ action }) => action)).toEqual(['Remove', 'Grow', 'Buy']);
   expect(Number(spend!.amount)).toBeGreaterThan(0);
   expect(scene.events).toContainEqual(expect.stringMatching(/^BurstPolicy ClusterBought: .*have no place/));
 

@@ -249,6 +249,20 @@ describe('a candidate', () => {
     });
   });
 
+  it('of which a quota allows only some of those that are bought together is bought so many times', async () => {
+    const [, small] = policyNamed('peak').spec.candidates;
+    const pools = [{ name: 'a', maximum: 2 }];
+    const candidates = [{ ...small!, template: { spec: { ...small!.template.spec, pools } } }];
+    scene.objects.put(policyNamed('peak', { candidates }));
+    scene.objects.put(quota({ clusters: 1 }));
+    scene.demands = [demand('ResourceBinding shop/web', 2), demand('ResourceBinding shop/api', 2)];
+    await scene.looks(10 * MINUTE);
+    expect(scene.clusters()).toHaveLength(1);
+    expect(scene.record()!.next).toBe(2);
+    expect(scene.policy()!.status!.demand!.map(({ state }) => state)).toEqual(['Refused', 'RoomOrdered']);
+    expect(scene.policy()!.status!.decisions![0]!.why).toMatch(/quota "team" allows clusters 1/);
+  });
+
   it('whose machines are sold out is given up, rests, and the next is tried; nothing is left of it', async () => {
     scene.demands = [demand('ResourceBinding shop/web', 3)];
     await scene.looks(40 * SECOND);
