@@ -10,6 +10,7 @@ import { type Considered, refusalOf, shareOf, trialKey, trialOf } from './candid
 import { type GrowthScene, growthOf, whyOverQuota } from './growth.ts';
 import { limitsOf } from './limits.ts';
 import type { BurstMemory } from './memory.ts';
+import { peaksOf } from './peaks.ts';
 import { poolsSeen } from './pools.ts';
 import { type HubWork, supplyOf } from './supply.ts';
 import { boughtBy, seenIn, type Turn } from './turn.ts';
@@ -45,6 +46,7 @@ export async function planFor(
         candidates,
         growth,
         grownHourly: grownHourly(record),
+        peaks: peaksOf(policy.spec, now),
         clusters: seenIn(world, memory, turn, now).map(({ own }) => own),
         spent: spentUntil(record, now),
         lastOut: time(record.lastOut),
