@@ -40,6 +40,17 @@ const kubernetesVersion = z
 
 const decimal = (description: string) => text(32, description, DECIMAL);
 const currency = name(3, 'ISO 4217 code.', /^[A-Z]{3}$/);
+const fee = (hourly: string, description: string) =>
+  z.object({ hourly: decimal(hourly), currency }).describe(description);
+const billing = (of: string) =>
+  z
+    .object({
+      step: duration(
+        'What has begun of it is paid for as a whole, for example 1h. Absent: every moment counts.',
+      ).optional(),
+      minimum: duration('It is paid for so long at least, for example 1m. Absent: no minimum.').optional(),
+    })
+    .describe(`How time of ${of} is billed. Absent: not known; every moment is counted then, and no minimum.`);
 const spotPrice = decimal('Price of one hour as a spot machine. Absent: not known.');
 
 const machineType = z
@@ -138,12 +149,37 @@ export const cloudProfileSpec = rules(
       .describe('Limits.')
       .optional(),
     controlPlane: free('Settings of control planes.').optional(),
-    controlPlaneFee: z
-      .object({ hourly: decimal('Price of one hour of one control plane.'), currency })
-      .describe(
-        'What the cloud takes for a control plane that it manages (not a field of Gardener). Absent: not known.',
-      )
+    controlPlaneFee: fee(
+      'Price of one hour of one control plane.',
+      'What the cloud takes for a control plane that it manages (not a field of Gardener). Absent: not known.',
+    ).optional(),
+    hostedControlPlaneFee: fee(
+      'Share of one control plane in an hour of its seed.',
+      'What a control plane of mode Hosted counts for: its share of what the seed costs, as an administrator reckons it (not a field of Gardener). Absent: nothing.',
+    ).optional(),
+    billing: z
+      .object({
+        machines: billing('a machine').optional(),
+        controlPlane: billing('a control plane that the cloud manages').optional(),
+      })
+      .describe('How the cloud bills time (not a field of Gardener).')
       .optional(),
+    startupTimes: keyed(
+      z
+        .object({
+          mode: z.enum(['Hosted', 'Managed', 'SelfManaged']).describe('Who runs the control plane.'),
+          cluster: duration(
+            'From the order of a cluster until its first nodes are there, half of the times.',
+          ).optional(),
+          pool: duration(
+            'From the order of a pool, in a cluster that is there, until its nodes are there, half of the times.',
+          ).optional(),
+        })
+        .describe('Times of one mode.'),
+      3,
+      'mode',
+      'How long clusters and pools take to come (not a field of Gardener). Absent: not known.',
+    ).optional(),
     providerConfig: free('What only the provider understands.').optional(),
     stateBackend: z
       .object({

@@ -118,8 +118,15 @@ export const ANNOTATIONS = {
   approveCluster: `${GROUP}/approve-cluster`,
   /** `"true"` on an attached WorkerCluster: whoever made the cluster takes it down, with all that is in it. */
   destroyed: `${GROUP}/destroyed`,
+  /**
+   * On a PlacementDecision, as JSON: what its scheduler has no place for, `{"replicas": 4, "requests": {"cpu": "1", "memory": "1Gi"}}` and, if it
+   * may not go everywhere, `clusterSelector` with labels of ClusterProfiles.
+   */
+  unplaced: `${GROUP}/unplaced`,
   /** On the Secret of a hosted etcd: UIDs of the claims that its members keep their data on, as JSON by ordinal. */
   etcdVolumes: `${GROUP}/etcd-volumes`,
+  /** On the StatefulSet of a hosted etcd: how many members it had when it fell asleep, and has again when it wakes. */
+  sizeAwake: `${GROUP}/size-awake`,
   /** One of Gardener's operations, for example `reconcile` or `retry`; removed when taken up. */
   operation: 'gardener.cloud/operation',
   /** `"true"` on a Shoot: the operator leaves it alone. */

@@ -26,9 +26,14 @@ export function machinePrice(type: MachineType, region: string | undefined, spot
 
 /** The currency of a profile's prices: a sum has only one, and what is in another one counts as unpriced. */
 const currencyOf = (profile: CloudProfile): string | undefined =>
-  profile.spec.machineTypes.find((type) => type.price)?.price?.currency ?? profile.spec.controlPlaneFee?.currency;
+  profile.spec.machineTypes.find((type) => type.price)?.price?.currency ??
+  profile.spec.controlPlaneFee?.currency ??
+  profile.spec.hostedControlPlaneFee?.currency;
 
-/** What a cluster of this size costs in an hour: its machines, and the fee for a control plane that the cloud manages. */
+/**
+ * What a cluster of this size costs in an hour: its machines, and the fee for a control plane that the cloud manages, or the share that one has in
+ * its seed.
+ */
 export function priceOf(size: ClusterSize, profile: CloudProfile): HourlyPrice {
   const currency = currencyOf(profile);
   const of = `CloudProfile ${profile.metadata.name}`;
@@ -57,5 +62,8 @@ export function priceOf(size: ClusterSize, profile: CloudProfile): HourlyPrice {
     const fee = profile.spec.controlPlaneFee;
     add(fee && parseMoney(fee.hourly), 1, fee?.currency, `control plane: ${of} has no controlPlaneFee`);
   }
+  const share = profile.spec.hostedControlPlaneFee;
+  if (size.mode === 'Hosted' && share)
+    add(parseMoney(share.hourly), 1, share.currency, `control plane: ${of} has no hostedControlPlaneFee`);
   return { hourly: priced === 0 && unpriced.length > 0 ? undefined : hourly, currency, unpriced, unpricedCount };
 }

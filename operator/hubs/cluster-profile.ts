@@ -1,4 +1,4 @@
-import { LABELS } from '../api/group.ts';
+import { ANNOTATIONS, LABELS } from '../api/group.ts';
 import type { HubSpec } from '../api/hub.ts';
 import { type KubeObject, type Resource, SECRETS } from '../kube/resources.ts';
 import { kubeconfig } from '../pki/kubeconfig.ts';
@@ -9,10 +9,10 @@ import {
   isStrange,
   type Member,
   type Place,
-  type Reader,
   takenOver,
   type Wanted,
 } from './contract.ts';
+import { decisionsFor, demandIn, PLACEMENTDECISIONS } from './placement-decisions.ts';
 import { rangeNotes } from './range-notes.ts';
 import { accountName, MANAGE_RULES } from './rights.ts';
 import { secretAt, secretWith } from './secrets.ts';
@@ -25,7 +25,6 @@ export const CLUSTERPROFILES: Resource = {
   kind: 'ClusterProfile',
   namespaced: true,
 };
-const PLACEMENTDECISIONS: Resource = { ...CLUSTERPROFILES, plural: 'placementdecisions', kind: 'PlacementDecision' };
 
 /** `spec.clusterManager.name`: who makes and reports these profiles. It can never be changed. */
 const MANAGER = 'coppice';
@@ -129,9 +128,9 @@ export const clusterProfileHub: HubType<Seen> = {
     const { namespace, name } = profilePlace(member, spec);
     const [profile, decisions] = await Promise.all([
       hub.get(CLUSTERPROFILES, name, namespace),
-      member.closed === 'Leaving' ? decisionsFor(hub, namespace, name) : [],
+      member.closed === 'Leaving' ? hub.list(PLACEMENTDECISIONS) : [],
     ]);
-    return { profile, decisions };
+    return { profile, decisions: decisionsFor(decisions, namespace, name) };
   },
 
   join(member, spec) {
@@ -155,6 +154,11 @@ export const clusterProfileHub: HubType<Seen> = {
   cordon: (member, spec) => [profileObject(member, spec)],
   placements: (_member, { decisions }) => decisions.map((decision) => `PlacementDecision ${decision}`),
   capacity: (_member, { profile }) => amountsIn(profile),
+  demand: async (hub, spec) => demandIn(await hub.list(PLACEMENTDECISIONS), spec),
+  demandWatch: {
+    resource: PLACEMENTDECISIONS,
+    says: ({ metadata }) => metadata.annotations?.[ANNOTATIONS.unplaced],
+  },
 };
 
 const profilePlace = (member: Member, spec: HubSpec): Place & { namespace: string } => ({
@@ -231,18 +235,6 @@ function accessSecret(member: Member, spec: HubSpec, token: string): Wanted {
   const { server, ca = '' } = member.endpoint;
   const text = kubeconfig({ server, ca, token, name: member.name, user: accountName(member) });
   return secretWith(secretAt(namespace, name), { token, value: text });
-}
-
-/** Decisions in another namespace than the profile's name it too, so all are looked at. */
-async function decisionsFor(hub: Reader, namespace: string, name: string): Promise<string[]> {
-  const decisions = await hub.list(PLACEMENTDECISIONS);
-  return decisions
-    .filter(({ metadata, decisions: chosen }) =>
-      ((chosen ?? []) as { clusterProfileRef?: { name?: string; namespace?: string } }[]).some(
-        ({ clusterProfileRef: ref }) => ref?.name === name && (ref.namespace || metadata.namespace) === namespace,
-      ),
-    )
-    .map(({ metadata }) => `${metadata.namespace}/${metadata.name}`);
 }
 
 const propertiesOf = (profile: KubeObject | undefined): Map<string, string> =>

@@ -1,5 +1,6 @@
 import type { CloudContext, ManagedCluster, ManagedClusters } from '../../providers/cloud.ts';
 import { CLOUDS, type CloudName } from '../kit/cloud/model.ts';
+import { measureBuying } from './buying.ts';
 import { CloudRig, wantedCluster } from './cloud-rig.ts';
 import { measureDecisions } from './decisions.ts';
 import { secondsSince } from './garden.ts';
@@ -49,6 +50,7 @@ export class CloudBench {
   readonly #loads = new Parts();
   readonly #loadMemory = new Parts();
   readonly #decisions = new Parts();
+  readonly #decisionMemory = new Parts();
   readonly #kept = new Parts();
 
   /** @param engine path of the pulumi executable */
@@ -115,6 +117,10 @@ export class CloudBench {
       this.#decisions.add(what, 'CPU time', microseconds);
     for (const [what, milliseconds] of Object.entries(measurePacking()))
       this.#decisions.add(what, 'CPU time', milliseconds * 1000);
+    for (const [what, { milliseconds, mebibytes }] of Object.entries(measureBuying())) {
+      this.#decisions.add(what, 'CPU time', milliseconds * 1000);
+      this.#decisionMemory.add(what, 'resident', mebibytes);
+    }
     for (const [what, mebibytes] of Object.entries(measureKeptPods())) this.#kept.add(what, 'heap', mebibytes);
   }
 
@@ -131,6 +137,7 @@ export class CloudBench {
       ...this.#loads.inOrder('Start of a worker until its modules are loaded', 's'),
       ...this.#loadMemory.inOrder('Anonymous memory of it then', 'MiB'),
       ...this.#decisions.inOrder('Pure decisions: CPU time of each', 'µs'),
+      ...this.#decisionMemory.inOrder('Memory of a process that decides that, at its peak', 'MiB'),
       ...this.#kept.inOrder('What is kept of 10,000 nodes with 30 pods each', 'MiB'),
     ];
   }

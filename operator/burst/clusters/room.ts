@@ -1,8 +1,8 @@
 import type { FitPod, NodeTemplate, PendingPod } from '../fit/model.ts';
 import { nodeOf } from '../fit/node.ts';
 import { pack } from '../fit/pack.ts';
-import { ClusterState } from '../fit/state.ts';
-import type { ClusterOffer, HubMember, Supply, WaitingWork } from './model.ts';
+import { ClusterState, type NodeState } from '../fit/state.ts';
+import type { ClusterOffer, GrowingPool, HubMember, Supply, WaitingWork } from './model.ts';
 
 /** Replicas of work without a place, each once. */
 export interface Replicas {
@@ -17,9 +17,11 @@ const BETWEEN = ':';
 export class Room {
   readonly #state = new ClusterState();
   readonly #members = new Map<string, HubMember>();
+  readonly #roomy: readonly NodeState[];
 
-  constructor(supply: readonly Supply[]) {
-    for (const { cluster, member, nodes, planned } of supply) {
+  /** @param waiting all work that will ever be asked for: nodes without room for any of it are not looked at for each */
+  constructor(supply: readonly Supply[], waiting: readonly WaitingWork[]) {
+    for (const { cluster, member, nodes, planned, pending } of supply) {
       this.#members.set(cluster, member);
       for (const { node, pods } of nodes) {
         const name = `${cluster}${BETWEEN}${node.name}`;
@@ -27,12 +29,41 @@ export class Room {
         for (const pod of pods) this.#state.place(pod, name);
       }
       for (const { template, count } of planned) addNodes(this.#state, cluster, template, count);
+      if (pending) this.#settle(cluster, pending);
     }
+    const least = (field: 'cpu' | 'memory') =>
+      waiting.reduce((sum, { pod }) => Math.min(sum, pod.requests[field]), Infinity);
+    const [cpu, memory] = [least('cpu'), least('memory')];
+    // What is not asked for is not looked at: a node that has too little of it would do.
+    const hasRoom = (most: number, used: number, wanted: number) => wanted === 0 || most - used >= wanted;
+    this.#roomy = this.#state
+      .nodes()
+      .filter(
+        ({ node: { allocatable }, used }) =>
+          hasRoom(allocatable.cpu, used.cpu, cpu) && hasRoom(allocatable.memory, used.memory, memory),
+      );
+  }
+
+  /** Pods that were placed on a cluster and wait for nodes there take these first: what is ordered for them is no room for others. */
+  #settle(cluster: string, pods: readonly FitPod[]): void {
+    const own = pods.map((pod, index): PendingPod => {
+      const { acceptsNode } = pod;
+      return {
+        key: String(index),
+        pod: { ...pod, acceptsNode: (node) => clusterOfNode(node.name) === cluster && acceptsNode(node) },
+      };
+    });
+    pack(own, this.#state);
+  }
+
+  /** What of it finds no room, alike replicas together; nothing is taken. */
+  without(works: readonly WaitingWork[]): Replicas[] {
+    return together(this.whatIf(() => this.fill(works.map((work) => ({ work, count: work.count }))).left));
   }
 
   /** Takes the room that there is for it. @returns what found none, and on which clusters the rest is */
   fill(wanted: readonly Replicas[]): { left: Replicas[]; on: ReadonlySet<string> } {
-    const { placed } = pack(podsOf(wanted, this.#mayGo), this.#state);
+    const { placed } = pack(podsOf(wanted, this.#mayGo), this.#state, { among: this.#roomy });
     return {
       left: without(wanted, placed.keys()),
       on: new Set([...placed.values()].map(clusterOfNode)),
@@ -47,7 +78,7 @@ export class Room {
   fillAlike(works: readonly WaitingWork[]): { whole: Map<WaitingWork, ReadonlySet<string>>; on: ReadonlySet<string> } {
     const total = works.reduce((sum, { count }) => sum + count, 0);
     const pending = podsOf([{ work: works[0]!, count: total }], this.#mayGo);
-    const { placed } = pack(pending, this.#state);
+    const { placed } = pack(pending, this.#state, { among: this.#roomy });
     const nodes = [...placed.values()];
     const on = new Set(nodes.map(clusterOfNode));
     const whole = new Map<WaitingWork, ReadonlySet<string>>();
@@ -124,14 +155,31 @@ export function takenBy(offer: ClusterOffer, wanted: readonly Replicas[]): Taken
   };
 }
 
-/** Replicas as pods that are packed; alike ones share a pod. @param mayGo whether the hub would place it on the node of this name */
-function podsOf(
+/**
+ * How much of it new nodes of this pool take, and how many of them that needs. Deterministic.
+ * @param most nodes
+ */
+export function takenByPool(
+  { template, member }: GrowingPool,
   wanted: readonly Replicas[],
-  mayGo: (work: WaitingWork, node: string) => boolean = () => true,
-): PendingPod[] {
+  most: number,
+): { left: Replicas[]; nodes: number; count: number } {
+  const accepted = wanted.filter(({ work }) => work.accepts?.(member) ?? true);
+  const refused = wanted.filter((one) => !accepted.includes(one));
+  const { opened } = pack(podsOf(accepted), new ClusterState(), {
+    offers: [{ template, price: 1, countsAgainst: [template.id] }],
+    limits: new Map([[template.id, most]]),
+  });
+  const placed = opened.flatMap(({ pods }) => pods);
+  return { left: [...refused, ...without(accepted, placed)], nodes: opened.length, count: placed.length };
+}
+
+/** Replicas as pods that are packed; alike ones share a pod. @param mayGo whether the hub would place it on the node of this name; absent: on each */
+function podsOf(wanted: readonly Replicas[], mayGo?: (work: WaitingWork, node: string) => boolean): PendingPod[] {
   const known = new Map<string, FitPod>();
   const likeness = likenessOf();
-  return wanted.flatMap(({ work, count }, index) => {
+  const podOf = (work: WaitingWork): FitPod => {
+    if (!mayGo) return work.pod;
     const alike = likeness(work);
     const { acceptsNode } = work.pod;
     const pod = known.get(alike) ?? {
@@ -139,8 +187,23 @@ function podsOf(
       acceptsNode: (node) => mayGo(work, node.name) && acceptsNode(node),
     };
     known.set(alike, pod);
+    return pod;
+  };
+  return wanted.flatMap(({ work, count }, index) => {
+    const pod = podOf(work);
     return Array.from({ length: count }, (_, replica) => ({ key: `${index}/${replica}`, pod }));
   });
+}
+
+/** Alike replicas together, of whichever source. */
+export function together(replicas: readonly Replicas[]): Replicas[] {
+  const likeness = likenessOf();
+  const found = new Map<string, Replicas>();
+  for (const one of replicas) {
+    const key = likeness(one.work);
+    found.set(key, { work: found.get(key)?.work ?? one.work, count: (found.get(key)?.count ?? 0) + one.count });
+  }
+  return [...found.values()];
 }
 
 /** A text for each work that is the same for what asks for the same, and may go to the same clusters. */

@@ -25,6 +25,8 @@ export interface PackOptions {
   limits?: ReadonlyMap<string, number>;
   /** The DaemonSets of the cluster, by `daemonPod()`: their share is taken on each new node first. */
   daemons?: readonly FitPod[];
+  /** Of the nodes that are there only these are filled; absent: all. To look at each of many thousands for each of many calls takes too long. */
+  among?: readonly NodeState[];
   /** Hears of each pod that got a node, in order: what was right for it then. */
   onPlaced?: (key: string, node: string) => void;
 }
@@ -83,7 +85,7 @@ class Packing {
   constructor(
     groups: readonly Group[],
     state: ClusterState,
-    { offers = [], limits = new Map(), daemons = [], onPlaced = () => {} }: PackOptions,
+    { offers = [], limits = new Map(), daemons = [], among = state.nodes(), onPlaced = () => {} }: PackOptions,
   ) {
     this.#state = state;
     this.#offers = [...offers].sort((a, b) => (a.template.id < b.template.id ? -1 : 1));
@@ -92,7 +94,7 @@ class Packing {
     this.#onPlaced = onPlaced;
     const least = (field: 'cpu' | 'memory') => Math.min(...groups.map(({ pod }) => pod.requests[field]));
     this.#least = { cpu: least('cpu'), memory: least('memory') };
-    this.#withRoom = state.nodes().filter(this.#hasRoomForAny);
+    this.#withRoom = among.filter(this.#hasRoomForAny);
   }
 
   readonly #hasRoomForAny = ({ node: { allocatable }, used, podCount }: NodeState): boolean =>

@@ -1,6 +1,10 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, it, test } from 'vitest';
+import { cloudProfileSpec } from '../../../operator/api/cloudprofile.ts';
 import type { ClusterSize } from '../../../operator/api/cost.ts';
 import { profileManifests } from '../../../operator/api/profiles.ts';
+import { startupMs } from '../../../operator/capacity/startup-times.ts';
+import { billingOf } from '../../../operator/cost/billing.ts';
 import { formatMoney, parseMoney, roundMoney } from '../../../operator/cost/money.ts';
 import { priceOf } from '../../../operator/cost/price.ts';
 import { profile, size } from './objects.ts';
@@ -76,12 +80,26 @@ describe('priceOf', () => {
     expect(price.unpriced).toEqual(['control plane: CloudProfile cloud has no controlPlaneFee']);
   });
 
+  it('counts the share that a hosted control plane has in its seed, where somebody says how much that is', () => {
+    const shared = profile({ hostedControlPlaneFee: { hourly: '0.03', currency: 'USD' } });
+    expect(priceOf(size('here', 'Hosted', 'small*1'), shared).hourly).toBe(130_000n);
+    expect(priceOf(size('here', 'Managed', 'small*1'), shared).hourly).toBe(200_000n);
+    expect(priceOf(size('here', 'SelfManaged', 'small*1'), shared).hourly).toBe(100_000n);
+    const foreign = profile({ hostedControlPlaneFee: { hourly: '0.03', currency: 'EUR' } });
+    expect(priceOf(size('here', 'Hosted', 'small*1'), foreign)).toMatchObject({
+      hourly: 100_000n,
+      unpriced: ['control plane: CloudProfile cloud has no hostedControlPlaneFee in USD, only in EUR'],
+    });
+  });
+
   it('has no currency where nothing has a price', () => {
     const { controlPlaneFee: _, ...spec } = profile().spec;
     const bare = { ...profile(), spec: { ...spec, machineTypes: spec.machineTypes.slice(3) } };
     expect(priceOf(size('here', 'Hosted', 'free*2'), bare)).toMatchObject({ hourly: undefined, currency: undefined });
   });
 });
+
+const BY_THE_SECOND = { stepMs: 1000, minimumMs: 60_000 };
 
 describe('the profiles that come with Coppice', async () => {
   const clouds = (await profileManifests()).filter(({ metadata }) => ['aws', 'azure', 'gcp'].includes(metadata.name));
@@ -106,6 +124,22 @@ describe('the profiles that come with Coppice', async () => {
         for (const at of [price!, ...(price?.regions ?? [])].filter(({ spot }) => spot))
           expect(parseMoney(at.spot!), name).toBeLessThan(parseMoney(at.hourly));
       }
+    },
+  );
+
+  test.each(clouds.map((each) => [each.metadata.name, each] as const))(
+    '%s is valid, and says how machines are billed and how long clusters take, with its sources',
+    (name, each) => {
+      expect(cloudProfileSpec.parse(each.spec)).toEqual(each.spec);
+      const { minimumMs, stepMs } = billingOf(each, 'machines');
+      expect({ stepMs, minimumMs }).toEqual(
+        { aws: BY_THE_SECOND, gcp: BY_THE_SECOND, azure: { stepMs: 60_000, minimumMs: 0 } }[name],
+      );
+      expect(startupMs(each, undefined, 'cluster')).toBe({ aws: 736_000, gcp: 272_000, azure: 285_000 }[name]);
+      expect(startupMs(each, 'Hosted', 'cluster')).toBeUndefined();
+      const text = readFileSync(`profiles/${name}.yaml`, 'utf8');
+      expect(text).toMatch(/^# - Billing \(.*2026-11-22/m);
+      expect(text).toMatch(/^# - Times until clusters are there \(2026-11-22\)/m);
     },
   );
 });

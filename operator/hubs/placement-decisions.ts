@@ -1,0 +1,81 @@
+import { z } from 'zod';
+import { ANNOTATIONS } from '../api/group.ts';
+import { EVERY_NAMESPACE, type HubSpec, labelSelectorSchema } from '../api/hub.ts';
+import type { KubeObject, Resource } from '../kube/resources.ts';
+import { matchesLabels } from '../placement/selectors.ts';
+import type { Amounts, Demand } from './contract.ts';
+
+const GROUP = 'multicluster.x-k8s.io';
+export const PLACEMENTDECISIONS: Resource = {
+  group: GROUP,
+  version: 'v1alpha1',
+  plural: 'placementdecisions',
+  kind: 'PlacementDecision',
+  namespaced: true,
+};
+
+/** What a scheduler writes on a decision is cut off here: it is read every few seconds. */
+const LONGEST = 8192;
+const GPU = 'nvidia.com/gpu';
+
+/** What a scheduler says in annotation `unplaced` of a decision of its. */
+const unplaced = z.object({
+  replicas: z.number().int().min(1).max(1_000_000),
+  requests: z.record(z.string().max(253), z.string().max(64)).default({}),
+  clusterSelector: labelSelectorSchema('Labels of ClusterProfiles that it may go to.').optional(),
+});
+
+/** Decisions that name this profile, as `namespace/name`. One in another namespace than the profile's may name it too. Pure. */
+export const decisionsFor = (decisions: readonly KubeObject[], namespace: string, name: string): string[] =>
+  decisions
+    .filter(({ metadata, decisions: chosen }) =>
+      ((chosen ?? []) as { clusterProfileRef?: { name?: string; namespace?: string } }[]).some(
+        ({ clusterProfileRef: ref }) => ref?.name === name && (ref.namespace || metadata.namespace) === namespace,
+      ),
+    )
+    .map(({ metadata }) => `${metadata.namespace}/${metadata.name}`);
+
+/**
+ * What schedulers have no place for. Nobody but a scheduler writes PlacementDecisions, so a scheduler that moves work is who says so; what a
+ * tenant writes, a Deployment or its pods, says nothing here. Only decisions where the hub's profiles lie count. What cannot be read counts as
+ * nothing: the others are still heard. Pure.
+ */
+export const demandIn = (decisions: readonly KubeObject[], spec: HubSpec): Demand[] =>
+  decisions.flatMap(({ metadata }): Demand[] => {
+    const { namespace = '', name, annotations, deletionTimestamp, creationTimestamp = '' } = metadata;
+    const text = annotations?.[ANNOTATIONS.unplaced];
+    if (text === undefined || text.length > LONGEST || deletionTimestamp || !isOfHub(namespace, spec)) return [];
+    const said = unplaced.safeParse(parsed(text));
+    if (!said.success) return [];
+    const { replicas, requests, clusterSelector } = said.data;
+    return [
+      {
+        source: `PlacementDecision ${namespace}/${name}`,
+        namespace,
+        count: replicas,
+        each: amountsOf(requests),
+        // Since when it waits the decision does not say.
+        since: creationTimestamp,
+        ...(clusterSelector && { accepts: ({ labels }) => matchesLabels(labels, clusterSelector) }),
+      },
+    ];
+  });
+
+function isOfHub(namespace: string, { clusterProfile, allowedNamespaces = [] }: HubSpec): boolean {
+  if (clusterProfile?.namespace) return namespace === clusterProfile.namespace;
+  return allowedNamespaces.includes(namespace) || allowedNamespaces.includes(EVERY_NAMESPACE);
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+const amountsOf = ({ cpu, memory, [GPU]: gpu }: Readonly<Record<string, string>>): Amounts => ({
+  ...(cpu && { cpu }),
+  ...(memory && { memory }),
+  ...(gpu && { gpu }),
+});

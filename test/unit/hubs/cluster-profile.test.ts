@@ -1,0 +1,84 @@
+import { describe, expect, it } from 'vitest';
+import type { HubSpec } from '../../../operator/api/hub.ts';
+import { clusterProfileHub } from '../../../operator/hubs/cluster-profile.ts';
+import type { KubeObject, ObjectMeta } from '../../../operator/kube/resources.ts';
+import { reader } from './hub-members.ts';
+
+const EVERYWHERE: HubSpec = { type: 'ClusterProfile', allowedNamespaces: ['*'] };
+
+const decision = (unplaced: unknown, more: Partial<ObjectMeta> = {}): KubeObject => ({
+  apiVersion: 'multicluster.x-k8s.io/v1alpha1',
+  kind: 'PlacementDecision',
+  metadata: {
+    name: 'web',
+    namespace: 'shop',
+    ...(unplaced !== undefined && {
+      annotations: {
+        'multi-cluster.demo.io/unplaced': typeof unplaced === 'string' ? unplaced : JSON.stringify(unplaced),
+      },
+    }),
+    ...more,
+  },
+  decisions: [],
+});
+const demand = (decisions: KubeObject[], spec = EVERYWHERE) =>
+  clusterProfileHub.demand!(reader({ placementdecisions: decisions }), spec, 'fleet');
+
+describe('the demand of a hub whose scheduler writes PlacementDecisions', () => {
+  it('is what the scheduler says that it has no place for', async () => {
+    const requests = { cpu: '1500m', memory: '64Mi', 'nvidia.com/gpu': '1' };
+    expect(await demand([decision({ replicas: 3, requests }), decision(undefined, { name: 'placed' })])).toEqual([
+      {
+        source: 'PlacementDecision shop/web',
+        namespace: 'shop',
+        count: 3,
+        each: { cpu: '1500m', memory: '64Mi', gpu: '1' },
+        since: '',
+      },
+    ]);
+  });
+
+  it('goes only to clusters with the labels that the scheduler asks for', async () => {
+    const clusterSelector = { matchLabels: { tier: 'gold' }, matchExpressions: [{ key: 'gpu', operator: 'Exists' }] };
+    const [found] = await demand([decision({ replicas: 1, clusterSelector })]);
+    const accepts = (labels: Record<string, string>) => found!.accepts!({ name: 'a', labels, zones: [] });
+    expect(accepts({ tier: 'gold', gpu: 'true' })).toBe(true);
+    expect(accepts({ tier: 'gold' })).toBe(false);
+    expect(accepts({ tier: 'base', gpu: 'true' })).toBe(false);
+  });
+
+  it.each([
+    ['no JSON', 'many'],
+    ['no object', [3]],
+    ['no replicas', { requests: { cpu: '1' } }],
+    ['less than one', { replicas: 0 }],
+    ['a fraction of one', { replicas: 1.5 }],
+    ['more than anybody has', { replicas: 1e9 }],
+    ['amounts that are no text', { replicas: 1, requests: { cpu: 1 } }],
+    ['an amount without end', { replicas: 1, requests: { cpu: '1'.repeat(100) } }],
+    [
+      'a selector that is none',
+      { replicas: 1, clusterSelector: { matchExpressions: [{ key: 'a', operator: 'Like' }] } },
+    ],
+    ['more than is read', { replicas: 1, note: 'x'.repeat(10_000) }],
+  ])('is not heard where it says %s, and the others are', async (_, said) => {
+    const found = await demand([decision(said), decision({ replicas: 2 }, { name: 'other' })]);
+    expect(found.map(({ source, count }) => ({ source, count }))).toEqual([
+      { source: 'PlacementDecision shop/other', count: 2 },
+    ]);
+  });
+
+  it('is not what is being deleted', async () => {
+    expect(await demand([decision({ replicas: 1 }, { deletionTimestamp: '2026-11-23T00:00:00Z' })])).toEqual([]);
+  });
+
+  it('is said where the profiles of the hub lie, and nowhere else', async () => {
+    const all = [decision({ replicas: 1 }), decision({ replicas: 2 }, { namespace: 'fleet' })];
+    const counts = async (spec: Partial<HubSpec>) =>
+      (await demand(all, { type: 'ClusterProfile', ...spec })).map(({ count }) => count);
+    expect(await counts({ allowedNamespaces: ['*'] })).toEqual([1, 2]);
+    expect(await counts({ allowedNamespaces: ['shop'] })).toEqual([1]);
+    expect(await counts({ allowedNamespaces: ['*'], clusterProfile: { namespace: 'fleet' } })).toEqual([2]);
+    expect(await counts({})).toEqual([]);
+  });
+});
