@@ -92,7 +92,7 @@ function poolOf(inputs: OfferInputs, pool: DesiredPool): OfferedPool[] {
 }
 
 /** What work gets of a machine, of which none was seen yet: nothing where the profile is written so that nobody can read it. */
-function offeredBy(type: MachineType, reserve: Reserve): NodeTemplate['allocatable'] {
+export function offeredBy(type: MachineType, reserve: Reserve): NodeTemplate['allocatable'] {
   try {
     const sold = {
       millicores: parseCpu(type.cpu),

@@ -17,7 +17,7 @@ import type { BurstWorld } from './world.ts';
 /** So many of a hub's demands are looked at; by what it lists first. */
 const MOST_DEMANDS = 2_000;
 /** Nodes of a cluster that has joined come within this time, or are not counted on any more. */
-const SETTLE_MS = 5 * 60_000;
+export const SETTLE_MS = 5 * 60_000;
 
 /** A cluster that some policy has bought and that is not on its way out, as it is or as it will be made. */
 export interface Bought {
