@@ -20,12 +20,14 @@ export function workOf({ groups }: WorkState, memory: BurstMemory, hub: string, 
       accepts: group.accepts,
     })),
   );
-  const said = parts.map(({ asked, ...part }) => ({ ...part, each: asked, since: '' }));
-  const since = memory.waiting(
-    hub,
-    said.map(({ accepts: _, pod: __, ...part }) => part),
-    now,
-  );
+  const said = parts.map(({ source, namespace, count, asked }) => ({
+    source,
+    namespace,
+    count,
+    each: asked,
+    since: '',
+  }));
+  const since = memory.waiting(hub, said, now);
   return parts.map((part): HubWork => ({ ...part, since: since.get(part.source) ?? now }));
 }
 
