@@ -1,4 +1,4 @@
-import { holdsFrom } from './clusters/deletion-gate.ts';
+import { holdsFrom, sleepHoldsFrom } from './clusters/deletion-gate.ts';
 import { wireAttached } from './controllers/attached/wiring.ts';
 import { wireAutoscaling } from './controllers/autoscaling/wiring.ts';
 import { wireBackups } from './controllers/backup/wiring.ts';
@@ -59,7 +59,8 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
       granted: quota.granted,
       autoscaler: autoscaling.autoscaler,
       holds,
-      keepsAwake: hubs.keepsAwake,
+      // Control planes that are hosted in a cluster would end with its nodes.
+      keepsAwake: sleepHoldsFrom(seed.holds, hubs.keepsAwake),
     }),
     wireShoots(core, { accounts: credentials.ofShoots, backups: backup.backups, holds }),
   ];

@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { DECIMAL } from './cost.ts';
+import { CRON } from './cron.ts';
 import { ALPHA_VERSION } from './group.ts';
+import { labelSelectorSchema } from './hub.ts';
 import { commonStatus, type KubeObject, time } from './meta.ts';
 import {
   count,
@@ -15,8 +17,10 @@ import {
   PATTERNS,
   rules,
   text,
+  timeZone,
   withoutRules,
 } from './schema.ts';
+import { MAX_NODES } from './worker-pool.ts';
 import { workerClusterSpec } from './workercluster.ts';
 
 /** Most clusters that one policy may have. */
@@ -57,6 +61,50 @@ const candidate = z
 /** A kind of cluster that a policy may make. */
 export type BurstCandidate = z.output<typeof candidate>;
 
+const growth = z
+  .object({
+    name: name(15, 'Name of the entry.', PATTERNS.label),
+    clusterSelector: labelSelectorSchema(
+      'Which WorkerClusters of the namespace may have more nodes, by their labels. They have to be members of the hub.',
+    ),
+    pools: list(
+      labelName('Name of a pool.'),
+      64,
+      'Names of the pools that may grow. Absent: all with autoscale: Coppice.',
+    ).optional(),
+    maximumNodes: count(1, MAX_NODES, 'Most nodes that the policy adds to all of these pools together.'),
+    assumedHourly: money(
+      "What a node counts for in an hour where its machine type has no price in the budget's currency. Absent: what has no price is not added.",
+    ).optional(),
+  })
+  .describe('Clusters whose pools may have more nodes.');
+/** Clusters whose pools a policy may have grow. */
+export type BurstGrowth = z.output<typeof growth>;
+
+const peak = z
+  .object({
+    name: name(15, 'Name of the peak.', PATTERNS.label),
+    start: text(128, 'When it begins, as a cron expression.', CRON),
+    duration: duration('How long it lasts.'),
+    timeZone: timeZone('Time zone of start, for example Europe/Berlin. Absent: UTC.').optional(),
+    leadTime: duration(
+      'How long before it begins its clusters are ordered, as they take time to come. Absent: they are ordered when it begins.',
+    ).optional(),
+    candidate: name(
+      15,
+      'Name of the candidate that they are made from. Absent: whichever is best then.',
+      PATTERNS.label,
+    ).optional(),
+    clusters: count(
+      1,
+      MOST_CLUSTERS,
+      'How many clusters of the policy there are at least, until it ends. Their pools have their minimum, or one node where all minimums are 0.',
+    ),
+  })
+  .describe('When clusters are there, whether work waits or not.');
+/** A peak that is known before. */
+export type BurstPeak = z.output<typeof peak>;
+
 export const burstPolicySpec = rules(
   z.object({
     hub: labelName(
@@ -72,9 +120,24 @@ export const burstPolicySpec = rules(
         pendingFor: duration(
           'How long work has to wait without a break before a cluster is made. Absent: 30s.',
         ).optional(),
+        startWithin: duration(
+          'How long a cluster may take to come, from its order until it is in the hub. Of the candidates that are not known to take longer one is bought, by priority and price; where all take longer, the quickest. Absent: however long it takes.',
+        ).optional(),
       })
       .describe('When clusters are made.')
       .optional(),
+    grow: keyed(
+      growth,
+      8,
+      'name',
+      'Clusters whose pools get more nodes before any cluster is made: those with autoscale: Coppice, up to their maximum. Nodes that nobody needs go by scaleInAfter of the pool. Clusters of the policy itself grow without being named here.',
+    ).optional(),
+    schedule: keyed(
+      peak,
+      16,
+      'name',
+      'Peaks that are known before. Clusters are there from their start until their end, and are given back as all others then.',
+    ).optional(),
     candidates: keyed(candidate, 8, 'name', 'What may be made.').min(1),
     maximumClusters: count(1, MOST_CLUSTERS, 'Most clusters of this policy at once.'),
     budget: z
@@ -114,6 +177,14 @@ export const burstPolicySpec = rules(
     rule: 'self.candidates.all(c, !has(c.maximumClusters) || c.maximumClusters <= self.maximumClusters)',
     message: 'a candidate may not have more clusters than the policy',
   },
+  {
+    rule: '!has(self.schedule) || self.schedule.all(p, p.clusters <= self.maximumClusters)',
+    message: 'a peak may not have more clusters than the policy',
+  },
+  {
+    rule: '!has(self.schedule) || self.schedule.all(p, !has(p.candidate) || self.candidates.exists(c, c.name == p.candidate))',
+    message: 'a peak names a candidate that the policy does not have',
+  },
 ).describe('When clusters come and go, which, and for how much.');
 /** What a BurstPolicy says. */
 export type BurstPolicySpec = z.output<typeof burstPolicySpec>;
@@ -128,7 +199,7 @@ const amounts = z
 
 const alternative = z
   .object({
-    candidate: text(15, 'Name of the candidate.'),
+    candidate: text(15, 'Name of the candidate, or of the entry of grow.'),
     hourly: money('What it would have cost in an hour.').optional(),
     whyNot: text(1024, 'Why it was not chosen.').optional(),
   })
@@ -138,13 +209,13 @@ export const decisionSchema = z
   .object({
     at: time('When.'),
     action: z
-      .enum(['Buy', 'Refuse', 'Remove', 'Fail'])
+      .enum(['Buy', 'Grow', 'Refuse', 'Remove', 'Fail'])
       .describe(
-        'Buy: a cluster was ordered. Refuse: work was waiting and nothing was bought. Remove: a cluster is given back. Fail: a cluster did not come.',
+        'Buy: a cluster was ordered. Grow: nodes of a cluster were ordered. Refuse: work was waiting and nothing was bought. Remove: a cluster is given back. Fail: a cluster, or nodes, did not come.',
       ),
     source: text(512, 'Whose work nothing was bought for.').optional(),
     cluster: text(LIMITS.label, 'Name of the WorkerCluster.').optional(),
-    candidate: text(15, 'Name of the candidate.').optional(),
+    candidate: text(15, 'Name of the candidate, or of the entry of grow.').optional(),
     why: text(2048, 'Why.'),
     hourly: money('What it costs in an hour.').optional(),
     alternatives: list(alternative, 8, 'What else there was to choose.').optional(),
@@ -179,8 +250,33 @@ export const burstPolicyStatus = z
       MOST_CLUSTERS,
       'Clusters of this policy.',
     ).optional(),
+    peaks: list(
+      z
+        .object({
+          name: text(15, 'Name of the peak.'),
+          clusters: count(0, undefined, 'How many clusters there are at least.'),
+          since: time('When they were to be ordered.'),
+          until: time('When it ends.'),
+        })
+        .describe('A peak of the schedule that is on.'),
+      16,
+      'Peaks of the schedule that are on.',
+    ).optional(),
+    nodes: list(
+      z
+        .object({
+          cluster: text(LIMITS.name, 'Name of the WorkerCluster.'),
+          pool: text(LIMITS.label, 'Name of the pool.'),
+          count: count(0, undefined, 'How many nodes that the policy has added are still there, or on their way.'),
+          since: time('When they were ordered.'),
+          hourly: money('What they cost in an hour; those of clusters of the policy count with their cluster.'),
+        })
+        .describe('Nodes that the policy has added to a pool.'),
+      MOST_CLUSTERS,
+      'Nodes that the policy has added to clusters that were there.',
+    ).optional(),
     clusterCount: count(0, undefined, 'How many clusters it has.').optional(),
-    hourly: money('What they cost in an hour together.').optional(),
+    hourly: money('What they, and nodes that were added, cost in an hour together.').optional(),
     demand: list(
       z
         .object({
@@ -200,6 +296,11 @@ export const burstPolicyStatus = z
         .object({
           name: text(15, 'Name of the candidate.'),
           hourly: money('What the smallest cluster of it costs in an hour.').optional(),
+          startupSeconds: count(
+            0,
+            undefined,
+            'How long one takes to come: half of the last ones, or what the CloudProfile says. Absent: not known.',
+          ).optional(),
           problem: text(2048, 'Why none of it is made now.').optional(),
         })
         .describe('How a candidate is.'),

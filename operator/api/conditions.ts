@@ -3,6 +3,11 @@ import type { Condition } from './meta.ts';
 /** Condition of a cluster that is on record only: nothing answers behind its kubeconfig. */
 export const NO_CONTROL_PLANE = 'NoControlPlane';
 
+/** Condition of a cluster that is to sleep, True once it does; and the reason of what else is so because of it. */
+export const HIBERNATED = 'Hibernated';
+/** Reason of condition APIServerAvailable while a cluster that slept is started. */
+export const WAKING = 'Waking';
+
 /** The condition of that type, if it was ever set. */
 export const findCondition = (conditions: readonly Condition[] | undefined, type: string): Condition | undefined =>
   conditions?.find((condition) => condition.type === type);

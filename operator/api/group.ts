@@ -125,6 +125,8 @@ export const ANNOTATIONS = {
   unplaced: `${GROUP}/unplaced`,
   /** On the Secret of a hosted etcd: UIDs of the claims that its members keep their data on, as JSON by ordinal. */
   etcdVolumes: `${GROUP}/etcd-volumes`,
+  /** On the StatefulSet of a hosted etcd: how many members it had when it fell asleep, and has again when it wakes. */
+  sizeAwake: `${GROUP}/size-awake`,
   /** One of Gardener's operations, for example `reconcile` or `retry`; removed when taken up. */
   operation: 'gardener.cloud/operation',
   /** `"true"` on a Shoot: the operator leaves it alone. */

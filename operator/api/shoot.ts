@@ -350,6 +350,10 @@ export const hasServed = ({ status }: Shoot): boolean =>
   status?.lastOperation !== undefined &&
   (status.lastOperation.type !== 'Create' || status.lastOperation.state === 'Succeeded');
 
+/** Whether a shoot with a hosted control plane is to sleep now. What was never made cannot sleep: it is made first. */
+export const isToSleep = (shoot: Shoot): boolean =>
+  shoot.spec.hibernation?.enabled === true && !controlPlaneWorker(shoot.spec) && hasServed(shoot);
+
 /** How many members the control plane of a shoot has: its own machines, else `replicas`, else 3 where highly available, else 1. */
 export const controlPlaneMembers = (spec: ShootSpec): 1 | 3 | 5 => {
   const machines = controlPlaneWorker(spec)?.minimum;
@@ -401,7 +405,7 @@ const ACTED_IN_CLOUD: ActedFields = {
 };
 
 /**
- * Paths of what the spec of a Shoot says and the operator does not act on yet, for example `hibernation` or
+ * Paths of what the spec of a Shoot says and the operator does not act on yet, for example `maintenance` or
  * `provider.workers[0].volume`. A maximum above the minimum asks for an autoscaler, so it counts as one.
  */
 export function unactedFields(spec: ShootSpec, { inCloud, onRecord }: MadeOf = {}): string[] {
@@ -409,7 +413,10 @@ export function unactedFields(spec: ShootSpec, { inCloud, onRecord }: MadeOf = {
     pool.maximum > pool.minimum ? [`provider.workers[${index}].maximum`] : [],
   );
   const acted = inCloud ? ACTED_IN_CLOUD : ACTED;
-  return [...unacted(spec, onRecord ? withoutNames(acted) : acted), ...autoscaled];
+  if (onRecord) return [...unacted(spec, withoutNames(acted)), ...autoscaled];
+  // A control plane on machines of the cluster would go with its nodes, and nothing could wake it.
+  const all: ActedFields = controlPlaneWorker(spec) ? acted : { ...acted, hibernation: { enabled: true } };
+  return [...unacted(spec, all), ...autoscaled];
 }
 
 export const shootDefinition: KindDefinition = {

@@ -196,7 +196,7 @@ export const workerClusterSpec = rules(
     drift: driftSchema.optional(),
     hibernation: hibernationSchema
       .describe(
-        "Sleep: at once, or by the clock; what was said last holds, be it by a schedule or by a change of enabled. Mode Managed: pools have no nodes; the cloud's control plane stays, and costs what it costs.",
+        "Sleep: at once, or by the clock; what was said last holds, be it by a schedule or by a change of enabled. Mode Hosted: no nodes and no pods of the control plane; its data stays. Mode Managed: pools have no nodes; the cloud's control plane stays, and costs what it costs.",
       )
       .optional(),
     maintenance: maintenanceSchema.optional(),
@@ -267,7 +267,10 @@ export type WorkerClusterSpec = z.output<typeof workerClusterSpec>;
 export const workerClusterStatus = z
   .object({
     ...commonStatus,
-    phase: text(64, 'One word for people: Pending, Creating, Ready, Updating, Deleting, Failed.').optional(),
+    phase: text(
+      64,
+      'One word for people: Pending, Creating, Ready, Updating, Hibernated, Deleting, Failed.',
+    ).optional(),
     mode: z.enum(['Hosted', 'Managed', 'SelfManaged', 'Attached']).describe('Who runs the control plane.').optional(),
     provider: text(63, 'The provider that makes the nodes.').optional(),
     simulated: z
@@ -415,5 +418,6 @@ export function unactedClusterFields(
   { inCloud, onRecord }: MadeOf = {},
 ): string[] {
   const acted = mode === 'Managed' ? ACTED_MANAGED : inCloud ? ACTED_IN_CLOUD : ACTED;
-  return unacted(spec, onRecord ? withoutNames(acted) : acted);
+  if (onRecord) return unacted(spec, withoutNames(acted));
+  return unacted(spec, mode === 'Hosted' ? { ...acted, hibernation: true } : acted);
 }

@@ -208,11 +208,27 @@ export const COMMANDS: readonly CommandSpec[] = [
     summary: 'show which clusters were bought for work without a place, why, and for how much',
     description:
       'Lists the BurstPolicies of a namespace, with what their clusters cost. "coppice burst explain" tells of each, or of the one with ' +
-      'that NAME, what waits, what was decided and when, what else there was to choose, and why not. docs/burst.md tells how it decides.',
-    positionals: [{ name: 'explain', complete: ['explain'] }, { name: 'NAME' }],
+      'that NAME, what waits, what was decided and when, what else there was to choose, and why not. "coppice burst plan" tells what would ' +
+      'be done now, and its price, if what waits had waited long enough; it does nothing, and needs the right to read the kubeconfigs of ' +
+      'hubs and clusters. docs/burst.md tells how it decides.',
+    positionals: [{ name: 'explain|plan', complete: ['explain', 'plan'] }, { name: 'NAME' }],
     options: [{ name: 'all-namespaces', short: 'A', summary: 'in every namespace' }, OUTPUT('json', 'yaml')],
-    examples: ['coppice burst -A', 'coppice burst explain peak -n shop'],
+    examples: ['coppice burst -A', 'coppice burst explain peak -n shop', 'coppice burst plan peak -n shop'],
     load: () => import('./commands/burst.ts'),
+  },
+  {
+    name: 'demo',
+    summary: 'play a peak live: a full cluster, a second one that is bought, filled and given back',
+    description:
+      '"coppice demo burst" needs an embedded garden ("coppice up") and some minutes. It makes a small private cluster and fills it, has a ' +
+      'BurstPolicy buy a second one for what does not fit, and has it given back after the peak. All machines are local and nothing is billed: ' +
+      'the prices that it tells are what clouds ask for. The exit code is 0 when every step was seen. It takes away all that it made, also ' +
+      'after Ctrl-C. docs/burst.md tells how it decides.',
+    positionals: [{ name: 'burst', required: true, complete: ['burst'] }],
+    options: [],
+    examples: ['coppice demo burst', 'coppice demo burst -v --timeout 10m'],
+    endsItself: true,
+    load: () => import('./commands/demo.ts'),
   },
   {
     name: 'sweep',

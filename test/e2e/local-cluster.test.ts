@@ -1,25 +1,31 @@
 import { isDeepStrictEqual } from 'node:util';
 import { beforeAll, expect, it } from 'vitest';
-import { isTrue } from '../../operator/api/conditions.ts';
+import { findCondition, isTrue } from '../../operator/api/conditions.ts';
 import { LABELS } from '../../operator/api/group.ts';
 import { COMPONENTS, kubeconfigSecretName } from '../../operator/api/names.ts';
 import { parseBytes, parseCpu } from '../../operator/api/quantity.ts';
+import type { WorkerCluster } from '../../operator/api/workercluster.ts';
 import type { KubeClient } from '../../operator/kube/client.ts';
 import {
   type CertificateSigningRequest,
   CONFIGMAPS,
   CSRS,
   decoded,
+  type KubeObject,
   NODES,
   type Node,
   PODS,
   type Pod,
+  PVCS,
   SECRETS,
   type Secret,
+  SHOOTS,
+  WORKERCLUSTERS,
 } from '../../operator/kube/resources.ts';
 import { createCA, issue } from '../../operator/pki/certificates.ts';
 import { resourceFromDescription } from '../kit/described-nodes.ts';
 import {
+  changeCluster,
   clusterClient,
   coppice,
   e2e,
@@ -30,12 +36,14 @@ import {
   makeCluster,
   type Name,
   ok,
+  seedNamespace,
   seedPods,
   temporaryFile,
   until,
   untilJoined,
   untilReady,
 } from '../kit/garden.ts';
+import { timed } from '../kit/timed.ts';
 import {
   aggregatedAPI,
   convertedCRD,
@@ -305,5 +313,90 @@ e2e('a local cluster with two nodes', () => {
     expect(parseBytes(before.available.memory) - parseBytes(during.available.memory)).toBe(77 * 2 ** 20);
     ok(await kubectl(['delete', 'deployment', 'hungry', '--cascade=foreground', '--wait'], { kubeconfig }));
     expect(await matches('after it has gone')).toEqual(before);
+  });
+
+  it('sleeps without any pod in the seed, keeps its data, and wakes with as many nodes as before', async () => {
+    const kept = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'kept', namespace: 'default' } };
+    await client.create({ ...kept, data: { of: 'before' } });
+    const nodes = async () => (await client.list<Node>(NODES)).items.map(({ metadata }) => metadata.name);
+    const claims = async () =>
+      (await gardenClient().list(PVCS, { namespace: seedNamespace(cluster) })).items.map(
+        ({ metadata }) => metadata.uid,
+      );
+    const before = { nodes: await nodes(), claims: await claims() };
+    expect(before.claims).toHaveLength(1);
+    const failures = new Set<string>();
+    const watchFailures = (found: WorkerCluster | undefined) => {
+      for (const { description } of found?.status?.lastErrors ?? []) failures.add(description);
+      const serves = findCondition(found?.status?.conditions, 'APIServerAvailable');
+      if (serves?.status === 'False' && !['Hibernated', 'Waking'].includes(serves.reason ?? ''))
+        failures.add(serves.message ?? '');
+    };
+    await timed('a local cluster with two nodes falls asleep', async () => {
+      await changeCluster(cluster, { hibernation: { enabled: true } });
+      await until(
+        cluster,
+        (found) => {
+          watchFailures(found);
+          return found?.status?.phase === 'Hibernated' && found.status.lastOperation?.state === 'Succeeded';
+        },
+        'to sleep',
+      );
+    });
+    const asleep = await until(cluster, (found) => found, 'to be there');
+    expect(asleep.status).toMatchObject({
+      nodes: { desired: 0, current: 0, ready: 0 },
+      controlPlane: { desired: 0, ready: 0 },
+      lastOperation: { type: 'Hibernate', state: 'Succeeded' },
+      hibernation: { asleep: true },
+    });
+    for (const [type, status] of [
+      ['Hibernated', 'True'],
+      ['APIServerAvailable', 'False'],
+      ['Ready', 'False'],
+    ])
+      expect(asleep.status?.conditions).toContainEqual(expect.objectContaining({ type, status }));
+    expect((await seedPods(cluster)).map(({ metadata }) => metadata.name)).toEqual([]);
+    expect(await claims()).toEqual(before.claims);
+    const inHub = (state: string) => new RegExp(`${cluster.name} +inventory +${state}`);
+    expect(ok(await coppice(['hubs']))).toMatch(inHub('Asleep'));
+    const versions = () =>
+      Promise.all(
+        [WORKERCLUSTERS, SHOOTS].map(async (kind) => {
+          const { metadata } = await gardenClient().get(kind, cluster.name, cluster.namespace);
+          return metadata.resourceVersion;
+        }),
+      );
+    const written = await versions();
+    expect(ok(await coppice(['get', 'wc', cluster.name]))).toContain('Hibernated');
+    expect((await kubectl(['get', 'nodes', '--request-timeout=5s'], { kubeconfig })).code).not.toBe(0);
+    // An idle garden writes nothing while it sleeps.
+    expect(await versions()).toEqual(written);
+
+    await timed('it wakes with two nodes', async () => {
+      await changeCluster(cluster, { hibernation: { enabled: false } });
+      await until(
+        cluster,
+        (found) => {
+          watchFailures(found);
+          return (
+            isTrue(found?.status?.conditions, 'Ready') &&
+            found?.status?.observedGeneration === found?.metadata.generation
+          );
+        },
+        'to be awake',
+      );
+    });
+    expect([...failures]).toEqual([]);
+    // By the kubeconfig that people have had all the while.
+    const live = await client.get<KubeObject & { data: object }>(CONFIGMAPS, 'kept', 'default');
+    expect(live.data).toEqual({ of: 'before' });
+    const awake = await nodes();
+    expect(awake).toHaveLength(2);
+    expect(awake.filter((name) => before.nodes.includes(name))).toEqual([]);
+    expect(await claims()).toEqual(before.claims);
+    expect(await run(client, { name: 'after-sleep' })).toHaveLength(1);
+    await untilJoined(cluster);
+    await expect.poll(async () => ok(await coppice(['hubs']))).toMatch(inHub('Joined'));
   });
 });

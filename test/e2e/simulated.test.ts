@@ -4,7 +4,7 @@ import { COMPONENTS } from '../../operator/api/names.ts';
 import { profileManifests } from '../../operator/api/profiles.ts';
 import type { WorkerCluster } from '../../operator/api/workercluster.ts';
 import type { KubeClient } from '../../operator/kube/client.ts';
-import { NODES, type Node, PODS, type Pod, WORKERCLUSTERS } from '../../operator/kube/resources.ts';
+import { DEPLOYMENTS, NODES, type Node, PODS, type Pod, WORKERCLUSTERS } from '../../operator/kube/resources.ts';
 import {
   changeCluster,
   clusterClient,
@@ -18,6 +18,7 @@ import {
   type Name,
   ok,
   seedPods,
+  until,
   untilReady,
 } from '../kit/garden.ts';
 
@@ -149,5 +150,41 @@ e2e("the seeds' own manifest, at a simulated cloud", () => {
     const large = await untilReady(cluster);
     expect(large.status?.nodes).toEqual({ desired: 30, current: 30, ready: 30 });
     expect((await nodes()).filter(isReady)).toHaveLength(30);
+  });
+
+  it('sleeps, wakes as large as it was asked to be meanwhile, and is deleted asleep', async () => {
+    const asleep = (since = 0) =>
+      until(
+        cluster,
+        (found) =>
+          found?.status?.phase === 'Hibernated' &&
+          found.status.lastOperation?.state === 'Succeeded' &&
+          (found.status.observedGeneration ?? 0) >= since &&
+          found,
+        'to sleep',
+      );
+    const left = async () => (await seedPods(cluster)).map(({ metadata }) => metadata.name);
+    await changeCluster(cluster, { hibernation: { enabled: true } });
+    expect((await asleep()).status?.lastErrors ?? []).toEqual([]);
+    // kwok is one of them.
+    expect(await left()).toEqual([]);
+    const { metadata } = await changeCluster(cluster, { dataPlaneNodes: 4 });
+    expect((await asleep(metadata.generation)).status?.nodes).toEqual({ desired: 0, current: 0, ready: 0 });
+    expect(await left()).toEqual([]);
+
+    await changeCluster(cluster, { hibernation: { enabled: false } });
+    const awake = await untilReady(cluster);
+    expect(awake.status).toMatchObject({
+      controlPlane: { desired: 3, ready: 3 },
+      nodes: { desired: 4, current: 4, ready: 4 },
+      lastOperation: { type: 'Wake', state: 'Succeeded' },
+      lastErrors: [],
+    });
+    expect((await nodes()).filter(isReady)).toHaveLength(4);
+    expect(await client.get(DEPLOYMENTS, 'web', 'default')).toMatchObject({ spec: { replicas: 40 } });
+
+    await changeCluster(cluster, { hibernation: { enabled: true } });
+    await asleep();
+    await deleteCluster(cluster);
   });
 });

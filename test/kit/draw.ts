@@ -16,10 +16,22 @@ export interface Draw {
   many: <T>(count: number, make: (index: number) => T) => T[];
 }
 
+/**
+ * Seeds that follow each other are made to have nothing to do with each other (the finalizer of MurmurHash3). A mere factor would not do: each
+ * choice of the next seed would then be that of this one plus the same number, so that some combinations of choices are never tried.
+ */
+function spread(seed: number): number {
+  let hash = seed >>> 0;
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+  return hash ^ (hash >>> 16);
+}
+
 /** Choices of one seed. */
-export function draw(seed: number): Draw {
-  // Seeds that follow each other begin with numbers far apart only when they are spread first (Knuth's multiplicative hash).
-  const random = seeded(Math.imul(seed, 2654435761));
+export const draw = (seed: number): Draw => choicesOf(seeded(spread(seed)));
+
+/** Choices by these numbers. */
+export function choicesOf(random: () => number): Draw {
   const integer = (from: number, to: number) => from + Math.floor(random() * (to - from + 1));
   return {
     random,

@@ -1,6 +1,7 @@
+import { costOver } from '../../cost/billing.ts';
 import { formatMoney, type Micros } from '../../cost/money.ts';
-import type { Alternative, CandidateView, ClusterOffer, ClusterPrice, ClustersView, WaitingWork } from './model.ts';
-import { type Replicas, type Room, type Taken, takenBy, together } from './room.ts';
+import type { Alternative, CandidateView, ClusterOffer, ClusterPrice, ClustersView, Limits } from './model.ts';
+import { type Replicas, type Taken, takenBy } from './room.ts';
 
 /** More candidates than this are never bought in one decision. */
 const MOST_AT_ONCE = 10;
@@ -11,6 +12,8 @@ export interface Chosen {
   readonly nodes: ReadonlyMap<string, number>;
   readonly price: ClusterPrice;
   readonly count: number;
+  /** It takes longer to come than it may, and so do all others. */
+  readonly isLate: boolean;
   readonly alternatives: readonly Alternative[];
 }
 
@@ -22,43 +25,64 @@ interface Left {
   readonly byCandidate: Map<string, number>;
 }
 
-const HOUR_MS = 3_600_000n;
-
 /**
  * What is left of maximums and budgets. What runs and what is bought counts for as long as a cluster lives at least: for less nothing can be
  * had, and how much longer it will be needed nobody knows.
  */
-function leftOf({ limits, clusters, candidates, spent }: ClustersView): Left {
-  const running = clusters.reduce((sum, { hourly }) => sum + hourly, 0n);
+function leftOf({ limits, clusters, candidates, spent, grownHourly = 0n }: ClustersView, now: number): Left {
+  const running = clusters.reduce((sum, { hourly }) => sum + hourly, grownHourly);
+  const promised = clusters.reduce(
+    (sum, { hourly, billing, at }) => {
+      const age = Math.max(0, now - at);
+      return sum + costOver(hourly, age + limits.minimumLifeMs, billing, age);
+    },
+    costOver(grownHourly, limits.minimumLifeMs, undefined),
+  );
   return {
     clusters: limits.maximumClusters - clusters.length,
     hourly: limits.hourly - running,
-    monthly: limits.monthly === undefined ? undefined : limits.monthly - spent - forMinimumLife(running, limits),
+    monthly: limits.monthly === undefined ? undefined : limits.monthly - spent - promised,
     byCandidate: new Map(candidates.map(({ name, left }) => [name, left])),
   };
 }
 
-const forMinimumLife = (hourly: Micros, { minimumLifeMs }: ClustersView['limits']): Micros =>
-  (hourly * BigInt(Math.ceil(minimumLifeMs)) + HOUR_MS - 1n) / HOUR_MS;
+/** Money that budgets leave for more: in an hour, and in the month (undefined: no limit). */
+export function moneyLeft(view: ClustersView, now: number): { hourly: Micros; monthly: Micros | undefined } {
+  const { hourly, monthly } = leftOf(view, now);
+  return { hourly, monthly };
+}
+
+/** What a cluster costs that lives no longer than it must, and budgets count for it. */
+function forMinimumLife({ hourly, most, billing }: ClusterPrice, { minimumLifeMs }: Limits) {
+  return { cost: costOver(hourly, minimumLifeMs, billing), most: costOver(most, minimumLifeMs, billing) };
+}
+
+/** Whether it is known to take longer than it may. */
+const isLate = ({ startupMs }: Pick<CandidateView, 'startupMs'>, { startWithinMs }: Limits): boolean =>
+  startWithinMs !== undefined && startupMs !== undefined && startupMs > startWithinMs;
 
 /**
- * Clusters that take all of this work, which is more than the room that there is takes: of the highest priority the cheapest each time.
+ * Clusters that take all of this, for which there is no room: of those that come in time and have the highest priority,
+ * those that cost least for as long as they live at least.
  * undefined: maximums, budgets or candidates do not allow that, and nothing is bought for a part of it.
  */
-export function choose(view: ClustersView, room: Room, work: readonly WaitingWork[]): Chosen[] | undefined {
-  const replicas = withoutRoom(room, work);
+export function choose(view: ClustersView, replicas: readonly Replicas[], now: number): Chosen[] | undefined {
   // One large cluster, or several small ones: each may be the cheaper way to the end, and the only one that is allowed.
   const take = remembered();
-  const [few, many] = [chooseBy(true, view, replicas, take), chooseBy(false, view, replicas, take)];
+  const [few, many] = [true, false].map((wholeFirst) => chooseBy(wholeFirst, view, replicas, now, take));
+  if (!few && !many && view.limits.startWithinMs !== undefined)
+    // Money for what comes in time may be too little: late is better than not at all.
+    return choose({ ...view, limits: { ...view.limits, startWithinMs: undefined } }, replicas, now);
   if (!few || !many) return few ?? many;
-  const [costFew, costMany] = [costOf(few), costOf(many)];
+  const lateness = (chosen: readonly Chosen[]) => chosen.filter((one) => one.isLate).length;
+  if (lateness(few) !== lateness(many)) return lateness(few) < lateness(many) ? few : many;
+  const [costFew, costMany] = [few, many].map((chosen) => costOf(chosen, view.limits)) as [Micros, Micros];
   return costMany < costFew || (costMany === costFew && many.length < few.length) ? many : few;
 }
 
-const costOf = (chosen: readonly Chosen[]): Micros => chosen.reduce((sum, { price }) => sum + price.hourly, 0n);
-
-const withoutRoom = (room: Room, work: readonly WaitingWork[]): Replicas[] =>
-  together(room.whatIf(() => room.fill(work.map((one) => ({ work: one, count: one.count }))).left));
+/** What these cost that live no longer than they must. */
+export const costOf = (chosen: readonly Chosen[], limits: Limits): Micros =>
+  chosen.reduce((sum, { price }) => sum + forMinimumLife(price, limits).cost, 0n);
 
 /** As long as both ways choose the same, they ask the same. */
 function remembered(): typeof takenBy {
@@ -76,39 +100,62 @@ function chooseBy(
   wholeFirst: boolean,
   view: ClustersView,
   wanted: readonly Replicas[],
+  now: number,
   take: typeof takenBy,
 ): Chosen[] | undefined {
   let replicas = wanted;
-  const left = leftOf(view);
+  const { limits } = view;
+  const left = leftOf(view, now);
   const chosen: Chosen[] = [];
   while (replicas.length > 0) {
     if (chosen.length === MOST_AT_ONCE) return undefined;
     const offers = view.candidates.map((candidate) => judged(candidate, replicas, left, view, take));
-    const best = offers.filter(isPossible).sort(better(wholeFirst))[0];
+    const best = offers.filter(isPossible).sort(better(wholeFirst, limits))[0];
     if (!best) return undefined;
     chosen.push({
       candidate: best.candidate.name,
       nodes: best.taken.nodes,
       price: best.price,
       count: best.taken.count,
-      alternatives: offers.filter((one) => one !== best).map((one) => alternative(one, best)),
+      isLate: isLate(best.candidate, limits),
+      alternatives: offers.filter((one) => one !== best).map((one) => alternative(one, best, limits)),
     });
     left.clusters--;
     left.hourly -= best.price.most;
-    if (left.monthly !== undefined) left.monthly -= forMinimumLife(best.price.most, view.limits);
+    if (left.monthly !== undefined) left.monthly -= forMinimumLife(best.price, limits).most;
     left.byCandidate.set(best.candidate.name, (left.byCandidate.get(best.candidate.name) ?? 0) - 1);
     replicas = best.taken.left;
   }
   return chosen;
 }
 
+/** The best cluster to have of these candidates whatever work there is, of its least size; or why there is none. */
+export function chooseLeast(
+  view: ClustersView,
+  now: number,
+  candidates: readonly CandidateView[],
+): Chosen | { readonly alternatives: Alternative[] } {
+  const { limits } = view;
+  const left = leftOf(view, now);
+  const offers = candidates.map((candidate) => judged(candidate, [], left, view));
+  const best = offers.filter(isPossible).sort(better(true, limits))[0];
+  if (!best) return { alternatives: offers.map((one) => alternative(one, undefined, limits)) };
+  return {
+    candidate: best.candidate.name,
+    nodes: best.taken.nodes,
+    price: best.price,
+    count: 0,
+    isLate: isLate(best.candidate, limits),
+    alternatives: offers.filter((one) => one !== best).map((one) => alternative(one, best, limits)),
+  };
+}
+
 /** What each candidate has to say to work that nothing is bought for. */
-export function whyNone(view: ClustersView, room: Room, work: readonly WaitingWork[]): Alternative[] {
-  const replicas = withoutRoom(room, work);
-  const left = leftOf(view);
+export function whyNone(view: ClustersView, replicas: readonly Replicas[], now: number): Alternative[] {
+  const left = leftOf(view, now);
   return view.candidates.map((candidate) => {
     const one = judged(candidate, replicas, left, view);
-    if (!isPossible(one)) return alternative(one, undefined);
+    if (!isPossible(one)) return alternative(one, undefined, view.limits);
     const total = replicas.reduce((sum, { count }) => sum + count, 0);
     const whyNot = `one more takes ${one.taken.count} of ${total} replicas, and maximum or budget does not allow as many as are needed`;
     return { candidate: candidate.name, hourly: one.price.hourly, whyNot };
@@ -135,52 +182,76 @@ function judged(
   const { name, offer, problem } = candidate;
   if (problem !== undefined || !offer) return { candidate, whyNot: problem ?? 'it cannot be made' };
   const taken = take(offer, replicas);
-  if (taken.count === 0) return { candidate, whyNot: taken.misfits.join('; ') || 'it takes none of it' };
+  if (taken.count === 0 && replicas.length > 0)
+    return { candidate, whyNot: taken.misfits.join('; ') || 'it takes none of it' };
   const price = offer.price(taken.nodes);
   if (typeof price === 'string') return { candidate, taken, whyNot: price };
   const { currency } = limits;
   const show = (amount: Micros) => `${formatMoney(amount > 0n ? amount : 0n)} ${currency}`;
   const known = { candidate, taken, price };
   if (left.clusters <= 0) return { ...known, whyNot: `the policy has its ${limits.maximumClusters} clusters` };
-  if ((left.byCandidate.get(name) ?? 0) <= 0) return { ...known, whyNot: 'there are as many of it as it allows' };
+  if ((left.byCandidate.get(name) ?? 0) <= 0)
+    return { ...known, whyNot: candidate.noMore ?? 'there are as many of it as it allows' };
   if (price.most > left.hourly)
     return {
       ...known,
       whyNot: `it costs ${show(price.most)} an hour, and ${show(left.hourly)} of the budget of ${show(limits.hourly)} are left`,
     };
-  if (left.monthly !== undefined && forMinimumLife(price.most, limits) > left.monthly)
+  const forLife = forMinimumLife(price, limits).most;
+  if (left.monthly !== undefined && forLife > left.monthly)
     return {
       ...known,
       // What is left becomes less by the second, and is not said for that.
-      whyNot: `for its minimum life it costs ${show(forMinimumLife(price.most, limits))}, more than is left of the budget of the month of ${show(limits.monthly ?? 0n)}`,
+      whyNot: `for its minimum life it costs ${show(forLife)}, more than is left of the budget of the month of ${show(limits.monthly ?? 0n)}`,
     };
   return known;
 }
 
-/** Priority, then (where that is asked for) who takes all of it, then who does it for less: of all, or of each replica. */
+/**
+ * Who comes in time (of those that do not, the quickest), then priority, then (where that is asked for) who takes all of it, then who does it for
+ * less: of all, or of each replica.
+ */
 const better =
-  (wholeFirst: boolean) =>
+  (wholeFirst: boolean, limits: Limits) =>
   (a: Possible, b: Possible): number => {
+    const [lateA, lateB] = [isLate(a.candidate, limits), isLate(b.candidate, limits)];
+    if (lateA !== lateB) return lateA ? 1 : -1;
+    const [startA, startB] = [a, b].map(({ candidate }) => candidate.startupMs ?? Number.MAX_SAFE_INTEGER) as [
+      number,
+      number,
+    ];
+    if (lateA && startA !== startB) return startA - startB;
     if (a.candidate.priority !== b.candidate.priority) return b.candidate.priority - a.candidate.priority;
     const [wholeA, wholeB] = [a.taken.left.length === 0, b.taken.left.length === 0];
-    const [costA, costB] = [a.price.hourly, b.price.hourly];
+    const [costA, costB] = [forMinimumLife(a.price, limits).cost, forMinimumLife(b.price, limits).cost];
     if (wholeFirst && wholeA !== wholeB) return wholeA ? -1 : 1;
     if (wholeA && wholeB && costA !== costB) return costA < costB ? -1 : 1;
     // For each replica, without a fraction.
     const [eachA, eachB] = [costA * BigInt(b.taken.count), costB * BigInt(a.taken.count)];
     if (eachA !== eachB) return eachA < eachB ? -1 : 1;
     if (a.taken.count !== b.taken.count) return b.taken.count - a.taken.count;
+    if (a.price.hourly !== b.price.hourly) return a.price.hourly < b.price.hourly ? -1 : 1;
+    if (startA !== startB) return startA - startB;
     return a.candidate.name < b.candidate.name ? -1 : 1;
   };
 
-function alternative({ candidate, price, whyNot, taken }: Judged, best: Possible | undefined): Alternative {
+function alternative(
+  { candidate, price, whyNot, taken }: Judged,
+  best: Possible | undefined,
+  limits: Limits,
+): Alternative {
+  const inMinutes = (ms = 0) => `${Math.ceil(ms / 60_000)} minutes`;
   const chosen = best && `${best.candidate.name} was better`;
   const reason =
     whyNot ??
-    (best && candidate.priority < best.candidate.priority
-      ? `${chosen}: it has a higher priority`
-      : best && taken && taken.count < best.taken.count
-        ? `${chosen}: this one takes ${taken.count} of the replicas, that one ${best.taken.count}`
-        : (chosen ?? ''));
+    (best && isLate(candidate, limits)
+      ? `${chosen}: this one takes ${inMinutes(candidate.startupMs)} to come, and ${inMinutes(limits.startWithinMs)} are allowed`
+      : best && candidate.priority < best.candidate.priority
+        ? `${chosen}: it has a higher priority`
+        : best && taken && taken.count < best.taken.count
+          ? `${chosen}: this one takes ${taken.count} of the replicas, that one ${best.taken.count}`
+          : best && price && taken && price.hourly <= best.price.hourly && taken.left.length === best.taken.left.length
+            ? `${chosen}: as its time is billed, this one costs ${formatMoney(forMinimumLife(price, limits).cost)} ${limits.currency} at least, that one ${formatMoney(forMinimumLife(best.price, limits).cost)}`
+            : (chosen ?? ''));
   return { candidate: candidate.name, ...(price && { hourly: price.hourly }), whyNot: reason };
 }

@@ -1,3 +1,4 @@
+import type { ClusterBilling } from '../../cost/billing.ts';
 import type { Micros } from '../../cost/money.ts';
 import type { FitNode, FitPod, Labels, NodeTemplate } from '../fit/model.ts';
 
@@ -36,6 +37,35 @@ export interface Supply {
   readonly nodes: readonly { readonly node: FitNode; readonly pods: readonly FitPod[] }[];
   /** What is on its way. */
   readonly planned: readonly PlannedNodes[];
+  /** Pods of this cluster that wait for a node of it: they have theirs before work of the hub has any. Absent: none. */
+  readonly pending?: readonly FitPod[];
+}
+
+/** A pool of a cluster that is there, which could have more nodes. */
+export interface GrowingPool {
+  /** `namespace/name` of the WorkerCluster. */
+  readonly cluster: string;
+  readonly member: HubMember;
+  readonly pool: string;
+  /** What a node of it has for work: without the share of DaemonSets. */
+  readonly template: NodeTemplate;
+  /** How many more nodes it may have. */
+  readonly more: number;
+  /** What budgets count an hour of one more node with, in millionths: 0 where its cluster is counted at its largest already. */
+  readonly hourly: Micros;
+  /** How its time is billed; absent: every moment counts. */
+  readonly billing?: ClusterBilling | undefined;
+  /** Why it has no more now, a sentence; undefined: it can. */
+  readonly problem: string | undefined;
+}
+
+/** Pools that a policy may have grow. */
+export interface GrowthView {
+  /** Of the entry of the policy; undefined: they are of clusters of the policy itself. */
+  readonly name: string | undefined;
+  /** How many more nodes all of them together may have. */
+  readonly left: number;
+  readonly pools: readonly GrowingPool[];
 }
 
 /** A pool of a cluster that could be made. */
@@ -55,6 +85,8 @@ export interface ClusterPrice {
   readonly hourly: Micros;
   /** With all nodes that autoscalers may add to it: what budgets count. */
   readonly most: Micros;
+  /** How its time is billed; undefined: every moment counts. */
+  readonly billing?: ClusterBilling | undefined;
 }
 
 /** A cluster that could be made from a candidate. */
@@ -71,10 +103,14 @@ export interface CandidateView {
   readonly priority: number;
   /** How many more clusters of it there may be. */
   readonly left: number;
+  /** Why there may be no more, a sentence; absent: the policy says so. */
+  readonly noMore?: string;
   /** undefined: `problem` says why there is none. */
   readonly offer: ClusterOffer | undefined;
   /** Why none is made now, a sentence; undefined: it can be. */
   readonly problem: string | undefined;
+  /** How long one takes to come, milliseconds; undefined: not known. */
+  readonly startupMs?: number | undefined;
 }
 
 /** A cluster that a policy has bought. */
@@ -90,13 +126,19 @@ export interface OwnCluster {
   readonly idleSince: number | undefined;
   /** What budgets count it with. */
   readonly hourly: Micros;
+  /** How its time is billed, which is counted from `at`; undefined: every moment counts. */
+  readonly billing?: ClusterBilling | undefined;
   /** Why it will not come, a sentence; undefined: nothing says so. */
   readonly failure: string | undefined;
+  /** Somebody's work is seen to run there, whatever else is known. */
+  readonly hasWork?: boolean;
 }
 
 /** What a policy allows. Times in milliseconds, money in millionths of its currency. */
 export interface Limits {
   readonly pendingForMs: number;
+  /** How long a cluster may take to come where another is quicker; undefined: as long as it takes. */
+  readonly startWithinMs?: number | undefined;
   readonly maximumClusters: number;
   readonly hourly: Micros;
   readonly monthly: Micros | undefined;
@@ -108,6 +150,16 @@ export interface Limits {
   readonly isSuspended: boolean;
 }
 
+/** A peak that is known before: so many clusters are there from `from` (milliseconds since the epoch) until `until`. */
+export interface Peak {
+  readonly name: string;
+  /** undefined: clusters of any. */
+  readonly candidate: string | undefined;
+  readonly clusters: number;
+  readonly from: number;
+  readonly until: number;
+}
+
 /** All that a decision rests on. */
 export interface ClustersView {
   readonly limits: Limits;
@@ -116,6 +168,12 @@ export interface ClustersView {
   /** Clusters of the hub, whoever made them. */
   readonly supply: readonly Supply[];
   readonly candidates: readonly CandidateView[];
+  /** Pools that may grow before a cluster is bought. Absent: none. */
+  readonly growth?: readonly GrowthView[];
+  /** What nodes that were added to pools cost in an hour, as budgets count it. Absent: nothing. */
+  readonly grownHourly?: Micros;
+  /** Those that are on, or come next. Absent: none. */
+  readonly peaks?: readonly Peak[];
   readonly clusters: readonly OwnCluster[];
   /** In this month, until now. */
   readonly spent: Micros;
@@ -142,6 +200,21 @@ export interface Purchase {
   readonly alternatives: readonly Alternative[];
 }
 
+/** Nodes to add to a pool. */
+export interface Growth {
+  /** Of the entry of the policy; undefined: the cluster is the policy's. */
+  readonly entry: string | undefined;
+  /** `namespace/name` of the WorkerCluster. */
+  readonly cluster: string;
+  readonly pool: string;
+  /** How many more. */
+  readonly nodes: number;
+  /** What one of them costs in an hour, as budgets count it. */
+  readonly each: Micros;
+  readonly sources: readonly string[];
+  readonly why: string;
+}
+
 /** A cluster to give back. */
 export interface Removal {
   readonly name: string;
@@ -161,6 +234,8 @@ export type WorkState =
   /** A purchase was made a moment ago. */
   | 'CoolingDown'
   | 'Bought'
+  /** Nodes are added for it to clusters that are there, and no cluster is bought. */
+  | 'Growing'
   | 'Suspended'
   /** There is more than is looked at in one go. */
   | 'Later'
@@ -178,6 +253,7 @@ export interface WorkVerdict {
 /** What is to be done now. */
 export interface ClustersPlan {
   readonly purchases: readonly Purchase[];
+  readonly growths: readonly Growth[];
   readonly removals: readonly Removal[];
   readonly verdicts: readonly WorkVerdict[];
   /** Work that another policy may serve: this one does not. */

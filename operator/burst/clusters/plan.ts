@@ -1,24 +1,16 @@
 import { formatMoney } from '../../cost/money.ts';
-import { type Chosen, choose, whyNone } from './choose.ts';
-import type {
-  ClustersPlan,
-  ClustersView,
-  OwnCluster,
-  Purchase,
-  Removal,
-  WaitingWork,
-  WorkState,
-  WorkVerdict,
-} from './model.ts';
+import { whyNone } from './choose.ts';
+import { giveBack } from './give-back.ts';
+import { type Serving, serve, whyNotGrown } from './grow.ts';
+import type { ClustersPlan, ClustersView, Growth, Purchase, WaitingWork, WorkState, WorkVerdict } from './model.ts';
+import { choosePeaks, countsFor } from './peaks.ts';
 import { likenessOf, Room } from './room.ts';
+import { listed, nodesOf, replicasOf, sourceOf, text } from './words.ts';
 
-/** A cluster that has not joined its hub by then is given up. Clouds take 15 minutes and more for one that they manage. */
-export const JOIN_LIMIT_MS = 30 * 60_000;
 /** Of work that cannot be served so many sources are looked at one by one; the rest is looked at next time. */
 const MOST_REFUSED = 8;
 /** More replicas than this are not looked at in one go; the oldest sources first. */
 const MOST_REPLICAS = 5_000;
-const NAMED = 3;
 
 /**
  * What one policy does now about work that its hub has no place for: what is bought, what is given back, and what becomes of each source.
@@ -61,11 +53,17 @@ class Planning {
         this.#say(work, 'Stabilising', wait);
       } else waits.push(work);
     }
-    const purchases = this.#buy(waits);
-    const removals = this.#giveBack(purchases.length > 0);
+    const forPeaks = this.#buyForPeaks();
+    const { purchases, growths } = this.#buy(waits, forPeaks.length > 0);
+    // What grows is to have work.
+    for (const { cluster } of growths) this.#needed.add(cluster);
+    const hasBought = forPeaks.length + purchases.length + growths.length > 0;
+    const { removals, times } = giveBack(this.#view, { needed: this.#needed, hasBought, now: this.#now });
+    this.#times.push(...times);
     const coming = this.#times.filter((time) => time > this.#now);
     return {
-      purchases,
+      purchases: [...forPeaks, ...purchases],
+      growths,
       removals,
       verdicts: this.#verdicts,
       left: this.#left,
@@ -140,47 +138,90 @@ class Planning {
     else this.#say(work, 'Fits', `it fits on ${where}, and the hub has not placed it there yet: nothing is bought`);
   }
 
-  #buy(waits: readonly WaitingWork[][]): Purchase[] {
-    if (waits.length === 0) return [];
+  /** Clusters that are there because a peak was known before. */
+  #buyForPeaks(): Purchase[] {
+    const { limits, clusters, peaks = [] } = this.#view;
+    for (const { from, until } of peaks) this.#times.push(from, until);
+    if (limits.isSuspended) return [];
+    const { chosen, refused } = choosePeaks(this.#view, this.#now);
+    for (const { peak, alternatives } of refused) {
+      const reasons = alternatives.map(({ candidate, whyNot }) => `${candidate}: ${whyNot}`).join('; ');
+      const message = `it is to have ${peak.clusters} clusters until ${text(peak.until)}, and has fewer: ${reasons}`;
+      this.#verdicts.push({ source: sourceOf(peak), state: 'Refused', message, alternatives });
+    }
+    return chosen.map(({ peak, cluster: { candidate, nodes, price, alternatives } }) => {
+      const there = clusters.filter((one) => countsFor(peak, one)).length;
+      const least = `${sourceOf(peak)} is to have ${peak.clusters} clusters until ${text(peak.until)}`;
+      return {
+        candidate,
+        nodes: Object.fromEntries(nodes),
+        price,
+        sources: [sourceOf(peak)],
+        why: `${least}, and ${there} ${there === 1 ? 'is' : 'are'} there`,
+        alternatives,
+      };
+    });
+  }
+
+  /** @param hasBought something in this look: what of it takes this work is known in the next */
+  #buy(waits: readonly WaitingWork[][], hasBought: boolean): { purchases: Purchase[]; growths: Growth[] } {
+    const nothing = { purchases: [], growths: [] };
+    if (waits.length === 0) return nothing;
     const { limits, lastOut } = this.#view;
-    const rested = (lastOut ?? Number.NEGATIVE_INFINITY) + limits.cooldownOutMs;
-    if (rested > this.#now) {
+    const last = hasBought ? this.#now : (lastOut ?? Number.NEGATIVE_INFINITY);
+    const rested = last + limits.cooldownOutMs;
+    if (hasBought || rested > this.#now) {
       this.#times.push(rested);
       for (const work of waits)
-        this.#say(work, 'CoolingDown', `a cluster was bought a moment ago: the next one not before ${text(rested)}`);
-      return [];
+        this.#say(work, 'CoolingDown', `something was bought a moment ago: the next time not before ${text(rested)}`);
+      return nothing;
     }
-    const { served, chosen, refused } = this.#most(waits);
+    const { served, serving, refused } = this.#most(waits);
     for (const work of refused) this.#refuse(work);
-    if (chosen.length === 0) return [];
+    if (served.length === 0) return nothing;
+    const { clusters, growths } = serving;
     const work = served.flat();
     const sources = [...new Set(work.map(({ source }) => source))];
     const why = `${replicasOf(work)} of ${listed(sources)} have no place`;
+    const grown = growths.map(({ pool, nodes }) => `${nodesOf(nodes)} of pool ${pool.pool} of ${pool.cluster}`);
     for (const one of served) {
-      const names = listed(chosen.map(({ candidate }) => candidate));
-      this.#say(one, 'Bought', `bought for it: ${names}`);
+      const names = listed([...clusters.map(({ candidate }) => candidate), ...grown]);
+      if (clusters.length > 0) this.#say(one, 'Bought', `bought for it: ${names}`);
+      else this.#say(one, 'Growing', `added for it: ${names}`);
     }
-    return chosen.map(({ candidate, nodes, price, count, alternatives }) => ({
-      candidate,
-      nodes: Object.fromEntries(nodes),
-      price,
-      sources,
-      why: `${why}; ${candidate} takes ${count} of them for ${formatMoney(price.hourly)} ${limits.currency} an hour`,
-      alternatives,
-    }));
+    return {
+      purchases: clusters.map(({ candidate, nodes, price, count, alternatives }) => ({
+        candidate,
+        nodes: Object.fromEntries(nodes),
+        price,
+        sources,
+        why: `${why}; ${candidate} takes ${count} of them for ${formatMoney(price.hourly)} ${limits.currency} an hour`,
+        alternatives,
+      })),
+      growths: growths.map(({ entry, pool, nodes, count }) => ({
+        entry,
+        cluster: pool.cluster,
+        pool: pool.pool,
+        nodes,
+        each: pool.hourly,
+        sources,
+        why: `${why}; ${nodesOf(nodes)} more of pool ${pool.pool} ${nodes === 1 ? 'takes' : 'take'} ${count} of them`,
+      })),
+    };
   }
 
   /** As many sources as can be served, the oldest first; one that cannot is passed by, so that it keeps nobody waiting. */
-  #most(waits: readonly WaitingWork[][]): { served: WaitingWork[][]; chosen: Chosen[]; refused: WaitingWork[][] } {
+  #most(waits: readonly WaitingWork[][]): { served: WaitingWork[][]; serving: Serving; refused: WaitingWork[][] } {
     let served: WaitingWork[][] = [];
-    let chosen: Chosen[] = [];
+    let serving: Serving = { growths: [], clusters: [] };
     const refused: WaitingWork[][] = [];
     let rest = [...waits];
     while (rest.length > 0 && refused.length < MOST_REFUSED) {
       const isFirst = served.length + refused.length === 0;
       const can = mostThat(rest.length, isFirst, (tried) => {
-        const found = choose(this.#view, this.#room, [...served, ...rest.slice(0, tried)].flat());
-        if (found) chosen = found;
+        const wanted = this.#room.without([...served, ...rest.slice(0, tried)].flat());
+        const found = serve(this.#view, wanted, this.#now);
+        if (found) serving = found;
         return found !== undefined;
       });
       served = [...served, ...rest.slice(0, can)];
@@ -188,47 +229,14 @@ class Planning {
       rest = rest.slice(can + 1);
     }
     for (const work of rest) this.#later(work);
-    return { served, chosen, refused };
+    return { served, serving, refused };
   }
 
   #refuse(work: readonly WaitingWork[]): void {
-    const alternatives = whyNone(this.#view, this.#room, work);
+    const wanted = this.#room.without(work);
+    const alternatives = [...whyNotGrown(this.#view, wanted, this.#now), ...whyNone(this.#view, wanted, this.#now)];
     const reasons = alternatives.map(({ candidate, whyNot }) => `${candidate}: ${whyNot}`).join('; ');
     this.#say(work, 'Refused', `nothing is bought for its ${replicasOf(work)}: ${reasons}`, { alternatives });
-  }
-
-  #giveBack(hasBought: boolean): Removal[] {
-    const { clusters, limits, lastOut, lastIn } = this.#view;
-    const failed = clusters.flatMap((one) => this.#failure(one));
-    if (limits.isSuspended) return failed;
-    const last = hasBought ? this.#now : Math.max(lastOut ?? -Infinity, lastIn ?? -Infinity);
-    const rested = last + limits.cooldownInMs;
-    const idle = clusters.flatMap((one): Removal[] => {
-      const { phase, idleSince, at, name } = one;
-      if (phase !== 'Joined' || idleSince === undefined || this.#isNeeded(one)) return [];
-      const due = Math.max(idleSince + limits.idleForMs, at + limits.minimumLifeMs, rested);
-      if (due > this.#now) {
-        this.#times.push(due);
-        return [];
-      }
-      return [{ name, why: `it has had no work since ${text(idleSince)}`, isFailure: false }];
-    });
-    return [...failed, ...idle];
-  }
-
-  #failure({ name, phase, at, failure }: OwnCluster): Removal[] {
-    if (phase !== 'Making') return [];
-    const due = at + JOIN_LIMIT_MS;
-    if (failure === undefined && due > this.#now) {
-      this.#times.push(due);
-      return [];
-    }
-    const why = failure ?? `it has not joined the hub within ${JOIN_LIMIT_MS / 60_000} minutes`;
-    return [{ name, why, isFailure: true }];
-  }
-
-  #isNeeded({ key }: OwnCluster): boolean {
-    return this.#needed.has(key);
   }
 }
 
@@ -258,14 +266,3 @@ function bySource(waiting: readonly WaitingWork[]): WaitingWork[][] {
   const since = (work: readonly WaitingWork[]) => Math.min(...work.map((one) => one.since));
   return [...found.values()].sort((a, b) => since(a) - since(b) || (a[0]!.source < b[0]!.source ? -1 : 1));
 }
-
-const replicasOf = (work: readonly WaitingWork[]): string => {
-  const count = work.reduce((sum, one) => sum + one.count, 0);
-  const sizes = [...new Set(work.map(({ each }) => each))];
-  return `${count} ${count === 1 ? 'replica' : 'replicas'} (${listed(sizes)} each)`;
-};
-
-const listed = (names: readonly string[]): string =>
-  names.length > NAMED ? `${names.slice(0, NAMED).join(', ')} and ${names.length - NAMED} more` : names.join(', ');
-
-const text = (time: number): string => `${new Date(time).toISOString().slice(0, 19)}Z`;

@@ -2,6 +2,7 @@ import type { BurstDecision } from '../../api/burstpolicy.ts';
 import { KEPT_DECISIONS } from '../../api/burstpolicy.ts';
 import { rfc3339 } from '../../api/conditions.ts';
 import { burstClusterName } from '../../api/names.ts';
+import { type Billing, type ClusterBilling, costOver } from '../../cost/billing.ts';
 import { formatMoney, type Micros, parseMoney } from '../../cost/money.ts';
 import type { Alternative, Purchase } from './model.ts';
 
@@ -19,6 +20,8 @@ export interface KeptPurchase {
   /** What it costs in an hour since `rateSince`; what it cost before is in `spent` already. */
   readonly rate: string;
   readonly rateSince: string;
+  /** How its time is billed; absent: every moment counts. */
+  readonly billing?: KeptBilling;
   /** Of the WorkerCluster, once it was seen. Then one that is gone is not made again. */
   readonly uid?: string;
   /** When it was first seen in the hub. */
@@ -31,7 +34,42 @@ export interface KeptPurchase {
   readonly leaving?: true;
 }
 
-/** A candidate that is not tried for a while. */
+/** Whether a cluster has joined and never had work, though some has waited for it: whatever it has room for, its hub does not place it there. */
+export const isOfNoUse = ({ useless, worked }: KeptPurchase): boolean => useless === true && !worked;
+
+/** How a cluster is billed. */
+export interface KeptBilling {
+  readonly machines: Billing;
+  readonly controlPlane?: Billing;
+  readonly fee: string;
+}
+
+/** Nodes that were added to a pool, as it is written down before they are ordered. Money as decimals, times as RFC 3339. */
+export interface KeptGrowth {
+  /** `namespace/name` of the WorkerCluster, and its UID. */
+  readonly cluster: string;
+  readonly uid: string;
+  readonly pool: string;
+  /** Of the entry of the policy; absent: the cluster is the policy's. */
+  readonly entry?: string;
+  readonly at: string;
+  readonly sources: readonly string[];
+  /** Nodes that the pool was to have before, and with them. */
+  readonly from: number;
+  readonly to: number;
+  /** How many of them are still wanted: the pool may have become smaller since. */
+  readonly nodes: number;
+  /** What one costs in an hour; and all that are still wanted, since `rateSince`. */
+  readonly each: string;
+  readonly rate: string;
+  readonly rateSince: string;
+  /** All of them were seen. */
+  readonly came?: true;
+  /** They did not come, and the pool rests. */
+  readonly failed?: true;
+}
+
+/** A candidate, or a pool by `namespace/name/pool`, that is not tried for a while. */
 export interface Rest {
   readonly failures: number;
   /** RFC 3339. */
@@ -45,9 +83,13 @@ export interface BurstRecord {
   /** Number of the next purchase: none is ever used twice. */
   readonly next: number;
   readonly purchases: readonly KeptPurchase[];
+  /** Nodes that were added to pools. Absent: none, as in records from before this was done. */
+  readonly growths?: readonly KeptGrowth[];
   /** By month (2026-11), as decimals. */
   readonly spent: Readonly<Record<string, string>>;
   readonly rests: Readonly<Record<string, Rest>>;
+  /** By candidate: how long the last of its clusters took to join, seconds, the newest first. */
+  readonly startups?: Readonly<Record<string, readonly number[]>>;
   readonly lastOut?: string;
   readonly lastIn?: string;
   /** The newest first. */
@@ -55,6 +97,9 @@ export interface BurstRecord {
 }
 
 const KEPT_MONTHS = 24;
+const KEPT_STARTUPS = 9;
+/** Names of candidates may change for ever. */
+const KEPT_STARTED = 16;
 const HOUR_MS = 3_600_000n;
 const FIRST_REST_MS = 5 * 60_000;
 const LONGEST_REST_MS = 24 * 3_600_000;
@@ -87,6 +132,7 @@ export function ordered(record: BurstRecord, purchase: Purchase, now: number): B
     most: formatMoney(price.most),
     rate: formatMoney(price.hourly),
     rateSince: at,
+    ...(price.billing && { billing: keptBilling(price.billing) }),
   };
   const bought = { ...record, next: record.next + 1, purchases: [...record.purchases, kept], lastOut: at };
   return decided(bought, {
@@ -148,7 +194,9 @@ export function changed(record: BurstRecord, name: string, more: Partial<KeptPur
 export function costs(record: BurstRecord, name: string, rate: string, now: number): BurstRecord {
   const purchase = record.purchases.find((one) => one.name === name);
   if (!purchase || purchase.rate === rate) return record;
-  const settled = { ...record, spent: spentWith(record.spent, purchase, now) };
+  const [before, after] = [parseMoney(purchase.rate), parseMoney(rate)];
+  const spent = spentWith(record.spent, purchase, now);
+  const settled = { ...record, spent: after < before ? withBegun(spent, purchase, after, now) : spent };
   return changed(settled, name, { rate, rateSince: rfc3339(new Date(now)) });
 }
 
@@ -159,9 +207,34 @@ export function gone(record: BurstRecord, name: string, now: number): BurstRecor
   return {
     ...record,
     purchases: record.purchases.filter((one) => one !== purchase),
-    spent: spentWith(record.spent, purchase, now),
+    spent: withBegun(spentWith(record.spent, purchase, now), purchase, 0n, now),
   };
 }
+
+/** A cluster of a candidate has joined, so long after it was ordered. */
+export function startedUp(record: BurstRecord, candidate: string, tookMs: number): BurstRecord {
+  const { [candidate]: before = [], ...others } = record.startups ?? {};
+  const last = [Math.max(0, Math.round(tookMs / 1000)), ...before].slice(0, KEPT_STARTUPS);
+  const startups = Object.entries({ [candidate]: last, ...others }).slice(0, KEPT_STARTED);
+  return { ...record, startups: Object.fromEntries(startups) };
+}
+
+/** How long clusters of a candidate took to join: half of the last ones, milliseconds; undefined: none has. */
+export function measuredStartupMs({ startups }: BurstRecord, candidate: string): number | undefined {
+  const sorted = [...(startups?.[candidate] ?? [])].sort((a, b) => a - b);
+  const middle = sorted[sorted.length >> 1];
+  return middle === undefined ? undefined : middle * 1000;
+}
+
+const keptBilling = ({ machines, controlPlane, fee }: ClusterBilling): KeptBilling => ({
+  machines,
+  ...(controlPlane && { controlPlane }),
+  fee: formatMoney(fee),
+});
+
+/** How the time of what was bought is billed; undefined: every moment counts. */
+export const billingOfPurchase = ({ billing }: KeptPurchase): ClusterBilling | undefined =>
+  billing && { machines: billing.machines, controlPlane: billing.controlPlane, fee: parseMoney(billing.fee) };
 
 /**
  * A decision is kept. Of refusals only the last one for each source, and none that says the same again: work that changes all the time must
@@ -171,20 +244,26 @@ export function decided(record: BurstRecord, decision: BurstDecision): BurstReco
   const { action, source, dryRun } = decision;
   const kept = { ...decision, why: decision.why.slice(0, 2000) };
   // A dry run says the same at each look.
-  const isRepeated = action === 'Refuse' || dryRun;
-  const before = isRepeated
-    ? record.decisions.find((one) => one.action === action && one.source === source && one.dryRun === dryRun)
-    : undefined;
-  if (before && before.why === kept.why && before.cluster === kept.cluster) return record;
-  const others = action === 'Refuse' ? record.decisions.filter((one) => one !== before) : record.decisions;
+  const same = (one: BurstDecision) =>
+    one.action === action && one.source === source && one.dryRun === dryRun && one.cluster === kept.cluster;
+  if (dryRun && record.decisions.some((one) => same(one) && one.why === kept.why)) return record;
+  const before = action === 'Refuse' ? record.decisions.find(same) : undefined;
+  if (before && before.why === kept.why) return record;
+  const others = record.decisions.filter((one) => one !== before);
   return { ...record, decisions: [kept, ...others].slice(0, KEPT_DECISIONS) };
 }
 
 /** What was spent in the month of `now` until then. */
 export const spentUntil = (record: BurstRecord, now: number): Micros =>
   parseMoney(
-    record.purchases.reduce((spent, purchase) => spentWith(spent, purchase, now), record.spent)[monthOf(now)] ?? '0',
+    [...record.purchases, ...(record.growths ?? [])].reduce((spent, one) => spentWith(spent, one, now), record.spent)[
+      monthOf(now)
+    ] ?? '0',
   );
+
+/** What all that it has costs in an hour. */
+export const hourlyOf = ({ purchases, growths = [] }: BurstRecord): Micros =>
+  [...purchases, ...growths].reduce((sum, { rate }) => sum + parseMoney(rate), 0n);
 
 /** Alternatives as they are kept and shown. */
 export const told = (alternatives: readonly Alternative[]) =>
@@ -194,9 +273,30 @@ export const told = (alternatives: readonly Alternative[]) =>
     ...(whyNot && { whyNot: whyNot.slice(0, MOST_WORDS) }),
   }));
 
-function spentWith(
+/** With what its cloud takes for time that has begun, when it costs only `left` an hour from now on. */
+function withBegun(
   spent: Readonly<Record<string, string>>,
-  { rate, rateSince }: KeptPurchase,
+  purchase: KeptPurchase,
+  left: Micros,
+  now: number,
+): Readonly<Record<string, string>> {
+  const billing = billingOfPurchase(purchase);
+  // What nobody has seen was not made.
+  if (!billing || purchase.uid === undefined) return spent;
+  const life = Math.max(0, now - Date.parse(purchase.at));
+  const rate = parseMoney(purchase.rate);
+  // Machines go before a control plane does.
+  const fee = left < billing.fee ? (billing.fee < rate ? billing.fee : rate) - left : 0n;
+  const begun = costOver(rate - left, life, { ...billing, fee }, life);
+  if (begun === 0n) return spent;
+  const month = monthOf(now);
+  return { ...spent, [month]: formatMoney(parseMoney(spent[month] ?? '0') + begun) };
+}
+
+/** What was spent, with what this has cost since `rateSince`. */
+export function spentWith(
+  spent: Readonly<Record<string, string>>,
+  { rate, rateSince }: { readonly rate: string; readonly rateSince: string },
   now: number,
 ): Readonly<Record<string, string>> {
   const sums = { ...spent };

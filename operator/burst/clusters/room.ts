@@ -2,7 +2,7 @@ import type { FitPod, NodeTemplate, PendingPod } from '../fit/model.ts';
 import { nodeOf } from '../fit/node.ts';
 import { pack } from '../fit/pack.ts';
 import { ClusterState, type NodeState } from '../fit/state.ts';
-import type { ClusterOffer, HubMember, Supply, WaitingWork } from './model.ts';
+import type { ClusterOffer, GrowingPool, HubMember, Supply, WaitingWork } from './model.ts';
 
 /** Replicas of work without a place, each once. */
 export interface Replicas {
@@ -21,7 +21,7 @@ export class Room {
 
   /** @param waiting all work that will ever be asked for: nodes without room for any of it are not looked at for each */
   constructor(supply: readonly Supply[], waiting: readonly WaitingWork[]) {
-    for (const { cluster, member, nodes, planned } of supply) {
+    for (const { cluster, member, nodes, planned, pending } of supply) {
       this.#members.set(cluster, member);
       for (const { node, pods } of nodes) {
         const name = `${cluster}${BETWEEN}${node.name}`;
@@ -29,6 +29,7 @@ export class Room {
         for (const pod of pods) this.#state.place(pod, name);
       }
       for (const { template, count } of planned) addNodes(this.#state, cluster, template, count);
+      if (pending) this.#settle(cluster, pending);
     }
     const least = (field: 'cpu' | 'memory') =>
       waiting.reduce((sum, { pod }) => Math.min(sum, pod.requests[field]), Infinity);
@@ -41,6 +42,23 @@ export class Room {
         ({ node: { allocatable }, used }) =>
           hasRoom(allocatable.cpu, used.cpu, cpu) && hasRoom(allocatable.memory, used.memory, memory),
       );
+  }
+
+  /** Pods that were placed on a cluster and wait for nodes there take these first: what is ordered for them is no room for others. */
+  #settle(cluster: string, pods: readonly FitPod[]): void {
+    const own = pods.map((pod, index): PendingPod => {
+      const { acceptsNode } = pod;
+      return {
+        key: String(index),
+        pod: { ...pod, acceptsNode: (node) => clusterOfNode(node.name) === cluster && acceptsNode(node) },
+      };
+    });
+    pack(own, this.#state);
+  }
+
+  /** What of it finds no room, alike replicas together; nothing is taken. */
+  without(works: readonly WaitingWork[]): Replicas[] {
+    return together(this.whatIf(() => this.fill(works.map((work) => ({ work, count: work.count }))).left));
   }
 
   /** Takes the room that there is for it. @returns what found none, and on which clusters the rest is */
@@ -135,6 +153,25 @@ export function takenBy(offer: ClusterOffer, wanted: readonly Replicas[]): Taken
     count: placed.length,
     misfits: [...misfits],
   };
+}
+
+/**
+ * How much of it new nodes of this pool take, and how many of them that needs. Deterministic.
+ * @param most nodes
+ */
+export function takenByPool(
+  { template, member }: GrowingPool,
+  wanted: readonly Replicas[],
+  most: number,
+): { left: Replicas[]; nodes: number; count: number } {
+  const accepted = wanted.filter(({ work }) => work.accepts?.(member) ?? true);
+  const refused = wanted.filter((one) => !accepted.includes(one));
+  const { opened } = pack(podsOf(accepted), new ClusterState(), {
+    offers: [{ template, price: 1, countsAgainst: [template.id] }],
+    limits: new Map([[template.id, most]]),
+  });
+  const placed = opened.flatMap(({ pods }) => pods);
+  return { left: [...refused, ...without(accepted, placed)], nodes: opened.length, count: placed.length };
 }
 
 /** Replicas as pods that are packed; alike ones share a pod. @param mayGo whether the hub would place it on the node of this name; absent: on each */

@@ -8,6 +8,7 @@ import { renderTable, type TableOptions } from './table.ts';
 import { cell, type Tone } from './text.ts';
 
 const CLUSTERS_HEADER = ['CLUSTER', 'CANDIDATE', 'PHASE', 'HOURLY', 'AGE', 'IDLE'];
+const NODES_HEADER = ['GROWN', 'POOL', 'NODES', 'HOURLY', 'AGE'];
 const CANDIDATES_HEADER = ['CANDIDATE', 'FROM HOURLY', 'PROBLEM'];
 const DEMAND_HEADER = ['SOURCE', 'REPLICAS', 'EACH', 'WAITS', 'STATE', 'WHY'];
 const PHASES: Record<string, Tone> = { Joined: 'good', Ordered: 'busy', Making: 'busy', Leaving: 'busy' };
@@ -42,6 +43,15 @@ export function explainPolicy(policy: BurstPolicy, now: number, table: TableOpti
           ageOf(one.since, now),
           one.idleSince === undefined ? '' : ageOf(one.idleSince, now),
         ]),
+        table,
+      ),
+    );
+  if (status?.nodes?.length)
+    lines.push(
+      '',
+      ...renderTable(
+        NODES_HEADER,
+        status.nodes.map((one) => [one.cluster, one.pool, String(one.count), one.hourly, ageOf(one.since, now)]),
         table,
       ),
     );

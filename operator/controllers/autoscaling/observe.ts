@@ -177,7 +177,8 @@ export function observe(
 
 const isReady = (node: Node): boolean => conditionIsTrue(node, 'Ready');
 
-function isOpenToDecisions({ metadata, status, ...cluster }: WorkerCluster): boolean {
+/** Whether sizes of its pools may be decided now. */
+export function isOpenToDecisions({ metadata, status, ...cluster }: WorkerCluster): boolean {
   const is = (type: string) => findCondition(status?.conditions, type)?.status;
   // Who waits for a quota may need less by now: only what else is refused says that nothing of it is acted on.
   const accepted = findCondition(status?.conditions, 'SpecAccepted');

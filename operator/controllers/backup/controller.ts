@@ -4,7 +4,7 @@ import { CoppiceError, errorText } from '../../api/errors.ts';
 import { ANNOTATIONS } from '../../api/group.ts';
 import { technicalID } from '../../api/names.ts';
 import type { Seed } from '../../api/seed.ts';
-import type { Shoot } from '../../api/shoot.ts';
+import { isToSleep, type Shoot } from '../../api/shoot.ts';
 import type { SeedRegistry } from '../../clusters/seed-access.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { Log } from '../../kube/log.ts';
@@ -93,9 +93,30 @@ export class BackupController {
         known.failure.codes,
       );
     const { periodMs } = backupPolicy(seed)!;
-    const isOld = newest !== undefined && +this.#world.source.now() > +newest.takenAt + 2 * periodMs + OVERDUE_MS;
+    // While it sleeps nothing changes that could be lost.
+    const isOld =
+      !isToSleep(shoot) &&
+      newest !== undefined &&
+      +this.#world.source.now() > +newest.takenAt + 2 * periodMs + OVERDUE_MS;
     if (isOld) return say(BACKUP_READY, false, 'SnapshotOverdue', `no snapshot could be taken in time; ${last}`);
     return last ? say(BACKUP_READY, true, 'SnapshotTaken', last) : undefined;
+  }
+
+  /** Takes a snapshot now, the last before etcd ends for a while; nothing where the shoot has no backups. Rejects with CoppiceErrors. */
+  async takeLast(shoot: Shoot, signal: AbortSignal): Promise<void> {
+    const world = this.#world;
+    const seed = this.#seedOf(shoot);
+    const access = seed && world.registry.get(seed.metadata.name);
+    if (!seed?.spec.backup || !access) return;
+    await this.#running.get(keyOf(shoot))?.done;
+    const etcd = { access, seed, technicalID: technicalID(shoot.metadata.namespace ?? '', shoot.metadata.name) };
+    const bucket = await openBucket(world.source, seed, signal);
+    const taken = await takeSnapshot(etcd, bucket, prefixOf(shoot), world.spool, signal);
+    world.log.info({ shoot: keyOf(shoot), snapshot: taken.name, bytes: taken.size }, 'a last snapshot was taken');
+    const known = this.#knownOf(shoot);
+    if (!known) return;
+    if (known.snapshots) known.snapshots = [...known.snapshots, taken];
+    this.#tell(keyOf(shoot), known, undefined);
   }
 
   /** The shoot is being deleted: no snapshot is taken any more, and its backups go or are marked to go. Never rejects but when aborted. */

@@ -6,12 +6,14 @@ import { burstClusterName } from '../../api/names.ts';
 import { isAttached, profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
 import type { CandidateView, ClusterOffer } from '../../burst/clusters/model.ts';
 import { offerOf, sizeWith } from '../../burst/clusters/offer.ts';
-import type { BurstRecord } from '../../burst/clusters/record.ts';
-import { admit } from '../../cost/admission.ts';
+import { type BurstRecord, measuredStartupMs } from '../../burst/clusters/record.ts';
+import { startupMs } from '../../capacity/startup-times.ts';
+import { admit, type Claimant } from '../../cost/admission.ts';
 import { KubeApiError } from '../../kube/errors.ts';
 import { keyOf } from '../../kube/resources.ts';
 import { BY_NAMESPACE } from '../by-namespace.ts';
 import { claimantsIn } from '../quota/claimants.ts';
+import { countsOf } from './counted.ts';
 import type { BurstMemory } from './memory.ts';
 import { manifestOf } from './own-clusters.ts';
 import { memberOf, reserveOf } from './supply.ts';
@@ -54,9 +56,15 @@ export async function candidatesOf(
       left: maximumClusters - has,
       offer: typeof offer === 'string' ? undefined : offer,
       problem: refusal ?? rests,
+      startupMs: measuredStartupMs(record, name) ?? statedStartupMs(world, candidate),
     });
   }
   return found;
+}
+
+function statedStartupMs({ profiles }: BurstWorld, { template: { spec } }: BurstCandidate): number | undefined {
+  const profile = profiles.get(profileNameOf({ spec }));
+  return profile && startupMs(profile, spec.mode, 'cluster');
 }
 
 export const trialKey = (policy: BurstPolicy, candidate: string): string => `${policy.metadata.uid}/${candidate}`;
@@ -72,6 +80,7 @@ function offerFor(world: BurstWorld, hub: Hub, policy: BurstPolicy, candidate: B
     profile,
     member: memberOf(world, hub, cluster),
     reserve: reserveOf(world, cluster, profile),
+    counts: countsOf(hub),
     currency: policy.spec.budget.currency,
     assumedHourly: candidate.assumedHourly,
   });
@@ -79,7 +88,8 @@ function offerFor(world: BurstWorld, hub: Hub, policy: BurstPolicy, candidate: B
   return sold ? offer : 'its pools have no nodes, or no machine type that the CloudProfile has';
 }
 
-const trialOf = (
+/** A cluster of this candidate that nobody makes. */
+export const trialOf = (
   policy: BurstPolicy,
   candidate: BurstCandidate,
   nodes: Readonly<Record<string, number>>,
@@ -89,13 +99,17 @@ const trialOf = (
   return manifestOf(policy, candidate, named);
 };
 
-/** Why a cluster of this candidate with so many nodes would be refused, by the API server or by quotas; undefined: it would not. */
+/**
+ * Why a cluster of this candidate with so many nodes would be refused, by the API server or by quotas; undefined: it would not.
+ * @param beside what has a share of the quotas though no cache shows it yet
+ */
 export async function refusalOf(
   world: BurstWorld,
   policy: BurstPolicy,
   candidate: BurstCandidate,
   nodes: Readonly<Record<string, number>>,
   signal: AbortSignal,
+  beside: readonly Claimant[] = [],
 ): Promise<string | undefined> {
   const cluster = trialOf(policy, candidate, nodes);
   try {
@@ -105,20 +119,22 @@ export async function refusalOf(
     if (!(error instanceof KubeApiError && error.isAlreadyExists))
       return `the API server refuses its template: ${errorText(error)}`.slice(0, 1000);
   }
-  return overQuota(world, cluster);
+  return overQuota(world, cluster, beside);
 }
 
-function overQuota(world: BurstWorld, cluster: WorkerCluster): string | undefined {
-  const { namespace = '' } = cluster.metadata;
+/** The share of quotas that a cluster will have that is only written down. */
+export function shareOf(world: BurstWorld, cluster: WorkerCluster): Claimant {
   const profile = world.profiles.get(profileNameOf(cluster));
-  if (!profile) return undefined;
-  const claimant = {
-    key: keyOf(cluster),
-    createdAt: rfc3339(world.now()),
-    profile,
-    held: undefined,
-    asked: sizeWith({ cluster, profile }, {}).asked,
-  };
-  const refusals = admit(claimant, claimantsIn(world, namespace), world.quotas.byIndex(BY_NAMESPACE, namespace));
+  const held = profile && sizeWith({ cluster, profile }, {}).asked;
+  return { key: keyOf(cluster), createdAt: '', profile, held, asked: undefined };
+}
+
+function overQuota(world: BurstWorld, cluster: WorkerCluster, beside: readonly Claimant[]): string | undefined {
+  const { namespace = '' } = cluster.metadata;
+  const { held: asked, ...share } = shareOf(world, cluster);
+  if (!asked) return undefined;
+  const claimant = { ...share, createdAt: rfc3339(world.now()), held: undefined, asked };
+  const others = [...claimantsIn(world, namespace), ...beside];
+  const refusals = admit(claimant, others, world.quotas.byIndex(BY_NAMESPACE, namespace));
   return refusals.length > 0 ? refusals.map(({ message }) => message).join('; ') : undefined;
 }

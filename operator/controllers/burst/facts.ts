@@ -1,5 +1,5 @@
 import { rfc3339 } from '../../api/conditions.ts';
-import { type BurstRecord, changed, costs, gone, rested, useful } from '../../burst/clusters/record.ts';
+import { type BurstRecord, changed, costs, gone, rested, startedUp, useful } from '../../burst/clusters/record.ts';
 import type { Seen } from './own-clusters.ts';
 import type { HubWork } from './supply.ts';
 
@@ -22,7 +22,10 @@ export function withFacts(
       continue;
     }
     if (cluster.metadata.uid !== undefined) next = changed(next, name, { uid: cluster.metadata.uid });
-    if (hasJoined && joinedAt === undefined) next = changed(next, name, { joinedAt: rfc3339(new Date(now)) });
+    if (hasJoined && joinedAt === undefined) {
+      next = changed(next, name, { joinedAt: rfc3339(new Date(now)) });
+      next = startedUp(next, candidate, now - Date.parse(purchase.at));
+    }
     const hourly = cluster.status?.cost?.hourly;
     // Until it has machines it costs what it was bought for: a budget must not be spent twice in between.
     if (hourly !== undefined && (joinedAt !== undefined || purchase.leaving)) next = costs(next, name, hourly, now);

@@ -11,6 +11,7 @@ export function limitsOf({ trigger, maximumClusters, budget, scaleIn, cooldown, 
     text === undefined ? usual : (parseDuration(text) ?? usual);
   return {
     pendingForMs: time(trigger?.pendingFor, 30_000),
+    startWithinMs: trigger?.startWithin === undefined ? undefined : parseDuration(trigger.startWithin),
     maximumClusters,
     hourly: parseMoney(budget.hourly),
     monthly: budget.monthly === undefined ? undefined : parseMoney(budget.monthly),

@@ -5,7 +5,7 @@ import { membershipName } from '../../api/names.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import type { OwnCluster } from '../../burst/clusters/model.ts';
 import { withNodes } from '../../burst/clusters/offer.ts';
-import type { KeptPurchase } from '../../burst/clusters/record.ts';
+import { billingOfPurchase, type KeptPurchase } from '../../burst/clusters/record.ts';
 import { parseMoney } from '../../cost/money.ts';
 import type { Pod } from '../../kube/resources.ts';
 import type { BurstMemory } from './memory.ts';
@@ -72,6 +72,9 @@ export interface Seen {
   readonly isIdle: boolean | undefined;
 }
 
+/** By what it is remembered since when a cluster has no work. */
+export const idleKey = ({ metadata }: BurstPolicy, number: number): string => `${metadata.uid}/${number}`;
+
 /** What there is of a purchase now. */
 export function seenOf(
   world: BurstWorld,
@@ -86,14 +89,28 @@ export function seenOf(
   const cluster = live && isOf(live, policy, purchase) ? live : undefined;
   const membership = world.memberships.get(`${policy.metadata.namespace}/${membershipName(name, policy.spec.hub)}`);
   const isJoined = cluster !== undefined && membership?.status?.state === 'Joined';
-  const isIdle = isJoined ? isWithoutWork(world, key) : undefined;
-  const idleSince = memory.idle(`${policy.metadata.uid}/${purchase.number}`, isIdle, now);
+  const isWorkless = cluster ? isWithoutWork(world, key) : undefined;
+  const isIdle = isJoined ? isWorkless : undefined;
+  const idleSince = memory.idle(idleKey(policy, purchase.number), isIdle, now);
   const isLeaving = purchase.leaving || cluster?.metadata.deletionTimestamp !== undefined;
   const hasJoined = isJoined || purchase.joinedAt !== undefined;
   const phase = isLeaving ? 'Leaving' : hasJoined ? 'Joined' : cluster || uid ? 'Making' : 'Ordered';
   const failure = cluster && !hasJoined ? failureOf(cluster) : undefined;
   const hourly = [most, purchase.rate].map((amount) => parseMoney(amount)).reduce((a, b) => (a > b ? a : b));
-  const own = { key, name, candidate, at: Date.parse(at), phase, idleSince, hourly, failure } as const;
+  const billing = billingOfPurchase(purchase);
+  const hasWork = isWorkless === false;
+  const own = {
+    key,
+    name,
+    candidate,
+    at: Date.parse(at),
+    phase,
+    idleSince,
+    hourly,
+    billing,
+    failure,
+    hasWork,
+  } as const;
   return { purchase, cluster, own, hasJoined: isJoined, isIdle };
 }
 

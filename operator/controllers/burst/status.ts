@@ -1,10 +1,13 @@
 import { type BurstPolicy, type BurstPolicyStatus, KEPT_DECISIONS, SHOWN_DEMAND } from '../../api/burstpolicy.ts';
 import { rfc3339 } from '../../api/conditions.ts';
+import { nameOf } from '../../burst/clusters/growth-record.ts';
 import type { CandidateView, WorkState, WorkVerdict } from '../../burst/clusters/model.ts';
-import { type BurstRecord, monthOf, spentUntil } from '../../burst/clusters/record.ts';
-import { formatMoney, parseMoney } from '../../cost/money.ts';
+import { isOn } from '../../burst/clusters/peaks.ts';
+import { type BurstRecord, hourlyOf, monthOf, spentUntil } from '../../burst/clusters/record.ts';
+import { formatMoney } from '../../cost/money.ts';
 import { say, withConditions } from '../conditions.ts';
 import type { Seen } from './own-clusters.ts';
+import { peaksOf } from './peaks.ts';
 import type { HubWork } from './supply.ts';
 
 /** What one look at a policy has come to. */
@@ -21,10 +24,14 @@ export interface Outcome {
   readonly deleting?: string;
 }
 
+/** So many are shown. */
+const MOST_GROWTHS = 100;
+
 /** Of several states the one that tells people most. */
 const BY_WEIGHT: readonly WorkState[] = [
   'Refused',
   'Bought',
+  'Growing',
   'RoomOrdered',
   'CoolingDown',
   'Stabilising',
@@ -48,6 +55,14 @@ export function statusOf(policy: BurstPolicy, outcome: Outcome, now: Date): Burs
       ...(own?.idleSince !== undefined && { idleSince: rfc3339(new Date(own.idleSince)) }),
     };
   });
+  const peaks = peaksOf(policy.spec, now.getTime())
+    .filter((peak) => isOn(peak, now.getTime()))
+    .map(({ name, clusters: least, from, until }) => ({
+      name,
+      clusters: least,
+      since: rfc3339(new Date(from)),
+      until: rfc3339(new Date(until)),
+    }));
   const byText = new Map(verdicts.map((verdict) => [verdict.source, verdict]));
   const before = policy.status;
   const next: BurstPolicyStatus = {
@@ -63,7 +78,9 @@ export function statusOf(policy: BurstPolicy, outcome: Outcome, now: Date): Burs
     observedGeneration: policy.metadata.generation,
     clusters,
     clusterCount: clusters.length,
-    hourly: formatMoney(record.purchases.reduce((sum, { rate }) => sum + parseMoney(rate), 0n)),
+    ...(peaks.length > 0 && { peaks }),
+    ...(record.growths?.length && { nodes: nodesOf(record) }),
+    hourly: formatMoney(hourlyOf(record)),
     demand: [...waiting]
       .sort((a, b) => a.since - b.since)
       .slice(0, SHOWN_DEMAND)
@@ -83,6 +100,7 @@ export function statusOf(policy: BurstPolicy, outcome: Outcome, now: Date): Burs
       return {
         name: one.name,
         ...(price !== undefined && typeof price !== 'string' && { hourly: formatMoney(price.hourly) }),
+        ...(one.startupMs !== undefined && { startupSeconds: Math.round(one.startupMs / 1000) }),
         ...((one.problem ?? (typeof price === 'string' ? price : undefined)) && {
           problem: (one.problem ?? String(price)).slice(0, 2000),
         }),
@@ -97,9 +115,18 @@ export function statusOf(policy: BurstPolicy, outcome: Outcome, now: Date): Burs
   return { ...next, spend: { month, amount, currency: budget.currency, asOf: rfc3339(now) } };
 }
 
+const nodesOf = ({ growths = [] }: BurstRecord) =>
+  growths.slice(-MOST_GROWTHS).map(({ cluster, pool, nodes, at, rate }) => ({
+    cluster: nameOf(cluster),
+    pool,
+    count: nodes,
+    since: at,
+    hourly: rate,
+  }));
+
 function demandMet(verdicts: readonly WorkVerdict[]) {
   const [first] = [...verdicts].sort((a, b) => BY_WEIGHT.indexOf(a.state) - BY_WEIGHT.indexOf(b.state));
-  if (!first) return say('DemandMet', true, 'NothingWaits', 'the hub has a place for all of its work');
+  if (!first) return say('DemandMet', true, 'NothingWaits', 'no work of the hub waits for room');
   const more = verdicts.length > 1 ? `; and ${verdicts.length - 1} more sources wait` : '';
   return say('DemandMet', false, first.state, `${first.source}: ${first.message}${more}`.slice(0, 4000));
 }

@@ -5,6 +5,7 @@ import type { Membership } from '../../api/membership.ts';
 import { burstRecordName } from '../../api/names.ts';
 import type { Quota } from '../../api/quota.ts';
 import type { BurstRecord } from '../../burst/clusters/record.ts';
+import type { DepletedOffers } from '../../capacity/depleted-offers.ts';
 import type { OpenClusters } from '../../clusters/open-clusters.ts';
 import type { Demand } from '../../hubs/contract.ts';
 import type { KubeClient } from '../../kube/client.ts';
@@ -12,6 +13,7 @@ import type { Informer } from '../../kube/informer.ts';
 import type { Registry } from '../../kube/metrics.ts';
 import { type ReceiptClient, Receipts } from '../../kube/receipt.ts';
 import type { Core } from '../core.ts';
+import type { DecidedSizes } from '../decided-sizes.ts';
 import type { ClaimantWorld } from '../quota/claimants.ts';
 
 /** What decides about clusters works with. */
@@ -26,6 +28,9 @@ export interface BurstWorld extends ClaimantWorld {
   readonly quotas: Pick<Informer<Quota>, 'byIndex'>;
   readonly provider: Core['provider'];
   readonly openClusters: Pick<OpenClusters, 'get'>;
+  readonly capacity: Pick<DepletedOffers, 'known'>;
+  readonly decided: NonNullable<ClaimantWorld['decided']>;
+  readonly sizes: Pick<DecidedSizes, 'decide'>;
   readonly records: Receipts<BurstRecord>;
   readonly metrics: Registry;
   /** What a hub has no place for. undefined: hubs of its type do not tell. Throws where it does not answer. */

@@ -1,39 +1,24 @@
 import { isDeepStrictEqual } from 'node:util';
 import { findCondition } from '../../api/conditions.ts';
-import { CoppiceError, errorText } from '../../api/errors.ts';
 import type { Membership } from '../../api/membership.ts';
 import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
 import { hubType } from '../../hubs/index.ts';
-import { isNotFound, isTransient, KubeApiError } from '../../kube/errors.ts';
+import { isNotFound } from '../../kube/errors.ts';
 import { keyOf, MEMBERSHIPS } from '../../kube/resources.ts';
 import { say } from '../conditions.ts';
-import { hold } from '../finalizer.ts';
 import { spread } from '../spread.ts';
-import { writeStatus } from '../status-writer.ts';
 import { whyNoLine } from './dialing.ts';
-import { drainEnds } from './drain-time.ts';
 import { clusterOf } from './holds.ts';
 import { hubEndpoint, type JoinOutcome, join } from './join.ts';
-import { named } from './judge.ts';
-import { clusterGoes, isForced, type LeaveOutcome, leave } from './leave.ts';
+import { leaveHub } from './leave-hub.ts';
+import { LOOK_AGAIN_MS, type Next, SLACK_MS } from './look-again.ts';
 import { answers, endpointOf, isAsleep, isSilent, whyNotUsable } from './member.ts';
 import { labelsOf } from './member-labels.ts';
 import type { MembershipRecord } from './record.ts';
-import {
-  leaveConditions,
-  newlyDone,
-  OBSERVED,
-  type Said,
-  statusOf,
-  stepConditions,
-  type Told,
-  toldOfOthers,
-} from './status.ts';
+import { newlyDone, OBSERVED, stepConditions, type Told, toldOfOthers } from './status.ts';
+import { carried, tell, tellFailure } from './tell.ts';
 import type { MembershipWorld } from './world.ts';
 
-/** While something is under way that nobody is told of (a finalizer in the hub, a PlacementDecision). */
-const LOOK_AGAIN_MS = 2_000;
-const SLACK_MS = 50;
 const RENEW_AGAIN_MS = 60_000;
 /** What nobody hears of (in the member, and kinds of the hub that are not watched) is looked at as often. It costs reads, and no write. */
 const LOOK_THROUGH_MS = 15 * 60_000;
@@ -48,8 +33,6 @@ const PARKED = {
   Waking: 'the cluster wakes: it is opened when it has new credentials and a node that runs pods',
 };
 const CONFIGURATION = 'ERR_CONFIGURATION_PROBLEM';
-
-type Next = { requeueAfterMs?: number };
 
 /** Joins clusters to hubs and has them leave: observe, plan, act for one Membership at a time. */
 export class MembershipController {
@@ -75,7 +58,11 @@ export class MembershipController {
     const membership = world.memberships.get(key);
     if (!membership) return {};
     const cluster = world.clusters.get(clusterOf(membership));
-    if (membership.metadata.deletionTimestamp) return this.#leave(membership, cluster, signal);
+    if (membership.metadata.deletionTimestamp) {
+      this.#settled.delete(membership.metadata.uid ?? '');
+      this.#looks.delete(membership.metadata.uid ?? '');
+      return leaveHub(world, membership, cluster, signal);
+    }
     if (!cluster || cluster.metadata.deletionTimestamp) {
       const { name, namespace, uid } = membership.metadata;
       await world.garden
@@ -115,7 +102,8 @@ export class MembershipController {
         ...carried(membership),
         say('HubUsable', !problem, problem ? 'NotUsable' : 'Usable', problem ?? `Hub ${hubName} takes clusters`),
       ];
-      await this.#tell(
+      await tell(
+        world,
         membership,
         { state: isIn ? before.state! : 'Pending', waiting: problem ?? notUsable!, conditions },
         signal,
@@ -148,7 +136,7 @@ export class MembershipController {
     if (noLine) {
       const conditions = [...carried(membership), say('LinePossible', false, 'CannotReach', noLine)];
       const told: Told = { state: before?.state ?? 'Pending', waiting: noLine, conditions, codes: [CONFIGURATION] };
-      await this.#tell(membership, told, signal);
+      await tell(world, membership, told, signal);
       return { requeueAfterMs: RENEW_AGAIN_MS };
     }
     const scene = {
@@ -168,11 +156,11 @@ export class MembershipController {
     try {
       outcome = await join(world, scene, signal);
     } catch (error) {
-      await this.#tellFailure(membership, wasIn ? before.state! : 'Joining', error, signal);
+      await tellFailure(world, membership, wasIn ? before.state! : 'Joining', error, signal);
       throw error;
     }
     if (outcome.observed) {
-      await this.#tell(membership, toldOfOthers(outcome.observed), signal);
+      await tell(world, membership, toldOfOthers(outcome.observed), signal);
       return { requeueAfterMs: spread(OBSERVE_AGAIN_MS, uid) };
     }
     const { verdict, record, isWhole, awake } = outcome;
@@ -190,7 +178,7 @@ export class MembershipController {
       const text = joined ? `the cluster has joined Hub ${hubName} as ${record.member.name}: ${fresh}` : fresh;
       world.record(membership, 'Normal', joined ? 'Joined' : 'Joining', text);
     }
-    const newest = await this.#tell(membership, told, signal, record);
+    const newest = await tell(world, membership, told, signal, record);
     const { isDue, next } = renewalOf(record, world.now());
     if (!joined || awake !== undefined || !(isWhole || isDue)) return { requeueAfterMs: LOOK_AGAIN_MS };
     const lookMs = spread(LOOK_THROUGH_MS, uid);
@@ -198,108 +186,7 @@ export class MembershipController {
       this.#settled.set(uid, { rests: { ...rests, before: newest.status }, until: +world.now() + lookMs });
     return sooner(next, lookMs);
   }
-
-  async #leave(membership: Membership, cluster: WorkerCluster | undefined, signal: AbortSignal): Promise<Next> {
-    const world = this.#world;
-    const key = keyOf(membership);
-    const { hub: hubName } = membership.spec;
-    this.#settled.delete(membership.metadata.uid ?? '');
-    this.#looks.delete(membership.metadata.uid ?? '');
-    const hub = world.hubs.get(hubName);
-    const record = await world.records.read(key, signal);
-    const letGo = async (reason: string, text: string): Promise<Next> => {
-      await world.records.remove(key, signal);
-      await hold(world, MEMBERSHIPS, world.memberships, membership, false, { signal });
-      world.record(membership, 'Normal', reason, text);
-      return {};
-    };
-    if (!record) return letGo('Left', `nothing of the cluster was in Hub ${hubName}`);
-    if (hub?.metadata.deletionTimestamp && hub.spec.orphan)
-      return letGo('Orphaned', `Hub ${hubName} is deleted and lets go: what was made in it and in the cluster stays`);
-    const spec = hub?.spec ?? record.hub.spec;
-    const type = hubType(spec.type);
-    const overdue = world.now() >= drainEnds(membership, spec);
-    const mayForce = overdue && isForced(membership, spec);
-    const force = (text: string) => world.record(membership, 'Warning', 'Forced', text);
-    let outcome: LeaveOutcome;
-    let isInside = false;
-    try {
-      if (!type) throw new Error(`this operator knows no hubs of type ${spec.type}`);
-      const line = await world.lines.open(hubName, spec, record.hub.identity, signal);
-      const opened = world.openClusters.get(clusterOf(membership));
-      // Another cluster may answer behind the same kubeconfig by now: nothing in it is ours.
-      const isOther = opened?.identity !== undefined && opened.identity !== record.member.id;
-      const open = !isOther && (!cluster || answers(cluster, opened)) ? opened : undefined;
-      const scene = { membership, spec, type, record, cluster, line, open };
-      isInside = open !== undefined;
-      try {
-        outcome = await leave(world, scene, signal);
-      } catch (error) {
-        // Which of the two did not answer is not known. If it was the cluster, the hub must not keep what it holds of it.
-        if (!isInside || signal.aborted || !mayForce || !isSilence(error)) throw error;
-        isInside = false;
-        const written = (await world.records.read(key, signal)) ?? record;
-        outcome = await leave(world, { ...scene, record: written, open: undefined }, signal);
-      }
-    } catch (error) {
-      if (signal.aborted) throw error;
-      // A hub that is gone for good must not hold a cluster for ever, if somebody says so.
-      if (mayForce && isSilence(error)) {
-        force(`Hub ${hubName} does not answer: what it holds of the cluster as ${record.member.name} stays there`);
-        return letGo('Left', `the cluster has left Hub ${hubName} by force`);
-      }
-      await this.#tellFailure(membership, 'Leaving', error, signal);
-      throw error;
-    }
-    const { verdict, gone, waiting, ends = [] } = outcome;
-    if (ends.length > 0 && verdict.withdraw)
-      world.record(membership, 'Warning', 'EndsWithCluster', `with the cluster ends what is in it: ${named(ends)}`);
-    if (verdict.forced && !findCondition(membership.status?.conditions, 'Withdrawn'))
-      force(`withdrawn from Hub ${hubName} although ${verdict.forced}`);
-    if (gone && !isInside && !clusterGoes(cluster) && record.places.some(({ on }) => on === 'member'))
-      force(`cluster ${clusterOf(membership)} does not answer: what is left in it of Hub ${hubName} stays there`);
-    if (gone) return letGo('Left', `the cluster has left Hub ${hubName}, which knew it as ${record.member.name}`);
-    await this.#tell(
-      membership,
-      { state: 'Leaving', waiting, conditions: leaveConditions(verdict, waiting) },
-      signal,
-      record,
-    );
-    const untilMs = verdict.until ? +verdict.until - +world.now() + SLACK_MS : LOOK_AGAIN_MS;
-    return { requeueAfterMs: Math.max(SLACK_MS, Math.min(LOOK_AGAIN_MS, untilMs)) };
-  }
-
-  async #tell(membership: Membership, told: Told, signal: AbortSignal, record?: MembershipRecord): Promise<Membership> {
-    const world = this.#world;
-    const known = record ?? world.records.get(keyOf(membership));
-    await writeStatus(
-      world.garden,
-      world.memberships,
-      membership,
-      statusOf(membership, told, known, world.now()),
-      signal,
-    );
-    return world.memberships.get(keyOf(membership)) ?? membership;
-  }
-
-  /** A line that breaks is told as well: which end, and why. The queue tries again. */
-  async #tellFailure(membership: Membership, state: Told['state'], error: unknown, signal: AbortSignal): Promise<void> {
-    // A newer object is on its way to the cache: nothing to tell anybody.
-    if (signal.aborted || (error instanceof KubeApiError && error.isConflict)) return;
-    const codes = error instanceof CoppiceError ? [error.code] : ['ERR_RETRYABLE_INFRA_DEPENDENCIES'];
-    const waiting = errorText(error);
-    await this.#tell(membership, { state, waiting, conditions: carried(membership), codes }, signal);
-  }
 }
-
-/** Conditions of steps as they were said before. */
-const carried = ({ status }: Membership): Said[] =>
-  (status?.conditions ?? [])
-    .filter(({ type }) => type !== 'Ready' && type !== 'HubUsable' && type !== 'LinePossible')
-    .map((condition) => {
-      const { lastTransitionTime: _, ...said } = condition;
-      return said;
-    });
 
 /** What of its nodes a hub is shown. */
 const shapeOf = (open: ReturnType<MembershipWorld['openClusters']['get']>): unknown => ({
@@ -308,10 +195,6 @@ const shapeOf = (open: ReturnType<MembershipWorld['openClusters']['get']>): unkn
     .map(({ metadata, status }) => [metadata.name, status?.allocatable?.cpu, status?.allocatable?.memory])
     .sort(),
 });
-
-/** Somebody who wrote in between is no reason to leave anything behind: the next try will do. */
-const isSilence = (error: unknown): boolean =>
-  isTransient(error) && !(error instanceof KubeApiError && error.isConflict);
 
 /** When the first credential of a record is to be replaced. Pure. */
 function renewalOf(record: MembershipRecord | undefined, now: Date): { isDue: boolean; next: Next } {

@@ -1,5 +1,5 @@
 import type { CloudProfile } from '../../api/cloudprofile.ts';
-import { findCondition } from '../../api/conditions.ts';
+import { findCondition, HIBERNATED, WAKING } from '../../api/conditions.ts';
 import type { HubSpec } from '../../api/hub.ts';
 import { formatBytes, formatCpu, parseBytes, parseCpu } from '../../api/quantity.ts';
 import { isAttached, profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
@@ -46,9 +46,11 @@ const WORKS_WITH = ['ControlPlaneHealthy', 'SystemComponentsHealthy'];
 /** Whether the cluster is to sleep. */
 export const isAsleep = ({ status }: WorkerCluster): boolean => status?.hibernation?.asleep === true;
 
-/** Whether the API server of a cluster is known not to answer. */
-export const isSilent = (cluster: WorkerCluster | undefined): boolean =>
-  findCondition(cluster?.status?.conditions, 'APIServerAvailable')?.status === 'False';
+/** Whether the API server of a cluster is known not to answer, though it should: one that sleeps or wakes is not silent. */
+export function isSilent(cluster: WorkerCluster | undefined): boolean {
+  const serves = findCondition(cluster?.status?.conditions, 'APIServerAvailable');
+  return serves?.status === 'False' && serves.reason !== HIBERNATED && serves.reason !== WAKING;
+}
 
 /**
  * Whether the API server of a cluster answers, as far as it was noticed. A cluster that is being deleted has no condition that says so: of one
@@ -78,7 +80,8 @@ const MEMORY_STEP = 64 * 2 ** 20;
 /** A cluster has few sizes; a hub is told no more of them than this. */
 const MOST_SIZES = 16;
 
-function nodeSizesOf(
+/** The sizes of its nodes, as hubs are told; of those that it is to have, where it has none. Pure. */
+export function nodeSizesOf(
   cluster: WorkerCluster,
   open: OpenCluster | undefined,
   profile: CloudProfile | undefined,

@@ -67,7 +67,9 @@ export async function connect(op: Operation, signal: AbortSignal, wait = inPodOf
   const certificate = await issueOperatorCertificate(op.pki, world.now());
   const client = KubeClient.fromKubeconfig(operatorKubeconfig(op.values, op.pki, certificate));
   let connection: ClusterConnection | undefined;
-  const cancel = hasServed(op.shoot) && systemClock.after(FIRST_ANSWER_MS, () => saySilent(state));
+  // One that wakes is started, and nobody has waited for it to answer.
+  const isExpected = hasServed(op.shoot) && state.operation?.type !== 'Wake';
+  const cancel = isExpected && systemClock.after(FIRST_ANSWER_MS, () => saySilent(state));
   try {
     await wait.started(op, signal);
     await untilServes(

@@ -164,12 +164,17 @@ async function applySystem(op: Operation, objects: KubeObject[], signal: AbortSi
 /**
  * Making the machines for workloads, taking away those that are too many, and replacing those that are outdated.
  * @param first what new machines need: a kubelet must not be newer than an API server that it may meet
+ * @param inside what shows that the cluster can be asked, and that machines can join it
  */
-export const machineTasks = (op: Operation, first: string[] = []): Task[] => [
+export const machineTasks = (
+  op: Operation,
+  first: string[] = [],
+  inside = ['access', ...(op.provider.needsBootstrapToken ? ['system-components'] : [])],
+): Task[] => [
   {
     id: 'machines',
     title: 'Making machines',
-    after: ['access', ...(op.provider.needsBootstrapToken ? ['system-components'] : []), ...first],
+    after: [...inside, ...first],
     expectedMs: 200,
     // A cloud's network takes minutes, and several clusters of an account take turns.
     timeoutMs: 45 * MINUTE,

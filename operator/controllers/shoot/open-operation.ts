@@ -3,7 +3,7 @@ import type { CloudProfile } from '../../api/cloudprofile.ts';
 import { CoppiceError, configurationProblem, notYetConfigured } from '../../api/errors.ts';
 import { technicalID } from '../../api/names.ts';
 import type { Seed } from '../../api/seed.ts';
-import { type Shoot, shootProfileName } from '../../api/shoot.ts';
+import { isToSleep, type Shoot, shootProfileName } from '../../api/shoot.ts';
 import { isNotFound } from '../../kube/errors.ts';
 import { decoded } from '../../kube/resources.ts';
 import { PKI_SECRET } from '../../shoot/pki.ts';
@@ -48,7 +48,9 @@ export async function openOperation(
   const strategy = strategyOf({ controlPlanePool, provider, recorded, seed, shoot, values: { namespace: id } });
   const barred = provider.inCloud && !deleting && strategy.servesInSeed ? unreachable(placed) : undefined;
   if (barred) throw barred;
-  const version = versionOf(shoot, profile, { deleting, keeps: strategy.keepsVersion }, world.now());
+  const sleeps = !deleting && strategy.maySleep && isToSleep(shoot);
+  // Nothing is upgraded while nothing runs.
+  const version = versionOf(shoot, profile, { asIs: deleting || sleeps, keeps: strategy.keepsVersion }, world.now());
   const vni = allocateVNI(id, seed.namespaces, vnis);
   vnis.set(id, vni);
   const op: Operation = {
@@ -59,7 +61,8 @@ export async function openOperation(
     provider,
     strategy,
     recorded,
-    pools: poolsOfShoot(shoot),
+    sleeps,
+    pools: poolsOfShoot(shoot).map((pool) => (sleeps ? { ...pool, count: 0 } : pool)),
     controlPlanePool,
     mend: wantsMending(provider, shoot, state),
     left: new Map(),
@@ -102,16 +105,16 @@ function offerFor(
   return { profile, provider };
 }
 
-/** The version of Kubernetes that the shoot is to have, pure. @param keeps whether it stays at the one that it runs */
+/** The version of Kubernetes that the shoot is to have, pure. @param asIs nothing is made of it. @param keeps whether it stays at the one that it runs */
 function versionOf(
   shoot: Shoot,
   profile: CloudProfile,
-  { deleting, keeps }: { readonly deleting: boolean; readonly keeps: boolean },
+  { asIs, keeps }: { readonly asIs: boolean; readonly keeps: boolean },
   now: Date,
 ): string {
   const running = shoot.status?.kubernetesVersion;
   const wanted = shoot.spec.kubernetes.version;
-  if (deleting) return running ?? wanted ?? '';
+  if (asIs) return running ?? wanted ?? '';
   const stays = running && (wanted === undefined || (wanted === running && keeps));
   const version = stays ? running : resolveVersion(wanted, profile, now);
   if (version === undefined)

@@ -36,6 +36,9 @@ export interface Operation {
   readonly strategy: ShootStrategy;
   /** Present: the profile says that no control planes are run. */
   readonly recorded: RecordedClusters | undefined;
+  /** Whether the shoot is to have neither nodes nor a control plane for a while: see isToSleep. */
+  readonly sleeps: boolean;
+  /** None has any machines while it sleeps. */
   readonly pools: readonly Pool[];
   /** The machines that run the control plane; undefined: it is not on machines. */
   readonly controlPlanePool: Pool | undefined;
@@ -65,6 +68,8 @@ export interface Operation {
 export interface ShootStrategy {
   /** Whether machines come to API servers in the seed; otherwise these are where the machines are. */
   readonly servesInSeed: boolean;
+  /** Whether it can be put to sleep with its data kept. */
+  readonly maySleep: boolean;
   /** Whether it stays at the version that it runs, also when its profile offers that no longer. */
   readonly keepsVersion: boolean;
   /** How long it may take until somebody looks again, milliseconds. */

@@ -24,8 +24,12 @@ export async function runReconcile(
   const last = shoot.status?.lastOperation;
   // It would hold up what the change asks for, and tell of it as if others had made it.
   if (op.mend || state.settledGeneration !== shoot.metadata.generation) endDriftLook(state);
-  const upToDate = shoot.status?.observedGeneration === shoot.metadata.generation && last?.state === 'Succeeded';
-  const type = !last || (last.type === 'Create' && last.state !== 'Succeeded') ? 'Create' : 'Reconcile';
+  const type = typeOf(op);
+  const upToDate =
+    shoot.status?.observedGeneration === shoot.metadata.generation &&
+    last?.state === 'Succeeded' &&
+    // One that was made with the wish to sleep has to be made first.
+    op.sleeps === (last.type === 'Hibernate');
   // A look that finds all in order is no operation: it leaves no trace, or an idle fleet would write.
   state.operation = upToDate
     ? last
@@ -35,7 +39,7 @@ export async function runReconcile(
   if (signal.aborted) throw signal.reason;
   if (result.failures.length > 0) return tellFailures(op, result.failures, op);
   if (!upToDate) {
-    const description = type === 'Create' ? 'the cluster was made' : 'the cluster is as it should be';
+    const description = DONE[type].text;
     state.operation = operation(state.operation, { type, state: 'Succeeded', progress: 100, description }, world.now());
   }
   state.errors.clear();
@@ -44,22 +48,45 @@ export async function runReconcile(
   lookForDrift(op);
   if (op.mend) await noteMended(op);
   const told = await tellStatus(op, signal);
-  if (!upToDate)
-    world.record(shoot, 'Normal', type === 'Create' ? 'Created' : 'Reconciled', state.operation?.description ?? '');
+  if (!upToDate) world.record(shoot, 'Normal', DONE[type].reason, state.operation?.description ?? '');
   return { requeueAfterMs: nextLookMs(op, told) };
 }
 
+type OperationType = 'Create' | 'Reconcile' | 'Hibernate' | 'Wake';
+
+/** Reason of the Event when an operation has ended well, and what it says. */
+const DONE: Record<OperationType, { reason: string; text: string }> = {
+  Create: { reason: 'Created', text: 'the cluster was made' },
+  Reconcile: { reason: 'Reconciled', text: 'the cluster is as it should be' },
+  Hibernate: { reason: 'Hibernated', text: 'the cluster sleeps' },
+  Wake: { reason: 'Woken', text: 'the cluster has woken' },
+};
+
+/** What an operation on the shoot is called; one that was broken off goes on under its name. */
+export function typeOf({ shoot, sleeps }: Pick<Operation, 'shoot' | 'sleeps'>): OperationType {
+  const last = shoot.status?.lastOperation;
+  if (!last || (last.type === 'Create' && last.state !== 'Succeeded')) return 'Create';
+  if (sleeps) return 'Hibernate';
+  const wakes = last.type === 'Hibernate' || (last.type === 'Wake' && last.state !== 'Succeeded');
+  return wakes ? 'Wake' : 'Reconcile';
+}
+
 /** How long it may take until somebody looks again, though nothing changes. */
-function nextLookMs({ provider, state, strategy, world }: Operation, told: ShootStatus | undefined): number {
+function nextLookMs(op: Operation, told: ShootStatus | undefined): number {
+  const { provider, shoot, state, strategy, world } = op;
   // A look that is under way queues the shoot when it ends.
   const recordsAt = state.dns?.running ? undefined : state.dns?.lookAt;
   const driftAt = state.drift?.running ? undefined : state.drift?.lookAt;
-  const sleeps = [state.nextRenewal, state.recordChangesAt, recordsAt, driftAt].flatMap((at) =>
+  // Nothing that sleeps shows its certificate to anybody: it is renewed on waking.
+  const renewalAt = op.sleeps ? undefined : state.nextRenewal;
+  const sleeps = [renewalAt, state.recordChangesAt, recordsAt, driftAt].flatMap((at) =>
     at ? [+at - +world.now()] : [],
   );
   // Their kubelets outlived their machines: nothing else will happen that would tell us to look.
   const strays = findCondition(told?.conditions, 'EveryNodeReady')?.reason === NODES_LEAVING;
   if (strays) sleeps.push(provider.inCloud ? MACHINE_KNOWN_MS : STRAYS_MS);
   if (state.usable?.ok === false || state.systemRefused) sleeps.push(ACCESS_MS);
+  // It was made in spite of that, and can do so now.
+  if (!op.sleeps && strategy.maySleep && shoot.spec.hibernation?.enabled) sleeps.push(0);
   return Math.max(1000, Math.min(strategy.longestSleepMs, ...sleeps));
 }

@@ -5,6 +5,8 @@ import type { ControlPlane } from '../../shoot/values.ts';
 import { reaching } from './context.ts';
 import { deletionTasks } from './deletion.ts';
 import { wantedNames } from './dns/dns-names.ts';
+import { hibernationStatus } from './hosted/hibernation-status.ts';
+import { hibernationTasks } from './hosted/hibernation-tasks.ts';
 import { hostedStatus } from './hosted/hosted-status.ts';
 import { reconcileTasks } from './hosted/hosted-tasks.ts';
 import type { Operation, ShootStrategy } from './operation.ts';
@@ -23,20 +25,22 @@ const LONGEST_SLEEP_MS = 12 * 3600_000;
 /** A control plane of pods in the seed. */
 const hosted: ShootStrategy = {
   servesInSeed: true,
+  maySleep: true,
   keepsVersion: false,
   longestSleepMs: LONGEST_SLEEP_MS,
   names: wantedNames,
   reaching,
   problem: () => undefined,
-  reconcileTasks,
+  reconcileTasks: (op) => (op.sleeps ? hibernationTasks(op) : reconcileTasks(op)),
   deletionTasks: (op) => deletionTasks(op),
-  status: hostedStatus,
+  status: (op, shoot, now) => (op.sleeps ? hibernationStatus(op, shoot, now) : hostedStatus(op, shoot, now)),
   machines: (op) => op.provider.listMachines(op.context()),
 };
 
 /** Nothing: the cluster is on record only. */
 const recorded: ShootStrategy = {
   ...hosted,
+  maySleep: false,
   reconcileTasks: recordedTasks,
   deletionTasks: recordedDeletionTasks,
   status: recordedStatus,
@@ -45,6 +49,7 @@ const recorded: ShootStrategy = {
 /** A control plane on machines of the cluster itself, which are where its other machines are: in the seed, or in a cloud. */
 const selfHosted = (infrastructure: ControlPlaneInfrastructure): ShootStrategy => ({
   servesInSeed: false,
+  maySleep: false,
   keepsVersion: true,
   longestSleepMs: infrastructure.lookAgainMs ?? LONGEST_SLEEP_MS,
   // kubeadm makes the certificate of an API server on machines, and knows of no further names.

@@ -14,9 +14,15 @@ export function whileAnswered(op: Operation, tasks: readonly Task[]): Task[] {
   return tasks.map((task) => {
     if (task.id !== FIRST_INSIDE && !task.after?.some((need) => insiders.has(need))) return task;
     insiders.add(task.id);
-    return { ...task, run: (signal) => runWhileAnswered(op, task, signal) };
+    return givenUpInSilence(op, task);
   });
 }
+
+/** The task, given up as soon as the API server stops answering. */
+export const givenUpInSilence = (op: Operation, task: Task): Task => ({
+  ...task,
+  run: (signal) => runWhileAnswered(op, task, signal),
+});
 
 async function runWhileAnswered(op: Operation, task: Task, signal: AbortSignal): Promise<void> {
   const { broken } = inside(op).line;

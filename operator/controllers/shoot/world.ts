@@ -20,6 +20,8 @@ import type { KubeObject } from '../../kube/resources.ts';
 export interface ShootBackups {
   /** Condition BackupReady; undefined: the shoot has no backups, or nothing is known yet. */
   condition(shoot: Shoot): Omit<Condition, 'lastTransitionTime'> | undefined;
+  /** Takes a snapshot now, the last before etcd ends for a while; nothing where the shoot has no backups. Rejects with CoppiceErrors. */
+  takeLast(shoot: Shoot, signal: AbortSignal): Promise<void>;
   /** No more are taken, and those that there are go or are marked to go. Never rejects but when aborted. */
   leave(shoot: Shoot, signal: AbortSignal): Promise<void>;
 }

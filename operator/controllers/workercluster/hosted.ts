@@ -1,15 +1,23 @@
 import type { Problem, Provider } from '../../../providers/contract.ts';
-import { findCondition, isTrue, NO_CONTROL_PLANE } from '../../api/conditions.ts';
+import { findCondition, HIBERNATED, isTrue, NO_CONTROL_PLANE } from '../../api/conditions.ts';
 import { API_VERSION, FINALIZER, LABELS } from '../../api/group.ts';
 import type { NormalPool } from '../../api/pools.ts';
 import type { Shoot, ShootSpec } from '../../api/shoot.ts';
 import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
 import { HELD } from '../../clusters/deletion-gate.ts';
 import { BACKUP_READY } from '../backup/conditions.ts';
-import { say } from '../conditions.ts';
+import { type Said, say } from '../conditions.ts';
 import { DRIFTED } from '../drifted.ts';
 import { meshLabels } from './networking.ts';
-import { type Asked, type ModeStrategy, problem, type Settled, type WorkerClusterView, withoutTime } from './view.ts';
+import {
+  type Asked,
+  type ModeStrategy,
+  problem,
+  type Settled,
+  type SizedView,
+  type WorkerClusterView,
+  withoutTime,
+} from './view.ts';
 
 /** What a Shoot says that is true of the WorkerCluster as well, word for word. */
 const MIRRORED = [
@@ -37,8 +45,8 @@ export const hosted: ModeStrategy = {
     return provider ? [...problems, ...credentialsProblems(cluster, provider)] : problems;
   },
 
-  ask({ cluster }, settled) {
-    return askForShoot(cluster, settled);
+  ask({ cluster, asleep }, settled) {
+    return askForShoot(cluster, settled, { sleeps: asleep !== undefined });
   },
 
   observe(view) {
@@ -52,7 +60,8 @@ export const hosted: ModeStrategy = {
     return {
       exists: shoot !== undefined,
       ready: say('Ready', ready, reason, readyMessage(view)),
-      conditions: MIRRORED.map((type) => withoutTime(findCondition(ofShoot?.conditions, type))),
+      conditions: [...MIRRORED.map((type) => withoutTime(findCondition(ofShoot?.conditions, type))), hibernated(view)],
+      sleeps: isTrue(ofShoot?.conditions, HIBERNATED),
       errors: ofShoot?.lastErrors ?? [],
       usable: ['APIServerAvailable', NO_CONTROL_PLANE].some((type) => isTrue(ofShoot?.conditions, type)),
       status: {
@@ -81,6 +90,18 @@ export const hosted: ModeStrategy = {
   },
 };
 
+/** What is said of sleep, once the spec says anything about it. */
+function hibernated({ cluster, shoot, asleep, keptAwake, maySleep }: SizedView): Said | undefined {
+  if (!cluster.spec.hibernation || !maySleep) return undefined;
+  if (keptAwake) return say(HIBERNATED, false, 'FallingAsleep', keptAwake.message);
+  const known = findCondition(shoot?.status?.conditions, HIBERNATED);
+  if (asleep) return withoutTime(known) ?? say(HIBERNATED, false, 'FallingAsleep', 'the cluster is told to sleep');
+  const { type, state } = shoot?.status?.lastOperation ?? {};
+  return known || (type === 'Wake' && state !== 'Succeeded')
+    ? say(HIBERNATED, false, 'Waking', 'its control plane is started, then its nodes come')
+    : say(HIBERNATED, false, 'Awake', 'the nodes are as the spec says');
+}
+
 /** What is wrong about credentials where machines are in an account of the tenant. */
 export function credentialsProblems({ spec }: WorkerCluster, { inCloud, name }: Provider): Problem[] {
   if (!inCloud || spec.credentialsRef) return [];
@@ -88,8 +109,17 @@ export function credentialsProblems({ spec }: WorkerCluster, { inCloud, name }: 
   return [problem('credentialsRef', message)];
 }
 
-/** The Shoot of a cluster. @param controlPlane the pool of machines that run its control plane; absent: a seed hosts it */
-export function askForShoot(cluster: WorkerCluster, settled: Settled, controlPlane?: SettledPool): Asked {
+/** What of a Shoot its mode decides. */
+interface ShootMode {
+  /** The pool of machines that run its control plane; absent: a seed hosts it. */
+  readonly controlPlane?: SettledPool;
+  /** Whether it is to sleep now. Absent: no. */
+  readonly sleeps?: boolean;
+}
+
+/** The Shoot of a cluster. */
+export function askForShoot(cluster: WorkerCluster, settled: Settled, mode: ShootMode): Asked {
+  const { controlPlane } = mode;
   const { profile, provider, region, version, ranges } = settled;
   const { pods, services, nodes } = ranges;
   const pools = [...(controlPlane ? [controlPlane] : []), ...settled.pools];
@@ -97,7 +127,7 @@ export function askForShoot(cluster: WorkerCluster, settled: Settled, controlPla
     { region, kubernetesVersion: version, networking: { pods, services, ...(provider.inCloud && { nodes }) }, pools },
     profile,
   );
-  return { problems, shoot: shootFor(cluster, shootSpec(cluster, settled, controlPlane), meshLabels(settled.known)) };
+  return { problems, shoot: shootFor(cluster, shootSpec(cluster, settled, mode), meshLabels(settled.known)) };
 }
 
 type SettledPool = NormalPool & { machineType: string };
@@ -105,7 +135,7 @@ type SettledPool = NormalPool & { machineType: string };
 function shootSpec(
   { spec, ...cluster }: WorkerCluster,
   settled: Settled,
-  controlPlane: SettledPool | undefined,
+  { controlPlane, sleeps }: ShootMode,
 ): ShootSpec {
   const { profile, provider, region, version, ranges } = settled;
   const pools = [...(controlPlane ? [controlPlane] : []), ...settled.pools];
@@ -135,7 +165,8 @@ function shootSpec(
     },
     ...(spec.dns && { dns: spec.dns }),
     ...(provider.inCloud && spec.drift && { drift: spec.drift }),
-    ...(spec.hibernation && { hibernation: spec.hibernation }),
+    // Schedules, and what keeps it awake, are resolved here: a Shoot is only told what is so now.
+    ...(sleeps && { hibernation: { enabled: true } }),
     ...(spec.maintenance && { maintenance: spec.maintenance }),
   };
 }

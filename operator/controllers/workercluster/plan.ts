@@ -1,6 +1,7 @@
 import type { ManagedCluster } from '../../../providers/cloud.ts';
 import type { Provider } from '../../../providers/contract.ts';
 import type { CloudProfile } from '../../api/cloudprofile.ts';
+import { HIBERNATED } from '../../api/conditions.ts';
 import { LABELS } from '../../api/group.ts';
 import { KUBECONFIG_KEY, kubeconfigSecretName } from '../../api/names.ts';
 import type { Shoot } from '../../api/shoot.ts';
@@ -106,7 +107,7 @@ export function planWorkerCluster(seen: WorkerClusterView, now: Date): WorkerClu
     ...(life.isOver && { expire: true }),
     ...earliest(
       life.next,
-      resolved.mode === 'Managed' ? sleep.next : undefined,
+      view.maySleep ? sleep.next : undefined,
       view.keptAwake?.until,
       lookAgainAt,
       view.mesh?.refused && new Date(+now + REFUSED_MS),
@@ -114,7 +115,7 @@ export function planWorkerCluster(seen: WorkerClusterView, now: Date): WorkerClu
     filled,
     status: {
       ...withWarning(statusOf(view, resolved, asked, withCapacity, now), life, cluster, now),
-      ...(resolved.mode === 'Managed' && sleep.status && { hibernation: sleep.status }),
+      ...(view.maySleep && sleep.status && { hibernation: sleep.status }),
       ...(defaultedNodes !== undefined && { defaultedNodes }),
     },
   };
@@ -202,7 +203,7 @@ function statusOf(
   );
   return {
     conditions,
-    phase: phaseOf(before?.phase, { refused, waiting: overQuota, ready, exists }),
+    phase: observed.sleeps ? HIBERNATED : phaseOf(before?.phase, { refused, waiting: overQuota, ready, exists }),
     ...(mode && { mode }),
     ...(provider && { provider: provider.name }),
     simulated,
@@ -228,7 +229,7 @@ function phaseOf(
 ): string {
   if (is.refused && !is.exists) return is.waiting ? 'Pending' : 'Failed';
   if (is.ready) return 'Ready';
-  if (before === 'Ready' || before === 'Updating') return 'Updating';
+  if (before === 'Ready' || before === 'Updating' || before === HIBERNATED) return 'Updating';
   return is.exists ? 'Creating' : 'Pending';
 }
 

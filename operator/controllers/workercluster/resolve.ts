@@ -2,7 +2,7 @@ import type { Problem } from '../../../providers/contract.ts';
 import { type CloudProfile, DEFAULT_RANGES } from '../../api/cloudprofile.ts';
 import { gpusOf } from '../../api/gpu.ts';
 import type { DesiredPool, NormalPool } from '../../api/pools.ts';
-import { controlPlaneWorker, type Shoot } from '../../api/shoot.ts';
+import { controlPlaneWorker, hasServed, type Shoot } from '../../api/shoot.ts';
 import { madeModeOf, profileNameOf } from '../../api/workercluster.ts';
 import { desiredSizes } from '../../capacity/desired-sizes.ts';
 import { judgeHolds } from '../../clusters/deletion-gate.ts';
@@ -17,10 +17,14 @@ const among = (names: readonly string[]): string =>
 
 /** Resolves what each pool should have, and whether the cluster is to sleep now. Pure. */
 export function sized(view: WorkerClusterView, now: Date): SizedView {
-  const { cluster, profile, decided, managed } = view;
+  const { cluster, profile, decided, managed, shoot, provider } = view;
   const { asleep, status } = sleepOf(cluster, now);
+  const mode = modeOf(view);
+  const isOnRecord = profile !== undefined && provider?.recorded?.includes(profile) === true;
+  const maySleep = mode === 'Managed' || (mode === 'Hosted' && !isOnRecord);
   // What was never there cannot sleep: its add-ons need nodes to come up on.
-  const toSleep = asleep && managed?.outputs !== undefined && modeOf(view) === 'Managed';
+  const isMade = mode === 'Managed' ? managed?.outputs !== undefined : shoot !== undefined && hasServed(shoot);
+  const toSleep = asleep && maySleep && isMade;
   const gate = toSleep && status ? judgeHolds(view.keepsAwake?.(new Date(status.since)) ?? [], now) : undefined;
   const sleeps = toSleep && gate?.open !== false;
   const asked = decided === 'unknown' ? lastAsked(view) : undefined;
@@ -29,6 +33,7 @@ export function sized(view: WorkerClusterView, now: Date): SizedView {
     sizes: profile
       ? desiredSizes({ cluster, profile, ...(decided && { decided }), has: (pool) => asked?.get(pool) })
       : [],
+    maySleep,
     ...(gate && !gate.open && { keptAwake: gate }),
     ...(sleeps && { asleep: cluster.spec.hibernation?.enabled ? 'sleep' : 'schedule' }),
   };

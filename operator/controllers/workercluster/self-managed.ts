@@ -53,6 +53,6 @@ export const selfManaged: ModeStrategy = {
       gpu: 0,
     };
     const running = shoot?.status?.kubernetesVersion;
-    return askForShoot(cluster, running ? { ...settled, version: running } : settled, pool);
+    return askForShoot(cluster, running ? { ...settled, version: running } : settled, { controlPlane: pool });
   },
 };

@@ -85,6 +85,8 @@ export interface MeshView {
 export interface SizedView extends WorkerClusterView {
   /** What each pool should have; empty without a profile. */
   readonly sizes: readonly DesiredPool[];
+  /** Whether it can sleep as its spec says: in its mode, and as it is made. */
+  readonly maySleep: boolean;
   /** Whether its nodes are to be at zero for a while, and by whose word. */
   readonly asleep?: Holds['asleep'];
   /** It is to sleep, and whoever has placed work on it moves that away first; absent: not so. */
@@ -137,6 +139,8 @@ export interface Observed {
   readonly conditions: readonly (Said | undefined)[];
   readonly errors: readonly LastError[];
   readonly status: Partial<WorkerClusterStatus>;
+  /** Whether it sleeps, so that nobody can work with it. Absent: it does not. */
+  readonly sleeps?: boolean;
   /** Whether there is a kubeconfig, and it works as far as anything of the cluster does. */
   readonly usable: boolean;
 }

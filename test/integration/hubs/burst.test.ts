@@ -1,43 +1,28 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import {
-  ALPHA_API_VERSION,
-  API_VERSION,
-  type BurstPolicy,
-  type Quota,
-  type Shoot,
-  type WorkerCluster,
-} from '../../../operator/api/index.ts';
-import { wireBurst } from '../../../operator/controllers/burst/wiring.ts';
-import { byNamespace } from '../../../operator/controllers/by-namespace.ts';
+import { ALPHA_API_VERSION, type BurstPolicy, type WorkerCluster } from '../../../operator/api/index.ts';
+import { previewBurst } from '../../../operator/controllers/burst/preview.ts';
+import type { DecidedSizes } from '../../../operator/controllers/decided-sizes.ts';
 import { CLUSTERS } from '../../../operator/hubs/karmada/cluster.ts';
 import { RESOURCEBINDINGS } from '../../../operator/hubs/karmada/seen.ts';
-import { Informer } from '../../../operator/kube/informer.ts';
-import { Registry } from '../../../operator/kube/metrics.ts';
-import {
-  BURSTPOLICIES,
-  type KubeObject,
-  type Pod,
-  QUOTAS,
-  SECRETS,
-  SHOOTS,
-  WORKERCLUSTERS,
-} from '../../../operator/kube/resources.ts';
+import { BURSTPOLICIES, type KubeObject, type Pod, SECRETS, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
+import { runBurst, sellClusters } from '../../kit/hubs/burst-beside.ts';
 import { HubScene } from '../../kit/hubs/hub-scene.ts';
 import { KarmadaStandIn } from '../../kit/hubs/karmada-stand-in.ts';
 
 const PATIENCE = { timeout: 30_000, interval: 100 };
 const TEST_FINALIZER = 'multi-cluster.demo.io/test';
 let scene: HubScene;
+let sizes: DecidedSizes;
 
 /** Work that Karmada has no room for, or that it has placed on a cluster. */
-async function bind(cluster?: string): Promise<void> {
+async function bind(cluster?: string, app = 'web'): Promise<void> {
   const binding: KubeObject = {
     apiVersion: 'work.karmada.io/v1alpha2',
     kind: 'ResourceBinding',
-    metadata: { name: 'web-deployment', namespace: 'shop' },
+    metadata: { name: `${app}-deployment`, namespace: 'shop' },
     spec: {
-      resource: { apiVersion: 'apps/v1', kind: 'Deployment', namespace: 'shop', name: 'web' },
+      resource: { apiVersion: 'apps/v1', kind: 'Deployment', namespace: 'shop', name: app },
       replicas: 3,
       replicaRequirements: { resourceRequest: { cpu: '1', memory: '1Gi' } },
       clusters: cluster ? [{ name: cluster, replicas: 3 }] : [],
@@ -68,19 +53,7 @@ beforeAll(async () => {
   scene.onStop(() => standIn.stop());
   for (const name of ['shop', 'karmada-cluster'])
     await client.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
-  const price = { hourly: '0.1', currency: 'USD' };
-  await client.apply({
-    apiVersion: API_VERSION,
-    kind: 'CloudProfile',
-    metadata: { name: 'cloud' },
-    spec: {
-      type: 'cloud',
-      kubernetes: { versions: [{ version: '1.36.3', classification: 'supported' }] },
-      machineTypes: [{ name: 'large', cpu: '4', gpu: '0', memory: '8Gi', price }],
-      regions: [{ name: 'here' }],
-      defaults: { mode: 'Hosted', region: 'here', machineType: 'large' },
-    },
-  });
+  await sellClusters(client);
   // Karmada's own API server, with rights of its own there: here it is the same one.
   await client.apply({
     apiVersion: 'v1',
@@ -90,20 +63,14 @@ beforeAll(async () => {
   });
   const clusterSelector = { matchLabels: { fleet: 'production' } };
   await scene.makeHub('test', { clusterSelector, kubeconfigRef: { name: 'karmada' } });
-  scene.beside = (core, hubs) => {
-    const { garden } = core;
-    const shoots = new Informer<Shoot>(garden, SHOOTS, { indexes: byNamespace });
-    const quotas = new Informer<Quota>(garden, QUOTAS, { indexes: byNamespace });
-    const burst = wireBurst({ ...core, shoots, quotas, decided: () => 'none', metrics: new Registry() }, hubs, {
-      granted: new Map(),
-    });
-    return { ...burst, caches: [...(burst.caches ?? []), shoots, quotas] };
-  };
+  runBurst(scene, (of) => {
+    sizes = of;
+  });
   await scene.startOperator();
 });
 afterAll(() => scene?.stop());
 
-it('has a cluster made for work that Karmada has no room for, joined, given back when it is empty, and nothing left', async () => {
+it('says what it would buy, has a cluster made for work that Karmada has no room for, joined, given back when it is empty, and nothing left', async () => {
   const { client } = scene.garden;
   await bind();
   await client.create({
@@ -112,13 +79,14 @@ it('has a cluster made for work that Karmada has no room for, joined, given back
     metadata: { name: 'peak', namespace: 'shop' },
     spec: {
       hub: 'test',
+      dryRun: true,
       trigger: { pendingFor: '1s' },
       candidates: [
         {
           name: 'cloud',
           template: {
             metadata: { labels: { fleet: 'production' } },
-            spec: { cloudProvider: 'cloud', pools: [{ name: 'a', maximum: 5 }] },
+            spec: { cloudProvider: 'cloud', pools: [{ name: 'a', maximum: 5, autoscale: 'Coppice' }] },
           },
         },
       ],
@@ -128,11 +96,30 @@ it('has a cluster made for work that Karmada has no room for, joined, given back
       cooldown: { scaleOut: '1s', scaleIn: '1s' },
     },
   });
+  // The policy has been looked at, so that whatever is written from now on somebody else writes.
+  await expect.poll(async () => (await policy())?.status?.decisions?.length, PATIENCE).toBe(1);
+  const before = await policy();
+  const seen = AbortSignal.timeout(20_000);
+  const { policies, gaps } = await previewBurst(
+    client,
+    'kube-system',
+    () => undefined,
+    () => true,
+    seen,
+  );
+  expect(gaps).toEqual([]);
+  expect(policies.map(({ status }) => status?.decisions)).toMatchObject([
+    [{ action: 'Buy', candidate: 'cloud', hourly: '0.1', why: expect.stringContaining('have no place') }],
+  ]);
+  expect(await clusters()).toEqual([]);
+  expect((await policy())?.metadata.resourceVersion).toBe(before?.metadata.resourceVersion);
+  await client.mergePatch(BURSTPOLICIES, 'peak', 'shop', { spec: { dryRun: false } });
+
   await expect
     .poll(async () => (await clusters()).length || JSON.stringify((await policy())?.status), PATIENCE)
     .toBe(1);
   const [made] = await clusters();
-  expect(made!.spec.pools).toEqual([{ name: 'a', minimum: 1, maximum: 5 }]);
+  expect(made!.spec.pools).toEqual([{ name: 'a', minimum: 1, maximum: 5, autoscale: 'Coppice' }]);
   const { name } = made!.metadata;
 
   // What the controllers of clusters do: hold it, and open a line to it.
@@ -145,7 +132,7 @@ it('has a cluster made for work that Karmada has no room for, joined, given back
     'multi-cluster.demo.io/burst': 'true',
     fleet: 'production',
   });
-  const requests = [{ name: 'web', resources: { requests: { cpu: '1', memory: '1Gi' } } }];
+  const requests = [{ name: 'web', resources: { requests: { cpu: '3', memory: '1Gi' } } }];
   const metadata = { name: 'web', namespace: 'shop' };
   pods.push({ apiVersion: 'v1', kind: 'Pod', metadata, spec: { nodeName: 'one', containers: requests } });
   await bind(memberName);
@@ -156,6 +143,15 @@ it('has a cluster made for work that Karmada has no room for, joined, given back
   await delay(2_000);
   expect((await clusters())[0]!.metadata.deletionTimestamp).toBeUndefined();
 
+  // More work: its pool grows, and no other cluster is made.
+  await bind(undefined, 'more');
+  const decided = () => sizes.get(`shop/${name}`, made!.metadata.uid!);
+  await expect
+    .poll(() => [...(decided() as ReadonlyMap<string, object>)], PATIENCE)
+    .toEqual([['a', expect.objectContaining({ count: 2, by: 'BurstPolicy shop/peak' })]]);
+  expect((await policy())!.status!.nodes).toMatchObject([{ cluster: name, pool: 'a', count: 1 }]);
+  await client.delete(RESOURCEBINDINGS, 'more-deployment', 'shop');
+
   pods.length = 0;
   await client.delete(RESOURCEBINDINGS, 'web-deployment', 'shop');
   await expect.poll(async () => (await clusters())[0]?.metadata.deletionTimestamp, PATIENCE).toBeDefined();
@@ -164,7 +160,7 @@ it('has a cluster made for work that Karmada has no room for, joined, given back
   await client.mergePatch(WORKERCLUSTERS, name, 'shop', { metadata: { finalizers: null } });
   await expect.poll(async () => (await policy())?.status?.clusterCount, PATIENCE).toBe(0);
   const { decisions = [], spend } = (await policy())!.status!;
-  expect(decisions.map(({ action }) => action)).toEqual(['Remove', 'Buy']);
+  expect(decisions.filter(({ dryRun }) => !dryRun).map(({ action }) => action)).toEqual(['Remove', 'Grow', 'Buy']);
   expect(Number(spend!.amount)).toBeGreaterThan(0);
   expect(scene.events).toContainEqual(expect.stringMatching(/^BurstPolicy ClusterBought: .*have no place/));
 

@@ -116,7 +116,9 @@ describe('what is not acted on', () => {
       hibernation: { enabled: true },
       pools: [{ name: 'a', spot: true, gpu: 1 }],
     }).spec;
-    expect(unactedClusterFields(spec).sort()).toEqual(['hibernation', 'pools[0].spot']);
+    expect(unactedClusterFields(spec)).toEqual(['pools[0].spot']);
+    expect(unactedClusterFields(spec, 'SelfManaged').sort()).toEqual(['hibernation', 'pools[0].spot']);
+    expect(unactedClusterFields(spec, 'Hosted', { onRecord: true }).sort()).toEqual(['hibernation', 'pools[0].spot']);
     expect(unactedClusterFields(spec, 'Managed')).toEqual([]);
     expect(unactedClusterFields(cluster({ controlPlaneNodes: 3, dataPlaneNodes: 20 }).spec)).toEqual([]);
     expect(unactedClusterFields(cluster({ dns: { domain: 'x.example' } }).spec, 'Hosted', { onRecord: true })).toEqual([
@@ -128,6 +130,7 @@ describe('what is not acted on', () => {
       cloudProfile: { name: 'aws' },
       region: 'r',
       kubernetes: { version: '1.36.3', kubelet: { maxPods: 5 } },
+      hibernation: { enabled: true, schedules: [{ start: '0 20 * * *' }] },
       dns: { domain: 'x', providers: [{ type: 'aws-route53', domains: { include: ['y'] } }] },
       provider: {
         type: 'aws',
@@ -141,6 +144,7 @@ describe('what is not acted on', () => {
       'kubernetes.kubelet',
       'provider.workers[0].machine.image',
       'provider.workers[1].volume',
+      'hibernation.schedules',
       'dns.providers[0].domains',
       'provider.workers[1].maximum',
     ]);

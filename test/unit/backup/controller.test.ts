@@ -118,6 +118,27 @@ describe('the controller of backups', () => {
     expect(told).toEqual([KEY, KEY]);
   });
 
+  it('misses no snapshot of a cluster that sleeps: nothing changes in it', async () => {
+    const lastOperation = { type: 'Hibernate', state: 'Succeeded' };
+    const spec = { hibernation: { enabled: true }, provider: { workers: [] } };
+    shoot = { ...shootWith({ status: { lastOperation } }), spec: spec as unknown as Shoot['spec'] };
+    put(-5);
+    await reconcile();
+    etcdReady = 0;
+    source.now = () => new Date(NOW + 50 * HOUR);
+    await reconcile();
+    expect(said()).toMatchObject({ status: 'True' });
+  });
+
+  it('takes a last snapshot before a cluster sleeps, where its seed has a bucket', async () => {
+    // There is no etcd here: that it is asked is all that can be seen.
+    await expect(controller.takeLast(shoot!, signal)).rejects.toThrow('etcd');
+    buckets.broken = configurationProblem('the bucket says no');
+    await expect(controller.takeLast(shoot!, signal)).rejects.toThrow();
+    seed = seedWith(undefined);
+    await controller.takeLast(shoot!, signal);
+  });
+
   it('says that the seed has no bucket, and waits for it', async () => {
     seed = seedWith(BACKUP);
     expect(await reconcile()).toEqual({});

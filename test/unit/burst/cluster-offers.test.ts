@@ -8,9 +8,11 @@ import {
   decided,
   emptyRecord,
   gone,
+  measuredStartupMs,
   ordered,
   rested,
   spentUntil,
+  startedUp,
   useful,
 } from '../../../operator/burst/clusters/record.ts';
 import { parseMoney } from '../../../operator/cost/money.ts';
@@ -45,6 +47,26 @@ describe('what a cluster would cost', () => {
     expect(price({ mode: 'Managed', pools: [pool({ autoscale: 'None' })] })).toEqual({
       hourly: 300_000n,
       most: 300_000n,
+    });
+  });
+
+  it('says how its time is billed, as far as the profile does, and counts the share of a hosted control plane', () => {
+    const billing = { machines: { step: '1h' }, controlPlane: { step: '1s', minimum: '1m' } };
+    const shared = { billing, hostedControlPlaneFee: { hourly: '0.03', currency: 'USD' } };
+    const hour = { stepMs: 3_600_000, minimumMs: 0 };
+    const priced = (mode: 'Hosted' | 'Managed') => {
+      const inputs = { cluster: cluster({ mode, pools: [pool({ autoscale: 'None' })] }), profile: profile(shared) };
+      const member = { name: 'new', labels: {}, zones: [] };
+      return offerOf({ ...inputs, member, reserve: 'none', currency: 'USD' }).price(new Map([['a', 2]]));
+    };
+    expect(priced('Hosted')).toEqual({
+      hourly: 230_000n,
+      most: 230_000n,
+      billing: { machines: hour, controlPlane: undefined, fee: 30_000n },
+    });
+    expect(priced('Managed')).toMatchObject({
+      hourly: 300_000n,
+      billing: { machines: hour, controlPlane: { stepMs: 1000, minimumMs: 60_000 }, fee: 100_000n },
     });
   });
 
@@ -104,6 +126,39 @@ describe('the record of a policy', () => {
     const left = gone(dearer, name, START + 4 * HOUR);
     expect(left).toMatchObject({ purchases: [], spent: { '2026-11': '3', '2026-12': '4' } });
     expect(spentUntil(dearer, START + 4 * HOUR)).toBe(4_000_000n);
+  });
+
+  it('counts hours that have begun, of what goes and of machines that go first, once it was seen to be made', () => {
+    const hour = { stepMs: HOUR, minimumMs: 0 };
+    const second = { stepMs: 1000, minimumMs: 0 };
+    const price = {
+      hourly: 2_100_000n,
+      most: 2_100_000n,
+      billing: { machines: hour, controlPlane: second, fee: 100_000n },
+    };
+    const one = ordered(empty, { candidate: 'aws', nodes: {}, price, sources: [], why: 'w', alternatives: [] }, START);
+    const [{ name }] = one.purchases as [BurstRecord['purchases'][number]];
+    const seen = changed(one, name, { uid: 'made' });
+    expect(gone(seen, name, START + HOUR / 2).spent).toEqual({ '2026-11': '2.05' });
+    expect(gone(seen, name, START + HOUR).spent).toEqual({ '2026-11': '2.1' });
+    const machinesFirst = costs(seen, name, '0.1', START + HOUR / 2);
+    expect(gone(machinesFirst, name, START + HOUR).spent).toEqual({ '2026-11': '2.1' });
+    expect(gone(one, name, START + HOUR / 2).spent).toEqual({ '2026-11': '1.05' });
+    // As a record is kept.
+    expect(gone(JSON.parse(JSON.stringify(seen)), name, START + HOUR / 2).spent).toEqual({ '2026-11': '2.05' });
+  });
+
+  it('knows how long clusters of a candidate took, by the last ones, and of so many candidates', () => {
+    let record = empty;
+    expect(measuredStartupMs(record, 'aws')).toBeUndefined();
+    for (const seconds of [600, 900, 700]) record = startedUp(record, 'aws', seconds * 1000);
+    expect(measuredStartupMs(record, 'aws')).toBe(700_000);
+    for (let time = 0; time < 9; time++) record = startedUp(record, 'aws', 60_000);
+    expect(record.startups!.aws).toHaveLength(9);
+    expect(measuredStartupMs(record, 'aws')).toBe(60_000);
+    for (let time = 0; time < 50; time++) record = startedUp(record, `c${time}`, 1000);
+    expect(Object.keys(record.startups!)).toHaveLength(16);
+    expect(measuredStartupMs(record, 'c49')).toBe(1000);
   });
 
   it('never uses a name twice, and is the same where there is no news', () => {

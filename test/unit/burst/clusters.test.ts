@@ -1,15 +1,20 @@
 import { describe, expect, it } from 'vitest';
+import { JOIN_LIMIT_MS } from '../../../operator/burst/clusters/give-back.ts';
 import type {
   ClusterOffer,
+  ClusterPrice,
   ClustersView,
+  GrowingPool,
   Limits,
   OwnCluster,
+  Peak,
   Supply,
   WaitingWork,
 } from '../../../operator/burst/clusters/model.ts';
-import { JOIN_LIMIT_MS, planClusters } from '../../../operator/burst/clusters/plan.ts';
+import { planClusters } from '../../../operator/burst/clusters/plan.ts';
 import type { FitPod, NodeTemplate } from '../../../operator/burst/fit/model.ts';
 import { fitPod } from '../../../operator/burst/fit/pod.ts';
+import type { ClusterBilling } from '../../../operator/cost/billing.ts';
 import type { Pod } from '../../../operator/kube/resources.ts';
 import { holds } from '../../kit/property.ts';
 
@@ -88,6 +93,21 @@ const candidate = (
     ...rest,
   };
 };
+
+const HOURLY: ClusterBilling = {
+  machines: { stepMs: 60 * MINUTE, minimumMs: 0 },
+  controlPlane: undefined,
+  fee: 0n,
+};
+const PER_SECOND: ClusterBilling = { ...HOURLY, machines: { stepMs: 1000, minimumMs: MINUTE } };
+/** The same, with its time billed like this. */
+const billed = (one: ReturnType<typeof candidate>, billing: ClusterBilling) => ({
+  ...one,
+  offer: {
+    ...one.offer,
+    price: (nodes: ReadonlyMap<string, number>) => ({ ...(one.offer.price(nodes) as ClusterPrice), billing }),
+  },
+});
 
 const own = (name: string, more: Partial<OwnCluster> = {}): OwnCluster => ({
   key: `shop/${name}`,
@@ -182,6 +202,58 @@ describe('work without a place', () => {
     expect(bought({ candidates })).toEqual(['gcp 2']);
   });
 
+  it('buys what costs least for as long as it lives at least: half an hour of it may cost a whole one', () => {
+    const candidates = [billed(candidate('aws', 1), HOURLY), billed(candidate('gcp', 1.5), PER_SECOND)];
+    const [cheapest] = plan({ candidates }).purchases;
+    expect(cheapest).toMatchObject({ candidate: 'gcp', price: { hourly: 3_000_000n } });
+    expect(cheapest!.alternatives).toEqual([
+      {
+        candidate: 'aws',
+        hourly: 2_000_000n,
+        whyNot: 'gcp was better: as its time is billed, this one costs 2 USD at least, that one 1.5',
+      },
+    ]);
+    // For a longer life the hours are used.
+    expect(bought({ candidates, limits: limits({ minimumLifeMs: 50 * MINUTE }) })).toEqual(['aws 2']);
+    // The part of the price that is no machine's is billed in its own way.
+    const fee = { ...HOURLY, fee: 1_000_000n, controlPlane: { stepMs: 1000, minimumMs: 0 } };
+    expect(
+      bought({ candidates: [billed(candidate('aws', 1), fee), billed(candidate('gcp', 1.4), PER_SECOND)] }),
+    ).toEqual(['gcp 2']);
+    expect(
+      bought({ candidates: [billed(candidate('aws', 1), { ...fee, fee: 2_000_000n }), candidate('gcp', 1.4)] }),
+    ).toEqual(['aws 2']);
+  });
+
+  it('buys what comes in time, though it costs more and has a lower priority; where all are late, the quickest', () => {
+    const slow = candidate('aws', 1, { startupMs: 12 * MINUTE + 16_000, priority: 1 });
+    const quick = candidate('gcp', 2, { startupMs: 4 * MINUTE });
+    const within = (minutes: number) => ({ limits: limits({ startWithinMs: minutes * MINUTE }) });
+    expect(bought({ candidates: [slow, quick] })).toEqual(['aws 2']);
+    expect(bought({ candidates: [slow, quick], ...within(15) })).toEqual(['aws 2']);
+    const [inTime] = plan({ candidates: [slow, quick], ...within(5) }).purchases;
+    expect(inTime).toMatchObject({
+      candidate: 'gcp',
+      alternatives: [{ whyNot: 'gcp was better: this one takes 13 minutes to come, and 5 minutes are allowed' }],
+    });
+    expect(bought({ candidates: [slow, quick], ...within(1) })).toEqual(['gcp 2']);
+    // What is not known keeps nobody out.
+    expect(bought({ candidates: [slow, candidate('gcp', 2)], ...within(1) })).toEqual(['gcp 2']);
+    // One that is late is bought where nothing else takes the work.
+    expect(bought({ candidates: [slow, candidate('gcp', 2, { problem: 'it rests' })], ...within(1) })).toEqual([
+      'aws 2',
+    ]);
+    // There may be no money for what comes in time: late is better than not at all.
+    const little = { limits: limits({ startWithinMs: 5 * MINUTE, hourly: 3_000_000n }) };
+    expect(bought({ candidates: [slow, quick], ...little })).toEqual(['aws 2']);
+    const small = candidate('gcp', 2, { startupMs: 4 * MINUTE, most: 1 });
+    expect(bought({ waiting: [work('web', 12)], candidates: [slow, small], ...little })).toEqual(['aws 3']);
+    // Of what costs the same, the quicker.
+    expect(bought({ candidates: [{ ...slow, priority: 0 }, candidate('gcp', 1, { startupMs: MINUTE })] })).toEqual([
+      'gcp 2',
+    ]);
+  });
+
   it('buys nothing where it fits already, and says where', () => {
     const room = { supply: [supply('private', 8, 2)] };
     expect(bought(room)).toEqual([]);
@@ -239,6 +311,25 @@ describe('work without a place', () => {
       { limits: limits({ monthly: 5_000_000n }), spent: 4_500_000n },
       /costs 1 USD, more than is left of the budget of the month of 5 USD/,
     ],
+    [
+      'the budget of the month, as time is billed',
+      {
+        limits: limits({ monthly: 5_000_000n }),
+        spent: 3_500_000n,
+        candidates: [billed(candidate('aws', 1), HOURLY)],
+      },
+      /costs 2 USD, more than is left of the budget of the month of 5 USD/,
+    ],
+    [
+      'the budget of the month, with hours that have begun',
+      {
+        limits: limits({ monthly: 5_000_000n }),
+        // A half of its second hour is spent; half an hour more, and it is in its third: 1.5 are still to come.
+        clusters: [own('a', { at: NOW - 90 * MINUTE - 1, billing: HOURLY })],
+        spent: 2_600_000n,
+      },
+      /costs 1 USD, more than is left of the budget of the month of 5 USD/,
+    ],
     ['the maximum', { limits: limits({ maximumClusters: 1 }), clusters: [own('a')] }, /the policy has its 1 clusters/],
     ['the maximum of a candidate', { candidates: [candidate('aws', 1, { left: 0 })] }, /as many of it as it allows/],
     [
@@ -294,6 +385,24 @@ describe('a cluster', () => {
     expect(removed({ ...quiet, clusters: [idle(11)], lastIn: NOW - 5 * MINUTE })).toEqual([]);
   });
 
+  it('stays as long as its hour is paid for, and goes before the next one; by the second it goes at once', () => {
+    // Idle for more than long enough at minute 52 of its second hour.
+    const hourly = idle(52, { at: NOW - 112 * MINUTE, billing: HOURLY });
+    expect(removed({ ...quiet, clusters: [{ ...hourly, at: NOW - 72 * MINUTE }] })).toEqual([]);
+    expect(plan({ ...quiet, clusters: [{ ...hourly, at: NOW - 72 * MINUTE }] }).next).toBe(NOW + 43 * MINUTE);
+    expect(removed({ ...quiet, clusters: [{ ...hourly, at: NOW - 72 * MINUTE }] }, NOW + 43 * MINUTE)).toEqual(['a']);
+    expect(removed({ ...quiet, clusters: [{ ...hourly, at: NOW - 119 * MINUTE }] })).toEqual(['a']);
+    // What has begun by now is paid for.
+    expect(removed({ ...quiet, clusters: [{ ...hourly, at: NOW - 121 * MINUTE }] })).toEqual([]);
+    expect(removed({ ...quiet, clusters: [idle(11, { billing: PER_SECOND })] })).toEqual(['a']);
+    // Its control plane costs more each second.
+    const fee = { ...HOURLY, fee: 100_000n, controlPlane: { stepMs: 1000, minimumMs: 0 } };
+    expect(removed({ ...quiet, clusters: [{ ...hourly, at: NOW - 72 * MINUTE, billing: fee }] })).toEqual(['a']);
+    // One that does not come is paid for in vain, and given up all the same.
+    const failed = own('a', { phase: 'Making', at: NOW - MINUTE, billing: HOURLY, failure: 'sold out' });
+    expect(removed({ ...quiet, clusters: [failed] })).toEqual(['a']);
+  });
+
   it('stays as long as work waits that would go there', () => {
     expect(removed({ clusters: [idle(60)], supply: [supply('a', 2)] })).toEqual([]);
   });
@@ -305,10 +414,203 @@ describe('a cluster', () => {
       { name: 'a', why: 'sold out', isFailure: true },
     ]);
     expect(removed({ ...quiet, clusters: [{ ...making, at: NOW - JOIN_LIMIT_MS }] })).toEqual(['a']);
+    // Not one that is seen to work: a cache may be behind.
+    expect(removed({ ...quiet, clusters: [{ ...making, at: NOW - JOIN_LIMIT_MS, hasWork: true }] })).toEqual([]);
   });
 
   it('stays while the policy is suspended', () => {
     expect(removed({ ...quiet, clusters: [idle(60)], limits: limits({ isSuspended: true }) })).toEqual([]);
+  });
+});
+
+/** A pool of nodes of 4 CPU that may have `more`, each at `price` an hour in whole units. */
+const growing = (name: string, more: number, price: number, rest: Partial<GrowingPool> = {}): GrowingPool => ({
+  cluster: `shop/${name}`,
+  member: { name, labels: { tier: 'private' }, zones: [] },
+  pool: 'a',
+  template: { ...template(4), id: `shop/${name}/a` },
+  more,
+  hourly: BigInt(price * 1e6),
+  problem: undefined,
+  ...rest,
+});
+
+describe('pools that may grow', () => {
+  const growth = (pools: GrowingPool[], left = 100) => [{ name: 'private', left, pools }];
+  const grown = (more: Partial<ClustersView>) => {
+    const { growths, purchases } = plan(more);
+    return [
+      ...growths.map(({ cluster, nodes }) => `${cluster} +${nodes}`),
+      ...purchases.map(({ candidate, nodes }) => `${candidate} ${nodes.pool}`),
+    ];
+  };
+
+  it('grow before a cluster is bought, though that would cost less, and say why', () => {
+    const { growths, purchases, verdicts } = plan({ growth: growth([growing('own', 5, 3)]) });
+    expect(purchases).toEqual([]);
+    expect(growths).toEqual([
+      {
+        entry: 'private',
+        cluster: 'shop/own',
+        pool: 'a',
+        nodes: 2,
+        each: 3_000_000n,
+        sources: ['web'],
+        why: '6 replicas (1 CPU each) of web have no place; 2 nodes more of pool a take 6 of them',
+      },
+    ]);
+    expect(verdicts).toMatchObject([{ state: 'Growing', message: 'added for it: 2 nodes of pool a of shop/own' }]);
+  });
+
+  it.each<[string, Partial<ClustersView>, string[]]>([
+    [
+      'what is free is taken first',
+      { supply: [supply('own', 4, 2)], growth: growth([growing('own', 5, 1)]) },
+      ['shop/own +1'],
+    ],
+    ['the cheapest pool first', { growth: growth([growing('dear', 5, 2), growing('own', 5, 1)]) }, ['shop/own +2']],
+    [
+      'several pools where one is too small',
+      { growth: growth([growing('own', 1, 1), growing('two', 5, 2)]) },
+      ['shop/own +1', 'shop/two +1'],
+    ],
+    ['a cluster for the rest', { growth: growth([growing('own', 1, 0)]) }, ['shop/own +1', 'aws 1']],
+    ['a cluster alone where that costs less', { growth: growth([growing('own', 1, 5)]) }, ['aws 2']],
+    ['no more than its entry allows', { growth: growth([growing('own', 5, 0)], 1) }, ['shop/own +1', 'aws 1']],
+    ['none that cannot', { growth: growth([growing('own', 5, 1, { problem: 'it rests' })]) }, ['aws 2']],
+    [
+      'none to which the hub would not send it',
+      {
+        waiting: [work('web', 6, '1', { accepts: ({ labels }) => labels.tier === 'public' })],
+        growth: growth([growing('own', 5, 1)]),
+      },
+      ['aws 2'],
+    ],
+    [
+      'within the budget of an hour',
+      { limits: limits({ hourly: 5_000_000n }), growth: growth([growing('own', 5, 4)]) },
+      ['aws 2'],
+    ],
+    [
+      'within the budget, with nodes that were added before',
+      {
+        limits: limits({ hourly: 3_000_000n }),
+        grownHourly: 2_000_000n,
+        growth: growth([growing('own', 5, 1)]),
+        candidates: [],
+      },
+      [],
+    ],
+    [
+      'within the budget of the month',
+      {
+        limits: limits({ monthly: 1_000_000n }),
+        spent: 400_000n,
+        growth: growth([growing('own', 5, 1)]),
+        candidates: [],
+      },
+      [],
+    ],
+    ['nothing while it cools down', { lastOut: NOW - 20_000, growth: growth([growing('own', 5, 1)]) }, []],
+    ['nothing for a part', { waiting: [work('web', 600)], growth: growth([growing('own', 5, 1)]) }, []],
+  ])('%s', (_, more, expected) => expect(grown(more)).toEqual(expected));
+
+  it('say why they do not, beside the candidates', () => {
+    const { verdicts } = plan({ waiting: [work('web', 600)], growth: growth([growing('own', 5, 1)]) });
+    expect(verdicts[0]!.alternatives?.[0]).toEqual({
+      candidate: 'private',
+      whyNot: 'nodes that may be added there take 20 of 600 replicas',
+    });
+  });
+
+  it('leaves nodes to the pods of their own cluster that wait for them', () => {
+    const coming = { planned: [{ template: template(4), count: 2 }], nodes: [] };
+    expect(bought({ supply: [supply('own', 4, 0, coming)] })).toEqual([]);
+    expect(bought({ supply: [supply('own', 4, 0, { ...coming, pending: [podOf('3')] })] })).toEqual(['aws 1']);
+  });
+
+  it('keeps a cluster whose pool grows, though it is empty', () => {
+    const idle = own('a', { idleSince: NOW - 60 * MINUTE });
+    const { removals, growths } = plan({
+      clusters: [idle],
+      growth: [{ name: undefined, left: 9, pools: [growing('a', 5, 0)] }],
+    });
+    expect(growths).toMatchObject([{ entry: undefined, cluster: 'shop/a' }]);
+    expect(removals).toEqual([]);
+  });
+});
+
+describe('a peak that is known before', () => {
+  const peak = (clusters: number, more: Partial<Peak> = {}): Peak => ({
+    name: 'sale',
+    candidate: undefined,
+    clusters,
+    from: NOW - MINUTE,
+    until: NOW + 60 * MINUTE,
+    ...more,
+  });
+  const quiet = { waiting: [] };
+
+  it('has so many clusters bought though nothing waits, of their least size, and says why', () => {
+    const { purchases, verdicts } = plan({ ...quiet, peaks: [peak(2)], clusters: [own('a')] });
+    expect(verdicts).toEqual([]);
+    expect(purchases).toEqual([
+      {
+        candidate: 'aws',
+        nodes: { pool: 1 },
+        price: { hourly: 1_000_000n, most: 1_000_000n },
+        sources: ['peak sale'],
+        why: 'peak sale is to have 2 clusters until 2026-11-23T13:00:00Z, and 1 is there',
+        alternatives: [{ candidate: 'gcp', hourly: 2_000_000n, whyNot: 'aws was better' }],
+      },
+    ]);
+  });
+
+  it.each<[string, Partial<ClustersView>, string[]]>([
+    ['before it begins', { peaks: [peak(1, { from: NOW + MINUTE })] }, []],
+    ['when it is over', { peaks: [peak(1, { until: NOW })] }, []],
+    ['where they are there', { peaks: [peak(1)], clusters: [own('a')] }, []],
+    ['where they leave', { peaks: [peak(1)], clusters: [own('a', { phase: 'Leaving' })] }, ['aws 1']],
+    ['of its candidate', { peaks: [peak(1, { candidate: 'gcp' })], clusters: [own('a')] }, ['gcp 1']],
+    ['for two at once', { peaks: [peak(1), peak(2, { name: 'fair' })] }, ['aws 1', 'aws 1']],
+    ['within the budget', { peaks: [peak(3)], limits: limits({ hourly: 2_000_000n }) }, ['aws 1', 'aws 1']],
+    ['within the maximum', { peaks: [peak(3)], limits: limits({ maximumClusters: 1 }) }, ['aws 1']],
+    ['a moment after something was bought', { peaks: [peak(1)], lastOut: NOW }, ['aws 1']],
+    ['while it is suspended', { peaks: [peak(1)], limits: limits({ isSuspended: true }) }, []],
+    [
+      'with a node, where pools may have none',
+      { peaks: [peak(1)], candidates: [{ ...candidate('aws', 1), offer: offer(1, { minimum: 0 }) }] },
+      ['aws 1'],
+    ],
+  ])('%s', (_, more, expected) => expect(bought({ ...quiet, ...more })).toEqual(expected));
+
+  it('says why it has fewer', () => {
+    const [verdict] = plan({ ...quiet, peaks: [peak(1)], limits: limits({ hourly: 0n }) }).verdicts;
+    expect(verdict).toMatchObject({
+      source: 'peak sale',
+      state: 'Refused',
+      message: expect.stringMatching(/aws: it costs 1 USD/),
+    });
+  });
+
+  it('has work wait for the next look, which knows what of it the clusters take', () => {
+    expect(bought({ peaks: [peak(1)] })).toEqual(['aws 1']);
+    expect(states({ peaks: [peak(1)] })).toEqual(['CoolingDown']);
+  });
+
+  it('keeps clusters that are empty until it is over', () => {
+    const idle = ['a', 'b', 'c'].map((name) => own(name, { idleSince: NOW - 60 * MINUTE }));
+    expect(removed({ ...quiet, clusters: idle, peaks: [peak(2)] })).toEqual(['a']);
+    expect(
+      removed({
+        ...quiet,
+        clusters: idle,
+        peaks: [peak(2, { candidate: 'gcp' })],
+        limits: limits({ maximumClusters: 3 }),
+      }),
+    ).toEqual(['a', 'b', 'c']);
+    expect(plan({ ...quiet, clusters: idle, peaks: [peak(3)] }).next).toBe(NOW + 60 * MINUTE);
+    expect(removed({ ...quiet, clusters: idle, peaks: [peak(3)] }, NOW + 60 * MINUTE)).toEqual(['a', 'b', 'c']);
   });
 });
 
@@ -378,6 +680,57 @@ holds(
     expect(later.removals.filter(({ name }) => name.startsWith('new'))).toEqual([]);
     for (const { name } of removals)
       expect(clusters.some((one) => one.name === name && one.idleSince !== undefined)).toBe(true);
+  },
+  { runs: 100 },
+);
+
+holds(
+  'grows no pool beyond what its entry and budgets allow, and not again for what it has grown for',
+  (choose) => {
+    const hourly = BigInt(choose.integer(0, 20)) * 1_000_000n;
+    const left = choose.integer(0, 6);
+    const pools = choose.many(choose.integer(1, 4), (index) =>
+      growing(`g${index}`, choose.integer(0, 5), choose.integer(0, 3)),
+    );
+    const drawn = view({
+      limits: limits({ hourly }),
+      grownHourly: BigInt(choose.integer(0, 4)) * 1_000_000n,
+      waiting: choose.many(choose.integer(1, 5), (index) =>
+        work(`s${index}`, choose.integer(1, 20), String(choose.integer(1, 4))),
+      ),
+      growth: [{ name: 'private', left, pools }],
+      candidates: [candidate('aws', choose.integer(1, 4), { most: choose.integer(1, 3) })],
+    });
+    const { growths, purchases, verdicts } = planClusters(drawn, NOW);
+    const nodes = growths.reduce((sum, one) => sum + one.nodes, 0);
+    expect(nodes).toBeLessThanOrEqual(left);
+    for (const { cluster, nodes: more } of growths)
+      expect(more).toBeLessThanOrEqual(pools.find((one) => one.cluster === cluster)!.more);
+    const cost = growths.reduce((sum, one) => sum + one.each * BigInt(one.nodes), 0n);
+    const most = purchases.reduce((sum, { price }) => sum + price.most, 0n);
+    if (cost + most > 0n) expect(drawn.grownHourly! + cost + most <= hourly).toBe(true);
+    const states = verdicts.map(({ state }) => state);
+    expect(states.includes('Growing')).toBe(growths.length > 0 && purchases.length === 0);
+
+    const served = new Set(
+      verdicts.flatMap(({ source, state }) => (state === 'Growing' || state === 'Bought' ? [source] : [])),
+    );
+    const made = purchases.map(
+      ({ nodes: { pool = 0 } }, index): Supply => ({
+        ...supply(`new${index}`, 4, 0, { planned: [{ template: template(4), count: pool }] }),
+        nodes: [],
+      }),
+    );
+    const grown = growths.map((one): Supply => {
+      const { member, template: ofPool } = pools.find(({ cluster }) => cluster === one.cluster)!;
+      return { cluster: one.cluster, member, nodes: [], planned: [{ template: ofPool, count: one.nodes }] };
+    });
+    const again = planClusters(
+      { ...drawn, waiting: drawn.waiting.filter(({ source }) => served.has(source)), supply: [...made, ...grown] },
+      NOW + 2 * MINUTE,
+    );
+    expect(again.growths).toEqual([]);
+    expect(again.purchases).toEqual([]);
   },
   { runs: 100 },
 );

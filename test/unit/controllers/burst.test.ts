@@ -1,259 +1,14 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { BurstPolicy, BurstPolicySpec } from '../../../operator/api/burstpolicy.ts';
-import { findCondition } from '../../../operator/api/conditions.ts';
-import { ALPHA_API_VERSION, API_VERSION, FINALIZER, LABELS } from '../../../operator/api/group.ts';
+import { API_VERSION, FINALIZER, LABELS } from '../../../operator/api/group.ts';
 import { burstClusterName } from '../../../operator/api/names.ts';
-import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
-import type { BurstRecord } from '../../../operator/burst/clusters/record.ts';
-import { reconcileBurst } from '../../../operator/controllers/burst/controller.ts';
 import { BurstMemory } from '../../../operator/controllers/burst/memory.ts';
-import { type BurstWorld, burstRecords } from '../../../operator/controllers/burst/world.ts';
-import type { Demand } from '../../../operator/hubs/contract.ts';
-import { KubeApiError } from '../../../operator/kube/errors.ts';
-import { Registry } from '../../../operator/kube/metrics.ts';
-import { receiptIn } from '../../../operator/kube/receipt.ts';
-import {
-  BURSTPOLICIES,
-  HUBS,
-  type KubeObject,
-  MEMBERSHIPS,
-  type Node,
-  type Pod,
-  QUOTAS,
-  type Resource,
-  SECRETS,
-  type Secret,
-  SHOOTS,
-  WORKERCLUSTERS,
-} from '../../../operator/kube/resources.ts';
-import { MemoryObjects } from '../../kit/memory-objects.ts';
+import { BURSTPOLICIES, HUBS, SECRETS, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
+import { BurstScene, demand, Killed, MINUTE, policyNamed, SECOND, START } from '../../kit/burst/scene.ts';
 import { profile, quota } from '../cost/objects.ts';
 
-const START = Date.parse('2026-11-23T12:00:00Z');
-const SECOND = 1000;
-const MINUTE = 60 * SECOND;
-const NEVER = new AbortController().signal;
-class Killed extends Error {}
-
-const demand = (source: string, count: number, more: Partial<Demand> = {}): Demand => ({
-  source,
-  namespace: 'shop',
-  count,
-  each: { cpu: '1', memory: '1Gi' },
-  since: '1970-01-01T00:00:00Z',
-  ...more,
-});
-
-const spec = (more: Partial<BurstPolicySpec> = {}): BurstPolicySpec => ({
-  hub: 'production',
-  maximumClusters: 3,
-  budget: { hourly: '10', currency: 'USD' },
-  candidates: [
-    {
-      name: 'cloud',
-      template: {
-        metadata: { labels: { fleet: 'production' } },
-        spec: { cloudProvider: 'cloud', controlPlaneNodes: 1, pools: [{ name: 'a', minimum: 1, maximum: 10 }] },
-      },
-    },
-    {
-      name: 'there',
-      template: {
-        spec: { cloudProvider: 'cloud', controlPlaneNodes: 1, region: 'there', pools: [{ name: 'a', maximum: 10 }] },
-      },
-    },
-  ],
-  ...more,
-});
-
-const policyNamed = (name: string, more: Partial<BurstPolicySpec> = {}, created = START): BurstPolicy => ({
-  apiVersion: ALPHA_API_VERSION,
-  kind: 'BurstPolicy',
-  metadata: {
-    name,
-    namespace: 'shop',
-    uid: `uid-of-${name}`,
-    generation: 1,
-    creationTimestamp: new Date(created).toISOString(),
-  },
-  spec: spec(more),
-});
-
-/** A garden with a hub, whose clusters come when the test says so. */
-class Scene {
-  readonly objects = new MemoryObjects();
-  readonly events: string[] = [];
-  readonly open = new Map<string, { nodes: Node[]; pods: Pod[] }>();
-  demands: readonly Demand[] | Error = [];
-  now = START;
-  memory = new BurstMemory();
-  refuse: (cluster: WorkerCluster) => string | undefined = () => undefined;
-  /** Name of the cluster that nobody may delete. */
-  protect = '';
-  /** What caches show; undefined: what there is. */
-  stale: Map<string, KubeObject> | undefined;
-  /** Writes until the operator is killed. */
-  lives = Number.POSITIVE_INFINITY;
-
-  constructor() {
-    this.objects.put({
-      apiVersion: ALPHA_API_VERSION,
-      kind: 'Hub',
-      metadata: { name: 'production' },
-      spec: { type: 'Karmada', allowedNamespaces: ['shop'] },
-      status: { conditions: [{ type: 'Ready', status: 'True', lastTransitionTime: '' }] },
-    });
-  }
-
-  #cache(resource: Resource) {
-    const all = () =>
-      [...(this.stale ?? this.objects.objects)]
-        .filter(([key]) => key.startsWith(`${resource.plural}/`))
-        .map(([, object]) => object as any);
-    return {
-      get: (key: string) =>
-        all().find(({ metadata: { name, namespace } }) => key === (namespace ? `${namespace}/${name}` : name)),
-      list: all,
-      byIndex: (index: string, value: string) =>
-        all().filter((one) => (index === 'hub' ? one.spec.hub === value : one.metadata.namespace === value)),
-      absorb: () => {},
-    };
-  }
-
-  get world(): BurstWorld {
-    const { objects } = this;
-    const write = async <T>(act: () => Promise<T>): Promise<T> => {
-      const done = await act();
-      if (--this.lives <= 0) throw new Killed('the operator was killed');
-      return done;
-    };
-    const garden = {
-      getOrUndefined: objects.getOrUndefined.bind(objects),
-      apply: (object: KubeObject) => write(() => objects.apply(object)),
-      create: async (object: WorkerCluster, { dryRun }: { dryRun?: boolean } = {}) => {
-        const message = this.refuse(object);
-        if (message) throw new KubeApiError('POST', 422, { reason: 'Invalid', message });
-        return dryRun ? object : write(() => objects.create(object));
-      },
-      delete: async (...all: Parameters<MemoryObjects['delete']>) => {
-        if (all[1] === this.protect)
-          throw new KubeApiError('DELETE', 403, { reason: 'Forbidden', message: 'it is protected' });
-        return write(() => objects.delete(...all));
-      },
-      mergePatch: (resource: Resource, name: string, namespace: string, patch: { metadata: object }) =>
-        write(async () => {
-          const known = objects.find(resource, name, namespace)!;
-          return objects.put({ ...known, metadata: { ...known.metadata, ...patch.metadata, name } });
-        }),
-      jsonPatch: (resource: Resource, name: string, namespace: string) =>
-        write(async () => {
-          objects.objects.delete(`${resource.plural}/${namespace}/${name}`);
-        }),
-    };
-    return {
-      garden,
-      policies: this.#cache(BURSTPOLICIES),
-      hubs: this.#cache(HUBS),
-      memberships: this.#cache(MEMBERSHIPS),
-      clusters: this.#cache(WORKERCLUSTERS),
-      shoots: this.#cache(SHOOTS),
-      quotas: this.#cache(QUOTAS),
-      profiles: { get: (name: string) => (name === 'cloud' ? profile() : undefined) },
-      granted: new Map(),
-      provider: () => ({}),
-      openClusters: {
-        get: (key: string) => {
-          const open = this.open.get(key);
-          return open && { nodes: { list: () => open.nodes }, pods: { list: () => open.pods } };
-        },
-      },
-      records: burstRecords(garden as never, 'kube-system'),
-      metrics: new Registry(),
-      demandOf: async () => {
-        if (this.demands instanceof Error) throw this.demands;
-        return this.demands;
-      },
-      now: () => new Date(this.now),
-      record: (_object: unknown, _type: string, reason: string, message: string) =>
-        this.events.push(`${reason} ${message}`),
-    } as unknown as BurstWorld;
-  }
-
-  async look(after = 0): Promise<void> {
-    this.now += after;
-    await reconcileBurst(this.world, this.memory, 'production', NEVER);
-  }
-
-  /** Looks as often as the operator would. */
-  async looks(during: number): Promise<void> {
-    // In long stretches nothing depends on each of them.
-    const every = during > 5 * MINUTE ? MINUTE : 10 * SECOND;
-    for (let past = 0; past < during; past += every) await this.look(every);
-  }
-
-  clusters(): WorkerCluster[] {
-    return [...this.objects.objects.values()].filter(({ kind }) => kind === 'WorkerCluster') as WorkerCluster[];
-  }
-
-  policy(name = 'peak'): BurstPolicy | undefined {
-    return this.objects.find<BurstPolicy>(BURSTPOLICIES, name, 'shop');
-  }
-
-  record(): BurstRecord | undefined {
-    const found = [...this.objects.objects.values()].find(({ type }) => type?.includes('burst-record'));
-    return found && receiptIn<BurstRecord>(found as Secret);
-  }
-
-  /** A cluster joins its hub, with the nodes that it asks for and so many replicas on them. */
-  join(cluster: WorkerCluster, replicas: number): void {
-    const { name, namespace = '' } = cluster.metadata;
-    const key = `${namespace}/${name}`;
-    this.objects.put({
-      apiVersion: ALPHA_API_VERSION,
-      kind: 'Membership',
-      metadata: { name: `${name}.production`, namespace },
-      spec: { cluster: name, hub: 'production' },
-      status: { state: 'Joined', memberName: name },
-    });
-    const node = (index: number): Node =>
-      ({
-        kind: 'Node',
-        metadata: { name: `${name}-${index}`, labels: { [LABELS.pool]: 'a' } },
-        spec: {},
-        status: {
-          allocatable: { cpu: '1900m', memory: '7Gi', pods: '110' },
-          conditions: [{ type: 'Ready', status: 'True' }],
-        },
-      }) as unknown as Node;
-    const pod = (index: number): Pod =>
-      ({
-        kind: 'Pod',
-        metadata: { name: `web-${index}`, namespace: 'shop' },
-        spec: {
-          nodeName: `${name}-${index}`,
-          containers: [{ name: 'web', resources: { requests: { cpu: '1', memory: '1Gi' } } }],
-        },
-      }) as unknown as Pod;
-    const count = cluster.spec.pools![0]!.minimum!;
-    this.open.set(key, {
-      nodes: Array.from({ length: count }, (_, index) => node(index)),
-      pods: Array.from({ length: replicas }, (_, index) => pod(index)),
-    });
-  }
-
-  empty(cluster: WorkerCluster): void {
-    this.open.get(`shop/${cluster.metadata.name}`)!.pods = [];
-  }
-
-  says(type: string, name?: string) {
-    const found = findCondition(this.policy(name)?.status?.conditions, type);
-    return found && `${found.status} ${found.reason}`;
-  }
-}
-
-let scene: Scene;
+let scene: BurstScene;
 beforeEach(() => {
-  scene = new Scene();
+  scene = new BurstScene();
   scene.objects.put(policyNamed('peak'));
 });
 
@@ -315,6 +70,25 @@ describe('a peak', () => {
     expect(scene.events).toEqual([
       expect.stringMatching(/^ClusterBought .*3 replicas .* of ResourceBinding shop\/web have no place/),
     ]);
+  });
+
+  it('is served by as much as the hub counts on, where that is less than what is free', async () => {
+    const work = (cpu: string, count: number) => [
+      demand('ResourceBinding shop/web', count, { each: { cpu, memory: '64Mi' } }),
+    ];
+    // Of 1900m that a node has free Karmada counts 1750m: two replicas, and not three.
+    scene.demands = work('600m', 6);
+    await scene.looks(40 * SECOND);
+    const [cluster] = scene.clusters();
+    expect(cluster!.spec.pools![0]!.minimum).toBe(3);
+    scene.join(cluster!, 3);
+    // 900m are free beside a pod of 1 CPU, of which Karmada counts three eighths of a node.
+    scene.demands = work('712m', 1);
+    await scene.look(10 * SECOND);
+    expect(scene.says('DemandMet')).toBe('False Fits');
+    scene.demands = work('800m', 1);
+    await scene.look(10 * SECOND);
+    expect(scene.says('DemandMet')).not.toBe('False Fits');
   });
 
   it('is written down before anything is made, and read from there: the status is never read', async () => {
@@ -381,7 +155,7 @@ describe('a peak', () => {
 
   it('ends the same whenever the operator is killed: after each of its writes', async () => {
     for (let lives = 1; lives <= 12; lives++) {
-      scene = new Scene();
+      scene = new BurstScene();
       scene.objects.put(policyNamed('peak'));
       scene.lives = lives;
       const tolerant = async (during: number) => {
@@ -494,6 +268,20 @@ describe('a candidate', () => {
     });
   });
 
+  it('of which a quota allows only some of those that are bought together is bought so many times', async () => {
+    const [, small] = policyNamed('peak').spec.candidates;
+    const pools = [{ name: 'a', maximum: 2 }];
+    const candidates = [{ ...small!, template: { spec: { ...small!.template.spec, pools } } }];
+    scene.objects.put(policyNamed('peak', { candidates }));
+    scene.objects.put(quota({ clusters: 1 }));
+    scene.demands = [demand('ResourceBinding shop/web', 2), demand('ResourceBinding shop/api', 2)];
+    await scene.looks(10 * MINUTE);
+    expect(scene.clusters()).toHaveLength(1);
+    expect(scene.record()!.next).toBe(2);
+    expect(scene.policy()!.status!.demand!.map(({ state }) => state)).toEqual(['Refused', 'RoomOrdered']);
+    expect(scene.policy()!.status!.decisions![0]!.why).toMatch(/quota "team" allows clusters 1/);
+  });
+
   it('whose machines are sold out is given up, rests, and the next is tried; nothing is left of it', async () => {
     scene.demands = [demand('ResourceBinding shop/web', 3)];
     await scene.looks(40 * SECOND);
@@ -525,6 +313,57 @@ describe('a candidate', () => {
     await scene.looks(4 * MINUTE);
     expect(scene.clusters().map(({ spec }) => spec.region)).toEqual([undefined, 'there']);
     expect(scene.record()!.rests.cloud).toMatchObject({ failures: 1 });
+  });
+
+  it('whose cluster has room that the hub places nothing on does not keep work waiting: the next is tried, and it is given back', async () => {
+    scene.demands = [demand('ResourceBinding shop/web', 3)];
+    await scene.looks(40 * SECOND);
+    const [first] = scene.clusters();
+    scene.join(first!, 0);
+    await scene.looks(4 * MINUTE);
+    expect(scene.clusters()).toHaveLength(1);
+    await scene.looks(4 * MINUTE);
+    const [, second] = scene.clusters();
+    expect(second?.spec.region).toBe('there');
+    scene.join(second!, 3);
+    scene.demands = [];
+    await scene.looks(60 * MINUTE);
+    expect(scene.clusters().map(({ metadata }) => metadata.name)).toEqual([second!.metadata.name]);
+  });
+
+  it('is chosen by how long its clusters take to come: as its profile says, and then as they did', async () => {
+    scene.profile = profile({ startupTimes: [{ mode: 'Hosted', cluster: '2m' }] });
+    scene.objects.put(policyNamed('peak', { trigger: { startWithin: '5m' } }));
+    scene.demands = [demand('ResourceBinding shop/web', 3)];
+    await scene.looks(40 * SECOND);
+    expect(scene.policy()!.status!.candidates!.map(({ startupSeconds }) => startupSeconds)).toEqual([120, 120]);
+    await scene.looks(8 * MINUTE);
+    const [first] = scene.clusters();
+    expect(first!.spec.region).toBeUndefined();
+    scene.join(first!, 3);
+    await scene.look(10 * SECOND);
+    expect(scene.policy()!.status!.candidates!.map(({ startupSeconds }) => startupSeconds)).toEqual([490, 120]);
+    // The other one costs more, and comes in time.
+    scene.demands = [demand('ResourceBinding shop/api', 3)];
+    await scene.looks(2 * MINUTE);
+    expect(scene.clusters().map(({ spec }) => spec.region)).toEqual([undefined, 'there']);
+    expect(scene.policy()!.status!.decisions![0]!.alternatives![0]!.whyNot).toMatch(/takes 9 minutes to come, and 5/);
+  });
+
+  it('that is billed by the hour is kept while its hour lasts, and its spend is what it costs', async () => {
+    scene.profile = profile({ billing: { machines: { step: '1h' } } });
+    scene.demands = [demand('ResourceBinding shop/web', 3)];
+    await scene.looks(40 * SECOND);
+    scene.join(scene.clusters()[0]!, 3);
+    scene.demands = [];
+    await scene.looks(20 * MINUTE);
+    scene.empty(scene.clusters()[0]!);
+    await scene.looks(30 * MINUTE);
+    expect(scene.clusters()).toHaveLength(1);
+    await scene.looks(6 * MINUTE);
+    expect(scene.clusters()).toEqual([]);
+    await scene.looks(MINUTE);
+    expect(scene.record()!.spent).toEqual({ '2026-11': '0.3' });
   });
 
   it('of a name that somebody else has is never touched, and another name is taken', async () => {

@@ -421,6 +421,71 @@ describe('modes', () => {
       expect(planAt(until).managed?.desired).toMatchObject({ asleep: true, pools: [{ desired: 0 }] });
     });
 
+    describe('of a cluster whose control plane is hosted', () => {
+      const made = { lastOperation: { type: 'Create', state: 'Succeeded' } };
+      const asked = (hibernation: object, status: object | null = made, changes: object = {}) => {
+        const wc = cluster({ mode: 'Hosted', dataPlaneNodes: 3, hibernation }, changes);
+        const shoot = status ? shootOf(cluster({ mode: 'Hosted', dataPlaneNodes: 3 }), status) : undefined;
+        const keepsAwake = () => ('awake' in changes ? [{ by: 'Membership one', advice: 'it moves work' }] : []);
+        const provider = providerNamed('simulated');
+        return planWorkerCluster({ cluster: wc, profile, profileNames: ['aws'], provider, shoot, keepsAwake }, NOW);
+      };
+      const sleeping = {
+        lastOperation: { type: 'Hibernate', state: 'Succeeded' },
+        conditions: [
+          { type: 'Hibernated', status: 'True', reason: 'NoControlPlane', message: 'sleeps' },
+          { type: 'APIServerAvailable', status: 'False', reason: 'Hibernated', message: 'not run' },
+        ],
+      };
+
+      it('tells its Shoot, which keeps the sizes that it wakes to', () => {
+        const { shoot, status } = asked({ enabled: true });
+        expect(shoot?.spec.hibernation).toEqual({ enabled: true });
+        expect(shoot?.spec.provider.workers).toMatchObject([{ minimum: 3, maximum: 3 }]);
+        // By it hubs know, and schedules.
+        expect(status.hibernation).toMatchObject({ asleep: true, enabled: true });
+        expect(status.admitted?.pools).toMatchObject([{ count: 3 }]);
+        expect(findCondition(status.conditions, 'SpecAccepted')?.message).toBe('the spec can be had');
+      });
+
+      it('goes by schedules, of which its Shoot knows nothing', () => {
+        const schedules = [{ start: '0 20 * * *', end: '0 6 * * *' }];
+        const since = { hibernation: { asleep: false, since: '2026-11-20T12:00:00Z' } };
+        const { shoot, next } = asked({ schedules }, made, { status: since });
+        expect(shoot?.spec.hibernation).toEqual({ enabled: true });
+        expect(next).toEqual(new Date('2026-11-21T06:00:00Z'));
+        expect(asked({ schedules: [{ start: '0 20 * * *' }], enabled: false }).shoot?.spec.hibernation).toBeUndefined();
+      });
+
+      it('is made first', () => {
+        for (const status of [null, { lastOperation: { type: 'Create', state: 'Processing' } }])
+          expect(asked({ enabled: true }, status).shoot?.spec.hibernation).toBeUndefined();
+      });
+
+      it('waits for hubs that move work away', () => {
+        const { shoot, status } = asked({ enabled: true }, made, { awake: true });
+        expect(shoot?.spec.hibernation).toBeUndefined();
+        expect(findCondition(status.conditions, 'Hibernated')).toMatchObject({
+          status: 'False',
+          reason: 'FallingAsleep',
+          message: 'Membership one holds the cluster: it moves work',
+        });
+      });
+
+      it('is said to sleep, not to have failed, and wakes', () => {
+        const { status } = asked({ enabled: true }, sleeping);
+        expect(status).toMatchObject({ phase: 'Hibernated', lastErrors: [] });
+        expect(findCondition(status.conditions, 'Hibernated')).toMatchObject({ status: 'True' });
+        const waking = asked({ enabled: false }, sleeping, { status: { phase: 'Hibernated' } });
+        expect(waking.shoot?.spec.hibernation).toBeUndefined();
+        expect(findCondition(waking.status.conditions, 'Hibernated')).toMatchObject({ reason: 'Waking' });
+        const under = { lastOperation: { type: 'Wake', state: 'Processing' } };
+        expect(asked({ enabled: false }, under, { status: { phase: 'Hibernated' } }).status.phase).toBe('Updating');
+        const awake = { lastOperation: { type: 'Wake', state: 'Succeeded' } };
+        expect(findCondition(asked({ enabled: false }, awake).status.conditions, 'Hibernated')?.reason).toBe('Awake');
+      });
+    });
+
     it('ends with as many nodes as before', () => {
       const plan = asked({ enabled: false });
       expect(plan.managed?.desired?.pools).toMatchObject([{ desired: 3 }]);

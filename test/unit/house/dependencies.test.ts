@@ -62,6 +62,8 @@ const MAY_IMPORT: Record<string, string[]> = {
     // The sweep looks where the operator would.
     'operator/accounts',
     'operator/controllers',
+    // The demo looks at what a hub is told.
+    'operator/hubs',
     'providers',
   ],
 };
@@ -70,7 +72,8 @@ const CONTROLLER_MAY_IMPORT: Record<string, string[]> = {
   attached: [],
   autoscaling: ['quota'],
   backup: ['shoot'],
-  burst: ['membership', 'quota'],
+  // Nodes that it adds are decided by the rules of the autoscaler, which takes them away again.
+  burst: ['autoscaling', 'membership', 'quota'],
   cloudprofile: [],
   credentials: [],
   managed: ['credentials'],

@@ -3,7 +3,7 @@ import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
 import type { HubSpec } from '../../../operator/api/hub.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import type { OpenCluster } from '../../../operator/clusters/open-clusters.ts';
-import { endpointOf, whyNotUsable } from '../../../operator/controllers/membership/member.ts';
+import { endpointOf, isSilent, whyNotUsable } from '../../../operator/controllers/membership/member.ts';
 import { planned } from '../../../operator/controllers/membership/planned-capacity.ts';
 import { clusterProfileHub } from '../../../operator/hubs/cluster-profile.ts';
 import type { Member } from '../../../operator/hubs/contract.ts';
@@ -29,6 +29,15 @@ const node = (ready: boolean, unschedulable = false) => ({
   metadata: { name: 'n' },
   spec: { unschedulable },
   status: { conditions: [{ type: 'Ready', status: ready ? 'True' : 'False' }] },
+});
+
+it.each([
+  ['NotReachable', true],
+  ['Hibernated', false],
+  ['Waking', false],
+])('an API server that is not available for reason %s is silent: %s', (reason, silent) => {
+  const condition = { type: 'APIServerAvailable', status: 'False', reason };
+  expect(isSilent(cluster({ status: { conditions: [condition] } }))).toBe(silent);
 });
 
 describe('a cluster', () => {

@@ -38,10 +38,10 @@ export function shootStatus(facts: ShootFacts, now: Date): ShootStatus {
     [COMPONENTS.apiServer, members, facts.apiServer?.status?.readyReplicas] as const,
     [
       COMPONENTS.controllerManager,
-      facts.controllerManager?.spec.replicas ?? 1,
+      facts.controllerManager?.spec.replicas || 1,
       facts.controllerManager?.status?.readyReplicas,
     ] as const,
-    [COMPONENTS.scheduler, facts.scheduler?.spec.replicas ?? 1, facts.scheduler?.status?.readyReplicas] as const,
+    [COMPONENTS.scheduler, facts.scheduler?.spec.replicas || 1, facts.scheduler?.status?.readyReplicas] as const,
   ].filter(([, wanted, have]) => (have ?? 0) < wanted);
   const healthy =
     unavailable.length === 0

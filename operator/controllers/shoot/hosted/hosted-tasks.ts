@@ -1,19 +1,17 @@
 import { COMPONENTS, etcdMemberName } from '../../../api/names.ts';
 import type { Task } from '../../../flow/graph.ts';
 import { waitFor } from '../../../kube/informer.ts';
-import type { Deployment, KubeObject, Pod, Service } from '../../../kube/resources.ts';
+import type { Deployment, KubeObject, Pod } from '../../../kube/resources.ts';
 import { decoded } from '../../../kube/resources.ts';
 import { etcd, notedVolumes } from '../../../shoot/etcd.ts';
 import { kubeAPIServer } from '../../../shoot/kube-apiserver.ts';
 import { kubeControllerManager } from '../../../shoot/kube-controller-manager.ts';
 import { kubeScheduler } from '../../../shoot/kube-scheduler.ts';
 import { pkiParameters } from '../../../shoot/pki.ts';
-import { services } from '../../../shoot/services.ts';
 import { kubernetesEndpoints } from '../../../shoot/system-components.ts';
 import type { ControlPlane } from '../../../shoot/values.ts';
 import { connect } from '../connect.ts';
 import { beginRecords } from '../dns/dns-records.ts';
-import { expose } from '../expose.ts';
 import {
   accessTasks,
   kubeconfigTask,
@@ -24,7 +22,9 @@ import {
 } from '../inside-tasks.ts';
 import type { Operation } from '../operation.ts';
 import { issueCertificates, namespaceTask } from '../shared-steps.ts';
+import { reserveAddresses } from './addresses.ts';
 import { reconcileEtcdMembers, refuseLostMajority } from './etcd-members.ts';
+import { etcdSizeAwake } from './hibernation-tasks.ts';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -44,18 +44,7 @@ export function reconcileTasks(op: Operation): Task[] {
       after: ['namespace'],
       expectedMs: 60,
       timeoutMs: 12 * MINUTE,
-      run: async (signal) => {
-        // An address once given stays, also when its member has left: taking it away would mean new certificates and a restart.
-        const members = Math.max(values.replicas, etcdServices(op));
-        const made = await Promise.all(services(values, members).map((object) => seed.applier.apply(object, signal)));
-        const [apiServer, ...etcdMembers] = made.map(({ object }) => (object as Service).spec.clusterIP ?? '');
-        const endpoint = await expose(op, made[0]!.object as Service, signal);
-        op.values = {
-          ...op.values,
-          addresses: { apiServer: apiServer ?? '', etcd: etcdMembers },
-          ...(endpoint && { endpoint }),
-        };
-      },
+      run: (signal) => reserveAddresses(op, signal),
     },
     {
       id: 'dns-records',
@@ -183,7 +172,8 @@ export function reconcileTasks(op: Operation): Task[] {
 function isRolledOut(deployment: Deployment | undefined): boolean {
   if (!deployment) return false;
   const { metadata, spec, status } = deployment;
-  const wanted = spec.replicas ?? 1;
+  // The cache may show it as it slept.
+  const wanted = spec.replicas || 1;
   return (
     (status?.observedGeneration ?? 0) >= (metadata.generation ?? 0) &&
     (status?.updatedReplicas ?? 0) >= wanted &&
@@ -205,19 +195,12 @@ export const ofOtherVersions = (pods: readonly Pod[], version: string): string[]
     .map(({ metadata: { name } }) => name)
     .sort();
 
-/** How many member Services there are. */
-function etcdServices(op: Operation): number {
-  let count = 0;
-  while (op.seed.services.get(`${op.values.namespace}/${etcdMemberName(count)}`)) count++;
-  return count;
-}
-
 /** The size of etcd as it is now; reconcileEtcdMembers changes it, one member at a time. */
 function observedEtcd(op: Operation): Partial<ControlPlane['etcd']> {
   const ns = op.values.namespace;
   const found = op.seed.statefulSets.get(`${ns}/${COMPONENTS.etcd}`);
   // All members of a new etcd start together; one that exists keeps its size until its members have agreed.
-  const replicas = found?.spec.replicas ?? op.values.replicas;
+  const replicas = etcdSizeAwake(found) ?? op.values.replicas;
   // Recorded where it matters: in what a member that starts without data is told.
   const secret = op.seed.secrets.get(`${ns}/${COMPONENTS.etcd}`);
   const config = decoded(secret?.data)[`${etcdMemberName(0)}.yaml`] ?? '{}';

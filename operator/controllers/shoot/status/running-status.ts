@@ -1,4 +1,4 @@
-import { findCondition } from '../../../api/conditions.ts';
+import { findCondition, WAKING } from '../../../api/conditions.ts';
 import { hasServed, type ShootStatus } from '../../../api/shoot.ts';
 import { conditionIsTrue } from '../../../kube/resources.ts';
 import { type Said, say } from '../../conditions.ts';
@@ -39,7 +39,9 @@ export function runningStatus(facts: RunningFacts, seen: ControlPlaneSeen, now: 
         facts.usable.ok ? 'AdminCanWrite' : 'NotReachable',
         facts.usable.message,
       )
-    : say('APIServerAvailable', false, 'Starting', 'the API server is being started');
+    : facts.operation?.type === 'Wake'
+      ? say('APIServerAvailable', false, WAKING, 'the cluster wakes: its API server is being started')
+      : say('APIServerAvailable', false, 'Starting', 'the API server is being started');
   const standing = (condition: Said): Said => lastSaid(facts, condition.type) ?? condition;
   const apiServer = named(standing(serving), ofControlPlane);
   const healthy = named(seen.healthy, ofControlPlane);
@@ -91,8 +93,9 @@ export function runningStatus(facts: RunningFacts, seen: ControlPlaneSeen, now: 
  * What was said last of a cluster that has served, while nobody has asked its API server yet: an operator that starts anew would otherwise
  * tell of an outage of each cluster.
  */
-function lastSaid({ shoot, usable }: RunningFacts, type: string): Said | undefined {
-  const last = usable || !hasServed(shoot) ? undefined : findCondition(shoot.status?.conditions, type);
+function lastSaid({ shoot, usable, operation }: RunningFacts, type: string): Said | undefined {
+  const isLastWord = usable === undefined && hasServed(shoot) && operation?.type !== 'Wake';
+  const last = !isLastWord ? undefined : findCondition(shoot.status?.conditions, type);
   return last && { type, status: last.status, reason: last.reason, message: last.message };
 }
 

@@ -1,0 +1,125 @@
+import { costOver } from '../../cost/billing.ts';
+import { formatMoney, type Micros } from '../../cost/money.ts';
+import { type Chosen, choose, costOf, moneyLeft } from './choose.ts';
+import type { Alternative, ClustersView, GrowingPool, GrowthView, Limits } from './model.ts';
+import { type Replicas, takenByPool } from './room.ts';
+
+/** More pools than this are not looked at for one decision. */
+const MOST_POOLS = 100;
+
+/** Nodes that are to be added, before they have a reason. */
+export interface ChosenGrowth {
+  readonly entry: string | undefined;
+  readonly pool: GrowingPool;
+  readonly nodes: number;
+  /** Replicas that they take. */
+  readonly count: number;
+}
+
+/** What serves work that finds no room. */
+export interface Serving {
+  readonly growths: readonly ChosenGrowth[];
+  readonly clusters: readonly Chosen[];
+}
+
+/**
+ * How all of this is served, for which there is no room: by nodes that pools may still add, as they come within minutes and a cluster does
+ * not; where these are too few, by them and clusters, or by clusters alone, whichever costs less. undefined: not at all.
+ */
+export function serve(view: ClustersView, replicas: readonly Replicas[], now: number): Serving | undefined {
+  const { chosen: growths, left } = growFor(view, replicas, now);
+  if (left.length === 0) return { growths, clusters: [] };
+  const alone = choose(view, replicas, now);
+  if (growths.length === 0) return alone && { growths, clusters: alone };
+  const rest = choose({ ...view, grownHourly: (view.grownHourly ?? 0n) + hourlyOf(growths) }, left, now);
+  const { limits } = view;
+  const cost = growths.reduce((sum, { pool, nodes }) => sum + forMinimumLife(pool, limits) * BigInt(nodes), 0n);
+  if (rest && (!alone || cost + costOf(rest, limits) <= costOf(alone, limits))) return { growths, clusters: rest };
+  return alone && { growths: [], clusters: alone };
+}
+
+/** What one node costs that is there no longer than a cluster must be, as its cloud bills time. */
+const forMinimumLife = ({ hourly, billing }: GrowingPool, { minimumLifeMs }: Limits): Micros =>
+  costOver(hourly, minimumLifeMs, billing);
+
+const hourlyOf = (growths: readonly ChosenGrowth[]): Micros =>
+  growths.reduce((sum, { pool, nodes }) => sum + pool.hourly * BigInt(nodes), 0n);
+
+/** Nodes of pools that may grow, those first that cost least for each replica. */
+function growFor(
+  view: ClustersView,
+  wanted: readonly Replicas[],
+  now: number,
+): { chosen: ChosenGrowth[]; left: Replicas[] } {
+  const chosen: ChosenGrowth[] = [];
+  const money = moneyLeft(view, now);
+  const byEntry = new Map((view.growth ?? []).map((entry) => [entry, entry.left]));
+  let left = [...wanted];
+  for (const { entry, pool } of inOrder(view, wanted)) {
+    if (left.length === 0) break;
+    const most = Math.min(pool.more, byEntry.get(entry) ?? 0, affordable(pool, money, view));
+    if (most <= 0) continue;
+    const taken = takenByPool(pool, left, most);
+    if (taken.count === 0) continue;
+    const { nodes, count } = taken;
+    chosen.push({ entry: entry.name, pool, nodes, count });
+    byEntry.set(entry, (byEntry.get(entry) ?? 0) - nodes);
+    money.hourly -= pool.hourly * BigInt(nodes);
+    if (money.monthly !== undefined) money.monthly -= forMinimumLife(pool, view.limits) * BigInt(nodes);
+    left = taken.left;
+  }
+  return { chosen, left };
+}
+
+function inOrder(view: ClustersView, wanted: readonly Replicas[]): { entry: GrowthView; pool: GrowingPool }[] {
+  return (view.growth ?? [])
+    .flatMap((entry) => entry.pools.map((pool) => ({ entry, pool })))
+    .filter(({ pool }) => pool.problem === undefined && pool.more > 0)
+    .slice(0, MOST_POOLS)
+    .map((one) => ({ ...one, count: takenByPool(one.pool, wanted, 1).count }))
+    .filter(({ count }) => count > 0)
+    .sort((a, b) => {
+      const [eachA, eachB] = [a.pool.hourly * BigInt(b.count), b.pool.hourly * BigInt(a.count)];
+      if (eachA !== eachB) return eachA < eachB ? -1 : 1;
+      return b.count - a.count || (a.pool.template.id < b.pool.template.id ? -1 : 1);
+    });
+}
+
+/** How many nodes more of it budgets allow. */
+function affordable(
+  pool: GrowingPool,
+  money: { hourly: Micros; monthly: Micros | undefined },
+  { limits }: ClustersView,
+): number {
+  const { hourly, more } = pool;
+  if (hourly === 0n) return more;
+  let most = money.hourly / hourly;
+  const life = forMinimumLife(pool, limits);
+  if (money.monthly !== undefined && life > 0n && money.monthly / life < most) most = money.monthly / life;
+  return most <= 0n ? 0 : Number(most < BigInt(more) ? most : BigInt(more));
+}
+
+/** What each entry that may grow has to say to work for which nothing is done. */
+export function whyNotGrown(view: ClustersView, replicas: readonly Replicas[], now: number): Alternative[] {
+  const { chosen } = growFor(view, replicas, now);
+  return (view.growth ?? []).flatMap((entry): Alternative[] => {
+    if (entry.name === undefined) return [];
+    const grown = chosen.filter((one) => one.entry === entry.name);
+    return [{ candidate: entry.name, whyNot: whyNot(view, entry, grown, replicas) }];
+  });
+}
+
+function whyNot(view: ClustersView, entry: GrowthView, grown: readonly ChosenGrowth[], replicas: readonly Replicas[]) {
+  const total = replicas.reduce((sum, { count }) => sum + count, 0);
+  const taken = grown.reduce((sum, { count }) => sum + count, 0);
+  if (taken > 0) return `nodes that may be added there take ${taken} of ${total} replicas`;
+  if (entry.pools.length === 0) return 'no pool that it names can grow';
+  if (entry.left <= 0) return 'as many nodes were added as it allows';
+  const problem = entry.pools.find((pool) => pool.problem !== undefined)?.problem;
+  const open = entry.pools.filter((pool) => pool.problem === undefined && pool.more > 0);
+  if (open.length === 0) return problem ?? 'its pools are at their maximum';
+  const taking = open.filter((pool) => takenByPool(pool, replicas, 1).count > 0);
+  const [dear] = taking;
+  if (!dear) return 'its nodes take none of it';
+  return `a node costs ${formatMoney(dear.hourly)} ${view.limits.currency} an hour, more than the budget has left`;
+}

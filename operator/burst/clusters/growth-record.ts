@@ -1,0 +1,134 @@
+import { rfc3339 } from '../../api/conditions.ts';
+import { formatMoney, type Micros, parseMoney } from '../../cost/money.ts';
+import type { Growth } from './model.ts';
+import { type BurstRecord, decided, type KeptGrowth, rested, spentWith, useful } from './record.ts';
+
+/** What is seen of a pool now. */
+export interface PoolNow {
+  /** Nodes that it should have by what was decided. */
+  readonly count: number;
+  /** Nodes that there are. */
+  readonly present: number;
+  /** No more of them are to be had now. */
+  readonly isSoldOut: boolean;
+}
+
+/** A pool that was written down to be larger is made so within this time, or never: what was decided since then is somebody's wish. */
+export const ORDER_MS = 60_000;
+/** Nodes that have not come by then do not come. As the autoscaler of nodes has it. */
+const ARRIVE_MS = 15 * 60_000;
+
+/** Pools rest by this name. */
+export const restOf = ({ cluster, pool }: Pick<KeptGrowth, 'cluster' | 'pool'>): string => `${cluster}/${pool}`;
+
+/** Nodes that are added are written down. @param from what the pool was to have before */
+export function grew(record: BurstRecord, growth: Growth, uid: string, from: number, now: number): BurstRecord {
+  const { cluster, pool, nodes, entry, sources, why } = growth;
+  const at = rfc3339(new Date(now));
+  const rate = formatMoney(growth.each * BigInt(nodes));
+  const kept: KeptGrowth = {
+    cluster,
+    uid,
+    pool,
+    ...(entry !== undefined && { entry }),
+    at,
+    sources: sources.slice(0, 20),
+    from,
+    to: from + nodes,
+    nodes,
+    each: formatMoney(growth.each),
+    rate,
+    rateSince: at,
+  };
+  const grown = { ...record, growths: [...(record.growths ?? []), kept], lastOut: at };
+  return decided(grown, {
+    at,
+    action: 'Grow',
+    cluster: nameOf(cluster),
+    ...(entry !== undefined && { candidate: entry }),
+    why,
+    hourly: rate,
+  });
+}
+
+export const nameOf = (cluster: string): string => cluster.slice(cluster.indexOf('/') + 1);
+
+/** What nodes that were added cost in an hour. */
+export const grownHourly = ({ growths = [] }: BurstRecord): Micros =>
+  growths.reduce((sum, { rate }) => sum + parseMoney(rate), 0n);
+
+/** Whether these nodes are still to be ordered, or on their way. */
+export const isComing = ({ came, failed, at }: KeptGrowth, now: number): boolean =>
+  !came && !failed && Date.parse(at) + ARRIVE_MS > now;
+
+/** Whether the pool is to be made larger if it is not yet. */
+export const isToOrder = (growth: KeptGrowth, now: number): boolean =>
+  !growth.came && !growth.failed && Date.parse(growth.at) + ORDER_MS > now;
+
+/**
+ * The record with what is seen of pools that were made larger: that their nodes have come, or did not, or went because nobody needed them.
+ * @param look 'gone': the pool is no more, or somebody else decides about it; 'unknown': nobody can tell now
+ */
+export function withGrowthFacts(
+  record: BurstRecord,
+  look: (growth: KeptGrowth) => PoolNow | 'gone' | 'unknown',
+  now: number,
+): BurstRecord {
+  let next = record;
+  for (const growth of record.growths ?? []) {
+    const seen = look(growth);
+    if (seen === 'unknown') continue;
+    if (seen === 'gone') {
+      next = replaced(next, growth, undefined, now);
+      continue;
+    }
+    if (!growth.came && seen.present >= growth.to) {
+      next = replaced(useful(next, restOf(growth)), growth, { came: true }, now);
+      continue;
+    }
+    // It is to become larger yet.
+    if (isToOrder(growth, now) && !seen.isSoldOut) continue;
+    const nodes = Math.max(0, Math.min(growth.nodes, seen.count - growth.from));
+    const isOver = seen.count < growth.to || seen.isSoldOut || !isComing(growth, now);
+    const isLost = !growth.came && !growth.failed && isOver;
+    const more = { nodes, ...(isLost && { failed: true as const }) };
+    next = replaced(next, growth, nodes > 0 ? more : undefined, now);
+    if (isLost) next = failed(next, growth, now);
+  }
+  return next;
+}
+
+function failed(record: BurstRecord, growth: KeptGrowth, now: number): BurstRecord {
+  const why = `nodes that were added to pool ${growth.pool} of ${growth.cluster} did not come`;
+  return decided(rested(record, restOf(growth), why, now), {
+    at: rfc3339(new Date(now)),
+    action: 'Fail',
+    cluster: nameOf(growth.cluster),
+    ...(growth.entry !== undefined && { candidate: growth.entry }),
+    why,
+    hourly: growth.rate,
+  });
+}
+
+/** With something else said of it, or without it (undefined); what its nodes have cost until now is spent. */
+function replaced(record: BurstRecord, growth: KeptGrowth, more: Partial<KeptGrowth> | undefined, now: number) {
+  const growths = record.growths ?? [];
+  if (!more)
+    return {
+      ...record,
+      growths: growths.filter((one) => one !== growth),
+      spent: spentWith(record.spent, growth, now),
+    };
+  const isFewer = more.nodes !== undefined && more.nodes !== growth.nodes;
+  const isNews = isFewer || (more.came && !growth.came) || (more.failed && !growth.failed);
+  if (!isNews) return record;
+  const settled = isFewer && {
+    rate: formatMoney(parseMoney(growth.each) * BigInt(more.nodes!)),
+    rateSince: rfc3339(new Date(now)),
+  };
+  return {
+    ...record,
+    growths: growths.map((one) => (one === growth ? { ...one, ...more, ...settled } : one)),
+    ...(isFewer && { spent: spentWith(record.spent, growth, now) }),
+  };
+}

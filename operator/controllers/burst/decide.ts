@@ -1,0 +1,173 @@
+import type { BurstDecision, BurstPolicy } from '../../api/burstpolicy.ts';
+import { rfc3339 } from '../../api/conditions.ts';
+import type { WorkerCluster } from '../../api/workercluster.ts';
+import { grew, grownHourly, nameOf } from '../../burst/clusters/growth-record.ts';
+import type { ClustersPlan, GrowthView } from '../../burst/clusters/model.ts';
+import { planClusters } from '../../burst/clusters/plan.ts';
+import { type BurstRecord, decided, givenBack, ordered, spentUntil, told } from '../../burst/clusters/record.ts';
+import { formatMoney } from '../../cost/money.ts';
+import { type Considered, refusalOf, shareOf, trialKey, trialOf } from './candidates.ts';
+import { type GrowthScene, growthOf, whyOverQuota } from './growth.ts';
+import { limitsOf } from './limits.ts';
+import type { BurstMemory } from './memory.ts';
+import { peaksOf } from './peaks.ts';
+import { poolsSeen } from './pools.ts';
+import { type HubWork, supplyOf } from './supply.ts';
+import { boughtBy, seenIn, type Turn } from './turn.ts';
+import type { BurstWorld } from './world.ts';
+
+/** What a policy decides with. */
+export interface DecisionScene extends GrowthScene {
+  readonly memory: BurstMemory;
+  readonly turn: Turn;
+  /** Of all policies of the hub. */
+  readonly turns: readonly Turn[];
+}
+
+/** What a policy does now. What is bought was tried as it will be made: what is refused then is passed by. */
+export async function planFor(
+  world: BurstWorld,
+  scene: DecisionScene,
+  waiting: readonly HubWork[],
+  candidates: Considered[],
+  signal: AbortSignal,
+): Promise<ClustersPlan> {
+  const { hub, policy, record, memory, turn, turns, growths, now } = scene;
+  const bought = boughtBy(world, memory, turns, now);
+  const supply = waiting.length > 0 ? supplyOf(world, hub, bought, growths, now) : [];
+  const time = (text: string | undefined) => (text === undefined ? undefined : Date.parse(text));
+  let growth = waiting.length > 0 ? growthOf(world, scene) : [];
+  for (;;) {
+    const plan = planClusters(
+      {
+        limits: limitsOf(policy.spec),
+        waiting,
+        supply,
+        candidates,
+        growth,
+        grownHourly: grownHourly(record),
+        peaks: peaksOf(policy.spec, now),
+        clusters: seenIn(world, memory, turn, now).map(({ own }) => own),
+        spent: spentUntil(record, now),
+        lastOut: time(record.lastOut),
+        lastIn: time(record.lastIn),
+      },
+      now,
+    );
+    const narrower = withinQuota(world, growth, plan);
+    if (narrower) {
+      growth = narrower;
+      continue;
+    }
+    const unmade = bought.filter(({ key, cluster }) => isBeside(cluster, policy) && !world.clusters.get(key));
+    const beside = unmade.map(({ cluster }) => shareOf(world, cluster));
+    const passed: string[] = [];
+    let problem: string | undefined;
+    let at = -1;
+    for (const { candidate, nodes } of plan.purchases) {
+      at = candidates.findIndex(({ name }) => name === candidate);
+      const tried = candidates[at]!.candidate;
+      problem = await refusalOf(world, policy, tried, nodes, signal, beside);
+      if (problem) break;
+      passed.push(candidate);
+      beside.push(shareOf(world, trialOf(policy, tried, nodes)));
+    }
+    if (!problem) return plan;
+    const refused = candidates[at]!;
+    // A quota may allow one of several that are bought together.
+    const left = passed.filter((name) => name === refused.name).length;
+    candidates[at] = left > 0 ? { ...refused, left, noMore: problem } : { ...refused, problem };
+    // It may be allowed by the next look.
+    memory.forgetTried(trialKey(policy, refused.name));
+  }
+}
+
+const isBeside = (cluster: WorkerCluster, policy: BurstPolicy): boolean =>
+  cluster.metadata.namespace === policy.metadata.namespace;
+
+/** Pools that may grow less, where quotas refuse what is planned for one of them; undefined: they refuse nothing. */
+function withinQuota(
+  world: BurstWorld,
+  growth: readonly GrowthView[],
+  { growths }: ClustersPlan,
+): GrowthView[] | undefined {
+  for (const { cluster: key, pool, nodes } of growths) {
+    const cluster = world.clusters.get(key);
+    const problem =
+      cluster &&
+      whyOverQuota(
+        world,
+        cluster,
+        growths.filter((one) => one.cluster === key),
+      );
+    if (!problem) continue;
+    const fewer = nodes >> 1;
+    return growth.map((entry) => ({
+      ...entry,
+      pools: entry.pools.map((one) =>
+        one.cluster === key && one.pool === pool ? { ...one, more: fewer, ...(fewer === 0 && { problem }) } : one,
+      ),
+    }));
+  }
+  return undefined;
+}
+
+/** The record with what the plan decides, before anything of it is done. */
+export function withPlan(world: BurstWorld, scene: DecisionScene, plan: ClustersPlan): BurstRecord {
+  const { policy, growths, now } = scene;
+  const { dryRun } = policy.spec;
+  const at = rfc3339(new Date(now));
+  const only = (record: BurstRecord, decision: Omit<BurstDecision, 'at'>) =>
+    decided(record, { at, ...decision, dryRun: true });
+  let { record } = scene;
+  for (const growth of plan.growths) {
+    const { cluster: key, pool, entry, why, each, nodes } = growth;
+    const cluster = world.clusters.get(key);
+    const seen = cluster && poolsSeen(world, cluster, growths, now)?.find((one) => one.pool.name === pool);
+    if (!cluster || !seen) continue;
+    const hourly = formatMoney(each * BigInt(nodes));
+    record = dryRun
+      ? only(record, { action: 'Grow', cluster: nameOf(key), ...(entry && { candidate: entry }), why, hourly })
+      : grew(record, growth, cluster.metadata.uid ?? '', seen.count, now);
+  }
+  for (const purchase of plan.purchases) {
+    const { candidate, why, alternatives, price } = purchase;
+    const hourly = formatMoney(price.hourly);
+    record = dryRun
+      ? only(record, { action: 'Buy', candidate, why, hourly, alternatives: told(alternatives) })
+      : ordered(record, purchase, now);
+  }
+  for (const removal of plan.removals)
+    record = dryRun
+      ? only(record, { action: 'Remove', cluster: removal.name, why: removal.why })
+      : givenBack(record, removal, now);
+  for (const { source, state, message, alternatives } of plan.verdicts)
+    if (state === 'Refused')
+      record = decided(record, {
+        at,
+        action: 'Refuse',
+        source,
+        why: message,
+        alternatives: told(alternatives ?? []),
+        ...(dryRun && { dryRun }),
+      });
+  return record;
+}
+
+/** Has Events and metrics tell of decisions. */
+export function tellDecisions(world: BurstWorld, policy: BurstPolicy, fresh: readonly BurstDecision[]): void {
+  for (const { action, source, cluster, why, dryRun } of fresh) {
+    const text = [dryRun && 'dry run', cluster && `WorkerCluster ${cluster}`, source, why].filter(Boolean).join(': ');
+    world.record(policy, TYPES[action], REASONS[action], text);
+    world.metrics.counter('coppice_burst_decisions_total', 'Decisions of BurstPolicies by action.').inc({ action });
+  }
+}
+
+const REASONS = {
+  Buy: 'ClusterBought',
+  Grow: 'NodesAdded',
+  Refuse: 'NothingBought',
+  Remove: 'ClusterGivenBack',
+  Fail: 'ClusterFailed',
+} as const;
+const TYPES = { Buy: 'Normal', Grow: 'Normal', Refuse: 'Warning', Remove: 'Normal', Fail: 'Warning' } as const;

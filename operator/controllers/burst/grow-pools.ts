@@ -1,0 +1,65 @@
+import type { BurstPolicy } from '../../api/burstpolicy.ts';
+import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
+import { isToOrder, type PoolNow } from '../../burst/clusters/growth-record.ts';
+import type { BurstRecord, KeptGrowth } from '../../burst/clusters/record.ts';
+import { desiredSizes, isCoppices } from '../../capacity/desired-sizes.ts';
+import { keyOf } from '../../kube/resources.ts';
+import { byPool, isThere } from '../autoscaling/nodes-seen.ts';
+import { poolsSeen } from './pools.ts';
+import type { BurstWorld } from './world.ts';
+
+/**
+ * Has pools be as large as it is on record, as their autoscaler would: what it knows about nodes on their way out is kept. Does nothing where
+ * it was done.
+ */
+export async function growPools(
+  world: BurstWorld,
+  policy: BurstPolicy,
+  { growths = [] }: BurstRecord,
+  now: number,
+  signal: AbortSignal,
+): Promise<void> {
+  const { name, namespace } = policy.metadata;
+  for (const growth of growths) {
+    const cluster = clusterOf(world, growth);
+    const decided = cluster && world.decided(cluster);
+    if (!cluster || !decided || decided === 'unknown' || !isToOrder(growth, now)) continue;
+    const seen = poolsSeen(world, cluster, [], now)?.find(({ pool }) => pool.name === growth.pool);
+    // What is sold out its autoscaler asks for no longer.
+    if (!seen?.template || seen.count >= growth.to) continue;
+    const { pool } = seen;
+    const known = decided === 'none' ? undefined : decided.get(growth.pool);
+    const size = {
+      count: growth.to,
+      by: `BurstPolicy ${namespace}/${name}`,
+      why: `work of ${growth.sources[0]} has no place`,
+      at: growth.at,
+      ...(known?.leaving && { leaving: known.leaving }),
+    };
+    await world.sizes.decide({ key: growth.cluster, uid: growth.uid, pool, size }, signal);
+    const more = growth.to - pool.count;
+    const message = `pool ${growth.pool} is to have ${growth.to} nodes, ${more} more: BurstPolicy ${name} has work without a place`;
+    world.record(cluster, 'Normal', 'PoolGrows', message);
+  }
+}
+
+/** What is seen now of a pool that was made larger. */
+export function grownNow(world: BurstWorld, growth: KeptGrowth, now: number): PoolNow | 'gone' | 'unknown' {
+  const cluster = clusterOf(world, growth);
+  if (!cluster) return 'gone';
+  const open = world.openClusters.get(keyOf(cluster));
+  const decided = world.decided(cluster);
+  const profile = world.profiles.get(profileNameOf(cluster));
+  if (!open || !profile || decided === 'unknown') return 'unknown';
+  const pool = desiredSizes({ cluster, profile, decided }).find(({ name }) => name === growth.pool);
+  if (!pool || !isCoppices(pool)) return 'gone';
+  const there = (byPool(open.nodes.list()).get(pool.name) ?? []).filter(isThere);
+  const seen = poolsSeen(world, cluster, [], now)?.find((one) => one.pool.name === pool.name);
+  return { count: pool.count, present: there.length, isSoldOut: seen?.soldOut !== undefined };
+}
+
+/** undefined: it is gone, or another one has its name. */
+function clusterOf(world: BurstWorld, { cluster: key, uid }: KeptGrowth): WorkerCluster | undefined {
+  const cluster = world.clusters.get(key);
+  return cluster?.metadata.uid === uid && !cluster?.metadata.deletionTimestamp ? cluster : undefined;
+}

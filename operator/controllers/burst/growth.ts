@@ -1,0 +1,159 @@
+import type { BurstPolicy } from '../../api/burstpolicy.ts';
+import { LABELS } from '../../api/group.ts';
+import type { Hub } from '../../api/hub.ts';
+import { MAX_NODES } from '../../api/worker-pool.ts';
+import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
+import { restOf } from '../../burst/clusters/growth-record.ts';
+import type { GrowingPool, Growth, GrowthView, HubMember } from '../../burst/clusters/model.ts';
+import { type BurstRecord, isOfNoUse, type KeptGrowth } from '../../burst/clusters/record.ts';
+import { type DecidedSize, desiredSizes } from '../../capacity/desired-sizes.ts';
+import { admit } from '../../cost/admission.ts';
+import { billingOf } from '../../cost/billing.ts';
+import { parseMoney } from '../../cost/money.ts';
+import { machinePrice } from '../../cost/price.ts';
+import { askedSize } from '../../cost/size.ts';
+import { keyOf } from '../../kube/resources.ts';
+import { matchesLabels } from '../../placement/selectors.ts';
+import { BY_NAMESPACE } from '../by-namespace.ts';
+import { clusterOf } from '../membership/holds.ts';
+import { nodeSizesOf } from '../membership/member.ts';
+import { BY_HUB } from '../membership/world.ts';
+import { claimantsIn, heldBy } from '../quota/claimants.ts';
+import { countedTemplate } from './counted.ts';
+import { isManaged, type PoolSeen, poolsSeen } from './pools.ts';
+import { memberOf } from './supply.ts';
+import type { BurstWorld } from './world.ts';
+
+/** What pools that may grow are looked at with. */
+export interface GrowthScene {
+  readonly hub: Hub;
+  readonly policy: BurstPolicy;
+  readonly record: BurstRecord;
+  /** What all policies of the hub have written down to be added. */
+  readonly growths: readonly KeptGrowth[];
+  readonly now: number;
+}
+
+type Entry = NonNullable<BurstPolicy['spec']['grow']>[number];
+
+/** Pools that a policy may have grow: of its own clusters, and of those in its namespace that it names. */
+export function growthOf(world: BurstWorld, scene: GrowthScene): GrowthView[] {
+  const { hub, policy, record } = scene;
+  const { namespace = '' } = policy.metadata;
+  const own = new Set(
+    record.purchases.flatMap((one) => (one.uid === undefined || one.leaving || isOfNoUse(one) ? [] : [one.uid])),
+  );
+  const members = world.memberships.byIndex(BY_HUB, hub.metadata.name).flatMap((membership) => {
+    const cluster = world.clusters.get(clusterOf(membership));
+    const isIn = membership.status?.state === 'Joined' && !membership.metadata.deletionTimestamp;
+    if (!isIn || !cluster || cluster.metadata.deletionTimestamp || cluster.metadata.namespace !== namespace) return [];
+    const name = membership.status?.memberName ?? cluster.metadata.name;
+    return [{ cluster, member: memberOf(world, hub, cluster, name) }];
+  });
+  const pools = (which: (cluster: WorkerCluster) => boolean, entry?: Entry): GrowingPool[] =>
+    members
+      .filter(({ cluster }) => which(cluster))
+      .flatMap(({ cluster, member }) => poolsOf(world, scene, cluster, member, entry));
+  const mine = pools(({ metadata }) => own.has(metadata.uid ?? ''));
+  const named = (policy.spec.grow ?? []).map((entry): GrowthView => {
+    const added = (record.growths ?? []).filter((one) => one.entry === entry.name);
+    return {
+      name: entry.name,
+      left: entry.maximumNodes - added.reduce((sum, { nodes }) => sum + nodes, 0),
+      // A cluster of a policy grows for that one only: it is in its budget.
+      pools: pools(
+        ({ metadata: { labels } }) =>
+          labels?.[LABELS.burst] === undefined && matchesLabels(labels ?? {}, entry.clusterSelector),
+        entry,
+      ),
+    };
+  });
+  return [...(mine.length > 0 ? [{ name: undefined, left: MAX_NODES, pools: mine }] : []), ...named];
+}
+
+function poolsOf(
+  world: BurstWorld,
+  { hub, record, growths, policy, now }: GrowthScene,
+  cluster: WorkerCluster,
+  member: HubMember,
+  entry: Entry | undefined,
+): GrowingPool[] {
+  const profile = world.profiles.get(profileNameOf(cluster));
+  const seen = poolsSeen(world, cluster, growths, now);
+  if (!profile || !seen) return [];
+  const sizes = nodeSizesOf(cluster, world.openClusters.get(keyOf(cluster)), profile);
+  const total = seen.reduce((sum, { count }) => sum + count, 0);
+  const room = Math.min(MAX_NODES, profile.spec.limits?.maxNodesTotal ?? MAX_NODES) - total;
+  return seen.flatMap((one): GrowingPool[] => {
+    const { name, maximum } = one.pool;
+    if (!one.template || (entry?.pools && !entry.pools.includes(name))) return [];
+    const key = keyOf(cluster);
+    const price = entry ? priceOf(world, policy, entry, cluster, one) : 0n;
+    return [
+      {
+        cluster: key,
+        member,
+        pool: name,
+        template: { ...countedTemplate(hub, one.template, sizes), id: `${key}/${name}` },
+        more: Math.max(0, Math.min(maximum - one.count, room)),
+        hourly: typeof price === 'string' ? 0n : price,
+        // No node has a control plane of its own.
+        ...(profile.spec.billing && {
+          billing: { machines: billingOf(profile, 'machines'), controlPlane: undefined, fee: 0n },
+        }),
+        problem:
+          restsUntil(record, restOf({ cluster: key, pool: name }), now) ??
+          (one.isLate ? 'nodes that its pool was to have did not come' : undefined) ??
+          (entry && isManaged(world, cluster)
+            ? 'the cloud chooses itself which of its nodes go, so what is added would stay'
+            : undefined) ??
+          (typeof price === 'string' ? price : undefined),
+      },
+    ];
+  });
+}
+
+function restsUntil({ rests }: BurstRecord, name: string, now: number): string | undefined {
+  const rest = rests[name];
+  return rest && Date.parse(rest.until) > now ? `it rests until ${rest.until}, because ${rest.why}` : undefined;
+}
+
+/** What one more node costs in an hour; a sentence: why nobody knows. */
+function priceOf(
+  { profiles }: BurstWorld,
+  { spec: { budget } }: BurstPolicy,
+  { assumedHourly }: Entry,
+  cluster: WorkerCluster,
+  { pool, template }: PoolSeen,
+): bigint | string {
+  const profile = profiles.get(profileNameOf(cluster));
+  const name = template?.labels['node.kubernetes.io/instance-type'] ?? pool.machineType;
+  const type = profile?.spec.machineTypes.find((one) => one.name === name);
+  const region = cluster.spec.region ?? profile?.spec.defaults?.region ?? profile?.spec.regions[0]?.name ?? '';
+  const price = type?.price?.currency === budget.currency ? machinePrice(type, region, pool.spot) : undefined;
+  if (price !== undefined) return price;
+  if (assumedHourly !== undefined) return parseMoney(assumedHourly);
+  return `a node of machine type ${name} has no price in ${budget.currency}, and assumedHourly does not say for how much it counts`;
+}
+
+/** Why quotas would refuse a cluster that has these nodes more; undefined: they would not. */
+export function whyOverQuota(
+  world: BurstWorld,
+  cluster: WorkerCluster,
+  growths: readonly Growth[],
+): string | undefined {
+  const { namespace = '', creationTimestamp: createdAt = '' } = cluster.metadata;
+  const quotas = world.quotas.byIndex(BY_NAMESPACE, namespace);
+  const profile = world.profiles.get(profileNameOf(cluster));
+  const decided = world.decided(cluster);
+  if (quotas.length === 0 || !profile || decided === 'unknown') return undefined;
+  const sizes = new Map<string, DecidedSize>(decided === 'none' ? [] : decided);
+  for (const { name, count } of desiredSizes({ cluster, profile, decided })) {
+    const more = growths.filter((one) => one.pool === name).reduce((sum, { nodes }) => sum + nodes, 0);
+    if (more > 0) sizes.set(name, { by: '', why: '', ...sizes.get(name), count: count + more });
+  }
+  const key = keyOf(cluster);
+  const asked = askedSize(cluster, profile, desiredSizes({ cluster, profile, decided: sizes }));
+  const others = claimantsIn(world, namespace).filter((one) => one.key !== key);
+  return admit({ key, createdAt, profile, held: heldBy(world, cluster), asked }, others, quotas)[0]?.message;
+}

@@ -1,0 +1,189 @@
+import type { BurstPolicy } from '../../api/burstpolicy.ts';
+import { EVERY_NAMESPACE, type Hub } from '../../api/hub.ts';
+import { withGrowthFacts } from '../../burst/clusters/growth-record.ts';
+import { type BurstRecord, givenBack, monthOf } from '../../burst/clusters/record.ts';
+import { BURSTPOLICIES, keyOf } from '../../kube/resources.ts';
+import { hold } from '../finalizer.ts';
+import { writeStatus } from '../status-writer.ts';
+import { endClusters, makeClusters } from './act.ts';
+import { candidatesOf } from './candidates.ts';
+import { planFor, tellDecisions, withPlan } from './decide.ts';
+import { withFacts } from './facts.ts';
+import { grownNow, growPools } from './grow-pools.ts';
+import type { BurstMemory } from './memory.ts';
+import type { Seen } from './own-clusters.ts';
+import { type Outcome, statusOf } from './status.ts';
+import type { HubWork } from './supply.ts';
+import { growthsOf, seenIn, type Turn } from './turn.ts';
+import type { BurstWorld } from './world.ts';
+
+interface Problem {
+  readonly problem: string;
+  readonly reason: string;
+}
+
+/** What a hub says. */
+interface Answer {
+  readonly hub: Hub;
+  readonly work: readonly HubWork[];
+  /** It does not tell which work has no place: a policy can only keep to its schedule. */
+  readonly silent?: Problem;
+}
+
+/** What a hub says; or why nobody can tell. */
+export type Look = Answer | Problem;
+
+/** One look at one policy. */
+export class PolicyLook {
+  readonly #world: BurstWorld;
+  readonly #memory: BurstMemory;
+  readonly #turn: Turn;
+  readonly #turns: readonly Turn[];
+  readonly #signal: AbortSignal;
+  readonly #policy: BurstPolicy;
+  readonly #before: BurstRecord;
+  readonly #now: number;
+
+  constructor(world: BurstWorld, memory: BurstMemory, turn: Turn, turns: readonly Turn[], signal: AbortSignal) {
+    this.#world = world;
+    this.#memory = memory;
+    this.#turn = turn;
+    this.#turns = turns;
+    this.#signal = signal;
+    this.#policy = turn.policy;
+    this.#before = turn.record;
+    this.#now = world.now().getTime();
+  }
+
+  /** @returns the work that is left to the policies after it */
+  async run(look: Look, work: readonly HubWork[]): Promise<readonly HubWork[]> {
+    if (this.#policy.metadata.deletionTimestamp) {
+      await this.#end();
+      return work;
+    }
+    await hold(this.#world, BURSTPOLICIES, this.#world.policies, this.#policy, true, { signal: this.#signal });
+    const known = withFacts(this.#turn.record, this.#seen(), 'work' in look ? look.work : [], this.#now);
+    this.#turn.record = withGrowthFacts(known, (growth) => grownNow(this.#world, growth, this.#now), this.#now);
+    const refused = 'problem' in look ? look : (this.#notAllowed(look.hub) ?? this.#hasNothingToDo(look));
+    if (refused || 'problem' in look) {
+      await this.#save();
+      await endClusters(this.#world, this.#policy, this.#turn.record, this.#signal);
+      await this.#tell({ ready: { status: false, reason: refused!.reason, message: refused!.problem } });
+      return work;
+    }
+    return this.#decide({ ...look, work });
+  }
+
+  #seen(): Seen[] {
+    return seenIn(this.#world, this.#memory, this.#turn, this.#now);
+  }
+
+  #hasNothingToDo({ silent }: Answer): typeof silent {
+    return this.#policy.spec.schedule?.length ? undefined : silent;
+  }
+
+  #notAllowed(hub: Hub): { reason: string; problem: string } | undefined {
+    const { namespace = '' } = this.#policy.metadata;
+    const allowed = hub.spec.allowedNamespaces ?? [];
+    if (allowed.includes(namespace) || allowed.includes(EVERY_NAMESPACE)) return undefined;
+    const problem = `Hub ${hub.metadata.name} does not allow namespace ${namespace}: have an administrator add it to allowedNamespaces`;
+    return { reason: 'NotAllowed', problem };
+  }
+
+  async #decide({ hub, work, silent }: Answer): Promise<readonly HubWork[]> {
+    const { namespaces, dryRun, suspend } = this.#policy.spec;
+    const mine = work.filter(({ namespace }) => !namespaces || namespaces.includes(namespace ?? ''));
+    const others = work.filter((one) => !mine.includes(one));
+    const candidates = await candidatesOf(
+      this.#world,
+      this.#memory,
+      hub,
+      this.#policy,
+      this.#turn.record,
+      this.#now,
+      this.#signal,
+    );
+    const scene = {
+      hub,
+      policy: this.#policy,
+      record: this.#turn.record,
+      growths: growthsOf(this.#turns),
+      now: this.#now,
+      memory: this.#memory,
+      turn: this.#turn,
+      turns: this.#turns,
+    };
+    const plan = await planFor(this.#world, scene, mine, candidates, this.#signal);
+    this.#turn.record = withPlan(this.#world, scene, plan);
+    this.#turn.next = plan.next;
+    await this.#save();
+    if (!dryRun) {
+      await growPools(this.#world, this.#policy, this.#turn.record, this.#now, this.#signal);
+      this.#turn.record = await makeClusters(this.#world, this.#policy, this.#turn.record, this.#now, this.#signal);
+      await this.#save();
+    }
+    const { problem } = await endClusters(this.#world, this.#policy, this.#turn.record, this.#signal);
+    const ready = problem
+      ? { status: false, reason: 'CannotGiveBack', message: problem }
+      : suspend
+        ? { status: true, reason: 'Suspended', message: `it watches Hub ${hub.metadata.name}, and decides nothing` }
+        : dryRun
+          ? {
+              status: true,
+              reason: 'DryRun',
+              message: `it says what it would do for Hub ${hub.metadata.name}, and does nothing`,
+            }
+          : silent
+            ? { status: true, reason: 'ScheduleOnly', message: `${silent.problem}: it only keeps to its schedule` }
+            : { status: true, reason: 'Watching', message: `it watches Hub ${hub.metadata.name}` };
+    await this.#tell({ ready, candidates, waiting: mine, verdicts: plan.verdicts });
+    const isLeft = new Set<unknown>(plan.left);
+    return dryRun ? work : [...others, ...mine.filter((one) => isLeft.has(one))];
+  }
+
+  /** Writes the record down if it says something new, and has Events tell of decisions. */
+  async #save(): Promise<void> {
+    const { record } = this.#turn;
+    if (record === this.#saved) return;
+    await this.#world.records.save(keyOf(this.#policy), record, this.#signal);
+    const known = new Set(this.#saved.decisions.map((one) => JSON.stringify(one)));
+    const fresh = record.decisions.filter((one) => !known.has(JSON.stringify(one)));
+    this.#savedRecord = record;
+    tellDecisions(this.#world, this.#policy, fresh.reverse());
+  }
+
+  #savedRecord: BurstRecord | undefined;
+  get #saved(): BurstRecord {
+    return this.#savedRecord ?? this.#before;
+  }
+
+  async #tell(outcome: Pick<Outcome, 'ready'> & Partial<Outcome>): Promise<void> {
+    const { record } = this.#turn;
+    const isNews = record !== this.#before || this.#policy.status?.spend?.month !== monthOf(this.#now);
+    const whole = { candidates: [], waiting: [], verdicts: [], ...outcome, record, isNews, seen: this.#seen() };
+    const status = statusOf(this.#policy, whole, this.#world.now());
+    const { policies, garden } = this.#world;
+    await writeStatus(garden, policies, this.#policy, status, this.#signal);
+  }
+
+  /** Gives all clusters back; the policy is let go of when they are gone. Those that somebody took from it stay. */
+  async #end(): Promise<void> {
+    const { finalizers = [] } = this.#policy.metadata;
+    // Kubernetes takes the policy from its clusters now, as whoever deletes it has asked.
+    if (finalizers.includes('orphan')) return;
+    let { record } = this.#turn;
+    record = withFacts(record, this.#seen(), [], this.#now);
+    for (const { name, leaving } of record.purchases)
+      if (!leaving) record = givenBack(record, { name, why: 'the policy is deleted', isFailure: false }, this.#now);
+    this.#turn.record = record;
+    await this.#save();
+    const { left, problem } = await endClusters(this.#world, this.#policy, record, this.#signal);
+    if (left.length > 0) {
+      const message = problem ?? `its clusters leave first: ${left.slice(0, 5).join(', ')}`;
+      await this.#tell({ ready: { status: false, reason: 'Deleting', message }, deleting: message });
+      return;
+    }
+    await this.#world.records.remove(keyOf(this.#policy), this.#signal);
+    await hold(this.#world, BURSTPOLICIES, this.#world.policies, this.#policy, false, { signal: this.#signal });
+  }
+}

@@ -1,0 +1,125 @@
+import { hasAccount } from '../../accounts/has-account.ts';
+import type { DesiredPool } from '../../api/pools.ts';
+import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
+import { isComing } from '../../burst/clusters/growth-record.ts';
+import type { PlannedNodes } from '../../burst/clusters/model.ts';
+import type { KeptGrowth } from '../../burst/clusters/record.ts';
+import { daemonsOn } from '../../burst/fit/daemons.ts';
+import type { FitPod, NodeTemplate } from '../../burst/fit/model.ts';
+import { nodeOf } from '../../burst/fit/node.ts';
+import { isLate } from '../../burst/nodes/grow.ts';
+import type { PoolView } from '../../burst/nodes/model.ts';
+import { type Decided, type DecidedSize, desiredSizes, isCoppices } from '../../capacity/desired-sizes.ts';
+import { conditionIsTrue, keyOf } from '../../kube/resources.ts';
+import { byPool, daemonsOf, isThere } from '../autoscaling/nodes-seen.ts';
+import { isOpenToDecisions } from '../autoscaling/observe.ts';
+import { offerOf } from '../autoscaling/offers.ts';
+import type { BurstWorld } from './world.ts';
+
+/** A pool that is Coppice's to size, as it is now. */
+export interface PoolSeen {
+  readonly pool: DesiredPool;
+  /** Nodes that there are; and those that take pods. */
+  readonly present: number;
+  readonly ready: number;
+  /** Nodes that it should have by what is on record, also by what policies have written down and not ordered yet. */
+  readonly count: number;
+  readonly decidedAt: number | undefined;
+  /** What a new node has for work; undefined: none is to be had, see `soldOut`. */
+  readonly template: NodeTemplate | undefined;
+  readonly soldOut: string | undefined;
+  /** What it lacks did not come, and is not counted on any more. */
+  readonly isLate: boolean;
+}
+
+/** The pools of a cluster that are Coppice's to size; undefined: nobody can tell now, or nothing may be decided about it. */
+export function poolsSeen(
+  world: BurstWorld,
+  cluster: WorkerCluster,
+  growths: readonly KeptGrowth[],
+  now: number,
+): PoolSeen[] | undefined {
+  const profile = world.profiles.get(profileNameOf(cluster));
+  const open = world.openClusters.get(keyOf(cluster));
+  if (!profile || !open || !isOpenToDecisions(cluster)) return undefined;
+  const decided = world.decided(cluster);
+  if (decided === 'unknown') return undefined;
+  const nodes = byPool(open.nodes.list());
+  const daemons = daemonsOf(open.pods.list());
+  const shoot = world.shoots.get(keyOf(cluster));
+  const offers = {
+    cluster,
+    profile,
+    provider: world.provider(profile, hasAccount(cluster, shoot)),
+    isManaged: isManaged(world, cluster),
+    capacity: world.capacity.known(cluster.metadata.uid ?? ''),
+    now: new Date(now),
+  };
+  const coming = growths.filter((one) => one.uid === cluster.metadata.uid && isComing(one, now));
+  return desiredSizes({ cluster, profile, decided: withGrowths(decided, coming) })
+    .filter(isCoppices)
+    .map((pool): PoolSeen => {
+      const there = (nodes.get(pool.name) ?? []).filter(isThere);
+      const ready = there.filter((node) => conditionIsTrue(node, 'Ready'));
+      const { offer, soldOut } = offerOf(offers, pool, ready, new Map());
+      const ordered = coming.filter((one) => one.pool === pool.name).map(({ at }) => Date.parse(at));
+      const noted = decided === 'none' ? undefined : decided.get(pool.name)?.at;
+      const decidedAt = Math.max(...ordered, ...(noted === undefined ? [] : [Date.parse(noted)]));
+      const at = Number.isFinite(decidedAt) ? decidedAt : undefined;
+      const { name, count, minimum, maximum } = pool;
+      const view: PoolView = {
+        name,
+        count,
+        minimum,
+        maximum,
+        present: there.length,
+        ...(at !== undefined && { decidedAt: at }),
+        ...(offer && { offer }),
+      };
+      return {
+        pool,
+        present: there.length,
+        ready: ready.length,
+        count,
+        decidedAt: at,
+        template: offer && forWork(offer.template, daemons),
+        soldOut,
+        isLate: isLate(view, now),
+      };
+    });
+}
+
+export const isManaged = ({ profiles }: Pick<BurstWorld, 'profiles'>, { spec, ...cluster }: WorkerCluster): boolean =>
+  (cluster.status?.mode ?? spec.mode ?? profiles.get(profileNameOf({ spec, ...cluster }))?.spec.defaults?.mode) ===
+  'Managed';
+
+/** Nodes that were ordered for these pools, and are still to come. */
+export const ordered = (pools: readonly PoolSeen[]): PlannedNodes[] =>
+  pools.flatMap(({ count, ready, template, isLate: late }) =>
+    template && !late && count > ready ? [{ template, count: count - ready }] : [],
+  );
+
+/** What is on record, with what was written down to be added and is not on record yet. */
+function withGrowths(decided: Exclude<Decided, 'unknown'>, growths: readonly KeptGrowth[]): Decided {
+  if (growths.length === 0) return decided;
+  const sizes = new Map<string, DecidedSize>(decided === 'none' ? [] : decided);
+  for (const { pool, to } of growths) {
+    const known = sizes.get(pool);
+    if ((known?.count ?? 0) < to) sizes.set(pool, { by: '', why: '', ...known, count: to });
+  }
+  return sizes;
+}
+
+/** What is left of a new node for work when its DaemonSets have their share. */
+function forWork(template: NodeTemplate, daemons: readonly FitPod[]): NodeTemplate {
+  const left = { ...template.allocatable, others: new Map(template.allocatable.others) };
+  for (const { requests } of daemonsOn(nodeOf(template, template.id), daemons)) {
+    left.cpu = Math.max(0, left.cpu - requests.cpu);
+    left.memory = Math.max(0, left.memory - requests.memory);
+    left.storage = Math.max(0, left.storage - requests.storage);
+    left.pods -= 1;
+    for (const [name, amount] of requests.others)
+      left.others.set(name, Math.max(0, (left.others.get(name) ?? 0) - amount));
+  }
+  return { ...template, allocatable: left };
+}

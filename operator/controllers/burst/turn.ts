@@ -1,0 +1,36 @@
+import type { BurstPolicy } from '../../api/burstpolicy.ts';
+import { type BurstRecord, isOfNoUse, type KeptGrowth } from '../../burst/clusters/record.ts';
+import type { BurstMemory } from './memory.ts';
+import { manifestOf, type Seen, seenOf } from './own-clusters.ts';
+import type { Bought } from './supply.ts';
+import type { BurstWorld } from './world.ts';
+
+/** A policy in a look at its hub. */
+export interface Turn {
+  readonly policy: BurstPolicy;
+  /** As it is by now. */
+  record: BurstRecord;
+  /** When something changes by the clock alone, milliseconds since the epoch. */
+  next?: number | undefined;
+}
+
+/** What there is now of what a policy has bought. */
+export const seenIn = (world: BurstWorld, memory: BurstMemory, { policy, record }: Turn, now: number): Seen[] =>
+  record.purchases.map((purchase) => seenOf(world, memory, policy, purchase, now));
+
+/** What these policies have bought and not given back. */
+export const boughtBy = (world: BurstWorld, memory: BurstMemory, turns: readonly Turn[], now: number): Bought[] =>
+  turns.flatMap((turn) =>
+    seenIn(world, memory, turn, now).flatMap(({ purchase, cluster, own }): Bought[] => {
+      const { candidate, joinedAt } = purchase;
+      const isUseless = isOfNoUse(purchase);
+      const made = turn.policy.spec.candidates.find(({ name }) => name === candidate);
+      if (own.phase === 'Leaving') return [];
+      if (cluster) return [{ key: own.key, cluster, joinedAt, isUseless }];
+      return made ? [{ key: own.key, cluster: manifestOf(turn.policy, made, purchase), joinedAt, isUseless }] : [];
+    }),
+  );
+
+/** What these policies have written down to be added to pools. */
+export const growthsOf = (turns: readonly Turn[]): KeptGrowth[] =>
+  turns.flatMap(({ record, policy }) => (policy.metadata.deletionTimestamp ? [] : (record.growths ?? [])));

@@ -1,0 +1,261 @@
+import { ALPHA_API_VERSION, API_VERSION, LABELS } from '../../../operator/api/group.ts';
+import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
+import type { BurstRecord } from '../../../operator/burst/clusters/record.ts';
+import { BurstMemory } from '../../../operator/controllers/burst/memory.ts';
+import { KubeApiError } from '../../../operator/kube/errors.ts';
+import { MEMBERSHIPS, type Node, type Pod, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
+import { BurstScene, demand, Killed, MINUTE, policyNamed, SECOND } from './scene.ts';
+
+/** CPUs of a node in thousandths, of which the system has its part. */
+const NODE_CPU = 1900;
+/** Price of a node in an hour, in millionths, by region. */
+export const NODE_PRICE = { here: 100_000n, there: 120_000n } as const;
+export type Region = keyof typeof NODE_PRICE;
+/** After this long nobody counts on nodes of a cluster that has joined without them. */
+const SETTLE_MS = 5 * MINUTE;
+
+const labelsOf = (cluster: WorkerCluster) => cluster.metadata.labels ?? {};
+export const regionOf = ({ spec }: WorkerCluster): Region => (spec.region === 'there' ? 'there' : 'here');
+export const nodesOf = ({ spec }: WorkerCluster): number => spec.pools?.[0]?.minimum ?? 0;
+
+/**
+ * A hub that divides work among its clusters, each workload as a whole or not at all, and a cloud whose clusters come and go in time. It
+ * takes a step when told to; the real controller decides, and may be killed between any two of its writes.
+ */
+export class BurstFleet extends BurstScene {
+  /** Replicas that somebody wants, by workload. */
+  readonly wanted = new Map<string, number>();
+  /** What the hub has placed. */
+  readonly placed = new Set<string>();
+  /** Numbers of purchases of which a cluster was made, in turn. */
+  readonly made: string[] = [];
+  /** Names of clusters that were taken away with work on them. */
+  readonly killed: string[] = [];
+  /** Purchases, and clusters that were given back, in turn. */
+  readonly history: string[] = [];
+  /** Candidates that have no machines to be had, and those whose machines never come. */
+  readonly soldOut = new Set<Region>();
+  readonly broken = new Set<Region>();
+  /** CPU of each replica in thousandths. */
+  cpu = 1000;
+  startMs = 2 * MINUTE;
+  leaveMs = MINUTE;
+  /** The hub does not answer. */
+  isSilent = false;
+  /** What was on record before the last look, and what the hub could have placed then, also on nodes that were on their way. */
+  before: { readonly record: BurstRecord | undefined; readonly room: number } = { record: undefined, room: 0 };
+  readonly #born = new Map<string, number>();
+  readonly #joined = new Map<string, number>();
+  readonly #leaving = new Map<string, number>();
+  #serial = 0;
+
+  constructor(spec: Parameters<typeof policyNamed>[1], ownNodes: number) {
+    super();
+    this.objects.put(policyNamed('peak', spec));
+    const metadata = { name: 'private', namespace: 'shop', labels: {} };
+    const pools = [{ name: 'a', minimum: ownNodes, maximum: ownNodes }];
+    const own: WorkerCluster = {
+      apiVersion: API_VERSION,
+      kind: 'WorkerCluster',
+      metadata,
+      spec: { cloudProvider: 'cloud', controlPlaneNodes: 1, pools },
+    };
+    this.objects.put(own);
+    this.#join(own, ownNodes);
+  }
+
+  /** How many replicas a node takes. */
+  get slots(): number {
+    return Math.floor(NODE_CPU / this.cpu);
+  }
+
+  /** Clusters that were bought and are there. */
+  bought(): WorkerCluster[] {
+    return this.clusters().filter((one) => labelsOf(one)[LABELS.burstPolicy] !== undefined);
+  }
+
+  /** Replicas without a place. */
+  get waiting(): number {
+    return [...this.wanted].reduce((sum, [name, count]) => sum + (this.placed.has(name) ? 0 : count), 0);
+  }
+
+  scale(name: string, count: number): void {
+    for (const open of this.open.values()) open.pods = open.pods.filter((pod) => labelOf(pod) !== name);
+    this.placed.delete(name);
+    if (count > 0) this.wanted.set(name, count);
+    else this.wanted.delete(name);
+  }
+
+  /** The world takes a step, then the operator looks at it. @returns whether it was killed */
+  async step(during: number): Promise<boolean> {
+    this.now += during;
+    this.#cloud();
+    this.#place();
+    const waiting = [...this.wanted].filter(([name]) => !this.placed.has(name));
+    const each = { cpu: `${this.cpu}m`, memory: '1Gi' };
+    this.demands = this.isSilent ? new Error('refused') : waiting.map(([name, count]) => demand(name, count, { each }));
+    this.before = { record: this.record(), room: this.#free() + this.#coming() };
+    const known = new Set(this.bought().map(({ metadata }) => metadata.name));
+    let wasKilled = false;
+    try {
+      await this.look();
+    } catch (error) {
+      const isConflict = error instanceof KubeApiError && error.isConflict;
+      if (!(error instanceof Killed) && !isConflict) throw error;
+      if (error instanceof Killed) this.restart();
+      wasKilled = true;
+    }
+    for (const cluster of this.bought()) {
+      if (known.has(cluster.metadata.name)) continue;
+      this.made.push(labelsOf(cluster)[LABELS.burstPurchase]!);
+      this.history.push(
+        `${this.#time()} make ${cluster.metadata.name} of ${nodesOf(cluster)} nodes ${regionOf(cluster)}`,
+      );
+    }
+    this.#noteLeaving();
+    return wasKilled;
+  }
+
+  /** Another operator takes over, which knows only what was written. */
+  restart(): void {
+    this.lives = Number.POSITIVE_INFINITY;
+    this.memory = new BurstMemory();
+  }
+
+  async pass(during: number, every = during > 20 * MINUTE ? MINUTE : 10 * SECOND): Promise<void> {
+    for (let past = 0; past < during; past += every) await this.step(every);
+  }
+
+  #time(): string {
+    return new Date(this.now).toISOString().slice(11, 19);
+  }
+
+  #noteLeaving(): void {
+    for (const { metadata } of this.bought()) {
+      if (!metadata.deletionTimestamp || this.#leaving.has(metadata.name)) continue;
+      this.#leaving.set(metadata.name, this.now);
+      this.history.push(`${this.#time()} delete ${metadata.name}`);
+      if ((this.open.get(`shop/${metadata.name}`)?.pods.length ?? 0) > 0) this.killed.push(metadata.name);
+    }
+  }
+
+  /** Clusters come, as far as there are machines, and go. */
+  #cloud(): void {
+    for (const cluster of this.bought()) {
+      const { name, namespace } = cluster.metadata;
+      const since = this.#born.get(name) ?? this.now;
+      if (!this.#born.has(name)) {
+        this.#born.set(name, since);
+        this.objects.put({
+          ...cluster,
+          metadata: { ...cluster.metadata, finalizers: ['coppice.test/cloud'] },
+          status: { admitted: sizeOf(cluster), conditions: [said('SpecAccepted', 'True')] },
+        } as WorkerCluster);
+      }
+      const left = this.#leaving.get(name);
+      if (left !== undefined) {
+        this.objects.objects.delete(`${MEMBERSHIPS.plural}/${namespace}/${name}.production`);
+        if (this.now - left < this.leaveMs) continue;
+        this.objects.objects.delete(`${WORKERCLUSTERS.plural}/${namespace}/${name}`);
+        this.open.delete(`shop/${name}`);
+      } else if (!this.#joined.has(name)) {
+        const region = regionOf(cluster);
+        if (this.soldOut.has(region)) this.#say(name, ['ERR_INFRA_RESOURCES_DEPLETED']);
+        else if (this.now - since >= this.startMs) {
+          this.#join(cluster, this.broken.has(region) ? 0 : nodesOf(cluster));
+          this.#say(name);
+        }
+      }
+    }
+  }
+
+  #say(name: string, codes?: string[]): void {
+    const cluster = this.objects.find<WorkerCluster>(WORKERCLUSTERS, name, 'shop')!;
+    const hourly = NODE_PRICE[regionOf(cluster)] * BigInt(nodesOf(cluster));
+    const ready = codes ? [{ ...said('Ready', 'False'), message: 'no machines are left', codes }] : [];
+    const cost = { hourly: String(Number(hourly) / 1e6), currency: 'USD' };
+    const conditions = [said('SpecAccepted', 'True'), ...ready];
+    this.objects.put({
+      ...cluster,
+      status: { ...cluster.status, conditions, ...(!codes && { cost }) },
+    } as WorkerCluster);
+  }
+
+  #join(cluster: WorkerCluster, count: number): void {
+    const { name, namespace = '' } = cluster.metadata;
+    this.#joined.set(name, this.now);
+    this.objects.put({
+      apiVersion: ALPHA_API_VERSION,
+      kind: 'Membership',
+      metadata: { name: `${name}.production`, namespace },
+      spec: { cluster: name, hub: 'production' },
+      status: { state: 'Joined', memberName: name },
+    } as never);
+    const nodes = Array.from({ length: count }, (_, index) => nodeNamed(`${name}-${index}`));
+    this.open.set(`${namespace}/${name}`, { nodes, pods: [] });
+  }
+
+  /** Clusters that take work. */
+  #open() {
+    return [...this.open]
+      .filter(([key]) => !this.#leaving.has(key.slice(key.indexOf('/') + 1)))
+      .map(([, open]) => open);
+  }
+
+  #free(): number {
+    return this.#open().reduce((sum, { nodes, pods }) => sum + nodes.length * this.slots - pods.length, 0);
+  }
+
+  #coming(): number {
+    const { purchases = [] } = this.record() ?? {};
+    return purchases
+      .filter(({ leaving, name }) => {
+        const joined = this.#joined.get(name);
+        const isThere = (this.open.get(`shop/${name}`)?.nodes.length ?? 0) > 0;
+        return !leaving && !isThere && !(joined !== undefined && this.now - joined >= SETTLE_MS);
+      })
+      .reduce((sum, { nodes }) => sum + (nodes.a ?? 0) * this.slots, 0);
+  }
+
+  #place(): void {
+    for (const [name, count] of this.wanted) {
+      if (this.placed.has(name) || this.isSilent || count > this.#free()) continue;
+      this.placed.add(name);
+      let left = count;
+      for (const { nodes, pods } of this.#open())
+        for (const { metadata } of nodes) {
+          const room = this.slots - pods.filter(({ spec }) => spec.nodeName === metadata.name).length;
+          for (let index = 0; index < room && left > 0; index++, left--)
+            pods.push(podOn(metadata.name, name, this.cpu, ++this.#serial));
+        }
+    }
+  }
+}
+
+const labelOf = ({ metadata }: Pod): string | undefined => metadata.labels?.app;
+
+const said = (type: string, status: string) => ({ type, status, reason: type, message: '', lastTransitionTime: '' });
+
+const sizeOf = (cluster: WorkerCluster) => ({
+  region: regionOf(cluster),
+  mode: 'Hosted' as const,
+  pools: [{ name: 'a', machineType: 'small', count: nodesOf(cluster) }],
+});
+
+const nodeNamed = (name: string): Node =>
+  ({
+    kind: 'Node',
+    metadata: { name, labels: { [LABELS.pool]: 'a', 'node.kubernetes.io/instance-type': 'small' } },
+    spec: {},
+    status: {
+      allocatable: { cpu: `${NODE_CPU}m`, memory: '7Gi', pods: '110' },
+      conditions: [{ type: 'Ready', status: 'True' }],
+    },
+  }) as unknown as Node;
+
+const podOn = (nodeName: string, app: string, cpu: number, serial: number): Pod =>
+  ({
+    kind: 'Pod',
+    metadata: { name: `${app}-${serial}`, namespace: 'shop', labels: { app } },
+    spec: { nodeName, containers: [{ name: 'c', resources: { requests: { cpu: `${cpu}m`, memory: '1Gi' } } }] },
+  }) as unknown as Pod;

@@ -1,0 +1,268 @@
+import type { BurstPolicy, BurstPolicySpec } from '../../../operator/api/burstpolicy.ts';
+import { findCondition } from '../../../operator/api/conditions.ts';
+import { ALPHA_API_VERSION, LABELS } from '../../../operator/api/group.ts';
+import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
+import type { BurstRecord } from '../../../operator/burst/clusters/record.ts';
+import type { DecidedSize } from '../../../operator/capacity/desired-sizes.ts';
+import type { DepletedOffer } from '../../../operator/capacity/offers.ts';
+import { reconcileBurst } from '../../../operator/controllers/burst/controller.ts';
+import { BurstMemory } from '../../../operator/controllers/burst/memory.ts';
+import { type BurstWorld, burstRecords } from '../../../operator/controllers/burst/world.ts';
+import type { Demand } from '../../../operator/hubs/contract.ts';
+import { KubeApiError } from '../../../operator/kube/errors.ts';
+import { Registry } from '../../../operator/kube/metrics.ts';
+import { receiptIn } from '../../../operator/kube/receipt.ts';
+import {
+  BURSTPOLICIES,
+  HUBS,
+  type KubeObject,
+  MEMBERSHIPS,
+  type Node,
+  type Pod,
+  QUOTAS,
+  type Resource,
+  type Secret,
+  SHOOTS,
+  WORKERCLUSTERS,
+} from '../../../operator/kube/resources.ts';
+import { profile } from '../../unit/cost/objects.ts';
+import { MemoryObjects } from '../memory-objects.ts';
+
+export const START = Date.parse('2026-11-23T12:00:00Z');
+export const SECOND = 1000;
+export const MINUTE = 60 * SECOND;
+const NEVER = new AbortController().signal;
+export class Killed extends Error {}
+
+export const demand = (source: string, count: number, more: Partial<Demand> = {}): Demand => ({
+  source,
+  namespace: 'shop',
+  count,
+  each: { cpu: '1', memory: '1Gi' },
+  since: '1970-01-01T00:00:00Z',
+  ...more,
+});
+
+export const spec = (more: Partial<BurstPolicySpec> = {}): BurstPolicySpec => ({
+  hub: 'production',
+  maximumClusters: 3,
+  budget: { hourly: '10', currency: 'USD' },
+  candidates: [
+    {
+      name: 'cloud',
+      template: {
+        metadata: { labels: { fleet: 'production' } },
+        spec: { cloudProvider: 'cloud', controlPlaneNodes: 1, pools: [{ name: 'a', minimum: 1, maximum: 10 }] },
+      },
+    },
+    {
+      name: 'there',
+      template: {
+        spec: { cloudProvider: 'cloud', controlPlaneNodes: 1, region: 'there', pools: [{ name: 'a', maximum: 10 }] },
+      },
+    },
+  ],
+  ...more,
+});
+
+export const policyNamed = (name: string, more: Partial<BurstPolicySpec> = {}, created = START): BurstPolicy => ({
+  apiVersion: ALPHA_API_VERSION,
+  kind: 'BurstPolicy',
+  metadata: {
+    name,
+    namespace: 'shop',
+    uid: `uid-of-${name}`,
+    generation: 1,
+    creationTimestamp: new Date(created).toISOString(),
+  },
+  spec: spec(more),
+});
+
+/** A garden with a hub, whose clusters come when the test says so. */
+export class BurstScene {
+  readonly objects = new MemoryObjects();
+  readonly events: string[] = [];
+  readonly open = new Map<string, { nodes: Node[]; pods: Pod[] }>();
+  /** What was decided for pools, by cluster. */
+  readonly sizes = new Map<string, ReadonlyMap<string, DecidedSize>>();
+  depleted: DepletedOffer[] = [];
+  /** undefined: hubs of this type do not tell. */
+  demands: readonly Demand[] | Error | undefined = [];
+  now = START;
+  memory = new BurstMemory();
+  profile = profile();
+  refuse: (cluster: WorkerCluster) => string | undefined = () => undefined;
+  /** Name of the cluster that nobody may delete. */
+  protect = '';
+  /** What caches show; undefined: what there is. */
+  stale: Map<string, KubeObject> | undefined;
+  /** Writes until the operator is killed. */
+  lives = Number.POSITIVE_INFINITY;
+
+  constructor() {
+    this.objects.put({
+      apiVersion: ALPHA_API_VERSION,
+      kind: 'Hub',
+      metadata: { name: 'production' },
+      spec: { type: 'Karmada', allowedNamespaces: ['shop'] },
+      status: { conditions: [{ type: 'Ready', status: 'True', lastTransitionTime: '' }] },
+    });
+  }
+
+  #cache(resource: Resource) {
+    const all = () =>
+      [...(this.stale ?? this.objects.objects)]
+        .filter(([key]) => key.startsWith(`${resource.plural}/`))
+        .map(([, object]) => object as any);
+    return {
+      get: (key: string) =>
+        all().find(({ metadata: { name, namespace } }) => key === (namespace ? `${namespace}/${name}` : name)),
+      list: all,
+      byIndex: (index: string, value: string) =>
+        all().filter((one) => (index === 'hub' ? one.spec.hub === value : one.metadata.namespace === value)),
+      absorb: () => {},
+    };
+  }
+
+  get world(): BurstWorld {
+    const { objects } = this;
+    const write = async <T>(act: () => Promise<T>): Promise<T> => {
+      const done = await act();
+      if (--this.lives <= 0) throw new Killed('the operator was killed');
+      return done;
+    };
+    const garden = {
+      getOrUndefined: objects.getOrUndefined.bind(objects),
+      apply: (object: KubeObject) => write(() => objects.apply(object)),
+      create: async (object: WorkerCluster, { dryRun }: { dryRun?: boolean } = {}) => {
+        const message = this.refuse(object);
+        if (message) throw new KubeApiError('POST', 422, { reason: 'Invalid', message });
+        return dryRun ? object : write(() => objects.create(object));
+      },
+      delete: async (...all: Parameters<MemoryObjects['delete']>) => {
+        if (all[1] === this.protect)
+          throw new KubeApiError('DELETE', 403, { reason: 'Forbidden', message: 'it is protected' });
+        return write(() => objects.delete(...all));
+      },
+      mergePatch: (resource: Resource, name: string, namespace: string, patch: { metadata: object }) =>
+        write(async () => {
+          const known = objects.find(resource, name, namespace)!;
+          return objects.put({ ...known, metadata: { ...known.metadata, ...patch.metadata, name } });
+        }),
+      jsonPatch: (resource: Resource, name: string, namespace: string) =>
+        write(async () => {
+          objects.objects.delete(`${resource.plural}/${namespace}/${name}`);
+        }),
+    };
+    return {
+      garden,
+      policies: this.#cache(BURSTPOLICIES),
+      hubs: this.#cache(HUBS),
+      memberships: this.#cache(MEMBERSHIPS),
+      clusters: this.#cache(WORKERCLUSTERS),
+      shoots: this.#cache(SHOOTS),
+      quotas: this.#cache(QUOTAS),
+      profiles: { get: (name: string) => (name === 'cloud' ? this.profile : undefined) },
+      granted: new Map(),
+      provider: () => ({}),
+      capacity: { known: () => ({ depleted: this.depleted, tries: [] }) },
+      decided: ({ metadata }: WorkerCluster) => this.sizes.get(`${metadata.namespace}/${metadata.name}`) ?? 'none',
+      sizes: {
+        decide: ({ key, pool, size }: { key: string; pool: { name: string }; size: DecidedSize }) =>
+          write(async () => {
+            this.sizes.set(key, new Map([...(this.sizes.get(key) ?? []), [pool.name, size]]));
+            this.objects.writes.push(`decide ${key} ${pool.name} ${size.count}`);
+          }),
+      },
+      openClusters: {
+        get: (key: string) => {
+          const open = this.open.get(key);
+          return open && { nodes: { list: () => open.nodes }, pods: { list: () => open.pods } };
+        },
+      },
+      records: burstRecords(garden as never, 'kube-system'),
+      metrics: new Registry(),
+      demandOf: async () => {
+        if (this.demands instanceof Error) throw this.demands;
+        return this.demands;
+      },
+      now: () => new Date(this.now),
+      record: (_object: unknown, _type: string, reason: string, message: string) =>
+        this.events.push(`${reason} ${message}`),
+    } as unknown as BurstWorld;
+  }
+
+  async look(after = 0): Promise<void> {
+    this.now += after;
+    await reconcileBurst(this.world, this.memory, 'production', NEVER);
+  }
+
+  /** Looks as often as the operator would. */
+  async looks(during: number): Promise<void> {
+    // In long stretches nothing depends on each of them.
+    const every = during > 5 * MINUTE ? MINUTE : 10 * SECOND;
+    for (let past = 0; past < during; past += every) await this.look(every);
+  }
+
+  clusters(): WorkerCluster[] {
+    return [...this.objects.objects.values()].filter(({ kind }) => kind === 'WorkerCluster') as WorkerCluster[];
+  }
+
+  policy(name = 'peak'): BurstPolicy | undefined {
+    return this.objects.find<BurstPolicy>(BURSTPOLICIES, name, 'shop');
+  }
+
+  record(): BurstRecord | undefined {
+    const found = [...this.objects.objects.values()].find(({ type }) => type?.includes('burst-record'));
+    return found && receiptIn<BurstRecord>(found as Secret);
+  }
+
+  /** A cluster joins its hub, with the nodes that it asks for and so many replicas on them. */
+  join(cluster: WorkerCluster, replicas: number): void {
+    const { name, namespace = '' } = cluster.metadata;
+    const key = `${namespace}/${name}`;
+    this.objects.put({
+      apiVersion: ALPHA_API_VERSION,
+      kind: 'Membership',
+      metadata: { name: `${name}.production`, namespace },
+      spec: { cluster: name, hub: 'production' },
+      status: { state: 'Joined', memberName: name },
+    });
+    const node = (index: number): Node =>
+      ({
+        kind: 'Node',
+        metadata: {
+          name: `${name}-${index}`,
+          labels: { [LABELS.pool]: 'a', 'node.kubernetes.io/instance-type': 'small' },
+        },
+        spec: {},
+        status: {
+          allocatable: { cpu: '1900m', memory: '7Gi', pods: '110' },
+          conditions: [{ type: 'Ready', status: 'True' }],
+        },
+      }) as unknown as Node;
+    const pod = (index: number): Pod =>
+      ({
+        kind: 'Pod',
+        metadata: { name: `web-${index}`, namespace: 'shop' },
+        spec: {
+          nodeName: `${name}-${index}`,
+          containers: [{ name: 'web', resources: { requests: { cpu: '1', memory: '1Gi' } } }],
+        },
+      }) as unknown as Pod;
+    const count = cluster.spec.pools![0]!.minimum!;
+    this.open.set(key, {
+      nodes: Array.from({ length: count }, (_, index) => node(index)),
+      pods: Array.from({ length: replicas }, (_, index) => pod(index)),
+    });
+  }
+
+  empty(cluster: WorkerCluster): void {
+    this.open.get(`shop/${cluster.metadata.name}`)!.pods = [];
+  }
+
+  says(type: string, name?: string) {
+    const found = findCondition(this.policy(name)?.status?.conditions, type);
+    return found && `${found.status} ${found.reason}`;
+  }
+}

@@ -1,0 +1,323 @@
+import { expect, it } from 'vitest';
+import { findCondition } from '../../../operator/api/conditions.ts';
+import { ANNOTATIONS } from '../../../operator/api/group.ts';
+import { isToSleep, type Shoot } from '../../../operator/api/shoot.ts';
+import type { HibernationFacts } from '../../../operator/controllers/shoot/hosted/hibernation-status.ts';
+import { sleepingStatus } from '../../../operator/controllers/shoot/hosted/hibernation-status.ts';
+import {
+  etcdSizeAwake,
+  hibernationTasks,
+  isAnythingUp,
+  podsLeft,
+} from '../../../operator/controllers/shoot/hosted/hibernation-tasks.ts';
+import { shootStatus } from '../../../operator/controllers/shoot/hosted/hosted-status.ts';
+import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
+import { typeOf } from '../../../operator/controllers/shoot/run-reconcile.ts';
+import { newShootState } from '../../../operator/controllers/shoot/state.ts';
+import { Flow } from '../../../operator/flow/graph.ts';
+import type { StatefulSet } from '../../../operator/kube/resources.ts';
+
+const NS = 'shoot--shop--demo';
+const NOW = new Date('2026-11-21T00:00:00Z');
+
+/** What runs inside of the cluster, or asks its seed for nothing that matters here. */
+const ELSEWHERE = ['namespace', 'services', 'dns-records', 'api-server-serves', 'machines', 'scale-in', 'roll'];
+
+/** A seed with all of a control plane, in which whatever is asked for is so at once, and what was done there. */
+class Scene {
+  readonly did: string[] = [];
+  readonly objects = new Map<string, { kind: string; replicas: number; annotations: Record<string, string> }>([
+    ['kube-controller-manager', { kind: 'Deployment', replicas: 1, annotations: {} }],
+    ['kube-scheduler', { kind: 'Deployment', replicas: 1, annotations: {} }],
+    ['kwok', { kind: 'Deployment', replicas: 1, annotations: {} }],
+    ['kube-apiserver', { kind: 'Deployment', replicas: 3, annotations: {} }],
+    ['etcd-main', { kind: 'StatefulSet', replicas: 3, annotations: {} }],
+  ]);
+  snapshotFails = false;
+  /** Machines that the provider lists. */
+  machines: string[] = [];
+  readonly op: Operation;
+
+  constructor() {
+    const of = (kind: string) =>
+      [...this.objects]
+        .filter(([, one]) => one.kind === kind)
+        .map(([name, { replicas, annotations }]) => ({
+          metadata: { name, namespace: NS, annotations },
+          spec: { replicas, selector: { matchLabels: { app: name } } },
+        }));
+    const cache = (kind: string) => ({
+      list: () => of(kind),
+      get: (key: string) => of(kind).find(({ metadata }) => `${NS}/${metadata.name}` === key),
+      absorb: () => {},
+    });
+    this.op = {
+      shoot: { metadata: { name: 'demo', namespace: 'shop' } },
+      values: { namespace: NS },
+      names: [],
+      pools: [],
+      state: newShootState(),
+      provider: {
+        rolledByCaller: true,
+        listMachines: async () => this.machines.map((name) => ({ name, pool: 'default', phase: 'Running' })),
+        removeMachines: async (_: object, pool: string, names: string[], left: number) => {
+          this.did.push(`remove ${pool}: ${names.join()}, ${left} stay`);
+          this.machines = [];
+        },
+      },
+      context: () => ({}),
+      world: {
+        backups: {
+          takeLast: async () => {
+            if (this.snapshotFails) throw new Error('the bucket does not answer');
+            this.did.push('snapshot');
+          },
+        },
+      },
+      seed: {
+        deployments: cache('Deployment'),
+        statefulSets: cache('StatefulSet'),
+        pods: { synced: true, onAnyChange: () => () => {} },
+        podsOf: () =>
+          [...this.objects].flatMap(([app, { replicas }]) =>
+            Array.from({ length: replicas }, (_, index) => ({
+              metadata: { name: `${app}-${index}`, labels: { app } },
+              status: { phase: 'Running' },
+            })),
+          ),
+        client: {
+          mergePatch: async (
+            _: object,
+            name: string,
+            namespace: string,
+            patch: { metadata?: { annotations: Record<string, string> }; spec: { replicas: number } },
+          ) => {
+            expect(namespace).toBe(NS);
+            this.did.push(`${name} to ${patch.spec.replicas}`);
+            Object.assign(this.objects.get(name)!, patch.spec, patch.metadata);
+          },
+        },
+      },
+    } as unknown as Operation;
+  }
+
+  /** Runs the graph, and stops before a task as a killed operator would. @returns what was done, and the tasks that failed */
+  async run(killedBefore = ''): Promise<string[]> {
+    this.did.length = 0;
+    const killed = new AbortController();
+    const tasks = hibernationTasks(this.op).map((task) => ({
+      ...task,
+      run: async (signal: AbortSignal) => {
+        if (task.id === killedBefore) {
+          killed.abort(new Error('killed'));
+          throw new Error('killed');
+        }
+        if (!ELSEWHERE.includes(task.id)) return task.run(signal);
+        if (task.id === 'scale-in') this.did.push('machines go');
+      },
+    }));
+    const { failures } = await new Flow('sleep', tasks).run({ signal: killed.signal });
+    return failures.map(({ taskID }) => taskID);
+  }
+}
+
+const ALL = [
+  'machines go',
+  'kube-controller-manager to 0',
+  'kube-scheduler to 0',
+  'kwok to 0',
+  'kube-apiserver to 0',
+  'snapshot',
+  'etcd-main to 0',
+];
+
+it('has machines go first, then what works through the API server, that, and after a last snapshot etcd', async () => {
+  const scene = new Scene();
+  expect(await scene.run()).toEqual([]);
+  expect(scene.did).toEqual(ALL);
+  expect(isAnythingUp(scene.op)).toBe(false);
+  expect(podsLeft(scene.op)).toEqual([]);
+});
+
+it('closes the line to the API server before that ends, so that nobody takes it for an outage', async () => {
+  const scene = new Scene();
+  const { state } = scene.op;
+  state.usable = { ok: true, message: 'works' };
+  state.connection = { stop: async () => scene.did.push('line closed') } as unknown as typeof state.connection;
+  await scene.run();
+  expect(scene.did.indexOf('line closed')).toBe(scene.did.indexOf('kube-apiserver to 0') - 1);
+  expect(state.usable).toBeUndefined();
+});
+
+it('writes nothing once it sleeps, and asks no API server', async () => {
+  const scene = new Scene();
+  await scene.run();
+  expect(await scene.run()).toEqual([]);
+  expect(scene.did).toEqual([]);
+});
+
+it.each([
+  ['clients-end', ALL.slice(0)],
+  ['api-server-ends', ['machines go', ...ALL.slice(4)]],
+  // Without an API server no machine is asked for.
+  ['last-snapshot', ALL.slice(5)],
+  ['etcd-ends', ALL.slice(5)],
+])('an operator that is killed before %s goes on with the rest', async (task, rest) => {
+  const scene = new Scene();
+  await scene.run(task);
+  expect(await scene.run()).toEqual([]);
+  expect(scene.did).toEqual(rest);
+  expect(isAnythingUp(scene.op)).toBe(false);
+});
+
+it('keeps etcd until its last snapshot was taken', async () => {
+  const scene = new Scene();
+  scene.snapshotFails = true;
+  expect(await scene.run()).toEqual(['last-snapshot']);
+  expect(scene.did).not.toContain('etcd-main to 0');
+  scene.snapshotFails = false;
+  expect(await scene.run()).toEqual([]);
+  expect(scene.did).toEqual(['snapshot', 'etcd-main to 0']);
+});
+
+it('removes machines that came after the API server had gone', async () => {
+  const scene = new Scene();
+  await scene.run();
+  scene.machines = ['late-1', 'late-2'];
+  await scene.run();
+  expect(scene.did).toEqual(['remove default: late-1,late-2, 0 stay']);
+});
+
+it('wakes with as many members of etcd as it had, whatever it is asked for meanwhile', async () => {
+  const scene = new Scene();
+  const live = () => scene.op.seed.statefulSets.get(`${NS}/etcd-main`);
+  expect(etcdSizeAwake(live())).toBe(3);
+  await scene.run();
+  expect(live()?.spec.replicas).toBe(0);
+  expect(live()?.metadata.annotations).toEqual({ [ANNOTATIONS.sizeAwake]: '3' });
+  expect(etcdSizeAwake(live())).toBe(3);
+  await scene.run();
+  expect(etcdSizeAwake(live())).toBe(3);
+  expect(etcdSizeAwake(undefined)).toBeUndefined();
+  expect(etcdSizeAwake({ metadata: { name: 'x' }, spec: { replicas: 0 } } as StatefulSet)).toBeUndefined();
+});
+
+const shootWith = (spec: object, status?: object): Shoot =>
+  ({
+    metadata: { name: 'demo', namespace: 'shop', generation: 2 },
+    spec: { provider: { type: 'local', workers: [] }, ...spec },
+    ...(status && { status }),
+  }) as unknown as Shoot;
+const operation = (type: string, state: string) => ({ lastOperation: { type, state } });
+
+it.each([
+  ['is made first', operation('Create', 'Processing'), false, 'Create'],
+  ['sleeps once it was made', operation('Create', 'Succeeded'), true, 'Hibernate'],
+  ['goes on falling asleep', operation('Hibernate', 'Error'), true, 'Hibernate'],
+  ['falls asleep although it is waking', operation('Wake', 'Processing'), true, 'Hibernate'],
+])('a shoot that is to sleep %s', (_, status, sleeps, type) => {
+  const shoot = shootWith({ hibernation: { enabled: true } }, status);
+  expect(isToSleep(shoot)).toBe(sleeps);
+  expect(typeOf({ shoot, sleeps })).toBe(type);
+});
+
+it.each([
+  ['Hibernate', 'Succeeded', 'Wake'],
+  ['Hibernate', 'Processing', 'Wake'],
+  ['Wake', 'Error', 'Wake'],
+  ['Wake', 'Succeeded', 'Reconcile'],
+])('after %s %s comes %s', (type, state, next) => {
+  expect(typeOf({ shoot: shootWith({}, operation(type, state)), sleeps: false })).toBe(next);
+});
+
+it('a control plane on machines of the cluster itself does not sleep: nothing could wake it', () => {
+  const workers = [{ name: 'control-plane', controlPlane: {} }];
+  const spec = { hibernation: { enabled: true }, provider: { type: 'local', workers } };
+  expect(isToSleep(shootWith(spec, operation('Create', 'Succeeded')))).toBe(false);
+});
+
+const facts = (changes: Partial<HibernationFacts> = {}): HibernationFacts => ({
+  shoot: shootWith({ hibernation: { enabled: true } }, { kubernetesVersion: '1.35.4' }),
+  technicalID: NS,
+  seedName: 'local',
+  version: '1.36.3',
+  endpoint: 'https://10.1.0.10:6443',
+  pools: [],
+  operation: undefined,
+  errors: [],
+  observedGeneration: 2,
+  usable: undefined,
+  inside: undefined,
+  draining: [],
+  left: [],
+  isAnythingUp: false,
+  isServing: false,
+  ...changes,
+});
+const told = (status: ReturnType<typeof sleepingStatus>, type: string) => {
+  const { status: is, reason } = findCondition(status.conditions, type) ?? {};
+  return [is, reason];
+};
+
+it('says that it sleeps, and of no part that it has failed', () => {
+  const status = sleepingStatus(facts(), NOW);
+  expect(told(status, 'Hibernated')).toEqual(['True', 'NoControlPlane']);
+  expect(told(status, 'APIServerAvailable')).toEqual(['False', 'Hibernated']);
+  expect(told(status, 'Ready')).toEqual(['False', 'Hibernated']);
+  for (const type of ['ControlPlaneHealthy', 'EveryNodeReady', 'SystemComponentsHealthy'])
+    expect(findCondition(status.conditions, type)).toBeUndefined();
+  expect(status).toMatchObject({
+    hibernated: true,
+    lastErrors: [],
+    nodes: { desired: 0, current: 0, ready: 0 },
+    controlPlane: { desired: 0, ready: 0 },
+    advertisedAddresses: [{ url: 'https://10.1.0.10:6443' }],
+    // A version that was asked for meanwhile has not run: after the next wake another minor would be skipped.
+    kubernetesVersion: '1.35.4',
+  });
+});
+
+it.each([
+  ['what is left', { left: ['a', 'b', 'c', 'd'] }, 'the cluster falls asleep; pods are left: a, b, c and 1 more'],
+  ['that parts are asked for yet', { isAnythingUp: true }, 'the cluster falls asleep'],
+])('says of one that falls asleep %s', (_, changes, message) => {
+  const status = sleepingStatus(facts(changes), NOW);
+  expect(findCondition(status.conditions, 'Hibernated')).toMatchObject({ status: 'False', message });
+  expect(status.hibernated).toBeUndefined();
+  expect(told(status, 'Ready')).toEqual(['False', 'FallingAsleep']);
+});
+
+it.each([
+  ['answers', { ok: true, message: 'works' }, ['True', 'AdminCanWrite']],
+  ['does not answer, so that no machine can be drained', { ok: false, message: 'silent' }, ['False', 'NotReachable']],
+  ['was not asked yet, since the operator starts', undefined, ['True', 'AdminCanWrite']],
+])('says of one that falls asleep that its API server %s', (_, usable, is) => {
+  const conditions = [{ type: 'APIServerAvailable', status: 'True', reason: 'AdminCanWrite', message: 'works' }];
+  const shoot = shootWith({ hibernation: { enabled: true } }, { conditions });
+  expect(told(sleepingStatus(facts({ shoot, usable, isServing: true }), NOW), 'APIServerAvailable')).toEqual(is);
+});
+
+it('counts nodes as they were last seen while its API server does not answer', () => {
+  const nodes = { desired: 0, current: 2, ready: 2 };
+  const shoot = shootWith({ hibernation: { enabled: true } }, { nodes });
+  expect(sleepingStatus(facts({ shoot, isServing: true, isAnythingUp: true }), NOW).nodes).toEqual(nodes);
+  expect(sleepingStatus(facts({ shoot }), NOW).nodes).toEqual({ desired: 0, current: 0, ready: 0 });
+});
+
+it('says what keeps it from falling asleep', () => {
+  const errors = [{ taskID: 'last-snapshot', description: 'the bucket does not answer', codes: [] }];
+  const status = sleepingStatus(facts({ isAnythingUp: true, errors }), NOW);
+  expect(findCondition(status.conditions, 'Ready')).toMatchObject({
+    reason: 'OperationFailed',
+    message: 'the bucket does not answer',
+  });
+});
+
+it('says of one that wakes that its API server is started, not that it does not answer', () => {
+  const conditions = [{ type: 'APIServerAvailable', status: 'False', reason: 'Hibernated', message: 'sleeps' }];
+  const lastOperation = { type: 'Wake', state: 'Processing' };
+  const shoot = shootWith({}, { conditions, lastOperation });
+  const parts = { etcd: undefined, apiServer: undefined, controllerManager: undefined, scheduler: undefined };
+  const waking = { ...facts(), shoot, operation: lastOperation as HibernationFacts['operation'], ...parts };
+  expect(told(shootStatus(waking, NOW), 'APIServerAvailable')).toEqual(['False', 'Waking']);
+});
