@@ -89,7 +89,7 @@ export function fitNodeOf(cluster: ClusterState, pool: PoolState, node: string):
     },
     taints: wanted?.taints ?? [],
     unschedulable: false,
-    allocatable: offeredBy(type, reserveOf(object, profile)),
+    allocatable: offeredBy(type, { reserve: reserveOf(object, profile) }),
     attachLimits: new Map(),
   };
 }
