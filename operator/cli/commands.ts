@@ -191,6 +191,13 @@ export const COMMANDS: readonly CommandSpec[] = [
         value: 'FILE',
         summary: 'how the clouds behave: YAML, by CloudProfile, in place of their spec.providerConfig.simulation',
       },
+      {
+        name: 'per',
+        value: 'N',
+        summary: 'of a curve: the demand that one replica serves; of arrivals: one of N is played',
+      },
+      { name: 'replica', value: 'SIZE', summary: 'what a replica of a curve asks for, such as cpu=900m,memory=2Gi' },
+      { name: 'chart', value: 'FILE', summary: 'draw demand, capacity and cost as SVG' },
       { name: 'until', value: 'TIME', summary: 'when to end, as a duration or a date (default: with the trace)' },
       { name: 'seed', value: 'N', type: 'integer', summary: 'another run by the same rules' },
       { name: 'speed', value: 'N', summary: 'how much faster than real time (default: no real time passes)' },
