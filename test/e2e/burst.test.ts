@@ -55,6 +55,11 @@ e2e('a peak that the private cluster has no room for', () => {
     await killOperator();
     const cluster = { namespace: NAMESPACE, name };
     await Promise.race([filled(cluster), failed]);
+    // It is paused there: the garden, which is the seed as well, makes no pods of it.
+    expect((await gardenClient().list(PODS, { namespace: FLEET })).items).toEqual([]);
+    const plan = await coppice(['burst', 'plan', '-n', NAMESPACE]);
+    expect(ok(plan)).toMatch(/nothing waits[\s\S]*Cost: 0\.086336 USD an hour now/);
+    expect(plan.stderr.trim()).toBe('Nothing was done.');
 
     const { stdout } = await demo.then((result) => ({ stdout: ok(result) }));
     const lines = stdout

@@ -70,8 +70,8 @@ export interface Seen {
   readonly cluster: WorkerCluster | undefined;
   readonly own: OwnCluster;
   readonly hasJoined: boolean;
-  /** It waits warm, and could take work at once. */
-  readonly isWarm: boolean;
+  /** It waits warm, and could take work at once. Absent: it does not. */
+  readonly isWarm?: boolean;
   /** undefined: nobody can tell. */
   readonly isIdle: boolean | undefined;
 }

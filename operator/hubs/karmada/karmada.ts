@@ -5,6 +5,7 @@ import { demandOf } from './bindings.ts';
 import {
   CLUSTERS,
   clusterObject,
+  countedBy,
   countsNodes,
   type Draining,
   freeOn,
@@ -75,6 +76,7 @@ export const karmadaHub: HubType<Seen> = {
   placements: (_member, { placed }) => placed.map(({ text }) => text),
   requeue: (_member, _spec, { overlooked }) => overlooked,
   demand: async (hub) => demandOf(await bindingsOf(hub)),
+  counts: countedBy,
   capacity: (_member, { cluster }) => freeOn(cluster),
 };
 
