@@ -191,8 +191,9 @@ it('keeps a warm cluster in the hub, which places nothing there, and has it open
   const { name } = made!.metadata;
   await client.mergePatch(WORKERCLUSTERS, name, 'shop', { metadata: { finalizers: [TEST_FINALIZER] } });
   scene.open([], 'demo', name);
-  await scene.until('the cluster to wait warm', () =>
-    scene.membership('test', name)?.status?.conditions?.some(({ type }) => type === 'Warm'),
+  await scene.until(
+    'the cluster to wait warm',
+    () => scene.membership('test', name)?.status?.conditions?.some(({ type }) => type === 'Warm') === true,
   );
   await expect.poll(async () => (await policy())?.status?.clusters?.[0]?.phase, PATIENCE).toBe('Warm');
   expect(scene.state('test', name)).toBe('Joining');
