@@ -214,8 +214,8 @@ export interface Demand {
 
 /** Objects of which each says what has no place. */
 export interface DemandWatch {
-  readonly resource: Resource;
-  /** What it says, of its metadata alone; undefined: nothing. */
+  readonly resources: readonly Resource[];
+  /** What one of them says; undefined: nothing. */
   readonly says: (object: KubeObject) => string | undefined;
 }
 
