@@ -208,6 +208,8 @@ export interface Demand {
   readonly each: Amounts;
   /** RFC 3339. */
   readonly since: string;
+  /** All of the source goes to one cluster. Absent: it may be divided. */
+  readonly inOneCluster?: true;
   /** Whether the hub would place it on such a member, room aside. Absent: on each. */
   readonly accepts?: (member: Pick<Member, 'name' | 'labels' | 'zones'>) => boolean;
 }
