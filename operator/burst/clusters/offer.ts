@@ -100,7 +100,7 @@ function poolOf(inputs: OfferInputs, pool: DesiredPool): OfferedPool[] {
 }
 
 /** What work gets of a machine, of which none was seen yet: nothing where the profile is written so that nobody can read it. */
-function offeredBy(
+export function offeredBy(
   type: MachineType,
   { reserve, counts }: Pick<OfferInputs, 'reserve' | 'counts'>,
 ): NodeTemplate['allocatable'] {

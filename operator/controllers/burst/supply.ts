@@ -24,7 +24,7 @@ const MOST_DEMANDS = 2_000;
 /** Of one cluster so many pods that wait are looked at. */
 const MOST_PENDING = 500;
 /** Nodes of a cluster that has joined come within this time, or are not counted on any more. */
-const SETTLE_MS = 5 * 60_000;
+export const SETTLE_MS = 5 * 60_000;
 
 /** A cluster that some policy has bought and that is not on its way out, as it is or as it will be made. */
 export interface Bought {
