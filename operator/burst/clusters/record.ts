@@ -34,6 +34,9 @@ export interface KeptPurchase {
   readonly leaving?: true;
 }
 
+/** Whether a cluster has joined and never had work, though some has waited for it: whatever it has room for, its hub does not place it there. */
+export const isOfNoUse = ({ useless, worked }: KeptPurchase): boolean => useless === true && !worked;
+
 /** How a cluster is billed. */
 export interface KeptBilling {
   readonly machines: Billing;

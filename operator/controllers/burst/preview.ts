@@ -40,6 +40,7 @@ import { BY_HUB } from '../membership/world.ts';
 import { reconcileBurst } from './controller.ts';
 import { BurstMemory } from './memory.ts';
 import { idleKey } from './own-clusters.ts';
+import { ToldByHubs } from './told.ts';
 import { type BurstWorld, burstRecords } from './world.ts';
 
 const ANSWER_MS = 15_000;
@@ -150,6 +151,7 @@ function worldOf(
     const kept = await read(key, stop);
     return kept && { ...kept, decisions: [] };
   };
+  const first = new ToldByHubs();
   return {
     ...caches,
     garden: readOnly,
@@ -173,7 +175,8 @@ function worldOf(
       const type = hubType(spec.type);
       if (!type?.demand) return undefined;
       const { client } = await lines.open(name, spec, status?.clusterIdentity, stop);
-      return type.demand(readerOf(client, stop), spec);
+      const demands = await type.demand(readerOf(client, stop), spec, name);
+      return first.once(name, status?.clusterIdentity ?? name, demands, Date.now());
     },
   };
 }

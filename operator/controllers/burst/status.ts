@@ -126,7 +126,7 @@ const nodesOf = ({ growths = [] }: BurstRecord) =>
 
 function demandMet(verdicts: readonly WorkVerdict[]) {
   const [first] = [...verdicts].sort((a, b) => BY_WEIGHT.indexOf(a.state) - BY_WEIGHT.indexOf(b.state));
-  if (!first) return say('DemandMet', true, 'NothingWaits', 'the hub has a place for all of its work');
+  if (!first) return say('DemandMet', true, 'NothingWaits', 'no work of the hub waits for room');
   const more = verdicts.length > 1 ? `; and ${verdicts.length - 1} more sources wait` : '';
   return say('DemandMet', false, first.state, `${first.source}: ${first.message}${more}`.slice(0, 4000));
 }

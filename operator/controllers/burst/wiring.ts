@@ -12,6 +12,7 @@ import { onlyStatusChanged } from '../status-writer.ts';
 import { reconcileBurst } from './controller.ts';
 import { DemandWatches } from './demand-watches.ts';
 import { BurstMemory } from './memory.ts';
+import { ToldByHubs } from './told.ts';
 import { type BurstWorld, burstRecords } from './world.ts';
 
 const HUBS_AT_ONCE = 4;
@@ -53,6 +54,7 @@ export function wireBurst(
     indexes: { [BY_HUB]: ({ spec }) => [spec.hub] },
   });
   const memory = new BurstMemory();
+  const told = new ToldByHubs();
   const watches = new DemandWatches(log, (hub) => queue.addAfter(hub, BATCH_MS));
   const world: BurstWorld = {
     ...core,
@@ -66,7 +68,8 @@ export function wireBurst(
       if (!type?.demand) return undefined;
       const { client } = await hubs.lines.open(name, spec, status?.clusterIdentity, signal);
       if (type.demandWatch) watches.follow(name, client, type.demandWatch);
-      return type.demand(readerOf(client, signal), spec);
+      const demands = await type.demand(readerOf(client, signal), spec, name);
+      return told.once(name, status?.clusterIdentity ?? name, demands, core.now().getTime());
     },
   };
   policies.onChange((event) => {

@@ -1,32 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import {
-  ALPHA_API_VERSION,
-  API_VERSION,
-  type BurstPolicy,
-  type Quota,
-  type Shoot,
-  type WorkerCluster,
-} from '../../../operator/api/index.ts';
-import { DepletedOffers } from '../../../operator/capacity/depleted-offers.ts';
+import { ALPHA_API_VERSION, type BurstPolicy, type WorkerCluster } from '../../../operator/api/index.ts';
 import { previewBurst } from '../../../operator/controllers/burst/preview.ts';
-import { wireBurst } from '../../../operator/controllers/burst/wiring.ts';
-import { byNamespace } from '../../../operator/controllers/by-namespace.ts';
-import { DECIDED_SELECTOR, DecidedSizes } from '../../../operator/controllers/decided-sizes.ts';
+import type { DecidedSizes } from '../../../operator/controllers/decided-sizes.ts';
 import { CLUSTERS } from '../../../operator/hubs/karmada/cluster.ts';
 import { RESOURCEBINDINGS } from '../../../operator/hubs/karmada/seen.ts';
-import { Informer } from '../../../operator/kube/informer.ts';
-import { Registry } from '../../../operator/kube/metrics.ts';
-import {
-  BURSTPOLICIES,
-  type KubeObject,
-  type Pod,
-  QUOTAS,
-  SECRETS,
-  type Secret,
-  SHOOTS,
-  WORKERCLUSTERS,
-} from '../../../operator/kube/resources.ts';
+import { BURSTPOLICIES, type KubeObject, type Pod, SECRETS, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
+import { runBurst, sellClusters } from '../../kit/hubs/burst-beside.ts';
 import { HubScene } from '../../kit/hubs/hub-scene.ts';
 import { KarmadaStandIn } from '../../kit/hubs/karmada-stand-in.ts';
 
@@ -73,19 +53,7 @@ beforeAll(async () => {
   scene.onStop(() => standIn.stop());
   for (const name of ['shop', 'karmada-cluster'])
     await client.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
-  const price = { hourly: '0.1', currency: 'USD' };
-  await client.apply({
-    apiVersion: API_VERSION,
-    kind: 'CloudProfile',
-    metadata: { name: 'cloud' },
-    spec: {
-      type: 'cloud',
-      kubernetes: { versions: [{ version: '1.36.3', classification: 'supported' }] },
-      machineTypes: [{ name: 'large', cpu: '4', gpu: '0', memory: '8Gi', price }],
-      regions: [{ name: 'here' }],
-      defaults: { mode: 'Hosted', region: 'here', machineType: 'large' },
-    },
-  });
+  await sellClusters(client);
   // Karmada's own API server, with rights of its own there: here it is the same one.
   await client.apply({
     apiVersion: 'v1',
@@ -95,26 +63,9 @@ beforeAll(async () => {
   });
   const clusterSelector = { matchLabels: { fleet: 'production' } };
   await scene.makeHub('test', { clusterSelector, kubeconfigRef: { name: 'karmada' } });
-  scene.beside = (core, hubs) => {
-    const { garden } = core;
-    const shoots = new Informer<Shoot>(garden, SHOOTS, { indexes: byNamespace });
-    const quotas = new Informer<Quota>(garden, QUOTAS, { indexes: byNamespace });
-    const decided = new Informer<Secret>(garden, SECRETS, {
-      fieldSelector: DECIDED_SELECTOR,
-      namespace: core.state.namespace,
-    });
-    sizes = new DecidedSizes(garden, core.state.namespace, decided);
-    const more = {
-      shoots,
-      quotas,
-      sizes,
-      decided: ({ metadata }: WorkerCluster) => sizes.get(`${metadata.namespace}/${metadata.name}`, metadata.uid ?? ''),
-      capacity: new DepletedOffers(core.now),
-      metrics: new Registry(),
-    };
-    const burst = wireBurst({ ...core, ...more }, hubs, { granted: new Map() });
-    return { ...burst, caches: [...(burst.caches ?? []), shoots, quotas, decided] };
-  };
+  runBurst(scene, (of) => {
+    sizes = of;
+  });
   await scene.startOperator();
 });
 afterAll(() => scene?.stop());
