@@ -1,4 +1,4 @@
-import { holdsFrom } from './clusters/deletion-gate.ts';
+import { holdsFrom, sleepHoldsFrom } from './clusters/deletion-gate.ts';
 import { wireAttached } from './controllers/attached/wiring.ts';
 import { wireAutoscaling } from './controllers/autoscaling/wiring.ts';
 import { wireBackups } from './controllers/backup/wiring.ts';
@@ -60,10 +60,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
       autoscaler: autoscaling.autoscaler,
       holds,
       // Control planes that are hosted in a cluster would end with its nodes.
-      keepsAwake: (namespace, name, since) => [
-        ...seed.holds(namespace, name),
-        ...hubs.keepsAwake(namespace, name, since),
-      ],
+      keepsAwake: sleepHoldsFrom(seed.holds, hubs.keepsAwake),
     }),
     wireShoots(core, { accounts: credentials.ofShoots, backups: backup.backups, holds }),
   ];

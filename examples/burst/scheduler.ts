@@ -7,7 +7,7 @@
 // what has no place, stands in the PlacementDecision of the same name. The Hub has `clusterProfile: {namespace: NAMESPACE, rights: Manage}`.
 import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { parseBytes, parseCpu } from '../../operator/api/quantity.ts';
+import { formatBytes, formatCpu, parseBytes, parseCpu } from '../../operator/api/quantity.ts';
 import { requestsOf } from '../../operator/burst/fit/requests.ts';
 import { CLUSTERPROFILES } from '../../operator/hubs/cluster-profile.ts';
 import { PLACEMENTDECISIONS } from '../../operator/hubs/placement-decisions.ts';
@@ -106,7 +106,7 @@ async function look(hub: KubeClient, namespace: string, name: string, before: st
   const deployment = await hub.get<kube.Deployment>(kube.DEPLOYMENTS, name, namespace);
   const wanted = deployment.metadata.deletionTimestamp ? 0 : (deployment.spec.replicas ?? 1);
   const { cpu, memory } = requestsOf({ spec: deployment.spec.template.spec });
-  const asked = { cpu: `${cpu}m`, memory: String(memory) };
+  const asked = { cpu: formatCpu(cpu), memory: formatBytes(memory) };
   const labels = Object.entries(deployment.spec.selector.matchLabels ?? {});
   const isOurs = (pod: kube.Pod) =>
     pod.metadata.namespace === namespace && labels.every(([key, value]) => pod.metadata.labels?.[key] === value);

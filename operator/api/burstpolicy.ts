@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { DECIMAL } from './cost.ts';
+import { CRON } from './cron.ts';
 import { ALPHA_VERSION } from './group.ts';
 import { labelSelectorSchema } from './hub.ts';
 import { commonStatus, type KubeObject, time } from './meta.ts';
@@ -16,6 +17,7 @@ import {
   PATTERNS,
   rules,
   text,
+  timeZone,
   withoutRules,
 } from './schema.ts';
 import { MAX_NODES } from './worker-pool.ts';
@@ -79,6 +81,30 @@ const growth = z
 /** Clusters whose pools a policy may have grow. */
 export type BurstGrowth = z.output<typeof growth>;
 
+const peak = z
+  .object({
+    name: name(15, 'Name of the peak.', PATTERNS.label),
+    start: text(128, 'When it begins, as a cron expression.', CRON),
+    duration: duration('How long it lasts.'),
+    timeZone: timeZone('Time zone of start, for example Europe/Berlin. Absent: UTC.').optional(),
+    leadTime: duration(
+      'How long before it begins its clusters are ordered, as they take time to come. Absent: they are ordered when it begins.',
+    ).optional(),
+    candidate: name(
+      15,
+      'Name of the candidate that they are made from. Absent: whichever is best then.',
+      PATTERNS.label,
+    ).optional(),
+    clusters: count(
+      1,
+      MOST_CLUSTERS,
+      'How many clusters of the policy there are at least, until it ends. Their pools have their minimum, or one node where all minimums are 0.',
+    ),
+  })
+  .describe('When clusters are there, whether work waits or not.');
+/** A peak that is known before. */
+export type BurstPeak = z.output<typeof peak>;
+
 export const burstPolicySpec = rules(
   z.object({
     hub: labelName(
@@ -105,6 +131,12 @@ export const burstPolicySpec = rules(
       8,
       'name',
       'Clusters whose pools get more nodes before any cluster is made: those with autoscale: Coppice, up to their maximum. Nodes that nobody needs go by scaleInAfter of the pool. Clusters of the policy itself grow without being named here.',
+    ).optional(),
+    schedule: keyed(
+      peak,
+      16,
+      'name',
+      'Peaks that are known before. Clusters are there from their start until their end, and are given back as all others then.',
     ).optional(),
     candidates: keyed(candidate, 8, 'name', 'What may be made.').min(1),
     maximumClusters: count(1, MOST_CLUSTERS, 'Most clusters of this policy at once.'),
@@ -144,6 +176,14 @@ export const burstPolicySpec = rules(
   {
     rule: 'self.candidates.all(c, !has(c.maximumClusters) || c.maximumClusters <= self.maximumClusters)',
     message: 'a candidate may not have more clusters than the policy',
+  },
+  {
+    rule: '!has(self.schedule) || self.schedule.all(p, p.clusters <= self.maximumClusters)',
+    message: 'a peak may not have more clusters than the policy',
+  },
+  {
+    rule: '!has(self.schedule) || self.schedule.all(p, !has(p.candidate) || self.candidates.exists(c, c.name == p.candidate))',
+    message: 'a peak names a candidate that the policy does not have',
   },
 ).describe('When clusters come and go, which, and for how much.');
 /** What a BurstPolicy says. */
@@ -209,6 +249,18 @@ export const burstPolicyStatus = z
         .describe('A cluster of this policy.'),
       MOST_CLUSTERS,
       'Clusters of this policy.',
+    ).optional(),
+    peaks: list(
+      z
+        .object({
+          name: text(15, 'Name of the peak.'),
+          clusters: count(0, undefined, 'How many clusters there are at least.'),
+          since: time('When they were to be ordered.'),
+          until: time('When it ends.'),
+        })
+        .describe('A peak of the schedule that is on.'),
+      16,
+      'Peaks of the schedule that are on.',
     ).optional(),
     nodes: list(
       z

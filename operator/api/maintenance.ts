@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { CRON } from './cron.ts';
-import { free, LIMITS, list, name, PATTERNS, rules, text } from './schema.ts';
+import { free, LIMITS, list, name, PATTERNS, rules, text, timeZone } from './schema.ts';
 
 const versionRule = {
   rule: [
@@ -38,14 +38,7 @@ export const hibernationSchema = z
         .object({
           start: text(128, 'When it goes to sleep, as a cron expression.', CRON).optional(),
           end: text(128, 'When it wakes up, as a cron expression.', CRON).optional(),
-          location: rules(
-            text(64, 'Time zone of both, for example Europe/Berlin. Absent: UTC.', PATTERNS.timeZone),
-            // Kubernetes' API server has all zones within itself, as it needs them for CronJobs.
-            {
-              rule: "timestamp('2026-01-01T00:00:00Z').getFullYear(self) > 0",
-              message: 'must be a time zone, for example Europe/Berlin',
-            },
-          ).optional(),
+          location: timeZone('Time zone of both, for example Europe/Berlin. Absent: UTC.').optional(),
         })
         .describe('When the cluster sleeps.'),
       32,

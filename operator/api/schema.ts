@@ -115,6 +115,13 @@ export const duration = (description: string) =>
     message: 'must be a duration longer than 0 and shorter than 292 years, for example 1h30m',
   });
 
+/** A time zone, as Kubernetes' API server has them within itself for CronJobs. */
+export const timeZone = (description: string) =>
+  rules(text(64, description, PATTERNS.timeZone), {
+    rule: "timestamp('2026-01-01T00:00:00Z').getFullYear(self) > 0",
+    message: 'must be a time zone, for example Europe/Berlin',
+  });
+
 /** A region or a zone, in which names of clouds differ: eu-central-1a, westeurope, RegionOne, 1. */
 export const place = (description: string) => name(LIMITS.label, description, PATTERNS.place);
 

@@ -22,6 +22,22 @@ const SEED_KUBECONFIG: OptionSpec = {
   value: 'FILE',
   summary: "use this Kubernetes (kind, k3d, a cloud's) as the seed instead of a local one",
 };
+/** Of the garden's mirror of images. They hold until they are given again. */
+const REGISTRIES: readonly OptionSpec[] = [
+  {
+    name: 'registry',
+    value: 'HOST:PORT',
+    repeatable: true,
+    summary: 'pods may pull from this registry on this machine, or without TLS; "none" takes all back',
+  },
+  {
+    name: 'registry-login',
+    value: 'HOST',
+    repeatable: true,
+    summary: 'pull from this registry with this machine\'s docker login; "none" takes all back',
+  },
+  { name: 'image-cache', value: 'SIZE', summary: 'what the cache of pulled images may hold (default: 10Gi)' },
+];
 const OUTPUT = (...choices: string[]): OptionSpec => ({
   name: 'output',
   short: 'o',
@@ -46,7 +62,12 @@ export const COMMANDS: readonly CommandSpec[] = [
       'Sets up the tools, brings up the garden with its seed, makes the cluster of examples/local.yaml unless it exists, and shows it ' +
       "until it is Ready. Then it stays until Ctrl-C, which stops the garden's processes and keeps its state.",
     positionals: [],
-    options: [DETACH, SEED_KUBECONFIG, { ...FILES, summary: 'apply this instead of examples/local.yaml' }],
+    options: [
+      DETACH,
+      SEED_KUBECONFIG,
+      ...REGISTRIES,
+      { ...FILES, summary: 'apply this instead of examples/local.yaml' },
+    ],
     examples: ['coppice start', 'coppice start --detach'],
     endsItself: true,
     load: () => import('./commands/start.ts'),
@@ -58,8 +79,12 @@ export const COMMANDS: readonly CommandSpec[] = [
       'Brings up the garden and its seed, and stays until Ctrl-C, which stops its processes and keeps its state. ' +
       'With --detach it returns as soon as the garden is up.',
     positionals: [],
-    options: [DETACH, SEED_KUBECONFIG],
-    examples: ['coppice up --detach', 'coppice up --seed-kubeconfig ~/.kube/kind-seed'],
+    options: [DETACH, SEED_KUBECONFIG, ...REGISTRIES],
+    examples: [
+      'coppice up --detach',
+      'coppice up --seed-kubeconfig ~/.kube/kind-seed',
+      'coppice up --registry localhost:5001 --registry-login ghcr.io',
+    ],
     endsItself: true,
     load: () => import('./commands/up.ts'),
   },
@@ -166,6 +191,13 @@ export const COMMANDS: readonly CommandSpec[] = [
         value: 'FILE',
         summary: 'how the clouds behave: YAML, by CloudProfile, in place of their spec.providerConfig.simulation',
       },
+      {
+        name: 'per',
+        value: 'N',
+        summary: 'of a curve: the demand that one replica serves; of arrivals: one of N is played',
+      },
+      { name: 'replica', value: 'SIZE', summary: 'what a replica of a curve asks for, such as cpu=900m,memory=2Gi' },
+      { name: 'chart', value: 'FILE', summary: 'draw demand, capacity and cost as SVG' },
       { name: 'until', value: 'TIME', summary: 'when to end, as a duration or a date (default: with the trace)' },
       { name: 'seed', value: 'N', type: 'integer', summary: 'another run by the same rules' },
       { name: 'speed', value: 'N', summary: 'how much faster than real time (default: no real time passes)' },
@@ -201,11 +233,27 @@ export const COMMANDS: readonly CommandSpec[] = [
     summary: 'show which clusters were bought for work without a place, why, and for how much',
     description:
       'Lists the BurstPolicies of a namespace, with what their clusters cost. "coppice burst explain" tells of each, or of the one with ' +
-      'that NAME, what waits, what was decided and when, what else there was to choose, and why not. docs/burst.md tells how it decides.',
-    positionals: [{ name: 'explain', complete: ['explain'] }, { name: 'NAME' }],
+      'that NAME, what waits, what was decided and when, what else there was to choose, and why not. "coppice burst plan" tells what would ' +
+      'be done now, and its price, if what waits had waited long enough; it does nothing, and needs the right to read the kubeconfigs of ' +
+      'hubs and clusters. docs/burst.md tells how it decides.',
+    positionals: [{ name: 'explain|plan', complete: ['explain', 'plan'] }, { name: 'NAME' }],
     options: [{ name: 'all-namespaces', short: 'A', summary: 'in every namespace' }, OUTPUT('json', 'yaml')],
-    examples: ['coppice burst -A', 'coppice burst explain peak -n shop'],
+    examples: ['coppice burst -A', 'coppice burst explain peak -n shop', 'coppice burst plan peak -n shop'],
     load: () => import('./commands/burst.ts'),
+  },
+  {
+    name: 'demo',
+    summary: 'play a peak live: a full cluster, a second one that is bought, filled and given back',
+    description:
+      '"coppice demo burst" needs an embedded garden ("coppice up") and some minutes. It makes a small private cluster and fills it, has a ' +
+      'BurstPolicy buy a second one for what does not fit, and has it given back after the peak. All machines are local and nothing is billed: ' +
+      'the prices that it tells are what clouds ask for. The exit code is 0 when every step was seen. It takes away all that it made, also ' +
+      'after Ctrl-C. docs/burst.md tells how it decides.',
+    positionals: [{ name: 'burst', required: true, complete: ['burst'] }],
+    options: [],
+    examples: ['coppice demo burst', 'coppice demo burst -v --timeout 10m'],
+    endsItself: true,
+    load: () => import('./commands/demo.ts'),
   },
   {
     name: 'sweep',
@@ -239,6 +287,21 @@ export const COMMANDS: readonly CommandSpec[] = [
     ],
     examples: ['coppice backups demo', 'coppice backups demo --now --download demo.db'],
     load: () => import('./commands/backups.ts'),
+  },
+  {
+    name: 'load',
+    summary: 'give an image of this machine to the clusters of the garden',
+    description:
+      'IMAGE is taken from Docker, Podman or containerd, the first that has it; FILE.tar (.tar.gz, .tar.zst, - for standard input) is what ' +
+      '"docker save", "podman save" or "ctr images export" writes, or an OCI layout. Every node of the garden can pull it from then on, also ' +
+      'nodes that are made later; those that have an older image of the name take it at once. It stays until "coppice down".',
+    positionals: [{ name: 'IMAGE|FILE.tar', required: true }],
+    options: [
+      { name: 'cluster', value: 'NAME', summary: 'have all nodes of this cluster take it at once' },
+      { name: 'as', value: 'IMAGE', summary: 'the name that pods call it by (default: its own)' },
+    ],
+    examples: ['coppice load app:dev', 'coppice load app.tar --cluster demo', 'docker save app:dev | coppice load -'],
+    load: () => import('./commands/load.ts'),
   },
   {
     name: 'kubeconfig',

@@ -20,6 +20,11 @@ export const holdsFrom =
   (namespace, name) =>
     sources.flatMap((source) => source(namespace, name));
 
+/** What keeps a cluster awake that is to sleep: what needs its nodes for good, and what lets go of them first. */
+export const sleepHoldsFrom =
+  (needs: HoldsOf, letsGo: SleepHoldsOf): SleepHoldsOf =>
+  (namespace, name, since) => [...needs(namespace, name), ...letsGo(namespace, name, since)];
+
 /** Whether the deletion of a cluster may begin. */
 export interface GateVerdict {
   readonly open: boolean;

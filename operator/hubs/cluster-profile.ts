@@ -1,4 +1,4 @@
-import { LABELS } from '../api/group.ts';
+import { ANNOTATIONS, LABELS } from '../api/group.ts';
 import type { HubSpec } from '../api/hub.ts';
 import { type KubeObject, type Resource, SECRETS } from '../kube/resources.ts';
 import { kubeconfig } from '../pki/kubeconfig.ts';
@@ -155,6 +155,10 @@ export const clusterProfileHub: HubType<Seen> = {
   placements: (_member, { decisions }) => decisions.map((decision) => `PlacementDecision ${decision}`),
   capacity: (_member, { profile }) => amountsIn(profile),
   demand: async (hub, spec) => demandIn(await hub.list(PLACEMENTDECISIONS), spec),
+  demandWatch: {
+    resources: [PLACEMENTDECISIONS],
+    says: ({ metadata }) => metadata.annotations?.[ANNOTATIONS.unplaced],
+  },
 };
 
 const profilePlace = (member: Member, spec: HubSpec): Place & { namespace: string } => ({

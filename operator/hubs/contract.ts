@@ -200,14 +200,25 @@ export type Placement = string;
 export interface Demand {
   /** Whose it is, in words. What is of one source is placed as a whole. */
   readonly source: string;
+  /** UID of the workload itself (a Deployment, a Job), by which several hubs of one API server know it. Absent: not known. */
+  readonly uid?: string | undefined;
   /** Namespace in the hub; absent: it is in none. */
   readonly namespace?: string | undefined;
   readonly count: number;
   readonly each: Amounts;
   /** RFC 3339. */
   readonly since: string;
+  /** All of the source goes to one cluster. Absent: it may be divided. */
+  readonly inOneCluster?: true;
   /** Whether the hub would place it on such a member, room aside. Absent: on each. */
   readonly accepts?: (member: Pick<Member, 'name' | 'labels' | 'zones'>) => boolean;
+}
+
+/** Objects of which each says what has no place. */
+export interface DemandWatch {
+  readonly resources: readonly Resource[];
+  /** What one of them says; undefined: nothing. */
+  readonly says: (object: KubeObject) => string | undefined;
 }
 
 /**
@@ -248,7 +259,14 @@ export interface HubType<Seen = unknown> {
    */
   requeue?(member: Member, spec: HubSpec, seen: Seen): readonly Touch[];
   /** Work that the hub cannot place for want of room. */
-  demand?(hub: Reader, spec: HubSpec): Promise<readonly Demand[]>;
+  demand?(hub: Reader, spec: HubSpec, hubName: string): Promise<readonly Demand[]>;
+  /** What is watched for that, so that work does not wait for the next look. Absent: it does. */
+  demandWatch?: DemandWatch;
+  /**
+   * What the hub counts of a node on which so much is free, in a cluster with nodes of these sizes. Absent: all of it. What it counts less it
+   * places nothing on, so nobody may take it for room.
+   */
+  counts?(sizes: readonly Amounts[]): (free: Amounts) => Amounts;
   /** What the hub believes that is free on the member. */
   capacity?(member: Member, seen: Seen): Amounts | undefined;
   /** What else a new credential needs before the old one ends (a restart, a bumped annotation). */

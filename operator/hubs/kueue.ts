@@ -13,6 +13,7 @@ import {
   takenOver,
   type Wanted,
 } from './contract.ts';
+import { type DispatchedWorkload, waitingJobs } from './kueue-demand.ts';
 import { accountName, KUEUE_RULES } from './rights.ts';
 import { kubeconfigOf, type SecretPlace, secretAt, secretWith, serverIn } from './secrets.ts';
 
@@ -93,7 +94,7 @@ export const kueueHub: HubType<Seen> = {
     const leaves = member.closed === 'Leaving';
     const [cluster, config, hasKueue, placed, queues, left] = await Promise.all([
       hub.get(MULTIKUEUECLUSTERS, member.name) as Promise<Conditioned | undefined>,
-      hub.get(MULTIKUEUECONFIGS, configName(member, spec)),
+      hub.get(MULTIKUEUECONFIGS, configName(member.hubName, spec)),
       inside?.serves(WORKLOADS) ?? true,
       leaves || member.closed === 'Asleep' ? placedOn(hub, member.name) : [],
       inside ? queuesOf(hub, inside) : [],
@@ -128,7 +129,7 @@ export const kueueHub: HubType<Seen> = {
           ? []
           : [...listWanted(member, spec, config, list), ...queuesAs(member, queues, sleeps ? 'Hold' : undefined)],
         waiting: isFull
-          ? `MultiKueueConfig ${configName(member, spec)} has ${MOST_CLUSTERS} clusters, the most that Kueue takes`
+          ? `MultiKueueConfig ${configName(member.hubName, spec)} has ${MOST_CLUSTERS} clusters, the most that Kueue takes`
           : undefined,
       },
     ];
@@ -164,9 +165,23 @@ export const kueueHub: HubType<Seen> = {
     listIn(config).includes(member.name) ? queuesAs(member, queues, 'Hold') : [],
   drain: (member, spec, { queues }) => (spec.kueue?.evicts ? queuesAs(member, queues, 'HoldAndDrain') : []),
   placements: (_member, { placed }) => placed.map((key) => `Workload ${key}`),
+
+  async demand(hub, spec, hubName) {
+    const name = configName(hubName, spec);
+    const [config, clusters, workloads] = await Promise.all([
+      hub.get(MULTIKUEUECONFIGS, name),
+      hub.list(MULTIKUEUECLUSTERS) as Promise<Conditioned[]>,
+      hub.list(WORKLOADS) as Promise<DispatchedWorkload[]>,
+    ]);
+    const listed = listIn(config);
+    const asked = clusters
+      .filter((one) => listed.includes(one.metadata.name) && whyNotActive('', one) === undefined)
+      .map(({ metadata }) => metadata.name);
+    return waitingJobs(workloads, name, asked);
+  },
 };
 
-const configName = (member: Member, { kueue }: HubSpec): string => kueue?.config ?? member.hubName;
+const configName = (hubName: string, { kueue }: HubSpec): string => kueue?.config ?? hubName;
 const secretPlace = ({ name }: Member, { kueue }: HubSpec): SecretPlace =>
   secretAt(kueue?.namespace ?? 'kueue-system', kubeconfigSecretName(name));
 
@@ -197,7 +212,7 @@ function whyNotActive(name: string, cluster: Conditioned | undefined): string | 
 
 /** What ClusterQueues of the hub name to have their jobs dispatched. */
 function admissionCheck(member: Member, spec: HubSpec): Wanted {
-  const name = configName(member, spec);
+  const name = configName(member.hubName, spec);
   const parameters = { apiGroup: KUEUE_GROUP, kind: MULTIKUEUECONFIGS.kind, name };
   const check = { metadata: { name }, spec: { controllerName: `${KUEUE_GROUP}/multikueue`, parameters } };
   return { ...wanted(ADMISSIONCHECKS, check), shared: true };
@@ -218,7 +233,7 @@ function listWanted(member: Member, spec: HubSpec, config: KubeObject | undefine
   const clusters = list.length > 0 ? list : [NO_CLUSTER];
   if (config && clusters.join() === listIn(config).join()) return [];
   const { resourceVersion } = config?.metadata ?? {};
-  const metadata = { name: configName(member, spec), ...(resourceVersion && { resourceVersion }) };
+  const metadata = { name: configName(member.hubName, spec), ...(resourceVersion && { resourceVersion }) };
   return [{ ...wanted(MULTIKUEUECONFIGS, { metadata, spec: { clusters } }), shared: true }];
 }
 

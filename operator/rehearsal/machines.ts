@@ -9,8 +9,10 @@ import { machineName } from '../api/names.ts';
 import { planScaleIn } from '../controllers/shoot/machines/scale-in.ts';
 import { retryOf } from '../controllers/shoot/retry.ts';
 import { noteShortages } from '../controllers/shortages.ts';
-import type { Node } from '../kube/resources.ts';
+import { billedMs, billingOf } from '../cost/billing.ts';
+import type { Node, Pod } from '../kube/resources.ts';
 import { backoffMs } from '../kube/workqueue.ts';
+import { nodeJoins } from './members.ts';
 import {
   type ClusterState,
   cloudOf,
@@ -125,7 +127,7 @@ function addMachine(
     ready: false,
     createdAt: dateOf(world).toISOString(),
   };
-  const made: SimulatedMachine = { machine, index, capacity, ready: false, gone: false };
+  const made: SimulatedMachine = { machine, index, capacity, askedAt: world.now, ready: false, gone: false };
   cluster.machines.set(name, made);
   pool.taken.add(index);
   meter(world, cluster, pool, 1);
@@ -141,6 +143,7 @@ function nodeReady(world: World, cluster: ClusterState, pool: PoolState, made: S
   Object.assign(made.machine, { phase: 'Running', ready: true });
   cluster.nodes.set(made.machine.nodeName, readyNode(made.machine.nodeName));
   pool.ready++;
+  nodeJoins(world, cluster, made);
   nodesChanged(pool.line, missing(pool), world.now, cluster.waits);
   world.toReconcile.add(cluster);
   if ([...cluster.pools.values()].every((other) => other.line.waiting === 0)) {
@@ -154,13 +157,12 @@ function machineLost(world: World, cluster: ClusterState, pool: PoolState, made:
   world.toReconcile.add(cluster);
 }
 
-/** Nodes are as empty as they come: a rehearsal has no pods. */
 function scaleIn(world: World, cluster: ClusterState): boolean {
   const surplus = [...cluster.pools.values()].filter((pool) => pool.taken.size > pool.wanted);
   if (surplus.length === 0) return false;
   const pools = surplus.map((pool) => ({ name: pool.name, count: pool.wanted }));
   const machines = [...cluster.machines.values()].map(({ machine }) => machine);
-  for (const { pool, victims, remaining } of planScaleIn(pools, machines, cluster.nodes, NO_PODS)) {
+  for (const { pool, victims, remaining } of planScaleIn(pools, machines, cluster.nodes, podsOf(world, cluster))) {
     const before = cluster.pools.get(pool)!.taken.size;
     removeMachines(
       world,
@@ -177,6 +179,10 @@ function scaleIn(world: World, cluster: ClusterState): boolean {
   return true;
 }
 
+/** Without workloads nodes are as empty as they come. */
+const podsOf = ({ work }: World, { key, nodes }: ClusterState): ReadonlyMap<string, readonly Pod[]> =>
+  work ? new Map([...nodes.keys()].map((node) => [node, work.podsOn(key, node)])) : NO_PODS;
+
 export function removeMachines(world: World, cluster: ClusterState, gone: readonly SimulatedMachine[]): void {
   for (const made of gone) {
     const { name, nodeName } = made.machine;
@@ -184,8 +190,11 @@ export function removeMachines(world: World, cluster: ClusterState, gone: readon
     made.gone = true;
     cluster.machines.delete(name);
     cluster.nodes.delete(nodeName);
+    cluster.unneededSince.delete(nodeName);
+    world.work?.removeNode(cluster.key, nodeName, world.now);
     pool.taken.delete(made.index);
     if (made.ready) pool.ready--;
+    payRest(world, cluster, pool, made);
     meter(world, cluster, pool, -1);
     nodesChanged(pool.line, missing(pool), world.now, cluster.waits);
     const profile = cluster.profile!;
@@ -196,6 +205,14 @@ export function removeMachines(world: World, cluster: ClusterState, gone: readon
 }
 
 const missing = ({ wanted, ready }: PoolState): number => Math.max(0, wanted - ready);
+
+/** What a cloud bills of a machine beyond its life: what has begun of a step, and its minimum. */
+function payRest(world: World, { profile }: ClusterState, pool: PoolState, { askedAt }: SimulatedMachine): void {
+  const lifeMs = world.now - askedAt;
+  const restMs = billedMs(lifeMs, billingOf(profile!, 'machines')) - lifeMs;
+  pool.meter.ms += restMs;
+  world.machines.ms += restMs;
+}
 
 function meter(world: World, cluster: ClusterState, pool: PoolState, change: 1 | -1): void {
   count(pool.meter, change, world.now);

@@ -74,6 +74,7 @@ function viewOf(world: World, cluster: ClusterState): WorkerClusterView {
     shoot: shoot && { ...shoot, status: shootStatus(cluster) },
     project: projectShare(world, cluster),
     capacity: world.capacity.known(object?.metadata.uid ?? ''),
+    ...(world.work && { decided: cluster.decided }),
   };
 }
 
@@ -166,6 +167,7 @@ function startControlPlane(world: World, cluster: ClusterState, { spec }: Shoot)
     isLive: () => cluster.incarnation === incarnation && cluster.shoot !== undefined,
     run: () => {
       cluster.serves = true;
+      cluster.servesSince = world.now;
       tell(world, cluster, 'serves', 'the control plane serves');
       world.toReconcile.add(cluster);
     },
@@ -181,6 +183,8 @@ function takeAway(world: World, cluster: ClusterState): void {
   removeMachines(world, cluster, [...cluster.machines.values()]);
   count(cluster.controlPlane, -1, world.now);
   Object.assign(cluster, { shoot: undefined, serves: false, wanted: [], failures: 0 });
+  cluster.decided.clear();
+  cluster.unneededSince.clear();
   cluster.retryAt = undefined;
   cluster.machineRefusal = undefined;
   sizeChanged(world, cluster);

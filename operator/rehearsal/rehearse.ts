@@ -1,12 +1,17 @@
-import type { WorkerCluster, WorkerClusterSpec } from '../api/workercluster.ts';
+import type { WorkerClusterSpec } from '../api/workercluster.ts';
 import { demandProblem } from './admission.ts';
+import { newMind, planLook } from './burst.ts';
+import { note } from './ledger-entry.ts';
+import { createCluster, deleteCluster } from './lifecycle.ts';
 import { reconcileMachines } from './machines.ts';
+import { sizeClusters } from './node-sizes.ts';
 import { planCluster, sizeChanged } from './planning.ts';
 import { type Report, reportOf } from './report.ts';
 import type { Scenario } from './scenario.ts';
-import { type ClusterState, dateOf, type Entry, newWorld, noteRefusal, tell, type World } from './state.ts';
+import { type ClusterState, type Entry, newWorld, noteRefusal, tell, type World } from './state.ts';
 import { clusterOf, type Survey } from './survey.ts';
-import type { TraceLine } from './trace.ts';
+import type { TraceLine } from './trace-line.ts';
+import { traceProblem } from './trace-text.ts';
 
 export interface RehearsalOptions {
   /** When it ends on the virtual clock, in milliseconds. Absent: with the last line of the trace. */
@@ -27,9 +32,15 @@ export async function rehearse(
   options: RehearsalOptions,
 ): Promise<Report> {
   const end = options.until ?? survey.last;
-  const world = newWorld(scenario, survey.start, survey.dated ? 0 : options.epoch, (entry) => options.onEntry?.(entry));
+  const world = newWorld(scenario, {
+    start: survey.start,
+    epoch: survey.dated ? 0 : options.epoch,
+    hasWork: survey.hasWork,
+    tell: (entry) => options.onEntry?.(entry),
+  });
+  if (scenario.policy && world.work) world.mind = newMind(scenario.policy);
   for (const cluster of world.clusters.values()) {
-    if (!survey.created.has(cluster.key)) create(world, cluster, cluster.manifest.spec);
+    if (!survey.created.has(cluster.key)) make(world, cluster, cluster.manifest.spec);
   }
   for await (const line of trace) {
     if (line.at > end) break;
@@ -72,18 +83,41 @@ function settle(world: World): void {
     } else if (toReconcile) {
       world.toReconcile.delete(toReconcile);
       if (reconcileMachines(world, toReconcile)) sizeChanged(world, toReconcile);
-    } else {
+    } else if (!settleWork(world)) {
+      note(world);
       return;
     }
   }
 }
 
+/** Places work, and decides about nodes and clusters for it. @returns whether something came of it that is to be settled */
+function settleWork(world: World): boolean {
+  if (!world.work) return false;
+  const hasPlaced = world.work.place(world.now);
+  const hasSized = sizeClusters(world);
+  planLook(world);
+  return hasPlaced || hasSized;
+}
+
+function make(world: World, cluster: ClusterState, spec: WorkerClusterSpec): void {
+  // A cluster that is being deleted in this very moment goes before the new one comes.
+  if (cluster.object) settle(world);
+  createCluster(world, cluster, spec);
+}
+
 function apply(world: World, line: TraceLine): void {
+  if (line.event === 'work') {
+    const problem = world.work!.ask(
+      line.work!,
+      line.cluster === '' ? undefined : clusterOf(line, world.scenario),
+      world.now,
+    );
+    if (problem !== undefined) throw traceProblem(line.where, problem);
+    return;
+  }
   const cluster = world.clusters.get(clusterOf(line, world.scenario))!;
   if (line.event === 'delete') {
-    const metadata = { ...cluster.object!.metadata, deletionTimestamp: dateOf(world).toISOString() };
-    cluster.object = { ...cluster.object!, metadata };
-    world.toPlan.add(cluster);
+    deleteCluster(world, cluster);
     return;
   }
   const before = line.event === 'create' ? cluster.manifest.spec : cluster.object!.spec;
@@ -94,9 +128,9 @@ function apply(world: World, line: TraceLine): void {
     noteRefusal(world, cluster, 'ERR_CONFIGURATION_PROBLEM', message);
     tell(world, cluster, 'refused', message);
     // It was to exist, and later lines rely on that.
-    if (line.event === 'create') create(world, cluster, before);
+    if (line.event === 'create') make(world, cluster, before);
   } else if (line.event === 'create') {
-    create(world, cluster, spec);
+    make(world, cluster, spec);
   } else {
     const { metadata } = cluster.object!;
     const generation = (metadata.generation ?? 1) + 1;
@@ -115,21 +149,4 @@ function changed(spec: WorkerClusterSpec, { dataPlaneNodes, pools }: TraceLine):
     ...(dataPlaneNodes !== undefined && { dataPlaneNodes }),
     ...(pools.length > 0 && spec.pools && { pools: spec.pools.map(change) }),
   };
-}
-
-function create(world: World, cluster: ClusterState, spec: WorkerClusterSpec): void {
-  // A cluster that is being deleted in this very moment goes before the new one comes.
-  if (cluster.object) settle(world);
-  const { manifest, key } = cluster;
-  cluster.incarnation++;
-  const metadata: WorkerCluster['metadata'] = {
-    ...manifest.metadata,
-    uid: `${key}/${cluster.incarnation}`,
-    generation: 1,
-    creationTimestamp: dateOf(world).toISOString(),
-  };
-  const { status: _, ...rest } = manifest;
-  cluster.object = { ...rest, metadata, spec };
-  cluster.specRefusal = undefined;
-  world.toPlan.add(cluster);
 }

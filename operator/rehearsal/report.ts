@@ -3,6 +3,9 @@ import { profileNameOf } from '../api/workercluster.ts';
 import type { Micros } from '../cost/money.ts';
 import { priceOf } from '../cost/price.ts';
 import { askedSize } from '../cost/size.ts';
+import { type WorkReport, workReport } from './burst-report.ts';
+import type { Standing } from './ledger.ts';
+import type { Cost } from './money.ts';
 import { type ClusterState, metered, type Refused, type World } from './state.ts';
 import { mergeHistograms, type WaitHistogram, waitQuantile } from './waits.ts';
 
@@ -20,12 +23,6 @@ export interface DemandReport {
   waitMax?: number;
 }
 
-/** Money of one currency, in millionths. */
-export interface Cost {
-  currency: string;
-  amount: Micros;
-}
-
 export interface ClusterReport {
   namespace: string;
   name: string;
@@ -41,25 +38,43 @@ export interface ClusterReport {
   unpriced: { what: string; ms: number }[];
 }
 
+/** All clusters that a policy has bought of one candidate. */
+export interface BoughtReport extends Omit<ClusterReport, 'namespace' | 'name'> {
+  candidate: string;
+  /** How many. */
+  made: number;
+}
+
 /** What came of a rehearsal. */
 export interface Report {
   /** On the virtual clock, milliseconds. */
   start: number;
   end: number;
   clusters: ClusterReport[];
+  bought: BoughtReport[];
+  /** Absent: the trace has no workloads. */
+  work?: WorkReport;
+  /** How things stood, for charts. */
+  standings: readonly Standing[];
   total: { machineMs: number; peak: number; demand: DemandReport; costs: Cost[] };
 }
 
 export function reportOf(world: World, start: number): Report {
   const states = [...world.clusters.values()];
-  const clusters = states.map((state) => clusterReport(world, state));
-  const demands = clusters.map(({ demand }) => demand);
+  const all = states.map((state) => ({ candidate: state.candidate, report: clusterReport(world, state) }));
+  const clusters = all.filter(({ candidate }) => candidate === undefined).map(({ report }) => report);
+  const bought = boughtReports(all, world);
+  const work = workReport(world, together(bought.flatMap(({ cost }) => (cost ? [cost] : []))));
+  const demands = all.map(({ report }) => report.demand);
   const sum = (of: (demand: DemandReport) => number) => demands.reduce((total, demand) => total + of(demand), 0);
   const waits = mergeHistograms(states.map((state) => state.waits));
   return {
     start,
     end: world.now,
     clusters,
+    bought,
+    ...(work && { work }),
+    standings: world.ledger.standings,
     total: {
       machineMs: metered(world.machines, world.now),
       peak: world.peak,
@@ -68,9 +83,53 @@ export function reportOf(world: World, start: number): Report {
         cancelled: sum((demand) => demand.cancelled),
         waiting: sum((demand) => demand.waiting),
       },
-      costs: together(clusters.flatMap(({ cost }) => (cost ? [cost] : []))),
+      costs: together(all.flatMap(({ report: { cost } }) => (cost ? [cost] : []))),
     },
   };
+}
+
+function boughtReports(
+  all: readonly { candidate: string | undefined; report: ClusterReport }[],
+  world: World,
+): BoughtReport[] {
+  const candidates = new Set(all.flatMap(({ candidate }) => candidate ?? []));
+  return [...candidates].sort().map((candidate): BoughtReport => {
+    const its = all.filter((one) => one.candidate === candidate).map(({ report }) => report);
+    const states = [...world.clusters.values()].filter((state) => state.candidate === candidate);
+    const sum = (of: (report: ClusterReport) => number) => its.reduce((total, report) => total + of(report), 0);
+    const [cost] = together(its.flatMap(({ cost: one }) => (one ? [one] : [])));
+    return {
+      candidate,
+      made: its.length,
+      profile: its[0]!.profile,
+      machineMs: sum(({ machineMs }) => machineMs),
+      peak: Math.max(...its.map(({ peak }) => peak)),
+      demand: {
+        ...waited(mergeHistograms(states.map(({ waits }) => waits))),
+        cancelled: sum(({ demand }) => demand.cancelled),
+        waiting: sum(({ demand }) => demand.waiting),
+      },
+      refused: refusedTogether(its.flatMap(({ refused }) => refused)),
+      ...(cost && { cost }),
+      unpriced: unpricedTogether(its.flatMap(({ unpriced }) => unpriced)),
+    };
+  });
+}
+
+function refusedTogether(all: readonly Refused[]): Refused[] {
+  const byCode = new Map<string, Refused>();
+  for (const one of all) {
+    const known = byCode.get(one.code);
+    const [first, last] = [Math.min(known?.first ?? one.first, one.first), Math.max(known?.last ?? one.last, one.last)];
+    byCode.set(one.code, { ...(known ?? one), times: (known?.times ?? 0) + one.times, first, last });
+  }
+  return [...byCode.values()];
+}
+
+function unpricedTogether(all: readonly { what: string; ms: number }[]): { what: string; ms: number }[] {
+  const byWhat = new Map<string, number>();
+  for (const { what, ms } of all) byWhat.set(what, (byWhat.get(what) ?? 0) + ms);
+  return [...byWhat].map(([what, ms]) => ({ what, ms }));
 }
 
 function clusterReport(world: World, state: ClusterState): ClusterReport {
@@ -106,10 +165,10 @@ function costOf(world: World, state: ClusterState): Pick<ClusterReport, 'cost' |
   const { region, mode } = askedSize(manifest, profile, []);
   const inRegion = region === undefined ? {} : { region };
   const parts: { size: ClusterSize; ms: number }[] = [...pools.values()].map(({ name, machineType, spot, meter }) => ({
-    size: { ...inRegion, mode: 'Hosted', pools: [{ name, machineType, spot, count: 1 }] },
+    size: { ...inRegion, pools: [{ name, machineType, spot, count: 1 }] },
     ms: metered(meter, world.now),
   }));
-  if (mode === 'Managed') parts.push({ size: { ...inRegion, mode, pools: [] }, ms: metered(controlPlane, world.now) });
+  parts.push({ size: { ...inRegion, ...(mode && { mode }), pools: [] }, ms: metered(controlPlane, world.now) });
   let microsTimesMs = 0n;
   let currency: string | undefined;
   const unpriced: ClusterReport['unpriced'] = [];

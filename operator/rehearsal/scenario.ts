@@ -1,12 +1,14 @@
 import type { z } from 'zod';
 import { simulationOf } from '../../providers/simulated/settings.ts';
+import { type BurstPolicy, burstPolicySpec } from '../api/burstpolicy.ts';
 import { type CloudProfile, cloudProfileSpec } from '../api/cloudprofile.ts';
 import { configurationProblem } from '../api/errors.ts';
-import { API_VERSION } from '../api/group.ts';
+import { ALPHA_API_VERSION, API_VERSION } from '../api/group.ts';
 import type { KubeObject } from '../api/meta.ts';
 import { simulated } from '../api/profiles.ts';
 import { type Quota, quotaSpec } from '../api/quota.ts';
 import { profileNameOf, type WorkerCluster, workerClusterSpec } from '../api/workercluster.ts';
+import { startupMs } from '../capacity/startup-times.ts';
 import { keyOf } from '../kube/resources.ts';
 import { demandProblem } from './admission.ts';
 
@@ -17,6 +19,10 @@ export interface Scenario {
   /** By name, bound to the simulated provider. */
   profiles: ReadonlyMap<string, CloudProfile>;
   quotas: readonly Quota[];
+  /** Whose planner buys clusters and gives them back; undefined: none does. */
+  policy?: BurstPolicy | undefined;
+  /** namespace/name of a cluster that grows for what the hub has no place for, as if nothing else could; undefined: none. */
+  overflow?: string | undefined;
   /** Objects that a rehearsal does not act on, for example "Seed local". */
   ignored: readonly string[];
 }
@@ -31,7 +37,9 @@ const SCHEMAS: Readonly<Record<string, z.ZodType>> = {
   WorkerCluster: workerClusterSpec,
   CloudProfile: cloudProfileSpec,
   Quota: quotaSpec,
+  BurstPolicy: burstPolicySpec,
 };
+const VERSIONS: Readonly<Record<string, string>> = { BurstPolicy: ALPHA_API_VERSION };
 
 export interface ScenarioOptions {
   /** Of objects that name none. */
@@ -55,10 +63,11 @@ export function scenarioOf(
   const profiles = new Map(shipped.map((profile) => [profile.metadata.name, profile]));
   const quotas: Quota[] = [];
   const ignored: string[] = [];
+  let policy: BurstPolicy | undefined;
   const seen = new Set<string>();
   for (const { object, source } of manifests) {
     const { kind, metadata } = object;
-    if (object.apiVersion !== API_VERSION || !SCHEMAS[kind]) {
+    if (object.apiVersion !== (VERSIONS[kind] ?? API_VERSION) || !SCHEMAS[kind]) {
       ignored.push(`${kind} ${metadata.name}`);
       continue;
     }
@@ -71,9 +80,12 @@ export function scenarioOf(
     seen.add(`${kind} ${key}`);
     if (kind === 'CloudProfile') profiles.set(key, checked as unknown as CloudProfile);
     else if (kind === 'Quota') quotas.push(checked as unknown as Quota);
-    else clusters.set(key, admitted(checked as unknown as WorkerCluster, source));
+    else if (kind === 'BurstPolicy') {
+      if (policy) throw configurationProblem(`${source}: there are two BurstPolicies`, 'Rehearse one after the other.');
+      policy = checked as unknown as BurstPolicy;
+    } else clusters.set(key, admitted(checked as unknown as WorkerCluster, source));
   }
-  if (clusters.size === 0) {
+  if (clusters.size === 0 && !policy) {
     throw configurationProblem('the manifests have no WorkerCluster', 'Name those that the trace is about with -f.');
   }
   const stranger = Object.keys(options.simulations ?? {}).find((name) => !profiles.has(name));
@@ -81,13 +93,15 @@ export function scenarioOf(
     const known = [...profiles.keys()].join(', ');
     throw configurationProblem(`there is no CloudProfile "${stranger}" to simulate`, `There are ${known}.`);
   }
-  const bound = new Map([...profiles].map(([name, profile]) => [name, behaving(simulated(profile), options)]));
+  const bound = new Map(
+    [...profiles].map(([name, profile]) => [name, behaving(simulated(profile), options, policy !== undefined)]),
+  );
   // Found now rather than at the first machine.
   for (const cluster of clusters.values()) {
     const profile = bound.get(profileNameOf(cluster));
     if (profile) simulationOf(profile);
   }
-  return { clusters, profiles: bound, quotas, ignored };
+  return { clusters, profiles: bound, quotas, policy, ignored };
 }
 
 function checkedSpec({ kind, metadata, spec }: KubeObject, source: string): unknown {
@@ -122,10 +136,24 @@ function admitted(cluster: WorkerCluster, source: string): WorkerCluster {
   return cluster;
 }
 
-function behaving(profile: CloudProfile, { seed, simulations }: ScenarioOptions): CloudProfile {
+/** @param usesStartup whether clusters and pools come as late as the profile says, where nobody says how the cloud behaves */
+function behaving(profile: CloudProfile, { seed, simulations }: ScenarioOptions, usesStartup: boolean): CloudProfile {
   const { providerConfig } = profile.spec;
-  const given = simulations?.[profile.metadata.name] ?? providerConfig?.simulation;
+  const usual = usesStartup ? startupOf(profile) : undefined;
+  const given = simulations?.[profile.metadata.name] ?? providerConfig?.simulation ?? usual;
   const simulation = seed === undefined ? given : { ...(given as object | undefined), seed };
   if (simulation === undefined) return profile;
   return { ...profile, spec: { ...profile.spec, providerConfig: { ...providerConfig, simulation } } };
+}
+
+/** A cloud that is as slow as its profile says: nodes of a new cluster are there after the time of a cluster, others after that of a pool. */
+function startupOf(profile: CloudProfile): object | undefined {
+  const [cluster, pool] = [startupMs(profile, undefined, 'cluster'), startupMs(profile, undefined, 'pool')];
+  if (cluster === undefined && pool === undefined) return undefined;
+  const seconds = (ms: number) => `${Math.round(ms / 1000)}s`;
+  const nodes = pool ?? 0;
+  return {
+    machines: { creation: { p50: seconds(nodes) } },
+    controlPlane: { creation: { p50: seconds(Math.max(0, (cluster ?? nodes) - nodes)) } },
+  };
 }

@@ -7,13 +7,27 @@ import { technicalID } from '../api/names.ts';
 import type { Shoot } from '../api/shoot.ts';
 import { profileNameOf, type WorkerCluster } from '../api/workercluster.ts';
 import { DepletedOffers } from '../capacity/depleted-offers.ts';
+import type { DecidedSize } from '../capacity/desired-sizes.ts';
 import type { Node } from '../kube/resources.ts';
 import { EventQueue } from './event-queue.ts';
+import { Ledger } from './ledger.ts';
+import type { BurstMind } from './mind.ts';
 import type { Scenario } from './scenario.ts';
 import { emptyHistogram, emptyLine, type WaitHistogram, type WaitingLine } from './waits.ts';
+import { WorkState } from './work.ts';
 
 /** What a line of the timeline is about. */
-export type EntryKind = 'created' | 'serves' | 'asked' | 'ready' | 'refused' | 'interrupted' | 'scaled-in' | 'deleted';
+export type EntryKind =
+  | 'created'
+  | 'serves'
+  | 'asked'
+  | 'ready'
+  | 'refused'
+  | 'interrupted'
+  | 'scaled-in'
+  | 'deleted'
+  | 'bought'
+  | 'given-back';
 
 /** One line of the timeline. */
 export interface Entry {
@@ -51,6 +65,7 @@ export interface SimulatedMachine {
   readonly machine: Machine;
   readonly index: number;
   readonly capacity: Capacity;
+  readonly askedAt: number;
   ready: boolean;
   gone: boolean;
 }
@@ -88,8 +103,18 @@ export interface ClusterState {
   /** Absent: it does not exist. */
   object?: WorkerCluster | undefined;
   shoot?: Shoot | undefined;
-  /** Whether its control plane serves. */
+  orderedAt: number;
+  /** Whether its control plane serves, and since when. */
   serves: boolean;
+  servesSince: number;
+  /** What the node planner has decided for its pools, and since when nobody needs which node. */
+  readonly decided: Map<string, DecidedSize>;
+  readonly unneededSince: Map<string, number>;
+  /** The version of the work that the node planner saw last. */
+  sizedFor: number;
+  sizeAgainAt?: number | undefined;
+  /** Of one that a policy has bought. */
+  readonly candidate?: string | undefined;
   /** As the Shoot asks for them. */
   wanted: readonly Pool[];
   readonly pools: Map<string, PoolState>;
@@ -120,7 +145,7 @@ export interface World {
   /** What is added to the virtual clock to make a date of it. */
   readonly epoch: number;
   readonly events: EventQueue;
-  readonly clusters: ReadonlyMap<string, ClusterState>;
+  readonly clusters: Map<string, ClusterState>;
   /** By profile; usage by region. */
   readonly clouds: Map<string, { bucket?: Bucket; usage: Map<string, Usage> }>;
   /** To be decided on anew, and to have their machines looked at. */
@@ -130,18 +155,35 @@ export interface World {
   /** What the operator remembers of machines that were sold out. */
   readonly capacity: DepletedOffers;
   peak: number;
+  /** Workloads and where they run; undefined: the trace has none. */
+  readonly work: WorkState | undefined;
+  /** What the policy of the scenario remembers; undefined: there is none. */
+  mind?: BurstMind | undefined;
+  readonly ledger: Ledger;
   readonly tell: (entry: Entry) => void;
 }
 
-export function newWorld(scenario: Scenario, start: number, epoch: number, tell: (entry: Entry) => void): World {
+export interface WorldOptions {
+  readonly start: number;
+  readonly epoch: number;
+  /** Whether the trace has workloads. */
+  readonly hasWork: boolean;
+  readonly tell: (entry: Entry) => void;
+}
+
+export function newWorld(scenario: Scenario, { start, epoch, hasWork, tell }: WorldOptions): World {
+  const events = new EventQueue();
   const clusters = new Map(
-    [...scenario.clusters].map(([key, manifest]) => [key, newCluster(key, manifest, scenario)] as const),
+    [...scenario.clusters].map(
+      ([key, manifest]) =>
+        [key, newCluster(key, manifest, scenario, key === scenario.overflow ? 'autoscaled' : undefined)] as const,
+    ),
   );
   const world: World = {
     scenario,
     now: start,
     epoch,
-    events: new EventQueue(),
+    events,
     clusters,
     clouds: new Map(),
     toPlan: new Set(),
@@ -149,18 +191,31 @@ export function newWorld(scenario: Scenario, start: number, epoch: number, tell:
     machines: newMeter(),
     capacity: new DepletedOffers(() => dateOf(world)),
     peak: 0,
+    work: hasWork ? new WorkState(events) : undefined,
+    ledger: new Ledger(),
     tell,
   };
   return world;
 }
 
-const newCluster = (key: string, manifest: WorkerCluster, { profiles }: Scenario): ClusterState => ({
+export const newCluster = (
+  key: string,
+  manifest: WorkerCluster,
+  { profiles }: Scenario,
+  candidate?: string,
+): ClusterState => ({
   key,
   technicalID: technicalID(manifest.metadata.namespace ?? '', manifest.metadata.name),
   manifest,
   profile: profiles.get(profileNameOf(manifest)),
   incarnation: 0,
+  orderedAt: 0,
   serves: false,
+  servesSince: 0,
+  decided: new Map(),
+  unneededSince: new Map(),
+  sizedFor: -1,
+  candidate,
   wanted: [],
   pools: new Map(),
   machines: new Map(),

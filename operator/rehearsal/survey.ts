@@ -1,5 +1,6 @@
 import type { Scenario } from './scenario.ts';
-import { type TraceLine, traceProblem } from './trace.ts';
+import type { TraceLine } from './trace-line.ts';
+import { traceProblem } from './trace-text.ts';
 
 /** What must be known of a trace before its first line is played. */
 export interface Survey {
@@ -9,6 +10,8 @@ export interface Survey {
   /** Whether times are dates. */
   dated: boolean;
   lines: number;
+  /** Whether it has workloads, and not only sizes of clusters. */
+  hasWork: boolean;
   /** Clusters that the trace creates, by namespace/name: all others are there from the start. */
   created: ReadonlySet<string>;
 }
@@ -32,6 +35,11 @@ export async function surveyTrace(trace: AsyncIterable<TraceLine>, scenario: Sce
   const created = new Set<string>();
   let survey: Survey | undefined;
   for await (const line of trace) {
+    if (line.event === 'work') {
+      if (line.cluster !== '') clusterOf(line, scenario);
+      survey = noted(survey, line, created);
+      continue;
+    }
     const key = clusterOf(line, scenario);
     const before = exists.get(key);
     if (line.event === 'create') {
@@ -47,9 +55,15 @@ export async function surveyTrace(trace: AsyncIterable<TraceLine>, scenario: Sce
       const names = pools.map(({ name }) => name).join(', ') || 'none';
       throw traceProblem(line.where, `cluster ${key} has no pool "${pool.name}" (it has: ${names})`);
     }
-    survey ??= { start: line.dated ? line.at : 0, last: line.at, dated: line.dated, lines: 0, created };
-    survey.last = line.at;
-    survey.lines++;
+    survey = noted(survey, line, created);
   }
-  return survey ?? { start: 0, last: 0, dated: false, lines: 0, created };
+  return survey ?? { start: 0, last: 0, dated: false, lines: 0, hasWork: false, created };
+}
+
+function noted(before: Survey | undefined, { at, dated, event }: TraceLine, created: ReadonlySet<string>): Survey {
+  const survey = before ?? { start: dated ? at : 0, last: at, dated, lines: 0, hasWork: false, created };
+  survey.last = at;
+  survey.lines++;
+  survey.hasWork ||= event === 'work';
+  return survey;
 }

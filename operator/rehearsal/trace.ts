@@ -1,61 +1,67 @@
-import { createReadStream } from 'node:fs';
 import { z } from 'zod';
 import { parseDuration } from '../api/duration.ts';
-import { type CoppiceError, configurationProblem } from '../api/errors.ts';
+import { configurationProblem } from '../api/errors.ts';
 import { MAX_NODES } from '../api/worker-pool.ts';
+import { type CurveOptions, curveOf } from './curves.ts';
+import type { TraceLine } from './trace-line.ts';
+import { cells, linesOf, traceProblem } from './trace-text.ts';
+import { workFields, workOf } from './trace-work.ts';
 
-/** What one line of a demand trace says. */
-export interface TraceLine {
-  /** file:line, for errors. */
-  where: string;
-  /** Milliseconds: since the beginning of the rehearsal, or since the epoch where the trace has dates. */
-  at: number;
-  dated: boolean;
-  /** name, or namespace/name. */
-  cluster: string;
-  event: 'demand' | 'create' | 'delete';
-  dataPlaneNodes?: number | undefined;
-  /** Changes of pools that the cluster has. */
-  pools: { name: string; minimum?: number | undefined; maximum?: number | undefined }[];
-}
-
-/** Longer lines are no trace, and must not be held in memory to find that out. */
-const LONGEST_LINE = 65_536;
-const COLUMNS = ['time', 'cluster', 'event', 'dataPlaneNodes', 'pool', 'minimum', 'maximum'] as const;
+const COLUMNS = [
+  'time',
+  'cluster',
+  'event',
+  'dataPlaneNodes',
+  'pool',
+  'minimum',
+  'maximum',
+  'workload',
+  'replicas',
+  'jobs',
+  'cpu',
+  'memory',
+  'gpu',
+  'life',
+  'clusterLabels',
+] as const;
 type Column = (typeof COLUMNS)[number];
 
 const nodes = z.int().min(0).max(MAX_NODES);
 const lineSchema = z.strictObject({
   time: z.union([z.string(), z.number()]),
-  cluster: z.string().min(1),
+  cluster: z.string().min(1).optional(),
   event: z.enum(['demand', 'create', 'delete']).default('demand'),
   dataPlaneNodes: nodes.optional(),
   pools: z
     .array(z.strictObject({ name: z.string().min(1), minimum: nodes.optional(), maximum: nodes.optional() }))
     .max(50)
     .default([]),
+  ...workFields,
 });
-
-/** The error for a line of a trace. */
-export const traceProblem = (where: string, message: string, advice?: string): CoppiceError =>
-  configurationProblem(`${where}: ${message}`, advice ?? 'Correct the trace.');
 
 /**
  * Reads a demand trace, CSV with a header or one JSON object a line, as a stream: memory does not grow with it. Throws a
  * configuration problem that names file and line, and the system's error where the file cannot be read.
+ * @param curve how a file with a curve of demand, or with arrivals, becomes work
  */
-export async function* readTrace(file: string): AsyncGenerator<TraceLine> {
+export async function* readTrace(file: string, curve: CurveOptions = {}): AsyncGenerator<TraceLine> {
   let columns: Column[] | undefined;
+  let ofCurve: ReturnType<typeof curveOf>;
   let json: boolean | undefined;
   let before: TraceLine | undefined;
   for await (const { text, number } of linesOf(file)) {
     const where = `${file}:${number}`;
     json ??= text.startsWith('{');
     if (!json && !columns) {
-      columns = header(where, cells(where, text));
+      const names = cells(where, text);
+      ofCurve = curveOf(names, where, curve);
+      columns = ofCurve ? [] : header(where, names);
       continue;
     }
-    const line = parsed(where, json ? jsonObject(where, text) : csvObject(where, columns!, cells(where, text)));
+    const line = ofCurve
+      ? ofCurve(where, cells(where, text))
+      : parsed(where, json ? jsonObject(where, text) : csvObject(where, columns!, cells(where, text)));
+    if (!line) continue;
     if (before && before.dated !== line.dated) {
       throw traceProblem(where, 'dates and durations in one trace', 'Write all times in the form of the first.');
     }
@@ -68,41 +74,6 @@ export async function* readTrace(file: string): AsyncGenerator<TraceLine> {
   if (!before) throw configurationProblem(`${file}: the trace has no line`, `Its CSV header is ${COLUMNS.join(',')}.`);
 }
 
-/** Lines with their numbers; empty ones and comments (#) are left out. */
-async function* linesOf(file: string): AsyncGenerator<{ text: string; number: number }> {
-  let rest = '';
-  let number = 0;
-  const one = (line: string) => {
-    number++;
-    if (line.length > LONGEST_LINE)
-      throw traceProblem(`${file}:${number}`, `the line has more than ${LONGEST_LINE} characters`);
-    const text = (number === 1 ? line.replace(/^\uFEFF/, '') : line).trim();
-    return text === '' || text.startsWith('#') ? undefined : { text, number };
-  };
-  for await (const chunk of createReadStream(file, 'utf8') as AsyncIterable<string>) {
-    const lines = (rest + chunk).split('\n');
-    rest = lines.pop()!;
-    for (const line of lines) {
-      const found = one(line);
-      if (found) yield found;
-    }
-    if (rest.length > LONGEST_LINE) one(rest);
-  }
-  const found = one(rest);
-  if (found) yield found;
-}
-
-/** The cells of a CSV line (RFC 4180, without line breaks in cells). */
-function cells(where: string, text: string): string[] {
-  if (!text.includes('"')) return text.split(',').map((cell) => cell.trim());
-  const found: string[] = [];
-  for (const [, quoted, plain, end] of text.matchAll(/\s*(?:"((?:[^"]|"")*)"|([^",]*))\s*(,|$)/gy)) {
-    found.push((quoted?.replaceAll('""', '"') ?? plain ?? '').trim());
-    if (end === '') return found;
-  }
-  throw traceProblem(where, 'a quotation mark is not closed, or stands in the middle of a cell');
-}
-
 function header(where: string, names: readonly string[]): Column[] {
   const unknown = names.find((name) => !(COLUMNS as readonly string[]).includes(name));
   if (unknown !== undefined) {
@@ -110,9 +81,9 @@ function header(where: string, names: readonly string[]): Column[] {
   }
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice !== undefined) throw traceProblem(where, `two columns are called ${twice}`);
-  for (const needed of ['time', 'cluster']) {
-    if (!names.includes(needed)) throw traceProblem(where, `the header has no column ${needed}`);
-  }
+  if (!names.includes('time')) throw traceProblem(where, 'the header has no column time');
+  if (!names.includes('cluster') && !names.includes('workload'))
+    throw traceProblem(where, 'the header has no column cluster');
   return names as Column[];
 }
 
@@ -122,13 +93,16 @@ function csvObject(where: string, columns: readonly Column[], row: readonly stri
   columns.forEach((column, index) => {
     if (row[index]) said[column] = row[index];
   });
-  const { pool, minimum, maximum, dataPlaneNodes, ...rest } = said;
+  const { pool, minimum, maximum, dataPlaneNodes, replicas, jobs, clusterLabels, ...rest } = said;
   if (pool === undefined && (minimum !== undefined || maximum !== undefined)) {
     throw traceProblem(where, 'minimum and maximum are of a pool, and the line names none');
   }
   return {
     ...rest,
     ...(dataPlaneNodes !== undefined && { dataPlaneNodes: numberIn(dataPlaneNodes) }),
+    ...(replicas !== undefined && { replicas: numberIn(replicas) }),
+    ...(jobs !== undefined && { jobs: numberIn(jobs) }),
+    ...(clusterLabels !== undefined && { clusterLabels: labelsIn(where, clusterLabels) }),
     ...(pool !== undefined && {
       pools: [
         {
@@ -143,6 +117,17 @@ function csvObject(where: string, columns: readonly Column[], row: readonly stri
 
 /** What is no number stays text: the schema says what is wrong with it. */
 const numberIn = (cell: string): number | string => (/^-?\d+(\.\d+)?$/.test(cell) ? Number(cell) : cell);
+
+/** `key=value;key=value`. */
+const labelsIn = (where: string, cell: string): Record<string, string> =>
+  Object.fromEntries(
+    cell.split(';').map((pair) => {
+      const [key = '', value, ...more] = pair.trim().split('=');
+      if (key === '' || value === undefined || more.length > 0)
+        throw traceProblem(where, `clusterLabels: "${pair}" is no key=value`);
+      return [key, value];
+    }),
+  );
 
 function jsonObject(where: string, text: string): unknown {
   try {
@@ -159,11 +144,20 @@ function parsed(where: string, object: unknown): TraceLine {
     const path = issue.path.length > 0 ? `${issue.path.join('.')}: ` : '';
     throw traceProblem(where, `${path}${issue.message.replace(/^Invalid input: /, '')}`);
   }
-  const { time, cluster, event, dataPlaneNodes, pools } = result.data;
-  if (event === 'demand' && dataPlaneNodes === undefined && pools.length === 0) {
+  const { time, cluster, event, dataPlaneNodes, pools, workload, ...work } = result.data;
+  const asksForNodes = dataPlaneNodes !== undefined || pools.length > 0;
+  if (workload !== undefined) {
+    if (event !== 'demand' || asksForNodes) throw traceProblem(where, 'a line with a workload asks for nothing else');
+    const said = workOf(where, workload, work);
+    return { where, ...timeOf(where, time), cluster: cluster ?? '', event: 'work', pools: [], work: said };
+  }
+  if (cluster === undefined) throw traceProblem(where, 'cluster: expected a name, as the line has no workload');
+  if (Object.values(work).some((value) => value !== undefined))
+    throw traceProblem(where, 'replicas, jobs and what they ask for are of a workload, and the line names none');
+  if (event === 'demand' && !asksForNodes) {
     throw traceProblem(where, 'the line asks for nothing', 'Give dataPlaneNodes, a pool, or event create or delete.');
   }
-  if (event === 'delete' && (dataPlaneNodes !== undefined || pools.length > 0)) {
+  if (event === 'delete' && asksForNodes) {
     throw traceProblem(where, 'a line that deletes a cluster asks for no nodes');
   }
   return { where, ...timeOf(where, time), cluster, event, dataPlaneNodes, pools };

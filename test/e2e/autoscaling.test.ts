@@ -1,21 +1,14 @@
 import { beforeAll, expect, it } from 'vitest';
 import { findCondition } from '../../operator/api/conditions.ts';
 import { ANNOTATIONS } from '../../operator/api/group.ts';
-import { StateDirectory } from '../../operator/garden/state.ts';
-import { readStatus } from '../../operator/garden/status.ts';
 import type { KubeClient } from '../../operator/kube/client.ts';
 import type { Informer } from '../../operator/kube/informer.ts';
 import { conditionIsTrue, DEPLOYMENTS, NODES, type Node } from '../../operator/kube/resources.ts';
-import { clusterClient, e2e, follow, garden, makeCluster, type Name, until, untilReady } from '../kit/garden.ts';
+import { clusterClient, e2e, follow, killOperator, makeCluster, type Name, until, untilReady } from '../kit/garden.ts';
 import { echo, run, untilNodes, untilPods } from '../kit/workload.ts';
 
 /** A node has 2 CPUs: one such pod fits. */
 const requests = { cpu: '1500m' };
-
-const killOperator = async () => {
-  const status = await readStatus(new StateDirectory(garden.home).statusFile);
-  process.kill(status!.processes.find(({ name }) => name === 'operator')!.pid!, 'SIGKILL');
-};
 
 e2e('the nodes of a pool that is Coppice’s to size', () => {
   let cluster: Name;

@@ -12,6 +12,7 @@ import {
   placed as placedIn,
   propagate as propagateTo,
   scheduled as scheduledIn,
+  settle,
 } from '../kit/hubs/karmada-work.ts';
 import { programs } from '../kit/hubs/programs.ts';
 import { RealKarmada } from '../kit/hubs/real-karmada.ts';
@@ -200,6 +201,7 @@ export function placesWork(mode: SyncModeUnderTest): void {
       const deleted = Date.now();
       await client.delete(CLUSTERS, 'shop--demo');
       await hasNoRoom('lone');
+      await settle(client, 'lone');
       const grown = Date.now();
       await addNode(small, 'spare', '4', '8Gi');
       const ms = await took(grown, () => placed('lone'), { 'shop--small': 1 });

@@ -10,6 +10,8 @@ import type { ObjectMeta } from '../../operator/api/meta.ts';
 import { KUBECONFIG_KEY, kubeconfigSecretName, technicalID } from '../../operator/api/names.ts';
 import type { Shoot } from '../../operator/api/shoot.ts';
 import type { WorkerCluster } from '../../operator/api/workercluster.ts';
+import { StateDirectory } from '../../operator/garden/state.ts';
+import { readStatus } from '../../operator/garden/status.ts';
 import { CLUSTERPROFILES } from '../../operator/hubs/cluster-profile.ts';
 import { memberName } from '../../operator/hubs/member-name.ts';
 import { KubeClient } from '../../operator/kube/client.ts';
@@ -297,6 +299,12 @@ export const seedNamespace = ({ name, namespace }: Name): string => technicalID(
 /** Pods of a cluster in the seed: control plane and machines. */
 export const seedPods = async (cluster: Name): Promise<Pod[]> =>
   (await gardenClient().list<Pod>(PODS, { namespace: seedNamespace(cluster) })).items;
+
+/** Kills the operator of the shared garden, which starts it anew. */
+export async function killOperator(): Promise<void> {
+  const status = await readStatus(new StateDirectory(garden.home).statusFile);
+  process.kill(status!.processes.find(({ name }) => name === 'operator')!.pid!, 'SIGKILL');
+}
 
 /** Takes a cluster away that a test left when it failed, before its cloud goes: at the worst without its finalizers, or the garden would not go down. */
 export async function giveUp(cluster: Name): Promise<void> {

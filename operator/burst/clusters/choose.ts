@@ -129,6 +129,27 @@ function chooseBy(
   return chosen;
 }
 
+/** The best cluster to have of these candidates whatever work there is, of its least size; or why there is none. */
+export function chooseLeast(
+  view: ClustersView,
+  now: number,
+  candidates: readonly CandidateView[],
+): Chosen | { readonly alternatives: Alternative[] } {
+  const { limits } = view;
+  const left = leftOf(view, now);
+  const offers = candidates.map((candidate) => judged(candidate, [], left, view));
+  const best = offers.filter(isPossible).sort(better(true, limits))[0];
+  if (!best) return { alternatives: offers.map((one) => alternative(one, undefined, limits)) };
+  return {
+    candidate: best.candidate.name,
+    nodes: best.taken.nodes,
+    price: best.price,
+    count: 0,
+    isLate: isLate(best.candidate, limits),
+    alternatives: offers.filter((one) => one !== best).map((one) => alternative(one, best, limits)),
+  };
+}
+
 /** What each candidate has to say to work that nothing is bought for. */
 export function whyNone(view: ClustersView, replicas: readonly Replicas[], now: number): Alternative[] {
   const left = leftOf(view, now);
@@ -161,7 +182,8 @@ function judged(
   const { name, offer, problem } = candidate;
   if (problem !== undefined || !offer) return { candidate, whyNot: problem ?? 'it cannot be made' };
   const taken = take(offer, replicas);
-  if (taken.count === 0) return { candidate, whyNot: taken.misfits.join('; ') || 'it takes none of it' };
+  if (taken.count === 0 && replicas.length > 0)
+    return { candidate, whyNot: taken.misfits.join('; ') || 'it takes none of it' };
   const price = offer.price(taken.nodes);
   if (typeof price === 'string') return { candidate, taken, whyNot: price };
   const { currency } = limits;

@@ -19,6 +19,8 @@ export interface WaitingWork {
   readonly each: string;
   /** Since when it is seen to wait without a break, milliseconds since the epoch. */
   readonly since: number;
+  /** All of the source goes to one cluster. Absent: it may be divided. */
+  readonly inOneCluster?: true | undefined;
   /** Whether the hub would place it there, room aside. Absent: everywhere. */
   readonly accepts?: ((member: HubMember) => boolean) | undefined;
 }
@@ -150,6 +152,16 @@ export interface Limits {
   readonly isSuspended: boolean;
 }
 
+/** A peak that is known before: so many clusters are there from `from` (milliseconds since the epoch) until `until`. */
+export interface Peak {
+  readonly name: string;
+  /** undefined: clusters of any. */
+  readonly candidate: string | undefined;
+  readonly clusters: number;
+  readonly from: number;
+  readonly until: number;
+}
+
 /** All that a decision rests on. */
 export interface ClustersView {
   readonly limits: Limits;
@@ -162,6 +174,8 @@ export interface ClustersView {
   readonly growth?: readonly GrowthView[];
   /** What nodes that were added to pools cost in an hour, as budgets count it. Absent: nothing. */
   readonly grownHourly?: Micros;
+  /** Those that are on, or come next. Absent: none. */
+  readonly peaks?: readonly Peak[];
   readonly clusters: readonly OwnCluster[];
   /** In this month, until now. */
   readonly spent: Micros;

@@ -20,6 +20,11 @@ const DEFAULT_PODS = 110;
 /** What pods of the system take of a node: DNS, tunnels, agents of hubs. */
 const SYSTEM = { cpu: 100, memory: 128 * 2 ** 20 };
 
+interface Room {
+  readonly cpu: number;
+  readonly memory: number;
+}
+
 /** What an offer rests on. */
 export interface OfferInputs {
   /** As it would be made, or as it is. */
@@ -28,6 +33,8 @@ export interface OfferInputs {
   readonly member: HubMember;
   /** Who decides what the kubelets of its nodes keep. */
   readonly reserve: Reserve;
+  /** What the hub counts of a node of this size on which so much is free: millicores and bytes. Absent: all of it. */
+  readonly counts?: ((free: Room, size: Room) => Room) | undefined;
   readonly currency: string;
   /** What it counts for in an hour where not all of it has a price; undefined: then it has none. */
   readonly assumedHourly?: string | undefined;
@@ -66,7 +73,7 @@ const regionOf = ({ cluster: { spec }, profile }: Pick<OfferInputs, 'cluster' | 
 
 /** Empty where the profile has no such machine type: the spec will be refused. */
 function poolOf(inputs: OfferInputs, pool: DesiredPool): OfferedPool[] {
-  const { cluster, profile, reserve, currency } = inputs;
+  const { cluster, profile, currency } = inputs;
   const type = profile.spec.machineTypes.find(({ name }) => name === pool.machineType);
   if (!type) return [];
   const region = regionOf(inputs);
@@ -84,7 +91,7 @@ function poolOf(inputs: OfferInputs, pool: DesiredPool): OfferedPool[] {
       'kubernetes.io/os': 'linux',
     },
     taints: pool.taints,
-    allocatable: offeredBy(type, reserve),
+    allocatable: offeredBy(type, inputs),
     attachLimits: new Map(),
   };
   const price = type.price?.currency === currency ? machinePrice(type, region, pool.spot) : undefined;
@@ -93,7 +100,10 @@ function poolOf(inputs: OfferInputs, pool: DesiredPool): OfferedPool[] {
 }
 
 /** What work gets of a machine, of which none was seen yet: nothing where the profile is written so that nobody can read it. */
-function offeredBy(type: MachineType, reserve: Reserve): NodeTemplate['allocatable'] {
+export function offeredBy(
+  type: MachineType,
+  { reserve, counts }: Pick<OfferInputs, 'reserve' | 'counts'>,
+): NodeTemplate['allocatable'] {
   try {
     const sold = {
       millicores: parseCpu(type.cpu),
@@ -103,7 +113,8 @@ function offeredBy(type: MachineType, reserve: Reserve): NodeTemplate['allocatab
     };
     const offered = allocatableOfType(sold, reserve);
     const cpu = Math.max(0, offered.cpu - SYSTEM.cpu);
-    return { ...offered, cpu, memory: Math.max(0, offered.memory - SYSTEM.memory) };
+    const free = { cpu, memory: Math.max(0, offered.memory - SYSTEM.memory) };
+    return { ...offered, ...(counts?.(free, offered) ?? free) };
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
     return { cpu: 0, memory: 0, storage: 0, others: new Map(), pods: 0 };

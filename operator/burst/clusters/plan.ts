@@ -1,29 +1,16 @@
-import { paidAheadMs } from '../../cost/billing.ts';
 import { formatMoney } from '../../cost/money.ts';
 import { whyNone } from './choose.ts';
+import { giveBack } from './give-back.ts';
 import { type Serving, serve, whyNotGrown } from './grow.ts';
-import type {
-  ClustersPlan,
-  ClustersView,
-  Growth,
-  OwnCluster,
-  Purchase,
-  Removal,
-  WaitingWork,
-  WorkState,
-  WorkVerdict,
-} from './model.ts';
+import type { ClustersPlan, ClustersView, Growth, Purchase, WaitingWork, WorkState, WorkVerdict } from './model.ts';
+import { choosePeaks, countsFor } from './peaks.ts';
 import { likenessOf, Room } from './room.ts';
+import { listed, nodesOf, replicasOf, sourceOf, text } from './words.ts';
 
-/** A cluster that has not joined its hub by then is given up. Clouds take 15 minutes and more for one that they manage. */
-export const JOIN_LIMIT_MS = 30 * 60_000;
-/** A cluster needs so long to leave its hubs and to be destroyed: it begins before more of its time has to be paid for. */
-const LEAVE_MS = 5 * 60_000;
 /** Of work that cannot be served so many sources are looked at one by one; the rest is looked at next time. */
 const MOST_REFUSED = 8;
 /** More replicas than this are not looked at in one go; the oldest sources first. */
 const MOST_REPLICAS = 5_000;
-const NAMED = 3;
 
 /**
  * What one policy does now about work that its hub has no place for: what is bought, what is given back, and what becomes of each source.
@@ -66,13 +53,16 @@ class Planning {
         this.#say(work, 'Stabilising', wait);
       } else waits.push(work);
     }
-    const { purchases, growths } = this.#buy(waits);
+    const forPeaks = this.#buyForPeaks();
+    const { purchases, growths } = this.#buy(waits, forPeaks.length > 0);
     // What grows is to have work.
     for (const { cluster } of growths) this.#needed.add(cluster);
-    const removals = this.#giveBack(purchases.length + growths.length > 0);
+    const hasBought = forPeaks.length + purchases.length + growths.length > 0;
+    const { removals, times } = giveBack(this.#view, { needed: this.#needed, hasBought, now: this.#now });
+    this.#times.push(...times);
     const coming = this.#times.filter((time) => time > this.#now);
     return {
-      purchases,
+      purchases: [...forPeaks, ...purchases],
       growths,
       removals,
       verdicts: this.#verdicts,
@@ -117,6 +107,13 @@ class Planning {
     }
     for (const group of alike.values()) {
       const [first] = group;
+      if (first![0]!.inOneCluster) {
+        for (const [source, cluster] of this.#room.fillOneEach(group)) {
+          this.#needed.add(cluster);
+          found.set(source as WaitingWork[], new Set([cluster]));
+        }
+        continue;
+      }
       if (first!.length > 1) {
         const on = this.#fitsTogether(first!);
         if (on) found.set(first!, on);
@@ -148,12 +145,39 @@ class Planning {
     else this.#say(work, 'Fits', `it fits on ${where}, and the hub has not placed it there yet: nothing is bought`);
   }
 
-  #buy(waits: readonly WaitingWork[][]): { purchases: Purchase[]; growths: Growth[] } {
+  /** Clusters that are there because a peak was known before. */
+  #buyForPeaks(): Purchase[] {
+    const { limits, clusters, peaks = [] } = this.#view;
+    for (const { from, until } of peaks) this.#times.push(from, until);
+    if (limits.isSuspended) return [];
+    const { chosen, refused } = choosePeaks(this.#view, this.#now);
+    for (const { peak, alternatives } of refused) {
+      const reasons = alternatives.map(({ candidate, whyNot }) => `${candidate}: ${whyNot}`).join('; ');
+      const message = `it is to have ${peak.clusters} clusters until ${text(peak.until)}, and has fewer: ${reasons}`;
+      this.#verdicts.push({ source: sourceOf(peak), state: 'Refused', message, alternatives });
+    }
+    return chosen.map(({ peak, cluster: { candidate, nodes, price, alternatives } }) => {
+      const there = clusters.filter((one) => countsFor(peak, one)).length;
+      const least = `${sourceOf(peak)} is to have ${peak.clusters} clusters until ${text(peak.until)}`;
+      return {
+        candidate,
+        nodes: Object.fromEntries(nodes),
+        price,
+        sources: [sourceOf(peak)],
+        why: `${least}, and ${there} ${there === 1 ? 'is' : 'are'} there`,
+        alternatives,
+      };
+    });
+  }
+
+  /** @param hasBought something in this look: what of it takes this work is known in the next */
+  #buy(waits: readonly WaitingWork[][], hasBought: boolean): { purchases: Purchase[]; growths: Growth[] } {
     const nothing = { purchases: [], growths: [] };
     if (waits.length === 0) return nothing;
     const { limits, lastOut } = this.#view;
-    const rested = (lastOut ?? Number.NEGATIVE_INFINITY) + limits.cooldownOutMs;
-    if (rested > this.#now) {
+    const last = hasBought ? this.#now : (lastOut ?? Number.NEGATIVE_INFINITY);
+    const rested = last + limits.cooldownOutMs;
+    if (hasBought || rested > this.#now) {
       this.#times.push(rested);
       for (const work of waits)
         this.#say(work, 'CoolingDown', `something was bought a moment ago: the next time not before ${text(rested)}`);
@@ -221,49 +245,6 @@ class Planning {
     const reasons = alternatives.map(({ candidate, whyNot }) => `${candidate}: ${whyNot}`).join('; ');
     this.#say(work, 'Refused', `nothing is bought for its ${replicasOf(work)}: ${reasons}`, { alternatives });
   }
-
-  #giveBack(hasBought: boolean): Removal[] {
-    const { clusters, limits, lastOut, lastIn } = this.#view;
-    const failed = clusters.flatMap((one) => this.#failure(one));
-    if (limits.isSuspended) return failed;
-    const last = hasBought ? this.#now : Math.max(lastOut ?? -Infinity, lastIn ?? -Infinity);
-    const rested = last + limits.cooldownInMs;
-    const idle = clusters.flatMap((one): Removal[] => {
-      const { phase, idleSince, at, name } = one;
-      if (phase !== 'Joined' || idleSince === undefined || this.#isNeeded(one)) return [];
-      const due = this.#paidUntil(one, Math.max(idleSince + limits.idleForMs, at + limits.minimumLifeMs, rested));
-      if (due > this.#now) {
-        this.#times.push(due);
-        return [];
-      }
-      return [{ name, why: `it has had no work since ${text(idleSince)}`, isFailure: false }];
-    });
-    return [...failed, ...idle];
-  }
-
-  #failure({ name, phase, at, failure, hasWork }: OwnCluster): Removal[] {
-    // What has work has come, though a cache that is behind does not show that it has joined.
-    if (phase !== 'Making' || hasWork) return [];
-    const due = at + JOIN_LIMIT_MS;
-    if (failure === undefined && due > this.#now) {
-      this.#times.push(due);
-      return [];
-    }
-    const why = failure ?? `it has not joined the hub within ${JOIN_LIMIT_MS / 60_000} minutes`;
-    return [{ name, why, isFailure: true }];
-  }
-
-  /** When a cluster goes that may go at `due`: it stays as long as that costs nothing, as work may come back to it. */
-  #paidUntil({ at, hourly, billing }: OwnCluster, due: number): number {
-    if (!billing) return due;
-    const since = Math.max(due, this.#now);
-    const ahead = paidAheadMs(Math.max(0, since - at), hourly, billing) - LEAVE_MS;
-    return ahead > 0 ? since + ahead : due;
-  }
-
-  #isNeeded({ key }: OwnCluster): boolean {
-    return this.#needed.has(key);
-  }
 }
 
 /**
@@ -292,16 +273,3 @@ function bySource(waiting: readonly WaitingWork[]): WaitingWork[][] {
   const since = (work: readonly WaitingWork[]) => Math.min(...work.map((one) => one.since));
   return [...found.values()].sort((a, b) => since(a) - since(b) || (a[0]!.source < b[0]!.source ? -1 : 1));
 }
-
-const replicasOf = (work: readonly WaitingWork[]): string => {
-  const count = work.reduce((sum, one) => sum + one.count, 0);
-  const sizes = [...new Set(work.map(({ each }) => each))];
-  return `${count} ${count === 1 ? 'replica' : 'replicas'} (${listed(sizes)} each)`;
-};
-
-const nodesOf = (count: number): string => `${count} ${count === 1 ? 'node' : 'nodes'}`;
-
-const listed = (names: readonly string[]): string =>
-  names.length > NAMED ? `${names.slice(0, NAMED).join(', ')} and ${names.length - NAMED} more` : names.join(', ');
-
-const text = (time: number): string => `${new Date(time).toISOString().slice(0, 19)}Z`;

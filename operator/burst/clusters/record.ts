@@ -34,6 +34,9 @@ export interface KeptPurchase {
   readonly leaving?: true;
 }
 
+/** Whether a cluster has joined and never had work, though some has waited for it: whatever it has room for, its hub does not place it there. */
+export const isOfNoUse = ({ useless, worked }: KeptPurchase): boolean => useless === true && !worked;
+
 /** How a cluster is billed. */
 export interface KeptBilling {
   readonly machines: Billing;
@@ -241,12 +244,12 @@ export function decided(record: BurstRecord, decision: BurstDecision): BurstReco
   const { action, source, dryRun } = decision;
   const kept = { ...decision, why: decision.why.slice(0, 2000) };
   // A dry run says the same at each look.
-  const isRepeated = action === 'Refuse' || dryRun;
-  const before = isRepeated
-    ? record.decisions.find((one) => one.action === action && one.source === source && one.dryRun === dryRun)
-    : undefined;
-  if (before && before.why === kept.why && before.cluster === kept.cluster) return record;
-  const others = action === 'Refuse' ? record.decisions.filter((one) => one !== before) : record.decisions;
+  const same = (one: BurstDecision) =>
+    one.action === action && one.source === source && one.dryRun === dryRun && one.cluster === kept.cluster;
+  if (dryRun && record.decisions.some((one) => same(one) && one.why === kept.why)) return record;
+  const before = action === 'Refuse' ? record.decisions.find(same) : undefined;
+  if (before && before.why === kept.why) return record;
+  const others = record.decisions.filter((one) => one !== before);
   return { ...record, decisions: [kept, ...others].slice(0, KEPT_DECISIONS) };
 }
 

@@ -8,13 +8,13 @@ import { explainPolicy, POLICIES_HEADER, policyRows } from '../render/burst.ts';
 import { renderTable } from '../render/table.ts';
 import { listOf, notFound } from './get.ts';
 
-/** `coppice burst [explain [NAME]]`. */
+/** `coppice burst [explain|plan [NAME]]`. */
 export async function run(context: Context): Promise<number | undefined> {
   const { options, positionals, terminal, signal } = context;
   const [what, name] = positionals;
-  if (what !== undefined && what !== 'explain')
+  if (what !== undefined && what !== 'explain' && what !== 'plan')
     throw new UsageError(
-      `"coppice burst ${what}" is not known: "coppice burst explain [NAME]" tells what was decided and why`,
+      `"coppice burst ${what}" is not known: "coppice burst explain [NAME]" tells what was decided and why, "coppice burst plan [NAME]" what would be done now`,
     );
   const { client, namespace } = await connect(context);
   const everywhere = options.flag('all-namespaces');
@@ -26,6 +26,7 @@ export async function run(context: Context): Promise<number | undefined> {
   });
   const policies = items.filter(({ metadata }) => name === undefined || metadata.name === name);
   if (name !== undefined && policies.length === 0) throw notFound(BURST_POLICY, name, namespace);
+  if (what === 'plan' && policies.length > 0) return (await import('./burst-plan.ts')).plan(context, client, policies);
   if (format === 'json' || format === 'yaml') {
     await printObject(terminal, format, name === undefined ? listOf(policies) : policies[0]!);
     return undefined;

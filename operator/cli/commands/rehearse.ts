@@ -1,9 +1,16 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
+import { basename } from 'node:path';
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import { load } from 'js-yaml';
+import { burstClusterName } from '../../api/names.ts';
 import { profileManifests } from '../../api/profiles.ts';
-import { rehearse } from '../../rehearsal/rehearse.ts';
-import { scenarioOf } from '../../rehearsal/scenario.ts';
+import { limitsOf } from '../../controllers/burst/limits.ts';
+import { nodesAlone } from '../../rehearsal/baselines.ts';
+import { boundOf } from '../../rehearsal/bound.ts';
+import type { CurveOptions } from '../../rehearsal/curves.ts';
+import { type RehearsalOptions, rehearse } from '../../rehearsal/rehearse.ts';
+import type { Report } from '../../rehearsal/report.ts';
+import { type Scenario, scenarioOf } from '../../rehearsal/scenario.ts';
 import type { Entry } from '../../rehearsal/state.ts';
 import { type Survey, surveyTrace } from '../../rehearsal/survey.ts';
 import { instant, readTrace } from '../../rehearsal/trace.ts';
@@ -12,13 +19,19 @@ import { CliError, EXIT, UsageError } from '../errors.ts';
 import { printObject } from '../output.ts';
 import { parseDuration } from '../parse.ts';
 import { renderReport, timelineLines } from '../render/rehearsal.ts';
+import { rehearsalChart } from '../render/rehearsal-chart.ts';
 import { rehearsalDocument } from '../render/rehearsal-document.ts';
+import { type Compared, renderCompared, renderWaits } from '../render/rehearsal-work.ts';
 import { readManifests } from './apply.ts';
 
 /** Lines of the timeline that are shown where nobody says how many. */
 const TIMELINE_LINES = 200;
 /** After so many moments of the virtual clock Ctrl-C gets its chance. */
 const MOMENTS_BETWEEN_BREATHS = 1000;
+/**
+ * When a trace without dates begins that has a policy: months of a budget begin with it, and the same scenario has the same report on any day.
+ */
+const EPOCH = Date.UTC(2026, 0, 1);
 /** Beyond this a timer overflows and fires at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
@@ -38,10 +51,15 @@ export async function run(context: Context): Promise<number | undefined> {
   const namespace = options.text('namespace') ?? 'default';
   const simulations = await simulationsOf(options.text('simulation'));
   const scenario = scenarioOf(await readManifests(files), await profileManifests(), { namespace, seed, simulations });
-  const survey = await surveyTrace(traceLines(trace), scenario);
+  const curve = curveOf(context);
+  const survey = await surveyTrace(traceLines(trace, curve), scenario);
   const until = untilOf(context, survey);
   const form = { start: survey.start, dated: survey.dated };
-  const clusters = [...scenario.clusters.keys()];
+  // Clusters that are bought have names of some length, which nobody knows before.
+  const clusters = [
+    ...scenario.clusters.keys(),
+    ...(scenario.policy ? scenario.policy.spec.candidates.map(({ name }) => boughtName(scenario, name)) : []),
+  ];
   const timeline = timelineLines({ ...form, end: until ?? survey.last, clusters, paint: terminal.paint });
   const format = options.text('output') ?? 'table';
   const kept: Entry[] = [];
@@ -52,12 +70,27 @@ export async function run(context: Context): Promise<number | undefined> {
     if (format !== 'table') kept.push(entry);
     else terminal.print(...(entries === 1 ? [timeline.header] : []), timeline.line(entry));
   };
-  const report = await rehearse(scenario, traceLines(trace), survey, {
+  const chart = options.text('chart');
+  if (chart !== undefined && !survey.hasWork)
+    throw new UsageError('--chart needs a trace with workloads', 'docs/guides/rehearse.md has one');
+  if (scenario.policy && !survey.hasWork)
+    throw new UsageError(
+      'a BurstPolicy serves workloads, and the trace has none',
+      'docs/guides/rehearse.md tells how to write them',
+    );
+  const epoch = scenario.policy ? EPOCH : Date.now();
+  const report = await rehearse(scenario, traceLines(trace, curve), survey, {
     until,
-    epoch: Date.now(),
+    epoch,
     onEntry,
     pace: paceOf(context.signal, survey.start, speed),
   });
+  const compared = await comparedTo(scenario, report, () => traceLines(trace, curve), survey, {
+    until,
+    epoch,
+    pace: paceOf(context.signal, survey.start, undefined),
+  });
+  if (chart !== undefined) await writeChart(chart, trace, report, survey, scenario);
 
   const omitted = Math.max(0, entries - most);
   if (format === 'table') {
@@ -66,10 +99,18 @@ export async function run(context: Context): Promise<number | undefined> {
     terminal.print(
       ...(entries > 0 && most > 0 ? [''] : []),
       ...renderReport(report, form, { ...width, paint: terminal.paint }),
+      ...(report.work
+        ? ['', ...renderWaits(report.work, compared?.stabilisationMs, { ...width, paint: terminal.paint })]
+        : []),
+      ...(compared ? ['', ...renderCompared(compared, { ...width, paint: terminal.paint })] : []),
     );
   } else {
     const { ignored } = scenario;
-    await printObject(terminal, format as 'json' | 'yaml', rehearsalDocument(report, form, kept, { omitted, ignored }));
+    await printObject(
+      terminal,
+      format as 'json' | 'yaml',
+      rehearsalDocument(report, form, kept, { omitted, ignored, compared }),
+    );
   }
   if (scenario.ignored.length > 0) terminal.note(`Not rehearsed: ${scenario.ignored.join(', ')}.`);
   if (report.end === report.start) terminal.note('No time passed: the trace has one moment. --until 1h looks further.');
@@ -77,10 +118,53 @@ export async function run(context: Context): Promise<number | undefined> {
   return undefined;
 }
 
-/** The trace, with the system's errors said as this command line says them. */
-async function* traceLines(file: string): ReturnType<typeof readTrace> {
+/** A name as clusters of this candidate get one. */
+const boughtName = ({ policy }: Scenario, candidate: string): string => {
+  const { name, namespace = '' } = policy!.metadata;
+  return `${namespace}/${burstClusterName(name, candidate, '', 0)}`;
+};
+
+/** What else could have been done; undefined: nothing was bought by a policy. */
+async function comparedTo(
+  scenario: Scenario,
+  report: Report,
+  trace: () => ReturnType<typeof readTrace>,
+  survey: Survey,
+  options: RehearsalOptions,
+): Promise<Compared | undefined> {
+  const { policy } = scenario;
+  if (!policy || !report.work) return undefined;
+  const bound = await boundOf(scenario, policy, trace(), report);
+  const alone = nodesAlone(scenario, bound?.cheapest.candidate ?? policy.spec.candidates[0]!.name);
+  return {
+    currency: policy.spec.budget.currency,
+    stabilisationMs: limitsOf(policy.spec).pendingForMs,
+    policy: report.work,
+    bound,
+    nodesAlone: alone && (await rehearse(alone, trace(), survey, options)).work,
+  };
+}
+
+async function writeChart(
+  file: string,
+  trace: string,
+  { start, end, standings }: Report,
+  { dated }: Survey,
+  { policy }: Scenario,
+): Promise<void> {
+  const title = `Rehearsal of ${basename(trace)}${policy ? ` with BurstPolicy ${policy.metadata.name}` : ''}`;
+  const currency = policy?.spec.budget.currency ?? 'USD';
   try {
-    yield* readTrace(file);
+    await writeFile(file, rehearsalChart({ title, start, end, dated, currency, standings }));
+  } catch (error) {
+    throw new CliError(`cannot write ${file}: ${(error as Error).message}`);
+  }
+}
+
+/** The trace, with the system's errors said as this command line says them. */
+async function* traceLines(file: string, curve: CurveOptions): ReturnType<typeof readTrace> {
+  try {
+    yield* readTrace(file, curve);
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT') throw new CliError(`there is no file ${file}`, { exitCode: EXIT.notFound });
@@ -103,6 +187,26 @@ async function simulationsOf(file: string | undefined): Promise<Record<string, u
   throw new CliError(`${file} does not say how clouds behave`, {
     advice: 'write it like {aws: {machines: {failureRate: 0.01}}}',
   });
+}
+
+/** How a curve of demand becomes replicas: --per and --replica. */
+function curveOf({ options }: Context): CurveOptions {
+  const per = options.text('per');
+  if (per !== undefined && !(Number(per) > 0 && Number.isFinite(Number(per))))
+    throw new UsageError(
+      `--per needs a number above 0, but got "${per}"`,
+      'write 25 where a replica serves 25 requests a second',
+    );
+  const text = options.text('replica');
+  const said = Object.fromEntries((text ?? '').split(',').map((pair) => pair.split('=', 2) as [string, string]));
+  const { cpu, memory, gpu, ...others } = said;
+  const isSize = cpu && memory && Object.keys(others).length === 0;
+  if (text !== undefined && !isSize)
+    throw new UsageError(`--replica needs cpu and memory, but got "${text}"`, 'write it like cpu=900m,memory=2Gi');
+  return {
+    ...(per !== undefined && { per: Number(per) }),
+    ...(isSize && { size: { cpu, memory, ...(gpu && { gpu }) } }),
+  };
 }
 
 function notNegative({ options }: Context, name: string): number | undefined {

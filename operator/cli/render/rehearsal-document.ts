@@ -1,7 +1,9 @@
 import { formatMoney } from '../../cost/money.ts';
-import type { DemandReport, Report } from '../../rehearsal/report.ts';
+import type { Waits, WorkReport } from '../../rehearsal/burst-report.ts';
+import type { ClusterReport, DemandReport, Report } from '../../rehearsal/report.ts';
 import type { Entry } from '../../rehearsal/state.ts';
 import type { TimeForm } from './rehearsal.ts';
+import { type Compared, costOf } from './rehearsal-work.ts';
 
 const seconds = (ms: number): number => Math.round(ms) / 1000;
 
@@ -10,9 +12,9 @@ export function rehearsalDocument(
   report: Report,
   { dated }: TimeForm,
   timeline: readonly Entry[],
-  { omitted, ignored }: { omitted: number; ignored: readonly string[] },
+  { omitted, ignored, compared }: { omitted: number; ignored: readonly string[]; compared?: Compared | undefined },
 ): object {
-  const { start, end, clusters, total } = report;
+  const { start, end, clusters, bought, work, total } = report;
   const time = (at: number) => ({ second: seconds(at - start), ...(dated && { time: new Date(at).toISOString() }) });
   const hours = (ms: number) => Math.round((ms / 3_600_000) * 1e6) / 1e6;
   const demand = ({ waitP50, waitMax, ...counts }: DemandReport) => ({
@@ -20,20 +22,24 @@ export function rehearsalDocument(
     ...(waitP50 !== undefined && { waitP50Seconds: seconds(waitP50) }),
     ...(waitMax !== undefined && { waitMaxSeconds: seconds(waitMax) }),
   });
+  const figures = (cluster: Omit<ClusterReport, 'namespace' | 'name'>) => ({
+    cloudProfile: cluster.profile,
+    nodeHours: hours(cluster.machineMs),
+    peakNodes: cluster.peak,
+    demand: demand(cluster.demand),
+    refused: cluster.refused.map(({ first, last, ...rest }) => ({ ...rest, first: time(first), last: time(last) })),
+    ...(cluster.cost && { cost: { amount: formatMoney(cluster.cost.amount), currency: cluster.cost.currency } }),
+    unpriced: cluster.unpriced.map(({ what, ms }) => ({ what, hours: hours(ms) })),
+  });
   return {
     ...(dated && { start: new Date(start).toISOString() }),
     seconds: seconds(end - start),
-    clusters: clusters.map((cluster) => ({
-      namespace: cluster.namespace,
-      name: cluster.name,
-      cloudProfile: cluster.profile,
-      nodeHours: hours(cluster.machineMs),
-      peakNodes: cluster.peak,
-      demand: demand(cluster.demand),
-      refused: cluster.refused.map(({ first, last, ...rest }) => ({ ...rest, first: time(first), last: time(last) })),
-      ...(cluster.cost && { cost: { amount: formatMoney(cluster.cost.amount), currency: cluster.cost.currency } }),
-      unpriced: cluster.unpriced.map(({ what, ms }) => ({ what, hours: hours(ms) })),
-    })),
+    clusters: clusters.map((cluster) => ({ namespace: cluster.namespace, name: cluster.name, ...figures(cluster) })),
+    ...(bought.length > 0 && {
+      bought: bought.map((of) => ({ candidate: of.candidate, clusters: of.made, ...figures(of) })),
+    }),
+    ...(work && { work: workDocument(work) }),
+    ...(compared && { comparedTo: comparedDocument(compared) }),
     total: {
       nodeHours: hours(total.machineMs),
       peakNodes: total.peak,
@@ -43,5 +49,50 @@ export function rehearsalDocument(
     timeline: timeline.map(({ at, ...entry }) => ({ ...time(at), ...entry })),
     timelineOmitted: omitted,
     ignored,
+  };
+}
+
+const waits = ({ count, p50, p95, p99, max }: Waits) => ({
+  count,
+  ...(max !== undefined && {
+    p50Seconds: seconds(p50 ?? 0),
+    p95Seconds: seconds(p95 ?? 0),
+    p99Seconds: seconds(p99 ?? 0),
+    maxSeconds: seconds(max),
+  }),
+});
+
+const coreHours = (amount: number): number => Math.round(amount / 3600) / 1e6;
+
+function workDocument(work: WorkReport) {
+  const { bought } = work;
+  return {
+    waits: waits(work.waits),
+    waited: waits(work.waited),
+    waitedAfterStabilisation: waits(work.waitedAfterStabilisation),
+    waitedBeyondStartup: waits(work.waitedBeyondStartup),
+    cancelled: work.cancelled,
+    waiting: work.waiting,
+    boughtClusters: bought.clusters,
+    peakClusters: bought.peakClusters,
+    peakNodes: bought.peakNodes,
+    costs: bought.costs.map(({ amount, currency }) => ({ amount: formatMoney(amount), currency })),
+    paidCpuHours: coreHours(work.paidCpu),
+    usedCpuHours: coreHours(work.usedCpu),
+  };
+}
+
+function comparedDocument({ currency, bound, nodesAlone }: Compared) {
+  return {
+    currency,
+    ...(nodesAlone && { nodesAlone: { cost: formatMoney(costOf(nodesAlone, currency)), ...workDocument(nodesAlone) } }),
+    ...(bound && {
+      peakStanding: { cost: formatMoney(bound.standing), nodes: bound.peakNodes },
+      least: {
+        cost: formatMoney(bound.least),
+        forcedByMinimumLife: formatMoney(bound.forcedByMinimumLife),
+        ...bound.cheapest,
+      },
+    }),
   };
 }

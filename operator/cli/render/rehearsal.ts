@@ -1,5 +1,5 @@
 import { roundMoney } from '../../cost/money.ts';
-import type { ClusterReport, DemandReport, Report } from '../../rehearsal/report.ts';
+import type { BoughtReport, ClusterReport, DemandReport, Report } from '../../rehearsal/report.ts';
 import type { Entry } from '../../rehearsal/state.ts';
 import { formatAge } from './age.ts';
 import { type Row, renderTable, renderWrapped, type TableOptions } from './table.ts';
@@ -62,20 +62,22 @@ const demandCells = ({ served, cancelled, waiting, waitP50, waitMax }: DemandRep
   String(cancelled + waiting),
 ];
 
-function costCell({ cost, unpriced }: ClusterReport): string {
+function costCell({ cost, unpriced }: Pick<ClusterReport, 'cost' | 'unpriced'>): string {
   if (!cost) return unpriced.length > 0 ? 'not priced' : '-';
   return `${roundMoney(cost.amount, 2)} ${cost.currency}${unpriced.length > 0 ? ' + not priced' : ''}`;
 }
+
+const boughtName = ({ candidate, made }: BoughtReport): string => `${candidate} (${made} bought)`;
 
 const SUMMARY = ['CLUSTER', 'NODE HOURS', 'PEAK', 'SERVED', 'WAIT P50', 'WAIT MAX', 'UNSERVED', 'COST'];
 
 /** What came of it: a row a cluster and the total, what was refused, what has no price. */
 export function renderReport(report: Report, form: TimeForm, options: TableOptions): string[] {
-  const { clusters, total } = report;
+  const { clusters, bought, total } = report;
   const name = shownNames(clusters.map((cluster) => `${cluster.namespace}/${cluster.name}`));
   const named = (cluster: ClusterReport) => name(`${cluster.namespace}/${cluster.name}`);
   const costs = total.costs.map(({ amount, currency }) => `${roundMoney(amount, 2)} ${currency}`).join(', ');
-  const partly = clusters.some(({ unpriced }) => unpriced.length > 0);
+  const partly = [...clusters, ...bought].some(({ unpriced }) => unpriced.length > 0);
   const allCosts = [costs, ...(partly ? ['not priced'] : [])].filter(Boolean).join(' + ') || '-';
   const rows = [
     ...clusters.map((cluster) => [
@@ -85,17 +87,28 @@ export function renderReport(report: Report, form: TimeForm, options: TableOptio
       ...demandCells(cluster.demand),
       costCell(cluster),
     ]),
+    ...bought.map((of) => [
+      boughtName(of),
+      hours(of.machineMs),
+      String(of.peak),
+      ...demandCells(of.demand),
+      costCell(of),
+    ]),
     ['total', hours(total.machineMs), String(total.peak), ...demandCells(total.demand), allCosts],
   ];
-  const refused = clusters.flatMap((cluster) =>
+  const all = [
+    ...clusters.map((cluster) => ({ ...cluster, shown: named(cluster) })),
+    ...bought.map((of) => ({ ...of, shown: boughtName(of) })),
+  ];
+  const refused = all.flatMap((cluster) =>
     cluster.refused.map(
       ({ code, times, first, last, message }): Row => ({
-        cells: [named(cluster), String(times), shownTime(form, first), shownTime(form, last), `${code}: ${message}`],
+        cells: [cluster.shown, String(times), shownTime(form, first), shownTime(form, last), `${code}: ${message}`],
       }),
     ),
   );
-  const unpriced = clusters.flatMap((cluster) =>
-    cluster.unpriced.map(({ what, ms }): Row => ({ cells: [named(cluster), hours(ms), what] })),
+  const unpriced = all.flatMap((cluster) =>
+    cluster.unpriced.map(({ what, ms }): Row => ({ cells: [cluster.shown, hours(ms), what] })),
   );
   return [
     ...renderTable(SUMMARY, rows, options),

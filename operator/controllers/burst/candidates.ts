@@ -13,6 +13,7 @@ import { KubeApiError } from '../../kube/errors.ts';
 import { keyOf } from '../../kube/resources.ts';
 import { BY_NAMESPACE } from '../by-namespace.ts';
 import { claimantsIn } from '../quota/claimants.ts';
+import { countsOf } from './counted.ts';
 import type { BurstMemory } from './memory.ts';
 import { manifestOf } from './own-clusters.ts';
 import { memberOf, reserveOf } from './supply.ts';
@@ -79,6 +80,7 @@ function offerFor(world: BurstWorld, hub: Hub, policy: BurstPolicy, candidate: B
     profile,
     member: memberOf(world, hub, cluster),
     reserve: reserveOf(world, cluster, profile),
+    counts: countsOf(hub),
     currency: policy.spec.budget.currency,
     assumedHourly: candidate.assumedHourly,
   });

@@ -71,8 +71,10 @@ async function lookAt(world: BurstWorld, memory: BurstMemory, name: string, sign
     return { reason: 'HubNotReady', problem: `Hub ${name} is not ready: nothing is bought or given back` };
   try {
     const demands = await world.demandOf(hub, AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]));
-    if (!demands)
-      return { reason: 'NoDemand', problem: `hubs of type ${hub.spec.type} do not tell which work has no place` };
+    if (!demands) {
+      const problem = `hubs of type ${hub.spec.type} do not tell which work has no place`;
+      return { hub, work: [], silent: { reason: 'NoDemand', problem } };
+    }
     const now = world.now().getTime();
     return { hub, work: workOf(demands, memory.waiting(name, demands, now), now) };
   } catch (error) {

@@ -10,6 +10,7 @@ import { type Considered, refusalOf, shareOf, trialKey, trialOf } from './candid
 import { type GrowthScene, growthOf, whyOverQuota } from './growth.ts';
 import { limitsOf } from './limits.ts';
 import type { BurstMemory } from './memory.ts';
+import { peaksOf } from './peaks.ts';
 import { poolsSeen } from './pools.ts';
 import { type HubWork, supplyOf } from './supply.ts';
 import { boughtBy, seenIn, type Turn } from './turn.ts';
@@ -45,6 +46,7 @@ export async function planFor(
         candidates,
         growth,
         grownHourly: grownHourly(record),
+        peaks: peaksOf(policy.spec, now),
         clusters: seenIn(world, memory, turn, now).map(({ own }) => own),
         spent: spentUntil(record, now),
         lastOut: time(record.lastOut),
@@ -129,9 +131,10 @@ export function withPlan(world: BurstWorld, scene: DecisionScene, plan: Clusters
       : grew(record, growth, cluster.metadata.uid ?? '', seen.count, now);
   }
   for (const purchase of plan.purchases) {
-    const { candidate, why, alternatives } = purchase;
+    const { candidate, why, alternatives, price } = purchase;
+    const hourly = formatMoney(price.hourly);
     record = dryRun
-      ? only(record, { action: 'Buy', candidate, why, alternatives: told(alternatives) })
+      ? only(record, { action: 'Buy', candidate, why, hourly, alternatives: told(alternatives) })
       : ordered(record, purchase, now);
   }
   for (const removal of plan.removals)

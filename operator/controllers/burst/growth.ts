@@ -5,7 +5,7 @@ import { MAX_NODES } from '../../api/worker-pool.ts';
 import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
 import { restOf } from '../../burst/clusters/growth-record.ts';
 import type { GrowingPool, Growth, GrowthView, HubMember } from '../../burst/clusters/model.ts';
-import type { BurstRecord, KeptGrowth } from '../../burst/clusters/record.ts';
+import { type BurstRecord, isOfNoUse, type KeptGrowth } from '../../burst/clusters/record.ts';
 import { type DecidedSize, desiredSizes } from '../../capacity/desired-sizes.ts';
 import { admit } from '../../cost/admission.ts';
 import { billingOf } from '../../cost/billing.ts';
@@ -16,8 +16,10 @@ import { keyOf } from '../../kube/resources.ts';
 import { matchesLabels } from '../../placement/selectors.ts';
 import { BY_NAMESPACE } from '../by-namespace.ts';
 import { clusterOf } from '../membership/holds.ts';
+import { nodeSizesOf } from '../membership/member.ts';
 import { BY_HUB } from '../membership/world.ts';
 import { claimantsIn, heldBy } from '../quota/claimants.ts';
+import { countedTemplate } from './counted.ts';
 import { isManaged, type PoolSeen, poolsSeen } from './pools.ts';
 import { memberOf } from './supply.ts';
 import type { BurstWorld } from './world.ts';
@@ -38,7 +40,9 @@ type Entry = NonNullable<BurstPolicy['spec']['grow']>[number];
 export function growthOf(world: BurstWorld, scene: GrowthScene): GrowthView[] {
   const { hub, policy, record } = scene;
   const { namespace = '' } = policy.metadata;
-  const own = new Set(record.purchases.flatMap(({ uid, leaving }) => (uid === undefined || leaving ? [] : [uid])));
+  const own = new Set(
+    record.purchases.flatMap((one) => (one.uid === undefined || one.leaving || isOfNoUse(one) ? [] : [one.uid])),
+  );
   const members = world.memberships.byIndex(BY_HUB, hub.metadata.name).flatMap((membership) => {
     const cluster = world.clusters.get(clusterOf(membership));
     const isIn = membership.status?.state === 'Joined' && !membership.metadata.deletionTimestamp;
@@ -69,7 +73,7 @@ export function growthOf(world: BurstWorld, scene: GrowthScene): GrowthView[] {
 
 function poolsOf(
   world: BurstWorld,
-  { record, growths, policy, now }: GrowthScene,
+  { hub, record, growths, policy, now }: GrowthScene,
   cluster: WorkerCluster,
   member: HubMember,
   entry: Entry | undefined,
@@ -77,6 +81,7 @@ function poolsOf(
   const profile = world.profiles.get(profileNameOf(cluster));
   const seen = poolsSeen(world, cluster, growths, now);
   if (!profile || !seen) return [];
+  const sizes = nodeSizesOf(cluster, world.openClusters.get(keyOf(cluster)), profile);
   const total = seen.reduce((sum, { count }) => sum + count, 0);
   const room = Math.min(MAX_NODES, profile.spec.limits?.maxNodesTotal ?? MAX_NODES) - total;
   return seen.flatMap((one): GrowingPool[] => {
@@ -89,7 +94,7 @@ function poolsOf(
         cluster: key,
         member,
         pool: name,
-        template: { ...one.template, id: `${key}/${name}` },
+        template: { ...countedTemplate(hub, one.template, sizes), id: `${key}/${name}` },
         more: Math.max(0, Math.min(maximum - one.count, room)),
         hourly: typeof price === 'string' ? 0n : price,
         // No node has a control plane of its own.

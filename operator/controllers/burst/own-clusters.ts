@@ -72,6 +72,9 @@ export interface Seen {
   readonly isIdle: boolean | undefined;
 }
 
+/** By what it is remembered since when a cluster has no work. */
+export const idleKey = ({ metadata }: BurstPolicy, number: number): string => `${metadata.uid}/${number}`;
+
 /** What there is of a purchase now. */
 export function seenOf(
   world: BurstWorld,
@@ -88,7 +91,7 @@ export function seenOf(
   const isJoined = cluster !== undefined && membership?.status?.state === 'Joined';
   const isWorkless = cluster ? isWithoutWork(world, key) : undefined;
   const isIdle = isJoined ? isWorkless : undefined;
-  const idleSince = memory.idle(`${policy.metadata.uid}/${purchase.number}`, isIdle, now);
+  const idleSince = memory.idle(idleKey(policy, purchase.number), isIdle, now);
   const isLeaving = purchase.leaving || cluster?.metadata.deletionTimestamp !== undefined;
   const hasJoined = isJoined || purchase.joinedAt !== undefined;
   const phase = isLeaving ? 'Leaving' : hasJoined ? 'Joined' : cluster || uid ? 'Making' : 'Ordered';

@@ -17,10 +17,21 @@ import type { HubWork } from './supply.ts';
 import { growthsOf, seenIn, type Turn } from './turn.ts';
 import type { BurstWorld } from './world.ts';
 
+interface Problem {
+  readonly problem: string;
+  readonly reason: string;
+}
+
+/** What a hub says. */
+interface Answer {
+  readonly hub: Hub;
+  readonly work: readonly HubWork[];
+  /** It does not tell which work has no place: a policy can only keep to its schedule. */
+  readonly silent?: Problem;
+}
+
 /** What a hub says; or why nobody can tell. */
-export type Look =
-  | { readonly hub: Hub; readonly work: readonly HubWork[] }
-  | { readonly problem: string; readonly reason: string };
+export type Look = Answer | Problem;
 
 /** One look at one policy. */
 export class PolicyLook {
@@ -53,18 +64,22 @@ export class PolicyLook {
     await hold(this.#world, BURSTPOLICIES, this.#world.policies, this.#policy, true, { signal: this.#signal });
     const known = withFacts(this.#turn.record, this.#seen(), 'work' in look ? look.work : [], this.#now);
     this.#turn.record = withGrowthFacts(known, (growth) => grownNow(this.#world, growth, this.#now), this.#now);
-    const refused = 'problem' in look ? look : this.#notAllowed(look.hub);
+    const refused = 'problem' in look ? look : (this.#notAllowed(look.hub) ?? this.#hasNothingToDo(look));
     if (refused || 'problem' in look) {
       await this.#save();
       await endClusters(this.#world, this.#policy, this.#turn.record, this.#signal);
       await this.#tell({ ready: { status: false, reason: refused!.reason, message: refused!.problem } });
       return work;
     }
-    return this.#decide(look.hub, work);
+    return this.#decide({ ...look, work });
   }
 
   #seen(): Seen[] {
     return seenIn(this.#world, this.#memory, this.#turn, this.#now);
+  }
+
+  #hasNothingToDo({ silent }: Answer): typeof silent {
+    return this.#policy.spec.schedule?.length ? undefined : silent;
   }
 
   #notAllowed(hub: Hub): { reason: string; problem: string } | undefined {
@@ -75,7 +90,7 @@ export class PolicyLook {
     return { reason: 'NotAllowed', problem };
   }
 
-  async #decide(hub: Hub, work: readonly HubWork[]): Promise<readonly HubWork[]> {
+  async #decide({ hub, work, silent }: Answer): Promise<readonly HubWork[]> {
     const { namespaces, dryRun, suspend } = this.#policy.spec;
     const mine = work.filter(({ namespace }) => !namespaces || namespaces.includes(namespace ?? ''));
     const others = work.filter((one) => !mine.includes(one));
@@ -118,7 +133,9 @@ export class PolicyLook {
               reason: 'DryRun',
               message: `it says what it would do for Hub ${hub.metadata.name}, and does nothing`,
             }
-          : { status: true, reason: 'Watching', message: `it watches Hub ${hub.metadata.name}` };
+          : silent
+            ? { status: true, reason: 'ScheduleOnly', message: `${silent.problem}: it only keeps to its schedule` }
+            : { status: true, reason: 'Watching', message: `it watches Hub ${hub.metadata.name}` };
     await this.#tell({ ready, candidates, waiting: mine, verdicts: plan.verdicts });
     const isLeft = new Set<unknown>(plan.left);
     return dryRun ? work : [...others, ...mine.filter((one) => isLeft.has(one))];

@@ -2,10 +2,12 @@ import { type BurstPolicy, type BurstPolicyStatus, KEPT_DECISIONS, SHOWN_DEMAND 
 import { rfc3339 } from '../../api/conditions.ts';
 import { nameOf } from '../../burst/clusters/growth-record.ts';
 import type { CandidateView, WorkState, WorkVerdict } from '../../burst/clusters/model.ts';
+import { isOn } from '../../burst/clusters/peaks.ts';
 import { type BurstRecord, hourlyOf, monthOf, spentUntil } from '../../burst/clusters/record.ts';
 import { formatMoney } from '../../cost/money.ts';
 import { say, withConditions } from '../conditions.ts';
 import type { Seen } from './own-clusters.ts';
+import { peaksOf } from './peaks.ts';
 import type { HubWork } from './supply.ts';
 
 /** What one look at a policy has come to. */
@@ -53,6 +55,14 @@ export function statusOf(policy: BurstPolicy, outcome: Outcome, now: Date): Burs
       ...(own?.idleSince !== undefined && { idleSince: rfc3339(new Date(own.idleSince)) }),
     };
   });
+  const peaks = peaksOf(policy.spec, now.getTime())
+    .filter((peak) => isOn(peak, now.getTime()))
+    .map(({ name, clusters: least, from, until }) => ({
+      name,
+      clusters: least,
+      since: rfc3339(new Date(from)),
+      until: rfc3339(new Date(until)),
+    }));
   const byText = new Map(verdicts.map((verdict) => [verdict.source, verdict]));
   const before = policy.status;
   const next: BurstPolicyStatus = {
@@ -68,6 +78,7 @@ export function statusOf(policy: BurstPolicy, outcome: Outcome, now: Date): Burs
     observedGeneration: policy.metadata.generation,
     clusters,
     clusterCount: clusters.length,
+    ...(peaks.length > 0 && { peaks }),
     ...(record.growths?.length && { nodes: nodesOf(record) }),
     hourly: formatMoney(hourlyOf(record)),
     demand: [...waiting]
@@ -115,7 +126,7 @@ const nodesOf = ({ growths = [] }: BurstRecord) =>
 
 function demandMet(verdicts: readonly WorkVerdict[]) {
   const [first] = [...verdicts].sort((a, b) => BY_WEIGHT.indexOf(a.state) - BY_WEIGHT.indexOf(b.state));
-  if (!first) return say('DemandMet', true, 'NothingWaits', 'the hub has a place for all of its work');
+  if (!first) return say('DemandMet', true, 'NothingWaits', 'no work of the hub waits for room');
   const more = verdicts.length > 1 ? `; and ${verdicts.length - 1} more sources wait` : '';
   return say('DemandMet', false, first.state, `${first.source}: ${first.message}${more}`.slice(0, 4000));
 }

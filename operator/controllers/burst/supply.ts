@@ -12,8 +12,10 @@ import type { Reserve } from '../../burst/fit/reserve.ts';
 import type { Amounts, Demand } from '../../hubs/contract.ts';
 import { conditionIsTrue, type Node, type Pod } from '../../kube/resources.ts';
 import { clusterOf } from '../membership/holds.ts';
+import { nodeSizesOf } from '../membership/member.ts';
 import { labelsOf, zonesOf } from '../membership/member-labels.ts';
 import { BY_HUB } from '../membership/world.ts';
+import { countedTemplate, countsOf, uncountedBy } from './counted.ts';
 import { ordered, poolsSeen } from './pools.ts';
 import type { BurstWorld } from './world.ts';
 
@@ -22,7 +24,7 @@ const MOST_DEMANDS = 2_000;
 /** Of one cluster so many pods that wait are looked at. */
 const MOST_PENDING = 500;
 /** Nodes of a cluster that has joined come within this time, or are not counted on any more. */
-const SETTLE_MS = 5 * 60_000;
+export const SETTLE_MS = 5 * 60_000;
 
 /** A cluster that some policy has bought and that is not on its way out, as it is or as it will be made. */
 export interface Bought {
@@ -30,6 +32,8 @@ export interface Bought {
   readonly cluster: WorkerCluster;
   /** RFC 3339; undefined: it is still to join. */
   readonly joinedAt: string | undefined;
+  /** It has room by what is seen here, and its hub places nothing there. */
+  readonly isUseless: boolean;
 }
 
 /** Work of a hub with what it is chosen by. */
@@ -40,7 +44,7 @@ export type HubWork = WaitingWork & {
 
 /** What a hub has no place for, as the planner takes it. */
 export function workOf(demands: readonly Demand[], since: ReadonlyMap<string, number>, now: number): HubWork[] {
-  return demands.slice(0, MOST_DEMANDS).flatMap(({ source, namespace, count, each, accepts }) =>
+  return demands.slice(0, MOST_DEMANDS).flatMap(({ source, namespace, count, each, accepts, inOneCluster }) =>
     Number.isSafeInteger(count) && count > 0
       ? [
           {
@@ -51,6 +55,7 @@ export function workOf(demands: readonly Demand[], since: ReadonlyMap<string, nu
             pod: fitPod(podOf(each)),
             each: wordsOf(each),
             since: since.get(source) ?? now,
+            ...(inOneCluster && { inOneCluster }),
             ...(accepts && { accepts }),
           },
         ]
@@ -101,19 +106,23 @@ export function supplyOf(
     const nodes = (open?.nodes.list() ?? []).filter((node) => conditionIsTrue(node, 'Ready'));
     const own = byKey.get(key);
     byKey.delete(key);
+    // Its room would keep work waiting for ever, and the cluster with it.
+    if (own?.isUseless) return [];
     const settled = own?.joinedAt !== undefined && Date.parse(own.joinedAt) + SETTLE_MS <= now;
     const name = status.memberName ?? cluster.metadata.name;
+    const sizes = nodeSizesOf(cluster, open, world.profiles.get(profileNameOf(cluster)));
     const pods = open?.pods.list() ?? [];
     const pools = poolsSeen(world, cluster, growths, now);
     const grown = ordered((pools ?? []).filter(({ decidedAt }) => decidedAt !== undefined));
     const isCounted = new Set(grown.map(({ template }) => template.id));
     const made = own && !settled ? missing(plannedOf(world, hub, cluster), nodes) : [];
-    const planned = [...made.filter(({ template }) => !isCounted.has(template.id)), ...grown];
+    const growing = grown.map((one) => ({ ...one, template: countedTemplate(hub, one.template, sizes) }));
+    const planned = [...made.filter(({ template }) => !isCounted.has(template.id)), ...growing];
     return [
       {
         cluster: key,
         member: memberOf(world, hub, cluster, name),
-        nodes: withPods(nodes, pods),
+        nodes: withPods(nodes, pods, uncountedBy(hub, sizes)),
         planned,
         ...(planned.length > 0 && { pending: waitingPods(pods) }),
       },
@@ -170,6 +179,7 @@ function plannedOf(world: BurstWorld, hub: Hub, cluster: WorkerCluster): Planned
     profile,
     member: memberOf(world, hub, cluster),
     reserve: reserveOf(world, cluster, profile),
+    counts: countsOf(hub),
   });
 }
 
@@ -198,7 +208,11 @@ function missing(planned: readonly PlannedNodes[], nodes: readonly Node[]): Plan
   });
 }
 
-function withPods(nodes: readonly Node[], pods: readonly Pod[]): Supply['nodes'] {
+function withPods(
+  nodes: readonly Node[],
+  pods: readonly Pod[],
+  uncounted: ReturnType<typeof uncountedBy>,
+): Supply['nodes'] {
   const byNode = new Map<string, Pod[]>();
   for (const pod of pods) {
     const { nodeName } = pod.spec;
@@ -207,5 +221,8 @@ function withPods(nodes: readonly Node[], pods: readonly Pod[]): Supply['nodes']
     if (known) known.push(pod);
     else byNode.set(nodeName, [pod]);
   }
-  return nodes.map((node) => ({ node: fitNode(node), pods: (byNode.get(node.metadata.name) ?? []).map(fitPod) }));
+  return nodes.map((node) => {
+    const on = byNode.get(node.metadata.name) ?? [];
+    return { node: fitNode(node), pods: [...on.map(fitPod), ...uncounted(node, on)] };
+  });
 }

@@ -1,5 +1,5 @@
 import type { BurstPolicy } from '../../api/burstpolicy.ts';
-import type { BurstRecord, KeptGrowth } from '../../burst/clusters/record.ts';
+import { type BurstRecord, isOfNoUse, type KeptGrowth } from '../../burst/clusters/record.ts';
 import type { BurstMemory } from './memory.ts';
 import { manifestOf, type Seen, seenOf } from './own-clusters.ts';
 import type { Bought } from './supply.ts';
@@ -23,10 +23,11 @@ export const boughtBy = (world: BurstWorld, memory: BurstMemory, turns: readonly
   turns.flatMap((turn) =>
     seenIn(world, memory, turn, now).flatMap(({ purchase, cluster, own }): Bought[] => {
       const { candidate, joinedAt } = purchase;
+      const isUseless = isOfNoUse(purchase);
       const made = turn.policy.spec.candidates.find(({ name }) => name === candidate);
       if (own.phase === 'Leaving') return [];
-      if (cluster) return [{ key: own.key, cluster, joinedAt }];
-      return made ? [{ key: own.key, cluster: manifestOf(turn.policy, made, purchase), joinedAt }] : [];
+      if (cluster) return [{ key: own.key, cluster, joinedAt, isUseless }];
+      return made ? [{ key: own.key, cluster: manifestOf(turn.policy, made, purchase), joinedAt, isUseless }] : [];
     }),
   );
 

@@ -10,11 +10,15 @@ import { BY_HUB } from '../membership/world.ts';
 import type { Quotas } from '../quota/wiring.ts';
 import { onlyStatusChanged } from '../status-writer.ts';
 import { reconcileBurst } from './controller.ts';
+import { DemandWatches } from './demand-watches.ts';
 import { BurstMemory } from './memory.ts';
+import { ToldByHubs } from './told.ts';
 import { type BurstWorld, burstRecords } from './world.ts';
 
 const HUBS_AT_ONCE = 4;
 const LONGEST_DELAY_MS = 30_000;
+/** So long news of a hub are collected: a scheduler that has much to place writes often. */
+const BATCH_MS = 500;
 
 /** What the controller of BurstPolicies needs of what all share. */
 export type BurstCore = Pick<
@@ -50,6 +54,8 @@ export function wireBurst(
     indexes: { [BY_HUB]: ({ spec }) => [spec.hub] },
   });
   const memory = new BurstMemory();
+  const told = new ToldByHubs();
+  const watches = new DemandWatches(log, (hub) => queue.addAfter(hub, BATCH_MS));
   const world: BurstWorld = {
     ...core,
     granted,
@@ -61,7 +67,9 @@ export function wireBurst(
       const type = hubType(spec.type);
       if (!type?.demand) return undefined;
       const { client } = await hubs.lines.open(name, spec, status?.clusterIdentity, signal);
-      return type.demand(readerOf(client, signal), spec);
+      if (type.demandWatch) watches.follow(name, client, type.demandWatch);
+      const demands = await type.demand(readerOf(client, signal), spec, name);
+      return told.once(name, status?.clusterIdentity ?? name, demands, core.now().getTime());
     },
   };
   policies.onChange((event) => {
@@ -81,8 +89,13 @@ export function wireBurst(
         name: 'burst',
         queue,
         concurrency: HUBS_AT_ONCE,
-        reconcile: (hub, stop) => reconcileBurst(world, memory, hub, stop),
+        reconcile: async (hub, stop) => {
+          const next = await reconcileBurst(world, memory, hub, stop);
+          if (policies.byIndex(BY_HUB, hub).length === 0 || !world.hubs.get(hub)) await watches.forget(hub);
+          return next;
+        },
       },
     ],
+    close: () => watches.close(),
   };
 }

@@ -80,7 +80,8 @@ const MEMORY_STEP = 64 * 2 ** 20;
 /** A cluster has few sizes; a hub is told no more of them than this. */
 const MOST_SIZES = 16;
 
-function nodeSizesOf(
+/** The sizes of its nodes, as hubs are told; of those that it is to have, where it has none. Pure. */
+export function nodeSizesOf(
   cluster: WorkerCluster,
   open: OpenCluster | undefined,
   profile: CloudProfile | undefined,

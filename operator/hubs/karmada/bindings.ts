@@ -2,7 +2,7 @@ import { LABELS } from '../../api/group.ts';
 import type { LabelSelector } from '../../api/hub.ts';
 import type { KubeObject, Resource } from '../../kube/resources.ts';
 import { matchesLabels } from '../../placement/selectors.ts';
-import type { Amounts, Demand, Placement, Touch } from '../contract.ts';
+import type { Amounts, Demand, Placement as PlacedWork, Touch } from '../contract.ts';
 import type { KarmadaCluster } from './cluster.ts';
 
 type ResourceRequest = Readonly<Record<string, string>>;
@@ -21,6 +21,15 @@ interface AffinityTerm extends Affinity {
   readonly affinityName: string;
   readonly overflowAffinities?: readonly Affinity[];
 }
+interface Placement {
+  readonly clusterAffinity?: Affinity;
+  readonly clusterAffinities?: readonly AffinityTerm[];
+  readonly replicaScheduling?: {
+    readonly replicaSchedulingType?: string;
+    readonly replicaDivisionPreference?: string;
+    readonly weightPreference?: { readonly dynamicWeight?: string };
+  };
+}
 interface Replicas {
   readonly replicas?: number;
   readonly replicaRequirements?: { readonly resourceRequest?: ResourceRequest };
@@ -29,10 +38,11 @@ interface Replicas {
 /** A ResourceBinding or ClusterResourceBinding, as far as it is read here. */
 export type BindingObject = KubeObject & {
   spec?: Replicas & {
+    resource?: { uid?: string };
     clusters?: { name: string; replicas?: number }[];
     gracefulEvictionTasks?: { fromCluster: string }[];
     components?: (Replicas & { name: string })[];
-    placement?: { clusterAffinity?: Affinity; clusterAffinities?: AffinityTerm[] };
+    placement?: Placement;
     suspension?: { scheduling?: boolean };
     rescheduleTriggeredAt?: string;
   };
@@ -48,7 +58,7 @@ export type Bindings = readonly { readonly resource: Resource; readonly binding:
 
 /** Something that is placed on the member. */
 export interface Placed {
-  readonly text: Placement;
+  readonly text: PlacedWork;
   /** It is on its way off it. */
   readonly isEvicted: boolean;
 }
@@ -161,6 +171,12 @@ function meets(have: readonly string[], { operator, values = [] }: Requirement):
 
 /** Where clusters are to be spread, Karmada says by words alone that there is no room. */
 const FULL = /no enough resource|number of feasible (clusters|region) is less/;
+
+/** Whether Karmada looks at what is free: what is duplicated, or divided by static weights, waits for clusters of a number or kind alone. */
+const looksAtRoom = ({ replicaScheduling }: Placement = {}): boolean =>
+  replicaScheduling?.replicaSchedulingType === 'Divided' &&
+  (replicaScheduling.replicaDivisionPreference === 'Aggregated' ||
+    replicaScheduling.weightPreference?.dynamicWeight !== undefined);
 const GPU = 'nvidia.com/gpu';
 
 /**
@@ -177,36 +193,39 @@ export function demandOf(bindings: Bindings): Demand[] {
     return accepts;
   };
   return bindings.flatMap(({ resource, binding }) => {
-    const { reason, message = '', lastTransitionTime = '' } = refusalOf(binding) ?? {};
-    if (reason !== 'Unschedulable' && !(reason === 'SchedulerError' && FULL.test(message))) return [];
-    const { clusters = [], components = [], ...whole } = binding.spec ?? {};
-    const placed = clusters.reduce((sum, { replicas = 0 }) => sum + replicas, 0);
-    const source = textOf(resource, binding);
-    const accepts = acceptedBy(binding);
+    const { uid } = binding.spec?.resource ?? {};
     const { namespace } = binding.metadata;
-    return (components.length > 0 ? components : [whole]).flatMap(({ replicas = 0, replicaRequirements }) => {
-      const count = replicas - (components.length > 0 ? 0 : placed);
-      return count > 0
-        ? [
-            {
-              source,
-              namespace,
-              count,
-              each: amountsOf(replicaRequirements?.resourceRequest),
-              since: lastTransitionTime,
-              accepts,
-            },
-          ]
-        : [];
-    });
+    return homelessOf(binding).map((part) => ({
+      ...part,
+      source: textOf(resource, binding),
+      ...(uid && { uid }),
+      namespace,
+      accepts: acceptedBy(binding),
+    }));
+  });
+}
+
+/** What a binding waits for room with, in a few letters; undefined: it does not wait. Pure. */
+export function waitsFor(binding: KubeObject): string | undefined {
+  const parts = homelessOf(binding as BindingObject);
+  return parts.length > 0 ? JSON.stringify(parts) : undefined;
+}
+
+/** Its replicas that found no room. */
+function homelessOf(binding: BindingObject): Pick<Demand, 'count' | 'each' | 'since'>[] {
+  const { reason, message = '', lastTransitionTime: since = '' } = refusalOf(binding) ?? {};
+  const isFull = reason === 'SchedulerError' && FULL.test(message) && looksAtRoom(binding.spec?.placement);
+  if (reason !== 'Unschedulable' && !isFull) return [];
+  const { clusters = [], components = [], ...whole } = binding.spec ?? {};
+  const placed = components.length > 0 ? 0 : clusters.reduce((sum, { replicas = 0 }) => sum + replicas, 0);
+  return (components.length > 0 ? components : [whole]).flatMap(({ replicas = 0, replicaRequirements }) => {
+    const count = replicas - placed;
+    return count > 0 ? [{ count, each: amountsOf(replicaRequirements?.resourceRequest), since }] : [];
   });
 }
 
 /** Whether a binding may go to a member by its affinities, of which any will do. */
-function accepting({
-  clusterAffinity,
-  clusterAffinities = [],
-}: NonNullable<BindingObject['spec']>['placement'] = {}): NonNullable<Demand['accepts']> {
+function accepting({ clusterAffinity, clusterAffinities = [] }: Placement = {}): NonNullable<Demand['accepts']> {
   const asked = [
     ...(clusterAffinity ? [clusterAffinity] : []),
     ...clusterAffinities.flatMap((one) => [one, ...(one.overflowAffinities ?? [])]),

@@ -114,6 +114,21 @@ const MOST = '9223372036854775807';
  * work is ever divided onto it. Where sizes differ in shape they count for less, never for more. Pure.
  */
 export function resourceModels(sizes: readonly Amounts[]): object[] {
+  const bounds = gradesOf(sizes);
+  return bounds.map((min, grade) => {
+    const max = bounds[grade + 1];
+    return {
+      grade,
+      ranges: [
+        { name: 'cpu', min: formatCpu(min.cpu), max: max ? formatCpu(max.cpu) : MOST },
+        { name: 'memory', min: formatBytes(min.memory), max: max ? formatBytes(max.memory) : MOST },
+      ],
+    };
+  });
+}
+
+/** What a node of each grade has at least: millicores and bytes. */
+function gradesOf(sizes: readonly Amounts[]): { cpu: number; memory: number }[] {
   const eighths = (amount: number) => Array.from({ length: STEPS }, (_, step) => (amount * (step + 1)) / STEPS);
   const cpus = sizes.flatMap(({ cpu = '0' }) => eighths(parseCpu(cpu)).map(Math.floor)).sort((a, b) => a - b);
   const memories = sizes
@@ -127,16 +142,19 @@ export function resourceModels(sizes: readonly Amounts[]): object[] {
       bounds.unshift({ cpu, memory });
   }
   bounds.unshift({ cpu: 0, memory: 0 });
-  return bounds.map((min, grade) => {
-    const max = bounds[grade + 1];
-    return {
-      grade,
-      ranges: [
-        { name: 'cpu', min: formatCpu(min.cpu), max: max ? formatCpu(max.cpu) : MOST },
-        { name: 'memory', min: formatBytes(min.memory), max: max ? formatBytes(max.memory) : MOST },
-      ],
-    };
-  });
+  return bounds;
+}
+
+/** What Karmada takes a node for on which so much is free: the least that its grade has. Pure. */
+export function countedBy(sizes: readonly Amounts[]): (free: Amounts) => Amounts {
+  // Karmada has grades of its own then, which are not known here.
+  if (sizes.length === 0) return (free) => free;
+  const grades = gradesOf(sizes);
+  return (free) => {
+    const [cpu, memory] = [parseCpu(free.cpu ?? '0'), parseBytes(free.memory ?? '0')];
+    const grade = grades.findLast((min) => min.cpu <= cpu && min.memory <= memory);
+    return { ...free, cpu: formatCpu(grade?.cpu ?? 0), memory: formatBytes(grade?.memory ?? 0) };
+  };
 }
 
 const readyOf = (live: KarmadaCluster | undefined) => live?.status?.conditions?.find(({ type }) => type === 'Ready');

@@ -114,6 +114,21 @@ describe('a BurstPolicy', () => {
       { candidates: [1, 2].map(() => ({ name: 'a', template: template() })) },
       /Duplicate/,
     ],
+    [
+      'a peak of a candidate that there is not',
+      { schedule: [{ name: 'sale', start: '0 20 * * *', duration: '2h', clusters: 1, candidate: 'other' }] },
+      /names a candidate that the policy does not have/,
+    ],
+    [
+      'a peak that is larger than the policy',
+      { schedule: [{ name: 'sale', start: '0 20 * * *', duration: '2h', clusters: 3 }] },
+      /may not have more clusters/,
+    ],
+    [
+      'a peak in no time zone',
+      { schedule: [{ name: 'sale', start: '0 20 * * *', duration: '2h', clusters: 1, timeZone: 'Europe/Atlantis' }] },
+      /must be a time zone/,
+    ],
     ['money that is none', { budget: { hourly: 'much' } }, /hourly/],
     [
       'a template with fields that no cluster has',

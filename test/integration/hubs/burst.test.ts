@@ -1,31 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import {
-  ALPHA_API_VERSION,
-  API_VERSION,
-  type BurstPolicy,
-  type Quota,
-  type Shoot,
-  type WorkerCluster,
-} from '../../../operator/api/index.ts';
-import { DepletedOffers } from '../../../operator/capacity/depleted-offers.ts';
-import { wireBurst } from '../../../operator/controllers/burst/wiring.ts';
-import { byNamespace } from '../../../operator/controllers/by-namespace.ts';
-import { DECIDED_SELECTOR, DecidedSizes } from '../../../operator/controllers/decided-sizes.ts';
+import { ALPHA_API_VERSION, type BurstPolicy, type WorkerCluster } from '../../../operator/api/index.ts';
+import { previewBurst } from '../../../operator/controllers/burst/preview.ts';
+import type { DecidedSizes } from '../../../operator/controllers/decided-sizes.ts';
 import { CLUSTERS } from '../../../operator/hubs/karmada/cluster.ts';
 import { RESOURCEBINDINGS } from '../../../operator/hubs/karmada/seen.ts';
-import { Informer } from '../../../operator/kube/informer.ts';
-import { Registry } from '../../../operator/kube/metrics.ts';
-import {
-  BURSTPOLICIES,
-  type KubeObject,
-  type Pod,
-  QUOTAS,
-  SECRETS,
-  type Secret,
-  SHOOTS,
-  WORKERCLUSTERS,
-} from '../../../operator/kube/resources.ts';
+import { BURSTPOLICIES, type KubeObject, type Pod, SECRETS, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
+import { runBurst, sellClusters } from '../../kit/hubs/burst-beside.ts';
 import { HubScene } from '../../kit/hubs/hub-scene.ts';
 import { KarmadaStandIn } from '../../kit/hubs/karmada-stand-in.ts';
 
@@ -72,19 +53,7 @@ beforeAll(async () => {
   scene.onStop(() => standIn.stop());
   for (const name of ['shop', 'karmada-cluster'])
     await client.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
-  const price = { hourly: '0.1', currency: 'USD' };
-  await client.apply({
-    apiVersion: API_VERSION,
-    kind: 'CloudProfile',
-    metadata: { name: 'cloud' },
-    spec: {
-      type: 'cloud',
-      kubernetes: { versions: [{ version: '1.36.3', classification: 'supported' }] },
-      machineTypes: [{ name: 'large', cpu: '4', gpu: '0', memory: '8Gi', price }],
-      regions: [{ name: 'here' }],
-      defaults: { mode: 'Hosted', region: 'here', machineType: 'large' },
-    },
-  });
+  await sellClusters(client);
   // Karmada's own API server, with rights of its own there: here it is the same one.
   await client.apply({
     apiVersion: 'v1',
@@ -94,31 +63,14 @@ beforeAll(async () => {
   });
   const clusterSelector = { matchLabels: { fleet: 'production' } };
   await scene.makeHub('test', { clusterSelector, kubeconfigRef: { name: 'karmada' } });
-  scene.beside = (core, hubs) => {
-    const { garden } = core;
-    const shoots = new Informer<Shoot>(garden, SHOOTS, { indexes: byNamespace });
-    const quotas = new Informer<Quota>(garden, QUOTAS, { indexes: byNamespace });
-    const decided = new Informer<Secret>(garden, SECRETS, {
-      fieldSelector: DECIDED_SELECTOR,
-      namespace: core.state.namespace,
-    });
-    sizes = new DecidedSizes(garden, core.state.namespace, decided);
-    const more = {
-      shoots,
-      quotas,
-      sizes,
-      decided: ({ metadata }: WorkerCluster) => sizes.get(`${metadata.namespace}/${metadata.name}`, metadata.uid ?? ''),
-      capacity: new DepletedOffers(core.now),
-      metrics: new Registry(),
-    };
-    const burst = wireBurst({ ...core, ...more }, hubs, { granted: new Map() });
-    return { ...burst, caches: [...(burst.caches ?? []), shoots, quotas, decided] };
-  };
+  runBurst(scene, (of) => {
+    sizes = of;
+  });
   await scene.startOperator();
 });
 afterAll(() => scene?.stop());
 
-it('has a cluster made for work that Karmada has no room for, joined, given back when it is empty, and nothing left', async () => {
+it('says what it would buy, has a cluster made for work that Karmada has no room for, joined, given back when it is empty, and nothing left', async () => {
   const { client } = scene.garden;
   await bind();
   await client.create({
@@ -127,6 +79,7 @@ it('has a cluster made for work that Karmada has no room for, joined, given back
     metadata: { name: 'peak', namespace: 'shop' },
     spec: {
       hub: 'test',
+      dryRun: true,
       trigger: { pendingFor: '1s' },
       candidates: [
         {
@@ -143,6 +96,25 @@ it('has a cluster made for work that Karmada has no room for, joined, given back
       cooldown: { scaleOut: '1s', scaleIn: '1s' },
     },
   });
+  // The policy has been looked at, so that whatever is written from now on somebody else writes.
+  await expect.poll(async () => (await policy())?.status?.decisions?.length, PATIENCE).toBe(1);
+  const before = await policy();
+  const seen = AbortSignal.timeout(20_000);
+  const { policies, gaps } = await previewBurst(
+    client,
+    'kube-system',
+    () => undefined,
+    () => true,
+    seen,
+  );
+  expect(gaps).toEqual([]);
+  expect(policies.map(({ status }) => status?.decisions)).toMatchObject([
+    [{ action: 'Buy', candidate: 'cloud', hourly: '0.1', why: expect.stringContaining('have no place') }],
+  ]);
+  expect(await clusters()).toEqual([]);
+  expect((await policy())?.metadata.resourceVersion).toBe(before?.metadata.resourceVersion);
+  await client.mergePatch(BURSTPOLICIES, 'peak', 'shop', { spec: { dryRun: false } });
+
   await expect
     .poll(async () => (await clusters()).length || JSON.stringify((await policy())?.status), PATIENCE)
     .toBe(1);
@@ -188,7 +160,7 @@ it('has a cluster made for work that Karmada has no room for, joined, given back
   await client.mergePatch(WORKERCLUSTERS, name, 'shop', { metadata: { finalizers: null } });
   await expect.poll(async () => (await policy())?.status?.clusterCount, PATIENCE).toBe(0);
   const { decisions = [], spend } = (await policy())!.status!;
-  expect(decisions.map(({ action }) => action)).toEqual(['Remove', 'Grow', 'Buy']);
+  expect(decisions.filter(({ dryRun }) => !dryRun).map(({ action }) => action)).toEqual(['Remove', 'Grow', 'Buy']);
   expect(Number(spend!.amount)).toBeGreaterThan(0);
   expect(scene.events).toContainEqual(expect.stringMatching(/^BurstPolicy ClusterBought: .*have no place/));
 

@@ -1,7 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { HubSpec } from '../../../operator/api/hub.ts';
+import { readerOf } from '../../../operator/controllers/membership/two-sides.ts';
 import {
   ADMISSIONCHECKS,
+  kueueHub,
   LOCALQUEUES,
   MULTIKUEUECLUSTERS,
   MULTIKUEUECONFIGS,
@@ -203,6 +205,43 @@ rotates(describe, TURN)('Kueue and its clusters', () => {
     await gone();
     expect(await listed()).toEqual([NO_CLUSTER]);
     await expect.poll(() => runsIn('train'), PATIENCE).toBeUndefined();
+  });
+
+  it('tells of a job that no cluster takes, until one does', async () => {
+    const { client } = scene.garden;
+    const demand = () => kueueHub.demand!(readerOf(client, AbortSignal.timeout(5_000)), { type: 'Kueue' }, 'test');
+    await scene.member.client.mergePatch(LOCALQUEUES, 'jobs', 'shop', { spec: { stopPolicy: 'Hold' } });
+    await submit('later');
+    const lastTransitionTime = '2026-11-23T12:00:00Z';
+    const reserved = {
+      type: 'QuotaReserved',
+      status: 'True',
+      reason: 'QuotaReserved',
+      message: '',
+      lastTransitionTime,
+    };
+    const podSetAssignments = [{ name: 'main', count: 1, resourceUsage: { cpu: '2', memory: '1Gi' } }];
+    const status = {
+      conditions: [reserved],
+      admission: { clusterQueue: 'all', podSetAssignments },
+      admissionChecks: [{ name: 'test', state: 'Pending', message: '', lastTransitionTime }],
+      nominatedClusterNames: [NAME],
+    };
+    await client.mergePatch(WORKLOADS, 'later', 'shop', { status }, { subresource: 'status' });
+    expect(await demand()).toEqual([
+      {
+        source: 'Workload shop/later',
+        uid: (await client.get(WORKLOADS, 'later', 'shop')).metadata.uid,
+        namespace: 'shop',
+        count: 1,
+        each: { cpu: '2', memory: '1Gi' },
+        since: lastTransitionTime,
+        inOneCluster: true,
+      },
+    ]);
+    await scene.member.client.mergePatch(LOCALQUEUES, 'jobs', 'shop', { spec: { stopPolicy: 'None' } });
+    await expect.poll(() => runsIn('later'), PATIENCE).toBe(NAME);
+    expect(await demand()).toEqual([]);
   });
 
   it('does not touch a queue that a person has stopped', async () => {

@@ -86,7 +86,8 @@ export class BurstScene {
   /** What was decided for pools, by cluster. */
   readonly sizes = new Map<string, ReadonlyMap<string, DecidedSize>>();
   depleted: DepletedOffer[] = [];
-  demands: readonly Demand[] | Error = [];
+  /** undefined: hubs of this type do not tell. */
+  demands: readonly Demand[] | Error | undefined = [];
   now = START;
   memory = new BurstMemory();
   profile = profile();

@@ -27,6 +27,13 @@ export const OVERFLOWING = {
   replicaScheduling: BY_WEIGHT,
 };
 
+/** On clusters of tier own alone. */
+export const ON_OWN = { clusterAffinity: { labelSelector: { matchLabels: { tier: 'own' } } } };
+/** On two clusters at least. */
+export const SPREAD = { spreadConstraints: [{ spreadByField: 'cluster', minGroups: 2, maxGroups: 2 }] };
+/** All of it on clusters of tier own; or else all of it on those of tier burst. */
+export const IN_TURN = { clusterAffinities: [tier('own'), tier('burst')] };
+
 /** Deployment shop/<name> in the hub, and a policy that propagates it. */
 export async function propagate(
   client: KubeClient,
@@ -58,12 +65,20 @@ export async function propagate(
   );
 }
 
+/** What the scheduler has come to. */
+export interface Scheduled {
+  readonly type: string;
+  readonly status: string;
+  readonly reason: string;
+  readonly message: string;
+}
+
 /** Its binding, in namespace shop. */
 export const bindingOf = async (client: KubeClient, name: string) =>
   (await client.getOrUndefined(RESOURCEBINDINGS, `${name}-deployment`, 'shop')) as
     | (KubeObject & {
         spec: { clusters?: { name: string; replicas: number }[]; rescheduleTriggeredAt?: string };
-        status?: { conditions?: { type: string }[] };
+        status?: { conditions?: Scheduled[]; schedulerObservedGeneration?: number };
       })
     | undefined;
 
@@ -72,5 +87,15 @@ export const placed = async (client: KubeClient, name: string): Promise<Record<s
   Object.fromEntries(((await bindingOf(client, name))?.spec.clusters ?? []).map((one) => [one.name, one.replicas]));
 
 /** What the scheduler says of it. */
-export const scheduled = async (client: KubeClient, name: string): Promise<{ type: string }[]> =>
+export const scheduled = async (client: KubeClient, name: string): Promise<Scheduled[]> =>
   (await bindingOf(client, name))?.status?.conditions?.filter(({ type }) => type === 'Scheduled') ?? [];
+
+/**
+ * Makes a binding one that is as it was when it was last placed, which Karmada looks at again for nothing but what it observed then. What
+ * Karmada notes in a binding, now before its refusal and now after, would have it looked at by chance.
+ */
+export async function settle(client: KubeClient, name: string): Promise<void> {
+  const schedulerObservedGeneration = (await bindingOf(client, name))?.metadata.generation;
+  const status = { status: { schedulerObservedGeneration } };
+  await client.mergePatch(RESOURCEBINDINGS, `${name}-deployment`, 'shop', status, { subresource: 'status' });
+}

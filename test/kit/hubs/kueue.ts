@@ -118,7 +118,7 @@ export class KueueManager extends StandIn {
       }
     }
     if (chosen === at) return;
-    const patch = { status: { clusterName: chosen ?? null } };
+    const patch = { status: { clusterName: chosen ?? null, nominatedClusterNames: null } };
     await this.client.mergePatch(WORKLOADS, name, namespace, patch, { subresource: 'status' });
   }
 }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { JOIN_LIMIT_MS } from '../../../operator/burst/clusters/give-back.ts';
 import type {
   ClusterOffer,
   ClusterPrice,
@@ -6,10 +7,11 @@ import type {
   GrowingPool,
   Limits,
   OwnCluster,
+  Peak,
   Supply,
   WaitingWork,
 } from '../../../operator/burst/clusters/model.ts';
-import { JOIN_LIMIT_MS, planClusters } from '../../../operator/burst/clusters/plan.ts';
+import { planClusters } from '../../../operator/burst/clusters/plan.ts';
 import type { FitPod, NodeTemplate } from '../../../operator/burst/fit/model.ts';
 import { fitPod } from '../../../operator/burst/fit/pod.ts';
 import type { ClusterBilling } from '../../../operator/cost/billing.ts';
@@ -193,6 +195,39 @@ describe('work without a place', () => {
 
   it('buys several clusters where one is too small', () => {
     expect(bought({ candidates: [candidate('aws', 1, { most: 1 })] })).toEqual(['aws 1', 'aws 1']);
+  });
+
+  describe('that goes to one cluster as a whole', () => {
+    const one = { inOneCluster: true } as const;
+    const job = (source: string, count: number) => work(source, count, '1', one);
+    const two = [supply('own', 4), supply('other', 4)];
+
+    it('fits where one cluster takes all of it, and not where two would', () => {
+      expect(states({ waiting: [work('web', 6)], supply: two })).toEqual(['Fits']);
+      expect(states({ waiting: [job('train', 4)], supply: two })).toEqual(['Fits']);
+      expect(bought({ waiting: [job('train', 6)], supply: two })).toEqual(['aws 2']);
+    });
+
+    it('has the room that others before it have left', () => {
+      const waiting = [job('a', 3), job('b', 3), job('c', 1), job('d', 4)];
+      const { verdicts } = plan({ waiting, supply: two });
+      expect(verdicts.map(({ source, state }) => `${source} ${state}`).sort()).toEqual([
+        'a Fits',
+        'b Fits',
+        'c Fits',
+        'd Bought',
+      ]);
+    });
+
+    it('is bought for as a whole too, its different parts together', () => {
+      const small = [candidate('aws', 1, { most: 1 })];
+      expect(bought({ waiting: [job('train', 6)], candidates: small })).toEqual([]);
+      expect(states({ waiting: [job('train', 6)], candidates: small })).toEqual(['Refused']);
+      expect(bought({ waiting: [job('a', 3), job('b', 3)], candidates: small })).toEqual(['aws 1', 'aws 1']);
+      const parts = [work('train', 1, '1', one), work('train', 2, '2', one)];
+      expect(bought({ waiting: parts, candidates: small })).toEqual([]);
+      expect(bought({ waiting: parts })).toEqual(['aws 2']);
+    });
   });
 
   it('prefers one that takes all to a part of it that is cheaper', () => {
@@ -535,6 +570,80 @@ describe('pools that may grow', () => {
     });
     expect(growths).toMatchObject([{ entry: undefined, cluster: 'shop/a' }]);
     expect(removals).toEqual([]);
+  });
+});
+
+describe('a peak that is known before', () => {
+  const peak = (clusters: number, more: Partial<Peak> = {}): Peak => ({
+    name: 'sale',
+    candidate: undefined,
+    clusters,
+    from: NOW - MINUTE,
+    until: NOW + 60 * MINUTE,
+    ...more,
+  });
+  const quiet = { waiting: [] };
+
+  it('has so many clusters bought though nothing waits, of their least size, and says why', () => {
+    const { purchases, verdicts } = plan({ ...quiet, peaks: [peak(2)], clusters: [own('a')] });
+    expect(verdicts).toEqual([]);
+    expect(purchases).toEqual([
+      {
+        candidate: 'aws',
+        nodes: { pool: 1 },
+        price: { hourly: 1_000_000n, most: 1_000_000n },
+        sources: ['peak sale'],
+        why: 'peak sale is to have 2 clusters until 2026-11-23T13:00:00Z, and 1 is there',
+        alternatives: [{ candidate: 'gcp', hourly: 2_000_000n, whyNot: 'aws was better' }],
+      },
+    ]);
+  });
+
+  it.each<[string, Partial<ClustersView>, string[]]>([
+    ['before it begins', { peaks: [peak(1, { from: NOW + MINUTE })] }, []],
+    ['when it is over', { peaks: [peak(1, { until: NOW })] }, []],
+    ['where they are there', { peaks: [peak(1)], clusters: [own('a')] }, []],
+    ['where they leave', { peaks: [peak(1)], clusters: [own('a', { phase: 'Leaving' })] }, ['aws 1']],
+    ['of its candidate', { peaks: [peak(1, { candidate: 'gcp' })], clusters: [own('a')] }, ['gcp 1']],
+    ['for two at once', { peaks: [peak(1), peak(2, { name: 'fair' })] }, ['aws 1', 'aws 1']],
+    ['within the budget', { peaks: [peak(3)], limits: limits({ hourly: 2_000_000n }) }, ['aws 1', 'aws 1']],
+    ['within the maximum', { peaks: [peak(3)], limits: limits({ maximumClusters: 1 }) }, ['aws 1']],
+    ['a moment after something was bought', { peaks: [peak(1)], lastOut: NOW }, ['aws 1']],
+    ['while it is suspended', { peaks: [peak(1)], limits: limits({ isSuspended: true }) }, []],
+    [
+      'with a node, where pools may have none',
+      { peaks: [peak(1)], candidates: [{ ...candidate('aws', 1), offer: offer(1, { minimum: 0 }) }] },
+      ['aws 1'],
+    ],
+  ])('%s', (_, more, expected) => expect(bought({ ...quiet, ...more })).toEqual(expected));
+
+  it('says why it has fewer', () => {
+    const [verdict] = plan({ ...quiet, peaks: [peak(1)], limits: limits({ hourly: 0n }) }).verdicts;
+    expect(verdict).toMatchObject({
+      source: 'peak sale',
+      state: 'Refused',
+      message: expect.stringMatching(/aws: it costs 1 USD/),
+    });
+  });
+
+  it('has work wait for the next look, which knows what of it the clusters take', () => {
+    expect(bought({ peaks: [peak(1)] })).toEqual(['aws 1']);
+    expect(states({ peaks: [peak(1)] })).toEqual(['CoolingDown']);
+  });
+
+  it('keeps clusters that are empty until it is over', () => {
+    const idle = ['a', 'b', 'c'].map((name) => own(name, { idleSince: NOW - 60 * MINUTE }));
+    expect(removed({ ...quiet, clusters: idle, peaks: [peak(2)] })).toEqual(['a']);
+    expect(
+      removed({
+        ...quiet,
+        clusters: idle,
+        peaks: [peak(2, { candidate: 'gcp' })],
+        limits: limits({ maximumClusters: 3 }),
+      }),
+    ).toEqual(['a', 'b', 'c']);
+    expect(plan({ ...quiet, clusters: idle, peaks: [peak(3)] }).next).toBe(NOW + 60 * MINUTE);
+    expect(removed({ ...quiet, clusters: idle, peaks: [peak(3)] }, NOW + 60 * MINUTE)).toEqual(['a', 'b', 'c']);
   });
 });
 

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { main } from '../../../operator/cli/main.ts';
 import { createTerminal } from '../../../operator/cli/terminal.ts';
@@ -37,6 +38,43 @@ describe('coppice rehearse', () => {
     expect(err).toBe('SIMULATED: nothing was made, nothing is paid for.\n');
     expect((await coppice(EXAMPLE)).out).toBe(out);
     expect((await coppice([...EXAMPLE, '--seed', '4'])).out).not.toBe(out);
+  });
+
+  it('plays a policy against work, beside what else could have been done, and draws it', async () => {
+    const chart = file('chart.svg', '');
+    const burst = 'examples/rehearsal/burst';
+    const curve = ['--trace', `${burst}/elb.csv`, '--per', '0.02', '--replica', 'cpu=900m,memory=2Gi'];
+    const args = ['-f', `${burst}/web.yaml`, ...curve, '--until', '14h', '--timeline', '3'];
+    const { out, err, code } = await coppice([...args, '--chart', chart]);
+    expect({ err, code }).toEqual({ err: 'SIMULATED: nothing was made, nothing is paid for.\n', code: 0 });
+    expect(out).toMatch(/\ngcp \(\d+ bought\) +\d/);
+    expect(out).toMatch(/\nWORK +COUNT +WAIT P50 +P95 +P99 +MAX\nall that ran +\d+/);
+    for (const row of ['the policy', 'nodes alone', 'the peak, standing', 'the least', '  with minimumLife'])
+      expect(out).toMatch(new RegExp(`\n${row} +\\d+\\.\\d\\d USD +\\d+ %`));
+    const drawn = readFileSync(chart, 'utf8');
+    expect(drawn).toMatch(/^<svg [^>]*aria-label="Rehearsal of elb.csv with BurstPolicy peak">/);
+    for (const text of [
+      'CPU asked for',
+      'CPU of Ready nodes',
+      'USD an hour',
+      'hours since the start',
+      'prefers-color-scheme: dark',
+    ])
+      expect(drawn).toContain(text);
+    expect((await coppice([...args, '--chart', chart])).out).toBe(out);
+    expect(readFileSync(chart, 'utf8')).toBe(drawn);
+    const { comparedTo, work } = JSON.parse((await coppice([...args, '-o', 'json'])).out);
+    expect(work.boughtClusters).toBeGreaterThan(0);
+    expect(Number(comparedTo.least.cost)).toBeLessThan(Number(comparedTo.peakStanding.cost));
+  });
+
+  it('says what it needs for that', async () => {
+    const chart = await coppice(['-f', manifest(), '--trace', trace(), '--chart', 'x.svg']);
+    expect(chart).toMatchObject({ code: 2, err: expect.stringContaining('--chart needs a trace with workloads') });
+    const per = await coppice(['-f', manifest(), '--trace', trace(), '--per', 'few']);
+    expect(per).toMatchObject({ code: 2, err: expect.stringContaining('--per needs a number above 0') });
+    const size = await coppice(['-f', manifest(), '--trace', trace(), '--replica', 'cpu=1']);
+    expect(size).toMatchObject({ code: 2, err: expect.stringContaining('--replica needs cpu and memory') });
   });
 
   it('gives all of it to programs', async () => {

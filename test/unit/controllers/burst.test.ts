@@ -72,6 +72,25 @@ describe('a peak', () => {
     ]);
   });
 
+  it('is served by as much as the hub counts on, where that is less than what is free', async () => {
+    const work = (cpu: string, count: number) => [
+      demand('ResourceBinding shop/web', count, { each: { cpu, memory: '64Mi' } }),
+    ];
+    // Of 1900m that a node has free Karmada counts 1750m: two replicas, and not three.
+    scene.demands = work('600m', 6);
+    await scene.looks(40 * SECOND);
+    const [cluster] = scene.clusters();
+    expect(cluster!.spec.pools![0]!.minimum).toBe(3);
+    scene.join(cluster!, 3);
+    // 900m are free beside a pod of 1 CPU, of which Karmada counts three eighths of a node.
+    scene.demands = work('712m', 1);
+    await scene.look(10 * SECOND);
+    expect(scene.says('DemandMet')).toBe('False Fits');
+    scene.demands = work('800m', 1);
+    await scene.look(10 * SECOND);
+    expect(scene.says('DemandMet')).not.toBe('False Fits');
+  });
+
   it('is written down before anything is made, and read from there: the status is never read', async () => {
     scene.demands = [demand('ResourceBinding shop/web', 3)];
     await scene.looks(30 * SECOND);
@@ -294,6 +313,22 @@ describe('a candidate', () => {
     await scene.looks(4 * MINUTE);
     expect(scene.clusters().map(({ spec }) => spec.region)).toEqual([undefined, 'there']);
     expect(scene.record()!.rests.cloud).toMatchObject({ failures: 1 });
+  });
+
+  it('whose cluster has room that the hub places nothing on does not keep work waiting: the next is tried, and it is given back', async () => {
+    scene.demands = [demand('ResourceBinding shop/web', 3)];
+    await scene.looks(40 * SECOND);
+    const [first] = scene.clusters();
+    scene.join(first!, 0);
+    await scene.looks(4 * MINUTE);
+    expect(scene.clusters()).toHaveLength(1);
+    await scene.looks(4 * MINUTE);
+    const [, second] = scene.clusters();
+    expect(second?.spec.region).toBe('there');
+    scene.join(second!, 3);
+    scene.demands = [];
+    await scene.looks(60 * MINUTE);
+    expect(scene.clusters().map(({ metadata }) => metadata.name)).toEqual([second!.metadata.name]);
   });
 
   it('is chosen by how long its clusters take to come: as its profile says, and then as they did', async () => {

@@ -5,7 +5,7 @@ import { API_VERSION, FINALIZER } from '../../../operator/api/group.ts';
 import type { Seed } from '../../../operator/api/seed.ts';
 import type { Shoot } from '../../../operator/api/shoot.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
-import { type Hold, holdsFrom, judgeDeletion } from '../../../operator/clusters/deletion-gate.ts';
+import { type Hold, holdsFrom, judgeDeletion, sleepHoldsFrom } from '../../../operator/clusters/deletion-gate.ts';
 import { OpenClusters } from '../../../operator/clusters/open-clusters.ts';
 import type { ManagedFacts, ManagedWish } from '../../../operator/controllers/managed/facts.ts';
 import { isLeaving, wishSignature } from '../../../operator/controllers/managed/wish.ts';
@@ -156,6 +156,9 @@ describe('who holds a cluster', () => {
     expect(holds('shop', 'demo').map(({ by }) => by)).toEqual(['Seed on-demo']);
     expect(holds('shop', 'a-secret-of-mine')).toEqual([]);
     expect(seeds.map(clusterOfSeed)).toEqual([undefined, 'shop/demo', 'other/demo', undefined]);
+    // Control planes in it would end with its nodes, also if these only went for a night.
+    const awake = sleepHoldsFrom(holds, () => [{ by: 'Membership one', advice: 'it moves work', until: NOW }]);
+    expect(awake('shop', 'demo', NOW).map(({ by }) => by)).toEqual(['Seed on-demo', 'Membership one']);
   });
 
   it('is named, and counted where there are many', () => {

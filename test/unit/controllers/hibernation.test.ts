@@ -251,6 +251,7 @@ const facts = (changes: Partial<HibernationFacts> = {}): HibernationFacts => ({
   draining: [],
   left: [],
   isAnythingUp: false,
+  isServing: false,
   ...changes,
 });
 const told = (status: ReturnType<typeof sleepingStatus>, type: string) => {
@@ -284,6 +285,23 @@ it.each([
   expect(findCondition(status.conditions, 'Hibernated')).toMatchObject({ status: 'False', message });
   expect(status.hibernated).toBeUndefined();
   expect(told(status, 'Ready')).toEqual(['False', 'FallingAsleep']);
+});
+
+it.each([
+  ['answers', { ok: true, message: 'works' }, ['True', 'AdminCanWrite']],
+  ['does not answer, so that no machine can be drained', { ok: false, message: 'silent' }, ['False', 'NotReachable']],
+  ['was not asked yet, since the operator starts', undefined, ['True', 'AdminCanWrite']],
+])('says of one that falls asleep that its API server %s', (_, usable, is) => {
+  const conditions = [{ type: 'APIServerAvailable', status: 'True', reason: 'AdminCanWrite', message: 'works' }];
+  const shoot = shootWith({ hibernation: { enabled: true } }, { conditions });
+  expect(told(sleepingStatus(facts({ shoot, usable, isServing: true }), NOW), 'APIServerAvailable')).toEqual(is);
+});
+
+it('counts nodes as they were last seen while its API server does not answer', () => {
+  const nodes = { desired: 0, current: 2, ready: 2 };
+  const shoot = shootWith({ hibernation: { enabled: true } }, { nodes });
+  expect(sleepingStatus(facts({ shoot, isServing: true, isAnythingUp: true }), NOW).nodes).toEqual(nodes);
+  expect(sleepingStatus(facts({ shoot }), NOW).nodes).toEqual({ desired: 0, current: 0, ready: 0 });
 });
 
 it('says what keeps it from falling asleep', () => {

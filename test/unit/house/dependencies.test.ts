@@ -62,6 +62,8 @@ const MAY_IMPORT: Record<string, string[]> = {
     // The sweep looks where the operator would.
     'operator/accounts',
     'operator/controllers',
+    // The demo looks at what a hub is told.
+    'operator/hubs',
     'providers',
   ],
 };

@@ -22,7 +22,7 @@ const decision = (unplaced: unknown, more: Partial<ObjectMeta> = {}): KubeObject
   decisions: [],
 });
 const demand = (decisions: KubeObject[], spec = EVERYWHERE) =>
-  clusterProfileHub.demand!(reader({ placementdecisions: decisions }), spec);
+  clusterProfileHub.demand!(reader({ placementdecisions: decisions }), spec, 'fleet');
 
 describe('the demand of a hub whose scheduler writes PlacementDecisions', () => {
   it('is what the scheduler says that it has no place for', async () => {

@@ -134,7 +134,7 @@ function zone(value: string) {
 
 describe('what Karmada has no room for', () => {
   const demand = (bindings: KubeObject[]) =>
-    karmadaHub.demand!(reader({ resourcebindings: bindings, clusterresourcebindings: [] }), spec);
+    karmadaHub.demand!(reader({ resourcebindings: bindings, clusterresourcebindings: [] }), spec, 'fleet');
   const wants = {
     replicas: 6,
     replicaRequirements: { resourceRequest: { cpu: '1500m', memory: '64Mi', 'nvidia.com/gpu': '1', pods: '1' } },
@@ -145,8 +145,13 @@ describe('what Karmada has no room for', () => {
     schedulerObservedGeneration: undefined,
     conditions: [{ type: 'Scheduled', status: 'False', reason, message, lastTransitionTime: PLACED }],
   });
-  const one = (reason: string, message = '', more: object = wants) =>
-    demand([binding({}, { spec: more, status: refused(reason, message) })]);
+  const dynamic = {
+    replicaSchedulingType: 'Divided',
+    replicaDivisionPreference: 'Weighted',
+    weightPreference: { dynamicWeight: 'AvailableReplicas' },
+  };
+  const one = (reason: string, message = '', more: object = wants, replicaScheduling: object = dynamic) =>
+    demand([binding({ replicaScheduling }, { spec: more, status: refused(reason, message) })]);
   const source = 'ResourceBinding shop/web';
 
   it('is all of a division that found no place, and the rest of one that grew', async () => {
@@ -178,6 +183,28 @@ describe('what Karmada has no room for', () => {
     ['QuotaExceeded', 'FederatedResourceQuota exceeded', 0],
     ['Success', '', 0],
   ])('%s "%s" counts or not', async (reason, message, count) => expect(await one(reason, message)).toHaveLength(count));
+
+  it.each<[string, object | undefined, number]>([
+    [
+      'divided onto the fewest clusters',
+      { replicaSchedulingType: 'Divided', replicaDivisionPreference: 'Aggregated' },
+      1,
+    ],
+    ['duplicated', { replicaSchedulingType: 'Duplicated' }, 0],
+    ['divided by equal weights', { replicaSchedulingType: 'Divided', replicaDivisionPreference: 'Weighted' }, 0],
+    [
+      'divided by static weights',
+      {
+        replicaSchedulingType: 'Divided',
+        replicaDivisionPreference: 'Weighted',
+        weightPreference: { staticWeightList: [{ targetCluster: {}, weight: 1 }] },
+      },
+      0,
+    ],
+  ])('of what is %s, and has too few clusters to be spread over, counts or not', async (_, scheduling, count) => {
+    const message = 'the number of feasible clusters is less than spreadConstraint.MinGroups';
+    expect(await one('SchedulerError', message, wants, scheduling)).toHaveLength(count);
+  });
 
   it('is each part of work that has several', async () => {
     const components = [

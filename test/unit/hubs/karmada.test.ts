@@ -53,6 +53,12 @@ describe('grades of a Cluster of Karmada', () => {
     ],
   ])('%s', (_, sizes, free, expected) => {
     expect(counted(resourceModels(sizes) as Grade[], ...free)).toEqual(expected);
+    const [cpu, memory] = free;
+    expect(karmadaHub.counts!(sizes)({ cpu, memory, gpu: '1' })).toEqual({
+      cpu: expected[0],
+      memory: expected[1],
+      gpu: '1',
+    });
   });
 
   it('are what Karmada accepts, whatever the sizes are', () => {

@@ -200,3 +200,94 @@ describe('a cluster that leaves', () => {
     expect(sweep[0]?.labels).toEqual({ [ORIGIN]: 'multikueue' });
   });
 });
+
+describe('jobs that no cluster takes', () => {
+  const SINCE = '2026-11-23T12:00:00Z';
+  const reserved = {
+    type: 'QuotaReserved',
+    status: 'True',
+    reason: 'QuotaReserved',
+    message: '',
+    lastTransitionTime: '',
+  };
+  const pending = (name = 'fleet', state = 'Pending') => [{ name, state, message: '', lastTransitionTime: SINCE }];
+  const waiting = {
+    conditions: [reserved],
+    admission: {
+      podSetAssignments: [
+        { name: 'leader', count: 1, resourceUsage: { cpu: '1', memory: '2Gi' } },
+        { name: 'worker', count: 3, resourceUsage: { cpu: '7', memory: '12Gi', 'nvidia.com/gpu': '6', pods: '3' } },
+      ],
+    },
+    admissionChecks: pending(),
+    nominatedClusterNames: [NAME],
+  };
+  const job = (status: object = waiting, { metadata, ...more }: { metadata?: object; spec?: object } = {}) => {
+    const one = workload('train', { status, ...more });
+    return { ...one, metadata: { ...one.metadata, uid: 'of-workload', ...metadata } };
+  };
+  const demand = (one: KubeObject, clusters = [cluster()], spec = SPEC) =>
+    kueueHub.demand!(
+      reader({
+        multikueueconfigs: [config(NAME), { ...config(NAME), metadata: { name: 'other' } }],
+        multikueueclusters: clusters,
+        workloads: [one],
+      }),
+      spec,
+      'fleet',
+    );
+
+  it('are work without room: as many pods as are left of each set, as large as Kueue counts them', async () => {
+    const controller = { apiVersion: 'batch/v1', kind: 'Job', name: 'train', uid: 'of-job', controller: true };
+    const found = await demand(
+      job(
+        { ...waiting, reclaimablePods: [{ name: 'worker', count: 1 }] },
+        { metadata: { ownerReferences: [controller] } },
+      ),
+    );
+    const common = {
+      source: 'Workload shop/train',
+      uid: 'of-job',
+      namespace: 'shop',
+      since: SINCE,
+      inOneCluster: true,
+    };
+    expect(found).toEqual([
+      { ...common, count: 1, each: { cpu: '1', memory: '2Gi' } },
+      { ...common, count: 2, each: { cpu: '2334m', memory: '4Gi', gpu: '2' } },
+    ]);
+  });
+
+  it('are those of the list of this hub alone', async () => {
+    const theirs = job({ ...waiting, admissionChecks: pending('other') });
+    expect(await demand(theirs)).toEqual([]);
+    expect(await demand(theirs, [cluster()], { ...SPEC, kueue: { config: 'other' } })).toHaveLength(2);
+  });
+
+  it.each<[string, KubeObject]>([
+    [
+      'waits for quota of the hub, which is a limit',
+      job({ ...waiting, conditions: [{ ...reserved, status: 'False' }] }),
+    ],
+    ['runs', job({ ...waiting, clusterName: NAME })],
+    ['was taken', job({ ...waiting, admissionChecks: pending('fleet', 'Ready') })],
+    ['has ended', job({ ...waiting, conditions: [reserved, { ...reserved, type: 'Finished' }] })],
+    ['is being stopped', job({ ...waiting, conditions: [reserved, { ...reserved, type: 'Evicted' }] })],
+    ['is stopped by a person', job(waiting, { spec: { active: false } })],
+    ['is being deleted', job(waiting, { metadata: { deletionTimestamp: SINCE } })],
+    ['not every cluster was asked for', job({ ...waiting, nominatedClusterNames: [] })],
+    [
+      'asks for what nobody can read',
+      job({ ...waiting, admission: { podSetAssignments: [{ name: 'a', count: 1, resourceUsage: { cpu: 'many' } }] } }),
+    ],
+    [
+      'has no pods',
+      job({ ...waiting, admission: { podSetAssignments: [{ name: 'a', count: 0, resourceUsage: { cpu: '0' } }] } }),
+    ],
+  ])('do not count where one %s', async (_, one) => expect(await demand(one)).toEqual([]));
+
+  it('need not wait for a cluster that Kueue does not reach', async () => {
+    const lost = cluster({ ...active, status: 'False', reason: 'ClientConnectionFailed', message: 'i/o timeout' });
+    expect(await demand(job({ ...waiting, nominatedClusterNames: [] }), [lost])).toHaveLength(2);
+  });
+});

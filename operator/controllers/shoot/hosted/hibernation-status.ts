@@ -1,31 +1,32 @@
-import { HIBERNATED } from '../../../api/conditions.ts';
+import { findCondition, HIBERNATED } from '../../../api/conditions.ts';
 import type { Shoot, ShootStatus } from '../../../api/shoot.ts';
-import { say } from '../../conditions.ts';
+import { type Said, say } from '../../conditions.ts';
 import { recordsCondition } from '../dns/dns-outcome.ts';
 import type { Operation } from '../operation.ts';
 import { type RunningFacts, runningFacts } from '../status/facts.ts';
 import { statusOf } from '../status/status-of.ts';
-import { isAnythingUp, podsLeft } from './hibernation-tasks.ts';
+import { isAnythingUp, isServing, podsLeft } from './hibernation-tasks.ts';
 
 /** What is seen of a shoot that is to sleep. */
 export interface HibernationFacts extends RunningFacts {
   /** Names of pods of it in the seed. */
   readonly left: readonly string[];
-  /** Whether any part of its control plane is asked for yet. */
+  /** Whether any part of its control plane is asked for yet, and whether its API server is. */
   readonly isAnythingUp: boolean;
+  readonly isServing: boolean;
 }
 
 /** status of a Shoot with a hosted control plane that is to sleep, as the caches show it. */
 export async function hibernationStatus(op: Operation, shoot: Shoot, now: Date): Promise<ShootStatus> {
-  const facts = { ...(await runningFacts(op, shoot)), left: podsLeft(op), isAnythingUp: isAnythingUp(op) };
-  return sleepingStatus(facts, now);
+  const seen = { left: podsLeft(op), isAnythingUp: isAnythingUp(op), isServing: isServing(op) };
+  return sleepingStatus({ ...(await runningFacts(op, shoot)), ...seen }, now);
 }
 
 const NAMED = 3;
 
 /** The same, pure. Nothing is said of parts that are to be gone: that they are is no failure. */
 export function sleepingStatus(facts: HibernationFacts, now: Date): ShootStatus {
-  const { shoot, left, inside, usable, errors } = facts;
+  const { shoot, left, inside, errors } = facts;
   const sleeps = left.length === 0 && !facts.isAnythingUp;
   const more = left.length > NAMED ? ` and ${left.length - NAMED} more` : '';
   const what = sleeps
@@ -38,9 +39,7 @@ export function sleepingStatus(facts: HibernationFacts, now: Date): ShootStatus 
   const failed = errors.map(({ description }) => description).join('; ');
   const conditions = [
     failed === '' ? say('Ready', false, reason, what) : say('Ready', false, 'OperationFailed', failed, codes),
-    inside && usable?.ok !== false
-      ? say('APIServerAvailable', true, 'AdminCanWrite', usable?.message ?? 'the API server answers')
-      : say('APIServerAvailable', false, HIBERNATED, 'the API server is not run while the cluster sleeps'),
+    serving(facts),
     say(HIBERNATED, sleeps, sleeps ? 'NoControlPlane' : 'FallingAsleep', what),
     facts.draining.length > 0 ? say('Draining', true, 'ScaleIn', facts.draining.join('; ')) : undefined,
     recordsCondition(facts.records ?? [], shoot),
@@ -53,5 +52,19 @@ export function sleepingStatus(facts: HibernationFacts, now: Date): ShootStatus 
   // What runs is known only when it runs.
   const version = shoot.status?.kubernetesVersion;
   const status = statusOf({ ...facts, version }, seen, conditions, now);
-  return sleeps ? { ...status, hibernated: true } : status;
+  if (sleeps) return { ...status, hibernated: true };
+  const { nodes, workers } = shoot.status ?? {};
+  // A line that is down is no loss of nodes: they are told, and paid for, as they were last seen.
+  return inside || !facts.isServing || !nodes ? status : { ...status, nodes: { ...nodes, desired: 0 }, workers };
+}
+
+/** Condition APIServerAvailable. One that is to be asked to let its machines go is told of as always. */
+function serving({ shoot, usable, isServing }: HibernationFacts): Said {
+  const type = 'APIServerAvailable';
+  if (!isServing) return say(type, false, HIBERNATED, 'the API server is not run while the cluster sleeps');
+  if (usable) return say(type, usable.ok, usable.ok ? 'AdminCanWrite' : 'NotReachable', usable.message);
+  // Nobody has asked it since the operator started.
+  const last = findCondition(shoot.status?.conditions, type);
+  if (!last) return say(type, 'Unknown', 'NotObserved', 'the API server is asked');
+  return { type, status: last.status, reason: last.reason, message: last.message };
 }

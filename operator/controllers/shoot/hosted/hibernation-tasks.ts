@@ -27,7 +27,7 @@ const MINUTE = 60_000;
 export function hibernationTasks(op: Operation): Task[] {
   const { seed, world } = op;
   // It goes last but etcd, so without it no machine is left to be drained.
-  const isUp = sizeOf(apiServer(op)) > 0;
+  const isUp = isServing(op);
   return [
     namespaceTask(op),
     {
@@ -142,6 +142,9 @@ export const podsLeft = ({ seed, shoot }: Pick<Operation, 'seed' | 'shoot'>): st
 /** Whether anything of the control plane is asked for yet. */
 export const isAnythingUp = (op: Pick<Operation, 'seed' | 'values'>): boolean =>
   [etcdOf(op), ...deploymentsOf(op)].some((live) => sizeOf(live) > 0);
+
+/** Whether its API server is asked for yet. */
+export const isServing = (op: Pick<Operation, 'seed' | 'values'>): boolean => sizeOf(apiServer(op)) > 0;
 
 const etcdOf = ({ seed, values }: Pick<Operation, 'seed' | 'values'>): StatefulSet | undefined =>
   seed.statefulSets.get(`${values.namespace}/${COMPONENTS.etcd}`);

@@ -1,0 +1,75 @@
+import { paidAheadMs } from '../../cost/billing.ts';
+import type { ClustersView, OwnCluster, Removal } from './model.ts';
+import { countsFor, isOn } from './peaks.ts';
+import { text } from './words.ts';
+
+/** A cluster that has not joined its hub by then is given up. Clouds take 15 minutes and more for one that they manage. */
+export const JOIN_LIMIT_MS = 30 * 60_000;
+/** A cluster needs so long to leave its hubs and to be destroyed: it begins before more of its time has to be paid for. */
+const LEAVE_MS = 5 * 60_000;
+
+/** What else speaks for and against giving back. */
+export interface Circumstances {
+  /** Clusters that waiting work would go to, as `namespace/name`. */
+  readonly needed: ReadonlySet<string>;
+  /** Something is bought in this look. */
+  readonly hasBought: boolean;
+  readonly now: number;
+}
+
+/** What goes, and when more may, milliseconds since the epoch. */
+export interface GivenBack {
+  readonly removals: readonly Removal[];
+  readonly times: readonly number[];
+}
+
+/** Clusters that go: those that did not come, and those that have been without work for long enough. */
+export function giveBack(view: ClustersView, { needed, hasBought, now }: Circumstances): GivenBack {
+  const { clusters, limits, lastOut, lastIn } = view;
+  const times: number[] = [];
+  /** Whether its time has come; if not, it is looked at again then. */
+  const isDue = (due: number) => {
+    if (due > now) times.push(due);
+    return due <= now;
+  };
+  const failed = clusters.flatMap(({ name, phase, at, failure, hasWork }): Removal[] => {
+    // What has work has come, though a cache that is behind does not show that it has joined.
+    if (phase !== 'Making' || hasWork || (failure === undefined && !isDue(at + JOIN_LIMIT_MS))) return [];
+    const why = failure ?? `it has not joined the hub within ${JOIN_LIMIT_MS / 60_000} minutes`;
+    return [{ name, why, isFailure: true }];
+  });
+  if (limits.isSuspended) return { removals: failed, times };
+  const last = hasBought ? now : Math.max(lastOut ?? -Infinity, lastIn ?? -Infinity);
+  const rested = last + limits.cooldownInMs;
+  const stays = keptForPeaks(view, now);
+  const idle = clusters.flatMap((one): Removal[] => {
+    const { phase, idleSince, at, name, key } = one;
+    if (phase !== 'Joined' || idleSince === undefined || needed.has(key)) return [];
+    const earliest = Math.max(idleSince + limits.idleForMs, at + limits.minimumLifeMs, rested);
+    if (!isDue(paidUntil(one, earliest, now)) || stays(one)) return [];
+    return [{ name, why: `it has had no work since ${text(idleSince)}`, isFailure: false }];
+  });
+  return { removals: [...failed, ...idle], times };
+}
+
+/** Whether a cluster stays because a peak is on; one that does not is gone for those that are asked about after it. */
+function keptForPeaks({ clusters, peaks = [] }: ClustersView, now: number): (one: OwnCluster) => boolean {
+  const on = peaks.filter((peak) => isOn(peak, now));
+  const spare = new Map(
+    on.map((peak) => [peak, clusters.filter((one) => countsFor(peak, one)).length - peak.clusters]),
+  );
+  return (one) => {
+    const its = on.filter((peak) => countsFor(peak, one));
+    if (its.some((peak) => (spare.get(peak) ?? 0) <= 0)) return true;
+    for (const peak of its) spare.set(peak, (spare.get(peak) ?? 0) - 1);
+    return false;
+  };
+}
+
+/** When a cluster goes that may go at `due`: it stays as long as that costs nothing, as work may come back to it. */
+function paidUntil({ at, hourly, billing }: OwnCluster, due: number, now: number): number {
+  if (!billing) return due;
+  const since = Math.max(due, now);
+  const ahead = paidAheadMs(Math.max(0, since - at), hourly, billing) - LEAVE_MS;
+  return ahead > 0 ? since + ahead : due;
+}

@@ -1,0 +1,18 @@
+import type { Peak, WaitingWork } from './model.ts';
+
+const NAMED = 3;
+
+export const sourceOf = ({ name }: Peak): string => `peak ${name}`;
+
+export const replicasOf = (work: readonly WaitingWork[]): string => {
+  const count = work.reduce((sum, one) => sum + one.count, 0);
+  const sizes = [...new Set(work.map(({ each }) => each))];
+  return `${count} ${count === 1 ? 'replica' : 'replicas'} (${listed(sizes)} each)`;
+};
+
+export const nodesOf = (count: number): string => `${count} ${count === 1 ? 'node' : 'nodes'}`;
+
+export const listed = (names: readonly string[]): string =>
+  names.length > NAMED ? `${names.slice(0, NAMED).join(', ')} and ${names.length - NAMED} more` : names.join(', ');
+
+export const text = (time: number): string => `${new Date(time).toISOString().slice(0, 19)}Z`;

@@ -1,0 +1,50 @@
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openProviders, providerFor } from '../../../providers/index.ts';
+import type { BurstPolicy } from '../../api/burstpolicy.ts';
+import { previewBurst } from '../../controllers/burst/preview.ts';
+import { pulumiEngine } from '../../garden/pulumi-engine.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { silent } from '../../kube/log.ts';
+import type { Context } from '../context.ts';
+import { EXIT } from '../errors.ts';
+import { printObject } from '../output.ts';
+import { planLines } from '../render/burst-plan.ts';
+import { cell } from '../render/text.ts';
+
+/** `coppice burst plan [NAME]`: of these policies. */
+export async function plan(context: Context, garden: KubeClient, policies: readonly BurstPolicy[]): Promise<number> {
+  const { options, terminal, signal, env } = context;
+  const uids = new Set(policies.map(({ metadata }) => metadata.uid));
+  const providers = openProviders({
+    engine: pulumiEngine(env, silent),
+    home: join(tmpdir(), 'pulumi-home'),
+    log: silent,
+  });
+  const { policies: planned, gaps } = await previewBurst(
+    garden,
+    env.COPPICE_NAMESPACE ?? 'kube-system',
+    (profile) => providerFor(profile, providers, { simulate: false, withAccount: true }),
+    ({ metadata }) => uids.has(metadata.uid),
+    signal,
+  );
+  await providers.close();
+  const format = options.text('output');
+  if (format === 'json' || format === 'yaml') {
+    const plans = planned.map(({ metadata: { namespace, name }, status }) => ({
+      namespace,
+      name,
+      conditions: status?.conditions,
+      demand: status?.demand,
+      candidates: status?.candidates,
+      decisions: status?.decisions,
+    }));
+    await printObject(terminal, format, { plans, gaps });
+    return gaps.length > 0 ? EXIT.failed : EXIT.ok;
+  }
+  for (const [index, policy] of planned.entries()) terminal.print(...(index > 0 ? [''] : []), ...planLines(policy));
+  for (const gap of gaps) terminal.note(`${terminal.notePaint('bad', 'error:')} ${cell(`not looked at: ${gap}`)}`);
+  terminal.note('Nothing was done.');
+  // Work may fit on what could not be looked at.
+  return gaps.length > 0 ? EXIT.failed : EXIT.ok;
+}

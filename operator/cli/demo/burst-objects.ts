@@ -1,0 +1,141 @@
+import type { BurstPolicy } from '../../api/burstpolicy.ts';
+import type { CloudProfile, MachineType } from '../../api/cloudprofile.ts';
+import { ALPHA_API_VERSION, API_VERSION, LABELS } from '../../api/group.ts';
+import type { Hub } from '../../api/hub.ts';
+import type { WorkerCluster } from '../../api/workercluster.ts';
+import { formatMoney } from '../../cost/money.ts';
+import { machinePrice } from '../../cost/price.ts';
+import { IMAGES } from '../../garden/images/catalog.ts';
+import type { Deployment, KubeObject } from '../../kube/resources.ts';
+
+/** Namespace of the clusters and of the policy. */
+export const CLUSTERS_IN = 'burst-demo';
+/** Namespace of what the scheduler has: ClusterProfiles, the Deployment and its PlacementDecision. */
+export const FLEET = 'burst-demo-fleet';
+/** Name of the Hub and of the CloudProfile. */
+export const DEMO = 'burst-demo';
+export const PRIVATE = 'private';
+export const POLICY = 'peak';
+export const WORK = 'web';
+/** By this the demo knows what an earlier run of it has left. */
+export const MARK = { [LABELS.managedBy]: 'coppice-demo' };
+
+const CURRENCY = 'USD';
+/** Machines whose prices are taken, by candidate: both have 2 CPUs, as a local machine says that it has. */
+const SOLD_AS = [
+  { candidate: 'aws', profile: 'aws', machineType: 'm5.large', region: 'eu-central-1' },
+  { candidate: 'gcp', profile: 'gcp', machineType: 'e2-standard-2', region: 'europe-west3' },
+];
+
+/** A machine of a cloud that a local one stands for. */
+export interface Sold {
+  readonly candidate: string;
+  readonly machineType: string;
+  readonly region: string;
+  /** In USD. */
+  readonly hourly: string;
+}
+
+/** What machines of clouds cost on demand, by the profiles that come with Coppice. Throws where they do not say. */
+export const soldAs = (profiles: readonly CloudProfile[]): Sold[] =>
+  SOLD_AS.map(({ candidate, profile, machineType, region }) => {
+    const type = profiles
+      .find(({ metadata }) => metadata.name === profile)
+      ?.spec.machineTypes.find(({ name }) => name === machineType);
+    const price = type?.price?.currency === CURRENCY ? machinePrice(type, region, false) : undefined;
+    if (price === undefined) throw new Error(`CloudProfile ${profile} has no price of ${machineType} in ${region}`);
+    return { candidate, machineType, region, hourly: formatMoney(price) };
+  });
+
+/** Three of them fit beside the system on a node of 2 CPUs. */
+export const REPLICA = { cpu: '500m', memory: '32Mi' };
+export const FIT = 3;
+export const PEAK = 5;
+
+/** Paused: a garden that is a seed as well would make pods of it. */
+export const work: Deployment = {
+  apiVersion: 'apps/v1',
+  kind: 'Deployment',
+  metadata: { name: WORK, namespace: FLEET },
+  spec: {
+    replicas: 0,
+    paused: true,
+    selector: { matchLabels: { app: WORK } },
+    template: {
+      metadata: { labels: { app: WORK } },
+      spec: {
+        terminationGracePeriodSeconds: 1,
+        // Every local machine has it.
+        containers: [{ name: 'idle', image: IMAGES.pause.ref, resources: { requests: REPLICA } }],
+      },
+    },
+  },
+};
+
+/** What is there before the story begins. */
+export function stage(local: CloudProfile, sold: readonly Sold[]): KubeObject[] {
+  const [own] = local.spec.machineTypes;
+  const machineTypes = sold.map(
+    ({ machineType, hourly }): MachineType => ({
+      ...own!,
+      name: machineType,
+      price: { hourly, currency: CURRENCY },
+    }),
+  );
+  const profile: CloudProfile = {
+    apiVersion: API_VERSION,
+    kind: 'CloudProfile',
+    metadata: { name: DEMO, labels: MARK },
+    spec: { ...local.spec, machineTypes, defaults: { ...local.spec.defaults, machineType: machineTypes[0]!.name } },
+  };
+  const hub: Hub = {
+    apiVersion: ALPHA_API_VERSION,
+    kind: 'Hub',
+    metadata: { name: DEMO, labels: MARK },
+    spec: {
+      type: 'ClusterProfile',
+      allowedNamespaces: [CLUSTERS_IN],
+      clusterProfile: { namespace: FLEET, rights: 'Manage' },
+      // A demo that was interrupted may leave a decision that nobody takes back.
+      drain: { timeout: '1m', force: true },
+    },
+  };
+  const namespaces = [CLUSTERS_IN, FLEET].map((name) => ({
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: { name, labels: MARK },
+  }));
+  return [...namespaces, profile, hub, work];
+}
+
+export const privateCluster: WorkerCluster = {
+  apiVersion: API_VERSION,
+  kind: 'WorkerCluster',
+  metadata: { name: PRIVATE, namespace: CLUSTERS_IN },
+  spec: { cloudProvider: 'local', controlPlaneNodes: 1, pools: [{ name: 'own', minimum: 1, maximum: 1 }] },
+};
+
+/** With times so short as nobody would have them who pays. */
+export const policy = (sold: readonly Sold[]): BurstPolicy => ({
+  apiVersion: ALPHA_API_VERSION,
+  kind: 'BurstPolicy',
+  metadata: { name: POLICY, namespace: CLUSTERS_IN },
+  spec: {
+    hub: DEMO,
+    trigger: { pendingFor: '1ms' },
+    candidates: sold.map(({ candidate, machineType }) => ({
+      name: candidate,
+      template: {
+        spec: {
+          cloudProvider: DEMO,
+          controlPlaneNodes: 1,
+          pools: [{ name: 'workers', machineType, maximum: 2 }],
+        },
+      },
+    })),
+    maximumClusters: 1,
+    budget: { hourly: '1', currency: CURRENCY },
+    scaleIn: { idleFor: '5s', minimumLife: '10s' },
+    cooldown: { scaleOut: '5s', scaleIn: '5s' },
+  },
+});

@@ -1,0 +1,214 @@
+import type { BurstPolicy } from '../../api/burstpolicy.ts';
+import type { Membership } from '../../api/membership.ts';
+import type { KubeObject } from '../../api/meta.ts';
+import { KUBECONFIG_KEY, kubeconfigSecretName, membershipName } from '../../api/names.ts';
+import type { WorkerCluster } from '../../api/workercluster.ts';
+import { CLUSTERPROFILES } from '../../hubs/cluster-profile.ts';
+import { PLACEMENTDECISIONS } from '../../hubs/placement-decisions.ts';
+import { KubeClient } from '../../kube/client.ts';
+import { Informer, waitFor } from '../../kube/informer.ts';
+import {
+  BURSTPOLICIES,
+  conditionIsTrue,
+  DEPLOYMENTS,
+  MEMBERSHIPS,
+  PODS,
+  type Pod,
+  type Resource,
+  SECRETS,
+  type Secret,
+  WORKERCLUSTERS,
+} from '../../kube/resources.ts';
+import {
+  CLUSTERS_IN,
+  DEMO,
+  FIT,
+  FLEET,
+  PEAK,
+  POLICY,
+  PRIVATE,
+  policy,
+  privateCluster,
+  REPLICA,
+  type Sold,
+  WORK,
+} from './burst-objects.ts';
+
+/** A limit for each step, on a machine that has other work as well. */
+const STEP_MS = 3 * 60_000;
+const UNPLACED = /"replicas":(\d+)/;
+
+/** Plays a peak in an embedded garden, and tells what was seen of it. */
+export class BurstStory {
+  readonly #garden: KubeClient;
+  readonly #sold: readonly Sold[];
+  readonly #tell: (line: string) => void;
+  readonly #signal: AbortSignal;
+  readonly #clients: KubeClient[] = [];
+  readonly #informers: Informer<any>[] = [];
+  readonly #clusters: Informer<WorkerCluster>;
+  readonly #memberships: Informer<Membership>;
+  readonly #policies: Informer<BurstPolicy>;
+  readonly #profiles: Informer;
+  readonly #decisions: Informer;
+  readonly #secrets: Informer<Secret>;
+
+  constructor(garden: KubeClient, sold: readonly Sold[], tell: (line: string) => void, signal: AbortSignal) {
+    this.#garden = garden;
+    this.#sold = sold;
+    this.#tell = tell;
+    this.#signal = signal;
+    this.#clusters = this.#follow<WorkerCluster>(garden, WORKERCLUSTERS, CLUSTERS_IN);
+    this.#memberships = this.#follow<Membership>(garden, MEMBERSHIPS, CLUSTERS_IN);
+    this.#policies = this.#follow<BurstPolicy>(garden, BURSTPOLICIES, CLUSTERS_IN);
+    this.#profiles = this.#follow(garden, CLUSTERPROFILES, FLEET);
+    this.#decisions = this.#follow(garden, PLACEMENTDECISIONS, FLEET);
+    this.#secrets = this.#follow<Secret>(garden, SECRETS, FLEET);
+  }
+
+  /** Throws what did not come, in a sentence; the signal's reason when aborted. */
+  async play(): Promise<void> {
+    await this.#garden.apply(privateCluster, { signal: this.#signal });
+    this.#tell(`the private cluster is applied: WorkerCluster ${CLUSTERS_IN}/${PRIVATE}, one node of 2 CPUs`);
+    const own = await this.#joined(PRIVATE);
+    this.#tell(`it is Ready and has joined Hub ${DEMO}: ClusterProfile ${FLEET}/${own}`);
+
+    await this.#garden.apply(policy(this.#sold), { signal: this.#signal });
+    const pods = await this.#podsOf(PRIVATE);
+    await this.#scale(FIT);
+    await this.#running(pods, PRIVATE, FIT);
+    this.#tell(`Deployment ${WORK}: ${FIT} replicas of ${REPLICA.cpu} CPU run on it, and it is full`);
+
+    const since = Date.now();
+    await this.#scale(PEAK);
+    const waiting = await this.#until(
+      [this.#decisions],
+      () => UNPLACED.exec(this.#unplaced() ?? '')?.[1],
+      `the scheduler to say that it has no place for ${PEAK - FIT} replicas`,
+    );
+    this.#tell(`the peak: ${WORK} is to have ${PEAK} replicas, and the scheduler has no place for ${waiting} of them`);
+
+    const name = await this.#bought();
+    const member = await this.#joined(name);
+    this.#tell(`it is Ready and has joined: ClusterProfile ${FLEET}/${member}`);
+    const bought = await this.#podsOf(name);
+    await this.#running(bought, name, PEAK - FIT);
+    const seconds = ((Date.now() - since) / 1000).toFixed(1);
+    this.#tell(
+      `${PEAK - FIT} replicas run on it, ${seconds} s after they were asked for; ${FIT} still run on ${PRIVATE}`,
+    );
+
+    await this.#scale(FIT);
+    await this.#running(bought, name, 0);
+    this.#tell(`the peak is over: ${WORK} is to have ${FIT} replicas, and ${name} has none of them`);
+    await this.#givenBack(name, member);
+    await this.#running(pods, PRIVATE, FIT);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#informers.map((informer) => informer.stop()));
+    await Promise.all(this.#clients.map((client) => client.close()));
+  }
+
+  async #bought(): Promise<string> {
+    const buy = await this.#until(
+      [this.#policies],
+      () => this.#decided('Buy'),
+      () => `BurstPolicy ${POLICY} to buy a cluster; it says: ${this.#says()}`,
+    );
+    const others = (buy.alternatives ?? []).map(
+      ({ candidate, hourly, whyNot }) => `not ${candidate}${hourly ? ` for ${hourly}` : ''}: ${whyNot}`,
+    );
+    this.#tell([`${buy.cluster} is bought: ${buy.why}`, ...others].join('; '));
+    return buy.cluster!;
+  }
+
+  async #givenBack(name: string, member: string): Promise<void> {
+    const remove = await this.#until(
+      [this.#policies],
+      () => this.#decided('Remove'),
+      () => `BurstPolicy ${POLICY} to give ${name} back; it says: ${this.#says()}`,
+    );
+    this.#tell(`${name} is given back: ${remove.why}`);
+    const all = [this.#clusters, this.#memberships, this.#profiles, this.#secrets, this.#policies];
+    const left = () => [
+      ...(this.#clusters.get(`${CLUSTERS_IN}/${name}`) ? [`WorkerCluster ${name}`] : []),
+      ...(this.#memberships.get(this.#membershipOf(name)) ? [`its Membership`] : []),
+      ...(this.#profiles.get(`${FLEET}/${member}`) ? [`ClusterProfile ${member}`] : []),
+      ...(this.#secrets.get(`${FLEET}/${member}`) ? [`Secret ${member}`] : []),
+    ];
+    const policyOf = () => this.#policies.get(`${CLUSTERS_IN}/${POLICY}`)?.status;
+    const spend = await this.#until(
+      all,
+      () => left().length === 0 && policyOf()?.clusterCount === 0 && policyOf()?.spend,
+      () => `${name} to be gone; there is still ${left().join(', ') || `the policy's account of it`}`,
+    );
+    this.#tell(`it is gone: no WorkerCluster, no ClusterProfile and no Secret of it is left`);
+    this.#tell(
+      `it would have cost ${spend.amount} ${spend.currency}, which stays in the account of the policy (${spend.month})`,
+    );
+  }
+
+  async #joined(name: string): Promise<string> {
+    const seen = () => this.#memberships.get(this.#membershipOf(name))?.status;
+    const cluster = () => this.#clusters.get(`${CLUSTERS_IN}/${name}`);
+    return this.#until(
+      [this.#memberships, this.#clusters],
+      () => seen()?.state === 'Joined' && seen()?.memberName,
+      () =>
+        `WorkerCluster ${name} to join Hub ${DEMO}; ${seen()?.waiting ?? cluster()?.status?.lastOperation?.description ?? 'nothing is known of it'}`,
+    );
+  }
+
+  readonly #membershipOf = (name: string): string => `${CLUSTERS_IN}/${membershipName(name, DEMO)}`;
+
+  async #running(pods: Informer<Pod>, cluster: string, count: number): Promise<void> {
+    const running = () => pods.list().filter((pod) => conditionIsTrue(pod, 'Ready'));
+    await this.#until(
+      [pods],
+      () => running().length === count && pods.size === count,
+      () => `${count} replicas to run on ${cluster}; ${running().length} of ${pods.size} pods do`,
+    );
+  }
+
+  #decided(action: 'Buy' | 'Remove') {
+    const { decisions } = this.#policies.get(`${CLUSTERS_IN}/${POLICY}`)?.status ?? {};
+    return decisions?.find((one) => one.action === action);
+  }
+
+  #says(): string {
+    const { conditions } = this.#policies.get(`${CLUSTERS_IN}/${POLICY}`)?.status ?? {};
+    return (conditions ?? []).map(({ message }) => message).join('; ') || 'nothing';
+  }
+
+  #unplaced(): string | undefined {
+    const { annotations } = this.#decisions.get(`${FLEET}/${WORK}`)?.metadata ?? {};
+    return annotations?.['multi-cluster.demo.io/unplaced'];
+  }
+
+  #scale = (replicas: number) =>
+    this.#garden.mergePatch(DEPLOYMENTS, WORK, FLEET, { spec: { replicas } }, { signal: this.#signal });
+
+  async #podsOf(cluster: string): Promise<Informer<Pod>> {
+    const name = kubeconfigSecretName(cluster);
+    const secret = await this.#garden.get<Secret>(SECRETS, name, CLUSTERS_IN, { signal: this.#signal });
+    const client = KubeClient.fromKubeconfig(Buffer.from(secret.data?.[KUBECONFIG_KEY] ?? '', 'base64').toString());
+    this.#clients.push(client);
+    return this.#follow<Pod>(client, PODS, FLEET);
+  }
+
+  #follow<T extends KubeObject>(client: KubeClient, resource: Resource, namespace: string): Informer<T> {
+    const informer = new Informer<T>(client, resource, { namespace });
+    informer.start();
+    this.#informers.push(informer);
+    return informer;
+  }
+
+  #until<R>(
+    informers: readonly Informer<any>[],
+    predicate: () => R | undefined | false,
+    what: string | (() => string),
+  ): Promise<R> {
+    return waitFor(informers, predicate, { timeoutMs: STEP_MS, signal: this.#signal, what });
+  }
+}

@@ -1,0 +1,48 @@
+import type { BurstDecision, BurstPolicy } from '../../api/burstpolicy.ts';
+import { findCondition, isTrue } from '../../api/conditions.ts';
+import { formatMoney, parseMoney } from '../../cost/money.ts';
+import { oneLine } from '../errors.ts';
+
+/** What a policy would do now, and for how much. @param policy with the status that previewBurst has given it */
+export function planLines({ metadata, spec, status }: BurstPolicy): string[] {
+  const { currency, hourly } = spec.budget;
+  const head = `BurstPolicy ${metadata.namespace}/${metadata.name}, Hub ${spec.hub}: what would be done now`;
+  if (!isTrue(status?.conditions, 'Ready')) {
+    const problem = findCondition(status?.conditions, 'Ready') ?? findCondition(status?.conditions, 'Reconciled');
+    return [head, `  nothing: ${oneLine(problem?.message ?? 'nobody can tell')}`];
+  }
+  const decisions = (status?.decisions ?? []).toReversed();
+  const waiting = (status?.demand ?? []).map(
+    ({ source, count, message = '' }) => `  ${oneLine(source)} waits, ${count} replicas: ${oneLine(message)}`,
+  );
+  const bought = decisions.reduce(
+    (sum, one) => sum + (one.action === 'Buy' || one.action === 'Grow' ? parseMoney(one.hourly ?? '0') : 0n),
+    0n,
+  );
+  const has = parseMoney(status?.hourly ?? '0');
+  return [
+    head,
+    ...(waiting.length > 0 ? waiting : ['  nothing waits']),
+    ...(decisions.length > 0 ? decisions.flatMap((one) => linesOf(one, currency)) : ['  nothing would be done']),
+    `  Cost: ${formatMoney(has)} ${currency} an hour now, ${formatMoney(has + bought)} with what would be bought, of ${hourly}`,
+  ];
+}
+
+const WORDS: Record<BurstDecision['action'], string> = {
+  Buy: 'buy a cluster of',
+  Grow: 'add nodes to',
+  Remove: 'give back',
+  Fail: 'give up',
+  Refuse: 'buy nothing for',
+};
+
+function linesOf({ action, candidate, cluster, source, hourly, why, alternatives }: BurstDecision, currency: string) {
+  const price = hourly === undefined ? '' : ` for ${hourly} ${currency} an hour`;
+  return [
+    `  would ${WORDS[action]} ${oneLine(cluster ?? candidate ?? source ?? '')}${price}: ${oneLine(why)}`,
+    ...(alternatives ?? []).map(
+      (other) =>
+        `      not ${other.candidate}${other.hourly === undefined ? '' : ` (${other.hourly})`}: ${oneLine(other.whyNot ?? '')}`,
+    ),
+  ];
+}

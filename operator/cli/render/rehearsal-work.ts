@@ -1,0 +1,97 @@
+import { type Micros, roundMoney } from '../../cost/money.ts';
+import type { Bound } from '../../rehearsal/bound.ts';
+import type { Waits, WorkReport } from '../../rehearsal/burst-report.ts';
+import { formatAge } from './age.ts';
+import { renderTable, type TableOptions } from './table.ts';
+
+/** What a policy did, beside what else could have been done. */
+export interface Compared {
+  readonly currency: string;
+  /** How long the policy waits whether work goes away by itself, milliseconds. */
+  readonly stabilisationMs: number;
+  readonly policy: WorkReport;
+  readonly bound: Bound | undefined;
+  /** One cluster that stands, and grows by nodes alone. */
+  readonly nodesAlone: WorkReport | undefined;
+}
+
+const CORE_HOUR = 1000 * 3_600_000;
+
+const time = (ms: number | undefined): string => (ms === undefined ? '-' : formatAge(ms));
+
+const waitRow = (what: string, { count, p50, p95, p99, max }: Waits): string[] => [
+  what,
+  String(count),
+  ...[p50, p95, p99, max].map(time),
+];
+
+/** How long work waited. */
+export function renderWaits(work: WorkReport, stabilisationMs: number | undefined, options: TableOptions): string[] {
+  const rows = [
+    waitRow('all that ran', work.waits),
+    waitRow('did not run at once', work.waited),
+    ...(stabilisationMs === undefined
+      ? []
+      : [waitRow(`  less pendingFor (${formatAge(stabilisationMs)})`, work.waitedAfterStabilisation)]),
+    waitRow("  less the cloud's start-up time", work.waitedBeyondStartup),
+  ];
+  const unserved = `Given up before they ran: ${work.cancelled}; waiting at the end: ${work.waiting}.`;
+  return [...renderTable(['WORK', 'COUNT', 'WAIT P50', 'P95', 'P99', 'MAX'], rows, options), unserved];
+}
+
+/** What it cost, beside a cluster that grows by nodes alone, the peak standing, and the least that it could cost. */
+export function renderCompared(compared: Compared, options: TableOptions): string[] {
+  const { policy, bound, nodesAlone, currency } = compared;
+  const least = bound && bound.least + bound.forcedByMinimumLife;
+  const money = (amount: Micros | undefined) => (amount === undefined ? '-' : `${roundMoney(amount, 2)} ${currency}`);
+  const share = (amount: Micros | undefined) =>
+    amount === undefined || !least ? '-' : `${Math.round(Number((amount * 1000n) / least) / 10)} %`;
+  const did = (what: string, work: WorkReport): string[] => {
+    const cost = costOf(work, currency);
+    return [
+      what,
+      money(cost),
+      share(cost),
+      time(work.waits.p95),
+      time(work.waited.p95),
+      String(work.bought.clusters),
+      String(work.bought.peakNodes),
+      ...cpuCells(work),
+    ];
+  };
+  const rest = (nodes: number | undefined) => ['', String(nodes ?? '-'), '', '', ''];
+  const rows = [
+    did('the policy', policy),
+    ...(nodesAlone ? [did('nodes alone', nodesAlone)] : []),
+    ...(bound
+      ? [
+          ['the peak, standing', money(bound.standing), share(bound.standing), '0s', '-', ...rest(bound.peakNodes)],
+          ['the least', money(bound.least), share(bound.least), '-', '-', ...rest(undefined)],
+          ['  with minimumLife', money(least), share(least), '-', '-', ...rest(undefined)],
+        ]
+      : []),
+  ];
+  const head = [
+    'WHAT',
+    'COST',
+    'OF LEAST',
+    'P95',
+    'P95 WAITED',
+    'CLUSTERS',
+    'PEAK NODES',
+    'CPU HOURS',
+    'USED',
+    'WASTE',
+  ];
+  return renderTable(head, rows, options);
+}
+
+function cpuCells({ paidCpu, usedCpu }: WorkReport): string[] {
+  const hours = (amount: number) => (amount / CORE_HOUR).toFixed(1);
+  const waste = paidCpu === 0 ? '-' : `${Math.round((1 - usedCpu / paidCpu) * 100)} %`;
+  return [hours(paidCpu), hours(usedCpu), waste];
+}
+
+/** What was bought cost in that currency. */
+export const costOf = ({ bought }: WorkReport, currency: string): Micros =>
+  bought.costs.find((cost) => cost.currency === currency)?.amount ?? 0n;

@@ -1,0 +1,260 @@
+import type { BurstPolicy } from '../../api/burstpolicy.ts';
+import type { CloudProfile } from '../../api/cloudprofile.ts';
+import { errorText } from '../../api/errors.ts';
+import type { Hub } from '../../api/hub.ts';
+import type { Membership } from '../../api/membership.ts';
+import { KUBECONFIG_KEY, kubeconfigSecretName } from '../../api/names.ts';
+import type { Quota } from '../../api/quota.ts';
+import type { Shoot } from '../../api/shoot.ts';
+import type { WorkerCluster } from '../../api/workercluster.ts';
+import { DepletedOffers } from '../../capacity/depleted-offers.ts';
+import type { OpenCluster } from '../../clusters/open-clusters.ts';
+import { hubType } from '../../hubs/index.ts';
+import { KubeClient } from '../../kube/client.ts';
+import { Informer } from '../../kube/informer.ts';
+import { silent } from '../../kube/log.ts';
+import { Registry } from '../../kube/metrics.ts';
+import {
+  BURSTPOLICIES,
+  CLOUDPROFILES,
+  decoded,
+  HUBS,
+  keyOf,
+  MEMBERSHIPS,
+  NODES,
+  type Node,
+  PODS,
+  type Pod,
+  QUOTAS,
+  SECRETS,
+  type Secret,
+  SHOOTS,
+  WORKERCLUSTERS,
+} from '../../kube/resources.ts';
+import { byNamespace } from '../by-namespace.ts';
+import { DECIDED_SELECTOR, DecidedSizes } from '../decided-sizes.ts';
+import { clusterOf } from '../membership/holds.ts';
+import { HubLines } from '../membership/hub-lines.ts';
+import { readerOf } from '../membership/two-sides.ts';
+import { BY_HUB } from '../membership/world.ts';
+import { reconcileBurst } from './controller.ts';
+import { BurstMemory } from './memory.ts';
+import { idleKey } from './own-clusters.ts';
+import { ToldByHubs } from './told.ts';
+import { type BurstWorld, burstRecords } from './world.ts';
+
+const ANSWER_MS = 15_000;
+
+/** What policies would decide now. */
+export interface Previewed {
+  /** With the status that a look would have given them: its decisions are those that this look has made. */
+  readonly policies: readonly BurstPolicy[];
+  /** What could not be looked at, and why: sentences. What is there counts as no room. */
+  readonly gaps: readonly string[];
+}
+
+/**
+ * What the policies of a garden would decide now, if what waits had waited long enough: decided by the operator's own controller, of which
+ * nothing is written. Each is looked at as one that does nothing, so two of a hub would both buy for the same work. Throws as KubeClient does.
+ * @param namespace the operator's, where kubeconfigs of hubs and the records of policies are
+ * @param isAsked whose hubs are looked at
+ */
+export async function previewBurst(
+  garden: KubeClient,
+  namespace: string,
+  provider: BurstWorld['provider'],
+  isAsked: (policy: BurstPolicy) => boolean,
+  signal: AbortSignal,
+): Promise<Previewed> {
+  const ends: (() => Promise<unknown>)[] = [];
+  try {
+    const informers = cachesOf(garden, namespace);
+    for (const informer of Object.values(informers)) {
+      informer.start();
+      ends.push(() => informer.stop());
+    }
+    await Promise.all(Object.values(informers).map((informer) => informer.whenSynced(signal)));
+    const { items } = await garden.list<BurstPolicy>(BURSTPOLICIES, { signal });
+    const asked = items.filter((policy) => isAsked(policy) && !policy.metadata.deletionTimestamp);
+    const hubs = new Set(asked.map(({ spec }) => spec.hub));
+    const gaps: string[] = [];
+    const opened = await openMembers(garden, informers, hubs, gaps, ends, signal);
+    const lines = new HubLines(garden, namespace, silent, () => {});
+    ends.push(() => lines.closeAll());
+    const told = new Map<string, BurstPolicy>();
+    const world = worldOf(garden, namespace, provider, informers, asked, opened, lines, told);
+    const memory = await memoryOf(asked, world.records, signal);
+    for (const hub of hubs) await reconcileBurst(world, memory, hub, signal);
+    return { policies: asked.map((policy) => told.get(policy.metadata.uid ?? '') ?? policy), gaps };
+  } finally {
+    for (const end of ends.toReversed()) await end();
+  }
+}
+
+const cachesOf = (garden: KubeClient, namespace: string) => ({
+  clusters: new Informer<WorkerCluster>(garden, WORKERCLUSTERS, { indexes: byNamespace }),
+  shoots: new Informer<Shoot>(garden, SHOOTS, { indexes: byNamespace }),
+  profiles: new Informer<CloudProfile>(garden, CLOUDPROFILES),
+  quotas: new Informer<Quota>(garden, QUOTAS, { indexes: byNamespace }),
+  hubs: new Informer<Hub>(garden, HUBS),
+  decidedSecrets: new Informer<Secret>(garden, SECRETS, { fieldSelector: DECIDED_SELECTOR, namespace }),
+  memberships: new Informer<Membership>(garden, MEMBERSHIPS, { indexes: { [BY_HUB]: ({ spec }) => [spec.hub] } }),
+});
+type Caches = ReturnType<typeof cachesOf>;
+
+/** Since when clusters are without work the operator knows, and tells in the status. */
+async function memoryOf(
+  policies: readonly BurstPolicy[],
+  records: BurstWorld['records'],
+  signal: AbortSignal,
+): Promise<BurstMemory> {
+  const memory = new BurstMemory();
+  for (const policy of policies) {
+    const { purchases = [] } = (await records.read(keyOf(policy), signal)) ?? {};
+    for (const { name, number } of purchases) {
+      const { idleSince } = policy.status?.clusters?.find((one) => one.name === name) ?? {};
+      if (idleSince) memory.idle(idleKey(policy, number), true, Date.parse(idleSince));
+    }
+  }
+  return memory;
+}
+
+function worldOf(
+  garden: KubeClient,
+  namespace: string,
+  provider: BurstWorld['provider'],
+  caches: Caches,
+  asked: readonly BurstPolicy[],
+  opened: ReadonlyMap<string, OpenCluster>,
+  lines: HubLines,
+  told: Map<string, BurstPolicy>,
+): BurstWorld {
+  const policies = asked.map(
+    (policy): BurstPolicy => ({
+      ...policy,
+      // Nothing is told where a status says it already.
+      status: undefined,
+      // A duration of nothing is refused in a policy that is kept.
+      spec: { ...policy.spec, dryRun: true, trigger: { ...policy.spec.trigger, pendingFor: '0s' } },
+    }),
+  );
+  const byUid = new Map(asked.map((policy) => [policy.metadata.uid ?? '', policy]));
+  const readOnly = unwritten(garden, (object) => {
+    const policy = byUid.get(object.metadata.uid ?? '');
+    if (policy) told.set(object.metadata.uid ?? '', { ...policy, status: object.status as BurstPolicy['status'] });
+  });
+  const records = burstRecords(readOnly, namespace);
+  const sizes = new DecidedSizes(readOnly, namespace, caches.decidedSecrets);
+  const read = records.read.bind(records);
+  // What was decided before is not told again: all decisions are those of this look.
+  records.read = async (key, stop) => {
+    const kept = await read(key, stop);
+    return kept && { ...kept, decisions: [] };
+  };
+  const first = new ToldByHubs();
+  return {
+    ...caches,
+    garden: readOnly,
+    policies: {
+      get: (key: string) => policies.find((one) => keyOf(one) === key),
+      byIndex: (_: string, hub: string) => policies.filter(({ spec }) => spec.hub === hub),
+      absorb: () => {},
+    } as unknown as BurstWorld['policies'],
+    openClusters: { get: (key) => opened.get(key) },
+    provider,
+    granted: new Map(),
+    // What the operator was told to be sold out it alone knows.
+    capacity: new DepletedOffers(() => new Date()),
+    sizes,
+    decided: (cluster) => sizes.get(keyOf(cluster), cluster.metadata.uid ?? ''),
+    records,
+    metrics: new Registry(),
+    now: () => new Date(),
+    record: () => {},
+    async demandOf({ metadata: { name }, spec, status }, stop) {
+      const type = hubType(spec.type);
+      if (!type?.demand) return undefined;
+      const { client } = await lines.open(name, spec, status?.clusterIdentity, stop);
+      const demands = await type.demand(readerOf(client, stop), spec, name);
+      return first.once(name, status?.clusterIdentity ?? name, demands, Date.now());
+    },
+  };
+}
+
+/** The same garden, on which whatever is written comes to nothing: what is made is only tried. */
+function unwritten(garden: KubeClient, applied: (object: BurstPolicy) => void): KubeClient {
+  const writes: Partial<Record<keyof KubeClient, unknown>> = {
+    create: (object: never, options: object) => garden.create(object, { ...options, dryRun: true }),
+    apply: async (object: BurstPolicy) => {
+      applied(object);
+      return object;
+    },
+    delete: async () => true,
+    ...Object.fromEntries(
+      ['mergePatch', 'jsonPatch', 'update', 'deleteCollection', 'evict'].map((one) => [one, nothing]),
+    ),
+  };
+  return new Proxy(garden, {
+    get: (target, key: keyof KubeClient) => {
+      const value = writes[key] ?? target[key];
+      return typeof value === 'function' ? (value as () => unknown).bind(target) : value;
+    },
+  });
+}
+
+const nothing = async () => undefined;
+
+async function openMembers(
+  garden: KubeClient,
+  { memberships, clusters }: Caches,
+  hubs: ReadonlySet<string>,
+  gaps: string[],
+  ends: (() => Promise<unknown>)[],
+  signal: AbortSignal,
+): Promise<Map<string, OpenCluster>> {
+  const keys = [...hubs].flatMap((hub) =>
+    memberships.byIndex(BY_HUB, hub).flatMap((one) => (one.status?.state === 'Joined' ? [clusterOf(one)] : [])),
+  );
+  const found = new Map<string, OpenCluster>();
+  await Promise.all(
+    [...new Set(keys)].map(async (key) => {
+      const cluster = clusters.get(key);
+      if (!cluster) return;
+      try {
+        const stop = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]);
+        const client = await clientOf(garden, cluster, stop);
+        ends.push(() => client.close());
+        const [nodes, pods] = await Promise.all([
+          client.list<Node>(NODES, { signal: stop }),
+          client.list<Pod>(PODS, { signal: stop }),
+        ]);
+        found.set(key, {
+          client,
+          server: client.server,
+          answers: true,
+          nodes: { list: () => nodes.items },
+          pods: { list: () => pods.items },
+          onStop: () => {},
+        });
+      } catch (error) {
+        signal.throwIfAborted();
+        gaps.push(`WorkerCluster ${key}: ${errorText(error)}`);
+      }
+    }),
+  );
+  return found;
+}
+
+async function clientOf(
+  garden: KubeClient,
+  { metadata, status }: WorkerCluster,
+  signal: AbortSignal,
+): Promise<KubeClient> {
+  const { name = kubeconfigSecretName(metadata.name), key = KUBECONFIG_KEY } = status?.kubeconfigRef ?? {};
+  const secret = await garden.get<Secret>(SECRETS, name, metadata.namespace, { signal });
+  const client = KubeClient.fromKubeconfig(decoded(secret.data)[key] ?? '', undefined, { source: `Secret ${name}` });
+  // A tenant writes it: where the operator has not been by it we do not go from an administrator's machine.
+  if (status?.mode !== 'Attached' || status.endpoint === client.server) return client;
+  await client.close();
+  throw new Error(`its kubeconfig leads to ${client.server}, where the operator was not yet`);
+}

@@ -1,0 +1,35 @@
+import type { BurstCandidate } from '../api/burstpolicy.ts';
+import { MAX_NODES } from '../api/worker-pool.ts';
+import { manifestOf } from '../controllers/burst/own-clusters.ts';
+import type { Scenario } from './scenario.ts';
+
+/** Name of the cluster that grows by nodes alone. */
+const NAME = 'autoscaled';
+
+/**
+ * The same scenario without its policy: one cluster of that candidate stands from the beginning, and its pools grow and shrink for all that has
+ * no place elsewhere. undefined: its template has no pools that could.
+ */
+export function nodesAlone(scenario: Scenario, candidateName: string): Scenario | undefined {
+  const { policy } = scenario;
+  const candidate = policy?.spec.candidates.find(({ name }) => name === candidateName);
+  if (!policy || !candidate?.template.spec.pools) return undefined;
+  const { spec } = autoscaled(candidate, policy.spec.maximumClusters);
+  const made = manifestOf(policy, { template: { ...candidate.template, spec } }, { name: NAME, number: 0, nodes: {} });
+  const key = `${made.metadata.namespace}/${NAME}`;
+  return { ...scenario, policy: undefined, overflow: key, clusters: new Map([...scenario.clusters, [key, made]]) };
+}
+
+/** As large as all clusters that a policy may have of it, and as small as nothing. */
+function autoscaled({ template, maximumClusters }: BurstCandidate, most: number): BurstCandidate['template'] {
+  const times = maximumClusters ?? most;
+  const { dataPlaneNodes: _, ...spec } = template.spec;
+  const pools = spec.pools!.map((pool) => ({
+    ...pool,
+    minimum: 0,
+    maximum: Math.min(MAX_NODES, (pool.maximum ?? MAX_NODES) * times),
+    // The cloud's own, which takes nodes away as well: it is played by the same planner.
+    autoscale: 'Cloud' as const,
+  }));
+  return { ...template, spec: { ...spec, pools } };
+}

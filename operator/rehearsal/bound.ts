@@ -1,0 +1,169 @@
+import type { BurstPolicy } from '../api/burstpolicy.ts';
+import { profileNameOf, type WorkerCluster } from '../api/workercluster.ts';
+import type { ClusterOffer, OfferedPool } from '../burst/clusters/model.ts';
+import { offerOf } from '../burst/clusters/offer.ts';
+import type { FitPod } from '../burst/fit/model.ts';
+import { fitPod } from '../burst/fit/pod.ts';
+import { limitsOf } from '../controllers/burst/limits.ts';
+import { manifestOf } from '../controllers/burst/own-clusters.ts';
+import { billingOf } from '../cost/billing.ts';
+import type { Micros } from '../cost/money.ts';
+import { type Asked, DemandCurve } from './demand-curve.ts';
+import { areaOf, type Level, paidFor } from './levels.ts';
+import { offerInputs } from './members.ts';
+import type { Scenario } from './scenario.ts';
+import type { TraceLine, WorkSize } from './trace-line.ts';
+import { podOf } from './work.ts';
+
+const HOUR_MS = 3_600_000;
+
+/** What no planner can do better than, and what it would cost to have the peak standing. Money of the policy's currency. */
+export interface Bound {
+  /** What the standing clusters have no place for, at the cheapest price of a unit, with the minimums that clouds bill. */
+  readonly least: Micros;
+  /** What is paid besides because each unit stays for minimumLife. */
+  readonly forcedByMinimumLife: Micros;
+  /** The peak of it as machines that stand all the time: how many, and their cost. */
+  readonly peakNodes: number;
+  readonly standing: Micros;
+  /** Of what the cheapest unit is. */
+  readonly cheapest: { readonly candidate: string; readonly pool: string };
+}
+
+interface Sold {
+  readonly candidate: string;
+  readonly offer: ClusterOffer;
+  readonly pool: OfferedPool;
+  readonly hourly: number;
+  readonly leastMs: number;
+}
+
+/** Beside what a policy does: what its demand would cost at least, by the trace alone. undefined: nothing on offer has a price. */
+export async function boundOf(
+  scenario: Scenario,
+  policy: BurstPolicy,
+  trace: AsyncIterable<TraceLine>,
+  { start, end }: { start: number; end: number },
+): Promise<Bound | undefined> {
+  const curve = new DemandCurve();
+  for await (const line of trace) if (line.at <= end) curve.add(line);
+  const asked = curve.until(end);
+  const sold = soldOf(scenario, policy);
+  const sizes = [...curve.sizes.values()];
+  const units = sizes.length === 1 ? byReplicas(scenario, sizes[0]!, asked, sold) : byAmounts(scenario, asked, sold);
+  if (!units) return undefined;
+  const { levels, hourly, cheapest, nodes } = units;
+  const whole = levels.map(({ at, units: some }) => ({ at, units: Math.ceil(some - 1e-9) }));
+  const { minimumLifeMs } = limitsOf(policy.spec);
+  const exact = paidFor(whole, end, 0);
+  const billed = paidFor(whole, end, cheapest.leastMs);
+  const lived = paidFor(whole, end, Math.max(cheapest.leastMs, minimumLifeMs));
+  const money = (unitMs: number): Micros => BigInt(Math.round((unitMs * hourly) / HOUR_MS));
+  return {
+    least: money(areaOf(levels, end) + billed - exact),
+    forcedByMinimumLife: money(lived - billed),
+    peakNodes: nodes,
+    standing: standingCost(cheapest, nodes, end - start),
+    cheapest: { candidate: cheapest.candidate, pool: cheapest.pool.name },
+  };
+}
+
+function soldOf(scenario: Scenario, policy: BurstPolicy): Sold[] {
+  const { currency } = policy.spec.budget;
+  return policy.spec.candidates.flatMap((candidate) => {
+    const cluster = manifestOf(policy, candidate, { name: 'new', number: 0, nodes: {} });
+    const profile = scenario.profiles.get(profileNameOf(cluster));
+    if (!profile) return [];
+    const offer = offerOf(offerInputs(cluster, profile, { currency, assumedHourly: candidate.assumedHourly }));
+    const leastMs = billingOf(profile, 'machines').minimumMs;
+    return offer.pools.flatMap((pool) =>
+      pool.price === undefined ? [] : [{ candidate: candidate.name, offer, pool, hourly: Number(pool.price), leastMs }],
+    );
+  });
+}
+
+interface Units {
+  readonly levels: readonly Level[];
+  /** Millionths an hour of one unit. */
+  readonly hourly: number;
+  readonly cheapest: Sold;
+  readonly nodes: number;
+}
+
+/** All asks for the same: a unit is a replica, and how many a node takes is known exactly. */
+function byReplicas(
+  scenario: Scenario,
+  size: WorkSize,
+  asked: readonly Asked[],
+  sold: readonly Sold[],
+): Units | undefined {
+  const pod = fitPod(podOf(size, false));
+  const priced = sold
+    .map((one) => ({ one, each: one.hourly / fitsOn(pod, one.pool), fits: fitsOn(pod, one.pool) }))
+    .filter(({ fits }) => fits > 0)
+    .sort((a, b) => a.each - b.each)[0];
+  if (!priced) return undefined;
+  const slots = standingPools(scenario).reduce((sum, { pool, count }) => sum + count * fitsOn(pod, pool), 0);
+  const levels = asked.map(({ at, count }) => ({ at, units: Math.max(0, count - slots) }));
+  const nodes = Math.ceil(peakOf(levels) / priced.fits);
+  return { levels, hourly: priced.each, cheapest: priced.one, nodes };
+}
+
+/** Sizes are mixed: a unit is a CPU, or as much memory as costs the same; of both the dearer one counts, as if all could be cut to fit. */
+function byAmounts(scenario: Scenario, asked: readonly Asked[], sold: readonly Sold[]): Units | undefined {
+  const each = (amount: 'cpu' | 'memory') => (one: Sold) => one.hourly / one.pool.template.allocatable[amount];
+  const least = (amount: 'cpu' | 'memory') => Math.min(...sold.map(each(amount)));
+  const usable = sold.filter(({ pool }) => pool.template.allocatable.cpu > 0 && pool.template.allocatable.memory > 0);
+  const cheapest = [...usable].sort((a, b) => each('cpu')(a) - each('cpu')(b))[0];
+  if (!cheapest) return undefined;
+  const [perMillicore, perByte] = [least('cpu'), least('memory')];
+  const there = { cpu: 0, memory: 0 };
+  for (const { pool, count } of standingPools(scenario)) {
+    there.cpu += count * pool.template.allocatable.cpu;
+    there.memory += count * pool.template.allocatable.memory;
+  }
+  const over = ({ cpu, memory }: Asked) => ({
+    cpu: Math.max(0, cpu - there.cpu),
+    memory: Math.max(0, memory - there.memory),
+  });
+  const levels = asked.map((one) => {
+    const { cpu, memory } = over(one);
+    return { at: one.at, units: Math.max(cpu * perMillicore, memory * perByte) / (1000 * perMillicore) };
+  });
+  const { allocatable } = cheapest.pool.template;
+  const nodes = asked.reduce((most, one) => {
+    const { cpu, memory } = over(one);
+    return Math.max(most, Math.ceil(Math.max(cpu / allocatable.cpu, memory / allocatable.memory)));
+  }, 0);
+  return { levels, hourly: 1000 * perMillicore, cheapest, nodes };
+}
+
+const peakOf = (levels: readonly Level[]): number => levels.reduce((most, { units }) => Math.max(most, units), 0);
+
+function fitsOn({ requests }: FitPod, { template: { allocatable } }: OfferedPool): number {
+  const times = (of: 'cpu' | 'memory') => (requests[of] > 0 ? Math.floor(allocatable[of] / requests[of]) : Infinity);
+  const others = [...requests.others].map(([name, asked]) => Math.floor((allocatable.others.get(name) ?? 0) / asked));
+  return Math.min(allocatable.pods, times('cpu'), times('memory'), ...others);
+}
+
+/** Nodes that stand, whatever a policy does; of pools that grow by themselves, all that they may have. */
+function standingPools({ clusters, profiles }: Scenario): { pool: OfferedPool; count: number }[] {
+  return [...clusters.values()].flatMap((cluster: WorkerCluster) => {
+    const profile = profiles.get(profileNameOf(cluster));
+    if (!profile) return [];
+    return offerOf(offerInputs(cluster, profile, { currency: '' })).pools.map((pool) => {
+      const grows = cluster.spec.pools?.find(({ name }) => name === pool.name)?.autoscale === 'Coppice';
+      return { pool, count: grows ? pool.most : pool.minimum };
+    });
+  });
+}
+
+/** Clusters as large as they may be, and one for the rest, for all the time. */
+function standingCost({ offer, pool }: Sold, nodes: number, ms: number): Micros {
+  let hourly = 0n;
+  for (let left = nodes; left > 0; left -= pool.most) {
+    const price = offer.price(new Map([[pool.name, Math.min(left, pool.most)]]));
+    if (typeof price !== 'string') hourly += price.hourly;
+  }
+  return (hourly * BigInt(Math.round(ms))) / BigInt(HOUR_MS);
+}

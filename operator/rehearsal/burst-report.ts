@@ -1,0 +1,76 @@
+import { limitsOf } from '../controllers/burst/limits.ts';
+import type { Cost } from './money.ts';
+import type { World } from './state.ts';
+import { type WaitHistogram, waitQuantile } from './waits.ts';
+
+/** Waits in milliseconds, to three digits; absent: nobody waited. */
+export interface Waits {
+  readonly count: number;
+  readonly p50?: number;
+  readonly p95?: number;
+  readonly p99?: number;
+  readonly max?: number;
+}
+
+/** What came of workloads, and of a policy that bought clusters for them. */
+export interface WorkReport {
+  /** Replicas and jobs that ran, from the moment in which they were asked for. */
+  readonly waits: Waits;
+  /** Of those that did not run at once. */
+  readonly waited: Waits;
+  /** The same without the time in which a policy waits whether work goes away by itself. */
+  readonly waitedAfterStabilisation: Waits;
+  /** The same without the time that the cloud took for the node that they ran on. */
+  readonly waitedBeyondStartup: Waits;
+  /** Given up before they ran, and waiting at the end. */
+  readonly cancelled: number;
+  readonly waiting: number;
+  /** Clusters that were bought, how many of them and of their nodes there were at most, and what they cost. */
+  readonly bought: {
+    readonly clusters: number;
+    readonly peakClusters: number;
+    readonly peakNodes: number;
+    readonly costs: readonly Cost[];
+  };
+  /** CPU of bought clusters in millicores times milliseconds: what was paid for, and what ran there. */
+  readonly paidCpu: number;
+  readonly usedCpu: number;
+}
+
+/** @param costs of what was bought */
+export function workReport(world: World, costs: readonly Cost[]): WorkReport | undefined {
+  const { work, ledger, mind, now } = world;
+  if (!work) return undefined;
+  const { all, waited, beyondStartup } = work.waits;
+  const stabilisation = mind ? limitsOf(mind.policy.spec).pendingForMs : 0;
+  return {
+    waits: waitsOf(all),
+    waited: waitsOf(waited),
+    waitedAfterStabilisation: without(waitsOf(waited), stabilisation),
+    waitedBeyondStartup: waitsOf(beyondStartup),
+    cancelled: work.cancelled,
+    waiting: [...work.groups.values()].reduce((sum, { waitingCount }) => sum + waitingCount, 0),
+    bought: {
+      clusters: [...world.clusters.values()].filter(({ candidate }) => candidate !== undefined).length,
+      peakClusters: ledger.peak('boughtClusters'),
+      peakNodes: ledger.peak('boughtNodes'),
+      costs,
+    },
+    paidCpu: ledger.sum('boughtPaid', now),
+    usedCpu: ledger.sum('boughtUsed', now),
+  };
+}
+
+function waitsOf(histogram: WaitHistogram): Waits {
+  const { served, max } = histogram;
+  // Rounded up to three digits, a quantile may come out above the longest wait.
+  const quantile = (share: number) => Math.min(waitQuantile(histogram, share) ?? 0, max);
+  return served === 0
+    ? { count: 0 }
+    : { count: served, p50: quantile(0.5), p95: quantile(0.95), p99: quantile(0.99), max };
+}
+
+const without = ({ count, ...waits }: Waits, ms: number): Waits => ({
+  count,
+  ...Object.fromEntries(Object.entries(waits).map(([name, wait]) => [name, Math.max(0, wait - ms)])),
+});

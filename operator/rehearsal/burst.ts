@@ -1,0 +1,187 @@
+import type { BurstPolicy } from '../api/burstpolicy.ts';
+import { profileNameOf } from '../api/workercluster.ts';
+import type { CandidateView, OwnCluster, Supply } from '../burst/clusters/model.ts';
+import { offerOf } from '../burst/clusters/offer.ts';
+import { planClusters } from '../burst/clusters/plan.ts';
+import { emptyRecord, givenBack, type KeptPurchase, ordered, spentUntil } from '../burst/clusters/record.ts';
+import { withFacts } from '../controllers/burst/facts.ts';
+import { limitsOf } from '../controllers/burst/limits.ts';
+import { BurstMemory } from '../controllers/burst/memory.ts';
+import { manifestOf, type Seen } from '../controllers/burst/own-clusters.ts';
+import { SETTLE_MS } from '../controllers/burst/supply.ts';
+import { parseMoney } from '../cost/money.ts';
+import { workOf } from './hub-work.ts';
+import { createCluster, deleteCluster } from './lifecycle.ts';
+import { memberOf, offerInputs } from './members.ts';
+import type { BurstMind } from './mind.ts';
+import { type ClusterState, newCluster, tell, type World } from './state.ts';
+
+/** As often the operator asks a hub what it has no place for. */
+const LOOK_MS = 10_000;
+/** A rest of a candidate, or a quota, ends without a word: while work waits the policy is looked at this often at least. */
+const WAITING_MS = 60_000;
+
+/** What the operator knows of a policy before its first look. */
+export function newMind(policy: BurstPolicy): BurstMind {
+  const { name, namespace = '', uid = `${namespace}/${name}` } = policy.metadata;
+  const known = { ...policy, metadata: { ...policy.metadata, uid } };
+  const record = emptyRecord({ namespace, name, uid });
+  return { policy: known, memory: new BurstMemory(), record, seen: -1, lookedAt: -LOOK_MS, refusals: new Map() };
+}
+
+/** Has the operator look at its policy as soon as it would: when something has changed, at the next of its looks at the hub. */
+export function planLook(world: World): void {
+  const { mind, work } = world;
+  if (!mind || !work || mind.seen === work.version) return;
+  const next = Math.ceil(world.now / LOOK_MS) * LOOK_MS;
+  lookBy(world, mind, Math.max(next, mind.lookedAt + LOOK_MS));
+}
+
+function lookBy(world: World, mind: BurstMind, wanted: number): void {
+  const at = Math.max(wanted, world.now);
+  if (mind.lookAt !== undefined && mind.lookAt >= world.now && mind.lookAt <= at) return;
+  mind.lookAt = at;
+  world.events.add({ at, isLive: () => mind.lookAt === at, run: () => look(world, mind) });
+}
+
+/** One look at the policy: the operator's own planner, on what there is. */
+function look(world: World, mind: BurstMind): void {
+  const { policy, memory } = mind;
+  mind.lookAt = undefined;
+  mind.lookedAt = world.now;
+  const now = world.epoch + world.now;
+  const waiting = workOf(world.work!, memory, policy.spec.hub, now);
+  mind.record = withFacts(mind.record, seenAll(world, mind, now), waiting, now);
+  const { record } = mind;
+  const time = (text: string | undefined) => (text === undefined ? undefined : Date.parse(text));
+  const plan = planClusters(
+    {
+      limits: limitsOf(policy.spec),
+      waiting,
+      supply: waiting.length > 0 ? supplyOf(world, mind) : [],
+      candidates: candidatesOf(world, mind, now),
+      clusters: seenAll(world, mind, now).map(({ own }) => own),
+      spent: spentUntil(record, now),
+      lastOut: time(record.lastOut),
+      lastIn: time(record.lastIn),
+    },
+    now,
+  );
+  for (const purchase of plan.purchases) {
+    mind.record = ordered(mind.record, purchase, now);
+    buy(world, mind, mind.record.purchases.at(-1)!, purchase.why);
+  }
+  for (const { name, why, isFailure } of plan.removals) {
+    mind.record = givenBack(mind.record, { name, why, isFailure }, now);
+    giveBack(world, keyOf(policy, name), isFailure ? why : 'it has no work any more');
+  }
+  mind.seen = world.work!.version;
+  if (plan.next !== undefined) lookBy(world, mind, plan.next - world.epoch);
+  if (waiting.length > 0) lookBy(world, mind, world.now + WAITING_MS);
+}
+
+const keyOf = (policy: BurstPolicy, name: string): string => `${policy.metadata.namespace}/${name}`;
+
+function buy(world: World, { policy }: BurstMind, purchase: KeptPurchase, why: string): void {
+  const candidate = policy.spec.candidates.find(({ name }) => name === purchase.candidate)!;
+  const manifest = manifestOf(policy, candidate, purchase);
+  const key = keyOf(policy, purchase.name);
+  const cluster = newCluster(key, manifest, world.scenario, candidate.name);
+  world.clusters.set(key, cluster);
+  createCluster(world, cluster, manifest.spec);
+  tell(world, cluster, 'bought', why);
+}
+
+function giveBack(world: World, key: string, why: string): void {
+  const cluster = world.clusters.get(key);
+  if (!cluster?.object || cluster.object.metadata.deletionTimestamp) return;
+  tell(world, cluster, 'given-back', why);
+  deleteCluster(world, cluster);
+}
+
+const seenAll = (world: World, mind: BurstMind, now: number): Seen[] =>
+  mind.record.purchases.map((purchase) => seenOf(world, mind, purchase, now));
+
+/** What the operator sees of a purchase. A cluster is in the hub as soon as its control plane serves. */
+function seenOf(world: World, { policy, memory }: BurstMind, purchase: KeptPurchase, now: number): Seen {
+  const { name, candidate, at, most, uid } = purchase;
+  const key = keyOf(policy, name);
+  const state = world.clusters.get(key);
+  const cluster = state?.object;
+  const isJoined = cluster !== undefined && state?.serves === true;
+  const isIdle = isJoined ? !world.work!.isBusy(key) : undefined;
+  const idleSince = memory.idle(`${policy.metadata.uid}/${purchase.number}`, isIdle, now);
+  const isLeaving = purchase.leaving || cluster?.metadata.deletionTimestamp !== undefined;
+  const hasJoined = isJoined || purchase.joinedAt !== undefined;
+  const phase: OwnCluster['phase'] = isLeaving
+    ? 'Leaving'
+    : hasJoined
+      ? 'Joined'
+      : cluster || uid
+        ? 'Making'
+        : 'Ordered';
+  const failure = hasJoined ? undefined : (state?.specRefusal ?? state?.machineRefusal);
+  const hourly = [most, purchase.rate].map((amount) => parseMoney(amount)).reduce((a, b) => (a > b ? a : b));
+  const own = { key, name, candidate, at: Date.parse(at), phase, idleSince, hourly, failure };
+  return { purchase, cluster, own, hasJoined: isJoined, isIdle };
+}
+
+function candidatesOf({ scenario }: World, { policy, record }: BurstMind, now: number): CandidateView[] {
+  const { candidates, maximumClusters, budget } = policy.spec;
+  return candidates.map((candidate) => {
+    const { name, priority = 0, assumedHourly } = candidate;
+    const cluster = manifestOf(policy, candidate, { name: 'new', number: 0, nodes: {} });
+    const profile = scenario.profiles.get(profileNameOf(cluster));
+    const rest = record.rests[name];
+    const rests =
+      rest && Date.parse(rest.until) > now ? `it rests until ${rest.until}, because of ${rest.why}` : undefined;
+    const has = record.purchases.filter((one) => one.candidate === name).length;
+    return {
+      name,
+      priority,
+      left: (candidate.maximumClusters ?? maximumClusters) - has,
+      offer: profile && offerOf(offerInputs(cluster, profile, { currency: budget.currency, assumedHourly })),
+      problem: profile ? rests : `there is no CloudProfile ${profileNameOf(cluster)}`,
+    };
+  });
+}
+
+/** Clusters that take work of the hub: all that serve; and bought ones that are on their way. */
+function supplyOf(world: World, { record }: BurstMind): Supply[] {
+  const now = world.epoch + world.now;
+  return [...world.clusters.values()].flatMap((cluster): Supply[] => {
+    const { key, object, profile } = cluster;
+    if (!object || object.metadata.deletionTimestamp) return [];
+    const purchase = record.purchases.find(({ name }) => cluster.candidate !== undefined && key.endsWith(`/${name}`));
+    const joinedAt = purchase?.joinedAt === undefined ? undefined : Date.parse(purchase.joinedAt);
+    const isComing = purchase !== undefined && !(joinedAt !== undefined && joinedAt + SETTLE_MS <= now);
+    return [
+      {
+        cluster: key,
+        member: memberOf(object, profile),
+        nodes: nodesOf(world, cluster),
+        planned: isComing ? missing(cluster, purchase) : [],
+      },
+    ];
+  });
+}
+
+function nodesOf({ work }: World, cluster: ClusterState): Supply['nodes'] {
+  return [...cluster.nodes.keys()].flatMap((name) => {
+    const there = work!.room.node(work!.nameOf(cluster.key, name));
+    if (!there) return [];
+    const pods = [...there.pods].flatMap(([pod, count]) => Array.from({ length: count }, () => pod));
+    return [{ node: { ...there.node, name }, pods }];
+  });
+}
+
+/** Nodes that were bought with it and are not Ready yet. */
+function missing(cluster: ClusterState, { nodes }: KeptPurchase): Supply['planned'] {
+  const { object, profile, pools } = cluster;
+  if (!object || !profile) return [];
+  const offered = offerOf(offerInputs(object, profile, { currency: '' })).pools;
+  return offered.flatMap(({ name, template, minimum }) => {
+    const count = Math.max(minimum, nodes[name] ?? 0) - (pools.get(name)?.ready ?? 0);
+    return count > 0 ? [{ template, count }] : [];
+  });
+}

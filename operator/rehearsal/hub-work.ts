@@ -1,0 +1,40 @@
+import type { BurstMemory } from '../controllers/burst/memory.ts';
+import type { HubWork } from '../controllers/burst/supply.ts';
+import type { WorkGroup, WorkState } from './work.ts';
+
+/** What the hub has no place for, as the planner takes it: replicas of a workload together, jobs by the moment in which they came. */
+export function workOf({ groups }: WorkState, memory: BurstMemory, hub: string, now: number): HubWork[] {
+  const waits = [...groups.values()].filter(({ cluster, waitingCount }) => cluster === undefined && waitingCount > 0);
+  const parts = waits.flatMap((group) =>
+    sourcesOf(group).map(({ source, count }) => ({
+      source,
+      namespace: 'default',
+      count,
+      asked: {
+        cpu: group.size.cpu,
+        memory: group.size.memory,
+        ...(group.size.gpu !== undefined && { gpu: group.size.gpu }),
+      },
+      pod: group.pod,
+      each: `${group.size.cpu} CPU, ${group.size.memory} memory`,
+      accepts: group.accepts,
+    })),
+  );
+  const said = parts.map(({ source, namespace, count, asked }) => ({
+    source,
+    namespace,
+    count,
+    each: asked,
+    since: '',
+  }));
+  const since = memory.waiting(hub, said, now);
+  return parts.map((part): HubWork => ({ ...part, since: since.get(part.source) ?? now }));
+}
+
+function sourcesOf({ name, size, isJobs, waiting, waitingCount }: WorkGroup): { source: string; count: number }[] {
+  const whose = `${name} (${size.cpu} CPU, ${size.memory})`;
+  if (!isJobs) return [{ source: whose, count: waitingCount }];
+  const byMoment = new Map<number, number>();
+  for (const { since, count } of waiting) byMoment.set(since, (byMoment.get(since) ?? 0) + count);
+  return [...byMoment].map(([moment, count]) => ({ source: `${whose} of second ${moment / 1000}`, count }));
+}

@@ -1,0 +1,44 @@
+/** How things stand from a moment on. CPU in millicores, money in millionths an hour. */
+export interface Standing {
+  readonly at: number;
+  /** What all work asks for that runs or waits, and what runs of it. */
+  readonly demand: number;
+  readonly running: number;
+  /** What Ready nodes offer. */
+  readonly capacity: number;
+  /** Of clusters that were bought: what machines offer that are paid for, and what runs there. */
+  readonly boughtPaid: number;
+  readonly boughtUsed: number;
+  readonly boughtHourly: number;
+  readonly boughtClusters: number;
+  readonly boughtNodes: number;
+}
+
+type Amount = Exclude<keyof Standing, 'at'>;
+
+/** How things stood, from one change to the next. */
+export class Ledger {
+  readonly standings: Standing[] = [];
+
+  add(standing: Standing): void {
+    const last = this.standings.at(-1);
+    if (last && last.at === standing.at) this.standings.pop();
+    else if (last && isSame(last, standing)) return;
+    this.standings.push(standing);
+  }
+
+  peak(of: Amount): number {
+    return this.standings.reduce((most, standing) => Math.max(most, standing[of]), 0);
+  }
+
+  /** Amount times milliseconds until `end`. */
+  sum(of: Amount, end: number): number {
+    return this.standings.reduce((total, standing, index) => {
+      const until = this.standings[index + 1]?.at ?? end;
+      return total + standing[of] * Math.max(0, until - standing.at);
+    }, 0);
+  }
+}
+
+const isSame = (a: Standing, b: Standing): boolean =>
+  (Object.keys(b) as (keyof Standing)[]).every((field) => field === 'at' || a[field] === b[field]);

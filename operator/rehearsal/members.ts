@@ -1,0 +1,113 @@
+import type { CloudProfile } from '../api/cloudprofile.ts';
+import { LABELS } from '../api/group.ts';
+import type { HubSpec } from '../api/hub.ts';
+import { isSizedByCloud } from '../api/pools.ts';
+import type { WorkerCluster, WorkerClusterSpec } from '../api/workercluster.ts';
+import type { HubMember } from '../burst/clusters/model.ts';
+import { type OfferInputs, offeredBy } from '../burst/clusters/offer.ts';
+import type { FitNode } from '../burst/fit/model.ts';
+import type { Reserve } from '../burst/fit/reserve.ts';
+import { desiredSizes } from '../capacity/desired-sizes.ts';
+import { labelsOf, zonesOf } from '../controllers/membership/member-labels.ts';
+import type { ClusterState, PoolState, SimulatedMachine, World } from './state.ts';
+
+/** All that a rehearsed hub asks of a hub's spec. */
+const HUB = { type: 'Karmada' } as HubSpec;
+/** Who decides what kubelets keep, by the type of the profile. */
+const MANAGED: Readonly<Record<string, Reserve>> = { aws: 'eks', gcp: 'gke', azure: 'aks' };
+
+const modeOf = ({ spec }: Pick<WorkerCluster, 'spec'>, profile: CloudProfile | undefined) =>
+  spec.mode ?? profile?.spec.defaults?.mode ?? 'Hosted';
+
+/** As the operator reckons it for the cloud that is played here. */
+export const reserveOf = (cluster: Pick<WorkerCluster, 'spec'>, profile: CloudProfile): Reserve => {
+  const managed = MANAGED[profile.spec.type];
+  if (managed === undefined) return 'none';
+  return modeOf(cluster, profile) === 'Managed' ? managed : 'machines';
+};
+
+/** How the hub knows a cluster, or would know one that is not there yet. */
+export function memberOf(cluster: WorkerCluster, profile: CloudProfile | undefined): HubMember {
+  const region = cluster.spec.region ?? profile?.spec.defaults?.region ?? profile?.spec.regions[0]?.name;
+  const mode = modeOf(cluster, profile);
+  const made: WorkerCluster = { ...cluster, status: { ...(region && { region }), mode, ...cluster.status } };
+  const name = cluster.metadata.name;
+  return { name, labels: labelsOf(made, HUB, { profile }), zones: zonesOf(made, { profile }) };
+}
+
+/** What offers of such a cluster rest on. */
+export const offerInputs = (
+  cluster: WorkerCluster,
+  profile: CloudProfile,
+  { currency, assumedHourly }: Pick<OfferInputs, 'currency' | 'assumedHourly'>,
+): OfferInputs => ({
+  cluster,
+  profile,
+  member: memberOf(cluster, profile),
+  reserve: reserveOf(cluster, profile),
+  currency,
+  assumedHourly,
+});
+
+/**
+ * The spec as it is played: where a cloud's own autoscaler sizes a pool, Coppice's decider stands in for it, since there is no cloud. A cloud
+ * takes empty nodes away as well, by about the same rules.
+ */
+export function playedSpec(cluster: WorkerCluster, profile: CloudProfile | undefined): WorkerClusterSpec {
+  const { spec } = cluster;
+  if (!profile || !spec.pools || modeOf(cluster, profile) !== 'Managed') return spec;
+  const ofCloud = new Set(
+    desiredSizes({ cluster, profile })
+      .filter(isSizedByCloud)
+      .map(({ name }) => name),
+  );
+  return {
+    ...spec,
+    pools: spec.pools.map((pool) => (ofCloud.has(pool.name) ? { ...pool, autoscale: 'Coppice' as const } : pool)),
+  };
+}
+
+/** Whether nodes of a cluster can be taken away one by one. In a managed one of Coppice's own sizing they cannot: docs/burst.md. */
+export const canShrink = ({ manifest, profile }: ClusterState): boolean =>
+  modeOf(manifest, profile) !== 'Managed' || !manifest.spec.pools?.some(({ autoscale }) => autoscale === 'Coppice');
+
+/** What a node of a pool is to work. */
+export function fitNodeOf(cluster: ClusterState, pool: PoolState, node: string): FitNode | undefined {
+  const { profile, shoot, object } = cluster;
+  const type = profile?.spec.machineTypes.find(({ name }) => name === pool.machineType);
+  if (!profile || !type || !object) return undefined;
+  const wanted = cluster.wanted.find(({ name }) => name === pool.name);
+  return {
+    name: node,
+    labels: {
+      ...wanted?.labels,
+      'node.kubernetes.io/instance-type': type.name,
+      'topology.kubernetes.io/region': shoot?.spec.region ?? '',
+      [LABELS.pool]: pool.name,
+      'kubernetes.io/arch': type.architecture ?? 'amd64',
+      'kubernetes.io/os': 'linux',
+    },
+    taints: wanted?.taints ?? [],
+    unschedulable: false,
+    allocatable: offeredBy(type, { reserve: reserveOf(object, profile) }),
+    attachLimits: new Map(),
+  };
+}
+
+/** A node is Ready, and takes work. */
+export function nodeJoins(world: World, cluster: ClusterState, { machine, askedAt }: SimulatedMachine): void {
+  const fit = world.work && fitNodeOf(cluster, cluster.pools.get(machine.pool)!, machine.nodeName);
+  if (!fit) return;
+  // Machines of a new cluster were waited for since that was ordered.
+  const since = askedAt === cluster.servesSince ? cluster.orderedAt : askedAt;
+  world.work?.addNode(
+    {
+      cluster: cluster.key,
+      node: machine.nodeName,
+      member: memberOf(cluster.object!, cluster.profile),
+      readyAt: world.now,
+      startupMs: world.now - since,
+    },
+    fit,
+  );
+}

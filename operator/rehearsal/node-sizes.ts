@@ -1,0 +1,161 @@
+import { parseDuration } from '../api/duration.ts';
+import { ANNOTATIONS, LABELS } from '../api/group.ts';
+import type { DesiredPool } from '../api/pools.ts';
+import { MAX_NODES } from '../api/worker-pool.ts';
+import { offerOf } from '../burst/clusters/offer.ts';
+import type { Demand } from '../burst/demand.ts';
+import { ClusterState as FitState } from '../burst/fit/state.ts';
+import type { NodeView, PoolView } from '../burst/nodes/model.ts';
+import { planNodes } from '../burst/nodes/plan.ts';
+import { whyNodeStays } from '../burst/nodes/stays.ts';
+import { desiredSizes, isCoppices } from '../capacity/desired-sizes.ts';
+import { EMPTY } from '../controllers/empty-mark.ts';
+import { canShrink, offerInputs } from './members.ts';
+import { type ClusterState, dateOf, type World } from './state.ts';
+
+/** As the operator has it, where a pool does not say. */
+const SCALE_IN_AFTER_MS = 10 * 60_000;
+const ANY = 'USD';
+
+/** Has the node planner look at all clusters whose work has changed, or whose time has come. @returns whether it decided anything */
+export function sizeClusters(world: World): boolean {
+  let hasSized = false;
+  for (const cluster of world.clusters.values()) {
+    const { work } = world;
+    if (!work || !cluster.object || cluster.object.metadata.deletionTimestamp || !cluster.serves) continue;
+    if (cluster.sizedFor === work.version) continue;
+    cluster.sizedFor = work.version;
+    hasSized = sizeCluster(world, cluster) || hasSized;
+  }
+  return hasSized;
+}
+
+function sizeCluster(world: World, cluster: ClusterState): boolean {
+  const { object, profile, decided } = cluster;
+  if (!object || !profile) return false;
+  const pools = desiredSizes({ cluster: object, profile, decided }).filter(isCoppices);
+  if (pools.length === 0) return false;
+  const now = world.epoch + world.now;
+  const offers = offerOf(
+    offerInputs(object, profile, { currency: profile.spec.controlPlaneFee?.currency ?? ANY }),
+  ).pools;
+  const views = pools.map((pool): PoolView => {
+    const offer = offers.find(({ name }) => name === pool.name);
+    const at = decided.get(pool.name)?.at;
+    return {
+      name: pool.name,
+      count: pool.count,
+      minimum: pool.minimum,
+      maximum: pool.maximum,
+      present: readyOf(cluster, pool),
+      ...(at !== undefined && { decidedAt: Date.parse(at) }),
+      ...(offer
+        ? { offer: { template: offer.template, price: Number(offer.price ?? 1n) } }
+        : { soldOut: 'the CloudProfile has no such machine type' }),
+    };
+  });
+  const nodes = nodeViews(world, cluster, views);
+  const { growth, shrinkage } = planNodes({
+    state: stateOf(world, cluster),
+    demands: demandsOf(world, cluster),
+    pools: views,
+    nodes,
+    notReady: [],
+    most: MAX_NODES,
+    refused: () => undefined,
+    mayShrink: () => true,
+    hasWork: nodes.some(({ pods }) => pods.length > 0),
+    daemons: [],
+    unneededSince: cluster.unneededSince,
+    waitMs: (pool) =>
+      parseDuration(object.spec.pools?.find(({ name }) => name === pool)?.scaleInAfter ?? '') ?? SCALE_IN_AFTER_MS,
+    mayTakeNodes: canShrink(cluster),
+    now,
+  });
+  noteUnneeded(cluster, shrinkage.unneeded, now);
+  const at = dateOf(world).toISOString();
+  for (const { pool, count, why } of growth.sizes) decided.set(pool, { count, by: 'Coppice', why, at });
+  for (const { node, why } of shrinkage.begin) empty(world, cluster, node, why, at);
+  if (shrinkage.next !== undefined) sizeAgain(world, cluster, shrinkage.next - world.epoch);
+  const hasDecided = growth.sizes.length + shrinkage.begin.length > 0;
+  if (hasDecided) world.toPlan.add(cluster);
+  return hasDecided;
+}
+
+/** Ready nodes of a pool, whichever machine type it had to take. */
+const readyOf = ({ pools, wanted }: ClusterState, { name }: DesiredPool): number =>
+  [...pools.values()]
+    .filter((pool) => {
+      const its = wanted.find((one) => one.name === pool.name);
+      return (its?.labels[LABELS.alternativeOf] ?? pool.name) === name;
+    })
+    .reduce((sum, { ready }) => sum + ready, 0);
+
+function nodeViews({ work }: World, cluster: ClusterState, pools: readonly PoolView[]): NodeView[] {
+  return [...cluster.nodes].map(([name, node]) => {
+    const { pool } = cluster.machines.get(name)!.machine;
+    const pods = work!.podsOn(cluster.key, name);
+    const stays = whyNodeStays(node, pods);
+    const price = pools.find((one) => one.name === pool)?.offer?.price ?? 0;
+    return { name, pool, price, pods, isEmptying: false, ...(stays !== undefined && { stays }) };
+  });
+}
+
+function stateOf({ work }: World, cluster: ClusterState): FitState {
+  const state = new FitState();
+  for (const name of cluster.nodes.keys()) {
+    const there = work!.room.node(work!.nameOf(cluster.key, name));
+    if (!there) continue;
+    state.addNode({ ...there.node, name });
+    for (const [pod, count] of there.pods) state.place(pod, name, count);
+  }
+  return state;
+}
+
+/** Pods that wait in this cluster: its own work; and all that a hub has no place for, where that is all that may grow. */
+function demandsOf({ work, scenario, epoch }: World, { key }: ClusterState): Demand[] {
+  return [...work!.groups.values()].flatMap((group, index): Demand[] => {
+    const isHere = group.cluster === key || (group.cluster === undefined && scenario.overflow === key);
+    if (!isHere || group.waitingCount === 0) return [];
+    return [
+      {
+        who: group.name,
+        replica: group.pod,
+        keys: Array.from({ length: group.waitingCount }, (_, replica) => `${index}/${replica}`),
+        since: new Date(epoch + group.waiting[0]!.since).toISOString(),
+        source: 'PendingPods',
+        isSystem: false,
+      },
+    ];
+  });
+}
+
+function noteUnneeded({ unneededSince }: ClusterState, unneeded: readonly string[], now: number): void {
+  const still = new Set(unneeded);
+  for (const name of unneededSince.keys()) if (!still.has(name)) unneededSince.delete(name);
+  for (const name of unneeded) if (!unneededSince.has(name)) unneededSince.set(name, now);
+}
+
+/** Its pods move at once: there is room elsewhere, or it would not be emptied. */
+function empty(world: World, cluster: ClusterState, name: string, why: string, at: string): void {
+  const node = cluster.nodes.get(name)!;
+  const { pool } = cluster.machines.get(name)!.machine;
+  const annotations = { ...node.metadata.annotations, [ANNOTATIONS.emptiedSince]: `${at}${EMPTY}` };
+  cluster.nodes.set(name, { ...node, metadata: { ...node.metadata, annotations } });
+  world.work!.removeNode(cluster.key, name, world.now);
+  const count = cluster.wanted.find((one) => one.name === pool)?.count ?? 0;
+  const known = cluster.decided.get(pool)?.count ?? count;
+  cluster.decided.set(pool, { count: Math.max(0, known - 1), by: 'Coppice', why, at });
+}
+
+function sizeAgain(world: World, cluster: ClusterState, at: number): void {
+  if (cluster.sizeAgainAt !== undefined && cluster.sizeAgainAt > world.now && cluster.sizeAgainAt <= at) return;
+  cluster.sizeAgainAt = at;
+  world.events.add({
+    at: Math.max(at, world.now + 1),
+    isLive: () => cluster.sizeAgainAt === at && cluster.object !== undefined,
+    run: () => {
+      cluster.sizedFor = -1;
+    },
+  });
+}

@@ -1,0 +1,73 @@
+import { z } from 'zod';
+import { parseDuration } from '../api/duration.ts';
+import { parseBytes, parseCount, parseCpu } from '../api/quantity.ts';
+import type { Work } from './trace-line.ts';
+import { traceProblem } from './trace-text.ts';
+
+/** More at once is no demand of a fleet, and would not end. */
+const MOST = 1_000_000;
+
+const quantity = (parse: (text: string) => number) =>
+  z
+    .union([z.string(), z.number()])
+    .transform(String)
+    .refine((text) => isQuantity(text, parse), { error: 'is no quantity such as 500m, 2 or 4Gi' });
+
+function isQuantity(text: string, parse: (text: string) => number): boolean {
+  try {
+    return parse(text) >= 0;
+  } catch (error) {
+    if (error instanceof RangeError) return false;
+    throw error;
+  }
+}
+
+/** Fields of a line that are about work. */
+export const workFields = {
+  workload: z.string().min(1).max(200).optional(),
+  replicas: z.int().min(0).max(MOST).optional(),
+  jobs: z.int().min(1).max(MOST).optional(),
+  cpu: quantity(parseCpu).optional(),
+  memory: quantity(parseBytes).optional(),
+  gpu: quantity(parseCount).optional(),
+  life: z.union([z.string(), z.number()]).optional(),
+  clusterLabels: z.record(z.string().min(1), z.string()).optional(),
+};
+
+interface Said {
+  replicas?: number | undefined;
+  jobs?: number | undefined;
+  cpu?: string | undefined;
+  memory?: string | undefined;
+  gpu?: string | undefined;
+  life?: string | number | undefined;
+  clusterLabels?: Record<string, string> | undefined;
+}
+
+/** The work that a line asks for. Throws a configuration problem. */
+export function workOf(where: string, name: string, said: Said): Work {
+  const { replicas, jobs, cpu, memory, gpu, life, clusterLabels } = said;
+  if ((replicas === undefined) === (jobs === undefined))
+    throw traceProblem(where, `workload ${name} has either replicas or jobs`);
+  const lifeMs = life === undefined ? undefined : lifeOf(where, life);
+  if ((jobs === undefined) !== (lifeMs === undefined))
+    throw traceProblem(where, `workload ${name}: jobs, and only these, have a life`);
+  if ((cpu === undefined) !== (memory === undefined))
+    throw traceProblem(where, `workload ${name}: cpu and memory are said together`);
+  return {
+    name,
+    ...(replicas !== undefined && { replicas }),
+    ...(jobs !== undefined && { jobs }),
+    ...(lifeMs !== undefined && { lifeMs }),
+    ...(cpu !== undefined && memory !== undefined && { size: { cpu, memory, ...(gpu !== undefined && { gpu }) } }),
+    ...(clusterLabels && { clusterLabels }),
+  };
+}
+
+function lifeOf(where: string, life: string | number): number {
+  const seconds = typeof life === 'number' || /^\d+(\.\d+)?$/.test(life) ? Number(life) : undefined;
+  const ms = seconds === undefined ? parseDuration(String(life)) : seconds * 1000;
+  if (ms === undefined || !(ms > 0 && ms < 3e12))
+    throw traceProblem(where, `"${life}" is no life`, 'Write a duration (90s, 1h30m) or a number of seconds.');
+  return Math.round(ms);
+}

@@ -1,0 +1,315 @@
+import { parseCpu } from '../api/quantity.ts';
+import type { HubMember } from '../burst/clusters/model.ts';
+import type { FitPod } from '../burst/fit/model.ts';
+import { pack } from '../burst/fit/pack.ts';
+import { fitPod } from '../burst/fit/pod.ts';
+import { ClusterState as FitState, type NodeState } from '../burst/fit/state.ts';
+import type { Pod } from '../kube/resources.ts';
+import type { EventQueue } from './event-queue.ts';
+import type { Work, WorkSize } from './trace-line.ts';
+import { addWait, emptyHistogram, type WaitHistogram } from './waits.ts';
+
+/** Replicas or jobs that came at the same time and wait. */
+export interface Waiting {
+  since: number;
+  count: number;
+  /** Of jobs. */
+  readonly lifeMs?: number | undefined;
+  /** They ran before, and were moved: if they run at once, nobody waited. */
+  readonly isMoved?: boolean;
+}
+
+/** Work of one name, of which each asks for the same and may go to the same clusters. */
+export interface WorkGroup {
+  readonly name: string;
+  /** namespace/name of the cluster that it belongs to; undefined: it is the hub's. */
+  readonly cluster: string | undefined;
+  readonly isJobs: boolean;
+  readonly size: WorkSize;
+  readonly millicores: number;
+  readonly object: Pod;
+  readonly pod: FitPod;
+  readonly accepts: ((member: HubMember) => boolean) | undefined;
+  /** The longest wait first. */
+  waiting: Waiting[];
+  waitingCount: number;
+  running: number;
+  /** How many run on which node, by its name in `room`. */
+  readonly on: Map<string, number>;
+}
+
+/** A Ready node that takes work. */
+export interface WorkNode {
+  /** namespace/name of its cluster. */
+  readonly cluster: string;
+  readonly node: string;
+  readonly member: HubMember;
+  readonly readyAt: number;
+  /** How long the cloud took for it: since the order of its cluster, where that is younger, or of the machine. */
+  readonly startupMs: number;
+  readonly jobs: Set<JobRun>;
+}
+
+interface JobRun {
+  readonly group: WorkGroup;
+  readonly count: number;
+  readonly lifeMs: number;
+  isLive: boolean;
+}
+
+/** How long work waited, in three ways. */
+export interface WorkWaits {
+  /** From the moment in which it was asked for. */
+  readonly all: WaitHistogram;
+  /** Without those that ran at once. */
+  readonly waited: WaitHistogram;
+  /** Of those: what is left when the time is taken off that the cloud took for their node. */
+  readonly beyondStartup: WaitHistogram;
+}
+
+/** Work, and where it runs. Equal histories have equal states. */
+export class WorkState {
+  readonly room = new FitState();
+  readonly nodes = new Map<string, WorkNode>();
+  readonly groups = new Map<string, WorkGroup>();
+  readonly waits: WorkWaits = { all: emptyHistogram(), waited: emptyHistogram(), beyondStartup: emptyHistogram() };
+  /** Given up before it ran. */
+  cancelled = 0;
+  /** Another one whenever anything has changed. */
+  version = 0;
+  readonly #events: EventQueue;
+  readonly #sizes = new Map<string, WorkSize>();
+  /** Places of clusters in the order in which they are filled. */
+  readonly #ranks = new Map<string, string>();
+  #hasRoom = false;
+
+  constructor(events: EventQueue) {
+    this.#events = events;
+  }
+
+  /** A line of the trace. @param cluster namespace/name of the cluster that the work belongs to; undefined: the hub's */
+  ask(work: Work, cluster: string | undefined, now: number): string | undefined {
+    const { name, replicas, jobs, lifeMs } = work;
+    const size = work.size ?? this.#sizes.get(name);
+    if (!size) return `workload ${name} does not say what a replica asks for: cpu and memory`;
+    this.#sizes.set(name, size);
+    const group = this.#group(work, size, cluster);
+    if (jobs !== undefined) this.#wait(group, jobs, now, lifeMs);
+    else this.#scale(name, group, replicas ?? 0, now);
+    return undefined;
+  }
+
+  #group({ name, jobs, clusterLabels }: Work, size: WorkSize, cluster: string | undefined): WorkGroup {
+    const key = JSON.stringify([name, cluster, jobs !== undefined, size.cpu, size.memory, size.gpu, clusterLabels]);
+    let group = this.groups.get(key);
+    if (!group) {
+      const object = podOf(size, jobs !== undefined);
+      const wanted = Object.entries(clusterLabels ?? {});
+      group = {
+        name,
+        cluster,
+        isJobs: jobs !== undefined,
+        size,
+        millicores: parseCpu(size.cpu),
+        object,
+        // Of its own, so that what is placed of it can be told from what is alike.
+        pod: { ...fitPod(object) },
+        accepts:
+          wanted.length === 0 ? undefined : ({ labels }) => wanted.every(([label, value]) => labels[label] === value),
+        waiting: [],
+        waitingCount: 0,
+        running: 0,
+        on: new Map(),
+      };
+      this.groups.set(key, group);
+    }
+    return group;
+  }
+
+  #scale(name: string, group: WorkGroup, replicas: number, now: number): void {
+    // Replicas of another size are replaced.
+    for (const other of this.groups.values())
+      if (other !== group && other.name === name && !other.isJobs && other.cluster === group.cluster)
+        this.#less(other, other.running + other.waitingCount);
+    const more = replicas - group.running - group.waitingCount;
+    if (more > 0) this.#wait(group, more, now);
+    else this.#less(group, -more);
+  }
+
+  #wait(group: WorkGroup, count: number, since: number, lifeMs?: number, isMoved = false): void {
+    group.waiting.push({ since, count, ...(lifeMs !== undefined && { lifeMs }), ...(isMoved && { isMoved }) });
+    group.waitingCount += count;
+    this.version++;
+    this.#hasRoom = true;
+  }
+
+  /** Those that wait go first, of these who came last; then those on the clusters that are filled last. */
+  #less(group: WorkGroup, count: number): void {
+    let left = count;
+    while (left > 0 && group.waitingCount > 0) {
+      const last = group.waiting.at(-1)!;
+      const gone = Math.min(left, last.count);
+      last.count -= gone;
+      if (last.count === 0) group.waiting.pop();
+      group.waitingCount -= gone;
+      this.cancelled += gone;
+      left -= gone;
+    }
+    for (const node of [...group.on.keys()].sort().reverse()) {
+      if (left <= 0) break;
+      const gone = Math.min(left, group.on.get(node)!);
+      this.#leave(group, node, gone);
+      left -= gone;
+    }
+    if (count > 0) this.version++;
+  }
+
+  #leave(group: WorkGroup, node: string, count: number): void {
+    const left = (group.on.get(node) ?? 0) - count;
+    if (left > 0) group.on.set(node, left);
+    else group.on.delete(node);
+    group.running -= count;
+    this.room.remove(group.pod, node, count);
+    this.#hasRoom = true;
+    this.version++;
+  }
+
+  /** A node is Ready. Clusters are filled in the order in which their first nodes came here. */
+  addNode(node: Omit<WorkNode, 'jobs'>, fit: NodeState['node']): void {
+    const rank = this.#ranks.get(node.cluster) ?? String(this.#ranks.size).padStart(6, '0');
+    this.#ranks.set(node.cluster, rank);
+    const name = `${rank}:${node.cluster}:${node.node}`;
+    this.nodes.set(name, { ...node, jobs: new Set() });
+    this.room.addNode({ ...fit, name });
+    this.#hasRoom = true;
+    this.version++;
+  }
+
+  /** A node is gone: what ran there waits anew, and jobs begin from their beginning. */
+  removeNode(cluster: string, node: string, now: number): void {
+    const name = this.nameOf(cluster, node);
+    const known = this.nodes.get(name);
+    if (!known) return;
+    for (const run of known.jobs) {
+      run.isLive = false;
+      this.#leave(run.group, name, run.count);
+      this.#wait(run.group, run.count, now, run.lifeMs, true);
+    }
+    for (const group of this.groups.values()) {
+      const count = group.on.get(name) ?? 0;
+      if (count === 0) continue;
+      this.#leave(group, name, count);
+      this.#wait(group, count, now, undefined, true);
+    }
+    this.nodes.delete(name);
+    this.room.removeNode(name);
+    this.version++;
+  }
+
+  nameOf(cluster: string, node: string): string {
+    return `${this.#ranks.get(cluster) ?? ''}:${cluster}:${node}`;
+  }
+
+  /** The pods on a node: one object for all that are alike. */
+  podsOn(cluster: string, node: string): Pod[] {
+    const name = this.nameOf(cluster, node);
+    return [...this.groups.values()].flatMap((group) =>
+      Array.from({ length: group.on.get(name) ?? 0 }, () => group.object),
+    );
+  }
+
+  /** Whether any work runs on the cluster. */
+  isBusy(cluster: string): boolean {
+    return [...this.nodes].some(
+      ([name, node]) => node.cluster === cluster && (this.room.node(name)?.podCount ?? 0) > 0,
+    );
+  }
+
+  /** Places what waits where there is room, on the nodes of the clusters that are filled first. @returns whether it placed any */
+  place(now: number): boolean {
+    if (!this.#hasRoom) return false;
+    this.#hasRoom = false;
+    let hasPlaced = false;
+    for (const group of this.groups.values()) {
+      if (group.waitingCount === 0) continue;
+      const pending = Array.from({ length: group.waitingCount }, (_, index) => ({
+        key: String(index),
+        pod: group.pod,
+      }));
+      const { placed } = pack(pending, this.room, { among: this.#open(group) });
+      if (placed.size === 0) continue;
+      hasPlaced = true;
+      const counts = new Map<string, number>();
+      for (const node of placed.values()) counts.set(node, (counts.get(node) ?? 0) + 1);
+      for (const [node, count] of [...counts].sort(([a], [b]) => (a < b ? -1 : 1))) this.#run(group, node, count, now);
+    }
+    if (hasPlaced) this.version++;
+    return hasPlaced;
+  }
+
+  /** Nodes to which a hub, or the cluster that it belongs to, would have it go. */
+  #open({ cluster, accepts }: WorkGroup): readonly NodeState[] {
+    const all = this.room.nodes();
+    if (cluster === undefined && !accepts) return all;
+    return all.filter(({ node: { name } }) => {
+      const known = this.nodes.get(name)!;
+      return cluster === undefined ? accepts!(known.member) : known.cluster === cluster;
+    });
+  }
+
+  #run(group: WorkGroup, name: string, count: number, now: number): void {
+    const node = this.nodes.get(name)!;
+    group.on.set(name, (group.on.get(name) ?? 0) + count);
+    group.running += count;
+    group.waitingCount -= count;
+    let left = count;
+    while (left > 0) {
+      const first = group.waiting[0]!;
+      const begun = Math.min(left, first.count);
+      first.count -= begun;
+      if (first.count === 0) group.waiting.shift();
+      left -= begun;
+      if (!first.isMoved || now > first.since) this.#noteWait(now - first.since, node, first.since, begun);
+      if (first.lifeMs !== undefined)
+        this.#begin({ group, count: begun, lifeMs: first.lifeMs, isLive: true }, name, now);
+    }
+  }
+
+  #begin(run: JobRun, name: string, now: number): void {
+    const node = this.nodes.get(name)!;
+    node.jobs.add(run);
+    this.#events.add({
+      at: now + run.lifeMs,
+      isLive: () => run.isLive,
+      run: () => {
+        run.isLive = false;
+        node.jobs.delete(run);
+        this.#leave(run.group, name, run.count);
+      },
+    });
+  }
+
+  #noteWait(ms: number, { readyAt, startupMs }: WorkNode, since: number, count: number): void {
+    addWait(this.waits.all, ms, count);
+    if (ms <= 0) return;
+    addWait(this.waits.waited, ms, count);
+    // A node that was there when it came has kept nobody waiting.
+    addWait(this.waits.beyondStartup, Math.max(0, readyAt > since ? ms - startupMs : ms), count);
+  }
+}
+
+export function podOf({ cpu, memory, gpu }: WorkSize, isJob: boolean): Pod {
+  const requests = { cpu, memory, ...(gpu !== undefined && { 'nvidia.com/gpu': gpu }) };
+  const owner = {
+    apiVersion: isJob ? 'batch/v1' : 'apps/v1',
+    kind: isJob ? 'Job' : 'ReplicaSet',
+    name: 'work',
+    uid: '',
+  };
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'work', namespace: 'default', ownerReferences: [{ ...owner, controller: true }] },
+    spec: { containers: [{ name: 'work', resources: { requests } }] },
+  };
+}

@@ -1,0 +1,256 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { BurstPolicy } from '../../operator/api/burstpolicy.ts';
+import { findCondition } from '../../operator/api/conditions.ts';
+import { ALPHA_API_VERSION } from '../../operator/api/group.ts';
+import { CLUSTERS, type KarmadaCluster } from '../../operator/hubs/karmada/cluster.ts';
+import { BURSTPOLICIES, DEPLOYMENTS, NAMESPACES, SECRETS } from '../../operator/kube/resources.ts';
+import type { TestApiserver } from '../kit/apiserver.ts';
+import { BoughtClusters } from '../kit/hubs/bought-clusters.ts';
+import { runBurst, sellClusters } from '../kit/hubs/burst-beside.ts';
+import { HubScene } from '../kit/hubs/hub-scene.ts';
+import {
+  BY_WEIGHT,
+  bindingOf,
+  DUPLICATED,
+  IN_TURN,
+  ON_OWN,
+  OVERFLOWING,
+  placed as placedIn,
+  propagate as propagateTo,
+  SPREAD,
+  scheduled as scheduledIn,
+  settle,
+} from '../kit/hubs/karmada-work.ts';
+import { Processes } from '../kit/hubs/processes.ts';
+import { programs } from '../kit/hubs/programs.ts';
+import { RealKarmada } from '../kit/hubs/real-karmada.ts';
+import { SchedulingMember } from '../kit/hubs/scheduling-member.ts';
+
+const PATIENCE_MS = 120_000;
+/** Karmada looks at a cluster that leaves each ten seconds, several times. */
+const LEAVES_MS = 240_000;
+
+/** A peak on the real Karmada, from a full private cluster to one that is bought, filled, emptied and given back. Each test goes on where the one before ended. */
+describe.skipIf(!programs)('the real Karmada and a BurstPolicy', () => {
+  let karmada: RealKarmada;
+  let processes: Processes;
+  let scene: HubScene;
+  let own: SchedulingMember;
+  let bought: BoughtClusters;
+  const began = Date.now();
+  const saw = (what: string) => console.log(`burst ${((Date.now() - began) / 1000).toFixed(1)} s: ${what}`);
+
+  beforeAll(async () => {
+    karmada = await RealKarmada.start(programs!);
+    processes = await Processes.begin('members');
+    scene = await HubScene.start({ type: 'Karmada', karmada: { renewsTokens: true } }, [], 'admin', karmada.apiserver);
+    const kept: Record<string, TestApiserver> = {};
+    for (const name of ['first', 'second', 'third']) kept[name] = await scene.addMember(name, '4', '8Gi');
+    own = await SchedulingMember.start(processes, scene.member, 'demo');
+    await own.addNode('one', '4', '8Gi');
+    bought = new BoughtClusters(scene, processes, kept);
+    await bought.start();
+    await sellClusters(scene.garden.client);
+    runBurst(scene);
+    await scene.startOperator();
+    await scene.makeHub();
+    await scene.makeCluster({ tier: 'own' });
+    scene.open(own.pods);
+    await scene.until('the private cluster to join', () => scene.state() === 'Joined', PATIENCE_MS);
+    saw('Karmada, the operator and a private cluster of 4 CPUs run');
+  });
+  afterAll(async () => {
+    await bought?.stop();
+    await own?.stop();
+    await processes?.stop();
+    await karmada?.stop();
+    await scene?.stop();
+  });
+
+  const client = () => scene.garden.client;
+  const propagate = (name: string, replicas: number, cpu: string, placement: object) =>
+    propagateTo(client(), { name, replicas, cpu }, placement);
+  const scale = (name: string, replicas: number) =>
+    client().mergePatch(DEPLOYMENTS, name, 'shop', { spec: { replicas } });
+  const placed = (name: string) => placedIn(client(), name);
+  const policy = () => client().getOrUndefined<BurstPolicy>(BURSTPOLICIES, 'peak', 'shop');
+  const decisions = async () => (await policy())?.status?.decisions ?? [];
+  /** Its name in Karmada. */
+  const memberOf = (name: string) => scene.membership('test', name)?.status?.memberName ?? `shop--${name}`;
+  const refusal = async (name: string) => {
+    const found = await scheduledIn(client(), name);
+    return found.find(({ status }) => status === 'False')!;
+  };
+  /** What Karmada counts as taken on the private cluster: it looks every two seconds, and places by what it saw last. */
+  const counts = (cpu: string) => async () =>
+    ((await client().get(CLUSTERS, 'shop--demo')) as KarmadaCluster).status?.resourceSummary?.allocated?.cpu === cpu;
+  /** Until what is polled is so. @returns seconds */
+  const took = async (from: number, poll: () => unknown, is: unknown, timeout = PATIENCE_MS) => {
+    await expect.poll(poll, { timeout, interval: 50 }).toEqual(is);
+    return ((Date.now() - from) / 1000).toFixed(1);
+  };
+  const running = (name: string, cluster?: string) =>
+    own.podsOf(name).running + (cluster ? (bought.member(cluster)?.podsOf(name).running ?? 0) : 0);
+  const buys = async (from: number) => {
+    await expect.poll(() => bought.names, { timeout: PATIENCE_MS, interval: 50 }).toHaveLength(1);
+    const [name] = bought.names as [string];
+    saw(`WorkerCluster ${name} is made ${((bought.madeAt.get(name)! - from) / 1000).toFixed(1)} s after that`);
+    await took(from, async () => (await decisions())[0]?.action, 'Buy');
+    const [{ why, hourly } = { why: '' }] = await decisions();
+    saw(`decided: Buy, ${hourly} USD an hour, because ${why}`);
+    await scene.until(`${name} to join`, () => scene.state('test', name) === 'Joined', PATIENCE_MS);
+    const ms = Date.now() - bought.madeAt.get(name)!;
+    saw(`${memberOf(name)} has joined Karmada ${(ms / 1000).toFixed(1)} s after it was made`);
+    return name;
+  };
+  const givesBack = async (name: string, from: number) => {
+    const member = memberOf(name);
+    const decided = await took(from, async () => (await decisions())[0]?.action, 'Remove');
+    saw(`decided ${decided} s later: Remove, because ${(await decisions())[0]?.why}`);
+    await expect.poll(() => bought.names, { timeout: LEAVES_MS, interval: 100 }).toEqual([]);
+    saw(`it is gone ${((Date.now() - from) / 1000).toFixed(1)} s after the load`);
+    expect(await client().getOrUndefined(CLUSTERS, member)).toBeUndefined();
+    expect(await client().getOrUndefined(NAMESPACES, `karmada-es-${member}`)).toBeUndefined();
+    const secrets = (await client().list(SECRETS)).items.map(({ metadata }) => metadata.name);
+    expect(secrets.filter((one) => one.includes(name))).toEqual([]);
+  };
+
+  it('buys nothing while the private cluster takes all', async () => {
+    await propagate('web', 6, '500m', { replicaScheduling: BY_WEIGHT });
+    await took(Date.now(), () => own.podsOf('web'), { running: 6, pending: 0 });
+    await took(Date.now(), counts('3'), true);
+    await client().create({
+      apiVersion: ALPHA_API_VERSION,
+      kind: 'BurstPolicy',
+      metadata: { name: 'peak', namespace: 'shop' },
+      spec: {
+        hub: 'test',
+        trigger: { pendingFor: '2s' },
+        candidates: [
+          {
+            name: 'cloud',
+            template: {
+              metadata: { labels: { tier: 'burst' } },
+              spec: { cloudProvider: 'cloud', pools: [{ name: 'a', maximum: 5 }] },
+            },
+          },
+        ],
+        maximumClusters: 1,
+        budget: { hourly: '1' },
+        scaleIn: { idleFor: '2s', minimumLife: '5s' },
+        cooldown: { scaleOut: '1s', scaleIn: '1s' },
+      },
+    });
+    const isMet = async () => findCondition((await policy())?.status?.conditions, 'DemandMet')?.reason;
+    await took(Date.now(), isMet, 'NothingWaits');
+    saw(
+      `web, 6 replicas of 500m by dynamic weight: ${JSON.stringify(await placed('web'))}, all running; nothing is bought`,
+    );
+    expect(bought.names).toEqual([]);
+  });
+
+  it('buys a cluster for a division that does not fit, and Karmada fills it', async () => {
+    const from = Date.now();
+    await scale('web', 14);
+    await expect
+      .poll(() => refusal('web'), { timeout: PATIENCE_MS, interval: 50 })
+      .toMatchObject({ reason: 'Unschedulable' });
+    saw(`the peak: web is scaled to 14. Karmada: ${(await refusal('web')).message}`);
+    const name = await buys(from);
+    const filled = { 'shop--demo': expect.any(Number), [memberOf(name)]: expect.any(Number) };
+    const ms = await took(from, () => placed('web'), filled);
+    saw(`placed ${ms} s after the peak: ${JSON.stringify(await placed('web'))}`);
+    saw(`all 14 run ${await took(from, () => running('web', name), 14)} s after the peak`);
+  });
+
+  it('keeps it while a part of the work is on it, and gives it back when there is none', async () => {
+    const [name] = bought.names as [string];
+    await scale('web', 6);
+    await took(Date.now(), () => running('web', name), 6);
+    const left = await placed('web');
+    saw(
+      `web is scaled to 6: ${JSON.stringify(left)}: Karmada takes from both in proportion, so the cluster has work, and stays`,
+    );
+    expect(left).toHaveProperty(memberOf(name));
+    const from = Date.now();
+    await client().delete(DEPLOYMENTS, 'web', 'shop');
+    await givesBack(name, from);
+  });
+
+  it('buys nothing for work that is duplicated, which never waits for room', async () => {
+    await propagate('copy', 3, '1500m', { replicaScheduling: DUPLICATED, ...ON_OWN });
+    await took(Date.now(), () => own.podsOf('copy'), { running: 2, pending: 1 });
+    await took(Date.now(), counts('3'), true);
+    saw(
+      `copy, 3 replicas of 1500m, Duplicated: ${JSON.stringify(await placed('copy'))}, of which one finds no node; Karmada counts it as placed`,
+    );
+    await propagate('spread', 1, '100m', { replicaScheduling: DUPLICATED, ...ON_OWN, ...SPREAD });
+    await expect.poll(() => refusal('spread'), { timeout: PATIENCE_MS }).toMatchObject({ reason: 'SchedulerError' });
+    saw(`spread, Duplicated onto two clusters at least. Karmada: ${(await refusal('spread')).message}`);
+  });
+
+  it('buys a cluster for work that overflows, and for work whose later affinity takes it', async () => {
+    const from = Date.now();
+    await propagate('spill', 4, '800m', OVERFLOWING);
+    await propagate('turn', 2, '900m', { ...IN_TURN, replicaScheduling: BY_WEIGHT });
+    for (const name of ['spill', 'turn'])
+      await expect.poll(() => refusal(name), { timeout: PATIENCE_MS, interval: 50 }).toBeDefined();
+    await settle(client(), 'spill');
+    saw(`spill, 4 of 800m from the private cluster onto tier burst. Karmada: ${(await refusal('spill')).message}`);
+    saw(`turn, 2 of 900m, on tier own or else on tier burst. Karmada: ${(await refusal('turn')).message}`);
+    const name = await buys(from);
+    const member = memberOf(name);
+    const spilt = await took(from, () => placed('spill'), { 'shop--demo': 1, [member]: 3 });
+    const turned = await took(from, () => placed('turn'), { [member]: 2 });
+    for (const [app, ms] of Object.entries({ spill: spilt, turn: turned })) {
+      const touched = (await bindingOf(client(), app))?.spec.rescheduleTriggeredAt;
+      const whose = touched ? 'by our rescheduleTriggeredAt' : 'by itself';
+      saw(`${app} is placed ${ms} s after it came, ${whose}: ${JSON.stringify(await placed(app))}`);
+    }
+    saw(`all run ${await took(from, () => running('spill', name) + running('turn', name), 6)} s after they came`);
+    const waited = (await decisions()).flatMap(({ action, why }) => (action === 'Buy' ? [why] : []));
+    // Neither of the two that are duplicated was among what it was bought for.
+    expect(waited[0]).toMatch(/^6 replicas .* of .*spill-deployment, .*turn-deployment have no place/);
+    await took(from, async () => (await policy())?.status?.demand, []);
+    expect((await bindingOf(client(), 'spill'))?.spec.rescheduleTriggeredAt).toBeDefined();
+    const said = findCondition((await policy())?.status?.conditions, 'DemandMet');
+    saw(`spread and the rest of copy wait still; DemandMet=${said?.status}: ${said?.message}`);
+  });
+
+  it('gives it back when what overflowed has room again', async () => {
+    const [name] = bought.names as [string];
+    const from = Date.now();
+    await client().delete(DEPLOYMENTS, 'turn', 'shop');
+    await scale('spill', 1);
+    const ms = await took(from, () => placed('spill'), { 'shop--demo': 1 });
+    saw(`spill is scaled to 1, and back on the private cluster after ${ms} s`);
+    await givesBack(name, from);
+  });
+
+  it('buys as many nodes as Karmada counts on, which counts less of a node than is free', async () => {
+    const from = Date.now();
+    // Two of them fit beside what the system has of a node; Karmada counts seven eighths of it, in which there is room for one.
+    await propagate('odd', 2, '1900m', { replicaScheduling: BY_WEIGHT });
+    await expect.poll(() => refusal('odd'), { timeout: PATIENCE_MS, interval: 50 }).toBeDefined();
+    saw(`odd, 2 of 1900m by dynamic weight. Karmada: ${(await refusal('odd')).message}`);
+    const name = await buys(from);
+    const placedAt = await took(from, () => placed('odd'), { [memberOf(name)]: 2 });
+    saw(`placed ${placedAt} s after it came: ${JSON.stringify(await placed('odd'))}`);
+    await client().delete(DEPLOYMENTS, 'odd', 'shop');
+  });
+
+  it('gives all back when the policy is deleted, and then nothing is left', async () => {
+    const { spend, decisions: all = [] } = (await policy())!.status!;
+    expect(all.map(({ action }) => action)).toEqual(['Buy', 'Remove', 'Buy', 'Remove', 'Buy']);
+    expect(Number(spend!.amount)).toBeGreaterThan(0);
+    const from = Date.now();
+    await client().delete(BURSTPOLICIES, 'peak', 'shop');
+    await took(from, policy, undefined, LEAVES_MS);
+    expect(bought.names).toEqual([]);
+    const secrets = (await client().list(SECRETS, { namespace: 'kube-system' })).items;
+    expect(secrets.filter(({ metadata }) => metadata.name.startsWith('burst-'))).toEqual([]);
+    const left = (await client().list(CLUSTERS)).items.map(({ metadata }) => metadata.name);
+    expect(left).toEqual(['shop--demo']);
+    saw('the policy is deleted; of its clusters nothing is left in Karmada or in the garden');
+  });
+});

@@ -1,0 +1,55 @@
+import { API_VERSION, type Quota, type Shoot, type WorkerCluster } from '../../../operator/api/index.ts';
+import { DepletedOffers } from '../../../operator/capacity/depleted-offers.ts';
+import { wireBurst } from '../../../operator/controllers/burst/wiring.ts';
+import { byNamespace } from '../../../operator/controllers/by-namespace.ts';
+import { DECIDED_SELECTOR, DecidedSizes } from '../../../operator/controllers/decided-sizes.ts';
+import type { KubeClient } from '../../../operator/kube/client.ts';
+import { Informer } from '../../../operator/kube/informer.ts';
+import { Registry } from '../../../operator/kube/metrics.ts';
+import { QUOTAS, SECRETS, type Secret, SHOOTS } from '../../../operator/kube/resources.ts';
+import type { HubScene } from './hub-scene.ts';
+
+/**
+ * Has operators of the scene that start from now on run the controller of BurstPolicies, too.
+ * @param tellSizes called with what is decided about sizes of pools, for each such operator
+ */
+export function runBurst(scene: HubScene, tellSizes: (sizes: DecidedSizes) => void = () => {}): void {
+  scene.beside = (core, hubs) => {
+    const { garden } = core;
+    const shoots = new Informer<Shoot>(garden, SHOOTS, { indexes: byNamespace });
+    const quotas = new Informer<Quota>(garden, QUOTAS, { indexes: byNamespace });
+    const decided = new Informer<Secret>(garden, SECRETS, {
+      fieldSelector: DECIDED_SELECTOR,
+      namespace: core.state.namespace,
+    });
+    const sizes = new DecidedSizes(garden, core.state.namespace, decided);
+    tellSizes(sizes);
+    const more = {
+      shoots,
+      quotas,
+      sizes,
+      decided: ({ metadata }: WorkerCluster) => sizes.get(`${metadata.namespace}/${metadata.name}`, metadata.uid ?? ''),
+      capacity: new DepletedOffers(core.now),
+      metrics: new Registry(),
+    };
+    const burst = wireBurst({ ...core, ...more }, hubs, { granted: new Map() });
+    return { ...burst, caches: [...(burst.caches ?? []), shoots, quotas, decided] };
+  };
+}
+
+/** CloudProfile `cloud`, of which one machine of 4 CPUs and 8Gi costs 0.1 USD an hour. */
+export async function sellClusters(client: KubeClient): Promise<void> {
+  const price = { hourly: '0.1', currency: 'USD' };
+  await client.apply({
+    apiVersion: API_VERSION,
+    kind: 'CloudProfile',
+    metadata: { name: 'cloud' },
+    spec: {
+      type: 'cloud',
+      kubernetes: { versions: [{ version: '1.36.3', classification: 'supported' }] },
+      machineTypes: [{ name: 'large', cpu: '4', gpu: '0', memory: '8Gi', price }],
+      regions: [{ name: 'here' }],
+      defaults: { mode: 'Hosted', region: 'here', machineType: 'large' },
+    },
+  });
+}

@@ -1,0 +1,65 @@
+import { expect, it } from 'vitest';
+import type { BurstPolicy } from '../../../operator/api/burstpolicy.ts';
+import { planLines } from '../../../operator/cli/render/burst-plan.ts';
+
+const policy = (status: BurstPolicy['status']): BurstPolicy => ({
+  apiVersion: 'multi-cluster.demo.io/v1alpha1',
+  kind: 'BurstPolicy',
+  metadata: { name: 'peak', namespace: 'shop' },
+  spec: { hub: 'fleet', maximumClusters: 3, budget: { hourly: '20', currency: 'USD' }, candidates: [] },
+  status,
+});
+const AT = '2026-11-23T12:00:00Z';
+const said = (status: 'True' | 'False', message: string) => [
+  { type: 'Ready', status, reason: 'Any', message, lastTransitionTime: AT },
+];
+
+it('tells what waits, what would be bought for it and for how much, and what else there was', () => {
+  const lines = planLines(
+    policy({
+      conditions: said('True', 'it says what it would do'),
+      hourly: '0.5',
+      demand: [
+        {
+          source: 'PlacementDecision fleet/web',
+          count: 2,
+          each: {},
+          since: AT,
+          state: 'Bought',
+          message: 'bought for it: gcp',
+        },
+      ],
+      decisions: [
+        { at: AT, action: 'Remove', cluster: 'peak-aws-1', why: 'it has had no work', dryRun: true },
+        {
+          at: AT,
+          action: 'Buy',
+          candidate: 'gcp',
+          hourly: '0.086336',
+          why: '2 replicas have no place',
+          alternatives: [{ candidate: 'aws', hourly: '0.115', whyNot: 'gcp was\u001b[31m better' }],
+          dryRun: true,
+        },
+      ],
+    }),
+  );
+  expect(lines).toEqual([
+    'BurstPolicy shop/peak, Hub fleet: what would be done now',
+    '  PlacementDecision fleet/web waits, 2 replicas: bought for it: gcp',
+    '  would buy a cluster of gcp for 0.086336 USD an hour: 2 replicas have no place',
+    '      not aws (0.115): gcp was [31m better',
+    '  would give back peak-aws-1: it has had no work',
+    '  Cost: 0.5 USD an hour now, 0.586336 with what would be bought, of 20',
+  ]);
+});
+
+it('says so where nothing is to be done, and why where nobody can tell', () => {
+  expect(planLines(policy({ conditions: said('True', 'it watches') })).slice(1)).toEqual([
+    '  nothing waits',
+    '  nothing would be done',
+    '  Cost: 0 USD an hour now, 0 with what would be bought, of 20',
+  ]);
+  expect(planLines(policy({ conditions: said('False', 'there is no Hub fleet') }))[1]).toBe(
+    '  nothing: there is no Hub fleet',
+  );
+});

@@ -1,0 +1,89 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { DemandWatches } from '../../../operator/controllers/burst/demand-watches.ts';
+import { clusterProfileHub } from '../../../operator/hubs/cluster-profile.ts';
+import { karmadaHub } from '../../../operator/hubs/karmada/karmada.ts';
+import { KubeClient } from '../../../operator/kube/client.ts';
+import { silent } from '../../../operator/kube/log.ts';
+import { SmallApiServer } from '../../kit/small-api-server.ts';
+
+const PATH = '/apis/multicluster.x-k8s.io/v1alpha1/namespaces/fleet/placementdecisions/web';
+const watch = clusterProfileHub.demandWatch!;
+let hub: SmallApiServer;
+let client: KubeClient;
+let watches: DemandWatches;
+let news = 0;
+
+const decide = (unplaced: string | undefined, chosen: string) =>
+  hub.put(PATH, {
+    kind: 'PlacementDecision',
+    metadata: {
+      name: 'web',
+      namespace: 'fleet',
+      ...(unplaced && { annotations: { 'multi-cluster.demo.io/unplaced': unplaced } }),
+    },
+    decisions: [{ clusterProfileRef: { name: chosen } }],
+  } as never);
+const heard = (times: number) => expect.poll(() => news, { timeout: 5000 }).toBe(times);
+
+beforeAll(async () => {
+  hub = await SmallApiServer.start('hub');
+  client = KubeClient.fromKubeconfig(hub.kubeconfig);
+  watches = new DemandWatches(silent, () => news++);
+});
+afterAll(async () => {
+  await watches.close();
+  await client.close();
+  await hub.stop();
+});
+
+it('hears at once that a scheduler has no place for something, or for more, or has one by now, and of nothing else', async () => {
+  watches.follow('fleet', client, watch);
+  decide('{"replicas":2}', 'a');
+  await heard(1);
+  decide('{"replicas":2}', 'b');
+  decide('{"replicas":3}', 'b');
+  await heard(2);
+  decide(undefined, 'b');
+  await heard(3);
+});
+
+it('hears of a binding of Karmada that has no room, or for more, and of no other one', async () => {
+  const path = '/apis/work.karmada.io/v1alpha2/namespaces/shop/resourcebindings/web-deployment';
+  const bind = (replicas: number, reason: string) =>
+    hub.put(path, {
+      apiVersion: 'work.karmada.io/v1alpha2',
+      kind: 'ResourceBinding',
+      metadata: { name: 'web-deployment', namespace: 'shop' },
+      spec: { replicas, replicaRequirements: { resourceRequest: { cpu: '1' } } },
+      status: { conditions: [{ type: 'Scheduled', status: reason === 'Success' ? 'True' : 'False', reason }] },
+    } as never);
+  let heardOf = 0;
+  const karmada = new DemandWatches(silent, () => heardOf++);
+  const times = (count: number) => expect.poll(() => heardOf, { timeout: 5000 }).toBe(count);
+  karmada.follow('karmada', client, karmadaHub.demandWatch!);
+  try {
+    bind(2, 'Success');
+    bind(3, 'Unschedulable');
+    await times(1);
+    bind(3, 'Unschedulable');
+    bind(4, 'Unschedulable');
+    await times(2);
+    bind(4, 'NoClusterFit');
+    await times(3);
+    bind(5, 'NoClusterFit');
+    bind(5, 'Unschedulable');
+    await times(4);
+  } finally {
+    await karmada.close();
+  }
+});
+
+it('follows a hub once, and no more when it is forgotten', async () => {
+  watches.follow('fleet', client, watch);
+  expect(hub.requests.filter((one) => one.includes('placementdecisions'))).toHaveLength(1);
+  await watches.forget('fleet');
+  decide('{"replicas":9}', 'b');
+  await delay(100);
+  expect(news).toBe(3);
+});

@@ -1,0 +1,201 @@
+import { describe, expect, it } from 'vitest';
+import { ALPHA_API_VERSION } from '../../../operator/api/group.ts';
+import type { KubeObject } from '../../../operator/api/meta.ts';
+import { rehearsalChart } from '../../../operator/cli/render/rehearsal-chart.ts';
+import { nodesAlone } from '../../../operator/rehearsal/baselines.ts';
+import { boundOf } from '../../../operator/rehearsal/bound.ts';
+import { paidFor } from '../../../operator/rehearsal/levels.ts';
+import { rehearse } from '../../../operator/rehearsal/rehearse.ts';
+import { scenarioOf } from '../../../operator/rehearsal/scenario.ts';
+import type { Entry } from '../../../operator/rehearsal/state.ts';
+import { surveyTrace } from '../../../operator/rehearsal/survey.ts';
+import { readTrace } from '../../../operator/rehearsal/trace.ts';
+import { cluster, file, HOUR, profile } from './fixtures.ts';
+
+const MINUTE = 60_000;
+const SLOW = { controlPlane: { creation: { p50: '5m' } }, machines: { creation: { p50: '2m' } } };
+
+const policy = (more: object = {}): KubeObject => ({
+  apiVersion: ALPHA_API_VERSION,
+  kind: 'BurstPolicy',
+  metadata: { name: 'peak', namespace: 'shop' },
+  spec: {
+    hub: 'production',
+    candidates: [
+      {
+        name: 'public',
+        template: {
+          metadata: { labels: { tier: 'public' } },
+          spec: { cloudProvider: 'cloud', pools: [{ name: 'workers', machineType: 'm', maximum: 4 }] },
+        },
+      },
+    ],
+    maximumClusters: 3,
+    budget: { hourly: '10', currency: 'USD' },
+    scaleIn: { idleFor: '10m', minimumLife: '30m' },
+    ...more,
+  },
+});
+/** Two nodes of 2 CPU, each with room for one replica of 1.5 CPU. */
+const STANDING = cluster('private', {
+  mode: 'Hosted',
+  dataPlaneNodes: undefined,
+  pools: [{ name: 'servers', machineType: 'm', minimum: 2, maximum: 2 }],
+});
+const HEADER = 'time,workload,replicas,jobs,cpu,memory,life,clusterLabels,cluster';
+
+async function play(rows: string, objects: readonly KubeObject[] = [STANDING, policy()], simulation: object = SLOW) {
+  const trace = file('work.csv', `${HEADER}\n${rows}\n`);
+  const manifests = objects.map((object) => ({ object, source: 'peak.yaml' }));
+  const scenario = scenarioOf(manifests, [profile], { namespace: 'shop', simulations: { cloud: simulation } });
+  const survey = await surveyTrace(readTrace(trace), scenario);
+  const timeline: Entry[] = [];
+  const options = { epoch: Date.UTC(2026, 0, 1), onEntry: (entry: Entry) => timeline.push({ ...entry }) };
+  const report = await rehearse(scenario, readTrace(trace), survey, options);
+  const clock = (at: number) => new Date(at).toISOString().slice(11, 19);
+  const told = (...kinds: Entry['kind'][]) =>
+    timeline
+      .filter(({ kind }) => kinds.includes(kind))
+      .map(({ at, kind, message }) => `${clock(at)} ${kind}: ${message}`);
+  return { report, told, scenario, survey, trace: () => readTrace(trace), options };
+}
+
+describe('work of a rehearsal', () => {
+  it('goes where there is room; for the rest the planner buys a cluster, and gives it back when it is idle', async () => {
+    const { report, told } = await play('20m,web,2,,1500m,1Gi,,\n1h,web,5,,,,,\n3h,web,2,,,,,\n5h,web,2,,,,,');
+    expect(told('bought', 'given-back')).toEqual([
+      '01:00:30 bought: 3 replicas (1500m CPU, 1Gi memory each) of web (1500m CPU, 1Gi) have no place; public takes 3 of them for 0.8 USD an hour',
+      '03:10:00 given-back: it has no work any more',
+    ]);
+    const { waits, waited, waitedAfterStabilisation, waitedBeyondStartup, bought } = report.work!;
+    expect(waits).toMatchObject({ count: 5, p50: 7 * MINUTE + 30_000 });
+    // Half a minute to be sure, five for the control plane, two for the nodes.
+    expect(waited).toEqual({ count: 3, p50: 450_000, p95: 450_000, p99: 450_000, max: 450_000 });
+    expect(waitedAfterStabilisation.p95).toBe(420_000);
+    expect(waitedBeyondStartup.p95).toBe(30_000);
+    expect(bought).toMatchObject({ clusters: 1, peakClusters: 1, peakNodes: 3 });
+    // Three machines at 0.1 USD from 1:05:30 to 3:10:00, and a control plane at 0.5 USD from 1:00:30.
+    expect(bought.costs).toEqual([
+      { currency: 'USD', amount: BigInt(Math.round(300_000 * (124.5 / 60) + 500_000 * (129.5 / 60))) },
+    ]);
+    expect(report.bought).toMatchObject([{ candidate: 'public', made: 1, peak: 3 }]);
+    expect(report.clusters.map(({ name }) => name)).toEqual(['private']);
+  });
+
+  it('keeps a bought cluster for its minimum life, and buys nothing for what goes away by itself', async () => {
+    const short = await play('20m,web,2,,1500m,1Gi,,\n1h,web,3,,,,,\n1h20s,web,2,,,,,\n3h,web,2,,,,,');
+    expect(short.told('bought')).toEqual([]);
+    expect(short.report.work).toMatchObject({ cancelled: 1, waiting: 0 });
+    const brief = await play('20m,web,2,,1500m,1Gi,,\n1h,web,3,,,,,\n1h5m,web,2,,,,,\n3h,web,2,,,,,');
+    expect(brief.told('given-back')).toEqual(['01:30:30 given-back: it has no work any more']);
+  });
+
+  it('ends when its life is over; what a machine ran that is lost begins again', async () => {
+    const jobs = '20m,batch,,1,1500m,1Gi,100m\n1h,batch,,3,1500m,1Gi,1h\n8h,batch,,1,1500m,1Gi,1h';
+    const { report } = await play(jobs, [STANDING]);
+    expect(report.work?.waits).toMatchObject({ count: 5 });
+    // Two nodes: the third of four has to wait for the end of one, and the fourth, too.
+    expect(report.work?.waited).toEqual({ count: 2, p50: HOUR, p95: HOUR, p99: HOUR, max: HOUR });
+  });
+
+  it('of one cluster has its pools grow, and nothing bought', async () => {
+    const growing = cluster('own', {
+      mode: 'Hosted',
+      dataPlaneNodes: undefined,
+      pools: [{ name: 'pool', machineType: 'm', minimum: 0, maximum: 5, autoscale: 'Coppice', scaleInAfter: '10m' }],
+    });
+    const rows = '0,web,0,,1500m,1Gi,,,own\n1h,web,3,,,,,,own\n2h,web,1,,,,,,own\n4h,web,1,,,,,,own';
+    const { told, report } = await play(rows, [growing, policy()]);
+    expect(told('bought')).toEqual([]);
+    expect(told('asked')).toEqual(['01:00:00 asked: pool pool: 3 x m (0 -> 3)']);
+    expect(told('scaled-in')).toEqual(['02:10:00 scaled-in: pool pool: 2 machines taken away (3 -> 1)']);
+    expect(report.work?.waited).toMatchObject({ count: 3, max: 2 * MINUTE });
+  });
+
+  it('goes only to clusters that have its labels', async () => {
+    const { report, told } = await play('0,web,1,,1500m,1Gi,,tier=public\n1h,web,1,,,,,tier=public');
+    expect(told('bought')).toHaveLength(1);
+    expect(report.work?.waited.count).toBe(1);
+  });
+
+  it('is the same again, byte by byte', async () => {
+    const rows = '20m,web,2,,1500m,1Gi,,\n1h,web,6,,,,,\n1h30m,batch,,4,1,1Gi,1h\n3h,web,2,,,,,\n9h,web,2,,,,,';
+    const rough = { ...SLOW, seed: 3, machines: { creation: { p50: '1m', p95: '4m' }, failureRate: 0.1 } };
+    const run = async () => {
+      const { report, told } = await play(rows, undefined, rough);
+      const text = JSON.stringify([report, told('bought', 'given-back', 'asked')], (_, value: unknown) =>
+        typeof value === 'bigint' ? String(value) : value instanceof Map ? [...value] : value,
+      );
+      const { start, end, standings } = report;
+      return [text, rehearsalChart({ title: 'peak', start, end, dated: false, currency: 'USD', standings })];
+    };
+    expect(await run()).toEqual(await run());
+  });
+
+  it('is refused when it does not say what it asks for, or is mixed up', async () => {
+    await expect(play('0,web,2')).rejects.toThrow('work.csv:2: workload web does not say what a replica asks for');
+    await expect(play('0,web,2,3,1,1Gi,1h')).rejects.toThrow('work.csv:2: workload web has either replicas or jobs');
+    await expect(play('0,web,,3,1,1Gi')).rejects.toThrow('work.csv:2: workload web: jobs, and only these, have a life');
+    await expect(play('0,web,1,,1,much')).rejects.toThrow('work.csv:2: memory: is no quantity');
+    await expect(play('0,web,1,,1,1Gi,,tier')).rejects.toThrow('clusterLabels: "tier" is no key=value');
+  });
+});
+
+describe('beside what a policy does', () => {
+  const PEAK = '20m,web,2,,1500m,1Gi,,\n1h,web,5,,,,,\n3h,web,2,,,,,\n5h,web,2,,,,,';
+
+  it('stands the least that it could cost, and what minimumLife forces', async () => {
+    const { scenario, report, trace } = await play(PEAK);
+    const bound = await boundOf(scenario, scenario.policy!, trace(), report);
+    // Three replicas, one on a machine of 0.1 USD, for two hours; standing for five, with a control plane.
+    expect(bound).toMatchObject({ least: 600_000n, forcedByMinimumLife: 0n, peakNodes: 3, standing: 4_000_000n });
+    const short = await play('20m,web,2,,1500m,1Gi,,\n1h,web,5,,,,,\n1h10m,web,2,,,,,\n5h,web,2,,,,,');
+    const forced = await boundOf(short.scenario, short.scenario.policy!, short.trace(), short.report);
+    expect(forced).toMatchObject({ least: 50_000n, forcedByMinimumLife: 100_000n });
+  });
+
+  it('stands a cluster that grows by nodes alone', async () => {
+    const { scenario, survey, trace, options } = await play(PEAK);
+    const { work } = await rehearse(nodesAlone(scenario, 'public')!, trace(), survey, options);
+    expect(work?.waited).toMatchObject({ count: 3, max: 2 * MINUTE });
+    expect(work?.bought).toMatchObject({ clusters: 1, peakNodes: 3 });
+    // Machines from 1:00 to 3:10, and the control plane all the time.
+    expect(work?.bought.costs).toEqual([{ currency: 'USD', amount: 2_500_000n + 650_000n }]);
+  });
+
+  it('units are paid for as long as they stay at least, and none twice', () => {
+    const levels = (...pairs: [number, number][]) => pairs.map(([at, units]) => ({ at, units }));
+    expect(paidFor(levels([0, 2], [10, 0]), 100, 0)).toBe(20);
+    expect(paidFor(levels([0, 2], [10, 0]), 100, 30)).toBe(60);
+    expect(paidFor(levels([0, 1], [10, 0], [20, 1], [25, 0]), 100, 30)).toBe(30);
+    expect(paidFor(levels([0, 1], [10, 0], [20, 1], [40, 0]), 100, 30)).toBe(40);
+    expect(paidFor(levels([0, 1], [10, 0], [50, 1], [55, 0]), 60, 30)).toBe(40);
+  });
+});
+
+describe('demand that was measured elsewhere', () => {
+  const read = async (text: string, curve: Parameters<typeof readTrace>[1]) => {
+    const lines = [];
+    for await (const { at, work } of readTrace(file('curve.csv', text), curve)) lines.push({ at, ...work });
+    return lines;
+  };
+
+  it('becomes replicas, by how much one of them serves', async () => {
+    const size = { cpu: '1', memory: '2Gi' };
+    expect(await read('seconds,demand\n0,10\n60,10.5\n120,0.3\n', { per: 0.1, size: size })).toEqual([
+      { at: 0, name: 'demand', replicas: 100, size },
+      { at: 60_000, name: 'demand', replicas: 105, size },
+      { at: 120_000, name: 'demand', replicas: 3, size },
+    ]);
+    await expect(read('seconds,demand\n0,1\n', {})).rejects.toThrow('a curve does not say what a replica asks for');
+  });
+
+  it('becomes jobs, one of so many, and none is lost in between', async () => {
+    const rows =
+      'arrival_seconds,cpu,memory_mib,duration_seconds,count\n0,1,768,900,3\n0,2,1024,300,2\n300,1,768,900,5\n';
+    expect(await read(rows, { per: 5 })).toEqual([
+      { at: 0, name: 'demand', jobs: 1, lifeMs: 300_000, size: { cpu: '2', memory: '1024Mi' } },
+      { at: 300_000, name: 'demand', jobs: 1, lifeMs: 900_000, size: { cpu: '1', memory: '768Mi' } },
+    ]);
+  });
+});
