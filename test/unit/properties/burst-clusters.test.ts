@@ -17,11 +17,15 @@ interface Bill {
   readonly spec: Partial<CloudProfileSpec>;
   billed(life: number): number;
 }
+const BY_THE_HOUR: Bill = {
+  spec: { billing: { machines: { step: '1h' } } },
+  billed: (life) => Math.ceil(life / HOUR) * HOUR,
+};
 const BILLS: readonly Bill[] = [
   { spec: {}, billed: (life) => life },
   // By the second, as clouds mostly do, once more.
   { spec: { billing: { machines: { step: '1s' } } }, billed: (life) => Math.ceil(life / SECOND) * SECOND },
-  { spec: { billing: { machines: { step: '1h' } } }, billed: (life) => Math.ceil(life / HOUR) * HOUR },
+  BY_THE_HOUR,
   {
     spec: { billing: { machines: { step: '1m', minimum: '40m' } } },
     billed: (life) => Math.max(40 * MINUTE, Math.ceil(life / MINUTE) * MINUTE),
@@ -237,9 +241,10 @@ describe('whatever happens to a fleet', () => {
   holds(
     'no more than the budget of a month is promised, also of hours that have begun',
     async (choose) => {
-      const monthly = choose.integer(2, 8) * 100_000;
-      const bill = BILLS.find(({ billed }) => billed(1) === HOUR);
-      const one = new Watched(choose, { bill, monthly, hourly: 2_000_000n, maximum: 4, quota: undefined });
+      const monthly = choose.integer(20, 100) * 10_000;
+      const limits = { monthly, hourly: 2_000_000n, maximum: 4, quota: undefined };
+      const one = new Watched(choose, { bill: BY_THE_HOUR, ...limits });
+      one.fleet.cpu = 1800;
       for (let turn = 0; turn < 12; turn++) {
         one.fleet.scale(choose.pick(['web', 'api', 'jobs']), choose.integer(0, 3));
         await one.pass(choose.integer(5, 30) * MINUTE, 40 * SECOND);
