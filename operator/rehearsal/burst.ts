@@ -1,7 +1,7 @@
 import type { BurstPolicy } from '../api/burstpolicy.ts';
 import { profileNameOf } from '../api/workercluster.ts';
 import { grownHourly } from '../burst/clusters/growth-record.ts';
-import type { CandidateView, OwnCluster, Supply } from '../burst/clusters/model.ts';
+import type { CandidateView, ClustersPlan, OwnCluster, Supply } from '../burst/clusters/model.ts';
 import { offerOf } from '../burst/clusters/offer.ts';
 import { planClusters } from '../burst/clusters/plan.ts';
 import {
@@ -92,9 +92,26 @@ function look(world: World, mind: BurstMind): void {
     mind.record = givenBack(mind.record, { name, why, isFailure }, now);
     giveBack(world, keyOf(policy, name), isFailure ? why : 'it has no work any more');
   }
+  noteRefusals(world, mind, plan);
   mind.seen = world.work!.version;
   if (plan.next !== undefined) lookBy(world, mind, plan.next - world.epoch);
   if (waiting.length > 0) lookBy(world, mind, world.now + WAITING_MS);
+}
+
+/** More reasons than this nobody reads; amounts of money make many of one. */
+const MOST_REASONS = 20;
+
+function noteRefusals({ now }: World, { refusals }: BurstMind, { verdicts }: ClustersPlan): void {
+  const reasons = new Map<string, string>();
+  for (const { state, source, alternatives = [] } of verdicts) {
+    const why = alternatives.map(({ candidate, whyNot }) => `${candidate}: ${whyNot}`).join('; ');
+    if (state === 'Refused' && !reasons.has(why)) reasons.set(why, source);
+  }
+  for (const [why, source] of reasons) {
+    const known = refusals.get(why);
+    if (known) Object.assign(known, { looks: known.looks + 1, last: now });
+    else if (refusals.size < MOST_REASONS) refusals.set(why, { why, source, looks: 1, first: now, last: now });
+  }
 }
 
 const keyOf = (policy: BurstPolicy, name: string): string => `${policy.metadata.namespace}/${name}`;
