@@ -22,6 +22,22 @@ const SEED_KUBECONFIG: OptionSpec = {
   value: 'FILE',
   summary: "use this Kubernetes (kind, k3d, a cloud's) as the seed instead of a local one",
 };
+/** Of the garden's mirror of images. They hold until they are given again. */
+const REGISTRIES: readonly OptionSpec[] = [
+  {
+    name: 'registry',
+    value: 'HOST:PORT',
+    repeatable: true,
+    summary: 'pods may pull from this registry on this machine, or without TLS; "none" takes all back',
+  },
+  {
+    name: 'registry-login',
+    value: 'HOST',
+    repeatable: true,
+    summary: 'pull from this registry with this machine\'s docker login; "none" takes all back',
+  },
+  { name: 'image-cache', value: 'SIZE', summary: 'what the cache of pulled images may hold (default: 10Gi)' },
+];
 const OUTPUT = (...choices: string[]): OptionSpec => ({
   name: 'output',
   short: 'o',
@@ -46,7 +62,12 @@ export const COMMANDS: readonly CommandSpec[] = [
       'Sets up the tools, brings up the garden with its seed, makes the cluster of examples/local.yaml unless it exists, and shows it ' +
       "until it is Ready. Then it stays until Ctrl-C, which stops the garden's processes and keeps its state.",
     positionals: [],
-    options: [DETACH, SEED_KUBECONFIG, { ...FILES, summary: 'apply this instead of examples/local.yaml' }],
+    options: [
+      DETACH,
+      SEED_KUBECONFIG,
+      ...REGISTRIES,
+      { ...FILES, summary: 'apply this instead of examples/local.yaml' },
+    ],
     examples: ['coppice start', 'coppice start --detach'],
     endsItself: true,
     load: () => import('./commands/start.ts'),
@@ -58,8 +79,12 @@ export const COMMANDS: readonly CommandSpec[] = [
       'Brings up the garden and its seed, and stays until Ctrl-C, which stops its processes and keeps its state. ' +
       'With --detach it returns as soon as the garden is up.',
     positionals: [],
-    options: [DETACH, SEED_KUBECONFIG],
-    examples: ['coppice up --detach', 'coppice up --seed-kubeconfig ~/.kube/kind-seed'],
+    options: [DETACH, SEED_KUBECONFIG, ...REGISTRIES],
+    examples: [
+      'coppice up --detach',
+      'coppice up --seed-kubeconfig ~/.kube/kind-seed',
+      'coppice up --registry localhost:5001 --registry-login ghcr.io',
+    ],
     endsItself: true,
     load: () => import('./commands/up.ts'),
   },
@@ -262,6 +287,21 @@ export const COMMANDS: readonly CommandSpec[] = [
     ],
     examples: ['coppice backups demo', 'coppice backups demo --now --download demo.db'],
     load: () => import('./commands/backups.ts'),
+  },
+  {
+    name: 'load',
+    summary: 'give an image of this machine to the clusters of the garden',
+    description:
+      'IMAGE is taken from Docker, Podman or containerd, the first that has it; FILE.tar (.tar.gz, .tar.zst, - for standard input) is what ' +
+      '"docker save", "podman save" or "ctr images export" writes, or an OCI layout. Every node of the garden can pull it from then on, also ' +
+      'nodes that are made later; those that have an older image of the name take it at once. It stays until "coppice down".',
+    positionals: [{ name: 'IMAGE|FILE.tar', required: true }],
+    options: [
+      { name: 'cluster', value: 'NAME', summary: 'have all nodes of this cluster take it at once' },
+      { name: 'as', value: 'IMAGE', summary: 'the name that pods call it by (default: its own)' },
+    ],
+    examples: ['coppice load app:dev', 'coppice load app.tar --cluster demo', 'docker save app:dev | coppice load -'],
+    load: () => import('./commands/load.ts'),
   },
   {
     name: 'kubeconfig',

@@ -16,7 +16,21 @@ export function childEnvironment(): Record<string, string> {
     'HTTP_PROXY',
     'NO_PROXY',
   ];
-  return Object.fromEntries(
-    passed.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]])),
-  );
+  return variables(passed);
 }
+
+/** What a program needs besides that asks registries: how curl and Docker are told of proxies, certificates and logins. */
+export const registryEnvironment = (): Record<string, string> =>
+  variables([
+    'https_proxy',
+    'http_proxy',
+    'no_proxy',
+    'SSL_CERT_FILE',
+    'SSL_CERT_DIR',
+    'DOCKER_CONFIG',
+    'REGISTRY_AUTH_FILE',
+    'XDG_RUNTIME_DIR',
+  ]);
+
+const variables = (names: readonly string[]): Record<string, string> =>
+  Object.fromEntries(names.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]])));

@@ -7,6 +7,7 @@ import type { User } from './certificates.ts';
 import { daemonRecord, endLeftOvers, removeEverything, runsSomething, takeDownSeed } from './cleanup.ts';
 import { isApiserverReady } from './control-plane.ts';
 import { readText, writeIfChanged } from './files.ts';
+import { changeSettings, type RegistryWords } from './images/upstream/settings.ts';
 import { lastError } from './logs.ts';
 import { endGroup, startDetached } from './processes.ts';
 import type { Ranges } from './ranges.ts';
@@ -27,7 +28,7 @@ const MIB = 1024 * 1024;
 const LEAST_ROOM_MIB = 64;
 /** What the daemon gets of the caller's environment: nothing that concerns only the caller's terminal or session. */
 const PASSED =
-  /^(PATH|HOME|LANG|TZ|USER|GO.*|(HTTPS?|NO|ALL)_PROXY|(https?|no|all)_proxy|COPPICE_.*|NODE_COMPILE_CACHE|NODE_EXTRA_CA_CERTS|SSL_CERT_.*|DEBIAN_FRONTEND)$/;
+  /^(PATH|HOME|LANG|TZ|USER|GO.*|(HTTPS?|NO|ALL)_PROXY|(https?|no|all)_proxy|COPPICE_.*|NODE_COMPILE_CACHE|NODE_EXTRA_CA_CERTS|SSL_CERT_.*|DOCKER_CONFIG|REGISTRY_AUTH_FILE|XDG_RUNTIME_DIR|DEBIAN_FRONTEND)$/;
 
 export interface GardenInfo {
   id: string;
@@ -83,19 +84,29 @@ interface Options {
   onProgress?: (event: GardenProgress) => void;
 }
 
+export interface GardenOptions {
+  /** Default $COPPICE_HOME or ~/.coppice. */
+  home?: string;
+  /** File of a cluster to use as the seed. */
+  seedKubeconfig?: string;
+  /** What `up` allows its mirror of images from then on. */
+  registries?: RegistryWords;
+}
+
 /** An embedded garden, with or without its processes running. */
 export class Garden {
   readonly directory: StateDirectory;
   readonly #seedKubeconfig: string | undefined;
+  readonly #registries: RegistryWords;
 
-  private constructor(home: string | undefined, seedKubeconfig: string | undefined) {
+  private constructor({ home, seedKubeconfig, registries = {} }: GardenOptions) {
     this.directory = new StateDirectory(home);
-    this.#seedKubeconfig = seedKubeconfig;
+    this.#seedKubeconfig = seedKubeconfig && resolve(seedKubeconfig);
+    this.#registries = registries;
   }
 
-  /** `home` defaults to $COPPICE_HOME or ~/.coppice; `seedKubeconfig` is the file of a cluster to use as the seed. */
-  static open(options: { home?: string; seedKubeconfig?: string } = {}): Garden {
-    return new Garden(options.home, options.seedKubeconfig && resolve(options.seedKubeconfig));
+  static open(options: GardenOptions = {}): Garden {
+    return new Garden(options);
   }
 
   /**
@@ -106,6 +117,7 @@ export class Garden {
     const { onProgress, signal } = options;
     const { directory } = this;
     await directory.make();
+    await changeSettings(directory.registriesFile, this.#registries);
     if (this.#seedKubeconfig) {
       const text = selfContainedKubeconfig(await readFile(this.#seedKubeconfig, 'utf8'), this.#seedKubeconfig);
       const changed = await writeIfChanged(directory.seedKubeconfig, text);

@@ -7,7 +7,7 @@ import { NODES, type Node } from '../kube/resources.ts';
 import { type Relay, relayIntoNamespace } from './apiserver-relay.ts';
 import { NODE_NAME } from './certificates.ts';
 import { Cgroups, cgroupName, readLayout } from './cgroups.ts';
-import { childEnvironment } from './child-environment.ts';
+import { childEnvironment, registryEnvironment } from './child-environment.ts';
 import { takeDownSeed } from './cleanup.ts';
 import { raiseHostLimits } from './host-limits.ts';
 import { imagesDirectory } from './images/build.ts';
@@ -119,23 +119,30 @@ export class LocalSeed {
     void fillImages(importer, this.#garden);
   }
 
+  /** It listens in the seed's network and asks registries in the host's, by its proxy and its certificates. */
   #imageMirror(names: ReturnType<typeof networkNames>): ProcessSpec {
-    const { nodeAddress } = this.#garden.state.ranges;
+    const { directory, state, toolchain } = this.#garden;
+    const { nodeAddress, pods, nodes, services } = state.ranges;
+    const values = {
+      listen: `${nodeAddress}:${MIRROR_PORT}`,
+      namespace: namespaceFile(names),
+      expect: EXPECTED_IMAGES.map((ref) => ref.replace(/^[^/]+\//, '')).join(','),
+      cache: directory.path('seed', 'pulled'),
+      settings: directory.registriesFile,
+      seed: directory.path('seed'),
+      kubeconfig: directory.kubeconfigFile('admin'),
+      own: [pods, nodes, services].join(','),
+    };
+    const dirs = [directory.loadedImages, imagesDirectory(toolchain.dir)];
     return {
       name: 'image-mirror',
       command: [
-        'nsenter',
-        `--net=${namespaceFile(names)}`,
         process.execPath,
         MIRROR,
-        '--listen',
-        `${nodeAddress}:${MIRROR_PORT}`,
-        '--dir',
-        imagesDirectory(this.#garden.toolchain.dir),
-        '--expect',
-        EXPECTED_IMAGES.map((ref) => ref.replace(/^[^/]+\//, '')).join(','),
+        ...dirs.flatMap((dir) => ['--dir', dir]),
+        ...Object.entries(values).flatMap(([name, value]) => [`--${name}`, value]),
       ],
-      env: childEnvironment(),
+      env: { ...childEnvironment(), ...registryEnvironment() },
     };
   }
 

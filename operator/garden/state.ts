@@ -57,6 +57,14 @@ export class StateDirectory {
   get seedKubeconfig(): string {
     return this.path('seed-kubeconfig.yaml');
   }
+  /** What a person allows the mirror of images. */
+  get registriesFile(): string {
+    return this.path('registries.json');
+  }
+  /** Images that a person brought. */
+  get loadedImages(): string {
+    return this.path('seed', 'loaded');
+  }
   get daemonLock(): string {
     return this.path('run', 'daemon.lock');
   }

@@ -1,3 +1,6 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { beforeAll, expect, it } from 'vitest';
 import { findCondition, isTrue } from '../../operator/api/conditions.ts';
@@ -5,6 +8,7 @@ import { LABELS } from '../../operator/api/group.ts';
 import { COMPONENTS, kubeconfigSecretName } from '../../operator/api/names.ts';
 import { parseBytes, parseCpu } from '../../operator/api/quantity.ts';
 import type { WorkerCluster } from '../../operator/api/workercluster.ts';
+import { IMAGES } from '../../operator/garden/images/catalog.ts';
 import type { KubeClient } from '../../operator/kube/client.ts';
 import {
   type CertificateSigningRequest,
@@ -29,6 +33,7 @@ import {
   clusterClient,
   coppice,
   e2e,
+  follow,
   forwardPort,
   gardenClient,
   kubeconfigFile,
@@ -36,6 +41,7 @@ import {
   makeCluster,
   type Name,
   ok,
+  PATIENCE_MS,
   seedNamespace,
   seedPods,
   temporaryFile,
@@ -43,12 +49,14 @@ import {
   untilJoined,
   untilReady,
 } from '../kit/garden.ts';
+import { madeImage, push, startRegistry } from '../kit/registry.ts';
 import { timed } from '../kit/timed.ts';
 import {
   aggregatedAPI,
   convertedCRD,
   echoService,
   run,
+  untilPods,
   VALIDATING_WEBHOOKS,
   validatingWebhook,
 } from '../kit/workload.ts';
@@ -169,6 +177,39 @@ e2e('a local cluster with two nodes', () => {
   it('lets pods reach the API server by the Service kubernetes', async () => {
     for (const from of pods) {
       expect(ok(await exec(from, 'get', 'https://kubernetes.default.svc/readyz'))).toBe('ok');
+    }
+  });
+
+  it('runs images of any registry that this machine reaches, and says in the pod what keeps it from others', async () => {
+    const root = await mkdtemp(join(tmpdir(), 'coppice-registry-'));
+    const registry = await startRegistry({ root });
+    try {
+      await push(registry.host, 'team/app', 'v1', await madeImage(IMAGES.echo.ref));
+      const create = async (name: string, image: string) =>
+        ok(await kubectl(['create', 'deployment', name, `--image=${registry.host}/${image}`], { kubeconfig }));
+      const found = await follow<Pod>(client, PODS);
+      const why = (app: string, part: string) =>
+        found.waitFor(
+          () => {
+            const [pod] = found.list().filter(({ metadata }) => metadata.labels?.app === app);
+            return JSON.stringify(pod?.status?.containerStatuses ?? []).includes(part);
+          },
+          { timeoutMs: PATIENCE_MS, what: `a pod of ${app} to say "${part}"` },
+        );
+      // It is on this machine, of which pods shall see nothing by themselves.
+      await create('not-allowed', 'team/app:v1');
+      await why('not-allowed', 'coppice up --registry HOST:PORT');
+      ok(await coppice(['up', '--detach', '--registry', registry.host]));
+      await create('from-elsewhere', 'team/app:v1');
+      await untilPods(client, 'from-elsewhere', (ready) => ready.length === 1, 'to run');
+      await create('not-there', 'team/none:v1');
+      await why('not-there', `there is no such image at ${registry.host}/team/none: check its name and tag`);
+    } finally {
+      const all = ['not-allowed', 'from-elsewhere', 'not-there'];
+      ok(await kubectl(['delete', 'deployment', ...all, '--ignore-not-found'], { kubeconfig }));
+      ok(await coppice(['up', '--detach', '--registry', 'none']));
+      await registry.close();
+      await rm(root, { recursive: true, force: true });
     }
   });
 

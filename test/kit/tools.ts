@@ -22,6 +22,7 @@ const ALL = [
   'kubeadm',
   'proxy-server',
   'proxy-agent',
+  'registry',
 ] as const;
 
 /** What only few end-to-end files need (LATE of lanes.ts), and takes minutes to make. */
@@ -63,5 +64,5 @@ export const testImages = (...names: Parameters<typeof toolImage>[0][]): Promise
 
 /** vitest's globalSetup of the project `integration`: before any test's time runs. */
 export default async function setUp(): Promise<void> {
-  await testTools('etcd', 'kube-apiserver', 'kubectl', 'pulumi');
+  await testTools('etcd', 'kube-apiserver', 'kubectl', 'registry', 'pulumi');
 }

@@ -107,6 +107,13 @@ class Planning {
     }
     for (const group of alike.values()) {
       const [first] = group;
+      if (first![0]!.inOneCluster) {
+        for (const [source, cluster] of this.#room.fillOneEach(group)) {
+          this.#needed.add(cluster);
+          found.set(source as WaitingWork[], new Set([cluster]));
+        }
+        continue;
+      }
       if (first!.length > 1) {
         const on = this.#fitsTogether(first!);
         if (on) found.set(first!, on);

@@ -24,7 +24,7 @@ export async function run(context: Context): Promise<undefined> {
   const manifests = await readManifests(files.length > 0 ? files : [example]);
   // A file that the person names is wanted as it reads. The example is only the first cluster: it may have been scaled since.
   const keep = files.length === 0;
-  const garden = await openGarden(env, options.text('seed-kubeconfig'));
+  const garden = await openGarden(env, options);
 
   await withGarden(garden, context, async () => {
     const connection = await connectGarden(context);

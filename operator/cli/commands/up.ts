@@ -5,7 +5,7 @@ import { openGarden } from '../garden.ts';
 /** `coppice up [--detach]`. */
 export async function run(context: Context): Promise<undefined> {
   const { options, terminal, signal, env, program } = context;
-  const garden = await openGarden(env, options.text('seed-kubeconfig'));
+  const garden = await openGarden(env, options);
   await withGarden(garden, context, async () => {
     terminal.print('The garden is up.');
   });

@@ -1,21 +1,68 @@
+import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { pino } from 'pino';
+import { listenInNamespace } from '../listeners.ts';
+import type { Upstream } from './content.ts';
 import { startMirror } from './mirror.ts';
 
-const USAGE = 'usage: node mirror-main.ts --listen ADDRESS:PORT --dir FOLDER [--expect NAME:TAG,...]';
+const USAGE =
+  'usage: node mirror-main.ts --listen ADDRESS:PORT --dir FOLDER... [--namespace FILE] [--expect NAME:TAG,...] ' +
+  '[--cache FOLDER --settings FILE --seed FOLDER --kubeconfig FILE --own RANGE,...]';
 
 const { values } = parseArgs({
-  options: { listen: { type: 'string' }, dir: { type: 'string' }, expect: { type: 'string' } },
+  options: {
+    listen: { type: 'string' },
+    dir: { type: 'string', multiple: true },
+    namespace: { type: 'string' },
+    expect: { type: 'string' },
+    cache: { type: 'string' },
+    settings: { type: 'string' },
+    seed: { type: 'string' },
+    kubeconfig: { type: 'string' },
+    own: { type: 'string' },
+  },
 });
-const listen = /^\[?([^\]]+)\]?:(\d+)$/.exec(values.listen ?? '');
-if (!listen || !values.dir) {
+const address = /^\[?([^\]]+)\]?:(\d+)$/.exec(values.listen ?? '');
+const dirs = values.dir ?? [];
+if (!address || dirs.length === 0) {
   console.error(USAGE);
   process.exit(2);
 }
 const log = pino({ name: 'mirror' });
-const expected = (values.expect ?? '').split(',').filter(Boolean);
-const mirror = await startMirror({ dir: values.dir, host: listen[1]!, port: Number(listen[2]), expected, log });
-log.info({ url: mirror.url, dir: values.dir }, 'mirror listens');
+const { namespace, cache, settings, seed, kubeconfig } = values;
+const words = (text = '') => text.split(',').filter(Boolean);
+
+/** Its code is loaded with the first image that is not here: many gardens never need it. */
+async function upstream(folder: string): Promise<Upstream> {
+  const [{ PullThrough }, { parseSettings }, { nodeBlobs }] = await Promise.all([
+    import('./upstream/pull-through.ts'),
+    import('./upstream/settings.ts'),
+    import('./upstream/node-blobs.ts'),
+  ]);
+  return PullThrough.open({
+    folder,
+    settings: async () => parseSettings(settings && (await readFile(settings, 'utf8').catch(() => undefined))),
+    own: words(values.own),
+    inUse: async () => (seed ? nodeBlobs(seed) : new Set()),
+    others: async () => {
+      if (!kubeconfig) return 'nobody knows who has access to the garden';
+      const { othersIn } = await import('./upstream/others.ts');
+      return othersIn(await readFile(kubeconfig, 'utf8'));
+    },
+    log,
+  });
+}
+
+const mirror = await startMirror({
+  dirs,
+  host: address[1]!,
+  port: Number(address[2]),
+  ...(namespace && { listen: (host, port) => listenInNamespace(namespace, host, port) }),
+  expected: words(values.expect),
+  ...(cache && { upstream: () => upstream(cache) }),
+  log,
+});
+log.info({ url: mirror.url, dirs }, 'mirror listens');
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   process.once(signal, () => void mirror.close().then(() => process.exit(0)));
 }

@@ -1,9 +1,11 @@
 import { createReadStream } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Server } from 'node:net';
+import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Log, silent } from '../../kube/log.ts';
+import type { Content, Upstream, UpstreamRequest } from './content.ts';
 import { type Blob, ImageStore, type Manifest } from './store.ts';
 
 export interface Mirror {
@@ -13,51 +15,82 @@ export interface Mirror {
   close(): Promise<void>;
 }
 
-const ROUTE = /^\/v2\/(?<name>[a-z0-9._/-]+)\/(?<kind>manifests|blobs)\/(?<reference>[\w.:-]+)$/;
-const DIGEST = /^sha256:[0-9a-f]{64}$/;
-
-/**
- * Serves a folder of image layouts by the OCI distribution API, read-only, over plain HTTP.
- * containerd asks a mirror with `?ns=<registry>`; then only that registry's images are meant.
- */
-export async function startMirror(options: {
-  dir: string;
+export interface MirrorOptions {
+  /** Folders of image layouts; what the first has goes before what others have. */
+  dirs: readonly string[];
   host: string;
   port: number;
+  /** Makes the listening socket elsewhere, for example in another network namespace. */
+  listen?: (host: string, port: number) => Promise<Server>;
   /** `name:tag` of images that are still to be made: who asks for one is kept waiting until it is there. */
   expected?: readonly string[];
+  /** Where images come from that are not here. Asked for when the first such image is wanted. */
+  upstream?: () => Promise<Upstream>;
   log?: Log;
-}): Promise<Mirror> {
-  const store = new ImageStore(options.dir);
+}
+
+const ROUTE = /^\/v2\/(?<name>[a-z0-9._/-]+)\/(?<kind>manifests|blobs)\/(?<reference>[\w.:-]+)$/;
+const DIGEST = /^sha256:[0-9a-f]{64}$/;
+const REGISTRY = /^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::\d{1,5})?$/;
+/** Images that we make under names that nobody else has. */
+const OWN_REGISTRIES = ['coppice.local', 'coppice.test'];
+
+/**
+ * Serves folders of image layouts, and images of any other registry, by the OCI distribution API, read-only, over plain HTTP.
+ * containerd asks a mirror with `?ns=<registry>`; then only that registry's images are meant.
+ */
+export async function startMirror(options: MirrorOptions): Promise<Mirror> {
+  const stores = options.dirs.map((dir) => new ImageStore(dir));
   const log = options.log ?? silent;
+  let upstream: Promise<Upstream> | undefined;
+  const open = () => {
+    upstream ??= options.upstream?.().catch((error) => {
+      upstream = undefined;
+      throw error;
+    });
+    return upstream;
+  };
+  const room: Room = { stores, expected: options.expected ?? [], upstream: open };
   const server = createServer((request, response) => {
-    answer(store, request, response, options.expected ?? []).catch((error: Error) => {
+    answer(room, request, response).catch((error: Error & { status?: number }) => {
+      if (response.headersSent) {
+        log.warn({ url: request.url, error: error.message }, 'mirror request failed');
+        return void response.destroy();
+      }
+      if (error.status !== undefined) {
+        log.info({ url: request.url, error: error.message }, 'image cannot be had');
+        return refuseUpstream(request, response, error.status, error.message);
+      }
       log.warn({ url: request.url, error: error.message }, 'mirror request failed');
-      if (response.headersSent) response.destroy();
-      else refuse(response, 500, 'UNKNOWN', 'the image cannot be read');
+      refuse(response, 500, 'UNKNOWN', 'the image cannot be read');
     });
   });
+  const socket = await options.listen?.(options.host, options.port);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
-    server.listen(options.port, options.host, resolve);
+    if (socket) server.listen(socket, resolve);
+    else server.listen(options.port, options.host, resolve);
   });
-  const { address, port, family } = server.address() as AddressInfo;
+  const { address, port, family } = (socket ?? server).address() as AddressInfo;
   return {
     url: `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`,
-    close: () =>
-      new Promise((resolve) => {
+    close: async () => {
+      await new Promise<void>((resolve) => {
         server.close(() => resolve());
         server.closeAllConnections();
-      }),
+      });
+      await (await upstream?.catch(() => undefined))?.close();
+    },
   };
 }
 
-async function answer(
-  store: ImageStore,
-  request: IncomingMessage,
-  response: ServerResponse,
-  expected: readonly string[],
-): Promise<void> {
+interface Room {
+  stores: readonly ImageStore[];
+  expected: readonly string[];
+  upstream: () => Promise<Upstream> | undefined;
+}
+
+async function answer(room: Room, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const { pathname, searchParams } = new URL(request.url ?? '/', 'http://mirror');
   response.setHeader('docker-distribution-api-version', 'registry/2.0');
   if (request.method !== 'GET' && request.method !== 'HEAD') {
@@ -70,24 +103,47 @@ async function answer(
   }
   const { name, kind, reference } = ROUTE.exec(pathname)?.groups ?? {};
   if (!name || !reference) return refuse(response, 404, 'NAME_UNKNOWN', `there is nothing at ${pathname}`);
-
+  const registry = searchParams.get('ns') ?? undefined;
   const isDigest = DIGEST.test(reference);
+  const fromElsewhere = () => elsewhere(room, registry, { repository: name, reference }, request);
+
   if (kind === 'blobs') {
-    const blob = isDigest ? await store.blob(reference) : undefined;
-    if (!blob) return refuse(response, 404, 'BLOB_UNKNOWN', `${reference} is not here`);
-    return send(request, response, blob, 'application/octet-stream', reference);
+    const blob = isDigest ? await first(room.stores, (store) => store.blob(reference)) : undefined;
+    if (blob) return send(request, response, contentOf(blob, reference, 'application/octet-stream'));
+    const content = isDigest ? await (await fromElsewhere())?.('blob') : undefined;
+    return content
+      ? send(request, response, content)
+      : refuse(response, 404, 'BLOB_UNKNOWN', `${reference} is not here`);
   }
-  const found = isDigest
-    ? await store.blob(reference)
-    : await awaited(
-        () => store.manifest(searchParams.get('ns') ?? undefined, name, reference),
-        expected.includes(`${name}:${reference}`),
-        request,
-      );
-  if (!found || !isManifest(found)) {
-    return refuse(response, 404, 'MANIFEST_UNKNOWN', `${name}:${reference} is not here`);
+  const find = () =>
+    first(room.stores, (store) => (isDigest ? store.blob(reference) : store.manifest(registry, name, reference)));
+  const found = isDigest ? await find() : await awaited(find, room.expected.includes(`${name}:${reference}`), request);
+  if (found && isManifest(found)) return send(request, response, contentOf(found, found.digest, found.mediaType));
+  const content = await (await fromElsewhere())?.('manifest');
+  if (content) return send(request, response, content);
+  return refuse(response, 404, 'MANIFEST_UNKNOWN', `${name}:${reference} is not here`);
+}
+
+/** What asks another registry; undefined where there is none to ask. */
+async function elsewhere(
+  { upstream }: Room,
+  registry: string | undefined,
+  wanted: Pick<UpstreamRequest, 'repository' | 'reference'>,
+  { headers }: IncomingMessage,
+): Promise<((kind: 'manifest' | 'blob') => Promise<Content>) | undefined> {
+  if (registry === undefined || !REGISTRY.test(registry) || OWN_REGISTRIES.includes(registry)) return undefined;
+  const opened = await upstream();
+  if (!opened) return undefined;
+  const authorization = /^Basic ([\w+/=-]+)$/i.exec(headers.authorization ?? '')?.[1];
+  return (kind) => opened[kind]({ registry, ...wanted, ...(authorization && { authorization }) });
+}
+
+async function first<T>(stores: readonly ImageStore[], find: (store: ImageStore) => Promise<T | undefined>) {
+  for (const store of stores) {
+    const found = await find(store);
+    if (found !== undefined) return found;
   }
-  return send(request, response, found, found.mediaType, found.digest);
+  return undefined;
 }
 
 const PATIENCE_MS = 15 * 60_000;
@@ -112,33 +168,67 @@ async function awaited<T>(
 
 const isManifest = (blob: Blob): blob is Manifest => 'mediaType' in blob;
 
-async function send(
-  request: IncomingMessage,
-  response: ServerResponse,
-  blob: Blob,
-  type: string,
-  digest: string,
-): Promise<void> {
-  response.writeHead(200, { 'content-type': type, 'content-length': blob.size, 'docker-content-digest': digest });
-  if (request.method === 'HEAD') {
+const contentOf = ({ file, offset, size }: Blob, digest: string, type: string): Content => ({
+  digest,
+  type,
+  size,
+  read: (start = 0, end = size) =>
+    createReadStream(file, { start: offset + start, end: offset + end - 1, highWaterMark: 256 * 1024 }),
+});
+
+async function send(request: IncomingMessage, response: ServerResponse, content: Content): Promise<void> {
+  const { digest, type, size } = content;
+  const headers = { 'content-type': type, 'docker-content-digest': digest, 'accept-ranges': 'bytes' };
+  const range = size === undefined ? undefined : rangeOf(request.headers.range, size);
+  if (range === 'none') {
+    response.writeHead(416, { 'content-range': `bytes */${size}` });
     response.end();
     return;
   }
-  const body = createReadStream(blob.file, {
-    start: blob.offset,
-    end: blob.offset + blob.size - 1,
-    highWaterMark: 256 * 1024,
+  const { start, end } = range ?? { start: 0, end: size };
+  response.writeHead(range ? 206 : 200, {
+    ...headers,
+    ...(end !== undefined && { 'content-length': end - start }),
+    ...(range && { 'content-range': `bytes ${start}-${range.end - 1}/${size}` }),
   });
-  await pipeline(body, response).catch((error: NodeJS.ErrnoException) => {
-    // The other side has hung up: that is its right.
-    if (error.code !== 'ERR_STREAM_PREMATURE_CLOSE' && error.code !== 'ECONNRESET' && error.code !== 'EPIPE')
-      throw error;
-  });
+  if (request.method === 'HEAD' || start === end) {
+    response.end();
+    return;
+  }
+  await pipeline(Readable.from(content.read(start, end), { objectMode: false }), response).catch(
+    (error: NodeJS.ErrnoException) => {
+      // The other side has hung up: that is its right.
+      if (error.code !== 'ERR_STREAM_PREMATURE_CLOSE' && error.code !== 'ECONNRESET' && error.code !== 'EPIPE')
+        throw error;
+    },
+  );
+}
+
+/** One range of bytes, `end` exclusive; undefined: all is meant; `none`: there are no such bytes. */
+function rangeOf(header: string | undefined, size: number): { start: number; end: number } | 'none' | undefined {
+  const [, from, to] = /^bytes=(\d+)-(\d*)$/.exec(header ?? '') ?? [];
+  if (from === undefined) return undefined;
+  const start = Number(from);
+  const end = to ? Math.min(size, Number(to) + 1) : size;
+  return start < end ? { start, end } : 'none';
 }
 
 function refuse(response: ServerResponse, status: number, code: string, message: string): void {
   response.writeHead(status, { 'content-type': 'application/json' });
   response.end(JSON.stringify({ errors: [{ code, message }] }));
+}
+
+/**
+ * Refuses with the reason as the status line's text too: of the answer to a HEAD, with which a pull begins, containerd puts that and
+ * nothing else into the pod's status.
+ */
+function refuseUpstream(request: IncomingMessage, response: ServerResponse, status: number, message: string): void {
+  const text = message.replace(/[^\x20-\x7e]+/g, ' ').slice(0, 500);
+  const headers: Record<string, string> = { 'content-type': 'application/json' };
+  // containerd answers with the credentials of the pod's imagePullSecrets, if it has any.
+  if (status === 401 && !request.headers.authorization) headers['www-authenticate'] = 'Basic realm="registry"';
+  response.writeHead(status, text, headers);
+  response.end(request.method === 'HEAD' ? undefined : JSON.stringify({ errors: [{ code: 'DENIED', message: text }] }));
 }
 
 /**

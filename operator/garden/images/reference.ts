@@ -13,3 +13,18 @@ export function parseReference(ref: string): Reference {
   if (!match || !/[.:]|^localhost$/.test(match[1]!)) throw new Error(`${ref} is not of the form host/repository:tag`);
   return { registry: match[1]!, repository: match[2]!, tag: match[3]! };
 }
+
+const DOCKER_HUB = 'docker.io';
+
+/** The full name that Kubernetes reads a short one as: `nginx` is `docker.io/library/nginx:latest`. Throws on what is no name. */
+export function fullReference(name: string): string {
+  const slash = name.indexOf('/');
+  const first = name.slice(0, Math.max(slash, 0));
+  const hasRegistry = slash > 0 && (/[.:]/.test(first) || first === 'localhost');
+  const registry = hasRegistry ? first.replace(/^(?:index|registry-1)\.docker\.io$/, DOCKER_HUB) : DOCKER_HUB;
+  const rest = hasRegistry ? name.slice(slash + 1) : name;
+  const repository = registry === DOCKER_HUB && !rest.includes('/') ? `library/${rest}` : rest;
+  const ref = `${registry}/${repository}${/:[^/]*$/.test(rest) ? '' : ':latest'}`;
+  if (parseReference(ref).repository.split('/').includes('')) throw new Error(`"${name}" names no image`);
+  return ref;
+}

@@ -63,6 +63,7 @@ const RUNC = '1.5.2';
 const CNI_PLUGINS = '1.9.1';
 /** The newest of pkg/v3 that the module proxy serves; it drives newer SDKs (theirs asks for 3.2 or later). */
 const PULUMI = '3.256.0';
+const DISTRIBUTION = '3.1.2';
 /** The newest of 2.14 that the module proxy serves. */
 const ARGO_CD = '2.14.21';
 
@@ -285,6 +286,21 @@ const table = {
       group: 'argo-cd',
       weight: 170,
     },
+  },
+  // For tests only: the registry that others are measured by.
+  registry: {
+    version: DISTRIBUTION,
+    accepts: 'any',
+    folders: [],
+    archive: {
+      url: `https://github.com/distribution/distribution/releases/download/v${DISTRIBUTION}/registry_${DISTRIBUTION}_linux_{arch}.tar.gz`,
+      checksum: {
+        url: `https://github.com/distribution/distribution/releases/download/v${DISTRIBUTION}/registry_${DISTRIBUTION}_linux_{arch}.tar.gz.sha256`,
+        format: 'list',
+      },
+      member: 'registry',
+    },
+    build: { module: 'distribution', package: '.', ldflags: STRIP, group: 'registry', weight: 25 },
   },
   containerd: containerd('containerd', { args: ['--version'], pattern: / v?(\d+\.\d+\.\d+)/ }),
   'containerd-shim-runc-v2': containerd('containerd-shim-runc-v2'),

@@ -193,31 +193,34 @@ export function demandOf(bindings: Bindings): Demand[] {
     return accepts;
   };
   return bindings.flatMap(({ resource, binding }) => {
-    const { reason, message = '', lastTransitionTime = '' } = refusalOf(binding) ?? {};
-    const isFull = reason === 'SchedulerError' && FULL.test(message) && looksAtRoom(binding.spec?.placement);
-    if (reason !== 'Unschedulable' && !isFull) return [];
-    const { clusters = [], components = [], ...whole } = binding.spec ?? {};
-    const placed = clusters.reduce((sum, { replicas = 0 }) => sum + replicas, 0);
-    const source = textOf(resource, binding);
-    const accepts = acceptedBy(binding);
-    const { namespace } = binding.metadata;
     const { uid } = binding.spec?.resource ?? {};
-    return (components.length > 0 ? components : [whole]).flatMap(({ replicas = 0, replicaRequirements }) => {
-      const count = replicas - (components.length > 0 ? 0 : placed);
-      return count > 0
-        ? [
-            {
-              source,
-              ...(uid && { uid }),
-              namespace,
-              count,
-              each: amountsOf(replicaRequirements?.resourceRequest),
-              since: lastTransitionTime,
-              accepts,
-            },
-          ]
-        : [];
-    });
+    const { namespace } = binding.metadata;
+    return homelessOf(binding).map((part) => ({
+      ...part,
+      source: textOf(resource, binding),
+      ...(uid && { uid }),
+      namespace,
+      accepts: acceptedBy(binding),
+    }));
+  });
+}
+
+/** What a binding waits for room with, in a few letters; undefined: it does not wait. Pure. */
+export function waitsFor(binding: KubeObject): string | undefined {
+  const parts = homelessOf(binding as BindingObject);
+  return parts.length > 0 ? JSON.stringify(parts) : undefined;
+}
+
+/** Its replicas that found no room. */
+function homelessOf(binding: BindingObject): Pick<Demand, 'count' | 'each' | 'since'>[] {
+  const { reason, message = '', lastTransitionTime: since = '' } = refusalOf(binding) ?? {};
+  const isFull = reason === 'SchedulerError' && FULL.test(message) && looksAtRoom(binding.spec?.placement);
+  if (reason !== 'Unschedulable' && !isFull) return [];
+  const { clusters = [], components = [], ...whole } = binding.spec ?? {};
+  const placed = components.length > 0 ? 0 : clusters.reduce((sum, { replicas = 0 }) => sum + replicas, 0);
+  return (components.length > 0 ? components : [whole]).flatMap(({ replicas = 0, replicaRequirements }) => {
+    const count = replicas - placed;
+    return count > 0 ? [{ count, each: amountsOf(replicaRequirements?.resourceRequest), since }] : [];
   });
 }
 

@@ -9,7 +9,7 @@ import { METADATA, SURROUNDINGS } from './surroundings.ts';
 import { VPC } from './vpc.ts';
 
 const { cloud, cert, key, releases, images, instances } = await readJSON<ServicesConfig>(process.argv[2]!);
-const mirror = await startMirror({ dir: images, host: '127.0.0.1', port: 0 });
+const mirror = await startMirror({ dirs: [images], host: '127.0.0.1', port: 0 });
 const surroundings = SURROUNDINGS[cloud];
 const metadata = metadataService(surroundings.metadata, () => readJSON<LaunchedInstance[]>(instances));
 const web = internet({ cert, key }, releases, mirror.url);

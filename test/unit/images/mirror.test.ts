@@ -14,7 +14,7 @@ const image = (ref: string, content: string) =>
 beforeAll(async () => {
   dir = await mkdtemp(join(tmpdir(), 'coppice-mirror-'));
   await image('registry.k8s.io/coredns/coredns:v1', 'one');
-  mirror = await startMirror({ dir: imagesDirectory(dir), host: '127.0.0.1', port: 0, expected: ['kwok/kwok:v1'] });
+  mirror = await startMirror({ dirs: [imagesDirectory(dir)], host: '127.0.0.1', port: 0, expected: ['kwok/kwok:v1'] });
 });
 afterAll(async () => {
   await mirror.close();

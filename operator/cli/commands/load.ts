@@ -1,0 +1,147 @@
+import { createReadStream, createWriteStream } from 'node:fs';
+import { mkdtemp, open, readFile, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { createGunzip, createZstdDecompress } from 'node:zlib';
+import { connectGarden } from '../connect.ts';
+import type { Context } from '../context.ts';
+import { CliError, EXIT, UsageError } from '../errors.ts';
+import { gardenDirectory } from '../garden.ts';
+import { WORKER_CLUSTER } from '../kinds.ts';
+import { notFound } from './get.ts';
+
+const ARCHIVE = /\.(?:tar|tgz|tar\.gz|tar\.zst)$/;
+
+/** `coppice load IMAGE|FILE.tar [--as NAME] [--cluster NAME]`. */
+export async function run(context: Context): Promise<undefined> {
+  const { options, positionals, env, terminal } = context;
+  const what = positionals[0]!;
+  const directory = gardenDirectory(env);
+  const state = await directory.read();
+  if (!state) throw new CliError('there is no garden here', { exitCode: EXIT.notFound, advice: 'run "coppice up"' });
+  if (state.seed !== 'local') {
+    const advice = 'push the image to a registry that the seed reaches';
+    throw new CliError('this garden has no nodes of its own, so there is nowhere to load images to', { advice });
+  }
+  const [{ keepImages }, { fullReference }] = await Promise.all([
+    import('../../garden/images/load/keep.ts'),
+    import('../../garden/images/reference.ts'),
+  ]);
+  const as = named(options.text('as'), fullReference);
+  const cluster = options.text('cluster');
+  const target = cluster === undefined ? undefined : await findCluster(context, cluster);
+
+  const folder = await mkdtemp(join(directory.path('seed'), '.load-'));
+  try {
+    const isFile = what === '-' || ARCHIVE.test(what) || (await isFileHere(what));
+    const file = isFile
+      ? await unpacked(what, folder)
+      : await saved(what, named(what, fullReference)!, folder, context);
+    const images = await keepImages(
+      file,
+      directory.loadedImages,
+      as ?? (isFile ? undefined : fullReference(what)),
+    ).catch((error: Error) => {
+      throw new CliError(`${what} cannot be loaded: ${error.message}`, { cause: error });
+    });
+    for (const { ref, digest } of images) terminal.print(`${ref} is loaded (${digest.slice(0, 19)}).`);
+    await refreshNodes(
+      context,
+      images.map(({ ref }) => ref),
+      target,
+    );
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+function named(name: string | undefined, read: (name: string) => string): string | undefined {
+  if (name === undefined) return undefined;
+  try {
+    return read(name);
+  } catch {
+    throw new UsageError(
+      `"${name}" is neither an archive nor the name of an image`,
+      'write for example app:v1, or app.tar',
+    );
+  }
+}
+
+const isFileHere = async (path: string): Promise<boolean> => {
+  // A name without a folder or an ending may be both; then the image is meant, as for Docker.
+  if (!/^[./]/.test(path)) return false;
+  return (await stat(path).catch(() => undefined))?.isFile() ?? false;
+};
+
+/** The archive as a plain tar: itself, or a copy. */
+async function unpacked(path: string, folder: string): Promise<string> {
+  const { compressionOf } = await import('../../garden/images/load/archive.ts');
+  const copy = join(folder, 'archive.tar');
+  if (path === '-') {
+    await pipeline(process.stdin, createWriteStream(join(folder, 'stdin')));
+    return unpacked(join(folder, 'stdin'), folder);
+  }
+  const handle = await open(path).catch(() => {
+    throw new CliError(`there is no file ${path}`, { exitCode: EXIT.notFound });
+  });
+  const { size } = await handle.stat();
+  const packed = await compressionOf(handle, { offset: 0, size });
+  await handle.close();
+  if (!packed) return path;
+  const unpack = packed === 'gzip' ? createGunzip() : createZstdDecompress();
+  await pipeline(createReadStream(path), unpack, createWriteStream(copy));
+  return copy;
+}
+
+async function saved(image: string, ref: string, folder: string, { terminal }: Context): Promise<string> {
+  const { saveFromEngine } = await import('../../garden/images/load/engines.ts');
+  const file = join(folder, 'archive.tar');
+  const engine = await saveFromEngine(image, ref, file).catch((error: Error) => {
+    const advice = 'pull or build it first, or name an archive that "docker save" wrote';
+    throw new CliError(error.message, { exitCode: EXIT.notFound, advice, cause: error });
+  });
+  terminal.note(`${image} comes from ${engine}.`);
+  return file;
+}
+
+async function findCluster(context: Context, name: string): Promise<{ name: string; namespace: string }> {
+  const { client, namespace } = await connectGarden(context);
+  try {
+    const found = await client.getOrUndefined(WORKER_CLUSTER.resource, name, namespace);
+    if (!found) throw notFound(WORKER_CLUSTER, name, namespace);
+    return { name, namespace };
+  } finally {
+    await client.close();
+  }
+}
+
+/** Nodes that have an older image of the name, and those of the cluster that was named, take the new one now. */
+async function refreshNodes(
+  context: Context,
+  refs: readonly string[],
+  target: { name: string; namespace: string } | undefined,
+): Promise<void> {
+  const { terminal, env } = context;
+  const { machinePods, takeOnNodes } = await import('../../garden/images/load/nodes.ts');
+  const { client } = await connectGarden(context);
+  try {
+    const pods = await machinePods(client, target ?? 'those that have it').catch((error: Error) => {
+      if (target) throw error;
+      terminal.note('The garden does not run: its nodes get the image when a pod asks for it.');
+      return [];
+    });
+    const kubeconfig = await readFile(gardenDirectory(env).kubeconfigFile('admin'), 'utf8');
+    const failed: string[] = [];
+    for (const ref of refs) {
+      const results = await takeOnNodes(kubeconfig, pods, ref, target !== undefined);
+      const taken = results.filter((one) => one.taken).map(({ node }) => node);
+      if (taken.length > 0) terminal.note(`${ref}: taken by ${taken.sort().join(', ')}.`);
+      failed.push(
+        ...results.flatMap(({ node, error }) => (error ? [`node ${node} has not taken ${ref}: ${error}`] : [])),
+      );
+    }
+    if (failed.length > 0) throw new CliError(failed.join('; '), { advice: 'run the command again' });
+  } finally {
+    await client.close();
+  }
+}

@@ -1,0 +1,151 @@
+import { createHash } from 'node:crypto';
+import type { FileHandle } from 'node:fs/promises';
+import { fullReference } from '../reference.ts';
+import { type ArchiveEntry, archiveEntries, readAt } from './archive-entries.ts';
+
+/** A blob of an image: a piece of the archive, or text that was made for it. */
+export type Piece = { digest: string; size: number } & ({ entry: ArchiveEntry } | { data: Buffer });
+
+/** An image as an archive has it, for this platform. */
+export interface ArchivedImage {
+  /** Full name, `host/repository:tag`; undefined where the archive does not say. */
+  ref: string | undefined;
+  manifest: Piece & { data: Buffer };
+  mediaType: string;
+  blobs: Piece[];
+}
+
+interface Descriptor {
+  mediaType?: string;
+  digest: string;
+  size: number;
+  platform?: { os?: string; architecture?: string };
+  annotations?: Record<string, string>;
+}
+interface Manifest {
+  mediaType?: string;
+  config: Descriptor;
+  layers: Descriptor[];
+}
+
+const ARCHITECTURES: Record<string, string> = { x64: 'amd64', arm64: 'arm64' };
+const MANIFEST = 'application/vnd.oci.image.manifest.v1+json';
+const JSON_BYTES = 16 * 1024 ** 2;
+const PIECE = 1024 * 1024;
+const DIGEST = /^sha256:[0-9a-f]{64}$/;
+const DEEPEST = 4;
+
+/** Images of an archive that `docker save`, `podman save`, `ctr images export` or an OCI tool wrote. Throws where it is none. */
+export async function readArchive(handle: FileHandle): Promise<ArchivedImage[]> {
+  const entries = await archiveEntries(handle);
+  const archive = { handle, entries };
+  const index = await json<{ manifests?: Descriptor[] }>(archive, 'index.json');
+  // Docker writes both since 25; before, it wrote an index of nothing beside its own.
+  if (index?.manifests?.length) return Promise.all(index.manifests.map((one) => ofLayout(archive, one)));
+  const list = await json<DockerImage[]>(archive, 'manifest.json');
+  if (!Array.isArray(list) || list.length === 0) throw new Error('it holds no images, of Docker or in an OCI layout');
+  return (await Promise.all(list.map((one) => ofDocker(archive, one)))).flat();
+}
+
+interface Archive {
+  handle: FileHandle;
+  entries: ReadonlyMap<string, ArchiveEntry>;
+}
+
+async function json<T>({ handle, entries }: Archive, name: string): Promise<T | undefined> {
+  const entry = entries.get(name);
+  if (!entry) return undefined;
+  if (entry.size > JSON_BYTES) throw new Error(`its ${name} is too large`);
+  return JSON.parse(String(await readAt(handle, entry.offset, entry.size))) as T;
+}
+
+const blobName = (digest: string): string => {
+  if (!DIGEST.test(digest)) throw new Error(`it names a blob by ${JSON.stringify(digest)}, which is no SHA-256`);
+  return `blobs/sha256/${digest.slice('sha256:'.length)}`;
+};
+
+async function ofLayout(archive: Archive, top: Descriptor): Promise<ArchivedImage> {
+  const name = top.annotations?.['io.containerd.image.name'] ?? top.annotations?.['org.opencontainers.image.ref.name'];
+  const ref = name && /[/:]/.test(name) ? fullReference(name) : undefined;
+  const what = ref ?? name ?? top.digest;
+  const { digest } = await manifestOf(archive, top, what);
+  const entry = archive.entries.get(blobName(digest))!;
+  const data = await readAt(archive.handle, entry.offset, entry.size);
+  const manifest = JSON.parse(String(data)) as Manifest;
+  const blobs = [manifest.config, ...manifest.layers].map((blob): Piece => {
+    const found = archive.entries.get(blobName(blob.digest));
+    if (!found) throw new Error(`it lacks ${blob.digest} of ${what}: save the image again, for this platform alone`);
+    return { digest: blob.digest, size: found.size, entry: found };
+  });
+  return { ref, manifest: { digest, size: data.length, data }, mediaType: manifest.mediaType ?? MANIFEST, blobs };
+}
+
+/** The manifest for this platform that is in the archive, from an index down. */
+async function manifestOf(archive: Archive, from: Descriptor, what: string, depth = 0): Promise<Descriptor> {
+  const found = await json<Partial<Manifest> & { manifests?: Descriptor[] }>(archive, blobName(from.digest));
+  if (found?.config && found.layers) return from;
+  const here = (found?.manifests ?? []).filter(({ digest }) => archive.entries.has(blobName(digest)));
+  const architecture = ARCHITECTURES[process.arch] ?? process.arch;
+  const isOurs = ({ platform }: Descriptor) =>
+    !platform || (platform.architecture === architecture && platform.os === 'linux');
+  const next = here.find((one) => one.platform && isOurs(one)) ?? here.find(isOurs);
+  if (!next || depth > DEEPEST) throw new Error(`it has no ${what} for linux/${architecture}`);
+  return manifestOf(archive, next, what, depth + 1);
+}
+
+interface DockerImage {
+  Config: string;
+  RepoTags?: string[] | null;
+  Layers: string[];
+}
+
+/** Of Docker's own form: its layers have names of files, and get those of their contents. */
+async function ofDocker(archive: Archive, { Config, RepoTags, Layers }: DockerImage): Promise<ArchivedImage[]> {
+  const what = RepoTags?.[0] ?? Config;
+  const piece = async (name: string): Promise<Piece & { type: string }> => {
+    const entry = archive.entries.get(name);
+    if (!entry) throw new Error(`it lacks ${name} of ${what}`);
+    const packed = await compressionOf(archive.handle, entry);
+    const type = packed ? `+${packed}` : '';
+    return { digest: await digestOf(archive.handle, entry), size: entry.size, entry, type };
+  };
+  const config = await piece(Config);
+  const layers: (Piece & { type: string })[] = [];
+  for (const name of Layers) layers.push(await piece(name));
+  const describe = (mediaType: string, { digest, size }: Piece) => ({ mediaType, digest, size });
+  const data = Buffer.from(
+    JSON.stringify({
+      schemaVersion: 2,
+      mediaType: MANIFEST,
+      config: describe('application/vnd.oci.image.config.v1+json', config),
+      layers: layers.map((layer) => describe(`application/vnd.oci.image.layer.v1.tar${layer.type}`, layer)),
+    }),
+  );
+  const digest = `sha256:${createHash('sha256').update(data).digest('hex')}`;
+  const image = { manifest: { digest, size: data.length, data }, mediaType: MANIFEST, blobs: [config, ...layers] };
+  const refs = RepoTags?.length ? RepoTags.map(fullReference) : [undefined];
+  return refs.map((ref) => ({ ref, ...image }));
+}
+
+/** How a piece of a file is compressed, by its first bytes. */
+export async function compressionOf(
+  handle: FileHandle,
+  { offset, size }: ArchiveEntry,
+): Promise<'gzip' | 'zstd' | undefined> {
+  const start = size < 4 ? Buffer.alloc(4) : await readAt(handle, offset, 4);
+  if (start.readUInt16BE(0) === 0x1f8b) return 'gzip';
+  return start.readUInt32LE(0) === 0xfd2fb528 ? 'zstd' : undefined;
+}
+
+/** The content of an entry, piece by piece. */
+export async function* contentOf(handle: FileHandle, { offset, size }: ArchiveEntry): AsyncGenerator<Buffer> {
+  for (let position = 0; position < size; position += PIECE) {
+    yield await readAt(handle, offset + position, Math.min(PIECE, size - position));
+  }
+}
+
+async function digestOf(handle: FileHandle, entry: ArchiveEntry): Promise<string> {
+  const hash = createHash('sha256');
+  for await (const chunk of contentOf(handle, entry)) hash.update(chunk);
+  return `sha256:${hash.digest('hex')}`;
+}

@@ -1,0 +1,67 @@
+import { CommandError, run } from '../../command.ts';
+
+const LOOK_MS = 20_000;
+const SAVE_MS = 30 * 60_000;
+
+/** Runs a program of this machine; rejects with what it says. */
+export type Run = (command: string[], timeoutMs: number) => Promise<string>;
+
+const runHere: Run = (command, timeoutMs) => run(command, { timeoutMs });
+
+/** Someone on this machine who may have an image. */
+interface Engine {
+  name: string;
+  /** Saves it into a file. Rejects where that cannot be. */
+  save: (run: Run, image: string, ref: string, file: string) => Promise<unknown>;
+}
+
+const ENGINES: readonly Engine[] = [
+  {
+    name: 'docker',
+    save: async (run, image, _, file) => {
+      await run(['docker', 'image', 'inspect', '--format', '{{.Id}}', image], LOOK_MS);
+      await run(['docker', 'image', 'save', '--output', file, image], SAVE_MS);
+    },
+  },
+  {
+    name: 'podman',
+    save: async (run, image, _, file) => {
+      await run(['podman', 'image', 'inspect', '--format', '{{.Id}}', image], LOOK_MS);
+      await run(['podman', 'image', 'save', '--format', 'docker-archive', '--output', file, image], SAVE_MS);
+    },
+  },
+  {
+    name: 'containerd',
+    save: async (run, _, ref, file) => {
+      const namespaces = (await run(['ctr', 'namespaces', 'list', '--quiet'], LOOK_MS)).split('\n').filter(Boolean);
+      for (const namespace of namespaces) {
+        const ctr = ['ctr', '--namespace', namespace, 'images'];
+        const found = await run([...ctr, 'list', '--quiet', `name==${ref}`], LOOK_MS);
+        if (found.trim() !== '') return run([...ctr, 'export', file, ref], SAVE_MS);
+      }
+      throw new Error(`no namespace of ${namespaces.length} has it`);
+    },
+  },
+];
+
+/**
+ * Saves an image into an archive, from the first of Docker, Podman and containerd that has it. Resolves to who had it.
+ * Throws with what each of them says.
+ * @param ref full name of the image
+ */
+export async function saveFromEngine(image: string, ref: string, file: string, run = runHere): Promise<string> {
+  const said: string[] = [];
+  for (const { name, save } of ENGINES) {
+    try {
+      await save(run, image, ref, file);
+      return name;
+    } catch (error) {
+      const absent = error instanceof CommandError && error.isNotInstalled;
+      said.push(`${name}: ${absent ? 'is not here' : reason(error as Error)}`);
+    }
+  }
+  throw new Error(`nobody on this machine has ${image} (${said.join('; ')})`);
+}
+
+const reason = (error: Error): string =>
+  (error instanceof CommandError ? error.stderr.trim().split('\n').at(-1) : undefined) || error.message;

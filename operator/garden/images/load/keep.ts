@@ -1,0 +1,98 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { type FileHandle, mkdir, open, rename, rm, statfs } from 'node:fs/promises';
+import { join } from 'node:path';
+import { padding, TAR_END, tarHeader } from '../tar.ts';
+import { type ArchivedImage, contentOf, type Piece, readArchive } from './archive.ts';
+
+/** Left on the disk whatever is loaded: a full one stops the whole garden. */
+const ROOM_BYTES = 512 * 1024 ** 2;
+/** What the header of a tar can say of an entry. */
+const TAR_BYTES = 8 * 1024 ** 3;
+
+export interface Loaded {
+  /** Full name of the image. */
+  ref: string;
+  /** Of its manifest. */
+  digest: string;
+}
+
+/**
+ * Puts the images of an archive where the garden's mirror takes them from; each takes the place of the one of its name.
+ * @param as the name to give to the one image of an archive; absent: as the archive names its images
+ * @param folder of loaded images. Throws with what is wrong with the archive.
+ */
+export async function keepImages(file: string, folder: string, as?: string): Promise<Loaded[]> {
+  const handle = await open(file, 'r');
+  try {
+    const images = await readArchive(handle);
+    if (as !== undefined && images.length > 1)
+      throw new Error(`it has ${images.length} images: one name cannot be theirs`);
+    const loaded: Loaded[] = [];
+    for (const image of images) {
+      const ref = as ?? image.ref;
+      if (ref === undefined) throw new Error('it does not say what its image is called: give the name with --as');
+      await keepOne(handle, image, ref, folder);
+      loaded.push({ ref, digest: image.manifest.digest });
+    }
+    return loaded;
+  } finally {
+    await handle.close();
+  }
+}
+
+async function keepOne(source: FileHandle, image: ArchivedImage, ref: string, folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const tooLarge = image.blobs.find((blob) => blob.size >= TAR_BYTES);
+  if (tooLarge) throw new Error(`${ref} has a layer of ${tooLarge.size} bytes, and 8 GiB is the most`);
+  const size = image.blobs.reduce((sum, blob) => sum + blob.size, 0);
+  const { bavail, bsize } = await statfs(folder);
+  if (bavail * bsize - size < ROOM_BYTES) throw new Error(`the disk of ${folder} has no room for ${ref}`);
+  const name = createHash('sha256').update(ref).digest('hex').slice(0, 16);
+  const draft = join(folder, `.${name}.${randomBytes(4).toString('hex')}`);
+  try {
+    const target = await open(draft, 'wx', 0o600);
+    try {
+      await writeLayout(target, source, image, ref);
+      await target.sync();
+    } finally {
+      await target.close();
+    }
+    await rename(draft, join(folder, `${name}.tar`));
+  } finally {
+    await rm(draft, { force: true });
+  }
+}
+
+async function writeLayout(target: FileHandle, source: FileHandle, image: ArchivedImage, ref: string): Promise<void> {
+  const write = async (name: string, size: number, content: AsyncIterable<Buffer> | Iterable<Buffer>) => {
+    await target.write(tarHeader({ name, type: 'file', mode: 0o644, size }));
+    for await (const chunk of content) await target.write(chunk);
+    await target.write(Buffer.alloc(padding(size)));
+  };
+  const blobs = new Map([image.manifest, ...image.blobs].map((blob): [string, Piece] => [blob.digest, blob]));
+  for (const [digest, blob] of blobs) {
+    const content = 'data' in blob ? [blob.data] : contentOf(source, blob.entry);
+    await write(`blobs/sha256/${digest.slice('sha256:'.length)}`, blob.size, checked(content, digest));
+  }
+  const { manifest, mediaType } = image;
+  const annotations = { 'io.containerd.image.name': ref };
+  const manifests = [{ mediaType, digest: manifest.digest, size: manifest.size, annotations }];
+  const texts = {
+    'index.json': { schemaVersion: 2, mediaType: 'application/vnd.oci.image.index.v1+json', manifests },
+    'oci-layout': { imageLayoutVersion: '1.0.0' },
+  };
+  for (const [name, value] of Object.entries(texts)) {
+    const data = Buffer.from(JSON.stringify(value));
+    await write(name, data.length, [data]);
+  }
+  await target.write(TAR_END);
+}
+
+async function* checked(content: AsyncIterable<Buffer> | Iterable<Buffer>, digest: string): AsyncGenerator<Buffer> {
+  const hash = createHash('sha256');
+  for await (const chunk of content) {
+    hash.update(chunk);
+    yield chunk;
+  }
+  if (`sha256:${hash.digest('hex')}` !== digest) throw new Error(`what it has as ${digest} is something else`);
+}

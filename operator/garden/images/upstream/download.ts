@@ -1,0 +1,200 @@
+import { createHash } from 'node:crypto';
+import { type FileHandle, open, rm, statfs } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { PullError } from './errors.ts';
+
+/** A blob from `offset` on, as a registry sends it. */
+export interface Source {
+  /** Bytes from `offset` to the end, where the registry says so. */
+  length?: number | undefined;
+  /** Where the bytes begin: a registry may not know ranges, and begin anew. */
+  offset: number;
+  body: AsyncIterable<Buffer>;
+}
+
+export interface DownloadOptions {
+  /** `sha256:...`. */
+  digest: string;
+  /** As people know it, for errors. */
+  name: string;
+  /** The file that is written. */
+  draft: string;
+  open: (offset: number, signal: AbortSignal) => Promise<Source>;
+  /** Takes the whole and checked file; resolves to whether it is kept elsewhere. What is not is removed. */
+  keep: (draft: string, size: number) => Promise<boolean>;
+  limits?: Partial<typeof LIMITS>;
+}
+
+const LIMITS = {
+  /** Of one blob. */
+  bytes: 32 * 1024 ** 3,
+  /** That are left on the disk whatever is pulled: a full one stops the whole garden. */
+  roomBytes: 512 * 1024 ** 2,
+  totalMs: 2 * 3600_000,
+  /** How often a transfer that broke off goes on from where it was. */
+  resumes: 5,
+  /** How long it goes on when nobody reads any more. */
+  unreadMs: 10_000,
+};
+const ROOM_STEP = 64 * 1024 ** 2;
+const PIECE = 256 * 1024;
+
+/**
+ * A blob on its way from a registry to a file, read by all who ask for it meanwhile. The last byte is given to nobody before the whole was
+ * seen to be what its digest says.
+ */
+export class Download {
+  readonly #options: DownloadOptions;
+  readonly #limits: typeof LIMITS;
+  readonly #stop = new AbortController();
+  readonly #begun = Promise.withResolvers<void>();
+  #handle: FileHandle | undefined;
+  #size: number | undefined;
+  #written = 0;
+  #isWhole = false;
+  #hasEnded = false;
+  #error: unknown;
+  #readers = 0;
+  #news = Promise.withResolvers<void>();
+  #unread: NodeJS.Timeout | undefined;
+  /** Resolves when it has ended, in whatever way. */
+  readonly ended: Promise<void>;
+
+  constructor(options: DownloadOptions) {
+    this.#options = options;
+    this.#limits = { ...LIMITS, ...options.limits };
+    this.#begun.promise.catch(() => {});
+    this.ended = this.#run()
+      .catch((error) => {
+        this.#error = error;
+      })
+      .finally(() => this.#end());
+  }
+
+  /** Bytes of the whole, where the registry says so. Rejects when the blob cannot be had. */
+  async size(): Promise<number | undefined> {
+    await this.#begun.promise;
+    return this.#size;
+  }
+
+  /** The bytes from `start` up to `end` (exclusive; absent: all), as they come. */
+  async *read(start = 0, end = Number.POSITIVE_INFINITY): AsyncGenerator<Buffer> {
+    await this.#begun.promise;
+    this.#readers++;
+    clearTimeout(this.#unread);
+    try {
+      for (let position = start; position < end; ) {
+        const news = this.#news.promise;
+        const ready = Math.min(end, this.#isWhole ? this.#written : this.#written - 1);
+        if (position < ready) {
+          const piece = Buffer.allocUnsafe(Math.min(PIECE, ready - position));
+          const { bytesRead } = await this.#handle!.read(piece, 0, piece.length, position);
+          if (bytesRead === 0) throw new Error(`${this.#options.draft} became shorter while it was read`);
+          position += bytesRead;
+          yield piece.subarray(0, bytesRead);
+          continue;
+        }
+        if (this.#isWhole) return;
+        if (this.#error !== undefined) throw this.#error;
+        await news;
+      }
+    } finally {
+      this.#readers--;
+      if (this.#readers === 0) this.#whenUnread();
+    }
+  }
+
+  /** Who has asked for the size may be about to read. */
+  #whenUnread(): void {
+    clearTimeout(this.#unread);
+    const end = () => {
+      if (this.#hasEnded) this.#handle?.close().catch(() => {});
+      else this.#stop.abort(new PullError(503, `nobody waits any more for ${this.#options.name}`));
+    };
+    this.#unread = setTimeout(end, this.#limits.unreadMs).unref();
+  }
+
+  async #run(): Promise<void> {
+    const { digest, draft, keep, name } = this.#options;
+    const late = new PullError(504, `${name} took more than two hours: bring it with "coppice load"`);
+    const tooLong = setTimeout(() => this.#stop.abort(late), this.#limits.totalMs).unref();
+    try {
+      const hash = createHash('sha256');
+      this.#handle = await open(draft, 'wx+', 0o600);
+      for (let resumed = 0; ; ) {
+        const before = this.#written;
+        try {
+          await this.#transfer(hash);
+          break;
+        } catch (error) {
+          this.#stop.signal.throwIfAborted();
+          if (error instanceof PullError && !error.isOffline) throw error;
+          // Nothing came: who asks for the image asks again, with growing pauses.
+          if (this.#written === before || ++resumed > this.#limits.resumes) throw error;
+        }
+      }
+      if (`sha256:${hash.digest('hex')}` !== digest)
+        throw new PullError(502, `the registry sent something else than ${digest} of ${name}: it is refused`);
+      const isKept = await keep(draft, this.#written);
+      if (!isKept) await rm(draft, { force: true });
+      this.#isWhole = true;
+    } catch (error) {
+      await rm(draft, { force: true });
+      throw error;
+    } finally {
+      clearTimeout(tooLong);
+    }
+  }
+
+  async #transfer(hash: { update(data: Buffer): unknown }): Promise<void> {
+    const { signal } = this.#stop;
+    const source = await this.#options.open(this.#written, signal);
+    if (source.length !== undefined) this.#size = source.offset + source.length;
+    await this.#needRoom(source.length ?? 0);
+    this.#begun.resolve();
+    let position = source.offset;
+    for await (const chunk of source.body) {
+      signal.throwIfAborted();
+      // A registry that does not know ranges sends again what is here.
+      const news = chunk.subarray(Math.max(0, this.#written - position));
+      position += chunk.length;
+      if (news.length === 0) continue;
+      const step = Math.floor(this.#written / ROOM_STEP);
+      await this.#handle!.write(news, 0, news.length, this.#written);
+      hash.update(news);
+      this.#written += news.length;
+      if (this.#written > Math.min(this.#size ?? this.#limits.bytes, this.#limits.bytes))
+        throw new PullError(502, `${this.#options.name} is longer than was said: it is refused`);
+      if (Math.floor(this.#written / ROOM_STEP) !== step) await this.#needRoom(0);
+      this.#tell();
+    }
+    if (this.#size !== undefined && this.#written < this.#size)
+      throw new PullError(502, `${this.#options.name} broke off`, { isOffline: true });
+  }
+
+  async #needRoom(bytes: number): Promise<void> {
+    const { draft, name } = this.#options;
+    if (bytes > this.#limits.bytes)
+      throw new PullError(502, `${name} is larger than this garden takes: ${bytes} bytes`);
+    const { bavail, bsize } = await statfs(dirname(draft));
+    if (bavail * bsize - bytes >= this.#limits.roomBytes) return;
+    throw new PullError(
+      507,
+      `the disk of this machine has no room for ${name}: make room there, then it is pulled again`,
+    );
+  }
+
+  #tell(): void {
+    const { resolve } = this.#news;
+    this.#news = Promise.withResolvers<void>();
+    resolve();
+  }
+
+  #end(): void {
+    this.#hasEnded = true;
+    if (this.#error !== undefined) this.#begun.reject(this.#error);
+    else this.#begun.resolve();
+    this.#tell();
+    if (this.#readers === 0) this.#whenUnread();
+  }
+}

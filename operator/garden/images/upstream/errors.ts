@@ -1,0 +1,37 @@
+/** Why an image cannot be had, as people read it in the status of their pod: what happened, to what, what to do. */
+export class PullError extends Error {
+  override readonly name = 'PullError';
+  /** The HTTP status that the mirror answers with. */
+  readonly status: number;
+  /** Whether the registry could not be asked at all; what is remembered of it may then be used. */
+  readonly isOffline: boolean;
+
+  constructor(status: number, message: string, options: { isOffline?: boolean; cause?: unknown } = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.status = status;
+    this.isOffline = options.isOffline ?? false;
+  }
+}
+
+const CERTIFICATE = /CERT|SELF_SIGNED|UNABLE_TO_(?:VERIFY|GET_ISSUER)|ERR_TLS_CERT|DEPTH_ZERO/;
+
+interface NetworkFailure {
+  code?: string;
+  message?: string;
+  cause?: unknown;
+}
+
+/** A failure of the network as one that people can act upon. */
+export function offline(host: string, failure: unknown, hasProxy: boolean): PullError {
+  if (failure instanceof PullError) return failure;
+  const { code = '', message = '', cause } = failure as NetworkFailure;
+  if (cause instanceof PullError) return cause;
+  if (CERTIFICATE.test(code)) {
+    const text = `this machine does not trust the certificate of ${host} (${code}): add its authority to the system's store, or set SSL_CERT_FILE, and run "coppice up" again`;
+    return new PullError(502, text, { cause: failure });
+  }
+  const why = code || message || 'no answer';
+  const how = hasProxy ? 'check HTTPS_PROXY and NO_PROXY' : "check the machine's network, or set HTTPS_PROXY";
+  const text = `this machine cannot reach ${host} (${why}): ${how}, or bring the image with "coppice load"`;
+  return new PullError(502, text, { isOffline: true, cause: failure });
+}

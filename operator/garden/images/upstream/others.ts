@@ -1,0 +1,43 @@
+import { KubeClient } from '../../../kube/client.ts';
+import { CLUSTERROLEBINDINGS, type KubeObject, ROLEBINDINGS } from '../../../kube/resources.ts';
+
+interface Binding extends KubeObject {
+  subjects?: { kind: string; name: string }[];
+}
+
+/** Made by Kubernetes itself, for everybody. */
+const DEFAULTS = 'kubernetes.io/bootstrapping';
+const EVERYBODY = /^system:(?:authenticated|unauthenticated|serviceaccounts(?::.*)?)$/;
+const PLATFORM = /^(?:system|coppice):/;
+
+/** Who, besides the garden's own programs and its administrator, has a role in it: `RoleBinding shop/dev gives jane access`. Pure. */
+export function otherUser(bindings: readonly Binding[]): string | undefined {
+  for (const { kind, metadata, subjects = [] } of bindings) {
+    if (metadata.labels?.[DEFAULTS]) continue;
+    const other = subjects.find(
+      (one) => one.kind !== 'ServiceAccount' && (EVERYBODY.test(one.name) || !PLATFORM.test(one.name)),
+    );
+    const name = metadata.namespace ? `${metadata.namespace}/${metadata.name}` : metadata.name;
+    if (other) return `${kind} ${name} gives ${other.name} access`;
+  }
+  return undefined;
+}
+
+/**
+ * Asks a garden's API server who else has a role there. @returns undefined when nobody has
+ * @param kubeconfig of its administrator
+ */
+export async function othersIn(kubeconfig: string): Promise<string | undefined> {
+  const client = KubeClient.fromOwnKubeconfig(kubeconfig, {}, { userAgent: 'coppice-mirror' });
+  try {
+    const [roles, clusterRoles] = await Promise.all([
+      client.list<Binding>(ROLEBINDINGS),
+      client.list<Binding>(CLUSTERROLEBINDINGS),
+    ]);
+    return otherUser([...roles.items, ...clusterRoles.items]);
+  } catch {
+    return 'the garden does not say who has access';
+  } finally {
+    await client.close();
+  }
+}

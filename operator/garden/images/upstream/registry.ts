@@ -1,0 +1,253 @@
+import { getCACertificates } from 'node:tls';
+import { type Dispatcher, EnvHttpProxyAgent, request } from 'undici';
+import { guardedLookup } from '../../../kube/address-guard.ts';
+import { admission, admitLiteral } from './admission.ts';
+import { offline, PullError } from './errors.ts';
+
+/** Who asks a registry. */
+export interface Access {
+  /** Tells what was got for one from what was got for another. */
+  key: string;
+  /** `USER:PASSWORD` in base64. Absent: anonymous. */
+  basic?: string;
+}
+
+/** What is asked of a registry. */
+export interface Wanted {
+  /** As images name it: `docker.io`, `localhost:5001`. */
+  registry: string;
+  repository: string;
+  access: Access;
+}
+
+/** An answer with a status of 200 or 206. The body must be read or destroyed. */
+export type Answer = Pick<Dispatcher.ResponseData, 'statusCode' | 'headers' | 'body'>;
+
+const CONNECT_MS = 10_000;
+const STALL_MS = 60_000;
+const REDIRECTS = 5;
+const TOKEN_BYTES = 256 * 1024;
+const TOKEN_SECONDS = 60;
+const TOKENS_KEPT = 1000;
+const HOSTS: Record<string, string> = { 'docker.io': 'registry-1.docker.io' };
+
+/** Asks registries by the OCI distribution protocol, through the machine's network, proxy and certificates. */
+export class Registries {
+  readonly #guarded: Dispatcher;
+  readonly #trusting: Dispatcher;
+  readonly #admit: (address: string) => void;
+  readonly #isTrusted: (host: string) => 'http' | 'any' | undefined;
+  readonly #tokens = new Map<string, { header: string; until: number }>();
+  readonly #plain = new Set<string>();
+
+  /**
+   * @param own ranges of the garden, which are never asked
+   * @param trusted the words of settings.ts, as they are now
+   */
+  constructor(own: readonly string[], trusted: () => readonly string[]) {
+    this.#admit = admission(own);
+    const ca = [...authorities()];
+    const more = { headersTimeout: STALL_MS, bodyTimeout: STALL_MS, requestTls: { ca }, proxyTls: { ca } };
+    const connect = { timeout: CONNECT_MS, ca };
+    this.#guarded = new EnvHttpProxyAgent({ ...more, connect: { ...connect, lookup: guardedLookup(this.#admit) } });
+    this.#trusting = new EnvHttpProxyAgent({ ...more, connect });
+    this.#isTrusted = (host) => {
+      const words = trusted();
+      if (words.includes(`http://${host}`)) return 'http';
+      return words.includes(host) || words.includes(`https://${host}`) ? 'any' : undefined;
+    };
+  }
+
+  /**
+   * Asks for a path of a repository (`manifests/v1`), with a token where the registry wants one, wherever it sends us.
+   * Throws PullError, with the registry's status where it refuses.
+   */
+  async ask(
+    wanted: Wanted,
+    path: string,
+    options: { method?: 'GET' | 'HEAD'; headers?: Record<string, string>; signal?: AbortSignal } = {},
+  ): Promise<Answer> {
+    const { registry, repository } = wanted;
+    const host = HOSTS[registry] ?? registry;
+    const scheme = this.#isTrusted(host) === 'http' || this.#plain.has(host) ? 'http' : 'https';
+    const ask = (base: string) => this.#authorized(wanted, new URL(`${base}/v2/${repository}/${path}`), options);
+    try {
+      return await ask(`${scheme}://${host}`);
+    } catch (error) {
+      if (scheme === 'http' || !this.#isTrusted(host) || !speaksPlainly(error)) throw error;
+      this.#plain.add(host);
+      return ask(`http://${host}`);
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#guarded.destroy(), this.#trusting.destroy()]);
+  }
+
+  async #authorized(
+    wanted: Wanted,
+    url: URL,
+    {
+      method = 'GET',
+      headers = {},
+      signal,
+    }: { method?: 'GET' | 'HEAD'; headers?: Record<string, string>; signal?: AbortSignal },
+  ): Promise<Answer> {
+    const { registry, repository, access } = wanted;
+    const id = `${registry} ${repository} ${access.key}`;
+    const send = (authorization: string | undefined) =>
+      this.#follow(url, { method, headers: { ...headers, ...(authorization && { authorization }) }, signal });
+    const known = this.#tokens.get(id);
+    let answer = await send(known && known.until > Date.now() ? known.header : undefined);
+    if (answer.statusCode === 401) {
+      const challenge = String(answer.headers['www-authenticate'] ?? '');
+      discard(answer);
+      const token = await this.#authorization(wanted, challenge, url, signal);
+      if (!token) throw refused(wanted, 401);
+      if (this.#tokens.size >= TOKENS_KEPT) this.#tokens.clear();
+      this.#tokens.set(id, token);
+      answer = await send(token.header);
+    }
+    if (answer.statusCode === 200 || answer.statusCode === 206) return answer;
+    discard(answer);
+    if (answer.statusCode === 401) this.#tokens.delete(id);
+    throw refused(wanted, answer.statusCode);
+  }
+
+  /** What proves who we are, by the registry's challenge. Undefined when nothing can. */
+  async #authorization(
+    { registry, repository, access }: Wanted,
+    challenge: string,
+    asked: URL,
+    signal: AbortSignal | undefined,
+  ): Promise<{ header: string; until: number } | undefined> {
+    if (/^basic\b/i.test(challenge)) {
+      return access.basic ? { header: `Basic ${access.basic}`, until: Number.POSITIVE_INFINITY } : undefined;
+    }
+    const realm = parameter(challenge, 'realm');
+    if (!/^bearer\b/i.test(challenge) || !realm || !URL.canParse(realm)) return undefined;
+    const url = new URL(realm);
+    // What goes there may be a password.
+    if (url.protocol !== 'https:' && !(url.protocol === 'http:' && asked.protocol === 'http:')) return undefined;
+    const service = parameter(challenge, 'service');
+    if (service) url.searchParams.set('service', service);
+    url.searchParams.set('scope', parameter(challenge, 'scope') ?? `repository:${repository}:pull`);
+    const headers: Record<string, string> = access.basic ? { authorization: `Basic ${access.basic}` } : {};
+    const answer = await this.#follow(url, { method: 'GET', headers, signal });
+    if (answer.statusCode !== 200) {
+      discard(answer);
+      throw refused({ registry, repository, access }, answer.statusCode);
+    }
+    const said = parseToken(String(await bounded(answer.body, TOKEN_BYTES, `the token of ${registry}`)));
+    if (!said.token) return undefined;
+    const seconds = Math.max(said.seconds ?? TOKEN_SECONDS, TOKEN_SECONDS);
+    return { header: `Bearer ${said.token}`, until: Date.now() + (seconds - 10) * 1000 };
+  }
+
+  /** One request and where it leads. Registries send who asks for a blob to a store elsewhere, which must not see our token. */
+  async #follow(
+    from: URL,
+    options: { method: 'GET' | 'HEAD'; headers: Record<string, string>; signal: AbortSignal | undefined },
+  ): Promise<Answer> {
+    let url = from;
+    let headers = options.headers;
+    for (let hops = 0; ; hops++) {
+      const answer = await this.#send(url, { ...options, headers });
+      const { location } = answer.headers;
+      if (answer.statusCode < 300 || answer.statusCode > 399 || !location) return answer;
+      discard(answer);
+      if (hops === REDIRECTS) throw new PullError(502, `${from.host} sends who asks from place to place without end`);
+      const next = URL.canParse(String(location), url.href) ? new URL(String(location), url) : undefined;
+      const isWorse = next?.protocol === 'http:' && url.protocol === 'https:';
+      if (!next || !/^https?:$/.test(next.protocol) || isWorse)
+        throw new PullError(502, `${from.host} sends who asks to an address without encryption, which is not followed`);
+      if (next.origin !== url.origin) headers = withoutAuthorization(headers);
+      url = next;
+    }
+  }
+
+  async #send(
+    url: URL,
+    options: { method: 'GET' | 'HEAD'; headers: Record<string, string>; signal: AbortSignal | undefined },
+  ): Promise<Answer> {
+    const isTrusted = this.#isTrusted(url.host) !== undefined;
+    if (!isTrusted) admitLiteral(url, this.#admit);
+    const { method, signal } = options;
+    const headers = { 'user-agent': 'coppice', ...options.headers };
+    try {
+      const dispatcher = isTrusted ? this.#trusting : this.#guarded;
+      return await request(url, { method, headers, dispatcher, ...(signal && { signal }) });
+    } catch (error) {
+      throw offline(url.host, error, hasProxy());
+    }
+  }
+}
+
+const hasProxy = (env = process.env) => Boolean(env.HTTPS_PROXY || env.https_proxy);
+
+/** What Node brings, what the person added, and what this machine's own store has. */
+const authorities = (): Set<string> => new Set([...getCACertificates('default'), ...getCACertificates('system')]);
+
+/** Whether there is somebody who does not know TLS. */
+function speaksPlainly(error: unknown): boolean {
+  const { cause } = error as { cause?: { code?: string } };
+  return /^(?:EPROTO|ERR_SSL_|ECONNRESET|UND_ERR_SOCKET)/.test(cause?.code ?? '');
+}
+
+const withoutAuthorization = (headers: Record<string, string>): Record<string, string> =>
+  Object.fromEntries(Object.entries(headers).filter(([name]) => name !== 'authorization'));
+
+const discard = ({ body }: Answer): void => {
+  body.on('error', () => {});
+  body.destroy();
+};
+
+const parameter = (challenge: string, name: string): string | undefined =>
+  new RegExp(`[\\s,]${name}="([^"]*)"`, 'i').exec(challenge)?.[1];
+
+function parseToken(text: string): { token?: string; seconds?: number } {
+  try {
+    const said = JSON.parse(text) as Record<string, unknown>;
+    const token = said.token ?? said.access_token;
+    return {
+      ...(typeof token === 'string' && /^[\x21-\x7e]+$/.test(token) && { token }),
+      ...(typeof said.expires_in === 'number' && { seconds: said.expires_in }),
+    };
+  } catch {
+    return {};
+  }
+}
+
+/** All of a body. Throws PullError when it is longer than `limit` bytes, or breaks off. */
+export async function bounded(body: Answer['body'], limit: number, what: string): Promise<Buffer> {
+  const parts: Buffer[] = [];
+  let length = 0;
+  try {
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      length += chunk.length;
+      if (length > limit) throw new PullError(502, `${what} is longer than ${limit} bytes, and refused`);
+      parts.push(chunk);
+    }
+  } catch (error) {
+    body.destroy();
+    throw error instanceof PullError ? error : offline(what, error, hasProxy());
+  }
+  return Buffer.concat(parts);
+}
+
+function refused({ registry, repository, access }: Wanted, status: number): PullError {
+  const name = `${registry}/${repository}`;
+  if (status === 401 || status === 403) {
+    if (access.basic)
+      return new PullError(403, `${registry} refuses the given credentials for ${repository}: check them and the name`);
+    const login = `"coppice up --registry-login ${registry}" uses this machine's login, an imagePullSecret the pod's own`;
+    return new PullError(401, `${name} does not exist, or wants a login: check the name; ${login}`);
+  }
+  if (status === 404) return new PullError(410, `there is no such image at ${name}: check its name and tag`);
+  if (status === 429) {
+    const text = `${registry} lets nobody pull that much: try again later, or log in with "coppice up --registry-login ${registry}"`;
+    return new PullError(503, text, { isOffline: true });
+  }
+  const text = `${registry} answers ${status} for ${repository}: try again later`;
+  return new PullError(502, text, { isOffline: status >= 500 });
+}

@@ -1,0 +1,66 @@
+import { parseBytes } from '../../../api/quantity.ts';
+import { readText, writeIfChanged } from '../../files.ts';
+
+const CACHE_BYTES = 10 * 1024 ** 3;
+const HOST = /^(?:https?:\/\/)?[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::\d{1,5})?$/i;
+
+/** What a person has allowed the garden's mirror: `coppice up --registry`, `--registry-login`, `--image-cache`. */
+export interface RegistrySettings {
+  /** Registries that may be on this machine, and may speak plain HTTP: `HOST:PORT`, or `http://HOST:PORT` where no other is spoken. */
+  trusted: readonly string[];
+  /** Registries that this machine's credentials may be sent to. */
+  logins: readonly string[];
+  /** What the cache may hold, in bytes. */
+  cacheBytes: number;
+}
+
+/** The same as words of a command line. Absent: it stays as it was. */
+export interface RegistryWords {
+  trusted?: string[];
+  logins?: string[];
+  /** e.g. `20Gi`. */
+  cache?: string;
+}
+
+/** Settings of a file's text; those that nobody changed where there is none, or where it cannot be understood. */
+export function parseSettings(text: string | undefined): RegistrySettings {
+  let said: { [name in keyof RegistrySettings]?: unknown } | null = {};
+  try {
+    said = JSON.parse(text ?? '{}');
+  } catch {}
+  const words = (value: unknown) => (Array.isArray(value) ? value.filter((one) => typeof one === 'string') : []);
+  const { trusted, logins, cacheBytes } = said ?? {};
+  return {
+    trusted: words(trusted),
+    logins: words(logins),
+    cacheBytes: typeof cacheBytes === 'number' && cacheBytes >= 0 ? cacheBytes : CACHE_BYTES,
+  };
+}
+
+/** Writes what a person said into the file; `none` empties a list. Throws on words that are no registry or no size. */
+export async function changeSettings(file: string, words: RegistryWords): Promise<void> {
+  if (Object.values(words).every((value) => value === undefined)) return;
+  const before = parseSettings(await readText(file));
+  const after: RegistrySettings = {
+    trusted: words.trusted ? registries(words.trusted) : before.trusted,
+    logins: words.logins ? registries(words.logins) : before.logins,
+    cacheBytes: words.cache === undefined ? before.cacheBytes : size(words.cache),
+  };
+  await writeIfChanged(file, `${JSON.stringify(after, undefined, 2)}\n`);
+}
+
+function registries(words: readonly string[]): string[] {
+  const named = words.filter((word) => word !== 'none');
+  for (const word of named) {
+    if (!HOST.test(word)) throw new Error(`"${word}" is no registry: write HOST or HOST:PORT, for example ghcr.io`);
+  }
+  return [...new Set(named.map((word) => word.toLowerCase()))].sort();
+}
+
+function size(text: string): number {
+  try {
+    const bytes = parseBytes(text);
+    if (bytes >= 0) return bytes;
+  } catch {}
+  throw new Error(`"${text}" is no size of a cache: write for example 20Gi`);
+}

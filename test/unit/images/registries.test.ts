@@ -1,0 +1,117 @@
+import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { machineLogin } from '../../../operator/garden/images/upstream/credentials.ts';
+import { otherUser } from '../../../operator/garden/images/upstream/others.ts';
+import { changeSettings, parseSettings } from '../../../operator/garden/images/upstream/settings.ts';
+
+let home: string;
+beforeEach(async () => {
+  home = await mkdtemp(join(tmpdir(), 'coppice-registries-'));
+});
+afterEach(() => rm(home, { recursive: true, force: true }));
+
+describe('what a person allows the mirror', () => {
+  const DEFAULT = { trusted: [], logins: [], cacheBytes: 10 * 2 ** 30 };
+  const said = async () => parseSettings(await readFile(join(home, 'registries.json'), 'utf8').catch(() => undefined));
+  const say = (words: Parameters<typeof changeSettings>[1]) => changeSettings(join(home, 'registries.json'), words);
+
+  it('is nothing at first, and holds until it is said again', async () => {
+    await say({});
+    expect(await said()).toEqual(DEFAULT);
+    await say({ trusted: ['localhost:5001', 'http://reg.lan'], cache: '20Gi' });
+    await say({ logins: ['GHCR.io'] });
+    await say({});
+    const all = { trusted: ['http://reg.lan', 'localhost:5001'], logins: ['ghcr.io'], cacheBytes: 20 * 2 ** 30 };
+    expect(await said()).toEqual(all);
+    await say({ logins: ['none'] });
+    expect(await said()).toEqual({ ...all, logins: [] });
+  });
+
+  it.each([{ trusted: ['a b'] }, { logins: ['ghcr.io/team'] }, { cache: 'much' }, { cache: '-1' }])(
+    'is refused where it is no registry or no size: %j',
+    async (words) => {
+      await expect(say(words)).rejects.toThrow(/is no (registry|size)/);
+      expect(await said()).toEqual(DEFAULT);
+    },
+  );
+
+  it.each(['', 'nonsense', 'null', '[]', '{"logins":"ghcr.io","trusted":[1],"cacheBytes":-1}'])(
+    'is nothing where its file says %j',
+    (text) => expect(parseSettings(text)).toEqual(DEFAULT),
+  );
+});
+
+describe("this machine's login", () => {
+  const config = async (value: object, ...path: string[]) => {
+    const file = join(home, ...path);
+    await mkdir(join(file, '..'), { recursive: true });
+    await writeFile(file, JSON.stringify(value));
+  };
+  const login = (registry: string, env = {}) => machineLogin(registry, { HOME: home, PATH: join(home, 'bin'), ...env });
+  const JANE = Buffer.from('jane:secret').toString('base64');
+
+  it('is that of docker login, of that very registry', async () => {
+    await config(
+      { auths: { 'ghcr.io': { auth: JANE }, 'https://index.docker.io/v1/': { auth: 'hub' } } },
+      '.docker',
+      'config.json',
+    );
+    expect(await login('ghcr.io')).toBe(JANE);
+    expect(await login('docker.io')).toBe('hub');
+    expect(await login('ghcr.io:444')).toBeUndefined();
+    expect(await login('evil.io')).toBeUndefined();
+  });
+
+  it('is that of podman login', async () => {
+    await config({ auths: { 'quay.io': { auth: JANE } } }, '.config', 'containers', 'auth.json');
+    expect(await login('quay.io')).toBe(JANE);
+    await config({ auths: { 'quay.io': { auth: 'other' } } }, 'auth.json');
+    expect(await login('quay.io', { REGISTRY_AUTH_FILE: join(home, 'auth.json') })).toBe('other');
+  });
+
+  it('is asked of a credential helper', async () => {
+    await mkdir(join(home, 'bin'));
+    const helper = join(home, 'bin', 'docker-credential-test');
+    const script = `#!/bin/sh\nread -r asked\n[ "$asked" = ghcr.io ] || { echo 'credentials not found'; exit 1; }\necho '{"Username":"jane","Secret":"secret"}'\n`;
+    await writeFile(helper, script);
+    await chmod(helper, 0o755);
+    await config({ credHelpers: { 'ghcr.io': 'test' } }, '.docker', 'config.json');
+    expect(await login('ghcr.io')).toBe(JANE);
+    await config({ credsStore: 'test' }, '.docker', 'config.json');
+    expect(await login('ghcr.io')).toBe(JANE);
+    expect(await login('quay.io')).toBeUndefined();
+    await config({ credsStore: 'not-there' }, '.docker', 'config.json');
+    expect(await login('ghcr.io')).toBeUndefined();
+    await config({ credsStore: '../bin/x' }, '.docker', 'config.json');
+    expect(await login('ghcr.io')).toBeUndefined();
+  });
+});
+
+describe('who else is in a garden', () => {
+  const binding = (subjects: { kind: string; name: string }[], labels = {}) => ({
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'RoleBinding',
+    metadata: { name: 'dev', namespace: 'shop', labels },
+    subjects,
+  });
+  const user = (name: string) => [{ kind: 'User', name }];
+  const group = (name: string) => [{ kind: 'Group', name }];
+
+  it.each([
+    ['nobody', [], undefined],
+    ["the garden's own programs", user('coppice:operator'), undefined],
+    ["Kubernetes' own", user('system:kube-scheduler'), undefined],
+    ['a ServiceAccount', [{ kind: 'ServiceAccount', name: 'argo' }], undefined],
+    ['a person', user('jane'), 'RoleBinding shop/dev gives jane access'],
+    ['a person beside ours', [...user('coppice:operator'), ...user('jane')], 'RoleBinding shop/dev gives jane access'],
+    ['a team', group('shop-developers'), 'RoleBinding shop/dev gives shop-developers access'],
+    ['everybody', group('system:authenticated'), 'RoleBinding shop/dev gives system:authenticated access'],
+  ])('is %s', (_, subjects, expected) => expect(otherUser([binding(subjects)])).toBe(expected));
+
+  it('is not whom Kubernetes itself lets look around', () => {
+    const labels = { 'kubernetes.io/bootstrapping': 'rbac-defaults' };
+    expect(otherUser([binding(group('system:authenticated'), labels)])).toBeUndefined();
+  });
+});
