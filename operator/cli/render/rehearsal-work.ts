@@ -2,7 +2,7 @@ import { type Micros, roundMoney } from '../../cost/money.ts';
 import type { Bound } from '../../rehearsal/bound.ts';
 import type { Waits, WorkReport } from '../../rehearsal/burst-report.ts';
 import { formatAge } from './age.ts';
-import { renderTable, type TableOptions } from './table.ts';
+import { type Row, renderTable, renderWrapped, type TableOptions } from './table.ts';
 
 /** What a policy did, beside what else could have been done. */
 export interface Compared {
@@ -15,6 +15,8 @@ export interface Compared {
   readonly nodesAlone: WorkReport | undefined;
 }
 
+/** Of the most frequent reasons. */
+const SHOWN_REFUSALS = 3;
 const CORE_HOUR = 1000 * 3_600_000;
 
 const time = (ms: number | undefined): string => (ms === undefined ? '-' : formatAge(ms));
@@ -36,7 +38,14 @@ export function renderWaits(work: WorkReport, stabilisationMs: number | undefine
     waitRow("  less the cloud's start-up time", work.waitedBeyondStartup),
   ];
   const unserved = `Given up before they ran: ${work.cancelled}; waiting at the end: ${work.waiting}.`;
-  return [...renderTable(['WORK', 'COUNT', 'WAIT P50', 'P95', 'P99', 'MAX'], rows, options), unserved];
+  const refused = work.refusals
+    .slice(0, SHOWN_REFUSALS)
+    .map(({ looks, source, why }): Row => ({ cells: [String(looks), source, why] }));
+  return [
+    ...renderTable(['WORK', 'COUNT', 'WAIT P50', 'P95', 'P99', 'MAX'], rows, options),
+    unserved,
+    ...(refused.length > 0 ? ['', ...renderWrapped(['LOOKS', 'NOTHING BOUGHT FOR', 'WHY'], refused, options)] : []),
+  ];
 }
 
 /** What it cost, beside a cluster that grows by nodes alone, the peak standing, and the least that it could cost. */
@@ -51,7 +60,9 @@ export function renderCompared(compared: Compared, options: TableOptions): strin
     return [
       what,
       money(cost),
+      money(work.bought.fees),
       share(cost),
+      share(cost - work.bought.fees),
       time(work.waits.p95),
       time(work.waited.p95),
       String(work.bought.clusters),
@@ -65,9 +76,18 @@ export function renderCompared(compared: Compared, options: TableOptions): strin
     ...(nodesAlone ? [did('nodes alone', nodesAlone)] : []),
     ...(bound
       ? [
-          ['the peak, standing', money(bound.standing), share(bound.standing), '0s', '-', ...rest(bound.peakNodes)],
-          ['the least', money(bound.least), share(bound.least), '-', '-', ...rest(undefined)],
-          ['  with minimumLife', money(least), share(least), '-', '-', ...rest(undefined)],
+          [
+            'the peak, standing',
+            money(bound.standing),
+            '',
+            share(bound.standing),
+            '',
+            '0s',
+            '-',
+            ...rest(bound.peakNodes),
+          ],
+          ['the least', money(bound.least), '', share(bound.least), '', '-', '-', ...rest(undefined)],
+          ['  with minimumLife', money(least), '', share(least), '', '-', '-', ...rest(undefined)],
         ]
       : []),
   ];

@@ -40,6 +40,8 @@ export class BurstFleet extends BurstScene {
   cpu = 1000;
   startMs = 2 * MINUTE;
   leaveMs = MINUTE;
+  /** What happens when the operator is killed, besides. */
+  onKilled = () => {};
   /** The hub does not answer. */
   isSilent = false;
   /** What was on record before the last look, and what the hub could have placed then, also on nodes that were on their way. */
@@ -86,24 +88,25 @@ export class BurstFleet extends BurstScene {
     else this.wanted.delete(name);
   }
 
-  /** The world takes a step, then the operator looks at it. @returns whether it was killed */
-  async step(during: number): Promise<boolean> {
+  /** The world takes a step, then the operator looks at it. */
+  async step(during: number): Promise<void> {
     this.now += during;
     this.#cloud();
     this.#place();
     const waiting = [...this.wanted].filter(([name]) => !this.placed.has(name));
     const each = { cpu: `${this.cpu}m`, memory: '1Gi' };
     this.demands = this.isSilent ? new Error('refused') : waiting.map(([name, count]) => demand(name, count, { each }));
-    this.before = { record: this.record(), room: this.#free() + this.#coming() };
+    this.before = { record: this.record(), room: this.free + this.#coming() };
     const known = new Set(this.bought().map(({ metadata }) => metadata.name));
-    let wasKilled = false;
     try {
       await this.look();
     } catch (error) {
       const isConflict = error instanceof KubeApiError && error.isConflict;
       if (!(error instanceof Killed) && !isConflict) throw error;
-      if (error instanceof Killed) this.restart();
-      wasKilled = true;
+      if (error instanceof Killed) {
+        this.restart();
+        this.onKilled();
+      }
     }
     for (const cluster of this.bought()) {
       if (known.has(cluster.metadata.name)) continue;
@@ -113,7 +116,6 @@ export class BurstFleet extends BurstScene {
       );
     }
     this.#noteLeaving();
-    return wasKilled;
   }
 
   /** Another operator takes over, which knows only what was written. */
@@ -202,7 +204,8 @@ export class BurstFleet extends BurstScene {
       .map(([, open]) => open);
   }
 
-  #free(): number {
+  /** How many replicas the hub could place now. */
+  get free(): number {
     return this.#open().reduce((sum, { nodes, pods }) => sum + nodes.length * this.slots - pods.length, 0);
   }
 
@@ -219,7 +222,7 @@ export class BurstFleet extends BurstScene {
 
   #place(): void {
     for (const [name, count] of this.wanted) {
-      if (this.placed.has(name) || this.isSilent || count > this.#free()) continue;
+      if (this.placed.has(name) || this.isSilent || count > this.free) continue;
       this.placed.add(name);
       let left = count;
       for (const { nodes, pods } of this.#open())
