@@ -208,14 +208,16 @@ export interface Demand {
   readonly each: Amounts;
   /** RFC 3339. */
   readonly since: string;
+  /** All of the source goes to one cluster. Absent: it may be divided. */
+  readonly inOneCluster?: true;
   /** Whether the hub would place it on such a member, room aside. Absent: on each. */
   readonly accepts?: (member: Pick<Member, 'name' | 'labels' | 'zones'>) => boolean;
 }
 
 /** Objects of which each says what has no place. */
 export interface DemandWatch {
-  readonly resource: Resource;
-  /** What it says, of its metadata alone; undefined: nothing. */
+  readonly resources: readonly Resource[];
+  /** What one of them says; undefined: nothing. */
   readonly says: (object: KubeObject) => string | undefined;
 }
 

@@ -5,7 +5,14 @@ import { previewBurst } from '../../../operator/controllers/burst/preview.ts';
 import type { DecidedSizes } from '../../../operator/controllers/decided-sizes.ts';
 import { CLUSTERS } from '../../../operator/hubs/karmada/cluster.ts';
 import { RESOURCEBINDINGS } from '../../../operator/hubs/karmada/seen.ts';
-import { BURSTPOLICIES, type KubeObject, type Pod, SECRETS, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
+import {
+  BURSTPOLICIES,
+  type KubeObject,
+  NODES,
+  type Pod,
+  SECRETS,
+  WORKERCLUSTERS,
+} from '../../../operator/kube/resources.ts';
 import { runBurst, sellClusters } from '../../kit/hubs/burst-beside.ts';
 import { HubScene } from '../../kit/hubs/hub-scene.ts';
 import { KarmadaStandIn } from '../../kit/hubs/karmada-stand-in.ts';
