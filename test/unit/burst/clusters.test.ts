@@ -154,6 +154,19 @@ const states = (more: Partial<ClustersView> = {}, now = NOW) => plan(more, now).
 const removed = (more: Partial<ClustersView> = {}, now = NOW) => plan(more, now).removals.map(({ name }) => name);
 
 describe('work without a place', () => {
+  it('is served also where much waits before it that nothing takes', () => {
+    const large = Array.from({ length: 50 }, (_, index) =>
+      work(`large-${index}`, 1, '8', { since: NOW - 60 * MINUTE - index }),
+    );
+    const small = work('small', 1);
+    const { purchases, verdicts } = plan({ waiting: [...large, small] });
+    expect(purchases.map(({ sources }) => sources)).toEqual([['small']]);
+    expect(verdicts.filter(({ state }) => state === 'Refused')).toHaveLength(50);
+    expect(verdicts.find(({ source }) => source === 'large-7')?.message).toMatch(
+      /^nothing is bought for its 1 replica \(8 CPU each\): aws: /,
+    );
+  });
+
   it('is looked at quickly where there is much of it and the budget has room for little', () => {
     let asked = 0;
     const offered = candidate('aws', 1, { most: 1000 });
