@@ -4,7 +4,8 @@
 //
 // It spreads a Deployment of the hub over the ClusterProfiles of the same namespace: copies of it, each with as many replicas as there is room
 // for, in standing clusters first. In the hub the Deployment is `paused` from its beginning, so that it has no pods there. What is placed, and
-// what has no place, stands in the PlacementDecision of the same name. The Hub has `clusterProfile: {namespace: NAMESPACE, rights: Manage}`.
+// what has no place, stands in the PlacementDecision of the same name. The Hub has `clusterProfile: {namespace: NAMESPACE, rights: Manage}`. A member
+// that does not answer keeps it waiting, for all.
 import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { formatBytes, formatCpu, parseBytes, parseCpu } from '../../operator/api/quantity.ts';

@@ -1,5 +1,5 @@
 import type { CloudProfile } from '../api/cloudprofile.ts';
-import { NO_CONTROL_PLANE } from '../api/conditions.ts';
+import { HIBERNATED, NO_CONTROL_PLANE } from '../api/conditions.ts';
 import type { CredentialsBinding } from '../api/credentialsbinding.ts';
 import type { Condition, KubeObject, LastError, LastOperation } from '../api/meta.ts';
 import type { Metric, Quota } from '../api/quota.ts';
@@ -148,7 +148,11 @@ function column<T extends KubeObject>(
 }
 
 const NAME = column('NAME', (object) => object.metadata.name);
-const READY = column('READY', (object) => readyCell(readiness(object)));
+const READY = column('READY', (object) => {
+  const ready = readyCell(readiness(object));
+  // One that sleeps as it was asked to has no fault.
+  return conditionOf(object, 'Ready')?.reason === HIBERNATED ? { ...ready, tone: 'busy' } : ready;
+});
 const STATUS = column('STATUS', (object) => summary(object));
 const AGE = column('AGE', (object, now) => ageOf(object.metadata.creationTimestamp, now));
 const MESSAGE = column('MESSAGE', (object) => (isReady(object) ? '' : activity(object)), true);

@@ -156,7 +156,7 @@ export const clusterProfileHub: HubType<Seen> = {
   capacity: (_member, { profile }) => amountsIn(profile),
   demand: async (hub, spec) => demandIn(await hub.list(PLACEMENTDECISIONS), spec),
   demandWatch: {
-    resource: PLACEMENTDECISIONS,
+    resources: [PLACEMENTDECISIONS],
     says: ({ metadata }) => metadata.annotations?.[ANNOTATIONS.unplaced],
   },
 };

@@ -208,14 +208,16 @@ export interface Demand {
   readonly each: Amounts;
   /** RFC 3339. */
   readonly since: string;
+  /** All of the source goes to one cluster. Absent: it may be divided. */
+  readonly inOneCluster?: true;
   /** Whether the hub would place it on such a member, room aside. Absent: on each. */
   readonly accepts?: (member: Pick<Member, 'name' | 'labels' | 'zones'>) => boolean;
 }
 
 /** Objects of which each says what has no place. */
 export interface DemandWatch {
-  readonly resource: Resource;
-  /** What it says, of its metadata alone; undefined: nothing. */
+  readonly resources: readonly Resource[];
+  /** What one of them says; undefined: nothing. */
   readonly says: (object: KubeObject) => string | undefined;
 }
 
@@ -264,7 +266,7 @@ export interface HubType<Seen = unknown> {
    * What the hub counts of a node on which so much is free, in a cluster with nodes of these sizes. Absent: all of it. What it counts less it
    * places nothing on, so nobody may take it for room.
    */
-  counts?(sizes: readonly Amounts[]): (free: Amounts) => Amounts;
+  counts?(sizes: readonly Amounts[], spec: HubSpec): (free: Amounts) => Amounts;
   /** What the hub believes that is free on the member. */
   capacity?(member: Member, seen: Seen): Amounts | undefined;
   /** What else a new credential needs before the old one ends (a restart, a bumped annotation). */

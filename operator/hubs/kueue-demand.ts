@@ -61,6 +61,7 @@ export function waitingJobs(
           count,
           each,
           since: own.lastTransitionTime ?? '',
+          inOneCluster: true,
         },
       ];
     });

@@ -1,7 +1,11 @@
 import { limitsOf } from '../controllers/burst/limits.ts';
+import type { Micros } from '../cost/money.ts';
+import type { Refusal } from './mind.ts';
 import type { Cost } from './money.ts';
 import type { World } from './state.ts';
 import { type WaitHistogram, waitQuantile } from './waits.ts';
+
+const HOUR_MS = 3_600_000;
 
 /** Waits in milliseconds, to three digits; absent: nobody waited. */
 export interface Waits {
@@ -25,12 +29,16 @@ export interface WorkReport {
   /** Given up before they ran, and waiting at the end. */
   readonly cancelled: number;
   readonly waiting: number;
+  /** Why nothing was bought for work that waited, the most frequent first. */
+  readonly refusals: readonly Refusal[];
   /** Clusters that were bought, how many of them and of their nodes there were at most, and what they cost. */
   readonly bought: {
     readonly clusters: number;
     readonly peakClusters: number;
     readonly peakNodes: number;
     readonly costs: readonly Cost[];
+    /** What of that is for control planes, in millionths. */
+    readonly fees: Micros;
   };
   /** CPU of bought clusters in millicores times milliseconds: what was paid for, and what ran there. */
   readonly paidCpu: number;
@@ -50,11 +58,13 @@ export function workReport(world: World, costs: readonly Cost[]): WorkReport | u
     waitedBeyondStartup: waitsOf(beyondStartup),
     cancelled: work.cancelled,
     waiting: [...work.groups.values()].reduce((sum, { waitingCount }) => sum + waitingCount, 0),
+    refusals: [...(mind?.refusals.values() ?? [])].sort((a, b) => b.looks - a.looks || a.first - b.first),
     bought: {
       clusters: [...world.clusters.values()].filter(({ candidate }) => candidate !== undefined).length,
       peakClusters: ledger.peak('boughtClusters'),
       peakNodes: ledger.peak('boughtNodes'),
       costs,
+      fees: BigInt(Math.round(ledger.sum('boughtFees', now) / HOUR_MS)),
     },
     paidCpu: ledger.sum('boughtPaid', now),
     usedCpu: ledger.sum('boughtUsed', now),

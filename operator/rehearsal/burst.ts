@@ -1,15 +1,27 @@
 import type { BurstPolicy } from '../api/burstpolicy.ts';
 import { profileNameOf } from '../api/workercluster.ts';
-import type { CandidateView, OwnCluster, Supply } from '../burst/clusters/model.ts';
+import { grownHourly } from '../burst/clusters/growth-record.ts';
+import type { CandidateView, ClustersPlan, OwnCluster, Supply } from '../burst/clusters/model.ts';
 import { offerOf } from '../burst/clusters/offer.ts';
 import { planClusters } from '../burst/clusters/plan.ts';
-import { emptyRecord, givenBack, type KeptPurchase, ordered, spentUntil } from '../burst/clusters/record.ts';
+import {
+  billingOfPurchase,
+  emptyRecord,
+  givenBack,
+  type KeptPurchase,
+  measuredStartupMs,
+  ordered as purchased,
+  spentUntil,
+} from '../burst/clusters/record.ts';
+import { startupMs } from '../capacity/startup-times.ts';
 import { withFacts } from '../controllers/burst/facts.ts';
 import { limitsOf } from '../controllers/burst/limits.ts';
 import { BurstMemory } from '../controllers/burst/memory.ts';
 import { manifestOf, type Seen } from '../controllers/burst/own-clusters.ts';
+import { peaksOf } from '../controllers/burst/peaks.ts';
 import { SETTLE_MS } from '../controllers/burst/supply.ts';
 import { parseMoney } from '../cost/money.ts';
+import { growingPools, growPool, growthOf, noteGrowths } from './growth.ts';
 import { workOf } from './hub-work.ts';
 import { createCluster, deleteCluster } from './lifecycle.ts';
 import { memberOf, offerInputs } from './members.ts';
@@ -52,6 +64,7 @@ function look(world: World, mind: BurstMind): void {
   const now = world.epoch + world.now;
   const waiting = workOf(world.work!, memory, policy.spec.hub, now);
   mind.record = withFacts(mind.record, seenAll(world, mind, now), waiting, now);
+  noteGrowths(world, mind);
   const { record } = mind;
   const time = (text: string | undefined) => (text === undefined ? undefined : Date.parse(text));
   const plan = planClusters(
@@ -60,6 +73,9 @@ function look(world: World, mind: BurstMind): void {
       waiting,
       supply: waiting.length > 0 ? supplyOf(world, mind) : [],
       candidates: candidatesOf(world, mind, now),
+      growth: waiting.length > 0 ? growthOf(world, mind) : [],
+      grownHourly: grownHourly(record),
+      peaks: peaksOf(policy.spec, now),
       clusters: seenAll(world, mind, now).map(({ own }) => own),
       spent: spentUntil(record, now),
       lastOut: time(record.lastOut),
@@ -67,17 +83,35 @@ function look(world: World, mind: BurstMind): void {
     },
     now,
   );
+  for (const growth of plan.growths) growPool(world, mind, growth);
   for (const purchase of plan.purchases) {
-    mind.record = ordered(mind.record, purchase, now);
+    mind.record = purchased(mind.record, purchase, now);
     buy(world, mind, mind.record.purchases.at(-1)!, purchase.why);
   }
   for (const { name, why, isFailure } of plan.removals) {
     mind.record = givenBack(mind.record, { name, why, isFailure }, now);
     giveBack(world, keyOf(policy, name), isFailure ? why : 'it has no work any more');
   }
+  noteRefusals(world, mind, plan);
   mind.seen = world.work!.version;
   if (plan.next !== undefined) lookBy(world, mind, plan.next - world.epoch);
   if (waiting.length > 0) lookBy(world, mind, world.now + WAITING_MS);
+}
+
+/** More reasons than this nobody reads; amounts of money make many of one. */
+const MOST_REASONS = 20;
+
+function noteRefusals({ now }: World, { refusals }: BurstMind, { verdicts }: ClustersPlan): void {
+  const reasons = new Map<string, string>();
+  for (const { state, source, alternatives = [] } of verdicts) {
+    const why = alternatives.map(({ candidate, whyNot }) => `${candidate}: ${whyNot}`).join('; ');
+    if (state === 'Refused' && !reasons.has(why)) reasons.set(why, source);
+  }
+  for (const [why, source] of reasons) {
+    const known = refusals.get(why);
+    if (known) Object.assign(known, { looks: known.looks + 1, last: now });
+    else if (refusals.size < MOST_REASONS) refusals.set(why, { why, source, looks: 1, first: now, last: now });
+  }
 }
 
 const keyOf = (policy: BurstPolicy, name: string): string => `${policy.metadata.namespace}/${name}`;
@@ -122,7 +156,9 @@ function seenOf(world: World, { policy, memory }: BurstMind, purchase: KeptPurch
         : 'Ordered';
   const failure = hasJoined ? undefined : (state?.specRefusal ?? state?.machineRefusal);
   const hourly = [most, purchase.rate].map((amount) => parseMoney(amount)).reduce((a, b) => (a > b ? a : b));
-  const own = { key, name, candidate, at: Date.parse(at), phase, idleSince, hourly, failure };
+  const billing = billingOfPurchase(purchase);
+  const hasWork = isIdle === false;
+  const own = { key, name, candidate, at: Date.parse(at), phase, idleSince, hourly, billing, failure, hasWork };
   return { purchase, cluster, own, hasJoined: isJoined, isIdle };
 }
 
@@ -142,6 +178,7 @@ function candidatesOf({ scenario }: World, { policy, record }: BurstMind, now: n
       left: (candidate.maximumClusters ?? maximumClusters) - has,
       offer: profile && offerOf(offerInputs(cluster, profile, { currency: budget.currency, assumedHourly })),
       problem: profile ? rests : `there is no CloudProfile ${profileNameOf(cluster)}`,
+      startupMs: measuredStartupMs(record, name) ?? (profile && startupMs(profile, cluster.spec.mode, 'cluster')),
     };
   });
 }
@@ -160,7 +197,7 @@ function supplyOf(world: World, { record }: BurstMind): Supply[] {
         cluster: key,
         member: memberOf(object, profile),
         nodes: nodesOf(world, cluster),
-        planned: isComing ? missing(cluster, purchase) : [],
+        planned: together([...(isComing ? missing(cluster, purchase) : []), ...ordered(cluster)]),
       },
     ];
   });
@@ -172,6 +209,30 @@ function nodesOf({ work }: World, cluster: ClusterState): Supply['nodes'] {
     if (!there) return [];
     const pods = [...there.pods].flatMap(([pod, count]) => Array.from({ length: count }, () => pod));
     return [{ node: { ...there.node, name }, pods }];
+  });
+}
+
+/** Of each pool once. */
+function together(planned: Supply['planned']): Supply['planned'] {
+  const byPool = new Map<string, Supply['planned'][number]>();
+  for (const one of planned) {
+    const { id } = one.template;
+    byPool.set(id, { ...one, count: one.count + (byPool.get(id)?.count ?? 0) });
+  }
+  return [...byPool.values()];
+}
+
+/** Nodes of pools that are Coppice's to size, and that are still to come; what comes with a cluster that was bought counts with that. */
+function ordered(cluster: ClusterState): Supply['planned'] {
+  const { object, profile, pools, serves } = cluster;
+  const growing = growingPools(cluster);
+  if (!object || !profile || !serves || growing.length === 0) return [];
+  const offered = offerOf(offerInputs(object, profile, { currency: '' })).pools;
+  return growing.flatMap(({ name, count, minimum }) => {
+    const template = offered.find((one) => one.name === name)?.template;
+    const ready = pools.get(name)?.ready ?? 0;
+    const coming = count - Math.max(ready, cluster.candidate === undefined ? 0 : minimum);
+    return template && coming > 0 ? [{ template, count: coming }] : [];
   });
 }
 

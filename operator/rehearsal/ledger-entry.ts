@@ -14,13 +14,14 @@ export function note(world: World): void {
   }
   let capacity = 0;
   const bought = new Set<string>();
-  let [boughtPaid, boughtUsed, boughtHourly, boughtNodes] = [0, 0, 0, 0];
+  let [boughtPaid, boughtUsed, boughtHourly, boughtFees, boughtNodes] = [0, 0, 0, 0, 0];
   for (const cluster of world.clusters.values()) {
     if (!cluster.object) continue;
     const isBought = cluster.candidate !== undefined;
     if (isBought) {
       bought.add(cluster.key);
       boughtHourly += feeOf(cluster);
+      boughtFees += feeOf(cluster);
       boughtNodes += cluster.machines.size;
     }
     for (const pool of cluster.pools.values()) {
@@ -37,7 +38,7 @@ export function note(world: World): void {
   const boughtClusters = bought.size;
   world.ledger.add({
     at: world.now,
-    ...{ demand, running, capacity, boughtPaid, boughtUsed, boughtHourly, boughtClusters, boughtNodes },
+    ...{ demand, running, capacity, boughtPaid, boughtUsed, boughtHourly, boughtFees, boughtClusters, boughtNodes },
   });
 }
 

@@ -10,6 +10,8 @@ export interface Standing {
   readonly boughtPaid: number;
   readonly boughtUsed: number;
   readonly boughtHourly: number;
+  /** What of that is for control planes. */
+  readonly boughtFees: number;
   readonly boughtClusters: number;
   readonly boughtNodes: number;
 }

@@ -16,7 +16,8 @@ const HUB = { type: 'Karmada' } as HubSpec;
 /** Who decides what kubelets keep, by the type of the profile. */
 const MANAGED: Readonly<Record<string, Reserve>> = { aws: 'eks', gcp: 'gke', azure: 'aks' };
 
-const modeOf = ({ spec }: Pick<WorkerCluster, 'spec'>, profile: CloudProfile | undefined) =>
+/** Who would run the control plane in the cloud that is played. */
+export const modeOf = ({ spec }: Pick<WorkerCluster, 'spec'>, profile: CloudProfile | undefined) =>
   spec.mode ?? profile?.spec.defaults?.mode ?? 'Hosted';
 
 /** As the operator reckons it for the cloud that is played here. */

@@ -12,6 +12,15 @@ export interface BurstMind {
   lookedAt: number;
   /** When it looks again; undefined: when something changes. */
   lookAt?: number | undefined;
-  /** What was told of refusals last, by source. */
-  refusals: Map<string, string>;
+  /** Why nothing was bought for work that waited long enough, by reason: whose, in how many looks, and when. */
+  readonly refusals: Map<string, Refusal>;
+}
+
+/** Work that nothing was bought for. Times on the virtual clock. */
+export interface Refusal {
+  readonly why: string;
+  readonly source: string;
+  looks: number;
+  readonly first: number;
+  last: number;
 }

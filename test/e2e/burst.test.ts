@@ -37,6 +37,14 @@ async function filled(cluster: Name): Promise<void> {
   await pods.waitFor(() => running().length === 2, { timeoutMs: PATIENCE_MS, what });
 }
 
+async function expectNothingLeft(): Promise<void> {
+  for (const kind of [WORKERCLUSTERS, CLUSTERPROFILES, HUBS, CLOUDPROFILES, NAMESPACES]) {
+    const { items } = await gardenClient().list(kind);
+    expect(items.map(({ metadata }) => metadata.name).filter((name) => /burst-demo|peak/.test(name))).toEqual([]);
+  }
+  ok(await coppice(['hubs', 'audit']));
+}
+
 e2e('a peak that the private cluster has no room for', () => {
   it('has one cluster bought, filled and given back, although the operator is killed while it is made', async () => {
     const clusters = await follow<WorkerCluster>(gardenClient(), WORKERCLUSTERS);
@@ -84,13 +92,14 @@ e2e('a peak that the private cluster has no room for', () => {
       ].map((line) => expect.stringMatching(line)),
     );
     expect([...made.values()]).toEqual([name]);
-    const garden = gardenClient();
-    for (const kind of [WORKERCLUSTERS, CLUSTERPROFILES, HUBS, CLOUDPROFILES, NAMESPACES])
-      expect(
-        (await garden.list(kind)).items
-          .map(({ metadata }) => metadata.name)
-          .filter((one) => /burst-demo|peak/.test(one)),
-      ).toEqual([]);
-    ok(await coppice(['hubs', 'audit']));
+    await expectNothingLeft();
+  });
+
+  it('leaves nothing either when it is given up in the middle, and says so in one line', async () => {
+    const given = await coppice(['demo', 'burst', '--timeout', '8s'], { timeoutMs: PATIENCE_MS });
+    expect(given.code).toBe(4);
+    expect(given.stderr.trim().split('\n').slice(-1)).toEqual(['error: the demo has not ended after 8s']);
+    expect(given.stdout).toContain('the private cluster is applied');
+    await expectNothingLeft();
   });
 });

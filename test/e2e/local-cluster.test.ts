@@ -460,6 +460,7 @@ e2e('a local cluster with two nodes', () => {
       );
     const written = await versions();
     expect(ok(await coppice(['get', 'wc', cluster.name]))).toContain('Hibernated');
+    expect(ok(await coppice(['describe', cluster.name]))).not.toContain("the cluster's own API server");
     expect((await kubectl(['get', 'nodes', '--request-timeout=5s'], { kubeconfig })).code).not.toBe(0);
     // An idle garden writes nothing while it sleeps.
     expect(await versions()).toEqual(written);

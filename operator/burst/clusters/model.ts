@@ -19,6 +19,8 @@ export interface WaitingWork {
   readonly each: string;
   /** Since when it is seen to wait without a break, milliseconds since the epoch. */
   readonly since: number;
+  /** All of the source goes to one cluster. Absent: it may be divided. */
+  readonly inOneCluster?: true | undefined;
   /** Whether the hub would place it there, room aside. Absent: everywhere. */
   readonly accepts?: ((member: HubMember) => boolean) | undefined;
 }

@@ -7,7 +7,7 @@ import { choosePeaks, countsFor } from './peaks.ts';
 import { likenessOf, Room } from './room.ts';
 import { listed, nodesOf, replicasOf, sourceOf, text } from './words.ts';
 
-/** Of work that cannot be served so many sources are looked at one by one; the rest is looked at next time. */
+/** Of work that cannot be served so many sources, and those that ask for the same, are looked at; the rest is looked at next time. */
 const MOST_REFUSED = 8;
 /** More replicas than this are not looked at in one go; the oldest sources first. */
 const MOST_REPLICAS = 5_000;
@@ -107,6 +107,13 @@ class Planning {
     }
     for (const group of alike.values()) {
       const [first] = group;
+      if (first![0]!.inOneCluster) {
+        for (const [source, cluster] of this.#room.fillOneEach(group)) {
+          this.#needed.add(cluster);
+          found.set(source as WaitingWork[], new Set([cluster]));
+        }
+        continue;
+      }
       if (first!.length > 1) {
         const on = this.#fitsTogether(first!);
         if (on) found.set(first!, on);
@@ -177,7 +184,7 @@ class Planning {
       return nothing;
     }
     const { served, serving, refused } = this.#most(waits);
-    for (const work of refused) this.#refuse(work);
+    for (const alike of refused) this.#refuse(alike);
     if (served.length === 0) return nothing;
     const { clusters, growths } = serving;
     const work = served.flat();
@@ -211,10 +218,11 @@ class Planning {
   }
 
   /** As many sources as can be served, the oldest first; one that cannot is passed by, so that it keeps nobody waiting. */
-  #most(waits: readonly WaitingWork[][]): { served: WaitingWork[][]; serving: Serving; refused: WaitingWork[][] } {
+  #most(waits: readonly WaitingWork[][]): { served: WaitingWork[][]; serving: Serving; refused: WaitingWork[][][] } {
     let served: WaitingWork[][] = [];
     let serving: Serving = { growths: [], clusters: [] };
-    const refused: WaitingWork[][] = [];
+    const refused: WaitingWork[][][] = [];
+    const likeness = likenessOf();
     let rest = [...waits];
     while (rest.length > 0 && refused.length < MOST_REFUSED) {
       const isFirst = served.length + refused.length === 0;
@@ -225,18 +233,25 @@ class Planning {
         return found !== undefined;
       });
       served = [...served, ...rest.slice(0, can)];
-      if (can < rest.length) refused.push(rest[can]!);
+      const cannot = rest[can];
       rest = rest.slice(can + 1);
+      if (!cannot) continue;
+      // Who asks for the same cannot be served either: a hundred such jobs must not keep those after them from being looked at.
+      const alike = rest.filter((work) => asksAsMuch(work, cannot, likeness));
+      refused.push([cannot, ...alike]);
+      rest = rest.filter((work) => !alike.includes(work));
     }
     for (const work of rest) this.#later(work);
     return { served, serving, refused };
   }
 
-  #refuse(work: readonly WaitingWork[]): void {
-    const wanted = this.#room.without(work);
+  /** @param alike sources that ask for the same, of which the first was tried */
+  #refuse(alike: readonly (readonly WaitingWork[])[]): void {
+    const wanted = this.#room.without(alike[0]!);
     const alternatives = [...whyNotGrown(this.#view, wanted, this.#now), ...whyNone(this.#view, wanted, this.#now)];
     const reasons = alternatives.map(({ candidate, whyNot }) => `${candidate}: ${whyNot}`).join('; ');
-    this.#say(work, 'Refused', `nothing is bought for its ${replicasOf(work)}: ${reasons}`, { alternatives });
+    for (const work of alike)
+      this.#say(work, 'Refused', `nothing is bought for its ${replicasOf(work)}: ${reasons}`, { alternatives });
   }
 }
 
@@ -253,6 +268,16 @@ function mostThat(most: number, expectsAll: boolean, canBe: (tried: number) => b
     else [cannot, next] = [tried, Number.POSITIVE_INFINITY];
   }
   return can;
+}
+
+/** Whether a source asks for what another one asks for, or for more of it. */
+function asksAsMuch(
+  [part, ...parts]: readonly WaitingWork[],
+  [known, ...others]: readonly WaitingWork[],
+  likeness: (work: WaitingWork) => string,
+): boolean {
+  if (!part || !known || parts.length > 0 || others.length > 0) return false;
+  return part.count >= known.count && likeness(part) === likeness(known);
 }
 
 /** Work of one source together, the oldest first. */

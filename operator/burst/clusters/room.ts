@@ -56,14 +56,39 @@ export class Room {
     pack(own, this.#state);
   }
 
-  /** What of it finds no room, alike replicas together; nothing is taken. */
+  /** What of it finds no room, alike replicas together; nothing is taken. What goes to one cluster has no room in a part. */
   without(works: readonly WaitingWork[]): Replicas[] {
-    return together(this.whatIf(() => this.fill(works.map((work) => ({ work, count: work.count }))).left));
+    const divided = works.filter(({ inOneCluster }) => !inOneCluster).map(asReplicas);
+    const whole = works.filter(({ inOneCluster }) => inOneCluster).map(asReplicas);
+    return [...together(this.whatIf(() => this.fill(divided).left)), ...whole];
+  }
+
+  /**
+   * Takes room for sources of which each goes to one cluster as a whole; the first come first. They ask for the same for each replica, or there
+   * is one of them.
+   * @returns for each that has room now: on which cluster
+   */
+  fillOneEach(sources: readonly (readonly WaitingWork[])[]): Map<readonly WaitingWork[], string> {
+    const found = new Map<readonly WaitingWork[], string>();
+    for (const [cluster, among] of this.#roomyByCluster()) {
+      let refused = Infinity;
+      for (const source of sources) {
+        const wanted = source.map(asReplicas);
+        const count = wanted.reduce((sum, one) => sum + one.count, 0);
+        if (found.has(source) || count >= refused) continue;
+        const fits = this.whatIf(() => this.fill(wanted, among).left.length === 0);
+        if (fits) {
+          this.fill(wanted, among);
+          found.set(source, cluster);
+        } else refused = count;
+      }
+    }
+    return found;
   }
 
   /** Takes the room that there is for it. @returns what found none, and on which clusters the rest is */
-  fill(wanted: readonly Replicas[]): { left: Replicas[]; on: ReadonlySet<string> } {
-    const { placed } = pack(podsOf(wanted, this.#mayGo), this.#state, { among: this.#roomy });
+  fill(wanted: readonly Replicas[], among = this.#roomy): { left: Replicas[]; on: ReadonlySet<string> } {
+    const { placed } = pack(podsOf(wanted, this.#mayGo), this.#state, { among });
     return {
       left: without(wanted, placed.keys()),
       on: new Set([...placed.values()].map(clusterOfNode)),
@@ -92,6 +117,20 @@ export class Room {
     return { whole, on };
   }
 
+  #byCluster: Map<string, NodeState[]> | undefined;
+  #roomyByCluster(): ReadonlyMap<string, NodeState[]> {
+    if (this.#byCluster) return this.#byCluster;
+    const found = new Map<string, NodeState[]>();
+    for (const one of this.#roomy) {
+      const cluster = clusterOfNode(one.node.name);
+      const known = found.get(cluster);
+      if (known) known.push(one);
+      else found.set(cluster, [one]);
+    }
+    this.#byCluster = found;
+    return found;
+  }
+
   readonly #mayGo = (work: WaitingWork, node: string): boolean => {
     const member = this.#members.get(clusterOfNode(node));
     return member !== undefined && (work.accepts?.(member) ?? true);
@@ -102,6 +141,8 @@ export class Room {
     return this.#state.whatIf(work);
   }
 }
+
+const asReplicas = (work: WaitingWork): Replicas => ({ work, count: work.count });
 
 const clusterOfNode = (node: string): string => node.slice(0, node.indexOf(BETWEEN));
 
@@ -121,8 +162,25 @@ export interface Taken {
   readonly misfits: readonly string[];
 }
 
-/** How much of it one cluster of this offer takes, and with which nodes. Deterministic. */
+/**
+ * How much of it one cluster of this offer takes, and with which nodes; of a source that goes to one cluster all or nothing. Deterministic.
+ */
 export function takenBy(offer: ClusterOffer, wanted: readonly Replicas[]): Taken {
+  const torn = new Set<string>();
+  for (;;) {
+    const tried = wanted.filter(({ work }) => !torn.has(work.source));
+    const taken = packedBy(offer, tried);
+    const { size } = torn;
+    for (const { work } of taken.left) if (work.inOneCluster) torn.add(work.source);
+    if (torn.size > size) continue;
+    const left = wanted.filter(({ work }) => torn.has(work.source));
+    if (left.length === 0) return taken;
+    const why = 'it goes to one cluster as a whole, and this one takes a part of it at most';
+    return { ...taken, left: [...taken.left, ...left], misfits: [...taken.misfits, why] };
+  }
+}
+
+function packedBy(offer: ClusterOffer, wanted: readonly Replicas[]): Taken {
   const accepted = wanted.filter(({ work }) => work.accepts?.(offer.member) ?? true);
   const refused = wanted.filter((one) => !accepted.includes(one));
   const state = new ClusterState();
@@ -164,7 +222,8 @@ export function takenByPool(
   wanted: readonly Replicas[],
   most: number,
 ): { left: Replicas[]; nodes: number; count: number } {
-  const accepted = wanted.filter(({ work }) => work.accepts?.(member) ?? true);
+  // What goes to one cluster goes where its hub says; then its pods have nodes come there.
+  const accepted = wanted.filter(({ work }) => !work.inOneCluster && (work.accepts?.(member) ?? true));
   const refused = wanted.filter((one) => !accepted.includes(one));
   const { opened } = pack(podsOf(accepted), new ClusterState(), {
     offers: [{ template, price: 1, countsAgainst: [template.id] }],
@@ -214,7 +273,7 @@ export function likenessOf(): (work: WaitingWork) => string {
     numbers.set(one, number);
     return number;
   };
-  return ({ pod, accepts }) => `${numberOf(pod)}/${numberOf(accepts)}`;
+  return ({ pod, accepts, inOneCluster }) => `${numberOf(pod)}/${numberOf(accepts)}${inOneCluster ? '/one' : ''}`;
 }
 
 /** What is left of it when the pods of these keys are placed. */

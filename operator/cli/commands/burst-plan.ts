@@ -7,12 +7,13 @@ import { pulumiEngine } from '../../garden/pulumi-engine.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { silent } from '../../kube/log.ts';
 import type { Context } from '../context.ts';
+import { EXIT } from '../errors.ts';
 import { printObject } from '../output.ts';
 import { planLines } from '../render/burst-plan.ts';
 import { cell } from '../render/text.ts';
 
 /** `coppice burst plan [NAME]`: of these policies. */
-export async function plan(context: Context, garden: KubeClient, policies: readonly BurstPolicy[]): Promise<undefined> {
+export async function plan(context: Context, garden: KubeClient, policies: readonly BurstPolicy[]): Promise<number> {
   const { options, terminal, signal, env } = context;
   const uids = new Set(policies.map(({ metadata }) => metadata.uid));
   const providers = openProviders({
@@ -39,10 +40,11 @@ export async function plan(context: Context, garden: KubeClient, policies: reado
       decisions: status?.decisions,
     }));
     await printObject(terminal, format, { plans, gaps });
-    return undefined;
+    return gaps.length > 0 ? EXIT.failed : EXIT.ok;
   }
   for (const [index, policy] of planned.entries()) terminal.print(...(index > 0 ? [''] : []), ...planLines(policy));
   for (const gap of gaps) terminal.note(`${terminal.notePaint('bad', 'error:')} ${cell(`not looked at: ${gap}`)}`);
   terminal.note('Nothing was done.');
-  return undefined;
+  // Work may fit on what could not be looked at.
+  return gaps.length > 0 ? EXIT.failed : EXIT.ok;
 }

@@ -73,10 +73,16 @@ function workDocument(work: WorkReport) {
     waitedBeyondStartup: waits(work.waitedBeyondStartup),
     cancelled: work.cancelled,
     waiting: work.waiting,
+    refusals: work.refusals.map(({ first, last, ...rest }) => ({
+      ...rest,
+      firstSecond: seconds(first),
+      lastSecond: seconds(last),
+    })),
     boughtClusters: bought.clusters,
     peakClusters: bought.peakClusters,
     peakNodes: bought.peakNodes,
     costs: bought.costs.map(({ amount, currency }) => ({ amount: formatMoney(amount), currency })),
+    controlPlanes: formatMoney(bought.fees),
     paidCpuHours: coreHours(work.paidCpu),
     usedCpuHours: coreHours(work.usedCpu),
   };

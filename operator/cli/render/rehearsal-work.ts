@@ -2,7 +2,7 @@ import { type Micros, roundMoney } from '../../cost/money.ts';
 import type { Bound } from '../../rehearsal/bound.ts';
 import type { Waits, WorkReport } from '../../rehearsal/burst-report.ts';
 import { formatAge } from './age.ts';
-import { renderTable, type TableOptions } from './table.ts';
+import { type Row, renderTable, renderWrapped, type TableOptions } from './table.ts';
 
 /** What a policy did, beside what else could have been done. */
 export interface Compared {
@@ -15,8 +15,8 @@ export interface Compared {
   readonly nodesAlone: WorkReport | undefined;
 }
 
-const CORE_HOUR = 1000 * 3_600_000;
-
+/** Of the most frequent reasons. */
+const SHOWN_REFUSALS = 3;
 const time = (ms: number | undefined): string => (ms === undefined ? '-' : formatAge(ms));
 
 const waitRow = (what: string, { count, p50, p95, p99, max }: Waits): string[] => [
@@ -36,7 +36,14 @@ export function renderWaits(work: WorkReport, stabilisationMs: number | undefine
     waitRow("  less the cloud's start-up time", work.waitedBeyondStartup),
   ];
   const unserved = `Given up before they ran: ${work.cancelled}; waiting at the end: ${work.waiting}.`;
-  return [...renderTable(['WORK', 'COUNT', 'WAIT P50', 'P95', 'P99', 'MAX'], rows, options), unserved];
+  const refused = work.refusals
+    .slice(0, SHOWN_REFUSALS)
+    .map(({ looks, source, why }): Row => ({ cells: [String(looks), source, why] }));
+  return [
+    ...renderTable(['WORK', 'COUNT', 'WAIT P50', 'P95', 'P99', 'MAX'], rows, options),
+    unserved,
+    ...(refused.length > 0 ? ['', ...renderWrapped(['LOOKS', 'NOTHING BOUGHT FOR', 'WHY'], refused, options)] : []),
+  ];
 }
 
 /** What it cost, beside a cluster that grows by nodes alone, the peak standing, and the least that it could cost. */
@@ -51,45 +58,54 @@ export function renderCompared(compared: Compared, options: TableOptions): strin
     return [
       what,
       money(cost),
+      money(work.bought.fees),
       share(cost),
+      share(cost - work.bought.fees),
       time(work.waits.p95),
       time(work.waited.p95),
       String(work.bought.clusters),
       String(work.bought.peakNodes),
-      ...cpuCells(work),
+      wasteOf(work),
     ];
   };
-  const rest = (nodes: number | undefined) => ['', String(nodes ?? '-'), '', '', ''];
+  const rest = (nodes: number | undefined) => ['', String(nodes ?? '-'), ''];
   const rows = [
     did('the policy', policy),
     ...(nodesAlone ? [did('nodes alone', nodesAlone)] : []),
     ...(bound
       ? [
-          ['the peak, standing', money(bound.standing), share(bound.standing), '0s', '-', ...rest(bound.peakNodes)],
-          ['the least', money(bound.least), share(bound.least), '-', '-', ...rest(undefined)],
-          ['  with minimumLife', money(least), share(least), '-', '-', ...rest(undefined)],
+          [
+            'the peak, standing',
+            money(bound.standing),
+            '',
+            share(bound.standing),
+            '',
+            '0s',
+            '-',
+            ...rest(bound.peakNodes),
+          ],
+          ['the least', money(bound.least), '', share(bound.least), '', '-', '-', ...rest(undefined)],
+          ['  with minimumLife', money(least), '', share(least), '', '-', '-', ...rest(undefined)],
         ]
       : []),
   ];
   const head = [
     'WHAT',
     'COST',
+    'CONTROL PLANES',
     'OF LEAST',
+    'MACHINES',
     'P95',
     'P95 WAITED',
     'CLUSTERS',
-    'PEAK NODES',
-    'CPU HOURS',
-    'USED',
+    'NODES',
     'WASTE',
   ];
   return renderTable(head, rows, options);
 }
 
-function cpuCells({ paidCpu, usedCpu }: WorkReport): string[] {
-  const hours = (amount: number) => (amount / CORE_HOUR).toFixed(1);
-  const waste = paidCpu === 0 ? '-' : `${Math.round((1 - usedCpu / paidCpu) * 100)} %`;
-  return [hours(paidCpu), hours(usedCpu), waste];
+function wasteOf({ paidCpu, usedCpu }: WorkReport): string {
+  return paidCpu === 0 ? '-' : `${Math.round((1 - usedCpu / paidCpu) * 100)} %`;
 }
 
 /** What was bought cost in that currency. */

@@ -44,7 +44,7 @@ export type HubWork = WaitingWork & {
 
 /** What a hub has no place for, as the planner takes it. */
 export function workOf(demands: readonly Demand[], since: ReadonlyMap<string, number>, now: number): HubWork[] {
-  return demands.slice(0, MOST_DEMANDS).flatMap(({ source, namespace, count, each, accepts }) =>
+  return demands.slice(0, MOST_DEMANDS).flatMap(({ source, namespace, count, each, accepts, inOneCluster }) =>
     Number.isSafeInteger(count) && count > 0
       ? [
           {
@@ -55,6 +55,7 @@ export function workOf(demands: readonly Demand[], since: ReadonlyMap<string, nu
             pod: fitPod(podOf(each)),
             each: wordsOf(each),
             since: since.get(source) ?? now,
+            ...(inOneCluster && { inOneCluster }),
             ...(accepts && { accepts }),
           },
         ]

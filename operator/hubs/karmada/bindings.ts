@@ -169,8 +169,9 @@ function meets(have: readonly string[], { operator, values = [] }: Requirement):
   }
 }
 
-/** Where clusters are to be spread, Karmada says by words alone that there is no room. */
-const FULL = /no enough resource|number of feasible (clusters|region) is less/;
+/** Where clusters are to be spread, Karmada says by words alone that there is no room, or that there are too few of them. */
+const FULL = /no enough resource/;
+const TOO_FEW = /number of feasible (clusters|region) is less/;
 
 /** Whether Karmada looks at what is free: what is duplicated, or divided by static weights, waits for clusters of a number or kind alone. */
 const looksAtRoom = ({ replicaScheduling }: Placement = {}): boolean =>
@@ -193,31 +194,36 @@ export function demandOf(bindings: Bindings): Demand[] {
     return accepts;
   };
   return bindings.flatMap(({ resource, binding }) => {
-    const { reason, message = '', lastTransitionTime = '' } = refusalOf(binding) ?? {};
-    const isFull = reason === 'SchedulerError' && FULL.test(message) && looksAtRoom(binding.spec?.placement);
-    if (reason !== 'Unschedulable' && !isFull) return [];
-    const { clusters = [], components = [], ...whole } = binding.spec ?? {};
-    const placed = clusters.reduce((sum, { replicas = 0 }) => sum + replicas, 0);
-    const source = textOf(resource, binding);
-    const accepts = acceptedBy(binding);
-    const { namespace } = binding.metadata;
     const { uid } = binding.spec?.resource ?? {};
-    return (components.length > 0 ? components : [whole]).flatMap(({ replicas = 0, replicaRequirements }) => {
-      const count = replicas - (components.length > 0 ? 0 : placed);
-      return count > 0
-        ? [
-            {
-              source,
-              ...(uid && { uid }),
-              namespace,
-              count,
-              each: amountsOf(replicaRequirements?.resourceRequest),
-              since: lastTransitionTime,
-              accepts,
-            },
-          ]
-        : [];
-    });
+    const { namespace } = binding.metadata;
+    return homelessOf(binding).map((part) => ({
+      ...part,
+      source: textOf(resource, binding),
+      ...(uid && { uid }),
+      namespace,
+      accepts: acceptedBy(binding),
+    }));
+  });
+}
+
+/** What a binding waits for room with, in a few letters; undefined: it does not wait. Pure. */
+export function waitsFor(binding: KubeObject): string | undefined {
+  const parts = homelessOf(binding as BindingObject);
+  return parts.length > 0 ? JSON.stringify(parts) : undefined;
+}
+
+/** Its replicas that found no room. */
+function homelessOf(binding: BindingObject): Pick<Demand, 'count' | 'each' | 'since' | 'inOneCluster'>[] {
+  const { reason, message = '', lastTransitionTime: since = '' } = refusalOf(binding) ?? {};
+  const isFull = FULL.test(message) || (TOO_FEW.test(message) && looksAtRoom(binding.spec?.placement));
+  if (reason !== 'Unschedulable' && !(reason === 'SchedulerError' && isFull)) return [];
+  const { clusters = [], components = [], ...whole } = binding.spec ?? {};
+  const placed = components.length > 0 ? 0 : clusters.reduce((sum, { replicas = 0 }) => sum + replicas, 0);
+  return (components.length > 0 ? components : [whole]).flatMap(({ replicas = 0, replicaRequirements }) => {
+    const count = replicas - placed;
+    const each = amountsOf(replicaRequirements?.resourceRequest);
+    // Work of several parts Karmada never divides.
+    return count > 0 ? [{ count, each, since, ...(components.length > 1 && { inOneCluster: true as const }) }] : [];
   });
 }
 

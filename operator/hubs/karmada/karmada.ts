@@ -1,7 +1,7 @@
 import type { HubSpec } from '../../api/hub.ts';
 import { DEPLOYMENTS, ROLEBINDINGS, ROLES } from '../../kube/resources.ts';
 import type { HubType, Member, Wanted } from '../contract.ts';
-import { demandOf } from './bindings.ts';
+import { demandOf, waitsFor } from './bindings.ts';
 import {
   CLUSTERS,
   clusterObject,
@@ -14,7 +14,15 @@ import {
 } from './cluster.ts';
 import { pull } from './pull.ts';
 import { push } from './push.ts';
-import { bindingsOf, isOurs, look, RESOURCEBINDINGS, type Seen, worksNamespace } from './seen.ts';
+import {
+  bindingsOf,
+  CLUSTERRESOURCEBINDINGS,
+  isOurs,
+  look,
+  RESOURCEBINDINGS,
+  type Seen,
+  worksNamespace,
+} from './seen.ts';
 import { strangerIn } from './stranger.ts';
 import type { SyncMode } from './sync-mode.ts';
 
@@ -76,6 +84,7 @@ export const karmadaHub: HubType<Seen> = {
   placements: (_member, { placed }) => placed.map(({ text }) => text),
   requeue: (_member, _spec, { overlooked }) => overlooked,
   demand: async (hub) => demandOf(await bindingsOf(hub)),
+  demandWatch: { resources: [RESOURCEBINDINGS, CLUSTERRESOURCEBINDINGS], says: waitsFor },
   counts: countedBy,
   capacity: (_member, { cluster }) => freeOn(cluster),
 };

@@ -236,6 +236,7 @@ rotates(describe, TURN)('Kueue and its clusters', () => {
         count: 1,
         each: { cpu: '2', memory: '1Gi' },
         since: lastTransitionTime,
+        inOneCluster: true,
       },
     ]);
     await scene.member.client.mergePatch(LOCALQUEUES, 'jobs', 'shop', { spec: { stopPolicy: 'None' } });

@@ -1,9 +1,10 @@
 import { ALPHA_API_VERSION, API_VERSION, LABELS } from '../../../operator/api/group.ts';
+import type { Hub } from '../../../operator/api/hub.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import type { BurstRecord } from '../../../operator/burst/clusters/record.ts';
 import { BurstMemory } from '../../../operator/controllers/burst/memory.ts';
 import { KubeApiError } from '../../../operator/kube/errors.ts';
-import { MEMBERSHIPS, type Node, type Pod, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
+import { HUBS, MEMBERSHIPS, type Node, type Pod, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
 import { BurstScene, demand, Killed, MINUTE, policyNamed, SECOND } from './scene.ts';
 
 /** CPUs of a node in thousandths, of which the system has its part. */
@@ -40,6 +41,8 @@ export class BurstFleet extends BurstScene {
   cpu = 1000;
   startMs = 2 * MINUTE;
   leaveMs = MINUTE;
+  /** What happens when the operator is killed, besides. */
+  onKilled = () => {};
   /** The hub does not answer. */
   isSilent = false;
   /** What was on record before the last look, and what the hub could have placed then, also on nodes that were on their way. */
@@ -51,6 +54,9 @@ export class BurstFleet extends BurstScene {
 
   constructor(spec: Parameters<typeof policyNamed>[1], ownNodes: number) {
     super();
+    const hub = this.objects.find<Hub>(HUBS, 'production')!;
+    // One that counts on nodes what is free there, as this one does.
+    this.objects.put({ ...hub, spec: { ...hub.spec, type: 'ClusterProfile' } });
     this.objects.put(policyNamed('peak', spec));
     const metadata = { name: 'private', namespace: 'shop', labels: {} };
     const pools = [{ name: 'a', minimum: ownNodes, maximum: ownNodes }];
@@ -86,24 +92,25 @@ export class BurstFleet extends BurstScene {
     else this.wanted.delete(name);
   }
 
-  /** The world takes a step, then the operator looks at it. @returns whether it was killed */
-  async step(during: number): Promise<boolean> {
+  /** The world takes a step, then the operator looks at it. */
+  async step(during: number): Promise<void> {
     this.now += during;
     this.#cloud();
     this.#place();
     const waiting = [...this.wanted].filter(([name]) => !this.placed.has(name));
     const each = { cpu: `${this.cpu}m`, memory: '1Gi' };
     this.demands = this.isSilent ? new Error('refused') : waiting.map(([name, count]) => demand(name, count, { each }));
-    this.before = { record: this.record(), room: this.#free() + this.#coming() };
+    this.before = { record: this.record(), room: this.free + this.#coming() };
     const known = new Set(this.bought().map(({ metadata }) => metadata.name));
-    let wasKilled = false;
     try {
       await this.look();
     } catch (error) {
       const isConflict = error instanceof KubeApiError && error.isConflict;
       if (!(error instanceof Killed) && !isConflict) throw error;
-      if (error instanceof Killed) this.restart();
-      wasKilled = true;
+      if (error instanceof Killed) {
+        this.restart();
+        this.onKilled();
+      }
     }
     for (const cluster of this.bought()) {
       if (known.has(cluster.metadata.name)) continue;
@@ -113,7 +120,6 @@ export class BurstFleet extends BurstScene {
       );
     }
     this.#noteLeaving();
-    return wasKilled;
   }
 
   /** Another operator takes over, which knows only what was written. */
@@ -202,7 +208,8 @@ export class BurstFleet extends BurstScene {
       .map(([, open]) => open);
   }
 
-  #free(): number {
+  /** How many replicas the hub could place now. */
+  get free(): number {
     return this.#open().reduce((sum, { nodes, pods }) => sum + nodes.length * this.slots - pods.length, 0);
   }
 
@@ -219,7 +226,7 @@ export class BurstFleet extends BurstScene {
 
   #place(): void {
     for (const [name, count] of this.wanted) {
-      if (this.placed.has(name) || this.isSilent || count > this.#free()) continue;
+      if (this.placed.has(name) || this.isSilent || count > this.free) continue;
       this.placed.add(name);
       let left = count;
       for (const { nodes, pods } of this.#open())

@@ -154,6 +154,19 @@ const states = (more: Partial<ClustersView> = {}, now = NOW) => plan(more, now).
 const removed = (more: Partial<ClustersView> = {}, now = NOW) => plan(more, now).removals.map(({ name }) => name);
 
 describe('work without a place', () => {
+  it('is served also where much waits before it that nothing takes', () => {
+    const large = Array.from({ length: 50 }, (_, index) =>
+      work(`large-${index}`, 1, '8', { since: NOW - 60 * MINUTE - index }),
+    );
+    const small = work('small', 1);
+    const { purchases, verdicts } = plan({ waiting: [...large, small] });
+    expect(purchases.map(({ sources }) => sources)).toEqual([['small']]);
+    expect(verdicts.filter(({ state }) => state === 'Refused')).toHaveLength(50);
+    expect(verdicts.find(({ source }) => source === 'large-7')?.message).toMatch(
+      /^nothing is bought for its 1 replica \(8 CPU each\): aws: /,
+    );
+  });
+
   it('is looked at quickly where there is much of it and the budget has room for little', () => {
     let asked = 0;
     const offered = candidate('aws', 1, { most: 1000 });
@@ -195,6 +208,39 @@ describe('work without a place', () => {
 
   it('buys several clusters where one is too small', () => {
     expect(bought({ candidates: [candidate('aws', 1, { most: 1 })] })).toEqual(['aws 1', 'aws 1']);
+  });
+
+  describe('that goes to one cluster as a whole', () => {
+    const one = { inOneCluster: true } as const;
+    const job = (source: string, count: number) => work(source, count, '1', one);
+    const two = [supply('own', 4), supply('other', 4)];
+
+    it('fits where one cluster takes all of it, and not where two would', () => {
+      expect(states({ waiting: [work('web', 6)], supply: two })).toEqual(['Fits']);
+      expect(states({ waiting: [job('train', 4)], supply: two })).toEqual(['Fits']);
+      expect(bought({ waiting: [job('train', 6)], supply: two })).toEqual(['aws 2']);
+    });
+
+    it('has the room that others before it have left', () => {
+      const waiting = [job('a', 3), job('b', 3), job('c', 1), job('d', 4)];
+      const { verdicts } = plan({ waiting, supply: two });
+      expect(verdicts.map(({ source, state }) => `${source} ${state}`).sort()).toEqual([
+        'a Fits',
+        'b Fits',
+        'c Fits',
+        'd Bought',
+      ]);
+    });
+
+    it('is bought for as a whole too, its different parts together', () => {
+      const small = [candidate('aws', 1, { most: 1 })];
+      expect(bought({ waiting: [job('train', 6)], candidates: small })).toEqual([]);
+      expect(states({ waiting: [job('train', 6)], candidates: small })).toEqual(['Refused']);
+      expect(bought({ waiting: [job('a', 3), job('b', 3)], candidates: small })).toEqual(['aws 1', 'aws 1']);
+      const parts = [work('train', 1, '1', one), work('train', 2, '2', one)];
+      expect(bought({ waiting: parts, candidates: small })).toEqual([]);
+      expect(bought({ waiting: parts })).toEqual(['aws 2']);
+    });
   });
 
   it('prefers one that takes all to a part of it that is cheaper', () => {

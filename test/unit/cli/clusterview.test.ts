@@ -1,6 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import type { ClusterCost } from '../../../operator/api/cost.ts';
-import { activity, failureOf, isReady, simulatedWarning, summary } from '../../../operator/cli/clusterview.ts';
+import {
+  activity,
+  columnsOf,
+  failureOf,
+  isReady,
+  simulatedWarning,
+  summary,
+} from '../../../operator/cli/clusterview.ts';
 import { listOf, tableOf } from '../../../operator/cli/commands/get.ts';
 import { nextSteps } from '../../../operator/cli/commands/start.ts';
 import { kindOf, QUOTA, WORKER_CLUSTER } from '../../../operator/cli/kinds.ts';
@@ -55,6 +62,14 @@ describe('the table of WorkerClusters', () => {
         "team        demo-worker-cluster   aws (SIMULATED)   Hosted   1.36.3    3/3             20/20   True      Ready                       2m",
       ]
     `);
+  });
+
+  it('shows one that sleeps as it was asked to without alarm', () => {
+    const conditions = [condition('Ready', 'False', 'Hibernated', 'the cluster sleeps')];
+    const asleep = cluster('nap', {}, { ...READY, phase: 'Hibernated', conditions });
+    expect(summary(asleep)).toEqual({ text: 'Hibernated', tone: 'busy' });
+    const { header, row } = columnsOf('WorkerCluster', false);
+    expect(row(asleep, +NOW)[header.indexOf('READY')]).toEqual({ text: 'False', tone: 'busy' });
   });
 
   it('has more to say with -o wide', () => {

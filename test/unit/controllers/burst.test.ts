@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { API_VERSION, FINALIZER, LABELS } from '../../../operator/api/group.ts';
+import type { Hub } from '../../../operator/api/hub.ts';
 import { burstClusterName } from '../../../operator/api/names.ts';
 import { BurstMemory } from '../../../operator/controllers/burst/memory.ts';
 import { BURSTPOLICIES, HUBS, SECRETS, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
@@ -89,6 +90,28 @@ describe('a peak', () => {
     scene.demands = work('800m', 1);
     await scene.look(10 * SECOND);
     expect(scene.says('DemandMet')).not.toBe('False Fits');
+  });
+
+  it('is not bought for GPUs where the hub finds none, whatever a cluster has', async () => {
+    const [first] = policyNamed('peak').spec.candidates;
+    const { spec: cluster } = first!.template;
+    const template = { spec: { ...cluster, pools: [{ name: 'a', machineType: 'gpu', maximum: 3 }] } };
+    scene.objects.put(policyNamed('peak', { candidates: [{ ...first!, template }] }));
+    scene.demands = [demand('ResourceBinding shop/train', 2, { each: { cpu: '1', gpu: '1' } })];
+    const hub = (renewsTokens: boolean) => {
+      const known = scene.objects.find<Hub>(HUBS, 'production')!;
+      scene.objects.put({ ...known, spec: { ...known.spec, karmada: { renewsTokens } } });
+    };
+    hub(true);
+    await scene.looks(50 * SECOND);
+    expect(scene.clusters()).toEqual([]);
+    expect(scene.policy()?.status?.demand).toMatchObject([
+      { state: 'Refused', message: expect.stringContaining('nvidia.com/gpu') },
+    ]);
+    hub(false);
+    await scene.looks(20 * SECOND);
+    const [made] = scene.clusters();
+    expect(made!.spec.pools![0]!.minimum).toBe(2);
   });
 
   it('is written down before anything is made, and read from there: the status is never read', async () => {

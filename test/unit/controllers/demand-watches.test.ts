@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { DemandWatches } from '../../../operator/controllers/burst/demand-watches.ts';
 import { clusterProfileHub } from '../../../operator/hubs/cluster-profile.ts';
+import { karmadaHub } from '../../../operator/hubs/karmada/karmada.ts';
 import { KubeClient } from '../../../operator/kube/client.ts';
 import { silent } from '../../../operator/kube/log.ts';
 import { SmallApiServer } from '../../kit/small-api-server.ts';
@@ -45,6 +46,37 @@ it('hears at once that a scheduler has no place for something, or for more, or h
   await heard(2);
   decide(undefined, 'b');
   await heard(3);
+});
+
+it('hears of a binding of Karmada that has no room, or for more, and of no other one', async () => {
+  const path = '/apis/work.karmada.io/v1alpha2/namespaces/shop/resourcebindings/web-deployment';
+  const bind = (replicas: number, reason: string) =>
+    hub.put(path, {
+      apiVersion: 'work.karmada.io/v1alpha2',
+      kind: 'ResourceBinding',
+      metadata: { name: 'web-deployment', namespace: 'shop' },
+      spec: { replicas, replicaRequirements: { resourceRequest: { cpu: '1' } } },
+      status: { conditions: [{ type: 'Scheduled', status: reason === 'Success' ? 'True' : 'False', reason }] },
+    } as never);
+  let heardOf = 0;
+  const karmada = new DemandWatches(silent, () => heardOf++);
+  const times = (count: number) => expect.poll(() => heardOf, { timeout: 5000 }).toBe(count);
+  karmada.follow('karmada', client, karmadaHub.demandWatch!);
+  try {
+    bind(2, 'Success');
+    bind(3, 'Unschedulable');
+    await times(1);
+    bind(3, 'Unschedulable');
+    bind(4, 'Unschedulable');
+    await times(2);
+    bind(4, 'NoClusterFit');
+    await times(3);
+    bind(5, 'NoClusterFit');
+    bind(5, 'Unschedulable');
+    await times(4);
+  } finally {
+    await karmada.close();
+  }
 });
 
 it('follows a hub once, and no more when it is forgotten', async () => {

@@ -48,6 +48,7 @@ const MAY_IMPORT: Record<string, string[]> = {
     'operator/capacity',
     'operator/cost',
     'operator/controllers',
+    'operator/placement',
     'providers',
   ],
   // The garden builds the machine image of the local provider and installs what the API declares.

@@ -212,8 +212,11 @@ describe('what Karmada has no room for', () => {
       { name: 'worker', replicas: 3, replicaRequirements: { resourceRequest: { cpu: '2' } } },
     ];
     expect(await one('Unschedulable', '', { components })).toMatchObject([
-      { source, count: 1, each: { cpu: '1' }, since: PLACED },
-      { source, count: 3, each: { cpu: '2' }, since: PLACED },
+      { source, count: 1, each: { cpu: '1' }, since: PLACED, inOneCluster: true },
+      { source, count: 3, each: { cpu: '2' }, since: PLACED, inOneCluster: true },
     ]);
+    // It is divided as a whole, by no weights.
+    const message = 'failed to select clusters: no enough resource when selecting 1 clusters';
+    expect(await one('SchedulerError', message, { components }, { replicaSchedulingType: 'Divided' })).toHaveLength(2);
   });
 });

@@ -245,7 +245,13 @@ describe('jobs that no cluster takes', () => {
         { metadata: { ownerReferences: [controller] } },
       ),
     );
-    const common = { source: 'Workload shop/train', uid: 'of-job', namespace: 'shop', since: SINCE };
+    const common = {
+      source: 'Workload shop/train',
+      uid: 'of-job',
+      namespace: 'shop',
+      since: SINCE,
+      inOneCluster: true,
+    };
     expect(found).toEqual([
       { ...common, count: 1, each: { cpu: '1', memory: '2Gi' } },
       { ...common, count: 2, each: { cpu: '2334m', memory: '4Gi', gpu: '2' } },

@@ -2,22 +2,30 @@ import { describe, expect } from 'vitest';
 import type { CloudProfileSpec } from '../../../operator/api/cloudprofile.ts';
 import type { KeptPurchase } from '../../../operator/burst/clusters/record.ts';
 import { parseMoney } from '../../../operator/cost/money.ts';
-import { BurstFleet, NODE_PRICE } from '../../kit/burst/fleet.ts';
+import { BurstFleet, NODE_PRICE, nodesOf, type Region } from '../../kit/burst/fleet.ts';
 import { MINUTE, SECOND } from '../../kit/burst/scene.ts';
 import { type Draw, holds } from '../../kit/property.ts';
 import { profile, quota } from '../cost/objects.ts';
 
 const HOUR = 60 * MINUTE;
-const MAXIMUM_LIFE = { minimumLife: 30 * MINUTE, idle: 10 * MINUTE };
+/** What holds where a policy says nothing. */
+const MINIMUM_LIFE = 30 * MINUTE;
+const COOLDOWN = { out: MINUTE, in: 10 * MINUTE };
 
 /** How the cloud bills a life. */
 interface Bill {
   readonly spec: Partial<CloudProfileSpec>;
   billed(life: number): number;
 }
+const BY_THE_HOUR: Bill = {
+  spec: { billing: { machines: { step: '1h' } } },
+  billed: (life) => Math.ceil(life / HOUR) * HOUR,
+};
 const BILLS: readonly Bill[] = [
   { spec: {}, billed: (life) => life },
-  { spec: { billing: { machines: { step: '1h' } } }, billed: (life) => Math.ceil(life / HOUR) * HOUR },
+  // By the second, as clouds mostly do, once more.
+  { spec: { billing: { machines: { step: '1s' } } }, billed: (life) => Math.ceil(life / SECOND) * SECOND },
+  BY_THE_HOUR,
   {
     spec: { billing: { machines: { step: '1m', minimum: '40m' } } },
     billed: (life) => Math.max(40 * MINUTE, Math.ceil(life / MINUTE) * MINUTE),
@@ -39,30 +47,33 @@ class Watched {
   readonly fleet: BurstFleet;
   readonly limits: Limits;
   readonly #bill: Bill;
+  /** Nodes that a cluster may have, by region. */
+  readonly #most: Record<Region, number>;
   /** What all clusters have cost that are gone, in millionths. */
   #spent = 0;
+  #lastOut = Number.NEGATIVE_INFINITY;
 
-  constructor(choose: Draw) {
-    this.#bill = choose.pick(BILLS);
+  constructor(choose: Draw, more: Partial<Limits> & { bill?: Bill | undefined } = {}) {
+    this.#bill = more.bill ?? choose.pick(BILLS);
     this.limits = {
       maximum: choose.integer(1, 4),
       hourly: BigInt(choose.integer(1, 20)) * 100_000n,
-      monthly: choose.chance(0.3) ? choose.integer(1, 60) * 100_000 : undefined,
+      monthly: choose.chance(0.5) ? choose.integer(1, 15) * 100_000 : undefined,
       quota: choose.chance(0.4) ? choose.integer(1, 4) : undefined,
+      ...more,
     };
     const { maximum, hourly, monthly } = this.limits;
     const money = (micros: bigint | number) => String(Number(micros) / 1e6);
-    const pool = (maximum: number) => [{ name: 'a', minimum: 1, maximum }];
-    const template = (region: object, most: number) => ({
-      spec: { cloudProvider: 'cloud', controlPlaneNodes: 1 as const, ...region, pools: pool(most) },
-    });
+    this.#most = { here: choose.integer(1, 6), there: choose.chance(0.4) ? 0 : choose.integer(1, 8) };
     this.fleet = new BurstFleet(
       {
         maximumClusters: maximum,
         budget: { hourly: money(hourly), currency: 'USD', ...(monthly !== undefined && { monthly: money(monthly) }) },
         candidates: [
-          { name: 'cloud', template: template({}, choose.integer(1, 6)) },
-          { name: 'there', template: template({ region: 'there' }, choose.integer(1, 8)) },
+          { name: 'cloud', template: templateOf({}, this.#most.here) },
+          ...(this.#most.there > 0
+            ? [{ name: 'there', template: templateOf({ region: 'there' }, this.#most.there) }]
+            : []),
         ],
       },
       choose.integer(0, 3),
@@ -81,6 +92,8 @@ class Watched {
     const after = fleet.record();
     const fresh = (after?.purchases ?? []).filter(({ number }) => number >= (before?.next ?? 1));
     if (fresh.length > 0) this.#checkPurchases(fresh, room);
+    for (const { number, leaving } of before?.purchases ?? [])
+      if (!leaving) this.#checkRemoval(after?.purchases.find((one) => one.number === number));
     for (const purchase of before?.purchases ?? [])
       if (!after?.purchases.some(({ number }) => number === purchase.number))
         this.#spent += this.#costUntilNow(purchase);
@@ -98,20 +111,43 @@ class Watched {
   #checkPurchases(fresh: readonly KeptPurchase[], room: number): void {
     const { fleet, limits } = this;
     const { purchases } = fleet.record()!;
+    expect(fleet.now - this.#lastOut, 'cool-down').toBeGreaterThanOrEqual(COOLDOWN.out);
+    this.#lastOut = fleet.now;
     expect(purchases.length, 'maximum').toBeLessThanOrEqual(limits.maximum);
     const hourly = purchases.reduce((sum, { most }) => sum + parseMoney(most), 0n);
     expect(hourly, 'budget of an hour').toBeLessThanOrEqual(limits.hourly);
     if (limits.monthly !== undefined) {
-      const running = purchases.reduce(
-        (sum, one) => sum + this.#cost(one, this.#age(one) + MAXIMUM_LIFE.minimumLife),
-        0,
-      );
+      const running = purchases.reduce((sum, one) => sum + this.#cost(one, this.#age(one) + MINIMUM_LIFE), 0);
       expect(this.#spent + running, 'budget of the month').toBeLessThanOrEqual(limits.monthly + 10);
     }
     // For what fits on what is there, or on its way, nothing is bought; nor more than is needed.
     expect(fleet.waiting, 'fits').toBeGreaterThan(room);
     const slots = fresh.reduce((sum, { nodes }) => sum + nodes.a! - 1, 0) * fleet.slots;
     expect(slots, 'needless nodes').toBeLessThan(fleet.waiting);
+  }
+
+  /** One that is given back though it has come: it is old enough, and nothing was bought a moment ago. */
+  #checkRemoval(purchase: KeptPurchase | undefined): void {
+    if (!purchase?.leaving) return;
+    const { record, now } = { record: this.fleet.record()!, now: this.fleet.now };
+    const decision = record.decisions.find(({ cluster, action }) => cluster === purchase.name && action !== 'Buy');
+    if (decision?.action !== 'Remove') return;
+    expect(this.#age(purchase), 'minimum life').toBeGreaterThanOrEqual(MINIMUM_LIFE);
+    expect(now - this.#lastOut, 'cool-down').toBeGreaterThanOrEqual(COOLDOWN.in);
+  }
+
+  /** Work that one more cluster would serve, and nothing forbids that. */
+  servable(): string[] {
+    const { fleet, limits } = this;
+    const { purchases = [] } = fleet.record() ?? {};
+    if (purchases.length >= limits.maximum || limits.monthly !== undefined) return [];
+    if (limits.quota !== undefined && fleet.clusters().length >= limits.quota) return [];
+    const left = limits.hourly - purchases.reduce((sum, { most }) => sum + parseMoney(most), 0n);
+    return [...fleet.wanted].flatMap(([name, count]) => {
+      const nodes = Math.ceil((count - fleet.free) / fleet.slots);
+      const serves = (region: Region) => nodes <= this.#most[region] && NODE_PRICE[region] * BigInt(nodes) <= left;
+      return !fleet.placed.has(name) && (serves('here') || serves('there')) ? [name] : [];
+    });
   }
 
   #age({ at }: KeptPurchase): number {
@@ -142,9 +178,9 @@ class Watched {
 async function live(choose: Draw): Promise<Watched> {
   const one = new Watched(choose);
   const { fleet } = one;
-  for (let turn = 0; turn < 12; turn++) {
+  for (let turn = 0; turn < 16; turn++) {
     const what = choose.random();
-    if (what < 0.5) fleet.scale(choose.pick(['web', 'api', 'jobs']), choose.integer(0, 12));
+    if (what < 0.5) fleet.scale(choose.pick(['web', 'api', 'jobs']), choose.chance(0.4) ? 0 : choose.integer(1, 12));
     else if (what < 0.6) fleet.lives = choose.integer(1, 6);
     else if (what < 0.7) fleet.soldOut.add(choose.pick(['here', 'there']));
     else if (what < 0.75) fleet.broken.add(choose.pick(['here', 'there']));
@@ -155,7 +191,7 @@ async function live(choose: Draw): Promise<Watched> {
       fleet.broken.clear();
       fleet.stale = undefined;
     }
-    await one.pass(choose.integer(1, 10) * MINUTE, 20 * SECOND);
+    await one.pass(choose.chance(0.4) ? 20 * SECOND : choose.integer(1, 10) * MINUTE, 20 * SECOND);
   }
   fleet.soldOut.clear();
   fleet.broken.clear();
@@ -165,21 +201,33 @@ async function live(choose: Draw): Promise<Watched> {
   return one;
 }
 
+const templateOf = (region: object, maximum: number) => ({
+  spec: {
+    cloudProvider: 'cloud',
+    controlPlaneNodes: 1 as const,
+    ...region,
+    pools: [{ name: 'a', minimum: 1, maximum }],
+  },
+});
+/** One cluster of the cheaper is often too small. */
+const twoSizes = [
+  { name: 'cloud', template: templateOf({}, 2) },
+  { name: 'there', template: templateOf({ region: 'there' }, 6) },
+];
+
 describe('whatever happens to a fleet', () => {
   holds(
     'never more than maximum, budgets and quota, nothing for what fits, nothing twice, no work killed; and it comes to rest',
     async (choose) => {
       const one = await live(choose);
-      const { fleet, limits } = one;
+      const { fleet } = one;
       await one.pass(4 * HOUR);
       const settled = fleet.history.length;
       fleet.objects.writes.length = 0;
       await one.pass(2 * HOUR);
       expect(fleet.history.slice(settled), 'comes to rest').toEqual([]);
       expect(fleet.objects.writes).toEqual([]);
-      // What waits still is what may not be bought for.
-      const isFree = limits.quota === undefined && limits.monthly === undefined && limits.maximum >= 4;
-      if (isFree && limits.hourly === 2_000_000n) expect(fleet.waiting).toBe(0);
+      expect(one.servable(), 'waits for ever').toEqual([]);
       for (const name of [...fleet.wanted.keys()]) fleet.scale(name, 0);
       await one.pass(3 * HOUR);
       expect(fleet.bought()).toEqual([]);
@@ -187,6 +235,96 @@ describe('whatever happens to a fleet', () => {
       const { said, spent } = one.money();
       expect(Math.abs(said - spent), `${said} for ${spent}`).toBeLessThan(1000);
     },
-    { runs: 12 },
+    { runs: 10 },
+  );
+
+  holds(
+    'no more than the budget of a month is promised, also of hours that have begun',
+    async (choose) => {
+      const monthly = choose.integer(20, 100) * 10_000;
+      const limits = { monthly, hourly: 2_000_000n, maximum: 4, quota: undefined };
+      const one = new Watched(choose, { bill: BY_THE_HOUR, ...limits });
+      one.fleet.cpu = 1800;
+      for (let turn = 0; turn < 12; turn++) {
+        one.fleet.scale(choose.pick(['web', 'api', 'jobs']), choose.integer(0, 3));
+        await one.pass(choose.integer(5, 30) * MINUTE, 40 * SECOND);
+      }
+    },
+    { runs: 6 },
+  );
+
+  holds(
+    'load that grows in small steps is bought for once in a cool-down',
+    async (choose) => {
+      const fleet = new BurstFleet({ maximumClusters: 40, budget: { hourly: '100', currency: 'USD' } }, 0);
+      for (let turn = 0; turn < 20; turn++) {
+        fleet.scale(`web-${turn}`, choose.integer(1, 4));
+        await fleet.pass(choose.integer(1, 4) * 10 * SECOND);
+      }
+      const times = [...new Set(fleet.record()!.purchases.map(({ at }) => Date.parse(at)))];
+      expect(times.length).toBeGreaterThan(3);
+      for (const [index, time] of times.slice(1).entries())
+        expect(time - times[index]!).toBeGreaterThanOrEqual(COOLDOWN.out);
+    },
+    { runs: 4 },
+  );
+
+  holds(
+    'load that comes again before a cluster is idle for long enough is bought for once',
+    async (choose) => {
+      const fleet = new BurstFleet({}, 0);
+      fleet.cpu = 1800;
+      const count = choose.integer(1, 8);
+      for (let turn = 0; turn < 10; turn++) {
+        fleet.scale('web', count);
+        await fleet.pass(choose.integer(4, 40) * MINUTE, 30 * SECOND);
+        fleet.scale('web', 0);
+        await fleet.pass(choose.integer(1, 9) * MINUTE, 30 * SECOND);
+      }
+      expect(fleet.history.map((line) => line.split(' ')[1])).toEqual(['make']);
+    },
+    { runs: 5 },
+  );
+
+  holds(
+    'the same is bought, once, wherever the operator is killed between two of its writes',
+    async (choose) => {
+      const [count, more, startMs] = [choose.integer(3, 12), choose.integer(1, 4), choose.integer(0, 4) * MINUTE];
+      const begin = (lives: number) => {
+        const fleet = new BurstFleet({ candidates: twoSizes, maximumClusters: 6 }, 1);
+        Object.assign(fleet, { cpu: 900, startMs, lives });
+        fleet.scale('web', count);
+        return fleet;
+      };
+      const peak = async (lives: number) => {
+        const fleet = begin(lives);
+        await fleet.pass(startMs + 3 * MINUTE);
+        expect(fleet.waiting).toBe(0);
+        fleet.scale('api', more);
+        await fleet.pass(startMs + 3 * MINUTE);
+        expect(fleet.waiting).toBe(0);
+        const made = fleet.bought().map((one) => `${one.metadata.name} ${nodesOf(one)}`);
+        for (const name of ['web', 'api']) fleet.scale(name, 0);
+        await ends(fleet);
+        return { made, ever: fleet.made, writes: fleet.objects.writes.length };
+      };
+      const ends = async (fleet: BurstFleet) => {
+        await fleet.pass(HOUR);
+        expect(fleet.bought()).toEqual([]);
+        expect(fleet.record()?.purchases ?? []).toEqual([]);
+      };
+      const { made, ever, writes } = await peak(Number.POSITIVE_INFINITY);
+      for (let lives = 1; lives <= writes; lives++)
+        expect(await peak(lives), `killed after write ${lives}`).toMatchObject({ made, ever });
+      // Who comes after it finds other work: what was begun is known, and goes.
+      for (let lives = 1; lives <= 8; lives++) {
+        const fleet = begin(lives);
+        fleet.onKilled = () => fleet.scale('web', 0);
+        await fleet.pass(3 * MINUTE);
+        fleet.scale('web', 0);
+        await ends(fleet);
+      }
+    },
+    { runs: 1 },
   );
 });

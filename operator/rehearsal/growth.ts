@@ -1,0 +1,103 @@
+import { LABELS } from '../api/group.ts';
+import type { DesiredPool } from '../api/pools.ts';
+import { MAX_NODES } from '../api/worker-pool.ts';
+import { grew, type PoolNow, restOf, withGrowthFacts } from '../burst/clusters/growth-record.ts';
+import type { GrowingPool, Growth, GrowthView } from '../burst/clusters/model.ts';
+import { offerOf } from '../burst/clusters/offer.ts';
+import type { KeptGrowth } from '../burst/clusters/record.ts';
+import { desiredSizes, isCoppices } from '../capacity/desired-sizes.ts';
+import { billingOf } from '../cost/billing.ts';
+import { parseMoney } from '../cost/money.ts';
+import { matchesLabels } from '../placement/selectors.ts';
+import { modeOf, offerInputs } from './members.ts';
+import type { BurstMind } from './mind.ts';
+import { type ClusterState, dateOf, type World } from './state.ts';
+
+type Entry = NonNullable<BurstMind['policy']['spec']['grow']>[number];
+
+/** Pools that are Coppice's to size, and not those for which it stands in for a cloud. */
+export function growingPools({ object, manifest, profile, decided }: ClusterState): DesiredPool[] {
+  if (!object || !profile) return [];
+  const own = new Set((manifest.spec.pools ?? []).filter(isCoppicesPool).map(({ name }) => name));
+  return desiredSizes({ cluster: object, profile, decided }).filter((pool) => isCoppices(pool) && own.has(pool.name));
+}
+
+const isCoppicesPool = ({ autoscale }: { autoscale?: string | undefined }): boolean => autoscale === 'Coppice';
+
+/** Pools that the policy may have grow: of its own clusters, and of those that it names. */
+export function growthOf(world: World, mind: BurstMind): GrowthView[] {
+  const { policy, record } = mind;
+  const leaving = new Set(record.purchases.flatMap(({ name, leaving: goes }) => (goes ? [name] : [])));
+  const members = [...world.clusters.values()].filter(
+    ({ object, serves }) => serves && object && !object.metadata.deletionTimestamp,
+  );
+  const pools = (which: (cluster: ClusterState) => boolean, entry?: Entry) =>
+    members.filter(which).flatMap((cluster) => poolsOf(world, mind, cluster, entry));
+  const mine = pools(({ candidate, manifest }) => candidate !== undefined && !leaving.has(manifest.metadata.name));
+  const named = (policy.spec.grow ?? []).map((entry): GrowthView => {
+    const added = (record.growths ?? []).filter((one) => one.entry === entry.name);
+    const isNamed = ({ manifest: { metadata } }: ClusterState) =>
+      metadata.labels?.[LABELS.burst] === undefined && matchesLabels(metadata.labels ?? {}, entry.clusterSelector);
+    const left = entry.maximumNodes - added.reduce((sum, { nodes }) => sum + nodes, 0);
+    return { name: entry.name, left, pools: pools(isNamed, entry) };
+  });
+  return [...(mine.length > 0 ? [{ name: undefined, left: MAX_NODES, pools: mine }] : []), ...named];
+}
+
+function poolsOf(world: World, { policy, record }: BurstMind, cluster: ClusterState, entry?: Entry): GrowingPool[] {
+  const { key, object, profile } = cluster;
+  if (!object || !profile) return [];
+  const { currency } = policy.spec.budget;
+  const inputs = offerInputs(object, profile, { currency });
+  const offered = offerOf(inputs).pools;
+  return growingPools(cluster).flatMap((pool): GrowingPool[] => {
+    const { name, count, maximum } = pool;
+    const offer = offered.find((one) => one.name === name);
+    if (!offer || (entry?.pools && !entry.pools.includes(name))) return [];
+    const price = entry?.assumedHourly === undefined ? offer.price : (offer.price ?? parseMoney(entry.assumedHourly));
+    const rest = record.rests[restOf({ cluster: key, pool: name })];
+    const rests = rest && Date.parse(rest.until) > world.epoch + world.now ? `it rests until ${rest.until}` : undefined;
+    const isStuck = entry && modeOf(object, profile) === 'Managed';
+    const unpriced = entry && price === undefined ? `a node of pool ${name} has no price in ${currency}` : undefined;
+    return [
+      {
+        cluster: key,
+        member: inputs.member,
+        pool: name,
+        template: { ...offer.template, id: `${key}/${name}` },
+        more: Math.max(0, Math.min(maximum - count, MAX_NODES - count)),
+        hourly: entry ? (price ?? 0n) : 0n,
+        ...(profile.spec.billing && {
+          billing: { machines: billingOf(profile, 'machines'), controlPlane: undefined, fee: 0n },
+        }),
+        problem: rests ?? (isStuck ? 'the cloud chooses itself which of its nodes go' : unpriced),
+      },
+    ];
+  });
+}
+
+/** Has a pool be as large as was decided, and writes that down. */
+export function growPool(world: World, mind: BurstMind, growth: Growth): void {
+  const cluster = world.clusters.get(growth.cluster);
+  const pool = cluster && growingPools(cluster).find(({ name }) => name === growth.pool);
+  if (!cluster?.object || !pool) return;
+  const uid = cluster.object.metadata.uid ?? '';
+  mind.record = grew(mind.record, growth, uid, pool.count, world.epoch + world.now);
+  const by = `BurstPolicy ${mind.policy.metadata.name}`;
+  const at = dateOf(world).toISOString();
+  cluster.decided.set(growth.pool, { count: pool.count + growth.nodes, by, why: growth.why, at });
+  world.toPlan.add(cluster);
+}
+
+/** What is seen of nodes that were added to pools. */
+export function noteGrowths(world: World, mind: BurstMind): void {
+  mind.record = withGrowthFacts(mind.record, (growth) => poolNow(world, growth), world.epoch + world.now);
+}
+
+function poolNow(world: World, { cluster: key, uid, pool: name }: KeptGrowth): PoolNow | 'gone' {
+  const cluster = world.clusters.get(key);
+  const pool = cluster?.object?.metadata.uid === uid && growingPools(cluster).find((one) => one.name === name);
+  if (!cluster || !pool) return 'gone';
+  const isSoldOut = cluster.machineRefusal?.includes('ERR_INFRA_RESOURCES_DEPLETED') === true;
+  return { count: pool.count, present: cluster.pools.get(name)?.ready ?? 0, isSoldOut };
+}
