@@ -17,8 +17,6 @@ export interface Compared {
 
 /** Of the most frequent reasons. */
 const SHOWN_REFUSALS = 3;
-const CORE_HOUR = 1000 * 3_600_000;
-
 const time = (ms: number | undefined): string => (ms === undefined ? '-' : formatAge(ms));
 
 const waitRow = (what: string, { count, p50, p95, p99, max }: Waits): string[] => [
@@ -67,10 +65,10 @@ export function renderCompared(compared: Compared, options: TableOptions): strin
       time(work.waited.p95),
       String(work.bought.clusters),
       String(work.bought.peakNodes),
-      ...cpuCells(work),
+      wasteOf(work),
     ];
   };
-  const rest = (nodes: number | undefined) => ['', String(nodes ?? '-'), '', '', ''];
+  const rest = (nodes: number | undefined) => ['', String(nodes ?? '-'), ''];
   const rows = [
     did('the policy', policy),
     ...(nodesAlone ? [did('nodes alone', nodesAlone)] : []),
@@ -94,22 +92,20 @@ export function renderCompared(compared: Compared, options: TableOptions): strin
   const head = [
     'WHAT',
     'COST',
+    'CONTROL PLANES',
     'OF LEAST',
+    'MACHINES',
     'P95',
     'P95 WAITED',
     'CLUSTERS',
-    'PEAK NODES',
-    'CPU HOURS',
-    'USED',
+    'NODES',
     'WASTE',
   ];
   return renderTable(head, rows, options);
 }
 
-function cpuCells({ paidCpu, usedCpu }: WorkReport): string[] {
-  const hours = (amount: number) => (amount / CORE_HOUR).toFixed(1);
-  const waste = paidCpu === 0 ? '-' : `${Math.round((1 - usedCpu / paidCpu) * 100)} %`;
-  return [hours(paidCpu), hours(usedCpu), waste];
+function wasteOf({ paidCpu, usedCpu }: WorkReport): string {
+  return paidCpu === 0 ? '-' : `${Math.round((1 - usedCpu / paidCpu) * 100)} %`;
 }
 
 /** What was bought cost in that currency. */

@@ -1,9 +1,10 @@
 import { ALPHA_API_VERSION, API_VERSION, LABELS } from '../../../operator/api/group.ts';
+import type { Hub } from '../../../operator/api/hub.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import type { BurstRecord } from '../../../operator/burst/clusters/record.ts';
 import { BurstMemory } from '../../../operator/controllers/burst/memory.ts';
 import { KubeApiError } from '../../../operator/kube/errors.ts';
-import { MEMBERSHIPS, type Node, type Pod, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
+import { HUBS, MEMBERSHIPS, type Node, type Pod, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
 import { BurstScene, demand, Killed, MINUTE, policyNamed, SECOND } from './scene.ts';
 
 /** CPUs of a node in thousandths, of which the system has its part. */
@@ -53,6 +54,9 @@ export class BurstFleet extends BurstScene {
 
   constructor(spec: Parameters<typeof policyNamed>[1], ownNodes: number) {
     super();
+    const hub = this.objects.find<Hub>(HUBS, 'production')!;
+    // One that counts on nodes what is free there, as this one does.
+    this.objects.put({ ...hub, spec: { ...hub.spec, type: 'ClusterProfile' } });
     this.objects.put(policyNamed('peak', spec));
     const metadata = { name: 'private', namespace: 'shop', labels: {} };
     const pools = [{ name: 'a', minimum: ownNodes, maximum: ownNodes }];
