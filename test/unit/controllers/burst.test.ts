@@ -389,6 +389,23 @@ describe('a candidate', () => {
     expect(scene.record()!.spent).toEqual({ '2026-11': '0.3' });
   });
 
+  it('is not blamed while more is on its way for work that its hub places as a whole', async () => {
+    scene.demands = [demand('ResourceBinding shop/web', 3)];
+    await scene.looks(40 * SECOND);
+    scene.demands = [demand('ResourceBinding shop/web', 5)];
+    await scene.looks(2 * MINUTE);
+    const [first, second] = scene.clusters();
+    scene.join(first!, 0);
+    await scene.looks(10 * MINUTE);
+    expect(scene.clusters()).toHaveLength(2);
+    expect(scene.record()!.rests).toEqual({});
+    expect(scene.says('DemandMet')).toBe('False RoomOrdered');
+    // All is there, and the hub still does not place it.
+    scene.join(second!, 0);
+    await scene.looks(7 * MINUTE);
+    expect(scene.record()!.rests.cloud).toMatchObject({ failures: 2 });
+  });
+
   it('of a name that somebody else has is never touched, and another name is taken', async () => {
     const name = burstClusterName('peak', 'cloud', 'uid-of-peak', 1);
     const theirs = { apiVersion: API_VERSION, kind: 'WorkerCluster', metadata: { name, namespace: 'shop' }, spec: {} };
