@@ -118,9 +118,12 @@ async function gather(
       if (seed !== client) await seed.close();
       return list.items;
     }),
-    noting(picture, API_SERVER, signal, () =>
-      nodesOf(client, { name: kubeconfigSecretName(shoot.metadata.name), namespace: shootNamespace }, peek),
-    ),
+    // Nobody is there to be asked while it sleeps.
+    shoot.status?.hibernated
+      ? []
+      : noting(picture, API_SERVER, signal, () =>
+          nodesOf(client, { name: kubeconfigSecretName(shoot.metadata.name), namespace: shootNamespace }, peek),
+        ),
   ]);
   picture.machines = machinesOf(pods ?? [], nodes ?? []);
   return picture;

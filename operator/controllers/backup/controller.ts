@@ -169,7 +169,10 @@ export class BackupController {
       failure: undefined,
     };
     this.#known.set(key, known);
-    if (readyMembers(etcd) === 0) {
+    const isReady = readyMembers(etcd) > 0;
+    // Who took the last snapshot before a cluster slept may not have lived to tell.
+    const isUntold = isToSleep(shoot) && known.snapshots === undefined;
+    if (!isReady && !isUntold) {
       // Nothing is sure to tell when it is back.
       this.#tell(key, known, known.failure);
       return { requeueAfterMs: ETCD_BACK_MS };
@@ -186,6 +189,10 @@ export class BackupController {
       if (!known.snapshots || known.stale)
         known.snapshots = snapshotsIn(await bucket.buckets.list(bucket.ctx, known.prefix));
       known.stale = false;
+      if (!isReady) {
+        this.#tell(key, known, undefined);
+        return { requeueAfterMs: ETCD_BACK_MS };
+      }
       let plan = planBackups(known.snapshots, policy, requestedAt(shoot), world.source.now());
       if (plan.due <= world.source.now()) {
         const taken = await takeSnapshot(etcd, bucket, known.prefix, world.spool, signal);

@@ -130,6 +130,19 @@ describe('the controller of backups', () => {
     expect(said()).toMatchObject({ status: 'True' });
   });
 
+  it('an operator that starts while a cluster sleeps says what its last snapshot is', async () => {
+    const spec = { hibernation: { enabled: true }, provider: { workers: [] } };
+    const status = { lastOperation: { type: 'Hibernate', state: 'Succeeded' } };
+    shoot = { ...shootWith({ status }), spec: spec as unknown as Shoot['spec'] };
+    etcdReady = 0;
+    put(-50);
+    expect(await reconcile()).toEqual({ requeueAfterMs: 60_000 });
+    expect(said()).toMatchObject({ status: 'True', reason: 'SnapshotTaken' });
+    const asked = buckets.asked.length;
+    await reconcile();
+    expect(buckets.asked).toHaveLength(asked);
+  });
+
   it('takes a last snapshot before a cluster sleeps, where its seed has a bucket', async () => {
     // There is no etcd here: that it is asked is all that can be seen.
     await expect(controller.takeLast(shoot!, signal)).rejects.toThrow('etcd');
