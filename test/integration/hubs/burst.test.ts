@@ -206,6 +206,8 @@ it('keeps a warm cluster in the hub, which places nothing there, and has it open
   const [made] = await clusters();
   const { name } = made!.metadata;
   await client.mergePatch(WORKERCLUSTERS, name, 'shop', { metadata: { finalizers: [TEST_FINALIZER] } });
+  // Of a node that nobody has made ready the API server says so for ever, where no controller of nodes runs.
+  await scene.member.client.mergePatch(NODES, 'one', undefined, { spec: { taints: null } });
   scene.open([], 'demo', name);
   await scene.until(
     'the cluster to wait warm',
