@@ -227,7 +227,9 @@ it('keeps a warm cluster in the hub, which places nothing there, and has it open
   await scene.until('the cluster to be open', () => scene.state('test', name) === 'Joined');
   await expect.poll(taints, PATIENCE).toEqual([]);
   expect((await clusters()).map(({ metadata }) => metadata.labels?.[LABELS.burstWarm])).toEqual([undefined]);
-  expect((await policy())!.status!.decisions!.map(({ action }) => action)).toEqual(['Open', 'Buy']);
+  // Another one is refused: the policy has as many as it may.
+  const done = (await policy())!.status!.decisions!.filter(({ action }) => action !== 'Refuse');
+  expect(done.map(({ action }) => action)).toEqual(['Open', 'Buy']);
 
   await client.delete(RESOURCEBINDINGS, 'web-deployment', 'shop');
   await client.delete(BURSTPOLICIES, 'peak', 'shop');
