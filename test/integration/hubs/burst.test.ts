@@ -1,18 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { ALPHA_API_VERSION, type BurstPolicy, LABELS, type WorkerCluster } from '../../../operator/api/index.ts';
+import { ALPHA_API_VERSION, type BurstPolicy, type WorkerCluster } from '../../../operator/api/index.ts';
 import { previewBurst } from '../../../operator/controllers/burst/preview.ts';
 import type { DecidedSizes } from '../../../operator/controllers/decided-sizes.ts';
 import { CLUSTERS } from '../../../operator/hubs/karmada/cluster.ts';
 import { RESOURCEBINDINGS } from '../../../operator/hubs/karmada/seen.ts';
-import {
-  BURSTPOLICIES,
-  type KubeObject,
-  NODES,
-  type Pod,
-  SECRETS,
-  WORKERCLUSTERS,
-} from '../../../operator/kube/resources.ts';
+import { BURSTPOLICIES, type KubeObject, type Pod, SECRETS, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
 import { runBurst, sellClusters } from '../../kit/hubs/burst-beside.ts';
 import { HubScene } from '../../kit/hubs/hub-scene.ts';
 import { KarmadaStandIn } from '../../kit/hubs/karmada-stand-in.ts';
@@ -184,56 +177,4 @@ it('says what it would buy, has a cluster made for work that Karmada has no room
   await expect.poll(policy, PATIENCE).toBeUndefined();
   const secrets = (await client.list(SECRETS, { namespace: 'kube-system' })).items;
   expect(secrets.map((one) => one.metadata.name).filter((one) => /^(burst|membership)-/.test(one))).toEqual([]);
-}, 120_000);
-
-it('keeps a warm cluster in the hub, which places nothing there, and has it opened at once when work waits', async () => {
-  const { client } = scene.garden;
-  const spec = { cloudProvider: 'cloud', pools: [{ name: 'a', minimum: 1, maximum: 1 }] };
-  const template = { metadata: { labels: { fleet: 'production' } }, spec };
-  await client.create({
-    apiVersion: ALPHA_API_VERSION,
-    kind: 'BurstPolicy',
-    metadata: { name: 'peak', namespace: 'shop' },
-    spec: {
-      hub: 'test',
-      trigger: { pendingFor: '1s' },
-      candidates: [{ name: 'cloud', warmClusters: 1, template }],
-      maximumClusters: 1,
-      budget: { hourly: '1' },
-    },
-  });
-  await expect.poll(async () => (await clusters()).length, PATIENCE).toBe(1);
-  const [made] = await clusters();
-  const { name } = made!.metadata;
-  await client.mergePatch(WORKERCLUSTERS, name, 'shop', { metadata: { finalizers: [TEST_FINALIZER] } });
-  // Of a node that nobody has made ready the API server says so for ever, where no controller of nodes runs.
-  await scene.member.client.mergePatch(NODES, 'one', undefined, { spec: { taints: null } });
-  scene.open([], 'demo', name);
-  await scene.until(
-    'the cluster to wait warm',
-    () => scene.membership('test', name)?.status?.conditions?.some(({ type }) => type === 'Warm') === true,
-  );
-  await expect.poll(async () => (await policy())?.status?.clusters?.[0]?.phase, PATIENCE).toBe('Warm');
-  expect(scene.state('test', name)).toBe('Joining');
-  const { memberName = '' } = scene.membership('test', name)!.status!;
-  const taints = async () =>
-    (
-      (await client.get<KubeObject & { spec: { taints?: { effect: string }[] } }>(CLUSTERS, memberName)).spec.taints ??
-      []
-    ).map(({ effect }) => effect);
-  expect(await taints()).toContain('NoSchedule');
-
-  await bind();
-  await scene.until('the cluster to be open', () => scene.state('test', name) === 'Joined');
-  await expect.poll(taints, PATIENCE).toEqual([]);
-  expect((await clusters()).map(({ metadata }) => metadata.labels?.[LABELS.burstWarm])).toEqual([undefined]);
-  // Another one is refused: the policy has as many as it may.
-  const done = (await policy())!.status!.decisions!.filter(({ action }) => action !== 'Refuse');
-  expect(done.map(({ action }) => action)).toEqual(['Open', 'Buy']);
-
-  await client.delete(RESOURCEBINDINGS, 'web-deployment', 'shop');
-  await client.delete(BURSTPOLICIES, 'peak', 'shop');
-  await scene.until('the cluster to leave the hub', () => scene.memberships.size === 0);
-  await client.mergePatch(WORKERCLUSTERS, name, 'shop', { metadata: { finalizers: null } });
-  await expect.poll(policy, PATIENCE).toBeUndefined();
 }, 120_000);
