@@ -1,4 +1,4 @@
-import { connect, type Server, type Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { listenInNamespace } from './listeners.ts';
 
 export interface Relay {
@@ -15,18 +15,11 @@ export async function relayIntoNamespace(
   port: number,
 ): Promise<Relay> {
   const sockets = new Set<Socket>();
-  const servers: Server[] = [];
+  const servers = await listenInNamespace(namespaceFile, addresses, port);
   const close = () => {
     for (const server of servers) server.close();
     for (const socket of sockets) socket.destroy();
   };
-  const opened = await Promise.allSettled(addresses.map((address) => listenInNamespace(namespaceFile, address, port)));
-  for (const one of opened) if (one.status === 'fulfilled') servers.push(one.value);
-  const failed = opened.find((one) => one.status === 'rejected');
-  if (failed) {
-    close();
-    throw failed.reason;
-  }
   for (const server of servers) {
     server.on('connection', (near: Socket) => {
       const far = connect({ host: '127.0.0.1', port });

@@ -10,26 +10,31 @@ interface Failed {
 }
 
 /**
- * A listening socket in another network namespace: a short-lived process makes it there and hands it over. What is
- * accepted is served by this process, in its own namespace. Rejects when the address is taken.
+ * Listening sockets in another network namespace, one for each address: a short-lived process makes them there and hands them over. What is
+ * accepted is served by this process, in its own namespace. Rejects when one of them is taken; then none is left open.
  */
-export function listenInNamespace(namespaceFile: string, host: string, port: number): Promise<Server> {
+export function listenInNamespace(namespaceFile: string, hosts: readonly string[], port: number): Promise<Server[]> {
   return new Promise((resolve, reject) => {
     const child = spawn(
       'nsenter',
-      [`--net=${namespaceFile}`, process.execPath, fileURLToPath(import.meta.url), host, String(port)],
+      [`--net=${namespaceFile}`, process.execPath, fileURLToPath(import.meta.url), String(port), ...hosts],
       { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] },
     );
+    const servers: Server[] = [];
+    const fail = (why: string) =>
+      reject(new Error(`cannot listen on port ${port} of ${hosts.join(', ')} in the seed: ${why}`));
     let isDone = false;
     child.on('message', (message: Opened | Failed, handle) => {
-      isDone = true;
+      if ('opened' in message) servers.push(handle as Server);
+      isDone = 'error' in message || servers.length === hosts.length;
+      if (!isDone) return;
       child.disconnect();
-      if ('error' in message) reject(new Error(`cannot listen on ${host}:${port} in the seed: ${message.error}`));
-      else resolve(handle as Server);
+      if ('error' in message) fail(message.error);
+      else resolve(servers);
     });
     child.on('error', reject);
     child.on('exit', (code) => {
-      if (!isDone) reject(new Error(`cannot listen on ${host}:${port} in the seed: exit code ${code}`));
+      if (!isDone) fail(`exit code ${code}`);
     });
   });
 }
@@ -37,16 +42,27 @@ export function listenInNamespace(namespaceFile: string, host: string, port: num
 /** A hand-over takes milliseconds. */
 const HANDOVER_MS = 10_000;
 
-/** The process in the namespace. It goes when its parent has the socket, or is gone. */
-function serveAsChild(host: string, port: number): void {
-  const server = createServer({ pauseOnConnect: true });
-  server.on('error', (error) => process.send?.({ error: error.message } satisfies Failed));
-  server.listen({ host, port, exclusive: true }, () => process.send?.({ opened: true } satisfies Opened, server));
+/** The process in the namespace. It goes when its parent has the sockets, or is gone. */
+async function serveAsChild(port: number, hosts: readonly string[]): Promise<void> {
   process.on('disconnect', () => process.exit(0));
   // A parent that is killed in the middle of the hand-over does not always end the channel: two such were found, a garden later.
   setTimeout(() => process.exit(1), HANDOVER_MS);
+  const open = (host: string) =>
+    new Promise<Server>((resolve, reject) => {
+      const server = createServer({ pauseOnConnect: true });
+      server.once('error', reject);
+      server.listen({ host, port, exclusive: true }, () => resolve(server));
+    });
+  try {
+    // All or none is handed over: nobody would close those that come after the parent has given up.
+    const servers = await Promise.all(hosts.map(open));
+    for (const server of servers) process.send?.({ opened: true } satisfies Opened, server);
+  } catch (error) {
+    process.send?.({ error: (error as Error).message } satisfies Failed);
+  }
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url) && process.send) {
-  serveAsChild(process.argv[2]!, Number(process.argv[3]));
+  const [port, ...hosts] = process.argv.slice(2);
+  await serveAsChild(Number(port), hosts);
 }

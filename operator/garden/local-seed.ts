@@ -25,6 +25,8 @@ import { LocalVolumes } from './volumes.ts';
 
 const MIRROR = fileURLToPath(new URL('./images/mirror-main.ts', import.meta.url));
 const MIRROR_PORT = 5000;
+/** What the mirror reads and sends shall not pile up uncollected: 70 MiB less after 600 MB of images. */
+const MIRROR_YOUNG_GENERATION = '--max-semi-space-size=1';
 const NODE_PATIENCE_MS = 60_000;
 
 /** Of an embedded garden, what its seed is made with. */
@@ -138,6 +140,7 @@ export class LocalSeed {
       name: 'image-mirror',
       command: [
         process.execPath,
+        MIRROR_YOUNG_GENERATION,
         MIRROR,
         ...dirs.flatMap((dir) => ['--dir', dir]),
         ...Object.entries(values).flatMap(([name, value]) => [`--${name}`, value]),

@@ -266,7 +266,7 @@ export interface HubType<Seen = unknown> {
    * What the hub counts of a node on which so much is free, in a cluster with nodes of these sizes. Absent: all of it. What it counts less it
    * places nothing on, so nobody may take it for room.
    */
-  counts?(sizes: readonly Amounts[]): (free: Amounts) => Amounts;
+  counts?(sizes: readonly Amounts[], spec: HubSpec): (free: Amounts) => Amounts;
   /** What the hub believes that is free on the member. */
   capacity?(member: Member, seen: Seen): Amounts | undefined;
   /** What else a new credential needs before the old one ends (a restart, a bumped annotation). */

@@ -1,6 +1,8 @@
 import type { BurstCandidate } from '../api/burstpolicy.ts';
 import { MAX_NODES } from '../api/worker-pool.ts';
+import { profileNameOf } from '../api/workercluster.ts';
 import { manifestOf } from '../controllers/burst/own-clusters.ts';
+import { modeOf } from './members.ts';
 import type { Scenario } from './scenario.ts';
 
 /** Name of the cluster that grows by nodes alone. */
@@ -14,22 +16,28 @@ export function nodesAlone(scenario: Scenario, candidateName: string): Scenario 
   const { policy } = scenario;
   const candidate = policy?.spec.candidates.find(({ name }) => name === candidateName);
   if (!policy || !candidate?.template.spec.pools) return undefined;
-  const { spec } = autoscaled(candidate, policy.spec.maximumClusters);
+  const profile = scenario.profiles.get(profileNameOf(candidate.template));
+  const isManaged = modeOf(candidate.template, profile) === 'Managed';
+  const { spec } = autoscaled(candidate, policy.spec.maximumClusters, isManaged);
   const made = manifestOf(policy, { template: { ...candidate.template, spec } }, { name: NAME, number: 0, nodes: {} });
   const key = `${made.metadata.namespace}/${NAME}`;
   return { ...scenario, policy: undefined, overflow: key, clusters: new Map([...scenario.clusters, [key, made]]) };
 }
 
 /** As large as all clusters that a policy may have of it, and as small as nothing. */
-function autoscaled({ template, maximumClusters }: BurstCandidate, most: number): BurstCandidate['template'] {
+function autoscaled(
+  { template, maximumClusters }: BurstCandidate,
+  most: number,
+  isManaged: boolean,
+): BurstCandidate['template'] {
   const times = maximumClusters ?? most;
   const { dataPlaneNodes: _, ...spec } = template.spec;
   const pools = spec.pools!.map((pool) => ({
     ...pool,
     minimum: 0,
     maximum: Math.min(MAX_NODES, (pool.maximum ?? MAX_NODES) * times),
-    // The cloud's own, which takes nodes away as well: it is played by the same planner.
-    autoscale: 'Cloud' as const,
+    // Of a managed cluster the cloud's own, which takes nodes away as well: it is played by the same planner.
+    autoscale: isManaged ? ('Cloud' as const) : ('Coppice' as const),
   }));
   return { ...template, spec: { ...spec, pools } };
 }

@@ -13,7 +13,7 @@ import { areaOf, type Level, paidFor } from './levels.ts';
 import { offerInputs } from './members.ts';
 import type { Scenario } from './scenario.ts';
 import type { TraceLine, WorkSize } from './trace-line.ts';
-import { podOf } from './work.ts';
+import { podOf } from './work-model.ts';
 
 const HOUR_MS = 3_600_000;
 

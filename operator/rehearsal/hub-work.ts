@@ -1,6 +1,7 @@
 import type { BurstMemory } from '../controllers/burst/memory.ts';
 import type { HubWork } from '../controllers/burst/supply.ts';
-import type { WorkGroup, WorkState } from './work.ts';
+import type { WorkState } from './work.ts';
+import type { WorkGroup } from './work-model.ts';
 
 /** What the hub has no place for, as the planner takes it: replicas of a workload together, jobs by the moment in which they came. */
 export function workOf({ groups }: WorkState, memory: BurstMemory, hub: string, now: number): HubWork[] {

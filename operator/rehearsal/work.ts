@@ -1,71 +1,12 @@
 import { parseCpu } from '../api/quantity.ts';
-import type { HubMember } from '../burst/clusters/model.ts';
-import type { FitPod } from '../burst/fit/model.ts';
 import { pack } from '../burst/fit/pack.ts';
 import { fitPod } from '../burst/fit/pod.ts';
 import { ClusterState as FitState, type NodeState } from '../burst/fit/state.ts';
 import type { Pod } from '../kube/resources.ts';
 import type { EventQueue } from './event-queue.ts';
 import type { Work, WorkSize } from './trace-line.ts';
-import { addWait, emptyHistogram, type WaitHistogram } from './waits.ts';
-
-/** Replicas or jobs that came at the same time and wait. */
-export interface Waiting {
-  since: number;
-  count: number;
-  /** Of jobs. */
-  readonly lifeMs?: number | undefined;
-  /** They ran before, and were moved: if they run at once, nobody waited. */
-  readonly isMoved?: boolean;
-}
-
-/** Work of one name, of which each asks for the same and may go to the same clusters. */
-export interface WorkGroup {
-  readonly name: string;
-  /** namespace/name of the cluster that it belongs to; undefined: it is the hub's. */
-  readonly cluster: string | undefined;
-  readonly isJobs: boolean;
-  readonly size: WorkSize;
-  readonly millicores: number;
-  readonly object: Pod;
-  readonly pod: FitPod;
-  readonly accepts: ((member: HubMember) => boolean) | undefined;
-  /** The longest wait first. */
-  waiting: Waiting[];
-  waitingCount: number;
-  running: number;
-  /** How many run on which node, by its name in `room`. */
-  readonly on: Map<string, number>;
-}
-
-/** A Ready node that takes work. */
-export interface WorkNode {
-  /** namespace/name of its cluster. */
-  readonly cluster: string;
-  readonly node: string;
-  readonly member: HubMember;
-  readonly readyAt: number;
-  /** How long the cloud took for it: since the order of its cluster, where that is younger, or of the machine. */
-  readonly startupMs: number;
-  readonly jobs: Set<JobRun>;
-}
-
-interface JobRun {
-  readonly group: WorkGroup;
-  readonly count: number;
-  readonly lifeMs: number;
-  isLive: boolean;
-}
-
-/** How long work waited, in three ways. */
-export interface WorkWaits {
-  /** From the moment in which it was asked for. */
-  readonly all: WaitHistogram;
-  /** Without those that ran at once. */
-  readonly waited: WaitHistogram;
-  /** Of those: what is left when the time is taken off that the cloud took for their node. */
-  readonly beyondStartup: WaitHistogram;
-}
+import { addWait, emptyHistogram } from './waits.ts';
+import { type JobRun, podOf, type WorkGroup, type WorkNode, type WorkWaits } from './work-model.ts';
 
 /** Work, and where it runs. Equal histories have equal states. */
 export class WorkState {
@@ -296,20 +237,4 @@ export class WorkState {
     // A node that was there when it came has kept nobody waiting.
     addWait(this.waits.beyondStartup, Math.max(0, readyAt > since ? ms - startupMs : ms), count);
   }
-}
-
-export function podOf({ cpu, memory, gpu }: WorkSize, isJob: boolean): Pod {
-  const requests = { cpu, memory, ...(gpu !== undefined && { 'nvidia.com/gpu': gpu }) };
-  const owner = {
-    apiVersion: isJob ? 'batch/v1' : 'apps/v1',
-    kind: isJob ? 'Job' : 'ReplicaSet',
-    name: 'work',
-    uid: '',
-  };
-  return {
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: { name: 'work', namespace: 'default', ownerReferences: [{ ...owner, controller: true }] },
-    spec: { containers: [{ name: 'work', resources: { requests } }] },
-  };
 }

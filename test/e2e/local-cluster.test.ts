@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { findCondition, isTrue } from '../../operator/api/conditions.ts';
 import { LABELS } from '../../operator/api/group.ts';
 import { COMPONENTS, kubeconfigSecretName } from '../../operator/api/names.ts';
@@ -49,7 +49,15 @@ import {
   untilJoined,
   untilReady,
 } from '../kit/garden.ts';
-import { madeImage, push, startRegistry } from '../kit/registry.ts';
+import {
+  madeArchive,
+  madeImage,
+  push,
+  startRegistry,
+  startTokens,
+  type TestRegistry,
+  type TokenServer,
+} from '../kit/registry.ts';
 import { timed } from '../kit/timed.ts';
 import {
   aggregatedAPI,
@@ -180,37 +188,79 @@ e2e('a local cluster with two nodes', () => {
     }
   });
 
-  it('runs images of any registry that this machine reaches, and says in the pod what keeps it from others', async () => {
-    const root = await mkdtemp(join(tmpdir(), 'coppice-registry-'));
-    const registry = await startRegistry({ root });
-    try {
-      await push(registry.host, 'team/app', 'v1', await madeImage(IMAGES.echo.ref));
-      const create = async (name: string, image: string) =>
-        ok(await kubectl(['create', 'deployment', name, `--image=${registry.host}/${image}`], { kubeconfig }));
+  describe('runs images', () => {
+    let root: string;
+    let registry: TestRegistry;
+    let own: TestRegistry;
+    let tokens: TokenServer;
+    const deployments: string[] = [];
+    const create = async (name: string, image: string) => {
+      deployments.push(name);
+      ok(await kubectl(['create', 'deployment', name, `--image=${image}`], { kubeconfig }));
+    };
+    const runs = (name: string) => untilPods(client, name, (ready) => ready.length === 1, 'to run');
+    /** Waits until a pod of the Deployment says this of its image. */
+    const says = async (name: string, ...texts: string[]) => {
       const found = await follow<Pod>(client, PODS);
-      const why = (app: string, part: string) =>
-        found.waitFor(
-          () => {
-            const [pod] = found.list().filter(({ metadata }) => metadata.labels?.app === app);
-            return JSON.stringify(pod?.status?.containerStatuses ?? []).includes(part);
-          },
-          { timeoutMs: PATIENCE_MS, what: `a pod of ${app} to say "${part}"` },
-        );
-      // It is on this machine, of which pods shall see nothing by themselves.
-      await create('not-allowed', 'team/app:v1');
-      await why('not-allowed', 'coppice up --registry HOST:PORT');
-      ok(await coppice(['up', '--detach', '--registry', registry.host]));
-      await create('from-elsewhere', 'team/app:v1');
-      await untilPods(client, 'from-elsewhere', (ready) => ready.length === 1, 'to run');
-      await create('not-there', 'team/none:v1');
-      await why('not-there', `there is no such image at ${registry.host}/team/none: check its name and tag`);
-    } finally {
-      const all = ['not-allowed', 'from-elsewhere', 'not-there'];
-      ok(await kubectl(['delete', 'deployment', ...all, '--ignore-not-found'], { kubeconfig }));
+      const pods = () => found.list().filter(({ metadata }) => metadata.labels?.app === name);
+      const said = () =>
+        pods().flatMap(({ status }) => status?.containerStatuses?.map(({ state }) => state?.waiting?.message));
+      const what = () => `a pod of ${name} to say "${texts[0]}"; it says ${JSON.stringify(said())}`;
+      await found.waitFor(() => said().some((one) => texts.some((text) => one?.includes(text))), {
+        timeoutMs: PATIENCE_MS,
+        what,
+      });
+    };
+
+    beforeAll(async () => {
+      root = await mkdtemp(join(tmpdir(), 'coppice-registry-'));
+      tokens = await startTokens('jane:secret');
+      [registry, own] = await Promise.all([startRegistry({ root }), startRegistry({ root, tokens })]);
+      const image = await madeImage(IMAGES.echo.ref);
+      await push(registry.host, 'team/app', 'v1', image);
+      await push(registry.host, 'private/app', 'v1', image);
+    });
+    afterAll(async () => {
+      ok(await kubectl(['delete', 'deployment', ...deployments, '--ignore-not-found'], { kubeconfig }));
       ok(await coppice(['up', '--detach', '--registry', 'none']));
-      await registry.close();
+      await Promise.all([registry, own, tokens].map(({ close }) => close()));
       await rm(root, { recursive: true, force: true });
-    }
+    });
+
+    it('of any registry that this machine reaches, and says in the pod what keeps it from others', async () => {
+      // It is on this machine, of which pods shall see nothing by themselves.
+      await create('not-allowed', `${registry.host}/team/app:v1`);
+      await says('not-allowed', 'coppice up --registry HOST:PORT');
+      const { host } = new URL(tokens.url);
+      ok(await coppice(['up', '--detach', ...[registry.host, own.host, host].flatMap((one) => ['--registry', one])]));
+      await create('from-elsewhere', `${registry.host}/team/app:v1`);
+      await runs('from-elsewhere');
+      await create('not-there', `${registry.host}/team/none:v1`);
+      await says('not-there', `there is no such image at ${registry.host}/team/none: check its name and tag`);
+    });
+
+    it('that are private, for who has the login in an imagePullSecret', async () => {
+      await create('no-login', `${own.host}/private/app:v1`);
+      // containerd 1.6 says what the mirror says, newer ones have words of their own.
+      await says('no-login', 'does not exist, or wants a login', 'pull access denied');
+      const login = ['--docker-username=jane', '--docker-password=secret', `--docker-server=${own.host}`];
+      ok(await kubectl(['create', 'secret', 'docker-registry', 'login', ...login], { kubeconfig }));
+      const patch = JSON.stringify({ imagePullSecrets: [{ name: 'login' }] });
+      await expect
+        .poll(() =>
+          kubectl(['patch', 'serviceaccount', 'default', '--patch', patch], { kubeconfig }).then(({ code }) => code),
+        )
+        .toBe(0);
+      await create('login', `${own.host}/private/app:v1`);
+      await runs('login');
+    });
+
+    it('that "coppice load" brought', async () => {
+      const archive = await madeArchive(IMAGES.echo.ref);
+      ok(await coppice(['load', archive, '--as', 'loaded:v1', '--cluster', cluster.name]));
+      await create('loaded', 'loaded:v1');
+      await runs('loaded');
+    });
   });
 
   it('is told at once that a name does not exist', async () => {

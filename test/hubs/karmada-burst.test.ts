@@ -3,7 +3,7 @@ import type { BurstPolicy } from '../../operator/api/burstpolicy.ts';
 import { findCondition } from '../../operator/api/conditions.ts';
 import { ALPHA_API_VERSION } from '../../operator/api/group.ts';
 import { CLUSTERS, type KarmadaCluster } from '../../operator/hubs/karmada/cluster.ts';
-import { BURSTPOLICIES, DEPLOYMENTS, NAMESPACES, SECRETS } from '../../operator/kube/resources.ts';
+import { BURSTPOLICIES, DEPLOYMENTS, NAMESPACES, NODES, SECRETS } from '../../operator/kube/resources.ts';
 import type { TestApiserver } from '../kit/apiserver.ts';
 import { BoughtClusters } from '../kit/hubs/bought-clusters.ts';
 import { runBurst, sellClusters } from '../kit/hubs/burst-beside.ts';
@@ -134,6 +134,10 @@ describe.skipIf(!programs)('the real Karmada and a BurstPolicy', () => {
               spec: { cloudProvider: 'cloud', pools: [{ name: 'a', maximum: 5 }] },
             },
           },
+          {
+            name: 'gpu',
+            template: { spec: { cloudProvider: 'cloud', pools: [{ name: 'a', machineType: 'gpu', maximum: 5 }] } },
+          },
         ],
         maximumClusters: 1,
         budget: { hourly: '1' },
@@ -189,6 +193,23 @@ describe.skipIf(!programs)('the real Karmada and a BurstPolicy', () => {
     saw(`spread, Duplicated onto two clusters at least. Karmada: ${(await refusal('spread')).message}`);
   });
 
+  it('buys nothing for GPUs, which this Karmada does not find in clusters whose grades are of CPU and memory', async () => {
+    const gpus = { 'nvidia.com/gpu': '2' };
+    const status = { allocatable: gpus, capacity: gpus };
+    await scene.member.client.mergePatch(NODES, 'one', undefined, { status }, { subresource: 'status' });
+    const summary = async () =>
+      ((await client().get(CLUSTERS, 'shop--demo')) as KarmadaCluster).status?.resourceSummary;
+    await took(Date.now(), async () => (await summary())?.allocatable?.['nvidia.com/gpu'], '2');
+    await propagateTo(client(), { name: 'gpu', replicas: 1, cpu: '100m', gpu: '1' }, { replicaScheduling: BY_WEIGHT });
+    await expect.poll(() => refusal('gpu'), { timeout: PATIENCE_MS }).toMatchObject({ reason: 'Unschedulable' });
+    saw(`gpu, 1 replica of 100m and a GPU, of which 2 are free. Karmada: ${(await refusal('gpu')).message}`);
+    const said = async () => (await policy())?.status?.demand?.map(({ source, state }) => `${source} ${state}`);
+    await took(Date.now(), said, ['ResourceBinding shop/gpu-deployment Refused']);
+    saw(`of gpu the policy says: ${(await policy())?.status?.demand?.[0]?.message}`);
+    await client().delete(DEPLOYMENTS, 'gpu', 'shop');
+    await took(Date.now(), said, []);
+  });
+
   it('buys a cluster for work that overflows, and for work whose later affinity takes it', async () => {
     const from = Date.now();
     await propagate('spill', 4, '800m', OVERFLOWING);
@@ -241,7 +262,8 @@ describe.skipIf(!programs)('the real Karmada and a BurstPolicy', () => {
 
   it('gives all back when the policy is deleted, and then nothing is left', async () => {
     const { spend, decisions: all = [] } = (await policy())!.status!;
-    expect(all.map(({ action }) => action)).toEqual(['Buy', 'Remove', 'Buy', 'Remove', 'Buy']);
+    const actions = all.map(({ action }) => action).filter((action) => action !== 'Refuse');
+    expect(actions).toEqual(['Buy', 'Remove', 'Buy', 'Remove', 'Buy']);
     expect(Number(spend!.amount)).toBeGreaterThan(0);
     const from = Date.now();
     await client().delete(BURSTPOLICIES, 'peak', 'shop');

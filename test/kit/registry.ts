@@ -204,7 +204,15 @@ export function randomImage(...sizes: number[]): TestImage {
   return { manifest: Buffer.from(JSON.stringify(manifest)), mediaType: MANIFEST, blobs: [config, ...layers] };
 }
 
-/** An image that the garden made, e.g. `coppice.test/echo:1`. */
+/** The archive of an image that the garden made, e.g. `coppice.test/echo:1`. */
+export async function madeArchive(ref: string): Promise<string> {
+  const { registry, repository, tag } = parseReference(ref);
+  const found = await new ImageStore(imagesDirectory()).manifest(registry, repository, tag);
+  if (!found) throw new Error(`${ref} is not made`);
+  return found.file;
+}
+
+/** An image that the garden made. */
 export async function madeImage(ref: string): Promise<TestImage> {
   const { registry, repository, tag } = parseReference(ref);
   const store = new ImageStore(imagesDirectory());

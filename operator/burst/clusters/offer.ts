@@ -20,10 +20,7 @@ const DEFAULT_PODS = 110;
 /** What pods of the system take of a node: DNS, tunnels, agents of hubs. */
 const SYSTEM = { cpu: 100, memory: 128 * 2 ** 20 };
 
-interface Room {
-  readonly cpu: number;
-  readonly memory: number;
-}
+type Allocatable = NodeTemplate['allocatable'];
 
 /** What an offer rests on. */
 export interface OfferInputs {
@@ -33,8 +30,8 @@ export interface OfferInputs {
   readonly member: HubMember;
   /** Who decides what the kubelets of its nodes keep. */
   readonly reserve: Reserve;
-  /** What the hub counts of a node of this size on which so much is free: millicores and bytes. Absent: all of it. */
-  readonly counts?: ((free: Room, size: Room) => Room) | undefined;
+  /** What the hub counts of a node of this size on which so much is free. Absent: all of it. */
+  readonly counts?: ((free: Allocatable, size: Allocatable) => Allocatable) | undefined;
   readonly currency: string;
   /** What it counts for in an hour where not all of it has a price; undefined: then it has none. */
   readonly assumedHourly?: string | undefined;
@@ -103,7 +100,7 @@ function poolOf(inputs: OfferInputs, pool: DesiredPool): OfferedPool[] {
 export function offeredBy(
   type: MachineType,
   { reserve, counts }: Pick<OfferInputs, 'reserve' | 'counts'>,
-): NodeTemplate['allocatable'] {
+): Allocatable {
   try {
     const sold = {
       millicores: parseCpu(type.cpu),
@@ -113,8 +110,8 @@ export function offeredBy(
     };
     const offered = allocatableOfType(sold, reserve);
     const cpu = Math.max(0, offered.cpu - SYSTEM.cpu);
-    const free = { cpu, memory: Math.max(0, offered.memory - SYSTEM.memory) };
-    return { ...offered, ...(counts?.(free, offered) ?? free) };
+    const free = { ...offered, cpu, memory: Math.max(0, offered.memory - SYSTEM.memory) };
+    return counts?.(free, offered) ?? free;
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
     return { cpu: 0, memory: 0, storage: 0, others: new Map(), pods: 0 };

@@ -1,5 +1,5 @@
 import type { Hub } from '../../api/hub.ts';
-import { formatBytes, formatCpu, parseBytes, parseCpu } from '../../api/quantity.ts';
+import { formatBytes, formatCpu, parseBytes, parseCount, parseCpu } from '../../api/quantity.ts';
 import type { OfferInputs } from '../../burst/clusters/offer.ts';
 import type { FitPod, NodeTemplate } from '../../burst/fit/model.ts';
 import { fitPod } from '../../burst/fit/pod.ts';
@@ -8,19 +8,27 @@ import type { Amounts } from '../../hubs/contract.ts';
 import { hubType } from '../../hubs/index.ts';
 import type { Node, Pod } from '../../kube/resources.ts';
 
+type Allocatable = NodeTemplate['allocatable'];
+const GPU = 'nvidia.com/gpu';
+
 /** What the hub counts of a node that is not there yet. undefined: all that it has. Pure. */
 export function countsOf({ spec }: Hub): OfferInputs['counts'] {
   const type = hubType(spec.type);
   if (!type?.counts) return undefined;
-  return (free, size) => roomIn(type.counts!([amountsOf(size)])(amountsOf(free)));
+  return (free, size) => withCounted(free, type.counts!([amountsOf(size)], spec));
 }
 
 /** What a new node of a cluster, whose nodes have these sizes, has for work as the hub counts it. Pure. */
 export function countedTemplate({ spec }: Hub, template: NodeTemplate, sizes: readonly Amounts[]): NodeTemplate {
-  const counted = hubType(spec.type)?.counts?.(sizes);
-  if (!counted) return template;
-  const { allocatable } = template;
-  return { ...template, allocatable: { ...allocatable, ...roomIn(counted(amountsOf(allocatable))) } };
+  const counted = hubType(spec.type)?.counts?.(sizes, spec);
+  return counted ? { ...template, allocatable: withCounted(template.allocatable, counted) } : template;
+}
+
+function withCounted(allocatable: Allocatable, counted: (free: Amounts) => Amounts): Allocatable {
+  const { cpu, memory, gpu } = roomIn(counted(amountsOf(allocatable)));
+  const others = new Map(allocatable.others);
+  if (others.has(GPU)) others.set(GPU, gpu);
+  return { ...allocatable, cpu, memory, others };
 }
 
 /**
@@ -29,23 +37,30 @@ export function countedTemplate({ spec }: Hub, template: NodeTemplate, sizes: re
  * @returns for a node with the pods on it
  */
 export function uncountedBy({ spec }: Hub, sizes: readonly Amounts[]): (node: Node, pods: readonly Pod[]) => FitPod[] {
-  const counted = hubType(spec.type)?.counts?.(sizes);
+  const counted = hubType(spec.type)?.counts?.(sizes, spec);
   if (!counted) return () => [];
   return (node, pods) => {
     const { available = {} } = clusterResource([node], pods);
     const [free, left] = [roomIn(available), roomIn(counted(available))];
-    const [cpu, memory] = [free.cpu - left.cpu, free.memory - left.memory];
-    return cpu > 0 || memory > 0 ? [podOf(amountsOf({ cpu: Math.max(0, cpu), memory: Math.max(0, memory) }))] : [];
+    const lost = (key: keyof typeof free) => Math.max(0, free[key] - left[key]);
+    const [cpu, memory, gpu] = [lost('cpu'), lost('memory'), lost('gpu')];
+    if (cpu + memory + gpu === 0) return [];
+    return [podOf({ cpu: formatCpu(cpu), memory: formatBytes(memory), ...(gpu > 0 && { [GPU]: String(gpu) }) })];
   };
 }
 
-const roomIn = ({ cpu = '0', memory = '0' }: Amounts) => ({ cpu: parseCpu(cpu), memory: parseBytes(memory) });
-const amountsOf = ({ cpu, memory }: { readonly cpu: number; readonly memory: number }) => ({
+const roomIn = ({ cpu = '0', memory = '0', gpu = '0' }: Amounts) => ({
+  cpu: parseCpu(cpu),
+  memory: parseBytes(memory),
+  gpu: parseCount(gpu),
+});
+const amountsOf = ({ cpu, memory, others }: Allocatable): Amounts => ({
   cpu: formatCpu(cpu),
   memory: formatBytes(memory),
+  gpu: String(others.get(GPU) ?? 0),
 });
 
-const podOf = (requests: Record<'cpu' | 'memory', string>): FitPod =>
+const podOf = (requests: Record<string, string>): FitPod =>
   fitPod({
     apiVersion: 'v1',
     kind: 'Pod',

@@ -1,5 +1,14 @@
 import { rfc3339 } from '../../api/conditions.ts';
-import { type BurstRecord, changed, costs, gone, rested, startedUp, useful } from '../../burst/clusters/record.ts';
+import {
+  type BurstRecord,
+  changed,
+  costs,
+  gone,
+  type KeptPurchase,
+  rested,
+  startedUp,
+  useful,
+} from '../../burst/clusters/record.ts';
 import type { Seen } from './own-clusters.ts';
 import type { HubWork } from './supply.ts';
 
@@ -30,9 +39,12 @@ export function withFacts(
     // Until it has machines it costs what it was bought for: a budget must not be spent twice in between.
     if (hourly !== undefined && (joinedAt !== undefined || purchase.leaving)) next = costs(next, name, hourly, now);
     if (isIdle === false && !worked) next = useful(changed(next, name, { worked: true }), candidate);
-    const isOverdue = joinedAt !== undefined && Date.parse(joinedAt) + PLACED_MS <= now;
+    const isOverdue = joinedAt !== undefined && !isComing(purchase, now);
     const waits = work.find(
-      ({ source, since }) => purchase.sources.includes(source) && since < Date.parse(joinedAt ?? ''),
+      ({ source, since }) =>
+        purchase.sources.includes(source) &&
+        since < Date.parse(joinedAt ?? '') &&
+        !others(next, purchase).some((one) => one.sources.includes(source) && isComing(one, now)),
     );
     if (isOverdue && isIdle && !worked && !useless && waits) {
       const why = `${name}, which has joined and got none of the work of ${waits.source} that it was bought for`;
@@ -41,3 +53,10 @@ export function withFacts(
   }
   return next;
 }
+
+/** Whether a hub may still be about to place work there. What it places as a whole waits for all that was bought for it. */
+const isComing = ({ joinedAt, leaving }: KeptPurchase, now: number): boolean =>
+  !leaving && (joinedAt === undefined || Date.parse(joinedAt) + PLACED_MS > now);
+
+const others = ({ purchases }: BurstRecord, { number }: KeptPurchase): readonly KeptPurchase[] =>
+  purchases.filter((one) => one.number !== number);

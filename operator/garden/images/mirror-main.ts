@@ -57,7 +57,7 @@ const mirror = await startMirror({
   dirs,
   host: address[1]!,
   port: Number(address[2]),
-  ...(namespace && { listen: (host, port) => listenInNamespace(namespace, host, port) }),
+  ...(namespace && { listen: async (host, port) => (await listenInNamespace(namespace, [host], port))[0]! }),
   expected: words(values.expect),
   ...(cache && { upstream: () => upstream(cache) }),
   log,

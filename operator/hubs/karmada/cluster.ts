@@ -1,4 +1,5 @@
 import { GROUP, LABELS } from '../../api/group.ts';
+import type { HubSpec } from '../../api/hub.ts';
 import { formatBytes, formatCpu, parseBytes, parseCpu } from '../../api/quantity.ts';
 import type { KubeObject, Resource } from '../../kube/resources.ts';
 import type { Amounts, Member } from '../contract.ts';
@@ -145,15 +146,19 @@ function gradesOf(sizes: readonly Amounts[]): { cpu: number; memory: number }[] 
   return bounds;
 }
 
-/** What Karmada takes a node for on which so much is free: the least that its grade has. Pure. */
-export function countedBy(sizes: readonly Amounts[]): (free: Amounts) => Amounts {
+/**
+ * What Karmada takes a node for on which so much is free: the least that its grade has. Newer ones than 1.17 count nothing that grades do not name,
+ * such as GPUs; of one that renews tokens it is known that it is so new. Pure.
+ */
+export function countedBy(sizes: readonly Amounts[], { karmada }: HubSpec): (free: Amounts) => Amounts {
   // Karmada has grades of its own then, which are not known here.
   if (sizes.length === 0) return (free) => free;
   const grades = gradesOf(sizes);
   return (free) => {
     const [cpu, memory] = [parseCpu(free.cpu ?? '0'), parseBytes(free.memory ?? '0')];
     const grade = grades.findLast((min) => min.cpu <= cpu && min.memory <= memory);
-    return { ...free, cpu: formatCpu(grade?.cpu ?? 0), memory: formatBytes(grade?.memory ?? 0) };
+    const gpu = karmada?.renewsTokens ? '0' : free.gpu;
+    return { cpu: formatCpu(grade?.cpu ?? 0), memory: formatBytes(grade?.memory ?? 0), ...(gpu && { gpu }) };
   };
 }
 

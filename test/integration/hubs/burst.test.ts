@@ -128,6 +128,15 @@ it('says what it would buy, has a cluster made for work that Karmada has no room
   scene.open(pods, 'demo', name);
   await scene.until('the cluster to join', () => scene.state('test', name) === 'Joined');
   const { memberName = '' } = scene.membership('test', name)!.status!;
+  // Nobody wrote a kubeconfig of it here, so a plan cannot know what fits on it, and says so.
+  const unseen = await previewBurst(
+    client,
+    'kube-system',
+    () => undefined,
+    () => true,
+    AbortSignal.timeout(20_000),
+  );
+  expect(unseen.gaps).toEqual([expect.stringContaining(`WorkerCluster shop/${name}: `)]);
   expect((await client.get(CLUSTERS, memberName)).metadata.labels).toMatchObject({
     'multi-cluster.demo.io/burst': 'true',
     fleet: 'production',

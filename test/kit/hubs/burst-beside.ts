@@ -37,7 +37,7 @@ export function runBurst(scene: HubScene, tellSizes: (sizes: DecidedSizes) => vo
   };
 }
 
-/** CloudProfile `cloud`, of which one machine of 4 CPUs and 8Gi costs 0.1 USD an hour. */
+/** CloudProfile `cloud`, of which one machine of 4 CPUs and 8Gi costs 0.1 USD an hour, and 0.9 with two GPUs. */
 export async function sellClusters(client: KubeClient): Promise<void> {
   const price = { hourly: '0.1', currency: 'USD' };
   await client.apply({
@@ -47,7 +47,10 @@ export async function sellClusters(client: KubeClient): Promise<void> {
     spec: {
       type: 'cloud',
       kubernetes: { versions: [{ version: '1.36.3', classification: 'supported' }] },
-      machineTypes: [{ name: 'large', cpu: '4', gpu: '0', memory: '8Gi', price }],
+      machineTypes: [
+        { name: 'large', cpu: '4', gpu: '0', memory: '8Gi', price },
+        { name: 'gpu', cpu: '4', gpu: '2', memory: '8Gi', price: { ...price, hourly: '0.9' } },
+      ],
       regions: [{ name: 'here' }],
       defaults: { mode: 'Hosted', region: 'here', machineType: 'large' },
     },

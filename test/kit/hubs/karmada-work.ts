@@ -37,9 +37,11 @@ export const IN_TURN = { clusterAffinities: [tier('own'), tier('burst')] };
 /** Deployment shop/<name> in the hub, and a policy that propagates it. */
 export async function propagate(
   client: KubeClient,
-  { name, replicas, cpu }: { name: string; replicas: number; cpu: string },
+  { name, replicas, cpu, gpu }: { name: string; replicas: number; cpu: string; gpu?: string },
   placement: object,
 ): Promise<void> {
+  const gpus = gpu && { 'nvidia.com/gpu': gpu };
+  const resources = { requests: { cpu, memory: '64Mi', ...gpus }, ...(gpus && { limits: gpus }) };
   await client.apply({
     apiVersion: 'apps/v1',
     kind: 'Deployment',
@@ -49,7 +51,7 @@ export async function propagate(
       selector: { matchLabels: { app: name } },
       template: {
         metadata: { labels: { app: name } },
-        spec: { containers: [{ name: 'web', image: 'pause', resources: { requests: { cpu, memory: '64Mi' } } }] },
+        spec: { containers: [{ name: 'web', image: 'pause', resources }] },
       },
     },
   });

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { API_VERSION, FINALIZER, LABELS } from '../../../operator/api/group.ts';
+import type { Hub } from '../../../operator/api/hub.ts';
 import { burstClusterName } from '../../../operator/api/names.ts';
 import { BurstMemory } from '../../../operator/controllers/burst/memory.ts';
 import { BURSTPOLICIES, HUBS, SECRETS, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
@@ -89,6 +90,28 @@ describe('a peak', () => {
     scene.demands = work('800m', 1);
     await scene.look(10 * SECOND);
     expect(scene.says('DemandMet')).not.toBe('False Fits');
+  });
+
+  it('is not bought for GPUs where the hub finds none, whatever a cluster has', async () => {
+    const [first] = policyNamed('peak').spec.candidates;
+    const { spec: cluster } = first!.template;
+    const template = { spec: { ...cluster, pools: [{ name: 'a', machineType: 'gpu', maximum: 3 }] } };
+    scene.objects.put(policyNamed('peak', { candidates: [{ ...first!, template }] }));
+    scene.demands = [demand('ResourceBinding shop/train', 2, { each: { cpu: '1', gpu: '1' } })];
+    const hub = (renewsTokens: boolean) => {
+      const known = scene.objects.find<Hub>(HUBS, 'production')!;
+      scene.objects.put({ ...known, spec: { ...known.spec, karmada: { renewsTokens } } });
+    };
+    hub(true);
+    await scene.looks(50 * SECOND);
+    expect(scene.clusters()).toEqual([]);
+    expect(scene.policy()?.status?.demand).toMatchObject([
+      { state: 'Refused', message: expect.stringContaining('nvidia.com/gpu') },
+    ]);
+    hub(false);
+    await scene.looks(20 * SECOND);
+    const [made] = scene.clusters();
+    expect(made!.spec.pools![0]!.minimum).toBe(2);
   });
 
   it('is written down before anything is made, and read from there: the status is never read', async () => {
@@ -364,6 +387,23 @@ describe('a candidate', () => {
     expect(scene.clusters()).toEqual([]);
     await scene.looks(MINUTE);
     expect(scene.record()!.spent).toEqual({ '2026-11': '0.3' });
+  });
+
+  it('is not blamed while more is on its way for work that its hub places as a whole', async () => {
+    scene.demands = [demand('ResourceBinding shop/web', 3)];
+    await scene.looks(40 * SECOND);
+    scene.demands = [demand('ResourceBinding shop/web', 5)];
+    await scene.looks(2 * MINUTE);
+    const [first, second] = scene.clusters();
+    scene.join(first!, 0);
+    await scene.looks(10 * MINUTE);
+    expect(scene.clusters()).toHaveLength(2);
+    expect(scene.record()!.rests).toEqual({});
+    expect(scene.says('DemandMet')).toBe('False RoomOrdered');
+    // All is there, and the hub still does not place it.
+    scene.join(second!, 0);
+    await scene.looks(7 * MINUTE);
+    expect(scene.record()!.rests.cloud).toMatchObject({ failures: 2 });
   });
 
   it('of a name that somebody else has is never touched, and another name is taken', async () => {

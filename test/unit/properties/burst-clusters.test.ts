@@ -132,7 +132,9 @@ class Watched {
     const { record, now } = { record: this.fleet.record()!, now: this.fleet.now };
     const decision = record.decisions.find(({ cluster, action }) => cluster === purchase.name && action !== 'Buy');
     if (decision?.action !== 'Remove') return;
-    expect(this.#age(purchase), 'minimum life').toBeGreaterThanOrEqual(MINIMUM_LIFE);
+    const age = this.#age(purchase);
+    expect(age, 'minimum life').toBeGreaterThanOrEqual(MINIMUM_LIFE);
+    expect(this.#bill.billed(age) - age, 'paid for and thrown away').toBeLessThanOrEqual(5 * MINUTE);
     expect(now - this.#lastOut, 'cool-down').toBeGreaterThanOrEqual(COOLDOWN.in);
   }
 
@@ -226,7 +228,8 @@ describe('whatever happens to a fleet', () => {
       fleet.objects.writes.length = 0;
       await one.pass(2 * HOUR);
       expect(fleet.history.slice(settled), 'comes to rest').toEqual([]);
-      expect(fleet.objects.writes).toEqual([]);
+      // What runs uses up the budget of a month, and from some time on that is why nothing is bought.
+      if (one.limits.monthly === undefined) expect(fleet.objects.writes).toEqual([]);
       expect(one.servable(), 'waits for ever').toEqual([]);
       for (const name of [...fleet.wanted.keys()]) fleet.scale(name, 0);
       await one.pass(3 * HOUR);

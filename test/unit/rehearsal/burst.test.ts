@@ -90,7 +90,35 @@ describe('work of a rehearsal', () => {
     expect(brief.told('given-back')).toEqual(['01:30:30 given-back: it has no work any more']);
   });
 
-  it('ends when its life is over; what a machine ran that is lost begins again', async () => {
+  it('of a machine that the cloud takes away waits again, and a job begins from its beginning', async () => {
+    const spot = cluster('spot', {
+      mode: 'Hosted',
+      dataPlaneNodes: undefined,
+      pools: [{ name: 'pool', machineType: 'm', minimum: 1, maximum: 1, spot: true }],
+    });
+    const rough = { ...SLOW, seed: 4, spot: { interruptionsPerHour: 0.6 } };
+    const { told, report } = await play('20m,batch,,1,1500m,1Gi,2h\n12h,other,0,,1,1Gi,', [spot], rough);
+    const ran = report.standings.filter(({ at, running }) => at < 12 * HOUR && running > 0);
+    const ended = report.standings.find(({ at, demand }) => at > ran[0]!.at && demand === 0)!.at;
+    const lost = told('interrupted').filter(
+      (line) => line > '00:20' && line < new Date(ended).toISOString().slice(11, 19),
+    );
+    expect(lost.length).toBeGreaterThan(0);
+    // Once when it came, and once after each loss; the last time it ran for two hours.
+    expect(report.work?.waits.count).toBe(1 + lost.length);
+    expect(ended - ran.at(-1)!.at).toBe(2 * HOUR);
+  });
+
+  it('finds a cluster that is there because its peak was known', async () => {
+    const known = policy({
+      schedule: [{ name: 'sale', start: '50 0 * * *', duration: '3h', clusters: 1 }],
+      scaleIn: { idleFor: '10m', minimumLife: '30m' },
+    });
+    const { told } = await play('20m,web,1,,1500m,1Gi,,\n5h,web,1,,,,,', [STANDING, known]);
+    expect(told('bought', 'given-back').map((line) => line.slice(0, 14))).toEqual(['00:50:00 bough', '03:50:00 given']);
+  });
+
+  it('ends when its life is over', async () => {
     const jobs = '20m,batch,,1,1500m,1Gi,100m\n1h,batch,,3,1500m,1Gi,1h\n8h,batch,,1,1500m,1Gi,1h';
     const { report } = await play(jobs, [STANDING]);
     expect(report.work?.waits).toMatchObject({ count: 5 });

@@ -37,7 +37,7 @@ const LIMITS = {
   unreadMs: 10_000,
 };
 const ROOM_STEP = 64 * 1024 ** 2;
-const PIECE = 256 * 1024;
+const PIECE = 64 * 1024;
 
 /**
  * A blob on its way from a registry to a file, read by all who ask for it meanwhile. The last byte is given to nobody before the whole was

@@ -123,8 +123,7 @@ export class PullThrough implements Upstream {
     const found = await this.#cache.find(terms.scopes, hexOf(digest));
     if (found) {
       const { file, size } = found;
-      const read = (start = 0, end = size) =>
-        createReadStream(file, { start, end: end - 1, highWaterMark: 256 * 1024 });
+      const read = (start = 0, end = size) => createReadStream(file, { start, end: end - 1, highWaterMark: 64 * 1024 });
       return { ...content, size, read };
     }
     const download = await this.#download(request, terms);

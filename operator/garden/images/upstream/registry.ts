@@ -1,4 +1,4 @@
-import { getCACertificates } from 'node:tls';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { type Dispatcher, EnvHttpProxyAgent, request } from 'undici';
 import { guardedLookup } from '../../../kube/address-guard.ts';
 import { admission, admitLiteral } from './admission.ts';
@@ -46,9 +46,9 @@ export class Registries {
    */
   constructor(own: readonly string[], trusted: () => readonly string[]) {
     this.#admit = admission(own);
-    const ca = [...authorities()];
-    const more = { headersTimeout: STALL_MS, bodyTimeout: STALL_MS, requestTls: { ca }, proxyTls: { ca } };
-    const connect = { timeout: CONNECT_MS, ca };
+    trustMachine();
+    const more = { headersTimeout: STALL_MS, bodyTimeout: STALL_MS };
+    const connect = { timeout: CONNECT_MS };
     this.#guarded = new EnvHttpProxyAgent({ ...more, connect: { ...connect, lookup: guardedLookup(this.#admit) } });
     this.#trusting = new EnvHttpProxyAgent({ ...more, connect });
     this.#isTrusted = (host) => {
@@ -185,8 +185,12 @@ export class Registries {
 
 const hasProxy = (env = process.env) => Boolean(env.HTTPS_PROXY || env.https_proxy);
 
-/** What Node brings, what the person added, and what this machine's own store has. */
-const authorities = (): Set<string> => new Set([...getCACertificates('default'), ...getCACertificates('system')]);
+/**
+ * Has this process trust what Node brings, what the person added, and what this machine's own store has. Not as an option of connections:
+ * each would read all of them again.
+ */
+const trustMachine = (): void =>
+  setDefaultCACertificates([...new Set([...getCACertificates('default'), ...getCACertificates('system')])]);
 
 /** Whether there is somebody who does not know TLS. */
 function speaksPlainly(error: unknown): boolean {

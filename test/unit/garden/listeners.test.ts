@@ -1,0 +1,36 @@
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { expect, it } from 'vitest';
+import { listenInNamespace } from '../../../operator/garden/listeners.ts';
+import { freePorts } from '../../kit/apiserver.ts';
+
+/** A namespace that is there for sure. To enter it, even so, takes root. */
+const OWN = '/proc/self/ns/net';
+const isRoot = process.getuid?.() === 0;
+const closed = (server: Server) => new Promise((resolve) => server.close(resolve));
+
+const says = (host: string, port: number) =>
+  new Promise<string>((resolve) => {
+    const socket = connect(port, host);
+    socket.on('data', (data) => resolve(String(data)));
+    socket.on('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? ''));
+  });
+
+it.skipIf(!isRoot)('one short process hands over a socket for each address', async () => {
+  const [port] = await freePorts(1);
+  const servers = await listenInNamespace(OWN, ['127.0.0.1', '127.0.0.2'], port!);
+  for (const [i, server] of servers.entries()) server.on('connection', (socket: Socket) => socket.end(`this is ${i}`));
+  expect(await says('127.0.0.1', port!)).toBe('this is 0');
+  expect(await says('127.0.0.2', port!)).toBe('this is 1');
+  await Promise.all(servers.map(closed));
+});
+
+it.skipIf(!isRoot)('an address that is taken fails, and leaves none of the others open', async () => {
+  const [port] = await freePorts(1);
+  const other = createServer().listen(port, '127.0.0.2');
+  await new Promise((resolve) => other.once('listening', resolve));
+  await expect(listenInNamespace(OWN, ['127.0.0.1', '127.0.0.2', '127.0.0.3'], port!)).rejects.toThrow(
+    /cannot listen on port \d+ of 127.0.0.1, 127.0.0.2, 127.0.0.3 in the seed: .*EADDRINUSE/,
+  );
+  await expect.poll(() => says('127.0.0.1', port!)).toBe('ECONNREFUSED');
+  await closed(other);
+});
