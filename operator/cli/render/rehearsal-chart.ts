@@ -22,13 +22,17 @@ const HEIGHT = 520;
 const HOUR_MS = 3_600_000;
 const STEPS_MS = [1 / 60, 1 / 12, 1 / 4, 1 / 2, 1, 2, 3, 6, 12, 24, 48, 168, 336, 720].map((hours) => hours * HOUR_MS);
 
+/** No variables of CSS: viewers of images do not know them, and draw all in black. */
 const STYLE = `
-  :root { color-scheme: light dark; --ink: #1f2328; --dim: #59636e; --grid: #d1d9e0; --ground: #ffffff; --demand: #0969da; --capacity: #9a6700; --cost: #1a7f37; }
-  @media (prefers-color-scheme: dark) { :root { --ink: #f0f6fc; --dim: #9198a1; --grid: #3d444d; --ground: #0d1117; --demand: #4493f8; --capacity: #d29922; --cost: #3fb950; } }
-  text { font: 12px system-ui, sans-serif; fill: var(--dim); } .title { font-size: 15px; font-weight: 600; fill: var(--ink); } .axis { fill: var(--ink); }
-  .grid { stroke: var(--grid); stroke-width: 1; } .ground { fill: var(--ground); }
-  .demand { fill: var(--demand); fill-opacity: .25; stroke: var(--demand); } .capacity { fill: none; stroke: var(--capacity); stroke-width: 1.5; }
-  .cost { fill: var(--cost); fill-opacity: .2; stroke: var(--cost); }`;
+  :root { color-scheme: light dark; }
+  text { font: 12px system-ui, sans-serif; fill: #59636e; } .title { font-size: 15px; font-weight: 600; fill: #1f2328; } .axis { fill: #1f2328; }
+  .grid { stroke: #d1d9e0; stroke-width: 1; } .ground { fill: #ffffff; }
+  .demand { fill: #0969da; fill-opacity: .25; stroke: #0969da; } .capacity { fill: none; stroke: #9a6700; stroke-width: 1.5; }
+  .cost { fill: #1a7f37; fill-opacity: .2; stroke: #1a7f37; }
+  @media (prefers-color-scheme: dark) {
+    text { fill: #9198a1; } .title, .axis { fill: #f0f6fc; } .grid { stroke: #3d444d; } .ground { fill: #0d1117; }
+    .demand { fill: #4493f8; stroke: #4493f8; } .capacity { stroke: #d29922; } .cost { fill: #3fb950; stroke: #3fb950; }
+  }`;
 
 /** Demand, capacity and cost over time as SVG, for light and dark pages. Deterministic. */
 export function rehearsalChart(inputs: ChartInputs): string {
