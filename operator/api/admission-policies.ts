@@ -22,7 +22,7 @@ const refusing = (name: string, rules: Record<string, unknown>): KubeObject[] =>
 const POLICY = `deletion-protection.${GROUP}`;
 
 /** Refuses to delete what is protected. No webhook server is needed for that. */
-export function deletionProtection(): KubeObject[] {
+function deletionProtection(): KubeObject[] {
   const annotation = `'${ANNOTATIONS.deletionProtection}'`;
   return refusing(POLICY, {
     matchConstraints: {
@@ -94,7 +94,7 @@ const MADE_FOR_BURST = [
  * knows no "only those", and a policy no clock; this keeps a mistake of the operator's, or a thief of its credentials, from all clusters that
  * people made to stay, and keeps what it applies to a cluster that has just gone from making it anew.
  */
-export function clustersByOperator(): KubeObject[] {
+function clustersByOperator(): KubeObject[] {
   return refusing(EXPIRY, {
     matchConstraints: {
       resourceRules: [
@@ -125,7 +125,7 @@ export function clustersByOperator(): KubeObject[] {
 const HUB_MEMBERS = `hub-members.${GROUP}`;
 
 /** Refuses to delete a Hub that has members: by one slip of the keyboard a whole fleet would leave it. */
-export function hubsWithMembers(): KubeObject[] {
+function hubsWithMembers(): KubeObject[] {
   return refusing(HUB_MEMBERS, {
     matchConstraints: {
       resourceRules: [
@@ -151,7 +151,7 @@ const BURST_POLICIES = `burst-policies.${GROUP}`;
  * Refuses a BurstPolicy of somebody who could not create its WorkerClusters: the operator makes them, so without this whoever may write
  * policies would borrow its rights.
  */
-export function burstPolicies(): KubeObject[] {
+function burstPolicies(): KubeObject[] {
   const may = `authorizer.group('${GROUP}').resource('workerclusters').namespace(object.metadata.namespace)`;
   return refusing(BURST_POLICIES, {
     matchConstraints: {
@@ -185,7 +185,7 @@ const TOKEN_SECRETS = `token-secrets.${GROUP}`;
  * the operator's credentials from becoming every other ServiceAccount of the garden, be it by a request or by a Secret that Kubernetes
  * puts a token into.
  */
-export function identityTokens(): KubeObject[] {
+function identityTokens(): KubeObject[] {
   const requests = refusing(IDENTITIES, {
     matchConstraints: {
       resourceRules: [
@@ -225,7 +225,7 @@ const TENANTS = `own-credentials.${GROUP}`;
  * Refuses references to credentials of another namespace. The operator follows none either; this says so at once, where
  * the CRD's own rules cannot: they do not see the object's namespace.
  */
-export function ownCredentials(): KubeObject[] {
+function ownCredentials(): KubeObject[] {
   return refusing(TENANTS, {
     matchConstraints: {
       resourceRules: [
@@ -256,3 +256,14 @@ export function ownCredentials(): KubeObject[] {
     ],
   });
 }
+
+/** Every admission policy with its binding, by the name of its file in the chart: an embedded garden and the chart have the same. */
+export const admissionPolicies = (): ReadonlyMap<string, readonly KubeObject[]> =>
+  new Map([
+    ['deletion-protection', deletionProtection()],
+    ['clusters-by-operator', clustersByOperator()],
+    ['own-credentials', ownCredentials()],
+    ['identity-tokens', identityTokens()],
+    ['hub-members', hubsWithMembers()],
+    ['burst-policies', burstPolicies()],
+  ]);

@@ -2,14 +2,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { dump } from 'js-yaml';
-import {
-  burstPolicies,
-  clustersByOperator,
-  deletionProtection,
-  hubsWithMembers,
-  identityTokens,
-  ownCredentials,
-} from './admission-policies.ts';
+import { admissionPolicies } from './admission-policies.ts';
 import { crd } from './crd.ts';
 import { KINDS } from './index.ts';
 import { referencePage } from './reference.ts';
@@ -29,12 +22,8 @@ export function generatedFiles(): Map<string, string> {
     files.set(`charts/coppice/crds/${kind.plural}.yaml`, yaml(definition));
     files.set(`docs/reference/${kind.plural}.md`, referencePage(kind, definition));
   }
-  files.set('charts/coppice/templates/deletion-protection.yaml', yaml(...deletionProtection()));
-  files.set('charts/coppice/templates/clusters-by-operator.yaml', yaml(...clustersByOperator()));
-  files.set('charts/coppice/templates/own-credentials.yaml', yaml(...ownCredentials()));
-  files.set('charts/coppice/templates/identity-tokens.yaml', yaml(...identityTokens()));
-  files.set('charts/coppice/templates/hub-members.yaml', yaml(...hubsWithMembers()));
-  files.set('charts/coppice/templates/burst-policies.yaml', yaml(...burstPolicies()));
+  for (const [name, objects] of admissionPolicies())
+    files.set(`charts/coppice/templates/${name}.yaml`, yaml(...objects));
   files.set('charts/coppice/templates/tenant-roles.yaml', yaml(...tenantRoles()));
   files.set(
     'charts/coppice/templates/clusterroles.yaml',

@@ -1,17 +1,10 @@
-import {
-  burstPolicies,
-  clustersByOperator,
-  deletionProtection,
-  hubsWithMembers,
-  identityTokens,
-  ownCredentials,
-} from './admission-policies.ts';
+import { admissionPolicies } from './admission-policies.ts';
 import { crds } from './crd.ts';
 import type { KubeObject } from './meta.ts';
 import { bindToUser, clusterRole, gardenRules, leaseFirst, OPERATOR_USER, seedRules, tenantRoles } from './roles.ts';
 
 /**
- * Everything that an API server needs to be an embedded garden, in the order to apply it: CRDs, deletion protection, the
+ * Everything that an API server needs to be an embedded garden, in the order to apply it: CRDs, admission policies, the
  * rights of the operator (user OPERATOR_USER) in the garden and, because it is its own seed, in the seed, roles of tenants, and the
  * priority of its Lease.
  */
@@ -19,12 +12,7 @@ export function installManifests(): KubeObject[] {
   const seedRole = `${OPERATOR_USER}:seed`;
   return [
     ...crds(),
-    ...deletionProtection(),
-    ...clustersByOperator(),
-    ...ownCredentials(),
-    ...identityTokens(),
-    ...hubsWithMembers(),
-    ...burstPolicies(),
+    ...[...admissionPolicies().values()].flat(),
     clusterRole(OPERATOR_USER, gardenRules()),
     bindToUser(OPERATOR_USER, OPERATOR_USER),
     clusterRole(seedRole, seedRules()),
