@@ -83,9 +83,6 @@ const growth = z
     ).optional(),
   })
   .describe('Clusters whose pools may have more nodes.');
-/** Clusters whose pools a policy may have grow. */
-export type BurstGrowth = z.output<typeof growth>;
-
 const peak = z
   .object({
     name: name(15, 'Name of the peak.', PATTERNS.label),
@@ -109,7 +106,6 @@ const peak = z
   .describe('When clusters are there, whether work waits or not.');
 /** A peak that is known before. */
 export type BurstPeak = z.output<typeof peak>;
-
 export const burstPolicySpec = rules(
   z.object({
     hub: labelName(

@@ -5,7 +5,7 @@ export const NO_CONTROL_PLANE = 'NoControlPlane';
 
 /** Condition of a cluster that is to sleep, True once it does; and the reason of what else is so because of it. */
 export const HIBERNATED = 'Hibernated';
-/** Reason of condition APIServerAvailable while a cluster that slept is started. */
+/** Reason of conditions while a cluster that slept is started. */
 export const WAKING = 'Waking';
 
 /** The condition of that type, if it was ever set. */

@@ -1,6 +1,7 @@
 import type { Condition } from '../api/meta.ts';
 import { formatBytes, formatCpu, parseBytes, parseCount, parseCpu } from '../api/quantity.ts';
 import { type KubeObject, keyOf } from '../kube/resources.ts';
+import { GPU } from './amounts.ts';
 import type { Amounts, Demand } from './contract.ts';
 
 interface PodSet {
@@ -22,9 +23,6 @@ export type DispatchedWorkload = KubeObject & {
     reclaimablePods?: { name: string; count: number }[];
   };
 };
-
-/** Of these a Workload asks for. */
-const GPU = 'nvidia.com/gpu';
 
 /**
  * Jobs that all clusters were asked to take, and none has taken. One that waits for quota of the hub is not among them: that is a limit that

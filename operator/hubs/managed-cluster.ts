@@ -1,6 +1,7 @@
 import { GROUP, LABELS } from '../api/group.ts';
 import type { HubSpec } from '../api/hub.ts';
 import type { KubeObject, Resource } from '../kube/resources.ts';
+import { amountsOf } from './amounts.ts';
 import type { Amounts, Member, Wanted } from './contract.ts';
 import { rangeNotes } from './range-notes.ts';
 
@@ -111,7 +112,4 @@ export function whyNotAvailable(name: string, live: ManagedCluster | undefined):
 }
 
 /** What the hub was told that the cluster offers in all; the hub never knows what is free. Pure. */
-export function amountsIn(cluster: ManagedCluster | undefined): Amounts {
-  const { cpu, memory, 'nvidia.com/gpu': gpu } = cluster?.status?.allocatable ?? {};
-  return { ...(cpu && { cpu }), ...(memory && { memory }), ...(gpu && { gpu }) };
-}
+export const amountsIn = (cluster: ManagedCluster | undefined): Amounts => amountsOf(cluster?.status?.allocatable);

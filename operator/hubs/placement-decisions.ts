@@ -3,7 +3,8 @@ import { ANNOTATIONS } from '../api/group.ts';
 import { EVERY_NAMESPACE, type HubSpec, labelSelectorSchema } from '../api/hub.ts';
 import type { KubeObject, Resource } from '../kube/resources.ts';
 import { matchesLabels } from '../placement/selectors.ts';
-import type { Amounts, Demand } from './contract.ts';
+import { amountsOf } from './amounts.ts';
+import type { Demand } from './contract.ts';
 
 const GROUP = 'multicluster.x-k8s.io';
 export const PLACEMENTDECISIONS: Resource = {
@@ -16,7 +17,6 @@ export const PLACEMENTDECISIONS: Resource = {
 
 /** What a scheduler writes on a decision is cut off here: it is read every few seconds. */
 const LONGEST = 8192;
-const GPU = 'nvidia.com/gpu';
 
 /** What a scheduler says in annotation `unplaced` of a decision of its. */
 const unplaced = z.object({
@@ -73,9 +73,3 @@ function parsed(text: string): unknown {
     return undefined;
   }
 }
-
-const amountsOf = ({ cpu, memory, [GPU]: gpu }: Readonly<Record<string, string>>): Amounts => ({
-  ...(cpu && { cpu }),
-  ...(memory && { memory }),
-  ...(gpu && { gpu }),
-});

@@ -17,7 +17,7 @@ import { startupMs } from '../capacity/startup-times.ts';
 import { withFacts } from '../controllers/burst/facts.ts';
 import { limitsOf } from '../controllers/burst/limits.ts';
 import { BurstMemory } from '../controllers/burst/memory.ts';
-import { manifestOf, type Seen } from '../controllers/burst/own-clusters.ts';
+import { idleKey, manifestOf, type Seen } from '../controllers/burst/own-clusters.ts';
 import { peaksOf } from '../controllers/burst/peaks.ts';
 import { SETTLE_MS } from '../controllers/burst/supply.ts';
 import { parseMoney } from '../cost/money.ts';
@@ -144,7 +144,7 @@ function seenOf(world: World, { policy, memory }: BurstMind, purchase: KeptPurch
   const cluster = state?.object;
   const isJoined = cluster !== undefined && state?.serves === true;
   const isIdle = isJoined ? !world.work!.isBusy(key) : undefined;
-  const idleSince = memory.idle(`${policy.metadata.uid}/${purchase.number}`, isIdle, now);
+  const idleSince = memory.idle(idleKey(policy, purchase.number), isIdle, now);
   const isLeaving = purchase.leaving || cluster?.metadata.deletionTimestamp !== undefined;
   const hasJoined = isJoined || purchase.joinedAt !== undefined;
   const phase: OwnCluster['phase'] = isLeaving

@@ -6,6 +6,7 @@ import type { GrowingPool, Growth, GrowthView } from '../burst/clusters/model.ts
 import { offerOf } from '../burst/clusters/offer.ts';
 import type { KeptGrowth } from '../burst/clusters/record.ts';
 import { desiredSizes, isCoppices } from '../capacity/desired-sizes.ts';
+import { isCoppicesPool } from '../controllers/autoscaling/observe.ts';
 import { billingOf } from '../cost/billing.ts';
 import { parseMoney } from '../cost/money.ts';
 import { matchesLabels } from '../placement/selectors.ts';
@@ -21,8 +22,6 @@ export function growingPools({ object, manifest, profile, decided }: ClusterStat
   const own = new Set((manifest.spec.pools ?? []).filter(isCoppicesPool).map(({ name }) => name));
   return desiredSizes({ cluster: object, profile, decided }).filter((pool) => isCoppices(pool) && own.has(pool.name));
 }
-
-const isCoppicesPool = ({ autoscale }: { autoscale?: string | undefined }): boolean => autoscale === 'Coppice';
 
 /** Pools that the policy may have grow: of its own clusters, and of those that it names. */
 export function growthOf(world: World, mind: BurstMind): GrowthView[] {

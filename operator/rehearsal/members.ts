@@ -6,23 +6,20 @@ import type { WorkerCluster, WorkerClusterSpec } from '../api/workercluster.ts';
 import type { HubMember } from '../burst/clusters/model.ts';
 import { type OfferInputs, offeredBy } from '../burst/clusters/offer.ts';
 import type { FitNode } from '../burst/fit/model.ts';
-import type { Reserve } from '../burst/fit/reserve.ts';
+import { MANAGED_RESERVES, type Reserve } from '../burst/fit/reserve.ts';
 import { desiredSizes } from '../capacity/desired-sizes.ts';
 import { labelsOf, zonesOf } from '../controllers/membership/member-labels.ts';
 import type { ClusterState, PoolState, SimulatedMachine, World } from './state.ts';
 
 /** All that a rehearsed hub asks of a hub's spec. */
 const HUB = { type: 'Karmada' } as HubSpec;
-/** Who decides what kubelets keep, by the type of the profile. */
-const MANAGED: Readonly<Record<string, Reserve>> = { aws: 'eks', gcp: 'gke', azure: 'aks' };
-
 /** Who would run the control plane in the cloud that is played. */
 export const modeOf = ({ spec }: Pick<WorkerCluster, 'spec'>, profile: CloudProfile | undefined) =>
   spec.mode ?? profile?.spec.defaults?.mode ?? 'Hosted';
 
 /** As the operator reckons it for the cloud that is played here. */
 export const reserveOf = (cluster: Pick<WorkerCluster, 'spec'>, profile: CloudProfile): Reserve => {
-  const managed = MANAGED[profile.spec.type];
+  const managed = MANAGED_RESERVES[profile.spec.type];
   if (managed === undefined) return 'none';
   return modeOf(cluster, profile) === 'Managed' ? managed : 'machines';
 };

@@ -9,12 +9,11 @@ import type { NodeView, PoolView } from '../burst/nodes/model.ts';
 import { planNodes } from '../burst/nodes/plan.ts';
 import { whyNodeStays } from '../burst/nodes/stays.ts';
 import { desiredSizes, isCoppices } from '../capacity/desired-sizes.ts';
+import { SCALE_IN_AFTER_MS } from '../controllers/autoscaling/observe.ts';
 import { EMPTY } from '../controllers/empty-mark.ts';
 import { canShrink, offerInputs } from './members.ts';
 import { type ClusterState, dateOf, type World } from './state.ts';
 
-/** As the operator has it, where a pool does not say. */
-const SCALE_IN_AFTER_MS = 10 * 60_000;
 const ANY = 'USD';
 
 /** Has the node planner look at all clusters whose work has changed, or whose time has come. @returns whether it decided anything */

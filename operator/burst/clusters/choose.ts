@@ -112,14 +112,7 @@ function chooseBy(
     const offers = view.candidates.map((candidate) => judged(candidate, replicas, left, view, take));
     const best = offers.filter(isPossible).sort(better(wholeFirst, limits))[0];
     if (!best) return undefined;
-    chosen.push({
-      candidate: best.candidate.name,
-      nodes: best.taken.nodes,
-      price: best.price,
-      count: best.taken.count,
-      isLate: isLate(best.candidate, limits),
-      alternatives: offers.filter((one) => one !== best).map((one) => alternative(one, best, limits)),
-    });
+    chosen.push(asChosen(best, offers, limits));
     left.clusters--;
     left.hourly -= best.price.most;
     if (left.monthly !== undefined) left.monthly -= forMinimumLife(best.price, limits).most;
@@ -140,15 +133,17 @@ export function chooseLeast(
   const offers = candidates.map((candidate) => judged(candidate, [], left, view));
   const best = offers.filter(isPossible).sort(better(true, limits))[0];
   if (!best) return { alternatives: offers.map((one) => alternative(one, undefined, limits)) };
-  return {
-    candidate: best.candidate.name,
-    nodes: best.taken.nodes,
-    price: best.price,
-    count: 0,
-    isLate: isLate(best.candidate, limits),
-    alternatives: offers.filter((one) => one !== best).map((one) => alternative(one, best, limits)),
-  };
+  return asChosen(best, offers, limits);
 }
+
+const asChosen = (best: Possible, offers: readonly Judged[], limits: Limits): Chosen => ({
+  candidate: best.candidate.name,
+  nodes: best.taken.nodes,
+  price: best.price,
+  count: best.taken.count,
+  isLate: isLate(best.candidate, limits),
+  alternatives: offers.filter((one) => one !== best).map((one) => alternative(one, best, limits)),
+});
 
 /** What each candidate has to say to work that nothing is bought for. */
 export function whyNone(view: ClustersView, replicas: readonly Replicas[], now: number): Alternative[] {

@@ -14,7 +14,7 @@ export interface PoolNow {
 }
 
 /** A pool that was written down to be larger is made so within this time, or never: what was decided since then is somebody's wish. */
-export const ORDER_MS = 60_000;
+const ORDER_MS = 60_000;
 /** Nodes that have not come by then do not come. As the autoscaler of nodes has it. */
 const ARRIVE_MS = 15 * 60_000;
 

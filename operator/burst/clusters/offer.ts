@@ -65,7 +65,8 @@ export function withNodes(spec: WorkerClusterSpec, nodes: Readonly<Record<string
   return { ...spec, pools };
 }
 
-const regionOf = ({ cluster: { spec }, profile }: Pick<OfferInputs, 'cluster' | 'profile'>): string =>
+/** Region of a cluster, its profile's where it names none. */
+export const regionOf = ({ cluster: { spec }, profile }: Pick<OfferInputs, 'cluster' | 'profile'>): string =>
   spec.region ?? profile.spec.defaults?.region ?? profile.spec.regions[0]?.name ?? '';
 
 /** Empty where the profile has no such machine type: the spec will be refused. */

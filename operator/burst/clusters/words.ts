@@ -1,3 +1,4 @@
+import { rfc3339 } from '../../api/conditions.ts';
 import type { Peak, WaitingWork } from './model.ts';
 
 const NAMED = 3;
@@ -15,4 +16,4 @@ export const nodesOf = (count: number): string => `${count} ${count === 1 ? 'nod
 export const listed = (names: readonly string[]): string =>
   names.length > NAMED ? `${names.slice(0, NAMED).join(', ')} and ${names.length - NAMED} more` : names.join(', ');
 
-export const text = (time: number): string => `${new Date(time).toISOString().slice(0, 19)}Z`;
+export const text = (time: number): string => rfc3339(new Date(time));

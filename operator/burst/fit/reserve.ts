@@ -102,3 +102,6 @@ export function allocatableOfType(sold: Sold, reserve: Reserve): FitNode['alloca
     pods: sold.pods,
   };
 }
+
+/** Managed services, by the type of their profiles, which is the name of the provider that makes them. */
+export const MANAGED_RESERVES: Readonly<Record<string, Reserve>> = { aws: 'eks', gcp: 'gke', azure: 'aks' };

@@ -14,21 +14,8 @@ import { cell } from '../render/text.ts';
 
 /** `coppice burst plan [NAME]`: of these policies. */
 export async function plan(context: Context, garden: KubeClient, policies: readonly BurstPolicy[]): Promise<number> {
-  const { options, terminal, signal, env } = context;
-  const uids = new Set(policies.map(({ metadata }) => metadata.uid));
-  const providers = openProviders({
-    engine: pulumiEngine(env, silent),
-    home: join(tmpdir(), 'pulumi-home'),
-    log: silent,
-  });
-  const { policies: planned, gaps } = await previewBurst(
-    garden,
-    env.COPPICE_NAMESPACE ?? 'kube-system',
-    (profile) => providerFor(profile, providers, { simulate: false, withAccount: true }),
-    ({ metadata }) => uids.has(metadata.uid),
-    signal,
-  );
-  await providers.close();
+  const { options, terminal } = context;
+  const { policies: planned, gaps } = await looked(context, garden, policies);
   const format = options.text('output');
   if (format === 'json' || format === 'yaml') {
     const plans = planned.map(({ metadata: { namespace, name }, status }) => ({
@@ -47,4 +34,25 @@ export async function plan(context: Context, garden: KubeClient, policies: reado
   terminal.note('Nothing was done.');
   // Work may fit on what could not be looked at.
   return gaps.length > 0 ? EXIT.failed : EXIT.ok;
+}
+
+/** As the operator would look at them now, once. */
+async function looked({ env, signal }: Context, garden: KubeClient, policies: readonly BurstPolicy[]) {
+  const uids = new Set(policies.map(({ metadata }) => metadata.uid));
+  const providers = openProviders({
+    engine: pulumiEngine(env, silent),
+    home: join(tmpdir(), 'pulumi-home'),
+    log: silent,
+  });
+  try {
+    return await previewBurst(
+      garden,
+      env.COPPICE_NAMESPACE ?? 'kube-system',
+      (profile) => providerFor(profile, providers, { simulate: false, withAccount: true }),
+      ({ metadata }) => uids.has(metadata.uid),
+      signal,
+    );
+  } finally {
+    await providers.close();
+  }
 }

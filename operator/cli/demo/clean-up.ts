@@ -39,7 +39,7 @@ export async function leftOfDemo(garden: KubeClient, signal: AbortSignal): Promi
 export async function cleanUp(garden: KubeClient, signal: AbortSignal): Promise<void> {
   // Work first: a cluster that leaves waits until no decision names it.
   await garden.delete(DEPLOYMENTS, WORK, FLEET, { signal });
-  await unlessUnknown(garden.delete(PLACEMENTDECISIONS, WORK, FLEET, { signal }));
+  await garden.delete(PLACEMENTDECISIONS, WORK, FLEET, { signal });
   await garden.delete(BURSTPOLICIES, POLICY, CLUSTERS_IN, { signal });
   await garden.delete(WORKERCLUSTERS, PRIVATE, CLUSTERS_IN, { signal });
   await untilGone(garden, BURSTPOLICIES, ({ metadata }) => metadata.namespace === CLUSTERS_IN, signal);
@@ -71,10 +71,3 @@ async function untilGone(
     await informer.stop();
   }
 }
-
-/** A garden without an inventory does not know the kind. */
-const unlessUnknown = (deleted: Promise<boolean>): Promise<boolean> =>
-  deleted.catch((error: { status?: number }) => {
-    if (error.status === 404) return false;
-    throw error;
-  });

@@ -58,11 +58,13 @@ export interface Seen extends Leaving {
 
 /** A nomination that is older holds up nobody: Kubernetes keeps those to nodes that will never take the pod. */
 const NOMINATION_MS = 2 * 60_000;
-const SCALE_IN_AFTER_MS = 10 * 60_000;
+/** How long nobody must have needed a node before it goes, where its pool does not say. */
+export const SCALE_IN_AFTER_MS = 10 * 60_000;
 
 /** Whether some pool of the cluster is Coppice's to size. */
 export const isAutoscaled = ({ spec }: WorkerCluster): boolean => (spec.pools ?? []).some(isCoppicesPool);
-const isCoppicesPool = ({ autoscale }: { autoscale?: string | undefined }): boolean => autoscale === 'Coppice';
+/** Whether Coppice decides how many nodes the pool has, by its spec. */
+export const isCoppicesPool = ({ autoscale }: { autoscale?: string | undefined }): boolean => autoscale === 'Coppice';
 
 /** Why nothing is decided about a cluster now, or what a decision rests on. */
 export function observe(

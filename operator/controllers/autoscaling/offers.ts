@@ -7,7 +7,7 @@ import { parseBytes, parseCpu } from '../../api/quantity.ts';
 import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
 import type { NodeTemplate } from '../../burst/fit/model.ts';
 import { allocatableOf, attachLimitsOf, type CSINode } from '../../burst/fit/node.ts';
-import { allocatableOfType, type Reserve, type Sold } from '../../burst/fit/reserve.ts';
+import { allocatableOfType, MANAGED_RESERVES, type Reserve, type Sold } from '../../burst/fit/reserve.ts';
 import type { PoolView } from '../../burst/nodes/model.ts';
 import { bestOffer } from '../../capacity/allocation.ts';
 import { isDepleted, type KnownCapacity, machineTypesOf } from '../../capacity/offers.ts';
@@ -106,12 +106,9 @@ function taintsOfAll(nodes: readonly Node[], pool: DesiredPool): Taint[] {
   );
 }
 
-/** Managed services, by the provider that makes them. */
-const MANAGED: Readonly<Record<string, Reserve>> = { aws: 'eks', gcp: 'gke', azure: 'aks' };
-
 /** Who decides what the kubelet of a new node keeps; where that is not known, whoever is known to keep most. */
 function reserveOf({ provider, isManaged }: Pick<OfferView, 'provider' | 'isManaged'>): Reserve {
-  if (isManaged) return MANAGED[provider?.name ?? ''] ?? 'gke';
+  if (isManaged) return MANAGED_RESERVES[provider?.name ?? ''] ?? 'gke';
   return provider?.inCloud ? 'machines' : 'none';
 }
 

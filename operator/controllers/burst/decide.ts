@@ -45,24 +45,20 @@ export async function planFor(
   const supply = waiting.length > 0 ? supplyOf(world, hub, bought, growths, now) : [];
   const time = (text: string | undefined) => (text === undefined ? undefined : Date.parse(text));
   let growth = waiting.length > 0 ? growthOf(world, scene) : [];
+  const view = {
+    limits: limitsOf(policy.spec),
+    waiting,
+    supply,
+    grownHourly: grownHourly(record),
+    warm: warmOf(world, scene),
+    peaks: peaksOf(policy.spec, now),
+    clusters: seenIn(world, memory, turn, now).map(({ own }) => own),
+    spent: spentUntil(record, now),
+    lastOut: time(record.lastOut),
+    lastIn: time(record.lastIn),
+  };
   for (;;) {
-    const plan = planClusters(
-      {
-        limits: limitsOf(policy.spec),
-        waiting,
-        supply,
-        candidates,
-        growth,
-        grownHourly: grownHourly(record),
-        warm: warmOf(world, scene),
-        peaks: peaksOf(policy.spec, now),
-        clusters: seenIn(world, memory, turn, now).map(({ own }) => own),
-        spent: spentUntil(record, now),
-        lastOut: time(record.lastOut),
-        lastIn: time(record.lastIn),
-      },
-      now,
-    );
+    const plan = planClusters({ ...view, candidates, growth }, now);
     const narrower = withinQuota(world, growth, plan);
     if (narrower) {
       growth = narrower;

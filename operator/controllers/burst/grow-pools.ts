@@ -54,7 +54,9 @@ export function grownNow(world: BurstWorld, growth: KeptGrowth, now: number): Po
   const pool = desiredSizes({ cluster, profile, decided }).find(({ name }) => name === growth.pool);
   if (!pool || !isCoppices(pool)) return 'gone';
   const there = (byPool(open.nodes.list()).get(pool.name) ?? []).filter(isThere);
-  const seen = poolsSeen(world, cluster, [], now)?.find((one) => one.pool.name === pool.name);
+  // Of one that has come or failed nobody asks, and looking costs a walk over all pods of the cluster.
+  const isOver = growth.came || growth.failed;
+  const seen = isOver ? undefined : poolsSeen(world, cluster, [], now)?.find((one) => one.pool.name === pool.name);
   return { count: pool.count, present: there.length, isSoldOut: seen?.soldOut !== undefined };
 }
 

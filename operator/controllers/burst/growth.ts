@@ -1,10 +1,12 @@
 import type { BurstPolicy } from '../../api/burstpolicy.ts';
+import type { CloudProfile } from '../../api/cloudprofile.ts';
 import { LABELS } from '../../api/group.ts';
 import type { Hub } from '../../api/hub.ts';
 import { MAX_NODES } from '../../api/worker-pool.ts';
 import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
 import { restOf } from '../../burst/clusters/growth-record.ts';
 import type { GrowingPool, Growth, GrowthView, HubMember } from '../../burst/clusters/model.ts';
+import { regionOf } from '../../burst/clusters/offer.ts';
 import { type BurstRecord, isOfNoUse, type KeptGrowth } from '../../burst/clusters/record.ts';
 import { type DecidedSize, desiredSizes } from '../../capacity/desired-sizes.ts';
 import { admit } from '../../cost/admission.ts';
@@ -88,7 +90,7 @@ function poolsOf(
     const { name, maximum } = one.pool;
     if (!one.template || (entry?.pools && !entry.pools.includes(name))) return [];
     const key = keyOf(cluster);
-    const price = entry ? priceOf(world, policy, entry, cluster, one) : 0n;
+    const price = entry ? priceOf(profile, policy, entry, cluster, one) : 0n;
     return [
       {
         cluster: key,
@@ -120,16 +122,15 @@ function restsUntil({ rests }: BurstRecord, name: string, now: number): string |
 
 /** What one more node costs in an hour; a sentence: why nobody knows. */
 function priceOf(
-  { profiles }: BurstWorld,
+  profile: CloudProfile,
   { spec: { budget } }: BurstPolicy,
   { assumedHourly }: Entry,
   cluster: WorkerCluster,
   { pool, template }: PoolSeen,
 ): bigint | string {
-  const profile = profiles.get(profileNameOf(cluster));
   const name = template?.labels['node.kubernetes.io/instance-type'] ?? pool.machineType;
-  const type = profile?.spec.machineTypes.find((one) => one.name === name);
-  const region = cluster.spec.region ?? profile?.spec.defaults?.region ?? profile?.spec.regions[0]?.name ?? '';
+  const type = profile.spec.machineTypes.find((one) => one.name === name);
+  const region = regionOf({ cluster, profile });
   const price = type?.price?.currency === budget.currency ? machinePrice(type, region, pool.spot) : undefined;
   if (price !== undefined) return price;
   if (assumedHourly !== undefined) return parseMoney(assumedHourly);

@@ -19,8 +19,7 @@ import type { BurstWorld } from './world.ts';
 /** A pool that is Coppice's to size, as it is now. */
 export interface PoolSeen {
   readonly pool: DesiredPool;
-  /** Nodes that there are; and those that take pods. */
-  readonly present: number;
+  /** Nodes that take pods. */
   readonly ready: number;
   /** Nodes that it should have by what is on record, also by what policies have written down and not ordered yet. */
   readonly count: number;
@@ -78,7 +77,6 @@ export function poolsSeen(
       };
       return {
         pool,
-        present: there.length,
         ready: ready.length,
         count,
         decidedAt: at,

@@ -8,7 +8,7 @@ import type { KeptGrowth } from '../../burst/clusters/record.ts';
 import type { FitPod } from '../../burst/fit/model.ts';
 import { fitNode } from '../../burst/fit/node.ts';
 import { fitPod } from '../../burst/fit/pod.ts';
-import type { Reserve } from '../../burst/fit/reserve.ts';
+import { MANAGED_RESERVES, type Reserve } from '../../burst/fit/reserve.ts';
 import type { Amounts, Demand } from '../../hubs/contract.ts';
 import { conditionIsTrue, keyOf, type Node, type Pod } from '../../kube/resources.ts';
 import { clusterOf } from '../membership/holds.ts';
@@ -197,9 +197,6 @@ function plannedOf(world: BurstWorld, hub: Hub, cluster: WorkerCluster): Planned
   });
 }
 
-/** Managed services, by the type of their profiles. */
-const MANAGED: Readonly<Record<string, Reserve>> = { aws: 'eks', gcp: 'gke', azure: 'aks' };
-
 /** Who decides what kubelets of such a cluster keep; where that is not known, whoever is known to keep most. */
 export function reserveOf(
   { provider }: Pick<BurstWorld, 'provider'>,
@@ -208,7 +205,7 @@ export function reserveOf(
 ): Reserve {
   if (!provider(profile)?.inCloud) return 'none';
   const isManaged = (spec.mode ?? profile.spec.defaults?.mode) === 'Managed';
-  return isManaged ? (MANAGED[profile.spec.type] ?? 'gke') : 'machines';
+  return isManaged ? (MANAGED_RESERVES[profile.spec.type] ?? 'gke') : 'machines';
 }
 
 /** What of the plan is not among the nodes that are there. */

@@ -1,5 +1,5 @@
 import type { Problem, Provider } from '../../../providers/contract.ts';
-import { findCondition, HIBERNATED, isTrue, NO_CONTROL_PLANE } from '../../api/conditions.ts';
+import { findCondition, HIBERNATED, isTrue, NO_CONTROL_PLANE, WAKING } from '../../api/conditions.ts';
 import { API_VERSION, FINALIZER, LABELS } from '../../api/group.ts';
 import type { NormalPool } from '../../api/pools.ts';
 import type { Shoot, ShootSpec } from '../../api/shoot.ts';
@@ -98,7 +98,7 @@ function hibernated({ cluster, shoot, asleep, keptAwake, maySleep }: SizedView):
   if (asleep) return withoutTime(known) ?? say(HIBERNATED, false, 'FallingAsleep', 'the cluster is told to sleep');
   const { type, state } = shoot?.status?.lastOperation ?? {};
   return known || (type === 'Wake' && state !== 'Succeeded')
-    ? say(HIBERNATED, false, 'Waking', 'its control plane is started, then its nodes come')
+    ? say(HIBERNATED, false, WAKING, 'its control plane is started, then its nodes come')
     : say(HIBERNATED, false, 'Awake', 'the nodes are as the spec says');
 }
 

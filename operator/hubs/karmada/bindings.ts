@@ -2,7 +2,8 @@ import { LABELS } from '../../api/group.ts';
 import type { LabelSelector } from '../../api/hub.ts';
 import type { KubeObject, Resource } from '../../kube/resources.ts';
 import { matchesLabels } from '../../placement/selectors.ts';
-import type { Amounts, Demand, Placement as PlacedWork, Touch } from '../contract.ts';
+import { amountsOf } from '../amounts.ts';
+import type { Demand, Placement as PlacedWork, Touch } from '../contract.ts';
 import type { KarmadaCluster } from './cluster.ts';
 
 type ResourceRequest = Readonly<Record<string, string>>;
@@ -178,7 +179,6 @@ const looksAtRoom = ({ replicaScheduling }: Placement = {}): boolean =>
   replicaScheduling?.replicaSchedulingType === 'Divided' &&
   (replicaScheduling.replicaDivisionPreference === 'Aggregated' ||
     replicaScheduling.weightPreference?.dynamicWeight !== undefined);
-const GPU = 'nvidia.com/gpu';
 
 /**
  * Work that found no room. A division is all or nothing, so all that is not placed counts. Work that is duplicated, or divided by static
@@ -241,9 +241,3 @@ function accepting({ clusterAffinity, clusterAffinities = [] }: Placement = {}):
     return asked.length === 0 || asked.some((one) => matches(cluster, one));
   };
 }
-
-const amountsOf = ({ cpu, memory, [GPU]: gpu }: ResourceRequest = {}): Amounts => ({
-  ...(cpu && { cpu }),
-  ...(memory && { memory }),
-  ...(gpu && { gpu }),
-});

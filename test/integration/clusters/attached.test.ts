@@ -31,7 +31,7 @@ import { startApiserver, type TestApiserver } from '../../kit/apiserver.ts';
 import { addNode } from '../../kit/hubs/hub-scene.ts';
 import { serveKinds } from '../../kit/hubs/serve-kinds.ts';
 
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 120_000;
 /** Test API servers are on the loopback, which tenants do not reach unless somebody allows it. */
 const LOOPBACK = '127.0.0.0/8';
 

@@ -36,7 +36,7 @@ import { install, type KeptGarden, operate, readKept, storedFor } from '../../ki
 import { MemoryCloud } from '../../kit/memory-cloud.ts';
 
 const FIXTURES = new URL('../../fixtures/', import.meta.url);
-const PATIENCE_MS = 40_000;
+const PATIENCE_MS = 120_000;
 /** So long nothing was done any more: an operator that has found all in order. */
 const QUIET_MS = 1_000;
 const READY = ['one', 'paper', 'pooled'];

@@ -7,7 +7,7 @@ import { runBurst, sellClusters } from '../../kit/hubs/burst-beside.ts';
 import { HubScene } from '../../kit/hubs/hub-scene.ts';
 import { KarmadaStandIn } from '../../kit/hubs/karmada-stand-in.ts';
 
-const PATIENCE = { timeout: 30_000, interval: 100 };
+const PATIENCE = { timeout: 120_000, interval: 100 };
 const TEST_FINALIZER = 'multi-cluster.demo.io/test';
 let scene: HubScene;
 

@@ -11,7 +11,7 @@ import { rotates } from '../../kit/rotation.ts';
 
 const NAME = 'shop--demo';
 const NAMESPACE = `clusternet-${NAME}`;
-const PATIENCE = { timeout: 20_000 };
+const PATIENCE = { timeout: 120_000 };
 
 interface Scene {
   readonly scene: HubScene;

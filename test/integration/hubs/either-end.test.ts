@@ -11,7 +11,7 @@ import { HubScene } from '../../kit/hubs/hub-scene.ts';
 
 const MANY = 8;
 const HOUR_MS = 3_600_000;
-const PATIENCE = { timeout: 20_000 };
+const PATIENCE = { timeout: 120_000 };
 const OTHER = { clusterSelector: { matchLabels: { fleet: 'other' } } };
 
 describe('a hub and its members', () => {

@@ -255,4 +255,4 @@ rotates(describe, TURN)('Kueue and its clusters', () => {
   });
 });
 
-const PATIENCE = { timeout: 20_000 };
+const PATIENCE = { timeout: 120_000 };

@@ -5,7 +5,7 @@ import { type MeshRequest, overlap, rangesIn } from '../../../operator/mesh/allo
 import { MESH_RECORDS, Meshes } from '../../../operator/mesh/meshes.ts';
 import { type SharedApiserver, sharedApiserver } from '../../kit/shared-apiserver.ts';
 
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 120_000;
 
 describe('two operators that give out ranges of one mesh', () => {
   let server: SharedApiserver;

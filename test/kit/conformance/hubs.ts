@@ -50,7 +50,7 @@ export interface HubUnderTest {
   };
 }
 
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 120_000;
 const HOUR_MS = 3_600_000;
 const IN_MEMBER = [SERVICEACCOUNTS, CLUSTERROLES, CLUSTERROLEBINDINGS, SECRETS];
 

@@ -19,7 +19,7 @@ import { type FitCase, NAMESPACES_OF_CASES, OPEN, objectsOf, SUBJECT } from './c
 
 /** Nothing tells that the scheduler has seen all that there is: its caches follow within milliseconds. */
 const SETTLE_MS = 120;
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 120_000;
 const HOLD = 'coppice.example.com/hold';
 const GATE = 'coppice.example.com/not-yet';
 const OF_ALL = [NODES, CSINODES, PVS, STORAGECLASSES, CSIDRIVERS, VOLUMEATTACHMENTS];

@@ -8,7 +8,7 @@ import type { Processes } from './processes.ts';
 import { SchedulingMember } from './scheduling-member.ts';
 
 const TEST_FINALIZER = `${API_VERSION.split('/')[0]}/test`;
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 120_000;
 /** What is sold by `sellClusters`. */
 const NODE = { cpu: '4', memory: '8Gi' } as const;
 

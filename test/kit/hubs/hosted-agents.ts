@@ -10,7 +10,7 @@ import type { Processes } from './processes.ts';
 const LABEL = `open-cluster-management.io/created-by-klusterlet`;
 /** Where an agent's Deployment mounts its Secrets. */
 const MOUNTS = '/spoke';
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 120_000;
 const AGAIN_MS = 1_000;
 
 interface Deployment extends KubeObject {

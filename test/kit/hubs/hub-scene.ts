@@ -40,7 +40,7 @@ import { startApiserver, type TestApiserver } from '../apiserver.ts';
 import { serveKinds } from './serve-kinds.ts';
 
 const CHART = fileURLToPath(new URL('../../../charts/coppice/templates', import.meta.url));
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 120_000;
 /** Longer than one request takes on a busy machine, and than any delay of the controllers but their slow ones. */
 const QUIET_MS = 1_500;
 

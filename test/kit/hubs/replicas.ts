@@ -8,7 +8,7 @@ type Deployment = KubeObject & {
   status?: { observedGeneration?: number };
 };
 
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 120_000;
 
 /** Runs the replicas of Deployments in members that have no kubelets, as far as anybody can see from their status. */
 export class Replicas {

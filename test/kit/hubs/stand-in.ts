@@ -2,7 +2,7 @@ import type { KubeClient } from '../../../operator/kube/client.ts';
 import { Informer } from '../../../operator/kube/informer.ts';
 import type { KubeObject, Resource } from '../../../operator/kube/resources.ts';
 
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 120_000;
 
 /** Somebody else's controller in a hub: sees to everything again whenever something of these kinds has changed, one time after the other. */
 export abstract class StandIn {

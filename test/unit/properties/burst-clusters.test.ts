@@ -223,16 +223,16 @@ describe('whatever happens to a fleet', () => {
     async (choose) => {
       const one = await live(choose);
       const { fleet } = one;
-      await one.pass(4 * HOUR);
+      await one.pass(4 * HOUR, 2 * MINUTE);
       const settled = fleet.history.length;
       fleet.objects.writes.length = 0;
-      await one.pass(2 * HOUR);
+      await one.pass(2 * HOUR, 2 * MINUTE);
       expect(fleet.history.slice(settled), 'comes to rest').toEqual([]);
       // What runs uses up the budget of a month, and from some time on that is why nothing is bought.
       if (one.limits.monthly === undefined) expect(fleet.objects.writes).toEqual([]);
       expect(one.servable(), 'waits for ever').toEqual([]);
       for (const name of [...fleet.wanted.keys()]) fleet.scale(name, 0);
-      await one.pass(3 * HOUR);
+      await one.pass(3 * HOUR, 2 * MINUTE);
       expect(fleet.bought()).toEqual([]);
       expect(fleet.record()?.purchases ?? []).toEqual([]);
       const { said, spent } = one.money();

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, open, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { InTurn } from '../../../kube/in-turn.ts';
 
 interface Kept {
   size: number;
@@ -27,7 +28,7 @@ const USED_MS = 3600_000;
 export class PullCache {
   readonly #options: CacheOptions;
   #files: Promise<Map<string, Kept>> | undefined;
-  #turn: Promise<unknown> = Promise.resolve();
+  readonly #turns = new InTurn();
 
   constructor(options: CacheOptions) {
     this.#options = options;
@@ -79,9 +80,7 @@ export class PullCache {
 
   /** Takes a draft in, where there is room for it below the limit. Resolves to whether there was; the draft stays if not. */
   keep(scope: string, name: string, draft: string, size: number): Promise<boolean> {
-    const kept = this.#turn.then(() => this.#keep(join(scope, name), draft, size));
-    this.#turn = kept.catch(() => {});
-    return kept;
+    return this.#turns.run(() => this.#keep(join(scope, name), draft, size));
   }
 
   async #keep(path: string, draft: string, size: number): Promise<boolean> {

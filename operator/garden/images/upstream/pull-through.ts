@@ -6,7 +6,7 @@ import { PullCache } from './cache.ts';
 import { machineLogin } from './credentials.ts';
 import { Download, type DownloadOptions, type Source } from './download.ts';
 import { PullError } from './errors.ts';
-import { type Access, bounded, Registries, type Wanted } from './registry.ts';
+import { type Access, bounded, discard, Registries, type Wanted } from './registry.ts';
 import type { RegistrySettings } from './settings.ts';
 
 export interface PullThroughOptions {
@@ -179,7 +179,7 @@ export class PullThrough implements Upstream {
     const length = said['content-length'] === undefined ? undefined : Number(said['content-length']);
     const from = /^bytes (\d+)-/.exec(String(said['content-range'] ?? ''))?.[1];
     if (statusCode === 206 && Number(from) !== offset) {
-      body.on('error', () => {}).destroy();
+      discard({ body });
       throw new PullError(502, `${wanted.registry} sends another part of ${digest} than it was asked for`);
     }
     return { length, offset: statusCode === 206 ? offset : 0, body };
@@ -220,7 +220,7 @@ export class PullThrough implements Upstream {
     const wanted = { ...request, access: terms.access };
     const path = `manifests/${request.reference}`;
     const { headers, body } = await this.#registries.ask(wanted, path, { method: 'HEAD', headers: { accept: ACCEPT } });
-    body.on('error', () => {}).destroy();
+    discard({ body });
     const digest = String(headers['docker-content-digest'] ?? '');
     if (!DIGEST.test(digest)) return this.#fetchManifest(request, terms, undefined);
     return (await this.#stored(terms.scopes, digest)) ?? this.#fetchManifest(request, terms, digest);

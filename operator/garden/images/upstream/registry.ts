@@ -201,7 +201,8 @@ function speaksPlainly(error: unknown): boolean {
 const withoutAuthorization = (headers: Record<string, string>): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => name !== 'authorization'));
 
-const discard = ({ body }: Answer): void => {
+/** Ends an answer that nobody wants to read. */
+export const discard = ({ body }: Pick<Answer, 'body'>): void => {
   body.on('error', () => {});
   body.destroy();
 };
