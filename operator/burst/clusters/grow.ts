@@ -66,6 +66,8 @@ function growFor(
   let left = [...wanted];
   for (const { entry, pool } of inOrder(view, wanted)) {
     if (left.length === 0) break;
+    // Two entries may name a pool: its nodes are promised once.
+    if (chosen.some((one) => one.pool.cluster === pool.cluster && one.pool.pool === pool.pool)) continue;
     const most = Math.min(pool.more, byEntry.get(entry) ?? 0, affordable(pool, money, view));
     if (most <= 0) continue;
     const taken = takenByPool(pool, left, most);

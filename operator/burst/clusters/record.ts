@@ -189,14 +189,25 @@ export function givenBack(
     why,
     hourly: purchase.rate,
   });
-  return isFailure ? rested(said, purchase.candidate, `${name}: ${why}`, now) : said;
+  return isFailure ? rested(said, purchase.candidate, { why: `${name}: ${why}`, at: purchase.at }, now) : said;
 }
 
-/** Has a candidate rest, each time twice as long. */
-export function rested(record: BurstRecord, candidate: string, why: string, now: number): BurstRecord {
-  const failures = (record.rests[candidate]?.failures ?? 0) + 1;
-  const length = Math.min(LONGEST_REST_MS, FIRST_REST_MS * 2 ** (failures - 1));
-  const rest = { failures, until: rfc3339(new Date(now + length)), why: why.slice(0, MOST_WORDS) };
+const restMs = (failures: number): number => Math.min(LONGEST_REST_MS, FIRST_REST_MS * 2 ** (failures - 1));
+
+/**
+ * Has a candidate, or a pool, rest: each time twice as long. What was ordered before it began to rest fails by the same cause, and is no other time.
+ * @param failed why, and when what failed was ordered (RFC 3339)
+ */
+export function rested(
+  record: BurstRecord,
+  candidate: string,
+  failed: { readonly why: string; readonly at: string },
+  now: number,
+): BurstRecord {
+  const before = record.rests[candidate];
+  const isKnown = before && Date.parse(failed.at) <= Date.parse(before.until) - restMs(before.failures);
+  const failures = (before?.failures ?? 0) + (isKnown ? 0 : 1);
+  const rest = { failures, until: rfc3339(new Date(now + restMs(failures))), why: failed.why.slice(0, MOST_WORDS) };
   return { ...record, rests: { ...record.rests, [candidate]: rest } };
 }
 

@@ -524,6 +524,26 @@ describe('pools that may grow', () => {
     ['a cluster for the rest', { growth: growth([growing('own', 1, 0)]) }, ['shop/own +1', 'aws 1']],
     ['a cluster alone where that costs less', { growth: growth([growing('own', 1, 5)]) }, ['aws 2']],
     ['no more than its entry allows', { growth: growth([growing('own', 5, 0)], 1) }, ['shop/own +1', 'aws 1']],
+    [
+      'no pool twice that two entries name: a cluster for the rest',
+      {
+        growth: [
+          { name: 'private', left: 9, pools: [growing('own', 1, 1)] },
+          { name: 'web', left: 9, pools: [growing('own', 1, 1)] },
+        ],
+      },
+      ['shop/own +1', 'aws 1'],
+    ],
+    [
+      'a pool as far as another entry that names it allows, where one has had its nodes',
+      {
+        growth: [
+          { name: 'private', left: 0, pools: [growing('own', 5, 1)] },
+          { name: 'web', left: 9, pools: [growing('own', 5, 1)] },
+        ],
+      },
+      ['shop/own +2'],
+    ],
     ['none that cannot', { growth: growth([growing('own', 5, 1, { problem: 'it rests' })]) }, ['aws 2']],
     [
       'none to which the hub would not send it',
