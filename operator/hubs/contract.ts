@@ -210,6 +210,8 @@ export interface Demand {
   readonly since: string;
   /** All of the source goes to one cluster. Absent: it may be divided. */
   readonly inOneCluster?: true;
+  /** Why what it asks for cannot be read, a sentence: it buys nothing. Absent: it can be. */
+  readonly problem?: string;
   /** Whether the hub would place it on such a member, room aside. Absent: on each. */
   readonly accepts?: (member: Pick<Member, 'name' | 'labels' | 'zones'>) => boolean;
 }

@@ -17,15 +17,27 @@ import type { HubWork } from './supply.ts';
 import { growthsOf, seenIn, type Turn } from './turn.ts';
 import type { BurstWorld } from './world.ts';
 
+/** So many are told about. */
+const MOST_UNREAD = 10;
+
 interface Problem {
   readonly problem: string;
   readonly reason: string;
+}
+
+/** Something that says that work has no place, and not how much. */
+interface Unread {
+  readonly source: string;
+  readonly namespace: string | undefined;
+  readonly problem: string;
 }
 
 /** What a hub says. */
 interface Answer {
   readonly hub: Hub;
   readonly work: readonly HubWork[];
+  /** What it has no place for and nobody can read. Absent: nothing. */
+  readonly unread?: readonly Unread[];
   /** It does not tell which work has no place: a policy can only keep to its schedule. */
   readonly silent?: Problem;
 }
@@ -90,9 +102,10 @@ export class PolicyLook {
     return { reason: 'NotAllowed', problem };
   }
 
-  async #decide({ hub, work, silent }: Answer): Promise<readonly HubWork[]> {
+  async #decide({ hub, work, unread = [], silent }: Answer): Promise<readonly HubWork[]> {
     const { namespaces, dryRun, suspend } = this.#policy.spec;
-    const mine = work.filter(({ namespace }) => !namespaces || namespaces.includes(namespace ?? ''));
+    const isMine = ({ namespace }: Pick<Unread, 'namespace'>) => !namespaces || namespaces.includes(namespace ?? '');
+    const mine = work.filter(isMine);
     const others = work.filter((one) => !mine.includes(one));
     const candidates = await candidatesOf(
       this.#world,
@@ -113,7 +126,16 @@ export class PolicyLook {
       turn: this.#turn,
       turns: this.#turns,
     };
-    const plan = await planFor(this.#world, scene, mine, candidates, this.#signal);
+    const planned = await planFor(this.#world, scene, mine, candidates, this.#signal);
+    const refused = unread
+      .filter(isMine)
+      .slice(0, MOST_UNREAD)
+      .map(({ source, problem }) => ({
+        source,
+        state: 'Refused' as const,
+        message: `nothing is bought for it: ${problem}`,
+      }));
+    const plan = { ...planned, verdicts: [...planned.verdicts, ...refused] };
     this.#turn.record = withPlan(this.#world, scene, plan);
     this.#turn.next = plan.next;
     await this.#save();

@@ -44,7 +44,8 @@ export type HubWork = WaitingWork & {
 
 /** What a hub has no place for, as the planner takes it. */
 export function workOf(demands: readonly Demand[], since: ReadonlyMap<string, number>, now: number): HubWork[] {
-  return demands.slice(0, MOST_DEMANDS).flatMap(({ source, namespace, count, each, accepts, inOneCluster }) =>
+  const known = demands.filter(({ problem }) => problem === undefined).slice(0, MOST_DEMANDS);
+  return known.flatMap(({ source, namespace, count, each, accepts, inOneCluster }) =>
     Number.isSafeInteger(count) && count > 0
       ? [
           {
