@@ -81,6 +81,6 @@ function read(text: string): z.output<typeof unplaced> | string {
   }
   const { data, error } = unplaced.safeParse(json);
   if (data) return data;
-  const [{ path = [], message = '' } = {}] = error.issues;
-  return [path.map(String).join('.'), message].filter(Boolean).join(': ').slice(0, MOST_WORDS);
+  const [issue] = error.issues;
+  return [issue?.path.map(String).join('.'), issue?.message].filter(Boolean).join(': ').slice(0, MOST_WORDS);
 }
