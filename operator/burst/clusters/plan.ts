@@ -1,8 +1,9 @@
 import { formatMoney } from '../../cost/money.ts';
 import { whyNone } from './choose.ts';
+import { chooseEmptying, emptied, keepNeeded } from './consolidate.ts';
 import { giveBack } from './give-back.ts';
 import { type Serving, serve, whyNotGrown } from './grow.ts';
-import type { ClustersPlan, ClustersView, Purchase, WaitingWork, WorkState, WorkVerdict } from './model.ts';
+import type { ClustersPlan, ClustersView, Kept, Purchase, WaitingWork, WorkState, WorkVerdict } from './model.ts';
 import { choosePeaks, countsFor } from './peaks.ts';
 import { likenessOf, Room } from './room.ts';
 import { chooseWarm } from './warm.ts';
@@ -31,8 +32,12 @@ class Planning {
   /** Clusters that waiting work would go to. */
   readonly #needed = new Set<string>();
 
-  constructor(view: ClustersView, now: number) {
+  readonly #kept: readonly Kept[];
+
+  constructor(before: ClustersView, now: number) {
+    const { view, kept } = keepNeeded(before, now);
     this.#view = view;
+    this.#kept = kept;
     this.#now = now;
     this.#room = new Room(view.supply, view.waiting);
   }
@@ -65,14 +70,19 @@ class Planning {
     // Work that waits comes first: it may need the money.
     const purchases = hasActed || waits.length > 0 ? forWork : this.#buyWarm();
     const hasBought = hasActed || purchases.length > 0;
-    const { removals, times } = giveBack(this.#view, { needed: this.#needed, hasBought, now: this.#now });
-    this.#times.push(...times);
+    const decided = { needed: this.#needed, hasBought, now: this.#now };
+    const { removals, times } = giveBack(this.#view, { ...decided, moved: emptied(this.#view) });
+    const less = chooseEmptying(this.#view, { ...decided, hasRemoved: removals.length > 0 });
+    this.#times.push(...times, ...less.times);
     const coming = this.#times.filter((time) => time > this.#now);
     return {
       purchases,
       growths,
       openings,
       removals,
+      emptyings: less.emptyings,
+      kept: this.#kept,
+      stays: less.stays,
       verdicts: this.#verdicts,
       left: this.#left,
       next: coming.length > 0 ? Math.min(...coming) : undefined,

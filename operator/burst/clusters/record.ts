@@ -4,7 +4,7 @@ import { rfc3339 } from '../../api/conditions.ts';
 import { burstClusterName } from '../../api/names.ts';
 import { type Billing, type ClusterBilling, costOver } from '../../cost/billing.ts';
 import { formatMoney, type Micros, parseMoney } from '../../cost/money.ts';
-import type { Alternative, Opening, Purchase } from './model.ts';
+import type { Alternative, Emptying, Kept, Opening, Purchase } from './model.ts';
 
 /** A cluster that was bought, as it is written down before it is made. Money as decimals, times as RFC 3339. */
 export interface KeptPurchase {
@@ -36,6 +36,10 @@ export interface KeptPurchase {
   readonly worked?: true;
   /** It joined, and the hub placed none of the work there that it was bought for. */
   readonly useless?: true;
+  /** Since when its work is moved away, so that it can be given back. Absent: it is not. */
+  readonly emptyingSince?: string;
+  /** It could not be emptied so many times, and is left alone until then. */
+  readonly leftAlone?: { readonly failures: number; readonly until: string };
   /** It is given back. */
   readonly leaving?: true;
 }
@@ -108,6 +112,7 @@ const KEPT_STARTUPS = 9;
 const KEPT_STARTED = 16;
 const HOUR_MS = 3_600_000n;
 const FIRST_REST_MS = 5 * 60_000;
+const FIRST_LEFT_ALONE_MS = 30 * 60_000;
 const LONGEST_REST_MS = 24 * 3_600_000;
 const MOST_WORDS = 500;
 
@@ -190,6 +195,34 @@ export function givenBack(
     hourly: purchase.rate,
   });
   return isFailure ? rested(said, purchase.candidate, `${name}: ${why}`, now) : said;
+}
+
+/** The work of a cluster is moved away from now on, so that it can be given back. */
+export function emptying(record: BurstRecord, { name, why }: Emptying, now: number): BurstRecord {
+  const purchase = record.purchases.find((one) => one.name === name);
+  if (!purchase || purchase.leaving || purchase.emptyingSince !== undefined) return record;
+  const at = rfc3339(new Date(now));
+  const { candidate, rate } = purchase;
+  const begun = { ...changed(record, name, { emptyingSince: at }), lastIn: at };
+  return decided(begun, { at, action: 'Empty', cluster: name, candidate, why, hourly: rate });
+}
+
+/** A cluster that was being emptied takes work again; one that could not be is left alone, each time twice as long. */
+export function kept(record: BurstRecord, { name, why, isFailure }: Kept, now: number): BurstRecord {
+  const purchase = record.purchases.find((one) => one.name === name);
+  if (purchase?.emptyingSince === undefined || purchase.leaving) return record;
+  const at = rfc3339(new Date(now));
+  const { emptyingSince: _, ...open } = purchase;
+  const failures = (purchase.leftAlone?.failures ?? 0) + 1;
+  const length = Math.min(LONGEST_REST_MS, FIRST_LEFT_ALONE_MS * 2 ** (failures - 1));
+  const again: KeptPurchase = isFailure
+    ? { ...open, leftAlone: { failures, until: rfc3339(new Date(now + length)) } }
+    : open;
+  const purchases = record.purchases.map((one) => (one === purchase ? again : one));
+  return decided(
+    { ...record, purchases, lastIn: at },
+    { at, action: 'Keep', cluster: name, candidate: purchase.candidate, why },
+  );
 }
 
 /** Has a candidate rest, each time twice as long. */

@@ -7,7 +7,9 @@ import { planClusters } from '../../burst/clusters/plan.ts';
 import {
   type BurstRecord,
   decided,
+  emptying as emptyingBegins,
   givenBack,
+  kept,
   opened,
   ordered,
   spentUntil,
@@ -15,22 +17,17 @@ import {
 } from '../../burst/clusters/record.ts';
 import { formatMoney } from '../../cost/money.ts';
 import { type Considered, refusalOf, shareOf, trialKey, trialOf } from './candidates.ts';
+import { type EmptyingScene, emptyingOf } from './emptying.ts';
 import { type GrowthScene, growthOf, whyOverQuota } from './growth.ts';
 import { limitsOf } from './limits.ts';
-import type { BurstMemory } from './memory.ts';
 import { peaksOf } from './peaks.ts';
 import { poolsSeen } from './pools.ts';
 import { type HubWork, supplyIn, supplyOf } from './supply.ts';
-import { boughtBy, seenIn, type Turn } from './turn.ts';
+import { boughtBy, seenIn } from './turn.ts';
 import type { BurstWorld } from './world.ts';
 
 /** What a policy decides with. */
-export interface DecisionScene extends GrowthScene {
-  readonly memory: BurstMemory;
-  readonly turn: Turn;
-  /** Of all policies of the hub. */
-  readonly turns: readonly Turn[];
-}
+export interface DecisionScene extends GrowthScene, EmptyingScene {}
 
 /** What a policy does now. What is bought was tried as it will be made: what is refused then is passed by. */
 export async function planFor(
@@ -42,20 +39,24 @@ export async function planFor(
 ): Promise<ClustersPlan> {
   const { hub, policy, record, memory, turn, turns, growths, now } = scene;
   const bought = boughtBy(world, memory, turns, now);
-  const supply = waiting.length > 0 ? supplyOf(world, hub, bought, growths, now) : [];
   const time = (text: string | undefined) => (text === undefined ? undefined : Date.parse(text));
   let growth = waiting.length > 0 ? growthOf(world, scene) : [];
-  const view = {
+  const own = {
     limits: limitsOf(policy.spec),
+    clusters: seenIn(world, memory, turn, now).map((one) => one.own),
+    lastOut: time(record.lastOut),
+    lastIn: time(record.lastIn),
+  };
+  const emptying = await emptyingOf(world, scene, own, signal);
+  const view = {
+    ...own,
+    ...emptying,
     waiting,
-    supply,
+    supply: waiting.length > 0 || emptying.movable ? supplyOf(world, hub, bought, growths, now) : [],
     grownHourly: grownHourly(record),
     warm: warmOf(world, scene),
     peaks: peaksOf(policy.spec, now),
-    clusters: seenIn(world, memory, turn, now).map(({ own }) => own),
     spent: spentUntil(record, now),
-    lastOut: time(record.lastOut),
-    lastIn: time(record.lastIn),
   };
   for (;;) {
     const plan = planClusters({ ...view, candidates, growth }, now);
@@ -154,6 +155,14 @@ export function withPlan(world: BurstWorld, scene: DecisionScene, plan: Clusters
     const { name: cluster, candidate, why } = opening;
     record = dryRun ? only(record, { action: 'Open', cluster, candidate, why }) : opened(record, opening, now);
   }
+  for (const one of plan.emptyings) {
+    const { name: cluster, why } = one;
+    const hourly = record.purchases.find(({ name }) => name === cluster)?.rate;
+    const saved = hourly !== undefined && { hourly };
+    record = dryRun ? only(record, { action: 'Empty', cluster, why, ...saved }) : emptyingBegins(record, one, now);
+  }
+  // Also in a dry run: what was begun before it is not left half done.
+  for (const one of plan.kept) record = kept(record, one, now);
   for (const removal of plan.removals)
     record = dryRun
       ? only(record, { action: 'Remove', cluster: removal.name, why: removal.why })
@@ -185,6 +194,8 @@ const REASONS = {
   Open: 'ClusterOpened',
   Grow: 'NodesAdded',
   Refuse: 'NothingBought',
+  Empty: 'ClusterEmptied',
+  Keep: 'ClusterKept',
   Remove: 'ClusterGivenBack',
   Fail: 'ClusterFailed',
 } as const;
@@ -193,6 +204,8 @@ const TYPES = {
   Open: 'Normal',
   Grow: 'Normal',
   Refuse: 'Warning',
+  Empty: 'Normal',
+  Keep: 'Normal',
   Remove: 'Normal',
   Fail: 'Warning',
 } as const;

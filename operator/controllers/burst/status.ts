@@ -26,6 +26,8 @@ export interface Outcome {
   readonly candidates: readonly CandidateView[];
   readonly waiting: readonly HubWork[];
   readonly verdicts: readonly WorkVerdict[];
+  /** Why clusters are not emptied that have little work, by name. */
+  readonly stays: ReadonlyMap<string, string>;
   /** The policy is on its way out: what it waits for. */
   readonly deleting?: string;
 }
@@ -49,7 +51,7 @@ const BY_WEIGHT: readonly WorkState[] = [
 
 /** What is told of a policy. It says nothing new while nothing happens: sums are told with the time that they are of. Pure. */
 export function statusOf(policy: BurstPolicy, outcome: Outcome, now: Date): BurstPolicyStatus {
-  const { record, seen, candidates, waiting, verdicts, ready, deleting } = outcome;
+  const { record, seen, candidates, waiting, verdicts, stays, ready, deleting } = outcome;
   const { budget } = policy.spec;
   const clusters = record.purchases.map((purchase) => {
     const own = seen.find((one) => one.purchase.name === purchase.name)?.own;
@@ -60,6 +62,7 @@ export function statusOf(policy: BurstPolicy, outcome: Outcome, now: Date): Burs
       since: purchase.at,
       hourly: purchase.rate,
       ...(own?.idleSince !== undefined && { idleSince: rfc3339(new Date(own.idleSince)) }),
+      ...(stays.has(purchase.name) && { stays: stays.get(purchase.name)!.slice(0, 1000) }),
     };
   });
   const peaks = peaksOf(policy.spec, now.getTime())
@@ -122,8 +125,9 @@ export function statusOf(policy: BurstPolicy, outcome: Outcome, now: Date): Burs
   return { ...next, spend: { month, amount, currency: budget.currency, asOf: rfc3339(now) } };
 }
 
-function phaseOf({ leaving, warm }: KeptPurchase, own: OwnCluster | undefined): BurstPhase {
+function phaseOf({ leaving, warm, emptyingSince }: KeptPurchase, own: OwnCluster | undefined): BurstPhase {
   if (leaving) return 'Leaving';
+  if (emptyingSince) return 'Emptying';
   return own?.phase === 'Joined' && warm ? 'Warm' : (own?.phase ?? 'Ordered');
 }
 

@@ -8,7 +8,7 @@ import type { DepletedOffer } from '../../../operator/capacity/offers.ts';
 import { reconcileBurst } from '../../../operator/controllers/burst/controller.ts';
 import { BurstMemory } from '../../../operator/controllers/burst/memory.ts';
 import { type BurstWorld, burstRecords } from '../../../operator/controllers/burst/world.ts';
-import type { Demand } from '../../../operator/hubs/contract.ts';
+import type { Demand, PlacedWork } from '../../../operator/hubs/contract.ts';
 import { KubeApiError } from '../../../operator/kube/errors.ts';
 import { Registry } from '../../../operator/kube/metrics.ts';
 import { receiptIn } from '../../../operator/kube/receipt.ts';
@@ -88,6 +88,10 @@ export class BurstScene {
   depleted: DepletedOffer[] = [];
   /** undefined: hubs of this type do not tell. */
   demands: readonly Demand[] | Error | undefined = [];
+  /** By the name of the member what the hub has placed there and would move. undefined: hubs of this type do not tell. */
+  placedBy: ((member: string) => readonly PlacedWork[] | string) | undefined;
+  /** Besides nodes and pods, what is in the clusters: by kind. */
+  readonly inside = new Map<string, KubeObject[]>();
   now = START;
   memory = new BurstMemory();
   profile = profile();
@@ -181,7 +185,8 @@ export class BurstScene {
       openClusters: {
         get: (key: string) => {
           const open = this.open.get(key);
-          return open && { nodes: { list: () => open.nodes }, pods: { list: () => open.pods } };
+          const client = { list: async ({ kind }: Resource) => ({ items: this.inside.get(kind) ?? [] }) };
+          return open && { client, nodes: { list: () => open.nodes }, pods: { list: () => open.pods } };
         },
       },
       records: burstRecords(garden as never, 'kube-system'),
@@ -190,6 +195,7 @@ export class BurstScene {
         if (this.demands instanceof Error) throw this.demands;
         return this.demands;
       },
+      placedWork: async (_hub: unknown, member: string) => this.placedBy?.(member),
       now: () => new Date(this.now),
       record: (_object: unknown, _type: string, reason: string, message: string) =>
         this.events.push(`${reason} ${message}`),
