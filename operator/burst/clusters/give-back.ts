@@ -1,11 +1,14 @@
 import { paidAheadMs } from '../../cost/billing.ts';
 import type { ClustersView, OwnCluster, Removal } from './model.ts';
 import { countsFor, isOn } from './peaks.ts';
+import { mayFallAsleep } from './wake.ts';
 import { warmToGo } from './warm.ts';
 import { text } from './words.ts';
 
 /** A cluster that has not joined its hub by then is given up. Clouds take 15 minutes and more for one that they manage. */
 export const JOIN_LIMIT_MS = 30 * 60_000;
+/** One that is woken needs machines and no control plane of a cloud. */
+export const WAKE_LIMIT_MS = 15 * 60_000;
 /** A cluster needs so long to leave its hubs and to be destroyed: it begins before more of its time has to be paid for. */
 export const LEAVE_MS = 5 * 60_000;
 
@@ -37,21 +40,26 @@ export function giveBack(view: ClustersView, { needed, hasBought, moved = new Se
   };
   const failed = clusters.flatMap(({ name, phase, at, failure, hasWork }): Removal[] => {
     // What has work has come, though a cache that is behind does not show that it has joined.
-    if (phase !== 'Making' || hasWork || (failure === undefined && !isDue(at + JOIN_LIMIT_MS))) return [];
-    const why = failure ?? `it has not joined the hub within ${JOIN_LIMIT_MS / 60_000} minutes`;
+    if ((phase !== 'Making' && phase !== 'Waking') || hasWork) return [];
+    const limit = phase === 'Waking' ? WAKE_LIMIT_MS : JOIN_LIMIT_MS;
+    if (failure === undefined && !isDue(at + limit)) return [];
+    const what = phase === 'Waking' ? 'it was woken, and is not back in' : 'it has not joined';
+    const why = failure ?? `${what} the hub within ${limit / 60_000} minutes`;
     return [{ name, why, isFailure: true }];
   });
   if (limits.isSuspended) return { removals: failed, times };
   const rested = restedAt(view, hasBought, now);
   const stays = keptForPeaks(view, now);
+  const mayFall = mayFallAsleep(view);
   const idle = clusters.flatMap((one): Removal[] => {
     const { phase, idleSince, at, name, key, warm } = one;
-    if (moved.has(name)) return [{ name, why: 'its work was moved to other clusters', isFailure: false }];
+    const toSleep = () => mayFall(one) && { toSleep: true as const };
+    if (moved.has(name)) return [{ name, why: 'its work was moved to other clusters', isFailure: false, ...toSleep() }];
     if (phase !== 'Joined' || warm || idleSince === undefined || needed.has(key)) return [];
     if (one.emptyingSince !== undefined) return [];
     const earliest = Math.max(idleSince + limits.idleForMs, at + limits.minimumLifeMs, rested);
     if (!isDue(paidUntil(one, earliest, now)) || stays(one)) return [];
-    return [{ name, why: `it has had no work since ${text(idleSince)}`, isFailure: false }];
+    return [{ name, why: `it has had no work since ${text(idleSince)}`, isFailure: false, ...toSleep() }];
   });
   // What has failed goes as that.
   const warm = warmToGo(view).filter(({ name }) => !failed.some((one) => one.name === name));

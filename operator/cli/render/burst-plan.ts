@@ -16,10 +16,7 @@ export function planLines({ metadata, spec, status }: BurstPolicy): string[] {
   const waiting = (status?.demand ?? []).map(
     ({ source, count, message = '' }) => `  ${oneLine(source)} waits, ${count} replicas: ${oneLine(message)}`,
   );
-  const bought = decisions.reduce(
-    (sum, one) => sum + (one.action === 'Buy' || one.action === 'Grow' ? parseMoney(one.hourly ?? '0') : 0n),
-    0n,
-  );
+  const bought = decisions.reduce((sum, one) => sum + (COSTS.has(one.action) ? parseMoney(one.hourly ?? '0') : 0n), 0n);
   const stays = staysLines(status?.clusters);
   const has = parseMoney(status?.hourly ?? '0');
   return [
@@ -31,12 +28,15 @@ export function planLines({ metadata, spec, status }: BurstPolicy): string[] {
   ];
 }
 
+const COSTS: ReadonlySet<BurstDecision['action']> = new Set(['Buy', 'Wake', 'Grow']);
 const WORDS: Record<BurstDecision['action'], string> = {
   Buy: 'buy a cluster of',
   Open: 'have work placed on',
+  Wake: 'wake',
   Grow: 'add nodes to',
   Empty: 'have the hub empty',
   Keep: 'have work placed again on',
+  Sleep: 'put to sleep',
   Remove: 'give back',
   Fail: 'give up',
   Refuse: 'buy nothing for',

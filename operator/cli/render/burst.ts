@@ -11,13 +11,7 @@ const CLUSTERS_HEADER = ['CLUSTER', 'CANDIDATE', 'PHASE', 'HOURLY', 'AGE', 'IDLE
 const NODES_HEADER = ['GROWN', 'POOL', 'NODES', 'HOURLY', 'AGE'];
 const CANDIDATES_HEADER = ['CANDIDATE', 'FROM HOURLY', 'PROBLEM'];
 const DEMAND_HEADER = ['SOURCE', 'REPLICAS', 'EACH', 'WAITS', 'STATE', 'WHY'];
-const PHASES: Record<string, Tone> = {
-  Joined: 'good',
-  Ordered: 'busy',
-  Making: 'busy',
-  Emptying: 'busy',
-  Leaving: 'busy',
-};
+const PHASES: Record<string, Tone> = { Joined: 'good' };
 
 /** All that is known of a policy: what it has, what waits, what was decided and for how much. @param now milliseconds since the epoch */
 export function explainPolicy(policy: BurstPolicy, now: number, table: TableOptions = {}): string[] {

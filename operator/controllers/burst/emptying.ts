@@ -9,8 +9,10 @@ import { underused } from '../../burst/clusters/consolidate.ts';
 import type { ClustersView, EmptyingCluster, Movable, OwnCluster } from '../../burst/clusters/model.ts';
 import { movableWork } from '../../burst/clusters/movable.ts';
 import type { BurstRecord } from '../../burst/clusters/record.ts';
+import { isToSleep } from '../../burst/clusters/sleep-record.ts';
 import { type KubeObject, keyOf, PDBS, PVCS, SERVICES, WORKERCLUSTERS } from '../../kube/resources.ts';
 import { drainTimeoutMs } from '../membership/drain-time.ts';
+import { isAsleep } from '../membership/member.ts';
 import { ownWork } from '../membership/own-work.ts';
 import { readerOf } from '../membership/two-sides.ts';
 import { BY_HUB } from '../membership/world.ts';
@@ -154,6 +156,8 @@ export async function markEmptying(
     if (purchase.leaving) continue;
     const cluster = world.clusters.get(`${policy.metadata.namespace}/${purchase.name}`);
     if (!cluster || cluster.metadata.deletionTimestamp || !isOf(cluster, policy, purchase)) continue;
+    // Until it sleeps its hub is to place nothing there.
+    if (isToSleep(purchase) && !isAsleep(cluster)) continue;
     const isMarked = cluster.metadata.labels?.[LABELS.burstEmptying] !== undefined;
     const isWanted = purchase.emptyingSince !== undefined;
     if (isMarked === isWanted) continue;

@@ -12,6 +12,7 @@ import { markEmptying } from './emptying.ts';
 import { withFacts } from './facts.ts';
 import { grownNow, growPools } from './grow-pools.ts';
 import type { BurstMemory } from './memory.ts';
+import { orderSleep } from './order-sleep.ts';
 import type { Seen } from './own-clusters.ts';
 import { type Outcome, statusOf } from './status.ts';
 import type { HubWork } from './supply.ts';
@@ -123,6 +124,7 @@ export class PolicyLook {
     if (!dryRun) {
       await growPools(this.#world, this.#policy, this.#turn.record, this.#now, this.#signal);
       await openClusters(this.#world, this.#policy, this.#turn.record, this.#signal);
+      await orderSleep(this.#world, this.#policy, this.#turn.record, this.#signal);
       this.#turn.record = await makeClusters(this.#world, this.#policy, this.#turn.record, this.#now, this.#signal);
       await this.#save();
     }

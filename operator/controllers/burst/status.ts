@@ -9,7 +9,15 @@ import { rfc3339 } from '../../api/conditions.ts';
 import { nameOf } from '../../burst/clusters/growth-record.ts';
 import type { CandidateView, OwnCluster, WorkState, WorkVerdict } from '../../burst/clusters/model.ts';
 import { isOn } from '../../burst/clusters/peaks.ts';
-import { type BurstRecord, hourlyOf, type KeptPurchase, monthOf, spentUntil } from '../../burst/clusters/record.ts';
+import {
+  type BurstRecord,
+  hourlyOf,
+  type KeptPurchase,
+  measuredWakingMs,
+  monthOf,
+  spentUntil,
+} from '../../burst/clusters/record.ts';
+import { isToSleep } from '../../burst/clusters/sleep-record.ts';
 import { formatMoney } from '../../cost/money.ts';
 import { say, withConditions } from '../conditions.ts';
 import type { Seen } from './own-clusters.ts';
@@ -41,6 +49,7 @@ const BY_WEIGHT: readonly WorkState[] = [
   'Bought',
   'Growing',
   'Opened',
+  'Waking',
   'RoomOrdered',
   'CoolingDown',
   'Stabilising',
@@ -111,6 +120,7 @@ export function statusOf(policy: BurstPolicy, outcome: Outcome, now: Date): Burs
         name: one.name,
         ...(price !== undefined && typeof price !== 'string' && { hourly: formatMoney(price.hourly) }),
         ...(one.startupMs !== undefined && { startupSeconds: Math.round(one.startupMs / 1000) }),
+        ...wakingSeconds(record, one.name),
         ...((one.problem ?? (typeof price === 'string' ? price : undefined)) && {
           problem: (one.problem ?? String(price)).slice(0, 2000),
         }),
@@ -125,10 +135,17 @@ export function statusOf(policy: BurstPolicy, outcome: Outcome, now: Date): Burs
   return { ...next, spend: { month, amount, currency: budget.currency, asOf: rfc3339(now) } };
 }
 
-function phaseOf({ leaving, warm, emptyingSince }: KeptPurchase, own: OwnCluster | undefined): BurstPhase {
+function phaseOf(purchase: KeptPurchase, own: OwnCluster | undefined): BurstPhase {
+  const { leaving, warm, emptyingSince } = purchase;
   if (leaving) return 'Leaving';
+  if (own && isToSleep(purchase)) return 'Asleep';
   if (emptyingSince) return 'Emptying';
   return own?.phase === 'Joined' && warm ? 'Warm' : (own?.phase ?? 'Ordered');
+}
+
+function wakingSeconds(record: BurstRecord, candidate: string): { wakingSeconds?: number } {
+  const ms = measuredWakingMs(record, candidate);
+  return ms === undefined ? {} : { wakingSeconds: Math.round(ms / 1000) };
 }
 
 const nodesOf = ({ growths = [] }: BurstRecord) =>

@@ -12,7 +12,7 @@ import { MANAGED_RESERVES, type Reserve } from '../../burst/fit/reserve.ts';
 import type { Amounts, Demand } from '../../hubs/contract.ts';
 import { conditionIsTrue, keyOf, type Node, type Pod } from '../../kube/resources.ts';
 import { clusterOf } from '../membership/holds.ts';
-import { nodeSizesOf } from '../membership/member.ts';
+import { isAsleep, nodeSizesOf } from '../membership/member.ts';
 import { labelsOf, zonesOf } from '../membership/member-labels.ts';
 import { BY_HUB } from '../membership/world.ts';
 import { countedTemplate, countsOf, uncountedBy } from './counted.ts';
@@ -105,6 +105,8 @@ export function supplyOf(
     const cluster = world.clusters.get(key);
     if (status?.state !== 'Joined' || metadata.deletionTimestamp || !cluster || cluster.metadata.deletionTimestamp)
       return [];
+    // Its nodes go in a moment.
+    if (isAsleep(cluster) && !byKey.has(key)) return [];
     const open = world.openClusters.get(key);
     const nodes = (open?.nodes.list() ?? []).filter((node) => conditionIsTrue(node, 'Ready'));
     const own = byKey.get(key);
@@ -156,6 +158,14 @@ export function supplyIn(world: BurstWorld, hub: Hub, cluster: WorkerCluster): S
     planned: [],
   };
 }
+
+/** What a cluster takes that sleeps, when it is awake. */
+export const supplyAwake = (world: BurstWorld, hub: Hub, cluster: WorkerCluster): Supply => ({
+  cluster: keyOf(cluster),
+  member: memberOf(world, hub, cluster),
+  nodes: [],
+  planned: plannedOf(world, hub, cluster),
+});
 
 /** Pods of a cluster that wait for a node of it. */
 const waitingPods = (pods: readonly Pod[]): FitPod[] =>

@@ -30,7 +30,7 @@ export interface BurstWorld extends ClaimantWorld {
   readonly openClusters: Pick<OpenClusters, 'get'>;
   readonly capacity: Pick<DepletedOffers, 'known'>;
   readonly decided: NonNullable<ClaimantWorld['decided']>;
-  readonly sizes: Pick<DecidedSizes, 'decide'>;
+  readonly sizes: Pick<DecidedSizes, 'decide' | 'sleepOrder' | 'orderSleep'>;
   readonly records: Receipts<BurstRecord>;
   readonly metrics: Registry;
   /** What a hub has no place for. undefined: hubs of its type do not tell. Throws where it does not answer. */

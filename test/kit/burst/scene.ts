@@ -5,6 +5,7 @@ import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import type { BurstRecord } from '../../../operator/burst/clusters/record.ts';
 import type { DecidedSize } from '../../../operator/capacity/desired-sizes.ts';
 import type { DepletedOffer } from '../../../operator/capacity/offers.ts';
+import type { SleepOrder } from '../../../operator/capacity/sleep-order.ts';
 import { reconcileBurst } from '../../../operator/controllers/burst/controller.ts';
 import { BurstMemory } from '../../../operator/controllers/burst/memory.ts';
 import { type BurstWorld, burstRecords } from '../../../operator/controllers/burst/world.ts';
@@ -85,6 +86,8 @@ export class BurstScene {
   readonly open = new Map<string, { nodes: Node[]; pods: Pod[] }>();
   /** What was decided for pools, by cluster. */
   readonly sizes = new Map<string, ReadonlyMap<string, DecidedSize>>();
+  /** What clusters were told about sleep. */
+  readonly orders = new Map<string, SleepOrder>();
   depleted: DepletedOffer[] = [];
   /** undefined: hubs of this type do not tell. */
   demands: readonly Demand[] | Error | undefined = [];
@@ -180,6 +183,13 @@ export class BurstScene {
           write(async () => {
             this.sizes.set(key, new Map([...(this.sizes.get(key) ?? []), [pool.name, size]]));
             this.objects.writes.push(`decide ${key} ${pool.name} ${size.count}`);
+          }),
+        sleepOrder: (key: string) => this.orders.get(key) ?? 'none',
+        orderSleep: (key: string, _uid: string, order: SleepOrder | undefined) =>
+          write(async () => {
+            if (order) this.orders.set(key, order);
+            else this.orders.delete(key);
+            this.objects.writes.push(`order ${key} ${order ? `asleep=${order.asleep}` : 'nothing'}`);
           }),
       },
       openClusters: {
