@@ -86,6 +86,8 @@ export class BurstScene {
   /** What was decided for pools, by cluster. */
   readonly sizes = new Map<string, ReadonlyMap<string, DecidedSize>>();
   depleted: DepletedOffer[] = [];
+  /** Whether the cloud's own service ends nodes by name. */
+  removesNodes = false;
   /** undefined: hubs of this type do not tell. */
   demands: readonly Demand[] | Error | undefined = [];
   now = START;
@@ -168,7 +170,7 @@ export class BurstScene {
       quotas: this.#cache(QUOTAS),
       profiles: { get: (name: string) => (name === 'cloud' ? this.profile : undefined) },
       granted: new Map(),
-      provider: () => ({}),
+      provider: () => ({ ...(this.removesNodes && { managed: { removeNodes: () => {} } }) }),
       capacity: { known: () => ({ depleted: this.depleted, tries: [] }) },
       decided: ({ metadata }: WorkerCluster) => this.sizes.get(`${metadata.namespace}/${metadata.name}`) ?? 'none',
       sizes: {
