@@ -1,11 +1,13 @@
 import { formatMoney } from '../../cost/money.ts';
 import { whyNone } from './choose.ts';
+import { chooseEmptying, emptied, keepNeeded } from './consolidate.ts';
 import { giveBack } from './give-back.ts';
 import { type Serving, serve, whyNotGrown } from './grow.ts';
-import type { ClustersPlan, ClustersView, Purchase, WaitingWork, WorkState, WorkVerdict } from './model.ts';
+import type { ClustersPlan, ClustersView, Kept, Purchase, WaitingWork, WorkState, WorkVerdict } from './model.ts';
 import { choosePeaks, countsFor } from './peaks.ts';
 import { likenessOf, Room } from './room.ts';
-import { chooseWarm } from './warm.ts';
+import { whyNotWoken } from './wake.ts';
+import { chooseWarm, WORDS } from './warm.ts';
 import { listed, nodesOf, replicasOf, sourceOf, text } from './words.ts';
 
 /** Of work that cannot be served so many sources, and those that ask for the same, are looked at; the rest is looked at next time. */
@@ -31,8 +33,12 @@ class Planning {
   /** Clusters that waiting work would go to. */
   readonly #needed = new Set<string>();
 
-  constructor(view: ClustersView, now: number) {
+  readonly #kept: readonly Kept[];
+
+  constructor(before: ClustersView, now: number) {
+    const { view, kept } = keepNeeded(before, now);
     this.#view = view;
+    this.#kept = kept;
     this.#now = now;
     this.#room = new Room(view.supply, view.waiting);
   }
@@ -65,14 +71,19 @@ class Planning {
     // Work that waits comes first: it may need the money.
     const purchases = hasActed || waits.length > 0 ? forWork : this.#buyWarm();
     const hasBought = hasActed || purchases.length > 0;
-    const { removals, times } = giveBack(this.#view, { needed: this.#needed, hasBought, now: this.#now });
-    this.#times.push(...times);
+    const decided = { needed: this.#needed, hasBought, now: this.#now };
+    const { removals, times } = giveBack(this.#view, { ...decided, moved: emptied(this.#view) });
+    const less = chooseEmptying(this.#view, { ...decided, hasRemoved: removals.length > 0 });
+    this.#times.push(...times, ...less.times);
     const coming = this.#times.filter((time) => time > this.#now);
     return {
       purchases,
       growths,
       openings,
       removals,
+      emptyings: less.emptyings,
+      kept: this.#kept,
+      stays: less.stays,
       verdicts: this.#verdicts,
       left: this.#left,
       next: coming.length > 0 ? Math.min(...coming) : undefined,
@@ -174,35 +185,42 @@ class Planning {
         sources: [sourceOf(peak)],
         why: `${least}, and ${there} ${there === 1 ? 'is' : 'are'} there`,
         alternatives,
+        ...this.#revisionOf(candidate),
       };
     });
-    const opened = openings.map(({ peak, warm: { name, candidate } }) => {
+    const opened = openings.map(({ peak, warm: { name, candidate, waking } }) => {
       const why = `${sourceOf(peak)} is to have ${peak.clusters} clusters until ${text(peak.until)}`;
-      return { name, candidate, sources: [sourceOf(peak)], why };
+      return { name, candidate, sources: [sourceOf(peak)], why, ...(waking && { waking }) };
     });
     return { purchases, openings: opened };
   }
 
-  /** A cluster that is to wait warm. */
+  /** A cluster that is to wait. */
   #buyWarm(): Purchase[] {
     const { limits } = this.#view;
     if (limits.isSuspended) return [];
     const { chosen, refused } = chooseWarm(this.#view, this.#now);
-    for (const { candidate, why } of refused) {
+    for (const { candidate, wait, why } of refused) {
       const reasons = why.map(({ whyNot }) => whyNot).join('; ');
-      const message = `fewer of its clusters wait warm than it asks for: ${reasons}`;
+      const message = `fewer of its clusters ${WORDS[wait].many} than it asks for: ${reasons}`;
       this.#verdicts.push({ source: `candidate ${candidate}`, state: 'Refused', message });
     }
-    return chosen.map(({ candidate: { name, warm, revision }, cluster: { nodes, price } }) => ({
-      candidate: name,
+    return chosen.map(({ candidate, wait, cluster: { nodes, price } }) => ({
+      candidate: candidate.name,
       nodes: Object.fromEntries(nodes),
       price,
       sources: [],
-      why: `it waits warm, as candidate ${name} is to have ${warm} of`,
+      why: `it ${WORDS[wait].one}, as candidate ${candidate.name} is to have ${candidate[wait]} of`,
       alternatives: [],
       warm: true,
-      revision,
+      ...(wait === 'asleep' && { sleeps: true }),
+      revision: candidate.revision,
     }));
+  }
+
+  #revisionOf(candidate: string): Pick<Purchase, 'revision'> {
+    const revision = this.#view.candidates.find(({ name }) => name === candidate)?.revision;
+    return revision === undefined ? {} : { revision };
   }
 
   /** @param hasBought something in this look: what of it takes this work is known in the next */
@@ -221,7 +239,7 @@ class Planning {
     const { served, serving, refused } = this.#most(waits);
     for (const alike of refused) this.#refuse(alike);
     if (served.length === 0) return nothing;
-    const { clusters, growths, openings } = serving;
+    const { clusters, growths, openings, instead = [] } = serving;
     const work = served.flat();
     const sources = [...new Set(work.map(({ source }) => source))];
     const why = `${replicasOf(work)} of ${listed(sources)} have no place`;
@@ -230,6 +248,7 @@ class Planning {
       const opened = openings.map(({ warm }) => warm.name);
       const names = listed([...clusters.map(({ candidate }) => candidate), ...grown, ...opened]);
       if (clusters.length > 0) this.#say(one, 'Bought', `bought for it: ${names}`);
+      else if (openings.some(({ warm }) => warm.waking)) this.#say(one, 'Waking', `woken for it: ${names}`);
       else if (growths.length === 0) this.#say(one, 'Opened', `opened for it: ${names}`);
       else this.#say(one, 'Growing', `added for it: ${names}`);
     }
@@ -241,12 +260,14 @@ class Planning {
         sources,
         why: `${why}; ${candidate} takes ${count} of them for ${formatMoney(price.hourly)} ${limits.currency} an hour`,
         alternatives,
+        ...this.#revisionOf(candidate),
       })),
-      openings: openings.map(({ warm: { name, candidate }, count }) => ({
+      openings: openings.map(({ warm: { name, candidate, waking }, count }) => ({
         name,
         candidate,
         sources,
-        why: `${why}; ${name}, which waited warm, takes ${count} of them`,
+        why: `${why}; ${name}, which ${waking ? 'sleeps' : 'waited warm'}, takes ${count} of them`,
+        ...(waking && { waking, alternatives: instead }),
       })),
       growths: growths.map(({ entry, pool, nodes, count }) => ({
         entry,
@@ -291,7 +312,12 @@ class Planning {
   /** @param alike sources that ask for the same, of which the first was tried */
   #refuse(alike: readonly (readonly WaitingWork[])[]): void {
     const wanted = this.#room.without(alike[0]!);
-    const alternatives = [...whyNotGrown(this.#view, wanted, this.#now), ...whyNone(this.#view, wanted, this.#now)];
+    const [view, now] = [this.#view, this.#now];
+    const alternatives = [
+      ...whyNotGrown(view, wanted, now),
+      ...whyNotWoken(view, wanted, now),
+      ...whyNone(view, wanted, now),
+    ];
     const reasons = alternatives.map(({ candidate, whyNot }) => `${candidate}: ${whyNot}`).join('; ');
     for (const work of alike)
       this.#say(work, 'Refused', `nothing is bought for its ${replicasOf(work)}: ${reasons}`, { alternatives });

@@ -224,7 +224,8 @@ export function isOpenToDecisions({ metadata, status, ...cluster }: WorkerCluste
     (accepted?.status !== 'False' || accepted.reason === OVER_QUOTA) &&
     is('APIServerAvailable') !== 'False' &&
     status?.hibernation?.asleep !== true &&
-    cluster.spec.hibernation?.enabled !== true
+    // What the status says of an older spec would have nodes bought for a cluster on its way to sleep.
+    (cluster.spec.hibernation?.enabled !== true || status?.hibernation?.order !== undefined)
   );
 }
 

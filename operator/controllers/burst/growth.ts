@@ -43,7 +43,9 @@ export function growthOf(world: BurstWorld, scene: GrowthScene): GrowthView[] {
   const { hub, policy, record } = scene;
   const { namespace = '' } = policy.metadata;
   const own = new Set(
-    record.purchases.flatMap((one) => (one.uid === undefined || one.leaving || isOfNoUse(one) ? [] : [one.uid])),
+    record.purchases.flatMap((one) =>
+      one.uid === undefined || one.leaving || one.emptyingSince || isOfNoUse(one) ? [] : [one.uid],
+    ),
   );
   const members = world.memberships.byIndex(BY_HUB, hub.metadata.name).flatMap((membership) => {
     const cluster = world.clusters.get(clusterOf(membership));

@@ -12,7 +12,7 @@ import { MANAGED_RESERVES, type Reserve } from '../../burst/fit/reserve.ts';
 import type { Amounts, Demand } from '../../hubs/contract.ts';
 import { conditionIsTrue, keyOf, type Node, type Pod } from '../../kube/resources.ts';
 import { clusterOf } from '../membership/holds.ts';
-import { nodeSizesOf } from '../membership/member.ts';
+import { isAsleep, nodeSizesOf } from '../membership/member.ts';
 import { labelsOf, zonesOf } from '../membership/member-labels.ts';
 import { BY_HUB } from '../membership/world.ts';
 import { countedTemplate, countsOf, uncountedBy } from './counted.ts';
@@ -34,6 +34,8 @@ export interface Bought {
   readonly joinedAt: string | undefined;
   /** It has room by what is seen here, and its hub places nothing there. */
   readonly isUseless: boolean;
+  /** Its work is being moved away: it is closed in the hub. */
+  readonly isEmptying: boolean;
 }
 
 /** Work of a hub with what it is chosen by. */
@@ -83,7 +85,8 @@ const podOf = ({ cpu, memory, gpu }: Amounts): Pod => ({
   },
 });
 
-const wordsOf = ({ cpu, memory, gpu }: Amounts): string =>
+/** What a replica asks for, in words. */
+export const wordsOf = ({ cpu, memory, gpu }: Amounts): string =>
   [cpu && `${cpu} CPU`, memory && `${memory} memory`, gpu && gpu !== '0' && `${gpu} GPU`].filter(Boolean).join(', ') ||
   'nothing asked for';
 
@@ -102,12 +105,14 @@ export function supplyOf(
     const cluster = world.clusters.get(key);
     if (status?.state !== 'Joined' || metadata.deletionTimestamp || !cluster || cluster.metadata.deletionTimestamp)
       return [];
+    // Its nodes go in a moment.
+    if (isAsleep(cluster) && !byKey.has(key)) return [];
     const open = world.openClusters.get(key);
     const nodes = (open?.nodes.list() ?? []).filter((node) => conditionIsTrue(node, 'Ready'));
     const own = byKey.get(key);
     byKey.delete(key);
     // Its room would keep work waiting for ever, and the cluster with it.
-    if (own?.isUseless) return [];
+    if (own?.isUseless || own?.isEmptying) return [];
     const settled = own?.joinedAt !== undefined && Date.parse(own.joinedAt) + SETTLE_MS <= now;
     const name = status.memberName ?? cluster.metadata.name;
     const sizes = nodeSizesOf(cluster, open, world.profiles.get(profileNameOf(cluster)));
@@ -153,6 +158,14 @@ export function supplyIn(world: BurstWorld, hub: Hub, cluster: WorkerCluster): S
     planned: [],
   };
 }
+
+/** What a cluster takes that sleeps, when it is awake. */
+export const supplyAwake = (world: BurstWorld, hub: Hub, cluster: WorkerCluster): Supply => ({
+  cluster: keyOf(cluster),
+  member: memberOf(world, hub, cluster),
+  nodes: [],
+  planned: plannedOf(world, hub, cluster),
+});
 
 /** Pods of a cluster that wait for a node of it. */
 const waitingPods = (pods: readonly Pod[]): FitPod[] =>
