@@ -23,6 +23,11 @@ export interface Bound {
   readonly least: Micros;
   /** What is paid besides because each unit stays for minimumLife. */
   readonly forcedByMinimumLife: Micros;
+  /**
+   * What control planes take that any policy has to pay: as long as there is work beyond what stands there is a cluster for it, of as few as the nodes
+   * fit in, and each stays for minimumLife. At the lowest fee of any candidate.
+   */
+  readonly controlPlanes: Micros;
   /** The peak of it as machines that stand all the time: how many, and their cost. */
   readonly peakNodes: number;
   readonly standing: Micros;
@@ -52,7 +57,7 @@ export async function boundOf(
   const sizes = [...curve.sizes.values()];
   const units = sizes.length === 1 ? byReplicas(scenario, sizes[0]!, asked, sold) : byAmounts(scenario, asked, sold);
   if (!units) return undefined;
-  const { levels, hourly, cheapest, nodes } = units;
+  const { levels, clusters, hourly, cheapest, nodes } = units;
   const whole = levels.map(({ at, units: some }) => ({ at, units: Math.ceil(some - 1e-9) }));
   const { minimumLifeMs } = limitsOf(policy.spec);
   const exact = paidFor(whole, end, 0);
@@ -62,6 +67,7 @@ export async function boundOf(
   return {
     least: money(areaOf(levels, end) + billed - exact),
     forcedByMinimumLife: money(lived - billed),
+    controlPlanes: BigInt(Math.round((paidFor(clusters, end, minimumLifeMs) * lowestFee(sold)) / HOUR_MS)),
     peakNodes: nodes,
     standing: standingCost(cheapest, nodes, end - start),
     cheapest: { candidate: cheapest.candidate, pool: cheapest.pool.name },
@@ -84,6 +90,8 @@ function soldOf(scenario: Scenario, policy: BurstPolicy): Sold[] {
 
 interface Units {
   readonly levels: readonly Level[];
+  /** As few clusters as take that. */
+  readonly clusters: readonly Level[];
   /** Millionths an hour of one unit. */
   readonly hourly: number;
   readonly cheapest: Sold;
@@ -106,7 +114,9 @@ function byReplicas(
   const slots = standingPools(scenario).reduce((sum, { pool, count }) => sum + count * fitsOn(pod, pool), 0);
   const levels = asked.map(({ at, count }) => ({ at, units: Math.max(0, count - slots) }));
   const nodes = Math.ceil(peakOf(levels) / priced.fits);
-  return { levels, hourly: priced.each, cheapest: priced.one, nodes };
+  const most = mostOf(sold, (pool) => pool.most * fitsOn(pod, pool));
+  const clusters = levels.map(({ at, units }) => ({ at, units: Math.ceil(units / most) }));
+  return { levels, clusters, hourly: priced.each, cheapest: priced.one, nodes };
 }
 
 /** Sizes are mixed: a unit is a CPU, or as much memory as costs the same; of both the dearer one counts, as if all could be cut to fit. */
@@ -135,7 +145,32 @@ function byAmounts(scenario: Scenario, asked: readonly Asked[], sold: readonly S
     const { cpu, memory } = over(one);
     return Math.max(most, Math.ceil(Math.max(cpu / allocatable.cpu, memory / allocatable.memory)));
   }, 0);
-  return { levels, hourly: 1000 * perMillicore, cheapest, nodes };
+  const most = (amount: 'cpu' | 'memory') =>
+    mostOf(sold, ({ most: count, template }) => count * template.allocatable[amount]);
+  const [mostCpu, mostMemory] = [most('cpu'), most('memory')];
+  const clusters = asked.map((one) => {
+    const { cpu, memory } = over(one);
+    return { at: one.at, units: Math.ceil(Math.max(cpu / mostCpu, memory / mostMemory)) };
+  });
+  return { levels, clusters, hourly: 1000 * perMillicore, cheapest, nodes };
+}
+
+/** Of the cluster that may have most of it, of any candidate. */
+function mostOf(sold: readonly Sold[], of: (pool: OfferedPool) => number): number {
+  const offers = new Set(sold.map(({ offer }) => offer));
+  return Math.max(...[...offers].map(({ pools }) => pools.reduce((sum, pool) => sum + of(pool), 0)));
+}
+
+/** What the cheapest control plane costs in an hour, in millionths. */
+function lowestFee(sold: readonly Sold[]): number {
+  const fees = sold.flatMap(({ offer }) => {
+    const least = new Map(offer.pools.map(({ name, minimum }) => [name, minimum]));
+    const price = offer.price(least);
+    if (typeof price === 'string') return [];
+    const machines = offer.pools.reduce((sum, pool) => sum + (pool.price ?? 0n) * BigInt(pool.minimum), 0n);
+    return price.hourly > machines ? [Number(price.hourly - machines)] : [0];
+  });
+  return fees.length > 0 ? Math.min(...fees) : 0;
 }
 
 const peakOf = (levels: readonly Level[]): number => levels.reduce((most, { units }) => Math.max(most, units), 0);
