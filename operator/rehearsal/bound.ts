@@ -2,16 +2,18 @@ import type { BurstPolicy } from '../api/burstpolicy.ts';
 import { profileNameOf, type WorkerCluster } from '../api/workercluster.ts';
 import type { ClusterOffer, OfferedPool } from '../burst/clusters/model.ts';
 import { offerOf } from '../burst/clusters/offer.ts';
+import { roomFor } from '../burst/fit/filters/resources.ts';
 import type { FitPod } from '../burst/fit/model.ts';
 import { fitPod } from '../burst/fit/pod.ts';
 import { limitsOf } from '../controllers/burst/limits.ts';
 import { manifestOf } from '../controllers/burst/own-clusters.ts';
 import { billingOf } from '../cost/billing.ts';
 import type { Micros } from '../cost/money.ts';
-import { type Asked, DemandCurve } from './demand-curve.ts';
+import { type Amounts, type Asked, DemandCurve } from './demand-curve.ts';
 import { areaOf, type Level, paidFor } from './levels.ts';
 import { offerInputs } from './members.ts';
 import type { Scenario } from './scenario.ts';
+import { StayingWork } from './staying-work.ts';
 import type { TraceLine, WorkSize } from './trace-line.ts';
 import { podOf } from './work-model.ts';
 
@@ -23,6 +25,8 @@ export interface Bound {
   readonly least: Micros;
   /** What is paid besides because each unit stays for minimumLife. */
   readonly forcedByMinimumLife: Micros;
+  /** The least where jobs stay where they began, without a look ahead. Absent: not all of the trace is jobs. */
+  readonly staying?: Micros;
   /**
    * What control planes take that any policy has to pay: as long as there is work beyond what stands there is a cluster for it, of as few as the nodes
    * fit in, and each stays for minimumLife. At the lowest fee of any candidate.
@@ -51,7 +55,12 @@ export async function boundOf(
   { start, end }: { start: number; end: number },
 ): Promise<Bound | undefined> {
   const curve = new DemandCurve();
-  for await (const line of trace) if (line.at <= end) curve.add(line);
+  const staying = new StayingWork(standingAmounts(scenario));
+  for await (const line of trace) {
+    if (line.at > end) continue;
+    curve.add(line);
+    staying.add(line);
+  }
   const asked = curve.until(end);
   const sold = soldOf(scenario, policy);
   const sizes = [...curve.sizes.values()];
@@ -64,9 +73,13 @@ export async function boundOf(
   const billed = paidFor(whole, end, cheapest.leastMs);
   const lived = paidFor(whole, end, Math.max(cheapest.leastMs, minimumLifeMs));
   const money = (unitMs: number): Micros => BigInt(Math.round((unitMs * hourly) / HOUR_MS));
+  const beyond = staying.until(end);
+  const { perMillicore, perByte } = unitPrices(sold);
+  const stays = beyond?.map(({ at, cpu, memory }) => ({ at, units: Math.max(cpu * perMillicore, memory * perByte) }));
   return {
     least: money(areaOf(levels, end) + billed - exact),
     forcedByMinimumLife: money(lived - billed),
+    ...(stays && { staying: BigInt(Math.round(areaOf(stays, end) / HOUR_MS)) }),
     controlPlanes: BigInt(Math.round((paidFor(clusters, end, minimumLifeMs) * lowestFee(sold)) / HOUR_MS)),
     peakNodes: nodes,
     standing: standingCost(cheapest, nodes, end - start),
@@ -121,17 +134,11 @@ function byReplicas(
 
 /** Sizes are mixed: a unit is a CPU, or as much memory as costs the same; of both the dearer one counts, as if all could be cut to fit. */
 function byAmounts(scenario: Scenario, asked: readonly Asked[], sold: readonly Sold[]): Units | undefined {
-  const each = (amount: 'cpu' | 'memory') => (one: Sold) => one.hourly / one.pool.template.allocatable[amount];
-  const least = (amount: 'cpu' | 'memory') => Math.min(...sold.map(each(amount)));
   const usable = sold.filter(({ pool }) => pool.template.allocatable.cpu > 0 && pool.template.allocatable.memory > 0);
-  const cheapest = [...usable].sort((a, b) => each('cpu')(a) - each('cpu')(b))[0];
+  const cheapest = [...usable].sort((a, b) => priceOf('cpu', a) - priceOf('cpu', b))[0];
   if (!cheapest) return undefined;
-  const [perMillicore, perByte] = [least('cpu'), least('memory')];
-  const there = { cpu: 0, memory: 0 };
-  for (const { pool, count } of standingPools(scenario)) {
-    there.cpu += count * pool.template.allocatable.cpu;
-    there.memory += count * pool.template.allocatable.memory;
-  }
+  const { perMillicore, perByte } = unitPrices(sold);
+  const there = standingAmounts(scenario);
   const over = ({ cpu, memory }: Asked) => ({
     cpu: Math.max(0, cpu - there.cpu),
     memory: Math.max(0, memory - there.memory),
@@ -155,6 +162,21 @@ function byAmounts(scenario: Scenario, asked: readonly Asked[], sold: readonly S
   return { levels, clusters, hourly: 1000 * perMillicore, cheapest, nodes };
 }
 
+const priceOf = (amount: keyof Amounts, { hourly, pool }: Sold): number => hourly / pool.template.allocatable[amount];
+
+/** The cheapest, each by itself: millionths an hour. */
+const unitPrices = (sold: readonly Sold[]) => ({
+  perMillicore: Math.min(...sold.map((one) => priceOf('cpu', one))),
+  perByte: Math.min(...sold.map((one) => priceOf('memory', one))),
+});
+
+/** What the standing clusters offer, as if it could be cut to fit. */
+function standingAmounts(scenario: Scenario): Amounts {
+  const sum = (of: keyof Amounts) =>
+    standingPools(scenario).reduce((total, { pool, count }) => total + count * pool.template.allocatable[of], 0);
+  return { cpu: sum('cpu'), memory: sum('memory') };
+}
+
 /** Of the cluster that may have most of it, of any candidate. */
 function mostOf(sold: readonly Sold[], of: (pool: OfferedPool) => number): number {
   const offers = new Set(sold.map(({ offer }) => offer));
@@ -175,11 +197,7 @@ function lowestFee(sold: readonly Sold[]): number {
 
 const peakOf = (levels: readonly Level[]): number => levels.reduce((most, { units }) => Math.max(most, units), 0);
 
-function fitsOn({ requests }: FitPod, { template: { allocatable } }: OfferedPool): number {
-  const times = (of: 'cpu' | 'memory') => (requests[of] > 0 ? Math.floor(allocatable[of] / requests[of]) : Infinity);
-  const others = [...requests.others].map(([name, asked]) => Math.floor((allocatable.others.get(name) ?? 0) / asked));
-  return Math.min(allocatable.pods, times('cpu'), times('memory'), ...others);
-}
+const fitsOn = (pod: FitPod, { template }: OfferedPool): number => roomFor(pod, template, []);
 
 /** Nodes that stand, whatever a policy does; of pools that grow by themselves, all that they may have. */
 function standingPools({ clusters, profiles }: Scenario): { pool: OfferedPool; count: number }[] {

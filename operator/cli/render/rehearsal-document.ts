@@ -105,6 +105,7 @@ function comparedDocument({ currency, bound, nodesAlone }: Compared) {
         cost: formatMoney(bound.least),
         forcedByMinimumLife: formatMoney(bound.forcedByMinimumLife),
         controlPlanes: formatMoney(bound.controlPlanes),
+        ...(bound.staying !== undefined && { whereJobsStay: formatMoney(bound.staying) }),
         ...bound.cheapest,
       },
     }),

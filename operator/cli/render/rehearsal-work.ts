@@ -69,6 +69,16 @@ export function renderCompared(compared: Compared, options: TableOptions): strin
     ];
   };
   const rest = (nodes: number | undefined) => ['', String(nodes ?? '-'), ''];
+  const bounded = (what: string, amount: Micros | undefined, fees?: Micros): string[] => [
+    what,
+    money(amount),
+    fees === undefined ? '' : money(fees),
+    share(amount),
+    '',
+    '-',
+    '-',
+    ...rest(undefined),
+  ];
   const rows = [
     did('the policy', policy),
     ...(nodesAlone ? [did('nodes alone', nodesAlone)] : []),
@@ -84,18 +94,10 @@ export function renderCompared(compared: Compared, options: TableOptions): strin
             '-',
             ...rest(bound.peakNodes),
           ],
-          ['the least', money(bound.least), '', share(bound.least), '', '-', '-', ...rest(undefined)],
-          ['  with minimumLife', money(least), '', share(least), '', '-', '-', ...rest(undefined)],
-          [
-            '  and control planes',
-            money(least! + bound.controlPlanes),
-            money(bound.controlPlanes),
-            share(least! + bound.controlPlanes),
-            '',
-            '-',
-            '-',
-            ...rest(undefined),
-          ],
+          bounded('the least', bound.least),
+          bounded('  with minimumLife', least),
+          bounded('  and control planes', least! + bound.controlPlanes, bound.controlPlanes),
+          ...(bound.staying === undefined ? [] : [bounded('the least, where jobs stay', bound.staying)]),
         ]
       : []),
   ];
