@@ -15,7 +15,9 @@ import {
   told,
 } from '../../burst/clusters/record.ts';
 import { isToSleep, putToSleep, woken } from '../../burst/clusters/sleep-record.ts';
+import { letSleep, wakes, wokenHourly } from '../../burst/clusters/wake-record.ts';
 import { formatMoney, parseMoney } from '../../cost/money.ts';
+import { keyOf } from '../../kube/resources.ts';
 import { type Considered, refusalOf, shareOf, trialKey, trialOf } from './candidates.ts';
 import { type GrowthScene, growthOf, whyOverQuota } from './growth.ts';
 import { limitsOf } from './limits.ts';
@@ -24,6 +26,7 @@ import { peaksOf } from './peaks.ts';
 import { poolsSeen } from './pools.ts';
 import { type HubWork, supplyAwake, supplyIn, supplyOf } from './supply.ts';
 import { boughtBy, seenIn, type Turn } from './turn.ts';
+import { sleepersOf, wokenBy } from './wake-others.ts';
 import type { BurstWorld } from './world.ts';
 
 /** What a policy decides with. */
@@ -51,8 +54,9 @@ export async function planFor(
     limits: limitsOf(policy.spec),
     waiting,
     supply,
-    grownHourly: grownHourly(record),
-    warm: warmOf(world, scene),
+    grownHourly: grownHourly(record) + wokenHourly(record),
+    warm: [...warmOf(world, scene), ...(waiting.length > 0 ? sleepersOf(world, scene) : [])],
+    woken: wokenBy(world, memory, policy, record, now),
     peaks: peaksOf(policy.spec, now),
     clusters: seenIn(world, memory, turn, now).map(({ own }) => own),
     spent: spentUntil(record, now),
@@ -165,15 +169,19 @@ export function withPlan(world: BurstWorld, scene: DecisionScene, plan: Clusters
   for (const opening of plan.openings) {
     const { name: cluster, candidate, why, waking, alternatives = [] } = opening;
     const wake = { hourly: formatMoney(waking?.hourly ?? 0n), alternatives: told(alternatives) };
-    record = dryRun
-      ? only(record, { action: waking ? 'Wake' : 'Open', cluster, candidate, why, ...(waking && wake) })
-      : (waking ? woken : opened)(record, opening, now);
+    const others =
+      opening.entry === undefined ? undefined : world.clusters.get(`${policy.metadata.namespace}/${cluster}`);
+    if (dryRun)
+      record = only(record, { action: waking ? 'Wake' : 'Open', cluster, candidate, why, ...(waking && wake) });
+    else if (others && waking)
+      record = wakes(record, opening, waking, { cluster: keyOf(others), uid: others.metadata.uid ?? '' }, now);
+    else if (opening.entry === undefined) record = (waking ? woken : opened)(record, opening, now);
   }
   for (const removal of plan.removals) {
-    const { name: cluster, why, toSleep } = removal;
+    const { name: cluster, why, toSleep, isOthers } = removal;
     record = dryRun
       ? only(record, { action: toSleep ? 'Sleep' : 'Remove', cluster, why })
-      : (toSleep ? putToSleep : givenBack)(record, removal, now);
+      : (isOthers ? letSleep : toSleep ? putToSleep : givenBack)(record, removal, now);
   }
   for (const { source, state, message, alternatives } of plan.verdicts)
     if (state === 'Refused')
