@@ -176,6 +176,17 @@ export const burstPolicySpec = rules(
       .object({
         idleFor: duration('How long a cluster has to be without work before it is given back. Absent: 10m.').optional(),
         minimumLife: duration('How long a cluster stays at least. Absent: 30m.').optional(),
+        consolidationPolicy: z
+          .enum(['WhenEmpty', 'WhenEmptyOrUnderutilized'])
+          .describe(
+            'Which clusters are given back. WhenEmpty: those without work. WhenEmptyOrUnderutilized: also one with little work for idleFor, after its hub has moved all of it to free room of its other members. Absent: WhenEmpty.',
+          )
+          .optional(),
+        utilizationThreshold: count(
+          1,
+          100,
+          'Percent of the CPU, and of the memory, of its nodes. A cluster has little work while its pods request less of both. Absent: 50.',
+        ).optional(),
       })
       .describe('When clusters are given back.')
       .optional(),
@@ -245,9 +256,9 @@ export const decisionSchema = z
   .object({
     at: time('When.'),
     action: z
-      .enum(['Buy', 'Open', 'Wake', 'Grow', 'Refuse', 'Sleep', 'Remove', 'Fail'])
+      .enum(['Buy', 'Open', 'Wake', 'Grow', 'Refuse', 'Empty', 'Keep', 'Sleep', 'Remove', 'Fail'])
       .describe(
-        'Buy: a cluster was ordered. Open: one that waited warm takes work. Wake: one that sleeps is woken for work. Grow: nodes of a cluster were ordered. Refuse: work was waiting and nothing was bought. Sleep: a cluster without work is put to sleep, or sleeps again as its spec says. Remove: a cluster is given back. Fail: a cluster, or nodes, did not come.',
+        'Buy: a cluster was ordered. Open: one that waited warm takes work. Wake: one that sleeps is woken for work. Grow: nodes of a cluster were ordered. Refuse: work was waiting and nothing was bought. Empty: the hub moves the work of a cluster away, so that it can be given back. Keep: such a cluster takes work again. Sleep: a cluster without work is put to sleep, or sleeps again as its spec says. Remove: a cluster is given back. Fail: a cluster, or nodes, did not come.',
       ),
     source: text(512, 'Whose work nothing was bought for.').optional(),
     cluster: text(LIMITS.label, 'Name of the WorkerCluster.').optional(),
@@ -262,7 +273,7 @@ export const decisionSchema = z
 export type BurstDecision = z.output<typeof decisionSchema>;
 
 /** How a cluster of a policy stands, in one word. */
-export const BURST_PHASES = ['Ordered', 'Making', 'Warm', 'Asleep', 'Waking', 'Joined', 'Leaving'] as const;
+export const BURST_PHASES = ['Ordered', 'Making', 'Warm', 'Asleep', 'Waking', 'Joined', 'Emptying', 'Leaving'] as const;
 export type BurstPhase = (typeof BURST_PHASES)[number];
 
 export const burstPolicyStatus = z
@@ -276,11 +287,12 @@ export const burstPolicyStatus = z
           phase: z
             .enum(BURST_PHASES)
             .describe(
-              'Ordered: written down. Making: on its way into the hub. Warm: it waits there until work needs it. Asleep: it sleeps, or is told to, until work needs it. Waking: it is woken for work. Joined: it takes work. Leaving: it is given back.',
+              'Ordered: written down. Making: on its way into the hub. Warm: it waits there until work needs it. Asleep: it sleeps, or is told to, until work needs it. Waking: it is woken for work. Joined: it takes work. Emptying: its work is moved away. Leaving: it is given back.',
             ),
           since: time('When it was ordered.'),
           hourly: money('What it costs in an hour.'),
           idleSince: time('Since when it has no work.').optional(),
+          stays: text(1024, 'Why it is not emptied, though it has little work.').optional(),
         })
         .describe('A cluster of this policy.'),
       MOST_CLUSTERS,

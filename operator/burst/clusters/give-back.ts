@@ -10,7 +10,7 @@ export const JOIN_LIMIT_MS = 30 * 60_000;
 /** One that is woken needs machines and no control plane of a cloud. */
 export const WAKE_LIMIT_MS = 15 * 60_000;
 /** A cluster needs so long to leave its hubs and to be destroyed: it begins before more of its time has to be paid for. */
-const LEAVE_MS = 5 * 60_000;
+export const LEAVE_MS = 5 * 60_000;
 
 /** What else speaks for and against giving back. */
 export interface Circumstances {
@@ -18,6 +18,8 @@ export interface Circumstances {
   readonly needed: ReadonlySet<string>;
   /** Something is bought in this look. */
   readonly hasBought: boolean;
+  /** Names of clusters whose work was moved away: they need not be idle for long. Absent: none. */
+  readonly moved?: ReadonlySet<string>;
   readonly now: number;
 }
 
@@ -28,8 +30,8 @@ export interface GivenBack {
 }
 
 /** Clusters that go: those that did not come, and those that have been without work for long enough. */
-export function giveBack(view: ClustersView, { needed, hasBought, now }: Circumstances): GivenBack {
-  const { clusters, limits, lastOut, lastIn } = view;
+export function giveBack(view: ClustersView, { needed, hasBought, moved = new Set(), now }: Circumstances): GivenBack {
+  const { clusters, limits } = view;
   const times: number[] = [];
   /** Whether its time has come; if not, it is looked at again then. */
   const isDue = (due: number) => {
@@ -48,17 +50,18 @@ export function giveBack(view: ClustersView, { needed, hasBought, now }: Circums
     return [{ name, why, isFailure: true, ...(ofOthers.has(one) && { isOthers: true as const }) }];
   });
   if (limits.isSuspended) return { removals: failed, times };
-  const last = hasBought ? now : Math.max(lastOut ?? -Infinity, lastIn ?? -Infinity);
-  const rested = last + limits.cooldownInMs;
+  const rested = restedAt(view, hasBought, now);
   const stays = keptForPeaks(view, now);
   const mayFall = mayFallAsleep(view);
   const idle = clusters.flatMap((one): Removal[] => {
     const { phase, idleSince, at, name, key, warm } = one;
+    const toSleep = () => mayFall(one) && { toSleep: true as const };
+    if (moved.has(name)) return [{ name, why: 'its work was moved to other clusters', isFailure: false, ...toSleep() }];
     if (phase !== 'Joined' || warm || idleSince === undefined || needed.has(key)) return [];
+    if (one.emptyingSince !== undefined) return [];
     const earliest = Math.max(idleSince + limits.idleForMs, at + limits.minimumLifeMs, rested);
     if (!isDue(paidUntil(one, earliest, now)) || stays(one)) return [];
-    const toSleep = mayFall(one) && { toSleep: true as const };
-    return [{ name, why: `it has had no work since ${text(idleSince)}`, isFailure: false, ...toSleep }];
+    return [{ name, why: `it has had no work since ${text(idleSince)}`, isFailure: false, ...toSleep() }];
   });
   const sleepAgain = (view.woken ?? []).flatMap((one): Removal[] => {
     const { phase, idleSince, at, name, key } = one;
@@ -71,6 +74,16 @@ export function giveBack(view: ClustersView, { needed, hasBought, now }: Circums
   // What has failed goes as that.
   const warm = warmToGo(view).filter(({ name }) => !failed.some((one) => one.name === name));
   return { removals: [...failed, ...(hasBought ? [] : warm), ...idle, ...sleepAgain], times };
+}
+
+/** When the rest is over after what was bought or given back last, milliseconds since the epoch. */
+export function restedAt(
+  { lastOut, lastIn, limits }: Pick<ClustersView, 'lastOut' | 'lastIn' | 'limits'>,
+  hasBought: boolean,
+  now: number,
+): number {
+  const last = hasBought ? now : Math.max(lastOut ?? -Infinity, lastIn ?? -Infinity);
+  return last + limits.cooldownInMs;
 }
 
 /** Whether a cluster stays because a peak is on; one that does not is gone for those that are asked about after it. */
@@ -87,14 +100,15 @@ function keptForPeaks({ clusters, peaks = [] }: ClustersView, now: number): (one
   };
 }
 
-/** When a cluster goes that may go at `due`: it stays as long as that costs nothing, as work may come back to it. */
-function paidUntil(
+/** When a cluster goes that may go at `due`: it stays as long as that costs nothing, as work may come back to it. @param leaveMs how long it takes to go */
+export function paidUntil(
   { at, hourly, billing }: Pick<OwnCluster, 'at' | 'hourly' | 'billing'>,
   due: number,
   now: number,
+  leaveMs = LEAVE_MS,
 ): number {
   if (!billing) return due;
   const since = Math.max(due, now);
-  const ahead = paidAheadMs(Math.max(0, since - at), hourly, billing) - LEAVE_MS;
+  const ahead = paidAheadMs(Math.max(0, since - at), hourly, billing) - leaveMs;
   return ahead > 0 ? since + ahead : due;
 }

@@ -174,6 +174,12 @@ export interface OwnCluster {
   readonly failure: string | undefined;
   /** Somebody's work is seen to run there, whatever else is known. */
   readonly hasWork?: boolean;
+  /** Since when it has little work or none; undefined: it has more, nobody can tell, or its policy does not ask. */
+  readonly underusedSince?: number | undefined;
+  /** Since when its hub is to move its work away; undefined: it is not. */
+  readonly emptyingSince?: number | undefined;
+  /** An attempt to empty it has failed: there is none before then, milliseconds since the epoch. */
+  readonly leftAloneUntil?: number | undefined;
 }
 
 /** A cluster of somebody that the policy has woken; its candidate is the entry by which it was. */
@@ -221,6 +227,12 @@ export interface ClustersView {
   readonly warm?: readonly WarmCluster[];
   /** Those that are on, or come next. Absent: none. */
   readonly peaks?: readonly Peak[];
+  /** What runs on clusters that have little work, by `namespace/name`; nothing is begun with those that are left out. Absent: none. */
+  readonly movable?: ReadonlyMap<string, Movable>;
+  /** Clusters of the policy whose work is being moved away. Absent: none. */
+  readonly emptying?: readonly EmptyingCluster[];
+  /** Why no cluster is to be emptied now, a sentence. Absent: nothing outside of this policy is in the way. */
+  readonly unsettled?: string | undefined;
   readonly clusters: readonly OwnCluster[];
   /** Clusters of others that it has woken. Absent: none. */
   readonly woken?: readonly WokenCluster[];
@@ -282,6 +294,36 @@ export interface Growth {
   readonly why: string;
 }
 
+/** The work of a cluster, as it would wait for room elsewhere; or what of it cannot go elsewhere, a sentence. */
+export type Movable = { readonly work: readonly WaitingWork[] } | { readonly stays: string };
+
+/** A cluster whose work is being moved away. */
+export interface EmptyingCluster {
+  readonly name: string;
+  /** What it takes, if it is to take work again. */
+  readonly supply: Supply;
+  /** The hub has begun to move its work. */
+  readonly hasBegun: boolean;
+  /** The hub has nothing placed there any more. */
+  readonly isDone: boolean;
+  /** Why that cannot go on, a sentence; undefined: it can. */
+  readonly problem: string | undefined;
+}
+
+/** A cluster whose work its hub is to move away, so that it can be given back. */
+export interface Emptying {
+  readonly name: string;
+  readonly why: string;
+}
+
+/** A cluster that was being emptied and takes work again. */
+export interface Kept {
+  readonly name: string;
+  readonly why: string;
+  /** It could not be emptied: it is left alone for a while. */
+  readonly isFailure: boolean;
+}
+
 /** A cluster to give back. */
 export interface Removal {
   readonly name: string;
@@ -331,6 +373,11 @@ export interface ClustersPlan {
   readonly growths: readonly Growth[];
   readonly openings: readonly Opening[];
   readonly removals: readonly Removal[];
+  /** At most one. */
+  readonly emptyings: readonly Emptying[];
+  readonly kept: readonly Kept[];
+  /** Why clusters are not emptied that have little work: sentences, by name. */
+  readonly stays: ReadonlyMap<string, string>;
   readonly verdicts: readonly WorkVerdict[];
   /** Work that another policy may serve: this one does not. */
   readonly left: readonly WaitingWork[];

@@ -43,6 +43,10 @@ export interface KeptPurchase {
   readonly worked?: true;
   /** It joined, and the hub placed none of the work there that it was bought for. */
   readonly useless?: true;
+  /** Since when its work is moved away, so that it can be given back. Absent: it is not. */
+  readonly emptyingSince?: string;
+  /** It could not be emptied so many times, and is left alone until then. */
+  readonly leftAlone?: { readonly failures: number; readonly until: string };
   /** It is given back. */
   readonly leaving?: true;
 }

@@ -42,7 +42,7 @@ export function putToSleep(record: BurstRecord, { name, why }: Removal, now: num
   const at = rfc3339(new Date(now));
   const purchases = record.purchases.map((one): KeptPurchase => {
     if (one !== purchase) return one;
-    const { joinedAt: _, worked: __, useless: ___, ...rest } = one;
+    const { joinedAt: _, worked: __, useless: ___, emptyingSince: ____, leftAlone: _____, ...rest } = one;
     return { ...rest, sources: [], warm: true, sleeps: true, warmAt: at, awake: one.rate };
   });
   const { candidate } = purchase;

@@ -46,6 +46,7 @@ export function explainPolicy(policy: BurstPolicy, now: number, table: TableOpti
         ]),
         table,
       ),
+      ...staysLines(status.clusters),
     );
   if (status?.woken?.length)
     lines.push(
@@ -113,6 +114,12 @@ export function explainPolicy(policy: BurstPolicy, now: number, table: TableOpti
     ];
   }
 }
+
+/** Why clusters are not emptied that have little work. */
+export const staysLines = (clusters: NonNullable<BurstPolicy['status']>['clusters'] = []): string[] =>
+  clusters.flatMap(({ name, stays }) =>
+    stays === undefined ? [] : [`  ${name} has little work, and stays: ${oneLine(stays)}`],
+  );
 
 /** One line for each policy, where none is named. */
 export const POLICIES_HEADER = ['NAMESPACE', 'NAME', 'HUB', 'CLUSTERS', 'HOURLY', 'SPENT', 'DEMAND', 'WHY'];

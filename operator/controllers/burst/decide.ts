@@ -1,6 +1,7 @@
 import type { BurstDecision, BurstPolicy } from '../../api/burstpolicy.ts';
 import { rfc3339 } from '../../api/conditions.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
+import { emptying, kept } from '../../burst/clusters/emptying-record.ts';
 import { grew, grownHourly, nameOf } from '../../burst/clusters/growth-record.ts';
 import type { ClustersPlan, GrowthView, WarmCluster } from '../../burst/clusters/model.ts';
 import { planClusters } from '../../burst/clusters/plan.ts';
@@ -19,23 +20,18 @@ import { letSleep, wakes, wokenHourly } from '../../burst/clusters/wake-record.t
 import { formatMoney, parseMoney } from '../../cost/money.ts';
 import { keyOf } from '../../kube/resources.ts';
 import { type Considered, refusalOf, shareOf, trialKey, trialOf } from './candidates.ts';
+import { type EmptyingScene, emptyingOf } from './emptying.ts';
 import { type GrowthScene, growthOf, whyOverQuota } from './growth.ts';
 import { limitsOf } from './limits.ts';
-import type { BurstMemory } from './memory.ts';
 import { peaksOf } from './peaks.ts';
 import { poolsSeen } from './pools.ts';
 import { type HubWork, supplyAwake, supplyIn, supplyOf } from './supply.ts';
-import { boughtBy, seenIn, type Turn } from './turn.ts';
+import { boughtBy, seenIn } from './turn.ts';
 import { sleepersOf, wokenBy } from './wake-others.ts';
 import type { BurstWorld } from './world.ts';
 
 /** What a policy decides with. */
-export interface DecisionScene extends GrowthScene {
-  readonly memory: BurstMemory;
-  readonly turn: Turn;
-  /** Of all policies of the hub. */
-  readonly turns: readonly Turn[];
-}
+export interface DecisionScene extends GrowthScene, EmptyingScene {}
 
 /** What a policy does now. What is bought was tried as it will be made: what is refused then is passed by. */
 export async function planFor(
@@ -47,21 +43,25 @@ export async function planFor(
 ): Promise<ClustersPlan> {
   const { hub, policy, record, memory, turn, turns, growths, now } = scene;
   const bought = boughtBy(world, memory, turns, now);
-  const supply = waiting.length > 0 ? supplyOf(world, hub, bought, growths, now) : [];
   const time = (text: string | undefined) => (text === undefined ? undefined : Date.parse(text));
   let growth = waiting.length > 0 ? growthOf(world, scene) : [];
-  const view = {
+  const own = {
     limits: limitsOf(policy.spec),
+    clusters: seenIn(world, memory, turn, now).map((one) => one.own),
+    lastOut: time(record.lastOut),
+    lastIn: time(record.lastIn),
+  };
+  const emptying = await emptyingOf(world, scene, own, signal);
+  const view = {
+    ...own,
+    ...emptying,
     waiting,
-    supply,
+    supply: waiting.length > 0 || emptying.movable ? supplyOf(world, hub, bought, growths, now) : [],
     grownHourly: grownHourly(record) + wokenHourly(record),
     warm: [...warmOf(world, scene), ...(waiting.length > 0 ? sleepersOf(world, scene) : [])],
     woken: wokenBy(world, memory, policy, record, now),
     peaks: peaksOf(policy.spec, now),
-    clusters: seenIn(world, memory, turn, now).map(({ own }) => own),
     spent: spentUntil(record, now),
-    lastOut: time(record.lastOut),
-    lastIn: time(record.lastIn),
   };
   for (;;) {
     const plan = planClusters({ ...view, candidates, growth }, now);
@@ -177,6 +177,14 @@ export function withPlan(world: BurstWorld, scene: DecisionScene, plan: Clusters
       record = wakes(record, opening, waking, { cluster: keyOf(others), uid: others.metadata.uid ?? '' }, now);
     else if (opening.entry === undefined) record = (waking ? woken : opened)(record, opening, now);
   }
+  for (const one of plan.emptyings) {
+    const { name: cluster, why } = one;
+    const hourly = record.purchases.find(({ name }) => name === cluster)?.rate;
+    const saved = hourly !== undefined && { hourly };
+    record = dryRun ? only(record, { action: 'Empty', cluster, why, ...saved }) : emptying(record, one, now);
+  }
+  // Also in a dry run: what was begun before it is not left half done.
+  for (const one of plan.kept) record = kept(record, one, now);
   for (const removal of plan.removals) {
     const { name: cluster, why, toSleep, isOthers } = removal;
     record = dryRun
@@ -211,6 +219,8 @@ const REASONS = {
   Wake: 'ClusterWoken',
   Grow: 'NodesAdded',
   Refuse: 'NothingBought',
+  Empty: 'ClusterEmptied',
+  Keep: 'ClusterKept',
   Sleep: 'ClusterPutToSleep',
   Remove: 'ClusterGivenBack',
   Fail: 'ClusterFailed',
@@ -221,6 +231,8 @@ const TYPES = {
   Wake: 'Normal',
   Grow: 'Normal',
   Refuse: 'Warning',
+  Empty: 'Normal',
+  Keep: 'Normal',
   Sleep: 'Normal',
   Remove: 'Normal',
   Fail: 'Warning',

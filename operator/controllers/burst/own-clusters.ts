@@ -12,6 +12,7 @@ import { parseMoney } from '../../cost/money.ts';
 import type { Pod } from '../../kube/resources.ts';
 import { isAsleep } from '../membership/member.ts';
 import type { BurstMemory } from './memory.ts';
+import { utilization } from './utilization.ts';
 import type { BurstWorld } from './world.ts';
 
 /** Of a cluster that waits for its machines: with these it will not come by itself, and another candidate may. */
@@ -81,6 +82,16 @@ export interface Seen {
 /** By what it is remembered since when a cluster has no work. */
 export const idleKey = ({ metadata }: BurstPolicy, number: number): string => `${metadata.uid}/${number}`;
 
+/** By what it is remembered since when it has little work. */
+export const underusedKey = (policy: BurstPolicy, number: number): string => `${idleKey(policy, number)}/underused`;
+
+/** Whether a policy gives back clusters that have little work. */
+export const emptiesUnderused = ({ spec }: BurstPolicy): boolean =>
+  spec.scaleIn?.consolidationPolicy === 'WhenEmptyOrUnderutilized';
+
+/** Below so many percent a cluster has little work. As Cluster Autoscaler (scale-down-utilization-threshold). */
+const USUAL_THRESHOLD = 50;
+
 /** What there is of a purchase now. */
 export function seenOf(
   world: BurstWorld,
@@ -99,6 +110,8 @@ export function seenOf(
   const isWorkless = cluster ? isWithoutWork(world, key) : undefined;
   const isIdle = isJoined ? isWorkless : undefined;
   const idleSince = memory.idle(idleKey(policy, purchase.number), isIdle, now);
+  const isUnder = isJoined ? isUnderused(world, policy, key) : undefined;
+  const underusedSince = memory.idle(underusedKey(policy, purchase.number), isUnder, now);
   const isLeaving = purchase.leaving || cluster?.metadata.deletionTimestamp !== undefined;
   const toSleep = isToSleep(purchase);
   const isWarm = purchase.warm === true && cluster !== undefined && (toSleep || isReady(membership));
@@ -119,6 +132,9 @@ export function seenOf(
     at: Date.parse(wokenAt ?? at),
     phase,
     idleSince,
+    underusedSince,
+    emptyingSince: purchase.emptyingSince === undefined ? undefined : Date.parse(purchase.emptyingSince),
+    leftAloneUntil: purchase.leftAlone && Date.parse(purchase.leftAlone.until),
     hourly,
     billing,
     failure,
@@ -152,8 +168,15 @@ export function isWithoutWork({ openClusters }: BurstWorld, key: string): boolea
   return open && !open.pods.list().some(isWork);
 }
 
+/** @returns undefined where nobody can tell, or the policy does not ask */
+function isUnderused({ openClusters }: BurstWorld, policy: BurstPolicy, key: string): boolean | undefined {
+  const open = emptiesUnderused(policy) ? openClusters.get(key) : undefined;
+  const used = open && utilization(open.nodes.list(), open.pods.list().filter(isWork));
+  return used === undefined ? undefined : used < (policy.spec.scaleIn?.utilizationThreshold ?? USUAL_THRESHOLD);
+}
+
 /** Whether a pod is somebody's work, also one that waits for a node. */
-const isWork = ({ metadata, status }: Pod): boolean =>
+export const isWork = ({ metadata, status }: Pod): boolean =>
   metadata.namespace !== 'kube-system' &&
   status?.phase !== 'Succeeded' &&
   status?.phase !== 'Failed' &&

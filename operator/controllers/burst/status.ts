@@ -36,6 +36,8 @@ export interface Outcome {
   readonly candidates: readonly CandidateView[];
   readonly waiting: readonly HubWork[];
   readonly verdicts: readonly WorkVerdict[];
+  /** Why clusters are not emptied that have little work, by name. */
+  readonly stays: ReadonlyMap<string, string>;
   /** The policy is on its way out: what it waits for. */
   readonly deleting?: string;
 }
@@ -60,7 +62,7 @@ const BY_WEIGHT: readonly WorkState[] = [
 
 /** What is told of a policy. It says nothing new while nothing happens: sums are told with the time that they are of. Pure. */
 export function statusOf(policy: BurstPolicy, outcome: Outcome, now: Date): BurstPolicyStatus {
-  const { record, seen, candidates, waiting, verdicts, ready, deleting } = outcome;
+  const { record, seen, candidates, waiting, verdicts, stays, ready, deleting } = outcome;
   const { budget } = policy.spec;
   const clusters = record.purchases.map((purchase) => {
     const own = seen.find((one) => one.purchase.name === purchase.name)?.own;
@@ -71,6 +73,7 @@ export function statusOf(policy: BurstPolicy, outcome: Outcome, now: Date): Burs
       since: purchase.at,
       hourly: purchase.rate,
       ...(own?.idleSince !== undefined && { idleSince: rfc3339(new Date(own.idleSince)) }),
+      ...(stays.has(purchase.name) && { stays: stays.get(purchase.name)!.slice(0, 1000) }),
     };
   });
   const peaks = peaksOf(policy.spec, now.getTime())
@@ -136,9 +139,10 @@ export function statusOf(policy: BurstPolicy, outcome: Outcome, now: Date): Burs
 }
 
 function phaseOf(purchase: KeptPurchase, own: OwnCluster | undefined): BurstPhase {
-  const { leaving, warm } = purchase;
+  const { leaving, warm, emptyingSince } = purchase;
   if (leaving) return 'Leaving';
   if (own && isToSleep(purchase)) return 'Asleep';
+  if (emptyingSince) return 'Emptying';
   return own?.phase === 'Joined' && warm ? 'Warm' : (own?.phase ?? 'Ordered');
 }
 

@@ -34,6 +34,8 @@ export interface Bought {
   readonly joinedAt: string | undefined;
   /** It has room by what is seen here, and its hub places nothing there. */
   readonly isUseless: boolean;
+  /** Its work is being moved away: it is closed in the hub. */
+  readonly isEmptying: boolean;
 }
 
 /** Work of a hub with what it is chosen by. */
@@ -44,7 +46,8 @@ export type HubWork = WaitingWork & {
 
 /** What a hub has no place for, as the planner takes it. */
 export function workOf(demands: readonly Demand[], since: ReadonlyMap<string, number>, now: number): HubWork[] {
-  return demands.slice(0, MOST_DEMANDS).flatMap(({ source, namespace, count, each, accepts, inOneCluster }) =>
+  const known = demands.filter(({ problem }) => problem === undefined).slice(0, MOST_DEMANDS);
+  return known.flatMap(({ source, namespace, count, each, accepts, inOneCluster }) =>
     Number.isSafeInteger(count) && count > 0
       ? [
           {
@@ -83,7 +86,8 @@ const podOf = ({ cpu, memory, gpu }: Amounts): Pod => ({
   },
 });
 
-const wordsOf = ({ cpu, memory, gpu }: Amounts): string =>
+/** What a replica asks for, in words. */
+export const wordsOf = ({ cpu, memory, gpu }: Amounts): string =>
   [cpu && `${cpu} CPU`, memory && `${memory} memory`, gpu && gpu !== '0' && `${gpu} GPU`].filter(Boolean).join(', ') ||
   'nothing asked for';
 
@@ -109,7 +113,7 @@ export function supplyOf(
     const own = byKey.get(key);
     byKey.delete(key);
     // Its room would keep work waiting for ever, and the cluster with it.
-    if (own?.isUseless) return [];
+    if (own?.isUseless || own?.isEmptying) return [];
     const settled = own?.joinedAt !== undefined && Date.parse(own.joinedAt) + SETTLE_MS <= now;
     const name = status.memberName ?? cluster.metadata.name;
     const sizes = nodeSizesOf(cluster, open, world.profiles.get(profileNameOf(cluster)));

@@ -25,17 +25,20 @@ export const boughtBy = (world: BurstWorld, memory: BurstMemory, turns: readonly
     (record.wakes ?? []).flatMap((wake): Bought[] => {
       const { cluster: key, joinedAt, ended } = wake;
       const cluster = clusterOf(world, wake);
-      return cluster && !ended ? [{ key, cluster, joinedAt, isUseless: false }] : [];
+      return cluster && !ended ? [{ key, cluster, joinedAt, isUseless: false, isEmptying: false }] : [];
     }),
   ),
   ...turns.flatMap((turn) =>
     seenIn(world, memory, turn, now).flatMap(({ purchase, cluster, own }): Bought[] => {
       const { candidate, joinedAt } = purchase;
       const isUseless = isOfNoUse(purchase);
+      const isEmptying = purchase.emptyingSince !== undefined;
       const made = turn.policy.spec.candidates.find(({ name }) => name === candidate);
       if (own.phase === 'Leaving' || purchase.warm) return [];
-      if (cluster) return [{ key: own.key, cluster, joinedAt, isUseless }];
-      return made ? [{ key: own.key, cluster: manifestOf(turn.policy, made, purchase), joinedAt, isUseless }] : [];
+      if (cluster) return [{ key: own.key, cluster, joinedAt, isUseless, isEmptying }];
+      return made
+        ? [{ key: own.key, cluster: manifestOf(turn.policy, made, purchase), joinedAt, isUseless, isEmptying }]
+        : [];
     }),
   ),
 ];
