@@ -206,12 +206,23 @@ export interface Demand {
   readonly namespace?: string | undefined;
   readonly count: number;
   readonly each: Amounts;
+  /** What else each asks for, by name of the resource (huge pages, devices). Absent: nothing. */
+  readonly others?: Readonly<Record<string, string>>;
+  /** On which nodes each can run, as a pod says it. Absent: on all without taints. */
+  readonly nodes?: NodeRules;
   /** RFC 3339. */
   readonly since: string;
   /** All of the source goes to one cluster. Absent: it may be divided. */
   readonly inOneCluster?: true;
   /** Whether the hub would place it on such a member, room aside. Absent: on each. */
   readonly accepts?: (member: Pick<Member, 'name' | 'labels' | 'zones'>) => boolean;
+}
+
+/** What a pod says of the nodes that it can run on. */
+export interface NodeRules {
+  readonly nodeSelector?: Readonly<Record<string, string>>;
+  readonly affinity?: { readonly nodeAffinity: { readonly requiredDuringSchedulingIgnoredDuringExecution: object } };
+  readonly tolerations?: readonly object[];
 }
 
 /** Objects of which each says what has no place. */

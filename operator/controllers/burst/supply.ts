@@ -44,35 +44,37 @@ export type HubWork = WaitingWork & {
 
 /** What a hub has no place for, as the planner takes it. */
 export function workOf(demands: readonly Demand[], since: ReadonlyMap<string, number>, now: number): HubWork[] {
-  return demands.slice(0, MOST_DEMANDS).flatMap(({ source, namespace, count, each, accepts, inOneCluster }) =>
-    Number.isSafeInteger(count) && count > 0
-      ? [
-          {
-            source: source.slice(0, 512),
-            namespace,
-            asked: each,
-            count,
-            pod: fitPod(podOf(each)),
-            each: wordsOf(each),
-            since: since.get(source) ?? now,
-            ...(inOneCluster && { inOneCluster }),
-            ...(accepts && { accepts }),
-          },
-        ]
-      : [],
-  );
+  return demands.slice(0, MOST_DEMANDS).flatMap((demand) => {
+    const { source, namespace, count, each, accepts, inOneCluster } = demand;
+    if (!Number.isSafeInteger(count) || count <= 0) return [];
+    return [
+      {
+        source: source.slice(0, 512),
+        namespace,
+        asked: each,
+        count,
+        pod: fitPod(podOf(demand)),
+        each: wordsOf(demand),
+        since: since.get(source) ?? now,
+        ...(inOneCluster && { inOneCluster }),
+        ...(accepts && { accepts }),
+      },
+    ];
+  });
 }
 
-const podOf = ({ cpu, memory, gpu }: Amounts): Pod => ({
+const podOf = ({ each: { cpu, memory, gpu }, others, nodes }: Demand): Pod => ({
   apiVersion: 'v1',
   kind: 'Pod',
   metadata: { name: 'replica', namespace: 'default' },
   spec: {
+    ...nodes,
     containers: [
       {
         name: 'work',
         resources: {
           requests: {
+            ...others,
             ...(cpu && { cpu }),
             ...(memory && { memory }),
             ...(gpu && gpu !== '0' && { 'nvidia.com/gpu': gpu }),
@@ -83,9 +85,16 @@ const podOf = ({ cpu, memory, gpu }: Amounts): Pod => ({
   },
 });
 
-const wordsOf = ({ cpu, memory, gpu }: Amounts): string =>
-  [cpu && `${cpu} CPU`, memory && `${memory} memory`, gpu && gpu !== '0' && `${gpu} GPU`].filter(Boolean).join(', ') ||
-  'nothing asked for';
+const wordsOf = ({ each: { cpu, memory, gpu }, others = {} }: Demand): string =>
+  [
+    cpu && `${cpu} CPU`,
+    memory && `${memory} memory`,
+    gpu && gpu !== '0' && `${gpu} GPU`,
+    ...Object.entries(others).flatMap(([name, amount]) => (amount === '0' ? [] : [`${amount} ${name}`])),
+  ]
+    .filter(Boolean)
+    .join(', ')
+    .slice(0, 256) || 'nothing asked for';
 
 /** Clusters that take work of the hub, and those that are on their way; with nodes that were ordered for them. */
 export function supplyOf(

@@ -35,6 +35,11 @@ export interface BurstWorld extends ClaimantWorld {
   readonly metrics: Registry;
   /** What a hub has no place for. undefined: hubs of its type do not tell. Throws where it does not answer. */
   demandOf(hub: Hub, signal: AbortSignal): Promise<readonly Demand[] | undefined>;
+  /**
+   * Of a policy that only says what it would do: whether others are to find it done, as where all are asked what they would do. Absent: nobody
+   * is.
+   */
+  claims?(policy: BurstPolicy): boolean;
   now(): Date;
   record: Core['record'];
 }
