@@ -269,6 +269,8 @@ export interface HubType<Seen = unknown> {
    * Done once, when the steps are written; bounded by the hub's file.
    */
   requeue?(member: Member, spec: HubSpec, seen: Seen): readonly Touch[];
+  /** What keeps an object of the member from going that somebody deletes in the hub, and that nobody else would change. */
+  release?(member: Member, spec: HubSpec, seen: Seen): readonly Touch[];
   /** Work that the hub cannot place for want of room. */
   demand?(hub: Reader, spec: HubSpec, hubName: string): Promise<readonly Demand[]>;
   /** What is watched for that, so that work does not wait for the next look. Absent: it does. */

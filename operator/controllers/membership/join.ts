@@ -114,8 +114,8 @@ export async function join(world: MembershipWorld, scene: JoinScene, signal: Abo
     await save();
     let changed = false;
     for (const one of wanted) changed = (await sides.apply(one, signal)) || changed;
-    const touched = verdict.at ? [] : (type.requeue?.(member, spec, seen) ?? []);
-    for (const one of touched) await sides.touch(one, signal);
+    const touched = verdict.at ? type.release?.(member, spec, seen) : type.requeue?.(member, spec, seen);
+    for (const one of touched ?? []) await sides.touch(one, signal);
     const lacking = due(identities, record.credentials, world.now(), (identity) => boundTo(sides, identity));
     const awake = record.parked === 'FallingAsleep' ? whyAwake(world, scene, record, member, seen) : undefined;
     if (record.parked === 'FallingAsleep' && !awake) {

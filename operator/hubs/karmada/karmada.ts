@@ -51,7 +51,7 @@ export const karmadaHub: HubType<Seen> = {
 
   identities: (member, spec) => modeOf(spec).identities(member, spec),
   stranger: strangerIn,
-  observe: (hub, _cluster, member, spec) => look(hub, member, modeOf(spec)),
+  observe: (hub, inside, member, spec) => look(hub, inside, member, modeOf(spec)),
 
   join(member, spec, seen) {
     const { cluster, twin } = seen;
@@ -83,6 +83,7 @@ export const karmadaHub: HubType<Seen> = {
   drain: (member, spec, { cluster }) => (cluster ? [clusterWanted(member, spec, cluster, 'begin')] : []),
   placements: (_member, { placed }) => placed.map(({ text }) => text),
   requeue: (_member, _spec, { overlooked }) => overlooked,
+  release: (_member, _spec, { forsaken }) => forsaken,
   demand: async (hub) => demandOf(await bindingsOf(hub)),
   demandWatch: { resources: [RESOURCEBINDINGS, CLUSTERRESOURCEBINDINGS], says: waitsFor },
   counts: countedBy,
