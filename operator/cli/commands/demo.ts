@@ -78,8 +78,8 @@ interface Play {
   readonly sold: readonly Sold[];
   readonly local: CloudProfile;
   readonly over: AbortSignal;
-  tell(line: string): void;
-  end(signal: AbortSignal): Promise<void>;
+  readonly tell: (line: string) => void;
+  readonly end: (signal: AbortSignal) => Promise<void>;
 }
 
 async function play({ terminal }: Context, { client, fleet, sold, local, over, tell, end }: Play): Promise<void> {

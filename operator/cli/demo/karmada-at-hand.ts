@@ -12,7 +12,7 @@ const CONTEXT = 'karmada-apiserver';
 /** A Karmada, as long as it is talked to. */
 export interface KarmadaAtHand {
   readonly fleet: KarmadaFleet;
-  close(): Promise<void>;
+  readonly close: () => Promise<void>;
 }
 
 /**

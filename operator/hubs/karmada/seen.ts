@@ -42,7 +42,7 @@ export interface Looked {
   /** Whether it needs to know that the namespace for Works is there. */
   readonly usesWorksNamespace: boolean;
   /** Works of a Cluster that somebody deletes, of which nobody lets go although nothing of them is in the member any more. Absent: there are none. */
-  losesWorks?(hub: Reader, inside: Reader, member: Member): Promise<readonly Touch[]>;
+  readonly losesWorks?: (hub: Reader, inside: Reader, member: Member) => Promise<readonly Touch[]>;
 }
 
 /** Reads what Karmada has of the member, and no more than is needed now. */
