@@ -214,6 +214,8 @@ export interface Demand {
   readonly since: string;
   /** All of the source goes to one cluster. Absent: it may be divided. */
   readonly inOneCluster?: true;
+  /** Why what it asks for cannot be read, a sentence: it buys nothing. Absent: it can be. */
+  readonly problem?: string;
   /** Whether the hub would place it on such a member, room aside. Absent: on each. */
   readonly accepts?: (member: Pick<Member, 'name' | 'labels' | 'zones'>) => boolean;
 }
@@ -223,6 +225,14 @@ export interface NodeRules {
   readonly nodeSelector?: Readonly<Record<string, string>>;
   readonly affinity?: { readonly nodeAffinity: { readonly requiredDuringSchedulingIgnoredDuringExecution: object } };
   readonly tolerations?: readonly object[];
+}
+
+/** Work that a hub has placed on a member. */
+export interface PlacedWork extends Pick<Demand, 'source' | 'count' | 'each' | 'inOneCluster' | 'accepts'> {
+  /** The object on the member that makes its pods. */
+  readonly workload: { readonly kind: string; readonly namespace: string; readonly name: string };
+  /** Why the hub would not move it to where there is room, the end of a sentence that begins with the source. Absent: it would. */
+  readonly stays?: string | undefined;
 }
 
 /** Objects of which each says what has no place. */
@@ -275,6 +285,11 @@ export interface HubType<Seen = unknown> {
   demand?(hub: Reader, spec: HubSpec, hubName: string): Promise<readonly Demand[]>;
   /** What is watched for that, so that work does not wait for the next look. Absent: it does. */
   demandWatch?: DemandWatch;
+  /**
+   * Work with pods that it has placed on a member, of which it is asked whether it can be moved before any is; a sentence: as it is set up it moves
+   * none. Absent: it does not tell, and no cluster is emptied that could stay as it is.
+   */
+  placedWork?(hub: Reader, spec: HubSpec, member: string): Promise<readonly PlacedWork[] | string>;
   /**
    * What the hub counts of a node on which so much is free, in a cluster with nodes of these sizes. Absent: all of it. What it counts less it
    * places nothing on, so nobody may take it for room.

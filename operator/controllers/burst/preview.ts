@@ -39,7 +39,7 @@ import { readerOf } from '../membership/two-sides.ts';
 import { BY_HUB } from '../membership/world.ts';
 import { reconcileBurst } from './controller.ts';
 import { BurstMemory } from './memory.ts';
-import { idleKey } from './own-clusters.ts';
+import { idleKey, underusedKey } from './own-clusters.ts';
 import { ToldByHubs } from './told.ts';
 import { type BurstWorld, burstRecords } from './world.ts';
 
@@ -116,6 +116,8 @@ async function memoryOf(
     const { purchases = [] } = (await records.read(keyOf(policy), signal)) ?? {};
     for (const { name, number } of purchases) {
       const { idleSince } = policy.status?.clusters?.find((one) => one.name === name) ?? {};
+      // Since when they have little work nobody tells: long enough, as what waits has waited long enough.
+      memory.idle(underusedKey(policy, number), true, 0);
       if (idleSince) memory.idle(idleKey(policy, number), true, Date.parse(idleSince));
     }
   }
@@ -181,6 +183,12 @@ function worldOf(
       const { client } = await lines.open(name, spec, status?.clusterIdentity, stop);
       const demands = await type.demand(readerOf(client, stop), spec, name);
       return first.once(name, status?.clusterIdentity ?? name, demands, Date.now());
+    },
+    async placedWork({ metadata: { name }, spec, status }, member, stop) {
+      const type = hubType(spec.type);
+      if (!type?.placedWork) return undefined;
+      const { client } = await lines.open(name, spec, status?.clusterIdentity, stop);
+      return type.placedWork(readerOf(client, stop), spec, member);
     },
   };
 }

@@ -12,7 +12,7 @@ import { MANAGED_RESERVES, type Reserve } from '../../burst/fit/reserve.ts';
 import type { Amounts, Demand } from '../../hubs/contract.ts';
 import { conditionIsTrue, keyOf, type Node, type Pod } from '../../kube/resources.ts';
 import { clusterOf } from '../membership/holds.ts';
-import { nodeSizesOf } from '../membership/member.ts';
+import { isAsleep, nodeSizesOf } from '../membership/member.ts';
 import { labelsOf, zonesOf } from '../membership/member-labels.ts';
 import { BY_HUB } from '../membership/world.ts';
 import { countedTemplate, countsOf, uncountedBy } from './counted.ts';
@@ -34,6 +34,8 @@ export interface Bought {
   readonly joinedAt: string | undefined;
   /** It has room by what is seen here, and its hub places nothing there. */
   readonly isUseless: boolean;
+  /** Its work is being moved away: it is closed in the hub. */
+  readonly isEmptying: boolean;
 }
 
 /** Work of a hub with what it is chosen by. */
@@ -44,8 +46,9 @@ export type HubWork = WaitingWork & {
 
 /** What a hub has no place for, as the planner takes it. */
 export function workOf(demands: readonly Demand[], since: ReadonlyMap<string, number>, now: number): HubWork[] {
-  return demands.slice(0, MOST_DEMANDS).flatMap((demand) => {
-    const { source, namespace, count, each, accepts, inOneCluster } = demand;
+  const known = demands.filter(({ problem }) => problem === undefined).slice(0, MOST_DEMANDS);
+  return known.flatMap((demand) => {
+    const { source, namespace, count, each, others, accepts, inOneCluster } = demand;
     if (!Number.isSafeInteger(count) || count <= 0) return [];
     return [
       {
@@ -54,7 +57,7 @@ export function workOf(demands: readonly Demand[], since: ReadonlyMap<string, nu
         asked: each,
         count,
         pod: fitPod(podOf(demand)),
-        each: wordsOf(demand),
+        each: wordsOf(each, others),
         since: since.get(source) ?? now,
         ...(inOneCluster && { inOneCluster }),
         ...(accepts && { accepts }),
@@ -85,7 +88,8 @@ const podOf = ({ each: { cpu, memory, gpu }, others, nodes }: Demand): Pod => ({
   },
 });
 
-const wordsOf = ({ each: { cpu, memory, gpu }, others = {} }: Demand): string =>
+/** What a replica asks for, in words. */
+export const wordsOf = ({ cpu, memory, gpu }: Amounts, others: Demand['others'] = {}): string =>
   [
     cpu && `${cpu} CPU`,
     memory && `${memory} memory`,
@@ -111,12 +115,14 @@ export function supplyOf(
     const cluster = world.clusters.get(key);
     if (status?.state !== 'Joined' || metadata.deletionTimestamp || !cluster || cluster.metadata.deletionTimestamp)
       return [];
+    // Its nodes go in a moment.
+    if (isAsleep(cluster) && !byKey.has(key)) return [];
     const open = world.openClusters.get(key);
     const nodes = (open?.nodes.list() ?? []).filter((node) => conditionIsTrue(node, 'Ready'));
     const own = byKey.get(key);
     byKey.delete(key);
     // Its room would keep work waiting for ever, and the cluster with it.
-    if (own?.isUseless) return [];
+    if (own?.isUseless || own?.isEmptying) return [];
     const settled = own?.joinedAt !== undefined && Date.parse(own.joinedAt) + SETTLE_MS <= now;
     const name = status.memberName ?? cluster.metadata.name;
     const sizes = nodeSizesOf(cluster, open, world.profiles.get(profileNameOf(cluster)));
@@ -162,6 +168,14 @@ export function supplyIn(world: BurstWorld, hub: Hub, cluster: WorkerCluster): S
     planned: [],
   };
 }
+
+/** What a cluster takes that sleeps, when it is awake. */
+export const supplyAwake = (world: BurstWorld, hub: Hub, cluster: WorkerCluster): Supply => ({
+  cluster: keyOf(cluster),
+  member: memberOf(world, hub, cluster),
+  nodes: [],
+  planned: plannedOf(world, hub, cluster),
+});
 
 /** Pods of a cluster that wait for a node of it. */
 const waitingPods = (pods: readonly Pod[]): FitPod[] =>

@@ -22,7 +22,7 @@ interface AffinityTerm extends Affinity {
   readonly affinityName: string;
   readonly overflowAffinities?: readonly Affinity[];
 }
-interface Placement {
+export interface Placement {
   readonly clusterAffinity?: Affinity;
   readonly clusterAffinities?: readonly AffinityTerm[];
   readonly replicaScheduling?: {
@@ -30,6 +30,16 @@ interface Placement {
     readonly replicaDivisionPreference?: string;
     readonly weightPreference?: { readonly dynamicWeight?: string };
   };
+  readonly spreadConstraints?: readonly {
+    readonly spreadByField?: string;
+    readonly minGroups?: number;
+    readonly maxGroups?: number;
+  }[];
+  readonly clusterTolerations?: readonly {
+    readonly key?: string;
+    readonly operator?: string;
+    readonly effect?: string;
+  }[];
 }
 interface NodeClaim extends Omit<NodeRules, 'affinity'> {
   readonly hardNodeAffinity?: object;
@@ -42,7 +52,7 @@ interface Replicas {
 /** A ResourceBinding or ClusterResourceBinding, as far as it is read here. */
 export type BindingObject = KubeObject & {
   spec?: Replicas & {
-    resource?: { uid?: string };
+    resource?: { uid?: string; kind?: string; namespace?: string; name?: string };
     clusters?: { name: string; replicas?: number }[];
     gracefulEvictionTasks?: { fromCluster: string }[];
     components?: (Replicas & { name: string })[];
@@ -67,7 +77,7 @@ export interface Placed {
   readonly isEvicted: boolean;
 }
 
-const textOf = ({ kind }: Resource, { metadata: { namespace, name } }: KubeObject): string =>
+export const textOf = ({ kind }: Resource, { metadata: { namespace, name } }: KubeObject): string =>
   `${kind} ${namespace ? `${namespace}/` : ''}${name}`;
 
 /** What counts on the cluster, or did and has not left it. Pure. */
@@ -178,7 +188,7 @@ const FULL = /no enough resource/;
 const TOO_FEW = /number of feasible (clusters|region) is less/;
 
 /** Whether Karmada looks at what is free: what is duplicated, or divided by static weights, waits for clusters of a number or kind alone. */
-const looksAtRoom = ({ replicaScheduling }: Placement = {}): boolean =>
+export const looksAtRoom = ({ replicaScheduling }: Placement = {}): boolean =>
   replicaScheduling?.replicaSchedulingType === 'Divided' &&
   (replicaScheduling.replicaDivisionPreference === 'Aggregated' ||
     replicaScheduling.weightPreference?.dynamicWeight !== undefined);
@@ -251,7 +261,7 @@ const rulesOf = ({ nodeSelector, hardNodeAffinity, tolerations }: NodeClaim): No
 });
 
 /** Whether a binding may go to a member by its affinities, of which any will do. */
-function accepting({ clusterAffinity, clusterAffinities = [] }: Placement = {}): NonNullable<Demand['accepts']> {
+export function accepting({ clusterAffinity, clusterAffinities = [] }: Placement = {}): NonNullable<Demand['accepts']> {
   const asked = [
     ...(clusterAffinity ? [clusterAffinity] : []),
     ...clusterAffinities.flatMap((one) => [one, ...(one.overflowAffinities ?? [])]),

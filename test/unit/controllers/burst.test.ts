@@ -257,6 +257,28 @@ describe('a hub', () => {
     expect(scene.says('Ready')).toBe('False NotAllowed');
   });
 
+  it('that says something which nobody can read has that told, once, and the rest is served', async () => {
+    const problem = 'annotation multi-cluster.demo.io/unplaced cannot be read: it is no JSON';
+    const unread = demand('PlacementDecision shop/odd', 0, { problem });
+    scene.demands = [unread];
+    await scene.looks(MINUTE);
+    expect(scene.policy()!.status!.conditions!.find(({ type }) => type === 'DemandMet')).toMatchObject({
+      status: 'False',
+      reason: 'Refused',
+      message: `PlacementDecision shop/odd: nothing is bought for it: ${problem}`,
+    });
+    expect(scene.events.filter((text) => text.startsWith('NothingBought'))).toEqual([
+      `NothingBought PlacementDecision shop/odd: nothing is bought for it: ${problem}`,
+    ]);
+    expect(scene.clusters()).toEqual([]);
+    scene.demands = [unread, demand('PlacementDecision shop/web', 3)];
+    await scene.looks(MINUTE);
+    expect(scene.clusters()).toHaveLength(1);
+    scene.demands = [];
+    await scene.looks(MINUTE);
+    expect(scene.says('DemandMet')).toBe('True NothingWaits');
+  });
+
   it('that asks for nonsense has nothing bought, and the operator goes on', async () => {
     scene.demands = [
       demand('negative', -3),
@@ -405,7 +427,8 @@ describe('a candidate', () => {
     // All is there, and the hub still does not place it.
     scene.join(second!, 0);
     await scene.looks(7 * MINUTE);
-    expect(scene.record()!.rests.cloud).toMatchObject({ failures: 2 });
+    // Both were bought before anybody knew: that is one failure.
+    expect(scene.record()!.rests.cloud).toMatchObject({ failures: 1 });
   });
 
   it('of a name that somebody else has is never touched, and another name is taken', async () => {
