@@ -171,7 +171,12 @@ export class PolicyLook {
             : { status: true, reason: 'Watching', message: `it watches Hub ${hub.metadata.name}` };
     await this.#tell({ ready, candidates, waiting: mine, verdicts: plan.verdicts, stays: plan.stays });
     const isLeft = new Set<unknown>(plan.left);
-    return dryRun ? work : [...others, ...mine.filter((one) => isLeft.has(one))];
+    if (dryRun && !this.#world.claims?.(this.#policy)) return work;
+    if (dryRun) {
+      const policy = { ...this.#policy, spec: { ...this.#policy.spec, dryRun: false } };
+      this.#turn.record = withPlan(this.#world, { ...scene, policy }, plan);
+    }
+    return [...others, ...mine.filter((one) => isLeft.has(one))];
   }
 
   /** Writes the record down if it says something new, and has Events tell of decisions. */
