@@ -2,10 +2,10 @@ import type { BurstDecision } from '../../api/burstpolicy.ts';
 import { KEPT_DECISIONS } from '../../api/burstpolicy.ts';
 import { rfc3339 } from '../../api/conditions.ts';
 import { burstClusterName } from '../../api/names.ts';
-import { type Billing, type ClusterBilling, costOver } from '../../cost/billing.ts';
+import { type ClusterBilling, costOver } from '../../cost/billing.ts';
 import { formatMoney, type Micros, parseMoney } from '../../cost/money.ts';
+import { billingFrom, type KeptBilling, type KeptWake, keptBilling } from './kept-wake.ts';
 import type { Alternative, Opening, Purchase } from './model.ts';
-import type { KeptWake } from './wake-record.ts';
 
 /** A cluster that was bought, as it is written down before it is made. Money as decimals, times as RFC 3339. */
 export interface KeptPurchase {
@@ -53,13 +53,6 @@ export interface KeptPurchase {
 
 /** Whether a cluster has joined and never had work, though some has waited for it: whatever it has room for, its hub does not place it there. */
 export const isOfNoUse = ({ useless, worked }: KeptPurchase): boolean => useless === true && !worked;
-
-/** How a cluster is billed. */
-export interface KeptBilling {
-  readonly machines: Billing;
-  readonly controlPlane?: Billing;
-  readonly fee: string;
-}
 
 /** Nodes that were added to a pool, as it is written down before they are ordered. Money as decimals, times as RFC 3339. */
 export interface KeptGrowth {
@@ -294,23 +287,9 @@ export function middleMs(times: readonly number[] = []): number | undefined {
   return middle === undefined ? undefined : middle * 1000;
 }
 
-/** Billing as it is kept. */
-export const keptBilling = ({ machines, controlPlane, fee }: ClusterBilling): KeptBilling => ({
-  machines,
-  ...(controlPlane && { controlPlane }),
-  fee: formatMoney(fee),
-});
-
 /** How the time of what was bought is billed; undefined: every moment counts. */
 export const billingOfPurchase = ({ billing }: KeptPurchase): ClusterBilling | undefined =>
   billing && billingFrom(billing);
-
-/** Billing as it was kept. */
-export const billingFrom = ({ machines, controlPlane, fee }: KeptBilling): ClusterBilling => ({
-  machines,
-  controlPlane,
-  fee: parseMoney(fee),
-});
 
 /**
  * A decision is kept. Of refusals only the last one for each source, and none that says the same again: work that changes all the time must

@@ -1,45 +1,9 @@
 import { rfc3339 } from '../../api/conditions.ts';
 import { formatMoney, type Micros, parseMoney } from '../../cost/money.ts';
 import { nameOf } from './growth-record.ts';
+import { billingFrom, type KeptWake, keptBilling } from './kept-wake.ts';
 import type { Opening, Removal, Waking, WokenCluster } from './model.ts';
-import {
-  type BurstRecord,
-  billingFrom,
-  decided,
-  type KeptBilling,
-  keptBilling,
-  middleMs,
-  rested,
-  spentWith,
-  told,
-  useful,
-  withBegun,
-  withTime,
-} from './record.ts';
-
-/** A cluster of somebody that the policy has woken, as it is written down before that is ordered. Money as decimals, times as RFC 3339. */
-export interface KeptWake {
-  /** `namespace/name` of the WorkerCluster, and its UID. */
-  readonly cluster: string;
-  readonly uid: string;
-  /** Of the entry of the policy. */
-  readonly entry: string;
-  readonly at: string;
-  readonly sources: readonly string[];
-  /** What budgets count an hour of it with: what it costs awake, and not asleep. */
-  readonly most: string;
-  /** What it costs so in an hour since `rateSince`. */
-  readonly rate: string;
-  readonly rateSince: string;
-  /** How its time is billed; absent: every moment counts. */
-  readonly billing?: KeptBilling;
-  /** When it was first seen back in its hub. */
-  readonly joinedAt?: string;
-  /** It was seen to have work since then. */
-  readonly worked?: true;
-  /** The order is to be taken back. */
-  readonly ended?: true;
-}
+import { type BurstRecord, decided, middleMs, rested, spentWith, told, useful, withBegun, withTime } from './record.ts';
 
 /** What is seen of a cluster now that was woken. */
 export interface WakeNow {

@@ -4,11 +4,11 @@ import type { Hub } from '../../api/hub.ts';
 import type { Membership } from '../../api/membership.ts';
 import { membershipName } from '../../api/names.ts';
 import { isAttached, profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
+import type { KeptWake } from '../../burst/clusters/kept-wake.ts';
 import type { WarmCluster, WokenCluster } from '../../burst/clusters/model.ts';
 import { offerOf } from '../../burst/clusters/offer.ts';
 import type { BurstRecord } from '../../burst/clusters/record.ts';
 import {
-  type KeptWake,
   letSleep,
   measuredWakeMs,
   slept,
