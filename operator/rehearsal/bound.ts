@@ -25,7 +25,10 @@ export interface Bound {
   readonly least: Micros;
   /** What is paid besides because each unit stays for minimumLife. */
   readonly forcedByMinimumLife: Micros;
-  /** The least where jobs stay where they began, without a look ahead. Absent: not all of the trace is jobs. */
+  /**
+   * What it costs where jobs stay where they began, and begin in the standing clusters where they have room. No bound: who knew how long jobs run
+   * could choose better. Absent: not all of the trace is jobs.
+   */
   readonly staying?: Micros;
   /**
    * What control planes take that any policy has to pay: as long as there is work beyond what stands there is a cluster for it, of as few as the nodes

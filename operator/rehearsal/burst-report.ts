@@ -72,7 +72,9 @@ export function workReport(world: World, costs: readonly Cost[]): WorkReport | u
     money('boughtSpare'),
     money('boughtRoom'),
   ];
-  const used = money('boughtHourly') - fees - starting - idle - spare - room;
+  const rest = money('boughtHourly') - fees - starting - idle - spare - room;
+  // Each is rounded by itself, so without work the rest may be below nothing.
+  const used = rest > 0n ? rest : 0n;
   const stabilisation = mind ? limitsOf(mind.policy.spec).pendingForMs : 0;
   return {
     waits: waitsOf(all),

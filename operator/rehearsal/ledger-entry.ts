@@ -65,7 +65,9 @@ function nodesByPool(work: WorkState): ReadonlyMap<string, ReadonlyMap<string, r
     const ofCluster = found.get(cluster) ?? new Map<string, NodeState[]>();
     found.set(cluster, ofCluster);
     const pool = at.node.labels[LABELS.pool] ?? '';
-    ofCluster.set(pool, [...(ofCluster.get(pool) ?? []), at]);
+    const ofPool = ofCluster.get(pool);
+    if (ofPool) ofPool.push(at);
+    else ofCluster.set(pool, [at]);
   }
   return found;
 }

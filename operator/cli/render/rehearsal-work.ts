@@ -97,7 +97,7 @@ export function renderCompared(compared: Compared, options: TableOptions): strin
           bounded('the least', bound.least),
           bounded('  with minimumLife', least),
           bounded('  and control planes', least! + bound.controlPlanes, bound.controlPlanes),
-          ...(bound.staying === undefined ? [] : [bounded('the least, where jobs stay', bound.staying)]),
+          ...(bound.staying === undefined ? [] : [bounded('  where jobs stay', bound.staying)]),
         ]
       : []),
   ];

@@ -191,6 +191,19 @@ describe('beside what a policy does', () => {
     expect(three?.controlPlanes).toBe(3_000_000n);
   });
 
+  it('stands what jobs cost that stay where they began', async () => {
+    // Standing are 3.8 CPU: of five jobs of 1.5 two begin there, and three stay beyond for their four hours.
+    const jobs = await play('20m,batch,,5,1500m,1Gi,4h,,\n1h,other,,1,100m,1Gi,10m,,\n5h,other,,1,100m,1Gi,10m,,');
+    const bound = await boundOf(jobs.scenario, jobs.scenario.policy!, jobs.trace(), jobs.report);
+    // A machine of 1.9 CPU costs 0.1 an hour.
+    expect(Number(bound!.staying)).toBeCloseTo(((3 * 1.5) / 1.9) * 0.1e6 * 4, -1);
+    expect(bound!.least).toBeLessThan(bound!.staying!);
+    const replicas = await play(PEAK);
+    expect(
+      await boundOf(replicas.scenario, replicas.scenario.policy!, replicas.trace(), replicas.report),
+    ).not.toHaveProperty('staying');
+  });
+
   it('stands what the money went to', async () => {
     const { report } = await play('20m,web,2,,1500m,1Gi,,\n1h,web,4,,,,,\n3h,web,3,,,,,\n4h,web,2,,,,,\n6h,web,2,,,,,');
     const { fees, paidFor, costs } = report.work!.bought;
