@@ -4,6 +4,7 @@ import { ALPHA_API_VERSION, ANNOTATIONS, LABELS } from '../../operator/api/group
 import type { Membership } from '../../operator/api/membership.ts';
 import type { WorkerCluster } from '../../operator/api/workercluster.ts';
 import { CLUSTERPROFILES } from '../../operator/hubs/cluster-profile.ts';
+import { PLACEMENTDECISIONS } from '../../operator/hubs/placement-decisions.ts';
 import {
   BURSTPOLICIES,
   CLOUDPROFILES,
@@ -158,12 +159,13 @@ e2e('a policy with a cluster that sleeps', () => {
     });
     const unplaced = JSON.stringify({ replicas: 1, requests: { cpu: '500m', memory: '32Mi' } });
     const began = performance.now();
-    await client.create({
+    const decision: KubeObject = {
       apiVersion: 'multicluster.x-k8s.io/v1alpha1',
       kind: 'PlacementDecision',
       metadata: { name: 'web', namespace: fleet, annotations: { [ANNOTATIONS.unplaced]: unplaced } },
       decisions: [],
-    } as KubeObject);
+    };
+    await client.create(decision, { resource: PLACEMENTDECISIONS });
     const membership = () => memberships.list().find(({ metadata }) => metadata.namespace === namespace);
     await memberships.waitFor(() => membership()?.status?.state === 'Joined', {
       timeoutMs: PATIENCE_MS,
