@@ -1,17 +1,12 @@
 import { expect, it } from 'vitest';
 import { isTrue } from '../../operator/api/conditions.ts';
-import { ALPHA_API_VERSION, ANNOTATIONS, LABELS } from '../../operator/api/group.ts';
-import type { Membership } from '../../operator/api/membership.ts';
+import { LABELS } from '../../operator/api/group.ts';
 import type { WorkerCluster } from '../../operator/api/workercluster.ts';
 import { CLUSTERPROFILES } from '../../operator/hubs/cluster-profile.ts';
-import { PLACEMENTDECISIONS } from '../../operator/hubs/placement-decisions.ts';
 import {
-  BURSTPOLICIES,
   CLOUDPROFILES,
   conditionIsTrue,
   HUBS,
-  type KubeObject,
-  MEMBERSHIPS,
   NAMESPACES,
   PODS,
   type Pod,
@@ -26,7 +21,6 @@ import {
   killOperator,
   type Name,
   ok,
-  uniqueName,
   until,
 } from '../kit/garden.ts';
 
@@ -107,78 +101,5 @@ e2e('a peak that the private cluster has no room for', () => {
     expect(given.stderr.trim().split('\n').slice(-1)).toEqual(['error: the demo has not ended after 8s']);
     expect(given.stdout).toContain('the private cluster is applied');
     await expectNothingLeft();
-  });
-});
-
-e2e('a policy with a cluster that sleeps', () => {
-  it('has it made, put to sleep, and woken for work that has no place', async () => {
-    const client = gardenClient();
-    const name = uniqueName('night');
-    const [fleet, namespace] = [`${name}-fleet`, name];
-    const [clusters, memberships] = [
-      await follow<WorkerCluster>(client, WORKERCLUSTERS),
-      await follow<Membership>(client, MEMBERSHIPS),
-    ];
-    for (const one of [fleet, namespace])
-      await client.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: one } });
-    await client.create({
-      apiVersion: ALPHA_API_VERSION,
-      kind: 'Hub',
-      metadata: { name },
-      spec: { type: 'ClusterProfile', allowedNamespaces: [namespace], clusterProfile: { namespace: fleet } },
-    });
-    const pools = [{ name: 'a', minimum: 1, maximum: 1 }];
-    await client.create({
-      apiVersion: ALPHA_API_VERSION,
-      kind: 'BurstPolicy',
-      metadata: { name, namespace },
-      spec: {
-        hub: name,
-        trigger: { pendingFor: '1ms' },
-        candidates: [
-          {
-            name: 'local',
-            sleepingClusters: 1,
-            assumedHourly: '0.1',
-            template: { spec: { cloudProvider: 'local', controlPlaneNodes: 1, pools } },
-          },
-        ],
-        maximumClusters: 1,
-        budget: { hourly: '1' },
-      },
-    });
-    const own = () => clusters.list().find(({ metadata }) => metadata.namespace === namespace);
-    const asleep = await clusters.waitFor(() => own()?.status?.phase === 'Hibernated' && own(), {
-      timeoutMs: PATIENCE_MS,
-      what: () => `a cluster to sleep: ${JSON.stringify(own()?.status)}`,
-    });
-    expect(asleep.spec.hibernation).toBeUndefined();
-    expect(asleep.status!.hibernation).toMatchObject({
-      asleep: true,
-      order: { by: `BurstPolicy ${namespace}/${name}` },
-    });
-    const unplaced = JSON.stringify({ replicas: 1, requests: { cpu: '500m', memory: '32Mi' } });
-    const began = performance.now();
-    const decision: KubeObject = {
-      apiVersion: 'multicluster.x-k8s.io/v1alpha1',
-      kind: 'PlacementDecision',
-      metadata: { name: 'web', namespace: fleet, annotations: { [ANNOTATIONS.unplaced]: unplaced } },
-      decisions: [],
-    };
-    await client.create(decision, { resource: PLACEMENTDECISIONS });
-    const membership = () => memberships.list().find(({ metadata }) => metadata.namespace === namespace);
-    await memberships.waitFor(() => membership()?.status?.state === 'Joined', {
-      timeoutMs: PATIENCE_MS,
-      what: () => `it to be back in its hub: ${JSON.stringify([membership()?.status, own()?.status])}`,
-    });
-    console.info(`woken for demand, and open in its hub: ${((performance.now() - began) / 1000).toFixed(1)} s`);
-    expect(own()!.metadata.uid).toBe(asleep.metadata.uid);
-    const explained = ok(await coppice(['burst', 'explain', name, '-n', namespace]));
-    expect(explained).toMatch(/ Wake .*1 replica \(500m CPU.*, which sleeps, takes 1 of them/);
-
-    await client.delete(BURSTPOLICIES, name, namespace);
-    await clusters.waitFor(() => !own(), { timeoutMs: PATIENCE_MS, what: 'it to be given back' });
-    await client.delete(HUBS, name);
-    for (const one of [fleet, namespace]) await client.delete(NAMESPACES, one);
   });
 });

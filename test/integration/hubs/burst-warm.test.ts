@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ALPHA_API_VERSION, type BurstPolicy, LABELS, type WorkerCluster } from '../../../operator/api/index.ts';
-import type { DecidedSizes } from '../../../operator/controllers/decided-sizes.ts';
 import { CLUSTERS } from '../../../operator/hubs/karmada/cluster.ts';
 import { RESOURCEBINDINGS } from '../../../operator/hubs/karmada/seen.ts';
 import { BURSTPOLICIES, type KubeObject, NODES, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
@@ -11,7 +10,6 @@ import { KarmadaStandIn } from '../../kit/hubs/karmada-stand-in.ts';
 const PATIENCE = { timeout: 120_000, interval: 100 };
 const TEST_FINALIZER = 'multi-cluster.demo.io/test';
 let scene: HubScene;
-let sizes: DecidedSizes;
 
 /** Work that Karmada has no room for. */
 async function bind(): Promise<void> {
@@ -59,9 +57,7 @@ beforeAll(async () => {
   });
   const clusterSelector = { matchLabels: { fleet: 'production' } };
   await scene.makeHub('test', { clusterSelector, kubeconfigRef: { name: 'karmada' } });
-  runBurst(scene, (one) => {
-    sizes = one;
-  });
+  runBurst(scene);
   await scene.startOperator();
 });
 afterAll(() => scene?.stop());
@@ -117,59 +113,3 @@ it('keeps a warm cluster in the hub, which places nothing there, and has it open
   await client.mergePatch(WORKERCLUSTERS, name, 'shop', { metadata: { finalizers: null } });
   await expect.poll(policy, PATIENCE).toBeUndefined();
 }, 120_000);
-
-it('has a cluster sleep that was in the hub once, and opened when it has woken for work', async () => {
-  const { client } = scene.garden;
-  const spec = { cloudProvider: 'cloud', pools: [{ name: 'a', minimum: 1, maximum: 1 }] };
-  const template = { metadata: { labels: { fleet: 'production' } }, spec };
-  await client.create({
-    apiVersion: ALPHA_API_VERSION,
-    kind: 'BurstPolicy',
-    metadata: { name: 'peak', namespace: 'shop' },
-    spec: {
-      hub: 'test',
-      trigger: { pendingFor: '1s' },
-      candidates: [{ name: 'cloud', sleepingClusters: 1, template }],
-      maximumClusters: 1,
-      budget: { hourly: '1' },
-    },
-  });
-  await expect.poll(async () => (await clusters()).length, PATIENCE).toBe(1);
-  const [{ metadata: made }] = (await clusters()) as [WorkerCluster];
-  const { name } = made;
-  const tell = (asleep: boolean) =>
-    client.mergePatch(
-      WORKERCLUSTERS,
-      name,
-      'shop',
-      { status: { hibernation: asleep ? { asleep, since: '2026-11-23T12:00:00Z' } : null } },
-      { subresource: 'status' },
-    );
-  await client.mergePatch(WORKERCLUSTERS, name, 'shop', { metadata: { finalizers: [TEST_FINALIZER] } });
-  const stop = scene.open([], 'demo', name);
-  const order = () => sizes.sleepOrder(`shop/${name}`, made.uid ?? '');
-  await expect.poll(order, PATIENCE).toMatchObject({ asleep: true, by: 'BurstPolicy shop/peak' });
-  // What its own controller would make of that.
-  stop();
-  await tell(true);
-  await expect.poll(async () => (await policy())?.status?.clusters?.[0]?.phase, PATIENCE).toBe('Asleep');
-  await scene.until('the hub to know of it', () => scene.state('test', name) === 'Pending');
-
-  await bind();
-  await expect.poll(order, PATIENCE).toBe('none');
-  await expect.poll(async () => (await policy())?.status?.clusters?.[0]?.phase, PATIENCE).toBe('Waking');
-  expect((await clusters())[0]?.metadata.labels?.[LABELS.burstWarm]).toBeUndefined();
-  expect(scene.state('test', name)).toBe('Pending');
-  await tell(false);
-  scene.open([], 'demo', name);
-  await scene.until('the cluster to be open', () => scene.state('test', name) === 'Joined');
-  await expect.poll(async () => (await policy())?.status?.candidates?.[0]?.wakingSeconds, PATIENCE).toBeDefined();
-  const done = (await policy())!.status!.decisions!.filter(({ action }) => action !== 'Refuse');
-  expect(done.map(({ action }) => action)).toEqual(['Wake', 'Buy']);
-
-  await client.delete(RESOURCEBINDINGS, 'web-deployment', 'shop');
-  await client.delete(BURSTPOLICIES, 'peak', 'shop');
-  await scene.until('the cluster to leave the hub', () => scene.memberships.size === 0);
-  await client.mergePatch(WORKERCLUSTERS, name, 'shop', { metadata: { finalizers: null } });
-  await expect.poll(policy, PATIENCE).toBeUndefined();
-}, 180_000);
