@@ -12,14 +12,14 @@ interface Failed {
 /**
  * Listening sockets in another network namespace, one for each address: a short-lived process makes them there and hands them over. What is
  * accepted is served by this process, in its own namespace. Rejects when one of them is taken; then none is left open.
+ * @param enter the words before a command that is to run there
  */
-export function listenInNamespace(namespaceFile: string, hosts: readonly string[], port: number): Promise<Server[]> {
+export function listenInNamespace(enter: readonly string[], hosts: readonly string[], port: number): Promise<Server[]> {
   return new Promise((resolve, reject) => {
-    const child = spawn(
-      'nsenter',
-      [`--net=${namespaceFile}`, process.execPath, fileURLToPath(import.meta.url), String(port), ...hosts],
-      { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] },
-    );
+    const [program = '', ...words] = enter;
+    const child = spawn(program, [...words, process.execPath, fileURLToPath(import.meta.url), String(port), ...hosts], {
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    });
     const servers: Server[] = [];
     const fail = (why: string) =>
       reject(new Error(`cannot listen on port ${port} of ${hosts.join(', ')} in the seed: ${why}`));

@@ -1,4 +1,3 @@
-import { mkdir } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { KubeClient } from '../kube/client.ts';
@@ -6,17 +5,15 @@ import type { Log } from '../kube/log.ts';
 import { NODES, type Node } from '../kube/resources.ts';
 import { type Relay, relayIntoNamespace } from './apiserver-relay.ts';
 import { NODE_NAME } from './certificates.ts';
-import { Cgroups, cgroupName, readLayout } from './cgroups.ts';
 import { childEnvironment, registryEnvironment } from './child-environment.ts';
-import { takeDownSeed } from './cleanup.ts';
-import { raiseHostLimits } from './host-limits.ts';
 import { imagesDirectory } from './images/build.ts';
 import { IMAGES, toolImage } from './images/catalog.ts';
 import { mirrorHosts } from './images/mirror.ts';
-import { FIXED_FOLDERS, makeFolders, SEED_PATHS, setUpMounts } from './mounts.ts';
-import { loadModules, namespaceFile, networkExists, networkNames, setUpNetwork } from './network.ts';
-import { containerd, enterSeed, kubelet, kubeProxy, NODE_TOOLS, type NodeContext, writeNodeConfig } from './node.ts';
+import { containerd, kubelet, kubeProxy, NODE_TOOLS, type NodeContext, writeNodeConfig } from './node.ts';
+import { NodePorts } from './node-ports.ts';
+import { rootlessRoom } from './rootless-room.ts';
 import { EXPECTED_IMAGES, fillImages, ImageImporter } from './seed-images.ts';
+import { rootRoom, type SeedRoom } from './seed-room.ts';
 import type { GardenState, StateDirectory } from './state.ts';
 import type { GardenProgress } from './status.ts';
 import type { ProcessSpec, Supervisor } from './supervisor.ts';
@@ -49,7 +46,8 @@ export class LocalSeed {
   readonly #garden: GardenOfSeed;
   #relay: Relay | undefined;
   #volumes: LocalVolumes | undefined;
-  #cgroups: Cgroups | undefined;
+  #nodePorts: NodePorts | undefined;
+  #room: SeedRoom | undefined;
 
   constructor(garden: GardenOfSeed) {
     this.#garden = garden;
@@ -57,33 +55,14 @@ export class LocalSeed {
 
   /** Namespaces, cgroups, limits: all that the seed's processes start in. */
   async prepare(): Promise<void> {
-    const { directory, supervisor, state } = this.#garden;
-    const { ranges } = state;
-    const names = networkNames(directory.id);
-    const layout = await readLayout();
-    this.#cgroups = new Cgroups(layout!, cgroupName(directory.id));
-    // Half of a seed cannot be joined to a new network: what is left of it goes.
-    if (!(await networkExists(names))) await takeDownSeed(directory, { except: [process.pid] });
-    await this.#cgroups.create();
-    supervisor.procsFile = this.#cgroups.procsFile;
-    await loadModules();
-    await Promise.all([setUpNetwork(names, ranges), makeFolders(FIXED_FOLDERS), raiseHostLimits()]);
-    const sources: Record<string, string> = {
-      [SEED_PATHS.containerd]: directory.path('seed', 'containerd'),
-      [SEED_PATHS.kubelet]: directory.path('seed', 'kubelet'),
-      [SEED_PATHS.config]: directory.path('seed', 'config'),
-      '/var/log': directory.path('seed', 'log'),
-      '/var/lib/cni': directory.path('seed', 'cni'),
-    };
-    for (const source of Object.values(sources)) await mkdir(source, { recursive: true, mode: 0o700 });
-    await setUpMounts({ folder: directory.path('ns'), binds: sources });
+    this.#room = await (this.#garden.state.rootless ? rootlessRoom : rootRoom)(this.#garden);
   }
 
   /** The seed's node, from containerd to Ready. The kubelet waits for `served`, everything before does not. */
   async start(served: Promise<KubeClient>): Promise<void> {
     const { directory, supervisor, state, toolchain, log } = this.#garden;
     const { ranges, ports } = state;
-    const names = networkNames(directory.id);
+    const { enter, enterNetwork, cgroup } = this.#room!;
     this.#garden.say('seed', 'getting tools');
     const [files, pause] = await Promise.all([
       toolchain.ensure([...NODE_TOOLS, 'kubelet', 'kube-proxy']),
@@ -92,8 +71,8 @@ export class LocalSeed {
     const context: NodeContext = {
       directory,
       state,
-      names,
-      cgroup: cgroupName(directory.id),
+      enter,
+      cgroup,
       files,
       pauseImage: IMAGES.pause.ref,
       registryHosts: mirrorHosts(mirrorURL(state.ranges)),
@@ -101,12 +80,12 @@ export class LocalSeed {
     await writeNodeConfig(context);
     this.#garden.say('seed', 'starting containerd, kubelet and kube-proxy');
     [this.#relay] = await Promise.all([
-      relayIntoNamespace(namespaceFile(names), ['127.0.0.1', ranges.nodeAddress], ports.apiserver),
+      relayIntoNamespace(enterNetwork, ['127.0.0.1', ranges.nodeAddress], ports.apiserver),
       supervisor.start(containerd(context)),
-      supervisor.start(this.#imageMirror(names)),
+      supervisor.start(this.#imageMirror(enterNetwork)),
     ]);
     const importer = new ImageImporter({
-      enter: enterSeed(directory, names),
+      enter,
       ctr: files.ctr,
       memory: directory.path('seed', 'images.json'),
     });
@@ -117,17 +96,21 @@ export class LocalSeed {
     await this.#whenNodeReady(client, isSame ? 0 : since);
     this.#volumes = new LocalVolumes(client, directory.path('seed', 'volumes'), log);
     this.#volumes.start();
+    if (state.rootless) {
+      this.#nodePorts = new NodePorts(client, { socketFile: directory.seedSocket, ...ranges }, log);
+      this.#nodePorts.start();
+    }
     this.#garden.say('seed', `node ${NODE_NAME} is Ready`, { fraction: 1 });
     void fillImages(importer, this.#garden);
   }
 
   /** It listens in the seed's network and asks registries in the host's, by its proxy and its certificates. */
-  #imageMirror(names: ReturnType<typeof networkNames>): ProcessSpec {
+  #imageMirror(enter: readonly string[]): ProcessSpec {
     const { directory, state, toolchain } = this.#garden;
     const { nodeAddress, pods, nodes, services } = state.ranges;
     const values = {
       listen: `${nodeAddress}:${MIRROR_PORT}`,
-      namespace: namespaceFile(names),
+      enter: JSON.stringify(enter),
       expect: EXPECTED_IMAGES.map((ref) => ref.replace(/^[^/]+\//, '')).join(','),
       cache: directory.path('seed', 'pulled'),
       settings: directory.registriesFile,
@@ -171,12 +154,13 @@ export class LocalSeed {
   /** Pods and their shims; the garden's own processes go in their order. */
   async endPods(): Promise<void> {
     const own = this.#garden.supervisor.status().flatMap(({ pid }) => (pid ? [pid] : []));
-    await this.#cgroups?.killAll([process.pid, ...own]).catch((error) => this.#garden.log.error(String(error)));
+    await this.#room?.endPods(own);
   }
 
   /** Ends what serves pods while they run. */
   async close(): Promise<void> {
     this.#relay?.close();
+    await this.#nodePorts?.stop().catch(() => {});
     await this.#volumes?.stop().catch(() => {});
   }
 }

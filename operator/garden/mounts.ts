@@ -1,5 +1,5 @@
 import { mkdir, readdir, readFile, rm, rmdir, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { run } from './command.ts';
 import { isMissing } from './files.ts';
 
@@ -77,8 +77,15 @@ export async function setUpMounts(mounts: SeedMounts): Promise<boolean> {
 
 const quote = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
-/** The shell script that furnishes the namespace. `room` is an empty folder to build the new /run in. */
-export function mountScript(binds: Record<string, string>, room: string): string {
+/**
+ * The shell script that furnishes the namespace. `room` is an empty folder to build the new /run in. `settings`: whether the kubelet is
+ * shown settings of the kernel as it wants them; in a user namespace it takes them as they are.
+ */
+export function mountScript(
+  binds: Record<string, string>,
+  room: string,
+  { settings = true }: { settings?: boolean } = {},
+): string {
   const entries = Object.entries(binds);
   const below = entries.filter(([path]) => path.startsWith('/run/'));
   const others = entries.filter(([path]) => !path.startsWith('/run/'));
@@ -92,7 +99,7 @@ export function mountScript(binds: Record<string, string>, room: string): string
     }),
     `mount -n --move ${quote(room)} /run`,
     `mkdir -p ${SEED_PATHS.config} ${SEED_PATHS.addresses} /run/lock /run/coppice/settings`,
-    ...Object.entries(KUBELET_SETTINGS).flatMap(([name, value]) => {
+    ...Object.entries(settings ? KUBELET_SETTINGS : {}).flatMap(([name, value]) => {
       const fake = `/run/coppice/settings/${name.replaceAll('/', '.')}`;
       return [
         `if [ -e /proc/sys/${name} ]; then echo ${value} >${fake}; mount -n --bind ${fake} /proc/sys/${name}; fi`,
@@ -112,6 +119,17 @@ export async function tearDownMounts(folder: string): Promise<void> {
 }
 
 const MARKER = '.made-by-coppice';
+
+/** Lines of a script that makes those folders where no user may make them for the host: in a /var/lib of the namespace's own. */
+export const ownFolders = (stateFolder: string): string[] =>
+  FIXED_FOLDERS.flatMap((folder) => [
+    `if ! [ -d ${folder} ]; then`,
+    // An empty folder must not hide the state directory.
+    `  case ${quote(`${stateFolder}/`)} in ${dirname(folder)}/*) echo ${quote(`${folder} is missing`)} >&2; exit 1 ;; esac`,
+    `  mount -n -t tmpfs -o mode=0755 coppice-lib ${dirname(folder)}`,
+    `  mkdir ${folder}`,
+    'fi',
+  ]);
 
 /** Makes folders that a program insists on, marked as ours unless they were there. */
 export async function makeFolders(folders: readonly string[]): Promise<void> {

@@ -91,6 +91,22 @@ export async function setUpNetwork(names: NetworkNames, ranges: Ranges): Promise
   return true;
 }
 
+/** The script that makes the network of a rootless seed, inside of its namespace: it leads nowhere else. */
+export const rootlessNetworkScript = ({ nodeAddress, services }: Ranges): string =>
+  [
+    'ip link set lo up',
+    // The node has an address on it; its other end hangs loose.
+    `ip link add ${SEED_LINK} type veth peer name ${SEED_LINK}-end`,
+    `ip address add ${nodeAddress}/24 dev ${SEED_LINK}`,
+    `ip link set ${SEED_LINK} up`,
+    `ip link set ${SEED_LINK}-end up`,
+    // The kernel asks for a route before kube-proxy's rules say where a Service is.
+    `ip route add ${services} dev ${SEED_LINK}`,
+    `ip link add ${POD_BRIDGE} type bridge mcast_snooping 0`,
+    `ip link set ${POD_BRIDGE} up`,
+    settingsScript(),
+  ].join('\n');
+
 /** A bridge netfilter module that is not loaded has no setting; then there is also nothing that needs it. */
 const settingsScript = (): string =>
   Object.entries(SETTINGS)

@@ -97,6 +97,7 @@ const IMAGES_LATEST_MS = 15 * 60_000;
 /** Of an embedded garden, what its images are made with. */
 interface GardenOfImages {
   readonly toolchain: Toolchain;
+  readonly state: { readonly rootless?: true };
   readonly signal: AbortSignal;
   readonly say: (stage: string, message: string, more?: { fraction: number }) => void;
 }
@@ -105,17 +106,26 @@ interface GardenOfImages {
  * Images that pods will want. Until one is here, containerd gets it from the mirror, if that has it. One that cannot be made or
  * imported, for want of room perhaps, is tried again after all others.
  */
-export async function fillImages(importer: ImageImporter, { toolchain, signal, say }: GardenOfImages): Promise<void> {
+export async function fillImages(
+  importer: ImageImporter,
+  { toolchain, state, signal, say }: GardenOfImages,
+): Promise<void> {
   const tool = (name: ImageName) => () => toolImage(name, toolchain);
+  // A machine needs root, and tools for it are then made for nothing.
+  const hasMachines = !state.rootless;
   let missing = [
     ...SEED_IMAGES.map((name) => ({ make: tool(name), here: true })),
-    { make: () => buildMachineImage(toolchain), here: true },
-    // Wanted by machines, which ask the mirror for it.
-    { make: tool('coredns'), here: false },
+    ...(hasMachines
+      ? [
+          { make: () => buildMachineImage(toolchain), here: true },
+          // Wanted by machines, which ask the mirror for it.
+          { make: tool('coredns'), here: false },
+        ]
+      : []),
     // Late, because only simulated nodes need it and it takes minutes where it must be built.
     { make: tool('kwok'), here: true },
     // Last, and not imported: few gardens see a control plane on machines, whose seed then asks the mirror for it.
-    { make: () => buildControlPlaneMachineImage(toolchain), here: false },
+    ...(hasMachines ? [{ make: () => buildControlPlaneMachineImage(toolchain), here: false }] : []),
   ];
   for (let waitMs = IMAGES_AGAIN_MS; ; waitMs = Math.min(waitMs * 2, IMAGES_LATEST_MS)) {
     const failed: typeof missing = [];

@@ -4,7 +4,7 @@ import { listenInNamespace } from '../../../operator/garden/listeners.ts';
 import { freePorts } from '../../kit/apiserver.ts';
 
 /** A namespace that is there for sure. To enter it, even so, takes root. */
-const OWN = '/proc/self/ns/net';
+const OWN = ['nsenter', '--net=/proc/self/ns/net'];
 const isRoot = process.getuid?.() === 0;
 const closed = (server: Server) => new Promise((resolve) => server.close(resolve));
 
