@@ -21,10 +21,10 @@ const FURNISHED = '/run/coppice/furnished';
 const SOCKET_NAME_BYTES = 107;
 
 /** Enters the namespaces of the process that the holder, recorded in a file, has begun: their numbers change with each start. */
-const ENTER = `read -r record <"$0"
+const ENTER = `read -r record <"$0" || :
 pid=\${record#*:}
 pid=\${pid%%,*}
-read -r child others <"/proc/$pid/task/$pid/children"
+read -r child others <"/proc/$pid/task/$pid/children" || :
 exec nsenter --target "$child" --preserve-credentials "$@"`;
 
 const enter = (directory: StateDirectory, ...flags: string[]): string[] => [
