@@ -158,7 +158,10 @@ class Daemon {
       this.#status.set({ notice: noNodesMessage(why) });
       this.#say('seed', noNodesMessage(why), { fraction: 1 });
     }
-    if (rootless) this.#status.set({ notice: simulatedOnly(rootless) });
+    if (rootless !== undefined) {
+      this.#status.set({ notice: simulatedOnly(rootless) });
+      this.#say('seed', simulatedOnly(rootless));
+    }
     this.#state = await this.#prepareState({
       seed: isLocal ? 'local' : foreign ? 'kubeconfig' : 'none',
       rootless: rootless !== undefined,
