@@ -147,4 +147,6 @@ export const OTHERS_ANNOTATIONS = {
   safeToEvict: 'cluster-autoscaler.kubernetes.io/safe-to-evict',
   /** On a node: `"true"`. */
   scaleDownDisabled: 'cluster-autoscaler.kubernetes.io/scale-down-disabled',
+  /** On a node of GKE: the id of its instance at Google. */
+  instanceID: 'container.googleapis.com/instance_id',
 } as const;

@@ -206,12 +206,25 @@ export interface Demand {
   readonly namespace?: string | undefined;
   readonly count: number;
   readonly each: Amounts;
+  /** What else each asks for, by name of the resource (huge pages, devices). Absent: nothing. */
+  readonly others?: Readonly<Record<string, string>>;
+  /** On which nodes each can run, as a pod says it. Absent: on all without taints. */
+  readonly nodes?: NodeRules;
   /** RFC 3339. */
   readonly since: string;
   /** All of the source goes to one cluster. Absent: it may be divided. */
   readonly inOneCluster?: true;
+  /** Why what it asks for cannot be read, a sentence: it buys nothing. Absent: it can be. */
+  readonly problem?: string;
   /** Whether the hub would place it on such a member, room aside. Absent: on each. */
   readonly accepts?: (member: Pick<Member, 'name' | 'labels' | 'zones'>) => boolean;
+}
+
+/** What a pod says of the nodes that it can run on. */
+export interface NodeRules {
+  readonly nodeSelector?: Readonly<Record<string, string>>;
+  readonly affinity?: { readonly nodeAffinity: { readonly requiredDuringSchedulingIgnoredDuringExecution: object } };
+  readonly tolerations?: readonly object[];
 }
 
 /** Work that a hub has placed on a member. */
@@ -266,6 +279,8 @@ export interface HubType<Seen = unknown> {
    * Done once, when the steps are written; bounded by the hub's file.
    */
   requeue?(member: Member, spec: HubSpec, seen: Seen): readonly Touch[];
+  /** What keeps an object of the member from going that somebody deletes in the hub, and that nobody else would change. */
+  release?(member: Member, spec: HubSpec, seen: Seen): readonly Touch[];
   /** Work that the hub cannot place for want of room. */
   demand?(hub: Reader, spec: HubSpec, hubName: string): Promise<readonly Demand[]>;
   /** What is watched for that, so that work does not wait for the next look. Absent: it does. */

@@ -108,7 +108,7 @@ function poolsOf(
         problem:
           restsUntil(record, restOf({ cluster: key, pool: name }), now) ??
           (one.isLate ? 'nodes that its pool was to have did not come' : undefined) ??
-          (entry && isManaged(world, cluster)
+          (entry && isManaged(world, cluster) && !one.removesNodes
             ? 'the cloud chooses itself which of its nodes go, so what is added would stay'
             : undefined) ??
           (typeof price === 'string' ? price : undefined),

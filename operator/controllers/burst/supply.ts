@@ -46,35 +46,38 @@ export type HubWork = WaitingWork & {
 
 /** What a hub has no place for, as the planner takes it. */
 export function workOf(demands: readonly Demand[], since: ReadonlyMap<string, number>, now: number): HubWork[] {
-  return demands.slice(0, MOST_DEMANDS).flatMap(({ source, namespace, count, each, accepts, inOneCluster }) =>
-    Number.isSafeInteger(count) && count > 0
-      ? [
-          {
-            source: source.slice(0, 512),
-            namespace,
-            asked: each,
-            count,
-            pod: fitPod(podOf(each)),
-            each: wordsOf(each),
-            since: since.get(source) ?? now,
-            ...(inOneCluster && { inOneCluster }),
-            ...(accepts && { accepts }),
-          },
-        ]
-      : [],
-  );
+  const known = demands.filter(({ problem }) => problem === undefined).slice(0, MOST_DEMANDS);
+  return known.flatMap((demand) => {
+    const { source, namespace, count, each, others, accepts, inOneCluster } = demand;
+    if (!Number.isSafeInteger(count) || count <= 0) return [];
+    return [
+      {
+        source: source.slice(0, 512),
+        namespace,
+        asked: each,
+        count,
+        pod: fitPod(podOf(demand)),
+        each: wordsOf(each, others),
+        since: since.get(source) ?? now,
+        ...(inOneCluster && { inOneCluster }),
+        ...(accepts && { accepts }),
+      },
+    ];
+  });
 }
 
-const podOf = ({ cpu, memory, gpu }: Amounts): Pod => ({
+const podOf = ({ each: { cpu, memory, gpu }, others, nodes }: Demand): Pod => ({
   apiVersion: 'v1',
   kind: 'Pod',
   metadata: { name: 'replica', namespace: 'default' },
   spec: {
+    ...nodes,
     containers: [
       {
         name: 'work',
         resources: {
           requests: {
+            ...others,
             ...(cpu && { cpu }),
             ...(memory && { memory }),
             ...(gpu && gpu !== '0' && { 'nvidia.com/gpu': gpu }),
@@ -86,9 +89,16 @@ const podOf = ({ cpu, memory, gpu }: Amounts): Pod => ({
 });
 
 /** What a replica asks for, in words. */
-export const wordsOf = ({ cpu, memory, gpu }: Amounts): string =>
-  [cpu && `${cpu} CPU`, memory && `${memory} memory`, gpu && gpu !== '0' && `${gpu} GPU`].filter(Boolean).join(', ') ||
-  'nothing asked for';
+export const wordsOf = ({ cpu, memory, gpu }: Amounts, others: Demand['others'] = {}): string =>
+  [
+    cpu && `${cpu} CPU`,
+    memory && `${memory} memory`,
+    gpu && gpu !== '0' && `${gpu} GPU`,
+    ...Object.entries(others).flatMap(([name, amount]) => (amount === '0' ? [] : [`${amount} ${name}`])),
+  ]
+    .filter(Boolean)
+    .join(', ')
+    .slice(0, 256) || 'nothing asked for';
 
 /** Clusters that take work of the hub, and those that are on their way; with nodes that were ordered for them. */
 export function supplyOf(

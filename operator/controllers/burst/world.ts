@@ -36,6 +36,11 @@ export interface BurstWorld extends ClaimantWorld {
   /** What a hub has no place for. undefined: hubs of its type do not tell. Throws where it does not answer. */
   demandOf(hub: Hub, signal: AbortSignal): Promise<readonly Demand[] | undefined>;
   /**
+   * Of a policy that only says what it would do: whether others are to find it done, as where all are asked what they would do. Absent: nobody
+   * is.
+   */
+  claims?(policy: BurstPolicy): boolean;
+  /**
    * What a hub has placed on a member and would move; a sentence: it moves nothing. undefined: hubs of its type do not tell. Throws where it does not
    * answer.
    */

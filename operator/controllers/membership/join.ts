@@ -118,8 +118,8 @@ export async function join(world: MembershipWorld, scene: JoinScene, signal: Abo
     await save();
     let changed = false;
     for (const one of wanted) changed = (await sides.apply(one, signal)) || changed;
-    const touched = verdict.at ? [] : (type.requeue?.(member, spec, seen) ?? []);
-    for (const one of touched) await sides.touch(one, signal);
+    const touched = verdict.at ? type.release?.(member, spec, seen) : type.requeue?.(member, spec, seen);
+    for (const one of touched ?? []) await sides.touch(one, signal);
     const lacking = due(identities, record.credentials, world.now(), (identity) => boundTo(sides, identity));
     const placed = () => placedOn(world, { membership, spec, type, record, open }, member, seen);
     const emptying = record.parked === 'Emptying' ? judgeEmptying(placed()) : undefined;

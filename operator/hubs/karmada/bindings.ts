@@ -2,8 +2,8 @@ import { LABELS } from '../../api/group.ts';
 import type { LabelSelector } from '../../api/hub.ts';
 import type { KubeObject, Resource } from '../../kube/resources.ts';
 import { matchesLabels } from '../../placement/selectors.ts';
-import { amountsOf } from '../amounts.ts';
-import type { Demand, Placement as PlacedWork, Touch } from '../contract.ts';
+import { amountsOf, othersOf } from '../amounts.ts';
+import type { Demand, NodeRules, Placement as PlacedWork, Touch } from '../contract.ts';
 import type { KarmadaCluster } from './cluster.ts';
 
 type ResourceRequest = Readonly<Record<string, string>>;
@@ -41,9 +41,12 @@ export interface Placement {
     readonly effect?: string;
   }[];
 }
+interface NodeClaim extends Omit<NodeRules, 'affinity'> {
+  readonly hardNodeAffinity?: object;
+}
 interface Replicas {
   readonly replicas?: number;
-  readonly replicaRequirements?: { readonly resourceRequest?: ResourceRequest };
+  readonly replicaRequirements?: { readonly resourceRequest?: ResourceRequest; readonly nodeClaim?: NodeClaim };
 }
 
 /** A ResourceBinding or ClusterResourceBinding, as far as it is read here. */
@@ -223,7 +226,7 @@ export function waitsFor(binding: KubeObject): string | undefined {
 }
 
 /** Its replicas that found no room. */
-function homelessOf(binding: BindingObject): Pick<Demand, 'count' | 'each' | 'since' | 'inOneCluster'>[] {
+function homelessOf(binding: BindingObject): Omit<Demand, 'source' | 'uid' | 'namespace' | 'accepts'>[] {
   const { reason, message = '', lastTransitionTime: since = '' } = refusalOf(binding) ?? {};
   const isFull = FULL.test(message) || (TOO_FEW.test(message) && looksAtRoom(binding.spec?.placement));
   if (reason !== 'Unschedulable' && !(reason === 'SchedulerError' && isFull)) return [];
@@ -231,11 +234,31 @@ function homelessOf(binding: BindingObject): Pick<Demand, 'count' | 'each' | 'si
   const placed = components.length > 0 ? 0 : clusters.reduce((sum, { replicas = 0 }) => sum + replicas, 0);
   return (components.length > 0 ? components : [whole]).flatMap(({ replicas = 0, replicaRequirements }) => {
     const count = replicas - placed;
-    const each = amountsOf(replicaRequirements?.resourceRequest);
-    // Work of several parts Karmada never divides.
-    return count > 0 ? [{ count, each, since, ...(components.length > 1 && { inOneCluster: true as const }) }] : [];
+    if (count <= 0) return [];
+    const { resourceRequest, nodeClaim } = replicaRequirements ?? {};
+    const others = othersOf(resourceRequest);
+    return [
+      {
+        count,
+        each: amountsOf(resourceRequest),
+        ...(Object.keys(others).length > 0 && { others }),
+        ...(nodeClaim && { nodes: rulesOf(nodeClaim) }),
+        since,
+        // Work of several parts Karmada never divides.
+        ...(components.length > 1 && { inOneCluster: true as const }),
+      },
+    ];
   });
 }
+
+/** Karmada itself looks at them only where an estimator of it runs in the member: without one it fills a cluster whose nodes take none of it. */
+const rulesOf = ({ nodeSelector, hardNodeAffinity, tolerations }: NodeClaim): NodeRules => ({
+  ...(nodeSelector && { nodeSelector }),
+  ...(hardNodeAffinity && {
+    affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: hardNodeAffinity } },
+  }),
+  ...(tolerations && { tolerations }),
+});
 
 /** Whether a binding may go to a member by its affinities, of which any will do. */
 export function accepting({ clusterAffinity, clusterAffinities = [] }: Placement = {}): NonNullable<Demand['accepts']> {

@@ -54,7 +54,7 @@ export const karmadaHub: HubType<Seen> = {
 
   identities: (member, spec) => modeOf(spec).identities(member, spec),
   stranger: strangerIn,
-  observe: (hub, _cluster, member, spec) => look(hub, member, modeOf(spec)),
+  observe: (hub, inside, member, spec) => look(hub, inside, member, modeOf(spec)),
 
   join(member, spec, seen) {
     const { cluster, twin } = seen;
@@ -86,6 +86,7 @@ export const karmadaHub: HubType<Seen> = {
   drain: (member, spec, { cluster }) => (cluster ? [clusterWanted(member, spec, cluster, 'begin')] : []),
   placements: (_member, { placed }) => placed.map(({ text }) => text),
   requeue: (_member, _spec, { overlooked }) => overlooked,
+  release: (_member, _spec, { forsaken }) => forsaken,
   demand: async (hub) => demandOf(await bindingsOf(hub)),
   placedWork: async (hub, spec, member) =>
     spec.karmada?.evicts ? movableOn(await bindingsOf(hub), member) : NO_EVICTION,

@@ -89,6 +89,8 @@ export class BurstScene {
   /** What clusters were told about sleep. */
   readonly orders = new Map<string, SleepOrder>();
   depleted: DepletedOffer[] = [];
+  /** Whether the cloud's own service ends nodes by name. */
+  removesNodes = false;
   /** undefined: hubs of this type do not tell. */
   demands: readonly Demand[] | Error | undefined = [];
   /** By the name of the member what the hub has placed there and would move. undefined: hubs of this type do not tell. */
@@ -175,7 +177,7 @@ export class BurstScene {
       quotas: this.#cache(QUOTAS),
       profiles: { get: (name: string) => (name === 'cloud' ? this.profile : undefined) },
       granted: new Map(),
-      provider: () => ({}),
+      provider: () => ({ ...(this.removesNodes && { managed: { removeNodes: () => {} } }) }),
       capacity: { known: () => ({ depleted: this.depleted, tries: [] }) },
       decided: ({ metadata }: WorkerCluster) => this.sizes.get(`${metadata.namespace}/${metadata.name}`) ?? 'none',
       sizes: {

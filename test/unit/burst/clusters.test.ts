@@ -168,6 +168,37 @@ describe('work without a place', () => {
     );
   });
 
+  it('is served though more than is looked at in one go is older, and nothing takes that', () => {
+    const older = { since: NOW - 60 * MINUTE };
+    const hopeless = [
+      ...Array.from({ length: 4 }, (_, index) => work(`vast-${index}`, 1200, '8', { since: NOW - 90 * MINUTE })),
+      // More kinds than are told about one by one.
+      ...Array.from({ length: 100 }, (_, index) => work(`large-${index}`, 2, `${9 + index}`, older)),
+    ];
+    const small = [work('small', 3), work('tiny', 2)];
+    const { purchases, verdicts } = plan({ waiting: [...hopeless, ...small] });
+    expect(purchases.map(({ sources }) => sources)).toEqual([['small', 'tiny']]);
+    const of = (source: string) => verdicts.find((one) => one.source === source);
+    expect(of('vast-0')).toMatchObject({ state: 'Refused', message: expect.stringContaining('Insufficient cpu') });
+    expect(of('large-90')).toMatchObject({
+      state: 'Refused',
+      message: 'nothing is bought for its 2 replicas (99 CPU each): no node that is for sale takes one',
+    });
+    // What is left out is what nothing takes.
+    expect(verdicts.filter(({ state }) => state === 'Later').map(({ source }) => source)).toEqual([
+      'large-97',
+      'large-98',
+      'large-99',
+    ]);
+  });
+
+  it('has the room that there is in the order of its age, whatever is for sale', () => {
+    const [old, young] = [work('old', 1, '8', { since: NOW - 60 * MINUTE }), work('young', 1)];
+    const { purchases, verdicts } = plan({ waiting: [young, old], supply: [supply('own', 8)] });
+    expect(verdicts.find(({ source }) => source === 'old')?.state).toBe('Fits');
+    expect(purchases.map(({ sources }) => sources)).toEqual([['young']]);
+  });
+
   it('is looked at quickly where there is much of it and the budget has room for little', () => {
     let asked = 0;
     const offered = candidate('aws', 1, { most: 1000 });
