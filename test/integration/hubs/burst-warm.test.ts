@@ -10,6 +10,7 @@ import {
   type Pod,
   WORKERCLUSTERS,
 } from '../../../operator/kube/resources.ts';
+import type { TestApiserver } from '../../kit/apiserver.ts';
 import { runBurst, sellClusters } from '../../kit/hubs/burst-beside.ts';
 import { HubScene } from '../../kit/hubs/hub-scene.ts';
 import { KarmadaStandIn } from '../../kit/hubs/karmada-stand-in.ts';
@@ -17,6 +18,8 @@ import { KarmadaStandIn } from '../../kit/hubs/karmada-stand-in.ts';
 const PATIENCE = { timeout: 120_000, interval: 100 };
 const TEST_FINALIZER = 'multi-cluster.demo.io/test';
 let scene: HubScene;
+/** The API server of the cluster that is emptied. */
+let emptied: TestApiserver;
 
 const DYNAMIC = {
   replicaSchedulingType: 'Divided',
@@ -77,8 +80,9 @@ beforeAll(async () => {
     stringData: { value: scene.garden.kubeconfig },
   });
   const full = await scene.addMember('private', '16', '32Gi');
+  emptied = await scene.addMember('emptied', '4', '8Gi');
   // Of a node that nobody has made ready the API server says so for ever, where no controller of nodes runs.
-  for (const one of [scene.member, full])
+  for (const one of [scene.member, full, emptied])
     await one.client.mergePatch(NODES, 'one', undefined, { spec: { taints: null } });
   const clusterSelector = { matchLabels: { fleet: 'production' } };
   await scene.makeHub('test', { clusterSelector, kubeconfigRef: { name: 'karmada' } });
@@ -184,7 +188,7 @@ it('has a cluster with little work emptied by its hub when the others have room,
   const { name } = (await bought())!.metadata;
   await client.mergePatch(WORKERCLUSTERS, name, 'shop', { metadata: { finalizers: [TEST_FINALIZER] } });
   const pods = ['web-1', 'web-2', 'web-3'].map((one) => replica(one));
-  scene.open(pods, 'demo', name);
+  scene.open(pods, 'emptied', name);
   await scene.until('the cluster to join', () => scene.state('test', name) === 'Joined');
   const { memberName = '' } = scene.membership('test', name)!.status!;
   await bind({ [memberName]: 3 });
@@ -196,8 +200,8 @@ it('has a cluster with little work emptied by its hub when the others have room,
   await bind({ [memberName]: 1 });
   await expect.poll(shown, PATIENCE).toMatchObject({ stays: expect.stringContaining('not enough room elsewhere') });
   // They have, and a budget forbids that it is disturbed.
-  await scene.member.client.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } });
-  await scene.member.client.apply({
+  await emptied.client.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } });
+  await emptied.client.apply({
     apiVersion: 'policy/v1',
     kind: 'PodDisruptionBudget',
     metadata: { name: 'web', namespace: 'shop' },
@@ -207,7 +211,7 @@ it('has a cluster with little work emptied by its hub when the others have room,
   await expect.poll(shown, PATIENCE).toMatchObject({ stays: expect.stringContaining('PodDisruptionBudget shop/web') });
   expect(await taintsOf(memberName)).toEqual([]);
 
-  await scene.member.client.delete(PDBS, 'web', 'shop');
+  await emptied.client.delete(PDBS, 'web', 'shop');
   await expect.poll(() => taintsOf(memberName), PATIENCE).toEqual(expect.arrayContaining(['NoSchedule', 'NoExecute']));
   expect(await shown()).toMatchObject({ phase: 'Emptying' });
   expect((await bought())!.metadata.deletionTimestamp).toBeUndefined();

@@ -335,7 +335,7 @@ describe('whatever happens to a fleet', () => {
       expect([fleet.history.length, fleet.record()?.decisions.length], 'comes to rest').toEqual(settled);
       expect(fleet.objects.writes).toEqual([]);
     },
-    { runs: 2 },
+    { runs: 3 },
   );
 
   holds(
