@@ -25,9 +25,6 @@ const ALL = [
   'registry',
 ] as const;
 
-/** What only few end-to-end files need (LATE of lanes.ts), and takes minutes to make. */
-const LATE = ['argo-cd', 'redis-server', 'git'] as const;
-
 /** A toolchain that says what it does when that takes long. */
 async function withToolchain<T>(work: (toolchain: Toolchain) => Promise<T>): Promise<T> {
   let last = Date.now();
@@ -52,9 +49,6 @@ export const testTools = <N extends ToolName>(...names: N[]): Promise<Record<N, 
 
 /** All that tests need, but for a few end-to-end files. */
 export const allTools = async (): Promise<void> => void (await testTools(...ALL));
-
-/** What these few need besides. To be made after all else: of two builds at once one waits for the other. */
-export const lateTools = async (): Promise<void> => void (await testTools(...LATE));
 
 /** Has the garden's registry serve images that it makes only for those who need them. */
 export const testImages = (...names: Parameters<typeof toolImage>[0][]): Promise<void> =>

@@ -103,7 +103,7 @@ it('runs such a file in its order when its tools are there', async () => {
 });
 
 it('knows only quiet and late files that exist', () => {
-  expect([...QUIET, ...LATE].filter((file) => !existsSync(file))).toEqual([]);
+  expect([...QUIET, ...Object.keys(LATE)].filter((file) => !existsSync(file))).toEqual([]);
 });
 
 it('tells of a garden that does not go down, and brings up no more than there are files', async () => {
