@@ -37,7 +37,9 @@ export class VersionsOnDemand {
   readonly #made = new Set<KubernetesVersion>();
   #making: KubernetesVersion | undefined;
   #far = '';
-  #told = Number.NEGATIVE_INFINITY;
+  #toldAt = Number.NEGATIVE_INFINITY;
+  /** Pods are told one thing after the other. */
+  #telling: Promise<void> = Promise.resolve();
   #ended: Promise<void> | undefined;
 
   constructor(options: OnDemandOptions) {
@@ -77,6 +79,7 @@ export class VersionsOnDemand {
       await makeVersion(version, { toolchain: this.#toolchain, signal, say });
       if (signal.aborted) return;
       this.#making = undefined;
+      await this.#tell(version, null);
       this.#made.add(version);
       say('images', `Kubernetes ${version} is there`, { fraction: 1 });
     }
@@ -85,30 +88,40 @@ export class VersionsOnDemand {
   #progress({ tool, phase, fraction, remainingSeconds }: ProgressEvent): void {
     const version = this.#making;
     const now = performance.now();
-    if (version === undefined || phase !== 'working' || now - this.#told < TELL_MS) return;
-    this.#told = now;
+    if (version === undefined || phase !== 'working' || now - this.#toldAt < TELL_MS) return;
+    this.#toldAt = now;
     const minutes = remainingSeconds === undefined ? undefined : Math.max(1, Math.ceil(remainingSeconds / MINUTE_S));
     const far = `Kubernetes ${version} is made on this machine${minutes === undefined ? '' : `, about ${minutes} min more`}`;
     this.#options.say('images', far, { tool, ...(fraction !== undefined && { fraction }) });
     if (far === this.#far) return;
     this.#far = far;
-    void this.#tellPods(version, far).catch((error: Error) =>
-      this.#options.log.info({ error: error.message }, 'pods are not told how far their images are'),
-    );
+    void this.#tell(version, far);
   }
 
-  /** Whoever asks why a cluster does not come looks at its status, and that is made of what its pods say. */
-  async #tellPods(version: KubernetesVersion, far: string): Promise<void> {
+  #tell(version: KubernetesVersion, far: string | null): Promise<void> {
+    this.#telling = this.#telling.then(() => this.#tellPods(version, far)).catch((error: Error) => this.#untold(error));
+    return this.#telling;
+  }
+
+  /**
+   * Whoever asks why a cluster does not come looks at its status, and that is made of what its pods say.
+   * @param far null: it is there, so that an image that cannot be pulled is one again
+   */
+  async #tellPods(version: KubernetesVersion, far: string | null): Promise<void> {
     const { client, signal } = this.#options;
-    const { items } = await client.list<Pod>(PODS, { fieldSelector: 'status.phase=Pending', signal });
-    const waits = ({ spec }: Pod) => spec.containers.some(({ image = '' }) => IMAGES_ON_DEMAND.get(image) === version);
-    for (const { metadata } of items.filter(waits))
-      await client.mergePatch(
-        PODS,
-        metadata.name,
-        metadata.namespace,
-        { metadata: { annotations: { [ANNOTATIONS.imageProgress]: far } } },
-        { signal },
-      );
+    const isOf = ({ spec }: Pod) => spec.containers.some(({ image = '' }) => IMAGES_ON_DEMAND.get(image) === version);
+    const isWaiting = ({ status }: Pod) => status?.phase === 'Pending';
+    const isTold = ({ metadata }: Pod) => metadata.annotations?.[ANNOTATIONS.imageProgress] !== undefined;
+    const { items } = await client.list<Pod>(PODS, { signal });
+    const told = { metadata: { annotations: { [ANNOTATIONS.imageProgress]: far } } };
+    // It may be gone since: the others are told all the same.
+    for (const { metadata } of items.filter((pod) => isOf(pod) && (far === null ? isTold(pod) : isWaiting(pod))))
+      await client
+        .mergePatch(PODS, metadata.name, metadata.namespace, told, { signal })
+        .catch((error: Error) => this.#untold(error));
+  }
+
+  #untold(error: Error): void {
+    this.#options.log.info({ error: error.message }, 'a pod is not told how far its image is');
   }
 }

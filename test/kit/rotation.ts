@@ -3,12 +3,6 @@ import { execFileSync } from 'node:child_process';
 /** Which part of what rotates this run has: a number, of which each rotation takes the remainder, or all of it. */
 export type Rotation = number | 'all';
 
-/** Turns, counted from 0, of so many. */
-export interface Turns {
-  readonly of: number;
-  readonly turns: readonly number[];
-}
-
 /** Names it: a number, or `all`. Absent: all, so that whoever runs one file by hand sees all of it. */
 const VARIABLE = 'COPPICE_TEST_ROTATION';
 
@@ -56,7 +50,10 @@ interface Declares {
  * and its name says so. `npm run test:all` runs everything.
  * @example rotates(describe, { of: 3, turns: [0] })('AWS', () => { ... })
  */
-export function rotates<Declare extends Declares>(declare: Declare, { of, turns }: Turns): Declare {
+export function rotates<Declare extends Declares>(
+  declare: Declare,
+  { of, turns }: { of: number; turns: readonly number[] },
+): Declare {
   if (turns.some((turn) => turn >= of)) throw new Error(`there is no turn ${Math.max(...turns)} of ${of}`);
   const rotation = rotationOf(process.env[VARIABLE]);
   if (hasTurn(rotation, of, turns)) return declare;
@@ -69,5 +66,9 @@ export function rotates<Declare extends Declares>(declare: Declare, { of, turns 
     )) as unknown as Declare;
 }
 
+/** Whether this run has all that rotates. */
+export const isAll = (): boolean => rotationOf(process.env[VARIABLE]) === 'all';
+
 /** Whether this run has one of these turns of `of`: for what is done one way in some runs, and another way in others. */
-export const isTurn = ({ of, turns }: Turns): boolean => hasTurn(rotationOf(process.env[VARIABLE]), of, turns);
+export const isTurn = ({ of, turns }: { of: number; turns: readonly number[] }): boolean =>
+  hasTurn(rotationOf(process.env[VARIABLE]), of, turns);

@@ -1,4 +1,5 @@
 import { toolImage } from '../../operator/garden/images/catalog.ts';
+import { ToolCache, toolsDirectory } from '../../operator/garden/toolchain/cache.ts';
 import { Toolchain } from '../../operator/garden/toolchain/toolchain.ts';
 import type { ToolName } from '../../operator/garden/toolchain/tools.ts';
 
@@ -46,6 +47,13 @@ async function withToolchain<T>(work: (toolchain: Toolchain) => Promise<T>): Pro
 /** Paths of real tools, made first where they are missing. */
 export const testTools = <N extends ToolName>(...names: N[]): Promise<Record<N, string>> =>
   withToolchain(async (toolchain) => (await toolchain.ensure(names)) as Record<N, string>);
+
+/** Whether all of these were made before. */
+export async function areMade(names: readonly ToolName[]): Promise<boolean> {
+  const cache = new ToolCache(toolsDirectory());
+  const found = await Promise.all(names.map((name) => cache.find(name)));
+  return found.every((file) => file !== undefined);
+}
 
 /** All that tests need, but for a few end-to-end files. */
 export const allTools = async (): Promise<void> => void (await testTools(...ALL));

@@ -48,13 +48,14 @@ function whyStuck({ metadata, spec, status }: Pod): Pick<PodProblem, 'reason' | 
     return { reason: placed.reason, message: bounded(placed.message ?? 'no node of the seed fits it') };
   for (const container of [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])]) {
     const { reason = '', message } = container.state?.waiting ?? {};
+    const progress = metadata.annotations?.[ANNOTATIONS.imageProgress];
+    // Who pulls gives up before a long build ends, and tries again.
+    if (progress !== undefined && ['ContainerCreating', ...PULLS].includes(reason))
+      return { reason: 'ImageIsMade', message: bounded(progress) };
     if (PULLS.includes(reason)) {
       const image = [...(spec.initContainers ?? []), ...spec.containers].find(({ name }) => name === container.name);
       return { reason: PULLS[0]!, message: `image ${image?.image ?? container.name} cannot be pulled` };
     }
-    const progress = metadata.annotations?.[ANNOTATIONS.imageProgress];
-    if (progress !== undefined && reason === 'ContainerCreating')
-      return { reason: 'ImageIsMade', message: bounded(progress) };
     const ended = container.lastState?.terminated;
     if (STUCK.includes(reason))
       return {

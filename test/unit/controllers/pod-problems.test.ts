@@ -36,6 +36,7 @@ it.each<[string, object, string | undefined, object?]>([
   ['runs', { containerStatuses: [{ name: 'main', ready: true, restartCount: 0, state: { running: {} } }] }, undefined],
   ['is being made', waiting('ContainerCreating'), undefined],
   ['has an image that is being made', waiting('ContainerCreating'), `ImageIsMade: ${FAR}`, PROGRESS],
+  ['has an image whose pull gave up meanwhile', waiting('ImagePullBackOff'), `ImageIsMade: ${FAR}`, PROGRESS],
   ['had an image that was made', waiting('CrashLoopBackOff'), 'CrashLoopBackOff: main', PROGRESS],
   [
     'has no image',

@@ -17,8 +17,9 @@ import { silent } from '../../../operator/kube/log.ts';
 
 const OTHER = TOOL_NAMES.filter((name) => name.endsWith('-1.35'));
 const pod = (name: string, image: string) => ({
-  metadata: { name, namespace: 'one' },
+  metadata: { name, namespace: 'one', annotations: {} as Record<string, string | null> },
   spec: { containers: [{ image }] },
+  status: { phase: 'Pending' },
 });
 
 describe('another version of Kubernetes', () => {
@@ -56,15 +57,24 @@ describe('another version of Kubernetes', () => {
   });
 
   const begin = () => {
-    const pods = [pod('waits', 'registry.k8s.io/kube-apiserver:v1.35.4'), pod('other', 'registry.k8s.io/pause:3')];
+    const pods = [
+      pod('gone', 'registry.k8s.io/kube-apiserver:v1.35.4'),
+      pod('waits', 'registry.k8s.io/kube-apiserver:v1.35.4'),
+      pod('other', 'registry.k8s.io/pause:3'),
+    ];
     const client = {
       list: async () => ({ items: pods }),
       async mergePatch(
         _: unknown,
         name: string,
         __: string,
-        patch: { metadata: { annotations: Record<string, string> } },
+        patch: { metadata: { annotations: Record<string, string | null> } },
       ) {
+        if (name === 'gone') throw new Error('not found');
+        Object.assign(
+          pods.find(({ metadata }) => metadata.name === name)!.metadata.annotations,
+          patch.metadata.annotations,
+        );
         told.push(`${name}: ${patch.metadata.annotations[ANNOTATIONS.imageProgress]}`);
       },
     } as unknown as KubeClient;
@@ -102,6 +112,8 @@ describe('another version of Kubernetes', () => {
     expect(built).toEqual([]);
     compiled.resolve();
     expect(await pulled).toBe(200);
+    // What it waits for from now on is said as of any other pod.
+    await expect.poll(() => told.at(-1)).toBe('waits: null');
     expect(await pull('machine', 'coppice.local')).toBe(200);
     expect(await pull('control-plane-machine', 'coppice.local')).toBe(200);
     expect(built.toSorted()).toEqual(OTHER.toSorted());
