@@ -36,7 +36,6 @@ const catalog = {
   'kube-apiserver-1.35': kubernetes('kube-apiserver-1.35'),
   'kube-controller-manager-1.35': kubernetes('kube-controller-manager-1.35'),
   'kube-scheduler-1.35': kubernetes('kube-scheduler-1.35'),
-  'kube-proxy-1.35': kubernetes('kube-proxy-1.35'),
   coredns: { ref: `registry.k8s.io/coredns/coredns:v${TOOLS.coredns.version}`, tool: 'coredns', path: '/coredns' },
   kwok: { ref: `registry.k8s.io/kwok/kwok:v${TOOLS.kwok.version}`, tool: 'kwok', path: '/usr/local/bin/kwok' },
   'proxy-server': konnectivity('proxy-server'),

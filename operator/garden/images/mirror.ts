@@ -120,16 +120,20 @@ async function answer(room: Room, request: IncomingMessage, response: ServerResp
   }
   const find = () =>
     first(room.stores, (store) => (isDigest ? store.blob(reference) : store.manifest(registry, name, reference)));
-  const isExpected = () => isMade(room, registry, `${name}:${reference}`);
-  const found = isDigest ? await find() : ((await find()) ?? (await awaited(find, await isExpected(), request)));
+  const madeLater = async () => awaited(find, await willBeMade(room, registry, `${name}:${reference}`), request);
+  const found = (await find()) ?? (isDigest ? undefined : await madeLater());
   if (found && isManifest(found)) return send(request, response, contentOf(found, found.digest, found.mediaType));
   const content = await (await fromElsewhere())?.('manifest');
   if (content) return send(request, response, content);
   return refuse(response, 404, 'MANIFEST_UNKNOWN', `${name}:${reference} is not here`);
 }
 
-/** Whether the image is being made; has it made if that is done on demand. */
-async function isMade({ expected, onDemand }: Room, registry: string | undefined, tagged: string): Promise<boolean> {
+/** Whether the image comes without anybody doing more; has it made if that is done on demand. */
+async function willBeMade(
+  { expected, onDemand }: Room,
+  registry: string | undefined,
+  tagged: string,
+): Promise<boolean> {
   if (expected.includes(tagged)) return true;
   const name = `${registry}/${tagged}`;
   if (!onDemand?.names.includes(name)) return false;
