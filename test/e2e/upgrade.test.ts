@@ -1,20 +1,11 @@
 import { beforeAll, expect, it } from 'vitest';
 import type { KubeClient } from '../../operator/kube/client.ts';
-import { NODES, type Node, PODS, type Pod } from '../../operator/kube/resources.ts';
-import {
-  changeCluster,
-  clusterClient,
-  e2e,
-  follow,
-  makeCluster,
-  type Name,
-  PATIENCE_MS,
-  untilReady,
-} from '../kit/garden.ts';
+import { NODES, type Node } from '../../operator/kube/resources.ts';
+import { changeCluster, clusterClient, e2e, makeCluster, type Name, untilReady } from '../kit/garden.ts';
 import { hasTimeForAll, OLDER_KUBERNETES } from '../kit/lanes.ts';
 import { rotates } from '../kit/rotation.ts';
 import { areMade } from '../kit/tools.ts';
-import { run, untilNodes, untilPods } from '../kit/workload.ts';
+import { run, untilPods } from '../kit/workload.ts';
 import { Writer } from '../kit/writer.ts';
 
 const OLD = '1.35.4';
@@ -61,12 +52,6 @@ rotates(isThere ? e2e : e2e.skip, { of: 3, turns: [1] })(`an upgrade of Kubernet
   };
   const kubeletOf = ({ status }: Node) => status?.nodeInfo?.kubeletVersion;
   const kubelets = async ({ client }: Upgraded) => (await client.list<Node>(NODES)).items.map(kubeletOf);
-  const untilEvicted = async ({ client }: Upgraded, app: string) => {
-    const pods = await follow<Pod>(client, PODS);
-    const isEvicted = ({ metadata, status }: Pod) =>
-      metadata.labels?.app === app && status?.conditions?.some(({ reason }) => reason === 'EvictionByEvictionAPI');
-    return pods.waitFor(() => pods.list().some(isEvicted), { timeoutMs: PATIENCE_MS, what: () => `${app} is evicted` });
-  };
 
   beforeAll(async () => {
     const clusters = await Promise.all([begin({ dataPlaneNodes: 1 }), begin({ controlPlaneNodes: 3 })]);
@@ -78,14 +63,7 @@ rotates(isThere ? e2e : e2e.skip, { of: 3, turns: [1] })(`an upgrade of Kubernet
   it('takes a single API server away for less than 5 s, and replaces nodes after it, with what runs on them', async () => {
     await run(single.client, { name: 'web' });
     expect(await kubelets(single)).toEqual([`v${OLD}`]);
-    const { client } = single;
-    const isNew = (node: Node) => kubeletOf(node) === `v${NEW}`;
-    // A kubelet may not be newer than its API server.
-    const first = untilNodes(client, (nodes) => nodes.some(isNew), 'to be new').then(() => client.serverVersion());
-    const evicted = untilEvicted(single, 'web');
     await upgrade(single);
-    expect((await first).gitVersion).toBe(`v${NEW}`);
-    await evicted;
     expect(single.writer.longestPauseMs).toBeLessThan(LONGEST_PAUSE_MS);
     expect(await kubelets(single)).toEqual([`v${NEW}`]);
     await untilPods(single.client, 'web', ({ length }) => length === 1, 'to be Ready again');
