@@ -12,12 +12,13 @@ import { mirrorHosts } from './images/mirror.ts';
 import { containerd, kubelet, kubeProxy, NODE_TOOLS, type NodeContext, writeNodeConfig } from './node.ts';
 import { NodePorts } from './node-ports.ts';
 import { rootlessRoom } from './rootless-room.ts';
-import { EXPECTED_IMAGES, fillImages, ImageImporter } from './seed-images.ts';
+import { EXPECTED_IMAGES, fillImages, IMAGES_ON_DEMAND, ImageImporter } from './seed-images.ts';
 import { rootRoom, type SeedRoom } from './seed-room.ts';
 import type { GardenState, StateDirectory } from './state.ts';
 import type { GardenProgress } from './status.ts';
 import type { ProcessSpec, Supervisor } from './supervisor.ts';
-import type { Toolchain } from './toolchain/toolchain.ts';
+import { Toolchain } from './toolchain/toolchain.ts';
+import { VersionsOnDemand } from './versions-on-demand.ts';
 import { LocalVolumes } from './volumes.ts';
 
 const MIRROR = fileURLToPath(new URL('./images/mirror-main.ts', import.meta.url));
@@ -48,6 +49,7 @@ export class LocalSeed {
   #volumes: LocalVolumes | undefined;
   #nodePorts: NodePorts | undefined;
   #room: SeedRoom | undefined;
+  #versions: VersionsOnDemand | undefined;
 
   constructor(garden: GardenOfSeed) {
     this.#garden = garden;
@@ -102,6 +104,14 @@ export class LocalSeed {
     }
     this.#garden.say('seed', `node ${NODE_NAME} is Ready`, { fraction: 1 });
     void fillImages(importer, this.#garden);
+    this.#versions = new VersionsOnDemand({
+      ...this.#garden,
+      asked: directory.path('seed', 'asked'),
+      openToolchain: (onProgress) =>
+        new Toolchain({ dir: toolchain.dir, log, signal: this.#garden.signal, onProgress }),
+      client,
+    });
+    this.#versions.start();
   }
 
   /** It listens in the seed's network and asks registries in the host's, by its proxy and its certificates. */
@@ -111,6 +121,8 @@ export class LocalSeed {
     const values = {
       listen: `${nodeAddress}:${MIRROR_PORT}`,
       enter: JSON.stringify(enter),
+      'on-demand': [...IMAGES_ON_DEMAND.keys()].join(','),
+      asked: directory.path('seed', 'asked'),
       expect: EXPECTED_IMAGES.map((ref) => ref.replace(/^[^/]+\//, '')).join(','),
       cache: directory.path('seed', 'pulled'),
       settings: directory.registriesFile,
@@ -162,5 +174,6 @@ export class LocalSeed {
     this.#relay?.close();
     await this.#nodePorts?.stop().catch(() => {});
     await this.#volumes?.stop().catch(() => {});
+    await this.#versions?.stop().catch(() => {});
   }
 }
