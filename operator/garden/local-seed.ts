@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { KubeClient } from '../kube/client.ts';
-import type { Log } from '../kube/log.ts';
 import { NODES, type Node } from '../kube/resources.ts';
 import { type Relay, relayIntoNamespace } from './apiserver-relay.ts';
 import { NODE_NAME } from './certificates.ts';
 import { childEnvironment, registryEnvironment } from './child-environment.ts';
+import type { GardenOfSeed } from './garden-of-seed.ts';
 import { imagesDirectory } from './images/build.ts';
 import { IMAGES, toolImage } from './images/catalog.ts';
 import { mirrorHosts } from './images/mirror.ts';
@@ -14,9 +14,8 @@ import { NodePorts } from './node-ports.ts';
 import { rootlessRoom } from './rootless-room.ts';
 import { EXPECTED_IMAGES, fillImages, IMAGES_ON_DEMAND, ImageImporter } from './seed-images.ts';
 import { rootRoom, type SeedRoom } from './seed-room.ts';
-import type { GardenState, StateDirectory } from './state.ts';
-import type { GardenProgress } from './status.ts';
-import type { ProcessSpec, Supervisor } from './supervisor.ts';
+import type { GardenState } from './state.ts';
+import type { ProcessSpec } from './supervisor.ts';
 import { Toolchain } from './toolchain/toolchain.ts';
 import { VersionsOnDemand } from './versions-on-demand.ts';
 import { LocalVolumes } from './volumes.ts';
@@ -26,18 +25,6 @@ const MIRROR_PORT = 5000;
 /** What the mirror reads and sends shall not pile up uncollected: 70 MiB less after 600 MB of images. */
 const MIRROR_YOUNG_GENERATION = '--max-semi-space-size=1';
 const NODE_PATIENCE_MS = 60_000;
-
-/** Of an embedded garden, what its seed is made with. */
-export interface GardenOfSeed {
-  readonly directory: StateDirectory;
-  readonly state: GardenState;
-  readonly supervisor: Supervisor;
-  readonly toolchain: Toolchain;
-  readonly log: Log & { error(text: string): void };
-  /** Aborted when the garden stops. */
-  readonly signal: AbortSignal;
-  readonly say: (stage: string, message: string, more?: Partial<GardenProgress>) => void;
-}
 
 /** Where the seed's containerd asks for images that are not imported yet. */
 export const mirrorURL = ({ nodeAddress }: GardenState['ranges']): string => `http://${nodeAddress}:${MIRROR_PORT}`;

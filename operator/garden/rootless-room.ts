@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { UNSHARE } from './capabilities.ts';
 import { childEnvironment } from './child-environment.ts';
 import { readJson } from './files.ts';
-import type { GardenOfSeed } from './local-seed.ts';
+import type { GardenOfSeed } from './garden-of-seed.ts';
 import { mountScript, ownFolders } from './mounts.ts';
 import { rootlessNetworkScript } from './network.ts';
 import { SYSTEM_PATH } from './node.ts';

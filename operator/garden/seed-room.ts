@@ -1,8 +1,8 @@
 import { mkdir } from 'node:fs/promises';
 import { Cgroups, cgroupName, readLayout } from './cgroups.ts';
 import { takeDownSeed } from './cleanup.ts';
+import type { GardenOfSeed } from './garden-of-seed.ts';
 import { raiseHostLimits } from './host-limits.ts';
-import type { GardenOfSeed } from './local-seed.ts';
 import { FIXED_FOLDERS, makeFolders, mountNamespaceFile, SEED_PATHS, setUpMounts } from './mounts.ts';
 import { loadModules, namespaceFile, networkExists, networkNames, setUpNetwork } from './network.ts';
 import type { StateDirectory } from './state.ts';

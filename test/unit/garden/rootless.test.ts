@@ -7,7 +7,7 @@ import { expect, it } from 'vitest';
 import { seedSpec } from '../../../operator/api/seed.ts';
 import { whyNoNamespaces } from '../../../operator/garden/capabilities.ts';
 import { run } from '../../../operator/garden/command.ts';
-import type { GardenOfSeed } from '../../../operator/garden/local-seed.ts';
+import type { GardenOfSeed } from '../../../operator/garden/garden-of-seed.ts';
 import { localSeed } from '../../../operator/garden/manifests.ts';
 import { containerdConfig, kubeletConfig } from '../../../operator/garden/node.ts';
 import { connectInSeed, nodePortsOf } from '../../../operator/garden/node-ports.ts';
