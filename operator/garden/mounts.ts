@@ -1,5 +1,5 @@
 import { mkdir, readdir, readFile, rm, rmdir, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { run } from './command.ts';
 import { isMissing } from './files.ts';
 
@@ -120,16 +120,24 @@ export async function tearDownMounts(folder: string): Promise<void> {
 
 const MARKER = '.made-by-coppice';
 
-/** Lines of a script that makes those folders where no user may make them for the host: in a /var/lib of the namespace's own. */
-export const ownFolders = (stateFolder: string): string[] =>
-  FIXED_FOLDERS.flatMap((folder) => [
-    `if ! [ -d ${folder} ]; then`,
-    // An empty folder must not hide the state directory.
-    `  case ${quote(`${stateFolder}/`)} in ${dirname(folder)}/*) echo ${quote(`${folder} is missing`)} >&2; exit 1 ;; esac`,
-    `  mount -n -t tmpfs -o mode=0755 coppice-lib ${dirname(folder)}`,
-    `  mkdir ${folder}`,
+/** Below it are folders that no user may make for the host, or write to. */
+const LIBRARY = '/var/lib';
+/** Where every kubelet has its sockets for devices, wherever its own folder is. */
+const KUBELET_DEVICES = `${LIBRARY}/kubelet`;
+
+/** Lines of a script that makes those folders in a namespace of an ordinary user, without the host's files that hinder. */
+export function ownFolders(stateFolder: string): string[] {
+  const folders = [...FIXED_FOLDERS, KUBELET_DEVICES];
+  const inTheWay = `the state directory may not lie in ${LIBRARY}, where this machine lacks ${folders.join(' or ')}`;
+  return [
+    `if ! { ${folders.map((folder) => `[ -d ${folder} ]`).join(' && ')}; }; then`,
+    `  case ${quote(`${stateFolder}/`)} in ${LIBRARY}/*) echo ${quote(inTheWay)} >&2; exit 1 ;; esac`,
+    `  mount -n -t tmpfs -o mode=0755 coppice-lib ${LIBRARY}`,
+    `  mkdir ${folders.join(' ')}`,
     'fi',
-  ]);
+    `mount -n -t tmpfs -o mode=0755 coppice-lib ${KUBELET_DEVICES}`,
+  ];
+}
 
 /** Makes folders that a program insists on, marked as ours unless they were there. */
 export async function makeFolders(folders: readonly string[]): Promise<void> {

@@ -1,4 +1,5 @@
 import { access, readFile } from 'node:fs/promises';
+import { connect } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { UNSHARE } from './capabilities.ts';
 import { childEnvironment } from './child-environment.ts';
@@ -40,8 +41,18 @@ const proxy = (directory: StateDirectory, words: readonly string[]): ProcessSpec
   name: 'seed-proxy',
   command: [...words, process.execPath, '--max-semi-space-size=1', PROXY, directory.seedSocket],
   env: childEnvironment(),
-  ready: () => access(directory.seedSocket).then(() => true),
+  ready: () => accepts(directory.seedSocket),
 });
+
+/** The socket's file outlives a proxy that was killed. */
+const accepts = (socketFile: string): Promise<boolean> =>
+  new Promise((resolve) => {
+    const socket = connect(socketFile, () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.on('error', () => resolve(false));
+  });
 
 /** Namespaces that any user may make, as one process that holds them. What is in them is that user, and can do nothing else. */
 export async function rootlessRoom({ directory, supervisor, state }: GardenOfSeed): Promise<SeedRoom> {

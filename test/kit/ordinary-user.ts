@@ -58,8 +58,9 @@ export async function ordinaryUser(tools = toolsDirectory()): Promise<OrdinaryUs
     coppice: (args, options) => run([COPPICE, ...args], options),
     processes: async () => {
       if (become().length === 0) return [];
-      const { stdout } = await runCommand('ps', ['-o', 'pid=,args=', '-u', String(ID)]);
-      return stdout.split('\n').filter(Boolean);
+      const { stdout } = await runCommand('ps', ['-o', 'stat=,pid=,args=', '-u', String(ID)]);
+      // One that has ended, and that nobody has asked about, is nothing.
+      return stdout.split('\n').filter((line) => line && !line.startsWith('Z'));
     },
     remove: () => rm(home, { recursive: true, force: true }),
   };
