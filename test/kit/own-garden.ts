@@ -58,14 +58,17 @@ export class OwnGarden {
   #client: KubeClient | undefined;
   readonly #informers = new Map<Resource, Informer<any>>();
 
-  private constructor(home: string) {
+  readonly #env: NodeJS.ProcessEnv;
+
+  private constructor(home: string, env: NodeJS.ProcessEnv) {
     this.home = home;
+    this.#env = env;
     this.directory = new StateDirectory(home);
   }
 
-  /** Brings a new garden up. Throws with what `coppice up` said when it cannot be. */
-  static async start(): Promise<OwnGarden> {
-    const garden = new OwnGarden(await makeHome());
+  /** Brings a new garden up, with these variables besides. Throws with what `coppice up` said when it cannot be. */
+  static async start(env: NodeJS.ProcessEnv = {}): Promise<OwnGarden> {
+    const garden = new OwnGarden(await makeHome(), env);
     try {
       await garden.up();
     } catch (error) {
@@ -76,7 +79,13 @@ export class OwnGarden {
   }
 
   coppice(args: readonly string[], options: RunOptions = {}): Promise<CommandResult> {
-    return runCoppice(args, { home: this.home, tools: inject('tools'), timeoutMs: PATIENCE_MS, ...options });
+    return runCoppice(args, {
+      home: this.home,
+      tools: inject('tools'),
+      timeoutMs: PATIENCE_MS,
+      ...options,
+      env: { ...this.#env, ...options.env },
+    });
   }
 
   async up(): Promise<void> {

@@ -23,6 +23,7 @@ const ALL = [
   'proxy-server',
   'proxy-agent',
   'registry',
+  'slirp4netns',
 ] as const;
 
 /** What only few end-to-end files need (LATE of lanes.ts), and takes minutes to make. */

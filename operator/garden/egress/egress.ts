@@ -39,6 +39,8 @@ interface GardenOfEgress {
   /** The command, in the seed's namespaces. */
   readonly iptables: readonly string[];
   readonly onStatus: (status: EgressStatus) => void;
+  /** In place of looking on this machine, for tests. */
+  readonly find?: typeof findOnPath;
 }
 
 /**
@@ -128,12 +130,12 @@ export class Egress {
   }
 
   async #open(): Promise<void> {
-    const { supervisor } = this.#garden;
+    const { supervisor, find = findOnPath } = this.#garden;
     if (this.#relay && supervisor.status().some(({ name, state }) => name === PROCESS && state === 'running')) return;
     await access(TUNNEL_DEVICE).catch(() => {
       throw new Error(`this machine has no ${TUNNEL_DEVICE}: load the kernel's module "tun"`);
     });
-    const found = await findOnPath(TOOL);
+    const found = await find(TOOL);
     if ('file' in found) await Promise.all([this.#openRelay(), supervisor.start(this.#process(found.file))]);
     else this.#installTool();
   }

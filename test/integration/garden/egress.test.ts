@@ -19,6 +19,7 @@ import {
 import { chooseRanges, egressRange, type Ranges } from '../../../operator/garden/ranges.ts';
 import { StateDirectory } from '../../../operator/garden/state.ts';
 import { Supervisor } from '../../../operator/garden/supervisor.ts';
+import { findOnPath } from '../../../operator/garden/toolchain/path-source.ts';
 import { silent } from '../../../operator/kube/log.ts';
 import { type Internet, makeInternet, TTL } from '../../kit/internet.ts';
 import { testTools } from '../../kit/tools.ts';
@@ -78,7 +79,7 @@ describe.skipIf(!isRoot)('the way out of a garden', () => {
     (await run(['ip', '-n', names.namespace, 'route'])).split('\n').filter((line) => !line.includes(POD_BRIDGE)),
     await run(['ip', '-n', names.namespace, 'rule']),
   ];
-  const open = () =>
+  const open = (more: object = {}) =>
     new Egress({
       directory,
       state: { ranges },
@@ -90,6 +91,7 @@ describe.skipIf(!isRoot)('the way out of a garden', () => {
       onStatus: (now) => {
         status = now;
       },
+      ...more,
     });
   const choose = async (policy: EgressPolicy) => {
     await writePolicy(directory.egressFile, policy);
@@ -216,5 +218,34 @@ describe.skipIf(!isRoot)('the way out of a garden', () => {
     expect(supervisor.status().map(({ pid }) => pid)).toEqual(pids);
     expect(await get(internet.address)).toContain('the internet');
     expect(await host()).toEqual(hostBefore);
+  });
+
+  it('is not there where slirp4netns cannot be had, which is said, and comes once it is installed', async () => {
+    await choose('none');
+    await egress.close();
+    await writePolicy(directory.egressFile, 'all');
+    let isInstalled = false;
+    const find = async () => (isInstalled ? findOnPath('slirp4netns') : { reason: 'not installed' });
+    const refused = Promise.withResolvers<never>();
+    egress = open({ find, toolchain: { ensure: () => refused.promise } });
+    await egress.start();
+    expect(status).toEqual({ policy: 'all', problem: 'slirp4netns is being installed' });
+    refused.reject(new Error('this distribution has no apt-get'));
+    const problem = 'this distribution has no apt-get';
+    await expect.poll(() => status, { timeout: PATIENCE_MS }).toEqual({ policy: 'all', problem });
+    expect(await get(internet.address)).toBe('ENETUNREACH');
+    await egress.close();
+
+    egress = open({
+      find,
+      toolchain: {
+        ensure: async () => {
+          isInstalled = true;
+        },
+      },
+    });
+    await egress.start();
+    await expect.poll(() => status, { timeout: PATIENCE_MS }).toEqual({ policy: 'all' });
+    expect(await get(internet.address)).toContain('the internet');
   });
 });
