@@ -35,7 +35,8 @@ export async function openGarden(env: Env, options?: Options): Promise<Garden> {
   });
 }
 
-function egressOf(options: Options): EgressPolicy | undefined {
+/** Where a command line lets pods go; undefined: as before. Throws UsageError when it says two things. */
+export function egressOf(options: Options): EgressPolicy | undefined {
   const said = EGRESS_POLICIES.find((policy) => policy === options.text('egress'));
   if (!options.flag('no-egress')) return said;
   if (said !== undefined && said !== 'none')
