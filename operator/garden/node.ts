@@ -47,7 +47,7 @@ export const enterSeed = (directory: StateDirectory, names: NetworkNames): strin
 const configFile = (directory: StateDirectory, ...parts: string[]): string =>
   directory.path('seed', 'config', ...parts);
 
-const SYSTEM_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+export const SYSTEM_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 /** containerd finds runc and its shim, kubelet and kube-proxy find mount and iptables, by PATH. */
 const environment = ({ files }: NodeContext): Record<string, string> => ({

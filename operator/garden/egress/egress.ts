@@ -5,6 +5,7 @@ import type { Log } from '../../kube/log.ts';
 import { run } from '../command.ts';
 import { listenByBoth } from '../listeners.ts';
 import { type NetworkNames, namespaceFile, SEED_LINK } from '../network.ts';
+import { SYSTEM_PATH } from '../node.ts';
 import { egressRange } from '../ranges.ts';
 import type { GardenState, StateDirectory } from '../state.ts';
 import type { ProcessSpec, Supervisor } from '../supervisor.ts';
@@ -183,7 +184,7 @@ export class Egress {
         ...['--disable-host-loopback', '--disable-dns', '--enable-sandbox', '--enable-seccomp'],
         ...[namespaceFile(names), INTERFACE],
       ],
-      env: { PATH: process.env.PATH ?? '' },
+      env: { PATH: SYSTEM_PATH },
       ready: async () => (await run([...ip, '-4', 'route', 'show', 'default'])).includes(`dev ${INTERFACE}`),
       readyTimeoutMs: READY_MS,
     };
