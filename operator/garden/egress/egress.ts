@@ -67,7 +67,7 @@ export class Egress {
   /** Resolves when pods have what they should, or it is told why not. A package that must be installed first is not waited for. */
   async start(): Promise<void> {
     await this.#look();
-    this.#timer = setInterval(() => void this.#look(), LOOK_MS);
+    if (!this.#isClosed) this.#timer = setInterval(() => void this.#look(), LOOK_MS);
   }
 
   /** Nothing more is begun or changed; what runs is ended by whoever ends the garden's processes. */
@@ -87,9 +87,10 @@ export class Egress {
       this.#done = wanted;
       this.#againAt = Number.POSITIVE_INFINITY;
       try {
-        await this.#restrict(policy, hosts);
         if (policy === 'none') await this.#shut();
-        else await this.#open();
+        // A way that cannot be restricted as it should be is none.
+        await this.#restrict(policy, hosts).catch((error) => this.#shut().then(() => Promise.reject(error)));
+        if (policy !== 'none') await this.#open();
         this.#tell(policy, policy === 'none' ? undefined : this.#notInstalled);
       } catch (error) {
         if (this.#isClosed) return;
