@@ -77,7 +77,7 @@ e2e('a garden whose processes are killed', () => {
   beforeAll(async () => {
     internet = await makeInternet();
     const resolvers = await temporaryFile('resolv.conf', `nameserver ${internet.address}\n`);
-    garden = await OwnGarden.start({ COPPICE_RESOLV_CONF: resolvers });
+    garden = await OwnGarden.start(undefined, { COPPICE_RESOLV_CONF: resolvers });
     await garden.connect();
   });
   afterAll(async () => {

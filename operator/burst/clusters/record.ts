@@ -2,8 +2,9 @@ import type { BurstDecision } from '../../api/burstpolicy.ts';
 import { KEPT_DECISIONS } from '../../api/burstpolicy.ts';
 import { rfc3339 } from '../../api/conditions.ts';
 import { burstClusterName } from '../../api/names.ts';
-import { type Billing, type ClusterBilling, costOver } from '../../cost/billing.ts';
+import { type ClusterBilling, costOver } from '../../cost/billing.ts';
 import { formatMoney, type Micros, parseMoney } from '../../cost/money.ts';
+import { billingFrom, type KeptBilling, type KeptWake, keptBilling } from './kept-wake.ts';
 import type { Alternative, Opening, Purchase } from './model.ts';
 
 /** A cluster that was bought, as it is written down before it is made. Money as decimals, times as RFC 3339. */
@@ -24,11 +25,17 @@ export interface KeptPurchase {
   readonly billing?: KeptBilling;
   /** Of the WorkerCluster, once it was seen. Then one that is gone is not made again. */
   readonly uid?: string;
-  /** It waits warm, or is to. Absent: it takes work. */
+  /** It waits, or is to. Absent: it takes work. */
   readonly warm?: true;
+  /** It waits asleep, or is to. */
+  readonly sleeps?: true;
+  /** Of one that waits asleep, or did: what it costs in an hour awake. */
+  readonly awake?: string;
+  /** When it was woken last. */
+  readonly wokenAt?: string;
   /** Of the template that it was made from. */
   readonly revision?: string;
-  /** When it was first seen to be ready to take work, while it waited warm. */
+  /** When it was first seen to be ready to take work, while it waited; of one that was put to sleep after work, when that was. */
   readonly warmAt?: string;
   /** When it was first seen in the hub. */
   readonly joinedAt?: string;
@@ -36,19 +43,16 @@ export interface KeptPurchase {
   readonly worked?: true;
   /** It joined, and the hub placed none of the work there that it was bought for. */
   readonly useless?: true;
+  /** Since when its work is moved away, so that it can be given back. Absent: it is not. */
+  readonly emptyingSince?: string;
+  /** It could not be emptied so many times, and is left alone until then. */
+  readonly leftAlone?: { readonly failures: number; readonly until: string };
   /** It is given back. */
   readonly leaving?: true;
 }
 
 /** Whether a cluster has joined and never had work, though some has waited for it: whatever it has room for, its hub does not place it there. */
 export const isOfNoUse = ({ useless, worked }: KeptPurchase): boolean => useless === true && !worked;
-
-/** How a cluster is billed. */
-export interface KeptBilling {
-  readonly machines: Billing;
-  readonly controlPlane?: Billing;
-  readonly fee: string;
-}
 
 /** Nodes that were added to a pool, as it is written down before they are ordered. Money as decimals, times as RFC 3339. */
 export interface KeptGrowth {
@@ -83,6 +87,9 @@ export interface Rest {
   readonly why: string;
 }
 
+/** By candidate, seconds, the newest first. */
+type Times = Readonly<Record<string, readonly number[]>>;
+
 /** What a policy has bought and spent: its only memory. What its status says is for people. */
 export interface BurstRecord {
   readonly policy: { readonly namespace: string; readonly name: string; readonly uid: string };
@@ -91,11 +98,15 @@ export interface BurstRecord {
   readonly purchases: readonly KeptPurchase[];
   /** Nodes that were added to pools. Absent: none, as in records from before this was done. */
   readonly growths?: readonly KeptGrowth[];
+  /** Clusters of others that were woken. Absent: none, as in records from before this was done. */
+  readonly wakes?: readonly KeptWake[];
   /** By month (2026-11), as decimals. */
   readonly spent: Readonly<Record<string, string>>;
   readonly rests: Readonly<Record<string, Rest>>;
   /** By candidate: how long the last of its clusters took to join, seconds, the newest first. */
-  readonly startups?: Readonly<Record<string, readonly number[]>>;
+  readonly startups?: Times;
+  /** The same of those that slept, from when they were woken. */
+  readonly wakings?: Times;
   readonly lastOut?: string;
   readonly lastIn?: string;
   /** The newest first. */
@@ -125,7 +136,7 @@ export const monthOf = (time: number): string => new Date(time).toISOString().sl
 
 /** A purchase is written down. */
 export function ordered(record: BurstRecord, purchase: Purchase, now: number): BurstRecord {
-  const { candidate, nodes, price, sources, why, alternatives, warm, revision } = purchase;
+  const { candidate, nodes, price, sources, why, alternatives, warm, sleeps, revision } = purchase;
   const at = rfc3339(new Date(now));
   const { name, uid } = record.policy;
   const kept: KeptPurchase = {
@@ -139,6 +150,7 @@ export function ordered(record: BurstRecord, purchase: Purchase, now: number): B
     rate: formatMoney(price.hourly),
     rateSince: at,
     ...(warm && { warm }),
+    ...(sleeps && { sleeps, awake: formatMoney(price.hourly) }),
     ...(revision && { revision }),
     ...(price.billing && { billing: keptBilling(price.billing) }),
   };
@@ -189,14 +201,26 @@ export function givenBack(
     why,
     hourly: purchase.rate,
   });
-  return isFailure ? rested(said, purchase.candidate, `${name}: ${why}`, now) : said;
+  const { candidate, wokenAt = purchase.at } = purchase;
+  return isFailure ? rested(said, candidate, { why: `${name}: ${why}`, at: wokenAt }, now) : said;
 }
 
-/** Has a candidate rest, each time twice as long. */
-export function rested(record: BurstRecord, candidate: string, why: string, now: number): BurstRecord {
-  const failures = (record.rests[candidate]?.failures ?? 0) + 1;
-  const length = Math.min(LONGEST_REST_MS, FIRST_REST_MS * 2 ** (failures - 1));
-  const rest = { failures, until: rfc3339(new Date(now + length)), why: why.slice(0, MOST_WORDS) };
+const restMs = (failures: number): number => Math.min(LONGEST_REST_MS, FIRST_REST_MS * 2 ** (failures - 1));
+
+/**
+ * Has a candidate, or a pool, rest: each time twice as long. What was ordered before it began to rest fails by the same cause, and is no other time.
+ * @param failed why, and when what failed was ordered (RFC 3339)
+ */
+export function rested(
+  record: BurstRecord,
+  candidate: string,
+  failed: { readonly why: string; readonly at: string },
+  now: number,
+): BurstRecord {
+  const before = record.rests[candidate];
+  const isKnown = before && Date.parse(failed.at) <= Date.parse(before.until) - restMs(before.failures);
+  const failures = (before?.failures ?? 0) + (isKnown ? 0 : 1);
+  const rest = { failures, until: rfc3339(new Date(now + restMs(failures))), why: failed.why.slice(0, MOST_WORDS) };
   return { ...record, rests: { ...record.rests, [candidate]: rest } };
 }
 
@@ -221,7 +245,7 @@ export function costs(record: BurstRecord, name: string, rate: string, now: numb
   if (!purchase || purchase.rate === rate) return record;
   const [before, after] = [parseMoney(purchase.rate), parseMoney(rate)];
   const spent = spentWith(record.spent, purchase, now);
-  const settled = { ...record, spent: after < before ? withBegun(spent, purchase, after, now) : spent };
+  const settled = { ...record, spent: after < before ? withBegunOf(spent, purchase, after, now) : spent };
   return changed(settled, name, { rate, rateSince: rfc3339(new Date(now)) });
 }
 
@@ -232,34 +256,40 @@ export function gone(record: BurstRecord, name: string, now: number): BurstRecor
   return {
     ...record,
     purchases: record.purchases.filter((one) => one !== purchase),
-    spent: withBegun(spentWith(record.spent, purchase, now), purchase, 0n, now),
+    spent: withBegunOf(spentWith(record.spent, purchase, now), purchase, 0n, now),
   };
 }
 
 /** A cluster of a candidate has joined, so long after it was ordered. */
-export function startedUp(record: BurstRecord, candidate: string, tookMs: number): BurstRecord {
-  const { [candidate]: before = [], ...others } = record.startups ?? {};
+export const startedUp = (record: BurstRecord, candidate: string, tookMs: number): BurstRecord => ({
+  ...record,
+  startups: withTime(record.startups, candidate, tookMs),
+});
+
+/** With one more time of a candidate. */
+export function withTime(times: Times | undefined, candidate: string, tookMs: number): Times {
+  const { [candidate]: before = [], ...others } = times ?? {};
   const last = [Math.max(0, Math.round(tookMs / 1000)), ...before].slice(0, KEPT_STARTUPS);
-  const startups = Object.entries({ [candidate]: last, ...others }).slice(0, KEPT_STARTED);
-  return { ...record, startups: Object.fromEntries(startups) };
+  return Object.fromEntries(Object.entries({ [candidate]: last, ...others }).slice(0, KEPT_STARTED));
 }
 
 /** How long clusters of a candidate took to join: half of the last ones, milliseconds; undefined: none has. */
-export function measuredStartupMs({ startups }: BurstRecord, candidate: string): number | undefined {
-  const sorted = [...(startups?.[candidate] ?? [])].sort((a, b) => a - b);
-  const middle = sorted[sorted.length >> 1];
+export const measuredStartupMs = ({ startups }: BurstRecord, candidate: string): number | undefined =>
+  middleMs(startups?.[candidate]);
+
+/** The same of those that were woken. */
+export const measuredWakingMs = ({ wakings }: BurstRecord, candidate: string): number | undefined =>
+  middleMs(wakings?.[candidate]);
+
+/** Half of these times, milliseconds; undefined: there are none. */
+export function middleMs(times: readonly number[] = []): number | undefined {
+  const middle = [...times].sort((a, b) => a - b)[times.length >> 1];
   return middle === undefined ? undefined : middle * 1000;
 }
 
-const keptBilling = ({ machines, controlPlane, fee }: ClusterBilling): KeptBilling => ({
-  machines,
-  ...(controlPlane && { controlPlane }),
-  fee: formatMoney(fee),
-});
-
 /** How the time of what was bought is billed; undefined: every moment counts. */
 export const billingOfPurchase = ({ billing }: KeptPurchase): ClusterBilling | undefined =>
-  billing && { machines: billing.machines, controlPlane: billing.controlPlane, fee: parseMoney(billing.fee) };
+  billing && billingFrom(billing);
 
 /**
  * A decision is kept. Of refusals only the last one for each source, and none that says the same again: work that changes all the time must
@@ -280,15 +310,13 @@ export function decided(record: BurstRecord, decision: BurstDecision): BurstReco
 
 /** What was spent in the month of `now` until then. */
 export const spentUntil = (record: BurstRecord, now: number): Micros =>
-  parseMoney(
-    [...record.purchases, ...(record.growths ?? [])].reduce((spent, one) => spentWith(spent, one, now), record.spent)[
-      monthOf(now)
-    ] ?? '0',
-  );
+  parseMoney(costing(record).reduce((spent, one) => spentWith(spent, one, now), record.spent)[monthOf(now)] ?? '0');
 
 /** What all that it has costs in an hour. */
-export const hourlyOf = ({ purchases, growths = [] }: BurstRecord): Micros =>
-  [...purchases, ...growths].reduce((sum, { rate }) => sum + parseMoney(rate), 0n);
+export const hourlyOf = (record: BurstRecord): Micros =>
+  costing(record).reduce((sum, { rate }) => sum + parseMoney(rate), 0n);
+
+const costing = ({ purchases, growths = [], wakes = [] }: BurstRecord) => [...purchases, ...growths, ...wakes];
 
 /** Alternatives as they are kept and shown. */
 export const told = (alternatives: readonly Alternative[]) =>
@@ -299,7 +327,7 @@ export const told = (alternatives: readonly Alternative[]) =>
   }));
 
 /** With what its cloud takes for time that has begun, when it costs only `left` an hour from now on. */
-function withBegun(
+function withBegunOf(
   spent: Readonly<Record<string, string>>,
   purchase: KeptPurchase,
   left: Micros,
@@ -308,11 +336,22 @@ function withBegun(
   const billing = billingOfPurchase(purchase);
   // What nobody has seen was not made.
   if (!billing || purchase.uid === undefined) return spent;
-  const life = Math.max(0, now - Date.parse(purchase.at));
+  const life = Math.max(0, now - Date.parse(purchase.wokenAt ?? purchase.at));
   const rate = parseMoney(purchase.rate);
   // Machines go before a control plane does.
   const fee = left < billing.fee ? (billing.fee < rate ? billing.fee : rate) - left : 0n;
-  const begun = costOver(rate - left, life, { ...billing, fee }, life);
+  return withBegun(spent, rate - left, { ...billing, fee }, life, now);
+}
+
+/** The same of what costs so much in an hour, has lived so long and ends now. */
+export function withBegun(
+  spent: Readonly<Record<string, string>>,
+  hourly: Micros,
+  billing: ClusterBilling | undefined,
+  life: number,
+  now: number,
+): Readonly<Record<string, string>> {
+  const begun = billing ? costOver(hourly, life, billing, life) : 0n;
   if (begun === 0n) return spent;
   const month = monthOf(now);
   return { ...spent, [month]: formatMoney(parseMoney(spent[month] ?? '0') + begun) };

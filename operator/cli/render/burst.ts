@@ -8,10 +8,11 @@ import { renderTable, type TableOptions } from './table.ts';
 import { cell, type Tone } from './text.ts';
 
 const CLUSTERS_HEADER = ['CLUSTER', 'CANDIDATE', 'PHASE', 'HOURLY', 'AGE', 'IDLE'];
+const WOKEN_HEADER = ['WOKEN', 'ENTRY', 'PHASE', 'HOURLY', 'AGE', 'IDLE'];
 const NODES_HEADER = ['GROWN', 'POOL', 'NODES', 'HOURLY', 'AGE'];
 const CANDIDATES_HEADER = ['CANDIDATE', 'FROM HOURLY', 'PROBLEM'];
 const DEMAND_HEADER = ['SOURCE', 'REPLICAS', 'EACH', 'WAITS', 'STATE', 'WHY'];
-const PHASES: Record<string, Tone> = { Joined: 'good', Ordered: 'busy', Making: 'busy', Leaving: 'busy' };
+const PHASES: Record<string, Tone> = { Joined: 'good' };
 
 /** All that is known of a policy: what it has, what waits, what was decided and for how much. @param now milliseconds since the epoch */
 export function explainPolicy(policy: BurstPolicy, now: number, table: TableOptions = {}): string[] {
@@ -38,6 +39,23 @@ export function explainPolicy(policy: BurstPolicy, now: number, table: TableOpti
         status.clusters.map((one) => [
           one.name,
           one.candidate,
+          { text: one.phase, tone: PHASES[one.phase] ?? 'busy' },
+          one.hourly,
+          ageOf(one.since, now),
+          one.idleSince === undefined ? '' : ageOf(one.idleSince, now),
+        ]),
+        table,
+      ),
+      ...staysLines(status.clusters),
+    );
+  if (status?.woken?.length)
+    lines.push(
+      '',
+      ...renderTable(
+        WOKEN_HEADER,
+        status.woken.map((one) => [
+          one.cluster,
+          one.entry,
           { text: one.phase, tone: PHASES[one.phase] ?? 'busy' },
           one.hourly,
           ageOf(one.since, now),
@@ -96,6 +114,12 @@ export function explainPolicy(policy: BurstPolicy, now: number, table: TableOpti
     ];
   }
 }
+
+/** Why clusters are not emptied that have little work. */
+export const staysLines = (clusters: NonNullable<BurstPolicy['status']>['clusters'] = []): string[] =>
+  clusters.flatMap(({ name, stays }) =>
+    stays === undefined ? [] : [`  ${name} has little work, and stays: ${oneLine(stays)}`],
+  );
 
 /** One line for each policy, where none is named. */
 export const POLICIES_HEADER = ['NAMESPACE', 'NAME', 'HUB', 'CLUSTERS', 'HOURLY', 'SPENT', 'DEMAND', 'WHY'];

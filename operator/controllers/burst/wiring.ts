@@ -1,5 +1,7 @@
 import type { BurstPolicy } from '../../api/burstpolicy.ts';
+import { isTrue } from '../../api/conditions.ts';
 import { LABELS } from '../../api/group.ts';
+import type { Membership } from '../../api/membership.ts';
 import { hubType } from '../../hubs/index.ts';
 import { Informer } from '../../kube/informer.ts';
 import { BURSTPOLICIES } from '../../kube/resources.ts';
@@ -41,6 +43,9 @@ export type BurstCore = Pick<
   | 'queue'
 >;
 
+/** How far a join has come, as policies act on it. */
+const standing = ({ status }: Membership): string => `${status?.state} ${isTrue(status?.conditions, 'Warm')}`;
+
 /** Makes the controller of BurstPolicies. Its keys are hubs: policies of one hub decide in turn. */
 export function wireBurst(
   core: BurstCore,
@@ -71,6 +76,12 @@ export function wireBurst(
       const demands = await type.demand(readerOf(client, signal), spec, name);
       return told.once(name, status?.clusterIdentity ?? name, demands, core.now().getTime());
     },
+    async placedWork({ metadata: { name }, spec, status }, member, signal) {
+      const type = hubType(spec.type);
+      if (!type?.placedWork) return undefined;
+      const { client } = await hubs.lines.open(name, spec, status?.clusterIdentity, signal);
+      return type.placedWork(readerOf(client, signal), spec, member);
+    },
   };
   policies.onChange((event) => {
     if (!onlyStatusChanged(event)) queue.add(event.object.spec.hub);
@@ -81,6 +92,12 @@ export function wireBurst(
     const policy = labels?.[LABELS.burstPolicy];
     const found = policy === undefined ? undefined : policies.get(`${namespace}/${policy}`);
     if (found && !onlyStatusChanged(event)) queue.add(found.spec.hub);
+  });
+  // One that is in its hub now is to be put to sleep, or is room: nobody should wait for the next look.
+  hubs.memberships.onChange((event) => {
+    if (event.type !== 'updated' || standing(event.old) === standing(event.object)) return;
+    const { spec } = event.object;
+    if (policies.byIndex(BY_HUB, spec.hub).length > 0) queue.add(spec.hub);
   });
   return {
     caches: [policies],

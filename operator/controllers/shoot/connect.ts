@@ -8,6 +8,7 @@ import { conditionIsTrue, keyOf, type Pod } from '../../kube/resources.ts';
 import { operatorKubeconfig } from '../../shoot/kubeconfigs.ts';
 import { issueOperatorCertificate } from '../../shoot/pki.ts';
 import { endpointURL } from '../../shoot/values.ts';
+import { closeLine } from './close-line.ts';
 import type { Operation } from './operation.ts';
 import { ELSEWHERE, IN_SEED, type Patience, untilServes } from './until-serves.ts';
 
@@ -57,12 +58,7 @@ export async function connect(op: Operation, signal: AbortSignal, wait = inPodOf
     const { client, line } = state.connection;
     if (line.answers && (await client.ready({ timeoutMs: 5 * SECOND }))) return;
   }
-  await state.connection?.stop();
-  state.connection = undefined;
-  state.usable &&= SILENT;
-  state.usableFor = undefined;
-  state.systemApplied = undefined;
-  state.systemRefused = undefined;
+  await closeLine(state, state.usable && SILENT);
   state.changed?.();
   const certificate = await issueOperatorCertificate(op.pki, world.now());
   const client = KubeClient.fromKubeconfig(operatorKubeconfig(op.values, op.pki, certificate));
