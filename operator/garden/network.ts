@@ -17,7 +17,7 @@ export const SEED_LINK = 'uplink';
 export const networkNames = (id: string): NetworkNames => ({ namespace: `coppice-${id}`, link: `coppice-${id}` });
 
 /** A network namespace as the kernel's file, for `nsenter --net=`. */
-export const namespaceFile = (names: Pick<NetworkNames, 'namespace'>): string => `/run/netns/${names.namespace}`;
+export const namespaceFile = (names: NetworkNames): string => `/run/netns/${names.namespace}`;
 
 interface RouteEntry {
   dst?: string;

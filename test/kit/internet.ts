@@ -1,8 +1,25 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
+import { access } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
+import { errorText } from '../../operator/api/errors.ts';
 import { run } from '../../operator/garden/command.ts';
+import { loadModules } from '../../operator/garden/network.ts';
+import { testTools } from './tools.ts';
+
+/** Why no garden of this machine can have a way out; undefined where it can. Installs what is lacking where that can be had. */
+export async function whyNoEgress(): Promise<string | undefined> {
+  if (process.platform !== 'linux' || process.getuid?.() !== 0) return 'it takes root on Linux';
+  try {
+    await loadModules();
+    await access('/dev/net/tun');
+    await testTools('slirp4netns', 'iptables');
+    return undefined;
+  } catch (error) {
+    return errorText(error);
+  }
+}
 
 /** What its name server answers for every name under example.test, and how long it may be kept. */
 export const TTL = 77;

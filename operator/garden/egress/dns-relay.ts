@@ -42,8 +42,9 @@ export class DNSRelay {
   constructor(relayed: Relayed) {
     this.#relayed = relayed;
     relayed.udp.on('message', (question, from) => void this.#answer(question, from));
-    // An answer that cannot be delivered: whoever asked is gone.
+    // An answer that cannot be delivered, a connection that cannot be taken: whoever asked is gone.
     relayed.udp.on('error', () => {});
+    relayed.tcp.on('error', () => {});
     relayed.tcp.on('connection', (socket: Socket) => void this.#connect(socket));
   }
 

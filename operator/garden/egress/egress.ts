@@ -24,7 +24,7 @@ const TUNNEL_DEVICE = '/dev/net/tun';
 const DNS_PORT = 53;
 /** How soon a policy that a person changed, or a new address of this machine, is acted on. */
 const LOOK_MS = 2_000;
-/** After a failure. */
+/** After a failure, or where a person may have installed what is lacking. */
 const AGAIN_MS = 30_000;
 const READY_MS = 10_000;
 /** Environment variable: another file than /etc/resolv.conf that names this machine's resolvers. */
@@ -40,8 +40,9 @@ interface GardenOfEgress {
   /** The command, in the seed's namespaces. */
   readonly iptables: readonly string[];
   readonly onStatus: (status: EgressStatus) => void;
-  /** In place of looking on this machine, for tests. */
+  /** In place of looking on this machine, and of 30 s after a failure, for tests. */
   readonly find?: typeof findOnPath;
+  readonly againMs?: number;
 }
 
 /**
@@ -58,7 +59,9 @@ export class Egress {
   #done = '';
   #againAt = Number.POSITIVE_INFINITY;
   #install: Promise<void> | undefined;
-  #notInstalled: string | undefined;
+  /** Why there is no slirp4netns, while there is none. */
+  #lack = `${TOOL} is being installed`;
+  #told = '';
 
   constructor(garden: GardenOfEgress) {
     this.#garden = garden;
@@ -81,26 +84,36 @@ export class Egress {
   #look(): Promise<void> {
     return this.#inTurn.run(async () => {
       const policy = await readPolicy(this.#garden.directory.egressFile).catch((): EgressPolicy => 'none');
-      const hosts = hostAddresses();
+      const hosts = await hostAddresses().catch((error: unknown) => error as Error);
       const wanted = JSON.stringify([policy, hosts]);
       if (this.#isClosed || (wanted === this.#done && performance.now() < this.#againAt)) return;
       this.#done = wanted;
-      this.#againAt = Number.POSITIVE_INFINITY;
-      try {
-        if (policy === 'none') await this.#shut();
-        // A way that cannot be restricted as it should be is none.
-        await this.#restrict(policy, hosts).catch((error) => this.#shut().then(() => Promise.reject(error)));
-        if (policy !== 'none') await this.#open();
-        this.#tell(policy, policy === 'none' ? undefined : this.#notInstalled);
-      } catch (error) {
-        if (this.#isClosed) return;
-        this.#againAt = performance.now() + AGAIN_MS;
-        this.#tell(policy, errorText(error));
-      }
+      const problem = await this.#apply(policy, hosts).catch(errorText);
+      if (this.#isClosed) return;
+      this.#againAt =
+        problem === undefined ? Number.POSITIVE_INFINITY : performance.now() + (this.#garden.againMs ?? AGAIN_MS);
+      this.#tell(policy, problem);
     });
   }
 
+  /** Resolves to why pods do not have what they should. */
+  async #apply(policy: EgressPolicy, hosts: readonly string[] | Error): Promise<string | undefined> {
+    if (policy === 'none') await this.#shut();
+    try {
+      if (hosts instanceof Error) throw hosts;
+      await this.#restrict(policy, hosts);
+    } catch (error) {
+      // A way that cannot be restricted as it should be is none.
+      await this.#shut();
+      throw error;
+    }
+    return policy === 'none' ? undefined : this.#open();
+  }
+
   #tell(policy: EgressPolicy, problem?: string): void {
+    const told = JSON.stringify([policy, problem]);
+    if (told === this.#told) return;
+    this.#told = told;
     if (problem !== undefined) this.#garden.log.warn({ problem }, 'pods have no way out');
     this.#garden.onStatus({ policy, ...(problem !== undefined && { problem }) });
   }
@@ -131,34 +144,32 @@ export class Egress {
     await this.#garden.supervisor.remove(PROCESS);
   }
 
-  async #open(): Promise<void> {
+  /** Resolves to what is lacking for it, once it is open or is not to be had yet. */
+  async #open(): Promise<string | undefined> {
     const { supervisor, find = findOnPath } = this.#garden;
-    if (this.#relay && supervisor.status().some(({ name, state }) => name === PROCESS && state === 'running')) return;
+    const isUp = supervisor.status().some(({ name, state }) => name === PROCESS && state === 'running');
+    if (this.#relay && isUp) return undefined;
     await access(TUNNEL_DEVICE).catch(() => {
       throw new Error(`this machine has no ${TUNNEL_DEVICE}: load the kernel's module "tun"`);
     });
     const found = await find(TOOL);
-    if ('file' in found) await Promise.all([this.#openRelay(), supervisor.start(this.#process(found.file))]);
-    else this.#installTool();
+    if ('reason' in found) return this.#installTool();
+    await Promise.all([this.#openRelay(), supervisor.start(this.#process(found.file))]);
+    return undefined;
   }
 
   /** Beside everything else: on a machine without a network it takes long to find out that there is none. */
-  #installTool(): void {
-    this.#notInstalled ??= `${TOOL} is being installed`;
+  #installTool(): string {
     this.#install ??= this.#garden.toolchain
       .ensure([TOOL])
-      .then(
-        () => {
-          this.#notInstalled = undefined;
-        },
-        (error: unknown) => {
-          this.#notInstalled = errorText(error);
-        },
-      )
+      .catch((error: unknown) => {
+        this.#lack = errorText(error);
+      })
       .then(() => {
         this.#done = '';
         return this.#look();
       });
+    return this.#lack;
   }
 
   async #openRelay(): Promise<void> {

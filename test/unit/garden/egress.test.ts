@@ -5,7 +5,7 @@ import { afterEach, expect, it } from 'vitest';
 import { DNSRelay } from '../../../operator/garden/egress/dns-relay.ts';
 import { type EgressPolicy, egressLine, parsePolicy } from '../../../operator/garden/egress/policy.ts';
 import { parseResolvers, type Resolver } from '../../../operator/garden/egress/resolvers.ts';
-import { exceptions, routeCommands } from '../../../operator/garden/egress/routes.ts';
+import { exceptions, parseHostAddresses, routeCommands } from '../../../operator/garden/egress/routes.ts';
 import { chooseRanges, egressRange } from '../../../operator/garden/ranges.ts';
 
 const RANGES = chooseRanges('000000', [])!;
@@ -36,12 +36,25 @@ it('is whatever the machine reaches unless a person chose otherwise, and nothing
 it('never leads to metadata, to other gardens, or past the firewall to the machine itself', () => {
   for (const policy of ['all', 'public', 'none'] as const) {
     const ways = exceptions(policy, RANGES, HOSTS);
-    for (const refused of ['169.254.0.0/16', '168.63.129.16', '100.100.100.200', '10.160.0.0/11'])
+    for (const refused of ['0.0.0.0/8', '169.254.0.0/16', '168.63.129.16', '100.100.100.200', '10.160.0.0/11'])
       expect(ways.get(refused)).toBe('unreachable');
     expect(ways.get(egressRange(RANGES).resolver)).toBe('unreachable');
     expect(ways.get('192.0.2.2')).toBe(policy === 'all' ? 'link' : 'unreachable');
     expect(ways.get('10.0.0.0/8')).toBe(policy === 'all' ? undefined : 'unreachable');
   }
+});
+
+it('knows all addresses of the machine, also of an interface whose link is down, and none of a proxy that takes all for itself', () => {
+  const leaf = (address: string, ...routes: string[]) =>
+    [`     |-- ${address}`, ...routes.map((route) => `        /${route}`)].join('\n');
+  const trie = [
+    ...['Main:', '  +-- 0.0.0.0/0 3 0 5', leaf('0.0.0.0', '0 universe UNICAST'), leaf('127.0.0.1', '32 host LOCAL')],
+    ...[leaf('172.17.0.0', '16 link UNICAST'), leaf('172.17.0.1', '32 host LOCAL')],
+    ...[leaf('192.168.7.0', '24 link UNICAST', '25 host LOCAL'), leaf('192.168.7.255', '32 link BROADCAST')],
+    ...['Local:', leaf('172.17.0.1', '32 host LOCAL'), leaf('10.162.128.1', '32 host LOCAL')],
+    ...['Id 100:', leaf('0.0.0.0', '0 host LOCAL')],
+  ];
+  expect(parseHostAddresses(`${trie.join('\n')}\n`)).toEqual(['172.17.0.1', '192.168.7.0/25']);
 });
 
 it('writes no route that is there, and takes away those that a policy or an address of the machine has left', () => {
