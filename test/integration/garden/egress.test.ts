@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
+import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { run } from '../../../operator/garden/command.ts';
@@ -45,7 +45,7 @@ const id = randomBytes(3).toString('hex');
 /** Not named as a garden's: a garden that goes beside this test looks whether it is the last. */
 const names = { namespace: `egress-${id}`, link: `egress-${id}` };
 const pod = `egress-pod-${id}`;
-const bridge = `egress-b-${id}`;
+const lonely = `lonely-${id}`;
 
 describe.skipIf(why)(`the way out of a garden${why ? ` (there is none here: ${why})` : ''}`, () => {
   let internet: Internet;
@@ -107,12 +107,13 @@ describe.skipIf(why)(`the way out of a garden${why ? ` (there is none here: ${wh
     await directory.make();
     await writeFile(join(home, 'resolv.conf'), `nameserver ${internet.address}\n`);
     process.env.COPPICE_RESOLV_CONF = join(home, 'resolv.conf');
-    // As Docker's bridge without containers: its address answers, and no list of interfaces has it.
+    // As Docker's bridge without containers: its address answers, and no list of interfaces that run has it.
     const [a, b] = randomBytes(2);
     withoutLink = `198.18.${a}.${b! | 1}`;
-    await run(['ip', 'link', 'add', bridge, 'type', 'bridge']);
-    await run(['ip', 'address', 'add', `${withoutLink}/32`, 'dev', bridge]);
-    await run(['ip', 'link', 'set', bridge, 'up']);
+    await run(['ip', 'link', 'add', lonely, 'type', 'veth', 'peer', 'name', `${lonely}p`]);
+    await run(['ip', 'address', 'add', `${withoutLink}/32`, 'dev', lonely]);
+    await run(['ip', 'link', 'set', lonely, 'up']);
+    expect(networkInterfaces()).not.toHaveProperty(lonely);
     hostBefore = await host();
     ranges = chooseRanges(id, await occupiedRanges())!;
     await setUpNetwork(names, ranges);
@@ -144,7 +145,7 @@ describe.skipIf(why)(`the way out of a garden${why ? ` (there is none here: ${wh
     onLoopback?.close();
     await run(['ip', 'netns', 'delete', pod]).catch(() => {});
     await tearDownNetwork(names);
-    await run(['ip', 'link', 'delete', bridge]).catch(() => {});
+    await run(['ip', 'link', 'delete', lonely]).catch(() => {});
     await internet?.close();
     if (home) await rm(home, { recursive: true, force: true });
   });
