@@ -60,7 +60,7 @@ export class Egress {
   #againAt = Number.POSITIVE_INFINITY;
   #install: Promise<void> | undefined;
   /** Why there is no slirp4netns, while there is none. */
-  #lack = `${TOOL} is being installed`;
+  #lack = `${TOOL} is being installed, and "coppice status" says what becomes of it`;
   #told = '';
 
   constructor(garden: GardenOfEgress) {

@@ -228,7 +228,7 @@ describe.skipIf(why)(`the way out of a garden${why ? ` (there is none here: ${wh
     const refused = Promise.withResolvers<never>();
     egress = open({ find, toolchain: { ensure: () => refused.promise }, againMs: 1 });
     await egress.start();
-    expect(status).toEqual({ policy: 'all', problem: 'slirp4netns is being installed' });
+    expect(status?.problem).toContain('slirp4netns is being installed');
     refused.reject(new Error('this distribution has no apt-get'));
     const problem = 'this distribution has no apt-get';
     await expect.poll(() => status, { timeout: PATIENCE_MS }).toEqual({ policy: 'all', problem });
