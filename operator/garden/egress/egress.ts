@@ -58,9 +58,8 @@ export class Egress {
   /** What was last acted on, or is tried again at that time (ms). */
   #done = '';
   #againAt = Number.POSITIVE_INFINITY;
-  #install: Promise<void> | undefined;
-  /** Why there is no slirp4netns, while there is none. */
-  #lack = `${TOOL} is being installed, and "coppice status" says what becomes of it`;
+  /** Why there is no slirp4netns; undefined before it was missed. */
+  #lack: string | undefined;
   #told = '';
 
   constructor(garden: GardenOfEgress) {
@@ -160,7 +159,8 @@ export class Egress {
 
   /** Beside everything else: on a machine without a network it takes long to find out that there is none. */
   #installTool(): string {
-    this.#install ??= this.#garden.toolchain
+    if (this.#lack !== undefined) return this.#lack;
+    void this.#garden.toolchain
       .ensure([TOOL])
       .catch((error: unknown) => {
         this.#lack = errorText(error);
@@ -169,6 +169,7 @@ export class Egress {
         this.#done = '';
         return this.#look();
       });
+    this.#lack = `${TOOL} is being installed, and "coppice status" says what becomes of it`;
     return this.#lack;
   }
 
