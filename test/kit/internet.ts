@@ -8,18 +8,23 @@ import { run } from '../../operator/garden/command.ts';
 import { loadModules } from '../../operator/garden/network.ts';
 import { testTools } from './tools.ts';
 
-/** Why no garden of this machine can have a way out; undefined where it can. Installs what is lacking where that can be had. */
-export async function whyNoEgress(): Promise<string | undefined> {
-  if (process.platform !== 'linux' || process.getuid?.() !== 0) return 'it takes root on Linux';
-  try {
-    await loadModules();
-    await access('/dev/net/tun');
-    await testTools('slirp4netns', 'iptables');
-    return undefined;
-  } catch (error) {
-    return errorText(error);
-  }
+/** What a way out needs of this machine, installed first where it can be had. Rejects with what is lacking. */
+async function needsOfEgress(): Promise<void> {
+  if (process.platform !== 'linux' || process.getuid?.() !== 0) throw new Error('it takes root on Linux');
+  await loadModules();
+  await access('/dev/net/tun');
+  await testTools('slirp4netns', 'iptables');
 }
+
+/** Why no garden of this machine can have a way out, which it also prints; undefined where it can. */
+export const whyNoEgress = (): Promise<string | undefined> =>
+  needsOfEgress().then(
+    () => undefined,
+    (error: unknown) => {
+      process.stderr.write(`tests: no way out for pods is tried, for there is none here: ${errorText(error)}\n`);
+      return errorText(error);
+    },
+  );
 
 /** What its name server answers for every name under example.test, and how long it may be kept. */
 export const TTL = 77;
