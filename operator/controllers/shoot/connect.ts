@@ -65,7 +65,9 @@ export async function connect(op: Operation, signal: AbortSignal, wait = inPodOf
   state.systemRefused = undefined;
   state.changed?.();
   const certificate = await issueOperatorCertificate(op.pki, world.now());
-  const client = KubeClient.fromKubeconfig(operatorKubeconfig(op.values, op.pki, certificate));
+  const { reachMs } = wait.patience;
+  const kubeconfig = operatorKubeconfig(op.values, op.pki, certificate);
+  const client = KubeClient.fromKubeconfig(kubeconfig, undefined, reachMs === undefined ? {} : { reachMs });
   let connection: ClusterConnection | undefined;
   // One that wakes is started, and nobody has waited for it to answer.
   const isExpected = hasServed(op.shoot) && state.operation?.type !== 'Wake';
