@@ -7,6 +7,7 @@ import { waitFor } from '../../kube/informer.ts';
 import { conditionIsTrue, keyOf, type Pod } from '../../kube/resources.ts';
 import { operatorKubeconfig } from '../../shoot/kubeconfigs.ts';
 import { issueOperatorCertificate } from '../../shoot/pki.ts';
+import { NOT_FOR_OPERATOR } from '../../shoot/readiness.ts';
 import { endpointURL } from '../../shoot/values.ts';
 import type { Operation } from './operation.ts';
 import { ELSEWHERE, IN_SEED, type Patience, untilServes } from './until-serves.ts';
@@ -76,7 +77,7 @@ export async function connect(op: Operation, signal: AbortSignal, wait = inPodOf
     await wait.started(op, signal);
     await untilServes(
       {
-        serves: () => client.ready({ timeoutMs: 2 * SECOND, signal }),
+        serves: () => client.ready({ timeoutMs: 2 * SECOND, signal, apartFrom: NOT_FOR_OPERATOR }),
         ...(wait.news && { news: (until) => wait.news!(op, until) }),
       },
       wait.patience,

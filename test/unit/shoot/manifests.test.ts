@@ -197,6 +197,16 @@ describe('usable', () => {
   const refused = (code: number, message: string) => new KubeApiError('POST', code, { message });
   it('is what answers and obeys', async () => expect(await usable(client(true))).toEqual({ usable: true }));
   it('is not what is not ready', async () => expect((await usable(client(false))).usable).toBe(false));
+  it('is what lacks nothing but PriorityClasses, for which each new API server sleeps a second', async () => {
+    const lacking = (check: string): UsableClient => ({
+      ...client(true),
+      ready: async ({ apartFrom }) => apartFrom.includes(check),
+    });
+    expect(await usable(lacking('poststarthook/scheduling/bootstrap-system-priority-classes'))).toEqual({
+      usable: true,
+    });
+    expect((await usable(lacking('poststarthook/rbac/bootstrap-roles'))).usable).toBe(false);
+  });
   it('is not what refuses', async () =>
     expect(await usable(client(true, 'forbidden'))).toEqual({ usable: false, reason: 'forbidden' }));
   it('is not what lets the admin do nothing', async () =>
