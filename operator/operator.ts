@@ -37,7 +37,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
   const attached = wireAttached(core);
   const backup = wireBackups(core, credentials.ofBuckets);
   const quota = wireQuotas(core);
-  const autoscaling = wireAutoscaling(core, quota.granted);
+  const autoscaling = wireAutoscaling(core, quota.granted, managed);
   const seed = wireSeeds(core, backup);
   const hubs = wireHubs(core);
   // Who holds a cluster is one more source here.

@@ -1,4 +1,5 @@
 import type { CloudProfile } from '../operator/api/cloudprofile.ts';
+import type { CoppiceError } from '../operator/api/errors.ts';
 import type { Log } from '../operator/kube/log.ts';
 import type { Taint } from '../operator/kube/resources.ts';
 import type { Problem } from './problem.ts';
@@ -42,6 +43,8 @@ export interface CloudPool {
   taints: Taint[];
   /** Empty: all zones of the cluster. */
   zones: string[];
+  /** How many of `desired` are in which zone, once named nodes went. Absent: evenly. Read where the cloud counts by zone, and else ignored. */
+  inZones?: Record<string, number>;
   /** GiB of the root disk. Absent: the provider's default. */
   diskGiB?: number;
   /** EKS: name of the node group, of a pool of which nothing else is known any more. */
@@ -280,6 +283,25 @@ export interface TaggedResource {
   createdAt?: string;
 }
 
+/** A node of a managed cluster, as its cloud is told of it. Names alone say nothing: clouds give them again. */
+export interface CloudNode {
+  name: string;
+  /** Node.spec.providerID. */
+  providerID: string;
+  /** Where providerIDs come again too (GKE repairs a machine under its name), what tells this machine from a later one. */
+  instance?: string;
+}
+
+/** What a cloud asks for in a pool once named nodes were to be removed. */
+export interface PoolLeft {
+  /** Nodes that it asks for from now on, as it says itself. */
+  size: number;
+  /** See CloudPool.inZones. */
+  inZones?: Record<string, number>;
+  /** Why some of the nodes stay: the cloud said no, and is not ending them. */
+  refused?: CoppiceError;
+}
+
 /**
  * A cloud's managed service (EKS, GKE, AKS) with the network under it. Every method is idempotent and safe to repeat after a
  * crash at any point. Errors are CoppiceErrors with a Gardener code where the cause is known.
@@ -312,6 +334,18 @@ export interface ManagedClusters {
   destroyLeftOvers?(ctx: CloudContext, cluster: ManagedCluster): Promise<void>;
   /** Mints access with the account's credentials; makes nothing in the cloud. */
   kubeconfig(ctx: CloudContext, outputs: ManagedClusterOutputs): Promise<CloudKubeconfig>;
+  /**
+   * Ends exactly these nodes (the caller has drained them) of a pool that has a `desired` size, and has the cloud ask for as many fewer: no
+   * other machine comes or goes for it. Nodes that are gone, going, or of another pool or owner change nothing. Resolves once the cloud
+   * counts as told, when machines may still be ending. `apply` with this size is to follow, which then changes nothing in the cloud.
+   * Rejects where it cannot be told what was done. Absent: it cannot.
+   */
+  removeNodes?(
+    ctx: CloudContext,
+    outputs: ManagedClusterOutputs,
+    pool: string,
+    nodes: readonly CloudNode[],
+  ): Promise<PoolLeft>;
   /** Everything in the region that bears our tags, of whatever owner. */
   tagged?(ctx: Omit<CloudContext, 'owner'>): Promise<TaggedResource[]>;
 }

@@ -47,6 +47,11 @@ const candidate = z
       MOST_CLUSTERS,
       'How many of its clusters wait warm: made and in the hub, which places nothing there until work needs them. They count in maximums, budgets and Quotas. Another one is made for each that is opened. Absent: 0.',
     ).optional(),
+    sleepingClusters: count(
+      0,
+      MOST_CLUSTERS,
+      'How many of its clusters wait asleep: made, once in the hub, and then without nodes and control plane. For work one is woken before a new one is bought. They count in maximums and Quotas; budgets count what they cost asleep. A cluster without work is put to sleep where fewer sleep than this, else it is given back. For mode Hosted, and for Managed, whose control plane stays. Absent: 0.',
+    ).optional(),
     assumedHourly: money(
       "What a cluster counts for in an hour where its CloudProfile does not have all prices in the budget's currency. Absent: what has no price is not bought.",
     ).optional(),
@@ -154,6 +159,17 @@ export const burstPolicySpec = rules(
       .object({
         idleFor: duration('How long a cluster has to be without work before it is given back. Absent: 10m.').optional(),
         minimumLife: duration('How long a cluster stays at least. Absent: 30m.').optional(),
+        consolidationPolicy: z
+          .enum(['WhenEmpty', 'WhenEmptyOrUnderutilized'])
+          .describe(
+            'Which clusters are given back. WhenEmpty: those without work. WhenEmptyOrUnderutilized: also one with little work for idleFor, after its hub has moved all of it to free room of its other members. Absent: WhenEmpty.',
+          )
+          .optional(),
+        utilizationThreshold: count(
+          1,
+          100,
+          'Percent of the CPU, and of the memory, of its nodes. A cluster has little work while its pods request less of both. Absent: 50.',
+        ).optional(),
       })
       .describe('When clusters are given back.')
       .optional(),
@@ -181,6 +197,15 @@ export const burstPolicySpec = rules(
   {
     rule: 'self.candidates.all(c, !has(c.warmClusters) || c.warmClusters <= self.maximumClusters)',
     message: 'a candidate may not have more warm clusters than the policy has clusters',
+  },
+  {
+    rule: 'self.candidates.all(c, !has(c.sleepingClusters) || c.sleepingClusters <= self.maximumClusters)',
+    message: 'a candidate may not have more sleeping clusters than the policy has clusters',
+  },
+  {
+    rule: 'self.candidates.all(c, !has(c.sleepingClusters) || !has(c.template.spec.hibernation))',
+    message:
+      'a candidate with sleepingClusters may not have hibernation in its template: the policy decides when they sleep',
   },
   {
     rule: '!has(self.schedule) || self.schedule.all(p, p.clusters <= self.maximumClusters)',
@@ -214,9 +239,9 @@ export const decisionSchema = z
   .object({
     at: time('When.'),
     action: z
-      .enum(['Buy', 'Open', 'Grow', 'Refuse', 'Remove', 'Fail'])
+      .enum(['Buy', 'Open', 'Wake', 'Grow', 'Refuse', 'Empty', 'Keep', 'Sleep', 'Remove', 'Fail'])
       .describe(
-        'Buy: a cluster was ordered. Open: one that waited warm takes work. Grow: nodes of a cluster were ordered. Refuse: work was waiting and nothing was bought. Remove: a cluster is given back. Fail: a cluster, or nodes, did not come.',
+        'Buy: a cluster was ordered. Open: one that waited warm takes work. Wake: one that sleeps is woken for work. Grow: nodes of a cluster were ordered. Refuse: work was waiting and nothing was bought. Empty: the hub moves the work of a cluster away, so that it can be given back. Keep: such a cluster takes work again. Sleep: a cluster without work is put to sleep. Remove: a cluster is given back. Fail: a cluster, or nodes, did not come.',
       ),
     source: text(512, 'Whose work nothing was bought for.').optional(),
     cluster: text(LIMITS.label, 'Name of the WorkerCluster.').optional(),
@@ -231,7 +256,7 @@ export const decisionSchema = z
 export type BurstDecision = z.output<typeof decisionSchema>;
 
 /** How a cluster of a policy stands, in one word. */
-export const BURST_PHASES = ['Ordered', 'Making', 'Warm', 'Joined', 'Leaving'] as const;
+export const BURST_PHASES = ['Ordered', 'Making', 'Warm', 'Asleep', 'Waking', 'Joined', 'Emptying', 'Leaving'] as const;
 export type BurstPhase = (typeof BURST_PHASES)[number];
 
 export const burstPolicyStatus = z
@@ -245,11 +270,12 @@ export const burstPolicyStatus = z
           phase: z
             .enum(BURST_PHASES)
             .describe(
-              'Ordered: written down. Making: on its way into the hub. Warm: it waits there until work needs it. Joined: it takes work. Leaving: it is given back.',
+              'Ordered: written down. Making: on its way into the hub. Warm: it waits there until work needs it. Asleep: it sleeps, or is told to, until work needs it. Waking: it is woken for work. Joined: it takes work. Emptying: its work is moved away. Leaving: it is given back.',
             ),
           since: time('When it was ordered.'),
           hourly: money('What it costs in an hour.'),
           idleSince: time('Since when it has no work.').optional(),
+          stays: text(1024, 'Why it is not emptied, though it has little work.').optional(),
         })
         .describe('A cluster of this policy.'),
       MOST_CLUSTERS,
@@ -305,6 +331,11 @@ export const burstPolicyStatus = z
             0,
             undefined,
             'How long one takes to come: half of the last ones, or what the CloudProfile says. Absent: not known.',
+          ).optional(),
+          wakingSeconds: count(
+            0,
+            undefined,
+            'How long one that sleeps takes to be in the hub again: half of the last ones. Absent: none was woken yet.',
           ).optional(),
           problem: text(2048, 'Why none of it is made now.').optional(),
         })

@@ -45,6 +45,8 @@ export const LABELS = {
   burstPurchase: `${GROUP}/burst-purchase`,
   /** On the same, as long as it waits warm: it joins its hubs, and is not opened there. */
   burstWarm: `${GROUP}/burst-warm`,
+  /** On the same, as long as its hubs are to move its work away, so that it can be given back. */
+  burstEmptying: `${GROUP}/burst-emptying`,
   /** Mesh of a cluster, its id there and its name there: on its Shoot, and in hubs. */
   mesh: `${GROUP}/mesh`,
   clusterID: `${GROUP}/cluster-id`,
@@ -145,4 +147,6 @@ export const OTHERS_ANNOTATIONS = {
   safeToEvict: 'cluster-autoscaler.kubernetes.io/safe-to-evict',
   /** On a node: `"true"`. */
   scaleDownDisabled: 'cluster-autoscaler.kubernetes.io/scale-down-disabled',
+  /** On a node of GKE: the id of its instance at Google. */
+  instanceID: 'container.googleapis.com/instance_id',
 } as const;

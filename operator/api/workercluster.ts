@@ -315,8 +315,20 @@ export const workerClusterStatus = z
         asleep: z.boolean().describe('Whether the cluster is to sleep.'),
         since: time('Since when: the last time of a schedule, or when somebody said so.'),
         enabled: z.boolean().describe('spec.hibernation.enabled, as it was then.').optional(),
+        enabledAt: time('When somebody was seen to change it. Absent: nobody has.').optional(),
+        order: z
+          .object({
+            by: text(512, 'Whose order it is, for example BurstPolicy shop/peak.'),
+            why: text(2048, 'Why.'),
+            otherwise: z.boolean().describe('Whether the cluster would sleep without it.'),
+            otherwiseSince: time('Since when.'),
+          })
+          .describe(
+            'What a policy has decided. It holds, whatever schedules say, until the policy takes it back or somebody changes enabled. Absent: the spec alone decides.',
+          )
+          .optional(),
       })
-      .describe('What schedules and spec.hibernation.enabled come to.')
+      .describe('What schedules, spec.hibernation.enabled and policies come to.')
       .optional(),
     networking: z
       .object({

@@ -31,7 +31,7 @@ export interface SizeInputs {
 /** What keeps a pool from what it should have, at this moment. */
 export interface Holds {
   /** Whether the cluster sleeps, and by whose word. */
-  readonly asleep?: 'schedule' | 'sleep' | undefined;
+  readonly asleep?: 'schedule' | 'sleep' | 'policy' | undefined;
   /** Quotas do not let the cluster be as large: nodes that a pool was asked for last, by its name. */
   readonly refused?: ((pool: string) => number | undefined) | undefined;
   /** Nodes of a pool for which nothing is left that it may have. */
@@ -41,7 +41,17 @@ export interface Holds {
 }
 
 /** Who has a say in how many nodes a pool has. */
-export type Say = 'person' | 'floor' | 'decider' | 'minimum' | 'schedule' | 'sleep' | 'quota' | 'sold out' | 'roll-out';
+export type Say =
+  | 'person'
+  | 'floor'
+  | 'decider'
+  | 'minimum'
+  | 'schedule'
+  | 'sleep'
+  | 'policy'
+  | 'quota'
+  | 'sold out'
+  | 'roll-out';
 
 interface Rule {
   readonly who: Say;
@@ -109,6 +119,12 @@ export const HOLDS: readonly HoldsBack[] = [
     says: '`spec.hibernation.enabled` has the cluster sleep: the pool has no nodes until it wakes.',
     because: 'It wakes to what was decided, so quotas go on counting that.',
     hold: (_pool, _present, { asleep }) => (asleep === 'sleep' ? 0 : undefined),
+  },
+  {
+    who: 'policy',
+    says: 'A BurstPolicy has a cluster of its own sleep until work needs it: the pool has no nodes until it wakes.',
+    because: 'It wakes to what was decided, so quotas go on counting that.',
+    hold: (_pool, _present, { asleep }) => (asleep === 'policy' ? 0 : undefined),
   },
   {
     who: 'quota',

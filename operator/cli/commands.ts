@@ -248,10 +248,21 @@ export const COMMANDS: readonly CommandSpec[] = [
       '"coppice demo burst" needs an embedded garden ("coppice up") and some minutes. It makes a small private cluster and fills it, has a ' +
       'BurstPolicy buy a second one for what does not fit, and has it given back after the peak. All machines are local and nothing is billed: ' +
       'the prices that it tells are what clouds ask for. The exit code is 0 when every step was seen. It takes away all that it made, also ' +
-      'after Ctrl-C. docs/burst.md tells how it decides.',
+      'after Ctrl-C. With --karmada the work is in that Karmada, whose own scheduler fills the clusters; it has to reach this machine. ' +
+      'docs/burst.md tells how it decides.',
     positionals: [{ name: 'burst', required: true, complete: ['burst'] }],
-    options: [],
-    examples: ['coppice demo burst', 'coppice demo burst -v --timeout 10m'],
+    options: [
+      {
+        name: 'karmada',
+        value: 'KUBECONFIG',
+        summary: 'play it in a Karmada: kubeconfig of its API server (--context: which of it)',
+      },
+    ],
+    examples: [
+      'coppice demo burst',
+      'coppice demo burst -v --timeout 10m',
+      'coppice demo burst --karmada ~/.kube/karmada.config',
+    ],
     endsItself: true,
     load: () => import('./commands/demo.ts'),
   },

@@ -1,8 +1,12 @@
 import { GROUP, OTHERS_ANNOTATIONS } from '../api/group.ts';
 import type { BuiltinCondition, CertificateSigningRequest, Node } from '../kube/resources.ts';
 
-/** What people say to autoscalers; nobody here reads any other. */
-const OF_OTHERS: readonly string[] = [OTHERS_ANNOTATIONS.doNotDisrupt, OTHERS_ANNOTATIONS.scaleDownDisabled];
+/** What people say to autoscalers, and clouds of their machines; nobody here reads any other. */
+const OF_OTHERS: readonly string[] = [
+  OTHERS_ANNOTATIONS.doNotDisrupt,
+  OTHERS_ANNOTATIONS.scaleDownDisabled,
+  OTHERS_ANNOTATIONS.instanceID,
+];
 
 /** What of a Node is ever looked at: a tenant may write megabytes into its annotations, and images alone are many KiB. */
 export function slimNode(node: Node): Node {

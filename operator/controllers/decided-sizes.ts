@@ -4,15 +4,18 @@ import { GROUP, LABELS, ROLES } from '../api/group.ts';
 import { decidedSizesName } from '../api/names.ts';
 import type { DesiredPool } from '../api/pools.ts';
 import { type Decided, type DecidedSize, within } from '../capacity/desired-sizes.ts';
+import { isSleepOrder, type KnownSleepOrder, type SleepOrder } from '../capacity/sleep-order.ts';
 import type { Informer } from '../kube/informer.ts';
 import { isReceipt, type ReceiptClient, type ReceiptPlace, Receipts, receiptIn } from '../kube/receipt.ts';
 import type { Secret } from '../kube/resources.ts';
 
-/** What was decided for the pools of one cluster, as it is kept. */
+/** What was decided for one cluster, as it is kept. */
 interface Kept {
   /** Of the WorkerCluster: a new one of the same name inherits nothing. */
   uid: string;
   pools: Record<string, DecidedSize>;
+  /** Absent: its spec alone says when it sleeps, as in records from before this was done. */
+  sleep?: SleepOrder;
 }
 
 const TYPE = `${GROUP}/${ROLES.decidedSizes}`;
@@ -41,7 +44,7 @@ export class DecidedSizes {
   readonly #placeOf: (key: string) => ReceiptPlace;
   readonly #cache: Cache;
   /** Of each Secret once: who compares sizes can compare the objects. */
-  readonly #read = new WeakMap<Secret, Decided>();
+  readonly #known = new WeakMap<Secret, Decided>();
 
   /** @param cache of Secrets selected by DECIDED_SELECTOR in the operator's namespace */
   constructor(client: ReceiptClient, operatorNamespace: string, cache: Cache) {
@@ -59,9 +62,9 @@ export class DecidedSizes {
     const kept = isReceipt(secret, place) ? receiptIn<Kept>(secret) : undefined;
     if (!isKept(kept)) return 'unknown';
     if (kept.uid !== uid) return 'none';
-    const known = this.#read.get(secret);
+    const known = this.#known.get(secret);
     const decided = known ?? new Map(Object.entries(kept.pools));
-    if (!known) this.#read.set(secret, decided);
+    if (!known) this.#known.set(secret, decided);
     return decided;
   }
 
@@ -80,15 +83,9 @@ export class DecidedSizes {
   async decide({ key, uid, pool, size }: Decision, signal?: AbortSignal): Promise<DecidedSize | undefined> {
     if (pool.sizedBy === 'person') return undefined;
     const decided: DecidedSize = { ...size, count: within(pool, size.count) };
-    // The server is asked: a cache that is behind would lose what was decided for another pool.
-    const before = await this.#receipts.read(key, signal);
-    if (before && !isKept(before))
-      throw configurationProblem(
-        `what was decided for the pools of WorkerCluster ${key} cannot be read`,
-        'Delete the Secret with it in the namespace of the operator: pools then return to their minimums.',
-      );
-    const pools = before?.uid === uid ? before.pools : {};
-    await this.#receipts.save(key, { uid, pools: { ...pools, [pool.name]: decided } }, signal);
+    const before = await this.#read(key, signal);
+    const { pools, ...others } = before?.uid === uid ? before : { uid, pools: {} };
+    await this.#receipts.save(key, { ...others, pools: { ...pools, [pool.name]: decided } }, signal);
     await this.#cache.waitFor(() => isSame(this.get(key, uid), pool.name, decided), {
       timeoutMs: HEARD_MS,
       what: `the size of pool ${pool.name} of ${key} to be on record`,
@@ -104,7 +101,43 @@ export class DecidedSizes {
     const before = await this.#receipts.read(key, signal);
     if (!before || !isKept(before) || before.uid !== uid) return;
     const pools = Object.fromEntries(Object.entries(before.pools).filter(([pool]) => isKeptPool(pool)));
-    await this.#receipts.save(key, { uid, pools }, signal);
+    await this.#receipts.save(key, { ...before, pools }, signal);
+  }
+
+  /** Whether the cluster with this UID was told to sleep, or to be awake. */
+  sleepOrder(key: string, uid: string): KnownSleepOrder {
+    const decided = this.get(key, uid);
+    if (typeof decided === 'string') return decided;
+    const { name, namespace } = this.#placeOf(key);
+    return receiptIn<Kept>(this.#cache.get(`${namespace}/${name}`))?.sleep ?? 'none';
+  }
+
+  /**
+   * Writes down that a cluster is to sleep, or to be awake, or that its spec alone says so (undefined); nothing when that is on record already.
+   * Resolves when everybody here sees it. Throws CoppiceError when the record cannot be read: it may say something about pools.
+   */
+  async orderSleep(key: string, uid: string, order: SleepOrder | undefined, signal?: AbortSignal): Promise<void> {
+    const isDone = () => isDeepStrictEqual(this.sleepOrder(key, uid), order ?? 'none');
+    if (isDone()) return;
+    const before = await this.#read(key, signal);
+    const { sleep: _, ...others } = before?.uid === uid ? before : { uid, pools: {} };
+    await this.#receipts.save(key, { ...others, ...(order && { sleep: order }) }, signal);
+    await this.#cache.waitFor(isDone, {
+      timeoutMs: HEARD_MS,
+      what: `the sleep of ${key} to be on record`,
+      ...(signal && { signal }),
+    });
+  }
+
+  /** The server is asked: a cache that is behind would lose what else was decided. */
+  async #read(key: string, signal?: AbortSignal): Promise<Kept | undefined> {
+    const before = await this.#receipts.read(key, signal);
+    if (before && !isKept(before))
+      throw configurationProblem(
+        `what was decided for WorkerCluster ${key} cannot be read`,
+        'Delete the Secret with it in the namespace of the operator: pools then return to their minimums.',
+      );
+    return before;
   }
 
   /** To be called when nothing is left of the cluster; does nothing where there is no record. */
@@ -144,6 +177,7 @@ const isKept = (kept: Kept | undefined): kept is Kept =>
   typeof kept?.uid === 'string' &&
   typeof kept.pools === 'object' &&
   kept.pools !== null &&
+  (kept.sleep === undefined || isSleepOrder(kept.sleep)) &&
   Object.values(kept.pools).every(
     (size) =>
       Number.isSafeInteger(size?.count) &&

@@ -9,3 +9,7 @@ export const amountsOf = ({ cpu, memory, [GPU]: gpu }: Readonly<Record<string, s
   ...(memory && { memory }),
   ...(gpu && { gpu }),
 });
+
+/** What else there is in such a list: neither what a hub is told of, nor the count of pods, which is 1. */
+export const othersOf = (list: Readonly<Record<string, string>> = {}): Record<string, string> =>
+  Object.fromEntries(Object.entries(list).filter(([name]) => !['cpu', 'memory', GPU, 'pods'].includes(name)));

@@ -206,12 +206,33 @@ export interface Demand {
   readonly namespace?: string | undefined;
   readonly count: number;
   readonly each: Amounts;
+  /** What else each asks for, by name of the resource (huge pages, devices). Absent: nothing. */
+  readonly others?: Readonly<Record<string, string>>;
+  /** On which nodes each can run, as a pod says it. Absent: on all without taints. */
+  readonly nodes?: NodeRules;
   /** RFC 3339. */
   readonly since: string;
   /** All of the source goes to one cluster. Absent: it may be divided. */
   readonly inOneCluster?: true;
+  /** Why what it asks for cannot be read, a sentence: it buys nothing. Absent: it can be. */
+  readonly problem?: string;
   /** Whether the hub would place it on such a member, room aside. Absent: on each. */
   readonly accepts?: (member: Pick<Member, 'name' | 'labels' | 'zones'>) => boolean;
+}
+
+/** What a pod says of the nodes that it can run on. */
+export interface NodeRules {
+  readonly nodeSelector?: Readonly<Record<string, string>>;
+  readonly affinity?: { readonly nodeAffinity: { readonly requiredDuringSchedulingIgnoredDuringExecution: object } };
+  readonly tolerations?: readonly object[];
+}
+
+/** Work that a hub has placed on a member. */
+export interface PlacedWork extends Pick<Demand, 'source' | 'count' | 'each' | 'inOneCluster' | 'accepts'> {
+  /** The object on the member that makes its pods. */
+  readonly workload: { readonly kind: string; readonly namespace: string; readonly name: string };
+  /** Why the hub would not move it to where there is room, the end of a sentence that begins with the source. Absent: it would. */
+  readonly stays?: string | undefined;
 }
 
 /** Objects of which each says what has no place. */
@@ -258,10 +279,17 @@ export interface HubType<Seen = unknown> {
    * Done once, when the steps are written; bounded by the hub's file.
    */
   requeue?(member: Member, spec: HubSpec, seen: Seen): readonly Touch[];
+  /** What keeps an object of the member from going that somebody deletes in the hub, and that nobody else would change. */
+  release?(member: Member, spec: HubSpec, seen: Seen): readonly Touch[];
   /** Work that the hub cannot place for want of room. */
   demand?(hub: Reader, spec: HubSpec, hubName: string): Promise<readonly Demand[]>;
   /** What is watched for that, so that work does not wait for the next look. Absent: it does. */
   demandWatch?: DemandWatch;
+  /**
+   * Work with pods that it has placed on a member, of which it is asked whether it can be moved before any is; a sentence: as it is set up it moves
+   * none. Absent: it does not tell, and no cluster is emptied that could stay as it is.
+   */
+  placedWork?(hub: Reader, spec: HubSpec, member: string): Promise<readonly PlacedWork[] | string>;
   /**
    * What the hub counts of a node on which so much is free, in a cluster with nodes of these sizes. Absent: all of it. What it counts less it
    * places nothing on, so nobody may take it for room.

@@ -15,12 +15,13 @@ export const PLACEMENTDECISIONS: Resource = {
   namespaced: true,
 };
 
-/** What a scheduler writes on a decision is cut off here: it is read every few seconds. */
+/** What a scheduler writes on a decision is not read when it is longer: it is read every few seconds. */
 const LONGEST = 8192;
+const MOST_WORDS = 300;
 
 /** What a scheduler says in annotation `unplaced` of a decision of its. */
 const unplaced = z.object({
-  replicas: z.number().int().min(1).max(1_000_000),
+  replicas: z.number().int().min(0).max(1_000_000),
   requests: z.record(z.string().max(253), z.string().max(64)).default({}),
   clusterSelector: labelSelectorSchema('Labels of ClusterProfiles that it may go to.').optional(),
 });
@@ -37,25 +38,28 @@ export const decisionsFor = (decisions: readonly KubeObject[], namespace: string
 
 /**
  * What schedulers have no place for. Nobody but a scheduler writes PlacementDecisions, so a scheduler that moves work is who says so; what a
- * tenant writes, a Deployment or its pods, says nothing here. Only decisions where the hub's profiles lie count. What cannot be read counts as
- * nothing: the others are still heard. Pure.
+ * tenant writes, a Deployment or its pods, says nothing here. Only decisions where the hub's profiles lie count. What cannot be read asks for
+ * nothing and says why: the others are still heard. Pure.
  */
 export const demandIn = (decisions: readonly KubeObject[], spec: HubSpec): Demand[] =>
   decisions.flatMap(({ metadata }): Demand[] => {
     const { namespace = '', name, annotations, deletionTimestamp, creationTimestamp = '' } = metadata;
     const text = annotations?.[ANNOTATIONS.unplaced];
-    if (text === undefined || text.length > LONGEST || deletionTimestamp || !isOfHub(namespace, spec)) return [];
-    const said = unplaced.safeParse(parsed(text));
-    if (!said.success) return [];
-    const { replicas, requests, clusterSelector } = said.data;
+    if (text === undefined || deletionTimestamp || !isOfHub(namespace, spec)) return [];
+    const said = read(text);
+    // Since when it waits the decision does not say.
+    const known = { source: `PlacementDecision ${namespace}/${name}`, namespace, since: creationTimestamp };
+    if (typeof said === 'string') {
+      const problem = `annotation ${ANNOTATIONS.unplaced} cannot be read: ${said}`;
+      return [{ ...known, count: 0, each: amountsOf({}), problem }];
+    }
+    const { replicas, requests, clusterSelector } = said;
+    if (replicas === 0) return [];
     return [
       {
-        source: `PlacementDecision ${namespace}/${name}`,
-        namespace,
+        ...known,
         count: replicas,
         each: amountsOf(requests),
-        // Since when it waits the decision does not say.
-        since: creationTimestamp,
         ...(clusterSelector && { accepts: ({ labels }) => matchesLabels(labels, clusterSelector) }),
       },
     ];
@@ -66,10 +70,17 @@ function isOfHub(namespace: string, { clusterProfile, allowedNamespaces = [] }: 
   return allowedNamespaces.includes(namespace) || allowedNamespaces.includes(EVERY_NAMESPACE);
 }
 
-function parsed(text: string): unknown {
+/** What an annotation says; a text: why nobody can tell. */
+function read(text: string): z.output<typeof unplaced> | string {
+  if (text.length > LONGEST) return `it is longer than ${LONGEST} characters`;
+  let json: unknown;
   try {
-    return JSON.parse(text);
+    json = JSON.parse(text);
   } catch {
-    return undefined;
+    return 'it is no JSON';
   }
+  const { data, error } = unplaced.safeParse(json);
+  if (data) return data;
+  const [issue] = error.issues;
+  return [issue?.path.map(String).join('.'), issue?.message].filter(Boolean).join(': ').slice(0, MOST_WORDS);
 }

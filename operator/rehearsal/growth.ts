@@ -10,7 +10,7 @@ import { isCoppicesPool } from '../controllers/autoscaling/observe.ts';
 import { billingOf } from '../cost/billing.ts';
 import { parseMoney } from '../cost/money.ts';
 import { matchesLabels } from '../placement/selectors.ts';
-import { modeOf, offerInputs } from './members.ts';
+import { offerInputs } from './members.ts';
 import type { BurstMind } from './mind.ts';
 import { type ClusterState, dateOf, type World } from './state.ts';
 
@@ -56,7 +56,6 @@ function poolsOf(world: World, { policy, record }: BurstMind, cluster: ClusterSt
     const price = entry?.assumedHourly === undefined ? offer.price : (offer.price ?? parseMoney(entry.assumedHourly));
     const rest = record.rests[restOf({ cluster: key, pool: name })];
     const rests = rest && Date.parse(rest.until) > world.epoch + world.now ? `it rests until ${rest.until}` : undefined;
-    const isStuck = entry && modeOf(object, profile) === 'Managed';
     const unpriced = entry && price === undefined ? `a node of pool ${name} has no price in ${currency}` : undefined;
     return [
       {
@@ -69,7 +68,7 @@ function poolsOf(world: World, { policy, record }: BurstMind, cluster: ClusterSt
         ...(profile.spec.billing && {
           billing: { machines: billingOf(profile, 'machines'), controlPlane: undefined, fee: 0n },
         }),
-        problem: rests ?? (isStuck ? 'the cloud chooses itself which of its nodes go' : unpriced),
+        problem: rests ?? unpriced,
       },
     ];
   });

@@ -65,10 +65,6 @@ export function playedSpec(cluster: WorkerCluster, profile: CloudProfile | undef
   };
 }
 
-/** Whether nodes of a cluster can be taken away one by one. In a managed one of Coppice's own sizing they cannot: docs/burst.md. */
-export const canShrink = ({ manifest, profile }: ClusterState): boolean =>
-  modeOf(manifest, profile) !== 'Managed' || !manifest.spec.pools?.some(({ autoscale }) => autoscale === 'Coppice');
-
 /** What a node of a pool is to work. */
 export function fitNodeOf(cluster: ClusterState, pool: PoolState, node: string): FitNode | undefined {
   const { profile, shoot, object } = cluster;

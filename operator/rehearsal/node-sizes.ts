@@ -11,7 +11,7 @@ import { whyNodeStays } from '../burst/nodes/stays.ts';
 import { desiredSizes, isCoppices } from '../capacity/desired-sizes.ts';
 import { SCALE_IN_AFTER_MS } from '../controllers/autoscaling/observe.ts';
 import { EMPTY } from '../controllers/empty-mark.ts';
-import { canShrink, offerInputs } from './members.ts';
+import { offerInputs } from './members.ts';
 import { type ClusterState, dateOf, type World } from './state.ts';
 
 const ANY = 'USD';
@@ -68,7 +68,7 @@ function sizeCluster(world: World, cluster: ClusterState): boolean {
     unneededSince: cluster.unneededSince,
     waitMs: (pool) =>
       parseDuration(object.spec.pools?.find(({ name }) => name === pool)?.scaleInAfter ?? '') ?? SCALE_IN_AFTER_MS,
-    mayTakeNodes: canShrink(cluster),
+    mayTakeNodes: true,
     now,
   });
   noteUnneeded(cluster, shrinkage.unneeded, now);

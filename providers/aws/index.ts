@@ -16,6 +16,7 @@ import { route53 } from './dns.ts';
 import { endpointOf, pluginEndpoints } from './endpoints.ts';
 import { classify } from './errors.ts';
 import { awsMachines } from './machines.ts';
+import { removeNodes } from './remove-nodes.ts';
 import { s3Buckets } from './s3.ts';
 import { openSession } from './session.ts';
 import { taggedResources } from './tagged.ts';
@@ -79,6 +80,7 @@ export function aws(runner: StackRunner, endpoint?: Connection['endpoint']): Man
     validate: validateCluster,
     checkAccount: async (ctx) => checkAccount(await connect(ctx), ctx.owner),
     kubeconfig: async (ctx, outputs) => eksKubeconfig(outputs, ctx.region, (await connect(ctx)).key, ctx.now()),
+    removeNodes: async (ctx, outputs, pool, nodes) => removeNodes(await connect(ctx), ctx.owner, outputs, pool, nodes),
     tagged,
     ...made,
     destroyLeftOvers: leftOverLayers(runner, layers, { ...made, tagged }),

@@ -20,6 +20,7 @@ import { classify } from './errors.ts';
 import { aksKubeconfig } from './kubeconfig.ts';
 import { azureMachines } from './machines.ts';
 import { NODES_SUBNET, virtualNetworkID } from './names.ts';
+import { removeNodes } from './remove-nodes.ts';
 import { refuseStrangers } from './strangers.ts';
 import { taggedResources } from './tagged.ts';
 import { validateCluster } from './validate.ts';
@@ -55,6 +56,7 @@ export function azure(runner: StackRunner, endpoints: Endpoints = PUBLIC_CLOUD):
     validate: validateCluster,
     checkAccount: (ctx) => checkAccount(ctx, at(endpoints, ctx)),
     kubeconfig: (ctx, outputs) => aksKubeconfig(ctx, at(endpoints, ctx), outputs),
+    removeNodes: (ctx, outputs, pool, nodes) => removeNodes(ctx, at(endpoints, ctx), outputs, pool, nodes),
     tagged,
     ...layers,
     destroyLeftOvers: leftOverLayers(runner, layersAt(endpoints), {

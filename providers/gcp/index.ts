@@ -20,6 +20,7 @@ import { gkeKubeconfig } from './kubeconfig.ts';
 import { gcpMachines } from './machines.ts';
 import { SECONDARY_RANGES } from './names.ts';
 import { nodePoolsOf } from './node-pools.ts';
+import { removeNodes } from './remove-nodes.ts';
 import { taggedResources } from './tagged.ts';
 import { accessToken } from './token.ts';
 import { validateCluster } from './validate.ts';
@@ -66,6 +67,7 @@ export function gcp(runner: StackRunner, endpoints: Endpoints = GOOGLE): Managed
     validate: validateCluster,
     checkAccount: (ctx) => checkAccount(ctx, at(endpoints, ctx)),
     kubeconfig: (ctx, outputs) => gkeKubeconfig(ctx, at(endpoints, ctx), outputs),
+    removeNodes: (ctx, outputs, pool, nodes) => removeNodes(ctx, at(endpoints, ctx), outputs, pool, nodes),
     tagged,
     ...layers,
     destroyLeftOvers: leftOverLayers(runner, layersAt(endpoints), { ...layers, tagged }),

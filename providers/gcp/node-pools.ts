@@ -26,6 +26,12 @@ const effectOf = ({ effect }: Taint): string => effect.replaceAll(/(?<=[a-z])(?=
 export const spread = (count: number, places: number): number[] =>
   Array.from({ length: places }, (_, index) => Math.floor(count / places) + (index < count % places ? 1 : 0));
 
+/** How many nodes each zone has: as it was left when named nodes went, or evenly. */
+function sharesOf({ desired = 0, inZones }: CloudPool, zones: readonly string[]): number[] {
+  const left = zones.map((zone) => inZones?.[zone] ?? 0);
+  return left.reduce((sum, count) => sum + count, 0) === desired ? left : spread(desired, zones.length);
+}
+
 /**
  * The GKE node pools of our pools.
  *
@@ -41,7 +47,7 @@ export function nodePoolsOf(pools: readonly CloudPool[], clusterZones: readonly 
       const locationPolicy = pool.spot ? ('ANY' as const) : ('BALANCED' as const);
       return [planOf(pool, zones, { autoscale: { minimum, maximum, locationPolicy } }, pool.name)];
     }
-    const shares = spread(pool.desired, zones.length);
+    const shares = sharesOf(pool, zones);
     return zones.map((zone, index) =>
       planOf(pool, [zone], { nodes: shares[index]! }, `${pool.name}-${zone.split('-').at(-1)}`),
     );

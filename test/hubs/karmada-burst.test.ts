@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { BurstPolicy } from '../../operator/api/burstpolicy.ts';
 import { findCondition } from '../../operator/api/conditions.ts';
-import { ALPHA_API_VERSION } from '../../operator/api/group.ts';
+import { ALPHA_API_VERSION, LABELS } from '../../operator/api/group.ts';
 import { CLUSTERS, type KarmadaCluster } from '../../operator/hubs/karmada/cluster.ts';
 import { BURSTPOLICIES, DEPLOYMENTS, NAMESPACES, NODES, SECRETS } from '../../operator/kube/resources.ts';
 import type { TestApiserver } from '../kit/apiserver.ts';
@@ -210,6 +210,20 @@ describe.skipIf(!programs)('the real Karmada and a BurstPolicy', () => {
     await took(Date.now(), said, []);
   });
 
+  it('buys nothing for work whose nodeSelector the nodes that it could buy do not meet', async () => {
+    const picky = { name: 'picky', replicas: 2, cpu: '1500m', nodeSelector: { disk: 'ssd' } };
+    await propagateTo(client(), picky, { replicaScheduling: BY_WEIGHT });
+    await expect.poll(() => refusal('picky'), { timeout: PATIENCE_MS }).toMatchObject({ reason: 'Unschedulable' });
+    saw(`picky, 2 of 1500m on nodes with disk=ssd. Karmada: ${(await refusal('picky')).message}`);
+    const said = async () => (await policy())?.status?.demand?.map(({ source, state }) => `${source} ${state}`);
+    await took(Date.now(), said, ['ResourceBinding shop/picky-deployment Refused']);
+    const [verdict] = (await policy())?.status?.demand ?? [];
+    saw(`of picky the policy says: ${verdict?.message}`);
+    expect(verdict?.message).toContain("cloud: node(s) didn't match Pod's node affinity/selector");
+    await client().delete(DEPLOYMENTS, 'picky', 'shop');
+    await took(Date.now(), said, []);
+  });
+
   it('buys a cluster for work that overflows, and for work whose later affinity takes it', async () => {
     const from = Date.now();
     await propagate('spill', 4, '800m', OVERFLOWING);
@@ -251,12 +265,16 @@ describe.skipIf(!programs)('the real Karmada and a BurstPolicy', () => {
   it('buys as many nodes as Karmada counts on, which counts less of a node than is free', async () => {
     const from = Date.now();
     // Two of them fit beside what the system has of a node; Karmada counts seven eighths of it, in which there is room for one.
-    await propagate('odd', 2, '1900m', { replicaScheduling: BY_WEIGHT });
+    // They go to nodes of a pool alone, such as the candidate has.
+    const nodeSelector = { [LABELS.pool]: 'a' };
+    const odd = { name: 'odd', replicas: 2, cpu: '1900m', nodeSelector };
+    await propagateTo(client(), odd, { replicaScheduling: BY_WEIGHT });
     await expect.poll(() => refusal('odd'), { timeout: PATIENCE_MS, interval: 50 }).toBeDefined();
     saw(`odd, 2 of 1900m by dynamic weight. Karmada: ${(await refusal('odd')).message}`);
     const name = await buys(from);
     const placedAt = await took(from, () => placed('odd'), { [memberOf(name)]: 2 });
     saw(`placed ${placedAt} s after it came: ${JSON.stringify(await placed('odd'))}`);
+    saw(`both run ${await took(from, () => running('odd', name), 2)} s after it came, on nodes of pool a`);
     await client().delete(DEPLOYMENTS, 'odd', 'shop');
   });
 

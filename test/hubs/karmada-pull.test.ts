@@ -21,7 +21,6 @@ placesWork({
     karmada: { syncMode: 'Pull', evicts: true },
     member: { agentImage: 'docker.io/karmada/karmada-agent:v1.19.0' },
   },
-  comesBack: false,
   runsIn: (karmada, name, member) => karmada.startAgent(name, member),
   async hasJoined(hub, member) {
     expect((await hub.client.list(SECRETS, { namespace: 'karmada-cluster' })).items).toEqual([]);

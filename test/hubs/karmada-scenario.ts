@@ -30,11 +30,6 @@ const WEB_REPLICAS = 4;
 export interface SyncModeUnderTest {
   readonly name: string;
   readonly spec: HubSpec;
-  /**
-   * Whether a Cluster that somebody deletes is sure to come back. An agent may lose its right to the Works, which ends with their namespace,
-   * before it has let go of them: then Karmada waits for ever.
-   */
-  readonly comesBack: boolean;
   /** Begins what a kubelet of a member that joins would run. @returns ends it */
   readonly runsIn?: (karmada: RealKarmada, name: string, member: TestApiserver) => Promise<() => void>;
   /** What is there of shop/small, beside its Cluster, when it has joined. */
@@ -210,7 +205,6 @@ export function placesWork(mode: SyncModeUnderTest): void {
       expect(ms).toBeLessThan(PLACED_MS);
       expect(at).toBeDefined();
       await forget('lone');
-      if (!mode.comesBack) return;
       // What somebody deleted comes back, and takes work as before.
       const isBack = async () => {
         const { metadata, spec } = await cluster('shop--demo');

@@ -10,7 +10,6 @@ const of = (...names: string[]) => names.flatMap((name) => [name, `${name}-imper
 placesWork({
   name: 'karmada, push',
   spec: { type: 'Karmada', karmada: { renewsTokens: true, evicts: true } },
-  comesBack: true,
   hasJoined: async (hub) => expect(await secrets(hub)).toEqual(of('shop--demo', 'shop--small')),
   hasLeft: async (hub) => expect(await secrets(hub)).toEqual(of('shop--demo', 'shop--third')),
 });

@@ -194,6 +194,7 @@ export class AutoscaledCluster {
       capacity: this.capacity,
       granted: new Map(),
       decided: () => sizes.get(KEY, 'u1'),
+      managed: () => undefined,
       provider: () => providerNamed('simulated'),
       now: () => new Date(this.now),
       sizes: {

@@ -6,9 +6,11 @@ import type { CredentialsBinding } from '../../operator/api/credentialsbinding.t
 import { API_VERSION, LABELS } from '../../operator/api/group.ts';
 import { type WorkerCluster, workerClusterSpec } from '../../operator/api/workercluster.ts';
 import { DepletedOffers } from '../../operator/capacity/depleted-offers.ts';
+import type { Decided } from '../../operator/capacity/desired-sizes.ts';
 import type { ClusterLine, LineNews } from '../../operator/clusters/kubeconfig-cluster.ts';
 import { ManagedController } from '../../operator/controllers/managed/controller.ts';
 import { bounded, clusterOfRecord, type ManagedRecord } from '../../operator/controllers/managed/record.ts';
+import { leavingIn } from '../../operator/controllers/managed/removal.ts';
 import type { ManagedWorld, StoredKubeconfig } from '../../operator/controllers/managed/world.ts';
 import { noteShortages } from '../../operator/controllers/shortages.ts';
 import {
@@ -18,7 +20,7 @@ import {
 import { type Controller, runController } from '../../operator/kube/controller.ts';
 import { parseUntrustedKubeconfig } from '../../operator/kube/kubeconfig.ts';
 import { silent } from '../../operator/kube/log.ts';
-import { keyOf, type Node, type Resource, type Secret } from '../../operator/kube/resources.ts';
+import { keyOf, type Node, type Pod, type Resource, type Secret } from '../../operator/kube/resources.ts';
 import { WorkQueue } from '../../operator/kube/workqueue.ts';
 import { kubeconfig } from '../../operator/pki/kubeconfig.ts';
 import { FakeClock } from '../unit/kube/fake-clock.ts';
@@ -64,8 +66,11 @@ export class ManagedGarden {
   readonly bindings = new Map<string, CredentialsBinding>();
   /** Where real engines keep their state. */
   stateURL = 'file:///state';
-  /** Nodes of every managed cluster. */
+  /** Nodes of every managed cluster, and pods. */
   nodes: Node[] = [];
+  pods: Pod[] = [];
+  /** What was decided for the pools of every managed cluster. */
+  decided: Decided = 'none';
   /** Bearer tokens that managed clusters take; others are nobody. */
   readonly tokens = new Set(['cloud-token']);
   tokensMade = 0;
@@ -261,7 +266,7 @@ export class ManagedOperator {
       quotas: none,
       granted: new Map(),
       capacity: this.capacity,
-      decided: () => 'none',
+      decided: () => garden.decided,
       sizes: { remove: async () => {} },
       meshes: undefined,
       managed: this.controller,
@@ -296,6 +301,7 @@ export class ManagedOperator {
         }),
       checkAccount: (wish, ctx, version) => checks.check(wish.clouds!, ctx, version),
       stateBackend: async () => ({ url: garden.stateURL, passphrase: 'p', env: {} }),
+      leaving: () => leavingIn(garden.decided),
       records: {
         get: (key) => garden.record(key),
         save: (record) =>
@@ -342,7 +348,9 @@ function line(garden: ManagedGarden, text: string, news: LineNews): ClusterLine 
     get nodes() {
       return garden.nodes;
     },
-    pods: [],
+    get pods() {
+      return garden.pods;
+    },
     ready: async () => garden.answering && known(),
     async ownKubeconfig() {
       if (!known() || !garden.ownAccounts) return undefined;

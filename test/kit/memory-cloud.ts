@@ -3,6 +3,7 @@ import { kubeconfig } from '../../operator/pki/kubeconfig.ts';
 import type {
   Change,
   CloudContext,
+  CloudNode,
   CloudPool,
   ManagedCluster,
   ManagedClusterOutputs,
@@ -19,7 +20,11 @@ export interface Made {
   owner: Owner;
   /** What was asked for, as JSON. */
   spec: string;
+  /** The same by the last apply, which is all that the state of a stack knows. */
+  applied?: string;
   createdAt: string;
+  /** Of a pool: the machines that it has, by numbers that are never given again. */
+  machines?: number[];
 }
 
 /** An operation that waits at a step until it is told to go on. */
@@ -49,6 +54,8 @@ export class MemoryCloud {
   readonly tokensFor: string[] = [];
   /** Whether it takes over clusters. */
   adopts = false;
+  /** Why it ends no named nodes. */
+  refusal: CoppiceError | undefined;
   /** What it was last told to take away. */
   lastDestroyed: ManagedCluster | undefined;
   /** Where kubeconfigs lead to, and how long their tokens live. */
@@ -134,6 +141,19 @@ export class MemoryCloud {
           expiresAt: new Date(+ctx.now() + this.tokenMs).toISOString(),
         };
       },
+      removeNodes: (ctx, _outputs, pool, nodes) =>
+        this.#locked('removeNodes', operator, ctx, async () => {
+          await this.#step('removeNodes', operator, ctx);
+          const made = this.made.get(`${this.#prefix(ctx)}pool ${pool}`);
+          if (!made || made.owner.uid !== ctx.owner.uid) return { size: 0 };
+          const there = this.nodes(made);
+          if (this.refusal) return { size: there.length, refused: this.refusal };
+          const isNamed = (one: CloudNode) => nodes.some(({ providerID }) => providerID === one.providerID);
+          made.machines = made.machines!.filter((_, index) => !isNamed(there[index]!));
+          made.spec = JSON.stringify({ ...(JSON.parse(made.spec) as CloudPool), desired: made.machines.length });
+          await this.#step('nodes removed', operator, ctx);
+          return { size: made.machines.length };
+        }),
       tagged: async (ctx) => {
         this.calls.push('tagged');
         const account = this.#account(ctx);
@@ -142,6 +162,15 @@ export class MemoryCloud {
           .map(({ id, type, region, owner, createdAt }): TaggedResource => ({ id, type, region, owner, createdAt }));
       },
     };
+  }
+
+  /** The nodes of a pool, as they are registered, oldest first: the cloud has made those that are missing, and taken the oldest that are too many. */
+  nodes(made: Made): CloudNode[] {
+    const { name, desired = 0 } = JSON.parse(made.spec) as CloudPool;
+    const machines = (made.machines ?? []).slice(-desired || Number.POSITIVE_INFINITY);
+    while (machines.length < desired) machines.push(++this.#serial);
+    made.machines = machines;
+    return machines.map((serial) => ({ name: `${name}-${serial}`, providerID: `memory:///${made.id}/${serial}` }));
   }
 
   #parts(cluster: ManagedCluster): [type: string, spec: string][] {
@@ -181,7 +210,10 @@ export class MemoryCloud {
       this.#supply(ctx, type, spec, there?.spec);
       if (there) {
         // Adopted by its tags; what others changed is only seen by who looks.
-        if (there.spec !== '"changed by hand"' || ctx.refresh) there.spec = spec;
+        const isNews = there.applied !== spec && there.spec !== '"changed by hand"';
+        if (isNews || ctx.refresh) there.spec = spec;
+        there.applied = spec;
+        if (type.startsWith('pool ')) this.nodes(there);
         continue;
       }
       const nodes = cluster.pools.reduce((sum, pool) => sum + (pool.desired ?? pool.minimum), 0);
@@ -197,6 +229,7 @@ export class MemoryCloud {
         region: ctx.region,
         owner: ctx.owner,
         spec,
+        applied: spec,
         createdAt: ctx.now().toISOString(),
       });
     }

@@ -58,14 +58,17 @@ export class OwnGarden {
   #client: KubeClient | undefined;
   readonly #informers = new Map<Resource, Informer<any>>();
 
-  private constructor(home: string) {
+  readonly #tools: string;
+
+  private constructor(home: string, tools: string) {
     this.home = home;
+    this.#tools = tools;
     this.directory = new StateDirectory(home);
   }
 
-  /** Brings a new garden up. Throws with what `coppice up` said when it cannot be. */
-  static async start(): Promise<OwnGarden> {
-    const garden = new OwnGarden(await makeHome());
+  /** Brings a new garden up. Throws with what `coppice up` said when it cannot be. @param tools its COPPICE_TOOLS; absent: that of the end-to-end tests */
+  static async start(tools: string = inject('tools')): Promise<OwnGarden> {
+    const garden = new OwnGarden(await makeHome(), tools);
     try {
       await garden.up();
     } catch (error) {
@@ -76,7 +79,7 @@ export class OwnGarden {
   }
 
   coppice(args: readonly string[], options: RunOptions = {}): Promise<CommandResult> {
-    return runCoppice(args, { home: this.home, tools: inject('tools'), timeoutMs: PATIENCE_MS, ...options });
+    return runCoppice(args, { home: this.home, tools: this.#tools, timeoutMs: PATIENCE_MS, ...options });
   }
 
   async up(): Promise<void> {

@@ -57,12 +57,18 @@ export function startCommand(file: string, args: readonly string[], options: Run
   return child;
 }
 
+type Own = { home: string; tools: string };
+
 /** bin/coppice on a state directory, with nothing of the caller's own clusters in its environment. */
-export function runCoppice(
-  args: readonly string[],
-  { home, tools, ...options }: RunOptions & { home: string; tools: string },
-): Promise<CommandResult> {
+export const runCoppice = (args: readonly string[], options: RunOptions & Own): Promise<CommandResult> =>
+  runCommand(COPPICE, args, owned(options));
+
+/** The same, started as one that goes on; the caller ends it. */
+export const startCoppice = (args: readonly string[], options: RunOptions & Own): ChildProcess =>
+  startCommand(COPPICE, args, owned(options));
+
+function owned({ home, tools, ...options }: RunOptions & Own): RunOptions {
   const { KUBECONFIG: _, COPPICE_KUBECONFIG: __, ...own } = process.env;
   const env = { ...own, NO_COLOR: '1', COPPICE_HOME: home, COPPICE_TOOLS: tools, ...options.env };
-  return runCommand(COPPICE, args, { ...options, env });
+  return { ...options, env };
 }

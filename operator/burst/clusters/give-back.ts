@@ -1,13 +1,16 @@
 import { paidAheadMs } from '../../cost/billing.ts';
 import type { ClustersView, OwnCluster, Removal } from './model.ts';
 import { countsFor, isOn } from './peaks.ts';
+import { mayFallAsleep } from './wake.ts';
 import { warmToGo } from './warm.ts';
 import { text } from './words.ts';
 
 /** A cluster that has not joined its hub by then is given up. Clouds take 15 minutes and more for one that they manage. */
 export const JOIN_LIMIT_MS = 30 * 60_000;
+/** One that is woken needs machines and no control plane of a cloud. */
+export const WAKE_LIMIT_MS = 15 * 60_000;
 /** A cluster needs so long to leave its hubs and to be destroyed: it begins before more of its time has to be paid for. */
-const LEAVE_MS = 5 * 60_000;
+export const LEAVE_MS = 5 * 60_000;
 
 /** What else speaks for and against giving back. */
 export interface Circumstances {
@@ -15,6 +18,8 @@ export interface Circumstances {
   readonly needed: ReadonlySet<string>;
   /** Something is bought in this look. */
   readonly hasBought: boolean;
+  /** Names of clusters whose work was moved away: they need not be idle for long. Absent: none. */
+  readonly moved?: ReadonlySet<string>;
   readonly now: number;
 }
 
@@ -25,8 +30,8 @@ export interface GivenBack {
 }
 
 /** Clusters that go: those that did not come, and those that have been without work for long enough. */
-export function giveBack(view: ClustersView, { needed, hasBought, now }: Circumstances): GivenBack {
-  const { clusters, limits, lastOut, lastIn } = view;
+export function giveBack(view: ClustersView, { needed, hasBought, moved = new Set(), now }: Circumstances): GivenBack {
+  const { clusters, limits } = view;
   const times: number[] = [];
   /** Whether its time has come; if not, it is looked at again then. */
   const isDue = (due: number) => {
@@ -35,24 +40,40 @@ export function giveBack(view: ClustersView, { needed, hasBought, now }: Circums
   };
   const failed = clusters.flatMap(({ name, phase, at, failure, hasWork }): Removal[] => {
     // What has work has come, though a cache that is behind does not show that it has joined.
-    if (phase !== 'Making' || hasWork || (failure === undefined && !isDue(at + JOIN_LIMIT_MS))) return [];
-    const why = failure ?? `it has not joined the hub within ${JOIN_LIMIT_MS / 60_000} minutes`;
+    if ((phase !== 'Making' && phase !== 'Waking') || hasWork) return [];
+    const limit = phase === 'Waking' ? WAKE_LIMIT_MS : JOIN_LIMIT_MS;
+    if (failure === undefined && !isDue(at + limit)) return [];
+    const what = phase === 'Waking' ? 'it was woken, and is not back in' : 'it has not joined';
+    const why = failure ?? `${what} the hub within ${limit / 60_000} minutes`;
     return [{ name, why, isFailure: true }];
   });
   if (limits.isSuspended) return { removals: failed, times };
-  const last = hasBought ? now : Math.max(lastOut ?? -Infinity, lastIn ?? -Infinity);
-  const rested = last + limits.cooldownInMs;
+  const rested = restedAt(view, hasBought, now);
   const stays = keptForPeaks(view, now);
+  const mayFall = mayFallAsleep(view);
   const idle = clusters.flatMap((one): Removal[] => {
     const { phase, idleSince, at, name, key, warm } = one;
+    const toSleep = () => mayFall(one) && { toSleep: true as const };
+    if (moved.has(name)) return [{ name, why: 'its work was moved to other clusters', isFailure: false, ...toSleep() }];
     if (phase !== 'Joined' || warm || idleSince === undefined || needed.has(key)) return [];
+    if (one.emptyingSince !== undefined) return [];
     const earliest = Math.max(idleSince + limits.idleForMs, at + limits.minimumLifeMs, rested);
     if (!isDue(paidUntil(one, earliest, now)) || stays(one)) return [];
-    return [{ name, why: `it has had no work since ${text(idleSince)}`, isFailure: false }];
+    return [{ name, why: `it has had no work since ${text(idleSince)}`, isFailure: false, ...toSleep() }];
   });
   // What has failed goes as that.
   const warm = warmToGo(view).filter(({ name }) => !failed.some((one) => one.name === name));
   return { removals: [...failed, ...(hasBought ? [] : warm), ...idle], times };
+}
+
+/** When the rest is over after what was bought or given back last, milliseconds since the epoch. */
+export function restedAt(
+  { lastOut, lastIn, limits }: Pick<ClustersView, 'lastOut' | 'lastIn' | 'limits'>,
+  hasBought: boolean,
+  now: number,
+): number {
+  const last = hasBought ? now : Math.max(lastOut ?? -Infinity, lastIn ?? -Infinity);
+  return last + limits.cooldownInMs;
 }
 
 /** Whether a cluster stays because a peak is on; one that does not is gone for those that are asked about after it. */
@@ -69,10 +90,10 @@ function keptForPeaks({ clusters, peaks = [] }: ClustersView, now: number): (one
   };
 }
 
-/** When a cluster goes that may go at `due`: it stays as long as that costs nothing, as work may come back to it. */
-function paidUntil({ at, hourly, billing }: OwnCluster, due: number, now: number): number {
+/** When a cluster goes that may go at `due`: it stays as long as that costs nothing, as work may come back to it. @param leaveMs how long it takes to go */
+export function paidUntil({ at, hourly, billing }: OwnCluster, due: number, now: number, leaveMs = LEAVE_MS): number {
   if (!billing) return due;
   const since = Math.max(due, now);
-  const ahead = paidAheadMs(Math.max(0, since - at), hourly, billing) - LEAVE_MS;
+  const ahead = paidAheadMs(Math.max(0, since - at), hourly, billing) - leaveMs;
   return ahead > 0 ? since + ahead : due;
 }

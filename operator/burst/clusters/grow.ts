@@ -1,8 +1,9 @@
 import { costOver } from '../../cost/billing.ts';
 import { formatMoney, type Micros } from '../../cost/money.ts';
-import { type Chosen, choose, costOf, moneyLeft } from './choose.ts';
+import { type Chosen, costOf, moneyLeft } from './choose.ts';
 import type { Alternative, ClustersView, GrowingPool, GrowthView, Limits } from './model.ts';
 import { type Replicas, takenByPool } from './room.ts';
+import { costToWake, wakeOrChoose } from './wake.ts';
 import { type ChosenWarm, openFor } from './warm.ts';
 
 /** More pools than this are not looked at for one decision. */
@@ -22,11 +23,13 @@ export interface Serving {
   readonly growths: readonly ChosenGrowth[];
   readonly openings: readonly ChosenWarm[];
   readonly clusters: readonly Chosen[];
+  /** Of clusters that are woken: what else there was to choose. Absent: none is woken. */
+  readonly instead?: readonly Alternative[];
 }
 
 /**
  * How all of this is served, for which there is no room: by nodes that pools may still add, as they cost less than a cluster; then by clusters that
- * wait warm, and new ones. Where nodes are too few, with them or without them, whichever costs less. undefined: not at all.
+ * wait warm, then by those that sleep, and new ones. Where nodes are too few, with them or without them, whichever costs less. undefined: not at all.
  */
 export function serve(view: ClustersView, replicas: readonly Replicas[], now: number): Serving | undefined {
   const { limits } = view;
@@ -36,15 +39,17 @@ export function serve(view: ClustersView, replicas: readonly Replicas[], now: nu
   if (growths.length === 0) return alone && { growths, ...alone };
   const rest = byClusters({ ...view, grownHourly: (view.grownHourly ?? 0n) + hourlyOf(growths) }, left, now);
   const cost = growths.reduce((sum, { pool, nodes }) => sum + forMinimumLife(pool, limits) * BigInt(nodes), 0n);
-  if (rest && (!alone || cost + costOf(rest.clusters, limits) <= costOf(alone.clusters, limits)))
-    return { growths, ...rest };
+  const costs = ({ clusters, openings }: Omit<Serving, 'growths'>) =>
+    costOf(clusters, limits) + costToWake(openings, limits);
+  if (rest && (!alone || cost + costs(rest) <= costs(alone))) return { growths, ...rest };
   return alone && { growths: [], ...alone };
 }
 
 function byClusters(view: ClustersView, replicas: readonly Replicas[], now: number) {
   const { chosen: openings, left } = openFor(view, replicas);
-  const clusters = left.length === 0 ? [] : choose(view, left, now);
-  return clusters && { openings, clusters };
+  if (left.length === 0) return { openings, clusters: [] };
+  const more = wakeOrChoose(view, left, now);
+  return more && { openings: [...openings, ...more.woken], clusters: more.clusters, instead: more.instead };
 }
 
 /** What one node costs that is there no longer than a cluster must be, as its cloud bills time. */
@@ -66,6 +71,8 @@ function growFor(
   let left = [...wanted];
   for (const { entry, pool } of inOrder(view, wanted)) {
     if (left.length === 0) break;
+    // Two entries may name a pool: its nodes are promised once.
+    if (chosen.some((one) => one.pool.cluster === pool.cluster && one.pool.pool === pool.pool)) continue;
     const most = Math.min(pool.more, byEntry.get(entry) ?? 0, affordable(pool, money, view));
     if (most <= 0) continue;
     const taken = takenByPool(pool, left, most);

@@ -100,7 +100,7 @@ export function withGrowthFacts(
 
 function failed(record: BurstRecord, growth: KeptGrowth, now: number): BurstRecord {
   const why = `nodes that were added to pool ${growth.pool} of ${growth.cluster} did not come`;
-  return decided(rested(record, restOf(growth), why, now), {
+  return decided(rested(record, restOf(growth), { why, at: growth.at }, now), {
     at: rfc3339(new Date(now)),
     action: 'Fail',
     cluster: nameOf(growth.cluster),

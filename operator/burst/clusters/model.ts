@@ -99,12 +99,28 @@ export interface ClusterOffer {
   price(nodes: ReadonlyMap<string, number>): ClusterPrice | string;
 }
 
-/** A cluster that waits warm, and could take work at once. */
+/** A cluster that waits warm, and could take work at once; or asleep, and has to be woken. */
 export interface WarmCluster {
   readonly name: string;
   readonly candidate: string;
   /** What it would take. */
   readonly supply: Supply;
+  /** What waking it means; absent: it is awake. */
+  readonly waking?: Waking | undefined;
+}
+
+/** What it means to wake a cluster. Money is in millionths of the currency of the policy. */
+export interface Waking {
+  /** What it costs in an hour when it is awake. */
+  readonly hourly: Micros;
+  /** With all nodes that autoscalers may add to it: what budgets count then. */
+  readonly most: Micros;
+  /** What budgets count it with while it sleeps. */
+  readonly counted: Micros;
+  /** How its time is billed, from when it is woken; undefined: every moment counts. */
+  readonly billing?: ClusterBilling | undefined;
+  /** How long it takes, milliseconds; undefined: not known. */
+  readonly startupMs?: number | undefined;
 }
 
 /** A candidate of a policy, as it is now. */
@@ -119,7 +135,11 @@ export interface CandidateView {
   readonly offer: ClusterOffer | undefined;
   /** How many wait warm. Absent: none. */
   readonly warm?: number;
-  /** Of its template: warm clusters of another one are replaced. Absent: not known. */
+  /** How many wait asleep. Absent: none. */
+  readonly asleep?: number;
+  /** Why none of it can sleep, a sentence; absent: it can. */
+  readonly cannotSleep?: string | undefined;
+  /** Of its template: clusters of another one that wait are replaced. Absent: not known. */
   readonly revision?: string;
   /** Why none is made now, a sentence; undefined: it can be. */
   readonly problem: string | undefined;
@@ -133,23 +153,31 @@ export interface OwnCluster {
   readonly key: string;
   readonly name: string;
   readonly candidate: string;
-  /** When it was ordered, milliseconds since the epoch. */
+  /** When it was ordered, or woken last; milliseconds since the epoch. */
   readonly at: number;
-  readonly phase: 'Ordered' | 'Making' | 'Joined' | 'Leaving';
+  readonly phase: 'Ordered' | 'Making' | 'Waking' | 'Joined' | 'Leaving';
   /** Since when it has no work; undefined: it has some, or nobody can tell. */
   readonly idleSince: number | undefined;
   /** What budgets count it with. */
   readonly hourly: Micros;
   /** How its time is billed, which is counted from `at`; undefined: every moment counts. */
   readonly billing?: ClusterBilling | undefined;
-  /** It waits warm, or is to: it takes no work. */
+  /** It waits, or is to: it takes no work. */
   readonly warm?: boolean | undefined;
+  /** It waits asleep, or is to. */
+  readonly sleeps?: boolean | undefined;
   /** Of the template that it was made from. */
   readonly revision?: string | undefined;
   /** Why it will not come, a sentence; undefined: nothing says so. */
   readonly failure: string | undefined;
   /** Somebody's work is seen to run there, whatever else is known. */
   readonly hasWork?: boolean;
+  /** Since when it has little work or none; undefined: it has more, nobody can tell, or its policy does not ask. */
+  readonly underusedSince?: number | undefined;
+  /** Since when its hub is to move its work away; undefined: it is not. */
+  readonly emptyingSince?: number | undefined;
+  /** An attempt to empty it has failed: there is none before then, milliseconds since the epoch. */
+  readonly leftAloneUntil?: number | undefined;
 }
 
 /** What a policy allows. Times in milliseconds, money in millionths of its currency. */
@@ -190,10 +218,16 @@ export interface ClustersView {
   readonly growth?: readonly GrowthView[];
   /** What nodes that were added to pools cost in an hour, as budgets count it. Absent: nothing. */
   readonly grownHourly?: Micros;
-  /** Clusters of the policy that wait warm. Absent: none. */
+  /** Clusters of the policy that wait, warm or asleep. Absent: none. */
   readonly warm?: readonly WarmCluster[];
   /** Those that are on, or come next. Absent: none. */
   readonly peaks?: readonly Peak[];
+  /** What runs on clusters that have little work, by `namespace/name`; nothing is begun with those that are left out. Absent: none. */
+  readonly movable?: ReadonlyMap<string, Movable>;
+  /** Clusters of the policy whose work is being moved away. Absent: none. */
+  readonly emptying?: readonly EmptyingCluster[];
+  /** Why no cluster is to be emptied now, a sentence. Absent: nothing outside of this policy is in the way. */
+  readonly unsettled?: string | undefined;
   readonly clusters: readonly OwnCluster[];
   /** In this month, until now. */
   readonly spent: Micros;
@@ -218,17 +252,22 @@ export interface Purchase {
   readonly sources: readonly string[];
   readonly why: string;
   readonly alternatives: readonly Alternative[];
-  /** It is to wait warm. */
+  /** It is to wait: warm, or asleep. */
   readonly warm?: true;
+  readonly sleeps?: true;
   readonly revision?: string | undefined;
 }
 
-/** A warm cluster that is to take work. */
+/** A cluster that waited and is to take work. */
 export interface Opening {
   readonly name: string;
   readonly candidate: string;
   readonly sources: readonly string[];
   readonly why: string;
+  /** It sleeps, and is woken. Absent: it is awake. */
+  readonly waking?: Waking | undefined;
+  /** What else there was to choose. Absent: nothing. */
+  readonly alternatives?: readonly Alternative[];
 }
 
 /** Nodes to add to a pool. */
@@ -246,12 +285,44 @@ export interface Growth {
   readonly why: string;
 }
 
+/** The work of a cluster, as it would wait for room elsewhere; or what of it cannot go elsewhere, a sentence. */
+export type Movable = { readonly work: readonly WaitingWork[] } | { readonly stays: string };
+
+/** A cluster whose work is being moved away. */
+export interface EmptyingCluster {
+  readonly name: string;
+  /** What it takes, if it is to take work again. */
+  readonly supply: Supply;
+  /** The hub has begun to move its work. */
+  readonly hasBegun: boolean;
+  /** The hub has nothing placed there any more. */
+  readonly isDone: boolean;
+  /** Why that cannot go on, a sentence; undefined: it can. */
+  readonly problem: string | undefined;
+}
+
+/** A cluster whose work its hub is to move away, so that it can be given back. */
+export interface Emptying {
+  readonly name: string;
+  readonly why: string;
+}
+
+/** A cluster that was being emptied and takes work again. */
+export interface Kept {
+  readonly name: string;
+  readonly why: string;
+  /** It could not be emptied: it is left alone for a while. */
+  readonly isFailure: boolean;
+}
+
 /** A cluster to give back. */
 export interface Removal {
   readonly name: string;
   readonly why: string;
   /** It did not come: its candidate rests. */
   readonly isFailure: boolean;
+  /** It is put to sleep, and not given back. */
+  readonly toSleep?: true;
 }
 
 /** What becomes of waiting work. */
@@ -269,6 +340,8 @@ export type WorkState =
   | 'Growing'
   /** A cluster that waited warm takes it, and none is bought. */
   | 'Opened'
+  /** A cluster that sleeps is woken for it, and none is bought. */
+  | 'Waking'
   | 'Suspended'
   /** There is more than is looked at in one go. */
   | 'Later'
@@ -289,6 +362,11 @@ export interface ClustersPlan {
   readonly growths: readonly Growth[];
   readonly openings: readonly Opening[];
   readonly removals: readonly Removal[];
+  /** At most one. */
+  readonly emptyings: readonly Emptying[];
+  readonly kept: readonly Kept[];
+  /** Why clusters are not emptied that have little work: sentences, by name. */
+  readonly stays: ReadonlyMap<string, string>;
   readonly verdicts: readonly WorkVerdict[];
   /** Work that another policy may serve: this one does not. */
   readonly left: readonly WaitingWork[];

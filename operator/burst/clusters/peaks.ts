@@ -1,5 +1,7 @@
 import { type Chosen, chooseLeast } from './choose.ts';
-import type { Alternative, CandidateView, ClustersView, OwnCluster, Peak, WarmCluster } from './model.ts';
+import type { Alternative, ClustersView, OwnCluster, Peak, WarmCluster } from './model.ts';
+import { mayWake } from './wake.ts';
+import { withANode } from './warm.ts';
 
 /** What is done for peaks that are on. */
 export interface ForPeaks {
@@ -28,12 +30,17 @@ export function choosePeaks(view: ClustersView, now: number): ForPeaks {
     const isIts = ({ name }: { name: string }) => peak.candidate === undefined || peak.candidate === name;
     let missing = peak.clusters - rest.clusters.filter((one) => countsFor(peak, one)).length;
     for (; missing > 0; missing--) {
-      const warm = (view.warm ?? []).find(
-        (one) => isIts({ name: one.candidate }) && !openings.some((other) => other.warm === one),
-      );
+      // Those that are awake first: they are there at once, and cost nothing more.
+      const warm = [...(view.warm ?? [])]
+        .sort((a, b) => Number(a.waking !== undefined) - Number(b.waking !== undefined))
+        .find(
+          (one) =>
+            isIts({ name: one.candidate }) && !openings.some((other) => other.warm === one) && mayWake(rest, one, now),
+        );
       if (warm) {
         openings.push({ peak, warm });
-        const clusters = rest.clusters.map((one) => (one.name === warm.name ? { ...one, warm: false } : one));
+        const awake = { warm: false, ...(warm.waking && { hourly: warm.waking.most }) };
+        const clusters = rest.clusters.map((one) => (one.name === warm.name ? { ...one, ...awake } : one));
         rest = { ...rest, clusters };
         continue;
       }
@@ -47,17 +54,6 @@ export function choosePeaks(view: ClustersView, now: number): ForPeaks {
     }
   }
   return { openings, chosen, refused };
-}
-
-/** A hub places nothing where there is no node. */
-export function withANode(candidate: CandidateView): CandidateView {
-  const { offer } = candidate;
-  if (!offer || offer.pools.some(({ minimum }) => minimum > 0)) return candidate;
-  const [cheapest] = offer.pools
-    .filter(({ most }) => most > 0)
-    .sort((a, b) => Number((a.price ?? 0n) - (b.price ?? 0n)) || (a.name < b.name ? -1 : 1));
-  const pools = offer.pools.map((pool) => (pool === cheapest ? { ...pool, minimum: 1 } : pool));
-  return { ...candidate, offer: { ...offer, pools } };
 }
 
 /** As if it had been bought. */

@@ -1,17 +1,16 @@
 import { formatMoney } from '../../cost/money.ts';
 import { whyNone } from './choose.ts';
+import { chooseEmptying, emptied, keepNeeded } from './consolidate.ts';
 import { giveBack } from './give-back.ts';
-import { type Serving, serve, whyNotGrown } from './grow.ts';
-import type { ClustersPlan, ClustersView, Purchase, WaitingWork, WorkState, WorkVerdict } from './model.ts';
+import { whyNotGrown } from './grow.ts';
+import type { ClustersPlan, ClustersView, Kept, Purchase, WaitingWork, WorkState, WorkVerdict } from './model.ts';
+import { serveMost } from './most.ts';
 import { choosePeaks, countsFor } from './peaks.ts';
 import { likenessOf, Room } from './room.ts';
-import { chooseWarm } from './warm.ts';
+import { lookedAt, MOST_REPLICAS, takenByOffers } from './sources.ts';
+import { whyNotWoken } from './wake.ts';
+import { chooseWarm, WORDS } from './warm.ts';
 import { listed, nodesOf, replicasOf, sourceOf, text } from './words.ts';
-
-/** Of work that cannot be served so many sources, and those that ask for the same, are looked at; the rest is looked at next time. */
-const MOST_REFUSED = 8;
-/** More replicas than this are not looked at in one go; the oldest sources first. */
-const MOST_REPLICAS = 5_000;
 
 /**
  * What one policy does now about work that its hub has no place for: what is bought, what is given back, and what becomes of each source.
@@ -25,16 +24,22 @@ class Planning {
   readonly #view: ClustersView;
   readonly #now: number;
   readonly #room: Room;
+  readonly #isTaken: (work: WaitingWork) => boolean;
   readonly #verdicts: WorkVerdict[] = [];
   readonly #left: WaitingWork[] = [];
   readonly #times: number[] = [];
   /** Clusters that waiting work would go to. */
   readonly #needed = new Set<string>();
 
-  constructor(view: ClustersView, now: number) {
+  readonly #kept: readonly Kept[];
+
+  constructor(before: ClustersView, now: number) {
+    const { view, kept } = keepNeeded(before, now);
     this.#view = view;
+    this.#kept = kept;
     this.#now = now;
     this.#room = new Room(view.supply, view.waiting);
+    this.#isTaken = takenByOffers(view);
   }
 
   plan(): ClustersPlan {
@@ -65,14 +70,19 @@ class Planning {
     // Work that waits comes first: it may need the money.
     const purchases = hasActed || waits.length > 0 ? forWork : this.#buyWarm();
     const hasBought = hasActed || purchases.length > 0;
-    const { removals, times } = giveBack(this.#view, { needed: this.#needed, hasBought, now: this.#now });
-    this.#times.push(...times);
+    const decided = { needed: this.#needed, hasBought, now: this.#now };
+    const { removals, times } = giveBack(this.#view, { ...decided, moved: emptied(this.#view) });
+    const less = chooseEmptying(this.#view, { ...decided, hasRemoved: removals.length > 0 });
+    this.#times.push(...times, ...less.times);
     const coming = this.#times.filter((time) => time > this.#now);
     return {
       purchases,
       growths,
       openings,
       removals,
+      emptyings: less.emptyings,
+      kept: this.#kept,
+      stays: less.stays,
       verdicts: this.#verdicts,
       left: this.#left,
       next: coming.length > 0 ? Math.min(...coming) : undefined,
@@ -89,19 +99,15 @@ class Planning {
   }
 
   /** The sources that are looked at now, the oldest first. */
-  #bounded(): WaitingWork[][] {
-    let replicas = 0;
-    return bySource(this.#view.waiting).filter((work) => {
+  #bounded(): readonly WaitingWork[][] {
+    const { sources, tooLarge, later } = lookedAt(this.#view.waiting, this.#isTaken);
+    for (const work of tooLarge) {
       const count = work.reduce((sum, one) => sum + one.count, 0);
-      if (count > MOST_REPLICAS) {
-        const advice = `it has ${count} replicas, more than ${MOST_REPLICAS}: make several workloads of it`;
-        this.#say(work, 'Refused', advice);
-        return false;
-      }
-      replicas += count;
-      if (replicas > MOST_REPLICAS) this.#later(work);
-      return replicas <= MOST_REPLICAS;
-    });
+      const advice = `it has ${count} replicas, more than ${MOST_REPLICAS}: make several workloads of it`;
+      this.#say(work, 'Refused', advice);
+    }
+    for (const work of later) this.#later(work);
+    return sources;
   }
 
   /** Sources that find room, as a whole, in what is there and what is on its way, and on which clusters. They have that room then. */
@@ -174,35 +180,42 @@ class Planning {
         sources: [sourceOf(peak)],
         why: `${least}, and ${there} ${there === 1 ? 'is' : 'are'} there`,
         alternatives,
+        ...this.#revisionOf(candidate),
       };
     });
-    const opened = openings.map(({ peak, warm: { name, candidate } }) => {
+    const opened = openings.map(({ peak, warm: { name, candidate, waking } }) => {
       const why = `${sourceOf(peak)} is to have ${peak.clusters} clusters until ${text(peak.until)}`;
-      return { name, candidate, sources: [sourceOf(peak)], why };
+      return { name, candidate, sources: [sourceOf(peak)], why, ...(waking && { waking }) };
     });
     return { purchases, openings: opened };
   }
 
-  /** A cluster that is to wait warm. */
+  /** A cluster that is to wait. */
   #buyWarm(): Purchase[] {
     const { limits } = this.#view;
     if (limits.isSuspended) return [];
     const { chosen, refused } = chooseWarm(this.#view, this.#now);
-    for (const { candidate, why } of refused) {
+    for (const { candidate, wait, why } of refused) {
       const reasons = why.map(({ whyNot }) => whyNot).join('; ');
-      const message = `fewer of its clusters wait warm than it asks for: ${reasons}`;
+      const message = `fewer of its clusters ${WORDS[wait].many} than it asks for: ${reasons}`;
       this.#verdicts.push({ source: `candidate ${candidate}`, state: 'Refused', message });
     }
-    return chosen.map(({ candidate: { name, warm, revision }, cluster: { nodes, price } }) => ({
-      candidate: name,
+    return chosen.map(({ candidate, wait, cluster: { nodes, price } }) => ({
+      candidate: candidate.name,
       nodes: Object.fromEntries(nodes),
       price,
       sources: [],
-      why: `it waits warm, as candidate ${name} is to have ${warm} of`,
+      why: `it ${WORDS[wait].one}, as candidate ${candidate.name} is to have ${candidate[wait]} of`,
       alternatives: [],
       warm: true,
-      revision,
+      ...(wait === 'asleep' && { sleeps: true }),
+      revision: candidate.revision,
     }));
+  }
+
+  #revisionOf(candidate: string): Pick<Purchase, 'revision'> {
+    const revision = this.#view.candidates.find(({ name }) => name === candidate)?.revision;
+    return revision === undefined ? {} : { revision };
   }
 
   /** @param hasBought something in this look: what of it takes this work is known in the next */
@@ -218,10 +231,14 @@ class Planning {
         this.#say(work, 'CoolingDown', `something was bought a moment ago: the next time not before ${text(rested)}`);
       return nothing;
     }
-    const { served, serving, refused } = this.#most(waits);
+    const most = serveMost(this.#view, this.#room, waits, this.#isTaken, this.#now);
+    const { served, serving, refused, hopeless, later } = most;
+    for (const work of later) this.#later(work);
     for (const alike of refused) this.#refuse(alike);
+    for (const work of hopeless)
+      this.#say(work, 'Refused', `nothing is bought for its ${replicasOf(work)}: no node that is for sale takes one`);
     if (served.length === 0) return nothing;
-    const { clusters, growths, openings } = serving;
+    const { clusters, growths, openings, instead = [] } = serving;
     const work = served.flat();
     const sources = [...new Set(work.map(({ source }) => source))];
     const why = `${replicasOf(work)} of ${listed(sources)} have no place`;
@@ -230,6 +247,7 @@ class Planning {
       const opened = openings.map(({ warm }) => warm.name);
       const names = listed([...clusters.map(({ candidate }) => candidate), ...grown, ...opened]);
       if (clusters.length > 0) this.#say(one, 'Bought', `bought for it: ${names}`);
+      else if (openings.some(({ warm }) => warm.waking)) this.#say(one, 'Waking', `woken for it: ${names}`);
       else if (growths.length === 0) this.#say(one, 'Opened', `opened for it: ${names}`);
       else this.#say(one, 'Growing', `added for it: ${names}`);
     }
@@ -241,12 +259,14 @@ class Planning {
         sources,
         why: `${why}; ${candidate} takes ${count} of them for ${formatMoney(price.hourly)} ${limits.currency} an hour`,
         alternatives,
+        ...this.#revisionOf(candidate),
       })),
-      openings: openings.map(({ warm: { name, candidate }, count }) => ({
+      openings: openings.map(({ warm: { name, candidate, waking }, count }) => ({
         name,
         candidate,
         sources,
-        why: `${why}; ${name}, which waited warm, takes ${count} of them`,
+        why: `${why}; ${name}, which ${waking ? 'sleeps' : 'waited warm'}, takes ${count} of them`,
+        ...(waking && { waking, alternatives: instead }),
       })),
       growths: growths.map(({ entry, pool, nodes, count }) => ({
         entry,
@@ -260,77 +280,17 @@ class Planning {
     };
   }
 
-  /** As many sources as can be served, the oldest first; one that cannot is passed by, so that it keeps nobody waiting. */
-  #most(waits: readonly WaitingWork[][]): { served: WaitingWork[][]; serving: Serving; refused: WaitingWork[][][] } {
-    let served: WaitingWork[][] = [];
-    let serving: Serving = { growths: [], openings: [], clusters: [] };
-    const refused: WaitingWork[][][] = [];
-    const likeness = likenessOf();
-    let rest = [...waits];
-    while (rest.length > 0 && refused.length < MOST_REFUSED) {
-      const isFirst = served.length + refused.length === 0;
-      const can = mostThat(rest.length, isFirst, (tried) => {
-        const wanted = this.#room.without([...served, ...rest.slice(0, tried)].flat());
-        const found = serve(this.#view, wanted, this.#now);
-        if (found) serving = found;
-        return found !== undefined;
-      });
-      served = [...served, ...rest.slice(0, can)];
-      const cannot = rest[can];
-      rest = rest.slice(can + 1);
-      if (!cannot) continue;
-      // Who asks for the same cannot be served either: a hundred such jobs must not keep those after them from being looked at.
-      const alike = rest.filter((work) => asksAsMuch(work, cannot, likeness));
-      refused.push([cannot, ...alike]);
-      rest = rest.filter((work) => !alike.includes(work));
-    }
-    for (const work of rest) this.#later(work);
-    return { served, serving, refused };
-  }
-
   /** @param alike sources that ask for the same, of which the first was tried */
   #refuse(alike: readonly (readonly WaitingWork[])[]): void {
     const wanted = this.#room.without(alike[0]!);
-    const alternatives = [...whyNotGrown(this.#view, wanted, this.#now), ...whyNone(this.#view, wanted, this.#now)];
+    const [view, now] = [this.#view, this.#now];
+    const alternatives = [
+      ...whyNotGrown(view, wanted, now),
+      ...whyNotWoken(view, wanted, now),
+      ...whyNone(view, wanted, now),
+    ];
     const reasons = alternatives.map(({ candidate, whyNot }) => `${candidate}: ${whyNot}`).join('; ');
     for (const work of alike)
       this.#say(work, 'Refused', `nothing is bought for its ${replicasOf(work)}: ${reasons}`, { alternatives });
   }
-}
-
-/**
- * The largest number up to `most` that can be, where any less can be too: of those that can be, the largest is tried last. All at once is tried
- * only if `expectsAll`; else 1, then twice as many each time, then by halves, because what can be had is often little, and to try much takes long.
- */
-function mostThat(most: number, expectsAll: boolean, canBe: (tried: number) => boolean): number {
-  if (expectsAll && canBe(most)) return most;
-  let [can, cannot] = [0, expectsAll ? most : most + 1];
-  for (let next = 1; cannot - can > 1; ) {
-    const tried = next < cannot ? next : (can + cannot) >> 1;
-    if (canBe(tried)) [can, next] = [tried, Math.max(next, 2 * tried)];
-    else [cannot, next] = [tried, Number.POSITIVE_INFINITY];
-  }
-  return can;
-}
-
-/** Whether a source asks for what another one asks for, or for more of it. */
-function asksAsMuch(
-  [part, ...parts]: readonly WaitingWork[],
-  [known, ...others]: readonly WaitingWork[],
-  likeness: (work: WaitingWork) => string,
-): boolean {
-  if (!part || !known || parts.length > 0 || others.length > 0) return false;
-  return part.count >= known.count && likeness(part) === likeness(known);
-}
-
-/** Work of one source together, the oldest first. */
-function bySource(waiting: readonly WaitingWork[]): WaitingWork[][] {
-  const found = new Map<string, WaitingWork[]>();
-  for (const work of waiting) {
-    const known = found.get(work.source);
-    if (known) known.push(work);
-    else found.set(work.source, [work]);
-  }
-  const since = (work: readonly WaitingWork[]) => Math.min(...work.map((one) => one.since));
-  return [...found.values()].sort((a, b) => since(a) - since(b) || (a[0]!.source < b[0]!.source ? -1 : 1));
 }

@@ -24,11 +24,17 @@ export interface KeptPurchase {
   readonly billing?: KeptBilling;
   /** Of the WorkerCluster, once it was seen. Then one that is gone is not made again. */
   readonly uid?: string;
-  /** It waits warm, or is to. Absent: it takes work. */
+  /** It waits, or is to. Absent: it takes work. */
   readonly warm?: true;
+  /** It waits asleep, or is to. */
+  readonly sleeps?: true;
+  /** Of one that waits asleep, or did: what it costs in an hour awake. */
+  readonly awake?: string;
+  /** When it was woken last. */
+  readonly wokenAt?: string;
   /** Of the template that it was made from. */
   readonly revision?: string;
-  /** When it was first seen to be ready to take work, while it waited warm. */
+  /** When it was first seen to be ready to take work, while it waited; of one that was put to sleep after work, when that was. */
   readonly warmAt?: string;
   /** When it was first seen in the hub. */
   readonly joinedAt?: string;
@@ -36,6 +42,10 @@ export interface KeptPurchase {
   readonly worked?: true;
   /** It joined, and the hub placed none of the work there that it was bought for. */
   readonly useless?: true;
+  /** Since when its work is moved away, so that it can be given back. Absent: it is not. */
+  readonly emptyingSince?: string;
+  /** It could not be emptied so many times, and is left alone until then. */
+  readonly leftAlone?: { readonly failures: number; readonly until: string };
   /** It is given back. */
   readonly leaving?: true;
 }
@@ -83,6 +93,9 @@ export interface Rest {
   readonly why: string;
 }
 
+/** By candidate, seconds, the newest first. */
+type Times = Readonly<Record<string, readonly number[]>>;
+
 /** What a policy has bought and spent: its only memory. What its status says is for people. */
 export interface BurstRecord {
   readonly policy: { readonly namespace: string; readonly name: string; readonly uid: string };
@@ -95,7 +108,9 @@ export interface BurstRecord {
   readonly spent: Readonly<Record<string, string>>;
   readonly rests: Readonly<Record<string, Rest>>;
   /** By candidate: how long the last of its clusters took to join, seconds, the newest first. */
-  readonly startups?: Readonly<Record<string, readonly number[]>>;
+  readonly startups?: Times;
+  /** The same of those that slept, from when they were woken. */
+  readonly wakings?: Times;
   readonly lastOut?: string;
   readonly lastIn?: string;
   /** The newest first. */
@@ -125,7 +140,7 @@ export const monthOf = (time: number): string => new Date(time).toISOString().sl
 
 /** A purchase is written down. */
 export function ordered(record: BurstRecord, purchase: Purchase, now: number): BurstRecord {
-  const { candidate, nodes, price, sources, why, alternatives, warm, revision } = purchase;
+  const { candidate, nodes, price, sources, why, alternatives, warm, sleeps, revision } = purchase;
   const at = rfc3339(new Date(now));
   const { name, uid } = record.policy;
   const kept: KeptPurchase = {
@@ -139,6 +154,7 @@ export function ordered(record: BurstRecord, purchase: Purchase, now: number): B
     rate: formatMoney(price.hourly),
     rateSince: at,
     ...(warm && { warm }),
+    ...(sleeps && { sleeps, awake: formatMoney(price.hourly) }),
     ...(revision && { revision }),
     ...(price.billing && { billing: keptBilling(price.billing) }),
   };
@@ -189,14 +205,25 @@ export function givenBack(
     why,
     hourly: purchase.rate,
   });
-  return isFailure ? rested(said, purchase.candidate, `${name}: ${why}`, now) : said;
+  return isFailure ? rested(said, purchase.candidate, { why: `${name}: ${why}`, at: purchase.at }, now) : said;
 }
 
-/** Has a candidate rest, each time twice as long. */
-export function rested(record: BurstRecord, candidate: string, why: string, now: number): BurstRecord {
-  const failures = (record.rests[candidate]?.failures ?? 0) + 1;
-  const length = Math.min(LONGEST_REST_MS, FIRST_REST_MS * 2 ** (failures - 1));
-  const rest = { failures, until: rfc3339(new Date(now + length)), why: why.slice(0, MOST_WORDS) };
+const restMs = (failures: number): number => Math.min(LONGEST_REST_MS, FIRST_REST_MS * 2 ** (failures - 1));
+
+/**
+ * Has a candidate, or a pool, rest: each time twice as long. What was ordered before it began to rest fails by the same cause, and is no other time.
+ * @param failed why, and when what failed was ordered (RFC 3339)
+ */
+export function rested(
+  record: BurstRecord,
+  candidate: string,
+  failed: { readonly why: string; readonly at: string },
+  now: number,
+): BurstRecord {
+  const before = record.rests[candidate];
+  const isKnown = before && Date.parse(failed.at) <= Date.parse(before.until) - restMs(before.failures);
+  const failures = (before?.failures ?? 0) + (isKnown ? 0 : 1);
+  const rest = { failures, until: rfc3339(new Date(now + restMs(failures))), why: failed.why.slice(0, MOST_WORDS) };
   return { ...record, rests: { ...record.rests, [candidate]: rest } };
 }
 
@@ -237,17 +264,28 @@ export function gone(record: BurstRecord, name: string, now: number): BurstRecor
 }
 
 /** A cluster of a candidate has joined, so long after it was ordered. */
-export function startedUp(record: BurstRecord, candidate: string, tookMs: number): BurstRecord {
-  const { [candidate]: before = [], ...others } = record.startups ?? {};
+export const startedUp = (record: BurstRecord, candidate: string, tookMs: number): BurstRecord => ({
+  ...record,
+  startups: withTime(record.startups, candidate, tookMs),
+});
+
+/** With one more time of a candidate. */
+export function withTime(times: Times | undefined, candidate: string, tookMs: number): Times {
+  const { [candidate]: before = [], ...others } = times ?? {};
   const last = [Math.max(0, Math.round(tookMs / 1000)), ...before].slice(0, KEPT_STARTUPS);
-  const startups = Object.entries({ [candidate]: last, ...others }).slice(0, KEPT_STARTED);
-  return { ...record, startups: Object.fromEntries(startups) };
+  return Object.fromEntries(Object.entries({ [candidate]: last, ...others }).slice(0, KEPT_STARTED));
 }
 
 /** How long clusters of a candidate took to join: half of the last ones, milliseconds; undefined: none has. */
-export function measuredStartupMs({ startups }: BurstRecord, candidate: string): number | undefined {
-  const sorted = [...(startups?.[candidate] ?? [])].sort((a, b) => a - b);
-  const middle = sorted[sorted.length >> 1];
+export const measuredStartupMs = ({ startups }: BurstRecord, candidate: string): number | undefined =>
+  middleMs(startups?.[candidate]);
+
+/** The same of those that were woken. */
+export const measuredWakingMs = ({ wakings }: BurstRecord, candidate: string): number | undefined =>
+  middleMs(wakings?.[candidate]);
+
+function middleMs(times: readonly number[] = []): number | undefined {
+  const middle = [...times].sort((a, b) => a - b)[times.length >> 1];
   return middle === undefined ? undefined : middle * 1000;
 }
 
@@ -308,7 +346,7 @@ function withBegun(
   const billing = billingOfPurchase(purchase);
   // What nobody has seen was not made.
   if (!billing || purchase.uid === undefined) return spent;
-  const life = Math.max(0, now - Date.parse(purchase.at));
+  const life = Math.max(0, now - Date.parse(purchase.wokenAt ?? purchase.at));
   const rate = parseMoney(purchase.rate);
   // Machines go before a control plane does.
   const fee = left < billing.fee ? (billing.fee < rate ? billing.fee : rate) - left : 0n;

@@ -181,8 +181,7 @@ export function takenBy(offer: ClusterOffer, wanted: readonly Replicas[]): Taken
 }
 
 function packedBy(offer: ClusterOffer, wanted: readonly Replicas[]): Taken {
-  const accepted = wanted.filter(({ work }) => work.accepts?.(offer.member) ?? true);
-  const refused = wanted.filter((one) => !accepted.includes(one));
+  const { accepted, refused } = byAcceptance(wanted, ({ work }) => work.accepts?.(offer.member) ?? true);
   const state = new ClusterState();
   for (const { template, minimum } of offer.pools) addNodes(state, 'new', template, minimum);
   const packed = pack(podsOf(accepted), state, {
@@ -223,14 +222,22 @@ export function takenByPool(
   most: number,
 ): { left: Replicas[]; nodes: number; count: number } {
   // What goes to one cluster goes where its hub says; then its pods have nodes come there.
-  const accepted = wanted.filter(({ work }) => !work.inOneCluster && (work.accepts?.(member) ?? true));
-  const refused = wanted.filter((one) => !accepted.includes(one));
+  const { accepted, refused } = byAcceptance(
+    wanted,
+    ({ work }) => !work.inOneCluster && (work.accepts?.(member) ?? true),
+  );
   const { opened } = pack(podsOf(accepted), new ClusterState(), {
     offers: [{ template, price: 1, countsAgainst: [template.id] }],
     limits: new Map([[template.id, most]]),
   });
   const placed = opened.flatMap(({ pods }) => pods);
   return { left: [...refused, ...without(accepted, placed)], nodes: opened.length, count: placed.length };
+}
+
+/** Those that may go there, and those that may not. */
+function byAcceptance(wanted: readonly Replicas[], mayGo: (one: Replicas) => boolean) {
+  const { accepted = [], refused = [] } = Object.groupBy(wanted, (one) => (mayGo(one) ? 'accepted' : 'refused'));
+  return { accepted, refused };
 }
 
 /** Replicas as pods that are packed; alike ones share a pod. @param mayGo whether the hub would place it on the node of this name; absent: on each */

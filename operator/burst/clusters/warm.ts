@@ -1,62 +1,98 @@
 import { type Chosen, chooseLeast } from './choose.ts';
 import type { Alternative, CandidateView, ClustersView, OwnCluster, Removal, WarmCluster } from './model.ts';
-import { withANode } from './peaks.ts';
 import { type Replicas, Room } from './room.ts';
 
-/** A warm cluster that is to take work, before it has a reason. */
+/** A cluster that waits and is to take work, before it has a reason. */
 export interface ChosenWarm {
   readonly warm: WarmCluster;
   /** Replicas that it takes. */
   readonly count: number;
 }
 
-/** Warm clusters that take it, those of the highest priority first, and what they leave. They are paid for already. */
-export function openFor(
-  { warm = [], candidates }: ClustersView,
-  wanted: readonly Replicas[],
-): { chosen: ChosenWarm[]; left: Replicas[] } {
+/** Clusters that wait, those of the highest priority first. */
+export function inOrder({ warm = [], candidates }: ClustersView): WarmCluster[] {
   const priority = ({ candidate }: WarmCluster) => candidates.find(({ name }) => name === candidate)?.priority ?? 0;
+  return [...warm].sort((a, b) => priority(b) - priority(a) || (a.name < b.name ? -1 : 1));
+}
+
+/** How much of it a cluster that waits would take. */
+export function takenByWarm({ supply }: WarmCluster, wanted: readonly Replicas[]): { count: number; left: Replicas[] } {
+  const sumOf = (replicas: readonly Replicas[]) => replicas.reduce((sum, { count }) => sum + count, 0);
+  const room = new Room(
+    [supply],
+    wanted.map(({ work }) => work),
+  );
+  const { left } = room.fill(wanted);
+  return { count: sumOf(wanted) - sumOf(left), left };
+}
+
+/** Clusters that wait warm and take it, and what they leave. They are paid for already. */
+export function openFor(view: ClustersView, wanted: readonly Replicas[]): { chosen: ChosenWarm[]; left: Replicas[] } {
   const chosen: ChosenWarm[] = [];
   let left = [...wanted];
-  for (const one of [...warm].sort((a, b) => priority(b) - priority(a) || (a.name < b.name ? -1 : 1))) {
+  for (const one of inOrder(view)) {
     if (left.length === 0) break;
-    const before = left.reduce((sum, { count }) => sum + count, 0);
-    const room = new Room(
-      [one.supply],
-      left.map(({ work }) => work),
-    );
-    const after = room.fill(left).left;
-    const count = before - after.reduce((sum, { count: rest }) => sum + rest, 0);
-    if (count > 0) chosen.push({ warm: one, count });
-    left = after;
+    if (one.waking) continue;
+    const taken = takenByWarm(one, left);
+    if (taken.count > 0) chosen.push({ warm: one, count: taken.count });
+    left = taken.left;
   }
   return { chosen, left };
 }
 
-const isWarmOf = ({ name }: CandidateView, { warm, candidate, phase }: OwnCluster): boolean =>
-  warm === true && candidate === name && phase !== 'Leaving';
+/** How clusters wait. */
+export type Wait = 'warm' | 'asleep';
+const WAITS: readonly Wait[] = ['warm', 'asleep'];
 
-/** Clusters that are to wait warm and are not there; or why not, by candidate. */
+/** What they do who wait so, for people. */
+export const WORDS: Readonly<Record<Wait, { one: string; many: string }>> = {
+  warm: { one: 'waits warm', many: 'wait warm' },
+  asleep: { one: 'waits asleep', many: 'wait asleep' },
+};
+
+const wantedOf = (candidate: CandidateView, wait: Wait): number => candidate[wait] ?? 0;
+
+const waitsOf =
+  ({ name }: CandidateView, wait: Wait) =>
+  ({ warm, sleeps, candidate, phase }: OwnCluster): boolean =>
+    warm === true && (sleeps === true) === (wait === 'asleep') && candidate === name && phase !== 'Leaving';
+
+/** Clusters with work, which wait asleep when they have none: for these no others are made. */
+const inUseOf =
+  ({ name, revision }: CandidateView) =>
+  (one: OwnCluster): boolean =>
+    !one.warm && one.candidate === name && one.revision === revision && one.phase !== 'Leaving';
+
+/** Clusters that are to wait and are not there; or why not, by candidate. */
 export function chooseWarm(
   view: ClustersView,
   now: number,
-): { chosen: { candidate: CandidateView; cluster: Chosen }[]; refused: { candidate: string; why: Alternative[] }[] } {
-  const chosen: { candidate: CandidateView; cluster: Chosen }[] = [];
-  const refused: { candidate: string; why: Alternative[] }[] = [];
-  for (const candidate of view.candidates) {
-    const there = view.clusters.filter((one) => isWarmOf(candidate, one)).length;
-    if (there >= (candidate.warm ?? 0)) continue;
-    const cluster = chooseLeast(view, now, [withANode(candidate)]);
-    // One in each look: what it leaves of budgets is known in the next.
-    if ('candidate' in cluster) return { chosen: [{ candidate, cluster }], refused };
-    refused.push({ candidate: candidate.name, why: cluster.alternatives });
-  }
+): {
+  chosen: { candidate: CandidateView; wait: Wait; cluster: Chosen }[];
+  refused: { candidate: string; wait: Wait; why: Alternative[] }[];
+} {
+  const chosen: { candidate: CandidateView; wait: Wait; cluster: Chosen }[] = [];
+  const refused: { candidate: string; wait: Wait; why: Alternative[] }[] = [];
+  for (const candidate of view.candidates)
+    for (const wait of WAITS) {
+      const returns = wait === 'asleep' ? view.clusters.filter(inUseOf(candidate)).length : 0;
+      const there = view.clusters.filter(waitsOf(candidate, wait)).length;
+      if (there + returns >= wantedOf(candidate, wait)) continue;
+      const { name, cannotSleep } = candidate;
+      const cluster =
+        wait === 'asleep' && cannotSleep !== undefined
+          ? { alternatives: [{ candidate: name, whyNot: cannotSleep }] }
+          : chooseLeast(view, now, [withANode(candidate)]);
+      // One in each look: what it leaves of budgets is known in the next.
+      if ('candidate' in cluster) return { chosen: [{ candidate, wait, cluster }], refused };
+      refused.push({ candidate: name, wait, why: cluster.alternatives });
+    }
   return { chosen, refused };
 }
 
 /**
- * Warm clusters that go: more of them than are asked for, and one of those that were made from a template that has changed since, when all of them
- * are there.
+ * Clusters that wait and go: more of them than are asked for, and one of those that were made from a template that has changed since, when all of
+ * them are there.
  */
 export function warmToGo({ clusters, candidates }: ClustersView): Removal[] {
   const known = new Set(candidates.map(({ name }) => name));
@@ -64,22 +100,36 @@ export function warmToGo({ clusters, candidates }: ClustersView): Removal[] {
     ({ warm, candidate, phase }) => warm && phase !== 'Leaving' && !known.has(candidate),
   );
   const gone = orphaned.map(({ name }) => removal(name, 'the policy has its candidate no longer'));
-  const tooMany = candidates.flatMap((candidate): Removal[] => {
-    const isOld = ({ revision }: OwnCluster) => candidate.revision !== undefined && revision !== candidate.revision;
-    const its = clusters
-      .filter((one) => isWarmOf(candidate, one))
-      .sort((a, b) => Number(isOld(b)) - Number(isOld(a)) || b.at - a.at || (a.name < b.name ? -1 : 1));
-    const wanted = candidate.warm ?? 0;
-    if (its.length > wanted) {
-      const why = `more clusters wait warm than the ${wanted} that candidate ${candidate.name} asks for`;
-      return its.slice(0, its.length - wanted).map(({ name }) => removal(name, why));
-    }
-    const [first] = its;
-    const areReady = its.length === wanted && its.every(({ phase }) => phase === 'Joined');
-    if (!first || !isOld(first) || !areReady || candidate.problem !== undefined) return [];
-    return [removal(first.name, 'it waits warm, and its template has changed: another one is made')];
-  });
+  const tooMany = candidates.flatMap((candidate) =>
+    WAITS.flatMap((wait): Removal[] => {
+      const isOld = ({ revision }: OwnCluster) => candidate.revision !== undefined && revision !== candidate.revision;
+      const its = clusters
+        .filter(waitsOf(candidate, wait))
+        .sort((a, b) => Number(isOld(b)) - Number(isOld(a)) || b.at - a.at || (a.name < b.name ? -1 : 1));
+      const wanted = wantedOf(candidate, wait);
+      if (its.length > wanted) {
+        const why = `more clusters ${WORDS[wait].many} than the ${wanted} that candidate ${candidate.name} asks for`;
+        return its.slice(0, its.length - wanted).map(({ name }) => removal(name, why));
+      }
+      const [first] = its;
+      const inUse = wait === 'asleep' ? clusters.filter(inUseOf(candidate)).length : 0;
+      const areReady = its.length + inUse >= wanted && its.every(({ phase }) => phase === 'Joined');
+      if (!first || !isOld(first) || !areReady || candidate.problem !== undefined) return [];
+      return [removal(first.name, `it ${WORDS[wait].one}, and its template has changed: another one is made`)];
+    }),
+  );
   return [...gone, ...tooMany];
+}
+
+/** A hub places nothing where there is no node. */
+export function withANode(candidate: CandidateView): CandidateView {
+  const { offer } = candidate;
+  if (!offer || offer.pools.some(({ minimum }) => minimum > 0)) return candidate;
+  const [cheapest] = offer.pools
+    .filter(({ most }) => most > 0)
+    .sort((a, b) => Number((a.price ?? 0n) - (b.price ?? 0n)) || (a.name < b.name ? -1 : 1));
+  const pools = offer.pools.map((pool) => (pool === cheapest ? { ...pool, minimum: 1 } : pool));
+  return { ...candidate, offer: { ...offer, pools } };
 }
 
 const removal = (name: string, why: string): Removal => ({ name, why, isFailure: false });

@@ -48,6 +48,11 @@ export class Judged {
     return this.#spread !== undefined || this.#affinity.concerns;
   }
 
+  /** Whether on a node that is empty nothing matters but what the node is. */
+  get isPlain(): boolean {
+    return !this.looksAround && this.#volumes === undefined && this.pod.ports.length === 0;
+  }
+
   /** What the first plugin that says no to the node has to say; empty: it fits. In the scheduler's order. */
   misfits(at: NodeState): readonly Misfit[] {
     if (this.everywhere.length > 0) return this.everywhere;

@@ -16,7 +16,7 @@ import type {
 } from './model.ts';
 import { HOSTNAME, nodeOf } from './node.ts';
 import { labelOf } from './selectors.ts';
-import type { ClusterState, NodeState } from './state.ts';
+import { ClusterState, type NodeState } from './state.ts';
 
 export interface PackOptions {
   /** What may be bought; none: only what is there is filled. */
@@ -137,18 +137,23 @@ class Packing {
 
   /** Puts pods on nodes that are there, opened ones too. */
   #fillNodes(judged: Judged, left: string[]): void {
-    let nodes = this.#nodesWithRoom().filter((at) => judged.fitsAlone(at));
-    if (judged.looksAround) nodes = inTurn(nodes, judged.pod.spread);
+    if (!judged.looksAround) {
+      for (const at of this.#nodesWithRoom()) {
+        if (left.length === 0) return;
+        this.#fill(judged, at, left, left.length);
+      }
+      return;
+    }
+    const fitting = this.#nodesWithRoom().filter((at) => judged.fitsAlone(at));
+    let nodes = inTurn(fitting, judged.pod.spread);
     // A node that said no for what is around it may say yes after the next pod: all are asked again until none takes any.
     for (let before = -1; left.length > 0 && before !== left.length; ) {
       before = left.length;
       for (const at of nodes) {
         // One at a time, so that pods that are spread come to all of the nodes.
-        const most = judged.looksAround ? 1 : left.length;
-        this.#fill(judged, at, left, most);
+        this.#fill(judged, at, left, 1);
         if (left.length === 0) return;
       }
-      if (!judged.looksAround) return;
       nodes = nodes.filter((at) => hasRoom(judged.pod, at));
     }
   }
@@ -174,8 +179,11 @@ class Packing {
 
   /** The offer whose node costs least for each of the pods that it would hold. */
   #cheapest(judged: Judged, wanted: number): Offer | undefined {
+    const offers = this.#byLeast(judged, wanted);
+    // Where nothing else counts than the size of a node, so many come there.
+    if (this.#isPlain(judged)) return offers[0]?.offer;
     let best: { offer: Offer; each: number } | undefined;
-    for (const { offer, least } of this.#byLeast(judged, wanted)) {
+    for (const { offer, least } of offers) {
       // Spread and affinity let fewer on a node, never more.
       if (best && least >= best.each) break;
       const count = this.#onTrial(judged, offer, (at) => this.#countOn(judged, at, wanted));
@@ -232,6 +240,22 @@ class Packing {
     });
   }
 
+  /** Whether on a new node nothing matters but what the node is: nobody there, and nobody around, can say no. */
+  #isPlain(judged: Judged): boolean {
+    return judged.isPlain && this.#daemons.every(({ antiAffinity }) => antiAffinity.length === 0);
+  }
+
+  readonly #empty = new Map<Offer, NodeState>();
+  /** A node of an offer with nothing on it but its DaemonSets, in a cluster of its own: for pods to which nothing else matters. */
+  #emptyNode(offer: Offer): NodeState {
+    const known = this.#empty.get(offer);
+    if (known) return known;
+    const { template } = offer;
+    const made = addNewNode(new ClusterState(), template, `new:${template.id}`, this.#daemons);
+    this.#empty.set(offer, made);
+    return made;
+  }
+
   #newNode({ template }: Offer, judged: Judged): NodeState {
     // No name of a real node has a colon.
     const name = `new:${template.id}:${this.packed.opened.length + 1}`;
@@ -260,7 +284,9 @@ class Packing {
     const misfits = new Map<string, Misfit>();
     const atLimit = new Set<string>();
     for (const offer of this.#offers) {
-      const found = this.#onTrial(judged, offer, (at) => judged.misfits(at));
+      const found = this.#isPlain(judged)
+        ? judged.misfits(this.#emptyNode(offer))
+        : this.#onTrial(judged, offer, (at) => judged.misfits(at));
       for (const misfit of found) misfits.set(misfit.message, misfit);
       if (found.length === 0)
         for (const key of offer.countsAgainst) if ((this.#limits.get(key) ?? 1) <= 0) atLimit.add(key);

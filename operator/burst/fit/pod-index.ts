@@ -9,42 +9,65 @@ const ANY = '';
  * each other.
  */
 export class PodIndex {
-  /** Namespace → label, as `key=value` → pods. */
-  readonly #pods = new Map<string, Map<string, Set<FitPod>>>();
+  readonly #all: () => Iterable<FitPod>;
+  /** Namespace → label, as `key=value` → pods. undefined: nobody has asked yet, as most work has no rules about other pods. */
+  #pods: Map<string, Map<string, Set<FitPod>>> | undefined;
   /** Label that a term of anti-affinity needs → pods that have the term. */
   readonly #unfriendly = new Map<string, Set<FitPod>>();
 
+  /** @param all pods that are in it: they are indexed when somebody asks */
+  constructor(all: () => Iterable<FitPod>) {
+    this.#all = all;
+  }
+
   add(pod: FitPod): void {
-    const there = this.#pods.get(pod.namespace) ?? new Map<string, Set<FitPod>>();
-    this.#pods.set(pod.namespace, there);
-    for (const label of [ANY, ...written(pod.labels)]) there.set(label, (there.get(label) ?? new Set()).add(pod));
+    if (this.#pods) addTo(this.#pods, pod);
     for (const { label = ANY } of pod.antiAffinity)
       this.#unfriendly.set(label, (this.#unfriendly.get(label) ?? new Set()).add(pod));
   }
 
   delete(pod: FitPod): void {
-    const there = this.#pods.get(pod.namespace);
+    const there = this.#pods?.get(pod.namespace);
     if (there) {
       for (const label of [ANY, ...written(pod.labels)]) forget(there, label, pod);
-      if (there.size === 0) this.#pods.delete(pod.namespace);
+      if (there.size === 0) this.#pods?.delete(pod.namespace);
     }
     for (const { label = ANY } of pod.antiAffinity) forget(this.#unfriendly, label, pod);
   }
 
   namespaces(): Iterable<string> {
-    return this.#pods.keys();
+    return this.#indexed().keys();
   }
 
   /** Pods of a namespace; with a label: those of them that have it. */
   in(namespace: string, label: string = ANY): ReadonlySet<FitPod> {
-    return this.#pods.get(namespace)?.get(label) ?? NOBODY;
+    return this.#indexed().get(namespace)?.get(label) ?? NOBODY;
+  }
+
+  #indexed(): Map<string, Map<string, Set<FitPod>>> {
+    if (!this.#pods) {
+      this.#pods = new Map();
+      for (const pod of this.#all()) addTo(this.#pods, pod);
+    }
+    return this.#pods;
+  }
+
+  /** Whether any pod has a term of anti-affinity. */
+  get hasUnfriendly(): boolean {
+    return this.#unfriendly.size > 0;
   }
 
   /** Pods that may not want one of these labels near them. One may come twice. */
   *unfriendlyTo(labels: Labels): Generator<FitPod> {
-    if (this.#unfriendly.size === 0) return;
+    if (!this.hasUnfriendly) return;
     for (const label of [ANY, ...written(labels)]) yield* this.#unfriendly.get(label) ?? NOBODY;
   }
+}
+
+function addTo(pods: Map<string, Map<string, Set<FitPod>>>, pod: FitPod): void {
+  const there = pods.get(pod.namespace) ?? new Map<string, Set<FitPod>>();
+  pods.set(pod.namespace, there);
+  for (const label of [ANY, ...written(pod.labels)]) there.set(label, (there.get(label) ?? new Set()).add(pod));
 }
 
 const written = (labels: Labels): string[] => Object.entries(labels).map(([key, value]) => `${key}=${value}`);

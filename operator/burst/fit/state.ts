@@ -36,7 +36,7 @@ export class ClusterState {
   readonly facts: ClusterFacts;
   readonly #nodes = new Map<string, OwnNodeState>();
   readonly #where = new Map<FitPod, Map<NodeState, number>>();
-  readonly #index = new PodIndex();
+  readonly #index = new PodIndex(() => this.#where.keys());
   readonly #claims = new Map<string, number>();
   readonly #domains = new Map<string, { keys: readonly string[]; counts: readonly Map<string, number>[] }>();
   readonly #sorted: NodeState[] = [];
@@ -61,7 +61,7 @@ export class ClusterState {
   }
 
   /** To find the pods that are there by namespace and label. */
-  get index(): Pick<PodIndex, 'in' | 'namespaces' | 'unfriendlyTo'> {
+  get index(): Pick<PodIndex, 'in' | 'namespaces' | 'hasUnfriendly' | 'unfriendlyTo'> {
     return this.#index;
   }
 

@@ -18,7 +18,8 @@ export function whyNodeStays(node: Node, pods: readonly Pod[]): string | undefin
 
 const isSet = (value: string | undefined): boolean => value !== undefined && value !== 'false';
 
-function whyPodStays({ metadata }: Pod): string | undefined {
+/** Why a pod must not be moved, the end of a sentence; undefined: it may. Pure. */
+export function whyPodStays({ metadata }: Pod): string | undefined {
   const marks = metadata.annotations ?? {};
   // A time is taken for `true`: nobody keeps when pods began.
   if (isSet(marks[doNotDisrupt])) return `has annotation ${doNotDisrupt}`;

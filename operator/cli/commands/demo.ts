@@ -7,7 +7,10 @@ import type { Context } from '../context.ts';
 import { DEMO, type Sold, soldAs, stage } from '../demo/burst-objects.ts';
 import { BurstStory } from '../demo/burst-story.ts';
 import { cleanUp, leftOfDemo } from '../demo/clean-up.ts';
-import { startScheduler } from '../demo/scheduler-process.ts';
+import type { Fleet } from '../demo/fleet.ts';
+import { type KarmadaAtHand, karmadaLeft, karmadaOf } from '../demo/karmada-at-hand.ts';
+import { KARMADA_SECRET } from '../demo/karmada-fleet.ts';
+import { NeutralFleet } from '../demo/neutral-fleet.ts';
 import { CliError, EXIT, InterruptedError, UsageError } from '../errors.ts';
 import { gardenKubeconfigFile } from '../garden.ts';
 import { formatAge } from '../render/age.ts';
@@ -18,72 +21,92 @@ const CLEAN_UP_MS = 8 * 60_000;
 
 /** `coppice demo burst`. */
 export async function run(context: Context): Promise<undefined> {
-  const { options, positionals, terminal, signal } = context;
+  const { options, positionals, terminal, signal, env } = context;
   const [what] = positionals;
   if (what !== 'burst')
     throw new UsageError(`"coppice demo ${what}" is not known: "coppice demo burst" is the one that there is`);
+  const file = options.text('karmada');
   const { client } = await connectGarden(context);
   const started = Date.now();
   const tell = (line: string) => terminal.print(`[${formatAge(Date.now() - started).padStart(5)}] ${cell(line)}`);
   const timeout = options.number('timeout');
   const deadline = timeout === undefined ? undefined : AbortSignal.timeout(timeout);
   const over = deadline ? AbortSignal.any([signal, deadline]) : signal;
+  const namespace = env.COPPICE_NAMESPACE ?? 'kube-system';
+  const opened: KarmadaAtHand[] = [];
   try {
     const local = await client.getOrUndefined<CloudProfile>(CLOUDPROFILES, 'local', undefined, { signal: over });
     if (!local) throw new CliError('there is no CloudProfile local: the demo is played with local clusters');
-    if ((await leftOfDemo(client, over)).length > 0) {
+    if ((await leftOfDemo(client, namespace, over)).length > 0) {
       tell('an earlier demo was interrupted: what it has left is taken away first');
-      await cleanUp(client, over);
+      const before = await karmadaLeft(client, namespace, over);
+      if (before) opened.push(before);
+      await cleanUp(client, namespace, before?.fleet, over).catch((error: Error) => {
+        over.throwIfAborted();
+        const advice =
+          before && `if that Karmada is gone for good: kubectl delete secret -n ${namespace} ${KARMADA_SECRET}`;
+        throw new CliError(`an earlier demo has left something: ${error.message}`, { ...(advice && { advice }) });
+      });
     }
+    const at = file === undefined ? undefined : await karmadaOf(client, file, options.text('context'), namespace, over);
+    if (at) opened.push(at);
+    await at?.fleet.check(over);
+    // Of a demo whose garden has forgotten it.
+    await at?.fleet.takeWork(over);
+    await at?.fleet.takeRest(over);
+    const said = (line: string) => options.flag('verbose') && terminal.note(`scheduler: ${cell(line)}`);
+    const fleet = at?.fleet ?? new NeutralFleet(client, gardenKubeconfigFile(env), env, said);
     const sold = soldAs(await profileManifests());
-    await play(context, client, sold, local, tell, over);
+    const end = (stop: AbortSignal) => cleanUp(client, namespace, at?.fleet, stop);
+    await play(context, { client, fleet, sold, local, tell, over, end });
   } catch (error) {
     if (signal.aborted) throw new InterruptedError();
     if (deadline?.aborted)
       throw new CliError(`the demo has not ended after ${formatAge(timeout!)}`, { exitCode: EXIT.timedOut });
     throw error;
   } finally {
+    for (const one of opened) await one.close();
     await client.close();
   }
   return undefined;
 }
 
-async function play(
-  context: Context,
-  client: KubeClient,
-  sold: readonly Sold[],
-  local: CloudProfile,
-  tell: (line: string) => void,
-  over: AbortSignal,
-): Promise<void> {
-  const { terminal, options, env } = context;
-  const kubeconfig = gardenKubeconfigFile(env);
+/** What it is played with. */
+interface Play {
+  readonly client: KubeClient;
+  readonly fleet: Fleet;
+  readonly sold: readonly Sold[];
+  readonly local: CloudProfile;
+  readonly over: AbortSignal;
+  readonly tell: (line: string) => void;
+  readonly end: (signal: AbortSignal) => Promise<void>;
+}
+
+async function play({ terminal }: Context, { client, fleet, sold, local, over, tell, end }: Play): Promise<void> {
   const prices = sold.map(
     ({ candidate, machineType, region, hourly }) => `${hourly} for ${candidate} ${machineType} in ${region}`,
   );
   let failure: unknown;
   try {
-    for (const object of stage(local, sold)) await client.apply(object, { signal: over });
+    for (const object of [...fleet.objects, ...stage(local, sold, fleet.hub)])
+      await client.apply(object, { signal: over });
     tell(
       `Hub ${DEMO} and CloudProfile ${DEMO} are made. All machines are local and nothing is billed; prices are what clouds ask for in USD an hour: ${prices.join(', ')}`,
     );
-    const scheduler = startScheduler(
-      kubeconfig,
-      env,
-      (line) => options.flag('verbose') && terminal.note(`scheduler: ${cell(line)}`),
-    );
-    const story = new BurstStory(client, sold, tell, AbortSignal.any([over, scheduler.ended]));
+    let story: BurstStory | undefined;
     try {
+      const ended = await fleet.begin(over);
+      story = new BurstStory(client, fleet, sold, tell, AbortSignal.any([over, ended]));
       await story.play();
     } finally {
-      await scheduler.stop();
-      await story.close();
+      await fleet.end();
+      await story?.close();
     }
   } catch (error) {
     failure = error;
   }
   if (failure) terminal.note('Taking away what the demo has made ...');
-  await cleanUp(client, AbortSignal.timeout(CLEAN_UP_MS)).catch((error: Error) => {
+  await end(AbortSignal.timeout(CLEAN_UP_MS)).catch((error: Error) => {
     throw new CliError(`the demo has left something: ${error.message}`, {
       advice: '"coppice demo burst" takes it away first',
     });

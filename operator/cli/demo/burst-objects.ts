@@ -1,7 +1,7 @@
 import type { BurstPolicy } from '../../api/burstpolicy.ts';
 import type { CloudProfile, MachineType } from '../../api/cloudprofile.ts';
 import { ALPHA_API_VERSION, API_VERSION, LABELS } from '../../api/group.ts';
-import type { Hub } from '../../api/hub.ts';
+import type { Hub, HubSpec } from '../../api/hub.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import { formatMoney } from '../../cost/money.ts';
 import { machinePrice } from '../../cost/price.ts';
@@ -10,7 +10,7 @@ import type { Deployment, KubeObject } from '../../kube/resources.ts';
 
 /** Namespace of the clusters and of the policy. */
 export const CLUSTERS_IN = 'burst-demo';
-/** Namespace of what the scheduler has: ClusterProfiles, the Deployment and its PlacementDecision. */
+/** Namespace of the work, in whatever has it; with the neutral hub also of ClusterProfiles and the PlacementDecision. */
 export const FLEET = 'burst-demo-fleet';
 /** Name of the Hub and of the CloudProfile. */
 export const DEMO = 'burst-demo';
@@ -52,28 +52,30 @@ export const REPLICA = { cpu: '500m', memory: '32Mi' };
 export const FIT = 3;
 export const PEAK = 5;
 
-/** Paused: a garden that is a seed as well would make pods of it. */
-export const work: Deployment = {
+/** So many replicas of this, with no more than a pod needs. Every local machine has the image. */
+export const workOf = (name: string, replicas: number): Deployment => ({
   apiVersion: 'apps/v1',
   kind: 'Deployment',
-  metadata: { name: WORK, namespace: FLEET },
+  metadata: { name, namespace: FLEET },
   spec: {
-    replicas: 0,
-    paused: true,
-    selector: { matchLabels: { app: WORK } },
+    replicas,
+    selector: { matchLabels: { app: name } },
     template: {
-      metadata: { labels: { app: WORK } },
+      metadata: { labels: { app: name } },
       spec: {
         terminationGracePeriodSeconds: 1,
-        // Every local machine has it.
         containers: [{ name: 'idle', image: IMAGES.pause.ref, resources: { requests: REPLICA } }],
       },
     },
   },
-};
+});
 
 /** What is there before the story begins. */
-export function stage(local: CloudProfile, sold: readonly Sold[]): KubeObject[] {
+export function stage(
+  local: CloudProfile,
+  sold: readonly Sold[],
+  hub: Pick<HubSpec, 'type'> & Partial<HubSpec>,
+): KubeObject[] {
   const [own] = local.spec.machineTypes;
   const machineTypes = sold.map(
     ({ machineType, hourly }): MachineType => ({
@@ -88,24 +90,19 @@ export function stage(local: CloudProfile, sold: readonly Sold[]): KubeObject[] 
     metadata: { name: DEMO, labels: MARK },
     spec: { ...local.spec, machineTypes, defaults: { ...local.spec.defaults, machineType: machineTypes[0]!.name } },
   };
-  const hub: Hub = {
+  const demo: Hub = {
     apiVersion: ALPHA_API_VERSION,
     kind: 'Hub',
     metadata: { name: DEMO, labels: MARK },
     spec: {
-      type: 'ClusterProfile',
       allowedNamespaces: [CLUSTERS_IN],
-      clusterProfile: { namespace: FLEET, rights: 'Manage' },
-      // A demo that was interrupted may leave a decision that nobody takes back.
+      // A demo that was interrupted may leave work that nobody takes back.
       drain: { timeout: '1m', force: true },
+      ...hub,
     },
   };
-  const namespaces = [CLUSTERS_IN, FLEET].map((name) => ({
-    apiVersion: 'v1',
-    kind: 'Namespace',
-    metadata: { name, labels: MARK },
-  }));
-  return [...namespaces, profile, hub, work];
+  const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: CLUSTERS_IN, labels: MARK } };
+  return [namespace, profile, demo];
 }
 
 export const privateCluster: WorkerCluster = {
@@ -122,6 +119,8 @@ export const policy = (sold: readonly Sold[]): BurstPolicy => ({
   metadata: { name: POLICY, namespace: CLUSTERS_IN },
   spec: {
     hub: DEMO,
+    // Of a hub that has other work as well nothing else is bought for.
+    namespaces: [FLEET],
     trigger: { pendingFor: '1ms' },
     candidates: sold.map(({ candidate, machineType }) => ({
       name: candidate,

@@ -3,14 +3,11 @@ import type { Membership } from '../../api/membership.ts';
 import type { KubeObject } from '../../api/meta.ts';
 import { KUBECONFIG_KEY, kubeconfigSecretName, membershipName } from '../../api/names.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
-import { CLUSTERPROFILES } from '../../hubs/cluster-profile.ts';
-import { PLACEMENTDECISIONS } from '../../hubs/placement-decisions.ts';
 import { KubeClient } from '../../kube/client.ts';
 import { Informer, waitFor } from '../../kube/informer.ts';
 import {
   BURSTPOLICIES,
   conditionIsTrue,
-  DEPLOYMENTS,
   MEMBERSHIPS,
   PODS,
   type Pod,
@@ -33,14 +30,15 @@ import {
   type Sold,
   WORK,
 } from './burst-objects.ts';
+import type { Fleet } from './fleet.ts';
 
 /** A limit for each step, on a machine that has other work as well. */
 const STEP_MS = 3 * 60_000;
-const UNPLACED = /"replicas":(\d+)/;
 
 /** Plays a peak in an embedded garden, and tells what was seen of it. */
 export class BurstStory {
   readonly #garden: KubeClient;
+  readonly #fleet: Fleet;
   readonly #sold: readonly Sold[];
   readonly #tell: (line: string) => void;
   readonly #signal: AbortSignal;
@@ -49,21 +47,22 @@ export class BurstStory {
   readonly #clusters: Informer<WorkerCluster>;
   readonly #memberships: Informer<Membership>;
   readonly #policies: Informer<BurstPolicy>;
-  readonly #profiles: Informer;
-  readonly #decisions: Informer;
-  readonly #secrets: Informer<Secret>;
 
-  constructor(garden: KubeClient, sold: readonly Sold[], tell: (line: string) => void, signal: AbortSignal) {
+  constructor(
+    garden: KubeClient,
+    fleet: Fleet,
+    sold: readonly Sold[],
+    tell: (line: string) => void,
+    signal: AbortSignal,
+  ) {
     this.#garden = garden;
+    this.#fleet = fleet;
     this.#sold = sold;
     this.#tell = tell;
     this.#signal = signal;
     this.#clusters = this.#follow<WorkerCluster>(garden, WORKERCLUSTERS, CLUSTERS_IN);
     this.#memberships = this.#follow<Membership>(garden, MEMBERSHIPS, CLUSTERS_IN);
     this.#policies = this.#follow<BurstPolicy>(garden, BURSTPOLICIES, CLUSTERS_IN);
-    this.#profiles = this.#follow(garden, CLUSTERPROFILES, FLEET);
-    this.#decisions = this.#follow(garden, PLACEMENTDECISIONS, FLEET);
-    this.#secrets = this.#follow<Secret>(garden, SECRETS, FLEET);
   }
 
   /** Throws what did not come, in a sentence; the signal's reason when aborted. */
@@ -71,26 +70,28 @@ export class BurstStory {
     await this.#garden.apply(privateCluster, { signal: this.#signal });
     this.#tell(`the private cluster is applied: WorkerCluster ${CLUSTERS_IN}/${PRIVATE}, one node of 2 CPUs`);
     const own = await this.#joined(PRIVATE);
-    this.#tell(`it is Ready and has joined Hub ${DEMO}: ClusterProfile ${FLEET}/${own}`);
+    this.#tell(`it is Ready and has joined Hub ${DEMO}: ${this.#fleet.nameOf(own)}`);
 
     await this.#garden.apply(policy(this.#sold), { signal: this.#signal });
     const pods = await this.#podsOf(PRIVATE);
-    await this.#scale(FIT);
+    await this.#fleet.fill(this.#signal);
     await this.#running(pods, PRIVATE, FIT);
+    const isFull = () => this.#fleet.isFull(own);
+    await this.#until(this.#fleet.caches(), isFull, `${this.#fleet.scheduler} to count ${PRIVATE} as full`);
     this.#tell(`Deployment ${WORK}: ${FIT} replicas of ${REPLICA.cpu} CPU run on it, and it is full`);
 
     const since = Date.now();
-    await this.#scale(PEAK);
-    const waiting = await this.#until(
-      [this.#decisions],
-      () => UNPLACED.exec(this.#unplaced() ?? '')?.[1],
-      `the scheduler to say that it has no place for ${PEAK - FIT} replicas`,
+    await this.#fleet.peak(this.#signal);
+    const refusal = await this.#until(
+      this.#fleet.caches(),
+      () => this.#fleet.refusal(),
+      `${this.#fleet.scheduler} to say that it has no place for ${PEAK - FIT} replicas`,
     );
-    this.#tell(`the peak: ${WORK} is to have ${PEAK} replicas, and the scheduler has no place for ${waiting} of them`);
+    this.#tell(`the peak: ${refusal}`);
 
     const name = await this.#bought();
     const member = await this.#joined(name);
-    this.#tell(`it is Ready and has joined: ClusterProfile ${FLEET}/${member}`);
+    this.#tell(`it is Ready and has joined: ${this.#fleet.nameOf(member)}`);
     const bought = await this.#podsOf(name);
     await this.#running(bought, name, PEAK - FIT);
     const seconds = ((Date.now() - since) / 1000).toFixed(1);
@@ -98,9 +99,9 @@ export class BurstStory {
       `${PEAK - FIT} replicas run on it, ${seconds} s after they were asked for; ${FIT} still run on ${PRIVATE}`,
     );
 
-    await this.#scale(FIT);
+    const ebbed = await this.#fleet.ebb(this.#signal);
     await this.#running(bought, name, 0);
-    this.#tell(`the peak is over: ${WORK} is to have ${FIT} replicas, and ${name} has none of them`);
+    this.#tell(`the peak is over: ${ebbed}, and no replica is on ${name} any more`);
     await this.#givenBack(name, member);
     await this.#running(pods, PRIVATE, FIT);
   }
@@ -130,12 +131,11 @@ export class BurstStory {
       () => `BurstPolicy ${POLICY} to give ${name} back; it says: ${this.#says()}`,
     );
     this.#tell(`${name} is given back: ${remove.why}`);
-    const all = [this.#clusters, this.#memberships, this.#profiles, this.#secrets, this.#policies];
+    const all = [this.#clusters, this.#memberships, this.#policies, ...this.#fleet.caches()];
     const left = () => [
       ...(this.#clusters.get(`${CLUSTERS_IN}/${name}`) ? [`WorkerCluster ${name}`] : []),
       ...(this.#memberships.get(this.#membershipOf(name)) ? [`its Membership`] : []),
-      ...(this.#profiles.get(`${FLEET}/${member}`) ? [`ClusterProfile ${member}`] : []),
-      ...(this.#secrets.get(`${FLEET}/${member}`) ? [`Secret ${member}`] : []),
+      ...this.#fleet.leftOf(member),
     ];
     const policyOf = () => this.#policies.get(`${CLUSTERS_IN}/${POLICY}`)?.status;
     const spend = await this.#until(
@@ -143,7 +143,7 @@ export class BurstStory {
       () => left().length === 0 && policyOf()?.clusterCount === 0 && policyOf()?.spend,
       () => `${name} to be gone; there is still ${left().join(', ') || `the policy's account of it`}`,
     );
-    this.#tell(`it is gone: no WorkerCluster, no ClusterProfile and no Secret of it is left`);
+    this.#tell(`it is gone: no WorkerCluster, ${this.#fleet.kinds} of it is left`);
     this.#tell(
       `it would have cost ${spend.amount} ${spend.currency}, which stays in the account of the policy (${spend.month})`,
     );
@@ -180,14 +180,6 @@ export class BurstStory {
     const { conditions } = this.#policies.get(`${CLUSTERS_IN}/${POLICY}`)?.status ?? {};
     return (conditions ?? []).map(({ message }) => message).join('; ') || 'nothing';
   }
-
-  #unplaced(): string | undefined {
-    const { annotations } = this.#decisions.get(`${FLEET}/${WORK}`)?.metadata ?? {};
-    return annotations?.['multi-cluster.demo.io/unplaced'];
-  }
-
-  #scale = (replicas: number) =>
-    this.#garden.mergePatch(DEPLOYMENTS, WORK, FLEET, { spec: { replicas } }, { signal: this.#signal });
 
   async #podsOf(cluster: string): Promise<Informer<Pod>> {
     const name = kubeconfigSecretName(cluster);

@@ -9,24 +9,25 @@ import {
   type KubeObject,
   NAMESPACES,
   type Resource,
+  SECRETS,
   WORKERCLUSTERS,
 } from '../../kube/resources.ts';
 import { CliError } from '../errors.ts';
 import { CLUSTERS_IN, DEMO, FLEET, MARK, POLICY, PRIVATE, WORK } from './burst-objects.ts';
+import { KARMADA_SECRET, type KarmadaFleet } from './karmada-fleet.ts';
 
 const PATIENCE_MS = 4 * 60_000;
 
-/** What there is by the names that the demo takes. Throws CliError where somebody else has taken one. */
-export async function leftOfDemo(garden: KubeClient, signal: AbortSignal): Promise<KubeObject[]> {
-  const named: [Resource, string][] = [
+/** What there is by the names that the demo takes. Throws CliError where somebody else has taken one. @param namespace the operator's */
+export async function leftOfDemo(garden: KubeClient, namespace: string, signal: AbortSignal): Promise<KubeObject[]> {
+  const named: [Resource, string, string?][] = [
     [NAMESPACES, CLUSTERS_IN],
     [NAMESPACES, FLEET],
     [HUBS, DEMO],
     [CLOUDPROFILES, DEMO],
+    [SECRETS, KARMADA_SECRET, namespace],
   ];
-  const found = await Promise.all(
-    named.map(([kind, name]) => garden.getOrUndefined(kind, name, undefined, { signal })),
-  );
+  const found = await Promise.all(named.map(([kind, name, of]) => garden.getOrUndefined(kind, name, of, { signal })));
   const there = found.filter((one) => one !== undefined);
   const [key, value] = Object.entries(MARK)[0]!;
   const others = there.find(({ metadata }) => metadata.labels?.[key] !== value);
@@ -35,20 +36,52 @@ export async function leftOfDemo(garden: KubeClient, signal: AbortSignal): Promi
   return there;
 }
 
-/** Takes away all that a demo makes, also of one that was interrupted, and waits until it is gone. Throws what is left. */
-export async function cleanUp(garden: KubeClient, signal: AbortSignal): Promise<void> {
-  // Work first: a cluster that leaves waits until no decision names it.
-  await garden.delete(DEPLOYMENTS, WORK, FLEET, { signal });
-  await garden.delete(PLACEMENTDECISIONS, WORK, FLEET, { signal });
-  await garden.delete(BURSTPOLICIES, POLICY, CLUSTERS_IN, { signal });
-  await garden.delete(WORKERCLUSTERS, PRIVATE, CLUSTERS_IN, { signal });
-  await untilGone(garden, BURSTPOLICIES, ({ metadata }) => metadata.namespace === CLUSTERS_IN, signal);
-  await untilGone(garden, WORKERCLUSTERS, ({ metadata }) => metadata.namespace === CLUSTERS_IN, signal);
-  for (const kind of [HUBS, CLOUDPROFILES]) await garden.delete(kind, DEMO, undefined, { signal });
-  for (const kind of [HUBS, CLOUDPROFILES])
-    await untilGone(garden, kind, ({ metadata }) => metadata.name === DEMO, signal);
-  for (const name of [CLUSTERS_IN, FLEET]) await garden.delete(NAMESPACES, name, undefined, { signal });
-  await untilGone(garden, NAMESPACES, ({ metadata: { name } }) => name === CLUSTERS_IN || name === FLEET, signal);
+/**
+ * Takes away all that a demo makes, also of one that was interrupted, and waits until it is gone. Throws what is left.
+ * @param namespace the operator's
+ * @param karmada the one that it was played in; undefined: none
+ */
+export async function cleanUp(
+  garden: KubeClient,
+  namespace: string,
+  karmada: Pick<KarmadaFleet, 'takeWork' | 'takeRest'> | undefined,
+  signal: AbortSignal,
+): Promise<void> {
+  const there = await leftOfDemo(garden, namespace, signal);
+  const has = (kind: Resource, name: string) =>
+    there.some((one) => one.kind === kind.kind && one.metadata.name === name);
+  // Work first: a cluster that leaves waits until nothing is placed there. One that nobody can take back is forced out.
+  let failure: unknown;
+  const inKarmada = async (act: ((stop: AbortSignal) => Promise<void>) | undefined) => {
+    await act?.(signal).catch((error: unknown) => {
+      failure ??= error;
+    });
+  };
+  await inKarmada(karmada && ((stop) => karmada.takeWork(stop)));
+  if (has(NAMESPACES, FLEET)) {
+    await garden.delete(DEPLOYMENTS, WORK, FLEET, { signal });
+    await garden.delete(PLACEMENTDECISIONS, WORK, FLEET, { signal });
+  }
+  if (has(NAMESPACES, CLUSTERS_IN)) {
+    await garden.delete(BURSTPOLICIES, POLICY, CLUSTERS_IN, { signal });
+    await garden.delete(WORKERCLUSTERS, PRIVATE, CLUSTERS_IN, { signal });
+    for (const kind of [BURSTPOLICIES, WORKERCLUSTERS])
+      await untilGone(garden, kind, ({ metadata }) => metadata.namespace === CLUSTERS_IN, signal);
+  }
+  const take = async (kinds: readonly Resource[]) => {
+    const ours = there.flatMap((one) => kinds.flatMap((kind) => (kind.kind === one.kind ? [{ kind, one }] : [])));
+    for (const { kind, one } of ours) {
+      const { name, namespace: of, uid = '' } = one.metadata;
+      await garden.delete(kind, name, of, { signal, preconditions: { uid } });
+    }
+    for (const { kind, one } of ours)
+      await untilGone(garden, kind, ({ metadata }) => metadata.uid === one.metadata.uid, signal);
+  };
+  await take([HUBS, CLOUDPROFILES]);
+  await inKarmada(karmada && ((stop) => karmada.takeRest(stop)));
+  // As long as anything is left in a Karmada, this leads there.
+  if (failure) throw failure;
+  await take([SECRETS, NAMESPACES]);
 }
 
 async function untilGone(

@@ -2,6 +2,7 @@ import type { BurstDecision, BurstPolicy } from '../../api/burstpolicy.ts';
 import { findCondition, isTrue } from '../../api/conditions.ts';
 import { formatMoney, parseMoney } from '../../cost/money.ts';
 import { oneLine } from '../errors.ts';
+import { staysLines } from './burst.ts';
 
 /** What a policy would do now, and for how much. @param policy with the status that previewBurst has given it */
 export function planLines({ metadata, spec, status }: BurstPolicy): string[] {
@@ -15,23 +16,27 @@ export function planLines({ metadata, spec, status }: BurstPolicy): string[] {
   const waiting = (status?.demand ?? []).map(
     ({ source, count, message = '' }) => `  ${oneLine(source)} waits, ${count} replicas: ${oneLine(message)}`,
   );
-  const bought = decisions.reduce(
-    (sum, one) => sum + (one.action === 'Buy' || one.action === 'Grow' ? parseMoney(one.hourly ?? '0') : 0n),
-    0n,
-  );
+  const bought = decisions.reduce((sum, one) => sum + (COSTS.has(one.action) ? parseMoney(one.hourly ?? '0') : 0n), 0n);
+  const stays = staysLines(status?.clusters);
   const has = parseMoney(status?.hourly ?? '0');
   return [
     head,
     ...(waiting.length > 0 ? waiting : ['  nothing waits']),
     ...(decisions.length > 0 ? decisions.flatMap((one) => linesOf(one, currency)) : ['  nothing would be done']),
+    ...stays,
     `  Cost: ${formatMoney(has)} ${currency} an hour now, ${formatMoney(has + bought)} with what would be bought, of ${hourly}`,
   ];
 }
 
+const COSTS: ReadonlySet<BurstDecision['action']> = new Set(['Buy', 'Wake', 'Grow']);
 const WORDS: Record<BurstDecision['action'], string> = {
   Buy: 'buy a cluster of',
   Open: 'have work placed on',
+  Wake: 'wake',
   Grow: 'add nodes to',
+  Empty: 'have the hub empty',
+  Keep: 'have work placed again on',
+  Sleep: 'put to sleep',
   Remove: 'give back',
   Fail: 'give up',
   Refuse: 'buy nothing for',

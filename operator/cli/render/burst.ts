@@ -11,7 +11,7 @@ const CLUSTERS_HEADER = ['CLUSTER', 'CANDIDATE', 'PHASE', 'HOURLY', 'AGE', 'IDLE
 const NODES_HEADER = ['GROWN', 'POOL', 'NODES', 'HOURLY', 'AGE'];
 const CANDIDATES_HEADER = ['CANDIDATE', 'FROM HOURLY', 'PROBLEM'];
 const DEMAND_HEADER = ['SOURCE', 'REPLICAS', 'EACH', 'WAITS', 'STATE', 'WHY'];
-const PHASES: Record<string, Tone> = { Joined: 'good', Ordered: 'busy', Making: 'busy', Leaving: 'busy' };
+const PHASES: Record<string, Tone> = { Joined: 'good' };
 
 /** All that is known of a policy: what it has, what waits, what was decided and for how much. @param now milliseconds since the epoch */
 export function explainPolicy(policy: BurstPolicy, now: number, table: TableOptions = {}): string[] {
@@ -45,6 +45,7 @@ export function explainPolicy(policy: BurstPolicy, now: number, table: TableOpti
         ]),
         table,
       ),
+      ...staysLines(status.clusters),
     );
   if (status?.nodes?.length)
     lines.push(
@@ -96,6 +97,12 @@ export function explainPolicy(policy: BurstPolicy, now: number, table: TableOpti
     ];
   }
 }
+
+/** Why clusters are not emptied that have little work. */
+export const staysLines = (clusters: NonNullable<BurstPolicy['status']>['clusters'] = []): string[] =>
+  clusters.flatMap(({ name, stays }) =>
+    stays === undefined ? [] : [`  ${name} has little work, and stays: ${oneLine(stays)}`],
+  );
 
 /** One line for each policy, where none is named. */
 export const POLICIES_HEADER = ['NAMESPACE', 'NAME', 'HUB', 'CLUSTERS', 'HOURLY', 'SPENT', 'DEMAND', 'WHY'];

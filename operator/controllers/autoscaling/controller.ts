@@ -102,6 +102,7 @@ export class Autoscaler {
     memory.unneeded(plan.shrinkage.unneeded, now);
     await this.#letStay(seen, plan, signal);
     const emptied = await this.#goOnEmptying(seen, plan, memory, signal);
+    await this.#keepEmpty(seen, emptied.waits, signal);
     await this.#leaveInterrupted(seen, emptied.waits, signal);
     await this.#decide(key, seen, plan, emptied.empty, signal);
     for (const { node, why } of plan.shrinkage.begin) {
@@ -135,6 +136,22 @@ export class Autoscaler {
     for (const [name, why] of stay) {
       await quietly(endEmptying(open.client, nodes.get(name)!, signal));
       this.#world.record(cluster, 'Normal', 'NodeStays', `node ${name} is not emptied any more: ${why}`);
+    }
+  }
+
+  /**
+   * Nodes that a cloud is asked to end, until they are gone: somebody may let pods go there again, and nobody drains them later. None is ended
+   * with pods on it.
+   */
+  async #keepEmpty(seen: Seen, waits: Map<string, string>, signal: AbortSignal): Promise<void> {
+    if (!seen.isManaged) return;
+    for (const name of [...seen.leaving.values()].flat()) {
+      const node = seen.nodes.get(name)!;
+      const isKept = node.spec.unschedulable === true && !Number.isNaN(emptiedSince(node));
+      if (!isKept) await quietly(beginEmptying(seen.open.client, node, this.#world.now(), signal));
+      const { left, blocked } = await evictAll(seen.open.client, seen.podsOn.get(name) ?? [], signal);
+      if (left.length > 0) waits.set(name, blocked ?? `${left.length} pods are still there`);
+      else if (isKept) await quietly(markEmpty(seen.open.client, node, signal));
     }
   }
 
@@ -202,6 +219,7 @@ export class Autoscaler {
         pool,
         known,
         grown,
+        replaced: seen.replaced.get(pool.name),
         gone: gone.map(({ metadata }) => metadata.name),
         leaving: seen.leaving.get(pool.name) ?? [],
         spared: seen.spared,

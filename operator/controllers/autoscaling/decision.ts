@@ -9,6 +9,8 @@ export interface Grounds {
   readonly known: DecidedSize | undefined;
   /** What is to be bought, or not to be asked for any more. */
   readonly grown: SizeChange | undefined;
+  /** Nodes that its cloud is asked for still, though those that were to leave are gone: others took their place. Absent: none did. */
+  readonly replaced?: number | undefined;
   /** Names of nodes that are empty and go. */
   readonly gone: readonly string[];
   /** Names of nodes that are on record as leaving, and are there still. */
@@ -28,17 +30,23 @@ export interface PoolDecision {
  * What is to be written down of a pool; undefined: nothing new. What a minimum, a maximum or a floor made of its size is written down, too:
  * when that ends, nodes go because nobody needs them, one by one, and not all at once by a deadline. Pure.
  */
-export function decisionOf({ pool, known, grown, gone, leaving, spared }: Grounds): PoolDecision | undefined {
+export function decisionOf({ pool, known, grown, replaced, gone, leaving, spared }: Grounds): PoolDecision | undefined {
   // Who goes still and is not gone yet may as well stay.
   const revived = grown ? leaving.slice(0, Math.max(0, grown.count - pool.count)) : [];
   const left = [...leaving.filter((name) => !revived.includes(name)), ...gone];
-  const count = grown?.count ?? pool.count - gone.length;
+  const count = grown?.count ?? (replaced ?? pool.count) - gone.length;
   const isSpared = known?.leaving?.some((name) => spared.includes(name)) === true;
   const isAdopted = known ? known.count !== pool.count : pool.count > 0;
-  if (!grown && gone.length === 0 && !isSpared && !isAdopted) return undefined;
+  if (!grown && replaced === undefined && gone.length === 0 && !isSpared && !isAdopted) return undefined;
   const why =
     grown?.why ??
-    (gone.length > 0 ? `nobody needs ${gone.join(', ')} any more` : isAdopted ? adopted(pool) : (known?.why ?? ''));
+    (gone.length === 0 && replaced !== undefined
+      ? 'the cloud has replaced a node that was to leave'
+      : gone.length > 0
+        ? `nobody needs ${gone.join(', ')} any more`
+        : isAdopted
+          ? adopted(pool)
+          : (known?.why ?? ''));
   return { size: { count, by: 'Coppice', why, ...(left.length > 0 && { leaving: left }) }, revived };
 }
 

@@ -1,3 +1,4 @@
+import type { CloudPool } from '../../../providers/cloud.ts';
 import { ANNOTATIONS, LABELS } from '../../api/group.ts';
 import type { DesiredPool } from '../../api/pools.ts';
 import type { Shoot } from '../../api/shoot.ts';
@@ -106,9 +107,31 @@ export function daemonsOf(pods: readonly Pod[]) {
   return [...found.values()].map(fitPod);
 }
 
+/** A part of a pool as it was asked for last. */
+export interface PoolAsked {
+  readonly name: string;
+  /** The pool of the spec. */
+  readonly pool: string;
+  readonly nodes: number;
+}
+
+/** The parts of pools, of machines of a Shoot and of a cloud's own service. */
+export const partsAsked = (
+  shoot: Shoot | undefined,
+  managed: readonly Pick<CloudPool, 'name' | 'labels' | 'desired'>[] = [],
+): PoolAsked[] => {
+  const poolOf = (name: string, labels?: Readonly<Record<string, string>>) => labels?.[LABELS.alternativeOf] ?? name;
+  const workers = shoot?.spec.provider.workers ?? [];
+  return [
+    ...workers.map(({ name, labels, minimum }) => ({ name, pool: poolOf(name, labels), nodes: minimum })),
+    ...managed.map(({ name, labels, desired = 0 }) => ({ name, pool: poolOf(name, labels), nodes: desired })),
+  ];
+};
+
 interface NodesSeen extends Pick<Leaving, 'leaving'> {
   readonly podsOn: ReadonlyMap<string, readonly Pod[]>;
-  readonly shoot: Shoot | undefined;
+  /** What pools were divided into when they were asked for last, in the order of choice. */
+  readonly parts: readonly PoolAsked[];
   readonly memory: ClusterMemory;
   readonly now: number;
 }
@@ -118,14 +141,12 @@ export function nodeViews(
   own: readonly DesiredPool[],
   views: readonly PoolView[],
   ofPool: ReadonlyMap<string, readonly Node[]>,
-  { leaving, podsOn, shoot, memory, now }: NodesSeen,
+  { leaving, podsOn, parts: asked, memory, now }: NodesSeen,
 ): NodeView[] {
   return own.flatMap(({ name: pool }, index) => {
     const view = views[index]!;
     // Of a pool that is divided, the part that was chosen last shrinks first.
-    const parts = (shoot?.spec.provider.workers ?? []).filter(
-      ({ name, labels, minimum }) => minimum > 0 && (labels?.[LABELS.alternativeOf] ?? name) === pool,
-    );
+    const parts = asked.filter((part) => part.nodes > 0 && part.pool === pool);
     return (ofPool.get(pool) ?? []).flatMap((node): NodeView[] => {
       const { name, labels, annotations } = node.metadata;
       if (!isThere(node) || leaving.get(pool)?.includes(name)) return [];

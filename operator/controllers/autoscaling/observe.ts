@@ -22,10 +22,22 @@ import { askedSize } from '../../cost/size.ts';
 import type { Informer } from '../../kube/informer.ts';
 import { conditionIsTrue, keyOf, type Node, type Pod } from '../../kube/resources.ts';
 import { BY_NAMESPACE } from '../by-namespace.ts';
+import type { ManagedFacts } from '../managed/facts.ts';
 import { type ClaimantWorld, claimantsIn, heldBy, OVER_QUOTA } from '../quota/claimants.ts';
 import { type KnownFacts, NOTHING_KNOWN } from './cluster-facts.ts';
 import type { ClusterMemory } from './memory.ts';
-import { asReady, byNode, byPool, daemonsOf, isThere, type Leaving, nodeViews, whoLeaves } from './nodes-seen.ts';
+import {
+  asReady,
+  byNode,
+  byPool,
+  daemonsOf,
+  isThere,
+  type Leaving,
+  nodeViews,
+  type PoolAsked,
+  partsAsked,
+  whoLeaves,
+} from './nodes-seen.ts';
 import { offerOf } from './offers.ts';
 
 /** What is looked at. */
@@ -35,6 +47,8 @@ export interface ObservedWorld extends ClaimantWorld {
   readonly capacity: Pick<DepletedOffers, 'known'>;
   readonly decided: NonNullable<ClaimantWorld['decided']>;
   provider(profile: CloudProfile, withAccount: boolean): Provider | undefined;
+  /** What is known of a cluster of a cloud's own service with this UID; undefined: nothing. */
+  managed(key: string, uid: string | undefined): Pick<ManagedFacts, 'pools' | 'removing' | 'doomed'> | undefined;
   now(): Date;
 }
 
@@ -52,6 +66,13 @@ export interface Seen extends Leaving {
   readonly interrupted: ReadonlyMap<string, string>;
   /** When something of this is seen otherwise though nothing happens, milliseconds since the epoch. */
   readonly changesAt: readonly number[];
+  /**
+   * Nodes that pools of a cloud's own service are asked for, where named ones were to leave and are gone though nobody has removed them:
+   * the cloud has made others in their place.
+   */
+  readonly replaced: ReadonlyMap<string, number>;
+  /** Whether who takes named nodes away relies on their being empty: a cloud that is asked to end one drains nothing. */
+  readonly isManaged: boolean;
   /** Why nodes cannot be taken away here at all; absent: they can. */
   readonly noShrinking?: string;
 }
@@ -71,7 +92,7 @@ export function observe(
   world: ObservedWorld,
   key: string,
   memory: ClusterMemory,
-  { facts, csiNodes }: KnownFacts = NOTHING_KNOWN,
+  { facts: clusterFacts, csiNodes }: KnownFacts = NOTHING_KNOWN,
 ): Seen | undefined {
   const cluster = world.clusters.get(key);
   const profile = cluster && world.profiles.get(profileNameOf(cluster));
@@ -85,7 +106,17 @@ export function observe(
   const shoot = world.shoots.get(key);
   const now = world.now();
 
-  const nodes = new Map(open.nodes.list().map((node) => [node.metadata.name, node]));
+  const provider = world.provider(profile, hasAccount(cluster, shoot));
+  const isManaged = !isMadeOf(shoot, cluster);
+  const facts = isManaged ? world.managed(key, cluster.metadata.uid) : undefined;
+  const parts = partsAsked(isManaged ? undefined : shoot, facts?.pools);
+  const nodes = new Map(
+    open.nodes
+      .list()
+      // Whose machine was ended is a node for a while still, and no pod is to come back there.
+      .filter(({ metadata: { uid } }) => uid === undefined || !facts?.doomed?.includes(uid))
+      .map((node) => [node.metadata.name, node]),
+  );
   const pods = open.pods.list();
   const podsOn = byNode(pods);
   memory.keepOnly(new Set(nodes.keys()), new Set(pods.map(({ metadata }) => metadata.uid ?? '')));
@@ -94,8 +125,8 @@ export function observe(
   const offers = {
     cluster,
     profile,
-    provider: world.provider(profile, hasAccount(cluster, shoot)),
-    isManaged: !isMadeOf(shoot, cluster),
+    provider,
+    isManaged,
     capacity: world.capacity.known(cluster.metadata.uid ?? ''),
     now,
   };
@@ -128,7 +159,7 @@ export function observe(
   );
   const going = [...interrupted.keys()].flatMap((name) => podsOn.get(name) ?? []);
   const lasting = [...nodes.values()].filter((node) => isThere(node) && !interrupted.has(node.metadata.name));
-  const noShrinking = whyNoShrinking(cluster, shoot);
+  const noShrinking = whyNoShrinking(isManaged, provider, shoot);
   const others = pools.reduce((sum, pool) => sum + (isCoppices(pool) ? 0 : pool.count), 0);
   const waits = new Map((cluster.spec.pools ?? []).map(({ name, scaleInAfter }) => [name, scaleInAfter]));
   const sizedAs = (sizes: ReadonlyMap<string, number>) =>
@@ -152,17 +183,19 @@ export function observe(
         .map(({ metadata }) => Date.parse(metadata.creationTimestamp ?? '') + PROVISION_MS)
         .filter((at) => at > +now),
     ],
+    replaced: facts?.removing === undefined ? replacedIn(own, onRecord, parts, nodes) : new Map(),
+    isManaged,
     ...(noShrinking !== undefined && { noShrinking }),
     view: {
       state: clusterState({
-        ...facts,
+        ...clusterFacts,
         nodes: lasting.map((node) => asReady(node, +now)),
         pods,
         csiNodes: [...csiNodes.values()],
       }),
       demands: [...demands, ...interruptedDemand(going, rfc3339(now))],
       pools: poolViews,
-      nodes: nodeViews(own, poolViews, byPool(lasting), { leaving, podsOn, shoot, memory, now: +now }),
+      nodes: nodeViews(own, poolViews, byPool(lasting), { leaving, podsOn, parts, memory, now: +now }),
       most: Math.min(MAX_NODES, profile.spec.limits?.maxNodesTotal ?? MAX_NODES) - others,
       refused: refusedBy(world, cluster, profile, sizedAs),
       notReady: lasting.filter((node) => !isReady(node)).map(({ metadata }) => metadata.name),
@@ -191,7 +224,8 @@ export function isOpenToDecisions({ metadata, status, ...cluster }: WorkerCluste
     (accepted?.status !== 'False' || accepted.reason === OVER_QUOTA) &&
     is('APIServerAvailable') !== 'False' &&
     status?.hibernation?.asleep !== true &&
-    cluster.spec.hibernation?.enabled !== true
+    // What the status says of an older spec would have nodes bought for a cluster on its way to sleep.
+    (cluster.spec.hibernation?.enabled !== true || status?.hibernation?.order !== undefined)
   );
 }
 
@@ -200,12 +234,32 @@ const isMadeOf = (shoot: Shoot | undefined, { metadata }: WorkerCluster): boolea
   shoot?.metadata.ownerReferences?.some(({ uid }) => uid === metadata.uid) === true;
 
 /** Why named nodes cannot be taken away; undefined: they can. */
-function whyNoShrinking(cluster: WorkerCluster, shoot: Shoot | undefined): string | undefined {
-  if (!isMadeOf(shoot, cluster))
-    return 'the cloud chooses itself which nodes of a managed cluster go, so Coppice takes none away';
+function whyNoShrinking(
+  isManaged: boolean,
+  provider: Provider | undefined,
+  shoot: Shoot | undefined,
+): string | undefined {
+  if (isManaged && provider?.managed?.removeNodes) return undefined;
+  if (isManaged) return 'the cloud chooses itself which nodes of a managed cluster go, so Coppice takes none away';
   return findCondition(shoot?.status?.conditions, 'Rolling')?.status === 'True'
     ? 'machines are being replaced'
     : undefined;
+}
+
+/** See Seen.replaced. Pure. */
+function replacedIn(
+  own: readonly DesiredPool[],
+  decided: ReadonlyMap<string, DecidedSize>,
+  parts: readonly PoolAsked[],
+  nodes: ReadonlyMap<string, Node>,
+): ReadonlyMap<string, number> {
+  return new Map(
+    own.flatMap(({ name, count }): [string, number][] => {
+      const { leaving = [] } = decided.get(name) ?? {};
+      const asked = parts.reduce((sum, part) => sum + (part.pool === name ? part.nodes : 0), 0);
+      return leaving.length > 0 && !leaving.some((one) => nodes.has(one)) && asked > count ? [[name, asked]] : [];
+    }),
+  );
 }
 
 /** Sizes as if these were on record. */

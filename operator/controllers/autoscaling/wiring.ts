@@ -6,6 +6,7 @@ import { keyOf } from '../../kube/resources.ts';
 import type { Core, Part } from '../core.ts';
 import { clusterOfDecided } from '../decided-sizes.ts';
 import { failuresOf } from '../failure.ts';
+import type { ManagedController } from '../managed/controller.ts';
 import { onlyStatusChanged } from '../status-writer.ts';
 import { BATCH } from './batches.ts';
 import { Autoscaler, type AutoscalingTimes } from './controller.ts';
@@ -20,10 +21,23 @@ export interface Autoscaling extends Part {
 const TIMES: AutoscalingTimes = { ...BATCH, patienceMs: 5 * 60_000 };
 
 /** Makes the controller that decides how many nodes pools have which are Coppice's to size. */
-export function wireAutoscaling(core: Core, granted: Map<string, ClusterSize>, times = TIMES): Autoscaling {
+export function wireAutoscaling(
+  core: Core,
+  granted: Map<string, ClusterSize>,
+  { managed }: { readonly managed: Pick<ManagedController, 'facts'> },
+  times = TIMES,
+): Autoscaling {
   const { clusters, shoots, profiles, quotas, openClusters } = core;
   const queue = core.queue('autoscaling');
-  const autoscaler = new Autoscaler({ ...core, granted, tell: (key) => core.queues.clusters.add(key) }, times);
+  const autoscaler = new Autoscaler(
+    {
+      ...core,
+      granted,
+      managed: (key, uid) => managed.facts(key, uid),
+      tell: (key) => core.queues.clusters.add(key),
+    },
+    times,
+  );
   const followed = new WeakSet<OpenCluster>();
   /** Clusters of which news matter: of all others nobody looks at each pod that changes. */
   const autoscaled = new Set<string>();

@@ -28,8 +28,8 @@ export async function makeClusters(
       ? await make(world, policy, manifestOf(policy, candidate, purchase), purchase, signal)
       : 'the policy has this candidate no longer';
     if (problem === undefined) continue;
-    const { name } = purchase;
-    next = decided(rested(gone(next, name, now), purchase.candidate, problem, now), {
+    const { name, at } = purchase;
+    next = decided(rested(gone(next, name, now), purchase.candidate, { why: problem, at }, now), {
       at: rfc3339(new Date(now)),
       action: 'Fail',
       cluster: name,

@@ -58,6 +58,8 @@ export async function candidatesOf(
       offer: typeof offer === 'string' ? undefined : offer,
       problem: refusal ?? rests,
       ...(candidate.warmClusters && { warm: candidate.warmClusters }),
+      ...(candidate.sleepingClusters && { asleep: candidate.sleepingClusters }),
+      cannotSleep: whyAwake(world, candidate),
       revision: revisionOf(candidate),
       startupMs: measuredStartupMs(record, name) ?? statedStartupMs(world, candidate),
     });
@@ -72,6 +74,12 @@ const revisionOf = ({ template }: BurstCandidate): string =>
 function statedStartupMs({ profiles }: BurstWorld, { template: { spec } }: BurstCandidate): number | undefined {
   const profile = profiles.get(profileNameOf({ spec }));
   return profile && startupMs(profile, spec.mode, 'cluster');
+}
+
+/** Why clusters of this template cannot sleep; undefined: they can. */
+function whyAwake({ profiles }: BurstWorld, { template: { spec } }: BurstCandidate): string | undefined {
+  const mode = spec.mode ?? profiles.get(profileNameOf({ spec }))?.spec.defaults?.mode ?? 'Hosted';
+  return mode === 'Hosted' || mode === 'Managed' ? undefined : `clusters of mode ${mode} cannot sleep`;
 }
 
 export const trialKey = (policy: BurstPolicy, candidate: string): string => `${policy.metadata.uid}/${candidate}`;

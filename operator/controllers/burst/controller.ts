@@ -76,7 +76,10 @@ async function lookAt(world: BurstWorld, memory: BurstMemory, name: string, sign
       return { hub, work: [], silent: { reason: 'NoDemand', problem } };
     }
     const now = world.now().getTime();
-    return { hub, work: workOf(demands, memory.waiting(name, demands, now), now) };
+    const unread = demands.flatMap(({ source, namespace, problem }) =>
+      problem === undefined ? [] : [{ source, namespace, problem }],
+    );
+    return { hub, work: workOf(demands, memory.waiting(name, demands, now), now), unread };
   } catch (error) {
     if (signal.aborted) throw error;
     const problem = `Hub ${name} does not answer: nothing is bought or given back (${errorText(error)})`;

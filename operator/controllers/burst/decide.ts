@@ -1,6 +1,7 @@
 import type { BurstDecision, BurstPolicy } from '../../api/burstpolicy.ts';
 import { rfc3339 } from '../../api/conditions.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
+import { emptying, kept } from '../../burst/clusters/emptying-record.ts';
 import { grew, grownHourly, nameOf } from '../../burst/clusters/growth-record.ts';
 import type { ClustersPlan, GrowthView, WarmCluster } from '../../burst/clusters/model.ts';
 import { planClusters } from '../../burst/clusters/plan.ts';
@@ -8,29 +9,26 @@ import {
   type BurstRecord,
   decided,
   givenBack,
+  measuredWakingMs,
   opened,
   ordered,
   spentUntil,
   told,
 } from '../../burst/clusters/record.ts';
-import { formatMoney } from '../../cost/money.ts';
+import { isToSleep, putToSleep, woken } from '../../burst/clusters/sleep-record.ts';
+import { formatMoney, parseMoney } from '../../cost/money.ts';
 import { type Considered, refusalOf, shareOf, trialKey, trialOf } from './candidates.ts';
+import { type EmptyingScene, emptyingOf } from './emptying.ts';
 import { type GrowthScene, growthOf, whyOverQuota } from './growth.ts';
 import { limitsOf } from './limits.ts';
-import type { BurstMemory } from './memory.ts';
 import { peaksOf } from './peaks.ts';
 import { poolsSeen } from './pools.ts';
-import { type HubWork, supplyIn, supplyOf } from './supply.ts';
-import { boughtBy, seenIn, type Turn } from './turn.ts';
+import { type HubWork, supplyAwake, supplyIn, supplyOf } from './supply.ts';
+import { boughtBy, seenIn } from './turn.ts';
 import type { BurstWorld } from './world.ts';
 
 /** What a policy decides with. */
-export interface DecisionScene extends GrowthScene {
-  readonly memory: BurstMemory;
-  readonly turn: Turn;
-  /** Of all policies of the hub. */
-  readonly turns: readonly Turn[];
-}
+export interface DecisionScene extends GrowthScene, EmptyingScene {}
 
 /** What a policy does now. What is bought was tried as it will be made: what is refused then is passed by. */
 export async function planFor(
@@ -42,20 +40,24 @@ export async function planFor(
 ): Promise<ClustersPlan> {
   const { hub, policy, record, memory, turn, turns, growths, now } = scene;
   const bought = boughtBy(world, memory, turns, now);
-  const supply = waiting.length > 0 ? supplyOf(world, hub, bought, growths, now) : [];
   const time = (text: string | undefined) => (text === undefined ? undefined : Date.parse(text));
   let growth = waiting.length > 0 ? growthOf(world, scene) : [];
-  const view = {
+  const own = {
     limits: limitsOf(policy.spec),
+    clusters: seenIn(world, memory, turn, now).map((one) => one.own),
+    lastOut: time(record.lastOut),
+    lastIn: time(record.lastIn),
+  };
+  const emptying = await emptyingOf(world, scene, own, signal);
+  const view = {
+    ...own,
+    ...emptying,
     waiting,
-    supply,
+    supply: waiting.length > 0 || emptying.movable ? supplyOf(world, hub, bought, growths, now) : [],
     grownHourly: grownHourly(record),
     warm: warmOf(world, scene),
     peaks: peaksOf(policy.spec, now),
-    clusters: seenIn(world, memory, turn, now).map(({ own }) => own),
     spent: spentUntil(record, now),
-    lastOut: time(record.lastOut),
-    lastIn: time(record.lastIn),
   };
   for (;;) {
     const plan = planClusters({ ...view, candidates, growth }, now);
@@ -90,13 +92,23 @@ export async function planFor(
 const isBeside = (cluster: WorkerCluster, policy: BurstPolicy): boolean =>
   cluster.metadata.namespace === policy.metadata.namespace;
 
-/** Clusters of the policy that wait warm and are ready, with what they would take. */
+/** Clusters of the policy that wait and are ready, with what they would take. Of a candidate that rests none is woken: its machines do not come. */
 const warmOf = (world: BurstWorld, { hub, memory, turn, now }: DecisionScene): WarmCluster[] =>
-  seenIn(world, memory, turn, now).flatMap(({ purchase, cluster, isWarm, own }) =>
-    cluster && isWarm && own.phase !== 'Leaving'
-      ? [{ name: purchase.name, candidate: purchase.candidate, supply: supplyIn(world, hub, cluster) }]
-      : [],
-  );
+  seenIn(world, memory, turn, now).flatMap(({ purchase, cluster, isWarm, own }): WarmCluster[] => {
+    if (!cluster || !isWarm || own.phase === 'Leaving') return [];
+    const { name, candidate, sleeps } = purchase;
+    if (!sleeps) return [{ name, candidate, supply: supplyIn(world, hub, cluster) }];
+    const rest = turn.record.rests[candidate];
+    if (!isToSleep(purchase) || (rest && Date.parse(rest.until) > now)) return [];
+    const waking = {
+      hourly: parseMoney(purchase.awake ?? purchase.most),
+      most: parseMoney(purchase.most),
+      counted: own.hourly,
+      billing: own.billing,
+      startupMs: measuredWakingMs(turn.record, candidate),
+    };
+    return [{ name, candidate, supply: supplyAwake(world, hub, cluster), waking }];
+  });
 
 /** Pools that may grow less, where quotas refuse what is planned for one of them; undefined: they refuse nothing. */
 function withinQuota(
@@ -151,13 +163,26 @@ export function withPlan(world: BurstWorld, scene: DecisionScene, plan: Clusters
       : ordered(record, purchase, now);
   }
   for (const opening of plan.openings) {
-    const { name: cluster, candidate, why } = opening;
-    record = dryRun ? only(record, { action: 'Open', cluster, candidate, why }) : opened(record, opening, now);
-  }
-  for (const removal of plan.removals)
+    const { name: cluster, candidate, why, waking, alternatives = [] } = opening;
+    const wake = { hourly: formatMoney(waking?.hourly ?? 0n), alternatives: told(alternatives) };
     record = dryRun
-      ? only(record, { action: 'Remove', cluster: removal.name, why: removal.why })
-      : givenBack(record, removal, now);
+      ? only(record, { action: waking ? 'Wake' : 'Open', cluster, candidate, why, ...(waking && wake) })
+      : (waking ? woken : opened)(record, opening, now);
+  }
+  for (const one of plan.emptyings) {
+    const { name: cluster, why } = one;
+    const hourly = record.purchases.find(({ name }) => name === cluster)?.rate;
+    const saved = hourly !== undefined && { hourly };
+    record = dryRun ? only(record, { action: 'Empty', cluster, why, ...saved }) : emptying(record, one, now);
+  }
+  // Also in a dry run: what was begun before it is not left half done.
+  for (const one of plan.kept) record = kept(record, one, now);
+  for (const removal of plan.removals) {
+    const { name: cluster, why, toSleep } = removal;
+    record = dryRun
+      ? only(record, { action: toSleep ? 'Sleep' : 'Remove', cluster, why })
+      : (toSleep ? putToSleep : givenBack)(record, removal, now);
+  }
   for (const { source, state, message, alternatives } of plan.verdicts)
     if (state === 'Refused')
       record = decided(record, {
@@ -183,16 +208,24 @@ export function tellDecisions(world: BurstWorld, policy: BurstPolicy, fresh: rea
 const REASONS = {
   Buy: 'ClusterBought',
   Open: 'ClusterOpened',
+  Wake: 'ClusterWoken',
   Grow: 'NodesAdded',
   Refuse: 'NothingBought',
+  Empty: 'ClusterEmptied',
+  Keep: 'ClusterKept',
+  Sleep: 'ClusterPutToSleep',
   Remove: 'ClusterGivenBack',
   Fail: 'ClusterFailed',
 } as const;
 const TYPES = {
   Buy: 'Normal',
   Open: 'Normal',
+  Wake: 'Normal',
   Grow: 'Normal',
   Refuse: 'Warning',
+  Empty: 'Normal',
+  Keep: 'Normal',
+  Sleep: 'Normal',
   Remove: 'Normal',
   Fail: 'Warning',
 } as const;

@@ -9,6 +9,7 @@ import {
   startedUp,
   useful,
 } from '../../burst/clusters/record.ts';
+import { isWaking, wokeUp } from '../../burst/clusters/sleep-record.ts';
 import type { Seen } from './own-clusters.ts';
 import type { HubWork } from './supply.ts';
 
@@ -31,7 +32,9 @@ export function withFacts(
       continue;
     }
     if (cluster.metadata.uid !== undefined) next = changed(next, name, { uid: cluster.metadata.uid });
-    if (hasJoined && joinedAt === undefined) {
+    // One that was put to sleep is in its hub until that has let go of it.
+    if (hasJoined && isWaking(purchase)) next = wokeUp(next, name, now);
+    else if (hasJoined && joinedAt === undefined && !purchase.sleeps) {
       next = changed(next, name, { joinedAt: rfc3339(new Date(now)) });
       // One that has waited warm has taken as long as it took then.
       if (warmAt === undefined) next = startedUp(next, candidate, now - Date.parse(purchase.at));
@@ -42,8 +45,8 @@ export function withFacts(
     }
     const hourly = cluster.status?.cost?.hourly;
     // Until it has machines it costs what it was bought for: a budget must not be spent twice in between.
-    if (hourly !== undefined && ((joinedAt ?? warmAt) !== undefined || purchase.leaving))
-      next = costs(next, name, hourly, now);
+    const isThere = (joinedAt ?? warmAt) !== undefined && !isWaking(purchase);
+    if (hourly !== undefined && (isThere || purchase.leaving)) next = costs(next, name, hourly, now);
     if (isIdle === false && !worked) next = useful(changed(next, name, { worked: true }), candidate);
     const isOverdue = joinedAt !== undefined && !isComing(purchase, now);
     const waits = work.find(
@@ -54,7 +57,7 @@ export function withFacts(
     );
     if (isOverdue && isIdle && !worked && !useless && waits) {
       const why = `${name}, which has joined and got none of the work of ${waits.source} that it was bought for`;
-      next = rested(changed(next, name, { useless: true }), candidate, why, now);
+      next = rested(changed(next, name, { useless: true }), candidate, { why, at: purchase.at }, now);
     }
   }
   return next;

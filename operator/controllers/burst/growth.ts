@@ -43,7 +43,9 @@ export function growthOf(world: BurstWorld, scene: GrowthScene): GrowthView[] {
   const { hub, policy, record } = scene;
   const { namespace = '' } = policy.metadata;
   const own = new Set(
-    record.purchases.flatMap((one) => (one.uid === undefined || one.leaving || isOfNoUse(one) ? [] : [one.uid])),
+    record.purchases.flatMap((one) =>
+      one.uid === undefined || one.leaving || one.emptyingSince || isOfNoUse(one) ? [] : [one.uid],
+    ),
   );
   const members = world.memberships.byIndex(BY_HUB, hub.metadata.name).flatMap((membership) => {
     const cluster = world.clusters.get(clusterOf(membership));
@@ -106,7 +108,7 @@ function poolsOf(
         problem:
           restsUntil(record, restOf({ cluster: key, pool: name }), now) ??
           (one.isLate ? 'nodes that its pool was to have did not come' : undefined) ??
-          (entry && isManaged(world, cluster)
+          (entry && isManaged(world, cluster) && !one.removesNodes
             ? 'the cloud chooses itself which of its nodes go, so what is added would stay'
             : undefined) ??
           (typeof price === 'string' ? price : undefined),

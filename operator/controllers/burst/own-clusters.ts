@@ -7,9 +7,12 @@ import type { WorkerCluster } from '../../api/workercluster.ts';
 import type { OwnCluster } from '../../burst/clusters/model.ts';
 import { withNodes } from '../../burst/clusters/offer.ts';
 import { billingOfPurchase, type KeptPurchase } from '../../burst/clusters/record.ts';
+import { isToSleep, isWaking } from '../../burst/clusters/sleep-record.ts';
 import { parseMoney } from '../../cost/money.ts';
 import type { Pod } from '../../kube/resources.ts';
+import { isAsleep } from '../membership/member.ts';
 import type { BurstMemory } from './memory.ts';
+import { utilization } from './utilization.ts';
 import type { BurstWorld } from './world.ts';
 
 /** Of a cluster that waits for its machines: with these it will not come by itself, and another candidate may. */
@@ -70,7 +73,7 @@ export interface Seen {
   readonly cluster: WorkerCluster | undefined;
   readonly own: OwnCluster;
   readonly hasJoined: boolean;
-  /** It waits warm, and could take work at once. Absent: it does not. */
+  /** It waits, and could take work at once, or when it is woken. Absent: it does not. */
   readonly isWarm?: boolean;
   /** undefined: nobody can tell. */
   readonly isIdle: boolean | undefined;
@@ -78,6 +81,16 @@ export interface Seen {
 
 /** By what it is remembered since when a cluster has no work. */
 export const idleKey = ({ metadata }: BurstPolicy, number: number): string => `${metadata.uid}/${number}`;
+
+/** By what it is remembered since when it has little work. */
+export const underusedKey = (policy: BurstPolicy, number: number): string => `${idleKey(policy, number)}/underused`;
+
+/** Whether a policy gives back clusters that have little work. */
+export const emptiesUnderused = ({ spec }: BurstPolicy): boolean =>
+  spec.scaleIn?.consolidationPolicy === 'WhenEmptyOrUnderutilized';
+
+/** Below so many percent a cluster has little work. As Cluster Autoscaler (scale-down-utilization-threshold). */
+const USUAL_THRESHOLD = 50;
 
 /** What there is of a purchase now. */
 export function seenOf(
@@ -87,35 +100,47 @@ export function seenOf(
   purchase: KeptPurchase,
   now: number,
 ): Seen {
-  const { name, candidate, at, most, uid } = purchase;
+  const { name, candidate, at, most, uid, wokenAt } = purchase;
   const key = `${policy.metadata.namespace}/${name}`;
   const live = world.clusters.get(key);
   const cluster = live && isOf(live, policy, purchase) ? live : undefined;
   const membership = world.memberships.get(`${policy.metadata.namespace}/${membershipName(name, policy.spec.hub)}`);
-  const isJoined = cluster !== undefined && membership?.status?.state === 'Joined';
+  const isAwake = cluster !== undefined && !isAsleep(cluster);
+  const isJoined = isAwake && membership?.status?.state === 'Joined';
   const isWorkless = cluster ? isWithoutWork(world, key) : undefined;
   const isIdle = isJoined ? isWorkless : undefined;
   const idleSince = memory.idle(idleKey(policy, purchase.number), isIdle, now);
+  const isUnder = isJoined ? isUnderused(world, policy, key) : undefined;
+  const underusedSince = memory.idle(underusedKey(policy, purchase.number), isUnder, now);
   const isLeaving = purchase.leaving || cluster?.metadata.deletionTimestamp !== undefined;
-  const isWarm = purchase.warm === true && cluster !== undefined && isReady(membership);
-  const hasJoined = isJoined || purchase.joinedAt !== undefined || purchase.warmAt !== undefined || isWarm;
-  const phase = isLeaving ? 'Leaving' : hasJoined ? 'Joined' : cluster || uid ? 'Making' : 'Ordered';
+  const toSleep = isToSleep(purchase);
+  const isWarm = purchase.warm === true && cluster !== undefined && (toSleep || isReady(membership));
+  const wakes = isWaking(purchase) && !isJoined;
+  const hasJoined = !wakes && (isJoined || purchase.joinedAt !== undefined || purchase.warmAt !== undefined || isWarm);
+  const coming = wakes ? 'Waking' : cluster || uid ? 'Making' : 'Ordered';
+  const phase = isLeaving ? 'Leaving' : hasJoined ? 'Joined' : coming;
   const failure = cluster && !hasJoined ? failureOf(cluster) : undefined;
-  const hourly = [most, purchase.rate].map((amount) => parseMoney(amount)).reduce((a, b) => (a > b ? a : b));
+  // One that sleeps counts for what it costs so: to wake it has to be affordable then.
+  const counted = toSleep ? [purchase.rate] : [most, purchase.rate];
+  const hourly = counted.map((amount) => parseMoney(amount)).reduce((a, b) => (a > b ? a : b));
   const billing = billingOfPurchase(purchase);
   const hasWork = isWorkless === false;
   const own = {
     key,
     name,
     candidate,
-    at: Date.parse(at),
+    at: Date.parse(wokenAt ?? at),
     phase,
     idleSince,
+    underusedSince,
+    emptyingSince: purchase.emptyingSince === undefined ? undefined : Date.parse(purchase.emptyingSince),
+    leftAloneUntil: purchase.leftAlone && Date.parse(purchase.leftAlone.until),
     hourly,
     billing,
     failure,
     hasWork,
     warm: purchase.warm,
+    sleeps: purchase.sleeps,
     revision: purchase.revision,
   } as const;
   return { purchase, cluster, own, hasJoined: isJoined, isIdle, isWarm };
@@ -143,8 +168,15 @@ function isWithoutWork({ openClusters }: BurstWorld, key: string): boolean | und
   return open && !open.pods.list().some(isWork);
 }
 
+/** @returns undefined where nobody can tell, or the policy does not ask */
+function isUnderused({ openClusters }: BurstWorld, policy: BurstPolicy, key: string): boolean | undefined {
+  const open = emptiesUnderused(policy) ? openClusters.get(key) : undefined;
+  const used = open && utilization(open.nodes.list(), open.pods.list().filter(isWork));
+  return used === undefined ? undefined : used < (policy.spec.scaleIn?.utilizationThreshold ?? USUAL_THRESHOLD);
+}
+
 /** Whether a pod is somebody's work, also one that waits for a node. */
-const isWork = ({ metadata, status }: Pod): boolean =>
+export const isWork = ({ metadata, status }: Pod): boolean =>
   metadata.namespace !== 'kube-system' &&
   status?.phase !== 'Succeeded' &&
   status?.phase !== 'Failed' &&

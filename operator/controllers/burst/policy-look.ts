@@ -8,24 +8,38 @@ import { writeStatus } from '../status-writer.ts';
 import { endClusters, makeClusters, openClusters } from './act.ts';
 import { candidatesOf } from './candidates.ts';
 import { planFor, tellDecisions, withPlan } from './decide.ts';
+import { markEmptying } from './emptying.ts';
 import { withFacts } from './facts.ts';
 import { grownNow, growPools } from './grow-pools.ts';
 import type { BurstMemory } from './memory.ts';
+import { orderSleep } from './order-sleep.ts';
 import type { Seen } from './own-clusters.ts';
 import { type Outcome, statusOf } from './status.ts';
 import type { HubWork } from './supply.ts';
 import { growthsOf, seenIn, type Turn } from './turn.ts';
 import type { BurstWorld } from './world.ts';
 
+/** So many are told about. */
+const MOST_UNREAD = 10;
+
 interface Problem {
   readonly problem: string;
   readonly reason: string;
+}
+
+/** Something that says that work has no place, and not how much. */
+interface Unread {
+  readonly source: string;
+  readonly namespace: string | undefined;
+  readonly problem: string;
 }
 
 /** What a hub says. */
 interface Answer {
   readonly hub: Hub;
   readonly work: readonly HubWork[];
+  /** What it has no place for and nobody can read. Absent: nothing. */
+  readonly unread?: readonly Unread[];
   /** It does not tell which work has no place: a policy can only keep to its schedule. */
   readonly silent?: Problem;
 }
@@ -71,7 +85,7 @@ export class PolicyLook {
       await this.#tell({ ready: { status: false, reason: refused!.reason, message: refused!.problem } });
       return work;
     }
-    return this.#decide({ ...look, work });
+    return this.#decide({ ...look, work }, look.work.length === 0);
   }
 
   #seen(): Seen[] {
@@ -90,9 +104,10 @@ export class PolicyLook {
     return { reason: 'NotAllowed', problem };
   }
 
-  async #decide({ hub, work, silent }: Answer): Promise<readonly HubWork[]> {
+  async #decide({ hub, work, unread = [], silent }: Answer, isQuiet: boolean): Promise<readonly HubWork[]> {
     const { namespaces, dryRun, suspend } = this.#policy.spec;
-    const mine = work.filter(({ namespace }) => !namespaces || namespaces.includes(namespace ?? ''));
+    const isMine = ({ namespace }: Pick<Unread, 'namespace'>) => !namespaces || namespaces.includes(namespace ?? '');
+    const mine = work.filter(isMine);
     const others = work.filter((one) => !mine.includes(one));
     const candidates = await candidatesOf(
       this.#world,
@@ -112,14 +127,26 @@ export class PolicyLook {
       memory: this.#memory,
       turn: this.#turn,
       turns: this.#turns,
+      isQuiet,
     };
-    const plan = await planFor(this.#world, scene, mine, candidates, this.#signal);
+    const planned = await planFor(this.#world, scene, mine, candidates, this.#signal);
+    const refused = unread
+      .filter(isMine)
+      .slice(0, MOST_UNREAD)
+      .map(({ source, problem }) => ({
+        source,
+        state: 'Refused' as const,
+        message: `nothing is bought for it: ${problem}`,
+      }));
+    const plan = { ...planned, verdicts: [...planned.verdicts, ...refused] };
     this.#turn.record = withPlan(this.#world, scene, plan);
     this.#turn.next = plan.next;
     await this.#save();
+    await markEmptying(this.#world, this.#policy, this.#turn.record, this.#signal);
     if (!dryRun) {
       await growPools(this.#world, this.#policy, this.#turn.record, this.#now, this.#signal);
       await openClusters(this.#world, this.#policy, this.#turn.record, this.#signal);
+      await orderSleep(this.#world, this.#policy, this.#turn.record, this.#signal);
       this.#turn.record = await makeClusters(this.#world, this.#policy, this.#turn.record, this.#now, this.#signal);
       await this.#save();
     }
@@ -137,9 +164,14 @@ export class PolicyLook {
           : silent
             ? { status: true, reason: 'ScheduleOnly', message: `${silent.problem}: it only keeps to its schedule` }
             : { status: true, reason: 'Watching', message: `it watches Hub ${hub.metadata.name}` };
-    await this.#tell({ ready, candidates, waiting: mine, verdicts: plan.verdicts });
+    await this.#tell({ ready, candidates, waiting: mine, verdicts: plan.verdicts, stays: plan.stays });
     const isLeft = new Set<unknown>(plan.left);
-    return dryRun ? work : [...others, ...mine.filter((one) => isLeft.has(one))];
+    if (dryRun && !this.#world.claims?.(this.#policy)) return work;
+    if (dryRun) {
+      const policy = { ...this.#policy, spec: { ...this.#policy.spec, dryRun: false } };
+      this.#turn.record = withPlan(this.#world, { ...scene, policy }, plan);
+    }
+    return [...others, ...mine.filter((one) => isLeft.has(one))];
   }
 
   /** Writes the record down if it says something new, and has Events tell of decisions. */
@@ -161,7 +193,16 @@ export class PolicyLook {
   async #tell(outcome: Pick<Outcome, 'ready'> & Partial<Outcome>): Promise<void> {
     const { record } = this.#turn;
     const isNews = record !== this.#before || this.#policy.status?.spend?.month !== monthOf(this.#now);
-    const whole = { candidates: [], waiting: [], verdicts: [], ...outcome, record, isNews, seen: this.#seen() };
+    const whole = {
+      candidates: [],
+      waiting: [],
+      verdicts: [],
+      stays: new Map(),
+      ...outcome,
+      record,
+      isNews,
+      seen: this.#seen(),
+    };
     const status = statusOf(this.#policy, whole, this.#world.now());
     const { policies, garden } = this.#world;
     await writeStatus(garden, policies, this.#policy, status, this.#signal);

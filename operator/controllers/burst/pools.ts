@@ -27,6 +27,8 @@ export interface PoolSeen {
   /** What a new node has for work; undefined: none is to be had, see `soldOut`. */
   readonly template: NodeTemplate | undefined;
   readonly soldOut: string | undefined;
+  /** Whether a cloud's own service ends nodes by name there. */
+  readonly removesNodes: boolean;
   /** What it lacks did not come, and is not counted on any more. */
   readonly isLate: boolean;
 }
@@ -82,6 +84,7 @@ export function poolsSeen(
         decidedAt: at,
         template: offer && forWork(offer.template, daemons),
         soldOut,
+        removesNodes: offers.provider?.managed?.removeNodes !== undefined,
         isLate: isLate(view, now),
       };
     });

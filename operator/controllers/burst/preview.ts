@@ -39,7 +39,7 @@ import { readerOf } from '../membership/two-sides.ts';
 import { BY_HUB } from '../membership/world.ts';
 import { reconcileBurst } from './controller.ts';
 import { BurstMemory } from './memory.ts';
-import { idleKey } from './own-clusters.ts';
+import { idleKey, underusedKey } from './own-clusters.ts';
 import { ToldByHubs } from './told.ts';
 import { type BurstWorld, burstRecords } from './world.ts';
 
@@ -55,9 +55,10 @@ export interface Previewed {
 
 /**
  * What the policies of a garden would decide now, if what waits had waited long enough: decided by the operator's own controller, of which
- * nothing is written. Each is looked at as one that does nothing, so two of a hub would both buy for the same work. Throws as KubeClient does.
+ * nothing is written. Those of a hub come in turn, as with the operator: none has what an older one would serve, asked for or not. Throws as
+ * KubeClient does.
  * @param namespace the operator's, where kubeconfigs of hubs and the records of policies are
- * @param isAsked whose hubs are looked at
+ * @param isAsked of which policies it is to be said
  */
 export async function previewBurst(
   garden: KubeClient,
@@ -75,15 +76,17 @@ export async function previewBurst(
     }
     await Promise.all(Object.values(informers).map((informer) => informer.whenSynced(signal)));
     const { items } = await garden.list<BurstPolicy>(BURSTPOLICIES, { signal });
-    const asked = items.filter((policy) => isAsked(policy) && !policy.metadata.deletionTimestamp);
+    const lasting = items.filter(({ metadata }) => !metadata.deletionTimestamp);
+    const asked = lasting.filter(isAsked);
     const hubs = new Set(asked.map(({ spec }) => spec.hub));
+    const beside = lasting.filter(({ spec }) => hubs.has(spec.hub));
     const gaps: string[] = [];
     const opened = await openMembers(garden, informers, hubs, gaps, ends, signal);
     const lines = new HubLines(garden, namespace, silent, () => {});
     ends.push(() => lines.closeAll());
     const told = new Map<string, BurstPolicy>();
-    const world = worldOf(garden, namespace, provider, informers, asked, opened, lines, told);
-    const memory = await memoryOf(asked, world.records, signal);
+    const world = worldOf(garden, namespace, provider, informers, beside, opened, lines, told);
+    const memory = await memoryOf(beside, world.records, signal);
     for (const hub of hubs) await reconcileBurst(world, memory, hub, signal);
     return { policies: asked.map((policy) => told.get(policy.metadata.uid ?? '') ?? policy), gaps };
   } finally {
@@ -113,6 +116,8 @@ async function memoryOf(
     const { purchases = [] } = (await records.read(keyOf(policy), signal)) ?? {};
     for (const { name, number } of purchases) {
       const { idleSince } = policy.status?.clusters?.find((one) => one.name === name) ?? {};
+      // Since when they have little work nobody tells: long enough, as what waits has waited long enough.
+      memory.idle(underusedKey(policy, number), true, 0);
       if (idleSince) memory.idle(idleKey(policy, number), true, Date.parse(idleSince));
     }
   }
@@ -124,12 +129,12 @@ function worldOf(
   namespace: string,
   provider: BurstWorld['provider'],
   caches: Caches,
-  asked: readonly BurstPolicy[],
+  beside: readonly BurstPolicy[],
   opened: ReadonlyMap<string, OpenCluster>,
   lines: HubLines,
   told: Map<string, BurstPolicy>,
 ): BurstWorld {
-  const policies = asked.map(
+  const policies = beside.map(
     (policy): BurstPolicy => ({
       ...policy,
       // Nothing is told where a status says it already.
@@ -138,7 +143,7 @@ function worldOf(
       spec: { ...policy.spec, dryRun: true, trigger: { ...policy.spec.trigger, pendingFor: '0s' } },
     }),
   );
-  const byUid = new Map(asked.map((policy) => [policy.metadata.uid ?? '', policy]));
+  const byUid = new Map(beside.map((policy) => [policy.metadata.uid ?? '', policy]));
   const readOnly = unwritten(garden, (object) => {
     const policy = byUid.get(object.metadata.uid ?? '');
     if (policy) told.set(object.metadata.uid ?? '', { ...policy, status: object.status as BurstPolicy['status'] });
@@ -169,6 +174,7 @@ function worldOf(
     decided: (cluster) => sizes.get(keyOf(cluster), cluster.metadata.uid ?? ''),
     records,
     metrics: new Registry(),
+    claims: ({ metadata }) => !byUid.get(metadata.uid ?? '')?.spec.dryRun,
     now: () => new Date(),
     record: () => {},
     async demandOf({ metadata: { name }, spec, status }, stop) {
@@ -177,6 +183,12 @@ function worldOf(
       const { client } = await lines.open(name, spec, status?.clusterIdentity, stop);
       const demands = await type.demand(readerOf(client, stop), spec, name);
       return first.once(name, status?.clusterIdentity ?? name, demands, Date.now());
+    },
+    async placedWork({ metadata: { name }, spec, status }, member, stop) {
+      const type = hubType(spec.type);
+      if (!type?.placedWork) return undefined;
+      const { client } = await lines.open(name, spec, status?.clusterIdentity, stop);
+      return type.placedWork(readerOf(client, stop), spec, member);
     },
   };
 }

@@ -9,7 +9,15 @@ import { rfc3339 } from '../../api/conditions.ts';
 import { nameOf } from '../../burst/clusters/growth-record.ts';
 import type { CandidateView, OwnCluster, WorkState, WorkVerdict } from '../../burst/clusters/model.ts';
 import { isOn } from '../../burst/clusters/peaks.ts';
-import { type BurstRecord, hourlyOf, type KeptPurchase, monthOf, spentUntil } from '../../burst/clusters/record.ts';
+import {
+  type BurstRecord,
+  hourlyOf,
+  type KeptPurchase,
+  measuredWakingMs,
+  monthOf,
+  spentUntil,
+} from '../../burst/clusters/record.ts';
+import { isToSleep } from '../../burst/clusters/sleep-record.ts';
 import { formatMoney } from '../../cost/money.ts';
 import { say, withConditions } from '../conditions.ts';
 import type { Seen } from './own-clusters.ts';
@@ -26,6 +34,8 @@ export interface Outcome {
   readonly candidates: readonly CandidateView[];
   readonly waiting: readonly HubWork[];
   readonly verdicts: readonly WorkVerdict[];
+  /** Why clusters are not emptied that have little work, by name. */
+  readonly stays: ReadonlyMap<string, string>;
   /** The policy is on its way out: what it waits for. */
   readonly deleting?: string;
 }
@@ -39,6 +49,7 @@ const BY_WEIGHT: readonly WorkState[] = [
   'Bought',
   'Growing',
   'Opened',
+  'Waking',
   'RoomOrdered',
   'CoolingDown',
   'Stabilising',
@@ -49,7 +60,7 @@ const BY_WEIGHT: readonly WorkState[] = [
 
 /** What is told of a policy. It says nothing new while nothing happens: sums are told with the time that they are of. Pure. */
 export function statusOf(policy: BurstPolicy, outcome: Outcome, now: Date): BurstPolicyStatus {
-  const { record, seen, candidates, waiting, verdicts, ready, deleting } = outcome;
+  const { record, seen, candidates, waiting, verdicts, stays, ready, deleting } = outcome;
   const { budget } = policy.spec;
   const clusters = record.purchases.map((purchase) => {
     const own = seen.find((one) => one.purchase.name === purchase.name)?.own;
@@ -60,6 +71,7 @@ export function statusOf(policy: BurstPolicy, outcome: Outcome, now: Date): Burs
       since: purchase.at,
       hourly: purchase.rate,
       ...(own?.idleSince !== undefined && { idleSince: rfc3339(new Date(own.idleSince)) }),
+      ...(stays.has(purchase.name) && { stays: stays.get(purchase.name)!.slice(0, 1000) }),
     };
   });
   const peaks = peaksOf(policy.spec, now.getTime())
@@ -108,6 +120,7 @@ export function statusOf(policy: BurstPolicy, outcome: Outcome, now: Date): Burs
         name: one.name,
         ...(price !== undefined && typeof price !== 'string' && { hourly: formatMoney(price.hourly) }),
         ...(one.startupMs !== undefined && { startupSeconds: Math.round(one.startupMs / 1000) }),
+        ...wakingSeconds(record, one.name),
         ...((one.problem ?? (typeof price === 'string' ? price : undefined)) && {
           problem: (one.problem ?? String(price)).slice(0, 2000),
         }),
@@ -122,9 +135,17 @@ export function statusOf(policy: BurstPolicy, outcome: Outcome, now: Date): Burs
   return { ...next, spend: { month, amount, currency: budget.currency, asOf: rfc3339(now) } };
 }
 
-function phaseOf({ leaving, warm }: KeptPurchase, own: OwnCluster | undefined): BurstPhase {
+function phaseOf(purchase: KeptPurchase, own: OwnCluster | undefined): BurstPhase {
+  const { leaving, warm, emptyingSince } = purchase;
   if (leaving) return 'Leaving';
+  if (own && isToSleep(purchase)) return 'Asleep';
+  if (emptyingSince) return 'Emptying';
   return own?.phase === 'Joined' && warm ? 'Warm' : (own?.phase ?? 'Ordered');
+}
+
+function wakingSeconds(record: BurstRecord, candidate: string): { wakingSeconds?: number } {
+  const ms = measuredWakingMs(record, candidate);
+  return ms === undefined ? {} : { wakingSeconds: Math.round(ms / 1000) };
 }
 
 const nodesOf = ({ growths = [] }: BurstRecord) =>

@@ -12,7 +12,7 @@ import { MANAGED_RESERVES, type Reserve } from '../../burst/fit/reserve.ts';
 import type { Amounts, Demand } from '../../hubs/contract.ts';
 import { conditionIsTrue, keyOf, type Node, type Pod } from '../../kube/resources.ts';
 import { clusterOf } from '../membership/holds.ts';
-import { nodeSizesOf } from '../membership/member.ts';
+import { isAsleep, nodeSizesOf } from '../membership/member.ts';
 import { labelsOf, zonesOf } from '../membership/member-labels.ts';
 import { BY_HUB } from '../membership/world.ts';
 import { countedTemplate, countsOf, uncountedBy } from './counted.ts';
@@ -34,6 +34,8 @@ export interface Bought {
   readonly joinedAt: string | undefined;
   /** It has room by what is seen here, and its hub places nothing there. */
   readonly isUseless: boolean;
+  /** Its work is being moved away: it is closed in the hub. */
+  readonly isEmptying: boolean;
 }
 
 /** Work of a hub with what it is chosen by. */
@@ -44,35 +46,38 @@ export type HubWork = WaitingWork & {
 
 /** What a hub has no place for, as the planner takes it. */
 export function workOf(demands: readonly Demand[], since: ReadonlyMap<string, number>, now: number): HubWork[] {
-  return demands.slice(0, MOST_DEMANDS).flatMap(({ source, namespace, count, each, accepts, inOneCluster }) =>
-    Number.isSafeInteger(count) && count > 0
-      ? [
-          {
-            source: source.slice(0, 512),
-            namespace,
-            asked: each,
-            count,
-            pod: fitPod(podOf(each)),
-            each: wordsOf(each),
-            since: since.get(source) ?? now,
-            ...(inOneCluster && { inOneCluster }),
-            ...(accepts && { accepts }),
-          },
-        ]
-      : [],
-  );
+  const known = demands.filter(({ problem }) => problem === undefined).slice(0, MOST_DEMANDS);
+  return known.flatMap((demand) => {
+    const { source, namespace, count, each, others, accepts, inOneCluster } = demand;
+    if (!Number.isSafeInteger(count) || count <= 0) return [];
+    return [
+      {
+        source: source.slice(0, 512),
+        namespace,
+        asked: each,
+        count,
+        pod: fitPod(podOf(demand)),
+        each: wordsOf(each, others),
+        since: since.get(source) ?? now,
+        ...(inOneCluster && { inOneCluster }),
+        ...(accepts && { accepts }),
+      },
+    ];
+  });
 }
 
-const podOf = ({ cpu, memory, gpu }: Amounts): Pod => ({
+const podOf = ({ each: { cpu, memory, gpu }, others, nodes }: Demand): Pod => ({
   apiVersion: 'v1',
   kind: 'Pod',
   metadata: { name: 'replica', namespace: 'default' },
   spec: {
+    ...nodes,
     containers: [
       {
         name: 'work',
         resources: {
           requests: {
+            ...others,
             ...(cpu && { cpu }),
             ...(memory && { memory }),
             ...(gpu && gpu !== '0' && { 'nvidia.com/gpu': gpu }),
@@ -83,9 +88,17 @@ const podOf = ({ cpu, memory, gpu }: Amounts): Pod => ({
   },
 });
 
-const wordsOf = ({ cpu, memory, gpu }: Amounts): string =>
-  [cpu && `${cpu} CPU`, memory && `${memory} memory`, gpu && gpu !== '0' && `${gpu} GPU`].filter(Boolean).join(', ') ||
-  'nothing asked for';
+/** What a replica asks for, in words. */
+export const wordsOf = ({ cpu, memory, gpu }: Amounts, others: Demand['others'] = {}): string =>
+  [
+    cpu && `${cpu} CPU`,
+    memory && `${memory} memory`,
+    gpu && gpu !== '0' && `${gpu} GPU`,
+    ...Object.entries(others).flatMap(([name, amount]) => (amount === '0' ? [] : [`${amount} ${name}`])),
+  ]
+    .filter(Boolean)
+    .join(', ')
+    .slice(0, 256) || 'nothing asked for';
 
 /** Clusters that take work of the hub, and those that are on their way; with nodes that were ordered for them. */
 export function supplyOf(
@@ -102,12 +115,14 @@ export function supplyOf(
     const cluster = world.clusters.get(key);
     if (status?.state !== 'Joined' || metadata.deletionTimestamp || !cluster || cluster.metadata.deletionTimestamp)
       return [];
+    // Its nodes go in a moment.
+    if (isAsleep(cluster) && !byKey.has(key)) return [];
     const open = world.openClusters.get(key);
     const nodes = (open?.nodes.list() ?? []).filter((node) => conditionIsTrue(node, 'Ready'));
     const own = byKey.get(key);
     byKey.delete(key);
     // Its room would keep work waiting for ever, and the cluster with it.
-    if (own?.isUseless) return [];
+    if (own?.isUseless || own?.isEmptying) return [];
     const settled = own?.joinedAt !== undefined && Date.parse(own.joinedAt) + SETTLE_MS <= now;
     const name = status.memberName ?? cluster.metadata.name;
     const sizes = nodeSizesOf(cluster, open, world.profiles.get(profileNameOf(cluster)));
@@ -153,6 +168,14 @@ export function supplyIn(world: BurstWorld, hub: Hub, cluster: WorkerCluster): S
     planned: [],
   };
 }
+
+/** What a cluster takes that sleeps, when it is awake. */
+export const supplyAwake = (world: BurstWorld, hub: Hub, cluster: WorkerCluster): Supply => ({
+  cluster: keyOf(cluster),
+  member: memberOf(world, hub, cluster),
+  nodes: [],
+  planned: plannedOf(world, hub, cluster),
+});
 
 /** Pods of a cluster that wait for a node of it. */
 const waitingPods = (pods: readonly Pod[]): FitPod[] =>

@@ -24,10 +24,13 @@ export const boughtBy = (world: BurstWorld, memory: BurstMemory, turns: readonly
     seenIn(world, memory, turn, now).flatMap(({ purchase, cluster, own }): Bought[] => {
       const { candidate, joinedAt } = purchase;
       const isUseless = isOfNoUse(purchase);
+      const isEmptying = purchase.emptyingSince !== undefined;
       const made = turn.policy.spec.candidates.find(({ name }) => name === candidate);
       if (own.phase === 'Leaving' || purchase.warm) return [];
-      if (cluster) return [{ key: own.key, cluster, joinedAt, isUseless }];
-      return made ? [{ key: own.key, cluster: manifestOf(turn.policy, made, purchase), joinedAt, isUseless }] : [];
+      if (cluster) return [{ key: own.key, cluster, joinedAt, isUseless, isEmptying }];
+      return made
+        ? [{ key: own.key, cluster: manifestOf(turn.policy, made, purchase), joinedAt, isUseless, isEmptying }]
+        : [];
     }),
   );
 

@@ -71,6 +71,12 @@ export function wireBurst(
       const demands = await type.demand(readerOf(client, signal), spec, name);
       return told.once(name, status?.clusterIdentity ?? name, demands, core.now().getTime());
     },
+    async placedWork({ metadata: { name }, spec, status }, member, signal) {
+      const type = hubType(spec.type);
+      if (!type?.placedWork) return undefined;
+      const { client } = await hubs.lines.open(name, spec, status?.clusterIdentity, signal);
+      return type.placedWork(readerOf(client, signal), spec, member);
+    },
   };
   policies.onChange((event) => {
     if (!onlyStatusChanged(event)) queue.add(event.object.spec.hub);

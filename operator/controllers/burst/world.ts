@@ -7,7 +7,7 @@ import type { Quota } from '../../api/quota.ts';
 import type { BurstRecord } from '../../burst/clusters/record.ts';
 import type { DepletedOffers } from '../../capacity/depleted-offers.ts';
 import type { OpenClusters } from '../../clusters/open-clusters.ts';
-import type { Demand } from '../../hubs/contract.ts';
+import type { Demand, PlacedWork } from '../../hubs/contract.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { Registry } from '../../kube/metrics.ts';
@@ -30,11 +30,21 @@ export interface BurstWorld extends ClaimantWorld {
   readonly openClusters: Pick<OpenClusters, 'get'>;
   readonly capacity: Pick<DepletedOffers, 'known'>;
   readonly decided: NonNullable<ClaimantWorld['decided']>;
-  readonly sizes: Pick<DecidedSizes, 'decide'>;
+  readonly sizes: Pick<DecidedSizes, 'decide' | 'sleepOrder' | 'orderSleep'>;
   readonly records: Receipts<BurstRecord>;
   readonly metrics: Registry;
   /** What a hub has no place for. undefined: hubs of its type do not tell. Throws where it does not answer. */
   demandOf(hub: Hub, signal: AbortSignal): Promise<readonly Demand[] | undefined>;
+  /**
+   * Of a policy that only says what it would do: whether others are to find it done, as where all are asked what they would do. Absent: nobody
+   * is.
+   */
+  claims?(policy: BurstPolicy): boolean;
+  /**
+   * What a hub has placed on a member and would move; a sentence: it moves nothing. undefined: hubs of its type do not tell. Throws where it does not
+   * answer.
+   */
+  placedWork(hub: Hub, member: string, signal: AbortSignal): Promise<readonly PlacedWork[] | string | undefined>;
   now(): Date;
   record: Core['record'];
 }

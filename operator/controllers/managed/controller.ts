@@ -12,6 +12,7 @@ import type { ManagedFacts, ManagedWish } from './facts.ts';
 import { factsOf } from './facts-of.ts';
 import type { Operation } from './operation.ts';
 import type { ManagedRecord } from './record.ts';
+import { dueRemoval, heldBack } from './removal.ts';
 import { operationType, settleFailures, situationOf } from './situation.ts';
 import { failureOf, type ManagedState, newState } from './state.ts';
 import { STEPS } from './steps.ts';
@@ -51,7 +52,7 @@ export class ManagedController {
     known.wish = wish;
     if (signature === known.signature) return;
     known.signature = signature;
-    if (known.running && isObsolete(known.running, wish))
+    if (known.running && isObsolete(known.running, this.#heldBack(key, wish)))
       known.running.abort.abort(new Error('the cluster was changed'));
     this.#world.enqueue(key);
   }
@@ -69,10 +70,12 @@ export class ManagedController {
   facts(key: string, uid: string | undefined): ManagedFacts | undefined {
     const state = this.#states.get(key);
     const record = this.#world.records.get(key);
+    const own = state?.wish.cluster.metadata.uid === uid ? state : undefined;
     return factsOf(
-      state?.wish.cluster.metadata.uid === uid ? state : undefined,
+      own,
       // That of an earlier cluster of the name, deleted by force, says nothing about this one.
       record?.owner.uid === uid ? record : undefined,
+      own && this.#heldBack(key, own.wish),
     );
   }
 
@@ -99,16 +102,19 @@ export class ManagedController {
       const state = this.#states.get(key);
       if (!state) return undefined;
       shutdown.throwIfAborted();
-      const { wish, signature } = state;
+      const { wish: asked, signature } = state;
       // Finalizer first: without it a deletion would leave behind what is made now.
-      if (!isHeld(wish.cluster)) return undefined;
+      if (!isHeld(asked.cluster)) return undefined;
       await this.#takeUp(state, shutdown);
-      const record = this.#record(key, wish.cluster);
-      const credentials = await this.#credentials(wish, shutdown);
+      const record = this.#record(key, asked.cluster);
+      const credentials = await this.#credentials(asked, shutdown);
       // Something else was wished meanwhile: nothing runs yet that could be stopped, so nothing must be begun.
       if (state.signature !== signature || this.#states.get(key) !== state) continue;
       const now = this.#world.now();
-      const situation = situationOf(state, record, credentials);
+      const leaving = this.#world.leaving(asked.cluster);
+      const removal = dueRemoval(asked, record, leaving, state.line?.answers ? state.line : undefined);
+      const wish = heldBack(asked, record, leaving);
+      const situation = situationOf(state, wish, record, credentials, removal);
       if (settleFailures(state, situation)) this.#world.changed(key);
       const step = decide(situation, now);
       if (step.do === 'wait') {
@@ -120,14 +126,15 @@ export class ManagedController {
         this.#seen(key, state);
         return undefined;
       }
-      await this.#perform(step.do, situation, { key, state, wish, record, credentials }, shutdown);
+      const going = removal === 'waits' ? undefined : removal;
+      await this.#perform(step.do, situation, { key, state, wish, record, credentials, removal: going }, shutdown);
     }
   }
 
   async #perform(
     step: StepName,
     situation: Situation,
-    on: Pick<Operation, 'key' | 'state' | 'wish' | 'record' | 'credentials'>,
+    on: Pick<Operation, 'key' | 'state' | 'wish' | 'record' | 'credentials' | 'removal'>,
     shutdown: AbortSignal,
   ): Promise<void> {
     const { key, state, wish } = on;
@@ -216,6 +223,10 @@ export class ManagedController {
     state.failures.clear();
     state.forced ||= asked === 'reconcile';
     await this.#world.takeUp(state.wish.cluster, signal);
+  }
+
+  #heldBack(key: string, wish: ManagedWish): ManagedWish {
+    return heldBack(wish, this.#record(key, wish.cluster), this.#world.leaving(wish.cluster));
   }
 
   #record(key: string, cluster: WorkerCluster): ManagedRecord | undefined {

@@ -1,5 +1,5 @@
 /** What is done to a managed cluster, one at a time. */
-export type StepName = 'check' | 'apply' | 'access' | 'look' | 'destroy';
+export type StepName = 'check' | 'remove' | 'apply' | 'access' | 'look' | 'destroy';
 
 /** A step that failed. */
 export interface Failure {
@@ -41,6 +41,11 @@ export interface Situation {
     /** When the kubeconfig should be renewed, or the line looked at; absent: at once. */
     readonly dueAt: Date | undefined;
   };
+  /**
+   * Named nodes that are to be removed: which, and whether the cloud may have been asked already. `waits`: none that can go yet.
+   * Absent: none.
+   */
+  readonly removal?: { readonly of: string; readonly begun: boolean } | 'waits';
   readonly failures: ReadonlyMap<StepName, Failure>;
 }
 
@@ -52,18 +57,22 @@ export type Step =
   | { readonly do: 'wait'; readonly until?: Date };
 
 /** What a step is tried with: failing with it says nothing about trying with something else. */
-export function attempt(step: StepName, { deleting, wish, applied, credentials }: Situation): string {
+export function attempt(step: StepName, { deleting, wish, applied, credentials, removal }: Situation): string {
   // A deletion does not inherit what was hopeless for the cluster: it would wait for ever for somebody who is no longer there.
   if (step === 'check' || step === 'destroy') return deleting ? `delete/${credentials}` : `${credentials}`;
+  if (step === 'remove') return `${typeof removal === 'object' ? removal.of : ''}/${credentials}`;
   return step === 'apply' ? `${wish}/${credentials}` : `${applied}/${credentials}`;
 }
+
+/** How soon it is looked again whether nodes can go. */
+const REMOVAL_LOOK_MS = 5_000;
 
 /**
  * The next step. Pure. A step that failed waits for its time while others that do not build on it go on: a cloud that refuses
  * a larger pool is no reason to let a kubeconfig expire.
  */
 export function decide(situation: Situation, now: Date): Step {
-  const { deleting, wish, exists, credentials, accepted, applied, access, drift } = situation;
+  const { deleting, wish, exists, credentials, accepted, applied, access, drift, removal } = situation;
   if (deleting && !exists) return { do: 'release' };
   const accepting = credentials !== undefined && accepted === credentials;
   const due: { step: StepName; at: Date | undefined }[] = [];
@@ -73,9 +82,12 @@ export function decide(situation: Situation, now: Date): Step {
   } else {
     if (wish !== undefined && !accepting) due.push({ step: 'check', at: now });
     const changed = applied !== wish || situation.forced || (drift.found && drift.mend);
-    if (wish !== undefined && accepting && changed) due.push({ step: 'apply', at: now });
+    const named = typeof removal === 'object' ? removal : undefined;
+    if (named && accepting) due.push({ step: 'remove', at: now });
+    // Any size that is applied may be wrong until it is known what has gone.
+    if (wish !== undefined && accepting && changed && !named?.begun) due.push({ step: 'apply', at: now });
     if (situation.reachable) due.push({ step: 'access', at: access.open ? access.dueAt : now });
-    if (wish !== undefined && accepting && applied === wish) {
+    if (wish !== undefined && accepting && applied === wish && !named) {
       const looked = drift.lookedAt ?? now;
       due.push({ step: 'look', at: new Date(+looked + drift.everyMs) });
     }
@@ -83,7 +95,10 @@ export function decide(situation: Situation, now: Date): Step {
   const times = due.map(({ step, at }) => ({ step, at: later(at ?? now, heldUntil(step, situation)) }));
   const next = times.find(({ at }) => at !== 'never' && at <= now);
   if (next) return { do: next.step };
-  const dates = times.flatMap(({ at }) => (at === 'never' ? [] : [+at]));
+  const dates = [
+    ...times.flatMap(({ at }) => (at === 'never' ? [] : [+at])),
+    ...(removal === 'waits' && !deleting ? [+now + REMOVAL_LOOK_MS] : []),
+  ];
   return { do: 'wait', ...(dates.length > 0 && { until: new Date(Math.min(...dates)) }) };
 }
 

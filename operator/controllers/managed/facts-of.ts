@@ -1,6 +1,6 @@
 import type { Condition, LastError } from '../../api/meta.ts';
 import { say } from '../conditions.ts';
-import type { ManagedFacts } from './facts.ts';
+import type { ManagedFacts, ManagedWish } from './facts.ts';
 import type { ManagedRecord } from './record.ts';
 import type { ManagedState } from './state.ts';
 import { changesText } from './steps.ts';
@@ -9,8 +9,12 @@ import { wasBegun, wishHash } from './wish.ts';
 /** Codes that are about the credentials, whichever step met them. */
 const OF_CREDENTIALS = ['ERR_INFRA_UNAUTHENTICATED', 'ERR_INFRA_UNAUTHORIZED'];
 
-/** What is known of a cluster: what is remembered, else what was written down. Pure. */
-export function factsOf(state: ManagedState | undefined, own: ManagedRecord | undefined): ManagedFacts | undefined {
+/** What is known of a cluster: what is remembered, else what was written down. Pure. @param wish as it may be applied now */
+export function factsOf(
+  state: ManagedState | undefined,
+  own: ManagedRecord | undefined,
+  wish: ManagedWish | undefined = state?.wish,
+): ManagedFacts | undefined {
   if (!state && !own) return undefined;
   const errors = [...(state?.failures.values() ?? [])].map((failure) => failure.error);
   return {
@@ -18,7 +22,8 @@ export function factsOf(state: ManagedState | undefined, own: ManagedRecord | un
     exists: !state?.gone && (own !== undefined || (state !== undefined && wasBegun(state.wish.cluster))),
     gone: state?.gone ?? false,
     // A spec that cannot be had changes nothing about what there is.
-    settled: state !== undefined && own?.applied !== undefined && own.applied === (wishHash(state.wish) ?? own.applied),
+    settled:
+      state !== undefined && own?.applied !== undefined && own.applied === ((wish && wishHash(wish)) ?? own.applied),
     operation: state?.operation,
     errors,
     credentials: state && credentialsCondition(state, errors),
@@ -28,6 +33,10 @@ export function factsOf(state: ManagedState | undefined, own: ManagedRecord | un
     outputs: own?.outputs,
     madeIn: own && { profile: own.profile, region: own.cluster.region, cidrs: own.cluster.cidrs },
     pools: own?.cluster.pools,
+    ...(own?.removing && { removing: own.removing.pool }),
+    ...((own?.removing || own?.removed) && {
+      doomed: [...(own.removing?.nodes ?? []).map(({ uid }) => uid), ...(own.removed ?? [])],
+    }),
     access: state?.access,
     inside: state?.line?.answers ? { nodes: state.line.nodes, pods: state.line.pods } : undefined,
     drift: own?.lookedAt === undefined ? undefined : (own.drift ?? []),

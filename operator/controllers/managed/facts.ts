@@ -48,6 +48,10 @@ export interface ManagedFacts {
     | undefined;
   /** As the cloud was asked for them last. */
   readonly pools: readonly CloudPool[] | undefined;
+  /** Name of one that is losing named nodes: how many are asked for there is not known. Absent: none. */
+  readonly removing?: string;
+  /** UIDs of nodes whose machines were, or may have been, ended. Absent: none. */
+  readonly doomed?: readonly string[];
   /** Whether the kubeconfig was seen to work; absent: there is none yet. */
   readonly access: { readonly ok: boolean; readonly message: string } | undefined;
   /** Absent while there is no line to the API server: then nothing is known about nodes. */

@@ -6,6 +6,7 @@ import type { CloudProfile } from '../../api/cloudprofile.ts';
 import { ANNOTATIONS } from '../../api/group.ts';
 import { KUBECONFIG_KEY, kubeconfigSecretName } from '../../api/names.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
+import type { Decided } from '../../capacity/desired-sizes.ts';
 import { connectCluster } from '../../clusters/kubeconfig-cluster.ts';
 import {
   kubeconfigMayBeWritten,
@@ -19,6 +20,7 @@ import type { Informer } from '../../kube/informer.ts';
 import type { Receipts } from '../../kube/receipt.ts';
 import { keyOf, type Secret, WORKERCLUSTERS } from '../../kube/resources.ts';
 import { assertOwnNames, bounded, clusterOfRecord, type ManagedRecord } from './record.ts';
+import { leavingIn } from './removal.ts';
 import type { ManagedWorld, StoredKubeconfig } from './world.ts';
 
 /** What of the garden the controller of managed clusters sees and writes. */
@@ -29,6 +31,8 @@ export interface GardenSide extends AccountsSide {
   /** The Secrets that these are in. */
   readonly recordSecrets: Pick<Informer<Secret>, 'list'>;
   readonly checks: AccountChecks;
+  /** What was decided for the pools of a cluster. */
+  decided(cluster: WorkerCluster): Decided;
   /** Where clusters are entered that this opens. */
   readonly openClusters: OpenClusters;
 }
@@ -60,6 +64,7 @@ export function gardenWorld(
     },
     checkAccount: (wish, ctx, version) => side.checks.check(wish.clouds!, ctx, version),
     stateBackend: (profile: CloudProfile, signal) => stateBackend(side.state, profile, signal),
+    leaving: (cluster) => leavingIn(side.decided(cluster)),
     records: {
       get: (key) => records.get(key),
       async save(record, signal) {

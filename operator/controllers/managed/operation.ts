@@ -4,7 +4,7 @@ import type { CloudProfile } from '../../api/cloudprofile.ts';
 import { configurationProblem, notYetConfigured } from '../../api/errors.ts';
 import { checkedRegion } from '../../api/region.ts';
 import type { ManagedWish } from './facts.ts';
-import type { ManagedRecord } from './record.ts';
+import type { ManagedRecord, Removing } from './record.ts';
 import type { ManagedState } from './state.ts';
 import { ownerOf, unknownCluster } from './wish.ts';
 import type { ManagedWorld } from './world.ts';
@@ -17,6 +17,8 @@ export interface Operation {
   /** As it was when the step was begun. */
   readonly wish: ManagedWish;
   readonly record: ManagedRecord | undefined;
+  /** Nodes that are to be removed. */
+  readonly removal: Removing | undefined;
   /** Or why there are none. */
   readonly credentials: Credentials | Error;
   readonly signal: AbortSignal;

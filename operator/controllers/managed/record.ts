@@ -1,10 +1,16 @@
-import type { Change, ManagedCluster, ManagedClusterOutputs, Owner } from '../../../providers/cloud.ts';
+import type { Change, CloudNode, ManagedCluster, ManagedClusterOutputs, Owner } from '../../../providers/cloud.ts';
 import type { CredentialsUse } from '../../accounts/credentials.ts';
 import { configurationProblem } from '../../api/errors.ts';
 import { GROUP, LABELS, ROLES } from '../../api/group.ts';
 import { managedRecordName } from '../../api/names.ts';
 import { type ReceiptCache, type ReceiptClient, type ReceiptPlace, Receipts, receiptIn } from '../../kube/receipt.ts';
 import type { Secret } from '../../kube/resources.ts';
+
+/** Nodes of one pool of the cloud that are removed. Written down before the cloud is asked: whoever comes after a crash asks for these again. */
+export interface Removing {
+  readonly pool: string;
+  readonly nodes: readonly (CloudNode & { readonly uid: string })[];
+}
 
 /**
  * What the operator remembers of a managed cluster across restarts, in its own namespace. Nothing of it is the truth about the cloud: a
@@ -31,6 +37,12 @@ export interface ManagedRecord {
   drift?: Change[];
   /** RFC 3339. */
   lookedAt?: string;
+  /** Nodes that the cloud was, or is about to be, asked to end. Until this is gone nobody knows whether it has. */
+  removing?: Removing;
+  /** Sizes that the cloud was left with when named nodes went, by pool: the state of the stack does not say so yet. */
+  left?: Record<string, { size: number }>;
+  /** UIDs of nodes that were removed, while they are still there. */
+  removed?: string[];
 }
 
 /** More than a screen of differences helps nobody, and a Secret holds 1 MiB. */

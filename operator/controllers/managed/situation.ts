@@ -3,20 +3,23 @@ import { parseDuration } from '../../api/duration.ts';
 import type { LastOperation } from '../../api/meta.ts';
 import { spread } from '../spread.ts';
 import type { Situation } from './decide.ts';
-import type { ManagedRecord } from './record.ts';
+import type { ManagedWish } from './facts.ts';
+import type { ManagedRecord, Removing } from './record.ts';
+import { removalKey } from './removal.ts';
 import type { ManagedState } from './state.ts';
 import { isLeaving, wasBegun, wishHash } from './wish.ts';
 
 /** How often drift is looked for where the profile does not say. */
 const LOOK_EVERY_MS = 6 * 3600_000;
 
-/** What the next step rests on, from what is wished, remembered and written down. */
+/** What the next step rests on, from what may be applied now, and what is remembered and written down. */
 export function situationOf(
   state: ManagedState,
+  wish: ManagedWish,
   record: ManagedRecord | undefined,
   credentials: Credentials | Error,
+  removal: Removing | 'waits' | undefined,
 ): Situation {
-  const { wish } = state;
   const { cluster, profile } = wish;
   const every = parseDuration(profile?.spec.drift?.interval ?? '') ?? LOOK_EVERY_MS;
   return {
@@ -28,7 +31,7 @@ export function situationOf(
     credentials: credentials instanceof Error ? undefined : credentials.version,
     accepted: state.accepted?.credentials,
     // What the cloud has yet to say again is worth a run.
-    forced: state.forced || record?.unconfirmed === true,
+    forced: state.forced || record?.unconfirmed === true || record?.left !== undefined,
     drift: {
       lookedAt: record?.lookedAt === undefined ? undefined : new Date(record.lookedAt),
       everyMs: spread(every, cluster.metadata.uid ?? ''),
@@ -36,6 +39,9 @@ export function situationOf(
       mend: cluster.spec.drift?.policy === 'Mend',
     },
     access: { open: state.line !== undefined, dueAt: state.accessDueAt },
+    ...(removal && {
+      removal: removal === 'waits' ? removal : { of: removalKey(removal), begun: record?.removing !== undefined },
+    }),
     failures: state.failures,
   };
 }
@@ -46,6 +52,7 @@ export function settleFailures(state: ManagedState, situation: Situation): boole
   const before = state.failures.size;
   if (wish !== undefined && applied === wish && !forced) state.failures.delete('apply');
   if (credentials !== undefined && accepted === credentials) state.failures.delete('check');
+  if (typeof situation.removal !== 'object') state.failures.delete('remove');
   return state.failures.size < before;
 }
 

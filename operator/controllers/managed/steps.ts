@@ -8,11 +8,13 @@ import { openAccess } from './access.ts';
 import type { StepName } from './decide.ts';
 import { cloudsOf, contextOf, type Operation } from './operation.ts';
 import type { ManagedRecord } from './record.ts';
+import { afterRemoval, placed } from './removal.ts';
 import { adoptionOf, ownerOf, unknownCluster, wishHash } from './wish.ts';
 
 /** Carries steps out. Each begins by looking, so that it can be repeated after a crash at any point. */
 export const STEPS: Readonly<Record<StepName, (op: Operation) => Promise<void>>> = {
   check,
+  remove,
   apply,
   access: openAccess,
   look,
@@ -43,11 +45,28 @@ async function check(op: Operation): Promise<void> {
   state.accepted = { credentials: credentials.version, account: account.id };
 }
 
+/** Nodes that were drained go, and no others. */
+async function remove(op: Operation): Promise<void> {
+  const { world, wish, record: before, removal, state } = op;
+  const { clouds } = cloudsOf(op);
+  const { pool, nodes } = removal!;
+  const record: ManagedRecord = { ...before!, removing: removal! };
+  // Whoever comes after a crash must ask for the same nodes, whatever was decided meanwhile.
+  if (!before!.removing) await world.records.save(record, op.signal);
+  const left = await clouds.removeNodes!(await contextOf(op), record.outputs!, pool, nodes);
+  const there = new Set(state.line?.nodes.map(({ metadata }) => metadata.uid ?? ''));
+  // Not to be cut short: what has gone must be known.
+  await world.records.save(afterRemoval(record, left, there));
+  if (left.refused) throw left.refused;
+  const names = nodes.map(({ name }) => name).join(', ');
+  world.record(wish.cluster, 'Normal', 'NodesRemoved', `pool ${pool}: removed ${names}; ${left.size} nodes stay`);
+}
+
 async function apply(op: Operation): Promise<void> {
   const { world, wish, record: before, state, credentials } = op;
   const { clouds, profile } = cloudsOf(op);
   if (credentials instanceof Error) throw credentials;
-  const cluster = wish.desired!;
+  const cluster = placed(wish.desired!, before?.cluster);
   const record: ManagedRecord = {
     ...before,
     owner: ownerOf(wish.cluster, world.garden),
@@ -71,7 +90,7 @@ async function apply(op: Operation): Promise<void> {
   const outputs = await clouds.apply(ctx, cluster);
   state.forced = false;
   // Not to be cut short: what was made must be known.
-  const { unconfirmed: _, ...known } = record;
+  const { unconfirmed: _, left: _applied, ...known } = record;
   await world.records.save({
     ...known,
     applied: wishHash(wish)!,

@@ -9,6 +9,7 @@ import type { Log } from '../../kube/log.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 import type { ManagedWish } from './facts.ts';
 import type { ManagedRecord } from './record.ts';
+import type { LeavingNames } from './removal.ts';
 
 /** A kubeconfig as it is stored for people, with when it ends and when it is replaced. */
 export interface StoredKubeconfig extends CloudKubeconfig {
@@ -31,6 +32,9 @@ export interface ManagedWorld {
   /** Asks the cloud who the credentials are; equal questions of many clusters are asked once. */
   checkAccount(wish: ManagedWish, ctx: CloudContext, version: string): Promise<AccountCheck>;
   stateBackend(profile: CloudProfile, signal: AbortSignal): Promise<StateBackend>;
+
+  /** Nodes that are to leave the pools of a cluster, by what was decided. */
+  leaving(cluster: WorkerCluster): LeavingNames;
 
   readonly records: {
     get(key: string): ManagedRecord | undefined;

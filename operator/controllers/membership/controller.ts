@@ -13,7 +13,7 @@ import { clusterOf } from './holds.ts';
 import { hubEndpoint, type JoinOutcome, join } from './join.ts';
 import { leaveHub } from './leave-hub.ts';
 import { LOOK_AGAIN_MS, type Next, SLACK_MS } from './look-again.ts';
-import { answers, endpointOf, isAsleep, isSilent, whyNotUsable } from './member.ts';
+import { answers, endpointOf, isAsleep, isEmptied, isSilent, whyNotUsable } from './member.ts';
 import { labelsOf } from './member-labels.ts';
 import type { MembershipRecord } from './record.ts';
 import { newlyDone, OBSERVED, stepConditions, type Told, toldOfOthers } from './status.ts';
@@ -32,6 +32,7 @@ const PARKED = {
   FallingAsleep: 'the cluster is to sleep, and the hub moves work away first',
   Asleep: 'the cluster sleeps: the hub is to place nothing on it before it wakes',
   Waking: 'the cluster wakes: it is opened when it has new credentials and a node that runs pods',
+  Emptying: 'its BurstPolicy has the hub move all work away, and may give the cluster back then',
 };
 const WARM = 'the cluster waits warm: its BurstPolicy has the hub open it when work needs it';
 const CONFIGURATION = 'ERR_CONFIGURATION_PROBLEM';
@@ -118,7 +119,7 @@ export class MembershipController {
       nodes: shapeOf(open),
       hub: hub!.metadata.generation,
       answers: answers(cluster, open),
-      sleep: [isAsleep(cluster), notUsable],
+      sleep: [isAsleep(cluster), isEmptied(cluster), notUsable],
       before,
     };
     const renewal = renewalOf(world.records.get(keyOf(membership)), world.now());
@@ -151,6 +152,7 @@ export class MembershipController {
       answers: answers(cluster, open),
       asleep: isAsleep(cluster),
       warm: cluster.metadata.labels?.[LABELS.burstWarm] === 'true',
+      emptying: isEmptied(cluster),
       usable: notUsable === undefined,
     };
     // Out of what others made nothing of ours comes by itself.
@@ -166,15 +168,21 @@ export class MembershipController {
       await tell(world, membership, toldOfOthers(outcome.observed), signal);
       return { requeueAfterMs: spread(OBSERVE_AGAIN_MS, uid) };
     }
-    const { verdict, record, isWhole, awake } = outcome;
+    const { verdict, record, isWhole, awake, emptying } = outcome;
     const conditions = stepConditions(verdict.done, verdict.at);
     if (awake !== undefined) conditions.push(say('Drained', false, 'FallingAsleep', awake));
+    // A drain that has not begun has no condition Drained: by that the room elsewhere is asked for again.
+    if (emptying) {
+      const { drained, reason, message } = emptying;
+      conditions.push(say(reason === 'NoRoom' ? 'RoomElsewhere' : 'Drained', drained, reason, message));
+    }
     const joined = verdict.at === undefined && record.opened === true;
     const isWarm = scene.warm && record.opened !== true;
     if (isWarm && verdict.at === undefined) conditions.push(say('Warm', true, 'WaitsWarm', WARM));
     const silent = scene.answers ? '' : notUsable!;
     const told: Told = {
-      state: record.parked && record.parked !== 'FallingAsleep' ? 'Asleep' : joined || wasIn ? 'Joined' : 'Joining',
+      state:
+        record.parked === 'Asleep' || record.parked === 'Waking' ? 'Asleep' : joined || wasIn ? 'Joined' : 'Joining',
       waiting: verdict.at?.waiting ?? awake ?? (record.parked ? PARKED[record.parked] : isWarm ? WARM : silent),
       conditions,
     };
@@ -187,7 +195,7 @@ export class MembershipController {
     const { isDue, next } = renewalOf(record, world.now());
     // It is looked at again when its label goes.
     if (isWarm && verdict.at === undefined) return sooner(next, spread(LOOK_THROUGH_MS, uid));
-    if (!joined || awake !== undefined || !(isWhole || isDue)) return { requeueAfterMs: LOOK_AGAIN_MS };
+    if (!joined || awake !== undefined || emptying || !(isWhole || isDue)) return { requeueAfterMs: LOOK_AGAIN_MS };
     const lookMs = spread(LOOK_THROUGH_MS, uid);
     if (!thisLook.isOld)
       this.#settled.set(uid, { rests: { ...rests, before: newest.status }, until: +world.now() + lookMs });

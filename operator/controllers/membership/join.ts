@@ -13,7 +13,7 @@ import { boundTo, due, renewed } from './credentials.ts';
 import { drainTimeoutMs } from './drain-time.ts';
 import type { HubLine } from './hub-lines.ts';
 import { identityObjects } from './identity-objects.ts';
-import { type JoinVerdict, judgeJoin, judgeSleep } from './judge.ts';
+import { type EmptyingVerdict, type JoinVerdict, judgeEmptying, judgeJoin, judgeSleep } from './judge.ts';
 import { endpointOf, memberOf } from './member.ts';
 import { madeFor } from './ownership.ts';
 import { placedOn } from './placed.ts';
@@ -34,6 +34,8 @@ export interface JoinScene {
   readonly asleep: boolean;
   /** It waits warm: all is made, and it is not opened for work. */
   readonly warm: boolean;
+  /** Its BurstPolicy wants its work moved away. */
+  readonly emptying: boolean;
   /** Whether it can take work. */
   readonly usable: boolean;
 }
@@ -48,6 +50,8 @@ export interface JoinOutcome {
   readonly observed?: Stranger;
   /** Why it is kept awake although it is to sleep; absent: it is not. */
   readonly awake?: string | undefined;
+  /** How far it is emptied; absent: it is not to be. */
+  readonly emptying?: EmptyingVerdict | undefined;
 }
 
 /** Identities, credentials, hub, capacity, open: each round may make the next one possible. */
@@ -92,9 +96,9 @@ export async function join(world: MembershipWorld, scene: JoinScene, signal: Abo
     record = await takeOver(sides, record, signal);
     await save();
   }
-  record = parked(record, scene.asleep, world.now());
+  record = parked(emptied(record, scene.emptying && type.placedWork !== undefined), scene.asleep, world.now());
   for (let round = 0; ; round++) {
-    const closed: Member['closed'] = !record.opened ? 'Initializing' : record.parked ? 'Asleep' : undefined;
+    const closed: Member['closed'] = !record.opened ? 'Initializing' : closedBy(record);
     const member = memberAs(closed);
     const identities = type.identities(member, spec).filter(({ on }) => sides.has(on));
     const seen = await type.observe(hub, reader, member, spec);
@@ -114,14 +118,16 @@ export async function join(world: MembershipWorld, scene: JoinScene, signal: Abo
     await save();
     let changed = false;
     for (const one of wanted) changed = (await sides.apply(one, signal)) || changed;
-    const touched = verdict.at ? [] : (type.requeue?.(member, spec, seen) ?? []);
-    for (const one of touched) await sides.touch(one, signal);
+    const touched = verdict.at ? type.release?.(member, spec, seen) : type.requeue?.(member, spec, seen);
+    for (const one of touched ?? []) await sides.touch(one, signal);
     const lacking = due(identities, record.credentials, world.now(), (identity) => boundTo(sides, identity));
+    const placed = () => placedOn(world, { membership, spec, type, record, open }, member, seen);
+    const emptying = record.parked === 'Emptying' ? judgeEmptying(placed()) : undefined;
     const awake = record.parked === 'FallingAsleep' ? whyAwake(world, scene, record, member, seen) : undefined;
     if (record.parked === 'FallingAsleep' && !awake) {
       record = { ...record, parked: 'Asleep' };
       changed = true;
-    } else if (awake?.drain) {
+    } else if (awake?.drain || emptying?.reason === 'Draining') {
       const moving = type.drain?.(member, spec, seen).filter(({ on }) => sides.has(on)) ?? [];
       for (const one of moving) changed = (await sides.change(one, signal)) || changed;
     }
@@ -139,7 +145,7 @@ export async function join(world: MembershipWorld, scene: JoinScene, signal: Abo
     if (!changed || round >= MOST_ROUNDS) {
       // What the next round would have written down with its own.
       await save();
-      return { verdict, record, isWhole: lacking.length === 0, awake: awake?.why };
+      return { verdict, record, isWhole: lacking.length === 0, awake: awake?.why, emptying };
     }
   }
 }
@@ -171,6 +177,18 @@ export function parked(record: MembershipRecord, asleep: boolean, now: Date): Me
   if (asleep) return { ...record, parked: record.parked === 'Waking' ? 'Asleep' : 'FallingAsleep' };
   const credentials = record.credentials.map((one) => (one.renewAt ? { ...one, renewAt: rfc3339(now) } : one));
   return { ...record, parked: 'Waking', credentials };
+}
+
+/** The record of a cluster that is to be emptied, or is not any more; the same object where nothing changes. Pure. */
+export function emptied(record: MembershipRecord, isEmptied: boolean): MembershipRecord {
+  if (isEmptied) return record.opened && !record.parked ? { ...record, parked: 'Emptying' } : record;
+  if (record.parked !== 'Emptying') return record;
+  const { parked: _, ...open } = record;
+  return open;
+}
+
+function closedBy({ parked }: MembershipRecord): Member['closed'] {
+  return parked === 'Emptying' ? 'Leaving' : parked && 'Asleep';
 }
 
 /** The record that this join goes by: as it was written, or a new one that is not written yet. */

@@ -99,6 +99,23 @@ export function judgeSleep({ placements = [], effect, noRoom, ends }: SleepView,
   return noRoom ? `${noRoom}: it sleeps at ${rfc3339(ends)} all the same` : `the hub moves ${named(placements)}`;
 }
 
+/** What a hub says of a cluster whose BurstPolicy wants it emptied; the reason of condition Drained. */
+export interface EmptyingVerdict {
+  readonly drained: boolean;
+  readonly reason: 'Drained' | 'Draining' | 'NoRoom' | 'DrainNotPossible';
+  readonly message: string;
+}
+
+/** Whether all was moved away from a cluster that could as well stay. Nothing is forced, and nothing deleted: whoever waits for it gives up. Pure. */
+export function judgeEmptying({ placements, effect, noRoom }: Omit<SleepView, 'ends'>): EmptyingVerdict {
+  if (placements?.length === 0)
+    return { drained: true, reason: 'Drained', message: 'the hub has nothing placed on it' };
+  if (!placements || effect !== 'Moves')
+    return { drained: false, reason: 'DrainNotPossible', message: 'the hub does not move what is placed on it' };
+  if (noRoom) return { drained: false, reason: 'NoRoom', message: noRoom };
+  return { drained: false, reason: 'Draining', message: `the hub moves ${named(placements)}` };
+}
+
 const NAMED = 3;
 
 /** What the leave of a cluster from one hub may do now. Pure. Expects that new work is kept away from it in this hub already. */

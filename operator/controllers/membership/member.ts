@@ -1,5 +1,6 @@
 import type { CloudProfile } from '../../api/cloudprofile.ts';
 import { findCondition, HIBERNATED, WAKING } from '../../api/conditions.ts';
+import { LABELS } from '../../api/group.ts';
 import type { HubSpec } from '../../api/hub.ts';
 import { formatBytes, formatCpu, parseBytes, parseCpu } from '../../api/quantity.ts';
 import { isAttached, profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
@@ -45,6 +46,12 @@ const WORKS_WITH = ['ControlPlaneHealthy', 'SystemComponentsHealthy'];
 
 /** Whether the cluster is to sleep. */
 export const isAsleep = ({ status }: WorkerCluster): boolean => status?.hibernation?.asleep === true;
+
+/** Whether its BurstPolicy wants the work of a cluster moved away. One that was taken from its policy is open again, though nobody takes off the label. */
+export const isEmptied = ({ metadata: { labels = {}, ownerReferences = [] } }: WorkerCluster): boolean =>
+  labels[LABELS.burstEmptying] === 'true' &&
+  labels[LABELS.burstPolicy] !== undefined &&
+  ownerReferences.some(({ kind }) => kind === 'BurstPolicy');
 
 /** Whether the API server of a cluster is known not to answer, though it should: one that sleeps or wakes is not silent. */
 export function isSilent(cluster: WorkerCluster | undefined): boolean {

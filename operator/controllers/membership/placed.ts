@@ -6,7 +6,7 @@ import type { OpenCluster } from '../../clusters/open-clusters.ts';
 import type { HubType, Member } from '../../hubs/contract.ts';
 import { clusterOf } from './holds.ts';
 import type { LeaveView } from './judge.ts';
-import { isAsleep, isSilent } from './member.ts';
+import { isAsleep, isEmptied, isSilent } from './member.ts';
 import type { MembershipRecord } from './record.ts';
 import { whyNoRoom } from './room.ts';
 import { BY_HUB, type MembershipWorld } from './world.ts';
@@ -49,7 +49,8 @@ function whyNoRoomElsewhere(
   const others = world.memberships.byIndex(BY_HUB, hubName).flatMap((one) => {
     const cluster = world.clusters.get(clusterOf(one));
     const takesWork = one.status?.state === 'Joined' && !one.metadata.deletionTimestamp && cluster !== undefined;
-    if (!takesWork || clusterOf(one) === clusterKey || isAsleep(cluster) || isSilent(cluster)) return [];
+    if (!takesWork || clusterOf(one) === clusterKey) return [];
+    if (isAsleep(cluster) || isEmptied(cluster) || isSilent(cluster)) return [];
     return [{ cluster, profile: world.profiles.get(profileNameOf(cluster)) }];
   });
   return whyNoRoom(hubName, open.pods.list(), others);

@@ -33,8 +33,11 @@ export interface MembershipRecord {
   readonly takingOver?: Stranger['places'];
   /** The hub has shown its capacity once: from then on it is open for work. */
   readonly opened?: true;
-  /** Work is moved away before it sleeps, it sleeps, or it wakes and has not got new credentials and nodes yet: it is closed for as long. */
-  readonly parked?: 'FallingAsleep' | 'Asleep' | 'Waking';
+  /**
+   * Work is moved away before it sleeps, it sleeps, or it wakes and has not got new credentials and nodes yet; or work is moved away because its
+   * BurstPolicy may give it back: it is closed for as long.
+   */
+  readonly parked?: 'FallingAsleep' | 'Asleep' | 'Waking' | 'Emptying';
 }
 
 export const MEMBERSHIP_RECORD_TYPE = `${GROUP}/${ROLES.membershipRecord}`;

@@ -152,7 +152,7 @@ export class TwoSides {
 
   /** Changes one field of something that is not ours, if it is still there. */
   async touch({ on, resource, namespace, name, uid, patch }: Touch, signal: AbortSignal): Promise<void> {
-    const whole = { ...patch, metadata: { uid } };
+    const whole = { ...patch, metadata: { ...(patch.metadata as object | undefined), uid } };
     await this.client(on).mergePatch(resource, name, namespace, whole, { signal }).catch(ignoreNotFound);
   }
 

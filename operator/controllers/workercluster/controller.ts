@@ -43,7 +43,7 @@ export interface WorkerClusterWorld extends ClaimantWorld, AttachedClusterWorld 
   /** What keeps a cluster awake that is to sleep; absent: nothing ever does. */
   readonly keepsAwake?: SleepHoldsOf;
   /** Records of what was decided. Absent: there are none. */
-  readonly sizes?: Pick<DecidedSizes, 'remove'>;
+  readonly sizes?: Pick<DecidedSizes, 'remove' | 'sleepOrder'>;
   /** Who decides about nodes of pools that are Coppice's to size. Absent: nobody does. */
   readonly autoscaler?: Pick<Autoscaler, 'condition'>;
   /** Who gives clusters their ranges. Absent: nobody does. */
@@ -94,6 +94,7 @@ export async function reconcileWorkerCluster(
     project: projectShare(world, cluster),
     capacity: world.capacity.known(uid),
     decided: world.decided?.(written) ?? 'none',
+    sleepOrder: world.sizes?.sleepOrder(key, uid) ?? 'none',
     autoscaled: world.autoscaler?.condition(key, uid),
     holds: cluster.metadata.deletionTimestamp
       ? world.holds(cluster.metadata.namespace ?? '', cluster.metadata.name)

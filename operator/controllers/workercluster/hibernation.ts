@@ -2,27 +2,52 @@ import type { Problem } from '../../../providers/contract.ts';
 import { rfc3339 } from '../../api/conditions.ts';
 import { type Cron, isTimeZone, lastTime, nextTime, parseCron } from '../../api/cron.ts';
 import type { WorkerCluster, WorkerClusterStatus } from '../../api/workercluster.ts';
+import type { KnownSleepOrder, SleepOrder } from '../../capacity/sleep-order.ts';
 import { problem } from './view.ts';
 
 /** Whether a cluster is to sleep, and when that may change by itself. */
 export interface Sleep {
   readonly asleep: boolean;
-  /** For status: by it the next decision knows what this one has seen. Absent: the spec says nothing about sleep. */
+  /** For status: by it the next decision knows what this one has seen. Absent: nobody says anything about sleep. */
   readonly status: WorkerClusterStatus['hibernation'];
   /** The next time of its schedules. */
   readonly next: Date | undefined;
+  /** Who else than the spec has decided it; absent: nobody. */
+  readonly order?: SleepOrder;
 }
 
 type Schedule = NonNullable<NonNullable<WorkerCluster['spec']['hibernation']>['schedules']>[number];
 
 /**
- * Whether the cluster is to sleep now: what was said last holds, be it by a schedule or by somebody who changed `enabled`. So
- * who wakes a cluster by hand has it until its schedule next says otherwise, as in Gardener, whose controller writes `enabled`
- * itself; here the spec stays the user's. Pure.
+ * Whether the cluster is to sleep now. An order of the operator holds until it is taken back, whatever schedules say; who changes `enabled` after
+ * it has the last word: a person who is there knows more than a policy. Pure.
+ * @param given what is on record; `unknown`: what held before goes on
  */
-export function sleepOf({ spec: { hibernation }, status, metadata }: WorkerCluster, now: Date): Sleep {
+export function sleepOf(cluster: WorkerCluster, now: Date, given: KnownSleepOrder = 'none'): Sleep {
+  const known = cluster.status?.hibernation;
+  const said = sleepBySpec(cluster, now);
+  const before = known?.order && { asleep: known.asleep, at: known.since, by: known.order.by, why: known.order.why };
+  const order = given === 'unknown' ? before : given === 'none' ? undefined : given;
+  const saidAt = said.status?.enabledAt;
+  if (!order || (saidAt !== undefined && Date.parse(saidAt) > Date.parse(order.at))) return said;
+  const { asleep, at, by, why } = order;
+  const otherwise = { otherwise: said.asleep, otherwiseSince: said.status?.since ?? at };
+  return {
+    asleep,
+    status: { ...said.status, asleep, since: at, order: { by, why, ...otherwise } },
+    next: said.next,
+    order,
+  };
+}
+
+/**
+ * As the spec has it: what was said last holds, be it by a schedule or by somebody who changed `enabled`. So
+ * who wakes a cluster by hand has it until its schedule next says otherwise, as in Gardener, whose controller writes `enabled`
+ * itself; here the spec stays the user's.
+ */
+function sleepBySpec({ spec: { hibernation }, status, metadata }: WorkerCluster, now: Date): Sleep {
   if (!hibernation) return { asleep: false, status: undefined, next: undefined };
-  const before = status?.hibernation;
+  const before = withoutOrder(status?.hibernation);
   const { enabled } = hibernation;
   const isSaid = before === undefined || before.enabled !== enabled;
   // Times that came before the cluster, or before the word of somebody, are past.
@@ -38,12 +63,29 @@ export function sleepOf({ spec: { hibernation }, status, metadata }: WorkerClust
   const latest = past.sort((a, b) => +a.last! - +b.last! || Number(b.asleep) - Number(a.asleep)).at(-1);
   const { asleep, since: at } = latest ? { asleep: latest.asleep, since: latest.last! } : said;
   const coming = times.flatMap(({ next }) => (next ? [+next] : []));
+  const enabledAt = before !== undefined && isSaid ? rfc3339(now) : before?.enabledAt;
   return {
     asleep,
-    status: { asleep, since: rfc3339(at), ...(enabled !== undefined && { enabled }) },
+    status: {
+      asleep,
+      since: rfc3339(at),
+      ...(enabled !== undefined && { enabled }),
+      ...(enabledAt !== undefined && { enabledAt }),
+    },
     next: coming.length > 0 ? new Date(Math.min(...coming)) : undefined,
   };
 }
+
+/** What was seen of the spec. */
+function withoutOrder(known: WorkerClusterStatus['hibernation']): typeof known {
+  if (!known?.order) return known;
+  const { order, ...others } = known;
+  return { ...others, asleep: order.otherwise, since: order.otherwiseSince };
+}
+
+/** Who else than the spec has decided about its sleep, for the end of a sentence. */
+export const toldBy = (order: SleepOrder | undefined): string =>
+  order ? `; ${order.by} has it ${order.asleep ? 'sleep' : 'awake'}: ${order.why}` : '';
 
 function timesOf({ location = 'UTC' }: Schedule, text: string | undefined, asleep: boolean, now: Date) {
   const cron: Cron | undefined = text === undefined ? undefined : parseCron(text);

@@ -8,6 +8,7 @@ import { HELD } from '../../clusters/deletion-gate.ts';
 import { BACKUP_READY } from '../backup/conditions.ts';
 import { type Said, say } from '../conditions.ts';
 import { DRIFTED } from '../drifted.ts';
+import { toldBy } from './hibernation.ts';
 import { meshLabels } from './networking.ts';
 import {
   type Asked,
@@ -90,16 +91,22 @@ export const hosted: ModeStrategy = {
   },
 };
 
-/** What is said of sleep, once the spec says anything about it. */
-function hibernated({ cluster, shoot, asleep, keptAwake, maySleep }: SizedView): Said | undefined {
-  if (!cluster.spec.hibernation || !maySleep) return undefined;
-  if (keptAwake) return say(HIBERNATED, false, 'FallingAsleep', keptAwake.message);
+/** What is said of sleep, once anybody says anything about it. */
+function hibernated({ cluster, shoot, asleep, keptAwake, maySleep, ordered }: SizedView): Said | undefined {
+  if (!maySleep) return undefined;
   const known = findCondition(shoot?.status?.conditions, HIBERNATED);
-  if (asleep) return withoutTime(known) ?? say(HIBERNATED, false, 'FallingAsleep', 'the cluster is told to sleep');
   const { type, state } = shoot?.status?.lastOperation ?? {};
-  return known || (type === 'Wake' && state !== 'Succeeded')
-    ? say(HIBERNATED, false, WAKING, 'its control plane is started, then its nodes come')
-    : say(HIBERNATED, false, 'Awake', 'the nodes are as the spec says');
+  const wakes = known !== undefined || (type === 'Wake' && state !== 'Succeeded');
+  const byOrder = toldBy(ordered);
+  if (!cluster.spec.hibernation && !ordered && !wakes) return undefined;
+  if (keptAwake) return say(HIBERNATED, false, 'FallingAsleep', `${keptAwake.message}${byOrder}`);
+  if (asleep) {
+    const said = withoutTime(known) ?? say(HIBERNATED, false, 'FallingAsleep', 'the cluster is told to sleep');
+    return { ...said, message: `${said.message}${byOrder}` };
+  }
+  return wakes
+    ? say(HIBERNATED, false, WAKING, `its control plane is started, then its nodes come${byOrder}`)
+    : say(HIBERNATED, false, 'Awake', `the nodes are as the spec says${byOrder}`);
 }
 
 /** What is wrong about credentials where machines are in an account of the tenant. */

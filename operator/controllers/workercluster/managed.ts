@@ -10,6 +10,7 @@ import { type Said, say } from '../conditions.ts';
 import { DRIFTED, drifted } from '../drifted.ts';
 import type { ManagedFacts } from '../managed/facts.ts';
 import { adoptionOf } from '../managed/wish.ts';
+import { toldBy } from './hibernation.ts';
 import { managedCluster } from './managed-cluster.ts';
 import { type ModeStrategy, type Observed, problem, type SizedView, withoutTime } from './view.ts';
 
@@ -181,18 +182,24 @@ const foreignNodes = ({ cluster, managed: facts }: SizedView): number =>
     ? (facts?.inside?.nodes ?? []).filter(({ metadata }) => metadata.labels?.[LABELS.pool] === undefined).length
     : 0;
 
-/** What is said of sleep, once the spec says anything about it. */
+/** What is said of sleep, once anybody says anything about it. */
 function hibernated(view: SizedView): Said | undefined {
-  const { cluster, profile, managed: facts, asleep } = view;
-  if (!cluster.spec.hibernation) return undefined;
-  if (view.keptAwake) return say('Hibernated', false, 'FallingAsleep', view.keptAwake.message);
-  if (!asleep) return say('Hibernated', false, 'Awake', 'the nodes are as the spec says');
+  const { cluster, profile, managed: facts, asleep, ordered } = view;
+  if (!cluster.spec.hibernation && !ordered) return undefined;
+  const byOrder = toldBy(ordered);
+  if (view.keptAwake) return say('Hibernated', false, 'FallingAsleep', `${view.keptAwake.message}${byOrder}`);
+  if (!asleep) return say('Hibernated', false, 'Awake', `the nodes are as the spec says${byOrder}`);
   const fee = profile?.spec.controlPlaneFee;
   const cost = fee ? `costs ${fee.hourly} ${fee.currency} an hour all the same` : 'costs what it costs all the same';
   const left = (facts?.inside?.nodes.length ?? 0) - foreignNodes(view);
   return left > 0
-    ? say('Hibernated', false, 'FallingAsleep', `${left} nodes are left`)
-    : say('Hibernated', true, 'NoNodes', `its pools have no nodes; the cloud's control plane goes on, and ${cost}`);
+    ? say('Hibernated', false, 'FallingAsleep', `${left} nodes are left${byOrder}`)
+    : say(
+        'Hibernated',
+        true,
+        'NoNodes',
+        `its pools have no nodes; the cloud's control plane goes on, and ${cost}${byOrder}`,
+      );
 }
 
 function adoptedNote(spec: WorkerClusterSpec, { outputs, planned }: ManagedFacts): Said | undefined {

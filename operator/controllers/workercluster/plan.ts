@@ -78,7 +78,7 @@ export function planWorkerCluster(seen: WorkerClusterView, now: Date): WorkerClu
   if (cluster.metadata.deletionTimestamp) return planDeletion(view, now);
   const resolved = resolve(view, now);
   const life = lifetimeOf(cluster, now);
-  const sleep = sleepOf(cluster, now);
+  const sleep = sleepOf(cluster, now, view.sleepOrder);
   const strategy = STRATEGIES[resolved.mode ?? 'Hosted'];
   const asked = withinQuotas(view, ask(view, resolved, strategy), resolved);
   const observed = strategy.observe(view);

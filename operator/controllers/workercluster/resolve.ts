@@ -18,7 +18,7 @@ const among = (names: readonly string[]): string =>
 /** Resolves what each pool should have, and whether the cluster is to sleep now. Pure. */
 export function sized(view: WorkerClusterView, now: Date): SizedView {
   const { cluster, profile, decided, managed, shoot, provider } = view;
-  const { asleep, status } = sleepOf(cluster, now);
+  const { asleep, status, order } = sleepOf(cluster, now, view.sleepOrder);
   const mode = modeOf(view);
   const isOnRecord = profile !== undefined && provider?.recorded?.includes(profile) === true;
   const maySleep = mode === 'Managed' || (mode === 'Hosted' && !isOnRecord);
@@ -35,7 +35,8 @@ export function sized(view: WorkerClusterView, now: Date): SizedView {
       : [],
     maySleep,
     ...(gate && !gate.open && { keptAwake: gate }),
-    ...(sleeps && { asleep: cluster.spec.hibernation?.enabled ? 'sleep' : 'schedule' }),
+    ...(sleeps && { asleep: order ? 'policy' : cluster.spec.hibernation?.enabled ? 'sleep' : 'schedule' }),
+    ...(order && { ordered: order }),
   };
 }
 

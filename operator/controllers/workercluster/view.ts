@@ -11,6 +11,7 @@ import type { madeModeOf, WorkerCluster, WorkerClusterStatus } from '../../api/w
 import type { DividedPool } from '../../capacity/condition.ts';
 import type { Decided, Holds } from '../../capacity/desired-sizes.ts';
 import type { KnownCapacity } from '../../capacity/offers.ts';
+import type { KnownSleepOrder, SleepOrder } from '../../capacity/sleep-order.ts';
 import type { GateVerdict, Hold } from '../../clusters/deletion-gate.ts';
 import type { Claimant } from '../../cost/admission.ts';
 import type { Refusal } from '../../mesh/allocate.ts';
@@ -65,6 +66,8 @@ export interface WorkerClusterView {
   readonly keepsAwake?: (since: Date) => readonly Hold[];
   /** What was decided for its pools; absent: nothing is. */
   readonly decided?: Decided;
+  /** Whether it was told to sleep, or to be awake; absent: it was not. */
+  readonly sleepOrder?: KnownSleepOrder;
   /** What the autoscaler says of its nodes; absent: nothing yet. */
   readonly autoscaled?: Said | undefined;
   /** Absent: nobody gives clusters ranges. */
@@ -89,6 +92,8 @@ export interface SizedView extends WorkerClusterView {
   readonly maySleep: boolean;
   /** Whether its nodes are to be at zero for a while, and by whose word. */
   readonly asleep?: Holds['asleep'];
+  /** Who else than the spec has decided whether it sleeps; absent: nobody. */
+  readonly ordered?: SleepOrder;
   /** It is to sleep, and whoever has placed work on it moves that away first; absent: not so. */
   readonly keptAwake?: GateVerdict;
 }

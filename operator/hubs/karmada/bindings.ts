@@ -2,8 +2,8 @@ import { LABELS } from '../../api/group.ts';
 import type { LabelSelector } from '../../api/hub.ts';
 import type { KubeObject, Resource } from '../../kube/resources.ts';
 import { matchesLabels } from '../../placement/selectors.ts';
-import { amountsOf } from '../amounts.ts';
-import type { Demand, Placement as PlacedWork, Touch } from '../contract.ts';
+import { amountsOf, othersOf } from '../amounts.ts';
+import type { Demand, NodeRules, Placement as PlacedWork, Touch } from '../contract.ts';
 import type { KarmadaCluster } from './cluster.ts';
 
 type ResourceRequest = Readonly<Record<string, string>>;
@@ -22,7 +22,7 @@ interface AffinityTerm extends Affinity {
   readonly affinityName: string;
   readonly overflowAffinities?: readonly Affinity[];
 }
-interface Placement {
+export interface Placement {
   readonly clusterAffinity?: Affinity;
   readonly clusterAffinities?: readonly AffinityTerm[];
   readonly replicaScheduling?: {
@@ -30,16 +30,29 @@ interface Placement {
     readonly replicaDivisionPreference?: string;
     readonly weightPreference?: { readonly dynamicWeight?: string };
   };
+  readonly spreadConstraints?: readonly {
+    readonly spreadByField?: string;
+    readonly minGroups?: number;
+    readonly maxGroups?: number;
+  }[];
+  readonly clusterTolerations?: readonly {
+    readonly key?: string;
+    readonly operator?: string;
+    readonly effect?: string;
+  }[];
+}
+interface NodeClaim extends Omit<NodeRules, 'affinity'> {
+  readonly hardNodeAffinity?: object;
 }
 interface Replicas {
   readonly replicas?: number;
-  readonly replicaRequirements?: { readonly resourceRequest?: ResourceRequest };
+  readonly replicaRequirements?: { readonly resourceRequest?: ResourceRequest; readonly nodeClaim?: NodeClaim };
 }
 
 /** A ResourceBinding or ClusterResourceBinding, as far as it is read here. */
 export type BindingObject = KubeObject & {
   spec?: Replicas & {
-    resource?: { uid?: string };
+    resource?: { uid?: string; kind?: string; namespace?: string; name?: string };
     clusters?: { name: string; replicas?: number }[];
     gracefulEvictionTasks?: { fromCluster: string }[];
     components?: (Replicas & { name: string })[];
@@ -64,7 +77,7 @@ export interface Placed {
   readonly isEvicted: boolean;
 }
 
-const textOf = ({ kind }: Resource, { metadata: { namespace, name } }: KubeObject): string =>
+export const textOf = ({ kind }: Resource, { metadata: { namespace, name } }: KubeObject): string =>
   `${kind} ${namespace ? `${namespace}/` : ''}${name}`;
 
 /** What counts on the cluster, or did and has not left it. Pure. */
@@ -175,7 +188,7 @@ const FULL = /no enough resource/;
 const TOO_FEW = /number of feasible (clusters|region) is less/;
 
 /** Whether Karmada looks at what is free: what is duplicated, or divided by static weights, waits for clusters of a number or kind alone. */
-const looksAtRoom = ({ replicaScheduling }: Placement = {}): boolean =>
+export const looksAtRoom = ({ replicaScheduling }: Placement = {}): boolean =>
   replicaScheduling?.replicaSchedulingType === 'Divided' &&
   (replicaScheduling.replicaDivisionPreference === 'Aggregated' ||
     replicaScheduling.weightPreference?.dynamicWeight !== undefined);
@@ -213,7 +226,7 @@ export function waitsFor(binding: KubeObject): string | undefined {
 }
 
 /** Its replicas that found no room. */
-function homelessOf(binding: BindingObject): Pick<Demand, 'count' | 'each' | 'since' | 'inOneCluster'>[] {
+function homelessOf(binding: BindingObject): Omit<Demand, 'source' | 'uid' | 'namespace' | 'accepts'>[] {
   const { reason, message = '', lastTransitionTime: since = '' } = refusalOf(binding) ?? {};
   const isFull = FULL.test(message) || (TOO_FEW.test(message) && looksAtRoom(binding.spec?.placement));
   if (reason !== 'Unschedulable' && !(reason === 'SchedulerError' && isFull)) return [];
@@ -221,14 +234,34 @@ function homelessOf(binding: BindingObject): Pick<Demand, 'count' | 'each' | 'si
   const placed = components.length > 0 ? 0 : clusters.reduce((sum, { replicas = 0 }) => sum + replicas, 0);
   return (components.length > 0 ? components : [whole]).flatMap(({ replicas = 0, replicaRequirements }) => {
     const count = replicas - placed;
-    const each = amountsOf(replicaRequirements?.resourceRequest);
-    // Work of several parts Karmada never divides.
-    return count > 0 ? [{ count, each, since, ...(components.length > 1 && { inOneCluster: true as const }) }] : [];
+    if (count <= 0) return [];
+    const { resourceRequest, nodeClaim } = replicaRequirements ?? {};
+    const others = othersOf(resourceRequest);
+    return [
+      {
+        count,
+        each: amountsOf(resourceRequest),
+        ...(Object.keys(others).length > 0 && { others }),
+        ...(nodeClaim && { nodes: rulesOf(nodeClaim) }),
+        since,
+        // Work of several parts Karmada never divides.
+        ...(components.length > 1 && { inOneCluster: true as const }),
+      },
+    ];
   });
 }
 
+/** Karmada itself looks at them only where an estimator of it runs in the member: without one it fills a cluster whose nodes take none of it. */
+const rulesOf = ({ nodeSelector, hardNodeAffinity, tolerations }: NodeClaim): NodeRules => ({
+  ...(nodeSelector && { nodeSelector }),
+  ...(hardNodeAffinity && {
+    affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: hardNodeAffinity } },
+  }),
+  ...(tolerations && { tolerations }),
+});
+
 /** Whether a binding may go to a member by its affinities, of which any will do. */
-function accepting({ clusterAffinity, clusterAffinities = [] }: Placement = {}): NonNullable<Demand['accepts']> {
+export function accepting({ clusterAffinity, clusterAffinities = [] }: Placement = {}): NonNullable<Demand['accepts']> {
   const asked = [
     ...(clusterAffinity ? [clusterAffinity] : []),
     ...clusterAffinities.flatMap((one) => [one, ...(one.overflowAffinities ?? [])]),

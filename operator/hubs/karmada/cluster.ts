@@ -24,6 +24,8 @@ const NO_EXECUTE = {
   Asleep: { key: ASLEEP.key, effect: 'NoExecute' },
   Leaving: { key: LEAVING.key, effect: 'NoExecute' },
 } as const;
+/** The taint by which work is moved away from a cluster that is emptied. */
+export const LEAVES = NO_EXECUTE.Leaving;
 /** What the hub was last seen to count with: the scheduler looks again at what found no room when a label changes, and not when a status does. */
 const OFFERED = `${GROUP}/offered`;
 
@@ -204,7 +206,7 @@ export function offeredBy({ nodeSizes }: Member, live: KarmadaCluster | undefine
  */
 export function takesMore(member: Member, live: KarmadaCluster): boolean {
   if (member.closed) return false;
-  if (live.spec?.taints?.some((one) => isSame(one, INITIALIZING) || isSame(one, ASLEEP))) return true;
+  if (live.spec?.taints?.some((one) => [INITIALIZING, ASLEEP, LEAVING].some((own) => isSame(one, own)))) return true;
   const [told, offered] = [live.metadata.labels?.[OFFERED], offeredBy(member, live)];
   if (offered === undefined || offered === told) return false;
   const [before, after] = [partsOf(told), partsOf(offered)];

@@ -12,6 +12,7 @@ import {
   type KarmadaCluster,
   whyNotReady,
 } from './cluster.ts';
+import { movableOn } from './placed-work.ts';
 import { pull } from './pull.ts';
 import { push } from './push.ts';
 import {
@@ -25,6 +26,8 @@ import {
 } from './seen.ts';
 import { strangerIn } from './stranger.ts';
 import type { SyncMode } from './sync-mode.ts';
+
+const NO_EVICTION = 'the Hub does not say that its Karmada moves work away: karmada.evicts';
 
 const modeOf = ({ karmada }: HubSpec): SyncMode => (karmada?.syncMode === 'Pull' ? pull : push);
 
@@ -51,7 +54,7 @@ export const karmadaHub: HubType<Seen> = {
 
   identities: (member, spec) => modeOf(spec).identities(member, spec),
   stranger: strangerIn,
-  observe: (hub, _cluster, member, spec) => look(hub, member, modeOf(spec)),
+  observe: (hub, inside, member, spec) => look(hub, inside, member, modeOf(spec)),
 
   join(member, spec, seen) {
     const { cluster, twin } = seen;
@@ -83,7 +86,10 @@ export const karmadaHub: HubType<Seen> = {
   drain: (member, spec, { cluster }) => (cluster ? [clusterWanted(member, spec, cluster, 'begin')] : []),
   placements: (_member, { placed }) => placed.map(({ text }) => text),
   requeue: (_member, _spec, { overlooked }) => overlooked,
+  release: (_member, _spec, { forsaken }) => forsaken,
   demand: async (hub) => demandOf(await bindingsOf(hub)),
+  placedWork: async (hub, spec, member) =>
+    spec.karmada?.evicts ? movableOn(await bindingsOf(hub), member) : NO_EVICTION,
   demandWatch: { resources: [RESOURCEBINDINGS, CLUSTERRESOURCEBINDINGS], says: waitsFor },
   counts: countedBy,
   capacity: (_member, { cluster }) => freeOn(cluster),

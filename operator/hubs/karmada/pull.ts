@@ -2,6 +2,7 @@ import { ROLEBINDINGS, ROLES } from '../../kube/resources.ts';
 import type { Identity, Member, Place, Wanted } from '../contract.ts';
 import { agent, agentAccess, KUBE_SYSTEM } from './agent.ts';
 import { CLUSTER_NAMESPACE, CLUSTERS, isReady } from './cluster.ts';
+import { forsaken } from './forsaken.ts';
 import { isOurs, worksNamespace, worksNamespaceName } from './seen.ts';
 import { clusterNamespace, DAY, type SyncMode } from './sync-mode.ts';
 
@@ -59,9 +60,21 @@ export const pull: SyncMode = {
     ]),
   ],
 
+  async losesWorks(hub, inside, member) {
+    const namespace = worksNamespaceName(member.name);
+    // As long as it has its right the agent lets go of them itself.
+    const right = await hub.get(ROLEBINDINGS, accountOf(member).name, namespace);
+    return right ? [] : forsaken(hub, inside, namespace);
+  },
+
   registered(member, spec, { cluster, hasWorksNamespace }) {
     // An agent that finds no Cluster, or somebody else's, must not be there.
     if (!isOurs(member, cluster)) return { apply: [] };
+    if (cluster?.metadata.deletionTimestamp)
+      return {
+        apply: [],
+        waiting: `somebody deletes Cluster ${member.name} of the hub: it is made anew when it is gone`,
+      };
     const namespace = worksNamespaceName(member.name);
     if (!hasWorksNamespace) return { apply: [], waiting: `Karmada has not made Namespace ${namespace} yet` };
     const works = roleIn(namespace, member, [

@@ -33,13 +33,24 @@ export interface Seen {
   readonly works: readonly Trace[];
   /** Bindings without room that its scheduler does not look at again by itself; read only when there is more room than before. */
   readonly overlooked: readonly Touch[];
+  /** Works that a Cluster which somebody deletes waits for in vain; read only of such a one. */
+  readonly forsaken: readonly Touch[];
+}
+
+/** What the way in which a member is reached has read. */
+export interface Looked {
+  /** Whether it needs to know that the namespace for Works is there. */
+  readonly usesWorksNamespace: boolean;
+  /** Works of a Cluster that somebody deletes, of which nobody lets go although nothing of them is in the member any more. Absent: there are none. */
+  readonly losesWorks?: (hub: Reader, inside: Reader, member: Member) => Promise<readonly Touch[]>;
 }
 
 /** Reads what Karmada has of the member, and no more than is needed now. */
 export async function look(
   hub: Reader,
+  inside: Reader | undefined,
   member: Member,
-  { usesWorksNamespace }: { usesWorksNamespace: boolean },
+  { usesWorksNamespace, losesWorks }: Looked,
 ): Promise<Seen> {
   const { name, id, closed } = member;
   const cluster = (await hub.get(CLUSTERS, name)) as KarmadaCluster | undefined;
@@ -49,6 +60,7 @@ export async function look(
   const isEmptied = leaves || closed === 'Asleep';
   const grows = cluster !== undefined && isOurs(member, cluster) && takesMore(member, cluster);
   const bindings = isEmptied || grows ? await bindingsOf(hub) : [];
+  const isDeleted = cluster?.metadata.deletionTimestamp !== undefined && isOurs(member, cluster) && !leaves;
   return {
     cluster,
     twin: others.find(({ spec }) => spec?.id === id)?.metadata.name,
@@ -56,6 +68,7 @@ export async function look(
     placed: isEmptied ? placedOn(bindings, name) : [],
     works: leaves ? await worksOf(hub, name) : [],
     overlooked: grows ? overlooked(bindings, cluster) : [],
+    forsaken: isDeleted && inside ? ((await losesWorks?.(hub, inside, member)) ?? []) : [],
   };
 }
 

@@ -2,13 +2,11 @@ import type { HubSpec } from '../../api/hub.ts';
 import { type KubeObject, NAMESPACES } from '../../kube/resources.ts';
 import type { HubType, Identity, Member, Removal, Wanted } from '../contract.ts';
 import { CLUSTER_NAMESPACE, type KarmadaCluster } from './cluster.ts';
-import type { Seen } from './seen.ts';
+import type { Looked, Seen } from './seen.ts';
 
 /** Who carries Works from Karmada into a member, and how: what push and pull do not share. */
-export interface SyncMode {
+export interface SyncMode extends Looked {
   readonly dials: ReturnType<HubType['dials']>;
-  /** Whether it needs to know that the namespace for Works is there. */
-  readonly usesWorksNamespace: boolean;
   identities(member: Member, spec: HubSpec): readonly Identity[];
   /** Fields of the Cluster's spec that say how the cluster is reached. */
   reachedBy(member: Member): Record<string, unknown>;

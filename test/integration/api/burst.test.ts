@@ -110,6 +110,11 @@ describe('a BurstPolicy', () => {
       /may not have more clusters/,
     ],
     [
+      'more warm clusters than the policy may have clusters',
+      { candidates: [{ name: 'a', warmClusters: 3, template: template() }] },
+      /may not have more warm clusters than the policy has clusters/,
+    ],
+    [
       'two candidates of one name',
       { candidates: [1, 2].map(() => ({ name: 'a', template: template() })) },
       /Duplicate/,

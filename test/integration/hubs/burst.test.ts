@@ -70,6 +70,50 @@ beforeAll(async () => {
 });
 afterAll(() => scene?.stop());
 
+it('plans for a policy only what those before it leave, asked of it alone or of all', async () => {
+  const { client } = scene.garden;
+  await bind();
+  const names = ['older', 'younger'];
+  for (const name of names)
+    await client.create({
+      apiVersion: ALPHA_API_VERSION,
+      kind: 'BurstPolicy',
+      metadata: { name, namespace: 'shop' },
+      spec: {
+        hub: 'test',
+        trigger: { pendingFor: '1h' },
+        candidates: [
+          { name: 'cloud', template: { spec: { cloudProvider: 'cloud', pools: [{ name: 'a', maximum: 5 }] } } },
+        ],
+        maximumClusters: 1,
+        budget: { hourly: '1' },
+      },
+    });
+  const { items } = await client.list<BurstPolicy>(BURSTPOLICIES);
+  const age = ({ metadata }: BurstPolicy) => `${metadata.creationTimestamp} ${metadata.uid}`;
+  const order = items.sort((a, b) => (age(a) < age(b) ? -1 : 1)).map(({ metadata }) => metadata.name);
+  const planned = async (asked: readonly string[]) => {
+    const { policies } = await previewBurst(
+      client,
+      'kube-system',
+      () => undefined,
+      ({ metadata }) => asked.includes(metadata.name),
+      AbortSignal.timeout(20_000),
+    );
+    const actions = policies.map(({ metadata, status }) => [
+      metadata.name,
+      status?.decisions?.map((one) => one.action),
+    ]);
+    return Object.fromEntries(actions);
+  };
+  const [first, second] = order as [string, string];
+  expect(await planned([second])).toEqual({ [second]: [] });
+  expect(await planned(names)).toEqual({ [first]: ['Buy'], [second]: [] });
+  for (const name of names) await client.delete(BURSTPOLICIES, name, 'shop');
+  await expect.poll(async () => (await client.list(BURSTPOLICIES)).items, PATIENCE).toEqual([]);
+  await client.delete(RESOURCEBINDINGS, 'web-deployment', 'shop');
+});
+
 it('says what it would buy, has a cluster made for work that Karmada has no room for, joined, given back when it is empty, and nothing left', async () => {
   const { client } = scene.garden;
   await bind();

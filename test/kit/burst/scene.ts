@@ -5,10 +5,11 @@ import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import type { BurstRecord } from '../../../operator/burst/clusters/record.ts';
 import type { DecidedSize } from '../../../operator/capacity/desired-sizes.ts';
 import type { DepletedOffer } from '../../../operator/capacity/offers.ts';
+import type { SleepOrder } from '../../../operator/capacity/sleep-order.ts';
 import { reconcileBurst } from '../../../operator/controllers/burst/controller.ts';
 import { BurstMemory } from '../../../operator/controllers/burst/memory.ts';
 import { type BurstWorld, burstRecords } from '../../../operator/controllers/burst/world.ts';
-import type { Demand } from '../../../operator/hubs/contract.ts';
+import type { Demand, PlacedWork } from '../../../operator/hubs/contract.ts';
 import { KubeApiError } from '../../../operator/kube/errors.ts';
 import { Registry } from '../../../operator/kube/metrics.ts';
 import { receiptIn } from '../../../operator/kube/receipt.ts';
@@ -85,9 +86,17 @@ export class BurstScene {
   readonly open = new Map<string, { nodes: Node[]; pods: Pod[] }>();
   /** What was decided for pools, by cluster. */
   readonly sizes = new Map<string, ReadonlyMap<string, DecidedSize>>();
+  /** What clusters were told about sleep. */
+  readonly orders = new Map<string, SleepOrder>();
   depleted: DepletedOffer[] = [];
+  /** Whether the cloud's own service ends nodes by name. */
+  removesNodes = false;
   /** undefined: hubs of this type do not tell. */
   demands: readonly Demand[] | Error | undefined = [];
+  /** By the name of the member what the hub has placed there and would move. undefined: hubs of this type do not tell. */
+  placedBy: ((member: string) => readonly PlacedWork[] | string) | undefined;
+  /** Besides nodes and pods, what is in the clusters: by kind. */
+  readonly inside = new Map<string, KubeObject[]>();
   now = START;
   memory = new BurstMemory();
   profile = profile();
@@ -168,7 +177,7 @@ export class BurstScene {
       quotas: this.#cache(QUOTAS),
       profiles: { get: (name: string) => (name === 'cloud' ? this.profile : undefined) },
       granted: new Map(),
-      provider: () => ({}),
+      provider: () => ({ ...(this.removesNodes && { managed: { removeNodes: () => {} } }) }),
       capacity: { known: () => ({ depleted: this.depleted, tries: [] }) },
       decided: ({ metadata }: WorkerCluster) => this.sizes.get(`${metadata.namespace}/${metadata.name}`) ?? 'none',
       sizes: {
@@ -177,11 +186,19 @@ export class BurstScene {
             this.sizes.set(key, new Map([...(this.sizes.get(key) ?? []), [pool.name, size]]));
             this.objects.writes.push(`decide ${key} ${pool.name} ${size.count}`);
           }),
+        sleepOrder: (key: string) => this.orders.get(key) ?? 'none',
+        orderSleep: (key: string, _uid: string, order: SleepOrder | undefined) =>
+          write(async () => {
+            if (order) this.orders.set(key, order);
+            else this.orders.delete(key);
+            this.objects.writes.push(`order ${key} ${order ? `asleep=${order.asleep}` : 'nothing'}`);
+          }),
       },
       openClusters: {
         get: (key: string) => {
           const open = this.open.get(key);
-          return open && { nodes: { list: () => open.nodes }, pods: { list: () => open.pods } };
+          const client = { list: async ({ kind }: Resource) => ({ items: this.inside.get(kind) ?? [] }) };
+          return open && { client, nodes: { list: () => open.nodes }, pods: { list: () => open.pods } };
         },
       },
       records: burstRecords(garden as never, 'kube-system'),
@@ -190,6 +207,7 @@ export class BurstScene {
         if (this.demands instanceof Error) throw this.demands;
         return this.demands;
       },
+      placedWork: async (_hub: unknown, member: string) => this.placedBy?.(member),
       now: () => new Date(this.now),
       record: (_object: unknown, _type: string, reason: string, message: string) =>
         this.events.push(`${reason} ${message}`),

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { isAlive, type ProcessIdentity } from '../../../operator/garden/process-identity.ts';
+import type { CloudNode } from '../../../providers/cloud.ts';
 import { aws } from './aws/model.ts';
 import { azure } from './azure/model.ts';
 import { type FakeDNS, fakeDNS } from './dns.ts';
@@ -28,10 +29,13 @@ import { openStore, type RequestRecord } from './store.ts';
 import { setTrust, type Trusted } from './trust.ts';
 import { awsWeb } from './web/aws.ts';
 import { launched, lose } from './web/aws-machines.ts';
+import { nodesOfGroup } from './web/aws-node-groups.ts';
 import { azureWeb } from './web/azure.ts';
+import { nodesOfAgentPool } from './web/azure-agent-pools.ts';
 import { loseAzure } from './web/azure-machines.ts';
 import { googleWeb } from './web/google.ts';
 import { launchedGoogle, loseGoogle } from './web/google-machines.ts';
+import { nodesOfPool } from './web/google-node-pools.ts';
 import { startWeb } from './web/server.ts';
 import { holderOf } from './web/tokens.ts';
 
@@ -42,6 +46,7 @@ export { nodePoolsOf } from './node-pools.ts';
 export type { RequestRecord } from './store.ts';
 
 const LAUNCHED: Partial<Record<CloudName, typeof launched>> = { aws: launched, gcp: launchedGoogle };
+const NODES = { aws: nodesOfGroup, gcp: nodesOfPool, 'azure-native': nodesOfAgentPool };
 const LOSE = { aws: lose, gcp: loseGoogle, 'azure-native': loseAzure };
 const MODELS: Record<CloudName, CloudModel> = { aws, gcp, 'azure-native': azure };
 const PLUGIN = fileURLToPath(new URL('plugin.ts', import.meta.url));
@@ -97,6 +102,8 @@ export interface FakeCloud {
   instances(account: Account, region: string): Promise<LaunchedInstance[]>;
   /** Takes an instance away behind everybody's back: its group makes another, at Google of the same name. */
   loseInstance(account: Account, region: string, name: string): Promise<void>;
+  /** Nodes of a node group, node pool or agent pool, as they are registered: it makes those that are missing. */
+  nodes(pool: CloudResource): CloudNode[];
   /** DNS zones of an account, and what is in them. */
   dns(account: Account): FakeDNS;
   /** All that the cloud would say of it now. */
@@ -250,6 +257,11 @@ export async function fakeCloud(options: { dir?: string } = {}): Promise<FakeClo
     instances: (account, region) => store.transaction(() => LAUNCHED[account.cloud]!(sceneOf(account, region), store)),
     loseInstance: (account, region, name) =>
       store.transaction(() => LOSE[account.cloud](name, sceneOf(account, region), store)),
+    nodes(pool) {
+      const caller = { account: pool.account, principal: '', region: pool.region, defaultTags: {} };
+      const scene = openScene(MODELS[pool.cloud], store, caller, pool.region, Date.now());
+      return NODES[pool.cloud](scene.all(pool.type).find(({ uid }) => uid === pool.uid)!, scene, store);
+    },
     dns: (account) => fakeDNS(store, account),
     resources,
     resource,

@@ -1,7 +1,14 @@
 import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
 import type { ErrorCode } from '../../../operator/api/errors.ts';
 import type { Taint } from '../../../operator/kube/resources.ts';
-import type { CloudAccount, CloudPool, ManagedClusters, Owner, StateBackend } from '../../../providers/cloud.ts';
+import type {
+  CloudAccount,
+  CloudNode,
+  CloudPool,
+  ManagedClusters,
+  Owner,
+  StateBackend,
+} from '../../../providers/cloud.ts';
 
 /** A pool as the cloud itself has it, of however many of the cloud's own groups it is made. */
 export interface SeenPool {
@@ -49,6 +56,8 @@ export interface CloudScene {
   writes(): number;
   /** Undefined when the cluster has no such pool. */
   pool(owner: Owner, pool: CloudPool): SeenPool | undefined;
+  /** The nodes of a pool, as they are registered; first those that would go first if nobody named any. */
+  nodes(owner: Owner, pool: CloudPool): CloudNode[];
   /** Takes a pool away behind the provider's back. */
   damage(owner: Owner, pool: CloudPool): Promise<void>;
   troubles: Trouble[];

@@ -103,7 +103,8 @@ export function keepsClusters(name: string, machineType: string, open: () => Pro
       });
     const first = () => cluster('old', pool(), cheap());
     const grown = () => cluster('new', pool({ desired: 2 }), cheap());
-    const last = () => cluster('new', pool(), cheap());
+    let smaller: Partial<CloudPool> = {};
+    const last = () => cluster('new', pool(smaller), cheap());
     const minor = (version: string) => version.split('.').slice(0, 2).join('.');
 
     const exists = () => scene.resources(account);
@@ -242,6 +243,33 @@ export function keepsClusters(name: string, machineType: string, open: () => Pro
           scene.heal();
         }
       }
+    });
+
+    it('removes exactly the nodes that it is told, once, and an apply of the smaller size takes no other', async () => {
+      const before = scene.nodes(BLUE, pool());
+      const [strangers] = scene.nodes(OTHER_BLUE, pool());
+      expect(before).toHaveLength(2);
+      const [staying, going] = [before[0]!, before[1]!];
+      const remove = async () => {
+        const ctx = await contextOf(BLUE);
+        const { inZones, ...left } = await scene.managed.removeNodes!(ctx, outputs, 'workers', [going, strangers!]);
+        expect(left).toEqual({ size: 1 });
+        expect(scene.nodes(BLUE, pool())).toEqual([staying]);
+        expect(scene.pool(BLUE, pool())).toMatchObject({ nodes: 1 });
+        return inZones;
+      };
+      const inZones = await remove();
+      // Whoever was cut short asks again.
+      expect(await remove()).toEqual(inZones);
+      smaller = { desired: 1, ...(inZones && { inZones }) };
+      await scene.managed.apply(await contextOf(BLUE), cluster('new', pool(smaller), cheap()));
+      expect(scene.nodes(BLUE, pool())).toEqual([staying]);
+      expect(scene.nodes(OTHER_BLUE, pool())).toHaveLength(1);
+      const settled = cluster('new', pool(smaller), cheap());
+      expect(
+        await scene.managed.drift(await contextOf(BLUE), settled),
+        'nothing that others would have changed',
+      ).toEqual([]);
     });
 
     it('scales in, and takes away the pool of which only a part was made', async () => {

@@ -27,6 +27,8 @@ interface Face {
   /** The cluster that a pool belongs to, by its name. */
   clusterOf(pool: CloudResource['inputs']): string;
   seen(pool: CloudResource['inputs'], cloud: FakeCloud): SeenPool;
+  /** Whether the groups of a pool that were made last are the first to lose nodes. Absent: no. */
+  lastShrinks?: boolean;
 }
 
 /** `NO_SCHEDULE` as Kubernetes writes it. */
@@ -69,6 +71,7 @@ const FACES: Record<'aws' | 'gcp' | 'azure', Face> = {
     cluster: 'gcp:container:Cluster',
     pool: 'gcp:container:NodePool',
     clusterOf: ({ cluster }) => cluster,
+    lastShrinks: true,
     seen: ({ nodeConfig, nodeCount = 0, initialNodeCount = 0, nodeLocations }) => ({
       machineTypes: [nodeConfig.machineType],
       nodes: nodeCount || initialNodeCount,
@@ -156,6 +159,10 @@ export async function fakeCloudScene(name: keyof typeof FACES): Promise<CloudSce
     pool(owner, pool) {
       const groups = groupsOf(owner, pool);
       return groups.length === 0 ? undefined : together(groups.map(({ inputs }) => face.seen(inputs, cloud)));
+    },
+    nodes(owner, pool) {
+      const groups = groupsOf(owner, pool);
+      return (face.lastShrinks ? groups.reverse() : groups).flatMap((group) => cloud.nodes(group));
     },
     async damage(owner, pool) {
       for (const { id } of groupsOf(owner, pool)) await cloud.remove(face.pool, id);

@@ -47,6 +47,10 @@ export async function memoryScene(): Promise<CloudScene> {
         zones: zones.length > 0 ? zones : ['here-a', 'here-b'],
       };
     },
+    nodes(owner, pool) {
+      const made = find(owner, pool)?.[1];
+      return made ? cloud.nodes(made) : [];
+    },
     async damage(owner, pool) {
       remove(find(owner, pool)![0]);
     },

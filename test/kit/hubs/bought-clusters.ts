@@ -78,10 +78,10 @@ export class BoughtClusters {
     const [as, apiserver] = this.#kept.shift() ?? [];
     if (!as || !apiserver) throw new Error(`no API server is kept for ${name}`);
     const member = await SchedulingMember.start(this.#processes, apiserver, as);
-    const count = (spec.pools ?? []).reduce((sum, { minimum = 0 }) => sum + minimum, 0);
-    for (let index = 1; index <= count; index++) {
-      const node = index === 1 ? 'one' : `node-${index}`;
-      await member.addNode(node, NODE.cpu, NODE.memory);
+    const pools = (spec.pools ?? []).flatMap((pool) => Array.from({ length: pool.minimum ?? 0 }, () => pool.name));
+    for (const [index, pool] of pools.entries()) {
+      const node = index === 0 ? 'one' : `node-${index + 1}`;
+      await member.addNode(node, NODE.cpu, NODE.memory, { [LABELS.pool]: pool });
       await member.addSystemPod(node);
     }
     this.#members.set(name, member);

@@ -37,7 +37,13 @@ export const IN_TURN = { clusterAffinities: [tier('own'), tier('burst')] };
 /** Deployment shop/<name> in the hub, and a policy that propagates it. */
 export async function propagate(
   client: KubeClient,
-  { name, replicas, cpu, gpu }: { name: string; replicas: number; cpu: string; gpu?: string },
+  {
+    name,
+    replicas,
+    cpu,
+    gpu,
+    nodeSelector,
+  }: { name: string; replicas: number; cpu: string; gpu?: string; nodeSelector?: Record<string, string> },
   placement: object,
 ): Promise<void> {
   const gpus = gpu && { 'nvidia.com/gpu': gpu };
@@ -51,7 +57,7 @@ export async function propagate(
       selector: { matchLabels: { app: name } },
       template: {
         metadata: { labels: { app: name } },
-        spec: { containers: [{ name: 'web', image: 'pause', resources }] },
+        spec: { ...(nodeSelector && { nodeSelector }), containers: [{ name: 'web', image: 'pause', resources }] },
       },
     },
   });

@@ -48,10 +48,10 @@ export class SchedulingMember {
   }
 
   /** A node that takes pods: the taint of a new one, which its kubelet would have taken off, is off. */
-  async addNode(name: string, cpu: string, memory: string): Promise<void> {
+  async addNode(name: string, cpu: string, memory: string, labels: Record<string, string> = {}): Promise<void> {
     const { client } = this.#member;
     await addNode(this.#member, name, cpu, memory);
-    await client.mergePatch(NODES, name, undefined, { spec: { taints: null } });
+    await client.mergePatch(NODES, name, undefined, { metadata: { labels }, spec: { taints: null } });
   }
 
   /** A pod of 100m on this node, as systems have. */

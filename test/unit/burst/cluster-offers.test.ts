@@ -7,6 +7,7 @@ import {
   costs,
   decided,
   emptyRecord,
+  givenBack,
   gone,
   measuredStartupMs,
   ordered,
@@ -174,12 +175,29 @@ describe('the record of a policy', () => {
   it('has a candidate rest twice as long each time, at most a day, until it is of use', () => {
     let record = empty;
     const lengths: number[] = [];
-    for (let time = 0; time < 11; time++) {
-      record = rested(record, 'aws', 'sold out', START);
-      lengths.push((Date.parse(record.rests.aws!.until) - START) / 60_000);
+    for (let time = 0, now = START; time < 11; time++) {
+      record = rested(record, 'aws', { why: 'sold out', at: new Date(now).toISOString() }, now);
+      const until = Date.parse(record.rests.aws!.until);
+      lengths.push((until - now) / 60_000);
+      now = until + 1000;
     }
     expect(lengths).toEqual([5, 10, 20, 40, 80, 160, 320, 640, 1280, 1440, 1440]);
     expect(useful(record, 'aws').rests).toEqual({});
+  });
+
+  it('has a candidate rest once for clusters that were bought together and all failed, whenever each did', () => {
+    const three = buy(buy(buy(empty, 1n, START), 1n, START), 1n, START);
+    const fail = (record: BurstRecord, index: number, now: number) =>
+      givenBack(record, { name: three.purchases[index]!.name, why: 'sold out', isFailure: true }, now);
+    const at = (minutes: number) => START + minutes * 60_000;
+    const restOf = ({ rests: { aws } }: BurstRecord) => [aws!.failures, (Date.parse(aws!.until) - START) / 60_000];
+    const both = fail(fail(three, 0, at(2)), 1, at(2));
+    expect(restOf(both)).toEqual([1, 7]);
+    // It fails still when the last of them does; that is no second time either.
+    expect(restOf(fail(both, 2, at(4)))).toEqual([1, 9]);
+    const next = buy(both, 1n, at(8));
+    const again = { name: next.purchases.at(-1)!.name, why: 'sold out', isFailure: true };
+    expect(restOf(givenBack(next, again, at(9)))).toEqual([2, 19]);
   });
 
   it('keeps the last refusal for each source only, so that purchases stay to be read', () => {

@@ -168,6 +168,37 @@ describe('work without a place', () => {
     );
   });
 
+  it('is served though more than is looked at in one go is older, and nothing takes that', () => {
+    const older = { since: NOW - 60 * MINUTE };
+    const hopeless = [
+      ...Array.from({ length: 4 }, (_, index) => work(`vast-${index}`, 1200, '8', { since: NOW - 90 * MINUTE })),
+      // More kinds than are told about one by one.
+      ...Array.from({ length: 100 }, (_, index) => work(`large-${index}`, 2, `${9 + index}`, older)),
+    ];
+    const small = [work('small', 3), work('tiny', 2)];
+    const { purchases, verdicts } = plan({ waiting: [...hopeless, ...small] });
+    expect(purchases.map(({ sources }) => sources)).toEqual([['small', 'tiny']]);
+    const of = (source: string) => verdicts.find((one) => one.source === source);
+    expect(of('vast-0')).toMatchObject({ state: 'Refused', message: expect.stringContaining('Insufficient cpu') });
+    expect(of('large-90')).toMatchObject({
+      state: 'Refused',
+      message: 'nothing is bought for its 2 replicas (99 CPU each): no node that is for sale takes one',
+    });
+    // What is left out is what nothing takes.
+    expect(verdicts.filter(({ state }) => state === 'Later').map(({ source }) => source)).toEqual([
+      'large-97',
+      'large-98',
+      'large-99',
+    ]);
+  });
+
+  it('has the room that there is in the order of its age, whatever is for sale', () => {
+    const [old, young] = [work('old', 1, '8', { since: NOW - 60 * MINUTE }), work('young', 1)];
+    const { purchases, verdicts } = plan({ waiting: [young, old], supply: [supply('own', 8)] });
+    expect(verdicts.find(({ source }) => source === 'old')?.state).toBe('Fits');
+    expect(purchases.map(({ sources }) => sources)).toEqual([['young']]);
+  });
+
   it('is looked at quickly where there is much of it and the budget has room for little', () => {
     let asked = 0;
     const offered = candidate('aws', 1, { most: 1000 });
@@ -524,6 +555,26 @@ describe('pools that may grow', () => {
     ['a cluster for the rest', { growth: growth([growing('own', 1, 0)]) }, ['shop/own +1', 'aws 1']],
     ['a cluster alone where that costs less', { growth: growth([growing('own', 1, 5)]) }, ['aws 2']],
     ['no more than its entry allows', { growth: growth([growing('own', 5, 0)], 1) }, ['shop/own +1', 'aws 1']],
+    [
+      'no pool twice that two entries name: a cluster for the rest',
+      {
+        growth: [
+          { name: 'private', left: 9, pools: [growing('own', 1, 1)] },
+          { name: 'web', left: 9, pools: [growing('own', 1, 1)] },
+        ],
+      },
+      ['shop/own +1', 'aws 1'],
+    ],
+    [
+      'a pool as far as another entry that names it allows, where one has had its nodes',
+      {
+        growth: [
+          { name: 'private', left: 0, pools: [growing('own', 5, 1)] },
+          { name: 'web', left: 9, pools: [growing('own', 5, 1)] },
+        ],
+      },
+      ['shop/own +2'],
+    ],
     ['none that cannot', { growth: growth([growing('own', 5, 1, { problem: 'it rests' })]) }, ['aws 2']],
     [
       'none to which the hub would not send it',
@@ -682,6 +733,129 @@ describe('a warm cluster', () => {
     const making = { ...warm('c'), phase: 'Making' as const, at: NOW };
     expect(removed({ ...quiet, candidates: wanting(2), clusters: [old[0]!, making] })).toEqual([]);
     expect(removed({ ...quiet, candidates: wanting(2, { problem: 'it rests' }), clusters: old })).toEqual([]);
+  });
+});
+
+describe('a cluster that sleeps', () => {
+  const price = (hourly: bigint, more: object = {}) => ({
+    waking: { hourly, most: hourly, counted: 0n, ...more },
+  });
+  const asleep = (name: string, cpu = 8, more: object = price(1_000_000n), candidateName = 'aws'): WarmCluster => ({
+    name,
+    candidate: candidateName,
+    supply: { ...supply(name, 0), nodes: [], planned: [{ template: template(cpu), count: 1 }] },
+    ...more,
+  });
+  const sleeper = (name: string, more: Partial<OwnCluster> = {}) =>
+    own(name, { warm: true, sleeps: true, revision: 'now', hourly: 0n, ...more });
+  const wanting = (count: number, more: object = {}) => [
+    { ...candidate('aws', 1, more), asleep: count, revision: 'now' },
+  ];
+  const quiet = { waiting: [] };
+  const done = (more: Partial<ClustersView>) => {
+    const { openings, growths, purchases } = plan(more);
+    return [
+      ...growths.map(({ cluster, nodes }) => `${cluster} +${nodes}`),
+      ...openings.map(({ name, waking }) => `${waking ? 'wake' : 'open'} ${name}`),
+      ...purchases.map((one) => `${one.candidate} ${one.nodes.pool}${one.sleeps ? ' to sleep' : ''}`),
+    ];
+  };
+  const warm = (name: string, cpu: number): WarmCluster => ({ name, candidate: 'aws', supply: supply(name, cpu) });
+
+  it.each<[string, Partial<ClustersView>, string[]]>([
+    ['is woken before another is bought', { warm: [asleep('a')] }, ['wake a']],
+    ['is woken after what waits warm', { warm: [asleep('a'), warm('w', 4)] }, ['open w', 'wake a']],
+    ['is left asleep where what waits warm is enough', { warm: [asleep('a'), warm('w', 8)] }, ['open w']],
+    ['is woken for a part, and one is bought for the rest', { warm: [asleep('a', 4)] }, ['wake a', 'aws 1']],
+    ['is left asleep where a new one costs less', { warm: [asleep('a', 8, price(9_000_000n))] }, ['aws 2']],
+    [
+      'is woken where it costs more, and only it comes in time',
+      {
+        warm: [asleep('a', 8, price(9_000_000n, { startupMs: MINUTE }))],
+        limits: limits({ startWithinMs: 2 * MINUTE }),
+        candidates: [{ ...candidate('aws', 1), startupMs: 5 * MINUTE }],
+      },
+      ['wake a'],
+    ],
+    [
+      'is left asleep where only a new one comes in time',
+      {
+        warm: [asleep('a', 8, price(1n, { startupMs: 5 * MINUTE }))],
+        limits: limits({ startWithinMs: 2 * MINUTE }),
+        candidates: [{ ...candidate('aws', 1), startupMs: MINUTE }],
+      },
+      ['aws 2'],
+    ],
+    [
+      'is not woken beyond the budget',
+      { warm: [asleep('a')], clusters: [sleeper('a')], limits: limits({ hourly: 999_999n }) },
+      [],
+    ],
+    [
+      'is woken where none may be bought any more',
+      { warm: [asleep('a')], clusters: [sleeper('a'), own('b'), own('c')] },
+      ['wake a'],
+    ],
+    [
+      'is woken after pools that may grow',
+      { warm: [asleep('a')], growth: [{ name: 'private', left: 9, pools: [growing('own', 9, 1)] }] },
+      ['shop/own +2'],
+    ],
+    [
+      'is not woken for what the hub would not send there',
+      { warm: [asleep('a')], waiting: [work('web', 6, '1', { accepts: ({ labels }) => labels.tier === 'public' })] },
+      ['aws 2'],
+    ],
+    [
+      'is woken for a peak, after what waits warm',
+      {
+        ...quiet,
+        warm: [asleep('a'), warm('w', 8)],
+        clusters: [sleeper('a'), own('w', { warm: true })],
+        peaks: [{ name: 'sale', candidate: undefined, clusters: 2, from: 0, until: NOW + 1 }],
+      },
+      ['open w', 'wake a'],
+    ],
+    [
+      'is not woken for a peak beyond the budget',
+      {
+        ...quiet,
+        warm: [asleep('a')],
+        clusters: [sleeper('a')],
+        limits: limits({ hourly: 999_999n }),
+        peaks: [{ name: 'sale', candidate: undefined, clusters: 1, from: 0, until: NOW + 1 }],
+      },
+      [],
+    ],
+    [
+      'is made where it is not there',
+      { ...quiet, candidates: wanting(2), clusters: [sleeper('a')] },
+      ['aws 1 to sleep'],
+    ],
+    [
+      'is not made where one with work is to take its place',
+      { ...quiet, candidates: wanting(2), clusters: [sleeper('a'), own('b', { revision: 'now' })] },
+      [],
+    ],
+    [
+      'is made where one with work is of another template',
+      { ...quiet, candidates: wanting(2), clusters: [sleeper('a'), own('b', { revision: 'before' })] },
+      ['aws 1 to sleep'],
+    ],
+  ])('%s', (_, more, expected) => expect(done(more)).toEqual(expected));
+
+  it('is what one without work becomes where there is room for one that sleeps, and no more', () => {
+    const idle = (name: string, more: Partial<OwnCluster> = {}) =>
+      own(name, { idleSince: NOW - 60 * MINUTE, revision: 'now', ...more });
+    const ends = (more: Partial<ClustersView>) =>
+      plan({ ...quiet, ...more }).removals.map(({ name, toSleep }) => `${name}${toSleep ? ' sleeps' : ''}`);
+    const clusters = [idle('a'), idle('b')];
+    expect(ends({ candidates: wanting(1), clusters })).toEqual(['a sleeps', 'b']);
+    expect(ends({ candidates: wanting(2), clusters: [...clusters, sleeper('c')] })).toEqual(['a sleeps', 'b']);
+    expect(ends({ candidates: wanting(2, { cannotSleep: 'no' }), clusters })).toEqual(['a', 'b']);
+    // One is made anew in its place, as far as that can be.
+    const before = [idle('a', { revision: 'before' })];
+    expect(ends({ candidates: wanting(1, { problem: 'it rests' }), clusters: before })).toEqual(['a']);
   });
 });
 

@@ -128,6 +128,7 @@ describe('what holds a pool back, all in turn', () => {
   const cases: [Say, string, Holds, number, Say[]][] = [
     ['schedule', 'no nodes until it wakes', { asleep: 'schedule' }, 0, ['schedule']],
     ['sleep', 'no nodes until it wakes', { asleep: 'sleep' }, 0, ['sleep']],
+    ['policy', 'no nodes until it wakes', { asleep: 'policy' }, 0, ['policy']],
     ['quota', 'what it has', { refused: () => 3 }, 3, ['quota']],
     ['quota', 'less than it has, if less was decided', { refused: () => 7 }, 5, ['quota']],
     ['quota', 'nothing, if it is new', { refused: () => undefined }, 0, ['quota']],

@@ -1,18 +1,32 @@
-import { expect, it } from 'vitest';
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { dump, load } from 'js-yaml';
+import { describe, expect, it } from 'vitest';
 import { cloudProfileSpec } from '../../../operator/api/cloudprofile.ts';
 import { hubSpec } from '../../../operator/api/hub.ts';
 import { burstPolicySpec, workerClusterSpec } from '../../../operator/api/index.ts';
 import { profileManifests } from '../../../operator/api/profiles.ts';
-import { policy, privateCluster, soldAs, stage } from '../../../operator/cli/demo/burst-objects.ts';
+import { policy, privateCluster, soldAs, stage, workOf } from '../../../operator/cli/demo/burst-objects.ts';
 import { leftOfDemo } from '../../../operator/cli/demo/clean-up.ts';
+import { karmadaLeft, karmadaOf } from '../../../operator/cli/demo/karmada-at-hand.ts';
+import { KarmadaFleet } from '../../../operator/cli/demo/karmada-fleet.ts';
+import { NeutralFleet } from '../../../operator/cli/demo/neutral-fleet.ts';
 import type { KubeClient } from '../../../operator/kube/client.ts';
-import type { KubeObject } from '../../../operator/kube/resources.ts';
+import type { KubeObject, Secret } from '../../../operator/kube/resources.ts';
 import { MemoryObjects } from '../../kit/memory-objects.ts';
 
+const NEVER = new AbortController().signal;
 const profiles = await profileManifests();
 const sold = soldAs(profiles);
 const local = profiles.find(({ metadata }) => metadata.name === 'local')!;
-const staged = stage(local, sold);
+const garden = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kube-system', uid: 'uid-of-garden' } };
+const clientOf = (...objects: KubeObject[]) => {
+  const memory = new MemoryObjects(garden, ...objects);
+  return Object.assign(memory, { get: memory.getOrUndefined.bind(memory) }) as unknown as KubeClient;
+};
+const neutral = new NeutralFleet(clientOf(), '', {}, () => {});
+const staged = [...neutral.objects, ...stage(local, sold, neutral.hub)];
 const found = (kind: string) => staged.find((one) => one.kind === kind) as KubeObject & { spec: any };
 
 it('the demo tells prices of the profiles that come with Coppice, for machines that are as large as local ones', () => {
@@ -41,10 +55,83 @@ it('the objects of the demo are what their kinds allow, and the policy makes clu
 });
 
 it('the demo takes away what an earlier one has left, and nothing that it did not make', async () => {
-  const left = (...objects: KubeObject[]) =>
-    leftOfDemo(new MemoryObjects(...objects) as unknown as KubeClient, new AbortController().signal);
+  const left = (...objects: KubeObject[]) => leftOfDemo(clientOf(...objects), 'kube-system', NEVER);
   expect(await left()).toEqual([]);
   expect(await left(found('Hub'))).toHaveLength(1);
   const theirs = { ...found('Hub'), metadata: { name: 'burst-demo' } };
   await expect(left(theirs)).rejects.toThrow('there is a Hub burst-demo that no demo made');
+});
+
+const marksOf = (garden: string) => ({
+  labels: { 'app.kubernetes.io/managed-by': 'coppice-demo', 'multi-cluster.demo.io/garden': garden },
+});
+
+describe('the Karmada of a demo', () => {
+  const context = (name: string) => ({ name, context: { cluster: name, user: name } });
+  const entry = (name: string) => ({ name, cluster: { server: `https://${name}.example.com` } });
+  const user = (name: string) => ({ name, user: { token: `of-${name}` } });
+  const names = ['karmada-host', 'karmada-apiserver'];
+  const document = {
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: names.map(entry),
+    users: names.map(user),
+    contexts: names.map(context),
+    'current-context': 'karmada-host',
+  };
+  const opened = async (text: object, chosen?: string) => {
+    const file = join(await mkdtemp(join(tmpdir(), 'karmada-')), 'karmada.config');
+    await writeFile(file, dump(text));
+    const { fleet, close } = await karmadaOf(clientOf(), file, chosen, 'kube-system', NEVER);
+    await close();
+    const [secret] = fleet.objects as [Secret & { stringData: { value: string } }];
+    return { secret, fleet, kubeconfig: load(secret.stringData.value) as typeof document };
+  };
+
+  it("is that of its own API server, which its installers name, and the operator gets no other of a person's contexts", async () => {
+    const { secret, kubeconfig, fleet } = await opened(document);
+    expect(secret.metadata).toMatchObject({ namespace: 'kube-system', name: fleet.hub.kubeconfigRef.name });
+    expect(kubeconfig).toEqual({
+      ...document,
+      clusters: [entry('karmada-apiserver')],
+      users: [user('karmada-apiserver')],
+      contexts: [context('karmada-apiserver')],
+      'current-context': 'karmada-apiserver',
+    });
+    expect((await opened(document, 'karmada-host')).kubeconfig.clusters).toEqual([entry('karmada-host')]);
+    hubSpec.parse(stage(local, sold, fleet.hub).find(({ kind }) => kind === 'Hub')!['spec' as never]);
+  });
+
+  it('is refused where the kubeconfig lacks the context, or runs a program', async () => {
+    await expect(opened(document, 'other')).rejects.toThrow('has no context other');
+    const users = [{ name: 'karmada-apiserver', user: { exec: { command: 'true' } } }];
+    await expect(opened({ ...document, users })).rejects.toThrow('the operator could not use it');
+  });
+
+  it('has only taken from it what a demo of this garden has made', async () => {
+    const { labels } = marksOf('uid-of-garden');
+    const sale = (namespace: string, more?: Record<string, string>) => ({
+      ...workOf('sale', 1),
+      metadata: { name: 'sale', namespace, ...(more && { labels: more }) },
+    });
+    const karmada = clientOf(
+      sale('burst-demo-fleet', labels),
+      sale('theirs'),
+      sale('of-another-garden', marksOf('uid-of-another').labels),
+    );
+    const fleet = new KarmadaFleet(karmada, '', 'kube-system', 'uid-of-garden');
+    await fleet.ebb(NEVER);
+    expect((karmada as unknown as MemoryObjects).writes).toEqual(['delete deployments burst-demo-fleet/sale']);
+  });
+
+  it('is known from the garden after a demo that was interrupted', async () => {
+    expect(await karmadaLeft(clientOf(), 'kube-system', NEVER)).toBeUndefined();
+    const { secret } = await opened(document);
+    const data = { value: Buffer.from(secret.stringData.value).toString('base64') };
+    const left = clientOf({ ...secret, data } as KubeObject);
+    expect(await leftOfDemo(left, 'kube-system', NEVER)).toHaveLength(1);
+    const found = await karmadaLeft(left, 'kube-system', NEVER);
+    expect(found).toBeDefined();
+    await found!.close();
+  });
 });

@@ -131,6 +131,15 @@ describe('a member that the policy names', () => {
     expect(scene.clusters()).toHaveLength(2);
   });
 
+  it('grows in a cluster of a cloud that ends nodes by name, as what is added can be given back', async () => {
+    scene.removesNodes = true;
+    scene.objects.put({ ...member, spec: { ...member.spec, mode: 'Managed' } });
+    scene.demands = waits(1);
+    await scene.looks(MINUTE);
+    expect(decided()).toBe(2);
+    expect(scene.clusters()).toHaveLength(1);
+  });
+
   it('grows as far as quotas of its namespace allow', async () => {
     scene.objects.put({
       ...member,

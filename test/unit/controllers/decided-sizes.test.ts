@@ -307,3 +307,40 @@ describe('a managed cluster', () => {
     expect(asked(blind, facts(undefined)).wish).toBeUndefined();
   });
 });
+
+describe('an order about sleep', () => {
+  const order = { asleep: true, by: 'BurstPolicy shop/peak', why: 'it waits', at: '2026-11-22T00:00:00Z' };
+
+  it('stands beside the sizes of pools, outlives the operator, and each is taken back alone', async () => {
+    const sizes = start();
+    expect(sizes.sleepOrder(KEY, 'u1')).toBe('none');
+    await sizes.orderSleep(KEY, 'u1', order);
+    await decide(sizes, 5);
+    expect(start().sleepOrder(KEY, 'u1')).toEqual(order);
+    expect(reconcile(start(), undefined).nodes).toBe('a 5, b 1');
+    await sizes.forget(KEY, 'u1', () => false);
+    expect(start().sleepOrder(KEY, 'u1')).toEqual(order);
+    await decide(sizes, 4);
+    await sizes.orderSleep(KEY, 'u1', undefined);
+    expect(sizes.sleepOrder(KEY, 'u1')).toBe('none');
+    expect(reconcile(start(), undefined).nodes).toBe('a 4, b 1');
+  });
+
+  it("is written once, and is no other cluster's of the same name", async () => {
+    const sizes = start();
+    await sizes.orderSleep(KEY, 'u1', undefined);
+    expect(server.writes).toEqual([]);
+    await sizes.orderSleep(KEY, 'u1', order);
+    await sizes.orderSleep(KEY, 'u1', order);
+    expect(server.writes).toHaveLength(1);
+    expect(sizes.sleepOrder(KEY, 'u2')).toBe('none');
+  });
+
+  it.each(['{', '{"uid":"u1","pools":{},"sleep":{"asleep":"yes"}}'])('that says %s is not known', async (text) => {
+    const sizes = start();
+    await sizes.orderSleep(KEY, 'u1', order);
+    spoil(text);
+    expect(start().sleepOrder(KEY, 'u1')).toBe('unknown');
+    await expect(start().orderSleep(KEY, 'u1', undefined)).rejects.toThrow('cannot be read');
+  });
+});

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
+import type { SleepOrder } from '../../../operator/capacity/sleep-order.ts';
 import { hibernationProblems, sleepOf } from '../../../operator/controllers/workercluster/hibernation.ts';
 import { lifetimeOf } from '../../../operator/controllers/workercluster/lifetime.ts';
 
@@ -126,6 +127,107 @@ describe('hibernation', () => {
     const first = sleepOf(cluster({ hibernation: { schedules } }), at('20T20:00:00')).status;
     const again = sleepOf(cluster({ hibernation: { schedules } }, { hibernation: first }), at('20T23:00:00')).status;
     expect(again).toEqual(first);
+  });
+
+  describe('with an order of a policy', () => {
+    const order = (asleep: boolean, time = '2026-11-21T10:00:00Z') => ({
+      asleep,
+      by: 'BurstPolicy a/b',
+      why: 'x',
+      at: time,
+    });
+    /** Looks at these times, each with what it was told by then; the status of each is what the next has seen. */
+    const looks = (hibernation: object | undefined, ...steps: [string, SleepOrder | 'none' | 'unknown', object?][]) => {
+      let status: WorkerCluster['status'];
+      return steps.map(([time, given, changed]) => {
+        const spec = changed ?? hibernation;
+        const sleep = sleepOf(cluster(spec ? { hibernation: spec } : {}, status), at(time), given);
+        status = { hibernation: sleep.status } as never;
+        return sleep.asleep;
+      });
+    };
+
+    it.each<[string, object | undefined, [string, SleepOrder | 'none' | 'unknown', object?][], boolean[]]>([
+      [
+        'one that says nothing sleeps by it, and wakes when it is gone',
+        undefined,
+        [
+          ['21T09:00:00', 'none'],
+          ['21T10:01:00', order(true)],
+          ['21T11:00:00', 'none'],
+        ],
+        [false, true, false],
+      ],
+      [
+        'one that sleeps is awake by it, and sleeps again when it is gone',
+        { enabled: true },
+        [
+          ['21T09:00:00', 'none'],
+          ['21T10:01:00', order(false)],
+          ['21T11:00:00', order(false)],
+          ['21T12:00:00', 'none'],
+        ],
+        [true, false, false, true],
+      ],
+      [
+        'its schedule says nothing meanwhile, and what it has said last holds afterwards',
+        { schedules },
+        [
+          ['23T09:00:00', 'none'],
+          ['23T10:01:00', order(false, '2026-11-23T10:00:00Z')],
+          ['23T21:00:00', order(false, '2026-11-23T10:00:00Z')],
+          ['23T22:00:00', 'none'],
+        ],
+        [false, false, false, true],
+      ],
+      [
+        'who says afterwards that it is to sleep has the last word',
+        { enabled: false },
+        [
+          ['21T09:00:00', 'none'],
+          ['21T10:01:00', order(false)],
+          ['21T11:00:00', order(false), { enabled: true }],
+          ['21T12:00:00', order(false), { enabled: true }],
+        ],
+        [false, false, true, true],
+      ],
+      [
+        'who has said so before has not',
+        { enabled: false },
+        [
+          ['21T09:00:00', 'none'],
+          ['21T09:30:00', 'none', { enabled: true }],
+          ['21T10:01:00', order(false), { enabled: true }],
+        ],
+        [false, true, false],
+      ],
+      [
+        'who wakes what a policy has put to sleep has it awake',
+        undefined,
+        [
+          ['21T10:01:00', order(true)],
+          ['21T11:00:00', order(true), { enabled: false }],
+        ],
+        [true, false],
+      ],
+      [
+        'what nobody can read for a moment goes on',
+        { enabled: true },
+        [
+          ['21T10:01:00', order(false)],
+          ['21T11:00:00', 'unknown'],
+          ['21T12:00:00', 'none'],
+        ],
+        [false, false, true],
+      ],
+    ])('%s', (_, hibernation, steps, asleep) => expect(looks(hibernation, ...steps)).toEqual(asleep));
+
+    it('says the same at every look in between', () => {
+      const spec = { hibernation: { enabled: true } };
+      const first = sleepOf(cluster(spec), at('21T10:01:00'), order(false)).status;
+      expect(first).toMatchObject({ asleep: false, enabled: true, order: { by: 'BurstPolicy a/b', otherwise: true } });
+      expect(sleepOf(cluster(spec, { hibernation: first }), at('21T15:00:00'), order(false)).status).toEqual(first);
+    });
   });
 
   it('refuses what it cannot understand', () => {

@@ -82,7 +82,7 @@ beforeEach(async () => {
     managed,
     wireCloudProfiles(core),
     quota,
-    wireAutoscaling(core, quota.granted),
+    wireAutoscaling(core, quota.granted, managed),
     seed,
     wireWorkerClusters(core, { managed: managed.managed, granted: quota.granted, holds }),
     wireShoots(core, { accounts: credentials.ofShoots, backups: backup.backups, holds }),

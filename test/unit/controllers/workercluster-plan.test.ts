@@ -5,6 +5,7 @@ import { findCondition } from '../../../operator/api/conditions.ts';
 import { API_VERSION, FINALIZER } from '../../../operator/api/group.ts';
 import type { Shoot } from '../../../operator/api/shoot.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
+import type { SleepOrder } from '../../../operator/capacity/sleep-order.ts';
 import type { ManagedFacts } from '../../../operator/controllers/managed/facts.ts';
 import { planWorkerCluster } from '../../../operator/controllers/workercluster/plan.ts';
 import { providerNamed } from '../../../providers/index.ts';
@@ -428,7 +429,11 @@ describe('modes', () => {
         const shoot = status ? shootOf(cluster({ mode: 'Hosted', dataPlaneNodes: 3 }), status) : undefined;
         const keepsAwake = () => ('awake' in changes ? [{ by: 'Membership one', advice: 'it moves work' }] : []);
         const provider = providerNamed('simulated');
-        return planWorkerCluster({ cluster: wc, profile, profileNames: ['aws'], provider, shoot, keepsAwake }, NOW);
+        const sleepOrder = 'order' in changes ? (changes.order as SleepOrder) : 'none';
+        return planWorkerCluster(
+          { cluster: wc, profile, profileNames: ['aws'], provider, shoot, keepsAwake, sleepOrder },
+          NOW,
+        );
       };
       const sleeping = {
         lastOperation: { type: 'Hibernate', state: 'Succeeded' },
@@ -455,6 +460,24 @@ describe('modes', () => {
         expect(shoot?.spec.hibernation).toEqual({ enabled: true });
         expect(next).toEqual(new Date('2026-11-21T06:00:00Z'));
         expect(asked({ schedules: [{ start: '0 20 * * *' }], enabled: false }).shoot?.spec.hibernation).toBeUndefined();
+      });
+
+      it('sleeps or is awake as a policy has ordered, and says whose order it is', () => {
+        const order = { by: 'BurstPolicy shop/peak', why: 'work waits', at: '2026-11-20T12:00:00Z' };
+        const awake = asked({ enabled: true }, sleeping, { order: { ...order, asleep: false } });
+        expect(awake.shoot?.spec.hibernation).toBeUndefined();
+        expect(awake.status.hibernation).toMatchObject({ asleep: false, order: { otherwise: true } });
+        expect(findCondition(awake.status.conditions, 'Hibernated')).toMatchObject({
+          reason: 'Waking',
+          message: expect.stringContaining('; BurstPolicy shop/peak has it awake: work waits'),
+        });
+        const asleep = asked({ enabled: false }, sleeping, { order: { ...order, asleep: true } });
+        expect(asleep.shoot?.spec.hibernation).toEqual({ enabled: true });
+        expect(asleep.shoot?.spec.provider.workers).toMatchObject([{ minimum: 3, maximum: 3 }]);
+        expect(findCondition(asleep.status.conditions, 'Hibernated')).toMatchObject({
+          status: 'True',
+          message: 'sleeps; BurstPolicy shop/peak has it sleep: work waits',
+        });
       });
 
       it('is made first', () => {

@@ -71,7 +71,8 @@ const MAY_IMPORT: Record<string, string[]> = {
 /** What each controller may import of others, besides the files that all share: they meet in the API server, and circles begin here. */
 const CONTROLLER_MAY_IMPORT: Record<string, string[]> = {
   attached: [],
-  autoscaling: ['quota'],
+  // Which nodes a cloud is ending is known there.
+  autoscaling: ['managed', 'quota'],
   backup: ['shoot'],
   // Nodes that it adds are decided by the rules of the autoscaler, which takes them away again.
   burst: ['autoscaling', 'membership', 'quota'],

@@ -47,25 +47,35 @@ describe('the demand of a hub whose scheduler writes PlacementDecisions', () => 
     expect(accepts({ tier: 'base', gpu: 'true' })).toBe(false);
   });
 
-  it.each([
-    ['no JSON', 'many'],
-    ['no object', [3]],
-    ['no replicas', { requests: { cpu: '1' } }],
-    ['less than one', { replicas: 0 }],
-    ['a fraction of one', { replicas: 1.5 }],
-    ['more than anybody has', { replicas: 1e9 }],
-    ['amounts that are no text', { replicas: 1, requests: { cpu: 1 } }],
-    ['an amount without end', { replicas: 1, requests: { cpu: '1'.repeat(100) } }],
+  it.each<[string, unknown, RegExp]>([
+    ['no JSON', 'many', /: it is no JSON$/],
+    ['no object', [3], /: Invalid input: expected object/],
+    ['no replicas', { requests: { cpu: '1' } }, /: replicas: /],
+    ['less than none', { replicas: -1 }, /: replicas: /],
+    ['a fraction of one', { replicas: 1.5 }, /: replicas: /],
+    ['more than anybody has', { replicas: 1e9 }, /: replicas: /],
+    ['amounts that are no text', { replicas: 1, requests: { cpu: 1 } }, /: requests.cpu: /],
+    ['an amount without end', { replicas: 1, requests: { cpu: '1'.repeat(100) } }, /: requests.cpu: /],
     [
       'a selector that is none',
       { replicas: 1, clusterSelector: { matchExpressions: [{ key: 'a', operator: 'Like' }] } },
+      /: clusterSelector.matchExpressions.0.operator: /,
     ],
-    ['more than is read', { replicas: 1, note: 'x'.repeat(10_000) }],
-  ])('is not heard where it says %s, and the others are', async (_, said) => {
+    ['more than is read', { replicas: 1, note: 'x'.repeat(10_000) }, /: it is longer than 8192 characters$/],
+  ])('asks for nothing where it says %s, and tells why; the others are heard', async (_, said, why) => {
     const found = await demand([decision(said), decision({ replicas: 2 }, { name: 'other' })]);
     expect(found.map(({ source, count }) => ({ source, count }))).toEqual([
+      { source: 'PlacementDecision shop/web', count: 0 },
       { source: 'PlacementDecision shop/other', count: 2 },
     ]);
+    expect(found[0]!.problem).toMatch(/^annotation multi-cluster.demo.io\/unplaced cannot be read: /);
+    expect(found[0]!.problem).toMatch(why);
+    expect(found[0]!.problem!.length).toBeLessThan(400);
+    expect(found[1]!.problem).toBeUndefined();
+  });
+
+  it('is none where the scheduler says that no replica is without a place', async () => {
+    expect(await demand([decision({ replicas: 0 })])).toEqual([]);
   });
 
   it('is not what is being deleted', async () => {

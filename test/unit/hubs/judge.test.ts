@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import {
+  judgeEmptying,
   judgeJoin,
   judgeLeave,
   judgeSleep,
@@ -218,4 +219,18 @@ describe('a cluster that is to sleep', () => {
       'nobody has room: it sleeps at 2026-11-22T12:01:00Z all the same',
     ],
   ])('%s', (_, given, expected) => expect(judgeSleep({ ...view, ...given }, NOW)).toBe(expected));
+});
+
+describe('a cluster that its BurstPolicy wants emptied', () => {
+  const view = { placements: ['ResourceBinding shop/web'], effect: 'Moves', noRoom: undefined } as const;
+  it.each<[string, Partial<Omit<SleepView, 'ends'>>, string]>([
+    ['is drained', {}, 'Draining'],
+    ['is empty when nothing is placed there', { placements: [] }, 'Drained'],
+    ['is not drained before there is room elsewhere', { noRoom: 'nobody has room' }, 'NoRoom'],
+    ['is not drained where the hub moves nothing', { effect: 'Deletes' }, 'DrainNotPossible'],
+    ['nor where the hub cannot tell what is placed', { placements: undefined }, 'DrainNotPossible'],
+  ])('%s', (_, given, reason) => {
+    const verdict = judgeEmptying({ ...view, ...given });
+    expect(verdict).toMatchObject({ reason, drained: reason === 'Drained' });
+  });
 });

@@ -206,6 +206,27 @@ describe('what Karmada has no room for', () => {
     expect(await one('SchedulerError', message, wants, scheduling)).toHaveLength(count);
   });
 
+  it('comes with what else each asks for, and with the nodes that it accepts', async () => {
+    const terms = { nodeSelectorTerms: [{ matchExpressions: [{ key: 'disk', operator: 'In', values: ['ssd'] }] }] };
+    const tolerations = [{ key: 'team', operator: 'Exists' }];
+    const nodeClaim = { nodeSelector: { tier: 'db' }, hardNodeAffinity: terms, tolerations };
+    const resourceRequest = { cpu: '1', 'hugepages-2Mi': '4Mi', pods: '1' };
+    const [found] = await one('Unschedulable', '', {
+      replicas: 1,
+      replicaRequirements: { resourceRequest, nodeClaim },
+    });
+    expect(found).toMatchObject({ each: { cpu: '1' }, others: { 'hugepages-2Mi': '4Mi' } });
+    expect(found!.others).not.toHaveProperty('pods');
+    expect(found!.nodes).toEqual({
+      nodeSelector: { tier: 'db' },
+      affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: terms } },
+      tolerations,
+    });
+    const [plain] = await one('Unschedulable');
+    expect(plain).not.toHaveProperty('nodes');
+    expect(plain).not.toHaveProperty('others');
+  });
+
   it('is each part of work that has several', async () => {
     const components = [
       { name: 'manager', replicas: 1, replicaRequirements: { resourceRequest: { cpu: '1' } } },

@@ -110,6 +110,88 @@ describe('a cluster that an agent pulls for', () => {
     expect(all.filter(({ on, resource }) => !isLookedFor(on, resource))).toEqual([]);
   });
 
+  describe('whose Cluster somebody deletes', () => {
+    const deletionTimestamp = '2026-11-22T12:00:00Z';
+    const within = 'karmada-es-shop--demo';
+    const identifier = {
+      group: 'apps',
+      version: 'v1',
+      resource: 'deployments',
+      kind: 'Deployment',
+      namespace: 'shop',
+      name: 'web',
+    };
+    const work = (metadata: object = {}, spec: object = {}, manifestStatuses: object[] = [{ identifier }]) => ({
+      ...object('Work', 'web', {
+        namespace: within,
+        uid: 'uid-of-work',
+        deletionTimestamp,
+        finalizers: ['theirs', 'karmada.io/execution-controller'],
+        ...metadata,
+      }),
+      spec: { workload: { manifests: [{ kind: 'Deployment' }] }, ...spec },
+      status: { manifestStatuses },
+    });
+    const web = object('Deployment', 'web', { namespace: 'shop' });
+    const right = object('RoleBinding', 'coppice-agent-shop--demo', { namespace: within });
+    const released = async (
+      {
+        works = [work()],
+        rolebindings = [],
+        inside = [],
+        live = cluster('True', { deletionTimestamp, labels: { 'multi-cluster.demo.io/membership': 'uid' } }),
+      }: {
+        works?: KubeObject[];
+        rolebindings?: KubeObject[];
+        inside?: KubeObject[];
+        live?: KarmadaCluster;
+      } = {},
+      one: Member = member,
+    ) => {
+      const hub = {
+        clusters: [live],
+        namespaces: [namespace],
+        works,
+        rolebindings,
+        resourcebindings: [],
+        clusterresourcebindings: [],
+      };
+      const seen = await karmadaHub.observe(reader(hub), reader({ deployments: inside }), one, spec);
+      return karmadaHub.release!(one, spec, seen);
+    };
+
+    it('has Works let go of that its agent has taken away, and could not say so for want of its right', async () => {
+      expect(await released()).toMatchObject([
+        {
+          on: 'hub',
+          namespace: within,
+          name: 'web',
+          uid: 'uid-of-work',
+          patch: { metadata: { finalizers: ['theirs'] } },
+        },
+      ]);
+    });
+
+    it.each<[string, Parameters<typeof released>[0], Member?]>([
+      ['the agent has its right still', { rolebindings: [right] }],
+      ['something of it is in the member', { inside: [web] }],
+      ['it is not on its way out', { works: [work({ deletionTimestamp: undefined })] }],
+      ['somebody else holds it', { works: [work({ finalizers: ['theirs'] })] }],
+      ['what it made is to stay', { works: [work({}, { preserveResourcesOnDeletion: true })] }],
+      ['Karmada does not tell what it made', { works: [work({}, {}, [])] }],
+      ['nobody deletes the Cluster', { live: cluster('True') }],
+      ['the cluster leaves, which takes Works away first', {}, { ...member, closed: 'Leaving' }],
+    ])('keeps its hands off a Work where %s', async (_, objects, one) =>
+      expect(await released(objects, one)).toEqual([]),
+    );
+
+    it('says what it waits for', async () => {
+      const live = cluster('True', { deletionTimestamp, labels: { 'multi-cluster.demo.io/membership': 'uid' } });
+      const steps = karmadaHub.join(member, spec, await seenOf({ clusters: [live] }));
+      expect(steps.find(({ type }) => type === 'Registered')?.waiting).toContain('somebody deletes Cluster shop--demo');
+    });
+  });
+
   it('leaves with its Works first, while its agent may still take them away; of a dead one Karmada drops them', async () => {
     const works = [
       object('Work', 'web', { namespace: 'karmada-es-shop--demo', labels: { 'work.karmada.io/permanent-id': 'one' } }),

@@ -97,6 +97,7 @@ describe('taints of a Cluster of Karmada', () => {
     ['one that has joined is open', [[cordoned, initializing], undefined, 'keep'], [cordoned]],
     ['one that leaves is closed', [[cordoned], 'Leaving', 'keep'], [cordoned, leaving]],
     ['and drained', [[leaving], 'Leaving', 'begin'], [leaving, draining]],
+    ['and open again, if it is to stay', [[cordoned, leaving, draining], undefined, 'keep'], [cordoned]],
     ['one that sleeps is closed', [[cordoned], 'Asleep', 'keep'], [cordoned, asleep]],
     ['and emptied', [[asleep], 'Asleep', 'begin'], [asleep, emptied]],
     ['and stays so until it has woken', [[asleep, emptied], 'Asleep', 'keep'], [asleep, emptied]],

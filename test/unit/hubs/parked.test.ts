@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { parked } from '../../../operator/controllers/membership/join.ts';
+import { emptied, parked } from '../../../operator/controllers/membership/join.ts';
 import type { MembershipRecord } from '../../../operator/controllers/membership/record.ts';
 
 const NOW = new Date('2026-11-22T12:00:00Z');
@@ -32,4 +32,20 @@ it('has the tokens replaced that can be, of what wakes', () => {
   expect(woken.parked).toBe('Waking');
   expect(woken.credentials.map(({ renewAt }) => renewAt)).toEqual(['2026-11-22T12:00:00Z', undefined]);
   expect(parked(record({ opened: true, parked: 'FallingAsleep' }), false, NOW).parked).toBe('Waking');
+});
+
+it.each<[string, object, boolean, object]>([
+  ['what is to be emptied is closed', { opened: true }, true, { opened: true, parked: 'Emptying' }],
+  ['once', { opened: true, parked: 'Emptying' }, true, { opened: true, parked: 'Emptying' }],
+  ['what was never open has nothing to be emptied of', {}, true, {}],
+  ['what sleeps has nothing either', { opened: true, parked: 'Asleep' }, true, { opened: true, parked: 'Asleep' }],
+  ['what is to stay is open again', { opened: true, parked: 'Emptying' }, false, { opened: true }],
+  ['what sleeps is not opened by that', { opened: true, parked: 'Asleep' }, false, { opened: true, parked: 'Asleep' }],
+])('%s', (_, before, isEmptied, after) => {
+  expect(emptied(record(before), isEmptied)).toEqual(record(after));
+});
+
+it('has a cluster that is being emptied fall asleep all the same', () => {
+  expect(parked(record({ opened: true, parked: 'Emptying' }), true, NOW).parked).toBe('FallingAsleep');
+  expect(parked(record({ opened: true, parked: 'Emptying' }), false, NOW).parked).toBe('Emptying');
 });

@@ -28,6 +28,7 @@ const settled: Situation = {
   access: { open: true, dueAt: inMinutes(5) },
   failures: new Map(),
 };
+const DUE = { of: 'web/u1', begun: false };
 const fresh: Partial<Situation> = {
   exists: false,
   applied: undefined,
@@ -57,6 +58,19 @@ describe('what is next for a managed cluster', () => {
     ['rotated credentials', { credentials: 'c2' }, { do: 'check' }],
     ['a spec that cannot be had leaves what there is, and its access, alone', { wish: undefined }, wait(inMinutes(5))],
     ['asked for although nothing changed', { forced: true }, { do: 'apply' }],
+    ['named nodes go before anything else is changed', { wish: 'w2', removal: DUE }, { do: 'remove' }],
+    [
+      'while nobody knows whether they have gone, no size is applied',
+      failing('remove', inMinutes(2), { wish: 'w2', removal: { ...DUE, begun: true } }),
+      wait(inMinutes(2)),
+    ],
+    [
+      'a cloud that does not let them go holds up nothing else',
+      failing('remove', inMinutes(2), { wish: 'w2', removal: DUE }),
+      { do: 'apply' },
+    ],
+    ['nodes that cannot go yet are looked at again soon', { removal: 'waits' }, wait(new Date(+NOW + 5_000))],
+    ['no nodes are removed of what is taken away', { deleting: true, removal: DUE }, { do: 'destroy' }],
     ['no line yet', { access: { open: false, dueAt: undefined } }, { do: 'access' }],
     ['access due', { access: { open: true, dueAt: inMinutes(0) } }, { do: 'access' }],
     ['time to look for drift', { drift: { ...settled.drift, lookedAt: inMinutes(-361) } }, { do: 'look' }],

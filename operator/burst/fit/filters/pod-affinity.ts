@@ -69,6 +69,7 @@ export class PodAffinity {
     this.#pod = pod;
     this.#namespaces = state.facts.namespaces;
     this.#isItsOwn = pod.affinity.length > 0 && pod.affinity.every((term) => ownSpeaksOf(term, pod, this.#namespaces));
+    if (pod.affinity.length + pod.antiAffinity.length === 0 && !state.index.hasUnfriendly) return;
     const related = new Set(state.index.unfriendlyTo(pod.labels));
     // Who is wanted near matches all terms, so one of them finds it.
     for (const term of [...pod.affinity.slice(0, 1), ...pod.antiAffinity])

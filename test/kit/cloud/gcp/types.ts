@@ -201,14 +201,14 @@ export const types: ResourceType[] = [
   }),
   typeLikeKind('gcp:container:NodePool', {
     immutable: ['name', 'project', 'location', 'cluster', 'nodeConfig.spot', 'nodeConfig.guestAccelerators'],
-    outputs: ({ inputs, name }, scene) => {
+    outputs: ({ inputs, name, uid }, scene) => {
       const cluster = scene.find('gcp:container:Cluster', inputs.cluster);
       return {
         version: inputs.version ?? (cluster && scene.outputs(cluster).masterVersion),
         nodeCount: inputs.nodeCount ?? inputs.initialNodeCount ?? 0,
         instanceGroupUrls: poolMachines(inputs, scene).zones.map(
           (zone) =>
-            `https://www.googleapis.com/compute/v1/projects/${scene.caller.account}/zones/${zone}/instanceGroupManagers/gke-${name}`,
+            `https://www.googleapis.com/compute/v1/projects/${scene.caller.account}/zones/${zone}/instanceGroupManagers/gke-${inputs.cluster}-${name}-${digits(8, uid)}-grp`,
         ),
       };
     },

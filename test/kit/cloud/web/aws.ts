@@ -7,6 +7,7 @@ import { describeBalancers } from './aws-balancers.ts';
 import { s3, s3Action } from './aws-buckets.ts';
 import { route53, route53Action } from './aws-dns.ts';
 import { describeMachines, scaleGroups } from './aws-machines.ts';
+import { scaleNodeGroups, toldByEKS } from './aws-node-groups.ts';
 import { type Asked, fieldsOf, Refused, type Said, type Web } from './server.ts';
 
 /** What a signature says: whose key, when, where and for which service. */
@@ -86,11 +87,17 @@ const EKS: readonly [path: RegExp, type: string, key: string, id: (...parts: str
 ];
 
 function eks({ url }: Asked, scene: Scene): Properties {
+  const groupsOf = /^\/clusters\/([^/]+)\/node-groups$/.exec(url.pathname)?.[1];
+  if (groupsOf !== undefined) {
+    const groups = scene.all('aws:eks:NodeGroup').filter(({ inputs }) => inputs.clusterName === groupsOf);
+    return { nodegroups: groups.filter(({ region }) => region === scene.region).map(({ name }) => name) };
+  }
   for (const [path, type, key, id] of EKS) {
     const parts = path.exec(url.pathname)?.slice(1).map(decodeURIComponent);
     if (!parts) continue;
     const resource = found(scene, type, id(...parts), 'ResourceNotFoundException');
-    const { vpcConfig, ...outputs } = scene.outputs(resource);
+    const { vpcConfig, ...told } = scene.outputs(resource);
+    const outputs = key === 'nodegroup' ? toldByEKS(told) : told;
     return { [key]: { ...outputs, ...(vpcConfig && { resourcesVpcConfig: vpcConfig }), tags: model.tags(resource) } };
   }
   throw new Refused(404, 'NotFoundException', `the fake AWS does not know ${url.pathname}: add it to web/aws.ts`);
@@ -173,7 +180,10 @@ export const awsWeb: Web = {
       const told = describeBalancers(action, fields, scene);
       return { body: answerXML(action, { [`${action}Result`]: told }, 'member') };
     }
-    const result = scaleGroups(action, fields, scene, store) ?? query(action, fields, scene, denied);
+    const result =
+      scaleNodeGroups(action, fields, scene, store) ??
+      scaleGroups(action, fields, scene, store) ??
+      query(action, fields, scene, denied);
     return { body: answerXML(action, { [`${action}Result`]: result }, 'member') };
   },
   refusals: {

@@ -3,6 +3,7 @@ import { azure as model } from '../azure/model.ts';
 import type { Account, CloudResource, Scene } from '../model.ts';
 import type { Store } from '../store.ts';
 import { type Distrust, judgeToken } from '../trust.ts';
+import { agentPools } from './azure-agent-pools.ts';
 import { blobStorage } from './azure-buckets.ts';
 import { azureDNS, azureDNSAction } from './azure-dns.ts';
 import { computeMachines } from './azure-machines.ts';
@@ -93,6 +94,8 @@ export const azureWeb: Web = {
     const path = decodeURIComponent(url.pathname);
     const machines = computeMachines({ method, path, query: url.searchParams, body }, scene, store);
     if (machines) return machines;
+    const pools = agentPools({ method, path, body }, (pool) => described(pool, scene), scene, store);
+    if (pools) return pools;
     const subscription = `/subscriptions/${scene.caller.account}`;
     if (path === subscription)
       return { body: { id: subscription, subscriptionId: scene.caller.account, state: 'Enabled' } };

@@ -6,6 +6,7 @@ import { judgeToken } from '../trust.ts';
 import { cloudStorage } from './google-buckets.ts';
 import { cloudDNS, cloudDNSAction } from './google-dns.ts';
 import { computeMachines } from './google-machines.ts';
+import { listNodePools, nodePoolGroups } from './google-node-pools.ts';
 import { type Asked, fieldsOf, Refused, type Said, type Web } from './server.ts';
 
 /** A token names the key that it was given for; the plugins take it too. */
@@ -154,7 +155,10 @@ export const googleWeb: Web = {
       return { body: { results } };
     }
     if (path.endsWith(':getIamPolicy')) return { body: policyOf(path.replace(/:getIamPolicy$/, ''), scene) };
-    const machines = computeMachines(path, url.searchParams, body, scene, store);
+    const machines =
+      listNodePools(path, scene) ??
+      nodePoolGroups(path, body, scene, store) ??
+      computeMachines(path, url.searchParams, body, scene, store);
     if (machines) return { body: machines };
     const resource = scene.all().find((one) => pathOf(one, account) === path);
     if (!resource) throw new Refused(404, 'notFound', `The resource '${path}' was not found`);

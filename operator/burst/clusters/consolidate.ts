@@ -1,0 +1,185 @@
+import { LEAVE_MS, paidUntil, restedAt } from './give-back.ts';
+import type { ClustersView, Emptying, EmptyingCluster, Kept, Movable, OwnCluster, WaitingWork } from './model.ts';
+import { isOn } from './peaks.ts';
+import { Room } from './room.ts';
+import { listed, replicasOf } from './words.ts';
+
+/** A hub needs so long to move work away, besides what a cluster needs to leave: it begins so much earlier. */
+const MOVE_MS = 5 * 60_000;
+/** Elsewhere there has to be room for so much more than what is moved (and one replica at least), or the next replica buys what was given back. */
+const HEADROOM = 0.25;
+/** Of clusters with little work so many are looked at in one go, the dearest first. */
+const MOST_LOOKED_AT = 8;
+
+/** What else is decided in the same look. */
+export interface Decided {
+  /** Clusters that waiting work would go to, as `namespace/name`. */
+  readonly needed: ReadonlySet<string>;
+  readonly hasBought: boolean;
+  readonly hasRemoved: boolean;
+  readonly now: number;
+}
+
+/** What is to be emptied, and why the others are not; and when more may be, milliseconds since the epoch. */
+export interface Consolidated {
+  readonly emptyings: readonly Emptying[];
+  readonly stays: ReadonlyMap<string, string>;
+  readonly times: readonly number[];
+}
+
+/** Clusters that have had little work for long enough, of which it is time to ask what runs there. Pure. */
+export function underused(
+  { clusters, limits, lastIn, lastOut }: Pick<ClustersView, 'clusters' | 'limits' | 'lastIn' | 'lastOut'>,
+  now: number,
+): { due: OwnCluster[]; times: number[] } {
+  const times: number[] = [];
+  if (limits.isSuspended) return { due: [], times };
+  const due = clusters.filter((one) => {
+    const { phase, warm, hasWork, underusedSince, idleSince, emptyingSince, leftAloneUntil = 0, at } = one;
+    const isAsked = phase === 'Joined' && !warm && hasWork && idleSince === undefined && emptyingSince === undefined;
+    if (!isAsked || underusedSince === undefined) return false;
+    const rested = restedAt({ limits, lastIn, lastOut }, false, now);
+    const earliest = Math.max(underusedSince + limits.idleForMs, at + limits.minimumLifeMs, rested, leftAloneUntil);
+    const time = paidUntil(one, earliest, now, LEAVE_MS + MOVE_MS);
+    if (time > now) times.push(time);
+    return time <= now;
+  });
+  return { due: due.sort(dearestFirst).slice(0, MOST_LOOKED_AT), times };
+}
+
+const dearestFirst = (a: OwnCluster, b: OwnCluster): number =>
+  a.hourly === b.hourly ? (a.name < b.name ? -1 : 1) : a.hourly > b.hourly ? -1 : 1;
+
+/**
+ * The cluster that is to be emptied, whose work fits on what is free elsewhere, all of it: of several the one that saves most for each replica that is
+ * moved. One at a time, so that no room is promised twice; and none while anything comes, goes or waits. Pure.
+ */
+export function chooseEmptying(view: ClustersView, decided: Decided): Consolidated {
+  const { due, times } = underused(view, decided.now);
+  const unsettled = due.length > 0 ? whyUnsettled(view, decided) : undefined;
+  const stays = new Map<string, string>();
+  const found: { one: OwnCluster; work: readonly WaitingWork[]; on: ReadonlySet<string> }[] = [];
+  for (const one of due) {
+    const movable = view.movable?.get(one.key);
+    if (!movable) continue;
+    const elsewhere = unsettled ?? placeElsewhere(view, one.key, movable);
+    if (typeof elsewhere === 'string') stays.set(one.name, elsewhere);
+    else if (decided.needed.has(one.key)) stays.set(one.name, 'work that waits would go there');
+    else if ('work' in movable) found.push({ one, work: movable.work, on: elsewhere });
+  }
+  const [best, ...others] = found.sort((a, b) => {
+    const [x, y] = [BigInt(count(a.work)) * b.one.hourly, BigInt(count(b.work)) * a.one.hourly];
+    return x === y ? dearestFirst(a.one, b.one) : x < y ? -1 : 1;
+  });
+  if (!best) return { emptyings: [], stays, times };
+  for (const { one } of others) stays.set(one.name, `${best.one.name} is emptied first`);
+  const sources = [...new Set(best.work.map(({ source }) => source))];
+  const why = `it has little work: ${replicasOf(best.work)} of ${listed(sources)}, for which there is room on ${listed([...best.on].sort())}`;
+  return { emptyings: [{ name: best.one.name, why }], stays, times };
+}
+
+const count = (work: readonly WaitingWork[]): number => work.reduce((sum, one) => sum + one.count, 0);
+
+/** Why no cluster is emptied now, whichever it is; undefined: nothing is in the way. */
+function whyUnsettled(view: ClustersView, { hasBought, hasRemoved, now }: Decided): string | undefined {
+  const { clusters, waiting, supply, peaks = [], limits, unsettled } = view;
+  if (waiting.length > 0) return 'work of the hub waits for room';
+  const busy = clusters.find(({ phase, emptyingSince }) => phase !== 'Joined' || emptyingSince !== undefined);
+  if (hasBought || hasRemoved || busy) return 'another cluster of the policy comes or goes';
+  if (supply.some(({ planned }) => planned.length > 0)) return 'nodes of the hub are on their way';
+  // What a peak brings back within its minimum life is not worth moving work for.
+  const peak = peaks.find(({ from, until }) => from <= now + limits.minimumLifeMs && until > now);
+  if (peak) return `peak ${peak.name} is on, or begins soon`;
+  return unsettled;
+}
+
+/** On which other clusters there is room for the work of one, and for some more; a sentence: why it stays. */
+function placeElsewhere(
+  { supply, clusters }: ClustersView,
+  key: string,
+  movable: Movable,
+): ReadonlySet<string> | string {
+  if ('stays' in movable) return movable.stays;
+  // What has no work goes by itself, and what was on its way may not come.
+  const goes = new Set(clusters.filter(({ idleSince }) => idleSince !== undefined).map((one) => one.key));
+  const others = supply
+    .filter(({ cluster }) => cluster !== key && !goes.has(cluster))
+    .map((one) => ({ ...one, planned: [] }));
+  const wanted = movable.work.map((one) => ({
+    ...one,
+    count: one.count + Math.max(1, Math.ceil(one.count * HEADROOM)),
+  }));
+  const { on, left } = fill(new Room(others, wanted), wanted);
+  return left.length === 0 ? on : `there is not enough room elsewhere for its ${replicasOf(movable.work)}`;
+}
+
+/** Takes room for all of it, of each source that goes to one cluster as a whole. */
+function fill(room: Room, works: readonly WaitingWork[]): { on: ReadonlySet<string>; left: readonly WaitingWork[] } {
+  const on = new Set<string>();
+  const left: WaitingWork[] = [];
+  const whole = works.filter(({ inOneCluster }) => inOneCluster);
+  for (const source of new Set(whole.map((one) => one.source))) {
+    const parts = whole.filter((one) => one.source === source);
+    const cluster = room.fillOneEach([parts]).get(parts);
+    if (cluster === undefined) left.push(...parts);
+    else on.add(cluster);
+  }
+  const divided = room.fill(
+    works.filter(({ inOneCluster }) => !inOneCluster).map((work) => ({ work, count: work.count })),
+  );
+  for (const cluster of divided.on) on.add(cluster);
+  return { on, left: [...left, ...divided.left.map(({ work, count: missing }) => ({ ...work, count: missing }))] };
+}
+
+/**
+ * Clusters that were being emptied and take work again; and the view with what they take. Pure. What is drained already is not lost: its hub places
+ * there what comes next.
+ */
+export function keepNeeded(view: ClustersView, now: number): { view: ClustersView; kept: readonly Kept[] } {
+  const kept: Kept[] = [];
+  let { supply } = view;
+  for (const one of view.emptying ?? []) {
+    const own = view.clusters.find(({ name, phase }) => name === one.name && phase !== 'Leaving');
+    const why = own && whyKept({ ...view, supply }, one, own, now);
+    if (!why) continue;
+    kept.push({ name: one.name, ...why });
+    supply = [...supply, one.supply];
+  }
+  if (kept.length === 0) return { view, kept };
+  const clusters = view.clusters.map((one) =>
+    kept.some(({ name }) => name === one.name) ? { ...one, emptyingSince: undefined } : one,
+  );
+  // In the same look nothing is begun anew.
+  return { view: { ...view, supply, clusters, lastIn: now }, kept };
+}
+
+function whyKept(
+  view: ClustersView,
+  one: EmptyingCluster,
+  { key }: OwnCluster,
+  now: number,
+): Omit<Kept, 'name'> | undefined {
+  const { limits, peaks = [], supply, waiting, movable } = view;
+  if (one.problem !== undefined) return { why: one.problem, isFailure: true };
+  if (limits.isSuspended) return { why: 'the policy is suspended', isFailure: false };
+  const peak = peaks.find((other) => isOn(other, now));
+  if (peak) return { why: `peak ${peak.name} is on`, isFailure: false };
+  const homeless = waiting.length > 0 ? fill(new Room(supply, waiting), waiting).left : [];
+  const there = homeless.length > 0 ? fill(new Room([one.supply], homeless), homeless).on : new Set();
+  if (there.size > 0)
+    return { why: `${replicasOf(homeless)} of ${homeless[0]!.source} have room nowhere else`, isFailure: false };
+  const known = movable?.get(key);
+  if (one.hasBegun || one.isDone || !known) return undefined;
+  const elsewhere = placeElsewhere(view, key, known);
+  return typeof elsewhere === 'string' ? { why: elsewhere, isFailure: true } : undefined;
+}
+
+/** Clusters whose work was moved away and on which nothing runs any more, by name. Pure. */
+export const emptied = ({ clusters, emptying = [] }: ClustersView): ReadonlySet<string> =>
+  new Set(
+    emptying.flatMap(({ name, isDone, problem }) => {
+      const own = clusters.find((one) => one.name === name);
+      const isEmpty = own?.emptyingSince !== undefined && own.phase === 'Joined' && own.idleSince !== undefined;
+      return isDone && isEmpty && problem === undefined ? [name] : [];
+    }),
+  );

@@ -1,0 +1,116 @@
+import type { KubeObject, Pod } from '../../kube/resources.ts';
+import type { FitPod } from '../fit/model.ts';
+import { NOT_JUDGED } from '../fit/not-judged.ts';
+import { fitPod } from '../fit/pod.ts';
+import { type LabelSelector, labelSelector } from '../fit/selectors.ts';
+import { whyPodStays } from '../nodes/stays.ts';
+import type { HubMember, Movable, WaitingWork } from './model.ts';
+
+/** Work that a hub has placed on a cluster. */
+export interface Placed {
+  /** Whose it is, in words. */
+  readonly source: string;
+  /** How many replicas are to be there, and what each of them asks for, in words. */
+  readonly count: number;
+  readonly each: string;
+  /** The object there that makes its pods. */
+  readonly workload: { readonly kind: string; readonly namespace: string; readonly name: string };
+  readonly inOneCluster?: true | undefined;
+  readonly accepts?: ((member: HubMember) => boolean) | undefined;
+  /** Why its hub would not move it to where there is room, the end of a sentence; absent: it would. */
+  readonly stays?: string | undefined;
+}
+
+/** What is in a cluster. */
+export interface Inside {
+  /** Somebody's work: without pods of nodes and of Kubernetes itself. */
+  readonly pods: readonly Pod[];
+  /** Its PodDisruptionBudgets. */
+  readonly budgets: readonly KubeObject[];
+  /** What is in it besides, and would be lost with it: in words. */
+  readonly others: readonly string[];
+}
+
+/**
+ * The work of a cluster as it would wait for room elsewhere, if its hub moved all of it and nothing were lost by that; or the first that stands
+ * against it. Pure.
+ */
+export function movableWork(placed: readonly Placed[], { pods, budgets, others }: Inside): Movable {
+  const [other] = others;
+  if (other) return { stays: `${other} would end with the cluster` };
+  const guards = budgets.map(guardOf);
+  const found = new Map<Placed, Map<FitPod, number>>();
+  for (const pod of [...pods].filter(({ metadata }) => !metadata.deletionTimestamp).sort(byName)) {
+    const whose = placed.find(({ workload }) => makes(workload, pod));
+    const why = whose ? whyStays(pod, guards) : 'was not placed there by the hub, which would not move it';
+    if (why) return { stays: `pod ${nameOf(pod)} ${why}` };
+    const fit = fitPod(pod);
+    const [reason] = fit.notJudged;
+    if (reason) return { stays: `whether pod ${nameOf(pod)} has room elsewhere is not known: ${NOT_JUDGED[reason]}` };
+    const counts = found.get(whose!) ?? new Map<FitPod, number>();
+    found.set(whose!, counts.set(fit, (counts.get(fit) ?? 0) + 1));
+  }
+  const work: WaitingWork[] = [];
+  for (const one of placed) {
+    const counts = found.get(one) ?? new Map<FitPod, number>();
+    const there = [...counts.values()].reduce((sum, count) => sum + count, 0);
+    if (one.stays && there > 0) return { stays: `${one.source} ${one.stays}` };
+    // While one of the two is ahead nobody knows what the cluster will have.
+    if (!one.stays && there !== one.count)
+      return { stays: `of ${one.source} ${one.count} replicas are to be there, and ${there} are` };
+    for (const [pod, count] of counts)
+      work.push({
+        source: one.source,
+        count,
+        pod,
+        each: one.each,
+        since: 0,
+        ...(one.inOneCluster && { inOneCluster: one.inOneCluster }),
+        ...(one.accepts && { accepts: one.accepts }),
+      });
+  }
+  return { work };
+}
+
+const nameOf = ({ metadata: { namespace, name } }: KubeObject): string => `${namespace}/${name}`;
+const byName = (a: Pod, b: Pod): number => (nameOf(a) < nameOf(b) ? -1 : 1);
+
+/** Whether it is this object that would make the pod again. A ReplicaSet bears the name of its Deployment and a hash. */
+function makes({ kind, namespace, name }: Placed['workload'], { metadata }: Pod): boolean {
+  const owner = metadata.ownerReferences?.find(({ controller }) => controller);
+  if (!owner || metadata.namespace !== namespace) return false;
+  if (owner.kind === kind) return owner.name === name;
+  const hash = metadata.labels?.['pod-template-hash'];
+  return kind === 'Deployment' && owner.kind === 'ReplicaSet' && owner.name === `${name}-${hash}`;
+}
+
+function whyStays(pod: Pod, guards: readonly Guard[]): string | undefined {
+  const why = whyPodStays(pod);
+  if (why) return why;
+  const volumes = (pod.spec.volumes ?? []) as { persistentVolumeClaim?: object; ephemeral?: object }[];
+  if (volumes.some(({ persistentVolumeClaim, ephemeral }) => persistentVolumeClaim ?? ephemeral))
+    return 'keeps data on volumes, which cannot follow it to another cluster';
+  const guard = guards.find(({ holds }) => holds(pod));
+  return guard && `must not be disrupted now: PodDisruptionBudget ${guard.name} says so`;
+}
+
+interface Guard {
+  readonly name: string;
+  readonly holds: (pod: Pod) => boolean;
+}
+
+function guardOf(budget: KubeObject): Guard {
+  const { selector } = (budget.spec ?? {}) as { selector?: LabelSelector };
+  const { disruptionsAllowed = 0 } = (budget.status ?? {}) as { disruptionsAllowed?: number };
+  const selects = labelSelector(selector);
+  const { namespace } = budget.metadata;
+  return {
+    name: nameOf(budget),
+    // One without a selector selects nothing.
+    holds: ({ metadata }) =>
+      selector !== undefined &&
+      disruptionsAllowed < 1 &&
+      metadata.namespace === namespace &&
+      selects(metadata.labels ?? {}),
+  };
+}

@@ -1,0 +1,86 @@
+import { nodeMisfit } from '../fit/filters/node.ts';
+import { roomFor } from '../fit/filters/resources.ts';
+import type { FitNode, NodeTemplate } from '../fit/model.ts';
+import { nodeOf } from '../fit/node.ts';
+import type { ClustersView, HubMember, WaitingWork } from './model.ts';
+import { likenessOf } from './room.ts';
+
+/** More replicas than this are not looked at in one go; the oldest sources first. */
+export const MOST_REPLICAS = 5_000;
+
+/** Sources by whether they are looked at now; each the oldest first. */
+export interface LookedAt {
+  readonly sources: readonly WaitingWork[][];
+  /** More than is looked at in one go, each by itself. */
+  readonly tooLarge: readonly WaitingWork[][];
+  readonly later: readonly WaitingWork[][];
+}
+
+/** Which sources are looked at now. What nothing on offer would ever take comes after all others, however old: it must not keep them waiting. */
+export function lookedAt(waiting: readonly WaitingWork[], isTaken: (work: WaitingWork) => boolean): LookedAt {
+  const all = bySource(waiting);
+  const count = (work: readonly WaitingWork[]) => work.reduce((sum, one) => sum + one.count, 0);
+  const tooLarge = all.filter((work) => count(work) > MOST_REPLICAS);
+  const { taken = [], hopeless = [] } = Object.groupBy(
+    all.filter((work) => count(work) <= MOST_REPLICAS),
+    (work) => (work.every(isTaken) ? 'taken' : 'hopeless'),
+  );
+  let replicas = 0;
+  const later = new Set(
+    [...taken, ...hopeless].filter((work) => {
+      replicas += count(work);
+      return replicas > MOST_REPLICAS;
+    }),
+  );
+  const sources = all.filter((work) => !later.has(work) && !tooLarge.includes(work));
+  return { sources, tooLarge, later: all.filter((work) => later.has(work)) };
+}
+
+/** Work of one source together, the oldest first. */
+function bySource(waiting: readonly WaitingWork[]): WaitingWork[][] {
+  const found = new Map<string, WaitingWork[]>();
+  for (const work of waiting) {
+    const known = found.get(work.source);
+    if (known) known.push(work);
+    else found.set(work.source, [work]);
+  }
+  const since = (work: readonly WaitingWork[]) => Math.min(...work.map((one) => one.since));
+  return [...found.values()].sort((a, b) => since(a) - since(b) || (a[0]!.source < b[0]!.source ? -1 : 1));
+}
+
+/**
+ * Whether an empty node of anything that could be bought, grown or opened would take a replica, were there money enough. What is not taken so
+ * is served by no purchase.
+ */
+export function takenByOffers({
+  candidates,
+  growth = [],
+  warm = [],
+}: Pick<ClustersView, 'candidates' | 'growth' | 'warm'>): (work: WaitingWork) => boolean {
+  const fresh = (member: HubMember, template: NodeTemplate) => ({
+    member,
+    node: nodeOf(template, `new:${template.id}`),
+  });
+  const nodes: readonly { member: HubMember; node: FitNode }[] = [
+    ...candidates.flatMap(({ offer }) => offer?.pools.map(({ template }) => fresh(offer.member, template)) ?? []),
+    ...growth.flatMap(({ pools }) => pools.map(({ member, template }) => fresh(member, template))),
+    ...warm.flatMap(({ supply: { member, nodes: there, planned } }) => [
+      ...there.map(({ node }) => ({ member, node })),
+      ...planned.map(({ template }) => fresh(member, template)),
+    ]),
+  ];
+  const known = new Map<string, boolean>();
+  const likeness = likenessOf();
+  return (work) => {
+    const alike = likeness(work);
+    let isTaken = known.get(alike);
+    if (isTaken === undefined) {
+      const { pod, accepts } = work;
+      isTaken = nodes.some(
+        ({ member, node }) => (accepts?.(member) ?? true) && !nodeMisfit(pod, node) && roomFor(pod, node, []) > 0,
+      );
+      known.set(alike, isTaken);
+    }
+    return isTaken;
+  };
+}

@@ -1,0 +1,128 @@
+import { costOver } from '../../cost/billing.ts';
+import { formatMoney, type Micros } from '../../cost/money.ts';
+import { type Chosen, choose, costOf, moneyLeft } from './choose.ts';
+import type { Alternative, CandidateView, ClustersView, Limits, OwnCluster, Waking, WarmCluster } from './model.ts';
+import type { Replicas } from './room.ts';
+import { type ChosenWarm, inOrder, takenByWarm } from './warm.ts';
+
+/** A cluster that sleeps. */
+type Sleeping = WarmCluster & { readonly waking: Waking };
+
+const isSleeping = (one: WarmCluster): one is Sleeping => one.waking !== undefined;
+
+/** What serves work that finds no room: clusters that are woken, and new ones. */
+export interface Woken {
+  readonly woken: readonly ChosenWarm[];
+  readonly clusters: readonly Chosen[];
+  /** Of what is woken: what else there was to choose. */
+  readonly instead: readonly Alternative[];
+}
+
+/**
+ * Work for which clusters are woken or bought: those that come in time, then whichever costs less for as long as a cluster lives at least; where it
+ * is the same, those that sleep. undefined: maximums, budgets or candidates do not allow that.
+ */
+export function wakeOrChoose(view: ClustersView, wanted: readonly Replicas[], now: number): Woken | undefined {
+  const fresh = choose(view, wanted, now);
+  const { chosen: woken, left } = wakeFor(view, wanted, now);
+  const alone = fresh && { woken: [], clusters: fresh, instead: [] };
+  if (woken.length === 0) return alone;
+  const more = woken.reduce((sum, { warm }) => sum + moreHourly(warm.waking!), 0n);
+  const rest = left.length === 0 ? [] : choose({ ...view, grownHourly: (view.grownHourly ?? 0n) + more }, left, now);
+  if (!rest) return alone;
+  const instead = (fresh ?? []).map(({ candidate, price }) => ({
+    candidate,
+    hourly: price.hourly,
+    whyNot: `${woken[0]!.warm.name} sleeps, and to wake it is better than another one`,
+  }));
+  const both = { woken, clusters: rest, instead };
+  if (!fresh) return both;
+  const late = [
+    lateOnes(rest) + woken.filter(({ warm }) => isLate(warm.waking!, view.limits)).length,
+    lateOnes(fresh),
+  ] as const;
+  if (late[0] !== late[1]) return late[0] < late[1] ? both : alone;
+  const { limits } = view;
+  return costToWake(woken, limits) + costOf(rest, limits) <= costOf(fresh, limits) ? both : alone;
+}
+
+/** What those of them that sleep cost that are awake no longer than they must. */
+export const costToWake = (openings: readonly ChosenWarm[], limits: Limits): Micros =>
+  openings.reduce((sum, { warm: { waking } }) => sum + (waking ? forMinimumLife(waking, limits, 'hourly') : 0n), 0n);
+
+/** Whether budgets allow that it is woken now. */
+export const mayWake = (view: ClustersView, { waking }: WarmCluster, now: number): boolean =>
+  waking === undefined || whyTooDear(waking, view.limits, moneyLeft(view, now)) === undefined;
+
+/** What clusters that sleep have to say to work for which nothing is done. */
+export function whyNotWoken(view: ClustersView, wanted: readonly Replicas[], now: number): Alternative[] {
+  const total = wanted.reduce((sum, { count }) => sum + count, 0);
+  const left = moneyLeft(view, now);
+  return inOrder(view).flatMap((one): Alternative[] => {
+    if (!isSleeping(one)) return [];
+    const { candidate, name, waking } = one;
+    const whyNot =
+      whyTooDear(waking, view.limits, left) ?? `it takes ${takenByWarm(one, wanted).count} of ${total} replicas`;
+    return [{ candidate, hourly: waking.hourly, whyNot: `${name} sleeps: ${whyNot}` }];
+  });
+}
+
+/** Those that sleep and take some of it, within budgets. */
+function wakeFor(view: ClustersView, wanted: readonly Replicas[], now: number) {
+  const money = moneyLeft(view, now);
+  const chosen: ChosenWarm[] = [];
+  let left = [...wanted];
+  for (const one of inOrder(view)) {
+    if (left.length === 0) break;
+    if (!isSleeping(one) || whyTooDear(one.waking, view.limits, money) !== undefined) continue;
+    const taken = takenByWarm(one, left);
+    if (taken.count === 0) continue;
+    chosen.push({ warm: one, count: taken.count });
+    money.hourly -= moreHourly(one.waking);
+    if (money.monthly !== undefined) money.monthly -= forMinimumLife(one.waking, view.limits, 'most');
+    left = taken.left;
+  }
+  return { chosen, left };
+}
+
+const moreHourly = ({ most, counted }: Waking): Micros => (most > counted ? most - counted : 0n);
+
+const forMinimumLife = ({ billing, ...price }: Waking, { minimumLifeMs }: Limits, what: 'hourly' | 'most'): Micros =>
+  costOver(price[what], minimumLifeMs, billing);
+
+const isLate = ({ startupMs }: Waking, { startWithinMs }: Limits): boolean =>
+  startWithinMs !== undefined && startupMs !== undefined && startupMs > startWithinMs;
+
+const lateOnes = (chosen: readonly Chosen[]): number => chosen.filter((one) => one.isLate).length;
+
+function whyTooDear(waking: Waking, limits: Limits, left: ReturnType<typeof moneyLeft>): string | undefined {
+  const more = moreHourly(waking);
+  const show = (amount: Micros) => `${formatMoney(amount > 0n ? amount : 0n)} ${limits.currency}`;
+  if (more > 0n && more > left.hourly)
+    return `awake it costs ${show(more)} an hour more, and ${show(left.hourly)} of the budget of ${show(limits.hourly)} are left`;
+  const forLife = forMinimumLife(waking, limits, 'most');
+  if (left.monthly !== undefined && forLife > left.monthly)
+    return `awake it costs ${show(forLife)} for its minimum life, more than is left of the budget of the month of ${show(limits.monthly ?? 0n)}`;
+  return undefined;
+}
+
+/** Whether a cluster without work may sleep where its candidate has room for one more that sleeps; one that may is counted for those after it. */
+export function mayFallAsleep({ candidates, clusters }: ClustersView): (one: OwnCluster) => boolean {
+  const room = new Map(
+    candidates.map((candidate) => [
+      candidate.name,
+      candidate.cannotSleep === undefined ? (candidate.asleep ?? 0) - sleepingOf(candidate, clusters).length : 0,
+    ]),
+  );
+  return ({ candidate, revision }) => {
+    const left = room.get(candidate) ?? 0;
+    // One of a template from before is no good next time.
+    if (left <= 0 || candidates.find(({ name }) => name === candidate)?.revision !== revision) return false;
+    room.set(candidate, left - 1);
+    return true;
+  };
+}
+
+/** Clusters of a candidate that wait asleep, or are to. */
+export const sleepingOf = ({ name }: CandidateView, clusters: readonly OwnCluster[]): OwnCluster[] =>
+  clusters.filter(({ warm, sleeps, candidate, phase }) => warm && sleeps && candidate === name && phase !== 'Leaving');

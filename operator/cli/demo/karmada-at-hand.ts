@@ -1,0 +1,80 @@
+import { readFile } from 'node:fs/promises';
+import { KubeClient } from '../../kube/client.ts';
+import { selfContainedKubeconfig } from '../../kube/kubeconfig.ts';
+import { decoded, NAMESPACES, SECRETS, type Secret } from '../../kube/resources.ts';
+import { CliError, EXIT } from '../errors.ts';
+import { parseKubeconfig, writeKubeconfig } from '../kubeconfig/config.ts';
+import { KARMADA_SECRET, KarmadaFleet } from './karmada-fleet.ts';
+
+/** Context of Karmada's API server in the kubeconfig that its own installers write, beside that of the cluster it runs in. */
+const CONTEXT = 'karmada-apiserver';
+
+/** A Karmada, as long as it is talked to. */
+export interface KarmadaAtHand {
+  readonly fleet: KarmadaFleet;
+  readonly close: () => Promise<void>;
+}
+
+/**
+ * The Karmada of a person. Throws CliError where the kubeconfig is not there, or says what no Secret may say.
+ * @param context absent: that of Karmada's API server, else the current one
+ * @param namespace the operator's
+ */
+export async function karmadaOf(
+  garden: KubeClient,
+  file: string,
+  context: string | undefined,
+  namespace: string,
+  signal: AbortSignal,
+): Promise<KarmadaAtHand> {
+  const text = await readFile(file, 'utf8').catch((error: Error) => {
+    throw new CliError(`kubeconfig ${file} cannot be read: ${error.message}`, { exitCode: EXIT.notFound });
+  });
+  const document = parseKubeconfig(text, file);
+  const has = (name: string) => document.contexts?.some((one) => one.name === name);
+  const chosen = context ?? (has(CONTEXT) ? CONTEXT : document['current-context']);
+  if (chosen === undefined || !has(chosen))
+    throw new CliError(`kubeconfig ${file} has no context ${chosen ?? ''}`, { advice: 'name one with --context' });
+  let kubeconfig: string;
+  try {
+    kubeconfig = selfContainedKubeconfig(writeKubeconfig(only(document, chosen)), file);
+  } catch (error) {
+    throw new CliError(`the operator could not use it: ${(error as Error).message}`, { cause: error });
+  }
+  return open(garden, kubeconfig, namespace, signal);
+}
+
+/** That of a demo that was interrupted; undefined: it was played in none, or has left nothing there. */
+export async function karmadaLeft(
+  garden: KubeClient,
+  namespace: string,
+  signal: AbortSignal,
+): Promise<KarmadaAtHand | undefined> {
+  const secret = await garden.getOrUndefined<Secret>(SECRETS, KARMADA_SECRET, namespace, { signal });
+  return secret && open(garden, decoded(secret.data).value ?? '', namespace, signal);
+}
+
+async function open(
+  garden: KubeClient,
+  kubeconfig: string,
+  namespace: string,
+  signal: AbortSignal,
+): Promise<KarmadaAtHand> {
+  const { metadata } = await garden.get(NAMESPACES, 'kube-system', undefined, { signal });
+  const client = KubeClient.fromKubeconfig(kubeconfig, undefined, { source: 'of the Karmada' });
+  const fleet = new KarmadaFleet(client, kubeconfig, namespace, metadata.uid ?? '');
+  return { fleet, close: () => client.close() };
+}
+
+/** With this context alone: others may lead to what is none of the operator's business. */
+function only(document: ReturnType<typeof parseKubeconfig>, name: string): ReturnType<typeof parseKubeconfig> {
+  const contexts = (document.contexts ?? []).filter((one) => one.name === name);
+  const { cluster, user } = (contexts[0]?.context ?? {}) as { cluster?: string; user?: string };
+  return {
+    ...document,
+    contexts,
+    clusters: (document.clusters ?? []).filter((one) => one.name === cluster),
+    users: (document.users ?? []).filter((one) => one.name === user),
+    'current-context': name,
+  };
+}

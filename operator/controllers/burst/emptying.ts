@@ -1,0 +1,168 @@
+import type { BurstPolicy } from '../../api/burstpolicy.ts';
+import { findCondition } from '../../api/conditions.ts';
+import { errorText } from '../../api/errors.ts';
+import { LABELS } from '../../api/group.ts';
+import type { Hub } from '../../api/hub.ts';
+import type { Membership } from '../../api/membership.ts';
+import { membershipName } from '../../api/names.ts';
+import { underused } from '../../burst/clusters/consolidate.ts';
+import type { ClustersView, EmptyingCluster, Movable, OwnCluster } from '../../burst/clusters/model.ts';
+import { movableWork } from '../../burst/clusters/movable.ts';
+import type { BurstRecord } from '../../burst/clusters/record.ts';
+import { isToSleep } from '../../burst/clusters/sleep-record.ts';
+import { type KubeObject, keyOf, PDBS, PVCS, SERVICES, WORKERCLUSTERS } from '../../kube/resources.ts';
+import { drainTimeoutMs } from '../membership/drain-time.ts';
+import { isAsleep } from '../membership/member.ts';
+import { ownWork } from '../membership/own-work.ts';
+import { readerOf } from '../membership/two-sides.ts';
+import { BY_HUB } from '../membership/world.ts';
+import type { BurstMemory } from './memory.ts';
+import { emptiesUnderused, isOf, isWork, type Seen } from './own-clusters.ts';
+import { supplyIn, wordsOf } from './supply.ts';
+import { seenIn, type Turn } from './turn.ts';
+import type { BurstWorld } from './world.ts';
+
+/** What is looked at before a cluster is emptied. */
+export interface EmptyingScene {
+  readonly hub: Hub;
+  readonly policy: BurstPolicy;
+  readonly memory: BurstMemory;
+  readonly turn: Turn;
+  /** Of all policies of the hub. */
+  readonly turns: readonly Turn[];
+  /** No work of the hub waits, whoever may serve it. */
+  readonly isQuiet: boolean;
+  readonly now: number;
+}
+
+/** What a plan needs to know to empty clusters. Nobody is asked before it is time for one. */
+export async function emptyingOf(
+  world: BurstWorld,
+  scene: EmptyingScene,
+  view: Pick<ClustersView, 'clusters' | 'limits' | 'lastIn' | 'lastOut'>,
+  signal: AbortSignal,
+): Promise<Pick<ClustersView, 'movable' | 'emptying' | 'unsettled'>> {
+  const { memory, turn, now } = scene;
+  const begun = seenIn(world, memory, turn, now).flatMap((one) => {
+    const emptying = emptyingSeen(world, scene, one);
+    return emptying ? [{ own: one.own, emptying }] : [];
+  });
+  const { due } = underused(view, now);
+  const asked = [...due, ...begun.flatMap(({ own, emptying }) => (emptying.hasBegun ? [] : [own]))];
+  if (asked.length + begun.length === 0) return {};
+  const movable = await Promise.all(
+    asked.map(async (one) => [one.key, await movableIn(world, scene, one, signal)] as const),
+  );
+  return {
+    movable: new Map(movable),
+    emptying: begun.map(({ emptying }) => emptying),
+    unsettled: whyUnsettled(world, scene),
+  };
+}
+
+/** Why work of the hub is not moved now, because of what is none of the policy's; undefined: nothing speaks against it. */
+function whyUnsettled(world: BurstWorld, { hub, turn, turns, isQuiet }: EmptyingScene): string | undefined {
+  if (!isQuiet) return 'work of the hub waits for room';
+  // Room that two count on is promised twice.
+  const busy = turns.find(
+    (other) =>
+      other !== turn &&
+      other.record.purchases.some(
+        (one) => one.leaving || one.emptyingSince !== undefined || !(one.joinedAt ?? one.warmAt),
+      ),
+  );
+  if (busy) return `a cluster of BurstPolicy ${keyOf(busy.policy)} comes or goes`;
+  const leaves = world.memberships
+    .byIndex(BY_HUB, hub.metadata.name)
+    .some(({ metadata, status }) => metadata.deletionTimestamp || findCondition(status?.conditions, 'Drained'));
+  return leaves ? 'work of another cluster of the hub is being moved' : undefined;
+}
+
+const membershipOf = (world: BurstWorld, { hub, policy }: EmptyingScene, name: string): Membership | undefined =>
+  world.memberships.get(`${policy.metadata.namespace}/${membershipName(name, hub.metadata.name)}`);
+
+/** A cluster that is being emptied, as its membership tells of it; undefined: it is not, or is not there. */
+function emptyingSeen(
+  world: BurstWorld,
+  scene: EmptyingScene,
+  { purchase, cluster }: Seen,
+): EmptyingCluster | undefined {
+  const { hub, policy, now } = scene;
+  if (!cluster || purchase.emptyingSince === undefined || purchase.leaving) return undefined;
+  const { name } = purchase;
+  const conditions = membershipOf(world, scene, name)?.status?.conditions;
+  const drained = findCondition(conditions, 'Drained');
+  const noRoom = findCondition(conditions, 'RoomElsewhere');
+  const timeoutMs = drainTimeoutMs(hub.spec);
+  const isLate = Date.parse(purchase.emptyingSince) + timeoutMs <= now;
+  const refused = drained?.reason === 'DrainNotPossible' ? drained.message : noRoom?.message;
+  const left = world.openClusters.get(`${policy.metadata.namespace}/${name}`)?.pods.list().find(isWork);
+  const late = `its hub has not moved all of it within ${timeoutMs / 60_000} minutes${left ? `: pod ${keyOf(left)} is there` : ''}`;
+  return {
+    name,
+    supply: supplyIn(world, hub, cluster),
+    hasBegun: drained?.reason === 'Draining' || drained?.status === 'True',
+    isDone: drained?.status === 'True',
+    problem: !emptiesUnderused(policy)
+      ? 'the policy empties no clusters any more'
+      : (refused ?? (isLate ? late : undefined)),
+  };
+}
+
+async function movableIn(
+  world: BurstWorld,
+  scene: EmptyingScene,
+  { key, name }: OwnCluster,
+  signal: AbortSignal,
+): Promise<Movable> {
+  const { hub } = scene;
+  const open = world.openClusters.get(key);
+  const member = membershipOf(world, scene, name)?.status?.memberName;
+  if (!open || !member) return { stays: 'it does not answer' };
+  try {
+    const placed = await world.placedWork(hub, member, signal);
+    if (typeof placed === 'string') return { stays: placed };
+    if (!placed) return { stays: `hubs of type ${hub.spec.type} do not tell which work they would move` };
+    const inside = readerOf(open.client, signal);
+    const holdsOthers = hub.spec.drain?.otherWork === 'Hold' && !hub.spec.drain.allowDelete;
+    const [budgets, claims, services] = await Promise.all([
+      inside.list(PDBS),
+      inside.list(PVCS),
+      holdsOthers ? inside.list(SERVICES) : ([] as KubeObject[]),
+    ]);
+    const pods = open.pods.list().filter(isWork);
+    const others = ownWork({ pods: [], claims, services });
+    return movableWork(
+      placed.map((one) => ({ ...one, each: wordsOf(one.each) })),
+      { pods, budgets, others },
+    );
+  } catch (error) {
+    signal.throwIfAborted();
+    return { stays: `nobody can tell what runs there: ${errorText(error)}` };
+  }
+}
+
+/**
+ * Tells memberships by a label which clusters are to be emptied, and which take work again. Does nothing where it was done; what is given back is
+ * left as it is.
+ */
+export async function markEmptying(
+  world: BurstWorld,
+  policy: BurstPolicy,
+  record: BurstRecord,
+  signal: AbortSignal,
+): Promise<void> {
+  for (const purchase of record.purchases) {
+    if (purchase.leaving) continue;
+    const cluster = world.clusters.get(`${policy.metadata.namespace}/${purchase.name}`);
+    if (!cluster || cluster.metadata.deletionTimestamp || !isOf(cluster, policy, purchase)) continue;
+    // Until it sleeps its hub is to place nothing there.
+    if (isToSleep(purchase) && !isAsleep(cluster)) continue;
+    const isMarked = cluster.metadata.labels?.[LABELS.burstEmptying] !== undefined;
+    const isWanted = purchase.emptyingSince !== undefined;
+    if (isMarked === isWanted) continue;
+    const { name, namespace, uid } = cluster.metadata;
+    const metadata = { labels: { [LABELS.burstEmptying]: isWanted ? 'true' : null }, ...(uid && { uid }) };
+    world.clusters.absorb(await world.garden.mergePatch(WORKERCLUSTERS, name, namespace, { metadata }, { signal }));
+  }
+}

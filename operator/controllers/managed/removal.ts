@@ -1,0 +1,134 @@
+import type { CloudPool, ManagedCluster, PoolLeft } from '../../../providers/cloud.ts';
+import { ANNOTATIONS, LABELS, OTHERS_ANNOTATIONS } from '../../api/group.ts';
+import { isMovable } from '../../burst/demand.ts';
+import type { Decided } from '../../capacity/desired-sizes.ts';
+import type { Node, Pod } from '../../kube/resources.ts';
+import { EMPTY } from '../empty-mark.ts';
+import type { ManagedWish } from './facts.ts';
+import type { ManagedRecord, Removing } from './record.ts';
+
+/** Names of nodes that are to leave by what was decided, by pools of the spec. */
+export type LeavingNames = ReadonlyMap<string, readonly string[]>;
+
+/** The same of what is on record; where that cannot be read, pools keep their sizes. */
+export const leavingIn = (decided: Decided): LeavingNames =>
+  new Map(typeof decided === 'string' ? [] : [...decided].map(([pool, { leaving = [] }]) => [pool, leaving]));
+
+/** What is seen inside of the cluster; undefined: nothing can be seen now. */
+export type Inside = { readonly nodes: readonly Node[]; readonly pods: readonly Pod[] } | undefined;
+
+/**
+ * A wish as it may be applied now. Pure. A pool that is to lose named nodes keeps its size until they are gone: told a smaller number, a
+ * cloud would choose by itself who goes. Once they are gone, the size that the cloud was left with is applied first: the state of the stack
+ * says the former one, and a pool that was to have that again would not grow.
+ */
+export function heldBack(wish: ManagedWish, record: ManagedRecord | undefined, leaving: LeavingNames): ManagedWish {
+  const { desired, clouds } = wish;
+  if (!desired || !record || !clouds?.removeNodes || desired.asleep) return wish;
+  const pools = desired.pools.map((pool) => {
+    const size = record.left?.[pool.name]?.size ?? sizeUntilGone(pool, record, leaving);
+    return size === pool.desired || size === undefined
+      ? pool
+      : { ...pool, desired: size, maximum: Math.max(size, pool.maximum) };
+  });
+  return pools.every((pool, index) => pool === desired.pools[index])
+    ? wish
+    : { ...wish, desired: { ...desired, pools } };
+}
+
+/** The same with nodes divided among zones as they are, where some went by name. Pure. */
+export function placed(cluster: ManagedCluster, before: ManagedCluster | undefined): ManagedCluster {
+  const pools = cluster.pools.map((pool) => {
+    const zones = pool.zones.length > 0 ? pool.zones : cluster.zones;
+    const known = asked(before, pool.name)?.inZones;
+    const isSame = known && Object.keys(known).every((zone) => zones.includes(zone));
+    return isSame && pool.desired !== undefined ? { ...pool, inZones: spread(known, zones, pool.desired) } : pool;
+  });
+  return { ...cluster, pools };
+}
+
+/** The nodes that the cloud is to be asked for next. `waits`: some are to go, and cannot yet. Pure. */
+export function dueRemoval(
+  { desired, clouds }: ManagedWish,
+  record: ManagedRecord | undefined,
+  leaving: LeavingNames,
+  inside: Inside,
+): Removing | 'waits' | undefined {
+  if (record?.removing) return record.removing;
+  if (!desired || desired.asleep || !clouds?.removeNodes || !record?.outputs || !record.applied) return undefined;
+  let waits = false;
+  for (const pool of desired.pools) {
+    const before = asked(record.cluster, pool.name);
+    const names = namesOf(pool, leaving);
+    const tooMany = (before?.desired ?? 0) - (pool.desired ?? 0);
+    if (!before || tooMany <= 0 || names.length === 0) continue;
+    waits = true;
+    // Of a group with a least size a cloud takes no more: that is lowered before.
+    if (!inside || before.minimum > pool.desired!) continue;
+    const nodes = inside.nodes
+      .filter(({ metadata: { name, labels } }) => labels?.[LABELS.pool] === pool.name && names.includes(name))
+      .filter((node) => !record.removed?.includes(node.metadata.uid ?? '') && isEmpty(node, inside.pods))
+      .slice(0, tooMany)
+      .flatMap(cloudNode);
+    if (nodes.length > 0) return { pool: pool.name, nodes };
+  }
+  return waits ? 'waits' : undefined;
+}
+
+/** A record once the cloud has said what it is left with. Pure. @param there UIDs of nodes that are there still */
+export function afterRemoval(
+  { removing, ...record }: ManagedRecord,
+  left: PoolLeft,
+  there: ReadonlySet<string>,
+): ManagedRecord {
+  const { pool, nodes } = removing!;
+  const { size, inZones } = left;
+  const isSmaller = size !== asked(record.cluster, pool)?.desired;
+  const told = left.refused ? [] : nodes.map(({ uid }) => uid);
+  return {
+    ...record,
+    cluster: {
+      ...record.cluster,
+      pools: record.cluster.pools.map((one) =>
+        one.name === pool && isSmaller ? { ...one, desired: size, ...(inZones && { inZones }) } : one,
+      ),
+    },
+    ...(isSmaller && { left: { ...record.left, [pool]: { size } } }),
+    removed: [...(record.removed ?? []).filter((uid) => there.has(uid)), ...told],
+  };
+}
+
+/** Names what is removed: a removal that failed says nothing about another one. */
+export const removalKey = ({ pool, nodes }: Removing): string => [pool, ...nodes.map(({ uid }) => uid)].join('/');
+
+const asked = (cluster: ManagedCluster | undefined, name: string): CloudPool | undefined =>
+  cluster?.pools.find((pool) => pool.name === name);
+
+const namesOf = ({ name, labels }: CloudPool, leaving: LeavingNames): readonly string[] =>
+  leaving.get(labels[LABELS.alternativeOf] ?? name) ?? [];
+
+function sizeUntilGone(pool: CloudPool, record: ManagedRecord, leaving: LeavingNames): number | undefined {
+  const before = asked(record.cluster, pool.name)?.desired;
+  if (pool.desired === undefined || before === undefined || namesOf(pool, leaving).length === 0) return pool.desired;
+  return Math.max(pool.desired, before);
+}
+
+/** Whether nothing more than DaemonSets and what has ended is on a node that was emptied, and nothing comes there. */
+const isEmpty = ({ metadata, spec }: Node, pods: readonly Pod[]): boolean =>
+  spec.unschedulable === true &&
+  metadata.annotations?.[ANNOTATIONS.emptiedSince]?.endsWith(EMPTY) === true &&
+  !pods.some((pod) => pod.spec.nodeName === metadata.name && isMovable(pod));
+
+function cloudNode({ metadata: { name, uid, annotations }, spec: { providerID } }: Node) {
+  const instance = annotations?.[OTHERS_ANNOTATIONS.instanceID];
+  return uid && providerID ? [{ name, uid, providerID, ...(instance && { instance }) }] : [];
+}
+
+/** So many nodes on zones, changed as little as can be: the emptiest zone gets the next one, the fullest loses one. */
+function spread(known: Record<string, number>, zones: readonly string[], count: number): Record<string, number> {
+  const counts = zones.map((zone) => ({ zone, nodes: known[zone] ?? 0 }));
+  const sum = () => counts.reduce((total, { nodes }) => total + nodes, 0);
+  while (counts.length > 0 && sum() < count) counts.reduce((a, b) => (b.nodes < a.nodes ? b : a)).nodes++;
+  while (counts.length > 0 && sum() > count) counts.reduce((a, b) => (b.nodes >= a.nodes ? b : a)).nodes--;
+  return Object.fromEntries(counts.map(({ zone, nodes }) => [zone, nodes]));
+}

@@ -1,0 +1,55 @@
+import { amountsOf } from '../amounts.ts';
+import type { Demand, PlacedWork } from '../contract.ts';
+import { accepting, type BindingObject, type Bindings, looksAtRoom, type Placement, textOf } from './bindings.ts';
+import { LEAVES } from './cluster.ts';
+
+/**
+ * Work with replicas on a cluster, and what keeps Karmada from moving it to where there is room: it evicts what is copied or divided by fixed weights, too,
+ * and then places it nowhere, or without looking at what is free. Pure.
+ */
+export function movableOn(bindings: Bindings, cluster: string): PlacedWork[] {
+  // Shared by those that say the same: whoever packs them sees that they are alike.
+  const known = new Map<string, NonNullable<Demand['accepts']>>();
+  const acceptedBy = (placement: Placement = {}) => {
+    const key = JSON.stringify(placement);
+    const accepts = known.get(key) ?? accepting(placement);
+    known.set(key, accepts);
+    return accepts;
+  };
+  return bindings.flatMap(({ resource, binding }): PlacedWork[] => {
+    const { spec = {}, metadata } = binding;
+    const here = spec.clusters?.find(({ name }) => name === cluster);
+    const { kind = '', namespace = metadata.namespace ?? '', name = '' } = spec.resource ?? {};
+    const count = here?.replicas ?? (here ? (spec.replicas ?? 0) : 0);
+    if (count === 0 && !spec.components?.length) return [];
+    const stays = whyStays(binding);
+    const isWhole = spec.placement?.spreadConstraints?.some(({ maxGroups }) => maxGroups === 1);
+    return [
+      {
+        source: textOf(resource, binding),
+        count,
+        each: amountsOf(spec.replicaRequirements?.resourceRequest),
+        workload: { kind, namespace, name },
+        accepts: acceptedBy(spec.placement),
+        ...(isWhole && { inOneCluster: true as const }),
+        ...(stays && { stays }),
+      },
+    ];
+  });
+}
+
+function whyStays({ spec = {} }: BindingObject): string | undefined {
+  const { placement = {}, components = [], gracefulEvictionTasks = [], suspension } = spec;
+  const { spreadConstraints = [], clusterTolerations = [], replicaScheduling } = placement;
+  if (suspension?.scheduling) return 'is not scheduled, as its policy is suspended';
+  if (gracefulEvictionTasks.length > 0) return 'is being moved already';
+  if (components.length > 0) return 'has several parts, of which Karmada does not say how many are where';
+  if (replicaScheduling?.replicaSchedulingType !== 'Divided')
+    return 'is copied to its clusters, not moved between them';
+  if (!looksAtRoom(placement)) return 'is divided by fixed weights, whatever is free';
+  if (spreadConstraints.some(({ minGroups = 1 }) => minGroups > 1)) return 'is to be spread over several clusters';
+  const tolerates = clusterTolerations.some(
+    ({ key, effect }) => (!key || key === LEAVES.key) && (!effect || effect === LEAVES.effect),
+  );
+  return tolerates ? `tolerates taint ${LEAVES.key}, by which work is moved` : undefined;
+}

@@ -1,0 +1,86 @@
+import type { CloudNode, ManagedClusterOutputs, Owner, PoolLeft } from '../cloud.ts';
+import { refusalOf } from '../refused-removal.ts';
+import { OWNER_TAGS, POOL_TAG } from '../tags.ts';
+import { type Connection, get, query } from './api.ts';
+import { type Element, itemsAt, textAt } from './xml.ts';
+
+/** Nodegroup of EKS, as far as it is used (service model of botocore 1.43.11). */
+interface NodeGroup {
+  tags?: Record<string, string>;
+  resources?: { autoScalingGroups?: { name: string }[] };
+}
+
+/**
+ * Ends nodes of managed node groups; see ManagedClusters.removeNodes. An Auto Scaling group ends a named instance and wants one fewer in
+ * one go (TerminateInstanceInAutoScalingGroup of the Amazon EC2 Auto Scaling API reference), and EKS tells that as the size of the node group.
+ */
+export async function removeNodes(
+  aws: Connection,
+  owner: Owner,
+  { name: cluster }: Pick<ManagedClusterOutputs, 'name'>,
+  pool: string,
+  nodes: readonly CloudNode[],
+): Promise<PoolLeft> {
+  const named = new Set(nodes.map(({ providerID }) => instanceOf(providerID)));
+  const groups = await groupsOf(aws, owner, cluster, pool);
+  let refused: PoolLeft['refused'];
+  for (const group of await described(aws, groups)) {
+    const going = itemsAt(group, 'Instances')
+      // EKS drains an instance by a lifecycle hook for minutes: one that is ending is counted no more.
+      .filter((instance) => !textAt(instance, 'LifecycleState').startsWith('Terminat'))
+      .map((instance) => textAt(instance, 'InstanceId'))
+      .filter((id) => named.has(id));
+    if (going.length > 0) refused ??= await refusalOf(keepPlaces(aws, group));
+    for (const id of refused ? [] : going) refused ??= await refusalOf(terminate(aws, id));
+  }
+  const left = await described(aws, groups);
+  const size = left.reduce((sum, group) => sum + Number(textAt(group, 'DesiredCapacity')), 0);
+  return { size, ...(refused && { refused }) };
+}
+
+/** `aws:///eu-central-1a/i-0123`. */
+const instanceOf = (providerID: string): string => /^aws:\/\/\/[^/]*\/(i-\w+)$/.exec(providerID)?.[1] ?? '';
+
+const terminate = (aws: Connection, InstanceId: string) =>
+  query(aws, 'autoscaling', 'TerminateInstanceInAutoScalingGroup', {
+    InstanceId,
+    ShouldDecrementDesiredCapacity: 'true',
+  });
+
+/**
+ * Has a group leave its zones unequal: "rebalancing might terminate instances in other zones", says the reference of what is done next, and
+ * those have pods on them (kubernetes/autoscaler issue 3693).
+ */
+async function keepPlaces(aws: Connection, group: Element): Promise<void> {
+  const isSuspended = itemsAt(group, 'SuspendedProcesses').some((one) => textAt(one, 'ProcessName') === 'AZRebalance');
+  if (isSuspended || itemsAt(group, 'AvailabilityZones').length < 2) return;
+  await query(aws, 'autoscaling', 'SuspendProcesses', {
+    AutoScalingGroupName: textAt(group, 'AutoScalingGroupName'),
+    'ScalingProcesses.member.1': 'AZRebalance',
+  });
+}
+
+/** Names of the Auto Scaling groups of the node groups that we made for the pool: told by their tags, never by their names. */
+async function groupsOf(aws: Connection, owner: Owner, cluster: string, pool: string): Promise<string[]> {
+  const path = `/clusters/${encodeURIComponent(cluster)}/node-groups`;
+  const found: string[] = [];
+  for (let page: string | undefined = ''; page !== undefined; ) {
+    const at = page === '' ? path : `${path}?nextToken=${encodeURIComponent(page)}`;
+    const answer: { nodegroups?: string[]; nextToken?: string } = await get(aws, 'eks', 'ListNodegroups', at);
+    for (const name of answer.nodegroups ?? []) {
+      const told = await get<{ nodegroup: NodeGroup }>(aws, 'eks', 'DescribeNodegroup', `${path}/${name}`);
+      const { tags = {}, resources } = told.nodegroup;
+      if (tags[OWNER_TAGS.uid] === owner.uid && tags[POOL_TAG] === pool)
+        found.push(...(resources?.autoScalingGroups ?? []).map((group) => group.name));
+    }
+    page = answer.nextToken || undefined;
+  }
+  return found;
+}
+
+async function described(aws: Connection, groups: readonly string[]): Promise<Element[]> {
+  if (groups.length === 0) return [];
+  const names = Object.fromEntries(groups.map((name, index) => [`AutoScalingGroupNames.member.${index + 1}`, name]));
+  const answer = await query(aws, 'autoscaling', 'DescribeAutoScalingGroups', names);
+  return itemsAt(answer, 'DescribeAutoScalingGroupsResult', 'AutoScalingGroups');
+}

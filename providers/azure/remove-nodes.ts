@@ -1,0 +1,104 @@
+import { CoppiceError, dependencyNotReady } from '../../operator/api/errors.ts';
+import { sleep } from '../../operator/kube/clock.ts';
+import type { CloudContext, CloudNode, ManagedClusterOutputs, PoolLeft } from '../cloud.ts';
+import { refusalOf } from '../refused-removal.ts';
+import { OWNER_TAGS, POOL_TAG } from '../tags.ts';
+import { call, type Endpoints, sameHost } from './arm.ts';
+import { AKS_API } from './kubeconfig.ts';
+import { entraToken, managementScope } from './token.ts';
+
+/** AgentPool of Microsoft.ContainerService, as far as it is used. */
+interface AgentPool {
+  id: string;
+  name: string;
+  properties: { count?: number; mode?: string; provisioningState?: string; tags?: Record<string, string> };
+}
+
+/** Machine of Microsoft.ContainerService. */
+interface Machine {
+  name: string;
+  /** `resourceId`: of the virtual machine, as nodes have it in their providerID. */
+  properties: { resourceId?: string };
+}
+
+type Ask = <T>(path: string, what: string, body?: object) => Promise<T | undefined>;
+
+/** Deleting a machine takes a minute or two, and AKS drains it before. */
+const PATIENCE_MS = 20 * 60_000;
+const LONGEST_WAIT_MS = 10_000;
+
+/**
+ * Ends nodes of AKS agent pools; see ManagedClusters.removeNodes. Agent Pools - Delete Machines, "Deletes specific machines in an agent
+ * pool" (Azure REST API reference, Microsoft.ContainerService): a long operation on the pool, after which its count is lower.
+ */
+export async function removeNodes(
+  ctx: CloudContext,
+  endpoints: Endpoints,
+  { name, extra }: ManagedClusterOutputs,
+  pool: string,
+  nodes: readonly CloudNode[],
+): Promise<PoolLeft> {
+  const { token } = await entraToken(ctx, endpoints, managementScope(endpoints));
+  const ask: Ask = (path, what, body) => {
+    const url = path.startsWith('https://') || path.startsWith('http://') ? path : `${endpoints.management}${path}`;
+    const sent = body && { method: 'POST' as const, body: JSON.stringify(body) };
+    const headers = { 'content-type': 'application/json' };
+    return call({ url, token, what, signal: ctx.signal, ...(sent && { ...sent, headers }) });
+  };
+  const what = `nodes of pool ${pool} cannot be ended`;
+  const listed = async (): Promise<AgentPool[]> =>
+    (await all<AgentPool>(ask, endpoints, `${extra?.id}/agentPools`, `agent pools of ${name} cannot be listed`)).filter(
+      ({ properties: { tags = {} } }) => tags[OWNER_TAGS.uid] === ctx.owner.uid && tags[POOL_TAG] === pool,
+    );
+  const named = async (one: AgentPool): Promise<string[]> =>
+    (await all<Machine>(ask, endpoints, `${one.id}/machines`, what))
+      .filter(({ properties: { resourceId } }) => nodes.some(({ providerID }) => isSame(providerID, resourceId)))
+      .map((machine) => machine.name);
+  /** As it is when nothing is done to it any more: what was begun before a crash is ended, and counted. */
+  const settled = async (id: string): Promise<AgentPool> => {
+    for (let waited = 0, wait = 100; ; waited += wait, wait = Math.min(2 * wait, LONGEST_WAIT_MS)) {
+      const one = (await ask<AgentPool>(`${id}?api-version=${AKS_API}`, what))!;
+      if (['Succeeded', 'Failed', 'Canceled'].includes(one.properties.provisioningState ?? '')) return one;
+      if (waited > PATIENCE_MS)
+        throw dependencyNotReady(`agent pool ${one.name} of ${name} is ${one.properties.provisioningState} for long`);
+      await sleep(wait, ctx.signal);
+    }
+  };
+
+  let size = 0;
+  let refused: PoolLeft['refused'];
+  for (const { id } of await listed()) {
+    let one = await settled(id);
+    const machineNames = await named(one);
+    if (machineNames.length > 0 && !refused) {
+      refused =
+        lastOfSystem(one, machineNames.length) ??
+        (await refusalOf(ask(`${id}/deleteMachines?api-version=${AKS_API}`, what, { machineNames })));
+      one = await settled(id);
+      if (!refused && (await named(one)).length > 0)
+        throw dependencyNotReady(`${what}: AKS has not ended ${machineNames.join(', ')}`);
+    }
+    size += one.properties.count ?? 0;
+  }
+  return { size, ...(refused && { refused }) };
+}
+
+/** What AKS itself runs in a cluster needs a node (azure-aks-docs, use-system-pools.md: "System pools must contain at least one node"). */
+const lastOfSystem = ({ name, properties: { mode, count = 0 } }: AgentPool, going: number): CoppiceError | undefined =>
+  mode === 'System' && count - going < 1
+    ? new CoppiceError('ERR_INFRA_DEPENDENCIES', `agent pool ${name} is of mode System, and keeps one node`)
+    : undefined;
+
+/** Ids at Azure are the same in any letters. */
+const isSame = (providerID: string, resourceID = ''): boolean =>
+  resourceID !== '' && providerID.replace(/^azure:\/\//, '').toLowerCase() === resourceID.toLowerCase();
+
+async function all<T>(ask: Ask, endpoints: Endpoints, path: string, what: string): Promise<T[]> {
+  const found: T[] = [];
+  for (let next: string | undefined = `${path}?api-version=${AKS_API}`; next !== undefined; ) {
+    const page: { value?: T[]; nextLink?: string } | undefined = await ask(next, what);
+    found.push(...(page?.value ?? []));
+    next = sameHost(page?.nextLink, endpoints);
+  }
+  return found;
+}

@@ -1,0 +1,111 @@
+import { CoppiceError } from '../../operator/api/errors.ts';
+import type { CloudContext, CloudNode, ManagedClusterOutputs, PoolLeft } from '../cloud.ts';
+import { refusalOf } from '../refused-removal.ts';
+import { OWNER_TAGS, POOL_TAG } from '../tags.ts';
+import { call, type Endpoints } from './google-api.ts';
+import { asTags } from './labels.ts';
+import { accessToken } from './token.ts';
+
+/** NodePool of google.container.v1, as far as it is used. */
+interface NodePool {
+  config?: { resourceLabels?: Record<string, string> };
+  /** Of managed instance groups, one in each of its zones. */
+  instanceGroupUrls?: string[];
+}
+
+/** ManagedInstance of compute v1. */
+interface ManagedInstance {
+  instance: string;
+  id?: string;
+  currentAction?: string;
+}
+
+/** Operation of compute v1. */
+interface Operation {
+  name: string;
+  status?: string;
+  error?: { errors?: { code?: string; message?: string }[] };
+}
+
+type Ask = <T>(url: string, what: string, body?: object) => Promise<T>;
+
+/**
+ * Ends nodes of GKE node pools; see ManagedClusters.removeNodes. "This method reduces the targetSize of the managed instance group by the
+ * number of instances that you delete" (deleteInstances, discovery document of compute v1), and that is what GKE tells as the size of the
+ * node pool.
+ */
+export async function removeNodes(
+  ctx: CloudContext,
+  endpoints: Endpoints,
+  { name, extra }: ManagedClusterOutputs,
+  pool: string,
+  nodes: readonly CloudNode[],
+): Promise<PoolLeft> {
+  const { token } = await accessToken(ctx, endpoints);
+  const ask: Ask = async <T>(url: string, what: string, body?: object) => {
+    const sent = body && { method: 'POST' as const, body: JSON.stringify(body) };
+    const headers = { 'content-type': 'application/json' };
+    return (await call<T>({ url, token, what, signal: ctx.signal, ...(sent && { ...sent, headers }) }))!;
+  };
+  const { nodePools = [] } = await ask<{ nodePools?: NodePool[] }>(
+    `${endpoints.container}/v1/projects/${extra?.project}/locations/${extra?.location}/clusters/${name}/nodePools`,
+    `node pools of ${name} cannot be listed`,
+  );
+  const isOurs = ({ config }: NodePool): boolean => {
+    const tags = asTags(config?.resourceLabels ?? {});
+    return tags[OWNER_TAGS.uid] === ctx.owner.uid && tags[POOL_TAG] === pool;
+  };
+  const groups = nodePools.filter(isOurs).flatMap(({ instanceGroupUrls = [] }) => instanceGroupUrls.map(pathOf));
+  const inZones: Record<string, number> = {};
+  let refused: PoolLeft['refused'];
+  for (const path of groups) {
+    const group = `${endpoints.compute}/compute/v1/${path}`;
+    const zone = zoneOf(path);
+    refused ??= await refusalOf(end(ask, group, zone, pool, nodes));
+    const { targetSize = 0 } = await ask<{ targetSize?: number }>(group, `the group ${path} cannot be read`);
+    inZones[zone] = (inZones[zone] ?? 0) + targetSize;
+  }
+  const size = Object.values(inZones).reduce((sum, count) => sum + count, 0);
+  return { size, inZones, ...(refused && { refused }) };
+}
+
+/** `projects/...` of a URL. */
+const pathOf = (url: string): string => url.replace(/^.*?\/(?=projects\/)/, '');
+const zoneOf = (path: string): string => /\/zones\/([^/]+)\//.exec(path)?.[1] ?? '';
+
+/** Ends those nodes that are in the group, and waits until it wants as many fewer. */
+async function end(ask: Ask, group: string, zone: string, pool: string, nodes: readonly CloudNode[]): Promise<void> {
+  const what = `nodes of pool ${pool} cannot be ended`;
+  const instances: string[] = [];
+  for (let page: string | undefined = ''; page !== undefined; ) {
+    const at = `${group}/listManagedInstances${page === '' ? '' : `?pageToken=${encodeURIComponent(page)}`}`;
+    const answer: { managedInstances?: ManagedInstance[]; nextPageToken?: string } = await ask(at, what, {});
+    for (const member of answer.managedInstances ?? [])
+      if (nodes.some((node) => isSame(node, member)))
+        instances.push(`zones/${zone}/instances/${lastOf(member.instance)}`);
+    page = answer.nextPageToken || undefined;
+  }
+  if (instances.length === 0) return;
+  // One that others are deleting meanwhile is left out, and not counted twice.
+  const body = { instances, skipInstancesOnValidationError: true };
+  let operation = await ask<Operation>(`${group}/deleteInstances`, what, body);
+  const project = group.replace(/\/zones\/.*$/, '');
+  // "wait" answers when it is done, or after two minutes.
+  while (operation.status !== 'DONE')
+    operation = await ask<Operation>(`${project}/zones/${zone}/operations/${operation.name}/wait`, what, {});
+  const [error] = operation.error?.errors ?? [];
+  if (error) throw new CoppiceError('ERR_INFRA_DEPENDENCIES', `${what}: ${error.code}: ${error.message}`);
+}
+
+const lastOf = (url: string): string => url.split('/').at(-1)!;
+
+/** Whether the machine is this node's, and not on its way out. GKE makes a broken machine anew under its name: then its id is another. */
+function isSame({ providerID, instance }: CloudNode, member: ManagedInstance): boolean {
+  const [, project, zone, name] = /^gce:\/\/([^/]+)\/([^/]+)\/([^/]+)$/.exec(providerID) ?? [];
+  return (
+    member.currentAction !== 'DELETING' &&
+    member.currentAction !== 'ABANDONING' &&
+    member.instance.endsWith(`/projects/${project}/zones/${zone}/instances/${name}`) &&
+    (instance === undefined || member.id === instance)
+  );
+}

@@ -1,0 +1,330 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { BurstPolicySpec } from '../../../operator/api/burstpolicy.ts';
+import { ALPHA_API_VERSION, API_VERSION, LABELS } from '../../../operator/api/group.ts';
+import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
+import { BurstMemory } from '../../../operator/controllers/burst/memory.ts';
+import type { PlacedWork } from '../../../operator/hubs/contract.ts';
+import type { KubeObject, Pod } from '../../../operator/kube/resources.ts';
+import { BurstScene, demand, Killed, MINUTE, policyNamed, SECOND } from '../../kit/burst/scene.ts';
+
+const UNDERUSED = { scaleIn: { consolidationPolicy: 'WhenEmptyOrUnderutilized' as const } };
+const SOURCE = 'ResourceBinding shop/web';
+
+let scene: BurstScene;
+beforeEach(() => {
+  scene = new BurstScene();
+});
+
+const pod = (name: string, nodeName: string): Pod =>
+  ({
+    kind: 'Pod',
+    metadata: {
+      name,
+      namespace: 'shop',
+      labels: { 'pod-template-hash': '5d4f' },
+      ownerReferences: [{ kind: 'ReplicaSet', name: 'web-5d4f', uid: 'rs', controller: true }],
+    },
+    spec: { nodeName, containers: [{ name: 'web', resources: { requests: { cpu: '1', memory: '1Gi' } } }] },
+  }) as unknown as Pod;
+
+/** The cluster that was bought. */
+const bought = (): WorkerCluster => scene.clusters().find(({ metadata }) => metadata.labels?.[LABELS.burstPolicy])!;
+const inside = () => scene.open.get(`shop/${bought().metadata.name}`)!;
+const isMarked = () => bought().metadata.labels?.[LABELS.burstEmptying] === 'true';
+const actions = () => scene.record()!.decisions.map(({ action }) => action);
+const shown = () => scene.policy()!.status!.clusters![0]!;
+
+/** What the membership of the bought cluster says. */
+function membershipSays(...conditions: { type: string; status: string; reason: string; message?: string }[]): void {
+  const { name } = bought().metadata;
+  scene.objects.put({
+    apiVersion: ALPHA_API_VERSION,
+    kind: 'Membership',
+    metadata: { name: `${name}.production`, namespace: 'shop' },
+    spec: { cluster: name, hub: 'production' },
+    status: { state: 'Joined', memberName: name, conditions },
+  });
+}
+const draining = { type: 'Drained', status: 'False', reason: 'Draining', message: 'the hub moves it' };
+
+/** A bought cluster of three nodes is old enough, and one replica is left there; the private one has so many nodes, and nothing runs there. */
+async function afterPeak(more: Partial<BurstPolicySpec> = UNDERUSED, ownNodes = 4): Promise<void> {
+  scene.objects.put(policyNamed('peak', { ...more, maximumClusters: 1 }));
+  const own: WorkerCluster = {
+    apiVersion: API_VERSION,
+    kind: 'WorkerCluster',
+    metadata: { name: 'private', namespace: 'shop' },
+    spec: { cloudProvider: 'cloud', controlPlaneNodes: 1, pools: [{ name: 'a', minimum: ownNodes }] },
+  };
+  scene.demands = [demand(SOURCE, 3)];
+  await scene.looks(40 * SECOND);
+  scene.objects.put(own);
+  scene.join(own, 0);
+  scene.join(bought(), 0);
+  const { name } = bought().metadata;
+  inside().pods = [pod('web-1', `${name}-0`), pod('web-2', `${name}-1`), pod('web-3', `${name}-2`)];
+  scene.demands = [];
+  scene.placedBy = (member): PlacedWork[] =>
+    member === name
+      ? [
+          {
+            source: SOURCE,
+            count: inside().pods.length,
+            each: { cpu: '1', memory: '1Gi' },
+            workload: { kind: 'Deployment', namespace: 'shop', name: 'web' },
+          },
+        ]
+      : [];
+  await scene.looks(40 * MINUTE);
+  inside().pods = inside().pods.slice(0, 1);
+}
+
+describe('a bought cluster with little work', () => {
+  it('is emptied by its hub and given back: written down first, then marked, then deleted', async () => {
+    await afterPeak();
+    await scene.looks(9 * MINUTE);
+    expect(isMarked()).toBe(false);
+    scene.objects.writes.length = 0;
+    await scene.looks(2 * MINUTE);
+    expect(isMarked()).toBe(true);
+    expect(scene.objects.writes[0]).toMatch(/^apply secrets kube-system\/burst-/);
+    expect(shown()).toMatchObject({ phase: 'Emptying' });
+    expect(scene.policy()!.status!.decisions![0]).toMatchObject({
+      action: 'Empty',
+      hourly: '0.3',
+      why: `it has little work: 1 replica (1 CPU, 1Gi memory each) of ${SOURCE}, for which there is room on shop/private`,
+    });
+    expect(scene.events.at(-1)).toMatch(/^ClusterEmptied /);
+
+    membershipSays(draining);
+    await scene.looks(MINUTE);
+    expect(bought().metadata.deletionTimestamp).toBeUndefined();
+    // The hub has nothing there any more, and the last pod is still ending.
+    membershipSays({ type: 'Drained', status: 'True', reason: 'Drained' });
+    await scene.look(10 * SECOND);
+    expect(bought().metadata.deletionTimestamp).toBeUndefined();
+    inside().pods = [];
+    await scene.look(10 * SECOND);
+    expect(bought()).toBeUndefined();
+    expect(actions()).toEqual(['Remove', 'Empty', 'Buy']);
+    expect(scene.record()!.decisions[0]!.why).toBe('its work was moved to other clusters');
+  });
+
+  it('writes nothing while its hub empties it', async () => {
+    await afterPeak();
+    await scene.looks(11 * MINUTE);
+    membershipSays(draining);
+    await scene.look(10 * SECOND);
+    scene.objects.writes.length = 0;
+    await scene.looks(5 * MINUTE);
+    expect(scene.objects.writes).toEqual([]);
+  });
+
+  it('stays where the policy does not say so, and nobody is asked what runs there', async () => {
+    await afterPeak({});
+    scene.placedBy = () => {
+      throw new Error('asked');
+    };
+    await scene.looks(60 * MINUTE);
+    expect(isMarked()).toBe(false);
+    expect(actions()).toEqual(['Buy']);
+    expect(shown().stays).toBeUndefined();
+  });
+
+  it('stays while its pods request as much as the threshold says', async () => {
+    await afterPeak({ scaleIn: { ...UNDERUSED.scaleIn, utilizationThreshold: 15 } });
+    // A third of three nodes of 1.9 CPUs is 17 %.
+    await scene.looks(60 * MINUTE);
+    expect(actions()).toEqual(['Buy']);
+  });
+
+  it('is only spoken of in a dry run', async () => {
+    await afterPeak();
+    scene.objects.put(policyNamed('peak', { ...UNDERUSED, dryRun: true }));
+    await scene.looks(30 * MINUTE);
+    expect(isMarked()).toBe(false);
+    expect(scene.record()!.decisions[0]).toMatchObject({ action: 'Empty', dryRun: true });
+    expect(actions()).toEqual(['Empty', 'Buy']);
+  });
+
+  it.each<[string, () => void, string]>([
+    ['its hub does not tell what it would move', () => Object.assign(scene, { placedBy: undefined }), 'do not tell'],
+    ['its hub moves nothing', () => Object.assign(scene, { placedBy: () => 'the Hub does not say' }), 'does not say'],
+    [
+      'its hub does not answer',
+      () =>
+        Object.assign(scene, {
+          placedBy: () => {
+            throw new Error('refused');
+          },
+        }),
+      'nobody can tell what runs there: refused',
+    ],
+    ['somebody runs what the hub has not placed', () => Object.assign(scene, { placedBy: () => [] }), 'pod shop/web-1'],
+    [
+      'a PodDisruptionBudget forbids it',
+      () =>
+        scene.inside.set('PodDisruptionBudget', [
+          {
+            apiVersion: 'policy/v1',
+            kind: 'PodDisruptionBudget',
+            metadata: { name: 'web', namespace: 'shop' },
+            spec: { selector: {} },
+            status: { disruptionsAllowed: 0 },
+          } as KubeObject,
+        ]),
+      'PodDisruptionBudget shop/web',
+    ],
+    [
+      'it keeps data',
+      () =>
+        scene.inside.set('PersistentVolumeClaim', [
+          {
+            apiVersion: 'v1',
+            kind: 'PersistentVolumeClaim',
+            metadata: { name: 'data', namespace: 'shop' },
+            status: { phase: 'Bound' },
+          } as KubeObject,
+        ]),
+      'PersistentVolumeClaim shop/data',
+    ],
+    [
+      'another cluster leaves the hub',
+      () => {
+        const metadata = { name: 'old.production', namespace: 'shop', deletionTimestamp: '2026-11-23T12:00:00Z' };
+        const spec = { cluster: 'old', hub: 'production' };
+        scene.objects.put({ apiVersion: ALPHA_API_VERSION, kind: 'Membership', metadata, spec } as KubeObject);
+      },
+      'another cluster of the hub',
+    ],
+  ])('stays, and the status says why, when %s', async (_, happens, why) => {
+    await afterPeak();
+    happens();
+    await scene.looks(15 * MINUTE);
+    expect(isMarked()).toBe(false);
+    expect(shown()).toMatchObject({ phase: 'Joined', stays: expect.stringContaining(why) });
+    scene.objects.writes.length = 0;
+    await scene.looks(30 * MINUTE);
+    expect(scene.objects.writes).toEqual([]);
+  });
+
+  it('stays where the other members have no room, and is emptied when they have', async () => {
+    await afterPeak(UNDERUSED, 1);
+    await scene.looks(15 * MINUTE);
+    expect(shown().stays).toContain('not enough room elsewhere');
+    scene.open.get('shop/private')!.nodes.push(...[1, 2].map((index) => nodeLike('private', index)));
+    await scene.look(10 * SECOND);
+    expect(isMarked()).toBe(true);
+  });
+});
+
+const nodeLike = (cluster: string, index: number) => {
+  const [node] = scene.open.get(`shop/${cluster}`)!.nodes;
+  return { ...node!, metadata: { ...node!.metadata, name: `${cluster}-${index}` } };
+};
+
+describe('a bought cluster that is being emptied', () => {
+  beforeEach(async () => {
+    await afterPeak();
+    await scene.looks(11 * MINUTE);
+    expect(isMarked()).toBe(true);
+  });
+
+  it.each<[string, () => Promise<void> | void, string]>([
+    [
+      'its hub finds no room elsewhere',
+      () => membershipSays({ type: 'RoomElsewhere', status: 'False', reason: 'NoRoom', message: 'nobody has room' }),
+      'nobody has room',
+    ],
+    [
+      'its hub does not move it in time',
+      async () => {
+        membershipSays(draining);
+        await scene.looks(10 * MINUTE);
+      },
+      'within 10 minutes: pod shop/web-1 is there',
+    ],
+  ])('takes work again and is left alone for a while when %s', async (_, happens, why) => {
+    await happens();
+    await scene.look(10 * SECOND);
+    expect(isMarked()).toBe(false);
+    expect(scene.record()!.decisions[0]).toMatchObject({ action: 'Keep', why: expect.stringContaining(why) });
+    membershipSays();
+    await scene.looks(29 * MINUTE);
+    expect(isMarked()).toBe(false);
+    await scene.looks(2 * MINUTE);
+    expect(isMarked()).toBe(true);
+    // The second time it is left alone for twice as long.
+    membershipSays({ type: 'RoomElsewhere', status: 'False', reason: 'NoRoom', message: 'nobody has room' });
+    await scene.look(10 * SECOND);
+    membershipSays();
+    await scene.looks(58 * MINUTE);
+    expect(actions().filter((action) => action === 'Empty')).toHaveLength(2);
+    await scene.looks(3 * MINUTE);
+    expect(actions().filter((action) => action === 'Empty')).toHaveLength(3);
+  });
+
+  it('takes work again when work waits that has room nowhere else, and nothing is bought for it', async () => {
+    membershipSays(draining);
+    scene.open.get('shop/private')!.pods = [0, 1, 2, 3].map((index) => pod(`api-${index}`, `private-${index}`));
+    scene.demands = [demand('ResourceBinding shop/api', 2)];
+    await scene.look(10 * SECOND);
+    expect(isMarked()).toBe(false);
+    await scene.looks(MINUTE);
+    expect(scene.says('DemandMet')).toBe('False Fits');
+    expect(actions()).toEqual(['Keep', 'Empty', 'Buy']);
+  });
+
+  it('is no room for work that waits while its work is moved', async () => {
+    membershipSays(draining);
+    scene.demands = [demand('ResourceBinding shop/api', 2)];
+    await scene.look(10 * SECOND);
+    expect(scene.policy()!.status!.demand![0]!.message).toContain('it fits on shop/private,');
+    expect(isMarked()).toBe(true);
+  });
+
+  it('takes work again when the policy says no more that it is to be', async () => {
+    scene.objects.put(policyNamed('peak', { scaleIn: {} }));
+    await scene.look(10 * SECOND);
+    expect(isMarked()).toBe(false);
+  });
+
+  it('is known as that to an operator that has just started', async () => {
+    scene.memory = new BurstMemory();
+    membershipSays(draining);
+    await scene.looks(MINUTE);
+    membershipSays({ type: 'Drained', status: 'True', reason: 'Drained' });
+    inside().pods = [];
+    await scene.look(10 * SECOND);
+    expect(actions()).toEqual(['Remove', 'Empty', 'Buy']);
+  });
+});
+
+it('is emptied and given back once, whenever the operator is killed: after each of its writes', async () => {
+  const history = async (lives: number) => {
+    scene = new BurstScene();
+    await afterPeak();
+    scene.lives = lives;
+    const pass = async (during: number) => {
+      for (let past = 0; past < during; past += MINUTE)
+        await scene.look(MINUTE).catch((error: unknown) => {
+          if (!(error instanceof Killed)) throw error;
+          scene.lives = Number.POSITIVE_INFINITY;
+          scene.memory = new BurstMemory();
+        });
+    };
+    scene.objects.writes.length = 0;
+    for (let past = 0; past < 60 && !isMarked(); past++) await pass(MINUTE);
+    expect(isMarked(), `killed after write ${lives}`).toBe(true);
+    membershipSays({ type: 'Drained', status: 'True', reason: 'Drained' });
+    inside().pods = [];
+    const { name } = bought().metadata;
+    await pass(3 * MINUTE);
+    const gone = scene.clusters().every(({ metadata }) => metadata.name !== name || metadata.deletionTimestamp);
+    expect(gone, `killed after write ${lives}`).toBe(true);
+    expect(actions()).toEqual(['Remove', 'Empty', 'Buy']);
+    return scene.objects.writes.length;
+  };
+  const writes = await history(Number.POSITIVE_INFINITY);
+  for (let lives = 1; lives <= writes; lives++) await history(lives);
+});

@@ -1,0 +1,93 @@
+import { describe, expect, it } from 'vitest';
+import type { HubSpec } from '../../../operator/api/hub.ts';
+import type { PlacedWork } from '../../../operator/hubs/contract.ts';
+import { karmadaHub } from '../../../operator/hubs/karmada/karmada.ts';
+import type { KubeObject } from '../../../operator/kube/resources.ts';
+import { reader } from './hub-members.ts';
+
+const dynamic = {
+  replicaSchedulingType: 'Divided',
+  replicaDivisionPreference: 'Weighted',
+  weightPreference: { dynamicWeight: 'AvailableReplicas' },
+};
+const binding = (placement: object = {}, more: object = {}): KubeObject => ({
+  apiVersion: 'work.karmada.io/v1alpha2',
+  kind: 'ResourceBinding',
+  metadata: { name: 'web-deployment', namespace: 'shop' },
+  spec: {
+    resource: { apiVersion: 'apps/v1', kind: 'Deployment', namespace: 'shop', name: 'web', uid: 'uid' },
+    replicas: 5,
+    replicaRequirements: { resourceRequest: { cpu: '500m', memory: '64Mi' } },
+    clusters: [
+      { name: 'shop--private', replicas: 3 },
+      { name: 'shop--bought', replicas: 2 },
+    ],
+    placement: { replicaScheduling: dynamic, ...placement },
+    ...more,
+  },
+});
+
+const placed = (one: KubeObject, spec: HubSpec = { type: 'Karmada', karmada: { evicts: true } }) =>
+  karmadaHub.placedWork!(
+    reader({ resourcebindings: [one], clusterresourcebindings: [] }),
+    spec,
+    'shop--bought',
+  ) as Promise<PlacedWork[]>;
+
+describe('work that Karmada has placed on a cluster', () => {
+  it('is told with the object that makes its pods there, and how many', async () => {
+    const affinity = { clusterAffinity: { labelSelector: { matchLabels: { tier: 'gold' } } } };
+    const [one, ...others] = await placed(binding(affinity));
+    expect(others).toEqual([]);
+    expect(one).toMatchObject({
+      source: 'ResourceBinding shop/web-deployment',
+      count: 2,
+      each: { cpu: '500m', memory: '64Mi' },
+      workload: { kind: 'Deployment', namespace: 'shop', name: 'web' },
+    });
+    expect(one!.stays).toBeUndefined();
+    expect(one!.inOneCluster).toBeUndefined();
+    const member = (tier: string) => ({ name: 'x', labels: { tier }, zones: [] });
+    expect([one!.accepts!(member('gold')), one!.accepts!(member('own'))]).toEqual([true, false]);
+  });
+
+  it('is nothing of what is elsewhere, or has no replicas', async () => {
+    expect(await placed(binding({}, { clusters: [{ name: 'shop--private', replicas: 5 }] }))).toEqual([]);
+    expect(await placed(binding({}, { replicas: 0, clusters: [{ name: 'shop--bought' }] }))).toEqual([]);
+  });
+
+  it('goes to one cluster as a whole where its placement says so', async () => {
+    const spreadConstraints = [{ spreadByField: 'cluster', minGroups: 1, maxGroups: 1 }];
+    expect(await placed(binding({ spreadConstraints }))).toMatchObject([{ inOneCluster: true }]);
+  });
+
+  it.each<[string, KubeObject, string]>([
+    ['is copied', binding({ replicaScheduling: { replicaSchedulingType: 'Duplicated' } }), 'is copied'],
+    ['has no scheduling, and so is copied', binding({ replicaScheduling: undefined }), 'is copied'],
+    [
+      'is divided by fixed weights',
+      binding({ replicaScheduling: { replicaSchedulingType: 'Divided', replicaDivisionPreference: 'Weighted' } }),
+      'fixed weights',
+    ],
+    ['is to be spread', binding({ spreadConstraints: [{ spreadByField: 'cluster', minGroups: 2 }] }), 'spread'],
+    ['is suspended', binding({}, { suspension: { scheduling: true } }), 'suspended'],
+    ['is on its way', binding({}, { gracefulEvictionTasks: [{ fromCluster: 'shop--private' }] }), 'already'],
+    [
+      'has several parts',
+      binding({}, { components: [{ name: 'manager', replicas: 1 }], clusters: [{ name: 'shop--bought' }] }),
+      'several parts',
+    ],
+    ['tolerates every taint', binding({ clusterTolerations: [{ operator: 'Exists' }] }), 'tolerates'],
+  ])('that %s stays', async (_, one, why) => {
+    expect((await placed(one))[0]!.stays).toContain(why);
+  });
+
+  it('moves although it tolerates taints of others', async () => {
+    const clusterTolerations = [{ key: 'cluster.karmada.io/not-ready', operator: 'Exists', effect: 'NoExecute' }];
+    expect((await placed(binding({ clusterTolerations })))[0]!.stays).toBeUndefined();
+  });
+
+  it('is not told by one of which nobody says that it evicts', async () => {
+    expect(await placed(binding(), { type: 'Karmada' })).toContain('karmada.evicts');
+  });
+});
