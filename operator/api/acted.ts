@@ -1,3 +1,6 @@
+import { findCondition } from './conditions.ts';
+import type { Condition } from './meta.ts';
+
 /** Which fields of a spec are acted on: `true` for a whole subtree, an object for its fields (of each item, in a list). */
 export interface ActedFields {
   [field: string]: true | ActedFields;
@@ -26,3 +29,10 @@ export function unacted(value: unknown, acted: ActedFields, path = ''): string[]
 
 /** The same without names in DNS: what does not run has no address that one could lead to. */
 export const withoutNames = (acted: ActedFields): ActedFields => ({ ...acted, dns: {} });
+
+/** Whether a condition tells that the operator which wrote it kept the field of this path and did not act on it. */
+export function saysKept(conditions: readonly Condition[] | undefined, type: string, path: string): boolean {
+  const { message = '' } = findCondition(conditions, type) ?? {};
+  const kept = /kept but not acted on yet: (.*)$/.exec(message)?.[1]?.split(', ') ?? [];
+  return kept.some((one) => path === one || path.startsWith(`${one}.`));
+}

@@ -88,6 +88,17 @@ const growth = z
     ).optional(),
   })
   .describe('Clusters whose pools may have more nodes.');
+const wake = z
+  .object({
+    name: name(15, 'Name of the entry.', PATTERNS.label),
+    clusterSelector: labelSelectorSchema(
+      'Which WorkerClusters of the namespace may be woken, by their labels: those that sleep by their own spec.hibernation, and are members of the hub.',
+    ),
+    assumedHourly: money(
+      "What a cluster counts for in an hour awake where its CloudProfile does not have all prices in the budget's currency. Absent: what has no price is not woken.",
+    ).optional(),
+  })
+  .describe('Clusters that may be woken.');
 const peak = z
   .object({
     name: name(15, 'Name of the peak.', PATTERNS.label),
@@ -137,6 +148,12 @@ export const burstPolicySpec = rules(
       8,
       'name',
       'Clusters whose pools get more nodes before any cluster is made: those with autoscale: Coppice, up to their maximum. Nodes that nobody needs go by scaleInAfter of the pool. Clusters of the policy itself grow without being named here.',
+    ).optional(),
+    wake: keyed(
+      wake,
+      8,
+      'name',
+      'Clusters that sleep and are woken for work, where that is better than to make one. Their spec stays as it is: they sleep again as it says when they have been without work like a cluster that is given back. Who changes spec.hibernation.enabled afterwards has the last word.',
     ).optional(),
     schedule: keyed(
       peak,
@@ -241,7 +258,7 @@ export const decisionSchema = z
     action: z
       .enum(['Buy', 'Open', 'Wake', 'Grow', 'Refuse', 'Empty', 'Keep', 'Sleep', 'Remove', 'Fail'])
       .describe(
-        'Buy: a cluster was ordered. Open: one that waited warm takes work. Wake: one that sleeps is woken for work. Grow: nodes of a cluster were ordered. Refuse: work was waiting and nothing was bought. Empty: the hub moves the work of a cluster away, so that it can be given back. Keep: such a cluster takes work again. Sleep: a cluster without work is put to sleep. Remove: a cluster is given back. Fail: a cluster, or nodes, did not come.',
+        'Buy: a cluster was ordered. Open: one that waited warm takes work. Wake: one that sleeps is woken for work. Grow: nodes of a cluster were ordered. Refuse: work was waiting and nothing was bought. Empty: the hub moves the work of a cluster away, so that it can be given back. Keep: such a cluster takes work again. Sleep: a cluster without work is put to sleep, or sleeps again as its spec says. Remove: a cluster is given back. Fail: a cluster, or nodes, did not come.',
       ),
     source: text(512, 'Whose work nothing was bought for.').optional(),
     cluster: text(LIMITS.label, 'Name of the WorkerCluster.').optional(),
@@ -305,6 +322,22 @@ export const burstPolicyStatus = z
         .describe('Nodes that the policy has added to a pool.'),
       MOST_CLUSTERS,
       'Nodes that the policy has added to clusters that were there.',
+    ).optional(),
+    woken: list(
+      z
+        .object({
+          cluster: text(LIMITS.name, 'Name of the WorkerCluster.'),
+          entry: text(15, 'Name of the entry of wake.'),
+          phase: z
+            .enum(['Waking', 'Joined', 'Leaving'])
+            .describe('Waking: on its way back into the hub. Joined: it takes work. Leaving: it may sleep again.'),
+          since: time('When it was woken.'),
+          hourly: money('What it costs in an hour more than asleep.'),
+          idleSince: time('Since when it has no work.').optional(),
+        })
+        .describe('A cluster that the policy has woken.'),
+      MOST_CLUSTERS,
+      'Clusters of others that the policy has woken.',
     ).optional(),
     clusterCount: count(0, undefined, 'How many clusters it has.').optional(),
     hourly: money('What they, and nodes that were added, cost in an hour together.').optional(),

@@ -44,7 +44,7 @@ export function gardenRules(): PolicyRule[] {
       resources: ['multikueueclusters', 'multikueueconfigs', 'admissionchecks'],
       verbs: [...READ, ...WRITE],
     },
-    { apiGroups: ['kueue.x-k8s.io'], resources: ['workloads', 'localqueues'], verbs: READ },
+    { apiGroups: ['kueue.x-k8s.io'], resources: ['workloads', 'localqueues', 'clusterqueues'], verbs: READ },
     // Shoots are made for WorkerClusters, and go with them.
     { apiGroups: [GROUP], resources: ['shoots'], verbs: [...READ, ...WRITE] },
     {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type ActedFields, type MadeOf, unacted, withoutNames } from './acted.ts';
+import { type ActedFields, type MadeOf, saysKept, unacted, withoutNames } from './acted.ts';
 import { ACTED_DNS, clusterDNSSchema, domainStays } from './dns.ts';
 import { driftSchema, hibernationSchema, maintenanceSchema, versionSchema } from './maintenance.ts';
 import {
@@ -350,9 +350,19 @@ export const hasServed = ({ status }: Shoot): boolean =>
   status?.lastOperation !== undefined &&
   (status.lastOperation.type !== 'Create' || status.lastOperation.state === 'Succeeded');
 
-/** Whether a shoot with a hosted control plane is to sleep now. What was never made cannot sleep: it is made first. */
+/**
+ * Whether a shoot with a hosted control plane is to sleep now. What was never made cannot sleep: it is made first. What ran all the while
+ * under an operator that did not act on the field must not end because that is a newer one.
+ */
 export const isToSleep = (shoot: Shoot): boolean =>
-  shoot.spec.hibernation?.enabled === true && !controlPlaneWorker(shoot.spec) && hasServed(shoot);
+  shoot.spec.hibernation?.enabled === true &&
+  !controlPlaneWorker(shoot.spec) &&
+  hasServed(shoot) &&
+  !keepsHibernation(shoot);
+
+/** Whether `hibernation.enabled` was told to be kept and not acted on, and is as it was: it is acted on once it was changed. */
+export const keepsHibernation = ({ spec, status }: Shoot): boolean =>
+  spec.hibernation?.enabled === true && saysKept(status?.conditions, 'AllFieldsActedOn', 'hibernation.enabled');
 
 /** How many members the control plane of a shoot has: its own machines, else `replicas`, else 3 where highly available, else 1. */
 export const controlPlaneMembers = (spec: ShootSpec): 1 | 3 | 5 => {

@@ -108,6 +108,10 @@ export class SeedAccess {
     return this.pods.byIndex(BY_SHOOT, shootKey);
   }
 
+  deploymentsOf(shootKey: string): Deployment[] {
+    return this.deployments.byIndex(BY_SHOOT, shootKey);
+  }
+
   /** Shoots that something here belongs to, whether or not the garden still knows them. */
   namespacesOf(shootKey: string): KubeObject[] {
     return this.namespaces.byIndex(BY_SHOOT, shootKey);

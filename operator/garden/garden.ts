@@ -1,4 +1,4 @@
-import { readFile, statfs } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -6,6 +6,7 @@ import { selfContainedKubeconfig } from '../kube/kubeconfig.ts';
 import type { User } from './certificates.ts';
 import { daemonRecord, endLeftOvers, removeEverything, runsSomething, takeDownSeed } from './cleanup.ts';
 import { isApiserverReady } from './control-plane.ts';
+import { diskRoom } from './disk-room.ts';
 import { readText, writeIfChanged } from './files.ts';
 import { changeSettings, type RegistryWords } from './images/upstream/settings.ts';
 import { lastError } from './logs.ts';
@@ -67,10 +68,7 @@ export interface GardenStatus {
 }
 
 /** Room on the disk of a folder, in whole MiB. */
-async function roomIn(folder: string): Promise<number> {
-  const { bavail, bsize } = await statfs(folder);
-  return Math.floor((bavail * bsize) / MIB);
-}
+const roomIn = async (folder: string): Promise<number> => Math.floor((await diskRoom(folder)) / MIB);
 
 /** Refuses to begin what would fail in the middle. */
 async function needRoom(folder: string): Promise<void> {

@@ -1,6 +1,7 @@
 import type { Condition } from '../api/meta.ts';
 import { formatBytes, formatCpu, parseBytes, parseCount, parseCpu } from '../api/quantity.ts';
-import { type KubeObject, keyOf } from '../kube/resources.ts';
+import { podRequests } from '../kube/pod-requests.ts';
+import { conditionIsTrue, type KubeObject, keyOf, type Pod } from '../kube/resources.ts';
 import { GPU } from './amounts.ts';
 import type { Amounts, Demand } from './contract.ts';
 
@@ -13,7 +14,11 @@ interface PodSet {
 
 /** A Workload, as far as it is read here. */
 export type DispatchedWorkload = KubeObject & {
-  spec?: { active?: boolean };
+  spec?: {
+    active?: boolean;
+    queueName?: string;
+    podSets?: { count?: number; template: Pick<Pod, 'spec'> }[];
+  };
   status?: {
     conditions?: Condition[];
     clusterName?: string;
@@ -44,17 +49,14 @@ export function waitingJobs(
     if (!is('QuotaReserved') || is('Evicted') || is('Finished')) return [];
     // Kueue may ask a few at a time, and the next ones after minutes.
     if (!clusters.every((one) => asked.includes(one))) return [];
-    const owner = metadata.ownerReferences?.find(({ controller }) => controller) ?? metadata.ownerReferences?.[0];
     return (status.admission?.podSetAssignments ?? []).flatMap((podSet): Demand[] => {
       const done = reclaimablePods.find(({ name }) => name === podSet.name)?.count ?? 0;
       const each = eachOf(podSet);
       const count = (podSet.count ?? 0) - done;
       if (count <= 0 || !each) return [];
-      const uid = owner?.uid ?? metadata.uid;
       return [
         {
-          source: `Workload ${keyOf(workload)}`,
-          ...(uid && { uid }),
+          ...sourceOf(workload),
           namespace: metadata.namespace,
           count,
           each,
@@ -64,6 +66,101 @@ export function waitingJobs(
       ];
     });
   });
+}
+
+/** LocalQueues and ClusterQueues of the hub. */
+export interface Queues {
+  readonly local: readonly (KubeObject & { spec?: { clusterQueue?: string } })[];
+  readonly cluster: readonly ClusterQueue[];
+}
+
+type ClusterQueue = KubeObject & {
+  spec?: {
+    cohortName?: string;
+    admissionChecksStrategy?: { admissionChecks?: { name: string }[] };
+    resourceGroups?: { flavors?: { resources?: { name: string; nominalQuota: string | number }[] }[] }[];
+  };
+  status?: { conditions?: Condition[] };
+};
+
+/**
+ * The job that the first cluster is for. While Kueue reaches none of the list, the AdmissionCheck is not active, its ClusterQueues give no
+ * quota, and no cluster is asked to take anything. The oldest job brings a cluster; then the others get quota, or it is the limit that they
+ * wait for. Pure.
+ * @param check name of the AdmissionCheck, which is not active
+ * @param checks names of those that are
+ */
+export function firstJob(
+  workloads: readonly DispatchedWorkload[],
+  check: string,
+  checks: readonly string[],
+  { local, cluster }: Queues,
+): Demand[] {
+  const named = new Map(cluster.map((one) => [one.metadata.name, one]));
+  const leadsTo = new Map(local.map((one) => [keyOf(one), named.get(one.spec?.clusterQueue ?? '')]));
+  const candidates = workloads.flatMap((workload) => {
+    const { spec, status = {}, metadata } = workload;
+    const queue = leadsTo.get(`${metadata.namespace}/${spec?.queueName}`);
+    const stopped = queue?.status?.conditions?.find(({ type, status: is }) => type === 'Active' && is === 'False');
+    const passes = queue?.spec?.admissionChecksStrategy?.admissionChecks?.map(({ name }) => name) ?? [];
+    // What else stops a queue comes before this reason, or is another check, and no cluster would change it.
+    if (stopped?.reason !== 'AdmissionCheckInactive' || !passes.includes(check)) return [];
+    if (!passes.every((name) => name === check || checks.includes(name))) return [];
+    if (status.clusterName || spec?.active === false || metadata.deletionTimestamp) return [];
+    const is = (type: string) => conditionIsTrue(workload as never, type);
+    if (is('QuotaReserved') || is('Finished')) return [];
+    const demands = demandsOf(workload, later(metadata.creationTimestamp, stopped.lastTransitionTime));
+    return demands && demands.length > 0 && fits(demands, queue!) ? [{ workload, demands }] : [];
+  });
+  const age = ({ workload }: (typeof candidates)[number]) =>
+    `${workload.metadata.creationTimestamp} ${keyOf(workload)}`;
+  return candidates.sort((a, b) => (age(a) < age(b) ? -1 : 1))[0]?.demands ?? [];
+}
+
+const later = (one = '', other = ''): string => (one > other ? one : other);
+
+/** @returns undefined: nobody can read it. */
+function demandsOf(workload: DispatchedWorkload, since: string): Demand[] | undefined {
+  const { metadata, spec } = workload;
+  try {
+    return (spec?.podSets ?? []).flatMap(({ count = 1, template }) => {
+      const { cpu, memory, gpu } = podRequests(template);
+      const each = { cpu: formatCpu(cpu), memory: formatBytes(memory), ...(gpu > 0 && { gpu: String(gpu) }) };
+      return count > 0
+        ? [{ ...sourceOf(workload), namespace: metadata.namespace, count, each, since, inOneCluster: true as const }]
+        : [];
+    });
+  } catch (error) {
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
+}
+
+/** Whether the queue may ever give so much. What it may borrow of a cohort is not counted up: there it may. */
+function fits(demands: readonly Demand[], { spec = {} }: ClusterQueue): boolean {
+  if (spec.cohortName) return true;
+  const quotas = spec.resourceGroups?.flatMap(({ flavors = [] }) => flavors.flatMap(({ resources = [] }) => resources));
+  const nominal = (resource: string, parse: (quantity: string | number) => number) =>
+    quotas?.filter(({ name }) => name === resource).reduce((sum, { nominalQuota }) => sum + parse(nominalQuota), 0) ??
+    0;
+  const asked = (of: keyof Amounts, parse: (quantity: string) => number) =>
+    demands.reduce((sum, { count, each }) => sum + count * parse(each[of] ?? '0'), 0);
+  try {
+    return (
+      asked('cpu', parseCpu) <= nominal('cpu', parseCpu) &&
+      asked('memory', parseBytes) <= nominal('memory', parseBytes) &&
+      asked('gpu', parseCount) <= nominal(GPU, parseCount)
+    );
+  } catch (error) {
+    if (error instanceof RangeError) return false;
+    throw error;
+  }
+}
+
+function sourceOf(workload: DispatchedWorkload): Pick<Demand, 'source' | 'uid'> {
+  const { ownerReferences = [], uid: own } = workload.metadata;
+  const uid = (ownerReferences.find(({ controller }) => controller) ?? ownerReferences[0])?.uid ?? own;
+  return { source: `Workload ${keyOf(workload)}`, ...(uid && { uid }) };
 }
 
 /** @returns undefined: nobody can read it. */

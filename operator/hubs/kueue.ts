@@ -2,7 +2,15 @@ import { GROUP, LABELS } from '../api/group.ts';
 import type { HubSpec } from '../api/hub.ts';
 import type { Condition } from '../api/meta.ts';
 import { kubeconfigSecretName } from '../api/names.ts';
-import { decoded, type KubeObject, keyOf, type Resource, SECRETS, type Secret } from '../kube/resources.ts';
+import {
+  conditionIsTrue,
+  decoded,
+  type KubeObject,
+  keyOf,
+  type Resource,
+  SECRETS,
+  type Secret,
+} from '../kube/resources.ts';
 import {
   type HubType,
   isStrange,
@@ -13,7 +21,7 @@ import {
   takenOver,
   type Wanted,
 } from './contract.ts';
-import { type DispatchedWorkload, waitingJobs } from './kueue-demand.ts';
+import { type DispatchedWorkload, firstJob, type Queues, waitingJobs } from './kueue-demand.ts';
 import { accountName, KUEUE_RULES } from './rights.ts';
 import { kubeconfigOf, type SecretPlace, secretAt, secretWith, serverIn } from './secrets.ts';
 
@@ -30,6 +38,7 @@ export const MULTIKUEUECONFIGS = kind('MultiKueueConfig', 'multikueueconfigs', f
 export const ADMISSIONCHECKS = kind('AdmissionCheck', 'admissionchecks', false);
 export const WORKLOADS = kind('Workload', 'workloads', true);
 export const LOCALQUEUES = kind('LocalQueue', 'localqueues', true);
+export const CLUSTERQUEUES = kind('ClusterQueue', 'clusterqueues', false);
 
 /** In the list where no cluster takes work: Kueue takes no empty one, and stops at a name that there is no cluster of. */
 export const NO_CLUSTER = 'coppice-no-cluster';
@@ -112,6 +121,9 @@ export const kueueHub: HubType<Seen> = {
     const sleeps = member.closed === 'Asleep';
     // What runs on one that sleeps waits there.
     const list = listFor(member, config, !member.closed || (sleeps && placed.length > 0));
+    const name = configName(member.hubName, spec);
+    // Of two that come first and at once, both make the list: the one that lost would be in the hub and get no jobs.
+    const isMissed = !member.closed && !listIn(config).includes(member.name);
     return [
       { type: 'IdentityReady' },
       {
@@ -129,8 +141,10 @@ export const kueueHub: HubType<Seen> = {
           ? []
           : [...listWanted(member, spec, config, list), ...queuesAs(member, queues, sleeps ? 'Hold' : undefined)],
         waiting: isFull
-          ? `MultiKueueConfig ${configName(member.hubName, spec)} has ${MOST_CLUSTERS} clusters, the most that Kueue takes`
-          : undefined,
+          ? `MultiKueueConfig ${name} has ${MOST_CLUSTERS} clusters, the most that Kueue takes`
+          : isMissed
+            ? `MultiKueueConfig ${name} does not name ${member.name} yet`
+            : undefined,
       },
     ];
   },
@@ -177,7 +191,15 @@ export const kueueHub: HubType<Seen> = {
     const asked = clusters
       .filter((one) => listed.includes(one.metadata.name) && whyNotActive('', one) === undefined)
       .map(({ metadata }) => metadata.name);
-    return waitingJobs(workloads, name, asked);
+    const waiting = waitingJobs(workloads, name, asked);
+    if (asked.length > 0 || waiting.length > 0) return waiting;
+    const [checks, local, cluster] = await Promise.all([
+      hub.list(ADMISSIONCHECKS) as Promise<Conditioned[]>,
+      hub.list(LOCALQUEUES) as Promise<Queues['local']>,
+      hub.list(CLUSTERQUEUES) as Promise<Queues['cluster']>,
+    ]);
+    const active = checks.filter((one) => conditionIsTrue(one, 'Active')).map(({ metadata }) => metadata.name);
+    return firstJob(workloads, name, active, { local, cluster });
   },
 };
 

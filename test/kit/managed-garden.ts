@@ -267,7 +267,7 @@ export class ManagedOperator {
       granted: new Map(),
       capacity: this.capacity,
       decided: () => garden.decided,
-      sizes: { remove: async () => {} },
+      sizes: { remove: async () => {}, sleepOrder: () => 'none' } satisfies WorkerClusterWorld['sizes'],
       meshes: undefined,
       managed: this.controller,
       attached: undefined,

@@ -92,6 +92,15 @@ export class MemoryCloud {
     for (const resource of this.made.values()) if (resource.type === type) resource.spec = '"changed by hand"';
   }
 
+  /** Opens what an earlier run has left, which may have noted less of it: its stacks know what they have made. */
+  open(made: Record<string, Made>): void {
+    for (const [key, one] of Object.entries(made)) {
+      const opened = { ...one, applied: one.applied ?? one.spec };
+      if (one.type.startsWith('pool ')) this.nodes(opened);
+      this.made.set(key, opened);
+    }
+  }
+
   names(account = 'account-1'): string[] {
     return [...this.made.keys()]
       .filter((key) => key.startsWith(`${account}/`))

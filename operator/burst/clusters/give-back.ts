@@ -38,14 +38,16 @@ export function giveBack(view: ClustersView, { needed, hasBought, moved = new Se
     if (due > now) times.push(due);
     return due <= now;
   };
-  const failed = clusters.flatMap(({ name, phase, at, failure, hasWork }): Removal[] => {
+  const ofOthers = new Set<unknown>(view.woken);
+  const failed = [...clusters, ...(view.woken ?? [])].flatMap((one): Removal[] => {
+    const { name, phase, at, failure, hasWork } = one;
     // What has work has come, though a cache that is behind does not show that it has joined.
     if ((phase !== 'Making' && phase !== 'Waking') || hasWork) return [];
     const limit = phase === 'Waking' ? WAKE_LIMIT_MS : JOIN_LIMIT_MS;
     if (failure === undefined && !isDue(at + limit)) return [];
     const what = phase === 'Waking' ? 'it was woken, and is not back in' : 'it has not joined';
     const why = failure ?? `${what} the hub within ${limit / 60_000} minutes`;
-    return [{ name, why, isFailure: true }];
+    return [{ name, why, isFailure: true, ...(ofOthers.has(one) && { isOthers: true as const }) }];
   });
   if (limits.isSuspended) return { removals: failed, times };
   const rested = restedAt(view, hasBought, now);
@@ -61,9 +63,17 @@ export function giveBack(view: ClustersView, { needed, hasBought, moved = new Se
     if (!isDue(paidUntil(one, earliest, now)) || stays(one)) return [];
     return [{ name, why: `it has had no work since ${text(idleSince)}`, isFailure: false, ...toSleep() }];
   });
+  const sleepAgain = (view.woken ?? []).flatMap((one): Removal[] => {
+    const { phase, idleSince, at, name, key } = one;
+    if (phase !== 'Joined' || idleSince === undefined || needed.has(key)) return [];
+    const earliest = Math.max(idleSince + limits.idleForMs, at + limits.minimumLifeMs, rested);
+    if (!isDue(paidUntil(one, earliest, now))) return [];
+    const why = `it has had no work since ${text(idleSince)}`;
+    return [{ name, why, isFailure: false, toSleep: true, isOthers: true }];
+  });
   // What has failed goes as that.
   const warm = warmToGo(view).filter(({ name }) => !failed.some((one) => one.name === name));
-  return { removals: [...failed, ...(hasBought ? [] : warm), ...idle], times };
+  return { removals: [...failed, ...(hasBought ? [] : warm), ...idle, ...sleepAgain], times };
 }
 
 /** When the rest is over after what was bought or given back last, milliseconds since the epoch. */
@@ -91,7 +101,12 @@ function keptForPeaks({ clusters, peaks = [] }: ClustersView, now: number): (one
 }
 
 /** When a cluster goes that may go at `due`: it stays as long as that costs nothing, as work may come back to it. @param leaveMs how long it takes to go */
-export function paidUntil({ at, hourly, billing }: OwnCluster, due: number, now: number, leaveMs = LEAVE_MS): number {
+export function paidUntil(
+  { at, hourly, billing }: Pick<OwnCluster, 'at' | 'hourly' | 'billing'>,
+  due: number,
+  now: number,
+  leaveMs = LEAVE_MS,
+): number {
   if (!billing) return due;
   const since = Math.max(due, now);
   const ahead = paidAheadMs(Math.max(0, since - at), hourly, billing) - leaveMs;

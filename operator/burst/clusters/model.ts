@@ -103,6 +103,8 @@ export interface ClusterOffer {
 export interface WarmCluster {
   readonly name: string;
   readonly candidate: string;
+  /** It is somebody's, and the policy may wake it by this entry. Absent: it is the policy's. */
+  readonly entry?: string | undefined;
   /** What it would take. */
   readonly supply: Supply;
   /** What waking it means; absent: it is awake. */
@@ -180,6 +182,9 @@ export interface OwnCluster {
   readonly leftAloneUntil?: number | undefined;
 }
 
+/** A cluster of somebody that the policy has woken; its candidate is the entry by which it was. */
+export type WokenCluster = Omit<OwnCluster, 'warm' | 'sleeps' | 'revision'>;
+
 /** What a policy allows. Times in milliseconds, money in millionths of its currency. */
 export interface Limits {
   readonly pendingForMs: number;
@@ -216,7 +221,7 @@ export interface ClustersView {
   readonly candidates: readonly CandidateView[];
   /** Pools that may grow before a cluster is bought. Absent: none. */
   readonly growth?: readonly GrowthView[];
-  /** What nodes that were added to pools cost in an hour, as budgets count it. Absent: nothing. */
+  /** What nodes that were added to pools, and clusters of others that were woken, cost in an hour, as budgets count it. Absent: nothing. */
   readonly grownHourly?: Micros;
   /** Clusters of the policy that wait, warm or asleep. Absent: none. */
   readonly warm?: readonly WarmCluster[];
@@ -229,6 +234,8 @@ export interface ClustersView {
   /** Why no cluster is to be emptied now, a sentence. Absent: nothing outside of this policy is in the way. */
   readonly unsettled?: string | undefined;
   readonly clusters: readonly OwnCluster[];
+  /** Clusters of others that it has woken. Absent: none. */
+  readonly woken?: readonly WokenCluster[];
   /** In this month, until now. */
   readonly spent: Micros;
   /** When something was bought, or given back, last; milliseconds since the epoch. */
@@ -266,6 +273,8 @@ export interface Opening {
   readonly why: string;
   /** It sleeps, and is woken. Absent: it is awake. */
   readonly waking?: Waking | undefined;
+  /** It is somebody's, and woken by this entry. Absent: it is the policy's. */
+  readonly entry?: string | undefined;
   /** What else there was to choose. Absent: nothing. */
   readonly alternatives?: readonly Alternative[];
 }
@@ -323,6 +332,8 @@ export interface Removal {
   readonly isFailure: boolean;
   /** It is put to sleep, and not given back. */
   readonly toSleep?: true;
+  /** It is somebody's that was woken: it sleeps again as its spec says. */
+  readonly isOthers?: true;
 }
 
 /** What becomes of waiting work. */

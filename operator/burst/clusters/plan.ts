@@ -261,12 +261,12 @@ class Planning {
         alternatives,
         ...this.#revisionOf(candidate),
       })),
-      openings: openings.map(({ warm: { name, candidate, waking }, count }) => ({
+      openings: openings.map(({ warm: { name, candidate, waking, entry }, count }) => ({
         name,
         candidate,
         sources,
         why: `${why}; ${name}, which ${waking ? 'sleeps' : 'waited warm'}, takes ${count} of them`,
-        ...(waking && { waking, alternatives: instead }),
+        ...(waking && { waking, alternatives: instead, ...(entry !== undefined && { entry }) }),
       })),
       growths: growths.map(({ entry, pool, nodes, count }) => ({
         entry,

@@ -2,8 +2,9 @@ import type { BurstDecision } from '../../api/burstpolicy.ts';
 import { KEPT_DECISIONS } from '../../api/burstpolicy.ts';
 import { rfc3339 } from '../../api/conditions.ts';
 import { burstClusterName } from '../../api/names.ts';
-import { type Billing, type ClusterBilling, costOver } from '../../cost/billing.ts';
+import { type ClusterBilling, costOver } from '../../cost/billing.ts';
 import { formatMoney, type Micros, parseMoney } from '../../cost/money.ts';
+import { billingFrom, type KeptBilling, type KeptWake, keptBilling } from './kept-wake.ts';
 import type { Alternative, Opening, Purchase } from './model.ts';
 
 /** A cluster that was bought, as it is written down before it is made. Money as decimals, times as RFC 3339. */
@@ -53,13 +54,6 @@ export interface KeptPurchase {
 /** Whether a cluster has joined and never had work, though some has waited for it: whatever it has room for, its hub does not place it there. */
 export const isOfNoUse = ({ useless, worked }: KeptPurchase): boolean => useless === true && !worked;
 
-/** How a cluster is billed. */
-export interface KeptBilling {
-  readonly machines: Billing;
-  readonly controlPlane?: Billing;
-  readonly fee: string;
-}
-
 /** Nodes that were added to a pool, as it is written down before they are ordered. Money as decimals, times as RFC 3339. */
 export interface KeptGrowth {
   /** `namespace/name` of the WorkerCluster, and its UID. */
@@ -104,6 +98,8 @@ export interface BurstRecord {
   readonly purchases: readonly KeptPurchase[];
   /** Nodes that were added to pools. Absent: none, as in records from before this was done. */
   readonly growths?: readonly KeptGrowth[];
+  /** Clusters of others that were woken. Absent: none, as in records from before this was done. */
+  readonly wakes?: readonly KeptWake[];
   /** By month (2026-11), as decimals. */
   readonly spent: Readonly<Record<string, string>>;
   readonly rests: Readonly<Record<string, Rest>>;
@@ -205,7 +201,8 @@ export function givenBack(
     why,
     hourly: purchase.rate,
   });
-  return isFailure ? rested(said, purchase.candidate, { why: `${name}: ${why}`, at: purchase.at }, now) : said;
+  const { candidate, wokenAt = purchase.at } = purchase;
+  return isFailure ? rested(said, candidate, { why: `${name}: ${why}`, at: wokenAt }, now) : said;
 }
 
 const restMs = (failures: number): number => Math.min(LONGEST_REST_MS, FIRST_REST_MS * 2 ** (failures - 1));
@@ -248,7 +245,7 @@ export function costs(record: BurstRecord, name: string, rate: string, now: numb
   if (!purchase || purchase.rate === rate) return record;
   const [before, after] = [parseMoney(purchase.rate), parseMoney(rate)];
   const spent = spentWith(record.spent, purchase, now);
-  const settled = { ...record, spent: after < before ? withBegun(spent, purchase, after, now) : spent };
+  const settled = { ...record, spent: after < before ? withBegunOf(spent, purchase, after, now) : spent };
   return changed(settled, name, { rate, rateSince: rfc3339(new Date(now)) });
 }
 
@@ -259,7 +256,7 @@ export function gone(record: BurstRecord, name: string, now: number): BurstRecor
   return {
     ...record,
     purchases: record.purchases.filter((one) => one !== purchase),
-    spent: withBegun(spentWith(record.spent, purchase, now), purchase, 0n, now),
+    spent: withBegunOf(spentWith(record.spent, purchase, now), purchase, 0n, now),
   };
 }
 
@@ -284,20 +281,15 @@ export const measuredStartupMs = ({ startups }: BurstRecord, candidate: string):
 export const measuredWakingMs = ({ wakings }: BurstRecord, candidate: string): number | undefined =>
   middleMs(wakings?.[candidate]);
 
-function middleMs(times: readonly number[] = []): number | undefined {
+/** Half of these times, milliseconds; undefined: there are none. */
+export function middleMs(times: readonly number[] = []): number | undefined {
   const middle = [...times].sort((a, b) => a - b)[times.length >> 1];
   return middle === undefined ? undefined : middle * 1000;
 }
 
-const keptBilling = ({ machines, controlPlane, fee }: ClusterBilling): KeptBilling => ({
-  machines,
-  ...(controlPlane && { controlPlane }),
-  fee: formatMoney(fee),
-});
-
 /** How the time of what was bought is billed; undefined: every moment counts. */
 export const billingOfPurchase = ({ billing }: KeptPurchase): ClusterBilling | undefined =>
-  billing && { machines: billing.machines, controlPlane: billing.controlPlane, fee: parseMoney(billing.fee) };
+  billing && billingFrom(billing);
 
 /**
  * A decision is kept. Of refusals only the last one for each source, and none that says the same again: work that changes all the time must
@@ -318,15 +310,13 @@ export function decided(record: BurstRecord, decision: BurstDecision): BurstReco
 
 /** What was spent in the month of `now` until then. */
 export const spentUntil = (record: BurstRecord, now: number): Micros =>
-  parseMoney(
-    [...record.purchases, ...(record.growths ?? [])].reduce((spent, one) => spentWith(spent, one, now), record.spent)[
-      monthOf(now)
-    ] ?? '0',
-  );
+  parseMoney(costing(record).reduce((spent, one) => spentWith(spent, one, now), record.spent)[monthOf(now)] ?? '0');
 
 /** What all that it has costs in an hour. */
-export const hourlyOf = ({ purchases, growths = [] }: BurstRecord): Micros =>
-  [...purchases, ...growths].reduce((sum, { rate }) => sum + parseMoney(rate), 0n);
+export const hourlyOf = (record: BurstRecord): Micros =>
+  costing(record).reduce((sum, { rate }) => sum + parseMoney(rate), 0n);
+
+const costing = ({ purchases, growths = [], wakes = [] }: BurstRecord) => [...purchases, ...growths, ...wakes];
 
 /** Alternatives as they are kept and shown. */
 export const told = (alternatives: readonly Alternative[]) =>
@@ -337,7 +327,7 @@ export const told = (alternatives: readonly Alternative[]) =>
   }));
 
 /** With what its cloud takes for time that has begun, when it costs only `left` an hour from now on. */
-function withBegun(
+function withBegunOf(
   spent: Readonly<Record<string, string>>,
   purchase: KeptPurchase,
   left: Micros,
@@ -350,7 +340,18 @@ function withBegun(
   const rate = parseMoney(purchase.rate);
   // Machines go before a control plane does.
   const fee = left < billing.fee ? (billing.fee < rate ? billing.fee : rate) - left : 0n;
-  const begun = costOver(rate - left, life, { ...billing, fee }, life);
+  return withBegun(spent, rate - left, { ...billing, fee }, life, now);
+}
+
+/** The same of what costs so much in an hour, has lived so long and ends now. */
+export function withBegun(
+  spent: Readonly<Record<string, string>>,
+  hourly: Micros,
+  billing: ClusterBilling | undefined,
+  life: number,
+  now: number,
+): Readonly<Record<string, string>> {
+  const begun = billing ? costOver(hourly, life, billing, life) : 0n;
   if (begun === 0n) return spent;
   const month = monthOf(now);
   return { ...spent, [month]: formatMoney(parseMoney(spent[month] ?? '0') + begun) };

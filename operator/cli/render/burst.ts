@@ -8,6 +8,7 @@ import { renderTable, type TableOptions } from './table.ts';
 import { cell, type Tone } from './text.ts';
 
 const CLUSTERS_HEADER = ['CLUSTER', 'CANDIDATE', 'PHASE', 'HOURLY', 'AGE', 'IDLE'];
+const WOKEN_HEADER = ['WOKEN', 'ENTRY', 'PHASE', 'HOURLY', 'AGE', 'IDLE'];
 const NODES_HEADER = ['GROWN', 'POOL', 'NODES', 'HOURLY', 'AGE'];
 const CANDIDATES_HEADER = ['CANDIDATE', 'FROM HOURLY', 'PROBLEM'];
 const DEMAND_HEADER = ['SOURCE', 'REPLICAS', 'EACH', 'WAITS', 'STATE', 'WHY'];
@@ -46,6 +47,22 @@ export function explainPolicy(policy: BurstPolicy, now: number, table: TableOpti
         table,
       ),
       ...staysLines(status.clusters),
+    );
+  if (status?.woken?.length)
+    lines.push(
+      '',
+      ...renderTable(
+        WOKEN_HEADER,
+        status.woken.map((one) => [
+          one.cluster,
+          one.entry,
+          { text: one.phase, tone: PHASES[one.phase] ?? 'busy' },
+          one.hourly,
+          ageOf(one.since, now),
+          one.idleSince === undefined ? '' : ageOf(one.idleSince, now),
+        ]),
+        table,
+      ),
     );
   if (status?.nodes?.length)
     lines.push(

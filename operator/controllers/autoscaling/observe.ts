@@ -225,7 +225,10 @@ export function isOpenToDecisions({ metadata, status, ...cluster }: WorkerCluste
     is('APIServerAvailable') !== 'False' &&
     status?.hibernation?.asleep !== true &&
     // What the status says of an older spec would have nodes bought for a cluster on its way to sleep.
-    (cluster.spec.hibernation?.enabled !== true || status?.hibernation?.order !== undefined)
+    // What was seen of it tells whether it sleeps; only what nobody has seen yet counts as said.
+    (cluster.spec.hibernation?.enabled !== true ||
+      status?.hibernation?.enabled === true ||
+      status?.hibernation?.order !== undefined)
   );
 }
 

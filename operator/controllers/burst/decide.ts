@@ -16,7 +16,9 @@ import {
   told,
 } from '../../burst/clusters/record.ts';
 import { isToSleep, putToSleep, woken } from '../../burst/clusters/sleep-record.ts';
+import { letSleep, wakes, wokenHourly } from '../../burst/clusters/wake-record.ts';
 import { formatMoney, parseMoney } from '../../cost/money.ts';
+import { keyOf } from '../../kube/resources.ts';
 import { type Considered, refusalOf, shareOf, trialKey, trialOf } from './candidates.ts';
 import { type EmptyingScene, emptyingOf } from './emptying.ts';
 import { type GrowthScene, growthOf, whyOverQuota } from './growth.ts';
@@ -25,6 +27,7 @@ import { peaksOf } from './peaks.ts';
 import { poolsSeen } from './pools.ts';
 import { type HubWork, supplyAwake, supplyIn, supplyOf } from './supply.ts';
 import { boughtBy, seenIn } from './turn.ts';
+import { sleepersOf, wokenBy } from './wake-others.ts';
 import type { BurstWorld } from './world.ts';
 
 /** What a policy decides with. */
@@ -54,8 +57,9 @@ export async function planFor(
     ...emptying,
     waiting,
     supply: waiting.length > 0 || emptying.movable ? supplyOf(world, hub, bought, growths, now) : [],
-    grownHourly: grownHourly(record),
-    warm: warmOf(world, scene),
+    grownHourly: grownHourly(record) + wokenHourly(record),
+    warm: [...warmOf(world, scene), ...(waiting.length > 0 ? sleepersOf(world, scene) : [])],
+    woken: wokenBy(world, memory, policy, record, now),
     peaks: peaksOf(policy.spec, now),
     spent: spentUntil(record, now),
   };
@@ -165,9 +169,13 @@ export function withPlan(world: BurstWorld, scene: DecisionScene, plan: Clusters
   for (const opening of plan.openings) {
     const { name: cluster, candidate, why, waking, alternatives = [] } = opening;
     const wake = { hourly: formatMoney(waking?.hourly ?? 0n), alternatives: told(alternatives) };
-    record = dryRun
-      ? only(record, { action: waking ? 'Wake' : 'Open', cluster, candidate, why, ...(waking && wake) })
-      : (waking ? woken : opened)(record, opening, now);
+    const others =
+      opening.entry === undefined ? undefined : world.clusters.get(`${policy.metadata.namespace}/${cluster}`);
+    if (dryRun)
+      record = only(record, { action: waking ? 'Wake' : 'Open', cluster, candidate, why, ...(waking && wake) });
+    else if (others && waking)
+      record = wakes(record, opening, waking, { cluster: keyOf(others), uid: others.metadata.uid ?? '' }, now);
+    else if (opening.entry === undefined) record = (waking ? woken : opened)(record, opening, now);
   }
   for (const one of plan.emptyings) {
     const { name: cluster, why } = one;
@@ -178,10 +186,10 @@ export function withPlan(world: BurstWorld, scene: DecisionScene, plan: Clusters
   // Also in a dry run: what was begun before it is not left half done.
   for (const one of plan.kept) record = kept(record, one, now);
   for (const removal of plan.removals) {
-    const { name: cluster, why, toSleep } = removal;
+    const { name: cluster, why, toSleep, isOthers } = removal;
     record = dryRun
       ? only(record, { action: toSleep ? 'Sleep' : 'Remove', cluster, why })
-      : (toSleep ? putToSleep : givenBack)(record, removal, now);
+      : (isOthers ? letSleep : toSleep ? putToSleep : givenBack)(record, removal, now);
   }
   for (const { source, state, message, alternatives } of plan.verdicts)
     if (state === 'Refused')

@@ -57,7 +57,12 @@ export function withFacts(
     );
     if (isOverdue && isIdle && !worked && !useless && waits) {
       const why = `${name}, which has joined and got none of the work of ${waits.source} that it was bought for`;
-      next = rested(changed(next, name, { useless: true }), candidate, { why, at: purchase.at }, now);
+      next = rested(
+        changed(next, name, { useless: true }),
+        candidate,
+        { why, at: purchase.wokenAt ?? purchase.at },
+        now,
+      );
     }
   }
   return next;

@@ -151,7 +151,7 @@ const isReady = (membership: Membership | undefined): boolean =>
   membership?.status?.state === 'Joining' && isTrue(membership.status.conditions, 'Warm');
 
 /** Why a cluster will not come, as far as it says so. */
-function failureOf({ metadata, status }: WorkerCluster): string | undefined {
+export function failureOf({ metadata, status }: WorkerCluster): string | undefined {
   const accepted = findCondition(status?.conditions, 'SpecAccepted');
   if (accepted?.status === 'False' && status?.observedGeneration === metadata.generation) return accepted.message;
   const hopeless = [
@@ -162,8 +162,8 @@ function failureOf({ metadata, status }: WorkerCluster): string | undefined {
   return found && ('description' in found ? found.description : found.message);
 }
 
-/** @returns undefined where nobody can tell: the cluster does not answer. */
-function isWithoutWork({ openClusters }: BurstWorld, key: string): boolean | undefined {
+/** Whether no work runs there. @returns undefined where nobody can tell: the cluster does not answer. */
+export function isWithoutWork({ openClusters }: BurstWorld, key: string): boolean | undefined {
   const open = openClusters.get(key);
   return open && !open.pods.list().some(isWork);
 }

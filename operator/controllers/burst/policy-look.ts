@@ -17,6 +17,7 @@ import type { Seen } from './own-clusters.ts';
 import { type Outcome, statusOf } from './status.ts';
 import type { HubWork } from './supply.ts';
 import { growthsOf, seenIn, type Turn } from './turn.ts';
+import { letAllSleep, orderAwake, withWoken, wokenBy } from './wake-others.ts';
 import type { BurstWorld } from './world.ts';
 
 /** So many are told about. */
@@ -76,7 +77,9 @@ export class PolicyLook {
       return work;
     }
     await hold(this.#world, BURSTPOLICIES, this.#world.policies, this.#policy, true, { signal: this.#signal });
-    const known = withFacts(this.#turn.record, this.#seen(), 'work' in look ? look.work : [], this.#now);
+    const waiting = 'work' in look ? look.work : [];
+    const seen = withFacts(this.#turn.record, this.#seen(), waiting, this.#now);
+    const known = withWoken(this.#world, this.#memory, this.#policy, seen, waiting, this.#now);
     this.#turn.record = withGrowthFacts(known, (growth) => grownNow(this.#world, growth, this.#now), this.#now);
     const refused = 'problem' in look ? look : (this.#notAllowed(look.hub) ?? this.#hasNothingToDo(look));
     if (refused || 'problem' in look) {
@@ -147,6 +150,8 @@ export class PolicyLook {
       await growPools(this.#world, this.#policy, this.#turn.record, this.#now, this.#signal);
       await openClusters(this.#world, this.#policy, this.#turn.record, this.#signal);
       await orderSleep(this.#world, this.#policy, this.#turn.record, this.#signal);
+      const { record } = this.#turn;
+      this.#turn.record = await orderAwake(this.#world, this.#policy, record, this.#now, this.#signal);
       this.#turn.record = await makeClusters(this.#world, this.#policy, this.#turn.record, this.#now, this.#signal);
       await this.#save();
     }
@@ -202,6 +207,7 @@ export class PolicyLook {
       record,
       isNews,
       seen: this.#seen(),
+      woken: wokenBy(this.#world, this.#memory, this.#policy, record, this.#now),
     };
     const status = statusOf(this.#policy, whole, this.#world.now());
     const { policies, garden } = this.#world;
@@ -217,8 +223,9 @@ export class PolicyLook {
     record = withFacts(record, this.#seen(), [], this.#now);
     for (const { name, leaving } of record.purchases)
       if (!leaving) record = givenBack(record, { name, why: 'the policy is deleted', isFailure: false }, this.#now);
-    this.#turn.record = record;
+    this.#turn.record = letAllSleep(record, this.#now);
     await this.#save();
+    record = await orderAwake(this.#world, this.#policy, this.#turn.record, this.#now, this.#signal);
     const { left, problem } = await endClusters(this.#world, this.#policy, record, this.#signal);
     if (left.length > 0) {
       const message = problem ?? `its clusters leave first: ${left.slice(0, 5).join(', ')}`;

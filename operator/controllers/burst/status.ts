@@ -7,7 +7,7 @@ import {
 } from '../../api/burstpolicy.ts';
 import { rfc3339 } from '../../api/conditions.ts';
 import { nameOf } from '../../burst/clusters/growth-record.ts';
-import type { CandidateView, OwnCluster, WorkState, WorkVerdict } from '../../burst/clusters/model.ts';
+import type { CandidateView, OwnCluster, WokenCluster, WorkState, WorkVerdict } from '../../burst/clusters/model.ts';
 import { isOn } from '../../burst/clusters/peaks.ts';
 import {
   type BurstRecord,
@@ -31,6 +31,8 @@ export interface Outcome {
   /** The record has changed in this look: sums are told anew. */
   readonly isNews: boolean;
   readonly seen: readonly Seen[];
+  /** Clusters of others that it has woken. Absent: none. */
+  readonly woken?: readonly WokenCluster[];
   readonly candidates: readonly CandidateView[];
   readonly waiting: readonly HubWork[];
   readonly verdicts: readonly WorkVerdict[];
@@ -99,6 +101,7 @@ export function statusOf(policy: BurstPolicy, outcome: Outcome, now: Date): Burs
     clusterCount: clusters.length,
     ...(peaks.length > 0 && { peaks }),
     ...(record.growths?.length && { nodes: nodesOf(record) }),
+    ...(record.wakes?.length && { woken: wokenOf(outcome) }),
     hourly: formatMoney(hourlyOf(record)),
     demand: [...waiting]
       .sort((a, b) => a.since - b.since)
@@ -142,6 +145,19 @@ function phaseOf(purchase: KeptPurchase, own: OwnCluster | undefined): BurstPhas
   if (emptyingSince) return 'Emptying';
   return own?.phase === 'Joined' && warm ? 'Warm' : (own?.phase ?? 'Ordered');
 }
+
+const wokenOf = ({ record: { wakes = [] }, woken = [] }: Outcome): BurstPolicyStatus['woken'] =>
+  wakes.slice(-MOST_GROWTHS).map(({ cluster, entry, at, rate, joinedAt, ended }) => {
+    const { idleSince } = woken.find(({ key }) => key === cluster) ?? {};
+    return {
+      cluster: nameOf(cluster),
+      entry,
+      phase: ended ? 'Leaving' : joinedAt === undefined ? 'Waking' : 'Joined',
+      since: at,
+      hourly: rate,
+      ...(idleSince !== undefined && { idleSince: rfc3339(new Date(idleSince)) }),
+    };
+  });
 
 function wakingSeconds(record: BurstRecord, candidate: string): { wakingSeconds?: number } {
   const ms = measuredWakingMs(record, candidate);

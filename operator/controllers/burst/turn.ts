@@ -3,6 +3,7 @@ import { type BurstRecord, isOfNoUse, type KeptGrowth } from '../../burst/cluste
 import type { BurstMemory } from './memory.ts';
 import { manifestOf, type Seen, seenOf } from './own-clusters.ts';
 import type { Bought } from './supply.ts';
+import { clusterOf } from './wake-others.ts';
 import type { BurstWorld } from './world.ts';
 
 /** A policy in a look at its hub. */
@@ -18,9 +19,16 @@ export interface Turn {
 export const seenIn = (world: BurstWorld, memory: BurstMemory, { policy, record }: Turn, now: number): Seen[] =>
   record.purchases.map((purchase) => seenOf(world, memory, policy, purchase, now));
 
-/** What these policies have bought and not given back. */
-export const boughtBy = (world: BurstWorld, memory: BurstMemory, turns: readonly Turn[], now: number): Bought[] =>
-  turns.flatMap((turn) =>
+/** What these policies have bought, or woken, and not given back. */
+export const boughtBy = (world: BurstWorld, memory: BurstMemory, turns: readonly Turn[], now: number): Bought[] => [
+  ...turns.flatMap(({ record }) =>
+    (record.wakes ?? []).flatMap((wake): Bought[] => {
+      const { cluster: key, joinedAt, ended } = wake;
+      const cluster = clusterOf(world, wake);
+      return cluster && !ended ? [{ key, cluster, joinedAt, isUseless: false, isEmptying: false }] : [];
+    }),
+  ),
+  ...turns.flatMap((turn) =>
     seenIn(world, memory, turn, now).flatMap(({ purchase, cluster, own }): Bought[] => {
       const { candidate, joinedAt } = purchase;
       const isUseless = isOfNoUse(purchase);
@@ -32,7 +40,8 @@ export const boughtBy = (world: BurstWorld, memory: BurstMemory, turns: readonly
         ? [{ key: own.key, cluster: manifestOf(turn.policy, made, purchase), joinedAt, isUseless, isEmptying }]
         : [];
     }),
-  );
+  ),
+];
 
 /** What these policies have written down to be added to pools. */
 export const growthsOf = (turns: readonly Turn[]): KeptGrowth[] =>

@@ -1,5 +1,7 @@
 import type { BurstPolicy } from '../../api/burstpolicy.ts';
+import { isTrue } from '../../api/conditions.ts';
 import { LABELS } from '../../api/group.ts';
+import type { Membership } from '../../api/membership.ts';
 import { hubType } from '../../hubs/index.ts';
 import { Informer } from '../../kube/informer.ts';
 import { BURSTPOLICIES } from '../../kube/resources.ts';
@@ -40,6 +42,9 @@ export type BurstCore = Pick<
   | 'record'
   | 'queue'
 >;
+
+/** How far a join has come, as policies act on it. */
+const standing = ({ status }: Membership): string => `${status?.state} ${isTrue(status?.conditions, 'Warm')}`;
 
 /** Makes the controller of BurstPolicies. Its keys are hubs: policies of one hub decide in turn. */
 export function wireBurst(
@@ -87,6 +92,12 @@ export function wireBurst(
     const policy = labels?.[LABELS.burstPolicy];
     const found = policy === undefined ? undefined : policies.get(`${namespace}/${policy}`);
     if (found && !onlyStatusChanged(event)) queue.add(found.spec.hub);
+  });
+  // One that is in its hub now is to be put to sleep, or is room: nobody should wait for the next look.
+  hubs.memberships.onChange((event) => {
+    if (event.type !== 'updated' || standing(event.old) === standing(event.object)) return;
+    const { spec } = event.object;
+    if (policies.byIndex(BY_HUB, spec.hub).length > 0) queue.add(spec.hub);
   });
   return {
     caches: [policies],

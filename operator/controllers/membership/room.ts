@@ -1,8 +1,8 @@
 import type { CloudProfile } from '../../api/cloudprofile.ts';
 import { formatBytes, formatCpu, parseBytes, parseCount, parseCpu } from '../../api/quantity.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
-import { podRequests } from '../../clusters/capacity.ts';
 import type { Amounts } from '../../hubs/contract.ts';
+import { podRequests } from '../../kube/pod-requests.ts';
 import type { Pod } from '../../kube/resources.ts';
 import { planned } from './planned-capacity.ts';
 

@@ -9,6 +9,7 @@ import { operatorKubeconfig } from '../../shoot/kubeconfigs.ts';
 import { issueOperatorCertificate } from '../../shoot/pki.ts';
 import { NOT_FOR_OPERATOR } from '../../shoot/readiness.ts';
 import { endpointURL } from '../../shoot/values.ts';
+import { closeLine } from './close-line.ts';
 import type { Operation } from './operation.ts';
 import { ELSEWHERE, IN_SEED, type Patience, untilServes } from './until-serves.ts';
 
@@ -58,12 +59,7 @@ export async function connect(op: Operation, signal: AbortSignal, wait = inPodOf
     const { client, line } = state.connection;
     if (line.answers && (await client.ready({ timeoutMs: 5 * SECOND }))) return;
   }
-  await state.connection?.stop();
-  state.connection = undefined;
-  state.usable &&= SILENT;
-  state.usableFor = undefined;
-  state.systemApplied = undefined;
-  state.systemRefused = undefined;
+  await closeLine(state, state.usable && SILENT);
   state.changed?.();
   const certificate = await issueOperatorCertificate(op.pki, world.now());
   const { reachMs } = wait.patience;

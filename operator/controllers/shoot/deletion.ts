@@ -16,6 +16,7 @@ import {
   SERVICES,
   STATEFULSETS,
 } from '../../kube/resources.ts';
+import { closeLine } from './close-line.ts';
 import { removeRecords } from './dns/dns-records.ts';
 import type { Operation } from './operation.ts';
 import { namespaceIn, notOurs, strangerIn } from './ownership.ts';
@@ -38,12 +39,7 @@ export function deletionTasks(op: Operation, deleteOwn?: () => Promise<void>): T
       id: 'disconnect',
       title: 'Closing the line to the API server',
       expectedMs: 10,
-      run: async () => {
-        const connection = state.connection;
-        state.connection = undefined;
-        state.usable = undefined;
-        await connection?.stop();
-      },
+      run: () => closeLine(state),
     },
     {
       id: 'kubeconfig',

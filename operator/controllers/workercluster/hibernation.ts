@@ -1,4 +1,5 @@
 import type { Problem } from '../../../providers/contract.ts';
+import { saysKept } from '../../api/acted.ts';
 import { rfc3339 } from '../../api/conditions.ts';
 import { type Cron, isTimeZone, lastTime, nextTime, parseCron } from '../../api/cron.ts';
 import type { WorkerCluster, WorkerClusterStatus } from '../../api/workercluster.ts';
@@ -40,6 +41,12 @@ export function sleepOf(cluster: WorkerCluster, now: Date, given: KnownSleepOrde
   };
 }
 
+/** Whether `enabled` was told to be kept and not acted on, and is as it was: what ran all the while goes on until somebody changes it. */
+export const keepsEnabled = ({ spec, status }: Pick<WorkerCluster, 'spec' | 'status'>): boolean =>
+  spec.hibernation?.enabled === true &&
+  status?.hibernation?.asleep !== true &&
+  saysKept(status?.conditions, 'SpecAccepted', 'hibernation.enabled');
+
 /**
  * As the spec has it: what was said last holds, be it by a schedule or by somebody who changed `enabled`. So
  * who wakes a cluster by hand has it until its schedule next says otherwise, as in Gardener, whose controller writes `enabled`
@@ -49,11 +56,17 @@ function sleepBySpec({ spec: { hibernation }, status, metadata }: WorkerCluster,
   if (!hibernation) return { asleep: false, status: undefined, next: undefined };
   const before = withoutOrder(status?.hibernation);
   const { enabled } = hibernation;
+  // An operator before this one did not act on it: what ran all the while does not end because of a newer one.
+  const isKept = before === undefined && saysKept(status?.conditions, 'SpecAccepted', 'hibernation');
   const isSaid = before === undefined || before.enabled !== enabled;
   // Times that came before the cluster, or before the word of somebody, are past.
   const since =
-    before === undefined ? new Date(metadata.creationTimestamp ?? now) : isSaid ? now : new Date(before.since);
-  const said = isSaid ? { asleep: enabled ?? false, since } : { asleep: before.asleep, since };
+    before === undefined && !isKept
+      ? new Date(metadata.creationTimestamp ?? now)
+      : isSaid
+        ? now
+        : new Date(before.since);
+  const said = isSaid ? { asleep: !isKept && (enabled ?? false), since } : { asleep: before.asleep, since };
   const times = (hibernation.schedules ?? []).flatMap((schedule) => [
     ...timesOf(schedule, schedule.start, true, now),
     ...timesOf(schedule, schedule.end, false, now),

@@ -8,7 +8,7 @@ import { HELD } from '../../clusters/deletion-gate.ts';
 import { BACKUP_READY } from '../backup/conditions.ts';
 import { type Said, say } from '../conditions.ts';
 import { DRIFTED } from '../drifted.ts';
-import { toldBy } from './hibernation.ts';
+import { keepsEnabled, toldBy } from './hibernation.ts';
 import { meshLabels } from './networking.ts';
 import {
   type Asked,
@@ -91,6 +91,10 @@ export const hosted: ModeStrategy = {
   },
 };
 
+/** Of a cluster that ran under an operator which did not know how to have it sleep. */
+const NOT_ACTED_ON =
+  'spec.hibernation.enabled was written when hosted clusters did not sleep: set it to false, then to true, to have this one sleep';
+
 /** What is said of sleep, once anybody says anything about it. */
 function hibernated({ cluster, shoot, asleep, keptAwake, maySleep, ordered }: SizedView): Said | undefined {
   if (!maySleep) return undefined;
@@ -106,7 +110,12 @@ function hibernated({ cluster, shoot, asleep, keptAwake, maySleep, ordered }: Si
   }
   return wakes
     ? say(HIBERNATED, false, WAKING, `its control plane is started, then its nodes come${byOrder}`)
-    : say(HIBERNATED, false, 'Awake', `the nodes are as the spec says${byOrder}`);
+    : say(
+        HIBERNATED,
+        false,
+        'Awake',
+        `${keepsEnabled(cluster) ? NOT_ACTED_ON : 'the nodes are as the spec says'}${byOrder}`,
+      );
 }
 
 /** What is wrong about credentials where machines are in an account of the tenant. */

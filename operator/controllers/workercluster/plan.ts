@@ -18,7 +18,7 @@ import { isHeld } from '../finalizer.ts';
 import { OVER_QUOTA } from '../quota/claimants.ts';
 import { accountStatus, quotaProblems } from './account.ts';
 import { capacityOf } from './capacity.ts';
-import { hibernationProblems, sleepOf } from './hibernation.ts';
+import { hibernationProblems, keepsEnabled, sleepOf } from './hibernation.ts';
 import { hosted } from './hosted.ts';
 import { type Lifetime, lifetimeOf, warnedAt } from './lifetime.ts';
 import { managed } from './managed.ts';
@@ -171,7 +171,10 @@ function statusOf(
   const before = cluster.status;
   const simulated = provider?.simulated === true;
   const onRecord = view.profile !== undefined && provider?.recorded?.includes(view.profile);
-  const unacted = unactedClusterFields(cluster.spec, mode, { inCloud: provider?.inCloud, onRecord });
+  const fields = unactedClusterFields(cluster.spec, mode, { inCloud: provider?.inCloud, onRecord });
+  // As long as it is told, the next look knows of it.
+  const isKept = view.maySleep && keepsEnabled(cluster);
+  const unacted = [...fields, ...(isKept ? ['hibernation.enabled'] : [])];
   const codes = [...new Set(problems.map((p) => p.code))];
   const why = problems
     .map((p) => `${p.field.startsWith('metadata.') ? '' : 'spec.'}${p.field}: ${p.message}`)

@@ -3,6 +3,7 @@ import { mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/prom
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { constants, createZstdCompress } from 'node:zlib';
+import { imageArchitecture } from '../architecture.ts';
 import { ToolCache, toolsDirectory } from '../toolchain/cache.ts';
 import { parseReference } from './reference.ts';
 import { BLOCK, padding, TAR_END, tarHeader } from './tar.ts';
@@ -40,7 +41,6 @@ const CHUNK = 1024 * 1024;
  * third less to disk; gzip costs it more than nothing at all.
  */
 const COMPRESSION_LEVEL = 1;
-const ARCHITECTURES: Record<string, string> = { x64: 'amd64', arm64: 'arm64' };
 const DEFAULT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 const LAYER_TYPE = 'application/vnd.oci.image.layer.v1.tar+zstd';
 const CONFIG_TYPE = 'application/vnd.oci.image.config.v1+json';
@@ -175,7 +175,7 @@ async function writeLayout(file: string, spec: ImageSpec): Promise<string> {
             mediaType: MANIFEST_TYPE,
             digest: `sha256:${manifestDigest}`,
             size: manifest.length,
-            platform: { os: 'linux', architecture: ARCHITECTURES[process.arch] ?? process.arch },
+            platform: { os: 'linux', architecture: imageArchitecture() },
             annotations: {
               'io.containerd.image.name': spec.ref,
               'org.opencontainers.image.ref.name': parseReference(spec.ref).tag,
@@ -254,7 +254,7 @@ async function* hostFile(name: string, mode: number, from: string): AsyncGenerat
 const imageConfig = (spec: ImageSpec, diffId: string) => ({
   // No date: equal contents are the same image.
   created: '1970-01-01T00:00:00Z',
-  architecture: ARCHITECTURES[process.arch] ?? process.arch,
+  architecture: imageArchitecture(),
   os: 'linux',
   config: {
     Entrypoint: spec.entrypoint,

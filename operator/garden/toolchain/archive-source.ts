@@ -6,17 +6,17 @@ import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { ReadableStream } from 'node:stream/web';
 import { promisify } from 'node:util';
+import { goArchitecture } from '../architecture.ts';
 import type { ToolCache } from './cache.ts';
 import type { Network } from './network.ts';
 import { type Archive, bundleOf, type Checksum, TOOLS, type ToolName } from './tools.ts';
 
-const ARCHITECTURES: Record<string, string | undefined> = { x64: 'amd64', arm64: 'arm64' };
 const CHECKSUM_PATIENCE_MS = 10_000;
 
 /** The archive of a tool for this machine. Throws where the project releases none for it. */
 export function archiveFor(name: ToolName, nodeArch: string = process.arch, platform = process.platform): Archive {
   const { archive } = TOOLS[name];
-  const arch = ARCHITECTURES[nodeArch];
+  const arch = goArchitecture(nodeArch);
   if (!archive) throw new Error(`${name} has no release archive`);
   if (!arch || platform !== 'linux') throw new Error(`there is no release archive for ${platform} on ${nodeArch}`);
   const fill = (text: string) => text.replaceAll('{arch}', arch).replaceAll('{node-arch}', nodeArch);

@@ -3,6 +3,7 @@ import type { HubSpec } from '../../../operator/api/hub.ts';
 import { readerOf } from '../../../operator/controllers/membership/two-sides.ts';
 import {
   ADMISSIONCHECKS,
+  CLUSTERQUEUES,
   kueueHub,
   LOCALQUEUES,
   MULTIKUEUECLUSTERS,
@@ -14,7 +15,7 @@ import type { KubeObject, Resource } from '../../../operator/kube/resources.ts';
 import { SECRETS, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
 import { keepsMembers, sweepMember } from '../../kit/conformance/hubs.ts';
 import { HubScene } from '../../kit/hubs/hub-scene.ts';
-import { KueueManager, KueueWorker, localQueue, workload } from '../../kit/hubs/kueue.ts';
+import { KueueManager, KueueWorker, localQueue, workload, workloadName } from '../../kit/hubs/kueue.ts';
 import { serveKinds } from '../../kit/hubs/serve-kinds.ts';
 import { turnOf } from '../../kit/hubs/turns.ts';
 import { rotates } from '../../kit/rotation.ts';
@@ -105,7 +106,7 @@ rotates(describe, TURN)('Kueue and its clusters', () => {
   afterEach(async () => {
     manager.answers = true;
     const { client } = scene.garden;
-    for (const name of ['train', 'later']) await client.delete(WORKLOADS, name, 'shop').catch(() => {});
+    for (const name of ['train', 'later']) await client.delete(WORKLOADS, workloadName(name), 'shop').catch(() => {});
     await scene.makeHub('test', { drain: { allowDelete: true } });
     await client.delete(WORKERCLUSTERS, 'demo', 'shop').catch(() => {});
     await scene.until('the cluster to have left', () => scene.memberships.size === 0);
@@ -120,7 +121,7 @@ rotates(describe, TURN)('Kueue and its clusters', () => {
   const submit = (name: string) => scene.garden.client.create(workload(name, 'shop'), { resource: WORKLOADS });
   const runsIn = async (name: string) =>
     (
-      (await scene.garden.client.getOrUndefined(WORKLOADS, name, 'shop'))?.status as
+      (await scene.garden.client.getOrUndefined(WORKLOADS, workloadName(name), 'shop'))?.status as
         | { clusterName?: string }
         | undefined
     )?.clusterName;
@@ -141,7 +142,7 @@ rotates(describe, TURN)('Kueue and its clusters', () => {
       },
     ];
     const patch = { status: { conditions } };
-    return scene.garden.client.mergePatch(WORKLOADS, name, 'shop', patch, { subresource: 'status' });
+    return scene.garden.client.mergePatch(WORKLOADS, workloadName(name), 'shop', patch, { subresource: 'status' });
   };
   const waiting = () => scene.membership()?.status?.waiting ?? '';
   /** It stays what it is, and is selected no more. */
@@ -161,10 +162,10 @@ rotates(describe, TURN)('Kueue and its clusters', () => {
   it('lets a job end in a cluster that leaves, begins none there, and leaves its queue as it was', async () => {
     const before = await queue();
     await leave();
-    await scene.until('it to be said', () => waiting().includes('Workload shop/train is placed'));
+    await scene.until('it to be said', () => waiting().includes('Workload shop/job-train is placed'));
     expect((await queue()).spec).toHaveProperty('stopPolicy', 'Hold');
     await submit('later');
-    await expect.poll(() => namesIn(WORKLOADS), PATIENCE).toContain('later');
+    await expect.poll(() => namesIn(WORKLOADS), PATIENCE).toContain('job-later');
     // Off the list Kueue would take it for lost, and begin it anew elsewhere.
     expect(await listed()).toEqual([NAME]);
     expect(await runsIn('train')).toBe(NAME);
@@ -227,11 +228,11 @@ rotates(describe, TURN)('Kueue and its clusters', () => {
       admissionChecks: [{ name: 'test', state: 'Pending', message: '', lastTransitionTime }],
       nominatedClusterNames: [NAME],
     };
-    await client.mergePatch(WORKLOADS, 'later', 'shop', { status }, { subresource: 'status' });
+    await client.mergePatch(WORKLOADS, workloadName('later'), 'shop', { status }, { subresource: 'status' });
     expect(await demand()).toEqual([
       {
-        source: 'Workload shop/later',
-        uid: (await client.get(WORKLOADS, 'later', 'shop')).metadata.uid,
+        source: 'Workload shop/job-later',
+        uid: (await client.get(WORKLOADS, workloadName('later'), 'shop')).metadata.uid,
         namespace: 'shop',
         count: 1,
         each: { cpu: '2', memory: '1Gi' },
@@ -239,6 +240,16 @@ rotates(describe, TURN)('Kueue and its clusters', () => {
         inOneCluster: true,
       },
     ]);
+    // Where no cluster can be asked, it is told of by its ClusterQueue, which the operator has to be allowed to read.
+    const resourceAttributes = { group: CLUSTERQUEUES.group, resource: CLUSTERQUEUES.plural, verb: 'list' };
+    const review = await client.request('POST', '/apis/authorization.k8s.io/v1/subjectaccessreviews', {
+      body: {
+        apiVersion: 'authorization.k8s.io/v1',
+        kind: 'SubjectAccessReview',
+        spec: { user: 'system:serviceaccount:kube-system:coppice-operator', resourceAttributes },
+      },
+    });
+    expect(review.status.allowed).toBe(true);
     await scene.member.client.mergePatch(LOCALQUEUES, 'jobs', 'shop', { spec: { stopPolicy: 'None' } });
     await expect.poll(() => runsIn('later'), PATIENCE).toBe(NAME);
     expect(await demand()).toEqual([]);

@@ -38,7 +38,7 @@ const is = ({ status }: KubeObject & { status?: { conditions?: Condition[] } }, 
   status?.conditions?.some((one) => one.type === type && one.status === 'True') ?? false;
 
 /**
- * What of Kueue 0.20's MultiKueue meets its worker clusters, as its sources say; it dispatches to all at once. In its place in tests only.
+ * What of MultiKueue meets its worker clusters, as the sources of Kueue 0.20 say and 0.19.2 was seen to do; it dispatches to all at once. In its place in tests only.
  * Of note: what runs on a cluster that is not in the list counts as lost at once and is dispatched anew, while its Workload and its job in
  * that cluster stay as they are.
  */
@@ -110,10 +110,12 @@ export class KueueManager extends StandIn {
     if (chosen) {
       for (const [cluster, line] of lines) if (cluster !== chosen) await remove(line, local);
       const line = lines.get(chosen)!;
-      if (!(await line.getOrUndefined(JOBS, name, namespace))) {
-        const { metadata } = await line.create(jobOf(local), { resource: JOBS });
+      const job = jobOf(local);
+      if (!(await line.getOrUndefined(JOBS, job.metadata.name, namespace))) {
+        const { metadata } = await line.create(job, { resource: JOBS });
         // Kueue in the worker does it.
-        const ownerReferences = [{ apiVersion: 'batch/v1', kind: 'Job', name, uid: metadata.uid, controller: true }];
+        const owner = { apiVersion: 'batch/v1', kind: 'Job', name: metadata.name, uid: metadata.uid, controller: true };
+        const ownerReferences = [owner];
         await line.mergePatch(WORKLOADS, name, namespace, { metadata: { ownerReferences } });
       }
     }
@@ -154,11 +156,14 @@ export class KueueWorker extends StandIn {
   }
 }
 
+/** How Kueue names the Workload of a Job, but for the hash at its end. */
+export const workloadName = (job: string): string => `job-${job}`;
+
 /** What Kueue makes of a job of the hub, in LocalQueue `jobs`. */
-export const workload = (name: string, namespace: string): KubeObject => ({
+export const workload = (job: string, namespace: string): KubeObject => ({
   apiVersion: 'kueue.x-k8s.io/v1beta2',
   kind: 'Workload',
-  metadata: { name, namespace },
+  metadata: { name: workloadName(job), namespace },
   spec: { queueName: 'jobs', podSets: [{ name: 'main', count: 1, template: { spec: { containers: [CONTAINER] } } }] },
 });
 
@@ -182,12 +187,16 @@ const cloneOf = ({ apiVersion, kind, metadata, spec }: Workload): KubeObject => 
 const jobOf = ({ metadata: { name, namespace } }: Workload): KubeObject => ({
   apiVersion: 'batch/v1',
   kind: 'Job',
-  metadata: { name, namespace: namespace!, labels: { [ORIGIN]: 'multikueue' } },
+  metadata: { name: name.replace(workloadName(''), ''), namespace: namespace!, labels: { [ORIGIN]: 'multikueue' } },
   spec: { template: { spec: { restartPolicy: 'Never', containers: [CONTAINER] } } },
 });
 
-async function remove(line: KubeClient, { metadata: { name, namespace } }: Workload): Promise<void> {
-  for (const kind of [JOBS, WORKLOADS])
-    if (await line.getOrUndefined(kind, name, namespace))
-      await line.delete(kind, name, namespace, { propagationPolicy: 'Background' });
+async function remove(line: KubeClient, local: Workload): Promise<void> {
+  const { name, namespace } = local.metadata;
+  for (const [kind, one] of [
+    [JOBS, jobOf(local).metadata.name],
+    [WORKLOADS, name],
+  ] as const)
+    if (await line.getOrUndefined(kind, one, namespace))
+      await line.delete(kind, one, namespace, { propagationPolicy: 'Background' });
 }

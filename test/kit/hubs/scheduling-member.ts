@@ -8,8 +8,8 @@ import { addNode } from './hub-scene.ts';
 import type { Processes } from './processes.ts';
 
 const PATIENCE_MS = 60_000;
-/** What makes pods of Deployments and takes them away, and ends namespaces. */
-const CONTROLLERS = ['namespace', 'serviceaccount', 'deployment', 'replicaset', 'garbagecollector'];
+/** What makes pods of Deployments and Jobs and takes them away, and ends namespaces. */
+const CONTROLLERS = ['namespace', 'serviceaccount', 'deployment', 'replicaset', 'job', 'garbagecollector'];
 
 /**
  * A member whose pods are made and placed by the real controllers and the real kube-scheduler. There is no kubelet: a pod that has a node
@@ -89,6 +89,22 @@ export class SchedulingMember {
     return { running, pending: all.length - running };
   }
 
+  /** Has the pods of this name succeed that run: those of a Job end so, and the Job with them. */
+  async finish(app: string): Promise<void> {
+    const conditions = [{ type: 'Ready', status: 'False', reason: 'PodCompleted' }];
+    const state = { terminated: { exitCode: 0, reason: 'Completed' } };
+    for (const { metadata, status } of this.#cache.list()) {
+      if (metadata.labels?.app !== app || status?.phase !== 'Running') continue;
+      const done = {
+        phase: 'Succeeded',
+        conditions,
+        containerStatuses: [{ name: 'main', ready: false, restartCount: 0, image: 'job', imageID: 'job', state }],
+      };
+      const { client } = this.#member;
+      await client.mergePatch(PODS, metadata.name, metadata.namespace, { status: done }, { subresource: 'status' });
+    }
+  }
+
   async stop(): Promise<void> {
     await this.#cache.stop();
   }
@@ -98,7 +114,7 @@ export class SchedulingMember {
     if (deletionTimestamp) {
       const preconditions = { ...(uid && { uid }) };
       await client.delete(PODS, name, namespace, { gracePeriodSeconds: 0, preconditions });
-    } else if (spec.nodeName && status?.phase !== 'Running') {
+    } else if (spec.nodeName && (status?.phase ?? 'Pending') === 'Pending') {
       const conditions = ['Initialized', 'ContainersReady', 'Ready'].map((type) => ({ type, status: 'True' }));
       const running = { phase: 'Running', conditions };
       await client.mergePatch(PODS, name, namespace, { status: running }, { subresource: 'status' });

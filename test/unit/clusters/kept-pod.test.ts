@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { fitPod } from '../../../operator/burst/fit/pod.ts';
-import { podRequests } from '../../../operator/clusters/capacity.ts';
 import { keptPod } from '../../../operator/clusters/kept-pod.ts';
+import { podRequests } from '../../../operator/kube/pod-requests.ts';
 import type { Pod } from '../../../operator/kube/resources.ts';
 import { sentPod } from '../../bench/kept-pods.ts';
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { clusterResource, podAddresses, podRequests } from '../../../operator/clusters/capacity.ts';
+import { clusterResource, podAddresses } from '../../../operator/clusters/capacity.ts';
+import { podRequests } from '../../../operator/kube/pod-requests.ts';
 import type { Node, Pod } from '../../../operator/kube/resources.ts';
 
 const node = (name: string, cpu: string, memory: string, more: Partial<Node['spec']> = {}, ready = 'True'): Node => ({

@@ -47,7 +47,6 @@ class Scene {
           spec: { replicas, selector: { matchLabels: { app: name } } },
         }));
     const cache = (kind: string) => ({
-      list: () => of(kind),
       get: (key: string) => of(kind).find(({ metadata }) => `${NS}/${metadata.name}` === key),
       absorb: () => {},
     });
@@ -76,6 +75,8 @@ class Scene {
       },
       seed: {
         deployments: cache('Deployment'),
+        // A seed has those of thousands of shoots: nobody goes through all.
+        deploymentsOf: (key: string) => (key === 'shop/demo' ? of('Deployment') : []),
         statefulSets: cache('StatefulSet'),
         pods: { synced: true, onAnyChange: () => () => {} },
         podsOf: () =>
@@ -219,6 +220,22 @@ it.each([
   const shoot = shootWith({ hibernation: { enabled: true } }, status);
   expect(isToSleep(shoot)).toBe(sleeps);
   expect(typeOf({ shoot, sleeps })).toBe(type);
+});
+
+it('a shoot goes on running that ran under an operator which did not act on the field, until that is changed', () => {
+  const spec = { hibernation: { enabled: true } };
+  const status = (...unacted: string[]) => ({
+    ...operation('Reconcile', 'Succeeded'),
+    conditions: [{ type: 'AllFieldsActedOn', message: `kept but not acted on yet: ${unacted.join(', ')}` }],
+  });
+  const old = shootWith(spec, status('hibernation', 'maintenance'));
+  expect(isToSleep(old)).toBe(false);
+  // What is told of it next keeps it awake as well.
+  const next = shootStatus({ ...facts(), shoot: old } as unknown as Parameters<typeof shootStatus>[0], NOW);
+  expect(isToSleep(shootWith(spec, { ...status(), conditions: next.conditions }))).toBe(false);
+  const changed = shootWith({ hibernation: { enabled: false } }, { ...status(), conditions: next.conditions });
+  const after = shootStatus({ ...facts(), shoot: changed } as unknown as Parameters<typeof shootStatus>[0], NOW);
+  expect(isToSleep(shootWith(spec, { ...status(), conditions: after.conditions }))).toBe(true);
 });
 
 it.each([

@@ -123,6 +123,23 @@ describe('hibernation', () => {
     expect([sleep.asleep, sleep.next]).toEqual([asleep, next && at(next)]);
   });
 
+  it('that an earlier operator did not act on puts no running cluster to sleep; who writes it anew is heard', () => {
+    // As operators of commit d22f180 tell of hosted clusters.
+    const message = 'accepted; kept but not acted on yet: hibernation, maintenance';
+    const conditions = [{ type: 'SpecAccepted', status: 'True', message }];
+    const spec = { hibernation: { enabled: true, schedules } };
+    const first = sleepOf(cluster(spec, { conditions }), at('21T10:00:00'));
+    expect([first.asleep, first.next]).toEqual([false, at('21T20:00:00')]);
+    const told = [
+      { type: 'SpecAccepted', status: 'True', message: 'accepted; kept but not acted on yet: maintenance' },
+    ];
+    const status = { conditions: told, hibernation: first.status };
+    expect(sleepOf(cluster(spec, status), at('21T19:00:00')).asleep).toBe(false);
+    expect(sleepOf(cluster(spec, status), at('21T20:00:00')).asleep, 'its schedule').toBe(true);
+    const off = sleepOf(cluster({ hibernation: { enabled: false } }, status), at('21T11:00:00')).status;
+    expect(sleepOf(cluster(spec, { ...status, hibernation: off }), at('21T12:00:00')).asleep).toBe(true);
+  });
+
   it('says the same at every look in between: an idle fleet writes nothing', () => {
     const first = sleepOf(cluster({ hibernation: { schedules } }), at('20T20:00:00')).status;
     const again = sleepOf(cluster({ hibernation: { schedules } }, { hibernation: first }), at('20T23:00:00')).status;

@@ -453,6 +453,26 @@ describe('modes', () => {
         expect(findCondition(status.conditions, 'SpecAccepted')?.message).toBe('the spec can be had');
       });
 
+      it('goes on running where an operator before this one did not act on it, and says how to have it sleep', () => {
+        // As operators of commit d22f180 tell of it.
+        const message = 'accepted; kept but not acted on yet: hibernation';
+        const old = { conditions: [{ type: 'SpecAccepted', status: 'True', reason: 'Accepted', message }] };
+        const first = asked({ enabled: true }, made, { status: old });
+        const second = asked({ enabled: true }, made, { status: first.status });
+        for (const { shoot, status } of [first, second]) {
+          expect(shoot?.spec.hibernation).toBeUndefined();
+          expect(findCondition(status.conditions, 'SpecAccepted')?.message).toContain('hibernation.enabled');
+          expect(findCondition(status.conditions, 'Hibernated')).toMatchObject({
+            status: 'False',
+            message: expect.stringContaining('set it to false, then to true'),
+          });
+        }
+        const off = asked({ enabled: false }, made, { status: second.status });
+        expect(findCondition(off.status.conditions, 'SpecAccepted')?.message).toBe('the spec can be had');
+        const on = asked({ enabled: true }, made, { status: off.status });
+        expect(on.shoot?.spec.hibernation).toEqual({ enabled: true });
+      });
+
       it('goes by schedules, of which its Shoot knows nothing', () => {
         const schedules = [{ start: '0 20 * * *', end: '0 6 * * *' }];
         const since = { hibernation: { asleep: false, since: '2026-11-20T12:00:00Z' } };

@@ -68,6 +68,14 @@ describe('the list of clusters', () => {
     expect(await listOf(member(), config('a'))).toMatchObject({ name: 'fleet', resourceVersion: '7' });
   });
 
+  it('is looked at again after it was written: one that somebody else made at the same time may lack the cluster', async () => {
+    const at = async (...configs: KubeObject[]) =>
+      (await stepsOf(member(), { multikueueclusters: [cluster()], multikueueconfigs: configs })).at(-1)?.waiting;
+    expect(await at()).toMatch(/does not name shop--demo yet/);
+    expect(await at(config('other'))).toMatch(/does not name shop--demo yet/);
+    expect(await at(config('other', NAME))).toBeUndefined();
+  });
+
   it('takes 20 clusters, and the next one is told so before it is opened', async () => {
     const full = config(...Array.from({ length: 20 }, (_, index) => `c${index}`));
     const objects = { multikueueclusters: [cluster()], multikueueconfigs: [full] };
@@ -289,5 +297,107 @@ describe('jobs that no cluster takes', () => {
   it('need not wait for a cluster that Kueue does not reach', async () => {
     const lost = cluster({ ...active, status: 'False', reason: 'ClientConnectionFailed', message: 'i/o timeout' });
     expect(await demand(job({ ...waiting, nominatedClusterNames: [] }), [lost])).toHaveLength(2);
+  });
+
+  describe('where Kueue reaches no cluster, and so gives no quota', () => {
+    const LATER = '2026-11-23T12:05:00Z';
+    const stopped = (reason = 'AdmissionCheckInactive') => ({
+      conditions: [{ type: 'Active', status: 'False', reason, message: '', lastTransitionTime: LATER }],
+    });
+    const flavors = [
+      {
+        name: 'a',
+        resources: [
+          { name: 'cpu', nominalQuota: '8' },
+          { name: 'memory', nominalQuota: '9Gi' },
+        ],
+      },
+    ];
+    const queue = (more: object = {}, status = stopped()): KubeObject => ({
+      apiVersion: 'kueue.x-k8s.io/v1beta2',
+      kind: 'ClusterQueue',
+      metadata: { name: 'all' },
+      spec: {
+        admissionChecksStrategy: { admissionChecks: [{ name: 'fleet' }] },
+        resourceGroups: [{ flavors }],
+        ...more,
+      },
+      status,
+    });
+    const check = (name: string, is: string): KubeObject => ({
+      apiVersion: 'kueue.x-k8s.io/v1beta2',
+      kind: 'AdmissionCheck',
+      metadata: { name },
+      status: { conditions: [{ type: 'Active', status: is }] },
+    });
+    const local = {
+      apiVersion: '',
+      kind: '',
+      metadata: { name: 'jobs', namespace: 'shop' },
+      spec: { clusterQueue: 'all' },
+    };
+    const container = { name: 'main', resources: { requests: { cpu: '2', memory: '1Gi' } } };
+    const podSets = [{ name: 'main', count: 3, template: { spec: { containers: [container] } } }];
+    const waits = (name: string, created = SINCE, spec: object = {}, status: object = {}): KubeObject => {
+      const metadata = { name, namespace: 'shop', uid: `of-${name}`, creationTimestamp: created };
+      return { ...workload(name, { spec: { queueName: 'jobs', podSets, ...spec }, status }), metadata };
+    };
+    const found = (workloads: KubeObject[], cluster = queue(), checks = [check('fleet', 'False')], list = NO_CLUSTER) =>
+      kueueHub.demand!(
+        reader({
+          multikueueconfigs: [config(list)],
+          multikueueclusters: [],
+          workloads,
+          admissionchecks: checks,
+          localqueues: [local],
+          clusterqueues: [cluster],
+        }),
+        SPEC,
+        'fleet',
+      );
+
+    it('count of the oldest one only, since nothing could be given any more: the first cluster comes for it', async () => {
+      const one = {
+        source: 'Workload shop/old',
+        uid: 'of-old',
+        namespace: 'shop',
+        count: 3,
+        each: { cpu: '2', memory: '1Gi' },
+        since: LATER,
+        inOneCluster: true,
+      };
+      expect(await found([waits('young', '2026-11-23T12:01:00Z'), waits('old')])).toEqual([one]);
+    });
+
+    it.each<[string, Promise<unknown>]>([
+      ['exceeds the quota of its queue', found([waits('large', SINCE, { podSets: [{ ...podSets[0], count: 5 }] })])],
+      ['is stopped by a person', found([waits('off', SINCE, { active: false })])],
+      ['is in a queue that is stopped as well', found([waits('one')], queue({}, stopped('Stopped')))],
+      [
+        'is in a queue of another hub',
+        found([waits('one')], queue({ admissionChecksStrategy: { admissionChecks: [] } })),
+      ],
+      [
+        'waits for another check too, which no cluster would change',
+        found(
+          [waits('one')],
+          queue({ admissionChecksStrategy: { admissionChecks: [{ name: 'fleet' }, { name: 'other' }] } }),
+          [check('fleet', 'False'), check('other', 'False')],
+        ),
+      ],
+      [
+        'asks for what nobody can read',
+        found([
+          waits('odd', SINCE, {
+            podSets: [{ template: { spec: { containers: [{ resources: { requests: { cpu: 'many' } } }] } } }],
+          }),
+        ]),
+      ],
+    ])('do not count where one %s', async (_, demands) => expect(await demands).toEqual([]));
+
+    it('may borrow of a cohort', async () => {
+      const large = waits('large', SINCE, { podSets: [{ ...podSets[0], count: 5 }] });
+      expect(await found([large], queue({ cohortName: 'fleet' }))).toHaveLength(1);
+    });
   });
 });

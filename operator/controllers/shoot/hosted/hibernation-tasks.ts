@@ -10,6 +10,8 @@ import {
   STATEFULSETS,
   type StatefulSet,
 } from '../../../kube/resources.ts';
+import { matchesLabels } from '../../../placement/selectors.ts';
+import { closeLine } from '../close-line.ts';
 import { connect } from '../connect.ts';
 import { beginRecords } from '../dns/dns-records.ts';
 import { machineTasks } from '../inside-tasks.ts';
@@ -84,7 +86,7 @@ export function hibernationTasks(op: Operation): Task[] {
       timeoutMs: 3 * MINUTE,
       run: async (signal) => {
         // First: a line that breaks would be told as an outage.
-        await closeLine(op);
+        await closeLine(op.state);
         await endDeployments(op, (name) => name === COMPONENTS.apiServer, signal);
       },
     },
@@ -140,7 +142,7 @@ export const podsLeft = ({ seed, shoot }: Pick<Operation, 'seed' | 'shoot'>): st
     .sort();
 
 /** Whether anything of the control plane is asked for yet. */
-export const isAnythingUp = (op: Pick<Operation, 'seed' | 'values'>): boolean =>
+export const isAnythingUp = (op: Pick<Operation, 'seed' | 'shoot' | 'values'>): boolean =>
   [etcdOf(op), ...deploymentsOf(op)].some((live) => sizeOf(live) > 0);
 
 /** Whether its API server is asked for yet. */
@@ -152,8 +154,8 @@ const etcdOf = ({ seed, values }: Pick<Operation, 'seed' | 'values'>): StatefulS
 const apiServer = ({ seed, values }: Pick<Operation, 'seed' | 'values'>): Deployment | undefined =>
   seed.deployments.get(`${values.namespace}/${COMPONENTS.apiServer}`);
 
-const deploymentsOf = ({ seed, values }: Pick<Operation, 'seed' | 'values'>): Deployment[] =>
-  seed.deployments.list().filter(({ metadata }) => metadata.namespace === values.namespace);
+const deploymentsOf = ({ seed, shoot, values }: Pick<Operation, 'seed' | 'shoot' | 'values'>): Deployment[] =>
+  seed.deploymentsOf(keyOf(shoot)).filter(({ metadata }) => metadata.namespace === values.namespace);
 
 const sizeOf = (live: Deployment | StatefulSet | undefined): number => (live ? (live.spec.replicas ?? 1) : 0);
 
@@ -174,8 +176,7 @@ async function endDeployments(op: Operation, which: (name: string) => boolean, s
         seed.deployments.absorb(await seed.client.mergePatch<Deployment>(DEPLOYMENTS, name, namespace, patch, options));
       }),
   );
-  const isOf = ({ metadata }: Pod, { spec }: Deployment) =>
-    Object.entries(spec.selector.matchLabels ?? {}).every(([label, value]) => metadata.labels?.[label] === value);
+  const isOf = ({ metadata }: Pod, { spec }: Deployment) => matchesLabels(metadata.labels ?? {}, spec.selector);
   await podsEnd(op, (pod) => ending.some((live) => isOf(pod, live)), signal);
 }
 
@@ -190,17 +191,6 @@ async function podsEnd(op: Operation, which: (pod: Pod) => boolean, signal: Abor
         .map(({ metadata }) => metadata.name)
         .join(', ')} to end`,
   });
-}
-
-async function closeLine({ state }: Operation): Promise<void> {
-  const { connection } = state;
-  state.connection = undefined;
-  state.usable = undefined;
-  state.usableFor = undefined;
-  state.systemApplied = undefined;
-  state.systemRefused = undefined;
-  state.draining.clear();
-  await connection?.stop();
 }
 
 /** Machines that came after the API server had gone join nothing, and would be paid for until the cluster wakes. */

@@ -1,5 +1,5 @@
 import type { Machine, Pool } from '../../../../providers/contract.ts';
-import { type ShootStatus, unactedFields } from '../../../api/shoot.ts';
+import { keepsHibernation, type ShootStatus, unactedFields } from '../../../api/shoot.ts';
 import { say, withConditions } from '../../conditions.ts';
 import type { CommonFacts } from './facts.ts';
 
@@ -17,7 +17,10 @@ export function statusOf(
 ): ShootStatus {
   const { shoot, pools } = facts;
   const { controlPlane, machines, readyMachines, resource } = seen;
-  const unacted = unactedFields(shoot.spec, facts.madeOf);
+  const fields = unactedFields(shoot.spec, facts.madeOf);
+  // As long as it is told, the next look knows of it.
+  const isKept = keepsHibernation(shoot) && !fields.includes('hibernation');
+  const unacted = [...fields, ...(isKept ? ['hibernation.enabled'] : [])];
   const inPool = (name: string, list: readonly Machine[]) => list.filter(({ pool }) => pool === name).length;
   return {
     conditions: withConditions(

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
+import { imageArchitecture } from '../../architecture.ts';
 import { fullReference } from '../reference.ts';
 import { type ArchiveEntry, archiveEntries, readAt } from './archive-entries.ts';
 
@@ -28,7 +29,6 @@ interface Manifest {
   layers: Descriptor[];
 }
 
-const ARCHITECTURES: Record<string, string> = { x64: 'amd64', arm64: 'arm64' };
 const MANIFEST = 'application/vnd.oci.image.manifest.v1+json';
 const JSON_BYTES = 16 * 1024 ** 2;
 const PIECE = 1024 * 1024;
@@ -85,7 +85,7 @@ async function manifestOf(archive: Archive, from: Descriptor, what: string, dept
   const found = await json<Partial<Manifest> & { manifests?: Descriptor[] }>(archive, blobName(from.digest));
   if (found?.config && found.layers) return from;
   const here = (found?.manifests ?? []).filter(({ digest }) => archive.entries.has(blobName(digest)));
-  const architecture = ARCHITECTURES[process.arch] ?? process.arch;
+  const architecture = imageArchitecture();
   const isOurs = ({ platform }: Descriptor) =>
     !platform || (platform.architecture === architecture && platform.os === 'linux');
   const next = here.find((one) => one.platform && isOurs(one)) ?? here.find(isOurs);

@@ -1,11 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { type FileHandle, mkdir, open, rename, rm, statfs } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { diskRoom, KEPT_FREE_BYTES } from '../../disk-room.ts';
 import { padding, TAR_END, tarHeader } from '../tar.ts';
 import { type ArchivedImage, contentOf, type Piece, readArchive } from './archive.ts';
 
-/** Left on the disk whatever is loaded: a full one stops the whole garden. */
-const ROOM_BYTES = 512 * 1024 ** 2;
 /** What the header of a tar can say of an entry. */
 const TAR_BYTES = 8 * 1024 ** 3;
 
@@ -45,8 +44,8 @@ async function keepOne(source: FileHandle, image: ArchivedImage, ref: string, fo
   const tooLarge = image.blobs.find((blob) => blob.size >= TAR_BYTES);
   if (tooLarge) throw new Error(`${ref} has a layer of ${tooLarge.size} bytes, and 8 GiB is the most`);
   const size = image.blobs.reduce((sum, blob) => sum + blob.size, 0);
-  const { bavail, bsize } = await statfs(folder);
-  if (bavail * bsize - size < ROOM_BYTES) throw new Error(`the disk of ${folder} has no room for ${ref}`);
+  if ((await diskRoom(folder)) - size < KEPT_FREE_BYTES)
+    throw new Error(`the disk of ${folder} has no room for ${ref}`);
   const name = createHash('sha256').update(ref).digest('hex').slice(0, 16);
   const draft = join(folder, `.${name}.${randomBytes(4).toString('hex')}`);
   try {

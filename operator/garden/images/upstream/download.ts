@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
-import { type FileHandle, open, rm, statfs } from 'node:fs/promises';
+import { type FileHandle, open, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { diskRoom, KEPT_FREE_BYTES } from '../../disk-room.ts';
 import { PullError } from './errors.ts';
 
 /** A blob from `offset` on, as a registry sends it. */
@@ -29,7 +30,7 @@ const LIMITS = {
   /** Of one blob. */
   bytes: 32 * 1024 ** 3,
   /** That are left on the disk whatever is pulled: a full one stops the whole garden. */
-  roomBytes: 512 * 1024 ** 2,
+  roomBytes: KEPT_FREE_BYTES,
   totalMs: 2 * 3600_000,
   /** How often a transfer that broke off goes on from where it was. */
   resumes: 5,
@@ -176,8 +177,7 @@ export class Download {
     const { draft, name } = this.#options;
     if (bytes > this.#limits.bytes)
       throw new PullError(502, `${name} is larger than this garden takes: ${bytes} bytes`);
-    const { bavail, bsize } = await statfs(dirname(draft));
-    if (bavail * bsize - bytes >= this.#limits.roomBytes) return;
+    if ((await diskRoom(dirname(draft))) - bytes >= this.#limits.roomBytes) return;
     throw new PullError(
       507,
       `the disk of this machine has no room for ${name}: make room there, then it is pulled again`,

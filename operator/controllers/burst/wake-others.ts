@@ -1,0 +1,214 @@
+import type { BurstPolicy } from '../../api/burstpolicy.ts';
+import { LABELS } from '../../api/group.ts';
+import type { Hub } from '../../api/hub.ts';
+import type { Membership } from '../../api/membership.ts';
+import { membershipName } from '../../api/names.ts';
+import { isAttached, profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
+import type { KeptWake } from '../../burst/clusters/kept-wake.ts';
+import type { WarmCluster, WokenCluster } from '../../burst/clusters/model.ts';
+import { offerOf } from '../../burst/clusters/offer.ts';
+import type { BurstRecord } from '../../burst/clusters/record.ts';
+import {
+  letSleep,
+  measuredWakeMs,
+  slept,
+  type WakeNow,
+  withWakeFacts,
+  wokenCluster,
+} from '../../burst/clusters/wake-record.ts';
+import { priceOf } from '../../cost/price.ts';
+import { askedSize } from '../../cost/size.ts';
+import { keyOf } from '../../kube/resources.ts';
+import { matchesLabels } from '../../placement/selectors.ts';
+import { BY_NAMESPACE } from '../by-namespace.ts';
+import { isAsleep } from '../membership/member.ts';
+import type { BurstMemory } from './memory.ts';
+import { orderedBy } from './order-sleep.ts';
+import { failureOf, isWithoutWork } from './own-clusters.ts';
+import { type HubWork, memberOf, reserveOf, supplyAwake } from './supply.ts';
+import type { BurstWorld } from './world.ts';
+
+type Entry = NonNullable<BurstPolicy['spec']['wake']>[number];
+
+/** Most clusters that one policy has awake at once of those that it has not made. */
+const MOST_WOKEN = 100;
+
+/** Clusters of others that sleep, by their own spec, and that the policy may wake. */
+export function sleepersOf(
+  world: BurstWorld,
+  { hub, policy, record, now }: { hub: Hub; policy: BurstPolicy; record: BurstRecord; now: number },
+): WarmCluster[] {
+  const { wake = [] } = policy.spec;
+  const { namespace = '' } = policy.metadata;
+  if (wake.length === 0 || (record.wakes ?? []).length >= MOST_WOKEN) return [];
+  const known = new Set((record.wakes ?? []).map(({ cluster }) => cluster));
+  return world.clusters.byIndex(BY_NAMESPACE, namespace).flatMap((cluster): WarmCluster[] => {
+    const key = keyOf(cluster);
+    const entry = wake.find(({ clusterSelector }) => matchesLabels(cluster.metadata.labels ?? {}, clusterSelector));
+    const rest = record.rests[key];
+    if (!entry || known.has(key) || !sleepsBySpec(world, hub, cluster)) return [];
+    if (rest && Date.parse(rest.until) > now) return [];
+    const waking = wakingOf(world, hub, policy, entry, cluster);
+    if (!waking) return [];
+    const startupMs = measuredWakeMs(record, entry.name);
+    const { name } = cluster.metadata;
+    const supply = supplyAwake(world, hub, cluster);
+    return [{ name, candidate: entry.name, entry: entry.name, supply, waking: { ...waking, startupMs } }];
+  });
+}
+
+/** Whether it sleeps because its own spec says so, and is in the hub. */
+function sleepsBySpec(world: BurstWorld, hub: Hub, cluster: WorkerCluster): boolean {
+  const { metadata, status } = cluster;
+  const state = membershipIn(world, hub.metadata.name, cluster)?.status?.state;
+  return (
+    !metadata.deletionTimestamp &&
+    !isAttached(cluster) &&
+    metadata.labels?.[LABELS.burstPolicy] === undefined &&
+    isAsleep(cluster) &&
+    status?.hibernation?.order === undefined &&
+    world.sizes.sleepOrder(keyOf(cluster), metadata.uid ?? '') === 'none' &&
+    (state === 'Joined' || state === 'Asleep')
+  );
+}
+
+const membershipIn = ({ memberships }: BurstWorld, hub: string, { metadata }: WorkerCluster): Membership | undefined =>
+  memberships.get(`${metadata.namespace}/${membershipName(metadata.name, hub)}`);
+
+/** What it costs more awake than asleep; undefined: nobody knows. */
+function wakingOf(world: BurstWorld, hub: Hub, policy: BurstPolicy, entry: Entry, cluster: WorkerCluster) {
+  const profile = world.profiles.get(profileNameOf(cluster));
+  if (!profile) return undefined;
+  const { currency } = policy.spec.budget;
+  const inputs = {
+    cluster,
+    profile,
+    member: memberOf(world, hub, cluster),
+    reserve: reserveOf(world, cluster, profile),
+    currency,
+    assumedHourly: entry.assumedHourly,
+  };
+  const price = offerOf(inputs).price(new Map());
+  if (typeof price === 'string') return undefined;
+  const asleep = priceOf({ ...askedSize(cluster, profile, []), pools: [] }, profile);
+  const fee = asleep.currency === currency ? (asleep.hourly ?? 0n) : 0n;
+  const less = (amount: bigint) => (amount > fee ? amount - fee : 0n);
+  return {
+    hourly: less(price.hourly),
+    most: less(price.most),
+    counted: 0n,
+    // Its control plane is paid for by whoever has it.
+    billing: price.billing && { ...price.billing, fee: 0n },
+  };
+}
+
+/** The record with what is seen of clusters of others that the policy has woken. */
+export function withWoken(
+  world: BurstWorld,
+  memory: BurstMemory,
+  policy: BurstPolicy,
+  record: BurstRecord,
+  work: readonly HubWork[],
+  now: number,
+): BurstRecord {
+  return withWakeFacts(record, (wake) => wakeNow(world, memory, policy, wake, work, now), now);
+}
+
+function wakeNow(
+  world: BurstWorld,
+  memory: BurstMemory,
+  policy: BurstPolicy,
+  wake: KeptWake,
+  work: readonly HubWork[],
+  now: number,
+): WakeNow | 'gone' {
+  const cluster = clusterOf(world, wake);
+  if (!cluster) return 'gone';
+  const hasJoined = !isAsleep(cluster) && membershipIn(world, policy.spec.hub, cluster)?.status?.state === 'Joined';
+  const isIdle = hasJoined ? isWithoutWork(world, wake.cluster) : undefined;
+  memory.idle(wakeKey(policy, wake), isIdle, now);
+  const joined = Date.parse(wake.joinedAt ?? '');
+  const waits = work.find(({ source, since }) => wake.sources.includes(source) && since < joined)?.source;
+  return { hasJoined, isIdle, waits, ownerSays: ownerSays(policy, cluster, wake) };
+}
+
+/** Why a policy has nothing to say any more. */
+function ownerSays({ spec }: BurstPolicy, { status }: WorkerCluster, { at, entry }: KeptWake): string | undefined {
+  const { enabledAt, asleep, order } = status?.hibernation ?? {};
+  if (!spec.wake?.some(({ name }) => name === entry)) return 'the policy has the entry no longer by which it was woken';
+  if (enabledAt !== undefined && Date.parse(enabledAt) > Date.parse(at) && !order)
+    return `somebody has said since then that it is to ${asleep ? 'sleep' : 'be awake'}`;
+  return order?.otherwise === false ? 'its own spec has it awake now' : undefined;
+}
+
+/** Clusters of others that a policy has woken and has not let go of. */
+export function wokenBy(
+  world: BurstWorld,
+  memory: BurstMemory,
+  policy: BurstPolicy,
+  { wakes = [] }: BurstRecord,
+  now: number,
+): WokenCluster[] {
+  return wakes.flatMap((wake): WokenCluster[] => {
+    const cluster = clusterOf(world, wake);
+    if (!cluster || wake.ended) return [];
+    const isWorkless = isWithoutWork(world, wake.cluster);
+    const idleSince = memory.idle(wakeKey(policy, wake), wake.joinedAt ? isWorkless : undefined, now);
+    const failure = wake.joinedAt ? undefined : failureOf(cluster);
+    return [wokenCluster(wake, idleSince, isWorkless === false, failure)];
+  });
+}
+
+const wakeKey = ({ metadata }: BurstPolicy, { uid, at }: KeptWake): string => `${metadata.uid}/${uid}/${at}`;
+
+/** undefined: it is gone, or another one has its name. */
+export function clusterOf(world: BurstWorld, { cluster: key, uid }: KeptWake): WorkerCluster | undefined {
+  const cluster = world.clusters.get(key);
+  return cluster?.metadata.uid === uid && !cluster?.metadata.deletionTimestamp ? cluster : undefined;
+}
+
+/**
+ * Has clusters of others be awake that are on record, and takes the order back of those of which the policy has let go. Does nothing where it was
+ * done. @returns the record without those that were let go of
+ */
+export async function orderAwake(
+  world: BurstWorld,
+  policy: BurstPolicy,
+  record: BurstRecord,
+  now: number,
+  signal: AbortSignal,
+): Promise<BurstRecord> {
+  const by = orderedBy(policy);
+  let next = record;
+  for (const wake of record.wakes ?? []) {
+    const cluster = clusterOf(world, wake);
+    const known = cluster ? world.sizes.sleepOrder(wake.cluster, wake.uid) : 'none';
+    if (known === 'unknown') continue;
+    const isOurs = known !== 'none' && known.by === by;
+    if (cluster && !wake.ended && !isOurs && known === 'none') {
+      const why = `work of ${wake.sources[0] ?? 'its hub'} has no place`;
+      await world.sizes.orderSleep(wake.cluster, wake.uid, { asleep: false, by, why, at: wake.at }, signal);
+      world.record(cluster, 'Normal', 'Woken', `${by} wakes it: ${why}`);
+    }
+    if (!wake.ended) continue;
+    if (cluster && isOurs) {
+      await world.sizes.orderSleep(wake.cluster, wake.uid, undefined, signal);
+      world.record(cluster, 'Normal', 'LetSleep', `${by} lets it sleep again as its spec says`);
+    }
+    next = slept(next, wake, now);
+  }
+  return next;
+}
+
+/** All that it has woken may sleep again. */
+export function letAllSleep(record: BurstRecord, now: number): BurstRecord {
+  return (record.wakes ?? []).reduce(
+    (next, { cluster }) =>
+      letSleep(
+        next,
+        { name: cluster.slice(cluster.indexOf('/') + 1), why: 'the policy is deleted', isFailure: false },
+        now,
+      ),
+    record,
+  );
+}

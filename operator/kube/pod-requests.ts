@@ -1,0 +1,62 @@
+import { parseBytes, parseCount, parseCpu } from '../api/quantity.ts';
+import type { ContainerResources, Pod } from './resources.ts';
+
+/** Amounts of one node or one cluster: millicores, bytes, whole GPUs, pod addresses. */
+export interface PodAmounts {
+  cpu: number;
+  memory: number;
+  gpu: number;
+  ipPool: number;
+}
+
+/** Extended resources that count as a GPU. */
+export const GPU_RESOURCES = ['nvidia.com/gpu', 'amd.com/gpu', 'gpu.intel.com/i915'];
+
+export const noAmounts = (): PodAmounts => ({ cpu: 0, memory: 0, gpu: 0, ipPool: 0 });
+
+/** What the pod takes from its node: the scheduler's rule (effective requests, restartable init containers, overhead). */
+export function podRequests({ spec }: Pick<Pod, 'spec'>): PodAmounts {
+  const request = noAmounts();
+  for (const container of spec.containers) addAmounts(request, amounts(container.resources), 1);
+  // A sidecar (restartable init container) keeps running; a plain one needs its share only while it and the sidecars before it run.
+  const sidecars = noAmounts();
+  const initPeak = noAmounts();
+  for (const container of spec.initContainers ?? []) {
+    const own = amounts(container.resources);
+    if (container.restartPolicy === 'Always') {
+      addAmounts(request, own, 1);
+      addAmounts(sidecars, own, 1);
+      raise(initPeak, sidecars);
+    } else {
+      addAmounts(own, sidecars, 1);
+      raise(initPeak, own);
+    }
+  }
+  raise(request, initPeak);
+  // Requests of the pod as a whole take the place of the containers' sum (Kubernetes 1.34).
+  const whole = spec.resources?.requests;
+  if (whole?.cpu !== undefined) request.cpu = parseCpu(whole.cpu);
+  if (whole?.memory !== undefined) request.memory = parseBytes(whole.memory);
+  if (spec.overhead) addAmounts(request, amounts({ requests: spec.overhead }), 1);
+  request.ipPool = spec.hostNetwork ? 0 : 1;
+  return request;
+}
+
+function amounts(resources: ContainerResources | undefined): PodAmounts {
+  // The API server fills in requests from limits, except for extended resources of pods it never defaulted.
+  const asked = { ...resources?.limits, ...resources?.requests };
+  return {
+    cpu: parseCpu(asked.cpu ?? '0'),
+    memory: parseBytes(asked.memory ?? '0'),
+    gpu: GPU_RESOURCES.reduce((sum, name) => sum + parseCount(asked[name] ?? '0'), 0),
+    ipPool: 0,
+  };
+}
+
+export function addAmounts(sum: PodAmounts, more: PodAmounts, sign: 1 | -1): void {
+  for (const key of ['cpu', 'memory', 'gpu', 'ipPool'] as const) sum[key] += sign * more[key];
+}
+
+function raise(peak: PodAmounts, other: PodAmounts): void {
+  for (const key of ['cpu', 'memory', 'gpu', 'ipPool'] as const) peak[key] = Math.max(peak[key], other[key]);
+}

@@ -1,0 +1,174 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { BurstPolicy } from '../../operator/api/burstpolicy.ts';
+import { findCondition } from '../../operator/api/conditions.ts';
+import { ALPHA_API_VERSION, LABELS } from '../../operator/api/group.ts';
+import { CLUSTERQUEUES, MULTIKUEUECLUSTERS, MULTIKUEUECONFIGS, NO_CLUSTER } from '../../operator/hubs/kueue.ts';
+import { BURSTPOLICIES, JOBS, SECRETS } from '../../operator/kube/resources.ts';
+import type { TestApiserver } from '../kit/apiserver.ts';
+import { BoughtClusters } from '../kit/hubs/bought-clusters.ts';
+import { runBurst, sellClusters } from '../kit/hubs/burst-beside.ts';
+import { runControllers } from '../kit/hubs/controllers.ts';
+import { HubScene } from '../kit/hubs/hub-scene.ts';
+import { job, jobIn, makeQueues, workloadOf } from '../kit/hubs/kueue-work.ts';
+import { Processes } from '../kit/hubs/processes.ts';
+import { programs } from '../kit/hubs/programs.ts';
+import { RealKueue } from '../kit/hubs/real-kueue.ts';
+import { SchedulingMember } from '../kit/hubs/scheduling-member.ts';
+
+const PATIENCE_MS = 120_000;
+
+/** Jobs that no cluster takes, on the real MultiKueue: a cluster is bought, gets them, and is given back. Each test goes on where the one before ended. */
+describe.skipIf(!programs)('the real Kueue and a BurstPolicy', () => {
+  let kueue: RealKueue;
+  let processes: Processes;
+  let scene: HubScene;
+  let own: SchedulingMember;
+  let bought: BoughtClusters;
+  const began = Date.now();
+  const saw = (what: string) => console.log(`burst ${((Date.now() - began) / 1000).toFixed(1)} s: ${what}`);
+
+  beforeAll(async () => {
+    kueue = await RealKueue.begin(programs!);
+    processes = await Processes.begin('members');
+    scene = await HubScene.start({ type: 'Kueue' }, []);
+    const kept: Record<string, TestApiserver> = {};
+    for (const name of ['first', 'second']) kept[name] = await scene.addMember(name, '4', '8Gi');
+    await runControllers(processes, scene.garden, 'hub', ['namespace', 'garbagecollector']);
+    own = await SchedulingMember.start(processes, scene.member, 'demo');
+    await own.addNode('one', '4', '8Gi');
+    await kueue.runIn(scene.garden, 'hub');
+    // Whoever makes such clusters has Kueue and its queues come with them.
+    for (const [name, member] of Object.entries({ demo: scene.member, ...kept })) {
+      await kueue.runIn(member, name);
+      await makeQueues(member.client, { cpu: '4', memory: '8Gi' });
+    }
+    await makeQueues(scene.garden.client, { cpu: '100', memory: '100Gi' }, ['test']);
+    bought = new BoughtClusters(scene, processes, kept);
+    await bought.start();
+    await sellClusters(scene.garden.client);
+    runBurst(scene);
+    await scene.startOperator();
+    await scene.makeHub();
+    await scene.makeCluster();
+    scene.open(own.pods);
+    await scene.until('the private cluster to join', () => scene.state() === 'Joined', PATIENCE_MS);
+    saw('Kueue, the operator and a private cluster of 4 CPUs run');
+  });
+  afterAll(async () => {
+    await bought?.stop();
+    await own?.stop();
+    await processes?.stop();
+    await kueue?.stop();
+    await scene?.stop();
+  });
+
+  const client = () => scene.garden.client;
+  const submit = (name: string, cpu: string, count = 1) => client().create(job(name, cpu, count), { resource: JOBS });
+  const policy = () => client().getOrUndefined<BurstPolicy>(BURSTPOLICIES, 'peak', 'shop');
+  const decisions = async () => (await policy())?.status?.decisions ?? [];
+  const took = async (from: number, poll: () => unknown, is: unknown, timeout = PATIENCE_MS) => {
+    await expect.poll(poll, { timeout, interval: 50 }).toEqual(is);
+    return ((Date.now() - from) / 1000).toFixed(1);
+  };
+  const status = async (name: string) => (await workloadOf(client(), name))?.status;
+
+  it('buys nothing while the private cluster takes all', async () => {
+    await submit('base', '1', 3);
+    await took(Date.now(), () => own.podsOf('base'), { running: 3, pending: 0 });
+    await client().create({
+      apiVersion: ALPHA_API_VERSION,
+      kind: 'BurstPolicy',
+      metadata: { name: 'peak', namespace: 'shop' },
+      spec: {
+        hub: 'test',
+        trigger: { pendingFor: '2s' },
+        candidates: [
+          { name: 'cloud', template: { spec: { cloudProvider: 'cloud', pools: [{ name: 'a', maximum: 5 }] } } },
+        ],
+        maximumClusters: 1,
+        budget: { hourly: '1' },
+        scaleIn: { idleFor: '2s', minimumLife: '5s' },
+        cooldown: { scaleOut: '1s', scaleIn: '1s' },
+      },
+    });
+    const isMet = async () => findCondition((await policy())?.status?.conditions, 'DemandMet')?.reason;
+    await took(Date.now(), isMet, 'NothingWaits');
+    saw('base, a job of 3 pods of one CPU, runs in demo; nothing is bought');
+    expect(bought.names).toEqual([]);
+  });
+
+  it('buys a cluster for a job that no cluster takes, and Kueue sends it there', async () => {
+    const from = Date.now();
+    await submit('peak', '1', 3);
+    await took(from, async () => (await status('peak'))?.nominatedClusterNames, ['shop--demo']);
+    saw(`the peak: job peak, 3 pods of one CPU. ${JSON.stringify(await status('peak'))}`);
+    await expect.poll(() => bought.names, { timeout: PATIENCE_MS, interval: 50 }).toHaveLength(1);
+    const [name] = bought.names as [string];
+    saw(`WorkerCluster ${name} is made ${((bought.madeAt.get(name)! - from) / 1000).toFixed(1)} s after it came`);
+    await took(from, async () => (await decisions())[0]?.action, 'Buy');
+    const [{ why, hourly } = { why: '' }] = await decisions();
+    saw(`decided: Buy, ${hourly} USD an hour, because ${why}`);
+    await scene.until(`${name} to join`, () => scene.state('test', name) === 'Joined', PATIENCE_MS);
+    saw(`it has joined ${((Date.now() - bought.madeAt.get(name)!) / 1000).toFixed(1)} s after it was made`);
+    const member = scene.membership('test', name)!.status!.memberName!;
+    saw(
+      `Kueue has sent the job there ${await took(from, async () => (await status('peak'))?.clusterName, member)} s after it came`,
+    );
+    const running = () => bought.member(name)?.podsOf('peak').running;
+    saw(`its 3 pods run ${await took(from, running, 3)} s after it came`);
+    await took(from, async () => (await policy())?.status?.demand ?? [], []);
+  });
+
+  const givesBack = async (name: string, ofJob: string) => {
+    const member = scene.membership('test', name)!.status!.memberName!;
+    const from = Date.now();
+    await bought.member(name)!.finish(ofJob);
+    await took(from, () => isComplete(ofJob), true);
+    const decided = await took(from, async () => (await decisions())[0]?.action, 'Remove');
+    saw(`decided ${decided} s after it ended: Remove, because ${(await decisions())[0]?.why}`);
+    await expect.poll(() => bought.names, { timeout: PATIENCE_MS, interval: 100 }).toEqual([]);
+    saw(`it is gone ${((Date.now() - from) / 1000).toFixed(1)} s after the job`);
+    expect(await client().getOrUndefined(MULTIKUEUECLUSTERS, member)).toBeUndefined();
+    const secrets = (await client().list(SECRETS)).items.map(({ metadata }) => metadata.name);
+    expect(secrets.filter((one) => one.includes(name))).toEqual([]);
+  };
+  const isComplete = async (name: string) => {
+    const { conditions = [] } = ((await jobIn(client(), name))?.status ?? {}) as { conditions?: any[] };
+    return conditions.some(({ type, status: is }) => type === 'Complete' && is === 'True');
+  };
+  const listed = async () => ((await client().get(MULTIKUEUECONFIGS, 'test')).spec as { clusters: string[] }).clusters;
+
+  it('gives it back when the job has ended', async () => {
+    const [name] = bought.names as [string];
+    await givesBack(name, 'peak');
+    expect(await listed()).toEqual(['shop--demo']);
+    expect(own.podsOf('base')).toEqual({ running: 3, pending: 0 });
+  });
+
+  it('buys the first cluster of a fleet that has none, for its oldest job', async () => {
+    await own.finish('base');
+    await took(Date.now(), () => isComplete('base'), true);
+    const clusterSelector = { matchLabels: { [LABELS.burst]: 'true' } };
+    await scene.makeHub('test', { clusterSelector });
+    await scene.until('the private cluster to leave', () => scene.state() === undefined, PATIENCE_MS);
+    await took(Date.now(), listed, [NO_CLUSTER]);
+    const condition = async () =>
+      findCondition((await client().get(CLUSTERQUEUES, 'all')).status?.conditions, 'Active');
+    await took(Date.now(), async () => (await condition())?.status, 'False');
+    saw(
+      `the private cluster has left. ClusterQueue all: ${(await condition())?.reason}: ${(await condition())?.message}`,
+    );
+    const from = Date.now();
+    await submit('first', '1', 3);
+    await expect.poll(() => bought.names, { timeout: PATIENCE_MS, interval: 50 }).toHaveLength(1);
+    saw(`a job of 3 pods of one CPU comes, and has no quota: ${JSON.stringify(await status('first'))}`);
+    const [name] = bought.names as [string];
+    saw(`WorkerCluster ${name} is made ${((bought.madeAt.get(name)! - from) / 1000).toFixed(1)} s after it came`);
+    await took(from, async () => (await decisions())[0]?.action, 'Buy');
+    saw(`decided: Buy, because ${(await decisions())[0]?.why}`);
+    await scene.until(`${name} to join`, () => scene.state('test', name) === 'Joined', PATIENCE_MS);
+    saw(`its 3 pods run ${await took(from, () => bought.member(name)?.podsOf('first').running, 3)} s after it came`);
+    await givesBack(name, 'first');
+    expect(await listed()).toEqual([NO_CLUSTER]);
+  });
+});
