@@ -151,8 +151,6 @@ function coreDNSDeployment(
                 { name: 'health', containerPort: 8080, protocol: 'TCP' },
                 { name: 'ready', containerPort: 8181, protocol: 'TCP' },
               ],
-              // A cluster is Ready when this is: asked each second until it answers, and then no more often than it takes.
-              startupProbe: httpProbe('/ready', 'ready', { period: 1, failures: 300 }),
               readinessProbe: httpProbe('/ready', 'ready', { period: 2, failures: 3 }),
               livenessProbe: httpProbe('/health', 'health', { period: 10, failures: 6 }),
               securityContext: UNPRIVILEGED,
