@@ -2,16 +2,18 @@ import type { BurstPolicy } from '../api/burstpolicy.ts';
 import { profileNameOf, type WorkerCluster } from '../api/workercluster.ts';
 import type { ClusterOffer, OfferedPool } from '../burst/clusters/model.ts';
 import { offerOf } from '../burst/clusters/offer.ts';
+import { roomFor } from '../burst/fit/filters/resources.ts';
 import type { FitPod } from '../burst/fit/model.ts';
 import { fitPod } from '../burst/fit/pod.ts';
 import { limitsOf } from '../controllers/burst/limits.ts';
 import { manifestOf } from '../controllers/burst/own-clusters.ts';
 import { billingOf } from '../cost/billing.ts';
 import type { Micros } from '../cost/money.ts';
-import { type Asked, DemandCurve } from './demand-curve.ts';
+import { type Amounts, type Asked, DemandCurve } from './demand-curve.ts';
 import { areaOf, type Level, paidFor } from './levels.ts';
 import { offerInputs } from './members.ts';
 import type { Scenario } from './scenario.ts';
+import { StayingWork } from './staying-work.ts';
 import type { TraceLine, WorkSize } from './trace-line.ts';
 import { podOf } from './work-model.ts';
 
@@ -23,6 +25,16 @@ export interface Bound {
   readonly least: Micros;
   /** What is paid besides because each unit stays for minimumLife. */
   readonly forcedByMinimumLife: Micros;
+  /**
+   * What it costs where jobs stay where they began, and begin in the standing clusters where they have room. No bound: who knew how long jobs run
+   * could choose better. Absent: not all of the trace is jobs.
+   */
+  readonly staying?: Micros;
+  /**
+   * What control planes cost who serves all of it at once: a cluster as long as there is work beyond what stands, as few as take it, each for
+   * minimumLife, at the lowest fee of any candidate.
+   */
+  readonly controlPlanes: Micros;
   /** The peak of it as machines that stand all the time: how many, and their cost. */
   readonly peakNodes: number;
   readonly standing: Micros;
@@ -46,22 +58,32 @@ export async function boundOf(
   { start, end }: { start: number; end: number },
 ): Promise<Bound | undefined> {
   const curve = new DemandCurve();
-  for await (const line of trace) if (line.at <= end) curve.add(line);
+  const staying = new StayingWork(standingAmounts(scenario));
+  for await (const line of trace) {
+    if (line.at > end) continue;
+    curve.add(line);
+    staying.add(line);
+  }
   const asked = curve.until(end);
   const sold = soldOf(scenario, policy);
   const sizes = [...curve.sizes.values()];
   const units = sizes.length === 1 ? byReplicas(scenario, sizes[0]!, asked, sold) : byAmounts(scenario, asked, sold);
   if (!units) return undefined;
-  const { levels, hourly, cheapest, nodes } = units;
+  const { levels, clusters, hourly, cheapest, nodes } = units;
   const whole = levels.map(({ at, units: some }) => ({ at, units: Math.ceil(some - 1e-9) }));
   const { minimumLifeMs } = limitsOf(policy.spec);
   const exact = paidFor(whole, end, 0);
   const billed = paidFor(whole, end, cheapest.leastMs);
   const lived = paidFor(whole, end, Math.max(cheapest.leastMs, minimumLifeMs));
   const money = (unitMs: number): Micros => BigInt(Math.round((unitMs * hourly) / HOUR_MS));
+  const beyond = staying.until(end);
+  const { perMillicore, perByte } = unitPrices(sold);
+  const stays = beyond?.map(({ at, cpu, memory }) => ({ at, units: Math.max(cpu * perMillicore, memory * perByte) }));
   return {
     least: money(areaOf(levels, end) + billed - exact),
     forcedByMinimumLife: money(lived - billed),
+    ...(stays && { staying: BigInt(Math.round(areaOf(stays, end) / HOUR_MS)) }),
+    controlPlanes: BigInt(Math.round((paidFor(clusters, end, minimumLifeMs) * lowestFee(sold)) / HOUR_MS)),
     peakNodes: nodes,
     standing: standingCost(cheapest, nodes, end - start),
     cheapest: { candidate: cheapest.candidate, pool: cheapest.pool.name },
@@ -84,6 +106,8 @@ function soldOf(scenario: Scenario, policy: BurstPolicy): Sold[] {
 
 interface Units {
   readonly levels: readonly Level[];
+  /** As few clusters as take that. */
+  readonly clusters: readonly Level[];
   /** Millionths an hour of one unit. */
   readonly hourly: number;
   readonly cheapest: Sold;
@@ -106,22 +130,18 @@ function byReplicas(
   const slots = standingPools(scenario).reduce((sum, { pool, count }) => sum + count * fitsOn(pod, pool), 0);
   const levels = asked.map(({ at, count }) => ({ at, units: Math.max(0, count - slots) }));
   const nodes = Math.ceil(peakOf(levels) / priced.fits);
-  return { levels, hourly: priced.each, cheapest: priced.one, nodes };
+  const most = mostOf(sold, (pool) => pool.most * fitsOn(pod, pool));
+  const clusters = levels.map(({ at, units }) => ({ at, units: Math.ceil(units / most) }));
+  return { levels, clusters, hourly: priced.each, cheapest: priced.one, nodes };
 }
 
 /** Sizes are mixed: a unit is a CPU, or as much memory as costs the same; of both the dearer one counts, as if all could be cut to fit. */
 function byAmounts(scenario: Scenario, asked: readonly Asked[], sold: readonly Sold[]): Units | undefined {
-  const each = (amount: 'cpu' | 'memory') => (one: Sold) => one.hourly / one.pool.template.allocatable[amount];
-  const least = (amount: 'cpu' | 'memory') => Math.min(...sold.map(each(amount)));
   const usable = sold.filter(({ pool }) => pool.template.allocatable.cpu > 0 && pool.template.allocatable.memory > 0);
-  const cheapest = [...usable].sort((a, b) => each('cpu')(a) - each('cpu')(b))[0];
+  const cheapest = [...usable].sort((a, b) => priceOf('cpu', a) - priceOf('cpu', b))[0];
   if (!cheapest) return undefined;
-  const [perMillicore, perByte] = [least('cpu'), least('memory')];
-  const there = { cpu: 0, memory: 0 };
-  for (const { pool, count } of standingPools(scenario)) {
-    there.cpu += count * pool.template.allocatable.cpu;
-    there.memory += count * pool.template.allocatable.memory;
-  }
+  const { perMillicore, perByte } = unitPrices(sold);
+  const there = standingAmounts(scenario);
   const over = ({ cpu, memory }: Asked) => ({
     cpu: Math.max(0, cpu - there.cpu),
     memory: Math.max(0, memory - there.memory),
@@ -135,16 +155,52 @@ function byAmounts(scenario: Scenario, asked: readonly Asked[], sold: readonly S
     const { cpu, memory } = over(one);
     return Math.max(most, Math.ceil(Math.max(cpu / allocatable.cpu, memory / allocatable.memory)));
   }, 0);
-  return { levels, hourly: 1000 * perMillicore, cheapest, nodes };
+  const most = (amount: 'cpu' | 'memory') =>
+    mostOf(sold, ({ most: count, template }) => count * template.allocatable[amount]);
+  const [mostCpu, mostMemory] = [most('cpu'), most('memory')];
+  const clusters = asked.map((one) => {
+    const { cpu, memory } = over(one);
+    return { at: one.at, units: Math.ceil(Math.max(cpu / mostCpu, memory / mostMemory)) };
+  });
+  return { levels, clusters, hourly: 1000 * perMillicore, cheapest, nodes };
+}
+
+const priceOf = (amount: keyof Amounts, { hourly, pool }: Sold): number => hourly / pool.template.allocatable[amount];
+
+/** The cheapest, each by itself: millionths an hour. */
+const unitPrices = (sold: readonly Sold[]) => ({
+  perMillicore: Math.min(...sold.map((one) => priceOf('cpu', one))),
+  perByte: Math.min(...sold.map((one) => priceOf('memory', one))),
+});
+
+/** What the standing clusters offer, as if it could be cut to fit. */
+function standingAmounts(scenario: Scenario): Amounts {
+  const sum = (of: keyof Amounts) =>
+    standingPools(scenario).reduce((total, { pool, count }) => total + count * pool.template.allocatable[of], 0);
+  return { cpu: sum('cpu'), memory: sum('memory') };
+}
+
+/** Of the cluster that may have most of it, of any candidate. */
+function mostOf(sold: readonly Sold[], of: (pool: OfferedPool) => number): number {
+  const offers = new Set(sold.map(({ offer }) => offer));
+  return Math.max(...[...offers].map(({ pools }) => pools.reduce((sum, pool) => sum + of(pool), 0)));
+}
+
+/** What the cheapest control plane costs in an hour, in millionths. */
+function lowestFee(sold: readonly Sold[]): number {
+  const fees = sold.flatMap(({ offer }) => {
+    const least = new Map(offer.pools.map(({ name, minimum }) => [name, minimum]));
+    const price = offer.price(least);
+    if (typeof price === 'string') return [];
+    const machines = offer.pools.reduce((sum, pool) => sum + (pool.price ?? 0n) * BigInt(pool.minimum), 0n);
+    return price.hourly > machines ? [Number(price.hourly - machines)] : [0];
+  });
+  return fees.length > 0 ? Math.min(...fees) : 0;
 }
 
 const peakOf = (levels: readonly Level[]): number => levels.reduce((most, { units }) => Math.max(most, units), 0);
 
-function fitsOn({ requests }: FitPod, { template: { allocatable } }: OfferedPool): number {
-  const times = (of: 'cpu' | 'memory') => (requests[of] > 0 ? Math.floor(allocatable[of] / requests[of]) : Infinity);
-  const others = [...requests.others].map(([name, asked]) => Math.floor((allocatable.others.get(name) ?? 0) / asked));
-  return Math.min(allocatable.pods, times('cpu'), times('memory'), ...others);
-}
+const fitsOn = (pod: FitPod, { template }: OfferedPool): number => roomFor(pod, template, []);
 
 /** Nodes that stand, whatever a policy does; of pools that grow by themselves, all that they may have. */
 function standingPools({ clusters, profiles }: Scenario): { pool: OfferedPool; count: number }[] {

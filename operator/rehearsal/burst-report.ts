@@ -16,6 +16,19 @@ export interface Waits {
   readonly max?: number;
 }
 
+/** What machines of bought clusters were paid for, in millionths, by each moment; what billing steps add is in none. */
+export interface PaidFor {
+  /** Until they were Ready, and after. */
+  readonly starting: Micros;
+  /** In clusters without work. */
+  readonly idle: Micros;
+  /** Without work, in clusters that had some. */
+  readonly spare: Micros;
+  /** Of those with work what no work had. */
+  readonly room: Micros;
+  readonly work: Micros;
+}
+
 /** What came of workloads, and of a policy that bought clusters for them. */
 export interface WorkReport {
   /** Replicas and jobs that ran, from the moment in which they were asked for. */
@@ -37,8 +50,9 @@ export interface WorkReport {
     readonly peakClusters: number;
     readonly peakNodes: number;
     readonly costs: readonly Cost[];
-    /** What of that is for control planes, in millionths. */
+    /** What of that is for control planes, in millionths; and for what else. */
     readonly fees: Micros;
+    readonly paidFor: PaidFor;
   };
   /** CPU of bought clusters in millicores times milliseconds: what was paid for, and what ran there. */
   readonly paidCpu: number;
@@ -50,6 +64,17 @@ export function workReport(world: World, costs: readonly Cost[]): WorkReport | u
   const { work, ledger, mind, now } = world;
   if (!work) return undefined;
   const { all, waited, beyondStartup } = work.waits;
+  const money = (of: Parameters<typeof ledger.sum>[0]) => BigInt(Math.round(ledger.sum(of, now) / HOUR_MS));
+  const [fees, starting, idle, spare, room] = [
+    money('boughtFees'),
+    money('boughtStarting'),
+    money('boughtIdle'),
+    money('boughtSpare'),
+    money('boughtRoom'),
+  ];
+  const rest = money('boughtHourly') - fees - starting - idle - spare - room;
+  // Each is rounded by itself, so without work the rest may be below nothing.
+  const used = rest > 0n ? rest : 0n;
   const stabilisation = mind ? limitsOf(mind.policy.spec).pendingForMs : 0;
   return {
     waits: waitsOf(all),
@@ -64,7 +89,8 @@ export function workReport(world: World, costs: readonly Cost[]): WorkReport | u
       peakClusters: ledger.peak('boughtClusters'),
       peakNodes: ledger.peak('boughtNodes'),
       costs,
-      fees: BigInt(Math.round(ledger.sum('boughtFees', now) / HOUR_MS)),
+      fees,
+      paidFor: { starting, idle, spare, room, work: used },
     },
     paidCpu: ledger.sum('boughtPaid', now),
     usedCpu: ledger.sum('boughtUsed', now),

@@ -69,9 +69,16 @@ export class DemandCurve {
   }
 }
 
-const known = new WeakMap<WorkSize, { cpu: number; memory: number }>();
+/** Millicores and bytes. */
+export interface Amounts {
+  readonly cpu: number;
+  readonly memory: number;
+}
 
-function amountsOf(size: WorkSize): { cpu: number; memory: number } {
+const known = new WeakMap<WorkSize, Amounts>();
+
+/** What one of this size asks for. */
+export function amountsOf(size: WorkSize): Amounts {
   const amounts = known.get(size) ?? { cpu: parseCpu(size.cpu), memory: parseBytes(size.memory) };
   known.set(size, amounts);
   return amounts;

@@ -1,7 +1,10 @@
+import { LABELS } from '../api/group.ts';
 import { madeModeOf } from '../api/workercluster.ts';
+import type { NodeState } from '../burst/fit/state.ts';
 import { machinePrice, priceOf } from '../cost/price.ts';
 import { fitNodeOf } from './members.ts';
 import type { ClusterState, PoolState, World } from './state.ts';
+import type { WorkState } from './work.ts';
 
 /** Notes how things stand now. Without workloads nobody asks. */
 export function note(world: World): void {
@@ -15,6 +18,8 @@ export function note(world: World): void {
   let capacity = 0;
   const bought = new Set<string>();
   let [boughtPaid, boughtUsed, boughtHourly, boughtFees, boughtNodes] = [0, 0, 0, 0, 0];
+  let [boughtStarting, boughtIdle, boughtSpare, boughtRoom] = [0, 0, 0, 0];
+  const nodes = nodesByPool(work);
   for (const cluster of world.clusters.values()) {
     if (!cluster.object) continue;
     const isBought = cluster.candidate !== undefined;
@@ -31,15 +36,49 @@ export function note(world: World): void {
       if (!isBought) continue;
       boughtPaid += cpu * pool.taken.size;
       boughtHourly += hourly * pool.taken.size;
+      const there = nodes.get(cluster.key)?.get(pool.name) ?? [];
+      const working = there.filter(({ podCount }) => podCount > 0);
+      const without = hourly * (there.length - working.length);
+      boughtStarting += hourly * Math.max(0, pool.taken.size - there.length);
+      if (isWorking(nodes.get(cluster.key))) boughtSpare += without;
+      else boughtIdle += without;
+      for (const at of working) {
+        boughtUsed += at.used.cpu;
+        boughtRoom += hourly * (1 - shareUsed(at));
+      }
     }
   }
-  for (const [name, node] of work.nodes)
-    if (bought.has(node.cluster)) boughtUsed += work.room.node(name)?.used.cpu ?? 0;
   const boughtClusters = bought.size;
   world.ledger.add({
     at: world.now,
     ...{ demand, running, capacity, boughtPaid, boughtUsed, boughtHourly, boughtFees, boughtClusters, boughtNodes },
+    ...{ boughtStarting, boughtIdle, boughtSpare, boughtRoom },
   });
+}
+
+/** Nodes that are Ready, by cluster and pool. */
+function nodesByPool(work: WorkState): ReadonlyMap<string, ReadonlyMap<string, readonly NodeState[]>> {
+  const found = new Map<string, Map<string, NodeState[]>>();
+  for (const [name, { cluster }] of work.nodes) {
+    const at = work.room.node(name);
+    if (!at) continue;
+    const ofCluster = found.get(cluster) ?? new Map<string, NodeState[]>();
+    found.set(cluster, ofCluster);
+    const pool = at.node.labels[LABELS.pool] ?? '';
+    const ofPool = ofCluster.get(pool);
+    if (ofPool) ofPool.push(at);
+    else ofCluster.set(pool, [at]);
+  }
+  return found;
+}
+
+const isWorking = (pools: ReadonlyMap<string, readonly NodeState[]> = new Map()): boolean =>
+  [...pools.values()].some((nodes) => nodes.some(({ podCount }) => podCount > 0));
+
+/** Of what a node offers: of CPU or memory, whichever has less left, as nobody could use the rest of the other. */
+function shareUsed({ node: { allocatable }, used }: NodeState): number {
+  const share = (of: 'cpu' | 'memory') => (allocatable[of] > 0 ? used[of] / allocatable[of] : 0);
+  return Math.min(1, Math.max(share('cpu'), share('memory')));
 }
 
 interface NodeFigures {

@@ -10,8 +10,16 @@ export interface Standing {
   readonly boughtPaid: number;
   readonly boughtUsed: number;
   readonly boughtHourly: number;
-  /** What of that is for control planes. */
+  /** What of that is for control planes, and for what else, by what stood there. */
   readonly boughtFees: number;
+  /** Machines that are not Ready, or not any more. */
+  readonly boughtStarting: number;
+  /** Nodes of clusters without work. */
+  readonly boughtIdle: number;
+  /** Nodes without work, of clusters that have some. */
+  readonly boughtSpare: number;
+  /** Of nodes with work what no work has. */
+  readonly boughtRoom: number;
   readonly boughtClusters: number;
   readonly boughtNodes: number;
 }

@@ -83,6 +83,13 @@ function workDocument(work: WorkReport) {
     peakNodes: bought.peakNodes,
     costs: bought.costs.map(({ amount, currency }) => ({ amount: formatMoney(amount), currency })),
     controlPlanes: formatMoney(bought.fees),
+    machinesPaidFor: {
+      starting: formatMoney(bought.paidFor.starting),
+      clustersWithoutWork: formatMoney(bought.paidFor.idle),
+      nodesWithoutWork: formatMoney(bought.paidFor.spare),
+      roomBesideWork: formatMoney(bought.paidFor.room),
+      work: formatMoney(bought.paidFor.work),
+    },
     paidCpuHours: coreHours(work.paidCpu),
     usedCpuHours: coreHours(work.usedCpu),
   };
@@ -97,6 +104,8 @@ function comparedDocument({ currency, bound, nodesAlone }: Compared) {
       least: {
         cost: formatMoney(bound.least),
         forcedByMinimumLife: formatMoney(bound.forcedByMinimumLife),
+        controlPlanes: formatMoney(bound.controlPlanes),
+        ...(bound.staying !== undefined && { whereJobsStay: formatMoney(bound.staying) }),
         ...bound.cheapest,
       },
     }),

@@ -69,6 +69,16 @@ export function renderCompared(compared: Compared, options: TableOptions): strin
     ];
   };
   const rest = (nodes: number | undefined) => ['', String(nodes ?? '-'), ''];
+  const bounded = (what: string, amount: Micros | undefined, fees?: Micros): string[] => [
+    what,
+    money(amount),
+    fees === undefined ? '' : money(fees),
+    share(amount),
+    '',
+    '-',
+    '-',
+    ...rest(undefined),
+  ];
   const rows = [
     did('the policy', policy),
     ...(nodesAlone ? [did('nodes alone', nodesAlone)] : []),
@@ -84,8 +94,10 @@ export function renderCompared(compared: Compared, options: TableOptions): strin
             '-',
             ...rest(bound.peakNodes),
           ],
-          ['the least', money(bound.least), '', share(bound.least), '', '-', '-', ...rest(undefined)],
-          ['  with minimumLife', money(least), '', share(least), '', '-', '-', ...rest(undefined)],
+          bounded('the least', bound.least),
+          bounded('  with minimumLife', least),
+          bounded('  and control planes', least! + bound.controlPlanes, bound.controlPlanes),
+          ...(bound.staying === undefined ? [] : [bounded('  where jobs stay', bound.staying)]),
         ]
       : []),
   ];
@@ -101,6 +113,32 @@ export function renderCompared(compared: Compared, options: TableOptions): strin
     'NODES',
     'WASTE',
   ];
+  return [...renderTable(head, rows, options), '', ...renderPaidFor(compared, options)];
+}
+
+/** What the money went to, of the policy and of nodes alone. */
+function renderPaidFor({ policy, nodesAlone, currency }: Compared, options: TableOptions): string[] {
+  const all = [policy, ...(nodesAlone ? [nodesAlone] : [])];
+  const row = (what: string, of: (work: WorkReport) => Micros): string[] => [
+    what,
+    ...all.flatMap((work) => {
+      const cost = costOf(work, currency);
+      const share = cost === 0n ? '-' : `${Math.round(Number((of(work) * 1000n) / cost) / 10)} %`;
+      return [`${roundMoney(of(work), 2)} ${currency}`, share];
+    }),
+  ];
+  const machines = ({ bought: { paidFor } }: WorkReport) =>
+    paidFor.starting + paidFor.idle + paidFor.spare + paidFor.room + paidFor.work;
+  const rows = [
+    row('control planes', ({ bought }) => bought.fees),
+    row('machines that start or go', ({ bought: { paidFor } }) => paidFor.starting),
+    row('clusters without work', ({ bought: { paidFor } }) => paidFor.idle),
+    row('nodes without work, of others', ({ bought: { paidFor } }) => paidFor.spare),
+    row('room on nodes with work', ({ bought: { paidFor } }) => paidFor.room),
+    row('work', ({ bought: { paidFor } }) => paidFor.work),
+    row('billing steps', (work) => costOf(work, currency) - work.bought.fees - machines(work)),
+  ];
+  const head = ['PAID FOR', 'THE POLICY', '', ...(nodesAlone ? ['NODES ALONE', ''] : [])];
   return renderTable(head, rows, options);
 }
 

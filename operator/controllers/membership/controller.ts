@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
 import { findCondition } from '../../api/conditions.ts';
-import { LABELS } from '../../api/group.ts';
 import type { Membership } from '../../api/membership.ts';
 import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
 import { hubType } from '../../hubs/index.ts';
@@ -13,10 +12,10 @@ import { clusterOf } from './holds.ts';
 import { hubEndpoint, type JoinOutcome, join } from './join.ts';
 import { leaveHub } from './leave-hub.ts';
 import { LOOK_AGAIN_MS, type Next, SLACK_MS } from './look-again.ts';
-import { answers, endpointOf, isAsleep, isEmptied, isSilent, whyNotUsable } from './member.ts';
+import { answers, endpointOf, isAsleep, isEmptied, isSilent, isWarm, whyNotUsable } from './member.ts';
 import { labelsOf } from './member-labels.ts';
 import type { MembershipRecord } from './record.ts';
-import { newlyDone, OBSERVED, stepConditions, type Told, toldOfOthers } from './status.ts';
+import { newlyDone, OBSERVED, parkedConditions, stepConditions, type Told, toldOfOthers } from './status.ts';
 import { carried, tell, tellFailure } from './tell.ts';
 import type { MembershipWorld } from './world.ts';
 
@@ -151,7 +150,7 @@ export class MembershipController {
       open,
       answers: answers(cluster, open),
       asleep: isAsleep(cluster),
-      warm: cluster.metadata.labels?.[LABELS.burstWarm] === 'true',
+      warm: isWarm(cluster),
       emptying: isEmptied(cluster),
       usable: notUsable === undefined,
     };
@@ -169,21 +168,15 @@ export class MembershipController {
       return { requeueAfterMs: spread(OBSERVE_AGAIN_MS, uid) };
     }
     const { verdict, record, isWhole, awake, emptying } = outcome;
-    const conditions = stepConditions(verdict.done, verdict.at);
-    if (awake !== undefined) conditions.push(say('Drained', false, 'FallingAsleep', awake));
-    // A drain that has not begun has no condition Drained: by that the room elsewhere is asked for again.
-    if (emptying) {
-      const { drained, reason, message } = emptying;
-      conditions.push(say(reason === 'NoRoom' ? 'RoomElsewhere' : 'Drained', drained, reason, message));
-    }
+    const conditions = [...stepConditions(verdict.done, verdict.at), ...parkedConditions(awake, emptying)];
     const joined = verdict.at === undefined && record.opened === true;
-    const isWarm = scene.warm && record.opened !== true;
-    if (isWarm && verdict.at === undefined) conditions.push(say('Warm', true, 'WaitsWarm', WARM));
+    const waitsWarm = scene.warm && record.opened !== true;
+    if (waitsWarm && verdict.at === undefined) conditions.push(say('Warm', true, 'WaitsWarm', WARM));
     const silent = scene.answers ? '' : notUsable!;
     const told: Told = {
       state:
         record.parked === 'Asleep' || record.parked === 'Waking' ? 'Asleep' : joined || wasIn ? 'Joined' : 'Joining',
-      waiting: verdict.at?.waiting ?? awake ?? (record.parked ? PARKED[record.parked] : isWarm ? WARM : silent),
+      waiting: verdict.at?.waiting ?? awake?.why ?? (record.parked ? PARKED[record.parked] : waitsWarm ? WARM : silent),
       conditions,
     };
     const fresh = newlyDone(membership, conditions);
@@ -194,7 +187,7 @@ export class MembershipController {
     const newest = await tell(world, membership, told, signal, record);
     const { isDue, next } = renewalOf(record, world.now());
     // It is looked at again when its label goes.
-    if (isWarm && verdict.at === undefined) return sooner(next, spread(LOOK_THROUGH_MS, uid));
+    if (waitsWarm && verdict.at === undefined) return sooner(next, spread(LOOK_THROUGH_MS, uid));
     if (!joined || awake !== undefined || emptying || !(isWhole || isDue)) return { requeueAfterMs: LOOK_AGAIN_MS };
     const lookMs = spread(LOOK_THROUGH_MS, uid);
     if (!thisLook.isOld)

@@ -13,7 +13,14 @@ import { boundTo, due, renewed } from './credentials.ts';
 import { drainTimeoutMs } from './drain-time.ts';
 import type { HubLine } from './hub-lines.ts';
 import { identityObjects } from './identity-objects.ts';
-import { type EmptyingVerdict, type JoinVerdict, judgeEmptying, judgeJoin, judgeSleep } from './judge.ts';
+import {
+  type EmptyingVerdict,
+  type JoinVerdict,
+  judgeEmptying,
+  judgeJoin,
+  judgeSleep,
+  type KeptAwake,
+} from './judge.ts';
 import { endpointOf, memberOf } from './member.ts';
 import { madeFor } from './ownership.ts';
 import { placedOn } from './placed.ts';
@@ -48,8 +55,8 @@ export interface JoinOutcome {
   readonly isWhole: boolean;
   /** Somebody else has put the cluster into the hub, and it is to stay theirs: nothing was made. */
   readonly observed?: Stranger;
-  /** Why it is kept awake although it is to sleep; absent: it is not. */
-  readonly awake?: string | undefined;
+  /** Absent: nothing keeps it awake. */
+  readonly awake?: KeptAwake | undefined;
   /** How far it is emptied; absent: it is not to be. */
   readonly emptying?: EmptyingVerdict | undefined;
 }
@@ -145,7 +152,7 @@ export async function join(world: MembershipWorld, scene: JoinScene, signal: Abo
     if (!changed || round >= MOST_ROUNDS) {
       // What the next round would have written down with its own.
       await save();
-      return { verdict, record, isWhole: lacking.length === 0, awake: awake?.why, emptying };
+      return { verdict, record, isWhole: lacking.length === 0, awake, emptying };
     }
   }
 }
@@ -157,7 +164,7 @@ function whyAwake(
   record: MembershipRecord,
   member: Member,
   seen: unknown,
-): { why: string; drain: boolean } | undefined {
+): KeptAwake | undefined {
   const { spec } = hub;
   const placed = placedOn(world, { membership, spec, type, record, open }, member, seen);
   const since = Date.parse(cluster.status?.hibernation?.since ?? '') || 0;

@@ -93,6 +93,14 @@ export interface SleepView extends Pick<LeaveView, 'placements' | 'effect' | 'no
   readonly ends: Date;
 }
 
+/** That a hub keeps a cluster awake which is to sleep. */
+export interface KeptAwake {
+  /** A sentence. */
+  readonly why: string;
+  /** The hub moves work away now. False: its other members have no room for it. */
+  readonly drain: boolean;
+}
+
 /** Why a cluster that is to sleep is kept awake by a hub, a sentence; undefined: it may sleep. Pure. */
 export function judgeSleep({ placements = [], effect, noRoom, ends }: SleepView, now: Date): string | undefined {
   if (effect !== 'Moves' || placements.length === 0 || now >= ends) return undefined;

@@ -47,9 +47,15 @@ const WORKS_WITH = ['ControlPlaneHealthy', 'SystemComponentsHealthy'];
 /** Whether the cluster is to sleep. */
 export const isAsleep = ({ status }: WorkerCluster): boolean => status?.hibernation?.asleep === true;
 
-/** Whether its BurstPolicy wants the work of a cluster moved away. One that was taken from its policy is open again, though nobody takes off the label. */
-export const isEmptied = ({ metadata: { labels = {}, ownerReferences = [] } }: WorkerCluster): boolean =>
-  labels[LABELS.burstEmptying] === 'true' &&
+/** Whether its BurstPolicy wants the work of a cluster moved away. */
+export const isEmptied = (cluster: WorkerCluster): boolean => isClosedBy(cluster, LABELS.burstEmptying);
+
+/** Whether its BurstPolicy has a cluster wait: all of a join is made, and it is not opened for work. */
+export const isWarm = (cluster: WorkerCluster): boolean => isClosedBy(cluster, LABELS.burstWarm);
+
+/** One that was taken from its policy is open, though nobody takes off the label: it would be closed for ever. */
+const isClosedBy = ({ metadata: { labels = {}, ownerReferences = [] } }: WorkerCluster, label: string): boolean =>
+  labels[label] === 'true' &&
   labels[LABELS.burstPolicy] !== undefined &&
   ownerReferences.some(({ kind }) => kind === 'BurstPolicy');
 

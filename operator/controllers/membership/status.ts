@@ -3,7 +3,7 @@ import type { Membership, MembershipState, MembershipStatus } from '../../api/me
 import type { Condition } from '../../api/meta.ts';
 import { JOIN_STEPS, type JoinStep, type Stranger } from '../../hubs/contract.ts';
 import { say, withConditions } from '../conditions.ts';
-import type { LeaveVerdict } from './judge.ts';
+import type { EmptyingVerdict, KeptAwake, LeaveVerdict } from './judge.ts';
 import type { MembershipRecord } from './record.ts';
 
 export type Said = Omit<Condition, 'lastTransitionTime'>;
@@ -87,6 +87,27 @@ export function newlyDone({ status }: Membership, said: readonly Said[]): string
     ({ type, status: now }) => now === 'True' && findCondition(status?.conditions, type)?.status !== 'True',
   );
   return fresh.map(({ message }) => message).join('; ');
+}
+
+/**
+ * What a hub says of work that it is to move off a cluster which stays. Pure. A drain that has not begun has no condition Drained: by that the
+ * room elsewhere is asked for again, and work would else be ended that nobody has room for.
+ */
+export function parkedConditions(awake: KeptAwake | undefined, emptying: EmptyingVerdict | undefined): Said[] {
+  return [
+    ...(awake?.drain ? [say('Drained', false, 'FallingAsleep', awake.why)] : []),
+    ...(awake && !awake.drain ? [say('RoomElsewhere', false, 'NoRoom', awake.why)] : []),
+    ...(emptying
+      ? [
+          say(
+            emptying.reason === 'NoRoom' ? 'RoomElsewhere' : 'Drained',
+            emptying.drained,
+            emptying.reason,
+            emptying.message,
+          ),
+        ]
+      : []),
+  ];
 }
 
 /** A condition for each stage of a leave. Pure. @param left what it waits for while it is withdrawn */

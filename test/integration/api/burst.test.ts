@@ -115,6 +115,16 @@ describe('a BurstPolicy', () => {
       /may not have more warm clusters than the policy has clusters/,
     ],
     [
+      'more sleeping clusters than the policy may have clusters',
+      { candidates: [{ name: 'a', sleepingClusters: 3, template: template() }] },
+      /may not have more sleeping clusters than the policy has clusters/,
+    ],
+    [
+      'two words about when its sleeping clusters sleep',
+      { candidates: [{ name: 'a', sleepingClusters: 1, template: template({ hibernation: { enabled: true } }) }] },
+      /may not have hibernation in its template/,
+    ],
+    [
       'two candidates of one name',
       { candidates: [1, 2].map(() => ({ name: 'a', template: template() })) },
       /Duplicate/,

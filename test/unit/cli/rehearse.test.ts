@@ -53,6 +53,10 @@ describe('coppice rehearse', () => {
     expect(out).not.toContain('…');
     for (const row of ['the policy', 'nodes alone', 'the peak, standing', 'the least', '  with minimumLife'])
       expect(out).toMatch(new RegExp(`\n${row} +\\d+\\.\\d\\d USD .*\\d+ %`));
+    expect(out).toMatch(/\n {2}and control planes +\d+\.\d\d USD +\d+\.\d\d USD +\d+ %/);
+    expect(out).toMatch(
+      /\nPAID FOR +THE POLICY +NODES ALONE *\ncontrol planes +\d+\.\d\d USD +\d+ % +\d+\.\d\d USD +\d+ %\n/,
+    );
     const drawn = readFileSync(chart, 'utf8');
     expect(drawn).toMatch(/^<svg [^>]*aria-label="Rehearsal of elb.csv with BurstPolicy peak">/);
     for (const text of [
@@ -67,6 +71,8 @@ describe('coppice rehearse', () => {
     expect(readFileSync(chart, 'utf8')).toBe(drawn);
     const { comparedTo, work } = JSON.parse((await coppice([...args, '-o', 'json'])).out);
     expect(work.boughtClusters).toBeGreaterThan(0);
+    const paid = Object.values<string>(work.machinesPaidFor).reduce((sum, amount) => sum + Number(amount), 0);
+    expect(paid + Number(work.controlPlanes)).toBeCloseTo(Number(work.costs[0].amount), 4);
     expect(Number(comparedTo.least.cost)).toBeLessThan(Number(comparedTo.peakStanding.cost));
   });
 

@@ -152,6 +152,7 @@ describe('a candidate with sleeping clusters', () => {
     scene.demands = [WORK];
     await scene.looks(MINUTE);
     expect(isOrdered(made)).toBe(false);
+    expect(phases()).toEqual(['Waking']);
     expect(scene.clusters()).toHaveLength(1);
   });
 
@@ -188,6 +189,24 @@ describe('a candidate with sleeping clusters', () => {
     expect(scene.policy()!.status!.decisions!.find(({ action }) => action === 'Fail')).toMatchObject({
       why: 'it was woken, and is not back in the hub within 15 minutes',
     });
+  });
+
+  it('leaves the others asleep of a candidate of which one has not woken: its machines do not come', async () => {
+    const others = { name: 'other', template: { ...candidate(0).template } };
+    scene.objects.put(policy(2, { candidates: [candidate(2), others] }));
+    for (const index of [0, 1]) {
+      await scene.look(MINUTE);
+      const made = scene.clusters()[index]!;
+      ready(made);
+      await scene.look(10 * SECOND);
+      settle(made);
+    }
+    scene.demands = [WORK];
+    await scene.looks(MINUTE);
+    expect(phases().sort()).toEqual(['Asleep', 'Waking']);
+    await scene.looks(17 * MINUTE);
+    expect(scene.clusters().filter(isOrdered)).toHaveLength(1);
+    expect(scene.clusters().filter(({ metadata }) => metadata.name.startsWith('peak-other-'))).toHaveLength(1);
   });
 
   it('wakes none that the budget does not allow awake, and says so', async () => {

@@ -99,6 +99,13 @@ describe('a policy that may wake clusters of others', () => {
     expect(scene.objects.writes).toHaveLength(writes);
   });
 
+  it('takes what falls asleep for no room, and wakes it', async () => {
+    scene.join(own({ asleep: true, enabled: true }, { state: 'Joined' }), 0);
+    scene.demands = [WORK];
+    await scene.looks(MINUTE);
+    expect(scene.orders.get(KEY)).toMatchObject({ asleep: false });
+  });
+
   it('lets it sleep again when it is without work, and wakes it the next time', async () => {
     scene.demands = [WORK];
     await scene.looks(MINUTE);
@@ -139,6 +146,7 @@ describe('a policy that may wake clusters of others', () => {
     scene.demands = [WORK];
     await scene.looks(2 * MINUTE);
     expect(scene.orders.get(KEY)).toBe(before);
+    expect(scene.record()?.wakes ?? []).toEqual([]);
   });
 
   it.each<[string, object, string]>([

@@ -3,7 +3,13 @@ import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
 import type { HubSpec } from '../../../operator/api/hub.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import type { OpenCluster } from '../../../operator/clusters/open-clusters.ts';
-import { endpointOf, isSilent, whyNotUsable } from '../../../operator/controllers/membership/member.ts';
+import {
+  endpointOf,
+  isEmptied,
+  isSilent,
+  isWarm,
+  whyNotUsable,
+} from '../../../operator/controllers/membership/member.ts';
 import { planned } from '../../../operator/controllers/membership/planned-capacity.ts';
 import { clusterProfileHub } from '../../../operator/hubs/cluster-profile.ts';
 import type { Member } from '../../../operator/hubs/contract.ts';
@@ -38,6 +44,22 @@ it.each([
 ])('an API server that is not available for reason %s is silent: %s', (reason, silent) => {
   const condition = { type: 'APIServerAvailable', status: 'False', reason };
   expect(isSilent(cluster({ status: { conditions: [condition] } }))).toBe(silent);
+});
+
+it.each([
+  ['waits warm', 'burst-warm', isWarm],
+  ['is emptied', 'burst-emptying', isEmptied],
+])('a cluster %s as long as it is its policy’s, and is open when it was orphaned', (_, label, isClosed) => {
+  const labels = { [`multi-cluster.demo.io/${label}`]: 'true', 'multi-cluster.demo.io/burst-policy': 'peak' };
+  const ownerReferences = [
+    { apiVersion: 'multi-cluster.demo.io/v1alpha1', kind: 'BurstPolicy', name: 'peak', uid: 'p' },
+  ];
+  expect(isClosed(cluster({ metadata: { name: 'demo', labels, ownerReferences } }))).toBe(true);
+  // As the garbage collector leaves it behind `kubectl delete --cascade=orphan`.
+  expect(isClosed(cluster({ metadata: { name: 'demo', labels } }))).toBe(false);
+  const { 'multi-cluster.demo.io/burst-policy': policy, ...taken } = labels;
+  expect(policy).toBe('peak');
+  expect(isClosed(cluster({ metadata: { name: 'demo', labels: taken, ownerReferences } }))).toBe(false);
 });
 
 describe('a cluster', () => {

@@ -90,6 +90,33 @@ describe('work of a rehearsal', () => {
     expect(brief.told('given-back')).toEqual(['01:30:30 given-back: it has no work any more']);
   });
 
+  describe('of which little is left on a bought cluster', () => {
+    const rows = '20m,web,2,,1500m,1Gi,,\n1h,api,1,,900m,1Gi,,\n90m,web,0,,,,,\n6h,api,1,,,,,';
+    const scaleIn = { idleFor: '10m', minimumLife: '30m', consolidationPolicy: 'WhenEmptyOrUnderutilized' };
+    const empties = policy({ scaleIn });
+
+    it('keeps the cluster, unless its policy has it emptied onto what is free elsewhere; that waits for nothing, and costs less', async () => {
+      const stays = await play(rows);
+      expect(stays.told('emptied', 'given-back')).toEqual([]);
+      const { report, told } = await play(rows, [STANDING, empties]);
+      expect(told('emptied', 'kept', 'given-back')).toEqual([
+        '01:30:30 emptied: it has little work: 1 replica (900m CPU, 1Gi memory each) of api, for which there is room on shop/private',
+        '01:30:40 given-back: it has no work any more',
+      ]);
+      expect(report.work!.waited.count).toBe(stays.report.work!.waited.count);
+      const [before, after] = [stays, { report }].map(({ report: { work } }) => work!.bought.costs[0]!.amount);
+      expect(Number(after)).toBeLessThan(Number(before) / 4);
+    });
+
+    it('keeps it while the room elsewhere is taken, and where jobs would begin anew', async () => {
+      const full = await play(rows.replace('90m,web,0', '90m,web,2'), [STANDING, empties]);
+      expect(full.told('emptied', 'given-back')).toEqual([]);
+      const ofJobs = '20m,web,2,,1500m,1Gi,,\n1h,api,,1,900m,1Gi,4h,\n90m,web,0,,,,,\n6h,web,0,,,,,';
+      const jobs = await play(ofJobs, [STANDING, empties]);
+      expect(jobs.told('emptied')).toEqual([]);
+    });
+  });
+
   it('of a machine that the cloud takes away waits again, and a job begins from its beginning', async () => {
     const spot = cluster('spot', {
       mode: 'Hosted',
@@ -180,9 +207,39 @@ describe('beside what a policy does', () => {
     const bound = await boundOf(scenario, scenario.policy!, trace(), report);
     // Three replicas, one on a machine of 0.1 USD, for two hours; standing for five, with a control plane.
     expect(bound).toMatchObject({ least: 600_000n, forcedByMinimumLife: 0n, peakNodes: 3, standing: 4_000_000n });
+    // A cluster for these two hours, at 0.5 an hour.
+    expect(bound?.controlPlanes).toBe(1_000_000n);
     const short = await play('20m,web,2,,1500m,1Gi,,\n1h,web,5,,,,,\n1h10m,web,2,,,,,\n5h,web,2,,,,,');
     const forced = await boundOf(short.scenario, short.scenario.policy!, short.trace(), short.report);
-    expect(forced).toMatchObject({ least: 50_000n, forcedByMinimumLife: 100_000n });
+    expect(forced).toMatchObject({ least: 50_000n, forcedByMinimumLife: 100_000n, controlPlanes: 250_000n });
+    // Of four nodes at most each.
+    const large = await play('20m,web,2,,1500m,1Gi,,\n1h,web,11,,,,,\n3h,web,2,,,,,\n5h,web,2,,,,,');
+    const three = await boundOf(large.scenario, large.scenario.policy!, large.trace(), large.report);
+    expect(three?.controlPlanes).toBe(3_000_000n);
+  });
+
+  it('stands what jobs cost that stay where they began', async () => {
+    // Standing are 3.8 CPU: of five jobs of 1.5 two begin there, and three stay beyond for their four hours.
+    const jobs = await play('20m,batch,,5,1500m,1Gi,4h,,\n1h,other,,1,100m,1Gi,10m,,\n5h,other,,1,100m,1Gi,10m,,');
+    const bound = await boundOf(jobs.scenario, jobs.scenario.policy!, jobs.trace(), jobs.report);
+    // A machine of 1.9 CPU costs 0.1 an hour.
+    expect(Number(bound!.staying)).toBeCloseTo(((3 * 1.5) / 1.9) * 0.1e6 * 4, -1);
+    expect(bound!.least).toBeLessThan(bound!.staying!);
+    const replicas = await play(PEAK);
+    expect(
+      await boundOf(replicas.scenario, replicas.scenario.policy!, replicas.trace(), replicas.report),
+    ).not.toHaveProperty('staying');
+  });
+
+  it('stands what the money went to', async () => {
+    const { report } = await play('20m,web,2,,1500m,1Gi,,\n1h,web,4,,,,,\n3h,web,3,,,,,\n4h,web,2,,,,,\n6h,web,2,,,,,');
+    const { fees, paidFor, costs } = report.work!.bought;
+    const { starting, idle, spare, room, work } = paidFor;
+    expect(costs).toEqual([{ currency: 'USD', amount: fees + starting + idle + spare + room + work }]);
+    // Two machines of 0.1 an hour: two minutes until they are Ready; one of them without work for an hour, both for the last ten minutes.
+    expect(paidFor).toMatchObject({ starting: 6_667n, idle: 33_333n, spare: 100_000n });
+    // 4.75 hours of a machine of 1.9 CPU with a replica of 1.5.
+    expect([room, work]).toEqual([100_000n, 375_000n]);
   });
 
   it('stands a cluster that grows by nodes alone', async () => {

@@ -37,7 +37,11 @@ export function resourceMisfits(pod: FitPod, at: NodeState): Misfit[] {
 }
 
 /** How many of a pod a new node has room for, beside others that are there already; at most as many as may be on a node. */
-export function roomFor({ requests }: FitPod, { allocatable }: FitNode, others: readonly FitPod[]): number {
+export function roomFor(
+  { requests }: FitPod,
+  { allocatable }: Pick<FitNode, 'allocatable'>,
+  others: readonly FitPod[],
+): number {
   const left = (of: (amounts: FitPod['requests']) => number) =>
     others.reduce((rest, other) => rest - of(other.requests), of(allocatable));
   const times = (asked: number, of: (amounts: FitPod['requests']) => number) =>

@@ -1,0 +1,114 @@
+import { expect, it } from 'vitest';
+import type { Hub } from '../../../operator/api/hub.ts';
+import type { Membership } from '../../../operator/api/membership.ts';
+import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
+import { type JoinScene, join } from '../../../operator/controllers/membership/join.ts';
+import type { MembershipRecord } from '../../../operator/controllers/membership/record.ts';
+import { parkedConditions } from '../../../operator/controllers/membership/status.ts';
+import type { MembershipWorld } from '../../../operator/controllers/membership/world.ts';
+import type { HubType } from '../../../operator/hubs/contract.ts';
+
+const NOW = new Date('2026-11-23T12:00:00Z');
+const META = { namespace: 'shop', uid: 'uid' };
+
+/** A hub that moves work, with one other member of so many CPUs, and a cluster that is to sleep and runs 2 of them. */
+class Scene {
+  drains = 0;
+  otherCpu: string;
+  #record = {
+    membership: { ...META, name: 'demo-test' },
+    hub: { name: 'test', identity: 'hub' },
+    member: { name: 'shop--demo', id: 'demo' },
+    opened: true,
+    places: [],
+    credentials: [],
+  } as unknown as MembershipRecord;
+  #membership = {
+    metadata: { ...META, name: 'demo-test' },
+    spec: { hub: 'test', cluster: 'demo' },
+  } as unknown as Membership;
+
+  constructor(otherCpu: string) {
+    this.otherCpu = otherCpu;
+  }
+
+  /** @returns what is told of it, as type and reason */
+  async look(): Promise<(string | undefined)[][]> {
+    const size = { cpu: this.otherCpu, memory: '64Gi' };
+    const spec = { cloudProvider: 'local' };
+    const other = {
+      metadata: { ...META, name: 'other' },
+      spec,
+      status: { resource: { available: size, continuous: size } },
+    };
+    const status = { hibernation: { asleep: true, since: NOW.toISOString() } };
+    const cluster = { metadata: { ...META, name: 'demo' }, spec, status } as unknown as WorkerCluster;
+    const ofOther = {
+      metadata: { namespace: 'shop', name: 'other-test' },
+      spec: { hub: 'test', cluster: 'other' },
+      status: { state: 'Joined' },
+    };
+    const containers = [{ name: 'a', resources: { requests: { cpu: '2', memory: '1Gi' } } }];
+    const pod = {
+      metadata: { namespace: 'shop', name: 'web' },
+      spec: { nodeName: 'one', containers },
+      status: { phase: 'Running' },
+    };
+    const hub = { metadata: { name: 'test' }, spec: { type: 'Karmada' } } as unknown as Hub;
+    const scene = {
+      membership: this.#membership,
+      hub,
+      type: {
+        identities: () => [],
+        observe: async () => ({}),
+        join: () => [],
+        placements: () => ['Deployment shop/web'],
+        drains: () => 'Moves',
+        drain: () => {
+          this.drains++;
+          return [];
+        },
+      } as unknown as HubType,
+      cluster,
+      line: { client: { server: 'https://hub' }, identity: 'hub' },
+      open: {
+        server: 'https://demo',
+        client: {},
+        nodes: { list: () => [] },
+        pods: { list: () => [pod] },
+        answers: true,
+      },
+      ...{ answers: false, asleep: true, warm: false, emptying: false, usable: false },
+    } as unknown as JoinScene;
+    const byName: Record<string, object> = { 'shop/other': other, 'shop/demo': cluster };
+    const world = {
+      now: () => NOW,
+      gardenID: 'garden',
+      memberships: { byIndex: () => [ofOther, this.#membership] },
+      clusters: { get: (key: string) => byName[key] },
+      profiles: { get: () => undefined },
+      records: { get: () => this.#record, save: async (_: string, next: MembershipRecord) => (this.#record = next) },
+    } as unknown as MembershipWorld;
+    const { awake, emptying } = await join(world, scene, AbortSignal.timeout(60_000));
+    const conditions = parkedConditions(awake, emptying);
+    this.#membership = { ...this.#membership, status: { ...this.#membership.status, conditions } } as Membership;
+    return conditions.map(({ type, reason }) => [type, reason]);
+  }
+}
+
+it('has no work ended of a cluster that is to sleep while nobody has room for it, however often it looks', async () => {
+  const scene = new Scene('1');
+  for (let looks = 0; looks < 3; looks++) expect(await scene.look()).toEqual([['RoomElsewhere', 'NoRoom']]);
+  expect(scene.drains).toBe(0);
+  scene.otherCpu = '4';
+  expect(await scene.look()).toEqual([['Drained', 'FallingAsleep']]);
+  expect(scene.drains).toBe(1);
+});
+
+it('goes on with a drain that has begun: what it moves fills the room', async () => {
+  const scene = new Scene('4');
+  await scene.look();
+  scene.otherCpu = '1';
+  expect(await scene.look()).toEqual([['Drained', 'FallingAsleep']]);
+  expect(scene.drains).toBe(2);
+});
