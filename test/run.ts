@@ -8,10 +8,10 @@
 import { readdirSync } from 'node:fs';
 import { budgetSeconds, longestFirst } from './kit/durations.ts';
 import { bringUpGarden, GARDEN_VARIABLE, isKept } from './kit/garden-setup.ts';
-import { inLanes, LANES, LATE, QUIET } from './kit/lanes.ts';
+import { inLanes, LANES, LATE, lateTools, QUIET } from './kit/lanes.ts';
 import { chosenRotation, tellRotation } from './kit/rotation.ts';
 import { TestRuns } from './kit/test-runs.ts';
-import { allTools, lateTools } from './kit/tools.ts';
+import { allTools, testTools } from './kit/tools.ts';
 
 /** Of what is not urgent. */
 const NICE = 5;
@@ -27,9 +27,8 @@ async function tools(): Promise<void> {
 const made = (making: Promise<void>): Promise<void> =>
   making.catch((error: Error) => runs.fail(`tools cannot be made: ${error.message}`));
 
-const lateToolsFor = async (files: readonly string[]): Promise<void> => {
-  if (files.some((file) => LATE.includes(file))) await made(lateTools());
-};
+/** After all else: of two builds at once one waits for the other. */
+const makeLateTools = async (files: readonly string[]): Promise<void> => void (await testTools(...lateTools(files)));
 
 /** Runs each end-to-end file in a garden in which nothing else runs; `others`: what goes on meanwhile. */
 const endToEnd = (files: readonly string[], others?: Promise<unknown>): Promise<void> =>
@@ -39,7 +38,7 @@ const endToEnd = (files: readonly string[], others?: Promise<unknown>): Promise<
       lanes: isKept() ? 1 : LANES,
       quiet: QUIET,
       calm: others,
-      late: { files: LATE, ready: Promise.race([stopping.promise, lateToolsFor(files)]) },
+      late: { files: Object.keys(LATE), ready: Promise.race([stopping.promise, made(makeLateTools(files))]) },
       open: bringUpGarden,
       run(file, garden) {
         const name = file.slice('test/'.length, -'.test.ts'.length).replace('/', '-');
@@ -60,8 +59,9 @@ const tier = (name: 'unit' | 'integration') => runs.run(name, ['--project', name
 
 const [command, ...chosen] = process.argv.slice(2);
 if (command === 'tools') {
+  tellRotation(chosenRotation().rotation);
   await allTools();
-  await lateTools();
+  await makeLateTools(allEndToEnd());
   process.exit();
 }
 const runs = new TestRuns();

@@ -106,6 +106,8 @@ export const ANNOTATIONS = {
   emptiedSince: `${GROUP}/emptied-since`,
   /** RFC 3339: when the credentials in a kubeconfig Secret end. */
   expiresAt: `${GROUP}/expires-at`,
+  /** On a pod of a seed whose image has to be made first: how far that is, in a clause for people. */
+  imageProgress: `${GROUP}/image-progress`,
   /** RFC 3339: when the operator replaces them. */
   renewAt: `${GROUP}/renew-at`,
   /** Hash of what a pod depends on, so that a change rolls it. */

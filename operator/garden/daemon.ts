@@ -143,13 +143,16 @@ class Daemon {
     const tools = this.#toolchain;
     this.#say('garden', 'preparing');
     const first = tools.ensure(['etcd', 'kube-apiserver']);
-    const controllers = tools.ensure(['kube-controller-manager', 'kube-scheduler']);
+    const controllers = tools.ensure(['kube-controller-manager']);
     // Awaited later, where a failure is of interest: until then it is nobody's unhandled rejection.
     for (const early of [first, controllers]) early.catch(() => {});
 
     const foreign = await readText(this.#directory.seedKubeconfig);
     const why = foreign ? undefined : await this.#whyNoSeed();
     const isLocal = !foreign && why === undefined;
+    // Only a garden that is its own seed has nodes, and only one with nodes has pods to place.
+    const placing = isLocal ? tools.ensure(['kube-scheduler']) : undefined;
+    placing?.catch(() => {});
     if (why !== undefined) {
       this.#status.set({ notice: noNodesMessage(why) });
       this.#say('seed', noNodesMessage(why), { fraction: 1 });
@@ -171,13 +174,13 @@ class Daemon {
     this.#say('control plane', `serving at https://127.0.0.1:${ports.apiserver}`, { fraction: 1 });
 
     const manifests = this.#applyManifests(foreign);
-    const others = controllers.then(({ 'kube-controller-manager': kcm, 'kube-scheduler': kubeScheduler }) =>
-      Promise.all([
-        this.#supervisor.start(controllerManager(this.#directory, this.#state, kcm)),
-        this.#supervisor.start(scheduler(this.#directory, kubeScheduler)),
-      ]),
-    );
-    await Promise.all([manifests.then(() => this.#startOperator()), others, seed]);
+    const others = [
+      controllers.then((got) =>
+        this.#supervisor.start(controllerManager(this.#directory, this.#state, got['kube-controller-manager'])),
+      ),
+      placing?.then((got) => this.#supervisor.start(scheduler(this.#directory, got['kube-scheduler']))),
+    ];
+    await Promise.all([manifests.then(() => this.#startOperator()), ...others, seed]);
   }
 
   /** @returns a client of the API server, once that serves */

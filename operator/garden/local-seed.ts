@@ -16,11 +16,12 @@ import { mirrorHosts } from './images/mirror.ts';
 import { FIXED_FOLDERS, makeFolders, SEED_PATHS, setUpMounts } from './mounts.ts';
 import { loadModules, namespaceFile, networkExists, networkNames, setUpNetwork } from './network.ts';
 import { containerd, enterSeed, kubelet, kubeProxy, NODE_TOOLS, type NodeContext, writeNodeConfig } from './node.ts';
-import { EXPECTED_IMAGES, fillImages, ImageImporter } from './seed-images.ts';
+import { EXPECTED_IMAGES, fillImages, IMAGES_ON_DEMAND, ImageImporter } from './seed-images.ts';
 import type { GardenState, StateDirectory } from './state.ts';
 import type { GardenProgress } from './status.ts';
 import type { ProcessSpec, Supervisor } from './supervisor.ts';
-import type { Toolchain } from './toolchain/toolchain.ts';
+import { Toolchain } from './toolchain/toolchain.ts';
+import { VersionsOnDemand } from './versions-on-demand.ts';
 import { LocalVolumes } from './volumes.ts';
 
 const MIRROR = fileURLToPath(new URL('./images/mirror-main.ts', import.meta.url));
@@ -49,6 +50,7 @@ export class LocalSeed {
   readonly #garden: GardenOfSeed;
   #relay: Relay | undefined;
   #volumes: LocalVolumes | undefined;
+  #versions: VersionsOnDemand | undefined;
   #cgroups: Cgroups | undefined;
 
   constructor(garden: GardenOfSeed) {
@@ -119,6 +121,14 @@ export class LocalSeed {
     this.#volumes.start();
     this.#garden.say('seed', `node ${NODE_NAME} is Ready`, { fraction: 1 });
     void fillImages(importer, this.#garden);
+    this.#versions = new VersionsOnDemand({
+      ...this.#garden,
+      asked: directory.path('seed', 'asked'),
+      openToolchain: (onProgress) =>
+        new Toolchain({ dir: toolchain.dir, log, signal: this.#garden.signal, onProgress }),
+      client,
+    });
+    this.#versions.start();
   }
 
   /** It listens in the seed's network and asks registries in the host's, by its proxy and its certificates. */
@@ -128,6 +138,8 @@ export class LocalSeed {
     const values = {
       listen: `${nodeAddress}:${MIRROR_PORT}`,
       namespace: namespaceFile(names),
+      'on-demand': [...IMAGES_ON_DEMAND.keys()].join(','),
+      asked: directory.path('seed', 'asked'),
       expect: EXPECTED_IMAGES.map((ref) => ref.replace(/^[^/]+\//, '')).join(','),
       cache: directory.path('seed', 'pulled'),
       settings: directory.registriesFile,
@@ -178,5 +190,6 @@ export class LocalSeed {
   async close(): Promise<void> {
     this.#relay?.close();
     await this.#volumes?.stop().catch(() => {});
+    await this.#versions?.stop().catch(() => {});
   }
 }

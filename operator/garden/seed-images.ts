@@ -9,42 +9,48 @@ import {
 import { run } from './command.ts';
 import { readJson, writeAtomic } from './files.ts';
 import { buildImage } from './images/build.ts';
-import { IMAGES, type ImageName, toolImage } from './images/catalog.ts';
+import { IMAGES, type ImageName, kubernetesImageName, toolImage } from './images/catalog.ts';
 import { SEED_PATHS } from './mounts.ts';
 import type { Toolchain } from './toolchain/toolchain.ts';
-import { TOOLS } from './toolchain/tools.ts';
+import { KUBERNETES_VERSIONS, type KubernetesVersion, kubernetesTool } from './toolchain/tools.ts';
 
-/** Images of what every control plane in the seed runs, in the order in which a first cluster needs them. */
-export const SEED_IMAGES: ImageName[] = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'];
+/** Components of every control plane that are Kubernetes' own, in the order in which a first cluster needs them. */
+const COMPONENTS = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'] as const;
+/** Images of what every control plane in the seed runs, in that order. */
+export const SEED_IMAGES: ImageName[] = ['etcd', ...COMPONENTS];
 
 const CNI_PLUGINS = ['bridge', 'host-local', 'loopback', 'portmap', 'ptp'] as const;
 const RUNTIME = ['containerd', 'containerd-shim-runc-v2', 'ctr', 'runc'] as const;
+const [OWN_VERSION, ...OTHER_VERSIONS] = KUBERNETES_VERSIONS;
 
-/** Makes the image of this version's machines. Resolves to its tar. */
-export const buildMachineImage = (toolchain: Toolchain): Promise<string> =>
-  buildImageOfMachines(machineImage(TOOLS.kubelet.version), toolchain);
+/** Makes the image of a version's machines. Resolves to its tar. */
+export const buildMachineImage = (toolchain: Toolchain, version: KubernetesVersion = OWN_VERSION): Promise<string> =>
+  buildImageOfMachines(machineImage(version), version, toolchain);
 
-/** Makes the image of this version's machines that run a control plane. Resolves to its tar. */
-export async function buildControlPlaneMachineImage(toolchain: Toolchain): Promise<string> {
-  const { kubeadm } = await toolchain.ensure(['kubeadm']);
-  return buildImageOfMachines(CONTROL_PLANE_MACHINE_IMAGE, toolchain, { kubeadm });
+/** Makes the image of a version's machines that run a control plane. Resolves to its tar. */
+export async function buildControlPlaneMachineImage(
+  toolchain: Toolchain,
+  version: KubernetesVersion = OWN_VERSION,
+): Promise<string> {
+  const tool = kubernetesTool('kubeadm', version);
+  const files = await toolchain.ensure([tool]);
+  return buildImageOfMachines(controlPlaneMachineImage(version), version, toolchain, { kubeadm: files[tool] });
 }
-
-/** Name of that image. */
-export const CONTROL_PLANE_MACHINE_IMAGE: string = controlPlaneMachineImage(TOOLS.kubelet.version);
 
 async function buildImageOfMachines(
   ref: string,
+  version: KubernetesVersion,
   toolchain: Toolchain,
   more: Pick<MachineTools, 'kubeadm'> = {},
 ): Promise<string> {
+  const [kubelet, kubeProxy] = [kubernetesTool('kubelet', version), kubernetesTool('kube-proxy', version)];
   const [files, pause] = await Promise.all([
-    toolchain.ensure(['kubelet', 'kube-proxy', ...RUNTIME, ...CNI_PLUGINS]),
+    toolchain.ensure([kubelet, kubeProxy, ...RUNTIME, ...CNI_PLUGINS]),
     toolImage('pause', toolchain),
   ]);
   const tools: MachineTools = {
-    kubelet: files.kubelet,
-    kubeProxy: files['kube-proxy'],
+    kubelet: files[kubelet],
+    kubeProxy: files[kubeProxy],
     ...more,
     runtime: RUNTIME.map((name) => files[name]),
     cni: dirname(files.bridge),
@@ -88,8 +94,18 @@ export class ImageImporter {
 /** Made after the garden is up, so that pods may ask for them before they are there. */
 export const EXPECTED_IMAGES: string[] = [
   ...([...SEED_IMAGES, 'coredns', 'kwok'] satisfies ImageName[]).map((name) => IMAGES[name].ref),
-  CONTROL_PLANE_MACHINE_IMAGE,
+  controlPlaneMachineImage(OWN_VERSION),
 ];
+/** Full names of images that are made only once somebody asks for one, with their versions. */
+export const IMAGES_ON_DEMAND: ReadonlyMap<string, KubernetesVersion> = new Map(
+  OTHER_VERSIONS.flatMap((version) =>
+    [
+      ...COMPONENTS.map((component) => IMAGES[kubernetesImageName(component, version)].ref),
+      machineImage(version),
+      controlPlaneMachineImage(version),
+    ].map((ref) => [ref, version] as const),
+  ),
+);
 /** Images that are missing, for the first time and at most: to try may be to build for minutes. */
 const IMAGES_AGAIN_MS = 30_000;
 const IMAGES_LATEST_MS = 15 * 60_000;
@@ -107,7 +123,7 @@ interface GardenOfImages {
  */
 export async function fillImages(importer: ImageImporter, { toolchain, signal, say }: GardenOfImages): Promise<void> {
   const tool = (name: ImageName) => () => toolImage(name, toolchain);
-  let missing = [
+  const missing = [
     ...SEED_IMAGES.map((name) => ({ make: tool(name), here: true })),
     { make: () => buildMachineImage(toolchain), here: true },
     // Wanted by machines, which ask the mirror for it.
@@ -117,22 +133,50 @@ export async function fillImages(importer: ImageImporter, { toolchain, signal, s
     // Last, and not imported: few gardens see a control plane on machines, whose seed then asks the mirror for it.
     { make: () => buildControlPlaneMachineImage(toolchain), here: false },
   ];
+  await makeAll(missing, (tar) => importer.import(tar), { signal, say });
+  if (!signal.aborted) say('images', 'all images are in the seed', { fraction: 1 });
+}
+
+/** Makes what clusters of one more version run. Nothing is imported: who needs an image has it of the mirror. */
+export async function makeVersion(
+  version: KubernetesVersion,
+  { toolchain, signal, say }: GardenOfImages,
+): Promise<void> {
+  const missing = [
+    ...COMPONENTS.map((component) => () => toolImage(kubernetesImageName(component, version), toolchain)),
+    () => buildMachineImage(toolchain, version),
+    () => buildControlPlaneMachineImage(toolchain, version),
+  ].map((make) => ({ make, here: false }));
+  await makeAll(missing, async () => {}, { signal, say });
+}
+
+interface MissingImage {
+  readonly make: () => Promise<string>;
+  /** Whether the seed's containerd is given it. */
+  readonly here: boolean;
+}
+
+async function makeAll(
+  images: readonly MissingImage[],
+  take: (tar: string) => Promise<void>,
+  { signal, say }: Omit<GardenOfImages, 'toolchain'>,
+): Promise<void> {
+  let missing = images;
   for (let waitMs = IMAGES_AGAIN_MS; ; waitMs = Math.min(waitMs * 2, IMAGES_LATEST_MS)) {
-    const failed: typeof missing = [];
+    const failed: MissingImage[] = [];
     for (const image of missing) {
       if (signal.aborted) return;
       try {
         const tar = await image.make();
-        if (image.here) await importer.import(tar);
+        if (image.here) await take(tar);
       } catch (error) {
         if (signal.aborted) return;
         failed.push(image);
         say('images', `an image is missing, it is tried again: ${(error as Error).message}`);
       }
     }
+    if (failed.length === 0) return;
     missing = failed;
-    if (missing.length === 0) break;
     await sleep(waitMs, undefined, { signal }).catch(() => {});
   }
-  say('images', 'all images are in the seed', { fraction: 1 });
 }

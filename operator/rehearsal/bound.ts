@@ -31,8 +31,8 @@ export interface Bound {
    */
   readonly staying?: Micros;
   /**
-   * What control planes take that any policy has to pay: as long as there is work beyond what stands there is a cluster for it, of as few as the nodes
-   * fit in, and each stays for minimumLife. At the lowest fee of any candidate.
+   * What control planes cost who serves all of it at once: a cluster as long as there is work beyond what stands, as few as take it, each for
+   * minimumLife, at the lowest fee of any candidate.
    */
   readonly controlPlanes: Micros;
   /** The peak of it as machines that stand all the time: how many, and their cost. */

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, it } from 'vitest';
 import { findCondition } from '../../operator/api/conditions.ts';
 import { COMPONENTS } from '../../operator/api/names.ts';
@@ -18,64 +17,10 @@ import {
   untilReady,
   untilShoot,
 } from '../kit/garden.ts';
+import { Writer } from '../kit/writer.ts';
 
 /** A control plane that changes its size may refuse for a moment, and must not stop: its parts are replaced one at a time. */
 const LONGEST_PAUSE_MS = 60_000;
-
-/** Writes without pause, one request after another, and remembers what the API server has confirmed. */
-class Writer {
-  readonly acknowledged: string[] = [];
-  refused = 0;
-  /** Between two that were confirmed. */
-  longestPauseMs = 0;
-  /** Value of the ConfigMap `counter` that was confirmed last. */
-  counter = 0;
-  readonly #client: KubeClient;
-  readonly #stopping = new AbortController();
-  #running: Promise<void> | undefined;
-  #confirmedAt: number | undefined;
-
-  constructor(client: KubeClient) {
-    this.#client = client;
-  }
-
-  start(): void {
-    this.#running = this.#run();
-  }
-
-  async stop(): Promise<void> {
-    this.#stopping.abort();
-    await this.#running;
-  }
-
-  async #run(): Promise<void> {
-    const path = '/api/v1/namespaces/default/configmaps';
-    // One try each: a second one would hide whether the first was carried out.
-    const options = { retries: 0, timeoutMs: 10_000 };
-    for (let i = 1; !this.#stopping.signal.aborted; i++) {
-      const name = `key-${i}`;
-      const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, labels: { writer: 'yes' } } };
-      try {
-        await this.#client.request('POST', path, { body, ...options });
-        this.acknowledged.push(name);
-        const counter = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'counter' }, data: { value: `${i}` } };
-        await this.#client.request('PATCH', `${path}/counter`, {
-          body: counter,
-          contentType: 'application/apply-patch+yaml',
-          query: { fieldManager: 'writer', force: true },
-          ...options,
-        });
-        this.counter = i;
-        const now = performance.now();
-        this.longestPauseMs = Math.max(this.longestPauseMs, now - (this.#confirmedAt ?? now));
-        this.#confirmedAt = now;
-      } catch {
-        this.refused++;
-      }
-      await sleep(10);
-    }
-  }
-}
 
 e2e('the number of control plane nodes', () => {
   let cluster: Name;
@@ -147,15 +92,13 @@ e2e('the number of control plane nodes', () => {
 
   it('loses no key that was confirmed', async () => {
     await writer.stop();
-    const { items } = await client.list<ConfigMap>(CONFIGMAPS, { namespace: 'default', labelSelector: 'writer=yes' });
-    const there = new Set(items.map((item) => item.metadata.name));
     const { acknowledged, refused, longestPauseMs } = writer;
     console.log(
       `${acknowledged.length} writes confirmed, ${refused} not, ${Math.round(longestPauseMs)} ms between two at most`,
     );
     // Nothing is lost either of a cluster that takes no writes.
     expect(longestPauseMs).toBeLessThan(LONGEST_PAUSE_MS);
-    expect(writer.acknowledged.filter((name) => !there.has(name))).toEqual([]);
+    expect(await writer.lost()).toEqual([]);
     const counter = await client.get<ConfigMap>(CONFIGMAPS, 'counter', 'default');
     expect(Number(counter.data?.value)).toBeGreaterThanOrEqual(writer.counter);
   });

@@ -1,11 +1,34 @@
+import type { ToolName } from '../../operator/garden/toolchain/tools.ts';
+import { isAll } from './rotation.ts';
+
 /** How many end-to-end files run at once: each waits for machines and control planes most of the time. */
 export const LANES = 2;
 
 /** Files that measure what a garden does while nothing happens: other work on the machine would be measured as well. */
 export const QUIET: readonly string[] = ['test/e2e/idle.test.ts'];
 
-/** Files that need the tools which are made last: `lateTools` of tools.ts. */
-export const LATE: readonly string[] = ['test/e2e/argo-cd.test.ts'];
+/** All of Kubernetes once more: 10 to 28 minutes of two cores, which no run of CI has. */
+export const OLDER_KUBERNETES: readonly ToolName[] = [
+  'kube-apiserver-1.35',
+  'kube-controller-manager-1.35',
+  'kube-scheduler-1.35',
+  'kubelet-1.35',
+  'kube-proxy-1.35',
+  'kubeadm-1.35',
+];
+
+/** Files that need tools which are made last, since only they need them and they take minutes. */
+export const LATE: Readonly<Record<string, readonly ToolName[]>> = {
+  'test/e2e/argo-cd.test.ts': ['argo-cd', 'redis-server', 'git'],
+  'test/e2e/upgrade.test.ts': OLDER_KUBERNETES,
+};
+
+/** Whether this run makes what takes longer than CI has. Other runs use it where it is there. */
+export const hasTimeForAll = (): boolean => isAll() && !process.env.COPPICE_TESTS_END;
+
+/** Tools that are made last for these files in this run. */
+export const lateTools = (files: readonly string[]): ToolName[] =>
+  files.flatMap((file) => LATE[file] ?? []).filter((name) => hasTimeForAll() || !OLDER_KUBERNETES.includes(name));
 
 /** A garden that was brought up, for files that come one after the other. */
 export interface Lane<Garden> {

@@ -66,6 +66,9 @@ export function rotates<Declare extends Declares>(
     )) as unknown as Declare;
 }
 
+/** Whether this run has all that rotates. */
+export const isAll = (): boolean => rotationOf(process.env[VARIABLE]) === 'all';
+
 /** Whether this run has one of these turns of `of`: for what is done one way in some runs, and another way in others. */
 export const isTurn = ({ of, turns }: { of: number; turns: readonly number[] }): boolean =>
   hasTurn(rotationOf(process.env[VARIABLE]), of, turns);

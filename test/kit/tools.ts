@@ -1,4 +1,5 @@
 import { toolImage } from '../../operator/garden/images/catalog.ts';
+import { ToolCache, toolsDirectory } from '../../operator/garden/toolchain/cache.ts';
 import { Toolchain } from '../../operator/garden/toolchain/toolchain.ts';
 import type { ToolName } from '../../operator/garden/toolchain/tools.ts';
 
@@ -25,9 +26,6 @@ const ALL = [
   'registry',
 ] as const;
 
-/** What only few end-to-end files need (LATE of lanes.ts), and takes minutes to make. */
-const LATE = ['argo-cd', 'redis-server', 'git'] as const;
-
 /** A toolchain that says what it does when that takes long. */
 async function withToolchain<T>(work: (toolchain: Toolchain) => Promise<T>): Promise<T> {
   let last = Date.now();
@@ -50,11 +48,15 @@ async function withToolchain<T>(work: (toolchain: Toolchain) => Promise<T>): Pro
 export const testTools = <N extends ToolName>(...names: N[]): Promise<Record<N, string>> =>
   withToolchain(async (toolchain) => (await toolchain.ensure(names)) as Record<N, string>);
 
+/** Whether all of these were made before. */
+export async function areMade(names: readonly ToolName[]): Promise<boolean> {
+  const cache = new ToolCache(toolsDirectory());
+  const found = await Promise.all(names.map((name) => cache.find(name)));
+  return found.every((file) => file !== undefined);
+}
+
 /** All that tests need, but for a few end-to-end files. */
 export const allTools = async (): Promise<void> => void (await testTools(...ALL));
-
-/** What these few need besides. To be made after all else: of two builds at once one waits for the other. */
-export const lateTools = async (): Promise<void> => void (await testTools(...LATE));
 
 /** Has the garden's registry serve images that it makes only for those who need them. */
 export const testImages = (...names: Parameters<typeof toolImage>[0][]): Promise<void> =>

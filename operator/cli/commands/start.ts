@@ -8,6 +8,7 @@ import { stopGarden, untilInterrupted, withGarden } from '../foreground.ts';
 import { openGarden } from '../garden.ts';
 import { howToCallCoppice, howToCallKubectl, personsFolder, projectFile, quote, shownPath } from '../invocation.ts';
 import { WORKER_CLUSTER } from '../kinds.ts';
+import { comesWithoutSeed, refuseWithoutSeed } from '../seedless.ts';
 import { waitForCluster } from '../waiting.ts';
 import { type Applied, applyObject, readManifests } from './apply.ts';
 import { tableOf } from './get.ts';
@@ -24,6 +25,10 @@ export async function run(context: Context): Promise<undefined> {
   const manifests = await readManifests(files.length > 0 ? files : [example]);
   // A file that the person names is wanted as it reads. The example is only the first cluster: it may have been scaled since.
   const keep = files.length === 0;
+  const isSeedless = await refuseWithoutSeed(
+    context,
+    manifests.map(({ object }) => object),
+  );
   const garden = await openGarden(env, options);
 
   await withGarden(garden, context, async () => {
@@ -39,7 +44,14 @@ export async function run(context: Context): Promise<undefined> {
       if (applied.kind === WORKER_CLUSTER.resource.kind) clusters.push(applied as WorkerCluster);
     }
     const ready: WorkerCluster[] = [];
-    for (const { metadata } of clusters) {
+    for (const { metadata, spec } of clusters) {
+      if (isSeedless && !comesWithoutSeed({ spec })) {
+        const { name } = metadata;
+        terminal.note(
+          `WorkerCluster ${name} is not waited for, as this garden has no seed; "describe ${name}" shows it.`,
+        );
+        continue;
+      }
       const here: Connection = { ...connection, namespace: metadata.namespace ?? connection.namespace };
       const timeoutMs = options.number('timeout');
       const cluster = await waitForCluster(here, context, {

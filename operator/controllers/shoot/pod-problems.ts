@@ -1,4 +1,4 @@
-import { LABELS, ROLES } from '../../api/group.ts';
+import { ANNOTATIONS, LABELS, ROLES } from '../../api/group.ts';
 import type { Pod } from '../../kube/resources.ts';
 
 /** A pod of a shoot in its seed that cannot start by itself. */
@@ -26,7 +26,7 @@ const STUCK = [
   'RunContainerError',
 ];
 
-/** Pods that cannot start, and why, by name; pure. A pod that is only slow is none. */
+/** Pods that cannot start, and why, by name; pure. A pod that is only slow is none, but for one whose image takes minutes to be made. */
 export function podProblems(pods: readonly Pod[]): PodProblem[] {
   return pods
     .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
@@ -42,12 +42,16 @@ export function podProblems(pods: readonly Pod[]): PodProblem[] {
 export const problemsText = (problems: readonly PodProblem[]): string =>
   problems.map(({ pod, reason, message }) => `pod ${pod} cannot start: ${reason}: ${message}`).join('; ');
 
-function whyStuck({ spec, status }: Pod): Pick<PodProblem, 'reason' | 'message'> | undefined {
+function whyStuck({ metadata, spec, status }: Pod): Pick<PodProblem, 'reason' | 'message'> | undefined {
   const placed = status?.conditions?.find(({ type }) => type === 'PodScheduled');
   if (placed?.status === 'False' && placed.reason === 'Unschedulable')
     return { reason: placed.reason, message: bounded(placed.message ?? 'no node of the seed fits it') };
   for (const container of [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])]) {
     const { reason = '', message } = container.state?.waiting ?? {};
+    const progress = metadata.annotations?.[ANNOTATIONS.imageProgress];
+    // Who pulls gives up before a long build ends, and tries again.
+    if (progress !== undefined && ['ContainerCreating', ...PULLS].includes(reason))
+      return { reason: 'ImageIsMade', message: bounded(progress) };
     if (PULLS.includes(reason)) {
       const image = [...(spec.initContainers ?? []), ...spec.containers].find(({ name }) => name === container.name);
       return { reason: PULLS[0]!, message: `image ${image?.image ?? container.name} cannot be pulled` };

@@ -15,6 +15,7 @@ import { HELD, judgeDeletion } from '../../clusters/deletion-gate.ts';
 import type { MeshRequest } from '../../mesh/allocate.ts';
 import { say, withConditions } from '../conditions.ts';
 import { isHeld } from '../finalizer.ts';
+import { isOnRecord } from '../on-record.ts';
 import { OVER_QUOTA } from '../quota/claimants.ts';
 import { accountStatus, quotaProblems } from './account.ts';
 import { capacityOf } from './capacity.ts';
@@ -170,7 +171,7 @@ function statusOf(
   const { mode, region, pools } = resolved;
   const before = cluster.status;
   const simulated = provider?.simulated === true;
-  const onRecord = view.profile !== undefined && provider?.recorded?.includes(view.profile);
+  const onRecord = isOnRecord(view.profile, provider);
   const fields = unactedClusterFields(cluster.spec, mode, { inCloud: provider?.inCloud, onRecord });
   // As long as it is told, the next look knows of it.
   const isKept = view.maySleep && keepsEnabled(cluster);
@@ -237,8 +238,7 @@ function phaseOf(
 }
 
 function simulatedNote(provider: Provider, profile: CloudProfile | undefined) {
-  const isRecorded = profile !== undefined && provider.recorded?.includes(profile);
-  const what = isRecorded
+  const what = isOnRecord(profile, provider)
     ? 'there is NO control plane and there are no nodes'
     : 'the control plane is real, the nodes are not';
   return say(

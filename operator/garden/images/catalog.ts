@@ -1,5 +1,5 @@
 import type { Toolchain } from '../toolchain/toolchain.ts';
-import { TOOLS, type ToolName } from '../toolchain/tools.ts';
+import { type KubernetesVersion, kubernetesTool, programOf, TOOLS, type ToolName } from '../toolchain/tools.ts';
 import { buildImage } from './build.ts';
 
 interface CatalogEntry {
@@ -11,9 +11,9 @@ interface CatalogEntry {
 }
 
 const component = (tool: ToolName, tag: string): CatalogEntry => ({
-  ref: `registry.k8s.io/${tool}:${tag}`,
+  ref: `registry.k8s.io/${programOf(tool)}:${tag}`,
   tool,
-  path: `/usr/local/bin/${tool}`,
+  path: `/usr/local/bin/${programOf(tool)}`,
 });
 
 const kubernetes = (tool: ToolName) => component(tool, `v${TOOLS[tool].version}`);
@@ -33,6 +33,9 @@ const catalog = {
   'kube-controller-manager': kubernetes('kube-controller-manager'),
   'kube-scheduler': kubernetes('kube-scheduler'),
   'kube-proxy': kubernetes('kube-proxy'),
+  'kube-apiserver-1.35': kubernetes('kube-apiserver-1.35'),
+  'kube-controller-manager-1.35': kubernetes('kube-controller-manager-1.35'),
+  'kube-scheduler-1.35': kubernetes('kube-scheduler-1.35'),
   coredns: { ref: `registry.k8s.io/coredns/coredns:v${TOOLS.coredns.version}`, tool: 'coredns', path: '/coredns' },
   kwok: { ref: `registry.k8s.io/kwok/kwok:v${TOOLS.kwok.version}`, tool: 'kwok', path: '/usr/local/bin/kwok' },
   'proxy-server': konnectivity('proxy-server'),
@@ -51,6 +54,13 @@ export type ImageName = keyof typeof catalog;
 
 /** Images that we make of tools, under the names that their projects publish them by. */
 export const IMAGES: Readonly<Record<ImageName, CatalogEntry>> = catalog;
+
+/** The image that is this component of Kubernetes at this version. Throws where there is none. */
+export function kubernetesImageName(component: string, version: KubernetesVersion): ImageName {
+  const tool = kubernetesTool(component, version);
+  if (!(tool in catalog)) throw new Error(`there is no image of ${tool}`);
+  return tool as ImageName;
+}
 
 /** Gets the tool and makes its image. Resolves to the tar, for `ctr images import`. Throws what the toolchain throws. */
 export async function toolImage(name: ImageName, toolchain: Toolchain): Promise<string> {

@@ -2,11 +2,13 @@ import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { pino } from 'pino';
 import { listenInNamespace } from '../listeners.ts';
+import { askFor } from './asked.ts';
 import type { Upstream } from './content.ts';
 import { startMirror } from './mirror.ts';
 
 const USAGE =
   'usage: node mirror-main.ts --listen ADDRESS:PORT --dir FOLDER... [--namespace FILE] [--expect NAME:TAG,...] ' +
+  '[--on-demand REGISTRY/NAME:TAG,... --asked FOLDER] ' +
   '[--cache FOLDER --settings FILE --seed FOLDER --kubeconfig FILE --own RANGE,...]';
 
 const { values } = parseArgs({
@@ -15,6 +17,8 @@ const { values } = parseArgs({
     dir: { type: 'string', multiple: true },
     namespace: { type: 'string' },
     expect: { type: 'string' },
+    'on-demand': { type: 'string' },
+    asked: { type: 'string' },
     cache: { type: 'string' },
     settings: { type: 'string' },
     seed: { type: 'string' },
@@ -29,7 +33,7 @@ if (!address || dirs.length === 0) {
   process.exit(2);
 }
 const log = pino({ name: 'mirror' });
-const { namespace, cache, settings, seed, kubeconfig } = values;
+const { namespace, cache, settings, seed, kubeconfig, asked } = values;
 const words = (text = '') => text.split(',').filter(Boolean);
 
 /** Its code is loaded with the first image that is not here: many gardens never need it. */
@@ -59,6 +63,12 @@ const mirror = await startMirror({
   port: Number(address[2]),
   ...(namespace && { listen: async (host, port) => (await listenInNamespace(namespace, [host], port))[0]! }),
   expected: words(values.expect),
+  ...(asked && {
+    onDemand: {
+      names: words(values['on-demand']),
+      ask: (name: string) => askFor(asked, name),
+    },
+  }),
   ...(cache && { upstream: () => upstream(cache) }),
   log,
 });

@@ -24,6 +24,8 @@ export interface MirrorOptions {
   listen?: (host: string, port: number) => Promise<Server>;
   /** `name:tag` of images that are still to be made: who asks for one is kept waiting until it is there. */
   expected?: readonly string[];
+  /** Full names of images that are only made once somebody asks, and who is told that: who asks is kept waiting, too. */
+  onDemand?: { readonly names: readonly string[]; ask(name: string): Promise<void> };
   /** Where images come from that are not here. Asked for when the first such image is wanted. */
   upstream?: () => Promise<Upstream>;
   log?: Log;
@@ -50,7 +52,7 @@ export async function startMirror(options: MirrorOptions): Promise<Mirror> {
     });
     return upstream;
   };
-  const room: Room = { stores, expected: options.expected ?? [], upstream: open };
+  const room: Room = { stores, expected: options.expected ?? [], onDemand: options.onDemand, upstream: open };
   const server = createServer((request, response) => {
     answer(room, request, response).catch((error: Error & { status?: number }) => {
       if (response.headersSent) {
@@ -87,6 +89,7 @@ export async function startMirror(options: MirrorOptions): Promise<Mirror> {
 interface Room {
   stores: readonly ImageStore[];
   expected: readonly string[];
+  onDemand: MirrorOptions['onDemand'];
   upstream: () => Promise<Upstream> | undefined;
 }
 
@@ -117,11 +120,25 @@ async function answer(room: Room, request: IncomingMessage, response: ServerResp
   }
   const find = () =>
     first(room.stores, (store) => (isDigest ? store.blob(reference) : store.manifest(registry, name, reference)));
-  const found = isDigest ? await find() : await awaited(find, room.expected.includes(`${name}:${reference}`), request);
+  const madeLater = async () => awaited(find, await willBeMade(room, registry, `${name}:${reference}`), request);
+  const found = (await find()) ?? (isDigest ? undefined : await madeLater());
   if (found && isManifest(found)) return send(request, response, contentOf(found, found.digest, found.mediaType));
   const content = await (await fromElsewhere())?.('manifest');
   if (content) return send(request, response, content);
   return refuse(response, 404, 'MANIFEST_UNKNOWN', `${name}:${reference} is not here`);
+}
+
+/** Whether the image comes without anybody doing more; has it made if that is done on demand. */
+async function willBeMade(
+  { expected, onDemand }: Room,
+  registry: string | undefined,
+  tagged: string,
+): Promise<boolean> {
+  if (expected.includes(tagged)) return true;
+  const name = `${registry}/${tagged}`;
+  if (!onDemand?.names.includes(name)) return false;
+  await onDemand.ask(name);
+  return true;
 }
 
 /** What asks another registry; undefined where there is none to ask. */

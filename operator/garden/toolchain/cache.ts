@@ -3,7 +3,7 @@ import { access, chmod, constants, mkdir, open, readdir, rename, rm, stat } from
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { isAlive, ownIdentity } from '../process-identity.ts';
-import { bundleOf, cacheFolder, type ToolName } from './tools.ts';
+import { bundleOf, cacheFolder, programOf, type ToolName } from './tools.ts';
 
 type Environment = Record<string, string | undefined>;
 
@@ -39,7 +39,7 @@ export class ToolCache {
 
   /** Where a tool lies, or would. */
   file(name: ToolName): string {
-    return join(this.dir, cacheFolder(name), name);
+    return join(this.dir, cacheFolder(name), programOf(name));
   }
 
   /** A tool's file if it, and all that belongs in its folder, is there. */

@@ -3,7 +3,7 @@ import { constants as os, setPriority } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { isExecutable } from './cache.ts';
-import { GO_MODULES, TOOLS, type ToolName } from './tools.ts';
+import { GO_MODULES, programOf, TOOLS, type ToolName } from './tools.ts';
 
 /** Where Go's own installer puts it, which is often not on PATH. */
 const MORE_GO = ['/usr/local/go/bin/go', '/usr/lib/go/bin/go', '/snap/bin/go'];
@@ -84,7 +84,7 @@ export async function dependencies(go: string, names: ToolName[], signal?: Abort
 }
 
 /**
- * Builds tools of one group into a folder, each under its tool's name.
+ * Builds tools of one group into a folder, each under its program's name.
  * `onPackage` is called with every package that had to be compiled.
  */
 export async function goBuild(
@@ -95,8 +95,8 @@ export async function goBuild(
 ): Promise<void> {
   const builds = names.map((name) => TOOLS[name].build!);
   const { module, ldflags } = builds[0]!;
-  // With several packages go names each file by its package, which in groups is the tool's own name.
-  const output = names.length === 1 ? join(folder, names[0]!) : `${folder}/`;
+  // With several packages go names each file by its package, which in groups is the program's own name.
+  const output = names.length === 1 ? join(folder, programOf(names[0]!)) : `${folder}/`;
   const packages = builds.map((build) => build.package);
   // Without -trimpath: with it go keeps a package apart for each version that somebody asked for, also where a `replace` gives
   // all the same one, and would compile half of Kubernetes' libraries again for CoreDNS.

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { isExecutable } from './cache.ts';
 import { isStaticExecutable } from './elf.ts';
-import { bundleOf, TOOLS, type ToolName } from './tools.ts';
+import { bundleOf, programOf, TOOLS, type ToolName } from './tools.ts';
 import { isFitting } from './version.ts';
 
 /** Folders that a root's tools are in, and that a person's PATH often lacks. */
@@ -38,7 +38,7 @@ export async function findOnPath(
   ];
   const reasons: string[] = [];
   for (const folder of new Set(folders)) {
-    const file = join(folder, name);
+    const file = join(folder, programOf(name));
     if (!(await isExecutable(file))) continue;
     const missing = await companionsMissing(name, dirname(file));
     if (missing.length > 0) {
@@ -63,7 +63,7 @@ export async function findOnPath(
 
 async function companionsMissing(name: ToolName, folder: string): Promise<ToolName[]> {
   const missing: ToolName[] = [];
-  for (const other of bundleOf(name)) if (!(await isExecutable(join(folder, other)))) missing.push(other);
+  for (const other of bundleOf(name)) if (!(await isExecutable(join(folder, programOf(other))))) missing.push(other);
   return missing;
 }
 

@@ -11,7 +11,7 @@ import { Network } from './network.ts';
 import { installPackages, whyNoPackages } from './package-source.ts';
 import { findOnPath, NOT_INSTALLED, wanted } from './path-source.ts';
 import { estimateRemaining, learnedSpeed, type ProgressEvent, type Source, type Work } from './progress.ts';
-import { bundleOf, cacheFolder, TOOL_NAMES, TOOLS, type ToolName } from './tools.ts';
+import { bundleOf, cacheFolder, programOf, TOOL_NAMES, TOOLS, type ToolName } from './tools.ts';
 
 /** How long builds and packages wait for tools that may still join them. */
 const GATHER_MS = 1_500;
@@ -308,7 +308,7 @@ export class Toolchain {
         },
       });
       const seconds = (performance.now() - started) / 1000;
-      for (const name of missing) await this.#cache.install(name, join(workFolder, name));
+      for (const name of missing) await this.#cache.install(name, join(workFolder, programOf(name)));
       if (1 - left / toCompile > TELLING_SHARE) await this.#learn(missing, seconds);
       this.#log.info({ tools: missing, seconds: Math.round(seconds), source: 'build' }, 'built');
     } finally {

@@ -31,7 +31,13 @@ export interface GoBuild {
   weight: number;
 }
 
+/** A version of Kubernetes that can be had, without "v". The first is the garden's own. */
+export const KUBERNETES_VERSIONS = ['1.36.3', '1.35.4'] as const;
+export type KubernetesVersion = (typeof KUBERNETES_VERSIONS)[number];
+
 export interface Tool {
+  /** Name of its executable, where that is not the tool's: of two versions of one program. */
+  program?: string;
   /** What we pin: the release that is fetched or built. */
   version: string;
   /** What a file found on PATH must be: same minor and no older patch; no older than `oldest`; or just there. */
@@ -52,7 +58,6 @@ export interface Tool {
   package?: string;
 }
 
-const KUBERNETES = '1.36.3';
 const ETCD = '3.7.3';
 const KWOK = '0.8.0';
 const COREDNS = '1.15.0';
@@ -67,34 +72,47 @@ const DISTRIBUTION = '3.1.2';
 /** The newest of 2.14 that the module proxy serves. */
 const ARGO_CD = '2.14.21';
 
-const [kubernetesMajor, kubernetesMinor] = KUBERNETES.split('.');
 const STRIP = '-s -w';
-const KUBERNETES_LDFLAGS = [
-  STRIP,
-  `-X k8s.io/component-base/version.gitVersion=v${KUBERNETES}`,
-  `-X k8s.io/component-base/version.gitMajor=${kubernetesMajor}`,
-  `-X k8s.io/component-base/version.gitMinor=${kubernetesMinor}`,
-  '-X k8s.io/component-base/version.gitTreeState=clean',
-  `-X k8s.io/client-go/pkg/version.gitVersion=v${KUBERNETES}`,
-].join(' ');
 
-const kubernetes = (name: string, group: string, weight: number, asks?: Tool['asks']): Tool => ({
-  version: KUBERNETES,
-  accepts: 'same-minor',
-  asks: asks ?? { args: ['--version'], pattern: /^Kubernetes v(\d+\.\d+\.\d+)/m },
-  isStatic: true,
-  archive: {
-    url: `https://dl.k8s.io/release/v${KUBERNETES}/bin/linux/{arch}/${name}`,
-    checksum: { url: `https://dl.k8s.io/release/v${KUBERNETES}/bin/linux/{arch}/${name}.sha256`, format: 'list' },
-  },
-  build: {
-    module: 'kubernetes',
-    package: `k8s.io/kubernetes/cmd/${name}`,
-    ldflags: KUBERNETES_LDFLAGS,
-    group,
-    weight,
-  },
-});
+function kubernetesFlags(version: string): string {
+  const [major, minor] = version.split('.');
+  return [
+    STRIP,
+    `-X k8s.io/component-base/version.gitVersion=v${version}`,
+    `-X k8s.io/component-base/version.gitMajor=${major}`,
+    `-X k8s.io/component-base/version.gitMinor=${minor}`,
+    '-X k8s.io/component-base/version.gitTreeState=clean',
+    `-X k8s.io/client-go/pkg/version.gitVersion=v${version}`,
+  ].join(' ');
+}
+
+/**
+ * @param module folder under GO_MODULES
+ * @returns programs of that version; of one `group` are those that are linked side by side, within their module
+ */
+const kubernetesOf =
+  (version: KubernetesVersion, module: string) =>
+  (program: string, group: string, weight: number, asks?: Tool['asks']): Tool => ({
+    program,
+    version,
+    accepts: 'same-minor',
+    asks: asks ?? { args: ['--version'], pattern: /^Kubernetes v(\d+\.\d+\.\d+)/m },
+    isStatic: true,
+    archive: {
+      url: `https://dl.k8s.io/release/v${version}/bin/linux/{arch}/${program}`,
+      checksum: { url: `https://dl.k8s.io/release/v${version}/bin/linux/{arch}/${program}.sha256`, format: 'list' },
+    },
+    build: {
+      module,
+      package: `k8s.io/kubernetes/cmd/${program}`,
+      ldflags: kubernetesFlags(version),
+      group: `${module}/${group}`,
+      weight,
+    },
+  });
+const kubernetes = kubernetesOf('1.36.3', 'kubernetes');
+const kubernetes135 = kubernetesOf('1.35.4', 'kubernetes-1.35');
+const KUBEADM_VERSION = { args: ['version', '--output=short'], pattern: /^v(\d+\.\d+\.\d+)/m };
 
 const etcd = (name: string, pkg: string, asks: Tool['asks'], weight: number): Tool => {
   const release = `https://github.com/etcd-io/etcd/releases/download/v${ETCD}`;
@@ -224,10 +242,7 @@ const table = {
       weight: 70,
     },
   },
-  kubeadm: kubernetes('kubeadm', 'kubeadm', 30, {
-    args: ['version', '--output=short'],
-    pattern: /^v(\d+\.\d+\.\d+)/m,
-  }),
+  kubeadm: kubernetes('kubeadm', 'kubeadm', 30, KUBEADM_VERSION),
   etcdctl: etcd(
     'etcdctl',
     'go.etcd.io/etcd/etcdctl/v3',
@@ -266,6 +281,12 @@ const table = {
       weight: 240,
     },
   },
+  'kube-apiserver-1.35': kubernetes135('kube-apiserver', 'kube-apiserver', 345),
+  'kube-controller-manager-1.35': kubernetes135('kube-controller-manager', 'kubernetes', 88),
+  'kube-scheduler-1.35': kubernetes135('kube-scheduler', 'kubernetes', 11),
+  'kubelet-1.35': kubernetes135('kubelet', 'kubernetes', 30),
+  'kube-proxy-1.35': kubernetes135('kube-proxy', 'kubernetes', 12),
+  'kubeadm-1.35': kubernetes135('kubeadm', 'kubeadm', 30, KUBEADM_VERSION),
   // For tests only, which choose one of its programs by ARGOCD_BINARY_NAME.
   'argo-cd': {
     version: ARGO_CD,
@@ -343,8 +364,19 @@ export const TOOLS: Readonly<Record<ToolName, Tool>> = table;
 
 export const TOOL_NAMES = Object.keys(table) as ToolName[];
 
-/** Folder of the cache that holds a tool: `<tool or bundle>-<version>`. */
-export const cacheFolder = (name: ToolName): string => `${TOOLS[name].bundle ?? name}-${TOOLS[name].version}`;
+/** The tool that is this program of Kubernetes at this version. Throws where the table has none. */
+export function kubernetesTool(program: string, version: KubernetesVersion): ToolName {
+  const found = TOOL_NAMES.find((name) => TOOLS[name].version === version && TOOLS[name].program === program);
+  if (!found) throw new Error(`there is no ${program} of Kubernetes ${version}`);
+  return found;
+}
+
+/** Name of a tool's executable. */
+export const programOf = (name: ToolName): string => TOOLS[name].program ?? name;
+
+/** Folder of the cache that holds a tool: `<program or bundle>-<version>`. */
+export const cacheFolder = (name: ToolName): string =>
+  `${TOOLS[name].bundle ?? programOf(name)}-${TOOLS[name].version}`;
 
 /** Everything that lies in one folder with this tool, itself included. */
 export const bundleOf = (name: ToolName): ToolName[] => {

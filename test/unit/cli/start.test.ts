@@ -1,10 +1,11 @@
 import { once } from 'node:events';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { KubeObject } from '../../../operator/api/meta.ts';
 import { projectFile } from '../../../operator/cli/invocation.ts';
 import { main } from '../../../operator/cli/main.ts';
@@ -69,10 +70,12 @@ beforeEach(async () => {
     createdAt: '2026-01-01T00:00:00Z',
     ports: { apiserver: port, etcd: 2, etcdPeer: 3 },
     ranges: chooseRanges(directory.id, [])!,
-    seed: 'none',
+    seed: 'kubeconfig',
   });
   const status = { daemon: await ownIdentity(), phase: 'ready', processes: [], progress: { sequence: 0, events: [] } };
   await writeFile(directory.statusFile, JSON.stringify(status));
+  // Another Kubernetes hosts, so that it makes no difference who runs these tests.
+  await writeFile(directory.seedKubeconfig, '');
   const file = directory.kubeconfigFile('admin');
   await mkdir(dirname(file), { recursive: true });
   const url = `http://127.0.0.1:${port}`;
@@ -85,12 +88,18 @@ afterEach(async () => {
 });
 
 async function start(...more: string[]): Promise<string> {
+  const { code, said } = await tryStart(...more);
+  expect(code).toBe(0);
+  return said;
+}
+
+async function tryStart(...more: string[]): Promise<{ code: number; said: string }> {
   const said: string[] = [];
   const write = (text: string) => void said.push(text);
   const terminal = createTerminal({ out: { write }, err: { write }, env: {} });
   const env = { COPPICE_HOME: home, HOME: home };
-  expect(await main(['start', '--detach', ...more], terminal, env, new AbortController().signal)).toBe(0);
-  return said.join('');
+  const code = await main(['start', '--detach', ...more], terminal, env, new AbortController().signal);
+  return { code, said: said.join('') };
 }
 
 const APPLIED = 'PATCH /apis/multi-cluster.demo.io/v1/namespaces/default/workerclusters/demo';
@@ -113,5 +122,34 @@ describe('coppice start', () => {
     cluster = ready(5);
     await start('-f', projectFile('examples', 'local.yaml'));
     expect(writes).toEqual([APPLIED]);
+  });
+});
+
+describe('coppice start where no seed can be made', () => {
+  beforeEach(async () => {
+    vi.spyOn(process, 'getuid').mockReturnValue(1000);
+    await rm(new StateDirectory(home).seedKubeconfig);
+  });
+  afterEach(() => void vi.restoreAllMocks());
+
+  const notRoot = 'nodes need root, and this is an ordinary user';
+
+  it('says so in one line before anything is made or compiled', async () => {
+    await rm(home, { recursive: true });
+    const { code, said } = await tryStart();
+    expect(code).toBe(1);
+    expect(said).toMatch(
+      new RegExp(`^error: nothing here can host WorkerCluster demo: ${notRoot}; run it as root .*\\n$`),
+    );
+    expect(said).toContain('start --seed-kubeconfig FILE');
+    expect(existsSync(home)).toBe(false);
+  });
+
+  it('does not wait for a cluster that may want a seed', async () => {
+    const file = join(home, 'aws.yaml');
+    const example = await readFile(projectFile('examples', 'demo-worker-cluster.yaml'), 'utf8');
+    await writeFile(file, example.replace('demo-worker-cluster', 'demo'));
+    const said = await start('-f', file);
+    expect(said).toContain('WorkerCluster demo is not waited for, as this garden has no seed');
   });
 });

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { findCondition } from '../../../operator/api/conditions.ts';
-import { LABELS, ROLES } from '../../../operator/api/group.ts';
+import { ANNOTATIONS, LABELS, ROLES } from '../../../operator/api/group.ts';
 import type { Shoot } from '../../../operator/api/shoot.ts';
 import { shootStatus } from '../../../operator/controllers/shoot/hosted/hosted-status.ts';
 import { podProblems } from '../../../operator/controllers/shoot/pod-problems.ts';
@@ -28,11 +28,16 @@ const unschedulable = {
     },
   ],
 };
+const FAR = 'Kubernetes 1.35.4 is made on this machine, about 7 min more';
+const PROGRESS = { annotations: { [ANNOTATIONS.imageProgress]: FAR } };
 const machine = { labels: { [LABELS.role]: ROLES.machine } };
 
-it.each<[string, object, string | undefined]>([
+it.each<[string, object, string | undefined, object?]>([
   ['runs', { containerStatuses: [{ name: 'main', ready: true, restartCount: 0, state: { running: {} } }] }, undefined],
   ['is being made', waiting('ContainerCreating'), undefined],
+  ['has an image that is being made', waiting('ContainerCreating'), `ImageIsMade: ${FAR}`, PROGRESS],
+  ['has an image whose pull gave up meanwhile', waiting('ImagePullBackOff'), `ImageIsMade: ${FAR}`, PROGRESS],
+  ['had an image that was made', waiting('CrashLoopBackOff'), 'CrashLoopBackOff: main', PROGRESS],
   [
     'has no image',
     waiting('ErrImagePull'),
@@ -50,8 +55,8 @@ it.each<[string, object, string | undefined]>([
     'CrashLoopBackOff: container main ended with code 2',
   ],
   ['fits nowhere', unschedulable, 'Unschedulable: 0/1 nodes are available: 1 Insufficient memory'],
-])('a pod that %s', (_, status, expected) => {
-  const [problem] = podProblems([pod('one', status)]);
+])('a pod that %s', (_, status, expected, metadata) => {
+  const [problem] = podProblems([pod('one', status, metadata)]);
   expect(problem && `${problem.reason}: ${problem.message}`).toBe(expected);
 });
 

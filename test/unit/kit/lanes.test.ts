@@ -1,7 +1,11 @@
 import { existsSync } from 'node:fs';
-import { expect, it } from 'vitest';
-import { inLanes, LATE, QUIET } from '../../kit/lanes.ts';
+import { afterEach, expect, it, vi } from 'vitest';
+import { inLanes, LATE, lateTools, OLDER_KUBERNETES, QUIET } from '../../kit/lanes.ts';
 import { idle, until } from '../../kit/turns.ts';
+
+afterEach(() => {
+  vi.unstubAllEnvs();
+});
 
 /** Files that end when a test says so, in gardens that are called by numbers. `broken`: those that do not come up. */
 function scene({ broken = [] as number[] } = {}) {
@@ -102,8 +106,24 @@ it('runs such a file in its order when its tools are there', async () => {
   await all;
 });
 
+it.each([
+  ['all', '', true],
+  ['all', '1700000000', false],
+  ['1', '', false],
+  ['0', '1700000000', false],
+])(
+  'makes Kubernetes once more only where everything runs and nothing ends it: rotation %s, end "%s"',
+  (rotation, end, isMade) => {
+    vi.stubEnv('COPPICE_TEST_ROTATION', rotation);
+    vi.stubEnv('COPPICE_TESTS_END', end);
+    const tools = lateTools(Object.keys(LATE));
+    expect(tools).toContain('argo-cd');
+    expect(OLDER_KUBERNETES.filter((name) => tools.includes(name))).toEqual(isMade ? OLDER_KUBERNETES : []);
+  },
+);
+
 it('knows only quiet and late files that exist', () => {
-  expect([...QUIET, ...LATE].filter((file) => !existsSync(file))).toEqual([]);
+  expect([...QUIET, ...Object.keys(LATE)].filter((file) => !existsSync(file))).toEqual([]);
 });
 
 it('tells of a garden that does not go down, and brings up no more than there are files', async () => {

@@ -1,7 +1,15 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { bundleOf, cacheFolder, GO_MODULES, TOOL_NAMES, TOOLS } from '../../../operator/garden/toolchain/tools.ts';
+import {
+  bundleOf,
+  cacheFolder,
+  GO_MODULES,
+  KUBERNETES_VERSIONS,
+  programOf,
+  TOOL_NAMES,
+  TOOLS,
+} from '../../../operator/garden/toolchain/tools.ts';
 
 /** Argo CD is written for Kubernetes 1.31: its libraries, and what these are written for. */
 const OF_OLD_KUBERNETES =
@@ -17,6 +25,7 @@ test('every tool has a source beside cache and PATH', () => {
 test('versions in the table are those of the committed modules', () => {
   const modules = [
     ['kube-apiserver', 'k8s.io/kubernetes v'],
+    ['kube-apiserver-1.35', 'k8s.io/kubernetes v'],
     ['etcd', 'go.etcd.io/etcd/server/v3 v'],
     ['kwok', 'sigs.k8s.io/kwok v'],
     ['coredns', 'github.com/coredns/coredns v'],
@@ -28,6 +37,14 @@ test('versions in the table are those of the committed modules', () => {
   for (const [name, line] of modules) {
     const goMod = readFileSync(join(GO_MODULES, TOOLS[name].build!.module, 'go.mod'), 'utf8');
     expect(goMod, name).toContain(line + TOOLS[name].version);
+  }
+});
+
+test('profiles of local machines and of simulated ones offer the versions that can be made', () => {
+  for (const profile of ['local', 'simulated', 'simulated-scale']) {
+    const text = readFileSync(join('profiles', `${profile}.yaml`), 'utf8');
+    const offered = [...text.matchAll(/\{version: ([\d.]+),/g)].map(([, version]) => version);
+    expect(offered, profile).toEqual([...KUBERNETES_VERSIONS]);
   }
 });
 
@@ -52,7 +69,7 @@ test('tools of one group are of one module, with the same flags, and named as th
     const group = TOOL_NAMES.filter((other) => TOOLS[other].build?.group === build.group);
     for (const other of group) {
       expect(TOOLS[other].build).toMatchObject({ module: build.module, ldflags: build.ldflags });
-      if (group.length > 1) expect(TOOLS[other].build!.package.split('/').at(-1)).toBe(other);
+      if (group.length > 1) expect(TOOLS[other].build!.package.split('/').at(-1)).toBe(programOf(other));
     }
   }
 });

@@ -1,0 +1,136 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ANNOTATIONS } from '../../../operator/api/group.ts';
+import { askFor } from '../../../operator/garden/images/asked.ts';
+import { imagesDirectory } from '../../../operator/garden/images/build.ts';
+import { type Mirror, startMirror } from '../../../operator/garden/images/mirror.ts';
+import { IMAGES_ON_DEMAND } from '../../../operator/garden/seed-images.ts';
+import { ToolCache } from '../../../operator/garden/toolchain/cache.ts';
+import type { ProgressEvent } from '../../../operator/garden/toolchain/progress.ts';
+import { Toolchain } from '../../../operator/garden/toolchain/toolchain.ts';
+import { programOf, TOOL_NAMES, TOOLS, type ToolName } from '../../../operator/garden/toolchain/tools.ts';
+import { VersionsOnDemand } from '../../../operator/garden/versions-on-demand.ts';
+import type { KubeClient } from '../../../operator/kube/client.ts';
+import { silent } from '../../../operator/kube/log.ts';
+
+const OTHER = TOOL_NAMES.filter((name) => name.endsWith('-1.35'));
+const pod = (name: string, image: string) => ({
+  metadata: { name, namespace: 'one', annotations: {} as Record<string, string | null> },
+  spec: { containers: [{ image }] },
+  status: { phase: 'Pending' },
+});
+
+describe('another version of Kubernetes', () => {
+  let folder: string;
+  let mirror: Mirror;
+  let versions: VersionsOnDemand | undefined;
+  let stopping: AbortController;
+  let built: string[];
+  /** Pods that were told something, with what. */
+  let told: string[];
+  /** A build waits for this. */
+  let compiled: PromiseWithResolvers<void>;
+  const asked = () => join(folder, 'asked');
+
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'coppice-versions-'));
+    [stopping, built, told, compiled] = [new AbortController(), [], [], Promise.withResolvers()];
+    const cache = new ToolCache(folder);
+    for (const name of TOOL_NAMES.filter((one) => !OTHER.includes(one))) {
+      await mkdir(dirname(cache.file(name)), { recursive: true });
+      await writeFile(cache.file(name), name, { mode: 0o755 });
+    }
+    mirror = await startMirror({
+      dirs: [imagesDirectory(folder)],
+      host: '127.0.0.1',
+      port: 0,
+      onDemand: { names: [...IMAGES_ON_DEMAND.keys()], ask: (name) => askFor(asked(), name) },
+    });
+  });
+  afterEach(async () => {
+    stopping.abort();
+    await versions?.stop();
+    await mirror.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  const begin = () => {
+    const pods = [
+      pod('gone', 'registry.k8s.io/kube-apiserver:v1.35.4'),
+      pod('waits', 'registry.k8s.io/kube-apiserver:v1.35.4'),
+      pod('other', 'registry.k8s.io/pause:3'),
+    ];
+    const client = {
+      list: async () => ({ items: pods }),
+      async mergePatch(
+        _: unknown,
+        name: string,
+        __: string,
+        patch: { metadata: { annotations: Record<string, string | null> } },
+      ) {
+        if (name === 'gone') throw new Error('not found');
+        Object.assign(
+          pods.find(({ metadata }) => metadata.name === name)!.metadata.annotations,
+          patch.metadata.annotations,
+        );
+        told.push(`${name}: ${patch.metadata.annotations[ANNOTATIONS.imageProgress]}`);
+      },
+    } as unknown as KubeClient;
+    const sources = {
+      findOnPath: async () => ({ reason: 'not installed' }),
+      fetchArchive: () => Promise.reject(new Error('offline')),
+      findGo: async () => '/go',
+      dependencies: async () => new Set(['a']),
+      async goBuild(_: string, names: ToolName[], into: string) {
+        await compiled.promise;
+        for (const name of names) await writeFile(join(into, programOf(name)), name);
+        built.push(...names);
+      },
+    };
+    versions = new VersionsOnDemand({
+      asked: asked(),
+      openToolchain: (onProgress: (event: ProgressEvent) => void) =>
+        new Toolchain({ dir: folder, signal: stopping.signal, onProgress, sources }),
+      client,
+      log: silent,
+      signal: stopping.signal,
+      say: () => {},
+    });
+    versions.start();
+  };
+  const pull = (image: string, registry: string, tag = `v${TOOLS['kubelet-1.35'].version}`) =>
+    fetch(`${mirror.url}/v2/${image}/manifests/${tag}?ns=${registry}`).then(({ status }) => status);
+
+  it('is made once a cluster wants an image of it, and who wants it is kept waiting and told how far it is', async () => {
+    begin();
+    const pulled = pull('kube-apiserver', 'registry.k8s.io');
+    await expect
+      .poll(() => told)
+      .toEqual([expect.stringMatching(/^waits: Kubernetes 1\.35\.4 is made on this machine/)]);
+    expect(built).toEqual([]);
+    compiled.resolve();
+    expect(await pulled).toBe(200);
+    // What it waits for from now on is said as of any other pod.
+    await expect.poll(() => told.at(-1)).toBe('waits: null');
+    expect(await pull('machine', 'coppice.local')).toBe(200);
+    expect(await pull('control-plane-machine', 'coppice.local')).toBe(200);
+    expect(built.toSorted()).toEqual(OTHER.toSorted());
+  });
+
+  it('is made by a garden that was stopped before it was there', async () => {
+    compiled.resolve();
+    await askFor(asked(), 'coppice.local/machine:v1.35.4');
+    begin();
+    await expect.poll(() => built.length).toBe(OTHER.length);
+  });
+
+  it('is not made for an image that nobody makes, nor kept from anybody', async () => {
+    compiled.resolve();
+    begin();
+    expect(await pull('kube-apiserver', 'registry.k8s.io', 'v1.34.0')).toBe(404);
+    expect(await pull('kube-apiserver', 'example.com')).toBe(404);
+    expect(built).toEqual([]);
+  });
+});
