@@ -394,6 +394,10 @@ e2e('a local cluster with two nodes', () => {
     }
   });
 
+  it('says that NetworkPolicies have no effect, where people look', async () => {
+    expect(ok(await coppice(['describe', cluster.name]))).toMatch(/NetworkPoliciesEnforced +False +NoEnforcement/);
+  });
+
   it('says what it has, and what of it is free, to the millicore', async () => {
     const matches = async (when: string) => {
       const expected = resourceFromDescription(ok(await kubectl(['describe', 'nodes'], { kubeconfig })));
