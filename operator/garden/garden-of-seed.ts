@@ -1,4 +1,5 @@
 import type { Log } from '../kube/log.ts';
+import type { EgressStatus } from './egress/policy.ts';
 import type { GardenState, StateDirectory } from './state.ts';
 import type { GardenProgress } from './status.ts';
 import type { Supervisor } from './supervisor.ts';
@@ -14,4 +15,6 @@ export interface GardenOfSeed {
   /** Aborted when the garden stops. */
   readonly signal: AbortSignal;
   readonly say: (stage: string, message: string, more?: Partial<GardenProgress>) => void;
+  /** Is told what pods reach. */
+  readonly onEgress: (status: EgressStatus) => void;
 }

@@ -5,10 +5,12 @@ import { NODES, type Node } from '../kube/resources.ts';
 import { type Relay, relayIntoNamespace } from './apiserver-relay.ts';
 import { NODE_NAME } from './certificates.ts';
 import { childEnvironment, registryEnvironment } from './child-environment.ts';
+import { Egress } from './egress/egress.ts';
 import type { GardenOfSeed } from './garden-of-seed.ts';
 import { imagesDirectory } from './images/build.ts';
 import { IMAGES, toolImage } from './images/catalog.ts';
 import { mirrorHosts } from './images/mirror.ts';
+import { networkNames } from './network.ts';
 import { containerd, kubelet, kubeProxy, NODE_TOOLS, type NodeContext, writeNodeConfig } from './node.ts';
 import { NodePorts } from './node-ports.ts';
 import { rootlessRoom } from './rootless-room.ts';
@@ -33,6 +35,7 @@ export const mirrorURL = ({ nodeAddress }: GardenState['ranges']): string => `ht
 export class LocalSeed {
   readonly #garden: GardenOfSeed;
   #relay: Relay | undefined;
+  #egress: Egress | undefined;
   #volumes: LocalVolumes | undefined;
   #nodePorts: NodePorts | undefined;
   #room: SeedRoom | undefined;
@@ -73,6 +76,15 @@ export class LocalSeed {
       supervisor.start(containerd(context)),
       supervisor.start(this.#imageMirror(enterNetwork)),
     ]);
+    // Without root nothing of the host's network is touched: pods have no way out.
+    if (!state.rootless)
+      this.#egress = new Egress({
+        ...this.#garden,
+        names: networkNames(directory.id),
+        iptables: [...enter, files.iptables],
+        onStatus: this.#garden.onEgress,
+      });
+    const wayOut = this.#egress?.start();
     const importer = new ImageImporter({
       enter,
       ctr: files.ctr,
@@ -82,7 +94,7 @@ export class LocalSeed {
     // A node that was Ready before a crash still says so: only the status of a kubelet that runs counts.
     const since = Date.now();
     const [isSame] = await Promise.all([supervisor.start(kubelet(context)), supervisor.start(kubeProxy(context))]);
-    await this.#whenNodeReady(client, isSame ? 0 : since);
+    await Promise.all([this.#whenNodeReady(client, isSame ? 0 : since), wayOut]);
     this.#volumes = new LocalVolumes(client, directory.path('seed', 'volumes'), log);
     this.#volumes.start();
     if (state.rootless) {
@@ -160,6 +172,7 @@ export class LocalSeed {
   async close(): Promise<void> {
     this.#relay?.close();
     await this.#nodePorts?.stop().catch(() => {});
+    await this.#egress?.close();
     await this.#volumes?.stop().catch(() => {});
     await this.#versions?.stop().catch(() => {});
   }

@@ -4,7 +4,7 @@ import { takeDownSeed } from './cleanup.ts';
 import type { GardenOfSeed } from './garden-of-seed.ts';
 import { raiseHostLimits } from './host-limits.ts';
 import { FIXED_FOLDERS, makeFolders, mountNamespaceFile, SEED_PATHS, setUpMounts } from './mounts.ts';
-import { loadModules, namespaceFile, networkExists, networkNames, setUpNetwork } from './network.ts';
+import { enterNetwork, loadModules, networkExists, networkNames, setUpNetwork } from './network.ts';
 import type { StateDirectory } from './state.ts';
 
 /** What the seed's processes start in. */
@@ -44,10 +44,10 @@ export async function rootRoom({ directory, supervisor, state, log }: GardenOfSe
   await loadModules();
   await Promise.all([setUpNetwork(names, state.ranges), makeFolders(FIXED_FOLDERS), raiseHostLimits()]);
   await setUpMounts({ folder: directory.path('ns'), binds: await seedFolders(directory) });
-  const enterNetwork = ['nsenter', `--net=${namespaceFile(names)}`];
+  const network = enterNetwork(names);
   return {
-    enter: [...enterNetwork, `--mount=${mountNamespaceFile(directory.path('ns'))}`, '--wd=/'],
-    enterNetwork,
+    enter: [...network, `--mount=${mountNamespaceFile(directory.path('ns'))}`, '--wd=/'],
+    enterNetwork: network,
     cgroup,
     endPods: (own) => cgroups.killAll([process.pid, ...own]).catch((error) => log.error(String(error))),
   };

@@ -49,6 +49,7 @@ import {
   untilJoined,
   untilReady,
 } from '../kit/garden.ts';
+import { refusedIdentities } from '../kit/metrics.ts';
 import {
   madeArchive,
   madeImage,
@@ -74,6 +75,7 @@ e2e('a local cluster with two nodes', () => {
   let client: KubeClient;
   let kubeconfig: string;
   let pods: Pod[];
+  let refused: number;
   const exec = (pod: Pod, ...command: string[]) =>
     kubectl(['exec', pod.metadata.name, '--', '/usr/local/bin/echo', ...command], { kubeconfig });
   /** The lines `key=value` that the echo server answers with. */
@@ -94,6 +96,7 @@ e2e('a local cluster with two nodes', () => {
       const body = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: `made-when-${type.toLowerCase()}` } };
       await client.request('POST', '/api/v1/namespaces', { body, retries: 0 });
     }
+    refused = await refusedIdentities(client);
     kubeconfig = await kubeconfigFile(cluster);
     await client.apply(echoService('echo'));
     pods = await run(client, { name: 'echo', replicas: 2, spread: true });
@@ -116,6 +119,11 @@ e2e('a local cluster with two nodes', () => {
     }
     const inSeed = await seedPods(cluster);
     expect(inSeed.filter((pod) => pod.metadata.name.startsWith('machines-'))).toHaveLength(2);
+  });
+
+  // Kubelets that go on without their certificates are, and are five seconds late.
+  it('has refused nobody on the way there', () => {
+    expect(refused).toBe(0);
   });
 
   it('has its kubeconfig in a Secret as Cluster API has it', async () => {
@@ -384,6 +392,10 @@ e2e('a local cluster with two nodes', () => {
       // Through the API server, which checks the certificate.
       expect(await client.request('GET', `/api/v1/nodes/${metadata.name}/proxy/healthz`)).toBe('ok');
     }
+  });
+
+  it('says that NetworkPolicies have no effect, where people look', async () => {
+    expect(ok(await coppice(['describe', cluster.name]))).toMatch(/NetworkPoliciesEnforced +False +NoEnforcement/);
   });
 
   it('says what it has, and what of it is free, to the millicore', async () => {
