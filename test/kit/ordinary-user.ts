@@ -24,14 +24,14 @@ const become = (): string[] =>
 
 /** Why no ordinary user can have a garden here that hosts control planes, or undefined. */
 export async function whyNoRootless(): Promise<string | undefined> {
-  const [program = '', ...words] = [...become(), process.execPath, COPPICE];
+  const [program, ...words] = [...become(), process.execPath, COPPICE];
   const readable = await runCommand(program, [
     ...words.slice(0, -1),
     '--eval',
     `fs.accessSync(${JSON.stringify(COPPICE)})`,
   ]);
   if (readable.code !== 0) return `an ordinary user may not read ${COPPICE}`;
-  const [first = '', ...rest] = [...become(), ...UNSHARE, 'true'];
+  const [first, ...rest] = [...become(), ...UNSHARE, 'true'];
   const { code, stderr } = await runCommand(first, rest).catch((error: Error) => ({ code: -1, stderr: error.message }));
   return code === 0 ? undefined : `user namespaces: ${stderr.trim()}`;
 }

@@ -61,7 +61,7 @@ it.skipIf(whyNot !== undefined)(`makes namespaces without root${whyNot ? ` (${wh
     expect(Number((await run([...room.enter, '/bin/sh', '-c', 'ls -d /proc/[0-9]* | wc -l'])).trim())).toBeLessThan(10);
     expect(await run([...room.enterNetwork, 'cat', '/proc/net/route'])).not.toMatch(/^\S+\t00000000\t/m);
 
-    const [program = '', ...words] = [...room.enter, process.execPath, '-e', HELLO];
+    const [program, ...words] = [...room.enter, process.execPath, '-e', HELLO];
     const inside = spawn(program, words, { stdio: ['ignore', 'pipe', 'inherit'] });
     const gone = once(inside, 'exit');
     await once(inside.stdout, 'data');
