@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
@@ -18,9 +18,11 @@ import {
   type KubeObject,
   NODES,
   type Node,
+  type PersistentVolumeClaim,
   PODS,
   type Pod,
   PVCS,
+  PVS,
   SECRETS,
   type Secret,
   SHOOTS,
@@ -35,6 +37,7 @@ import {
   e2e,
   follow,
   forwardPort,
+  garden,
   gardenClient,
   kubeconfigFile,
   kubectl,
@@ -61,7 +64,9 @@ import {
 import { timed } from '../kit/timed.ts';
 import {
   aggregatedAPI,
+  claimOf,
   convertedCRD,
+  DATA,
   echoService,
   run,
   untilPods,
@@ -384,6 +389,30 @@ e2e('a local cluster with two nodes', () => {
       // Through the API server, which checks the certificate.
       expect(await client.request('GET', `/api/v1/nodes/${metadata.name}/proxy/healthz`)).toBe('ok');
     }
+  });
+
+  it('keeps what a pod wrote into a claim without a class for the next pod, and removes it with the claim', async () => {
+    await client.apply(claimOf('kept'));
+    const sh = (pod: Pod | undefined, command: string) =>
+      kubectl(['exec', pod?.metadata.name ?? '', '--', '/bin/sh', '-c', command], { kubeconfig });
+    const [first] = await run(client, { name: 'keeper', claim: 'kept' });
+    ok(await sh(first, `echo as it was > ${DATA}/note`));
+    ok(await kubectl(['delete', 'pod', first!.metadata.name, '--wait'], { kubeconfig }));
+    const [second] = await untilPods(client, 'keeper', ([one]) => one?.metadata.uid !== first?.metadata.uid, 'anew');
+    expect(ok(await sh(second, `cat ${DATA}/note`))).toBe('as it was\n');
+    const claim = await client.get<PersistentVolumeClaim>(PVCS, 'kept', 'default');
+    expect(claim).toMatchObject({ status: { phase: 'Bound' }, spec: { storageClassName: 'coppice-local' } });
+    const machine = (await seedPods(cluster)).find(({ metadata }) => metadata.name === second?.spec.nodeName);
+    const disk = join(garden.home, 'seed/kubelet/pods', machine!.metadata.uid!, 'volumes/kubernetes.io~empty-dir/var');
+    const folders = () => readdir(join(disk, 'lib/coppice/volumes'));
+    expect(await folders()).toHaveLength(1);
+    ok(await kubectl(['delete', 'deployment/keeper', 'pvc/kept', '--wait'], { kubeconfig }));
+    await expect.poll(folders).toEqual([]);
+    await expect.poll(async () => (await client.list(PVS)).items).toEqual([]);
+  });
+
+  it('says that NetworkPolicies have no effect, where people look', async () => {
+    expect(ok(await coppice(['describe', cluster.name]))).toMatch(/NetworkPoliciesEnforced +False +NoEnforcement/);
   });
 
   it('says what it has, and what of it is free, to the millicore', async () => {

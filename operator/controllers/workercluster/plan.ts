@@ -23,7 +23,7 @@ import { hibernationProblems, keepsEnabled, sleepOf } from './hibernation.ts';
 import { hosted } from './hosted.ts';
 import { type Lifetime, lifetimeOf, warnedAt } from './lifetime.ts';
 import { managed } from './managed.ts';
-import { meshProblems, meshWanted, networkingStatus, rangesCondition } from './networking.ts';
+import { meshProblems, meshWanted, networkingStatus, policiesCondition, rangesCondition } from './networking.ts';
 import { resolve, runningMode, sized } from './resolve.ts';
 import { nodesToTell } from './scale-default.ts';
 import { selfManaged } from './self-managed.ts';
@@ -202,6 +202,7 @@ function statusOf(
       ...observed.conditions,
       simulated ? simulatedNote(provider, view.profile) : undefined,
       mode === 'Managed' && !refused ? controlPlaneNote(cluster) : undefined,
+      exists && !onRecord ? policiesCondition(mode) : undefined,
     ],
     now,
   );
