@@ -64,7 +64,8 @@ export function provisionerAccess(settings: MachineVolumeSettings): KubeObject[]
       metadata: { name: ROLE },
       rules: [
         { apiGroups: [''], resources: ['nodes'], verbs: ['get'] },
-        { apiGroups: [''], resources: ['persistentvolumeclaims'], verbs: read },
+        // It gives a claim back to the scheduler whose machine went before its volume was made.
+        { apiGroups: [''], resources: ['persistentvolumeclaims'], verbs: [...read, 'update'] },
         { apiGroups: [''], resources: ['persistentvolumes'], verbs: [...read, 'create', 'delete'] },
         { apiGroups: ['storage.k8s.io'], resources: ['storageclasses'], verbs: read },
         { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },

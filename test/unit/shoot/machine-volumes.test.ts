@@ -32,13 +32,15 @@ it('a default class of somebody else stays the default, and what people made of 
   expect(machineStorageClass([existing('coppice-local', false)])).toEqual([]);
 });
 
-it('the provisioner may write volumes, Events, and pods of its own namespace, and read no Secret', () => {
+it('the provisioner may write volumes, Events, and pods of its own namespace, give claims back, and read no Secret', () => {
   const rulesOf = (kind: string) =>
     ofKind(kind).flatMap(({ rules }) => rules as { resources: string[]; verbs: string[] }[]);
   const may = (kind: string, verb: string) =>
     rulesOf(kind).flatMap(({ resources, verbs }) => (verbs.includes(verb) ? resources : []));
   expect(may('ClusterRole', 'create')).toEqual(['persistentvolumes', 'events']);
   expect(may('ClusterRole', 'delete')).toEqual(['persistentvolumes']);
+  // Else a claim whose machine went before its volume was made would wait for that machine for ever.
+  expect(may('ClusterRole', 'update')).toEqual(['persistentvolumeclaims']);
   expect(may('Role', 'create')).toEqual(['pods']);
   expect([...rulesOf('ClusterRole'), ...rulesOf('Role')].flatMap(({ resources }) => resources)).not.toContain(
     'secrets',
