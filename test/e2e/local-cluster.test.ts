@@ -52,6 +52,7 @@ import {
   untilJoined,
   untilReady,
 } from '../kit/garden.ts';
+import { refusedIdentities } from '../kit/metrics.ts';
 import {
   madeArchive,
   madeImage,
@@ -79,6 +80,7 @@ e2e('a local cluster with two nodes', () => {
   let client: KubeClient;
   let kubeconfig: string;
   let pods: Pod[];
+  let refused: number;
   const exec = (pod: Pod, ...command: string[]) =>
     kubectl(['exec', pod.metadata.name, '--', '/usr/local/bin/echo', ...command], { kubeconfig });
   /** The lines `key=value` that the echo server answers with. */
@@ -99,6 +101,7 @@ e2e('a local cluster with two nodes', () => {
       const body = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: `made-when-${type.toLowerCase()}` } };
       await client.request('POST', '/api/v1/namespaces', { body, retries: 0 });
     }
+    refused = await refusedIdentities(client);
     kubeconfig = await kubeconfigFile(cluster);
     await client.apply(echoService('echo'));
     pods = await run(client, { name: 'echo', replicas: 2, spread: true });
@@ -121,6 +124,11 @@ e2e('a local cluster with two nodes', () => {
     }
     const inSeed = await seedPods(cluster);
     expect(inSeed.filter((pod) => pod.metadata.name.startsWith('machines-'))).toHaveLength(2);
+  });
+
+  // Kubelets that go on without their certificates are, and are five seconds late.
+  it('has refused nobody on the way there', () => {
+    expect(refused).toBe(0);
   });
 
   it('has its kubeconfig in a Secret as Cluster API has it', async () => {

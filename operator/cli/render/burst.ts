@@ -98,7 +98,7 @@ export function explainPolicy(policy: BurstPolicy, now: number, table: TableOpti
 
   function decisionLines(one: BurstDecision): string[] {
     const what = [one.dryRun && 'dry run', one.action, one.source, one.cluster ?? one.candidate];
-    const price = one.hourly === undefined ? '' : ` for ${one.hourly} ${currency} an hour`;
+    const price = priceText(one.action, one.hourly, currency);
     return [
       `  ${one.at}  ${what.filter(Boolean).map(String).map(oneLine).join(' ')}${price}: ${oneLine(one.why)}`,
       ...(one.alternatives ?? []).map(
@@ -108,6 +108,10 @@ export function explainPolicy(policy: BurstPolicy, now: number, table: TableOpti
     ];
   }
 }
+
+/** What a decision costs in an hour, or saves: as it ends the name of what it is about. */
+export const priceText = (action: BurstDecision['action'], hourly: string | undefined, currency: string): string =>
+  hourly === undefined ? '' : ` ${action === 'Empty' ? 'to save' : 'for'} ${hourly} ${currency} an hour`;
 
 /** Why clusters are not emptied that have little work. */
 export const staysLines = (clusters: NonNullable<BurstPolicy['status']>['clusters'] = []): string[] =>
