@@ -16,7 +16,7 @@ export function volumeTasks(op: Operation): Task[] {
   const skip = !wantsNodes(op);
   return [
     {
-      id: 'volumes',
+      id: 'storage-class',
       title: 'Applying the default storage class',
       after: ['machines'],
       skip,
@@ -26,7 +26,7 @@ export function volumeTasks(op: Operation): Task[] {
     {
       id: 'volume-provisioner',
       title: 'Starting the provisioner of volumes',
-      after: ['volumes', 'system-ready'],
+      after: ['storage-class', 'system-ready'],
       skip,
       expectedMs: 20,
       run: (signal) => applyProvisioner(op, machineVolumes, signal),
