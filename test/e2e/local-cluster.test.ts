@@ -406,7 +406,8 @@ e2e('a local cluster with two nodes', () => {
     const [first] = await run(client, { name: 'keeper', claim: 'kept' });
     ok(await sh(first, `echo as it was > ${DATA}/note`));
     ok(await kubectl(['delete', 'pod', first!.metadata.name, '--wait'], { kubeconfig }));
-    const [second] = await untilPods(client, 'keeper', ([one]) => one?.metadata.uid !== first?.metadata.uid, 'anew');
+    const isAnother = ([one]: Pod[]) => one !== undefined && one.metadata.uid !== first?.metadata.uid;
+    const [second] = await untilPods(client, 'keeper', isAnother, 'to be made anew');
     expect(ok(await sh(second, `cat ${DATA}/note`))).toBe('as it was\n');
     const claim = await client.get<PersistentVolumeClaim>(PVCS, 'kept', 'default');
     expect(claim).toMatchObject({ status: { phase: 'Bound' }, spec: { storageClassName: 'coppice-local' } });
