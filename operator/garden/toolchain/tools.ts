@@ -369,6 +369,14 @@ const table = {
   umount: packaged('mount'),
   unshare: packaged('util-linux'),
   nsenter: packaged('util-linux'),
+  // The way out of a garden, in user mode. Older ones have no sandbox.
+  slirp4netns: {
+    version: '1.2.0',
+    accepts: 'at-least',
+    oldest: '1.0.0',
+    asks: { args: ['--version'], pattern: /^slirp4netns version (\d+\.\d+\.\d+)/m },
+    package: 'slirp4netns',
+  },
   // Of Argo CD, in tests.
   'redis-server': packaged('redis-server'),
   git: packaged('git'),
