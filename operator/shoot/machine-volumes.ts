@@ -144,7 +144,7 @@ export function provisioner(settings: MachineVolumeSettings): KubeObject {
                 { name: 'GOMAXPROCS', value: '1' },
                 { name: 'GOGC', value: '50' },
               ],
-              resources: { requests: { cpu: '5m', memory: '20Mi' }, limits: { memory: '170Mi' } },
+              resources: { requests: { cpu: '5m', memory: '40Mi' }, limits: { memory: '170Mi' } },
               securityContext: UNPRIVILEGED,
               volumeMounts: [{ name: 'files', mountPath: FILES, readOnly: true }],
             },
