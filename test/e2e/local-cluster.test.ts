@@ -9,6 +9,7 @@ import { COMPONENTS, kubeconfigSecretName } from '../../operator/api/names.ts';
 import { parseBytes, parseCpu } from '../../operator/api/quantity.ts';
 import type { WorkerCluster } from '../../operator/api/workercluster.ts';
 import { IMAGES } from '../../operator/garden/images/catalog.ts';
+import { StateDirectory } from '../../operator/garden/state.ts';
 import type { KubeClient } from '../../operator/kube/client.ts';
 import {
   type CertificateSigningRequest,
@@ -412,8 +413,9 @@ e2e('a local cluster with two nodes', () => {
     const claim = await client.get<PersistentVolumeClaim>(PVCS, 'kept', 'default');
     expect(claim).toMatchObject({ status: { phase: 'Bound' }, spec: { storageClassName: 'coppice-local' } });
     const machine = (await seedPods(cluster)).find(({ metadata }) => metadata.name === second?.spec.nodeName);
-    const disk = join(garden.home, 'seed/kubelet/pods', machine!.metadata.uid!, 'volumes/kubernetes.io~empty-dir/var');
-    const folders = () => readdir(join(disk, 'lib/coppice/volumes'));
+    const volumes = ['volumes', 'kubernetes.io~empty-dir', 'var', 'lib', 'coppice', 'volumes'];
+    const disks = new StateDirectory(garden.home).path('seed', 'kubelet', 'pods');
+    const folders = () => readdir(join(disks, machine!.metadata.uid!, ...volumes));
     expect(await folders()).toHaveLength(1);
     ok(await kubectl(['delete', 'deployment/keeper', 'pvc/kept', '--wait'], { kubeconfig }));
     await expect.poll(folders).toEqual([]);
